@@ -1,0 +1,86 @@
+// The four element types of a Tensor.
+#pragma once
+
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "engine/check.h"
+
+namespace sink {
+
+enum class DType : std::uint8_t { F32, BF16, F64, I32 };
+
+// The upper half of an IEEE float: 8 exponent bits, 7 fraction bits. Rounds to nearest, ties to even.
+struct bf16 {
+  std::uint16_t bits;
+
+  bf16() = default;
+  explicit bf16(float x) {
+    std::uint32_t u = std::bit_cast<std::uint32_t>(x);
+    std::uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
+    std::uint32_t quiet_nan = (u >> 16) | 0x40u;  // rounding could turn a NaN's payload into infinity
+    bits = static_cast<std::uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? quiet_nan : rounded);
+  }
+  operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+};
+
+template <class T>
+struct DTypeOf;
+template <>
+struct DTypeOf<float> : std::integral_constant<DType, DType::F32> {};
+template <>
+struct DTypeOf<bf16> : std::integral_constant<DType, DType::BF16> {};
+template <>
+struct DTypeOf<double> : std::integral_constant<DType, DType::F64> {};
+template <>
+struct DTypeOf<std::int32_t> : std::integral_constant<DType, DType::I32> {};
+template <class T>
+inline constexpr DType dtype_of = DTypeOf<T>::value;
+
+constexpr std::size_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::F32:
+      return 4;
+    case DType::BF16:
+      return 2;
+    case DType::F64:
+      return 8;
+    case DType::I32:
+      return 4;
+  }
+  return 0;
+}
+
+constexpr const char* name_of(DType dtype) {
+  switch (dtype) {
+    case DType::F32:
+      return "f32";
+    case DType::BF16:
+      return "bf16";
+    case DType::F64:
+      return "f64";
+    case DType::I32:
+      return "i32";
+  }
+  return "?";
+}
+
+// Calls f with a value of the element type: with_real(x.dtype(), [&](auto zero) { using R = decltype(zero); ... }).
+template <class F>
+decltype(auto) with_real(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::F32:
+      return f(float{});
+    case DType::BF16:
+      return f(bf16{});
+    case DType::F64:
+      return f(double{});
+    case DType::I32:
+      break;
+  }
+  fail("dtype", "expected a real element type (f32, bf16, f64), got i32");
+}
+
+}  // namespace sink

@@ -1,0 +1,103 @@
+#include "engine/storage.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "engine/check.h"
+
+namespace sink {
+namespace {
+
+constexpr std::size_t kAlignment = 64;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
+
+// A kept block serves a request if at most a quarter of it is wasted (small ones always round up to 64 bytes).
+std::size_t largest_fit(std::size_t bytes) { return bytes + bytes / 4; }
+
+struct Cache {
+  std::mutex mutex;
+  std::multimap<std::size_t, void*> free_blocks;  // by size
+  AllocatorStats stats;
+};
+
+// Never destroyed: tensors of static lifetime may outlive any order of destruction.
+Cache& cache() {
+  static Cache* instance = new Cache;
+  return *instance;
+}
+
+void* ask_system(std::size_t bytes) {
+  bool huge = bytes >= kHugePage;
+  void* data = std::aligned_alloc(huge ? kHugePage : kAlignment, bytes);
+  if (data && huge) madvise(data, bytes, MADV_HUGEPAGE);  // fewer TLB misses; a refusal costs nothing
+  return data;
+}
+
+void release_locked(Cache& c) {
+  for (auto& [bytes, data] : c.free_blocks) {
+    std::free(data);
+    c.stats.bytes_reserved -= bytes;
+  }
+  c.free_blocks.clear();
+}
+
+}  // namespace
+
+Storage::~Storage() {
+  if (!data) return;
+  Cache& c = cache();
+  std::lock_guard lock(c.mutex);
+  c.free_blocks.emplace(bytes, data);
+  c.stats.bytes_in_use -= bytes;
+}
+
+std::shared_ptr<Storage> allocate(std::size_t bytes) {
+  std::size_t unit = bytes >= kHugePage ? kHugePage : kAlignment;
+  bytes = std::max<std::size_t>((bytes + unit - 1) / unit * unit, kAlignment);
+  auto storage = std::make_shared<Storage>();
+  Cache& c = cache();
+  std::lock_guard lock(c.mutex);
+  auto block = c.free_blocks.lower_bound(bytes);
+  if (block != c.free_blocks.end() && block->first <= largest_fit(bytes)) {
+    storage->bytes = block->first;
+    storage->data = block->second;
+    c.free_blocks.erase(block);
+  } else {
+    void* data = ask_system(bytes);
+    if (!data) {  // what is kept for reuse may be what is missing
+      release_locked(c);
+      data = ask_system(bytes);
+    }
+    if (!data)
+      fail("allocate",
+           "out of memory: asked for " + std::to_string(bytes >> 20) + " MiB while " +
+               std::to_string(c.stats.bytes_in_use >> 20) + " MiB are in use. Try a smaller batch, context or model.",
+           Exit::out_of_memory);
+    storage->data = data;
+    storage->bytes = bytes;
+    c.stats.bytes_reserved += bytes;
+    ++c.stats.system_allocations;
+  }
+  c.stats.bytes_in_use += storage->bytes;
+  c.stats.peak_bytes_in_use = std::max(c.stats.peak_bytes_in_use, c.stats.bytes_in_use);
+  return storage;
+}
+
+AllocatorStats allocator_stats() {
+  Cache& c = cache();
+  std::lock_guard lock(c.mutex);
+  return c.stats;
+}
+
+void release_cached_memory() {
+  Cache& c = cache();
+  std::lock_guard lock(c.mutex);
+  release_locked(c);
+}
+
+}  // namespace sink

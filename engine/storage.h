@@ -1,0 +1,36 @@
+// The only place that asks the system for memory. Freed blocks are kept and handed out again, so a training step in
+// steady state asks for none: allocator_stats().system_allocations stands still.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace sink {
+
+// One block of memory, aligned to 64 bytes; it goes back to the cache when its last owner leaves.
+struct Storage {
+  void* data = nullptr;
+  std::size_t bytes = 0;  // of the block, at least what was asked for
+
+  Storage() = default;
+  Storage(const Storage&) = delete;
+  Storage& operator=(const Storage&) = delete;
+  ~Storage();
+};
+
+// Throws Error with Exit::out_of_memory, naming the bytes asked for and those in use.
+std::shared_ptr<Storage> allocate(std::size_t bytes);
+
+struct AllocatorStats {
+  std::uint64_t system_allocations = 0;  // blocks ever asked of the system
+  std::size_t bytes_in_use = 0;          // handed out now
+  std::size_t peak_bytes_in_use = 0;
+  std::size_t bytes_reserved = 0;  // handed out or kept for reuse
+};
+AllocatorStats allocator_stats();
+
+// Gives every kept block back to the system.
+void release_cached_memory();
+
+}  // namespace sink

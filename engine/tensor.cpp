@@ -1,0 +1,120 @@
+#include "engine/tensor.h"
+
+#include <cstring>
+
+#include "engine/threads.h"
+
+namespace sink {
+
+Tensor Tensor::empty(const Shape& shape, DType dtype) {
+  Tensor tensor;
+  tensor.shape_ = shape;
+  tensor.dtype_ = dtype;
+  tensor.storage_ = allocate(tensor.bytes());
+  tensor.base_ = tensor.storage_->data;
+  return tensor;
+}
+
+Tensor Tensor::zeros(const Shape& shape, DType dtype) {
+  Tensor tensor = empty(shape, dtype);
+  auto* bytes = static_cast<char*>(tensor.raw());
+  parallel_chunks(static_cast<std::int64_t>(tensor.bytes()), std::int64_t{1} << 16,
+                  [&](std::int64_t begin, std::int64_t end) { std::memset(bytes + begin, 0, end - begin); });
+  return tensor;
+}
+
+Tensor Tensor::full(const Shape& shape, double value, DType dtype) {
+  Tensor tensor = empty(shape, dtype);
+  tensor.fill(value);
+  return tensor;
+}
+
+Tensor Tensor::reshape(const Shape& shape) const {
+  SINK_CHECK(shape.size() == size(), "reshape",
+             "the new shape must have as many elements: " + shape_.str() + " to " + shape.str());
+  Tensor tensor = *this;
+  tensor.shape_ = shape;
+  return tensor;
+}
+
+Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
+  SINK_CHECK(rank() >= 1 && 0 <= begin && begin <= end && end <= dim(0), "rows",
+             "rows [" + std::to_string(begin) + ", " + std::to_string(end) + ") are not in " + shape_.str());
+  Tensor tensor = *this;
+  std::int64_t row_bytes = dim(0) ? static_cast<std::int64_t>(bytes()) / dim(0) : 0;
+  tensor.base_ = static_cast<char*>(base_) + begin * row_bytes;
+  tensor.shape_[0] = end - begin;
+  return tensor;
+}
+
+Tensor Tensor::clone() const {
+  Tensor tensor = empty(shape_, dtype_);
+  tensor.copy_from(*this);
+  return tensor;
+}
+
+Tensor Tensor::to(DType dtype) const {
+  if (dtype == dtype_) return *this;
+  Tensor tensor = empty(shape_, dtype);
+  tensor.copy_from(*this);
+  return tensor;
+}
+
+void Tensor::fill(double value) {
+  if (dtype_ == DType::I32) {
+    for (std::int64_t i = 0; i < size(); ++i) data<std::int32_t>()[i] = static_cast<std::int32_t>(value);
+    return;
+  }
+  with_real(dtype_, [&](auto zero) {
+    using R = decltype(zero);
+    R* out = data<R>();
+    R element = R(static_cast<float>(value));
+    if constexpr (std::is_same_v<R, double>) element = value;
+    parallel_chunks(size(), 1 << 15, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) out[i] = element;
+    });
+  });
+}
+
+void Tensor::copy_from(const Tensor& source) {
+  SINK_CHECK(source.size() == size(), "copy", "sizes differ: " + source.str() + " into " + str());
+  if (source.dtype_ == dtype_) {
+    auto* to = static_cast<char*>(raw());
+    auto* from = static_cast<const char*>(source.raw());
+    parallel_chunks(static_cast<std::int64_t>(bytes()), std::int64_t{1} << 16,
+                    [&](std::int64_t begin, std::int64_t end) { std::memcpy(to + begin, from + begin, end - begin); });
+    return;
+  }
+  with_real(dtype_, [&](auto to_zero) {
+    with_real(source.dtype_, [&](auto from_zero) {
+      using To = decltype(to_zero);
+      using From = decltype(from_zero);
+      To* to = data<To>();
+      const From* from = source.data<From>();
+      parallel_chunks(size(), 1 << 15, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t i = begin; i < end; ++i) {
+          if constexpr (std::is_same_v<To, bf16>)
+            to[i] = bf16(static_cast<float>(from[i]));
+          else
+            to[i] = static_cast<To>(from[i]);
+        }
+      });
+    });
+  });
+}
+
+double Tensor::item(std::int64_t i) const {
+  SINK_CHECK(0 <= i && i < size(), "item", "element " + std::to_string(i) + " is not in " + str());
+  if (dtype_ == DType::I32) return data<std::int32_t>()[i];
+  return with_real(dtype_, [&](auto zero) { return static_cast<double>(data<decltype(zero)>()[i]); });
+}
+
+std::string Tensor::str() const {
+  return defined() ? std::string(name_of(dtype_)) + " " + shape_.str() : std::string("undefined");
+}
+
+void Tensor::check_type(DType asked) const {
+  SINK_CHECK(asked == dtype_, "tensor", "the elements are " + str() + ", asked for as " + name_of(asked));
+}
+
+}  // namespace sink

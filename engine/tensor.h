@@ -1,0 +1,83 @@
+// Tensor: a contiguous, row-major block of numbers with a shape and an element type. Copying a Tensor shares the
+// numbers; clone() copies them.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/dtype.h"
+#include "engine/shape.h"
+#include "engine/storage.h"
+
+namespace sink {
+
+class Tensor {
+ public:
+  Tensor() = default;  // undefined: holds nothing
+
+  static Tensor empty(const Shape& shape, DType dtype = DType::F32);
+  static Tensor zeros(const Shape& shape, DType dtype = DType::F32);
+  static Tensor full(const Shape& shape, double value, DType dtype = DType::F32);
+  template <class T>
+  static Tensor from(const Shape& shape, const std::vector<T>& values);
+
+  bool defined() const { return storage_ != nullptr; }
+  // No other Tensor shares the numbers.
+  bool unique() const { return storage_.use_count() == 1; }
+  const Shape& shape() const { return shape_; }
+  int rank() const { return shape_.rank(); }
+  std::int64_t dim(int axis) const { return shape_[axis]; }
+  std::int64_t size() const { return shape_.size(); }
+  DType dtype() const { return dtype_; }
+  std::size_t bytes() const { return static_cast<std::size_t>(size()) * size_of(dtype_); }
+
+  // Pointer to the first element; T must be the element type.
+  template <class T>
+  T* data() {
+    check_type(dtype_of<T>);
+    return static_cast<T*>(raw());
+  }
+  template <class T>
+  const T* data() const {
+    check_type(dtype_of<T>);
+    return static_cast<const T*>(raw());
+  }
+  void* raw() { return base_; }
+  const void* raw() const { return base_; }
+
+  // The same numbers under another shape of equal size.
+  Tensor reshape(const Shape& shape) const;
+  // Elements [begin, end) of the first axis, sharing the numbers.
+  Tensor rows(std::int64_t begin, std::int64_t end) const;
+  Tensor clone() const;
+  // Converts between the real types (the result shares the numbers if the type is the same).
+  Tensor to(DType dtype) const;
+  void fill(double value);
+  // Copies values (converting between real types) from a tensor of equal size.
+  void copy_from(const Tensor& source);
+  // The only element of a tensor of size 1, or element i, as double.
+  double item(std::int64_t i = 0) const;
+  // "f32 (2, 8, 64)"
+  std::string str() const;
+
+ private:
+  void check_type(DType asked) const;
+
+  std::shared_ptr<Storage> storage_;
+  void* base_ = nullptr;
+  Shape shape_;
+  DType dtype_ = DType::F32;
+};
+
+template <class T>
+Tensor Tensor::from(const Shape& shape, const std::vector<T>& values) {
+  SINK_CHECK(shape.size() == static_cast<std::int64_t>(values.size()), "tensor",
+             "shape " + shape.str() + " needs " + std::to_string(shape.size()) + " values, got " +
+                 std::to_string(values.size()));
+  Tensor tensor = empty(shape, dtype_of<T>);
+  T* data = tensor.data<T>();
+  for (std::size_t i = 0; i < values.size(); ++i) data[i] = values[i];
+  return tensor;
+}
+
+}  // namespace sink
