@@ -1,0 +1,13 @@
+// Looks up one row of a table a token: x_btc = w_{token(b,t), c}. Backward adds dx_btc to dw_{token(b,t), c}, tokens in
+// order, so the same bits come out every time.
+#pragma once
+
+#include "engine/tensor.h"
+
+namespace sink {
+
+// tokens: I32 (B, T) with values in [0, V); x: (B, T, C) of the table's type, F32 or F64.
+void embedding(const Tensor& tokens_BT, const Tensor& w_VC, Tensor& x_BTC);
+void embedding_backward(const Tensor& dx_BTC, const Tensor& tokens_BT, Tensor& dw_VC, bool accumulate);
+
+}  // namespace sink

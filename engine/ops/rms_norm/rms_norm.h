@@ -1,0 +1,21 @@
+// Root-mean-square norm of every row: y_c = x_c r g_c, r = 1 / sqrt(mean_c(x_c^2) + epsilon), g the learned gain
+// (paper.md A.1; Zhang and Sennrich 2019).
+//
+// Backward, with dx^_c = dy_c g_c:  dg_c = sum over rows of dy_c x_c r,
+//   dx_c = r (dx^_c - x_c r^2 mean_k(dx^_k x_k)).
+#pragma once
+
+#include "engine/tensor.h"
+
+namespace sink {
+
+inline constexpr double kNormEpsilon = 1e-5;
+
+// x: (..., C) F32 or F64; gain_C like x; y: shape of x, its type or BF16; r: one number a row, saved for backward.
+void rms_norm(const Tensor& x, const Tensor& gain_C, Tensor& y, Tensor& r);
+
+// dy like y; dx like x; dgain like gain. Either is added to if its flag says so.
+void rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Tensor& r, Tensor& dx,
+                       bool accumulate_dx, Tensor& dgain_C, bool accumulate_dgain);
+
+}  // namespace sink
