@@ -1,0 +1,59 @@
+// y = a + b, the residual connection: both inputs receive dy. And y = x + p for a table of positions.
+#pragma once
+
+#include "autograd/parameter.h"
+#include "autograd/tape.h"
+#include "engine/ops/add/add.h"
+
+namespace sink {
+
+struct AddNode : Node {
+  Var a, b;
+
+  const char* name() const override { return "add"; }
+  void backward() override {
+    if (a.requires_grad()) a.accumulate_grad(output_grad());
+    if (b.requires_grad()) b.accumulate_grad(output_grad().to(b.value().dtype()));
+  }
+};
+
+inline Var add(const Var& a, const Var& b) {
+  Tensor y = Tensor::empty(a.value().shape(), a.value().dtype());
+  add(a.value(), b.value(), y);
+  Tape* tape = Tape::recording(a, b);
+  Var output(std::move(y), tape);
+  if (tape) {
+    auto& node = tape->add<AddNode>(output);
+    node.a = a;
+    node.b = b;
+  }
+  return output;
+}
+
+struct AddRowsNode : Node {
+  Var x;
+  const Parameter* table;
+
+  const char* name() const override { return "add_rows"; }
+  void backward() override {
+    auto [dp, accumulate] = table->var().grad_target();
+    add_rows_backward(output_grad(), dp, accumulate);
+    if (x.requires_grad()) x.accumulate_grad(output_grad());
+  }
+};
+
+// y_btc = x_btc + p_tc
+inline Var add_rows(const Var& x_BTC, const Parameter& table_TC) {
+  Tensor y = Tensor::empty(x_BTC.value().shape(), x_BTC.value().dtype());
+  add_rows(x_BTC.value(), table_TC.master(), y);
+  Tape* tape = Tape::recording(x_BTC, table_TC.var());
+  Var output(std::move(y), tape);
+  if (tape) {
+    auto& node = tape->add<AddRowsNode>(output);
+    node.x = x_BTC;
+    node.table = &table_TC;
+  }
+  return output;
+}
+
+}  // namespace sink

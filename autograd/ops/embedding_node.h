@@ -1,0 +1,35 @@
+// One learned row a token.
+#pragma once
+
+#include "autograd/parameter.h"
+#include "autograd/tape.h"
+#include "engine/ops/embedding/embedding.h"
+
+namespace sink {
+
+struct EmbeddingNode : Node {
+  Tensor tokens_BT;
+  const Parameter* table;
+
+  const char* name() const override { return "embedding"; }
+  void backward() override {
+    auto [dw, accumulate] = table->var().grad_target();
+    embedding_backward(output_grad(), tokens_BT, dw, accumulate);
+  }
+};
+
+// tokens: I32 (B, T); the result is (B, T, C) in the type of the master weights.
+inline Var embedding(const Tensor& tokens_BT, const Parameter& table_VC) {
+  Tensor x = Tensor::empty({tokens_BT.dim(0), tokens_BT.dim(1), table_VC.master().dim(1)}, table_VC.master().dtype());
+  embedding(tokens_BT, table_VC.master(), x);
+  Tape* tape = Tape::recording(table_VC.var());
+  Var output(std::move(x), tape);
+  if (tape) {
+    auto& node = tape->add<EmbeddingNode>(output);
+    node.tokens_BT = tokens_BT;
+    node.table = &table_VC;
+  }
+  return output;
+}
+
+}  // namespace sink

@@ -1,0 +1,59 @@
+// Splits a projection into the heads of queries, keys and values, and merges the heads of the output.
+#pragma once
+
+#include "autograd/tape.h"
+#include "engine/ops/heads/heads.h"
+
+namespace sink {
+
+struct SplitHeadsNode : Node {
+  Var qkv;
+
+  const char* name() const override { return "split_heads"; }
+  void backward() override {
+    Tensor dqkv = Tensor::empty(qkv.value().shape(), qkv.value().dtype());
+    split_heads_backward(output_grad(0), output_grad(1), output_grad(2), dqkv);
+    qkv.accumulate_grad(std::move(dqkv));
+  }
+};
+
+struct QueryKeyValue {
+  Var q_BHTD, k_BHTD, v_BHTD;
+};
+
+// qkv: (B, T, 3 H D)
+inline QueryKeyValue split_heads(const Var& qkv_BTE, std::int64_t heads) {
+  const Tensor& qkv = qkv_BTE.value();
+  Shape shape{qkv.dim(0), heads, qkv.dim(1), qkv.dim(2) / (3 * heads)};
+  Tensor q = Tensor::empty(shape, qkv.dtype()), k = Tensor::empty(shape, qkv.dtype()),
+         v = Tensor::empty(shape, qkv.dtype());
+  split_heads(qkv, q, k, v);
+  Tape* tape = Tape::recording(qkv_BTE);
+  QueryKeyValue parts{Var(q, tape), Var(k, tape), Var(v, tape)};
+  if (tape) tape->add<SplitHeadsNode>(parts.q_BHTD, parts.k_BHTD, parts.v_BHTD).qkv = qkv_BTE;
+  return parts;
+}
+
+struct MergeHeadsNode : Node {
+  Var o_BHTD;
+
+  const char* name() const override { return "merge_heads"; }
+  void backward() override {
+    Tensor d_heads = Tensor::empty(o_BHTD.value().shape(), o_BHTD.value().dtype());
+    merge_heads_backward(output_grad(), d_heads);
+    o_BHTD.accumulate_grad(std::move(d_heads));
+  }
+};
+
+// (B, H, T, D) to (B, T, H D)
+inline Var merge_heads(const Var& o_BHTD) {
+  const Tensor& o = o_BHTD.value();
+  Tensor merged = Tensor::empty({o.dim(0), o.dim(2), o.dim(1) * o.dim(3)}, o.dtype());
+  merge_heads(o, merged);
+  Tape* tape = Tape::recording(o_BHTD);
+  Var output(std::move(merged), tape);
+  if (tape) tape->add<MergeHeadsNode>(output).o_BHTD = o_BHTD;
+  return output;
+}
+
+}  // namespace sink

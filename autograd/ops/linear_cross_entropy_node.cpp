@@ -1,0 +1,81 @@
+#include "autograd/ops/linear_cross_entropy_node.h"
+
+#include <algorithm>
+
+#include "engine/ops/add/add.h"
+#include "engine/ops/cross_entropy/cross_entropy.h"
+#include "engine/ops/matmul/matmul.h"
+
+namespace sink {
+namespace {
+
+// Rows of logits handled at a time: few enough that they stay in the last-level cache where the vocabulary allows it,
+// and enough that adding a block's share to the weight's gradient (one pass over V x C) costs little.
+std::int64_t rows_per_block(std::int64_t rows, std::int64_t V, std::size_t element_size) {
+  constexpr std::int64_t kBlockBytes = std::int64_t{16} << 20;
+  constexpr std::int64_t kFewestRows = 1024;
+  std::int64_t fitting = kBlockBytes / (V * static_cast<std::int64_t>(element_size));
+  std::int64_t blocks = std::max<std::int64_t>(1, rows / std::max(fitting, kFewestRows));
+  return (rows + blocks - 1) / blocks;
+}
+
+}  // namespace
+
+void LinearCrossEntropyNode::backward() {
+  double upstream = output_grad().item();
+  if (upstream != 1) {
+    scale(dx, upstream);
+    scale(dw, upstream);
+  }
+  weight->var().accumulate_grad(std::move(dw));
+  if (x.requires_grad()) x.accumulate_grad(std::move(dx));
+}
+
+Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& targets, double scale) {
+  const Tensor& x_value = x.value();
+  std::int64_t C = x_value.dim(-1), rows = x_value.size() / C, V = weight.master().dim(0);
+  SINK_CHECK(targets.size() == rows, "linear_cross_entropy",
+             "expected one target a row: x is " + x_value.str() + ", targets is " + targets.str());
+  std::int64_t counted = count_targets(targets);
+  SINK_CHECK(counted > 0, "linear_cross_entropy", "every target is ignored (-1): there is nothing to predict",
+             Exit::bad_input);
+  Tensor x_NC = x_value.reshape({rows, C}), targets_N = targets.reshape({rows});
+  DType type = x_value.dtype(), master_type = weight.master().dtype();
+  Tensor loss_N = Tensor::empty({rows}, master_type);
+
+  Tape* tape = Tape::recording(x, weight.var());
+  Tensor dx, dw;
+  if (tape) {
+    dx = Tensor::empty(x_value.shape(), type);
+    dw = Tensor::empty(weight.master().shape(), master_type);
+  }
+  std::int64_t block = rows_per_block(rows, V, size_of(type));
+  Tensor logits_block = Tensor::empty({std::min(block, rows), V}, type);
+  for (std::int64_t first = 0; first < rows; first += block) {
+    std::int64_t last = std::min(rows, first + block);
+    Tensor logits = logits_block.rows(0, last - first), loss = loss_N.rows(first, last);
+    matmul({x_NC.rows(first, last)}, transposed(weight.compute()), logits);
+    if (!tape) {
+      cross_entropy(logits, targets_N.rows(first, last), loss);
+      continue;
+    }
+    cross_entropy_to_gradient(logits, targets_N.rows(first, last), scale / static_cast<double>(counted), loss);
+    Tensor dx_block = dx.reshape({rows, C}).rows(first, last);
+    matmul({logits}, {weight.compute()}, dx_block);
+    matmul(transposed(logits), {x_NC.rows(first, last)}, dw, /*accumulate=*/first > 0);
+  }
+
+  double sum = 0;
+  for (std::int64_t n = 0; n < rows; ++n) sum += loss_N.item(n);
+  Var output(Tensor::full({1}, scale * sum / static_cast<double>(counted), master_type), tape);
+  if (tape) {
+    auto& node = tape->add<LinearCrossEntropyNode>(output);
+    node.x = x;
+    node.weight = &weight;
+    node.dx = std::move(dx);
+    node.dw = std::move(dw);
+  }
+  return output;
+}
+
+}  // namespace sink

@@ -1,0 +1,25 @@
+// The unembedding and the loss in one: loss = scale * mean over targets of cross_entropy(x W^T).
+//
+// The loss is the last operation, so its gradient is known up to one factor while the logits are at hand. Both products
+// of the backward pass are therefore taken at once, a block of rows at a time: the logits of a block are stored once,
+// turned into their gradient in place and never kept.
+#pragma once
+
+#include "autograd/parameter.h"
+#include "autograd/tape.h"
+
+namespace sink {
+
+struct LinearCrossEntropyNode : Node {
+  Var x;
+  const Parameter* weight;
+  Tensor dx, dw;  // for d loss = 1
+
+  const char* name() const override { return "linear_cross_entropy"; }
+  void backward() override;
+};
+
+// x: (..., C); weight: (V, C); targets: I32, one a row of x, -1 = ignored. Returns a tensor of one element.
+Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& targets, double scale);
+
+}  // namespace sink

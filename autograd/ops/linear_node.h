@@ -1,0 +1,41 @@
+// y = x W^T with a learned W (no bias). Backward: dx = dy W, dW = dy^T x.
+#pragma once
+
+#include "autograd/parameter.h"
+#include "autograd/tape.h"
+#include "engine/ops/matmul/matmul.h"
+
+namespace sink {
+
+struct LinearNode : Node {
+  Var x;
+  const Parameter* weight;
+
+  const char* name() const override { return "linear"; }
+  void backward() override {
+    const Tensor& dy = output_grad();
+    auto [dw, accumulate_dw] = weight->var().grad_target();
+    matmul(transposed(dy), {x.value()}, dw, accumulate_dw);
+    if (!x.requires_grad()) return;
+    auto [dx, accumulate_dx] = x.grad_target();
+    matmul({dy}, {weight->compute()}, dx, accumulate_dx);
+  }
+};
+
+// x: (..., in), weight: (out, in); y: (..., out) in the type of x.
+inline Var linear(const Var& x, const Parameter& weight) {
+  Shape shape = x.value().shape();
+  shape[-1] = weight.master().dim(0);
+  Tensor y = Tensor::empty(shape, x.value().dtype());
+  matmul({x.value()}, transposed(weight.compute()), y);
+  Tape* tape = Tape::recording(x, weight.var());
+  Var output(std::move(y), tape);
+  if (tape) {
+    auto& node = tape->add<LinearNode>(output);
+    node.x = x;
+    node.weight = &weight;
+  }
+  return output;
+}
+
+}  // namespace sink

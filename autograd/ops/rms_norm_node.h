@@ -1,0 +1,44 @@
+// y = RMSNorm(x) with a learned gain; y comes in the precision of the run.
+#pragma once
+
+#include "autograd/parameter.h"
+#include "autograd/tape.h"
+#include "engine/ops/rms_norm/rms_norm.h"
+
+namespace sink {
+
+struct RmsNormNode : Node {
+  Var x;
+  const Parameter* gain;
+  Tensor r;  // inverse root mean square of every row
+
+  const char* name() const override { return "rms_norm"; }
+  void backward() override {
+    auto [dgain, accumulate_dgain] = gain->var().grad_target();
+    if (x.requires_grad()) {
+      auto [dx, accumulate_dx] = x.grad_target();
+      rms_norm_backward(output_grad(), x.value(), gain->master(), r, dx, accumulate_dx, dgain, accumulate_dgain);
+    } else {
+      Tensor unused = Tensor::empty(x.value().shape(), x.value().dtype());
+      rms_norm_backward(output_grad(), x.value(), gain->master(), r, unused, false, dgain, accumulate_dgain);
+    }
+  }
+};
+
+inline Var rms_norm(const Var& x, const Parameter& gain, DType type) {
+  const Tensor& value = x.value();
+  Tensor y = Tensor::empty(value.shape(), type);
+  Tensor r = Tensor::empty({value.size() / value.dim(-1)}, value.dtype());
+  rms_norm(value, gain.master(), y, r);
+  Tape* tape = Tape::recording(x, gain.var());
+  Var output(std::move(y), tape);
+  if (tape) {
+    auto& node = tape->add<RmsNormNode>(output);
+    node.x = x;
+    node.gain = &gain;
+    node.r = r;
+  }
+  return output;
+}
+
+}  // namespace sink

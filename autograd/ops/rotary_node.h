@@ -1,0 +1,34 @@
+// Rotary position embedding of queries or keys; the gradient is turned back.
+#pragma once
+
+#include "autograd/tape.h"
+#include "engine/ops/rotary/rotary.h"
+
+namespace sink {
+
+struct RotaryNode : Node {
+  Var x_BHTD;
+  const RotaryTable* table;
+
+  const char* name() const override { return "rotary"; }
+  void backward() override {
+    Tensor dx = Tensor::empty(x_BHTD.value().shape(), x_BHTD.value().dtype());
+    rotary(output_grad(), *table, /*inverse=*/true, dx);
+    x_BHTD.accumulate_grad(std::move(dx));
+  }
+};
+
+inline Var rotary(const Var& x_BHTD, const RotaryTable& table) {
+  Tensor y = Tensor::empty(x_BHTD.value().shape(), x_BHTD.value().dtype());
+  rotary(x_BHTD.value(), table, /*inverse=*/false, y);
+  Tape* tape = Tape::recording(x_BHTD);
+  Var output(std::move(y), tape);
+  if (tape) {
+    auto& node = tape->add<RotaryNode>(output);
+    node.x_BHTD = x_BHTD;
+    node.table = &table;
+  }
+  return output;
+}
+
+}  // namespace sink

@@ -1,0 +1,38 @@
+#include "autograd/tape.h"
+
+namespace sink {
+namespace {
+
+thread_local Tape* active_tape = nullptr;
+
+// A node runs if a gradient has reached any of its outputs; outputs that none has reached count as zero.
+bool complete_grads(const Node& node) {
+  bool reached = false;
+  for (const Var& output : node.outputs) reached |= output.grad().defined();
+  if (!reached) return false;
+  for (const Var& output : node.outputs)
+    if (!output.grad().defined()) output.accumulate_grad(Tensor::zeros(output.value().shape(), output.value().dtype()));
+  return true;
+}
+
+}  // namespace
+
+Tape::Tape() : outer_(active_tape) { active_tape = this; }
+
+Tape::~Tape() { active_tape = outer_; }
+
+Tape* Tape::active() { return active_tape; }
+
+void Tape::backward(const Var& loss) {
+  SINK_CHECK(loss.value().size() == 1, "backward", "expected a loss of one element, got " + loss.value().str());
+  SINK_CHECK(loss.requires_grad(), "backward",
+             "the loss depends on nothing that wants a gradient, or no Tape is alive");
+  loss.accumulate_grad(Tensor::full(loss.value().shape(), 1, loss.value().dtype()));
+  for (; !nodes_.empty(); nodes_.pop_back()) {
+    Node& node = *nodes_.back();
+    if (complete_grads(node)) node.backward();
+    for (const Var& output : node.outputs) output.clear_grad();
+  }
+}
+
+}  // namespace sink
