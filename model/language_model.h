@@ -1,0 +1,40 @@
+// What training and evaluation need of a model, whatever its mathematics.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "autograd/parameter.h"
+#include "model/probe.h"
+#include "model/sizes.h"
+
+namespace sink {
+
+class LanguageModel {
+ public:
+  virtual ~LanguageModel() = default;
+
+  // scale times the mean cross-entropy in nats over the targets that are not -1. tokens, targets: I32 (B, T).
+  virtual Var loss(const Tensor& tokens_BT, const Tensor& targets_BT, double scale = 1, Probe* probe = nullptr) = 0;
+  // (B, T, V)
+  virtual Tensor logits(const Tensor& tokens_BT, Probe* probe = nullptr) = 0;
+
+  const Sizes& sizes() const { return sizes_; }
+  // In a fixed order that depends on the sizes alone.
+  const std::vector<std::unique_ptr<Parameter>>& parameters() const { return parameters_; }
+  std::int64_t parameter_count() const;
+  // Call after the master values have changed.
+  void refresh_parameters();
+  // Floating-point operations of one training step on `tokens` tokens: 6 for every weight in a product, and attention's
+  // products over half the T x T map. Recomputation inside kernels is not counted.
+  double training_flops(std::int64_t tokens, std::int64_t T) const;
+
+ protected:
+  explicit LanguageModel(const Sizes& sizes) : sizes_(sizes) {}
+
+  Sizes sizes_;
+  std::vector<std::unique_ptr<Parameter>> parameters_;
+};
+
+}  // namespace sink

@@ -1,0 +1,24 @@
+// Norm policy: root-mean-square norm with a learned gain.
+#pragma once
+
+#include "autograd/ops/rms_norm_node.h"
+#include "model/parameter_factory.h"
+
+namespace sink {
+
+class RmsNorm {
+ public:
+  static constexpr const char* name = "RmsNorm";
+
+  RmsNorm(ParameterFactory& make, const std::string& prefix)
+      : gain_(make.gain(prefix + ".gain", make.sizes().width)), type_(make.compute()) {}
+
+  // (..., C) of the residual stream to (..., C) in the precision of products.
+  Var operator()(const Var& x) const { return rms_norm(x, gain_, type_); }
+
+ private:
+  const Parameter& gain_;
+  DType type_;
+};
+
+}  // namespace sink
