@@ -26,6 +26,15 @@ struct bf16 {
   operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 };
 
+// to = value, rounded to the type. For bf16 it writes the bits alone: assigning the struct would keep compilers from
+// making vector code of the loop around.
+template <class To, class From>
+inline void put(To& to, From value) {
+  to = static_cast<To>(value);
+}
+inline void put(bf16& to, float value) { to.bits = bf16(value).bits; }
+inline void put(bf16& to, double value) { to.bits = bf16(static_cast<float>(value)).bits; }
+
 template <class T>
 struct DTypeOf;
 template <>

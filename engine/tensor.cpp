@@ -5,6 +5,13 @@
 #include "engine/threads.h"
 
 namespace sink {
+namespace {
+
+// What a value is converted through.
+template <class T>
+using widest_t = std::conditional_t<std::is_same_v<T, bf16>, float, T>;
+
+}  // namespace
 
 Tensor Tensor::empty(const Shape& shape, DType dtype) {
   Tensor tensor;
@@ -92,12 +99,7 @@ void Tensor::copy_from(const Tensor& source) {
       To* to = data<To>();
       const From* from = source.data<From>();
       parallel_chunks(size(), 1 << 15, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) {
-          if constexpr (std::is_same_v<To, bf16>)
-            to[i] = bf16(static_cast<float>(from[i]));
-          else
-            to[i] = static_cast<To>(from[i]);
-        }
+        for (std::int64_t i = begin; i < end; ++i) put(to[i], static_cast<widest_t<From>>(from[i]));
       });
     });
   });

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "engine/dtype.h"
+
 namespace sink::ref {
 
 // Landmark for the debugger: one row of x (C numbers) to one row of y. Returns r, the inverse root mean square.
@@ -16,7 +18,7 @@ template <class Sum, class X, class Y>
   Sum mean_square = sum_of_squares / Sum(C);
   X r = X(1 / std::sqrt(mean_square + Sum(epsilon)));
 #pragma omp simd
-  for (std::int64_t c = 0; c < C; ++c) y_C[c] = Y(x_C[c] * r * gain_C[c]);
+  for (std::int64_t c = 0; c < C; ++c) put(y_C[c], x_C[c] * r * gain_C[c]);
   return r;
 }
 

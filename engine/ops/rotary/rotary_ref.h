@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "engine/dtype.h"
+
 namespace sink::ref {
 
 // Landmark for the debugger: turns the D numbers at position t by the angles of that position. `sign` is -1 to turn
@@ -15,8 +17,8 @@ template <class R, class X>
   for (std::int64_t d = 0; d < half; ++d) {
     R first = R(x_D[d]), second = R(x_D[d + half]);
     R c = cos_E[d], s = sign * sin_E[d];
-    y_D[d] = X(first * c - second * s);
-    y_D[d + half] = X(first * s + second * c);
+    put(y_D[d], first * c - second * s);
+    put(y_D[d + half], first * s + second * c);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "engine/dtype.h"
 #include "engine/vector_math.h"
 
 namespace sink::ref {
@@ -12,7 +13,7 @@ void swiglu_row(const X* gate_F, const X* up_F, X* y_F, std::int64_t F) {
 #pragma omp simd
   for (std::int64_t f = 0; f < F; ++f) {
     R gate = R(gate_F[f]), up = R(up_F[f]);
-    y_F[f] = X(gate * logistic_fast(gate) * up);
+    put(y_F[f], gate * logistic_fast(gate) * up);
   }
 }
 
@@ -23,8 +24,8 @@ void swiglu_row_backward(const X* dy_F, const X* gate_F, const X* up_F, X* dgate
   for (std::int64_t f = 0; f < F; ++f) {
     R dy = R(dy_F[f]), gate = R(gate_F[f]), up = R(up_F[f]);
     R l = logistic_fast(gate);
-    dup_F[f] = X(dy * gate * l);
-    dgate_F[f] = X(dy * up * l * (1 + gate * (1 - l)));
+    put(dup_F[f], dy * gate * l);
+    put(dgate_F[f], dy * up * l * (1 + gate * (1 - l)));
   }
 }
 

@@ -1,0 +1,80 @@
+// Runs one of our programs as a user would, for tests of exit codes, messages and signals.
+#pragma once
+
+#include <fcntl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include <vector>
+
+namespace sink {
+
+// A fresh folder that goes away with the object.
+struct TemporaryFolder {
+  TemporaryFolder() {
+    std::string pattern = (std::filesystem::temp_directory_path() / "sinklab-test-XXXXXX").string();
+    path = mkdtemp(pattern.data());
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::string operator/(const std::string& name) const { return path + "/" + name; }
+
+  std::string path;
+};
+
+inline std::string read_file(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+inline std::string program_path(const std::string& name) { return std::string(SINK_BINARY_DIR) + "/" + name; }
+
+class Subprocess {
+ public:
+  // words[0] is one of our programs; its output goes to files in `folder`.
+  Subprocess(const TemporaryFolder& folder, const std::vector<std::string>& words)
+      : out_(folder / "stdout"), err_(folder / "stderr") {
+    std::string program = program_path(words[0]);
+    pid_ = fork();
+    if (pid_ == 0) {
+      redirect(STDOUT_FILENO, out_);
+      redirect(STDERR_FILENO, err_);
+      std::vector<char*> arguments;
+      for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+      arguments.push_back(nullptr);
+      execv(program.c_str(), arguments.data());
+      _exit(127);
+    }
+  }
+
+  void send(int signal) const { kill(pid_, signal); }
+  // The exit code, or 128 + signal if a signal ended it.
+  int wait() const {
+    int status = 0;
+    waitpid(pid_, &status, 0);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  }
+  std::string out() const { return read_file(out_); }
+  std::string err() const { return read_file(err_); }
+
+ private:
+  static void redirect(int descriptor, const std::string& path) {
+    int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+    dup2(file, descriptor);
+    close(file);
+  }
+
+  std::string out_, err_;
+  pid_t pid_ = -1;
+};
+
+}  // namespace sink
