@@ -1,0 +1,72 @@
+// The little of the HDF5 C library that checkpoints need: handles that close themselves, texts and real tensors. Every
+// failure becomes an Hdf5Failure that carries HDF5's own reason; nothing is printed.
+#pragma once
+
+#include <hdf5.h>
+
+#include <cstddef>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/tensor.h"
+
+namespace sink {
+
+struct Hdf5Failure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// An HDF5 identifier and how to close it. Construction fails with "cannot <what>: <HDF5's reason>".
+class Hdf5Handle {
+ public:
+  Hdf5Handle(hid_t id, herr_t (*close)(hid_t), const std::string& what);
+  ~Hdf5Handle() { close_(id_); }
+  Hdf5Handle(const Hdf5Handle&) = delete;
+  Hdf5Handle& operator=(const Hdf5Handle&) = delete;
+  operator hid_t() const { return id_; }
+
+ private:
+  hid_t id_;
+  herr_t (*close_)(hid_t);
+};
+
+// Throws Hdf5Failure("cannot <what>: <reason>") when an HDF5 call gave a negative result.
+void hdf5_check(long long result, const std::string& what);
+
+// A file built in memory, so that a full disk is met by our own write and never inside HDF5 (which cannot give up a
+// file it failed to flush). Holds no times: equal contents are equal bytes. `seal_bytes` are left free at its front.
+class Hdf5Image {
+ public:
+  explicit Hdf5Image(std::size_t seal_bytes);
+  void add_text_attribute(const std::string& name, const std::string& text);
+  void add_text(const std::string& path, const std::string& text);
+  // `axes` names the sizes, as in "V C"; empty leaves the attribute out.
+  void add_tensor(const std::string& path, const Tensor& tensor, const std::string& axes);
+  // The finished bytes with the room for the seal, valid until the image is changed or goes.
+  std::pair<const char*, std::size_t> bytes();
+
+ private:
+  void add_groups_above(const std::string& path);
+  std::size_t seal_bytes_;
+  Hdf5Handle file_;
+};
+
+// A file opened for reading.
+class Hdf5Reader {
+ public:
+  explicit Hdf5Reader(const std::string& path);
+  std::vector<std::pair<std::string, std::string>> text_attributes() const;
+  std::vector<std::string> dataset_paths() const;  // sorted by name
+  std::string text(const std::string& path) const;
+  // f32 or f64, contiguous, at most Shape::kMaxRank axes, no larger than the file itself; anything else is refused.
+  Tensor tensor(const std::string& path) const;
+  std::string axes(const std::string& path) const;  // "" when there are none
+
+ private:
+  Hdf5Handle file_;
+  std::size_t file_bytes_ = 0;
+};
+
+}  // namespace sink

@@ -1,0 +1,29 @@
+// Between a model and its checkpoint: names, sizes and values.
+#pragma once
+
+#include "model/ablation.h"
+#include "model/checkpoint.h"
+
+namespace sink {
+
+inline constexpr const char* kParameters = "parameters/";
+inline constexpr const char* kFirstMoments = "optimizer/first_moment/";
+inline constexpr const char* kSecondMoments = "optimizer/second_moment/";
+
+// Adds ablation, policies, sizes and every parameter to `checkpoint`.
+void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoint& checkpoint);
+
+// The sizes a checkpoint was made with.
+Sizes sizes_of(const Checkpoint& checkpoint);
+
+// Copies the values in; throws Exit::corrupt_checkpoint when a name or shape does not fit.
+void restore_parameters(const Checkpoint& checkpoint, LanguageModel& model);
+
+// One tensor of the checkpoint into one of equal shape.
+void restore_tensor(const Checkpoint& checkpoint, const std::string& path, Tensor& tensor);
+
+// A model of this ablation with the checkpoint's sizes and values; refuses a checkpoint of other policies.
+std::unique_ptr<LanguageModel> load_model(const Checkpoint& checkpoint, const Ablation& ablation, DType compute,
+                                          const std::string& program);
+
+}  // namespace sink

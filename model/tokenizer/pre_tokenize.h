@@ -1,0 +1,13 @@
+// Cuts text into the pieces that byte pairs may not cross: words with their leading space, numbers, signs, white space.
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+namespace sink {
+
+// Appends the pieces of `text` (valid UTF-8) to `pieces`; joined they are the text. The pattern is GPT-2's, run by
+// PCRE2. Safe to call from several threads.
+void pre_tokenize(std::string_view text, std::vector<std::string_view>& pieces);
+
+}  // namespace sink

@@ -1,0 +1,20 @@
+// UTF-8: one character out, one character in.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace sink {
+
+// Bytes of the character at text[at]: 1 to 4, or 0 where the bytes there are not UTF-8 (overlong forms, surrogates and
+// anything above U+10FFFF included). The character goes to `code` if it is asked for.
+int utf8_length(std::string_view text, std::size_t at, std::uint32_t* code = nullptr);
+
+// Offset of the first byte that is not part of valid UTF-8; text.size() where all of it is valid.
+std::size_t utf8_valid_prefix(std::string_view text);
+
+void append_utf8(std::string& text, std::uint32_t code);
+
+}  // namespace sink

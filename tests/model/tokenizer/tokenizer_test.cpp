@@ -1,0 +1,189 @@
+// Tests of the tokenizer against ids and merges made by HuggingFace's library (tests/golden/tokenizer).
+#include "model/tokenizer/tokenizer.h"
+
+#include <doctest/doctest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "engine/check.h"
+#include "model/tokenizer/bpe_trainer.h"
+#include "model/tokenizer/byte_alphabet.h"
+#include "model/tokenizer/pre_tokenize.h"
+#include "model/tokenizer/utf8.h"
+#include "model/tokenizer/whole_file.h"
+
+using namespace sink;
+
+namespace {
+
+const std::string kGolden = std::string(SINK_SOURCE_DIR) + "/tests/golden/tokenizer/";
+
+nlohmann::json golden() { return nlohmann::json::parse(read_file("test", kGolden + "golden.json")); }
+
+std::string error_of(const std::function<void()>& f) {
+  try {
+    f();
+  } catch (const Error& error) { return "exit " + std::to_string(static_cast<int>(error.code)) + " " + error.what(); }
+  return "no error";
+}
+
+bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("Tokenizer: a tokenizer.json of HuggingFace gives its ids, and they decode to the text") {
+  Tokenizer tokenizer = Tokenizer::load(kGolden + "tokenizer.json");
+  CHECK(tokenizer.vocabulary() == 602);
+  CHECK(tokenizer.end_of_text() == 0);
+  EncodeCache cache;
+  const nlohmann::json file = golden();
+  for (const auto& item : file.at("cases")) {
+    auto text = item.at("text").get<std::string>();
+    auto ids = item.at("ids").get<std::vector<std::int32_t>>();
+    CAPTURE(text);
+    CHECK(tokenizer.encode(text) == ids);
+    CHECK(tokenizer.encode(text, cache) == ids);  // the cache does not change what comes out,
+    CHECK(tokenizer.encode(text, cache) == ids);  // filled or not
+    CHECK(tokenizer.decode(ids) == text);
+  }
+}
+
+TEST_CASE("Tokenizer: training finds the merges that HuggingFace finds, in the same order") {
+  std::string text = read_file("test", kGolden + "training.txt");
+  BpeModel model = train_bpe({text}, 600);
+  CHECK(model.bytes.size() == 600);
+  auto merges = golden().at("merges").get<std::vector<std::string>>();
+  REQUIRE(model.merges.size() == merges.size());
+  for (std::size_t i = 0; i < merges.size(); ++i) {
+    auto spelt = [&](std::int32_t id) { return encode_bytes(model.bytes[static_cast<std::size_t>(id)]); };
+    CHECK(spelt(model.merges[i].left) + " " + spelt(model.merges[i].right) == merges[i]);
+  }
+}
+
+TEST_CASE("Tokenizer: training by hand") {
+  // Pairs of "abababab x": ab 4, ba 3, " x" 1. After ab -> Z: ZZ 3, then after ZZ -> Y: YY 1, " x" 1; of these two " x"
+  // has the smaller left id (the space, 222).
+  std::vector<std::string_view> texts = {"abababab x"};
+  BpeModel model = train_bpe(texts, 262);
+  REQUIRE(model.bytes.size() == 262);
+  CHECK(model.bytes[0] == "<|endoftext|>");
+  CHECK(model.bytes[1] == "<|padding|>");
+  CHECK(model.bytes[2] == "!");
+  CHECK(model.bytes[222] == " ");
+  CHECK(model.bytes[258] == "ab");
+  CHECK(model.bytes[259] == "abab");
+  CHECK(model.bytes[260] == " x");
+  CHECK(model.bytes[261] == "abababab");
+  CHECK(train_bpe(texts, 1000).bytes.size() == 262);  // no pair is left
+  CHECK(contains(error_of([&] { train_bpe(texts, 257); }), "exit 2 [train_bpe] a vocabulary has 258 to"));
+}
+
+TEST_CASE("Tokenizer: saved and loaded it is the same") {
+  std::filesystem::path folder = std::filesystem::temp_directory_path() / ("tokenizer_test" + std::to_string(getpid()));
+  std::filesystem::create_directories(folder);
+  std::string path = (folder / "tokenizer.json").string();
+  std::string text = read_file("test", kGolden + "training.txt");
+  for (bool trained : {true, false}) {
+    Tokenizer tokenizer = trained ? Tokenizer::train({text}, 400) : Tokenizer::load(kGolden + "tokenizer.json");
+    tokenizer.save(path);
+    Tokenizer again = Tokenizer::load(path);
+    CHECK(again.json() == tokenizer.json());
+    CHECK(again.encode(text) == tokenizer.encode(text));
+    Tokenizer copy = again;
+    again = Tokenizer::train({"x"}, 258);
+    CHECK(copy.encode("a  b<|endoftext|>") == tokenizer.encode("a  b<|endoftext|>"));
+  }
+  CHECK(contains(error_of([&] { Tokenizer::load((folder / "none.json").string()); }), "exit 3"));
+  CHECK(contains(error_of([&] { Tokenizer::train({text}, 300).save((folder / "no/x.json").string()); }), "exit 8"));
+  CHECK(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()) == 1);
+  std::filesystem::remove_all(folder);
+}
+
+TEST_CASE("Tokenizer: what is not byte-level BPE is rejected with a reason") {
+  std::filesystem::path path =
+      std::filesystem::temp_directory_path() / ("tokenizer" + std::to_string(getpid()) + ".json");
+  auto load = [&](const std::string& json) {
+    write_files("test", {{path.string(), json}});
+    return error_of([&] { Tokenizer::load(path.string()); });
+  };
+  std::string good = read_file("test", kGolden + "tokenizer.json");
+  auto with = [&](const char* pointer, const nlohmann::json& value) {
+    nlohmann::json file = nlohmann::json::parse(good);
+    file[nlohmann::json::json_pointer(pointer)] = value;
+    return load(file.dump());
+  };
+  CHECK(load(good) == "no error");
+  CHECK(contains(load(good.substr(0, good.size() / 2)), "exit 3 [tokenizer] "));
+  CHECK(contains(load("[]"), "exit 3"));
+  CHECK(contains(load("{}"), "exit 3"));
+  CHECK(contains(with("/model/type", "Unigram"), "the model is \"Unigram\""));
+  CHECK(contains(with("/model/byte_fallback", true), "byte_fallback"));
+  CHECK(contains(with("/pre_tokenizer/add_prefix_space", true), "pre-tokenizer"));
+  CHECK(contains(with("/pre_tokenizer", nullptr), "pre-tokenizer"));
+  CHECK(contains(with("/normalizer", {{"type", "Lowercase"}}), "normalizer"));
+  CHECK(contains(with("/model/merges/0", "nospace"), "no space"));
+  CHECK(contains(with("/model/merges/0", "qqqq zzzz"), "not in the vocabulary"));
+  CHECK(contains(with("/model/vocab/!", -5), "out of range"));
+  CHECK(contains(with("/added_tokens/0/lstrip", true), "strips"));
+  CHECK(with("/normalizer", {{"type", "NFC"}}) == "no error");
+  std::filesystem::remove(path);
+}
+
+TEST_CASE("Tokenizer: labels are printable") {
+  Tokenizer tokenizer = Tokenizer::train({"x"}, 258);
+  auto label = [&](const std::string& byte) { return tokenizer.token_text(tokenizer.encode(byte).at(0)); };
+  CHECK(tokenizer.token_text(0) == "<|endoftext|>");
+  CHECK(label("a") == "a");
+  CHECK(label(" ") == " ");
+  CHECK(label("\n") == "\\n");
+  CHECK(label("\x1b") == "\\x1b");
+  CHECK(label("\u00e9") == "\\xc3");  // the first of its two bytes
+  CHECK(Tokenizer::load(kGolden + "tokenizer.json").token_text(600) == "    ");
+  CHECK(contains(error_of([&] { tokenizer.token_text(258); }), "outside the vocabulary of 258"));
+  CHECK(contains(error_of([&] { tokenizer.decode(std::vector<std::int32_t>{-1}); }), "outside the vocabulary"));
+}
+
+TEST_CASE("Tokenizer: text that is not UTF-8 is an error that names the byte") {
+  Tokenizer tokenizer = Tokenizer::train({"x"}, 258);
+  CHECK(contains(error_of([&] { tokenizer.encode("abc\xff"); }), "exit 3 [tokenizer] the text is not UTF-8 at byte 3"));
+}
+
+TEST_CASE("Tokenizer: a piece of a million equal bytes takes no quadratic time") {
+  Tokenizer tokenizer = Tokenizer::load(kGolden + "tokenizer.json");
+  for (char c : {'-', 'x', '\n'}) {
+    std::string text(1'000'000, c);
+    CHECK(tokenizer.decode(tokenizer.encode(text)) == text);
+  }
+}
+
+TEST_CASE("utf8_valid_prefix: finds the first byte that is not UTF-8") {
+  auto valid = [](const std::string& text) { return utf8_valid_prefix(text); };
+  CHECK(valid("") == 0);
+  CHECK(valid("plain ASCII text, longer than eight bytes") == 41);
+  CHECK(valid("\u00e9\u65e5\U0001f642\U0010ffff") == 13);
+  for (std::string bad :
+       {"\x80", "\xc0\xaf", "\xc1\xbf", "\xe0\x80\xaf", "\xed\xa0\x80", "\xf0\x80\x80\x80", "\xf4\x90\x80\x80",
+        "\xf5\x80\x80\x80", "\xff", "\xc3", "\xe6\x97", "\xf0\x9f\x99", "\xc3(", "\xe6\x97("}) {
+    CHECK(valid("0123456789" + bad) == 10);
+    CHECK(valid("0123456789" + bad + " and more") == 10);
+  }
+}
+
+TEST_CASE("byte alphabet: 256 different characters, and back") {
+  std::string all;
+  for (int byte = 0; byte < 256; ++byte) all += static_cast<char>(byte);
+  CHECK(decode_bytes(encode_bytes(all)) == all);
+  CHECK(encode_bytes(" \n") == "\u0120\u010a");  // as in GPT-2
+  CHECK(encode_bytes("a\u00e9") == "a\u00c3\u00a9");
+  CHECK(!decode_bytes("\u65e5"));
+  CHECK(!decode_bytes(" "));
+}
+
+TEST_CASE("pre_tokenize: the pieces of GPT-2's pattern") {
+  std::vector<std::string_view> pieces;
+  pre_tokenize("I'll go  to 42nd St.\n\n!? ", pieces);
+  CHECK(pieces ==
+        std::vector<std::string_view>{"I", "'ll", " go", " ", " to", " 42", "nd", " St", ".", "\n", "\n", "!?", " "});
+}
