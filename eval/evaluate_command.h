@@ -1,0 +1,11 @@
+// What eval_<ablation> does: subcommands that measure a checkpoint.
+#pragma once
+
+#include "model/ablation.h"
+
+namespace sink {
+
+// The whole program; returns its exit code.
+int eval_main(int argc, char** argv, const Ablation& ablation);
+
+}  // namespace sink
