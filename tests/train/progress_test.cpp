@@ -1,0 +1,147 @@
+// The progress line, and the signals that end a run.
+#include "train/progress.h"
+
+#include <doctest/doctest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdio>
+#include <new>
+#include <stdexcept>
+#include <string>
+
+#include "engine/check.h"
+#include "train/interrupt.h"
+#include "train/program.h"
+
+using namespace sink;
+
+namespace {
+
+StepRecord record_at(std::int64_t step) {
+  StepRecord record;
+  record.step = step;
+  record.train_loss = 5.43216;
+  record.tokens_per_second = 45230;
+  return record;
+}
+
+// Exit code of a child process that runs `body`, its stderr written to `said`.
+template <class Body>
+int in_child(Body&& body, std::string* said = nullptr) {
+  int ends[2];
+  REQUIRE(::pipe(ends) == 0);
+  std::fflush(nullptr);  // or the child would print what waits in our buffers once more
+  pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(ends[1], STDERR_FILENO);
+    ::close(ends[0]);
+    ::_exit(body());
+  }
+  ::close(ends[1]);
+  char buffer[512];
+  std::string text;
+  for (ssize_t got; (got = ::read(ends[0], buffer, sizeof(buffer))) > 0;) text.append(buffer, got);
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  if (said) *said = text;
+  REQUIRE(WIFEXITED(status));
+  return WEXITSTATUS(status);
+}
+
+}  // namespace
+
+TEST_CASE("progress: the line says step, loss, sink, speed and time left") {
+  CHECK(progress_line(record_at(120), 1000, 12.34, 133, 200) ==
+        "step 120/1000  12%  loss 5.4322  sink_1 12.3%  45.2k tok/s  2m13s left");
+  CHECK(progress_line(record_at(1), 1000, -1, -1, 200) == "step 1/1000  0%  loss 5.4322  45.2k tok/s");
+  StepRecord skipped = record_at(5);
+  skipped.skipped = true;
+  CHECK(progress_line(skipped, 10, -1, -1, 200) == "step 5/10  50%  loss nan, step skipped  45.2k tok/s");
+}
+
+TEST_CASE("progress: the line never exceeds the terminal") {
+  std::string whole = progress_line(record_at(120), 1000, 12.34, 133, 200);
+  for (int width = 0; width < 100; ++width) {
+    std::string line = progress_line(record_at(120), 1000, 12.34, 133, width);
+    CHECK(static_cast<int>(line.size()) <= width);
+    CHECK(whole.starts_with(line));
+  }
+}
+
+TEST_CASE("progress: durations") {
+  CHECK(duration(0) == "0s");
+  CHECK(duration(59.4) == "59s");
+  CHECK(duration(133) == "2m13s");
+  CHECK(duration(3900) == "1h05m");
+  CHECK(duration(3 * 86400 + 4 * 3600) == "3d04h");
+}
+
+TEST_CASE("progress: the evaluation line") {
+  StepRecord record = record_at(100);
+  record.evaluation = EvalRecord{5.31, 12.34, 3.21, 0.123, 0.1, 0.456, 1, 0.5};
+  CHECK(evaluation_line(record) ==
+        "step 100: val loss 5.3100, sink_1 12.34% (raw 3.21%), alpha_1 0.1230 (max 0.4560), row mass 1.000");
+}
+
+TEST_CASE("progress: without a terminal one plain line every log_every steps") {
+  std::string said;
+  in_child(
+      [] {
+        Progress progress(25, 10);
+        for (int step = 1; step <= 25; ++step) progress.show(record_at(step));
+        std::fflush(stderr);
+        return 0;
+      },
+      &said);
+  CHECK(std::count(said.begin(), said.end(), '\n') == 3);  // steps 10, 20 and the last
+  CHECK(said.find("step 10/25") == 0);
+  CHECK(said.find('\r') == std::string::npos);
+  CHECK(said.find("step 25/25") != std::string::npos);
+}
+
+TEST_CASE("interrupt: SIGTERM asks to stop, SIGUSR1 to save, once") {
+  CHECK(in_child([] {
+          InterruptGuard guard;
+          if (stop_requested() != 0 || take_save_request()) return 1;
+          ::raise(SIGUSR1);
+          if (!take_save_request() || take_save_request()) return 2;
+          ::raise(SIGTERM);
+          return 128 + stop_requested();
+        }) == 128 + SIGTERM);
+}
+
+TEST_CASE("interrupt: a second SIGINT leaves at once with 130") {
+  CHECK(in_child([] {
+          InterruptGuard guard;
+          ::raise(SIGINT);
+          if (stop_requested() != SIGINT) return 1;
+          ::raise(SIGINT);
+          return 2;
+        }) == 130);
+}
+
+TEST_CASE("interrupt: the handlers that were there before come back") {
+  CHECK(in_child([] {
+          std::signal(SIGTERM, [](int) { ::_exit(77); });
+          { InterruptGuard guard; }
+          ::raise(SIGTERM);
+          return 1;
+        }) == 77);
+}
+
+TEST_CASE("program: an error is one line and its code") {
+  std::string said;
+  auto code_of = [&](auto throwing) {
+    return in_child([&] { return run_program("train_x", [&]() -> int { throw throwing; }); }, &said);
+  };
+  CHECK(code_of(Error("first\nsecond", Exit::diverged)) == 5);
+  CHECK(said == "train_x: error: first second\n");
+  CHECK(code_of(std::bad_alloc()) == 6);
+  CHECK(said.find("train_x: error: out of memory") == 0);
+  CHECK(code_of(std::runtime_error("odd")) == 1);
+  CHECK(in_child([] { return run_program("train_x", [] { return 143; }); }) == 143);
+}

@@ -1,0 +1,178 @@
+// A run's settings: which source wins, what is refused and how it says so, and that TOML keeps every bit.
+#include "train/run_config.h"
+
+#include <doctest/doctest.h>
+
+#include <cstdlib>
+#include <vector>
+
+#include "tests/train/file_support.h"
+#include "train/run_config_fields.h"
+
+using namespace sink;
+using namespace sink::test;
+
+namespace {
+
+constexpr const char* kRotary = "position=Rotary norm=RMSNorm attention=Softmax";
+
+RunConfig parse(std::vector<std::string> arguments, const char* policies = kRotary) {
+  std::vector<char*> argv;
+  arguments.insert(arguments.begin(), "train_baseline");
+  for (std::string& argument : arguments) argv.push_back(argument.data());
+  RunConfig config;
+  bool goes_on = parse_run_config(static_cast<int>(argv.size()), argv.data(), "baseline", policies, config);
+  CHECK(goes_on);
+  return config;
+}
+
+// The message with which the arguments are refused; the code must be that of a usage error.
+std::string refusal(const std::vector<std::string>& arguments, const char* policies = kRotary) {
+  std::string message;
+  CHECK(exit_of([&] { parse(arguments, policies); }, &message) == Exit::usage);
+  CHECK(message.find('\n') == std::string::npos);
+  return message;
+}
+
+std::vector<std::string> enough(std::vector<std::string> more) {
+  more.insert(more.begin(), {"--data", "d", "--run", "r"});
+  return more;
+}
+
+struct Environment {
+  std::string name;
+  Environment(const std::string& name, const std::string& value) : name(name) {
+    ::setenv(name.c_str(), value.c_str(), 1);
+  }
+  ~Environment() { ::unsetenv(name.c_str()); }
+};
+
+}  // namespace
+
+TEST_CASE("run config: a flag beats the environment, which beats the file, which beats the default") {
+  Folder folder;
+  write_bytes(folder / "a.toml", "# a comment\nbatch = 7  # sequences\nsteps = 70\nwarmup = 3\n");
+  Environment batch("SINKLAB_BATCH", "8"), steps("SINKLAB_STEPS", "80"), empty("SINKLAB_WARMUP", "");
+  RunConfig config = parse(enough({"--config", folder / "a.toml", "--batch", "9"}));
+  CHECK(config.batch == 9);
+  CHECK(config.steps == 80);
+  CHECK(config.warmup == 3);  // an empty variable is none
+  CHECK(config.heads == RunConfig().heads);
+}
+
+TEST_CASE("run config: flags in their usual forms") {
+  RunConfig config = parse(enough({"--learning-rate=1e-3", "--fixed-first-token", "-1", "--reference", "--seed",
+                                   "18446744073709551615", "--batch", "2", "--batch", "3"}));
+  CHECK(config.learning_rate == 1e-3);
+  CHECK(config.fixed_first_token == -1);
+  CHECK(config.reference);
+  CHECK(config.seed == 18446744073709551615u);
+  CHECK(config.batch == 3);
+  CHECK(config.run == "r");
+  CHECK(parse({"--task", "bigram-backcopy", "--dry-run"}).dry_run);
+}
+
+TEST_CASE("run config: what is not known is refused and the nearest name given") {
+  Folder folder;
+  CHECK(refusal({"--lerning-rate", "3"}) == "unknown flag --lerning-rate; did you mean --learning-rate?");
+  CHECK(refusal({"--zzzzzzzzzz=3"}) == "unknown flag --zzzzzzzzzz");
+  CHECK(refusal({"train"}).find("unexpected argument `train`") == 0);
+  CHECK(refusal({"--batch"}).find("--batch needs a value") == 0);
+  write_bytes(folder / "a.toml", "\nbatchh = 3\n");
+  CHECK(refusal({"--config", folder / "a.toml"}) == folder / "a.toml" + ": unknown key `batchh`; did you mean batch?");
+  CHECK(exit_of([&] { parse({"--config", folder / "absent.toml"}); }) == Exit::bad_input);
+}
+
+TEST_CASE("run config: values out of range say what was expected, what came and from where") {
+  Folder folder;
+  CHECK(refusal({"--batch", "0"}) == "--batch must be a whole number from 1 to 65536, got `0`");
+  CHECK(refusal({"--batch", "1e3"}).find("got `1e3`") != std::string::npos);
+  CHECK(refusal({"--seed", "-1"}).find("from 0 to 18446744073709551615") != std::string::npos);
+  CHECK(refusal({"--learning-rate", "nan"}) == "--learning-rate must be a number from 0 to 100, got `nan`");
+  CHECK(refusal({"--beta2", "1"}) == "--beta2 must be a number from 0 to below 1, got `1`");
+  CHECK(refusal({"--precision", "f16"}) == "--precision must be f32, bf16 or f64, got `f16`");
+  {
+    Environment clip("SINKLAB_CLIP", "none");
+    CHECK(refusal({}).find("SINKLAB_CLIP must be a number") == 0);
+  }
+  write_bytes(folder / "a.toml", "reference = maybe\n");
+  CHECK(refusal({"--config", folder / "a.toml"}) ==
+        folder / "a.toml" + ": reference must be true or false, got `maybe`");
+}
+
+TEST_CASE("run config: values that do not fit each other are refused") {
+  CHECK(refusal(enough({"--heads", "3"})) == "--heads must divide --width, got 3 heads and width 128");
+  CHECK(refusal(enough({"--heads", "32"})).find("from 8 to 128, got 4 = 128 / 32") != std::string::npos);
+  CHECK(refusal(enough({"--heads", "4", "--width", "36"})).find("even width") != std::string::npos);
+  CHECK(parse(enough({"--heads", "4", "--width", "36"}), "position=Learned attention=Softmax").width == 36);
+  CHECK(refusal({"--run", "r"}).find("--data is needed") == 0);
+  CHECK(refusal({"--data", "d"}).find("--run is needed") == 0);
+  CHECK(refusal(enough({"--force", "--resume", "auto"})).find("--force") == 0);
+  CHECK(parse(enough({"--steps", "5"})).warmup == 100);  // longer than the run: a note, no error
+}
+
+TEST_CASE("run config: TOML holds every value to the last bit") {
+  Folder folder;
+  RunConfig config;
+  config.learning_rate = 1.0 / 3;
+  config.adam_epsilon = 4.9406564584124654e-324;
+  config.clip = 123456789.0;
+  config.weight_decay = 0;
+  config.seed = 18446744073709551615u;
+  config.data = " it\'s, [a] folder; caf\xc3\xa9 = 1 ";
+  config.init = "formula";
+  config.reference = true;
+  config.fixed_first_token = 17;
+  write_bytes(folder / "config.toml", to_toml(config));
+
+  RunConfig read = parse({"--config", folder / "config.toml", "--run", "r", "--resume", "auto"});
+  CHECK(to_toml(read) == to_toml(config));
+  for (const RunConfigField& field : run_config_fields()) {
+    if (field.saved()) CHECK_MESSAGE(field.value(read) == field.value(config), field.flag);
+  }
+  CHECK(read.learning_rate == config.learning_rate);
+  CHECK(read.adam_epsilon == config.adam_epsilon);
+  CHECK(read.data == config.data);
+  config.run = "elsewhere";
+  config.resume = "auto";
+  config.force = config.dry_run = true;
+  CHECK(to_toml(read) == to_toml(config));  // how it was started is no part of what it is
+}
+
+TEST_CASE("run config: texts that TOML would not give back are refused wherever they come from") {
+  for (const char* text : {"a \"b\"", "a\\b", "a # b", "a\nb", "a\x7f", "'a'"}) {
+    CAPTURE(text);
+    CHECK(refusal(enough({"--data", text})).find("--data must be text without double quotes") == 0);
+  }
+  for (const char* text : {"", "[a, b]", "it's 'b'", "a=b;c", "]"}) {
+    RunConfig config;
+    config.data = text;
+    CAPTURE(text);
+    CHECK(run_config_from_toml(to_toml(config), "here").data == text);
+  }
+}
+
+TEST_CASE("run config: TOML beyond plain `key = value` lines is refused, and where it stood is said") {
+  auto message = [](const std::string& text) {
+    std::string said;
+    CHECK(exit_of([&] { run_config_from_toml(text, "a.h5"); }, &said) == Exit::usage);
+    return said;
+  };
+  CHECK(message("[model]\n") == "a.h5: sections such as [model] are not used");
+  CHECK(message("[model]\nlayers = 2\n") == "a.h5: sections such as [model] are not used");
+  CHECK(message("model.layers = 2\n") == "a.h5: sections such as [model] are not used");
+  CHECK(message("batch 3\n").find("a.h5: unknown key `batch 3`") == 0);
+  CHECK(message("batch =\n").find("a.h5: batch must be a whole number") == 0);
+  CHECK(message("batch = 1 2\n").find("got `1 2`") != std::string::npos);
+  CHECK(message("batch = [1\n").find("got `[1`") != std::string::npos);
+  CHECK(message("batch = 1\nbatch = 2\n") == "a.h5: batch is given twice");
+  CHECK(message("eval_every = 1\nbatch = 2\neval-every = 1\n") == "a.h5: eval-every is given twice");
+  for (const char* data : {"\"d", "'d", "\"\\q\"", "\"d\" e", "\"a # b\""}) {
+    CAPTURE(data);
+    CHECK(message(std::string("data = ") + data + "\n").find("a.h5: data must be text") == 0);
+  }
+  RunConfig config = run_config_from_toml("; a comment\r\nfeed_forward = 3\r\ndata = 'd e' # more", "a.h5");
+  CHECK(config.feed_forward == 3);
+  CHECK(config.data == "d e");
+  CHECK(to_toml(run_config_from_toml("", "a.h5")) == to_toml(RunConfig()));
+}

@@ -1,0 +1,43 @@
+// What a training run reads: batches of token sequences, each a pure function of (seed, step, micro-batch, row), so
+// that nothing about the data has to be saved or replayed when a run resumes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/tensor.h"
+#include "train/run_config.h"
+
+namespace sink {
+
+// I32, both (batch, T). Target t is the token after position t; -1 means no loss at that position.
+struct Batch {
+  Tensor tokens_BT;
+  Tensor targets_BT;
+};
+
+class DataSource {
+ public:
+  virtual ~DataSource() = default;
+
+  virtual std::int64_t vocabulary() const = 0;
+  // `batch` sequences of micro-batch `micro` (below RunConfig::accumulate) of `step` (from 0).
+  virtual Batch train_batch(std::int64_t step, std::int64_t micro, std::int64_t batch) const = 0;
+  // Validation sequences [first_sequence, first_sequence + batch): the same ones every time.
+  virtual Batch validation_batch(std::int64_t first_sequence, std::int64_t batch) const = 0;
+  // How many there are: RunConfig::eval_sequences, or fewer if the text has fewer.
+  virtual std::int64_t validation_sequences() const = 0;
+  // A label for axes.
+  virtual std::string token_text(std::int32_t id) const = 0;
+  // The tokenizer as its file's text, for checkpoints; empty where there is none.
+  virtual std::string tokenizer_json() const { return {}; }
+  // Tokens in one epoch; 0 if the data never ends.
+  virtual std::int64_t train_tokens() const = 0;
+};
+
+// The source that `config` names: task, data, fixed_first_token, context, accumulate, eval_sequences, seed. Throws
+// Error: Exit::usage for values that do not fit, Exit::bad_input for data that cannot be used.
+std::unique_ptr<DataSource> make_data_source(const RunConfig& config);
+
+}  // namespace sink

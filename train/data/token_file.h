@@ -1,0 +1,27 @@
+// tokens.h5: tokenised text, split into training and validation, with what is needed to tell whether it is whole.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sink {
+
+// On disk: a header of 512 bytes with the SHA-256 of all that follows, then HDF5 (whose readers skip such a header):
+// the one-dimensional datasets `train` and `valid` (u16, or u32 where the vocabulary is larger than 65536) and the
+// attributes `vocabulary`, `sources`, `sha256` (of the tokens) and `tokenizer_sha256`.
+struct TokenFile {
+  std::vector<std::int32_t> train;
+  std::vector<std::int32_t> valid;
+  std::int64_t vocabulary = 0;
+  std::string sources;           // what the text was, one line a file
+  std::string tokenizer_sha256;  // of the tokenizer.json beside it
+};
+
+// The whole file as bytes, so that it can be written all at once.
+std::string to_token_file_bytes(const TokenFile& file);
+
+// Throws Error (Exit::bad_input) where the file is missing, foreign, truncated or damaged.
+TokenFile read_token_file(const std::string& path);
+
+}  // namespace sink

@@ -1,0 +1,27 @@
+// Signals a training run listens to: SIGTERM and SIGINT ask it to save and leave, SIGUSR1 to save and go on. The
+// handlers only set flags; the loop looks at them at the edge of a step.
+#pragma once
+
+#include <csignal>
+
+namespace sink {
+
+// Listens while it lives. A second SIGINT leaves at once with 130.
+class InterruptGuard {
+ public:
+  InterruptGuard();
+  ~InterruptGuard();
+  InterruptGuard(const InterruptGuard&) = delete;
+  InterruptGuard& operator=(const InterruptGuard&) = delete;
+
+ private:
+  struct sigaction old_term_, old_int_, old_usr1_;
+};
+
+// The signal that asked to stop, 0 if none did; the program then leaves with 128 + it.
+int stop_requested();
+
+// Whether SIGUSR1 came since the last call.
+bool take_save_request();
+
+}  // namespace sink

@@ -1,0 +1,13 @@
+#include "train/measure.h"
+
+#include <algorithm>
+
+namespace sink {
+
+Evaluation measure(LanguageModel& model, const DataSource& data, std::int64_t sequences, std::int64_t batch,
+                   bool with_map) {
+  Batch validation = data.validation_batch(0, std::min(sequences, data.validation_sequences()));
+  return evaluate(model, validation.tokens_BT, validation.targets_BT, batch, with_map);
+}
+
+}  // namespace sink

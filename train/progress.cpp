@@ -1,0 +1,131 @@
+#include "train/progress.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+
+namespace sink {
+namespace {
+
+constexpr auto kRedrawInterval = std::chrono::milliseconds(100);
+constexpr int kUnlimited = 1 << 20;
+
+template <class... Values>
+std::string print(const char* format, Values... values) {
+  char text[160];
+  std::snprintf(text, sizeof(text), format, values...);
+  return text;
+}
+
+bool is_terminal() {
+  const char* no_colour = std::getenv("NO_COLOR");
+  const char* terminal = std::getenv("TERM");
+  if (no_colour && *no_colour) return false;
+  return ::isatty(STDERR_FILENO) && terminal && *terminal && std::strcmp(terminal, "dumb") != 0;
+}
+
+int terminal_width() {
+  winsize size = {};
+  if (::ioctl(STDERR_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return 80;
+  return size.ws_col;
+}
+
+std::string rate(double per_second) {
+  if (per_second >= 1e6) return print("%.2fM tok/s", per_second / 1e6);
+  if (per_second >= 1e3) return print("%.1fk tok/s", per_second / 1e3);
+  return print("%.0f tok/s", per_second);
+}
+
+}  // namespace
+
+std::string duration(double seconds) {
+  auto whole = static_cast<long long>(std::llround(std::fmin(std::fmax(seconds, 0), 1e9)));
+  if (whole < 60) return print("%llds", whole);
+  if (whole < 3600) return print("%lldm%02llds", whole / 60, whole % 60);
+  if (whole < 86400) return print("%lldh%02lldm", whole / 3600, whole / 60 % 60);
+  return print("%lldd%02lldh", whole / 86400, whole / 3600 % 24);
+}
+
+std::string progress_line(const StepRecord& record, std::int64_t steps, double sink_1_percent, double seconds_left,
+                          int width) {
+  auto step = static_cast<long long>(record.step), all = static_cast<long long>(steps);
+  std::string parts[] = {
+      print("step %lld/%lld", step, all),
+      print("%lld%%", all > 0 ? 100 * step / all : 100),
+      record.skipped ? "loss nan, step skipped" : print("loss %.4f", record.train_loss),
+      sink_1_percent < 0 ? "" : print("sink_1 %.1f%%", sink_1_percent),
+      rate(record.tokens_per_second),
+      seconds_left < 0 ? "" : duration(seconds_left) + " left",
+  };
+  std::string line;
+  for (const std::string& part : parts) {
+    if (part.empty()) continue;
+    std::string longer = line + (line.empty() ? "" : "  ") + part;
+    if (static_cast<int>(longer.size()) > width) break;
+    line = longer;
+  }
+  return line;
+}
+
+std::string evaluation_line(const StepRecord& record) {
+  const EvalRecord& e = *record.evaluation;
+  return print("step %lld: val loss %.4f, sink_1 %.2f%% (raw %.2f%%), alpha_1 %.4f (max %.4f), row mass %.3f",
+               static_cast<long long>(record.step), e.val_loss, e.sink_1, e.sink_1_raw, e.alpha_1, e.alpha_1_max,
+               e.row_mass);
+}
+
+Progress::Progress(std::int64_t steps, std::int64_t log_every)
+    : steps_(steps), log_every_(log_every), redraws_(is_terminal()) {}
+
+Progress::~Progress() {
+  if (drawn_) std::fputc('\n', stderr);
+}
+
+void Progress::clear() {
+  if (drawn_) std::fputs("\r\x1b[K", stderr);
+  drawn_ = false;
+}
+
+void Progress::note(const std::string& line) {
+  clear();
+  std::fprintf(stderr, "%s\n", line.c_str());
+}
+
+double Progress::seconds_left(std::int64_t step) {
+  if (first_step_ < 0) {
+    first_step_ = step;
+    first_time_ = Clock::now();
+  }
+  if (step <= first_step_ || step >= steps_) return -1;
+  double elapsed = std::chrono::duration<double>(Clock::now() - first_time_).count();
+  return elapsed / static_cast<double>(step - first_step_) * static_cast<double>(steps_ - step);
+}
+
+void Progress::show(const StepRecord& record) {
+  double left = seconds_left(record.step);
+  if (record.evaluation) {
+    sink_1_percent_ = record.evaluation->sink_1;
+    note(evaluation_line(record));
+  }
+  bool last = record.step >= steps_;
+  if (!redraws_) {
+    if (record.step % log_every_ == 0 || last) {
+      note(progress_line(record, steps_, sink_1_percent_, left, kUnlimited));
+    }
+    return;
+  }
+  auto now = Clock::now();
+  if (!last && drawn_ && now - last_drawn_ < kRedrawInterval) return;
+  last_drawn_ = now;
+  // One column stays free: a terminal may wrap when the last one is written.
+  std::string line = progress_line(record, steps_, sink_1_percent_, left, terminal_width() - 1);
+  std::fprintf(stderr, "\r%s\x1b[K", line.c_str());
+  std::fflush(stderr);
+  drawn_ = true;
+}
+
+}  // namespace sink

@@ -1,0 +1,48 @@
+// Progress on stderr: one redrawn line on a terminal, else a plain line every log_every steps.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "train/run_log.h"
+
+namespace sink {
+
+// "step 120/1000  12%  loss 5.432  sink_1 12.3%  45.2k tok/s  2m13s left", without the parts at the end that `width`
+// columns have no room for. sink_1_percent < 0: not measured yet; seconds_left < 0: not known yet.
+std::string progress_line(const StepRecord& record, std::int64_t steps, double sink_1_percent, double seconds_left,
+                          int width);
+// "step 100: val loss 5.31, sink_1 12.34% (raw 3.21%), alpha_1 0.123 (max 0.456), row mass 1.000"
+std::string evaluation_line(const StepRecord& record);
+// "8s", "2m13s", "1h05m", "3d04h"
+std::string duration(double seconds);
+
+class Progress {
+ public:
+  Progress(std::int64_t steps, std::int64_t log_every);
+  ~Progress();  // leaves the cursor on a fresh line
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // Shows the step; an evaluation in it gets a line that stays.
+  void show(const StepRecord& record);
+  // Prints a line that stays, above the redrawn one.
+  void note(const std::string& line);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void clear();
+  double seconds_left(std::int64_t step);
+
+  std::int64_t steps_;
+  std::int64_t log_every_;
+  bool redraws_;
+  bool drawn_ = false;  // the cursor stands on a redrawn line
+  double sink_1_percent_ = -1;
+  std::int64_t first_step_ = -1;  // the first this process showed, and when: a resumed run has its own pace
+  Clock::time_point first_time_;
+  Clock::time_point last_drawn_;
+};
+
+}  // namespace sink

@@ -1,0 +1,75 @@
+// Everything a training run is told: model sizes, data, optimiser, what to measure and where to write. Filled from
+// flags, then environment (SINKLAB_<FLAG>), then a TOML file, in that order of strength; saved as config.toml.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace sink {
+
+struct RunConfig {
+  // Model sizes (the mathematics is the binary's type).
+  std::int64_t layers = 3;
+  std::int64_t heads = 4;
+  std::int64_t width = 128;         // C
+  std::int64_t feed_forward = 256;  // F
+  std::int64_t context = 64;        // T
+  std::string init = "torch";       // torch | formula (paper.md B.2)
+
+  // Data.
+  std::string task = "text";            // text | bigram-backcopy
+  std::string data;                     // folder made by `prepare` (task text)
+  std::int64_t fixed_first_token = -1;  // token id put at position 1 of every block; -1 leaves the text alone
+  std::int64_t batch = 48;              // sequences a micro-batch
+  std::int64_t accumulate = 1;          // micro-batches an optimiser step
+  std::uint64_t seed = 0;
+
+  // Optimisation (AdamW, decoupled decay on all parameters; paper.md B.3).
+  std::int64_t steps = 1000;
+  double learning_rate = 4e-3;
+  std::string schedule = "constant";  // after warm-up: constant | cosine
+  double min_learning_rate = 0;       // where cosine ends
+  std::int64_t warmup = 100;
+  double beta1 = 0.9;
+  double beta2 = 0.95;
+  double adam_epsilon = 1e-8;
+  double weight_decay = 0.1;
+  double clip = 1.0;              // global gradient norm; 0 never clips
+  std::string precision = "f32";  // f32 | bf16 | f64 (reference mathematics, for checks)
+  bool reference = false;         // plain loops instead of the fast path
+  std::int64_t threads = 0;       // 0: all
+  std::int64_t nan_patience = 5;  // skipped steps in a row before the run stops
+
+  // Measuring and saving.
+  std::int64_t eval_every = 100;
+  std::int64_t eval_sequences = 100;  // for alpha, sink and validation loss
+  double sink_epsilon = 0.3;
+  std::int64_t checkpoint_every = 500;  // also at the end and on SIGTERM / SIGINT
+  std::int64_t log_every = 10;          // plain progress lines, where there is no terminal
+  std::string run;                      // run folder, e.g. runs/first
+  std::string resume = "never";         // never | auto | path of a checkpoint
+  bool force = false;                   // replace an existing run folder
+  bool dry_run = false;                 // print parameters, memory and FLOPs, then leave
+
+  std::int64_t tokens_per_step() const { return batch * accumulate * context; }
+};
+
+// Fills `config` from the command line, environment and TOML file (--config). Returns true when the program should go
+// on; false after --help, --version or --print-config, which it answers on stdout. Throws Error (Exit::usage) on
+// anything it does not know or cannot accept.
+bool parse_run_config(int argc, char** argv, const std::string& ablation, const std::string& policies,
+                      RunConfig& config);
+
+// Refuses (Error, Exit::usage) values that do not fit each other: heads that do not divide the width, text without
+// data.
+void require_consistent(const RunConfig& config, const std::string& policies);
+
+// What the run is, as TOML that run_config_from_toml reads back to the same values, bit for bit. How it was started
+// (run, resume, force, dry_run) is left out: a resumed run is the same run and two folders may hold it.
+std::string to_toml(const RunConfig& config);
+
+// The settings in TOML `text` (a file's, or a checkpoint's), the defaults for what it leaves out. `where` opens the
+// messages: Error (Exit::usage) for a key that is unknown or given twice, a section, a value that is not accepted.
+RunConfig run_config_from_toml(const std::string& text, const std::string& where);
+
+}  // namespace sink

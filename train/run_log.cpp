@@ -1,0 +1,114 @@
+#include "train/run_log.h"
+
+#include <fcntl.h>
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <cstdio>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "engine/check.h"
+#include "model/atomic_file.h"
+
+namespace sink {
+namespace {
+
+std::string number(double value) {
+  if (std::isnan(value)) return "\"nan\"";
+  if (std::isinf(value)) return value > 0 ? "\"inf\"" : "\"-inf\"";
+  char text[32];
+  std::snprintf(text, sizeof(text), "%.9g", value);
+  return text;
+}
+
+// The step of a line, or nothing when it is not one of ours.
+std::optional<std::int64_t> step_of(const std::string& line) {
+  auto object = nlohmann::json::parse(line, nullptr, false);
+  if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) return std::nullopt;
+  return object["step"].get<std::int64_t>();
+}
+
+// Length of the lines of steps <= `last_step` at the front of the file.
+std::int64_t bytes_to_keep(const std::string& path, std::int64_t last_step) {
+  std::ifstream file(path, std::ios::binary);
+  std::int64_t kept = 0;
+  std::string line;
+  for (int number = 1; std::getline(file, line); ++number) {
+    if (file.eof()) break;  // no line end: the run was killed while it wrote
+    std::optional<std::int64_t> step = step_of(line);
+    if (!step) {
+      throw Error(
+          path + " line " + std::to_string(number) + " is not a step of a run; repair or move the file, then resume",
+          Exit::bad_input);
+    }
+    if (*step > last_step) break;
+    kept += static_cast<std::int64_t>(line.size()) + 1;
+  }
+  return kept;
+}
+
+}  // namespace
+
+std::string to_json(const StepRecord& record) {
+  std::string line = "{\"step\": " + std::to_string(record.step) + ", \"tokens\": " + std::to_string(record.tokens);
+  auto add = [&](const char* key, double value) { line += std::string(", \"") + key + "\": " + number(value); };
+  add("seconds", record.seconds);
+  add("tokens_per_second", record.tokens_per_second);
+  add("learning_rate", record.learning_rate);
+  add("train_loss", record.train_loss);
+  add("grad_norm", record.grad_norm);
+  if (record.skipped) line += ", \"skipped\": true";
+  if (record.evaluation) {
+    const EvalRecord& evaluation = *record.evaluation;
+    add("val_loss", evaluation.val_loss);
+    add("sink_1", evaluation.sink_1);
+    add("sink_1_raw", evaluation.sink_1_raw);
+    add("alpha_1", evaluation.alpha_1);
+    add("alpha_1_raw", evaluation.alpha_1_raw);
+    add("alpha_1_max", evaluation.alpha_1_max);
+    add("row_mass", evaluation.row_mass);
+    add("first_value_norm_ratio", evaluation.first_value_norm_ratio);
+  }
+  return line + "}";
+}
+
+RunLog::RunLog(const std::string& path, std::int64_t resumed_step) : path_(path) {
+  std::int64_t kept = resumed_step < 0 ? 0 : bytes_to_keep(path, resumed_step);
+  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail_io("write", path, errno);
+  drop_after(kept);
+}
+
+RunLog::~RunLog() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void RunLog::write(const StepRecord& record) {
+  std::string line = to_json(record) + "\n";
+  std::size_t done = 0;
+  while (done < line.size()) {
+    ssize_t written = ::write(descriptor_, line.data() + done, line.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) {
+      int reason = written < 0 ? errno : ENOSPC;
+      drop_after(bytes_);
+      fail_io("write", path_, reason);
+    }
+    done += static_cast<std::size_t>(written);
+  }
+  bytes_ += static_cast<std::int64_t>(line.size());
+}
+
+void RunLog::sync() {
+  if (::fsync(descriptor_) != 0) fail_io("flush", path_, errno);
+}
+
+void RunLog::drop_after(std::int64_t bytes) {
+  if (::ftruncate(descriptor_, static_cast<off_t>(bytes)) != 0) fail_io("shorten", path_, errno);
+  bytes_ = bytes;
+}
+
+}  // namespace sink

@@ -1,0 +1,61 @@
+// metrics.jsonl: one JSON object a step, appended and handed to the system at once, so that a killed run loses none.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace sink {
+
+// What is measured on validation sequences; sinks in percent, `_raw` of weights as they act (the others of proxy
+// weights where rows do not sum to one).
+struct EvalRecord {
+  double val_loss = 0;
+  double sink_1 = 0;
+  double sink_1_raw = 0;
+  double alpha_1 = 0;  // mean over layers, heads and sequences
+  double alpha_1_raw = 0;
+  double alpha_1_max = 0;
+  double row_mass = 0;
+  double first_value_norm_ratio = 0;
+};
+
+struct StepRecord {
+  std::int64_t step = 0;
+  std::int64_t tokens = 0;  // seen since the run began
+  double seconds = 0;       // since the run began
+  double tokens_per_second = 0;
+  double learning_rate = 0;
+  double train_loss = 0;
+  double grad_norm = 0;
+  bool skipped = false;  // NaN: the weights were left alone
+  std::optional<EvalRecord> evaluation;
+};
+
+// The line, without its end: numbers as %.9g, NaN and infinities as the texts "nan", "inf", "-inf".
+std::string to_json(const StepRecord& record);
+
+class RunLog {
+ public:
+  // Appends to `path`. A run that goes on from step n keeps the lines of steps <= n as they are and drops the rest (and
+  // a half-written last line); a new run passes -1 and drops all. Throws Error: Exit::io, or Exit::bad_input for a line
+  // in the middle that is not ours.
+  explicit RunLog(const std::string& path, std::int64_t resumed_step = -1);
+  ~RunLog();
+  RunLog(const RunLog&) = delete;
+  RunLog& operator=(const RunLog&) = delete;
+
+  // Throws Error (Exit::io) when the line cannot be written; no half of it stays in the file.
+  void write(const StepRecord& record);
+  // Waits until the lines are on the disk; called before a checkpoint, so that no checkpoint outlives its log.
+  void sync();
+
+ private:
+  void drop_after(std::int64_t bytes);
+
+  std::string path_;
+  int descriptor_ = -1;
+  std::int64_t bytes_ = 0;  // of whole lines
+};
+
+}  // namespace sink

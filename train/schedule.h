@@ -1,0 +1,13 @@
+// Learning rate of a step: linear warm-up from 0, then constant or cosine (paper.md B.3, E2: the study's text says
+// cosine, its configurations run constant).
+#pragma once
+
+#include "train/run_config.h"
+
+namespace sink {
+
+// step counts from 1. Warm-up reaches the full rate at step `warmup`; cosine ends at min_learning_rate at the last
+// step.
+double learning_rate_at(const RunConfig& config, std::int64_t step);
+
+}  // namespace sink

@@ -1,0 +1,171 @@
+#include "train/trainer.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+
+#include "engine/reference_switch.h"
+#include "engine/threads.h"
+#include "eval/evaluation_json.h"
+#include "model/atomic_file.h"
+#include "model/build_info.h"
+#include "train/dry_run.h"
+#include "train/interrupt.h"
+#include "train/measure.h"
+#include "train/program.h"
+#include "train/progress.h"
+#include "train/resume.h"
+#include "train/run_folder.h"
+#include "train/train_step.h"
+
+namespace sink {
+namespace {
+
+DType compute_type(const std::string& precision) {
+  if (precision == "bf16") return DType::BF16;
+  return precision == "f64" ? DType::F64 : DType::F32;
+}
+
+EvalRecord record_of(const Evaluation& e) {
+  constexpr std::size_t kStudyEpsilon = 1;  // 0.3
+  return {.val_loss = e.loss,
+          .sink_1 = e.proxy.sink_k[kStudyEpsilon].front(),
+          .sink_1_raw = e.raw.sink_k[kStudyEpsilon].front(),
+          .alpha_1 = e.proxy.alpha_1(),
+          .alpha_1_raw = e.raw.alpha_1(),
+          .alpha_1_max = e.alpha_1_max,
+          .row_mass = e.row_mass,
+          .first_value_norm_ratio = e.first_value_norm_ratio};
+}
+
+class Trainer {
+ public:
+  Trainer(const RunConfig& config, const Ablation& ablation)
+      : config_(config),
+        ablation_(ablation),
+        data_(make_data_source(config)),
+        model_(ablation.make_model({.layers = config.layers,
+                                    .heads = config.heads,
+                                    .width = config.width,
+                                    .feed_forward = config.feed_forward,
+                                    .context = config.context,
+                                    .vocabulary = data_->vocabulary()},
+                                   init_scheme(config.init), config.seed, compute_type(config.precision))),
+        optimizer_(*model_, config) {}
+
+  int run() {
+    if (config_.dry_run) return print_dry_run(config_, ablation_, *model_, *data_);
+    folder_ = open_run_folder(config_);
+    if (!folder_.resume_from.empty()) state_ = resume(folder_.resume_from, config_, ablation_, *model_, optimizer_);
+    write_file_atomically(folder_.config(), to_toml(config_));
+    log_ = std::make_unique<RunLog>(folder_.metrics(), state_.step > 0 ? state_.step : -1);
+    InterruptGuard listening;
+    Progress progress(config_.steps, config_.log_every);
+    if (state_.step > 0)
+      progress.note("going on from " + folder_.resume_from + ", step " + std::to_string(state_.step));
+    start_ = std::chrono::steady_clock::now();
+    while (state_.step < config_.steps) {
+      StepRecord record = one_step();
+      log_->write(record);
+      progress.show(record);
+      int signal = stop_requested();
+      bool last = state_.step == config_.steps;
+      if (last || signal || take_save_request() || state_.step % config_.checkpoint_every == 0) save();
+      if (signal && !last) {
+        progress.note("stopped by signal " + std::to_string(signal) + " after step " + std::to_string(state_.step) +
+                      "; " + folder_.checkpoint() + " is saved: go on with --resume auto");
+        return 128 + signal;
+      }
+      if (state_.skipped_in_a_row >= config_.nan_patience) stop_diverged();
+    }
+    finish();
+    return 0;
+  }
+
+ private:
+  StepRecord one_step() {
+    std::int64_t step = state_.step + 1;
+    auto before = std::chrono::steady_clock::now();
+    StepResult result = train_step(*model_, optimizer_, *data_, config_, step, state_.updates + 1);
+    auto after = std::chrono::steady_clock::now();
+    state_.step = step;
+    state_.updates += result.skipped ? 0 : 1;
+    state_.skipped_in_a_row = result.skipped ? state_.skipped_in_a_row + 1 : 0;
+
+    StepRecord record;
+    record.step = step;
+    record.tokens = step * config_.tokens_per_step();
+    record.seconds = std::chrono::duration<double>(after - start_).count();
+    record.tokens_per_second =
+        static_cast<double>(config_.tokens_per_step()) / std::chrono::duration<double>(after - before).count();
+    record.learning_rate = result.learning_rate;
+    record.train_loss = result.loss;
+    record.grad_norm = result.gradient_norm;
+    record.skipped = result.skipped;
+    if (step % config_.eval_every == 0 || step == config_.steps)
+      record.evaluation = record_of(measure(*model_, *data_, config_.eval_sequences, config_.batch, false));
+    return record;
+  }
+
+  void save() {
+    log_->sync();
+    save_run(folder_.checkpoint(), config_, ablation_, *model_, optimizer_, *data_, state_);
+  }
+
+  [[noreturn]] void stop_diverged() {
+    save();
+    fail("train",
+         "the loss or gradient was not finite in " + std::to_string(state_.skipped_in_a_row) +
+             " steps in a row (up to step " + std::to_string(state_.step) +
+             "); the weights are those of the last finite step, saved in " + folder_.checkpoint() +
+             ". Try a smaller --learning-rate or a longer --warmup.",
+         Exit::diverged);
+  }
+
+  void finish() {
+    Evaluation evaluation = measure(*model_, *data_, config_.eval_sequences, config_.batch, true);
+    EvaluationContext context{
+        .run = std::filesystem::path(folder_.path).filename().string(),
+        .task = config_.task,
+        .ablation = ablation_.name,
+        .policies = ablation_.policies,
+        .precision = config_.precision,
+        .commit = build_commit(),
+        .config_toml = to_toml(config_),
+        .seed = config_.seed,
+        .step = state_.step,
+        .steps = config_.steps,
+        .tokens = state_.step * config_.tokens_per_step(),
+        .parameters = model_->parameter_count(),
+        .token_text = [&](std::int32_t id) { return data_->token_text(id); },
+    };
+    write_file_atomically(folder_.evaluation(), evaluation_json(evaluation, context));
+    std::printf("%s\n", folder_.path.c_str());
+  }
+
+  RunConfig config_;
+  Ablation ablation_;
+  std::unique_ptr<DataSource> data_;
+  std::unique_ptr<LanguageModel> model_;
+  Optimizer optimizer_;
+  RunFolder folder_;
+  RunState state_;
+  std::unique_ptr<RunLog> log_;
+  std::chrono::steady_clock::time_point start_;
+};
+
+}  // namespace
+
+int train_main(int argc, char** argv, const Ablation& ablation) {
+  std::string program = "train_" + ablation.name;
+  return run_program(program.c_str(), [&] {
+    RunConfig config;
+    if (!parse_run_config(argc, argv, ablation.name, ablation.policies, config)) return 0;
+    if (config.threads > 0) omp_set_num_threads(static_cast<int>(config.threads));
+    use_reference() = config.reference;
+    return Trainer(config, ablation).run();
+  });
+}
+
+}  // namespace sink

@@ -1,0 +1,11 @@
+// Training from the first step to the final checkpoint: what train_<ablation> does.
+#pragma once
+
+#include "model/ablation.h"
+
+namespace sink {
+
+// The whole program; returns its exit code.
+int train_main(int argc, char** argv, const Ablation& ablation);
+
+}  // namespace sink
