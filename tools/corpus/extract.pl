@@ -1,0 +1,154 @@
+#!/usr/bin/perl
+# Turns the data files of a Debian text package into plain UTF-8: documents, each followed by a line <|endoftext|>.
+#
+#   extract.pl dict  FILE.dict.dz     dictionaries for dictd: gzip, entries start at column 0
+#   extract.pl sword FOLDER           modules of the SWORD project: zlib blocks with a verse index, OSIS markup
+#   extract.pl rdata FILE.rdb         data of an R package: zlib blobs of serialised character vectors
+#
+# Needs core Perl only.
+use strict;
+use warnings;
+use Compress::Zlib ();
+use Encode ();
+
+my $kDocument = 4000;    # characters: short entries and verses are gathered into documents of about this length
+my $kShortest = 200;     # characters: anything shorter is a title or a crumb
+
+my $pending = '';        # text gathered for the next document
+
+sub read_bytes {
+  my ($path) = @_;
+  open(my $file, '<:raw', $path) or die "cannot read $path: $!\n";
+  local $/;
+  my $bytes = <$file>;
+  return defined $bytes ? $bytes : '';
+}
+
+# UTF-8 where it is that, Latin-1 otherwise (no byte sequence is invalid in Latin-1).
+sub to_characters {
+  my ($bytes) = @_;
+  my $copy = $bytes;
+  my $text = eval { Encode::decode('UTF-8', $copy, Encode::FB_CROAK) };
+  return defined $text ? $text : Encode::decode('iso-8859-1', $bytes);
+}
+
+sub tidy {
+  my ($text) = @_;
+  $text =~ s/\r\n?/\n/g;
+  $text =~ s/[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]//g;                # control characters
+  $text =~ s/[\x{ad}\x{200b}\x{feff}]//g;                        # soft hyphen, zero-width space, byte order mark
+  $text =~ s/\x{a0}/ /g;                                         # no-break space
+  $text =~ s/[ \t]+$//mg;
+  $text =~ s/\n{3,}/\n\n/g;
+  $text =~ s/\A\s+|\s+\z//g;
+  return $text;
+}
+
+sub print_document {
+  my $text = tidy(@_);
+  print $text, "\n<|endoftext|>\n" if length($text) >= $kShortest;
+}
+
+# Adds a piece to the document being gathered; prints it once it is long enough.
+sub gather {
+  $pending .= $_[0];
+  flush_document() if length($pending) >= $kDocument;
+}
+
+sub flush_document {
+  print_document($pending);
+  $pending = '';
+}
+
+sub extract_dict {
+  my ($path) = @_;
+  my $bytes = Compress::Zlib::memGunzip(read_bytes($path));
+  die "$path is not gzip data\n" unless defined $bytes;
+  my $text = to_characters($bytes);
+  $text =~ s/\A.*?^00-database-short\n[^\n]*\n//ms;    # how dictd made the file
+  $text =~ tr/{}//d;                                       # braces mark cross references
+  gather("$_\n") for split /\n(?=\S)/, $text;
+  flush_document();
+}
+
+my %character = (amp => '&', lt => '<', gt => '>', quot => '"', apos => "'");
+
+sub strip_osis {
+  my ($text) = @_;
+  $text =~ s{<note\b.*?</note>}{}gs;                                       # footnotes stand in mid-sentence
+  $text =~ s{</?(?:br|p|lb|lg|div|title)\b[^>]*>}{\n}g;
+  $text =~ s/<[^>]*>//g;
+  $text =~ s/&#x([0-9a-fA-F]{1,5});/chr hex $1/ge;
+  $text =~ s/&#([0-9]{1,6});/chr $1/ge;
+  $text =~ s/&(\w+);/exists $character{$1} ? $character{$1} : "&$1;"/ge;
+  $text =~ s/[ \t]+/ /g;
+  $text =~ s/^ | $//mg;
+  return $text;
+}
+
+# A module keeps each testament as three files. X.?zs: per block, its offset and compressed size in X.?zz (each u32) and
+# the size it unpacks to. X.?zv: per verse, the block number (u32), the offset in the unpacked block (u32) and the
+# length, which is u16 in the old drivers and u32 in those whose name ends in 4 (some settings name the wrong one: the
+# size of the file tells).
+sub extract_sword {
+  my ($folder) = @_;
+  my ($settings) = glob("$folder/usr/share/sword/mods.d/*.conf");
+  die "$folder holds no SWORD module\n" unless defined $settings;
+  my ($driver) = read_bytes($settings) =~ /^ModDrv\s*=\s*(\w+)/m;
+  my %seen;    # a comment on many verses is stored once for each of them
+  for my $testament ('ot', 'nt') {
+    for my $blocks_path (glob("$folder/usr/share/sword/modules/*/*/*/$testament.?zs")) {
+      my $blocks = read_bytes($blocks_path);
+      my $packed = read_bytes($blocks_path =~ s/s$/z/r);
+      my $verses = read_bytes($blocks_path =~ s/s$/v/r);
+      my ($record, $record_bytes) = $driver =~ /4$/ && length($verses) % 12 == 0 ? ('VVV', 12) : ('VVv', 10);
+      my ($loaded, $block_text) = (-1, '');
+      for (my $at = 0; $at + $record_bytes <= length $verses; $at += $record_bytes) {
+        my ($block, $start, $length) = unpack($record, substr($verses, $at, $record_bytes));
+        next if $length == 0;
+        if ($block != $loaded) {
+          die "$blocks_path has no block $block\n" if 12 * $block + 8 > length $blocks;
+          my ($offset, $size) = unpack('VV', substr($blocks, 12 * $block, 8));
+          $block_text = Compress::Zlib::uncompress(substr($packed, $offset, $size));
+          die "$blocks_path: block $block cannot be unpacked\n" unless defined $block_text;
+          $loaded = $block;
+        }
+        die "$blocks_path: block $block is too short\n" if $start + $length > length $block_text;
+        my $comment = strip_osis(to_characters(substr($block_text, $start, $length)));
+        next if $seen{$comment}++;
+        # A comment can be many pages: paragraphs are what documents are gathered from.
+        gather("$_\n") for split /\n/, $comment;
+      }
+      flush_document();
+    }
+  }
+}
+
+# Each blob: u32 (big-endian) unpacked size, then a zlib stream. Unpacked it is R's XDR serialisation, in which a string
+# is u32 flags (type 9 in the low byte, the encoding above it), u32 length, bytes; a novel is a vector of such lines.
+sub extract_rdata {
+  my ($path) = @_;
+  my $bytes = read_bytes($path);
+  while (length $bytes > 4) {
+    my $rest = substr($bytes, 4);
+    my ($stream) = Compress::Zlib::inflateInit();
+    my ($blob, $status) = $stream->inflate($rest);    # leaves in $rest what follows the stream
+    die "$path is not an R database\n" unless $status == Compress::Zlib::Z_STREAM_END();
+    $bytes = $rest;
+    my @lines;
+    while ($blob =~ /\x00[\x00-\x0f].\x09(....)/gs) {
+      my ($start, $length) = (pos $blob, unpack('N', $1));
+      next if $start + $length > length $blob;
+      push @lines, to_characters(substr($blob, $start, $length));
+      pos($blob) = $start + $length;
+    }
+    my $novel = join("\n", @lines) =~ tr/_//dr;    # underscores mark italics
+    print_document($_) for split /\n(?=CHAPTER |Chapter )/, $novel;
+  }
+}
+
+my %extract = (dict => \&extract_dict, sword => \&extract_sword, rdata => \&extract_rdata);
+die "usage: extract.pl dict|sword|rdata PATH\n" unless @ARGV == 2 && exists $extract{$ARGV[0]};
+binmode STDOUT, ':encoding(UTF-8)';
+$extract{$ARGV[0]}->($ARGV[1]);
+close STDOUT or die "cannot write: $!\n";

@@ -1,0 +1,170 @@
+// prepare: turns text files into what training reads, tokenizer.json and tokens.h5.
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+#include <new>
+
+#include "engine/check.h"
+#include "engine/threads.h"
+#include "model/tokenizer/tokenizer.h"
+#include "model/tokenizer/whole_file.h"
+#include "tools/prepare/documents.h"
+#include "train/data/token_file.h"
+
+namespace sink {
+
+namespace {
+
+struct Options {
+  std::vector<std::string> text;
+  std::string out;
+  std::string tokenizer;
+  std::int64_t vocabulary = 4096;
+  double validation_fraction = 0.01;
+};
+
+class Progress {
+ public:
+  void operator()(const std::string& what) const {
+    std::chrono::duration<double> since = std::chrono::steady_clock::now() - start_;
+    std::fprintf(stderr, "prepare: %5.1f s  %s\n", since.count(), what.c_str());
+  }
+
+ private:
+  std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+// Made before the work, so that a folder that cannot be written is known at once.
+void make_folder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  SINK_CHECK(!error, "prepare", "cannot make the folder " + path + ": " + error.message(), Exit::io);
+  SINK_CHECK(::access(path.c_str(), W_OK) == 0, "prepare", "cannot write into " + path + ": " + std::strerror(errno),
+             Exit::io);
+}
+
+std::vector<std::vector<std::int32_t>> encode_all(const Tokenizer& tokenizer,
+                                                  const std::vector<std::string_view>& documents) {
+  std::vector<std::vector<std::int32_t>> ids(documents.size());
+  constexpr std::int64_t kShare = 256;  // documents: enough to fill a cache, few enough to keep all threads busy
+  auto count = static_cast<std::int64_t>(documents.size());
+  parallel_for((count + kShare - 1) / kShare, [&](std::int64_t share) {
+    EncodeCache cache;
+    for (auto i = static_cast<std::size_t>(share * kShare);
+         i < std::min(ids.size(), static_cast<std::size_t>((share + 1) * kShare)); ++i) {
+      ids[i] = tokenizer.encode(documents[i], cache);
+    }
+  });
+  return ids;
+}
+
+// Each document is followed by the end-of-text token; there is none at the beginning. Where the text has so few
+// documents that one side would stay empty, the last part of the tokens is held out instead.
+void split(const std::vector<std::vector<std::int32_t>>& ids, const std::vector<std::string_view>& documents,
+           std::int32_t end_of_text, double fraction, TokenFile& file) {
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    auto& side = is_validation(documents[i], fraction) ? file.valid : file.train;
+    side.insert(side.end(), ids[i].begin(), ids[i].end());
+    side.push_back(end_of_text);
+  }
+  if (!file.train.empty() && !file.valid.empty()) return;
+  std::vector<std::int32_t> all = file.train.empty() ? file.valid : file.train;
+  auto held_out = static_cast<std::size_t>(std::max(1.0, static_cast<double>(all.size()) * fraction));
+  auto cut = all.end() - static_cast<std::ptrdiff_t>(held_out);
+  file.train.assign(all.begin(), cut);
+  file.valid.assign(cut, all.end());
+  std::fprintf(stderr, "prepare: note: too few documents to split; the last %zu tokens are held out\n", held_out);
+}
+
+void prepare(const Options& options) {
+  Progress progress;
+  make_folder(options.out);
+  std::vector<TextFile> files = read_text_files(options.text);
+  std::vector<std::string_view> documents = documents_of(files);
+  SINK_CHECK(!documents.empty(), "text", "the text has no documents, only marks", Exit::bad_input);
+  std::size_t bytes = 0;
+  TokenFile tokens;
+  for (const TextFile& file : files) {
+    bytes += file.bytes.size();
+    // An HDF5 attribute holds 64 KiB at most.
+    if (tokens.sources.size() > 60000) continue;
+    tokens.sources += std::filesystem::path(file.path).filename().string() + " " + std::to_string(file.bytes.size()) +
+                      " sha256:" + sha256_hex(file.bytes) + "\n";
+  }
+  progress("read " + std::to_string(bytes) + " bytes, " + std::to_string(documents.size()) + " documents");
+
+  Tokenizer tokenizer =
+      options.tokenizer.empty() ? Tokenizer::train(documents, options.vocabulary) : Tokenizer::load(options.tokenizer);
+  progress((options.tokenizer.empty() ? "trained" : "loaded") + std::string(" a tokenizer of ") +
+           std::to_string(tokenizer.vocabulary()) + " tokens");
+  if (tokenizer.expects_nfc()) {
+    progress(
+        "note: this tokenizer asks for NFC; the text is taken as it is (most text is NFC, else use `uconv -x nfc`)");
+  }
+
+  auto ids = encode_all(tokenizer, documents);
+  progress("encoded");
+  split(ids, documents, tokenizer.end_of_text(), options.validation_fraction, tokens);
+  std::string json = tokenizer.json();
+  tokens.vocabulary = tokenizer.vocabulary();
+  tokens.tokenizer_sha256 = sha256_hex(json);
+  std::string h5 = to_token_file_bytes(tokens);
+  write_files("prepare", {{options.out + "/tokenizer.json", json}, {options.out + "/tokens.h5", h5}});
+  progress("wrote " + options.out);
+
+  std::size_t total = tokens.train.size() + tokens.valid.size();
+  std::printf("documents         %zu\n", documents.size());
+  std::printf("vocabulary        %lld\n", static_cast<long long>(tokens.vocabulary));
+  std::printf("train tokens      %zu\n", tokens.train.size());
+  std::printf("valid tokens      %zu\n", tokens.valid.size());
+  std::printf("bytes per token   %.2f\n", static_cast<double>(bytes) / static_cast<double>(total));
+}
+
+// Throws CLI::ParseError; after --help, once it is printed, CLI::CallForHelp.
+void parse(int argc, char** argv, Options& options) {
+  CLI::App app("Turns UTF-8 text (documents separated by lines <|endoftext|>) into tokenizer.json and tokens.h5.",
+               "prepare");
+  app.add_option("--text", options.text, "text files")->required()->type_name("FILE...");
+  app.add_option("--out", options.out, "folder to write into; made if it is not there")->required()->type_name("DIR");
+  auto* vocabulary = app.add_option("--vocab", options.vocabulary, "tokens of the vocabulary to train");
+  vocabulary->check(CLI::Range(std::int64_t{258}, std::int64_t{1} << 24))->capture_default_str()->type_name("N");
+  auto* tokenizer = app.add_option("--tokenizer", options.tokenizer, "use this tokenizer.json instead of training one");
+  tokenizer->type_name("FILE")->excludes(vocabulary);
+  app.add_option("--validation-fraction", options.validation_fraction, "part of the documents that is held out")
+      ->check(CLI::Range(0.0001, 0.5))
+      ->capture_default_str()
+      ->type_name("F");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    std::fputs(app.help().c_str(), stdout);
+    throw;
+  }
+}
+
+}  // namespace
+
+}  // namespace sink
+
+int main(int argc, char** argv) {
+  auto leave = [](sink::Exit code, const char* message) {
+    std::fprintf(stderr, "prepare: error: %s\n", message);
+    return static_cast<int>(code);
+  };
+  try {
+    sink::Options options;
+    sink::parse(argc, argv, options);
+    sink::prepare(options);
+    return 0;
+  } catch (const CLI::CallForHelp&) { return 0; } catch (const CLI::ParseError& error) {
+    return leave(sink::Exit::usage, error.what());
+  } catch (const sink::Error& error) { return leave(error.code, error.what()); } catch (const std::bad_alloc&) {
+    return leave(sink::Exit::out_of_memory, "out of memory");
+  } catch (const std::exception& error) { return leave(sink::Exit::failure, error.what()); }
+}
