@@ -18,7 +18,7 @@ struct WeightedSumNode : Node {
   void backward() override {
     Tensor dy = u.clone();
     for (std::int64_t i = 0; i < dy.size(); ++i) dy.data<double>()[i] *= output_grad().item();
-    y.accumulate_grad(dy);
+    y.gradient().accumulate(dy);
   }
 };
 
@@ -38,7 +38,7 @@ double weighted_sum(const Tensor& y, const Tensor& u) {
 }  // namespace
 
 GradCheckResult check_gradients(const std::function<Var()>& f, const std::vector<Var>& inputs, double step) {
-  for (const Var& input : inputs) input.clear_grad();
+  for (const Var& input : inputs) input.gradient().clear();
   Tensor u;
   {
     Tape tape;

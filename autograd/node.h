@@ -14,8 +14,8 @@ struct Node {
   // Reads the gradients of the outputs and adds to those of the inputs that want one.
   virtual void backward() = 0;
 
-  std::vector<Var> outputs;
-  const Tensor& output_grad(std::size_t i = 0) const { return outputs[i].grad(); }
+  std::vector<Gradient> outputs;
+  const Tensor& output_grad(std::size_t i = 0) const { return outputs[i].value(); }
 };
 
 }  // namespace sink

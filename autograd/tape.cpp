@@ -8,10 +8,10 @@ thread_local Tape* active_tape = nullptr;
 // A node runs if a gradient has reached any of its outputs; outputs that none has reached count as zero.
 bool complete_grads(const Node& node) {
   bool reached = false;
-  for (const Var& output : node.outputs) reached |= output.grad().defined();
+  for (const Gradient& output : node.outputs) reached |= output.value().defined();
   if (!reached) return false;
-  for (const Var& output : node.outputs)
-    if (!output.grad().defined()) output.accumulate_grad(Tensor::zeros(output.value().shape(), output.value().dtype()));
+  for (const Gradient& output : node.outputs)
+    if (!output.value().defined()) output.accumulate(Tensor::zeros(output.shape(), output.dtype()));
   return true;
 }
 
@@ -27,11 +27,11 @@ void Tape::backward(const Var& loss) {
   SINK_CHECK(loss.value().size() == 1, "backward", "expected a loss of one element, got " + loss.value().str());
   SINK_CHECK(loss.requires_grad(), "backward",
              "the loss depends on nothing that wants a gradient, or no Tape is alive");
-  loss.accumulate_grad(Tensor::full(loss.value().shape(), 1, loss.value().dtype()));
+  loss.gradient().accumulate(Tensor::full(loss.value().shape(), 1, loss.value().dtype()));
   for (; !nodes_.empty(); nodes_.pop_back()) {
     Node& node = *nodes_.back();
     if (complete_grads(node)) node.backward();
-    for (const Var& output : node.outputs) output.clear_grad();
+    for (const Gradient& output : node.outputs) output.clear();
   }
 }
 

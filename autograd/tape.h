@@ -27,7 +27,7 @@ class Tape {
   template <class N, class... Vars>
   N& add(const Vars&... outputs) {
     auto node = std::make_unique<N>();
-    node->outputs = {outputs...};
+    node->outputs = {outputs.gradient()...};
     N& added = *node;
     nodes_.push_back(std::move(node));
     return added;

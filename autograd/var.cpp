@@ -4,27 +4,27 @@
 
 namespace sink {
 
-Var::Var(Tensor value, bool requires_grad)
-    : state_(std::make_shared<State>(State{std::move(value), Tensor(), requires_grad})) {}
-
-void Var::accumulate_grad(Tensor grad) const {
-  SINK_CHECK(grad.shape() == value().shape() && grad.dtype() == value().dtype(), "accumulate_grad",
-             "the value is " + value().str() + ", its gradient is " + grad.str());
-  if (!state_->grad.defined()) {
-    state_->grad = std::move(grad);
-    return;
-  }
-  add_into(grad_target().grad, grad);
+void Gradient::accumulate(Tensor grad) const {
+  SINK_CHECK(grad.shape() == shape() && grad.dtype() == dtype(), "gradient",
+             std::string("the value is ") + name_of(dtype()) + " " + shape().str() + ", its gradient is " + grad.str());
+  if (state_->value.defined())
+    add_into(target().grad, grad);
+  else
+    state_->value = std::move(grad);
 }
 
-Var::GradTarget Var::grad_target() const {
-  if (!state_->grad.defined()) {
-    state_->grad = Tensor::empty(value().shape(), value().dtype());
-    return {state_->grad, false};
+Gradient::Target Gradient::target() const {
+  if (!state_->value.defined()) {
+    state_->value = Tensor::empty(shape(), dtype());
+    return {state_->value, false};
   }
   // A gradient handed on by a sum is shared with its neighbour, which must not see what is added here.
-  if (!state_->grad.unique()) state_->grad = state_->grad.clone();
-  return {state_->grad, true};
+  if (!state_->value.unique()) state_->value = state_->value.clone();
+  return {state_->value, true};
+}
+
+Var::Var(Tensor value, bool requires_grad) : value_(std::move(value)) {
+  if (requires_grad) gradient_ = Gradient(value_.shape(), value_.dtype());
 }
 
 }  // namespace sink

@@ -1,4 +1,7 @@
-// Var: a tensor that remembers its gradient. Copies share both.
+// Var: a tensor and the place where its gradient gathers. Copies share both.
+//
+// The two are apart so that a recorded operation keeps only what its backward reads: a Var where it needs the value, a
+// Gradient where it needs only to hand a gradient on. A value that nobody keeps is freed while the model still runs.
 #pragma once
 
 #include <memory>
@@ -7,37 +10,54 @@
 
 namespace sink {
 
+class Gradient {
+ public:
+  Gradient() = default;
+  Gradient(const Shape& shape, DType dtype) : state_(std::make_shared<State>(State{shape, dtype, Tensor()})) {}
+
+  // Whether anybody wants it.
+  bool wanted() const { return state_ != nullptr; }
+  const Shape& shape() const { return state_->shape; }
+  DType dtype() const { return state_->dtype; }
+  // Undefined until a gradient has arrived.
+  const Tensor& value() const { return state_->value; }
+
+  // Gradients add up. The first one is taken as it is, without a copy.
+  void accumulate(Tensor grad) const;
+
+  // For operations that can write or add their gradient in place: where to, and whether to add to what is there.
+  struct Target {
+    Tensor& grad;
+    bool accumulate;
+  };
+  Target target() const;
+
+  void clear() const { state_->value = Tensor(); }
+
+ private:
+  struct State {
+    Shape shape;
+    DType dtype;
+    Tensor value;
+  };
+  std::shared_ptr<State> state_;
+};
+
 class Var {
  public:
   Var() = default;
   explicit Var(Tensor value, bool requires_grad = false);
 
-  bool defined() const { return state_ != nullptr; }
-  const Tensor& value() const { return state_->value; }
-  Tensor& mutable_value() { return state_->value; }
+  const Tensor& value() const { return value_; }
+  Tensor& mutable_value() { return value_; }
+  bool requires_grad() const { return gradient_.wanted(); }
+  const Gradient& gradient() const { return gradient_; }
   // Undefined until a gradient has arrived.
-  const Tensor& grad() const { return state_->grad; }
-  bool requires_grad() const { return state_ && state_->requires_grad; }
-
-  // Gradients add up. The first one is taken as it is, without a copy.
-  void accumulate_grad(Tensor grad) const;
-
-  // For operations that can write or add their gradient in place: where to, and whether to add to what is there.
-  struct GradTarget {
-    Tensor& grad;
-    bool accumulate;
-  };
-  GradTarget grad_target() const;
-
-  void clear_grad() const { state_->grad = Tensor(); }
+  const Tensor& grad() const { return gradient_.value(); }
 
  private:
-  struct State {
-    Tensor value;
-    Tensor grad;
-    bool requires_grad;
-  };
-  std::shared_ptr<State> state_;
+  Tensor value_;
+  Gradient gradient_;
 };
 
 }  // namespace sink

@@ -40,12 +40,12 @@ void Optimizer::step(double learning_rate, double gradient_norm, std::int64_t st
     if (!parameter.var().grad().defined()) continue;
     adamw(settings, parameter.var().grad(), parameter.mutable_master(), first_[i], second_[i]);
     parameter.refresh();
-    parameter.var().clear_grad();
+    parameter.var().gradient().clear();
   }
 }
 
 void Optimizer::skip() {
-  for (const auto& parameter : model_.parameters()) parameter->var().clear_grad();
+  for (const auto& parameter : model_.parameters()) parameter->var().gradient().clear();
 }
 
 }  // namespace sink

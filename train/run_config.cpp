@@ -8,8 +8,8 @@
 #include <sstream>
 
 #include "engine/check.h"
+#include "engine/file.h"
 #include "model/build_info.h"
-#include "model/tokenizer/whole_file.h"
 #include "train/run_config_fields.h"
 
 namespace sink {

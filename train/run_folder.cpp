@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "engine/check.h"
+#include "engine/file.h"
 
 namespace sink {
 namespace {

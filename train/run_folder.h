@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "model/atomic_file.h"  // write_file_atomically, for what goes into the folder
 #include "train/run_config.h"
 
 namespace sink {

@@ -11,7 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/check.h"
-#include "model/atomic_file.h"
+#include "engine/file.h"
 
 namespace sink {
 namespace {
@@ -88,16 +88,9 @@ RunLog::~RunLog() {
 
 void RunLog::write(const StepRecord& record) {
   std::string line = to_json(record) + "\n";
-  std::size_t done = 0;
-  while (done < line.size()) {
-    ssize_t written = ::write(descriptor_, line.data() + done, line.size() - done);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) {
-      int reason = written < 0 ? errno : ENOSPC;
-      drop_after(bytes_);
-      fail_io("write", path_, reason);
-    }
-    done += static_cast<std::size_t>(written);
+  if (int error = write_all(descriptor_, line.data(), line.size())) {
+    drop_after(bytes_);
+    fail_io("write", path_, error);
   }
   bytes_ += static_cast<std::int64_t>(line.size());
 }

@@ -8,7 +8,7 @@
 #include "engine/reference_switch.h"
 #include "engine/threads.h"
 #include "eval/evaluation_json.h"
-#include "model/atomic_file.h"
+#include "engine/file.h"
 #include "model/build_info.h"
 #include "train/dry_run.h"
 #include "train/interrupt.h"
@@ -97,8 +97,10 @@ class Trainer {
     record.step = step;
     record.tokens = step * config_.tokens_per_step();
     record.seconds = std::chrono::duration<double>(after - start_).count();
-    record.tokens_per_second =
-        static_cast<double>(config_.tokens_per_step()) / std::chrono::duration<double>(after - before).count();
+    // A running mean: single steps are at the mercy of the scheduler.
+    double seconds = std::chrono::duration<double>(after - before).count();
+    seconds_per_step_ = seconds_per_step_ > 0 ? 0.95 * seconds_per_step_ + 0.05 * seconds : seconds;
+    record.tokens_per_second = static_cast<double>(config_.tokens_per_step()) / seconds_per_step_;
     record.learning_rate = result.learning_rate;
     record.train_loss = result.loss;
     record.grad_norm = result.gradient_norm;
@@ -153,6 +155,7 @@ class Trainer {
   RunState state_;
   std::unique_ptr<RunLog> log_;
   std::chrono::steady_clock::time_point start_;
+  double seconds_per_step_ = 0;
 };
 
 }  // namespace

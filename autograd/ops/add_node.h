@@ -8,12 +8,12 @@
 namespace sink {
 
 struct AddNode : Node {
-  Var a, b;
+  Gradient da, db;
 
   const char* name() const override { return "add"; }
   void backward() override {
-    if (a.requires_grad()) a.accumulate_grad(output_grad());
-    if (b.requires_grad()) b.accumulate_grad(output_grad().to(b.value().dtype()));
+    if (da.wanted()) da.accumulate(output_grad());
+    if (db.wanted()) db.accumulate(output_grad().to(db.dtype()));
   }
 };
 
@@ -24,21 +24,21 @@ inline Var add(const Var& a, const Var& b) {
   Var output(std::move(y), tape);
   if (tape) {
     auto& node = tape->add<AddNode>(output);
-    node.a = a;
-    node.b = b;
+    node.da = a.gradient();
+    node.db = b.gradient();
   }
   return output;
 }
 
 struct AddRowsNode : Node {
-  Var x;
+  Gradient dx;
   const Parameter* table;
 
   const char* name() const override { return "add_rows"; }
   void backward() override {
-    auto [dp, accumulate] = table->var().grad_target();
+    auto [dp, accumulate] = table->var().gradient().target();
     add_rows_backward(output_grad(), dp, accumulate);
-    if (x.requires_grad()) x.accumulate_grad(output_grad());
+    if (dx.wanted()) dx.accumulate(output_grad());
   }
 };
 
@@ -50,7 +50,7 @@ inline Var add_rows(const Var& x_BTC, const Parameter& table_TC) {
   Var output(std::move(y), tape);
   if (tape) {
     auto& node = tape->add<AddRowsNode>(output);
-    node.x = x_BTC;
+    node.dx = x_BTC.gradient();
     node.table = &table_TC;
   }
   return output;

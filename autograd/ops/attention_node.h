@@ -19,9 +19,9 @@ struct AttentionNode : Node {
     Tensor dq = Tensor::empty(q.shape(), q.dtype()), dk = Tensor::empty(k.shape(), k.dtype()),
            dv = Tensor::empty(k.shape(), k.dtype());
     attention_backward<Op>(output_grad(), q, k, v_BHTD.value(), o_BHTD, m_BHT, S_BHT, config, dq, dk, dv);
-    if (q_BHTD.requires_grad()) q_BHTD.accumulate_grad(std::move(dq));
-    if (k_BHTD.requires_grad()) k_BHTD.accumulate_grad(std::move(dk));
-    if (v_BHTD.requires_grad()) v_BHTD.accumulate_grad(std::move(dv));
+    if (q_BHTD.requires_grad()) q_BHTD.gradient().accumulate(std::move(dq));
+    if (k_BHTD.requires_grad()) k_BHTD.gradient().accumulate(std::move(dk));
+    if (v_BHTD.requires_grad()) v_BHTD.gradient().accumulate(std::move(dv));
   }
 };
 

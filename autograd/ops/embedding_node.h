@@ -13,7 +13,7 @@ struct EmbeddingNode : Node {
 
   const char* name() const override { return "embedding"; }
   void backward() override {
-    auto [dw, accumulate] = table->var().grad_target();
+    auto [dw, accumulate] = table->var().gradient().target();
     embedding_backward(output_grad(), tokens_BT, dw, accumulate);
   }
 };

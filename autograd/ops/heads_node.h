@@ -7,13 +7,13 @@
 namespace sink {
 
 struct SplitHeadsNode : Node {
-  Var qkv;
+  Gradient dqkv_BTE;
 
   const char* name() const override { return "split_heads"; }
   void backward() override {
-    Tensor dqkv = Tensor::empty(qkv.value().shape(), qkv.value().dtype());
+    Tensor dqkv = Tensor::empty(dqkv_BTE.shape(), dqkv_BTE.dtype());
     split_heads_backward(output_grad(0), output_grad(1), output_grad(2), dqkv);
-    qkv.accumulate_grad(std::move(dqkv));
+    dqkv_BTE.accumulate(std::move(dqkv));
   }
 };
 
@@ -30,18 +30,18 @@ inline QueryKeyValue split_heads(const Var& qkv_BTE, std::int64_t heads) {
   split_heads(qkv, q, k, v);
   Tape* tape = Tape::recording(qkv_BTE);
   QueryKeyValue parts{Var(q, tape), Var(k, tape), Var(v, tape)};
-  if (tape) tape->add<SplitHeadsNode>(parts.q_BHTD, parts.k_BHTD, parts.v_BHTD).qkv = qkv_BTE;
+  if (tape) tape->add<SplitHeadsNode>(parts.q_BHTD, parts.k_BHTD, parts.v_BHTD).dqkv_BTE = qkv_BTE.gradient();
   return parts;
 }
 
 struct MergeHeadsNode : Node {
-  Var o_BHTD;
+  Gradient do_BHTD;
 
   const char* name() const override { return "merge_heads"; }
   void backward() override {
-    Tensor d_heads = Tensor::empty(o_BHTD.value().shape(), o_BHTD.value().dtype());
+    Tensor d_heads = Tensor::empty(do_BHTD.shape(), do_BHTD.dtype());
     merge_heads_backward(output_grad(), d_heads);
-    o_BHTD.accumulate_grad(std::move(d_heads));
+    do_BHTD.accumulate(std::move(d_heads));
   }
 };
 
@@ -52,7 +52,7 @@ inline Var merge_heads(const Var& o_BHTD) {
   merge_heads(o, merged);
   Tape* tape = Tape::recording(o_BHTD);
   Var output(std::move(merged), tape);
-  if (tape) tape->add<MergeHeadsNode>(output).o_BHTD = o_BHTD;
+  if (tape) tape->add<MergeHeadsNode>(output).do_BHTD = o_BHTD.gradient();
   return output;
 }
 

@@ -27,8 +27,8 @@ void LinearCrossEntropyNode::backward() {
     scale(dx, upstream);
     scale(dw, upstream);
   }
-  weight->var().accumulate_grad(std::move(dw));
-  if (x.requires_grad()) x.accumulate_grad(std::move(dx));
+  weight->var().gradient().accumulate(std::move(dw));
+  if (x_gradient.wanted()) x_gradient.accumulate(std::move(dx));
 }
 
 Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& targets, double scale) {
@@ -70,7 +70,7 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
   Var output(Tensor::full({1}, scale * sum / static_cast<double>(counted), master_type), tape);
   if (tape) {
     auto& node = tape->add<LinearCrossEntropyNode>(output);
-    node.x = x;
+    node.x_gradient = x.gradient();
     node.weight = &weight;
     node.dx = std::move(dx);
     node.dw = std::move(dw);

@@ -11,7 +11,7 @@
 namespace sink {
 
 struct LinearCrossEntropyNode : Node {
-  Var x;
+  Gradient x_gradient;
   const Parameter* weight;
   Tensor dx, dw;  // for d loss = 1
 

@@ -14,10 +14,10 @@ struct LinearNode : Node {
   const char* name() const override { return "linear"; }
   void backward() override {
     const Tensor& dy = output_grad();
-    auto [dw, accumulate_dw] = weight->var().grad_target();
+    auto [dw, accumulate_dw] = weight->var().gradient().target();
     matmul(transposed(dy), {x.value()}, dw, accumulate_dw);
     if (!x.requires_grad()) return;
-    auto [dx, accumulate_dx] = x.grad_target();
+    auto [dx, accumulate_dx] = x.gradient().target();
     matmul({dy}, {weight->compute()}, dx, accumulate_dx);
   }
 };

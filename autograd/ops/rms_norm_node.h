@@ -14,9 +14,9 @@ struct RmsNormNode : Node {
 
   const char* name() const override { return "rms_norm"; }
   void backward() override {
-    auto [dgain, accumulate_dgain] = gain->var().grad_target();
+    auto [dgain, accumulate_dgain] = gain->var().gradient().target();
     if (x.requires_grad()) {
-      auto [dx, accumulate_dx] = x.grad_target();
+      auto [dx, accumulate_dx] = x.gradient().target();
       rms_norm_backward(output_grad(), x.value(), gain->master(), r, dx, accumulate_dx, dgain, accumulate_dgain);
     } else {
       Tensor unused = Tensor::empty(x.value().shape(), x.value().dtype());

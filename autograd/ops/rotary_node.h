@@ -7,14 +7,14 @@
 namespace sink {
 
 struct RotaryNode : Node {
-  Var x_BHTD;
+  Gradient dx_BHTD;
   const RotaryTable* table;
 
   const char* name() const override { return "rotary"; }
   void backward() override {
-    Tensor dx = Tensor::empty(x_BHTD.value().shape(), x_BHTD.value().dtype());
+    Tensor dx = Tensor::empty(dx_BHTD.shape(), dx_BHTD.dtype());
     rotary(output_grad(), *table, /*inverse=*/true, dx);
-    x_BHTD.accumulate_grad(std::move(dx));
+    dx_BHTD.accumulate(std::move(dx));
   }
 };
 
@@ -25,7 +25,7 @@ inline Var rotary(const Var& x_BHTD, const RotaryTable& table) {
   Var output(std::move(y), tape);
   if (tape) {
     auto& node = tape->add<RotaryNode>(output);
-    node.x_BHTD = x_BHTD;
+    node.dx_BHTD = x_BHTD.gradient();
     node.table = &table;
   }
   return output;

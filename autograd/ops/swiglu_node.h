@@ -13,7 +13,7 @@ struct SwigluNode : Node {
   void backward() override {
     Tensor dgate_up = Tensor::empty(gate_up.value().shape(), gate_up.value().dtype());
     swiglu_backward(output_grad(), gate_up.value(), dgate_up);
-    gate_up.accumulate_grad(std::move(dgate_up));
+    gate_up.gradient().accumulate(std::move(dgate_up));
   }
 };
 

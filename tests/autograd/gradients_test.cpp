@@ -112,7 +112,7 @@ TEST_CASE("tape: nothing is recorded without one, and gradients add up over two 
     CHECK(tape.nodes().empty());
   }
   Tensor twice = w.var().grad().clone();
-  w.var().clear_grad();
+  w.var().gradient().clear();
   Tape tape;
   tape.backward(linear_cross_entropy(x, w, targets, 2));
   check_close("accumulated gradient", twice, w.var().grad(), 1e-14);

@@ -3,8 +3,9 @@
 #include <algorithm>
 
 #include "engine/check.h"
+#include "engine/file.h"
+#include "model/sha256.h"
 #include "model/tokenizer/tokenizer_json.h"
-#include "model/tokenizer/whole_file.h"
 #include "train/data/permutation.h"
 
 namespace sink {

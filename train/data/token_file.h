@@ -7,9 +7,9 @@
 
 namespace sink {
 
-// On disk: a header of 512 bytes with the SHA-256 of all that follows, then HDF5 (whose readers skip such a header):
-// the one-dimensional datasets `train` and `valid` (u16, or u32 where the vocabulary is larger than 65536) and the
-// attributes `vocabulary`, `sources`, `sha256` (of the tokens) and `tokenizer_sha256`.
+// On disk: a seal (see model/seal.h), then HDF5: the one-dimensional datasets `train` and `valid` (u16, or u32 where
+// the vocabulary is larger than 65536) and the attributes `vocabulary`, `sources`, `sha256` (of the tokens) and
+// `tokenizer_sha256`.
 struct TokenFile {
   std::vector<std::int32_t> train;
   std::vector<std::int32_t> valid;

@@ -1,0 +1,83 @@
+// Sums of tensors, sums over a batch, and scaling.
+#include "engine/ops/add/add.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/check_refused.h"
+#include "tests/support/compare.h"
+
+using namespace sink;
+
+TEST_CASE("add: sums by hand in every type") {
+  for (DType dtype : {DType::F32, DType::BF16, DType::F64}) {
+    Tensor a = Tensor::from<float>({3}, {1, -2, 0.5}).to(dtype), b = Tensor::from<float>({3}, {3, 2, 0.25}).to(dtype);
+    Tensor y = Tensor::empty({3}, dtype), expected = Tensor::from<float>({3}, {4, 0, 0.75});
+    add(a, b, y);
+    check_close("a + b", y, expected, 0);
+    check_close("a", a, Tensor::from<float>({3}, {1, -2, 0.5}), 0);
+    Tensor sum = a.clone();
+    add_into(sum, b);
+    check_close("a += b", sum, expected, 0);
+  }
+}
+
+TEST_CASE("add: equals F64, also for a bf16 branch on an f32 stream") {
+  for (std::int64_t n : {1, 7, 33, 100003}) {
+    for (DType b_type : {DType::F32, DType::BF16}) {
+      Tensor a = random_tensor({n}, DType::F32, 1), b = random_tensor({n}, b_type, 2), y = Tensor::empty({n});
+      Tensor expected = Tensor::empty({n}, DType::F64);
+      add(a.to(DType::F64), b.to(DType::F64), expected);
+      add(a, b, y);
+      check_close("a + b", y, expected, 1e-7);
+    }
+  }
+}
+
+TEST_CASE("add_rows: the table goes to every sequence, backward sums over them") {
+  // B = 2, T = 2, C = 1; the table has a third row that no position uses.
+  Tensor x = Tensor::from<float>({2, 2, 1}, {1, 2, 3, 4}), p = Tensor::from<float>({3, 1}, {10, 20, 30});
+  Tensor y = Tensor::empty({2, 2, 1}), dp = Tensor::full({3, 1}, 100);
+  add_rows(x, p, y);
+  check_close("x + p", y, Tensor::from<float>({2, 2, 1}, {11, 22, 13, 24}), 0);
+  add_rows_backward(x, dp, true);  // dp_t = 100 + dy_0t + dy_1t
+  check_close("dp added", dp, Tensor::from<float>({3, 1}, {104, 106, 100}), 0);
+  add_rows_backward(x, dp, false);
+  check_close("dp", dp, Tensor::from<float>({3, 1}, {4, 6, 0}), 0);
+}
+
+TEST_CASE("add_rows: equals F64 at sizes for two threads") {
+  for (std::int64_t T : {1, 33, 128}) {
+    Tensor x = random_tensor({9, T, 257}, DType::F32, 3), p = random_tensor({T, 257}, DType::F32, 4);
+    Tensor y = Tensor::empty(x.shape()), dp = Tensor::empty(p.shape());
+    Tensor expected = Tensor::empty(x.shape(), DType::F64), expected_dp = Tensor::empty(p.shape(), DType::F64);
+    add_rows(x, p, y);
+    add_rows(x.to(DType::F64), p.to(DType::F64), expected);
+    check_close("y", y, expected, 1e-6);
+    add_rows_backward(x, dp, false);
+    add_rows_backward(x.to(DType::F64), expected_dp, false);
+    check_close("dp", dp, expected_dp, 1e-6);
+  }
+}
+
+TEST_CASE("scale: multiplies every number") {
+  for (DType dtype : {DType::F32, DType::BF16, DType::F64}) {
+    Tensor x = random_tensor({40001}, dtype, 5), scaled = x.clone();
+    scale(scaled, -0.5);  // a power of two is exact
+    Tensor twice_back = scaled.clone();
+    scale(twice_back, -2);
+    check_close("x", twice_back, x, 0);
+    CHECK(scaled.item(40000) == -0.5 * x.item(40000));
+  }
+}
+
+TEST_CASE("add: shapes and types that do not fit are named") {
+  Tensor a = Tensor::zeros({2, 3}), b = Tensor::zeros({3, 2}), y = Tensor::zeros({2, 3});
+  check_refused([&] { add(a, b, y); }, {"[add]", "f32 (2, 3)", "f32 (3, 2)"});
+  Tensor wide = Tensor::zeros({2, 3}, DType::F64);
+  check_refused([&] { add(a, wide, y); }, {"[add]", "f32 (2, 3)", "f64 (2, 3)"});
+  Tensor x = Tensor::zeros({2, 4, 3}), x_y = Tensor::zeros({2, 4, 3});
+  check_refused([&] { add_rows(x, a, x_y); }, {"[add_rows]", "f32 (2, 4, 3)", "f32 (2, 3)"});
+  check_refused([&] { add_rows_backward(x, a, false); }, {"[add_rows_backward]", "f32 (2, 4, 3)", "f32 (2, 3)"});
+  Tensor other_width = Tensor::zeros({3, 5});  // large enough, but its rows are not those of dy
+  check_refused([&] { add_rows_backward(x, other_width, false); }, {"[add_rows_backward]", "(2, 4, 3)", "(3, 5)"});
+}

@@ -1,0 +1,127 @@
+// Cross-entropy and the gradient of the logits.
+#include "engine/ops/cross_entropy/cross_entropy.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/support/check_refused.h"
+#include "tests/support/compare.h"
+
+using namespace sink;
+
+namespace {
+
+// Targets 0, 1, 2, ... below V, with -1 at every fifth row but the first.
+Tensor some_targets(std::int64_t N, std::int64_t V) {
+  Tensor targets = Tensor::empty({N}, DType::I32);
+  for (std::int64_t n = 0; n < N; ++n)
+    targets.data<std::int32_t>()[n] = n % 5 == 4 ? -1 : static_cast<std::int32_t>(n * 7 % V);
+  return targets;
+}
+
+struct Result {
+  Tensor loss, gradient;
+};
+
+Result evaluate(const Tensor& logits, const Tensor& targets, double gradient_scale = 1) {
+  DType loss_type = logits.dtype() == DType::F64 ? DType::F64 : DType::F32;
+  Result result{Tensor::empty({logits.dim(0)}, loss_type), logits.clone()};
+  cross_entropy_to_gradient(result.gradient, targets, gradient_scale, result.loss);
+  Tensor loss = Tensor::empty({logits.dim(0)}, loss_type);
+  cross_entropy(logits, targets, loss);
+  check_close("the loss without gradient", loss, result.loss, 1e-6);
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("cross_entropy: a row by hand") {
+  // Logits (0, ln 3): probabilities 1/4 and 3/4. Target 0: loss ln 4, gradient (1/4 - 1, 3/4) times the scale.
+  Tensor logits = Tensor::from<double>({1, 2}, {0, std::log(3.0)}), target = Tensor::from<std::int32_t>({1}, {0});
+  for (DType dtype : {DType::F64, DType::F32, DType::BF16}) {
+    double tolerance = dtype == DType::F64 ? 1e-12 : dtype == DType::F32 ? 1e-6 : 1e-2;
+    Result result = evaluate(logits.to(dtype), target, 0.5);
+    CHECK(result.loss.item() == doctest::Approx(std::log(4.0)).epsilon(tolerance));
+    check_close("gradient", result.gradient, Tensor::from<double>({1, 2}, {-0.375, 0.375}), tolerance);
+  }
+}
+
+TEST_CASE("cross_entropy: equal logits lose log V") {
+  for (std::int64_t V : {1, 3, 1000}) {
+    Tensor logits = Tensor::full({2, V}, -7.5), targets = Tensor::from<std::int32_t>({2}, {0, -1});
+    Result result = evaluate(logits, targets);
+    CHECK(result.loss.item(0) == doctest::Approx(std::log(static_cast<double>(V))).epsilon(1e-6));
+    CHECK(result.loss.item(1) == 0);
+  }
+}
+
+TEST_CASE("cross_entropy: F32 and bf16 equal F64") {
+  for (DType dtype : {DType::F32, DType::BF16})
+    for (std::int64_t N : {1, 5, 64})
+      for (std::int64_t V : {1, 2, 33, 1000}) {
+        Tensor logits = random_tensor({N, V}, dtype, 1, 4), targets = some_targets(N, V);
+        Result fast = evaluate(logits, targets, 0.25), expected = evaluate(logits.to(DType::F64), targets, 0.25);
+        check_close("loss", fast.loss, expected.loss, 1e-5);  // bf16 logits are summed in f32
+        check_close("gradient", fast.gradient, expected.gradient, dtype == DType::F32 ? 1e-5 : 2e-2);
+      }
+}
+
+TEST_CASE("cross_entropy: shifting all logits changes nothing, rows of the gradient sum to zero") {
+  Tensor logits = random_tensor({20, 101}, DType::F64, 2, 3), targets = some_targets(20, 101), shifted = logits.clone();
+  for (std::int64_t i = 0; i < shifted.size(); ++i) shifted.data<double>()[i] += 1000;
+  Result result = evaluate(logits, targets), after = evaluate(shifted, targets);
+  check_close("loss", after.loss, result.loss, 1e-11);
+  check_close("gradient", after.gradient, result.gradient, 1e-11);
+  for (DType dtype : {DType::F64, DType::F32}) {
+    Tensor gradient = evaluate(logits.to(dtype), targets).gradient;
+    for (std::int64_t n = 0; n < 20; ++n) {
+      double sum = 0;
+      for (std::int64_t v = 0; v < 101; ++v) sum += gradient.item(n * 101 + v);
+      CHECK(std::abs(sum) < (dtype == DType::F64 ? 1e-14 : 1e-6));
+    }
+  }
+}
+
+TEST_CASE("cross_entropy: ignored rows lose nothing and get no gradient") {
+  Tensor logits = random_tensor({10, 7}, DType::F32, 3), targets = some_targets(10, 7);
+  Result result = evaluate(logits, targets);
+  CHECK(count_targets(targets) == 8);
+  for (std::int64_t n : {4, 9}) {
+    CHECK(result.loss.item(n) == 0);
+    for (std::int64_t v = 0; v < 7; ++v) CHECK(result.gradient.item(n * 7 + v) == 0);
+  }
+}
+
+TEST_CASE("cross_entropy: logits of 1e4 and -1e4 stay finite") {
+  // Target at the largest: loss 0, gradient 0. Target 2e4 below it: loss 2e4, gradient 1 and -1.
+  for (DType dtype : {DType::F64, DType::F32}) {
+    Tensor logits = Tensor::from<double>({2, 3}, {1e4, -1e4, 0, 1e4, -1e4, 0}).to(dtype);
+    Result result = evaluate(logits, Tensor::from<std::int32_t>({2}, {0, 1}));
+    check_close("loss", result.loss, Tensor::from<double>({2}, {0, 2e4}), 0);
+    check_close("gradient", result.gradient, Tensor::from<double>({2, 3}, {0, 0, 0, 1, -1, 0}), 0);
+  }
+}
+
+TEST_CASE("cross_entropy: a NaN reaches the loss") {
+  for (std::int64_t place : {0, 9, 36}) {
+    Tensor logits = random_tensor({1, 37}, DType::F32, 4);
+    logits.data<float>()[place] = NAN;
+    Tensor loss = Tensor::empty({1});
+    cross_entropy(logits, Tensor::from<std::int32_t>({1}, {5}), loss);
+    CHECK(std::isnan(loss.item()));
+  }
+}
+
+TEST_CASE("cross_entropy: shapes, types and targets that do not fit are named") {
+  Tensor logits = Tensor::zeros({3, 4}), targets = Tensor::zeros({2}, DType::I32), loss = Tensor::zeros({3});
+  check_refused([&] { cross_entropy(logits, targets, loss); }, {"[cross_entropy]", "f32 (3, 4)", "i32 (2)"});
+  targets = Tensor::zeros({3}, DType::I32);
+  Tensor loss_f64 = Tensor::zeros({3}, DType::F64);
+  check_refused([&] { cross_entropy(logits, targets, loss_f64); }, {"[cross_entropy]", "f32 (3, 4)", "f64 (3)"});
+  for (std::int32_t bad : {4, -2}) {
+    targets.data<std::int32_t>()[2] = bad;
+    check_refused([&] { cross_entropy(logits, targets, loss); }, {"target", std::to_string(bad).c_str(), "[-1, 4)"},
+                  Exit::bad_input);
+  }
+}

@@ -1,0 +1,78 @@
+// The token table: looking up rows and adding up their gradients.
+#include "engine/ops/embedding/embedding.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/check_refused.h"
+#include "tests/support/compare.h"
+
+using namespace sink;
+
+namespace {
+
+Tensor random_tokens(std::int64_t B, std::int64_t T, std::int64_t V) {
+  Tensor tokens = Tensor::empty({B, T}, DType::I32);
+  Rng rng(0, "tokens");
+  for (std::int64_t n = 0; n < B * T; ++n)
+    tokens.data<std::int32_t>()[n] =
+        static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(V)));
+  return tokens;
+}
+
+}  // namespace
+
+TEST_CASE("embedding: rows by hand, and a repeated token gathers all its gradients") {
+  Tensor tokens = Tensor::from<std::int32_t>({1, 3}, {2, 0, 2});
+  Tensor w = Tensor::from<float>({3, 2}, {1, 2, 3, 4, 5, 6});
+  Tensor x = Tensor::empty({1, 3, 2});
+  embedding(tokens, w, x);
+  check_close("x", x, Tensor::from<float>({1, 3, 2}, {5, 6, 1, 2, 5, 6}), 0);
+  Tensor dx = Tensor::from<float>({1, 3, 2}, {1, 10, 2, 20, 4, 40}), dw = Tensor::full({3, 2}, 100);
+  embedding_backward(dx, tokens, dw, true);
+  check_close("dw added", dw, Tensor::from<float>({3, 2}, {102, 120, 100, 100, 105, 150}), 0);
+  embedding_backward(dx, tokens, dw, false);
+  check_close("dw", dw, Tensor::from<float>({3, 2}, {2, 20, 0, 0, 5, 50}), 0);
+}
+
+TEST_CASE("embedding: F32 equals F64") {
+  for (std::int64_t T : {1, 7, 100})
+    for (std::int64_t V : {1, 5, 300})
+      for (std::int64_t C : {1, 17, 64}) {
+        Tensor tokens = random_tokens(3, T, V), w = random_tensor({V, C}, DType::F32, 1);
+        Tensor x = Tensor::empty({3, T, C}), dx = random_tensor({3, T, C}, DType::F32, 2), dw = Tensor::empty({V, C});
+        Tensor x64 = Tensor::empty({3, T, C}, DType::F64), dw64 = Tensor::empty({V, C}, DType::F64);
+        embedding(tokens, w, x);
+        embedding(tokens, w.to(DType::F64), x64);
+        check_close("x", x, x64, 0);
+        embedding_backward(dx, tokens, dw, false);
+        embedding_backward(dx.to(DType::F64), tokens, dw64, false);
+        check_close("dw", dw, dw64, 1e-5);
+      }
+}
+
+TEST_CASE("embedding: backward is the transpose of the lookup") {
+  // <lookup(w), dx> = <w, backward(dx)> for all w and dx.
+  Tensor tokens = random_tokens(2, 50, 20), w = random_tensor({20, 8}, DType::F64, 3);
+  Tensor x = Tensor::empty({2, 50, 8}, DType::F64), dx = random_tensor({2, 50, 8}, DType::F64, 4);
+  Tensor dw = Tensor::empty({20, 8}, DType::F64);
+  embedding(tokens, w, x);
+  embedding_backward(dx, tokens, dw, false);
+  double left = 0, right = 0;
+  for (std::int64_t i = 0; i < x.size(); ++i) left += x.item(i) * dx.item(i);
+  for (std::int64_t i = 0; i < w.size(); ++i) right += w.item(i) * dw.item(i);
+  CHECK(left == doctest::Approx(right).epsilon(1e-12));
+}
+
+TEST_CASE("embedding: shapes, types and tokens outside the table are named") {
+  Tensor tokens = Tensor::from<std::int32_t>({1, 2}, {0, 1}), w = Tensor::zeros({3, 4}), x = Tensor::zeros({1, 2, 5});
+  check_refused([&] { embedding(tokens, w, x); }, {"[embedding]", "i32 (1, 2)", "f32 (3, 4)", "f32 (1, 2, 5)"});
+  Tensor x_f64 = Tensor::zeros({1, 2, 4}, DType::F64);
+  check_refused([&] { embedding(tokens, w, x_f64); }, {"[embedding]", "f32 (3, 4)", "f64 (1, 2, 4)"});
+  x = Tensor::zeros({1, 2, 4});
+  for (std::int32_t bad : {3, -1}) {
+    tokens.data<std::int32_t>()[1] = bad;
+    check_refused([&] { embedding(tokens, w, x); }, {"token id", std::to_string(bad).c_str(), "[0, 3)"},
+                  Exit::bad_input);
+    check_refused([&] { embedding_backward(x, tokens, w, false); }, {"token id"}, Exit::bad_input);
+  }
+}

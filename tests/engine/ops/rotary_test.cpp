@@ -1,0 +1,85 @@
+// Rotary position embedding.
+#include "engine/ops/rotary/rotary.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "tests/support/check_refused.h"
+#include "tests/support/compare.h"
+
+using namespace sink;
+
+namespace {
+
+Tensor turned(const Tensor& x, bool inverse = false) {
+  Tensor y = Tensor::empty(x.shape(), x.dtype());
+  DType table = x.dtype() == DType::F64 ? DType::F64 : DType::F32;
+  rotary(x, rotary_table(x.dim(2), x.dim(3), table), inverse, y);
+  return y;
+}
+
+double row_dot(const Tensor& x, std::int64_t i, const Tensor& y, std::int64_t j) {
+  std::int64_t D = x.dim(3);
+  double sum = 0;
+  for (std::int64_t d = 0; d < D; ++d) sum += x.item(i * D + d) * y.item(j * D + d);
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("rotary: positions 0 and 1 by hand") {
+  // D = 4: angles at position 1 are 1 (pair 0, 2) and 10000^(-2/4) = 0.01 (pair 1, 3).
+  // (1, 0) -> (cos 1, sin 1), (0, 1) -> (-sin 0.01, cos 0.01); position 0 is not turned.
+  Tensor x = Tensor::from<double>({1, 1, 2, 4}, {1, 2, 3, 4, 1, 0, 0, 1});
+  Tensor expected =
+      Tensor::from<double>({1, 1, 2, 4}, {1, 2, 3, 4, 0.540302306, -0.009999833, 0.841470985, 0.999950000});
+  check_close("y", turned(x), expected, 1e-9);
+}
+
+TEST_CASE("rotary: F32 and bf16 equal F64") {
+  for (DType dtype : {DType::F32, DType::BF16})
+    for (std::int64_t T : {1, 5, 150})
+      for (std::int64_t D : {2, 6, 32, 66}) {
+        Tensor x = random_tensor({2, 3, T, D}, dtype, 1);
+        for (bool inverse : {false, true})
+          check_close("y", turned(x, inverse), turned(x.to(DType::F64), inverse), dtype == DType::F32 ? 1e-6 : 2e-2);
+      }
+}
+
+TEST_CASE("rotary: a score depends on the distance alone") {
+  constexpr std::int64_t T = 40, D = 16;
+  Tensor q = Tensor::empty({1, 1, T, D}, DType::F64), k = q.clone();
+  Tensor one = random_tensor({2, D}, DType::F64, 2);  // the same query and key at every position
+  for (std::int64_t i = 0; i < T * D; ++i) {
+    q.data<double>()[i] = one.item(i % D);
+    k.data<double>()[i] = one.item(D + i % D);
+  }
+  q = turned(q);
+  k = turned(k);
+  for (std::int64_t distance : {0, 1, 7, 20})
+    for (std::int64_t j : {1, 8, 19})
+      CHECK(row_dot(q, j + distance, k, j) == doctest::Approx(row_dot(q, distance, k, 0)).epsilon(1e-9));
+  CHECK(std::abs(row_dot(q, 1, k, 0) - row_dot(q, 0, k, 0)) > 1e-3);
+}
+
+TEST_CASE("rotary: norms stay and the inverse undoes it") {
+  Tensor x = random_tensor({2, 2, 33, 24}, DType::F32, 3), y = turned(x);
+  for (std::int64_t row = 0; row < 2 * 2 * 33; ++row)
+    CHECK(row_dot(y, row, y, row) == doctest::Approx(row_dot(x, row, x, row)).epsilon(1e-6));
+  check_close("x", turned(y, true), x, 1e-6);
+}
+
+TEST_CASE("rotary: works in place and with a table longer than the sequence") {
+  Tensor x = random_tensor({1, 2, 9, 8}, DType::F32, 4), y = x.clone();
+  rotary(y, rotary_table(20, 8, DType::F32), false, y);
+  check_close("y", y, turned(x), 0);
+}
+
+TEST_CASE("rotary: shapes and types that do not fit are named") {
+  Tensor x = Tensor::zeros({1, 2, 9, 8}), y = x.clone();
+  check_refused([&] { rotary(x, rotary_table(5, 8, DType::F32), false, y); }, {"[rotary]", "(1, 2, 9, 8)", "(5, 4)"});
+  check_refused([&] { rotary(x, rotary_table(9, 6, DType::F32), false, y); }, {"[rotary]", "(1, 2, 9, 8)", "(9, 3)"});
+  check_refused([&] { rotary(x, rotary_table(9, 8, DType::F64), false, y); }, {"f64 (9, 4)"});
+  check_refused([&] { rotary_table(9, 7, DType::F32); }, {"[rotary]", "even", "7"});
+}

@@ -1,0 +1,127 @@
+// Bad input gets one clear line on stderr, a stable exit code and nothing half-written.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "tests/support/subprocess.h"
+
+using namespace sink;
+
+namespace {
+
+std::vector<std::string> small_run(const std::string& run, std::vector<std::string> more = {}) {
+  std::vector<std::string> words{"train_learned",
+                                 "--task",
+                                 "bigram-backcopy",
+                                 "--layers",
+                                 "1",
+                                 "--heads",
+                                 "1",
+                                 "--width",
+                                 "16",
+                                 "--feed-forward",
+                                 "16",
+                                 "--batch",
+                                 "2",
+                                 "--steps",
+                                 "4",
+                                 "--eval-sequences",
+                                 "2",
+                                 "--run",
+                                 run};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// One line `<program>: error: ...` that mentions `clue`, and the exit code.
+void check_error(const Subprocess& run, int code, const std::string& clue) {
+  CHECK(run.wait() == code);
+  std::string message = run.err();
+  CHECK_MESSAGE(message.find(": error: ") != std::string::npos, message);
+  CHECK_MESSAGE(message.find(clue) != std::string::npos, message);
+  CHECK_MESSAGE(std::count(message.begin(), message.end(), '\n') == 1, message);
+}
+
+}  // namespace
+
+TEST_CASE("errors: wrong flags and values leave with 2") {
+  TemporaryFolder folder;
+  std::string run = folder / "run";
+  check_error({folder, small_run(run, {"--learning-rat", "1"})}, 2, "--learning-rate");
+  check_error({folder, small_run(run, {"--heads", "three"})}, 2, "--heads");
+  check_error({folder, small_run(run, {"--heads", "3"})}, 2, "--width");
+  check_error({folder, small_run(run, {"--precision", "f16"})}, 2, "bf16");
+  check_error({folder, {"train_learned", "--task", "bigram-backcopy"}}, 2, "--run");
+  CHECK_FALSE(std::filesystem::exists(run));
+}
+
+TEST_CASE("errors: data that is not there leaves with 3") {
+  TemporaryFolder folder;
+  check_error({folder, {"train_learned", "--data", folder / "none", "--run", folder / "run"}}, 3, "prepare");
+  CHECK_FALSE(std::filesystem::exists(folder / "run"));
+}
+
+TEST_CASE("errors: a run folder that exists is never overwritten by accident") {
+  TemporaryFolder folder;
+  std::string run = folder / "run";
+  REQUIRE(Subprocess(folder, small_run(run)).wait() == 0);
+  std::string before = read_file(run + "/metrics.jsonl");
+  check_error({folder, small_run(run)}, 2, "--force");
+  CHECK(read_file(run + "/metrics.jsonl") == before);
+  CHECK(Subprocess(folder, small_run(run, {"--force"})).wait() == 0);
+}
+
+TEST_CASE("errors: a folder that cannot be made leaves with 8") {
+  TemporaryFolder folder;
+  std::ofstream(folder / "file") << "in the way";
+  check_error({folder, small_run(folder / "file/run")}, 8, "file/run");
+}
+
+TEST_CASE("errors: a damaged checkpoint leaves with 4, for training and for evaluation") {
+  TemporaryFolder folder;
+  std::string run = folder / "run", checkpoint = run + "/checkpoint.h5";
+  REQUIRE(Subprocess(folder, small_run(run)).wait() == 0);
+  std::string whole = read_file(checkpoint);
+  auto replace = [&](const std::string& bytes) { std::ofstream(checkpoint, std::ios::binary) << bytes; };
+  auto check_both = [&] {
+    check_error({folder, small_run(run, {"--resume", "auto", "--steps", "6"})}, 4, checkpoint);
+    check_error({folder, {"eval_learned", "sink", checkpoint}}, 4, checkpoint);
+  };
+  SUBCASE("truncated") { replace(whole.substr(0, whole.size() / 2)); }
+  SUBCASE("one bit flipped") {
+    whole[whole.size() / 2] ^= 1;
+    replace(whole);
+  }
+  SUBCASE("foreign") { replace("\x89HDF\r\n\x1a\n and then nothing"); }
+  SUBCASE("empty") { replace(""); }
+  check_both();
+}
+
+TEST_CASE("errors: evaluation refuses a checkpoint of another policy and names the program that fits") {
+  TemporaryFolder folder;
+  REQUIRE(Subprocess(folder, small_run(folder / "run")).wait() == 0);
+  check_error({folder, {"eval_sigmoid", "sink", folder / "run/checkpoint.h5"}}, 4, "eval_learned");
+}
+
+TEST_CASE("evaluation: eval_<ablation> sink repeats the numbers that training wrote") {
+  TemporaryFolder folder;
+  REQUIRE(Subprocess(folder, small_run(folder / "run")).wait() == 0);
+  Subprocess eval(folder, {"eval_learned", "sink", folder / "run/checkpoint.h5", "--sequences", "2", "--batch", "2"});
+  CHECK(eval.wait() == 0);
+  auto number = [](const std::string& json, const std::string& key) {
+    std::size_t at = json.find("\"" + key + "\": ");
+    return json.substr(at, json.find_first_of(",\n", at) - at);
+  };
+  std::string trained = read_file(folder / "run/evaluation.json"), evaluated = eval.out();
+  for (const char* key : {"val_loss", "alpha_1", "alpha_1_max", "row_mass", "first_value_norm_ratio"})
+    CHECK(number(trained, key) == number(evaluated, key));
+}
+
+TEST_CASE("dry run: prints parameters, memory and FLOPs, and writes nothing") {
+  TemporaryFolder folder;
+  Subprocess run(folder, small_run(folder / "run", {"--dry-run"}));
+  CHECK(run.wait() == 0);
+  for (const char* word : {"parameters", "memory", "FLOPs", "blocks.0.attention.qkv.weight"})
+    CHECK_MESSAGE(run.out().find(word) != std::string::npos, word);
+  CHECK_FALSE(std::filesystem::exists(folder / "run"));
+}
