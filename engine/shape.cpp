@@ -3,6 +3,11 @@
 #include "engine/check.h"
 
 namespace sink {
+namespace {
+
+constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
+
+}  // namespace
 
 Shape::Shape(std::initializer_list<std::int64_t> sizes) {
   for (std::int64_t size : sizes) append(size);
@@ -16,7 +21,9 @@ void Shape::append(std::int64_t size) {
 
 std::int64_t Shape::size() const {
   std::int64_t product = 1;
-  for (int axis = 0; axis < rank_; ++axis) product *= sizes_[axis];
+  for (int axis = 0; axis < rank_; ++axis)
+    SINK_CHECK(!__builtin_mul_overflow(product, sizes_[axis], &product) && product < kMostElements, "shape",
+               str() + " has more elements than any memory holds", Exit::out_of_memory);
   return product;
 }
 

@@ -19,6 +19,16 @@ constexpr std::size_t kHugePage = std::size_t{2} << 20;
 // A kept block serves a request if at most a quarter of it is wasted (small ones always round up to 64 bytes).
 std::size_t largest_fit(std::size_t bytes) { return bytes + bytes / 4; }
 
+// More than any machine has; beyond it, rounding up could wrap around.
+constexpr std::size_t kMostBytes = std::size_t{1} << 48;
+
+[[noreturn]] void refuse(std::size_t bytes, std::size_t bytes_in_use) {
+  fail("allocate",
+       "out of memory: asked for " + std::to_string(bytes >> 20) + " MiB while " + std::to_string(bytes_in_use >> 20) +
+           " MiB are in use. Try a smaller batch, context or model.",
+       Exit::out_of_memory);
+}
+
 struct Cache {
   std::mutex mutex;
   std::multimap<std::size_t, void*> free_blocks;  // by size
@@ -58,6 +68,7 @@ Storage::~Storage() {
 
 std::shared_ptr<Storage> allocate(std::size_t bytes) {
   std::size_t unit = bytes >= kHugePage ? kHugePage : kAlignment;
+  if (bytes > kMostBytes) refuse(bytes, 0);
   bytes = std::max<std::size_t>((bytes + unit - 1) / unit * unit, kAlignment);
   auto storage = std::make_shared<Storage>();
   Cache& c = cache();
@@ -73,11 +84,7 @@ std::shared_ptr<Storage> allocate(std::size_t bytes) {
       release_locked(c);
       data = ask_system(bytes);
     }
-    if (!data)
-      fail("allocate",
-           "out of memory: asked for " + std::to_string(bytes >> 20) + " MiB while " +
-               std::to_string(c.stats.bytes_in_use >> 20) + " MiB are in use. Try a smaller batch, context or model.",
-           Exit::out_of_memory);
+    if (!data) refuse(bytes, c.stats.bytes_in_use);
     storage->data = data;
     storage->bytes = bytes;
     c.stats.bytes_reserved += bytes;

@@ -3,9 +3,9 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "engine/file.h"
 #include "engine/reference_switch.h"
 #include "eval/evaluation_json.h"
-#include "model/atomic_file.h"
 #include "model/build_info.h"
 #include "model/model_checkpoint.h"
 #include "train/measure.h"

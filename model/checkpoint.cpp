@@ -5,8 +5,7 @@
 #include <cmath>
 #include <sstream>
 
-#include "model/atomic_file.h"
-#include "model/checkpoint_seal.h"
+#include "engine/file.h"
 #include "model/hdf5_file.h"
 
 namespace sink {
@@ -140,13 +139,13 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
     Hdf5Image image(kSealBytes);
     fill(image, checkpoint);
     auto [bytes, size] = image.bytes();
-    std::string seal = make_seal(bytes + kSealBytes, size - kSealBytes);
+    std::string seal = make_seal(kCheckpointSeal, bytes + kSealBytes, size - kSealBytes);
 
     TemporaryFile file(path, size);
     file.write(seal.data(), seal.size());
     file.write(bytes + kSealBytes, size - kSealBytes);
     file.close();
-    verify_seal(file.path());
+    verify_seal(kCheckpointSeal, file.path());
     file.commit();
   } catch (const Hdf5Failure& failure) {
     throw Error("cannot write " + path + ": " + failure.what(), Exit::io);
@@ -158,7 +157,7 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
 }
 
 Checkpoint load_checkpoint(const std::string& path) {
-  verify_seal(path);
+  verify_seal(kCheckpointSeal, path);
   try {
     return read(path);
   } catch (const Hdf5Failure& failure) {

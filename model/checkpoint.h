@@ -1,7 +1,7 @@
 // Checkpoint: everything a run needs to go on bit for bit, or a model to be measured, in one HDF5 file that h5ls and
 // h5py can read alone.
 //
-// The file is a 512-byte text seal (length and SHA-256 of all that follows, see checkpoint_seal.h), then HDF5: `format`
+// The file is a 512-byte text seal (length and SHA-256 of all that follows, see seal.h), then HDF5: `format`
 // and the attributes below as UTF-8 texts on the root group (those over 60 KB as datasets texts/<name>, HDF5's
 // attributes end at 64 KB), and each tensor as a contiguous little-endian dataset under its own name. It holds no
 // clock: equal contents are equal bytes.
@@ -14,8 +14,16 @@
 #include <vector>
 
 #include "engine/tensor.h"
+#include "model/seal.h"
 
 namespace sink {
+
+inline constexpr SealKind kCheckpointSeal{.word = "checkpoint",
+                                          .noun = "checkpoint",
+                                          .version = 1,
+                                          .damaged = Exit::corrupt_checkpoint,
+                                          .origin = "a run keeps its own as runs/NAME/checkpoint.h5",
+                                          .remedy = "go back to another copy or start again"};
 
 struct Checkpoint {
   // ablation, policies, layers, heads, width, feed_forward, context, vocabulary, step, tokens, seed, precision, commit,

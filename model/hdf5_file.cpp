@@ -22,7 +22,7 @@ hid_t make_file_in_memory(std::size_t seal_bytes) {
   Hdf5Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "make a property list");
   hdf5_check(H5Pset_userblock(creation, seal_bytes), "reserve the seal");
   hdf5_check(H5Pset_obj_track_times(creation, false), "leave out times");
-  hid_t file = H5Fcreate("checkpoint image", H5F_ACC_TRUNC, creation, access);
+  hid_t file = H5Fcreate("image", H5F_ACC_TRUNC, creation, access);
   hdf5_check(file, "make a file");  // here, for closing the property lists makes HDF5 forget the reason
   return file;
 }
@@ -30,7 +30,7 @@ hid_t make_file_in_memory(std::size_t seal_bytes) {
 hid_t open_for_reading(const std::string& path) {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make a property list");
-  // Locks fail on some network file systems, and a checkpoint never changes once it has its name.
+  // Locks fail on some network file systems, and a file of ours never changes once it has its name.
   hdf5_check(H5Pset_file_locking(access, false, true), "turn file locks off");
   hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access);
   hdf5_check(file, "open it as HDF5");
@@ -89,6 +89,31 @@ herr_t collect_dataset(hid_t, const char* name, const H5O_info_t* info, void* pa
   return 0;
 }
 
+// The sizes of a dataset, which must be stored in one piece, with few axes, and no larger than its file.
+Shape bounded_shape(hid_t dataset, std::size_t element_bytes, std::size_t file_bytes, const std::string& path) {
+  Hdf5Handle space(H5Dget_space(dataset), H5Sclose, "read the shape of " + path);
+  Hdf5Handle properties(H5Dget_create_plist(dataset), H5Pclose, "read the layout of " + path);
+  if (H5Pget_layout(properties) != H5D_CONTIGUOUS || H5Pget_external_count(properties) != 0) {
+    throw Hdf5Failure(path + " is not stored in one piece in this file");
+  }
+  int rank = H5Sget_simple_extent_ndims(space);
+  if (rank < 0 || rank > Shape::kMaxRank) {
+    throw Hdf5Failure(path + " has " + std::to_string(rank) + " axes, at most " + std::to_string(Shape::kMaxRank) +
+                      " are allowed");
+  }
+  hsize_t sizes[Shape::kMaxRank] = {};
+  hdf5_check(H5Sget_simple_extent_dims(space, sizes, nullptr), "read the shape of " + path);
+  // Bounded before anything is allocated, without ever forming a product that could overflow.
+  std::size_t room = file_bytes / element_bytes;
+  Shape shape;
+  for (int axis = 0; axis < rank; ++axis) {
+    if (sizes[axis] > room) throw Hdf5Failure(path + " says it is larger than the file");
+    if (sizes[axis] > 0) room /= sizes[axis];
+    shape.append(static_cast<std::int64_t>(sizes[axis]));
+  }
+  return shape;
+}
+
 }  // namespace
 
 Hdf5Handle::Hdf5Handle(hid_t id, herr_t (*close)(hid_t), const std::string& what) : id_(id), close_(close) {
@@ -120,29 +145,38 @@ void Hdf5Image::add_groups_above(const std::string& path) {
   }
 }
 
-void Hdf5Image::add_text(const std::string& path, const std::string& text) {
+// Makes and fills a dataset, and those groups of its path that are missing; to be closed by the caller.
+hid_t Hdf5Image::add_dataset(const std::string& path, const std::vector<hsize_t>& sizes, hid_t file_type,
+                             hid_t memory_type, const void* data) {
   add_groups_above(path);
-  Hdf5Handle type(make_text_type(text.size()), H5Tclose, "make a text type");
-  Hdf5Handle scalar(H5Screate(H5S_SCALAR), H5Sclose, "make a scalar space");
+  Hdf5Handle space(H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr), H5Sclose,
+                   "make the space of " + path);
   Hdf5Handle properties(make_dataset_properties(), H5Pclose, "make a property list");
-  Hdf5Handle dataset(H5Dcreate2(file_, path.c_str(), type, scalar, H5P_DEFAULT, properties, H5P_DEFAULT), H5Dclose,
-                     "add " + path);
-  hdf5_check(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.c_str()), "write " + path);
+  hid_t dataset = H5Dcreate2(file_, path.c_str(), file_type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+  hdf5_check(dataset, "add " + path);
+  hdf5_check(H5Dwrite(dataset, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data), "write " + path);
+  return dataset;
+}
+
+void Hdf5Image::add_text(const std::string& path, const std::string& text) {
+  Hdf5Handle type(make_text_type(text.size()), H5Tclose, "make a text type");
+  Hdf5Handle dataset(add_dataset(path, {}, type, type, text.c_str()), H5Dclose, "add " + path);
 }
 
 void Hdf5Image::add_tensor(const std::string& path, const Tensor& tensor, const std::string& axes) {
-  add_groups_above(path);
   std::vector<hsize_t> sizes;
   for (int axis = 0; axis < tensor.rank(); ++axis) sizes.push_back(static_cast<hsize_t>(tensor.dim(axis)));
-  Hdf5Handle space(H5Screate_simple(tensor.rank(), sizes.data(), nullptr), H5Sclose, "make the space of " + path);
   bool wide = tensor.dtype() == DType::F64;
-  Hdf5Handle properties(make_dataset_properties(), H5Pclose, "make a property list");
-  Hdf5Handle dataset(H5Dcreate2(file_, path.c_str(), wide ? H5T_IEEE_F64LE : H5T_IEEE_F32LE, space, H5P_DEFAULT,
-                                properties, H5P_DEFAULT),
+  Hdf5Handle dataset(add_dataset(path, sizes, wide ? H5T_IEEE_F64LE : H5T_IEEE_F32LE,
+                                 wide ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT, tensor.raw()),
                      H5Dclose, "add " + path);
-  hid_t memory_type = wide ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;
-  hdf5_check(H5Dwrite(dataset, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.raw()), "write " + path);
   if (!axes.empty()) add_attribute(dataset, kAxes, axes);
+}
+
+void Hdf5Image::add_ids(const std::string& path, const std::vector<std::int32_t>& ids, bool wide) {
+  Hdf5Handle dataset(
+      add_dataset(path, {ids.size()}, wide ? H5T_STD_U32LE : H5T_STD_U16LE, H5T_NATIVE_INT32, ids.data()), H5Dclose,
+      "add " + path);
 }
 
 std::pair<const char*, std::size_t> Hdf5Image::bytes() {
@@ -197,32 +231,23 @@ std::string Hdf5Reader::text(const std::string& path) const {
 Tensor Hdf5Reader::tensor(const std::string& path) const {
   Hdf5Handle dataset(H5Dopen2(file_, path.c_str(), H5P_DEFAULT), H5Dclose, "open " + path);
   Hdf5Handle type(H5Dget_type(dataset), H5Tclose, "read the type of " + path);
-  Hdf5Handle space(H5Dget_space(dataset), H5Sclose, "read the shape of " + path);
-  Hdf5Handle properties(H5Dget_create_plist(dataset), H5Pclose, "read the layout of " + path);
   bool wide = H5Tequal(type, H5T_IEEE_F64LE) > 0;
   if (!wide && H5Tequal(type, H5T_IEEE_F32LE) <= 0) throw Hdf5Failure(path + " is neither f32 nor f64");
-  if (H5Pget_layout(properties) != H5D_CONTIGUOUS || H5Pget_external_count(properties) != 0) {
-    throw Hdf5Failure(path + " is not stored in one piece in this file");
-  }
-  int rank = H5Sget_simple_extent_ndims(space);
-  if (rank < 0 || rank > Shape::kMaxRank) {
-    throw Hdf5Failure(path + " has " + std::to_string(rank) + " axes, at most " + std::to_string(Shape::kMaxRank) +
-                      " are allowed");
-  }
-  hsize_t sizes[Shape::kMaxRank] = {};
-  hdf5_check(H5Sget_simple_extent_dims(space, sizes, nullptr), "read the shape of " + path);
-  // Bounded before anything is allocated, without ever forming a product that could overflow.
-  std::size_t room = file_bytes_ / (wide ? 8 : 4);
-  Shape shape;
-  for (int axis = 0; axis < rank; ++axis) {
-    if (sizes[axis] > room) throw Hdf5Failure(path + " says it is larger than the file");
-    if (sizes[axis] > 0) room /= sizes[axis];
-    shape.append(static_cast<std::int64_t>(sizes[axis]));
-  }
-  Tensor tensor = Tensor::empty(shape, wide ? DType::F64 : DType::F32);
+  Tensor tensor =
+      Tensor::empty(bounded_shape(dataset, wide ? 8 : 4, file_bytes_, path), wide ? DType::F64 : DType::F32);
   hid_t memory_type = wide ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;
   hdf5_check(H5Dread(dataset, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.raw()), "read " + path);
   return tensor;
+}
+
+std::vector<std::int32_t> Hdf5Reader::ids(const std::string& path) const {
+  Hdf5Handle dataset(H5Dopen2(file_, path.c_str(), H5P_DEFAULT), H5Dclose, "open " + path);
+  Hdf5Handle type(H5Dget_type(dataset), H5Tclose, "read the type of " + path);
+  Shape shape = bounded_shape(dataset, H5Tget_size(type), file_bytes_, path);
+  if (H5Tget_class(type) != H5T_INTEGER || shape.rank() != 1) throw Hdf5Failure(path + " is not a list of numbers");
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(shape[0]));
+  hdf5_check(H5Dread(dataset, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, ids.data()), "read " + path);
+  return ids;
 }
 
 std::string Hdf5Reader::axes(const std::string& path) const {

@@ -1,10 +1,11 @@
-// The little of the HDF5 C library that checkpoints need: handles that close themselves, texts and real tensors. Every
-// failure becomes an Hdf5Failure that carries HDF5's own reason; nothing is printed.
+// The little of the HDF5 C library that our files need: handles that close themselves, texts, real tensors and lists of
+// token ids. Every failure becomes an Hdf5Failure that carries HDF5's own reason; nothing is printed.
 #pragma once
 
 #include <hdf5.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -44,11 +45,15 @@ class Hdf5Image {
   void add_text(const std::string& path, const std::string& text);
   // `axes` names the sizes, as in "V C"; empty leaves the attribute out.
   void add_tensor(const std::string& path, const Tensor& tensor, const std::string& axes);
+  // As u32, or as u16 where `wide` is false.
+  void add_ids(const std::string& path, const std::vector<std::int32_t>& ids, bool wide);
   // The finished bytes with the room for the seal, valid until the image is changed or goes.
   std::pair<const char*, std::size_t> bytes();
 
  private:
   void add_groups_above(const std::string& path);
+  hid_t add_dataset(const std::string& path, const std::vector<hsize_t>& sizes, hid_t file_type, hid_t memory_type,
+                    const void* data);
   std::size_t seal_bytes_;
   Hdf5Handle file_;
 };
@@ -63,6 +68,8 @@ class Hdf5Reader {
   // f32 or f64, contiguous, at most Shape::kMaxRank axes, no larger than the file itself; anything else is refused.
   Tensor tensor(const std::string& path) const;
   std::string axes(const std::string& path) const;  // "" when there are none
+  // One axis of whole numbers; those that do not fit come back as the nearest that does.
+  std::vector<std::int32_t> ids(const std::string& path) const;
 
  private:
   Hdf5Handle file_;

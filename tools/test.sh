@@ -1,21 +1,33 @@
 #!/usr/bin/env bash
-# Builds everything and runs all tests: release first, then again under AddressSanitizer and UBSan.
-#   bash tools/test.sh            both
+# Builds everything and runs all tests in release, walks a debug build with gdb, then runs all tests again under
+# AddressSanitizer and UBSan.
+#   bash tools/test.sh            all of it
 #   bash tools/test.sh --quick    release only
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-presets=(release asan)
+quick=0
 case "${1:-}" in
   "") ;;
-  --quick) presets=(release) ;;
+  --quick) quick=1 ;;
   *) echo "test: error: unknown argument '$1' (expected nothing or --quick)" >&2; exit 2 ;;
 esac
 
-bash tools/setup.sh --tests
-for preset in "${presets[@]}"; do
-  echo "test: building preset $preset"
+# build_and_test PRESET [CMake targets] [-- ctest arguments]
+build_and_test() {
+  local preset=$1 targets=()
+  shift
+  while [ $# -gt 0 ] && [ "$1" != -- ]; do targets+=(--target "$1"); shift; done
+  [ $# -eq 0 ] || shift
+  echo "test: preset $preset"
   cmake --preset "$preset" >/dev/null
-  cmake --build --preset "$preset"
-  ctest --preset "$preset"
-done
+  cmake --build --preset "$preset" "${targets[@]}"
+  ctest --preset "$preset" "$@"
+}
+
+bash tools/setup.sh --tests
+if [ "$quick" -eq 0 ]; then
+  build_and_test debug train_learned -- -R gdb_stages
+  build_and_test asan
+fi
+build_and_test release  # last, so that the closing line counts every test

@@ -5,11 +5,11 @@
 #include <queue>
 
 #include "engine/check.h"
+#include "engine/file.h"
 #include "model/tokenizer/bpe_trainer.h"
 #include "model/tokenizer/pre_tokenize.h"
 #include "model/tokenizer/tokenizer_json.h"
 #include "model/tokenizer/utf8.h"
-#include "model/tokenizer/whole_file.h"
 
 namespace sink {
 
@@ -57,7 +57,7 @@ Tokenizer Tokenizer::load(const std::string& path) {
   return Tokenizer(parse_tokenizer_json(read_file("tokenizer", path), path));
 }
 
-void Tokenizer::save(const std::string& path) const { write_files("tokenizer", {{path, json()}}); }
+void Tokenizer::save(const std::string& path) const { write_file_atomically(path, json()); }
 
 std::string Tokenizer::json() const { return to_tokenizer_json(model_); }
 

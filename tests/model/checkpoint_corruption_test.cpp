@@ -7,12 +7,10 @@
 
 #include "engine/rng.h"
 #include "model/checkpoint.h"
-#include "model/checkpoint_seal.h"
 #include "model/hdf5_file.h"
 #include "tests/model/checkpoint_support.h"
 
 using namespace sink;
-using namespace sink::test;
 
 // HDF5 1.10 forgets some of its own memory when it gives up on damaged metadata; that is not ours to mend.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5"; }
@@ -20,7 +18,7 @@ extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5"; }
 namespace {
 
 struct Damage {
-  Folder folder;
+  TemporaryFolder folder;
   std::string path = folder / "checkpoint.h5";
   std::string good;
 
@@ -42,7 +40,7 @@ struct Damage {
 // The same bytes under a seal that fits them, as an attacker or another writer would leave them.
 std::string sealed_again(std::string bytes) {
   std::string body = bytes.substr(kSealBytes);
-  return make_seal(body.data(), body.size()) + body;
+  return make_seal(kCheckpointSeal, body.data(), body.size()) + body;
 }
 
 std::string bytes_of(const Tensor& tensor) { return {static_cast<const char*>(tensor.raw()), tensor.bytes()}; }
@@ -149,14 +147,14 @@ TEST_CASE("damaged checkpoint: foreign files are told apart") {
 }
 
 TEST_CASE("damaged checkpoint: one that is not there is bad input") {
-  Folder folder;
+  TemporaryFolder folder;
   CHECK(exit_of([&] { load_checkpoint(folder / "absent.h5"); }) == Exit::bad_input);
   CHECK(exit_of([&] { load_checkpoint(folder / ""); }) == Exit::bad_input);
 }
 
 TEST_CASE(
     "damaged checkpoint: a dataset that claims to be larger than its file is refused before memory is asked for") {
-  Folder folder;
+  TemporaryFolder folder;
   std::string path = folder / "huge.h5";
   hid_t file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   hsize_t sizes[2] = {std::uint64_t{1} << 40, std::uint64_t{1} << 20};

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "model/checkpoint.h"
-#include "tests/train/file_support.h"
+#include "tests/support/files.h"
 
-namespace sink::test {
+namespace sink {
 
 inline Tensor ramp(const Shape& shape, DType dtype = DType::F32) {
   Tensor tensor = Tensor::zeros(shape, DType::F64);
@@ -32,4 +32,4 @@ inline Checkpoint small_checkpoint() {
   return checkpoint;
 }
 
-}  // namespace sink::test
+}  // namespace sink

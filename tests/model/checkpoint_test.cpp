@@ -3,10 +3,8 @@
 
 #include <doctest/doctest.h>
 #include <hdf5.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -15,10 +13,9 @@
 #include "tests/model/checkpoint_support.h"
 
 using namespace sink;
-using namespace sink::test;
 
 TEST_CASE("checkpoint: tensors, axes and attributes come back as they went in") {
-  Folder folder;
+  TemporaryFolder folder;
   Checkpoint saved = small_checkpoint();
   save_checkpoint(folder / "checkpoint.h5", saved);
   Checkpoint loaded = load_checkpoint(folder / "checkpoint.h5");
@@ -40,7 +37,7 @@ TEST_CASE("checkpoint: tensors, axes and attributes come back as they went in") 
 }
 
 TEST_CASE("checkpoint: equal contents are equal bytes, whatever the order and the hour") {
-  Folder folder;
+  TemporaryFolder folder;
   Checkpoint checkpoint = small_checkpoint();
   save_checkpoint(folder / "a.h5", checkpoint);
   ::usleep(1100 * 1000);  // HDF5's times count in seconds
@@ -52,7 +49,7 @@ TEST_CASE("checkpoint: equal contents are equal bytes, whatever the order and th
 }
 
 TEST_CASE("checkpoint: the HDF5 library alone finds names, shapes, types and axes") {
-  Folder folder;
+  TemporaryFolder folder;
   save_checkpoint(folder / "checkpoint.h5", small_checkpoint());
   hid_t file = H5Fopen((folder / "checkpoint.h5").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
   REQUIRE(file >= 0);
@@ -73,7 +70,7 @@ TEST_CASE("checkpoint: the HDF5 library alone finds names, shapes, types and axe
 }
 
 TEST_CASE("checkpoint: NaN is never saved over a good checkpoint") {
-  Folder folder;
+  TemporaryFolder folder;
   save_checkpoint(folder / "checkpoint.h5", small_checkpoint());
   std::string before = read_bytes(folder / "checkpoint.h5");
   Checkpoint bad = small_checkpoint();
@@ -83,7 +80,7 @@ TEST_CASE("checkpoint: NaN is never saved over a good checkpoint") {
 }
 
 TEST_CASE("checkpoint: names that HDF5 would fold together are refused") {
-  Folder folder;
+  TemporaryFolder folder;
   for (const char* path : {"", "/parameters/a", "parameters//a", "parameters/../a", "texts/a"}) {
     CAPTURE(path);
     Checkpoint checkpoint = small_checkpoint();
@@ -93,40 +90,35 @@ TEST_CASE("checkpoint: names that HDF5 would fold together are refused") {
   Checkpoint twice = small_checkpoint();
   twice.tensors.push_back(twice.tensors[0]);
   CHECK_THROWS_AS(save_checkpoint(folder / "checkpoint.h5", twice), Error);
-  CHECK(folder.entries() == 0);
+  CHECK(entries(folder.path) == 0);
 }
 
 TEST_CASE("checkpoint: a full disk leaves the older file and no half-written one") {
-  Folder folder;
+  TemporaryFolder folder;
   save_checkpoint(folder / "checkpoint.h5", small_checkpoint());
   std::string before = read_bytes(folder / "checkpoint.h5");
   Checkpoint larger = small_checkpoint();
   larger.tensors.emplace_back("parameters/large", Tensor::full({1 << 16}, 0.5));
 
-  // A limit on file sizes makes write() fail half-way, as a full disk does.
-  rlimit old_limit;
-  ::getrlimit(RLIMIT_FSIZE, &old_limit);
-  auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit limit = {64 * 1024, old_limit.rlim_max};
-  ::setrlimit(RLIMIT_FSIZE, &limit);
-  Exit code = exit_of([&] { save_checkpoint(folder / "checkpoint.h5", larger); });
-  ::setrlimit(RLIMIT_FSIZE, &old_limit);
-  std::signal(SIGXFSZ, old_handler);
+  Exit code = exit_of([&] {
+    FileSizeLimit limit(64 * 1024);
+    save_checkpoint(folder / "checkpoint.h5", larger);
+  });
 
   CHECK(code == Exit::io);
   CHECK(read_bytes(folder / "checkpoint.h5") == before);
-  CHECK(folder.entries() == 1);
+  CHECK(entries(folder.path) == 1);
   save_checkpoint(folder / "checkpoint.h5", larger);  // and once there is room it goes on
   CHECK(load_checkpoint(folder / "checkpoint.h5").tensors.size() == larger.tensors.size());
 }
 
 TEST_CASE("checkpoint: a folder that is not there is Exit::io") {
-  Folder folder;
+  TemporaryFolder folder;
   CHECK(exit_of([&] { save_checkpoint(folder / "absent/checkpoint.h5", small_checkpoint()); }) == Exit::io);
 }
 
 TEST_CASE("checkpoint: the temporary of a dead process is cleared away, a living one's is not") {
-  Folder folder;
+  TemporaryFolder folder;
   std::string dead = folder / ".checkpoint.h5.tmp-4194304";  // above the largest process id Linux gives
   std::string living = folder / ".checkpoint.h5.tmp-1";
   write_bytes(dead, "half");

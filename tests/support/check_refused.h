@@ -12,7 +12,7 @@ namespace sink {
 
 // f() throws Error(code) whose message has every one of `words`, as in "f32 (2, 3)".
 template <class F>
-void check_refused(F&& f, std::initializer_list<const char*> words, Exit code = Exit::failure) {
+void check_refused(F&& f, std::initializer_list<std::string> words, Exit code = Exit::failure) {
   std::string message;
   try {
     f();
@@ -21,7 +21,7 @@ void check_refused(F&& f, std::initializer_list<const char*> words, Exit code = 
     CHECK(error.code == code);
   }
   CHECK_MESSAGE(!message.empty(), "expected an Error, none was thrown");
-  for (const char* word : words)
+  for (const std::string& word : words)
     CHECK_MESSAGE(message.find(word) != std::string::npos, "expected '", word, "' in '", message, "'");
 }
 

@@ -5,80 +5,67 @@
 #include <hdf5.h>
 
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "engine/check.h"
 #include "engine/tensor.h"
+#include "model/hdf5_file.h"
 
 namespace sink {
 
 class GoldenFile {
  public:
-  explicit GoldenFile(const std::string& path) : path_(path), file_(open(path), H5Fclose) {}
+  explicit GoldenFile(const std::string& path) : path_(path), file_(open(path), H5Fclose, "open " + path) {}
 
   // The dataset of that path inside the file, as in tensor("gradients/final_norm.gain"). A scalar has rank 0.
   Tensor tensor(const std::string& name) const {
     check(has(name), "no dataset '" + name + "'");
-    Handle dataset(H5Dopen2(file_.id, name.c_str(), H5P_DEFAULT), H5Dclose);
-    check(dataset.id >= 0, "'" + name + "' is a group, expected a dataset");
-    Handle type(H5Dget_type(dataset.id), H5Tclose);
-    H5T_class_t kind = H5Tget_class(type.id);
+    Hdf5Handle dataset(H5Dopen2(file_, name.c_str(), H5P_DEFAULT), H5Dclose, "open dataset " + name);
+    Hdf5Handle type(H5Dget_type(dataset), H5Tclose, "read " + name);
+    H5T_class_t kind = H5Tget_class(type);
     check(kind == H5T_FLOAT || kind == H5T_INTEGER, "'" + name + "' holds neither reals nor whole numbers");
-    Tensor tensor = Tensor::empty(shape_of(dataset.id, name), kind == H5T_FLOAT ? DType::F64 : DType::I32);
+    Tensor tensor = Tensor::empty(shape_of(dataset, name), kind == H5T_FLOAT ? DType::F64 : DType::I32);
     hid_t memory = kind == H5T_FLOAT ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT32;
-    check(H5Dread(dataset.id, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.raw()) >= 0, "cannot read '" + name + "'");
+    check(H5Dread(dataset, memory, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.raw()) >= 0, "cannot read '" + name + "'");
     return tensor;
   }
 
   // A numeric attribute of the file itself, as in attribute("heads").
   double attribute(const std::string& name) const {
-    check(H5Aexists(file_.id, name.c_str()) > 0, "no attribute '" + name + "'");
-    Handle attribute(H5Aopen(file_.id, name.c_str(), H5P_DEFAULT), H5Aclose);
-    Handle space(H5Aget_space(attribute.id), H5Sclose);
-    check(H5Sget_simple_extent_npoints(space.id) == 1, "attribute '" + name + "' is not a single number");
-    Handle type(H5Aget_type(attribute.id), H5Tclose);
-    H5T_class_t kind = H5Tget_class(type.id);
+    check(H5Aexists(file_, name.c_str()) > 0, "no attribute '" + name + "'");
+    Hdf5Handle attribute(H5Aopen(file_, name.c_str(), H5P_DEFAULT), H5Aclose, "read " + name);
+    Hdf5Handle space(H5Aget_space(attribute), H5Sclose, "read " + name);
+    check(H5Sget_simple_extent_npoints(space) == 1, "attribute '" + name + "' is not a single number");
+    Hdf5Handle type(H5Aget_type(attribute), H5Tclose, "read " + name);
+    H5T_class_t kind = H5Tget_class(type);
     check(kind == H5T_FLOAT || kind == H5T_INTEGER, "attribute '" + name + "' is not a number");
     double value = 0;
-    check(H5Aread(attribute.id, H5T_NATIVE_DOUBLE, &value) >= 0, "cannot read attribute '" + name + "'");
+    check(H5Aread(attribute, H5T_NATIVE_DOUBLE, &value) >= 0, "cannot read attribute '" + name + "'");
     return value;
   }
 
   // What a group holds, sorted by name, without the group's own path: names("parameters").
   std::vector<std::string> names(const std::string& group) const {
     check(has(group), "no group '" + group + "'");
-    Handle handle(H5Gopen2(file_.id, group.c_str(), H5P_DEFAULT), H5Gclose);
-    check(handle.id >= 0, "'" + group + "' is a dataset, expected a group");
+    Hdf5Handle handle(H5Gopen2(file_, group.c_str(), H5P_DEFAULT), H5Gclose, "open group " + group);
     std::vector<std::string> found;
     auto add = [](hid_t, const char* name, const H5L_info_t*, void* names) -> herr_t {
       static_cast<std::vector<std::string>*>(names)->push_back(name);
       return 0;
     };
-    check(H5Literate(handle.id, H5_INDEX_NAME, H5_ITER_INC, nullptr, add, &found) >= 0, "cannot list '" + group + "'");
+    check(H5Literate(handle, H5_INDEX_NAME, H5_ITER_INC, nullptr, add, &found) >= 0, "cannot list '" + group + "'");
     return found;
   }
 
   // Whether the path names a dataset or a group; each part is asked for, as HDF5 wants it.
   bool has(const std::string& name) const {
     for (std::size_t slash = name.find('/'); slash != std::string::npos; slash = name.find('/', slash + 1)) {
-      if (H5Lexists(file_.id, name.substr(0, slash).c_str(), H5P_DEFAULT) <= 0) return false;
+      if (H5Lexists(file_, name.substr(0, slash).c_str(), H5P_DEFAULT) <= 0) return false;
     }
-    return H5Lexists(file_.id, name.c_str(), H5P_DEFAULT) > 0;
+    return H5Lexists(file_, name.c_str(), H5P_DEFAULT) > 0;
   }
 
  private:
-  struct Handle {
-    Handle(hid_t id, herr_t (*close)(hid_t)) : id(id), close(close) {}
-    ~Handle() {
-      if (id >= 0) close(id);
-    }
-    Handle(Handle&& other) noexcept : id(std::exchange(other.id, -1)), close(other.close) {}
-    Handle& operator=(Handle&&) = delete;
-
-    hid_t id;
-    herr_t (*close)(hid_t);
-  };
-
   static hid_t open(const std::string& path) {
     H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);  // our messages replace HDF5's stack on stderr
     hid_t id = H5Fopen(path.c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
@@ -87,12 +74,12 @@ class GoldenFile {
   }
 
   Shape shape_of(hid_t dataset, const std::string& name) const {
-    Handle space(H5Dget_space(dataset), H5Sclose);
-    int rank = H5Sget_simple_extent_ndims(space.id);
+    Hdf5Handle space(H5Dget_space(dataset), H5Sclose, "read " + name);
+    int rank = H5Sget_simple_extent_ndims(space);
     check(rank >= 0 && rank <= Shape::kMaxRank, "'" + name + "' has " + std::to_string(rank) + " axes, at most " +
                                                     std::to_string(Shape::kMaxRank) + " can be read");
     hsize_t sizes[Shape::kMaxRank] = {};
-    H5Sget_simple_extent_dims(space.id, sizes, nullptr);
+    H5Sget_simple_extent_dims(space, sizes, nullptr);
     Shape shape;
     for (int axis = 0; axis < rank; ++axis) shape.append(static_cast<std::int64_t>(sizes[axis]));
     return shape;
@@ -103,7 +90,7 @@ class GoldenFile {
   }
 
   std::string path_;
-  Handle file_;
+  Hdf5Handle file_;
 };
 
 }  // namespace sink

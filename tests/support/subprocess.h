@@ -6,37 +6,22 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <filesystem>
-#include <fstream>
 #include <iterator>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include "tests/support/files.h"
+
 namespace sink {
 
-// A fresh folder that goes away with the object.
-struct TemporaryFolder {
-  TemporaryFolder() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "sinklab-test-XXXXXX").string();
-    path = mkdtemp(pattern.data());
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::string operator/(const std::string& name) const { return path + "/" + name; }
-
-  std::string path;
-};
-
-inline std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-}
-
 inline std::string program_path(const std::string& name) { return std::string(SINK_BINARY_DIR) + "/" + name; }
+
+// A command line as words; there is no quoting.
+inline std::vector<std::string> words_of(const std::string& line) {
+  std::istringstream stream(line);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
 
 class Subprocess {
  public:
@@ -63,8 +48,8 @@ class Subprocess {
     waitpid(pid_, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
-  std::string out() const { return read_file(out_); }
-  std::string err() const { return read_file(err_); }
+  std::string out() const { return read_bytes(out_); }
+  std::string err() const { return read_bytes(err_); }
 
  private:
   static void redirect(int descriptor, const std::string& path) {

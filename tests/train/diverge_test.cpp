@@ -45,32 +45,11 @@ TEST_CASE("NaN guard: a step whose loss is NaN changes no weight and no moment, 
 
 TEST_CASE("divergence: the run stops with exit code 5, says so, and its last finite weights are saved") {
   TemporaryFolder folder;
-  Subprocess run(folder, {"train_learned",
-                          "--task",
-                          "bigram-backcopy",
-                          "--layers",
-                          "1",
-                          "--heads",
-                          "1",
-                          "--width",
-                          "16",
-                          "--feed-forward",
-                          "32",
-                          "--batch",
-                          "4",
-                          "--steps",
-                          "100",
-                          "--warmup",
-                          "0",
-                          "--clip",
-                          "0",
-                          "--learning-rate",
-                          "1e36",
-                          "--nan-patience",
-                          "3",
-                          "--run",
-                          folder / "run"});
+  Subprocess run(folder, words_of("train_learned --task bigram-backcopy --layers 1 --heads 1 --width 16 "
+                                  "--feed-forward 32 --batch 4 --steps 100 --warmup 0 --clip 0 --learning-rate 1e36 "
+                                  "--nan-patience 3 --run " +
+                                  folder / "run"));
   CHECK(run.wait() == 5);
   CHECK(run.err().find("3 steps in a row") != std::string::npos);
-  CHECK(read_file(folder / "run/metrics.jsonl").find("\"skipped\"") != std::string::npos);
+  CHECK(read_bytes(folder / "run/metrics.jsonl").find("\"skipped\"") != std::string::npos);
 }

@@ -19,29 +19,9 @@ namespace {
 constexpr int kSteps = 120;
 
 std::vector<std::string> command(const std::string& run, std::vector<std::string> more = {}) {
-  std::vector<std::string> words{"train_learned",
-                                 "--task",
-                                 "bigram-backcopy",
-                                 "--layers",
-                                 "1",
-                                 "--heads",
-                                 "1",
-                                 "--width",
-                                 "16",
-                                 "--feed-forward",
-                                 "32",
-                                 "--batch",
-                                 "4",
-                                 "--steps",
-                                 std::to_string(kSteps),
-                                 "--eval-every",
-                                 "20",
-                                 "--eval-sequences",
-                                 "4",
-                                 "--checkpoint-every",
-                                 "7",
-                                 "--run",
-                                 run};
+  std::vector<std::string> words = words_of(
+      "train_learned --task bigram-backcopy --layers 1 --heads 1 --width 16 --feed-forward 32 --batch 4 --steps " +
+      std::to_string(kSteps) + " --eval-every 20 --eval-sequences 4 --checkpoint-every 7 --run " + run);
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -64,7 +44,7 @@ struct Finished {
 };
 
 Finished files_of(const std::string& run) {
-  return {read_file(run + "/checkpoint.h5"), timeless(read_file(run + "/metrics.jsonl"))};
+  return {read_bytes(run + "/checkpoint.h5"), timeless(read_bytes(run + "/metrics.jsonl"))};
 }
 
 }  // namespace
@@ -97,10 +77,9 @@ TEST_CASE("resume: SIGTERM and SIGINT save and leave with 128 + signal, and the 
   for (int signal : {SIGTERM, SIGINT}) {
     TemporaryFolder folder;
     std::string run = folder / "run";
-    Subprocess endless(folder, {"train_learned", "--task", "bigram-backcopy", "--layers", "1", "--heads", "1",
-                                "--width", "16", "--feed-forward", "32", "--steps", "1000000", "--eval-every",
-                                "1000000", "--checkpoint-every", "1000000", "--run", run});
-    for (int i = 0; i < 400 && read_file(run + "/metrics.jsonl").size() < 500; ++i)
+    Subprocess endless(folder,
+                       command(run, words_of("--steps 1000000 --eval-every 1000000 --checkpoint-every 1000000")));
+    for (int i = 0; i < 400 && read_bytes(run + "/metrics.jsonl").size() < 500; ++i)
       std::this_thread::sleep_for(std::chrono::milliseconds(50));
     endless.send(signal);
     CHECK(endless.wait() == 128 + signal);

@@ -6,11 +6,10 @@
 #include <cstdlib>
 #include <vector>
 
-#include "tests/train/file_support.h"
+#include "tests/support/files.h"
 #include "train/run_config_fields.h"
 
 using namespace sink;
-using namespace sink::test;
 
 namespace {
 
@@ -50,7 +49,7 @@ struct Environment {
 }  // namespace
 
 TEST_CASE("run config: a flag beats the environment, which beats the file, which beats the default") {
-  Folder folder;
+  TemporaryFolder folder;
   write_bytes(folder / "a.toml", "# a comment\nbatch = 7  # sequences\nsteps = 70\nwarmup = 3\n");
   Environment batch("SINKLAB_BATCH", "8"), steps("SINKLAB_STEPS", "80"), empty("SINKLAB_WARMUP", "");
   RunConfig config = parse(enough({"--config", folder / "a.toml", "--batch", "9"}));
@@ -73,7 +72,7 @@ TEST_CASE("run config: flags in their usual forms") {
 }
 
 TEST_CASE("run config: what is not known is refused and the nearest name given") {
-  Folder folder;
+  TemporaryFolder folder;
   CHECK(refusal({"--lerning-rate", "3"}) == "unknown flag --lerning-rate; did you mean --learning-rate?");
   CHECK(refusal({"--zzzzzzzzzz=3"}) == "unknown flag --zzzzzzzzzz");
   CHECK(refusal({"train"}).find("unexpected argument `train`") == 0);
@@ -84,7 +83,7 @@ TEST_CASE("run config: what is not known is refused and the nearest name given")
 }
 
 TEST_CASE("run config: values out of range say what was expected, what came and from where") {
-  Folder folder;
+  TemporaryFolder folder;
   CHECK(refusal({"--batch", "0"}) == "--batch must be a whole number from 1 to 65536, got `0`");
   CHECK(refusal({"--batch", "1e3"}).find("got `1e3`") != std::string::npos);
   CHECK(refusal({"--seed", "-1"}).find("from 0 to 18446744073709551615") != std::string::npos);
@@ -112,7 +111,7 @@ TEST_CASE("run config: values that do not fit each other are refused") {
 }
 
 TEST_CASE("run config: TOML holds every value to the last bit") {
-  Folder folder;
+  TemporaryFolder folder;
   RunConfig config;
   config.learning_rate = 1.0 / 3;
   config.adam_epsilon = 4.9406564584124654e-324;

@@ -2,15 +2,11 @@
 #include "train/run_folder.h"
 
 #include <doctest/doctest.h>
-#include <sys/resource.h>
-#include <unistd.h>
 
-#include <csignal>
-
-#include "tests/train/file_support.h"
+#include "engine/file.h"
+#include "tests/support/files.h"
 
 using namespace sink;
-using namespace sink::test;
 namespace fs = std::filesystem;
 
 namespace {
@@ -34,7 +30,7 @@ void leave_run(const std::string& folder) {
 }  // namespace
 
 TEST_CASE("run folder: a new one is made with those above it") {
-  Folder folder;
+  TemporaryFolder folder;
   RunFolder run = open_run_folder(run_in(folder / "runs/first/"));
   CHECK(fs::is_directory(folder / "runs/first"));
   CHECK(run.checkpoint() == folder / "runs/first/checkpoint.h5");
@@ -44,7 +40,7 @@ TEST_CASE("run folder: a new one is made with those above it") {
 }
 
 TEST_CASE("run folder: an older run is neither overwritten nor emptied unless asked") {
-  Folder folder;
+  TemporaryFolder folder;
   std::string message, run = folder / "run";
   leave_run(run);
   CHECK(exit_of([&] { open_run_folder(run_in(run)); }, &message) == Exit::usage);
@@ -58,16 +54,16 @@ TEST_CASE("run folder: an older run is neither overwritten nor emptied unless as
 }
 
 TEST_CASE("run folder: --force leaves folders alone that no run made") {
-  Folder folder;
+  TemporaryFolder folder;
   write_bytes(folder / "thesis.tex", "years of work");
-  CHECK(exit_of([&] { open_run_folder(run_in(folder.path(), "never", true)); }) == Exit::usage);
-  CHECK(exit_of([&] { open_run_folder(run_in(folder.path(), "auto")); }) == Exit::usage);
+  CHECK(exit_of([&] { open_run_folder(run_in(folder.path, "never", true)); }) == Exit::usage);
+  CHECK(exit_of([&] { open_run_folder(run_in(folder.path, "auto")); }) == Exit::usage);
   CHECK(exit_of([&] { open_run_folder(run_in(folder / "thesis.tex")); }) == Exit::usage);
   CHECK(read_bytes(folder / "thesis.tex") == "years of work");
 }
 
 TEST_CASE("run folder: resume finds the checkpoint") {
-  Folder folder;
+  TemporaryFolder folder;
   std::string run = folder / "run";
   leave_run(run);
   CHECK(open_run_folder(run_in(run, "auto")).resume_from == run + "/checkpoint.h5");
@@ -88,26 +84,22 @@ TEST_CASE("run folder: one that cannot be made is Exit::io with the reason") {
 }
 
 TEST_CASE("atomic file: appears whole, and a failed one leaves the older file and nothing else") {
-  Folder folder;
+  TemporaryFolder folder;
   std::string path = folder / "evaluation.json";
   write_file_atomically(path, "first");
   write_file_atomically(path, "second");
   CHECK(read_bytes(path) == "second");
 
-  rlimit old_limit;
-  ::getrlimit(RLIMIT_FSIZE, &old_limit);
-  auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit limit = {4096, old_limit.rlim_max};
-  ::setrlimit(RLIMIT_FSIZE, &limit);
-  std::string message;
-  Exit code = exit_of([&] { write_file_atomically(path, std::string(10000, 'x')); }, &message);
-  ::setrlimit(RLIMIT_FSIZE, &old_limit);
-  std::signal(SIGXFSZ, old_handler);
-  CHECK(code == Exit::io);
-  CHECK(message.find("cannot write " + path + ": ") == 0);
+  std::string message, small = "x", large(10000, 'x');
+  auto write_both = [&] {
+    FileSizeLimit limit(4096);
+    write_files_atomically({{path, small}, {folder / "second", large}});
+  };
+  CHECK(exit_of(write_both, &message) == Exit::io);
+  CHECK(message.find("cannot write " + folder / "second" + ": ") == 0);
   CHECK(read_bytes(path) == "second");
-  CHECK(folder.entries() == 1);
+  CHECK(entries(folder.path) == 1);
 
   CHECK(exit_of([] { write_file_atomically("/dev/null/x", "x"); }) == Exit::io);
-  CHECK(exit_of([&] { write_file_atomically(folder.path(), "x"); }) == Exit::io);  // a folder is in the way
+  CHECK(exit_of([&] { write_file_atomically(folder.path, "x"); }) == Exit::io);  // a folder is in the way
 }

@@ -2,16 +2,13 @@
 #include "train/run_log.h"
 
 #include <doctest/doctest.h>
-#include <sys/resource.h>
 
-#include <csignal>
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "tests/train/file_support.h"
+#include "tests/support/files.h"
 
 using namespace sink;
-using namespace sink::test;
 
 namespace {
 
@@ -55,7 +52,7 @@ TEST_CASE("run log: a line has the keys and digits it promises") {
 }
 
 TEST_CASE("run log: a resumed run keeps the lines up to its step and drops the rest") {
-  Folder folder;
+  TemporaryFolder folder;
   std::string path = folder / "metrics.jsonl";
   {
     RunLog log(path);
@@ -81,7 +78,7 @@ TEST_CASE("run log: a resumed run keeps the lines up to its step and drops the r
 }
 
 TEST_CASE("run log: a foreign line in the middle is not dropped in silence") {
-  Folder folder;
+  TemporaryFolder folder;
   std::string text = lines(1, 2) + "hello\n" + lines(3, 4), message;
   write_bytes(folder / "metrics.jsonl", text);
   CHECK(exit_of([&] { RunLog(folder / "metrics.jsonl", 4); }, &message) == Exit::bad_input);
@@ -90,18 +87,14 @@ TEST_CASE("run log: a foreign line in the middle is not dropped in silence") {
 }
 
 TEST_CASE("run log: a full disk is an error and leaves only whole lines") {
-  Folder folder;
+  TemporaryFolder folder;
   RunLog log(folder / "metrics.jsonl");
   log.write(record_of(1));
-  rlimit old_limit;
-  ::getrlimit(RLIMIT_FSIZE, &old_limit);
-  auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
-  rlimit limit = {static_cast<rlim_t>(lines(1, 1).size() + 20), old_limit.rlim_max};
-  ::setrlimit(RLIMIT_FSIZE, &limit);
-  Exit code = exit_of([&] { log.write(record_of(2)); });
-  ::setrlimit(RLIMIT_FSIZE, &old_limit);
-  std::signal(SIGXFSZ, old_handler);
-  CHECK(code == Exit::io);
+  auto write = [&] {
+    FileSizeLimit limit(lines(1, 1).size() + 20);
+    log.write(record_of(2));
+  };
+  CHECK(exit_of(write) == Exit::io);
   CHECK(read_bytes(folder / "metrics.jsonl") == lines(1, 1));
   log.write(record_of(2));
   CHECK(read_bytes(folder / "metrics.jsonl") == lines(1, 2));

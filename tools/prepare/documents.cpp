@@ -3,9 +3,10 @@
 #include <algorithm>
 
 #include "engine/check.h"
+#include "engine/file.h"
+#include "model/sha256.h"
 #include "model/tokenizer/bpe_model.h"
 #include "model/tokenizer/utf8.h"
-#include "model/tokenizer/whole_file.h"
 
 namespace sink {
 

@@ -11,9 +11,10 @@
 #include <new>
 
 #include "engine/check.h"
+#include "engine/file.h"
 #include "engine/threads.h"
+#include "model/sha256.h"
 #include "model/tokenizer/tokenizer.h"
-#include "model/tokenizer/whole_file.h"
 #include "tools/prepare/documents.h"
 #include "train/data/token_file.h"
 
@@ -115,7 +116,7 @@ void prepare(const Options& options) {
   tokens.vocabulary = tokenizer.vocabulary();
   tokens.tokenizer_sha256 = sha256_hex(json);
   std::string h5 = to_token_file_bytes(tokens);
-  write_files("prepare", {{options.out + "/tokenizer.json", json}, {options.out + "/tokens.h5", h5}});
+  write_files_atomically({{options.out + "/tokenizer.json", json}, {options.out + "/tokens.h5", h5}});
   progress("wrote " + options.out);
 
   std::size_t total = tokens.train.size() + tokens.valid.size();

@@ -6,10 +6,10 @@
 #include <set>
 
 #include "engine/check.h"
-#include "tools/report/durable_file.h"
+#include "engine/file.h"
 #include "tools/report/page.h"
 #include "tools/report/results_csv.h"
-#include "tools/report/run_folder.h"
+#include "tools/report/run_reader.h"
 
 namespace {
 
@@ -31,7 +31,7 @@ std::string read_chart_js(const std::string& given) {
   if (!given.empty()) places = {given};
   for (const std::string& place : places) {
     if (!std::filesystem::is_regular_file(place)) continue;
-    std::string script = sink::report::read_file(place);
+    std::string script = sink::read_file("chart_js", place);
     if (script.find("</script") != std::string::npos || script.find("Chart") == std::string::npos)
       sink::fail("chart_js", place + " is not a Chart.js that can stand inside a page", Exit::bad_input);
     return script;
@@ -40,6 +40,13 @@ std::string read_chart_js(const std::string& given) {
              (given.empty() ? "found no Chart.js in " + folder : "no such file: " + given) +
                  "; install the package libjs-chart.js or give --chart-js FILE",
              Exit::bad_input);
+}
+
+// Makes missing folders.
+void write(const std::string& path, const std::string& bytes) {
+  std::error_code ignored;  // what matters is whether the file can be written
+  std::filesystem::create_directories(std::filesystem::absolute(path).parent_path(), ignored);
+  sink::write_file_atomically(path, bytes);
 }
 
 void make_report(const Arguments& arguments) {
@@ -52,8 +59,8 @@ void make_report(const Arguments& arguments) {
       runs.back().name = name + " (" + std::to_string(copy) + ")";
   }
   const std::string html = sink::report::page(runs, arguments.title, read_chart_js(arguments.chart_js));
-  sink::report::write_file(arguments.out, html);
-  if (!arguments.csv.empty()) sink::report::write_file(arguments.csv, sink::report::results_csv(runs));
+  write(arguments.out, html);
+  if (!arguments.csv.empty()) write(arguments.csv, sink::report::results_csv(runs));
 
   std::fprintf(stderr, "report: %s, %zu %s, %.2f MB\n", arguments.out.c_str(), runs.size(),
                runs.size() == 1 ? "run" : "runs", static_cast<double>(html.size()) / 1e6);

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "tools/report/run_folder.h"
+#include "tools/report/run_reader.h"
 
 namespace sink::report {
 

@@ -33,7 +33,9 @@ void add_into(Tensor& a, const Tensor& b) { add(a, b, a); }
 void add_rows(const Tensor& x_BTC, const Tensor& p_TC, Tensor& y_BTC) {
   SINK_CHECK(x_BTC.rank() == 3 && p_TC.rank() == 2 && p_TC.dim(0) >= x_BTC.dim(1) && p_TC.dim(1) == x_BTC.dim(2) &&
                  y_BTC.shape() == x_BTC.shape() && x_BTC.dtype() == p_TC.dtype(),
-             "add_rows", "the table needs a row for every position: x is " + x_BTC.str() + ", p is " + p_TC.str());
+             "add_rows",
+             "the table needs a row for every position: x is " + x_BTC.str() + ", p is " + p_TC.str() + ", y is " +
+                 y_BTC.str());
   std::int64_t TC = x_BTC.dim(1) * x_BTC.dim(2);
   with_real(x_BTC.dtype(), [&](auto zero) {
     using R = decltype(zero);
@@ -46,9 +48,11 @@ void add_rows(const Tensor& x_BTC, const Tensor& p_TC, Tensor& y_BTC) {
 }
 
 void add_rows_backward(const Tensor& dy_BTC, Tensor& dp_TC, bool accumulate) {
+  bool fits = dy_BTC.rank() == 3 && dp_TC.rank() == 2 && dp_TC.dim(0) >= dy_BTC.dim(1) &&
+              dp_TC.dim(1) == dy_BTC.dim(2) && dp_TC.dtype() == dy_BTC.dtype();
+  SINK_CHECK(fits, "add_rows_backward",
+             "the table needs a row for every position: dy is " + dy_BTC.str() + ", dp is " + dp_TC.str());
   std::int64_t TC = dy_BTC.dim(1) * dy_BTC.dim(2);
-  SINK_CHECK(dp_TC.size() >= TC && dp_TC.dtype() == dy_BTC.dtype(), "add_rows_backward",
-             "dy is " + dy_BTC.str() + ", dp is " + dp_TC.str());
   if (!accumulate && dp_TC.size() > TC) dp_TC.fill(0);  // rows that no position used
   with_real(dy_BTC.dtype(), [&](auto zero) {
     using R = decltype(zero);

@@ -78,6 +78,11 @@ TEST_CASE("add: shapes and types that do not fit are named") {
   Tensor x = Tensor::zeros({2, 4, 3}), x_y = Tensor::zeros({2, 4, 3});
   check_refused([&] { add_rows(x, a, x_y); }, {"[add_rows]", "f32 (2, 4, 3)", "f32 (2, 3)"});
   check_refused([&] { add_rows_backward(x, a, false); }, {"[add_rows_backward]", "f32 (2, 4, 3)", "f32 (2, 3)"});
-  Tensor other_width = Tensor::zeros({3, 5});  // large enough, but its rows are not those of dy
-  check_refused([&] { add_rows_backward(x, other_width, false); }, {"[add_rows_backward]", "(2, 4, 3)", "(3, 5)"});
+}
+
+TEST_CASE("add_rows_backward: a table of another width or a gradient of another rank is refused") {
+  Tensor dy = Tensor::zeros({2, 4, 3}), flat = Tensor::zeros({8, 3}), other_width = Tensor::zeros({3, 5});
+  Tensor dp = Tensor::zeros({4, 3});
+  check_refused([&] { add_rows_backward(dy, other_width, false); }, {"[add_rows_backward]", "(2, 4, 3)", "(3, 5)"});
+  check_refused([&] { add_rows_backward(flat, dp, false); }, {"[add_rows_backward]", "(8, 3)", "(4, 3)"});
 }

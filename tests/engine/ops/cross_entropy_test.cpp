@@ -121,7 +121,7 @@ TEST_CASE("cross_entropy: shapes, types and targets that do not fit are named") 
   check_refused([&] { cross_entropy(logits, targets, loss_f64); }, {"[cross_entropy]", "f32 (3, 4)", "f64 (3)"});
   for (std::int32_t bad : {4, -2}) {
     targets.data<std::int32_t>()[2] = bad;
-    check_refused([&] { cross_entropy(logits, targets, loss); }, {"target", std::to_string(bad).c_str(), "[-1, 4)"},
+    check_refused([&] { cross_entropy(logits, targets, loss); }, {"target", std::to_string(bad), "[-1, 4)"},
                   Exit::bad_input);
   }
 }

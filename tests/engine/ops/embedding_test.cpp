@@ -71,8 +71,7 @@ TEST_CASE("embedding: shapes, types and tokens outside the table are named") {
   x = Tensor::zeros({1, 2, 4});
   for (std::int32_t bad : {3, -1}) {
     tokens.data<std::int32_t>()[1] = bad;
-    check_refused([&] { embedding(tokens, w, x); }, {"token id", std::to_string(bad).c_str(), "[0, 3)"},
-                  Exit::bad_input);
+    check_refused([&] { embedding(tokens, w, x); }, {"token id", std::to_string(bad), "[0, 3)"}, Exit::bad_input);
     check_refused([&] { embedding_backward(x, tokens, w, false); }, {"token id"}, Exit::bad_input);
   }
 }

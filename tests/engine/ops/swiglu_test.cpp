@@ -66,3 +66,8 @@ TEST_CASE("swiglu: shapes and types that do not fit are named") {
   check_refused([&] { swiglu(gate_up, y_f64); }, {"[swiglu]", "f32 (3, 8)", "f64 (3, 4)"});
   check_refused([&] { swiglu_backward(y, gate_up, gate_up); }, {"[swiglu]", "f32 (3, 8)", "f32 (3, 5)"});
 }
+
+TEST_CASE("swiglu: leading axes must agree too") {
+  Tensor gate_up = Tensor::zeros({4, 3, 8}), y = Tensor::zeros({3, 4, 4});
+  check_refused([&] { swiglu(gate_up, y); }, {"[swiglu]", "f32 (4, 3, 8)", "f32 (3, 4, 4)"});
+}

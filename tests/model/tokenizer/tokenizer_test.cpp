@@ -2,9 +2,7 @@
 #include "model/tokenizer/tokenizer.h"
 
 #include <doctest/doctest.h>
-#include <unistd.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "engine/check.h"
@@ -12,7 +10,7 @@
 #include "model/tokenizer/byte_alphabet.h"
 #include "model/tokenizer/pre_tokenize.h"
 #include "model/tokenizer/utf8.h"
-#include "model/tokenizer/whole_file.h"
+#include "tests/support/files.h"
 
 using namespace sink;
 
@@ -20,16 +18,7 @@ namespace {
 
 const std::string kGolden = std::string(SINK_SOURCE_DIR) + "/tests/golden/tokenizer/";
 
-nlohmann::json golden() { return nlohmann::json::parse(read_file("test", kGolden + "golden.json")); }
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& error) { return "exit " + std::to_string(static_cast<int>(error.code)) + " " + error.what(); }
-  return "no error";
-}
-
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+nlohmann::json golden() { return nlohmann::json::parse(read_bytes(kGolden + "golden.json")); }
 
 }  // namespace
 
@@ -51,7 +40,7 @@ TEST_CASE("Tokenizer: a tokenizer.json of HuggingFace gives its ids, and they de
 }
 
 TEST_CASE("Tokenizer: training finds the merges that HuggingFace finds, in the same order") {
-  std::string text = read_file("test", kGolden + "training.txt");
+  std::string text = read_bytes(kGolden + "training.txt");
   BpeModel model = train_bpe({text}, 600);
   CHECK(model.bytes.size() == 600);
   auto merges = golden().at("merges").get<std::vector<std::string>>();
@@ -81,10 +70,9 @@ TEST_CASE("Tokenizer: training by hand") {
 }
 
 TEST_CASE("Tokenizer: saved and loaded it is the same") {
-  std::filesystem::path folder = std::filesystem::temp_directory_path() / ("tokenizer_test" + std::to_string(getpid()));
-  std::filesystem::create_directories(folder);
-  std::string path = (folder / "tokenizer.json").string();
-  std::string text = read_file("test", kGolden + "training.txt");
+  TemporaryFolder folder;
+  std::string path = folder / "tokenizer.json";
+  std::string text = read_bytes(kGolden + "training.txt");
   for (bool trained : {true, false}) {
     Tokenizer tokenizer = trained ? Tokenizer::train({text}, 400) : Tokenizer::load(kGolden + "tokenizer.json");
     tokenizer.save(path);
@@ -95,20 +83,19 @@ TEST_CASE("Tokenizer: saved and loaded it is the same") {
     again = Tokenizer::train({"x"}, 258);
     CHECK(copy.encode("a  b<|endoftext|>") == tokenizer.encode("a  b<|endoftext|>"));
   }
-  CHECK(contains(error_of([&] { Tokenizer::load((folder / "none.json").string()); }), "exit 3"));
-  CHECK(contains(error_of([&] { Tokenizer::train({text}, 300).save((folder / "no/x.json").string()); }), "exit 8"));
-  CHECK(std::distance(std::filesystem::directory_iterator(folder), std::filesystem::directory_iterator()) == 1);
-  std::filesystem::remove_all(folder);
+  CHECK(contains(error_of([&] { Tokenizer::load(folder / "none.json"); }), "exit 3"));
+  CHECK(contains(error_of([&] { Tokenizer::train({text}, 300).save(folder / "no/x.json"); }), "exit 8"));
+  CHECK(entries(folder.path) == 1);
 }
 
 TEST_CASE("Tokenizer: what is not byte-level BPE is rejected with a reason") {
-  std::filesystem::path path =
-      std::filesystem::temp_directory_path() / ("tokenizer" + std::to_string(getpid()) + ".json");
+  TemporaryFolder folder;
+  std::string path = folder / "tokenizer.json";
   auto load = [&](const std::string& json) {
-    write_files("test", {{path.string(), json}});
-    return error_of([&] { Tokenizer::load(path.string()); });
+    write_bytes(path, json);
+    return error_of([&] { Tokenizer::load(path); });
   };
-  std::string good = read_file("test", kGolden + "tokenizer.json");
+  std::string good = read_bytes(kGolden + "tokenizer.json");
   auto with = [&](const char* pointer, const nlohmann::json& value) {
     nlohmann::json file = nlohmann::json::parse(good);
     file[nlohmann::json::json_pointer(pointer)] = value;

@@ -1,53 +1,23 @@
 // The report program from outside: synthetic run folders in, one self-contained page and results.csv out.
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <cstdio>
-#include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <vector>
+
+#include "tests/support/subprocess.h"
+
+using namespace sink;
 
 namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
 
-// A folder of its own for each test case, removed at its end.
-struct Workplace {
-  Workplace() {
-    static int count = 0;
-    root = fs::temp_directory_path() / ("report_test_" + std::to_string(::getpid()) + "_" + std::to_string(count++));
-    fs::create_directories(root);
-  }
-  ~Workplace() { fs::remove_all(root); }
-  std::string path(const std::string& name) const { return (root / name).string(); }
-  fs::path root;
-};
-
-void write(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-
-std::string read(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-struct Result {
-  int code = -1;
-  std::string errors;
-};
-
-Result report(const Workplace& place, const std::string& arguments) {
-  const std::string errors = place.path("stderr");
-  const int status =
-      std::system((std::string(SINK_BINARY_DIR) + "/report " + arguments + " 2> '" + errors + "'").c_str());
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, read(errors)};
+Subprocess report(const TemporaryFolder& folder, const std::string& arguments) {
+  return {folder, words_of("report " + arguments)};
 }
 
 // An evaluation with T = 4, two layers and two heads. `mass` scales the proxy weights to the raw ones.
@@ -101,12 +71,12 @@ std::string metrics() {
          "0.2}\n";
 }
 
-std::string make_run(const Workplace& place, const std::string& folder, const json& evaluated) {
-  fs::create_directories(place.root / folder);
-  write(place.path(folder) + "/config.toml", "task = \"text\"\nseed = 7\nsteps = 20\ncontext = 4\n");
-  write(place.path(folder) + "/metrics.jsonl", metrics());
-  if (!evaluated.is_null()) write(place.path(folder) + "/evaluation.json", evaluated.dump());
-  return "'" + place.path(folder) + "' ";
+std::string make_run(const TemporaryFolder& place, const std::string& folder, const json& evaluated) {
+  fs::create_directories(place / folder);
+  write_bytes(place / folder + "/config.toml", "task = \"text\"\nseed = 7\nsteps = 20\ncontext = 4\n");
+  write_bytes(place / folder + "/metrics.jsonl", metrics());
+  if (!evaluated.is_null()) write_bytes(place / folder + "/evaluation.json", evaluated.dump());
+  return place / folder + " ";
 }
 
 // The JSON the page draws from, as the browser reads it.
@@ -122,27 +92,24 @@ std::size_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
-bool contains(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
-
 constexpr const char* kHostile = "</script><b onclick='x'>\"&{{data}}";
 
 }  // namespace
 
 TEST_CASE("report: one self-contained, deterministic page of several runs and tasks") {
-  const Workplace place;
+  const TemporaryFolder place;
   const std::string runs =
       make_run(place, "a", evaluation("soft-0", "text", "learned", "Softmax", 0, 0.6, 1)) +
       make_run(place, "b", evaluation("soft-1", "text", "learned", "Softmax", 1, 0.64, 1)) +
       make_run(place, "c", evaluation("sig", "text", "learned_sigmoid", "Sigmoid", 0, 0.5, 0.06)) +
       make_run(place, "d", evaluation("copy", "bigram-backcopy", "baseline", "Softmax", 0, 0.7, 1));
-  const Result first = report(place, "--out '" + place.path("one.html") + "' " + runs);
-  INFO(first.errors);
-  REQUIRE(first.code == 0);
-  REQUIRE(report(place, "--out '" + place.path("deep/er/two.html") + "' " + runs).code == 0);
-  const std::string html = read(place.path("one.html"));
-  CHECK(html == read(place.path("deep/er/two.html")));
+  const Subprocess first = report(place, "--out " + place / "one.html" + " " + runs);
+  REQUIRE_MESSAGE(first.wait() == 0, first.err());
+  REQUIRE(report(place, "--out " + place / "deep/er/two.html" + " " + runs).wait() == 0);
+  const std::string html = read_bytes(place / "one.html");
+  CHECK(html == read_bytes(place / "deep/er/two.html"));
   CHECK(html.size() < 5'000'000);
-  for (const auto& entry : fs::directory_iterator(place.root)) CHECK_FALSE(contains(entry.path().string(), ".tmp-"));
+  for (const auto& entry : fs::directory_iterator(place.path)) CHECK_FALSE(contains(entry.path().string(), ".tmp-"));
 
   // Nothing is fetched: no reference to elsewhere but the two addresses in Chart.js's comments, and a policy against
   // it.
@@ -174,15 +141,14 @@ TEST_CASE("report: one self-contained, deterministic page of several runs and ta
 }
 
 TEST_CASE("report: names, titles and configurations cannot become markup") {
-  const Workplace place;
+  const TemporaryFolder place;
   json hostile = evaluation(kHostile, kHostile, kHostile, "Softmax", 0, 0.6, 1);
   hostile["config_toml"] = "x = \"</pre><img>\"";
   hostile["commit"] = hostile["date"] = kHostile;
-  const std::string out = place.path("r.html");
-  const Result result = report(place, "--out '" + out + "' --title '<i>&' " + make_run(place, "h", hostile));
-  INFO(result.errors);
-  REQUIRE(result.code == 0);
-  const std::string html = read(out);
+  const std::string out = place / "r.html";
+  const Subprocess result = report(place, "--out " + out + " --title <i>& " + make_run(place, "h", hostile));
+  REQUIRE_MESSAGE(result.wait() == 0, result.err());
+  const std::string html = read_bytes(out);
   CHECK(contains(html, "<title>&lt;i&gt;&amp;</title>"));
   CHECK(contains(html, "&lt;/script&gt;&lt;b onclick=&#39;x&#39;&gt;&quot;&amp;{{data}}"));
   for (const char* markup : {"<b onclick", "<i>&", "<img", "</pre><img"}) CHECK_FALSE(contains(html, markup));
@@ -192,12 +158,12 @@ TEST_CASE("report: names, titles and configurations cannot become markup") {
 }
 
 TEST_CASE("report: results.csv has the contract's columns and the evaluation's values") {
-  const Workplace place;
+  const TemporaryFolder place;
   const std::string runs =
       make_run(place, "a", evaluation("x,\"y\"", "text", "learned_sigmoid", "Sigmoid", 3, 0.5, 0.06)) +
       make_run(place, "open", json());
-  REQUIRE(report(place, "--out '" + place.path("r.html") + "' --csv '" + place.path("r.csv") + "' " + runs).code == 0);
-  std::istringstream csv(read(place.path("r.csv")));
+  REQUIRE(report(place, "--out " + place / "r.html" + " --csv " + place / "r.csv" + " " + runs).wait() == 0);
+  std::istringstream csv(read_bytes(place / "r.csv"));
   std::string header, finished, open, rest;
   std::getline(csv, header);
   std::getline(csv, finished);
@@ -213,11 +179,11 @@ TEST_CASE("report: results.csv has the contract's columns and the evaluation's v
 }
 
 TEST_CASE("report: a run in progress shows what it has, up to its last whole line") {
-  const Workplace place;
+  const TemporaryFolder place;
   const std::string run = make_run(place, "open", json());
-  write(place.path("open") + "/metrics.jsonl", metrics() + "{\"step\": 3, \"train_loss\": 5.25}\n{\"step\": 4, \"tr");
-  REQUIRE(report(place, "--out '" + place.path("r.html") + "' " + run).code == 0);
-  const std::string html = read(place.path("r.html"));
+  write_bytes(place / "open/metrics.jsonl", metrics() + "{\"step\": 3, \"train_loss\": 5.25}\n{\"step\": 4, \"tr");
+  REQUIRE(report(place, "--out " + place / "r.html" + " " + run).wait() == 0);
+  const std::string html = read_bytes(place / "r.html");
   CHECK(contains(html, "in progress"));
   CHECK(contains(html, "1 run on 1 task, 1 still in progress."));
   const json loss = embedded_data(html)["runs"][0]["curves"]["train_loss"];
@@ -226,14 +192,14 @@ TEST_CASE("report: a run in progress shows what it has, up to its last whole lin
 }
 
 TEST_CASE("report: long runs are thinned, and the page stays small") {
-  const Workplace place;
+  const TemporaryFolder place;
   const std::string run = make_run(place, "long", json());
   std::string lines;
   for (int step = 1; step <= 30000; ++step)
     lines += "{\"step\": " + std::to_string(step) + ", \"train_loss\": " + std::to_string(step % 2) + "}\n";
-  write(place.path("long") + "/metrics.jsonl", lines);
-  REQUIRE(report(place, "--out '" + place.path("r.html") + "' " + run).code == 0);
-  const json loss = embedded_data(read(place.path("r.html")))["runs"][0]["curves"]["train_loss"];
+  write_bytes(place / "long/metrics.jsonl", lines);
+  REQUIRE(report(place, "--out " + place / "r.html" + " " + run).wait() == 0);
+  const json loss = embedded_data(read_bytes(place / "r.html"))["runs"][0]["curves"]["train_loss"];
   REQUIRE(loss["x"].size() == 300);
   CHECK(loss["x"][0] == 100);
   CHECK(loss["x"][299] == 30000);
@@ -241,48 +207,49 @@ TEST_CASE("report: long runs are thinned, and the page stays small") {
 }
 
 TEST_CASE("report: what cannot be read is named in one line, with exit code 3, and nothing is written") {
-  const Workplace place;
-  const std::string out = place.path("r.html");
+  const TemporaryFolder place;
+  const std::string out = place / "r.html";
   const auto expect = [&](const std::string& arguments, int code, const std::vector<std::string>& said) {
-    const Result result = report(place, "--out '" + out + "' " + arguments);
+    const Subprocess program = report(place, "--out " + out + " " + arguments);
     CAPTURE(arguments);
-    CAPTURE(result.errors);
-    CHECK(result.code == code);
-    CHECK(result.errors.rfind("report: error: ", 0) == 0);
-    CHECK(count(result.errors, "\n") == 1);
-    for (const std::string& part : said) CHECK(contains(result.errors, part));
+    CHECK(program.wait() == code);
+    const std::string errors = program.err();
+    CAPTURE(errors);
+    CHECK(errors.rfind("report: error: ", 0) == 0);
+    CHECK(count(errors, "\n") == 1);
+    for (const std::string& part : said) CHECK(contains(errors, part));
     CHECK_FALSE(fs::exists(out));
   };
   const json good = evaluation("r", "text", "learned", "Softmax", 0, 0.6, 1);
   const std::string run = make_run(place, "r", good);
-  const std::string file = place.path("r") + "/evaluation.json";
+  const std::string file = place / "r/evaluation.json";
 
-  expect("'" + place.path("missing") + "'", 3, {"missing", "is not a folder"});
-  fs::create_directories(place.root / "empty");
-  expect("'" + place.path("empty") + "'", 3, {"is not a run folder", "evaluation.json"});
-  expect(run + "--chart-js '" + place.path("none.js") + "'", 3, {"no such file"});
-  write(file, good.dump().substr(0, 200));
+  expect(place / "missing", 3, {"missing", "is not a folder"});
+  fs::create_directories(place / "empty");
+  expect(place / "empty", 3, {"is not a run folder", "evaluation.json"});
+  expect(run + "--chart-js " + place / "none.js", 3, {"no such file"});
+  write_bytes(file, good.dump().substr(0, 200));
   expect(run, 3, {"evaluation.json", "not JSON"});
   json bad = good;
   bad["schema"] = 2;
-  write(file, bad.dump());
+  write_bytes(file, bad.dump());
   expect(run, 3, {"schema", "expected 1, got 2"});
   bad = good;
   bad["alpha_1_layer_head"] = {{0.1, 0.2}, {0.3}};
-  write(file, bad.dump());
+  write_bytes(file, bad.dump());
   expect(run, 3, {"alpha_1_layer_head", "rows differ in length: 2 and 1"});
   bad = good;
   bad["map"]["tokens"] = {"a"};
-  write(file, bad.dump());
+  write_bytes(file, bad.dump());
   expect(run, 3, {"map", "got 4 rows"});
-  write(file, good.dump());
-  write(place.path("r") + "/metrics.jsonl", metrics() + "oops\n");
+  write_bytes(file, good.dump());
+  write_bytes(place / "r/metrics.jsonl", metrics() + "oops\n");
   expect(run, 3, {"metrics.jsonl line 4", "not JSON"});
   expect("", 2, {"RUN_FOLDER"});
   expect(run + "--colour", 2, {"--colour"});
-  write(place.path("r") + "/metrics.jsonl", metrics());
-  write(place.path("file"), "");
-  const Result blocked = report(place, "--out '" + place.path("file") + "/r.html' " + run);
-  CHECK(blocked.code == 8);
-  CHECK(contains(blocked.errors, "cannot write"));
+  write_bytes(place / "r/metrics.jsonl", metrics());
+  write_bytes(place / "file", "");
+  const Subprocess blocked = report(place, "--out " + place / "file/r.html " + run);
+  CHECK(blocked.wait() == 8);
+  CHECK(contains(blocked.err(), "cannot write"));
 }

@@ -10,7 +10,6 @@
 #include "tests/train/data/data_support.h"
 
 using namespace sink;
-using namespace sink::test;
 
 namespace {
 
@@ -19,11 +18,6 @@ RunConfig config_for(std::uint64_t seed) {
   config.task = "bigram-backcopy";
   config.seed = seed;
   return config;
-}
-
-std::vector<std::int32_t> values(const Tensor& tensor) {
-  const std::int32_t* data = tensor.data<std::int32_t>();
-  return {data, data + tensor.size()};
 }
 
 }  // namespace

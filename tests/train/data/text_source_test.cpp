@@ -10,28 +10,22 @@
 #include "tests/train/data/data_support.h"
 
 using namespace sink;
-using namespace sink::test;
 
 namespace {
 
 RunConfig config_for(const TemporaryFolder& folder) {
   RunConfig config;
-  config.data = folder.str();
+  config.data = folder.path;
   config.context = 9;
   config.eval_sequences = 4;
   config.seed = 5;
   return config;
 }
 
-std::vector<std::int32_t> values(const Tensor& tensor) {
-  const std::int32_t* data = tensor.data<std::int32_t>();
-  return {data, data + tensor.size()};
-}
-
 }  // namespace
 
 TEST_CASE("TextSource: inputs are consecutive tokens of a block, targets the next ones") {
-  TemporaryFolder folder("text_source_test");
+  TemporaryFolder folder;
   write_counting_text(folder, 1234, 100);
   auto source = make_data_source(config_for(folder));
   CHECK(source->vocabulary() == 258);
@@ -47,7 +41,7 @@ TEST_CASE("TextSource: inputs are consecutive tokens of a block, targets the nex
 }
 
 TEST_CASE("TextSource: an epoch visits every block once, in an order of its own") {
-  TemporaryFolder folder("text_source_epoch_test");
+  TemporaryFolder folder;
   write_counting_text(folder, 251, 100);  // 25 blocks of 10; their first tokens are 0, 10, ..., 240
   auto source = make_data_source(config_for(folder));
   std::vector<std::vector<std::int32_t>> orders;
@@ -68,7 +62,7 @@ TEST_CASE("TextSource: an epoch visits every block once, in an order of its own"
 }
 
 TEST_CASE("TextSource: batches are the same in any order of asking and in another source (resume)") {
-  TemporaryFolder folder("text_source_resume_test");
+  TemporaryFolder folder;
   write_counting_text(folder, 3000, 100);
   RunConfig config = config_for(folder);
   config.accumulate = 2;
@@ -93,7 +87,7 @@ TEST_CASE("TextSource: batches are the same in any order of asking and in anothe
 }
 
 TEST_CASE("TextSource: validation takes evenly spaced blocks, always the same") {
-  TemporaryFolder folder("text_source_valid_test");
+  TemporaryFolder folder;
   write_counting_text(folder, 1000, 249);  // 24 blocks, 4 wanted: 0, 6, 12, 18
   RunConfig config = config_for(folder);
   auto source = make_data_source(config);
@@ -109,7 +103,7 @@ TEST_CASE("TextSource: validation takes evenly spaced blocks, always the same") 
 }
 
 TEST_CASE("TextSource: a fixed first token stands at position 1 of every input and changes nothing else") {
-  TemporaryFolder folder("text_source_fixed_test");
+  TemporaryFolder folder;
   write_counting_text(folder, 1000, 249);
   RunConfig config = config_for(folder);
   auto plain = make_data_source(config);
@@ -128,16 +122,16 @@ TEST_CASE("TextSource: a fixed first token stands at position 1 of every input a
 }
 
 TEST_CASE("TextSource: data that cannot be used") {
-  TemporaryFolder folder("text_source_errors_test");
+  TemporaryFolder folder;
   RunConfig config = config_for(folder);
   auto error = [&] { return error_of([&] { make_data_source(config); }); };
-  CHECK(contains(error(), "exit 3 [tokens] "));  // nothing there
+  CHECK(contains(error(), "exit 3 there is no token file"));
   write_counting_text(folder, 1000, 10);
   CHECK(error() == "no error");
   config.context = 10;
-  CHECK(contains(error(), "exit 3 [data] " + folder.str() + ": too little text: valid has 10 tokens"));
+  CHECK(contains(error(), "exit 3 [data] " + folder.path + ": too little text: valid has 10 tokens"));
   config.context = 9;
-  write_files("test", {{folder / "tokenizer.json", Tokenizer::train({"y"}, 258).json() + " "}});
+  write_bytes(folder / "tokenizer.json", Tokenizer::train({"y"}, 258).json() + " ");
   CHECK(contains(error(), "is not the tokenizer that made tokens.h5"));
   std::filesystem::remove(folder / "tokenizer.json");
   CHECK(contains(error(), "exit 3"));
@@ -148,7 +142,7 @@ TEST_CASE("TextSource: data that cannot be used") {
 }
 
 TEST_CASE("TextSource: a batch of 48 x 64 takes less than 0.1 ms") {
-  TemporaryFolder folder("text_source_speed_test");
+  TemporaryFolder folder;
   write_counting_text(folder, 1000000, 1000);
   RunConfig config = config_for(folder);
   config.context = 64;

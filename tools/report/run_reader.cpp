@@ -1,5 +1,5 @@
 // Reads a run folder and checks everything the page later relies on, so that damage is found here and named.
-#include "tools/report/run_folder.h"
+#include "tools/report/run_reader.h"
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -11,7 +11,7 @@
 #include <sstream>
 
 #include "engine/check.h"
-#include "tools/report/durable_file.h"
+#include "engine/file.h"
 
 namespace sink::report {
 namespace {
@@ -222,14 +222,14 @@ Run read_run_folder(const std::string& folder) {
   run.folder = folder;
   run.name = fs::absolute(root).lexically_normal().filename().string();
   if (run.name.empty()) run.name = fs::absolute(root).lexically_normal().parent_path().filename().string();
-  if (fs::exists(metrics)) run.curves = to_curves(read_file(metrics.string()), metrics.string());
+  if (fs::exists(metrics)) run.curves = to_curves(read_file("read_run_folder", metrics.string()), metrics.string());
   if (fs::exists(config)) {
-    run.config_toml = read_file(config.string());
+    run.config_toml = read_file("read_run_folder", config.string());
     read_identity(run.config_toml, config.string(), run);
   }
   if (fs::exists(evaluation)) {
     const std::string file = evaluation.string();
-    const json object = parse_json(read_file(file), {file, ""});
+    const json object = parse_json(read_file("read_run_folder", file), {file, ""});
     if (!object.is_object()) damaged({file, ""}, "expected an object");
     const Reader read{object, file};
     if (read.integer("schema", 0) != 1)

@@ -1,14 +1,17 @@
-#include "model/atomic_file.h"
+#include "engine/file.h"
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <filesystem>
 
 #include "engine/check.h"
@@ -43,7 +46,7 @@ void remove_orphans(const std::string& path) {
 
 void require_space(const std::string& path, std::size_t bytes) {
   struct statvfs disk;
-  if (::statvfs(folder_of(path).c_str(), &disk) != 0) fail_io("look at the folder of", path, errno);
+  if (::statvfs(folder_of(path).c_str(), &disk) != 0) fail_io("write", path, errno);
   auto free_bytes = static_cast<unsigned long long>(disk.f_bavail) * disk.f_frsize;
   if (free_bytes < bytes) {
     throw Error("cannot write " + path + ": it needs " + std::to_string(bytes) + " bytes and the disk has " +
@@ -62,6 +65,37 @@ void sync_folder(const std::string& path) {
 }
 
 }  // namespace
+
+std::string read_file(const char* tag, const std::string& path) {
+  struct stat about;
+  SINK_CHECK(::stat(path.c_str(), &about) == 0, tag, path + ": " + std::strerror(errno), Exit::bad_input);
+  SINK_CHECK(!S_ISDIR(about.st_mode), tag, path + ": is a folder, expected a file", Exit::bad_input);
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  SINK_CHECK(file != nullptr, tag, path + ": " + std::strerror(errno), Exit::bad_input);
+  std::string bytes(static_cast<std::size_t>(about.st_size), '\0');
+  std::size_t got = std::fread(bytes.data(), 1, bytes.size(), file);
+  // What cannot say its size beforehand (a pipe) is read piece by piece.
+  std::array<char, 1 << 16> piece;
+  if (got == bytes.size()) {
+    while (std::size_t more = std::fread(piece.data(), 1, piece.size(), file)) bytes.append(piece.data(), more);
+  }
+  bool whole = !std::ferror(file) && got >= static_cast<std::size_t>(about.st_size);
+  std::fclose(file);
+  SINK_CHECK(whole, tag, path + ": could not be read to its end", Exit::bad_input);
+  return bytes;
+}
+
+int write_all(int descriptor, const void* data, std::size_t bytes) {
+  auto* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    ssize_t written = ::write(descriptor, from, bytes);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return written < 0 ? errno : ENOSPC;
+    from += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+  return 0;
+}
 
 void fail_io(const std::string& what, const std::string& path, int error_number) {
   std::string advice;
@@ -84,14 +118,7 @@ TemporaryFile::~TemporaryFile() {
 }
 
 void TemporaryFile::write(const void* data, std::size_t bytes) {
-  auto* from = static_cast<const char*>(data);
-  while (bytes > 0) {
-    ssize_t written = ::write(descriptor_, from, bytes);
-    if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) fail_io("write", final_path_, written < 0 ? errno : ENOSPC);
-    from += written;
-    bytes -= static_cast<std::size_t>(written);
-  }
+  if (int error = write_all(descriptor_, data, bytes)) fail_io("write", final_path_, error);
 }
 
 void TemporaryFile::close() {
@@ -109,11 +136,16 @@ void TemporaryFile::commit() {
   sync_folder(final_path_);
 }
 
-void write_file_atomically(const std::string& path, std::string_view bytes) {
-  TemporaryFile file(path, bytes.size());
-  file.write(bytes.data(), bytes.size());
-  file.close();
-  file.commit();
+void write_file_atomically(const std::string& path, std::string_view bytes) { write_files_atomically({{path, bytes}}); }
+
+void write_files_atomically(const std::vector<NamedBytes>& files) {
+  std::deque<TemporaryFile> temporaries;
+  for (const NamedBytes& file : files) {
+    TemporaryFile& temporary = temporaries.emplace_back(file.path, file.bytes.size());
+    temporary.write(file.bytes.data(), file.bytes.size());
+    temporary.close();
+  }
+  for (TemporaryFile& temporary : temporaries) temporary.commit();
 }
 
 }  // namespace sink

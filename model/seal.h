@@ -1,0 +1,32 @@
+// The seal of an HDF5 file of ours: 512 bytes of text before the HDF5 data (HDF5's "user block", which its readers
+// skip) that hold what the file is, and the length and SHA-256 of everything after them. HDF5's parser has open memory
+// bugs on damaged files, so it only ever gets to see a file whose seal fits.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "engine/check.h"
+
+namespace sink {
+
+inline constexpr std::size_t kSealBytes = 512;
+
+// A kind of file. The seal begins "sinklab-<word> <version>".
+struct SealKind {
+  const char* word;
+  const char* noun;    // for messages
+  int version;         // the only one that is read
+  Exit damaged;        // what a damaged or foreign file leaves with
+  const char* origin;  // advice where there is no such file
+  const char* remedy;  // advice where it is damaged
+};
+
+// The seal of `bytes` bytes of HDF5 data.
+std::string make_seal(const SealKind& kind, const void* data, std::size_t bytes);
+
+// Reads the whole file once. Throws Error (kind.damaged) when it is empty, truncated, damaged, foreign or of an unknown
+// version; Exit::bad_input when it is not there; Exit::io when it cannot be read.
+void verify_seal(const SealKind& kind, const std::string& path);
+
+}  // namespace sink

@@ -1,0 +1,58 @@
+// The sum of squares behind the global gradient norm.
+#include "engine/ops/sum_of_squares/sum_of_squares.h"
+
+#include <doctest/doctest.h>
+
+#include <limits>
+
+#include "engine/threads.h"
+#include "tests/support/check_refused.h"
+#include "tests/support/compare.h"
+
+using namespace sink;
+
+TEST_CASE("sum_of_squares: 3, 4 and 12 make 169; nothing makes 0") {
+  for (DType dtype : {DType::F32, DType::BF16, DType::F64}) {
+    CHECK(sum_of_squares(Tensor::from<float>({3}, {3, -4, 12}).to(dtype)) == 169);
+    CHECK(sum_of_squares(Tensor::empty({0}, dtype)) == 0);
+  }
+}
+
+TEST_CASE("sum_of_squares: 1 to n make n (n+1) (2n+1) / 6, exactly, over any number of blocks") {
+  for (std::int64_t n : {1, 15, 16384, 16385, 100000}) {
+    Tensor x = Tensor::empty({n});
+    for (std::int64_t i = 0; i < n; ++i) x.data<float>()[i] = static_cast<float>(i + 1);
+    CHECK(sum_of_squares(x) == static_cast<double>(n * (n + 1) * (2 * n + 1) / 6));  // below 2^53
+  }
+}
+
+TEST_CASE("sum_of_squares: equals F64 on the same numbers") {
+  for (DType dtype : {DType::F32, DType::BF16})
+    for (std::int64_t n : {1, 33, 70001}) {
+      Tensor x = random_tensor({n}, dtype, 1);
+      CHECK(sum_of_squares(x) == doctest::Approx(sum_of_squares(x.to(DType::F64))).epsilon(1e-13));
+    }
+}
+
+TEST_CASE("sum_of_squares: the same bits with one and with two threads") {
+  Tensor x = random_tensor({300007}, DType::F32, 2);
+  int threads = thread_count();
+  omp_set_num_threads(1);
+  double one = sum_of_squares(x);
+  omp_set_num_threads(2);
+  double two = sum_of_squares(x);
+  omp_set_num_threads(threads);
+  CHECK(one == two);
+}
+
+TEST_CASE("sum_of_squares: squares beyond f32 do not overflow; a NaN anywhere shows") {
+  Tensor x = Tensor::full({4}, 1e30);
+  CHECK(sum_of_squares(x) == doctest::Approx(4e60).epsilon(1e-6));
+  x = Tensor::zeros({70001});
+  x.data<float>()[50000] = std::numeric_limits<float>::quiet_NaN();
+  CHECK(std::isnan(sum_of_squares(x)));
+}
+
+TEST_CASE("sum_of_squares: whole numbers are refused") {
+  check_refused([] { sum_of_squares(Tensor::zeros({2, 3}, DType::I32)); }, {"i32"});
+}
