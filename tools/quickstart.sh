@@ -39,8 +39,8 @@ train() {
 
 # Bigram-Backcopy: the smallest world with a sink.
 bigram=(--task bigram-backcopy --layers 1 --heads 1 --width 64 --feed-forward 256 --context 64 --batch 32
-  --learning-rate 4e-3 --warmup 0 --weight-decay 0.01 --clip 0 --steps 2400 --eval-every 100 --checkpoint-every 600
-  --log-every 600)
+  --learning-rate 4e-3 --warmup 0 --beta2 0.999 --weight-decay 0.01 --clip 0 --steps 8000 --eval-every 100
+  --checkpoint-every 2000 --log-every 2000)
 train bigram-softmax learned "${bigram[@]}"
 train bigram-sigmoid learned_sigmoid "${bigram[@]}"
 train bigram-relu learned_relu "${bigram[@]}"
@@ -55,8 +55,9 @@ if [ "$fast" -eq 0 ]; then
   text=(--task text --data "$data" --config tools/quickstart_text.toml)
   train text-softmax learned "${text[@]}"
   train text-sigmoid learned_sigmoid "${text[@]}"
+  train text-relu learned_relu "${text[@]}"
 fi
 
 runs=("$out"/bigram-softmax "$out"/bigram-sigmoid "$out"/bigram-relu)
-[ "$fast" -eq 1 ] || runs+=("$out"/text-softmax "$out"/text-sigmoid)
+[ "$fast" -eq 1 ] || runs+=("$out"/text-softmax "$out"/text-sigmoid "$out"/text-relu)
 "$build/report" --title "When does attention sink?" --out "$out/report.html" --csv "$out/results.csv" "${runs[@]}"

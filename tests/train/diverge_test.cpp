@@ -44,10 +44,11 @@ TEST_CASE("NaN guard: a step whose loss is NaN changes no weight and no moment, 
 }
 
 TEST_CASE("divergence: the run stops with exit code 5, says so, and its last finite weights are saved") {
+  // Each step multiplies the weights by 1 - 100 * 1000, so they overflow within ten.
   TemporaryFolder folder;
   Subprocess run(folder, words_of("train_learned --task bigram-backcopy --layers 1 --heads 1 --width 16 "
-                                  "--feed-forward 32 --batch 4 --steps 100 --warmup 0 --clip 0 --learning-rate 1e36 "
-                                  "--nan-patience 3 --run " +
+                                  "--feed-forward 32 --batch 4 --steps 100 --warmup 0 --clip 0 --learning-rate 100 "
+                                  "--weight-decay 1000 --nan-patience 3 --run " +
                                   folder / "run"));
   CHECK(run.wait() == 5);
   CHECK(run.err().find("3 steps in a row") != std::string::npos);

@@ -10,25 +10,10 @@ using namespace sink;
 namespace {
 
 std::vector<std::string> small_run(const std::string& run, std::vector<std::string> more = {}) {
-  std::vector<std::string> words{"train_learned",
-                                 "--task",
-                                 "bigram-backcopy",
-                                 "--layers",
-                                 "1",
-                                 "--heads",
-                                 "1",
-                                 "--width",
-                                 "16",
-                                 "--feed-forward",
-                                 "16",
-                                 "--batch",
-                                 "2",
-                                 "--steps",
-                                 "4",
-                                 "--eval-sequences",
-                                 "2",
-                                 "--run",
-                                 run};
+  std::vector<std::string> words = words_of(
+      "train_learned --task bigram-backcopy --layers 1 --heads 1 --width 16 --feed-forward 16 --batch 2 --steps 4 "
+      "--warmup 0 --eval-sequences 2 --run " +
+      run);
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -65,15 +50,15 @@ TEST_CASE("errors: a run folder that exists is never overwritten by accident") {
   TemporaryFolder folder;
   std::string run = folder / "run";
   REQUIRE(Subprocess(folder, small_run(run)).wait() == 0);
-  std::string before = read_file(run + "/metrics.jsonl");
+  std::string before = read_bytes(run + "/metrics.jsonl");
   check_error({folder, small_run(run)}, 2, "--force");
-  CHECK(read_file(run + "/metrics.jsonl") == before);
+  CHECK(read_bytes(run + "/metrics.jsonl") == before);
   CHECK(Subprocess(folder, small_run(run, {"--force"})).wait() == 0);
 }
 
 TEST_CASE("errors: a folder that cannot be made leaves with 8") {
   TemporaryFolder folder;
-  std::ofstream(folder / "file") << "in the way";
+  write_bytes(folder / "file", "in the way");
   check_error({folder, small_run(folder / "file/run")}, 8, "file/run");
 }
 
@@ -81,8 +66,8 @@ TEST_CASE("errors: a damaged checkpoint leaves with 4, for training and for eval
   TemporaryFolder folder;
   std::string run = folder / "run", checkpoint = run + "/checkpoint.h5";
   REQUIRE(Subprocess(folder, small_run(run)).wait() == 0);
-  std::string whole = read_file(checkpoint);
-  auto replace = [&](const std::string& bytes) { std::ofstream(checkpoint, std::ios::binary) << bytes; };
+  std::string whole = read_bytes(checkpoint);
+  auto replace = [&](const std::string& bytes) { write_bytes(checkpoint, bytes); };
   auto check_both = [&] {
     check_error({folder, small_run(run, {"--resume", "auto", "--steps", "6"})}, 4, checkpoint);
     check_error({folder, {"eval_learned", "sink", checkpoint}}, 4, checkpoint);
@@ -112,7 +97,7 @@ TEST_CASE("evaluation: eval_<ablation> sink repeats the numbers that training wr
     std::size_t at = json.find("\"" + key + "\": ");
     return json.substr(at, json.find_first_of(",\n", at) - at);
   };
-  std::string trained = read_file(folder / "run/evaluation.json"), evaluated = eval.out();
+  std::string trained = read_bytes(folder / "run/evaluation.json"), evaluated = eval.out();
   for (const char* key : {"val_loss", "alpha_1", "alpha_1_max", "row_mass", "first_value_norm_ratio"})
     CHECK(number(trained, key) == number(evaluated, key));
 }
