@@ -5,8 +5,8 @@
 
 namespace sink {
 
-// The commit of the source folder, "-dirty" behind it when files differ from the commit; "unknown" where the source
-// folder or git is not at hand. Asked of git at the first call.
+// The commit of the sources at the last build, "-dirty" behind it when they differed from the commit; "unknown" where
+// there was no git.
 const std::string& build_commit();
 
 }  // namespace sink

@@ -107,11 +107,11 @@ double Progress::seconds_left(std::int64_t step) {
 
 void Progress::show(const StepRecord& record) {
   double left = seconds_left(record.step);
+  bool last = record.step >= steps_;
   if (record.evaluation) {
     sink_1_percent_ = record.evaluation->sink_1;
-    note(evaluation_line(record));
+    if (last) note(evaluation_line(record));
   }
-  bool last = record.step >= steps_;
   if (!redraws_) {
     if (record.step % log_every_ == 0 || last) {
       note(progress_line(record, steps_, sink_1_percent_, left, kUnlimited));

@@ -25,7 +25,7 @@ class Progress {
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // Shows the step; an evaluation in it gets a line that stays.
+  // Shows the step; the evaluation of the last one gets a line that stays.
   void show(const StepRecord& record);
   // Prints a line that stays, above the redrawn one.
   void note(const std::string& line);

@@ -9,6 +9,7 @@
 #include "engine/file.h"
 #include "tools/report/page.h"
 #include "tools/report/results_csv.h"
+#include "tools/report/results_table.h"
 #include "tools/report/run_reader.h"
 
 namespace {
@@ -62,6 +63,8 @@ void make_report(const Arguments& arguments) {
   write(arguments.out, html);
   if (!arguments.csv.empty()) write(arguments.csv, sink::report::results_csv(runs));
 
+  std::fputs(sink::report::results_table(runs).c_str(), stdout);
+  std::fflush(stdout);
   std::fprintf(stderr, "report: %s, %zu %s, %.2f MB\n", arguments.out.c_str(), runs.size(),
                runs.size() == 1 ? "run" : "runs", static_cast<double>(html.size()) / 1e6);
   if (html.size() > 5000000) std::fprintf(stderr, "report: warning: over 5 MB; give fewer run folders\n");
