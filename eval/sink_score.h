@@ -1,4 +1,4 @@
-// The sink metric of the study (paper.md A.2, A.3) and what belongs beside it, gathered over sequences.
+// The sink metric of the study (Gu et al. 2025, section 3.2) and what belongs beside it, gathered over sequences.
 //
 // alpha_k of a (sequence, layer, head) is the mean attention that key k receives from the rows that may see it;
 // Sink_k^eps is the share of (layer, head) with alpha_k > eps, taken per sequence first and averaged afterwards.

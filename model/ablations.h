@@ -11,7 +11,7 @@
 
 namespace sink::ablations {
 
-// The study's default model (paper.md B.1).
+// The default model of Gu et al. 2025.
 struct baseline {
   using Position = Rotary;
   using Placement = PreNorm;
@@ -20,23 +20,18 @@ struct baseline {
   using Attention = Softmax;
 };
 
-// Weights that need not sum to one: nothing forces a token to receive what no other wants (paper.md C.13).
-struct sigmoid : baseline {
-  using Attention = Sigmoid;
-};
-struct relu : baseline {
-  using Attention = Relu;
-};
+// One ablation, one line.
+// clang-format off
 
-// Learned positions strengthen the sink (paper.md C.10) and are what the synthetic task was studied with.
-struct learned : baseline {
-  using Position = Learned;
-};
-struct learned_sigmoid : learned {
-  using Attention = Sigmoid;
-};
-struct learned_relu : learned {
-  using Attention = Relu;
-};
+// Weights that need not sum to one: nothing forces a token to receive what no other wants (Gu et al., section 7.4).
+struct sigmoid : baseline { using Attention = Sigmoid; };
+struct relu : baseline { using Attention = Relu; };
+
+// Learned positions strengthen the sink (Gu et al., section 7.1) and are what the synthetic task was studied with.
+struct learned : baseline { using Position = Learned; };
+struct learned_sigmoid : learned { using Attention = Sigmoid; };
+struct learned_relu : learned { using Attention = Relu; };
+
+// clang-format on
 
 }  // namespace sink::ablations

@@ -1,4 +1,5 @@
-// Makes the parameters of a model with their initial values (paper.md B.2) and keeps them in order of creation.
+// Makes the parameters of a model with their initial values (of the study, Gu et al. 2025: its code and what its runs
+// effectively had) and keeps them in order of creation.
 #pragma once
 
 #include <memory>

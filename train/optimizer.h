@@ -1,4 +1,4 @@
-// AdamW over all parameters of a model, with clipping by the global gradient norm (paper.md B.3).
+// AdamW over all parameters of a model, with clipping by the global gradient norm.
 #pragma once
 
 #include <vector>

@@ -10,9 +10,8 @@ namespace {
 
 // Settings a run may change when it goes on: how long, what is shown and saved, and on how many threads.
 const std::set<std::string>& free_settings() {
-  static const std::set<std::string> keys{"steps",        "eval-every",       "eval-sequences",
-                                          "sink-epsilon", "checkpoint-every", "log-every",
-                                          "nan-patience", "threads"};
+  static const std::set<std::string> keys{"steps",     "eval-every",   "eval-sequences", "checkpoint-every",
+                                          "log-every", "nan-patience", "threads"};
   return keys;
 }
 

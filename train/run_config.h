@@ -14,7 +14,7 @@ struct RunConfig {
   std::int64_t width = 128;         // C
   std::int64_t feed_forward = 256;  // F
   std::int64_t context = 64;        // T
-  std::string init = "torch";       // torch | formula (paper.md B.2)
+  std::string init = "torch";       // torch | formula (model/parameter_factory.h)
 
   // Data.
   std::string task = "text";            // text | bigram-backcopy
@@ -24,7 +24,7 @@ struct RunConfig {
   std::int64_t accumulate = 1;          // micro-batches an optimiser step
   std::uint64_t seed = 0;
 
-  // Optimisation (AdamW, decoupled decay on all parameters; paper.md B.3).
+  // Optimisation (AdamW, decoupled decay on all parameters).
   std::int64_t steps = 1000;
   double learning_rate = 4e-3;
   std::string schedule = "constant";  // after warm-up: constant | cosine
@@ -42,8 +42,7 @@ struct RunConfig {
 
   // Measuring and saving.
   std::int64_t eval_every = 100;
-  std::int64_t eval_sequences = 100;  // for alpha, sink and validation loss
-  double sink_epsilon = 0.3;
+  std::int64_t eval_sequences = 100;    // for alpha, sink and validation loss
   std::int64_t checkpoint_every = 500;  // also at the end and on SIGTERM / SIGINT
   std::int64_t log_every = 10;          // plain progress lines, where there is no terminal
   std::string run;                      // run folder, e.g. runs/first

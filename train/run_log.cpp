@@ -24,28 +24,38 @@ std::string number(double value) {
   return text;
 }
 
-// The step of a line, or nothing when it is not one of ours.
-std::optional<std::int64_t> step_of(const std::string& line) {
+// The step and clock of a line, or nothing when it is not one of ours.
+struct Stamp {
+  std::int64_t step;
+  double seconds;
+};
+std::optional<Stamp> stamp_of(const std::string& line) {
   auto object = nlohmann::json::parse(line, nullptr, false);
   if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) return std::nullopt;
-  return object["step"].get<std::int64_t>();
+  auto seconds = object.find("seconds");
+  return Stamp{object["step"].get<std::int64_t>(),
+               seconds != object.end() && seconds->is_number() ? seconds->get<double>() : 0};
 }
 
-// Length of the lines of steps <= `last_step` at the front of the file.
-std::int64_t bytes_to_keep(const std::string& path, std::int64_t last_step) {
+// The lines of steps <= `last_step` at the front of the file: their length, and the clock of the last.
+struct Kept {
+  std::int64_t bytes = 0;
+  double seconds = 0;
+};
+Kept lines_to_keep(const std::string& path, std::int64_t last_step) {
   std::ifstream file(path, std::ios::binary);
-  std::int64_t kept = 0;
+  Kept kept;
   std::string line;
   for (int number = 1; std::getline(file, line); ++number) {
     if (file.eof()) break;  // no line end: the run was killed while it wrote
-    std::optional<std::int64_t> step = step_of(line);
-    if (!step) {
+    std::optional<Stamp> stamp = stamp_of(line);
+    if (!stamp) {
       throw Error(
           path + " line " + std::to_string(number) + " is not a step of a run; repair or move the file, then resume",
           Exit::bad_input);
     }
-    if (*step > last_step) break;
-    kept += static_cast<std::int64_t>(line.size()) + 1;
+    if (stamp->step > last_step) break;
+    kept = {kept.bytes + static_cast<std::int64_t>(line.size()) + 1, stamp->seconds};
   }
   return kept;
 }
@@ -76,10 +86,11 @@ std::string to_json(const StepRecord& record) {
 }
 
 RunLog::RunLog(const std::string& path, std::int64_t resumed_step) : path_(path) {
-  std::int64_t kept = resumed_step < 0 ? 0 : bytes_to_keep(path, resumed_step);
+  Kept kept = resumed_step < 0 ? Kept{} : lines_to_keep(path, resumed_step);
+  seconds_ = kept.seconds;
   descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail_io("write", path, errno);
-  drop_after(kept);
+  drop_after(kept.bytes);
 }
 
 RunLog::~RunLog() {

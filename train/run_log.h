@@ -47,6 +47,8 @@ class RunLog {
 
   // Throws Error (Exit::io) when the line cannot be written; no half of it stays in the file.
   void write(const StepRecord& record);
+  // The clock of the last line that was kept, where a resumed run's goes on; 0 for a new run.
+  double seconds() const { return seconds_; }
   // Waits until the lines are on the disk; called before a checkpoint, so that no checkpoint outlives its log.
   void sync();
 
@@ -56,6 +58,7 @@ class RunLog {
   std::string path_;
   int descriptor_ = -1;
   std::int64_t bytes_ = 0;  // of whole lines
+  double seconds_ = 0;
 };
 
 }  // namespace sink

@@ -1,4 +1,4 @@
-// Learning rate of a step: linear warm-up from 0, then constant or cosine (paper.md B.3, E2: the study's text says
+// Learning rate of a step: linear warm-up from 0, then constant or cosine (the text of Gu et al. 2025 says
 // cosine, its configurations run constant).
 #pragma once
 

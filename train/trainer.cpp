@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <filesystem>
 
+#include "engine/file.h"
 #include "engine/reference_switch.h"
 #include "engine/threads.h"
 #include "eval/evaluation_json.h"
-#include "engine/file.h"
 #include "model/build_info.h"
 #include "train/dry_run.h"
 #include "train/interrupt.h"
@@ -96,7 +96,7 @@ class Trainer {
     StepRecord record;
     record.step = step;
     record.tokens = step * config_.tokens_per_step();
-    record.seconds = std::chrono::duration<double>(after - start_).count();
+    record.seconds = log_->seconds() + std::chrono::duration<double>(after - start_).count();
     // A running mean: single steps are at the mercy of the scheduler.
     double seconds = std::chrono::duration<double>(after - before).count();
     seconds_per_step_ = seconds_per_step_ > 0 ? 0.95 * seconds_per_step_ + 0.05 * seconds : seconds;
@@ -105,7 +105,7 @@ class Trainer {
     record.train_loss = result.loss;
     record.grad_norm = result.gradient_norm;
     record.skipped = result.skipped;
-    if (step % config_.eval_every == 0 || step == config_.steps)
+    if (step == 1 || step % config_.eval_every == 0 || step == config_.steps)
       record.evaluation = record_of(measure(*model_, *data_, config_.eval_sequences, config_.batch, false));
     return record;
   }

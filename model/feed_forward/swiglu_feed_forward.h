@@ -1,4 +1,4 @@
-// Feed-forward policy: down(silu(gate(h)) * up(h)), no biases (paper.md B.1).
+// Feed-forward policy: down(silu(gate(h)) * up(h)), no biases.
 #pragma once
 
 #include "autograd/ops/linear_node.h"

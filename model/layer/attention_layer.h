@@ -1,4 +1,4 @@
-// Multi-head causal self-attention: out(concat_h(attention_h(h W_q, h W_k, h W_v))) (paper.md A.1).
+// Multi-head causal self-attention: out(concat_h(attention_h(h W_q, h W_k, h W_v))) (Gu et al. 2025, section 2).
 #pragma once
 
 #include <cmath>

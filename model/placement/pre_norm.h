@@ -8,7 +8,7 @@
 
 namespace sink {
 
-// x + f(norm(x)), the study's default (paper.md A.1).
+// x + f(norm(x)), the study's default (Gu et al. 2025, section 2).
 struct PreNorm {
   static constexpr const char* name = "PreNorm";
   static constexpr bool kFinalNorm = true;

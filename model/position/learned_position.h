@@ -1,4 +1,4 @@
-// Position policy: a learned vector a position, added to the token embedding (paper.md C.10).
+// Position policy: a learned vector a position, added to the token embedding (Gu et al. 2025, section 7.1).
 #pragma once
 
 #include "autograd/ops/add_node.h"

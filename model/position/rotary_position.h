@@ -1,4 +1,4 @@
-// Position policy: rotary embedding of queries and keys, base 10000 (paper.md B.1).
+// Position policy: rotary embedding of queries and keys, base 10000.
 //
 // A position policy requires: embed(x_BTC), what is added after the token embedding; turn(x_BHTD), what happens to
 // queries and keys before they meet. Both leave alone what they do not concern.

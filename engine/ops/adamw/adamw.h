@@ -1,4 +1,4 @@
-// One AdamW update with decoupled weight decay (Loshchilov and Hutter 2019; paper.md B.3), element by element:
+// One AdamW update with decoupled weight decay (Loshchilov and Hutter 2019), element by element:
 //   g = gradient_scale dw               (the clipping factor)
 //   m = beta1 m + (1 - beta1) g         m^ = m / (1 - beta1^step)
 //   v = beta2 v + (1 - beta2) g^2       v^ = v / (1 - beta2^step)

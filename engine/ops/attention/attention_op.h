@@ -98,8 +98,8 @@ struct Relu : ReluSimilarity, NoDivisor {
   static constexpr bool rows_sum_to_one = false;
 };
 
-// What |a_ij| is divided by to score a row through proxy weights (paper.md A.3); rows that sum to one are scored as they
-// are.
+// What |a_ij| is divided by to score a row through proxy weights (as the study's code does); rows that sum to one are
+// scored as they are.
 template <class Op>
 double proxy_divisor(double absolute_mass) {
   return Op::rows_sum_to_one ? 1 : absolute_mass + 1e-8;

@@ -1,5 +1,5 @@
 // Root-mean-square norm of every row: y_c = x_c r g_c, r = 1 / sqrt(mean_c(x_c^2) + epsilon), g the learned gain
-// (paper.md A.1; Zhang and Sennrich 2019).
+// (Zhang and Sennrich 2019).
 //
 // Backward, with dx^_c = dy_c g_c:  dg_c = sum over rows of dy_c x_c r,
 //   dx_c = r (dx^_c - x_c r^2 mean_k(dx^_k x_k)).

@@ -1,4 +1,4 @@
-// Rotary position embedding, half-split form (Su et al. 2021; paper.md B.1): for d < D/2 and position p,
+// Rotary position embedding, half-split form (Su et al. 2021): for d < D/2 and position p,
 //   (x_d, x_{d+D/2}) -> (x_d cos - x_{d+D/2} sin, x_d sin + x_{d+D/2} cos), angle = p base^(-2d/D).
 // Backward is the rotation by the opposite angle.
 #pragma once

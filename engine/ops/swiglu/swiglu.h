@@ -1,5 +1,5 @@
 // Gated unit: y_f = silu(gate_f) up_f with silu(x) = x logistic(x); the two halves of one row lie behind each other
-// (Shazeer 2020; paper.md B.1, C.17).
+// (Shazeer 2020).
 //
 // Backward, with l = logistic(gate): dup = dy silu(gate), dgate = dy up l (1 + gate (1 - l)).
 #pragma once
