@@ -219,7 +219,7 @@ std::string first_positions(const Section& s) {
       if (!run->evaluation) continue;
       const Row& row = std::string(key) == "alpha_k" ? run->evaluation->alpha_k : run->evaluation->alpha_k_raw;
       if (row.size() > 1)
-        spoken += " " + escape(run->name) + ": " + significant(row[0]) + " at 1, " + significant(row[1]) + " at 2.";
+        spoken += ' ' + escape(run->name) + ": " + significant(row[0]) + " at 1, " + significant(row[1]) + " at 2.";
     }
     figures += figure(s, std::string("data-kind=\"bars\" data-bars=\"") + key + "\"", title, caption, spoken);
   };
