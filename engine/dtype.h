@@ -76,6 +76,13 @@ constexpr const char* name_of(DType dtype) {
   return "?";
 }
 
+// The type of a name that name_of gives.
+inline DType dtype_named(const std::string& name) {
+  for (DType dtype : {DType::F32, DType::BF16, DType::F64, DType::I32})
+    if (name == name_of(dtype)) return dtype;
+  fail("dtype", "expected f32, bf16, f64 or i32, got " + name, Exit::usage);
+}
+
 // Calls f with a value of the element type: with_real(x.dtype(), [&](auto zero) { using R = decltype(zero); ... }).
 template <class F>
 decltype(auto) with_real(DType dtype, F&& f) {

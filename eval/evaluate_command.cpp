@@ -41,8 +41,7 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
   if (!options.data.empty()) config.data = options.data;
   if (options.context > 0) config.context = options.context;
   config.eval_sequences = options.sequences;
-  DType type = options.precision == "f64" ? DType::F64 : options.precision == "bf16" ? DType::BF16 : DType::F32;
-  auto model = load_model(checkpoint, ablation, type, "eval_" + ablation.name);
+  auto model = load_model(checkpoint, ablation, dtype_named(options.precision), "eval_" + ablation.name);
   auto data = make_data_source(config);
   Evaluation evaluation = measure(*model, *data, options.sequences, options.batch, true);
   print_table(evaluation);

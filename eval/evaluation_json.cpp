@@ -51,7 +51,6 @@ Json sink_1(const SinkScores& scores) {
 }  // namespace
 
 std::string evaluation_json(const Evaluation& e, const EvaluationContext& c) {
-  constexpr std::size_t kStudyEpsilon = 1;  // 0.3
   Json json;
   json["schema"] = 1;
   json["run"] = c.run;

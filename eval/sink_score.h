@@ -15,6 +15,7 @@
 namespace sink {
 
 inline constexpr std::array<double, 3> kSinkEpsilons{0.2, 0.3, 0.4};
+inline constexpr std::size_t kStudyEpsilon = 1;     // 0.3, the one the study reports
 inline constexpr std::int64_t kSinkPositions = 10;  // k = 1 ... 10
 
 // Scores of one kind of weights, raw or proxy.

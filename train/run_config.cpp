@@ -21,7 +21,7 @@ std::string footer(const std::string& program) {
   return "Each flag may also be set as an environment variable (--learning-rate: SINKLAB_LEARNING_RATE) or in a TOML\n"
          "file given by --config (learning-rate = 0.004). A flag beats the environment, which beats the file.\n\n"
          "Example:\n  " +
-         program + " --data data/wikitext --run runs/first --steps 1500 --seed 1\n  " + program +
+         program + " --data data/english --run runs/first --steps 1500 --seed 1\n  " + program +
          " --config runs/first/config.toml --run runs/first --resume auto\n\n"
          "Writes into the run folder: config.toml, metrics.jsonl, checkpoint.h5, evaluation.json.\n"
          "Signals: SIGTERM or Ctrl-C save and leave (128 + signal), SIGUSR1 saves and goes on.\n"

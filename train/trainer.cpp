@@ -22,13 +22,7 @@
 namespace sink {
 namespace {
 
-DType compute_type(const std::string& precision) {
-  if (precision == "bf16") return DType::BF16;
-  return precision == "f64" ? DType::F64 : DType::F32;
-}
-
 EvalRecord record_of(const Evaluation& e) {
-  constexpr std::size_t kStudyEpsilon = 1;  // 0.3
   return {.val_loss = e.loss,
           .sink_1 = e.proxy.sink_k[kStudyEpsilon].front(),
           .sink_1_raw = e.raw.sink_k[kStudyEpsilon].front(),
@@ -51,7 +45,7 @@ class Trainer {
                                     .feed_forward = config.feed_forward,
                                     .context = config.context,
                                     .vocabulary = data_->vocabulary()},
-                                   init_scheme(config.init), config.seed, compute_type(config.precision))),
+                                   init_scheme(config.init), config.seed, dtype_named(config.precision))),
         optimizer_(*model_, config) {}
 
   int run() {

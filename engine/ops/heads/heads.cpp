@@ -28,7 +28,7 @@ void move(Heads& heads_BHTD, Rows& rows_BTE, std::int64_t part, std::int64_t par
   with_real(heads_BHTD.dtype(), [&, B = B, H = H, T = T, D = D](auto zero) {
     using R = decltype(zero);
     std::int64_t row_size = parts * H * D;
-    // One task a sequence and group of heads would be finer; a sequence is enough from two sequences on.
+    // A task is a sequence; a single sequence is cut along its positions.
     std::int64_t pieces = B > 1 ? 1 : std::min<std::int64_t>(T, thread_count());
     parallel_for(B * pieces, [&](std::int64_t task) {
       std::int64_t b = task / pieces, piece = task % pieces;
