@@ -21,6 +21,11 @@ struct KeyRange {
 
   std::int64_t first(std::int64_t i) const { return window > 0 ? std::max<std::int64_t>(0, i - window + 1) : 0; }
   bool sees(std::int64_t i, std::int64_t j) const { return (first(i) <= j && j <= i) || j < prefix; }
+  // How many keys query i sees among T.
+  std::int64_t count(std::int64_t i, std::int64_t T) const {
+    std::int64_t prefix_end = std::min(prefix, T);
+    return prefix_end + std::max<std::int64_t>(0, i + 1 - std::max(prefix_end, first(i)));
+  }
 
   // f(j) for the keys query i sees among T, in rising order.
   template <class F>

@@ -1,15 +1,17 @@
 // Times the attention operations, forward and backward, and prints one JSON line for each operation, type and shape.
-// GFLOP/s count 4 B H T T D / 2 operations forward (causal: half of the pairs), 2.5 times that backward and half of it
-// for the statistics; the median and the best of many calls.
+// GFLOP/s count 4 B H T T D / 2 operations forward (causal: half of the pairs, whatever the window), 2.5 times that
+// backward and half of it for the statistics; the median and the best of many calls.
 //
-//   bench_attention [B H T D]
+//   bench_attention [B H T D] [--op NAME] [--window N] [--prefix N] [--key-heads G] [--bias] [--slot]
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
+#include <string>
 #include <vector>
 
+#include "engine/check.h"
 #include "engine/ops/attention/attention.h"
 #include "engine/rng.h"
 #include "engine/threads.h"
@@ -18,8 +20,11 @@ using namespace sink;
 
 namespace {
 
-struct Shape4 {
-  std::int64_t B, H, T, D;
+struct Options {
+  std::string op;  // empty: all
+  KeyRange range;
+  std::int64_t key_heads = 0;  // 0: as many as query heads
+  bool bias = false, slot = false;
 };
 
 Tensor normals(const Shape& shape, const char* stream, DType dtype) {
@@ -33,7 +38,7 @@ struct Milliseconds {
   double median, best;
 };
 
-// Over about half a second of calls.
+// Over about a third of a second of calls.
 template <class F>
 Milliseconds measure(F&& f) {
   using Clock = std::chrono::steady_clock;
@@ -43,7 +48,7 @@ Milliseconds measure(F&& f) {
     return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
   };
   time();
-  int calls = std::clamp(static_cast<int>(500.0 / time()), 5, 300);
+  int calls = std::clamp(static_cast<int>(300.0 / time()), 5, 300);
   std::vector<double> ms;
   for (int call = 0; call < calls; ++call) ms.push_back(time());
   std::sort(ms.begin(), ms.end());
@@ -51,18 +56,23 @@ Milliseconds measure(F&& f) {
 }
 
 template <class Op>
-void bench(Shape4 size, DType dtype) {
-  auto [B, H, T, D] = size;
+void bench(const std::vector<std::int64_t>& size, DType dtype, const Options& options) {
+  if (!options.op.empty() && options.op != Op::name) return;
+  std::int64_t B = size[0], H = size[1], T = size[2], D = size[3];
   Shape shape{B, H, T, D}, row_shape{B, H, T};
-  Tensor q = normals(shape, "q", dtype), k = normals(shape, "k", dtype), v = normals(shape, "v", dtype);
+  Shape key_shape{B, options.key_heads > 0 ? options.key_heads : H, T, D};
+  Tensor q = normals(shape, "q", dtype), k = normals(key_shape, "k", dtype), v = normals(key_shape, "v", dtype);
   Tensor upstream = normals(shape, "do", dtype), o = Tensor::empty(shape, dtype);
   Tensor m = Tensor::empty(row_shape), S = Tensor::empty(row_shape);
-  Tensor dq = Tensor::empty(shape, dtype), dk = Tensor::empty(shape, dtype), dv = Tensor::empty(shape, dtype);
-  AttentionConfig config{.scale = 1 / std::sqrt(static_cast<double>(D))};
-  Milliseconds forward = measure([&] { attention<Op>(q, k, v, config, o, m, S); });
-  Milliseconds backward = measure([&] { attention_backward<Op>(upstream, q, k, v, o, m, S, config, dq, dk, dv); });
+  AttentionConfig config{.scale = 1 / std::sqrt(static_cast<double>(D)), .range = options.range};
+  if (options.bias) config.bias_HT = normals({H, T}, "bias", DType::F32);
+  if (options.slot)
+    config.slot = {.k_HD = normals({H, D}, "slot.k", DType::F32), .v_HD = normals({H, D}, "slot.v", DType::F32)};
+  Op op;
+  Milliseconds forward = measure([&] { attention(op, q, k, v, config, o, m, S); });
+  Milliseconds backward = measure([&] { attention_backward(op, upstream, q, k, v, o, m, S, config); });
   Milliseconds statistics =
-      measure([&] { attention_statistics<Op>(q, k, m, S, config, std::min<std::int64_t>(T, 10)); });
+      measure([&] { attention_statistics(op, q, k, m, S, config, std::min<std::int64_t>(T, 10)); });
   double gflop = 2e-9 * static_cast<double>(B * H * T * T * D);
   std::printf("{\"op\":\"%s\",\"dtype\":\"%s\",\"B\":%ld,\"H\":%ld,\"T\":%ld,\"D\":%ld,\"threads\":%d", Op::name,
               name_of(dtype), static_cast<long>(B), static_cast<long>(H), static_cast<long>(T), static_cast<long>(D),
@@ -81,15 +91,34 @@ void bench(Shape4 size, DType dtype) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::vector<Shape4> sizes{{48, 4, 64, 32}, {48, 4, 64, 16}, {8, 8, 256, 64}, {1, 8, 2048, 96}, {1, 8, 2048, 128}};
-  if (argc == 5) sizes = {{std::atol(argv[1]), std::atol(argv[2]), std::atol(argv[3]), std::atol(argv[4])}};
-  if (argc != 1 && argc != 5) {
-    std::fprintf(stderr, "bench_attention: error: expected no argument or B H T D\n");
+  std::vector<std::vector<std::int64_t>> sizes{
+      {48, 4, 64, 32}, {48, 4, 64, 16}, {8, 8, 256, 64}, {1, 8, 2048, 96}, {1, 8, 2048, 128}};
+  std::vector<std::int64_t> size;
+  Options options;
+  CLI::App app("Times the attention operations");
+  app.add_option("shape", size, "B H T D")->expected(0, 4)->check(CLI::PositiveNumber);
+  app.add_option("--op", options.op, "only this operation");
+  app.add_option("--window", options.range.window)->check(CLI::NonNegativeNumber);
+  app.add_option("--prefix", options.range.prefix)->check(CLI::NonNegativeNumber);
+  app.add_option("--key-heads", options.key_heads)->check(CLI::NonNegativeNumber);
+  app.add_flag("--bias", options.bias, "a bias by distance");
+  app.add_flag("--slot", options.slot, "a slot with key and value");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? 0 : static_cast<int>(Exit::usage); }
+  if (!size.empty() && size.size() != 4) {
+    std::fprintf(stderr, "bench_attention: error: expected no shape or B H T D\n");
     return static_cast<int>(Exit::usage);
   }
-  for (Shape4 size : sizes)
-    for (DType dtype : {DType::F32, DType::BF16}) {
-#define SINK_ATTENTION_OP(Op) bench<Op>(size, dtype);
+  if (!size.empty()) sizes = {size};
+  try {
+    for (const auto& one : sizes)
+      for (DType dtype : {DType::F32, DType::BF16}) {
+#define SINK_ATTENTION_OP(Op) bench<Op>(one, dtype, options);
 #include "engine/ops/attention/attention_ops.def"
-    }
+      }
+  } catch (const Error& error) {
+    std::fprintf(stderr, "bench_attention: error: %s\n", error.what());
+    return static_cast<int>(error.code);
+  }
 }

@@ -5,8 +5,8 @@
 #include <limits>
 #include <type_traits>
 
-#include "engine/ops/attention/attention.h"
-#include "engine/ops/attention/attention_tile.h"
+#include "engine/ops/attention/attention_extras.h"
+#include "engine/ops/attention/attention_products.h"
 #include "engine/threads.h"
 
 namespace sink::cpu {
@@ -16,51 +16,47 @@ namespace sink::cpu {
 inline Tensor thread_scratch(std::int64_t words) { return Tensor::empty({omp_get_max_threads(), round_up(words, 16)}); }
 inline Scratch scratch_of_thread(Tensor& all) { return Scratch(all.data<float>() + omp_get_thread_num() * all.dim(1)); }
 
-// S = Q K^T of a tile, unscaled: s[kTile][kTile]. q holds words along rows, k_T the transposed words of this key tile.
-template <class E>
-void score_tile(const Tile& tile, const PackSizes<E>& sizes, const typename Words<E>::Word* q,
-                const typename Words<E>::Word* k_T, float* s) {
-  for (int block = 0; block * kRowBlock < tile.queries; ++block) {
-    auto [begin, end] = tile.key_runs[block];
-    multiply_rows<E, Access::kByRow>(q + block * kRowBlock * sizes.row_words, sizes.row_words, k_T + begin, kTile,
-                                     s + block * kRowBlock * kTile + begin, kTile, end - begin, sizes.depth, false);
-  }
-}
+// One task: which head, and what it reads besides q, k and v.
+struct HeadTask {
+  std::int64_t bh, bg;  // its place among all query heads and among all key heads
+  std::int64_t T;
+  float scale;
+  KeyRange range;
+  HeadSlot slot;
+  const float* bias;  // by distance, or null
 
-// C += W B over the keys of a tile. w[kTile][kTile] holds numbers of type E by query; b words across key rows.
-template <class E>
-void mix_keys(const Tile& tile, const PackSizes<E>& sizes, const E* w, const typename Words<E>::Word* b, float* c) {
-  constexpr int kPerWord = Words<E>::kPerWord;
-  const auto* w_words = reinterpret_cast<const typename Words<E>::Word*>(w);
-  for (int block = 0; block * kRowBlock < tile.queries; ++block) {
-    auto [begin, end] = tile.key_runs[block];
-    multiply_rows<E, Access::kByRow>(
-        w_words + (block * kRowBlock * kTile + begin) / kPerWord, kTile / kPerWord, b + begin / kPerWord * sizes.width,
-        sizes.width, c + block * kRowBlock * sizes.width, sizes.width, sizes.width, (end - begin) / kPerWord, true);
+  HeadTask(std::int64_t bh, const Tensor& q_BHTD, const Tensor& k_BGTD, const AttentionConfig& config)
+      : bh(bh),
+        T(q_BHTD.dim(2)),
+        scale(static_cast<float>(config.scale)),
+        range(config.range),
+        slot(config.slot, bh % q_BHTD.dim(1), q_BHTD.dim(3)),
+        bias(nullptr) {
+    std::int64_t H = q_BHTD.dim(1), G = k_BGTD.dim(1), h = bh % H;
+    bg = bh / H * G + h / (H / G);
+    if (config.bias_HT.defined()) bias = config.bias_HT.data<float>() + h * config.bias_HT.dim(1);
   }
-}
 
-// C += W^T B over the queries of a tile. w[kTile][kTile] holds words across query rows, as b does, in each kPerWord-th
-// row.
-template <class E>
-void mix_queries(const Tile& tile, const PackSizes<E>& sizes, const float* w, const typename Words<E>::Word* b,
-                 float* c) {
-  constexpr int kPerWord = Words<E>::kPerWord;
-  const auto* w_words = reinterpret_cast<const typename Words<E>::Word*>(w);
-  for (int block = 0; block * kRowBlock < tile.keys; ++block) {
-    auto [begin, end] = tile.query_runs[block];
-    multiply_rows<E, Access::kByColumn>(
-        w_words + begin * kTile + block * kRowBlock, kTile * kPerWord, b + begin / kPerWord * sizes.width, sizes.width,
-        c + block * kRowBlock * sizes.width, sizes.width, sizes.width, (end - begin) / kPerWord, true);
+  // The numbers a divisor wants to know of query i.
+  AttentionRow<float> row(std::int64_t i, float m, float S) const {
+    return {m, S, static_cast<float>(range.count(i, T))};
   }
-}
+  DistanceTable bias_table(std::int64_t positions, Scratch& scratch) const {
+    if (!bias) return {};
+    DistanceTable table(positions, scratch);
+    table.load(bias, T);
+    return table;
+  }
+};
 
-// The numbers of a tile in bf16.
-inline void round_rows(const Tile& tile, const float* x, bf16* out) {
-  for (int i = 0; i < tile.queries; ++i) {
-    auto [begin, end] = tile.key_runs[i / kRowBlock];
-    round_row(x + i * kTile + begin, end - begin, out + i * kTile + begin);
-  }
+// The scores of a tile. Without a bias they still lack the factor that is returned, which costs nothing to apply later.
+template <class E>
+float score_tile_with_bias(const Tile& tile, const PackSizes<E>& sizes, const typename Words<E>::Word* q,
+                           const typename Words<E>::Word* k_T, float scale, const DistanceTable& bias, float* s) {
+  score_tile(tile, sizes, q, k_T, s);
+  if (!bias.present()) return scale;
+  for (int block = 0; block * kRowBlock < tile.queries; ++block) add_bias(tile, block, scale, bias, s);
+  return 1.0f;
 }
 
 // What forward keeps of kTile queries while it walks along the keys.
@@ -69,6 +65,22 @@ struct QueryTile {
   float* o;  // sum_j g(s_ij - m_i) v_j, rows of `width`
   std::int64_t width;
 };
+
+// Before the first key, each row holds the slot or nothing.
+template <class Op, class E>
+void start_rows(const Op op, const HeadTask& task, std::int64_t i0, const E* q, std::int64_t D, QueryTile& rows) {
+  std::memset(rows.o, 0, sizeof(float) * kTile * rows.width);
+  for (int i = 0; i < kTile; ++i) {
+    rows.m[i] = op.least_shift(static_cast<float>(task.range.count(i0 + i, task.T)));
+    rows.S[i] = 0;
+    if (!task.slot.present() || i0 + i >= task.T) continue;
+    float s = task.slot.score(q + (i0 + i) * D, task.scale, D);
+    if (Op::shift_by_row_max && s > rows.m[i]) rows.m[i] = s;
+    float c = op.row_constant(rows.m[i]);
+    rows.S[i] = op.r(s - rows.m[i], c);
+    if (task.slot.v) add_row(op.g(s - rows.m[i], c), task.slot.v, rows.o + i * rows.width, D);
+  }
+}
 
 // The largest visible score of a row of a tile; lowest() if there is none.
 template <bool kComplete>
@@ -84,10 +96,13 @@ inline float row_maximum(const float* s, Span run, VisibleKeys visible, float sc
   return largest_of(top);
 }
 
+// Kernels that apply an operation to rows of scores are marked flatten: everything they call is inlined, without which
+// loops would not become vector code.
+
 // One block of queries of a tile on the way forward: turns scores s into g(s - m) in place, and moves m, S and the
 // unfinished o to the new row maximum.
 template <class Op, bool kComplete>
-void weigh_rows(const Tile& tile, int block, float scale, float* s, QueryTile& rows) {
+[[gnu::flatten]] void weigh_rows(const Op op, const Tile& tile, int block, float scale, float* s, QueryTile& rows) {
   Span run = tile.key_runs[block];
   for (int i = block * kRowBlock; i < (block + 1) * kRowBlock; ++i) {
     float* s_i = s + i * kTile;
@@ -96,24 +111,52 @@ void weigh_rows(const Tile& tile, int block, float scale, float* s, QueryTile& r
       float top = row_maximum<kComplete>(s_i, run, visible, scale);
       if (top > rows.m[i]) {
         if (rows.S[i] != 0) {
-          float rescale = Op::g(rows.m[i] - top);  // g(s - m) g(m - top) = g(s - top)
-          rows.S[i] *= rescale;
+          float drop = rows.m[i] - top, rescale = exp_fast(drop);  // g(s - top) = g(s - m) e^(m - top)
+          rows.S[i] *= exp_fast(static_cast<float>(op.shift_power()) * drop);
           for (std::int64_t d = 0; d < rows.width; ++d) rows.o[i * rows.width + d] *= rescale;
         }
         rows.m[i] = top;
       }
     }
-    float m = rows.m[i];
+    float m = rows.m[i], c = op.row_constant(m);
     FloatVector sum{};
     for (std::int64_t j = run.begin; j < run.end; j += kVectorFloats) {
+      float r_n[kVectorFloats];
 #pragma omp simd
       for (int n = 0; n < kVectorFloats; ++n) {
-        float gx = Op::g(s_i[j + n] * scale - m);
-        s_i[j + n] = kComplete || visible(static_cast<int>(j) + n) ? gx : 0.0f;
+        bool counts = kComplete || visible(static_cast<int>(j) + n);
+        float x = s_i[j + n] * scale - m;
+        float gx = op.g(x, c), rx = op.r(x, c);
+        s_i[j + n] = counts ? gx : 0.0f;
+        r_n[n] = counts ? rx : 0.0f;
       }
-      sum += load_numbers(s_i + j);
+      sum += load_numbers(r_n);
     }
     rows.S[i] += sum_of(sum);
+  }
+}
+
+// The same once m and S are known: turns scores into weights a, in place.
+template <class Op, bool kComplete>
+[[gnu::flatten]] void weight_rows(const Op op, const Tile& tile, int block, float scale, const float* m,
+                                  const float* inverse, float* s) {
+  Span run = tile.key_runs[block];
+  for (int i = block * kRowBlock; i < (block + 1) * kRowBlock; ++i) {
+    float* s_i = s + i * kTile;
+    float m_i = m[i], inverse_i = inverse[i], c = op.row_constant(m_i);
+    VisibleKeys visible = tile.visible(i);
+#pragma omp simd
+    for (std::int64_t j = run.begin; j < run.end; ++j) {
+      float a = op.bend(op.g(s_i[j] * scale - m_i, c) * inverse_i);
+      s_i[j] = kComplete || visible(static_cast<int>(j)) ? a : 0.0f;
+    }
+  }
+}
+template <class Op>
+void weight_tile(const Op op, const Tile& tile, float scale, const float* m, const float* inverse, float* s) {
+  for (int block = 0; block * kRowBlock < tile.queries; ++block) {
+    auto weight = tile.complete ? weight_rows<Op, true> : weight_rows<Op, false>;
+    weight(op, tile, block, scale, m, inverse, s);
   }
 }
 
@@ -127,39 +170,61 @@ inline void finish_row(float* sum, float factor, std::int64_t D, bf16* out) {
 }
 
 template <class Op, class E>
-void attention_head(const E* q, const E* k, const E* v, const PackSizes<E>& sizes, const AttentionConfig& config, E* o,
-                    float* m, float* S, Scratch scratch) {
+void attention_head(const Op op, const HeadTask& task, const E* q, const E* k, const E* v, const PackSizes<E>& sizes,
+                    E* o, float* m, float* S, Scratch scratch) {
   constexpr bool kBf16 = std::is_same_v<E, bf16>;
   std::int64_t T = sizes.T, D = sizes.D, width = sizes.width;
   const auto* q_along = words_along(q, sizes, scratch);
   const auto* k_T = words_transposed<E>(words_along(k, sizes, scratch), sizes, scratch);
   const auto* v_down = words_down(v, sizes, words_along(v, sizes, scratch), scratch);
+  DistanceTable bias = task.bias_table(sizes.positions, scratch);
   float* s = scratch.take<float>(kTile * kTile);
   E* weights = reinterpret_cast<E*>(kBf16 ? scratch.take<float>(kTile * kTile / 2) : s);
   QueryTile rows;
   rows.o = scratch.take<float>(kTile * width);
   rows.width = width;
-  float scale = static_cast<float>(config.scale);
 
   for (std::int64_t i0 = 0; i0 < T; i0 += kTile) {
-    std::fill_n(rows.m, kTile, Op::shift_by_row_max ? std::numeric_limits<float>::lowest() : 0.0f);
-    std::fill_n(rows.S, kTile, 0.0f);
-    std::memset(rows.o, 0, sizeof(float) * kTile * width);
+    std::int64_t queries = std::min<std::int64_t>(kTile, T - i0);
+    // Calls weigh(tile, factor that the scores lack) for every tile of these queries.
+    auto walk = [&](auto&& weigh) {
+      for (std::int64_t j0 = 0; j0 < T; j0 += kTile) {
+        Tile tile;
+        if (!tile.open(task.range, T, i0, j0)) continue;
+        weigh(tile, score_tile_with_bias<E>(tile, sizes, q_along + i0 * sizes.row_words, k_T + j0 * sizes.depth,
+                                            task.scale, bias, s));
+      }
+    };
+    auto mix = [&](const Tile& tile) {
+      if constexpr (kBf16) round_rows(tile, s, weights);
+      mix_keys(tile, sizes, weights, v_down + tile.j0 / Words<E>::kPerWord * width, rows.o);
+    };
 
-    for (std::int64_t j0 = 0; j0 < T; j0 += kTile) {
-      Tile tile;
-      if (!tile.open(config.range, T, i0, j0)) continue;
-      score_tile(tile, sizes, q_along + i0 * sizes.row_words, k_T + j0 * sizes.depth, s);
+    start_rows(op, task, i0, q, D, rows);
+    walk([&](const Tile& tile, float scale) {
       for (int block = 0; block * kRowBlock < tile.queries; ++block) {
         auto weigh = tile.complete ? weigh_rows<Op, true> : weigh_rows<Op, false>;
-        weigh(tile, block, scale, s, rows);
+        weigh(op, tile, block, scale, s, rows);
       }
-      if constexpr (kBf16) round_rows(tile, s, weights);
-      mix_keys(tile, sizes, weights, v_down + j0 / Words<E>::kPerWord * width, rows.o);
+      if constexpr (!Op::bends) mix(tile);
+    });
+
+    float inverse[kTile] = {};
+    for (int i = 0; i < queries; ++i) inverse[i] = 1.0f / op.z(task.row(i0 + i, rows.m[i], rows.S[i]));
+    if constexpr (Op::bends) {
+      std::memset(rows.o, 0, sizeof(float) * kTile * width);
+      for (int i = 0; i < queries && task.slot.v; ++i) {
+        float x = task.slot.score(q + (i0 + i) * D, task.scale, D) - rows.m[i];
+        add_row(op.bend(op.g(x, op.row_constant(rows.m[i])) * inverse[i]), task.slot.v, rows.o + i * width, D);
+      }
+      walk([&](const Tile& tile, float scale) {
+        weight_tile(op, tile, scale, rows.m, inverse, s);
+        mix(tile);
+      });
     }
 
-    for (std::int64_t i = 0; i < std::min<std::int64_t>(kTile, T - i0); ++i) {
-      finish_row(rows.o + i * width, 1.0f / Op::z(rows.S[i]), D, o + (i0 + i) * D);
+    for (int i = 0; i < queries; ++i) {
+      finish_row(rows.o + i * width, Op::bends ? 1.0f : inverse[i], D, o + (i0 + i) * D);
       m[i0 + i] = rows.m[i];
       S[i0 + i] = rows.S[i];
     }
@@ -167,16 +232,17 @@ void attention_head(const E* q, const E* k, const E* v, const PackSizes<E>& size
 }
 
 template <class Op, class E>
-void attention(const Tensor& q_BHTD, const Tensor& k_BHTD, const Tensor& v_BHTD, const AttentionConfig& config,
-               Tensor& o_BHTD, Tensor& m_BHT, Tensor& S_BHT) {
+void attention(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGTD, const Tensor& v_BGTD,
+               const AttentionConfig& config, Tensor& o_BHTD, Tensor& m_BHT, Tensor& S_BHT) {
   std::int64_t T = q_BHTD.dim(2), D = q_BHTD.dim(3);
   PackSizes<E> sizes{T, D};
   Tensor scratch = thread_scratch(3 * sizes.along() + sizes.transposed() + sizes.down() + 2 * kTile * kTile +
-                                  kTile * sizes.width + 128);
+                                  kTile * sizes.width + DistanceTable::words(sizes.positions) + 128);
   parallel_for(q_BHTD.dim(0) * q_BHTD.dim(1), [&](std::int64_t bh) {
-    attention_head<Op>(q_BHTD.data<E>() + bh * T * D, k_BHTD.data<E>() + bh * T * D, v_BHTD.data<E>() + bh * T * D,
-                       sizes, config, o_BHTD.data<E>() + bh * T * D, m_BHT.data<float>() + bh * T,
-                       S_BHT.data<float>() + bh * T, scratch_of_thread(scratch));
+    HeadTask task(bh, q_BHTD, k_BGTD, config);
+    attention_head<Op>(op, task, q_BHTD.data<E>() + bh * T * D, k_BGTD.data<E>() + task.bg * T * D,
+                       v_BGTD.data<E>() + task.bg * T * D, sizes, o_BHTD.data<E>() + bh * T * D,
+                       m_BHT.data<float>() + bh * T, S_BHT.data<float>() + bh * T, scratch_of_thread(scratch));
   });
 }
 

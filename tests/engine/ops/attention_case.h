@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <cstring>
 
 #include "engine/ops/attention/attention.h"
 #include "engine/rng.h"
@@ -32,50 +33,91 @@ inline double largest_difference(const Tensor& x, const Tensor& y) {
   return largest;
 }
 
-struct AttentionCase {
-  Tensor q, k, v, upstream, o, m, S, dq, dk, dv;
-  AttentionConfig config;
+// Relative to the largest number, or to 1 where all are small (softmax over a single key has gradient 0).
+inline double relative_error(const Tensor& x, const Tensor& expected) {
+  return largest_difference(x, expected) / std::max(1.0, largest_magnitude(expected));
+}
 
+inline bool same_bits(const Tensor& x, const Tensor& y) { return std::memcmp(x.raw(), y.raw(), x.bytes()) == 0; }
+
+// What a case has besides q, k and v.
+enum class Extra { none, bias, slot_key, slot_key_only, slot_logit, everything };
+inline const char* name_of(Extra extra) {
+  const char* names[] = {"none", "bias", "slot key and value", "slot key", "slot logit", "bias, slot key and value"};
+  return names[static_cast<int>(extra)];
+}
+
+struct AttentionCase {
+  Tensor q, k, v, upstream, o, m, S;
+  AttentionConfig config;
+  AttentionGradients gradients;
+
+  // G key heads; 0: as many as query heads.
   AttentionCase(std::int64_t B, std::int64_t H, std::int64_t T, std::int64_t D, DType dtype, KeyRange range = {},
-                double score_deviation = 1) {
-    Shape shape{B, H, T, D};
+                double score_deviation = 1, Extra extra = Extra::none, std::int64_t G = 0) {
+    Shape shape{B, H, T, D}, key_shape{B, G > 0 ? G : H, T, D};
     q = random_normals(shape, "q", dtype, score_deviation);
-    k = random_normals(shape, "k", dtype);
-    v = random_normals(shape, "v", dtype);
+    k = random_normals(key_shape, "k", dtype);
+    v = random_normals(key_shape, "v", dtype);
     upstream = random_normals(shape, "upstream", dtype);
     config = {.scale = 1 / std::sqrt(static_cast<double>(D)), .range = range};
+    DType row_dtype = dtype == DType::F64 ? DType::F64 : DType::F32;
+    if (extra == Extra::bias || extra == Extra::everything)
+      config.bias_HT = random_normals({H, T + 3}, "bias", row_dtype);  // more distances than positions
+    bool slot_key = extra == Extra::slot_key || extra == Extra::slot_key_only || extra == Extra::everything;
+    if (slot_key) config.slot.k_HD = random_normals({H, D}, "slot.k", row_dtype);
+    if (extra == Extra::slot_logit) config.slot.logit_H = random_normals({H}, "slot.logit", row_dtype);
+    if (extra == Extra::slot_key || extra == Extra::everything)
+      config.slot.v_HD = random_normals({H, D}, "slot.v", row_dtype);
     make_outputs();
+  }
+
+  // The tensors of the configuration that are there.
+  std::vector<Tensor*> extras() {
+    std::vector<Tensor*> there;
+    for (Tensor* x : {&config.bias_HT, &config.slot.k_HD, &config.slot.logit_H, &config.slot.v_HD})
+      if (x->defined()) there.push_back(x);
+    return there;
+  }
+  // All gradients that there are: of q, k, v and of extras(), in that order.
+  std::vector<const Tensor*> all_gradients() const {
+    std::vector<const Tensor*> there;
+    for (const Tensor* x : {&gradients.dq_BHTD, &gradients.dk_BGTD, &gradients.dv_BGTD, &gradients.dbias_HT,
+                            &gradients.dslot_k_HD, &gradients.dslot_logit_H, &gradients.dslot_v_HD})
+      if (x->defined()) there.push_back(x);
+    return there;
   }
 
   // The same inputs (as rounded) in another type.
   AttentionCase to(DType dtype) const {
     AttentionCase other = *this;
     for (Tensor* x : {&other.q, &other.k, &other.v, &other.upstream}) *x = x->clone().to(dtype);
+    for (Tensor* x : other.extras()) *x = x->clone().to(dtype == DType::F64 ? DType::F64 : DType::F32);
     other.make_outputs();
     return other;
   }
 
   void make_outputs() {
     DType row_dtype = q.dtype() == DType::F64 ? DType::F64 : DType::F32;
-    for (Tensor* x : {&o, &dq, &dk, &dv}) *x = Tensor::full(q.shape(), NAN, q.dtype());
+    o = Tensor::full(q.shape(), NAN, q.dtype());
     for (Tensor* x : {&m, &S}) *x = Tensor::full({q.dim(0), q.dim(1), q.dim(2)}, NAN, row_dtype);
   }
 
   template <class Op>
-  void forward() {
-    attention<Op>(q, k, v, config, o, m, S);
+  void forward(const Op& op = {}) {
+    attention<Op>(op, q, k, v, config, o, m, S);
   }
   template <class Op>
-  void backward() {
-    attention_backward<Op>(upstream, q, k, v, o, m, S, config, dq, dk, dv);
+  void backward(const Op& op = {}) {
+    gradients = attention_backward<Op>(op, upstream, q, k, v, o, m, S, config);
   }
   template <class Op>
-  AttentionStatistics statistics(std::int64_t n_columns) const {
-    return attention_statistics<Op>(q, k, m, S, config, n_columns);
+  AttentionStatistics statistics(std::int64_t n_columns, const Op& op = {}) const {
+    return attention_statistics<Op>(op, q, k, m, S, config, n_columns);
   }
   template <class Op>
-  Tensor map(std::int64_t b, std::int64_t h) const {
-    return attention_map<Op>(q, k, m, S, config, b, h);
+  Tensor map(std::int64_t b, std::int64_t h, const Op& op = {}) const {
+    return attention_map<Op>(op, q, k, m, S, config, b, h);
   }
 };
 

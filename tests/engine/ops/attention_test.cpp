@@ -1,4 +1,4 @@
-// Attention against hand computation, closed forms, finite differences and the properties that define each operation.
+// The reference of attention against hand computation, closed forms and finite differences, and what it refuses.
 #include "engine/ops/attention/attention.h"
 
 #include <doctest/doctest.h>
@@ -16,43 +16,51 @@ const std::vector<KeyRange> kRanges{{}, {.window = 5}, {.prefix = 4}, {.prefix =
 
 // sum of upstream * o as a function of the inputs: its gradients are what attention_backward returns for `upstream`.
 template <class Op>
-double objective(AttentionCase& c) {
-  c.forward<Op>();
+double objective(AttentionCase& c, const Op& op) {
+  c.forward(op);
   double sum = 0;
   for (std::int64_t n = 0; n < c.o.size(); ++n) sum += c.upstream.item(n) * c.o.item(n);
   return sum;
 }
 
 template <class Op>
-void check_gradients(const KeyRange& range) {
+void check_gradients(const Op& op, const KeyRange& range, Extra extra, std::int64_t G = 2) {
   CAPTURE(std::string(Op::name));
   CAPTURE(range.prefix);
   CAPTURE(range.window);
-  AttentionCase c(2, 2, 9, 5, DType::F64, range);
-  c.forward<Op>();
-  c.backward<Op>();
-  constexpr double kStep = 1e-4;
-  Tensor inputs[] = {c.q, c.k, c.v}, gradients[] = {c.dq.clone(), c.dk.clone(), c.dv.clone()};
-  for (int input = 0; input < 3; ++input) {
-    double largest = largest_magnitude(gradients[input]);
-    for (std::int64_t n = 0; n < inputs[input].size(); n += 3) {
-      double* x = inputs[input].data<double>() + n;
+  CAPTURE(std::string(name_of(extra)));
+  // Large scores keep the sums of the linear operations away from zero, where they bend within one step.
+  AttentionCase c(2, 2, 9, 5, DType::F64, range, 3, extra, G);
+  c.forward(op);
+  c.backward(op);
+  constexpr double kStep = 1e-5;
+  std::vector<Tensor*> inputs{&c.q, &c.k, &c.v};
+  for (Tensor* x : c.extras()) inputs.push_back(x);
+  std::vector<Tensor> gradients;
+  for (const Tensor* x : c.all_gradients()) gradients.push_back(x->clone());
+  REQUIRE(gradients.size() == inputs.size());
+  double largest = 1;
+  for (const Tensor& x : gradients) largest = std::max(largest, largest_magnitude(x));
+  for (std::size_t input = 0; input < inputs.size(); ++input) {
+    REQUIRE(gradients[input].shape() == inputs[input]->shape());
+    for (std::int64_t n = 0; n < inputs[input]->size(); n += input < 3 ? 3 : 1) {
+      double* x = inputs[input]->data<double>() + n;
       double kept = *x;
       // Central differences over steps h and 2h, combined so that the errors of order h^2 cancel.
       auto slope = [&](double step) {
         *x = kept + step;
-        double above = objective<Op>(c);
+        double above = objective(c, op);
         *x = kept - step;
-        double below = objective<Op>(c);
+        double below = objective(c, op);
         *x = kept;
         return (above - below) / (2 * step);
       };
       double expected = (4 * slope(kStep) - slope(2 * kStep)) / 3;
-      CAPTURE("qkv"[input]);
+      CAPTURE(input);
       CAPTURE(n);
       CAPTURE(gradients[input].item(n));
       CAPTURE(expected);
-      CHECK(std::abs(gradients[input].item(n) - expected) <= 1e-8 * largest);
+      CHECK(std::abs(gradients[input].item(n) - expected) <= 1e-7 * largest);
     }
   }
 }
@@ -66,21 +74,66 @@ TEST_CASE("attention: one-hot keys and values, computed by hand") {
   Tensor k = Tensor::from<double>({1, 1, 2, 2}, {1, 0, 0, 1});
   Tensor v = Tensor::from<double>({1, 1, 2, 2}, {1, 0, 0, 1});
   Tensor o = Tensor::empty({1, 1, 2, 2}, DType::F64), m = Tensor::empty({1, 1, 2}, DType::F64), S = m.clone();
-  attention<Softmax>(q, k, v, config, o, m, S);
-  CHECK(o.item(0) == 1);
-  CHECK(o.item(1) == 0);
-  CHECK(o.item(2) == doctest::Approx(0.75).epsilon(1e-14));
-  CHECK(o.item(3) == doctest::Approx(0.25).epsilon(1e-14));
-  CHECK(m.item(1) == doctest::Approx(std::log(3.0)).epsilon(1e-14));
+  // The output is the two weights of each row.
+  auto check = [&]<class Op>(const Op& op, double a_00, double a_10, double a_11) {
+    CAPTURE(std::string(Op::name));
+    attention(op, q, k, v, config, o, m, S);
+    CHECK(o.item(0) == doctest::Approx(a_00).epsilon(1e-14));
+    CHECK(o.item(1) == 0);
+    CHECK(o.item(2) == doctest::Approx(a_10).epsilon(1e-14));
+    CHECK(o.item(3) == doctest::Approx(a_11).epsilon(1e-14));
+  };
+  double ln3 = std::log(3.0);
+  check(Softmax{}, 1, 0.75, 0.25);
+  CHECK(m.item(1) == doctest::Approx(ln3).epsilon(1e-14));
   CHECK(S.item(1) == doctest::Approx(4.0 / 3).epsilon(1e-14));
-  attention<Sigmoid>(q, k, v, config, o, m, S);
-  CHECK(o.item(0) == 0.5);
-  CHECK(o.item(2) == doctest::Approx(0.75).epsilon(1e-14));
-  CHECK(o.item(3) == doctest::Approx(0.5).epsilon(1e-14));
-  attention<Relu>(q, k, v, config, o, m, S);
-  CHECK(o.item(0) == 0);
-  CHECK(o.item(2) == doctest::Approx(std::log(3.0)).epsilon(1e-14));
-  CHECK(o.item(3) == 0);
+  check(ScaledSoftmax(0.2), 0.2, 0.15, 0.05);
+  check(PNormExp(2), 1, 3 / std::sqrt(10.0), 1 / std::sqrt(10.0));
+  check(PNormExp(0.5), 1, 3 / std::pow(std::sqrt(3.0) + 1, 2), 1 / std::pow(std::sqrt(3.0) + 1, 2));
+  check(PNormSigmoid(2), 0.5 / std::sqrt(0.25 + 1e-8), 0.75 / std::sqrt(0.8125 + 1e-8), 0.5 / std::sqrt(0.8125 + 1e-8));
+  check(Sigmoid{}, 0.5, 0.75, 0.5);
+  check(SigmoidNorm{}, 0.5 / (0.5 + 1e-8), 0.75 / (1.25 + 1e-8), 0.5 / (1.25 + 1e-8));
+  check(SigmoidLogN{}, 0.5, 0.6, 1.0 / 3);  // sigmoid(ln 3 - ln 2), sigmoid(-ln 2)
+  check(Elu{}, 1, ln3 + 1, 1);
+  check(EluNorm{}, 1 / (1 + 1e-8), (ln3 + 1) / (ln3 + 2 + 1e-8), 1 / (ln3 + 2 + 1e-8));
+  check(Relu{}, 0, ln3, 0);
+  check(ReluN{}, 0, ln3 / 2, 0);
+  check(Linear{}, 0, ln3, 0);
+  check(LinearNorm{}, 0, ln3 / (ln3 + 1e-8), 0);
+  check(LinearMaxAbs{}, 0, 1, 0);
+  check(Softpick{}, 0, 2 / (2 + 1e-8), 0);
+  check(ClippedSoftmax{}, 1, 1.03 * 0.75 - 0.03, 1.03 * 0.25 - 0.03);
+  check(ClippedSoftmax(-0.5, 1.5), 1, 1, 0);
+}
+
+TEST_CASE("attention: bias, prefix and slot, computed by hand") {
+  // Scores are all 0 without the bias; distance 0 gets ln 2 and distance 1 gets ln 5. Values are 1 and 10.
+  Tensor zero = Tensor::zeros({1, 1, 2, 1}, DType::F64), v = Tensor::from<double>({1, 1, 2, 1}, {1, 10});
+  Tensor o = zero.clone(), m = Tensor::empty({1, 1, 2}, DType::F64), S = m.clone();
+  AttentionConfig config;
+  config.bias_HT = Tensor::from<double>({1, 2}, {std::log(2.0), std::log(5.0)});
+  attention(Softmax{}, zero, zero, v, config, o, m, S);
+  CHECK(o.item(0) == 1);
+  CHECK(o.item(1) == doctest::Approx((5 * 1 + 2 * 10) / 7.0).epsilon(1e-14));
+  config.range.prefix = 2;  // a key ahead of its query is at distance 0
+  attention(Softmax{}, zero, zero, v, config, o, m, S);
+  CHECK(o.item(0) == doctest::Approx((2 * 1 + 2 * 10) / 4.0).epsilon(1e-14));
+  config.range.prefix = 0;
+  config.slot.logit_H = Tensor::from<double>({1}, {std::log(3.0)});
+  attention(Softmax{}, zero, zero, v, config, o, m, S);
+  CHECK(o.item(1) == doctest::Approx((5 * 1 + 2 * 10) / 10.0).epsilon(1e-14));
+  config.slot.v_HD = Tensor::from<double>({1, 1}, {100});
+  attention(Softmax{}, zero, zero, v, config, o, m, S);
+  CHECK(o.item(0) == doctest::Approx((2 * 1 + 3 * 100) / 5.0).epsilon(1e-14));
+  CHECK(o.item(1) == doctest::Approx((5 * 1 + 2 * 10 + 3 * 100) / 10.0).epsilon(1e-14));
+  Tensor a = attention_map(Softmax{}, zero, zero, m, S, config, 0, 0);
+  CHECK(a.shape() == Shape({2, 3}));
+  CHECK(a.item(0) == doctest::Approx(0.6).epsilon(1e-14));
+  CHECK(a.item(3) == doctest::Approx(0.3).epsilon(1e-14));
+  CHECK(a.item(4) == doctest::Approx(0.5).epsilon(1e-14));
+  // The slot is not counted in n: sigmoid(s - ln 2) of the second query, slot included.
+  attention(SigmoidLogN{}, zero, zero, v, config, o, m, S);
+  CHECK(o.item(1) == doctest::Approx(1 * 5 / 7.0 + 10 * 0.5 + 100 * 3 / 5.0).epsilon(1e-14));
 }
 
 TEST_CASE("attention: zero queries give uniform weights") {
@@ -108,81 +161,80 @@ TEST_CASE("attention: zero queries give uniform weights") {
 }
 
 TEST_CASE("attention: reference gradients equal finite differences") {
-  for (const KeyRange& range : kRanges) {
-#define SINK_ATTENTION_OP(Op) check_gradients<Op>(range);
+  for (const KeyRange& range : kRanges)
+    for (Extra extra : {Extra::none, Extra::everything, Extra::slot_logit}) {
+#define SINK_ATTENTION_OP(Op) check_gradients(Op{}, range, extra);
 #include "engine/ops/attention/attention_ops.def"
+    }
+#define SINK_ATTENTION_OP(Op) check_gradients(Op{}, {}, Extra::everything, 1);
+#include "engine/ops/attention/attention_ops.def"
+  for (double p : {0.25, 0.5, 3.0}) {
+    check_gradients(PNormExp(p), {}, Extra::everything);
+    check_gradients(PNormSigmoid(p), {}, Extra::everything);
   }
+  check_gradients(ScaledSoftmax(0.2), {}, Extra::everything);
+  check_gradients(ClippedSoftmax(-0.2, 1.3), {}, Extra::everything);
 }
 
-TEST_CASE("attention: softmax ignores a constant added to a row's scores, sigmoid does not") {
-  // The last component of every key is 1, so adding 8 to the last component of a query adds 8 scale to its scores.
-  for (DType dtype : {DType::F64, DType::F32}) {
-    AttentionCase c(1, 1, 40, 8, DType::F64);
-    for (std::int64_t j = 0; j < 40; ++j) c.k.data<double>()[j * 8 + 7] = 1;
-    AttentionCase shifted = c.to(DType::F64);
-    for (std::int64_t i = 0; i < 40; ++i) shifted.q.data<double>()[i * 8 + 7] += 8;
-    c = c.to(dtype);
-    shifted = shifted.to(dtype);
-    auto change = [&]<class Op>(Op) {
-      c.forward<Op>();
-      shifted.forward<Op>();
-      return largest_difference(c.o, shifted.o);
+TEST_CASE("attention: query heads that share a key head are query heads with copies of it") {
+  auto check = [&]<class Op>(const Op& op) {
+    CAPTURE(std::string(Op::name));
+    AttentionCase shared(2, 4, 9, 5, DType::F64, {}, 1, Extra::everything, 2);
+    AttentionCase copied(2, 4, 9, 5, DType::F64, {}, 1, Extra::everything);
+    std::int64_t size = 9 * 5;
+    for (std::int64_t bh = 0; bh < 8; ++bh) {
+      std::copy_n(shared.k.data<double>() + bh / 2 * size, size, copied.k.data<double>() + bh * size);
+      std::copy_n(shared.v.data<double>() + bh / 2 * size, size, copied.v.data<double>() + bh * size);
+    }
+    for (AttentionCase* c : {&shared, &copied}) {
+      c->forward(op);
+      c->backward(op);
+    }
+    CHECK(largest_difference(shared.o, copied.o) == 0);
+    CHECK(relative_error(shared.gradients.dq_BHTD, copied.gradients.dq_BHTD) < 1e-13);
+    auto check_sums = [&](const Tensor& sums, const Tensor& parts) {
+      for (std::int64_t bg = 0; bg < 4; ++bg)
+        for (std::int64_t n = 0; n < size; ++n) {
+          double expected = parts.item(2 * bg * size + n) + parts.item((2 * bg + 1) * size + n);
+          CHECK(std::abs(sums.item(bg * size + n) - expected) < 1e-12 * std::max(1.0, largest_magnitude(parts)));
+        }
     };
-    CHECK(change(Softmax{}) < 1e-5);
-    CHECK(change(Sigmoid{}) > 0.1);
-    CHECK(change(Relu{}) > 0.1);
-  }
+    check_sums(shared.gradients.dk_BGTD, copied.gradients.dk_BGTD);
+    check_sums(shared.gradients.dv_BGTD, copied.gradients.dv_BGTD);
+  };
+#define SINK_ATTENTION_OP(Op) check(Op{});
+#include "engine/ops/attention/attention_ops.def"
 }
 
 TEST_CASE("attention: wrong arguments are refused with both shapes") {
   AttentionCase c(1, 2, 8, 4, DType::F32);
+  auto run = [&](const Tensor& k, const Tensor& v, const AttentionConfig& config) {
+    attention(Softmax{}, c.q, k, v, config, c.o, c.m, c.S);
+  };
   Tensor short_k = Tensor::zeros({1, 2, 7, 4});
-  CHECK_THROWS_WITH_AS(attention<Softmax>(c.q, short_k, c.v, c.config, c.o, c.m, c.S),
-                       "[attention] k must be like q: k is f32 (1, 2, 7, 4), q is f32 (1, 2, 8, 4)", Error);
-  Tensor bf16_v = c.v.to(DType::BF16);
-  CHECK_THROWS_AS(attention<Softmax>(c.q, c.k, bf16_v, c.config, c.o, c.m, c.S), Error);
+  CHECK_THROWS_WITH_AS(
+      run(short_k, c.v, c.config),
+      "[attention] k must be like q, but for a number of heads that divides q's: k is f32 (1, 2, 7, 4), "
+      "q is f32 (1, 2, 8, 4)",
+      Error);
+  CHECK_THROWS_AS(run(Tensor::zeros({1, 3, 8, 4}), Tensor::zeros({1, 3, 8, 4}), c.config), Error);
+  CHECK_THROWS_WITH_AS(run(c.k, Tensor::zeros({1, 1, 8, 4}), c.config),
+                       "[attention] v must be like k: v is f32 (1, 1, 8, 4), k is f32 (1, 2, 8, 4)", Error);
+  CHECK_THROWS_AS(run(c.k, c.v.to(DType::BF16), c.config), Error);
+  AttentionConfig config = c.config;
+  config.bias_HT = Tensor::zeros({2, 7});
+  CHECK_THROWS_WITH_AS(
+      run(c.k, c.v, config),
+      "[attention] bias must be f32 of shape (H, at least T): bias is f32 (2, 7), q is f32 (1, 2, 8, 4)", Error);
+  config = c.config;
+  config.slot.k_HD = Tensor::zeros({2, 4}, DType::F64);
+  CHECK_THROWS_AS(run(c.k, c.v, config), Error);
+  config.slot = {.k_HD = Tensor::zeros({2, 4}), .logit_H = Tensor::zeros({2})};
+  CHECK_THROWS_AS(run(c.k, c.v, config), Error);
+  config.slot = {.v_HD = Tensor::zeros({2, 4})};
+  CHECK_THROWS_AS(run(c.k, c.v, config), Error);
   Tensor m_64 = c.m.to(DType::F64);
-  CHECK_THROWS_AS(attention<Softmax>(c.q, c.k, c.v, c.config, c.o, m_64, c.S), Error);
-  CHECK_THROWS_AS(attention_statistics<Softmax>(c.q, c.k, c.m, c.S, c.config, 9), Error);
-  CHECK_THROWS_AS(attention_map<Softmax>(c.q, c.k, c.m, c.S, c.config, 0, 2), Error);
-}
-
-TEST_CASE("key range: hulls and completeness agree with single pairs") {
-  for (std::int64_t prefix : {0, 1, 3, 9})
-    for (std::int64_t window : {0, 1, 2, 7}) {
-      KeyRange range{prefix, window};
-      for (std::int64_t i0 = 0; i0 < 12; i0 += 4)
-        for (std::int64_t j0 = 0; j0 < 12; j0 += 4) {
-          Span queries{i0, i0 + 4}, keys{j0, j0 + 4}, seen_keys{99, 0}, seeing_queries{99, 0};
-          int pairs = 0;
-          for (std::int64_t i = i0; i < i0 + 4; ++i)
-            for (std::int64_t j = j0; j < j0 + 4; ++j) {
-              if (!range.sees(i, j)) continue;
-              ++pairs;
-              seen_keys = {std::min(seen_keys.begin, j), std::max(seen_keys.end, j + 1)};
-              seeing_queries = {std::min(seeing_queries.begin, i), std::max(seeing_queries.end, i + 1)};
-            }
-          CAPTURE(prefix);
-          CAPTURE(window);
-          CAPTURE(i0);
-          CAPTURE(j0);
-          Span key_hull = range.key_hull(queries, keys), query_hull = range.query_hull(queries, keys);
-          CHECK(key_hull.empty() == (pairs == 0));
-          CHECK(query_hull.empty() == (pairs == 0));
-          if (pairs == 0) continue;
-          CHECK(key_hull.begin <= seen_keys.begin);
-          CHECK(key_hull.end == seen_keys.end);
-          CHECK(query_hull.begin == seeing_queries.begin);
-          CHECK(query_hull.end == seeing_queries.end);
-          if (range.sees_all(queries, keys)) CHECK(pairs == 16);
-        }
-      for (std::int64_t i = 0; i < 12; ++i) {
-        std::vector<std::int64_t> keys;
-        range.for_each_key(i, 12, [&](std::int64_t j) { keys.push_back(j); });
-        std::vector<std::int64_t> expected;
-        for (std::int64_t j = 0; j < 12; ++j)
-          if (range.sees(i, j)) expected.push_back(j);
-        CHECK(keys == expected);
-      }
-    }
+  CHECK_THROWS_AS(attention(Softmax{}, c.q, c.k, c.v, c.config, c.o, m_64, c.S), Error);
+  CHECK_THROWS_AS(c.statistics<Softmax>(9), Error);
+  CHECK_THROWS_AS(c.map<Softmax>(0, 2), Error);
 }

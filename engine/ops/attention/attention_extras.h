@@ -1,0 +1,94 @@
+// What a bias by distance and a slot need in the fast attention kernels.
+#pragma once
+
+#include <algorithm>
+#include <limits>
+
+#include "engine/ops/attention/attention.h"
+#include "engine/ops/attention/attention_tile.h"
+
+namespace sink::cpu {
+
+// x . y, in a fixed order.
+template <class X, class Y>
+float row_dot(const X* x, const Y* y, std::int64_t D) {
+  FloatVector sum{};
+  std::int64_t d = 0;
+  for (; d + kVectorFloats <= D; d += kVectorFloats) sum += load_numbers(x + d) * load_numbers(y + d);
+  for (; d < D; ++d) sum[0] += static_cast<float>(x[d]) * static_cast<float>(y[d]);
+  return sum_of(sum);
+}
+
+// y += factor x
+template <class X>
+void add_row(float factor, const X* x, float* y, std::int64_t D) {
+  for (std::int64_t d = 0; d < D; ++d) y[d] += factor * static_cast<float>(x[d]);
+}
+
+// One number for each distance max(0, i - j) of one head, backwards and with distance 0 repeated at the end, so that a
+// row of a tile finds the numbers of rising keys j side by side: at row(i)[j].
+class DistanceTable {
+ public:
+  static std::int64_t words(std::int64_t positions) { return 2 * positions; }
+  DistanceTable() = default;
+  DistanceTable(std::int64_t positions, Scratch& scratch)
+      : positions_(positions), backwards_(scratch.take<float>(words(positions))) {
+    std::fill_n(backwards_, words(positions), 0.0f);
+  }
+
+  bool present() const { return backwards_ != nullptr; }
+  float* row(std::int64_t i) const { return backwards_ + positions_ - 1 - i; }
+  void load(const float* of_distance, std::int64_t T) {
+    for (std::int64_t d = 0; d < T; ++d) row(d)[0] = of_distance[d];
+    std::fill_n(row(0), positions_, of_distance[0]);
+  }
+  // Numbers that were added up at row(i)[j].
+  void store(std::int64_t T, float* of_distance) const {
+    for (std::int64_t d = 1; d < T; ++d) of_distance[d] = row(d)[0];
+    of_distance[0] = 0;
+    for (std::int64_t j = 0; j < positions_; ++j) of_distance[0] += row(0)[j];
+  }
+
+ private:
+  std::int64_t positions_ = 0;
+  float* backwards_ = nullptr;
+};
+
+// s = scale s + bias, for one block of queries of a tile.
+inline void add_bias(const Tile& tile, int block, float scale, const DistanceTable& bias, float* s) {
+  Span run = tile.key_runs[block];
+  for (int i = block * kRowBlock; i < (block + 1) * kRowBlock; ++i) {
+    const float* bias_i = bias.row(tile.i0 + i) + tile.j0;
+    float* s_i = s + i * kTile;
+#pragma omp simd
+    for (std::int64_t j = run.begin; j < run.end; ++j) s_i[j] = s_i[j] * scale + bias_i[j];
+  }
+}
+
+// Adds the gradients of scores to those of the bias.
+inline void add_bias_gradient(const Tile& tile, const float* ds, const DistanceTable& dbias) {
+  for (int i = 0; i < tile.queries; ++i) {
+    Span run = tile.key_runs[i / kRowBlock];
+    float* dbias_i = dbias.row(tile.i0 + i) + tile.j0;
+    const float* ds_i = ds + i * kTile;
+#pragma omp simd
+    for (std::int64_t j = run.begin; j < run.end; ++j) dbias_i[j] += ds_i[j];
+  }
+}
+
+// The slot of one head; pointers are null where there is none.
+struct HeadSlot {
+  const float *k, *logit, *v;
+
+  HeadSlot(const AttentionSlot& slot, std::int64_t h, std::int64_t D)
+      : k(slot.k_HD.defined() ? slot.k_HD.data<float>() + h * D : nullptr),
+        logit(slot.logit_H.defined() ? slot.logit_H.data<float>() + h : nullptr),
+        v(slot.v_HD.defined() ? slot.v_HD.data<float>() + h * D : nullptr) {}
+  bool present() const { return k || logit; }
+  template <class E>
+  float score(const E* q_i, float scale, std::int64_t D) const {
+    return logit ? *logit : scale * row_dot(q_i, k, D);
+  }
+};
+
+}  // namespace sink::cpu

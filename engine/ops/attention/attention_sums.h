@@ -1,0 +1,53 @@
+// Where the statistics of one head are gathered, by the reference and by the fast kernel.
+#pragma once
+
+#include "engine/ops/attention/attention.h"
+
+namespace sink {
+
+// Sums over pairs of a query and a key.
+struct AngleSums {
+  double pairs = 0, dot = 0, norms = 0, cosine = 0;
+  void add(double count, double dots, double norm_products, double cosines) {
+    pairs += count;
+    dot += dots;
+    norms += norm_products;
+    cosine += cosines;
+  }
+};
+
+// The places of one head in AttentionStatistics.
+struct HeadStatistics {
+  double *column_raw, *column_proxy;
+  double &slot_raw, &slot_proxy, &row_mass, &entropy;
+  double &key1_dot, &key1_norms, &key1_cosine, &other_dot, &other_norms, &other_cosine;
+
+  void set_angles(const AngleSums& first_key, const AngleSums& other_keys) {
+    auto mean = [](double sum, const AngleSums& of) { return of.pairs > 0 ? sum / of.pairs : 0; };
+    key1_dot = mean(first_key.dot, first_key);
+    key1_norms = mean(first_key.norms, first_key);
+    key1_cosine = mean(first_key.cosine, first_key);
+    other_dot = mean(other_keys.dot, other_keys);
+    other_norms = mean(other_keys.norms, other_keys);
+    other_cosine = mean(other_keys.cosine, other_keys);
+  }
+};
+
+inline HeadStatistics head_statistics(AttentionStatistics& all, std::int64_t bh) {
+  std::int64_t K = all.column_raw_BHK.dim(2);
+  auto number = [&](Tensor& x_BH) -> double& { return x_BH.data<double>()[bh]; };
+  return {all.column_raw_BHK.data<double>() + bh * K,
+          all.column_proxy_BHK.data<double>() + bh * K,
+          number(all.slot_raw_BH),
+          number(all.slot_proxy_BH),
+          number(all.row_mass_BH),
+          number(all.entropy_BH),
+          number(all.key1_dot_BH),
+          number(all.key1_norms_BH),
+          number(all.key1_cosine_BH),
+          number(all.other_dot_BH),
+          number(all.other_norms_BH),
+          number(all.other_cosine_BH)};
+}
+
+}  // namespace sink

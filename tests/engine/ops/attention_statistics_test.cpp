@@ -1,0 +1,147 @@
+// The streamed statistics of attention against direct computation on the reference's full map.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "attention_case.h"
+
+using namespace sink;
+using namespace sink::test;
+
+namespace {
+
+constexpr std::int64_t B = 2, H = 4, T = 75, K = 70, D = 16;
+
+// Everything of attention.h's AttentionStatistics of one head, from all weights a_ij.
+struct Expected {
+  std::vector<double> raw, proxy;
+  double slot_raw = 0, slot_proxy = 0, mass = 0, entropy = 0;
+
+  template <class Op>
+  Expected(const AttentionCase& c, const Op& op, std::int64_t b, std::int64_t h) : raw(K), proxy(K) {
+    Tensor a = c.map<Op>(b, h, op);
+    std::int64_t E = c.config.slot.present() ? 1 : 0, columns = E + T;
+    for (std::int64_t i = 0; i < T; ++i) {
+      double absolute = Op::rows_sum_to_one ? 1 : 1e-8;
+      for (std::int64_t n = 0; n < columns && !Op::rows_sum_to_one; ++n) absolute += std::abs(a.item(i * columns + n));
+      for (std::int64_t n = 0; n < columns; ++n) {
+        double weight = a.item(i * columns + n), p = std::abs(weight) / absolute;
+        if (p > 0) entropy -= p * std::log(p) / T;
+        if (n < E) {
+          slot_raw += weight;
+          slot_proxy += p;
+          continue;
+        }
+        mass += weight / T;
+        if (n - E < K) raw[n - E] += weight;
+        if (n - E < K) proxy[n - E] += p;
+      }
+    }
+  }
+};
+
+struct Angles {
+  double pairs = 0, dot = 0, norms = 0, cosine = 0;
+};
+// Of pairs (i, j) with i > 0, j == 0 (first) or j > 0.
+Angles mean_angles(const AttentionCase& c, std::int64_t b, std::int64_t h, bool first) {
+  Angles sum;
+  std::int64_t G = c.k.dim(1);
+  Tensor q = c.q.to(DType::F64), k = c.k.to(DType::F64);
+  const double* q_head = q.data<double>() + (b * H + h) * T * D;
+  const double* k_head = k.data<double>() + (b * G + h / (H / G)) * T * D;
+  for (std::int64_t i = 1; i < T; ++i)
+    for (std::int64_t j = first ? 0 : 1; j < (first ? 1 : T); ++j) {
+      if (!c.config.range.sees(i, j)) continue;
+      double qk = 0, qq = 0, kk = 0;
+      for (std::int64_t d = 0; d < D; ++d) {
+        qk += q_head[i * D + d] * k_head[j * D + d];
+        qq += q_head[i * D + d] * q_head[i * D + d];
+        kk += k_head[j * D + d] * k_head[j * D + d];
+      }
+      ++sum.pairs;
+      sum.dot += qk;
+      sum.norms += std::sqrt(qq * kk);
+      if (qq * kk > 0) sum.cosine += qk / std::sqrt(qq * kk);
+    }
+  if (sum.pairs == 0) return {};
+  return {sum.pairs, sum.dot / sum.pairs, sum.norms / sum.pairs, sum.cosine / sum.pairs};
+}
+
+}  // namespace
+
+TEST_CASE("attention statistics: equal sums over the whole map") {
+  for (DType dtype : {DType::F64, DType::F32, DType::BF16})
+    for (KeyRange range : {KeyRange{}, KeyRange{.prefix = 3, .window = 20}, KeyRange{.window = 20}})
+      for (Extra extra : {Extra::none, Extra::everything, Extra::slot_logit}) {
+        auto check = [&]<class Op>(const Op& op) {
+          CAPTURE(std::string(Op::name));
+          CAPTURE(std::string(name_of(dtype)));
+          CAPTURE(std::string(name_of(extra)));
+          CAPTURE(range.window);
+          AttentionCase c(B, H, T, D, dtype, range, 1, extra, 2);
+          c.forward(op);
+          AttentionStatistics found = c.statistics(K, op);
+          double worst = 0, largest = 1;
+          auto compare = [&](double expected, double number) {
+            double difference = std::abs(expected - number);
+            worst = difference <= worst ? worst : std::isfinite(difference) ? difference : INFINITY;
+            largest = std::max(largest, std::abs(expected));
+          };
+          for (std::int64_t bh : {std::int64_t{0}, B * H - 2}) {
+            Expected expected(c, op, bh / H, bh % H);
+            for (std::int64_t j = 0; j < K; ++j) {
+              compare(expected.raw[j], found.column_raw_BHK.item(bh * K + j));
+              compare(expected.proxy[j], found.column_proxy_BHK.item(bh * K + j));
+            }
+            compare(expected.slot_raw, found.slot_raw_BH.item(bh));
+            compare(expected.slot_proxy, found.slot_proxy_BH.item(bh));
+            compare(expected.mass, found.row_mass_BH.item(bh));
+            compare(expected.entropy, found.entropy_BH.item(bh));
+          }
+          CHECK(worst < 3e-5 * largest);
+        };
+#define SINK_ATTENTION_OP(Op) check(Op{});
+#include "engine/ops/attention/attention_ops.def"
+      }
+}
+
+TEST_CASE("attention statistics: q . k splits into norms and cosines") {
+  for (DType dtype : {DType::F64, DType::F32, DType::BF16})
+    for (KeyRange range :
+         {KeyRange{}, KeyRange{.prefix = 3, .window = 20}, KeyRange{.window = 20}, KeyRange{.window = 1}}) {
+      CAPTURE(std::string(name_of(dtype)));
+      CAPTURE(range.window);
+      AttentionCase c(B, H, T, D, dtype, range, 1, Extra::everything, 2);
+      Tensor zero_key = c.k.reshape({B * 2 * T, D}).rows(5, 6);
+      zero_key.fill(0);  // has no cosine
+      c.forward<Softmax>();
+      AttentionStatistics found = c.statistics<Softmax>(1);
+      for (std::int64_t bh = 0; bh < B * H; ++bh) {
+        Angles first = mean_angles(c, bh / H, bh % H, true), other = mean_angles(c, bh / H, bh % H, false);
+        CHECK(std::abs(found.key1_dot_BH.item(bh) - first.dot) < 1e-5);
+        CHECK(std::abs(found.key1_norms_BH.item(bh) - first.norms) < 1e-4);
+        CHECK(std::abs(found.key1_cosine_BH.item(bh) - first.cosine) < 1e-5);
+        CHECK(std::abs(found.other_dot_BH.item(bh) - other.dot) < 1e-5);
+        CHECK(std::abs(found.other_norms_BH.item(bh) - other.norms) < 1e-4);
+        CHECK(std::abs(found.other_cosine_BH.item(bh) - other.cosine) < 1e-5);
+      }
+    }
+  // One position has no pair.
+  AttentionCase one(1, 1, 1, D, DType::F32);
+  one.forward<Softmax>();
+  CHECK(one.statistics<Softmax>(1).key1_dot_BH.item(0) == 0);
+  CHECK(one.statistics<Softmax>(1).other_norms_BH.item(0) == 0);
+}
+
+TEST_CASE("attention statistics: without a slot its sums are zero, with one softmax shares its rows with it") {
+  AttentionCase c(1, 1, 40, D, DType::F32), slot(1, 1, 40, D, DType::F32, {}, 1, Extra::slot_key);
+  c.forward<Softmax>();
+  slot.forward<Softmax>();
+  CHECK(c.statistics<Softmax>(1).slot_raw_BH.item(0) == 0);
+  CHECK(c.statistics<Softmax>(1).row_mass_BH.item(0) == doctest::Approx(1).epsilon(1e-6));
+  AttentionStatistics found = slot.statistics<Softmax>(1);
+  CHECK(found.slot_raw_BH.item(0) > 0.1);
+  CHECK(found.slot_raw_BH.item(0) == found.slot_proxy_BH.item(0));
+  CHECK(found.row_mass_BH.item(0) + found.slot_raw_BH.item(0) / 40 == doctest::Approx(1).epsilon(1e-6));
+}
