@@ -1,30 +1,32 @@
-// y = silu(gate) up, gate and up side by side in the input.
+// y = F(gate) up, gate and up side by side in the input.
 #pragma once
 
 #include "autograd/tape.h"
-#include "engine/ops/swiglu/swiglu.h"
+#include "engine/ops/glu/glu.h"
 
 namespace sink {
 
-struct SwigluNode : Node {
+template <ListedActivationFunction F>
+struct GluNode : Node {
   Var gate_up;
 
-  const char* name() const override { return "swiglu"; }
+  const char* name() const override { return "glu"; }
   void backward() override {
     Tensor dgate_up = Tensor::empty(gate_up.value().shape(), gate_up.value().dtype());
-    swiglu_backward(output_grad(), gate_up.value(), dgate_up);
+    glu_backward<F>(output_grad(), gate_up.value(), dgate_up);
     gate_up.gradient().accumulate(std::move(dgate_up));
   }
 };
 
-inline Var swiglu(const Var& gate_up) {
+template <ListedActivationFunction F>
+Var glu(const Var& gate_up) {
   Shape shape = gate_up.value().shape();
   shape[-1] /= 2;
   Tensor y = Tensor::empty(shape, gate_up.value().dtype());
-  swiglu(gate_up.value(), y);
+  glu<F>(gate_up.value(), y);
   Tape* tape = Tape::recording(gate_up);
   Var output(std::move(y), tape);
-  if (tape) tape->add<SwigluNode>(output).gate_up = gate_up;
+  if (tape) tape->add<GluNode<F>>(output).gate_up = gate_up;
   return output;
 }
 

@@ -1,0 +1,35 @@
+// y = o logistic(gate), one gate for each number or for each group of adjacent numbers.
+#pragma once
+
+#include "autograd/tape.h"
+#include "engine/ops/gate/gate.h"
+
+namespace sink {
+
+struct GateNode : Node {
+  Var o_BTE, gate_BTG;
+
+  const char* name() const override { return "gate"; }
+  void backward() override {
+    Tensor d_o = Tensor::empty(o_BTE.value().shape(), o_BTE.value().dtype());
+    Tensor dgate = Tensor::empty(gate_BTG.value().shape(), gate_BTG.value().dtype());
+    gate_backward(output_grad(), o_BTE.value(), gate_BTG.value(), d_o, dgate);
+    if (o_BTE.requires_grad()) o_BTE.gradient().accumulate(std::move(d_o));
+    if (gate_BTG.requires_grad()) gate_BTG.gradient().accumulate(std::move(dgate));
+  }
+};
+
+inline Var gate(const Var& o_BTE, const Var& gate_BTG) {
+  Tensor y = Tensor::empty(o_BTE.value().shape(), o_BTE.value().dtype());
+  gate(o_BTE.value(), gate_BTG.value(), y);
+  Tape* tape = Tape::recording(o_BTE, gate_BTG);
+  Var output(std::move(y), tape);
+  if (tape) {
+    auto& node = tape->add<GateNode>(output);
+    node.o_BTE = o_BTE;
+    node.gate_BTG = gate_BTG;
+  }
+  return output;
+}
+
+}  // namespace sink

@@ -1,0 +1,53 @@
+// y = LayerNorm(x) with a learned gain and bias; y comes in the precision of the run.
+#pragma once
+
+#include "autograd/parameter.h"
+#include "autograd/tape.h"
+#include "engine/ops/layer_norm/layer_norm.h"
+
+namespace sink {
+
+struct LayerNormNode : Node {
+  Var x;
+  const Parameter *gain, *bias;
+  Tensor mean, r;  // mean and inverse standard deviation of every row
+
+  const char* name() const override { return "layer_norm"; }
+  void backward() override {
+    auto [dgain, accumulate_dgain] = gain->var().gradient().target();
+    auto [dbias, accumulate_dbias] = bias->var().gradient().target();
+    auto backward_into = [&, accumulate_dgain = accumulate_dgain, accumulate_dbias = accumulate_dbias, &dgain = dgain,
+                          &dbias = dbias](Tensor& dx, bool accumulate_dx) {
+      layer_norm_backward(output_grad(), x.value(), gain->master(), mean, r, {dx, accumulate_dx},
+                          {dgain, accumulate_dgain}, {dbias, accumulate_dbias});
+    };
+    if (x.requires_grad()) {
+      auto [dx, accumulate_dx] = x.gradient().target();
+      backward_into(dx, accumulate_dx);
+    } else {
+      Tensor unused = Tensor::empty(x.value().shape(), x.value().dtype());
+      backward_into(unused, false);
+    }
+  }
+};
+
+inline Var layer_norm(const Var& x, const Parameter& gain, const Parameter& bias, DType type) {
+  const Tensor& value = x.value();
+  Tensor y = Tensor::empty(value.shape(), type);
+  Shape rows = {value.size() / value.dim(-1)};
+  Tensor mean = Tensor::empty(rows, value.dtype()), r = Tensor::empty(rows, value.dtype());
+  layer_norm(value, gain.master(), bias.master(), y, mean, r);
+  Tape* tape = Tape::recording(x, gain.var(), bias.var());
+  Var output(std::move(y), tape);
+  if (tape) {
+    auto& node = tape->add<LayerNormNode>(output);
+    node.x = x;
+    node.gain = &gain;
+    node.bias = &bias;
+    node.mean = mean;
+    node.r = r;
+  }
+  return output;
+}
+
+}  // namespace sink

@@ -1,0 +1,29 @@
+// Layer norm of every row: y_c = x^_c g_c + b_c, x^_c = (x_c - mean) r, r = 1 / sqrt(variance + epsilon), with mean and
+// variance (divided by C) of the row, g and b learned (Ba et al. 2016).
+//
+// Backward, with dx^_c = dy_c g_c:  dg_c = sum over rows of dy_c x^_c, db_c = sum over rows of dy_c,
+//   dx_c = r (dx^_c - mean_k(dx^_k) - x^_c mean_k(dx^_k x^_k)).
+#pragma once
+
+#include "engine/tensor.h"
+
+namespace sink {
+
+inline constexpr double kLayerNormEpsilon = 1e-5;
+
+// x: (..., C) F32 or F64; gain_C, bias_C like x; y: shape of x, its type or BF16; mean and r: one number a row each,
+// saved for backward.
+void layer_norm(const Tensor& x, const Tensor& gain_C, const Tensor& bias_C, Tensor& y, Tensor& mean, Tensor& r);
+
+// Where a gradient goes, and whether it is added to what is there.
+struct LayerNormGradient {
+  Tensor& grad;
+  bool accumulate;
+};
+
+// dy like y; dx like x; dgain and dbias like gain.
+void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Tensor& mean, const Tensor& r,
+                         const LayerNormGradient& dx, const LayerNormGradient& dgain_C,
+                         const LayerNormGradient& dbias_C);
+
+}  // namespace sink

@@ -1,0 +1,135 @@
+// The output gate of attention and its gradients.
+#include "engine/ops/gate/gate.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "engine/reference_switch.h"
+#include "engine/threads.h"
+#include "tests/support/check_refused.h"
+#include "tests/support/compare.h"
+
+using namespace sink;
+
+namespace {
+
+// y, do and dgate of o, gate and the upstream gradient dy, all of one type.
+struct Gate {
+  Tensor y, d_o, dgate;
+
+  Gate(const Tensor& o, const Tensor& g, const Tensor& dy)
+      : y(Tensor::empty(o.shape(), o.dtype())),
+        d_o(Tensor::empty(o.shape(), o.dtype())),
+        dgate(Tensor::empty(g.shape(), g.dtype())) {
+    gate(o, g, y);
+    gate_backward(dy, o, g, d_o, dgate);
+  }
+};
+
+void check_gate(const char* what, const Gate& actual, const Gate& expected, double tolerance) {
+  check_close(std::string(what) + " y", actual.y, expected.y, tolerance);
+  check_close(std::string(what) + " do", actual.d_o, expected.d_o, tolerance);
+  check_close(std::string(what) + " dgate", actual.dgate, expected.dgate, tolerance);
+}
+
+}  // namespace
+
+TEST_CASE("gate: equals o * sigmoid(g) of PyTorch, a gate for each number and for each pair") {
+  // PyTorch 2.15 in double: (o.view(1, 2, G, 4 // G) * torch.sigmoid(g)[..., None]).reshape(1, 2, 4) and its autograd.
+  Tensor o = Tensor::from<double>({1, 2, 4}, {1, -2, 0.5, 3, 2, 0.25, -1, -4});
+  Tensor dy = Tensor::from<double>({1, 2, 4}, {1, -1, 0.5, 2, -0.5, 3, 1, 0.25});
+  Tensor g_numbers = Tensor::from<double>({1, 2, 4}, {0.5, -1, 2, 0, -3, 1, 0.25, -0.5});
+  Tensor g_pairs = Tensor::from<double>({1, 2, 2}, {0.5, -1, -3, 1});
+  for (DType dtype : {DType::F64, DType::F32}) {
+    double tolerance = dtype == DType::F64 ? 1e-15 : 2e-7;
+    Gate numbers(o.to(dtype), g_numbers.to(dtype), dy.to(dtype));
+    check_close("y", numbers.y,
+                Tensor::from<double>(
+                    {1, 2, 4}, {0.6224593312018546, -0.5378828427399902, 0.44039853898894116, 1.5, 0.09485174635513356,
+                                0.18276464465750122, -0.5621765008857981, -1.5101626751925816}),
+                tolerance);
+    check_close("do", numbers.d_o,
+                Tensor::from<double>(
+                    {1, 2, 4}, {0.6224593312018546, -0.2689414213699951, 0.44039853898894116, 1, -0.02371293658878339,
+                                2.193175735890015, 0.5621765008857981, 0.09438516719953635}),
+                tolerance);
+    check_close("dgate", numbers.dgate,
+                Tensor::from<double>(
+                    {1, 2, 4}, {0.2350037122015945, 0.3932238664829637, 0.026248396350876654, 1.5, -0.04517665973091214,
+                                0.1474589499311114, -0.24613408273759835, -0.2350037122015945}),
+                tolerance);
+    Gate pairs(o.to(dtype), g_pairs.to(dtype), dy.to(dtype));
+    check_close("y", pairs.y,
+                Tensor::from<double>(
+                    {1, 2, 4}, {0.6224593312018546, -1.2449186624037092, 0.13447071068499755, 0.8068242641099853,
+                                0.09485174635513356, 0.011856468294391695, -0.7310585786300049, -2.9242343145200196}),
+                tolerance);
+    check_close("do", pairs.d_o,
+                Tensor::from<double>(
+                    {1, 2, 4}, {0.6224593312018546, -0.6224593312018546, 0.13447071068499755, 0.5378828427399902,
+                                -0.02371293658878339, 0.14227761953270035, 0.7310585786300049, 0.18276464465750122}),
+                tolerance);
+    check_close("dgate", pairs.dgate,
+                Tensor::from<double>(
+                    {1, 2, 2}, {0.7050111366047834, 1.2288245827592617, -0.011294164932728034, -0.3932238664829637}),
+                tolerance);
+  }
+}
+
+TEST_CASE("gate: F32 and bf16 equal F64, on any number of threads and in the reference") {
+  int threads = thread_count();
+  for (DType dtype : {DType::F32, DType::BF16})
+    for (std::int64_t T : {1, 33})
+      for (std::int64_t G : {1, 3, 8})
+        for (std::int64_t width : {1, 7, 64}) {
+          Tensor o = random_tensor({2, T, G * width}, dtype, 1), g = random_tensor({2, T, G}, dtype, 2, 3);
+          Tensor dy = random_tensor({2, T, G * width}, dtype, 3);
+          Gate fast(o, g, dy), exact(o.to(DType::F64), g.to(DType::F64), dy.to(DType::F64));
+          check_gate("fast", fast, exact, dtype == DType::F32 ? 1e-6 : 0x1p-8);
+          use_reference() = true;
+          Gate reference(o, g, dy);
+          use_reference() = false;
+          check_gate("reference", reference, exact, dtype == DType::F32 ? 0x1p-24 : 0x1p-8);
+          omp_set_num_threads(3);
+          check_gate("3 threads", Gate(o, g, dy), fast, 0);
+          omp_set_num_threads(threads);
+        }
+}
+
+TEST_CASE("gate: far from 0 a gate is open or shut") {
+  for (DType dtype : {DType::F32, DType::BF16, DType::F64}) {
+    Tensor g = Tensor::from<float>({1, 1, 2}, {1024, -1024}).to(dtype);
+    for (std::int64_t width : {1, 2}) {
+      Shape shape = {1, 1, 2 * width};
+      Tensor fives = Tensor::full(shape, 5, dtype), expected = Tensor::full(shape, 5);
+      for (std::int64_t e = width; e < 2 * width; ++e) expected.data<float>()[e] = 0;
+      Gate result(fives, g, fives);
+      check_close("y", result.y, expected, 0, 1e-30);
+      check_close("do", result.d_o, expected, 0, 1e-30);
+      check_close("dgate", result.dgate, Tensor::zeros({1, 1, 2}), 0, 1e-30);
+    }
+  }
+}
+
+TEST_CASE("gate: a NaN stays a NaN") {
+  Tensor o = Tensor::from<float>({1, 1, 4}, {NAN, 1, 2, 3}), g = Tensor::from<float>({1, 1, 2}, {1, NAN});
+  Tensor y = Tensor::empty({1, 1, 4});
+  gate(o, g, y);
+  CHECK(std::isnan(y.item(0)));
+  CHECK_FALSE(std::isnan(y.item(1)));
+  CHECK(std::isnan(y.item(2)));
+  CHECK(std::isnan(y.item(3)));
+}
+
+TEST_CASE("gate: shapes and types that do not fit are named") {
+  Tensor o = Tensor::zeros({2, 3, 8}), g = Tensor::zeros({2, 3, 4}), y = Tensor::zeros({2, 3, 8});
+  for (const Shape& shape : {Shape{2, 3, 3}, Shape{3, 2, 4}, Shape{2, 3, 16}}) {
+    Tensor wrong = Tensor::zeros(shape);
+    check_refused([&] { gate(o, wrong, y); }, {"[gate]", "f32 (2, 3, 8)", wrong.str()});
+  }
+  Tensor g_f64 = g.to(DType::F64), y_short = Tensor::zeros({2, 3, 4});
+  check_refused([&] { gate(o, g_f64, y); }, {"[gate]", "f32 (2, 3, 8)", "f64 (2, 3, 4)"});
+  check_refused([&] { gate(o, g, y_short); }, {"[gate]", "expected y to be f32 (2, 3, 8)", "f32 (2, 3, 4)"});
+  check_refused([&] { gate_backward(y, o, g, y, y); }, {"[gate_backward]", "expected dgate to be f32 (2, 3, 4)"});
+}
