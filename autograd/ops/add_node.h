@@ -1,7 +1,6 @@
 // y = a + b, the residual connection: both inputs receive dy. And y = x + p for a table of positions.
 #pragma once
 
-#include "autograd/parameter.h"
 #include "autograd/tape.h"
 #include "engine/ops/add/add.h"
 
@@ -31,27 +30,28 @@ inline Var add(const Var& a, const Var& b) {
 }
 
 struct AddRowsNode : Node {
-  Gradient dx;
-  const Parameter* table;
+  Gradient dx, dp_TC;
 
   const char* name() const override { return "add_rows"; }
   void backward() override {
-    auto [dp, accumulate] = table->var().gradient().target();
-    add_rows_backward(output_grad(), dp, accumulate);
+    if (dp_TC.wanted()) {
+      auto [dp, accumulate] = dp_TC.target();
+      add_rows_backward(output_grad(), dp, accumulate);
+    }
     if (dx.wanted()) dx.accumulate(output_grad());
   }
 };
 
-// y_btc = x_btc + p_tc
-inline Var add_rows(const Var& x_BTC, const Parameter& table_TC) {
+// y_btc = x_btc + p_tc, p learned or fixed.
+inline Var add_rows(const Var& x_BTC, const Var& p_TC) {
   Tensor y = Tensor::empty(x_BTC.value().shape(), x_BTC.value().dtype());
-  add_rows(x_BTC.value(), table_TC.master(), y);
-  Tape* tape = Tape::recording(x_BTC, table_TC.var());
+  add_rows(x_BTC.value(), p_TC.value(), y);
+  Tape* tape = Tape::recording(x_BTC, p_TC);
   Var output(std::move(y), tape);
   if (tape) {
     auto& node = tape->add<AddRowsNode>(output);
     node.dx = x_BTC.gradient();
-    node.table = &table_TC;
+    node.dp_TC = p_TC.gradient();
   }
   return output;
 }

@@ -1,4 +1,4 @@
-// Splits a projection into the heads of queries, keys and values, and merges the heads of the output.
+// Splits a projection into the heads of queries, keys and values, and joins the heads of the output.
 #pragma once
 
 #include "autograd/tape.h"
@@ -18,19 +18,19 @@ struct SplitHeadsNode : Node {
 };
 
 struct QueryKeyValue {
-  Var q_BHTD, k_BHTD, v_BHTD;
+  Var q_BHTD, k_BGTD, v_BGTD;
 };
 
-// qkv: (B, T, 3 H D)
-inline QueryKeyValue split_heads(const Var& qkv_BTE, std::int64_t heads) {
+// qkv: (B, T, (H + 2 G) D), with H query heads and G heads of keys and values.
+inline QueryKeyValue split_heads(const Var& qkv_BTE, std::int64_t H, std::int64_t G) {
   const Tensor& qkv = qkv_BTE.value();
-  Shape shape{qkv.dim(0), heads, qkv.dim(1), qkv.dim(2) / (3 * heads)};
-  Tensor q = Tensor::empty(shape, qkv.dtype()), k = Tensor::empty(shape, qkv.dtype()),
-         v = Tensor::empty(shape, qkv.dtype());
+  std::int64_t B = qkv.dim(0), T = qkv.dim(1), D = qkv.dim(2) / (H + 2 * G);
+  Tensor q = Tensor::empty({B, H, T, D}, qkv.dtype());
+  Tensor k = Tensor::empty({B, G, T, D}, qkv.dtype()), v = Tensor::empty({B, G, T, D}, qkv.dtype());
   split_heads(qkv, q, k, v);
   Tape* tape = Tape::recording(qkv_BTE);
   QueryKeyValue parts{Var(q, tape), Var(k, tape), Var(v, tape)};
-  if (tape) tape->add<SplitHeadsNode>(parts.q_BHTD, parts.k_BHTD, parts.v_BHTD).dqkv_BTE = qkv_BTE.gradient();
+  if (tape) tape->add<SplitHeadsNode>(parts.q_BHTD, parts.k_BGTD, parts.v_BGTD).dqkv_BTE = qkv_BTE.gradient();
   return parts;
 }
 
@@ -53,6 +53,28 @@ inline Var merge_heads(const Var& o_BHTD) {
   Tape* tape = Tape::recording(o_BHTD);
   Var output(std::move(merged), tape);
   if (tape) tape->add<MergeHeadsNode>(output).do_BHTD = o_BHTD.gradient();
+  return output;
+}
+
+struct SumHeadsNode : Node {
+  Gradient do_BHTD;
+
+  const char* name() const override { return "sum_heads"; }
+  void backward() override {
+    Tensor d_heads = Tensor::empty(do_BHTD.shape(), do_BHTD.dtype());
+    sum_heads_backward(output_grad(), d_heads);
+    do_BHTD.accumulate(std::move(d_heads));
+  }
+};
+
+// (B, H, T, D) to (B, T, D)
+inline Var sum_heads(const Var& o_BHTD) {
+  const Tensor& o = o_BHTD.value();
+  Tensor y = Tensor::empty({o.dim(0), o.dim(2), o.dim(3)}, o.dtype());
+  sum_heads(o, y);
+  Tape* tape = Tape::recording(o_BHTD);
+  Var output(std::move(y), tape);
+  if (tape) tape->add<SumHeadsNode>(output).do_BHTD = o_BHTD.gradient();
   return output;
 }
 

@@ -1,8 +1,9 @@
-// Reordering between rows and heads.
+// Reordering between rows and heads, and the sum of heads.
 #include "engine/ops/heads/heads.h"
 
 #include <doctest/doctest.h>
 
+#include "engine/reference_switch.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
 
@@ -20,31 +21,80 @@ TEST_CASE("heads: two positions and two heads by hand") {
   check_close("merged", rows, Tensor::from<float>({1, 2, 2}, {0, 1, 10, 11}), 0);
 }
 
+TEST_CASE("heads: four query heads share two heads of keys and values, by hand") {
+  // D = 1: q of heads 0 ... 3, then k of heads 0 and 1, then v of both.
+  Tensor qkv = Tensor::from<float>({1, 2, 8}, {0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12, 13, 14, 15, 16, 17});
+  Tensor q = Tensor::empty({1, 4, 2, 1}), k = Tensor::empty({1, 2, 2, 1}), v = k.clone();
+  split_heads(qkv, q, k, v);
+  check_close("q", q, Tensor::from<float>({1, 4, 2, 1}, {0, 10, 1, 11, 2, 12, 3, 13}), 0);
+  check_close("k", k, Tensor::from<float>({1, 2, 2, 1}, {4, 14, 5, 15}), 0);
+  check_close("v", v, Tensor::from<float>({1, 2, 2, 1}, {6, 16, 7, 17}), 0);
+}
+
 TEST_CASE("heads: merging undoes splitting, gathering undoes splitting, in every type and size") {
+  const std::pair<std::int64_t, std::int64_t> heads[]{{1, 1}, {4, 4}, {4, 2}, {6, 2}, {4, 1}};
   for (DType dtype : {DType::F32, DType::BF16, DType::F64})
     for (std::int64_t B : {1, 3})
-      for (std::int64_t H : {1, 4})
+      for (auto [H, G] : heads)
         for (std::int64_t T : {1, 2, 33})
           for (std::int64_t D : {1, 7, 32}) {
-            Tensor qkv = random_tensor({B, T, 3 * H * D}, dtype, 1), back = Tensor::zeros(qkv.shape(), dtype);
-            Tensor q = Tensor::empty({B, H, T, D}, dtype), k = q.clone(), v = q.clone(), again = q.clone();
+            std::int64_t all = H + 2 * G;
+            Tensor qkv = random_tensor({B, T, all * D}, dtype, 1), back = Tensor::zeros(qkv.shape(), dtype);
+            Tensor q = Tensor::empty({B, H, T, D}, dtype), again = q.clone();
+            Tensor k = Tensor::empty({B, G, T, D}, dtype), v = k.clone();
             split_heads(qkv, q, k, v);
             split_heads_backward(q, k, v, back);
             check_close("qkv", back, qkv, 0);
             Tensor rows = Tensor::empty({B, T, H * D}, dtype);
-            merge_heads(v, rows);
+            merge_heads(q, rows);
             merge_heads_backward(rows, again);
-            check_close("v", again, v, 0);
-            // Element (b, h, t, d) of part 0, 1 or 2 is element (b, t, part H D + h D + d) of the rows.
+            check_close("q", again, q, 0);
+            // Element (b, h, t, d) is element (b, t, h D + d) of the rows; keys come H heads later, values G more.
             std::int64_t wrong = 0;
-            for (std::int64_t i = 0; i < q.size(); ++i) {
-              std::int64_t d = i % D, t = i / D % T, h = i / (D * T) % H, row = i / (D * T * H) * T + t;
-              wrong += q.item(i) != qkv.item((row * 3 * H + h) * D + d);
-              wrong += k.item(i) != qkv.item(((row * 3 + 1) * H + h) * D + d);
-              wrong += v.item(i) != qkv.item(((row * 3 + 2) * H + h) * D + d);
-              wrong += v.item(i) != rows.item((row * H + h) * D + d);
-            }
+            for (std::int64_t b = 0; b < B; ++b)
+              for (std::int64_t t = 0; t < T; ++t)
+                for (std::int64_t h = 0; h < H; ++h)
+                  for (std::int64_t d = 0; d < D; ++d) {
+                    std::int64_t row = (b * T + t) * all, of_q = ((b * H + h) * T + t) * D + d;
+                    wrong += q.item(of_q) != qkv.item((row + h) * D + d);
+                    wrong += q.item(of_q) != rows.item(((b * T + t) * H + h) * D + d);
+                    if (h >= G) continue;
+                    std::int64_t of_k = ((b * G + h) * T + t) * D + d;
+                    wrong += k.item(of_k) != qkv.item((row + H + h) * D + d);
+                    wrong += v.item(of_k) != qkv.item((row + H + G + h) * D + d);
+                  }
             CHECK(wrong == 0);
+          }
+}
+
+TEST_CASE("sum_heads: two heads by hand, and the gradient goes to both") {
+  Tensor o = Tensor::from<float>({1, 2, 2, 2}, {1, 2, 3, 4, 10, 20, 30, 40}), y = Tensor::empty({1, 2, 2});
+  sum_heads(o, y);
+  check_close("y", y, Tensor::from<float>({1, 2, 2}, {11, 22, 33, 44}), 0);
+  Tensor d_heads = Tensor::empty(o.shape());
+  sum_heads_backward(y, d_heads);
+  check_close("do", d_heads, Tensor::from<float>({1, 2, 2, 2}, {11, 22, 33, 44, 11, 22, 33, 44}), 0);
+}
+
+TEST_CASE("sum_heads: F32 and BF16 equal F64 within their rounding, the reference gives the same bits") {
+  for (std::int64_t B : {1, 5})
+    for (std::int64_t H : {1, 8})
+      for (std::int64_t T : {1, 50})
+        for (std::int64_t D : {1, 7, 64})
+          for (DType dtype : {DType::F32, DType::BF16}) {
+            Tensor o = random_tensor({B, H, T, D}, dtype, 1), y = Tensor::empty({B, T, D}, dtype), slow = y.clone();
+            Tensor exact = Tensor::zeros({B, T, D}, DType::F64);
+            for (std::int64_t i = 0; i < o.size(); ++i)
+              exact.data<double>()[i / (H * T * D) * T * D + i % (T * D)] += o.item(i);
+            sum_heads(o, y);
+            check_close("y", y, exact, dtype == DType::BF16 ? 0x1p-8 : 1e-6);
+            Tensor y64 = Tensor::empty(exact.shape(), DType::F64);
+            sum_heads(o.to(DType::F64), y64);
+            check_close("y in f64", y64, exact, 1e-14);
+            use_reference() = true;
+            sum_heads(o, slow);
+            use_reference() = false;
+            check_close("reference", slow, y, 0);
           }
 }
 
@@ -52,6 +102,10 @@ TEST_CASE("heads: shapes and types that do not fit are named") {
   Tensor qkv = Tensor::zeros({2, 5, 24}), q = Tensor::zeros({2, 2, 5, 3}), rows = Tensor::zeros({2, 5, 6});
   check_refused([&] { split_heads(qkv, q, q, q); }, {"[heads]", "f32 (2, 5, 24)", "f32 (2, 2, 5, 3)"});
   check_refused([&] { merge_heads(q, qkv); }, {"[heads]", "f32 (2, 5, 24)", "f32 (2, 2, 5, 3)"});
+  Tensor one_head = Tensor::zeros({2, 1, 5, 3});
+  check_refused([&] { split_heads(qkv, q, one_head, q); }, {"[heads]", "f32 (2, 1, 5, 3)", "f32 (2, 2, 5, 3)"});
+  check_refused([&] { sum_heads(q, rows); }, {"[heads]", "f32 (2, 2, 5, 3)", "f32 (2, 5, 6)"});
+  check_refused([&] { sum_heads_backward(rows, q); }, {"[heads]", "f32 (2, 2, 5, 3)", "f32 (2, 5, 6)"});
   Tensor q_f64 = q.to(DType::F64);
   check_refused([&] { merge_heads(q_f64, rows); }, {"[heads]", "f64 (2, 2, 5, 3)", "f32 (2, 5, 6)"});
 }

@@ -1,0 +1,15 @@
+// Spreads a few learned numbers over a larger tensor: y_n = p_{index(n)}, or 0 where the index is -1. It shares a
+// vector among heads, pads one with zeros, and turns a table of buckets into a bias by distance.
+#pragma once
+
+#include "engine/tensor.h"
+
+namespace sink {
+
+// index: I32, as many as y has numbers, each -1 or a place in p. p and y: F32 or F64, the same type.
+void gather(const Tensor& p, const Tensor& index, Tensor& y);
+
+// dp_i = sum of dy_n over index(n) = i, in double and in the order of n: the same bits every time.
+void gather_backward(const Tensor& dy, const Tensor& index, Tensor& dp, bool accumulate);
+
+}  // namespace sink

@@ -1,0 +1,70 @@
+// One vector a head added at every position, and its gradient.
+#include "engine/ops/add_head_vector/add_head_vector.h"
+
+#include <doctest/doctest.h>
+#include <omp.h>
+
+#include "engine/reference_switch.h"
+#include "tests/support/check_refused.h"
+#include "tests/support/compare.h"
+
+using namespace sink;
+
+TEST_CASE("add_head_vector: two heads and two positions by hand, in every type") {
+  for (DType dtype : {DType::F32, DType::BF16, DType::F64}) {
+    DType master = dtype == DType::F64 ? DType::F64 : DType::F32;
+    Tensor o = Tensor::from<float>({1, 2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}).to(dtype);
+    Tensor v = Tensor::from<float>({2, 2}, {10, 20, -1, 0.5}).to(master), y = Tensor::empty(o.shape(), dtype);
+    add_head_vector(o, v, y);
+    check_close("y", y, Tensor::from<float>({1, 2, 2, 2}, {11, 22, 13, 24, 4, 6.5, 6, 8.5}), 0);
+    Tensor dv = Tensor::full({2, 2}, 100, master);
+    add_head_vector_backward(o, dv, true);
+    check_close("dv added", dv, Tensor::from<float>({2, 2}, {104, 106, 112, 114}), 0);
+    add_head_vector_backward(o, dv, false);
+    check_close("dv", dv, Tensor::from<float>({2, 2}, {4, 6, 12, 14}), 0);
+  }
+}
+
+TEST_CASE("add_head_vector: F32 and BF16 equal F64; reference and any number of threads give the same gradient") {
+  int threads = omp_get_max_threads();
+  for (std::int64_t B : {1, 3})
+    for (std::int64_t H : {1, 4})
+      for (std::int64_t T : {1, 65})
+        for (std::int64_t D : {1, 7, 64})
+          for (DType dtype : {DType::F32, DType::BF16}) {
+            Tensor o = random_tensor({B, H, T, D}, dtype, 1), v = random_tensor({H, D}, DType::F32, 2);
+            Tensor y = Tensor::empty(o.shape(), dtype), dv = random_tensor({H, D}, DType::F32, 3), start = dv.clone();
+            Tensor exact = Tensor::empty(o.shape(), DType::F64), exact_dv = dv.to(DType::F64);
+            for (std::int64_t i = 0; i < o.size(); ++i) {
+              std::int64_t hd = i / (T * D) % H * D + i % D;
+              exact.data<double>()[i] = o.item(i) + v.item(hd);
+              exact_dv.data<double>()[hd] += o.item(i);
+            }
+            add_head_vector(o, v, y);
+            check_close("y", y, exact, dtype == DType::BF16 ? 0x1p-8 : 1e-6);
+            add_head_vector_backward(o, dv, true);
+            check_close("dv", dv, exact_dv, 1e-6);
+            auto same_as_dv = [&](const char* what) {
+              Tensor other = start.clone();
+              add_head_vector_backward(o, other, true);
+              check_close(what, other, dv, 0);
+            };
+            for (int count : {1, 3}) {
+              omp_set_num_threads(count);
+              same_as_dv("other number of threads");
+            }
+            omp_set_num_threads(threads);
+            use_reference() = true;
+            same_as_dv("reference");
+            use_reference() = false;
+          }
+}
+
+TEST_CASE("add_head_vector: shapes and types that do not fit are named") {
+  Tensor o = Tensor::zeros({2, 3, 5, 4}), v = Tensor::zeros({3, 5}), y = Tensor::zeros({2, 3, 5, 4});
+  check_refused([&] { add_head_vector(o, v, y); }, {"[add_head_vector]", "f32 (2, 3, 5, 4)", "f32 (3, 5)"});
+  check_refused([&] { add_head_vector_backward(o, v, false); }, {"[add_head_vector_backward]", "f32 (3, 5)"});
+  Tensor v_bf16 = Tensor::zeros({3, 4}, DType::BF16), fits = Tensor::zeros({3, 4}), other = Tensor::zeros({2, 3, 5, 5});
+  check_refused([&] { add_head_vector(o, v_bf16, y); }, {"[add_head_vector]", "bf16 (3, 4)"});
+  check_refused([&] { add_head_vector(o, fits, other); }, {"[add_head_vector]", "f32 (2, 3, 5, 5)"});
+}

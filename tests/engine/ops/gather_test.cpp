@@ -1,0 +1,58 @@
+// A larger tensor made of a few numbers, and the sums of its gradient.
+#include "engine/ops/gather/gather.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/check_refused.h"
+#include "tests/support/compare.h"
+
+using namespace sink;
+
+TEST_CASE("gather: repeated, missing and unused places by hand") {
+  Tensor p = Tensor::from<float>({2, 2}, {1, 2, 3, 4});
+  Tensor index = Tensor::from<std::int32_t>({2, 3}, {3, 0, -1, -1, 3, 1}), y = Tensor::empty({2, 3});
+  gather(p, index, y);
+  check_close("y", y, Tensor::from<float>({2, 3}, {4, 1, 0, 0, 4, 2}), 0);
+  Tensor dy = Tensor::from<float>({2, 3}, {1, 2, 4, 8, 16, 32}), dp = Tensor::full({2, 2}, 100);
+  gather_backward(dy, index, dp, true);
+  check_close("dp added", dp, Tensor::from<float>({2, 2}, {102, 132, 100, 117}), 0);
+  gather_backward(dy, index, dp, false);
+  check_close("dp", dp, Tensor::from<float>({2, 2}, {2, 32, 0, 17}), 0);
+}
+
+TEST_CASE("gather: backward is the transpose of the lookup, F32 equals F64") {
+  // <gather(p), dy> = <p, backward(dy)> for all p and dy; 40000 places are enough for two threads.
+  for (std::int64_t P : {1, 7, 256}) {
+    Tensor index = Tensor::empty({8, 5000}, DType::I32);
+    Rng rng(0, "places");
+    for (std::int64_t n = 0; n < index.size(); ++n)
+      index.data<std::int32_t>()[n] =
+          static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(P + 1))) - 1;
+    Tensor p = random_tensor({P}, DType::F32, 1), dy = random_tensor({8, 5000}, DType::F32, 2);
+    Tensor y = Tensor::empty(dy.shape()), dp = Tensor::empty({P});
+    Tensor y64 = Tensor::empty(dy.shape(), DType::F64), dp64 = Tensor::empty({P}, DType::F64);
+    gather(p, index, y);
+    gather(p.to(DType::F64), index, y64);
+    check_close("y", y, y64, 0);
+    gather_backward(dy, index, dp, false);
+    gather_backward(dy.to(DType::F64), index, dp64, false);
+    check_close("dp", dp, dp64, 1e-7);
+    double left = 0, right = 0;
+    for (std::int64_t i = 0; i < y.size(); ++i) left += y64.item(i) * dy.item(i);
+    for (std::int64_t i = 0; i < P; ++i) right += p.item(i) * dp64.item(i);
+    CHECK(left == doctest::Approx(right).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("gather: sizes, types and indices outside the numbers are named") {
+  Tensor p = Tensor::zeros({3}), index = Tensor::from<std::int32_t>({2}, {0, 2}), y = Tensor::zeros({3});
+  check_refused([&] { gather(p, index, y); }, {"[gather]", "f32 (3)", "i32 (2)"});
+  Tensor y_f64 = Tensor::zeros({2}, DType::F64);
+  check_refused([&] { gather(p, index, y_f64); }, {"[gather]", "f32 (3)", "f64 (2)"});
+  y = Tensor::zeros({2});
+  for (std::int32_t bad : {3, -2}) {
+    index.data<std::int32_t>()[1] = bad;
+    check_refused([&] { gather(p, index, y); }, {"[gather]", "index " + std::to_string(bad) + " at place 1", "[0, 3)"});
+    check_refused([&] { gather_backward(y, index, p, false); }, {"[gather_backward]", "index " + std::to_string(bad)});
+  }
+}

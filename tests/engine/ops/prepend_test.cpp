@@ -1,0 +1,82 @@
+// A row before every sequence, its removal, and their gradients.
+#include "engine/ops/prepend/prepend.h"
+
+#include <doctest/doctest.h>
+#include <omp.h>
+
+#include "tests/support/check_refused.h"
+#include "tests/support/compare.h"
+
+using namespace sink;
+
+TEST_CASE("prepend: two sequences of two positions by hand") {
+  Tensor x = Tensor::from<float>({2, 2, 1}, {1, 2, 3, 4}), row = Tensor::from<float>({1, 1}, {9});
+  Tensor y = Tensor::empty({2, 3, 1});
+  prepend(x, row, y);
+  check_close("y", y, Tensor::from<float>({2, 3, 1}, {9, 1, 2, 9, 3, 4}), 0);
+  Tensor dy = Tensor::from<float>({2, 3, 1}, {10, 11, 12, 20, 21, 22}), dx = Tensor::empty({2, 2, 1});
+  Tensor drow = Tensor::full({1, 1}, 100);
+  prepend_backward(dy, dx, drow, true);
+  check_close("dx", dx, Tensor::from<float>({2, 2, 1}, {11, 12, 21, 22}), 0);
+  check_close("drow added", drow, Tensor::from<float>({1, 1}, {130}), 0);
+  prepend_backward(dy, dx, drow, false);
+  check_close("drow", drow, Tensor::from<float>({1, 1}, {30}), 0);
+}
+
+TEST_CASE("drop_first: by hand in every type, and a single position leaves nothing") {
+  for (DType dtype : {DType::F32, DType::BF16, DType::F64}) {
+    Tensor x = Tensor::from<float>({2, 3, 1}, {9, 1, 2, 9, 3, 4}).to(dtype), y = Tensor::empty({2, 2, 1}, dtype);
+    drop_first(x, y);
+    check_close("y", y, Tensor::from<float>({2, 2, 1}, {1, 2, 3, 4}), 0);
+    Tensor dx = Tensor::full(x.shape(), 5, dtype);
+    drop_first_backward(y, dx);
+    check_close("dx", dx, Tensor::from<float>({2, 3, 1}, {0, 1, 2, 0, 3, 4}), 0);
+  }
+  Tensor x = Tensor::full({2, 1, 3}, 1), nothing = Tensor::empty({2, 0, 3});
+  drop_first(x, nothing);
+  drop_first_backward(nothing, x);
+  check_close("dx", x, Tensor::zeros({2, 1, 3}), 0);
+}
+
+TEST_CASE("prepend: dropping undoes it at sizes for two threads; F32 sums equal F64 for any number of threads") {
+  int threads = omp_get_max_threads();
+  for (std::int64_t B : {1, 9})
+    for (std::int64_t T : {1, 64})
+      for (std::int64_t C : {1, 33, 257}) {
+        Tensor x = random_tensor({B, T, C}, DType::F32, 1), row = random_tensor({1, C}, DType::F32, 2);
+        Tensor y = Tensor::empty({B, 1 + T, C}), back = Tensor::empty(x.shape());
+        prepend(x, row, y);
+        drop_first(y, back);
+        check_close("x", back, x, 0);
+        std::int64_t wrong = 0;
+        for (std::int64_t i = 0; i < B * C; ++i) wrong += y.item(i / C * (1 + T) * C + i % C) != row.item(i % C);
+        CHECK(wrong == 0);
+
+        Tensor dy = random_tensor(y.shape(), DType::F32, 3), dx = Tensor::empty(x.shape()), drow = row.clone();
+        Tensor dx64 = Tensor::empty(x.shape(), DType::F64), exact = Tensor::zeros({1, C}, DType::F64);
+        for (std::int64_t i = 0; i < B * C; ++i) exact.data<double>()[i % C] += dy.item(i / C * (1 + T) * C + i % C);
+        prepend_backward(dy, dx, drow, false);
+        check_close("drow", drow, exact, 1e-6);
+        drop_first(dy.to(DType::F64), dx64);
+        check_close("dx", dx, dx64, 0);
+        for (int count : {1, 3}) {
+          omp_set_num_threads(count);
+          Tensor other = Tensor::empty(drow.shape());
+          prepend_backward(dy, dx, other, false);
+          check_close("other number of threads", other, drow, 0);
+        }
+        omp_set_num_threads(threads);
+      }
+}
+
+TEST_CASE("prepend: shapes and types that do not fit are named") {
+  Tensor x = Tensor::zeros({2, 4, 3}), y = Tensor::zeros({2, 5, 3}), row = Tensor::zeros({1, 3});
+  Tensor wide = Tensor::zeros({1, 4}), row_f64 = row.to(DType::F64), x_bf16 = x.to(DType::BF16);
+  Tensor y_bf16 = y.to(DType::BF16), row_bf16 = row.to(DType::BF16);
+  check_refused([&] { prepend(x, row, x); }, {"[prepend]", "f32 (2, 4, 3)", "(B, 1 + T, C)"});
+  check_refused([&] { prepend(x, wide, y); }, {"[prepend]", "f32 (2, 4, 3)", "f32 (1, 4)"});
+  check_refused([&] { prepend(x, row_f64, y); }, {"[prepend]", "f64 (1, 3)"});
+  check_refused([&] { prepend_backward(y_bf16, x_bf16, row_bf16, false); }, {"[prepend_backward]", "bf16 (1, 3)"});
+  check_refused([&] { drop_first(x, y); }, {"[drop_first]", "f32 (2, 5, 3)", "f32 (2, 4, 3)"});
+  check_refused([&] { drop_first_backward(y, x); }, {"[drop_first_backward]", "f32 (2, 5, 3)", "f32 (2, 4, 3)"});
+}
