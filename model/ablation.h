@@ -1,4 +1,4 @@
-// One ablation as a run-time value, so that programs are compiled once and only the mathematics per binary.
+// One ablation as a run-time value, so that programs are compiled once and only the mathematics per ablation.
 #pragma once
 
 #include <functional>
@@ -7,7 +7,6 @@
 
 #include "model/language_model.h"
 #include "model/parameter_factory.h"
-#include "model/spec.h"
 
 namespace sink {
 
@@ -16,12 +15,5 @@ struct Ablation {
   std::string policies;  // policies_of<Spec>()
   std::function<std::unique_ptr<LanguageModel>(const Sizes&, InitScheme, std::uint64_t seed, DType compute)> make_model;
 };
-
-template <template <class> class Model, SpecLike Spec>
-Ablation ablation_of(const std::string& name) {
-  return {name, policies_of<Spec>(), [](const Sizes& sizes, InitScheme scheme, std::uint64_t seed, DType compute) {
-            return std::make_unique<Model<Spec>>(sizes, scheme, seed, compute);
-          }};
-}
 
 }  // namespace sink

@@ -1,12 +1,31 @@
 // The only place where an ablation is named: each struct line makes the binaries train_<name> and eval_<name>.
+//
+// Names are the ids of the study's experiments with _ for - . and / (`build/release/ablations` lists them with the
+// study's numbers). What is a number (heads, window, prefix, learning rate ...) is a setting of the program instead.
 #pragma once
 
 #include "engine/ops/attention/attention_op.h"
-#include "model/feed_forward/swiglu_feed_forward.h"
+#include "model/attention/constants.h"
+#include "model/extra/extra_key.h"
+#include "model/extra/sink_token.h"
+#include "model/extra/value_bias.h"
+#include "model/features/feature_map.h"
+#include "model/feed_forward/gated_feed_forward.h"
+#include "model/feed_forward/plain_feed_forward.h"
+#include "model/gate/output_gate.h"
+#include "model/heads/join_heads.h"
+#include "model/norm/layer_norm_layer.h"
 #include "model/norm/rms_norm_layer.h"
+#include "model/placement/post_norm.h"
 #include "model/placement/pre_norm.h"
+#include "model/placement/sandwich_norm.h"
+#include "model/position/alibi_position.h"
 #include "model/position/learned_position.h"
+#include "model/position/no_position.h"
+#include "model/position/relative_position.h"
 #include "model/position/rotary_position.h"
+#include "model/position/sinusoidal_position.h"
+#include "model/query_key_norm/norm_queries_keys.h"
 #include "model/spec.h"
 
 namespace sink::ablations {
@@ -17,20 +36,109 @@ struct baseline {
   using Placement = PreNorm;
   using Norm = RmsNorm;
   using FeedForward = SwiGlu;
+  using Heads = ConcatHeads;
+  using QueryKeyNorm = NoQueryKeyNorm;
+  using Features = IdentityFeatures;
   using Attention = Softmax;
+  using Extra = NoExtra;
+  using Gate = NoGate;
 };
 
 // One ablation, one line.
 // clang-format off
 
-// Weights that need not sum to one: nothing forces a token to receive what no other wants (Gu et al., section 7.4).
-struct sigmoid : baseline { using Attention = Sigmoid; };
-struct relu : baseline { using Attention = Relu; };
+// Where order enters (section 7.1).
+struct pos_nope : baseline { using Position = NoPosition; };
+struct pos_absolute : baseline { using Position = Sinusoidal; };
+struct pos_learnable : baseline { using Position = Learned; };
+struct pos_relative : baseline { using Position = BucketIndex; };
+struct pos_alibi : baseline { using Position = Alibi; };
+struct pos_t5 : baseline { using Position = T5Relative; };
 
-// Learned positions strengthen the sink (Gu et al., section 7.1) and are what the synthetic task was studied with.
-struct learned : baseline { using Position = Learned; };
-struct learned_sigmoid : learned { using Attention = Sigmoid; };
-struct learned_relu : learned { using Attention = Relu; };
+// Norms (section 7.2), feed-forward (Table 11), heads (Table 12).
+struct norm_post : baseline { using Placement = PostNorm; };
+struct norm_sandwich : baseline { using Placement = SandwichNorm; };
+struct norm_layer : baseline { using Norm = LayerNorm; };
+struct ffn_relu : baseline { using FeedForward = ReluFeedForward; };
+struct ffn_gelu : baseline { using FeedForward = GeluFeedForward; };
+struct ffn_swish : baseline { using FeedForward = SwishFeedForward; };
+struct ffn_reglu : baseline { using FeedForward = ReGlu; };
+struct ffn_geglu : baseline { using FeedForward = GeGlu; };
+struct head_add : baseline { using Heads = AddHeads; };
+
+// Somewhere else to put attention: a token, a key with or without a value, a value alone (section 7.3, Table 4).
+template <Scope kScope> using KeyBias = ExtraKey<LearnedKey<kScope>, ZeroValue>;
+template <Scope kScope> using KeyValueBias = ExtraKey<LearnedKey<kScope>, LearnedValue<kScope>>;
+struct bias_sinktoken : baseline { using Extra = SinkToken; };
+struct bias_kv : baseline { using Extra = KeyValueBias<Scope::per_head>; };
+struct bias_k : baseline { using Extra = KeyBias<Scope::per_head>; };
+struct bias_v : baseline { using Extra = ValueBias<Scope::per_head>; };
+struct bias_kv_shared : baseline { using Extra = KeyValueBias<Scope::shared>; };
+struct bias_k_shared : baseline { using Extra = KeyBias<Scope::shared>; };
+struct bias_v_shared : baseline { using Extra = ValueBias<Scope::shared>; };
+
+// K biases whose value is fixed: m e_1, or m / sqrt(D) everywhere (Table 5).
+template <Direction kDirection, int kNorm> using KeyBiasFixed = ExtraKey<LearnedKey<Scope::per_head>, FixedValue<kDirection, kNorm>>;
+struct bias_k_v1e1 : baseline { using Extra = KeyBiasFixed<Direction::first_axis, 1>; };
+struct bias_k_v5e1 : baseline { using Extra = KeyBiasFixed<Direction::first_axis, 5>; };
+struct bias_k_v20e1 : baseline { using Extra = KeyBiasFixed<Direction::first_axis, 20>; };
+struct bias_k_v1u : baseline { using Extra = KeyBiasFixed<Direction::all_axes, 1>; };
+struct bias_k_v5u : baseline { using Extra = KeyBiasFixed<Direction::all_axes, 5>; };
+struct bias_k_v20u : baseline { using Extra = KeyBiasFixed<Direction::all_axes, 20>; };
+
+// K biases of which only the first numbers are learned (Table 13).
+template <int kDimensions> using KeyBiasOf = ExtraKey<LearnedKey<Scope::per_head, kDimensions>, ZeroValue>;
+struct bias_k_d1 : baseline { using Extra = KeyBiasOf<1>; };
+struct bias_k_d2 : baseline { using Extra = KeyBiasOf<2>; };
+struct bias_k_d4 : baseline { using Extra = KeyBiasOf<4>; };
+struct bias_k_d8 : baseline { using Extra = KeyBiasOf<8>; };
+struct bias_k_d16 : baseline { using Extra = KeyBiasOf<16>; };
+struct bias_k_d32 : baseline { using Extra = KeyBiasOf<32>; };
+struct bias_k_d64 : baseline { using Extra = KeyBiasOf<64>; };
+
+// Attention operations (section 7.4): weights that need not sum to one, and weights of scores made by feature maps.
+struct op_sigmoid_none : baseline { using Attention = Sigmoid; };
+struct op_sigmoid_norm : baseline { using Attention = SigmoidNorm; };
+struct op_elu_none : baseline { using Attention = Elu; };
+struct op_elu_norm : baseline { using Attention = EluNorm; };
+struct kern_elu_norm : baseline { using Features = EluFeatures; using Attention = LinearNorm; };
+struct kern_elu_none : baseline { using Features = EluFeatures; using Attention = Linear; };
+struct kern_id_norm : baseline { using Attention = LinearMaxAbs; };
+struct kern_id_none : baseline { using Attention = Linear; };
+struct kern_mlp_norm : baseline { using Features = MlpFeatures; using Attention = LinearMaxAbs; };
+struct kern_mlp_none : baseline { using Features = MlpFeatures; using Attention = Linear; };
+
+// Rows of softmax that sum to alpha (Table 14), and rows whose p-th powers sum to one (appendix D.4).
+struct scale_2 : baseline { using Attention = With<ScaledSoftmax, 2.0>; };
+struct scale_0_2 : baseline { using Attention = With<ScaledSoftmax, 0.2>; };
+struct scale_0_1 : baseline { using Attention = With<ScaledSoftmax, 0.1>; };
+struct scale_0_05 : baseline { using Attention = With<ScaledSoftmax, 0.05>; };
+struct pnorm_exp_2 : baseline { using Attention = With<PNormExp, 2.0>; };
+struct pnorm_exp_3 : baseline { using Attention = With<PNormExp, 3.0>; };
+struct pnorm_exp_4 : baseline { using Attention = With<PNormExp, 4.0>; };
+struct pnorm_exp_1_2 : baseline { using Attention = With<PNormExp, 1.0 / 2>; };
+struct pnorm_exp_1_3 : baseline { using Attention = With<PNormExp, 1.0 / 3>; };
+struct pnorm_exp_1_4 : baseline { using Attention = With<PNormExp, 1.0 / 4>; };
+struct pnorm_sig_1 : baseline { using Attention = With<PNormSigmoid, 1.0>; };
+struct pnorm_sig_2 : baseline { using Attention = With<PNormSigmoid, 2.0>; };
+struct pnorm_sig_3 : baseline { using Attention = With<PNormSigmoid, 3.0>; };
+struct pnorm_sig_4 : baseline { using Attention = With<PNormSigmoid, 4.0>; };
+
+// Beyond the study.
+struct op_relu : baseline { using Attention = Relu; };                                        // Guo et al. 2024
+struct op_relu_n : baseline { using Attention = ReluN; };                                     // Wortsman et al. 2023
+struct op_sigmoid_logn : baseline { using Attention = SigmoidLogN; };                         // Ramapuram et al. 2024
+struct op_softmax1 : baseline { using Extra = ExtraKey<ZeroLogit, ZeroValue>; };              // Miller 2023
+struct op_sink_logit : baseline { using Extra = ExtraKey<LearnedLogit, ZeroValue>; };         // gpt-oss 2025
+struct op_softpick : baseline { using Attention = Softpick; };                                // Zuhri et al. 2025
+struct op_clipped : baseline { using Attention = ClippedSoftmax; };                           // Bondarenko et al. 2023
+struct qk_norm : baseline { using QueryKeyNorm = RmsQueryKeyNorm; };                          // Henry et al. 2020
+struct gate_head : baseline { using Gate = HeadGate; };                                       // Qiu et al. 2025
+struct gate_element : baseline { using Gate = ElementGate; };
+
+// What the quickstart compares: learned positions, with which the synthetic task was studied.
+struct pos_learnable_sigmoid : pos_learnable { using Attention = Sigmoid; };
+struct pos_learnable_relu : pos_learnable { using Attention = Relu; };
 
 // clang-format on
 

@@ -26,8 +26,8 @@ inline constexpr SealKind kCheckpointSeal{.word = "checkpoint",
                                           .remedy = "go back to another copy or start again"};
 
 struct Checkpoint {
-  // ablation, policies, layers, heads, width, feed_forward, context, vocabulary, step, tokens, seed, precision, commit,
-  // config_toml, tokenizer_json, ...: texts; whole numbers in decimal.
+  // ablation, policies, layers, heads, width, feed_forward, context, vocabulary, kv_heads, window, prefix, step,
+  // tokens, seed, precision, commit, config_toml, tokenizer_json, ...: texts; whole numbers in decimal.
   std::map<std::string, std::string> attributes;
   // f32 or f64, by HDF5 path: parameters/<name>, optimizer/first_moment/<name>, optimizer/second_moment/<name>.
   // In a loaded checkpoint they are sorted by path.

@@ -166,10 +166,10 @@ void Hdf5Image::add_text(const std::string& path, const std::string& text) {
 void Hdf5Image::add_tensor(const std::string& path, const Tensor& tensor, const std::string& axes) {
   std::vector<hsize_t> sizes;
   for (int axis = 0; axis < tensor.rank(); ++axis) sizes.push_back(static_cast<hsize_t>(tensor.dim(axis)));
-  bool wide = tensor.dtype() == DType::F64;
-  Hdf5Handle dataset(add_dataset(path, sizes, wide ? H5T_IEEE_F64LE : H5T_IEEE_F32LE,
-                                 wide ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT, tensor.raw()),
-                     H5Dclose, "add " + path);
+  auto [in_file, in_memory] = tensor.dtype() == DType::F64   ? std::pair{H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE}
+                              : tensor.dtype() == DType::F32 ? std::pair{H5T_IEEE_F32LE, H5T_NATIVE_FLOAT}
+                                                             : std::pair{H5T_STD_I32LE, H5T_NATIVE_INT32};
+  Hdf5Handle dataset(add_dataset(path, sizes, in_file, in_memory, tensor.raw()), H5Dclose, "add " + path);
   if (!axes.empty()) add_attribute(dataset, kAxes, axes);
 }
 
@@ -240,14 +240,20 @@ Tensor Hdf5Reader::tensor(const std::string& path) const {
   return tensor;
 }
 
-std::vector<std::int32_t> Hdf5Reader::ids(const std::string& path) const {
+Tensor Hdf5Reader::integers(const std::string& path) const {
   Hdf5Handle dataset(H5Dopen2(file_, path.c_str(), H5P_DEFAULT), H5Dclose, "open " + path);
   Hdf5Handle type(H5Dget_type(dataset), H5Tclose, "read the type of " + path);
   Shape shape = bounded_shape(dataset, H5Tget_size(type), file_bytes_, path);
-  if (H5Tget_class(type) != H5T_INTEGER || shape.rank() != 1) throw Hdf5Failure(path + " is not a list of numbers");
-  std::vector<std::int32_t> ids(static_cast<std::size_t>(shape[0]));
-  hdf5_check(H5Dread(dataset, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, ids.data()), "read " + path);
-  return ids;
+  if (H5Tget_class(type) != H5T_INTEGER) throw Hdf5Failure(path + " does not hold whole numbers");
+  Tensor tensor = Tensor::empty(shape, DType::I32);
+  hdf5_check(H5Dread(dataset, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.raw()), "read " + path);
+  return tensor;
+}
+
+std::vector<std::int32_t> Hdf5Reader::ids(const std::string& path) const {
+  Tensor ids = integers(path);
+  if (ids.rank() != 1) throw Hdf5Failure(path + " is not a list of numbers");
+  return {ids.data<std::int32_t>(), ids.data<std::int32_t>() + ids.size()};
 }
 
 std::string Hdf5Reader::axes(const std::string& path) const {

@@ -43,7 +43,7 @@ class Hdf5Image {
   explicit Hdf5Image(std::size_t seal_bytes);
   void add_text_attribute(const std::string& name, const std::string& text);
   void add_text(const std::string& path, const std::string& text);
-  // `axes` names the sizes, as in "V C"; empty leaves the attribute out.
+  // F32, F64 or I32. `axes` names the sizes, as in "V C"; empty leaves the attribute out.
   void add_tensor(const std::string& path, const Tensor& tensor, const std::string& axes);
   // As u32, or as u16 where `wide` is false.
   void add_ids(const std::string& path, const std::vector<std::int32_t>& ids, bool wide);
@@ -68,7 +68,9 @@ class Hdf5Reader {
   // f32 or f64, contiguous, at most Shape::kMaxRank axes, no larger than the file itself; anything else is refused.
   Tensor tensor(const std::string& path) const;
   std::string axes(const std::string& path) const;  // "" when there are none
-  // One axis of whole numbers; those that do not fit come back as the nearest that does.
+  // Whole numbers of any width as I32, bounded as above; those that do not fit come back as the nearest that does.
+  Tensor integers(const std::string& path) const;
+  // The same with one axis.
   std::vector<std::int32_t> ids(const std::string& path) const;
 
  private:

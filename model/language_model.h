@@ -21,6 +21,8 @@ class LanguageModel {
   virtual Tensor logits(const Tensor& tokens_BT, Probe* probe = nullptr) = 0;
 
   const Sizes& sizes() const { return sizes_; }
+  // Tokens that the model itself puts before every sequence; probes see them, first.
+  std::int64_t extra_tokens() const { return extra_tokens_; }
   // In a fixed order that depends on the sizes alone.
   const std::vector<std::unique_ptr<Parameter>>& parameters() const { return parameters_; }
   std::int64_t parameter_count() const;
@@ -31,9 +33,10 @@ class LanguageModel {
   double training_flops(std::int64_t tokens, std::int64_t T) const;
 
  protected:
-  explicit LanguageModel(const Sizes& sizes) : sizes_(sizes) {}
+  LanguageModel(const Sizes& sizes, std::int64_t extra_tokens) : sizes_(sizes), extra_tokens_(extra_tokens) {}
 
   Sizes sizes_;
+  std::int64_t extra_tokens_;
   std::vector<std::unique_ptr<Parameter>> parameters_;
 };
 

@@ -6,9 +6,16 @@ namespace {
 // What the axes of a parameter mean, for readers of the file.
 std::string axes_of(const Parameter& parameter) {
   const std::string& name = parameter.name();
-  if (parameter.master().rank() == 1) return "C";
+  bool vector = parameter.master().rank() == 1;
+  auto ends = [&](const char* end) { return name.ends_with(end); };
+  if (ends("extra.logit")) return "H";
+  if (ends("extra.key") || ends("extra.value")) return vector ? "D" : "H D";
+  if (ends("query_norm.gain") || ends("key_norm.gain")) return "D";
+  if (vector) return "C";
   if (name == "embedding.position.weight") return "T C";
+  if (name == "embedding.sink_token.weight") return "1 C";
   if (name == "embedding.token.weight" || name == "unembedding.weight") return "V C";
+  if (name == "position.bias.weight") return "H bucket";
   return "out in";
 }
 
@@ -24,6 +31,9 @@ void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoin
   checkpoint.attributes["feed_forward"] = std::to_string(s.feed_forward);
   checkpoint.attributes["context"] = std::to_string(s.context);
   checkpoint.attributes["vocabulary"] = std::to_string(s.vocabulary);
+  checkpoint.attributes["kv_heads"] = std::to_string(s.kv_heads);
+  checkpoint.attributes["window"] = std::to_string(s.window);
+  checkpoint.attributes["prefix"] = std::to_string(s.prefix);
   for (const auto& parameter : model.parameters()) {
     checkpoint.tensors.emplace_back(kParameters + parameter->name(), parameter->master());
     checkpoint.axes[kParameters + parameter->name()] = axes_of(*parameter);
@@ -31,12 +41,17 @@ void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoin
 }
 
 Sizes sizes_of(const Checkpoint& checkpoint) {
+  // Files of the first version lack them.
+  auto newer = [&](const char* name) { return checkpoint.attributes.contains(name) ? checkpoint.integer(name) : 0; };
   return {.layers = checkpoint.integer("layers"),
           .heads = checkpoint.integer("heads"),
           .width = checkpoint.integer("width"),
           .feed_forward = checkpoint.integer("feed_forward"),
           .context = checkpoint.integer("context"),
-          .vocabulary = checkpoint.integer("vocabulary")};
+          .vocabulary = checkpoint.integer("vocabulary"),
+          .kv_heads = newer("kv_heads"),
+          .window = newer("window"),
+          .prefix = newer("prefix")};
 }
 
 void restore_tensor(const Checkpoint& checkpoint, const std::string& path, Tensor& tensor) {

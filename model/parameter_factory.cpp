@@ -31,6 +31,14 @@ const Parameter& ParameterFactory::gain(const std::string& name, std::int64_t C)
   return add(name, {C}, {Init::Kind::constant, 1});
 }
 
+const Parameter& ParameterFactory::zeros(const std::string& name, const Shape& shape) {
+  return add(name, shape, {Init::Kind::constant, 0});
+}
+
+const Parameter& ParameterFactory::small(const std::string& name, const Shape& shape) {
+  return add(name, shape, {Init::Kind::normal, 0.02});
+}
+
 const Parameter& ParameterFactory::add(const std::string& name, const Shape& shape, const Init& init) {
   parameters_.push_back(std::make_unique<Parameter>(name, shape, init, seed_, compute_));
   return *parameters_.back();

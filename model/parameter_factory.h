@@ -17,26 +17,37 @@ InitScheme init_scheme(const std::string& name);  // throws Exit::usage on anoth
 
 class ParameterFactory {
  public:
-  ParameterFactory(const Sizes& sizes, InitScheme scheme, std::uint64_t seed, DType compute)
-      : sizes_(sizes), scheme_(scheme), seed_(seed), compute_(compute) {}
+  // `extra_tokens` are those the model itself puts before every sequence.
+  ParameterFactory(const Sizes& sizes, std::int64_t extra_tokens, InitScheme scheme, std::uint64_t seed, DType compute)
+      : sizes_(sizes), extra_tokens_(extra_tokens), scheme_(scheme), seed_(seed), compute_(compute) {}
 
   // Weight of y = x W^T, (out, in): uniform +-1/sqrt(in) | normal with variance 2 / (5 in).
   const Parameter& linear(const std::string& name, std::int64_t out, std::int64_t in);
-  // The same for the last product of a SwiGLU block, which the formula shrinks with depth: 1 / (sqrt(in) layers).
+  // The same for the last product of a feed-forward block, which the formula shrinks with depth: 1 / (sqrt(in) layers).
+  // The study's formula does so for SwiGLU alone; here all kinds start from the same numbers.
   const Parameter& depth_scaled_linear(const std::string& name, std::int64_t out, std::int64_t in);
   // Table of learned rows, (rows, C): standard normal | normal with variance 2 / (5 C).
   const Parameter& embedding(const std::string& name, std::int64_t rows, std::int64_t C);
   // Gain of a norm: ones.
   const Parameter& gain(const std::string& name, std::int64_t C);
+  // Bias of a norm: zeros.
+  const Parameter& zeros(const std::string& name, const Shape& shape);
+  // Extra keys, values and biases of scores: normal with deviation 0.02.
+  const Parameter& small(const std::string& name, const Shape& shape);
 
   const Sizes& sizes() const { return sizes_; }
+  // The longest sequence inside the model.
+  std::int64_t positions() const { return sizes_.context + extra_tokens_; }
+  // The type of products, and that of everything which is not rounded to bf16.
   DType compute() const { return compute_; }
+  DType real() const { return compute_ == DType::F64 ? DType::F64 : DType::F32; }
   std::vector<std::unique_ptr<Parameter>> take() { return std::move(parameters_); }
 
  private:
   const Parameter& add(const std::string& name, const Shape& shape, const Init& init);
 
   Sizes sizes_;
+  std::int64_t extra_tokens_;
   InitScheme scheme_;
   std::uint64_t seed_;
   DType compute_;

@@ -7,15 +7,17 @@
 
 namespace sink {
 
-// One layer's attention: the vectors that meet (keys after any rotation), and ways to ask more of it.
+// One layer's attention: the vectors that meet (after rotation, norms and feature maps), and ways to ask more of it. T
+// counts the model's own extra tokens, which come first.
 struct AttentionView {
   std::int64_t layer;
   const Tensor& q_BHTD;
-  const Tensor& k_BHTD;
-  const Tensor& v_BHTD;
-  // Column sums, row mass and entropy by a streaming pass; the first `columns` keys.
+  const Tensor& k_BGTD;
+  const Tensor& v_BGTD;
+  bool slot;  // every query sees one key more, which has no position
+  // Column sums, row mass, entropy and the split of q . k by a streaming pass; the first `columns` keys.
   std::function<AttentionStatistics(std::int64_t columns)> statistics;
-  // The T x T map of one sequence and head, weights as they act.
+  // All weights of one sequence and head, as they act: F64 (T, E+T), E = 1 with a slot, whose column is the first.
   std::function<Tensor(std::int64_t b, std::int64_t h)> map;
 };
 
@@ -23,6 +25,8 @@ struct Probe {
   virtual ~Probe() = default;
   // The residual stream: layer 0 is the embedding, layer l the output of block l (before the final norm).
   virtual void hidden(std::int64_t layer, const Tensor& x_BTC) = 0;
+  // Post-norm only, before hidden(layer): the sum FFN(U) + U that block `layer` (1 ... L) norms.
+  virtual void hidden_before_norm(std::int64_t, const Tensor&) {}
   virtual void attention(const AttentionView& view) = 0;
 };
 

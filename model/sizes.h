@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "engine/dtype.h"
+#include "engine/key_range.h"
 
 namespace sink {
 
@@ -14,8 +15,12 @@ struct Sizes {
   std::int64_t feed_forward = 0;  // F
   std::int64_t context = 0;       // longest T
   std::int64_t vocabulary = 0;    // V
+  std::int64_t kv_heads = 0;      // G, heads of keys and values, each read by H / G query heads; 0: H
+  std::int64_t window = 0;        // keys a token sees, its own included; 0: all before it
+  std::int64_t prefix = 0;        // tokens that every token sees
 
   std::int64_t head_width() const { return width / heads; }  // D
+  std::int64_t key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
 };
 
 }  // namespace sink

@@ -3,6 +3,7 @@
 
 #include <optional>
 
+#include "autograd/ops/convert_node.h"
 #include "autograd/ops/embedding_node.h"
 #include "autograd/ops/linear_cross_entropy_node.h"
 #include "model/language_model.h"
@@ -14,25 +15,34 @@ namespace sink {
 template <SpecLike Spec>
 class Block {
  public:
+  using Residual = typename Spec::Placement::template Residual<typename Spec::Norm>;
+
   Block(ParameterFactory& make, std::int64_t layer)
-      : attention_norm_(make, prefix(layer) + ".attention.norm"),
+      : layer_(layer),
+        attention_residual_(make, prefix(layer) + ".attention"),
         attention_(make, prefix(layer) + ".attention", layer),
-        feed_forward_norm_(make, prefix(layer) + ".feed_forward.norm"),
+        feed_forward_residual_(make, prefix(layer) + ".feed_forward"),
         feed_forward_(make, prefix(layer) + ".feed_forward") {}
 
   Var operator()(const Var& x_BTC, const typename Spec::Position& position, Probe* probe) const {
-    using Placement = typename Spec::Placement;
-    Var u_BTC = Placement::residual(x_BTC, attention_norm_,
-                                    [&](const Var& h_BTC) { return attention_(h_BTC, position, probe); });
-    return Placement::residual(u_BTC, feed_forward_norm_, feed_forward_);
+    auto attention = [&](const Var& h_BTC) { return attention_(h_BTC, position, probe); };
+    Var before_norm_BTC;
+    Var u_BTC = attention_residual_(x_BTC, attention, nullptr);
+    Var y_BTC = feed_forward_residual_(u_BTC, feed_forward_, &before_norm_BTC);
+    if (probe) {
+      if (Spec::Placement::kNormsStream) probe->hidden_before_norm(layer_ + 1, before_norm_BTC.value());
+      probe->hidden(layer_ + 1, y_BTC.value());
+    }
+    return y_BTC;
   }
 
  private:
   static std::string prefix(std::int64_t layer) { return "blocks." + std::to_string(layer); }
 
-  typename Spec::Norm attention_norm_;
+  std::int64_t layer_;
+  Residual attention_residual_;
   AttentionLayer<Spec> attention_;
-  typename Spec::Norm feed_forward_norm_;
+  Residual feed_forward_residual_;
   typename Spec::FeedForward feed_forward_;
 };
 
@@ -41,7 +51,7 @@ class Transformer final : public LanguageModel {
  public:
   // Initial values are a function of (seed, parameter name): every ablation starts from the same numbers.
   Transformer(const Sizes& sizes, InitScheme scheme, std::uint64_t seed, DType compute)
-      : Transformer(ParameterFactory(sizes, scheme, seed, compute)) {}
+      : Transformer(ParameterFactory(sizes, Spec::Extra::kTokens, scheme, seed, compute)) {}
 
   Var loss(const Tensor& tokens_BT, const Tensor& targets_BT, double scale, Probe* probe) override {
     return linear_cross_entropy(final_hidden(tokens_BT, probe), unembedding_, targets_BT, scale);
@@ -53,12 +63,14 @@ class Transformer final : public LanguageModel {
 
  private:
   explicit Transformer(ParameterFactory make)
-      : LanguageModel(make.sizes()),
+      : LanguageModel(make.sizes(), Spec::Extra::kTokens),
         token_embedding_(make.embedding("embedding.token.weight", sizes_.vocabulary, sizes_.width)),
+        extra_tokens_(make),
         position_(make),
         blocks_(make_blocks(make)),
         final_norm_(make_final_norm(make)),
-        unembedding_(make.linear("unembedding.weight", sizes_.vocabulary, sizes_.width)) {
+        unembedding_(make.linear("unembedding.weight", sizes_.vocabulary, sizes_.width)),
+        compute_(make.compute()) {
     parameters_ = make.take();
   }
 
@@ -68,13 +80,11 @@ class Transformer final : public LanguageModel {
                "expected tokens (B, T) with T at most the context " + std::to_string(sizes_.context) + ", got " +
                    tokens_BT.str(),
                Exit::bad_input);
-    Var x_BTC = position_.embed(embedding(tokens_BT, token_embedding_));
+    Var x_BTC = position_.embed(extra_tokens_.embed(embedding(tokens_BT, token_embedding_)));
     if (probe) probe->hidden(0, x_BTC.value());
-    for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
-      x_BTC = blocks_[layer](x_BTC, position_, probe);
-      if (probe) probe->hidden(static_cast<std::int64_t>(layer) + 1, x_BTC.value());
-    }
-    return final_norm_ ? (*final_norm_)(x_BTC) : x_BTC;
+    for (const Block<Spec>& block : blocks_) x_BTC = block(x_BTC, position_, probe);
+    x_BTC = extra_tokens_.drop(x_BTC);
+    return final_norm_ ? (*final_norm_)(x_BTC) : convert(x_BTC, compute_);
   }
 
   static std::vector<Block<Spec>> make_blocks(ParameterFactory& make) {
@@ -90,10 +100,12 @@ class Transformer final : public LanguageModel {
   }
 
   const Parameter& token_embedding_;
+  typename Spec::Extra::Tokens extra_tokens_;
   typename Spec::Position position_;
   std::vector<Block<Spec>> blocks_;
   std::optional<typename Spec::Norm> final_norm_;
   const Parameter& unembedding_;
+  DType compute_;
 };
 
 }  // namespace sink

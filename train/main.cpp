@@ -1,12 +1,8 @@
 // train_<ablation>: trains one model from scratch.
-#include "model/ablations.h"
-#include "model/transformer.h"
 #include "train/trainer.h"
 
-#define SINK_TEXT_OF(name) #name
-#define SINK_TEXT(name) SINK_TEXT_OF(name)
-
-int main(int argc, char** argv) {
-  using Spec = sink::ablations::SINK_ABLATION;
-  return sink::train_main(argc, argv, sink::ablation_of<sink::Transformer, Spec>(SINK_TEXT(SINK_ABLATION)));
+namespace sink {
+Ablation SINK_ABLATION();  // made by CMakeLists.txt from the struct in model/ablations.h
 }
+
+int main(int argc, char** argv) { return sink::train_main(argc, argv, sink::SINK_ABLATION()); }

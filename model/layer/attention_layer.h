@@ -1,56 +1,88 @@
-// Multi-head causal self-attention: out(concat_h(attention_h(h W_q, h W_k, h W_v))) (Gu et al. 2025, section 2).
+// Multi-head causal self-attention: out(join_h(attention_h(h W_q, h W_k, h W_v))) (Gu et al. 2025, section 2), with
+// every policy of a Spec that acts on it, in the order in which they act.
 #pragma once
 
 #include <cmath>
+#include <type_traits>
 
 #include "autograd/ops/attention_node.h"
 #include "autograd/ops/heads_node.h"
 #include "autograd/ops/linear_node.h"
+#include "model/extra/no_extra.h"
+#include "model/gate/output_gate.h"
+#include "model/heads/join_heads.h"
 #include "model/parameter_factory.h"
 #include "model/probe.h"
+#include "model/spec.h"
 
 namespace sink {
 
 template <class Spec>
 class AttentionLayer {
  public:
-  using Op = typename Spec::Attention;
+  using Op = typename AttentionPolicy<typename Spec::Attention>::Op;
   using Position = typename Spec::Position;
+  using Extra = typename Spec::Extra;
+
+  static_assert(!Extra::kSlot || Extra::kSlotHasValue || Op::divides_by_sum,
+                "an extra key whose value is zero acts only through the divisor: choose an attention operation that "
+                "divides by its row's sum, or give the key a value");
+  static_assert(std::is_same_v<typename Spec::Gate, NoGate> || std::is_same_v<typename Spec::Heads, ConcatHeads>,
+                "an output gate acts on heads that stand side by side: choose ConcatHeads, or NoGate");
 
   AttentionLayer(ParameterFactory& make, const std::string& prefix, std::int64_t layer)
       : layer_(layer),
         heads_(make.sizes().heads),
-        qkv_(make.linear(prefix + ".qkv.weight", 3 * make.sizes().width, make.sizes().width)),
-        out_(make.linear(prefix + ".out.weight", make.sizes().width, make.sizes().width)) {
-    config_.scale = 1 / std::sqrt(static_cast<double>(make.sizes().head_width()));
+        key_heads_(make.sizes().key_heads()),
+        qkv_(make.linear(prefix + ".qkv.weight", (heads_ + 2 * key_heads_) * make.sizes().head_width(),
+                         make.sizes().width)),
+        query_key_norm_(make, prefix),
+        features_(make, prefix),
+        extra_(make, prefix),
+        gate_(make, prefix),
+        out_(make.linear(prefix + ".out.weight", make.sizes().width, Spec::Heads::width(make.sizes()))),
+        scale_(1 / std::sqrt(static_cast<double>(make.sizes().head_width()))),
+        range_{.prefix = make.sizes().prefix, .window = make.sizes().window} {
+    if (range_.prefix > 0) range_.prefix += Extra::kTokens;
   }
 
   Var operator()(const Var& h_BTC, const Position& position, Probe* probe) const {
-    auto [q_BHTD, k_BHTD, v_BHTD] = split_heads(linear(h_BTC, qkv_), heads_);
-    q_BHTD = position.turn(q_BHTD);
-    k_BHTD = position.turn(k_BHTD);
-    auto [o_BHTD, m_BHT, S_BHT] = attention<Op>(q_BHTD, k_BHTD, v_BHTD, config_);
-    if (probe) show(*probe, q_BHTD.value(), k_BHTD.value(), v_BHTD.value(), m_BHT, S_BHT);
-    return linear(merge_heads(o_BHTD), out_);
+    auto [q_BHTD, k_BGTD, v_BGTD] = split_heads(linear(h_BTC, qkv_), heads_, key_heads_);
+    q_BHTD = features_(position.turn(query_key_norm_.query(q_BHTD)));
+    k_BGTD = features_(position.turn(query_key_norm_.key(k_BGTD)));
+    auto [slot_k_HD, slot_logit_H, slot_v_HD] = extra_.slot();
+    AttentionResult result =
+        attention(op_, {q_BHTD, k_BGTD, v_BGTD, position.bias(), slot_k_HD, slot_logit_H, slot_v_HD}, scale_, range_);
+    if (probe) show(*probe, q_BHTD.value(), k_BGTD.value(), v_BGTD.value(), result);
+    Var o_BTE = Spec::Heads::join(extra_.output(result.o_BHTD));
+    return linear(gate_(o_BTE, h_BTC), out_);
   }
 
  private:
-  void show(Probe& probe, const Tensor& q, const Tensor& k, const Tensor& v, const Tensor& m, const Tensor& S) const {
+  void show(Probe& probe, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionResult& r) const {
     probe.attention({
         .layer = layer_,
         .q_BHTD = q,
-        .k_BHTD = k,
-        .v_BHTD = v,
-        .statistics = [&](std::int64_t columns) { return attention_statistics<Op>(q, k, m, S, config_, columns); },
-        .map = [&](std::int64_t b, std::int64_t h) { return attention_map<Op>(q, k, m, S, config_, b, h); },
+        .k_BGTD = k,
+        .v_BGTD = v,
+        .slot = Extra::kSlot,
+        .statistics =
+            [&](std::int64_t columns) { return attention_statistics(op_, q, k, r.m_BHT, r.S_BHT, r.config, columns); },
+        .map = [&](std::int64_t b,
+                   std::int64_t h) { return attention_map(op_, q, k, r.m_BHT, r.S_BHT, r.config, b, h); },
     });
   }
 
-  std::int64_t layer_;
-  std::int64_t heads_;
-  AttentionConfig config_{};
+  std::int64_t layer_, heads_, key_heads_;
+  Op op_ = AttentionPolicy<typename Spec::Attention>::op();
   const Parameter& qkv_;
+  typename Spec::QueryKeyNorm query_key_norm_;
+  typename Spec::Features features_;
+  Extra extra_;
+  typename Spec::Gate gate_;
   const Parameter& out_;
+  double scale_;
+  KeyRange range_;
 };
 
 }  // namespace sink

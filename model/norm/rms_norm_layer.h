@@ -13,8 +13,9 @@ class RmsNorm {
   RmsNorm(ParameterFactory& make, const std::string& prefix)
       : gain_(make.gain(prefix + ".gain", make.sizes().width)), type_(make.compute()) {}
 
-  // (..., C) of the residual stream to (..., C) in the precision of products.
+  // (..., C) of the residual stream to (..., C) in the precision of products, or in `type`.
   Var operator()(const Var& x) const { return rms_norm(x, gain_, type_); }
+  Var operator()(const Var& x, DType type) const { return rms_norm(x, gain_, type); }
 
  private:
   const Parameter& gain_;

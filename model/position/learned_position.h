@@ -2,19 +2,19 @@
 #pragma once
 
 #include "autograd/ops/add_node.h"
-#include "model/parameter_factory.h"
+#include "model/position/no_position.h"
 
 namespace sink {
 
-class Learned {
+class Learned : public NoPosition {
  public:
   static constexpr const char* name = "Learned";
 
   explicit Learned(ParameterFactory& make)
-      : table_TC_(make.embedding("embedding.position.weight", make.sizes().context, make.sizes().width)) {}
+      : NoPosition(make),
+        table_TC_(make.embedding("embedding.position.weight", make.positions(), make.sizes().width)) {}
 
-  Var embed(const Var& x_BTC) const { return add_rows(x_BTC, table_TC_); }
-  Var turn(const Var& x_BHTD) const { return x_BHTD; }
+  Var embed(const Var& x_BTC) const { return add_rows(x_BTC, table_TC_.var()); }
 
  private:
   const Parameter& table_TC_;

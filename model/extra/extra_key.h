@@ -1,0 +1,121 @@
+// Extra policies that give every query one key more, which has no position and belongs to no token: KV biases, K biases
+// and the implicit logits of softmax-off-by-one and learned sinks (Gu et al. 2025, section 7.3; Miller 2023).
+#pragma once
+
+#include <cmath>
+
+#include "model/extra/head_vectors.h"
+#include "model/extra/no_extra.h"
+
+namespace sink {
+
+// Keys: how the slot's score comes about.
+
+// scale q . k*_h with k* learned; kDimensions: only the first so many numbers of k* (0: all).
+template <Scope kScope, int kDimensions = 0>
+class LearnedKey {
+ public:
+  static std::string name() {
+    if (kDimensions > 0) return "LearnedKey(" + std::to_string(kDimensions) + ")";
+    return kScope == Scope::shared ? "LearnedKey(shared)" : "LearnedKey";
+  }
+  LearnedKey(ParameterFactory& make, const std::string& prefix)
+      : vectors_(make, prefix + ".extra.key", kScope, kDimensions) {}
+  void put(SlotVars& slot) const { slot.k_HD = vectors_(); }
+
+ private:
+  HeadVectors vectors_;
+};
+
+// A learned number b_h (gpt-oss 2025).
+class LearnedLogit {
+ public:
+  static std::string name() { return "LearnedLogit"; }
+  LearnedLogit(ParameterFactory& make, const std::string& prefix)
+      : logit_H_(make.small(prefix + ".extra.logit", {make.sizes().heads})) {}
+  void put(SlotVars& slot) const { slot.logit_H = logit_H_.var(); }
+
+ private:
+  const Parameter& logit_H_;
+};
+
+// 0, which adds 1 to softmax's denominator ("softmax-off-by-one", Miller 2023).
+class ZeroLogit {
+ public:
+  static std::string name() { return "ZeroLogit"; }
+  ZeroLogit(ParameterFactory& make, const std::string&) : logit_H_(Tensor::zeros({make.sizes().heads}, make.real())) {}
+  void put(SlotVars& slot) const { slot.logit_H = Var(logit_H_); }
+
+ private:
+  Tensor logit_H_;
+};
+
+// Values: what the slot adds to the output.
+
+struct ZeroValue {
+  static constexpr bool kZero = true;
+  static std::string name() { return "ZeroValue"; }
+  ZeroValue(ParameterFactory&, const std::string&) {}
+  void put(SlotVars&) const {}
+};
+
+template <Scope kScope>
+class LearnedValue {
+ public:
+  static constexpr bool kZero = false;
+  static std::string name() { return kScope == Scope::shared ? "LearnedValue(shared)" : "LearnedValue"; }
+  LearnedValue(ParameterFactory& make, const std::string& prefix) : vectors_(make, prefix + ".extra.value", kScope) {}
+  void put(SlotVars& slot) const { slot.v_HD = vectors_(); }
+
+ private:
+  HeadVectors vectors_;
+};
+
+// Fixed vectors of Euclidean norm kNorm: along the first axis, or equal numbers on all (Gu et al. 2025, Table 5).
+enum class Direction { first_axis, all_axes };
+
+template <Direction kDirection, int kNorm>
+class FixedValue {
+ public:
+  static constexpr bool kZero = false;
+  static std::string name() {
+    return "FixedValue(" + std::to_string(kNorm) + (kDirection == Direction::first_axis ? " e1)" : " u)");
+  }
+  FixedValue(ParameterFactory& make, const std::string&) {
+    std::int64_t H = make.sizes().heads, D = make.sizes().head_width();
+    Tensor v_HD = Tensor::zeros({H, D}, DType::F64);
+    for (std::int64_t n = 0; n < H * D; ++n) {
+      double each = kDirection == Direction::all_axes ? 1 / std::sqrt(static_cast<double>(D)) : n % D == 0;
+      v_HD.data<double>()[n] = kNorm * each;
+    }
+    v_HD_ = v_HD.to(make.real());
+  }
+  void put(SlotVars& slot) const { slot.v_HD = Var(v_HD_); }
+
+ private:
+  Tensor v_HD_;
+};
+
+template <class Key, class Value>
+class ExtraKey : public NoExtra {
+ public:
+  static constexpr bool kSlot = true;
+  static constexpr bool kSlotHasValue = !Value::kZero;
+  static std::string name() { return Key::name() + "+" + Value::name(); }
+
+  ExtraKey(ParameterFactory& make, const std::string& prefix)
+      : NoExtra(make, prefix), key_(make, prefix), value_(make, prefix) {}
+
+  SlotVars slot() const {
+    SlotVars slot;
+    key_.put(slot);
+    value_.put(slot);
+    return slot;
+  }
+
+ private:
+  Key key_;
+  Value value_;
+};
+
+}  // namespace sink

@@ -1,0 +1,29 @@
+// Extra policy: one learned token before every sequence, as StreamingLLM trains it (Xiao et al. 2023; Gu et al. 2025,
+// Table 4). It has position 0 and passes through all blocks; nothing is predicted from it.
+#pragma once
+
+#include "autograd/ops/prepend_node.h"
+#include "model/extra/no_extra.h"
+
+namespace sink {
+
+class SinkToken : public NoExtra {
+ public:
+  static constexpr std::int64_t kTokens = 1;
+  static std::string name() { return "SinkToken"; }
+
+  using NoExtra::NoExtra;
+
+  class Tokens {
+   public:
+    explicit Tokens(ParameterFactory& make)
+        : row_1C_(make.embedding("embedding.sink_token.weight", 1, make.sizes().width)) {}
+    Var embed(const Var& x_BTC) const { return prepend(x_BTC, row_1C_); }
+    Var drop(const Var& x_BTC) const { return drop_first(x_BTC); }
+
+   private:
+    const Parameter& row_1C_;
+  };
+};
+
+}  // namespace sink

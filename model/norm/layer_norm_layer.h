@@ -1,0 +1,28 @@
+// Norm policy: mean 0, variance 1, then a learned gain and bias (Ba et al. 2016).
+#pragma once
+
+#include "autograd/ops/layer_norm_node.h"
+#include "model/parameter_factory.h"
+
+namespace sink {
+
+class LayerNorm {
+ public:
+  static constexpr const char* name = "LayerNorm";
+
+  LayerNorm(ParameterFactory& make, const std::string& prefix)
+      : gain_(make.gain(prefix + ".gain", make.sizes().width)),
+        bias_(make.zeros(prefix + ".bias", {make.sizes().width})),
+        type_(make.compute()) {}
+
+  // (..., C) of the residual stream to (..., C) in the precision of products, or in `type`.
+  Var operator()(const Var& x) const { return layer_norm(x, gain_, bias_, type_); }
+  Var operator()(const Var& x, DType type) const { return layer_norm(x, gain_, bias_, type); }
+
+ private:
+  const Parameter& gain_;
+  const Parameter& bias_;
+  DType type_;
+};
+
+}  // namespace sink

@@ -1,0 +1,45 @@
+// Position policy: scores fall linearly with distance, at another slope in every head (Press et al. 2022; Gu et al.
+// 2025, section 7.1).
+#pragma once
+
+#include <cmath>
+#include <vector>
+
+#include "model/position/no_position.h"
+
+namespace sink {
+
+// m_h = 2^(-8h/H), h = 1 ... H, if H is a power of two. For other H: the slopes of the largest power of two P below H,
+// then every other slope of those of 2P.
+inline std::vector<double> alibi_slopes(std::int64_t H) {
+  std::int64_t P = 1;
+  while (2 * P <= H) P *= 2;
+  std::vector<double> slopes;
+  for (std::int64_t h = 1; h <= P; ++h)
+    slopes.push_back(std::exp2(-8.0 * static_cast<double>(h) / static_cast<double>(P)));
+  for (std::int64_t h = 1; static_cast<std::int64_t>(slopes.size()) < H; h += 2)
+    slopes.push_back(std::exp2(-8.0 * static_cast<double>(h) / static_cast<double>(2 * P)));
+  return slopes;
+}
+
+// s_ij -= m_h (i - j)
+class Alibi : public NoPosition {
+ public:
+  static constexpr const char* name = "Alibi";
+
+  explicit Alibi(ParameterFactory& make) : NoPosition(make) {
+    std::vector<double> slopes = alibi_slopes(make.sizes().heads);
+    std::int64_t H = make.sizes().heads, T = make.positions();
+    Tensor bias_HT = Tensor::empty({H, T}, DType::F64);
+    for (std::int64_t n = 0; n < H * T; ++n)
+      bias_HT.data<double>()[n] = -slopes[static_cast<std::size_t>(n / T)] * static_cast<double>(n % T);
+    bias_HT_ = bias_HT.to(make.real());
+  }
+
+  Var bias() const { return Var(bias_HT_); }
+
+ private:
+  Tensor bias_HT_;
+};
+
+}  // namespace sink

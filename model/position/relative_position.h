@@ -1,0 +1,51 @@
+// Position policies by bucketed distance: the study's, whose bias is the bucket's number itself, and T5's, which learns
+// a number for every bucket and head (Gu et al. 2025, section 7.1 and appendix B; Raffel et al. 2020).
+#pragma once
+
+#include "autograd/ops/gather_node.h"
+#include "model/position/no_position.h"
+#include "model/position/relative_buckets.h"
+
+namespace sink {
+
+// s_ij += bucket(i - j), 0 ... 31, the same for all heads: nothing is learned, and far tokens gain up to 31. This is
+// what the study's released code computes and its results belong to.
+class BucketIndex : public NoPosition {
+ public:
+  static constexpr const char* name = "BucketIndex";
+
+  explicit BucketIndex(ParameterFactory& make) : NoPosition(make) {
+    std::int64_t H = make.sizes().heads, T = make.positions();
+    Tensor bias_HT = Tensor::empty({H, T}, DType::F64);
+    for (std::int64_t n = 0; n < H * T; ++n) bias_HT.data<double>()[n] = static_cast<double>(relative_bucket(n % T));
+    bias_HT_ = bias_HT.to(make.real());
+  }
+
+  Var bias() const { return Var(bias_HT_); }
+
+ private:
+  Tensor bias_HT_;
+};
+
+// s_ij += b_h[bucket(i - j)], one table for all layers.
+class T5Relative : public NoPosition {
+ public:
+  static constexpr const char* name = "T5Relative";
+
+  explicit T5Relative(ParameterFactory& make)
+      : NoPosition(make),
+        table_(make.small("position.bias.weight", {make.sizes().heads, kBuckets})),
+        index_HT_(Tensor::empty({make.sizes().heads, make.positions()}, DType::I32)) {
+    std::int64_t T = make.positions();
+    for (std::int64_t n = 0; n < index_HT_.size(); ++n)
+      index_HT_.data<std::int32_t>()[n] = static_cast<std::int32_t>(n / T * kBuckets + relative_bucket(n % T));
+  }
+
+  Var bias() const { return gather(table_, index_HT_, index_HT_.shape()); }
+
+ private:
+  const Parameter& table_;
+  Tensor index_HT_;
+};
+
+}  // namespace sink

@@ -1,0 +1,39 @@
+// Position policy: fixed sines and cosines added to the token embedding (Gu et al. 2025, section 7.1).
+#pragma once
+
+#include <cmath>
+
+#include "autograd/ops/add_node.h"
+#include "model/position/no_position.h"
+
+namespace sink {
+
+// p_t = [sin(t w_0) ... sin(t w_{C/2-1}), cos(t w_0) ... cos(t w_{C/2-1})], w_i = 10000^(-2i/C), t from 0: the sines
+// before the cosines, as the study's code has it, not in turn as its text has it.
+inline Tensor sinusoidal_table(std::int64_t T, std::int64_t C, DType type) {
+  SINK_CHECK(C % 2 == 0, "sinusoidal", "expected an even width (half sines, half cosines), got " + std::to_string(C),
+             Exit::usage);
+  Tensor table_TC = Tensor::empty({T, C}, DType::F64);
+  for (std::int64_t t = 0; t < T; ++t)
+    for (std::int64_t i = 0; i < C / 2; ++i) {
+      double angle = static_cast<double>(t) * std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(C));
+      table_TC.data<double>()[t * C + i] = std::sin(angle);
+      table_TC.data<double>()[t * C + C / 2 + i] = std::cos(angle);
+    }
+  return table_TC.to(type);
+}
+
+class Sinusoidal : public NoPosition {
+ public:
+  static constexpr const char* name = "Sinusoidal";
+
+  explicit Sinusoidal(ParameterFactory& make)
+      : NoPosition(make), table_TC_(sinusoidal_table(make.positions(), make.sizes().width, make.real())) {}
+
+  Var embed(const Var& x_BTC) const { return add_rows(x_BTC, Var(table_TC_)); }
+
+ private:
+  Tensor table_TC_;
+};
+
+}  // namespace sink

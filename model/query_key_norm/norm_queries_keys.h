@@ -1,0 +1,38 @@
+// Query-key norm policies: whether every head's queries and keys are normed before any rotation, which bounds scores
+// (Henry et al. 2020).
+#pragma once
+
+#include "autograd/ops/convert_node.h"
+#include "autograd/ops/rms_norm_node.h"
+#include "model/parameter_factory.h"
+
+namespace sink {
+
+struct NoQueryKeyNorm {
+  static constexpr const char* name = "";
+  NoQueryKeyNorm(ParameterFactory&, const std::string&) {}
+  Var query(const Var& q_BHTD) const { return q_BHTD; }
+  Var key(const Var& k_BGTD) const { return k_BGTD; }
+};
+
+// RMS norm over the D numbers of a head; one gain for the queries of all heads and one for the keys.
+class RmsQueryKeyNorm {
+ public:
+  static constexpr const char* name = "RmsNorm";
+
+  RmsQueryKeyNorm(ParameterFactory& make, const std::string& prefix)
+      : query_gain_(make.gain(prefix + ".query_norm.gain", make.sizes().head_width())),
+        key_gain_(make.gain(prefix + ".key_norm.gain", make.sizes().head_width())),
+        compute_(make.compute()),
+        real_(make.real()) {}
+
+  Var query(const Var& q_BHTD) const { return rms_norm(convert(q_BHTD, real_), query_gain_, compute_); }
+  Var key(const Var& k_BGTD) const { return rms_norm(convert(k_BGTD, real_), key_gain_, compute_); }
+
+ private:
+  const Parameter& query_gain_;
+  const Parameter& key_gain_;
+  DType compute_, real_;
+};
+
+}  // namespace sink

@@ -1,0 +1,87 @@
+// Small models by name and a way to put numbers into their parameters, shared by the tests of policies.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "engine/rng.h"
+#include "model/all_ablations.h"
+
+namespace sink::test {
+
+inline Sizes small_sizes() {
+  return {.layers = 2, .heads = 3, .width = 24, .feed_forward = 20, .context = 13, .vocabulary = 31};
+}
+
+inline std::unique_ptr<LanguageModel> make_model(const std::string& ablation, const Sizes& sizes = small_sizes(),
+                                                 DType compute = DType::F64) {
+  return ablation_named(ablation).make_model(sizes, InitScheme::torch, 5, compute);
+}
+
+inline Parameter& parameter_of(LanguageModel& model, const std::string& name) {
+  for (const auto& parameter : model.parameters())
+    if (parameter->name() == name) return *parameter;
+  fail("test", "no parameter " + name);
+}
+
+// value(n, old) for element n of a parameter.
+inline void set(LanguageModel& model, const std::string& name,
+                const std::function<double(std::int64_t, double)>& value) {
+  Parameter& parameter = parameter_of(model, name);
+  Tensor numbers = parameter.master().to(DType::F64).clone();
+  for (std::int64_t n = 0; n < numbers.size(); ++n) numbers.data<double>()[n] = value(n, numbers.item(n));
+  parameter.mutable_master().copy_from(numbers);
+  parameter.refresh();
+}
+
+// Every layer's parameter blocks.<layer>.<name>.
+inline void set_in_blocks(LanguageModel& model, const std::string& name,
+                          const std::function<double(std::int64_t, double)>& value) {
+  for (std::int64_t layer = 0; layer < model.sizes().layers; ++layer)
+    set(model, "blocks." + std::to_string(layer) + "." + name, value);
+}
+
+// A stream of normal numbers: element n is always the same.
+inline double number(const char* stream, std::int64_t n) {
+  return Rng(11, stream).normal(static_cast<std::uint64_t>(n));
+}
+
+inline Tensor random_tokens(std::int64_t B, std::int64_t T, std::int64_t V, const char* stream = "tokens") {
+  Tensor tokens_BT = Tensor::empty({B, T}, DType::I32);
+  Rng rng(3, stream);
+  for (std::int64_t n = 0; n < B * T; ++n)
+    tokens_BT.data<std::int32_t>()[n] =
+        static_cast<std::int32_t>(rng.uniform(static_cast<std::uint64_t>(n)) * static_cast<double>(V));
+  return tokens_BT;
+}
+
+// Largest |x - y| over largest |y|; infinite when something is not finite.
+inline double relative_difference(const Tensor& x, const Tensor& y) {
+  double difference = 0, scale = 0;
+  for (std::int64_t n = 0; n < x.size(); ++n) {
+    double d = std::abs(x.item(n) - y.item(n));
+    if (!(d <= difference)) difference = std::isfinite(d) ? d : INFINITY;
+    scale = std::max(scale, std::abs(y.item(n)));
+  }
+  return difference / scale;
+}
+
+// Keeps one layer's map of sequence 0 and every head, and the hidden states.
+struct Watcher : Probe {
+  std::vector<std::vector<Tensor>> map_LH;
+  std::vector<Tensor> hidden_L, before_norm_L;
+  std::vector<Tensor> q_L, k_L;
+
+  void hidden(std::int64_t, const Tensor& x_BTC) override { hidden_L.push_back(x_BTC.clone()); }
+  void hidden_before_norm(std::int64_t, const Tensor& x_BTC) override { before_norm_L.push_back(x_BTC.clone()); }
+  void attention(const AttentionView& view) override {
+    std::vector<Tensor> maps;
+    for (std::int64_t h = 0; h < view.q_BHTD.dim(1); ++h) maps.push_back(view.map(0, h));
+    map_LH.push_back(maps);
+    q_L.push_back(view.q_BHTD.clone());
+    k_L.push_back(view.k_BGTD.clone());
+  }
+};
+
+}  // namespace sink::test

@@ -1,0 +1,370 @@
+// Every policy by a property that only it has: mostly, that a model with it equals another model whose parameters are
+// set so that the two must agree.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "autograd/tape.h"
+#include "engine/ops/adamw/adamw.h"
+#include "tests/model/model_support.h"
+
+using namespace sink;
+using namespace sink::test;
+
+namespace {
+
+const Tensor& tokens() {
+  static const Tensor tokens_BT = random_tokens(2, small_sizes().context, small_sizes().vocabulary);
+  return tokens_BT;
+}
+
+double difference(LanguageModel& x, LanguageModel& y) {
+  return relative_difference(x.logits(tokens()), y.logits(tokens()));
+}
+
+const auto any_number = [](std::int64_t n, double) { return number("any", n); };
+std::function<double(std::int64_t, double)> constant(double c) {
+  return [c](std::int64_t, double) { return c; };
+}
+
+}  // namespace
+
+TEST_CASE("head addition: equals concatenation whose output projection repeats its columns for every head") {
+  auto add = make_model("head_add"), concat = make_model("baseline");
+  Sizes s = small_sizes();
+  std::int64_t D = s.head_width();
+  for (std::int64_t layer = 0; layer < s.layers; ++layer) {
+    std::string name = "blocks." + std::to_string(layer) + ".attention.out.weight";
+    Tensor w_CD = parameter_of(*add, name).master();
+    set(*concat, name, [&](std::int64_t n, double) { return w_CD.item(n / s.width * D + n % s.width % D); });
+  }
+  CHECK(difference(*add, *concat) < 1e-12);
+  CHECK(difference(*add, *make_model("baseline")) > 1e-3);
+}
+
+TEST_CASE("grouped queries: equal full heads whose keys and values are copies") {
+  Sizes s = small_sizes(), grouped_sizes = s;
+  s.heads = 6;
+  grouped_sizes.heads = 6;
+  grouped_sizes.kv_heads = 2;
+  for (std::string name : {"baseline", "bias_kv", "pos_t5"}) {
+    CAPTURE(name);
+    auto full = make_model(name, s), grouped = make_model(name, grouped_sizes);
+    std::int64_t D = s.head_width(), C = s.width, H = 6, G = 2;
+    for (std::int64_t layer = 0; layer < s.layers; ++layer) {
+      std::string qkv = "blocks." + std::to_string(layer) + ".attention.qkv.weight";
+      Tensor w = parameter_of(*grouped, qkv).master();
+      set(*full, qkv, [&](std::int64_t n, double) {
+        std::int64_t row = n / C, part = row / (H * D), h = row / D % H, d = row % D;
+        std::int64_t source = part == 0 ? row : H * D + (part - 1) * G * D + h / (H / G) * D + d;
+        return w.item(source * C + n % C);
+      });
+    }
+    CHECK(difference(*full, *grouped) < 1e-12);
+  }
+}
+
+TEST_CASE("output gate: zero weights halve every head, and a gate a head is a gate a number with equal rows") {
+  auto gated = make_model("gate_element"), plain = make_model("baseline"), by_head = make_model("gate_head");
+  std::int64_t C = small_sizes().width, D = small_sizes().head_width();
+  for (std::int64_t layer = 0; layer < small_sizes().layers; ++layer) {
+    std::string name = "blocks." + std::to_string(layer) + ".attention.gate.weight";
+    Tensor w_HC = parameter_of(*by_head, name).master();
+    set(*gated, name, [&](std::int64_t n, double) { return w_HC.item(n / C / D * C + n % C); });
+  }
+  CHECK(difference(*gated, *by_head) < 1e-12);
+  set_in_blocks(*gated, "attention.gate.weight", constant(0));
+  set_in_blocks(*plain, "attention.out.weight", [](std::int64_t, double old) { return old / 2; });
+  CHECK(difference(*gated, *plain) < 1e-12);
+}
+
+TEST_CASE("query-key norm: the length of query and key projections does not matter, and does without it") {
+  for (std::string name : {"qk_norm", "baseline"}) {
+    CAPTURE(name);
+    Sizes s = small_sizes();
+    auto once = make_model(name), thrice = make_model(name);
+    set_in_blocks(*once, "attention.norm.gain", constant(40));  // far above the norm's epsilon
+    set_in_blocks(*thrice, "attention.norm.gain", constant(40));
+    set_in_blocks(*thrice, "attention.qkv.weight",
+                  [&](std::int64_t n, double old) { return n / s.width < 2 * s.width ? 3 * old : old; });
+    double d = difference(*once, *thrice);
+    CHECK((name == "qk_norm" ? d < 1e-3 : d > 1e-2));
+  }
+}
+
+TEST_CASE("extra keys: a shared vector equals copies of it for every head") {
+  std::int64_t D = small_sizes().head_width();
+  for (std::string kind : {"bias_kv", "bias_k", "bias_v"}) {
+    CAPTURE(kind);
+    auto per_head = make_model(kind), shared = make_model(kind + "_shared");
+    for (std::string part : {"key", "value"}) {
+      if ((part == "key" && kind == "bias_v") || (part == "value" && kind == "bias_k")) continue;
+      set_in_blocks(*shared, "attention.extra." + part, any_number);
+      set_in_blocks(*per_head, "attention.extra." + part, [&](std::int64_t n, double) { return number("any", n % D); });
+    }
+    CHECK(difference(*per_head, *shared) < 1e-12);
+    CHECK(difference(*per_head, *make_model("baseline")) > 1e-3);
+  }
+}
+
+TEST_CASE("extra keys: K bias is KV bias with a zero value, and the fixed values are values") {
+  auto kv = make_model("bias_kv"), k = make_model("bias_k");
+  std::int64_t D = small_sizes().head_width();
+  auto same_keys = [](LanguageModel& model) { set_in_blocks(model, "attention.extra.key", any_number); };
+  same_keys(*kv);
+  same_keys(*k);
+  set_in_blocks(*kv, "attention.extra.value", constant(0));
+  CHECK(difference(*kv, *k) < 1e-13);
+  for (auto [name, norm, axis] : {std::tuple{"bias_k_v1e1", 1, true},
+                                  {"bias_k_v5e1", 5, true},
+                                  {"bias_k_v20e1", 20, true},
+                                  {"bias_k_v1u", 1, false},
+                                  {"bias_k_v5u", 5, false},
+                                  {"bias_k_v20u", 20, false}}) {
+    CAPTURE(name);
+    auto fixed = make_model(name);
+    same_keys(*fixed);
+    set_in_blocks(*kv, "attention.extra.value", [=](std::int64_t n, double) {
+      return axis ? (n % D == 0 ? norm : 0) : norm / std::sqrt(static_cast<double>(D));
+    });
+    CHECK(difference(*kv, *fixed) < 1e-12);
+  }
+}
+
+TEST_CASE("extra keys: of a low-dimensional key only the first numbers exist") {
+  std::int64_t D = small_sizes().head_width();
+  for (std::int64_t dimensions : {1, 2, 4, 8}) {
+    CAPTURE(dimensions);
+    auto low = make_model("bias_k_d" + std::to_string(dimensions)), full = make_model("bias_k");
+    CHECK(parameter_of(*low, "blocks.0.attention.extra.key").master().dim(1) == dimensions);
+    set_in_blocks(*low, "attention.extra.key",
+                  [&](std::int64_t n, double) { return number("any", n / dimensions * D + n % dimensions); });
+    set_in_blocks(*full, "attention.extra.key",
+                  [&](std::int64_t n, double) { return n % D < dimensions ? number("any", n) : 0; });
+    CHECK(difference(*low, *full) < 1e-13);
+  }
+  try {
+    make_model("bias_k_d64");
+    FAIL("a key of 64 learned numbers in heads of 8");
+  } catch (const Error& error) {
+    CHECK(error.code == Exit::usage);
+    CHECK(std::string(error.what()).find("64") != std::string::npos);
+  }
+}
+
+TEST_CASE("sink logits: at -infinity they are gone, at 0 they are softmax-off-by-one") {
+  auto logit = make_model("op_sink_logit"), one = make_model("op_softmax1"), plain = make_model("baseline");
+  set_in_blocks(*logit, "attention.extra.logit", constant(-1e300));
+  CHECK(difference(*logit, *plain) < 1e-14);
+  set_in_blocks(*logit, "attention.extra.logit", constant(0));
+  CHECK(difference(*logit, *one) < 1e-14);
+  CHECK(difference(*one, *plain) > 1e-3);
+}
+
+TEST_CASE("V bias: moves every output of a head by the same vector, so by W_O v* before the feed-forward") {
+  // With a feed-forward that gives zero, the residual stream after block 1 moves by W_O v* at every position.
+  auto biased = make_model("bias_v"), plain = make_model("baseline");
+  for (auto* model : {biased.get(), plain.get()}) set_in_blocks(*model, "feed_forward.down.weight", constant(0));
+  set_in_blocks(*biased, "attention.extra.value", any_number);
+  Watcher with, without;
+  biased->logits(tokens(), &with);
+  plain->logits(tokens(), &without);
+  std::int64_t C = small_sizes().width;
+  Tensor out_CE = parameter_of(*biased, "blocks.0.attention.out.weight").master();
+  for (std::int64_t t : {0, 1, 12})
+    for (std::int64_t c = 0; c < C; ++c) {
+      double moved = 0;
+      for (std::int64_t e = 0; e < C; ++e) moved += out_CE.item(c * C + e) * number("any", e);
+      CHECK(with.hidden_L[1].item(t * C + c) - without.hidden_L[1].item(t * C + c) ==
+            doctest::Approx(moved).epsilon(1e-9));
+    }
+}
+
+TEST_CASE("sink token: equals a baseline that reads the same vector as its first token") {
+  Sizes s = small_sizes(), longer = s;
+  longer.context = s.context + 1;
+  auto with = make_model("bias_sinktoken", s), plain = make_model("baseline", longer);
+  CHECK(with->extra_tokens() == 1);
+  Tensor row = parameter_of(*with, "embedding.sink_token.weight").master();
+  std::int64_t V = s.vocabulary, C = s.width, T = s.context, B = 2;
+  // Token V - 1 becomes the sink token; the sequences do not hold it.
+  set(*plain, "embedding.token.weight",
+      [&](std::int64_t n, double old) { return n / C == V - 1 ? row.item(n % C) : old; });
+  Tensor seen = random_tokens(B, T, V - 1), prepended = Tensor::empty({B, T + 1}, DType::I32);
+  for (std::int64_t n = 0; n < prepended.size(); ++n) {
+    std::int64_t b = n / (T + 1), t = n % (T + 1);
+    prepended.data<std::int32_t>()[n] = static_cast<std::int32_t>(t == 0 ? V - 1 : seen.item(b * T + t - 1));
+  }
+  Tensor ours = with->logits(seen), theirs = plain->logits(prepended);
+  REQUIRE(ours.shape() == Shape({B, T, V}));
+  double largest = 0;
+  for (std::int64_t b = 0; b < B; ++b)
+    for (std::int64_t n = 0; n < T * V; ++n)
+      largest = std::max(largest, std::abs(ours.item(b * T * V + n) - theirs.item(b * (T + 1) * V + V + n)));
+  CHECK(largest < 1e-12);
+}
+
+TEST_CASE("post-norm: the stream has root-mean-square 1 after every block, and what it was before is shown") {
+  auto post = make_model("norm_post");
+  Watcher watcher;
+  post->logits(tokens(), &watcher);
+  std::int64_t C = small_sizes().width;
+  REQUIRE(watcher.before_norm_L.size() == 2);
+  for (std::size_t layer : {1u, 2u}) {
+    auto rms = [&](const Tensor& x_BTC, std::int64_t row) {
+      double sum = 0;
+      for (std::int64_t c = 0; c < C; ++c) sum += x_BTC.item(row * C + c) * x_BTC.item(row * C + c);
+      return std::sqrt(sum / static_cast<double>(C));
+    };
+    for (std::int64_t row : {0, 5, 25}) {
+      double before = rms(watcher.before_norm_L[layer - 1], row);
+      CHECK(rms(watcher.hidden_L[layer], row) ==
+            doctest::Approx(before / std::sqrt(before * before + 1e-5)).epsilon(1e-9));
+      CHECK(std::abs(before - 1) > 1e-5);
+    }
+  }
+}
+
+TEST_CASE("sandwich norm: what a sublayer adds does not depend on the size of its last weights; pre-norm's does") {
+  for (std::string name : {"norm_sandwich", "baseline"}) {
+    CAPTURE(name);
+    auto once = make_model(name), more = make_model(name);
+    if (name == "norm_sandwich")  // far above the norm's epsilon
+      for (auto* model : {once.get(), more.get()})
+        set_in_blocks(*model, "attention.out.weight", [](std::int64_t, double old) { return 1e3 * old; });
+    set_in_blocks(*more, "attention.out.weight", [](std::int64_t, double old) { return 7 * old; });
+    double d = difference(*once, *more);
+    CHECK((name == "norm_sandwich" ? d < 1e-4 : d > 1e-2));
+  }
+}
+
+TEST_CASE("LayerNorm: a constant added to every number of the embedding changes nothing in the first norm") {
+  for (std::string name : {"norm_layer", "baseline"}) {
+    CAPTURE(name);
+    auto once = make_model(name), moved = make_model(name);
+    set(*moved, "embedding.token.weight", [](std::int64_t, double old) { return old + 5; });
+    Watcher before, after;
+    once->logits(tokens(), &before);
+    moved->logits(tokens(), &after);
+    double d = relative_difference(after.q_L[0], before.q_L[0]);
+    CHECK((name == "norm_layer" ? d < 1e-12 : d > 1e-2));
+  }
+}
+
+TEST_CASE("feed-forward kinds: each is its formula on a row worked out by hand") {
+  auto relu = [](double x) { return std::max(x, 0.0); };
+  auto gelu = [](double x) { return x * 0.5 * (1 + std::erf(x / std::sqrt(2.0))); };
+  auto silu = [](double x) { return x / (1 + std::exp(-x)); };
+  struct Kind {
+    const char* name;
+    std::function<double(double)> f;
+    bool gated;
+  };
+  for (const Kind& kind : {Kind{"ffn_relu", relu, false},
+                           {"ffn_gelu", gelu, false},
+                           {"ffn_swish", silu, false},
+                           {"ffn_reglu", relu, true},
+                           {"ffn_geglu", gelu, true},
+                           {"baseline", silu, true}}) {
+    CAPTURE(kind.name);
+    Sizes s = small_sizes();
+    auto model = make_model(kind.name);
+    set_in_blocks(*model, "attention.out.weight", constant(0));
+    Watcher watcher;
+    model->logits(tokens(), &watcher);
+    Tensor up =
+        parameter_of(*model, kind.gated ? "blocks.0.feed_forward.gate_up.weight" : "blocks.0.feed_forward.up.weight")
+            .master();
+    Tensor down = parameter_of(*model, "blocks.0.feed_forward.down.weight").master();
+    std::int64_t C = s.width, F = s.feed_forward, row = 7;
+    const Tensor& x = watcher.hidden_L[0];
+    double squares = 0;
+    for (std::int64_t c = 0; c < C; ++c) squares += x.item(row * C + c) * x.item(row * C + c);
+    double r = 1 / std::sqrt(squares / static_cast<double>(C) + 1e-5);
+    std::vector<double> y(static_cast<std::size_t>(F));
+    auto product = [&](std::int64_t f) {
+      double sum = 0;
+      for (std::int64_t c = 0; c < C; ++c) sum += up.item(f * C + c) * x.item(row * C + c) * r;
+      return sum;
+    };
+    for (std::int64_t f = 0; f < F; ++f)
+      y[static_cast<std::size_t>(f)] = kind.f(product(f)) * (kind.gated ? product(F + f) : 1);
+    for (std::int64_t c = 0; c < C; ++c) {
+      double sum = x.item(row * C + c);
+      for (std::int64_t f = 0; f < F; ++f) sum += down.item(c * F + f) * y[static_cast<std::size_t>(f)];
+      CHECK(watcher.hidden_L[1].item(row * C + c) == doctest::Approx(sum).epsilon(1e-10));
+    }
+  }
+}
+
+TEST_CASE("feature maps: elu features make every weight positive, identity and MLP ones of either sign") {
+  for (auto [name, positive] : {std::pair{"kern_elu_none", true}, {"kern_id_none", false}, {"kern_mlp_none", false}}) {
+    CAPTURE(name);
+    auto model = make_model(name);
+    Watcher watcher;
+    model->logits(tokens(), &watcher);
+    double least = INFINITY;
+    for (const auto& maps : watcher.map_LH)
+      for (const Tensor& map : maps)
+        for (std::int64_t n = 0; n < map.size(); ++n) least = std::min(least, map.item(n));
+    CHECK((least >= 0) == positive);
+  }
+  // With W1 the identity and W2 = 2, the MLP is 2 relu(x): scores are 4 relu(q) . relu(k), never negative.
+  auto mlp = make_model("kern_mlp_none");
+  std::int64_t D = small_sizes().head_width();
+  set_in_blocks(*mlp, "attention.features.up.weight", [D](std::int64_t n, double) { return n / D == n % D; });
+  set_in_blocks(*mlp, "attention.features.down.weight", [D](std::int64_t n, double) { return 2.0 * (n / D == n % D); });
+  Watcher doubled;
+  mlp->logits(tokens(), &doubled);
+  for (std::int64_t n = 0; n < doubled.q_L[0].size(); ++n) REQUIRE(doubled.q_L[0].item(n) >= 0);
+}
+
+TEST_CASE("alpha-scaled softmax: equals scaling W_O, and stays equal under AdamW with that matrix's settings scaled") {
+  // Gu et al. 2025, Table 14: init times alpha, learning rate alpha, epsilon / alpha, weight decay / alpha, no
+  // clipping.
+  for (auto [name, alpha] : {std::pair{"scale_2", 2.0}, {"scale_0_2", 0.2}, {"scale_0_05", 0.05}}) {
+    CAPTURE(name);
+    auto scaled = make_model(name), plain = make_model("baseline");
+    set_in_blocks(*plain, "attention.out.weight", [alpha = alpha](std::int64_t, double old) { return alpha * old; });
+    Tensor targets = random_tokens(2, small_sizes().context, small_sizes().vocabulary, "targets");
+    auto train = [&](LanguageModel& model, double out_factor) {
+      std::vector<double> losses;
+      std::vector<Tensor> first, second;
+      for (const auto& p : model.parameters()) {
+        first.push_back(Tensor::zeros(p->master().shape(), DType::F64));
+        second.push_back(Tensor::zeros(p->master().shape(), DType::F64));
+      }
+      for (std::int64_t step = 1; step <= 10; ++step) {
+        Tape tape;
+        Var loss = model.loss(tokens(), targets);
+        losses.push_back(loss.value().item());
+        tape.backward(loss);
+        for (std::size_t n = 0; n < model.parameters().size(); ++n) {
+          Parameter& p = *model.parameters()[n];
+          double f = p.name().ends_with("attention.out.weight") ? out_factor : 1;
+          adamw({.learning_rate = 1e-2 * f,
+                 .beta1 = 0.9,
+                 .beta2 = 0.95,
+                 .epsilon = 1e-8 / f,
+                 .weight_decay = 0.1 / f,
+                 .step = step},
+                p.var().grad(), p.mutable_master(), first[n], second[n]);
+          p.var().gradient().clear();
+          p.refresh();
+        }
+      }
+      return losses;
+    };
+    std::vector<double> ours = train(*scaled, 1), twin = train(*plain, alpha), untwinned;
+    for (std::size_t step = 0; step < 10; ++step) CHECK(ours[step] == doctest::Approx(twin[step]).epsilon(1e-11));
+    auto not_scaled = make_model("baseline");
+    set_in_blocks(*not_scaled, "attention.out.weight",
+                  [alpha = alpha](std::int64_t, double old) { return alpha * old; });
+    CHECK(std::abs(train(*not_scaled, 1)[9] - ours[9]) > 1e-6);
+  }
+}
+
+TEST_CASE("p-norms: p = 1 is the sum") {
+  CHECK(difference(*make_model("pnorm_sig_1"), *make_model("op_sigmoid_norm")) < 1e-12);
+  CHECK(difference(*make_model("pnorm_sig_2"), *make_model("op_sigmoid_norm")) > 1e-3);
+}
