@@ -1,171 +1,175 @@
-// The whole two-layer model against an independent PyTorch float64 implementation (tests/golden/model/make_golden.py):
-// logits, loss, every gradient, ten optimiser steps and the sink metrics, for every ablation.
+// The whole model against an independent PyTorch float64 implementation (tests/golden/model/make_golden.py): logits,
+// loss, every gradient, ten optimiser steps and the measurements, for every ablation, several also with a window, a
+// prefix or grouped heads.
 #include <doctest/doctest.h>
+
+#include <set>
 
 #include "autograd/tape.h"
 #include "engine/reference_switch.h"
-#include "eval/sink_score.h"
-#include "model/ablations.h"
-#include "model/transformer.h"
-#include "tests/support/compare.h"
-#include "tests/support/golden_file.h"
+#include "eval/evaluation.h"
+#include "tests/golden/model/golden_case.h"
 #include "train/optimizer.h"
 
 using namespace sink;
 
 namespace {
 
-template <class Spec>
-std::string name_of_ablation();
-#define SINK_NAMED(spec)                            \
-  template <>                                       \
-  std::string name_of_ablation<ablations::spec>() { \
-    return #spec;                                   \
-  }
-SINK_NAMED(baseline)
-SINK_NAMED(sigmoid)
-SINK_NAMED(relu)
-SINK_NAMED(learned)
-SINK_NAMED(learned_sigmoid)
-SINK_NAMED(learned_relu)
+void check_number(const GoldenCase& golden, const std::string& what, double actual, double expected, double relative) {
+  CHECK_MESSAGE(std::abs(actual - expected) <= relative * std::abs(expected), golden.name, ": ", what, ": expected ",
+                expected, ", got ", actual, ", off by ", std::abs(actual - expected));
+}
 
-#define SINK_ALL_ABLATIONS                                                                                  \
-  ablations::baseline, ablations::sigmoid, ablations::relu, ablations::learned, ablations::learned_sigmoid, \
-      ablations::learned_relu
-
-template <class Spec>
-struct Golden {
-  GoldenFile file{std::string(SINK_SOURCE_DIR) + "/tests/golden/model/" + name_of_ablation<Spec>() + ".h5"};
-  Tensor tokens = file.tensor("tokens"), targets = file.tensor("targets");
-
-  std::unique_ptr<LanguageModel> model(DType type) const {
-    auto size = [&](const char* name) { return static_cast<std::int64_t>(file.attribute(name)); };
-    Sizes sizes{size("layers"),       size("heads"),   size("width"),
-                size("feed_forward"), size("context"), size("vocabulary")};
-    auto model = std::make_unique<Transformer<Spec>>(sizes, InitScheme::torch, 0, type);
-    CHECK(file.names("parameters").size() == model->parameters().size());
-    for (const auto& parameter : model->parameters())
-      parameter->mutable_master().copy_from(file.tensor("parameters/" + parameter->name()));
-    model->refresh_parameters();
-    return model;
-  }
-};
-
-// Loss and all gradients within `relative` of the golden ones.
-template <class Spec>
-void check_gradients(DType type, double relative) {
-  Golden<Spec> golden;
+// Logits, loss and all gradients within `relative` of the golden ones.
+void check_model(const GoldenCase& golden, DType type, double relative) {
   auto model = golden.model(type);
+  std::int64_t first = 0;
+  golden.check_summary("logits", model->logits(golden.tokens), golden.file.tensor("logits"), first, relative);
   Tape tape;
   Var loss = model->loss(golden.tokens, golden.targets);
-  check_close("loss", Tensor::full({1}, loss.value().item(), DType::F64),
-              Tensor::full({1}, golden.file.tensor("loss").item(), DType::F64), relative);
+  check_number(golden, "loss", loss.value().item(), golden.file.tensor("loss").item(), relative);
   tape.backward(loss);
-  for (const auto& parameter : model->parameters())
-    check_close("gradient of " + parameter->name(), parameter->var().grad(),
-                golden.file.tensor("gradients/" + parameter->name()), relative);
+  std::map<std::string, Tensor> gradients;
+  for (const auto& parameter : model->parameters()) gradients[parameter->name()] = parameter->var().grad();
+  Tensor expected = golden.file.tensor("gradients");
+  first = 0;
+  for (const GoldenParameter& parameter : golden.parameters)
+    golden.check_summary(parameter.name, gradients.at(parameter.name), expected, first, relative);
+  CHECK(first == expected.size());
+}
+
+// Losses, then gradient norms, of the golden training: (2, steps).
+Tensor train(const GoldenCase& golden, DType type) {
+  auto model = golden.model(type);
+  RunConfig config;
+  config.beta1 = golden.setting("beta1");
+  config.beta2 = golden.setting("beta2");
+  config.adam_epsilon = golden.setting("adam_eps");
+  config.weight_decay = golden.setting("weight_decay");
+  config.clip = golden.setting("clip");
+  Optimizer optimizer(*model, config);
+  std::int64_t steps = golden.size("training_steps");
+  Tensor training = Tensor::empty({2, steps}, DType::F64);
+  for (std::int64_t step = 1; step <= steps; ++step) {
+    Tape tape;
+    Var loss = model->loss(golden.tokens, golden.targets);
+    tape.backward(loss);
+    training.data<double>()[step - 1] = loss.value().item();
+    training.data<double>()[steps + step - 1] = optimizer.gradient_norm();
+    optimizer.step(golden.setting("learning_rate"), optimizer.gradient_norm(), step);
+  }
+  return training;
+}
+
+// The table with a further axis in front, as a tensor.
+Tensor stacked(const std::vector<NumberTable>& tables) {
+  std::vector<double> numbers;
+  for (const NumberTable& table : tables)
+    for (const auto& row : table) numbers.insert(numbers.end(), row.begin(), row.end());
+  auto count = [](const auto& list) { return static_cast<std::int64_t>(list.size()); };
+  return Tensor::from<double>({count(tables), count(tables[0]), count(tables[0][0])}, numbers);
+}
+
+// actual, whose shape may group the same numbers otherwise, within 1e-9 of the dataset of that name.
+void check_measure(const GoldenCase& golden, const std::string& name, const Tensor& actual) {
+  Tensor expected = golden.file.tensor(name);
+  REQUIRE_MESSAGE(actual.size() == expected.size(), golden.name, ": ", name);
+  check_close(golden.name + ": " + name, actual.reshape(expected.shape()), expected, 1e-9);
+}
+
+std::vector<NumberTable> with_axis(std::vector<NumberTable> tables, const std::vector<NumberTable>& more) {
+  tables.insert(tables.end(), more.begin(), more.end());
+  return tables;
 }
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("golden model: logits, loss and every gradient in double equal PyTorch's to 1e-10", Spec,
-                   SINK_ALL_ABLATIONS) {
-  Golden<Spec> golden;
-  check_close("logits", golden.model(DType::F64)->logits(golden.tokens), golden.file.tensor("logits"), 1e-10);
-  check_gradients<Spec>(DType::F64, 1e-10);
+TEST_CASE("golden files: every ablation has a case, and every case an ablation") {
+  std::set<std::string> cases, ablations;
+  for_each_golden_case([&](const GoldenCase& golden) { cases.insert(golden.ablation); });
+  for (const Ablation& ablation : all_ablations()) ablations.insert(ablation.name);
+  for (const std::string& name : ablations) CHECK_MESSAGE(cases.count(name) == 1, name, " has no case");
+  for (const std::string& name : cases) CHECK_MESSAGE(ablations.count(name) == 1, name, " is no ablation");
 }
 
-TEST_CASE_TEMPLATE("golden model: the fast path in f32 agrees to 1e-5", Spec, SINK_ALL_ABLATIONS) {
-  check_gradients<Spec>(DType::F32, 1e-5);
+TEST_CASE("golden model: logits, loss and every gradient in double equal PyTorch's to 1e-9") {
+  for_each_golden_case([](const GoldenCase& golden) { check_model(golden, DType::F64, 1e-9); });
 }
 
-TEST_CASE_TEMPLATE("golden model: --reference agrees, f32 to 1e-5", Spec, SINK_ALL_ABLATIONS) {
+TEST_CASE("golden model: the fast path in f32 agrees to 1e-5") {
+  for_each_golden_case([](const GoldenCase& golden) { check_model(golden, DType::F32, 1e-5); });
+}
+
+TEST_CASE("golden model: --reference in f32 agrees to 1e-5") {
   use_reference() = true;
-  check_gradients<Spec>(DType::F32, 1e-5);
+  for_each_golden_case([](const GoldenCase& golden) { check_model(golden, DType::F32, 1e-5); });
   use_reference() = false;
 }
 
-TEST_CASE_TEMPLATE("golden training: ten AdamW steps with clipping equal PyTorch's to 1e-10", Spec,
-                   SINK_ALL_ABLATIONS) {
-  Golden<Spec> golden;
-  auto model = golden.model(DType::F64);
-  auto setting = [&](const char* name) { return golden.file.attribute(name); };
-  RunConfig config;
-  config.beta1 = setting("beta1");
-  config.beta2 = setting("beta2");
-  config.adam_epsilon = setting("adam_eps");
-  config.weight_decay = setting("weight_decay");
-  config.clip = setting("clip");
-  Optimizer optimizer(*model, config);
-  Tensor losses = Tensor::empty({10}, DType::F64), norms = Tensor::empty({10}, DType::F64);
-  for (std::int64_t step = 1; step <= 10; ++step) {
-    Tape tape;
-    Var loss = model->loss(golden.tokens, golden.targets);
-    tape.backward(loss);
-    losses.data<double>()[step - 1] = loss.value().item();
-    norms.data<double>()[step - 1] = optimizer.gradient_norm();
-    optimizer.step(setting("learning_rate"), optimizer.gradient_norm(), step);
-  }
-  check_close("losses", losses, golden.file.tensor("training/loss"), 1e-10);
-  check_close("gradient norms", norms, golden.file.tensor("training/grad_norm"), 1e-10);
-  for (const auto& parameter : model->parameters())
-    check_close("final " + parameter->name(), parameter->master(),
-                golden.file.tensor("training/parameters/" + parameter->name()), 1e-7);  // stored as float
+TEST_CASE("golden training: ten AdamW steps with clipping equal PyTorch's, in double to 1e-9, losses in f32 to 1e-4") {
+  for_each_golden_case([](const GoldenCase& golden) {
+    Tensor expected = golden.file.tensor("training");
+    check_close(golden.name + ": losses and gradient norms in f64", train(golden, DType::F64), expected, 1e-9);
+    check_close(golden.name + ": losses in f32", train(golden, DType::F32).rows(0, 1), expected.rows(0, 1), 1e-4);
+  });
 }
 
-TEST_CASE_TEMPLATE("golden metrics: alpha, Sink_k, row mass and norms equal PyTorch's on full maps", Spec,
-                   SINK_ALL_ABLATIONS) {
-  Golden<Spec> golden;
-  auto model = golden.model(DType::F64);
-  Evaluation e = evaluate(*model, golden.tokens, golden.targets, /*batch=*/2, /*with_map=*/true);
-  CHECK(e.loss == doctest::Approx(golden.file.tensor("loss").item()).epsilon(1e-10));
-  CHECK(e.row_mass == doctest::Approx(golden.file.tensor("metrics/row_mass").item()).epsilon(1e-10));
+TEST_CASE("golden measurements: sinks, row mass, entropy, norms and the split of q.k equal PyTorch's on full maps") {
+  for_each_golden_case([](const GoldenCase& golden) {
+    auto model = golden.model(DType::F64);
+    Evaluation e = evaluate(*model, golden.tokens, golden.targets, /*batch=*/1, /*with_map=*/false);
+    check_number(golden, "loss", e.loss, golden.file.tensor("loss").item(), 1e-9);
 
-  auto check_scores = [&](const char* kind, const SinkScores& scores) {
-    Tensor alpha = golden.file.tensor(std::string("metrics/alpha_") + kind);  // B, L, H, K
-    Tensor sink = golden.file.tensor(std::string("metrics/sink_") + kind);    // epsilon, K
-    std::int64_t K = alpha.dim(3), L = alpha.dim(1), H = alpha.dim(2), B = alpha.dim(0);
-    for (std::int64_t k = 0; k < K; ++k) {
-      double mean = 0;
-      for (std::int64_t i = k; i < alpha.size(); i += K) mean += alpha.item(i) / static_cast<double>(B * L * H);
-      CHECK(scores.alpha_k[static_cast<std::size_t>(k)] == doctest::Approx(mean).epsilon(1e-9));
-      for (std::size_t eps = 0; eps < 3; ++eps)
-        CHECK(scores.sink_k[eps][static_cast<std::size_t>(k)] ==
-              doctest::Approx(sink.item(static_cast<std::int64_t>(eps) * K + k)).epsilon(1e-9));
+    auto sinks = [](const SinkScores& scores) { return NumberTable(scores.sink_k.begin(), scores.sink_k.end()); };
+    check_measure(golden, "measures/alpha", stacked(with_axis(e.raw.alpha_layer_head_k, e.proxy.alpha_layer_head_k)));
+    check_measure(golden, "measures/sink", stacked({sinks(e.raw), sinks(e.proxy)}));
+    CHECK_MESSAGE(e.raw.star.has_value() == golden.file.has("measures/slot_alpha"), golden.name);
+    NumberTable no_slot(e.row_mass_layer_head.size(), std::vector<double>(e.row_mass_layer_head[0].size(), 0));
+    NumberTable slot_sums = e.slot_mass_layer_head;  // sums over rows in the file
+    for (auto& row : slot_sums)
+      for (double& mass : row) mass *= static_cast<double>(e.context);
+    NumberTable slot_proxy_sums = no_slot;
+    if (e.raw.star) {
+      check_measure(golden, "measures/slot_alpha",
+                    stacked({e.raw.star->alpha_layer_head, e.proxy.star->alpha_layer_head}));
+      auto star = [](const SinkScores::Star& s) { return NumberTable{{s.sink.begin(), s.sink.end()}}; };
+      check_measure(golden, "measures/slot_sink", stacked({star(*e.raw.star), star(*e.proxy.star)}));
+      if (e.extra == Evaluation::Extra::key) {
+        slot_proxy_sums = e.proxy.star->alpha_layer_head;
+        for (auto& row : slot_proxy_sums)
+          for (double& alpha : row) alpha = alpha * static_cast<double>(e.context + 1) - 1;
+      }
     }
-    for (std::int64_t l = 0; l < L; ++l)
-      for (std::int64_t h = 0; h < H; ++h) {
-        double mean = 0;
-        for (std::int64_t b = 0; b < B; ++b) mean += alpha.item(((b * L + l) * H + h) * K) / static_cast<double>(B);
-        CHECK(scores.alpha_1_layer_head[static_cast<std::size_t>(l)][static_cast<std::size_t>(h)] ==
-              doctest::Approx(mean).epsilon(1e-9));
-      }
-  };
-  check_scores("raw", e.raw);
-  check_scores("proxy", e.proxy);
+    check_measure(golden, "measures/per_head",
+                  stacked({e.row_mass_layer_head, e.entropy_layer_head, slot_sums, slot_proxy_sums, e.first_key.dot,
+                           e.first_key.norm_product, e.first_key.cosine, e.other_keys.dot, e.other_keys.norm_product,
+                           e.other_keys.cosine}));
+    check_measure(golden, "measures/hidden_norm", stacked({e.hidden_norm}));
+    check_measure(golden, "measures/key_value_norm", stacked({e.key_norm, e.value_norm}));
+    std::vector<double> ratio = e.massive_ratio;
+    ratio.insert(ratio.end(), e.massive_ratio_before_norm.begin(), e.massive_ratio_before_norm.end());
+    check_measure(golden, "measures/massive_ratio", stacked({{ratio}}));
+    CHECK_MESSAGE(e.hidden_before_norm_norm.empty() != golden.file.has("measures/hidden_norm_before"), golden.name);
+    if (!e.hidden_before_norm_norm.empty())
+      check_measure(golden, "measures/hidden_norm_before", stacked({e.hidden_before_norm_norm}));
+  });
+}
 
-  // Norms: the golden file has them per sequence (and head), averaged here.
-  auto check_norms = [&](const char* name, const std::vector<std::vector<double>>& norms) {
-    Tensor golden_norms = golden.file.tensor(std::string("metrics/") + name);
-    std::int64_t T = golden_norms.dim(-1), B = golden_norms.dim(0), rows = golden_norms.dim(1);
-    std::int64_t H = golden_norms.rank() == 4 ? golden_norms.dim(2) : 1;
-    for (std::int64_t l = 0; l < rows; ++l)
-      for (std::int64_t t = 0; t < T; ++t) {
-        double mean = 0;
-        for (std::int64_t b = 0; b < B; ++b)
-          for (std::int64_t h = 0; h < H; ++h)
-            mean += golden_norms.item(((b * rows + l) * H + h) * T + t) / static_cast<double>(B * H);
-        CHECK(norms[static_cast<std::size_t>(l)][static_cast<std::size_t>(t)] == doctest::Approx(mean).epsilon(1e-9));
-      }
-  };
-  check_norms("hidden_norm", e.hidden_norm);
-  check_norms("key_norm", e.key_norm);
-  check_norms("value_norm", e.value_norm);
-
-  Tensor maps = golden.file.tensor("attention_map");  // L, B, H, T, T
-  std::int64_t T = maps.dim(4), B = maps.dim(1), H = maps.dim(2);
-  for (std::int64_t i = 0; i < T; ++i)
-    for (std::int64_t j = 0; j < T; ++j)
-      CHECK(e.map.weights[static_cast<std::size_t>(i)][static_cast<std::size_t>(j)] ==
-            doctest::Approx(maps.item(((e.map.layer * B * H + e.map.head) * T + i) * T + j)).epsilon(1e-9));
+TEST_CASE("golden maps: the last layer's weights on the first sequence equal PyTorch's") {
+  int maps = 0;
+  for_each_golden_case([&](const GoldenCase& golden) {
+    if (!golden.file.has("attention_map")) return;
+    ++maps;
+    auto model = golden.model(DType::F64);
+    Tensor expected = golden.file.tensor("attention_map");  // H, T, slot + T
+    std::vector<NumberTable> heads;
+    for (std::int64_t h = 0; h < expected.dim(0); ++h) {
+      Evaluation::Map map = take_map(*model, golden.tokens.rows(0, 1), golden.size("layers") - 1, h);
+      for (std::size_t i = 0; i < map.slot_weights.size(); ++i)
+        map.weights[i].insert(map.weights[i].begin(), map.slot_weights[i]);
+      heads.push_back(map.weights);
+    }
+    check_measure(golden, "attention_map", stacked(heads));
+  });
+  CHECK(maps == 5);
 }

@@ -1,11 +1,10 @@
-// GoldenFile: reads the datasets and numeric attributes of an HDF5 file of expected values. Reals come as F64, whole
-// numbers as I32, whatever width the file has.
+// GoldenFile: reads the datasets and texts of an HDF5 file of expected values. Reals come as F64, whole numbers as I32,
+// whatever width the file has.
 #pragma once
 
 #include <hdf5.h>
 
 #include <string>
-#include <vector>
 
 #include "engine/check.h"
 #include "engine/tensor.h"
@@ -30,31 +29,16 @@ class GoldenFile {
     return tensor;
   }
 
-  // A numeric attribute of the file itself, as in attribute("heads").
-  double attribute(const std::string& name) const {
+  // An attribute of the file itself that is a text of fixed length.
+  std::string text(const std::string& name) const {
     check(H5Aexists(file_, name.c_str()) > 0, "no attribute '" + name + "'");
     Hdf5Handle attribute(H5Aopen(file_, name.c_str(), H5P_DEFAULT), H5Aclose, "read " + name);
-    Hdf5Handle space(H5Aget_space(attribute), H5Sclose, "read " + name);
-    check(H5Sget_simple_extent_npoints(space) == 1, "attribute '" + name + "' is not a single number");
     Hdf5Handle type(H5Aget_type(attribute), H5Tclose, "read " + name);
-    H5T_class_t kind = H5Tget_class(type);
-    check(kind == H5T_FLOAT || kind == H5T_INTEGER, "attribute '" + name + "' is not a number");
-    double value = 0;
-    check(H5Aread(attribute, H5T_NATIVE_DOUBLE, &value) >= 0, "cannot read attribute '" + name + "'");
-    return value;
-  }
-
-  // What a group holds, sorted by name, without the group's own path: names("parameters").
-  std::vector<std::string> names(const std::string& group) const {
-    check(has(group), "no group '" + group + "'");
-    Hdf5Handle handle(H5Gopen2(file_, group.c_str(), H5P_DEFAULT), H5Gclose, "open group " + group);
-    std::vector<std::string> found;
-    auto add = [](hid_t, const char* name, const H5L_info_t*, void* names) -> herr_t {
-      static_cast<std::vector<std::string>*>(names)->push_back(name);
-      return 0;
-    };
-    check(H5Literate(handle, H5_INDEX_NAME, H5_ITER_INC, nullptr, add, &found) >= 0, "cannot list '" + group + "'");
-    return found;
+    check(H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0,
+          "attribute '" + name + "' is not a text of fixed length");
+    std::string text(H5Tget_size(type), '\0');
+    check(H5Aread(attribute, type, text.data()) >= 0, "cannot read attribute '" + name + "'");
+    return text.c_str();  // up to the padding
   }
 
   // Whether the path names a dataset or a group; each part is asked for, as HDF5 wants it.

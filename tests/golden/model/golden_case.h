@@ -1,0 +1,172 @@
+// GoldenCase: one file that make_golden.py wrote, the model it describes, and how the two are compared.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include "model/all_ablations.h"
+#include "tests/support/compare.h"
+#include "tests/support/golden_file.h"
+
+namespace sink {
+
+// unit() of make_golden.py: element n of the stream of this name, a multiple of 2^-15 in [-1, 1).
+class UnitStream {
+ public:
+  explicit UnitStream(const std::string& name) {  // FNV-1a
+    for (char c : name) state_ = (state_ ^ static_cast<unsigned char>(c)) * 1099511628211u;
+  }
+  double operator()(std::int64_t n) const {  // SplitMix64
+    std::uint64_t z = state_ + (static_cast<std::uint64_t>(n) + 1) * 0x9E3779B97F4A7C15u;
+    z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9u;
+    z = (z ^ (z >> 27)) * 0x94D049BB133111EBu;
+    z ^= z >> 31;
+    return (static_cast<double>(z >> 48) - 32768) / 32768;
+  }
+
+ private:
+  std::uint64_t state_ = 14695981039346656037u;
+};
+
+struct GoldenParameter {
+  std::string name;
+  double offset, scale;  // initial values are offset + scale * unit
+  Shape shape;
+};
+
+class GoldenCase {
+ public:
+  explicit GoldenCase(const std::string& name)
+      : name(name), file(folder() + "/" + name + ".h5"), ablation(file.text("ablation")) {
+    std::istringstream settings(file.text("settings")), table(file.text("parameters"));
+    std::string word, line;
+    for (double value; settings >> word >> value;) settings_[word] = value;
+    while (std::getline(table, line)) {
+      std::istringstream columns(line);
+      GoldenParameter parameter;
+      columns >> parameter.name >> parameter.offset >> parameter.scale;
+      for (std::int64_t size; columns >> size;) parameter.shape.append(size);
+      parameters.push_back(parameter);
+    }
+    tokens = file.tensor("tokens");
+    targets = file.tensor("targets");
+  }
+
+  // The names of all cases, sorted.
+  static std::vector<std::string> all() {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder()))
+      if (entry.path().extension() == ".h5") names.push_back(entry.path().stem().string());
+    std::sort(names.begin(), names.end());
+    return names;
+  }
+
+  double setting(const std::string& name) const { return settings_.at(name); }
+  std::int64_t size(const std::string& name) const { return static_cast<std::int64_t>(setting(name)); }
+
+  Sizes sizes() const {
+    return {.layers = size("layers"),
+            .heads = size("heads"),
+            .width = size("width"),
+            .feed_forward = size("feed_forward"),
+            .context = size("context"),
+            .vocabulary = size("vocabulary"),
+            .kv_heads = size("kv_heads"),
+            .window = size("window"),
+            .prefix = size("prefix")};
+  }
+
+  // The model of this case with its initial values. Throws Error where its parameters are not those of the case.
+  std::unique_ptr<LanguageModel> model(DType type) const {
+    auto model = ablation_named(ablation).make_model(sizes(), InitScheme::torch, 0, type);
+    std::map<std::string, const GoldenParameter*> expected;
+    for (const GoldenParameter& parameter : parameters) expected[parameter.name] = &parameter;
+    for (const auto& parameter : model->parameters()) {
+      const std::string& of = parameter->name();
+      SINK_CHECK(expected.count(of), "golden", name + ": the model has a parameter more, " + of);
+      const GoldenParameter& golden = *expected[of];
+      SINK_CHECK(
+          golden.shape == parameter->master().shape(), "golden",
+          name + ": " + of + " has shape " + parameter->master().shape().str() + ", expected " + golden.shape.str());
+      parameter->mutable_master().copy_from(initial_values(golden));
+      expected.erase(of);
+    }
+    SINK_CHECK(expected.empty(), "golden", name + ": the model lacks the parameter " + expected.begin()->first);
+    model->refresh_parameters();
+    return model;
+  }
+
+  // Checks values against their summary, which starts at element `first` of the dataset and is then passed: a few
+  // values are all there; of many there is a sample, the Euclidean norm and a weighted sum, and errors are measured
+  // against that norm.
+  void check_summary(const std::string& what, const Tensor& actual, const Tensor& dataset, std::int64_t& first,
+                     double relative) const {
+    std::int64_t n = actual.size(), samples = size("sample");
+    bool whole = n <= samples;
+    std::int64_t stored = whole ? n : samples;
+    auto expected = [&](std::int64_t i) { return dataset.item(first + i); };
+    double norm = 0, weighted = 0, squares = 0;
+    UnitStream weight("sum of " + what);
+    for (std::int64_t i = 0; i < n; ++i) {
+      squares += actual.item(i) * actual.item(i);
+      weighted += actual.item(i) * weight(i);
+    }
+    for (std::int64_t i = 0; whole && i < n; ++i) norm += expected(i) * expected(i);
+    norm = whole ? std::sqrt(norm) : expected(samples);
+    // A single element may carry the whole error; ones that are zero by cancellation are not asked for digits.
+    double tolerance = relative * norm;
+    for (std::int64_t k = 0; k < stored; ++k) {
+      std::int64_t i = whole ? k : k * n / samples;
+      double error = std::abs(actual.item(i) - expected(k));
+      CHECK_MESSAGE(error <= tolerance, name, ": ", what, " at ", index_text(actual.shape(), i), ": expected ",
+                    expected(k), ", got ", actual.item(i), ", off by ", error, ", tolerance ", tolerance);
+    }
+    if (!whole) {
+      double norm_error = std::abs(std::sqrt(squares) - norm), sum_error = std::abs(weighted - expected(samples + 1));
+      CHECK_MESSAGE(norm_error <= tolerance, name, ": norm of ", what, ": expected ", norm, ", got ",
+                    std::sqrt(squares), ", off by ", norm_error, ", tolerance ", tolerance);
+      CHECK_MESSAGE(sum_error <= tolerance, name, ": weighted sum of ", what, ": expected ", expected(samples + 1),
+                    ", got ", weighted, ", off by ", sum_error, ", tolerance ", tolerance);
+    }
+    first += whole ? n : samples + 2;
+  }
+
+  const std::string name;
+  const GoldenFile file;
+  const std::string ablation;
+  std::vector<GoldenParameter> parameters;
+  Tensor tokens, targets;
+
+ private:
+  static std::string folder() { return std::string(SINK_SOURCE_DIR) + "/tests/golden/model/cases"; }
+
+  static Tensor initial_values(const GoldenParameter& parameter) {
+    UnitStream unit(parameter.name);
+    Tensor values = Tensor::empty(parameter.shape, DType::F64);
+    for (std::int64_t n = 0; n < values.size(); ++n)
+      values.data<double>()[n] = parameter.offset + parameter.scale * unit(n);
+    return values;
+  }
+
+  std::map<std::string, double> settings_;
+};
+
+// f(case) for every case. What it throws is a failure of that case alone.
+template <class F>
+void for_each_golden_case(F&& f) {
+  for (const std::string& name : GoldenCase::all()) {
+    try {
+      f(GoldenCase(name));
+    } catch (const std::exception& error) { FAIL_CHECK(name, ": ", error.what()); }
+  }
+}
+
+}  // namespace sink

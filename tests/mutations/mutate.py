@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""Breaks every policy on purpose, one line each, and sees that the golden values of the models that have it catch it.
+
+Mutations that touch different models are made together and built once, in two rounds: each must fail every case of its own models, and
+no case of a model that has no mutation may fail. What all models share (rotary, softmax, pre-norm ...) is broken one
+mutation at a time, in a copy that holds the baseline alone.
+
+  mutate.py                 all rounds; 10 to 20 minutes on two cores; the list as Markdown on stdout
+  mutate.py --round NAME    one of them: policies, more_policies, or the name of a shared policy
+  mutate.py --list          the mutations
+
+Needs git, CMake, Ninja and what the project's build needs. Works in a temporary copy; the checkout is left alone.
+"""
+import argparse
+import fnmatch
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+OPS = "engine/ops/"
+OP = OPS + "attention/attention_op.h"
+SIM = OPS + "attention/attention_similarity.h"
+DIV = OPS + "attention/attention_divisor.h"
+
+# (what is broken, file, old text, new text, cases that must fail: names or patterns of golden cases)
+POLICIES = [
+    ("ScaledSoftmax: alpha divides", OP, "return row.S / R(alpha);", "return row.S * R(alpha);", ["scale_*"]),
+    ("PNormExp: sums e^x, not e^(px)", OP, "return exp_fast(R(p) * x);", "return exp_fast(x);", ["pnorm_exp_*"]),
+    ("PNormSigmoid: gradient of its sum without p", OP, "return R(p) * r(x, m) * (R(1) - logistic_fast(x));",
+     "return r(x, m) * (R(1) - logistic_fast(x));", ["pnorm_sig_2", "pnorm_sig_3", "pnorm_sig_4"]),
+    ("LogisticSimilarity: derivative without 1 - g", SIM, "return gx * (R(1) - gx);", "return gx;",
+     ["op_sigmoid_none*", "op_sigmoid_norm", "pos_learnable_sigmoid", "pnorm_sig_1"]),
+    ("SigmoidLogN: no log n", OP, "return std::log(n);", "return R(0) * n;", ["op_sigmoid_logn"]),
+    ("EluPlusOneSimilarity: without the 1", SIM, "return (x < R(0) ? R(0) : x) + exp_fast(x > R(0) ? R(0) : x);",
+     "return (x < R(0) ? R(0) : x) + exp_fast(x > R(0) ? R(0) : x) - R(1);", ["op_elu_none", "op_elu_norm"]),
+    ("ReluSimilarity: derivative 1 everywhere", SIM, "return x > R(0) ? R(1) : R(0);", "return x > R(0) ? R(1) : R(1);",
+     ["op_relu", "pos_learnable_relu"]),
+    ("CountDivisor: n + 1", DIV, "return row.n;", "return row.n + R(1);", ["op_relu_n"]),
+    ("IdentitySimilarity: without its sign", SIM, "    return x;\n", "    return x < R(0) ? -x : x;\n",
+     ["kern_id_none", "kern_mlp_none"]),
+    ("MaxAbsDivisor: no gradient through it", DIV, "std::copysign(R(1), row.S) : R(0);", "R(0) : R(0);",
+     ["kern_id_norm", "kern_mlp_norm"]),
+    ("Softpick: the sum without its absolute value", OP, "return std::abs(exp_fast(x) - exp_fast(-m));",
+     "return exp_fast(x) - exp_fast(-m);", ["op_softpick*"]),
+    ("ClippedSoftmax: gradient where it is clipped", OP, "? R(eta - gamma) : R(0);", "? R(eta - gamma) : R(eta - gamma);",
+     ["op_clipped*"]),
+    ("EluFeatures: relu instead", "model/features/feature_map.h", "activate<EluPlusOneFunction>", "activate<ReluFunction>",
+     ["kern_elu_*"]),
+    ("Alibi: far keys favoured", "model/position/alibi_position.h", "= -slopes", "= +slopes", ["pos_alibi*"]),
+    ("BucketIndex: bias with a minus", "model/position/relative_position.h", "= static_cast<double>(relative_bucket(n % T));",
+     "= -static_cast<double>(relative_bucket(n % T));", ["pos_relative"]),
+    ("T5Relative: one table for all heads", "model/position/relative_position.h",
+     "static_cast<std::int32_t>(n / T * kBuckets + relative_bucket(n % T))",
+     "static_cast<std::int32_t>(relative_bucket(n % T))", ["pos_t5*"]),
+    ("Sinusoidal: cosines before sines", "model/position/sinusoidal_position.h", "[t * C + i] = std::sin(angle);",
+     "[t * C + i] = std::cos(angle);", ["pos_absolute"]),
+    ("Learned: positions forgotten", "model/position/learned_position.h", "return add_rows(x_BTC, table_TC_.var());",
+     "return x_BTC;", ["pos_learnable"]),
+    ("PostNorm: norms the branch alone", "model/placement/post_norm.h", "return norm_(sum_BTC, stream_);",
+     "return add(x_BTC, norm_(sum_BTC, stream_));", ["norm_post"]),
+    ("SandwichNorm: no second norm", "model/placement/sandwich_norm.h",
+     "post_norm_(convert(sublayer(norm_(x_BTC)), stream_))", "convert(sublayer(norm_(x_BTC)), stream_)", ["norm_sandwich"]),
+    ("LayerNorm: mean not subtracted", OPS + "layer_norm/layer_norm_ref.h", "Sum mean = sum / Sum(C);", "Sum mean = 0 * sum;",
+     ["norm_layer"]),
+    ("ReluFeedForward: GeLU", "model/feed_forward/plain_feed_forward.h", "struct ReluFeedForward : PlainFeedForward<ReluFunction>",
+     "struct ReluFeedForward : PlainFeedForward<GeluFunction>", ["ffn_relu"]),
+    ("GeluFunction: logistic instead of erf", OPS + "activation/activation_function.h", "return x * Phi(x);",
+     "return x * logistic_fast(R(1.702) * x);", ["ffn_gelu", "ffn_geglu"]),
+    ("SwishFeedForward: ReLU", "model/feed_forward/plain_feed_forward.h", "struct SwishFeedForward : PlainFeedForward<SiluFunction>",
+     "struct SwishFeedForward : PlainFeedForward<ReluFunction>", ["ffn_swish"]),
+    ("ReGlu: SiLU", "model/feed_forward/gated_feed_forward.h", "struct ReGlu : GatedFeedForward<ReluFunction>",
+     "struct ReGlu : GatedFeedForward<SiluFunction>", ["ffn_reglu"]),
+    ("AddHeads: the first head left out", OPS + "heads/heads_ref.h", "for (std::int64_t h = 0; h < H; ++h) sum +=",
+     "for (std::int64_t h = 1; h < H; ++h) sum +=", ["head_add"]),
+    ("SinkToken: the last position dropped", OPS + "prepend/prepend_ref.h", "x_BTC[b * (1 + T) * C + C + i];\n}",
+     "x_BTC[b * (1 + T) * C + i];\n}", ["bias_sinktoken"]),
+    ("HeadVectors: a shared vector, one number on", "model/extra/head_vectors.h", "d < width ? row * width + d : -1",
+     "d < width ? row * width + (scope == Scope::shared ? (d + 1) % width : d) : -1", ["bias_*_shared"]),
+    ("LearnedKey: without gradient", "model/extra/extra_key.h", "void put(SlotVars& slot) const { slot.k_HD = vectors_(); }",
+     "void put(SlotVars& slot) const { slot.k_HD = Var(vectors_().value()); }", ["bias_kv*", "bias_k", "bias_k_*"]),
+    ("ZeroLogit: 1", "model/extra/extra_key.h", "Tensor::zeros({make.sizes().heads}, make.real())",
+     "Tensor::full({make.sizes().heads}, 1, make.real())", ["op_softmax1"]),
+    ("LearnedLogit: without gradient", "model/extra/extra_key.h", "slot.logit_H = logit_H_.var();",
+     "slot.logit_H = Var(logit_H_.master());", ["op_sink_logit"]),
+    ("ValueBias: added twice", "model/extra/value_bias.h", "return add_head_vector(o_BHTD, vectors_());",
+     "return add_head_vector(add_head_vector(o_BHTD, vectors_()), vectors_());", ["bias_v"]),
+    ("RmsQueryKeyNorm: keys with the queries' gain", "model/query_key_norm/norm_queries_keys.h",
+     "rms_norm(convert(k_BGTD, real_), key_gain_, compute_)", "rms_norm(convert(k_BGTD, real_), query_gain_, compute_)",
+     ["qk_norm"]),
+    ("HeadGate, ElementGate: gate without logistic derivative", OPS + "gate/gate_ref.h", "put(dgate_G[n], dl * l * (1 - l));",
+     "put(dgate_G[n], dl * l);", ["gate_head", "gate_element"]),
+    ("window: one key too many", "engine/key_range.h", "std::max<std::int64_t>(0, i - window + 1)",
+     "std::max<std::int64_t>(0, i - window)", ["*-window*"]),
+    ("prefix: without its first key", "engine/key_range.h", "for (std::int64_t j = 0; j < prefix_end; ++j) f(j);",
+     "for (std::int64_t j = 1; j < prefix_end; ++j) f(j);", ["*-prefix3"]),
+]
+
+# Those that share models with one above.
+MORE_POLICIES = [
+    ("SumPlusEpsilonDivisor: no gradient through the sum", DIV, "    return row.S + R(kDivisorEpsilon);\n  }\n"
+     "  template <class R>\n  static R dz(const AttentionRow<R>&) {\n    return R(1);",
+     "    return row.S + R(kDivisorEpsilon);\n  }\n  template <class R>\n  static R dz(const AttentionRow<R>&) {\n"
+     "    return R(0);", ["op_sigmoid_norm", "op_elu_norm", "kern_elu_norm"]),
+    ("HeadVectors: low-dimensional keys backwards", "model/extra/head_vectors.h", "d < width ? row * width + d : -1",
+     "d < width ? row * width + (learned > 0 ? width - 1 - d : d) : -1",
+     ["bias_k_d2", "bias_k_d4", "bias_k_d8", "bias_k_d16", "bias_k_d32", "bias_k_d64"]),
+    ("LearnedValue: without gradient", "model/extra/extra_key.h",
+     "  void put(SlotVars& slot) const { slot.v_HD = vectors_(); }",
+     "  void put(SlotVars& slot) const { slot.v_HD = Var(vectors_().value()); }", ["bias_kv*"]),
+    ("FixedValue: along the second axis, or half as long", "model/extra/extra_key.h",
+     "1 / std::sqrt(static_cast<double>(D)) : n % D == 0;", "0.5 / std::sqrt(static_cast<double>(D)) : n % D == 1;",
+     ["bias_k_v*"]),
+    ("MlpFeatures: without ReLU", "model/features/feature_map.h", "linear(activate<ReluFunction>(linear(x_BHTD, up_)), down_)",
+     "linear(linear(x_BHTD, up_), down_)", ["kern_mlp_*"]),
+    ("ReluSimilarity: squared", SIM, "return x < R(0) ? R(0) : x;\n  }\n  template <class R>\n  static R dg(R x, R) {\n"
+     "    return x > R(0) ? R(1) : R(0);", "return x < R(0) ? R(0) : x * x;\n  }\n  template <class R>\n"
+     "  static R dg(R x, R) {\n    return x > R(0) ? R(2) * x : R(0);", ["op_relu", "op_relu_n", "pos_learnable_relu"]),
+    ("relative_bucket: one long bucket fewer", "model/position/relative_buckets.h", "if (distance < 16) return distance;",
+     "if (distance < 4) return distance;\n  if (distance < 16) return distance - 1;", ["pos_relative", "pos_t5*"]),
+    ("ScaledSoftmax: derivative of its sum", OP, "return R(1) / R(alpha);", "return R(1);", ["scale_*"]),
+    ("PNormExp: the root forgotten", OP, "return std::pow(row.S, R(1 / p));", "return row.S;", ["pnorm_exp_*"]),
+    ("Softpick: weights without the 1", OP, "R above = exp_fast(x) - exp_fast(-m);", "R above = exp_fast(x);", ["op_softpick*"]),
+]
+
+# Policies that every model has; each with the baseline alone.
+SHARED = {
+    "rotary": ("Rotary: queries turned, keys not", "model/layer/attention_layer.h",
+               "position.turn(query_key_norm_.key(k_BGTD))", "query_key_norm_.key(k_BGTD)"),
+    "softmax": ("Softmax: derivative of the sum left out", DIV, "    return row.S;\n  }\n  template <class R>\n"
+                "  static R dz(const AttentionRow<R>&) {\n    return R(1);",
+                "    return row.S;\n  }\n  template <class R>\n  static R dz(const AttentionRow<R>&) {\n    return R(0);"),
+    "scale": ("scores: 1/D instead of 1/sqrt(D)", "model/layer/attention_layer.h",
+              "scale_(1 / std::sqrt(static_cast<double>(make.sizes().head_width())))",
+              "scale_(1 / static_cast<double>(make.sizes().head_width()))"),
+    "causal": ("mask: a query sees the key after it", "engine/key_range.h", "j <= i; ++j) f(j);",
+               "j <= std::min(i + 1, T - 1); ++j) f(j);"),
+    "pre_norm": ("PreNorm: the norm forgotten", "model/placement/pre_norm.h", "sublayer(norm_(x_BTC))",
+                 "sublayer(convert(x_BTC, DType::F64))"),
+    "swiglu": ("SwiGlu: ReLU", "model/feed_forward/gated_feed_forward.h", "struct SwiGlu : GatedFeedForward<SiluFunction>",
+               "struct SwiGlu : GatedFeedForward<ReluFunction>"),
+    "rms_norm": ("RmsNorm: epsilon 1e-6", OPS + "rms_norm/rms_norm.h", "kNormEpsilon = 1e-5", "kNormEpsilon = 1e-6"),
+    "concat": ("ConcatHeads: heads in reverse order", OPS + "heads/heads_ref.h",
+               "std::memcpy(rows_TE + t * row_size + h * D, heads_HTD",
+               "std::memcpy(rows_TE + t * row_size + (H - 1 - h) * D, heads_HTD"),
+}
+
+
+def copy_checkout(folder):
+    files = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, check=True,
+                           capture_output=True).stdout.decode().split("\0")
+    for name in filter(None, files):
+        if (ROOT / name).is_file():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(ROOT / name, folder / name)
+
+
+def mutate(folder, name, old, new):
+    text = (folder / name).read_text()
+    if text.count(old) != 1:
+        sys.exit(f"mutate.py: error: {name} has {text.count(old)} times `{old}`, expected once: update the list")
+    (folder / name).write_text(text.replace(old, new))
+
+
+def baseline_alone(folder):
+    path = folder / "model/ablations.h"
+    lines = [line for line in path.read_text().splitlines() if not re.match(r"struct (?!baseline\b)|template <.*> using", line)]
+    path.write_text("\n".join(lines) + "\n")
+    for case in (folder / "tests/golden/model/cases").glob("*.h5"):
+        if case.stem != "baseline":
+            case.unlink()
+
+
+def failed_cases(folder):
+    """The golden cases that fail in double, by the name that opens every message."""
+    build = folder / "build"
+    flags = ["-DCMAKE_BUILD_TYPE=Release", "-DCMAKE_CXX_FLAGS_RELEASE=-O1", "-DSINK_PROGRAMS=none"]
+    for command in (["cmake", "-S", str(folder), "-B", str(build), "-G", "Ninja", *flags],
+                    ["ninja", "-C", str(build), "transformer_golden_test"]):
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"mutate.py: error: {' '.join(command[:1])} failed:\n{done.stdout[-3000:]}{done.stderr[-2000:]}")
+    run = subprocess.run([build / "tests/transformer_golden_test", "--test-case=golden model: logits*double*"], cwd=folder,
+                         capture_output=True, text=True)
+    return set(re.findall(r"logged: ([a-z0-9_-]+): ", run.stdout))
+
+
+def names_of_cases(folder):
+    return {path.stem for path in (folder / "tests/golden/model/cases").glob("*.h5")}
+
+
+def round_of_policies(mutations):
+    with tempfile.TemporaryDirectory(prefix="sinklab-mutate-") as name:
+        folder = pathlib.Path(name)
+        copy_checkout(folder)
+        for _, path, old, new, _ in mutations:
+            mutate(folder, path, old, new)
+        failed = failed_cases(folder)
+        cases, rows, expected = names_of_cases(folder), [], set()
+        for what, path, _, _, patterns in mutations:
+            mine = {case for case in cases for pattern in patterns if fnmatch.fnmatch(case, pattern)}
+            if patterns and not mine:
+                sys.exit(f"mutate.py: error: no case is named like {patterns}")
+            expected |= mine
+            rows.append((what, path, sorted(mine), sorted(mine - failed)))
+        touched = failed - expected
+        rows.append(("(nothing else)", "", sorted(cases - expected), []))
+        return rows, touched
+
+
+def round_of(shared):
+    what, path, old, new = SHARED[shared]
+    with tempfile.TemporaryDirectory(prefix="sinklab-mutate-") as name:
+        folder = pathlib.Path(name)
+        copy_checkout(folder)
+        baseline_alone(folder)
+        mutate(folder, path, old, new)
+        failed = failed_cases(folder)
+        return [(what, path, ["baseline"], [] if "baseline" in failed else ["baseline"])], set()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--round", choices=["policies", "more_policies", *SHARED], help="one round only")
+    parser.add_argument("--list", action="store_true", help="print the mutations and leave")
+    options = parser.parse_args()
+    if options.list:
+        for what, path, *_ in [*POLICIES, *MORE_POLICIES, *SHARED.values()]:
+            print(f"{what}  ({path})")
+        return 0
+    missed = 0
+    print("| broken on purpose | in | cases that must fail | missed |\n|---|---|---|---|")
+    together = {"policies": POLICIES, "more_policies": MORE_POLICIES}
+    for name in [options.round] if options.round else [*together, *SHARED]:
+        rows, touched = round_of_policies(together[name]) if name in together else round_of(name)
+        for what, path, cases, survivors in rows:
+            shown = ", ".join(cases[:4]) + (f" and {len(cases) - 4} more" if len(cases) > 4 else "")
+            print(f"| {what} | `{path}` | {shown} | {', '.join(survivors) or 'none'} |" if path else
+                  f"| nothing | | none of the {len(cases)} others | {', '.join(sorted(touched)) or 'none'} |", flush=True)
+            missed += len(survivors)
+        missed += len(touched)
+    print(f"\n{'every mutation was caught' if not missed else f'{missed} cases missed'}", file=sys.stderr)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
