@@ -35,9 +35,15 @@ Json list(const std::vector<double>& values) {
   return array;
 }
 
-Json table(const std::vector<std::vector<double>>& rows) {
+Json table(const NumberTable& rows) {
   Json array = Json::array();
   for (const auto& row : rows) array.push_back(list(row));
+  return array;
+}
+
+Json tables(const std::vector<NumberTable>& values) {
+  Json array = Json::array();
+  for (const NumberTable& value : values) array.push_back(table(value));
   return array;
 }
 
@@ -46,6 +52,37 @@ Json sink_1(const SinkScores& scores) {
   Json array = Json::array();
   for (const auto& sink_k : scores.sink_k) array.push_back(number(sink_k.front()));
   return array;
+}
+
+Json split(const Evaluation::Split& split) {
+  return {{"dot", table(split.dot)}, {"norm_product", table(split.norm_product)}, {"cosine", table(split.cosine)}};
+}
+
+const char* name_of(Evaluation::Extra extra) {
+  return extra == Evaluation::Extra::none ? "none" : extra == Evaluation::Extra::key ? "key" : "token";
+}
+
+// Scores of one kind of weights; `kind` ends the names.
+void add_scores(Json& json, const SinkScores& scores, const std::string& kind) {
+  json["sink_1" + kind] = sink_1(scores);
+  json["alpha_1" + kind] = number(scores.alpha_1());
+  json["alpha_k" + kind] = list(scores.alpha_k);
+  json["sink_k" + kind] = list(scores.sink_k[kStudyEpsilon]);
+  json["sink_k_epsilon" + kind] = table({scores.sink_k.begin(), scores.sink_k.end()});
+  json["alpha_1_layer_head" + kind] = table(scores.alpha_1_layer_head);
+  json["alpha_layer_head_k" + kind] = tables(scores.alpha_layer_head_k);
+  if (!scores.star) return;
+  json["sink_star" + kind] = list({scores.star->sink.begin(), scores.star->sink.end()});
+  json["alpha_star" + kind] = number(scores.star->alpha);
+  json["alpha_star_layer_head" + kind] = table(scores.star->alpha_layer_head);
+}
+
+Json map_of(const Evaluation::Map& map, const EvaluationContext& context) {
+  Json tokens = Json::array();
+  for (std::int32_t id : map.tokens) tokens.push_back(id < 0 ? "<sink token>" : context.token_text(id));
+  Json json{{"layer", map.layer}, {"head", map.head}, {"tokens", tokens}, {"weights", table(map.weights)}};
+  if (!map.slot_weights.empty()) json["slot_weights"] = list(map.slot_weights);
+  return json;
 }
 
 }  // namespace
@@ -69,29 +106,32 @@ std::string evaluation_json(const Evaluation& e, const EvaluationContext& c) {
   json["val_loss"] = number(e.loss);
   json["sequences"] = e.sequences;
   json["context"] = e.context;
+  json["input"] = c.input;
+  json["extra"] = name_of(e.extra);
   json["sink_epsilon"] = kSinkEpsilons;
-  json["sink_1"] = sink_1(e.proxy);
-  json["sink_1_raw"] = sink_1(e.raw);
-  json["alpha_1"] = number(e.proxy.alpha_1());
-  json["alpha_1_raw"] = number(e.raw.alpha_1());
+  add_scores(json, e.proxy, "");
+  add_scores(json, e.raw, "_raw");
   json["alpha_1_max"] = number(e.alpha_1_max);
   json["row_mass"] = number(e.row_mass);
   json["entropy"] = number(e.entropy);
+  json["row_mass_layer_head"] = table(e.row_mass_layer_head);
+  json["entropy_layer_head"] = table(e.entropy_layer_head);
+  if (e.extra == Evaluation::Extra::key) {
+    json["slot_mass"] = number(e.slot_mass);
+    json["slot_mass_layer_head"] = table(e.slot_mass_layer_head);
+  }
   json["first_value_norm_ratio"] = number(e.first_value_norm_ratio);
-  json["alpha_k"] = list(e.proxy.alpha_k);
-  json["alpha_k_raw"] = list(e.raw.alpha_k);
-  json["sink_k"] = list(e.proxy.sink_k[kStudyEpsilon]);
-  json["sink_k_raw"] = list(e.raw.sink_k[kStudyEpsilon]);
-  json["alpha_1_layer_head"] = table(e.proxy.alpha_1_layer_head);
-  json["alpha_1_layer_head_raw"] = table(e.raw.alpha_1_layer_head);
   json["hidden_norm_layer_position"] = table(e.hidden_norm);
   json["key_norm_layer_position"] = table(e.key_norm);
   json["value_norm_layer_position"] = table(e.value_norm);
-  if (!e.map.weights.empty()) {
-    Json tokens = Json::array();
-    for (std::int32_t id : e.map.tokens) tokens.push_back(c.token_text(id));
-    json["map"] = {{"layer", e.map.layer}, {"head", e.map.head}, {"tokens", tokens}, {"weights", table(e.map.weights)}};
+  json["massive_ratio_layer"] = list(e.massive_ratio);
+  if (!e.hidden_before_norm_norm.empty()) {
+    json["hidden_before_norm_layer_position"] = table(e.hidden_before_norm_norm);
+    json["massive_ratio_before_norm_layer"] = list(e.massive_ratio_before_norm);
   }
+  json["qk_first_key"] = split(e.first_key);
+  json["qk_other_keys"] = split(e.other_keys);
+  if (!e.map.weights.empty()) json["map"] = map_of(e.map, c);
   // Token texts may hold half a character: replaced, never refused.
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -1,0 +1,65 @@
+// What is measured of a model on a set of sequences: the sinks, and what belongs beside them.
+//
+// Positions are those inside the model: 0 ... T-1, or with a sink token 0 ... T, the sink token first. "The first
+// position" below is the first of these.
+#pragma once
+
+#include <utility>
+
+#include "eval/sink_score.h"
+#include "model/language_model.h"
+
+namespace sink {
+
+struct Evaluation {
+  std::int64_t sequences = 0;
+  std::int64_t context = 0;  // T, real tokens of a sequence
+  double loss = 0;           // nats a target
+  // What the model itself puts where queries can attend to it.
+  enum class Extra { none, key, token } extra = Extra::none;
+  SinkScores proxy, raw;
+  double alpha_1_max = 0;  // largest proxy alpha_1 of any (layer, head), mean over sequences
+
+  // Means over rows (and sequences; in the first form also over layers and heads).
+  double row_mass = 0;   // of sum_j a_ij, the extra key not counted
+  double slot_mass = 0;  // of a_i*, the extra key's; 0 without one
+  double entropy = 0;    // of the proxy weights, extra key included, nats
+  NumberTable row_mass_layer_head, slot_mass_layer_head, entropy_layer_head;
+
+  // Mean over layers of |v_1| against the mean |v_t|, t > 1 (norms averaged over sequences and heads).
+  double first_value_norm_ratio = 0;
+  NumberTable hidden_norm;              // [layer 0 ... L][position]
+  NumberTable hidden_before_norm_norm;  // [layer 1 ... L][position]: post-norm's FFN(U) + U; empty for others
+  NumberTable key_norm, value_norm;     // [layer][position], mean over heads too
+  // |h_1| / mean_{t > 1} |h_t| of each sequence, averaged over sequences: massive activations.
+  std::vector<double> massive_ratio;              // [layer 0 ... L]
+  std::vector<double> massive_ratio_before_norm;  // [layer 1 ... L]: of hidden_before_norm
+
+  // q_i . k_j = |q_i| |k_j| cos, unscaled and before position biases: means over rows i > 1 that see key 1 (for j = 1),
+  // and over all visible pairs i, j > 1. [layer][head]
+  struct Split {
+    NumberTable dot, norm_product, cosine;
+  };
+  Split first_key, other_keys;
+
+  // One map to look at, of the first sequence; zero where a query does not see a key.
+  struct Map {
+    std::int64_t layer = 0, head = 0;
+    std::vector<std::int32_t> tokens;  // one a position; -1: the sink token
+    NumberTable weights;               // [query][key], raw
+    std::vector<double> slot_weights;  // [query]: of the extra key; empty without one
+  } map;
+};
+
+// Runs the model over tokens_NT and targets_NT (I32, N sequences; target -1 = ignored) in batches and gathers all of
+// it by streaming sums: no map is stored but, if with_map, that of the head with the largest mean alpha_1.
+Evaluation evaluate(LanguageModel& model, const Tensor& tokens_NT, const Tensor& targets_NT, std::int64_t batch,
+                    bool with_map);
+
+// (layer, head) of the largest proxy alpha_1.
+std::pair<std::int64_t, std::int64_t> strongest_head(const Evaluation& evaluation);
+
+// The map of one head on tokens_1T (one sequence).
+Evaluation::Map take_map(LanguageModel& model, const Tensor& tokens_1T, std::int64_t layer, std::int64_t head);
+
+}  // namespace sink

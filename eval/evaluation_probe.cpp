@@ -1,0 +1,163 @@
+#include "eval/evaluation_probe.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace sink {
+namespace {
+
+NumberTable zeros(std::int64_t rows, std::int64_t columns) {
+  return NumberTable(static_cast<std::size_t>(rows), std::vector<double>(static_cast<std::size_t>(columns), 0.0));
+}
+
+NumberTable divided(NumberTable table, std::int64_t by) {
+  for (auto& row : table)
+    for (double& value : row) value /= static_cast<double>(by);
+  return table;
+}
+
+Evaluation::Split divided(const Evaluation::Split& split, std::int64_t by) {
+  return {divided(split.dot, by), divided(split.norm_product, by), divided(split.cosine, by)};
+}
+
+// Mean over all cells.
+double mean(const NumberTable& table) {
+  double sum = 0, cells = 0;
+  for (const auto& row : table)
+    for (double value : row) sum += value, ++cells;
+  return sum / cells;
+}
+
+// norms[0] against the mean of the others; 1 where there are none.
+double first_against_others(const std::vector<double>& norms) {
+  if (norms.size() < 2) return 1;
+  return norms[0] * static_cast<double>(norms.size() - 1) / std::accumulate(norms.begin() + 1, norms.end(), 0.0);
+}
+
+// The Euclidean norms of the vectors of one (T, D) block.
+template <class R>
+std::vector<double> norms_of(const R* x_TD, std::int64_t T, std::int64_t D) {
+  std::vector<double> norms;
+  for (std::int64_t t = 0; t < T; ++t) {
+    double sum = 0;
+    for (std::int64_t d = 0; d < D; ++d) {
+      double x = static_cast<double>(x_TD[t * D + d]);
+      sum += x * x;
+    }
+    norms.push_back(std::sqrt(sum));
+  }
+  return norms;
+}
+
+// f(norms of T positions) for every block of x: (B, T, C) or (B, H, T, D).
+template <class F>
+void for_each_block(const Tensor& x, F&& f) {
+  std::int64_t D = x.dim(-1), T = x.dim(-2), block = T * D;
+  with_real(x.dtype(), [&](auto zero) {
+    using R = decltype(zero);
+    for (std::int64_t first = 0; first < x.size(); first += block) f(norms_of(x.data<R>() + first, T, D));
+  });
+}
+
+void add(std::vector<double>& sum, const std::vector<double>& values) {
+  SINK_CHECK(sum.size() == values.size(), "evaluate",
+             "expected vectors of " + std::to_string(sum.size()) + " positions, got " + std::to_string(values.size()));
+  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values[i];
+}
+
+// Adds x_BH to the heads of one layer, summed over the batch.
+void add_heads(std::vector<double>& sum_H, const Tensor& x_BH, double scale = 1) {
+  for (std::int64_t i = 0; i < x_BH.size(); ++i)
+    sum_H[static_cast<std::size_t>(i) % sum_H.size()] += scale * x_BH.data<double>()[i];
+}
+
+}  // namespace
+
+EvaluationProbe::HiddenNorms::HiddenNorms(std::int64_t rows, std::int64_t positions)
+    : norm(zeros(rows, positions)), ratio(static_cast<std::size_t>(rows), 0.0) {}
+
+void EvaluationProbe::HiddenNorms::add(std::int64_t row, const Tensor& x_BTC) {
+  for_each_block(x_BTC, [&](const std::vector<double>& norms) {
+    sink::add(norm[static_cast<std::size_t>(row)], norms);
+    ratio[static_cast<std::size_t>(row)] += first_against_others(norms);
+  });
+}
+
+EvaluationProbe::EvaluationProbe(const Sizes& sizes, std::int64_t extra_tokens, std::int64_t sequences, std::int64_t T)
+    : N_(sequences),
+      T_(T),
+      extra_tokens_(extra_tokens),
+      K_(std::min(T, kSinkPositions)),
+      layers_(sizes.layers),
+      heads_(sizes.heads),
+      key_heads_(sizes.key_heads()),
+      raw_(N_, layers_, heads_, T_, K_),
+      proxy_(raw_),
+      hidden_(layers_ + 1, T + extra_tokens),
+      before_norm_(layers_, T + extra_tokens),
+      key_norm_(zeros(layers_, T + extra_tokens)),
+      value_norm_(key_norm_),
+      row_mass_(zeros(layers_, heads_)),
+      slot_mass_(row_mass_),
+      entropy_(row_mass_),
+      first_key_{row_mass_, row_mass_, row_mass_},
+      other_keys_(first_key_) {}
+
+void EvaluationProbe::hidden(std::int64_t layer, const Tensor& x_BTC) { hidden_.add(layer, x_BTC); }
+
+void EvaluationProbe::hidden_before_norm(std::int64_t layer, const Tensor& x_BTC) {
+  before_norm_seen_ = true;
+  before_norm_.add(layer - 1, x_BTC);
+}
+
+void EvaluationProbe::attention(const AttentionView& view) {
+  AttentionStatistics s = view.statistics(K_ + extra_tokens_);
+  std::size_t layer = static_cast<std::size_t>(view.layer);
+  slot_ = view.slot;
+  raw_.put(sequence_, view.layer, s.column_raw_BHK, extra_tokens_, slot_, s.slot_raw_BH);
+  proxy_.put(sequence_, view.layer, s.column_proxy_BHK, extra_tokens_, slot_, s.slot_proxy_BH);
+  add_heads(row_mass_[layer], s.row_mass_BH);
+  add_heads(entropy_[layer], s.entropy_BH);
+  if (slot_) add_heads(slot_mass_[layer], s.slot_raw_BH, 1 / static_cast<double>(T_ + extra_tokens_));
+  add_heads(first_key_.dot[layer], s.key1_dot_BH);
+  add_heads(first_key_.norm_product[layer], s.key1_norms_BH);
+  add_heads(first_key_.cosine[layer], s.key1_cosine_BH);
+  add_heads(other_keys_.dot[layer], s.other_dot_BH);
+  add_heads(other_keys_.norm_product[layer], s.other_norms_BH);
+  add_heads(other_keys_.cosine[layer], s.other_cosine_BH);
+  for_each_block(view.k_BGTD, [&](const std::vector<double>& norms) { add(key_norm_[layer], norms); });
+  for_each_block(view.v_BGTD, [&](const std::vector<double>& norms) { add(value_norm_[layer], norms); });
+}
+
+Evaluation EvaluationProbe::evaluation() const {
+  Evaluation e;
+  e.sequences = N_;
+  e.context = T_;
+  e.extra = extra_tokens_ > 0 ? Evaluation::Extra::token : slot_ ? Evaluation::Extra::key : Evaluation::Extra::none;
+  e.proxy = proxy_.scores();
+  e.raw = raw_.scores();
+  auto [layer, head] = strongest_head(e);
+  e.alpha_1_max = e.proxy.alpha_1_layer_head[static_cast<std::size_t>(layer)][static_cast<std::size_t>(head)];
+  e.row_mass_layer_head = divided(row_mass_, N_);
+  e.slot_mass_layer_head = divided(slot_mass_, N_);
+  e.entropy_layer_head = divided(entropy_, N_);
+  e.row_mass = mean(e.row_mass_layer_head);
+  e.slot_mass = mean(e.slot_mass_layer_head);
+  e.entropy = mean(e.entropy_layer_head);
+  e.hidden_norm = divided(hidden_.norm, N_);
+  e.massive_ratio = divided({hidden_.ratio}, N_).front();
+  if (before_norm_seen_) {
+    e.hidden_before_norm_norm = divided(before_norm_.norm, N_);
+    e.massive_ratio_before_norm = divided({before_norm_.ratio}, N_).front();
+  }
+  e.key_norm = divided(key_norm_, N_ * key_heads_);
+  e.value_norm = divided(value_norm_, N_ * key_heads_);
+  for (const auto& norms : e.value_norm)
+    e.first_value_norm_ratio += first_against_others(norms) / static_cast<double>(layers_);
+  e.first_key = divided(first_key_, N_);
+  e.other_keys = divided(other_keys_, N_);
+  return e;
+}
+
+}  // namespace sink

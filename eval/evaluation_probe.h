@@ -1,0 +1,42 @@
+// The Probe that gathers an Evaluation, one batch of sequences after another.
+#pragma once
+
+#include "eval/evaluation.h"
+
+namespace sink {
+
+class EvaluationProbe final : public Probe {
+ public:
+  // Of `sequences` sequences of T real tokens, before which the model puts `extra_tokens`.
+  EvaluationProbe(const Sizes& sizes, std::int64_t extra_tokens, std::int64_t sequences, std::int64_t T);
+
+  // The next forward pass is that of sequences `sequence`, `sequence` + 1, ...
+  void begin_batch(std::int64_t sequence) { sequence_ = sequence; }
+  void hidden(std::int64_t layer, const Tensor& x_BTC) override;
+  void hidden_before_norm(std::int64_t layer, const Tensor& x_BTC) override;
+  void attention(const AttentionView& view) override;
+
+  // Everything but the loss and the map; call after all sequences have passed.
+  Evaluation evaluation() const;
+
+ private:
+  // Sums over sequences of norms by position, and of the first one's ratio to the others.
+  struct HiddenNorms {
+    HiddenNorms(std::int64_t rows, std::int64_t positions);
+    void add(std::int64_t row, const Tensor& x_BTC);
+    NumberTable norm;
+    std::vector<double> ratio;
+  };
+
+  std::int64_t N_, T_, extra_tokens_, K_;
+  std::int64_t layers_, heads_, key_heads_;
+  std::int64_t sequence_ = 0;
+  bool slot_ = false, before_norm_seen_ = false;
+  AlphaTable raw_, proxy_;
+  HiddenNorms hidden_, before_norm_;
+  NumberTable key_norm_, value_norm_;           // sums over sequences and heads
+  NumberTable row_mass_, slot_mass_, entropy_;  // [layer][head], sums over sequences, as is the split
+  Evaluation::Split first_key_, other_keys_;
+};
+
+}  // namespace sink

@@ -1,0 +1,23 @@
+// Sequences that are no text, on which sinks are measured too (Gu et al. 2025, section 3.3 and appendix C.1).
+#pragma once
+
+#include <cstdint>
+
+#include "engine/tensor.h"
+
+namespace sink {
+
+// I32, both (N, T); target t is the token after position t, -1 where no loss is counted.
+struct InputTokens {
+  Tensor tokens_NT, targets_NT;
+};
+
+// Every token uniform over the vocabulary: a function of (seed, sequence, position), whatever N and T are. The first
+// `ignored` targets of every sequence are -1.
+InputTokens random_tokens(std::int64_t vocabulary, std::int64_t N, std::int64_t T, std::uint64_t seed,
+                          std::int64_t ignored = 0);
+// One token, uniform over the vocabulary, repeated: another in every sequence.
+InputTokens repeated_tokens(std::int64_t vocabulary, std::int64_t N, std::int64_t T, std::uint64_t seed,
+                            std::int64_t ignored = 0);
+
+}  // namespace sink

@@ -1,0 +1,161 @@
+#include "eval/logits_file.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <set>
+
+#include "engine/file.h"
+#include "model/hdf5_file.h"
+
+namespace sink {
+namespace {
+
+// Datasets of all sequences, filled batch by batch.
+class Datasets {
+ public:
+  Datasets(std::int64_t sequences, DType type) : N_(sequences), type_(type) {}
+
+  void begin_batch(std::int64_t first_sequence) { first_ = first_sequence; }
+  // The values of this batch's sequences, which are the first axis.
+  void put(const std::string& path, const std::string& axes, const Tensor& batch) {
+    auto& [tensor, its_axes] = datasets_[path];
+    if (!tensor.defined()) {
+      Shape shape{N_};
+      for (int axis = 1; axis < batch.rank(); ++axis) shape.append(batch.dim(axis));
+      tensor = Tensor::empty(shape, type_);
+      its_axes = axes;
+    }
+    tensor.rows(first_, first_ + batch.dim(0)).copy_from(batch);
+  }
+  void add_to(Hdf5Image& image) {
+    for (auto& [path, dataset] : datasets_) {
+      image.add_tensor(path, dataset.tensor, dataset.axes);
+      dataset.tensor = Tensor();  // twice in memory only one at a time
+    }
+  }
+
+ private:
+  struct Dataset {
+    Tensor tensor;
+    std::string axes;
+  };
+  std::int64_t N_, first_ = 0;
+  DType type_;
+  std::map<std::string, Dataset> datasets_;
+};
+
+struct Capture final : Probe {
+  Capture(Datasets& datasets, std::set<std::int64_t> layers) : datasets(datasets), layers(std::move(layers)) {}
+
+  void hidden(std::int64_t layer, const Tensor& x_BTC) override {
+    if (layers.contains(layer) || layers.contains(layer - 1))
+      datasets.put("hidden/" + std::to_string(layer), "N P C", x_BTC);
+  }
+  void hidden_before_norm(std::int64_t layer, const Tensor& x_BTC) override {
+    if (layers.contains(layer - 1)) datasets.put("hidden_before_norm/" + std::to_string(layer), "N P C", x_BTC);
+  }
+  void attention(const AttentionView& view) override {
+    slot = view.slot;
+    if (!layers.contains(view.layer)) return;
+    std::string block = "blocks/" + std::to_string(view.layer) + "/";
+    datasets.put(block + "query", "N H P D", view.q_BHTD);
+    datasets.put(block + "key", "N G P D", view.k_BGTD);
+    datasets.put(block + "value", "N G P D", view.v_BGTD);
+    std::int64_t B = view.q_BHTD.dim(0), H = view.q_BHTD.dim(1), P = view.q_BHTD.dim(2), keys = P + view.slot;
+    Tensor maps = Tensor::empty({B, H, P, keys}, DType::F64);
+    for (std::int64_t bh = 0; bh < B * H; ++bh) {
+      Tensor map = view.map(bh / H, bh % H);
+      std::copy_n(map.data<double>(), P * keys, maps.data<double>() + bh * P * keys);
+    }
+    datasets.put(block + "attention", view.slot ? "N H P 1+P" : "N H P P", maps);
+  }
+
+  Datasets& datasets;
+  std::set<std::int64_t> layers;
+  bool slot = false;
+};
+
+// -log softmax(logits)[next token], (B, T - 1), in double.
+Tensor token_losses(const Tensor& logits_BTV, const Tensor& tokens_BT) {
+  std::int64_t B = logits_BTV.dim(0), T = logits_BTV.dim(1), V = logits_BTV.dim(2);
+  Tensor losses = Tensor::empty({B, T - 1}, DType::F64);
+  with_real(logits_BTV.dtype(), [&](auto zero) {
+    using R = decltype(zero);
+    for (std::int64_t n = 0; n < losses.size(); ++n) {
+      std::int64_t b = n / (T - 1), t = n % (T - 1);
+      const R* logits = logits_BTV.data<R>() + (b * T + t) * V;
+      double largest = static_cast<double>(*std::max_element(logits, logits + V)), sum = 0;
+      for (std::int64_t v = 0; v < V; ++v) sum += std::exp(static_cast<double>(logits[v]) - largest);
+      std::int32_t next = tokens_BT.data<std::int32_t>()[b * T + t + 1];
+      losses.data<double>()[n] = largest + std::log(sum) - static_cast<double>(logits[next]);
+    }
+  });
+  return losses;
+}
+
+// Each token's successor; -1 behind the last.
+Tensor next_tokens(const Tensor& tokens_NT) {
+  Tensor targets_NT = tokens_NT.clone();
+  std::int64_t T = tokens_NT.dim(1);
+  for (std::int64_t n = 0; n < tokens_NT.dim(0); ++n) {
+    std::int32_t* row = targets_NT.data<std::int32_t>() + n * T;
+    std::copy(row + 1, row + T, row);
+    row[T - 1] = -1;
+  }
+  return targets_NT;
+}
+
+std::set<std::int64_t> checked_layers(const std::vector<std::int64_t>& layers, std::int64_t count) {
+  for (std::int64_t layer : layers)
+    if (layer < 0 || layer >= count)
+      throw Error("expected layers from 0 to " + std::to_string(count - 1) + ", got " + std::to_string(layer),
+                  Exit::usage);
+  return {layers.begin(), layers.end()};
+}
+
+}  // namespace
+
+void write_logits_file(const std::string& path, LanguageModel& model, const Tensor& tokens_NT,
+                       const std::vector<std::int64_t>& layers, std::int64_t batch, DType type,
+                       const std::map<std::string, std::string>& attributes) {
+  std::int64_t N = tokens_NT.dim(0), T = tokens_NT.dim(1);
+  Datasets datasets(N, type == DType::F64 ? DType::F64 : DType::F32);
+  Capture capture(datasets, checked_layers(layers, model.sizes().layers));
+  Tensor targets_NT = next_tokens(tokens_NT);
+  double loss = 0;
+  for (std::int64_t first = 0; first < N; first += batch) {
+    std::int64_t last = std::min(N, first + batch);
+    Tensor tokens_BT = tokens_NT.rows(first, last);
+    datasets.begin_batch(first);
+    // The loss as training computes it, which never sees the logits.
+    loss += model.loss(tokens_BT, targets_NT.rows(first, last), 1, &capture).value().item() *
+            static_cast<double>(last - first) / static_cast<double>(N);
+    Tensor logits_BTV = model.logits(tokens_BT);
+    datasets.put("logits", "N T V", logits_BTV);
+    datasets.put("token_loss", "N T-1", token_losses(logits_BTV, tokens_BT));
+    std::fprintf(stderr, "%lld of %lld sequences\n", static_cast<long long>(last), static_cast<long long>(N));
+  }
+  try {
+    Hdf5Image image(0);
+    std::map<std::string, std::string> all = attributes;
+    const Sizes& s = model.sizes();
+    all["format"] = "sinklab-logits";
+    all["version"] = "1";
+    all["loss_unit"] = "nats a token";
+    all["extra_tokens"] = std::to_string(model.extra_tokens());
+    all["extra_key"] = capture.slot ? "column 0 of blocks/*/attention" : "none";
+    all["axes_legend"] = "N sequence, T token, P position (" + std::to_string(T + model.extra_tokens()) +
+                         ": the model's extra tokens first, then T), H head (" + std::to_string(s.heads) +
+                         "), G key and value head (" + std::to_string(s.key_heads()) +
+                         "), D head width, C width, V vocabulary";
+    for (const auto& [name, text] : all) image.add_text_attribute(name, text);
+    image.add_tensor("tokens", tokens_NT, "N T");
+    image.add_tensor("loss", Tensor::full({1}, loss, DType::F64), "1");
+    datasets.add_to(image);
+    auto [bytes, size] = image.bytes();
+    write_file_atomically(path, {bytes, size});
+  } catch (const Hdf5Failure& failure) { throw Error("cannot write " + path + ": " + failure.what(), Exit::io); }
+}
+
+}  // namespace sink

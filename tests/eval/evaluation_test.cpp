@@ -1,0 +1,372 @@
+// Everything an Evaluation says, against direct sums over whole attention maps and vectors of small models in double.
+#include "eval/evaluation.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <map>
+
+#include "eval/input_tokens.h"
+#include "model/all_ablations.h"
+
+using namespace sink;
+
+namespace {
+
+using Approx = doctest::Approx;
+constexpr std::int64_t kN = 5, kT = 13;
+
+struct Case {
+  const char* ablation;
+  bool rows_sum_to_one;
+  Evaluation::Extra extra = Evaluation::Extra::none;
+  std::int64_t kv_heads = 0, window = 0, prefix = 0;
+};
+
+Sizes sizes_of(const Case& c) {
+  return {.layers = 2,
+          .heads = 4,
+          .width = 32,
+          .feed_forward = 24,
+          .context = 16,
+          .vocabulary = 23,
+          .kv_heads = c.kv_heads,
+          .window = c.window,
+          .prefix = c.prefix};
+}
+
+// With larger queries and keys than initial ones, so that maps are far from uniform and some heads have sinks.
+std::unique_ptr<LanguageModel> model_of(const Case& c) {
+  auto model = ablation_named(c.ablation).make_model(sizes_of(c), InitScheme::torch, 3, DType::F64);
+  for (const auto& parameter : model->parameters()) {
+    if (!parameter->name().ends_with("qkv.weight") && parameter->name().find("extra") == std::string::npos) continue;
+    double* values = parameter->mutable_master().data<double>();
+    double factor = parameter->name().ends_with("qkv.weight") ? 3 : 40;
+    for (std::int64_t i = 0; i < parameter->master().size(); ++i) values[i] *= factor;
+  }
+  model->refresh_parameters();
+  return model;
+}
+
+// Keeps whole maps and vectors.
+struct Everything final : Probe {
+  struct Layer {
+    Tensor q_BHTD, k_BGTD, v_BGTD;
+    std::vector<Tensor> maps_BH;
+    bool slot;
+  };
+  void hidden(std::int64_t layer, const Tensor& x_BTC) override { states[layer] = x_BTC.clone(); }
+  void hidden_before_norm(std::int64_t layer, const Tensor& x_BTC) override { before_norm[layer] = x_BTC.clone(); }
+  void attention(const AttentionView& view) override {
+    Layer layer{view.q_BHTD.clone(), view.k_BGTD.clone(), view.v_BGTD.clone(), {}, view.slot};
+    for (std::int64_t bh = 0; bh < view.q_BHTD.dim(0) * view.q_BHTD.dim(1); ++bh)
+      layer.maps_BH.push_back(view.map(bh / view.q_BHTD.dim(1), bh % view.q_BHTD.dim(1)));
+    layers.push_back(layer);
+  }
+  std::map<std::int64_t, Tensor> states, before_norm;
+  std::vector<Layer> layers;
+};
+
+// Row r of x seen as rows of its last axis.
+std::vector<double> row(const Tensor& x, std::int64_t r) {
+  const double* begin = x.data<double>() + r * x.dim(-1);
+  return {begin, begin + x.dim(-1)};
+}
+double dot(const std::vector<double>& x, const std::vector<double>& y) {
+  double sum = 0;
+  for (std::size_t d = 0; d < x.size(); ++d) sum += x[d] * y[d];
+  return sum;
+}
+double norm(const std::vector<double>& x) { return std::sqrt(dot(x, x)); }
+
+bool sees(const Case& c, std::int64_t extra_tokens, std::int64_t i, std::int64_t j) {
+  std::int64_t prefix = c.prefix > 0 ? c.prefix + extra_tokens : 0;
+  return j < prefix || (j <= i && (c.window == 0 || j > i - c.window));
+}
+
+void check_norms(const NumberTable& norms, std::size_t rows, const std::function<Tensor(std::size_t)>& tensor) {
+  REQUIRE(norms.size() == rows);
+  for (std::size_t l = 0; l < rows; ++l) {
+    Tensor x = tensor(l);
+    std::int64_t P = x.dim(-2), groups = x.size() / (P * x.dim(-1));
+    REQUIRE(static_cast<std::int64_t>(norms[l].size()) == P);
+    for (std::int64_t t = 0; t < P; ++t) {
+      double sum = 0;
+      for (std::int64_t g = 0; g < groups; ++g) sum += norm(row(x, g * P + t));
+      CHECK(norms[l][static_cast<std::size_t>(t)] == Approx(sum / static_cast<double>(groups)).epsilon(1e-10));
+    }
+  }
+}
+
+// Mean over sequences of |h_1| / mean |h_t|.
+double massive(const Tensor& x_BTC) {
+  double ratio = 0;
+  std::int64_t B = x_BTC.dim(0), P = x_BTC.dim(1);
+  for (std::int64_t b = 0; b < B; ++b) {
+    double others = 0;
+    for (std::int64_t t = 1; t < P; ++t) others += norm(row(x_BTC, b * P + t)) / static_cast<double>(P - 1);
+    ratio += norm(row(x_BTC, b * P)) / others / static_cast<double>(B);
+  }
+  return ratio;
+}
+
+// What one map says, by the definitions.
+struct MapNumbers {
+  std::vector<double> alpha;  // real keys
+  double star = 0, mass = 0, slot_mass = 0, entropy = 0;
+};
+MapNumbers numbers_of(const Tensor& map, const Case& c, std::int64_t X, bool slot, bool proxy) {
+  std::int64_t P = map.dim(0), E = slot;
+  REQUIRE(map.dim(1) == P + E);
+  MapNumbers numbers{std::vector<double>(static_cast<std::size_t>(kT), 0.0)};
+  std::vector<double> column(static_cast<std::size_t>(P + E), 0.0);
+  for (std::int64_t i = 0; i < P; ++i) {
+    std::vector<double> a = row(map, i), p = a;
+    double mass = 0;
+    for (double weight : a) mass += std::abs(weight);
+    for (double& weight : p) weight = c.rows_sum_to_one ? weight : std::abs(weight) / (mass + 1e-8);
+    for (std::size_t j = 0; j < a.size(); ++j) {
+      column[j] += proxy ? p[j] : a[j];
+      if (p[j] > 0) numbers.entropy -= p[j] * std::log(p[j]) / static_cast<double>(P);
+      (E == 1 && j == 0 ? numbers.slot_mass : numbers.mass) += a[j] / static_cast<double>(P);
+    }
+  }
+  for (std::int64_t k = 0; k < kT; ++k)
+    numbers.alpha[static_cast<std::size_t>(k)] =
+        column[static_cast<std::size_t>(E + X + k)] / static_cast<double>(kT - k);
+  if (slot) numbers.star = (1 + column[0]) / static_cast<double>(kT + 1);
+  if (X == 1) numbers.star = column[0] / static_cast<double>(kT + 1);
+  return numbers;
+}
+
+void check_scores(const SinkScores& scores, const Case& c, const Everything& seen, std::int64_t X, bool proxy) {
+  std::size_t L = seen.layers.size(), H = 4;
+  double maps = static_cast<double>(L * H * kN);
+  std::vector<double> alpha_k(10, 0), star_sink(3, 0);
+  NumberTable sink_k(3, std::vector<double>(10, 0));
+  double star = 0;
+  for (std::size_t l = 0; l < L; ++l)
+    for (std::size_t h = 0; h < H; ++h) {
+      std::vector<double> alpha_lh(10, 0);
+      double star_lh = 0;
+      for (std::size_t b = 0; b < kN; ++b) {
+        MapNumbers numbers = numbers_of(seen.layers[l].maps_BH[b * H + h], c, X, seen.layers[l].slot, proxy);
+        for (std::size_t k = 0; k < 10; ++k) {
+          alpha_lh[k] += numbers.alpha[k] / kN;
+          alpha_k[k] += numbers.alpha[k] / maps;
+          for (std::size_t e = 0; e < 3; ++e)
+            sink_k[e][k] += (numbers.alpha[k] > 0.2 + 0.1 * static_cast<double>(e)) * 100 / maps;
+        }
+        star_lh += numbers.star / kN;
+        star += numbers.star / maps;
+        for (std::size_t e = 0; e < 3; ++e)
+          star_sink[e] += (numbers.star > 0.2 + 0.1 * static_cast<double>(e)) * 100 / maps;
+      }
+      CHECK(scores.alpha_1_layer_head[l][h] == Approx(alpha_lh[0]).epsilon(1e-9));
+      for (std::size_t k = 0; k < 10; ++k)
+        CHECK(scores.alpha_layer_head_k[l][h][k] == Approx(alpha_lh[k]).epsilon(1e-9));
+      if (scores.star) CHECK(scores.star->alpha_layer_head[l][h] == Approx(star_lh).epsilon(1e-9));
+    }
+  for (std::size_t k = 0; k < 10; ++k) {
+    CHECK(scores.alpha_k[k] == Approx(alpha_k[k]).epsilon(1e-9));
+    for (std::size_t e = 0; e < 3; ++e) CHECK(scores.sink_k[e][k] == Approx(sink_k[e][k]).epsilon(1e-9));
+  }
+  CHECK(scores.star.has_value() == (c.extra != Evaluation::Extra::none));
+  if (!scores.star) return;
+  CHECK(scores.star->alpha == Approx(star).epsilon(1e-9));
+  for (std::size_t e = 0; e < 3; ++e) CHECK(scores.star->sink[e] == Approx(star_sink[e]).epsilon(1e-9));
+}
+
+// The split of q . k over pairs (i, j) of rows i > 0: of key 0, or of all others.
+void check_split(const Evaluation::Split& split, const Case& c, const Everything& seen, std::int64_t X, bool first) {
+  for (std::size_t l = 0; l < seen.layers.size(); ++l) {
+    const auto& layer = seen.layers[l];
+    std::int64_t H = layer.q_BHTD.dim(1), G = layer.k_BGTD.dim(1), P = layer.q_BHTD.dim(2);
+    for (std::int64_t h = 0; h < H; ++h) {
+      double products = 0, norms = 0, cosines = 0;
+      for (std::int64_t b = 0; b < kN; ++b) {
+        double product = 0, norm_product = 0, cosine = 0, pairs = 0;
+        for (std::int64_t i = 1; i < P; ++i)
+          for (std::int64_t j = first ? 0 : 1; j < (first ? 1 : P); ++j) {
+            if (!sees(c, X, i, j)) continue;
+            std::vector<double> q = row(layer.q_BHTD, (b * H + h) * P + i);
+            std::vector<double> k = row(layer.k_BGTD, (b * G + h / (H / G)) * P + j);
+            product += dot(q, k);
+            norm_product += norm(q) * norm(k);
+            cosine += dot(q, k) / (norm(q) * norm(k));
+            ++pairs;
+          }
+        products += product / pairs / kN;
+        norms += norm_product / pairs / kN;
+        cosines += cosine / pairs / kN;
+      }
+      CHECK(split.dot[l][static_cast<std::size_t>(h)] == Approx(products).epsilon(1e-9));
+      CHECK(split.norm_product[l][static_cast<std::size_t>(h)] == Approx(norms).epsilon(1e-9));
+      CHECK(split.cosine[l][static_cast<std::size_t>(h)] == Approx(cosines).epsilon(1e-9));
+    }
+  }
+}
+
+void check_masses(const Evaluation& e, const Case& c, const Everything& seen, std::int64_t X) {
+  double mass = 0, slot_mass = 0, entropy = 0, heads = 0;
+  for (std::size_t l = 0; l < seen.layers.size(); ++l)
+    for (std::size_t h = 0; h < 4; ++h) {
+      MapNumbers sum;
+      for (std::size_t b = 0; b < kN; ++b) {
+        MapNumbers numbers = numbers_of(seen.layers[l].maps_BH[b * 4 + h], c, X, seen.layers[l].slot, true);
+        sum.mass += numbers.mass / kN;
+        sum.slot_mass += numbers.slot_mass / kN;
+        sum.entropy += numbers.entropy / kN;
+      }
+      CHECK(e.row_mass_layer_head[l][h] == Approx(sum.mass).epsilon(1e-9));
+      CHECK(e.slot_mass_layer_head[l][h] == Approx(sum.slot_mass).epsilon(1e-9));
+      CHECK(e.entropy_layer_head[l][h] == Approx(sum.entropy).epsilon(1e-9));
+      mass += sum.mass, slot_mass += sum.slot_mass, entropy += sum.entropy, ++heads;
+    }
+  CHECK(e.row_mass == Approx(mass / heads).epsilon(1e-9));
+  CHECK(e.slot_mass == Approx(slot_mass / heads).epsilon(1e-9));
+  CHECK(e.entropy == Approx(entropy / heads).epsilon(1e-9));
+  if (c.rows_sum_to_one) CHECK(e.row_mass + e.slot_mass == Approx(1));
+}
+
+const std::vector<Case> kCases{
+    {"baseline", true},
+    {"baseline", true, Evaluation::Extra::none, 2, 0, 0},
+    {"baseline", true, Evaluation::Extra::none, 0, 5, 0},
+    {"baseline", true, Evaluation::Extra::none, 0, 5, 3},
+    {"bias_kv", true, Evaluation::Extra::key},
+    {"bias_k", true, Evaluation::Extra::key, 0, 6, 2},
+    {"op_softmax1", true, Evaluation::Extra::key},
+    {"op_sink_logit", true, Evaluation::Extra::key, 2},
+    {"bias_sinktoken", true, Evaluation::Extra::token},
+    {"bias_sinktoken", true, Evaluation::Extra::token, 0, 5, 2},
+    {"norm_post", true},
+    {"norm_sandwich", true},
+    {"pos_alibi", true},
+    {"op_sigmoid_none", false},
+    {"kern_id_norm", false},
+};
+
+}  // namespace
+
+TEST_CASE("evaluation: every number equals a direct computation on whole maps") {
+  double sinks = 0;
+  for (const Case& c : kCases) {
+    CAPTURE(c.ablation);
+    CAPTURE(c.window);
+    CAPTURE(c.prefix);
+    auto model = model_of(c);
+    std::int64_t X = model->extra_tokens();
+    InputTokens input = random_tokens(23, kN, kT, 11);
+    Everything seen;
+    double loss = model->loss(input.tokens_NT, input.targets_NT, 1, &seen).value().item();
+    Evaluation e = evaluate(*model, input.tokens_NT, input.targets_NT, /*batch=*/2, /*with_map=*/true);
+
+    CHECK(e.loss == Approx(loss).epsilon(1e-12));
+    CHECK(e.sequences == kN);
+    CHECK(e.context == kT);
+    CHECK(e.extra == c.extra);
+    check_scores(e.raw, c, seen, X, false);
+    check_scores(e.proxy, c, seen, X, true);
+    check_masses(e, c, seen, X);
+    check_split(e.first_key, c, seen, X, true);
+    check_split(e.other_keys, c, seen, X, false);
+    sinks += e.proxy.sink_k[0][0];
+
+    check_norms(e.hidden_norm, 3, [&](std::size_t l) { return seen.states[static_cast<std::int64_t>(l)]; });
+    check_norms(e.key_norm, 2, [&](std::size_t l) { return seen.layers[l].k_BGTD; });
+    check_norms(e.value_norm, 2, [&](std::size_t l) { return seen.layers[l].v_BGTD; });
+    check_norms(e.hidden_before_norm_norm, seen.before_norm.size(),
+                [&](std::size_t l) { return seen.before_norm[static_cast<std::int64_t>(l) + 1]; });
+    CHECK((seen.before_norm.size() == 2) == (std::string(c.ablation) == "norm_post"));
+    for (std::size_t l = 0; l < 3; ++l)
+      CHECK(e.massive_ratio[l] == Approx(massive(seen.states[static_cast<std::int64_t>(l)])).epsilon(1e-9));
+    for (std::size_t l = 0; l < e.massive_ratio_before_norm.size(); ++l)
+      CHECK(e.massive_ratio_before_norm[l] ==
+            Approx(massive(seen.before_norm[static_cast<std::int64_t>(l) + 1])).epsilon(1e-9));
+
+    double ratio = 0;
+    for (const auto& norms : e.value_norm) {
+      double others = 0;
+      for (std::size_t t = 1; t < norms.size(); ++t) others += norms[t] / static_cast<double>(norms.size() - 1);
+      ratio += norms[0] / others / 2;
+    }
+    CHECK(e.first_value_norm_ratio == Approx(ratio).epsilon(1e-9));
+
+    const Tensor& map =
+        seen.layers[static_cast<std::size_t>(e.map.layer)].maps_BH[static_cast<std::size_t>(e.map.head)];
+    std::size_t P = static_cast<std::size_t>(kT + X), E = c.extra == Evaluation::Extra::key;
+    REQUIRE(e.map.tokens.size() == P);
+    CHECK((e.map.tokens[0] == -1) == (X == 1));
+    CHECK(e.map.slot_weights.size() == (E ? P : 0));
+    for (std::size_t i = 0; i < P; ++i) {
+      std::vector<double> weights = row(map, static_cast<std::int64_t>(i));
+      REQUIRE(e.map.weights[i].size() == P);
+      if (E) CHECK(e.map.slot_weights[i] == weights[0]);
+      for (std::size_t j = 0; j < P; ++j) CHECK(e.map.weights[i][j] == weights[j + E]);
+    }
+  }
+  CHECK(sinks > 50);                                             // the indicator was not zero throughout
+  CHECK(sinks < 100 * static_cast<double>(kCases.size()) - 50);  // nor one
+}
+
+TEST_CASE("evaluation: batches change nothing") {
+  auto model = model_of(kCases[0]);
+  InputTokens input = random_tokens(23, kN, kT, 11);
+  Evaluation one = evaluate(*model, input.tokens_NT, input.targets_NT, 1, false);
+  Evaluation all = evaluate(*model, input.tokens_NT, input.targets_NT, 100, false);
+  CHECK(one.loss == Approx(all.loss).epsilon(1e-13));
+  CHECK(one.proxy.alpha_k == all.proxy.alpha_k);
+  CHECK(one.hidden_norm == all.hidden_norm);
+  CHECK(one.first_key.cosine[1][2] == Approx(all.first_key.cosine[1][2]).epsilon(1e-13));
+}
+
+TEST_CASE("evaluation: a map that is not there is refused") {
+  auto model = model_of(kCases[0]);
+  Tensor tokens = random_tokens(23, 1, kT, 0).tokens_NT;
+  CHECK(take_map(*model, tokens, 1, 3).weights.size() == static_cast<std::size_t>(kT));
+  CHECK_THROWS_WITH_AS(take_map(*model, tokens, 2, 0),
+                       "[map] expected a layer below 2 and a head below 4, got layer 2 and head 0", Error);
+}
+
+TEST_CASE("input tokens: random ones are uniform, a function of the place, and nothing else") {
+  InputTokens input = random_tokens(50, 40, 64, 7);
+  std::vector<int> count(50, 0);
+  for (std::int64_t i = 0; i < input.tokens_NT.size(); ++i) ++count[static_cast<std::size_t>(input.tokens_NT.item(i))];
+  double chi_squared = 0;  // 49 degrees of freedom: 85 once in a thousand
+  for (int c : count) chi_squared += (c - 51.2) * (c - 51.2) / 51.2;
+  CHECK(chi_squared < 85);
+  InputTokens shorter = random_tokens(50, 3, 10, 7, /*ignored=*/2), other = random_tokens(50, 40, 64, 8);
+  int same = 0;
+  for (std::int64_t n = 0; n < 3; ++n)
+    for (std::int64_t t = 0; t < 10; ++t) {
+      CHECK(shorter.tokens_NT.item(n * 10 + t) == input.tokens_NT.item(n * 64 + t));
+      CHECK(shorter.targets_NT.item(n * 10 + t) == (t < 2 ? -1 : input.tokens_NT.item(n * 64 + t + 1)));
+      same += other.tokens_NT.item(n * 64 + t) == input.tokens_NT.item(n * 64 + t);
+    }
+  CHECK(same < 10);
+}
+
+TEST_CASE("input tokens: one repeated token makes NoPE's rows uniform (appendix C.1)") {
+  InputTokens input = repeated_tokens(23, kN, kT, 11);
+  bool differ = false;
+  for (std::int64_t n = 0; n < kN; ++n) {
+    differ = differ || input.tokens_NT.item(n * kT) != input.tokens_NT.item(0);
+    for (std::int64_t t = 0; t < kT; ++t) {
+      CHECK(input.tokens_NT.item(n * kT + t) == input.tokens_NT.item(n * kT));
+      CHECK(input.targets_NT.item(n * kT + t) == input.tokens_NT.item(n * kT));
+    }
+  }
+  CHECK(differ);
+  auto model = model_of({"pos_nope", true});
+  Evaluation e = evaluate(*model, input.tokens_NT, input.targets_NT, kN, true);
+  double harmonic = 0;
+  for (int i = 1; i <= kT; ++i) harmonic += 1.0 / i;
+  CHECK(e.proxy.alpha_1() == Approx(harmonic / kT).epsilon(1e-12));
+  for (std::size_t i = 0; i < static_cast<std::size_t>(kT); ++i)
+    for (std::size_t j = 0; j <= i; ++j)
+      CHECK(e.map.weights[i][j] == Approx(1 / static_cast<double>(i + 1)).epsilon(1e-12));
+  for (const auto& norms : e.hidden_norm)
+    for (double n : norms) CHECK(n == Approx(norms[0]).epsilon(1e-12));
+  for (double ratio : e.massive_ratio) CHECK(ratio == Approx(1).epsilon(1e-12));
+}

@@ -1,0 +1,127 @@
+// The sink metric on maps whose scores are known in closed form, through a hand-made AttentionView.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <functional>
+
+#include "eval/evaluation_probe.h"
+
+using namespace sink;
+
+namespace {
+
+// Weight of row i on key j, both from 0; j = -1: the extra key.
+using Weights = std::function<double(std::int64_t i, std::int64_t j)>;
+
+// Statistics of softmax-like weights (proxy = raw), one map per sequence, by plain sums.
+AttentionStatistics statistics_of(const std::vector<Weights>& maps, std::int64_t T, std::int64_t columns, bool slot) {
+  std::int64_t B = static_cast<std::int64_t>(maps.size());
+  AttentionStatistics s;
+  for (Tensor* sums : {&s.slot_raw_BH, &s.slot_proxy_BH, &s.row_mass_BH, &s.entropy_BH, &s.key1_dot_BH,
+                       &s.key1_norms_BH, &s.key1_cosine_BH, &s.other_dot_BH, &s.other_norms_BH, &s.other_cosine_BH})
+    *sums = Tensor::zeros({B, 1}, DType::F64);
+  s.column_raw_BHK = Tensor::zeros({B, 1, columns}, DType::F64);
+  for (std::int64_t b = 0; b < B; ++b)
+    for (std::int64_t i = 0; i < T; ++i) {
+      const Weights& map = maps[static_cast<std::size_t>(b)];
+      for (std::int64_t j = 0; j < columns; ++j) s.column_raw_BHK.data<double>()[b * columns + j] += map(i, j);
+      if (slot) s.slot_raw_BH.data<double>()[b] += map(i, -1);
+    }
+  s.column_proxy_BHK = s.column_raw_BHK;
+  s.slot_proxy_BH = s.slot_raw_BH;
+  return s;
+}
+
+// Scores of a model of one layer and head whose sequences have these maps over `positions` positions, of which
+// `extra_tokens` are the model's own.
+SinkScores scores_of(const std::vector<Weights>& maps, std::int64_t positions, std::int64_t extra_tokens = 0,
+                     bool slot = false) {
+  std::int64_t N = static_cast<std::int64_t>(maps.size());
+  Sizes sizes{.layers = 1, .heads = 1, .width = 2, .feed_forward = 1, .context = positions, .vocabulary = 2};
+  EvaluationProbe probe(sizes, extra_tokens, N, positions - extra_tokens);
+  Tensor vectors = Tensor::full({N, 1, positions, 2}, 1, DType::F64);
+  probe.attention({.layer = 0,
+                   .q_BHTD = vectors,
+                   .k_BGTD = vectors,
+                   .v_BGTD = vectors,
+                   .slot = slot,
+                   .statistics = [&](std::int64_t columns) { return statistics_of(maps, positions, columns, slot); },
+                   .map = {}});
+  return probe.evaluation().proxy;
+}
+
+double harmonic(std::int64_t n) {
+  double sum = 0;
+  for (std::int64_t i = 1; i <= n; ++i) sum += 1 / static_cast<double>(i);
+  return sum;
+}
+
+const Weights kUniform = [](std::int64_t i, std::int64_t j) { return j <= i ? 1 / static_cast<double>(i + 1) : 0.0; };
+const Weights kIdentity = [](std::int64_t i, std::int64_t j) { return i == j ? 1.0 : 0.0; };
+const Weights kFullSink = [](std::int64_t, std::int64_t j) { return j == 0 ? 1.0 : 0.0; };
+
+}  // namespace
+
+TEST_CASE("sink score: uniform causal attention has alpha_k = (H_T - H_{k-1}) / (T - k + 1)") {
+  SinkScores scores = scores_of({kUniform}, 64);
+  CHECK(scores.alpha_1() == doctest::Approx(0.0741).epsilon(1e-3));  // the study's own figure, H_64 / 64
+  for (std::int64_t k = 1; k <= 10; ++k) {
+    double expected = (harmonic(64) - harmonic(k - 1)) / static_cast<double>(64 - k + 1);
+    CHECK(scores.alpha_k[static_cast<std::size_t>(k - 1)] == doctest::Approx(expected).epsilon(1e-12));
+    CHECK(scores.sink_k[kStudyEpsilon][static_cast<std::size_t>(k - 1)] == 0);
+  }
+  CHECK_FALSE(scores.star.has_value());
+}
+
+TEST_CASE("sink score: every token attending to itself has alpha_k = 1 / (T - k + 1), above 0.3 for the last three") {
+  SinkScores scores = scores_of({kIdentity}, 10);
+  for (std::size_t k = 1; k <= 10; ++k) {
+    CHECK(scores.alpha_k[k - 1] == doctest::Approx(1 / static_cast<double>(10 - k + 1)));
+    CHECK(scores.sink_k[kStudyEpsilon][k - 1] == (k >= 8 ? 100 : 0));
+  }
+}
+
+TEST_CASE("sink score: all rows on the first token have alpha_1 = 1 and nothing else") {
+  SinkScores scores = scores_of({kFullSink}, 64);
+  CHECK(scores.alpha_1() == doctest::Approx(1));
+  for (std::size_t e = 0; e < 3; ++e) CHECK(scores.sink_k[e][0] == doctest::Approx(100));
+  CHECK(scores.alpha_k[1] == 0);
+}
+
+TEST_CASE("sink score: the indicator of each sequence comes first, the mean afterwards") {
+  // alpha_1 = 1 and 0.0741: their mean is above every epsilon, but only one sequence has a sink.
+  SinkScores scores = scores_of({kFullSink, kUniform}, 64);
+  CHECK(scores.alpha_1() > 0.5);
+  for (std::size_t e = 0; e < 3; ++e) CHECK(scores.sink_k[e][0] == doctest::Approx(50));
+}
+
+TEST_CASE("sink score: epsilon itself is not above epsilon") {
+  Weights constant = [](std::int64_t, std::int64_t) { return 0.3; };
+  SinkScores scores = scores_of({constant}, 1);  // one row, so that alpha_1 is this very number
+  CHECK(scores.alpha_1() == kSinkEpsilons[1]);
+  CHECK(scores.sink_k[0][0] == doctest::Approx(100));
+  CHECK(scores.sink_k[1][0] == 0);
+}
+
+TEST_CASE("sink score: an extra key has a row of its own, 1 on itself, and T + 1 rows") {
+  Weights half = [](std::int64_t i, std::int64_t j) { return j == -1 ? 0.5 : i == j ? 0.5 : 0.0; };
+  SinkScores scores = scores_of({half}, 64, 0, true);
+  REQUIRE(scores.star.has_value());
+  CHECK(scores.star->alpha == doctest::Approx((1 + 64 * 0.5) / 65));
+  CHECK(scores.star->sink[2] == doctest::Approx(100));
+  CHECK(scores.alpha_1() == doctest::Approx(0.5 / 64));  // real tokens keep T - k + 1
+}
+
+TEST_CASE("sink score: a sink token is scored over T + 1 rows, real tokens follow it with T - k + 1") {
+  // Position 0 of 65 is the sink token.
+  Weights half = [](std::int64_t i, std::int64_t j) {
+    if (i == 0) return j == 0 ? 1.0 : 0.0;
+    return j == 0 ? 0.75 : j == 1 ? 0.25 : 0.0;
+  };
+  SinkScores scores = scores_of({half}, 65, 1);
+  REQUIRE(scores.star.has_value());
+  CHECK(scores.star->alpha == doctest::Approx((1 + 64 * 0.75) / 65));
+  CHECK(scores.alpha_1() == doctest::Approx(0.25));  // 64 rows of 0.25, denominator 64
+  CHECK(scores.alpha_k[1] == 0);
+  CHECK(scores.alpha_k.size() == 10);
+}
