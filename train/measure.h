@@ -1,7 +1,7 @@
 // Measures a model on validation sequences of its data.
 #pragma once
 
-#include "eval/sink_score.h"
+#include "eval/evaluation.h"
 #include "train/data/data_source.h"
 
 namespace sink {

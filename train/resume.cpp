@@ -1,5 +1,6 @@
 #include "train/resume.h"
 
+#include <algorithm>
 #include <set>
 
 #include "model/build_info.h"
@@ -54,6 +55,10 @@ RunState resume(const std::string& path, const RunConfig& config, const Ablation
                 Optimizer& optimizer) {
   Checkpoint checkpoint = load_checkpoint(path);
   require_policy(checkpoint, ablation.name, ablation.policies, "train_" + ablation.name);
+  if (std::none_of(checkpoint.tensors.begin(), checkpoint.tensors.end(),
+                   [](const auto& tensor) { return tensor.first.starts_with(kFirstMoments); }))
+    throw Error(path + " holds parameters only, no run to go on with; begin one from them with --initial " + path,
+                Exit::usage);
   require_same_run(checkpoint, config);
   restore_parameters(checkpoint, model);
   for (std::size_t i = 0; i < model.parameters().size(); ++i) {

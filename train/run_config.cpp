@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <set>
@@ -79,6 +80,17 @@ class CommandLine {
     return true;
   }
 
+  void add_init_options() {
+    app_.description(
+        "Writes the initial parameters of a model as a checkpoint: eval_* measures it, train_* --initial\n"
+        "starts from it. The settings are those of training; of them, those of the model count.");
+    app_.footer("Example:\n  " + app_.get_name() + " --out initial.h5 --layers 2 --vocabulary 100 --seed 1\n");
+    app_.add_option("--out", "checkpoint to write")->option_text("FILE")->group("Initial checkpoint");
+    app_.add_option("--vocabulary", "V; needed where neither --data nor --task gives it")
+        ->option_text("INT")
+        ->group("Initial checkpoint");
+  }
+
   bool has(const std::string& name) const { return app_.get_option("--" + name)->count() > 0; }
   std::string text(const std::string& name) const { return app_.get_option("--" + name)->results().back(); }
 
@@ -103,11 +115,9 @@ RunConfig layered(const CommandLine& line) {
   return config;
 }
 
-}  // namespace
-
-bool parse_run_config(int argc, char** argv, const std::string& ablation, const std::string& policies,
-                      RunConfig& config) {
-  CommandLine line(ablation, policies, "train_" + ablation);
+// Parses and fills; false when the command line asked for something else, which was answered on stdout.
+bool read_settings(CommandLine& line, int argc, char** argv, const std::string& ablation, const std::string& policies,
+                   RunConfig& config) {
   if (!line.parse(argc, argv)) return false;
   if (line.has("version")) {
     std::printf("train_%s\npolicies: %s\ncommit: %s\n", ablation.c_str(), policies.c_str(), build_commit().c_str());
@@ -118,11 +128,11 @@ bool parse_run_config(int argc, char** argv, const std::string& ablation, const 
     std::fputs(to_toml(config).c_str(), stdout);
     return false;
   }
-  require_consistent(config, policies);
   return true;
 }
 
-void require_consistent(const RunConfig& config, const std::string& policies) {
+// The part of require_consistent that is about the model.
+void require_consistent_model(const RunConfig& config, const std::string& policies) {
   auto number = [](std::int64_t value) { return std::to_string(value); };
   if (config.width % config.heads != 0) {
     refuse("--heads must divide --width, got " + number(config.heads) + " heads and width " + number(config.width));
@@ -135,6 +145,45 @@ void require_consistent(const RunConfig& config, const std::string& policies) {
   if (head_width % 2 != 0 && policies.find("position=Rotary") != std::string::npos) {
     refuse("rotary positions need an even width of a head (--width / --heads), got " + number(head_width));
   }
+  if (config.kv_heads > 0 && config.heads % config.kv_heads != 0) {
+    refuse("--kv-heads must divide --heads, got " + number(config.kv_heads) + " heads of keys and values and " +
+           number(config.heads) + " heads");
+  }
+  if (config.prefix >= config.context) {
+    refuse("--prefix must be less than --context, got a prefix of " + number(config.prefix) + " and a context of " +
+           number(config.context));
+  }
+}
+
+}  // namespace
+
+bool parse_run_config(int argc, char** argv, const std::string& ablation, const std::string& policies,
+                      RunConfig& config) {
+  CommandLine line(ablation, policies, "train_" + ablation);
+  if (!read_settings(line, argc, argv, ablation, policies, config)) return false;
+  require_consistent(config, policies);
+  return true;
+}
+
+bool parse_init_request(int argc, char** argv, const std::string& ablation, const std::string& policies,
+                        InitRequest& request) {
+  CommandLine line(ablation, policies, "train_" + ablation + " init");
+  line.add_init_options();
+  if (!read_settings(line, argc, argv, ablation, policies, request.config)) return false;
+  if (!line.has("out")) refuse("--out is needed: the checkpoint to write, such as --out initial.h5");
+  request.out = line.text("out");
+  if (line.has("vocabulary")) {
+    const std::string& text = line.text("vocabulary");
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), request.vocabulary);
+    if (error != std::errc() || end != text.data() + text.size() || request.vocabulary < 1)
+      refuse("--vocabulary must be a whole number from 1, got `" + text + "`");
+  }
+  require_consistent_model(request.config, policies);
+  return true;
+}
+
+void require_consistent(const RunConfig& config, const std::string& policies) {
+  require_consistent_model(config, policies);
   if (config.task == "text" && config.data.empty()) {
     refuse("--data is needed for task text: the folder that `prepare` made (or --task bigram-backcopy)");
   }

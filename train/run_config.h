@@ -14,7 +14,11 @@ struct RunConfig {
   std::int64_t width = 128;         // C
   std::int64_t feed_forward = 256;  // F
   std::int64_t context = 64;        // T
+  std::int64_t kv_heads = 0;        // G, heads of keys and values; 0: as many as heads
+  std::int64_t window = 0;          // keys a token sees, its own included; 0: all before it
+  std::int64_t prefix = 0;          // tokens that every token sees; 0: none (1 counts only under a window)
   std::string init = "torch";       // torch | formula (model/parameter_factory.h)
+  std::string initial;              // checkpoint whose parameters are the initial values; empty: drawn
 
   // Data.
   std::string task = "text";            // text | bigram-backcopy
@@ -59,8 +63,18 @@ struct RunConfig {
 bool parse_run_config(int argc, char** argv, const std::string& ablation, const std::string& policies,
                       RunConfig& config);
 
-// Refuses (Error, Exit::usage) values that do not fit each other: heads that do not divide the width, text without
-// data.
+// What `train_<ablation> init` is told: the settings of training, of which those of the model count, and
+struct InitRequest {
+  RunConfig config;
+  std::string out;              // the checkpoint to write
+  std::int64_t vocabulary = 0;  // V; 0: that of the data
+};
+// The same for its command line, in which argv[0] is "init".
+bool parse_init_request(int argc, char** argv, const std::string& ablation, const std::string& policies,
+                        InitRequest& request);
+
+// Refuses (Error, Exit::usage) values that do not fit each other: heads that do not divide the width, a prefix as long
+// as the context, text without data.
 void require_consistent(const RunConfig& config, const std::string& policies);
 
 // What the run is, as TOML that run_config_from_toml reads back to the same values, bit for bit. How it was started

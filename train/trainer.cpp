@@ -11,6 +11,7 @@
 #include "eval/evaluation_json.h"
 #include "model/build_info.h"
 #include "train/dry_run.h"
+#include "train/initial_model.h"
 #include "train/interrupt.h"
 #include "train/measure.h"
 #include "train/program.h"
@@ -39,19 +40,16 @@ class Trainer {
       : config_(config),
         ablation_(ablation),
         data_(make_data_source(config)),
-        model_(ablation.make_model({.layers = config.layers,
-                                    .heads = config.heads,
-                                    .width = config.width,
-                                    .feed_forward = config.feed_forward,
-                                    .context = config.context,
-                                    .vocabulary = data_->vocabulary()},
-                                   init_scheme(config.init), config.seed, dtype_named(config.precision))),
+        model_(make_run_model(config, ablation, data_->vocabulary())),
         optimizer_(*model_, config) {}
 
   int run() {
     if (config_.dry_run) return print_dry_run(config_, ablation_, *model_, *data_);
     folder_ = open_run_folder(config_);
-    if (!folder_.resume_from.empty()) state_ = resume(folder_.resume_from, config_, ablation_, *model_, optimizer_);
+    if (folder_.resume_from.empty())
+      load_initial(config_, ablation_, *model_);
+    else
+      state_ = resume(folder_.resume_from, config_, ablation_, *model_, optimizer_);
     write_file_atomically(folder_.config(), to_toml(config_));
     log_ = std::make_unique<RunLog>(folder_.metrics(), state_.step > 0 ? state_.step : -1);
     InterruptGuard listening;
@@ -155,6 +153,7 @@ class Trainer {
 }  // namespace
 
 int train_main(int argc, char** argv, const Ablation& ablation) {
+  if (argc > 1 && std::string(argv[1]) == "init") return init_main(argc, argv, ablation);
   std::string program = "train_" + ablation.name;
   return run_program(program.c_str(), [&] {
     RunConfig config;

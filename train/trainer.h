@@ -1,4 +1,5 @@
-// Training from the first step to the final checkpoint: what train_<ablation> does.
+// Training from the first step to the final checkpoint: what train_<ablation> does. (`train_<ablation> init`:
+// train/initial_model.h.)
 #pragma once
 
 #include "model/ablation.h"

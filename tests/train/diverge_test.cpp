@@ -4,8 +4,7 @@
 #include <limits>
 
 #include "engine/rng.h"
-#include "model/ablations.h"
-#include "model/transformer.h"
+#include "model/all_ablations.h"
 #include "tests/support/subprocess.h"
 #include "train/data/bigram_backcopy.h"
 #include "train/train_step.h"
@@ -18,7 +17,8 @@ TEST_CASE("NaN guard: a step whose loss is NaN changes no weight and no moment, 
   config.batch = 2;
   auto data = make_data_source(config);
   Sizes sizes{.layers = 1, .heads = 2, .width = 16, .feed_forward = 32, .context = 64, .vocabulary = 64};
-  Transformer<ablations::learned> model(sizes, InitScheme::torch, 0, DType::F32);
+  auto made = ablation_named("pos_learnable").make_model(sizes, InitScheme::torch, 0, DType::F32);
+  LanguageModel& model = *made;
   Optimizer optimizer(model, config);
   REQUIRE_FALSE(train_step(model, optimizer, *data, config, 1, 1).skipped);
 
@@ -46,7 +46,7 @@ TEST_CASE("NaN guard: a step whose loss is NaN changes no weight and no moment, 
 TEST_CASE("divergence: the run stops with exit code 5, says so, and its last finite weights are saved") {
   // Each step multiplies the weights by 1 - 100 * 1000, so they overflow within ten.
   TemporaryFolder folder;
-  Subprocess run(folder, words_of("train_learned --task bigram-backcopy --layers 1 --heads 1 --width 16 "
+  Subprocess run(folder, words_of("train_pos_learnable --task bigram-backcopy --layers 1 --heads 1 --width 16 "
                                   "--feed-forward 32 --batch 4 --steps 100 --warmup 0 --clip 0 --learning-rate 100 "
                                   "--weight-decay 1000 --nan-patience 3 --run " +
                                   folder / "run"));

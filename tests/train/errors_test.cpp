@@ -11,7 +11,8 @@ namespace {
 
 std::vector<std::string> small_run(const std::string& run, std::vector<std::string> more = {}) {
   std::vector<std::string> words = words_of(
-      "train_learned --task bigram-backcopy --layers 1 --heads 1 --width 16 --feed-forward 16 --batch 2 --steps 4 "
+      "train_pos_learnable --task bigram-backcopy --layers 1 --heads 1 --width 16 --feed-forward 16 --batch 2 --steps "
+      "4 "
       "--warmup 0 --eval-sequences 2 --run " +
       run);
   words.insert(words.end(), more.begin(), more.end());
@@ -36,13 +37,13 @@ TEST_CASE("errors: wrong flags and values leave with 2") {
   check_error({folder, small_run(run, {"--heads", "three"})}, 2, "--heads");
   check_error({folder, small_run(run, {"--heads", "3"})}, 2, "--width");
   check_error({folder, small_run(run, {"--precision", "f16"})}, 2, "bf16");
-  check_error({folder, {"train_learned", "--task", "bigram-backcopy"}}, 2, "--run");
+  check_error({folder, {"train_pos_learnable", "--task", "bigram-backcopy"}}, 2, "--run");
   CHECK_FALSE(std::filesystem::exists(run));
 }
 
 TEST_CASE("errors: data that is not there leaves with 3") {
   TemporaryFolder folder;
-  check_error({folder, {"train_learned", "--data", folder / "none", "--run", folder / "run"}}, 3, "prepare");
+  check_error({folder, {"train_pos_learnable", "--data", folder / "none", "--run", folder / "run"}}, 3, "prepare");
   CHECK_FALSE(std::filesystem::exists(folder / "run"));
 }
 
@@ -70,7 +71,7 @@ TEST_CASE("errors: a damaged checkpoint leaves with 4, for training and for eval
   auto replace = [&](const std::string& bytes) { write_bytes(checkpoint, bytes); };
   auto check_both = [&] {
     check_error({folder, small_run(run, {"--resume", "auto", "--steps", "6"})}, 4, checkpoint);
-    check_error({folder, {"eval_learned", "sink", checkpoint}}, 4, checkpoint);
+    check_error({folder, {"eval_pos_learnable", "sink", checkpoint}}, 4, checkpoint);
   };
   SUBCASE("truncated") { replace(whole.substr(0, whole.size() / 2)); }
   SUBCASE("one bit flipped") {
@@ -85,13 +86,14 @@ TEST_CASE("errors: a damaged checkpoint leaves with 4, for training and for eval
 TEST_CASE("errors: evaluation refuses a checkpoint of another policy and names the program that fits") {
   TemporaryFolder folder;
   REQUIRE(Subprocess(folder, small_run(folder / "run")).wait() == 0);
-  check_error({folder, {"eval_sigmoid", "sink", folder / "run/checkpoint.h5"}}, 4, "eval_learned");
+  check_error({folder, {"eval_op_sigmoid_none", "sink", folder / "run/checkpoint.h5"}}, 4, "eval_pos_learnable");
 }
 
 TEST_CASE("evaluation: eval_<ablation> sink repeats the numbers that training wrote") {
   TemporaryFolder folder;
   REQUIRE(Subprocess(folder, small_run(folder / "run")).wait() == 0);
-  Subprocess eval(folder, {"eval_learned", "sink", folder / "run/checkpoint.h5", "--sequences", "2", "--batch", "2"});
+  Subprocess eval(folder,
+                  {"eval_pos_learnable", "sink", folder / "run/checkpoint.h5", "--sequences", "2", "--batch", "2"});
   CHECK(eval.wait() == 0);
   auto number = [](const std::string& json, const std::string& key) {
     std::size_t at = json.find("\"" + key + "\": ");

@@ -20,7 +20,8 @@ constexpr int kSteps = 120;
 
 std::vector<std::string> command(const std::string& run, std::vector<std::string> more = {}) {
   std::vector<std::string> words = words_of(
-      "train_learned --task bigram-backcopy --layers 1 --heads 1 --width 16 --feed-forward 32 --batch 4 --steps " +
+      "train_pos_learnable --task bigram-backcopy --layers 1 --heads 1 --width 16 --feed-forward 32 --batch 4 "
+      "--steps " +
       std::to_string(kSteps) + " --eval-every 20 --eval-sequences 4 --checkpoint-every 7 --run " + run);
   words.insert(words.end(), more.begin(), more.end());
   return words;
@@ -99,10 +100,10 @@ TEST_CASE("resume: another configuration or another policy is refused with one l
   }
   SUBCASE("policy") {
     auto words = command(run, {"--resume", "auto"});
-    words[0] = "train_learned_sigmoid";
+    words[0] = "train_pos_learnable_sigmoid";
     Subprocess other(folder, words);
     CHECK(other.wait() == 4);
-    CHECK(other.err().find("train_learned") != std::string::npos);
+    CHECK(other.err().find("train_pos_learnable") != std::string::npos);
   }
   SUBCASE("a longer run is the same run") {
     CHECK(Subprocess(folder, command(run, {"--resume", "auto", "--steps", "10"})).wait() == 0);

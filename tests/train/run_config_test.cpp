@@ -104,6 +104,13 @@ TEST_CASE("run config: values that do not fit each other are refused") {
   CHECK(refusal(enough({"--heads", "32"})).find("from 8 to 128, got 4 = 128 / 32") != std::string::npos);
   CHECK(refusal(enough({"--heads", "4", "--width", "36"})).find("even width") != std::string::npos);
   CHECK(parse(enough({"--heads", "4", "--width", "36"}), "position=Learned attention=Softmax").width == 36);
+  CHECK(refusal(enough({"--kv-heads", "3"})) ==
+        "--kv-heads must divide --heads, got 3 heads of keys and values and 4 heads");
+  CHECK(parse(enough({"--kv-heads", "2"})).kv_heads == 2);
+  CHECK(parse(enough({"--kv-heads", "0"})).kv_heads == 0);
+  CHECK(refusal(enough({"--prefix", "64"})) ==
+        "--prefix must be less than --context, got a prefix of 64 and a context of 64");
+  CHECK(parse(enough({"--prefix", "63", "--window", "1000"})).window == 1000);  // as good as none
   CHECK(refusal({"--run", "r"}).find("--data is needed") == 0);
   CHECK(refusal({"--data", "d"}).find("--run is needed") == 0);
   CHECK(refusal(enough({"--force", "--resume", "auto"})).find("--force") == 0);
@@ -122,6 +129,9 @@ TEST_CASE("run config: TOML holds every value to the last bit") {
   config.init = "formula";
   config.reference = true;
   config.fixed_first_token = 17;
+  config.kv_heads = 2;
+  config.window = 16;
+  config.prefix = 5;
   write_bytes(folder / "config.toml", to_toml(config));
 
   RunConfig read = parse({"--config", folder / "config.toml", "--run", "r", "--resume", "auto"});

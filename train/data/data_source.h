@@ -36,8 +36,10 @@ class DataSource {
   virtual std::int64_t train_tokens() const = 0;
 };
 
-// The source that `config` names: task, data, fixed_first_token, context, accumulate, eval_sequences, seed. Throws
-// Error: Exit::usage for values that do not fit, Exit::bad_input for data that cannot be used.
+// The source that `config` names: task, data, fixed_first_token, context, prefix, accumulate, eval_sequences, seed.
+// With a prefix of p tokens that every token sees the first p - 1 targets of every sequence are -1: a token that sees
+// the next one has nothing to predict. Throws Error: Exit::usage for values that do not fit, Exit::bad_input for data
+// that cannot be used.
 std::unique_ptr<DataSource> make_data_source(const RunConfig& config);
 
 }  // namespace sink
