@@ -27,7 +27,7 @@ bash tools/setup.sh >&2
 
 say "building (first time: about two minutes)"
 cmake --preset release >/dev/null
-cmake --build --preset release --target train_learned train_learned_sigmoid train_learned_relu prepare report >/dev/null
+cmake --build --preset release --target train_pos_learnable train_pos_learnable_sigmoid train_pos_learnable_relu prepare report >/dev/null
 
 # One run: train <name> <ablation> <settings...>. A run that is complete already takes a moment.
 train() {
@@ -41,9 +41,9 @@ train() {
 bigram=(--task bigram-backcopy --layers 1 --heads 1 --width 64 --feed-forward 256 --context 64 --batch 32
   --learning-rate 4e-3 --warmup 0 --beta2 0.999 --weight-decay 0.01 --clip 0 --steps 8000 --eval-every 100
   --checkpoint-every 2000 --log-every 2000)
-train bigram-softmax learned "${bigram[@]}"
-train bigram-sigmoid learned_sigmoid "${bigram[@]}"
-train bigram-relu learned_relu "${bigram[@]}"
+train bigram-softmax pos_learnable "${bigram[@]}"
+train bigram-sigmoid pos_learnable_sigmoid "${bigram[@]}"
+train bigram-relu pos_learnable_relu "${bigram[@]}"
 
 # Real English text.
 if [ "$fast" -eq 0 ]; then
@@ -53,9 +53,9 @@ if [ "$fast" -eq 0 ]; then
     "$build/prepare" --text data/text/*.txt --out "$data"
   fi
   text=(--task text --data "$data" --config tools/quickstart_text.toml)
-  train text-softmax learned "${text[@]}"
-  train text-sigmoid learned_sigmoid "${text[@]}"
-  train text-relu learned_relu "${text[@]}"
+  train text-softmax pos_learnable "${text[@]}"
+  train text-sigmoid pos_learnable_sigmoid "${text[@]}"
+  train text-relu pos_learnable_relu "${text[@]}"
 fi
 
 runs=("$out"/bigram-softmax "$out"/bigram-sigmoid "$out"/bigram-relu)

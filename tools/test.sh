@@ -27,7 +27,7 @@ build_and_test() {
 
 bash tools/setup.sh --tests
 if [ "$quick" -eq 0 ]; then
-  build_and_test debug train_learned -- -R gdb_stages
+  build_and_test debug train_pos_learnable -- -R gdb_stages
   build_and_test asan
 fi
 build_and_test release  # last, so that the closing line counts every test

@@ -11,8 +11,7 @@
 #include "engine/ops/matmul/matmul.h"
 #include "engine/rng.h"
 #include "engine/threads.h"
-#include "model/ablations.h"
-#include "model/transformer.h"
+#include "model/all_ablations.h"
 #include "train/optimizer.h"
 #include "train/program.h"
 
@@ -86,25 +85,12 @@ double peak_mib() {
 }
 
 struct Settings {
-  std::string model = "text", precision = "f32", position, attention = "softmax";
+  std::string model = "text", precision = "f32", ablation;
   Sizes sizes;
   std::int64_t batch = 0;
   int threads = 0;
   double seconds = 10;
 };
-
-template <class Spec>
-std::unique_ptr<LanguageModel> make(const Settings& s, DType type) {
-  return std::make_unique<Transformer<Spec>>(s.sizes, InitScheme::torch, 0, type);
-}
-
-std::unique_ptr<LanguageModel> make_model(const Settings& s, DType type) {
-  using namespace ablations;
-  bool turns = s.position == "rotary";
-  if (s.attention == "softmax") return turns ? make<baseline>(s, type) : make<learned>(s, type);
-  if (s.attention == "sigmoid") return turns ? make<sigmoid>(s, type) : make<learned_sigmoid>(s, type);
-  return turns ? make<relu>(s, type) : make<learned_relu>(s, type);
-}
 
 int run(int argc, char** argv) {
   Settings s;
@@ -112,7 +98,7 @@ int run(int argc, char** argv) {
   app.add_option("--model", s.model, "text: the real-text model of quickstart; 60m: the study's model, T = 2048")
       ->check(CLI::IsMember({"text", "60m"}));
   app.add_option("--precision", s.precision)->check(CLI::IsMember({"f32", "bf16"}));
-  app.add_option("--attention", s.attention)->check(CLI::IsMember({"softmax", "sigmoid", "relu"}));
+  app.add_option("--ablation", s.ablation, "default: pos_learnable for text, baseline for 60m");
   app.add_option("--threads", s.threads, "0: all");
   app.add_option("--seconds", s.seconds, "how long to time, after two steps of warm-up");
   std::int64_t layers = 0, heads = 0, width = 0, feed_forward = 0, vocabulary = 0, context = 0;
@@ -123,12 +109,14 @@ int run(int argc, char** argv) {
   app.add_option("--vocabulary", vocabulary);
   app.add_option("--context", context);
   app.add_option("--batch", s.batch, "sequences a step");
-  app.add_option("--position", s.position)->check(CLI::IsMember({"learned", "rotary"}));
+  app.add_option("--window", s.sizes.window, "keys a token sees; 0: all");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? 0 : static_cast<int>(Exit::usage); }
   bool text = s.model == "text";
+  std::int64_t window = s.sizes.window;
   s.sizes = text ? Sizes{3, 4, 128, 256, 64, 4096} : Sizes{10, 8, 768, 1536, 2048, 50432};
+  s.sizes.window = window;
   if (layers) s.sizes.layers = layers;
   if (heads) s.sizes.heads = heads;
   if (width) s.sizes.width = width;
@@ -136,11 +124,11 @@ int run(int argc, char** argv) {
   if (vocabulary) s.sizes.vocabulary = vocabulary;
   if (context) s.sizes.context = context;
   if (!s.batch) s.batch = text ? 48 : 1;
-  if (s.position.empty()) s.position = text ? "learned" : "rotary";
+  if (s.ablation.empty()) s.ablation = text ? "pos_learnable" : "baseline";
   if (s.threads > 0) omp_set_num_threads(s.threads);
 
   DType type = s.precision == "bf16" ? DType::BF16 : DType::F32;
-  std::unique_ptr<LanguageModel> model = make_model(s, type);
+  std::unique_ptr<LanguageModel> model = ablation_named(s.ablation).make_model(s.sizes, InitScheme::torch, 0, type);
   Optimizer optimizer(*model, RunConfig{});
   std::int64_t T = s.sizes.context, tokens = s.batch * T, step = 0;
   double first_loss = 0, loss = 0;
@@ -168,8 +156,8 @@ int run(int argc, char** argv) {
   double gemm = gemm_rate(*model, tokens, type);
   nlohmann::ordered_json line{
       {"program", "sinklab"},      {"model", s.model},
-      {"precision", s.precision},  {"attention", s.attention},
-      {"position", s.position},    {"threads", thread_count()},
+      {"precision", s.precision},  {"ablation", s.ablation},
+      {"window", s.sizes.window},  {"threads", thread_count()},
       {"ms_median", milliseconds}, {"ms_min", *std::min_element(times.begin(), times.end())},
       {"steps", times.size()},     {"tokens_per_second", static_cast<double>(tokens) / milliseconds * 1000},
       {"peak_mib", peak},          {"parameters", model->parameter_count()},

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Stops in the attention of sequence 0, head 0, query 5 of a debug build's reference path and prints its stages: the
 # scores s, the row maximum m, the sum S and the weights a. Without arguments it trains one step of a tiny model.
-#   cmake --preset debug && cmake --build --preset debug --target train_learned
-#   bash tools/gdb/attention_stages.sh build/debug/train_learned
+#   cmake --preset debug && cmake --build --preset debug --target train_pos_learnable
+#   bash tools/gdb/attention_stages.sh build/debug/train_pos_learnable
 # To step on from there by hand: gdb -x the script it prints with --show.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

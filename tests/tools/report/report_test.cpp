@@ -99,9 +99,9 @@ constexpr const char* kHostile = "</script><b onclick='x'>\"&{{data}}";
 TEST_CASE("report: one self-contained, deterministic page of several runs and tasks") {
   const TemporaryFolder place;
   const std::string runs =
-      make_run(place, "a", evaluation("soft-0", "text", "learned", "Softmax", 0, 0.6, 1)) +
-      make_run(place, "b", evaluation("soft-1", "text", "learned", "Softmax", 1, 0.64, 1)) +
-      make_run(place, "c", evaluation("sig", "text", "learned_sigmoid", "Sigmoid", 0, 0.5, 0.06)) +
+      make_run(place, "a", evaluation("soft-0", "text", "pos_learnable", "Softmax", 0, 0.6, 1)) +
+      make_run(place, "b", evaluation("soft-1", "text", "pos_learnable", "Softmax", 1, 0.64, 1)) +
+      make_run(place, "c", evaluation("sig", "text", "pos_learnable_sigmoid", "Sigmoid", 0, 0.5, 0.06)) +
       make_run(place, "d", evaluation("copy", "bigram-backcopy", "baseline", "Softmax", 0, 0.7, 1));
   const Subprocess first = report(place, "--out " + place / "one.html" + " " + runs);
   REQUIRE_MESSAGE(first.wait() == 0, first.err());
@@ -160,7 +160,7 @@ TEST_CASE("report: names, titles and configurations cannot become markup") {
 TEST_CASE("report: results.csv has the contract's columns and the evaluation's values") {
   const TemporaryFolder place;
   const std::string runs =
-      make_run(place, "a", evaluation("x,\"y\"", "text", "learned_sigmoid", "Sigmoid", 3, 0.5, 0.06)) +
+      make_run(place, "a", evaluation("x,\"y\"", "text", "pos_learnable_sigmoid", "Sigmoid", 3, 0.5, 0.06)) +
       make_run(place, "open", json());
   REQUIRE(report(place, "--out " + place / "r.html" + " --csv " + place / "r.csv" + " " + runs).wait() == 0);
   std::istringstream csv(read_bytes(place / "r.csv"));
@@ -173,7 +173,7 @@ TEST_CASE("report: results.csv has the contract's columns and the evaluation's v
         "first_value_norm_ratio,sink_1_eps0.2,sink_1_raw_eps0.2,sink_1_eps0.3,sink_1_raw_eps0.3,sink_1_eps0.4,"
         "sink_1_raw_eps0.4");
   CHECK(finished ==
-        "\"x,\"\"y\"\"\",text,learned_sigmoid,3,20,20,5120,4.12345679,50,45,0.5,0.03,0.9,0.06,,75,70,50,45,25,20");
+        "\"x,\"\"y\"\"\",text,pos_learnable_sigmoid,3,20,20,5120,4.12345679,50,45,0.5,0.03,0.9,0.06,,75,70,50,45,25,20");
   CHECK(open == "open,text,,7,20,3,768,,,,,,,,,,,,,,");
   CHECK_FALSE(std::getline(csv, rest));
 }
@@ -220,7 +220,7 @@ TEST_CASE("report: what cannot be read is named in one line, with exit code 3, a
     for (const std::string& part : said) CHECK(contains(errors, part));
     CHECK_FALSE(fs::exists(out));
   };
-  const json good = evaluation("r", "text", "learned", "Softmax", 0, 0.6, 1);
+  const json good = evaluation("r", "text", "pos_learnable", "Softmax", 0, 0.6, 1);
   const std::string run = make_run(place, "r", good);
   const std::string file = place / "r/evaluation.json";
 
