@@ -1,6 +1,8 @@
 #include "eval/evaluation_json.h"
 
 #include <cmath>
+#include <cstdio>
+#include <cstdlib>
 #include <ctime>
 #include <nlohmann/json.hpp>
 
@@ -22,11 +24,9 @@ std::string utc_date() {
 Json number(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
-  return std::stod([value] {  // nine digits: enough for any reader, and short
-    char text[32];
-    std::snprintf(text, sizeof text, "%.9g", value);
-    return std::string(text);
-  }());
+  char nine_digits[32];  // enough for any reader, and short
+  std::snprintf(nine_digits, sizeof nine_digits, "%.9g", value);
+  return std::strtod(nine_digits, nullptr);  // std::stod refuses numbers too small to be normal
 }
 
 Json list(const std::vector<double>& values) {
