@@ -30,8 +30,8 @@ DIV = OPS + "attention/attention_divisor.h"
 POLICIES = [
     ("ScaledSoftmax: alpha divides", OP, "return row.S / R(alpha);", "return row.S * R(alpha);", ["scale_*"]),
     ("PNormExp: sums e^x, not e^(px)", OP, "return exp_fast(R(p) * x);", "return exp_fast(x);", ["pnorm_exp_*"]),
-    ("PNormSigmoid: gradient of its sum without p", OP, "return R(p) * r(x, m) * (R(1) - logistic_fast(x));",
-     "return r(x, m) * (R(1) - logistic_fast(x));", ["pnorm_sig_2", "pnorm_sig_3", "pnorm_sig_4"]),
+    ("PNormSigmoid: gradient of its sum without p", OP, "return R(p) * r(x, c) * (R(1) - logistic_fast(x));",
+     "return r(x, c) * (R(1) - logistic_fast(x));", ["pnorm_sig_2", "pnorm_sig_3", "pnorm_sig_4"]),
     ("LogisticSimilarity: derivative without 1 - g", SIM, "return gx * (R(1) - gx);", "return gx;",
      ["op_sigmoid_none*", "op_sigmoid_norm", "pos_learnable_sigmoid", "pnorm_sig_1"]),
     ("SigmoidLogN: no log n", OP, "return std::log(n);", "return R(0) * n;", ["op_sigmoid_logn"]),
@@ -44,8 +44,8 @@ POLICIES = [
      ["kern_id_none", "kern_mlp_none"]),
     ("MaxAbsDivisor: no gradient through it", DIV, "std::copysign(R(1), row.S) : R(0);", "R(0) : R(0);",
      ["kern_id_norm", "kern_mlp_norm"]),
-    ("Softpick: the sum without its absolute value", OP, "return std::abs(exp_fast(x) - exp_fast(-m));",
-     "return exp_fast(x) - exp_fast(-m);", ["op_softpick*"]),
+    ("Softpick: the sum without its absolute value", OP, "return std::abs(exp_fast(x) - one);",
+     "return exp_fast(x) - one;", ["op_softpick*"]),
     ("ClippedSoftmax: gradient where it is clipped", OP, "? R(eta - gamma) : R(0);", "? R(eta - gamma) : R(eta - gamma);",
      ["op_clipped*"]),
     ("EluFeatures: relu instead", "model/features/feature_map.h", "activate<EluPlusOneFunction>", "activate<ReluFunction>",
@@ -123,7 +123,7 @@ MORE_POLICIES = [
      "if (distance < 4) return distance;\n  if (distance < 16) return distance - 1;", ["pos_relative", "pos_t5*"]),
     ("ScaledSoftmax: derivative of its sum", OP, "return R(1) / R(alpha);", "return R(1);", ["scale_*"]),
     ("PNormExp: the root forgotten", OP, "return std::pow(row.S, R(1 / p));", "return row.S;", ["pnorm_exp_*"]),
-    ("Softpick: weights without the 1", OP, "R above = exp_fast(x) - exp_fast(-m);", "R above = exp_fast(x);", ["op_softpick*"]),
+    ("Softpick: weights without the 1", OP, "R above = exp_fast(x) - one;", "R above = exp_fast(x) + R(0) * one;", ["op_softpick*"]),
 ]
 
 # Policies that every model has; each with the baseline alone.
