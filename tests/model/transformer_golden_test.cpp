@@ -33,8 +33,11 @@ void check_model(const GoldenCase& golden, DType type, double relative) {
   for (const auto& parameter : model->parameters()) gradients[parameter->name()] = parameter->var().grad();
   Tensor expected = golden.file.tensor("gradients");
   first = 0;
-  for (const GoldenParameter& parameter : golden.parameters)
-    golden.check_summary(parameter.name, gradients.at(parameter.name), expected, first, relative);
+  for (const GoldenParameter& parameter : golden.parameters) {
+    const Tensor& gradient = gradients.at(parameter.name);
+    SINK_CHECK(gradient.defined(), "golden", parameter.name + " has received no gradient");
+    golden.check_summary(parameter.name, gradient, expected, first, relative);
+  }
   CHECK(first == expected.size());
 }
 

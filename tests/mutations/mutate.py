@@ -185,7 +185,9 @@ def failed_cases(folder):
             sys.exit(f"mutate.py: error: {' '.join(command[:1])} failed:\n{done.stdout[-3000:]}{done.stderr[-2000:]}")
     run = subprocess.run([build / "tests/transformer_golden_test", "--test-case=golden model: logits*double*"], cwd=folder,
                          capture_output=True, text=True)
-    return set(re.findall(r"logged: ([a-z0-9_-]+): ", run.stdout))
+    if "[doctest] Status" not in run.stdout:
+        sys.exit(f"mutate.py: error: the test did not end (exit code {run.returncode}):\n{run.stdout[-2000:]}")
+    return set(re.findall(r"(?:logged|ERROR): ([a-z0-9_-]+): ", run.stdout))
 
 
 def names_of_cases(folder):
