@@ -24,6 +24,8 @@ class AttentionLayer {
   using Position = typename Spec::Position;
   using Extra = typename Spec::Extra;
 
+  static_assert(listed_in_attention_ops_def<Op>,
+                "this attention operation is not compiled: add its line to engine/ops/attention/attention_ops.def");
   static_assert(!Extra::kSlot || Extra::kSlotHasValue || Op::divides_by_sum,
                 "an extra key whose value is zero acts only through the divisor: choose an attention operation that "
                 "divides by its row's sum, or give the key a value");
