@@ -152,6 +152,30 @@ TEST_CASE("extra keys: of a low-dimensional key only the first numbers exist") {
   }
 }
 
+TEST_CASE("extra keys: a K bias or KV bias whose logits are -infinity is none") {
+  // Coordinate D/2 - 1 hardly turns; with embedding column 0 large and query rows that read it, every query is positive
+  // there, so a key far on the other side gets no weight.
+  Sizes s = small_sizes();
+  std::int64_t D = s.head_width(), C = s.width, slow = D / 2 - 1;
+  auto prepare = [&](LanguageModel& model) {
+    set(model, "embedding.token.weight", [=](std::int64_t n, double old) { return n % C == 0 ? 10 : old; });
+    set_in_blocks(model, "attention.qkv.weight", [=](std::int64_t n, double old) {
+      bool reads = n / C < C && n / C % D == slow;
+      return reads ? n % C == 0 : old;
+    });
+  };
+  auto plain = make_model("baseline");
+  prepare(*plain);
+  for (std::string name : {"bias_k", "bias_kv", "bias_k_v5u"}) {
+    CAPTURE(name);
+    auto biased = make_model(name);
+    prepare(*biased);
+    CHECK(difference(*biased, *plain) > 1e-3);
+    set_in_blocks(*biased, "attention.extra.key", [=](std::int64_t n, double) { return n % D == slow ? -1e6 : 0; });
+    CHECK(difference(*biased, *plain) < 1e-14);
+  }
+}
+
 TEST_CASE("sink logits: at -infinity they are gone, at 0 they are softmax-off-by-one") {
   auto logit = make_model("op_sink_logit"), one = make_model("op_softmax1"), plain = make_model("baseline");
   set_in_blocks(*logit, "attention.extra.logit", constant(-1e300));
