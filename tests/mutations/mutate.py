@@ -143,9 +143,8 @@ SHARED = {
     "swiglu": ("SwiGlu: ReLU", "model/feed_forward/gated_feed_forward.h", "struct SwiGlu : GatedFeedForward<SiluFunction>",
                "struct SwiGlu : GatedFeedForward<ReluFunction>"),
     "rms_norm": ("RmsNorm: epsilon 1e-6", OPS + "rms_norm/rms_norm.h", "kNormEpsilon = 1e-5", "kNormEpsilon = 1e-6"),
-    "concat": ("ConcatHeads: heads in reverse order", OPS + "heads/heads_ref.h",
-               "std::memcpy(rows_TE + t * row_size + h * D, heads_HTD",
-               "std::memcpy(rows_TE + t * row_size + (H - 1 - h) * D, heads_HTD"),
+    "concat": ("heads: the row of the head after it", OPS + "heads/heads.cpp", "(first_head + h) * D;",
+               "(first_head + (kToHeads ? h : (h + 1) % H)) * D;"),
 }
 
 
