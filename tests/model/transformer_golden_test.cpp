@@ -109,11 +109,19 @@ TEST_CASE("golden model: --reference in f32 agrees to 1e-5") {
   use_reference() = false;
 }
 
-TEST_CASE("golden training: ten AdamW steps with clipping equal PyTorch's, in double to 1e-9, losses in f32 to 1e-4") {
+TEST_CASE(
+    "golden training: ten AdamW steps with clipping equal PyTorch's, in double to 1e-9, in f32 to 1e-4 and 1e-3") {
+  // AdamW divides by the size of gradients, also of tiny ones, so rounding grows from step to step and differs between
+  // compilers: at 64 numbers a head (bias_k_d64), 4e-4 after ten steps without fused multiply-adds.
   for_each_golden_case([](const GoldenCase& golden) {
     Tensor expected = golden.file.tensor("training");
     check_close(golden.name + ": losses and gradient norms in f64", train(golden, DType::F64), expected, 1e-9);
-    check_close(golden.name + ": losses in f32", train(golden, DType::F32).rows(0, 1), expected.rows(0, 1), 1e-4);
+    auto losses = [](const Tensor& training, std::int64_t steps) {
+      return training.reshape({training.size()}).rows(0, steps);
+    };
+    Tensor f32 = train(golden, DType::F32);
+    check_close(golden.name + ": first five losses in f32", losses(f32, 5), losses(expected, 5), 1e-4);
+    check_close(golden.name + ": losses in f32", losses(f32, 10), losses(expected, 10), 1e-3);
   });
 }
 
