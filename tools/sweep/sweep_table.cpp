@@ -97,7 +97,7 @@ std::string markdown(const std::vector<Cells>& rows) {
     for (std::size_t c = 0; c < row.size(); ++c) text += "| " + row[c] + std::string(width[c] - row[c].size() + 1, ' ');
     text += "|\n";
     if (&row != &rows.front()) continue;
-    for (std::size_t c = 0; c < row.size(); ++c) text += "|" + std::string(width[c] + 2, '-');
+    for (std::size_t c = 0; c < row.size(); ++c) text.append("|").append(width[c] + 2, '-');
     text += "|\n";
   }
   return text;
