@@ -13,7 +13,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_free(const std::string& path) { return !fs::exists(path) || (fs::is_directory(path) && fs::is_empty(path)); }
+// What a run killed in its first moments leaves: the temporary of its first file (engine/file.h).
+bool is_temporary(const fs::path& file) {
+  std::string name = file.filename().string();
+  return name.starts_with(".") && name.find(".tmp-") != std::string::npos;
+}
+
+bool is_free(const std::string& path) {
+  if (!fs::exists(path)) return true;
+  if (!fs::is_directory(path)) return false;
+  for (const auto& entry : fs::directory_iterator(path))
+    if (!is_temporary(entry.path())) return false;
+  return true;
+}
 
 // Only a folder that a run of ours began may be emptied by --force, and only of the files a run writes.
 void remove_older_run(const RunFolder& folder) {

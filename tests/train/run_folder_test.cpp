@@ -53,6 +53,16 @@ TEST_CASE("run folder: an older run is neither overwritten nor emptied unless as
   CHECK(read_bytes(run + "/notes.txt") == "notes.txt");  // not ours to remove
 }
 
+TEST_CASE("run folder: what a run killed at its first file leaves does not stand in the way of the next") {
+  TemporaryFolder folder;
+  fs::create_directories(folder / "run");
+  write_bytes(folder / "run/.config.toml.tmp-999999", "layers");
+  CHECK_NOTHROW(open_run_folder(run_in(folder / "run", "auto")));
+  CHECK_NOTHROW(open_run_folder(run_in(folder / "run")));
+  write_bytes(folder / "run/notes.txt", "mine");
+  CHECK_THROWS_AS(open_run_folder(run_in(folder / "run", "auto")), Error);
+}
+
 TEST_CASE("run folder: --force leaves folders alone that no run made") {
   TemporaryFolder folder;
   write_bytes(folder / "thesis.tex", "years of work");
