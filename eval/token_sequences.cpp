@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/file.h"
-#include "model/hdf5_file.h"
+#include "model/hdf5_reader.h"
 
 namespace sink {
 namespace {

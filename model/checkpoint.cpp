@@ -7,6 +7,7 @@
 
 #include "engine/file.h"
 #include "model/hdf5_file.h"
+#include "model/hdf5_reader.h"
 
 namespace sink {
 namespace {

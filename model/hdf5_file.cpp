@@ -27,16 +27,6 @@ hid_t make_file_in_memory(std::size_t seal_bytes) {
   return file;
 }
 
-hid_t open_for_reading(const std::string& path) {
-  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
-  Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make a property list");
-  // Locks fail on some network file systems, and a file of ours never changes once it has its name.
-  hdf5_check(H5Pset_file_locking(access, false, true), "turn file locks off");
-  hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access);
-  hdf5_check(file, "open it as HDF5");
-  return file;
-}
-
 // To be closed by the caller, as are the properties below.
 hid_t make_text_type(std::size_t bytes) {
   hid_t type = H5Tcopy(H5T_C_S1);
@@ -59,59 +49,6 @@ hid_t make_dataset_properties() {
   H5Pset_layout(properties, H5D_CONTIGUOUS);
   H5Pset_obj_track_times(properties, false);
   return properties;
-}
-
-// Size of a fixed-length text type, bounded; other types are refused.
-std::size_t text_bytes(hid_t type, hid_t space, std::size_t limit, const std::string& name) {
-  if (H5Tget_class(type) != H5T_STRING || H5Tis_variable_str(type) != 0 || H5Sget_simple_extent_npoints(space) != 1) {
-    throw Hdf5Failure(name + " is not one text of fixed length");
-  }
-  std::size_t bytes = H5Tget_size(type);
-  if (bytes > limit) throw Hdf5Failure(name + " says it is longer than the file");
-  return bytes;
-}
-
-std::string without_padding(std::string text) {
-  while (!text.empty() && text.back() == '\0') text.pop_back();
-  return text;
-}
-
-std::string read_attribute(hid_t attribute, std::size_t limit, const std::string& name) {
-  Hdf5Handle type(H5Aget_type(attribute), H5Tclose, "read the type of attribute " + name);
-  Hdf5Handle space(H5Aget_space(attribute), H5Sclose, "read the size of attribute " + name);
-  std::string text(text_bytes(type, space, limit, "attribute " + name), '\0');
-  hdf5_check(H5Aread(attribute, type, text.data()), "read attribute " + name);
-  return without_padding(text);
-}
-
-herr_t collect_dataset(hid_t, const char* name, const H5O_info_t* info, void* paths) {
-  if (info->type == H5O_TYPE_DATASET) static_cast<std::vector<std::string>*>(paths)->push_back(name);
-  return 0;
-}
-
-// The sizes of a dataset, which must be stored in one piece, with few axes, and no larger than its file.
-Shape bounded_shape(hid_t dataset, std::size_t element_bytes, std::size_t file_bytes, const std::string& path) {
-  Hdf5Handle space(H5Dget_space(dataset), H5Sclose, "read the shape of " + path);
-  Hdf5Handle properties(H5Dget_create_plist(dataset), H5Pclose, "read the layout of " + path);
-  if (H5Pget_layout(properties) != H5D_CONTIGUOUS || H5Pget_external_count(properties) != 0) {
-    throw Hdf5Failure(path + " is not stored in one piece in this file");
-  }
-  int rank = H5Sget_simple_extent_ndims(space);
-  if (rank < 0 || rank > Shape::kMaxRank) {
-    throw Hdf5Failure(path + " has " + std::to_string(rank) + " axes, at most " + std::to_string(Shape::kMaxRank) +
-                      " are allowed");
-  }
-  hsize_t sizes[Shape::kMaxRank] = {};
-  hdf5_check(H5Sget_simple_extent_dims(space, sizes, nullptr), "read the shape of " + path);
-  // Bounded before anything is allocated, without ever forming a product that could overflow.
-  std::size_t room = file_bytes / element_bytes;
-  Shape shape;
-  for (int axis = 0; axis < rank; ++axis) {
-    if (sizes[axis] > room) throw Hdf5Failure(path + " says it is larger than the file");
-    if (sizes[axis] > 0) room /= sizes[axis];
-    shape.append(static_cast<std::int64_t>(sizes[axis]));
-  }
-  return shape;
 }
 
 }  // namespace
@@ -187,80 +124,6 @@ std::pair<const char*, std::size_t> Hdf5Image::bytes() {
   hdf5_check(H5Fget_vfd_handle(file_, H5P_DEFAULT, reinterpret_cast<void**>(&memory)), "find the file in memory");
   // HDF5 measures without the room for the seal, but has it in its memory.
   return {static_cast<const char*>(*memory), seal_bytes_ + static_cast<std::size_t>(bytes)};
-}
-
-Hdf5Reader::Hdf5Reader(const std::string& path) : file_(open_for_reading(path), H5Fclose, "open it as HDF5") {
-  hsize_t bytes = 0;
-  hdf5_check(H5Fget_filesize(file_, &bytes), "measure the file");
-  file_bytes_ = static_cast<std::size_t>(bytes);
-}
-
-std::vector<std::pair<std::string, std::string>> Hdf5Reader::text_attributes() const {
-  H5O_info_t info;
-  hdf5_check(H5Oget_info2(file_, &info, H5O_INFO_NUM_ATTRS), "count the attributes");
-  std::vector<std::pair<std::string, std::string>> texts;
-  for (hsize_t i = 0; i < info.num_attrs; ++i) {
-    Hdf5Handle attribute(H5Aopen_by_idx(file_, ".", H5_INDEX_NAME, H5_ITER_INC, i, H5P_DEFAULT, H5P_DEFAULT), H5Aclose,
-                         "open an attribute");
-    std::string name(256, '\0');
-    ssize_t length = H5Aget_name(attribute, name.size(), name.data());
-    hdf5_check(length, "read the name of an attribute");
-    name.resize(std::min<std::size_t>(static_cast<std::size_t>(length), name.size() - 1));
-    texts.emplace_back(name, read_attribute(attribute, file_bytes_, name));
-  }
-  return texts;
-}
-
-std::vector<std::string> Hdf5Reader::dataset_paths() const {
-  std::vector<std::string> paths;
-  hdf5_check(H5Ovisit2(file_, H5_INDEX_NAME, H5_ITER_INC, collect_dataset, &paths, H5O_INFO_BASIC),
-             "list the datasets");
-  std::sort(paths.begin(), paths.end());
-  return paths;
-}
-
-std::string Hdf5Reader::text(const std::string& path) const {
-  Hdf5Handle dataset(H5Dopen2(file_, path.c_str(), H5P_DEFAULT), H5Dclose, "open " + path);
-  Hdf5Handle type(H5Dget_type(dataset), H5Tclose, "read the type of " + path);
-  Hdf5Handle space(H5Dget_space(dataset), H5Sclose, "read the size of " + path);
-  std::string text(text_bytes(type, space, file_bytes_, path), '\0');
-  hdf5_check(H5Dread(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text.data()), "read " + path);
-  return without_padding(text);
-}
-
-Tensor Hdf5Reader::tensor(const std::string& path) const {
-  Hdf5Handle dataset(H5Dopen2(file_, path.c_str(), H5P_DEFAULT), H5Dclose, "open " + path);
-  Hdf5Handle type(H5Dget_type(dataset), H5Tclose, "read the type of " + path);
-  bool wide = H5Tequal(type, H5T_IEEE_F64LE) > 0;
-  if (!wide && H5Tequal(type, H5T_IEEE_F32LE) <= 0) throw Hdf5Failure(path + " is neither f32 nor f64");
-  Tensor tensor =
-      Tensor::empty(bounded_shape(dataset, wide ? 8 : 4, file_bytes_, path), wide ? DType::F64 : DType::F32);
-  hid_t memory_type = wide ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;
-  hdf5_check(H5Dread(dataset, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.raw()), "read " + path);
-  return tensor;
-}
-
-Tensor Hdf5Reader::integers(const std::string& path) const {
-  Hdf5Handle dataset(H5Dopen2(file_, path.c_str(), H5P_DEFAULT), H5Dclose, "open " + path);
-  Hdf5Handle type(H5Dget_type(dataset), H5Tclose, "read the type of " + path);
-  Shape shape = bounded_shape(dataset, H5Tget_size(type), file_bytes_, path);
-  if (H5Tget_class(type) != H5T_INTEGER) throw Hdf5Failure(path + " does not hold whole numbers");
-  Tensor tensor = Tensor::empty(shape, DType::I32);
-  hdf5_check(H5Dread(dataset, H5T_NATIVE_INT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, tensor.raw()), "read " + path);
-  return tensor;
-}
-
-std::vector<std::int32_t> Hdf5Reader::ids(const std::string& path) const {
-  Tensor ids = integers(path);
-  if (ids.rank() != 1) throw Hdf5Failure(path + " is not a list of numbers");
-  return {ids.data<std::int32_t>(), ids.data<std::int32_t>() + ids.size()};
-}
-
-std::string Hdf5Reader::axes(const std::string& path) const {
-  Hdf5Handle dataset(H5Dopen2(file_, path.c_str(), H5P_DEFAULT), H5Dclose, "open " + path);
-  if (H5Aexists(dataset, kAxes) <= 0) return "";
-  Hdf5Handle attribute(H5Aopen(dataset, kAxes, H5P_DEFAULT), H5Aclose, "open the axes of " + path);
-  return read_attribute(attribute, file_bytes_, kAxes);
 }
 
 }  // namespace sink

@@ -1,23 +1,19 @@
-// The little of the HDF5 C library that our files need: handles that close themselves, texts, real tensors and lists of
-// token ids. Every failure becomes an Hdf5Failure that carries HDF5's own reason; nothing is printed.
+// The little of the HDF5 C library that writing our files needs: handles that close themselves, texts, real tensors and
+// lists of token ids. Every failure becomes an Hdf5Failure that carries HDF5's own reason; nothing is printed.
 #pragma once
 
 #include <hdf5.h>
 
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "engine/tensor.h"
+#include "model/hdf5_index.h"
 
 namespace sink {
-
-struct Hdf5Failure : std::runtime_error {
-  using std::runtime_error::runtime_error;
-};
 
 // An HDF5 identifier and how to close it. Construction fails with "cannot <what>: <HDF5's reason>".
 class Hdf5Handle {
@@ -56,26 +52,6 @@ class Hdf5Image {
                     const void* data);
   std::size_t seal_bytes_;
   Hdf5Handle file_;
-};
-
-// A file opened for reading.
-class Hdf5Reader {
- public:
-  explicit Hdf5Reader(const std::string& path);
-  std::vector<std::pair<std::string, std::string>> text_attributes() const;
-  std::vector<std::string> dataset_paths() const;  // sorted by name
-  std::string text(const std::string& path) const;
-  // f32 or f64, contiguous, at most Shape::kMaxRank axes, no larger than the file itself; anything else is refused.
-  Tensor tensor(const std::string& path) const;
-  std::string axes(const std::string& path) const;  // "" when there are none
-  // Whole numbers of any width as I32, bounded as above; those that do not fit come back as the nearest that does.
-  Tensor integers(const std::string& path) const;
-  // The same with one axis.
-  std::vector<std::int32_t> ids(const std::string& path) const;
-
- private:
-  Hdf5Handle file_;
-  std::size_t file_bytes_ = 0;
 };
 
 }  // namespace sink

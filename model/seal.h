@@ -1,6 +1,6 @@
 // The seal of an HDF5 file of ours: 512 bytes of text before the HDF5 data (HDF5's "user block", which its readers
-// skip) that hold what the file is, and the length and SHA-256 of everything after them. HDF5's parser has open memory
-// bugs on damaged files, so it only ever gets to see a file whose seal fits.
+// skip) that hold what the file is, and the length and SHA-256 of everything after them. A file whose seal does not
+// fit is never parsed. The seal shows damage, not malice: see model/hdf5_index.h for that.
 #pragma once
 
 #include <cstddef>

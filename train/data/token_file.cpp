@@ -5,6 +5,7 @@
 #include <map>
 
 #include "model/hdf5_file.h"
+#include "model/hdf5_reader.h"
 #include "model/seal.h"
 #include "model/sha256.h"
 
