@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "engine/file.h"
+#include "engine/program.h"
 #include "engine/reference_switch.h"
 #include "eval/evaluation_json.h"
 #include "eval/evaluation_table.h"
@@ -17,7 +18,6 @@
 #include "model/tokenizer/tokenizer.h"
 #include "model/tokenizer/tokenizer_json.h"
 #include "train/data/data_source.h"
-#include "train/program.h"
 #include "train/run_config.h"
 
 namespace sink {

@@ -2,10 +2,10 @@
 
 #include <cstdio>
 
+#include "engine/program.h"
 #include "model/build_info.h"
 #include "model/model_checkpoint.h"
 #include "train/data/data_source.h"
-#include "train/program.h"
 
 namespace sink {
 namespace {

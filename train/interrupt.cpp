@@ -39,12 +39,15 @@ InterruptGuard::InterruptGuard() {
   save_wanted = false;
   old_term_ = listen(SIGTERM, on_stop);
   old_int_ = listen(SIGINT, on_stop);
+  old_hup_ = listen(SIGHUP, on_stop);
+  if (old_hup_.sa_handler == SIG_IGN) ::sigaction(SIGHUP, &old_hup_, nullptr);
   old_usr1_ = listen(SIGUSR1, on_save);
 }
 
 InterruptGuard::~InterruptGuard() {
   ::sigaction(SIGTERM, &old_term_, nullptr);
   ::sigaction(SIGINT, &old_int_, nullptr);
+  ::sigaction(SIGHUP, &old_hup_, nullptr);
   ::sigaction(SIGUSR1, &old_usr1_, nullptr);
 }
 

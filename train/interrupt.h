@@ -1,12 +1,12 @@
-// Signals a training run listens to: SIGTERM and SIGINT ask it to save and leave, SIGUSR1 to save and go on. The
-// handlers only set flags; the loop looks at them at the edge of a step.
+// Signals a training run listens to: SIGTERM, SIGINT and SIGHUP (its terminal closed) ask it to save and leave, SIGUSR1
+// to save and go on. The handlers only set flags; the loop looks at them at the edge of a step.
 #pragma once
 
 #include <csignal>
 
 namespace sink {
 
-// Listens while it lives. A second SIGINT leaves at once with 130.
+// Listens while it lives; not to a SIGHUP that was ignored before (nohup). A second SIGINT leaves at once with 130.
 class InterruptGuard {
  public:
   InterruptGuard();
@@ -15,7 +15,7 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
  private:
-  struct sigaction old_term_, old_int_, old_usr1_;
+  struct sigaction old_term_, old_int_, old_hup_, old_usr1_;
 };
 
 // The signal that asked to stop, 0 if none did; the program then leaves with 128 + it.

@@ -1,11 +1,14 @@
 #include "train/trainer.h"
 
+#include <unistd.h>
+
+#include <cerrno>
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <filesystem>
 
 #include "engine/file.h"
+#include "engine/program.h"
 #include "engine/reference_switch.h"
 #include "engine/threads.h"
 #include "eval/evaluation_json.h"
@@ -14,7 +17,6 @@
 #include "train/initial_model.h"
 #include "train/interrupt.h"
 #include "train/measure.h"
-#include "train/program.h"
 #include "train/progress.h"
 #include "train/resume.h"
 #include "train/run_folder.h"
@@ -135,7 +137,14 @@ class Trainer {
         .token_text = [&](std::int32_t id) { return data_->token_text(id); },
     };
     write_file_atomically(folder_.evaluation(), evaluation_json(evaluation, context));
-    std::printf("%s\n", folder_.path.c_str());
+    print_folder();
+  }
+
+  // Whether anybody still listens does not matter to a run that is done and saved.
+  void print_folder() const {
+    std::string line = folder_.path + "\n";
+    int error = write_all(STDOUT_FILENO, line.data(), line.size());
+    if (error != 0 && error != EPIPE && error != EBADF) fail_io("write", "the output (stdout)", error);
   }
 
   RunConfig config_;

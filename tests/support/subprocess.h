@@ -15,7 +15,9 @@
 
 namespace sink {
 
-inline std::string program_path(const std::string& name) { return std::string(SINK_BINARY_DIR) + "/" + name; }
+inline std::string program_path(const std::string& name) {
+  return name.starts_with("/") ? name : std::string(SINK_BINARY_DIR) + "/" + name;
+}
 
 // A command line as words; there is no quoting.
 inline std::vector<std::string> words_of(const std::string& line) {
@@ -25,7 +27,7 @@ inline std::vector<std::string> words_of(const std::string& line) {
 
 class Subprocess {
  public:
-  // words[0] is one of our programs; its output goes to files in `folder`.
+  // words[0] is one of our programs, or any by its whole path; its output goes to files in `folder`.
   Subprocess(const TemporaryFolder& folder, const std::vector<std::string>& words)
       : out_(folder / "stdout"), err_(folder / "stderr") {
     std::string program = program_path(words[0]);
@@ -61,5 +63,12 @@ class Subprocess {
   std::string out_, err_;
   pid_t pid_ = -1;
 };
+
+// A line of shell that begins in `folder`, with our programs on its PATH and the signals as a login leaves them.
+inline Subprocess shell(const TemporaryFolder& folder, const std::string& line) {
+  return {folder,
+          {"/usr/bin/env", "--default-signal", "/bin/sh", "-c",
+           "PATH=" + std::string(SINK_BINARY_DIR) + ":$PATH; cd " + folder.path + "; " + line}};
+}
 
 }  // namespace sink

@@ -2,19 +2,14 @@
 #include "train/progress.h"
 
 #include <doctest/doctest.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
-#include <new>
-#include <stdexcept>
 #include <string>
 
-#include "engine/check.h"
+#include "tests/support/in_child.h"
 #include "train/interrupt.h"
-#include "train/program.h"
 
 using namespace sink;
 
@@ -26,30 +21,6 @@ StepRecord record_at(std::int64_t step) {
   record.train_loss = 5.43216;
   record.tokens_per_second = 45230;
   return record;
-}
-
-// Exit code of a child process that runs `body`, its stderr written to `said`.
-template <class Body>
-int in_child(Body&& body, std::string* said = nullptr) {
-  int ends[2];
-  REQUIRE(::pipe(ends) == 0);
-  std::fflush(nullptr);  // or the child would print what waits in our buffers once more
-  pid_t child = ::fork();
-  if (child == 0) {
-    ::dup2(ends[1], STDERR_FILENO);
-    ::close(ends[0]);
-    ::_exit(body());
-  }
-  ::close(ends[1]);
-  char buffer[512];
-  std::string text;
-  for (ssize_t got; (got = ::read(ends[0], buffer, sizeof(buffer))) > 0;) text.append(buffer, got);
-  ::close(ends[0]);
-  int status = 0;
-  ::waitpid(child, &status, 0);
-  if (said) *said = text;
-  REQUIRE(WIFEXITED(status));
-  return WEXITSTATUS(status);
 }
 
 }  // namespace
@@ -133,15 +104,16 @@ TEST_CASE("interrupt: the handlers that were there before come back") {
         }) == 77);
 }
 
-TEST_CASE("program: an error is one line and its code") {
-  std::string said;
-  auto code_of = [&](auto throwing) {
-    return in_child([&] { return run_program("train_x", [&]() -> int { throw throwing; }); }, &said);
-  };
-  CHECK(code_of(Error("first\nsecond", Exit::diverged)) == 5);
-  CHECK(said == "train_x: error: first second\n");
-  CHECK(code_of(std::bad_alloc()) == 6);
-  CHECK(said.find("train_x: error: out of memory") == 0);
-  CHECK(code_of(std::runtime_error("odd")) == 1);
-  CHECK(in_child([] { return run_program("train_x", [] { return 143; }); }) == 143);
+TEST_CASE("interrupt: SIGHUP asks to stop, but stays ignored where it was") {
+  CHECK(in_child([] {
+          InterruptGuard guard;
+          ::raise(SIGHUP);
+          return stop_requested();
+        }) == SIGHUP);
+  CHECK(in_child([] {
+          std::signal(SIGHUP, SIG_IGN);
+          InterruptGuard guard;
+          ::raise(SIGHUP);
+          return stop_requested();
+        }) == 0);
 }

@@ -74,8 +74,8 @@ TEST_CASE("resume: killed at ten random moments, the run ends bit for bit as if 
   }
 }
 
-TEST_CASE("resume: SIGTERM and SIGINT save and leave with 128 + signal, and the run goes on from there") {
-  for (int signal : {SIGTERM, SIGINT}) {
+TEST_CASE("resume: SIGTERM, SIGINT and SIGHUP save and leave with 128 + signal, and the run goes on from there") {
+  for (int signal : {SIGTERM, SIGINT, SIGHUP}) {
     TemporaryFolder folder;
     std::string run = folder / "run";
     Subprocess endless(folder,

@@ -13,6 +13,7 @@
 
 #include "engine/check.h"
 #include "engine/ops/attention/attention.h"
+#include "engine/program.h"
 #include "engine/rng.h"
 #include "engine/threads.h"
 
@@ -88,9 +89,7 @@ void bench(const std::vector<std::int64_t>& size, DType dtype, const Options& op
   std::fflush(stdout);
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   std::vector<std::vector<std::int64_t>> sizes{
       {48, 4, 64, 32}, {48, 4, 64, 16}, {8, 8, 256, 64}, {1, 8, 2048, 96}, {1, 8, 2048, 128}};
   std::vector<std::int64_t> size;
@@ -106,19 +105,18 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? 0 : static_cast<int>(Exit::usage); }
-  if (!size.empty() && size.size() != 4) {
-    std::fprintf(stderr, "bench_attention: error: expected no shape or B H T D\n");
-    return static_cast<int>(Exit::usage);
-  }
+  if (!size.empty() && size.size() != 4) throw Error("expected no shape or B H T D", Exit::usage);
   if (!size.empty()) sizes = {size};
-  try {
-    for (const auto& one : sizes)
-      for (DType dtype : {DType::F32, DType::BF16}) {
+  for (const auto& one : sizes)
+    for (DType dtype : {DType::F32, DType::BF16}) {
 #define SINK_ATTENTION_OP(Op) bench<Op>(one, dtype, options);
 #include "engine/ops/attention/attention_ops.def"
-      }
-  } catch (const Error& error) {
-    std::fprintf(stderr, "bench_attention: error: %s\n", error.what());
-    return static_cast<int>(error.code);
-  }
+    }
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return run_program("bench_attention", [&] { return run(argc, argv); });
 }

@@ -9,11 +9,11 @@
 
 #include "autograd/tape.h"
 #include "engine/ops/matmul/matmul.h"
+#include "engine/program.h"
 #include "engine/rng.h"
 #include "engine/threads.h"
 #include "model/all_ablations.h"
 #include "train/optimizer.h"
-#include "train/program.h"
 
 namespace sink {
 namespace {

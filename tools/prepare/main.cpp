@@ -8,10 +8,10 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <new>
 
 #include "engine/check.h"
 #include "engine/file.h"
+#include "engine/program.h"
 #include "engine/threads.h"
 #include "model/sha256.h"
 #include "model/tokenizer/tokenizer.h"
@@ -127,8 +127,8 @@ void prepare(const Options& options) {
   std::printf("bytes per token   %.2f\n", static_cast<double>(bytes) / static_cast<double>(total));
 }
 
-// Throws CLI::ParseError; after --help, once it is printed, CLI::CallForHelp.
-void parse(int argc, char** argv, Options& options) {
+// False when help was asked for and printed.
+bool parse(int argc, char** argv, Options& options) {
   CLI::App app("Turns UTF-8 text (documents separated by lines <|endoftext|>) into tokenizer.json and tokens.h5.",
                "prepare");
   app.add_option("--text", options.text, "text files")->required()->type_name("FILE...");
@@ -145,8 +145,9 @@ void parse(int argc, char** argv, Options& options) {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
     std::fputs(app.help().c_str(), stdout);
-    throw;
-  }
+    return false;
+  } catch (const CLI::ParseError& error) { throw Error(error.what(), Exit::usage); }
+  return true;
 }
 
 }  // namespace
@@ -154,18 +155,9 @@ void parse(int argc, char** argv, Options& options) {
 }  // namespace sink
 
 int main(int argc, char** argv) {
-  auto leave = [](sink::Exit code, const char* message) {
-    std::fprintf(stderr, "prepare: error: %s\n", message);
-    return static_cast<int>(code);
-  };
-  try {
+  return sink::run_program("prepare", [&] {
     sink::Options options;
-    sink::parse(argc, argv, options);
-    sink::prepare(options);
+    if (sink::parse(argc, argv, options)) sink::prepare(options);
     return 0;
-  } catch (const CLI::CallForHelp&) { return 0; } catch (const CLI::ParseError& error) {
-    return leave(sink::Exit::usage, error.what());
-  } catch (const sink::Error& error) { return leave(error.code, error.what()); } catch (const std::bad_alloc&) {
-    return leave(sink::Exit::out_of_memory, "out of memory");
-  } catch (const std::exception& error) { return leave(sink::Exit::failure, error.what()); }
+  });
 }

@@ -1,12 +1,12 @@
 // report: makes one self-contained HTML page, and results.csv, of run folders.
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
 #include <set>
 
 #include "engine/check.h"
 #include "engine/file.h"
+#include "engine/program.h"
 #include "tools/report/page.h"
 #include "tools/report/results_csv.h"
 #include "tools/report/results_table.h"
@@ -64,15 +64,12 @@ void make_report(const Arguments& arguments) {
   if (!arguments.csv.empty()) write(arguments.csv, sink::report::results_csv(runs));
 
   std::fputs(sink::report::results_table(runs).c_str(), stdout);
-  std::fflush(stdout);
   std::fprintf(stderr, "report: %s, %zu %s, %.2f MB\n", arguments.out.c_str(), runs.size(),
                runs.size() == 1 ? "run" : "runs", static_cast<double>(html.size()) / 1e6);
   if (html.size() > 5000000) std::fprintf(stderr, "report: warning: over 5 MB; give fewer run folders\n");
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
+int run(int argc, char** argv) {
   Arguments arguments;
   CLI::App app("Makes one self-contained HTML page of run folders, readable without a network.", "report");
   app.add_option("--out,-o", arguments.out, "the HTML file to write, e.g. runs/quickstart/report.html")->required();
@@ -83,17 +80,15 @@ int main(int argc, char** argv) {
       ->required();
   try {
     app.parse(argc, argv);
-    make_report(arguments);
-    return static_cast<int>(Exit::ok);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    std::fprintf(stderr, "report: error: %s; see --help\n", error.what());
-    return static_cast<int>(Exit::usage);
-  } catch (const sink::Error& error) {
-    std::fprintf(stderr, "report: error: %s\n", error.what());
-    return static_cast<int>(error.code);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "report: error: %s\n", error.what());
-    return static_cast<int>(Exit::failure);
+  } catch (const CLI::CallForHelp& help) { return app.exit(help); } catch (const CLI::ParseError& error) {
+    throw sink::Error(std::string(error.what()) + "; see --help", Exit::usage);
   }
+  make_report(arguments);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  return sink::run_program("report", [&] { return run(argc, argv); });
 }

@@ -10,12 +10,12 @@
 
 #include "engine/check.h"
 #include "engine/file.h"
+#include "engine/program.h"
 #include "engine/threads.h"
 #include "model/all_ablations.h"
 #include "tools/sweep/sweep_job.h"
 #include "tools/sweep/sweep_table.h"
 #include "tools/sweep/worker_processes.h"
-#include "train/program.h"
 #include "train/progress.h"
 #include "train/run_config_fields.h"
 

@@ -32,16 +32,19 @@ class StopGuard {
     sigemptyset(&action.sa_mask);
     sigaction(SIGINT, &action, &old_int_);
     sigaction(SIGTERM, &action, &old_term_);
+    sigaction(SIGHUP, &action, &old_hup_);
+    if (old_hup_.sa_handler == SIG_IGN) sigaction(SIGHUP, &old_hup_, nullptr);  // nohup
   }
   ~StopGuard() {
     sigaction(SIGINT, &old_int_, nullptr);
     sigaction(SIGTERM, &old_term_, nullptr);
+    sigaction(SIGHUP, &old_hup_, nullptr);
   }
   StopGuard(const StopGuard&) = delete;
   StopGuard& operator=(const StopGuard&) = delete;
 
  private:
-  struct sigaction old_int_, old_term_;
+  struct sigaction old_int_, old_term_, old_hup_;
 };
 
 struct Child {
@@ -56,6 +59,7 @@ pid_t start(const std::function<int(std::size_t)>& body, std::size_t job) {
   if (child > 0) return child;
   std::signal(SIGINT, SIG_DFL);
   std::signal(SIGTERM, SIG_DFL);
+  std::signal(SIGHUP, SIG_IGN);      // the sweep hears it and sends SIGTERM
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // nothing goes on behind the back of somebody who killed the sweep
   if (getppid() != parent) _exit(1);
   _exit(body(job));
