@@ -137,12 +137,8 @@ void require_consistent_model(const RunConfig& config, const std::string& polici
   if (config.width % config.heads != 0) {
     refuse("--heads must divide --width, got " + number(config.heads) + " heads and width " + number(config.width));
   }
-  std::int64_t head_width = config.width / config.heads;
-  if (head_width < 8 || head_width > 128) {
-    refuse("the width of a head (--width / --heads) must be from 8 to 128, got " + number(head_width) + " = " +
-           number(config.width) + " / " + number(config.heads));
-  }
-  if (head_width % 2 != 0 && policies.find("position=Rotary") != std::string::npos) {
+  if (std::int64_t head_width = config.width / config.heads;
+      head_width % 2 != 0 && policies.find("position=Rotary") != std::string::npos) {
     refuse("rotary positions need an even width of a head (--width / --heads), got " + number(head_width));
   }
   if (config.kv_heads > 0 && config.heads % config.kv_heads != 0) {

@@ -101,7 +101,7 @@ TEST_CASE("run config: values out of range say what was expected, what came and 
 
 TEST_CASE("run config: values that do not fit each other are refused") {
   CHECK(refusal(enough({"--heads", "3"})) == "--heads must divide --width, got 3 heads and width 128");
-  CHECK(refusal(enough({"--heads", "32"})).find("from 8 to 128, got 4 = 128 / 32") != std::string::npos);
+  for (const char* heads : {"64", "1"}) CHECK(parse(enough({"--width", "768", "--heads", heads})).width == 768);
   CHECK(refusal(enough({"--heads", "4", "--width", "36"})).find("even width") != std::string::npos);
   CHECK(parse(enough({"--heads", "4", "--width", "36"}), "position=Learned attention=Softmax").width == 36);
   CHECK(refusal(enough({"--kv-heads", "3"})) ==

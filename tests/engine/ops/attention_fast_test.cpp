@@ -111,6 +111,14 @@ TEST_CASE("fast attention: equals the double reference at every head size") {
   for (std::int64_t D : {1, 7, 8, 16, 24, 33, 64, 96, 128}) check_fast_all(70, D);
 }
 
+TEST_CASE("fast attention: equals the double reference for heads as wide as the model") {
+  // One head of 768, two of 384 and four of 192 are the study's head-1, head-2 and head-4; 129 fills no vector.
+  for (std::int64_t D : {129, 192, 256, 384, 768}) check_fast_all(40, D, kMasks[3], Extra::everything, 1);
+  check_fast_all(70, 129, kMasks[1], Extra::slot_logit);
+  check_fast_all(70, 256, kMasks[2], Extra::bias);
+  check_fast_all(70, 768);
+}
+
 TEST_CASE("fast attention: equals the double reference at the edges of windows and prefixes") {
   for (KeyRange range : {KeyRange{.window = 1}, KeyRange{.window = 33}, KeyRange{.prefix = 70},
                          KeyRange{.prefix = 1000}, KeyRange{.prefix = 80, .window = 9}})

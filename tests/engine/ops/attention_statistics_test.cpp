@@ -73,13 +73,15 @@ Angles mean_angles(const AttentionCase& c, std::int64_t b, std::int64_t h, bool 
 TEST_CASE("attention statistics: equal sums over the whole map") {
   for (DType dtype : {DType::F64, DType::F32, DType::BF16})
     for (KeyRange range : {KeyRange{}, KeyRange{.prefix = 3, .window = 20}, KeyRange{.window = 20}})
-      for (Extra extra : {Extra::none, Extra::everything, Extra::slot_logit}) {
+      for (auto [extra, width] : {std::pair{Extra::none, D}, {Extra::everything, D}, {Extra::slot_logit, D},
+                                  {Extra::everything, std::int64_t{129}}}) {
         auto check = [&]<class Op>(const Op& op) {
           CAPTURE(std::string(Op::name));
           CAPTURE(std::string(name_of(dtype)));
           CAPTURE(std::string(name_of(extra)));
           CAPTURE(range.window);
-          AttentionCase c(B, H, T, D, dtype, range, 1, extra, 2);
+          CAPTURE(width);
+          AttentionCase c(B, H, T, width, dtype, range, 1, extra, 2);
           c.forward(op);
           AttentionStatistics found = c.statistics(K, op);
           double worst = 0, largest = 1;
