@@ -42,7 +42,7 @@ std::string arm_sentence(const Arm& arm, bool first) {
 std::vector<const Run*> Arm::finished() const {
   std::vector<const Run*> out;
   for (const Run* run : runs)
-    if (run->evaluation) out.push_back(run);
+    if (run->finished) out.push_back(run);
   return out;
 }
 

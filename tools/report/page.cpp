@@ -150,14 +150,17 @@ std::string head_maps(const Section& s) {
 std::string attention_maps(const Section& s) {
   std::string figures;
   for (const Run* run : s.group.runs) {
-    if (!run->evaluation || !run->evaluation->map || run->evaluation->map->tokens.empty()) continue;
-    const AttentionMap& map = *run->evaluation->map;
+    if (!run->evaluation || !run->evaluation->maps) continue;
+    const AttentionMaps& maps = *run->evaluation->maps;
+    const auto& [sequence, chosen_layer, chosen_head] = maps.chosen;
+    const Row& weights = maps.of(sequence, chosen_layer, chosen_head);
+    const std::size_t rows = maps.tokens[static_cast<std::size_t>(sequence)].size(), columns = rows + maps.extra_key;
     double first = 0;
-    for (const Row& row : map.weights) first += row[0] / static_cast<double>(map.weights.size());
-    const std::string place = "layer " + std::to_string(map.layer) + ", head " + std::to_string(map.head);
+    for (std::size_t i = 0; i < rows; ++i) first += weights[i * columns + maps.extra_key] / static_cast<double>(rows);
+    const std::string place = "layer " + std::to_string(chosen_layer) + ", head " + std::to_string(chosen_head);
     figures +=
         map_figure(s, run,
-                   "The head with the largest &alpha;<sub>1</sub> (" + place +
+                   "The head that attends to its sink the most, by raw weight (" + place +
                        "), first validation sequence. Mean raw weight on token 1 here: " + significant(first) + ".",
                    map_canvas(s.run_index(run), "attention",
                               "Attention map, " + place +
@@ -256,7 +259,8 @@ std::string group_section(const Section& s) {
 
 }  // namespace
 
-std::string page(const std::vector<Run>& runs, const std::string& title, const std::string& chart_js) {
+std::string page(const std::vector<Run>& runs, const std::string& title, const std::string& chart_js,
+                 int reload_seconds) {
   const std::vector<Group> groups = group_by_task(runs);
   const std::vector<LineStyle> styles = line_styles(runs, groups);
   std::string sections, findings, navigation;
@@ -266,11 +270,14 @@ std::string page(const std::vector<Run>& runs, const std::string& title, const s
     navigation += "<a href=\"#task-" + std::to_string(i) + "\">" + task_title(groups[i].task) + "</a>";
   }
   navigation += "<a href=\"#configurations\">Configurations</a>";
-  const auto open = std::count_if(runs.begin(), runs.end(), [](const Run& run) { return !run.evaluation; });
+  const auto open = std::count_if(runs.begin(), runs.end(), [](const Run& run) { return !run.finished; });
   const std::string overview = std::to_string(runs.size()) + (runs.size() == 1 ? " run" : " runs") + " on " +
                                std::to_string(groups.size()) + (groups.size() == 1 ? " task" : " tasks") +
                                (open > 0 ? ", " + std::to_string(open) + " still in progress" : "") + ".";
+  const std::string reload =
+      reload_seconds > 0 ? "<meta http-equiv=\"refresh\" content=\"" + std::to_string(reload_seconds) + "\">\n" : "";
   return fill(kPageFrame, {{"title", escape(title)},
+                           {"reload", reload},
                            {"style", kPageStyle},
                            {"theme_script", kThemeScript},
                            {"overview", overview},

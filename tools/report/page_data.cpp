@@ -20,21 +20,27 @@ json cut(const Table& table, std::size_t columns) {
   return rows;
 }
 
-// Row i holds the weights of keys 0..i: above the diagonal a causal map is empty.
-json map_json(const AttentionMap& map) {
-  const std::size_t n = std::min(kMapTokens, map.tokens.size());
+// The chosen map. Row i holds the weights of keys 0..i: above the diagonal a causal map is empty.
+json map_json(const AttentionMaps& maps) {
+  const auto& [sequence, layer, head] = maps.chosen;
+  const std::vector<std::string>& tokens = maps.tokens[static_cast<std::size_t>(sequence)];
+  const std::size_t n = std::min(kMapTokens, tokens.size()), columns = tokens.size() + maps.extra_key;
+  const Row& weights = maps.of(sequence, layer, head);
   json rows = json::array();
-  for (std::size_t i = 0; i < n; ++i)
-    rows.push_back(Row(map.weights[i].begin(), map.weights[i].begin() + static_cast<std::ptrdiff_t>(i + 1)));
-  return {{"layer", map.layer},
-          {"head", map.head},
-          {"tokens", std::vector<std::string>(map.tokens.begin(), map.tokens.begin() + static_cast<std::ptrdiff_t>(n))},
+  for (std::size_t i = 0; i < n; ++i) {
+    const auto first = weights.begin() + static_cast<std::ptrdiff_t>(i * columns + maps.extra_key);
+    rows.push_back(Row(first, first + static_cast<std::ptrdiff_t>(i + 1)));
+  }
+  return {{"layer", layer},
+          {"head", head},
+          {"tokens", std::vector<std::string>(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(n))},
           {"weights", rows}};
 }
 
 json curves_json(const Curves& curves) {
   json out = json::object();
-  for (const char* name : {"train_loss", "val_loss", "sink_1", "sink_1_raw", "alpha_1", "alpha_1_raw"}) {
+  for (const char* name : {"train_loss", "val_loss", "sink_1", "sink_1_raw", "alpha_1", "alpha_1_raw", "sink_star",
+                           "sink_star_raw", "alpha_star", "alpha_star_raw"}) {
     const auto found = curves.find(name);
     if (found == curves.end()) continue;
     Row x, y;
@@ -64,7 +70,7 @@ json run_json(const Run& run, const LineStyle& style) {
   if (!e.hidden_norm.empty()) out["hidden_norm"] = cut(e.hidden_norm, kPositions);
   if (!e.key_norm.empty()) out["key_norm"] = cut(e.key_norm, kPositions);
   if (!e.value_norm.empty()) out["value_norm"] = cut(e.value_norm, kPositions);
-  if (e.map) out["map"] = map_json(*e.map);
+  if (e.maps) out["map"] = map_json(*e.maps);
   return out;
 }
 

@@ -62,7 +62,8 @@ std::string final_table(const Group& group, const std::vector<Run>& runs, const 
     for (const Run* run : arm.runs) {
       const Evaluation& e = run->evaluation ? *run->evaluation : none;
       out += "<tr><th scope=\"row\" class=\"name\">" + swatch(styles[static_cast<std::size_t>(run - runs.data())]) +
-             escape(run->name) + (run->evaluation ? "" : " <span class=\"badge\">in progress</span>") +
+             escape(run->name) +
+             (run->mark().empty() ? "" : " <span class=\"badge\">" + escape(run->mark()) + "</span>") +
              "</th><td class=\"word\">" + (run->ablation.empty() ? "\u2013" : escape(run->ablation)) + "</td>" +
              cell(std::to_string(run->seed)) + cell(progress(*run)) + cell(grouped(run->tokens)) +
              measured(
@@ -99,7 +100,8 @@ std::string configurations(const std::vector<Run>& runs, const std::vector<LineS
     term(list, "date", run.date);
     term(list, "folder", run.folder);
     out += "<details class=\"config\"><summary>" + swatch(styles[i]) + "<b>" + escape(run.name) + "</b> <span>" +
-           escape(run.task) + (run.evaluation ? "" : ", in progress") + "</span></summary><dl>" + list + "</dl>" +
+           escape(run.task) + (run.mark().empty() ? "" : ", " + escape(run.mark())) + "</span></summary><dl>" + list +
+           "</dl>" +
            (run.config_toml.empty() ? "<p>No config.toml came with this run.</p>"
                                     : "<pre tabindex=\"0\">" + escape(run.config_toml) + "</pre>") +
            "</details>";

@@ -10,7 +10,7 @@ inline constexpr const char* kPageFrame = R"html(<!doctype html>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'">
-<title>{{title}}</title>
+{{reload}}<title>{{title}}</title>
 <style>{{style}}</style>
 <script>{{theme_script}}</script>
 </head>

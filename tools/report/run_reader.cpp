@@ -1,134 +1,26 @@
-// Reads a run folder and checks everything the page later relies on, so that damage is found here and named.
+// Reads a run folder or a measurement, and decides what of it are the numbers of a finished run.
 #include "tools/report/run_reader.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "engine/check.h"
 #include "engine/file.h"
+#include "tools/report/evaluation_reader.h"
+#include "tools/report/json_input.h"
+#include "train/run_config_fields.h"
 
 namespace sink::report {
 namespace {
 
+namespace fs = std::filesystem;
 using nlohmann::json;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-// Where a value stands, for messages: the file and the key.
-struct Place {
-  std::string file;
-  std::string key;
-};
-
-[[noreturn]] void damaged(const Place& at, const std::string& what) {
-  fail("read_run_folder", at.file + ": " + (at.key.empty() ? "" : "\"" + at.key + "\": ") + what, Exit::bad_input);
-}
-
-double to_number(const json& value, const Place& at) {
-  if (value.is_number()) return value.get<double>();
-  if (value.is_null()) return kNaN;
-  if (value.is_string()) {
-    const auto text = value.get<std::string>();
-    if (text == "nan" || text == "inf" || text == "-inf") return kNaN;
-  }
-  damaged(at, "expected a number or \"nan\", got " + std::string(value.type_name()));
-}
-
-Row to_row(const json& value, const Place& at) {
-  if (!value.is_array()) damaged(at, "expected a list of numbers, got " + std::string(value.type_name()));
-  Row row;
-  row.reserve(value.size());
-  for (const auto& item : value) row.push_back(to_number(item, at));
-  return row;
-}
-
-Table to_table(const json& value, const Place& at) {
-  if (!value.is_array()) damaged(at, "expected a list of rows, got " + std::string(value.type_name()));
-  Table table;
-  for (const auto& item : value) {
-    table.push_back(to_row(item, at));
-    if (table.back().size() != table.front().size())
-      damaged(at, "rows differ in length: " + std::to_string(table.front().size()) + " and " +
-                      std::to_string(table.back().size()));
-  }
-  return table;
-}
-
-json parse_json(const std::string& text, const Place& at) {
-  try {
-    return json::parse(text);
-  } catch (const json::exception& error) { damaged(at, std::string("not JSON: ") + error.what()); }
-}
-
-// Typed look-ups in one JSON object; a missing key gives the default.
-struct Reader {
-  const json& object;
-  std::string file;
-
-  bool has(const char* key) const { return object.contains(key); }
-  std::string text(const char* key, const std::string& otherwise) const {
-    if (!has(key)) return otherwise;
-    if (!object[key].is_string()) damaged({file, key}, "expected a string");
-    return object[key].get<std::string>();
-  }
-  std::int64_t integer(const char* key, std::int64_t otherwise) const {
-    if (!has(key)) return otherwise;
-    if (!object[key].is_number_integer()) damaged({file, key}, "expected a whole number");
-    return object[key].get<std::int64_t>();
-  }
-  Row row(const char* key) const { return has(key) ? to_row(object[key], {file, key}) : Row(); }
-  Table table(const char* key) const { return has(key) ? to_table(object[key], {file, key}) : Table(); }
-};
-
-AttentionMap to_map(const json& value, const std::string& file) {
-  const Place at{file, "map"};
-  if (!value.is_object()) damaged(at, "expected an object");
-  const Reader read{value, file};
-  AttentionMap map;
-  map.layer = read.integer("layer", 0);
-  map.head = read.integer("head", 0);
-  map.weights = read.table("weights");
-  for (const auto& token : value.value("tokens", json::array())) {
-    if (!token.is_string()) damaged(at, "tokens must be strings");
-    map.tokens.push_back(token.get<std::string>());
-  }
-  const std::size_t n = map.tokens.size();
-  if (map.weights.size() != n || (n > 0 && map.weights[0].size() != n))
-    damaged(at, "expected " + std::to_string(n) + " rows and columns of weights, one per token, got " +
-                    std::to_string(map.weights.size()) + " rows");
-  return map;
-}
-
-Evaluation to_evaluation(const json& object, const std::string& file) {
-  const Reader read{object, file};
-  Evaluation e;
-  for (const char* key : {"val_loss", "alpha_1", "alpha_1_raw", "alpha_1_max", "row_mass", "first_value_norm_ratio"})
-    if (read.has(key)) e.scalar[key] = to_number(object[key], {file, key});
-  e.sink_epsilon = read.row("sink_epsilon");
-  e.sink_1 = read.row("sink_1");
-  e.sink_1_raw = read.row("sink_1_raw");
-  if (e.sink_1.size() != e.sink_epsilon.size() || e.sink_1_raw.size() != e.sink_epsilon.size())
-    damaged({file, "sink_1"}, "expected one value per sink_epsilon (" + std::to_string(e.sink_epsilon.size()) +
-                                  "), got " + std::to_string(e.sink_1.size()) + " and (raw) " +
-                                  std::to_string(e.sink_1_raw.size()));
-  e.alpha_k = read.row("alpha_k");
-  e.alpha_k_raw = read.row("alpha_k_raw");
-  e.alpha_1_layer_head = read.table("alpha_1_layer_head");
-  e.alpha_1_layer_head_raw = read.table("alpha_1_layer_head_raw");
-  if (e.alpha_1_layer_head.size() != e.alpha_1_layer_head_raw.size() ||
-      (!e.alpha_1_layer_head.empty() && e.alpha_1_layer_head[0].size() != e.alpha_1_layer_head_raw[0].size()))
-    damaged({file, "alpha_1_layer_head_raw"}, "expected as many layers and heads as alpha_1_layer_head");
-  e.hidden_norm = read.table("hidden_norm_layer_position");
-  e.key_norm = read.table("key_norm_layer_position");
-  e.value_norm = read.table("value_norm_layer_position");
-  if (read.has("map") && !object["map"].is_null()) e.map = to_map(object["map"], file);
-  return e;
-}
 
 Curves to_curves(const std::string& text, const std::string& file) {
   Curves curves{{"step", {}}};
@@ -157,21 +49,99 @@ Curves to_curves(const std::string& text, const std::string& file) {
   return curves;
 }
 
-// Keys of the config.toml that identify a run before its evaluation exists.
-void read_identity(const std::string& toml, const std::string& file, Run& run) {
-  std::istringstream in(toml);
-  try {
-    for (const auto& item : CLI::ConfigTOML().from_config(in)) {
-      if (item.inputs.size() != 1) continue;
-      const std::string& value = item.inputs[0];
-      if (item.name == "task") run.task = value;
-      if (item.name == "seed") run.seed = std::stoll(value);
-      if (item.name == "steps") run.steps = std::stoll(value);
-      if (item.name == "context") run.context = std::stoll(value);
-    }
-  } catch (const std::exception& error) {
-    damaged({file, ""}, std::string("not a run's configuration: ") + error.what());
+std::string trimmed(const std::string& text) {
+  const std::size_t begin = text.find_first_not_of(" \t\r"), end = text.find_last_not_of(" \t\r");
+  return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
+}
+
+// The `key = value` lines of a config.toml, which is all that to_toml writes; quotes are taken off.
+std::map<std::string, std::string> to_settings(const std::string& toml, const std::string& file) {
+  std::map<std::string, std::string> settings;
+  std::istringstream lines(toml);
+  std::string line;
+  for (int number = 1; std::getline(lines, line); ++number) {
+    line = trimmed(line);
+    if (line.empty() || line[0] == '#') continue;
+    const std::size_t equals = line.find('=');
+    std::string key = trimmed(line.substr(0, equals));
+    if (equals == std::string::npos || key.empty())
+      damaged({file, ""},
+              "not a run's configuration: line " + std::to_string(number) + " is not of the form key = value");
+    std::replace(key.begin(), key.end(), '_', '-');
+    std::string value = trimmed(line.substr(equals + 1));
+    if (value.size() >= 2 && value.front() == '"' && value.back() == '"') value = value.substr(1, value.size() - 2);
+    settings[key] = value;
   }
+  if (settings.empty()) return settings;  // not known, which is not the same as the defaults
+  const RunConfig defaults;
+  for (const RunConfigField& field : run_config_fields()) {
+    if (!field.saved()) continue;
+    std::string value = field.value(defaults);
+    if (value.front() == '"') value = value.substr(1, value.size() - 2);
+    settings.emplace(field.flag, value);
+  }
+  return settings;
+}
+
+template <class Number>
+void read_whole(const std::map<std::string, std::string>& settings, const char* key, const std::string& file,
+                Number& number) {
+  const auto found = settings.find(key);
+  if (found == settings.end()) return;
+  const std::string& text = found->second;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size())
+    damaged({file, key}, "not a run's configuration: expected a whole number, got `" + text + "`");
+}
+
+// What config.toml knows of a run before its evaluation exists.
+void read_settings(const std::string& file, Run& run) {
+  run.settings = to_settings(run.config_toml, file);
+  const auto text = [&](const char* key, std::string& value) {
+    const auto found = run.settings.find(key);
+    if (found != run.settings.end() && !found->second.empty()) value = found->second;
+  };
+  text("task", run.task);
+  text("ablation", run.ablation);
+  text("policies", run.policies);
+  text("precision", run.precision);
+  read_whole(run.settings, "seed", file, run.seed);
+  read_whole(run.settings, "steps", file, run.steps);
+  read_whole(run.settings, "context", file, run.context);
+}
+
+json read_evaluation_file(const std::string& file) {
+  const json object = parse_json(read_file("report", file), {file, ""});
+  if (!object.is_object()) damaged({file, ""}, "expected an object");
+  const std::int64_t schema = Reader{object, file}.integer("schema", 0);
+  if (schema != 1) damaged({file, "schema"}, "expected 1, got " + std::to_string(schema));
+  if (!object.contains("alpha_1")) damaged({file, ""}, "no measurement: expected the JSON of eval_<ablation> sink");
+  return object;
+}
+
+// Everything an evaluation says of its run beside the numbers.
+void read_identity(const json& object, const std::string& file, Run& run) {
+  const Reader read{object, file};
+  run.name = read.text("run", run.name);
+  run.task = read.text("task", run.task);
+  run.ablation = read.text("ablation", run.ablation);
+  run.policies = read.text("policies", run.policies);
+  run.commit = read.text("commit", "");
+  run.date = read.text("date", "");
+  run.precision = read.text("precision", run.precision);
+  run.seed = read.integer("seed", run.seed);
+  run.steps = read.integer("steps", run.steps);
+  run.parameters = read.integer("parameters", 0);
+}
+
+void read_numbers(const json& object, const std::string& file, Run& run) {
+  const Reader read{object, file};
+  run.step = read.integer("step", 0);
+  run.tokens = read.integer("tokens", 0);
+  run.sequences = read.integer("sequences", 0);
+  run.context = read.integer("context", run.context);
+  run.evaluation = to_evaluation(object, file);
+  run.finished = true;
 }
 
 // "softmax" of "position=Rotary ... attention=Softmax".
@@ -187,74 +157,106 @@ std::string attention_of(const Run& run) {
   return run.ablation.empty() ? run.name : run.ablation;
 }
 
+// Where the curves have got to, and what was measured last.
+void read_progress(Run& run) {
+  const Row& step = run.curves["step"];
+  if (step.empty()) return;
+  run.step = static_cast<std::int64_t>(step.back());
+  const auto tokens = run.curves.find("tokens");
+  if (tokens != run.curves.end() && std::isfinite(tokens->second.back()))
+    run.tokens = static_cast<std::int64_t>(tokens->second.back());
+  if (auto last = last_measurement(run.curves)) {
+    run.evaluation = std::move(last->evaluation);
+    run.unfinished_step = last->step;
+  }
+}
+
+// A run that was gone on with after its end keeps the evaluation of that end until it has its new one.
+bool has_gone_on(Run& run, const json& evaluation, const std::string& file) {
+  const Reader read{evaluation, file};
+  if (!read.has("step")) return false;
+  const std::int64_t evaluated = read.integer("step", 0);
+  const Row& step = run.curves["step"];
+  return run.steps > evaluated || (!step.empty() && step.back() > static_cast<double>(evaluated));
+}
+
+std::string name_of_folder(const fs::path& folder) {
+  const fs::path normal = fs::absolute(folder).lexically_normal();
+  return normal.filename().empty() ? normal.parent_path().filename().string() : normal.filename().string();
+}
+
 }  // namespace
-
-double Evaluation::get(const std::string& name) const {
-  const auto found = scalar.find(name);
-  return found == scalar.end() ? kNaN : found->second;
-}
-
-double Evaluation::sink_at(double epsilon, bool raw) const {
-  for (std::size_t i = 0; i < sink_epsilon.size(); ++i)
-    if (std::abs(sink_epsilon[i] - epsilon) < 1e-9) return (raw ? sink_1_raw : sink_1)[i];
-  return kNaN;
-}
 
 bool Run::rows_sum_to_one() const {
   if (!evaluation) return attention == "softmax";
   // Half a percent covers bf16 rounding of rows that sum to one by construction.
-  return std::abs(evaluation->get("row_mass") - 1) < 5e-3 &&
+  return std::abs(evaluation->total_mass() - 1) < 5e-3 &&
          std::abs(evaluation->get("alpha_1") - evaluation->get("alpha_1_raw")) < 5e-3;
 }
 
-Run read_run_folder(const std::string& folder) {
-  namespace fs = std::filesystem;
+std::string Run::mark() const {
+  const std::string of = steps > 0 ? " of " + std::to_string(steps) : "";
+  if (finished) return step < steps ? "at step " + std::to_string(step) + of : "";
+  if (!evaluation) return "nothing measured yet";
+  return "at step " + std::to_string(unfinished_step) + of + ", not finished";
+}
+
+bool is_run_folder(const std::string& folder) {
   const fs::path root(folder);
-  if (!fs::is_directory(root)) fail("read_run_folder", folder + " is not a folder", Exit::bad_input);
-  const fs::path config = root / "config.toml", metrics = root / "metrics.jsonl", evaluation = root / "evaluation.json";
-  if (!fs::exists(evaluation) && !(fs::exists(config) && fs::exists(metrics)))
-    fail("read_run_folder",
+  return fs::exists(root / "evaluation.json") ||
+         (fs::exists(root / "config.toml") && fs::exists(root / "metrics.jsonl"));
+}
+
+Run read_run_folder(const std::string& folder) {
+  const fs::path root(folder);
+  if (!fs::is_directory(root)) fail("report", folder + " is not a folder", Exit::bad_input);
+  if (!is_run_folder(folder))
+    fail("report",
          folder +
              " is not a run folder: expected evaluation.json, or config.toml and metrics.jsonl of a run in progress",
          Exit::bad_input);
-
+  const std::string config = root / "config.toml", metrics = root / "metrics.jsonl",
+                    evaluation = root / "evaluation.json";
   Run run;
   run.folder = folder;
-  run.name = fs::absolute(root).lexically_normal().filename().string();
-  if (run.name.empty()) run.name = fs::absolute(root).lexically_normal().parent_path().filename().string();
-  if (fs::exists(metrics)) run.curves = to_curves(read_file("read_run_folder", metrics.string()), metrics.string());
+  run.name = name_of_folder(root);
+  if (fs::exists(metrics)) run.curves = to_curves(read_file("report", metrics), metrics);
+  json object = json::object();
+  if (fs::exists(evaluation)) object = read_evaluation_file(evaluation);
   if (fs::exists(config)) {
-    run.config_toml = read_file("read_run_folder", config.string());
-    read_identity(run.config_toml, config.string(), run);
+    run.config_toml = read_file("report", config);
+    read_settings(config, run);
+  } else {
+    run.config_toml = Reader{object, evaluation}.text("config_toml", "");
+    read_settings(evaluation + " (config_toml)", run);
   }
-  if (fs::exists(evaluation)) {
-    const std::string file = evaluation.string();
-    const json object = parse_json(read_file("read_run_folder", file), {file, ""});
-    if (!object.is_object()) damaged({file, ""}, "expected an object");
-    const Reader read{object, file};
-    if (read.integer("schema", 0) != 1)
-      damaged({file, "schema"}, "expected 1, got " + std::to_string(read.integer("schema", 0)));
-    run.name = read.text("run", run.name);
-    run.task = read.text("task", run.task);
-    run.ablation = read.text("ablation", run.ablation);
-    run.policies = read.text("policies", "");
-    run.commit = read.text("commit", "");
-    run.date = read.text("date", "");
-    run.precision = read.text("precision", "");
-    run.config_toml = read.text("config_toml", run.config_toml);
-    run.seed = read.integer("seed", run.seed);
-    run.step = read.integer("step", 0);
-    run.steps = read.integer("steps", run.steps);
-    run.tokens = read.integer("tokens", 0);
-    run.parameters = read.integer("parameters", 0);
-    run.sequences = read.integer("sequences", 0);
-    run.context = read.integer("context", run.context);
-    run.evaluation = to_evaluation(object, file);
-  } else if (!run.curves["step"].empty()) {
-    run.step = static_cast<std::int64_t>(run.curves["step"].back());
-    const Row& tokens = run.curves["tokens"];
-    if (!tokens.empty() && std::isfinite(tokens.back())) run.tokens = static_cast<std::int64_t>(tokens.back());
+  if (!object.empty() && !has_gone_on(run, object, evaluation)) {
+    read_identity(object, evaluation, run);
+    read_numbers(object, evaluation, run);
+  } else {
+    run.ablation = Reader{object, evaluation}.text("ablation", run.ablation);
+    run.policies = Reader{object, evaluation}.text("policies", run.policies);
+    read_progress(run);
   }
+  run.attention = attention_of(run);
+  return run;
+}
+
+Run read_measurement(const std::string& file) {
+  const json object = read_evaluation_file(file);
+  Run run;
+  run.folder = file;
+  run.name = fs::path(file).stem().string();
+  run.config_toml = Reader{object, file}.text("config_toml", "");
+  read_settings(file + " (config_toml)", run);
+  read_identity(object, file, run);
+  const fs::path measured(run.name);  // `eval sink` names its checkpoint, training the run
+  if (measured.extension() == ".h5")
+    run.name = measured.filename() == "checkpoint.h5" && measured.has_parent_path()
+                   ? name_of_folder(measured.parent_path())
+                   : measured.stem().string();
+  read_numbers(object, file, run);
+  if (run.evaluation->input != "text") run.name += ", " + run.evaluation->input + " input";
   run.attention = attention_of(run);
   return run;
 }

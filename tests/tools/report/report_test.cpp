@@ -172,9 +172,10 @@ TEST_CASE("report: results.csv has the contract's columns and the evaluation's v
         "run,task,ablation,seed,steps,step,tokens,val_loss,sink_1,sink_1_raw,alpha_1,alpha_1_raw,alpha_1_max,row_mass,"
         "first_value_norm_ratio,sink_1_eps0.2,sink_1_raw_eps0.2,sink_1_eps0.3,sink_1_raw_eps0.3,sink_1_eps0.4,"
         "sink_1_raw_eps0.4");
-  CHECK(finished ==
-        "\"x,\"\"y\"\"\",text,pos_learnable_sigmoid,3,20,20,5120,4.12345679,50,45,0.5,0.03,0.9,0.06,,75,70,50,45,25,20");
-  CHECK(open == "open,text,,7,20,3,768,,,,,,,,,,,,,,");
+  CHECK(
+      finished ==
+      "\"x,\"\"y\"\"\",text,pos_learnable_sigmoid,3,20,20,5120,4.12345679,50,45,0.5,0.03,0.9,0.06,,75,70,50,45,25,20");
+  CHECK(open == "open,text,,7,20,3,768,5.4,,,0.2,0.2,,,,,,,,,");
   CHECK_FALSE(std::getline(csv, rest));
 }
 
@@ -184,7 +185,7 @@ TEST_CASE("report: a run in progress shows what it has, up to its last whole lin
   write_bytes(place / "open/metrics.jsonl", metrics() + "{\"step\": 3, \"train_loss\": 5.25}\n{\"step\": 4, \"tr");
   REQUIRE(report(place, "--out " + place / "r.html" + " " + run).wait() == 0);
   const std::string html = read_bytes(place / "r.html");
-  CHECK(contains(html, "in progress"));
+  CHECK(contains(html, "at step 1 of 20, not finished"));
   CHECK(contains(html, "1 run on 1 task, 1 still in progress."));
   const json loss = embedded_data(html)["runs"][0]["curves"]["train_loss"];
   CHECK(loss["x"] == json({1, 2, 3}));
@@ -241,7 +242,7 @@ TEST_CASE("report: what cannot be read is named in one line, with exit code 3, a
   bad = good;
   bad["map"]["tokens"] = {"a"};
   write_bytes(file, bad.dump());
-  expect(run, 3, {"map", "got 4 rows"});
+  expect(run, 3, {"map", "expected 1 rows of weights", "got 4"});
   write_bytes(file, good.dump());
   write_bytes(place / "r/metrics.jsonl", metrics() + "oops\n");
   expect(run, 3, {"metrics.jsonl line 4", "not JSON"});

@@ -1,0 +1,237 @@
+// Checks everything the page later relies on, so that damage is found here and named.
+#include "tools/report/evaluation_reader.h"
+
+#include <cmath>
+#include <limits>
+
+#include "tools/report/json_input.h"
+
+namespace sink::report {
+namespace {
+
+using nlohmann::json;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr std::size_t kMostWeights = std::size_t{1} << 26;  // of all maps of a file: 512 MiB
+
+constexpr const char* kScalars[] = {"alpha_1",  "alpha_1_raw", "alpha_1_max", "alpha_star", "alpha_star_raw",
+                                    "row_mass", "slot_mass",   "entropy",     "val_loss",   "first_value_norm_ratio"};
+
+std::vector<std::string> to_tokens(const json& value, const Place& at) {
+  if (!value.is_array()) damaged(at, "expected a list of tokens");
+  std::vector<std::string> tokens;
+  for (const auto& token : value) {
+    if (!token.is_string()) damaged(at, "tokens must be strings");
+    tokens.push_back(token.get<std::string>());
+  }
+  return tokens;
+}
+
+// One map: a row a token, which may stop after its last weight that is not zero.
+Row to_weights(const json& rows, std::size_t tokens, bool extra_key, std::size_t& room, const Place& at) {
+  const std::size_t columns = tokens + extra_key;
+  if (!rows.is_array() || rows.size() != tokens)
+    damaged(at, "expected " + std::to_string(tokens) + " rows of weights, one per token, got " +
+                    (rows.is_array() ? std::to_string(rows.size()) : std::string(rows.type_name())));
+  if (tokens * columns > room) damaged(at, "the maps are too large to be shown");
+  room -= tokens * columns;
+  Row weights(tokens * columns, 0.0);
+  for (std::size_t i = 0; i < tokens; ++i) {
+    const Row row = to_row(rows[i], at);
+    if (row.size() > columns)
+      damaged(at,
+              "expected at most " + std::to_string(columns) + " weights in a row, got " + std::to_string(row.size()));
+    std::copy(row.begin(), row.end(), weights.begin() + static_cast<std::ptrdiff_t>(i * columns));
+  }
+  return weights;
+}
+
+void require(bool good, const Place& at, const std::string& what) {
+  if (!good) damaged(at, what);
+}
+
+AttentionMaps to_maps(const json& value, const std::string& file) {
+  const Place at{file, "maps"};
+  require(value.is_object(), at, "expected an object");
+  const Reader read{value, file};
+  AttentionMaps maps;
+  maps.layers = read.integer("layers", 0);
+  maps.heads = read.integer("heads", 0);
+  maps.extra_key = value.value("extra_key", json(false)) == json(true);
+  const json tokens = value.value("tokens", json::array()), weights = value.value("weights", json::array());
+  require(tokens.is_array() && weights.is_array() && !weights.empty() && weights.size() == tokens.size(), at,
+          "expected tokens and weights of the same sequences, at least one");
+  std::size_t room = kMostWeights;
+  for (std::size_t n = 0; n < weights.size(); ++n) {
+    maps.tokens.push_back(to_tokens(tokens[n], at));
+    require(weights[n].is_array() && static_cast<std::int64_t>(weights[n].size()) == maps.layers, at,
+            "expected weights of " + std::to_string(maps.layers) + " layers");
+    for (const json& layer : weights[n]) {
+      require(layer.is_array() && static_cast<std::int64_t>(layer.size()) == maps.heads, at,
+              "expected weights of " + std::to_string(maps.heads) + " heads");
+      for (const json& head : layer)
+        maps.weights.push_back(head.is_null() ? Row()
+                                              : to_weights(head, maps.tokens[n].size(), maps.extra_key, room, at));
+    }
+  }
+  const json chosen = value.value("chosen", json::object());
+  require(chosen.is_object(), at, "expected an object `chosen`");
+  const Reader of_chosen{chosen, file};
+  maps.chosen = {of_chosen.integer("sequence", 0), of_chosen.integer("layer", 0), of_chosen.integer("head", 0)};
+  const auto& [sequence, layer, head] = maps.chosen;
+  const auto sequences = static_cast<std::int64_t>(maps.tokens.size());
+  require(sequence >= 0 && sequence < sequences && layer >= 0 && layer < maps.layers && head >= 0 &&
+              head < maps.heads && !maps.of(sequence, layer, head).empty(),
+          at, "the chosen map is not among the stored ones");
+  return maps;
+}
+
+// The one map of files of older programs; the others are not there.
+AttentionMaps to_single_map(const json& value, const Evaluation& e, const std::string& file) {
+  const Place at{file, "map"};
+  require(value.is_object(), at, "expected an object");
+  const Reader read{value, file};
+  AttentionMaps maps;
+  maps.chosen = {0, read.integer("layer", 0), read.integer("head", 0)};
+  maps.layers = static_cast<std::int64_t>(e.alpha_1_layer_head.size());
+  maps.heads = maps.layers > 0 ? static_cast<std::int64_t>(e.alpha_1_layer_head[0].size()) : 0;
+  require(maps.chosen.layer >= 0 && maps.chosen.layer < maps.layers && maps.chosen.head >= 0 &&
+              maps.chosen.head < maps.heads,
+          at, "its layer and head are not in alpha_1_layer_head");
+  maps.tokens.push_back(to_tokens(value.value("tokens", json::array()), at));
+  require(!maps.tokens[0].empty(), at, "expected tokens");
+  const Row slot = read.row("slot_weights");
+  maps.extra_key = !slot.empty();
+  const std::size_t T = maps.tokens[0].size();
+  std::size_t room = kMostWeights;
+  const Row weights = to_weights(value.value("weights", json::array()), T, false, room, at);
+  require(slot.empty() || slot.size() == T, at, "expected one of slot_weights per token");
+  maps.weights.resize(static_cast<std::size_t>(maps.layers * maps.heads));
+  Row& out = maps.weights[static_cast<std::size_t>(maps.chosen.layer * maps.heads + maps.chosen.head)];
+  for (std::size_t i = 0; i < T; ++i) {
+    if (maps.extra_key) out.push_back(slot[i]);
+    out.insert(out.end(), weights.begin() + static_cast<std::ptrdiff_t>(i * T),
+               weights.begin() + static_cast<std::ptrdiff_t>((i + 1) * T));
+  }
+  return maps;
+}
+
+// The loss on other input is no validation loss.
+void name_the_loss(Evaluation& e) {
+  const auto loss = e.scalar.find("val_loss");
+  if (loss == e.scalar.end()) return;
+  e.scalar["input_loss"] = loss->second;
+  if (e.input != "text") e.scalar.erase("val_loss");
+}
+
+void require_one_per_epsilon(const Evaluation& e, const char* name, const Row& proxy, const Row& raw,
+                             const std::string& file) {
+  const std::size_t n = e.sink_epsilon.size();
+  if (proxy.size() != n || raw.size() != n)
+    damaged({file, name}, "expected one value per sink_epsilon (" + std::to_string(n) + "), got " +
+                              std::to_string(proxy.size()) + " and (raw) " + std::to_string(raw.size()));
+}
+
+void require_same_shape(const Table& proxy, const Table& raw, const char* name, const std::string& file) {
+  if (proxy.size() != raw.size() || (!proxy.empty() && proxy[0].size() != raw[0].size()))
+    damaged({file, name}, "expected as many layers and heads as of the proxy weights");
+}
+
+double at_epsilon(const Row& epsilons, const Row& values, double epsilon) {
+  for (std::size_t i = 0; i < std::min(epsilons.size(), values.size()); ++i)
+    if (std::abs(epsilons[i] - epsilon) < 1e-9) return values[i];
+  return kNaN;
+}
+
+}  // namespace
+
+double Evaluation::get(const std::string& name) const {
+  const auto found = scalar.find(name);
+  return found == scalar.end() ? kNaN : found->second;
+}
+
+double Evaluation::sink_at(double epsilon, bool raw) const {
+  return at_epsilon(sink_epsilon, raw ? sink_1_raw : sink_1, epsilon);
+}
+
+double Evaluation::sink_star_at(double epsilon, bool raw) const {
+  return at_epsilon(sink_epsilon, raw ? sink_star_raw : sink_star, epsilon);
+}
+
+double Evaluation::total_mass() const {
+  const double slot = get("slot_mass");
+  return get("row_mass") + (std::isfinite(slot) ? slot : 0);
+}
+
+Evaluation to_evaluation(const json& object, const std::string& file) {
+  const Reader read{object, file};
+  Evaluation e;
+  e.input = read.text("input", e.input);
+  e.extra = read.text("extra", e.extra);
+  e.data = read.text("data", e.data);
+  e.input_seed = static_cast<std::uint64_t>(read.integer("input_seed", 0));
+  e.has_extra_key = e.extra == "key";
+  for (const char* key : kScalars)
+    if (read.has(key)) e.scalar[key] = to_number(object[key], {file, key});
+  name_the_loss(e);
+  e.sink_epsilon = read.row("sink_epsilon");
+  e.sink_1 = read.row("sink_1");
+  e.sink_1_raw = read.row("sink_1_raw");
+  require_one_per_epsilon(e, "sink_1", e.sink_1, e.sink_1_raw, file);
+  e.sink_star = read.row("sink_star");
+  e.sink_star_raw = read.row("sink_star_raw");
+  if (!e.sink_star.empty() || !e.sink_star_raw.empty())
+    require_one_per_epsilon(e, "sink_star", e.sink_star, e.sink_star_raw, file);
+  e.alpha_k = read.row("alpha_k");
+  e.alpha_k_raw = read.row("alpha_k_raw");
+  e.alpha_1_layer_head = read.table("alpha_1_layer_head");
+  e.alpha_1_layer_head_raw = read.table("alpha_1_layer_head_raw");
+  require_same_shape(e.alpha_1_layer_head, e.alpha_1_layer_head_raw, "alpha_1_layer_head_raw", file);
+  e.alpha_star_layer_head = read.table("alpha_star_layer_head");
+  e.alpha_star_layer_head_raw = read.table("alpha_star_layer_head_raw");
+  require_same_shape(e.alpha_star_layer_head, e.alpha_star_layer_head_raw, "alpha_star_layer_head_raw", file);
+  if (!e.alpha_star_layer_head.empty())
+    require_same_shape(e.alpha_1_layer_head, e.alpha_star_layer_head, "alpha_star_layer_head", file);
+  e.hidden_norm = read.table("hidden_norm_layer_position");
+  e.key_norm = read.table("key_norm_layer_position");
+  e.value_norm = read.table("value_norm_layer_position");
+  if (read.has("maps"))
+    e.maps = to_maps(object["maps"], file);
+  else if (read.has("map"))
+    e.maps = to_single_map(object["map"], e, file);
+  if (e.maps && !e.alpha_1_layer_head.empty())
+    require(e.maps->layers == static_cast<std::int64_t>(e.alpha_1_layer_head.size()) &&
+                e.maps->heads == static_cast<std::int64_t>(e.alpha_1_layer_head[0].size()),
+            {file, "maps"}, "expected as many layers and heads as alpha_1_layer_head");
+  return e;
+}
+
+std::optional<LastMeasurement> last_measurement(const Curves& curves) {
+  const auto measured = curves.find("val_loss");
+  if (measured == curves.end()) return std::nullopt;
+  const auto at = [&](const char* name, std::size_t line) {
+    const auto column = curves.find(name);
+    return column == curves.end() ? kNaN : column->second[line];
+  };
+  // A loss that is not finite is a measurement, too: it comes with a row mass, a line without one has neither.
+  for (std::size_t line = measured->second.size(); line-- > 0;) {
+    if (!std::isfinite(measured->second[line]) && !std::isfinite(at("row_mass", line))) continue;
+    LastMeasurement last{static_cast<std::int64_t>(curves.at("step")[line]), {}};
+    Evaluation& e = last.evaluation;
+    for (const char* key : kScalars)
+      if (curves.contains(key)) e.scalar[key] = at(key, line);
+    name_the_loss(e);
+    e.sink_epsilon = {0.3};
+    e.sink_1 = {at("sink_1", line)};
+    e.sink_1_raw = {at("sink_1_raw", line)};
+    if (curves.contains("sink_star")) {
+      e.sink_star = {at("sink_star", line)};
+      e.sink_star_raw = {at("sink_star_raw", line)};
+      e.extra = curves.contains("slot_mass") ? "key" : "token";
+      e.has_extra_key = e.extra == "key";
+    }
+    return last;
+  }
+  return std::nullopt;
+}
+
+}  // namespace sink::report
