@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 #include "engine/dtype.h"
 
@@ -30,16 +31,19 @@ using FloatVector = float __attribute__((vector_size(4 * kVectorFloats)));
 // Pairs of bf16 are written as bf16 and read as words, hence may_alias.
 using WordVector = std::uint32_t __attribute__((vector_size(4 * kVectorFloats), may_alias));
 
+// x with its elements moved kBy places towards the front, the first ones to the end.
+template <int kBy, std::size_t... n>
+inline FloatVector rotated(FloatVector x, std::index_sequence<n...>) {
+  return __builtin_shufflevector(x, x, (n + kBy) % kVectorFloats...);
+}
+
 // f(...f(f(x0, x8), ...)...) over the elements of x, pairwise in a fixed order.
-template <class F>
+template <int kHalf = kVectorFloats / 2, class F>
 inline float reduce(FloatVector x, F f) {
-#pragma GCC unroll 4
-  for (int half = kVectorFloats / 2; half >= 1; half /= 2) {
-    FloatVector other;
-    for (int n = 0; n < kVectorFloats; ++n) other[n] = x[(n + half) % kVectorFloats];
-    x = f(x, other);
-  }
-  return x[0];
+  if constexpr (kHalf == 0)
+    return x[0];
+  else
+    return reduce<kHalf / 2>(f(x, rotated<kHalf>(x, std::make_index_sequence<kVectorFloats>())), f);
 }
 inline float largest_of(FloatVector x) {
   return reduce(x, [](FloatVector a, FloatVector b) { return a > b ? a : b; });

@@ -33,6 +33,17 @@ using Key = std::tuple<std::int64_t, std::int64_t, std::int64_t, bool, bool, DTy
 
 constexpr std::int64_t kRowsWorthPacking = 256;
 
+// C[M,N] = A[M,K] B[K,N]; a description of format `any` leaves the layout to oneDNN. Version 2 (Debian 12) wraps the
+// three in an operation descriptor, version 3 (Debian 13) takes them as they are.
+dnnl::matmul::primitive_desc describe(const Desc& a, const Desc& b, const Desc& c,
+                                      const dnnl::primitive_attr& attributes) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {cpu_engine(), a, b, c, attributes};
+#else
+  return {{a, b, c}, attributes, cpu_engine()};
+#endif
+}
+
 Plan make_plan(const Key& key) {
   auto [M, N, K, transpose_a, transpose_b, in, out, accumulate] = key;
   Plan plan;
@@ -46,7 +57,7 @@ Plan make_plan(const Key& key) {
     sum.append_sum();
     attributes.set_post_ops(sum);
   }
-  dnnl::matmul::primitive_desc description({plan.a, wanted_b, plan.c}, attributes, cpu_engine());
+  dnnl::matmul::primitive_desc description = describe(plan.a, wanted_b, plan.c, attributes);
   plan.product = dnnl::matmul(description);
   plan.packed_b = description.weights_desc();
   plan.packs = plan.packed_b != plan.b;
