@@ -73,9 +73,9 @@ std::string curve_figure(const Section& s, const std::string& curve, const std::
 
 std::string curves(const Section& s) {
   const bool proxy = s.group.has_proxy();
-  const std::string even = s.group.context() > 0 ? " Thin dotted line: attention spread evenly (" +
-                                                       significant(even_alpha(s.group.context(), 1)) + ")."
-                                                 : "";
+  const std::string even = std::isfinite(s.group.even(1))
+                               ? " Thin dotted line: attention spread evenly (" + significant(s.group.even(1)) + ")."
+                               : "";
   std::string figures =
       curve_figure(s, "val_loss", "Validation loss", "Mean cross-entropy on held-out sequences, in nats.") +
       curve_figure(s, "train_loss", "Training loss", "Per step; long runs are averaged in small buckets.");
