@@ -12,6 +12,7 @@
 
 #include "engine/check.h"
 #include "engine/file.h"
+#include "engine/printable.h"
 #include "engine/threads.h"
 #include "model/sha256.h"
 #include "model/tokenizer/tokenizer.h"
@@ -155,7 +156,7 @@ void parse(int argc, char** argv, Options& options) {
 
 int main(int argc, char** argv) {
   auto leave = [](sink::Exit code, const char* message) {
-    std::fprintf(stderr, "prepare: error: %s\n", message);
+    std::fprintf(stderr, "prepare: error: %s\n", sink::printable(message).c_str());
     return static_cast<int>(code);
   };
   try {

@@ -7,6 +7,7 @@
 
 #include "engine/check.h"
 #include "engine/file.h"
+#include "engine/printable.h"
 #include "tools/report/page.h"
 #include "tools/report/results_csv.h"
 #include "tools/report/results_table.h"
@@ -87,13 +88,13 @@ int main(int argc, char** argv) {
     return static_cast<int>(Exit::ok);
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    std::fprintf(stderr, "report: error: %s; see --help\n", error.what());
+    std::fprintf(stderr, "report: error: %s; see --help\n", sink::printable(error.what()).c_str());
     return static_cast<int>(Exit::usage);
   } catch (const sink::Error& error) {
-    std::fprintf(stderr, "report: error: %s\n", error.what());
+    std::fprintf(stderr, "report: error: %s\n", sink::printable(error.what()).c_str());
     return static_cast<int>(error.code);
   } catch (const std::exception& error) {
-    std::fprintf(stderr, "report: error: %s\n", error.what());
+    std::fprintf(stderr, "report: error: %s\n", sink::printable(error.what()).c_str());
     return static_cast<int>(Exit::failure);
   }
 }

@@ -1,7 +1,6 @@
 // Reads a run folder and checks everything the page later relies on, so that damage is found here and named.
 #include "tools/report/run_reader.h"
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -12,11 +11,14 @@
 
 #include "engine/check.h"
 #include "engine/file.h"
+#include "model/bounded_json.h"
+#include "train/bounded_toml.h"
 
 namespace sink::report {
 namespace {
 
 using nlohmann::json;
+constexpr std::size_t kMostKeys = 256;  // of metrics.jsonl: each has a column as long as the run
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // Where a value stands, for messages: the file and the key.
@@ -61,8 +63,8 @@ Table to_table(const json& value, const Place& at) {
 
 json parse_json(const std::string& text, const Place& at) {
   try {
-    return json::parse(text);
-  } catch (const json::exception& error) { damaged(at, std::string("not JSON: ") + error.what()); }
+    return parse_bounded_json<json>(text);
+  } catch (const JsonFailure& failure) { damaged(at, failure.what()); }
 }
 
 // Typed look-ups in one JSON object; a missing key gives the default.
@@ -78,7 +80,9 @@ struct Reader {
   }
   std::int64_t integer(const char* key, std::int64_t otherwise) const {
     if (!has(key)) return otherwise;
-    if (!object[key].is_number_integer()) damaged({file, key}, "expected a whole number");
+    if (!object[key].is_number_integer() ||
+        (object[key].is_number_unsigned() && object[key].get<std::uint64_t>() >> 63 != 0))
+      damaged({file, key}, "expected a whole number");
     return object[key].get<std::int64_t>();
   }
   Row row(const char* key) const { return has(key) ? to_row(object[key], {file, key}) : Row(); }
@@ -148,6 +152,7 @@ Curves to_curves(const std::string& text, const std::string& file) {
     for (const auto& [key, value] : object.items()) {
       if (key == "step" || value.is_boolean()) continue;
       Row& column = curves[key];
+      if (curves.size() > kMostKeys) damaged(at, "expected at most " + std::to_string(kMostKeys) + " different keys");
       column.resize(step.size(), kNaN);  // a key that was not there before
       column.push_back(to_number(value, {at.file, key}));
     }
@@ -159,17 +164,14 @@ Curves to_curves(const std::string& text, const std::string& file) {
 
 // Keys of the config.toml that identify a run before its evaluation exists.
 void read_identity(const std::string& toml, const std::string& file, Run& run) {
-  std::istringstream in(toml);
   try {
-    for (const auto& item : CLI::ConfigTOML().from_config(in)) {
-      if (item.inputs.size() != 1) continue;
-      const std::string& value = item.inputs[0];
-      if (item.name == "task") run.task = value;
-      if (item.name == "seed") run.seed = std::stoll(value);
-      if (item.name == "steps") run.steps = std::stoll(value);
-      if (item.name == "context") run.context = std::stoll(value);
+    for (const auto& [name, value] : read_bounded_toml(toml, file, Exit::bad_input)) {
+      if (name == "task") run.task = value;
+      if (name == "seed") run.seed = std::stoll(value);
+      if (name == "steps") run.steps = std::stoll(value);
+      if (name == "context") run.context = std::stoll(value);
     }
-  } catch (const std::exception& error) {
+  } catch (const Error&) { throw; } catch (const std::exception& error) {
     damaged({file, ""}, std::string("not a run's configuration: ") + error.what());
   }
 }

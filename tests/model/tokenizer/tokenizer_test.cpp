@@ -6,10 +6,12 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/check.h"
+#include "engine/utf8.h"
+#include "model/bounded_json.h"
 #include "model/tokenizer/bpe_trainer.h"
 #include "model/tokenizer/byte_alphabet.h"
 #include "model/tokenizer/pre_tokenize.h"
-#include "model/tokenizer/utf8.h"
+#include "model/tokenizer/tokenizer_json.h"
 #include "tests/support/files.h"
 
 using namespace sink;
@@ -112,10 +114,48 @@ TEST_CASE("Tokenizer: what is not byte-level BPE is rejected with a reason") {
   CHECK(contains(with("/normalizer", {{"type", "Lowercase"}}), "normalizer"));
   CHECK(contains(with("/model/merges/0", "nospace"), "no space"));
   CHECK(contains(with("/model/merges/0", "qqqq zzzz"), "not in the vocabulary"));
-  CHECK(contains(with("/model/vocab/!", -5), "out of range"));
+  CHECK(contains(with("/model/vocab/!", -5), "expected a token id from 0 to "));
+  CHECK(contains(with("/model/vocab/!", 1.5), "got 1.5"));
+  CHECK(contains(with("/model/vocab/!", (std::int64_t{1} << 32) + 5), "got 4294967301"));  // not cut to 5
+  CHECK(contains(with("/added_tokens/0/id", (std::int64_t{1} << 32)), "got 4294967296"));
+  // Ids that a file of this size cannot hold would make a table of a gigabyte.
+  CHECK(contains(with("/model/vocab/!", 16'000'000), "got 16000000"));
   CHECK(contains(with("/added_tokens/0/lstrip", true), "strips"));
   CHECK(with("/normalizer", {{"type", "NFC"}}) == "no error");
   std::filesystem::remove(path);
+}
+
+TEST_CASE("Tokenizer: a tokenizer.json made to do harm is refused in one short line") {
+  auto refusal = [](const std::string& json) {
+    return error_of([&] { parse_tokenizer_json(json, "tokenizer.json"); });
+  };
+  std::string model = R"({"model": {"type": "BPE"}, "pre_tokenizer": {"type": "ByteLevel"}, "normalizer": )";
+  for (std::size_t depth : {100, 100000, 3000000}) {
+    CHECK(contains(refusal(std::string(depth, '[')), "nests lists and objects more than 64 deep"));
+    std::string deep = std::string(depth, '[') + std::string(depth, ']');
+    CHECK(contains(refusal(model + deep + "}"), "nests lists and objects more than 64 deep"));
+    std::string objects;
+    for (std::size_t i = 0; i < depth; ++i) objects += "{\"a\":";
+    CHECK(contains(refusal(objects), "nests lists and objects more than 64 deep"));
+  }
+  std::string wide = model + "[\"" + std::string(1 << 20, 'x') + "\"]}";
+  CHECK(contains(refusal(wide), "exit 3"));
+  CHECK(refusal(wide).size() < 400);
+}
+
+TEST_CASE("bounded JSON: depth is counted outside of strings") {
+  auto depth = [](const char* text) { return json_depth(text, 1000); };
+  CHECK(depth("") == 0);
+  CHECK(depth("17") == 0);
+  CHECK(depth(R"({"a": [1, {"b": []}], "c": [[]]})") == 4);
+  CHECK(depth(R"(["[[[[", "\"[[[", {"]]\\": 1}])") == 2);
+  CHECK(depth("[\"") == 1);
+  CHECK(depth("[\"\\") == 1);
+  CHECK(depth("]]]][") == 1);
+  CHECK(json_depth(std::string(5000, '['), 7) == 7);
+  CHECK(parse_bounded_json(std::string(64, '[') + std::string(64, ']')).is_array());
+  CHECK_THROWS_AS(parse_bounded_json(std::string(65, '[') + std::string(65, ']')), JsonFailure);
+  CHECK_THROWS_WITH_AS(parse_bounded_json("[1, 2]", 5), "it has 6 bytes, at most 5 are read", JsonFailure);
 }
 
 TEST_CASE("Tokenizer: labels are printable") {
