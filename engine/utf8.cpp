@@ -38,6 +38,12 @@ std::size_t utf8_valid_prefix(std::string_view text) {
   return at;
 }
 
+std::string_view utf8_prefix(std::string_view text, std::size_t bytes) {
+  if (bytes >= text.size()) return text;
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
+  return text.substr(0, bytes);
+}
+
 void append_utf8(std::string& text, std::uint32_t code) {
   if (code < 0x80) {
     text += static_cast<char>(code);

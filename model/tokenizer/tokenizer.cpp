@@ -6,10 +6,10 @@
 #include "engine/check.h"
 #include "engine/file.h"
 #include "engine/printable.h"
+#include "engine/utf8.h"
 #include "model/tokenizer/bpe_trainer.h"
 #include "model/tokenizer/pre_tokenize.h"
 #include "model/tokenizer/tokenizer_json.h"
-#include "engine/utf8.h"
 
 namespace sink {
 
