@@ -6,15 +6,17 @@
 #include <cstdio>
 #include <cstdlib>
 #include <set>
-#include <sstream>
 
 #include "engine/check.h"
 #include "engine/file.h"
 #include "model/build_info.h"
+#include "train/bounded_toml.h"
 #include "train/run_config_fields.h"
 
 namespace sink {
 namespace {
+
+constexpr std::size_t kLongestShownKey = 60;  // telling how near a name is costs its length
 
 [[noreturn]] void refuse(const std::string& why) { throw Error(why, Exit::usage); }
 
@@ -209,20 +211,18 @@ std::string to_toml(const RunConfig& config) {
 }
 
 RunConfig run_config_from_toml(const std::string& text, const std::string& where) {
-  CLI::ConfigTOML reader;
-  reader.arrayBounds('\1', '\1');  // no setting is a list: keeps the reader from splitting texts at commas and blanks
-  std::istringstream lines(text);
   RunConfig config;
   std::set<std::string> seen;
-  for (const CLI::ConfigItem& item : reader.from_config(lines)) {
-    if (!item.parents.empty()) refuse(where + ": sections such as [" + item.parents.front() + "] are not used");
-    std::string key = item.name;
+  for (auto& [key, value] : read_bounded_toml(text, where, Exit::usage)) {
     std::replace(key.begin(), key.end(), '_', '-');
     const auto& fields = run_config_fields();
     auto field = std::find_if(fields.begin(), fields.end(), [&](const auto& known) { return known.flag == key; });
-    if (field == fields.end()) refuse(where + ": unknown key `" + key + "`" + did_you_mean(key));
-    if (item.inputs.size() != 1 || !seen.insert(key).second) refuse(where + ": " + key + " is given twice");
-    field->set(config, item.inputs.front(), where + ": " + key);
+    if (field == fields.end()) {
+      std::string shown = key.substr(0, kLongestShownKey);
+      refuse(where + ": unknown key `" + shown + "`" + did_you_mean(shown));
+    }
+    if (!seen.insert(key).second) refuse(where + ": " + key + " is given twice");
+    field->set(config, value, where + ": " + key);
   }
   return config;
 }

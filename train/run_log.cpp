@@ -12,9 +12,12 @@
 
 #include "engine/check.h"
 #include "engine/file.h"
+#include "model/bounded_json.h"
 
 namespace sink {
 namespace {
+
+constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 
 std::string number(double value) {
   if (std::isnan(value)) return "\"nan\"";
@@ -30,6 +33,7 @@ struct Stamp {
   double seconds;
 };
 std::optional<Stamp> stamp_of(const std::string& line) {
+  if (line.size() > kLongestLine || json_depth(line, kDeepestJson + 1) > kDeepestJson) return std::nullopt;
   auto object = nlohmann::json::parse(line, nullptr, false);
   if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) return std::nullopt;
   auto seconds = object.find("seconds");

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "model/tokenizer/utf8.h"
+#include "engine/utf8.h"
 
 namespace sink {
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/check.h"
+#include "engine/utf8.h"
 
 namespace sink {
 
@@ -55,7 +56,12 @@ void pre_tokenize(std::string_view text, std::vector<std::string_view>& pieces) 
     // Every character begins one of the alternatives, so matches follow each other without gaps.
     int found = pcre2_match(code, subject, text.size(), at, PCRE2_NO_UTF_CHECK, match.get(), nullptr);
     SINK_CHECK(found > 0, "pre_tokenize", "at byte " + std::to_string(at) + ": " + pcre2_message(found));
-    pieces.push_back(text.substr(range[0], range[1] - range[0]));
+    std::string_view piece = text.substr(range[0], range[1] - range[0]);
+    for (std::string_view part = utf8_prefix(piece, kLongestPiece); !part.empty();
+         part = utf8_prefix(piece, kLongestPiece)) {
+      pieces.push_back(part);
+      piece.remove_prefix(part.size());
+    }
   }
 }
 

@@ -1,15 +1,15 @@
 #include "model/tokenizer/tokenizer.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <queue>
 
 #include "engine/check.h"
 #include "engine/file.h"
+#include "engine/printable.h"
+#include "engine/utf8.h"
 #include "model/tokenizer/bpe_trainer.h"
 #include "model/tokenizer/pre_tokenize.h"
 #include "model/tokenizer/tokenizer_json.h"
-#include "model/tokenizer/utf8.h"
 
 namespace sink {
 
@@ -187,25 +187,6 @@ std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
   return text;
 }
 
-std::string Tokenizer::token_text(std::int32_t id) const {
-  const std::string& bytes = bytes_of(id);
-  std::string text;
-  for (std::size_t at = 0; at < bytes.size();) {
-    std::uint32_t code = byte_at(bytes, at);
-    int length = utf8_length(bytes, at, &code);
-    if (length > 0 && code >= 0x20 && (code < 0x7F || code > 0x9F)) {
-      text.append(bytes, at, static_cast<std::size_t>(length));
-    } else if (code == '\n' || code == '\t' || code == '\r') {
-      text += code == '\n' ? "\\n" : code == '\t' ? "\\t" : "\\r";
-    } else {
-      length = 1;
-      char escaped[8];
-      std::snprintf(escaped, sizeof escaped, "\\x%02x", byte_at(bytes, at));
-      text += escaped;
-    }
-    at += static_cast<std::size_t>(length);
-  }
-  return text;
-}
+std::string Tokenizer::token_text(std::int32_t id) const { return printable(bytes_of(id)); }
 
 }  // namespace sink

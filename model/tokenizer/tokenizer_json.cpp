@@ -1,11 +1,13 @@
 #include "model/tokenizer/tokenizer_json.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
 #include <unordered_map>
 
 #include "engine/check.h"
+#include "model/bounded_json.h"
 #include "model/tokenizer/byte_alphabet.h"
 
 namespace sink {
@@ -17,10 +19,22 @@ using OrderedJson = nlohmann::ordered_json;  // keeps keys as they come, but loo
 using Ids = std::unordered_map<std::string, std::int32_t>;
 
 constexpr std::int64_t kLargestId = 1 << 24;
+constexpr std::size_t kShown = 80;  // bytes of a value in a message
 
 [[noreturn]] void reject(const std::string& path, const std::string& why) {
   fail("tokenizer", path + ": " + why + "; expected a tokenizer.json of byte-level BPE (as GPT-2 or GPT-NeoX)",
        Exit::bad_input);
+}
+
+std::string brief(const Json& value) {
+  return value.dump(-1, ' ', false, Json::error_handler_t::replace).substr(0, kShown);
+}
+
+// A token's id, which must be less than `most`: never cut to fit, and no table grows beyond what its file pays for.
+std::int32_t id_of(const Json& value, std::int64_t most, const std::string& path) {
+  bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() < static_cast<std::uint64_t>(most);
+  if (!fits) reject(path, "expected a token id from 0 to " + std::to_string(most - 1) + ", got " + brief(value));
+  return value.get<std::int32_t>();
 }
 
 // True where `object` has a value other than null, false, 0 or "" under `key`: an option that changes what comes out.
@@ -33,7 +47,7 @@ bool uses(const Json& object, const char* key) {
 void check_supported(const Json& file, const std::string& path) {
   const Json& model = file.at("model");
   // Old files do not name the type of the model.
-  if (model.value("type", "BPE") != "BPE") reject(path, "the model is " + model.at("type").dump());
+  if (model.value("type", "BPE") != "BPE") reject(path, "the model is " + brief(model.at("type")));
   for (const char* option :
        {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback", "ignore_merges"}) {
     if (uses(model, option)) reject(path, std::string("the option ") + option + " is not supported");
@@ -43,12 +57,11 @@ void check_supported(const Json& file, const std::string& path) {
     reject(path, "the pre-tokenizer is not ByteLevel without prefix space");
   }
   if (uses(file, "normalizer") && file.at("normalizer").value("type", "") != "NFC") {
-    reject(path, "the normalizer is " + file.at("normalizer").dump());
+    reject(path, "the normalizer is " + brief(file.at("normalizer")));
   }
 }
 
-void place(BpeModel& model, std::int64_t id, std::string bytes, bool in_vocabulary, const std::string& path) {
-  if (id < 0 || id >= kLargestId) reject(path, "token id " + std::to_string(id) + " is out of range");
+void place(BpeModel& model, std::int32_t id, std::string bytes, bool in_vocabulary) {
   auto at = static_cast<std::size_t>(id);
   if (at >= model.bytes.size()) {
     model.bytes.resize(at + 1);
@@ -60,7 +73,8 @@ void place(BpeModel& model, std::int64_t id, std::string bytes, bool in_vocabula
 
 std::int32_t find_id(const Ids& ids, const std::string& token, const std::string& path) {
   auto found = ids.find(token);
-  if (found == ids.end()) reject(path, "a merge names the token '" + token + "', which is not in the vocabulary");
+  if (found == ids.end())
+    reject(path, "a merge names the token '" + token.substr(0, kShown) + "', which is not in the vocabulary");
   return found->second;
 }
 
@@ -73,7 +87,7 @@ void read_merges(BpeModel& model, const Json& merges, const Ids& ids, const std:
     } else {
       auto text = merge.get<std::string>();
       std::size_t space = text.find(' ');
-      if (space == std::string::npos) reject(path, "the merge '" + text + "' has no space");
+      if (space == std::string::npos) reject(path, "the merge '" + text.substr(0, kShown) + "' has no space");
       left = text.substr(0, space);
       right = text.substr(space + 1);
     }
@@ -81,29 +95,31 @@ void read_merges(BpeModel& model, const Json& merges, const Ids& ids, const std:
   }
 }
 
-BpeModel read_model(const Json& file, const std::string& path) {
+BpeModel read_model(const Json& file, std::size_t file_bytes, const std::string& path) {
   check_supported(file, path);
+  // A token takes more than one byte of the file.
+  std::int64_t most = std::min(kLargestId, static_cast<std::int64_t>(file_bytes));
   BpeModel model;
   Ids added;
   for (const Json& token : file.value("added_tokens", Json::array())) {
     if (uses(token, "single_word") || uses(token, "lstrip") || uses(token, "rstrip")) {
-      reject(path, "the added token " + token.at("content").dump() + " strips its neighbours");
+      reject(path, "the added token " + brief(token.at("content")) + " strips its neighbours");
     }
-    model.added.push_back({token.at("id").get<std::int32_t>(), token.at("content").get<std::string>(),
+    model.added.push_back({id_of(token.at("id"), most, path), token.at("content").get<std::string>(),
                            token.value("special", false), token.value("normalized", true)});
     if (model.added.back().content.empty()) reject(path, "an added token is empty");
     added[model.added.back().content] = model.added.back().id;
   }
   Ids ids;
   for (const auto& [token, id_json] : file.at("model").at("vocab").items()) {
-    auto id = id_json.get<std::int32_t>();
+    std::int32_t id = id_of(id_json, most, path);
     ids.emplace(token, id);
     // An added token stands for its own characters, not for the bytes they would be in the alphabet.
     std::optional<std::string> bytes = added.count(token) ? token : decode_bytes(token);
-    if (!bytes) reject(path, "the token '" + token + "' is not written in the byte alphabet");
-    place(model, id, *bytes, true, path);
+    if (!bytes) reject(path, "the token '" + token.substr(0, kShown) + "' is not written in the byte alphabet");
+    place(model, id, *bytes, true);
   }
-  for (const AddedToken& token : model.added) place(model, token.id, token.content, false, path);
+  for (const AddedToken& token : model.added) place(model, token.id, token.content, false);
   for (std::uint32_t byte = 0; byte < 256; ++byte) {
     if (byte == 0xC0 || byte == 0xC1 || byte >= 0xF5) continue;  // never occur in UTF-8; GPT-NeoX leaves them out
     if (!ids.count(encode_bytes(std::string(1, static_cast<char>(byte))))) {
@@ -119,8 +135,10 @@ BpeModel read_model(const Json& file, const std::string& path) {
 
 BpeModel parse_tokenizer_json(const std::string& json, const std::string& path) {
   try {
-    return read_model(Json::parse(json), path);
-  } catch (const Json::exception& error) { reject(path, error.what()); }
+    return read_model(parse_bounded_json(json), json.size(), path);
+  } catch (const JsonFailure& failure) { reject(path, failure.what()); } catch (const Json::exception& error) {
+    reject(path, error.what());
+  }
 }
 
 std::string to_tokenizer_json(const BpeModel& model) {

@@ -167,9 +167,9 @@ TEST_CASE("run config: TOML beyond plain `key = value` lines is refused, and whe
     CHECK(exit_of([&] { run_config_from_toml(text, "a.h5"); }, &said) == Exit::usage);
     return said;
   };
-  CHECK(message("[model]\n") == "a.h5: sections such as [model] are not used");
-  CHECK(message("[model]\nlayers = 2\n") == "a.h5: sections such as [model] are not used");
-  CHECK(message("model.layers = 2\n") == "a.h5: sections such as [model] are not used");
+  CHECK(message("[model]\n") == "a.h5: line 1 is `[model]`: sections are not used, settings stand as key = value");
+  CHECK(contains(message("layers = 2\n [ model ] # x\n"), "line 2 is `[ model ] # x`: sections"));
+  CHECK(message("model.layers = 2\n") == "a.h5: line 1 sets `model.layers`: no setting has a dot in its name");
   CHECK(message("batch 3\n").find("a.h5: unknown key `batch 3`") == 0);
   CHECK(message("batch =\n").find("a.h5: batch must be a whole number") == 0);
   CHECK(message("batch = 1 2\n").find("got `1 2`") != std::string::npos);
@@ -184,4 +184,23 @@ TEST_CASE("run config: TOML beyond plain `key = value` lines is refused, and whe
   CHECK(config.feed_forward == 3);
   CHECK(config.data == "d e");
   CHECK(to_toml(run_config_from_toml("", "a.h5")) == to_toml(RunConfig()));
+}
+
+TEST_CASE("run config: TOML made to do harm is refused before a parser sees it; a byte order mark is skipped") {
+  auto code = [](const std::string& text, std::string* message) {
+    return exit_of([&] { run_config_from_toml(text, "a.toml"); }, message);
+  };
+  std::string said, dots;
+  for (int i = 0; i < 100000; ++i) dots += "a.";
+  for (const std::string& text :
+       {"[" + dots + "a]\n", dots + "a = 1\n", "x" + std::string(100000, 'x') + " = 1\n",
+        std::string("layers = [\n") + std::string(2 << 20, '1') + "\n]\n", "[" + dots.substr(0, 16000) + "]\n",
+        dots.substr(0, 16000) + "\n", std::string(16000, 'x') + " = 1\n"}) {
+    CHECK(code(text, &said) == Exit::usage);
+    CHECK(said.starts_with("a.toml"));
+    CHECK(said.size() < 300);
+    CHECK(!contains(said, "\n"));
+  }
+  CHECK(run_config_from_toml("\xEF\xBB\xBFwidth = 256\nlayers = 5\n", "a.toml").width == 256);
+  CHECK(run_config_from_toml("\xEF\xBB\xBFwidth = 256\r\nlayers = 5\r\n", "a.toml").layers == 5);
 }

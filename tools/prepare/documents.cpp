@@ -6,7 +6,7 @@
 #include "engine/file.h"
 #include "model/sha256.h"
 #include "model/tokenizer/bpe_model.h"
-#include "model/tokenizer/utf8.h"
+#include "engine/utf8.h"
 
 namespace sink {
 

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "engine/check.h"
+#include "model/bounded_json.h"
 
 namespace sink::report {
 
@@ -14,8 +15,8 @@ void damaged(const Place& at, const std::string& what) {
 
 json parse_json(const std::string& text, const Place& at) {
   try {
-    return json::parse(text);
-  } catch (const json::exception& error) { damaged(at, std::string("not JSON: ") + error.what()); }
+    return parse_bounded_json<json>(text);
+  } catch (const JsonFailure& failure) { damaged(at, failure.what()); }
 }
 
 double to_number(const json& value, const Place& at) {
@@ -57,7 +58,9 @@ std::string Reader::text(const char* key, const std::string& otherwise) const {
 
 std::int64_t Reader::integer(const char* key, std::int64_t otherwise) const {
   if (!has(key)) return otherwise;
-  if (!object[key].is_number_integer()) damaged({file, key}, "expected a whole number");
+  if (!object[key].is_number_integer() ||
+      (object[key].is_number_unsigned() && object[key].get<std::uint64_t>() >> 63 != 0))
+    damaged({file, key}, "expected a whole number");
   return object[key].get<std::int64_t>();
 }
 

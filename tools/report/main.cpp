@@ -16,7 +16,6 @@
 #include "tools/report/results_csv.h"
 #include "tools/report/results_table.h"
 #include "tools/report/sources.h"
-#include "train/program.h"
 
 namespace sink::report {
 namespace {

@@ -13,6 +13,7 @@
 #include "engine/file.h"
 #include "tools/report/evaluation_reader.h"
 #include "tools/report/json_input.h"
+#include "train/bounded_toml.h"
 #include "train/run_config_fields.h"
 
 namespace sink::report {
@@ -20,6 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+constexpr std::size_t kMostKeys = 256;  // of metrics.jsonl: each has a column as long as the run
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 Curves to_curves(const std::string& text, const std::string& file) {
@@ -40,6 +42,7 @@ Curves to_curves(const std::string& text, const std::string& file) {
     for (const auto& [key, value] : object.items()) {
       if (key == "step" || value.is_boolean()) continue;
       Row& column = curves[key];
+      if (curves.size() > kMostKeys) damaged(at, "expected at most " + std::to_string(kMostKeys) + " different keys");
       column.resize(step.size(), kNaN);  // a key that was not there before
       column.push_back(to_number(value, {at.file, key}));
     }
@@ -49,28 +52,13 @@ Curves to_curves(const std::string& text, const std::string& file) {
   return curves;
 }
 
-std::string trimmed(const std::string& text) {
-  const std::size_t begin = text.find_first_not_of(" \t\r"), end = text.find_last_not_of(" \t\r");
-  return begin == std::string::npos ? "" : text.substr(begin, end - begin + 1);
-}
-
-// The `key = value` lines of a config.toml, which is all that to_toml writes; quotes are taken off.
+// What a config.toml says, and the defaults of the settings it is silent about.
 std::map<std::string, std::string> to_settings(const std::string& toml, const std::string& file) {
   std::map<std::string, std::string> settings;
-  std::istringstream lines(toml);
-  std::string line;
-  for (int number = 1; std::getline(lines, line); ++number) {
-    line = trimmed(line);
-    if (line.empty() || line[0] == '#') continue;
-    const std::size_t equals = line.find('=');
-    std::string key = trimmed(line.substr(0, equals));
-    if (equals == std::string::npos || key.empty())
-      damaged({file, ""},
-              "not a run's configuration: line " + std::to_string(number) + " is not of the form key = value");
-    std::replace(key.begin(), key.end(), '_', '-');
-    std::string value = trimmed(line.substr(equals + 1));
-    if (value.size() >= 2 && value.front() == '"' && value.back() == '"') value = value.substr(1, value.size() - 2);
-    settings[key] = value;
+  for (auto& [key, value] : read_bounded_toml(toml, file + ": not a run's configuration", Exit::bad_input)) {
+    std::string flag = key;
+    std::replace(flag.begin(), flag.end(), '_', '-');
+    settings[flag] = value;
   }
   if (settings.empty()) return settings;  // not known, which is not the same as the defaults
   const RunConfig defaults;

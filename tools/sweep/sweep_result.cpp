@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/check.h"
+#include "model/bounded_json.h"
 #include "tools/sweep/sweep_job.h"
 
 namespace sink {
@@ -109,7 +110,7 @@ std::string to_json(const SweepResult& result) {
 
 SweepResult sweep_result_from_json(const std::string& text, const std::string& where) {
   try {
-    Json json = Json::parse(text);
+    Json json = parse_bounded_json<Json>(text);
     SweepResult result;
     for_each_field(result, [&](const char* name, auto& value) { read(json.at(name), value); });
     for (const Json& entry : json.at("curve")) {
@@ -121,7 +122,7 @@ SweepResult sweep_result_from_json(const std::string& text, const std::string& w
       result.curve.push_back(point);
     }
     return result;
-  } catch (const Json::exception& error) {
+  } catch (const std::exception& error) {
     fail("sweep", where + " is not a result of a sweep (" + error.what() + "); remove it to have it made again",
          Exit::bad_input);
   }

@@ -13,6 +13,8 @@ namespace sink {
 
 namespace {
 
+constexpr std::int64_t kLargestVocabulary = 1 << 24;  // of `prepare`, too
+
 constexpr SealKind kTokenSeal{.word = "tokens",
                               .noun = "token file",
                               .version = 1,
@@ -34,8 +36,10 @@ TokenFile read(const std::string& path) {
   TokenFile file;
   const std::string& vocabulary = texts["vocabulary"];
   auto [end, error] = std::from_chars(vocabulary.data(), vocabulary.data() + vocabulary.size(), file.vocabulary);
-  if (error != std::errc() || *end != '\0' || file.vocabulary < 1) {
-    throw Hdf5Failure("the vocabulary size is '" + vocabulary + "', expected a number");
+  if (error != std::errc() || end != vocabulary.data() + vocabulary.size() || file.vocabulary < 1 ||
+      file.vocabulary > kLargestVocabulary) {
+    throw Hdf5Failure("the vocabulary size is '" + vocabulary + "', expected a number from 1 to " +
+                      std::to_string(kLargestVocabulary));
   }
   file.sources = texts["sources"];
   file.tokenizer_sha256 = texts["tokenizer_sha256"];

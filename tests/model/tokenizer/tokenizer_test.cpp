@@ -3,13 +3,19 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <chrono>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "engine/check.h"
+#include "engine/rng.h"
+#include "engine/utf8.h"
+#include "model/bounded_json.h"
 #include "model/tokenizer/bpe_trainer.h"
 #include "model/tokenizer/byte_alphabet.h"
 #include "model/tokenizer/pre_tokenize.h"
-#include "model/tokenizer/utf8.h"
+#include "model/tokenizer/tokenizer_json.h"
 #include "tests/support/files.h"
 
 using namespace sink;
@@ -112,10 +118,48 @@ TEST_CASE("Tokenizer: what is not byte-level BPE is rejected with a reason") {
   CHECK(contains(with("/normalizer", {{"type", "Lowercase"}}), "normalizer"));
   CHECK(contains(with("/model/merges/0", "nospace"), "no space"));
   CHECK(contains(with("/model/merges/0", "qqqq zzzz"), "not in the vocabulary"));
-  CHECK(contains(with("/model/vocab/!", -5), "out of range"));
+  CHECK(contains(with("/model/vocab/!", -5), "expected a token id from 0 to "));
+  CHECK(contains(with("/model/vocab/!", 1.5), "got 1.5"));
+  CHECK(contains(with("/model/vocab/!", (std::int64_t{1} << 32) + 5), "got 4294967301"));  // not cut to 5
+  CHECK(contains(with("/added_tokens/0/id", (std::int64_t{1} << 32)), "got 4294967296"));
+  // Ids that a file of this size cannot hold would make a table of a gigabyte.
+  CHECK(contains(with("/model/vocab/!", 16'000'000), "got 16000000"));
   CHECK(contains(with("/added_tokens/0/lstrip", true), "strips"));
   CHECK(with("/normalizer", {{"type", "NFC"}}) == "no error");
   std::filesystem::remove(path);
+}
+
+TEST_CASE("Tokenizer: a tokenizer.json made to do harm is refused in one short line") {
+  auto refusal = [](const std::string& json) {
+    return error_of([&] { parse_tokenizer_json(json, "tokenizer.json"); });
+  };
+  std::string model = R"({"model": {"type": "BPE"}, "pre_tokenizer": {"type": "ByteLevel"}, "normalizer": )";
+  for (std::size_t depth : {100, 100000, 3000000}) {
+    CHECK(contains(refusal(std::string(depth, '[')), "nests lists and objects more than 64 deep"));
+    std::string deep = std::string(depth, '[') + std::string(depth, ']');
+    CHECK(contains(refusal(model + deep + "}"), "nests lists and objects more than 64 deep"));
+    std::string objects;
+    for (std::size_t i = 0; i < depth; ++i) objects += "{\"a\":";
+    CHECK(contains(refusal(objects), "nests lists and objects more than 64 deep"));
+  }
+  std::string wide = model + "[\"" + std::string(1 << 20, 'x') + "\"]}";
+  CHECK(contains(refusal(wide), "exit 3"));
+  CHECK(refusal(wide).size() < 400);
+}
+
+TEST_CASE("bounded JSON: depth is counted outside of strings") {
+  auto depth = [](const char* text) { return json_depth(text, 1000); };
+  CHECK(depth("") == 0);
+  CHECK(depth("17") == 0);
+  CHECK(depth(R"({"a": [1, {"b": []}], "c": [[]]})") == 4);
+  CHECK(depth(R"(["[[[[", "\"[[[", {"]]\\": 1}])") == 2);
+  CHECK(depth("[\"") == 1);
+  CHECK(depth("[\"\\") == 1);
+  CHECK(depth("]]]][") == 1);
+  CHECK(json_depth(std::string(5000, '['), 7) == 7);
+  CHECK(parse_bounded_json(std::string(64, '[') + std::string(64, ']')).is_array());
+  CHECK_THROWS_AS(parse_bounded_json(std::string(65, '[') + std::string(65, ']')), JsonFailure);
+  CHECK_THROWS_WITH_AS(parse_bounded_json("[1, 2]", 5), "it has 6 bytes, at most 5 are read", JsonFailure);
 }
 
 TEST_CASE("Tokenizer: labels are printable") {
@@ -143,6 +187,95 @@ TEST_CASE("Tokenizer: a piece of a million equal bytes takes no quadratic time")
     std::string text(1'000'000, c);
     CHECK(tokenizer.decode(tokenizer.encode(text)) == text);
   }
+}
+
+namespace {
+
+// Byte pair encoding as it is defined, recounting everything at every step.
+std::vector<std::pair<std::int32_t, std::int32_t>> merges_by_recounting(const std::string& text,
+                                                                        std::int64_t vocabulary) {
+  std::vector<std::string_view> pieces;
+  pre_tokenize(text, pieces);
+  BpeModel bytes = train_bpe({"x"}, 258);  // the alphabet alone
+  std::vector<std::vector<std::int32_t>> words;
+  for (std::string_view piece : pieces) {
+    words.emplace_back();
+    for (char c : piece) words.back().push_back(Tokenizer(bytes).encode(std::string(1, c)).at(0));
+  }
+  std::vector<std::string> spelling = bytes.bytes;
+  std::vector<std::pair<std::int32_t, std::int32_t>> merges;
+  while (static_cast<std::int64_t>(spelling.size()) < vocabulary) {
+    std::map<std::pair<std::int32_t, std::int32_t>, std::int64_t> counts;
+    for (const auto& word : words)
+      for (std::size_t i = 0; i + 1 < word.size(); ++i) ++counts[{word[i], word[i + 1]}];
+    auto best = std::max_element(counts.begin(), counts.end(), [](auto& a, auto& b) { return a.second < b.second; });
+    if (best == counts.end()) break;
+    auto [left, right] = best->first;  // of equals the first in order
+    std::string made = spelling[static_cast<std::size_t>(left)] + spelling[static_cast<std::size_t>(right)];
+    auto known = std::find(spelling.begin(), spelling.end(), made);
+    auto id = static_cast<std::int32_t>(known - spelling.begin());
+    if (known == spelling.end()) spelling.push_back(made);
+    merges.emplace_back(left, right);
+    for (auto& word : words) {
+      std::vector<std::int32_t> merged;
+      for (std::size_t i = 0; i < word.size(); ++i) {
+        bool here = i + 1 < word.size() && word[i] == left && word[i + 1] == right;
+        merged.push_back(here ? id : word[i]);
+        i += here;
+      }
+      word = merged;
+    }
+  }
+  return merges;
+}
+
+}  // namespace
+
+TEST_CASE("Tokenizer: training finds what recounting every pair at every step finds") {
+  Rng rng(3, "texts of few letters");
+  std::uint64_t drawn = 0;
+  for (int round = 0; round < 40; ++round) {
+    std::string text;
+    std::uint64_t letters = 1 + rng.below(drawn++, 4), length = 1 + rng.below(drawn++, 300);
+    bool blanks = round % 2 == 0;
+    while (text.size() < length) {
+      std::uint64_t letter = rng.below(drawn++, letters + (blanks ? 1 : 0));
+      text += letter == letters ? ' ' : static_cast<char>('a' + letter);
+    }
+    CAPTURE(text);
+    BpeModel model = train_bpe({text}, 300);
+    std::vector<std::pair<std::int32_t, std::int32_t>> merges;
+    for (const BpeMerge& merge : model.merges) merges.emplace_back(merge.left, merge.right);
+    CHECK(merges == merges_by_recounting(text, 300));
+  }
+}
+
+TEST_CASE("Tokenizer: text without a blank is learnt and encoded in seconds") {
+  Rng rng(4, "letters");
+  std::string text(1'000'000, 'a');
+  for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + rng.below(i, 26));
+  auto start = std::chrono::steady_clock::now();
+  Tokenizer tokenizer = Tokenizer::train({text}, 8192);
+  CHECK(tokenizer.vocabulary() == 8192);
+  CHECK(tokenizer.decode(tokenizer.encode(text)) == text);
+  std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+  MESSAGE("a million letters, 8192 tokens: " << passed.count() << " s");
+  CHECK(passed.count() < 60);  // a second or two; vocabulary x bytes would be minutes
+}
+
+TEST_CASE("pre_tokenize: a piece of more than a megabyte is cut between characters") {
+  std::string text = "x";
+  while (text.size() < 3 * kLongestPiece) text += "\u65e5";
+  std::vector<std::string_view> pieces;
+  pre_tokenize(text, pieces);
+  std::string joined;
+  CHECK(pieces.size() == 4);
+  for (std::string_view piece : pieces) {
+    CHECK(piece.size() <= kLongestPiece);
+    CHECK(utf8_valid_prefix(piece) == piece.size());
+    joined += piece;
+  }
+  CHECK(joined == text);
 }
 
 TEST_CASE("utf8_valid_prefix: finds the first byte that is not UTF-8") {

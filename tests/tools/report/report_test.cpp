@@ -128,6 +128,8 @@ TEST_CASE("report: what cannot be read is named in one line, with exit code 3, a
   expect(run + "--chart-js " + place / "none.js", 3, {"no such file"});
   write_bytes(file, good.dump().substr(0, 200));
   expect(run, 3, {"evaluation.json", "not JSON"});
+  write_bytes(file, std::string(100000, '[') + std::string(100000, ']'));
+  expect(run, 3, {"evaluation.json", "nests lists and objects more than 64 deep"});
   json bad = good;
   bad["schema"] = 2;
   write_bytes(file, bad.dump());

@@ -15,6 +15,9 @@ int utf8_length(std::string_view text, std::size_t at, std::uint32_t* code = nul
 // Offset of the first byte that is not part of valid UTF-8; text.size() where all of it is valid.
 std::size_t utf8_valid_prefix(std::string_view text);
 
+// The longest front of valid `text` of at most `bytes` bytes that does not end inside a character.
+std::string_view utf8_prefix(std::string_view text, std::size_t bytes);
+
 void append_utf8(std::string& text, std::uint32_t code);
 
 }  // namespace sink

@@ -1,4 +1,4 @@
-#include "model/tokenizer/utf8.h"
+#include "engine/utf8.h"
 
 #include <cstring>
 
@@ -36,6 +36,12 @@ std::size_t utf8_valid_prefix(std::string_view text) {
     at += static_cast<std::size_t>(length);
   }
   return at;
+}
+
+std::string_view utf8_prefix(std::string_view text, std::size_t bytes) {
+  if (bytes >= text.size()) return text;
+  while (bytes > 0 && (static_cast<unsigned char>(text[bytes]) & 0xC0) == 0x80) --bytes;
+  return text.substr(0, bytes);
 }
 
 void append_utf8(std::string& text, std::uint32_t code) {
