@@ -232,7 +232,11 @@ Tensor Hdf5Reader::tensor(const std::string& path) const {
   Hdf5Handle dataset(H5Dopen2(file_, path.c_str(), H5P_DEFAULT), H5Dclose, "open " + path);
   Hdf5Handle type(H5Dget_type(dataset), H5Tclose, "read the type of " + path);
   bool wide = H5Tequal(type, H5T_IEEE_F64LE) > 0;
-  if (!wide && H5Tequal(type, H5T_IEEE_F32LE) <= 0) throw Hdf5Failure(path + " is neither f32 nor f64");
+  if (!wide && H5Tequal(type, H5T_IEEE_F32LE) <= 0) {
+    bool f64 = H5Tequal(type, H5T_IEEE_F64BE) > 0, big = f64 || H5Tequal(type, H5T_IEEE_F32BE) > 0;
+    throw Hdf5Failure(path + " is " + (big ? f64 ? "big-endian f64" : "big-endian f32" : "neither f32 nor f64") +
+                      "; expected little-endian f32 or f64");
+  }
   Tensor tensor =
       Tensor::empty(bounded_shape(dataset, wide ? 8 : 4, file_bytes_, path), wide ? DType::F64 : DType::F32);
   hid_t memory_type = wide ? H5T_NATIVE_DOUBLE : H5T_NATIVE_FLOAT;

@@ -22,7 +22,12 @@ Tokenizer open_tokenizer(const std::string& folder, const TokenFile& file) {
   std::string json = read_file("data", path);
   SINK_CHECK(sha256_hex(json) == file.tokenizer_sha256, "data",
              path + ": is not the tokenizer that made tokens.h5 beside it; run `prepare` again", Exit::bad_input);
-  return Tokenizer(parse_tokenizer_json(json, path));
+  Tokenizer tokenizer(parse_tokenizer_json(json, path));
+  SINK_CHECK(file.vocabulary <= tokenizer.vocabulary(), "data",
+             folder + "/tokens.h5 has a vocabulary of " + std::to_string(file.vocabulary) + " tokens, tokenizer.json " +
+                 std::to_string(tokenizer.vocabulary()) + "; run `prepare` again",
+             Exit::bad_input);
+  return tokenizer;
 }
 
 }  // namespace
