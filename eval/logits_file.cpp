@@ -6,6 +6,7 @@
 #include <set>
 
 #include "engine/file.h"
+#include "eval/input_tokens.h"
 #include "model/hdf5_file.h"
 
 namespace sink {
@@ -94,18 +95,6 @@ Tensor token_losses(const Tensor& logits_BTV, const Tensor& tokens_BT) {
   return losses;
 }
 
-// Each token's successor; -1 behind the last.
-Tensor next_tokens(const Tensor& tokens_NT) {
-  Tensor targets_NT = tokens_NT.clone();
-  std::int64_t T = tokens_NT.dim(1);
-  for (std::int64_t n = 0; n < tokens_NT.dim(0); ++n) {
-    std::int32_t* row = targets_NT.data<std::int32_t>() + n * T;
-    std::copy(row + 1, row + T, row);
-    row[T - 1] = -1;
-  }
-  return targets_NT;
-}
-
 std::set<std::int64_t> checked_layers(const std::vector<std::int64_t>& layers, std::int64_t count) {
   for (std::int64_t layer : layers)
     if (layer < 0 || layer >= count)
@@ -122,13 +111,13 @@ void write_logits_file(const std::string& path, LanguageModel& model, const Tens
   std::int64_t N = tokens_NT.dim(0), T = tokens_NT.dim(1);
   Datasets datasets(N, type == DType::F64 ? DType::F64 : DType::F32);
   Capture capture(datasets, checked_layers(layers, model.sizes().layers));
-  Tensor targets_NT = next_tokens(tokens_NT);
+  Tensor targets_NT = given_tokens(tokens_NT, model.sizes().prefix).targets_NT;
   double loss = 0;
   for (std::int64_t first = 0; first < N; first += batch) {
     std::int64_t last = std::min(N, first + batch);
     Tensor tokens_BT = tokens_NT.rows(first, last);
     datasets.begin_batch(first);
-    // The loss as training computes it, which never sees the logits.
+    // The loss as training computes it, which never sees the logits; all sequences have as many targets.
     loss += model.loss(tokens_BT, targets_NT.rows(first, last), 1, &capture).value().item() *
             static_cast<double>(last - first) / static_cast<double>(N);
     Tensor logits_BTV = model.logits(tokens_BT);

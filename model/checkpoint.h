@@ -23,7 +23,8 @@ inline constexpr SealKind kCheckpointSeal{.word = "checkpoint",
                                           .version = 1,
                                           .damaged = Exit::corrupt_checkpoint,
                                           .origin = "a run keeps its own as runs/NAME/checkpoint.h5",
-                                          .remedy = "go back to another copy or start again"};
+                                          .remedy = "go back to another copy or start again",
+                                          .foreign = "model/CHECKPOINT.md shows how one made by hand is sealed"};
 
 struct Checkpoint {
   // ablation, policies, layers, heads, width, feed_forward, context, vocabulary, kv_heads, window, prefix, step,

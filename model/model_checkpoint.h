@@ -13,10 +13,12 @@ inline constexpr const char* kSecondMoments = "optimizer/second_moment/";
 // Adds ablation, policies, sizes and every parameter to `checkpoint`.
 void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoint& checkpoint);
 
-// The sizes a checkpoint was made with.
+// The sizes a checkpoint was made with. Throws Exit::corrupt_checkpoint, naming the size, for those that no model has
+// and those that its own parameters do not have: a model of what it returns is no larger than the file.
 Sizes sizes_of(const Checkpoint& checkpoint);
 
-// Copies the values in; throws Exit::corrupt_checkpoint when a name or shape does not fit.
+// Copies the values in; throws Exit::corrupt_checkpoint when a shape does not fit, a parameter is missing, or one is
+// there that the model does not have.
 void restore_parameters(const Checkpoint& checkpoint, LanguageModel& model);
 
 // One tensor of the checkpoint into one of equal shape.

@@ -70,10 +70,10 @@ class InputFile {
 [[noreturn]] void refuse_foreign(const SealKind& kind, const std::string& path, const std::string& head) {
   constexpr char kHdf5Signature[] = "\x89HDF\r\n\x1a\n";
   std::string noun = kind.noun;
-  if (head.starts_with(kHdf5Signature)) {
-    refuse(kind, path, "is an HDF5 file, but not a " + noun + " written by Sinklab");
-  }
-  refuse(kind, path, "is not a Sinklab " + noun + " (its first bytes are not `" + magic(kind) + "`)");
+  std::string what = head.starts_with(kHdf5Signature)
+                         ? "is an HDF5 file, but not a " + noun + ": it has no seal"
+                         : "is not a Sinklab " + noun + " (its first bytes are not `" + magic(kind) + "`)";
+  throw Error(path + " " + what + "; " + kind.foreign, kind.damaged);
 }
 
 // The whole number after `label`, which must stand at `at`; leaves `at` behind it.

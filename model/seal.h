@@ -15,11 +15,12 @@ inline constexpr std::size_t kSealBytes = 512;
 // A kind of file. The seal begins "sinklab-<word> <version>".
 struct SealKind {
   const char* word;
-  const char* noun;    // for messages
-  int version;         // the only one that is read
-  Exit damaged;        // what a damaged or foreign file leaves with
-  const char* origin;  // advice where there is no such file
-  const char* remedy;  // advice where it is damaged
+  const char* noun;     // for messages
+  int version;          // the only one that is read
+  Exit damaged;         // what a damaged or foreign file leaves with
+  const char* origin;   // advice where there is no such file
+  const char* remedy;   // advice where it is damaged
+  const char* foreign;  // advice where it is another file, or one without a seal
 };
 
 // The seal of `bytes` bytes of HDF5 data.

@@ -2,10 +2,13 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "eval/token_sequences.h"
 #include "model/checkpoint.h"
+#include "model/hdf5_file.h"
+#include "model/tokenizer/tokenizer.h"
 #include "tests/support/golden_file.h"
 #include "tests/support/subprocess.h"
 
@@ -36,6 +39,18 @@ std::string checkpoint_in(const TemporaryFolder& folder, const std::string& abla
   std::string path = folder / (ablation + ".h5");
   run(folder, "train_" + ablation + " init" + kSizes + path + more);
   return path;
+}
+
+// A checkpoint as somebody's own program would write it: another one, changed.
+std::string changed(const std::string& path, const std::function<void(Checkpoint&)>& change) {
+  Checkpoint checkpoint = load_checkpoint(path);
+  change(checkpoint);
+  std::string to = path.substr(0, path.size() - 3) + "-changed.h5";
+  save_checkpoint(to, checkpoint);
+  return to;
+}
+std::string with_attribute(const std::string& path, const std::string& name, const std::string& value) {
+  return changed(path, [&](Checkpoint& checkpoint) { checkpoint.attributes[name] = value; });
 }
 
 void check_shape(const GoldenFile& file, const std::string& name, const Shape& shape) {
@@ -193,4 +208,153 @@ TEST_CASE("logits: token files that cannot be used are refused, saying where") {
   CHECK(contains(error("\x89HDF\r\n\x1a\nand nothing"), "exit 3"));
   std::filesystem::remove(path);
   CHECK(contains(error_of([&] { read_token_sequences(path, 30, 5); }), "exit 3"));
+}
+
+TEST_CASE("prefix and window: the attribute of a checkpoint is the truth, not what its settings once were") {
+  TemporaryFolder folder;
+  std::string path = folder / "prefix.h5",
+              sizes = " --layers 1 --heads 2 --width 16 --feed-forward 12 --context 20 --task bigram-backcopy";
+  run(folder, "train_baseline init" + sizes + " --window 4 --prefix 5 --out " + path);
+  auto loss = [&](const std::string& checkpoint) {
+    return Json::parse(run(folder, "eval_baseline sink --map none --sequences 9 " + checkpoint))["val_loss"]
+        .get<double>();
+  };
+  double own = loss(path);
+  for (const char* settings : {"task = \"bigram-backcopy\"\nprefix = 0\n", "task = \"bigram-backcopy\"\nprefix = 9\n"})
+    CHECK(loss(with_attribute(path, "config_toml", settings)) == own);
+  CHECK(loss(with_attribute(path, "prefix", "0")) != own);
+  check_error(folder, "eval_baseline sink --context 5 " + path, 2,
+              "--context must be more than the 5 tokens of the checkpoint's prefix, got 5");
+  check_error(folder, "eval_baseline sink --input random --context 4 " + path, 2, "prefix");
+
+  std::string begin = "train_baseline" + sizes + " --steps 1 --warmup 0 --batch 2 --eval-sequences 2 --initial " +
+                      path + " --run " + (folder / "run");
+  check_error(folder, begin + " --prefix 5", 2, path + " has window = 4, this run has 0: give --window 4");
+  check_error(folder, begin + " --window 4", 2, path + " has prefix = 5, this run has 0: give --prefix 5");
+  run(folder, begin + " --window 4 --prefix 5");
+}
+
+TEST_CASE("logits: with a prefix the loss is the mean that training takes, over the targets it does not give away") {
+  TemporaryFolder folder;
+  std::string path = checkpoint_in(folder, "baseline", " --prefix 3"), out = folder / "numbers.h5";
+  auto command = [&](const std::string& tokens) {
+    write_bytes(folder / "tokens.txt", tokens);
+    return "eval_baseline logits --precision f64 --checkpoint " + path + " --tokens " + (folder / "tokens.txt") +
+           " --out " + out;
+  };
+  run(folder, command("1 2 3 4 5 6\n7 8 9 10 11 12\n") + " --batch 1");
+  GoldenFile file(out);
+  double mean = 0, all = 0;
+  for (std::int64_t i = 0; i < 10; ++i) {
+    all += file.tensor("token_loss").item(i) / 10;
+    if (i % 5 >= 2) mean += file.tensor("token_loss").item(i) / 6;  // of token 4 on: 1 to 3 are seen by all
+  }
+  CHECK(file.tensor("loss").item() == doctest::Approx(mean).epsilon(1e-13));
+  CHECK(std::abs(mean - all) > 1e-4);
+  check_error(folder, command("1 2 3\n"), 3, "sequences have 3 tokens, expected more than the prefix of 3");
+}
+
+TEST_CASE("eval: a checkpoint whose attributes or parameters no model has is refused, whatever they say") {
+  TemporaryFolder folder;
+  std::string path = checkpoint_in(folder, "baseline");
+  auto check = [&](const std::string& checkpoint, const std::string& clue) {
+    check_error(folder, "eval_baseline sink --input random --sequences 1 " + checkpoint, 4, clue);
+  };
+  for (const char* size : {"layers", "heads", "width", "feed_forward", "context", "vocabulary"})
+    for (const char* value : {"0", "-3", "1000000000"})
+      check(with_attribute(path, size, value), "`" + std::string(size) + "` is " + value);
+  for (const char* size : {"kv_heads", "window", "prefix"})
+    check(with_attribute(path, size, "-1"), "`" + std::string(size) + "` is -1");
+  check(with_attribute(path, "heads", "3"), "`heads` is 3, which does not divide the `width` 16");
+  check(with_attribute(path, "heads", "16"), "rotary positions need an even width of a head, got 1");
+  check(with_attribute(path, "prefix", "20"), "`prefix` is 20, expected less than the `context` 20");
+  check(with_attribute(path, "layers", "1"), "`layers` = 1, but it holds the parameters of 2 blocks");
+  check(with_attribute(path, "config_toml", "colour = 3\n"), "unknown key `colour`");
+  check(
+      changed(path, [](Checkpoint& c) { c.tensors.emplace_back("parameters/unembedding.bias", Tensor::zeros({30})); }),
+      "parameters/unembedding.bias, which a model of its policies does not have");
+}
+
+TEST_CASE("eval: a file that is no checkpoint, or not as one is stored, is told what it lacks") {
+  TemporaryFolder folder;
+  std::string path = folder / "made.h5", body;
+  {
+    Hdf5Image image(kSealBytes);
+    image.add_text_attribute("format", "sinklab-checkpoint");
+    image.add_tensor("parameters/x", Tensor::zeros({2}, DType::F64), "");
+    auto [bytes, size] = image.bytes();
+    body.assign(bytes, size);
+  }
+  write_bytes(path, body.substr(kSealBytes));
+  check_error(folder, "eval_baseline sink " + path, 4, "model/CHECKPOINT.md");
+  write_bytes(path, body);
+  check_error(folder, "eval_baseline sink " + path, 4, "model/CHECKPOINT.md");
+
+  hid_t file = -1, creation = H5Pcreate(H5P_FILE_CREATE), space = H5Screate(H5S_SCALAR), type = H5Tcopy(H5T_C_S1);
+  H5Pset_userblock(creation, kSealBytes);
+  file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, H5P_DEFAULT);
+  H5Tset_size(type, 18);
+  hid_t format = H5Acreate2(file, "format", type, space, H5P_DEFAULT, H5P_DEFAULT);
+  H5Awrite(format, type, "sinklab-checkpoint");
+  hsize_t two = 2;
+  hid_t line = H5Screate_simple(1, &two, nullptr);
+  hid_t dataset = H5Dcreate2(file, "x", H5T_IEEE_F64BE, line, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+  double numbers[2] = {1, 2};
+  H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers);
+  H5Dclose(dataset), H5Aclose(format), H5Tclose(type), H5Sclose(space), H5Sclose(line), H5Pclose(creation);
+  H5Fclose(file);
+  body = read_bytes(path).substr(kSealBytes);
+  write_bytes(path, make_seal(kCheckpointSeal, body.data(), body.size()) + body);
+  check_error(folder, "eval_baseline sink " + path, 4, "x is big-endian f64; expected little-endian f32 or f64");
+}
+
+TEST_CASE("text and tokens: a sentence is measured as the ids that `tokens` prints of it") {
+  TemporaryFolder folder;
+  Tokenizer tokenizer = Tokenizer::train({"the cat sat on the mat"}, 262);
+  std::string sizes = " --layers 1 --heads 2 --width 16 --feed-forward 12 --context 20 --task text --vocabulary ",
+              bare = folder / "bare.h5", small = folder / "small.h5";
+  run(folder, "train_baseline init" + sizes + "262 --out " + bare);
+  run(folder, "train_baseline init" + sizes + "30 --out " + small);
+  std::string path = with_attribute(bare, "tokenizer_json", tokenizer.json());
+  write_bytes(folder / "cat.txt", "the cat\n");
+  std::vector<std::int32_t> ids = tokenizer.encode("the cat");
+  std::string line;
+  for (std::int32_t id : ids) line += (line.empty() ? "" : " ") + std::to_string(id);
+
+  std::string file = " --text-file " + (folder / "cat.txt");
+  CHECK(run(folder, "eval_baseline tokens " + path + file) == line + "\n");
+  write_bytes(folder / "ids.txt", line + "\n");
+  Json sentence = Json::parse(run(folder, "eval_baseline sink --threads 1 " + path + file));
+  Json tokens = Json::parse(run(folder, "eval_baseline sink " + path + " --tokens " + (folder / "ids.txt")));
+  CHECK(sentence["input"] == "sentence");
+  CHECK(tokens["input"] == "tokens");
+  CHECK(sentence["sequences"] == 1);
+  CHECK(sentence["context"] == ids.size());
+  CHECK(sentence["map"]["tokens"][0] == tokenizer.token_text(ids[0]));
+  for (const char* key : {"val_loss", "alpha_1", "alpha_k", "map"}) CHECK_MESSAGE(sentence[key] == tokens[key], key);
+  run(folder, "eval_baseline logits --threads 1 --checkpoint " + path + file + " --out " + (folder / "numbers.h5"));
+  check_shape(GoldenFile(folder / "numbers.h5"), "tokens", {1, static_cast<std::int64_t>(ids.size())});
+
+  // Cut into sequences; those of a run with a fixed first token all begin with it.
+  std::string other = folder / "fixed.h5";
+  std::filesystem::copy_file(path, other);
+  std::string fixed = with_attribute(other, "config_toml", "fixed-first-token = 7\n");
+  write_bytes(folder / "mat.txt", "the cat sat on the mat");
+  ids = tokenizer.encode("the cat sat on the mat");
+  std::string cut;
+  for (std::size_t i = 0; i + 1 < ids.size(); i += 2)
+    (cut += "7 ").append(std::to_string(ids[i])).append(" ").append(std::to_string(ids[i + 1])).append("\n");
+  CHECK(run(folder, "eval_baseline tokens --context 3 --text-file " + (folder / "mat.txt") + " " + fixed) == cut);
+
+  // --data has a tokenizer where the checkpoint has none.
+  write_bytes(folder / "tokenizer.json", tokenizer.json());
+  CHECK(run(folder, "eval_baseline tokens " + bare + file + " --data " + folder.path) == line + "\n");
+  check_error(folder, "eval_baseline sink " + bare + file, 2, "has no tokenizer: give --data FOLDER");
+  check_error(folder, "eval_baseline sink " + small + file + " --data " + folder.path, 3, "vocabulary 30 tokens");
+  check_error(folder, "eval_baseline sink " + path + " --text x --context 9", 3, "the text has 1 tokens");
+  check_error(folder, "eval_baseline sink " + path + " --text x", 3, "at least two tokens, got 1");
+  check_error(folder, "eval_baseline sink " + path + " --text x --tokens y", 2, "--t");
+  check_error(folder, "eval_baseline sink " + path + " --text x --input random", 2, "--input");
+  check_error(folder, "eval_baseline logits --checkpoint " + path + " --out " + (folder / "none.h5"), 2, "--tokens");
+  check_error(folder, "eval_baseline tokens " + path, 2, "--text");
 }

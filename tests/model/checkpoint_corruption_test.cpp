@@ -128,7 +128,9 @@ TEST_CASE("damaged checkpoint: foreign files are told apart") {
   hid_t file = H5Fcreate(damage.path.c_str(), H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
   H5Fclose(file);
   CHECK(exit_of([&] { load_checkpoint(damage.path); }, &message) == Exit::corrupt_checkpoint);
-  CHECK(message.find("is an HDF5 file, but not a checkpoint") != std::string::npos);
+  CHECK(message.ends_with(
+      " is an HDF5 file, but not a checkpoint: it has no seal; model/CHECKPOINT.md shows how one made by "
+      "hand is sealed"));
 
   Hdf5Image image(kSealBytes);  // ours by its seal, somebody else's inside
   image.add_text_attribute("format", "other");

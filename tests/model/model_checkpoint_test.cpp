@@ -12,16 +12,19 @@ namespace {
 
 // Sizes and parameters are all that a checkpoint sees.
 struct ParametersOnly : LanguageModel {
-  explicit ParametersOnly(const Sizes& sizes, std::uint64_t seed) : LanguageModel(sizes, 0) {
-    for (const auto& [name, shape] :
-         std::vector<std::pair<std::string, Shape>>{{"embedding.sink_token.weight", {1, 6}},
-                                                    {"position.bias.weight", {4, 32}},
-                                                    {"blocks.0.attention.norm.bias", {6}},
-                                                    {"blocks.0.attention.query_norm.gain", {3}},
-                                                    {"blocks.0.attention.extra.logit", {4}},
-                                                    {"blocks.0.attention.extra.key", {4, 3}},
-                                                    {"blocks.0.attention.extra.value", {3}},
-                                                    {"blocks.0.attention.out.weight", {6, 12}}})
+  explicit ParametersOnly(const Sizes& s, std::uint64_t seed) : LanguageModel(s, 0) {
+    for (const auto& [name, shape] : std::vector<std::pair<std::string, Shape>>{
+             {"embedding.token.weight", {s.vocabulary, s.width}},
+             {"blocks.0.attention.qkv.weight", {(s.heads + 2 * s.key_heads()) * s.head_width(), s.width}},
+             {"blocks.0.feed_forward.down.weight", {s.width, s.feed_forward}},
+             {"embedding.sink_token.weight", {1, 6}},
+             {"position.bias.weight", {4, 32}},
+             {"blocks.0.attention.norm.bias", {6}},
+             {"blocks.0.attention.query_norm.gain", {3}},
+             {"blocks.0.attention.extra.logit", {4}},
+             {"blocks.0.attention.extra.key", {4, 3}},
+             {"blocks.0.attention.extra.value", {3}},
+             {"blocks.0.attention.out.weight", {6, 12}}})
       parameters_.push_back(std::make_unique<Parameter>(name, shape, Init{Init::Kind::normal, 1}, seed, DType::F32));
   }
   Var loss(const Tensor&, const Tensor&, double, Probe*) override { return {}; }
@@ -76,10 +79,69 @@ TEST_CASE("model checkpoint: files from before heads were shared mean none of it
   CHECK(contains(error_of([&] { sizes_of(checkpoint); }), "exit 4"));
 }
 
-TEST_CASE("model checkpoint: axes say what the numbers of a parameter mean") {
-  ParametersOnly model({.layers = 1, .heads = 4, .width = 12}, 1);
+namespace {
+
+constexpr Sizes kSizes{.layers = 1, .heads = 4, .width = 12, .feed_forward = 5, .context = 9, .vocabulary = 11};
+
+Checkpoint stored_model() {
   Checkpoint checkpoint;
-  store_model({.name = "a", .policies = "p", .make_model = {}}, model, checkpoint);
+  store_model({.name = "a", .policies = "p", .make_model = {}}, ParametersOnly(kSizes, 1), checkpoint);
+  checkpoint.path = "made.h5";
+  return checkpoint;
+}
+
+std::string error_with(const char* attribute, const char* value) {
+  Checkpoint checkpoint = stored_model();
+  checkpoint.attributes[attribute] = value;
+  return error_of([&] { sizes_of(checkpoint); });
+}
+
+}  // namespace
+
+TEST_CASE("model checkpoint: sizes that no model has are refused by name") {
+  CHECK(error_with("heads", "5") == "exit 4 made.h5: `heads` is 5, which does not divide the `width` 12");
+  CHECK(error_with("kv_heads", "3") == "exit 4 made.h5: `kv_heads` is 3, which does not divide the `heads` 4");
+  CHECK(error_with("prefix", "9") == "exit 4 made.h5: `prefix` is 9, expected less than the `context` 9");
+  for (const char* size : {"layers", "heads", "width", "feed_forward", "context", "vocabulary"})
+    for (const char* value : {"0", "-1", "-9223372036854775808", "9223372036854775807"}) {
+      std::string message = error_with(size, value);
+      CHECK_MESSAGE(message.starts_with("exit 4 made.h5: `" + std::string(size) + "` is " + value + ", expected from"),
+                    message);
+    }
+  for (const char* size : {"kv_heads", "window", "prefix"})
+    for (const char* value : {"-1", "1000000000"})
+      CHECK(contains(error_with(size, value), "`" + std::string(size) + "` is " + value + ", expected from 0 to"));
+}
+
+TEST_CASE("model checkpoint: sizes that its own parameters do not have are refused by name, before a model is made") {
+  CHECK(error_with("layers", "1024") ==
+        "exit 4 made.h5: `layers` = 1024, but it holds the parameters of 1 blocks (parameters/blocks.<l>, l from 0)");
+  CHECK(error_with("vocabulary", "12") ==
+        "exit 4 made.h5: parameters/embedding.token.weight is (11, 12), but with `vocabulary` = 12 and `width` = 12 it "
+        "is (12, 12); one of these attributes is wrong, or the parameter is");
+  CHECK(contains(error_with("width", "65536"), "`width` = 65536"));
+  CHECK(contains(error_with("feed_forward", "262144"), "`feed_forward` = 262144"));
+  CHECK(contains(error_with("kv_heads", "2"), "(36, 12), but with `heads` = 4, `kv_heads` = 2 and `width` = 12"));
+  // A second block that has nothing but a name.
+  Checkpoint checkpoint = stored_model();
+  checkpoint.attributes["layers"] = "2";
+  checkpoint.tensors.emplace_back("parameters/blocks.1.x", Tensor::zeros({1}));
+  CHECK(contains(error_of([&] { sizes_of(checkpoint); }), "no tensor parameters/blocks.1.attention.qkv.weight"));
+}
+
+TEST_CASE("model checkpoint: parameters that the model does not have are refused") {
+  ParametersOnly model(kSizes, 2);
+  Checkpoint checkpoint = stored_model();
+  checkpoint.tensors.emplace_back("optimizer/first_moment/x", Tensor::zeros({1}));
+  CHECK(error_of([&] { restore_parameters(checkpoint, model); }) == "no error");
+  checkpoint.tensors.emplace_back("parameters/blocks.0.attention.bias", Tensor::zeros({1}));
+  CHECK(error_of([&] { restore_parameters(checkpoint, model); }) ==
+        "exit 4 made.h5: it holds parameters/blocks.0.attention.bias, which a model of its policies does not have; "
+        "model/CHECKPOINT.md lists the parameters");
+}
+
+TEST_CASE("model checkpoint: axes say what the numbers of a parameter mean") {
+  Checkpoint checkpoint = stored_model();
   const std::string attention = "parameters/blocks.0.attention.";
   CHECK(checkpoint.axes.at("parameters/embedding.sink_token.weight") == "1 C");
   CHECK(checkpoint.axes.at("parameters/position.bias.weight") == "H bucket");

@@ -23,9 +23,9 @@ Tokenizer open_tokenizer(const std::string& folder, const TokenFile& file) {
   SINK_CHECK(sha256_hex(json) == file.tokenizer_sha256, "data",
              path + ": is not the tokenizer that made tokens.h5 beside it; run `prepare` again", Exit::bad_input);
   Tokenizer tokenizer(parse_tokenizer_json(json, path));
-  SINK_CHECK(file.vocabulary == tokenizer.vocabulary(), "data",
-             path + ": has " + std::to_string(tokenizer.vocabulary()) + " tokens, tokens.h5 beside it says " +
-                 std::to_string(file.vocabulary) + "; run `prepare` again",
+  SINK_CHECK(file.vocabulary <= tokenizer.vocabulary(), "data",
+             folder + "/tokens.h5 has a vocabulary of " + std::to_string(file.vocabulary) + " tokens, tokenizer.json " +
+                 std::to_string(tokenizer.vocabulary()) + "; run `prepare` again",
              Exit::bad_input);
   return tokenizer;
 }

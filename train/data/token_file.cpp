@@ -20,7 +20,8 @@ constexpr SealKind kTokenSeal{.word = "tokens",
                               .version = 1,
                               .damaged = Exit::bad_input,
                               .origin = "make it with `prepare --text FILE... --out FOLDER`",
-                              .remedy = "make it again with `prepare`"};
+                              .remedy = "make it again with `prepare`",
+                              .foreign = "make one with `prepare --text FILE... --out FOLDER`"};
 
 std::string tokens_sha256(const TokenFile& file) {
   Sha256 digest;

@@ -9,7 +9,8 @@
 namespace sink {
 
 RotaryTable rotary_table(std::int64_t T, std::int64_t D, DType dtype, double base) {
-  SINK_CHECK(D % 2 == 0, "rotary", "the head width must be even, got " + std::to_string(D));
+  SINK_CHECK(D % 2 == 0, "rotary", "rotary positions need an even width of a head, got " + std::to_string(D),
+             Exit::usage);
   RotaryTable table{Tensor::empty({T, D / 2}, dtype), Tensor::empty({T, D / 2}, dtype)};
   with_real(dtype, [&](auto zero) {
     using R = decltype(zero);

@@ -133,6 +133,12 @@ TEST_CASE("TextSource: data that cannot be used") {
   config.context = 9;
   write_bytes(folder / "tokenizer.json", Tokenizer::train({"y"}, 258).json() + " ");
   CHECK(contains(error(), "is not the tokenizer that made tokens.h5"));
+  write_counting_text(folder, 1000, 10);
+  TokenFile file = read_token_file(folder / "tokens.h5");
+  file.vocabulary = 300;  // with ids that have no text
+  write_bytes(folder / "tokens.h5", to_token_file_bytes(file));
+  CHECK(contains(error(),
+                 "exit 3 [data] " + folder.path + "/tokens.h5 has a vocabulary of 300 tokens, tokenizer.json 258"));
   std::filesystem::remove(folder / "tokenizer.json");
   CHECK(contains(error(), "exit 3"));
   config.data = "";

@@ -1,0 +1,60 @@
+#include "eval/given_text.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "model/tokenizer/tokenizer_json.h"
+
+namespace sink {
+namespace {
+
+constexpr const char* kTokenizerAttribute = "tokenizer_json";
+
+void require_ids(const std::vector<std::int32_t>& ids, std::int64_t vocabulary) {
+  for (std::int32_t id : ids)
+    SINK_CHECK(id >= 0 && id < vocabulary, "text",
+               "the text has token " + std::to_string(id) + ", the model's vocabulary " + std::to_string(vocabulary) +
+                   " tokens: give the tokenizer that the model was trained with",
+               Exit::bad_input);
+}
+
+}  // namespace
+
+Tokenizer tokenizer_of(const Checkpoint& checkpoint, const std::string& data_folder) {
+  if (checkpoint.attributes.contains(kTokenizerAttribute))
+    return Tokenizer(parse_tokenizer_json(checkpoint.attribute(kTokenizerAttribute),
+                                          checkpoint.path + " (" + kTokenizerAttribute + ")"));
+  if (!data_folder.empty()) return Tokenizer::load(data_folder + "/tokenizer.json");
+  throw Error(checkpoint.path + " has no tokenizer: give --data FOLDER, where `prepare` wrote tokenizer.json, or the " +
+                  "token ids themselves with --tokens FILE",
+              Exit::usage);
+}
+
+Tensor text_sequences(const Tokenizer& tokenizer, const std::string& text, const TextCut& cut) {
+  std::vector<std::int32_t> ids = tokenizer.encode(text);
+  require_ids(ids, cut.vocabulary);
+  bool fixed = cut.first_token >= 0;
+  if (fixed) require_ids({static_cast<std::int32_t>(cut.first_token)}, cut.vocabulary);
+  auto count = static_cast<std::int64_t>(ids.size());
+  std::int64_t T = cut.context > 0 ? cut.context : std::min(cut.longest, count + fixed), own = T - fixed;
+  SINK_CHECK(count > 0 && T >= 2, "text",
+             "expected text of at least two tokens, got " + std::to_string(count) + (fixed ? " and a fixed one" : ""),
+             Exit::bad_input);
+  SINK_CHECK(count >= own, "text",
+             "the text has " + std::to_string(count + fixed) + " tokens, --context asks for " + std::to_string(T) +
+                 ": give more text or a smaller --context",
+             Exit::bad_input);
+  std::int64_t N = count / own;
+  if (std::int64_t left = count - N * own; left > 0)
+    std::fprintf(stderr, "note: the last %lld of %lld tokens fill no sequence of %lld and are left out\n",
+                 static_cast<long long>(left), static_cast<long long>(count), static_cast<long long>(T));
+  Tensor tokens_NT = Tensor::empty({N, T}, DType::I32);
+  for (std::int64_t n = 0; n < N; ++n) {
+    std::int32_t* row = tokens_NT.data<std::int32_t>() + n * T;
+    if (fixed) row[0] = static_cast<std::int32_t>(cut.first_token);
+    std::copy_n(ids.data() + n * own, own, row + fixed);
+  }
+  return tokens_NT;
+}
+
+}  // namespace sink

@@ -1,0 +1,28 @@
+// Text that somebody gives a model to read, as sequences of the ids it was trained on.
+#pragma once
+
+#include <string>
+
+#include "engine/tensor.h"
+#include "model/checkpoint.h"
+#include "model/tokenizer/tokenizer.h"
+
+namespace sink {
+
+// The tokenizer that a checkpoint carries or, where it has none, that of `data_folder` (may be empty). Throws Error:
+// Exit::usage where there is neither, Exit::bad_input where it cannot be used.
+Tokenizer tokenizer_of(const Checkpoint& checkpoint, const std::string& data_folder);
+
+// How text becomes sequences.
+struct TextCut {
+  std::int64_t vocabulary = 0;    // V: ids are below it
+  std::int64_t longest = 0;       // tokens a sequence has at most
+  std::int64_t context = 0;       // tokens a sequence has; 0: as many as the text, up to `longest`
+  std::int64_t first_token = -1;  // id put before every sequence, as a run with --fixed-first-token does; -1: none
+};
+
+// I32 (N, T): the tokens of `text` in order; those behind the last whole sequence are left out, with a note on stderr.
+// Throws Error: Exit::bad_input for text that is not UTF-8, has too few tokens, or one that the model does not have.
+Tensor text_sequences(const Tokenizer& tokenizer, const std::string& text, const TextCut& cut);
+
+}  // namespace sink
