@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # From a machine with nothing installed to a measured attention sink: builds, trains language models that differ in
-# nothing but the attention operation, and writes a report.
+# nothing but the attention operation, and writes a report, anew after each of them.
 #   bash tools/quickstart.sh            the synthetic task and real English text, at most 12 minutes on two cores
 #   bash tools/quickstart.sh --fast     the synthetic task alone, under 2 minutes after the build
-#   bash tools/quickstart.sh --fresh    train again what an earlier call has trained
+#   bash tools/quickstart.sh --fresh    train again what an earlier call has trained (which is kept beside it)
 # Killed at any moment, the next call goes on where it was.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -21,43 +21,80 @@ done
 say() { echo "quickstart: $*" >&2; }
 out=runs/quickstart
 build=build/release
-[ "$fresh" -eq 0 ] || rm -rf "$out"
+# Threads that wait let others work: where the cores are shared, a thread that spins delays the one it waits for.
+export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
+# set_aside FOLDER: moves it to runs/quickstart-older, under a name that is free.
+set_aside() {
+  local kept n=1
+  kept=$out-older/$(basename "$1")
+  while [ -e "$kept-$n" ]; do n=$((n + 1)); done
+  mkdir -p "$out-older"
+  mv "$1" "$kept-$n"
+  say "what was in $1 is kept in $kept-$n"
+}
+
+# build TARGET...: silent while it works; a failure shows its error and where the rest is.
+build() {
+  local log=build/quickstart.log targets=() target
+  for target in "$@"; do targets+=(--target "$target"); done
+  mkdir -p build
+  if { cmake --preset release && cmake --build --preset release "${targets[@]}"; } >"$log" 2>&1; then return; fi
+  tail -n 30 "$log" >&2
+  say "error: the build failed; its last lines are above, the whole log is $PWD/$log"
+  say "its first error: $(grep -m 1 -iE '(^|[^a-z])error([^a-z]|$)' "$log" || echo 'none is named there')"
+  exit 1
+}
+
+# train NAME ABLATION SETTINGS...: one run, and the report of all so far. A run that is complete already takes a moment;
+# one of other settings (an earlier recipe: exit 2, another ablation or damaged: exit 4) is set aside. What a program of
+# ours writes to standard output when it trains is the name of the folder.
+runs=() planned=6
+[ "$fast" -eq 0 ] || planned=3
+train() {
+  local name=$1 program=$build/train_$2 status=0 found=0
+  shift 2
+  say "$name (${#runs[@]} of $planned runs are done)"
+  [ ! -e "$out/$name" ] || found=1
+  "$program" --run "$out/$name" --resume auto "$@" >/dev/null || status=$?
+  if [ "$found" -eq 1 ] && { [ "$status" -eq 2 ] || [ "$status" -eq 4 ]; }; then
+    say "$out/$name is not what this recipe makes (see above): training it again"
+    set_aside "$out/$name"
+    status=0
+    "$program" --run "$out/$name" --resume auto "$@" >/dev/null || status=$?
+  fi
+  if [ "$status" -ne 0 ]; then
+    say "error: $name ended with exit code $status (why: see above); the next call goes on there, --fresh begins anew"
+    exit "$status"
+  fi
+  runs+=("$out/$name")
+  table=$("$build/report" --title "When does attention sink?" --out "$out/report.html" --csv "$out/results.csv" "${runs[@]}")
+  say "look at it: file://$PWD/$out/report.html in a browser (${#runs[@]} of $planned runs)"
+}
+
+[ "$fresh" -eq 0 ] || [ ! -e "$out" ] || set_aside "$out"
 bash tools/setup.sh >&2
 
 say "building (first time: about two minutes)"
-cmake --preset release >/dev/null
-cmake --build --preset release --target train_pos_learnable train_pos_learnable_sigmoid train_pos_learnable_relu prepare report >/dev/null
-
-# One run: train <name> <ablation> <settings...>. A run that is complete already takes a moment.
-train() {
-  local name=$1 ablation=$2
-  shift 2
-  say "$name"
-  "$build/train_$ablation" --run "$out/$name" --resume auto "$@" >/dev/null
-}
+build train_baseline train_op_sigmoid_none train_op_relu prepare report
 
 # Bigram-Backcopy: the smallest world with a sink.
-bigram=(--task bigram-backcopy --layers 1 --heads 1 --width 64 --feed-forward 256 --context 64 --batch 32
-  --learning-rate 4e-3 --warmup 0 --beta2 0.999 --weight-decay 0.01 --clip 0 --steps 8000 --eval-every 100
-  --checkpoint-every 2000 --log-every 2000)
-train bigram-softmax pos_learnable "${bigram[@]}"
-train bigram-sigmoid pos_learnable_sigmoid "${bigram[@]}"
-train bigram-relu pos_learnable_relu "${bigram[@]}"
+bigram=(--config tools/quickstart_bigram.toml)
+train bigram-softmax baseline "${bigram[@]}"
+train bigram-sigmoid op_sigmoid_none "${bigram[@]}"
+train bigram-relu op_relu "${bigram[@]}"
 
 # Real English text.
 if [ "$fast" -eq 0 ]; then
+  build train_pos_learnable train_pos_learnable_sigmoid train_pos_learnable_relu
   data=data/english
   if [ ! -f "$data/tokens.h5" ]; then
     bash tools/corpus/make_text.sh data/text
     "$build/prepare" --text data/text/*.txt --out "$data"
   fi
-  text=(--task text --data "$data" --config tools/quickstart_text.toml)
+  text=(--data "$data" --config tools/quickstart_text.toml)
   train text-softmax pos_learnable "${text[@]}"
   train text-sigmoid pos_learnable_sigmoid "${text[@]}"
   train text-relu pos_learnable_relu "${text[@]}"
 fi
-
-runs=("$out"/bigram-softmax "$out"/bigram-sigmoid "$out"/bigram-relu)
-[ "$fast" -eq 1 ] || runs+=("$out"/text-softmax "$out"/text-sigmoid "$out"/text-relu)
-"$build/report" --title "When does attention sink?" --out "$out/report.html" --csv "$out/results.csv" "${runs[@]}"
+echo "$table"

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Installs what Sinklab needs, from Debian 12's packages: one apt-get line. Does nothing when all of it is there.
+# Installs what Sinklab needs, from the packages of Debian 12 or 13: one apt-get line. Does nothing when all of it is
+# there; on systems without these packages it says so and names the container recipe.
 #   bash tools/setup.sh            to build and run
 #   bash tools/setup.sh --tests    and what the tests need besides
 set -euo pipefail
@@ -12,6 +13,33 @@ case "${1:-}" in
   --tests) packages+=(gdb python3 chromium) ;;
   *) echo "setup: error: unknown argument '$1' (expected nothing or --tests)" >&2; exit 2 ;;
 esac
+
+elsewhere='Anywhere else the container recipe at the top of this folder does it (podman or docker):
+  podman build -t sinklab -f Containerfile tools && podman run --rm -v "$PWD:/sinklab:Z" sinklab'
+
+# system KEY: a value of os-release, one printable line
+system() {
+  { sed -n "s/^$1=//p" "${SINKLAB_OS_RELEASE:-/etc/os-release}" 2>/dev/null || true; } |
+    tail -n 1 | tr -d "\"'" | tr -cd '[:print:]'
+}
+name=$(system PRETTY_NAME)
+name=${name:-a system without /etc/os-release}
+known=0
+case "$(system ID)-$(system VERSION_ID)" in
+  debian-12* | debian-13*) known=1 ;;
+  debian-[1-9] | debian-1[01]*)
+    echo "setup: error: $name is too old: Sinklab needs the compiler and libraries of Debian 12 or 13. $elsewhere" >&2
+    exit 1 ;;
+  debian-*) ;;  # testing, unstable, a later release
+  *)
+    case " $(system ID_LIKE) " in
+      *" debian "*) ;;
+      *)
+        echo "setup: error: this is $name; Sinklab takes its libraries from Debian 12 or 13. $elsewhere" >&2
+        exit 1 ;;
+    esac ;;
+esac
+[ "$known" -eq 1 ] || echo "setup: warning: this is $name, not Debian 12 or 13, where Sinklab is tested; trying its packages" >&2
 
 missing=()
 for package in "${packages[@]}"; do
@@ -28,12 +56,13 @@ if [ "$(id -u)" -ne 0 ]; then
   root=(sudo)
 fi
 echo "setup: installing ${missing[*]}"
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+log=$(mktemp "${TMPDIR:-/tmp}/sinklab-setup.XXXXXX")
 if ! { "${root[@]}" apt-get update -qq &&
        "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
   tail -n 15 "$log" >&2
-  echo "setup: error: apt-get failed (its last lines are above). Is the network there, and is this Debian 12?" >&2
+  echo "setup: error: apt-get failed on $name (its last lines are above, all of them in $log). Is the network there?" >&2
+  [ "$known" -eq 1 ] || echo "setup: $elsewhere" >&2
   exit 1
 fi
+rm -f "$log"
 echo "setup: done"

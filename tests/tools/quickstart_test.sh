@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# What quickstart.sh and setup.sh say when something fails: a copy of them in a temporary folder, with programs of the
+# test in the place of cmake, the trainers, the report, dpkg and apt-get.
+set -uo pipefail
+here=$PWD
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+failures=0
+
+# expect CODE TEXT...: the last `try` ended with CODE and said each TEXT; `refuse TEXT`: it did not say it.
+try() { output=$("$@" 2>&1); code=$?; }
+expect() {
+  local wanted=$1 text
+  shift
+  [ "$code" -eq "$wanted" ] || problem "exit code $code, expected $wanted"
+  for text in "$@"; do [[ $output == *"$text"* ]] || problem "does not say '$text'"; done
+}
+refuse() { [[ $output != *"$1"* ]] || problem "says '$1'"; }
+problem() { echo "FAILED: $case: $1; it said:"; sed 's/^/  | /' <<<"$output"; failures=$((failures + 1)); }
+program() { mkdir -p "$(dirname "$1")"; { echo '#!/bin/bash'; cat; } >"$1"; chmod +x "$1"; }
+
+mkdir -p "$work/fake" "$work/house/tools"
+cp "$here"/tools/quickstart* "$here/tools/setup.sh" "$work/house/tools/"
+export PATH="$work/fake:$PATH" TMPDIR="$work"
+cd "$work/house"
+system() { printf '%s\n' "$@" >"$work/os-release"; export SINKLAB_OS_RELEASE="$work/os-release"; }
+debian() { system "ID=debian" "VERSION_ID=\"$1\"" "PRETTY_NAME=\"Debian GNU/Linux $1\""; }
+
+# --- setup.sh
+program "$work/fake/sudo" <<<'exec "$@"'
+program "$work/fake/dpkg-query" <<<'echo installed'
+for release in 12 13; do
+  case="all packages are there, Debian $release"
+  debian $release
+  try bash tools/setup.sh; expect 0 "packages are there"; refuse "warning"
+done
+case="a derivative is tried, with a warning"
+system 'ID=ubuntu' 'ID_LIKE=debian' 'VERSION_ID="26.04"' 'PRETTY_NAME="Ubuntu 26.04 LTS"'
+try bash tools/setup.sh; expect 0 "warning: this is Ubuntu 26.04 LTS, not Debian 12 or 13" "packages are there"
+case="another system is told of the container"
+system 'ID=fedora' 'VERSION_ID=41' 'PRETTY_NAME="Fedora Linux 41"'
+try bash tools/setup.sh; expect 1 "error: this is Fedora Linux 41" "Debian 12 or 13" "Containerfile" "podman build"
+case="and so is one without os-release"
+export SINKLAB_OS_RELEASE="$work/none"
+try bash tools/setup.sh; expect 1 "a system without /etc/os-release" "Containerfile"
+case="an older Debian"
+debian 11
+try bash tools/setup.sh; expect 1 "Debian GNU/Linux 11 is too old" "Containerfile"
+
+program "$work/fake/dpkg-query" <<<'exit 1'
+program "$work/fake/apt-get" <<<'for i in {1..30}; do echo "line $i of $1"; done; echo "E: Unable to locate package libdnnl-dev" >&2; exit 100'
+case="apt-get fails: its error, and the whole log is kept"
+debian 13
+try bash tools/setup.sh; expect 1 "E: Unable to locate package libdnnl-dev" "error: apt-get failed on Debian GNU/Linux 13"
+log=$(sed -n 's/.*all of them in \([^)]*\)).*/\1/p' <<<"$output")
+grep -q "line 1 of update" "${log:-none}" || problem "the log it names ('$log') is not there"
+program "$work/fake/dpkg-query" <<<'echo installed'
+
+# --- quickstart.sh
+case="a build that fails shows its error and where its log is"
+program "$work/fake/cmake" <<'E2'
+[ "$1" = --preset ] && exit 0
+echo "[1/9] Building matmul_onednn.cpp.o"
+echo "matmul_onednn.cpp:49:71: error: no matching function for call to 'primitive_desc'"
+for i in {1..60}; do echo "note: candidate $i"; done
+exit 1
+E2
+try bash tools/quickstart.sh --fast
+expect 1 "note: candidate 60" "error: no matching function" "$PWD/build/quickstart.log"
+grep -q "Building matmul_onednn" build/quickstart.log || problem "the log is not there"
+case="so does a configuration that fails"
+program "$work/fake/cmake" <<<'echo "CMake Error at CMakeLists.txt:22 (find_library): Could not find DNNL_LIBRARY" >&2; exit 1'
+try bash tools/quickstart.sh --fast
+expect 1 "Could not find DNNL_LIBRARY" "$PWD/build/quickstart.log"
+
+# Trainers of the test: a folder remembers who trained it; another one answers as ours do.
+program "$work/fake/cmake" <<<'exit 0'
+for ablation in baseline op_sigmoid_none op_relu; do
+  program build/release/train_$ablation <<'E2'
+me=$(basename "$0")
+[ "$1 $3 $4" = "--run --resume auto" ] || exit 1
+[ ! -e "$2/who" ] || [ "$(cat "$2/who")" = "$me" ] || { echo "$me: error: another policy" >&2; exit 4; }
+[ "${BREAK:-}" != "$me" ] || { echo "$me: error: diverged" >&2; exit 5; }
+mkdir -p "$2" && echo "$me" >"$2/who"
+E2
+done
+program build/release/report <<<'echo "${@: -1}" >>reports; echo "the table of $*"'
+case="a report after every run, and how to look at it"
+try bash tools/quickstart.sh --fast
+expect 0 "file://$PWD/runs/quickstart/report.html" "(1 of 3 runs)" "(3 of 3 runs)" "the table of"
+[ "$(cat reports 2>/dev/null)" = $'runs/quickstart/bigram-softmax\nruns/quickstart/bigram-sigmoid\nruns/quickstart/bigram-relu' ] ||
+  problem "reports were made after: $(tr '\n' ' ' <reports)"
+case="a run of an earlier recipe is set aside, the others stay"
+echo train_pos_learnable >runs/quickstart/bigram-softmax/who
+try bash tools/quickstart.sh --fast
+expect 0 "another policy" "what was in runs/quickstart/bigram-softmax is kept in runs/quickstart-older/bigram-softmax-1"
+grep -qx train_pos_learnable runs/quickstart-older/bigram-softmax-1/who || problem "the old run is lost"
+grep -qx train_baseline runs/quickstart/bigram-softmax/who || problem "nothing was trained instead"
+[ ! -e runs/quickstart-older/bigram-relu-1 ] || problem "a run that fits was set aside too"
+case="--fresh keeps what was there"
+try bash tools/quickstart.sh --fast --fresh
+expect 0 "is kept in runs/quickstart-older/quickstart-1"
+[ -e runs/quickstart-older/quickstart-1/bigram-relu/who ] || problem "the old runs are lost"
+case="a run that fails ends it with its exit code and a sentence"
+BREAK=train_op_relu try bash tools/quickstart.sh --fast
+expect 5 "train_op_relu: error: diverged" "error: bigram-relu ended with exit code 5" "--fresh"
+
+[ "$failures" -eq 0 ] && echo "quickstart_test: all cases pass"
+exit $((failures > 0))
