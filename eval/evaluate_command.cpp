@@ -11,6 +11,7 @@
 #include "engine/reference_switch.h"
 #include "engine/threads.h"
 #include "eval/evaluation_json.h"
+#include "eval/evaluation_maps.h"
 #include "eval/evaluation_table.h"
 #include "eval/given_text.h"
 #include "eval/input_tokens.h"
@@ -27,7 +28,6 @@ namespace sink {
 namespace {
 
 constexpr std::int64_t kStudyContext = 64;    // tokens of a sequence in the study's measurements
-constexpr std::int64_t kLongestMap = 256;     // a longer map is only written when asked for
 constexpr std::int64_t kTokensAtOnce = 4096;  // of a batch, where --batch is not given
 
 // What a user gives the model to read: a file of ids, or text in one of two ways.
@@ -130,10 +130,10 @@ std::function<std::string(std::int32_t)> labels(const Checkpoint& checkpoint, co
 // Which map is asked for, known to be there: "auto", "none" or "LAYER,HEAD".
 struct MapChoice {
   bool wanted = true;
-  std::optional<std::pair<std::int64_t, std::int64_t>> layer_head;  // none: the strongest
+  std::optional<std::pair<std::int64_t, std::int64_t>> layer_head;  // none: chosen by weight (eval/evaluation_maps.h)
 };
-MapChoice map_choice(const std::string& asked, const Sizes& sizes, std::int64_t T) {
-  if (asked == "none" || asked == "auto") return {.wanted = asked == "auto" && T <= kLongestMap, .layer_head = {}};
+MapChoice map_choice(const std::string& asked, const Sizes& sizes) {
+  if (asked == "none" || asked == "auto") return {.wanted = asked == "auto", .layer_head = {}};
   long long layer = 0, head = 0;
   int read = 0;
   if (std::sscanf(asked.c_str(), "%lld,%lld%n", &layer, &head, &read) != 2 ||
@@ -183,15 +183,12 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
                       : options.given.any()
                           ? given_tokens(given_sequences(options.given, checkpoint, sizes), sizes.prefix)
                           : make_tokens(sizes.vocabulary, options.sequences, context, options.seed, ignored);
-  MapChoice map = map_choice(options.map, sizes, input.tokens_NT.dim(1));
+  MapChoice map = map_choice(options.map, sizes);
   auto token_text = labels(checkpoint, data.get());
 
   std::int64_t batch = batch_or_default(options.batch, input.tokens_NT.dim(1));
   Evaluation evaluation = evaluate(*model, input.tokens_NT, input.targets_NT, batch, false);
-  if (map.wanted) {
-    auto [layer, head] = map.layer_head.value_or(strongest_head(evaluation));
-    evaluation.map = take_map(*model, input.tokens_NT.rows(0, 1), layer, head);
-  }
+  if (map.wanted) keep_maps(*model, input.tokens_NT, map.layer_head, evaluation);
   std::fputs(evaluation_table(evaluation, data ? config.task : input_name).c_str(), stderr);
   EvaluationContext about{
       .run = options.checkpoint,
@@ -202,6 +199,8 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
       .commit = build_commit(),
       .config_toml = attribute_or(checkpoint, "config_toml", ""),
       .input = input_name,
+      .input_seed = options.seed,
+      .data = data ? options.given.data.empty() ? config.data : options.given.data : "",
       .seed = config.seed,
       .step = checkpoint.attributes.contains("step") ? checkpoint.integer("step") : 0,
       .steps = config.steps,
@@ -280,7 +279,7 @@ CLI::App* add_sink(CLI::App& app, SinkOptions& options) {
       "sink",
       "Sink_k and alpha_k (k = 1 ... 10, and * for an extra key or sink token), raw and proxy; row mass, entropy, "
       "norms "
-      "by position, massive activations, the split of q.k into norms and cosine, and one map. A table goes to stderr, "
+      "by position, massive activations, the split of q.k into norms and cosine, and maps. A table goes to stderr, "
       "evaluation JSON (eval/evaluation_json.h) to stdout or --out.");
   sink->add_option("checkpoint", options.checkpoint, "checkpoint.h5 of a run")->required();
   CLI::Option* input =
@@ -304,7 +303,8 @@ CLI::App* add_sink(CLI::App& app, SinkOptions& options) {
     for (CLI::Option* other : {input, sequences, seed}) given->excludes(other);
   sink->add_option(
           "--map", options.map,
-          "the map in the JSON: auto (the head with the largest alpha_1, up to 256 tokens), none, or LAYER,HEAD")
+          "maps in the JSON: auto (of all heads, of as many of the first sequences as make a small file, up to 256 "
+          "tokens), none, or LAYER,HEAD to be shown first, of any length")
       ->capture_default_str();
   sink->add_option("--batch", options.batch, "sequences at a time [about 4096 tokens]")->check(CLI::PositiveNumber);
   sink->add_option("--precision", options.precision)
