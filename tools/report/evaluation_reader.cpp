@@ -1,6 +1,7 @@
 // Checks everything the page later relies on, so that damage is found here and named.
 #include "tools/report/evaluation_reader.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -158,8 +159,8 @@ double Evaluation::sink_star_at(double epsilon, bool raw) const {
 }
 
 double Evaluation::total_mass() const {
-  const double slot = get("slot_mass");
-  return get("row_mass") + (std::isfinite(slot) ? slot : 0);
+  if (extra == "unknown") return kNaN;
+  return get("row_mass") + (has_extra_key ? get("slot_mass") : 0);
 }
 
 Evaluation to_evaluation(const json& object, const std::string& file) {

@@ -1,27 +1,32 @@
-// report: makes one self-contained HTML page, and results.csv, of run folders.
+// report: makes one self-contained HTML page, and results.csv, of runs and measurements; once, or as the runs go on.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <charconv>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
-#include <exception>
 #include <filesystem>
-#include <set>
+#include <thread>
 
 #include "engine/check.h"
 #include "engine/file.h"
 #include "tools/report/page.h"
 #include "tools/report/results_csv.h"
 #include "tools/report/results_table.h"
-#include "tools/report/run_reader.h"
+#include "tools/report/sources.h"
+#include "train/program.h"
 
+namespace sink::report {
 namespace {
-
-using sink::Exit;
 
 struct Arguments {
   std::string out;
   std::string csv;
   std::string title = "Attention sinks: what these runs show";
   std::string chart_js;
-  std::vector<std::string> folders;
+  std::string follow;  // seconds between two looks, "true" for the usual ones; empty: one look
+  std::vector<std::string> sources;
 };
 
 // The script where distributions put it; `given` wins.
@@ -32,68 +37,137 @@ std::string read_chart_js(const std::string& given) {
   if (!given.empty()) places = {given};
   for (const std::string& place : places) {
     if (!std::filesystem::is_regular_file(place)) continue;
-    std::string script = sink::read_file("chart_js", place);
+    std::string script = read_file("chart_js", place);
     if (script.find("</script") != std::string::npos || script.find("Chart") == std::string::npos)
-      sink::fail("chart_js", place + " is not a Chart.js that can stand inside a page", Exit::bad_input);
+      fail("chart_js", place + " is not a Chart.js that can stand inside a page", Exit::bad_input);
     return script;
   }
-  sink::fail("chart_js",
-             (given.empty() ? "found no Chart.js in " + folder : "no such file: " + given) +
-                 "; install the package libjs-chart.js or give --chart-js FILE",
-             Exit::bad_input);
+  fail("chart_js",
+       (given.empty() ? "found no Chart.js in " + folder : "no such file: " + given) +
+           "; install the package libjs-chart.js or give --chart-js FILE",
+       Exit::bad_input);
 }
 
 // Makes missing folders.
 void write(const std::string& path, const std::string& bytes) {
   std::error_code ignored;  // what matters is whether the file can be written
   std::filesystem::create_directories(std::filesystem::absolute(path).parent_path(), ignored);
-  sink::write_file_atomically(path, bytes);
+  write_file_atomically(path, bytes);
 }
 
-void make_report(const Arguments& arguments) {
-  std::vector<sink::report::Run> runs;
-  std::set<std::string> names;
-  for (const std::string& folder : arguments.folders) {
-    runs.push_back(sink::report::read_run_folder(folder));
-    const std::string name = runs.back().name;
-    for (int copy = 2; !names.insert(runs.back().name).second; ++copy)
-      runs.back().name = name + " (" + std::to_string(copy) + ")";
-  }
-  const std::string html = sink::report::page(runs, arguments.title, read_chart_js(arguments.chart_js));
+void write_report(const Arguments& arguments, const std::vector<Run>& runs, const std::string& chart_js, int reload) {
+  const std::string html = page(runs, arguments.title, chart_js, reload);
   write(arguments.out, html);
-  if (!arguments.csv.empty()) write(arguments.csv, sink::report::results_csv(runs));
-
-  std::fputs(sink::report::results_table(runs).c_str(), stdout);
-  std::fflush(stdout);
-  std::fprintf(stderr, "report: %s, %zu %s, %.2f MB\n", arguments.out.c_str(), runs.size(),
-               runs.size() == 1 ? "run" : "runs", static_cast<double>(html.size()) / 1e6);
+  if (!arguments.csv.empty()) write(arguments.csv, results_csv(runs));
+  const auto open = std::count_if(runs.begin(), runs.end(), [](const Run& run) { return !run.finished; });
+  std::fprintf(
+      stderr, "report: %s, %zu %s%s, %.2f MB\n", arguments.out.c_str(), runs.size(), runs.size() == 1 ? "run" : "runs",
+      open > 0 ? (", " + std::to_string(open) + " not finished").c_str() : "", static_cast<double>(html.size()) / 1e6);
   if (html.size() > 5000000) std::fprintf(stderr, "report: warning: over 5 MB; give fewer run folders\n");
 }
 
-}  // namespace
+std::atomic<int> stopped_by{0};
+void stop(int signal) { stopped_by = signal; }
 
-int main(int argc, char** argv) {
-  Arguments arguments;
-  CLI::App app("Makes one self-contained HTML page of run folders, readable without a network.", "report");
-  app.add_option("--out,-o", arguments.out, "the HTML file to write, e.g. runs/quickstart/report.html")->required();
-  app.add_option("--csv", arguments.csv, "also write the final numbers of every run to this file");
+// 0 where nothing is to be followed.
+int seconds_of(const std::string& follow) {
+  if (follow.empty()) return 0;
+  if (follow == "true") return 10;
+  int seconds = 0;
+  const auto [end, error] = std::from_chars(follow.data(), follow.data() + follow.size(), seconds);
+  if (error != std::errc() || end != follow.data() + follow.size() || seconds < 1 || seconds > 86400)
+    throw Error("--follow takes whole seconds from 1 to 86400, as in --follow=30; got `" + follow + "`", Exit::usage);
+  return seconds;
+}
+
+// What another look would find changed, and only that: how far each run has got.
+std::vector<std::string> state_of(const std::vector<Run>& runs) {
+  std::vector<std::string> state;
+  for (const Run& run : runs)
+    state.push_back(run.folder + " " + std::to_string(run.step) + (run.finished ? " finished" : ""));
+  return state;
+}
+
+void wait(int seconds) {
+  using Clock = std::chrono::steady_clock;
+  const auto until = Clock::now() + std::chrono::seconds(seconds);
+  while (!stopped_by && Clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+}
+
+// Rewrites the report whenever a run has gone on, until all have finished and another look finds none new; the last
+// page does not reload itself. The exit code.
+int follow(const Arguments& arguments, const std::string& chart_js, std::vector<Run>& runs, int seconds) {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, stop);
+  std::vector<std::string> written;
+  for (;;) {
+    const std::vector<std::string> state = state_of(runs);
+    const bool all_finished = std::all_of(runs.begin(), runs.end(), [](const Run& run) { return run.finished; });
+    if (state == written && all_finished) break;
+    if (state != written) write_report(arguments, runs, chart_js, seconds);
+    written = state;
+    wait(seconds);
+    if (stopped_by) break;
+    try {
+      runs = read_runs(arguments.sources);
+    } catch (const Error& error) {  // a run that is just being replaced, say: what was read before stays
+      std::fprintf(stderr, "report: warning: %s; the page stays as it was\n", error.what());
+    }
+  }
+  write_report(arguments, runs, chart_js, 0);
+  return stopped_by ? 128 + stopped_by : 0;
+}
+
+int make_report(Arguments arguments) {
+  const int seconds = seconds_of(arguments.follow);
+  const std::string chart_js = read_chart_js(arguments.chart_js);
+  std::vector<Run> runs = read_runs(arguments.sources);
+  if (arguments.out.empty()) arguments.out = default_page(arguments.sources);
+  int code = 0;
+  if (seconds > 0)
+    code = follow(arguments, chart_js, runs, seconds);
+  else
+    write_report(arguments, runs, chart_js, 0);
+  std::fputs(results_table(runs).c_str(), stdout);
+  return code;
+}
+
+void add_options(CLI::App& app, Arguments& arguments) {
+  app.add_option("--out,-o", arguments.out,
+                 "the HTML file to write [report.html in the one folder given, else in the nearest folder that holds "
+                 "everything given]");
+  app.add_option("--csv", arguments.csv, "also write the numbers and settings of every run to this file");
   app.add_option("--title", arguments.title, "heading of the page")->capture_default_str();
   app.add_option("--chart-js", arguments.chart_js, "Chart.js to put into the page; found by itself on Debian");
-  app.add_option("RUN_FOLDER", arguments.folders, "folders with config.toml, metrics.jsonl, evaluation.json")
+  // A flag, whose value stands behind `=`, because `--follow runs/first` names a run.
+  app.add_flag("--follow", arguments.follow,
+               "write the page anew as the runs go on, looking every 10 seconds or as many as given; meanwhile it "
+               "reloads itself. Ends when all runs have finished and the next look finds no new one, or with Ctrl-C")
+      ->option_text("[=SECONDS]");
+  app.add_option("RUN", arguments.sources,
+                 "run folders, folders of runs, and JSON files of eval_<ablation> sink, in any mixture")
       ->required();
-  try {
-    app.parse(argc, argv);
-    make_report(arguments);
-    return static_cast<int>(Exit::ok);
-  } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() == 0) return app.exit(error);  // --help
-    std::fprintf(stderr, "report: error: %s; see --help\n", error.what());
-    return static_cast<int>(Exit::usage);
-  } catch (const sink::Error& error) {
-    std::fprintf(stderr, "report: error: %s\n", error.what());
-    return static_cast<int>(error.code);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "report: error: %s\n", error.what());
-    return static_cast<int>(Exit::failure);
-  }
+  app.footer(
+      "Examples:\n  report runs/quickstart                     every run in that folder; writes "
+      "runs/quickstart/report.html\n  report --follow runs/first                 while it trains\n"
+      "  report random.json repeated.json runs/first   inputs side by side\n\n"
+      "Only runs that differ in nothing but their seed are averaged; the others are named by their settings.\n"
+      "Exit codes: 0 done, 2 usage, 3 bad input, 8 disk, 128 + n stopped by signal n.");
+}
+
+}  // namespace
+}  // namespace sink::report
+
+int main(int argc, char** argv) {
+  return sink::run_program("report", [&] {
+    sink::report::Arguments arguments;
+    CLI::App app("Makes one self-contained HTML page of runs, readable without a network, and prints their numbers.",
+                 "report");
+    sink::report::add_options(app, arguments);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::Success& help) { return app.exit(help); } catch (const CLI::ParseError& error) {
+      throw sink::Error(std::string(error.what()) + "; see --help", sink::Exit::usage);
+    }
+    return sink::report::make_report(arguments);
+  });
 }

@@ -88,6 +88,10 @@ std::string curve_figure(const Section& s, const std::string& curve, const std::
                 "Line chart over training steps." + spoken);
 }
 
+bool has_floor(const Group& group) {
+  return std::any_of(group.runs.begin(), group.runs.end(), [](const Run* run) { return loss_floor(*run).has_value(); });
+}
+
 bool has_curve(const Section& s, const char* name) {
   return std::any_of(s.group.runs.begin(), s.group.runs.end(),
                      [&](const Run* run) { return run->curves.contains(name); });
@@ -109,11 +113,10 @@ std::string sink_figures(const Section& s, const std::string& key, const std::st
 
 std::string curves(const Section& s) {
   const std::string id = std::to_string(s.index);
-  const bool floor = std::any_of(s.group.runs.begin(), s.group.runs.end(),
-                                 [](const Run* run) { return loss_floor(*run).has_value(); });
-  const std::string even = s.group.context() > 0 ? " Thin dotted line: attention spread evenly (" +
-                                                       significant(even_alpha(s.group.context(), 1)) + ")."
-                                                 : "";
+  const bool floor = has_floor(s.group);
+  const std::string even = std::isfinite(s.group.even(1))
+                               ? " Thin dotted line: attention spread evenly (" + significant(s.group.even(1)) + ")."
+                               : "";
   std::string figures =
       curve_figure(s, "val_loss", "Validation loss",
                    std::string("Mean cross-entropy on held-out sequences, in nats.") +
@@ -256,9 +259,7 @@ std::string first_positions(const Section& s) {
 std::string numbers_note(const Group& group) {
   std::string note =
       "Sink in percent of heads; v<sub>1</sub> ratio: length of the first value over the mean of the others";
-  const bool floor =
-      std::any_of(group.runs.begin(), group.runs.end(), [](const Run* run) { return loss_floor(*run).has_value(); });
-  if (floor) note += "; above best: nats above the best possible predictor on the same sequences";
+  if (has_floor(group)) note += "; above best: nats above the best possible predictor on the same sequences";
   const std::string common = common_settings(group);
   return note + (common.empty() ? "." : "; " + common + ".");
 }

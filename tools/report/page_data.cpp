@@ -109,8 +109,7 @@ json page_data(const std::vector<Run>& runs, const std::vector<Group>& groups, c
   for (const Group& group : groups) {
     json indices = json::array(), even = json::array();
     for (const Run* run : group.runs) indices.push_back(run - runs.data());
-    for (std::int64_t k = 1; k <= std::min<std::int64_t>(10, group.context()); ++k)
-      even.push_back(even_alpha(group.context(), k));
+    for (std::int64_t k = 1; k <= 10 && std::isfinite(group.even(k)); ++k) even.push_back(group.even(k));
     out["groups"].push_back({{"runs", indices}, {"even", even}});
   }
   return out;

@@ -32,7 +32,7 @@ std::string head(const std::string& text, const char* attributes = "") {
 
 double above_best(const Run& run) {
   const auto floor = loss_floor(run);
-  const auto sequences = run.settings.find("eval_sequences");
+  const auto sequences = run.settings.find("eval-sequences");
   // Known only on the very sequences of training's own measurements.
   if (!floor || !run.evaluation ||
       (run.sequences > 0 && (sequences == run.settings.end() || sequences->second != std::to_string(run.sequences))))
@@ -107,35 +107,36 @@ void term(std::string& list, const char* name, const std::string& value) {
 }
 
 // What every run of the group has in common is said once, in the note; the rest are columns of words.
-struct Identity {
+struct Word {
   const char* head;
   std::function<std::string(const Run&)> value;
 };
 
-std::vector<Identity> identities(const Group& group, bool common) {
-  std::vector<Identity> all{{"seed", [](const Run& run) { return std::to_string(run.seed); }},
-                            {"steps", [](const Run& run) { return progress(run); }},
-                            {"tokens", [](const Run& run) { return grouped(run.tokens); }}};
-  std::erase_if(all, [&](const Identity& identity) {
-    const bool same = std::all_of(group.runs.begin(), group.runs.end(), [&](const Run* run) {
-      return identity.value(*run) == identity.value(*group.runs.front());
-    });
+std::vector<Word> words_of(const Group& group, bool common) {
+  std::vector<Word> all{{"seed", [](const Run& run) { return std::to_string(run.seed); }},
+                        {"steps", [](const Run& run) { return progress(run); }},
+                        {"tokens", [](const Run& run) { return grouped(run.tokens); }}};
+  std::erase_if(all, [&](const Word& word) {
+    const bool same = std::all_of(group.runs.begin(), group.runs.end(),
+                                  [&](const Run* run) { return word.value(*run) == word.value(*group.runs.front()); });
     return same != common;
   });
   return all;
 }
 
-std::string run_name(const Run& run, const LineStyle& style) {
+std::string run_name(const Group& group, const Run& run, const LineStyle& style) {
   std::string out = "<th scope=\"row\" class=\"name\">" + swatch(style) + escape(run.name);
   if (!run.mark().empty()) out += " <span class=\"badge\">" + escape(run.mark()) + "</span>";
-  if (!run.ablation.empty() && run.ablation != run.name) out += "<small>" + escape(run.ablation) + "</small>";
-  return out + "</th>";
+  const std::string label = group.label(run);
+  std::string what = run.ablation == run.name ? "" : run.ablation;
+  if (label != run.name && label != run.ablation) what += (what.empty() ? "" : ": ") + label;
+  return out + (what.empty() ? "" : "<small>" + escape(what) + "</small>") + "</th>";
 }
 
 // Headings over columns, then the columns' own.
-std::string heading(const std::vector<Identity>& words, const std::vector<Column>& numbers) {
+std::string heading(const std::vector<Word>& words, const std::vector<Column>& numbers) {
   std::string over = "<tr><th></th>", own = "<tr>" + head("run", " class=\"name\"");
-  for (const Identity& identity : words) over += "<th></th>", own += head(identity.head);
+  for (const Word& word : words) over += "<th></th>", own += head(word.head);
   for (std::size_t i = 0; i < numbers.size();) {
     std::size_t end = i + 1;
     while (!numbers[i].over.empty() && end < numbers.size() && numbers[end].over == numbers[i].over) ++end;
@@ -151,17 +152,17 @@ std::string heading(const std::vector<Identity>& words, const std::vector<Column
 
 std::string common_settings(const Group& group) {
   std::string out;
-  for (const Identity& identity : identities(group, true)) {
-    const std::string value = identity.value(*group.runs.front());
-    if (value == "0" && std::string(identity.head) != "seed") continue;  // not known
-    const bool named_first = std::string(identity.head) == "seed";
-    out += (out.empty() ? "" : ", ") + (named_first ? "seed " + value : value + " " + identity.head);
+  for (const Word& word : words_of(group, true)) {
+    const std::string value = word.value(*group.runs.front());
+    if (value == "0" && std::string(word.head) != "seed") continue;  // not known
+    const bool named_first = std::string(word.head) == "seed";
+    out += (out.empty() ? "" : ", ") + (named_first ? "seed " + value : value + " " + word.head);
   }
   return out.empty() || group.runs.size() == 1 ? out : "every run: " + out;
 }
 
 std::string final_table(const Group& group, const std::vector<Run>& runs, const std::vector<LineStyle>& styles) {
-  const std::vector<Identity> words = identities(group, false);
+  const std::vector<Word> words = words_of(group, false);
   const std::vector<Column> numbers = columns(group);
   std::string out =
       "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Final numbers of every run\"><table "
@@ -169,15 +170,15 @@ std::string final_table(const Group& group, const std::vector<Run>& runs, const 
       heading(words, numbers) + "</thead><tbody>";
   for (const Arm& arm : group.arms) {
     for (const Run* run : arm.runs) {
-      out += "<tr>" + run_name(*run, styles[static_cast<std::size_t>(run - runs.data())]);
-      for (const Identity& identity : words) out += cell(identity.value(*run));
+      out += "<tr>" + run_name(group, *run, styles[static_cast<std::size_t>(run - runs.data())]);
+      for (const Word& word : words) out += cell(word.value(*run));
       for (const Column& column : numbers)
         out += cell(number(run->evaluation ? column.value(*run, *run->evaluation) : kNaN, column.decimals));
       out += "</tr>";
     }
     if (arm.finished().size() > 1) {
       out += "<tr class=\"mean\"><th scope=\"row\" class=\"name\">mean of " + std::to_string(arm.finished().size()) +
-             " seeds<small>" + escape(arm.ablation) + "</small></th>";
+             " seeds<small>" + escape(arm.label) + "</small></th>";
       for (std::size_t i = 0; i < words.size(); ++i) out += "<td></td>";
       for (const Column& column : numbers) out += cell(number(mean(column, arm.finished()), column.decimals));
       out += "</tr>";

@@ -1,57 +1,94 @@
-// Writes results.csv.
 #include "tools/report/results_csv.h"
 
-#include <cmath>
-#include <cstdio>
+#include <algorithm>
+#include <cstdlib>
 #include <set>
+
+#include "tools/csv.h"
+#include "tools/report/findings.h"
 
 namespace sink::report {
 namespace {
 
-std::string field(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string out = "\"";
-  for (const char c : text) out += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return out + "\"";
+struct Line {
+  std::string names, values;
+  void add(const std::string& name, const std::string& field) {
+    const char* comma = names.empty() ? "" : ",";
+    names += comma + name;
+    values += comma + field;
+  }
+  void add(const std::string& name, double number) { add(name, csv_field(number)); }
+  void text(const std::string& name, const std::string& value) { add(name, csv_field(value)); }
+  void whole(const std::string& name, std::int64_t value) { add(name, std::to_string(value)); }
+};
+
+// -1 is a number, not a formula.
+std::string setting_field(const std::string& value) {
+  char* end = nullptr;
+  std::strtod(value.c_str(), &end);
+  return !value.empty() && *end == '\0' ? value : csv_field(value);
 }
 
-std::string field(double value) {
-  if (!std::isfinite(value)) return "";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.9g", value);
-  return text;
+void add_measurement(const Run& run, const Evaluation& e, const std::set<double>& epsilons, Line& line) {
+  line.text("input", run.evaluation ? e.input : "");
+  line.add("input_seed", run.evaluation && e.input != "text" ? std::to_string(e.input_seed) : "");
+  line.text("extra", run.evaluation ? e.extra : "");
+  line.add("measured_context", run.finished ? std::to_string(run.context) : "");
+  line.add("measured_sequences", run.finished ? std::to_string(run.sequences) : "");
+  line.text("measured_precision", run.finished ? run.precision : "");
+  for (const char* name : {"val_loss", "input_loss"}) line.add(name, e.get(name));
+  const auto sinks = [&](double epsilon, const std::string& end) {
+    line.add("sink_1" + end, e.sink_at(epsilon, false));
+    line.add("sink_1_raw" + end, e.sink_at(epsilon, true));
+    line.add("sink_star" + end, e.sink_star_at(epsilon, false));
+    line.add("sink_star_raw" + end, e.sink_star_at(epsilon, true));
+  };
+  sinks(0.3, "");
+  for (const char* name : {"alpha_1", "alpha_1_raw", "alpha_1_max", "alpha_star", "alpha_star_raw", "row_mass",
+                           "slot_mass", "entropy", "first_value_norm_ratio"})
+    line.add(name, e.get(name));
+  for (const double epsilon : epsilons) sinks(epsilon, "_eps" + csv_field(epsilon));
 }
 
 }  // namespace
 
 std::string results_csv(const std::vector<Run>& runs) {
-  const char* const scalars[] = {"alpha_1", "alpha_1_raw", "alpha_1_max", "row_mass", "first_value_norm_ratio"};
+  const std::vector<Group> groups = group_by_task(runs);
   std::set<double> epsilons;
-  for (const Run& run : runs)
+  std::set<std::string> settings;
+  for (const Run& run : runs) {
     if (run.evaluation) epsilons.insert(run.evaluation->sink_epsilon.begin(), run.evaluation->sink_epsilon.end());
+    for (const auto& [name, value] : run.settings) settings.insert(name);
+  }
+  for (const char* column : {"task", "ablation", "policies", "seed", "steps"}) settings.erase(column);
 
-  std::string csv = "run,task,ablation,seed,steps,step,tokens,val_loss,sink_1,sink_1_raw";
-  for (const char* name : scalars) csv += std::string(",") + name;
-  for (const double e : epsilons) csv += ",sink_1_eps" + field(e) + ",sink_1_raw_eps" + field(e);
-  csv += "\n";
+  std::string csv;
   const Evaluation none;
   for (const Run& run : runs) {
-    const Evaluation& e = run.evaluation ? *run.evaluation : none;
-    std::vector<std::string> fields = {field(run.name),
-                                       field(run.task),
-                                       field(run.ablation),
-                                       std::to_string(run.seed),
-                                       std::to_string(run.steps),
-                                       std::to_string(run.step),
-                                       std::to_string(run.tokens),
-                                       field(e.get("val_loss")),
-                                       field(e.sink_at(0.3, false)),
-                                       field(e.sink_at(0.3, true))};
-    for (const char* name : scalars) fields.push_back(field(e.get(name)));
-    for (const double epsilon : epsilons)
-      for (const bool raw : {false, true}) fields.push_back(field(e.sink_at(epsilon, raw)));
-    for (std::size_t i = 0; i < fields.size(); ++i) csv.append(i > 0 ? "," : "").append(fields[i]);
-    csv += "\n";
+    const auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.task == run.task; });
+    Line line;
+    line.text("run", run.name);
+    line.text("task", run.task);
+    line.text("ablation", run.ablation);
+    line.text("label", group->label(run));
+    line.add("finished", run.finished ? "true" : "false");
+    line.add("measured_step",
+             run.evaluation ? std::to_string(run.finished ? run.step : run.unfinished_step) : std::string());
+    line.whole("steps", run.steps);
+    line.whole("step", run.step);
+    line.whole("tokens", run.tokens);
+    line.whole("seed", run.seed);
+    add_measurement(run, run.evaluation ? *run.evaluation : none, epsilons, line);
+    line.text("commit", run.commit);
+    line.text("date", run.date);
+    line.text("policies", run.policies);
+    for (const std::string& name : settings) {
+      std::string column = name;
+      std::replace(column.begin(), column.end(), '-', '_');
+      const auto found = run.settings.find(name);
+      line.add(column, found == run.settings.end() ? "" : setting_field(found->second));
+    }
+    csv += (csv.empty() ? line.names + "\n" : "") + line.values + "\n";
   }
   return csv;
 }

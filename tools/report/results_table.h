@@ -1,4 +1,4 @@
-// The final numbers of every run as a table for a terminal.
+// The numbers of every run as a table for a terminal.
 #pragma once
 
 #include <string>
@@ -8,7 +8,10 @@
 
 namespace sink::report {
 
-// One line a run under a heading; Sink_1 in percent at eps 0.3, proxy beside raw. "-" where a run is not finished.
+// One table a task, one line a run: its name, what it is among the others (Group::label), loss (on other
+// input than the run's own text in a column of its own), sinks in percent at
+// eps 0.3, proxy beside raw, and those of the extra key or sink token where there is one. A run that has not finished
+// shows its last measurement and says so. Control characters of names become "?".
 std::string results_table(const std::vector<Run>& runs);
 
 }  // namespace sink::report

@@ -168,6 +168,9 @@ void read_progress(Run& run) {
   if (auto last = last_measurement(run.curves)) {
     run.evaluation = std::move(last->evaluation);
     run.unfinished_step = last->step;
+    // Older programs logged nothing of an extra key or token.
+    const bool unseen = run.evaluation->sink_star.empty() && run.policies.find("extra=") != std::string::npos;
+    if (unseen || run.policies.empty()) run.evaluation->extra = "unknown";
   }
 }
 

@@ -37,8 +37,9 @@ struct Evaluation {
   // alpha_1_max, alpha_star, alpha_star_raw, row_mass (without the extra key's part, slot_mass), entropy,
   // first_value_norm_ratio
   std::map<std::string, double> scalar;
-  std::string input = "text";    // text: the run's own validation sequences | random | repeated | ...
-  std::string extra = "none";    // none | key (every query sees one key more) | token (a sink token)
+  std::string input = "text";  // text: the run's own validation sequences | random | repeated | ...
+  // none | key (every query sees one key more) | token (a sink token) | unknown
+  std::string extra = "none";
   std::uint64_t input_seed = 0;  // of random and repeated tokens
   std::string data;              // the folder of the text, where it is known
   bool has_extra_key = false;    // extra == "key"
@@ -55,7 +56,7 @@ struct Evaluation {
   double get(const std::string& name) const;            // NaN when absent
   double sink_at(double epsilon, bool raw) const;       // NaN when absent
   double sink_star_at(double epsilon, bool raw) const;  // NaN when absent
-  double total_mass() const;                            // of a row, the extra key's part included
+  double total_mass() const;                            // of a row, the extra key's part included; NaN if unknown
 };
 
 // Columns of metrics.jsonl by name, all as long as `step`; NaN where a line has no such key. Beside what training is:

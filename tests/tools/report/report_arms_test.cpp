@@ -1,0 +1,269 @@
+// What the report takes for seeds of one experiment, how it names what is not, and what it says of inputs, of extra
+// keys and of runs that have not finished.
+#include <doctest/doctest.h>
+
+#include <csignal>
+#include <thread>
+
+#include "tests/tools/report/report_support.h"
+
+using namespace sink;
+
+namespace {
+
+// A run folder whose config.toml has `settings` beside those of make_run.
+std::string run_with(const TemporaryFolder& place, const std::string& folder, const json& evaluated,
+                     const std::string& settings) {
+  const std::string argument = make_run(place, folder, evaluated);
+  write_bytes(place / folder + "/config.toml", "task = \"text\"\nsteps = 20\ncontext = 4\n" + settings);
+  return argument;
+}
+
+json softmax(const std::string& name, int seed, double alpha = 0.6) {
+  return evaluation(name, "text", "pos_learnable", "Softmax", seed, alpha, 1);
+}
+
+struct Made {
+  std::string html, table;
+};
+Made made_of(const TemporaryFolder& place, const std::string& arguments) {
+  const Subprocess program = report(place, "--out " + place / "r.html" + " " + arguments);
+  CHECK_MESSAGE(program.wait() == 0, program.err());
+  return {read_bytes(place / "r.html"), program.out()};
+}
+
+}  // namespace
+
+TEST_CASE("report: only runs that differ in the seed alone are averaged, the others are named by what differs") {
+  struct Case {
+    const char *one, *other, *first, *second;
+  };
+  for (const Case& c :
+       {Case{"learning-rate = 0.004\n", "learning-rate = 0.01\n", "learning rate 0.004", "learning rate 0.01"},
+        Case{"", "heads = 8\n", "heads 4", "heads 8"},  // what an older file lacks has its default
+        Case{"window = 0\n", "window = 16\n", "window 0", "window 16"},
+        Case{"precision = \"f32\"\n", "precision = \"bf16\"\n", "precision f32", "precision bf16"},
+        Case{"data = \"data/a\"\n", "data = \"data/b\"\n", "data data/a", "data data/b"},
+        Case{"batch = 8\nheads = 2\n", "batch = 16\nheads = 8\n", "batch 8, heads 2", "batch 16, heads 8"}}) {
+    CAPTURE(std::string(c.second));
+    const TemporaryFolder place;
+    json measured = softmax("b", 1, 0.64);  // of another seed, too: two things differ
+    if (contains(c.other, "bf16")) measured["precision"] = "bf16";
+    const Made made =
+        made_of(place, run_with(place, "a", softmax("a", 0), c.one) + run_with(place, "b", measured, c.other));
+    CHECK_FALSE(contains(made.html, "mean of 2"));
+    CHECK(contains(made.html, std::string("<b>softmax, ") + c.first + "</b> gives the first token <b>60"));
+    CHECK(contains(made.html, std::string("<b>softmax, ") + c.second + "</b>: <b>64"));
+    CHECK(contains(made.table, c.first));
+    CHECK(contains(made.table, c.second));
+  }
+}
+
+TEST_CASE("report: seeds are distinct seeds of the same run, whoever watched it how often") {
+  const TemporaryFolder place;
+  json later = softmax("e", 4);
+  later["commit"] = "def456";
+  const std::string a = run_with(place, "a", softmax("a", 0), "threads = 1\n"),
+                    b = run_with(place, "b", softmax("b", 1, 0.64), "threads = 2\nlog-every = 3\ndata = \"./\"\n"),
+                    c = run_with(place, "c", softmax("c", 0, 0.6), "data = \".\"\n"),
+                    d = run_with(place, "d", softmax("d", 0), ""), e = run_with(place, "e", later, "");
+  CHECK(contains(made_of(place, b + c).html,
+                 "<b>softmax</b> gives the first token <b>62\u00a0%</b> of its attention, "
+                 "mean of 2 seeds"));
+  CHECK_FALSE(contains(made_of(place, a + d).html, "mean of 2"));  // one seed, twice
+  const Made builds = made_of(place, a + e);                       // another program made it
+  CHECK_FALSE(contains(builds.html, "mean of 2"));
+  CHECK(contains(builds.table, "commit def456"));
+}
+
+TEST_CASE("report: what is not known to be alike is not averaged") {
+  const TemporaryFolder place;
+  json a = softmax("a", 0), b = softmax("b", 1);
+  a["config_toml"] = b["config_toml"] = "";
+  write_bytes(place / "a.json", a.dump());
+  write_bytes(place / "b.json", b.dump());
+  const Made made = made_of(place, place / "a.json" + " " + place / "b.json");
+  CHECK_FALSE(contains(made.html, "mean of 2"));
+  CHECK(contains(made.html, "<b>softmax, a</b>"));
+  CHECK(contains(made.html, "<b>softmax, b</b>"));
+}
+
+TEST_CASE("report: measurements of several inputs stand side by side, and no loss is compared with another input's") {
+  const TemporaryFolder place;
+  const auto measured = [&](const std::string& input, int seed, double loss) {
+    json m = softmax("runs/first/checkpoint.h5", 0);
+    m["config_toml"] = "seed = 0\nsteps = 20\n";
+    m["input"] = input;
+    m["input_seed"] = seed;
+    m["val_loss"] = loss;
+    const std::string file = place / input + std::to_string(seed) + ".json";
+    write_bytes(file, m.dump());
+    return file + " ";
+  };
+  const Made made = made_of(place, make_run(place, "run", softmax("run", 0)) + measured("text", 0, 4.5) +
+                                       measured("random", 0, 9.25) + measured("random", 1, 9.75) +
+                                       measured("repeated", 0, 0.125) + "--csv " + place / "r.csv");
+  for (const char* name : {"first ", "first, random input (", "first, repeated input "})
+    CHECK_MESSAGE(contains(made.table, name), name);
+  CHECK(contains(made.html, "input random, input seed 1"));
+  CHECK_FALSE(contains(made.html, "mean of 2"));
+  const json data = embedded_data(made.html);
+  CHECK(data["runs"].size() == 5);
+  const std::string csv = read_bytes(place / "r.csv");
+  CHECK(contains(csv, ",4.5,4.5,"));  // val_loss and the loss on the input
+  CHECK(contains(csv, ",,9.25,"));    // no val_loss
+  CHECK(contains(csv, ",,0.125,"));
+  CHECK(contains(made.table, "loss on"));
+}
+
+TEST_CASE("report: rows with an extra key sum to one together with it, and its share is told") {
+  const TemporaryFolder place;
+  json key = evaluation("k", "text", "bias_k", "Softmax", 0, 0.07, 1);
+  key["row_mass"] = 0.73;
+  key.update({{"extra", "key"},
+              {"slot_mass", 0.27},
+              {"alpha_star", 0.28},
+              {"alpha_star_raw", 0.28},
+              {"sink_star", {40, 25, 10}},
+              {"sink_star_raw", {40, 25, 10}}});
+  json token = evaluation("t", "text", "bias_sinktoken", "Softmax", 0, 0.46, 1);
+  token.update({{"extra", "token"},
+                {"alpha_star", 0.49},
+                {"alpha_star_raw", 0.49},
+                {"sink_star", {100, 90, 80}},
+                {"sink_star_raw", {100, 90, 80}}});
+  json sigmoid = evaluation("s", "text", "sigmoid_key", "Sigmoid", 0, 0.5, 0.06);
+  sigmoid["row_mass"] = 0.06;
+  sigmoid.update({{"extra", "key"},
+                  {"slot_mass", 0.3},
+                  {"alpha_star", 0.8},
+                  {"alpha_star_raw", 0.31},
+                  {"sink_star", {40, 25, 10}},
+                  {"sink_star_raw", {40, 25, 10}}});
+  const Made made =
+      made_of(place, make_run(place, "k", key) + make_run(place, "t", token) + make_run(place, "s", sigmoid));
+  CHECK(contains(made.html,
+                 "<b>softmax (bias_k)</b> gives the first token <b>7.0\u00a0%</b> of its attention and its "
+                 "extra key <b>27\u00a0%</b>"));
+  CHECK(contains(made.html, "<b>softmax (bias_sinktoken)</b>: <b>46\u00a0%</b> and its sink token <b>49\u00a0%</b>"));
+  CHECK(contains(made.html,
+                 "a query\u2019s weights, the extra key\u2019s included, sum to 0.36) and its extra key one "
+                 "of <b>0.3</b>"));
+  CHECK_FALSE(contains(made.html, "sum to 0.73"));
+  for (const char* part : {"Sink_* %", "alpha_*", "25.0", "90.0", "0.280", "0.490", "1.00"})
+    CHECK_MESSAGE(contains(made.table, part), part);
+}
+
+TEST_CASE("report: attention spread evenly is that over the keys a query sees") {
+  const TemporaryFolder place;
+  const auto even = [&](const std::string& settings, const std::string& extra) {
+    json e = softmax("r", 0);
+    e["extra"] = extra;
+    const Made made = made_of(place, run_with(place, "r", e, settings));
+    return embedded_data(made.html)["groups"][0]["even"];
+  };
+  const auto is = [](const json& values, std::size_t k, double expected) {
+    CHECK(values[k - 1].get<double>() == doctest::Approx(expected).epsilon(1e-4));
+  };
+  is(even("", "none"), 1, (1 + 1. / 2 + 1. / 3 + 1. / 4) / 4);
+  is(even("", "none"), 3, (1. / 3 + 1. / 4) / 2);
+  is(even("window = 2\n", "none"), 1, (1 + 1. / 2) / 4);
+  is(even("prefix = 2\n", "none"), 1, (1. / 2 + 1. / 2 + 1. / 3 + 1. / 4) / 4);
+  is(even("window = 1\nprefix = 1\n", "none"), 1, (1 + 1. / 2 * 3) / 4);
+  is(even("", "key"), 1, (1. / 2 + 1. / 3 + 1. / 4 + 1. / 5) / 4);
+  is(even("", "token"), 1, (1. / 2 + 1. / 3 + 1. / 4 + 1. / 5) / 4);
+  // Runs that do not agree have no common value.
+  const Made made =
+      made_of(place, run_with(place, "a", softmax("a", 0), "window = 2\n") + run_with(place, "b", softmax("b", 0), ""));
+  CHECK(embedded_data(made.html)["groups"][0]["even"].empty());
+  CHECK_FALSE(contains(made.html, "Attention spread evenly would"));
+}
+
+TEST_CASE("report: a run that has not finished shows its last measurement, and says of when") {
+  const TemporaryFolder place;
+  const std::string config =
+      "ablation = \"bias_k\"\npolicies = \"position=Rotary attention=Softmax extra=LearnedKey\"\n";
+  const std::string open = run_with(place, "open", json(), config);
+  write_bytes(
+      place / "open/metrics.jsonl",
+      "{\"step\": 1, \"train_loss\": 6.5, \"val_loss\": 6.4, \"alpha_1\": 0.5, \"alpha_1_raw\": 0.5}\n"
+      "{\"step\": 3, \"tokens\": 768, \"train_loss\": 5.5, \"val_loss\": 5.25, \"sink_1\": 12.5, \"sink_1_raw\": "
+      "12.5, \"sink_star\": 75, \"sink_star_raw\": 75, \"alpha_1\": 0.13, \"alpha_1_raw\": 0.13, \"alpha_star\": "
+      "0.5, \"alpha_star_raw\": 0.5, \"row_mass\": 0.5, \"slot_mass\": 0.5}\n"
+      "{\"step\": 5, \"tokens\": 1280, \"train_loss\": 5.4}\n");
+  Made made = made_of(place, open);
+  CHECK(contains(made.html,
+                 "<b>softmax</b>, at step 3 of 20, not finished, gives the first token <b>13\u00a0%</b> of its "
+                 "attention and its extra key <b>50\u00a0%</b>"));
+  for (const char* part : {"5.250", "12.5", "75.0", "0.130", "0.500", "1.00", "at step 3 of 20, not finished"})
+    CHECK_MESSAGE(contains(made.table, part), part);
+  CHECK(contains(made.html, "bias_k"));
+
+  // It is no seed of a mean, and stands with the runs that it may become a seed of.
+  std::string runs = open;
+  for (int seed = 0; seed < 2; ++seed) {
+    json done = evaluation("s" + std::to_string(seed), "text", "bias_k", "Softmax", seed, 0.25, 1);
+    done["policies"] = "position=Rotary attention=Softmax extra=LearnedKey";
+    runs += run_with(place, "s" + std::to_string(seed), done, config);
+  }
+  made = made_of(place, runs);
+  CHECK(contains(made.html, "<b>softmax</b> gives the first token <b>25\u00a0%</b> of its attention, mean of 2 seeds"));
+}
+
+TEST_CASE("report: of a run that was gone on with after its end, the old end is not shown as the new") {
+  const TemporaryFolder place;
+  const std::string run = make_run(place, "r", softmax("r", 0));
+  write_bytes(place / "r/config.toml", "task = \"text\"\nsteps = 40\ncontext = 4\n");
+  CHECK(contains(made_of(place, run).table, "at step 3 of 40, not finished"));
+  write_bytes(place / "r/config.toml", "task = \"text\"\nsteps = 20\ncontext = 4\n");
+  CHECK_FALSE(contains(made_of(place, run).table, "not finished"));
+  write_bytes(place / "r/metrics.jsonl", metrics() + "{\"step\": 21, \"train_loss\": 5}\n");
+  CHECK(contains(made_of(place, run).table, "not finished"));
+}
+
+TEST_CASE("report: a folder of runs, and where the page goes when nobody says") {
+  const TemporaryFolder place;
+  make_run(place, "all/b", softmax("b", 1));
+  make_run(place, "all/a", softmax("a", 0));
+  fs::create_directories(place / "all/notes");
+  write_bytes(place / "m.json", softmax("m", 2).dump());
+  const Subprocess folder = report(place, place / "all");
+  REQUIRE_MESSAGE(folder.wait() == 0, folder.err());
+  CHECK(contains(folder.err(), "all/report.html, 2 runs"));
+  CHECK(embedded_data(read_bytes(place / "all/report.html"))["runs"][0]["name"] == "a");
+  REQUIRE(report(place, place / "all/a").wait() == 0);
+  CHECK(fs::exists(place / "all/a/report.html"));
+  REQUIRE(report(place, place / "all/a" + " " + place / "m.json").wait() == 0);
+  CHECK(fs::exists(place / "report.html"));
+  const Subprocess none = report(place, place / "all/notes");
+  CHECK(none.wait() == 3);
+  CHECK(contains(none.err(), "is not a run folder and holds none"));
+}
+
+TEST_CASE("report: --follow writes the page anew until the runs have finished, and it reloads itself until then") {
+  const TemporaryFolder place;
+  const std::string run = make_run(place, "r", json()), out = place / "r.html";
+  const char* reload = "<meta http-equiv=\"refresh\" content=\"1\">";
+  const auto wait_for = [&](const auto& there) {
+    for (int i = 0; i < 400 && !there(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(25));
+    CHECK(there());
+  };
+  const auto page_has = [&](const std::string& text) { return fs::exists(out) && contains(read_bytes(out), text); };
+  const Subprocess follower = report(place, "--follow=1 --out " + out + " " + run);
+  wait_for([&] { return page_has(reload) && page_has("at step 3 of 20"); });
+  write_bytes(place / "r/metrics.jsonl", metrics() + "{\"step\": 7, \"train_loss\": 5, \"val_loss\": 5}\n");
+  wait_for([&] { return page_has("at step 7 of 20"); });
+  write_bytes(place / "r/evaluation.json", softmax("r", 0).dump());
+  CHECK(follower.wait() == 0);
+  CHECK_FALSE(page_has(reload));
+  CHECK_FALSE(page_has("not finished"));
+
+  fs::remove(place / "r/evaluation.json");
+  fs::remove(out);
+  const Subprocess stopped = report(place, "--follow=1 --out " + out + " " + run);
+  wait_for([&] { return page_has(reload); });
+  stopped.send(SIGINT);
+  CHECK(stopped.wait() == 130);
+  CHECK_FALSE(page_has(reload));
+  CHECK(report(place, "--follow=0 " + run).wait() == 2);
+}
