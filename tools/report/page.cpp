@@ -194,7 +194,7 @@ std::string head_maps(const Section& s) {
   return "<div class=\"mapgroup\"><div class=\"intro\"><h3>Which heads are sinks, and where they look</h3>"
          "<p class=\"note\">A tile is the &alpha; of one head, mean over sequences; layers and heads count from 0. "
          "Choose a tile to "
-         "see that head&rsquo;s map: each row is a query looking back at the keys before it, a sink is a dark stripe "
+         "see that head&rsquo;s map: each row is a query looking back at the keys before it, a sink is a strong stripe "
          "in "
          "the first column.</p></div><div class=\"bar\"><div class=\"controls\">" +
          controls + "</div></div><div class=\"grid maps\">" + figures + "</div></div>";

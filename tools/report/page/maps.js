@@ -80,7 +80,8 @@ function mapOf(maps, sequence, layer, head) {
 // numbers, rowLabels, columnLabels: [{at, text}], turned, corner}.
 function paintGrid(pen, grid) {
   const { rows, columns, cell, left, head } = grid, family = css("--sans");
-  const x = (j) => Math.round((left + j * cell + (grid.star && j > 0 ? 3 : 0)) * 4) / 4, y = (i) => Math.round((head + i * cell) * 4) / 4;
+  // Edges on whole pixels, or every cell would have a frame.
+  const x = (j) => Math.round(left + j * cell + (grid.star && j > 0 ? 3 : 0)), y = (i) => Math.round(head + i * cell);
   for (let i = 0; i < rows; ++i)
     for (let j = 0; j < columns;) {
       const value = grid.value(i, j), begin = j;
@@ -90,7 +91,7 @@ function paintGrid(pen, grid) {
       if (Number.isNaN(value)) continue;
       const colour = rampColour(scaleShare(value, grid.top, grid.logarithmic));
       pen.fillStyle = rgb(colour);
-      const last = grid.star && j === 1 ? x(0) + cell : x(j);
+      const last = grid.star && j === 1 ? x(0) + Math.round(cell) : x(j);
       pen.fillRect(x(begin), y(i), last - x(begin) - grid.gap, y(i + 1) - y(i) - grid.gap);
       if (!grid.numbers) continue;
       pen.fillStyle = luminance(colour) > 130 ? "#10151b" : "#ffffff";
