@@ -5,13 +5,10 @@
 #include <cmath>
 
 #include "tools/report/html_text.h"
-#include "tools/report/page_base_script.h"
-#include "tools/report/page_charts_script.h"
+#include "tools/report/loss_floor.h"
 #include "tools/report/page_data.h"
-#include "tools/report/page_maps_script.h"
-#include "tools/report/page_style.h"
+#include "tools/report/page_files.h"
 #include "tools/report/page_tables.h"
-#include "tools/report/page_template.h"
 
 namespace sink::report {
 namespace {
@@ -21,6 +18,7 @@ struct Section {
   std::size_t index;  // of the group, as in the page's data
   const std::vector<Run>& runs;
   const std::vector<LineStyle>& styles;
+  const MapLimits& limits;
 
   std::size_t run_index(const Run* run) const { return static_cast<std::size_t>(run - runs.data()); }
 };
@@ -31,14 +29,33 @@ std::string task_title(const std::string& task) {
   return escape(task);
 }
 
+constexpr const char* kTextTask =
+    "A small language model reads plain text and predicts each next token. Nothing in the task asks for a sink.";
+constexpr const char* kBackcopyTask =
+    "Bigram-Backcopy (Guo et al. 2024) is a synthetic language small enough to understand: the next token usually "
+    "depends on the current one alone, but after a trigger token the model must copy the token that came before the "
+    "trigger. A head that copies has nothing to do at all other positions, and softmax still makes it put its "
+    "attention somewhere.";
+
+constexpr const char* kValues =
+    "<details class=\"values\"><summary>Values as a table</summary><div class=\"scroll\" "
+    "tabindex=\"0\"></div></details>";
+
+std::string tools(bool zoom) {
+  return std::string("<div class=\"tools\">") +
+         (zoom ? "<button type=\"button\" data-zoom hidden>Reset zoom</button>" : "") +
+         "<button type=\"button\" data-save=\"png\" aria-label=\"Save this figure as PNG\">PNG</button>"
+         "<button type=\"button\" data-save=\"svg\" aria-label=\"Save this figure as SVG\">SVG</button></div>";
+}
+
 // A figure holds a canvas that the scripts draw, named by its data- attributes, and a table of its values.
 std::string figure(const Section& section, const std::string& attributes, const std::string& title,
                    const std::string& caption, const std::string& spoken) {
-  return "<figure class=\"panel\" data-group=\"" + std::to_string(section.index) + "\" " + attributes +
-         "><figcaption><h4>" + title + "</h4><p>" + caption +
-         "</p></figcaption><div class=\"plot\"><canvas role=\"img\" aria-label=\"" + spoken +
-         "\"></canvas></div><details class=\"values\"><summary>Values as a table</summary>"
-         "<div class=\"scroll\" tabindex=\"0\"></div></details></figure>";
+  const bool zoom = attributes.find("\"bars\"") == std::string::npos;
+  return "<figure data-group=\"" + std::to_string(section.index) + "\" " + attributes + "><figcaption>" + tools(zoom) +
+         "<h4>" + title + "</h4><p>" + caption +
+         "</p></figcaption><div class=\"plot\"><canvas role=\"img\" tabindex=\"0\" aria-label=\"" + spoken +
+         (zoom ? " Plus and minus zoom, arrows move, 0 shows all." : "") + "\"></canvas></div>" + kValues + "</figure>";
 }
 
 std::string segments(const std::string& name, const std::string& legend,
@@ -71,114 +88,116 @@ std::string curve_figure(const Section& s, const std::string& curve, const std::
                 "Line chart over training steps." + spoken);
 }
 
+bool has_floor(const Group& group) {
+  return std::any_of(group.runs.begin(), group.runs.end(), [](const Run* run) { return loss_floor(*run).has_value(); });
+}
+
+bool has_curve(const Section& s, const char* name) {
+  return std::any_of(s.group.runs.begin(), s.group.runs.end(),
+                     [&](const Run* run) { return run->curves.contains(name); });
+}
+
+// The first token's alpha and Sink, or the extra key's.
+std::string sink_figures(const Section& s, const std::string& key, const std::string& whose, const std::string& even) {
+  const std::string alpha = "&alpha;<sub>" + key + "</sub>", sink = "Sink<sub>" + key + "</sub>",
+                    name = key == "*" ? "star" : key;
+  if (!s.group.has_proxy())
+    return curve_figure(s, "alpha_" + name, alpha, "Attention on " + whose + "; rows sum to one." + even) +
+           curve_figure(s, "sink_" + name, sink, "Heads with " + alpha + " above 0.3, in percent.");
+  return curve_figure(s, "alpha_" + name, alpha + ", proxy", "Share of each row on " + whose + "." + even) +
+         curve_figure(s, "alpha_" + name + "_raw", alpha + ", raw", "Weight on " + whose + " as it acts.") +
+         curve_figure(s, "sink_" + name, sink + ", proxy", "Heads with a proxy " + alpha + " above 0.3, in percent.") +
+         curve_figure(s, "sink_" + name + "_raw", sink + ", raw",
+                      "Heads with a raw " + alpha + " above 0.3, in percent.");
+}
+
 std::string curves(const Section& s) {
-  const bool proxy = s.group.has_proxy();
+  const std::string id = std::to_string(s.index);
+  const bool floor = has_floor(s.group);
   const std::string even = std::isfinite(s.group.even(1))
                                ? " Thin dotted line: attention spread evenly (" + significant(s.group.even(1)) + ")."
                                : "";
   std::string figures =
-      curve_figure(s, "val_loss", "Validation loss", "Mean cross-entropy on held-out sequences, in nats.") +
-      curve_figure(s, "train_loss", "Training loss", "Per step; long runs are averaged in small buckets.");
-  if (proxy)
-    figures +=
-        curve_figure(s, "alpha_1", "&alpha;<sub>1</sub>, proxy", "Share of each row on the first token." + even) +
-        curve_figure(s, "alpha_1_raw", "&alpha;<sub>1</sub>, raw", "Weight on the first token as it acts.") +
-        curve_figure(s, "sink_1", "Sink<sub>1</sub>, proxy",
-                     "Heads with a proxy &alpha;<sub>1</sub> above 0.3, in percent.") +
-        curve_figure(s, "sink_1_raw", "Sink<sub>1</sub>, raw",
-                     "Heads with a raw &alpha;<sub>1</sub> above 0.3, in percent.");
-  else
-    figures +=
-        curve_figure(s, "alpha_1", "&alpha;<sub>1</sub>", "Attention on the first token; rows sum to one." + even) +
-        curve_figure(s, "sink_1", "Sink<sub>1</sub>", "Heads with &alpha;<sub>1</sub> above 0.3, in percent.");
+      curve_figure(s, "val_loss", "Validation loss",
+                   std::string("Mean cross-entropy on held-out sequences, in nats.") +
+                       (floor ? " Dashed grey: the best possible on these very sequences." : "")) +
+      curve_figure(s, "train_loss", "Training loss",
+                   std::string("Per step; long runs are averaged in small buckets.") +
+                       (floor ? " Dashed grey: the entropy of the task, which no model beats on average." : "")) +
+      sink_figures(s, "1", "the first token", even);
+  if (has_curve(s, "alpha_star")) figures += sink_figures(s, "*", "the extra key or sink token", "");
   if (figures.empty()) return "";
-  return bar("Over training", "Click a run above to hide or show its line.",
-             segments("steps-" + std::to_string(s.index), "Steps", {{"linear", "linear"}, {"logarithmic", "log"}})) +
+  return bar("Over training", "Drag on a chart to zoom, double-click to see all of it again.",
+             segments("loss-" + id, "Loss",
+                      {{"nats", "nats"}, {"above", floor ? "above the best (log)" : "above the lowest (log)"}}) +
+                 segments("steps-" + id, "Steps", {{"linear", "linear"}, {"logarithmic", "log"}})) +
          "<div class=\"grid\">" + figures + "</div>";
 }
 
-// `which` is the key of the data; the map's own script sets the size of the canvas.
-std::string map_canvas(std::size_t run, const std::string& which, const std::string& spoken) {
-  return "<div class=\"map\" data-run=\"" + std::to_string(run) + "\" data-map=\"" + which +
-         "\"><div class=\"mapbox\"><canvas tabindex=\"0\" role=\"img\" aria-label=\"" + spoken +
-         "\"></canvas></div><div class=\"ramp\" aria-hidden=\"true\"></div></div>";
-}
-
-std::string map_figure(const Section& s, const Run* run, const std::string& caption, const std::string& canvases) {
-  return "<figure class=\"panel\" data-group=\"" + std::to_string(s.index) + "\"><figcaption><h4>" +
-         swatch(s.styles[s.run_index(run)]) + escape(run->name) + "</h4><p>" + caption +
-         "</p></figcaption><div class=\"pair\">" + canvases +
-         "</div><p class=\"readout\" role=\"status\"></p><details class=\"values\"><summary>Values as a table</summary>"
-         "<div class=\"scroll\" tabindex=\"0\"></div></details></figure>";
-}
-
-std::string spoken_peak(const Table& table, const std::string& name) {
+std::string tiles(const char* which, const std::string& name, const Table& table) {
   double peak = -1;
   std::size_t layer = 0, head = 0;
   for (std::size_t l = 0; l < table.size(); ++l)
     for (std::size_t h = 0; h < table[l].size(); ++h)
       if (table[l][h] > peak) peak = table[l][h], layer = l, head = h;
-  return "Heat map of " + name + " by layer and head. Largest: " + significant(peak) + " in layer " +
-         std::to_string(layer) + ", head " + std::to_string(head) + ". Arrow keys read single values.";
+  return "<div class=\"tilebox\"><p>" + name + " of each head; rows: layers</p><div class=\"tiles\" data-tiles=\"" +
+         which + "\" role=\"group\" aria-label=\"" + name + " by layer and head, largest " + significant(peak) +
+         " in layer " + std::to_string(layer) + ", head " + std::to_string(head) +
+         ". Each head is a button that shows its map.\"></div></div>";
+}
+
+// Tiles to choose a head by, and its map.
+std::string head_figure(const Section& s, const Run* run) {
+  const Evaluation& e = *run->evaluation;
+  std::string grids = tiles("alpha_1", "&alpha;<sub>1</sub>", e.alpha_1_layer_head);
+  if (!e.alpha_star_layer_head.empty()) grids += tiles("alpha_star", "&alpha;<sub>*</sub>", e.alpha_star_layer_head);
+  return "<figure class=\"heads\" data-group=\"" + std::to_string(s.index) + "\" data-run=\"" +
+         std::to_string(s.run_index(run)) + "\"><figcaption>" + tools(false) + "<h4>" +
+         swatch(s.styles[s.run_index(run)]) + escape(run->name) + "</h4><p class=\"chosen\" aria-live=\"polite\">" +
+         (e.maps ? "" : "No maps were stored with this run.") + "</p></figcaption><div class=\"tilerow\">" + grids +
+         "</div>" + "<div class=\"mapbox\"><canvas tabindex=\"0\" role=\"img\" aria-label=\"Attention map\"" +
+         (e.maps ? "" : " hidden") +
+         "></canvas><div class=\"cursor\" hidden></div></div><div class=\"ramp\" aria-hidden=\"true\"></div>"
+         "<p class=\"readout\" role=\"status\"></p>" +
+         (e.maps ? kValues : "") + "</figure>";
+}
+
+std::string sequence_choice(std::size_t group, std::size_t sequences) {
+  const std::string name = "sequence-" + std::to_string(group);
+  std::vector<std::pair<std::string, std::string>> choices;
+  for (std::size_t i = 0; i < sequences; ++i) choices.emplace_back(std::to_string(i), std::to_string(i + 1));
+  return segments(name, "Sequence", choices);
 }
 
 std::string head_maps(const Section& s) {
   std::string figures;
+  std::size_t sequences = 0, count = 0;
   for (const Run* run : s.group.runs) {
     if (!run->evaluation || run->evaluation->alpha_1_layer_head.empty() ||
         run->evaluation->alpha_1_layer_head[0].empty())
       continue;
-    const Evaluation& e = *run->evaluation;
-    const std::size_t i = s.run_index(run);
-    const bool same = run->rows_sum_to_one();
-    std::string canvases =
-        map_canvas(i, "layer_head", spoken_peak(e.alpha_1_layer_head, same ? "alpha 1" : "proxy alpha 1"));
-    if (!same) canvases += map_canvas(i, "layer_head_raw", spoken_peak(e.alpha_1_layer_head_raw, "raw alpha 1"));
-    figures += map_figure(
-        s, run,
-        same ? "Rows sum to one: raw and proxy are the same." : "Proxy (share of each row) and raw (as it acts).",
-        canvases);
-  }
-  if (figures.empty()) return "";
-  return bar("Which heads are sinks",
-             "&alpha;<sub>1</sub> of every head, mean over sequences. Layers and heads count from 0, as in the "
-             "parameters&rsquo; names.",
-             "") +
-         "<div class=\"grid tiles\">" + figures + "</div>";
-}
-
-std::string attention_maps(const Section& s) {
-  std::string figures;
-  for (const Run* run : s.group.runs) {
-    if (!run->evaluation || !run->evaluation->maps) continue;
-    const AttentionMaps& maps = *run->evaluation->maps;
-    const auto& [sequence, chosen_layer, chosen_head] = maps.chosen;
-    const Row& weights = maps.of(sequence, chosen_layer, chosen_head);
-    const std::size_t rows = maps.tokens[static_cast<std::size_t>(sequence)].size(), columns = rows + maps.extra_key;
-    double first = 0;
-    for (std::size_t i = 0; i < rows; ++i) first += weights[i * columns + maps.extra_key] / static_cast<double>(rows);
-    const std::string place = "layer " + std::to_string(chosen_layer) + ", head " + std::to_string(chosen_head);
-    figures +=
-        map_figure(s, run,
-                   "The head that attends to its sink the most, by raw weight (" + place +
-                       "), first validation sequence. Mean raw weight on token 1 here: " + significant(first) + ".",
-                   map_canvas(s.run_index(run), "attention",
-                              "Attention map, " + place +
-                                  ": queries downwards, keys to the right. Mean weight on the first token " +
-                                  significant(first) + ". Arrow keys read single weights."));
+    figures += head_figure(s, run);
+    ++count;
+    if (run->evaluation->maps)
+      sequences = std::max(sequences, std::min(run->evaluation->maps->tokens.size(), s.limits.sequences));
   }
   if (figures.empty()) return "";
   const std::string id = std::to_string(s.index);
   std::string controls;
+  if (sequences > 1) controls += sequence_choice(s.index, sequences);
   if (s.group.has_proxy())
     controls += segments("weights-" + id, "Weights", {{"raw", "raw (as they act)"}, {"proxy", "proxy (share)"}});
-  controls += segments("colour-" + id, "Colour", {{"linear", "linear"}, {"log", "log"}});
-  return bar("One attention map of each run",
-             "Each row is a query looking back at the keys before it; a sink is a coloured stripe in the first column. "
-             "Point at a "
-             "cell, or focus a map and use the arrow keys.",
-             controls) +
-         "<div class=\"grid maps\">" + figures + "</div>";
+  controls += segments("colour-" + id, "Map colours", {{"linear", "linear"}, {"log", "log"}});
+  if (count > 1)
+    controls +=
+        "<label class=\"field\"><input type=\"checkbox\" name=\"linked-" + id + "\"> same head in every run</label>";
+  return "<div class=\"mapgroup\"><div class=\"intro\"><h3>Which heads are sinks, and where they look</h3>"
+         "<p class=\"note\">A tile is the &alpha; of one head, mean over sequences; layers and heads count from 0. "
+         "Choose a tile to "
+         "see that head&rsquo;s map: each row is a query looking back at the keys before it, a sink is a strong stripe "
+         "in "
+         "the first column.</p></div><div class=\"bar\"><div class=\"controls\">" +
+         controls + "</div></div><div class=\"grid maps\">" + figures + "</div></div>";
 }
 
 std::string norms(const Section& s) {
@@ -237,6 +256,14 @@ std::string first_positions(const Section& s) {
          "<div class=\"grid\">" + figures + "</div>";
 }
 
+std::string numbers_note(const Group& group) {
+  std::string note =
+      "Sink in percent of heads; v<sub>1</sub> ratio: length of the first value over the mean of the others";
+  if (has_floor(group)) note += "; above best: nats above the best possible predictor on the same sequences";
+  const std::string common = common_settings(group);
+  return note + (common.empty() ? "." : "; " + common + ".");
+}
+
 std::string group_section(const Section& s) {
   std::string legend;
   for (const Run* run : s.group.runs)
@@ -245,16 +272,11 @@ std::string group_section(const Section& s) {
               "<span>" + escape(run->name) + "</span></button>";
   const std::string about = s.group.task == "text" ? kTextTask : s.group.task == "bigram-backcopy" ? kBackcopyTask : "";
   return "<section class=\"group\" id=\"task-" + std::to_string(s.index) + "\"><h2>" + task_title(s.group.task) +
-         "</h2>" + (about.empty() ? "" : "<p class=\"muted\">" + about + "</p>") +
-         "<div class=\"legend\" role=\"group\" aria-label=\"Runs shown in the charts\">" + legend + "</div>" +
-         curves(s) +
-         bar("Final numbers",
-             "Sink<sub>1</sub> in percent of heads; v<sub>1</sub> ratio: length of the first value over the mean of "
-             "the others.",
-             "") +
-         "<div class=\"panel\" style=\"margin-bottom:var(--space)\">" + final_table(s.group, s.runs, s.styles) +
-         "</div>" + (s.group.task == "text" ? kPaperTable : "") + head_maps(s) + attention_maps(s) + norms(s) +
-         first_positions(s) + "</section>\n";
+         "</h2>" + (about.empty() ? "" : "<p>" + about + "</p>") + bar("Final numbers", numbers_note(s.group), "") +
+         final_table(s.group, s.runs, s.styles) + (s.group.task == "text" ? page_file("paper.html") : "") +
+         head_maps(s) +
+         "<div class=\"charts\"><div class=\"legend\" role=\"group\" aria-label=\"Runs shown in the charts\">" +
+         legend + "</div>" + curves(s) + norms(s) + first_positions(s) + "</div></section>\n";
 }
 
 }  // namespace
@@ -263,9 +285,10 @@ std::string page(const std::vector<Run>& runs, const std::string& title, const s
                  int reload_seconds) {
   const std::vector<Group> groups = group_by_task(runs);
   const std::vector<LineStyle> styles = line_styles(runs, groups);
+  const MapLimits limits = map_limits(runs, kMapBytes);
   std::string sections, findings, navigation;
   for (std::size_t i = 0; i < groups.size(); ++i) {
-    sections += group_section({groups[i], i, runs, styles});
+    sections += group_section({groups[i], i, runs, styles, limits});
     findings += "<li><span class=\"task\">" + task_title(groups[i].task) + "</span>" + finding(groups[i]) + "</li>";
     navigation += "<a href=\"#task-" + std::to_string(i) + "\">" + task_title(groups[i].task) + "</a>";
   }
@@ -276,20 +299,21 @@ std::string page(const std::vector<Run>& runs, const std::string& title, const s
                                (open > 0 ? ", " + std::to_string(open) + " still in progress" : "") + ".";
   const std::string reload =
       reload_seconds > 0 ? "<meta http-equiv=\"refresh\" content=\"" + std::to_string(reload_seconds) + "\">\n" : "";
-  return fill(kPageFrame, {{"title", escape(title)},
-                           {"reload", reload},
-                           {"style", kPageStyle},
-                           {"theme_script", kThemeScript},
-                           {"overview", overview},
-                           {"findings", findings},
-                           {"navigation", navigation},
-                           {"groups", sections},
-                           {"configurations", configurations(runs, styles)},
-                           {"data", script_json(page_data(runs, groups))},
-                           {"chart_js", chart_js},
-                           {"base_script", kBaseScript},
-                           {"charts_script", kChartsScript},
-                           {"maps_script", kMapsScript}});
+  return fill(page_file("page.html"), {{"title", escape(title)},
+                                       {"reload", reload},
+                                       {"style", page_file("style.css")},
+                                       {"theme_script", page_file("theme.js")},
+                                       {"overview", overview},
+                                       {"findings", findings},
+                                       {"navigation", navigation},
+                                       {"groups", sections},
+                                       {"configurations", configurations(runs, styles)},
+                                       {"data", script_json(page_data(runs, groups, limits))},
+                                       {"chart_js", chart_js},
+                                       {"base_script", page_file("base.js")},
+                                       {"svg_script", page_file("svg.js")},
+                                       {"charts_script", page_file("charts.js")},
+                                       {"maps_script", page_file("maps.js")}});
 }
 
 }  // namespace sink::report

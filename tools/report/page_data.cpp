@@ -5,36 +5,20 @@
 #include <cmath>
 #include <limits>
 
+#include "tools/report/loss_floor.h"
+
 namespace sink::report {
 namespace {
 
 using nlohmann::json;
 constexpr std::size_t kCurvePoints = 300;
 constexpr std::size_t kPositions = 256;  // of the norms
-constexpr std::size_t kMapTokens = 128;
 
 json cut(const Table& table, std::size_t columns) {
   json rows = json::array();
   for (const Row& row : table)
     rows.push_back(Row(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(std::min(columns, row.size()))));
   return rows;
-}
-
-// The chosen map. Row i holds the weights of keys 0..i: above the diagonal a causal map is empty.
-json map_json(const AttentionMaps& maps) {
-  const auto& [sequence, layer, head] = maps.chosen;
-  const std::vector<std::string>& tokens = maps.tokens[static_cast<std::size_t>(sequence)];
-  const std::size_t n = std::min(kMapTokens, tokens.size()), columns = tokens.size() + maps.extra_key;
-  const Row& weights = maps.of(sequence, layer, head);
-  json rows = json::array();
-  for (std::size_t i = 0; i < n; ++i) {
-    const auto first = weights.begin() + static_cast<std::ptrdiff_t>(i * columns + maps.extra_key);
-    rows.push_back(Row(first, first + static_cast<std::ptrdiff_t>(i + 1)));
-  }
-  return {{"layer", layer},
-          {"head", head},
-          {"tokens", std::vector<std::string>(tokens.begin(), tokens.begin() + static_cast<std::ptrdiff_t>(n))},
-          {"weights", rows}};
 }
 
 json curves_json(const Curves& curves) {
@@ -59,18 +43,26 @@ json curves_json(const Curves& curves) {
   return out;
 }
 
-json run_json(const Run& run, const LineStyle& style) {
-  json out{{"name", run.name}, {"colour", style.colour}, {"dash", style.dash}, {"curves", curves_json(run.curves)}};
+json run_json(const Run& run, const LineStyle& style, const MapLimits& limits) {
+  json out{{"name", run.name},
+           {"colour", style.colour},
+           {"dash", style.dash},
+           {"curves", curves_json(run.curves)},
+           {"same", run.rows_sum_to_one()}};
+  if (const auto floor = loss_floor(run))
+    out["floor"] = {{"train_loss", floor->train}, {"val_loss", floor->validation}};
   if (!run.evaluation) return out;
   const Evaluation& e = *run.evaluation;
   if (!e.alpha_k.empty()) out["alpha_k"] = e.alpha_k;
   if (!e.alpha_k_raw.empty()) out["alpha_k_raw"] = e.alpha_k_raw;
   if (!e.alpha_1_layer_head.empty()) out["layer_head"] = e.alpha_1_layer_head;
   if (!e.alpha_1_layer_head_raw.empty()) out["layer_head_raw"] = e.alpha_1_layer_head_raw;
+  if (!e.alpha_star_layer_head.empty()) out["star_head"] = e.alpha_star_layer_head;
+  if (!e.alpha_star_layer_head_raw.empty()) out["star_head_raw"] = e.alpha_star_layer_head_raw;
   if (!e.hidden_norm.empty()) out["hidden_norm"] = cut(e.hidden_norm, kPositions);
   if (!e.key_norm.empty()) out["key_norm"] = cut(e.key_norm, kPositions);
   if (!e.value_norm.empty()) out["value_norm"] = cut(e.value_norm, kPositions);
-  if (e.maps) out["map"] = map_json(*e.maps);
+  if (e.maps) out["maps"] = maps_json(run, limits);
   return out;
 }
 
@@ -80,13 +72,13 @@ std::vector<LineStyle> line_styles(const std::vector<Run>& runs, const std::vect
   std::vector<std::string> labels;
   std::vector<LineStyle> styles(runs.size());
   for (const Group& group : groups) {
-    int line = 0;
+    int lines[kColours] = {};  // so far, of each colour
     for (const Arm& arm : group.arms) {
       auto label = std::find(labels.begin(), labels.end(), arm.label);
       if (label == labels.end()) label = labels.insert(labels.end(), arm.label);
-      const int colour = static_cast<int>(label - labels.begin());
-      for (std::size_t seed = 0; seed < arm.runs.size(); ++seed)
-        styles[static_cast<std::size_t>(arm.runs[seed] - runs.data())] = {colour % kColours, line++ % kDashes};
+      const int colour = static_cast<int>(label - labels.begin()) % kColours;
+      for (const Run* run : arm.runs)
+        styles[static_cast<std::size_t>(run - runs.data())] = {colour, lines[colour]++ % kDashes};
     }
   }
   return styles;
@@ -110,10 +102,10 @@ std::pair<Row, Row> thin(const Row& x, const Row& y, std::size_t points) {
   return {thin_x, thin_y};
 }
 
-json page_data(const std::vector<Run>& runs, const std::vector<Group>& groups) {
+json page_data(const std::vector<Run>& runs, const std::vector<Group>& groups, const MapLimits& limits) {
   json out{{"groups", json::array()}, {"runs", json::array()}};
   const std::vector<LineStyle> styles = line_styles(runs, groups);
-  for (std::size_t i = 0; i < runs.size(); ++i) out["runs"].push_back(run_json(runs[i], styles[i]));
+  for (std::size_t i = 0; i < runs.size(); ++i) out["runs"].push_back(run_json(runs[i], styles[i], limits));
   for (const Group& group : groups) {
     json indices = json::array(), even = json::array();
     for (const Run* run : group.runs) indices.push_back(run - runs.data());

@@ -5,11 +5,13 @@
 #include <vector>
 
 #include "tools/report/findings.h"
+#include "tools/report/page_maps.h"
 
 namespace sink::report {
 
 // How a run's line looks everywhere on the page: indices into the page's colours and dash patterns. Runs of one arm
-// share the colour, in every task; the runs of one task differ in their dashes, so that colour is never needed.
+// share the colour, and the marker that goes with it, in every task; the first line of a colour in a task is solid, the
+// others are dashed, so that no two look alike.
 struct LineStyle {
   int colour = 0;
   int dash = 0;
@@ -25,6 +27,6 @@ std::vector<LineStyle> line_styles(const std::vector<Run>& runs, const std::vect
 std::pair<Row, Row> thin(const Row& x, const Row& y, std::size_t points);
 
 // {"groups": [...], "runs": [...]}; what a run does not have is absent. Long contexts are cut, to keep the page small.
-nlohmann::json page_data(const std::vector<Run>& runs, const std::vector<Group>& groups);
+nlohmann::json page_data(const std::vector<Run>& runs, const std::vector<Group>& groups, const MapLimits& limits);
 
 }  // namespace sink::report

@@ -1,12 +1,28 @@
 // Builds the final table of a group and the configuration of each run.
 #include "tools/report/page_tables.h"
 
+#include <algorithm>
 #include <cmath>
+#include <functional>
+#include <limits>
 
 #include "tools/report/html_text.h"
+#include "tools/report/loss_floor.h"
 
 namespace sink::report {
 namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+// The markers that charts.js gives the colours.
+constexpr const char* kMarkers[kColours] = {"M10.5 5a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0",
+                                            "M14 1l4 7h-8z",
+                                            "M11 2h6v6h-6z",
+                                            "M14 1l4 4l-4 4l-4 -4z",
+                                            "M14 1v8M10 5h8M11.2 2.2l5.6 5.6M11.2 7.8l5.6 -5.6",
+                                            "M11.2 2.2l5.6 5.6M11.2 7.8l5.6 -5.6",
+                                            "M12 2h4q1 0 1 1v4q0 1 -1 1h-4q-1 0 -1 -1v-4q0 -1 1 -1z",
+                                            "M14 1v8M10 5h8"};
 
 std::string cell(const std::string& text) { return "<td>" + text + "</td>"; }
 
@@ -14,15 +30,71 @@ std::string head(const std::string& text, const char* attributes = "") {
   return "<th scope=\"col\"" + std::string(attributes) + ">" + text + "</th>";
 }
 
-// The measured columns of a run or of an arm's mean.
-template <typename Scalar, typename Sink>
-std::string measured(const std::vector<double>& epsilons, const Scalar& scalar, const Sink& sink) {
-  std::string out = cell(number(scalar("val_loss"), 3));
-  for (const bool raw : {false, true})
-    for (const double epsilon : epsilons) out += cell(number(sink(epsilon, raw), 1));
-  for (const char* name : {"alpha_1", "alpha_1_raw", "alpha_1_max", "row_mass", "first_value_norm_ratio"})
-    out += cell(number(scalar(name), 3));
-  return out;
+double above_best(const Run& run) {
+  const auto floor = loss_floor(run);
+  const auto sequences = run.settings.find("eval-sequences");
+  // Known only on the very sequences of training's own measurements.
+  if (!floor || !run.evaluation ||
+      (run.sequences > 0 && (sequences == run.settings.end() || sequences->second != std::to_string(run.sequences))))
+    return kNaN;
+  return run.evaluation->get("val_loss") - floor->validation;
+}
+
+// A measured column; columns that no run of the group has are left out.
+struct Column {
+  std::string over;  // a heading over several columns that share it
+  std::string head;
+  int decimals;
+  std::function<double(const Run&, const Evaluation&)> value;
+};
+
+Column scalar(const std::string& over, const std::string& head, const char* name, int decimals = 3) {
+  return {over, head, decimals, [name](const Run&, const Evaluation& e) { return e.get(name); }};
+}
+
+std::vector<Column> columns(const Group& group) {
+  const bool proxy = group.has_proxy();
+  std::vector<Column> all{scalar("", "val. loss", "val_loss")};
+  if (std::any_of(group.runs.begin(), group.runs.end(), [](const Run* run) { return std::isfinite(above_best(*run)); }))
+    all.push_back({"", "above best", 3, [](const Run& run, const Evaluation&) { return above_best(run); }});
+  if (std::any_of(group.runs.begin(), group.runs.end(),
+                  [](const Run* run) { return run->evaluation && run->evaluation->input != "text"; }))
+    all.push_back(scalar("", "loss on its input", "input_loss"));
+  const auto kinds = proxy ? std::vector<bool>{false, true} : std::vector<bool>{false};
+  for (const bool raw : kinds)
+    for (const double epsilon : group.epsilons())
+      all.push_back({std::string("Sink<sub>1</sub>, %") + (!proxy ? ""
+                                                           : raw  ? ", raw"
+                                                                  : ", proxy"),
+                     "&epsilon;&nbsp;" + number(epsilon, 1), 1,
+                     [=](const Run&, const Evaluation& e) { return e.sink_at(epsilon, raw); }});
+  for (const bool raw : kinds)
+    all.push_back({"Sink<sub>*</sub>, %",
+                   !proxy ? "&epsilon;&nbsp;0.3"
+                   : raw  ? "raw"
+                          : "proxy",
+                   1, [=](const Run&, const Evaluation& e) { return e.sink_star_at(0.3, raw); }});
+  const std::string alpha = "&alpha;<sub>1</sub>", star = "&alpha;<sub>*</sub>";
+  all.push_back(scalar(alpha, proxy ? "proxy" : "mean", "alpha_1"));
+  if (proxy) all.push_back(scalar(alpha, "raw", "alpha_1_raw"));
+  all.push_back(scalar(alpha, "max head", "alpha_1_max"));
+  all.push_back(scalar(star, proxy ? "proxy" : "mean", "alpha_star"));
+  if (proxy) all.push_back(scalar(star, "raw", "alpha_star_raw"));
+  all.push_back({"", "row mass", 2, [](const Run&, const Evaluation& e) { return e.get("row_mass"); }});
+  all.push_back({"", "mass on *", 2, [](const Run&, const Evaluation& e) { return e.get("slot_mass"); }});
+  all.push_back(scalar("", "v<sub>1</sub> ratio", "first_value_norm_ratio", 2));
+  std::erase_if(all, [&](const Column& column) {
+    return column.head != "val. loss" && std::none_of(group.runs.begin(), group.runs.end(), [&](const Run* run) {
+             return run->evaluation && std::isfinite(column.value(*run, *run->evaluation));
+           });
+  });
+  return all;
+}
+
+double mean(const Column& column, const std::vector<const Run*>& runs) {
+  double sum = 0;
+  for (const Run* run : runs) sum += run->evaluation ? column.value(*run, *run->evaluation) : kNaN;
+  return sum / static_cast<double>(runs.size());
 }
 
 std::string progress(const Run& run) {
@@ -34,52 +106,91 @@ void term(std::string& list, const char* name, const std::string& value) {
   if (!value.empty()) list += std::string("<div><dt>") + name + "</dt><dd>" + escape(value) + "</dd></div>";
 }
 
+// What every run of the group has in common is said once, in the note; the rest are columns of words.
+struct Word {
+  const char* head;
+  std::function<std::string(const Run&)> value;
+};
+
+std::vector<Word> words_of(const Group& group, bool common) {
+  std::vector<Word> all{{"seed", [](const Run& run) { return std::to_string(run.seed); }},
+                        {"steps", [](const Run& run) { return progress(run); }},
+                        {"tokens", [](const Run& run) { return grouped(run.tokens); }}};
+  std::erase_if(all, [&](const Word& word) {
+    const bool same = std::all_of(group.runs.begin(), group.runs.end(),
+                                  [&](const Run* run) { return word.value(*run) == word.value(*group.runs.front()); });
+    return same != common;
+  });
+  return all;
+}
+
+std::string run_name(const Group& group, const Run& run, const LineStyle& style) {
+  std::string out = "<th scope=\"row\" class=\"name\">" + swatch(style) + escape(run.name);
+  if (!run.mark().empty()) out += " <span class=\"badge\">" + escape(run.mark()) + "</span>";
+  const std::string label = group.label(run);
+  std::string what = run.ablation == run.name ? "" : run.ablation;
+  if (label != run.name && label != run.ablation) what += (what.empty() ? "" : ": ") + label;
+  return out + (what.empty() ? "" : "<small>" + escape(what) + "</small>") + "</th>";
+}
+
+// Headings over columns, then the columns' own.
+std::string heading(const std::vector<Word>& words, const std::vector<Column>& numbers) {
+  std::string over = "<tr><th></th>", own = "<tr>" + head("run", " class=\"name\"");
+  for (const Word& word : words) over += "<th></th>", own += head(word.head);
+  for (std::size_t i = 0; i < numbers.size();) {
+    std::size_t end = i + 1;
+    while (!numbers[i].over.empty() && end < numbers.size() && numbers[end].over == numbers[i].over) ++end;
+    over += numbers[i].over.empty()
+                ? "<th></th>"
+                : head(numbers[i].over, (" colspan=\"" + std::to_string(end - i) + "\" class=\"over\"").c_str());
+    for (; i < end; ++i) own += head(numbers[i].head);
+  }
+  return over + "</tr>" + own + "</tr>";
+}
+
 }  // namespace
 
-std::string swatch(const LineStyle& style) {
-  return "<svg class=\"swatch c" + std::to_string(style.colour) + " d" + std::to_string(style.dash) +
-         "\" viewBox=\"0 0 28 8\" aria-hidden=\"true\"><path d=\"M1 4h26\"/></svg>";
+std::string common_settings(const Group& group) {
+  std::string out;
+  for (const Word& word : words_of(group, true)) {
+    const std::string value = word.value(*group.runs.front());
+    if (value == "0" && std::string(word.head) != "seed") continue;  // not known
+    const bool named_first = std::string(word.head) == "seed";
+    out += (out.empty() ? "" : ", ") + (named_first ? "seed " + value : value + " " + word.head);
+  }
+  return out.empty() || group.runs.size() == 1 ? out : "every run: " + out;
 }
 
 std::string final_table(const Group& group, const std::vector<Run>& runs, const std::vector<LineStyle>& styles) {
-  const std::vector<double> epsilons = group.epsilons();
-  const std::string span = " colspan=\"" + std::to_string(epsilons.size()) + "\" class=\"over\"";
+  const std::vector<Word> words = words_of(group, false);
+  const std::vector<Column> numbers = columns(group);
   std::string out =
-      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Final numbers of every run\"><table>"
-      "<thead><tr><th></th><th colspan=\"5\"></th>";
-  if (!epsilons.empty())
-    out += head("Sink<sub>1</sub>, %, proxy", span.c_str()) + head("Sink<sub>1</sub>, %, raw", span.c_str());
-  out += head("&alpha;<sub>1</sub>", " colspan=\"3\" class=\"over\"") + "<th colspan=\"2\"></th></tr><tr>" +
-         head("run", " class=\"name\"") + head("ablation", " class=\"word\"") + head("seed") + head("steps") +
-         head("tokens") + head("val. loss");
-  for (int i = 0; i < 2; ++i)
-    for (const double epsilon : epsilons) out += head("&epsilon;&nbsp;" + number(epsilon, 1));
-  out += head("proxy") + head("raw") + head("max head") + head("row mass") + head("v<sub>1</sub> ratio") +
-         "</tr></thead><tbody>";
-
-  const Evaluation none;
+      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Final numbers of every run\"><table "
+      "class=\"final\"><thead>" +
+      heading(words, numbers) + "</thead><tbody>";
   for (const Arm& arm : group.arms) {
     for (const Run* run : arm.runs) {
-      const Evaluation& e = run->evaluation ? *run->evaluation : none;
-      out += "<tr><th scope=\"row\" class=\"name\">" + swatch(styles[static_cast<std::size_t>(run - runs.data())]) +
-             escape(run->name) +
-             (run->mark().empty() ? "" : " <span class=\"badge\">" + escape(run->mark()) + "</span>") +
-             "</th><td class=\"word\">" + (run->ablation.empty() ? "\u2013" : escape(run->ablation)) + "</td>" +
-             cell(std::to_string(run->seed)) + cell(progress(*run)) + cell(grouped(run->tokens)) +
-             measured(
-                 epsilons, [&](const char* name) { return e.get(name); },
-                 [&](double epsilon, bool raw) { return e.sink_at(epsilon, raw); }) +
-             "</tr>";
+      out += "<tr>" + run_name(group, *run, styles[static_cast<std::size_t>(run - runs.data())]);
+      for (const Word& word : words) out += cell(word.value(*run));
+      for (const Column& column : numbers)
+        out += cell(number(run->evaluation ? column.value(*run, *run->evaluation) : kNaN, column.decimals));
+      out += "</tr>";
     }
-    if (arm.finished().size() > 1)
+    if (arm.finished().size() > 1) {
       out += "<tr class=\"mean\"><th scope=\"row\" class=\"name\">mean of " + std::to_string(arm.finished().size()) +
-             " seeds</th><td class=\"word\">" + escape(arm.ablation) + "</td><td></td><td></td><td></td>" +
-             measured(
-                 epsilons, [&](const char* name) { return arm.mean(name); },
-                 [&](double epsilon, bool raw) { return arm.mean_sink(epsilon, raw); }) +
-             "</tr>";
+             " seeds<small>" + escape(arm.label) + "</small></th>";
+      for (std::size_t i = 0; i < words.size(); ++i) out += "<td></td>";
+      for (const Column& column : numbers) out += cell(number(mean(column, arm.finished()), column.decimals));
+      out += "</tr>";
+    }
   }
   return out + "</tbody></table></div>";
+}
+
+std::string swatch(const LineStyle& style) {
+  return "<svg class=\"swatch c" + std::to_string(style.colour) + " d" + std::to_string(style.dash) +
+         "\" viewBox=\"0 0 28 10\" aria-hidden=\"true\"><path d=\"M1 5h26\"/><path class=\"marker\" d=\"" +
+         kMarkers[style.colour] + "\"/></svg>";
 }
 
 std::string configurations(const std::vector<Run>& runs, const std::vector<LineStyle>& styles) {

@@ -1,7 +1,6 @@
 #include "tools/sweep/sweep_job.h"
 
 #include <chrono>
-#include <cmath>
 
 #include "engine/check.h"
 #include "model/build_info.h"
@@ -11,22 +10,6 @@
 
 namespace sink {
 namespace {
-
-// Mean -log p of the targets under the task's own probabilities; a copy is certain.
-double best_loss(const BigramBackcopy& task, const Batch& batch) {
-  const auto* tokens = batch.tokens_BT.data<std::int32_t>();
-  const auto* targets = batch.targets_BT.data<std::int32_t>();
-  double sum = 0;
-  std::int64_t counted = 0;
-  for (std::int64_t i = 0; i < batch.tokens_BT.size(); ++i) {
-    if (targets[i] < 0) continue;
-    ++counted;
-    if (tokens[i] >= 1 && tokens[i] <= BigramBackcopy::kTriggers) continue;
-    const auto& row = task.transition(tokens[i]);
-    sum -= std::log(row[static_cast<std::size_t>(targets[i])] + (targets[i] == 1 ? row[0] : 0));
-  }
-  return sum / static_cast<double>(counted);
-}
 
 void keep(const Evaluation& e, SweepResult& result) {
   result.loss = e.loss;
@@ -59,7 +42,7 @@ void train(const RunConfig& config, const Ablation& ablation, SweepResult& resul
   auto model = ablation.make_model(sizes, init_scheme(config.init), config.seed, dtype_named(config.precision));
   Optimizer optimizer(*model, config);
   result.entropy_floor = data.entropy_floor();
-  result.best_loss = best_loss(data, data.validation_batch(0, data.validation_sequences()));
+  result.best_loss = data.best_loss(data.validation_batch(0, data.validation_sequences()));
 
   std::int64_t skipped_in_a_row = 0;
   for (std::int64_t step = 1; step <= config.steps && !result.given_up; ++step) {

@@ -130,4 +130,18 @@ double BigramBackcopy::entropy_floor() const {
   return total / static_cast<double>(context_ - 1);
 }
 
+double BigramBackcopy::best_loss(const Batch& batch) const {
+  const auto* tokens = batch.tokens_BT.data<std::int32_t>();
+  const auto* targets = batch.targets_BT.data<std::int32_t>();
+  double sum = 0;
+  std::int64_t counted = 0;
+  for (std::int64_t i = 0; i < batch.tokens_BT.size(); ++i) {
+    if (targets[i] < 0) continue;
+    ++counted;
+    if (is_trigger(tokens[i])) continue;
+    sum -= std::log(next_symbol(tokens[i])[static_cast<std::size_t>(targets[i])]);
+  }
+  return sum / static_cast<double>(counted);
+}
+
 }  // namespace sink

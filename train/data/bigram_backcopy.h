@@ -40,6 +40,9 @@ class BigramBackcopy : public DataSource {
   // positions. No model can do better on average.
   double entropy_floor() const;
 
+  // The loss in nats of that predictor on a batch of this task: mean -log p of its targets; a copy is certain.
+  double best_loss(const Batch& batch) const;
+
  private:
   using Row = std::array<double, kSymbols>;
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Opens a report in headless Chromium and looks at it: errors, blank pictures, a page wider than a phone.
+"""Opens a report in headless Chromium, looks at it and uses it: errors, blank pictures, a page wider than a phone; then as a
+reader does, with mouse and keys: heads and sequences, tooltips, zoom, downloads.
 
     browser_check.py REPORT.html [FOLDER_FOR_SCREENSHOTS]
 
@@ -18,11 +19,14 @@ import subprocess
 import sys
 import tempfile
 import time
+import xml.etree.ElementTree
 import zlib
 
 VIEWS = [  # name, width, height, colour scheme, phone
     ("desktop_light", 1440, 900, "light", False),
     ("desktop_dark", 1440, 900, "dark", False),
+    ("laptop_light", 1280, 900, "light", False),
+    ("laptop_dark", 1280, 900, "dark", False),
     ("phone_light", 390, 844, "light", True),
     ("phone_dark", 390, 844, "dark", True),
 ]
@@ -32,7 +36,7 @@ OPEN = 'for (const details of document.querySelectorAll("details")) details.open
 # What is there: canvases whose pixels are all alike (by label), whether the page is wider than the window, ...
 LOOK = """(() => {
   const blank = [], pen = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  for (const canvas of document.querySelectorAll("canvas")) {
+  for (const canvas of document.querySelectorAll("canvas:not([hidden])")) {
     const { width, height } = canvas;
     if (!width || !height) { blank.push("no size: " + canvas.getAttribute("aria-label")); continue; }
     pen.canvas.width = width;
@@ -46,7 +50,17 @@ LOOK = """(() => {
            canvases: document.querySelectorAll("canvas").length,
            unnamed: [...document.querySelectorAll("canvas")].filter((c) => !c.getAttribute("aria-label")).length,
            emptyTables: [...document.querySelectorAll("details.values")].filter((d) => !d.querySelector("td")).length,
-           wide: root.scrollWidth - root.clientWidth };
+           wide: root.scrollWidth - root.clientWidth,
+           outside: [...document.querySelectorAll("figure, canvas, .tiles, .bar, .scroll, p, h1, h2, h3, h4, button")]
+             .filter((e) => e.getBoundingClientRect().right > root.clientWidth + 1 && !e.closest(".scroll .scroll, pre"))
+             .map((e) => e.tagName + " " + (e.className || e.textContent.slice(0, 30))),
+           clipped: [...document.querySelectorAll("table")].filter((t) => {
+             const box = t.closest(".scroll");
+             if (!box || t.getBoundingClientRect().width <= box.clientWidth + 1) return !box;
+             return box.tabIndex !== 0 || !["auto", "scroll"].includes(getComputedStyle(box).overflowX);
+           }).length,
+           finalHidden: [...document.querySelectorAll("main .scroll")].filter((b) => !b.closest("details"))
+             .reduce((most, b) => Math.max(most, b.scrollWidth - b.clientWidth), 0) };
 })()"""
 
 # Uses the page as a reader does: every switch, every legend button twice, keys on the maps.
@@ -58,7 +72,7 @@ USE = """(() => {
     for (const option of select.options) { select.value = option.value; select.dispatchEvent(new Event("change")); }
   for (const button of document.querySelectorAll(".legend button")) { button.click(); button.click(); }
   let silent = 0;
-  for (const canvas of document.querySelectorAll(".map canvas")) {
+  for (const canvas of document.querySelectorAll("figure.heads canvas:not([hidden])")) {
     canvas.focus();
     for (const name of ["ArrowDown", "ArrowRight", "ArrowUp", "ArrowLeft"]) key(canvas, name);
     if (!canvas.closest("figure").querySelector(".readout").textContent.trim()) ++silent;
@@ -110,7 +124,7 @@ class Browser:
     def call(self, method, **parameters):
         self._last += 1
         message = {"id": self._last, "method": method, "params": parameters}
-        if self._session:
+        if self._session and not method.startswith("Browser."):
             message["sessionId"] = self._session
         os.write(self._write, json.dumps(message).encode() + b"\0")
         deadline = time.monotonic() + 60
@@ -124,7 +138,7 @@ class Browser:
                 self.events.append(answer)
 
     def evaluate(self, script):
-        result = self.call("Runtime.evaluate", expression=script, returnByValue=True)
+        result = self.call("Runtime.evaluate", expression=script, returnByValue=True, awaitPromise=True)
         if "exceptionDetails" in result:
             raise RuntimeError("script failed: " + json.dumps(result["exceptionDetails"])[:400])
         return result["result"].get("value")
@@ -136,6 +150,31 @@ class Browser:
                 return
             time.sleep(0.05)
         raise TimeoutError("the page did not finish loading")
+
+    def mouse(self, what, x, y, button="none", clicks=0):
+        self.call("Input.dispatchMouseEvent", type=what, x=x, y=y, button=button, clickCount=clicks,
+                  buttons=1 if button == "left" and what != "mouseReleased" else 0)
+
+    def click(self, x, y, clicks=1):
+        self.mouse("mouseMoved", x, y)
+        for n in range(1, clicks + 1):
+            self.mouse("mousePressed", x, y, "left", n)
+            self.mouse("mouseReleased", x, y, "left", n)
+
+    def drag(self, x0, y0, x1, y1):
+        self.mouse("mouseMoved", x0, y0)
+        self.mouse("mousePressed", x0, y0, "left", 1)
+        for part in (0.3, 0.7, 1):
+            self.mouse("mouseMoved", x0 + part * (x1 - x0), y0 + part * (y1 - y0), "left")
+        self.mouse("mouseReleased", x1, y1, "left", 1)
+
+    def key(self, name, text=None):
+        press = {"key": name} | ({"text": text} if text else {})
+        codes = {"Enter": 13, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Escape": 27, "Tab": 9}
+        if name in codes:
+            press["windowsVirtualKeyCode"] = codes[name]
+        self.call("Input.dispatchKeyEvent", type="keyDown", **press)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **press)
 
     def close(self):
         self._process.terminate()
@@ -229,10 +268,263 @@ def check_view(browser, url, name, width, height, scheme, phone, shots):
         wrong.append(f"{used['silent']} maps do not answer to the keyboard")
     if seen["wide"] > 0:
         wrong.append(f"the page is {seen['wide']} px wider than the window")
+    wrong += [f"{what} reaches beyond the window" for what in seen["outside"][:5]]
+    if seen["clipped"]:
+        wrong.append(f"{seen['clipped']} tables are clipped")
+    if not phone and seen["finalHidden"] > 1:
+        wrong.append(f"columns of a table of final numbers are hidden: {seen['finalHidden']} px")
     wrong += complaints(browser.events)
     print(f"{name}: {seen['canvases']} canvases, page {width} x {long}, "
           f"commonest colour {100 * share:.0f} %, {len(wrong)} complaints")
     return [f"{name}: {text}" for text in wrong]
+
+
+# What a reader sees of the maps, measured.
+MAPS = """(() => {
+  const figures = [...document.querySelectorAll("figure.heads")], root = document.documentElement;
+  const bar = document.querySelector(".mapgroup .bar");
+  const box = (e) => { const r = e.getBoundingClientRect(); return { x: r.x, y: r.y, width: r.width, height: r.height }; };
+  return { bar: bar ? bar.offsetHeight : 0, figures: figures.map((f) => ({ ...box(f), name: f.querySelector("h4").textContent,
+    canvas: box(f.querySelector("canvas")) })) };
+})()"""
+
+# One figure: what its map shows and its pixels; `n` is put in.
+FIGURE = """(() => {
+  const figure = document.querySelectorAll("figure.heads")[%d], canvas = figure.querySelector("canvas");
+  const box = (e) => { const r = e.getBoundingClientRect(); return { x: r.x, y: r.y, width: r.width, height: r.height }; };
+  return { shown: figure.dataset.shown, caption: figure.querySelector(".chosen").textContent, pixels: canvas.toDataURL(),
+           canvas: box(canvas), tiles: [...figure.querySelector(".tiles").querySelectorAll("button")].map(box),
+           pressed: [...figure.querySelector(".tiles").querySelectorAll("button")].findIndex((t) => t.ariaPressed === "true") };
+})()"""
+
+TIP = """(() => {
+  const tip = document.getElementById("tip"), r = tip.getBoundingClientRect();
+  return { hidden: tip.hidden, x: r.x, y: r.y, right: r.right, bottom: r.bottom, text: tip.innerText };
+})()"""
+
+CHART = """(() => {
+  const figure = document.querySelector('figure[data-curve="val_loss"]'), chart = figure.chart(), r = chart.canvas.getBoundingClientRect();
+  const { left, right, top, bottom } = chart.chartArea, { x, y } = chart.scales;
+  return { left: r.x + left, right: r.x + right, top: r.y + top, bottom: r.y + bottom, x: [x.min, x.max], y: [y.min, y.max], type: y.type,
+           undo: !figure.querySelector("button[data-zoom]").hidden, floors: chart.data.datasets.filter((d) => d.label === "best possible").length };
+})()"""
+
+# Luminance of the page behind the map, of a weight of nothing and of a full one: what is painted, not what is meant.
+COLOURS = """(() => {
+  const light = (c) => { const [r, g, b] = c.map((v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+                         return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const ramp = document.querySelector("figure.heads .ramp i, .ramp i"), stops = getComputedStyle(ramp).backgroundImage.match(/rgb\\([^)]*\\)/g);
+  const rgb = (text) => text.match(/[\\d.]+/g).slice(0, 3).map(Number);
+  let ground = ramp;
+  while (ground && /rgba\\(0, 0, 0, 0\\)/.test(getComputedStyle(ground).backgroundColor)) ground = ground.parentElement;
+  const parent = ramp.closest("figure");
+  let panel = parent;
+  while (/rgba\\(0, 0, 0, 0\\)/.test(getComputedStyle(panel).backgroundColor)) panel = panel.parentElement;
+  return { masked: light(rgb(getComputedStyle(panel).backgroundColor)), zero: light(rgb(stops[0])), full: light(rgb(stops[stops.length - 1])) };
+})()"""
+
+
+def check_colours(browser, wrong):
+    seen = browser.evaluate(COLOURS)
+    masked, zero, full = seen["masked"], seen["zero"], seen["full"]
+    if not (masked < zero < full or masked > zero > full):
+        wrong.append(f"a weight of zero is not between what is masked and a full weight: {masked:.3f}, {zero:.3f}, {full:.3f}")
+    ratio = (max(masked, zero) + 0.05) / (min(masked, zero) + 0.05)
+    if ratio < 1.1:
+        wrong.append(f"zero and masked can hardly be told apart: contrast {ratio:.2f}")
+
+
+def check_pairs(browser, height, wrong):
+    """Two maps stand side by side, and each fits into the window below the bar that stays."""
+    seen = browser.evaluate(MAPS)
+    figures = seen["figures"]
+    if len(figures) < 2:
+        wrong.append("fewer than two maps")
+        return
+    if abs(figures[0]["y"] - figures[1]["y"]) > 1 or figures[1]["x"] <= figures[0]["x"]:
+        wrong.append("two maps do not stand side by side")
+    for figure in figures:
+        if figure["height"] + seen["bar"] > height:
+            wrong.append(f"{figure['name']}: {figure['height']:.0f} px and a bar of {seen['bar']} px do not fit into {height} px")
+        if figure["canvas"]["height"] < 250:
+            wrong.append(f"{figure['name']}: the map is only {figure['canvas']['height']:.0f} px high")
+
+
+def check_choices(browser, wrong):
+    """A tile, by mouse and by keys, and a sequence change the map."""
+    look = lambda: browser.evaluate(FIGURE % 0)
+    before = look()
+    other = next(i for i in range(len(before["tiles"])) if i != before["pressed"])
+    tile = before["tiles"][other]
+    browser.click(tile["x"] + tile["width"] / 2, tile["y"] + tile["height"] / 2)
+    after = look()
+    if after["shown"] == before["shown"] or after["pixels"] == before["pixels"] or after["caption"] == before["caption"]:
+        wrong.append("a click on a tile does not change the map")
+    if after["pressed"] != other:
+        wrong.append("the tile that was clicked is not the one that is marked")
+    browser.key("ArrowRight" if other == 0 else "ArrowLeft")
+    moved = look()
+    if abs(moved["pressed"] - other) != 1 or moved["pixels"] == after["pixels"]:
+        wrong.append("arrow keys on the tiles do not change the map")
+    browser.evaluate('document.querySelector(\'input[name^="sequence-"][value="1"]\').focus()')
+    browser.evaluate('document.querySelector(\'input[name^="sequence-"][value="1"]\').click()')
+    second = look()
+    if second["pixels"] == moved["pixels"] or not second["shown"].startswith("1/"):
+        wrong.append("the choice of a sequence does not change the map")
+
+
+def check_tooltip(browser, wrong):
+    figure = browser.evaluate(FIGURE % 0)
+    canvas = figure["canvas"]
+    for across, down in ((0.15, 0.6), (0.5, 0.97), (0.9, 0.2)):  # in the map, at its end, on what is masked
+        x, y = canvas["x"] + across * canvas["width"], canvas["y"] + down * canvas["height"]
+        browser.mouse("mouseMoved", x, y)
+        tip = browser.evaluate(TIP)
+        away = max(tip["x"] - x, x - tip["right"], 0) + max(tip["y"] - y, y - tip["bottom"], 0)
+        if tip["hidden"] or away > 40:
+            wrong.append(f"no tooltip near the cursor at {across} {down}: {away:.0f} px away")
+            continue
+        if tip["x"] < 0 or tip["y"] < 0 or tip["right"] > 1280 or tip["bottom"] > 900:
+            wrong.append("the tooltip leaves the window")
+        needed = ["query", "key", "row mass"] + (["not visible"] if across == 0.9 else ["weight, raw", "share, proxy"])
+        wrong += [f"the tooltip does not say {part}" for part in needed if part not in tip["text"]]
+    # Its number is that of the table.
+    stated = browser.evaluate("""(() => {
+      const figure = document.querySelector("figure.heads"), canvas = figure.querySelector("canvas");
+      canvas.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowUp", bubbles: true }));
+      canvas.focus();
+      const details = figure.querySelector("details.values");
+      details.open = true;
+      return new Promise((done) => setTimeout(() => {
+        const said = figure.querySelector(".readout").textContent, query = / query /.test(" " + said) && said.match(/query (\\d+)/)[1];
+        const row = [...details.querySelectorAll("tbody tr")].find((r) => r.cells[0].textContent.startsWith(query + " "));
+        details.open = false;
+        done([said, row ? row.cells[1].textContent : "no row " + query]);
+      }, 200));
+    })()""")
+    if not stated or f"weight, raw {stated[1]}," not in stated[0]:
+        wrong.append(f"the weight read by keys is not that of the table: {stated}")
+
+
+def check_extra_key(browser, wrong):
+    """In the run with an extra key, if there is one, its column is the first of the map and named `*`."""
+    at = browser.evaluate("""[...document.querySelectorAll("figure.heads")].findIndex((f) => {
+      const maps = report.runs[Number(f.dataset.run)].maps; return maps && maps.extra_key; })""")
+    if at < 0:
+        return
+    browser.evaluate(f'document.querySelectorAll("figure.heads")[{at}].scrollIntoView({{ block: "end", behavior: "instant" }})')
+    time.sleep(0.2)  # scrolling hides the tooltip
+    canvas = browser.evaluate(FIGURE % at)["canvas"]
+    browser.mouse("mouseMoved", canvas["x"] + 30, canvas["y"] + canvas["height"] / 2)
+    tip = browser.evaluate(TIP)
+    if tip["hidden"] or "*: extra key" not in tip["text"]:
+        wrong.append(f"the first column of a map with an extra key is not named: {tip['text']!r}")
+    if not browser.evaluate(f'document.querySelectorAll("figure.heads")[{at}].querySelector("[data-tiles=alpha_star] button")'
+                            ' !== null'):
+        wrong.append("a run with an extra key has no tiles of alpha_*")
+
+
+def check_zoom(browser, wrong):
+    browser.evaluate('document.querySelector(\'figure[data-curve="val_loss"]\').scrollIntoView({ block: "center", behavior: "instant" })')
+    whole = browser.evaluate(CHART)
+    span = lambda pair: pair[1] - pair[0]
+    at = lambda across, down: (whole["left"] + across * (whole["right"] - whole["left"]), whole["top"] + down * (whole["bottom"] - whole["top"]))
+    browser.drag(*at(0.4, 0.3), *at(0.9, 0.8))
+    near = browser.evaluate(CHART)
+    if abs(span(near["x"]) / span(whole["x"]) - 0.5) > 0.03 or abs(span(near["y"]) / span(whole["y"]) - 0.5) > 0.03 or not near["undo"]:
+        wrong.append(f"a drag over half of the chart shows {near['x']} by {near['y']} of {whole['x']} by {whole['y']}")
+    browser.click(*at(0.5, 0.5), clicks=2)
+    if browser.evaluate(CHART) != whole:
+        wrong.append("a double click does not show all of the chart again")
+    browser.drag(*at(0.5, 0.5), *at(0.95, 0.51))
+    flat = browser.evaluate(CHART)
+    if span(flat["x"]) > 0.5 * span(whole["x"]) or span(flat["y"]) >= span(whole["y"]):
+        wrong.append("a flat drag does not zoom along the steps and fit the values")
+    browser.evaluate('document.querySelector(\'figure[data-curve="val_loss"] button[data-zoom]\').click()')
+    if browser.evaluate(CHART) != whole:
+        wrong.append("the button does not show all of the chart again")
+    browser.evaluate('document.querySelector(\'figure[data-curve="val_loss"] canvas\').focus()')
+    browser.key("+", "+")
+    if span(browser.evaluate(CHART)["x"]) > 0.6 * span(whole["x"]):
+        wrong.append("the key + does not zoom")
+    browser.key("0", "0")
+    if browser.evaluate(CHART) != whole:
+        wrong.append("the key 0 does not show all of the chart again")
+    if whole["floors"] < 1:
+        wrong.append("no line for the lowest loss that is possible")
+    browser.evaluate('document.querySelector(\'input[name^="loss-"][value="above"]\').click()')
+    if browser.evaluate(CHART)["type"] != "logarithmic":
+        wrong.append("the loss above the best is not on a logarithmic scale")
+    browser.evaluate('document.querySelector(\'input[name^="loss-"][value="nats"]\').click()')
+
+
+def check_downloads(browser, wrong):
+    """PNG and SVG of every figure, saved by the page's own buttons."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=name)
+        figures = browser.evaluate('document.querySelectorAll("figure").length')
+        count = 0
+        for at in range(figures):
+            for kind in ("svg", "png"):
+                browser.evaluate(f'document.querySelectorAll("figure")[{at}].querySelector("button[data-save={kind}]").click()')
+                count += 1
+                deadline = time.monotonic() + 20
+                while time.monotonic() < deadline:  # one by one: files of one name would be numbered
+                    done = [f for f in folder.iterdir() if f.suffix == "." + kind]
+                    if done and done[0].stat().st_size and not list(folder.glob("*.crdownload")):
+                        break
+                    time.sleep(0.02)
+                else:
+                    wrong.append(f"figure {at}: no {kind} file came")
+                    continue
+                check_picture(done[0], at, wrong)
+                done[0].unlink()
+        print(f"downloads: {count} of {figures} figures")
+
+
+def check_picture(file, at, wrong):
+    if file.suffix == ".png":
+        png = file.read_bytes()
+        width, height = struct.unpack(">II", png[16:24]) if png[:8] == b"\x89PNG\r\n\x1a\n" else (0, 0)
+        if width < 700 or height < 400:
+            wrong.append(f"figure {at}: {file.name} is {width} x {height}")
+        elif at % 5 == 0 and commonest_colour(png) > 0.985:
+            wrong.append(f"figure {at}: {file.name} is nearly blank")
+        return
+    try:
+        root = xml.etree.ElementTree.parse(file).getroot()
+    except xml.etree.ElementTree.ParseError as error:
+        wrong.append(f"figure {at}: {file.name} is no XML: {error}")
+        return
+    tags = [element.tag.rsplit("}", 1)[1] for element in root.iter()]
+    if tags[0] != "svg" or tags.count("path") < 12 or tags.count("text") < 6:
+        wrong.append(f"figure {at}: {file.name} has {tags.count('path')} paths and {tags.count('text')} texts")
+    text = file.read_text()
+    if "NaN" in text or "undefined" in text or "[object" in text:
+        wrong.append(f"figure {at}: {file.name} holds what is no number")
+
+
+def check_use(browser, url, scheme):
+    """A reader at 1280 x 900."""
+    wrong = []
+    browser.call("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    browser.events.clear()
+    browser.open(url)
+    browser.evaluate('document.documentElement.style.scrollBehavior = "auto"')
+    for check in (check_pairs, check_colours, check_choices, check_tooltip, check_extra_key, check_zoom, check_downloads):
+        try:
+            if check is check_pairs:
+                browser.evaluate('document.querySelector(".mapgroup .bar").scrollIntoView()')
+                check(browser, 900, wrong)
+            elif check is not check_downloads or scheme == "light":
+                check(browser, wrong)
+        except (RuntimeError, KeyError, IndexError, StopIteration, TypeError) as error:
+            wrong.append(f"{check.__name__}: {error!r}"[:300])
+    wrong += complaints(browser.events)
+    print(f"use, {scheme}: {len(wrong)} complaints")
+    return [f"use, {scheme}: {text}" for text in wrong]
 
 
 def main():
@@ -248,10 +540,13 @@ def main():
     shots = pathlib.Path(sys.argv[2]) if len(sys.argv) == 3 else None
     if shots:
         shots.mkdir(parents=True, exist_ok=True)
-    wrong = []
+    size = report.stat().st_size
+    wrong = [f"the page has {size} bytes, more than 5 MB"] if size >= 5_000_000 else []
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         browser = Browser(program, folder)
         try:
+            for scheme in ("light", "dark"):
+                wrong += check_use(browser, report.as_uri(), scheme)
             for name, width, height, scheme, phone in VIEWS:
                 wrong += check_view(browser, report.as_uri(), name, width, height, scheme, phone, shots)
         finally:

@@ -115,10 +115,11 @@ TEST_CASE("BigramBackcopy: transitions happen as often as the matrix says") {
 
 TEST_CASE("BigramBackcopy: the entropy floor is the mean loss of the predictor that knows the matrix") {
   BigramBackcopy task(config_for(0));
-  double loss = 0;
+  double loss = 0, best = 0;
   std::int64_t scored = 0;
   for (int step = 0; step < 300; ++step) {
     Batch batch = task.train_batch(step, 0, 48);
+    best += task.best_loss(batch) / 300;
     auto tokens = values(batch.tokens_BT), targets = values(batch.targets_BT);
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       if (targets[i] < 0) continue;
@@ -133,6 +134,7 @@ TEST_CASE("BigramBackcopy: the entropy floor is the mean loss of the predictor t
   MESSAGE("entropy floor ", task.entropy_floor(), " nats, mean loss of the best predictor ",
           loss / static_cast<double>(scored));
   CHECK(loss / static_cast<double>(scored) == doctest::Approx(task.entropy_floor()).epsilon(0.004));
+  CHECK(best == doctest::Approx(loss / static_cast<double>(scored)).epsilon(1e-12));
 }
 
 TEST_CASE("BigramBackcopy: batches are a pure function of seed, step, micro-batch and row") {

@@ -1,33 +1,4 @@
-// The page's common script: theme, trouble report, formatting, value tables, and which runs are shown.
-#pragma once
-
-namespace sink::report {
-
-// Runs in <head>, before anything is painted, so that a dark page never flashes white.
-inline constexpr const char* kThemeScript = R"js(
-"use strict";
-// What goes wrong is shown on the page, not only in a console that nobody has open.
-addEventListener("error", (event) => {
-  const text = event.message || "an element could not be loaded";
-  document.documentElement.dataset.errors = ((document.documentElement.dataset.errors || "") + " " + text).trim();
-  const box = document.getElementById("trouble");
-  if (box) box.textContent = "Part of this page could not be drawn: " + document.documentElement.dataset.errors;
-}, true);
-const theme = {
-  choices: ["auto", "light", "dark"],
-  choice: "auto",
-  system: matchMedia("(prefers-color-scheme: dark)"),
-  dark() { return this.choice === "dark" || (this.choice === "auto" && this.system.matches); },
-  apply() { document.documentElement.dataset.theme = this.dark() ? "dark" : "light"; },
-};
-try {  // storage may be forbidden for local files
-  const kept = localStorage.getItem("sinklab-theme");
-  if (theme.choices.includes(kept)) theme.choice = kept;
-} catch (error) { theme.choice = "auto"; }
-theme.apply();
-)js";
-
-inline constexpr const char* kBaseScript = R"js(
+// The page's common script: formatting, value tables, theme, and which runs are shown.
 "use strict";
 const report = JSON.parse(document.getElementById("report-data").textContent);
 const all = (selector, root = document) => Array.from(root.querySelectorAll(selector));
@@ -121,6 +92,3 @@ for (const button of all(".legend button"))
 // A control's name is "<cause>-<group>".
 for (const input of all(".controls input, .controls select"))
   input.addEventListener("change", () => redrawFor(input.name.split("-")[1], input.name.split("-")[0]));
-)js";
-
-}  // namespace sink::report

@@ -1,0 +1,401 @@
+// Draws the heads and their attention maps: tiles to choose a head by, the map of the chosen head and sequence on a
+// canvas, and a tooltip at the cursor.
+"use strict";
+// "mako" of viridisLite: even in lightness and safe for colour-blind eyes. From a zero to a full weight; what a query
+// cannot see is not painted, and stands further from a full weight than a zero does, in both themes.
+const kRamps = {
+  light: [[222, 245, 229], [138, 217, 177], [64, 183, 173], [52, 143, 168], [55, 101, 158], [65, 61, 123], [46, 30, 60], [11, 4, 5]],
+  dark: [[44, 47, 77], [56, 70, 132], [55, 101, 158], [52, 143, 168], [64, 183, 173], [112, 207, 173], [168, 227, 198], [232, 250, 238]],
+};
+// Negative weights, which a few operations have: through orange.
+const kNegative = {
+  light: [[222, 245, 229], [247, 200, 140], [224, 130, 50], [160, 70, 10], [90, 35, 5]],
+  dark: [[44, 47, 77], [120, 66, 40], [200, 105, 40], [245, 165, 90], [255, 225, 190]],
+};
+const kLogFloor = 1e-3;  // of the scale's top
+const themeName = () => (document.documentElement.dataset.theme === "dark" ? "dark" : "light");
+
+// `share` from -1 to 1 -> [r, g, b].
+function rampColour(share) {
+  const ramp = (share < 0 ? kNegative : kRamps)[themeName()];
+  const at = Math.min(1, Math.abs(share)) * (ramp.length - 1);
+  const low = Math.min(ramp.length - 2, Math.floor(at)), part = at - low;
+  return ramp[low].map((from, c) => Math.round(from + part * (ramp[low + 1][c] - from)));
+}
+const rgb = (colour) => `rgb(${colour.join(",")})`;
+const luminance = ([r, g, b]) => 0.299 * r + 0.587 * g + 0.114 * b;
+
+function scaleShare(value, top, logarithmic) {
+  if (!logarithmic) return value / top;
+  const size = Math.abs(value);
+  return size === 0 ? 0 : Math.sign(value) * Math.max(0, 1 + Math.log10(size / top) / -Math.log10(kLogFloor));
+}
+// A round number at or above the largest size; 1 for anything that could be a share.
+function scaleTop(values) {
+  let largest = 0;
+  for (const v of values) if (Math.abs(v) > largest) largest = Math.abs(v);
+  if (largest <= 1.005) return 1;
+  const unit = 10 ** Math.floor(Math.log10(largest));
+  return Math.ceil(largest / unit) * unit;
+}
+
+// Weights arrive as base64 of 16-bit floats, little-endian, and are read when they are first shown.
+function halves(text, exponent) {
+  const bytes = atob(text), scale = 2 ** exponent, out = new Float64Array(bytes.length / 2);
+  for (let i = 0; i < out.length; ++i) {
+    const bits = bytes.charCodeAt(2 * i) | (bytes.charCodeAt(2 * i + 1) << 8);
+    const exponent = (bits >> 10) & 31, part = bits & 1023;
+    const size = exponent === 0 ? part * 2 ** -24 : exponent === 31 ? NaN : (1 + part / 1024) * 2 ** (exponent - 15);
+    out[i] = (bits & 32768 ? -size : size) * scale;
+  }
+  return out;
+}
+// Whether query i sees key j, as engine/key_range.h has it.
+const sees = (maps, i, j) => j < maps.prefix || (j <= i && (maps.window === 0 || i - j < maps.window));
+
+// The map of one head: {rows: [i] -> weights by column, NaN where masked; shares; mass: [i]}, null if it is not stored.
+// Column 0 is the extra key where there is one.
+function mapOf(maps, sequence, layer, head) {
+  const at = (sequence * maps.layers + layer) * maps.heads + head, text = maps.weights[at];
+  if (!text) return null;
+  maps.read = maps.read || new Map();
+  if (maps.read.has(at)) return maps.read.get(at);
+  const values = halves(text, maps.exponent), n = maps.tokens[sequence].length, star = maps.extra_key ? 1 : 0, rows = [];
+  let next = 0;
+  for (let i = 0; i < n; ++i) {
+    const row = new Float64Array(n + star).fill(NaN);
+    if (star) row[0] = values[next++];
+    for (let j = 0; j < n; ++j) if (maps.full || sees(maps, i, j)) row[j + star] = values[next++];
+    rows.push(row);
+  }
+  const total = (row) => row.reduce((sum, a) => (Number.isNaN(a) ? sum : sum + Math.abs(a)), 0);
+  // Proxy: |a| / (sum |a| + 1e-8), as the study has it.
+  const mass = rows.map(total), shares = rows.map((row, i) => row.map((a) => Math.abs(a) / (mass[i] + 1e-8)));
+  const made = { rows, shares, mass };
+  maps.read.set(at, made);
+  return made;
+}
+
+// Draws a grid of numbers from (0, 0) on: `grid` is {rows, columns, value(i, j), top, logarithmic, cell, left, head, gap,
+// numbers, rowLabels, columnLabels: [{at, text}], turned, corner}.
+function paintGrid(pen, grid) {
+  const { rows, columns, cell, left, head } = grid, family = css("--sans");
+  // Edges on whole pixels, or every cell would have a frame.
+  const x = (j) => Math.round(left + j * cell + (grid.star && j > 0 ? 3 : 0)), y = (i) => Math.round(head + i * cell);
+  for (let i = 0; i < rows; ++i)
+    for (let j = 0; j < columns;) {
+      const value = grid.value(i, j), begin = j;
+      // Neighbours of one colour are one rectangle.
+      do ++j;
+      while (!grid.gap && j < columns && !(grid.star && j === 1) && Object.is(grid.value(i, j), value));
+      if (Number.isNaN(value)) continue;
+      const colour = rampColour(scaleShare(value, grid.top, grid.logarithmic));
+      pen.fillStyle = rgb(colour);
+      const last = grid.star && j === 1 ? x(0) + Math.round(cell) : x(j);
+      pen.fillRect(x(begin), y(i), last - x(begin) - grid.gap, y(i + 1) - y(i) - grid.gap);
+      if (!grid.numbers) continue;
+      pen.fillStyle = luminance(colour) > 130 ? "#10151b" : "#ffffff";
+      pen.font = `11px ${family}`;
+      pen.textAlign = "center";
+      pen.textBaseline = "middle";
+      pen.fillText(shortNumber(value), x(begin) + (cell - grid.gap) / 2, y(i) + (cell - grid.gap) / 2 + 0.5);
+    }
+  pen.fillStyle = css("--muted");
+  pen.font = `${grid.fontSize}px ${family}`;
+  pen.textBaseline = "middle";
+  pen.textAlign = "right";
+  for (const { at, text } of grid.rowLabels) pen.fillText(text, left - 5, y(at) + cell / 2);
+  pen.textAlign = grid.turned ? "left" : "center";
+  for (const { at, text } of grid.columnLabels) {
+    pen.save();
+    pen.translate(x(at) + cell / 2, head - (grid.turned ? 5 : 9));
+    if (grid.turned) pen.rotate(-Math.PI / 2);
+    pen.fillText(text, 0, 0);
+    pen.restore();
+  }
+  pen.textAlign = "left";
+}
+// Two digits in the space of a tile: .89, 1, 2.4, 31.
+function shortNumber(value) {
+  if (!Number.isFinite(value)) return "\u2013";
+  const size = Math.abs(value);
+  const text = size >= 9.95 ? size.toFixed(0) : size >= 0.995 ? String(+size.toFixed(1)) : size.toFixed(2).slice(1);
+  return (value < 0 && !/^\.?0+$/.test(text) ? "\u2212" : "") + text;
+}
+
+// A canvas of the given CSS size, cleared, sharp on any screen.
+function sizedPen(canvas, width, height) {
+  const ratio = window.devicePixelRatio || 1;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  canvas.style.width = width + "px";
+  canvas.style.height = height + "px";
+  const pen = canvas.getContext("2d");
+  pen.setTransform(ratio, 0, 0, ratio, 0, 0);
+  pen.clearRect(0, 0, width, height);
+  return pen;
+}
+
+function rampStops(negative) {
+  return Array.from({ length: 13 }, (_, i) => rampColour(negative ? i / 6 - 1 : i / 12));
+}
+function showRamp(box, top, logarithmic, negative) {
+  const low = document.createElement("span"), high = document.createElement("span"), bar = document.createElement("i");
+  const masked = document.createElement("i"), name = document.createElement("span");
+  low.textContent = negative ? compact(-top) : logarithmic ? "\u2264 " + compact(top * kLogFloor) : "0";
+  high.textContent = compact(top) + (logarithmic ? " (log)" : "");
+  bar.style.background = `linear-gradient(90deg, ${rampStops(negative).map(rgb).join(",")})`;
+  masked.className = "masked";
+  name.textContent = "not visible to the query";
+  box.replaceChildren(low, bar, high, masked, name);
+}
+
+// The tooltip, beside a point of the window and inside of it. `lines` are [name, value].
+const tip = document.getElementById("tip");
+function showTip(x, y, lines) {
+  tip.replaceChildren(...lines.map(([name, value]) => {
+    const line = document.createElement("div"), label = document.createElement("span"), text = document.createElement("b");
+    label.textContent = name;
+    text.textContent = value;
+    line.append(label, text);
+    return line;
+  }));
+  tip.hidden = false;
+  const { width, height } = tip.getBoundingClientRect(), space = 14;
+  const right = document.documentElement.clientWidth - 4, bottom = window.innerHeight - 4;
+  tip.style.left = Math.max(4, x + space + width <= right ? x + space : x - space - width) + "px";
+  tip.style.top = Math.max(4, y + space + height <= bottom ? y + space : y - space - height) + "px";
+}
+function hideTip() { tip.hidden = true; }
+addEventListener("scroll", hideTip, { passive: true });
+addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
+
+// The tiles: a button a head, coloured by its alpha; arrow keys go from tile to tile.
+function headTiles(box, run, g, choose) {
+  const star = box.dataset.tiles === "alpha_star", name = star ? "\u03b1*" : "\u03b1\u2081";
+  const proxy = run[star ? "star_head" : "layer_head"], raw = run[star ? "star_head_raw" : "layer_head_raw"] || proxy;
+  const rows = proxy.length, columns = proxy[0].length, tiles = [];
+  const table = () => (choice("weights-" + g, "raw") === "proxy" ? proxy : raw);
+  box.style.setProperty("--columns", columns);
+  const label = (text, row, column) => {
+    const span = document.createElement("span");
+    span.textContent = text;
+    span.style.gridArea = `${row} / ${column}`;
+    span.setAttribute("aria-hidden", "true");
+    box.append(span);
+  };
+  for (let h = 0; h < columns; ++h) label(String(h), 1, h + 2);
+  for (let l = 0; l < rows; ++l) {
+    label(String(l), l + 2, 1);
+    for (let h = 0; h < columns; ++h) {
+      const tile = document.createElement("button");
+      tile.type = "button";
+      tile.className = "tile";
+      tile.style.gridArea = `${l + 2} / ${h + 2}`;
+      tile.tabIndex = -1;
+      tile.addEventListener("click", () => choose(l, h));
+      tile.addEventListener("keydown", (event) => {
+        const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+        if (!step) return;
+        event.preventDefault();
+        const to = tiles[Math.min(rows - 1, Math.max(0, l + step[0])) * columns + Math.min(columns - 1, Math.max(0, h + step[1]))];
+        to.focus();
+        to.click();
+      });
+      box.append(tile);
+      tiles.push(tile);
+    }
+  }
+  const numbers = columns <= 12 && rows <= 6;
+  box.classList.toggle("small", !numbers);
+  return {
+    show(layer, head) {
+      const values = table(), top = scaleTop(values.flat());
+      tiles.forEach((tile, at) => {
+        const l = Math.floor(at / columns), h = at % columns, value = values[l][h], known = value !== null && Number.isFinite(value);
+        const colour = rampColour(known ? value / top : 0), chosen = l === layer && h === head;
+        tile.style.background = known ? rgb(colour) : "transparent";
+        tile.style.color = !known ? css("--muted") : luminance(colour) > 130 ? "#10151b" : "#ffffff";
+        tile.textContent = numbers ? shortNumber(known ? value : NaN) : "";
+        tile.setAttribute("aria-pressed", String(chosen));
+        tile.tabIndex = chosen || (layer < 0 && at === 0) ? 0 : -1;
+        const said = `layer ${l}, head ${h}: ${name} ` + (proxy === raw || run.same ? significant(values[l][h])
+          : `raw ${significant(raw[l][h])}, proxy ${significant(proxy[l][h])}`);
+        tile.setAttribute("aria-label", said);
+        tile.title = said;
+      });
+    },
+    grid() {
+      const values = table();
+      return { rows, columns, value: (i, j) => (values[i][j] === null ? NaN : values[i][j]), top: scaleTop(values.flat()), logarithmic: false,
+               cell: numbers ? 28 : 16, left: 30, head: 20, gap: 2, numbers, fontSize: 11, turned: false, star: false,
+               rowLabels: Array.from({ length: rows }, (_, at) => ({ at, text: String(at) })),
+               columnLabels: Array.from({ length: columns }, (_, at) => ({ at, text: String(at) })) };
+    },
+  };
+}
+
+// Where labels stand: every token where there is room for its letters, else every eighth position.
+function mapLabels(tokens, star, sinkToken, cell) {
+  const labels = star ? [{ at: 0, text: "*" }] : [];
+  const spelled = cell >= 11, step = spelled ? 1 : [4, 8, 16, 32, 64].find((s) => s * cell >= 22) || 128;
+  tokens.forEach((token, i) => {
+    const position = i + 1 - sinkToken;
+    if (position === 0) labels.push({ at: star, text: "*" });
+    else if (spelled) labels.push({ at: i + star, text: tokenLabel(token, 9) });
+    else if ((position === 1 && !star && !sinkToken) || position % step === 0) labels.push({ at: i + star, text: String(position) });
+  });
+  return { labels, spelled };
+}
+
+function headFigure(figure) {
+  const run = report.runs[Number(figure.dataset.run)], g = figure.dataset.group, maps = run.maps;
+  const canvas = figure.querySelector("canvas"), mapBox = figure.querySelector(".mapbox"), cursorBox = figure.querySelector(".cursor");
+  const readout = figure.querySelector(".readout"), caption = figure.querySelector(".chosen");
+  let { layer, head } = maps ? maps.chosen : { layer: -1, head: -1 };
+  let shown = null, cursor = null;
+  // The extra key is a column more than there are rows, a sink token the first of the tokens; both are `*`, token 1 follows.
+  const star = maps && maps.extra_key ? 1 : 0, sinkToken = maps && maps.sink_token ? 1 : 0, starName = sinkToken ? "sink token" : "extra key";
+  const sequence = () => Math.min(maps.tokens.length - 1, Number(choice("sequence-" + g, "0")));
+  const proxy = () => choice("weights-" + g, "raw") === "proxy";
+  const choose = (l, h) => {
+    const linked = document.querySelector(`input[name="linked-${g}"]`);
+    if (linked && linked.checked) for (const other of headFigures) { if (other.group === g) other.show(l, h); } else show(l, h);
+  };
+  const show = (l, h) => {
+    if (l >= (maps ? maps.layers : run.layer_head.length) || h >= (maps ? maps.heads : run.layer_head[0].length)) return;
+    [layer, head, cursor] = [l, h, null];
+    hideTip();
+    draw();
+    redrawFor(g, "head");
+  };
+  const tiles = all(".tiles", figure).map((box) => headTiles(box, run, g, choose));
+  const place = () => `layer ${layer}, head ${head}`;
+
+  // As large as its column and the window allow, so that a map and what belongs to it are seen at once.
+  const gridOf = (map, width, height) => {
+    const tokens = maps.tokens[sequence()], n = tokens.length, columns = n + star;
+    const size = (margin) => Math.min((width - margin - 8 - 3 * star) / columns, (height - margin - 2) / n, 26);
+    const margin = size(64) >= 11 ? 64 : 26, cell = Math.max(2, size(margin));
+    const { labels, spelled } = mapLabels(tokens, star, sinkToken, cell), values = proxy() ? map.shares : map.rows;
+    return { rows: n, columns, star: star === 1, value: (i, j) => values[i][j], top: scaleTop(values.flatMap((row) => Array.from(row))),
+             logarithmic: choice("colour-" + g, "linear") === "log", cell, left: margin, head: margin, gap: 0, numbers: false,
+             fontSize: spelled ? Math.min(12, cell - 0.5) : 10.5, turned: spelled,
+             rowLabels: labels.filter(({ at }) => at >= star).map(({ at, text }) => ({ at: at - star, text })), columnLabels: labels };
+  };
+  const size = (grid) => [Math.ceil(grid.left + grid.columns * grid.cell + 3 * star + 8), Math.ceil(grid.head + grid.rows * grid.cell + 1)];
+  const roomBelow = () => {  // what stands around the canvas in this figure, its closed table and the bar above it
+    const values = figure.querySelector("details.values .scroll"), bar = figure.closest(".mapgroup").querySelector(".bar");
+    const rest = figure.offsetHeight - mapBox.offsetHeight - (values ? values.offsetHeight : 0);
+    return Math.max(260, Math.min(900, window.innerHeight) - rest - (getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0) - 12);
+  };
+
+  function draw() {
+    for (const tile of tiles) tile.show(layer, head);
+    if (!maps) return;
+    const map = mapOf(maps, sequence(), layer, head), ramp = figure.querySelector(".ramp");
+    cursorBox.hidden = true;
+    figure.dataset.shown = `${sequence()}/${layer}/${head}`;
+    canvas.hidden = !map;
+    if (!map) {
+      shown = null;
+      ramp.replaceChildren();
+      caption.textContent = `${place()}: this map was not stored with the run.`;
+      canvas.setAttribute("aria-label", caption.textContent);
+      return;
+    }
+    const mean = (column) => map.rows.reduce((sum, row) => sum + (Number.isNaN(row[column]) ? 0 : row[column]), 0) / map.rows.length;
+    const mass = map.mass.reduce((sum, m) => sum + m, 0) / map.mass.length;
+    caption.textContent = `Layer ${layer}, head ${head}, sequence ${sequence() + 1}. Mean weight on token 1: ${significant(mean(star + sinkToken))}` +
+      (star + sinkToken ? `, on the ${starName}: ${significant(mean(0))}` : "") + `; row mass ${significant(mass)}.` +
+      (maps.of > maps.tokens[sequence()].length ? ` First ${maps.tokens[sequence()].length} of ${maps.of} tokens.` : "");
+    canvas.setAttribute("aria-label", `Attention map, queries downwards, keys to the right. ${caption.textContent} Arrow keys read single weights.`);
+    shown = gridOf(map, figure.clientWidth, 100);  // first as low as it gets, to see what stands around it
+    shown = gridOf(map, figure.clientWidth, roomBelow());
+    paintGrid(sizedPen(canvas, ...size(shown)), shown);
+    showRamp(ramp, shown.top, shown.logarithmic, map.rows.some((row) => row.some((a) => a < 0)) && !proxy());
+    readout.textContent = "";
+  }
+
+  const nameOf = (tokens, j) => (j < star + sinkToken ? `*: ${starName}` : `${j - star - sinkToken + 1} \u201c${tokenLabel(tokens[j - star], 24)}\u201d`);
+  const point = (i, j, at) => {
+    const map = mapOf(maps, sequence(), layer, head), tokens = maps.tokens[sequence()], weight = map.rows[i][j];
+    const left = shown.left + j * shown.cell + (star && j > 0 ? 3 : 0), top = shown.head + i * shown.cell;
+    cursor = { i, j };
+    cursorBox.hidden = false;
+    Object.assign(cursorBox.style, { left: left - 1 + "px", top: top - 1 + "px", width: shown.cell + 2 + "px", height: shown.cell + 2 + "px" });
+    const lines = [["query", nameOf(tokens, i + star)], ["key", nameOf(tokens, j)]];
+    if (Number.isNaN(weight)) lines.push(["", "not visible to this query"]);
+    else lines.push(["weight, raw", significant(weight)], ["share, proxy", significant(map.shares[i][j])]);
+    lines.push(["row mass", significant(map.mass[i])]);
+    const area = canvas.getBoundingClientRect();
+    showTip(at ? at.clientX : area.left + left + shown.cell, at ? at.clientY : area.top + top + shown.cell, lines);
+    if (!at) readout.textContent = lines.map((line) => line.join(" ").trim()).join(", ");
+  };
+  const leave = () => { cursor = null; cursorBox.hidden = true; hideTip(); };
+  const under = (event) => {
+    if (!shown) return null;
+    const area = canvas.getBoundingClientRect(), x = event.clientX - area.left - shown.left;
+    const i = Math.floor((event.clientY - area.top - shown.head) / shown.cell);
+    const j = star && x < shown.cell + 1.5 ? Math.floor(x / (shown.cell + 1.5)) : Math.floor((x - 3 * star) / shown.cell);
+    return i >= 0 && i < shown.rows && j >= 0 && j < shown.columns ? { i, j } : null;
+  };
+  if (maps) {
+    for (const what of ["pointermove", "pointerdown"])
+      canvas.addEventListener(what, (event) => { const cell = under(event); if (cell) point(cell.i, cell.j, event); else leave(); });
+    canvas.addEventListener("pointerleave", (event) => { if (event.pointerType !== "touch") leave(); });
+    canvas.addEventListener("blur", leave);
+    canvas.addEventListener("focus", () => { if (shown && canvas.matches(":focus-visible")) point(shown.rows - 1, 0, null); });
+    canvas.addEventListener("keydown", (event) => {
+      const step = { ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1] }[event.key];
+      if (!step || !shown) return;
+      event.preventDefault();
+      const { i, j } = cursor || { i: shown.rows - 1, j: 0 };
+      point(Math.min(shown.rows - 1, Math.max(0, i + step[0])), Math.min(shown.columns - 1, Math.max(0, j + step[1])), null);
+    });
+    valueTable(figure, ["weights", "sequence", "head"], () => {
+      const map = mapOf(maps, sequence(), layer, head), tokens = maps.tokens[sequence()];
+      if (!map) return [["this map was not stored"]];
+      const keys = Array.from({ length: tokens.length + star }, (_, j) => nameOf(tokens, j));
+      return [[`${place()}: query \\ key`, ...keys, "row mass"],
+              ...(proxy() ? map.shares : map.rows).map((row, i) => [nameOf(tokens, i + star),
+                ...Array.from(row, (a) => (Number.isNaN(a) ? "" : a)), map.mass[i]])];
+    });
+  }
+  offerDownloads(figure, `${run.name} attention ${maps ? `layer ${layer} head ${head}` : "heads"}`, () => {
+    const grids = tiles.map((tile) => tile.grid()), heads = (grid) => grid.head + grid.rows * grid.cell + 24;
+    const map = maps && mapOf(maps, sequence(), layer, head), grid = map ? gridOf(map, 640, 640) : null;
+    const above = Math.max(...grids.map(heads));
+    const widths = grids.map((tile) => tile.left + tile.columns * tile.cell + 40);
+    const width = Math.max(grid ? size(grid)[0] : 0, widths.reduce((sum, w) => sum + w, 0));
+    return composed(run.name, grid ? caption.textContent : "Heads", [], width, above + (grid ? size(grid)[1] + 40 : 0), (pen) => {
+      pen.save();
+      grids.forEach((tile, at) => { paintGrid(pen, tile); pen.translate(widths[at], 0); });
+      pen.restore();
+      if (!grid) return;
+      pen.translate(0, above);
+      paintGrid(pen, grid);
+      const y = size(grid)[1] + 14, stops = rampStops(map.rows.some((row) => row.some((a) => a < 0)) && !proxy());
+      stops.forEach((colour, at) => { pen.fillStyle = rgb(colour); pen.fillRect(grid.left + 30 + 12 * at, y, 12, 9); });
+      pen.fillStyle = css("--muted");
+      pen.font = `11px ${css("--sans")}`;
+      pen.textBaseline = "alphabetic";
+      pen.fillText(all(".ramp span", figure)[0].textContent, grid.left, y + 9);
+      pen.fillText(all(".ramp span", figure)[1].textContent, grid.left + 36 + 12 * stops.length, y + 9);
+    });
+  });
+  draw();
+  redraws.push({ draw: () => { leave(); draw(); }, group: g, causes: ["weights", "colour", "sequence"] });
+  return { group: g, show };
+}
+
+const headFigures = [];
+for (const figure of all("figure.heads")) headFigures.push(headFigure(figure));
+let width = document.documentElement.clientWidth, height = window.innerHeight;
+addEventListener("resize", () => {  // a phone's toolbar changes the height only, and not by much: nothing to redraw
+  if (width === document.documentElement.clientWidth && Math.abs(height - window.innerHeight) < 120) return;
+  [width, height] = [document.documentElement.clientWidth, window.innerHeight];
+  redrawAll();
+});
+showTheme();
+document.documentElement.dataset.ready = "yes";

@@ -1,0 +1,158 @@
+// Cuts maps to what a query sees and to what fits, and writes their weights as short text.
+#include "tools/report/page_maps.h"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstdlib>
+
+#include "engine/key_range.h"
+
+namespace sink::report {
+namespace {
+
+using nlohmann::json;
+constexpr std::size_t kFewestTokens = 32;
+
+std::int64_t setting(const Run& run, const char* name) {
+  const auto found = run.settings.find(name);
+  return found == run.settings.end() ? 0 : std::max<std::int64_t>(0, std::strtoll(found->second.c_str(), nullptr, 10));
+}
+
+// `value` in 16 bits.
+std::uint16_t half(double value) {
+  const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000 : 0);
+  if (std::isnan(value)) return 0x7e00;
+  const double size = std::abs(value);
+  if (size >= 65520) return sign | 0x7c00;  // rounds to infinity
+  int exponent = 0;
+  std::frexp(size, &exponent);                                 // size < 2^exponent
+  const int unit = std::max(exponent, -13) - 11;               // of the last bit: 11 bits a number, 2^-24 the smallest
+  const auto units = std::nearbyint(std::ldexp(size, -unit));  // at most 2^11, which carries into the exponent
+  return sign | static_cast<std::uint16_t>(units + 1024 * (std::max(exponent, -13) + 13));
+}
+
+// The weights of a map that the page shows, in the order it expects.
+std::vector<double> visible(const Row& weights, std::size_t tokens, std::size_t shown, bool extra_key,
+                            const KeyRange& range, bool full) {
+  std::vector<double> out;
+  const std::size_t columns = tokens + extra_key;
+  for (std::size_t i = 0; i < shown; ++i) {
+    const double* row = weights.data() + i * columns;
+    if (extra_key) out.push_back(*row++);
+    for (std::size_t j = 0; j < shown; ++j)
+      if (full || range.sees(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j))) out.push_back(row[j]);
+  }
+  return out;
+}
+
+// Whether some weight stands where the settings say that none can.
+bool leaves(const AttentionMaps& maps, const KeyRange& range) {
+  const auto per_sequence = static_cast<std::size_t>(maps.layers * maps.heads);
+  for (std::size_t m = 0; m < maps.weights.size(); ++m) {
+    const std::size_t n = maps.tokens[m / per_sequence].size(), columns = n + maps.extra_key;
+    if (maps.weights[m].empty()) continue;
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t j = 0; j < n; ++j)
+        if (maps.weights[m][i * columns + maps.extra_key + j] != 0 &&
+            !range.sees(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j)))
+          return true;
+  }
+  return false;
+}
+
+std::size_t text_size(const Run& run, const MapLimits& limits) {
+  if (!run.evaluation || !run.evaluation->maps) return 0;
+  const AttentionMaps& maps = *run.evaluation->maps;
+  const auto per_sequence = static_cast<std::size_t>(maps.layers * maps.heads);
+  std::size_t bytes = 0;
+  for (std::size_t m = 0; m < std::min(maps.weights.size(), limits.sequences * per_sequence); ++m) {
+    const std::size_t n = std::min(limits.tokens, maps.tokens[m / per_sequence].size());
+    if (!maps.weights[m].empty()) bytes += (n * (n + 1) / 2 + n * maps.extra_key) * 8 / 3 + 8;
+  }
+  return bytes;
+}
+
+}  // namespace
+
+std::string halves_base64(const std::vector<double>& values) {
+  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string bytes, out;
+  for (const double value : values) {
+    const std::uint16_t bits = half(value);
+    bytes += {static_cast<char>(bits & 255), static_cast<char>(bits >> 8)};
+  }
+  for (std::size_t at = 0; at < bytes.size(); at += 3) {
+    const std::size_t n = std::min<std::size_t>(3, bytes.size() - at);
+    std::uint32_t word = 0;
+    for (std::size_t k = 0; k < 3; ++k) word = word << 8 | (k < n ? static_cast<unsigned char>(bytes[at + k]) : 0u);
+    for (std::size_t k = 0; k < 4; ++k) out += k <= n ? kDigits[word >> (18 - 6 * k) & 63] : '=';
+  }
+  return out;
+}
+
+MapLimits map_limits(const std::vector<Run>& runs, std::size_t bytes) {
+  const auto fits = [&](const MapLimits& limits) {
+    std::size_t sum = 0;
+    for (const Run& run : runs) sum += text_size(run, limits);
+    return sum <= bytes;
+  };
+  MapLimits limits;
+  while (!fits(limits)) {
+    if (limits.tokens > 64 || (limits.sequences == 1 && limits.tokens > kFewestTokens))
+      limits.tokens /= 2;
+    else if (limits.sequences > 1)
+      --limits.sequences;
+    else
+      break;
+  }
+  return limits;
+}
+
+json maps_json(const Run& run, const MapLimits& limits) {
+  const AttentionMaps& maps = *run.evaluation->maps;
+  const KeyRange range{setting(run, "prefix"), setting(run, "window")};
+  const bool full = leaves(maps, range);
+  double largest = 0;
+  for (const Row& weights : maps.weights)
+    for (const double a : weights)
+      if (std::isfinite(a)) largest = std::max(largest, std::abs(a));
+  // A power of two that puts the largest weight near the top of what 16 bits can say: small ones stay exact enough.
+  const int exponent = largest > 0 ? static_cast<int>(std::ceil(std::log2(largest))) - 15 : 0;
+  const auto per_sequence = static_cast<std::size_t>(maps.layers * maps.heads);
+  const std::size_t sequences = std::min(limits.sequences, maps.tokens.size());
+  json tokens = json::array(), texts = json::array();
+  std::size_t longest = 0;
+  for (std::size_t s = 0; s < sequences; ++s) {
+    const std::vector<std::string>& all = maps.tokens[s];
+    // Rows are whole: every row sees the prefix.
+    const std::size_t shown = std::min(std::max(limits.tokens, static_cast<std::size_t>(range.prefix)), all.size());
+    longest = std::max(longest, all.size());
+    tokens.push_back(std::vector<std::string>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown)));
+    for (std::size_t m = s * per_sequence; m < (s + 1) * per_sequence; ++m) {
+      if (maps.weights[m].empty()) {
+        texts.push_back(nullptr);
+        continue;
+      }
+      std::vector<double> values = visible(maps.weights[m], all.size(), shown, maps.extra_key, range, full);
+      for (double& a : values) a = std::ldexp(a, -exponent);
+      texts.push_back(halves_base64(values));
+    }
+  }
+  const bool kept = static_cast<std::size_t>(maps.chosen.sequence) < sequences;
+  return {{"layers", maps.layers},
+          {"heads", maps.heads},
+          {"extra_key", maps.extra_key},
+          {"sink_token", run.evaluation->extra == "token"},
+          {"window", range.window},
+          {"prefix", range.prefix},
+          {"full", full},
+          {"exponent", exponent},
+          {"of", longest},
+          {"tokens", tokens},
+          {"chosen",
+           {{"sequence", kept ? maps.chosen.sequence : 0}, {"layer", maps.chosen.layer}, {"head", maps.chosen.head}}},
+          {"weights", texts}};
+}
+
+}  // namespace sink::report

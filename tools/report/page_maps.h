@@ -1,0 +1,32 @@
+// Attention maps as text that is short enough to be part of the page.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "tools/report/run_reader.h"
+
+namespace sink::report {
+
+constexpr std::size_t kMapBytes = 3'000'000;  // of the text of all maps of a page
+
+// How much of the stored maps the page shows.
+struct MapLimits {
+  std::size_t tokens = 128;   // of a sequence, from its begin
+  std::size_t sequences = 8;  // of a run
+};
+
+// The largest limits, fewer tokens first, with which the maps of all runs together take at most `bytes` of text.
+MapLimits map_limits(const std::vector<Run>& runs, std::size_t bytes);
+
+// 16-bit floats (IEEE 754 binary16, little-endian, rounded to nearest even) in base64.
+std::string halves_base64(const std::vector<double>& values);
+
+// {layers, heads, extra_key, sink_token, window, prefix, full, exponent, of, tokens: [sequence][T], chosen: {...},
+// weights: [(sequence * layers + layer) * heads + head]}. A map is the text of its weights divided by 2^exponent, row
+// by row: the extra key's, if there is one, then those of the keys that the query sees (all keys, if `full`); null
+// where the run has not stored it. `of` is how many tokens the sequences have in truth.
+nlohmann::json maps_json(const Run& run, const MapLimits& limits);
+
+}  // namespace sink::report
