@@ -332,8 +332,8 @@ TEST_CASE("text and tokens: a sentence is measured as the ids that `tokens` prin
   CHECK(tokens["input"] == "tokens");
   CHECK(sentence["sequences"] == 1);
   CHECK(sentence["context"] == ids.size());
-  CHECK(sentence["map"]["tokens"][0] == tokenizer.token_text(ids[0]));
-  for (const char* key : {"val_loss", "alpha_1", "alpha_k", "map"}) CHECK_MESSAGE(sentence[key] == tokens[key], key);
+  CHECK(sentence["maps"]["tokens"][0][0] == tokenizer.token_text(ids[0]));
+  for (const char* key : {"val_loss", "alpha_1", "alpha_k", "maps"}) CHECK_MESSAGE(sentence[key] == tokens[key], key);
   run(folder, "eval_baseline logits --threads 1 --checkpoint " + path + file + " --out " + (folder / "numbers.h5"));
   check_shape(GoldenFile(folder / "numbers.h5"), "tokens", {1, static_cast<std::int64_t>(ids.size())});
 
