@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "engine/file.h"
+#include "engine/output_kind.h"
 #include "engine/program.h"
 #include "engine/reference_switch.h"
 #include "eval/evaluation_json.h"
@@ -27,18 +28,22 @@ constexpr std::int64_t kStudyContext = 64;    // tokens of a sequence in the stu
 constexpr std::int64_t kLongestMap = 256;     // a longer map is only written when asked for
 constexpr std::int64_t kTokensAtOnce = 4096;  // of a batch, where --batch is not given
 
+const OutputKind kEvaluationFile =
+    kind_by_text("an evaluation of eval_<ablation> sink", "{", {"\"schema\"", "\"policies\""});
+const OutputKind kLogitsFile = kind_by_text("a file of eval_<ablation> logits", "\x89HDF", {"sinklab-logits"});
+
 struct SinkOptions {
   std::string checkpoint, data, out, precision = "f32", input = "text", map = "auto";
   std::int64_t sequences = 100, context = 0, batch = 0;
   std::uint64_t seed = 0;
-  bool reference = false;
+  bool reference = false, force = false;
 };
 
 struct LogitsOptions {
   std::string checkpoint, tokens, out, precision = "f32";
   std::vector<std::int64_t> layers;
   std::int64_t batch = 0;
-  bool reference = false;
+  bool reference = false, force = false;
 };
 
 std::int64_t batch_or_default(std::int64_t batch, std::int64_t T) {
@@ -108,6 +113,7 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
   InputTokens input = data ? text_tokens(*data, options.sequences)
                            : make_tokens(sizes.vocabulary, options.sequences, context, options.seed, ignored);
 
+  if (!options.out.empty()) require_output(options.out, kEvaluationFile, options.force);
   std::int64_t batch = batch_or_default(options.batch, context);
   Evaluation evaluation = evaluate(*model, input.tokens_NT, input.targets_NT, batch, false);
   add_map(options.map, *model, input.tokens_NT, evaluation);
@@ -142,6 +148,7 @@ int run_logits(const LogitsOptions& options, const Ablation& ablation) {
   DType type = dtype_named(options.precision);
   auto model = load_model(checkpoint, ablation, type, "eval_" + ablation.name);
   Tensor tokens_NT = read_token_sequences(options.tokens, model->sizes().vocabulary, model->sizes().context);
+  require_output(options.out, kLogitsFile, options.force);
   std::vector<std::int64_t> layers = options.layers;
   if (layers.empty()) {
     layers.resize(static_cast<std::size_t>(model->sizes().layers));
@@ -186,6 +193,7 @@ CLI::App* add_sink(CLI::App& app, SinkOptions& options) {
       ->capture_default_str();
   sink->add_flag("--reference", options.reference, "plain loops instead of the fast path");
   sink->add_option("--out", options.out, "write the JSON to this file");
+  sink->add_flag("--force", options.force, "let --out replace a file that is no such JSON");
   return sink;
 }
 
@@ -202,6 +210,7 @@ CLI::App* add_logits(CLI::App& app, LogitsOptions& options) {
       ->required();
   logits->add_option("--out", options.out, "HDF5 file to write; all of it is in memory until it is written")
       ->required();
+  logits->add_flag("--force", options.force, "let --out replace a file that is no such HDF5");
   logits->add_option("--layers", options.layers, "of maps and states, from 0, such as 0,3 [all]")->delimiter(',');
   logits->add_option("--precision", options.precision, "f64 runs the reference in double")
       ->check(CLI::IsMember({"f32", "f64"}))

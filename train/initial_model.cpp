@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "engine/output_kind.h"
 #include "engine/program.h"
 #include "model/build_info.h"
 #include "model/model_checkpoint.h"
@@ -24,6 +25,14 @@ void require_same_sizes(const Checkpoint& checkpoint, const Sizes& wanted) {
   require("width", stored.width, wanted.width);
   require("feed_forward", stored.feed_forward, wanted.feed_forward);
   require("vocabulary", stored.vocabulary, wanted.vocabulary);
+}
+
+// Not one that training has worked on, nor one that somebody made by hand.
+bool is_initial_checkpoint(const std::string& path) {
+  try {
+    Checkpoint checkpoint = load_checkpoint(path);
+    return checkpoint.attributes["step"] == "0" && checkpoint.attributes.contains("commit");
+  } catch (const Error&) { return false; }
 }
 
 }  // namespace
@@ -66,15 +75,17 @@ int init_main(int argc, char** argv, const Ablation& ablation) {
                   Exit::usage);
     auto model = make_run_model(config, ablation, data ? data->vocabulary() : request.vocabulary);
     load_initial(config, ablation, *model);
+    require_output(request.out, {"an initial checkpoint of train_<ablation> init", is_initial_checkpoint},
+                   config.force);
 
     Checkpoint checkpoint;
     store_model(ablation, *model, checkpoint);
-    checkpoint.attributes["step"] = "0";
-    checkpoint.attributes["tokens"] = "0";
-    checkpoint.attributes["seed"] = std::to_string(config.seed);
-    checkpoint.attributes["precision"] = config.precision;
-    checkpoint.attributes["commit"] = build_commit();
-    checkpoint.attributes["config_toml"] = to_toml(config);
+    checkpoint.attributes.insert({{"step", "0"},
+                                  {"tokens", "0"},
+                                  {"seed", std::to_string(config.seed)},
+                                  {"precision", config.precision},
+                                  {"commit", build_commit()},
+                                  {"config_toml", to_toml(config)}});
     if (data && !data->tokenizer_json().empty()) checkpoint.attributes["tokenizer_json"] = data->tokenizer_json();
     save_checkpoint(request.out, checkpoint);
     std::printf("%s\n", request.out.c_str());

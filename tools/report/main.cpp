@@ -6,6 +6,7 @@
 
 #include "engine/check.h"
 #include "engine/file.h"
+#include "engine/output_kind.h"
 #include "engine/program.h"
 #include "tools/report/page.h"
 #include "tools/report/results_csv.h"
@@ -22,6 +23,7 @@ struct Arguments {
   std::string title = "Attention sinks: what these runs show";
   std::string chart_js;
   std::vector<std::string> folders;
+  bool force = false;
 };
 
 // The script where distributions put it; `given` wins.
@@ -43,11 +45,17 @@ std::string read_chart_js(const std::string& given) {
              Exit::bad_input);
 }
 
+// Pages made before they named their generator had the theme.
+bool is_report(const std::string& path) {
+  return sink::kind_by_text("", "<!doctype html>", {"content=\"Sinklab report\""}).recognises(path) ||
+         sink::kind_by_text("", "<!doctype html>", {"<html lang=\"en\" data-theme=\"light\">"}).recognises(path);
+}
+
 // Makes missing folders.
-void write(const std::string& path, const std::string& bytes) {
+void make_room(const std::string& path, const sink::OutputKind& kind, bool force) {
   std::error_code ignored;  // what matters is whether the file can be written
   std::filesystem::create_directories(std::filesystem::absolute(path).parent_path(), ignored);
-  sink::write_file_atomically(path, bytes);
+  sink::require_output(path, kind, force);
 }
 
 void make_report(const Arguments& arguments) {
@@ -59,9 +67,12 @@ void make_report(const Arguments& arguments) {
     for (int copy = 2; !names.insert(runs.back().name).second; ++copy)
       runs.back().name = name + " (" + std::to_string(copy) + ")";
   }
+  make_room(arguments.out, {"a page of `report`", is_report}, arguments.force);
+  if (!arguments.csv.empty())
+    make_room(arguments.csv, sink::kind_by_text("a table of `report`", "run,", {"sink_1"}), arguments.force);
   const std::string html = sink::report::page(runs, arguments.title, read_chart_js(arguments.chart_js));
-  write(arguments.out, html);
-  if (!arguments.csv.empty()) write(arguments.csv, sink::report::results_csv(runs));
+  sink::write_file_atomically(arguments.out, html);
+  if (!arguments.csv.empty()) sink::write_file_atomically(arguments.csv, sink::report::results_csv(runs));
 
   std::fputs(sink::report::results_table(runs).c_str(), stdout);
   std::fprintf(stderr, "report: %s, %zu %s, %.2f MB\n", arguments.out.c_str(), runs.size(),
@@ -74,6 +85,7 @@ int run(int argc, char** argv) {
   CLI::App app("Makes one self-contained HTML page of run folders, readable without a network.", "report");
   app.add_option("--out,-o", arguments.out, "the HTML file to write, e.g. runs/quickstart/report.html")->required();
   app.add_option("--csv", arguments.csv, "also write the final numbers of every run to this file");
+  app.add_flag("--force", arguments.force, "let --out and --csv replace files that `report` did not make");
   app.add_option("--title", arguments.title, "heading of the page")->capture_default_str();
   app.add_option("--chart-js", arguments.chart_js, "Chart.js to put into the page; found by itself on Debian");
   app.add_option("RUN_FOLDER", arguments.folders, "folders with config.toml, metrics.jsonl, evaluation.json")

@@ -8,6 +8,7 @@ inline constexpr const char* kPageFrame = R"html(<!doctype html>
 <html lang="en" data-theme="light">
 <head>
 <meta charset="utf-8">
+<meta name="generator" content="Sinklab report">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'">
 <title>{{title}}</title>
