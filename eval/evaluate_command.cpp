@@ -18,7 +18,7 @@
 #include "model/model_checkpoint.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/tokenizer/tokenizer_json.h"
-#include "train/data/data_source.h"
+#include "train/data/same_data.h"
 #include "train/run_config.h"
 
 namespace sink {
@@ -107,6 +107,11 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
     throw Error(options.checkpoint + " does not say what text it was trained on: give --data FOLDER, or --input random",
                 Exit::usage);
   std::unique_ptr<DataSource> data = options.input == "text" ? make_data_source(config) : nullptr;
+  if (data && !options.data.empty())
+    require_same_tokenizer(checkpoint, *data, config.data);
+  else if (data)
+    require_same_data(checkpoint, *data, config.data,
+                      "give the folder that holds it as --data, or this one to measure on other text");
   // Which targets count is the data's business; here as there, what sees its next token has nothing to predict.
   std::int64_t ignored = std::max<std::int64_t>(0, sizes.prefix - 1);
   auto make_tokens = options.input == "random" ? random_tokens : repeated_tokens;

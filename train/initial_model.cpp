@@ -6,7 +6,7 @@
 #include "engine/program.h"
 #include "model/build_info.h"
 #include "model/model_checkpoint.h"
-#include "train/data/data_source.h"
+#include "train/data/same_data.h"
 
 namespace sink {
 namespace {
@@ -51,11 +51,12 @@ std::unique_ptr<LanguageModel> make_run_model(const RunConfig& config, const Abl
   return ablation.make_model(sizes, init_scheme(config.init), config.seed, dtype_named(config.precision));
 }
 
-void load_initial(const RunConfig& config, const Ablation& ablation, LanguageModel& model) {
+void load_initial(const RunConfig& config, const Ablation& ablation, const DataSource* data, LanguageModel& model) {
   if (config.initial.empty()) return;
   Checkpoint checkpoint = load_checkpoint(config.initial);
   require_policy(checkpoint, ablation.name, ablation.policies, "train_" + ablation.name);
   require_same_sizes(checkpoint, model.sizes());
+  if (data) note_other_data(checkpoint, *data, config.data);
   restore_parameters(checkpoint, model);
 }
 
@@ -74,7 +75,7 @@ int init_main(int argc, char** argv, const Ablation& ablation) {
                       std::to_string(data->vocabulary()) + " tokens: leave it out",
                   Exit::usage);
     auto model = make_run_model(config, ablation, data ? data->vocabulary() : request.vocabulary);
-    load_initial(config, ablation, *model);
+    load_initial(config, ablation, data.get(), *model);
     require_output(request.out, {"an initial checkpoint of train_<ablation> init", is_initial_checkpoint},
                    config.force);
 
@@ -86,7 +87,7 @@ int init_main(int argc, char** argv, const Ablation& ablation) {
                                   {"precision", config.precision},
                                   {"commit", build_commit()},
                                   {"config_toml", to_toml(config)}});
-    if (data && !data->tokenizer_json().empty()) checkpoint.attributes["tokenizer_json"] = data->tokenizer_json();
+    if (data) store_data(*data, checkpoint);
     save_checkpoint(request.out, checkpoint);
     std::printf("%s\n", request.out.c_str());
     return 0;

@@ -49,9 +49,9 @@ class Trainer {
     if (config_.dry_run) return print_dry_run(config_, ablation_, *model_, *data_);
     folder_ = open_run_folder(config_);
     if (folder_.resume_from.empty())
-      load_initial(config_, ablation_, *model_);
+      load_initial(config_, ablation_, data_.get(), *model_);
     else
-      state_ = resume(folder_.resume_from, config_, ablation_, *model_, optimizer_);
+      state_ = resume(folder_.resume_from, config_, ablation_, *data_, *model_, optimizer_);
     folder_.set_aside_older_run();  // not before all that this run reads was read
     write_file_atomically(folder_.config(), to_toml(config_));
     log_ = std::make_unique<RunLog>(folder_.metrics(), state_.step > 0 ? state_.step : -1);
