@@ -64,6 +64,13 @@ void sync_folder(const std::string& path) {
   if (failed != 0 && failed != EINVAL && failed != ENOTSUP) fail_io("flush the folder of", path, failed);
 }
 
+// The new file stands where the old one did, for the same people. Who may not give files away keeps it as their own.
+void keep_owner_and_mode(int descriptor, const struct stat& old) {
+  mode_t mode = old.st_mode & 07777;
+  if (::fchown(descriptor, old.st_uid, old.st_gid) != 0) mode &= 0777;
+  ::fchmod(descriptor, mode);
+}
+
 }  // namespace
 
 std::string read_file(const char* tag, const std::string& path) {
@@ -97,6 +104,23 @@ int write_all(int descriptor, const void* data, std::size_t bytes) {
   return 0;
 }
 
+std::string follow_links(std::string path, int& own_descriptor) {
+  for (int links = 0; links < 40; ++links) {
+    std::error_code error;
+    if (!fs::is_symlink(fs::symlink_status(path, error))) return path;
+    fs::path folder = fs::canonical(folder_of(path), error);
+    std::string name = fs::path(path).filename().string();
+    if (folder.filename() == "fd" && folder.string().starts_with("/proc/" + std::to_string(::getpid()) + "/")) {
+      own_descriptor = std::atoi(name.c_str());
+      return path;
+    }
+    fs::path target = fs::read_symlink(path, error);
+    if (error) fail_io("follow the link", path, error.value());
+    path = (target.is_absolute() ? target : folder / target).string();
+  }
+  fail_io("follow the link", path, ELOOP);
+}
+
 void fail_io(const std::string& what, const std::string& path, int error_number) {
   std::string advice;
   if (error_number == ENOSPC || error_number == EDQUOT) advice = "; free some space and try again";
@@ -104,34 +128,58 @@ void fail_io(const std::string& what, const std::string& path, int error_number)
   throw Error("cannot " + what + " " + path + ": " + std::strerror(error_number) + advice, Exit::io);
 }
 
-TemporaryFile::TemporaryFile(const std::string& path, std::size_t bytes) : final_path_(path) {
-  require_space(path, bytes);
-  remove_orphans(path);
-  temporary_path_ = folder_of(path) + "/" + temporary_prefix(path) + std::to_string(::getpid());
-  descriptor_ = ::open(temporary_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (descriptor_ < 0) fail_io("write", path, errno);
+OutputFile::OutputFile(const std::string& path, std::size_t bytes) : path_(path), final_path_(path) {
+  int own_descriptor = -1;
+  final_path_ = follow_links(path, own_descriptor);
+  if (own_descriptor >= 0) {
+    std::fflush(nullptr);  // what was printed before comes before
+    descriptor_ = ::fcntl(own_descriptor, F_DUPFD_CLOEXEC, 0);
+    if (descriptor_ < 0) fail_io("write", path_, errno);
+    return;
+  }
+  struct stat there;
+  bool exists = ::stat(final_path_.c_str(), &there) == 0;
+  if (exists && S_ISDIR(there.st_mode)) fail_io("write", path_, EISDIR);
+  if (exists && S_ISBLK(there.st_mode)) {
+    throw Error("cannot write " + path_ + ": it is a whole disk (a block device); expected a file", Exit::io);
+  }
+  if (exists && !S_ISREG(there.st_mode)) {
+    descriptor_ = ::open(final_path_.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    if (descriptor_ < 0) fail_io("write", path_, errno);
+    return;
+  }
+  require_space(final_path_, bytes);
+  remove_orphans(final_path_);
+  temporary_path_ = folder_of(final_path_) + "/" + temporary_prefix(final_path_) + std::to_string(::getpid());
+  descriptor_ =
+      ::open(temporary_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, exists ? there.st_mode & 0600 : 0666);
+  if (descriptor_ < 0) fail_io("write", path_, errno);
+  if (exists) keep_owner_and_mode(descriptor_, there);
 }
 
-TemporaryFile::~TemporaryFile() {
+OutputFile::~OutputFile() {
   if (descriptor_ >= 0) ::close(descriptor_);
   if (!temporary_path_.empty()) ::unlink(temporary_path_.c_str());
 }
 
-void TemporaryFile::write(const void* data, std::size_t bytes) {
-  if (int error = write_all(descriptor_, data, bytes)) fail_io("write", final_path_, error);
+void OutputFile::write(const void* data, std::size_t bytes) {
+  if (int error = write_all(descriptor_, data, bytes)) fail_io("write", path_, error);
 }
 
-void TemporaryFile::close() {
-  if (::fsync(descriptor_) != 0) fail_io("flush", final_path_, errno);
-  // Whoever reads the file back now reads the disk, not the memory it was written from.
-  ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED);
+void OutputFile::close() {
+  if (!temporary_path_.empty()) {
+    if (::fsync(descriptor_) != 0) fail_io("flush", path_, errno);
+    // Whoever reads the file back now reads the disk, not the memory it was written from.
+    ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED);
+  }
   int closed = ::close(descriptor_);
   descriptor_ = -1;
-  if (closed != 0) fail_io("close", final_path_, errno);
+  if (closed != 0) fail_io("close", path_, errno);
 }
 
-void TemporaryFile::commit() {
-  if (::rename(temporary_path_.c_str(), final_path_.c_str()) != 0) fail_io("replace", final_path_, errno);
+void OutputFile::commit() {
+  if (temporary_path_.empty()) return;
+  if (::rename(temporary_path_.c_str(), final_path_.c_str()) != 0) fail_io("replace", path_, errno);
   temporary_path_.clear();
   sync_folder(final_path_);
 }
@@ -139,13 +187,13 @@ void TemporaryFile::commit() {
 void write_file_atomically(const std::string& path, std::string_view bytes) { write_files_atomically({{path, bytes}}); }
 
 void write_files_atomically(const std::vector<NamedBytes>& files) {
-  std::deque<TemporaryFile> temporaries;
+  std::deque<OutputFile> outputs;
   for (const NamedBytes& file : files) {
-    TemporaryFile& temporary = temporaries.emplace_back(file.path, file.bytes.size());
-    temporary.write(file.bytes.data(), file.bytes.size());
-    temporary.close();
+    OutputFile& output = outputs.emplace_back(file.path, file.bytes.size());
+    output.write(file.bytes.data(), file.bytes.size());
+    output.close();
   }
-  for (TemporaryFile& temporary : temporaries) temporary.commit();
+  for (OutputFile& output : outputs) output.commit();
 }
 
 }  // namespace sink

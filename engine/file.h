@@ -1,5 +1,8 @@
 // Files read whole, and files that appear whole or not at all: written beside their final place, flushed to the disk,
 // then renamed over it.
+//
+// What stands at a path is respected: a link stays and leads to the new file, a file keeps its permissions and owner,
+// and what is no file (a device, a pipe, /dev/stdout) is written to as it is.
 #pragma once
 
 #include <cstddef>
@@ -27,25 +30,32 @@ struct NamedBytes {
 void write_files_atomically(const std::vector<NamedBytes>& files);
 
 // The same in steps, for a writer that wants to look at its file before it counts.
-class TemporaryFile {
+class OutputFile {
  public:
-  // Creates `.<name>.tmp-<pid>` in the folder of `path` and removes those of processes that died. Refuses when the disk
-  // has not `bytes` to spare.
-  TemporaryFile(const std::string& path, std::size_t bytes);
-  ~TemporaryFile();  // removes the file unless it was committed
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
+  // Creates `.<name>.tmp-<pid>` in the folder of the file that `path` leads to, and removes those of processes that
+  // died. Refuses when the disk has not `bytes` to spare, and where a folder or a whole disk stands in the way.
+  OutputFile(const std::string& path, std::size_t bytes);
+  ~OutputFile();  // removes the temporary unless it was committed
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
 
   void write(const void* data, std::size_t bytes);
   void close();   // flushes to the disk first
-  void commit();  // renames over `path` and flushes the folder; after close()
-  const std::string& path() const { return temporary_path_; }
+  void commit();  // renames over what `path` leads to and flushes the folder; after close()
+  // What was written so far, until commit(); empty where the bytes went to a device or a pipe and cannot be looked at.
+  const std::string& temporary() const { return temporary_path_; }
 
  private:
-  std::string final_path_;
-  std::string temporary_path_;
+  std::string path_;            // as it was given, for messages
+  std::string final_path_;      // where its links lead
+  std::string temporary_path_;  // empty: written directly
   int descriptor_ = -1;
 };
+
+// The file that the links of `path` lead to; it need not be there. A link under /proc/<this process>/fd, where
+// /dev/stdout leads, is no path to go on with (the file may be deleted, or in use by others from that place on): its
+// number comes back in `own_descriptor`, which is else left as it is. Throws Error (Exit::io) for links in a circle.
+std::string follow_links(std::string path, int& own_descriptor);
 
 // write(2) until all is written. Returns 0, or the errno of what failed.
 int write_all(int descriptor, const void* data, std::size_t bytes);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "engine/file.h"
+#include "engine/output_kind.h"
 #include "engine/program.h"
 #include "engine/reference_switch.h"
 #include "engine/threads.h"
@@ -21,7 +22,7 @@
 #include "model/model_checkpoint.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/tokenizer/tokenizer_json.h"
-#include "train/data/data_source.h"
+#include "train/data/same_data.h"
 #include "train/run_config.h"
 
 namespace sink {
@@ -29,6 +30,10 @@ namespace {
 
 constexpr std::int64_t kStudyContext = 64;    // tokens of a sequence in the study's measurements
 constexpr std::int64_t kTokensAtOnce = 4096;  // of a batch, where --batch is not given
+
+const OutputKind kEvaluationFile =
+    kind_by_text("an evaluation of eval_<ablation> sink", "{", {"\"schema\"", "\"policies\""});
+const OutputKind kLogitsFile = kind_by_text("a file of eval_<ablation> logits", "\x89HDF", {"sinklab-logits"});
 
 // What a user gives the model to read: a file of ids, or text in one of two ways.
 struct Given {
@@ -43,7 +48,7 @@ struct SinkOptions {
   Given given;
   std::int64_t sequences = 100, batch = 0, threads = 0;
   std::uint64_t seed = 0;
-  bool reference = false;
+  bool reference = false, force = false;
 };
 
 struct LogitsOptions {
@@ -51,7 +56,7 @@ struct LogitsOptions {
   Given given;
   std::vector<std::int64_t> layers;
   std::int64_t batch = 0, threads = 0;
-  bool reference = false;
+  bool reference = false, force = false;
 };
 
 struct TokensOptions {
@@ -146,8 +151,9 @@ MapChoice map_choice(const std::string& asked, const Sizes& sizes) {
   return {.wanted = true, .layer_head = std::pair<std::int64_t, std::int64_t>{layer, head}};
 }
 
-// The validation sequences of the run's data, or of --data.
-std::unique_ptr<DataSource> data_source(const SinkOptions& options, RunConfig config, const Sizes& sizes) {
+// The validation sequences of the run's data, or of --data, which may be other text in the same tokens.
+std::unique_ptr<DataSource> data_source(const SinkOptions& options, const Checkpoint& checkpoint, RunConfig config,
+                                        const Sizes& sizes) {
   if (!options.given.data.empty()) config.data = options.given.data;
   if (config.task == "text" && config.data.empty())
     throw Error(options.checkpoint + " does not say what text it was trained on: give --data FOLDER, --text, --tokens" +
@@ -159,6 +165,11 @@ std::unique_ptr<DataSource> data_source(const SinkOptions& options, RunConfig co
                     std::to_string(data->vocabulary()) + " kinds of tokens, the model " +
                     std::to_string(sizes.vocabulary) + ": give the data that it was trained on",
                 Exit::bad_input);
+  if (!options.given.data.empty())
+    require_same_tokenizer(checkpoint, *data, config.data);
+  else
+    require_same_data(checkpoint, *data, config.data,
+                      "give the folder that holds it as --data, or this one to measure on other text");
   return data;
 }
 
@@ -175,7 +186,7 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
   RunConfig config = run_config_of(checkpoint, sizes);
   config.context = context;
   config.eval_sequences = options.sequences;
-  std::unique_ptr<DataSource> data = input_name == "text" ? data_source(options, config, sizes) : nullptr;
+  std::unique_ptr<DataSource> data = input_name == "text" ? data_source(options, checkpoint, config, sizes) : nullptr;
   // Which targets count is the data's business; here as there, what sees its next token has nothing to predict.
   std::int64_t ignored = std::max<std::int64_t>(0, sizes.prefix - 1);
   auto make_tokens = options.input == "random" ? random_tokens : repeated_tokens;
@@ -186,6 +197,7 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
   MapChoice map = map_choice(options.map, sizes);
   auto token_text = labels(checkpoint, data.get());
 
+  if (!options.out.empty()) require_output(options.out, kEvaluationFile, options.force);
   std::int64_t batch = batch_or_default(options.batch, input.tokens_NT.dim(1));
   Evaluation evaluation = evaluate(*model, input.tokens_NT, input.targets_NT, batch, false);
   if (map.wanted) keep_maps(*model, input.tokens_NT, map.layer_head, evaluation);
@@ -224,6 +236,7 @@ int run_logits(const LogitsOptions& options, const Ablation& ablation) {
   DType type = dtype_named(options.precision);
   auto model = load_model(checkpoint, ablation, type, "eval_" + ablation.name);
   Tensor tokens_NT = given_sequences(options.given, checkpoint, model->sizes());
+  require_output(options.out, kLogitsFile, options.force);
   std::vector<std::int64_t> layers = options.layers;
   if (layers.empty()) {
     layers.resize(static_cast<std::size_t>(model->sizes().layers));
@@ -313,6 +326,7 @@ CLI::App* add_sink(CLI::App& app, SinkOptions& options) {
   sink->add_flag("--reference", options.reference, "plain loops instead of the fast path");
   add_threads_option(sink, options.threads);
   sink->add_option("--out", options.out, "write the JSON to this file");
+  sink->add_flag("--force", options.force, "let --out replace a file that is no such JSON");
   return sink;
 }
 
@@ -328,6 +342,7 @@ CLI::App* add_logits(CLI::App& app, LogitsOptions& options) {
                      "data folder whose tokenizer to take, where the checkpoint has none");
   logits->add_option("--out", options.out, "HDF5 file to write; all of it is in memory until it is written")
       ->required();
+  logits->add_flag("--force", options.force, "let --out replace a file that is no such HDF5");
   logits->add_option("--layers", options.layers, "of maps and states, from 0, such as 0,3 [all]")->delimiter(',');
   logits->add_option("--precision", options.precision, "f64 runs the reference in double")
       ->check(CLI::IsMember({"f32", "f64"}))

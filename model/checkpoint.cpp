@@ -142,11 +142,11 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
     auto [bytes, size] = image.bytes();
     std::string seal = make_seal(kCheckpointSeal, bytes + kSealBytes, size - kSealBytes);
 
-    TemporaryFile file(path, size);
+    OutputFile file(path, size);
     file.write(seal.data(), seal.size());
     file.write(bytes + kSealBytes, size - kSealBytes);
     file.close();
-    verify_seal(kCheckpointSeal, file.path());
+    if (!file.temporary().empty()) verify_seal(kCheckpointSeal, file.temporary());
     file.commit();
   } catch (const Hdf5Failure& failure) {
     throw Error("cannot write " + path + ": " + failure.what(), Exit::io);

@@ -2,10 +2,11 @@
 
 #include <cstdio>
 
+#include "engine/output_kind.h"
 #include "engine/program.h"
 #include "model/build_info.h"
 #include "model/model_checkpoint.h"
-#include "train/data/data_source.h"
+#include "train/data/same_data.h"
 
 namespace sink {
 namespace {
@@ -32,6 +33,14 @@ void require_same_sizes(const Checkpoint& checkpoint, const Sizes& wanted) {
   require("vocabulary", stored.vocabulary, wanted.vocabulary, "data of the same tokens");
 }
 
+// Not one that training has worked on, nor one that somebody made by hand.
+bool is_initial_checkpoint(const std::string& path) {
+  try {
+    Checkpoint checkpoint = load_checkpoint(path);
+    return checkpoint.attributes["step"] == "0" && checkpoint.attributes.contains("commit");
+  } catch (const Error&) { return false; }
+}
+
 }  // namespace
 
 std::unique_ptr<LanguageModel> make_run_model(const RunConfig& config, const Ablation& ablation,
@@ -48,11 +57,12 @@ std::unique_ptr<LanguageModel> make_run_model(const RunConfig& config, const Abl
   return ablation.make_model(sizes, init_scheme(config.init), config.seed, dtype_named(config.precision));
 }
 
-void load_initial(const RunConfig& config, const Ablation& ablation, LanguageModel& model) {
+void load_initial(const RunConfig& config, const Ablation& ablation, const DataSource* data, LanguageModel& model) {
   if (config.initial.empty()) return;
   Checkpoint checkpoint = load_checkpoint(config.initial);
   require_policy(checkpoint, ablation.name, ablation.policies, "train_" + ablation.name);
   require_same_sizes(checkpoint, model.sizes());
+  if (data) note_other_data(checkpoint, *data, config.data);
   restore_parameters(checkpoint, model);
 }
 
@@ -71,17 +81,19 @@ int init_main(int argc, char** argv, const Ablation& ablation) {
                       std::to_string(data->vocabulary()) + " tokens: leave it out",
                   Exit::usage);
     auto model = make_run_model(config, ablation, data ? data->vocabulary() : request.vocabulary);
-    load_initial(config, ablation, *model);
+    load_initial(config, ablation, data.get(), *model);
+    require_output(request.out, {"an initial checkpoint of train_<ablation> init", is_initial_checkpoint},
+                   config.force);
 
     Checkpoint checkpoint;
     store_model(ablation, *model, checkpoint);
-    checkpoint.attributes["step"] = "0";
-    checkpoint.attributes["tokens"] = "0";
-    checkpoint.attributes["seed"] = std::to_string(config.seed);
-    checkpoint.attributes["precision"] = config.precision;
-    checkpoint.attributes["commit"] = build_commit();
-    checkpoint.attributes["config_toml"] = to_toml(config);
-    if (data && !data->tokenizer_json().empty()) checkpoint.attributes["tokenizer_json"] = data->tokenizer_json();
+    checkpoint.attributes.insert({{"step", "0"},
+                                  {"tokens", "0"},
+                                  {"seed", std::to_string(config.seed)},
+                                  {"precision", config.precision},
+                                  {"commit", build_commit()},
+                                  {"config_toml", to_toml(config)}});
+    if (data) store_data(*data, checkpoint);
     save_checkpoint(request.out, checkpoint);
     std::printf("%s\n", request.out.c_str());
     return 0;

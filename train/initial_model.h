@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "model/ablation.h"
+#include "train/data/data_source.h"
 #include "train/run_config.h"
 
 namespace sink {
@@ -14,8 +15,8 @@ std::unique_ptr<LanguageModel> make_run_model(const RunConfig& config, const Abl
 
 // Puts the parameters of config.initial, if there is one, into a model of make_run_model. Throws Error:
 // Exit::corrupt_checkpoint where that checkpoint is damaged or of other policies, Exit::usage where its sizes are not
-// the model's.
-void load_initial(const RunConfig& config, const Ablation& ablation, LanguageModel& model);
+// the model's, Exit::bad_input where the run's data (may be null) has another tokenizer; other text is noted on stderr.
+void load_initial(const RunConfig& config, const Ablation& ablation, const DataSource* data, LanguageModel& model);
 
 // `train_<ablation> init`: writes that model as a checkpoint which eval_<ablation> measures and --initial starts from.
 // The whole program; returns its exit code. argv[1] is "init".

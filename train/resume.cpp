@@ -1,9 +1,11 @@
 #include "train/resume.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "model/build_info.h"
+#include "train/data/same_data.h"
 #include "train/run_config_fields.h"
 
 namespace sink {
@@ -16,15 +18,26 @@ const std::set<std::string>& free_settings() {
   return keys;
 }
 
-void require_same_run(const Checkpoint& checkpoint, const RunConfig& config) {
+// Files are what they hold, not where they lie: data is compared by its checksum, and one path has many spellings.
+bool is_same(const RunConfigField& field, const RunConfig& stored, const RunConfig& config) {
+  if (field.flag == "data") return true;
+  if (field.flag == "initial" && !stored.initial.empty() && !config.initial.empty())
+    return std::filesystem::weakly_canonical(stored.initial) == std::filesystem::weakly_canonical(config.initial);
+  return field.value(stored) == field.value(config);
+}
+
+void require_same_run(const Checkpoint& checkpoint, const RunConfig& config, const DataSource& data) {
   RunConfig stored = run_config_from_toml(checkpoint.attribute("config_toml"), checkpoint.path);
   for (const RunConfigField& field : run_config_fields()) {
-    if (!field.saved() || free_settings().contains(field.flag) || field.value(stored) == field.value(config)) continue;
+    if (!field.saved() || free_settings().contains(field.flag) || is_same(field, stored, config)) continue;
     fail("resume",
          checkpoint.path + " was made with " + field.flag + " = " + field.value(stored) + ", this run has " +
              field.flag + " = " + field.value(config) + ": give the same settings, or begin another run",
          Exit::usage);
   }
+  require_same_data(checkpoint, data, config.data,
+                    "give the folder that holds it as --data, or begin another run (from these parameters: --initial " +
+                        checkpoint.path + ")");
 }
 
 }  // namespace
@@ -41,8 +54,7 @@ void save_run(const std::string& path, const RunConfig& config, const Ablation& 
   checkpoint.attributes["precision"] = config.precision;
   checkpoint.attributes["commit"] = build_commit();
   checkpoint.attributes["config_toml"] = to_toml(config);
-  if (std::string tokenizer = data.tokenizer_json(); !tokenizer.empty())
-    checkpoint.attributes["tokenizer_json"] = tokenizer;
+  store_data(data, checkpoint);
   for (std::size_t i = 0; i < model.parameters().size(); ++i) {
     const std::string& name = model.parameters()[i]->name();
     checkpoint.tensors.emplace_back(kFirstMoments + name, optimizer.first_moments()[i]);
@@ -51,15 +63,15 @@ void save_run(const std::string& path, const RunConfig& config, const Ablation& 
   save_checkpoint(path, checkpoint);
 }
 
-RunState resume(const std::string& path, const RunConfig& config, const Ablation& ablation, LanguageModel& model,
-                Optimizer& optimizer) {
+RunState resume(const std::string& path, const RunConfig& config, const Ablation& ablation, const DataSource& data,
+                LanguageModel& model, Optimizer& optimizer) {
   Checkpoint checkpoint = load_checkpoint(path);
   require_policy(checkpoint, ablation.name, ablation.policies, "train_" + ablation.name);
   if (std::none_of(checkpoint.tensors.begin(), checkpoint.tensors.end(),
                    [](const auto& tensor) { return tensor.first.starts_with(kFirstMoments); }))
     throw Error(path + " holds parameters only, no run to go on with; begin one from them with --initial " + path,
                 Exit::usage);
-  require_same_run(checkpoint, config);
+  require_same_run(checkpoint, config, data);
   restore_parameters(checkpoint, model);
   for (std::size_t i = 0; i < model.parameters().size(); ++i) {
     const std::string& name = model.parameters()[i]->name();

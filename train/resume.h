@@ -18,9 +18,10 @@ struct RunState {
 void save_run(const std::string& path, const RunConfig& config, const Ablation& ablation, const LanguageModel& model,
               Optimizer& optimizer, const DataSource& data, const RunState& state);
 
-// Restores everything save_run wrote. Refuses a checkpoint of other policies, and one whose configuration differs in
-// anything that the numbers depend on, naming the first difference (Exit::usage).
-RunState resume(const std::string& path, const RunConfig& config, const Ablation& ablation, LanguageModel& model,
-                Optimizer& optimizer);
+// Restores everything save_run wrote. Refuses a checkpoint of other policies, one whose configuration differs in
+// anything that the numbers depend on, naming the first difference (Exit::usage), and one made on other data
+// (Exit::bad_input; train/data/same_data.h).
+RunState resume(const std::string& path, const RunConfig& config, const Ablation& ablation, const DataSource& data,
+                LanguageModel& model, Optimizer& optimizer);
 
 }  // namespace sink

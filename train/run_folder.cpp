@@ -20,25 +20,45 @@ bool is_temporary(const fs::path& file) {
 }
 
 bool is_free(const std::string& path) {
-  if (!fs::exists(path)) return true;
-  if (!fs::is_directory(path)) return false;
   for (const auto& entry : fs::directory_iterator(path))
-    if (!is_temporary(entry.path())) return false;
+    if (!is_temporary(entry.path()) && entry.path().filename() != kLockName) return false;
   return true;
 }
 
-// Only a folder that a run of ours began may be emptied by --force, and only of the files a run writes.
-void remove_older_run(const RunFolder& folder) {
-  if (!fs::is_directory(folder.path) || !fs::exists(folder.config())) {
-    throw Error(
-        folder.path + " is not a run folder (it has no config.toml); --force leaves it alone, choose another --run",
-        Exit::usage);
+// The files of a run; config.toml, which every run has, is moved and removed last: it says that all are there.
+constexpr const char* kFiles[] = {"evaluation.json", "metrics.jsonl", "checkpoint.h5", "config.toml"};
+
+void move_run(const std::string& from, const std::string& to) {
+  for (const char* name : kFiles) {
+    std::string file = from + "/" + name, place = to + "/" + name;
+    if (fs::exists(file) && ::rename(file.c_str(), place.c_str()) != 0) fail_io("move", file, errno);
   }
-  for (const std::string& file : {folder.metrics(), folder.checkpoint(), folder.evaluation(), folder.config()}) {
-    std::error_code error;
-    fs::remove(file, error);
-    if (error) fail_io("remove", file, error.value());
+}
+
+bool holds_older_run(const RunFolder& folder) { return fs::exists(folder.replaced() + "/config.toml"); }
+
+// What a process that was killed while it replaced a run left to do.
+void finish_replacing(RunFolder& folder) {
+  if (!fs::is_directory(folder.replaced())) return;
+  if (!holds_older_run(folder)) {
+    move_run(folder.replaced(), folder.path);
+    std::error_code ignored;  // it may hold what is not ours
+    fs::remove(folder.replaced(), ignored);
+  } else if (fs::exists(folder.checkpoint())) {
+    folder.drop_older_run();
+  } else {
+    folder.notes.push_back("the older run that --force replaces is kept in " + folder.replaced() +
+                           " until the new one has its first checkpoint; to have it back instead, move its files to " +
+                           folder.path);
   }
+}
+
+bool is_run(const RunFolder& folder) { return fs::exists(folder.config()) || holds_older_run(folder); }
+
+[[noreturn]] void refuse_occupied(const RunFolder& folder) {
+  throw Error(folder.path + " already holds files; --resume auto goes on with that run, --force replaces it" +
+                  (folder.notes.empty() ? "" : " (" + folder.notes.back() + ")"),
+              Exit::usage);
 }
 
 bool lies_in(const std::string& file, const std::string& folder) {
@@ -48,6 +68,26 @@ bool lies_in(const std::string& file, const std::string& folder) {
 
 }  // namespace
 
+void RunFolder::set_aside_older_run() {
+  if (!sets_aside) return;
+  std::error_code error;
+  fs::create_directory(replaced(), error);
+  if (error) fail_io("make the folder", replaced(), error.value());
+  move_run(path, replaced());
+  sets_aside = false;
+}
+
+void RunFolder::drop_older_run() const {
+  if (!holds_older_run(*this)) return;
+  for (const char* name : kFiles) {
+    std::error_code error;
+    fs::remove(replaced() + "/" + name, error);
+    if (error) fail_io("remove", replaced() + "/" + name, error.value());
+  }
+  std::error_code ignored;
+  fs::remove(replaced(), ignored);
+}
+
 RunFolder open_run_folder(const RunConfig& config) {
   RunFolder folder;
   folder.path = config.run;
@@ -55,31 +95,36 @@ RunFolder open_run_folder(const RunConfig& config) {
   if (fs::exists(folder.path) && !fs::is_directory(folder.path)) {
     throw Error(folder.path + " is a file; --run needs a folder", Exit::usage);
   }
-  if (config.resume == "auto") {
-    if (fs::exists(folder.checkpoint())) {
-      folder.resume_from = folder.checkpoint();
-    } else if (!is_free(folder.path) && !fs::exists(folder.config())) {
-      throw Error(folder.path + " holds files but no run to go on with; choose another --run", Exit::usage);
-    }
-  } else if (config.resume != "never") {
-    folder.resume_from = config.resume;
-    if (!fs::is_regular_file(config.resume)) {
-      throw Error("--resume: there is no checkpoint " + config.resume, Exit::bad_input);
-    }
-  }
-  bool goes_on_here =
-      config.resume == "auto" || (!folder.resume_from.empty() && lies_in(folder.resume_from, folder.path));
-  if (!goes_on_here && !is_free(folder.path)) {
-    if (!config.force) {
-      throw Error(folder.path + " already holds files; --resume auto goes on with that run, --force replaces it",
-                  Exit::usage);
-    }
-    remove_older_run(folder);
-  }
+  bool resumes_path = config.resume != "never" && config.resume != "auto";
+  if (resumes_path && !fs::is_regular_file(config.resume))
+    throw Error("--resume: there is no checkpoint " + config.resume, Exit::bad_input);
   std::error_code error;
   fs::create_directories(folder.path, error);
   if (error) fail_io("make the folder", folder.path, error.value());
   if (::access(folder.path.c_str(), W_OK | X_OK) != 0) fail_io("write into", folder.path, errno);
+  folder.lock = FolderLock(folder.path);  // what is found from here on stays as it is found
+
+  finish_replacing(folder);
+  if (resumes_path) folder.resume_from = config.resume;
+  if (config.resume == "auto") {
+    if (fs::exists(folder.checkpoint())) {
+      folder.resume_from = folder.checkpoint();
+    } else if (!is_free(folder.path) && !is_run(folder)) {
+      throw Error(folder.path + " holds files but no run to go on with; choose another --run", Exit::usage);
+    }
+  } else if (!is_free(folder.path) && !(resumes_path && lies_in(folder.resume_from, folder.path))) {
+    if (!config.force) refuse_occupied(folder);
+    if (!is_run(folder)) {
+      throw Error(
+          folder.path + " is not a run folder (it has no config.toml); --force leaves it alone, choose another --run",
+          Exit::usage);
+    }
+    // Of two runs that never had a checkpoint, and one that had, the one that had is kept.
+    folder.sets_aside = !holds_older_run(folder);
+    if (folder.sets_aside)
+      folder.notes.push_back("the older run is kept in " + folder.replaced() +
+                             " until this one has its first checkpoint");
+  }
   return folder;
 }
 

@@ -4,11 +4,14 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdio>
-#include <fstream>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <string_view>
+#include <vector>
 
 #include "engine/check.h"
 #include "engine/file.h"
@@ -27,41 +30,140 @@ std::string number(double value) {
   return text;
 }
 
-// The step and clock of a line, or nothing when it is not one of ours.
-struct Stamp {
+// A line of a step, where it stands in the file's text.
+struct Line {
   std::int64_t step;
   double seconds;
+  std::string_view text;  // with its end
 };
-std::optional<Stamp> stamp_of(const std::string& line) {
-  if (line.size() > kLongestLine || json_depth(line, kDeepestJson + 1) > kDeepestJson) return std::nullopt;
-  auto object = nlohmann::json::parse(line, nullptr, false);
-  if (!object.is_object() || !object.contains("step") || !object["step"].is_number_integer()) return std::nullopt;
-  auto seconds = object.find("seconds");
-  return Stamp{object["step"].get<std::int64_t>(),
-               seconds != object.end() && seconds->is_number() ? seconds->get<double>() : 0};
+
+// Nothing when it is none of ours.
+std::optional<Line> read_line(std::string_view text) {
+  if (text.size() > kLongestLine || json_depth(text, kDeepestJson + 1) > kDeepestJson) return std::nullopt;
+  auto object = nlohmann::json::parse(text, nullptr, false);
+  auto is = [&](const char* key, auto kind) { return object.contains(key) && (object[key].*kind)(); };
+  using Json = nlohmann::json;
+  if (!object.is_object() || !is("step", &Json::is_number_integer) || !is("tokens", &Json::is_number_integer) ||
+      !is("seconds", &Json::is_number) || object["step"].get<std::int64_t>() < 1)
+    return std::nullopt;
+  return Line{object["step"].get<std::int64_t>(), object["seconds"].get<double>(), text};
 }
 
-// The lines of steps <= `last_step` at the front of the file: their length, and the clock of the last.
-struct Kept {
-  std::int64_t bytes = 0;
-  double seconds = 0;
-};
-Kept lines_to_keep(const std::string& path, std::int64_t last_step) {
-  std::ifstream file(path, std::ios::binary);
-  Kept kept;
-  std::string line;
-  for (int number = 1; std::getline(file, line); ++number) {
-    if (file.eof()) break;  // no line end: the run was killed while it wrote
-    std::optional<Stamp> stamp = stamp_of(line);
-    if (!stamp) {
-      throw Error(
-          path + " line " + std::to_string(number) + " is not a step of a run; repair or move the file, then resume",
-          Exit::bad_input);
-    }
-    if (stamp->step > last_step) break;
-    kept = {kept.bytes + static_cast<std::int64_t>(line.size()) + 1, stamp->seconds};
+// Numbers in rising order, as (first, last) of those that follow each other: a hole may be of any length.
+using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
+
+void add_range(Ranges& ranges, std::int64_t first, std::int64_t last) {
+  if (!ranges.empty() && first <= ranges.back().second + 1)
+    ranges.back().second = std::max(ranges.back().second, last);
+  else
+    ranges.emplace_back(first, last);
+}
+
+void add_ranges(Ranges& ranges, const Ranges& more) {
+  for (auto [first, last] : more) add_range(ranges, first, last);
+}
+
+// "3, 8 to 12 and 40"; of more than ten such ranges the first ten.
+std::string ranges_text(const Ranges& ranges) {
+  std::vector<std::string> texts;
+  std::int64_t more = 0;
+  for (auto [first, last] : ranges) {
+    if (texts.size() == 10)
+      more += last - first + 1;
+    else
+      texts.push_back(std::to_string(first) + (last > first ? " to " + std::to_string(last) : ""));
   }
-  return kept;
+  if (more > 0) texts.push_back(std::to_string(more) + " more");
+  std::string text;
+  for (std::size_t i = 0; i < texts.size(); ++i)
+    text += (i == 0 ? "" : i + 1 < texts.size() ? ", " : " and ") + texts[i];
+  return text;
+}
+
+// What a log holds of the steps up to the one a run goes on from.
+struct Contents {
+  std::vector<Line> lines;           // by step, each once
+  Ranges damaged, doubled, missing;  // line numbers; steps; steps
+  bool disordered = false;
+
+  bool needs_repair() const { return !damaged.empty() || !doubled.empty() || disordered; }
+};
+
+void sort_lines(Contents& found) {
+  auto before = [](const Line& a, const Line& b) { return a.step < b.step; };
+  found.disordered |= !std::is_sorted(found.lines.begin(), found.lines.end(), before);
+  std::stable_sort(found.lines.begin(), found.lines.end(), before);
+  std::vector<Line> once;
+  for (const Line& line : found.lines) {
+    if (once.empty() || once.back().step != line.step) {
+      once.push_back(line);
+      continue;
+    }
+    add_range(found.doubled, line.step, line.step);
+    once.back() = line;
+  }
+  found.lines = std::move(once);
+}
+
+Contents contents_of(std::string_view text, std::int64_t last_step) {
+  Contents found;
+  Ranges strange;       // since the last line of ours
+  bool behind = false;  // a line of a later step was met: from there on all is dropped
+  for (std::int64_t number = 1; !text.empty(); ++number) {
+    std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) break;  // no line end: the run was killed while it wrote
+    std::optional<Line> line = read_line(text.substr(0, end + 1));
+    text.remove_prefix(end + 1);
+    if (!line) {
+      add_range(strange, number, number);
+    } else if (line->step > last_step) {
+      if (!behind) add_ranges(found.damaged, strange);
+      strange.clear();
+      behind = true;
+    } else {
+      found.disordered |= behind;
+      add_ranges(found.damaged, strange);
+      strange.clear();
+      found.lines.push_back(*line);
+    }
+  }
+  if (!behind) add_ranges(found.damaged, strange);
+  sort_lines(found);
+  std::int64_t next = 1;
+  for (const Line& line : found.lines) {
+    if (next < line.step) add_range(found.missing, next, line.step - 1);
+    next = line.step + 1;
+  }
+  if (next <= last_step) add_range(found.missing, next, last_step);
+  return found;
+}
+
+std::string describe(const Contents& found, const std::string& path, const std::string& kept_as) {
+  std::string text;
+  auto add = [&](const std::string& what) { text += (text.empty() ? "" : ", ") + what; };
+  if (!found.damaged.empty()) add("damaged lines " + ranges_text(found.damaged));
+  if (!found.doubled.empty()) add("doubled steps " + ranges_text(found.doubled));
+  if (found.disordered) add("lines out of order");
+  if (found.needs_repair()) text += ": repaired, and kept as it was as " + kept_as;
+  if (!found.missing.empty())
+    text += (text.empty() ? "" : "; ") + std::string("no lines of steps ") + ranges_text(found.missing) +
+            ", which cannot be made again";
+  return path + ": " + text;
+}
+
+std::string free_name_beside(const std::string& path) {
+  std::filesystem::path stem = std::filesystem::path(path).replace_extension();
+  for (int n = 1;; ++n) {
+    std::string name = stem.string() + ".damaged-" + std::to_string(n) + ".jsonl";
+    if (!std::filesystem::exists(name)) return name;
+  }
+}
+
+// The lines to keep, as one text.
+std::string joined(const std::vector<Line>& lines) {
+  std::string text;
+  for (const Line& line : lines) text += line.text;
+  return text;
 }
 
 }  // namespace
@@ -90,11 +192,24 @@ std::string to_json(const StepRecord& record) {
 }
 
 RunLog::RunLog(const std::string& path, std::int64_t resumed_step) : path_(path) {
-  Kept kept = resumed_step < 0 ? Kept{} : lines_to_keep(path, resumed_step);
-  seconds_ = kept.seconds;
+  std::int64_t bytes = resumed_step < 0 ? 0 : look_through(resumed_step);
   descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail_io("write", path, errno);
-  drop_after(kept.bytes);
+  drop_after(bytes);
+}
+
+std::int64_t RunLog::look_through(std::int64_t last_step) {
+  std::string before = std::filesystem::exists(path_) ? read_file("metrics", path_) : "";
+  Contents found = contents_of(before, last_step);
+  if (!found.lines.empty()) seconds_ = found.lines.back().seconds;
+  std::string kept_as = found.needs_repair() ? free_name_beside(path_) : "";
+  if (found.needs_repair() || !found.missing.empty()) note_ = describe(found, path_, kept_as);
+  std::string lines = joined(found.lines);
+  if (found.needs_repair()) {
+    write_file_atomically(kept_as, before);
+    write_file_atomically(path_, lines);
+  }
+  return static_cast<std::int64_t>(lines.size());
 }
 
 RunLog::~RunLog() {

@@ -37,9 +37,10 @@ std::string to_json(const StepRecord& record);
 
 class RunLog {
  public:
-  // Appends to `path`. A run that goes on from step n keeps the lines of steps <= n as they are and drops the rest (and
-  // a half-written last line); a new run passes -1 and drops all. Throws Error: Exit::io, or Exit::bad_input for a line
-  // in the middle that is not ours.
+  // Appends to `path`. A run that goes on from step n keeps one line each of steps <= n, in their order, and drops the
+  // rest (and a half-written last line); a new run passes -1 and drops all. Lines that are damaged, doubled (the last
+  // one counts) or out of order are repaired, and the file as it was is kept as metrics.damaged-<n>.jsonl beside; lines
+  // that are missing cannot be made again. note() says so. Throws Error (Exit::io).
   explicit RunLog(const std::string& path, std::int64_t resumed_step = -1);
   ~RunLog();
   RunLog(const RunLog&) = delete;
@@ -49,16 +50,21 @@ class RunLog {
   void write(const StepRecord& record);
   // The clock of the last line that was kept, where a resumed run's goes on; 0 for a new run.
   double seconds() const { return seconds_; }
+  // What was wrong with the lines of a run that goes on, in one line; empty: nothing.
+  const std::string& note() const { return note_; }
   // Waits until the lines are on the disk; called before a checkpoint, so that no checkpoint outlives its log.
   void sync();
 
  private:
+  // Finds out, repairs and notes what the file holds up to that step; returns the bytes to keep.
+  std::int64_t look_through(std::int64_t last_step);
   void drop_after(std::int64_t bytes);
 
   std::string path_;
   int descriptor_ = -1;
   std::int64_t bytes_ = 0;  // of whole lines
   double seconds_ = 0;
+  std::string note_;
 };
 
 }  // namespace sink

@@ -49,13 +49,16 @@ class Trainer {
     if (config_.dry_run) return print_dry_run(config_, ablation_, *model_, *data_);
     folder_ = open_run_folder(config_);
     if (folder_.resume_from.empty())
-      load_initial(config_, ablation_, *model_);
+      load_initial(config_, ablation_, data_.get(), *model_);
     else
-      state_ = resume(folder_.resume_from, config_, ablation_, *model_, optimizer_);
+      state_ = resume(folder_.resume_from, config_, ablation_, *data_, *model_, optimizer_);
+    folder_.set_aside_older_run();  // not before all that this run reads was read
     write_file_atomically(folder_.config(), to_toml(config_));
     log_ = std::make_unique<RunLog>(folder_.metrics(), state_.step > 0 ? state_.step : -1);
     InterruptGuard listening;
     Progress progress(config_.steps, config_.log_every);
+    for (const std::string& note : folder_.notes) progress.note("note: " + note);
+    if (!log_->note().empty()) progress.note("note: " + log_->note());
     if (state_.step > 0)
       progress.note("going on from " + folder_.resume_from + ", step " + std::to_string(state_.step));
     start_ = std::chrono::steady_clock::now();
@@ -107,6 +110,7 @@ class Trainer {
   void save() {
     log_->sync();
     save_run(folder_.checkpoint(), config_, ablation_, *model_, optimizer_, *data_, state_);
+    folder_.drop_older_run();
   }
 
   [[noreturn]] void stop_diverged() {

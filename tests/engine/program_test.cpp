@@ -79,11 +79,14 @@ TEST_CASE("program: a reader that leaves ends a listing as SIGPIPE would, withou
   TemporaryFolder folder;
   for (const char* command : {"ablations --study --csv", "ablations --help"}) {
     CAPTURE(command);
-    Subprocess program = shell(folder, "( sleep 0.3; " + std::string(command) + "; echo $? > code) | true");
+    std::string late = "sleep 0.3; ";
+    late += command;
+    Subprocess program = shell(folder, "( " + late + "; echo $? > code) | true");
     CHECK(program.wait() == 0);
     for (int i = 0; i < 200 && read_bytes(folder / "code").empty(); ++i) usleep(50000);
     CHECK(read_bytes(folder / "code") == "141\n");
     CHECK(program.err() == "");
+    std::filesystem::remove(folder / "code");
   }
 }
 

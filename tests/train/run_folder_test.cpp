@@ -2,6 +2,7 @@
 #include "train/run_folder.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include "engine/file.h"
 #include "tests/support/files.h"
@@ -31,10 +32,12 @@ void leave_run(const std::string& folder) {
 
 TEST_CASE("run folder: a new one is made with those above it") {
   TemporaryFolder folder;
-  RunFolder run = open_run_folder(run_in(folder / "runs/first/"));
-  CHECK(fs::is_directory(folder / "runs/first"));
-  CHECK(run.checkpoint() == folder / "runs/first/checkpoint.h5");
-  CHECK(run.resume_from.empty());
+  {
+    RunFolder run = open_run_folder(run_in(folder / "runs/first/"));
+    CHECK(fs::is_directory(folder / "runs/first"));
+    CHECK(run.checkpoint() == folder / "runs/first/checkpoint.h5");
+    CHECK(run.resume_from.empty());
+  }
   CHECK_NOTHROW(open_run_folder(run_in(folder / "runs/first")));  // still empty
   CHECK_NOTHROW(open_run_folder(run_in(folder / "runs/first", "auto")));
 }
@@ -47,10 +50,83 @@ TEST_CASE("run folder: an older run is neither overwritten nor emptied unless as
   CHECK(message == run + " already holds files; --resume auto goes on with that run, --force replaces it");
   CHECK(fs::exists(run + "/checkpoint.h5"));
 
-  CHECK(open_run_folder(run_in(run, "never", true)).resume_from.empty());
+  RunFolder forced = open_run_folder(run_in(run, "never", true));
+  CHECK(forced.resume_from.empty());
+  CHECK(read_bytes(run + "/checkpoint.h5") == "checkpoint.h5");  // nothing is removed before all is read
+  forced.set_aside_older_run();
   CHECK_FALSE(fs::exists(run + "/checkpoint.h5"));
   CHECK_FALSE(fs::exists(run + "/metrics.jsonl"));
-  CHECK(read_bytes(run + "/notes.txt") == "notes.txt");  // not ours to remove
+  CHECK(read_bytes(run + "/notes.txt") == "notes.txt");  // not ours to move
+  for (const char* name : {"config.toml", "metrics.jsonl", "checkpoint.h5"})
+    CHECK(read_bytes(run + "/.replaced/" + name) == name);
+  write_bytes(run + "/checkpoint.h5", "new");
+  forced.drop_older_run();
+  CHECK_FALSE(fs::exists(run + "/.replaced"));
+  CHECK(read_bytes(run + "/checkpoint.h5") == "new");
+}
+
+TEST_CASE("run folder: a replacement that was killed at any of its moves is finished or undone by the next start") {
+  const char* names[] = {"evaluation.json", "metrics.jsonl", "checkpoint.h5", "config.toml"};
+  for (const char* how : {"auto", "never", "force"}) {
+    CAPTURE(how);
+    bool force = std::string(how) == "force";
+    auto open = [&](const std::string& run) { return open_run_folder(run_in(run, force ? "never" : how, force)); };
+    for (int moved = 0; moved <= 4; ++moved) {
+      CAPTURE(moved);
+      TemporaryFolder folder;
+      std::string run = folder / "run";
+      fs::create_directories(run + "/.replaced");
+      for (int i = 0; i < 4; ++i) write_bytes(run + (i < moved ? "/.replaced/" : "/") + names[i], names[i]);
+      std::string message;
+      Exit code = exit_of([&] { open(run); }, &message);
+      if (std::string(how) == "never") {
+        CHECK(code == Exit::usage);
+        CHECK(contains(message, ".replaced") == (moved == 4));
+      } else {
+        CHECK(code == Exit::ok);
+      }
+      for (const char* name : names) CHECK(read_bytes(run + (moved == 4 ? "/.replaced/" : "/") + name) == name);
+      CHECK(fs::exists(run + "/.replaced") == (moved == 4));
+    }
+  }
+}
+
+TEST_CASE("run folder: a new run without a checkpoint never takes the place of the older one it replaces") {
+  TemporaryFolder folder;
+  std::string run = folder / "run";
+  leave_run(run);
+  open_run_folder(run_in(run, "never", true)).set_aside_older_run();
+  for (int attempt = 0; attempt < 2; ++attempt) {  // killed, again and again, before its first checkpoint
+    write_bytes(run + "/config.toml", "attempt");
+    write_bytes(run + "/metrics.jsonl", "attempt");
+    RunFolder again = open_run_folder(run_in(run, "never", true));
+    CHECK(contains(again.notes.at(0), run + "/.replaced"));
+    again.set_aside_older_run();
+    CHECK(read_bytes(run + "/.replaced/checkpoint.h5") == "checkpoint.h5");
+  }
+  CHECK(contains(open_run_folder(run_in(run, "auto")).notes.at(0), "is kept in " + run + "/.replaced"));
+  write_bytes(run + "/checkpoint.h5", "new");  // killed right behind its first checkpoint
+  CHECK(open_run_folder(run_in(run, "auto")).resume_from == run + "/checkpoint.h5");
+  CHECK_FALSE(fs::exists(run + "/.replaced"));
+}
+
+TEST_CASE("run folder: one process at a time") {
+  TemporaryFolder folder;
+  std::string run = folder / "run", message;
+  {
+    RunFolder first = open_run_folder(run_in(run));
+    for (const char* how : {"never", "auto"}) {
+      CHECK(exit_of([&] { open_run_folder(run_in(run + "/", how)); }, &message) == Exit::usage);
+      CHECK(contains(message, run + " is in use by process " + std::to_string(::getpid()) + " (run_folder_test) on "));
+      CHECK(contains(message, " since 20"));
+    }
+  }
+  CHECK(entries(run) == 0);
+  CHECK_NOTHROW(open_run_folder(run_in(run)));
+  // What a killed process leaves is a file, no lock.
+  write_bytes(run + "/.lock", read_bytes("/proc/sys/kernel/hostname"));
+  CHECK_NOTHROW(open_run_folder(run_in(run)));
+  CHECK(entries(run) == 0);
 }
 
 TEST_CASE("run folder: what a run killed at its first file leaves does not stand in the way of the next") {

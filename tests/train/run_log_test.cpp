@@ -77,13 +77,59 @@ TEST_CASE("run log: a resumed run keeps the lines up to its step and drops the r
   CHECK(read_bytes(path).empty());
 }
 
-TEST_CASE("run log: a foreign line in the middle is not dropped in silence") {
+TEST_CASE("run log: damage is found, said and repaired, and the file as it was is kept") {
+  auto line = [](std::int64_t step) { return lines(step, step); };
+  struct Case {
+    std::string damaged, repaired, said;
+  } cases[] = {
+      {lines(1, 2) + "hello\n" + lines(3, 7), lines(1, 5), "damaged lines 3: repaired"},
+      {lines(1, 2) + std::string("\0\0\n", 3) + lines(4, 5), lines(1, 2) + lines(4, 5),
+       "damaged lines 3: repaired, and kept as it was as PATH.damaged-1.jsonl; no lines of steps 3, which"},
+      {lines(1, 2) + "{\"step\": 3}\n" + lines(4, 5), lines(1, 2) + lines(4, 5), "damaged lines 3: repaired"},
+      {lines(1, 3) + lines(3, 5), lines(1, 5), "doubled steps 3: repaired"},
+      {lines(1, 5) + lines(1, 5), lines(1, 5), "doubled steps 1 to 5, lines out of order: repaired"},
+      {line(1) + line(1) + line(2) + line(2) + lines(3, 9), lines(1, 5), "doubled steps 1 to 2: repaired"},
+      {line(2) + line(1) + lines(3, 5), lines(1, 5), "lines out of order: repaired"},
+      {lines(1, 3) + line(9) + lines(4, 5), lines(1, 5), "lines out of order: repaired"},
+      {line(1) + lines(3, 5), line(1) + lines(3, 5), "no lines of steps 2, which cannot be made again"},
+      {lines(2, 3), lines(2, 3), "no lines of steps 1 and 4 to 5, which"},
+      {lines(1, 3), lines(1, 3), "no lines of steps 4 to 5, which"},
+      {"", "", "no lines of steps 1 to 5, which"},
+      {lines(1, 5) + "hello\n", lines(1, 5), "damaged lines 6: repaired"},
+  };
+  for (const Case& one : cases) {
+    CAPTURE(one.damaged);
+    TemporaryFolder folder;
+    std::string path = folder / "metrics.jsonl", said = one.said;
+    write_bytes(path, one.damaged);
+    RunLog log(path, 5);
+    if (std::size_t at = said.find("PATH"); at != std::string::npos) said.replace(at, 4, folder / "metrics");
+    CHECK_MESSAGE(contains(log.note(), path + ": " + said), log.note());
+    CHECK(read_bytes(path) == one.repaired);
+    CHECK(read_bytes(folder / "metrics.damaged-1.jsonl") == (contains(said, "repaired") ? one.damaged : ""));
+    log.write(record_of(6));
+    CHECK(read_bytes(path) == one.repaired + lines(6, 6));
+  }
+}
+
+TEST_CASE("run log: of a doubled step the last line counts, and an older damaged file is not overwritten") {
   TemporaryFolder folder;
-  std::string text = lines(1, 2) + "hello\n" + lines(3, 4), message;
-  write_bytes(folder / "metrics.jsonl", text);
-  CHECK(exit_of([&] { RunLog(folder / "metrics.jsonl", 4); }, &message) == Exit::bad_input);
-  CHECK(message.find("line 3") != std::string::npos);
-  CHECK(read_bytes(folder / "metrics.jsonl") == text);
+  std::string path = folder / "metrics.jsonl", first = lines(1, 2);
+  StepRecord later = record_of(2);
+  later.train_loss = 7;
+  write_bytes(folder / "metrics.damaged-1.jsonl", "older");
+  write_bytes(path, first + to_json(later) + "\n");
+  RunLog log(path, 2);
+  CHECK(read_bytes(path) == lines(1, 1) + to_json(later) + "\n");
+  CHECK(read_bytes(folder / "metrics.damaged-1.jsonl") == "older");
+  CHECK(read_bytes(folder / "metrics.damaged-2.jsonl") == first + to_json(later) + "\n");
+}
+
+TEST_CASE("run log: nothing is said of a log that is whole") {
+  TemporaryFolder folder;
+  write_bytes(folder / "metrics.jsonl", lines(1, 9) + "{\"step\": 10, \"tok");
+  CHECK(RunLog(folder / "metrics.jsonl", 5).note() == "");
+  CHECK(entries(folder.path) == 1);
 }
 
 TEST_CASE("run log: a full disk is an error and leaves only whole lines") {

@@ -11,6 +11,8 @@
 
 #include "engine/check.h"
 #include "engine/file.h"
+#include "engine/folder_lock.h"
+#include "engine/output_kind.h"
 #include "engine/program.h"
 #include "engine/threads.h"
 #include "model/sha256.h"
@@ -28,6 +30,7 @@ struct Options {
   std::string tokenizer;
   std::int64_t vocabulary = 4096;
   double validation_fraction = 0.01;
+  bool force = false;
 };
 
 class Progress {
@@ -41,13 +44,22 @@ class Progress {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-// Made before the work, so that a folder that cannot be written is known at once.
-void make_folder(const std::string& path) {
+// Made before the work, so that a folder that cannot be written is known at once, or holds other things of these names.
+FolderLock take_folder(const std::string& path, bool force) {
   std::error_code error;
   std::filesystem::create_directories(path, error);
   SINK_CHECK(!error, "prepare", "cannot make the folder " + path + ": " + error.message(), Exit::io);
   SINK_CHECK(::access(path.c_str(), W_OK) == 0, "prepare", "cannot write into " + path + ": " + std::strerror(errno),
              Exit::io);
+  FolderLock lock(path);
+  const OutputKind tokens = kind_by_text("a token file of `prepare`", "sinklab-tokens ");
+  require_output(path + "/tokens.h5", tokens, force);
+  // Any tokenizer looks like ours; that one is which has tokens of ours beside it.
+  auto is_ours = [&](const std::string&) {
+    return std::filesystem::exists(path + "/tokens.h5") && tokens.recognises(path + "/tokens.h5");
+  };
+  require_output(path + "/tokenizer.json", {"of tokens made by `prepare`", is_ours}, force);
+  return lock;
 }
 
 std::vector<std::vector<std::int32_t>> encode_all(const Tokenizer& tokenizer,
@@ -85,7 +97,7 @@ void split(const std::vector<std::vector<std::int32_t>>& ids, const std::vector<
 
 void prepare(const Options& options) {
   Progress progress;
-  make_folder(options.out);
+  FolderLock lock = take_folder(options.out, options.force);
   std::vector<TextFile> files = read_text_files(options.text);
   std::vector<std::string_view> documents = documents_of(files);
   SINK_CHECK(!documents.empty(), "text", "the text has no documents, only marks", Exit::bad_input);
@@ -116,7 +128,8 @@ void prepare(const Options& options) {
   tokens.vocabulary = tokenizer.vocabulary();
   tokens.tokenizer_sha256 = sha256_hex(json);
   std::string h5 = to_token_file_bytes(tokens);
-  write_files_atomically({{options.out + "/tokenizer.json", json}, {options.out + "/tokens.h5", h5}});
+  // In this order, so that a tokenizer that stands there alone is never ours.
+  write_files_atomically({{options.out + "/tokens.h5", h5}, {options.out + "/tokenizer.json", json}});
   progress("wrote " + options.out);
 
   std::size_t total = tokens.train.size() + tokens.valid.size();
@@ -141,6 +154,7 @@ bool parse(int argc, char** argv, Options& options) {
       ->check(CLI::Range(0.0001, 0.5))
       ->capture_default_str()
       ->type_name("F");
+  app.add_flag("--force", options.force, "let files be replaced that `prepare` did not make");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

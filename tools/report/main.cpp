@@ -11,6 +11,7 @@
 
 #include "engine/check.h"
 #include "engine/file.h"
+#include "engine/output_kind.h"
 #include "engine/program.h"
 #include "tools/report/page.h"
 #include "tools/report/results_csv.h"
@@ -27,6 +28,7 @@ struct Arguments {
   std::string chart_js;
   std::string follow;  // seconds between two looks, "true" for the usual ones; empty: one look
   std::vector<std::string> sources;
+  bool force = false;
 };
 
 // The script where distributions put it; `given` wins.
@@ -48,17 +50,30 @@ std::string read_chart_js(const std::string& given) {
        Exit::bad_input);
 }
 
+// Pages made before they named their generator had the theme.
+bool is_report(const std::string& path) {
+  return kind_by_text("", "<!doctype html>", {"content=\"Sinklab report\""}).recognises(path) ||
+         kind_by_text("", "<!doctype html>", {"<html lang=\"en\" data-theme=\"light\">"}).recognises(path);
+}
+
 // Makes missing folders.
-void write(const std::string& path, const std::string& bytes) {
+void make_room(const std::string& path, const OutputKind& kind, bool force) {
   std::error_code ignored;  // what matters is whether the file can be written
   std::filesystem::create_directories(std::filesystem::absolute(path).parent_path(), ignored);
-  write_file_atomically(path, bytes);
+  require_output(path, kind, force);
+}
+
+// Before any work, as what follows may take long.
+void require_outputs(const Arguments& arguments) {
+  make_room(arguments.out, {"a page of `report`", is_report}, arguments.force);
+  if (!arguments.csv.empty())
+    make_room(arguments.csv, kind_by_text("a table of `report`", "run,", {"sink_1"}), arguments.force);
 }
 
 void write_report(const Arguments& arguments, const std::vector<Run>& runs, const std::string& chart_js, int reload) {
   const std::string html = page(runs, arguments.title, chart_js, reload);
-  write(arguments.out, html);
-  if (!arguments.csv.empty()) write(arguments.csv, results_csv(runs));
+  write_file_atomically(arguments.out, html);
+  if (!arguments.csv.empty()) write_file_atomically(arguments.csv, results_csv(runs));
   const auto open = std::count_if(runs.begin(), runs.end(), [](const Run& run) { return !run.finished; });
   std::fprintf(
       stderr, "report: %s, %zu %s%s, %.2f MB\n", arguments.out.c_str(), runs.size(), runs.size() == 1 ? "run" : "runs",
@@ -122,6 +137,7 @@ int make_report(Arguments arguments) {
   const std::string chart_js = read_chart_js(arguments.chart_js);
   std::vector<Run> runs = read_runs(arguments.sources);
   if (arguments.out.empty()) arguments.out = default_page(arguments.sources);
+  require_outputs(arguments);
   int code = 0;
   if (seconds > 0)
     code = follow(arguments, chart_js, runs, seconds);
@@ -136,6 +152,7 @@ void add_options(CLI::App& app, Arguments& arguments) {
                  "the HTML file to write [report.html in the one folder given, else in the nearest folder that holds "
                  "everything given]");
   app.add_option("--csv", arguments.csv, "also write the numbers and settings of every run to this file");
+  app.add_flag("--force", arguments.force, "let --out and --csv replace files that `report` did not make");
   app.add_option("--title", arguments.title, "heading of the page")->capture_default_str();
   app.add_option("--chart-js", arguments.chart_js, "Chart.js to put into the page; found by itself on Debian");
   // A flag, whose value stands behind `=`, because `--follow runs/first` names a run.

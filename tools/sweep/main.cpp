@@ -10,6 +10,8 @@
 
 #include "engine/check.h"
 #include "engine/file.h"
+#include "engine/folder_lock.h"
+#include "engine/output_kind.h"
 #include "engine/program.h"
 #include "engine/threads.h"
 #include "model/all_ablations.h"
@@ -54,7 +56,7 @@ bool parse(int argc, char** argv, Request& request) {
   app.add_option("--set", request.changes, "another setting of the recipe, as in --set learning-rate=0.01");
   app.add_option("--out", request.out, "folder")->capture_default_str();
   app.add_option("--workers", request.workers, "processes at once, of one thread each")->capture_default_str();
-  app.add_flag("--force", request.force, "make every result again");
+  app.add_flag("--force", request.force, "make every result again, and replace files that `sweep` did not make");
   app.footer(
       "Examples:\n  sweep\n  sweep --only baseline,bias_k --seeds 0 --out runs/two\n\n"
       "Exit codes: 0 done (whatever diverged), 1 a job crashed, 2 usage, 3 a result that cannot be read, 8 disk,\n"
@@ -131,6 +133,10 @@ int run(int argc, char** argv) {
   RunConfig recipe = recipe_of(request);
   std::vector<Job> jobs = jobs_of(request, recipe), todo;
   std::filesystem::create_directories(request.out);
+  FolderLock lock(request.out);
+  const std::string csv = request.out + "/results.csv", markdown = request.out + "/table.md";
+  require_output(csv, kind_by_text("a table of `sweep`", "ablation,"), request.force);
+  require_output(markdown, kind_by_text("a table of `sweep`", "| ablation"), request.force);
   for (const Job& job : jobs)
     if (request.force || !has_result(job)) todo.push_back(job);
   std::fprintf(stderr, "sweep: %zu jobs, %zu of them done before; %zu at once\n", jobs.size(),
@@ -171,8 +177,8 @@ int run(int argc, char** argv) {
     if (std::filesystem::exists(job.path()))
       results.push_back(sweep_result_from_json(read_file("sweep", job.path()), job.path()));
   std::string table = sweep_table(results, recipe, crashed);
-  write_file_atomically(request.out + "/results.csv", results_csv(results));
-  write_file_atomically(request.out + "/table.md", table);
+  write_file_atomically(csv, results_csv(results));
+  write_file_atomically(markdown, table);
   std::fputs(table.c_str(), stdout);
   return crashed.empty() ? 0 : static_cast<int>(Exit::failure);
 }

@@ -32,6 +32,7 @@ class WithoutFirstTargets : public DataSource {
   std::int64_t validation_sequences() const override { return source_->validation_sequences(); }
   std::string token_text(std::int32_t id) const override { return source_->token_text(id); }
   std::string tokenizer_json() const override { return source_->tokenizer_json(); }
+  std::string checksum() const override { return source_->checksum(); }
   std::int64_t train_tokens() const override { return source_->train_tokens(); }
 
  private:

@@ -32,6 +32,8 @@ class DataSource {
   virtual std::string token_text(std::int32_t id) const = 0;
   // The tokenizer as its file's text, for checkpoints; empty where there is none.
   virtual std::string tokenizer_json() const { return {}; }
+  // What its tokens are, wherever they lie (tokens_checksum); empty where the settings alone say what they are.
+  virtual std::string checksum() const { return {}; }
   // Tokens in one epoch; 0 if the data never ends.
   virtual std::int64_t train_tokens() const = 0;
 };

@@ -38,6 +38,7 @@ TextSource::TextSource(const RunConfig& config)
       fixed_first_token_(config.fixed_first_token),
       rng_(config.seed, "text blocks"),
       file_(open_tokens(config.data)),
+      checksum_(tokens_checksum(file_)),
       tokenizer_(open_tokenizer(config.data, file_)) {
   SINK_CHECK(context_ >= 1 && accumulate_ >= 1, "data", "context and accumulate must be at least 1", Exit::usage);
   SINK_CHECK(fixed_first_token_ < file_.vocabulary, "data",

@@ -23,6 +23,7 @@ class TextSource : public DataSource {
   std::int64_t validation_sequences() const override { return validation_sequences_; }
   std::string token_text(std::int32_t id) const override { return tokenizer_.token_text(id); }
   std::string tokenizer_json() const override { return tokenizer_.json(); }
+  std::string checksum() const override { return checksum_; }
   std::int64_t train_tokens() const override { return train_blocks_ * context_; }
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
@@ -36,6 +37,7 @@ class TextSource : public DataSource {
   std::int64_t fixed_first_token_;
   Rng rng_;
   TokenFile file_;
+  std::string checksum_;
   Tokenizer tokenizer_;
   std::int64_t train_blocks_ = 0;
   std::int64_t validation_blocks_ = 0;

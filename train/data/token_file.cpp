@@ -58,6 +58,16 @@ TokenFile read(const std::string& path) {
 
 }  // namespace
 
+std::string tokens_checksum(const TokenFile& file) {
+  std::string counts =
+      "train " + std::to_string(file.train.size()) + " valid " + std::to_string(file.valid.size()) + "\n";
+  Sha256 digest;
+  digest.add(counts.data(), counts.size());
+  for (const auto* tokens : {&file.train, &file.valid})
+    digest.add(tokens->data(), tokens->size() * sizeof(std::int32_t));
+  return digest.hex();
+}
+
 std::string to_token_file_bytes(const TokenFile& file) {
   Hdf5Image image(kSealBytes);
   image.add_text_attribute("vocabulary", std::to_string(file.vocabulary));

@@ -18,6 +18,10 @@ struct TokenFile {
   std::string tokenizer_sha256;  // of the tokenizer.json beside it
 };
 
+// What the tokens are, wherever the file lies: the SHA-256 of the line "train <count> valid <count>" with its end, and
+// of the tokens of both as little-endian i32.
+std::string tokens_checksum(const TokenFile& file);
+
 // The whole file as bytes, so that it can be written all at once.
 std::string to_token_file_bytes(const TokenFile& file);
 

@@ -140,7 +140,7 @@ TEST_CASE("prepare: a folder that cannot be written, or a full disk, leaves with
   std::string tokens = read_bytes(folder / "data/tokens.h5");
   FileSizeLimit limit(4096);
   check_error(run(folder, "--text " + text + " --vocab 280 --out " + folder / "data"), 8,
-              "cannot write " + folder / "data/tokenizer.json");
+              "cannot write " + folder / "data/tokens.h5");
   CHECK(read_bytes(folder / "data/tokens.h5") == tokens);
   CHECK(entries(folder / "data") == 2);
 }
