@@ -1,7 +1,6 @@
 // What the study trained and found: from its sections 4 to 7 and appendices, and from its released code.
 #include "model/study.h"
 
-
 namespace sink {
 
 const std::vector<StudyRow>& study_rows() {
