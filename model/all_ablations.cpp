@@ -1,6 +1,15 @@
 #include "model/all_ablations.h"
 
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
 namespace sink {
+namespace {
+
+constexpr const char* kBuildAgain = "cmake --build --preset release --target ablations sweep";
+
+}  // namespace
 
 const Ablation& ablation_named(const std::string& name) {
   std::string near;
@@ -10,9 +19,27 @@ const Ablation& ablation_named(const std::string& name) {
       near += (near.empty() ? "" : ", ") + ablation.name;
   }
   fail("ablation",
-       "there is no ablation `" + name + "`" +
-           (near.empty() ? "; the program `ablations` lists them" : "; did you mean one of " + near + "?"),
+       "`" + name + "` is not known to this build, which has " + std::to_string(all_ablations().size()) + " ablations" +
+           (near.empty() ? " (the program `ablations` lists them)" : "; did you mean one of " + near + "?") +
+           "; if it was just added to model/ablations.h: " + kBuildAgain,
        Exit::usage);
+}
+
+std::string note_of_unbuilt_ablations(const std::string& list_file) {
+  const std::vector<Ablation>& built = all_ablations();
+  std::ifstream lines(list_file);
+  std::string unbuilt;
+  for (std::string name; std::getline(lines, name);)
+    if (std::none_of(built.begin(), built.end(), [&](const Ablation& ablation) { return ablation.name == name; }))
+      unbuilt += (unbuilt.empty() ? "" : ", ") + name;
+  if (unbuilt.empty()) return "";
+  return "note: this program was built before " + unbuilt + " came into model/ablations.h: " + kBuildAgain;
+}
+
+std::string note_of_unbuilt_ablations() {
+  std::error_code ignored;
+  std::filesystem::path program = std::filesystem::read_symlink("/proc/self/exe", ignored);
+  return note_of_unbuilt_ablations((program.parent_path() / "generated/ablations/names.txt").string());
 }
 
 }  // namespace sink

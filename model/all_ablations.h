@@ -2,6 +2,7 @@
 // CMakeLists.txt from the lines of ablations.h.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "model/ablation.h"
@@ -11,7 +12,14 @@ namespace sink {
 // In the order of ablations.h.
 const std::vector<Ablation>& all_ablations();
 
-// Throws Exit::usage, naming the nearest ones, if there is none of this name.
+// Throws Exit::usage, naming the nearest ones and how a new one gets known, if there is none of this name.
 const Ablation& ablation_named(const std::string& name);
+
+// Building train_<new> does not build the programs that hold all ablations. A note for their users that names those of
+// `list_file` (a name a line; what CMake last read in ablations.h) which are not in all_ablations(); empty if there are
+// none or no such file.
+std::string note_of_unbuilt_ablations(const std::string& list_file);
+// Of the build folder that this program lies in.
+std::string note_of_unbuilt_ablations();
 
 }  // namespace sink

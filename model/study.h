@@ -29,9 +29,9 @@ const std::vector<StudyRow>& study_rows();
 // The ablations that are not of the study, with where they come from; id is empty, and so are the numbers.
 const std::vector<StudyRow>& beyond_the_study();
 
-// What the struct itself changes, all else being the study's default: its row among the two lists. Throws
-// Exit::failure if there is none.
-const StudyRow& study_row_of(const std::string& ablation);
+// What the struct itself changes, all else being the study's default: its row among the two lists. Somebody's own
+// ablation has none and gets one without id and numbers that says so.
+StudyRow study_row_of(const std::string& ablation);
 
 // The study's model sizes and optimiser settings as flags of train_<ablation>.
 struct StudyPreset {

@@ -56,6 +56,7 @@ TEST_CASE("study: every ablation has its line, and no two have the same policies
   for (const Ablation& ablation : all_ablations()) {
     CAPTURE(ablation.name);
     CHECK(study_row_of(ablation.name).ablation == ablation.name);
+    CHECK(study_row_of(ablation.name).meaning != study_row_of("mine").meaning);
     auto [place, is_new] = seen.emplace(ablation.policies, ablation.name);
     CHECK_MESSAGE(is_new, place->second, " says the same: ", ablation.policies);
   }
@@ -70,4 +71,24 @@ TEST_CASE("study: the settings of every experiment are flags that its program ta
     Subprocess program(folder, words_of(study_command(row) + " --data none --run none --print-config"));
     CHECK_MESSAGE(program.wait() == 0, program.err());
   }
+}
+
+TEST_CASE("study: somebody's own ablation has a line that says what it is, and what holds all says what it lacks") {
+  StudyRow mine = study_row_of("mine");
+  CHECK(mine.ablation == "mine");
+  CHECK(mine.id.empty());
+  CHECK(mine.meaning == "not of the study, and without a line in model/study.cpp");
+  CHECK(
+      error_of([] { ablation_named("my_bias_k"); }) ==
+      "exit 2 [ablation] `my_bias_k` is not known to this build, which has " + std::to_string(all_ablations().size()) +
+          " ablations; did you mean one of bias_k?; if it was just added to model/ablations.h: cmake --build --preset "
+          "release --target ablations sweep");
+  TemporaryFolder folder;
+  CHECK(note_of_unbuilt_ablations(folder / "names.txt").empty());
+  write_bytes(folder / "names.txt", "baseline\nbias_k\n");
+  CHECK(note_of_unbuilt_ablations(folder / "names.txt").empty());
+  write_bytes(folder / "names.txt", "baseline\nmine\nbias_k\nyours\n");
+  CHECK(note_of_unbuilt_ablations(folder / "names.txt") ==
+        "note: this program was built before mine, yours came into model/ablations.h: cmake --build --preset release "
+        "--target ablations sweep");
 }

@@ -147,6 +147,7 @@ int run(int argc, char** argv) {
     throw Error(std::string(error.what()) + "; see --help", Exit::usage);
   }
 
+  if (std::string note = note_of_unbuilt_ablations(); !note.empty()) std::fprintf(stderr, "%s\n", note.c_str());
   if (!name.empty()) {
     SINK_CHECK(!study && !csv, "ablations", "give an ablation, or --study or --csv, not both", Exit::usage);
     for (auto& [flag, number] : numbers)

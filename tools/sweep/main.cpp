@@ -130,6 +130,7 @@ int do_job(const Job& job) {
 int run(int argc, char** argv) {
   Request request;
   if (!parse(argc, argv, request)) return 0;
+  if (std::string note = note_of_unbuilt_ablations(); !note.empty()) std::fprintf(stderr, "%s\n", note.c_str());
   RunConfig recipe = recipe_of(request);
   std::vector<Job> jobs = jobs_of(request, recipe), todo;
   std::filesystem::create_directories(request.out);

@@ -68,7 +68,7 @@ AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const
                                       const Tensor& S_BHT, const AttentionConfig& config);
 
 // What the study asks of the weights, in F64. A proxy weight is |a_ij| / (sum |a_i.| + 1e-8), what a_ij would be if
-// rows summed to one, and a_ij itself where they do; the slot is one of the summands.
+// rows summed to one, and a_ij itself where they do (Op::proxy_divisor); the slot is one of the summands.
 struct AttentionStatistics {
   Tensor column_raw_BHK;              // sum_i a_ij of the first K keys
   Tensor column_proxy_BHK;            // the same of the proxy weights

@@ -43,24 +43,27 @@ concept HasAttentionFunctions = requires(const Op op, float x, float c, Attentio
   // or partial sums could not be rescaled when a larger score comes, and only for a z that grows by e^d as well, or the
   // shift would change the weights.
   { Op::shift_by_row_max } -> std::convertible_to<bool>;
-  { Op::sums_weights } -> std::convertible_to<bool>;     // whether r is g, which saves work
-  { Op::divides_by_sum } -> std::convertible_to<bool>;   // whether z depends on S
-  { Op::rows_sum_to_one } -> std::convertible_to<bool>;  // where false, sinks are scored through proxy weights
-  { Op::bends } -> std::convertible_to<bool>;            // whether bend is more than the identity: costs a second pass
+  { Op::sums_weights } -> std::convertible_to<bool>;    // whether r is g, which saves work
+  { Op::divides_by_sum } -> std::convertible_to<bool>;  // whether z depends on S
+  // What |a_ij| is divided by to score a row through proxy weights, of the row's sum of |a_ij| and its z: the study's
+  // sum + 1e-8 for most, 1 where rows sum to one and are scored as they are.
+  { op.proxy_divisor(double{}, double{}) } -> std::same_as<double>;
+  { Op::bends } -> std::convertible_to<bool>;  // whether bend is more than the identity: costs a second pass
 };
 
 struct Softmax : SumOf<ExponentialSimilarity>, SumDivisor {
   static constexpr const char* name = "Softmax";
-  static constexpr bool rows_sum_to_one = true;
+  static double proxy_divisor(double, double) { return 1; }
 };
 
-// alpha softmax(s)
+// alpha softmax(s); scored as softmax, whose weights alone the study's figures can be of.
 struct ScaledSoftmax : SumOf<ExponentialSimilarity> {
   static constexpr const char* name = "ScaledSoftmax";
   static constexpr bool divides_by_sum = true;
   double alpha;
 
   ScaledSoftmax(double alpha = 2) : alpha(alpha) {}
+  double proxy_divisor(double, double) const { return alpha; }
   template <class R>
   R z(const AttentionRow<R>& row) const {
     return row.S / R(alpha);
@@ -162,6 +165,9 @@ struct Linear : SumOf<IdentitySimilarity>, NoDivisor {
 
 struct LinearNorm : SumOf<IdentitySimilarity>, SumPlusEpsilonDivisor {
   static constexpr const char* name = "LinearNorm";
+  // The 1e-8 is in z already and not added again, as in the study: |s_ij| / (sum |s_ij| + 1e-8), which is the weight
+  // itself where no score is negative.
+  static double proxy_divisor(double absolute_mass, double z) { return absolute_mass + kDivisorEpsilon / std::abs(z); }
 };
 
 struct LinearMaxAbs : SumOf<IdentitySimilarity>, MaxAbsDivisor {
@@ -225,12 +231,5 @@ struct ClippedSoftmax : SumOf<ExponentialSimilarity>, SumDivisor {
     return (y >= R(0)) & (y <= R(1)) ? R(eta - gamma) : R(0);
   }
 };
-
-// What |a_ij| is divided by to score a row through proxy weights (as the study's code does); rows that sum to one are
-// scored as they are.
-template <class Op>
-double proxy_divisor(double absolute_mass) {
-  return Op::rows_sum_to_one ? 1 : absolute_mass + 1e-8;
-}
 
 }  // namespace sink

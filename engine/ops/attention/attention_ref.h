@@ -270,7 +270,8 @@ void attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BG
       std::vector<R> a = weight_row<Op, R>(op, head, m, S, b, h, i);
       double absolute_mass = 0, entropy = 0;
       for (R a_j : a) absolute_mass += std::abs(a_j);
-      double divisor = proxy_divisor<Op>(absolute_mass);
+      R n_keys = static_cast<R>(config.range.count(i, T));
+      double divisor = op.proxy_divisor(absolute_mass, op.z(AttentionRow<R>{m, S, n_keys}));
       for (std::size_t n = 0; n < a.size(); ++n) {
         double proxy = std::abs(a[n]) / divisor;
         if (proxy > 0) entropy -= proxy * std::log(proxy);

@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "engine/ops/attention/attention_divisor.h"
 #include "engine/vector_math.h"
 
 namespace sink {
@@ -12,9 +13,9 @@ namespace sink {
 struct PlainOperation {
   static constexpr bool sums_weights = false;
   static constexpr bool shift_by_row_max = false;
-  static constexpr bool rows_sum_to_one = false;
   static constexpr bool bends = false;
   static double shift_power() { return 1; }
+  static double proxy_divisor(double absolute_mass, double) { return absolute_mass + kDivisorEpsilon; }
   template <class R>
   static R least_shift(R) {
     return R(0);

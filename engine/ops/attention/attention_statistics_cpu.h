@@ -77,7 +77,7 @@ inline void add_angles(const Tile& tile, int queries, const float* qk, const flo
     VisibleKeys visible = tile.visible(i);
     Span run = tile.key_runs[i / kRowBlock];
     for (std::int64_t j = run.begin; j < run.end; j += kVectorFloats) {
-      FloatVector x;
+      FloatVector x{};
 #pragma omp simd
       for (int n = 0; n < kVectorFloats; ++n) {
         int key = static_cast<int>(j) + n;
@@ -145,7 +145,7 @@ void attention_head_statistics(const Op op, const HeadTask& task, const E* q, co
       }
     }
     for (int i = 0; i < queries; ++i) {
-      double divisor = proxy_divisor<Op>(sums[i].absolute_mass);
+      double divisor = op.proxy_divisor(sums[i].absolute_mass, 1.0 / inverse[i]);
       for (std::int64_t j = 0; j < K; ++j) {
         out.column_raw[j] += first_weights[i * K + j];
         out.column_proxy[j] += std::abs(first_weights[i * K + j]) / divisor;

@@ -22,8 +22,9 @@ struct Expected {
     Tensor a = c.map<Op>(b, h, op);
     std::int64_t E = c.config.slot.present() ? 1 : 0, columns = E + T;
     for (std::int64_t i = 0; i < T; ++i) {
-      double absolute = Op::rows_sum_to_one ? 1 : 1e-8;
-      for (std::int64_t n = 0; n < columns && !Op::rows_sum_to_one; ++n) absolute += std::abs(a.item(i * columns + n));
+      constexpr bool kSumsToOne = std::is_same_v<Op, Softmax>;
+      double absolute = kSumsToOne ? 1 : 1e-8;
+      for (std::int64_t n = 0; n < columns && !kSumsToOne; ++n) absolute += std::abs(a.item(i * columns + n));
       for (std::int64_t n = 0; n < columns; ++n) {
         double weight = a.item(i * columns + n), p = std::abs(weight) / absolute;
         if (p > 0) entropy -= p * std::log(p) / T;
@@ -73,7 +74,9 @@ Angles mean_angles(const AttentionCase& c, std::int64_t b, std::int64_t h, bool 
 TEST_CASE("attention statistics: equal sums over the whole map") {
   for (DType dtype : {DType::F64, DType::F32, DType::BF16})
     for (KeyRange range : {KeyRange{}, KeyRange{.prefix = 3, .window = 20}, KeyRange{.window = 20}})
-      for (auto [extra, width] : {std::pair{Extra::none, D}, {Extra::everything, D}, {Extra::slot_logit, D},
+      for (auto [extra, width] : {std::pair{Extra::none, D},
+                                  {Extra::everything, D},
+                                  {Extra::slot_logit, D},
                                   {Extra::everything, std::int64_t{129}}}) {
         auto check = [&]<class Op>(const Op& op) {
           CAPTURE(std::string(Op::name));
@@ -146,4 +149,34 @@ TEST_CASE("attention statistics: without a slot its sums are zero, with one soft
   CHECK(found.slot_raw_BH.item(0) > 0.1);
   CHECK(found.slot_raw_BH.item(0) == found.slot_proxy_BH.item(0));
   CHECK(found.row_mass_BH.item(0) + found.slot_raw_BH.item(0) / 40 == doctest::Approx(1).epsilon(1e-6));
+}
+
+TEST_CASE("attention statistics: proxy weights of normalised rows, computed by hand as the study's code does") {
+  // Keys (1, 0) and (0, 1), scale 1: query 0 = (1, .) has the score 1; query 1 has scores 3 and 1, or -3 and 1.
+  constexpr double kEpsilon = 1e-8;
+  auto first_key = [&]<class Op>(const Op& op, double score) {
+    Tensor q = Tensor::from<double>({1, 1, 2, 2}, {1, 0, score, 1});
+    Tensor k = Tensor::from<double>({1, 1, 2, 2}, {1, 0, 0, 1}), o = k.clone();
+    Tensor m = Tensor::empty({1, 1, 2}, DType::F64), S = m.clone();
+    AttentionConfig config{.scale = 1};
+    attention(op, q, k, k, config, o, m, S);
+    return attention_statistics(op, q, k, m, S, config, 1).column_proxy_BHK.item(0);
+  };
+  auto near = [](double x) { return doctest::Approx(x).epsilon(1e-15); };
+  // Of a kernel that divides by its sum the weights are scored themselves: the 1e-8 is in them once.
+  CHECK(first_key(LinearNorm{}, 3) == near(1 / (1 + kEpsilon) + 3 / (4 + kEpsilon)));
+  CHECK(first_key(LinearNorm{}, -3) == near(1 / (1 + kEpsilon) + 3 / (4 + kEpsilon)));
+  // Softmax times a factor is scored as softmax, which has none.
+  double softmax = std::exp(2.0) / (std::exp(2.0) + 1);
+  CHECK(first_key(Softmax{}, 3) == near(1 + softmax));
+  for (double alpha : {0.05, 0.2, 2.0}) CHECK(first_key(ScaledSoftmax(alpha), 3) == near(1 + softmax));
+  // Sigmoid and elu + 1 over their sums are divided by sum + 1e-8 twice.
+  auto twice = [&](double first, double other) {
+    double z = first + other + kEpsilon, mass = (first + other) / z + kEpsilon;
+    return first / z / mass;
+  };
+  auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
+  CHECK(first_key(SigmoidNorm{}, 3) == near(twice(sigmoid(1), 0) + twice(sigmoid(3), sigmoid(1))));
+  CHECK(first_key(EluNorm{}, 3) == near(twice(2, 0) + twice(4, 2)));
+  CHECK(first_key(LinearMaxAbs{}, 3) == near(1 / (1 + kEpsilon) + 0.75 / (1 + kEpsilon)));
 }
