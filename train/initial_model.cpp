@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "engine/printable.h"
 #include "model/build_info.h"
 #include "model/model_checkpoint.h"
 #include "train/data/data_source.h"
@@ -77,7 +78,7 @@ int init_main(int argc, char** argv, const Ablation& ablation) {
     checkpoint.attributes["config_toml"] = to_toml(config);
     if (data && !data->tokenizer_json().empty()) checkpoint.attributes["tokenizer_json"] = data->tokenizer_json();
     save_checkpoint(request.out, checkpoint);
-    std::printf("%s\n", request.out.c_str());
+    std::printf("%s\n", printable(request.out).c_str());
     return 0;
   });
 }

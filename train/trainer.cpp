@@ -6,8 +6,9 @@
 #include <filesystem>
 
 #include "engine/file.h"
+#include "engine/printable.h"
 #include "engine/reference_switch.h"
-#include "engine/threads.h"
+#include "engine/thread_start.h"
 #include "eval/evaluation_json.h"
 #include "model/build_info.h"
 #include "train/dry_run.h"
@@ -135,7 +136,7 @@ class Trainer {
         .token_text = [&](std::int32_t id) { return data_->token_text(id); },
     };
     write_file_atomically(folder_.evaluation(), evaluation_json(evaluation, context));
-    std::printf("%s\n", folder_.path.c_str());
+    std::printf("%s\n", printable(folder_.path).c_str());
   }
 
   RunConfig config_;
@@ -158,7 +159,7 @@ int train_main(int argc, char** argv, const Ablation& ablation) {
   return run_program(program.c_str(), [&] {
     RunConfig config;
     if (!parse_run_config(argc, argv, ablation.name, ablation.policies, config)) return 0;
-    if (config.threads > 0) omp_set_num_threads(static_cast<int>(config.threads));
+    start_threads(config.threads);
     use_reference() = config.reference;
     return Trainer(config, ablation).run();
   });

@@ -13,6 +13,7 @@
 #include "engine/check.h"
 #include "engine/file.h"
 #include "engine/printable.h"
+#include "engine/thread_start.h"
 #include "engine/threads.h"
 #include "model/sha256.h"
 #include "model/tokenizer/tokenizer.h"
@@ -35,7 +36,7 @@ class Progress {
  public:
   void operator()(const std::string& what) const {
     std::chrono::duration<double> since = std::chrono::steady_clock::now() - start_;
-    std::fprintf(stderr, "prepare: %5.1f s  %s\n", since.count(), what.c_str());
+    std::fprintf(stderr, "prepare: %5.1f s  %s\n", since.count(), printable(what).c_str());
   }
 
  private:
@@ -162,6 +163,7 @@ int main(int argc, char** argv) {
   try {
     sink::Options options;
     sink::parse(argc, argv, options);
+    sink::start_threads(0);
     sink::prepare(options);
     return 0;
   } catch (const CLI::CallForHelp&) { return 0; } catch (const CLI::ParseError& error) {

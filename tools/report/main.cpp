@@ -66,7 +66,7 @@ void make_report(const Arguments& arguments) {
 
   std::fputs(sink::report::results_table(runs).c_str(), stdout);
   std::fflush(stdout);
-  std::fprintf(stderr, "report: %s, %zu %s, %.2f MB\n", arguments.out.c_str(), runs.size(),
+  std::fprintf(stderr, "report: %s, %zu %s, %.2f MB\n", sink::printable(arguments.out).c_str(), runs.size(),
                runs.size() == 1 ? "run" : "runs", static_cast<double>(html.size()) / 1e6);
   if (html.size() > 5000000) std::fprintf(stderr, "report: warning: over 5 MB; give fewer run folders\n");
 }

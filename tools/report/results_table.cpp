@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstdio>
 
+#include "engine/printable.h"
+
 namespace sink::report {
 namespace {
 
@@ -18,7 +20,7 @@ std::string cell(double value, int decimals) {
 
 std::string results_table(const std::vector<Run>& runs) {
   std::size_t name_width = 4;
-  for (const Run& run : runs) name_width = std::max(name_width, run.name.size());
+  for (const Run& run : runs) name_width = std::max(name_width, printable(run.name).size());
   std::string table;
   auto add = [&](const std::string& name, const std::vector<std::string>& cells) {
     table += name + std::string(name_width - name.size(), ' ');
@@ -30,9 +32,9 @@ std::string results_table(const std::vector<Run>& runs) {
   const Evaluation none;
   for (const Run& run : runs) {
     const Evaluation& e = run.evaluation ? *run.evaluation : none;
-    add(run.name, {cell(e.get("val_loss"), 3), cell(e.sink_at(0.3, false), 1), cell(e.sink_at(0.3, true), 1),
-                   cell(e.get("alpha_1"), 3), cell(e.get("alpha_1_raw"), 3), cell(e.get("row_mass"), 2),
-                   cell(e.get("first_value_norm_ratio"), 2)});
+    add(printable(run.name), {cell(e.get("val_loss"), 3), cell(e.sink_at(0.3, false), 1), cell(e.sink_at(0.3, true), 1),
+                              cell(e.get("alpha_1"), 3), cell(e.get("alpha_1_raw"), 3), cell(e.get("row_mass"), 2),
+                              cell(e.get("first_value_norm_ratio"), 2)});
   }
   return table + "raw: weights as they act; proxy: |a| / sum |a| of each row; the same where rows sum to one\n";
 }
