@@ -126,6 +126,18 @@ TEST_CASE("errors: a byte order mark before the settings is skipped") {
   CHECK(contains(run.out(), "width = 16\n"));
 }
 
+TEST_CASE("errors: what may not be read is bad input") {
+  if (::geteuid() == 0) return;  // who may read everything
+  TemporaryFolder folder;
+  std::string locked = folder / "locked";
+  std::filesystem::create_directories(locked + "/run");
+  std::filesystem::permissions(locked, std::filesystem::perms::none);
+  check_error({folder, {"report", "--out", folder / "r.html", locked}}, 3, "Permission denied");
+  check_error({folder, {"report", "--out", folder / "r.html", locked + "/run"}}, 3, "Permission denied");
+  check_error({folder, {"eval_pos_learnable", "sink", locked + "/checkpoint.h5"}}, 3, "Permission denied");
+  std::filesystem::permissions(locked, std::filesystem::perms::owner_all);
+}
+
 #if !defined(__SANITIZE_ADDRESS__)  // whose shadow takes terabytes of addresses
 TEST_CASE("errors: threads that the system does not give are a sentence, not an end by OpenMP") {
   TemporaryFolder folder;

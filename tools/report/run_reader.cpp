@@ -212,7 +212,12 @@ bool Run::rows_sum_to_one() const {
 Run read_run_folder(const std::string& folder) {
   namespace fs = std::filesystem;
   const fs::path root(folder);
-  if (!fs::is_directory(root)) fail("read_run_folder", folder + " is not a folder", Exit::bad_input);
+  std::error_code error;
+  const bool is_folder = fs::is_directory(root, error);
+  if (is_folder) fs::directory_iterator(root, error);
+  if (is_folder ? !!error : error == std::errc::permission_denied)
+    fail("read_run_folder", folder + " cannot be read: " + error.message(), Exit::bad_input);
+  if (!is_folder) fail("read_run_folder", folder + " is not a folder", Exit::bad_input);
   const fs::path config = root / "config.toml", metrics = root / "metrics.jsonl", evaluation = root / "evaluation.json";
   if (!fs::exists(evaluation) && !(fs::exists(config) && fs::exists(metrics)))
     fail("read_run_folder",
