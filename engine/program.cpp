@@ -14,15 +14,13 @@
 #include <string>
 
 #include "engine/check.h"
+#include "engine/printable.h"
 
 namespace sink {
 namespace {
 
-int report(const char* program, std::string message, Exit code) {
-  for (char& c : message) {
-    if (c == '\n' || c == '\r') c = ' ';
-  }
-  std::fprintf(stderr, "%s: error: %s\n", program, message.c_str());
+int report(const char* program, const std::string& message, Exit code) {
+  std::fprintf(stderr, "%s: error: %s\n", program, printable(message).c_str());
   return static_cast<int>(code);
 }
 

@@ -1,15 +1,25 @@
 #include "model/hdf5_file.h"
 
 #include <algorithm>
+#include <atomic>
+#include <new>
 
 namespace sink {
 namespace {
 
 constexpr const char* kAxes = "axes";
 
+struct Reason {
+  std::string text = "no reason given";
+  bool memory = false;
+};
+
 // The first entry of HDF5's error stack, walked upwards, is the call that went wrong.
-herr_t keep_first_reason(unsigned depth, const H5E_error2_t* error, void* reason) {
-  if (depth == 0 && error->desc) *static_cast<std::string*>(reason) = error->desc;
+herr_t keep_first_reason(unsigned depth, const H5E_error2_t* error, void* kept) {
+  auto& reason = *static_cast<Reason*>(kept);
+  if (depth != 0) return 0;
+  if (error->desc) reason.text = error->desc;
+  reason.memory = error->maj_num == H5E_RESOURCE && (error->min_num == H5E_NOSPACE || error->min_num == H5E_CANTALLOC);
   return 0;
 }
 
@@ -22,7 +32,10 @@ hid_t make_file_in_memory(std::size_t seal_bytes) {
   Hdf5Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "make a property list");
   hdf5_check(H5Pset_userblock(creation, seal_bytes), "reserve the seal");
   hdf5_check(H5Pset_obj_track_times(creation, false), "leave out times");
-  hid_t file = H5Fcreate("image", H5F_ACC_TRUNC, creation, access);
+  // A name of its own: HDF5 cannot let go of an image that it failed to finish for want of memory.
+  static std::atomic<int> images = 0;
+  std::string name = "image " + std::to_string(++images);
+  hid_t file = H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation, access);
   hdf5_check(file, "make a file");  // here, for closing the property lists makes HDF5 forget the reason
   return file;
 }
@@ -59,9 +72,10 @@ Hdf5Handle::Hdf5Handle(hid_t id, herr_t (*close)(hid_t), const std::string& what
 
 void hdf5_check(long long result, const std::string& what) {
   if (result >= 0) return;
-  std::string reason = "no reason given";
+  Reason reason;
   H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first_reason, &reason);
-  throw Hdf5Failure("cannot " + what + ": " + reason);
+  if (reason.memory || reason.text.starts_with("unable to allocate memory")) throw std::bad_alloc();
+  throw Hdf5Failure("cannot " + what + ": " + reason.text);
 }
 
 Hdf5Image::Hdf5Image(std::size_t seal_bytes)

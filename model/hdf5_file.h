@@ -29,7 +29,8 @@ class Hdf5Handle {
   herr_t (*close_)(hid_t);
 };
 
-// Throws Hdf5Failure("cannot <what>: <reason>") when an HDF5 call gave a negative result.
+// Throws Hdf5Failure("cannot <what>: <reason>") when an HDF5 call gave a negative result, std::bad_alloc when it lacked
+// memory.
 void hdf5_check(long long result, const std::string& what);
 
 // A file built in memory, so that a full disk is met by our own write and never inside HDF5 (which cannot give up a

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <vector>
 
 #include "engine/file.h"
@@ -29,6 +30,9 @@ class InputFile {
       : path_(path), descriptor_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
     if (descriptor_ < 0 && (errno == ENOENT || errno == ENOTDIR)) {
       throw Error(std::string("there is no ") + kind.noun + " " + path + "; " + kind.origin, Exit::bad_input);
+    }
+    if (descriptor_ < 0 && (errno == EACCES || errno == EPERM)) {
+      throw Error("cannot open " + path + ": " + std::strerror(errno), Exit::bad_input);
     }
     if (descriptor_ < 0) fail_io("open", path, errno);
     struct stat status;

@@ -27,7 +27,7 @@ struct SealKind {
 std::string make_seal(const SealKind& kind, const void* data, std::size_t bytes);
 
 // Reads the whole file once. Throws Error (kind.damaged) when it is empty, truncated, damaged, foreign or of an unknown
-// version; Exit::bad_input when it is not there; Exit::io when it cannot be read.
+// version; Exit::bad_input when it is not there or may not be read; Exit::io when the disk fails.
 void verify_seal(const SealKind& kind, const std::string& path);
 
 }  // namespace sink

@@ -1,7 +1,9 @@
 #include "train/dry_run.h"
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <utility>
 
 #include "autograd/tape.h"
 #include "engine/storage.h"
@@ -11,45 +13,83 @@
 namespace sink {
 namespace {
 
-double mib(std::size_t bytes) { return static_cast<double>(bytes) / (1 << 20); }
+double mib(double bytes) { return bytes / (1 << 20); }
 
-// Seconds of one micro-batch, forward and backward; the first one, which warms up, is not counted.
-double seconds_per_micro_batch(const RunConfig& config, LanguageModel& model, const DataSource& data) {
+// More than this is not computed to tell what it costs: a fraction of a second, of the fast path or of the plain loops.
+double most_flops(const RunConfig& config) { return config.reference || config.precision == "f64" ? 1e9 : 5e10; }
+
+struct Cost {
+  double seconds;     // of a micro-batch
+  double peak_bytes;  // of the process
+};
+
+// Forward and backward over the first `rows` sequences, of which the first T tokens. What is done once is done before.
+Cost measured(LanguageModel& model, const DataSource& data, std::int64_t rows, std::int64_t T) {
+  auto cut = [&](const Tensor& whole_BT) {
+    Tensor part_BT = Tensor::empty({rows, T}, DType::I32);
+    for (std::int64_t b = 0; b < rows; ++b) {
+      const std::int32_t* row = whole_BT.data<std::int32_t>() + b * whole_BT.dim(1);
+      std::copy(row, row + T, part_BT.data<std::int32_t>() + b * T);
+    }
+    return part_BT;
+  };
+  Batch batch = data.train_batch(0, 0, rows);
+  Tensor tokens_BT = cut(batch.tokens_BT), targets_BT = cut(batch.targets_BT);
   double seconds = 0;
   for (int round = 0; round < 2; ++round) {
     auto start = std::chrono::steady_clock::now();
-    Batch batch = data.train_batch(0, 0, config.batch);
     Tape tape;
-    tape.backward(model.loss(batch.tokens_BT, batch.targets_BT));
+    tape.backward(model.loss(tokens_BT, targets_BT));
     seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   }
-  return seconds;
+  return {seconds, static_cast<double>(allocator_stats().peak_bytes_in_use)};
+}
+
+// The cost of a micro-batch and on how many tokens it was measured. One that is too large is not run: its time follows
+// from the operations of a shorter sequence, its memory from two of them, for it grows with the tokens (no map is
+// kept).
+std::pair<Cost, std::int64_t> cost_of(const RunConfig& config, LanguageModel& model, const DataSource& data) {
+  std::int64_t tokens = config.batch * config.context;
+  auto flops = [&](std::int64_t rows, std::int64_t T) { return model.training_flops(rows * T, T); };
+  std::int64_t T = std::max<std::int64_t>(128, config.prefix + 1);
+  if (flops(config.batch, config.context) <= most_flops(config) || 2 * T >= tokens || 2 * T > config.context)
+    return {measured(model, data, config.batch, config.context), tokens};
+  while (4 * T <= config.context && flops(1, 4 * T) < most_flops(config) / 2) T *= 2;
+  Cost small = measured(model, data, 1, T), large = measured(model, data, 1, 2 * T);
+  double bytes_per_token = std::max(0.0, large.peak_bytes - small.peak_bytes) / static_cast<double>(T);
+  return {{large.seconds * flops(config.batch, config.context) / flops(1, 2 * T),
+           large.peak_bytes + bytes_per_token * static_cast<double>(tokens - 2 * T)},
+          2 * T};
 }
 
 }  // namespace
 
 int print_dry_run(const RunConfig& config, const Ablation& ablation, LanguageModel& model, const DataSource& data) {
-  std::int64_t tokens = config.tokens_per_step();
-  double seconds = seconds_per_micro_batch(config, model, data) * static_cast<double>(config.accumulate);
-  double flops = model.training_flops(tokens, config.context);
-  AllocatorStats memory = allocator_stats();
+  auto tokens = static_cast<double>(config.tokens_per_step());  // a run has more than 64 bits count
+  auto steps = static_cast<double>(config.steps);
+  auto [cost, measured_on] = cost_of(config, model, data);
+  double seconds = cost.seconds * static_cast<double>(config.accumulate);
+  double flops = model.training_flops(1, config.context) * tokens;
   std::printf("ablation         %s (%s)\n", ablation.name.c_str(), ablation.policies.c_str());
   std::printf("parameters       %lld\n", static_cast<long long>(model.parameter_count()));
   for (const auto& parameter : model.parameters())
     std::printf("  %-44s %s\n", parameter->name().c_str(), parameter->master().shape().str().c_str());
-  std::printf("tokens a step    %lld (%lld sequences of %lld)\n", static_cast<long long>(tokens),
+  std::printf("tokens a step    %lld (%lld sequences of %lld)\n", static_cast<long long>(config.tokens_per_step()),
               static_cast<long long>(config.batch * config.accumulate), static_cast<long long>(config.context));
-  std::printf("steps            %lld, %.4g tokens in all", static_cast<long long>(config.steps),
-              static_cast<double>(config.steps * tokens));
+  std::printf("steps            %lld, %.4g tokens in all", static_cast<long long>(config.steps), steps * tokens);
   if (data.train_tokens() > 0)
-    std::printf(", %.2f passes over %.4g tokens of data",
-                static_cast<double>(config.steps * tokens) / static_cast<double>(data.train_tokens()),
+    std::printf(", %.2f passes over %.4g tokens of data", steps * tokens / static_cast<double>(data.train_tokens()),
                 static_cast<double>(data.train_tokens()));
-  std::printf("\nFLOPs            %.4g a step, %.4g in all\n", flops, flops * static_cast<double>(config.steps));
-  std::printf("memory           %.1f MiB at the peak of a step, weights and optimiser included\n",
-              mib(memory.peak_bytes_in_use));
-  std::printf("measured here    %.1f ms a step on %d threads (%.4g FLOP/s), so about %s for the run\n", seconds * 1e3,
-              thread_count(), flops / seconds, duration(seconds * static_cast<double>(config.steps)).c_str());
+  std::printf("\nFLOPs            %.4g a step, %.4g in all\n", flops, flops * steps);
+  bool whole = measured_on == config.batch * config.context;
+  std::printf("memory           %s%.1f MiB at the peak of a step, weights and optimiser included\n",
+              whole ? "" : "about ", mib(cost.peak_bytes));
+  std::printf("%s    %.1f ms a step on %d threads (%.4g FLOP/s), so about %s for the run\n",
+              whole ? "measured here" : "estimated    ", seconds * 1e3, thread_count(), flops / seconds,
+              duration(seconds * steps).c_str());
+  if (!whole)
+    std::printf("                 from one sequence of %lld tokens: a whole micro-batch has %lld, too many to try\n",
+                static_cast<long long>(measured_on), static_cast<long long>(config.batch * config.context));
   return 0;
 }
 

@@ -3,6 +3,7 @@
 #include <cstdio>
 
 #include "engine/output_kind.h"
+#include "engine/printable.h"
 #include "engine/program.h"
 #include "model/build_info.h"
 #include "model/model_checkpoint.h"
@@ -95,7 +96,7 @@ int init_main(int argc, char** argv, const Ablation& ablation) {
                                   {"config_toml", to_toml(config)}});
     if (data) store_data(*data, checkpoint);
     save_checkpoint(request.out, checkpoint);
-    std::printf("%s\n", request.out.c_str());
+    std::printf("%s\n", printable(request.out).c_str());
     return 0;
   });
 }

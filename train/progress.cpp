@@ -8,6 +8,8 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "engine/printable.h"
+
 namespace sink {
 namespace {
 
@@ -43,6 +45,7 @@ std::string rate(double per_second) {
 }  // namespace
 
 std::string duration(double seconds) {
+  if (seconds >= 1e9) return "over 30 years";
   auto whole = static_cast<long long>(std::llround(std::fmin(std::fmax(seconds, 0), 1e9)));
   if (whole < 60) return print("%llds", whole);
   if (whole < 3600) return print("%lldm%02llds", whole / 60, whole % 60);
@@ -92,7 +95,7 @@ void Progress::clear() {
 
 void Progress::note(const std::string& line) {
   clear();
-  std::fprintf(stderr, "%s\n", line.c_str());
+  std::fprintf(stderr, "%s\n", printable(line).c_str());
 }
 
 double Progress::seconds_left(std::int64_t step) {

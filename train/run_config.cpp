@@ -213,7 +213,8 @@ std::string to_toml(const RunConfig& config) {
 RunConfig run_config_from_toml(const std::string& text, const std::string& where) {
   RunConfig config;
   std::set<std::string> seen;
-  for (auto& [key, value] : read_bounded_toml(text, where, Exit::usage)) {
+  for (const auto& [name, value] : read_bounded_toml(text, where, Exit::usage)) {
+    std::string key = name;
     std::replace(key.begin(), key.end(), '_', '-');
     const auto& fields = run_config_fields();
     auto field = std::find_if(fields.begin(), fields.end(), [&](const auto& known) { return known.flag == key; });

@@ -8,9 +8,10 @@
 #include <filesystem>
 
 #include "engine/file.h"
+#include "engine/printable.h"
 #include "engine/program.h"
 #include "engine/reference_switch.h"
-#include "engine/threads.h"
+#include "engine/thread_start.h"
 #include "eval/evaluation_json.h"
 #include "model/build_info.h"
 #include "train/dry_run.h"
@@ -147,7 +148,7 @@ class Trainer {
 
   // Whether anybody still listens does not matter to a run that is done and saved.
   void print_folder() const {
-    std::string line = folder_.path + "\n";
+    std::string line = printable(folder_.path) + "\n";
     int error = write_all(STDOUT_FILENO, line.data(), line.size());
     if (error != 0 && error != EPIPE && error != EBADF) fail_io("write", "the output (stdout)", error);
   }
@@ -172,7 +173,7 @@ int train_main(int argc, char** argv, const Ablation& ablation) {
   return run_program(program.c_str(), [&] {
     RunConfig config;
     if (!parse_run_config(argc, argv, ablation.name, ablation.policies, config)) return 0;
-    if (config.threads > 0) omp_set_num_threads(static_cast<int>(config.threads));
+    start_threads(config.threads);
     use_reference() = config.reference;
     return Trainer(config, ablation).run();
   });

@@ -1,6 +1,7 @@
 #include "model/tokenizer/tokenizer_json.h"
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string_view>
@@ -61,12 +62,14 @@ void check_supported(const Json& file, const std::string& path) {
   }
 }
 
-void place(BpeModel& model, std::int32_t id, std::string bytes, bool in_vocabulary) {
+void place(BpeModel& model, std::int32_t id, std::string bytes, bool in_vocabulary, const std::string& path) {
   auto at = static_cast<std::size_t>(id);
   if (at >= model.bytes.size()) {
     model.bytes.resize(at + 1);
     model.in_vocabulary.resize(at + 1);
   }
+  if (model.in_vocabulary[at] && (in_vocabulary || model.bytes[at] != bytes))
+    reject(path, "two tokens have the id " + std::to_string(id));
   model.bytes[at] = std::move(bytes);
   if (in_vocabulary) model.in_vocabulary[at] = true;
 }
@@ -95,6 +98,20 @@ void read_merges(BpeModel& model, const Json& merges, const Ids& ids, const std:
   }
 }
 
+// Every byte that occurs in UTF-8 needs a token, as its own spelling alone does not promise: an added token of that
+// spelling stands for something else.
+void require_bytes(const BpeModel& model, const std::string& path) {
+  std::array<bool, 256> known{};
+  for (std::size_t id = 0; id < model.bytes.size(); ++id) {
+    if (model.in_vocabulary[id] && model.bytes[id].size() == 1)
+      known[static_cast<unsigned char>(model.bytes[id][0])] = true;
+  }
+  for (std::size_t byte = 0; byte < 256; ++byte) {
+    if (byte == 0xC0 || byte == 0xC1 || byte >= 0xF5) continue;  // never occur in UTF-8; GPT-NeoX leaves them out
+    if (!known[byte]) reject(path, "the vocabulary lacks the byte " + std::to_string(byte));
+  }
+}
+
 BpeModel read_model(const Json& file, std::size_t file_bytes, const std::string& path) {
   check_supported(file, path);
   // A token takes more than one byte of the file.
@@ -117,15 +134,10 @@ BpeModel read_model(const Json& file, std::size_t file_bytes, const std::string&
     // An added token stands for its own characters, not for the bytes they would be in the alphabet.
     std::optional<std::string> bytes = added.count(token) ? token : decode_bytes(token);
     if (!bytes) reject(path, "the token '" + token.substr(0, kShown) + "' is not written in the byte alphabet");
-    place(model, id, *bytes, true);
+    place(model, id, *bytes, true, path);
   }
-  for (const AddedToken& token : model.added) place(model, token.id, token.content, false);
-  for (std::uint32_t byte = 0; byte < 256; ++byte) {
-    if (byte == 0xC0 || byte == 0xC1 || byte >= 0xF5) continue;  // never occur in UTF-8; GPT-NeoX leaves them out
-    if (!ids.count(encode_bytes(std::string(1, static_cast<char>(byte))))) {
-      reject(path, "the vocabulary lacks the byte " + std::to_string(byte));
-    }
-  }
+  for (const AddedToken& token : model.added) place(model, token.id, token.content, false, path);
+  require_bytes(model, path);
   read_merges(model, file.at("model").at("merges"), ids, path);
   model.nfc = uses(file, "normalizer");
   return model;

@@ -35,7 +35,7 @@ TEST_CASE("program: an error is one line and its code") {
     return in_child([&] { return run_program("train_x", [&]() -> int { throw throwing; }); }, &said);
   };
   CHECK(code_of(Error("first\nsecond", Exit::diverged)) == 5);
-  CHECK(said == "train_x: error: first second\n");
+  CHECK(said == "train_x: error: first\\nsecond\n");
   CHECK(code_of(std::bad_alloc()) == 6);
   CHECK(said.find("train_x: error: out of memory") == 0);
   CHECK(code_of(std::runtime_error("odd")) == 1);

@@ -1,7 +1,6 @@
 // HDF5 files made to do harm: they are refused in one line, quickly, without memory, and nothing outside of them is
 // read.
 #include <doctest/doctest.h>
-#include <hdf5.h>
 
 #include <chrono>
 #include <vector>
@@ -10,6 +9,7 @@
 #include "model/checkpoint.h"
 #include "model/hdf5_reader.h"
 #include "tests/support/files.h"
+#include "tests/support/raw_hdf5.h"
 
 using namespace sink;
 
@@ -18,46 +18,7 @@ extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5"; }
 
 namespace {
 
-// An HDF5 file with the library's own means, closed at the end of its scope.
-struct RawFile {
-  explicit RawFile(const std::string& path, hsize_t seal_bytes = 0) {
-    hid_t creation = H5Pcreate(H5P_FILE_CREATE);
-    H5Pset_userblock(creation, seal_bytes);
-    id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, H5P_DEFAULT);
-    REQUIRE(id >= 0);
-  }
-  ~RawFile() { H5Fclose(id); }
-
-  void attribute(const std::string& name, const std::string& text) {
-    hid_t type = H5Tcopy(H5T_C_S1), space = H5Screate(H5S_SCALAR);
-    H5Tset_size(type, text.size());
-    hid_t attribute = H5Acreate2(id, name.c_str(), type, space, H5P_DEFAULT, H5P_DEFAULT);
-    H5Awrite(attribute, type, text.data());
-    H5Aclose(attribute);
-    H5Sclose(space);
-    H5Tclose(type);
-  }
-  // `data` may be null: the dataset is then made and never written.
-  void dataset(const std::string& path, hid_t type, std::vector<hsize_t> sizes, hid_t memory_type, const void* data,
-               hid_t properties = H5P_DEFAULT) {
-    hid_t links = H5Pcreate(H5P_LINK_CREATE);
-    H5Pset_create_intermediate_group(links, 1);
-    hid_t space = H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr);
-    hid_t made = H5Dcreate2(id, path.c_str(), type, space, links, properties, H5P_DEFAULT);
-    REQUIRE(made >= 0);
-    if (data) REQUIRE(H5Dwrite(made, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data) >= 0);
-    H5Dclose(made);
-    H5Sclose(space);
-    H5Pclose(links);
-  }
-  void floats(const std::string& path, hsize_t count, const void* data) {
-    dataset(path, H5T_IEEE_F32LE, {count}, H5T_NATIVE_FLOAT, data);
-  }
-
-  hid_t id;
-};
-
-// Puts a seal that fits before what RawFile(path, kSealBytes) wrote.
+// Puts a seal that fits before what RawHdf5(path, kSealBytes) wrote.
 void seal(const std::string& path) {
   std::string body = read_bytes(path).substr(kSealBytes);
   write_bytes(path, make_seal(kCheckpointSeal, body.data(), body.size()) + body);
@@ -68,7 +29,7 @@ template <class Fill>
 std::string refusal(const TemporaryFolder& folder, Fill&& fill) {
   std::string path = folder / "hostile.h5";
   {
-    RawFile file(path, kSealBytes);
+    RawHdf5 file(path, kSealBytes);
     file.attribute("format", "sinklab-checkpoint");
     fill(file);
   }
@@ -87,7 +48,7 @@ const float kFour[] = {1, 2, 3, 4};
 
 TEST_CASE("hostile HDF5: what is sound is read as it is") {
   TemporaryFolder folder;
-  CHECK(refusal(folder, [](RawFile& file) { file.floats("parameters/a", 4, kFour); }) == "no error");
+  CHECK(refusal(folder, [](RawHdf5& file) { file.floats("parameters/a", 4, kFour); }) == "no error");
   Checkpoint checkpoint = load_checkpoint(folder / "hostile.h5");
   CHECK(checkpoint.tensor("parameters/a").data<float>()[3] == 4);
 }
@@ -95,41 +56,34 @@ TEST_CASE("hostile HDF5: what is sound is read as it is") {
 TEST_CASE("hostile HDF5: external storage does not bring in another file") {
   TemporaryFolder folder;
   write_bytes(folder / "secret", "the content of another file of this disk");
-  auto outside = [&](RawFile& file, const char* name, hid_t type, hsize_t count) {
-    hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
-    H5Pset_external(properties, (folder / "secret").c_str(), 0, 32);
-    file.dataset(name, type, {count}, type, nullptr, properties);
-    H5Pclose(properties);
+  auto outside = [&](RawHdf5& file, const char* name, hid_t type, hsize_t count) {
+    file.outside(name, type, count, folder / "secret", 32);
   };
-  CHECK(contains(refusal(folder, [&](RawFile& file) { outside(file, "parameters/a", H5T_IEEE_F32LE, 8); }),
+  CHECK(contains(refusal(folder, [&](RawHdf5& file) { outside(file, "parameters/a", H5T_IEEE_F32LE, 8); }),
                  "parameters/a is not stored in one piece in this file"));
   hid_t text = H5Tcopy(H5T_C_S1);
   H5Tset_size(text, 32);
-  CHECK(contains(refusal(folder, [&](RawFile& file) { outside(file, "texts/tokenizer_json", text, 1); }),
+  CHECK(contains(refusal(folder, [&](RawHdf5& file) { outside(file, "texts/tokenizer_json", text, 1); }),
                  "exit 4 " + folder.path));
-  CHECK(!contains(refusal(folder, [&](RawFile& file) { outside(file, "texts/tokenizer_json", text, 1); }),
+  CHECK(!contains(refusal(folder, [&](RawHdf5& file) { outside(file, "texts/tokenizer_json", text, 1); }),
                   "another file of this disk"));
   H5Tclose(text);
 }
 
 TEST_CASE("hostile HDF5: links to other files and places are not followed") {
   TemporaryFolder folder;
-  { RawFile(folder / "other.h5").floats("a", 4, kFour); }
-  CHECK(contains(refusal(folder,
-                         [&](RawFile& file) {
-                           H5Lcreate_external((folder / "other.h5").c_str(), "/a", file.id, "b", H5P_DEFAULT,
-                                              H5P_DEFAULT);
-                         }),
+  { RawHdf5(folder / "other.h5").floats("a", 4, kFour); }
+  CHECK(contains(refusal(folder, [&](RawHdf5& file) { file.external_link("b", folder / "other.h5", "/a"); }),
                  "b is a link to another place or file"));
   CHECK(contains(refusal(folder,
-                         [&](RawFile& file) {
+                         [&](RawHdf5& file) {
                            file.floats("a", 4, kFour);
-                           H5Lcreate_soft("/a", file.id, "b", H5P_DEFAULT, H5P_DEFAULT);
+                           file.soft_link("b", "/a");
                          }),
                  "b is a link to another place or file"));
   {
-    RawFile file(folder / "tokens.h5");
-    H5Lcreate_external((folder / "other.h5").c_str(), "/a", file.id, "tokens", H5P_DEFAULT, H5P_DEFAULT);
+    RawHdf5 file(folder / "tokens.h5");
+    file.external_link("tokens", folder / "other.h5", "/a");
   }
   CHECK(contains(error_of([&] { read_token_sequences(folder / "tokens.h5", 10, 10); }), "exit 3"));
   CHECK(contains(error_of([&] { read_token_sequences(folder / "tokens.h5", 10, 10); }), "is a link to another"));
@@ -137,17 +91,8 @@ TEST_CASE("hostile HDF5: links to other files and places are not followed") {
 
 TEST_CASE("hostile HDF5: a virtual dataset is refused") {
   TemporaryFolder folder;
-  { RawFile(folder / "other.h5").floats("a", 4, kFour); }
-  CHECK(contains(refusal(folder,
-                         [&](RawFile& file) {
-                           hsize_t four = 4;
-                           hid_t space = H5Screate_simple(1, &four, nullptr);
-                           hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
-                           H5Pset_virtual(properties, space, (folder / "other.h5").c_str(), "/a", space);
-                           file.dataset("v", H5T_IEEE_F32LE, {4}, H5T_NATIVE_FLOAT, nullptr, properties);
-                           H5Pclose(properties);
-                           H5Sclose(space);
-                         }),
+  { RawHdf5(folder / "other.h5").floats("a", 4, kFour); }
+  CHECK(contains(refusal(folder, [&](RawHdf5& file) { file.view("v", folder / "other.h5", "/a"); }),
                  "v is not stored in one piece in this file"));
 }
 
@@ -155,7 +100,7 @@ TEST_CASE("hostile HDF5: tensors without data, or with each other's, cost no mem
   TemporaryFolder folder;
   std::size_t reserved = allocator_stats().bytes_reserved;
   CHECK(contains(refusal(folder,
-                         [&](RawFile& file) {
+                         [&](RawHdf5& file) {
                            std::vector<float> filler(5 << 18);
                            file.floats("filler", filler.size(), filler.data());
                            for (int i = 0; i < 1000; ++i)
@@ -163,10 +108,10 @@ TEST_CASE("hostile HDF5: tensors without data, or with each other's, cost no mem
                          }),
                  "is named but holds no data"));
   CHECK(contains(refusal(folder,
-                         [&](RawFile& file) {
+                         [&](RawHdf5& file) {
                            std::vector<float> filler(5 << 18);
                            file.floats("a", filler.size(), filler.data());
-                           H5Lcreate_hard(file.id, "a", file.id, "b", H5P_DEFAULT, H5P_DEFAULT);
+                           file.hard_link("b", "a");
                          }),
                  "share their bytes"));
   CHECK(allocator_stats().bytes_reserved - reserved < std::size_t{8} << 20);
@@ -174,20 +119,10 @@ TEST_CASE("hostile HDF5: tensors without data, or with each other's, cost no mem
 
 TEST_CASE("hostile HDF5: groups in groups and groups in themselves are refused at once") {
   TemporaryFolder folder;
-  CHECK(contains(refusal(folder,
-                         [](RawFile& file) {
-                           hid_t at = H5Gopen2(file.id, "/", H5P_DEFAULT);
-                           for (int i = 0; i < 3000; ++i) {
-                             hid_t inner = H5Gcreate2(at, "g", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
-                             H5Gclose(at);
-                             at = inner;
-                           }
-                           H5Gclose(at);
-                         }),
-                 "nests groups more than 16 deep"));
-  CHECK(contains(
-      refusal(folder, [](RawFile& file) { H5Lcreate_hard(file.id, "/", file.id, "self", H5P_DEFAULT, H5P_DEFAULT); }),
-      "nests groups more than 16 deep"));
+  CHECK(
+      contains(refusal(folder, [](RawHdf5& file) { file.groups_in_groups(3000); }), "nests groups more than 16 deep"));
+  CHECK(
+      contains(refusal(folder, [](RawHdf5& file) { file.hard_link("self", "/"); }), "nests groups more than 16 deep"));
 }
 
 TEST_CASE("hostile HDF5: a token id that does not fit is refused, not cut") {
@@ -195,7 +130,7 @@ TEST_CASE("hostile HDF5: a token id that does not fit is refused, not cut") {
   std::string path = folder / "tokens.h5";
   std::int64_t good[] = {1, 2, 3, 2}, large[] = {1, (std::int64_t{1} << 32) + 2, 3, 2}, minus[] = {1, -5, 3, 2};
   auto write = [&](hid_t type, const std::int64_t* ids) {
-    RawFile(path).dataset("tokens", type, {2, 2}, H5T_NATIVE_INT64, ids);
+    RawHdf5(path).dataset("tokens", type, {2, 2}, H5T_NATIVE_INT64, ids);
   };
   auto read = [&] { return read_token_sequences(path, 5, 10); };
   for (hid_t type : {H5T_STD_I64LE, H5T_STD_I64BE, H5T_STD_U64LE, H5T_STD_I32LE, H5T_STD_U16BE, H5T_STD_U8LE}) {
@@ -211,7 +146,7 @@ TEST_CASE("hostile HDF5: a token id that does not fit is refused, not cut") {
   write(H5T_STD_I16LE, minus);
   CHECK(contains(error_of(read), "is -5; expected an id from 0 to 4"));
   float reals[] = {1, 2, 3, 2};
-  { RawFile(path).dataset("tokens", H5T_IEEE_F64BE, {2, 2}, H5T_NATIVE_FLOAT, reals); }
+  { RawHdf5(path).dataset("tokens", H5T_IEEE_F64BE, {2, 2}, H5T_NATIVE_FLOAT, reals); }
   CHECK(contains(error_of(read), "is big-endian f64; expected whole numbers"));
 }
 

@@ -4,6 +4,7 @@
 
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -46,25 +47,34 @@ inline void write_bytes(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 
+// A soft limit of this process and of programs that it starts, while it lives.
+class ResourceLimit {
+ public:
+  ResourceLimit(decltype(RLIMIT_AS) resource, std::size_t most) : resource_(resource) {
+    ::getrlimit(resource_, &old_);
+    rlimit limit = {std::min(static_cast<rlim_t>(most), old_.rlim_max), old_.rlim_max};
+    ::setrlimit(resource_, &limit);
+  }
+  ~ResourceLimit() { ::setrlimit(resource_, &old_); }
+  ResourceLimit(const ResourceLimit&) = delete;
+  ResourceLimit& operator=(const ResourceLimit&) = delete;
+
+ private:
+  decltype(RLIMIT_AS) resource_;
+  rlimit old_;
+};
+
 // While it lives, no file can grow beyond `bytes`: write() fails half-way, as on a full disk, here and in programs that
 // are started.
 class FileSizeLimit {
  public:
-  explicit FileSizeLimit(std::size_t bytes) : old_handler_(std::signal(SIGXFSZ, SIG_IGN)) {
-    ::getrlimit(RLIMIT_FSIZE, &old_);
-    rlimit limit = {static_cast<rlim_t>(bytes), old_.rlim_max};
-    ::setrlimit(RLIMIT_FSIZE, &limit);
-  }
-  ~FileSizeLimit() {
-    ::setrlimit(RLIMIT_FSIZE, &old_);
-    std::signal(SIGXFSZ, old_handler_);
-  }
-  FileSizeLimit(const FileSizeLimit&) = delete;
-  FileSizeLimit& operator=(const FileSizeLimit&) = delete;
+  explicit FileSizeLimit(std::size_t bytes)
+      : old_handler_(std::signal(SIGXFSZ, SIG_IGN)), limit_(RLIMIT_FSIZE, bytes) {}
+  ~FileSizeLimit() { std::signal(SIGXFSZ, old_handler_); }
 
  private:
-  rlimit old_;
   void (*old_handler_)(int);
+  ResourceLimit limit_;
 };
 
 // The exit code of the Error that `action` throws (Exit::ok when it throws none), and its message.

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <chrono>
 
 #include "tests/support/subprocess.h"
 
@@ -102,6 +103,62 @@ TEST_CASE("evaluation: eval_<ablation> sink repeats the numbers that training wr
   std::string trained = read_bytes(folder / "run/evaluation.json"), evaluated = eval.out();
   for (const char* key : {"val_loss", "alpha_1", "alpha_1_max", "row_mass", "first_value_norm_ratio"})
     CHECK(number(trained, key) == number(evaluated, key));
+}
+
+TEST_CASE("errors: names with line ends and escape sequences stay one line without them") {
+  TemporaryFolder folder;
+  std::string name = folder / "no\nsuch\x1b[31m\x1b]0;title\x07";
+  for (const std::vector<std::string>& words :
+       std::vector<std::vector<std::string>>{{"eval_pos_learnable", "sink", name},
+                                             {"prepare", "--text", name, "--out", folder / "data"},
+                                             {"report", "--out", folder / "r.html", name}}) {
+    Subprocess program(folder, words);
+    check_error(program, 3, "no\\nsuch\\x1b[31m\\x1b]0;title\\x07");
+    CHECK_FALSE(contains(program.err(), "\x1b"));
+  }
+}
+
+TEST_CASE("errors: a byte order mark before the settings is skipped") {
+  TemporaryFolder folder;
+  write_bytes(folder / "a.toml", "\xEF\xBB\xBFwidth = 16\nheads = 1\n");
+  Subprocess run(folder, {"train_pos_learnable", "--config", folder / "a.toml", "--print-config"});
+  CHECK(run.wait() == 0);
+  CHECK(contains(run.out(), "width = 16\n"));
+}
+
+TEST_CASE("errors: what may not be read is bad input") {
+  if (::geteuid() == 0) return;  // who may read everything
+  TemporaryFolder folder;
+  std::string locked = folder / "locked";
+  std::filesystem::create_directories(locked + "/run");
+  std::filesystem::permissions(locked, std::filesystem::perms::none);
+  check_error({folder, {"report", "--out", folder / "r.html", locked}}, 3, "Permission denied");
+  check_error({folder, {"report", "--out", folder / "r.html", locked + "/run"}}, 3, "Permission denied");
+  check_error({folder, {"eval_pos_learnable", "sink", locked + "/checkpoint.h5"}}, 3, "Permission denied");
+  std::filesystem::permissions(locked, std::filesystem::perms::owner_all);
+}
+
+#if !defined(__SANITIZE_ADDRESS__)  // whose shadow takes terabytes of addresses
+TEST_CASE("errors: threads that the system does not give are a sentence, not an end by OpenMP") {
+  TemporaryFolder folder;
+  // 4096 stacks of a gigabyte are more than 60 GB of addresses.
+  ResourceLimit stacks(RLIMIT_STACK, std::size_t{1} << 30), addresses(RLIMIT_AS, std::size_t{60} << 30);
+  check_error({folder, small_run(folder / "run", {"--threads", "4096"})}, 2, "cannot start 4096 threads");
+}
+#endif
+
+TEST_CASE("dry run: a step that would take long is estimated from a shorter one, and huge numbers stay positive") {
+  TemporaryFolder folder;
+  auto start = std::chrono::steady_clock::now();
+  Subprocess run(folder, words_of("train_pos_learnable --task bigram-backcopy --dry-run --context 65536 --batch 65536 "
+                                  "--accumulate 1000000 --steps 1000000000"));
+  CHECK(run.wait() == 0);
+  std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
+  CHECK(passed.count() < 60);  // about a second; a whole micro-batch would take hours
+  CHECK(contains(run.out(), "4.295e+24 tokens in all"));
+  CHECK(contains(run.out(), "estimated"));
+  CHECK(contains(run.out(), "over 30 years"));
+  CHECK_FALSE(contains(run.out(), " -"));
 }
 
 TEST_CASE("dry run: prints parameters, memory and FLOPs, and writes nothing") {

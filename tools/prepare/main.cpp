@@ -14,6 +14,8 @@
 #include "engine/folder_lock.h"
 #include "engine/output_kind.h"
 #include "engine/program.h"
+#include "engine/printable.h"
+#include "engine/thread_start.h"
 #include "engine/threads.h"
 #include "model/sha256.h"
 #include "model/tokenizer/tokenizer.h"
@@ -37,7 +39,7 @@ class Progress {
  public:
   void operator()(const std::string& what) const {
     std::chrono::duration<double> since = std::chrono::steady_clock::now() - start_;
-    std::fprintf(stderr, "prepare: %5.1f s  %s\n", since.count(), what.c_str());
+    std::fprintf(stderr, "prepare: %5.1f s  %s\n", since.count(), printable(what).c_str());
   }
 
  private:
@@ -171,7 +173,9 @@ bool parse(int argc, char** argv, Options& options) {
 int main(int argc, char** argv) {
   return sink::run_program("prepare", [&] {
     sink::Options options;
-    if (sink::parse(argc, argv, options)) sink::prepare(options);
+    if (!sink::parse(argc, argv, options)) return 0;
+    sink::start_threads(0);
+    sink::prepare(options);
     return 0;
   });
 }

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "engine/printable.h"
 #include "tools/report/findings.h"
 
 namespace sink::report {
@@ -16,22 +17,6 @@ std::string cell(double value, int decimals) {
   char text[32];
   std::snprintf(text, sizeof text, "%.*f", decimals, value);
   return text;
-}
-
-// Nothing in a name may act on the terminal: ASCII and Latin-1 control characters (C2 80 ... C2 9F in UTF-8).
-std::string printable(const std::string& text) {
-  std::string out;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto byte = static_cast<unsigned char>(text[i]);
-    const auto next = i + 1 < text.size() ? static_cast<unsigned char>(text[i + 1]) : 0;
-    if (byte == 0xc2 && next >= 0x80 && next < 0xa0) {
-      out += '?';
-      ++i;
-    } else {
-      out += byte < 0x20 || byte == 0x7f ? '?' : text[i];
-    }
-  }
-  return out;
 }
 
 // Columns on a terminal: the bytes that do not continue a character.

@@ -200,7 +200,12 @@ bool is_run_folder(const std::string& folder) {
 
 Run read_run_folder(const std::string& folder) {
   const fs::path root(folder);
-  if (!fs::is_directory(root)) fail("report", folder + " is not a folder", Exit::bad_input);
+  std::error_code error;
+  const bool is_folder = fs::is_directory(root, error);
+  if (is_folder) fs::directory_iterator(root, error);
+  if (is_folder ? !!error : error == std::errc::permission_denied)
+    fail("report", folder + " cannot be read: " + error.message(), Exit::bad_input);
+  if (!is_folder) fail("report", folder + " is not a folder", Exit::bad_input);
   if (!is_run_folder(folder))
     fail("report",
          folder +

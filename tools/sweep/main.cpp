@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <sstream>
 #include <thread>
 
@@ -35,7 +36,7 @@ struct Request {
   std::vector<std::string> only, changes;
   std::vector<std::uint64_t> seeds{0, 1, 2};
   std::string out = "runs/sweep";
-  std::int64_t steps = 0;
+  std::optional<std::int64_t> steps;
   std::size_t workers = std::max(1u, std::thread::hardware_concurrency());
   bool force = false;
 };
@@ -75,7 +76,7 @@ bool parse(int argc, char** argv, Request& request) {
 RunConfig recipe_of(const Request& request) {
   RunConfig recipe = sweep_recipe();
   std::vector<std::string> changes = request.changes;
-  if (request.steps != 0) changes.push_back("steps=" + std::to_string(request.steps));
+  if (request.steps) changes.push_back("steps=" + std::to_string(*request.steps));
   for (const std::string& change : changes) {
     std::string flag = change.substr(0, change.find('='));
     const auto& fields = run_config_fields();

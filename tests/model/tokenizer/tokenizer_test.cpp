@@ -120,6 +120,12 @@ TEST_CASE("Tokenizer: what is not byte-level BPE is rejected with a reason") {
   CHECK(contains(with("/model/merges/0", "qqqq zzzz"), "not in the vocabulary"));
   CHECK(contains(with("/model/vocab/!", -5), "expected a token id from 0 to "));
   CHECK(contains(with("/model/vocab/!", 1.5), "got 1.5"));
+  // Both were accepted, and text with the lost byte became the id -1.
+  nlohmann::json twice = nlohmann::json::parse(good);
+  std::int64_t id_of_a = twice["model"]["vocab"]["a"].get<std::int64_t>();
+  CHECK(contains(with("/model/vocab/!", id_of_a), "two tokens have the id " + std::to_string(id_of_a)));
+  twice["added_tokens"].push_back({{"id", 599}, {"content", "\u0120"}});
+  CHECK(contains(load(twice.dump()), "exit 3"));
   CHECK(contains(with("/model/vocab/!", (std::int64_t{1} << 32) + 5), "got 4294967301"));  // not cut to 5
   CHECK(contains(with("/added_tokens/0/id", (std::int64_t{1} << 32)), "got 4294967296"));
   // Ids that a file of this size cannot hold would make a table of a gigabyte.

@@ -60,6 +60,14 @@ TEST_CASE("sweep: unknown ablations and settings are refused before anything is 
   }
 }
 
+TEST_CASE("sweep: no steps are not the recipe's steps") {
+  TemporaryFolder folder;
+  Subprocess run(folder, words_of("sweep --steps 0 --only baseline --seeds 0 --out " + folder / "out"));
+  CHECK(run.wait() == 2);
+  CHECK(contains(run.err(), "--set steps must be a whole number from 1"));
+  CHECK_FALSE(std::filesystem::exists(folder / "out"));
+}
+
 TEST_CASE("sweep: what went wrong is told") {
   SweepResult good;
   good.loss = 2.2;

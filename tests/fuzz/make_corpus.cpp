@@ -1,0 +1,203 @@
+// make_corpus FOLDER: writes the inputs that fuzzing begins with, a folder a target: small sound files, and every
+// broken file that a reader once accepted, crashed on or took long for.
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <limits>
+
+#include "model/checkpoint.h"
+#include "model/hdf5_file.h"
+#include "model/hdf5_index.h"
+#include "model/tokenizer/tokenizer.h"
+#include "tests/support/raw_hdf5.h"
+#include "train/data/token_file.h"
+#include "train/run_config.h"
+
+using namespace sink;
+
+namespace {
+
+namespace fs = std::filesystem;
+fs::path root;
+
+void put(const std::string& target, const std::string& name, const std::string& bytes) {
+  fs::create_directories(root / target);
+  std::ofstream(root / target / name, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+std::string bytes_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+std::string times(std::size_t count, const std::string& text) {
+  std::string all;
+  for (std::size_t i = 0; i < count; ++i) all += text;
+  return all;
+}
+
+// HDF5 files of other writers, as the bytes behind a seal of `seal_bytes`.
+std::string raw(std::size_t seal_bytes, const std::function<void(RawHdf5&)>& fill) {
+  fs::path path = root / "raw.h5";
+  {
+    RawHdf5 file(path.string(), seal_bytes);
+    fill(file);
+  }
+  std::string bytes = bytes_of(path).substr(seal_bytes);
+  fs::remove(path);
+  return bytes;
+}
+
+void checkpoints() {
+  const float four[] = {1, 2, 3, 4};
+  Checkpoint sound;
+  sound.attributes = {{"ablation", "baseline"}, {"layers", "1"}};
+  sound.tensors = {{"parameters/a", Tensor::full({2, 3}, 0.5)}, {"parameters/b.c", Tensor::full({4}, 1)}};
+  sound.axes = {{"parameters/a", "V C"}};
+  save_checkpoint((root / "sound.h5").string(), sound);
+  std::string whole = bytes_of(root / "sound.h5");
+  fs::remove(root / "sound.h5");
+  put("checkpoint", "sound", '\0' + whole.substr(kSealBytes));
+  put("checkpoint", "sealed", '\1' + whole);
+  put("checkpoint", "truncated", '\1' + whole.substr(0, 700));
+  put("checkpoint", "empty", "\1");
+  auto add = [&](const std::string& name, const std::function<void(RawHdf5&)>& fill) {
+    std::string bytes = raw(kSealBytes, [&](RawHdf5& file) {
+      file.attribute("format", "sinklab-checkpoint");
+      fill(file);
+    });
+    put("checkpoint", name, '\0' + bytes);
+  };
+  add("h5py", [&](RawHdf5& file) { file.floats("parameters/a", 4, four); });
+  add("sizes", [&](RawHdf5& file) {
+    for (const char* name : {"heads", "context", "layers", "width"}) file.attribute(name, "0");
+    file.attribute("vocabulary", "-1000000000");
+    file.attribute("feed_forward", "99999999999999999999");
+  });
+  add("external_storage", [](RawHdf5& file) { file.outside("texts/config_toml", H5T_C_S1, 1, "/etc/hostname", 1); });
+  add("external_link", [](RawHdf5& file) { file.external_link("parameters", "/tmp/other.h5", "/parameters"); });
+  add("soft_link", [](RawHdf5& file) { file.soft_link("a", "/b"); });
+  add("view", [](RawHdf5& file) { file.view("v", "/tmp/other.h5", "/a"); });
+  add("group_in_itself", [](RawHdf5& file) { file.hard_link("self", "/"); });
+  add("deep", [](RawHdf5& file) { file.groups_in_groups(40); });
+  add("unallocated", [](RawHdf5& file) {
+    for (int i = 0; i < 20; ++i) file.floats(std::to_string(i), 1 << 20, nullptr);
+  });
+  add("shared", [&](RawHdf5& file) {
+    file.floats("a", 4, four);
+    file.hard_link("b", "a");
+  });
+  add("nan", [&](RawHdf5& file) {
+    float nan = std::numeric_limits<float>::quiet_NaN();
+    file.floats("a", 1, &nan);
+  });
+}
+
+void tokens() {
+  TokenFile sound;
+  sound.vocabulary = 300;
+  sound.sources = "a.txt 17\n";
+  for (std::int32_t i = 0; i < 200; ++i) (i < 150 ? sound.train : sound.valid).push_back(i);
+  put("token_file", "sound", '\0' + to_token_file_bytes(sound).substr(kSealBytes));
+  put("token_file", "sealed", '\1' + to_token_file_bytes(sound));
+  const std::int64_t ids[] = {1, 2, 3, (std::int64_t{1} << 32) + 1};
+  auto wide = [&](hsize_t vocabulary_digits) {
+    return raw(kSealBytes, [&](RawHdf5& file) {
+      file.attribute("vocabulary", std::string(vocabulary_digits, '9'));
+      file.dataset("train", H5T_STD_I64LE, {4}, H5T_NATIVE_INT64, ids);
+      file.dataset("valid", H5T_STD_U16BE, {3}, H5T_NATIVE_INT64, ids);
+    });
+  };
+  put("token_file", "too_wide", '\0' + wide(3));
+  put("token_file", "vocabulary", '\0' + wide(30));
+
+  put("token_sequences", "text", "1 2 3\n4,5,6\n\n7\t8 9\r\n");
+  put("token_sequences", "too_large", "1 2 4294967298\n");
+  put("token_sequences", "ragged", "1 2 3\n4 5\n");
+  put("token_sequences", "words", "one two\n");
+  put("token_sequences", "hdf5", raw(0, [&](RawHdf5& file) {
+        file.dataset("tokens", H5T_STD_I32LE, {1, 3}, H5T_NATIVE_INT64, ids);
+      }));
+  put("token_sequences", "hdf5_too_large", raw(0, [&](RawHdf5& file) {
+        file.dataset("tokens", H5T_STD_I64LE, {2, 2}, H5T_NATIVE_INT64, ids);
+      }));
+  put("token_sequences", "hdf5_external",
+      raw(0, [&](RawHdf5& file) { file.external_link("tokens", "/tmp/other.h5", "/tokens"); }));
+}
+
+void indices() {
+  Hdf5Dataset a;
+  a.path = "a";
+  a.kind = Hdf5Kind::real;
+  a.element_bytes = 4;
+  a.shape = {10, 10};
+  a.offset = 600;
+  Hdf5Dataset b = a;
+  b.path = "b";
+  b.offset = 1000;
+  put("hdf5_index", "sound", encode_hdf5_index({{{"name", "text", ""}}, {a, b}}));
+  b.offset = 999;
+  put("hdf5_index", "overlap", encode_hdf5_index({{}, {a, b}}));
+  b.shape = {std::int64_t{1} << 62, std::int64_t{1} << 62};
+  put("hdf5_index", "huge", encode_hdf5_index({{}, {a, b}}));
+}
+
+void texts() {
+  std::string text = times(30, "the cat sat on the mat, the dog did not. ") + "\n<|endoftext|>\n";
+  put("text", "words", text + text);
+  put("text", "runs", times(500, "-") + times(500, "aaaab") + times(300, " \n"));
+  put("text", "unicode", times(100, "\u00e9t\u00e9 \u65e5\u672c \U0001f642 \u0661\u0662 don't\u2003x"));
+  put("text", "binary", std::string(2000, '\0'));
+  put("text", "not_utf8", text + "\xc3");
+  put("text", "marks", times(100, "<|endoftext|>\n"));
+  std::string json = Tokenizer::train({text}, 270).json();
+  put("tokenizer_json", "sound", json);
+  put("tokenizer_json", "truncated", json.substr(0, json.size() / 2));
+  put("tokenizer_json", "deep", times(100000, "["));
+  put("tokenizer_json", "deep_normalizer",
+      R"({"model": {"type": "BPE"}, "pre_tokenizer": {"type": "ByteLevel"}, "normalizer": )" + times(5000, "[") +
+          times(5000, "]") + "}");
+  std::string large_id = json;
+  large_id.replace(large_id.find(": 3,"), 4, ": 4294967299,");
+  put("tokenizer_json", "large_id", large_id);
+
+  put("run_config", "sound", to_toml(RunConfig{}));
+  put("run_config", "mark", "\xEF\xBB\xBFwidth = 256\n");
+  put("run_config", "section", "[" + times(2000, "a.") + "a]\n");
+  put("run_config", "dots", times(2000, "a.") + "a = 1\n");
+  put("run_config", "values", "layers = -1\nheads = 1e9\nseed = 18446744073709551616\nlearning_rate = nan\n");
+  put("run_config", "list", "layers = [1,\n2,\n3]\ndata = \"a\nb\"\n");
+
+  std::string evaluation =
+      R"({"schema": 1, "run": "r", "task": "text", "step": 3, "val_loss": 2.5, "alpha_1": "nan", "epsilon": [0.3],
+          "sink_1": [1.5], "alpha_1_layer_head": [[0.5, 0.25]],
+          "map": {"layer": 0, "head": 1, "tokens": ["a", "b"], "weights": [[1, 0], [0.5, 0.5]]}})";
+  std::string metrics = "{\"step\": 1, \"loss\": 2.5}\n{\"step\": 2, \"loss\": \"nan\", \"skipped\": true}\n";
+  std::string zero(1, '\0');
+  put("run_folder", "sound", evaluation + zero + metrics + zero + to_toml(RunConfig{}));
+  put("run_folder", "in_progress", zero + metrics + "{\"step\": 3" + zero + "task = \"text\"\nseed = 1\n");
+  put("run_folder", "deep", times(100000, "[") + zero + times(100000, "{\"a\":") + "\n" + zero + "x");
+  std::string keys;
+  for (int i = 0; i < 300; ++i) keys += "{\"step\": " + std::to_string(i) + ", \"k" + std::to_string(i) + "\": 1}\n";
+  put("run_folder", "keys", zero + keys + zero + "seed = 99999999999999999999\n");
+  put("run_folder", "numbers", R"({"schema": 1, "step": 18446744073709551615, "epsilon": [[]], "map": []})");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) {
+    std::fprintf(stderr, "usage: make_corpus FOLDER\n");
+    return 2;
+  }
+  root = argv[1];
+  fs::create_directories(root);
+  checkpoints();
+  tokens();
+  indices();
+  texts();
+  return 0;
+}
