@@ -96,13 +96,21 @@ std::vector<std::string> differences(const std::vector<const Run*>& runs) {
   };
   std::vector<std::string> out(runs.size());
   std::vector<std::size_t> named(runs.size(), 0);
-  for (const auto& [name, of_measurement] : names) {
-    if (name == "ablation" || !varies(name)) continue;
+  // What was read, first; then training, how it was measured, and by which build.
+  const auto rank = [&](const std::string& name) {
+    return name.starts_with("input") ? 0 : !names.at(name) ? 1 : name == "commit" ? 3 : 2;
+  };
+  std::vector<std::string> order;
+  for (const auto& [name, of_measurement] : names)
+    if (name != "ablation" && varies(name)) order.push_back(name);
+  std::stable_sort(order.begin(), order.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  for (const std::string& name : order) {
     for (std::size_t run = 0; run < runs.size(); ++run) {
       const std::string text = value(run, name);
-      if (text.empty() && (of_measurement || !all[run].known)) continue;
+      if (text.empty() && (names.at(name) || !all[run].known)) continue;
       if (named[run]++ >= kMostNamed) continue;
-      out[run].append(out[run].empty() ? "" : ", ").append(name).append(" ").append(text.empty() ? "none" : text);
+      if (!out[run].empty()) out[run] += ", ";
+      out[run] += name == "input" ? text + " input" : name + " " + (text.empty() ? "none" : text);
     }
   }
   for (std::size_t run = 0; run < runs.size(); ++run)
