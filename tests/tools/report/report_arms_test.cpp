@@ -76,6 +76,17 @@ TEST_CASE("report: seeds are distinct seeds of the same run, whoever watched it 
   CHECK(contains(builds.table, "commit def456"));
 }
 
+TEST_CASE("report: every seed that a run may have is told apart") {
+  const TemporaryFolder place;
+  json a = softmax("a", 0), b = softmax("b", 0);
+  a["seed"] = 18446744073709551615u;
+  b["seed"] = 18446744073709551614u;
+  const Made made = made_of(place, run_with(place, "a", a, "seed = 18446744073709551615\n") +
+                                       run_with(place, "b", b, "seed = 18446744073709551614\n"));
+  CHECK(contains(made.html, "mean of 2 seeds"));
+  CHECK(contains(made.table, "seed 18446744073709551615"));
+}
+
 TEST_CASE("report: what is not known to be alike is not averaged") {
   const TemporaryFolder place;
   json a = softmax("a", 0), b = softmax("b", 1);
