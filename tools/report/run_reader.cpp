@@ -130,6 +130,7 @@ void read_identity(const json& object, const std::string& file, Run& run) {
   run.ablation = read.text("ablation", run.ablation);
   run.policies = read.text("policies", run.policies);
   run.commit = read.text("commit", "");
+  run.data_sha256 = read.text("data_sha256", "");
   run.date = read.text("date", "");
   run.precision = read.text("precision", run.precision);
   run.seed = read.seed("seed", run.seed);

@@ -49,10 +49,20 @@ Settings measurement_of(const Run& run) {
   return out;
 }
 
+bool same_data(const Identity& a, const Identity& b) {
+  if (!a.data_sha256.empty() && !b.data_sha256.empty()) return a.data_sha256 == b.data_sha256;
+  const auto path = [](const Identity& identity) {
+    const auto found = identity.training.find("data");
+    return found == identity.training.end() ? std::string() : found->second;
+  };
+  return path(a) == path(b);
+}
+
 }  // namespace
 
 Identity identity_of(const Run& run) {
   Identity identity;
+  identity.data_sha256 = run.data_sha256;
   identity.known = !run.settings.empty() && !run.ablation.empty();
   identity.training["ablation"] = run.ablation;
   std::istringstream words(run.policies);
@@ -65,7 +75,10 @@ Identity identity_of(const Run& run) {
 }
 
 bool same_but_seed(const Run& a, const Run& b) {
-  const Identity one = identity_of(a), other = identity_of(b);
+  Identity one = identity_of(a), other = identity_of(b);
+  if (!same_data(one, other)) return false;
+  one.training.erase("data");
+  other.training.erase("data");
   return one.known && other.known && one.training == other.training &&
          (!a.finished || !b.finished || one.measurement == other.measurement);
 }
@@ -88,10 +101,13 @@ std::vector<std::string> differences(const std::vector<const Run*>& runs) {
     if (names.at(name)) return runs[a]->finished && runs[b]->finished;
     return all[a].known && all[b].known && (!name.starts_with("policy ") || runs[a]->ablation == runs[b]->ablation);
   };
+  const auto same = [&](std::size_t a, std::size_t b, const std::string& name) {
+    return name == "data" ? same_data(all[a], all[b]) : value(a, name) == value(b, name);
+  };
   const auto varies = [&](const std::string& name) {
     for (std::size_t a = 0; a < runs.size(); ++a)
       for (std::size_t b = 0; b < a; ++b)
-        if (comparable(a, b, name) && value(a, name) != value(b, name)) return true;
+        if (comparable(a, b, name) && !same(a, b, name)) return true;
     return false;
   };
   std::vector<std::string> out(runs.size());
@@ -111,6 +127,7 @@ std::vector<std::string> differences(const std::vector<const Run*>& runs) {
       if (named[run]++ >= kMostNamed) continue;
       if (!out[run].empty()) out[run] += ", ";
       out[run] += name == "input" ? text + " input" : name + " " + (text.empty() ? "none" : text);
+      if (name == "data" && !all[run].data_sha256.empty()) out[run] += " (" + all[run].data_sha256.substr(0, 8) + ")";
     }
   }
   for (std::size_t run = 0; run < runs.size(); ++run)

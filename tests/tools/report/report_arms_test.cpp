@@ -76,6 +76,22 @@ TEST_CASE("report: seeds are distinct seeds of the same run, whoever watched it 
   CHECK(contains(builds.table, "commit def456"));
 }
 
+TEST_CASE("report: data is what its tokens are, where that is known, and not where they lie") {
+  const TemporaryFolder place;
+  const auto made = [&](const char* one, const char* other, const std::string& path) {
+    json a = softmax("a", 0), b = softmax("b", 1);
+    a["data_sha256"] = one;
+    b["data_sha256"] = other;
+    return made_of(
+        place, run_with(place, "a", a, "data = \"data/a\"\n") + run_with(place, "b", b, "data = \"" + path + "\"\n"));
+  };
+  CHECK(contains(made("0123456789", "0123456789", "data/b").html, "mean of 2 seeds"));
+  const Made others = made("0123456789", "89abcdef01", "data/a");
+  CHECK_FALSE(contains(others.html, "mean of 2"));
+  CHECK(contains(others.table, "data data/a (01234567)"));
+  CHECK(contains(others.table, "data data/a (89abcdef)"));
+}
+
 TEST_CASE("report: every seed that a run may have is told apart") {
   const TemporaryFolder place;
   json a = softmax("a", 0), b = softmax("b", 0);
