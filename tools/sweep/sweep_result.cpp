@@ -6,6 +6,7 @@
 
 #include "engine/check.h"
 #include "model/bounded_json.h"
+#include "tools/csv.h"
 #include "tools/sweep/sweep_job.h"
 
 namespace sink {
@@ -74,9 +75,7 @@ struct CsvLine {
   }
   void operator()(const char* name, const std::string& value) {
     if (std::string(name) == "settings") return;  // many lines, and the same for all but the seed
-    std::string quoted = "\"";
-    for (char c : value) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-    add(name, value.find_first_of(",\"\n") == std::string::npos ? value : quoted + "\"");
+    add(name, csv_field(value));
   }
   void operator()(const char* name, double value) {
     char text[32];
