@@ -56,7 +56,7 @@ bool still_there(int descriptor, const std::string& path) {
 }  // namespace
 
 FolderLock::FolderLock(const std::string& folder) : path_(folder + "/" + kLockName) {
-  while (true) {
+  for (int attempt = 0;; ++attempt) {
     descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (descriptor_ < 0) fail_io("write into", folder, errno);
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
@@ -71,7 +71,7 @@ FolderLock::FolderLock(const std::string& folder) : path_(folder + "/" + kLockNa
       std::fprintf(stderr, "note: %s: this file system keeps no locks; see that no other program writes there\n",
                    folder.c_str());
     }
-    if (still_there(descriptor_, path_)) break;
+    if (still_there(descriptor_, path_) || attempt == 100) break;  // some file systems number files as they please
     ::close(descriptor_);
   }
   std::string before = holder_in(descriptor_), now = this_process() + "\n";

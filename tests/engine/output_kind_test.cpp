@@ -15,7 +15,7 @@ namespace {
 
 constexpr const char* kTraining =
     "train_pos_learnable --task bigram-backcopy --layers 1 --heads 1 --width 16 --feed-forward 16 --batch 2 --warmup 0 "
-    "--eval-sequences 2 --steps 2 --run run";
+    "--eval-sequences 2 --threads 1 --steps 2 --run run";
 
 mode_t mode_of(const std::string& path) {
   struct stat about;

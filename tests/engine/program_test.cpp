@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kTraining =
     "train_pos_learnable --task bigram-backcopy --layers 1 --heads 1 --width 16 --feed-forward 16 --batch 2 --warmup 0 "
-    "--eval-sequences 2 --log-every 1 ";
+    "--eval-sequences 2 --threads 1 --log-every 1 ";
 
 std::string some_text() {
   std::string text;

@@ -6,6 +6,7 @@
 
 #include "engine/file.h"
 #include "tests/support/files.h"
+#include "tests/support/in_child.h"
 
 using namespace sink;
 namespace fs = std::filesystem;
@@ -123,10 +124,15 @@ TEST_CASE("run folder: one process at a time") {
   }
   CHECK(entries(run) == 0);
   CHECK_NOTHROW(open_run_folder(run_in(run)));
-  // What a killed process leaves is a file, no lock.
-  write_bytes(run + "/.lock", read_bytes("/proc/sys/kernel/hostname"));
-  CHECK_NOTHROW(open_run_folder(run_in(run)));
-  CHECK(entries(run) == 0);
+  // What a killed process leaves is a file, no lock. Of one on another host only its own system knows, so it is said.
+  std::string host = read_bytes("/proc/sys/kernel/hostname"), said;
+  host.pop_back();
+  for (const std::string& where : {host, std::string("elsewhere")}) {
+    write_bytes(run + "/.lock", "process 1 (train_x) on " + where + " since 2026-01-01 00:00:00 UTC\n");
+    CHECK(in_child([&] { return exit_of([&] { open_run_folder(run_in(run)); }) == Exit::ok ? 0 : 1; }, &said) == 0);
+    CHECK(contains(said, "was in use by process 1 (train_x) on elsewhere since ") == (where == "elsewhere"));
+    CHECK(entries(run) == 0);
+  }
 }
 
 TEST_CASE("run folder: what a run killed at its first file leaves does not stand in the way of the next") {

@@ -27,7 +27,7 @@ void write_text(const std::string& folder, std::int32_t shift, const char* lette
 
 constexpr const char* kTraining =
     "train_pos_learnable --layers 1 --heads 1 --width 16 --feed-forward 16 --context 20 --batch 2 --warmup 0 "
-    "--eval-sequences 2 ";
+    "--eval-sequences 2 --threads 1 ";
 
 struct World : TemporaryFolder {
   int run(const std::string& line) {
