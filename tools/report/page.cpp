@@ -235,7 +235,8 @@ std::string first_positions(const Section& s) {
                                [](const Run* run) { return run->evaluation && !run->evaluation->alpha_k.empty(); });
   if (!any) return "";
   std::string figures;
-  const auto add = [&](const char* key, const char* title, const char* caption) {
+  const std::string even = std::isfinite(s.group.even(1)) ? " Dotted: attention spread evenly." : "";
+  const auto add = [&](const char* key, const char* title, const std::string& caption) {
     std::string spoken = "Bar chart of alpha k for positions 1 to 10.";
     for (const Run* run : s.group.runs) {
       if (!run->evaluation) continue;
@@ -246,10 +247,10 @@ std::string first_positions(const Section& s) {
     figures += figure(s, std::string("data-kind=\"bars\" data-bars=\"") + key + "\"", title, caption, spoken);
   };
   if (s.group.has_proxy()) {
-    add("alpha_k", "&alpha;<sub>k</sub>, proxy", "Share of each row on position k. Dotted: attention spread evenly.");
+    add("alpha_k", "&alpha;<sub>k</sub>, proxy", "Share of each row on position k." + even);
     add("alpha_k_raw", "&alpha;<sub>k</sub>, raw", "Weight on position k as it acts.");
   } else {
-    add("alpha_k", "&alpha;<sub>k</sub>", "Attention on position k. Dotted: attention spread evenly.");
+    add("alpha_k", "&alpha;<sub>k</sub>", "Attention on position k." + even);
   }
   return bar("Is it only the first token?",
              "&alpha;<sub>k</sub>: the weight on position k, averaged over the queries that can see it.", "") +

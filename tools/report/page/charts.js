@@ -164,8 +164,9 @@ function keepDrawn(figure, causes, describe) {
   redraws.push({ draw, group: figure.dataset.group, causes: ["runs", ...causes] });
   if (figure.dataset.kind !== "bars") zoomable(figure, canvas, () => chart, view, draw);
   figure.chart = () => chart;  // for whoever inspects the page
-  const title = figure.querySelector("h4").textContent, task = figure.closest(".group").querySelector("h2").textContent;
-  offerDownloads(figure, task + " " + title, () => {
+  const title = plainText(figure.querySelector("h4")), task = figure.closest(".group").querySelector("h2").textContent;
+  const { curve, norm, bars } = figure.dataset;
+  offerDownloads(figure, () => `${task} ${curve || norm || bars}`, () => {
     const { type, data, options } = described(), width = 720, height = 360;
     Object.assign(options, { responsive: false, events: [], devicePixelRatio: 1 });
     options.plugins.tooltip.enabled = false;
@@ -266,7 +267,7 @@ function barChart(figure) {
     const sets = runs.map((r) => ({ label: report.runs[r].name, run: report.runs[r], data: report.runs[r][name],
                                     backgroundColor: barFill(report.runs[r]), hidden: hiddenRuns.has(r), categoryPercentage: 0.8,
                                     barPercentage: 0.92 }));
-    if (name === "alpha_k") sets.unshift(evenSet(group.even.slice(0, count)));
+    if (name === "alpha_k" && group.even.length > 0) sets.unshift(evenSet(group.even.slice(0, count)));
     const made = options(axis("position k", "category", { grid: { display: false }, ticks: { color: css("--muted"), font: { size: 11.5 } } }),
                          axis("weight", "linear", { suggestedMin: 0, suggestedMax: top }),
                          (items) => items.length ? "position " + items[0].label : "");

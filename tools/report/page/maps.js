@@ -77,7 +77,7 @@ function mapOf(maps, sequence, layer, head) {
 }
 
 // Draws a grid of numbers from (0, 0) on: `grid` is {rows, columns, value(i, j), top, logarithmic, cell, left, head, gap,
-// numbers, rowLabels, columnLabels: [{at, text}], turned, corner}.
+// numbers, rowLabels, columnLabels: [{at, text}], turned, title, axes}.
 function paintGrid(pen, grid) {
   const { rows, columns, cell, left, head } = grid, family = css("--sans");
   // Edges on whole pixels, or every cell would have a frame.
@@ -113,6 +113,17 @@ function paintGrid(pen, grid) {
     pen.fillText(text, 0, 0);
     pen.restore();
   }
+  pen.textAlign = "left";
+  pen.font = `11px ${family}`;
+  if (grid.title) pen.fillText(grid.title, 0, 6);
+  if (!grid.axes) return;
+  pen.fillText("key \u2192", left, 6);
+  pen.save();
+  pen.translate(6, head);
+  pen.rotate(-Math.PI / 2);
+  pen.textAlign = "right";
+  pen.fillText("\u2190 query", 0, 0);
+  pen.restore();
   pen.textAlign = "left";
 }
 // Two digits in the space of a tile: .89, 1, 2.4, 31.
@@ -228,7 +239,7 @@ function headTiles(box, run, g, choose) {
     grid() {
       const values = table();
       return { rows, columns, value: (i, j) => (values[i][j] === null ? NaN : values[i][j]), top: scaleTop(values.flat()), logarithmic: false,
-               cell: numbers ? 28 : 16, left: 30, head: 20, gap: 2, numbers, fontSize: 11, turned: false, star: false,
+               title: `${name} of each head`, cell: numbers ? 28 : 16, left: 30, head: 36, gap: 2, numbers, fontSize: 11, turned: false, star: false,
                rowLabels: Array.from({ length: rows }, (_, at) => ({ at, text: String(at) })),
                columnLabels: Array.from({ length: columns }, (_, at) => ({ at, text: String(at) })) };
     },
@@ -276,10 +287,10 @@ function headFigure(figure) {
   const gridOf = (map, width, height) => {
     const tokens = maps.tokens[sequence()], n = tokens.length, columns = n + star;
     const size = (margin) => Math.min((width - margin - 8 - 3 * star) / columns, (height - margin - 2) / n, 26);
-    const margin = size(64) >= 11 ? 64 : 26, cell = Math.max(2, size(margin));
+    const margin = size(80) >= 11 ? 80 : 38, cell = Math.max(2, size(margin));
     const { labels, spelled } = mapLabels(tokens, star, sinkToken, cell), values = proxy() ? map.shares : map.rows;
     return { rows: n, columns, star: star === 1, value: (i, j) => values[i][j], top: scaleTop(values.flatMap((row) => Array.from(row))),
-             logarithmic: choice("colour-" + g, "linear") === "log", cell, left: margin, head: margin, gap: 0, numbers: false,
+             logarithmic: choice("colour-" + g, "linear") === "log", cell, left: margin, head: margin, gap: 0, numbers: false, axes: true,
              fontSize: spelled ? Math.min(12, cell - 0.5) : 10.5, turned: spelled,
              rowLabels: labels.filter(({ at }) => at >= star).map(({ at, text }) => ({ at: at - star, text })), columnLabels: labels };
   };
@@ -362,13 +373,13 @@ function headFigure(figure) {
                 ...Array.from(row, (a) => (Number.isNaN(a) ? "" : a)), map.mass[i]])];
     });
   }
-  offerDownloads(figure, `${run.name} attention ${maps ? `layer ${layer} head ${head}` : "heads"}`, () => {
+  offerDownloads(figure, () => `${run.name} attention ${maps ? `sequence ${sequence() + 1} ${place()}` : "heads"}`, () => {
     const grids = tiles.map((tile) => tile.grid()), heads = (grid) => grid.head + grid.rows * grid.cell + 24;
     const map = maps && mapOf(maps, sequence(), layer, head), grid = map ? gridOf(map, 640, 640) : null;
     const above = Math.max(...grids.map(heads));
     const widths = grids.map((tile) => tile.left + tile.columns * tile.cell + 40);
     const width = Math.max(grid ? size(grid)[0] : 0, widths.reduce((sum, w) => sum + w, 0));
-    return composed(run.name, grid ? caption.textContent : "Heads", [], width, above + (grid ? size(grid)[1] + 40 : 0), (pen) => {
+    return composed(`${run.name}: attention`, grid ? caption.textContent : "Heads", [], width, above + (grid ? size(grid)[1] + 40 : 0), (pen) => {
       pen.save();
       grids.forEach((tile, at) => { paintGrid(pen, tile); pen.translate(widths[at], 0); });
       pen.restore();
