@@ -8,6 +8,7 @@
 #include "engine/file.h"
 #include "engine/reference_switch.h"
 #include "eval/evaluation_json.h"
+#include "eval/evaluation_maps.h"
 #include "eval/evaluation_table.h"
 #include "eval/input_tokens.h"
 #include "eval/logits_file.h"
@@ -24,7 +25,6 @@ namespace sink {
 namespace {
 
 constexpr std::int64_t kStudyContext = 64;    // tokens of a sequence in the study's measurements
-constexpr std::int64_t kLongestMap = 256;     // a longer map is only written when asked for
 constexpr std::int64_t kTokensAtOnce = 4096;  // of a batch, where --batch is not given
 
 struct SinkOptions {
@@ -68,19 +68,18 @@ std::function<std::string(std::int32_t)> labels(const Checkpoint& checkpoint, co
 }
 
 // "auto", "none" or "LAYER,HEAD".
-void add_map(const std::string& asked, LanguageModel& model, const Tensor& tokens_NT, Evaluation& evaluation) {
-  if (asked == "none" || (asked == "auto" && tokens_NT.dim(1) > kLongestMap)) return;
-  auto [layer, head] = strongest_head(evaluation);
-  if (asked != "auto") {
-    long long wanted_layer = 0, wanted_head = 0;
-    int read = 0;
-    if (std::sscanf(asked.c_str(), "%lld,%lld%n", &wanted_layer, &wanted_head, &read) != 2 ||
-        asked.size() != static_cast<std::size_t>(read))
-      throw Error("--map must be auto, none or LAYER,HEAD such as 0,3; got `" + asked + "`", Exit::usage);
-    layer = wanted_layer;
-    head = wanted_head;
+void add_maps(const std::string& asked, LanguageModel& model, const Tensor& tokens_NT, Evaluation& evaluation) {
+  if (asked == "none") return;
+  if (asked == "auto") {
+    keep_maps(model, tokens_NT, std::nullopt, evaluation);
+    return;
   }
-  evaluation.map = take_map(model, tokens_NT.rows(0, 1), layer, head);
+  long long layer = 0, head = 0;
+  int read = 0;
+  if (std::sscanf(asked.c_str(), "%lld,%lld%n", &layer, &head, &read) != 2 ||
+      asked.size() != static_cast<std::size_t>(read))
+    throw Error("--map must be auto, none or LAYER,HEAD such as 0,3; got `" + asked + "`", Exit::usage);
+  keep_maps(model, tokens_NT, std::pair<std::int64_t, std::int64_t>{layer, head}, evaluation);
 }
 
 int run_sink(const SinkOptions& options, const Ablation& ablation) {
@@ -110,7 +109,7 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
 
   std::int64_t batch = batch_or_default(options.batch, context);
   Evaluation evaluation = evaluate(*model, input.tokens_NT, input.targets_NT, batch, false);
-  add_map(options.map, *model, input.tokens_NT, evaluation);
+  add_maps(options.map, *model, input.tokens_NT, evaluation);
   std::fputs(evaluation_table(evaluation, data ? config.task : options.input).c_str(), stderr);
   EvaluationContext about{
       .run = options.checkpoint,
@@ -121,6 +120,8 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
       .commit = build_commit(),
       .config_toml = config_toml,
       .input = options.input,
+      .input_seed = options.seed,
+      .data = data ? config.data : "",
       .seed = config.seed,
       .step = checkpoint.attributes.contains("step") ? checkpoint.integer("step") : 0,
       .steps = config.steps,
@@ -162,7 +163,7 @@ CLI::App* add_sink(CLI::App& app, SinkOptions& options) {
       "sink",
       "Sink_k and alpha_k (k = 1 ... 10, and * for an extra key or sink token), raw and proxy; row mass, entropy, "
       "norms "
-      "by position, massive activations, the split of q.k into norms and cosine, and one map. A table goes to stderr, "
+      "by position, massive activations, the split of q.k into norms and cosine, and maps. A table goes to stderr, "
       "evaluation JSON (eval/evaluation_json.h) to stdout or --out.");
   sink->add_option("checkpoint", options.checkpoint, "checkpoint.h5 of a run")->required();
   sink->add_option(
@@ -178,7 +179,8 @@ CLI::App* add_sink(CLI::App& app, SinkOptions& options) {
   sink->add_option("--data", options.data, "another data folder than the run's");
   sink->add_option(
           "--map", options.map,
-          "the map in the JSON: auto (the head with the largest alpha_1, up to 256 tokens), none, or LAYER,HEAD")
+          "maps in the JSON: auto (of all heads, of as many of the first sequences as make a small file, up to 256 "
+          "tokens), none, or LAYER,HEAD to be shown first, of any length")
       ->capture_default_str();
   sink->add_option("--batch", options.batch, "sequences at a time [about 4096 tokens]")->check(CLI::PositiveNumber);
   sink->add_option("--precision", options.precision)

@@ -42,24 +42,23 @@ struct Evaluation {
   };
   Split first_key, other_keys;
 
-  // One map to look at, of the first sequence; zero where a query does not see a key.
-  struct Map {
-    std::int64_t layer = 0, head = 0;
-    std::vector<std::int32_t> tokens;  // one a position; -1: the sink token
-    NumberTable weights;               // [query][key], raw
-    std::vector<double> slot_weights;  // [query]: of the extra key; empty without one
-  } map;
+  // Whole maps of a few sequences, to look at (eval/evaluation_maps.h); zero where a query does not see a key.
+  struct Maps {
+    std::int64_t layers = 0, heads = 0;
+    bool slot = false;                              // column 0 is the extra key's
+    std::vector<std::vector<std::int32_t>> tokens;  // [sequence][position]; -1: the sink token
+    // [(sequence * layers + layer) * heads + head]: F64 (positions, slot + positions), raw; undefined where not kept
+    std::vector<Tensor> weights;
+    std::int64_t layer = 0, head = 0;  // chosen, to be shown first, of the first sequence
+  } maps;
 };
 
 // Runs the model over tokens_NT and targets_NT (I32, N sequences; target -1 = ignored) in batches and gathers all of
-// it by streaming sums: no map is stored but, if with_map, that of the head with the largest mean alpha_1.
+// it by streaming sums, in which no map is stored; with_maps, keep_maps follows in a pass of its own.
 Evaluation evaluate(LanguageModel& model, const Tensor& tokens_NT, const Tensor& targets_NT, std::int64_t batch,
-                    bool with_map);
+                    bool with_maps);
 
 // (layer, head) of the largest proxy alpha_1.
 std::pair<std::int64_t, std::int64_t> strongest_head(const Evaluation& evaluation);
-
-// The map of one head on tokens_1T (one sequence).
-Evaluation::Map take_map(LanguageModel& model, const Tensor& tokens_1T, std::int64_t layer, std::int64_t head);
 
 }  // namespace sink

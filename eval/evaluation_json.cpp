@@ -77,12 +77,52 @@ void add_scores(Json& json, const SinkScores& scores, const std::string& kind) {
   json["alpha_star_layer_head" + kind] = table(scores.star->alpha_layer_head);
 }
 
-Json map_of(const Evaluation::Map& map, const EvaluationContext& context) {
+// The rows of a map, each up to its last weight that is not zero: causal maps take half of the room.
+void append_map(const Tensor& weights, std::string& text) {
+  std::int64_t columns = weights.dim(1);
+  for (std::int64_t i = 0; i < weights.dim(0); ++i) {
+    const double* row = weights.data<double>() + i * columns;
+    std::int64_t end = columns;
+    while (end > 0 && row[end - 1] == 0) --end;
+    text += i > 0 ? ",[" : "[";
+    for (std::int64_t j = 0; j < end; ++j) {
+      char digits[32];
+      std::snprintf(digits, sizeof digits, std::isfinite(row[j]) ? "%s%.4g" : "%s\"%g\"", j > 0 ? "," : "", row[j]);
+      text += digits;
+    }
+    text += ']';
+  }
+}
+
+// On one line: a number a line would be many times as long.
+std::string maps_of(const Evaluation::Maps& maps, const EvaluationContext& context) {
   Json tokens = Json::array();
-  for (std::int32_t id : map.tokens) tokens.push_back(id < 0 ? "<sink token>" : context.token_text(id));
-  Json json{{"layer", map.layer}, {"head", map.head}, {"tokens", tokens}, {"weights", table(map.weights)}};
-  if (!map.slot_weights.empty()) json["slot_weights"] = list(map.slot_weights);
-  return json;
+  for (const auto& sequence : maps.tokens) {
+    tokens.push_back(Json::array());
+    for (std::int32_t id : sequence) tokens.back().push_back(id < 0 ? "<sink token>" : context.token_text(id));
+  }
+  Json about{{"layers", maps.layers},
+             {"heads", maps.heads},
+             {"extra_key", maps.slot},
+             {"chosen", {{"sequence", 0}, {"layer", maps.layer}, {"head", maps.head}}},
+             {"tokens", tokens}};
+  std::string text = about.dump(-1, ' ', false, Json::error_handler_t::replace);
+  text.back() = ',';
+  text += "\"weights\":[";
+  for (std::size_t i = 0; i < maps.weights.size(); ++i) {
+    std::size_t heads = static_cast<std::size_t>(maps.heads),
+                maps_of_sequence = heads * static_cast<std::size_t>(maps.layers);
+    if (i > 0) text += i % maps_of_sequence == 0 ? "]],[[" : i % heads == 0 ? "],[" : ",";
+    if (i == 0) text += "[[";
+    if (!maps.weights[i].defined()) {
+      text += "null";
+      continue;
+    }
+    text += '[';
+    append_map(maps.weights[i], text);
+    text += ']';
+  }
+  return text + "]]]}";
 }
 
 }  // namespace
@@ -107,6 +147,8 @@ std::string evaluation_json(const Evaluation& e, const EvaluationContext& c) {
   json["sequences"] = e.sequences;
   json["context"] = e.context;
   json["input"] = c.input;
+  if (c.input == "random" || c.input == "repeated") json["input_seed"] = c.input_seed;
+  if (!c.data.empty()) json["data"] = c.data;
   json["extra"] = name_of(e.extra);
   json["sink_epsilon"] = kSinkEpsilons;
   add_scores(json, e.proxy, "");
@@ -131,9 +173,11 @@ std::string evaluation_json(const Evaluation& e, const EvaluationContext& c) {
   }
   json["qk_first_key"] = split(e.first_key);
   json["qk_other_keys"] = split(e.other_keys);
-  if (!e.map.weights.empty()) json["map"] = map_of(e.map, c);
   // Token texts may hold half a character: replaced, never refused.
-  return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  std::string text = json.dump(1, ' ', false, Json::error_handler_t::replace);
+  if (e.maps.weights.empty()) return text + "\n";
+  text.resize(text.size() - 2);  // "\n}"
+  return text + ",\n \"maps\": " + maps_of(e.maps, c) + "\n}\n";
 }
 
 }  // namespace sink

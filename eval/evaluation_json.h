@@ -11,30 +11,37 @@ namespace sink {
 // What stands beside the numbers so that nobody has to guess what they are of.
 struct EvaluationContext {
   std::string run, task, ablation, policies, precision, commit, config_toml;
-  std::string input = "text";  // text: validation sequences of the run's data | random | repeated
+  std::string input = "text";    // text: validation sequences of the run's data | random | repeated | ...
+  std::uint64_t input_seed = 0;  // of random and repeated tokens
+  std::string data = {};         // the folder that text came from; empty: none
   std::uint64_t seed = 0;
   std::int64_t step = 0, steps = 0, tokens = 0, parameters = 0;
-  std::function<std::string(std::int32_t)> token_text;  // for the axes of the map
+  std::function<std::string(std::int32_t)> token_text;  // for the axes of the maps
 };
 
 // JSON text with a line end. The date is the clock's.
 //
 // Sinks are percentages, losses and entropies nats; names without `_raw` are of proxy weights where there are both.
 // "position" is inside the model: a sink token, where there is one, is the first. Beside what names the run:
-//   val_loss sequences context input      of what was measured (context: tokens of a sequence, a sink token not
-//   counted) extra                                 none | key (every query sees one key more) | token (a sink token)
-//   sink_epsilon sink_1[_raw]             [epsilon]; sink_k[_raw]: [k] at the study's 0.3; sink_k_epsilon[_raw]:
-//                                         [epsilon][k]
+//   val_loss sequences context input   of what was measured (context: tokens of a sequence, a sink token not counted);
+//                                      input_seed of random and repeated input, data where text was read
+//   extra                              none | key (every query sees one key more) | token (a sink token)
+//   sink_epsilon sink_1[_raw]          [epsilon]; sink_k[_raw]: [k] at the study's 0.3; sink_k_epsilon[_raw]:
+//                                      [epsilon][k]
 //   alpha_1[_raw] alpha_1_max alpha_k[_raw] alpha_1_layer_head[_raw] alpha_layer_head_k[_raw]
 //   sink_star[_raw] alpha_star[_raw] alpha_star_layer_head[_raw]   the same of the extra key or sink token, if any
-//   row_mass entropy, with _layer_head    means over rows; slot_mass, slot_mass_layer_head with an extra key
-//   first_value_norm_ratio                |v_1| / mean |v_t|, mean over layers
-//   hidden_norm_layer_position            [layer 0 ... L][position]; key_norm_, value_norm_: [layer 0 ...
-//   L-1][position] massive_ratio_layer                   [layer 0 ... L], |h_1| / mean |h_t|
+//   row_mass entropy, with _layer_head means over rows; slot_mass, slot_mass_layer_head with an extra key, whose part
+//                                      of a row is not in row_mass
+//   first_value_norm_ratio             |v_1| / mean |v_t|, mean over layers
+//   hidden_norm_layer_position         [layer 0 ... L][position]; key_norm_, value_norm_: [layer 0 ... L-1][position]
+//   massive_ratio_layer                [layer 0 ... L], |h_1| / mean |h_t|
 //   hidden_before_norm_layer_position massive_ratio_before_norm_layer   [layer 1 ... L], post-norm only
-//   qk_first_key, qk_other_keys           {dot, norm_product, cosine: [layer][head]}, unscaled
-//   map                                   {layer, head, tokens, weights: [query][key], slot_weights: [query] with a
-//   key}
+//   qk_first_key, qk_other_keys        {dot, norm_product, cosine: [layer][head]}, unscaled
+//   maps                               raw weights of the first few sequences (eval/evaluation_maps.h), four digits:
+//     {layers, heads, extra_key: whether the first column is the extra key's,
+//      chosen: {sequence, layer, head} to show first, tokens: [sequence][position],
+//      weights: [sequence][layer][head][query][key], null for a map that was not kept; a row ends with its last weight
+//      that is not zero}
 std::string evaluation_json(const Evaluation& evaluation, const EvaluationContext& context);
 
 }  // namespace sink

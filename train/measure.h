@@ -8,6 +8,6 @@ namespace sink {
 
 // The first `sequences` validation sequences (fewer if there are fewer), `batch` at a time.
 Evaluation measure(LanguageModel& model, const DataSource& data, std::int64_t sequences, std::int64_t batch,
-                   bool with_map);
+                   bool with_maps);
 
 }  // namespace sink

@@ -127,6 +127,7 @@ class Trainer {
         .precision = config_.precision,
         .commit = build_commit(),
         .config_toml = to_toml(config_),
+        .data = config_.data,
         .seed = config_.seed,
         .step = state_.step,
         .steps = config_.steps,

@@ -106,20 +106,22 @@ TEST_CASE("sink: any input, any length up to the context, and every documented k
   CHECK(json["massive_ratio_layer"].size() == 3);
   CHECK(json["qk_first_key"]["cosine"][1].size() == 2);
   CHECK(json["qk_other_keys"]["norm_product"][1].size() == 2);
-  CHECK(json["map"]["weights"].size() == 20);
-  CHECK(json["map"]["weights"][19].size() == 20);
-  CHECK(json["map"]["slot_weights"].size() == 20);
+  CHECK(json["input_seed"] == 0);
+  CHECK(json["maps"]["extra_key"] == true);
+  CHECK(json["maps"]["weights"].size() == 4);
+  CHECK(json["maps"]["weights"][3][1][1].size() == 20);
+  CHECK(json["maps"]["weights"][3][1][1][19].size() == 21);
   CHECK(json["row_mass"].get<double>() + json["slot_mass"].get<double>() == doctest::Approx(1));
 
   json = Json::parse(run(folder, "eval_bias_kv sink " + checkpoint + " --input repeated --context 12 --map 1,0"));
   CHECK(json["context"] == 12);
   CHECK(json["sequences"] == 100);
-  CHECK(json["map"]["layer"] == 1);
-  std::string first = json["map"]["tokens"][0];
-  for (const Json& token : json["map"]["tokens"]) CHECK(token == first);
+  CHECK(json["maps"]["chosen"] == Json({{"sequence", 0}, {"layer", 1}, {"head", 0}}));
+  std::string first = json["maps"]["tokens"][0][0];
+  for (const Json& token : json["maps"]["tokens"][0]) CHECK(token == first);
   Json other = Json::parse(
       run(folder, "eval_bias_kv sink " + checkpoint + " --input repeated --context 12 --map none --seed 1"));
-  CHECK_FALSE(other.contains("map"));
+  CHECK_FALSE(other.contains("maps"));
   CHECK(other["alpha_1"] != json["alpha_1"]);
 
   check_error(folder, "eval_bias_kv sink " + checkpoint + " --input random --context 21", 2, "20 tokens");

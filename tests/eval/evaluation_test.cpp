@@ -5,7 +5,10 @@
 
 #include <cmath>
 #include <map>
+#include <nlohmann/json.hpp>
 
+#include "eval/evaluation_json.h"
+#include "eval/evaluation_maps.h"
 #include "eval/input_tokens.h"
 #include "model/all_ablations.h"
 
@@ -249,6 +252,36 @@ const std::vector<Case> kCases{
 
 }  // namespace
 
+// All maps of the first four of the five sequences, and the chosen one.
+void check_maps(const Evaluation& e, const Case& c, const Everything& seen, std::int64_t X) {
+  const Evaluation::Maps& maps = e.maps;
+  std::int64_t P = kT + X, E = c.extra == Evaluation::Extra::key;
+  CHECK(maps.slot == (E == 1));
+  REQUIRE(maps.tokens.size() == 4);
+  REQUIRE(maps.weights.size() == 4 * 2 * 4);
+  double largest = 0, shown = 0;
+  for (std::int64_t n = 0; n < 4; ++n) {
+    REQUIRE(static_cast<std::int64_t>(maps.tokens[static_cast<std::size_t>(n)].size()) == P);
+    CHECK((maps.tokens[static_cast<std::size_t>(n)][0] == -1) == (X == 1));
+    for (std::int64_t l = 0; l < 2; ++l)
+      for (std::int64_t h = 0; h < 4; ++h) {
+        const Tensor& map = maps.weights[static_cast<std::size_t>((n * 2 + l) * 4 + h)];
+        const Tensor& expected = seen.layers[static_cast<std::size_t>(l)].maps_BH[static_cast<std::size_t>(n * 4 + h)];
+        REQUIRE(map.shape() == Shape{P, P + E});
+        for (std::int64_t i = 0; i < map.size(); ++i) REQUIRE(map.item(i) == Approx(expected.item(i)).epsilon(1e-12));
+      }
+  }
+  // The chosen head has the largest raw score of the first token or of `*`.
+  for (std::size_t l = 0; l < 2; ++l)
+    for (std::size_t h = 0; h < 4; ++h) {
+      double weight = std::abs(e.raw.alpha_1_layer_head[l][h]);
+      if (e.raw.star) weight = std::max(weight, std::abs(e.raw.star->alpha_layer_head[l][h]));
+      largest = std::max(largest, weight);
+      if (static_cast<std::int64_t>(l) == maps.layer && static_cast<std::int64_t>(h) == maps.head) shown = weight;
+    }
+  CHECK(shown == largest);
+}
+
 TEST_CASE("evaluation: every number equals a direct computation on whole maps") {
   double sinks = 0;
   for (const Case& c : kCases) {
@@ -260,7 +293,7 @@ TEST_CASE("evaluation: every number equals a direct computation on whole maps") 
     InputTokens input = random_tokens(23, kN, kT, 11);
     Everything seen;
     double loss = model->loss(input.tokens_NT, input.targets_NT, 1, &seen).value().item();
-    Evaluation e = evaluate(*model, input.tokens_NT, input.targets_NT, /*batch=*/2, /*with_map=*/true);
+    Evaluation e = evaluate(*model, input.tokens_NT, input.targets_NT, /*batch=*/2, /*with_maps=*/true);
 
     CHECK(e.loss == Approx(loss).epsilon(1e-12));
     CHECK(e.sequences == kN);
@@ -293,18 +326,7 @@ TEST_CASE("evaluation: every number equals a direct computation on whole maps") 
     }
     CHECK(e.first_value_norm_ratio == Approx(ratio).epsilon(1e-9));
 
-    const Tensor& map =
-        seen.layers[static_cast<std::size_t>(e.map.layer)].maps_BH[static_cast<std::size_t>(e.map.head)];
-    std::size_t P = static_cast<std::size_t>(kT + X), E = c.extra == Evaluation::Extra::key;
-    REQUIRE(e.map.tokens.size() == P);
-    CHECK((e.map.tokens[0] == -1) == (X == 1));
-    CHECK(e.map.slot_weights.size() == (E ? P : 0));
-    for (std::size_t i = 0; i < P; ++i) {
-      std::vector<double> weights = row(map, static_cast<std::int64_t>(i));
-      REQUIRE(e.map.weights[i].size() == P);
-      if (E) CHECK(e.map.slot_weights[i] == weights[0]);
-      for (std::size_t j = 0; j < P; ++j) CHECK(e.map.weights[i][j] == weights[j + E]);
-    }
+    check_maps(e, c, seen, X);
   }
   CHECK(sinks > 50);                                             // the indicator was not zero throughout
   CHECK(sinks < 100 * static_cast<double>(kCases.size()) - 50);  // nor one
@@ -324,9 +346,87 @@ TEST_CASE("evaluation: batches change nothing") {
 TEST_CASE("evaluation: a map that is not there is refused") {
   auto model = model_of(kCases[0]);
   Tensor tokens = random_tokens(23, 1, kT, 0).tokens_NT;
-  CHECK(take_map(*model, tokens, 1, 3).weights.size() == static_cast<std::size_t>(kT));
-  CHECK_THROWS_WITH_AS(take_map(*model, tokens, 2, 0),
+  Evaluation::Maps one = take_maps(*model, tokens, 1, 3, /*all_heads=*/false);
+  for (std::size_t i = 0; i < one.weights.size(); ++i) CHECK(one.weights[i].defined() == (i == 1 * 4 + 3));
+  CHECK_THROWS_WITH_AS(take_maps(*model, tokens, 2, 0, true),
                        "[map] expected a layer below 2 and a head below 4, got layer 2 and head 0", Error);
+}
+
+TEST_CASE("evaluation: the map to show is that of the largest weight as it acts, an extra key's included") {
+  Evaluation e;
+  // A sigmoid: the proxy's strongest head has next to no weight, another layer stands at one half.
+  e.proxy.alpha_1_layer_head = {{0.9, 0.1}, {0.2, 0.1}};
+  e.raw.alpha_1_layer_head = {{0.0016, 0.0002}, {0.5, 0.4}};
+  CHECK(strongest_head(e) == std::pair<std::int64_t, std::int64_t>{0, 0});
+  CHECK(head_to_show(e) == std::pair<std::int64_t, std::int64_t>{1, 0});
+  e.raw.star.emplace();
+  e.raw.star->alpha_layer_head = {{0.1, 0.6}, {0.1, 0.1}};
+  CHECK(head_to_show(e) == std::pair<std::int64_t, std::int64_t>{0, 1});
+  e.raw.alpha_1_layer_head[1][1] = -0.7;  // identity kernels have weights of either sign
+  CHECK(head_to_show(e) == std::pair<std::int64_t, std::int64_t>{1, 1});
+}
+
+TEST_CASE("evaluation: all maps of as many sequences as make a small file, of long ones none or the asked one") {
+  const Sizes small{.layers = 2, .heads = 8}, large{.layers = 10, .heads = 8}, huge{.layers = 32, .heads = 32};
+  CHECK(sequences_to_keep(small, 100, 64) == 4);
+  CHECK(sequences_to_keep(small, 3, 64) == 3);
+  CHECK(sequences_to_keep(large, 100, 64) == 1);  // 80 maps of 2,144 weights of 8 bytes: 1.37 MB
+  CHECK(sequences_to_keep(huge, 100, 64) == 0);
+  CHECK(sequences_to_keep(small, 100, 256) == 0);
+  CHECK(sequences_to_keep(small, 100, 257) == 0);
+
+  Case long_case = kCases[0];
+  Sizes sizes = sizes_of(long_case);
+  sizes.context = 300;
+  auto model = ablation_named("baseline").make_model(sizes, InitScheme::torch, 3, DType::F32);
+  InputTokens input = random_tokens(23, 2, 300, 5);
+  Evaluation e = evaluate(*model, input.tokens_NT, input.targets_NT, 2, true);
+  CHECK(e.maps.weights.empty());
+  keep_maps(*model, input.tokens_NT, std::pair<std::int64_t, std::int64_t>{1, 2}, e);
+  REQUIRE(e.maps.weights.size() == 8);
+  for (std::size_t i = 0; i < 8; ++i) CHECK(e.maps.weights[i].defined() == (i == 1 * 4 + 2));
+
+  auto text = [](std::int32_t id) { return id == 3 ? std::string("\xff\"") : std::to_string(id); };
+  EvaluationContext context;
+  context.token_text = text;
+  auto json = nlohmann::json::parse(evaluation_json(e, context));
+  CHECK(json["maps"]["weights"][0][1][2].size() == 300);
+  CHECK(json["maps"]["weights"][0][1][1].is_null());
+}
+
+TEST_CASE("evaluation: the JSON's maps are the maps, row for row, to four digits") {
+  for (const char* name : {"baseline", "bias_k", "bias_sinktoken", "kern_id_norm"}) {
+    CAPTURE(name);
+    Case c{name, false};
+    auto model = model_of(c);
+    InputTokens input = random_tokens(23, kN, kT, 11);
+    Evaluation e = evaluate(*model, input.tokens_NT, input.targets_NT, kN, true);
+    auto text = [](std::int32_t id) { return std::to_string(id); };
+    EvaluationContext context;
+    context.token_text = text;
+    std::string written = evaluation_json(e, context);
+    CHECK(written.ends_with("]}\n}\n"));
+    auto maps = nlohmann::json::parse(written)["maps"];
+    CHECK(maps["layers"] == 2);
+    CHECK(maps["heads"] == 4);
+    CHECK(maps["extra_key"] == e.maps.slot);
+    CHECK(maps["chosen"]["layer"] == e.maps.layer);
+    CHECK(maps["tokens"].size() == 4);
+    CHECK((maps["tokens"][0][0] == "<sink token>") == (std::string(name) == "bias_sinktoken"));
+    REQUIRE(maps["weights"].size() == 4);
+    for (std::size_t i = 0; i < e.maps.weights.size(); ++i) {
+      const Tensor& map = e.maps.weights[i];
+      const auto& rows = maps["weights"][i / 8][i / 4 % 2][i % 4];
+      REQUIRE(static_cast<std::int64_t>(rows.size()) == map.dim(0));
+      for (std::int64_t r = 0; r < map.dim(0); ++r)
+        for (std::int64_t j = 0; j < map.dim(1); ++j) {
+          const auto& row = rows[static_cast<std::size_t>(r)];
+          double got = j < static_cast<std::int64_t>(row.size()) ? row[static_cast<std::size_t>(j)].get<double>() : 0;
+          double weight = map.item(r * map.dim(1) + j);
+          REQUIRE(std::abs(got - weight) <= 5.1e-4 * std::abs(weight));
+        }
+    }
+  }
 }
 
 TEST_CASE("input tokens: random ones are uniform, a function of the place, and nothing else") {
@@ -363,9 +463,9 @@ TEST_CASE("input tokens: one repeated token makes NoPE's rows uniform (appendix 
   double harmonic = 0;
   for (int i = 1; i <= kT; ++i) harmonic += 1.0 / i;
   CHECK(e.proxy.alpha_1() == Approx(harmonic / kT).epsilon(1e-12));
-  for (std::size_t i = 0; i < static_cast<std::size_t>(kT); ++i)
-    for (std::size_t j = 0; j <= i; ++j)
-      CHECK(e.map.weights[i][j] == Approx(1 / static_cast<double>(i + 1)).epsilon(1e-12));
+  for (std::int64_t i = 0; i < kT; ++i)
+    for (std::int64_t j = 0; j <= i; ++j)
+      CHECK(e.maps.weights[0].item(i * kT + j) == Approx(1 / static_cast<double>(i + 1)).epsilon(1e-12));
   for (const auto& norms : e.hidden_norm)
     for (double n : norms) CHECK(n == Approx(norms[0]).epsilon(1e-12));
   for (double ratio : e.massive_ratio) CHECK(ratio == Approx(1).epsilon(1e-12));

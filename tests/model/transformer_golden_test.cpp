@@ -7,7 +7,7 @@
 
 #include "autograd/tape.h"
 #include "engine/reference_switch.h"
-#include "eval/evaluation.h"
+#include "eval/evaluation_maps.h"
 #include "tests/golden/model/golden_case.h"
 #include "train/optimizer.h"
 
@@ -128,7 +128,7 @@ TEST_CASE(
 TEST_CASE("golden measurements: sinks, row mass, entropy, norms and the split of q.k equal PyTorch's on full maps") {
   for_each_golden_case([](const GoldenCase& golden) {
     auto model = golden.model(DType::F64);
-    Evaluation e = evaluate(*model, golden.tokens, golden.targets, /*batch=*/1, /*with_map=*/false);
+    Evaluation e = evaluate(*model, golden.tokens, golden.targets, /*batch=*/1, /*with_maps=*/false);
     check_number(golden, "loss", e.loss, golden.file.tensor("loss").item(), 1e-9);
 
     auto sinks = [](const SinkScores& scores) { return NumberTable(scores.sink_k.begin(), scores.sink_k.end()); };
@@ -173,12 +173,14 @@ TEST_CASE("golden maps: the last layer's weights on the first sequence equal PyT
     ++maps;
     auto model = golden.model(DType::F64);
     Tensor expected = golden.file.tensor("attention_map");  // H, T, slot + T
+    std::int64_t last = golden.size("layers") - 1;
+    Evaluation::Maps taken = take_maps(*model, golden.tokens.rows(0, 1), last, 0, /*all_heads=*/true);
     std::vector<NumberTable> heads;
     for (std::int64_t h = 0; h < expected.dim(0); ++h) {
-      Evaluation::Map map = take_map(*model, golden.tokens.rows(0, 1), golden.size("layers") - 1, h);
-      for (std::size_t i = 0; i < map.slot_weights.size(); ++i)
-        map.weights[i].insert(map.weights[i].begin(), map.slot_weights[i]);
-      heads.push_back(map.weights);
+      const Tensor& map = taken.weights[static_cast<std::size_t>(last * expected.dim(0) + h)];
+      heads.emplace_back();
+      for (std::int64_t i = 0; i < map.dim(0); ++i)
+        heads.back().emplace_back(map.data<double>() + i * map.dim(1), map.data<double>() + (i + 1) * map.dim(1));
     }
     check_measure(golden, "attention_map", stacked(heads));
   });

@@ -267,3 +267,57 @@ TEST_CASE("report: --follow writes the page anew until the runs have finished, a
   CHECK_FALSE(page_has(reload));
   CHECK(report(place, "--follow=0 " + run).wait() == 2);
 }
+
+TEST_CASE("report: maps of all heads are read, those of older files too, and maps that do not fit are refused") {
+  const TemporaryFolder place;
+  const auto code_of = [&](const json& maps, const char* key = "maps") {
+    json e = softmax("m", 0);
+    e.erase("map");
+    e[key] = maps;
+    write_bytes(place / "m.json", e.dump());
+    const Subprocess program = report(place, "--out " + place / "r.html" + " " + place / "m.json");
+    const int code = program.wait();
+    CHECK_MESSAGE(contains(program.err(), code == 0 ? "1 run" : std::string("\"") + key + "\""), program.err());
+    return code;
+  };
+  const json map = {{0.5, 1}, {0.5, 0.25, 0.25}}, none = nullptr;
+  const json good = {{"layers", 2},
+                     {"heads", 2},
+                     {"extra_key", true},
+                     {"chosen", {{"sequence", 0}, {"layer", 1}, {"head", 0}}},
+                     {"tokens", json::array({json::array({"a", "b"})})},
+                     {"weights", {{{none, map}, {map, none}}}}};
+  CHECK(code_of(good) == 0);
+  const auto with = [&](const char* pointer, const json& value) {
+    json bad = good;
+    bad[json::json_pointer(pointer)] = value;
+    return bad;
+  };
+  CHECK(code_of(with("/chosen/head", 1)) == 3);  // not kept
+  CHECK(code_of(with("/chosen/layer", 2)) == 3);
+  CHECK(code_of(with("/chosen/sequence", -1)) == 3);
+  CHECK(code_of(with("/layers", 3)) == 3);
+  CHECK(code_of(with("/heads", 1)) == 3);
+  CHECK(code_of(with("/extra_key", false)) == 3);  // a row of three weights for two keys
+  CHECK(code_of(with("/tokens", json::array({json::array({"a", "b", "c"})}))) == 3);
+  CHECK(code_of(with("/tokens", json::array())) == 3);
+  CHECK(code_of(with("/tokens/0/1", 7)) == 3);
+  CHECK(code_of(with("/weights/0/1/0/0/0", "x")) == 3);
+  CHECK(code_of(with("/weights", 3)) == 3);
+  json other_sizes = with("/weights", {{{map}}});
+  other_sizes["layers"] = other_sizes["heads"] = 1;
+  other_sizes["chosen"]["layer"] = 0;
+  CHECK(code_of(other_sizes) == 3);  // alpha_1_layer_head has two of each
+  const json old = {{"layer", 1},
+                    {"head", 0},
+                    {"tokens", {"a", "b"}},
+                    {"weights", {{1, 0}, {0.25, 0.25}}},
+                    {"slot_weights", {0.5, 0.5}}};
+  CHECK(code_of(old, "map") == 0);
+  json bad = old;
+  bad["slot_weights"] = {0.5};
+  CHECK(code_of(bad, "map") == 3);
+  bad = old;
+  bad["head"] = 2;
+  CHECK(code_of(bad, "map") == 3);
+}
