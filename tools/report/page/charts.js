@@ -46,12 +46,16 @@ function reference(label, points, dash) {
 const evenSet = (points) => reference("even attention", points, [1.5, 3]);
 
 function axis(title, type, extra) {
-  const logTick = (value) => /^[125]/.test(Number(value).toExponential()) ? compact(value) : "";
+  // 1, 2 and 5 of each decade, or the decades alone where there are many.
+  const logTick = (value, _, all) => {
+    const decades = Math.log10(all[all.length - 1].value / all[0].value);
+    return (decades > 2.5 ? /^1e/ : /^[125]e/).test(Number(value).toExponential()) ? compact(value) : "";
+  };
   return Object.assign({
     type, title: { display: true, text: title, color: css("--muted"), font: { size: 12 } },
     grid: { color: css("--grid"), borderColor: css("--line"), tickLength: 4 }, border: { color: css("--line") },
     ticks: { color: css("--muted"), font: { size: 11.5 }, maxRotation: 0, autoSkipPadding: 14,
-             includeBounds: false, callback: type === "logarithmic" ? logTick : compact },
+             autoSkip: type !== "logarithmic", includeBounds: false, callback: type === "logarithmic" ? logTick : compact },
   }, extra);
 }
 // Ticks at 1 and at the multiples of a round distance: positions count from 1.

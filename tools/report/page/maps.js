@@ -53,7 +53,7 @@ function halves(text, exponent) {
 // Whether query i sees key j, as engine/key_range.h has it.
 const sees = (maps, i, j) => j < maps.prefix || (j <= i && (maps.window === 0 || i - j < maps.window));
 
-// The map of one head: {rows: [i] -> weights by column, NaN where masked; shares; mass: [i]}, null if it is not stored.
+// The map of one head: {rows: [i] -> weights by column, NaN where masked; shares, alike; mass: [i]}, null if it is not stored.
 // Column 0 is the extra key where there is one.
 function mapOf(maps, sequence, layer, head) {
   const at = (sequence * maps.layers + layer) * maps.heads + head, text = maps.weights[at];
@@ -68,9 +68,10 @@ function mapOf(maps, sequence, layer, head) {
     for (let j = 0; j < n; ++j) if (maps.full || sees(maps, i, j)) row[j + star] = values[next++];
     rows.push(row);
   }
-  const total = (row) => row.reduce((sum, a) => (Number.isNaN(a) ? sum : sum + Math.abs(a)), 0);
-  // Proxy: |a| / (sum |a| + 1e-8), as the study has it.
-  const mass = rows.map(total), shares = rows.map((row, i) => row.map((a) => Math.abs(a) / (mass[i] + 1e-8)));
+  const sum = (values) => values.reduce((total, a) => (Number.isNaN(a) ? total : total + a), 0);
+  // As evaluation.json has them: proxy is |a| / (sum |a| + 1e-8); the mass is that of the tokens, with its sign.
+  const shares = rows.map((row) => { const size = sum(row.map(Math.abs)) + 1e-8; return row.map((a) => Math.abs(a) / size); });
+  const mass = rows.map((row) => sum(row.subarray(star)));
   const made = { rows, shares, mass };
   maps.read.set(at, made);
   return made;
@@ -247,16 +248,16 @@ function headTiles(box, run, g, choose) {
 }
 
 // Where labels stand: every token where there is room for its letters, else every eighth position.
-function mapLabels(tokens, star, sinkToken, cell) {
+function mapLabels(tokens, star, sinkToken, cell, spelled) {
   const labels = star ? [{ at: 0, text: "*" }] : [];
-  const spelled = cell >= 11, step = spelled ? 1 : [4, 8, 16, 32, 64].find((s) => s * cell >= 22) || 128;
+  const step = spelled ? 1 : [4, 8, 16, 32, 64].find((s) => s * cell >= 22) || 128;
   tokens.forEach((token, i) => {
     const position = i + 1 - sinkToken;
     if (position === 0) labels.push({ at: star, text: "*" });
     else if (spelled) labels.push({ at: i + star, text: tokenLabel(token, 9) });
     else if ((position === 1 && !star && !sinkToken) || position % step === 0) labels.push({ at: i + star, text: String(position) });
   });
-  return { labels, spelled };
+  return labels;
 }
 
 function headFigure(figure) {
@@ -267,6 +268,7 @@ function headFigure(figure) {
   let shown = null, cursor = null;
   // The extra key is a column more than there are rows, a sink token the first of the tokens; both are `*`, token 1 follows.
   const star = maps && maps.extra_key ? 1 : 0, sinkToken = maps && maps.sink_token ? 1 : 0, starName = sinkToken ? "sink token" : "extra key";
+  const massName = star ? "row mass without *" : "row mass";
   const sequence = () => Math.min(maps.tokens.length - 1, Number(choice("sequence-" + g, "0")));
   const proxy = () => choice("weights-" + g, "raw") === "proxy";
   const choose = (l, h) => {
@@ -287,8 +289,8 @@ function headFigure(figure) {
   const gridOf = (map, width, height) => {
     const tokens = maps.tokens[sequence()], n = tokens.length, columns = n + star;
     const size = (margin) => Math.min((width - margin - 8 - 3 * star) / columns, (height - margin - 2) / n, 26);
-    const margin = size(80) >= 11 ? 80 : 38, cell = Math.max(2, size(margin));
-    const { labels, spelled } = mapLabels(tokens, star, sinkToken, cell), values = proxy() ? map.shares : map.rows;
+    const spelled = size(80) >= 11, margin = spelled ? 80 : 38, cell = Math.max(2, size(margin));
+    const labels = mapLabels(tokens, star, sinkToken, cell, spelled), values = proxy() ? map.shares : map.rows;
     return { rows: n, columns, star: star === 1, value: (i, j) => values[i][j], top: scaleTop(values.flatMap((row) => Array.from(row))),
              logarithmic: choice("colour-" + g, "linear") === "log", cell, left: margin, head: margin, gap: 0, numbers: false, axes: true,
              fontSize: spelled ? Math.min(12, cell - 0.5) : 10.5, turned: spelled,
@@ -318,7 +320,7 @@ function headFigure(figure) {
     const mean = (column) => map.rows.reduce((sum, row) => sum + (Number.isNaN(row[column]) ? 0 : row[column]), 0) / map.rows.length;
     const mass = map.mass.reduce((sum, m) => sum + m, 0) / map.mass.length;
     caption.textContent = `Layer ${layer}, head ${head}, sequence ${sequence() + 1}. Mean weight on token 1: ${significant(mean(star + sinkToken))}` +
-      (star + sinkToken ? `, on the ${starName}: ${significant(mean(0))}` : "") + `; row mass ${significant(mass)}.` +
+      (star + sinkToken ? `, on the ${starName}: ${significant(mean(0))}` : "") + `; ${massName} ${significant(mass)}.` +
       (maps.of > maps.tokens[sequence()].length ? ` First ${maps.tokens[sequence()].length} of ${maps.of} tokens.` : "");
     canvas.setAttribute("aria-label", `Attention map, queries downwards, keys to the right. ${caption.textContent} Arrow keys read single weights.`);
     shown = gridOf(map, figure.clientWidth, 100);  // first as low as it gets, to see what stands around it
@@ -338,7 +340,7 @@ function headFigure(figure) {
     const lines = [["query", nameOf(tokens, i + star)], ["key", nameOf(tokens, j)]];
     if (Number.isNaN(weight)) lines.push(["", "not visible to this query"]);
     else lines.push(["weight, raw", significant(weight)], ["share, proxy", significant(map.shares[i][j])]);
-    lines.push(["row mass", significant(map.mass[i])]);
+    lines.push([massName, significant(map.mass[i])]);
     const area = canvas.getBoundingClientRect();
     showTip(at ? at.clientX : area.left + left + shown.cell, at ? at.clientY : area.top + top + shown.cell, lines);
     if (!at) readout.textContent = lines.map((line) => line.join(" ").trim()).join(", ");
@@ -368,7 +370,7 @@ function headFigure(figure) {
       const map = mapOf(maps, sequence(), layer, head), tokens = maps.tokens[sequence()];
       if (!map) return [["this map was not stored"]];
       const keys = Array.from({ length: tokens.length + star }, (_, j) => nameOf(tokens, j));
-      return [[`${place()}: query \\ key`, ...keys, "row mass"],
+      return [[`${place()}: query \\ key`, ...keys, massName],
               ...(proxy() ? map.shares : map.rows).map((row, i) => [nameOf(tokens, i + star),
                 ...Array.from(row, (a) => (Number.isNaN(a) ? "" : a)), map.mass[i]])];
     });
