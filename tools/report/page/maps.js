@@ -127,6 +127,8 @@ function paintGrid(pen, grid) {
   pen.restore();
   pen.textAlign = "left";
 }
+// For sentences: what is next to nothing, without its digits.
+const plain = (x) => (x !== 0 && Math.abs(x) < 1e-4 ? "below 0.0001" : significant(x));
 // Two digits in the space of a tile: .89, 1, 2.4, 31.
 function shortNumber(value) {
   if (!Number.isFinite(value)) return "\u2013";
@@ -298,8 +300,9 @@ function headFigure(figure) {
   };
   const size = (grid) => [Math.ceil(grid.left + grid.columns * grid.cell + 3 * star + 8), Math.ceil(grid.head + grid.rows * grid.cell + 1)];
   const roomBelow = () => {  // what stands around the canvas in this figure, its closed table and the bar above it
-    const values = figure.querySelector("details.values .scroll"), bar = figure.closest(".mapgroup").querySelector(".bar");
-    const rest = figure.offsetHeight - mapBox.offsetHeight - (values ? values.offsetHeight : 0);
+    const bar = figure.closest(".mapgroup").querySelector(".bar"), below = all(".ramp, summary", figure);
+    const rest = mapBox.getBoundingClientRect().top - figure.getBoundingClientRect().top +
+                 below.reduce((sum, e) => sum + e.offsetHeight + 8, 0);
     return Math.max(260, Math.min(900, window.innerHeight) - rest - (getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0) - 12);
   };
 
@@ -319,8 +322,8 @@ function headFigure(figure) {
     }
     const mean = (column) => map.rows.reduce((sum, row) => sum + (Number.isNaN(row[column]) ? 0 : row[column]), 0) / map.rows.length;
     const mass = map.mass.reduce((sum, m) => sum + m, 0) / map.mass.length;
-    caption.textContent = `Layer ${layer}, head ${head}, sequence ${sequence() + 1}. Mean weight on token 1: ${significant(mean(star + sinkToken))}` +
-      (star + sinkToken ? `, on the ${starName}: ${significant(mean(0))}` : "") + `; ${massName} ${significant(mass)}.` +
+    caption.textContent = `Layer ${layer}, head ${head}, sequence ${sequence() + 1}. Mean weight on token 1: ${plain(mean(star + sinkToken))}` +
+      (star + sinkToken ? `, on *: ${plain(mean(0))}` : "") + `; ${massName} ${plain(mass)}.` +
       (maps.of > maps.tokens[sequence()].length ? ` First ${maps.tokens[sequence()].length} of ${maps.of} tokens.` : "");
     canvas.setAttribute("aria-label", `Attention map, queries downwards, keys to the right. ${caption.textContent} Arrow keys read single weights.`);
     shown = gridOf(map, figure.clientWidth, 100);  // first as low as it gets, to see what stands around it
