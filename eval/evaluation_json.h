@@ -13,6 +13,7 @@ struct EvaluationContext {
   std::string run, task, ablation, policies, precision, commit, config_toml;
   std::string input = "text";    // text: validation sequences of the run's data | random | repeated | ...
   std::uint64_t input_seed = 0;  // of random and repeated tokens
+  std::string data_sha256 = {};  // of the tokens that the run was trained on; empty: not known
   std::string data = {};         // the folder that text came from; empty: none
   std::uint64_t seed = 0;
   std::int64_t step = 0, steps = 0, tokens = 0, parameters = 0;
@@ -24,7 +25,8 @@ struct EvaluationContext {
 // Sinks are percentages, losses and entropies nats; names without `_raw` are of proxy weights where there are both.
 // "position" is inside the model: a sink token, where there is one, is the first. Beside what names the run:
 //   val_loss sequences context input   of what was measured (context: tokens of a sequence, a sink token not counted);
-//                                      input_seed of random and repeated input, data where text was read
+//                                      input_seed of random and repeated input, data where text was read;
+//                                      data_sha256: of the tokens of training
 //   extra                              none | key (every query sees one key more) | token (a sink token)
 //   sink_epsilon sink_1[_raw]          [epsilon]; sink_k[_raw]: [k] at the study's 0.3; sink_k_epsilon[_raw]:
 //                                      [epsilon][k]

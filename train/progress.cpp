@@ -50,14 +50,15 @@ std::string duration(double seconds) {
   return print("%lldd%02lldh", whole / 86400, whole / 3600 % 24);
 }
 
-std::string progress_line(const StepRecord& record, std::int64_t steps, double sink_1_percent, double seconds_left,
-                          int width) {
+std::string progress_line(const StepRecord& record, std::int64_t steps, const std::optional<EvalRecord>& measured,
+                          double seconds_left, int width) {
   auto step = static_cast<long long>(record.step), all = static_cast<long long>(steps);
   std::string parts[] = {
       print("step %lld/%lld", step, all),
       print("%lld%%", all > 0 ? 100 * step / all : 100),
       record.skipped ? "loss nan, step skipped" : print("loss %.4f", record.train_loss),
-      sink_1_percent < 0 ? "" : print("sink_1 %.1f%%", sink_1_percent),
+      measured ? print("sink_1 %.1f%%", measured->sink_1) : "",
+      measured && measured->star ? print("sink_* %.1f%%", measured->star->sink) : "",
       rate(record.tokens_per_second),
       seconds_left < 0 ? "" : duration(seconds_left) + " left",
   };
@@ -73,9 +74,15 @@ std::string progress_line(const StepRecord& record, std::int64_t steps, double s
 
 std::string evaluation_line(const StepRecord& record) {
   const EvalRecord& e = *record.evaluation;
-  return print("step %lld: val loss %.4f, sink_1 %.2f%% (raw %.2f%%), alpha_1 %.4f (max %.4f), row mass %.3f",
-               static_cast<long long>(record.step), e.val_loss, e.sink_1, e.sink_1_raw, e.alpha_1, e.alpha_1_max,
-               e.row_mass);
+  double row_mass = e.row_mass + (e.star ? e.star->slot_mass.value_or(0) : 0);
+  std::string line = print("step %lld: val loss %.4f, sink_1 %.2f%% (raw %.2f%%)", static_cast<long long>(record.step),
+                           e.val_loss, e.sink_1, e.sink_1_raw);
+  if (e.star) line += print(", sink_* %.2f%% (raw %.2f%%)", e.star->sink, e.star->sink_raw);
+  line += print(", alpha_1 %.4f (max %.4f)", e.alpha_1, e.alpha_1_max);
+  if (e.star) line += print(", alpha_* %.4f (raw %.4f)", e.star->alpha, e.star->alpha_raw);
+  line += print(", row mass %.3f", row_mass);
+  if (e.star && e.star->slot_mass) line += print(", of it %.3f on the extra key", *e.star->slot_mass);
+  return line;
 }
 
 Progress::Progress(std::int64_t steps, std::int64_t log_every)
@@ -109,20 +116,18 @@ void Progress::show(const StepRecord& record) {
   double left = seconds_left(record.step);
   bool last = record.step >= steps_;
   if (record.evaluation) {
-    sink_1_percent_ = record.evaluation->sink_1;
+    measured_ = record.evaluation;
     if (last) note(evaluation_line(record));
   }
   if (!redraws_) {
-    if (record.step % log_every_ == 0 || last) {
-      note(progress_line(record, steps_, sink_1_percent_, left, kUnlimited));
-    }
+    if (record.step % log_every_ == 0 || last) { note(progress_line(record, steps_, measured_, left, kUnlimited)); }
     return;
   }
   auto now = Clock::now();
   if (!last && drawn_ && now - last_drawn_ < kRedrawInterval) return;
   last_drawn_ = now;
   // One column stays free: a terminal may wrap when the last one is written.
-  std::string line = progress_line(record, steps_, sink_1_percent_, left, terminal_width() - 1);
+  std::string line = progress_line(record, steps_, measured_, left, terminal_width() - 1);
   std::fprintf(stderr, "\r%s\x1b[K", line.c_str());
   std::fflush(stderr);
   drawn_ = true;

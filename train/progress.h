@@ -3,17 +3,20 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "train/run_log.h"
 
 namespace sink {
 
-// "step 120/1000  12%  loss 5.432  sink_1 12.3%  45.2k tok/s  2m13s left", without the parts at the end that `width`
-// columns have no room for. sink_1_percent < 0: not measured yet; seconds_left < 0: not known yet.
-std::string progress_line(const StepRecord& record, std::int64_t steps, double sink_1_percent, double seconds_left,
-                          int width);
-// "step 100: val loss 5.31, sink_1 12.34% (raw 3.21%), alpha_1 0.123 (max 0.456), row mass 1.000"
+// "step 120/1000  12%  loss 5.432  sink_1 12.3%  sink_* 25.0%  45.2k tok/s  2m13s left", without the parts at the end
+// that `width` columns have no room for. `measured` is the last evaluation, if there was one; sink_* stands there where
+// the model has an extra key or a sink token. seconds_left < 0: not known yet.
+std::string progress_line(const StepRecord& record, std::int64_t steps, const std::optional<EvalRecord>& measured,
+                          double seconds_left, int width);
+// "step 100: val loss 5.31, sink_1 12.34% (raw 3.21%), alpha_1 0.123 (max 0.456), row mass 1.000"; with an extra key
+// also "sink_* 25.00% (raw 25.00%)", "alpha_* 0.281 (raw 0.281)" and ", of it 0.270 on the extra key"
 std::string evaluation_line(const StepRecord& record);
 // "8s", "2m13s", "1h05m", "3d04h"
 std::string duration(double seconds);
@@ -39,7 +42,7 @@ class Progress {
   std::int64_t log_every_;
   bool redraws_;
   bool drawn_ = false;  // the cursor stands on a redrawn line
-  double sink_1_percent_ = -1;
+  std::optional<EvalRecord> measured_;
   std::int64_t first_step_ = -1;  // the first this process showed, and when: a resumed run has its own pace
   Clock::time_point first_time_;
   Clock::time_point last_drawn_;

@@ -99,11 +99,14 @@ class CommandLine {
 };
 
 // Weakest first, each layer over the one before. (CLI11 itself would let the file beat the environment.)
-RunConfig layered(const CommandLine& line) {
+RunConfig layered(const CommandLine& line, const std::string& ablation) {
   RunConfig config;
   if (line.has("config")) {
     std::string path = line.text("config");
     config = run_config_from_toml(read_file("config", path), path);
+    if (!config.ablation.empty() && config.ablation != ablation)
+      refuse(path + " is the configuration of train_" + config.ablation + ", this is train_" + ablation +
+             ": take the other program or, to use the same settings here, its line `ablation` out of a copy");
   }
   for (const RunConfigField& field : run_config_fields()) {
     const char* value = std::getenv(field.environment().c_str());
@@ -123,11 +126,15 @@ bool read_settings(CommandLine& line, int argc, char** argv, const std::string& 
     std::printf("train_%s\npolicies: %s\ncommit: %s\n", ablation.c_str(), policies.c_str(), build_commit().c_str());
     return false;
   }
-  config = layered(line);
-  if (line.has("print-config")) {
+  config = layered(line, ablation);
+  config.ablation.clear();
+  config.policies.clear();
+  if (line.has("print-config")) {  // settings that any ablation may be run with
     std::fputs(to_toml(config).c_str(), stdout);
     return false;
   }
+  config.ablation = ablation;
+  config.policies = policies;
   return true;
 }
 
@@ -203,6 +210,8 @@ void require_consistent(const RunConfig& config, const std::string& policies) {
 
 std::string to_toml(const RunConfig& config) {
   std::string text = "# Sinklab run\n", group;
+  if (!config.ablation.empty())
+    text += "ablation = \"" + config.ablation + "\"\npolicies = \"" + config.policies + "\"\n";
   for (const RunConfigField& field : run_config_fields()) {
     if (!field.saved()) continue;
     if (field.group != group) text += "\n# " + field.group + "\n";
@@ -222,6 +231,11 @@ RunConfig run_config_from_toml(const std::string& text, const std::string& where
     if (!item.parents.empty()) refuse(where + ": sections such as [" + item.parents.front() + "] are not used");
     std::string key = item.name;
     std::replace(key.begin(), key.end(), '_', '-');
+    if (key == "ablation" || key == "policies") {
+      if (item.inputs.size() != 1 || !seen.insert(key).second) refuse(where + ": " + key + " is given twice");
+      (key == "ablation" ? config.ablation : config.policies) = item.inputs.front();
+      continue;
+    }
     const auto& fields = run_config_fields();
     auto field = std::find_if(fields.begin(), fields.end(), [&](const auto& known) { return known.flag == key; });
     if (field == fields.end()) refuse(where + ": unknown key `" + key + "`" + did_you_mean(key));

@@ -54,12 +54,15 @@ struct RunConfig {
   bool force = false;                   // replace an existing run folder
   bool dry_run = false;                 // print parameters, memory and FLOPs, then leave
 
+  // The program it is run with, which fills them in; no flags. Empty in the settings of older programs.
+  std::string ablation, policies;
+
   std::int64_t tokens_per_step() const { return batch * accumulate * context; }
 };
 
 // Fills `config` from the command line, environment and TOML file (--config). Returns true when the program should go
 // on; false after --help, --version or --print-config, which it answers on stdout. Throws Error (Exit::usage) on
-// anything it does not know or cannot accept.
+// anything it does not know or cannot accept, and on a file that names another ablation.
 bool parse_run_config(int argc, char** argv, const std::string& ablation, const std::string& policies,
                       RunConfig& config);
 
@@ -78,7 +81,8 @@ bool parse_init_request(int argc, char** argv, const std::string& ablation, cons
 void require_consistent(const RunConfig& config, const std::string& policies);
 
 // What the run is, as TOML that run_config_from_toml reads back to the same values, bit for bit. How it was started
-// (run, resume, force, dry_run) is left out: a resumed run is the same run and two folders may hold it.
+// (run, resume, force, dry_run) is left out: a resumed run is the same run and two folders may hold it. Ablation and
+// policies stand in front, where they are known.
 std::string to_toml(const RunConfig& config);
 
 // The settings in TOML `text` (a file's, or a checkpoint's), the defaults for what it leaves out. `where` opens the

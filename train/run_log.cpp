@@ -79,6 +79,13 @@ std::string to_json(const StepRecord& record) {
     add("alpha_1", evaluation.alpha_1);
     add("alpha_1_raw", evaluation.alpha_1_raw);
     add("alpha_1_max", evaluation.alpha_1_max);
+    if (const auto& star = evaluation.star) {
+      add("sink_star", star->sink);
+      add("sink_star_raw", star->sink_raw);
+      add("alpha_star", star->alpha);
+      add("alpha_star_raw", star->alpha_raw);
+      if (star->slot_mass) add("slot_mass", *star->slot_mass);
+    }
     add("row_mass", evaluation.row_mass);
     add("first_value_norm_ratio", evaluation.first_value_norm_ratio);
   }

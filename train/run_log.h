@@ -16,8 +16,15 @@ struct EvalRecord {
   double alpha_1 = 0;  // mean over layers, heads and sequences
   double alpha_1_raw = 0;
   double alpha_1_max = 0;
-  double row_mass = 0;
+  double row_mass = 0;  // without the extra key's part
   double first_value_norm_ratio = 0;
+
+  // Of the extra key or sink token, where the model has one.
+  struct Star {
+    double sink = 0, sink_raw = 0, alpha = 0, alpha_raw = 0;
+    std::optional<double> slot_mass = {};  // the extra key's part of a row
+  };
+  std::optional<Star> star = {};
 };
 
 struct StepRecord {

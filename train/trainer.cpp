@@ -23,17 +23,6 @@
 namespace sink {
 namespace {
 
-EvalRecord record_of(const Evaluation& e) {
-  return {.val_loss = e.loss,
-          .sink_1 = e.proxy.sink_k[kStudyEpsilon].front(),
-          .sink_1_raw = e.raw.sink_k[kStudyEpsilon].front(),
-          .alpha_1 = e.proxy.alpha_1(),
-          .alpha_1_raw = e.raw.alpha_1(),
-          .alpha_1_max = e.alpha_1_max,
-          .row_mass = e.row_mass,
-          .first_value_norm_ratio = e.first_value_norm_ratio};
-}
-
 class Trainer {
  public:
   Trainer(const RunConfig& config, const Ablation& ablation)

@@ -132,6 +132,8 @@ TEST_CASE("run config: TOML holds every value to the last bit") {
   config.kv_heads = 2;
   config.window = 16;
   config.prefix = 5;
+  config.ablation = "baseline";
+  config.policies = kRotary;
   write_bytes(folder / "config.toml", to_toml(config));
 
   RunConfig read = parse({"--config", folder / "config.toml", "--run", "r", "--resume", "auto"});
@@ -146,6 +148,31 @@ TEST_CASE("run config: TOML holds every value to the last bit") {
   config.resume = "auto";
   config.force = config.dry_run = true;
   CHECK(to_toml(read) == to_toml(config));  // how it was started is no part of what it is
+}
+
+TEST_CASE("run config: a file names its ablation, and is not taken for another one's") {
+  TemporaryFolder folder;
+  RunConfig config = parse(enough({"--batch", "3"}));
+  CHECK(config.ablation == "baseline");
+  CHECK(config.policies == kRotary);
+  std::string text = to_toml(config);
+  CHECK(text.find("ablation = \"baseline\"\npolicies = \"" + std::string(kRotary) + "\"\n") != std::string::npos);
+  RunConfig read = run_config_from_toml(text, "here");
+  CHECK(read.ablation == "baseline");
+  CHECK(read.policies == kRotary);
+  CHECK(to_toml(read) == text);
+  CHECK(to_toml(RunConfig()).find("ablation") == std::string::npos);
+
+  write_bytes(folder / "own.toml", text);
+  CHECK(parse({"--config", folder / "own.toml", "--run", "r"}).batch == 3);
+  write_bytes(folder / "other.toml", "ablation = \"bias_k\"\nbatch = 3\n");
+  CHECK(refusal({"--config", folder / "other.toml"})
+            .find(folder / "other.toml" + " is the configuration of train_bias_k, this is train_baseline: ") == 0);
+  write_bytes(folder / "old.toml", "batch = 3\n");  // older programs did not say
+  CHECK(parse(enough({"--config", folder / "old.toml"})).ablation == "baseline");
+  std::string message;
+  CHECK(exit_of([&] { run_config_from_toml("ablation = a\nablation = a\n", "here"); }, &message) == Exit::usage);
+  CHECK(message == "here: ablation is given twice");
 }
 
 TEST_CASE("run config: texts that TOML would not give back are refused wherever they come from") {

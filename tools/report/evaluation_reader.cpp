@@ -169,7 +169,7 @@ Evaluation to_evaluation(const json& object, const std::string& file) {
   e.input = read.text("input", e.input);
   e.extra = read.text("extra", e.extra);
   e.data = read.text("data", e.data);
-  e.input_seed = static_cast<std::uint64_t>(read.integer("input_seed", 0));
+  e.input_seed = read.seed("input_seed", 0);
   e.has_extra_key = e.extra == "key";
   for (const char* key : kScalars)
     if (read.has(key)) e.scalar[key] = to_number(object[key], {file, key});

@@ -15,6 +15,7 @@ namespace sink::report {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr std::int64_t kLongestContext = 1 << 20;  // beyond any model's; a sum is not worth more
 
 double mean_of(const std::vector<const Run*>& runs, const std::function<double(const Evaluation&)>& value) {
   double sum = 0;
@@ -120,7 +121,7 @@ std::int64_t whole_setting(const Run& run, const char* key) {
 
 std::vector<const Run*> Arm::finished() const {
   std::vector<const Run*> out;
-  std::set<std::int64_t> seeds;
+  std::set<std::uint64_t> seeds;
   for (const Run* run : runs)
     if (run->finished && seeds.insert(run->seed).second) out.push_back(run);
   return out;
@@ -208,7 +209,7 @@ std::vector<Group> group_by_task(const std::vector<Run>& runs) {
 double even_alpha(std::int64_t T, std::int64_t k, const Sight& sight) {
   // Positions inside the model, from 0; a sink token is the first of them, and part of a prefix.
   const std::int64_t token = sight.extra == "token" ? 1 : 0, key = sight.extra == "key" ? 1 : 0, P = T + token;
-  const std::int64_t prefix = sight.prefix > 0 ? std::min(P, sight.prefix + token) : 0, column = k - 1 + token;
+  const std::int64_t prefix = sight.prefix > 0 ? std::min(T, sight.prefix) + token : 0, column = k - 1 + token;
   double sum = 0;
   for (std::int64_t i = 0; i < P; ++i) {
     const std::int64_t first = sight.window > 0 ? std::max<std::int64_t>(0, i - sight.window + 1) : 0;
@@ -220,7 +221,7 @@ double even_alpha(std::int64_t T, std::int64_t k, const Sight& sight) {
 }
 
 double even_alpha(const Run& run, std::int64_t k) {
-  if (run.context < k) return kNaN;
+  if (run.context < k || run.context > kLongestContext) return kNaN;
   Sight sight{whole_setting(run, "window"), whole_setting(run, "prefix"), "none"};
   if (run.evaluation) sight.extra = run.evaluation->extra;
   if (sight.extra == "unknown") return kNaN;

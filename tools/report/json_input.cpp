@@ -61,4 +61,10 @@ std::int64_t Reader::integer(const char* key, std::int64_t otherwise) const {
   return object[key].get<std::int64_t>();
 }
 
+std::uint64_t Reader::seed(const char* key, std::uint64_t otherwise) const {
+  if (!has(key)) return otherwise;
+  if (!object[key].is_number_unsigned()) damaged({file, key}, "expected a whole number from 0");
+  return object[key].get<std::uint64_t>();
+}
+
 }  // namespace sink::report

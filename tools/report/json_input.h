@@ -32,6 +32,7 @@ struct Reader {
   bool has(const char* key) const { return object.contains(key) && !object[key].is_null(); }
   std::string text(const char* key, const std::string& otherwise) const;
   std::int64_t integer(const char* key, std::int64_t otherwise) const;
+  std::uint64_t seed(const char* key, std::uint64_t otherwise) const;  // from 0 to 2^64 - 1
   Row row(const char* key) const { return has(key) ? to_row(object[key], {file, key}) : Row(); }
   Table table(const char* key) const { return has(key) ? to_table(object[key], {file, key}) : Table(); }
 };

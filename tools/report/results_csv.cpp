@@ -77,7 +77,7 @@ std::string results_csv(const std::vector<Run>& runs) {
     line.whole("steps", run.steps);
     line.whole("step", run.step);
     line.whole("tokens", run.tokens);
-    line.whole("seed", run.seed);
+    line.add("seed", std::to_string(run.seed));
     add_measurement(run, run.evaluation ? *run.evaluation : none, epsilons, line);
     line.text("commit", run.commit);
     line.text("date", run.date);

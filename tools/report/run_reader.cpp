@@ -20,6 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
+constexpr std::int64_t kMostSteps = 1'000'000'000;  // of a run
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 Curves to_curves(const std::string& text, const std::string& file) {
@@ -34,7 +35,9 @@ Curves to_curves(const std::string& text, const std::string& file) {
     const Place at{file + " line " + std::to_string(line), ""};
     const json object = parse_json(row_text, at);
     if (!object.is_object() || !object.contains("step")) damaged(at, "expected an object with a \"step\"");
-    const double now = to_number(object["step"], at);
+    const std::int64_t whole = Reader{object, at.file}.integer("step", 0);
+    if (whole < 0 || whole > kMostSteps) damaged(at, "expected a step from 0 to " + std::to_string(kMostSteps));
+    const double now = static_cast<double>(whole);
     while (!step.empty() && step.back() >= now)  // a resumed run repeats the steps after its checkpoint
       for (auto& [name, column] : curves) column.pop_back();
     for (const auto& [key, value] : object.items()) {
@@ -127,9 +130,10 @@ void read_identity(const json& object, const std::string& file, Run& run) {
   run.ablation = read.text("ablation", run.ablation);
   run.policies = read.text("policies", run.policies);
   run.commit = read.text("commit", "");
+  run.data_sha256 = read.text("data_sha256", "");
   run.date = read.text("date", "");
   run.precision = read.text("precision", run.precision);
-  run.seed = read.integer("seed", run.seed);
+  run.seed = read.seed("seed", run.seed);
   run.steps = read.integer("steps", run.steps);
   run.parameters = read.integer("parameters", 0);
 }

@@ -71,8 +71,10 @@ struct Run {
   std::string policies;   // may be unknown, too
   std::string attention;  // the Attention of `policies`, in lower case; else the ablation or the name
   std::string commit, date, precision, config_toml;
+  std::string data_sha256;                      // of the tokens it was trained on; empty where not known
   std::map<std::string, std::string> settings;  // config_toml's, without quotes; defaults for what an older one lacks
-  std::int64_t seed = 0, step = 0, steps = 0, tokens = 0, parameters = 0, sequences = 0, context = 0;
+  std::uint64_t seed = 0;
+  std::int64_t step = 0, steps = 0, tokens = 0, parameters = 0, sequences = 0, context = 0;
   Curves curves;
   // Of a run that is not finished the last measurement in its metrics.jsonl (no tables, no maps); none before the
   // first.

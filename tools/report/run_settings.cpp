@@ -49,10 +49,20 @@ Settings measurement_of(const Run& run) {
   return out;
 }
 
+bool same_data(const Identity& a, const Identity& b) {
+  if (!a.data_sha256.empty() && !b.data_sha256.empty()) return a.data_sha256 == b.data_sha256;
+  const auto path = [](const Identity& identity) {
+    const auto found = identity.training.find("data");
+    return found == identity.training.end() ? std::string() : found->second;
+  };
+  return path(a) == path(b);
+}
+
 }  // namespace
 
 Identity identity_of(const Run& run) {
   Identity identity;
+  identity.data_sha256 = run.data_sha256;
   identity.known = !run.settings.empty() && !run.ablation.empty();
   identity.training["ablation"] = run.ablation;
   std::istringstream words(run.policies);
@@ -65,7 +75,10 @@ Identity identity_of(const Run& run) {
 }
 
 bool same_but_seed(const Run& a, const Run& b) {
-  const Identity one = identity_of(a), other = identity_of(b);
+  Identity one = identity_of(a), other = identity_of(b);
+  if (!same_data(one, other)) return false;
+  one.training.erase("data");
+  other.training.erase("data");
   return one.known && other.known && one.training == other.training &&
          (!a.finished || !b.finished || one.measurement == other.measurement);
 }
@@ -88,21 +101,33 @@ std::vector<std::string> differences(const std::vector<const Run*>& runs) {
     if (names.at(name)) return runs[a]->finished && runs[b]->finished;
     return all[a].known && all[b].known && (!name.starts_with("policy ") || runs[a]->ablation == runs[b]->ablation);
   };
+  const auto same = [&](std::size_t a, std::size_t b, const std::string& name) {
+    return name == "data" ? same_data(all[a], all[b]) : value(a, name) == value(b, name);
+  };
   const auto varies = [&](const std::string& name) {
     for (std::size_t a = 0; a < runs.size(); ++a)
       for (std::size_t b = 0; b < a; ++b)
-        if (comparable(a, b, name) && value(a, name) != value(b, name)) return true;
+        if (comparable(a, b, name) && !same(a, b, name)) return true;
     return false;
   };
   std::vector<std::string> out(runs.size());
   std::vector<std::size_t> named(runs.size(), 0);
-  for (const auto& [name, of_measurement] : names) {
-    if (name == "ablation" || !varies(name)) continue;
+  // What was read, first; then training, how it was measured, and by which build.
+  const auto rank = [&](const std::string& name) {
+    return name.starts_with("input") ? 0 : !names.at(name) ? 1 : name == "commit" ? 3 : 2;
+  };
+  std::vector<std::string> order;
+  for (const auto& [name, of_measurement] : names)
+    if (name != "ablation" && varies(name)) order.push_back(name);
+  std::stable_sort(order.begin(), order.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+  for (const std::string& name : order) {
     for (std::size_t run = 0; run < runs.size(); ++run) {
       const std::string text = value(run, name);
-      if (text.empty() && (of_measurement || !all[run].known)) continue;
+      if (text.empty() && (names.at(name) || !all[run].known)) continue;
       if (named[run]++ >= kMostNamed) continue;
-      out[run].append(out[run].empty() ? "" : ", ").append(name).append(" ").append(text.empty() ? "none" : text);
+      if (!out[run].empty()) out[run] += ", ";
+      out[run] += name == "input" ? text + " input" : name + " " + (text.empty() ? "none" : text);
+      if (name == "data" && !all[run].data_sha256.empty()) out[run] += " (" + all[run].data_sha256.substr(0, 8) + ")";
     }
   }
   for (std::size_t run = 0; run < runs.size(); ++run)

@@ -19,6 +19,8 @@ struct Identity {
   // Ablation, policies and every saved setting that the numbers depend on; not how often they were looked at or saved,
   // and on how many threads.
   Settings training;
+  // Of the tokens of training; where two runs have it, their data is told by it and not by its path.
+  std::string data_sha256;
   // What was measured, and by which build: the input, and context, sequences, precision, data and step where they are
   // not training's own.
   Settings measurement;

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <sstream>
+#include <set>
 #include <thread>
 
 #include "engine/check.h"
@@ -97,8 +97,9 @@ std::vector<Job> jobs_of(const Request& request, const RunConfig& recipe) {
   if (request.only.empty())
     for (const Ablation& ablation : all_ablations()) chosen.push_back(&ablation);
   std::vector<Job> jobs;
+  std::set<std::uint64_t> seen;  // the same seed twice is no second seed
   for (std::uint64_t seed : request.seeds)
-    for (const Ablation* ablation : chosen) {
+    for (const Ablation* ablation : seen.insert(seed).second ? chosen : std::vector<const Ablation*>()) {
       RunConfig config = job_config(recipe, ablation->name, seed);
       config.run = request.out + "/" + ablation->name + "-" + std::to_string(seed) + ".json";
       jobs.push_back({ablation, config});

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/check.h"
+#include "tools/csv.h"
 #include "tools/sweep/sweep_job.h"
 
 namespace sink {
@@ -73,9 +74,7 @@ struct CsvLine {
   }
   void operator()(const char* name, const std::string& value) {
     if (std::string(name) == "settings") return;  // many lines, and the same for all but the seed
-    std::string quoted = "\"";
-    for (char c : value) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-    add(name, value.find_first_of(",\"\n") == std::string::npos ? value : quoted + "\"");
+    add(name, csv_field(value));
   }
   void operator()(const char* name, double value) {
     char text[32];

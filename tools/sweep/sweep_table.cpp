@@ -57,6 +57,13 @@ std::string story(const std::vector<const SweepResult*>& jobs, const std::map<st
     if (!wrong.empty())
       text += (text.empty() ? "" : "; ") + wrong + format(" (seed %llu)", (unsigned long long)job->seed);
   }
+  // A mean is over seeds of one program.
+  std::set<std::string> commits;
+  for (const SweepResult* job : jobs) commits.insert(job->commit);
+  if (commits.size() > 1) {
+    text += text.empty() ? "mean over commits" : "; mean over commits";
+    for (const std::string& commit : commits) text += " " + commit;
+  }
   return text;
 }
 
@@ -160,6 +167,9 @@ std::string sweep_table(const std::vector<SweepResult>& results, const RunConfig
   text +=
       "alpha_*, Sink_*: of the extra key or sink token. best: the best predictor's loss on the same sequences. "
       "v_1 / v_t: norm of the first value against the others' mean. Study: * proxy weights; n.r. not reported.\n";
+  for (const std::string& ablation : order)
+    if (const RunConfig own = job_config(recipe, ablation, recipe.seed); own.heads != recipe.heads)
+      text += format("%s: %lld head%s.\n", ablation.c_str(), (long long)own.heads, own.heads > 1 ? "s" : "");
   for (const auto& [seed, result] : of_seed)
     text += format("Seed %llu: usual loss %.3f (median), best predictor %.3f, expected %.3f.\n",
                    (unsigned long long)seed, usual[seed], result->best_loss, result->entropy_floor);

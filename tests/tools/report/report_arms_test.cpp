@@ -76,6 +76,33 @@ TEST_CASE("report: seeds are distinct seeds of the same run, whoever watched it 
   CHECK(contains(builds.table, "commit def456"));
 }
 
+TEST_CASE("report: data is what its tokens are, where that is known, and not where they lie") {
+  const TemporaryFolder place;
+  const auto made = [&](const char* one, const char* other, const std::string& path) {
+    json a = softmax("a", 0), b = softmax("b", 1);
+    a["data_sha256"] = one;
+    b["data_sha256"] = other;
+    return made_of(
+        place, run_with(place, "a", a, "data = \"data/a\"\n") + run_with(place, "b", b, "data = \"" + path + "\"\n"));
+  };
+  CHECK(contains(made("0123456789", "0123456789", "data/b").html, "mean of 2 seeds"));
+  const Made others = made("0123456789", "89abcdef01", "data/a");
+  CHECK_FALSE(contains(others.html, "mean of 2"));
+  CHECK(contains(others.table, "data data/a (01234567)"));
+  CHECK(contains(others.table, "data data/a (89abcdef)"));
+}
+
+TEST_CASE("report: every seed that a run may have is told apart") {
+  const TemporaryFolder place;
+  json a = softmax("a", 0), b = softmax("b", 0);
+  a["seed"] = 18446744073709551615u;
+  b["seed"] = 18446744073709551614u;
+  const Made made = made_of(place, run_with(place, "a", a, "seed = 18446744073709551615\n") +
+                                       run_with(place, "b", b, "seed = 18446744073709551614\n"));
+  CHECK(contains(made.html, "mean of 2 seeds"));
+  CHECK(contains(made.table, "seed 18446744073709551615"));
+}
+
 TEST_CASE("report: what is not known to be alike is not averaged") {
   const TemporaryFolder place;
   json a = softmax("a", 0), b = softmax("b", 1);
@@ -105,7 +132,7 @@ TEST_CASE("report: measurements of several inputs stand side by side, and no los
                                        measured("repeated", 0, 0.125) + "--csv " + place / "r.csv");
   for (const char* name : {"first ", "first, random input (", "first, repeated input "})
     CHECK_MESSAGE(contains(made.table, name), name);
-  CHECK(contains(made.html, "input random, input seed 1"));
+  CHECK(contains(made.html, "random input, input seed 1"));
   CHECK_FALSE(contains(made.html, "mean of 2"));
   const json data = embedded_data(made.html);
   CHECK(data["runs"].size() == 5);

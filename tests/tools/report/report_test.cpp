@@ -143,6 +143,10 @@ TEST_CASE("report: what cannot be read is named in one line, with exit code 3, a
   write_bytes(file, good.dump());
   write_bytes(place / "r/metrics.jsonl", metrics() + "oops\n");
   expect(run, 3, {"metrics.jsonl line 4", "not JSON"});
+  write_bytes(place / "r/metrics.jsonl", metrics() + "{\"step\": \"nan\"}\n");
+  expect(run, 3, {"metrics.jsonl line 4", "step"});
+  write_bytes(place / "r/metrics.jsonl", metrics() + "{\"step\": 1000000000000000000}\n");
+  expect(run, 3, {"metrics.jsonl line 4", "from 0 to 1000000000"});
   expect("", 2, {"RUN"});
   expect(run + "--colour", 2, {"--colour"});
   write_bytes(place / "r/metrics.jsonl", metrics());

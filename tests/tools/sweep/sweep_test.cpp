@@ -49,6 +49,26 @@ TEST_CASE("sweep: a stopped sweep makes only what is missing, and nothing of oth
   CHECK(damaged.wait() == 3);
 }
 
+TEST_CASE("sweep: a mean is over different seeds of one program, or says what it is") {
+  TemporaryFolder folder;
+  Subprocess twice(folder, words_of("sweep --only baseline,bias_k_d64 --seeds 1,1 --steps 2 --out " + folder / "out"));
+  REQUIRE_MESSAGE(twice.wait() == 0, twice.err());
+  CHECK(contains(twice.err(), "2 jobs"));
+  CHECK(contains(twice.out(), "\nbias_k_d64: 1 head.\n"));
+  std::string csv = read_bytes(folder / "out/results.csv");
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 3);
+
+  SweepResult a = result_of(folder / "out/baseline-1.json"), b = a;
+  b.seed = 2;
+  b.error = "=1+1";
+  CHECK(contains(results_csv(std::vector<SweepResult>{b}), ",'=1+1\n"));
+  b.error.clear();
+  CHECK_FALSE(contains(sweep_table({a, b}, sweep_recipe(), {}), "mean over commits"));
+  b.commit = "def456";
+  CHECK(contains(sweep_table({a, b}, sweep_recipe(), {}),
+                 "mean over commits " + std::min(a.commit, b.commit) + " " + std::max(a.commit, b.commit)));
+}
+
 TEST_CASE("sweep: unknown ablations and settings are refused before anything is trained") {
   TemporaryFolder folder;
   for (const char* wrong :
