@@ -264,7 +264,8 @@ std::string first_positions(const Section& s) {
 
 std::string numbers_note(const Group& group) {
   std::string note =
-      "Sink in percent of heads; max: of the strongest head; v<sub>1</sub> ratio: length of the first value over the mean of the others";
+      "Sink in percent of heads; max: of the strongest head; v<sub>1</sub> ratio: length of the first value over the "
+      "mean of the others";
   if (has_floor(group)) note += "; above best: nats above the best possible predictor on the same sequences";
   const std::string common = common_settings(group);
   return note + (common.empty() ? "." : "; " + common + ".");
