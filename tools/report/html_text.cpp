@@ -119,6 +119,7 @@ std::string percent(double share) {
 
 std::string significant(double value) {
   if (!std::isfinite(value) || value == 0) return number(value, 0);
+  value = std::strtod(formatted("%.*g", 3, value).c_str(), nullptr);  // 0.9999 is 1.00
   const int exponent = static_cast<int>(std::floor(std::log10(std::abs(value))));
   return number(value, std::min(6, std::max(0, 2 - exponent)));
 }

@@ -120,14 +120,16 @@ std::string curves(const Section& s) {
   std::string figures =
       curve_figure(s, "val_loss", "Validation loss",
                    std::string("Mean cross-entropy on held-out sequences, in nats.") +
-                       (floor ? " Dashed grey: the best possible on these very sequences." : "")) +
-      curve_figure(s, "train_loss", "Training loss",
-                   std::string("Per step; long runs are averaged in small buckets.") +
-                       (floor ? " Dashed grey: the entropy of the task, which no model beats on average." : "")) +
+                       (floor ? " Dashed grey, in nats: the best possible on these very sequences." : "")) +
+      curve_figure(
+          s, "train_loss", "Training loss",
+          std::string("Per step; long runs are averaged in small buckets.") +
+              (floor ? " Dashed grey, in nats: the entropy of the task, which no model beats on average." : "")) +
       sink_figures(s, "1", "the first token", even);
   if (has_curve(s, "alpha_star")) figures += sink_figures(s, "*", "the extra key or sink token", "");
   if (figures.empty()) return "";
-  return bar("Over training", "Drag on a chart to zoom, double-click to see all of it again.",
+  return bar("Over training",
+             "<span class=\"mouse\">Drag on a chart to zoom, double-click to see all of it again.</span>",
              segments("loss-" + id, "Loss",
                       {{"nats", "nats"}, {"above", floor ? "above the best (log)" : "above the lowest (log)"}}) +
                  segments("steps-" + id, "Steps", {{"linear", "linear"}, {"logarithmic", "log"}})) +
@@ -223,9 +225,12 @@ std::string norms(const Section& s) {
     figures += figure(s, std::string("data-kind=\"norm\" data-norm=\"") + key + "\"", title, caption,
                       std::string("Line chart of the ") + title + " norm by token position, one line per run, " +
                           std::to_string(positions) + " positions. Values in the table below.");
+  const bool token = std::any_of(s.group.runs.begin(), s.group.runs.end(),
+                                 [](const Run* run) { return run->evaluation && run->evaluation->extra == "token"; });
   return bar("Hidden state, key and value by position",
              "Mean &ell;<sub>2</sub> norm over sequences. A sink usually shows as a large hidden state and a small "
-             "value at position 1.",
+             "value at position 1" +
+                 std::string(token ? "; where a model has a sink token, that is position 1." : "."),
              layer + segments("norms-" + id, "Scale", {{"linear", "linear"}, {"logarithmic", "log"}})) +
          "<div class=\"grid three\">" + figures + "</div>";
 }
@@ -235,7 +240,8 @@ std::string first_positions(const Section& s) {
                                [](const Run* run) { return run->evaluation && !run->evaluation->alpha_k.empty(); });
   if (!any) return "";
   std::string figures;
-  const auto add = [&](const char* key, const char* title, const char* caption) {
+  const std::string even = std::isfinite(s.group.even(1)) ? " Dotted: attention spread evenly." : "";
+  const auto add = [&](const char* key, const char* title, const std::string& caption) {
     std::string spoken = "Bar chart of alpha k for positions 1 to 10.";
     for (const Run* run : s.group.runs) {
       if (!run->evaluation) continue;
@@ -246,10 +252,10 @@ std::string first_positions(const Section& s) {
     figures += figure(s, std::string("data-kind=\"bars\" data-bars=\"") + key + "\"", title, caption, spoken);
   };
   if (s.group.has_proxy()) {
-    add("alpha_k", "&alpha;<sub>k</sub>, proxy", "Share of each row on position k. Dotted: attention spread evenly.");
+    add("alpha_k", "&alpha;<sub>k</sub>, proxy", "Share of each row on position k." + even);
     add("alpha_k_raw", "&alpha;<sub>k</sub>, raw", "Weight on position k as it acts.");
   } else {
-    add("alpha_k", "&alpha;<sub>k</sub>", "Attention on position k. Dotted: attention spread evenly.");
+    add("alpha_k", "&alpha;<sub>k</sub>", "Attention on position k." + even);
   }
   return bar("Is it only the first token?",
              "&alpha;<sub>k</sub>: the weight on position k, averaged over the queries that can see it.", "") +
@@ -258,7 +264,8 @@ std::string first_positions(const Section& s) {
 
 std::string numbers_note(const Group& group) {
   std::string note =
-      "Sink in percent of heads; v<sub>1</sub> ratio: length of the first value over the mean of the others";
+      "Sink in percent of heads; max: of the strongest head; v<sub>1</sub> ratio: length of the first value over the "
+      "mean of the others";
   if (has_floor(group)) note += "; above best: nats above the best possible predictor on the same sequences";
   const std::string common = common_settings(group);
   return note + (common.empty() ? "." : "; " + common + ".");

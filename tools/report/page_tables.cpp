@@ -77,7 +77,7 @@ std::vector<Column> columns(const Group& group) {
   const std::string alpha = "&alpha;<sub>1</sub>", star = "&alpha;<sub>*</sub>";
   all.push_back(scalar(alpha, proxy ? "proxy" : "mean", "alpha_1"));
   if (proxy) all.push_back(scalar(alpha, "raw", "alpha_1_raw"));
-  all.push_back(scalar(alpha, "max head", "alpha_1_max"));
+  all.push_back(scalar(alpha, "max", "alpha_1_max"));
   all.push_back(scalar(star, proxy ? "proxy" : "mean", "alpha_star"));
   if (proxy) all.push_back(scalar(star, "raw", "alpha_star_raw"));
   all.push_back({"", "row mass", 2, [](const Run&, const Evaluation& e) { return e.get("row_mass"); }});

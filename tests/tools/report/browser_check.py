@@ -415,7 +415,7 @@ def check_extra_key(browser, wrong):
     browser.evaluate(f'document.querySelectorAll("figure.heads")[{at}].scrollIntoView({{ block: "end", behavior: "instant" }})')
     time.sleep(0.2)  # scrolling hides the tooltip
     canvas = browser.evaluate(FIGURE % at)["canvas"]
-    browser.mouse("mouseMoved", canvas["x"] + 30, canvas["y"] + canvas["height"] / 2)
+    browser.mouse("mouseMoved", canvas["x"] + 42, canvas["y"] + canvas["height"] / 2)
     tip = browser.evaluate(TIP)
     if tip["hidden"] or "*: extra key" not in tip["text"]:
         wrong.append(f"the first column of a map with an extra key is not named: {tip['text']!r}")

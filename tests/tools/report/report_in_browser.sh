@@ -1,13 +1,16 @@
 #!/usr/bin/env bash
-# Trains two tiny runs, makes their report and opens it in headless Chromium: no console error, no empty picture.
+# Trains three tiny runs of 12 heads and 64 tokens, one with an extra key, makes the report of six and uses it in headless
+# Chromium: no console error, no empty picture, and every control does what it says.
 set -euo pipefail
 build=$1
 command -v chromium >/dev/null || { echo "chromium is not installed"; exit 77; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-small=(--task bigram-backcopy --layers 2 --heads 2 --width 32 --feed-forward 32 --batch 4 --steps 40 --eval-every 10
-  --eval-sequences 4)
+small=(--task bigram-backcopy --layers 3 --heads 4 --width 32 --feed-forward 32 --context 64 --batch 4 --steps 40
+  --eval-every 10 --eval-sequences 4 --threads 1)
 "$build/train_pos_learnable" "${small[@]}" --run "$folder/softmax" >/dev/null 2>&1
 "$build/train_pos_learnable_sigmoid" "${small[@]}" --run "$folder/sigmoid" >/dev/null 2>&1
-"$build/report" --out "$folder/report.html" --csv "$folder/results.csv" "$folder/softmax" "$folder/sigmoid"
+"$build/train_bias_k" "${small[@]}" --run "$folder/key" >/dev/null 2>&1
+for run in softmax sigmoid key; do cp -r "$folder/$run" "$folder/$run-again"; done
+"$build/report" --out "$folder/report.html" --csv "$folder/results.csv" "$folder"/{softmax,sigmoid,key}{,-again}
 python3 tests/tools/report/browser_check.py "$folder/report.html" "$folder/shots"

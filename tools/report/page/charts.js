@@ -46,12 +46,16 @@ function reference(label, points, dash) {
 const evenSet = (points) => reference("even attention", points, [1.5, 3]);
 
 function axis(title, type, extra) {
-  const logTick = (value) => /^[125]/.test(Number(value).toExponential()) ? compact(value) : "";
+  // 1, 2 and 5 of each decade, or the decades alone where there are many.
+  const logTick = (value, _, all) => {
+    const decades = Math.log10(all[all.length - 1].value / all[0].value);
+    return (decades > 2.5 ? /^1e/ : /^[125]e/).test(Number(value).toExponential()) ? compact(value) : "";
+  };
   return Object.assign({
     type, title: { display: true, text: title, color: css("--muted"), font: { size: 12 } },
     grid: { color: css("--grid"), borderColor: css("--line"), tickLength: 4 }, border: { color: css("--line") },
     ticks: { color: css("--muted"), font: { size: 11.5 }, maxRotation: 0, autoSkipPadding: 14,
-             includeBounds: false, callback: type === "logarithmic" ? logTick : compact },
+             autoSkip: type !== "logarithmic", includeBounds: false, callback: type === "logarithmic" ? logTick : compact },
   }, extra);
 }
 // Ticks at 1 and at the multiples of a round distance: positions count from 1.
@@ -164,8 +168,9 @@ function keepDrawn(figure, causes, describe) {
   redraws.push({ draw, group: figure.dataset.group, causes: ["runs", ...causes] });
   if (figure.dataset.kind !== "bars") zoomable(figure, canvas, () => chart, view, draw);
   figure.chart = () => chart;  // for whoever inspects the page
-  const title = figure.querySelector("h4").textContent, task = figure.closest(".group").querySelector("h2").textContent;
-  offerDownloads(figure, task + " " + title, () => {
+  const title = plainText(figure.querySelector("h4")), task = figure.closest(".group").querySelector("h2").textContent;
+  const { curve, norm, bars } = figure.dataset;
+  offerDownloads(figure, () => `${task} ${curve || norm || bars}`, () => {
     const { type, data, options } = described(), width = 720, height = 360;
     Object.assign(options, { responsive: false, events: [], devicePixelRatio: 1 });
     options.plugins.tooltip.enabled = false;
@@ -266,7 +271,7 @@ function barChart(figure) {
     const sets = runs.map((r) => ({ label: report.runs[r].name, run: report.runs[r], data: report.runs[r][name],
                                     backgroundColor: barFill(report.runs[r]), hidden: hiddenRuns.has(r), categoryPercentage: 0.8,
                                     barPercentage: 0.92 }));
-    if (name === "alpha_k") sets.unshift(evenSet(group.even.slice(0, count)));
+    if (name === "alpha_k" && group.even.length > 0) sets.unshift(evenSet(group.even.slice(0, count)));
     const made = options(axis("position k", "category", { grid: { display: false }, ticks: { color: css("--muted"), font: { size: 11.5 } } }),
                          axis("weight", "linear", { suggestedMin: 0, suggestedMax: top }),
                          (items) => items.length ? "position " + items[0].label : "");

@@ -53,7 +53,7 @@ function halves(text, exponent) {
 // Whether query i sees key j, as engine/key_range.h has it.
 const sees = (maps, i, j) => j < maps.prefix || (j <= i && (maps.window === 0 || i - j < maps.window));
 
-// The map of one head: {rows: [i] -> weights by column, NaN where masked; shares; mass: [i]}, null if it is not stored.
+// The map of one head: {rows: [i] -> weights by column, NaN where masked; shares, alike; mass: [i]}, null if it is not stored.
 // Column 0 is the extra key where there is one.
 function mapOf(maps, sequence, layer, head) {
   const at = (sequence * maps.layers + layer) * maps.heads + head, text = maps.weights[at];
@@ -68,16 +68,17 @@ function mapOf(maps, sequence, layer, head) {
     for (let j = 0; j < n; ++j) if (maps.full || sees(maps, i, j)) row[j + star] = values[next++];
     rows.push(row);
   }
-  const total = (row) => row.reduce((sum, a) => (Number.isNaN(a) ? sum : sum + Math.abs(a)), 0);
-  // Proxy: |a| / (sum |a| + 1e-8), as the study has it.
-  const mass = rows.map(total), shares = rows.map((row, i) => row.map((a) => Math.abs(a) / (mass[i] + 1e-8)));
+  const sum = (values) => values.reduce((total, a) => (Number.isNaN(a) ? total : total + a), 0);
+  // As evaluation.json has them: proxy is |a| / (sum |a| + 1e-8); the mass is that of the tokens, with its sign.
+  const shares = rows.map((row) => { const size = sum(row.map(Math.abs)) + 1e-8; return row.map((a) => Math.abs(a) / size); });
+  const mass = rows.map((row) => sum(row.subarray(star)));
   const made = { rows, shares, mass };
   maps.read.set(at, made);
   return made;
 }
 
 // Draws a grid of numbers from (0, 0) on: `grid` is {rows, columns, value(i, j), top, logarithmic, cell, left, head, gap,
-// numbers, rowLabels, columnLabels: [{at, text}], turned, corner}.
+// numbers, rowLabels, columnLabels: [{at, text}], turned, title, axes}.
 function paintGrid(pen, grid) {
   const { rows, columns, cell, left, head } = grid, family = css("--sans");
   // Edges on whole pixels, or every cell would have a frame.
@@ -114,7 +115,20 @@ function paintGrid(pen, grid) {
     pen.restore();
   }
   pen.textAlign = "left";
+  pen.font = `11px ${family}`;
+  if (grid.title) pen.fillText(grid.title, 0, 6);
+  if (!grid.axes) return;
+  pen.fillText("key \u2192", left, 6);
+  pen.save();
+  pen.translate(6, head);
+  pen.rotate(-Math.PI / 2);
+  pen.textAlign = "right";
+  pen.fillText("\u2190 query", 0, 0);
+  pen.restore();
+  pen.textAlign = "left";
 }
+// For sentences: what is next to nothing, without its digits.
+const plain = (x) => (x !== 0 && Math.abs(x) < 1e-4 ? "below 0.0001" : significant(x));
 // Two digits in the space of a tile: .89, 1, 2.4, 31.
 function shortNumber(value) {
   if (!Number.isFinite(value)) return "\u2013";
@@ -228,7 +242,7 @@ function headTiles(box, run, g, choose) {
     grid() {
       const values = table();
       return { rows, columns, value: (i, j) => (values[i][j] === null ? NaN : values[i][j]), top: scaleTop(values.flat()), logarithmic: false,
-               cell: numbers ? 28 : 16, left: 30, head: 20, gap: 2, numbers, fontSize: 11, turned: false, star: false,
+               title: `${name} of each head`, cell: numbers ? 28 : 16, left: 30, head: 36, gap: 2, numbers, fontSize: 11, turned: false, star: false,
                rowLabels: Array.from({ length: rows }, (_, at) => ({ at, text: String(at) })),
                columnLabels: Array.from({ length: columns }, (_, at) => ({ at, text: String(at) })) };
     },
@@ -236,16 +250,16 @@ function headTiles(box, run, g, choose) {
 }
 
 // Where labels stand: every token where there is room for its letters, else every eighth position.
-function mapLabels(tokens, star, sinkToken, cell) {
+function mapLabels(tokens, star, sinkToken, cell, spelled) {
   const labels = star ? [{ at: 0, text: "*" }] : [];
-  const spelled = cell >= 11, step = spelled ? 1 : [4, 8, 16, 32, 64].find((s) => s * cell >= 22) || 128;
+  const step = spelled ? 1 : [4, 8, 16, 32, 64].find((s) => s * cell >= 22) || 128;
   tokens.forEach((token, i) => {
     const position = i + 1 - sinkToken;
     if (position === 0) labels.push({ at: star, text: "*" });
     else if (spelled) labels.push({ at: i + star, text: tokenLabel(token, 9) });
     else if ((position === 1 && !star && !sinkToken) || position % step === 0) labels.push({ at: i + star, text: String(position) });
   });
-  return { labels, spelled };
+  return labels;
 }
 
 function headFigure(figure) {
@@ -256,6 +270,7 @@ function headFigure(figure) {
   let shown = null, cursor = null;
   // The extra key is a column more than there are rows, a sink token the first of the tokens; both are `*`, token 1 follows.
   const star = maps && maps.extra_key ? 1 : 0, sinkToken = maps && maps.sink_token ? 1 : 0, starName = sinkToken ? "sink token" : "extra key";
+  const massName = star ? "row mass without *" : "row mass";
   const sequence = () => Math.min(maps.tokens.length - 1, Number(choice("sequence-" + g, "0")));
   const proxy = () => choice("weights-" + g, "raw") === "proxy";
   const choose = (l, h) => {
@@ -276,17 +291,18 @@ function headFigure(figure) {
   const gridOf = (map, width, height) => {
     const tokens = maps.tokens[sequence()], n = tokens.length, columns = n + star;
     const size = (margin) => Math.min((width - margin - 8 - 3 * star) / columns, (height - margin - 2) / n, 26);
-    const margin = size(64) >= 11 ? 64 : 26, cell = Math.max(2, size(margin));
-    const { labels, spelled } = mapLabels(tokens, star, sinkToken, cell), values = proxy() ? map.shares : map.rows;
+    const spelled = size(80) >= 11, margin = spelled ? 80 : 38, cell = Math.max(2, size(margin));
+    const labels = mapLabels(tokens, star, sinkToken, cell, spelled), values = proxy() ? map.shares : map.rows;
     return { rows: n, columns, star: star === 1, value: (i, j) => values[i][j], top: scaleTop(values.flatMap((row) => Array.from(row))),
-             logarithmic: choice("colour-" + g, "linear") === "log", cell, left: margin, head: margin, gap: 0, numbers: false,
+             logarithmic: choice("colour-" + g, "linear") === "log", cell, left: margin, head: margin, gap: 0, numbers: false, axes: true,
              fontSize: spelled ? Math.min(12, cell - 0.5) : 10.5, turned: spelled,
              rowLabels: labels.filter(({ at }) => at >= star).map(({ at, text }) => ({ at: at - star, text })), columnLabels: labels };
   };
   const size = (grid) => [Math.ceil(grid.left + grid.columns * grid.cell + 3 * star + 8), Math.ceil(grid.head + grid.rows * grid.cell + 1)];
   const roomBelow = () => {  // what stands around the canvas in this figure, its closed table and the bar above it
-    const values = figure.querySelector("details.values .scroll"), bar = figure.closest(".mapgroup").querySelector(".bar");
-    const rest = figure.offsetHeight - mapBox.offsetHeight - (values ? values.offsetHeight : 0);
+    const bar = figure.closest(".mapgroup").querySelector(".bar"), below = all(".ramp, summary", figure);
+    const rest = mapBox.getBoundingClientRect().top - figure.getBoundingClientRect().top +
+                 below.reduce((sum, e) => sum + e.offsetHeight + 8, 0);
     return Math.max(260, Math.min(900, window.innerHeight) - rest - (getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0) - 12);
   };
 
@@ -306,8 +322,8 @@ function headFigure(figure) {
     }
     const mean = (column) => map.rows.reduce((sum, row) => sum + (Number.isNaN(row[column]) ? 0 : row[column]), 0) / map.rows.length;
     const mass = map.mass.reduce((sum, m) => sum + m, 0) / map.mass.length;
-    caption.textContent = `Layer ${layer}, head ${head}, sequence ${sequence() + 1}. Mean weight on token 1: ${significant(mean(star + sinkToken))}` +
-      (star + sinkToken ? `, on the ${starName}: ${significant(mean(0))}` : "") + `; row mass ${significant(mass)}.` +
+    caption.textContent = `Layer ${layer}, head ${head}, sequence ${sequence() + 1}. Mean weight on token 1: ${plain(mean(star + sinkToken))}` +
+      (star + sinkToken ? `, on *: ${plain(mean(0))}` : "") + `; ${massName} ${plain(mass)}.` +
       (maps.of > maps.tokens[sequence()].length ? ` First ${maps.tokens[sequence()].length} of ${maps.of} tokens.` : "");
     canvas.setAttribute("aria-label", `Attention map, queries downwards, keys to the right. ${caption.textContent} Arrow keys read single weights.`);
     shown = gridOf(map, figure.clientWidth, 100);  // first as low as it gets, to see what stands around it
@@ -327,7 +343,7 @@ function headFigure(figure) {
     const lines = [["query", nameOf(tokens, i + star)], ["key", nameOf(tokens, j)]];
     if (Number.isNaN(weight)) lines.push(["", "not visible to this query"]);
     else lines.push(["weight, raw", significant(weight)], ["share, proxy", significant(map.shares[i][j])]);
-    lines.push(["row mass", significant(map.mass[i])]);
+    lines.push([massName, significant(map.mass[i])]);
     const area = canvas.getBoundingClientRect();
     showTip(at ? at.clientX : area.left + left + shown.cell, at ? at.clientY : area.top + top + shown.cell, lines);
     if (!at) readout.textContent = lines.map((line) => line.join(" ").trim()).join(", ");
@@ -357,18 +373,18 @@ function headFigure(figure) {
       const map = mapOf(maps, sequence(), layer, head), tokens = maps.tokens[sequence()];
       if (!map) return [["this map was not stored"]];
       const keys = Array.from({ length: tokens.length + star }, (_, j) => nameOf(tokens, j));
-      return [[`${place()}: query \\ key`, ...keys, "row mass"],
+      return [[`${place()}: query \\ key`, ...keys, massName],
               ...(proxy() ? map.shares : map.rows).map((row, i) => [nameOf(tokens, i + star),
                 ...Array.from(row, (a) => (Number.isNaN(a) ? "" : a)), map.mass[i]])];
     });
   }
-  offerDownloads(figure, `${run.name} attention ${maps ? `layer ${layer} head ${head}` : "heads"}`, () => {
+  offerDownloads(figure, () => `${run.name} attention ${maps ? `sequence ${sequence() + 1} ${place()}` : "heads"}`, () => {
     const grids = tiles.map((tile) => tile.grid()), heads = (grid) => grid.head + grid.rows * grid.cell + 24;
     const map = maps && mapOf(maps, sequence(), layer, head), grid = map ? gridOf(map, 640, 640) : null;
     const above = Math.max(...grids.map(heads));
     const widths = grids.map((tile) => tile.left + tile.columns * tile.cell + 40);
     const width = Math.max(grid ? size(grid)[0] : 0, widths.reduce((sum, w) => sum + w, 0));
-    return composed(run.name, grid ? caption.textContent : "Heads", [], width, above + (grid ? size(grid)[1] + 40 : 0), (pen) => {
+    return composed(`${run.name}: attention`, grid ? caption.textContent : "Heads", [], width, above + (grid ? size(grid)[1] + 40 : 0), (pen) => {
       pen.save();
       grids.forEach((tile, at) => { paintGrid(pen, tile); pen.translate(widths[at], 0); });
       pen.restore();

@@ -187,13 +187,19 @@ function composed(title, caption, entries, width, height, paint) {
   return pen;
 }
 
-// Buttons of a figure: `picture()` gives the pen that has drawn it all.
+const fileName = (name) => (name.normalize("NFKD").replace(/[^\w.-]+/g, "-").replace(/^[-.]+|-+$/g, "").slice(0, 80) || "figure").toLowerCase();
+// A heading as plain text, its subscripts kept.
+function plainText(element) {
+  const small = { 1: "\u2081", k: "\u2096", "*": "\u204e" };
+  return Array.from(element.childNodes, (node) => node.nodeName === "SUB" ? small[node.textContent] || node.textContent : node.textContent).join("");
+}
+
+// Buttons of a figure: `name()` is what the files are called, `picture()` gives the pen that has drawn it all.
 function offerDownloads(figure, name, picture) {
-  const file = (name.normalize("NFKD").replace(/[^\w.-]+/g, "-").replace(/^[-.]+|-+$/g, "").slice(0, 80) || "figure").toLowerCase();
   for (const button of all("button[data-save]", figure))
     button.addEventListener("click", async () => {
       const pen = picture(), svg = pen.text(), { width, height } = pen.canvas;
       download(button.dataset.save === "svg" ? new Blob([svg], { type: "image/svg+xml" }) : await pngOf(svg, width, height),
-               file + "." + button.dataset.save);
+               fileName(name()) + "." + button.dataset.save);
     });
 }
