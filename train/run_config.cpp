@@ -18,6 +18,14 @@ namespace {
 
 [[noreturn]] void refuse(const std::string& why) { throw Error(why, Exit::usage); }
 
+// CLI11 2.4 (Debian 13) resolves escapes in quoted texts, 2.3 (Debian 12) does not: what is given to it so that both
+// read the text as it is written.
+std::string kept_backslashes(std::string text) {
+  if constexpr (CLI11_VERSION_MAJOR * 100 + CLI11_VERSION_MINOR >= 204)
+    for (std::size_t i = 0; (i = text.find('\\', i)) != std::string::npos; i += 2) text.insert(i, 1, '\\');
+  return text;
+}
+
 std::string footer(const std::string& program) {
   return "Each flag may also be set as an environment variable (--learning-rate: SINKLAB_LEARNING_RATE) or in a TOML\n"
          "file given by --config (learning-rate = 0.004). A flag beats the environment, which beats the file.\n\n"
@@ -215,7 +223,7 @@ std::string to_toml(const RunConfig& config) {
 RunConfig run_config_from_toml(const std::string& text, const std::string& where) {
   CLI::ConfigTOML reader;
   reader.arrayBounds('\1', '\1');  // no setting is a list: keeps the reader from splitting texts at commas and blanks
-  std::istringstream lines(text);
+  std::istringstream lines(kept_backslashes(text));
   RunConfig config;
   std::set<std::string> seen;
   for (const CLI::ConfigItem& item : reader.from_config(lines)) {
