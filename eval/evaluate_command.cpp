@@ -212,6 +212,7 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
       .config_toml = attribute_or(checkpoint, "config_toml", ""),
       .input = input_name,
       .input_seed = options.seed,
+      .data_sha256 = attribute_or(checkpoint, "data_sha256", ""),
       .data = data ? options.given.data.empty() ? config.data : options.given.data : "",
       .seed = config.seed,
       .step = checkpoint.attributes.contains("step") ? checkpoint.integer("step") : 0,

@@ -69,7 +69,7 @@ train() {
   fi
   runs+=("$out/$name")
   table=$("$build/report" --title "When does attention sink?" --out "$out/report.html" --csv "$out/results.csv" "${runs[@]}")
-  say "look at it: file://$PWD/$out/report.html in a browser (${#runs[@]} of $planned runs)"
+  say "look at it in a browser: $out/report.html, file://$PWD/$out/report.html (${#runs[@]} of $planned runs)"
 }
 
 [ "$fresh" -eq 0 ] || [ ! -e "$out" ] || set_aside "$out"

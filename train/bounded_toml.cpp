@@ -24,6 +24,14 @@ std::string objection(std::string_view line) {
   return "";
 }
 
+// CLI11 2.4 (Debian 13) resolves escapes in quoted texts, 2.3 (Debian 12) does not: what is given to it so that both
+// read the text as it is written.
+std::string kept_backslashes(std::string text) {
+  if constexpr (CLI11_VERSION_MAJOR * 100 + CLI11_VERSION_MINOR >= 204)
+    for (std::size_t i = 0; (i = text.find('\\', i)) != std::string::npos; i += 2) text.insert(i, 1, '\\');
+  return text;
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> read_bounded_toml(std::string_view text, const std::string& where,
@@ -40,7 +48,7 @@ std::vector<std::pair<std::string, std::string>> read_bounded_toml(std::string_v
   }
   CLI::ConfigTOML reader;
   reader.arrayBounds('\1', '\1');  // no setting is a list: keeps the reader from splitting texts at commas and blanks
-  std::istringstream lines{std::string(text)};
+  std::istringstream lines(kept_backslashes(std::string(text)));
   std::vector<std::pair<std::string, std::string>> settings;
   try {
     for (const CLI::ConfigItem& item : reader.from_config(lines)) {

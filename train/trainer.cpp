@@ -123,6 +123,7 @@ class Trainer {
         .precision = config_.precision,
         .commit = build_commit(),
         .config_toml = to_toml(config_),
+        .data_sha256 = data_->checksum(),
         .data = config_.data,
         .seed = config_.seed,
         .step = state_.step,

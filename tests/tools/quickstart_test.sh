@@ -22,7 +22,7 @@ program() { mkdir -p "$(dirname "$1")"; { echo '#!/bin/bash'; cat; } >"$1"; chmo
 mkdir -p "$work/fake" "$work/house/tools"
 cp "$here"/tools/quickstart* "$here/tools/setup.sh" "$work/house/tools/"
 export PATH="$work/fake:$PATH" TMPDIR="$work"
-cd "$work/house"
+cd "$work/house" || exit 1
 system() { printf '%s\n' "$@" >"$work/os-release"; export SINKLAB_OS_RELEASE="$work/os-release"; }
 debian() { system "ID=debian" "VERSION_ID=\"$1\"" "PRETTY_NAME=\"Debian GNU/Linux $1\""; }
 

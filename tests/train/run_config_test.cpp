@@ -203,7 +203,7 @@ TEST_CASE("run config: TOML beyond plain `key = value` lines is refused, and whe
   CHECK(message("batch = [1\n").find("got `[1`") != std::string::npos);
   CHECK(message("batch = 1\nbatch = 2\n") == "a.h5: batch is given twice");
   CHECK(message("eval_every = 1\nbatch = 2\neval-every = 1\n") == "a.h5: eval-every is given twice");
-  for (const char* data : {"\"d", "'d", "\"\\q\"", "\"d\" e", "\"a # b\""}) {
+  for (const char* data : {"\"d", "'d", "\"\\q\"", "\"a\\u0041\"", "\"d\" e", "\"a # b\""}) {
     CAPTURE(data);
     CHECK(message(std::string("data = ") + data + "\n").find("a.h5: data must be text") == 0);
   }

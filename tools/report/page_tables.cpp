@@ -80,7 +80,7 @@ std::vector<Column> columns(const Group& group) {
   all.push_back(scalar(alpha, "max", "alpha_1_max"));
   all.push_back(scalar(star, proxy ? "proxy" : "mean", "alpha_star"));
   if (proxy) all.push_back(scalar(star, "raw", "alpha_star_raw"));
-  all.push_back({"", "row mass", 2, [](const Run&, const Evaluation& e) { return e.get("row_mass"); }});
+  all.push_back({"", "row mass", 2, [](const Run&, const Evaluation& e) { return e.total_mass(); }});
   all.push_back({"", "mass on *", 2, [](const Run&, const Evaluation& e) { return e.get("slot_mass"); }});
   all.push_back(scalar("", "v<sub>1</sub> ratio", "first_value_norm_ratio", 2));
   std::erase_if(all, [&](const Column& column) {
