@@ -102,7 +102,8 @@ def forward(p, tokens, G, window, prefix, extra_key):
     logits = rms_norm(x, p["final_norm.gain"]) @ p["unembedding.weight"].T
     out["logits"] = logits
     token_loss = torch.nn.functional.cross_entropy(logits[:, :-1].transpose(1, 2), tokens[:, 1:], reduction="none")
-    out["token_loss"], out["loss"] = token_loss, token_loss.mean()[None]
+    # The first prefix - 1 targets are seen by the tokens that predict them.
+    out["token_loss"], out["loss"] = token_loss, token_loss[:, max(0, prefix - 1):].mean()[None]
     return out
 
 
