@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds everything and runs all tests in release, walks a debug build with gdb, then runs all tests again under
-# AddressSanitizer and UBSan, and fuzzes every reader of files for half a minute.
+# AddressSanitizer and UBSan, runs threads under ThreadSanitizer and fuzzes every reader of files for half a minute.
 #   bash tools/test.sh            all of it
 #   bash tools/test.sh --quick    release only
 set -euo pipefail
@@ -29,6 +29,7 @@ bash tools/setup.sh --tests
 if [ "$quick" -eq 0 ]; then
   build_and_test debug train_pos_learnable -- -R gdb_stages
   build_and_test asan
+  build_and_test tsan
   if echo 'int main() {}' | clang++ -x c++ -fsanitize=fuzzer-no-link,address -fopenmp - -o /dev/null 2>/dev/null; then
     build_and_test fuzz -- -j 2
   else
