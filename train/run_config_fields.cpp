@@ -203,7 +203,8 @@ void RunConfigField::set(RunConfig& config, const std::string& text, const std::
       },
       member);
   if (good) return;
-  std::string got = text;
+  constexpr std::size_t kShown = 200;  // bytes; a file can hold a value of any length
+  std::string got = text.size() > kShown ? text.substr(0, kShown) + "..." : text;
   std::replace_if(got.begin(), got.end(), is_control, '?');  // the message stays one line
   throw Error(where + " must be " + expected() + ", got `" + got + "`", Exit::usage);
 }

@@ -219,13 +219,13 @@ TEST_CASE("run config: TOML made to do harm is refused before a parser sees it; 
   };
   std::string said, dots;
   for (int i = 0; i < 100000; ++i) dots += "a.";
-  for (const std::string& text :
-       {"[" + dots + "a]\n", dots + "a = 1\n", "x" + std::string(100000, 'x') + " = 1\n",
-        std::string("layers = [\n") + std::string(2 << 20, '1') + "\n]\n", "[" + dots.substr(0, 16000) + "]\n",
-        dots.substr(0, 16000) + "\n", std::string(16000, 'x') + " = 1\n"}) {
+  for (const std::string& text : {"[" + dots + "a]\n", dots + "a = 1\n", "x" + std::string(100000, 'x') + " = 1\n",
+                                  std::string("layers = [\n") + std::string(2 << 20, '1') + "\n]\n",
+                                  "[" + dots.substr(0, 16000) + "]\n", dots.substr(0, 16000) + "\n",
+                                  std::string(16000, 'x') + " = 1\n", "layers = " + std::string(16000, 'x') + "\n"}) {
     CHECK(code(text, &said) == Exit::usage);
     CHECK(said.starts_with("a.toml"));
-    CHECK(said.size() < 300);
+    CHECK(said.size() < 400);
     CHECK(!contains(said, "\n"));
   }
   CHECK(run_config_from_toml("\xEF\xBB\xBFwidth = 256\nlayers = 5\n", "a.toml").width == 256);

@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
-#include <chrono>
+#include <ctime>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -260,13 +260,15 @@ TEST_CASE("Tokenizer: text without a blank is learnt and encoded in seconds") {
   Rng rng(4, "letters");
   std::string text(1'000'000, 'a');
   for (std::size_t i = 0; i < text.size(); ++i) text[i] = static_cast<char>('a' + rng.below(i, 26));
-  auto start = std::chrono::steady_clock::now();
-  Tokenizer tokenizer = Tokenizer::train({text}, 8192);
-  CHECK(tokenizer.vocabulary() == 8192);
+  std::clock_t start = std::clock();  // of the processor: neighbours do not count
+  Tokenizer tokenizer = Tokenizer::train({text}, 65536);
+  CHECK(tokenizer.vocabulary() == 65536);
   CHECK(tokenizer.decode(tokenizer.encode(text)) == text);
-  std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
-  MESSAGE("a million letters, 8192 tokens: " << passed.count() << " s");
-  CHECK(passed.count() < 60);  // a second or two; vocabulary x bytes would be minutes
+  double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
+  MESSAGE("a million letters, 65536 tokens: " << seconds << " s");
+#ifdef NDEBUG
+  CHECK(seconds < 10);  // about 1.5; where every merge walks through every word that has it, 23
+#endif
 }
 
 TEST_CASE("pre_tokenize: a piece of more than a megabyte is cut between characters") {
