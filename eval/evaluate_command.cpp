@@ -10,7 +10,7 @@
 #include "engine/output_kind.h"
 #include "engine/program.h"
 #include "engine/reference_switch.h"
-#include "engine/threads.h"
+#include "engine/thread_start.h"
 #include "eval/evaluation_json.h"
 #include "eval/evaluation_maps.h"
 #include "eval/evaluation_table.h"
@@ -175,7 +175,7 @@ std::unique_ptr<DataSource> data_source(const SinkOptions& options, const Checkp
 
 int run_sink(const SinkOptions& options, const Ablation& ablation) {
   use_reference() = options.reference;
-  if (options.threads > 0) omp_set_num_threads(static_cast<int>(options.threads));
+  start_threads(options.threads);
   Checkpoint checkpoint = load_checkpoint(options.checkpoint);
   auto model = load_model(checkpoint, ablation, dtype_named(options.precision), "eval_" + ablation.name);
   const Sizes& sizes = model->sizes();
@@ -232,7 +232,7 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
 int run_logits(const LogitsOptions& options, const Ablation& ablation) {
   if (!options.given.any()) throw Error("logits needs --tokens FILE, --text or --text-file; see --help", Exit::usage);
   use_reference() = options.reference;
-  if (options.threads > 0) omp_set_num_threads(static_cast<int>(options.threads));
+  start_threads(options.threads);
   Checkpoint checkpoint = load_checkpoint(options.checkpoint);
   DType type = dtype_named(options.precision);
   auto model = load_model(checkpoint, ablation, type, "eval_" + ablation.name);

@@ -11,7 +11,7 @@ namespace sink {
 // What stands beside the numbers so that nobody has to guess what they are of.
 struct EvaluationContext {
   std::string run, task, ablation, policies, precision, commit, config_toml;
-  std::string input = "text";    // text: validation sequences of the run's data | random | repeated | ...
+  std::string input = "text";    // text: the run's validation sequences | random | repeated | tokens | sentence
   std::uint64_t input_seed = 0;  // of random and repeated tokens
   std::string data_sha256 = {};  // of the tokens that the run was trained on; empty: not known
   std::string data = {};         // the folder that text came from; empty: none

@@ -16,6 +16,7 @@ struct JsonFailure : std::runtime_error {
 };
 
 inline constexpr std::size_t kDeepestJson = 64;
+inline constexpr std::size_t kLongestReason = 200;
 inline constexpr std::size_t kLongestJson = std::size_t{256} << 20;  // the largest tokenizer.json known has 33 MB
 
 // Deepest nesting of [ and { outside of strings; counts at most `enough`. Makes sense of valid JSON, ends on any text.
@@ -48,7 +49,10 @@ Json parse_bounded_json(std::string_view text, std::size_t longest = kLongestJso
     throw JsonFailure("it nests lists and objects more than " + std::to_string(kDeepestJson) + " deep");
   try {
     return Json::parse(text);
-  } catch (const typename Json::exception& error) { throw JsonFailure(std::string("not JSON: ") + error.what()); }
+  } catch (const typename Json::exception& error) {
+    // The library quotes what it read last, which may be all of a hostile file.
+    throw JsonFailure("not JSON: " + std::string(error.what()).substr(0, kLongestReason));
+  }
 }
 
 }  // namespace sink

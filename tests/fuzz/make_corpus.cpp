@@ -180,6 +180,20 @@ void texts() {
   put("run_folder", "sound", evaluation + zero + metrics + zero + to_toml(RunConfig{}));
   put("run_folder", "in_progress", zero + metrics + "{\"step\": 3" + zero + "task = \"text\"\nseed = 1\n");
   put("run_folder", "deep", times(100000, "[") + zero + times(100000, "{\"a\":") + "\n" + zero + "x");
+  std::string maps =
+      R"({"schema": 1, "alpha_1": 0.5, "sink_epsilon": [0.3], "sink_1": [50], "sink_1_raw": [50], "extra": "key",
+          "sink_star": [25], "sink_star_raw": [25], "alpha_star": 0.3, "alpha_star_raw": 0.3, "slot_mass": 0.3,
+          "input": "random", "input_seed": 3, "maps": {"layers": 1, "heads": 2, "extra_key": true,
+          "tokens": [["a", "b"]], "weights": [[[[[0.5, 0.5, 0], [0.2, 0.3, 0.5]], []]]],
+          "chosen": {"sequence": 0, "layer": 0, "head": 0}}})";
+  put("run_folder", "maps", maps + zero + metrics + zero + "ablation = \"bias_k\"\nseed = 1\n");
+  std::string log;
+  for (int step = 1; step <= 4; ++step)
+    log += "{\"step\": " + std::to_string(step) + ", \"tokens\": 64, \"seconds\": 0.5, \"train_loss\": 2.5}\n";
+  put("run_log", "sound", log);
+  put("run_log", "twice", log + log);
+  put("run_log", "damaged", log.substr(0, 70) + "\n" + log.substr(80) + times(1000, "["));
+  put("run_log", "far", R"({"step": 9223372036854775807, "tokens": 1, "seconds": 1})" "\n");
   std::string keys;
   for (int i = 0; i < 300; ++i) keys += "{\"step\": " + std::to_string(i) + ", \"k" + std::to_string(i) + "\": 1}\n";
   put("run_folder", "keys", zero + keys + zero + "seed = 99999999999999999999\n");

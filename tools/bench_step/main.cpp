@@ -11,6 +11,7 @@
 #include "engine/ops/matmul/matmul.h"
 #include "engine/program.h"
 #include "engine/rng.h"
+#include "engine/thread_start.h"
 #include "engine/threads.h"
 #include "model/all_ablations.h"
 #include "train/optimizer.h"
@@ -125,7 +126,7 @@ int run(int argc, char** argv) {
   if (context) s.sizes.context = context;
   if (!s.batch) s.batch = text ? 48 : 1;
   if (s.ablation.empty()) s.ablation = text ? "pos_learnable" : "baseline";
-  if (s.threads > 0) omp_set_num_threads(s.threads);
+  start_threads(s.threads);
 
   DType type = s.precision == "bf16" ? DType::BF16 : DType::F32;
   std::unique_ptr<LanguageModel> model = ablation_named(s.ablation).make_model(s.sizes, InitScheme::torch, 0, type);

@@ -81,5 +81,5 @@ TEST_CASE("rotary: shapes and types that do not fit are named") {
   check_refused([&] { rotary(x, rotary_table(5, 8, DType::F32), false, y); }, {"[rotary]", "(1, 2, 9, 8)", "(5, 4)"});
   check_refused([&] { rotary(x, rotary_table(9, 6, DType::F32), false, y); }, {"[rotary]", "(1, 2, 9, 8)", "(9, 3)"});
   check_refused([&] { rotary(x, rotary_table(9, 8, DType::F64), false, y); }, {"f64 (9, 4)"});
-  check_refused([&] { rotary_table(9, 7, DType::F32); }, {"[rotary]", "even", "7"});
+  check_refused([&] { rotary_table(9, 7, DType::F32); }, {"[rotary]", "even", "7"}, Exit::usage);
 }

@@ -84,6 +84,11 @@ def over_sum(similarity):
     return lambda s, M, n: similarity(s) * M / ((similarity(s) * M).sum(-1, keepdim=True) + SUM_EPS)
 
 
+def absolute_share(s, M, n):
+    """What scores sinks where a weight is s / (sum s + 1e-8): the 1e-8 is not added a second time."""
+    return (s * M).abs() / ((s * M).abs().sum(-1, keepdim=True) + SUM_EPS)
+
+
 def linear_max_abs(s, M, n):
     return s * M / (s * M).sum(-1, keepdim=True).abs().clamp(min=1)
 
@@ -116,6 +121,7 @@ class Ablation:
     qk_norm: bool = False
     features: str = "none"  # none elu mlp, of q and k after rotary
     op: object = softmax
+    proxy: object = None  # of s, M, n: the weights that score sinks, where they are not |a| / (sum |a| + 1e-8)
     sink_token: bool = False
     # A slot that every row sees: its logit is q.k* (slot_key: head, shared, or the number of learned coordinates), or
     # slot_logit: a number or "learned". Its value is zero, learned, or fixed: v_fixed = (m, "e1" or "u").
@@ -172,16 +178,16 @@ ABLATIONS = {
     "op_sigmoid_norm": A(op=over_sum(sigmoid)),
     "op_elu_none": A(op=plain(elu_plus_one)),
     "op_elu_norm": A(op=over_sum(elu_plus_one)),
-    "kern_elu_norm": A(features="elu", op=over_sum(identity)),
+    "kern_elu_norm": A(features="elu", op=over_sum(identity), proxy=absolute_share),
     "kern_elu_none": A(features="elu", op=plain(identity)),
     "kern_id_norm": A(op=linear_max_abs),
     "kern_id_none": A(op=plain(identity)),
     "kern_mlp_norm": A(features="mlp", op=linear_max_abs),
     "kern_mlp_none": A(features="mlp", op=plain(identity)),
-    "scale_2": A(op=scaled_softmax(2.0)),
-    "scale_0_2": A(op=scaled_softmax(0.2)),
-    "scale_0_1": A(op=scaled_softmax(0.1)),
-    "scale_0_05": A(op=scaled_softmax(0.05)),
+    "scale_2": A(op=scaled_softmax(2.0), proxy=softmax),
+    "scale_0_2": A(op=scaled_softmax(0.2), proxy=softmax),
+    "scale_0_1": A(op=scaled_softmax(0.1), proxy=softmax),
+    "scale_0_05": A(op=scaled_softmax(0.05), proxy=softmax),
     **{f"pnorm_exp_{p}": A(op=p_norm_exp(p)) for p in (2, 3, 4)},
     **{f"pnorm_exp_1_{q}": A(op=p_norm_exp(1 / q)) for q in (2, 3, 4)},
     **{f"pnorm_sig_{p}": A(op=p_norm_sigmoid(p)) for p in (1, 2, 3, 4)},
@@ -443,13 +449,18 @@ def attention(ablation, s, parameters, prefix, h_BTC, seen):
         scores = torch.cat([slot_scores(ablation, parameters, prefix, q)[..., None], scores], dim=-1)
         mask = pad(mask, (1, 0), value=1.0)
     weights = ablation.op(scores, mask, n)
+    # Softmax rows sum to one, the slot included, and are their own proxy.
+    if ablation.proxy is not None:
+        proxy = ablation.proxy(scores, mask, n)
+    else:
+        proxy = weights if ablation.op is softmax else weights.abs() / (weights.abs().sum(-1, keepdim=True) + SUM_EPS)
     o = torch.einsum("bhij,bhjd->bhid", weights[..., E:], v)
     if ablation.slot:
         o = o + weights[..., :1] * slot_value(ablation, parameters, prefix, d)
     if ablation.bias_value != "none":
         value = parameters[prefix + "extra.value"]
         o = o + (value[:, None] if ablation.bias_value == "head" else value)
-    for name, value in (("weights", weights), ("mask", mask[:, E:]), ("dots", dots),
+    for name, value in (("weights", weights), ("proxy", proxy), ("mask", mask[:, E:]), ("dots", dots),
                         ("norms", q.norm(dim=-1)[..., :, None] * k.norm(dim=-1)[..., None, :])):
         seen[name].append(value)
 
@@ -498,7 +509,7 @@ def feed_forward(ablation, parameters, prefix, h_BTC):
 
 def forward(ablation, s, parameters, tokens):
     """Logits [B, T, V] and what the measurements need, each a list over layers."""
-    names = ("weights", "mask", "dots", "norms", "keys", "values", "hidden", "hidden_before_norm")
+    names = ("weights", "proxy", "mask", "dots", "norms", "keys", "values", "hidden", "hidden_before_norm")
     seen = {name: [] for name in names}
 
     def norm(name, x):
@@ -559,8 +570,7 @@ def mean_over(values, pairs):
 def measurements(ablation, s, seen):
     T, E, ahead = s.length, int(ablation.slot), int(ablation.sink_token)
     raw = torch.stack(seen["weights"], dim=1)  # B, L, H, T, E + T
-    # Softmax rows sum to one, the slot included, and are their own proxy.
-    proxy = raw if ablation.op is softmax else raw.abs() / (raw.abs().sum(dim=-1, keepdim=True) + SUM_EPS)
+    proxy = torch.stack(seen["proxy"], dim=1)
     # alpha_k = sum over rows of A[i, k], over the T - k + 1 rows that see a token's key in a causal model (k from 1).
     rows = torch.arange(T, 0, -1, dtype=torch.float64)
     columns = [weights.sum(dim=-2) for weights in (raw, proxy)]

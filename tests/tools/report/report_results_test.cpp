@@ -108,5 +108,5 @@ TEST_CASE("report: no cell of results.csv is a formula, and no name acts on the 
        {"\n'=1+1,text,'=ablation,", "\n'+1,text", "\n'-x,text", "\n'@SUM(A1),text", "\n\"a,\"\"b\"\"\",text"})
     CHECK_MESSAGE(contains(csv, start), start);
   for (const char c : program.out()) CHECK((c == '\n' || static_cast<unsigned char>(c) >= 0x20));
-  CHECK(contains(program.out(), "?[2J?red?x"));
+  CHECK(contains(program.out(), "\\x1b[2J\\tred\\nx"));
 }
