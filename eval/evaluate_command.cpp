@@ -33,7 +33,7 @@ constexpr std::int64_t kTokensAtOnce = 4096;  // of a batch, where --batch is no
 
 const OutputKind kEvaluationFile =
     kind_by_text("an evaluation of eval_<ablation> sink", "{", {"\"schema\"", "\"policies\""});
-const OutputKind kLogitsFile = kind_by_text("a file of eval_<ablation> logits", "\x89HDF", {"sinklab-logits"});
+const OutputKind kLogitsFile = {"a file of eval_<ablation> logits", is_logits_file};
 
 // What a user gives the model to read: a file of ids, or text in one of two ways.
 struct Given {

@@ -8,9 +8,12 @@
 #include "engine/file.h"
 #include "eval/input_tokens.h"
 #include "model/hdf5_file.h"
+#include "model/hdf5_reader.h"
 
 namespace sink {
 namespace {
+
+constexpr const char* kFormat = "sinklab-logits";
 
 // Datasets of all sequences, filled batch by batch.
 class Datasets {
@@ -129,7 +132,7 @@ void write_logits_file(const std::string& path, LanguageModel& model, const Tens
     Hdf5Image image(0);
     std::map<std::string, std::string> all = attributes;
     const Sizes& s = model.sizes();
-    all["format"] = "sinklab-logits";
+    all["format"] = kFormat;
     all["version"] = "1";
     all["loss_unit"] = "nats a token";
     all["extra_tokens"] = std::to_string(model.extra_tokens());
@@ -145,6 +148,15 @@ void write_logits_file(const std::string& path, LanguageModel& model, const Tens
     auto [bytes, size] = image.bytes();
     write_file_atomically(path, {bytes, size});
   } catch (const Hdf5Failure& failure) { throw Error("cannot write " + path + ": " + failure.what(), Exit::io); }
+}
+
+bool is_logits_file(const std::string& path) {
+  try {
+    // The attributes stand anywhere in the file, behind the numbers of a large one too.
+    auto attributes = Hdf5Reader(path).text_attributes();
+    return std::find(attributes.begin(), attributes.end(), std::pair(std::string("format"), std::string(kFormat))) !=
+           attributes.end();
+  } catch (const Hdf5Failure&) { return false; }
 }
 
 }  // namespace sink

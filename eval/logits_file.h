@@ -19,4 +19,7 @@ void write_logits_file(const std::string& path, LanguageModel& model, const Tens
                        const std::vector<std::int64_t>& layers, std::int64_t batch, DType type,
                        const std::map<std::string, std::string>& attributes);
 
+// Whether the file at `path` is one that write_logits_file wrote: a new one may take its place.
+bool is_logits_file(const std::string& path);
+
 }  // namespace sink

@@ -152,7 +152,8 @@ bool describe_place(hid_t id, Hdf5Dataset& dataset) {
   H5D_space_status_t stored = H5D_SPACE_STATUS_NOT_ALLOCATED;
   hdf5_check(H5Dget_space_status(id, &stored), "read the place");
   haddr_t offset = H5Dget_offset(id);
-  if (stored != H5D_SPACE_STATUS_ALLOCATED || offset == HADDR_UNDEF) return refuse("is named but holds no data (it was made and never written)");
+  if (stored != H5D_SPACE_STATUS_ALLOCATED || offset == HADDR_UNDEF)
+    return refuse("is named but holds no data (it was made and never written)");
   dataset.offset = offset;
   return true;
 }

@@ -78,6 +78,22 @@ TEST_CASE("output: devices are written to and stay devices; a disk is refused") 
   }
 }
 
+TEST_CASE("output: logits take the place of older logits, where these are many too") {
+  TemporaryFolder folder;
+  std::string tokens;
+  for (int n = 0; n < 40; ++n) tokens += "1 2 3 4 5 6 7 8 9 10\n";
+  write_bytes(folder / "tokens.txt", tokens);
+  const std::string init = "train_pos_learnable init --layers 3 --heads 4 --width 32 --feed-forward 8 --context 12 ";
+  REQUIRE(shell(folder, init + "--vocabulary 20 --out model.h5").wait() == 0);
+  for (int time = 0; time < 2; ++time)
+    CHECK(
+        shell(folder, "eval_pos_learnable logits --checkpoint model.h5 --tokens tokens.txt --out numbers.h5").wait() ==
+        0);
+  CHECK(fs::file_size(folder / "numbers.h5") > 200000);
+  CHECK(shell(folder, "eval_pos_learnable logits --checkpoint model.h5 --tokens tokens.txt --out model.h5").wait() ==
+        2);
+}
+
 TEST_CASE("output: every --out writes into pipes, devices and /dev/stdout") {
   TemporaryFolder folder;
   REQUIRE(shell(folder, kTraining).wait() == 0);

@@ -193,7 +193,9 @@ void texts() {
   put("run_log", "sound", log);
   put("run_log", "twice", log + log);
   put("run_log", "damaged", log.substr(0, 70) + "\n" + log.substr(80) + times(1000, "["));
-  put("run_log", "far", R"({"step": 9223372036854775807, "tokens": 1, "seconds": 1})" "\n");
+  put("run_log", "far",
+      R"({"step": 9223372036854775807, "tokens": 1, "seconds": 1})"
+      "\n");
   std::string keys;
   for (int i = 0; i < 300; ++i) keys += "{\"step\": " + std::to_string(i) + ", \"k" + std::to_string(i) + "\": 1}\n";
   put("run_folder", "keys", zero + keys + zero + "seed = 99999999999999999999\n");

@@ -1,4 +1,5 @@
-// Loops as the engine has them, without a race, or with one: race_on_purpose [race]. Shows that ThreadSanitizer sees ours.
+// Loops as the engine has them, without a race, or with one: race_on_purpose [race]. Shows that ThreadSanitizer sees
+// ours.
 #include <cstdint>
 #include <cstdio>
 #include <vector>

@@ -4,9 +4,9 @@
 
 #include "engine/check.h"
 #include "engine/file.h"
+#include "engine/utf8.h"
 #include "model/sha256.h"
 #include "model/tokenizer/bpe_model.h"
-#include "engine/utf8.h"
 
 namespace sink {
 

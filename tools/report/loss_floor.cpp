@@ -31,7 +31,8 @@ std::optional<LossFloor> loss_floor(const Run& run) {
     return std::nullopt;
   // Runs of one seed share it.
   static std::map<std::array<std::int64_t, 3>, LossFloor> known;
-  const auto [found, added] = known.try_emplace({static_cast<std::int64_t>(run.seed), config.context, config.eval_sequences});
+  const auto [found, added] =
+      known.try_emplace({static_cast<std::int64_t>(run.seed), config.context, config.eval_sequences});
   if (added) {
     const BigramBackcopy task(config);
     found->second = {task.entropy_floor(), task.best_loss(task.validation_batch(0, task.validation_sequences()))};

@@ -76,9 +76,10 @@ void write_report(const Arguments& arguments, const std::vector<Run>& runs, cons
   write_file_atomically(arguments.out, html);
   if (!arguments.csv.empty()) write_file_atomically(arguments.csv, results_csv(runs));
   const auto open = std::count_if(runs.begin(), runs.end(), [](const Run& run) { return !run.finished; });
-  std::fprintf(
-      stderr, "report: %s, %zu %s%s, %.2f MB\n", printable(arguments.out).c_str(), runs.size(), runs.size() == 1 ? "run" : "runs",
-      open > 0 ? (", " + std::to_string(open) + " not finished").c_str() : "", static_cast<double>(html.size()) / 1e6);
+  std::fprintf(stderr, "report: %s, %zu %s%s, %.2f MB\n", printable(arguments.out).c_str(), runs.size(),
+               runs.size() == 1 ? "run" : "runs",
+               open > 0 ? (", " + std::to_string(open) + " not finished").c_str() : "",
+               static_cast<double>(html.size()) / 1e6);
   if (html.size() > 5000000) std::fprintf(stderr, "report: warning: over 5 MB; give fewer run folders\n");
 }
 

@@ -21,7 +21,7 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-constexpr std::size_t kMostKeys = 256;  // of metrics.jsonl: each has a column as long as the run
+constexpr std::size_t kMostKeys = 256;              // of metrics.jsonl: each has a column as long as the run
 constexpr std::int64_t kMostSteps = 1'000'000'000;  // of a run
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
