@@ -57,6 +57,9 @@ train() {
   say "$name (${#runs[@]} of $planned runs are done)"
   [ ! -e "$out/$name" ] || found=1
   "$program" --run "$out/$name" --resume auto "$@" >/dev/null || status=$?
+  if [ "$found" -eq 1 ] && [ -e "$out/$name/.lock" ] && ! flock -n "$out/$name/.lock" true; then
+    exit "$status"  # another program trains there, as the message above says
+  fi
   if [ "$found" -eq 1 ] && { [ "$status" -eq 2 ] || [ "$status" -eq 4 ]; }; then
     say "$out/$name is not what this recipe makes (see above): training it again"
     set_aside "$out/$name"
@@ -72,6 +75,10 @@ train() {
   say "look at it in a browser: $out/report.html, file://$PWD/$out/report.html (${#runs[@]} of $planned runs)"
 }
 
+# One quickstart at a time: two would set each other's runs aside. The system lets go of the lock when this ends.
+mkdir -p runs
+exec 9>>runs/.quickstart.lock
+flock -n 9 || { say "error: another quickstart works in $PWD/runs; wait until it is done, or stop it"; exit 2; }
 [ "$fresh" -eq 0 ] || [ ! -e "$out" ] || set_aside "$out"
 bash tools/setup.sh >&2
 

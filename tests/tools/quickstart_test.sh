@@ -57,6 +57,15 @@ grep -q "line 1 of update" "${log:-none}" || problem "the log it names ('$log') 
 program "$work/fake/dpkg-query" <<<'echo installed'
 
 # --- quickstart.sh
+case="two at once: the second leaves, and nothing is moved"
+mkdir -p runs/quickstart
+flock runs/.quickstart.lock sleep 30 & holder=$!
+until ! flock -n runs/.quickstart.lock true; do sleep 0.05; done
+try bash tools/quickstart.sh --fresh; expect 2 "another quickstart works in"
+[ -d runs/quickstart ] && [ ! -e runs/quickstart-older ] || problem "it moved what the first one writes"
+pkill -P "$holder" sleep; wait "$holder" 2>/dev/null
+rm -rf runs
+
 case="a build that fails shows its error and where its log is"
 program "$work/fake/cmake" <<'E2'
 [ "$1" = --preset ] && exit 0
