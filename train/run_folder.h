@@ -4,7 +4,7 @@
 // its first checkpoint. Killed at any moment, the next start finds either run whole:
 //   .replaced/ without config.toml, which moves last   moving was cut short: the older run is moved back
 //   .replaced/ with it, no checkpoint.h5               the new run had none yet: it begins again, the older one waits
-//   on .replaced/ with it, and checkpoint.h5              the older run is no longer needed: removed
+//   .replaced/ with it, and checkpoint.h5              the older run is no longer needed: removed
 #pragma once
 
 #include <string>
