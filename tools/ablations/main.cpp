@@ -50,7 +50,7 @@ std::string what_differs(const Ablation& ablation) {
     std::istringstream stream(text);
     return std::vector<std::string>{std::istream_iterator<std::string>(stream), {}};
   };
-  const Ablation& baseline = ablation_named("baseline");
+  const Ablation baseline = ablation_named("baseline");
   std::vector<std::string> usual = words(baseline.policies);
   std::string text;
   for (const std::string& word : words(ablation.policies))
