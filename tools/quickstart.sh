@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # From a machine with nothing installed to a measured attention sink: builds, trains language models that differ in
 # nothing but the attention operation, and writes a report, anew after each of them.
-#   bash tools/quickstart.sh            the synthetic task and real English text, at most 12 minutes on two cores
+#   bash tools/quickstart.sh            the synthetic task and real English text: 7 minutes on two cores of an AMD EPYC,
+#                                       longer on slower or busy ones
 #   bash tools/quickstart.sh --fast     the synthetic task alone, under 2 minutes after the build
 #   bash tools/quickstart.sh --fresh    train again what an earlier call has trained (which is kept beside it)
 # Killed at any moment, the next call goes on where it was.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-usage() { sed -n '2,7s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,8s/^# \{0,1\}//p' "$0"; }
 fast=0 fresh=0
 for argument in "$@"; do
   case "$argument" in
