@@ -20,6 +20,7 @@
 #include "eval/token_sequences.h"
 #include "model/build_info.h"
 #include "model/model_checkpoint.h"
+#include "model/sha256.h"
 #include "model/tokenizer/tokenizer.h"
 #include "model/tokenizer/tokenizer_json.h"
 #include "train/data/same_data.h"
@@ -90,6 +91,19 @@ std::string text_of(const Given& given) {
   std::string text = read_file("text", *given.text_file);
   if (text.ends_with('\n')) text.pop_back();  // the end of the last line is the file's, not the text's
   return text;
+}
+
+// How a report names what was given: the file, or the beginning of the sentence.
+std::string name_of(const Given& given) {
+  constexpr std::size_t kLongestName = 40;
+  if (given.tokens) return *given.tokens;
+  if (given.text_file) return *given.text_file;
+  return given.text->size() <= kLongestName ? *given.text : given.text->substr(0, kLongestName) + "...";
+}
+
+// Of the ids as they stand in memory.
+std::string checksum_of(const Tensor& tokens_NT) {
+  return sha256_hex({static_cast<const char*>(tokens_NT.raw()), tokens_NT.bytes()});
 }
 
 // The sequences that a user gave.
@@ -213,7 +227,11 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
       .input = input_name,
       .input_seed = options.seed,
       .data_sha256 = attribute_or(checkpoint, "data_sha256", ""),
-      .data = data ? options.given.data.empty() ? config.data : options.given.data : "",
+      .data = options.given.any()          ? name_of(options.given)
+              : !data                      ? ""
+              : options.given.data.empty() ? config.data
+                                           : options.given.data,
+      .input_sha256 = options.given.any() ? checksum_of(input.tokens_NT) : "",
       .seed = config.seed,
       .step = checkpoint.attributes.contains("step") ? checkpoint.integer("step") : 0,
       .steps = config.steps,

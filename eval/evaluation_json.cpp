@@ -149,6 +149,7 @@ std::string evaluation_json(const Evaluation& e, const EvaluationContext& c) {
   json["input"] = c.input;
   if (c.input == "random" || c.input == "repeated") json["input_seed"] = c.input_seed;
   if (!c.data.empty()) json["data"] = c.data;
+  if (!c.input_sha256.empty()) json["input_sha256"] = c.input_sha256;
   if (!c.data_sha256.empty()) json["data_sha256"] = c.data_sha256;
   json["extra"] = name_of(e.extra);
   json["sink_epsilon"] = kSinkEpsilons;

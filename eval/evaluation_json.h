@@ -11,10 +11,11 @@ namespace sink {
 // What stands beside the numbers so that nobody has to guess what they are of.
 struct EvaluationContext {
   std::string run, task, ablation, policies, precision, commit, config_toml;
-  std::string input = "text";    // text: the run's validation sequences | random | repeated | tokens | sentence
-  std::uint64_t input_seed = 0;  // of random and repeated tokens
-  std::string data_sha256 = {};  // of the tokens that the run was trained on; empty: not known
-  std::string data = {};         // the folder that text came from; empty: none
+  std::string input = "text";     // text: the run's validation sequences | random | repeated | tokens | sentence
+  std::uint64_t input_seed = 0;   // of random and repeated tokens
+  std::string data_sha256 = {};   // of the tokens that the run was trained on; empty: not known
+  std::string data = {};          // the folder that text came from, the file of tokens, or the sentence; empty: none
+  std::string input_sha256 = {};  // of the ids of given tokens and sentences: what tells one from another
   std::uint64_t seed = 0;
   std::int64_t step = 0, steps = 0, tokens = 0, parameters = 0;
   std::function<std::string(std::int32_t)> token_text;  // for the axes of the maps
@@ -25,7 +26,8 @@ struct EvaluationContext {
 // Sinks are percentages, losses and entropies nats; names without `_raw` are of proxy weights where there are both.
 // "position" is inside the model: a sink token, where there is one, is the first. Beside what names the run:
 //   val_loss sequences context input   of what was measured (context: tokens of a sequence, a sink token not counted);
-//                                      input_seed of random and repeated input, data where text was read;
+//                                      input_seed of random and repeated input, data where text was read or
+//                                      what was given, input_sha256 of given ids;
 //                                      data_sha256: of the tokens of training
 //   extra                              none | key (every query sees one key more) | token (a sink token)
 //   sink_epsilon sink_1[_raw]          [epsilon]; sink_k[_raw]: [k] at the study's 0.3; sink_k_epsilon[_raw]:

@@ -8,6 +8,7 @@
 #include "eval/token_sequences.h"
 #include "model/checkpoint.h"
 #include "model/hdf5_file.h"
+#include "model/sha256.h"
 #include "model/tokenizer/tokenizer.h"
 #include "tests/support/golden_file.h"
 #include "tests/support/subprocess.h"
@@ -330,6 +331,9 @@ TEST_CASE("text and tokens: a sentence is measured as the ids that `tokens` prin
   Json tokens = Json::parse(run(folder, "eval_baseline sink " + path + " --tokens " + (folder / "ids.txt")));
   CHECK(sentence["input"] == "sentence");
   CHECK(tokens["input"] == "tokens");
+  CHECK(sentence["data"] == folder / "cat.txt");
+  CHECK(sentence["input_sha256"] == tokens["input_sha256"]);  // the same ids
+  CHECK(sentence["input_sha256"] == sha256_hex({reinterpret_cast<const char*>(ids.data()), 4 * ids.size()}));
   CHECK(sentence["sequences"] == 1);
   CHECK(sentence["context"] == ids.size());
   CHECK(sentence["maps"]["tokens"][0][0] == tokenizer.token_text(ids[0]));

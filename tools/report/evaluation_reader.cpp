@@ -169,6 +169,7 @@ Evaluation to_evaluation(const json& object, const std::string& file) {
   e.input = read.text("input", e.input);
   e.extra = read.text("extra", e.extra);
   e.data = read.text("data", e.data);
+  e.input_sha256 = read.text("input_sha256", "");
   e.input_seed = read.seed("input_seed", 0);
   e.has_extra_key = e.extra == "key";
   for (const char* key : kScalars)

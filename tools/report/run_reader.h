@@ -42,6 +42,7 @@ struct Evaluation {
   std::string extra = "none";
   std::uint64_t input_seed = 0;  // of random and repeated tokens
   std::string data;              // the folder of the text, where it is known
+  std::string input_sha256;      // of the ids of given tokens or a sentence; empty otherwise
   bool has_extra_key = false;    // extra == "key"
   Row sink_epsilon;
   Row sink_1, sink_1_raw;                                  // one per epsilon

@@ -40,7 +40,10 @@ Settings measurement_of(const Run& run) {
   };
   add("input", e.input, "text");
   if (e.input != "text") out["input seed"] = std::to_string(e.input_seed);
-  add("measured data", path_text(e.data), path_text(setting(run, "data")));
+  if (e.input_sha256.empty())
+    add("measured data", path_text(e.data), path_text(setting(run, "data")));
+  else
+    out["measured data"] = e.data + " (" + e.input_sha256.substr(0, 8) + ")";
   add("measured context", run.context > 0 ? std::to_string(run.context) : "", setting(run, "context"));
   add("measured precision", run.precision, setting(run, "precision"));
   add("measured at step", std::to_string(run.step), std::to_string(run.steps));

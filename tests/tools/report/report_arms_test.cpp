@@ -143,6 +143,22 @@ TEST_CASE("report: measurements of several inputs stand side by side, and no los
   CHECK(contains(made.table, "loss on"));
 }
 
+TEST_CASE("report: two given inputs are two measurements, whatever their files are called") {
+  const TemporaryFolder place;
+  const auto measured = [&](const std::string& name, const std::string& checksum) {
+    json m = softmax("runs/first/checkpoint.h5", 0);
+    m.update(
+        {{"config_toml", "seed = 0\nsteps = 20\n"}, {"input", "tokens"}, {"data", "ids"}, {"input_sha256", checksum}});
+    write_bytes(place / name, m.dump());
+    return place / name + " ";
+  };
+  const Made two = made_of(place, measured("a.json", "0123456789") + measured("b.json", "abcdefabcd"));
+  CHECK(contains(two.table, "measured data ids (01234567)"));
+  CHECK(contains(two.table, "measured data ids (abcdefab)"));
+  CHECK_FALSE(contains(two.table, "seed 0"));
+  CHECK_FALSE(contains(made_of(place, measured("a.json", "01") + measured("b.json", "01")).table, "measured data"));
+}
+
 TEST_CASE("report: rows with an extra key sum to one together with it, and its share is told") {
   const TemporaryFolder place;
   json key = evaluation("k", "text", "bias_k", "Softmax", 0, 0.07, 1);
