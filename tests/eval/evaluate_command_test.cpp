@@ -265,7 +265,7 @@ TEST_CASE("eval: a checkpoint whose attributes or parameters no model has is ref
   };
   for (const char* size : {"layers", "heads", "width", "feed_forward", "context", "vocabulary"})
     for (const char* value : {"0", "-3", "1000000000"})
-      check(with_attribute(path, size, value), "`" + std::string(size) + "` is " + value);
+      check(with_attribute(path, size, value), std::string("`") + size + "` is " + value);
   for (const char* size : {"kv_heads", "window", "prefix"})
     check(with_attribute(path, size, "-1"), "`" + std::string(size) + "` is -1");
   check(with_attribute(path, "heads", "3"), "`heads` is 3, which does not divide the `width` 16");
