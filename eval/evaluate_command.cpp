@@ -6,9 +6,14 @@
 #include <numeric>
 #include <optional>
 
-#include "engine/file.h"
-#include "engine/output_kind.h"
-#include "engine/program.h"
+#include "engine/data/same_data.h"
+#include "engine/data/tokenizer/tokenizer.h"
+#include "engine/data/tokenizer/tokenizer_json.h"
+#include "engine/io/build_info.h"
+#include "engine/io/file.h"
+#include "engine/io/output_kind.h"
+#include "engine/io/program.h"
+#include "engine/io/sha256.h"
 #include "engine/reference_switch.h"
 #include "engine/thread_start.h"
 #include "eval/evaluation_json.h"
@@ -18,12 +23,7 @@
 #include "eval/input_tokens.h"
 #include "eval/logits_file.h"
 #include "eval/token_sequences.h"
-#include "model/build_info.h"
 #include "model/model_checkpoint.h"
-#include "model/sha256.h"
-#include "model/tokenizer/tokenizer.h"
-#include "model/tokenizer/tokenizer_json.h"
-#include "train/data/same_data.h"
 #include "train/run_config.h"
 
 namespace sink {
@@ -354,7 +354,8 @@ CLI::App* add_logits(CLI::App& app, LogitsOptions& options) {
       "logits",
       "Everything the model computes on given tokens, as HDF5 for other programs to compare with: logits, losses, and "
       "of "
-      "chosen layers hidden states, queries, keys, values and attention maps. model/CHECKPOINT.md describes the file.");
+      "chosen layers hidden states, queries, keys, values and attention maps. engine/io/CHECKPOINT.md describes the "
+      "file.");
   logits->add_option("--checkpoint", options.checkpoint, "checkpoint.h5 of a run, or one made by hand")->required();
   add_tokens_option(logits, options.given, add_text_options(logits, options.given));
   logits->add_option("--data", options.given.data,

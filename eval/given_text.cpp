@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "model/tokenizer/tokenizer_json.h"
+#include "engine/data/tokenizer/tokenizer_json.h"
 
 namespace sink {
 namespace {

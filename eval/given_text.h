@@ -3,9 +3,9 @@
 
 #include <string>
 
+#include "engine/data/tokenizer/tokenizer.h"
+#include "engine/io/checkpoint.h"
 #include "engine/tensor.h"
-#include "model/checkpoint.h"
-#include "model/tokenizer/tokenizer.h"
 
 namespace sink {
 

@@ -5,10 +5,10 @@
 #include <cstdio>
 #include <set>
 
-#include "engine/file.h"
+#include "engine/io/file.h"
+#include "engine/io/hdf5_file.h"
+#include "engine/io/hdf5_reader.h"
 #include "eval/input_tokens.h"
-#include "model/hdf5_file.h"
-#include "model/hdf5_reader.h"
 
 namespace sink {
 namespace {

@@ -1,5 +1,5 @@
 // What a model computes on given tokens, number by number, as an HDF5 file for other programs to compare with.
-// model/CHECKPOINT.md describes the file.
+// engine/io/CHECKPOINT.md describes the file.
 #pragma once
 
 #include <map>

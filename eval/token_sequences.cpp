@@ -3,8 +3,8 @@
 #include <charconv>
 #include <vector>
 
-#include "engine/file.h"
-#include "model/hdf5_reader.h"
+#include "engine/io/file.h"
+#include "engine/io/hdf5_reader.h"
 
 namespace sink {
 namespace {

@@ -150,7 +150,7 @@ void restore_parameters(const Checkpoint& checkpoint, LanguageModel& model) {
   for (const auto& [path, tensor] : checkpoint.tensors)
     if (path.starts_with(kParameters) && !known.contains(path))
       refuse(checkpoint, "it holds " + path + ", which a model of its policies does not have; " +
-                             "model/CHECKPOINT.md lists the parameters");
+                             "engine/io/CHECKPOINT.md lists the parameters");
   model.refresh_parameters();
 }
 

@@ -1,8 +1,8 @@
 // Between a model and its checkpoint: names, sizes and values.
 #pragma once
 
+#include "engine/io/checkpoint.h"
 #include "model/ablation.h"
-#include "model/checkpoint.h"
 
 namespace sink {
 

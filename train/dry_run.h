@@ -1,8 +1,8 @@
 // --dry-run: what a run would cost, before it is started.
 #pragma once
 
+#include "engine/data/data_source.h"
 #include "model/ablation.h"
-#include "train/data/data_source.h"
 #include "train/run_config.h"
 
 namespace sink {

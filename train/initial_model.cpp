@@ -2,12 +2,12 @@
 
 #include <cstdio>
 
-#include "engine/output_kind.h"
-#include "engine/printable.h"
-#include "engine/program.h"
-#include "model/build_info.h"
+#include "engine/data/same_data.h"
+#include "engine/io/build_info.h"
+#include "engine/io/output_kind.h"
+#include "engine/io/printable.h"
+#include "engine/io/program.h"
 #include "model/model_checkpoint.h"
-#include "train/data/same_data.h"
 
 namespace sink {
 namespace {

@@ -3,8 +3,8 @@
 
 #include <memory>
 
+#include "engine/data/data_source.h"
 #include "model/ablation.h"
-#include "train/data/data_source.h"
 #include "train/run_config.h"
 
 namespace sink {

@@ -1,8 +1,8 @@
 // Measures a model on validation sequences of its data.
 #pragma once
 
+#include "engine/data/data_source.h"
 #include "eval/evaluation.h"
-#include "train/data/data_source.h"
 #include "train/run_log.h"
 
 namespace sink {

@@ -8,7 +8,7 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "engine/printable.h"
+#include "engine/io/printable.h"
 
 namespace sink {
 namespace {

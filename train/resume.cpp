@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <set>
 
-#include "model/build_info.h"
-#include "train/data/same_data.h"
+#include "engine/data/same_data.h"
+#include "engine/io/build_info.h"
 #include "train/run_config_fields.h"
 
 namespace sink {

@@ -1,8 +1,8 @@
 // Saving a run and going on with it, bit for bit.
 #pragma once
 
+#include "engine/data/data_source.h"
 #include "model/model_checkpoint.h"
-#include "train/data/data_source.h"
 #include "train/optimizer.h"
 #include "train/run_config.h"
 
@@ -20,7 +20,7 @@ void save_run(const std::string& path, const RunConfig& config, const Ablation& 
 
 // Restores everything save_run wrote. Refuses a checkpoint of other policies, one whose configuration differs in
 // anything that the numbers depend on, naming the first difference (Exit::usage), and one made on other data
-// (Exit::bad_input; train/data/same_data.h).
+// (Exit::bad_input; engine/data/same_data.h).
 RunState resume(const std::string& path, const RunConfig& config, const Ablation& ablation, const DataSource& data,
                 LanguageModel& model, Optimizer& optimizer);
 

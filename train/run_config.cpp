@@ -8,8 +8,8 @@
 #include <set>
 
 #include "engine/check.h"
-#include "engine/file.h"
-#include "model/build_info.h"
+#include "engine/io/build_info.h"
+#include "engine/io/file.h"
 #include "train/bounded_toml.h"
 #include "train/run_config_fields.h"
 

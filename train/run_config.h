@@ -5,28 +5,22 @@
 #include <cstdint>
 #include <string>
 
+#include "engine/data/data_config.h"
+
 namespace sink {
 
-struct RunConfig {
+struct RunConfig : DataConfig {
   // Model sizes (the mathematics is the binary's type).
   std::int64_t layers = 3;
   std::int64_t heads = 4;
   std::int64_t width = 128;         // C
   std::int64_t feed_forward = 256;  // F
-  std::int64_t context = 64;        // T
   std::int64_t kv_heads = 0;        // G, heads of keys and values; 0: as many as heads
   std::int64_t window = 0;          // keys a token sees, its own included; 0: all before it
-  std::int64_t prefix = 0;          // tokens that every token sees; 0: none (1 counts only under a window)
   std::string init = "torch";       // torch | formula (model/parameter_factory.h)
   std::string initial;              // checkpoint whose parameters are the initial values; empty: drawn
 
-  // Data.
-  std::string task = "text";            // text | bigram-backcopy
-  std::string data;                     // folder made by `prepare` (task text)
-  std::int64_t fixed_first_token = -1;  // token id put at position 1 of every block; -1 leaves the text alone
-  std::int64_t batch = 48;              // sequences a micro-batch
-  std::int64_t accumulate = 1;          // micro-batches an optimiser step
-  std::uint64_t seed = 0;
+  std::int64_t batch = 48;  // sequences a micro-batch
 
   // Optimisation (AdamW, decoupled decay on all parameters).
   std::int64_t steps = 1000;
@@ -46,7 +40,6 @@ struct RunConfig {
 
   // Measuring and saving.
   std::int64_t eval_every = 100;
-  std::int64_t eval_sequences = 100;    // for alpha, sink and validation loss
   std::int64_t checkpoint_every = 500;  // also at the end and on SIGTERM / SIGINT
   std::int64_t log_every = 10;          // plain progress lines, where there is no terminal
   std::string run;                      // run folder, e.g. runs/first

@@ -6,14 +6,14 @@
 #include <filesystem>
 
 #include "engine/check.h"
-#include "engine/file.h"
+#include "engine/io/file.h"
 
 namespace sink {
 namespace {
 
 namespace fs = std::filesystem;
 
-// What a run killed in its first moments leaves: the temporary of its first file (engine/file.h).
+// What a run killed in its first moments leaves: the temporary of its first file (engine/io/file.h).
 bool is_temporary(const fs::path& file) {
   std::string name = file.filename().string();
   return name.starts_with(".") && name.find(".tmp-") != std::string::npos;

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/folder_lock.h"
+#include "engine/io/folder_lock.h"
 #include "train/run_config.h"
 
 namespace sink {

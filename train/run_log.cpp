@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "engine/check.h"
-#include "engine/file.h"
-#include "model/bounded_json.h"
+#include "engine/io/bounded_json.h"
+#include "engine/io/file.h"
 
 namespace sink {
 namespace {

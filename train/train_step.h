@@ -1,8 +1,8 @@
 // One optimiser step: gradients of all micro-batches, the NaN guard, clipping and the update.
 #pragma once
 
+#include "engine/data/data_source.h"
 #include "model/language_model.h"
-#include "train/data/data_source.h"
 #include "train/optimizer.h"
 #include "train/run_config.h"
 

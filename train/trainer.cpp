@@ -7,13 +7,13 @@
 #include <cmath>
 #include <filesystem>
 
-#include "engine/file.h"
-#include "engine/printable.h"
-#include "engine/program.h"
+#include "engine/io/build_info.h"
+#include "engine/io/file.h"
+#include "engine/io/printable.h"
+#include "engine/io/program.h"
 #include "engine/reference_switch.h"
 #include "engine/thread_start.h"
 #include "eval/evaluation_json.h"
-#include "model/build_info.h"
 #include "train/dry_run.h"
 #include "train/initial_model.h"
 #include "train/interrupt.h"

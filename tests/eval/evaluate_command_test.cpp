@@ -5,11 +5,11 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "engine/data/tokenizer/tokenizer.h"
+#include "engine/io/checkpoint.h"
+#include "engine/io/hdf5_file.h"
+#include "engine/io/sha256.h"
 #include "eval/token_sequences.h"
-#include "model/checkpoint.h"
-#include "model/hdf5_file.h"
-#include "model/sha256.h"
-#include "model/tokenizer/tokenizer.h"
 #include "tests/support/golden_file.h"
 #include "tests/support/subprocess.h"
 
@@ -289,9 +289,9 @@ TEST_CASE("eval: a file that is no checkpoint, or not as one is stored, is told 
     body.assign(bytes, size);
   }
   write_bytes(path, body.substr(kSealBytes));
-  check_error(folder, "eval_baseline sink " + path, 4, "model/CHECKPOINT.md");
+  check_error(folder, "eval_baseline sink " + path, 4, "engine/io/CHECKPOINT.md");
   write_bytes(path, body);
-  check_error(folder, "eval_baseline sink " + path, 4, "model/CHECKPOINT.md");
+  check_error(folder, "eval_baseline sink " + path, 4, "engine/io/CHECKPOINT.md");
 
   hid_t file = -1, creation = H5Pcreate(H5P_FILE_CREATE), space = H5Screate(H5S_SCALAR), type = H5Tcopy(H5T_C_S1);
   H5Pset_userblock(creation, kSealBytes);

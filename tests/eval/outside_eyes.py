@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Somebody else's weights and somebody else's mathematics against ours.
 
-Writes checkpoints of random weights with h5py alone (by the recipe in model/CHECKPOINT.md), runs `eval_* logits` on them
+Writes checkpoints of random weights with h5py alone (by the recipe in engine/io/CHECKPOINT.md), runs `eval_* logits` on them
 in double, and compares logits, losses, attention maps, hidden states, queries, keys and values with a forward pass
 written here from the formulas. Shares no code with Sinklab.
 
@@ -23,7 +23,7 @@ except ImportError as missing:
     sys.exit(77)
 
 TOLERANCE = 1e-9
-CHECKPOINT_MD = pathlib.Path(__file__).parents[2] / "model/CHECKPOINT.md"
+CHECKPOINT_MD = pathlib.Path(__file__).parents[2] / "engine/io/CHECKPOINT.md"
 L, H, C, F, V, CONTEXT = 2, 4, 48, 40, 29, 17
 D = C // H
 torch.set_default_dtype(torch.float64)

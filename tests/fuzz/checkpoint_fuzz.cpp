@@ -1,6 +1,6 @@
 // Fuzzes load_checkpoint. The input is what follows the seal; a seal that fits is put before it, so that HDF5's side is
 // reached, unless the first byte is odd: then the input is the file.
-#include "model/checkpoint.h"
+#include "engine/io/checkpoint.h"
 #include "tests/fuzz/fuzz_support.h"
 
 using namespace sink;

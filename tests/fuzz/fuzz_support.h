@@ -13,7 +13,7 @@
 #include <string_view>
 
 #include "engine/check.h"
-#include "engine/printable.h"
+#include "engine/io/printable.h"
 
 namespace sink {
 

@@ -1,5 +1,5 @@
 // Fuzzes decode_hdf5_index: what a child that read an HDF5 file, and may have been taken over by it, reports.
-#include "model/hdf5_index.h"
+#include "engine/io/hdf5_index.h"
 #include "tests/fuzz/fuzz_support.h"
 
 using namespace sink;

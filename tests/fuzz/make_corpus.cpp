@@ -8,12 +8,12 @@
 #include <iterator>
 #include <limits>
 
-#include "model/checkpoint.h"
-#include "model/hdf5_file.h"
-#include "model/hdf5_index.h"
-#include "model/tokenizer/tokenizer.h"
+#include "engine/data/token_file.h"
+#include "engine/data/tokenizer/tokenizer.h"
+#include "engine/io/checkpoint.h"
+#include "engine/io/hdf5_file.h"
+#include "engine/io/hdf5_index.h"
 #include "tests/support/raw_hdf5.h"
-#include "train/data/token_file.h"
 #include "train/run_config.h"
 
 using namespace sink;

@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "engine/file.h"
+#include "engine/io/file.h"
 #include "tests/fuzz/fuzz_support.h"
 #include "train/run_log.h"
 

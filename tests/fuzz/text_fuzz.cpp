@@ -1,7 +1,7 @@
 // Fuzzes what `prepare` does with text: documents, learning byte pairs, encoding and decoding.
 #include <filesystem>
 
-#include "model/tokenizer/tokenizer.h"
+#include "engine/data/tokenizer/tokenizer.h"
 #include "tests/fuzz/fuzz_support.h"
 #include "tools/prepare/documents.h"
 

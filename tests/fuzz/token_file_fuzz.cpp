@@ -1,7 +1,7 @@
 // Fuzzes read_token_file, the reader of tokens.h5. The input is what follows the seal; see checkpoint_fuzz.cpp.
-#include "model/seal.h"
+#include "engine/data/token_file.h"
+#include "engine/io/seal.h"
 #include "tests/fuzz/fuzz_support.h"
-#include "train/data/token_file.h"
 
 using namespace sink;
 

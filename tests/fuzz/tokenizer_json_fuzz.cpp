@@ -1,6 +1,6 @@
 // Fuzzes the reader of tokenizer.json and, where it accepts, encoding with such a tokenizer.
-#include "model/tokenizer/tokenizer.h"
-#include "model/tokenizer/tokenizer_json.h"
+#include "engine/data/tokenizer/tokenizer.h"
+#include "engine/data/tokenizer/tokenizer_json.h"
 #include "tests/fuzz/fuzz_support.h"
 
 using namespace sink;

@@ -137,7 +137,7 @@ TEST_CASE("model checkpoint: parameters that the model does not have are refused
   checkpoint.tensors.emplace_back("parameters/blocks.0.attention.bias", Tensor::zeros({1}));
   CHECK(error_of([&] { restore_parameters(checkpoint, model); }) ==
         "exit 4 made.h5: it holds parameters/blocks.0.attention.bias, which a model of its policies does not have; "
-        "model/CHECKPOINT.md lists the parameters");
+        "engine/io/CHECKPOINT.md lists the parameters");
 }
 
 TEST_CASE("model checkpoint: axes say what the numbers of a parameter mean") {

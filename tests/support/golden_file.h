@@ -7,8 +7,8 @@
 #include <string>
 
 #include "engine/check.h"
+#include "engine/io/hdf5_file.h"
 #include "engine/tensor.h"
-#include "model/hdf5_file.h"
 
 namespace sink {
 

@@ -3,10 +3,10 @@
 
 #include <limits>
 
+#include "engine/data/bigram_backcopy.h"
 #include "engine/rng.h"
 #include "model/all_ablations.h"
 #include "tests/support/subprocess.h"
-#include "train/data/bigram_backcopy.h"
 #include "train/train_step.h"
 
 using namespace sink;

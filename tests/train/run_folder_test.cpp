@@ -4,7 +4,7 @@
 #include <doctest/doctest.h>
 #include <unistd.h>
 
-#include "engine/file.h"
+#include "engine/io/file.h"
 #include "tests/support/files.h"
 #include "tests/support/in_child.h"
 

@@ -1,9 +1,9 @@
 // A training step in steady state asks the system for no memory.
 #include <doctest/doctest.h>
 
+#include "engine/data/data_source.h"
 #include "engine/storage.h"
 #include "model/all_ablations.h"
-#include "train/data/data_source.h"
 #include "train/train_step.h"
 
 using namespace sink;

@@ -6,9 +6,9 @@
 #include <sstream>
 
 #include "engine/check.h"
-#include "engine/program.h"
+#include "engine/io/program.h"
 #include "model/all_ablations.h"
-#include "model/study.h"
+#include "tools/study/study.h"
 
 namespace sink {
 namespace {

@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "engine/check.h"
+#include "engine/io/program.h"
 #include "engine/ops/attention/attention.h"
-#include "engine/program.h"
 #include "engine/rng.h"
 #include "engine/threads.h"
 

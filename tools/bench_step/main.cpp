@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "autograd/tape.h"
+#include "engine/io/program.h"
 #include "engine/ops/matmul/matmul.h"
-#include "engine/program.h"
 #include "engine/rng.h"
 #include "engine/thread_start.h"
 #include "engine/threads.h"

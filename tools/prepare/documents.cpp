@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "engine/check.h"
-#include "engine/file.h"
-#include "engine/utf8.h"
-#include "model/sha256.h"
-#include "model/tokenizer/bpe_model.h"
+#include "engine/data/tokenizer/bpe_model.h"
+#include "engine/io/file.h"
+#include "engine/io/sha256.h"
+#include "engine/io/utf8.h"
 
 namespace sink {
 

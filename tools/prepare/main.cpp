@@ -10,17 +10,17 @@
 #include <filesystem>
 
 #include "engine/check.h"
-#include "engine/file.h"
-#include "engine/folder_lock.h"
-#include "engine/output_kind.h"
-#include "engine/printable.h"
-#include "engine/program.h"
+#include "engine/data/token_file.h"
+#include "engine/data/tokenizer/tokenizer.h"
+#include "engine/io/file.h"
+#include "engine/io/folder_lock.h"
+#include "engine/io/output_kind.h"
+#include "engine/io/printable.h"
+#include "engine/io/program.h"
+#include "engine/io/sha256.h"
 #include "engine/thread_start.h"
 #include "engine/threads.h"
-#include "model/sha256.h"
-#include "model/tokenizer/tokenizer.h"
 #include "tools/prepare/documents.h"
-#include "train/data/token_file.h"
 
 namespace sink {
 

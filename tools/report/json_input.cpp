@@ -3,7 +3,7 @@
 #include <limits>
 
 #include "engine/check.h"
-#include "model/bounded_json.h"
+#include "engine/io/bounded_json.h"
 
 namespace sink::report {
 

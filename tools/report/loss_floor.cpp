@@ -6,7 +6,7 @@
 #include <map>
 
 #include "engine/check.h"
-#include "train/data/bigram_backcopy.h"
+#include "engine/data/bigram_backcopy.h"
 
 namespace sink::report {
 namespace {
@@ -22,7 +22,7 @@ std::int64_t whole(const Run& run, const char* name, std::int64_t otherwise) {
 
 std::optional<LossFloor> loss_floor(const Run& run) {
   if (run.task != "bigram-backcopy" || run.settings.empty()) return std::nullopt;
-  RunConfig config;
+  DataConfig config;
   config.seed = static_cast<decltype(config.seed)>(run.seed);
   config.context = whole(run, "context", run.context);
   config.eval_sequences = whole(run, "eval-sequences", config.eval_sequences);

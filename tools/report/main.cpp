@@ -10,10 +10,10 @@
 #include <thread>
 
 #include "engine/check.h"
-#include "engine/file.h"
-#include "engine/output_kind.h"
-#include "engine/printable.h"
-#include "engine/program.h"
+#include "engine/io/file.h"
+#include "engine/io/output_kind.h"
+#include "engine/io/printable.h"
+#include "engine/io/program.h"
 #include "tools/report/page.h"
 #include "tools/report/results_csv.h"
 #include "tools/report/results_table.h"

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstdio>
 
-#include "engine/printable.h"
+#include "engine/io/printable.h"
 #include "tools/report/findings.h"
 
 namespace sink::report {

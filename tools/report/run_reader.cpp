@@ -10,7 +10,7 @@
 #include <sstream>
 
 #include "engine/check.h"
-#include "engine/file.h"
+#include "engine/io/file.h"
 #include "tools/report/evaluation_reader.h"
 #include "tools/report/json_input.h"
 #include "train/bounded_toml.h"

@@ -11,10 +11,10 @@
 #include <thread>
 
 #include "engine/check.h"
-#include "engine/file.h"
-#include "engine/folder_lock.h"
-#include "engine/output_kind.h"
-#include "engine/program.h"
+#include "engine/io/file.h"
+#include "engine/io/folder_lock.h"
+#include "engine/io/output_kind.h"
+#include "engine/io/program.h"
 #include "engine/threads.h"
 #include "model/all_ablations.h"
 #include "tools/sweep/sweep_job.h"

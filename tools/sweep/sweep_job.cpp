@@ -3,8 +3,8 @@
 #include <chrono>
 
 #include "engine/check.h"
-#include "model/build_info.h"
-#include "train/data/bigram_backcopy.h"
+#include "engine/data/bigram_backcopy.h"
+#include "engine/io/build_info.h"
 #include "train/measure.h"
 #include "train/train_step.h"
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/check.h"
-#include "model/bounded_json.h"
+#include "engine/io/bounded_json.h"
 #include "tools/csv.h"
 #include "tools/sweep/sweep_job.h"
 

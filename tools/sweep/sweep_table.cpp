@@ -7,7 +7,7 @@
 #include <map>
 #include <set>
 
-#include "model/study.h"
+#include "tools/study/study.h"
 
 namespace sink {
 namespace {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes tokenizer.json and golden.json with HuggingFace's library, the independent source of tests/model/tokenizer.
+"""Makes tokenizer.json and golden.json with HuggingFace's library, the independent source of tests/engine/data/tokenizer.
 
     pip install tokenizers==0.23.3 && python make_golden.py
 

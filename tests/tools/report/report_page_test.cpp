@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/data/bigram_backcopy.h"
 #include "tests/tools/report/report_support.h"
-#include "train/data/bigram_backcopy.h"
 
 using namespace sink;
 
@@ -184,7 +184,7 @@ TEST_CASE("report page: the floor of the loss is the task's own") {
   const std::string copy = make_run(place, "copy", evaluated), text = make_run(place, "text", softmax_run("text", 0));
   write_bytes(place / "copy/config.toml", settings);
   const json runs = data_of(place, copy + text)["runs"];
-  RunConfig config;
+  DataConfig config;
   config.seed = 3;
   config.context = 16;
   config.eval_sequences = 24;

@@ -1,0 +1,61 @@
+#include "engine/data/data_source.h"
+
+#include <algorithm>
+
+#include "engine/check.h"
+#include "engine/data/bigram_backcopy.h"
+#include "engine/data/text_source.h"
+
+namespace sink {
+
+namespace {
+
+std::unique_ptr<DataSource> make_task(const DataConfig& config) {
+  if (config.task == "text") return std::make_unique<TextSource>(config);
+  if (config.task == "bigram-backcopy") return std::make_unique<BigramBackcopy>(config);
+  fail("data", "the task is text or bigram-backcopy, got '" + config.task + "'", Exit::usage);
+}
+
+// Another source's batches, in which the first `ignored` targets of every sequence are -1.
+class WithoutFirstTargets : public DataSource {
+ public:
+  WithoutFirstTargets(std::unique_ptr<DataSource> source, std::int64_t ignored)
+      : source_(std::move(source)), ignored_(ignored) {}
+
+  std::int64_t vocabulary() const override { return source_->vocabulary(); }
+  Batch train_batch(std::int64_t step, std::int64_t micro, std::int64_t batch) const override {
+    return without_first(source_->train_batch(step, micro, batch));
+  }
+  Batch validation_batch(std::int64_t first_sequence, std::int64_t batch) const override {
+    return without_first(source_->validation_batch(first_sequence, batch));
+  }
+  std::int64_t validation_sequences() const override { return source_->validation_sequences(); }
+  std::string token_text(std::int32_t id) const override { return source_->token_text(id); }
+  std::string tokenizer_json() const override { return source_->tokenizer_json(); }
+  std::string checksum() const override { return source_->checksum(); }
+  std::int64_t train_tokens() const override { return source_->train_tokens(); }
+
+ private:
+  Batch without_first(Batch batch) const {
+    std::int64_t B = batch.targets_BT.dim(0), T = batch.targets_BT.dim(1);
+    std::int32_t* targets = batch.targets_BT.data<std::int32_t>();
+    for (std::int64_t b = 0; b < B; ++b) std::fill_n(targets + b * T, ignored_, -1);
+    return batch;
+  }
+
+  std::unique_ptr<DataSource> source_;
+  std::int64_t ignored_;
+};
+
+}  // namespace
+
+std::unique_ptr<DataSource> make_data_source(const DataConfig& config) {
+  if (config.prefix <= 1) return make_task(config);
+  SINK_CHECK(config.prefix < config.context, "data",
+             "the prefix must be shorter than a sequence, got a prefix of " + std::to_string(config.prefix) +
+                 " and sequences of " + std::to_string(config.context) + " tokens",
+             Exit::usage);
+  return std::make_unique<WithoutFirstTargets>(make_task(config), config.prefix - 1);
+}
+
+}  // namespace sink

@@ -1,0 +1,63 @@
+#include "engine/data/same_data.h"
+
+#include <cstdio>
+
+#include "engine/io/sha256.h"
+
+namespace sink {
+namespace {
+
+constexpr const char* kChecksum = "data_sha256";
+constexpr const char* kTokenizer = "tokenizer_json";
+
+// Enough to tell two apart by eye.
+std::string abbreviated(const std::string& checksum) { return checksum.substr(0, 12); }
+
+std::string attribute_or_empty(const Checkpoint& checkpoint, const char* name) {
+  auto found = checkpoint.attributes.find(name);
+  return found == checkpoint.attributes.end() ? "" : found->second;
+}
+
+// "data/b holds other text than runs/a/checkpoint.h5 was made on (SHA-256 of its tokens 0123..., of the checkpoint's
+// 4567...)", or nothing when it is the same, or not known.
+std::string other_text(const Checkpoint& checkpoint, const DataSource& data, const std::string& folder) {
+  std::string theirs = attribute_or_empty(checkpoint, kChecksum), ours = data.checksum();
+  if (theirs.empty() || ours.empty() || theirs == ours) return "";
+  return folder + " holds other text than " + checkpoint.path + " was made on (SHA-256 of its tokens " +
+         abbreviated(ours) + ", of the checkpoint's " + abbreviated(theirs) + ")";
+}
+
+}  // namespace
+
+void store_data(const DataSource& data, Checkpoint& checkpoint) {
+  if (std::string checksum = data.checksum(); !checksum.empty()) checkpoint.attributes[kChecksum] = checksum;
+  if (std::string tokenizer = data.tokenizer_json(); !tokenizer.empty()) checkpoint.attributes[kTokenizer] = tokenizer;
+}
+
+void require_same_tokenizer(const Checkpoint& checkpoint, const DataSource& data, const std::string& folder) {
+  std::string theirs = attribute_or_empty(checkpoint, kTokenizer), ours = data.tokenizer_json();
+  if (theirs.empty() || ours.empty() || theirs == ours) return;
+  throw Error(
+      folder + " has another tokenizer than " + checkpoint.path + " was made with (SHA-256 " +
+          abbreviated(sha256_hex(ours)) + ", the checkpoint's " + abbreviated(sha256_hex(theirs)) +
+          "), its ids mean other tokens: give a folder with the same one as --data (`prepare --tokenizer` makes it)",
+      Exit::bad_input);
+}
+
+void require_same_data(const Checkpoint& checkpoint, const DataSource& data, const std::string& folder,
+                       const std::string& advice) {
+  require_same_tokenizer(checkpoint, data, folder);
+  if (std::string other = other_text(checkpoint, data, folder); !other.empty())
+    throw Error(other + ": " + advice, Exit::bad_input);
+  if (!data.checksum().empty() && attribute_or_empty(checkpoint, kChecksum).empty())
+    std::fprintf(stderr, "note: %s does not say what text it was made on; taken to be that of %s\n",
+                 checkpoint.path.c_str(), folder.c_str());
+}
+
+void note_other_data(const Checkpoint& checkpoint, const DataSource& data, const std::string& folder) {
+  require_same_tokenizer(checkpoint, data, folder);
+  if (std::string other = other_text(checkpoint, data, folder); !other.empty())
+    std::fprintf(stderr, "note: %s\n", other.c_str());
+}
+
+}  // namespace sink

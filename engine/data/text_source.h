@@ -1,0 +1,47 @@
+// Batches of natural text, packed as in the study: documents end to end, cut into blocks of T + 1 tokens.
+#pragma once
+
+#include "engine/data/data_source.h"
+#include "engine/data/token_file.h"
+#include "engine/data/tokenizer/tokenizer.h"
+#include "engine/rng.h"
+
+namespace sink {
+
+// A block is T + 1 consecutive tokens; input = the first T, target = the last T. Documents share blocks: there is no
+// mask between them and positions run through. Sample n = (step * accumulate + micro) * batch + row is block p_e(n mod
+// blocks) of epoch e = n / blocks, with p_e a fresh permutation of all blocks. Validation takes evenly spaced blocks of
+// `valid`. With fixed_first_token >= 0 that id stands at position 1 of every input; targets stay.
+class TextSource : public DataSource {
+ public:
+  // Opens tokens.h5 and tokenizer.json in config.data. Throws Error (Exit::bad_input, Exit::usage).
+  explicit TextSource(const DataConfig& config);
+
+  std::int64_t vocabulary() const override { return file_.vocabulary; }
+  Batch train_batch(std::int64_t step, std::int64_t micro, std::int64_t batch) const override;
+  Batch validation_batch(std::int64_t first_sequence, std::int64_t batch) const override;
+  std::int64_t validation_sequences() const override { return validation_sequences_; }
+  std::string token_text(std::int32_t id) const override { return tokenizer_.token_text(id); }
+  std::string tokenizer_json() const override { return tokenizer_.json(); }
+  std::string checksum() const override { return checksum_; }
+  std::int64_t train_tokens() const override { return train_blocks_ * context_; }
+
+  const Tokenizer& tokenizer() const { return tokenizer_; }
+
+ private:
+  Batch empty_batch(std::int64_t batch) const;
+  void copy_block(const std::vector<std::int32_t>& tokens, std::int64_t block, std::int64_t row, Batch& batch) const;
+
+  std::int64_t context_;  // T
+  std::int64_t accumulate_;
+  std::int64_t fixed_first_token_;
+  Rng rng_;
+  TokenFile file_;
+  std::string checksum_;
+  Tokenizer tokenizer_;
+  std::int64_t train_blocks_ = 0;
+  std::int64_t validation_blocks_ = 0;
+  std::int64_t validation_sequences_ = 0;
+};
+
+}  // namespace sink

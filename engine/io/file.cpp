@@ -1,0 +1,199 @@
+#include "engine/io/file.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <filesystem>
+
+#include "engine/check.h"
+
+namespace sink {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string folder_of(const std::string& path) {
+  fs::path folder = fs::path(path).parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+
+std::string temporary_prefix(const std::string& path) {
+  std::string prefix = ".";
+  prefix += fs::path(path).filename().string();
+  return prefix + ".tmp-";
+}
+
+// A process killed while it saved leaves its temporary; nobody else will ever want it.
+void remove_orphans(const std::string& path) {
+  std::string prefix = temporary_prefix(path);
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder_of(path), ignored)) {
+    std::string name = entry.path().filename().string();
+    if (!name.starts_with(prefix)) continue;
+    long owner = std::strtol(name.c_str() + prefix.size(), nullptr, 10);
+    if (owner > 0 && ::kill(static_cast<pid_t>(owner), 0) != 0 && errno == ESRCH) fs::remove(entry.path(), ignored);
+  }
+}
+
+void require_space(const std::string& path, std::size_t bytes) {
+  struct statvfs disk;
+  if (::statvfs(folder_of(path).c_str(), &disk) != 0) fail_io("write", path, errno);
+  auto free_bytes = static_cast<unsigned long long>(disk.f_bavail) * disk.f_frsize;
+  if (free_bytes < bytes) {
+    throw Error("cannot write " + path + ": it needs " + std::to_string(bytes) + " bytes and the disk has " +
+                    std::to_string(free_bytes) + " left; free some space and try again",
+                Exit::io);
+  }
+}
+
+void sync_folder(const std::string& path) {
+  int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (folder < 0) fail_io("open the folder of", path, errno);
+  int failed = ::fsync(folder) != 0 ? errno : 0;
+  ::close(folder);
+  // Some network file systems cannot flush a folder and say so; the rename itself has happened.
+  if (failed != 0 && failed != EINVAL && failed != ENOTSUP) fail_io("flush the folder of", path, failed);
+}
+
+// The new file stands where the old one did, for the same people. Who may not give files away keeps it as their own.
+void keep_owner_and_mode(int descriptor, const struct stat& old) {
+  mode_t mode = old.st_mode & 07777;
+  if (::fchown(descriptor, old.st_uid, old.st_gid) != 0) mode &= 0777;
+  ::fchmod(descriptor, mode);
+}
+
+}  // namespace
+
+std::string read_file(const char* tag, const std::string& path) {
+  struct stat about;
+  SINK_CHECK(::stat(path.c_str(), &about) == 0, tag, path + ": " + std::strerror(errno), Exit::bad_input);
+  SINK_CHECK(!S_ISDIR(about.st_mode), tag, path + ": is a folder, expected a file", Exit::bad_input);
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  SINK_CHECK(file != nullptr, tag, path + ": " + std::strerror(errno), Exit::bad_input);
+  std::string bytes(static_cast<std::size_t>(about.st_size), '\0');
+  std::size_t got = std::fread(bytes.data(), 1, bytes.size(), file);
+  // What cannot say its size beforehand (a pipe) is read piece by piece.
+  std::array<char, 1 << 16> piece;
+  if (got == bytes.size()) {
+    while (std::size_t more = std::fread(piece.data(), 1, piece.size(), file)) bytes.append(piece.data(), more);
+  }
+  bool whole = !std::ferror(file) && got >= static_cast<std::size_t>(about.st_size);
+  std::fclose(file);
+  SINK_CHECK(whole, tag, path + ": could not be read to its end", Exit::bad_input);
+  return bytes;
+}
+
+int write_all(int descriptor, const void* data, std::size_t bytes) {
+  auto* from = static_cast<const char*>(data);
+  while (bytes > 0) {
+    ssize_t written = ::write(descriptor, from, bytes);
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return written < 0 ? errno : ENOSPC;
+    from += written;
+    bytes -= static_cast<std::size_t>(written);
+  }
+  return 0;
+}
+
+std::string follow_links(std::string path, int& own_descriptor) {
+  for (int links = 0; links < 40; ++links) {
+    std::error_code error;
+    if (!fs::is_symlink(fs::symlink_status(path, error))) return path;
+    fs::path folder = fs::canonical(folder_of(path), error);
+    std::string name = fs::path(path).filename().string();
+    if (folder.filename() == "fd" && folder.string().starts_with("/proc/" + std::to_string(::getpid()) + "/")) {
+      own_descriptor = std::atoi(name.c_str());
+      return path;
+    }
+    fs::path target = fs::read_symlink(path, error);
+    if (error) fail_io("follow the link", path, error.value());
+    path = (target.is_absolute() ? target : folder / target).string();
+  }
+  fail_io("follow the link", path, ELOOP);
+}
+
+void fail_io(const std::string& what, const std::string& path, int error_number) {
+  std::string advice;
+  if (error_number == ENOSPC || error_number == EDQUOT) advice = "; free some space and try again";
+  if (error_number == EFBIG) advice = "; raise the limit on file sizes (ulimit -f)";
+  throw Error("cannot " + what + " " + path + ": " + std::strerror(error_number) + advice, Exit::io);
+}
+
+OutputFile::OutputFile(const std::string& path, std::size_t bytes) : path_(path), final_path_(path) {
+  int own_descriptor = -1;
+  final_path_ = follow_links(path, own_descriptor);
+  if (own_descriptor >= 0) {
+    std::fflush(nullptr);  // what was printed before comes before
+    descriptor_ = ::fcntl(own_descriptor, F_DUPFD_CLOEXEC, 0);
+    if (descriptor_ < 0) fail_io("write", path_, errno);
+    return;
+  }
+  struct stat there;
+  bool exists = ::stat(final_path_.c_str(), &there) == 0;
+  if (exists && S_ISDIR(there.st_mode)) fail_io("write", path_, EISDIR);
+  if (exists && S_ISBLK(there.st_mode)) {
+    throw Error("cannot write " + path_ + ": it is a whole disk (a block device); expected a file", Exit::io);
+  }
+  if (exists && !S_ISREG(there.st_mode)) {
+    descriptor_ = ::open(final_path_.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    if (descriptor_ < 0) fail_io("write", path_, errno);
+    return;
+  }
+  require_space(final_path_, bytes);
+  remove_orphans(final_path_);
+  temporary_path_ = folder_of(final_path_) + "/" + temporary_prefix(final_path_) + std::to_string(::getpid());
+  descriptor_ =
+      ::open(temporary_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, exists ? there.st_mode & 0600 : 0666);
+  if (descriptor_ < 0) fail_io("write", path_, errno);
+  if (exists) keep_owner_and_mode(descriptor_, there);
+}
+
+OutputFile::~OutputFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+  if (!temporary_path_.empty()) ::unlink(temporary_path_.c_str());
+}
+
+void OutputFile::write(const void* data, std::size_t bytes) {
+  if (int error = write_all(descriptor_, data, bytes)) fail_io("write", path_, error);
+}
+
+void OutputFile::close() {
+  if (!temporary_path_.empty()) {
+    if (::fsync(descriptor_) != 0) fail_io("flush", path_, errno);
+    // Whoever reads the file back now reads the disk, not the memory it was written from.
+    ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED);
+  }
+  int closed = ::close(descriptor_);
+  descriptor_ = -1;
+  if (closed != 0) fail_io("close", path_, errno);
+}
+
+void OutputFile::commit() {
+  if (temporary_path_.empty()) return;
+  if (::rename(temporary_path_.c_str(), final_path_.c_str()) != 0) fail_io("replace", path_, errno);
+  temporary_path_.clear();
+  sync_folder(final_path_);
+}
+
+void write_file_atomically(const std::string& path, std::string_view bytes) { write_files_atomically({{path, bytes}}); }
+
+void write_files_atomically(const std::vector<NamedBytes>& files) {
+  std::deque<OutputFile> outputs;
+  for (const NamedBytes& file : files) {
+    OutputFile& output = outputs.emplace_back(file.path, file.bytes.size());
+    output.write(file.bytes.data(), file.bytes.size());
+    output.close();
+  }
+  for (OutputFile& output : outputs) output.commit();
+}
+
+}  // namespace sink

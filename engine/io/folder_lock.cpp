@@ -1,0 +1,99 @@
+#include "engine/io/folder_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <ctime>
+#include <utility>
+
+#include "engine/check.h"
+#include "engine/io/file.h"
+
+namespace sink {
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  ::gethostname(name.data(), name.size() - 1);
+  return name.data();
+}
+
+// "process 1234 (train_baseline) on host.example since 2026-11-21 10:00:00 UTC"
+std::string this_process() {
+  std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char since[32];
+  std::strftime(since, sizeof since, "%Y-%m-%d %H:%M:%S UTC", &utc);
+  return "process " + std::to_string(::getpid()) + " (" + ::program_invocation_short_name + ") on " + host_name() +
+         " since " + since;
+}
+
+// What a holder wrote about itself; whatever else stands there never gets further than one line.
+std::string holder_in(int descriptor) {
+  std::array<char, 512> text{};
+  ssize_t got = ::pread(descriptor, text.data(), text.size(), 0);
+  std::string holder(text.data(), got > 0 ? static_cast<std::size_t>(got) : 0);
+  holder.resize(std::min(holder.find('\n'), holder.size()));
+  for (char& c : holder)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  return holder;
+}
+
+// A holder that leaves removes its file; who waited for that very file has locked nothing.
+bool still_there(int descriptor, const std::string& path) {
+  struct stat opened, named;
+  return ::fstat(descriptor, &opened) == 0 && ::stat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
+         opened.st_dev == named.st_dev;
+}
+
+}  // namespace
+
+FolderLock::FolderLock(const std::string& folder) : path_(folder + "/" + kLockName) {
+  for (int attempt = 0;; ++attempt) {
+    descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    if (descriptor_ < 0) fail_io("write into", folder, errno);
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+      int error = errno;
+      std::string holder = holder_in(descriptor_);
+      if (error == EWOULDBLOCK) {
+        ::close(descriptor_);
+        throw Error(folder + " is in use by " + (holder.empty() ? "another process" : holder) +
+                        "; wait until it is done, or choose another folder",
+                    Exit::usage);
+      }
+      std::fprintf(stderr, "note: %s: this file system keeps no locks; see that no other program writes there\n",
+                   folder.c_str());
+    }
+    if (still_there(descriptor_, path_) || attempt == 100) break;  // some file systems number files as they please
+    ::close(descriptor_);
+  }
+  std::string before = holder_in(descriptor_), now = this_process() + "\n";
+  if (!before.empty() && before.find(" on " + host_name() + " since ") == std::string::npos)
+    std::fprintf(stderr, "note: %s was in use by %s, which did not let go and holds no lock any more; taken over\n",
+                 folder.c_str(), before.c_str());
+  // For people; the lock holds without it.
+  if (::ftruncate(descriptor_, 0) == 0) (void)!::pwrite(descriptor_, now.data(), now.size(), 0);
+}
+
+FolderLock::~FolderLock() {
+  if (descriptor_ < 0) return;
+  ::unlink(path_.c_str());  // before letting go: afterwards it may be another's
+  ::close(descriptor_);
+}
+
+FolderLock::FolderLock(FolderLock&& other) noexcept { *this = std::move(other); }
+
+FolderLock& FolderLock::operator=(FolderLock&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(descriptor_, other.descriptor_);
+  return *this;
+}
+
+}  // namespace sink

@@ -1,0 +1,143 @@
+#include "engine/io/hdf5_file.h"
+
+#include <algorithm>
+#include <atomic>
+#include <new>
+
+namespace sink {
+namespace {
+
+constexpr const char* kAxes = "axes";
+
+struct Reason {
+  std::string text = "no reason given";
+  bool memory = false;
+};
+
+// The first entry of HDF5's error stack, walked upwards, is the call that went wrong.
+herr_t keep_first_reason(unsigned depth, const H5E_error2_t* error, void* kept) {
+  auto& reason = *static_cast<Reason*>(kept);
+  if (depth != 0) return 0;
+  if (error->desc) reason.text = error->desc;
+  reason.memory = error->maj_num == H5E_RESOURCE && (error->min_num == H5E_NOSPACE || error->min_num == H5E_CANTALLOC);
+  return 0;
+}
+
+hid_t make_file_in_memory(std::size_t seal_bytes) {
+  H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
+  Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make a property list");
+  hdf5_check(H5Pset_fapl_core(access, std::size_t{1} << 24, false), "keep a file in memory");
+  // The format of HDF5 1.8: every reader knows it and its object headers carry no times once told so.
+  hdf5_check(H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18), "choose the file format");
+  Hdf5Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "make a property list");
+  hdf5_check(H5Pset_userblock(creation, seal_bytes), "reserve the seal");
+  hdf5_check(H5Pset_obj_track_times(creation, false), "leave out times");
+  // A name of its own: HDF5 cannot let go of an image that it failed to finish for want of memory.
+  static std::atomic<int> images = 0;
+  std::string name = "image " + std::to_string(++images);
+  hid_t file = H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation, access);
+  hdf5_check(file, "make a file");  // here, for closing the property lists makes HDF5 forget the reason
+  return file;
+}
+
+// To be closed by the caller, as are the properties below.
+hid_t make_text_type(std::size_t bytes) {
+  hid_t type = H5Tcopy(H5T_C_S1);
+  H5Tset_size(type, std::max<std::size_t>(bytes, 1));  // HDF5 has no text of no bytes
+  H5Tset_cset(type, H5T_CSET_UTF8);
+  H5Tset_strpad(type, H5T_STR_NULLPAD);
+  return type;
+}
+
+void add_attribute(hid_t object, const std::string& name, const std::string& text) {
+  Hdf5Handle type(make_text_type(text.size()), H5Tclose, "make a text type");
+  Hdf5Handle scalar(H5Screate(H5S_SCALAR), H5Sclose, "make a scalar space");
+  Hdf5Handle attribute(H5Acreate2(object, name.c_str(), type, scalar, H5P_DEFAULT, H5P_DEFAULT), H5Aclose,
+                       "add attribute " + name);
+  hdf5_check(H5Awrite(attribute, type, text.c_str()), "write attribute " + name);
+}
+
+hid_t make_dataset_properties() {
+  hid_t properties = H5Pcreate(H5P_DATASET_CREATE);
+  H5Pset_layout(properties, H5D_CONTIGUOUS);
+  H5Pset_obj_track_times(properties, false);
+  return properties;
+}
+
+}  // namespace
+
+Hdf5Handle::Hdf5Handle(hid_t id, herr_t (*close)(hid_t), const std::string& what) : id_(id), close_(close) {
+  hdf5_check(id, what);
+}
+
+void hdf5_check(long long result, const std::string& what) {
+  if (result >= 0) return;
+  Reason reason;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_first_reason, &reason);
+  if (reason.memory || reason.text.starts_with("unable to allocate memory")) throw std::bad_alloc();
+  throw Hdf5Failure("cannot " + what + ": " + reason.text);
+}
+
+Hdf5Image::Hdf5Image(std::size_t seal_bytes)
+    : seal_bytes_(seal_bytes), file_(make_file_in_memory(seal_bytes), H5Fclose, "make a file") {}
+
+void Hdf5Image::add_text_attribute(const std::string& name, const std::string& text) {
+  add_attribute(file_, name, text);
+}
+
+void Hdf5Image::add_groups_above(const std::string& path) {
+  Hdf5Handle properties(H5Pcreate(H5P_GROUP_CREATE), H5Pclose, "make a property list");
+  hdf5_check(H5Pset_obj_track_times(properties, false), "leave out times");
+  for (std::size_t slash = path.find('/'); slash != std::string::npos; slash = path.find('/', slash + 1)) {
+    std::string group = path.substr(0, slash);
+    if (H5Lexists(file_, group.c_str(), H5P_DEFAULT) > 0) continue;
+    Hdf5Handle made(H5Gcreate2(file_, group.c_str(), H5P_DEFAULT, properties, H5P_DEFAULT), H5Gclose,
+                    "add group " + group);
+  }
+}
+
+// Makes and fills a dataset, and those groups of its path that are missing; to be closed by the caller.
+hid_t Hdf5Image::add_dataset(const std::string& path, const std::vector<hsize_t>& sizes, hid_t file_type,
+                             hid_t memory_type, const void* data) {
+  add_groups_above(path);
+  Hdf5Handle space(H5Screate_simple(static_cast<int>(sizes.size()), sizes.data(), nullptr), H5Sclose,
+                   "make the space of " + path);
+  Hdf5Handle properties(make_dataset_properties(), H5Pclose, "make a property list");
+  hid_t dataset = H5Dcreate2(file_, path.c_str(), file_type, space, H5P_DEFAULT, properties, H5P_DEFAULT);
+  hdf5_check(dataset, "add " + path);
+  hdf5_check(H5Dwrite(dataset, memory_type, H5S_ALL, H5S_ALL, H5P_DEFAULT, data), "write " + path);
+  return dataset;
+}
+
+void Hdf5Image::add_text(const std::string& path, const std::string& text) {
+  Hdf5Handle type(make_text_type(text.size()), H5Tclose, "make a text type");
+  Hdf5Handle dataset(add_dataset(path, {}, type, type, text.c_str()), H5Dclose, "add " + path);
+}
+
+void Hdf5Image::add_tensor(const std::string& path, const Tensor& tensor, const std::string& axes) {
+  std::vector<hsize_t> sizes;
+  for (int axis = 0; axis < tensor.rank(); ++axis) sizes.push_back(static_cast<hsize_t>(tensor.dim(axis)));
+  auto [in_file, in_memory] = tensor.dtype() == DType::F64   ? std::pair{H5T_IEEE_F64LE, H5T_NATIVE_DOUBLE}
+                              : tensor.dtype() == DType::F32 ? std::pair{H5T_IEEE_F32LE, H5T_NATIVE_FLOAT}
+                                                             : std::pair{H5T_STD_I32LE, H5T_NATIVE_INT32};
+  Hdf5Handle dataset(add_dataset(path, sizes, in_file, in_memory, tensor.raw()), H5Dclose, "add " + path);
+  if (!axes.empty()) add_attribute(dataset, kAxes, axes);
+}
+
+void Hdf5Image::add_ids(const std::string& path, const std::vector<std::int32_t>& ids, bool wide) {
+  Hdf5Handle dataset(
+      add_dataset(path, {ids.size()}, wide ? H5T_STD_U32LE : H5T_STD_U16LE, H5T_NATIVE_INT32, ids.data()), H5Dclose,
+      "add " + path);
+}
+
+std::pair<const char*, std::size_t> Hdf5Image::bytes() {
+  hdf5_check(H5Fflush(file_, H5F_SCOPE_GLOBAL), "finish the file");
+  ssize_t bytes = H5Fget_file_image(file_, nullptr, 0);
+  hdf5_check(bytes, "measure the file");
+  void** memory = nullptr;
+  hdf5_check(H5Fget_vfd_handle(file_, H5P_DEFAULT, reinterpret_cast<void**>(&memory)), "find the file in memory");
+  // HDF5 measures without the room for the seal, but has it in its memory.
+  return {static_cast<const char*>(*memory), seal_bytes_ + static_cast<std::size_t>(bytes)};
+}
+
+}  // namespace sink

@@ -1,0 +1,149 @@
+#include "engine/io/hdf5_reader.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+
+namespace sink {
+namespace {
+
+static_assert(std::endian::native == std::endian::little, "values are copied as they stand in the file");
+
+// At least 3, so that a child that has no standard streams still has it.
+int open_file(const std::string& path) {
+  int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (opened < 0) throw Hdf5Failure(std::string("cannot open it: ") + std::strerror(errno));
+  int descriptor = ::fcntl(opened, F_DUPFD_CLOEXEC, 3);
+  ::close(opened);
+  if (descriptor < 0) throw Hdf5Failure(std::string("cannot open it: ") + std::strerror(errno));
+  return descriptor;
+}
+
+// The file behind a descriptor, whatever becomes of its name meanwhile.
+std::string path_of(int descriptor, const std::string& path) {
+  std::string own = "/proc/self/fd/" + std::to_string(descriptor);
+  return ::access(own.c_str(), R_OK) == 0 ? own : path;
+}
+
+Hdf5Index index_of(int descriptor, const std::string& path) {
+  struct stat about;
+  if (::fstat(descriptor, &about) != 0) throw Hdf5Failure(std::string("cannot measure it: ") + std::strerror(errno));
+  return read_hdf5_index(path_of(descriptor, path), static_cast<std::uint64_t>(about.st_size));
+}
+
+// The whole number in `bytes` bytes; false where it does not fit 32 bits.
+bool whole_number(const unsigned char* from, const Hdf5Dataset& type, std::int32_t& to) {
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < type.element_bytes; ++i) {
+    std::size_t place = type.big_endian ? i : type.element_bytes - 1 - i;
+    bits = bits << 8 | from[place];
+  }
+  int unused = 64 - 8 * static_cast<int>(type.element_bytes);
+  auto as_signed = static_cast<std::int64_t>(bits << unused) >> unused;
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int32_t>::min(),
+                         kMost = std::numeric_limits<std::int32_t>::max();
+  if (type.is_signed ? as_signed < kLeast || as_signed > kMost : bits > static_cast<std::uint64_t>(kMost)) return false;
+  to = static_cast<std::int32_t>(type.is_signed ? as_signed : static_cast<std::int64_t>(bits));
+  return true;
+}
+
+}  // namespace
+
+Hdf5Reader::Hdf5Reader(const std::string& path) : descriptor_(open_file(path)) {
+  try {
+    index_ = index_of(descriptor_, path);
+  } catch (...) {
+    ::close(descriptor_);
+    throw;
+  }
+}
+
+Hdf5Reader::~Hdf5Reader() { ::close(descriptor_); }
+
+void Hdf5Reader::read(std::uint64_t offset, void* data, std::size_t bytes) const {
+  for (std::size_t done = 0; done < bytes;) {
+    ssize_t got =
+        ::pread(descriptor_, static_cast<char*>(data) + done, bytes - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) throw Hdf5Failure(std::string("cannot read it: ") + std::strerror(errno));
+    if (got == 0) throw Hdf5Failure("it became shorter while it was read");
+    done += static_cast<std::size_t>(got);
+  }
+}
+
+// One that can be read, of the checked index.
+const Hdf5Dataset& Hdf5Reader::dataset(const std::string& path) const {
+  auto found = std::lower_bound(index_.datasets.begin(), index_.datasets.end(), path,
+                                [](const Hdf5Dataset& d, const std::string& name) { return d.path < name; });
+  if (found == index_.datasets.end() || found->path != path) throw Hdf5Failure("there is no dataset " + path);
+  if (!found->problem.empty()) throw Hdf5Failure(path + " " + found->problem);
+  return *found;
+}
+
+std::vector<std::pair<std::string, std::string>> Hdf5Reader::text_attributes() const {
+  std::vector<std::pair<std::string, std::string>> texts;
+  for (const Hdf5Attribute& a : index_.attributes) {
+    if (!a.problem.empty()) throw Hdf5Failure("attribute " + a.name + " " + a.problem);
+    texts.emplace_back(a.name, a.text);
+  }
+  return texts;
+}
+
+std::vector<std::string> Hdf5Reader::dataset_paths() const {
+  std::vector<std::string> paths;
+  for (const Hdf5Dataset& d : index_.datasets) paths.push_back(d.path);
+  return paths;
+}
+
+std::string Hdf5Reader::text(const std::string& path) const {
+  const Hdf5Dataset& d = dataset(path);
+  if (d.kind != Hdf5Kind::text || d.shape.size() != 1) throw Hdf5Failure(path + " is not one text of fixed length");
+  std::string text(d.bytes(), '\0');
+  read(d.offset, text.data(), text.size());
+  while (!text.empty() && text.back() == '\0') text.pop_back();
+  return text;
+}
+
+Tensor Hdf5Reader::tensor(const std::string& path) const {
+  const Hdf5Dataset& d = dataset(path);
+  if (d.kind != Hdf5Kind::real || d.big_endian)
+    throw Hdf5Failure(path + " is " + d.type_name() + "; expected little-endian f32 or f64");
+  Tensor tensor = Tensor::empty(d.shape, d.element_bytes == 8 ? DType::F64 : DType::F32);
+  read(d.offset, tensor.raw(), d.bytes());
+  return tensor;
+}
+
+Tensor Hdf5Reader::integers(const std::string& path) const {
+  const Hdf5Dataset& d = dataset(path);
+  if (d.kind != Hdf5Kind::integer) throw Hdf5Failure(path + " is " + d.type_name() + "; expected whole numbers");
+  Tensor tensor = Tensor::empty(d.shape, DType::I32);
+  constexpr std::int64_t kPiece = 1 << 17;  // elements
+  std::vector<unsigned char> bytes(static_cast<std::size_t>(std::min(kPiece, tensor.size())) * d.element_bytes);
+  for (std::int64_t i = 0; i < tensor.size(); ++i) {
+    std::int64_t in_piece = i % kPiece;
+    if (in_piece == 0) {
+      auto count = static_cast<std::uint64_t>(std::min(kPiece, tensor.size() - i));
+      read(d.offset + static_cast<std::uint64_t>(i) * d.element_bytes, bytes.data(), count * d.element_bytes);
+    }
+    const unsigned char* from = bytes.data() + static_cast<std::uint64_t>(in_piece) * d.element_bytes;
+    if (!whole_number(from, d, tensor.data<std::int32_t>()[i]))
+      throw Hdf5Failure(path + ": number " + std::to_string(i + 1) + " does not fit 32 bits");
+  }
+  return tensor;
+}
+
+std::vector<std::int32_t> Hdf5Reader::ids(const std::string& path) const {
+  Tensor ids = integers(path);
+  if (ids.rank() != 1) throw Hdf5Failure(path + " is not a list of numbers");
+  return {ids.data<std::int32_t>(), ids.data<std::int32_t>() + ids.size()};
+}
+
+std::string Hdf5Reader::axes(const std::string& path) const { return dataset(path).axes; }
+
+}  // namespace sink

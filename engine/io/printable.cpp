@@ -1,0 +1,45 @@
+#include "engine/io/printable.h"
+
+#include <cstdint>
+#include <cstdio>
+
+#include "engine/io/utf8.h"
+
+namespace sink {
+namespace {
+
+bool is_visible(std::uint32_t code) {
+  bool control = code < 0x20 || (code >= 0x7F && code < 0xA0);
+  bool separator = code == 0x2028 || code == 0x2029;
+  bool reorders = code == 0x61C || code == 0x200E || code == 0x200F || (code >= 0x202A && code <= 0x202E) ||
+                  (code >= 0x2066 && code <= 0x2069);
+  return !control && !separator && !reorders;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) {
+  std::string shown;
+  char escaped[12];
+  for (std::size_t at = 0; at < text.size();) {
+    auto byte = static_cast<unsigned char>(text[at]);
+    std::uint32_t code = byte;
+    int length = utf8_length(text, at, &code);
+    if (length > 0 && is_visible(code)) {
+      shown.append(text, at, static_cast<std::size_t>(length));
+    } else if (byte == '\n' || byte == '\t' || byte == '\r') {
+      shown += byte == '\n' ? "\\n" : byte == '\t' ? "\\t" : "\\r";
+    } else if (length > 1) {
+      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(code));
+      shown += escaped;
+    } else {
+      length = 1;
+      std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned>(byte));
+      shown += escaped;
+    }
+    at += static_cast<std::size_t>(length);
+  }
+  return shown;
+}
+
+}  // namespace sink

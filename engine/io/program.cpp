@@ -1,0 +1,86 @@
+#include "engine/io/program.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <new>
+#include <string>
+
+#include "engine/check.h"
+#include "engine/io/printable.h"
+
+namespace sink {
+namespace {
+
+int report(const char* program, const std::string& message, Exit code) {
+  std::fprintf(stderr, "%s: error: %s\n", program, printable(message).c_str());
+  return static_cast<int>(code);
+}
+
+// The lowest free number is given out first, so each of the three is found free only when it is its turn. They are
+// opened the wrong way round: to somebody who closed stdout, writing it must not look like a success.
+void reserve_standard_descriptors() {
+  for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
+    if (::fcntl(descriptor, F_GETFD) >= 0) continue;
+    int opened = ::open("/dev/null", descriptor == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    if (opened < 0) opened = ::open("/", O_PATH | O_DIRECTORY);  // a jail without /dev
+    if (opened >= 0 && opened != descriptor) ::close(opened);
+  }
+}
+
+constexpr int kUnknown = -1;
+
+// The errno of an output that failed before, when stdio has only kept that it did.
+int why_stdout_failed() {
+  int flags = ::fcntl(STDOUT_FILENO, F_GETFL);
+  if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) return EBADF;
+  pollfd reader = {STDOUT_FILENO, POLLOUT, 0};
+  return ::poll(&reader, 1, 0) > 0 && (reader.revents & POLLERR) ? EPIPE : kUnknown;
+}
+
+// 0 when all that was printed has left, else the errno of what failed.
+int stdout_error() {
+  bool failed_before = std::ferror(stdout);
+  if (std::fflush(stdout) != 0) return errno;
+  if (failed_before) return why_stdout_failed();
+  int copy = ::dup(STDOUT_FILENO);  // network file systems tell at close() what they could not store
+  return copy >= 0 && ::close(copy) != 0 ? errno : 0;
+}
+
+int finish_output(const char* program, int code) {
+  int error = stdout_error();
+  if (error == 0 || code != 0) return code;
+  if (error == EPIPE) return 128 + SIGPIPE;
+  return report(program,
+                std::string("the output (stdout) is cut short: ") +
+                    (error == kUnknown ? "a write failed; is the disk full?" : std::strerror(error)),
+                Exit::io);
+}
+
+int run_body(const char* program, const std::function<int()>& body) {
+  try {
+    return body();
+  } catch (const Error& error) { return report(program, error.what(), error.code); } catch (const std::bad_alloc&) {
+    return report(program, "out of memory; a smaller --batch or --context needs less", Exit::out_of_memory);
+  } catch (const std::filesystem::filesystem_error& error) {
+    return report(program, error.what(), Exit::io);
+  } catch (const std::exception& error) { return report(program, error.what(), Exit::failure); }
+}
+
+}  // namespace
+
+int run_program(const char* program, const std::function<int()>& body) {
+  reserve_standard_descriptors();
+  std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
+  return finish_output(program, run_body(program, body));
+}
+
+}  // namespace sink

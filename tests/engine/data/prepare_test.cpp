@@ -1,0 +1,146 @@
+// Tests of the program `prepare`: what it writes, and how it fails. They need it built, and are left out if it is not.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+
+#include "engine/data/data_source.h"
+#include "tests/engine/data/data_support.h"
+#include "tests/support/subprocess.h"
+
+using namespace sink;
+
+namespace {
+
+bool built() {
+  if (std::filesystem::exists(program_path("prepare"))) return true;
+  MESSAGE("prepare is not built; test left out");
+  return false;
+}
+
+Subprocess run(const TemporaryFolder& folder, const std::string& arguments) {
+  return {folder, words_of("prepare " + arguments)};
+}
+
+// 40 documents of about 250 bytes, with words, numbers and marks.
+std::string some_text() {
+  std::string text;
+  for (int i = 0; i < 40; ++i) {
+    for (int j = 0; j < 10; ++j) text += "Line " + std::to_string(i * j) + " of the document.\n";
+    text += "\n<|endoftext|>\n";
+  }
+  return text;
+}
+
+std::string write_text(const TemporaryFolder& folder, const std::string& name, const std::string& text) {
+  write_bytes(folder / name, text);
+  return folder / name;
+}
+
+// Exactly one line, and it begins as errors do.
+void check_error(const Subprocess& program, int code, const std::string& part) {
+  CHECK(program.wait() == code);
+  std::string error = program.err();
+  CAPTURE(error);
+  CHECK(program.out() == "");
+  CHECK(contains(error, part));
+  std::size_t line = error.find("prepare: error: ");
+  REQUIRE(line != std::string::npos);
+  CHECK(error.find('\n', line) == error.size() - 1);
+}
+
+}  // namespace
+
+TEST_CASE("prepare: makes data that a source can read, the same each time") {
+  if (!built()) return;
+  TemporaryFolder folder;
+  std::string text = write_text(folder, "a.txt", some_text());
+  Subprocess program =
+      run(folder, "--text " + text + " --vocab 300 --validation-fraction 0.2 --out " + folder / "new/data");
+  REQUIRE_MESSAGE(program.wait() == 0, program.err());
+  CHECK(contains(program.out(), "documents         40\n"));
+  CHECK(contains(program.out(), "vocabulary        300\n"));
+  TokenFile tokens = read_token_file(folder / "new/data/tokens.h5");
+  CHECK(contains(tokens.sources, "a.txt " + std::to_string(some_text().size()) + " sha256:"));
+  // Every document, followed by id 0, stands on one side; together they are the text.
+  Tokenizer tokenizer = Tokenizer::load(folder / "new/data/tokenizer.json");
+  CHECK(std::count(tokens.train.begin(), tokens.train.end(), 0) +
+            std::count(tokens.valid.begin(), tokens.valid.end(), 0) ==
+        40);
+  CHECK(tokens.train.back() == 0);
+  CHECK(tokens.valid.back() == 0);
+  CHECK(tokens.train.front() != 0);
+  std::string back = tokenizer.decode(tokens.train) + tokenizer.decode(tokens.valid);
+  CHECK(back.size() == some_text().size() - 40 * 3);  // the line ends before (2) and after (1) each mark are left out
+  CHECK(contains(back, "Line 39 of the document.\nLine 78 of the document."));
+
+  DataConfig config;
+  config.data = folder / "new/data";
+  config.context = 16;
+  CHECK(make_data_source(config)->vocabulary() == 300);
+
+  REQUIRE(run(folder, "--text " + text + " --vocab 300 --validation-fraction 0.2 --out " + folder / "again").wait() ==
+          0);
+  for (const char* file : {"tokens.h5", "tokenizer.json"}) {
+    CHECK(read_bytes(folder / "again/" + file) == read_bytes(folder / "new/data/" + file));
+  }
+  // With the tokenizer given, ids are the same; a single document is split by tokens.
+  std::string one = write_text(folder, "one.txt", some_text().substr(0, 250) + std::string(1000, 'x'));
+  REQUIRE(
+      run(folder, "--text " + one + " --tokenizer " + folder / "again/tokenizer.json --out " + folder / "one").wait() ==
+      0);
+  TokenFile single = read_token_file(folder / "one/tokens.h5");
+  CHECK(single.vocabulary == 300);
+  CHECK(single.valid.back() == 0);
+  CHECK(std::count(single.train.begin(), single.train.end(), 0) == 0);
+}
+
+TEST_CASE("prepare: text that cannot be used leaves with 3, one line each, and writes nothing") {
+  if (!built()) return;
+  TemporaryFolder folder;
+  std::string out = " --out " + folder / "data";
+  auto error = [&](const std::string& text) {
+    return run(folder, "--text " + write_text(folder, "t.txt", text) + out);
+  };
+  check_error(run(folder, "--text " + folder / "none.txt" + out), 3, "none.txt: No such file");
+  check_error(run(folder, "--text " + folder.path + out), 3, "is a folder");
+  check_error(error(""), 3, "t.txt: is empty");
+  check_error(error(" \n\n"), 3, "t.txt: is empty");
+  check_error(error("too short"), 3, "the text is too short: 9 bytes");
+  check_error(error(some_text() + std::string("\0", 1)), 3,
+              "is binary (byte " + std::to_string(some_text().size()) + " is 0)");
+  check_error(error("abc\xe9" + some_text()), 3, "t.txt: is not UTF-8 at byte 3");
+  std::string marks;
+  for (int i = 0; i < 100; ++i) marks += "<|endoftext|>\n";
+  check_error(error(marks), 3, "no documents");
+  std::string text = write_text(folder, "t.txt", some_text());
+  check_error(run(folder, "--text " + text + " --tokenizer " + text + out), 3, "t.txt: ");
+  CHECK(std::filesystem::is_empty(folder / "data"));
+}
+
+TEST_CASE("prepare: wrong use leaves with 2") {
+  if (!built()) return;
+  TemporaryFolder folder;
+  std::string text = "--text " + write_text(folder, "t.txt", some_text()) + " --out " + folder / "data ";
+  check_error(run(folder, ""), 2, "--");
+  check_error(run(folder, text + "--vocab 100"), 2, "258");
+  check_error(run(folder, text + "--vocabulary 300"), 2, "--vocabulary");
+  check_error(run(folder, text + "--vocab 300 --tokenizer x"), 2, "excludes");
+  check_error(run(folder, text + "--validation-fraction 0.9"), 2, "0.9");
+  CHECK(run(folder, "--help").wait() == 0);
+  CHECK(!std::filesystem::exists(folder / "data"));
+}
+
+TEST_CASE("prepare: a folder that cannot be written, or a full disk, leaves with 8 and what was there stays") {
+  if (!built()) return;
+  TemporaryFolder folder;
+  std::string text = write_text(folder, "t.txt", some_text());
+  check_error(run(folder, "--text " + text + " --out " + text + "/data"), 8, "t.txt/data");
+  check_error(run(folder, "--text " + text + " --out /proc/none"), 8, "/proc/none");
+  REQUIRE(run(folder, "--text " + text + " --vocab 300 --out " + folder / "data").wait() == 0);
+  std::string tokens = read_bytes(folder / "data/tokens.h5");
+  FileSizeLimit limit(4096);
+  check_error(run(folder, "--text " + text + " --vocab 280 --out " + folder / "data"), 8,
+              "cannot write " + folder / "data/tokens.h5");
+  CHECK(read_bytes(folder / "data/tokens.h5") == tokens);
+  CHECK(entries(folder / "data") == 2);
+}

@@ -1,0 +1,130 @@
+// Data is known by what it holds: moved it is the same, and under the same path it may be another.
+#include "engine/data/same_data.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/engine/data/data_support.h"
+#include "tests/support/subprocess.h"
+
+using namespace sink;
+namespace fs = std::filesystem;
+
+namespace {
+
+// A prepared text in `folder`; `shift` makes another one, `letters` another tokenizer of the same size.
+void write_text(const std::string& folder, std::int32_t shift, const char* letters = "xyxyxyxy") {
+  std::string json = Tokenizer::train({letters}, 259).json();
+  TokenFile file;
+  file.vocabulary = 259;
+  file.sources = folder;  // where text came from does not say what it is
+  file.tokenizer_sha256 = sha256_hex(json);
+  for (std::int32_t i = 0; i < 2000; ++i) file.train.push_back((i + shift) % 251);
+  for (std::int32_t i = 0; i < 200; ++i) file.valid.push_back(i % 251);
+  fs::create_directories(folder);
+  write_bytes(folder + "/tokenizer.json", json);
+  write_bytes(folder + "/tokens.h5", to_token_file_bytes(file));
+}
+
+constexpr const char* kTraining =
+    "train_pos_learnable --layers 1 --heads 1 --width 16 --feed-forward 16 --context 20 --batch 2 --warmup 0 "
+    "--eval-sequences 2 --threads 1 ";
+
+struct World : TemporaryFolder {
+  int run(const std::string& line) {
+    Subprocess program = shell(*this, line);
+    int code = program.wait();
+    said = program.err();
+    return code;
+  }
+  std::string said;
+};
+
+}  // namespace
+
+TEST_CASE("data: the checksum is that of the documented bytes") {
+  // python3: hashlib.sha256(b"train 3 valid 1\n" + struct.pack("<4i", 0, 1, 2, 3)).hexdigest()
+  TokenFile file{.train = {0, 1, 2}, .valid = {3}, .vocabulary = 4, .sources = "", .tokenizer_sha256 = ""};
+  CHECK(tokens_checksum(file) == "a8f65b0f9f2bf289c0539188b7fb3a8762cff7f6b21f2cce154a579d40b5b642");
+  TokenFile split{.train = {0, 1}, .valid = {2, 3}, .vocabulary = 4, .sources = "", .tokenizer_sha256 = ""};
+  CHECK(tokens_checksum(split) != tokens_checksum(file));
+}
+
+TEST_CASE("data: a run goes on with the same text from another place, to the same bytes") {
+  World world;
+  write_text(world / "dd", 0);
+  write_text(world / "moved", 0);
+  REQUIRE(world.run(kTraining + std::string("--data dd --steps 6 --run whole")) == 0);
+  for (const char* place : {"./dd", "moved", "dd/"}) {
+    CAPTURE(place);
+    fs::remove_all(world / "run");
+    REQUIRE(world.run(kTraining + std::string("--data dd --steps 3 --run run")) == 0);
+    REQUIRE_MESSAGE(world.run(kTraining + std::string("--steps 6 --run run --resume auto --data ") + place) == 0,
+                    world.said);
+    CHECK_FALSE(contains(world.said, "note"));
+    Checkpoint whole = load_checkpoint(world / "whole/checkpoint.h5"),
+               gone_on = load_checkpoint(world / "run/checkpoint.h5");
+    REQUIRE(whole.tensors.size() == gone_on.tensors.size());
+    for (const auto& [path, tensor] : whole.tensors)
+      for (std::int64_t i = 0; i < tensor.size(); ++i) REQUIRE(gone_on.tensor(path).item(i) == tensor.item(i));
+  }
+}
+
+TEST_CASE("data: another text under the same path is refused, with both checksums") {
+  World world;
+  write_text(world / "dd", 0);
+  REQUIRE(world.run(kTraining + std::string("--data dd --steps 3 --run run")) == 0);
+  std::string theirs = tokens_checksum(read_token_file(world / "dd/tokens.h5"));
+  CHECK(load_checkpoint(world / "run/checkpoint.h5").attribute("data_sha256") == theirs);
+  write_text(world / "kept", 0);
+  write_text(world / "dd", 7);
+  std::string ours = tokens_checksum(read_token_file(world / "dd/tokens.h5"));
+  std::string before = read_bytes(world / "run/checkpoint.h5");
+
+  CHECK(world.run(kTraining + std::string("--data dd --steps 6 --run run --resume auto")) == 3);
+  CHECK(contains(world.said, "dd holds other text than run/checkpoint.h5"));
+  CHECK(contains(world.said, ours.substr(0, 12)));
+  CHECK(contains(world.said, theirs.substr(0, 12)));
+  CHECK(read_bytes(world / "run/checkpoint.h5") == before);
+
+  CHECK(world.run("eval_pos_learnable sink run/checkpoint.h5 > /dev/null") == 3);
+  CHECK(contains(world.said, ours.substr(0, 12)));
+  CHECK(world.run("eval_pos_learnable sink run/checkpoint.h5 --input random > /dev/null") == 0);
+  for (const char* chosen : {"kept", "dd"})  // knowingly
+    CHECK(world.run("eval_pos_learnable sink run/checkpoint.h5 > /dev/null --data " + std::string(chosen)) == 0);
+
+  // Parameters may go on with other text; it is said.
+  CHECK(world.run(kTraining + std::string("--data dd --steps 1 --run second --initial run/checkpoint.h5")) == 0);
+  CHECK(contains(world.said, "note: dd holds other text"));
+  CHECK(world.run(kTraining + std::string("--data kept --steps 1 --run third --initial run/checkpoint.h5")) == 0);
+  CHECK_FALSE(contains(world.said, "note"));
+}
+
+TEST_CASE("data: another tokenizer is refused everywhere") {
+  World world;
+  write_text(world / "dd", 0);
+  REQUIRE(world.run(kTraining + std::string("--data dd --steps 3 --run run")) == 0);
+  std::string before = read_bytes(world / "dd/tokenizer.json");
+  write_text(world / "dd", 0, "abababab");
+  REQUIRE(read_bytes(world / "dd/tokenizer.json") != before);
+  CHECK(world.run(kTraining + std::string("--data dd --steps 6 --run run --resume auto")) == 3);
+  CHECK(contains(world.said, "another tokenizer"));
+  CHECK(world.run("eval_pos_learnable sink run/checkpoint.h5 > /dev/null") == 3);
+  CHECK(world.run("eval_pos_learnable sink run/checkpoint.h5 --data dd > /dev/null") == 3);
+  CHECK(contains(world.said, "another tokenizer"));
+  CHECK(world.run(kTraining + std::string("--data dd --steps 1 --run second --initial run/checkpoint.h5")) == 3);
+  CHECK(contains(world.said, "another tokenizer"));
+}
+
+TEST_CASE("data: a checkpoint that does not say what its text was is accepted, with a note") {
+  World world;
+  write_text(world / "dd", 0);
+  REQUIRE(world.run(kTraining + std::string("--data dd --steps 3 --run run")) == 0);
+  Checkpoint older = load_checkpoint(world / "run/checkpoint.h5");
+  older.attributes.erase("data_sha256");
+  save_checkpoint(world / "run/checkpoint.h5", older);
+  CHECK(world.run("eval_pos_learnable sink run/checkpoint.h5 > /dev/null") == 0);
+  CHECK(contains(world.said, "note: run/checkpoint.h5 does not say what text it was made on"));
+  CHECK(world.run(kTraining + std::string("--data dd --steps 6 --run run --resume auto")) == 0);
+  CHECK(contains(world.said, "note: run/checkpoint.h5 does not say"));
+  CHECK(load_checkpoint(world / "run/checkpoint.h5").attributes.contains("data_sha256"));
+}

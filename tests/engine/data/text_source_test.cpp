@@ -1,0 +1,167 @@
+// Tests of text batches: what is in them, and that they depend on nothing but seed, step, micro-batch and row.
+#include "engine/data/text_source.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <set>
+
+#include "tests/engine/data/data_support.h"
+
+using namespace sink;
+
+namespace {
+
+DataConfig config_for(const TemporaryFolder& folder) {
+  DataConfig config;
+  config.data = folder.path;
+  config.context = 9;
+  config.eval_sequences = 4;
+  config.seed = 5;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("TextSource: inputs are consecutive tokens of a block, targets the next ones") {
+  TemporaryFolder folder;
+  write_counting_text(folder, 1234, 100);
+  auto source = make_data_source(config_for(folder));
+  CHECK(source->vocabulary() == 258);
+  CHECK(source->train_tokens() == 123 * 9);
+  Batch batch = source->train_batch(3, 0, 6);
+  REQUIRE(batch.tokens_BT.shape() == Shape{6, 9});
+  REQUIRE(batch.targets_BT.shape() == Shape{6, 9});
+  auto tokens = values(batch.tokens_BT), targets = values(batch.targets_BT);
+  for (std::size_t i = 0; i < tokens.size(); ++i) {
+    CHECK(targets[i] == (tokens[i] + 1) % 251);
+    if (i % 9 != 8) CHECK(tokens[i + 1] == targets[i]);
+  }
+}
+
+TEST_CASE("TextSource: an epoch visits every block once, in an order of its own") {
+  TemporaryFolder folder;
+  write_counting_text(folder, 251, 100);  // 25 blocks of 10; their first tokens are 0, 10, ..., 240
+  auto source = make_data_source(config_for(folder));
+  std::vector<std::vector<std::int32_t>> orders;
+  for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
+    std::vector<std::int32_t> order;
+    for (std::int64_t step = 0; step < 5; ++step) {
+      auto tokens = values(source->train_batch(epoch * 5 + step, 0, 5).tokens_BT);
+      for (std::size_t row = 0; row < 5; ++row) order.push_back(tokens[row * 9]);
+    }
+    std::set<std::int32_t> visited(order.begin(), order.end());
+    CHECK(visited.size() == 25);
+    CHECK(*visited.begin() == 0);
+    CHECK(*visited.rbegin() == 240);
+    orders.push_back(order);
+  }
+  CHECK(orders[0] != orders[1]);
+  CHECK(orders[1] != orders[2]);
+}
+
+TEST_CASE("TextSource: batches are the same in any order of asking and in another source (resume)") {
+  TemporaryFolder folder;
+  write_counting_text(folder, 3000, 100);
+  DataConfig config = config_for(folder);
+  config.accumulate = 2;
+  auto first = make_data_source(config), second = make_data_source(config);
+  std::vector<std::vector<std::int32_t>> seen;
+  for (std::int64_t step = 0; step < 40; ++step) {
+    for (std::int64_t micro = 0; micro < 2; ++micro)
+      seen.push_back(values(first->train_batch(step, micro, 8).tokens_BT));
+  }
+  for (std::int64_t n = 79; n >= 0; --n) {
+    CHECK(values(second->train_batch(n / 2, n % 2, 8).tokens_BT) == seen[static_cast<std::size_t>(n)]);
+  }
+  // Micro-batches continue each other: two of 8 rows are one of 16.
+  config.accumulate = 1;
+  auto whole = values(make_data_source(config)->train_batch(3, 0, 16).tokens_BT);
+  auto halves = seen[6];
+  halves.insert(halves.end(), seen[7].begin(), seen[7].end());
+  CHECK(whole == halves);
+  config.seed = 6;
+  CHECK(values(make_data_source(config)->train_batch(3, 0, 16).tokens_BT) != whole);
+  CHECK_THROWS_AS(first->train_batch(0, 2, 8), Error);
+}
+
+TEST_CASE("TextSource: validation takes evenly spaced blocks, always the same") {
+  TemporaryFolder folder;
+  write_counting_text(folder, 1000, 249);  // 24 blocks, 4 wanted: 0, 6, 12, 18
+  DataConfig config = config_for(folder);
+  auto source = make_data_source(config);
+  CHECK(source->validation_sequences() == 4);
+  auto tokens = values(source->validation_batch(0, 4).tokens_BT);
+  for (std::size_t row = 0; row < 4; ++row) CHECK(tokens[row * 9] == static_cast<std::int32_t>(60 * row));
+  CHECK(values(source->validation_batch(2, 1).tokens_BT).at(0) == 120);
+  config.seed = 99;
+  CHECK(values(make_data_source(config)->validation_batch(0, 4).tokens_BT) == tokens);
+  config.eval_sequences = 1000;
+  CHECK(make_data_source(config)->validation_sequences() == 24);
+  CHECK_THROWS_AS(source->validation_batch(1, 4), Error);
+}
+
+TEST_CASE("TextSource: a fixed first token stands at position 1 of every input and changes nothing else") {
+  TemporaryFolder folder;
+  write_counting_text(folder, 1000, 249);
+  DataConfig config = config_for(folder);
+  auto plain = make_data_source(config);
+  config.fixed_first_token = 257;
+  auto fixed = make_data_source(config);
+  for (bool train : {true, false}) {
+    Batch a = train ? plain->train_batch(1, 0, 4) : plain->validation_batch(0, 4);
+    Batch b = train ? fixed->train_batch(1, 0, 4) : fixed->validation_batch(0, 4);
+    CHECK(values(a.targets_BT) == values(b.targets_BT));
+    auto tokens = values(a.tokens_BT);
+    for (std::size_t row = 0; row < 4; ++row) tokens[row * 9] = 257;
+    CHECK(values(b.tokens_BT) == tokens);
+  }
+  config.fixed_first_token = 258;
+  CHECK(contains(error_of([&] { make_data_source(config); }), "exit 2 [data] fixed_first_token is 258"));
+}
+
+TEST_CASE("TextSource: data that cannot be used") {
+  TemporaryFolder folder;
+  DataConfig config = config_for(folder);
+  auto error = [&] { return error_of([&] { make_data_source(config); }); };
+  CHECK(contains(error(), "exit 3 there is no token file"));
+  write_counting_text(folder, 1000, 10);
+  CHECK(error() == "no error");
+  config.context = 10;
+  CHECK(contains(error(), "exit 3 [data] " + folder.path + ": too little text: valid has 10 tokens"));
+  config.context = 9;
+  write_bytes(folder / "tokenizer.json", Tokenizer::train({"y"}, 258).json() + " ");
+  CHECK(contains(error(), "is not the tokenizer that made tokens.h5"));
+  write_counting_text(folder, 1000, 10);
+  TokenFile file = read_token_file(folder / "tokens.h5");
+  file.vocabulary = 300;  // with ids that have no text
+  write_bytes(folder / "tokens.h5", to_token_file_bytes(file));
+  CHECK(contains(error(),
+                 "exit 3 [data] " + folder.path + "/tokens.h5 has a vocabulary of 300 tokens, tokenizer.json 258"));
+  std::filesystem::remove(folder / "tokenizer.json");
+  CHECK(contains(error(), "exit 3"));
+  config.data = "";
+  CHECK(contains(error(), "exit 2 [data] the task text needs --data"));
+  config.task = "sudoku";
+  CHECK(contains(error(), "exit 2 [data] the task is text or bigram-backcopy, got 'sudoku'"));
+}
+
+TEST_CASE("TextSource: a batch of 48 x 64 takes less than 0.1 ms") {
+  TemporaryFolder folder;
+  write_counting_text(folder, 1000000, 1000);
+  DataConfig config = config_for(folder);
+  config.context = 64;
+  auto source = make_data_source(config);
+  double best = 1e9;  // of many: others may be using the machine
+  for (int step = 0; step < 500; ++step) {
+    auto start = std::chrono::steady_clock::now();
+    source->train_batch(step, 0, 48);
+    std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
+    best = std::min(best, took.count());
+  }
+  MESSAGE("text batch of 48 x 64: ", best, " ms");
+#ifdef NDEBUG
+  CHECK(best < 0.1);
+#endif
+}

@@ -1,0 +1,163 @@
+// Checkpoints: what goes in comes out, equal contents are equal bytes, and a failed write leaves the older file alone.
+#include "engine/io/checkpoint.h"
+
+#include <doctest/doctest.h>
+#include <hdf5.h>
+#include <unistd.h>
+
+#include <cstring>
+#include <filesystem>
+#include <limits>
+
+#include "engine/io/build_info.h"
+#include "tests/engine/io/checkpoint_support.h"
+
+using namespace sink;
+
+TEST_CASE("checkpoint: tensors, axes and attributes come back as they went in") {
+  TemporaryFolder folder;
+  Checkpoint saved = small_checkpoint();
+  save_checkpoint(folder / "checkpoint.h5", saved);
+  Checkpoint loaded = load_checkpoint(folder / "checkpoint.h5");
+
+  CHECK(loaded.attributes == saved.attributes);
+  CHECK(loaded.axes == saved.axes);
+  CHECK(loaded.path == folder / "checkpoint.h5");
+  REQUIRE(loaded.tensors.size() == saved.tensors.size());
+  for (const auto& [path, tensor] : saved.tensors) {
+    CAPTURE(path);
+    const Tensor& other = loaded.tensor(path);
+    REQUIRE(other.str() == tensor.str());
+    CHECK(std::memcmp(other.raw(), tensor.raw(), tensor.bytes()) == 0);
+  }
+  CHECK(loaded.integer("layers") == 2);
+  CHECK(exit_of([&] { loaded.integer("ablation"); }) == Exit::corrupt_checkpoint);
+  CHECK(exit_of([&] { loaded.attribute("absent"); }) == Exit::corrupt_checkpoint);
+  CHECK(exit_of([&] { loaded.tensor("parameters/absent"); }) == Exit::corrupt_checkpoint);
+}
+
+TEST_CASE("checkpoint: equal contents are equal bytes, whatever the order and the hour") {
+  TemporaryFolder folder;
+  Checkpoint checkpoint = small_checkpoint();
+  save_checkpoint(folder / "a.h5", checkpoint);
+  ::usleep(1100 * 1000);  // HDF5's times count in seconds
+  std::swap(checkpoint.tensors.front(), checkpoint.tensors.back());
+  save_checkpoint(folder / "b.h5", load_checkpoint(folder / "a.h5"));
+  save_checkpoint(folder / "c.h5", checkpoint);
+  CHECK(read_bytes(folder / "a.h5") == read_bytes(folder / "b.h5"));
+  CHECK(read_bytes(folder / "a.h5") == read_bytes(folder / "c.h5"));
+}
+
+TEST_CASE("checkpoint: the HDF5 library alone finds names, shapes, types and axes") {
+  TemporaryFolder folder;
+  save_checkpoint(folder / "checkpoint.h5", small_checkpoint());
+  hid_t file = H5Fopen((folder / "checkpoint.h5").c_str(), H5F_ACC_RDONLY, H5P_DEFAULT);
+  REQUIRE(file >= 0);
+  hid_t dataset = H5Dopen2(file, "/parameters/blocks.0.attention.qkv.weight", H5P_DEFAULT);
+  REQUIRE(dataset >= 0);
+  hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
+  hsize_t sizes[2] = {};
+  CHECK(H5Sget_simple_extent_dims(space, sizes, nullptr) == 2);
+  CHECK(sizes[0] == 24);
+  CHECK(sizes[1] == 8);
+  CHECK(H5Tequal(type, H5T_IEEE_F32LE) > 0);
+  CHECK(H5Aexists(dataset, "axes") > 0);
+  CHECK(H5Aexists(file, "policies") > 0);
+  H5Tclose(type);
+  H5Sclose(space);
+  H5Dclose(dataset);
+  H5Fclose(file);
+}
+
+TEST_CASE("checkpoint: NaN is never saved over a good checkpoint") {
+  TemporaryFolder folder;
+  save_checkpoint(folder / "checkpoint.h5", small_checkpoint());
+  std::string before = read_bytes(folder / "checkpoint.h5");
+  Checkpoint bad = small_checkpoint();
+  bad.tensors[1].second.data<float>()[3] = std::numeric_limits<float>::quiet_NaN();
+  CHECK(exit_of([&] { save_checkpoint(folder / "checkpoint.h5", bad); }) == Exit::diverged);
+  CHECK(read_bytes(folder / "checkpoint.h5") == before);
+}
+
+TEST_CASE("checkpoint: names that HDF5 would fold together are refused") {
+  TemporaryFolder folder;
+  for (const char* path : {"", "/parameters/a", "parameters//a", "parameters/../a", "texts/a"}) {
+    CAPTURE(path);
+    Checkpoint checkpoint = small_checkpoint();
+    checkpoint.tensors[0].first = path;
+    CHECK_THROWS_AS(save_checkpoint(folder / "checkpoint.h5", checkpoint), Error);
+  }
+  Checkpoint twice = small_checkpoint();
+  twice.tensors.push_back(twice.tensors[0]);
+  CHECK_THROWS_AS(save_checkpoint(folder / "checkpoint.h5", twice), Error);
+  CHECK(entries(folder.path) == 0);
+}
+
+TEST_CASE("checkpoint: a full disk leaves the older file and no half-written one") {
+  TemporaryFolder folder;
+  save_checkpoint(folder / "checkpoint.h5", small_checkpoint());
+  std::string before = read_bytes(folder / "checkpoint.h5");
+  Checkpoint larger = small_checkpoint();
+  larger.tensors.emplace_back("parameters/large", Tensor::full({1 << 16}, 0.5));
+
+  Exit code = exit_of([&] {
+    FileSizeLimit limit(64 * 1024);
+    save_checkpoint(folder / "checkpoint.h5", larger);
+  });
+
+  CHECK(code == Exit::io);
+  CHECK(read_bytes(folder / "checkpoint.h5") == before);
+  CHECK(entries(folder.path) == 1);
+  save_checkpoint(folder / "checkpoint.h5", larger);  // and once there is room it goes on
+  CHECK(load_checkpoint(folder / "checkpoint.h5").tensors.size() == larger.tensors.size());
+}
+
+#if !defined(__SANITIZE_ADDRESS__)  // whose shadow takes terabytes of addresses
+TEST_CASE("checkpoint: memory that HDF5 lacks is memory that is lacking, not a bad disk") {
+  TemporaryFolder folder;
+  Checkpoint checkpoint = small_checkpoint();
+  checkpoint.tensors.emplace_back("parameters/large", Tensor::full({1 << 24}, 0.5));
+  std::size_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  ResourceLimit addresses(RLIMIT_AS, pages * 4096 + (std::size_t{32} << 20));
+  CHECK_THROWS_AS(save_checkpoint(folder / "checkpoint.h5", checkpoint), std::bad_alloc);  // which leaves with 6
+  CHECK(entries(folder.path) == 0);
+}
+#endif
+
+TEST_CASE("checkpoint: a folder that is not there is Exit::io") {
+  TemporaryFolder folder;
+  CHECK(exit_of([&] { save_checkpoint(folder / "absent/checkpoint.h5", small_checkpoint()); }) == Exit::io);
+}
+
+TEST_CASE("checkpoint: the temporary of a dead process is cleared away, a living one's is not") {
+  TemporaryFolder folder;
+  std::string dead = folder / ".checkpoint.h5.tmp-4194304";  // above the largest process id Linux gives
+  std::string living = folder / ".checkpoint.h5.tmp-1";
+  write_bytes(dead, "half");
+  write_bytes(living, "half");
+  save_checkpoint(folder / "checkpoint.h5", small_checkpoint());
+  CHECK_FALSE(std::filesystem::exists(dead));
+  CHECK(std::filesystem::exists(living));
+}
+
+TEST_CASE("checkpoint: another policy is refused and the program that fits is named") {
+  Checkpoint checkpoint = small_checkpoint();
+  std::string own = "position=Rotary norm=RMSNorm attention=Softmax";
+  std::string message;
+  CHECK(exit_of([&] { require_policy(checkpoint, "baseline", own, "train_baseline"); }, &message) ==
+        Exit::corrupt_checkpoint);
+  CHECK(message ==
+        "the checkpoint was made by train_sigmoid (attention=Sigmoid); this is train_baseline (attention=Softmax): run "
+        "train_sigmoid / eval_sigmoid instead");
+  CHECK_NOTHROW(require_policy(checkpoint, "sigmoid", checkpoint.attributes.at("policies"), "train_sigmoid"));
+  CHECK(exit_of([&] { require_policy(checkpoint, "sigmoid", own, "train_sigmoid"); }, &message) ==
+        Exit::corrupt_checkpoint);
+  CHECK(message.find("the ablation has changed") != std::string::npos);
+}
+
+TEST_CASE("build info: the commit is a hash or says that it is unknown") {
+  std::string commit = build_commit();
+  CHECK((commit == "unknown" || commit.size() >= 7));
+  CHECK(commit.find('\n') == std::string::npos);
+}

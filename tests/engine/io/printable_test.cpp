@@ -1,0 +1,41 @@
+// Text on its way to a terminal: one line, no escape sequences, and what is readable stays.
+#include "engine/io/printable.h"
+
+#include <doctest/doctest.h>
+
+#include "engine/io/utf8.h"
+
+using namespace sink;
+
+TEST_CASE("printable: what is visible stays") {
+  for (const char* text :
+       {"", "runs/first", "caf\u00e9 \u65e5\u672c \U0001f642", "a b", "back\\slash \"quoted\" 'x' ~"})
+    CHECK(printable(text) == text);
+}
+
+TEST_CASE("printable: what moves the cursor, colours, ends the line or reorders text is spelt out") {
+  CHECK(printable("a\nb\tc\rd") == "a\\nb\\tc\\rd");
+  CHECK(printable("\x1b[31mred\x1b[0m") == "\\x1b[31mred\\x1b[0m");
+  CHECK(printable("\x1b]0;title\x07") == "\\x1b]0;title\\x07");
+  CHECK(printable(std::string("zero\0byte", 9)) == "zero\\x00byte");
+  CHECK(printable("\x7f") == "\\x7f");
+  CHECK(printable("\xc2\x9b"
+                  "31m") == "\\u009b31m");  // CSI as one character
+  CHECK(printable("\x9b"
+                  "31m") == "\\x9b31m");  // and as a bare byte
+  CHECK(printable("a\u202eb\u2066c\u200fd") == "a\\u202eb\\u2066c\\u200fd");
+  CHECK(printable("a\u2028b\u2029c") == "a\\u2028b\\u2029c");
+  CHECK(printable("\xff\xfe") == "\\xff\\xfe");
+  CHECK(printable("\xe6\x97") == "\\xe6\\x97");
+}
+
+TEST_CASE("printable: any bytes become valid UTF-8 without control characters, and nothing is escaped twice over") {
+  for (int first = 0; first < 256; ++first) {
+    for (int second = 0; second < 256; ++second) {
+      std::string shown = printable(std::string{static_cast<char>(first), static_cast<char>(second)});
+      CHECK(utf8_valid_prefix(shown) == shown.size());
+      for (char c : shown) CHECK((static_cast<unsigned char>(c) >= 0x20 && c != 0x7f));
+      CHECK(printable(shown) == shown);
+    }
+  }
+}
