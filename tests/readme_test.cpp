@@ -1,0 +1,106 @@
+// The pages a reader meets first say what is so: files they name exist, programs and flags of their commands are there,
+// the README stays short.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+#include "tests/support/subprocess.h"
+
+namespace sink {
+namespace {
+
+namespace fs = std::filesystem;
+const fs::path kRoot = SINK_SOURCE_DIR;
+
+std::vector<fs::path> pages() {
+  std::vector<fs::path> found;
+  for (const auto& entry : fs::directory_iterator(kRoot))
+    if (entry.path().extension() == ".md") found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+std::vector<std::string> matches(const std::string& text, const std::string& pattern) {
+  std::vector<std::string> found;
+  const std::regex expression(pattern);
+  for (std::sregex_iterator match(text.begin(), text.end(), expression), end; match != end; ++match)
+    found.push_back((*match)[1].str());
+  return found;
+}
+
+// The lines of the page's blocks of shell.
+std::vector<std::string> commands_of(const fs::path& page) {
+  std::vector<std::string> lines;
+  std::istringstream text(read_bytes(page.string()));
+  bool inside = false;
+  for (std::string line; std::getline(text, line);) {
+    if (line.starts_with("```"))
+      inside = line == "```sh";
+    else if (inside)
+      lines.push_back(line.substr(0, line.find(" #")));
+  }
+  return lines;
+}
+
+bool in_repository(const std::string& path) {
+  static const std::set<std::string> folders{"engine", "autograd", "model", "train", "eval", "tools", "tests"};
+  return folders.contains(path.substr(0, path.find('/')));
+}
+
+std::string help_of(const std::vector<std::string>& words) {
+  TemporaryFolder folder;
+  Subprocess program(folder, words);
+  CHECK(program.wait() == 0);
+  return program.out();
+}
+
+}  // namespace
+
+TEST_CASE("readme: at most 200 lines, and every page has a heading") {
+  std::string readme = read_bytes((kRoot / "README.md").string());
+  CHECK(std::count(readme.begin(), readme.end(), '\n') <= 200);
+  for (const fs::path& page : pages()) CHECK_MESSAGE(read_bytes(page.string()).starts_with("# "), page.string());
+}
+
+TEST_CASE("readme: every file, folder and link that a page names exists") {
+  for (const fs::path& page : pages()) {
+    std::string text = read_bytes(page.string());
+    std::vector<std::string> named = matches(text, "\\]\\(([^)#:]+)\\)");
+    for (const std::string& quoted : matches(text, "`([A-Za-z_./]+/[A-Za-z_./]*)`"))
+      if (in_repository(quoted)) named.push_back(quoted);
+    CHECK(named.size() > 0);
+    for (const std::string& path : named)
+      CHECK_MESSAGE(fs::exists(kRoot / path), page.filename().string(), " names ", path);
+  }
+}
+
+TEST_CASE("readme: programs of its commands can be built, and know the flags they are given") {
+  std::map<std::string, std::string> helps;
+  int checked = 0;
+  for (const fs::path& page : pages())
+    for (const std::string& line : commands_of(page)) {
+      std::vector<std::string> words = words_of(line);
+      for (const std::string& path : matches(line, "(?:^|\\s)(tools/[a-z_/.]+)"))
+        CHECK_MESSAGE(fs::exists(kRoot / path), page.filename().string(), ": ", line);
+      if (words.empty() || !words[0].starts_with("build/release/")) continue;
+      std::string program = words[0].substr(std::string("build/release/").size());
+      std::vector<std::string> asked{program};
+      if (program.starts_with("eval_")) asked.push_back(words[1]);
+      asked.push_back("--help");
+      std::string& help = helps[asked[0] + asked[1]];
+      if (help.empty()) help = help_of(asked);
+      for (const std::string& flag : matches(line, "\\s(--[a-z-]+)")) {
+        CHECK_MESSAGE(help.find(flag) != std::string::npos, page.filename().string(), ": ", line, " has ", flag);
+        ++checked;
+      }
+    }
+  CHECK(checked >= 10);
+}
+
+}  // namespace sink
