@@ -26,7 +26,7 @@ class AttentionLayer {
 
   static_assert(listed_in_attention_ops_def<Op>,
                 "this attention operation is not compiled: add its line to engine/ops/attention/attention_ops.def");
-  static_assert(!Extra::kSlot || Extra::kSlotHasValue || Op::divides_by_sum,
+  static_assert(!Extra::kSlot || Extra::kSlotHasValue || DividesBySum<Op>,
                 "an extra key whose value is zero acts only through the divisor: choose an attention operation that "
                 "divides by its row's sum, or give the key a value");
   static_assert(std::is_same_v<typename Spec::Gate, NoGate> || std::is_same_v<typename Spec::Heads, ConcatHeads>,
