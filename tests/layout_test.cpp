@@ -85,6 +85,36 @@ TEST_CASE("layout: implementations are selected by their contracts alone") {
     }
 }
 
+TEST_CASE("layout: the page on adding an operation quotes its files as they stand") {
+  std::ifstream page(kRoot / "engine/ops/ADD_AN_OPERATION.md");
+  std::string line, text, piece;
+  std::size_t at = 0;
+  int blocks = 0;
+  auto find_piece = [&] {
+    std::size_t found = text.find(piece, at);
+    CHECK_MESSAGE(found != std::string::npos, piece);
+    if (found != std::string::npos) at = found + piece.size();
+    piece.clear();
+  };
+  while (std::getline(page, line)) {
+    if (line != "```cpp") continue;
+    ++blocks;
+    std::string file;
+    std::getline(page, file);
+    CAPTURE(file);
+    text = text_of(kRoot / file.substr(3));
+    at = 0;
+    while (std::getline(page, line) && line != "```") {
+      if (line == "...")
+        find_piece();
+      else
+        piece += line + "\n";
+    }
+    find_piece();
+  }
+  CHECK(blocks >= 8);
+}
+
 TEST_CASE("layout: every node of autograd/ops is in the gradient test") {
   std::string tests = text_of(kRoot / "tests/autograd/gradients_test.cpp");
   for (const fs::path& path : files_under("autograd/ops", {".h"}))
