@@ -1,5 +1,6 @@
 #include "autograd/parameter.h"
 
+#include "engine/implementation.h"
 #include "engine/rng.h"
 #include "engine/threads.h"
 
@@ -22,8 +23,7 @@ void draw(const Init& init, const Rng& rng, R* values, std::int64_t count) {
 }  // namespace
 
 Parameter::Parameter(std::string name, const Shape& shape, const Init& init, std::uint64_t seed, DType compute)
-    : name_(std::move(name)),
-      master_(Tensor::empty(shape, compute == DType::F64 ? DType::F64 : DType::F32), /*requires_grad=*/true) {
+    : name_(std::move(name)), master_(Tensor::empty(shape, accumulate_type(compute)), /*requires_grad=*/true) {
   Rng rng(seed, "parameter/" + name_);
   Tensor& values = mutable_master();
   if (compute == DType::F64)

@@ -15,10 +15,10 @@ void Gradient::accumulate(Tensor grad) const {
 
 Gradient::Target Gradient::target() const {
   if (!state_->value.defined()) {
-    state_->value = Tensor::empty(shape(), dtype());
+    state_->value = empty();
     return {state_->value, false};
   }
-  // A gradient handed on by a sum is shared with its neighbour, which must not see what is added here.
+  // A gradient passed on by a sum is shared with its neighbour, which must not see what is added here.
   if (!state_->value.unique()) state_->value = state_->value.clone();
   return {state_->value, true};
 }

@@ -1,7 +1,7 @@
 // Var: a tensor and the place where its gradient gathers. Copies share both.
 //
 // The two are apart so that a recorded operation keeps only what its backward reads: a Var where it needs the value, a
-// Gradient where it needs only to hand a gradient on. A value that nobody keeps is freed while the model still runs.
+// Gradient where it needs only to pass a gradient on. A value that nobody keeps is freed while the model still runs.
 #pragma once
 
 #include <memory>
@@ -22,6 +22,8 @@ class Gradient {
   // Undefined until a gradient has arrived.
   const Tensor& value() const { return state_->value; }
 
+  // A tensor to fill and to hand to accumulate().
+  Tensor empty() const { return Tensor::empty(shape(), dtype()); }
   // Gradients add up. The first one is taken as it is, without a copy.
   void accumulate(Tensor grad) const;
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "autograd/parameter.h"
+#include "engine/implementation.h"
 #include "model/sizes.h"
 
 namespace sink {
@@ -40,7 +41,7 @@ class ParameterFactory {
   std::int64_t positions() const { return sizes_.context + extra_tokens_; }
   // The type of products, and that of everything which is not rounded to bf16.
   DType compute() const { return compute_; }
-  DType real() const { return compute_ == DType::F64 ? DType::F64 : DType::F32; }
+  DType real() const { return accumulate_type(compute_); }
   std::vector<std::unique_ptr<Parameter>> take() { return std::move(parameters_); }
 
  private:

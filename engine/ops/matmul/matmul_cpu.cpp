@@ -1,4 +1,4 @@
-#include "engine/ops/matmul/matmul_onednn.h"
+#include "engine/ops/matmul/matmul_cpu.h"
 
 #include <dnnl.hpp>
 #include <map>
@@ -81,8 +81,9 @@ dnnl::memory memory_of(const Desc& desc, const void* data) {
 
 }  // namespace
 
-void matmul(const Operand& a, const Operand& b, Tensor& c, const MatmulSizes& s, bool accumulate) {
+void matmul(Operand a, Operand b, Tensor& c, bool accumulate) {
   try {
+    MatmulSizes s = matmul_sizes(a, b);
     Plan& plan = plan_for({s.M, s.N, s.K, a.transposed, b.transposed, a.tensor.dtype(), c.dtype(), accumulate});
     dnnl::stream stream(cpu_engine());
     dnnl::memory b_memory = memory_of(plan.b, b.tensor.raw());
