@@ -91,9 +91,9 @@ TEST_CASE("gate: F32 and bf16 equal F64, on any number of threads and in the ref
           Gate reference(o, g, dy);
           use_reference() = false;
           check_gate("reference", reference, exact, dtype == DType::F32 ? 0x1p-24 : 0x1p-8);
-          omp_set_num_threads(3);
+          set_thread_count(3);
           check_gate("3 threads", Gate(o, g, dy), fast, 0);
-          omp_set_num_threads(threads);
+          set_thread_count(threads);
         }
 }
 
