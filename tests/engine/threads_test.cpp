@@ -156,6 +156,7 @@ TEST_CASE("threads: a loop inside a loop, or called while another thread's runs,
   CHECK(elsewhere == 0);
 }
 
+#if !defined(__SANITIZE_THREAD__)  // which lets no child of a program with threads start any
 TEST_CASE("threads: a child of fork() starts its own") {
   ThreadCount set(2);
   parallel_for(2, [](std::int64_t) {});
@@ -169,6 +170,7 @@ TEST_CASE("threads: a child of fork() starts its own") {
           return together ? 0 : 1;
         }) == 0);
 }
+#endif
 
 TEST_CASE("threads: oneDNN's are ours, in every way it asks for them") {
   ThreadCount set(2);
