@@ -40,11 +40,11 @@ TEST_CASE("sum_of_squares: equals F64 on the same numbers") {
 TEST_CASE("sum_of_squares: the same bits with one and with two threads") {
   Tensor x = random_tensor({300007}, DType::F32, 2);
   int threads = thread_count();
-  omp_set_num_threads(1);
+  set_thread_count(1);
   double one = sum_of_squares(x);
-  omp_set_num_threads(2);
+  set_thread_count(2);
   double two = sum_of_squares(x);
-  omp_set_num_threads(threads);
+  set_thread_count(threads);
   CHECK(one == two);
 }
 
