@@ -63,13 +63,13 @@ class Transformer final : public LanguageModel {
 
  private:
   explicit Transformer(ParameterFactory make)
-      : LanguageModel(make.sizes(), Spec::Extra::kTokens),
-        token_embedding_(make.embedding("embedding.token.weight", sizes_.vocabulary, sizes_.width)),
+      : LanguageModel(make.sizes(), Spec::Extra::kTokens, make.compute()),
+        token_embedding_(make.embedding("embedding.token.weight", sizes_.vocabulary, sizes_.width, "V C")),
         extra_tokens_(make),
         position_(make),
         blocks_(make_blocks(make)),
         final_norm_(make_final_norm(make)),
-        unembedding_(make.linear("unembedding.weight", sizes_.vocabulary, sizes_.width)),
+        unembedding_(make.linear("unembedding.weight", sizes_.vocabulary, sizes_.width, "V C")),
         compute_(make.compute()) {
     parameters_ = make.take();
   }

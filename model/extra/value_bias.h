@@ -14,7 +14,7 @@ class ValueBias : public NoExtra {
   static std::string name() { return kScope == Scope::shared ? "ValueBias(shared)" : "ValueBias"; }
 
   ValueBias(ParameterFactory& make, const std::string& prefix)
-      : NoExtra(make, prefix), vectors_(make, prefix + ".extra.value", kScope) {}
+      : NoExtra(make, prefix), vectors_(make, ParameterRole::extra_value, prefix + ".extra.value", kScope) {}
 
   Var output(const Var& o_BHTD) const { return add_head_vector(o_BHTD, vectors_()); }
 

@@ -12,7 +12,7 @@ class Learned : public NoPosition {
 
   explicit Learned(ParameterFactory& make)
       : NoPosition(make),
-        table_TC_(make.embedding("embedding.position.weight", make.positions(), make.sizes().width)) {}
+        table_TC_(make.embedding("embedding.position.weight", make.positions(), make.sizes().width, "T C")) {}
 
   Var embed(const Var& x_BTC) const { return add_rows(x_BTC, table_TC_.var()); }
 

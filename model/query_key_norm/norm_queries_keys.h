@@ -21,8 +21,8 @@ class RmsQueryKeyNorm {
   static constexpr const char* name = "RmsNorm";
 
   RmsQueryKeyNorm(ParameterFactory& make, const std::string& prefix)
-      : query_gain_(make.gain(prefix + ".query_norm.gain", make.sizes().head_width())),
-        key_gain_(make.gain(prefix + ".key_norm.gain", make.sizes().head_width())),
+      : query_gain_(make.gain(prefix + ".query_norm.gain", make.sizes().head_width(), "D")),
+        key_gain_(make.gain(prefix + ".key_norm.gain", make.sizes().head_width(), "D")),
         compute_(make.compute()),
         real_(make.real()) {}
 

@@ -373,9 +373,9 @@ TEST_CASE("alpha-scaled softmax: equals scaling W_O, and stays equal under AdamW
                  .weight_decay = 0.1 / f,
                  .step = step},
                 p.var().grad(), p.mutable_master(), first[n], second[n]);
-          p.var().gradient().clear();
-          p.refresh();
         }
+        model.parameters().clear_gradients();
+        model.parameters().refresh();
       }
       return losses;
     };
