@@ -1,15 +1,9 @@
-// The switch between fast kernels and the plain reference loops (`--reference`).
+// The switch between fast kernels and the plain reference loops (`--reference`), and the type an operation computes in.
 #pragma once
 
-#include "engine/dtype.h"
+#include "engine/implementation.h"
 
 namespace sink {
-
-// Set it before work starts; while it is true every operation that has both runs its sink::ref twin.
-inline bool& use_reference() {
-  static bool on = false;
-  return on;
-}
 
 // f(zero of the element type, zero of the type to compute in), the latter double in the reference and for F64, else
 // float.

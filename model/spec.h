@@ -170,10 +170,10 @@ consteval bool contracts_hold() {
     static_assert(GatePolicy<typename S::Gate>,
                   "Gate needs Gate(ParameterFactory&, prefix) and a const gate(o, h) giving a Var");
 
-    static_assert(
-        !S::Extra::kSlot || S::Extra::kSlotHasValue || AttentionPolicy<typename S::Attention>::Op::divides_by_sum,
-        "an extra key whose value is zero acts only through the divisor: choose an attention operation that "
-        "divides by its row's sum, or give the key a value");
+    static_assert(!S::Extra::kSlot || S::Extra::kSlotHasValue ||
+                      DividesBySum<typename AttentionPolicy<typename S::Attention>::Op>,
+                  "an extra key whose value is zero acts only through the divisor: choose an attention operation that "
+                  "divides by its row's sum, or give the key a value");
     static_assert(std::is_same_v<typename S::Gate, NoGate> || std::is_same_v<typename S::Heads, ConcatHeads>,
                   "an output gate acts on heads that stand side by side: choose ConcatHeads, or NoGate");
   }

@@ -10,7 +10,7 @@
 #include "engine/check.h"
 #include "engine/io/build_info.h"
 #include "engine/io/file.h"
-#include "train/bounded_toml.h"
+#include "engine/io/settings_toml.h"
 #include "train/run_config_fields.h"
 
 namespace sink {
@@ -216,7 +216,7 @@ void require_consistent(const RunConfig& config, const Ablation& ablation) {
 std::string to_toml(const RunConfig& config) {
   std::string text = "# Sinklab run\n", group;
   if (!config.ablation.empty())
-    text += "ablation = \"" + config.ablation + "\"\npolicies = \"" + config.policies + "\"\n";
+    text += "ablation = " + toml_string(config.ablation) + "\npolicies = " + toml_string(config.policies) + "\n";
   for (const RunConfigField& field : run_config_fields()) {
     if (!field.saved()) continue;
     if (field.group != group) text += "\n# " + field.group + "\n";
@@ -229,7 +229,7 @@ std::string to_toml(const RunConfig& config) {
 RunConfig run_config_from_toml(const std::string& text, const std::string& where) {
   RunConfig config;
   std::set<std::string> seen;
-  for (const auto& [name, value] : read_bounded_toml(text, where, Exit::usage)) {
+  for (const auto& [name, value] : read_settings_toml(text, where, Exit::usage)) {
     std::string key = name;
     std::replace(key.begin(), key.end(), '_', '-');
     if (key == "ablation" || key == "policies") {

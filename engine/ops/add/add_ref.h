@@ -9,7 +9,7 @@ namespace sink::ref {
 
 template <class A, class B>
 void add(const A* a, const B* b, A* y, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t i = begin; i < end; ++i) put(y[i], a[i] + b[i]);  // bf16 adds as float
+  for (std::int64_t i = begin; i < end; ++i) store(y[i], a[i] + b[i]);  // bf16 adds as float
 }
 
 // One element of dp: a fixed order over the batch keeps results reproducible.

@@ -10,7 +10,7 @@ namespace sink::ref {
 template <class R, class V>
 void add_head_vector(const R* o_TD, const V* v_D, R* y_TD, std::int64_t T, std::int64_t D) {
   for (std::int64_t t = 0; t < T; ++t)
-    for (std::int64_t d = 0; d < D; ++d) put(y_TD[t * D + d], o_TD[t * D + d] + v_D[d]);
+    for (std::int64_t d = 0; d < D; ++d) store(y_TD[t * D + d], o_TD[t * D + d] + v_D[d]);
 }
 
 // The vector of head h. Forward was: y = o + v.

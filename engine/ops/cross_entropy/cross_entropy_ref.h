@@ -40,16 +40,16 @@ template <class R, class X>
 [[gnu::noinline]] R cross_entropy_row_to_gradient([[maybe_unused]] std::int64_t n, X* logits_V, std::int32_t target,
                                                   R gradient_scale, std::int64_t V) {
   if (target < 0) {
-    for (std::int64_t v = 0; v < V; ++v) put(logits_V[v], R(0));
+    for (std::int64_t v = 0; v < V; ++v) store(logits_V[v], R(0));
     return 0;
   }
   auto [m, S] = log_sum_exp_row<R>(logits_V, V);
   R logit = R(logits_V[target]);
   R p_scale = gradient_scale / S;
 #pragma omp simd
-  for (std::int64_t v = 0; v < V; ++v) put(logits_V[v], exp_fast(R(logits_V[v]) - m) * p_scale);
+  for (std::int64_t v = 0; v < V; ++v) store(logits_V[v], exp_fast(R(logits_V[v]) - m) * p_scale);
   R p_target = exp_fast(logit - m) * p_scale;  // again from the logit: the stored one may be rounded to bf16
-  put(logits_V[target], p_target - gradient_scale);
+  store(logits_V[target], p_target - gradient_scale);
   return m + std::log(S) - logit;
 }
 

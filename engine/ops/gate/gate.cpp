@@ -14,13 +14,13 @@ template <class X>
 void gate_row(const X* o_E, const X* gate_G, X* y_E, std::int64_t G, std::int64_t width) {
   if (width == 1) {
 #pragma omp simd
-    for (std::int64_t e = 0; e < G; ++e) put(y_E[e], float(o_E[e]) * logistic_fast(float(gate_G[e])));
+    for (std::int64_t e = 0; e < G; ++e) store(y_E[e], float(o_E[e]) * logistic_fast(float(gate_G[e])));
     return;
   }
   for (std::int64_t n = 0; n < G; ++n) {
     float l = logistic_fast(float(gate_G[n]));
 #pragma omp simd
-    for (std::int64_t e = n * width; e < (n + 1) * width; ++e) put(y_E[e], float(o_E[e]) * l);
+    for (std::int64_t e = n * width; e < (n + 1) * width; ++e) store(y_E[e], float(o_E[e]) * l);
   }
 }
 
@@ -31,8 +31,8 @@ void gate_row_backward(const X* dy_E, const X* o_E, const X* gate_G, X* do_E, X*
 #pragma omp simd
     for (std::int64_t e = 0; e < G; ++e) {
       float dy = float(dy_E[e]), l = logistic_fast(float(gate_G[e]));
-      put(do_E[e], dy * l);
-      put(dgate_G[e], dy * float(o_E[e]) * l * (1 - l));
+      store(do_E[e], dy * l);
+      store(dgate_G[e], dy * float(o_E[e]) * l * (1 - l));
     }
     return;
   }
@@ -40,10 +40,10 @@ void gate_row_backward(const X* dy_E, const X* o_E, const X* gate_G, X* do_E, X*
     float l = logistic_fast(float(gate_G[n])), dl = 0;
 #pragma omp simd reduction(+ : dl)
     for (std::int64_t e = n * width; e < (n + 1) * width; ++e) {
-      put(do_E[e], float(dy_E[e]) * l);
+      store(do_E[e], float(dy_E[e]) * l);
       dl += float(dy_E[e]) * float(o_E[e]);
     }
-    put(dgate_G[n], dl * l * (1 - l));
+    store(dgate_G[n], dl * l * (1 - l));
   }
 }
 

@@ -12,7 +12,7 @@ template <class R, class X>
 void gate_row(const X* o_E, const X* gate_G, X* y_E, std::int64_t G, std::int64_t width) {
   for (std::int64_t n = 0; n < G; ++n) {
     R l = logistic_fast(R(gate_G[n]));
-    for (std::int64_t e = n * width; e < (n + 1) * width; ++e) put(y_E[e], R(o_E[e]) * l);
+    for (std::int64_t e = n * width; e < (n + 1) * width; ++e) store(y_E[e], R(o_E[e]) * l);
   }
 }
 
@@ -23,10 +23,10 @@ void gate_row_backward(const X* dy_E, const X* o_E, const X* gate_G, X* do_E, X*
   for (std::int64_t n = 0; n < G; ++n) {
     R l = logistic_fast(R(gate_G[n])), dl = 0;
     for (std::int64_t e = n * width; e < (n + 1) * width; ++e) {
-      put(do_E[e], R(dy_E[e]) * l);
+      store(do_E[e], R(dy_E[e]) * l);
       dl += R(dy_E[e]) * R(o_E[e]);
     }
-    put(dgate_G[n], dl * l * (1 - l));
+    store(dgate_G[n], dl * l * (1 - l));
   }
 }
 

@@ -97,7 +97,7 @@ void sum_heads(const R* o_HN, R* y_N, std::int64_t H, std::int64_t N, std::int64
     for (std::int64_t i = 0; i < count; ++i) sum[i] = 0;
     for (std::int64_t h = 0; h < H; ++h)
       for (std::int64_t i = 0; i < count; ++i) sum[i] += o_HN[h * N + n + i];
-    for (std::int64_t i = 0; i < count; ++i) put(y_N[n + i], sum[i]);
+    for (std::int64_t i = 0; i < count; ++i) store(y_N[n + i], sum[i]);
   }
 }
 

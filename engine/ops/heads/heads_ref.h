@@ -33,7 +33,7 @@ void sum_heads(const R* o_HN, R* y_N, std::int64_t H, std::int64_t N, std::int64
   for (std::int64_t n = begin; n < end; ++n) {
     std::conditional_t<std::is_same_v<R, bf16>, float, R> sum = 0;
     for (std::int64_t h = 0; h < H; ++h) sum += o_HN[h * N + n];
-    put(y_N[n], sum);
+    store(y_N[n], sum);
   }
 }
 

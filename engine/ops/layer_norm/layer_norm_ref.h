@@ -26,7 +26,7 @@ template <class Sum, class X, class Y>
   for (std::int64_t c = 0; c < C; ++c) sum_of_squares += (Sum(x_C[c]) - mean) * (Sum(x_C[c]) - mean);
   LayerNormRow<X> saved{X(mean), X(1 / std::sqrt(sum_of_squares / Sum(C) + Sum(epsilon)))};
 #pragma omp simd
-  for (std::int64_t c = 0; c < C; ++c) put(y_C[c], (x_C[c] - saved.mean) * saved.r * gain_C[c] + bias_C[c]);
+  for (std::int64_t c = 0; c < C; ++c) store(y_C[c], (x_C[c] - saved.mean) * saved.r * gain_C[c] + bias_C[c]);
   return saved;
 }
 

@@ -18,7 +18,7 @@ template <class Sum, class X, class Y>
   Sum mean_square = sum_of_squares / Sum(C);
   X r = X(1 / std::sqrt(mean_square + Sum(epsilon)));
 #pragma omp simd
-  for (std::int64_t c = 0; c < C; ++c) put(y_C[c], x_C[c] * r * gain_C[c]);
+  for (std::int64_t c = 0; c < C; ++c) store(y_C[c], x_C[c] * r * gain_C[c]);
   return r;
 }
 

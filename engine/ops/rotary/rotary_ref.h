@@ -17,8 +17,8 @@ template <class R, class X>
   for (std::int64_t d = 0; d < half; ++d) {
     R first = R(x_D[d]), second = R(x_D[d + half]);
     R c = cos_E[d], s = sign * sin_E[d];
-    put(y_D[d], first * c - second * s);
-    put(y_D[d + half], first * s + second * c);
+    store(y_D[d], first * c - second * s);
+    store(y_D[d + half], first * s + second * c);
   }
 }
 

@@ -27,15 +27,14 @@ Conditions row_conditions(const AttentionCase& c, const Op& op, std::int64_t b, 
   ref::Head<double> head(c.q, c.k, c.v, config, h);
   std::vector<std::int64_t> keys = ref::keys_of(config.range, i, c.q.dim(2));
   std::int64_t row = (b * c.q.dim(1) + h) * c.q.dim(2) + i;
-  AttentionRow<double> numbers{c.m.item(row), c.S.item(row), static_cast<double>(keys.size())};
-  double z = std::abs(op.z(numbers)), dz = std::abs(op.dz(numbers)), r = 0, w = 0, dg = 0, dr = 0,
-         e = op.row_constant(numbers.m);
+  AttentionRow numbers(op, c.m.item(row), c.S.item(row), static_cast<double>(keys.size()));
+  double z = std::abs(numbers.z()), dz = std::abs(numbers.dz()), r = 0, w = 0, dg = 0, dr = 0;
   for (double s : ref::score_row(head, b, h, i, keys)) {
     double x = s - numbers.m;
-    r += std::abs(op.r(x, e));
-    w += std::abs(op.g(x, e)) / z;
-    dg = std::max(dg, std::abs(op.dg(x, e)));
-    dr = std::max(dr, std::abs(op.dr(x, e)));
+    r += std::abs(numbers.r(x));
+    w += std::abs(numbers.g(x)) / z;
+    dg = std::max(dg, std::abs(numbers.dg(x)));
+    dr = std::max(dr, std::abs(numbers.dr(x)));
   }
   return {std::max(1.0, dz * r / z), (dg + dr * dz * w) / z};
 }

@@ -3,9 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include "engine/reference_switch.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/with_reference.h"
 
 using namespace sink;
 
@@ -56,11 +56,6 @@ void check_all(DType in, DType out, double tolerance) {
     }
   }
 }
-
-struct WithReference {
-  WithReference() { use_reference() = true; }
-  ~WithReference() { use_reference() = false; }
-};
 
 }  // namespace
 
