@@ -108,7 +108,7 @@ std::vector<Job> jobs_of(const Request& request, const RunConfig& recipe) {
       config.run = request.out + "/" + ablation->name + "-" + std::to_string(seed) + ".json";
       jobs.push_back({ablation, config});
     }
-  require_consistent(jobs.front().config, jobs.front().ablation->policies);
+  require_consistent(jobs.front().config, *jobs.front().ablation);
   return jobs;
 }
 
