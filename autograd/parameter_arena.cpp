@@ -1,5 +1,6 @@
 #include "autograd/parameter_arena.h"
 
+#include "engine/implementation.h"
 #include "engine/rng.h"
 #include "engine/threads.h"
 
@@ -40,7 +41,7 @@ const Parameter& ParameterArena::add(ParameterInfo info) {
 }
 
 void ParameterArena::allocate(std::uint64_t seed) {
-  masters_ = Tensor::zeros({size_}, compute_type_ == DType::F64 ? DType::F64 : DType::F32);
+  masters_ = Tensor::zeros({size_}, accumulate_type(compute_type_));
   compute_ = compute_type_ == DType::BF16 ? Tensor::empty({size_}, DType::BF16) : masters_;
   for (const auto& p : parameters_) {
     p->master_ = Var(slice(masters_, *p), /*requires_grad=*/true);

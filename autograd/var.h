@@ -1,7 +1,7 @@
 // Var: a tensor and the place where its gradient gathers. Copies share both.
 //
 // The two are apart so that a recorded operation keeps only what its backward reads: a Var where it needs the value, a
-// Gradient where it needs only to hand a gradient on. A value that nobody keeps is freed while the model still runs.
+// Gradient where it needs only to pass a gradient on. A value that nobody keeps is freed while the model still runs.
 #pragma once
 
 #include <memory>

@@ -16,6 +16,8 @@ class Tensor {
   Tensor() = default;  // undefined: holds nothing
 
   static Tensor empty(const Shape& shape, DType dtype = DType::F32);
+  // Of the shape and type of another.
+  static Tensor empty_like(const Tensor& other);
   static Tensor zeros(const Shape& shape, DType dtype = DType::F32);
   static Tensor full(const Shape& shape, double value, DType dtype = DType::F32);
   template <class T>

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "autograd/parameter_arena.h"
-#include "model/probe.h"
+#include "model/pass.h"
 #include "model/sizes.h"
 
 namespace sink {
@@ -12,9 +12,9 @@ class LanguageModel {
   virtual ~LanguageModel() = default;
 
   // scale times the mean cross-entropy in nats over the targets that are not -1. tokens, targets: I32 (B, T).
-  virtual Var loss(const Tensor& tokens_BT, const Tensor& targets_BT, double scale = 1, Probe* probe = nullptr) = 0;
+  virtual Var loss(const Tensor& tokens_BT, const Tensor& targets_BT, double scale = 1, const Pass& pass = {}) = 0;
   // (B, T, V)
-  virtual Tensor logits(const Tensor& tokens_BT, Probe* probe = nullptr) = 0;
+  virtual Tensor logits(const Tensor& tokens_BT, const Pass& pass = {}) = 0;
 
   const Sizes& sizes() const { return sizes_; }
   // Tokens that the model itself puts before every sequence; probes see them, first.

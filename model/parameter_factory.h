@@ -3,6 +3,7 @@
 #pragma once
 
 #include "autograd/parameter_arena.h"
+#include "engine/implementation.h"
 #include "model/sizes.h"
 
 namespace sink {
@@ -43,7 +44,7 @@ class ParameterFactory {
   std::int64_t positions() const { return sizes_.context + extra_tokens_; }
   // The type of products, and that of everything which is not rounded to bf16.
   DType compute() const { return compute_; }
-  DType real() const { return compute_ == DType::F64 ? DType::F64 : DType::F32; }
+  DType real() const { return accumulate_type(compute_); }
   // The parameters with their initial values; the last call.
   ParameterArena take();
 

@@ -111,7 +111,7 @@ int train_main(int argc, char** argv, const Ablation& ablation) {
   std::string program = "train_" + ablation.name;
   return run_program(program.c_str(), [&] {
     RunConfig config;
-    if (!parse_run_config(argc, argv, ablation.name, ablation.policies, config)) return 0;
+    if (!parse_run_config(argc, argv, ablation, config)) return 0;
     start_threads(config.threads);
     use_reference() = config.reference;
     return train(config, ablation);

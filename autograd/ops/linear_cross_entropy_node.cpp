@@ -36,7 +36,7 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
   const Tensor& x_value = x.value();
   std::int64_t C = x_value.dim(-1), rows = x_value.size() / C, V = weight.master().dim(0);
   SINK_CHECK(targets.size() == rows, "linear_cross_entropy",
-             "expected one target a row: x is " + x_value.str() + ", targets is " + targets.str());
+             "expected one target per row: x is " + x_value.str() + ", targets is " + targets.str());
   std::int64_t counted = count_targets(targets);
   SINK_CHECK(counted > 0, "linear_cross_entropy", "every target is ignored (-1): there is nothing to predict",
              Exit::bad_input);
@@ -47,7 +47,7 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
   Tape* tape = Tape::recording(x, weight.var());
   Tensor dx, dw;
   if (tape) {
-    dx = Tensor::empty(x_value.shape(), type);
+    dx = Tensor::empty_like(x_value);
     dw = weight.var().gradient().room();
   }
   std::int64_t block = rows_per_block(rows, V, size_of(type));

@@ -12,7 +12,7 @@ enum class Scope { per_head, shared };
 
 class HeadVectors {
  public:
-  // `learned` numbers of D; 0: all.
+  // `learned` numbers of D, at most all; 0: all.
   HeadVectors(ParameterFactory& make, ParameterRole role, const std::string& name, Scope scope,
               std::int64_t learned = 0)
       : parameter_(make.small(role, name, shape(make.sizes(), scope, learned), scope == Scope::shared ? "D" : "H D")) {
@@ -31,10 +31,6 @@ class HeadVectors {
  private:
   static Shape shape(const Sizes& sizes, Scope scope, std::int64_t learned) {
     std::int64_t D = sizes.head_width();
-    SINK_CHECK(learned <= D, "extra key",
-               "this ablation learns " + std::to_string(learned) + " numbers of a key, but heads are " +
-                   std::to_string(D) + " wide; take fewer heads or a larger width",
-               Exit::usage);
     if (scope == Scope::shared) return {D};
     return {sizes.heads, learned > 0 ? learned : D};
   }

@@ -3,16 +3,16 @@
 #pragma once
 
 #include "autograd/ops/prepend_node.h"
-#include "model/extra/no_extra.h"
+#include "model/extra/extra_defaults.h"
 
 namespace sink {
 
-class SinkToken : public NoExtra {
+class SinkToken : public ExtraDefaults {
  public:
   static constexpr std::int64_t kTokens = 1;
   static std::string name() { return "SinkToken"; }
 
-  using NoExtra::NoExtra;
+  SinkToken(ParameterFactory&, const std::string&) {}
 
   class Tokens {
    public:

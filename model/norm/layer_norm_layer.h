@@ -8,7 +8,7 @@ namespace sink {
 
 class LayerNorm {
  public:
-  static constexpr const char* name = "LayerNorm";
+  static std::string name() { return "LayerNorm"; }
 
   LayerNorm(ParameterFactory& make, const std::string& prefix)
       : gain_(make.gain(prefix + ".gain", make.sizes().width)),

@@ -1,15 +1,10 @@
-// The sum of n numbers, in order.
+// The sum of n numbers in order, in double.
 #pragma once
 
-#include <cstdint>
+#include "engine/tensor.h"
 
 namespace sink::ref {
 
-template <class R>
-double sum(const R* x, std::int64_t n) {
-  double sum = 0;
-  for (std::int64_t i = 0; i < n; ++i) sum += static_cast<double>(x[i]);
-  return sum;
-}
+void scaled_sum(const Tensor& x, double factor, double divisor, Tensor& y);
 
 }  // namespace sink::ref

@@ -5,6 +5,7 @@
 
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/with_reference.h"
 
 using namespace sink;
 
@@ -39,4 +40,12 @@ TEST_CASE("scaled_sum: sums in double, and rounds once") {
 TEST_CASE("scaled_sum: more than one number to write is refused") {
   Tensor y = Tensor::zeros({2});
   check_refused([&] { scaled_sum(Tensor::zeros({3}), 1, 1, y); }, {"f32 (2)"});
+}
+
+TEST_CASE("scaled_sum: what trains equals the reference") {
+  for (DType dtype : {DType::F32, DType::BF16}) {
+    Tensor x = random_tensor({70001}, dtype, 1);
+    double reference = in_reference([&] { return made(x, 3, 7, DType::F64).item(); });
+    CHECK(made(x, 3, 7, DType::F64).item() == reference);
+  }
 }
