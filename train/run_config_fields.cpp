@@ -4,23 +4,20 @@
 #include <cctype>
 #include <charconv>
 #include <cstdio>
+#include <limits>
 #include <numeric>
 
 #include "engine/check.h"
+#include "engine/io/printable.h"
+#include "engine/io/settings_toml.h"
+#include "engine/io/utf8.h"
 
 namespace sink {
 namespace {
 
 constexpr const char* kRunning = "Running";
+constexpr std::uint64_t kLargestInteger = std::numeric_limits<std::int64_t>::max();  // of TOML
 constexpr double kMillion = 1e6, kBillion = 1e9;
-
-// Shortest text that reads back to the same number, with a point so that TOML keeps it a float.
-std::string shortest(double value) {
-  char buffer[32];
-  auto [end, error] = std::to_chars(buffer, buffer + sizeof(buffer), value);
-  std::string text(buffer, end);
-  return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
-}
 
 // A bound as people write it: 1000000, not 1e+06.
 std::string plain(double bound) {
@@ -41,14 +38,6 @@ bool read_number(const std::string& text, Number& number) {
 bool read_switch(const std::string& text, bool& value) {
   value = text == "true" || text == "1";
   return value || text == "false" || text == "0";
-}
-
-bool is_control(unsigned char c) { return c < 0x20 || c == 0x7f; }
-
-// Whether `text` in double quotes reads back the same: CLI11's TOML knows no escapes and ends at any #.
-bool survives_toml(const std::string& text) {
-  return text.find_first_of("\"\\#") == std::string::npos && !text.starts_with('\'') &&
-         std::none_of(text.begin(), text.end(), is_control);
 }
 
 // Number of letters to insert, delete or replace (Levenshtein).
@@ -145,7 +134,7 @@ std::string RunConfigField::expected() const {
   if (std::holds_alternative<double RunConfig::*>(member)) {
     return "a number from " + plain(low) + (open_high ? " to below " : " to ") + plain(high);
   }
-  if (choices.empty()) return "text without double quotes, backslashes, # and control characters, not begun by '";
+  if (choices.empty()) return "text in UTF-8";
   std::string any;
   for (std::size_t i = 0; i < choices.size(); ++i) {
     if (i > 0) any += i + 1 == choices.size() ? " or " : ", ";
@@ -170,9 +159,11 @@ std::string RunConfigField::value(const RunConfig& config) const {
         if constexpr (std::is_same_v<Value, bool>)
           return value ? "true" : "false";
         else if constexpr (std::is_same_v<Value, double>)
-          return shortest(value);
+          return toml_number(value);
         else if constexpr (std::is_same_v<Value, std::string>)
-          return "\"" + value + "\"";
+          return toml_string(value);
+        else if constexpr (std::is_same_v<Value, std::uint64_t>)  // beyond TOML's whole numbers as text
+          return value > kLargestInteger ? toml_string(std::to_string(value)) : std::to_string(value);
         else
           return std::to_string(value);
       },
@@ -189,8 +180,8 @@ void RunConfigField::set(RunConfig& config, const std::string& text, const std::
           fits = read_switch(text, value);
         } else if constexpr (std::is_same_v<Value, std::string>) {
           value = text;
-          fits =
-              choices.empty() ? survives_toml(text) : std::find(choices.begin(), choices.end(), text) != choices.end();
+          fits = choices.empty() ? utf8_valid_prefix(text) == text.size()
+                                 : std::find(choices.begin(), choices.end(), text) != choices.end();
         } else if constexpr (std::is_same_v<Value, std::uint64_t>) {
           fits = read_number(text, value);
         } else {
@@ -204,8 +195,8 @@ void RunConfigField::set(RunConfig& config, const std::string& text, const std::
       member);
   if (good) return;
   constexpr std::size_t kShown = 200;  // bytes; a file can hold a value of any length
-  std::string got = text.size() > kShown ? text.substr(0, kShown) + "..." : text;
-  std::replace_if(got.begin(), got.end(), is_control, '?');  // the message stays one line
+  std::string got = printable(text.substr(0, kShown));
+  if (text.size() > kShown) got = std::string(utf8_prefix(got, kShown)) + "...";
   throw Error(where + " must be " + expected() + ", got `" + got + "`", Exit::usage);
 }
 

@@ -5,6 +5,7 @@
 #include "engine/ops/add/add.h"
 #include "engine/ops/cross_entropy/cross_entropy.h"
 #include "engine/ops/matmul/matmul.h"
+#include "engine/ops/scaled_sum/scaled_sum.h"
 
 namespace sink {
 namespace {
@@ -47,7 +48,7 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
   Tensor dx, dw;
   if (tape) {
     dx = Tensor::empty_like(x_value);
-    dw = Tensor::empty_like(weight.master());
+    dw = weight.var().gradient().room();
   }
   std::int64_t block = rows_per_block(rows, V, size_of(type));
   Tensor logits_block = Tensor::empty({std::min(block, rows), V}, type);
@@ -65,9 +66,9 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
     matmul(transposed(logits), {x_NC.rows(first, last)}, dw, /*accumulate=*/first > 0);
   }
 
-  double sum = 0;
-  for (std::int64_t n = 0; n < rows; ++n) sum += loss_N.item(n);
-  Var output(Tensor::full({1}, scale * sum / static_cast<double>(counted), master_type), tape);
+  Tensor loss = Tensor::empty({1}, master_type);
+  scaled_sum(loss_N, scale, static_cast<double>(counted), loss);
+  Var output(std::move(loss), tape);
   if (tape) {
     auto& node = tape->add<LinearCrossEntropyNode>(output);
     node.x_gradient = x.gradient();

@@ -41,7 +41,7 @@ struct DropFirstNode : Node {
 
   const char* name() const override { return "drop_first"; }
   void backward() override {
-    Tensor dx = dx_BTC.empty();
+    Tensor dx = dx_BTC.room();
     drop_first_backward(output_grad(), dx);
     dx_BTC.accumulate(std::move(dx));
   }

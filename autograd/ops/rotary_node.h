@@ -12,7 +12,7 @@ struct RotaryNode : Node {
 
   const char* name() const override { return "rotary"; }
   void backward() override {
-    Tensor dx = dx_BHTD.empty();
+    Tensor dx = dx_BHTD.room();
     rotary(output_grad(), *table, /*inverse=*/true, dx);
     dx_BHTD.accumulate(std::move(dx));
   }

@@ -11,9 +11,9 @@
 
 #include "engine/check.h"
 #include "engine/io/file.h"
+#include "engine/io/settings_toml.h"
 #include "tools/report/evaluation_reader.h"
 #include "tools/report/json_input.h"
-#include "train/bounded_toml.h"
 #include "train/run_config_fields.h"
 
 namespace sink::report {
@@ -58,7 +58,7 @@ Curves to_curves(const std::string& text, const std::string& file) {
 // What a config.toml says, and the defaults of the settings it is silent about.
 std::map<std::string, std::string> to_settings(const std::string& toml, const std::string& file) {
   std::map<std::string, std::string> settings;
-  for (auto& [key, value] : read_bounded_toml(toml, file + ": not a run's configuration", Exit::bad_input)) {
+  for (auto& [key, value] : read_settings_toml(toml, file + ": not a run's configuration", Exit::bad_input)) {
     std::string flag = key;
     std::replace(flag.begin(), flag.end(), '_', '-');
     settings[flag] = value;

@@ -5,6 +5,8 @@
 #include <mutex>
 #include <tuple>
 
+#include "engine/ops/matmul/onednn_threads.h"
+
 namespace sink::cpu {
 namespace {
 
@@ -12,6 +14,8 @@ using Desc = dnnl::memory::desc;
 using Format = dnnl::memory::format_tag;
 
 dnnl::engine& cpu_engine() {
+  static const std::int64_t links_in_our_threads = onednn_loops();
+  (void)links_in_our_threads;
   static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   return engine;
 }

@@ -2,11 +2,15 @@
 
 namespace sink::ref {
 
-double sum_of_squares(const Tensor& x) {
+void sum_of_squares(const Tensor& x, const std::vector<Segment>& segments, Tensor& sum) {
   const double* x_i = x.data<double>();
-  double sum = 0;
-  for (std::int64_t i = 0; i < x.size(); ++i) sum += x_i[i] * x_i[i];
-  return sum;
+  double total = 0;
+  for (const Segment& segment : segments) {
+    double of_segment = 0;
+    for (std::int64_t i = segment.begin; i < segment.end; ++i) of_segment += x_i[i] * x_i[i];
+    total += of_segment;
+  }
+  *sum.data<double>() = total;
 }
 
 }  // namespace sink::ref

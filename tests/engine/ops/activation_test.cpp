@@ -69,9 +69,9 @@ TEST_CASE_TEMPLATE("activation: F32 and bf16 equal F64, on any number of threads
       check_close("reference y", reference.y, exact.y.to(dtype), 0);
       check_close("reference dx", reference.dx, exact.dx.to(dtype), 0);
       int threads = thread_count();
-      omp_set_num_threads(3);
+      set_thread_count(3);
       Activation<F> threaded(x, dy);
-      omp_set_num_threads(threads);
+      set_thread_count(threads);
       check_close("y of 3 threads", threaded.y, fast.y, 0);
       check_close("dx of 3 threads", threaded.dx, fast.dx, 0);
     }

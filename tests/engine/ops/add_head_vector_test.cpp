@@ -2,8 +2,8 @@
 #include "engine/ops/add_head_vector/add_head_vector.h"
 
 #include <doctest/doctest.h>
-#include <omp.h>
 
+#include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
 #include "tests/support/with_reference.h"
@@ -26,7 +26,7 @@ TEST_CASE("add_head_vector: two heads and two positions by hand, in every type")
 }
 
 TEST_CASE("add_head_vector: F32 and BF16 equal F64; reference and any number of threads give the same gradient") {
-  int threads = omp_get_max_threads();
+  int threads = thread_count();
   for (std::int64_t B : {1, 3})
     for (std::int64_t H : {1, 4})
       for (std::int64_t T : {1, 65})
@@ -50,10 +50,10 @@ TEST_CASE("add_head_vector: F32 and BF16 equal F64; reference and any number of 
               check_close(what, other, dv, 0);
             };
             for (int count : {1, 3}) {
-              omp_set_num_threads(count);
+              set_thread_count(count);
               same_as_dv("other number of threads");
             }
-            omp_set_num_threads(threads);
+            set_thread_count(threads);
             in_reference([&] {
               same_as_dv("reference");  // both sum in double and in one order
               Tensor reference = Tensor::empty(o.shape(), dtype);

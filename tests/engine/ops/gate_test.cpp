@@ -94,9 +94,9 @@ TEST_CASE("gate: F32 and bf16 equal F64, on any number of threads and in the ref
           check_gate("fast", fast, exact, dtype == DType::F32 ? 1e-6 : 0x1p-8);
           Gate reference = in_reference([&] { return Gate(o, g, dy); });
           check_gate("reference", reference, exact.rounded_to(dtype), 0);
-          omp_set_num_threads(3);
+          set_thread_count(3);
           check_gate("3 threads", Gate(o, g, dy), fast, 0);
-          omp_set_num_threads(threads);
+          set_thread_count(threads);
         }
 }
 

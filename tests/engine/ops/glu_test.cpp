@@ -89,9 +89,9 @@ TEST_CASE_TEMPLATE("glu: F32 and bf16 equal F64, on any number of threads and in
         check_close("reference y", reference.y, exact.y.to(dtype), 0);
         check_close("reference dgate_up", reference.dgate_up, exact.dgate_up.to(dtype), 0);
         int threads = thread_count();
-        omp_set_num_threads(3);
+        set_thread_count(3);
         Glu<F> threaded(gate_up, dy);
-        omp_set_num_threads(threads);
+        set_thread_count(threads);
         check_close("y of 3 threads", threaded.y, fast.y, 0);
         check_close("dgate_up of 3 threads", threaded.dgate_up, fast.dgate_up, 0);
       }

@@ -112,11 +112,11 @@ TEST_CASE("layer_norm: F32 equals F64 and the reference, bf16 output within its 
 TEST_CASE("layer_norm: the same bits on any number of threads") {
   int threads = thread_count();
   Norm one(1000, 33, DType::F32, DType::F32), many = one.copy();
-  omp_set_num_threads(1);
+  set_thread_count(1);
   one.run();
-  omp_set_num_threads(3);
+  set_thread_count(3);
   many.run();
-  omp_set_num_threads(threads);
+  set_thread_count(threads);
   check_close("y", many.y, one.y, 0);
   check_close("dx", many.dx, one.dx, 0);
   check_close("dgain", many.dgain, one.dgain, 0);

@@ -2,8 +2,8 @@
 #include "engine/ops/prepend/prepend.h"
 
 #include <doctest/doctest.h>
-#include <omp.h>
 
+#include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
 #include "tests/support/with_reference.h"
@@ -52,7 +52,7 @@ TEST_CASE("drop_first: by hand in every type, and a single position leaves nothi
 }
 
 TEST_CASE("prepend: dropping undoes it at sizes for two threads; F32 sums equal F64 for any number of threads") {
-  int threads = omp_get_max_threads();
+  int threads = thread_count();
   for (std::int64_t B : {1, 9})
     for (std::int64_t T : {1, 64})
       for (std::int64_t C : {1, 33, 257}) {
@@ -81,12 +81,12 @@ TEST_CASE("prepend: dropping undoes it at sizes for two threads; F32 sums equal 
           check_close("reference drow", drow_ref, exact.to(DType::F32), 0);
         });
         for (int count : {1, 3}) {
-          omp_set_num_threads(count);
+          set_thread_count(count);
           Tensor other = Tensor::empty(drow.shape());
           prepend_backward(dy, dx, other, false);
           check_close("other number of threads", other, drow, 0);
         }
-        omp_set_num_threads(threads);
+        set_thread_count(threads);
       }
 }
 
