@@ -5,11 +5,11 @@
 #include <cerrno>
 #include <filesystem>
 
+#include "engine/implementation.h"
 #include "engine/io/build_info.h"
 #include "engine/io/file.h"
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
-#include "engine/reference_switch.h"
 #include "engine/thread_start.h"
 #include "eval/evaluation_json.h"
 #include "train/dry_run.h"

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "autograd/tape.h"
-#include "engine/reference_switch.h"
+#include "engine/implementation.h"
 #include "eval/evaluation_maps.h"
 #include "tests/golden/model/golden_case.h"
 #include "train/training_run.h"
