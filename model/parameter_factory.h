@@ -32,6 +32,10 @@ class ParameterFactory {
   const Parameter& gain(const std::string& name, std::int64_t C);
   // Bias of a norm: zeros.
   const Parameter& zeros(const std::string& name, const Shape& shape);
+  // Bias of a product, zeros; null where `present` is false.
+  const Parameter* bias(const std::string& name, std::int64_t out, bool present) {
+    return present ? &zeros(name, {out}) : nullptr;
+  }
   // Extra keys, values and biases of scores: normal with deviation 0.02.
   const Parameter& small(const std::string& name, const Shape& shape);
 

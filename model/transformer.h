@@ -23,7 +23,8 @@ struct Block {
 
   // Keeps a reference to `position`.
   Block(ParameterFactory& make, const std::string& prefix, const typename Spec::Position& position)
-      : attention(make, prefix + ".attention", position), feed_forward(make, prefix + ".feed_forward") {}
+      : attention(make, prefix + ".attention", position),
+        feed_forward(make, prefix + ".feed_forward", Spec::LinearBias::kFeedForward) {}
 };
 
 template <SpecLike Spec>
@@ -50,7 +51,7 @@ class Transformer final : public LanguageModel {
         position_(make),
         blocks_(make_blocks(make, position_)),
         final_norm_(make_final_norm(make)),
-        unembedding_(make.linear("unembedding.weight", sizes_.vocabulary, sizes_.width)),
+        unembedding_(Spec::Unembedding::weight(make, token_embedding_)),
         compute_(make.compute()) {
     parameters_ = make.take();
   }

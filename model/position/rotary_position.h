@@ -10,15 +10,14 @@ class Rotary : public PositionDefaults {
  public:
   static std::string name() { return "Rotary"; }
   static void check(const Sizes& sizes) {
-    SINK_CHECK(sizes.head_width() % 2 == 0, "rotary",
-               "rotary positions need an even width of a head (width / heads), got " +
-                   std::to_string(sizes.head_width()) + " (" + std::to_string(sizes.width) + " / " +
-                   std::to_string(sizes.heads) + ")",
+    SINK_CHECK(sizes.width_of_head() % 2 == 0, "rotary",
+               "rotary positions need an even width of a head (width / heads, or head_width), got " +
+                   std::to_string(sizes.width_of_head()),
                Exit::usage);
   }
 
   explicit Rotary(ParameterFactory& make)
-      : table_(rotary_table(make.positions(), make.sizes().head_width(), make.real())) {}
+      : table_(rotary_table(make.positions(), make.sizes().width_of_head(), make.real())) {}
 
   Var rotate(const Var& x_BHTD) const { return rotary(x_BHTD, table_); }
 

@@ -21,8 +21,8 @@ class RmsQueryKeyNorm {
   static std::string name() { return "RmsNorm"; }
 
   RmsQueryKeyNorm(ParameterFactory& make, const std::string& prefix)
-      : query_gain_(make.gain(prefix + ".query_norm.gain", make.sizes().head_width())),
-        key_gain_(make.gain(prefix + ".key_norm.gain", make.sizes().head_width())),
+      : query_gain_(make.gain(prefix + ".query_norm.gain", make.sizes().width_of_head())),
+        key_gain_(make.gain(prefix + ".key_norm.gain", make.sizes().width_of_head())),
         compute_(make.compute()),
         real_(make.real()) {}
 
