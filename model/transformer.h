@@ -45,14 +45,15 @@ class Transformer final : public LanguageModel {
 
  private:
   explicit Transformer(ParameterFactory make)
-      : LanguageModel(make.sizes(), Spec::Extra::kTokens),
-        token_embedding_(make.embedding("embedding.token.weight", sizes_.vocabulary, sizes_.width)),
+      : LanguageModel(make.sizes(), Spec::Extra::kTokens, make.compute()),
+        token_embedding_(make.embedding("embedding.token.weight", sizes_.vocabulary, sizes_.width, "V C")),
         extra_tokens_(make),
         position_(make),
         blocks_(make_blocks(make, position_)),
         final_norm_(make_final_norm(make)),
         unembedding_(Spec::Unembedding::weight(make, token_embedding_)),
         compute_(make.compute()) {
+    if (&unembedding_ == &token_embedding_) tied_weights_ = sizes_.vocabulary * sizes_.width;
     parameters_ = make.take();
   }
 

@@ -33,7 +33,7 @@ class Trainer {
         ablation_(ablation),
         data_(make_data_source(config)),
         model_(make_run_model(config, ablation, data_->vocabulary())),
-        optimizer_(*model_, config) {}
+        optimizer_(model_->parameters(), config) {}
 
   int run() {
     if (config_.dry_run) return print_dry_run(config_, ablation_, *model_, *data_);
@@ -129,7 +129,7 @@ class Trainer {
         .step = state_.step,
         .steps = config_.steps,
         .tokens = state_.step * config_.tokens_per_step(),
-        .parameters = model_->parameter_count(),
+        .parameters = model_->parameters().count(),
         .token_text = [&](std::int32_t id) { return data_->token_text(id); },
     };
     write_file_atomically(folder_.evaluation(), evaluation_json(evaluation, context));

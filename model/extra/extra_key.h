@@ -26,7 +26,7 @@ class LearnedKey {
                Exit::usage);
   }
   LearnedKey(ParameterFactory& make, const std::string& prefix)
-      : vectors_(make, prefix + ".extra.key", kScope, kDimensions) {}
+      : vectors_(make, ParameterRole::extra_key, prefix + ".extra.key", kScope, kDimensions) {}
   void put(SlotVars& slot) const { slot.k_HD = vectors_(); }
 
  private:
@@ -39,7 +39,7 @@ class LearnedLogit {
   static std::string name() { return "LearnedLogit"; }
   static void check(const Sizes&) {}
   LearnedLogit(ParameterFactory& make, const std::string& prefix)
-      : logit_H_(make.small(prefix + ".extra.logit", {make.sizes().heads})) {}
+      : logit_H_(make.small(ParameterRole::extra_logit, prefix + ".extra.logit", {make.sizes().heads}, "H")) {}
   void put(SlotVars& slot) const { slot.logit_H = logit_H_.var(); }
 
  private:
@@ -72,7 +72,8 @@ class LearnedValue {
  public:
   static constexpr bool kZero = false;
   static std::string name() { return kScope == Scope::shared ? "LearnedValue(shared)" : "LearnedValue"; }
-  LearnedValue(ParameterFactory& make, const std::string& prefix) : vectors_(make, prefix + ".extra.value", kScope) {}
+  LearnedValue(ParameterFactory& make, const std::string& prefix)
+      : vectors_(make, ParameterRole::extra_value, prefix + ".extra.value", kScope) {}
   void put(SlotVars& slot) const { slot.v_HD = vectors_(); }
 
  private:

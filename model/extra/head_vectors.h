@@ -13,8 +13,9 @@ enum class Scope { per_head, shared };
 class HeadVectors {
  public:
   // `learned` numbers of D, at most all; 0: all.
-  HeadVectors(ParameterFactory& make, const std::string& name, Scope scope, std::int64_t learned = 0)
-      : parameter_(make.small(name, shape(make.sizes(), scope, learned))) {
+  HeadVectors(ParameterFactory& make, ParameterRole role, const std::string& name, Scope scope,
+              std::int64_t learned = 0)
+      : parameter_(make.small(role, name, shape(make.sizes(), scope, learned), scope == Scope::shared ? "D" : "H D")) {
     std::int64_t H = make.sizes().heads, D = make.sizes().width_of_head();
     std::int64_t width = learned > 0 ? learned : D;
     index_HD_ = Tensor::empty({H, D}, DType::I32);

@@ -17,7 +17,7 @@ class SinkToken : public ExtraDefaults {
   class Tokens {
    public:
     explicit Tokens(ParameterFactory& make)
-        : row_1C_(make.embedding("embedding.sink_token.weight", 1, make.sizes().width)) {}
+        : row_1C_(make.embedding("embedding.sink_token.weight", 1, make.sizes().width, "1 C")) {}
     Var embed(const Var& x_BTC) const { return prepend(x_BTC, row_1C_); }
     Var drop(const Var& x_BTC) const { return drop_first(x_BTC); }
 

@@ -13,7 +13,8 @@ class ValueBias : public ExtraDefaults {
  public:
   static std::string name() { return kScope == Scope::shared ? "ValueBias(shared)" : "ValueBias"; }
 
-  ValueBias(ParameterFactory& make, const std::string& prefix) : vectors_(make, prefix + ".extra.value", kScope) {}
+  ValueBias(ParameterFactory& make, const std::string& prefix)
+      : vectors_(make, ParameterRole::extra_value, prefix + ".extra.value", kScope) {}
 
   Var output(const Var& o_BHTD) const { return add_head_vector(o_BHTD, vectors_()); }
 

@@ -13,9 +13,9 @@ class GatedFeedForward {
  public:
   GatedFeedForward(ParameterFactory& make, const std::string& prefix, bool biases)
       : gate_up_{make.linear(prefix + ".gate_up.weight", 2 * make.sizes().feed_forward, make.sizes().width),
-                 make.bias(prefix + ".gate_up.bias", 2 * make.sizes().feed_forward, biases)},
+                 make.linear_bias(prefix + ".gate_up.bias", 2 * make.sizes().feed_forward, biases)},
         down_{make.depth_scaled_linear(prefix + ".down.weight", make.sizes().width, make.sizes().feed_forward),
-              make.bias(prefix + ".down.bias", make.sizes().width, biases)} {}
+              make.linear_bias(prefix + ".down.bias", make.sizes().width, biases)} {}
 
   Var operator()(const Var& h_BTC) const {
     Var gate_up_BTF2 = gate_up_(h_BTC);

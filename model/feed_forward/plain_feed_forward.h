@@ -13,9 +13,9 @@ class PlainFeedForward {
  public:
   PlainFeedForward(ParameterFactory& make, const std::string& prefix, bool biases)
       : up_{make.linear(prefix + ".up.weight", make.sizes().feed_forward, make.sizes().width),
-            make.bias(prefix + ".up.bias", make.sizes().feed_forward, biases)},
+            make.linear_bias(prefix + ".up.bias", make.sizes().feed_forward, biases)},
         down_{make.depth_scaled_linear(prefix + ".down.weight", make.sizes().width, make.sizes().feed_forward),
-              make.bias(prefix + ".down.bias", make.sizes().width, biases)} {}
+              make.linear_bias(prefix + ".down.bias", make.sizes().width, biases)} {}
 
   Var operator()(const Var& h_BTC) const {
     Var y_BTF = activate<Function>(up_(h_BTC));

@@ -26,13 +26,13 @@ class AttentionLayer {
         heads_(make.sizes().heads),
         key_heads_(make.sizes().key_heads()),
         qkv_{make.linear(prefix + ".qkv.weight", qkv_width(make.sizes()), make.sizes().width),
-             make.bias(prefix + ".qkv.bias", qkv_width(make.sizes()), Spec::LinearBias::kQkv)},
+             make.linear_bias(prefix + ".qkv.bias", qkv_width(make.sizes()), Spec::LinearBias::kQkv)},
         query_key_norm_(make, prefix),
         features_(make, prefix),
         extra_(make, prefix),
         gate_(make, prefix),
         out_{make.linear(prefix + ".out.weight", make.sizes().width, Spec::Heads::width(make.sizes())),
-             make.bias(prefix + ".out.bias", make.sizes().width, Spec::LinearBias::kOut)},
+             make.linear_bias(prefix + ".out.bias", make.sizes().width, Spec::LinearBias::kOut)},
         scale_(1 / std::sqrt(static_cast<double>(make.sizes().width_of_head()))),
         range_{.prefix = make.sizes().prefix, .window = make.sizes().window} {
     if (range_.prefix > 0) range_.prefix += Extra::kTokens;

@@ -11,7 +11,7 @@ class Learned : public PositionDefaults {
   static std::string name() { return "Learned"; }
 
   explicit Learned(ParameterFactory& make)
-      : table_TC_(make.embedding("embedding.position.weight", make.positions(), make.sizes().width)) {}
+      : table_TC_(make.embedding("embedding.position.weight", make.positions(), make.sizes().width, "T C")) {}
 
   Var embed(const Var& x_BTC) const { return add_rows(x_BTC, table_TC_.var()); }
 

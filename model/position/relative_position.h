@@ -33,7 +33,8 @@ class T5Relative : public PositionDefaults {
   static std::string name() { return "T5Relative"; }
 
   explicit T5Relative(ParameterFactory& make)
-      : table_(make.small("position.bias.weight", {make.sizes().heads, kBuckets})),
+      : table_(
+            make.small(ParameterRole::score_bias, "position.bias.weight", {make.sizes().heads, kBuckets}, "H bucket")),
         index_HT_(Tensor::empty({make.sizes().heads, make.positions()}, DType::I32)) {
     std::int64_t T = make.positions();
     for (std::int64_t n = 0; n < index_HT_.size(); ++n)

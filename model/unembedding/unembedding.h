@@ -8,7 +8,7 @@ namespace sink {
 struct OwnUnembedding {
   static std::string name() { return "OwnUnembedding"; }
   static const Parameter& weight(ParameterFactory& make, const Parameter&) {
-    return make.linear("unembedding.weight", make.sizes().vocabulary, make.sizes().width);
+    return make.linear("unembedding.weight", make.sizes().vocabulary, make.sizes().width, "V C");
   }
 };
 

@@ -47,7 +47,7 @@ std::unique_ptr<LanguageModel> model_of(const Case& c) {
     double factor = parameter->name().ends_with("qkv.weight") ? 3 : 40;
     for (std::int64_t i = 0; i < parameter->master().size(); ++i) values[i] *= factor;
   }
-  model->refresh_parameters();
+  model->parameters().refresh();
   return model;
 }
 

@@ -7,6 +7,7 @@
 #include "autograd/tape.h"
 #include "engine/ops/adamw/adamw.h"
 #include "model/ablation_of.h"
+#include "model/norm/with_epsilon.h"
 #include "model/placement/parallel_residual.h"
 #include "tests/model/model_support.h"
 #include "tests/support/check_refused.h"
@@ -381,9 +382,9 @@ TEST_CASE("alpha-scaled softmax: equals scaling W_O, and stays equal under AdamW
                  .weight_decay = 0.1 / f,
                  .step = step},
                 p.var().grad(), p.mutable_master(), first[n], second[n]);
-          p.var().gradient().clear();
-          p.refresh();
         }
+        model.parameters().clear_gradients();
+        model.parameters().refresh();
       }
       return losses;
     };
@@ -417,6 +418,22 @@ struct all_biases : ablations::baseline {
 };
 struct all_biases_relu : all_biases {
   using FeedForward = ReluFeedForward;
+};
+struct wide_epsilon : ablations::norm_post {
+  using Norm = WithEpsilon<RmsNorm, 0.5>;
+};
+struct wide_epsilon_layer : ablations::norm_post {
+  using Norm = WithEpsilon<LayerNorm, 0.5>;
+};
+struct wide_epsilon_qk : ablations::pos_nope {
+  using QueryKeyNorm = WithEpsilon<RmsQueryKeyNorm, 0.5>;
+};
+struct usual_epsilon : ablations::baseline {
+  using Norm = WithEpsilon<RmsNorm, 1e-5>;
+  using Position = RotaryOf<10000.0>;
+};
+struct rotary_part : ablations::baseline {
+  using Position = RotaryOf<500.0, 0.5>;
 };
 struct tied : ablations::baseline {
   using Unembedding = TiedUnembedding;
@@ -537,6 +554,7 @@ TEST_CASE("tied unembedding: is the token embedding, whose gradient is the sum o
   CHECK(one->training_flops(10, 13) == two->training_flops(10, 13));
   Tensor targets = random_tokens(2, small_sizes().context, small_sizes().vocabulary, "targets");
   for (auto* model : {one.get(), two.get()}) {
+    model->parameters().allocate_gradients();
     Tape tape;
     tape.backward(model->loss(tokens(), targets));
   }
@@ -545,6 +563,66 @@ TEST_CASE("tied unembedding: is the token embedding, whose gradient is the sum o
   Tensor out = parameter_of(*two, "unembedding.weight").var().grad();
   for (std::int64_t n = 0; n < sum.size(); ++n)
     REQUIRE(sum.item(n) == doctest::Approx(in.item(n) + out.item(n)).epsilon(1e-12));
+}
+
+TEST_CASE("epsilon: of norms of the residual stream, r = 1 / sqrt(mean square or variance + epsilon)") {
+  std::int64_t C = small_sizes().width;
+  for (bool layer_norm : {false, true}) {
+    CAPTURE(layer_norm);
+    auto model = layer_norm ? make_model_of<wide_epsilon_layer>() : make_model_of<wide_epsilon>();
+    Watcher watcher;
+    model->logits(tokens(), {.probe = &watcher});
+    const Tensor &before = watcher.before_norm_L[0], &after = watcher.hidden_L[1];
+    for (std::int64_t row : {0, 7}) {
+      double mean = 0, squares = 0;
+      for (std::int64_t c = 0; c < C; ++c) mean += layer_norm ? before.item(row * C + c) / static_cast<double>(C) : 0;
+      for (std::int64_t c = 0; c < C; ++c) squares += std::pow(before.item(row * C + c) - mean, 2);
+      double r = 1 / std::sqrt(squares / static_cast<double>(C) + 0.5);
+      for (std::int64_t c = 0; c < C; ++c)
+        CHECK(after.item(row * C + c) == doctest::Approx((before.item(row * C + c) - mean) * r).epsilon(1e-10));
+    }
+  }
+  CHECK(difference(*make_model_of<usual_epsilon>(), *make_model("baseline")) == 0);
+}
+
+TEST_CASE("epsilon: of normed queries and keys") {
+  auto normed = make_model_of<wide_epsilon_qk>(), plain = make_model("pos_nope");
+  Watcher with, without;
+  normed->logits(tokens(), {.probe = &with});
+  plain->logits(tokens(), {.probe = &without});
+  std::int64_t D = small_sizes().width_of_head();
+  for (auto tensors : {std::pair{with.q_L[0], without.q_L[0]}, std::pair{with.k_L[0], without.k_L[0]}})
+    for (std::int64_t row : {0, 30}) {
+      double squares = 0;
+      for (std::int64_t d = 0; d < D; ++d) squares += std::pow(tensors.second.item(row * D + d), 2);
+      for (std::int64_t d = 0; d < D; ++d)
+        CHECK(tensors.first.item(row * D + d) ==
+              doctest::Approx(tensors.second.item(row * D + d) / std::sqrt(squares / static_cast<double>(D) + 0.5))
+                  .epsilon(1e-10));
+    }
+}
+
+TEST_CASE("rotary: with a base and a part of its own, the first numbers of a head turn by t base^(-2d/width) alone") {
+  Sizes s = small_sizes();
+  std::int64_t D = s.width_of_head(), R = D / 2, T = s.context;
+  auto rotated = make_model_of<rotary_part>(), plain = make_model("pos_nope");
+  Watcher with, without;
+  rotated->logits(tokens(), {.probe = &with});
+  plain->logits(tokens(), {.probe = &without});
+  for (std::int64_t row = 0; row < with.q_L[0].size() / D; ++row) {
+    auto x = [&](std::int64_t d) { return without.q_L[0].item(row * D + d); };
+    for (std::int64_t d = 0; d < D; ++d) {
+      double angle =
+          static_cast<double>(row % T) * std::pow(500, -2 * static_cast<double>(d % (R / 2)) / static_cast<double>(R));
+      double wanted = x(d);
+      if (d < R / 2) wanted = x(d) * std::cos(angle) - x(d + R / 2) * std::sin(angle);
+      if (d >= R / 2 && d < R) wanted = x(d - R / 2) * std::sin(angle) + x(d) * std::cos(angle);
+      REQUIRE(with.q_L[0].item(row * D + d) == doctest::Approx(wanted).epsilon(1e-10));
+    }
+  }
+  Sizes six = s;
+  six.head_width = 6;  // half of it is odd
+  check_refused([&] { make_model_of<rotary_part>(six); }, {"even width", "6, of which 0.5"}, Exit::usage);
 }
 
 TEST_CASE("policies: those of the checkpoint's text are the ones that are not usual") {
@@ -556,6 +634,9 @@ TEST_CASE("policies: those of the checkpoint's text are the ones that are not us
         "position=Rotary placement=PreNorm norm=RmsNorm feed_forward=SwiGlu attention=ScaledSoftmax(0.05)");
   CHECK(ablation_of<all_biases_relu>("x").policies ==
         "position=Rotary placement=PreNorm norm=RmsNorm feed_forward=Relu attention=Softmax linear_bias=All");
+  CHECK(ablation_of<usual_epsilon>("x").policies ==
+        "position=Rotary(10000) placement=PreNorm norm=RmsNorm(1e-05) feed_forward=SwiGlu attention=Softmax");
+  CHECK(ablation_of<rotary_part>("x").policies.starts_with("position=Rotary(500,0.5) "));
   CHECK(ablation_of<tied>("x").policies.ends_with("attention=Softmax unembedding=Tied"));
 }
 

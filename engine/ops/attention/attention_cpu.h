@@ -13,8 +13,8 @@ namespace sink::cpu {
 
 // One float of scratch a thread and word; the allocator keeps the block, so a training step asks the system for
 // nothing.
-inline Tensor thread_scratch(std::int64_t words) { return Tensor::empty({omp_get_max_threads(), round_up(words, 16)}); }
-inline Scratch scratch_of_thread(Tensor& all) { return Scratch(all.data<float>() + omp_get_thread_num() * all.dim(1)); }
+inline Tensor thread_scratch(std::int64_t words) { return Tensor::empty({thread_count(), round_up(words, 16)}); }
+inline Scratch scratch_of_thread(Tensor& all) { return Scratch(all.data<float>() + thread_index() * all.dim(1)); }
 
 // One task: which head, and what it reads besides q, k and v.
 struct HeadTask {

@@ -301,15 +301,15 @@ TEST_CASE("fast attention: the same bits with one and with two threads") {
     for (std::int64_t G : {0, 1}) {
       AttentionCase one(3, 4, 150, 24, dtype, {}, 1, Extra::everything, G), two = one.to(dtype);
       int threads = thread_count();
-      omp_set_num_threads(1);
+      set_thread_count(1);
       one.forward<Softmax>();
       one.backward<Softmax>();
       AttentionStatistics one_statistics = one.statistics<Softmax>(9);
-      omp_set_num_threads(2);
+      set_thread_count(2);
       two.forward<Softmax>();
       two.backward<Softmax>();
       AttentionStatistics two_statistics = two.statistics<Softmax>(9);
-      omp_set_num_threads(threads);
+      set_thread_count(threads);
       CHECK(same_bits(one.o, two.o));
       CHECK(same_bits(one.S, two.S));
       REQUIRE(one.all_gradients().size() == 6);
