@@ -29,11 +29,12 @@ std::string flaw_of(const Sizes& s) {
                              {"vocabulary", s.vocabulary, 1, std::int64_t{1} << 24},
                              {"kv_heads", s.kv_heads, 0, 1024},
                              {"window", s.window, 0, 65536},
-                             {"prefix", s.prefix, 0, 65536}})
+                             {"prefix", s.prefix, 0, 65536},
+                             {"head_width", s.head_width, 0, 65536}})
     if (size.value < size.least || size.value > size.most)
       return is(size.name, size.value) + ", expected from " + std::to_string(size.least) + " to " +
              std::to_string(size.most);
-  if (s.width % s.heads != 0)
+  if (s.head_width == 0 && s.width % s.heads != 0)
     return is("heads", s.heads) + ", which does not divide the `width` " + std::to_string(s.width);
   if (s.heads % s.key_heads() != 0)
     return is("kv_heads", s.kv_heads) + ", which does not divide the `heads` " + std::to_string(s.heads);
@@ -71,8 +72,9 @@ void require_sizes_of_tensors(const Checkpoint& checkpoint, const Sizes& s) {
                            std::to_string(blocks.size()) + " blocks (parameters/blocks.<l>, l from 0)");
   for (std::int64_t layer = 0; layer < s.layers; ++layer) {
     std::string block = "blocks." + std::to_string(layer);
-    require(block + ".attention.qkv.weight", {(s.heads + 2 * s.key_heads()) * s.head_width(), s.width},
-            number("heads", s.heads) + ", " + number("kv_heads", s.kv_heads) + " and " + width);
+    require(block + ".attention.qkv.weight", {(s.heads + 2 * s.key_heads()) * s.width_of_head(), s.width},
+            number("heads", s.heads) + ", " + number("kv_heads", s.kv_heads) + ", " +
+                (s.head_width > 0 ? number("head_width", s.head_width) + " and " : "and ") + width);
     require(block + ".feed_forward.down.weight", {s.width, s.feed_forward},
             number("feed_forward", s.feed_forward) + " and " + width);
   }
@@ -93,6 +95,7 @@ void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoin
   checkpoint.attributes["kv_heads"] = std::to_string(s.kv_heads);
   checkpoint.attributes["window"] = std::to_string(s.window);
   checkpoint.attributes["prefix"] = std::to_string(s.prefix);
+  checkpoint.attributes["head_width"] = std::to_string(s.head_width);
   for (const auto& parameter : model.parameters()) {
     checkpoint.tensors.emplace_back(kParameters + parameter->name(), parameter->master());
     checkpoint.axes[kParameters + parameter->name()] = parameter->info().axes;
@@ -110,7 +113,8 @@ Sizes sizes_of(const Checkpoint& checkpoint) {
               .vocabulary = checkpoint.integer("vocabulary"),
               .kv_heads = newer("kv_heads"),
               .window = newer("window"),
-              .prefix = newer("prefix")};
+              .prefix = newer("prefix"),
+              .head_width = newer("head_width")};
   if (std::string flaw = flaw_of(sizes); !flaw.empty()) refuse(checkpoint, flaw);
   require_sizes_of_tensors(checkpoint, sizes);
   return sizes;
