@@ -46,16 +46,8 @@ bool is_initial_checkpoint(const std::string& path) {
 
 std::unique_ptr<LanguageModel> make_run_model(const RunConfig& config, const Ablation& ablation,
                                               std::int64_t vocabulary) {
-  Sizes sizes{.layers = config.layers,
-              .heads = config.heads,
-              .width = config.width,
-              .feed_forward = config.feed_forward,
-              .context = config.context,
-              .vocabulary = vocabulary,
-              .kv_heads = config.kv_heads,
-              .window = config.window,
-              .prefix = config.prefix};
-  return ablation.make_model(sizes, init_scheme(config.init), config.seed, dtype_named(config.precision));
+  return ablation.make_model(sizes_of(config, vocabulary), init_scheme(config.init), config.seed,
+                             dtype_named(config.precision));
 }
 
 void load_initial(const RunConfig& config, const Ablation& ablation, const DataSource* data, LanguageModel& model) {

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/data/data_config.h"
+#include "model/sizes.h"
 
 namespace sink {
 
@@ -20,7 +21,7 @@ struct RunConfig : DataConfig {
   std::string init = "torch";       // torch | formula (model/parameter_factory.h)
   std::string initial;              // checkpoint whose parameters are the initial values; empty: drawn
 
-  std::int64_t batch = 48;  // sequences a micro-batch
+  std::int64_t batch = 48;  // sequences per micro-batch
 
   // Optimisation (AdamW, decoupled decay on all parameters).
   std::int64_t steps = 1000;
@@ -52,6 +53,9 @@ struct RunConfig : DataConfig {
 
   std::int64_t tokens_per_step() const { return batch * accumulate * context; }
 };
+
+// Those of the run's model, whose vocabulary is that of its data.
+Sizes sizes_of(const RunConfig& config, std::int64_t vocabulary);
 
 // Fills `config` from the command line, environment and TOML file (--config). Returns true when the program should go
 // on; false after --help, --version or --print-config, which it answers on stdout. Throws Error (Exit::usage) on

@@ -30,16 +30,8 @@ void keep(const Evaluation& e, SweepResult& result) {
 
 void train(const RunConfig& config, const Ablation& ablation, SweepResult& result) {
   BigramBackcopy data(config);
-  Sizes sizes{.layers = config.layers,
-              .heads = config.heads,
-              .width = config.width,
-              .feed_forward = config.feed_forward,
-              .context = config.context,
-              .vocabulary = data.vocabulary(),
-              .kv_heads = config.kv_heads,
-              .window = config.window,
-              .prefix = config.prefix};
-  auto model = ablation.make_model(sizes, init_scheme(config.init), config.seed, dtype_named(config.precision));
+  auto model = ablation.make_model(sizes_of(config, data.vocabulary()), init_scheme(config.init), config.seed,
+                                   dtype_named(config.precision));
   Optimizer optimizer(*model, config);
   result.entropy_floor = data.entropy_floor();
   result.best_loss = data.best_loss(data.validation_batch(0, data.validation_sequences()));
