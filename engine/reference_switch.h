@@ -1,26 +1,4 @@
-// The switch between fast kernels and the plain reference loops (`--reference`).
+// The switch is in engine/implementation.h.
 #pragma once
 
-#include "engine/dtype.h"
-
-namespace sink {
-
-// Set it before work starts; while it is true every operation that has both runs its sink::ref twin.
-inline bool& use_reference() {
-  static bool on = false;
-  return on;
-}
-
-// f(zero of the element type, zero of the type to compute in), the latter double in the reference and for F64, else
-// float.
-template <class F>
-void with_compute_type(DType dtype, F&& f) {
-  with_real(dtype, [&](auto zero) {
-    if constexpr (!std::is_same_v<decltype(zero), double>) {
-      if (!use_reference()) return f(zero, float{});
-    }
-    f(zero, double{});
-  });
-}
-
-}  // namespace sink
+#include "engine/implementation.h"

@@ -141,7 +141,7 @@ EvaluationContext context_of(const SinkOptions& options, const Ablation& ablatio
       .step = whole("step"),
       .steps = run.steps,
       .tokens = whole("tokens"),
-      .parameters = model.parameter_count(),
+      .parameters = model.parameters().count(),
       .token_text = labels(checkpoint, data),
   };
 }

@@ -140,39 +140,36 @@ bool read_settings(CommandLine& line, int argc, char** argv, const std::string& 
 }
 
 // The part of require_consistent that is about the model.
-void require_consistent_model(const RunConfig& config, const std::string& policies) {
-  std::string misfit = misfit_of(sizes_of(config, 1), [](const std::string& flag) { return "--" + flag; });
+void require_consistent_model(const RunConfig& config, const Ablation& ablation) {
+  const Sizes sizes = model_sizes(config, /*vocabulary=*/1);
+  std::string misfit = misfit_of(sizes, [](const std::string& flag) { return "--" + flag; });
   if (!misfit.empty()) refuse(misfit);
-  std::int64_t head_width = config.width / config.heads;
-  if (head_width % 2 != 0 && policies.find("position=Rotary") != std::string::npos)
-    refuse("rotary positions need an even width of a head (--width / --heads), got " + std::to_string(head_width));
+  ablation.check_sizes(sizes);
 }
 
 }  // namespace
 
-bool parse_run_config(int argc, char** argv, const std::string& ablation, const std::string& policies,
-                      RunConfig& config) {
-  CommandLine line(ablation, policies, "train_" + ablation);
-  if (!read_settings(line, argc, argv, ablation, policies, config)) return false;
-  require_consistent(config, policies);
+bool parse_run_config(int argc, char** argv, const Ablation& ablation, RunConfig& config) {
+  CommandLine line(ablation.name, ablation.policies, "train_" + ablation.name);
+  if (!read_settings(line, argc, argv, ablation.name, ablation.policies, config)) return false;
+  require_consistent(config, ablation);
   return true;
 }
 
-bool parse_init_request(int argc, char** argv, const std::string& ablation, const std::string& policies,
-                        InitRequest& request) {
-  CommandLine line(ablation, policies, "train_" + ablation + " init");
+bool parse_init_request(int argc, char** argv, const Ablation& ablation, InitRequest& request) {
+  CommandLine line(ablation.name, ablation.policies, "train_" + ablation.name + " init");
   line.add_init_options();
-  if (!read_settings(line, argc, argv, ablation, policies, request.config)) return false;
+  if (!read_settings(line, argc, argv, ablation.name, ablation.policies, request.config)) return false;
   if (!line.has("out")) refuse("--out is needed: the checkpoint to write, such as --out initial.h5");
   request.out = line.text("out");
   if (line.has("vocabulary"))
     request.vocabulary = std::get<std::int64_t>(
         setting_named(size_settings(), "vocabulary")->read(line.text("vocabulary"), "--vocabulary"));
-  require_consistent_model(request.config, policies);
+  require_consistent_model(request.config, ablation);
   return true;
 }
 
-Sizes sizes_of(const RunConfig& config, std::int64_t vocabulary) {
+Sizes model_sizes(const RunConfig& config, std::int64_t vocabulary) {
   Sizes sizes;
   for (const Setting<Sizes>& size : size_settings())
     if (const Setting<RunConfig>* given = setting_named(run_config_table(), size.flag))
@@ -181,8 +178,8 @@ Sizes sizes_of(const RunConfig& config, std::int64_t vocabulary) {
   return sizes;
 }
 
-void require_consistent(const RunConfig& config, const std::string& policies) {
-  require_consistent_model(config, policies);
+void require_consistent(const RunConfig& config, const Ablation& ablation) {
+  require_consistent_model(config, ablation);
   if (config.task == "text" && config.data.empty()) {
     refuse("--data is needed for task text: the folder that `prepare` made (or --task bigram-backcopy)");
   }

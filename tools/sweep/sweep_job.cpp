@@ -30,9 +30,9 @@ void keep(const Evaluation& e, SweepResult& result) {
 
 void train(const RunConfig& config, const Ablation& ablation, SweepResult& result) {
   BigramBackcopy data(config);
-  auto model = ablation.make_model(sizes_of(config, data.vocabulary()), init_scheme(config.init), config.seed,
+  auto model = ablation.make_model(model_sizes(config, data.vocabulary()), init_scheme(config.init), config.seed,
                                    dtype_named(config.precision));
-  Optimizer optimizer(*model, config);
+  Optimizer optimizer(model->parameters(), config);
   result.entropy_floor = data.entropy_floor();
   result.best_loss = data.best_loss(data.validation_batch(0, data.validation_sequences()));
 
