@@ -7,7 +7,7 @@
 #include "engine/data/same_data.h"
 #include "engine/io/build_info.h"
 #include "model/model_checkpoint.h"
-#include "train/run_config_fields.h"
+#include "train/run_config_table.h"
 
 namespace sink {
 namespace {
@@ -20,20 +20,21 @@ const std::set<std::string>& free_settings() {
 }
 
 // Files are what they hold, not where they lie: data is compared by its checksum, and one path has many spellings.
-bool is_same(const RunConfigField& field, const RunConfig& stored, const RunConfig& config) {
-  if (field.flag == "data") return true;
-  if (field.flag == "initial" && !stored.initial.empty() && !config.initial.empty())
+bool is_same(const Setting<RunConfig>& setting, const RunConfig& stored, const RunConfig& config) {
+  if (setting.flag == "data") return true;
+  if (setting.flag == "initial" && !stored.initial.empty() && !config.initial.empty())
     return std::filesystem::weakly_canonical(stored.initial) == std::filesystem::weakly_canonical(config.initial);
-  return field.value(stored) == field.value(config);
+  return setting.value(stored) == setting.value(config);
 }
 
 void require_same_run(const Checkpoint& checkpoint, const RunConfig& config, const DataSource& data) {
   RunConfig stored = run_config_from_toml(checkpoint.attribute("config_toml"), checkpoint.path);
-  for (const RunConfigField& field : run_config_fields()) {
-    if (!field.saved() || free_settings().contains(field.flag) || is_same(field, stored, config)) continue;
+  for (const Setting<RunConfig>& setting : run_config_table()) {
+    if (!is_saved(setting) || free_settings().contains(setting.flag) || is_same(setting, stored, config)) continue;
     fail("resume",
-         checkpoint.path + " was made with " + field.flag + " = " + field.value(stored) + ", this run has " +
-             field.flag + " = " + field.value(config) + ": give the same settings, or begin another run",
+         checkpoint.path + " was made with " + setting.flag + " = " + toml_text(setting.value(stored)) +
+             ", this run has " + setting.flag + " = " + toml_text(setting.value(config)) +
+             ": give the same settings, or begin another run",
          Exit::usage);
   }
   require_same_data(checkpoint, data, config.data,

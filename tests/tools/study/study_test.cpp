@@ -53,14 +53,14 @@ TEST_CASE("study: every experiment that changes the mathematics has the struct o
 
 TEST_CASE("study: every ablation has its line, and no two have the same policies") {
   std::map<std::string, std::string> seen;
-  for (const Ablation& ablation : all_ablations()) {
+  for (const Ablation& ablation : repository_ablations()) {
     CAPTURE(ablation.name);
     CHECK(study_row_of(ablation.name).ablation == ablation.name);
     CHECK(study_row_of(ablation.name).meaning != study_row_of("mine").meaning);
     auto [place, is_new] = seen.emplace(ablation.policies, ablation.name);
     CHECK_MESSAGE(is_new, place->second, " says the same: ", ablation.policies);
   }
-  CHECK(all_ablations().size() == 56 + beyond_the_study().size());
+  CHECK(repository_ablations().size() == 56 + beyond_the_study().size());
 }
 
 TEST_CASE("study: the settings of every experiment are flags that its program takes") {
