@@ -11,6 +11,8 @@ namespace sink {
 
 // In the order of ablations.h.
 const std::vector<Ablation>& all_ablations();
+// How many more ablations.h has, which this build was told to leave out (SINK_ABLATION_SET of CMakeLists.txt).
+int ablations_left_out();
 
 // Throws Exit::usage, naming the nearest ones and how a new one gets known, if there is none of this name.
 const Ablation& ablation_named(const std::string& name);
