@@ -23,30 +23,28 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OPS = "engine/ops/"
 OP = OPS + "attention/attention_op.h"
-SIM = OPS + "attention/attention_similarity.h"
-DIV = OPS + "attention/attention_divisor.h"
 
 # (what is broken, file, old text, new text, cases that must fail: names or patterns of golden cases)
 POLICIES = [
-    ("ScaledSoftmax: alpha divides", OP, "return row.S / R(alpha);", "return row.S * R(alpha);", ["scale_*"]),
-    ("PNormExp: sums e^x, not e^(px)", OP, "return exp_fast(R(p) * x);", "return exp_fast(x);", ["pnorm_exp_*"]),
-    ("PNormSigmoid: gradient of its sum without p", OP, "return R(p) * r(x, c) * (R(1) - logistic_fast(x));",
-     "return r(x, c) * (R(1) - logistic_fast(x));", ["pnorm_sig_2", "pnorm_sig_3", "pnorm_sig_4"]),
-    ("LogisticSimilarity: derivative without 1 - g", SIM, "return gx * (R(1) - gx);", "return gx;",
+    ("ScaledSoftmax: alpha divides", OP, "return S / R(alpha);", "return S * R(alpha);", ["scale_*"]),
+    ("PNormExp: sums e^x, not e^(px)", OP, "    return exp_fast(R(p) * x);", "    return exp_fast(x);", ["pnorm_exp_*"]),
+    ("PNormSigmoid: gradient of its sum without p", OP, "return R(p) * r(x) * (R(1) - logistic_fast(x));",
+     "return r(x) * (R(1) - logistic_fast(x));", ["pnorm_sig_2", "pnorm_sig_3", "pnorm_sig_4"]),
+    ("Sigmoid: derivative without 1 - g", OP, "return gx * (R(1) - gx);", "return gx;",
      ["op_sigmoid_none*", "op_sigmoid_norm", "pos_learnable_sigmoid", "pnorm_sig_1"]),
-    ("SigmoidLogN: no log n", OP, "return std::log(n);", "return R(0) * n;", ["op_sigmoid_logn"]),
-    ("EluPlusOneSimilarity: without the 1", SIM, "return (x < R(0) ? R(0) : x) + exp_fast(x > R(0) ? R(0) : x);",
+    ("SigmoidLogN: no log n", OP, "return std::log(n);", "return 0 * n;", ["op_sigmoid_logn"]),
+    ("Elu: without the 1", OP, "return (x < R(0) ? R(0) : x) + exp_fast(x > R(0) ? R(0) : x);",
      "return (x < R(0) ? R(0) : x) + exp_fast(x > R(0) ? R(0) : x) - R(1);", ["op_elu_none", "op_elu_norm"]),
-    ("ReluSimilarity: derivative 1 everywhere", SIM, "return x > R(0) ? R(1) : R(0);", "return x > R(0) ? R(1) : R(1);",
+    ("Relu: derivative 1 everywhere", OP, "return x > R(0) ? R(1) : R(0);", "return x > R(0) ? R(1) : R(1);",
      ["op_relu", "pos_learnable_relu"]),
-    ("CountDivisor: n + 1", DIV, "return row.n;", "return row.n + R(1);", ["op_relu_n"]),
-    ("IdentitySimilarity: without its sign", SIM, "    return x;\n", "    return x < R(0) ? -x : x;\n",
+    ("ReluN: n + 1", OP, "return n; }", "return n + 1; }", ["op_relu_n"]),
+    ("Linear: without its sign", OP, "{ return x; }", "{ return x < 0 ? -x : x; }",
      ["kern_id_none", "kern_mlp_none"]),
-    ("MaxAbsDivisor: no gradient through it", DIV, "std::copysign(R(1), row.S) : R(0);", "R(0) : R(0);",
+    ("LinearMaxAbs: no gradient through its sum", OP, "std::copysign(R(1), S) : R(0);", "R(0) : R(0);",
      ["kern_id_norm", "kern_mlp_norm"]),
-    ("Softpick: the sum without its absolute value", OP, "return std::abs(exp_fast(x) - one);",
-     "return exp_fast(x) - one;", ["op_softpick*"]),
-    ("ClippedSoftmax: gradient where it is clipped", OP, "? R(eta - gamma) : R(0);", "? R(eta - gamma) : R(eta - gamma);",
+    ("Softpick: the sum without its absolute value", OP, "return std::abs(exp_fast(x) - u);",
+     "return exp_fast(x) - u;", ["op_softpick*"]),
+    ("ClippedSoftmax: gradient where it is clipped", OP, "? R(stretch) : R(0);", "? R(stretch) : R(stretch);",
      ["op_clipped*"]),
     ("EluFeatures: relu instead", "model/features/feature_map.h", "activate<EluPlusOneFunction>", "activate<ReluFunction>",
      ["kern_elu_*"]),
@@ -60,24 +58,25 @@ POLICIES = [
      "[t * C + i] = std::cos(angle);", ["pos_absolute"]),
     ("Learned: positions forgotten", "model/position/learned_position.h", "return add_rows(x_BTC, table_TC_.var());",
      "return x_BTC;", ["pos_learnable"]),
-    ("PostNorm: norms the branch alone", "model/placement/post_norm.h", "return norm_(sum_BTC, stream_);",
-     "return add(x_BTC, norm_(sum_BTC, stream_));", ["norm_post"]),
+    ("PostNorm: norms the branch alone", "model/placement/post_norm.h", "return feed_forward.norm(sum_BTC, residual);",
+     "return add(u_BTC, feed_forward.norm(sum_BTC, residual));", ["norm_post"]),
     ("SandwichNorm: no second norm", "model/placement/sandwich_norm.h",
-     "post_norm_(convert(sublayer(norm_(x_BTC)), stream_))", "convert(sublayer(norm_(x_BTC)), stream_)", ["norm_sandwich"]),
-    ("LayerNorm: mean not subtracted", OPS + "layer_norm/layer_norm_ref.h", "Sum mean = sum / Sum(C);", "Sum mean = 0 * sum;",
-     ["norm_layer"]),
+     "feed_forward.post_norm(convert(feed_forward(feed_forward.norm(u_BTC)), residual))",
+     "convert(feed_forward(feed_forward.norm(u_BTC)), residual)", ["norm_sandwich"]),
+    ("LayerNorm: mean not subtracted", OPS + "layer_norm/layer_norm_ref.cpp", "mean += x_C[c] / static_cast<double>(C);",
+     "mean += 0 * x_C[c];", ["norm_layer"]),
     ("ReluFeedForward: GeLU", "model/feed_forward/plain_feed_forward.h", "struct ReluFeedForward : PlainFeedForward<ReluFunction>",
      "struct ReluFeedForward : PlainFeedForward<GeluFunction>", ["ffn_relu"]),
-    ("GeluFunction: logistic instead of erf", OPS + "activation/activation_function.h", "return x * Phi(x);",
+    ("GeluFunction: logistic instead of erf", OPS + "activation/activation_math.h", "return x * Phi(x);",
      "return x * logistic_fast(R(1.702) * x);", ["ffn_gelu", "ffn_geglu"]),
     ("SwishFeedForward: ReLU", "model/feed_forward/plain_feed_forward.h", "struct SwishFeedForward : PlainFeedForward<SiluFunction>",
      "struct SwishFeedForward : PlainFeedForward<ReluFunction>", ["ffn_swish"]),
     ("ReGlu: SiLU", "model/feed_forward/gated_feed_forward.h", "struct ReGlu : GatedFeedForward<ReluFunction>",
      "struct ReGlu : GatedFeedForward<SiluFunction>", ["ffn_reglu"]),
-    ("AddHeads: the first head left out", OPS + "heads/heads_ref.h", "for (std::int64_t h = 0; h < H; ++h) sum +=",
+    ("AddHeads: the first head left out", OPS + "heads/heads_ref.cpp", "for (std::int64_t h = 0; h < H; ++h) sum +=",
      "for (std::int64_t h = 1; h < H; ++h) sum +=", ["head_add"]),
-    ("SinkToken: the last position dropped", OPS + "prepend/prepend_ref.h", "x_BTC[b * (1 + T) * C + C + i];\n}",
-     "x_BTC[b * (1 + T) * C + i];\n}", ["bias_sinktoken"]),
+    ("SinkToken: the last position dropped", OPS + "prepend/prepend_ref.cpp", "= x[b * (1 + T) * C + C + i];",
+     "= x[b * (1 + T) * C + i];", ["bias_sinktoken"]),
     ("HeadVectors: a shared vector, one number on", "model/extra/head_vectors.h", "d < width ? row * width + d : -1",
      "d < width ? row * width + (scope == Scope::shared ? (d + 1) % width : d) : -1", ["bias_*_shared"]),
     ("LearnedKey: without gradient", "model/extra/extra_key.h", "void put(SlotVars& slot) const { slot.k_HD = vectors_(); }",
@@ -91,8 +90,8 @@ POLICIES = [
     ("RmsQueryKeyNorm: keys with the queries' gain", "model/query_key_norm/norm_queries_keys.h",
      "rms_norm(convert(k_BGTD, real_), key_gain_, compute_)", "rms_norm(convert(k_BGTD, real_), query_gain_, compute_)",
      ["qk_norm"]),
-    ("HeadGate, ElementGate: gate without logistic derivative", OPS + "gate/gate_ref.h", "put(dgate_G[n], dl * l * (1 - l));",
-     "put(dgate_G[n], dl * l);", ["gate_head", "gate_element"]),
+    ("HeadGate, ElementGate: gate without logistic derivative", OPS + "gate/gate_ref.cpp", "dgate[n] = dl * l * (1 - l);",
+     "dgate[n] = dl * l;", ["gate_head", "gate_element"]),
     ("window: one key too many", "engine/key_range.h", "std::max<std::int64_t>(0, i - window + 1)",
      "std::max<std::int64_t>(0, i - window)", ["*-window*"]),
     ("prefix: without its first key", "engine/key_range.h", "for (std::int64_t j = 0; j < prefix_end; ++j) f(j);",
@@ -101,10 +100,10 @@ POLICIES = [
 
 # Those that share models with one above.
 MORE_POLICIES = [
-    ("SumPlusEpsilonDivisor: no gradient through the sum", DIV, "    return row.S + R(kDivisorEpsilon);\n  }\n"
-     "  template <class R>\n  static R dz(const AttentionRow<R>&) {\n    return R(1);",
-     "    return row.S + R(kDivisorEpsilon);\n  }\n  template <class R>\n  static R dz(const AttentionRow<R>&) {\n"
-     "    return R(0);", ["op_sigmoid_norm", "op_elu_norm", "kern_elu_norm"]),
+    ("DividedBySum: no gradient through the sum", OP, "    return S + R(kSumEpsilon);\n  }\n"
+     "  template <class R>\n  SINK_HD static R dz(R) {\n    return R(1);",
+     "    return S + R(kSumEpsilon);\n  }\n  template <class R>\n  SINK_HD static R dz(R) {\n    return R(0);",
+     ["op_sigmoid_norm", "op_elu_norm", "kern_elu_norm"]),
     ("HeadVectors: low-dimensional keys backwards", "model/extra/head_vectors.h", "d < width ? row * width + d : -1",
      "d < width ? row * width + (learned > 0 ? width - 1 - d : d) : -1",
      ["bias_k_d2", "bias_k_d4", "bias_k_d8", "bias_k_d16", "bias_k_d32", "bias_k_d64"]),
@@ -116,35 +115,35 @@ MORE_POLICIES = [
      ["bias_k_v*"]),
     ("MlpFeatures: without ReLU", "model/features/feature_map.h", "linear(activate<ReluFunction>(linear(x_BHTD, up_)), down_)",
      "linear(linear(x_BHTD, up_), down_)", ["kern_mlp_*"]),
-    ("ReluSimilarity: squared", SIM, "return x < R(0) ? R(0) : x;\n  }\n  template <class R>\n  static R dg(R x, R) {\n"
+    ("Relu: squared", OP, "return x < R(0) ? R(0) : x;\n  }\n  template <class R>\n  SINK_HD static R dg(R x) {\n"
      "    return x > R(0) ? R(1) : R(0);", "return x < R(0) ? R(0) : x * x;\n  }\n  template <class R>\n"
-     "  static R dg(R x, R) {\n    return x > R(0) ? R(2) * x : R(0);", ["op_relu", "op_relu_n", "pos_learnable_relu"]),
+     "  SINK_HD static R dg(R x) {\n    return x > R(0) ? R(2) * x : R(0);", ["op_relu", "op_relu_n", "pos_learnable_relu"]),
     ("relative_bucket: one long bucket fewer", "model/position/relative_buckets.h", "if (distance < 16) return distance;",
      "if (distance < 4) return distance;\n  if (distance < 16) return distance - 1;", ["pos_relative", "pos_t5*"]),
     ("ScaledSoftmax: derivative of its sum", OP, "return R(1) / R(alpha);", "return R(1);", ["scale_*"]),
-    ("PNormExp: the root forgotten", OP, "return std::pow(row.S, R(1 / p));", "return row.S;", ["pnorm_exp_*"]),
-    ("Softpick: weights without the 1", OP, "R above = exp_fast(x) - one;", "R above = exp_fast(x) + R(0) * one;", ["op_softpick*"]),
+    ("PNormExp: the root forgotten", OP, "return std::pow(S, R(root));", "return S;", ["pnorm_exp_*"]),
+    ("Softpick: weights without the 1", OP, "R above = exp_fast(x) - u;", "R above = exp_fast(x) + R(0) * u;", ["op_softpick*"]),
 ]
 
 # Policies that every model has; each with the baseline alone.
 SHARED = {
     "rotary": ("Rotary: queries turned, keys not", "model/layer/attention_layer.h",
-               "position.turn(query_key_norm_.key(k_BGTD))", "query_key_norm_.key(k_BGTD)"),
-    "softmax": ("Softmax: derivative of the sum left out", DIV, "    return row.S;\n  }\n  template <class R>\n"
-                "  static R dz(const AttentionRow<R>&) {\n    return R(1);",
-                "    return row.S;\n  }\n  template <class R>\n  static R dz(const AttentionRow<R>&) {\n    return R(0);"),
+               "position_.rotate(query_key_norm_.key(k_BGTD))", "query_key_norm_.key(k_BGTD)"),
+    "softmax": ("Softmax: derivative of the sum left out", OP, "  SINK_HD static auto z(auto S) { return S; }\n"
+                "  template <class R>\n  SINK_HD static R dz(R) {\n    return R(1);",
+                "  SINK_HD static auto z(auto S) { return S; }\n  template <class R>\n  SINK_HD static R dz(R) {\n    return R(0);"),
     "scale": ("scores: 1/D instead of 1/sqrt(D)", "model/layer/attention_layer.h",
               "scale_(1 / std::sqrt(static_cast<double>(make.sizes().head_width())))",
               "scale_(1 / static_cast<double>(make.sizes().head_width()))"),
     "causal": ("mask: a query sees the key after it", "engine/key_range.h", "j <= i; ++j) f(j);",
                "j <= std::min(i + 1, T - 1); ++j) f(j);"),
-    "pre_norm": ("PreNorm: the norm forgotten", "model/placement/pre_norm.h", "sublayer(norm_(x_BTC))",
-                 "sublayer(convert(x_BTC, DType::F64))"),
+    "pre_norm": ("PreNorm: the norm forgotten", "model/placement/pre_norm.h", "feed_forward(feed_forward.norm(u_BTC))",
+                 "feed_forward(u_BTC)"),
     "swiglu": ("SwiGlu: ReLU", "model/feed_forward/gated_feed_forward.h", "struct SwiGlu : GatedFeedForward<SiluFunction>",
                "struct SwiGlu : GatedFeedForward<ReluFunction>"),
     "rms_norm": ("RmsNorm: epsilon 1e-6", OPS + "rms_norm/rms_norm.h", "kNormEpsilon = 1e-5", "kNormEpsilon = 1e-6"),
-    "concat": ("heads: the row of the head after it", OPS + "heads/heads.cpp", "(first_head + h) * D;",
-               "(first_head + (kToHeads ? h : (h + 1) % H)) * D;"),
+    "concat": ("heads: the row of the head after it", OPS + "heads/heads_ref.cpp", "rows[j] = heads[i];",
+               "rows[j] = heads[(i + heads_BHTD.dim(2) * heads_BHTD.dim(3)) % heads_BHTD.size()];"),
 }
 
 

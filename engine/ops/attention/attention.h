@@ -1,10 +1,10 @@
 // Attention: every query mixes the values of the keys it sees, weighted by an operation of attention_op.h.
 //
 //     s_ij = scale q_i . k_j + bias_h[max(0, i - j)]     over the n_i keys j that query i sees (engine/key_range.h)
-//     m_i  = op.least_shift(n_i), raised to the largest s_ij if Op::shift_by_row_max;   x_ij = s_ij - m_i
+//     m_i  = a number of the row that the operation subtracts, such as the largest s_ij;   x_ij = s_ij - m_i
 //     S_i  = sum_j r(x_ij)
-//     w_ij = g(x_ij) / z(m_i, S_i, n_i)
-//     a_ij = bend(w_ij)
+//     w_ij = g(x_ij) / z(S_i, n_i)
+//     a_ij = post(w_ij)
 //     o_i  = sum_j a_ij v_j
 //
 // A slot is one key more without a position, which every query sees: its score is scale q_i . k*_h or a given logit,
@@ -17,7 +17,7 @@
 #pragma once
 
 #include "engine/key_range.h"
-#include "engine/ops/attention/attention_op.h"
+#include "engine/ops/attention/attention_row.h"
 #include "engine/tensor.h"
 
 namespace sink {
@@ -57,7 +57,7 @@ struct AttentionGradients {
 };
 
 // The gradients for the upstream gradient do_BHTD; needs the forward's inputs and outputs.
-//     da_ij = do_i . v_j,  dw_ij = bend'(w_ij) da_ij,  D_i = sum_j w_ij dw_ij   (do_i . o_i where bend is the identity)
+//     da_ij = do_i . v_j,  dw_ij = post'(w_ij) da_ij,  D_i = sum_j w_ij dw_ij   (do_i . o_i where post is the identity)
 //     ds_ij = (g'(x_ij) dw_ij - r'(x_ij) z' D_i) / z
 //     dq_i = scale sum_j ds_ij k_j,  dk_j = scale sum_i ds_ij q_i,  dv_j = sum_i a_ij do_i,  dbias[d] = sum of its
 //     ds_ij
@@ -68,7 +68,7 @@ AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const
                                       const Tensor& S_BHT, const AttentionConfig& config);
 
 // What the study asks of the weights, in F64. A proxy weight is |a_ij| / (sum |a_i.| + 1e-8), what a_ij would be if
-// rows summed to one, and a_ij itself where they do (Op::proxy_divisor); the slot is one of the summands.
+// rows summed to one, and a_ij itself where they do (proxy_divisor of attention_op.h); the slot is one of the summands.
 struct AttentionStatistics {
   Tensor column_raw_BHK;              // sum_i a_ij of the first K keys
   Tensor column_proxy_BHK;            // the same of the proxy weights

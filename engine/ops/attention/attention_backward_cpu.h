@@ -16,11 +16,11 @@ struct RowState {
 
 // ds = (g' dw - r' z' D) / z
 template <class Op>
-inline float score_gradient(const Op& op, float x, float c, float dw, const RowState& row) {
-  float dg = op.dg(x, c);
-  if constexpr (Op::sums_weights) return dg * (dw - row.zD) * row.inverse;
+inline float score_gradient(const AttentionRow<Op, float>& f, float x, float dw, const RowState& row) {
+  float dg = f.dg(x);
+  if constexpr (!SumsApart<Op>) return dg * (dw - row.zD) * row.inverse;
   // Left to the compiler, which product is fused to the difference would differ between one copy of this and the next.
-  return std::fma(dg, dw, -(op.dr(x, c) * row.zD)) * row.inverse;
+  return std::fma(dg, dw, -(f.dr(x) * row.zD)) * row.inverse;
 }
 
 // One block of queries of a tile: turns scores s into a, and da into ds, both in place.
@@ -30,7 +30,7 @@ template <class Op, bool kComplete>
   Span run = tile.key_runs[block];
   for (int i = block * kRowBlock; i < (block + 1) * kRowBlock; ++i) {
     RowState row = rows[i];
-    float c = op.row_constant(row.m);
+    AttentionRow f(op, row.m);
     VisibleKeys visible = tile.visible(i);
     float *s_i = s + i * kTile, *da_i = da + i * kTile;
     for (std::int64_t j = run.begin; j < run.end; j += kVectorFloats) {
@@ -38,32 +38,32 @@ template <class Op, bool kComplete>
       for (int n = 0; n < kVectorFloats; ++n) {
         bool counts = kComplete || visible(static_cast<int>(j) + n);
         float x = s_i[j + n] * scale - row.m;
-        float w = op.g(x, c) * row.inverse;
-        float dw = op.dbend(w) * da_i[j + n];
-        float ds = score_gradient(op, x, c, dw, row);
-        s_i[j + n] = counts ? op.bend(w) : 0.0f;
+        float w = f.g(x) * row.inverse;
+        float dw = f.dpost(w) * da_i[j + n];
+        float ds = score_gradient(f, x, dw, row);
+        s_i[j + n] = counts ? f.post(w) : 0.0f;
         da_i[j + n] = counts ? ds : 0.0f;
       }
     }
   }
 }
 
-// D_i += sum_j w_ij bend'(w_ij) da_ij over one block of queries of a tile.
+// D_i += sum_j w_ij post'(w_ij) da_ij over one block of queries of a tile.
 template <class Op, bool kComplete>
 [[gnu::flatten]] void add_weighted_gradients(const Op op, const Tile& tile, int block, float scale,
                                              const RowState* rows, const float* s, const float* da, float* D) {
   Span run = tile.key_runs[block];
   for (int i = block * kRowBlock; i < (block + 1) * kRowBlock; ++i) {
     RowState row = rows[i];
-    float c = op.row_constant(row.m);
+    AttentionRow f(op, row.m);
     VisibleKeys visible = tile.visible(i);
     FloatVector sum{};
     for (std::int64_t j = run.begin; j < run.end; j += kVectorFloats) {
       float w_dw[kVectorFloats];
 #pragma omp simd
       for (int n = 0; n < kVectorFloats; ++n) {
-        float w = op.g(s[i * kTile + j + n] * scale - row.m, c) * row.inverse;
-        float product = w * op.dbend(w) * da[i * kTile + j + n];
+        float w = f.g(s[i * kTile + j + n] * scale - row.m) * row.inverse;
+        float product = w * f.dpost(w) * da[i * kTile + j + n];
         w_dw[n] = kComplete || visible(static_cast<int>(j) + n) ? product : 0.0f;
       }
       sum += load_numbers(w_dw);
@@ -101,12 +101,13 @@ struct HeadInputs {
 template <class Op, class E>
 void slot_row_backward(const Op op, const HeadTask& task, const RowState& row, const E* q_i, const E* do_i,
                        std::int64_t D, float* dq_i, float* dslot_k, float* dslot_v, double& dslot_logit) {
-  float x = task.slot.score(q_i, task.scale, D) - row.m, c = op.row_constant(row.m);
-  float w = op.g(x, c) * row.inverse;
+  AttentionRow f(op, row.m);
+  float x = task.slot.score(q_i, task.scale, D) - row.m;
+  float w = f.g(x) * row.inverse;
   float da = task.slot.v ? row_dot(do_i, task.slot.v, D) : 0.0f;
-  float ds = score_gradient(op, x, c, op.dbend(w) * da, row);
+  float ds = score_gradient(f, x, f.dpost(w) * da, row);
   dslot_logit += ds;
-  if (task.slot.v) add_row(op.bend(w), do_i, dslot_v, D);
+  if (task.slot.v) add_row(f.post(w), do_i, dslot_v, D);
   if (!task.slot.k) return;
   add_row(ds, task.slot.k, dq_i, D);
   add_row(ds, q_i, dslot_k, D);
@@ -147,9 +148,9 @@ void attention_head_backward(const Op op, const HeadTask& task, const HeadInputs
 
   // Queries of the padding have no weights: far below m, every g is 0 or finite, and they have no inverse.
   for (std::int64_t i = 0; i < sizes.positions; ++i) rows[i] = {std::numeric_limits<float>::max(), 0, 0};
-  for (std::int64_t i = 0; i < T; ++i) rows[i] = {in.m[i], 1.0f / op.z(task.row(i, in.m[i], in.S[i])), 0};
-  auto set_zD = [&](std::int64_t i, float D_i) { rows[i].zD = op.dz(task.row(i, in.m[i], in.S[i])) * D_i; };
-  if constexpr (Op::bends) {
+  for (std::int64_t i = 0; i < T; ++i) rows[i] = {in.m[i], 1.0f / task.row(op, i, in.m[i], in.S[i]).z(), 0};
+  auto set_zD = [&](std::int64_t i, float D_i) { rows[i].zD = task.row(op, i, in.m[i], in.S[i]).dz() * D_i; };
+  if constexpr (HasPost<Op>) {
     for (std::int64_t i0 = 0; i0 < T; i0 += kTile) {
       float D_i[kTile] = {};
       for (std::int64_t j0 = 0; j0 < T; j0 += kTile) {
@@ -163,8 +164,9 @@ void attention_head_backward(const Op op, const HeadTask& task, const HeadInputs
       for (std::int64_t i = i0; i < std::min(T, i0 + kTile); ++i) {
         if (task.slot.v) {
           float x = task.slot.score(in.q + i * D, task.scale, D) - rows[i].m;
-          float w = op.g(x, op.row_constant(rows[i].m)) * rows[i].inverse;
-          D_i[i - i0] += w * op.dbend(w) * row_dot(in.grad_o + i * D, task.slot.v, D);
+          AttentionRow f(op, rows[i].m);
+          float w = f.g(x) * rows[i].inverse;
+          D_i[i - i0] += w * f.dpost(w) * row_dot(in.grad_o + i * D, task.slot.v, D);
         }
         set_zD(i, D_i[i - i0]);
       }

@@ -13,8 +13,8 @@ namespace sink::cpu {
 
 // One float of scratch a thread and word; the allocator keeps the block, so a training step asks the system for
 // nothing.
-inline Tensor thread_scratch(std::int64_t words) { return Tensor::empty({omp_get_max_threads(), round_up(words, 16)}); }
-inline Scratch scratch_of_thread(Tensor& all) { return Scratch(all.data<float>() + omp_get_thread_num() * all.dim(1)); }
+inline Tensor thread_scratch(std::int64_t words) { return Tensor::empty({thread_count(), round_up(words, 16)}); }
+inline Scratch scratch_of_thread(Tensor& all) { return Scratch(all.data<float>() + thread_index() * all.dim(1)); }
 
 // One task: which head, and what it reads besides q, k and v.
 struct HeadTask {
@@ -37,9 +37,9 @@ struct HeadTask {
     if (config.bias_HT.defined()) bias = config.bias_HT.data<float>() + h * config.bias_HT.dim(1);
   }
 
-  // The numbers a divisor wants to know of query i.
-  AttentionRow<float> row(std::int64_t i, float m, float S) const {
-    return {m, S, static_cast<float>(range.count(i, T))};
+  template <class Op>
+  AttentionRow<Op, float> row(const Op& op, std::int64_t i, float m, float S) const {
+    return {op, m, S, static_cast<float>(range.count(i, T))};
   }
   DistanceTable bias_table(std::int64_t positions, Scratch& scratch) const {
     if (!bias) return {};
@@ -71,14 +71,14 @@ template <class Op, class E>
 void start_rows(const Op op, const HeadTask& task, std::int64_t i0, const E* q, std::int64_t D, QueryTile& rows) {
   std::memset(rows.o, 0, sizeof(float) * kTile * rows.width);
   for (int i = 0; i < kTile; ++i) {
-    rows.m[i] = op.least_shift(static_cast<float>(task.range.count(i0 + i, task.T)));
+    rows.m[i] = first_m(op, static_cast<float>(task.range.count(i0 + i, task.T)));
     rows.S[i] = 0;
     if (!task.slot.present() || i0 + i >= task.T) continue;
     float s = task.slot.score(q + (i0 + i) * D, task.scale, D);
-    if (Op::shift_by_row_max && s > rows.m[i]) rows.m[i] = s;
-    float c = op.row_constant(rows.m[i]);
-    rows.S[i] = op.r(s - rows.m[i], c);
-    if (task.slot.v) add_row(op.g(s - rows.m[i], c), task.slot.v, rows.o + i * rows.width, D);
+    rows.m[i] = raised_m(op, rows.m[i], s);
+    AttentionRow row(op, rows.m[i]);
+    rows.S[i] = row.r(s - rows.m[i]);
+    if (task.slot.v) add_row(row.g(s - rows.m[i]), task.slot.v, rows.o + i * rows.width, D);
   }
 }
 
@@ -107,18 +107,20 @@ template <class Op, bool kComplete>
   for (int i = block * kRowBlock; i < (block + 1) * kRowBlock; ++i) {
     float* s_i = s + i * kTile;
     VisibleKeys visible = tile.visible(i);
-    if constexpr (Op::shift_by_row_max) {
-      float top = row_maximum<kComplete>(s_i, run, visible, scale);
-      if (top > rows.m[i]) {
-        if (rows.S[i] != 0) {
-          float drop = rows.m[i] - top, rescale = exp_fast(drop);  // g(s - top) = g(s - m) e^(m - top)
-          rows.S[i] *= exp_fast(static_cast<float>(op.shift_power()) * drop);
+    if constexpr (ShiftsByMax<Op>) {
+      float raised = raised_m(op, rows.m[i], row_maximum<kComplete>(s_i, run, visible, scale));
+      if (raised > rows.m[i]) {
+        if (rows.S[i] != 0) {  // g(s - raised) = g(s - m) e^(m - raised)
+          AttentionRow row(op, raised);
+          float drop = rows.m[i] - raised, rescale = row.g_factor(drop);
+          rows.S[i] *= row.r_factor(drop);
           for (std::int64_t d = 0; d < rows.width; ++d) rows.o[i * rows.width + d] *= rescale;
         }
-        rows.m[i] = top;
+        rows.m[i] = raised;
       }
     }
-    float m = rows.m[i], c = op.row_constant(m);
+    float m = rows.m[i];
+    AttentionRow row(op, m);
     FloatVector sum{};
     for (std::int64_t j = run.begin; j < run.end; j += kVectorFloats) {
       float r_n[kVectorFloats];
@@ -126,7 +128,7 @@ template <class Op, bool kComplete>
       for (int n = 0; n < kVectorFloats; ++n) {
         bool counts = kComplete || visible(static_cast<int>(j) + n);
         float x = s_i[j + n] * scale - m;
-        float gx = op.g(x, c), rx = op.r(x, c);
+        float gx = row.g(x), rx = row.r(x);
         s_i[j + n] = counts ? gx : 0.0f;
         r_n[n] = counts ? rx : 0.0f;
       }
@@ -143,11 +145,12 @@ template <class Op, bool kComplete>
   Span run = tile.key_runs[block];
   for (int i = block * kRowBlock; i < (block + 1) * kRowBlock; ++i) {
     float* s_i = s + i * kTile;
-    float m_i = m[i], inverse_i = inverse[i], c = op.row_constant(m_i);
+    float m_i = m[i], inverse_i = inverse[i];
+    AttentionRow row(op, m_i);
     VisibleKeys visible = tile.visible(i);
 #pragma omp simd
     for (std::int64_t j = run.begin; j < run.end; ++j) {
-      float a = op.bend(op.g(s_i[j] * scale - m_i, c) * inverse_i);
+      float a = row.post(row.g(s_i[j] * scale - m_i) * inverse_i);
       s_i[j] = kComplete || visible(static_cast<int>(j)) ? a : 0.0f;
     }
   }
@@ -206,16 +209,17 @@ void attention_head(const Op op, const HeadTask& task, const E* q, const E* k, c
         auto weigh = tile.complete ? weigh_rows<Op, true> : weigh_rows<Op, false>;
         weigh(op, tile, block, scale, s, rows);
       }
-      if constexpr (!Op::bends) mix(tile);
+      if constexpr (!HasPost<Op>) mix(tile);
     });
 
     float inverse[kTile] = {};
-    for (int i = 0; i < queries; ++i) inverse[i] = 1.0f / op.z(task.row(i0 + i, rows.m[i], rows.S[i]));
-    if constexpr (Op::bends) {
+    for (int i = 0; i < queries; ++i) inverse[i] = 1.0f / task.row(op, i0 + i, rows.m[i], rows.S[i]).z();
+    if constexpr (HasPost<Op>) {
       std::memset(rows.o, 0, sizeof(float) * kTile * width);
       for (int i = 0; i < queries && task.slot.v; ++i) {
         float x = task.slot.score(q + (i0 + i) * D, task.scale, D) - rows.m[i];
-        add_row(op.bend(op.g(x, op.row_constant(rows.m[i])) * inverse[i]), task.slot.v, rows.o + i * width, D);
+        AttentionRow row(op, rows.m[i]);
+        add_row(row.post(row.g(x) * inverse[i]), task.slot.v, rows.o + i * width, D);
       }
       walk([&](const Tile& tile, float scale) {
         weight_tile(op, tile, scale, rows.m, inverse, s);
@@ -224,7 +228,7 @@ void attention_head(const Op op, const HeadTask& task, const E* q, const E* k, c
     }
 
     for (int i = 0; i < queries; ++i) {
-      finish_row(rows.o + i * width, Op::bends ? 1.0f : inverse[i], D, o + (i0 + i) * D);
+      finish_row(rows.o + i * width, HasPost<Op> ? 1.0f : inverse[i], D, o + (i0 + i) * D);
       m[i0 + i] = rows.m[i];
       S[i0 + i] = rows.S[i];
     }

@@ -102,17 +102,16 @@ template <class Op, class R>
   std::vector<R> s = score_row(head, b, h, i, keys);
 
   R count = static_cast<R>(keys.size());
-  R m = op.least_shift(count);
-  if (Op::shift_by_row_max) {
-    for (R s_j : s) m = s_j > m ? s_j : m;
-  }
+  R m = first_m(op, count);
+  for (R s_j : s) m = raised_m(op, m, s_j);
 
-  R S = 0, c = op.row_constant(m);
-  for (R s_j : s) S += op.r(s_j - m, c);
+  AttentionRow row(op, m);
+  R S = 0;
+  for (R s_j : s) S += row.r(s_j - m);
 
-  R z = op.z(AttentionRow<R>{m, S, count});
+  R z = AttentionRow(op, m, S, count).z();
   std::vector<R> a;
-  for (R s_j : s) a.push_back(op.bend(op.g(s_j - m, c) / z));
+  for (R s_j : s) a.push_back(row.post(row.g(s_j - m) / z));
 
   for (std::int64_t d = 0; d < head.v.D; ++d) o_i[d] = 0;
   for (std::size_t n = 0; n < keys.size(); ++n) add_scaled(a[n], head.v(b, head.group_of(h), keys[n]), o_i, head.v.D);
@@ -148,22 +147,22 @@ template <class Op, class R>
   std::int64_t D = head.q.D, g = head.group_of(h);
   std::vector<std::int64_t> keys = keys_of(head.config.range, i, head.q.T);
   std::vector<R> s = score_row(head, b, h, i, keys);
-  AttentionRow<R> row{m, S, static_cast<R>(keys.size())};
-  R z = op.z(row), c = op.row_constant(m);
+  AttentionRow row(op, m, S, static_cast<R>(keys.size()));
+  R z = row.z();
 
   // o_i = sum_j a_ij v_j
   std::vector<R> w, da;
-  for (R s_j : s) w.push_back(op.g(s_j - m, c) / z);
+  for (R s_j : s) w.push_back(row.g(s_j - m) / z);
   for (std::size_t n = 0; n < keys.size(); ++n) {
     da.push_back(dot(do_i, head.v(b, g, keys[n]), D));
-    add_scaled(op.bend(w[n]), do_i, gradients.dv(b, g, keys[n]), D);
+    add_scaled(row.post(w[n]), do_i, gradients.dv(b, g, keys[n]), D);
   }
   if (head.config.slot.present()) da.push_back(head.slot_value ? dot(do_i, head.slot_value, D) : R(0));
-  if (head.slot_value) add_scaled(op.bend(w.back()), do_i, gradients.dslot_value, D);
+  if (head.slot_value) add_scaled(row.post(w.back()), do_i, gradients.dslot_value, D);
 
-  // a_ij = bend(w_ij)
+  // a_ij = post(w_ij)
   std::vector<R> dw;
-  for (std::size_t n = 0; n < s.size(); ++n) dw.push_back(op.dbend(w[n]) * da[n]);
+  for (std::size_t n = 0; n < s.size(); ++n) dw.push_back(row.dpost(w[n]) * da[n]);
 
   // w_ij = g(s_ij - m_i) / z(S_i), S_i = sum_j r(s_ij - m_i)
   // Score s_ij moves w_ij through g, and every w_ik through S_i; the second part sums up to
@@ -173,7 +172,7 @@ template <class Op, class R>
   std::vector<R> ds;
   for (std::size_t n = 0; n < s.size(); ++n) {
     R x = s[n] - m;
-    ds.push_back((op.dg(x, c) * dw[n] - op.dr(x, c) * op.dz(row) * D_i) / z);
+    ds.push_back((row.dg(x) * dw[n] - row.dr(x) * row.dz() * D_i) / z);
   }
 
   // s_ij = scale q_i . k_j + bias_h[max(0, i - j)]
@@ -231,12 +230,13 @@ template <class Op, class R>
 std::vector<R> weight_row(const Op& op, const Head<R>& head, R m, R S, std::int64_t b, std::int64_t h, std::int64_t i) {
   std::vector<std::int64_t> keys = keys_of(head.config.range, i, head.q.T);
   std::vector<R> s = score_row(head, b, h, i, keys);
-  R z = op.z(AttentionRow<R>{m, S, static_cast<R>(keys.size())}), c = op.row_constant(m);
+  AttentionRow row(op, m, S, static_cast<R>(keys.size()));
+  R z = row.z();
   std::size_t E = head.config.slot.present() ? 1 : 0;
   std::vector<R> a(E + static_cast<std::size_t>(head.q.T), R(0));
   for (std::size_t n = 0; n < s.size(); ++n) {
     std::size_t column = n < keys.size() ? E + static_cast<std::size_t>(keys[n]) : 0;
-    a[column] = op.bend(op.g(s[n] - m, c) / z);
+    a[column] = row.post(row.g(s[n] - m) / z);
   }
   return a;
 }
@@ -271,7 +271,7 @@ void attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BG
       double absolute_mass = 0, entropy = 0;
       for (R a_j : a) absolute_mass += std::abs(a_j);
       R n_keys = static_cast<R>(config.range.count(i, T));
-      double divisor = op.proxy_divisor(absolute_mass, op.z(AttentionRow<R>{m, S, n_keys}));
+      double divisor = proxy_divisor(op, absolute_mass, AttentionRow(op, m, S, n_keys).z());
       for (std::size_t n = 0; n < a.size(); ++n) {
         double proxy = std::abs(a[n]) / divisor;
         if (proxy > 0) entropy -= proxy * std::log(proxy);

@@ -112,7 +112,7 @@ void attention_head_statistics(const Op op, const HeadTask& task, const E* q, co
     for (int i = 0; i < queries; ++i) {
       const E* q_i = q + (i0 + i) * D;
       m_tile[i] = m[i0 + i];
-      inverse[i] = 1.0f / op.z(task.row(i0 + i, m[i0 + i], S[i0 + i]));
+      inverse[i] = 1.0f / task.row(op, i0 + i, m[i0 + i], S[i0 + i]).z();
       float q_norm = std::sqrt(row_dot(q_i, q_i, D));
       q_inverse[i] = q_norm > 0 ? 1 / q_norm : 0;
       if (i0 + i > 0) {
@@ -124,7 +124,8 @@ void attention_head_statistics(const Op op, const HeadTask& task, const E* q, co
       }
       if (!task.slot.present()) continue;
       float x = task.slot.score(q_i, task.scale, D) - m[i0 + i];
-      slot_weight[i] = op.bend(op.g(x, op.row_constant(m[i0 + i])) * inverse[i]);
+      AttentionRow row(op, m[i0 + i]);
+      slot_weight[i] = row.post(row.g(x) * inverse[i]);
       sums[i].add_slot(slot_weight[i]);
     }
     std::memset(first_weights, 0, sizeof(float) * kTile * K);
@@ -145,7 +146,7 @@ void attention_head_statistics(const Op op, const HeadTask& task, const E* q, co
       }
     }
     for (int i = 0; i < queries; ++i) {
-      double divisor = op.proxy_divisor(sums[i].absolute_mass, 1.0 / inverse[i]);
+      double divisor = proxy_divisor(op, sums[i].absolute_mass, 1.0 / inverse[i]);
       for (std::int64_t j = 0; j < K; ++j) {
         out.column_raw[j] += first_weights[i * K + j];
         out.column_proxy[j] += std::abs(first_weights[i * K + j]) / divisor;

@@ -27,15 +27,14 @@ Conditions row_conditions(const AttentionCase& c, const Op& op, std::int64_t b, 
   ref::Head<double> head(c.q, c.k, c.v, config, h);
   std::vector<std::int64_t> keys = ref::keys_of(config.range, i, c.q.dim(2));
   std::int64_t row = (b * c.q.dim(1) + h) * c.q.dim(2) + i;
-  AttentionRow<double> numbers{c.m.item(row), c.S.item(row), static_cast<double>(keys.size())};
-  double z = std::abs(op.z(numbers)), dz = std::abs(op.dz(numbers)), r = 0, w = 0, dg = 0, dr = 0,
-         e = op.row_constant(numbers.m);
+  AttentionRow numbers(op, c.m.item(row), c.S.item(row), static_cast<double>(keys.size()));
+  double z = std::abs(numbers.z()), dz = std::abs(numbers.dz()), r = 0, w = 0, dg = 0, dr = 0;
   for (double s : ref::score_row(head, b, h, i, keys)) {
     double x = s - numbers.m;
-    r += std::abs(op.r(x, e));
-    w += std::abs(op.g(x, e)) / z;
-    dg = std::max(dg, std::abs(op.dg(x, e)));
-    dr = std::max(dr, std::abs(op.dr(x, e)));
+    r += std::abs(numbers.r(x));
+    w += std::abs(numbers.g(x)) / z;
+    dg = std::max(dg, std::abs(numbers.dg(x)));
+    dr = std::max(dr, std::abs(numbers.dr(x)));
   }
   return {std::max(1.0, dz * r / z), (dg + dr * dz * w) / z};
 }
@@ -302,15 +301,15 @@ TEST_CASE("fast attention: the same bits with one and with two threads") {
     for (std::int64_t G : {0, 1}) {
       AttentionCase one(3, 4, 150, 24, dtype, {}, 1, Extra::everything, G), two = one.to(dtype);
       int threads = thread_count();
-      omp_set_num_threads(1);
+      set_thread_count(1);
       one.forward<Softmax>();
       one.backward<Softmax>();
       AttentionStatistics one_statistics = one.statistics<Softmax>(9);
-      omp_set_num_threads(2);
+      set_thread_count(2);
       two.forward<Softmax>();
       two.backward<Softmax>();
       AttentionStatistics two_statistics = two.statistics<Softmax>(9);
-      omp_set_num_threads(threads);
+      set_thread_count(threads);
       CHECK(same_bits(one.o, two.o));
       CHECK(same_bits(one.S, two.S));
       REQUIRE(one.all_gradients().size() == 6);

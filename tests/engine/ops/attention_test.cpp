@@ -65,6 +65,21 @@ void check_gradients(const Op& op, const KeyRange& range, Extra extra, std::int6
   }
 }
 
+// A part without its derivative is refused, where it would silently have none.
+struct DividesWithoutDerivative : Relu {
+  static float z(float S) { return S; }
+};
+struct SumsWithoutDerivative : Relu {
+  static float r(float x) { return x * x; }
+};
+struct PostWithoutDerivative : Relu {
+  static float post(float w) { return w / 2; }
+};
+static_assert(HasAttentionFunctions<Relu> && HasAttentionFunctions<ReluN> && HasAttentionFunctions<Softpick>);
+static_assert(!HasAttentionFunctions<DividesWithoutDerivative> && !HasAttentionFunctions<SumsWithoutDerivative> &&
+              !HasAttentionFunctions<PostWithoutDerivative>);
+static_assert(DividesBySum<Softpick> && !DividesBySum<ReluN> && !DividesBySum<Sigmoid>);
+
 }  // namespace
 
 TEST_CASE("attention: one-hot keys and values, computed by hand") {
