@@ -75,6 +75,7 @@ TEST_CASE("training run: a signal ends it after the step and its checkpoint") {
 TEST_CASE("training run: skipped steps in a row end it, with a checkpoint") {
   RunConfig config = small_config(50);
   config.nan_patience = 3;
+  config.checkpoint_every = 100;
   TrainingRun run(config, ablation_named("baseline"));
   run.step();
   run.model().parameters().masters().fill(NAN);
