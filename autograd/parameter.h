@@ -13,6 +13,7 @@ namespace sink {
 enum class ParameterRole {
   weight,       // of a product y = x W^T
   embedding,    // a table of rows that stand in the residual stream or are added to it
+  linear_bias,  // added to a product
   norm_gain,    //
   norm_bias,    //
   extra_key,    // what attention has beside its tokens: keys,

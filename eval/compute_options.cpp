@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/reference_switch.h"
+#include "engine/implementation.h"
 #include "engine/thread_start.h"
 
 namespace sink {

@@ -14,6 +14,8 @@ namespace sink {
 const std::vector<Ablation>& all_ablations();
 // Those of ablations.h alone, which the golden files and the table of the study know.
 std::span<const Ablation> repository_ablations();
+// How many more ablations.h has, which this build was told to leave out (SINK_ABLATION_SET of CMakeLists.txt).
+int ablations_left_out();
 
 // Throws Exit::usage, naming the nearest ones and how a new one gets known, if there is none of this name.
 const Ablation& ablation_named(const std::string& name);

@@ -32,6 +32,7 @@ class LanguageModel {
 
   Sizes sizes_;
   std::int64_t extra_tokens_;
+  std::int64_t tied_weights_ = 0;  // of an embedding that is a weight of a product too
   ParameterArena parameters_;
 };
 

@@ -39,6 +39,11 @@ const Parameter& ParameterFactory::bias(const std::string& name, std::int64_t C,
   return parameters_.add({name, {C}, axes, ParameterRole::norm_bias, {Init::Kind::constant, 0}});
 }
 
+const Parameter* ParameterFactory::linear_bias(const std::string& name, std::int64_t out, bool present) {
+  if (!present) return nullptr;
+  return &parameters_.add({name, {out}, "out", ParameterRole::linear_bias, {Init::Kind::constant, 0}});
+}
+
 const Parameter& ParameterFactory::small(ParameterRole role, const std::string& name, const Shape& shape,
                                          const std::string& axes) {
   return parameters_.add({name, shape, axes, role, {Init::Kind::normal, 0.02}});

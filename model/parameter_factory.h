@@ -36,6 +36,8 @@ class ParameterFactory {
   // Gain of a norm, ones; its bias, zeros. Over the C numbers of the residual stream, or those of `axes`.
   const Parameter& gain(const std::string& name, std::int64_t C, const std::string& axes = "C");
   const Parameter& bias(const std::string& name, std::int64_t C, const std::string& axes = "C");
+  // Bias of a product with `out` rows, zeros; null where the model has none.
+  const Parameter* linear_bias(const std::string& name, std::int64_t out, bool present);
   // Extra keys, values and logits, biases of scores: normal with deviation 0.02.
   const Parameter& small(ParameterRole role, const std::string& name, const Shape& shape, const std::string& axes);
 

@@ -7,7 +7,7 @@ const Settings<Sizes>& size_settings() {
   static const char* model = "Model";
   static const Settings<Sizes> settings{
       {"layers", model, &S::layers, "transformer blocks", 1, 1024},
-      {"heads", model, &S::heads, "attention heads per layer; must divide the width", 1, 1024},
+      {"heads", model, &S::heads, "attention heads per layer; must divide the width, unless --head-width is given", 1, 1024},
       {"width", model, &S::width, "C, numbers a token carries", 1, 65536},
       {"feed-forward", model, &S::feed_forward, "F, width inside the feed-forward block", 1, 262144},
       {"context", model, &S::context, "T, tokens per sequence", 1, 65536},
@@ -18,13 +18,14 @@ const Settings<Sizes>& size_settings() {
        65536},
       {"prefix", model, &S::prefix,
        "tokens every token sees; the loss ignores the first prefix-1 (Gu et al., section 6); 0: none", 0, 65535},
+      {"head-width", model, &S::head_width, "D, numbers of a head's query, key and value; 0: width / heads", 0, 65536},
   };
   return settings;
 }
 
 std::string misfit_of(const Sizes& s, const std::function<std::string(const std::string& flag)>& spelled) {
   auto number = [](std::int64_t value) { return std::to_string(value); };
-  if (s.width % s.heads != 0)
+  if (s.head_width == 0 && s.width % s.heads != 0)
     return spelled("heads") + " must divide " + spelled("width") + ", got " + number(s.heads) + " heads and width " +
            number(s.width);
   if (s.heads % s.key_heads() != 0)

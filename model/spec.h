@@ -33,6 +33,8 @@ concept SpecLike = requires {
   typename S::Attention;     // similarity, divisor and their constants     (model/attention/constants.h)
   typename S::Extra;         // extra keys, values and tokens               (model/extra/)
   typename S::Gate;          // what gates the output of attention          (model/gate/)
+  typename S::LinearBias;    // which products add a bias                   (model/linear_bias/)
+  typename S::Unembedding;   // what gives the logits                       (model/unembedding/)
 };
 
 template <class P>
@@ -65,8 +67,10 @@ concept NormPolicy = MadePerBlock<N> && requires(const N& norm, const Var& x, DT
   { norm(x, type) } -> std::same_as<Var>;
 };
 
+// Made as FeedForward(make, prefix, biases): whether its products have them.
 template <class F>
-concept FeedForwardPolicy = MadePerBlock<F> && requires(const F& feed_forward, const Var& h) {
+concept FeedForwardPolicy = std::constructible_from<F, ParameterFactory&, const std::string&, bool> &&
+    requires(const F& feed_forward, const Var& h) {
   { feed_forward(h) } -> std::same_as<Var>;
 };
 
@@ -129,6 +133,19 @@ concept GatePolicy = MadePerBlock<G> && requires(const G& gate, const Var& o, co
   { gate(o, h) } -> std::same_as<Var>;
 };
 
+template <class B>
+concept LinearBiasPolicy = requires {
+  { B::kQkv } -> std::convertible_to<bool>;
+  { B::kOut } -> std::convertible_to<bool>;
+  { B::kFeedForward } -> std::convertible_to<bool>;
+};
+
+// weight: (V, C), a parameter of its own or the token embedding, which exists already.
+template <class U>
+concept UnembeddingPolicy = requires(ParameterFactory& make, const Parameter& token_embedding) {
+  { U::weight(make, token_embedding) } -> std::same_as<const Parameter&>;
+};
+
 template <class... P>
 consteval bool named_and_checked() {
   static_assert((Named<P> && ...),
@@ -143,9 +160,10 @@ template <class S>
 consteval bool contracts_hold() {
   static_assert(SpecLike<S>, "a Spec names a policy of every kind: derive it from ablations::baseline");
   if constexpr (SpecLike<S>) {
-    static_assert(named_and_checked<typename S::Position, typename S::Placement, typename S::Norm,
-                                    typename S::FeedForward, typename S::Heads, typename S::QueryKeyNorm,
-                                    typename S::Features, typename S::Extra, typename S::Gate>());
+    static_assert(
+        named_and_checked<typename S::Position, typename S::Placement, typename S::Norm, typename S::FeedForward,
+                          typename S::Heads, typename S::QueryKeyNorm, typename S::Features, typename S::Extra,
+                          typename S::Gate, typename S::LinearBias, typename S::Unembedding>());
     static_assert(PositionPolicy<typename S::Position>,
                   "Position needs Position(ParameterFactory&), embed(x), rotate(x) and bias(), each const and giving a "
                   "Var: derive it from PositionDefaults");
@@ -153,8 +171,9 @@ consteval bool contracts_hold() {
                   "Norm needs Norm(ParameterFactory&, prefix), norm(x) and norm(x, type), each const and giving a Var");
     static_assert(PlacementPolicy<typename S::Placement, typename S::Norm>,
                   "Placement needs Norms<Norm>, kFinalNorm and `static Var block(x, attention, feed_forward, pass)`");
-    static_assert(FeedForwardPolicy<typename S::FeedForward>,
-                  "FeedForward needs FeedForward(ParameterFactory&, prefix) and a const feed_forward(h) giving a Var");
+    static_assert(
+        FeedForwardPolicy<typename S::FeedForward>,
+        "FeedForward needs FeedForward(ParameterFactory&, prefix, biases) and a const feed_forward(h) giving a Var");
     static_assert(HeadsPolicy<typename S::Heads>,
                   "Heads needs `static std::int64_t width(const Sizes&)` and `static Var join(o_BHTD)`");
     static_assert(QueryKeyNormPolicy<typename S::QueryKeyNorm>,
@@ -169,6 +188,11 @@ consteval bool contracts_hold() {
                   "Tokens with embed(x) and drop(x): derive it from ExtraDefaults");
     static_assert(GatePolicy<typename S::Gate>,
                   "Gate needs Gate(ParameterFactory&, prefix) and a const gate(o, h) giving a Var");
+    static_assert(LinearBiasPolicy<typename S::LinearBias>,
+                  "LinearBias needs `static constexpr bool` kQkv, kOut and kFeedForward");
+    static_assert(UnembeddingPolicy<typename S::Unembedding>,
+                  "Unembedding needs `static const Parameter& weight(ParameterFactory&, const Parameter& "
+                  "token_embedding)`");
 
     static_assert(!S::Extra::kSlot || S::Extra::kSlotHasValue ||
                       DividesBySum<typename AttentionPolicy<typename S::Attention>::Op>,
@@ -195,6 +219,8 @@ void check_sizes(const Sizes& sizes) {
   check(std::type_identity<typename S::Features>{});
   check(std::type_identity<typename S::Extra>{});
   check(std::type_identity<typename S::Gate>{});
+  check(std::type_identity<typename S::LinearBias>{});
+  check(std::type_identity<typename S::Unembedding>{});
 }
 
 // "position=Rotary placement=PreNorm norm=RmsNorm feed_forward=SwiGlu attention=Softmax": stands in every checkpoint.
@@ -212,6 +238,8 @@ std::string policies_of() {
   add("features", S::Features::name(), "IdentityFeatures");
   add("extra", S::Extra::name(), "NoExtra");
   add("gate", S::Gate::name(), "NoGate");
+  add("linear_bias", S::LinearBias::name(), "NoLinearBias");
+  add("unembedding", S::Unembedding::name(), "OwnUnembedding");
   return text;
 }
 

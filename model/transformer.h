@@ -23,7 +23,8 @@ struct Block {
 
   // Keeps a reference to `position`.
   Block(ParameterFactory& make, const std::string& prefix, const typename Spec::Position& position)
-      : attention(make, prefix + ".attention", position), feed_forward(make, prefix + ".feed_forward") {}
+      : attention(make, prefix + ".attention", position),
+        feed_forward(make, prefix + ".feed_forward", Spec::LinearBias::kFeedForward) {}
 };
 
 template <SpecLike Spec>
@@ -50,8 +51,9 @@ class Transformer final : public LanguageModel {
         position_(make),
         blocks_(make_blocks(make, position_)),
         final_norm_(make_final_norm(make)),
-        unembedding_(make.linear("unembedding.weight", sizes_.vocabulary, sizes_.width, "V C")),
+        unembedding_(Spec::Unembedding::weight(make, token_embedding_)),
         compute_(make.compute()) {
+    if (&unembedding_ == &token_embedding_) tied_weights_ = sizes_.vocabulary * sizes_.width;
     parameters_ = make.take();
   }
 

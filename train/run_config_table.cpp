@@ -35,6 +35,7 @@ Settings<RunConfig> make_table() {
       of_sizes("kv-heads", &C::kv_heads),
       of_sizes("window", &C::window),
       of_sizes("prefix", &C::prefix),
+      of_sizes("head-width", &C::head_width),
       one_of({"torch", "formula"},
              {"init", model, &C::init, "initial weights: torch's own, or the formula in the code"}),
       {"initial", model, &C::initial, "checkpoint whose parameters are the initial values, none: drawn (--init)"},

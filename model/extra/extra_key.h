@@ -20,9 +20,9 @@ class LearnedKey {
     return kScope == Scope::shared ? "LearnedKey(shared)" : "LearnedKey";
   }
   static void check(const Sizes& sizes) {
-    SINK_CHECK(kDimensions <= sizes.head_width(), "extra key",
+    SINK_CHECK(kDimensions <= sizes.width_of_head(), "extra key",
                "this ablation learns " + std::to_string(kDimensions) + " numbers of a key, but heads are " +
-                   std::to_string(sizes.head_width()) + " wide; take fewer heads or a larger width",
+                   std::to_string(sizes.width_of_head()) + " wide; take fewer heads or a larger width",
                Exit::usage);
   }
   LearnedKey(ParameterFactory& make, const std::string& prefix)
@@ -91,7 +91,7 @@ class FixedValue {
     return "FixedValue(" + std::to_string(kNorm) + (kDirection == Direction::first_axis ? " e1)" : " u)");
   }
   FixedValue(ParameterFactory& make, const std::string&) {
-    std::int64_t H = make.sizes().heads, D = make.sizes().head_width();
+    std::int64_t H = make.sizes().heads, D = make.sizes().width_of_head();
     Tensor v_HD = Tensor::zeros({H, D}, DType::F64);
     for (std::int64_t n = 0; n < H * D; ++n) {
       double each = kDirection == Direction::all_axes ? 1 / std::sqrt(static_cast<double>(D)) : n % D == 0;

@@ -16,7 +16,7 @@ class HeadVectors {
   HeadVectors(ParameterFactory& make, ParameterRole role, const std::string& name, Scope scope,
               std::int64_t learned = 0)
       : parameter_(make.small(role, name, shape(make.sizes(), scope, learned), scope == Scope::shared ? "D" : "H D")) {
-    std::int64_t H = make.sizes().heads, D = make.sizes().head_width();
+    std::int64_t H = make.sizes().heads, D = make.sizes().width_of_head();
     std::int64_t width = learned > 0 ? learned : D;
     index_HD_ = Tensor::empty({H, D}, DType::I32);
     for (std::int64_t n = 0; n < H * D; ++n) {
@@ -30,7 +30,7 @@ class HeadVectors {
 
  private:
   static Shape shape(const Sizes& sizes, Scope scope, std::int64_t learned) {
-    std::int64_t D = sizes.head_width();
+    std::int64_t D = sizes.width_of_head();
     if (scope == Scope::shared) return {D};
     return {sizes.heads, learned > 0 ? learned : D};
   }

@@ -27,8 +27,9 @@ class MlpFeatures {
   static std::string name() { return "Mlp"; }
 
   MlpFeatures(ParameterFactory& make, const std::string& prefix)
-      : up_(make.linear(prefix + ".features.up.weight", make.sizes().head_width(), make.sizes().head_width())),
-        down_(make.linear(prefix + ".features.down.weight", make.sizes().head_width(), make.sizes().head_width())) {}
+      : up_(make.linear(prefix + ".features.up.weight", make.sizes().width_of_head(), make.sizes().width_of_head())),
+        down_(make.linear(prefix + ".features.down.weight", make.sizes().width_of_head(),
+                          make.sizes().width_of_head())) {}
 
   Var operator()(const Var& x_BHTD) const { return linear(activate<ReluFunction>(linear(x_BHTD, up_)), down_); }
 

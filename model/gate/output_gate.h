@@ -37,7 +37,7 @@ struct HeadGate : OutputGate {
 struct ElementGate : OutputGate {
   static std::string name() { return "ElementGate"; }
   ElementGate(ParameterFactory& make, const std::string& prefix)
-      : OutputGate(make, prefix, make.sizes().heads * make.sizes().head_width()) {}
+      : OutputGate(make, prefix, make.sizes().heads * make.sizes().width_of_head()) {}
 };
 
 }  // namespace sink

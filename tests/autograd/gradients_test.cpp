@@ -3,6 +3,7 @@
 
 #include "autograd/grad_check.h"
 #include "autograd/ops/activation_node.h"
+#include "autograd/ops/add_bias_node.h"
 #include "autograd/ops/add_head_vector_node.h"
 #include "autograd/ops/add_node.h"
 #include "autograd/ops/attention_node.h"
@@ -49,6 +50,19 @@ TEST_CASE("gradient: linear") {
   Var x = random_var({2, 3, 5}, 1);
   const Parameter& w = random_parameter("w", {4, 5});
   check([&] { return linear(x, w); }, {x, w.var()});
+}
+
+TEST_CASE("gradient: add_bias, of any width, alone and twice") {
+  for (std::int64_t C : {1, 7, 96, 130}) {
+    CAPTURE(C);
+    Var x = random_var({2, 3, C}, 1);
+    const Parameter& b = random_parameter("b", {C});
+    Var y = add_bias(x, b);
+    for (std::int64_t n = 0; n < x.value().size(); ++n)
+      REQUIRE(y.value().item(n) == x.value().item(n) + b.master().item(n % C));
+    check([&] { return add_bias(x, b); }, {x, b.var()});
+    check([&] { return add_bias(add(x, add_bias(x, b)), b); }, {x, b.var()});
+  }
 }
 
 TEST_CASE("gradient: add, also of a tensor with itself") {

@@ -141,6 +141,22 @@ struct Blind {
 struct illegal : baseline {
   using Gate = Blind;
 };
+#elif defined(SINK_BIAS_WITHOUT_OUT)
+struct Half {
+  static std::string name() { return "Half"; }
+  static constexpr bool kQkv = true, kFeedForward = false;
+};
+struct illegal : baseline {
+  using LinearBias = Half;
+};
+#elif defined(SINK_UNEMBEDDING_OF_NOTHING)
+struct Lost {
+  static std::string name() { return "Lost"; }
+  static const Parameter& weight(ParameterFactory& make) { return make.linear("lost", 1, 1); }
+};
+struct illegal : baseline {
+  using Unembedding = Lost;
+};
 #else
 using illegal = bias_k;  // compiles: the cases above fail for their own reason
 #endif

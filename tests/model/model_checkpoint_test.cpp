@@ -19,7 +19,7 @@ struct ParametersOnly : LanguageModel {
   explicit ParametersOnly(const Sizes& s, std::uint64_t seed) : LanguageModel(s, 0, DType::F32) {
     for (const auto& [name, shape, axes] : std::vector<std::tuple<std::string, Shape, std::string>>{
              {"embedding.token.weight", {s.vocabulary, s.width}, "V C"},
-             {"blocks.0.attention.qkv.weight", {(s.heads + 2 * s.key_heads()) * s.head_width(), s.width}, "out in"},
+             {"blocks.0.attention.qkv.weight", {(s.heads + 2 * s.key_heads()) * s.width_of_head(), s.width}, "out in"},
              {"blocks.0.feed_forward.down.weight", {s.width, s.feed_forward}, "out in"},
              {"blocks.0.attention.extra.key", {4, 3}, "H D"},
              {"blocks.0.attention.extra.value", {3}, "D"}})
@@ -42,7 +42,8 @@ TEST_CASE("model checkpoint: sizes and values come back, from a file too") {
               .vocabulary = 11,
               .kv_heads = 2,
               .window = 3,
-              .prefix = 7};
+              .prefix = 7,
+              .head_width = 5};
   ParametersOnly model(sizes, 1), other(sizes, 2);
   Checkpoint saved;
   store_model({.name = "a", .policies = "p", .make_model = {}}, model, saved);
@@ -59,6 +60,7 @@ TEST_CASE("model checkpoint: sizes and values come back, from a file too") {
     CHECK(read.kv_heads == 2);
     CHECK(read.window == 3);
     CHECK(read.prefix == 7);
+    CHECK(read.head_width == 5);
   }
   restore_parameters(loaded, other);
   for (std::size_t i = 0; i < model.parameters().size(); ++i)
@@ -69,11 +71,12 @@ TEST_CASE("model checkpoint: files from before heads were shared mean none of it
   ParametersOnly model({.layers = 1, .heads = 4, .width = 12, .feed_forward = 5, .context = 9, .vocabulary = 11}, 1);
   Checkpoint checkpoint;
   store_model({.name = "a", .policies = "p", .make_model = {}}, model, checkpoint);
-  for (const char* name : {"kv_heads", "window", "prefix"}) CHECK(checkpoint.attributes.erase(name) == 1);
+  for (const char* name : {"kv_heads", "window", "prefix", "head_width"}) CHECK(checkpoint.attributes.erase(name) == 1);
   Sizes read = sizes_of(checkpoint);
   CHECK(read.kv_heads == 0);
   CHECK(read.window == 0);
   CHECK(read.prefix == 0);
+  CHECK(read.head_width == 0);
   checkpoint.attributes["window"] = "wide";
   CHECK(contains(error_of([&] { sizes_of(checkpoint); }), "exit 4"));
 }
@@ -124,7 +127,7 @@ TEST_CASE("model checkpoint: sizes that no model has are refused by name") {
           message);
       CHECK_MESSAGE(message.ends_with(", got `" + std::string(value) + "`"), message);
     }
-  for (const char* size : {"kv_heads", "window", "prefix"})
+  for (const char* size : {"kv_heads", "window", "prefix", "head_width"})
     for (const char* value : {"-1", "1000000000"})
       CHECK(contains(error_with(size, value), "`" + std::string(size) + "` must be a whole number from 0 to "));
 }
@@ -138,6 +141,8 @@ TEST_CASE("model checkpoint: sizes that its own parameters do not have are refus
   CHECK(contains(error_with("width", "65536"), "`width` = 65536"));
   CHECK(contains(error_with("feed_forward", "262144"), "`feed_forward` = 262144"));
   CHECK(contains(error_with("kv_heads", "2"), "(36, 12), but with `heads` = 4, `kv_heads` = 2 and `width` = 12"));
+  CHECK(contains(error_with("head_width", "4"),
+                 "(48, 12), but with `heads` = 4, `kv_heads` = 0, `head_width` = 4 and `width` = 12"));
   // A second block that has nothing but a name.
   Checkpoint checkpoint = stored_model();
   checkpoint.attributes["layers"] = "2";
