@@ -9,6 +9,7 @@
 #include "engine/io/file.h"
 #include "engine/io/hdf5_file.h"
 #include "engine/io/hdf5_reader.h"
+#include "engine/tensor_view.h"
 #include "eval/input_tokens.h"
 
 namespace sink {
@@ -69,10 +70,8 @@ struct Capture final : Probe {
     datasets.put(block + "value", "N G P D", view.v_BGTD);
     std::int64_t B = view.q_BHTD.dim(0), H = view.q_BHTD.dim(1), P = view.q_BHTD.dim(2), keys = P + view.slot;
     Tensor maps = Tensor::empty({B, H, P, keys}, DType::F64);
-    for (std::int64_t bh = 0; bh < B * H; ++bh) {
-      Tensor map = view.map(bh / H, bh % H);
-      std::copy_n(map.data<double>(), P * keys, maps.data<double>() + bh * P * keys);
-    }
+    for (std::int64_t bh = 0; bh < B * H; ++bh)
+      maps.slice(bh * P * keys, {P, keys}).copy_from(view.map(bh / H, bh % H));
     datasets.put(block + "attention", view.slot ? "N H P 1+P" : "N H P P", maps);
   }
 
@@ -82,19 +81,21 @@ struct Capture final : Probe {
 };
 
 // -log softmax(logits)[next token], (B, T - 1), in double.
-Tensor token_losses(const Tensor& logits_BTV, const Tensor& tokens_BT) {
-  std::int64_t B = logits_BTV.dim(0), T = logits_BTV.dim(1), V = logits_BTV.dim(2);
+Tensor token_losses(const Tensor& logits, const Tensor& tokens) {
+  std::int64_t B = logits.dim(0), T = logits.dim(1), V = logits.dim(2);
   Tensor losses = Tensor::empty({B, T - 1}, DType::F64);
-  with_real(logits_BTV.dtype(), [&](auto zero) {
-    using R = decltype(zero);
-    for (std::int64_t n = 0; n < losses.size(); ++n) {
-      std::int64_t b = n / (T - 1), t = n % (T - 1);
-      const R* logits = logits_BTV.data<R>() + (b * T + t) * V;
-      double largest = static_cast<double>(*std::max_element(logits, logits + V)), sum = 0;
-      for (std::int64_t v = 0; v < V; ++v) sum += std::exp(static_cast<double>(logits[v]) - largest);
-      std::int32_t next = tokens_BT.data<std::int32_t>()[b * T + t + 1];
-      losses.data<double>()[n] = largest + std::log(sum) - static_cast<double>(logits[next]);
-    }
+  auto tokens_BT = view<std::int32_t, 2>(tokens);
+  auto loss_BT = view<double, 2>(losses);
+  with_real(logits.dtype(), [&](auto zero) {
+    auto logits_BTV = view<decltype(zero), 3>(logits);
+    for (std::int64_t b = 0; b < B; ++b)
+      for (std::int64_t t = 0; t + 1 < T; ++t) {
+        auto logit = [&](std::int64_t v) { return static_cast<double>(logits_BTV(b, t, v)); };
+        double largest = logit(0), sum = 0;
+        for (std::int64_t v = 1; v < V; ++v) largest = std::max(largest, logit(v));
+        for (std::int64_t v = 0; v < V; ++v) sum += std::exp(logit(v) - largest);
+        loss_BT(b, t) = largest + std::log(sum) - logit(tokens_BT(b, t + 1));
+      }
   });
   return losses;
 }

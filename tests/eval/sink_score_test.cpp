@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "engine/tensor_view.h"
 #include "eval/evaluation_probe.h"
 
 using namespace sink;
@@ -21,11 +22,13 @@ AttentionStatistics statistics_of(const std::vector<Weights>& maps, std::int64_t
                        &s.key1_norms_BH, &s.key1_cosine_BH, &s.other_dot_BH, &s.other_norms_BH, &s.other_cosine_BH})
     *sums = Tensor::zeros({B, 1}, DType::F64);
   s.column_raw_BHK = Tensor::zeros({B, 1, columns}, DType::F64);
+  auto column_BHK = view<double, 3>(s.column_raw_BHK);
+  auto slot_BH = view<double, 2>(s.slot_raw_BH);
   for (std::int64_t b = 0; b < B; ++b)
     for (std::int64_t i = 0; i < T; ++i) {
       const Weights& map = maps[static_cast<std::size_t>(b)];
-      for (std::int64_t j = 0; j < columns; ++j) s.column_raw_BHK.data<double>()[b * columns + j] += map(i, j);
-      if (slot) s.slot_raw_BH.data<double>()[b] += map(i, -1);
+      for (std::int64_t j = 0; j < columns; ++j) column_BHK(b, 0, j) += map(i, j);
+      if (slot) slot_BH(b, 0) += map(i, -1);
     }
   s.column_proxy_BHK = s.column_raw_BHK;
   s.slot_proxy_BH = s.slot_raw_BH;
