@@ -39,7 +39,7 @@ template <class Op>
 concept AttentionOp = HasAttentionFunctions<Op> && listed_in_attention_ops_def<Op>;
 
 // By its vector k* or its logit (not both), with a value v* or, undefined, the value zero.
-struct ExtraKey {
+struct AttentionExtraKey {
   Tensor k_HD = {}, logit_H = {}, v_HD = {};
   bool present() const { return k_HD.defined() || logit_H.defined(); }
 };
@@ -49,7 +49,7 @@ struct AttentionConfig {
   KeyRange range = {};
   std::int64_t first_position = 0;  // of the first query
   Tensor bias_HT = {};              // by distance, at least first_position + T columns; undefined: none
-  ExtraKey extra_key = {};
+  AttentionExtraKey extra_key = {};
 };
 
 // Writes o_BHTD, and the row shift m_BHT and row sum S_BHT that the functions below take back.

@@ -79,7 +79,7 @@ inline void add_bias_gradient(const Tile& tile, const float* ds, const DistanceT
 struct HeadExtraKey {
   const float *k, *logit, *v;
 
-  HeadExtraKey(const ExtraKey& extra, std::int64_t h, std::int64_t D)
+  HeadExtraKey(const AttentionExtraKey& extra, std::int64_t h, std::int64_t D)
       : k(extra.k_HD.defined() ? extra.k_HD.data<float>() + h * D : nullptr),
         logit(extra.logit_H.defined() ? extra.logit_H.data<float>() + h : nullptr),
         v(extra.v_HD.defined() ? extra.v_HD.data<float>() + h * D : nullptr) {}
