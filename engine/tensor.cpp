@@ -49,6 +49,17 @@ Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
   return tensor;
 }
 
+Tensor Tensor::slice(std::int64_t begin, const Shape& shape) const {
+  SINK_CHECK(
+      0 <= begin && begin + shape.size() <= size(), "slice",
+      "elements [" + std::to_string(begin) + ", " + std::to_string(begin + shape.size()) + ") are not in " + str());
+  Tensor tensor = *this;
+  tensor.storage_ = std::shared_ptr<Storage>(storage_.get(), [owner = storage_](Storage*) {});
+  tensor.base_ = static_cast<char*>(base_) + begin * static_cast<std::int64_t>(size_of(dtype_));
+  tensor.shape_ = shape;
+  return tensor;
+}
+
 Tensor Tensor::clone() const {
   Tensor tensor = empty_like(*this);
   tensor.copy_from(*this);

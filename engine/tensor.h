@@ -51,6 +51,9 @@ class Tensor {
   Tensor reshape(const Shape& shape) const;
   // Elements [begin, end) of the first axis, sharing the numbers.
   Tensor rows(std::int64_t begin, std::int64_t end) const;
+  // The numbers from element `begin` on, as many as `shape` has, shared with this tensor; unique() of the slice counts
+  // its own copies alone.
+  Tensor slice(std::int64_t begin, const Shape& shape) const;
   Tensor clone() const;
   // Converts between the real types (the result shares the numbers if the type is the same).
   Tensor to(DType dtype) const;

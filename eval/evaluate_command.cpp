@@ -236,7 +236,7 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
       .step = checkpoint.attributes.contains("step") ? checkpoint.integer("step") : 0,
       .steps = config.steps,
       .tokens = checkpoint.attributes.contains("tokens") ? checkpoint.integer("tokens") : 0,
-      .parameters = model->parameter_count(),
+      .parameters = model->parameters().count(),
       .token_text = token_text,
   };
   std::string json = evaluation_json(evaluation, about);

@@ -65,7 +65,7 @@ Evaluation::Maps take_maps(LanguageModel& model, const Tensor& tokens_NT, std::i
     maps.tokens.back().insert(maps.tokens.back().end(), tokens_1T.data<std::int32_t>(),
                               tokens_1T.data<std::int32_t>() + tokens_1T.size());
     taker.sequence = n;
-    model.logits(tokens_1T, &taker);
+    model.logits(tokens_1T, {.probe = &taker});
   }
   return maps;
 }

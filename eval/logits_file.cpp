@@ -121,7 +121,7 @@ void write_logits_file(const std::string& path, LanguageModel& model, const Tens
     Tensor tokens_BT = tokens_NT.rows(first, last);
     datasets.begin_batch(first);
     // The loss as training computes it, which never sees the logits; all sequences have as many targets.
-    loss += model.loss(tokens_BT, targets_NT.rows(first, last), 1, &capture).value().item() *
+    loss += model.loss(tokens_BT, targets_NT.rows(first, last), 1, {.probe = &capture}).value().item() *
             static_cast<double>(last - first) / static_cast<double>(N);
     Tensor logits_BTV = model.logits(tokens_BT);
     datasets.put("logits", "N T V", logits_BTV);

@@ -7,6 +7,7 @@
 #include "engine/ops/attention/attention_op.h"
 #include "model/attention/constants.h"
 #include "model/extra/extra_key.h"
+#include "model/extra/no_extra.h"
 #include "model/extra/sink_token.h"
 #include "model/extra/value_bias.h"
 #include "model/features/feature_map.h"

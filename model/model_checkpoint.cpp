@@ -78,22 +78,6 @@ void require_sizes_of_tensors(const Checkpoint& checkpoint, const Sizes& s) {
   }
 }
 
-// What the axes of a parameter mean, for readers of the file.
-std::string axes_of(const Parameter& parameter) {
-  const std::string& name = parameter.name();
-  bool vector = parameter.master().rank() == 1;
-  auto ends = [&](const char* end) { return name.ends_with(end); };
-  if (ends("extra.logit")) return "H";
-  if (ends("extra.key") || ends("extra.value")) return vector ? "D" : "H D";
-  if (ends("query_norm.gain") || ends("key_norm.gain")) return "D";
-  if (vector) return "C";
-  if (name == "embedding.position.weight") return "T C";
-  if (name == "embedding.sink_token.weight") return "1 C";
-  if (name == "embedding.token.weight" || name == "unembedding.weight") return "V C";
-  if (name == "position.bias.weight") return "H bucket";
-  return "out in";
-}
-
 }  // namespace
 
 void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoint& checkpoint) {
@@ -111,7 +95,7 @@ void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoin
   checkpoint.attributes["prefix"] = std::to_string(s.prefix);
   for (const auto& parameter : model.parameters()) {
     checkpoint.tensors.emplace_back(kParameters + parameter->name(), parameter->master());
-    checkpoint.axes[kParameters + parameter->name()] = axes_of(*parameter);
+    checkpoint.axes[kParameters + parameter->name()] = parameter->info().axes;
   }
 }
 
@@ -151,7 +135,7 @@ void restore_parameters(const Checkpoint& checkpoint, LanguageModel& model) {
     if (path.starts_with(kParameters) && !known.contains(path))
       refuse(checkpoint, "it holds " + path + ", which a model of its policies does not have; " +
                              "engine/io/CHECKPOINT.md lists the parameters");
-  model.refresh_parameters();
+  model.parameters().refresh();
 }
 
 std::unique_ptr<LanguageModel> load_model(const Checkpoint& checkpoint, const Ablation& ablation, DType compute,

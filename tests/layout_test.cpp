@@ -38,20 +38,81 @@ bool any_mentions(const std::string& folder, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("layout: every operation has contract, reference, fast path, backward and test") {
-  const std::set<std::string> without_gradient{"adamw", "sum_of_squares"};
+TEST_CASE("layout: every operation has contract, reference, what trains, backward and test") {
+  const std::set<std::string> without_gradient{"adamw", "scaled_sum", "sum_of_squares"};
   int operations = 0;
   for (const auto& entry : fs::directory_iterator(kRoot / "engine/ops")) {
-    std::string op = entry.path().filename().string();
+    if (!entry.is_directory()) continue;
+    std::string op = entry.path().filename().string(), folder = "engine/ops/" + op + "/";
     CAPTURE(op);
     ++operations;
-    for (std::string file : {op + ".h", op + "_ref.h", op + ".cpp"})
+    for (std::string file : {op + ".h", op + "_ref.h", op + "_cpu.h"})
       CHECK_MESSAGE(fs::exists(entry.path() / file), file);
-    std::string include = "engine/ops/" + op + "/" + op + ".h";
-    if (!without_gradient.contains(op)) CHECK_MESSAGE(any_mentions("autograd/ops", include), "a node in autograd/ops");
+    if (!without_gradient.contains(op)) CHECK_MESSAGE(any_mentions("autograd/ops", folder + op + ".h"), "a node");
     CHECK_MESSAGE((fs::exists(kRoot / ("tests/engine/ops/" + op + "_test.cpp"))), "a test in tests/engine/ops");
+    if (op == "attention") continue;  // templates, compiled one operation at a time: attention_ops.def
+    for (std::string file : {op + ".cpp", op + "_ref.cpp", op + "_cpu.cpp"})
+      CHECK_MESSAGE(fs::exists(entry.path() / file), file);
+    CHECK_MESSAGE(text_of(entry.path() / (op + ".cpp")).find("SINK_SELECT(") != std::string::npos, "selects");
+    for (std::string type : {"float", "bf16", "with_real", "F32", "BF16"})
+      CHECK_MESSAGE(text_of(entry.path() / (op + "_ref.cpp")).find(type) == std::string::npos, op, "_ref.cpp has ",
+                    type);
   }
   CHECK(operations >= 10);
+}
+
+TEST_CASE("layout: implementations are selected by their contracts alone") {
+  const std::set<std::string> set_the_switch{"engine/implementation.h", "engine/reference_switch.h",
+                                             "train/trainer.cpp", "eval/evaluate_command.cpp"};
+  for (std::string folder : {"engine", "autograd", "model", "eval", "train", "tools"})
+    for (const fs::path& path : files_under(folder, {".h", ".cpp"})) {
+      std::string where = fs::relative(path, kRoot).string(), text = text_of(path);
+      if (where.starts_with("engine/ops/attention/")) continue;
+      bool selects =
+          text.find("use_reference()") != std::string::npos || text.find("runs_reference(") != std::string::npos;
+      CHECK_MESSAGE((!selects || set_the_switch.contains(where)), where, " asks which implementation runs");
+      std::string own = path.parent_path().filename().string();
+      if (where.starts_with("engine/ops/") && path.filename() == own + ".cpp") continue;  // the contract selects
+      for (std::string twin : {"_ref.h\"", "_cpu.h\""}) {
+        std::size_t at = 0;
+        while ((at = text.find(twin, at + 1)) != std::string::npos) {
+          std::size_t begin = text.rfind('"', at - 1);
+          std::string name = text.substr(begin + 1, at + twin.size() - 2 - begin);
+          bool of_itself = name == (path.parent_path().lexically_relative(kRoot) / path.stem()).string() + ".h";
+          CHECK_MESSAGE(of_itself, where, " includes ", name);
+        }
+      }
+    }
+}
+
+TEST_CASE("layout: the page on adding an operation quotes its files as they stand") {
+  std::ifstream page(kRoot / "engine/ops/ADD_AN_OPERATION.md");
+  std::string line, text, piece;
+  std::size_t at = 0;
+  int blocks = 0;
+  auto find_piece = [&] {
+    std::size_t found = text.find(piece, at);
+    CHECK_MESSAGE(found != std::string::npos, piece);
+    if (found != std::string::npos) at = found + piece.size();
+    piece.clear();
+  };
+  while (std::getline(page, line)) {
+    if (line != "```cpp") continue;
+    ++blocks;
+    std::string file;
+    std::getline(page, file);
+    CAPTURE(file);
+    text = text_of(kRoot / file.substr(3));
+    at = 0;
+    while (std::getline(page, line) && line != "```") {
+      if (line == "...")
+        find_piece();
+      else
+        piece += line + "\n";
+    }
+    find_piece();
+  }
+  CHECK(blocks >= 8);
 }
 
 TEST_CASE("layout: every node of autograd/ops is in the gradient test") {

@@ -71,7 +71,7 @@ int print_dry_run(const RunConfig& config, const Ablation& ablation, LanguageMod
   double seconds = cost.seconds * static_cast<double>(config.accumulate);
   double flops = model.training_flops(1, config.context) * tokens;
   std::printf("ablation         %s (%s)\n", ablation.name.c_str(), ablation.policies.c_str());
-  std::printf("parameters       %lld\n", static_cast<long long>(model.parameter_count()));
+  std::printf("parameters       %lld\n", static_cast<long long>(model.parameters().count()));
   for (const auto& parameter : model.parameters())
     std::printf("  %-44s %s\n", parameter->name().c_str(), parameter->master().shape().str().c_str());
   std::printf("tokens a step    %lld (%lld sequences of %lld)\n", static_cast<long long>(config.tokens_per_step()),

@@ -46,16 +46,8 @@ bool is_initial_checkpoint(const std::string& path) {
 
 std::unique_ptr<LanguageModel> make_run_model(const RunConfig& config, const Ablation& ablation,
                                               std::int64_t vocabulary) {
-  Sizes sizes{.layers = config.layers,
-              .heads = config.heads,
-              .width = config.width,
-              .feed_forward = config.feed_forward,
-              .context = config.context,
-              .vocabulary = vocabulary,
-              .kv_heads = config.kv_heads,
-              .window = config.window,
-              .prefix = config.prefix};
-  return ablation.make_model(sizes, init_scheme(config.init), config.seed, dtype_named(config.precision));
+  return ablation.make_model(model_sizes(config, vocabulary), init_scheme(config.init), config.seed,
+                             dtype_named(config.precision));
 }
 
 void load_initial(const RunConfig& config, const Ablation& ablation, const DataSource* data, LanguageModel& model) {
@@ -71,7 +63,7 @@ int init_main(int argc, char** argv, const Ablation& ablation) {
   std::string program = "train_" + ablation.name + " init";
   return run_program(program.c_str(), [&] {
     InitRequest request;
-    if (!parse_init_request(argc - 1, argv + 1, ablation.name, ablation.policies, request)) return 0;
+    if (!parse_init_request(argc - 1, argv + 1, ablation, request)) return 0;
     const RunConfig& config = request.config;
     std::unique_ptr<DataSource> data;
     if (config.task != "text" || !config.data.empty()) data = make_data_source(config);

@@ -55,10 +55,11 @@ void save_run(const std::string& path, const RunConfig& config, const Ablation& 
   checkpoint.attributes["commit"] = build_commit();
   checkpoint.attributes["config_toml"] = to_toml(config);
   store_data(data, checkpoint);
-  for (std::size_t i = 0; i < model.parameters().size(); ++i) {
-    const std::string& name = model.parameters()[i]->name();
-    checkpoint.tensors.emplace_back(kFirstMoments + name, optimizer.first_moments()[i]);
-    checkpoint.tensors.emplace_back(kSecondMoments + name, optimizer.second_moments()[i]);
+  for (const auto& parameter : model.parameters()) {
+    const std::string& name = parameter->name();
+    checkpoint.tensors.emplace_back(kFirstMoments + name, ParameterArena::slice(optimizer.first_moment(), *parameter));
+    checkpoint.tensors.emplace_back(kSecondMoments + name,
+                                    ParameterArena::slice(optimizer.second_moment(), *parameter));
   }
   save_checkpoint(path, checkpoint);
 }
@@ -73,10 +74,12 @@ RunState resume(const std::string& path, const RunConfig& config, const Ablation
                 Exit::usage);
   require_same_run(checkpoint, config, data);
   restore_parameters(checkpoint, model);
-  for (std::size_t i = 0; i < model.parameters().size(); ++i) {
-    const std::string& name = model.parameters()[i]->name();
-    restore_tensor(checkpoint, kFirstMoments + name, optimizer.first_moments()[i]);
-    restore_tensor(checkpoint, kSecondMoments + name, optimizer.second_moments()[i]);
+  for (const auto& parameter : model.parameters()) {
+    const std::string& name = parameter->name();
+    Tensor first = ParameterArena::slice(optimizer.first_moment(), *parameter);
+    Tensor second = ParameterArena::slice(optimizer.second_moment(), *parameter);
+    restore_tensor(checkpoint, kFirstMoments + name, first);
+    restore_tensor(checkpoint, kSecondMoments + name, second);
   }
   return {.step = checkpoint.integer("step"),
           .updates = checkpoint.integer("updates"),

@@ -141,14 +141,10 @@ bool read_settings(CommandLine& line, int argc, char** argv, const std::string& 
 }
 
 // The part of require_consistent that is about the model.
-void require_consistent_model(const RunConfig& config, const std::string& policies) {
+void require_consistent_model(const RunConfig& config, const Ablation& ablation) {
   auto number = [](std::int64_t value) { return std::to_string(value); };
   if (config.width % config.heads != 0) {
     refuse("--heads must divide --width, got " + number(config.heads) + " heads and width " + number(config.width));
-  }
-  if (std::int64_t head_width = config.width / config.heads;
-      head_width % 2 != 0 && policies.find("position=Rotary") != std::string::npos) {
-    refuse("rotary positions need an even width of a head (--width / --heads), got " + number(head_width));
   }
   if (config.kv_heads > 0 && config.heads % config.kv_heads != 0) {
     refuse("--kv-heads must divide --heads, got " + number(config.kv_heads) + " heads of keys and values and " +
@@ -158,23 +154,22 @@ void require_consistent_model(const RunConfig& config, const std::string& polici
     refuse("--prefix must be less than --context, got a prefix of " + number(config.prefix) + " and a context of " +
            number(config.context));
   }
+  ablation.check_sizes(model_sizes(config, /*vocabulary=*/1));
 }
 
 }  // namespace
 
-bool parse_run_config(int argc, char** argv, const std::string& ablation, const std::string& policies,
-                      RunConfig& config) {
-  CommandLine line(ablation, policies, "train_" + ablation);
-  if (!read_settings(line, argc, argv, ablation, policies, config)) return false;
-  require_consistent(config, policies);
+bool parse_run_config(int argc, char** argv, const Ablation& ablation, RunConfig& config) {
+  CommandLine line(ablation.name, ablation.policies, "train_" + ablation.name);
+  if (!read_settings(line, argc, argv, ablation.name, ablation.policies, config)) return false;
+  require_consistent(config, ablation);
   return true;
 }
 
-bool parse_init_request(int argc, char** argv, const std::string& ablation, const std::string& policies,
-                        InitRequest& request) {
-  CommandLine line(ablation, policies, "train_" + ablation + " init");
+bool parse_init_request(int argc, char** argv, const Ablation& ablation, InitRequest& request) {
+  CommandLine line(ablation.name, ablation.policies, "train_" + ablation.name + " init");
   line.add_init_options();
-  if (!read_settings(line, argc, argv, ablation, policies, request.config)) return false;
+  if (!read_settings(line, argc, argv, ablation.name, ablation.policies, request.config)) return false;
   if (!line.has("out")) refuse("--out is needed: the checkpoint to write, such as --out initial.h5");
   request.out = line.text("out");
   if (line.has("vocabulary")) {
@@ -183,12 +178,24 @@ bool parse_init_request(int argc, char** argv, const std::string& ablation, cons
     if (error != std::errc() || end != text.data() + text.size() || request.vocabulary < 1)
       refuse("--vocabulary must be a whole number from 1, got `" + text + "`");
   }
-  require_consistent_model(request.config, policies);
+  require_consistent_model(request.config, ablation);
   return true;
 }
 
-void require_consistent(const RunConfig& config, const std::string& policies) {
-  require_consistent_model(config, policies);
+Sizes model_sizes(const RunConfig& config, std::int64_t vocabulary) {
+  return {.layers = config.layers,
+          .heads = config.heads,
+          .width = config.width,
+          .feed_forward = config.feed_forward,
+          .context = config.context,
+          .vocabulary = vocabulary,
+          .kv_heads = config.kv_heads,
+          .window = config.window,
+          .prefix = config.prefix};
+}
+
+void require_consistent(const RunConfig& config, const Ablation& ablation) {
+  require_consistent_model(config, ablation);
   if (config.task == "text" && config.data.empty()) {
     refuse("--data is needed for task text: the folder that `prepare` made (or --task bigram-backcopy)");
   }

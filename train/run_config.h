@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/data/data_config.h"
+#include "model/ablation.h"
 
 namespace sink {
 
@@ -56,8 +57,7 @@ struct RunConfig : DataConfig {
 // Fills `config` from the command line, environment and TOML file (--config). Returns true when the program should go
 // on; false after --help, --version or --print-config, which it answers on stdout. Throws Error (Exit::usage) on
 // anything it does not know or cannot accept, and on a file that names another ablation.
-bool parse_run_config(int argc, char** argv, const std::string& ablation, const std::string& policies,
-                      RunConfig& config);
+bool parse_run_config(int argc, char** argv, const Ablation& ablation, RunConfig& config);
 
 // What `train_<ablation> init` is told: the settings of training, of which those of the model count, and
 struct InitRequest {
@@ -66,12 +66,14 @@ struct InitRequest {
   std::int64_t vocabulary = 0;  // V; 0: that of the data
 };
 // The same for its command line, in which argv[0] is "init".
-bool parse_init_request(int argc, char** argv, const std::string& ablation, const std::string& policies,
-                        InitRequest& request);
+bool parse_init_request(int argc, char** argv, const Ablation& ablation, InitRequest& request);
+
+// The sizes of the model that these settings describe.
+Sizes model_sizes(const RunConfig& config, std::int64_t vocabulary);
 
 // Refuses (Error, Exit::usage) values that do not fit each other: heads that do not divide the width, a prefix as long
-// as the context, text without data.
-void require_consistent(const RunConfig& config, const std::string& policies);
+// as the context, sizes that a policy of the ablation cannot have, text without data.
+void require_consistent(const RunConfig& config, const Ablation& ablation);
 
 // What the run is, as TOML that run_config_from_toml reads back to the same values, bit for bit. How it was started
 // (run, resume, force, dry_run) is left out: a resumed run is the same run and two folders may hold it. Ablation and

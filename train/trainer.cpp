@@ -33,7 +33,7 @@ class Trainer {
         ablation_(ablation),
         data_(make_data_source(config)),
         model_(make_run_model(config, ablation, data_->vocabulary())),
-        optimizer_(*model_, config) {}
+        optimizer_(model_->parameters(), config) {}
 
   int run() {
     if (config_.dry_run) return print_dry_run(config_, ablation_, *model_, *data_);
@@ -129,7 +129,7 @@ class Trainer {
         .step = state_.step,
         .steps = config_.steps,
         .tokens = state_.step * config_.tokens_per_step(),
-        .parameters = model_->parameter_count(),
+        .parameters = model_->parameters().count(),
         .token_text = [&](std::int32_t id) { return data_->token_text(id); },
     };
     write_file_atomically(folder_.evaluation(), evaluation_json(evaluation, context));
@@ -162,7 +162,7 @@ int train_main(int argc, char** argv, const Ablation& ablation) {
   std::string program = "train_" + ablation.name;
   return run_program(program.c_str(), [&] {
     RunConfig config;
-    if (!parse_run_config(argc, argv, ablation.name, ablation.policies, config)) return 0;
+    if (!parse_run_config(argc, argv, ablation, config)) return 0;
     start_threads(config.threads);
     use_reference() = config.reference;
     return Trainer(config, ablation).run();

@@ -4,8 +4,8 @@
 
 #include <cmath>
 
+#include "model/extra/extra_defaults.h"
 #include "model/extra/head_vectors.h"
-#include "model/extra/no_extra.h"
 
 namespace sink {
 
@@ -19,8 +19,14 @@ class LearnedKey {
     if (kDimensions > 0) return "LearnedKey(" + std::to_string(kDimensions) + ")";
     return kScope == Scope::shared ? "LearnedKey(shared)" : "LearnedKey";
   }
+  static void check(const Sizes& sizes) {
+    SINK_CHECK(kDimensions <= sizes.head_width(), "extra key",
+               "this ablation learns " + std::to_string(kDimensions) + " numbers of a key, but heads are " +
+                   std::to_string(sizes.head_width()) + " wide; take fewer heads or a larger width",
+               Exit::usage);
+  }
   LearnedKey(ParameterFactory& make, const std::string& prefix)
-      : vectors_(make, prefix + ".extra.key", kScope, kDimensions) {}
+      : vectors_(make, ParameterRole::extra_key, prefix + ".extra.key", kScope, kDimensions) {}
   void put(SlotVars& slot) const { slot.k_HD = vectors_(); }
 
  private:
@@ -31,8 +37,9 @@ class LearnedKey {
 class LearnedLogit {
  public:
   static std::string name() { return "LearnedLogit"; }
+  static void check(const Sizes&) {}
   LearnedLogit(ParameterFactory& make, const std::string& prefix)
-      : logit_H_(make.small(prefix + ".extra.logit", {make.sizes().heads})) {}
+      : logit_H_(make.small(ParameterRole::extra_logit, prefix + ".extra.logit", {make.sizes().heads}, "H")) {}
   void put(SlotVars& slot) const { slot.logit_H = logit_H_.var(); }
 
  private:
@@ -43,6 +50,7 @@ class LearnedLogit {
 class ZeroLogit {
  public:
   static std::string name() { return "ZeroLogit"; }
+  static void check(const Sizes&) {}
   ZeroLogit(ParameterFactory& make, const std::string&) : logit_H_(Tensor::zeros({make.sizes().heads}, make.real())) {}
   void put(SlotVars& slot) const { slot.logit_H = Var(logit_H_); }
 
@@ -64,7 +72,8 @@ class LearnedValue {
  public:
   static constexpr bool kZero = false;
   static std::string name() { return kScope == Scope::shared ? "LearnedValue(shared)" : "LearnedValue"; }
-  LearnedValue(ParameterFactory& make, const std::string& prefix) : vectors_(make, prefix + ".extra.value", kScope) {}
+  LearnedValue(ParameterFactory& make, const std::string& prefix)
+      : vectors_(make, ParameterRole::extra_value, prefix + ".extra.value", kScope) {}
   void put(SlotVars& slot) const { slot.v_HD = vectors_(); }
 
  private:
@@ -97,14 +106,15 @@ class FixedValue {
 };
 
 template <class Key, class Value>
-class ExtraKey : public NoExtra {
+class ExtraKey : public ExtraDefaults {
  public:
   static constexpr bool kSlot = true;
   static constexpr bool kSlotHasValue = !Value::kZero;
   static std::string name() { return Key::name() + "+" + Value::name(); }
 
-  ExtraKey(ParameterFactory& make, const std::string& prefix)
-      : NoExtra(make, prefix), key_(make, prefix), value_(make, prefix) {}
+  static void check(const Sizes& sizes) { Key::check(sizes); }
+
+  ExtraKey(ParameterFactory& make, const std::string& prefix) : key_(make, prefix), value_(make, prefix) {}
 
   SlotVars slot() const {
     SlotVars slot;

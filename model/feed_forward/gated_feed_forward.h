@@ -26,15 +26,15 @@ class GatedFeedForward {
 };
 
 struct SwiGlu : GatedFeedForward<SiluFunction> {
-  static constexpr const char* name = "SwiGlu";
+  static std::string name() { return "SwiGlu"; }
   using GatedFeedForward::GatedFeedForward;
 };
 struct ReGlu : GatedFeedForward<ReluFunction> {
-  static constexpr const char* name = "ReGlu";
+  static std::string name() { return "ReGlu"; }
   using GatedFeedForward::GatedFeedForward;
 };
 struct GeGlu : GatedFeedForward<GeluFunction> {
-  static constexpr const char* name = "GeGlu";
+  static std::string name() { return "GeGlu"; }
   using GatedFeedForward::GatedFeedForward;
 };
 

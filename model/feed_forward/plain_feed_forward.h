@@ -25,15 +25,15 @@ class PlainFeedForward {
 };
 
 struct ReluFeedForward : PlainFeedForward<ReluFunction> {
-  static constexpr const char* name = "Relu";
+  static std::string name() { return "Relu"; }
   using PlainFeedForward::PlainFeedForward;
 };
 struct GeluFeedForward : PlainFeedForward<GeluFunction> {
-  static constexpr const char* name = "Gelu";
+  static std::string name() { return "Gelu"; }
   using PlainFeedForward::PlainFeedForward;
 };
 struct SwishFeedForward : PlainFeedForward<SiluFunction> {
-  static constexpr const char* name = "Swish";
+  static std::string name() { return "Swish"; }
   using PlainFeedForward::PlainFeedForward;
 };
 

@@ -8,11 +8,11 @@ namespace sink {
 
 class LayerNorm {
  public:
-  static constexpr const char* name = "LayerNorm";
+  static std::string name() { return "LayerNorm"; }
 
   LayerNorm(ParameterFactory& make, const std::string& prefix)
       : gain_(make.gain(prefix + ".gain", make.sizes().width)),
-        bias_(make.zeros(prefix + ".bias", {make.sizes().width})),
+        bias_(make.bias(prefix + ".bias", make.sizes().width)),
         type_(make.compute()) {}
 
   // (..., C) of the residual stream to (..., C) in the precision of products, or in `type`.

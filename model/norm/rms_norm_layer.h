@@ -8,7 +8,7 @@ namespace sink {
 
 class RmsNorm {
  public:
-  static constexpr const char* name = "RmsNorm";
+  static std::string name() { return "RmsNorm"; }
 
   RmsNorm(ParameterFactory& make, const std::string& prefix)
       : gain_(make.gain(prefix + ".gain", make.sizes().width)), type_(make.compute()) {}

@@ -1,23 +1,26 @@
 // Position policy: rotary embedding of queries and keys, base 10000, half-split (Gu et al. 2025, section 2).
-//
-// A position policy requires: embed(x_BTC), what is added after the token embedding; turn(x_BHTD), what happens to
-// queries and keys before they meet; bias(), what is added to scores: numbers (H, T) by head and distance i - j, or an
-// undefined Var. Each leaves alone what does not concern it: NoPosition is the base that does nothing.
 #pragma once
 
 #include "autograd/ops/rotary_node.h"
-#include "model/position/no_position.h"
+#include "model/position/position_defaults.h"
 
 namespace sink {
 
-class Rotary : public NoPosition {
+class Rotary : public PositionDefaults {
  public:
-  static constexpr const char* name = "Rotary";
+  static std::string name() { return "Rotary"; }
+  static void check(const Sizes& sizes) {
+    SINK_CHECK(sizes.head_width() % 2 == 0, "rotary",
+               "rotary positions need an even width of a head (width / heads), got " +
+                   std::to_string(sizes.head_width()) + " (" + std::to_string(sizes.width) + " / " +
+                   std::to_string(sizes.heads) + ")",
+               Exit::usage);
+  }
 
   explicit Rotary(ParameterFactory& make)
-      : NoPosition(make), table_(rotary_table(make.positions(), make.sizes().head_width(), make.real())) {}
+      : table_(rotary_table(make.positions(), make.sizes().head_width(), make.real())) {}
 
-  Var turn(const Var& x_BHTD) const { return rotary(x_BHTD, table_); }
+  Var rotate(const Var& x_BHTD) const { return rotary(x_BHTD, table_); }
 
  private:
   RotaryTable table_;

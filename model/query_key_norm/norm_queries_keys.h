@@ -9,7 +9,7 @@
 namespace sink {
 
 struct NoQueryKeyNorm {
-  static constexpr const char* name = "";
+  static std::string name() { return "NoQueryKeyNorm"; }
   NoQueryKeyNorm(ParameterFactory&, const std::string&) {}
   Var query(const Var& q_BHTD) const { return q_BHTD; }
   Var key(const Var& k_BGTD) const { return k_BGTD; }
@@ -18,11 +18,11 @@ struct NoQueryKeyNorm {
 // RMS norm over the D numbers of a head; one gain for the queries of all heads and one for the keys.
 class RmsQueryKeyNorm {
  public:
-  static constexpr const char* name = "RmsNorm";
+  static std::string name() { return "RmsNorm"; }
 
   RmsQueryKeyNorm(ParameterFactory& make, const std::string& prefix)
-      : query_gain_(make.gain(prefix + ".query_norm.gain", make.sizes().head_width())),
-        key_gain_(make.gain(prefix + ".key_norm.gain", make.sizes().head_width())),
+      : query_gain_(make.gain(prefix + ".query_norm.gain", make.sizes().head_width(), "D")),
+        key_gain_(make.gain(prefix + ".key_norm.gain", make.sizes().head_width(), "D")),
         compute_(make.compute()),
         real_(make.real()) {}
 

@@ -47,7 +47,7 @@ std::unique_ptr<LanguageModel> model_of(const Case& c) {
     double factor = parameter->name().ends_with("qkv.weight") ? 3 : 40;
     for (std::int64_t i = 0; i < parameter->master().size(); ++i) values[i] *= factor;
   }
-  model->refresh_parameters();
+  model->parameters().refresh();
   return model;
 }
 
@@ -292,7 +292,7 @@ TEST_CASE("evaluation: every number equals a direct computation on whole maps") 
     std::int64_t X = model->extra_tokens();
     InputTokens input = random_tokens(23, kN, kT, 11);
     Everything seen;
-    double loss = model->loss(input.tokens_NT, input.targets_NT, 1, &seen).value().item();
+    double loss = model->loss(input.tokens_NT, input.targets_NT, 1, {.probe = &seen}).value().item();
     Evaluation e = evaluate(*model, input.tokens_NT, input.targets_NT, /*batch=*/2, /*with_maps=*/true);
 
     CHECK(e.loss == Approx(loss).epsilon(1e-12));

@@ -191,8 +191,8 @@ TEST_CASE("V bias: moves every output of a head by the same vector, so by W_O v*
   for (auto* model : {biased.get(), plain.get()}) set_in_blocks(*model, "feed_forward.down.weight", constant(0));
   set_in_blocks(*biased, "attention.extra.value", any_number);
   Watcher with, without;
-  biased->logits(tokens(), &with);
-  plain->logits(tokens(), &without);
+  biased->logits(tokens(), {.probe = &with});
+  plain->logits(tokens(), {.probe = &without});
   std::int64_t C = small_sizes().width;
   Tensor out_CE = parameter_of(*biased, "blocks.0.attention.out.weight").master();
   for (std::int64_t t : {0, 1, 12})
@@ -231,7 +231,7 @@ TEST_CASE("sink token: equals a baseline that reads the same vector as its first
 TEST_CASE("post-norm: the stream has root-mean-square 1 after every block, and what it was before is shown") {
   auto post = make_model("norm_post");
   Watcher watcher;
-  post->logits(tokens(), &watcher);
+  post->logits(tokens(), {.probe = &watcher});
   std::int64_t C = small_sizes().width;
   REQUIRE(watcher.before_norm_L.size() == 2);
   for (std::size_t layer : {1u, 2u}) {
@@ -268,8 +268,8 @@ TEST_CASE("LayerNorm: a constant added to every number of the embedding changes 
     auto once = make_model(name), moved = make_model(name);
     set(*moved, "embedding.token.weight", [](std::int64_t, double old) { return old + 5; });
     Watcher before, after;
-    once->logits(tokens(), &before);
-    moved->logits(tokens(), &after);
+    once->logits(tokens(), {.probe = &before});
+    moved->logits(tokens(), {.probe = &after});
     double d = relative_difference(after.q_L[0], before.q_L[0]);
     CHECK((name == "norm_layer" ? d < 1e-12 : d > 1e-2));
   }
@@ -295,7 +295,7 @@ TEST_CASE("feed-forward kinds: each is its formula on a row worked out by hand")
     auto model = make_model(kind.name);
     set_in_blocks(*model, "attention.out.weight", constant(0));
     Watcher watcher;
-    model->logits(tokens(), &watcher);
+    model->logits(tokens(), {.probe = &watcher});
     Tensor up =
         parameter_of(*model, kind.gated ? "blocks.0.feed_forward.gate_up.weight" : "blocks.0.feed_forward.up.weight")
             .master();
@@ -326,7 +326,7 @@ TEST_CASE("feature maps: elu features make every weight positive, identity and M
     CAPTURE(name);
     auto model = make_model(name);
     Watcher watcher;
-    model->logits(tokens(), &watcher);
+    model->logits(tokens(), {.probe = &watcher});
     double least = INFINITY;
     for (const auto& maps : watcher.map_LH)
       for (const Tensor& map : maps)
@@ -339,7 +339,7 @@ TEST_CASE("feature maps: elu features make every weight positive, identity and M
   set_in_blocks(*mlp, "attention.features.up.weight", [D](std::int64_t n, double) { return n / D == n % D; });
   set_in_blocks(*mlp, "attention.features.down.weight", [D](std::int64_t n, double) { return 2.0 * (n / D == n % D); });
   Watcher doubled;
-  mlp->logits(tokens(), &doubled);
+  mlp->logits(tokens(), {.probe = &doubled});
   for (std::int64_t n = 0; n < doubled.q_L[0].size(); ++n) REQUIRE(doubled.q_L[0].item(n) >= 0);
 }
 
@@ -373,9 +373,9 @@ TEST_CASE("alpha-scaled softmax: equals scaling W_O, and stays equal under AdamW
                  .weight_decay = 0.1 / f,
                  .step = step},
                 p.var().grad(), p.mutable_master(), first[n], second[n]);
-          p.var().gradient().clear();
-          p.refresh();
         }
+        model.parameters().clear_gradients();
+        model.parameters().refresh();
       }
       return losses;
     };

@@ -50,7 +50,7 @@ Tensor train(const GoldenCase& golden, DType type) {
   config.adam_epsilon = golden.setting("adam_eps");
   config.weight_decay = golden.setting("weight_decay");
   config.clip = golden.setting("clip");
-  Optimizer optimizer(*model, config);
+  Optimizer optimizer(model->parameters(), config);
   std::int64_t steps = golden.size("training_steps");
   Tensor training = Tensor::empty({2, steps}, DType::F64);
   for (std::int64_t step = 1; step <= steps; ++step) {
@@ -58,8 +58,11 @@ Tensor train(const GoldenCase& golden, DType type) {
     Var loss = model->loss(golden.tokens, golden.targets);
     tape.backward(loss);
     training.data<double>()[step - 1] = loss.value().item();
-    training.data<double>()[steps + step - 1] = optimizer.gradient_norm();
-    optimizer.step(golden.setting("learning_rate"), optimizer.gradient_norm(), step);
+    Tensor squared_norm = Tensor::empty({1}, DType::F64);
+    optimizer.sum_squared_gradients(squared_norm);
+    double norm = std::sqrt(squared_norm.item());
+    training.data<double>()[steps + step - 1] = norm;
+    optimizer.step(golden.setting("learning_rate"), norm, step);
   }
   return training;
 }

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <vector>
 
+#include "model/position/rotary_position.h"
 #include "tests/support/files.h"
 #include "train/run_config_fields.h"
 
@@ -13,22 +14,29 @@ using namespace sink;
 
 namespace {
 
-constexpr const char* kRotary = "position=Rotary norm=RMSNorm attention=Softmax";
+const Ablation kRotary{.name = "baseline",
+                       .policies = "position=Rotary norm=RMSNorm attention=Softmax",
+                       .make_model = nullptr,
+                       .check_sizes = Rotary::check};
+const Ablation kLearned{.name = "baseline",
+                        .policies = "position=Learned attention=Softmax",
+                        .make_model = nullptr,
+                        .check_sizes = [](const Sizes&) {}};
 
-RunConfig parse(std::vector<std::string> arguments, const char* policies = kRotary) {
+RunConfig parse(std::vector<std::string> arguments, const Ablation& ablation = kRotary) {
   std::vector<char*> argv;
   arguments.insert(arguments.begin(), "train_baseline");
   for (std::string& argument : arguments) argv.push_back(argument.data());
   RunConfig config;
-  bool goes_on = parse_run_config(static_cast<int>(argv.size()), argv.data(), "baseline", policies, config);
+  bool goes_on = parse_run_config(static_cast<int>(argv.size()), argv.data(), ablation, config);
   CHECK(goes_on);
   return config;
 }
 
 // The message with which the arguments are refused; the code must be that of a usage error.
-std::string refusal(const std::vector<std::string>& arguments, const char* policies = kRotary) {
+std::string refusal(const std::vector<std::string>& arguments, const Ablation& ablation = kRotary) {
   std::string message;
-  CHECK(exit_of([&] { parse(arguments, policies); }, &message) == Exit::usage);
+  CHECK(exit_of([&] { parse(arguments, ablation); }, &message) == Exit::usage);
   CHECK(message.find('\n') == std::string::npos);
   return message;
 }
@@ -103,7 +111,7 @@ TEST_CASE("run config: values that do not fit each other are refused") {
   CHECK(refusal(enough({"--heads", "3"})) == "--heads must divide --width, got 3 heads and width 128");
   for (const char* heads : {"64", "1"}) CHECK(parse(enough({"--width", "768", "--heads", heads})).width == 768);
   CHECK(refusal(enough({"--heads", "4", "--width", "36"})).find("even width") != std::string::npos);
-  CHECK(parse(enough({"--heads", "4", "--width", "36"}), "position=Learned attention=Softmax").width == 36);
+  CHECK(parse(enough({"--heads", "4", "--width", "36"}), kLearned).width == 36);
   CHECK(refusal(enough({"--kv-heads", "3"})) ==
         "--kv-heads must divide --heads, got 3 heads of keys and values and 4 heads");
   CHECK(parse(enough({"--kv-heads", "2"})).kv_heads == 2);
@@ -133,7 +141,7 @@ TEST_CASE("run config: TOML holds every value to the last bit") {
   config.window = 16;
   config.prefix = 5;
   config.ablation = "baseline";
-  config.policies = kRotary;
+  config.policies = kRotary.policies;
   write_bytes(folder / "config.toml", to_toml(config));
 
   RunConfig read = parse({"--config", folder / "config.toml", "--run", "r", "--resume", "auto"});
@@ -154,12 +162,12 @@ TEST_CASE("run config: a file names its ablation, and is not taken for another o
   TemporaryFolder folder;
   RunConfig config = parse(enough({"--batch", "3"}));
   CHECK(config.ablation == "baseline");
-  CHECK(config.policies == kRotary);
+  CHECK(config.policies == kRotary.policies);
   std::string text = to_toml(config);
-  CHECK(text.find("ablation = \"baseline\"\npolicies = \"" + std::string(kRotary) + "\"\n") != std::string::npos);
+  CHECK(text.find("ablation = \"baseline\"\npolicies = \"" + kRotary.policies + "\"\n") != std::string::npos);
   RunConfig read = run_config_from_toml(text, "here");
   CHECK(read.ablation == "baseline");
-  CHECK(read.policies == kRotary);
+  CHECK(read.policies == kRotary.policies);
   CHECK(to_toml(read) == text);
   CHECK(to_toml(RunConfig()).find("ablation") == std::string::npos);
 

@@ -19,7 +19,7 @@ TEST_CASE("allocator: no system allocation after the first steps, in any ablatio
       auto data = make_data_source(config);
       Sizes sizes{.layers = 2, .heads = 1, .width = 64, .feed_forward = 64, .context = 64, .vocabulary = 64};
       auto model = ablation.make_model(sizes, InitScheme::torch, 0, type);
-      Optimizer optimizer(*model, config);
+      Optimizer optimizer(model->parameters(), config);
       std::int64_t step = 0;
       auto take = [&](int count) {
         for (int i = 0; i < count; ++i, ++step) train_step(*model, optimizer, *data, config, step + 1, step + 1);

@@ -118,7 +118,7 @@ void print_one(const Ablation& ablation, const Sizes& sizes) {
   for (const auto& parameter : model->parameters()) {
     parameters.push_back({"  " + parameter->name(), parameter->master().shape().str()});
   }
-  parameters.push_back({"  in all", std::to_string(model->parameter_count())});
+  parameters.push_back({"  in all", std::to_string(model->parameters().count())});
   print_aligned(parameters);
 }
 

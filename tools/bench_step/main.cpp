@@ -130,7 +130,7 @@ int run(int argc, char** argv) {
 
   DType type = s.precision == "bf16" ? DType::BF16 : DType::F32;
   std::unique_ptr<LanguageModel> model = ablation_named(s.ablation).make_model(s.sizes, InitScheme::torch, 0, type);
-  Optimizer optimizer(*model, RunConfig{});
+  Optimizer optimizer(model->parameters(), RunConfig{});
   std::int64_t T = s.sizes.context, tokens = s.batch * T, step = 0;
   double first_loss = 0, loss = 0;
   std::vector<double> times;
@@ -145,7 +145,9 @@ int run(int argc, char** argv) {
       loss = loss_var.value().item();
       tape.backward(loss_var);
     }
-    optimizer.step(4e-4, optimizer.gradient_norm(), ++step);
+    Tensor squared_norm = Tensor::empty({1}, DType::F64);
+    optimizer.sum_squared_gradients(squared_norm);
+    optimizer.step(4e-4, std::sqrt(squared_norm.item()), ++step);
     double elapsed = now_ms() - start;
     if (step == 1) first_loss = loss;
     if (step <= 2) continue;
@@ -161,7 +163,7 @@ int run(int argc, char** argv) {
       {"window", s.sizes.window},  {"threads", thread_count()},
       {"ms_median", milliseconds}, {"ms_min", *std::min_element(times.begin(), times.end())},
       {"steps", times.size()},     {"tokens_per_second", static_cast<double>(tokens) / milliseconds * 1000},
-      {"peak_mib", peak},          {"parameters", model->parameter_count()},
+      {"peak_mib", peak},          {"parameters", model->parameters().count()},
       {"flops_per_step", flops},   {"gflops", flops / milliseconds * 1e-6},
       {"gemm_gflops", gemm},       {"share_of_gemm", flops / milliseconds * 1e-6 / gemm},
       {"loss_first", first_loss},  {"loss_last", loss}};

@@ -108,7 +108,7 @@ std::vector<Job> jobs_of(const Request& request, const RunConfig& recipe) {
       config.run = request.out + "/" + ablation->name + "-" + std::to_string(seed) + ".json";
       jobs.push_back({ablation, config});
     }
-  require_consistent(jobs.front().config, jobs.front().ablation->policies);
+  require_consistent(jobs.front().config, *jobs.front().ablation);
   return jobs;
 }
 
@@ -124,7 +124,7 @@ bool has_result(const Job& job) {
 // In a process of its own.
 int do_job(const Job& job) {
   return run_program("sweep", [&] {
-    omp_set_num_threads(1);
+    set_thread_count(1);
     write_file_atomically(job.path(), to_json(train_job(job.config, *job.ablation)));
     return 0;
   });

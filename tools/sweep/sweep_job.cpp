@@ -40,7 +40,7 @@ void train(const RunConfig& config, const Ablation& ablation, SweepResult& resul
               .window = config.window,
               .prefix = config.prefix};
   auto model = ablation.make_model(sizes, init_scheme(config.init), config.seed, dtype_named(config.precision));
-  Optimizer optimizer(*model, config);
+  Optimizer optimizer(model->parameters(), config);
   result.entropy_floor = data.entropy_floor();
   result.best_loss = data.best_loss(data.validation_batch(0, data.validation_sequences()));
 

@@ -2,8 +2,6 @@
 // threads.
 #pragma once
 
-#include <omp.h>
-
 #include <atomic>
 #include <functional>
 #include <vector>
@@ -25,9 +23,9 @@ class HeadTasks {
 
   // Scratch memory: of one head while it is worked on, and of one task.
   std::int64_t head_blocks() const { return split_ ? heads_ : thread_count(); }
-  std::int64_t head_block(std::int64_t bh) const { return split_ ? bh : omp_get_thread_num(); }
+  std::int64_t head_block(std::int64_t bh) const { return split_ ? bh : thread_index(); }
   static std::int64_t task_blocks() { return thread_count(); }
-  static std::int64_t task_block() { return omp_get_thread_num(); }
+  static std::int64_t task_block() { return thread_index(); }
 
   // All stages of all heads; a stage of a head begins when the one before has ended.
   void run(const std::vector<HeadStage>& stages) const {

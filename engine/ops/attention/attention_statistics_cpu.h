@@ -199,7 +199,7 @@ void attention_statistics_of(const Op& op, const Tensor& q_BHTD, const Tensor& k
   parallel_for(q_BHTD.dim(0) * q_BHTD.dim(1), [&](std::int64_t bh) {
     Head<E> head(bh, sizes, q_BHTD, k_BGKD, config);
     const E* k = Head<E>::rows_of(k_BGKD, head.bg);
-    StatisticsPacks<E>& of_thread = packs[omp_get_thread_num()];
+    StatisticsPacks<E>& of_thread = packs[thread_index()];
     of_thread.load(head, k_BGKD);
     of_thread.keys.load(k, sizes.span.K, sizes.D());
     attention_head_statistics(op, head, k, m_BHT.data<float>() + bh * T, S_BHT.data<float>() + bh * T, X, of_thread,

@@ -302,9 +302,9 @@ namespace {
 template <class F>
 void with_threads(int threads, F&& f) {
   int before = thread_count();
-  omp_set_num_threads(threads);
+  set_thread_count(threads);
   f();
-  omp_set_num_threads(before);
+  set_thread_count(before);
 }
 
 }  // namespace

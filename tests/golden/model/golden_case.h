@@ -100,7 +100,7 @@ class GoldenCase {
       expected.erase(of);
     }
     SINK_CHECK(expected.empty(), "golden", name + ": the model lacks the parameter " + expected.begin()->first);
-    model->refresh_parameters();
+    model->parameters().refresh();
     return model;
   }
 

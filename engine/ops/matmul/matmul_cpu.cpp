@@ -1,9 +1,11 @@
-#include "engine/ops/matmul/matmul_onednn.h"
+#include "engine/ops/matmul/matmul_cpu.h"
 
 #include <dnnl.hpp>
 #include <map>
 #include <mutex>
 #include <tuple>
+
+#include "engine/ops/matmul/onednn_threads.h"
 
 namespace sink::cpu {
 namespace {
@@ -12,6 +14,8 @@ using Desc = dnnl::memory::desc;
 using Format = dnnl::memory::format_tag;
 
 dnnl::engine& cpu_engine() {
+  static const std::int64_t links_in_our_threads = onednn_loops();
+  (void)links_in_our_threads;
   static dnnl::engine engine(dnnl::engine::kind::cpu, 0);
   return engine;
 }
@@ -81,8 +85,9 @@ dnnl::memory memory_of(const Desc& desc, const void* data) {
 
 }  // namespace
 
-void matmul(const Operand& a, const Operand& b, Tensor& c, const MatmulSizes& s, bool accumulate) {
+void matmul(Operand a, Operand b, Tensor& c, bool accumulate) {
   try {
+    MatmulSizes s = matmul_sizes(a, b);
     Plan& plan = plan_for({s.M, s.N, s.K, a.transposed, b.transposed, a.tensor.dtype(), c.dtype(), accumulate});
     dnnl::stream stream(cpu_engine());
     dnnl::memory b_memory = memory_of(plan.b, b.tensor.raw());
