@@ -114,11 +114,11 @@ void EvaluationProbe::attention(const AttentionView& view) {
   AttentionStatistics s = view.statistics(K_ + extra_tokens_);
   std::size_t layer = static_cast<std::size_t>(view.layer);
   slot_ = view.slot;
-  raw_.store(sequence_, view.layer, s.column_raw_BHK, extra_tokens_, slot_, s.slot_raw_BH);
-  proxy_.store(sequence_, view.layer, s.column_proxy_BHK, extra_tokens_, slot_, s.slot_proxy_BH);
+  raw_.store(sequence_, view.layer, s.column_raw_BHX, extra_tokens_, slot_, s.extra_raw_BH);
+  proxy_.store(sequence_, view.layer, s.column_proxy_BHX, extra_tokens_, slot_, s.extra_proxy_BH);
   add_heads(row_mass_[layer], s.row_mass_BH);
   add_heads(entropy_[layer], s.entropy_BH);
-  if (slot_) add_heads(slot_mass_[layer], s.slot_raw_BH, 1 / static_cast<double>(T_ + extra_tokens_));
+  if (slot_) add_heads(slot_mass_[layer], s.extra_raw_BH, 1 / static_cast<double>(T_ + extra_tokens_));
   add_heads(first_key_.dot[layer], s.key1_dot_BH);
   add_heads(first_key_.norm_product[layer], s.key1_norms_BH);
   add_heads(first_key_.cosine[layer], s.key1_cosine_BH);

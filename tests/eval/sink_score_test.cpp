@@ -18,20 +18,20 @@ using Weights = std::function<double(std::int64_t i, std::int64_t j)>;
 AttentionStatistics statistics_of(const std::vector<Weights>& maps, std::int64_t T, std::int64_t columns, bool slot) {
   std::int64_t B = static_cast<std::int64_t>(maps.size());
   AttentionStatistics s;
-  for (Tensor* sums : {&s.slot_raw_BH, &s.slot_proxy_BH, &s.row_mass_BH, &s.entropy_BH, &s.key1_dot_BH,
+  for (Tensor* sums : {&s.extra_raw_BH, &s.extra_proxy_BH, &s.row_mass_BH, &s.entropy_BH, &s.key1_dot_BH,
                        &s.key1_norms_BH, &s.key1_cosine_BH, &s.other_dot_BH, &s.other_norms_BH, &s.other_cosine_BH})
     *sums = Tensor::zeros({B, 1}, DType::F64);
-  s.column_raw_BHK = Tensor::zeros({B, 1, columns}, DType::F64);
-  auto column_BHK = view<double, 3>(s.column_raw_BHK);
-  auto slot_BH = view<double, 2>(s.slot_raw_BH);
+  s.column_raw_BHX = Tensor::zeros({B, 1, columns}, DType::F64);
+  auto column_BHX = view<double, 3>(s.column_raw_BHX);
+  auto extra_BH = view<double, 2>(s.extra_raw_BH);
   for (std::int64_t b = 0; b < B; ++b)
     for (std::int64_t i = 0; i < T; ++i) {
       const Weights& map = maps[static_cast<std::size_t>(b)];
-      for (std::int64_t j = 0; j < columns; ++j) column_BHK(b, 0, j) += map(i, j);
-      if (slot) slot_BH(b, 0) += map(i, -1);
+      for (std::int64_t j = 0; j < columns; ++j) column_BHX(b, 0, j) += map(i, j);
+      if (slot) extra_BH(b, 0) += map(i, -1);
     }
-  s.column_proxy_BHK = s.column_raw_BHK;
-  s.slot_proxy_BH = s.slot_raw_BH;
+  s.column_proxy_BHX = s.column_raw_BHX;
+  s.extra_proxy_BH = s.extra_raw_BH;
   return s;
 }
 
