@@ -102,9 +102,8 @@ decltype(auto) with_real(DType dtype, F&& f) {
   if constexpr (sizeof...(Rest) > 0) {
     if (dtype != dtype_of<First>) return with_real<Rest...>(dtype, f);
   } else {
-    SINK_CHECK(
-        dtype == dtype_of<First>, "dtype",
-        std::string("not for ") + name_of(dtype) + " elements; the last type it is for is " + name_of(dtype_of<First>));
+    SINK_CHECK(dtype == dtype_of<First>, "dtype",
+               std::string("expected real elements, of a type that the operation has; got ") + name_of(dtype));
   }
   return f(First{});
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <set>
 
+#include "engine/implementation.h"
 #include "engine/io/file.h"
 #include "engine/io/hdf5_file.h"
 #include "engine/io/hdf5_reader.h"
@@ -112,7 +113,7 @@ void write_logits_file(const std::string& path, LanguageModel& model, const Tens
                        const std::vector<std::int64_t>& layers, std::int64_t batch, DType type,
                        const std::map<std::string, std::string>& attributes) {
   std::int64_t N = tokens_NT.dim(0), T = tokens_NT.dim(1);
-  Datasets datasets(N, type == DType::F64 ? DType::F64 : DType::F32);
+  Datasets datasets(N, accumulate_type(type));
   Capture capture(datasets, checked_layers(layers, model.sizes().layers));
   Tensor targets_NT = given_tokens(tokens_NT, model.sizes().prefix).targets_NT;
   double loss = 0;

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "model/size_settings.h"
+
 namespace sink {
 namespace {
 
@@ -9,39 +11,7 @@ namespace {
   throw Error((checkpoint.path.empty() ? "the checkpoint" : checkpoint.path) + ": " + why, Exit::corrupt_checkpoint);
 }
 
-struct Bounds {
-  const char* name;
-  std::int64_t value, least, most;
-};
-
-// What is wrong with sizes that no model has, naming the size: outside the bounds of train_<ablation>'s settings, heads
-// that do not divide the width, kv_heads that do not divide heads, a prefix not shorter than the context. Empty for
-// sizes that a model can have; only then may a model be made of them.
-std::string flaw_of(const Sizes& s) {
-  auto is = [](const char* name, std::int64_t value) {
-    return std::string("`") + name + "` is " + std::to_string(value);
-  };
-  for (const Bounds& size : {Bounds{"layers", s.layers, 1, 1024},
-                             {"heads", s.heads, 1, 1024},
-                             {"width", s.width, 1, 65536},
-                             {"feed_forward", s.feed_forward, 1, 262144},
-                             {"context", s.context, 1, 65536},
-                             {"vocabulary", s.vocabulary, 1, std::int64_t{1} << 24},
-                             {"kv_heads", s.kv_heads, 0, 1024},
-                             {"window", s.window, 0, 65536},
-                             {"prefix", s.prefix, 0, 65536},
-                             {"head_width", s.head_width, 0, 65536}})
-    if (size.value < size.least || size.value > size.most)
-      return is(size.name, size.value) + ", expected from " + std::to_string(size.least) + " to " +
-             std::to_string(size.most);
-  if (s.head_width == 0 && s.width % s.heads != 0)
-    return is("heads", s.heads) + ", which does not divide the `width` " + std::to_string(s.width);
-  if (s.heads % s.key_heads() != 0)
-    return is("kv_heads", s.kv_heads) + ", which does not divide the `heads` " + std::to_string(s.heads);
-  if (s.prefix >= s.context)
-    return is("prefix", s.prefix) + ", expected less than the `context` " + std::to_string(s.context);
-  return "";
-}
+std::string quoted(const std::string& name) { return "`" + name + "`"; }
 
 // The <l> of a path parameters/blocks.<l>.<name>; empty for parameters of no block.
 std::string block_of(const std::string& path) {
@@ -83,19 +53,10 @@ void require_sizes_of_tensors(const Checkpoint& checkpoint, const Sizes& s) {
 }  // namespace
 
 void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoint& checkpoint) {
-  const Sizes& s = model.sizes();
   checkpoint.attributes["ablation"] = ablation.name;
   checkpoint.attributes["policies"] = ablation.policies;
-  checkpoint.attributes["layers"] = std::to_string(s.layers);
-  checkpoint.attributes["heads"] = std::to_string(s.heads);
-  checkpoint.attributes["width"] = std::to_string(s.width);
-  checkpoint.attributes["feed_forward"] = std::to_string(s.feed_forward);
-  checkpoint.attributes["context"] = std::to_string(s.context);
-  checkpoint.attributes["vocabulary"] = std::to_string(s.vocabulary);
-  checkpoint.attributes["kv_heads"] = std::to_string(s.kv_heads);
-  checkpoint.attributes["window"] = std::to_string(s.window);
-  checkpoint.attributes["prefix"] = std::to_string(s.prefix);
-  checkpoint.attributes["head_width"] = std::to_string(s.head_width);
+  for (const Setting<Sizes>& size : size_settings())
+    checkpoint.attributes[size.key()] = plain_text(size.value(model.sizes()));
   for (const auto& parameter : model.parameters()) {
     checkpoint.tensors.emplace_back(kParameters + parameter->name(), parameter->master());
     checkpoint.axes[kParameters + parameter->name()] = parameter->info().axes;
@@ -103,19 +64,18 @@ void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoin
 }
 
 Sizes sizes_of(const Checkpoint& checkpoint) {
-  // Files of the first version lack them.
-  auto newer = [&](const char* name) { return checkpoint.attributes.contains(name) ? checkpoint.integer(name) : 0; };
-  Sizes sizes{.layers = checkpoint.integer("layers"),
-              .heads = checkpoint.integer("heads"),
-              .width = checkpoint.integer("width"),
-              .feed_forward = checkpoint.integer("feed_forward"),
-              .context = checkpoint.integer("context"),
-              .vocabulary = checkpoint.integer("vocabulary"),
-              .kv_heads = newer("kv_heads"),
-              .window = newer("window"),
-              .prefix = newer("prefix"),
-              .head_width = newer("head_width")};
-  if (std::string flaw = flaw_of(sizes); !flaw.empty()) refuse(checkpoint, flaw);
+  Sizes sizes;
+  for (const Setting<Sizes>& size : size_settings()) {
+    bool may_lack = size.low == 0;  // 0 says what files without it mean
+    if (may_lack && !checkpoint.attributes.contains(size.key())) continue;
+    const std::string& text = checkpoint.attribute(size.key());
+    try {
+      size.set(sizes, text, quoted(size.key()));
+    } catch (const Error& error) { refuse(checkpoint, error.what()); }
+  }
+  std::string misfit =
+      misfit_of(sizes, [](const std::string& flag) { return quoted(setting_named(size_settings(), flag)->key()); });
+  if (!misfit.empty()) refuse(checkpoint, misfit);
   require_sizes_of_tensors(checkpoint, sizes);
   return sizes;
 }

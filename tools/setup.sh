@@ -5,7 +5,7 @@
 #   bash tools/setup.sh --tests    and what the tests need besides
 set -euo pipefail
 
-packages=(g++ cmake ninja-build ccache pkg-config git perl ca-certificates
+packages=(g++ cmake ninja-build mold ccache pkg-config git perl ca-certificates
   libdnnl-dev libxtensor-dev libhdf5-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libpcre2-dev libssl-dev doctest-dev
   libjs-chart.js hdf5-tools)
 case "${1:-}" in

@@ -8,30 +8,24 @@
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
 #include "model/model_checkpoint.h"
+#include "model/size_settings.h"
 
 namespace sink {
 namespace {
 
-void require_same_sizes(const Checkpoint& checkpoint, const Sizes& wanted) {
+void require_same_sizes(const Checkpoint& checkpoint, Sizes wanted) {
   Sizes stored = sizes_of(checkpoint);
-  auto require = [&](const char* what, std::int64_t of_checkpoint, std::int64_t of_run, const std::string& remedy) {
-    if (of_checkpoint == of_run) return;
-    throw Error("--initial: " + checkpoint.path + " has " + what + " = " + std::to_string(of_checkpoint) +
-                    ", this run has " + std::to_string(of_run) + ": give " + remedy,
+  stored.kv_heads = stored.key_heads();
+  wanted.kv_heads = wanted.key_heads();
+  stored.context = wanted.context;  // only says how long sequences may be
+  for (const Setting<Sizes>& size : size_settings()) {
+    const std::string has = plain_text(size.value(stored)), wants = plain_text(size.value(wanted));
+    if (has == wants) continue;
+    const std::string remedy = size.flag == "vocabulary" ? "data of the same tokens" : "--" + size.flag + " " + has;
+    throw Error("--initial: " + checkpoint.path + " has " + size.key() + " = " + has + ", this run has " + wants +
+                    ": give " + remedy,
                 Exit::usage);
-  };
-  auto require_flag = [&](const char* what, const std::string& flag, std::int64_t of_checkpoint, std::int64_t of_run) {
-    require(what, of_checkpoint, of_run, flag + " " + std::to_string(of_checkpoint));
-  };
-  require_flag("layers", "--layers", stored.layers, wanted.layers);
-  require_flag("heads", "--heads", stored.heads, wanted.heads);
-  require_flag("kv_heads", "--kv-heads", stored.key_heads(), wanted.key_heads());
-  require_flag("width", "--width", stored.width, wanted.width);
-  require_flag("feed_forward", "--feed-forward", stored.feed_forward, wanted.feed_forward);
-  // They change what the same parameters compute. (The context only says how long sequences may be.)
-  require_flag("window", "--window", stored.window, wanted.window);
-  require_flag("prefix", "--prefix", stored.prefix, wanted.prefix);
-  require("vocabulary", stored.vocabulary, wanted.vocabulary, "data of the same tokens");
+  }
 }
 
 // Not one that training has worked on, nor one that somebody made by hand.

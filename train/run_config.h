@@ -18,10 +18,11 @@ struct RunConfig : DataConfig {
   std::int64_t feed_forward = 256;  // F
   std::int64_t kv_heads = 0;        // G, heads of keys and values; 0: as many as heads
   std::int64_t window = 0;          // keys a token sees, its own included; 0: all before it
+  std::int64_t head_width = 0;      // D; 0: width / heads
   std::string init = "torch";       // torch | formula (model/parameter_factory.h)
   std::string initial;              // checkpoint whose parameters are the initial values; empty: drawn
 
-  std::int64_t batch = 48;  // sequences a micro-batch
+  std::int64_t batch = 48;  // sequences per micro-batch
 
   // Optimisation (AdamW, decoupled decay on all parameters).
   std::int64_t steps = 1000;

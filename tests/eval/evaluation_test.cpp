@@ -10,7 +10,7 @@
 #include "eval/evaluation_json.h"
 #include "eval/evaluation_maps.h"
 #include "eval/input_tokens.h"
-#include "model/all_ablations.h"
+#include "tests/support/built_ablations.h"
 
 using namespace sink;
 
@@ -288,6 +288,7 @@ TEST_CASE("evaluation: every number equals a direct computation on whole maps") 
     CAPTURE(c.ablation);
     CAPTURE(c.window);
     CAPTURE(c.prefix);
+    if (!test::is_built(c.ablation)) continue;
     auto model = model_of(c);
     std::int64_t X = model->extra_tokens();
     InputTokens input = random_tokens(23, kN, kT, 11);
@@ -398,6 +399,7 @@ TEST_CASE("evaluation: the JSON's maps are the maps, row for row, to four digits
   for (const char* name : {"baseline", "bias_k", "bias_sinktoken", "kern_id_norm"}) {
     CAPTURE(name);
     Case c{name, false};
+    if (!test::is_built(c.ablation)) continue;
     auto model = model_of(c);
     InputTokens input = random_tokens(23, kN, kT, 11);
     Evaluation e = evaluate(*model, input.tokens_NT, input.targets_NT, kN, true);

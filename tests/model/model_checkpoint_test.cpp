@@ -3,8 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <regex>
 #include <tuple>
 
+#include "model/size_settings.h"
 #include "tests/support/compare.h"
 #include "tests/support/files.h"
 
@@ -98,19 +100,36 @@ std::string error_with(const char* attribute, const char* value) {
 
 }  // namespace
 
+TEST_CASE("model checkpoint: every size of the table is an attribute, and CHECKPOINT.md tells of it") {
+  const std::string page = read_bytes(SINK_SOURCE_DIR "/engine/io/CHECKPOINT.md");
+  const std::string attributes =
+      page.substr(page.find("| attribute |"), page.find("**Datasets**") - page.find("| attribute |"));
+  Checkpoint checkpoint = stored_model();
+  for (const Setting<Sizes>& size : size_settings()) {
+    CAPTURE(size.flag);
+    CHECK(checkpoint.attribute(size.key()) == plain_text(size.value(kSizes)));
+    const bool told = std::regex_search(attributes, std::regex("`([a-z_]+ )*" + size.key() + "( [a-z_]+)*` \\|"));
+    CHECK(told);
+  }
+}
+
 TEST_CASE("model checkpoint: sizes that no model has are refused by name") {
-  CHECK(error_with("heads", "5") == "exit 4 made.h5: `heads` is 5, which does not divide the `width` 12");
-  CHECK(error_with("kv_heads", "3") == "exit 4 made.h5: `kv_heads` is 3, which does not divide the `heads` 4");
-  CHECK(error_with("prefix", "9") == "exit 4 made.h5: `prefix` is 9, expected less than the `context` 9");
+  CHECK(error_with("heads", "5") == "exit 4 made.h5: `heads` must divide `width`, got 5 heads and width 12");
+  CHECK(error_with("kv_heads", "3") ==
+        "exit 4 made.h5: `kv_heads` must divide `heads`, got 3 heads of keys and values and 4 heads");
+  CHECK(error_with("prefix", "9") ==
+        "exit 4 made.h5: `prefix` must be less than `context`, got a prefix of 9 and a context of 9");
   for (const char* size : {"layers", "heads", "width", "feed_forward", "context", "vocabulary"})
     for (const char* value : {"0", "-1", "-9223372036854775808", "9223372036854775807"}) {
       std::string message = error_with(size, value);
-      CHECK_MESSAGE(message.starts_with("exit 4 made.h5: `" + std::string(size) + "` is " + value + ", expected from"),
-                    message);
+      CHECK_MESSAGE(
+          message.starts_with("exit 4 made.h5: `" + std::string(size) + "` must be a whole number from 1 to "),
+          message);
+      CHECK_MESSAGE(message.ends_with(", got `" + std::string(value) + "`"), message);
     }
   for (const char* size : {"kv_heads", "window", "prefix", "head_width"})
     for (const char* value : {"-1", "1000000000"})
-      CHECK(contains(error_with(size, value), "`" + std::string(size) + "` is " + value + ", expected from 0 to"));
+      CHECK(contains(error_with(size, value), "`" + std::string(size) + "` must be a whole number from 0 to "));
 }
 
 TEST_CASE("model checkpoint: sizes that its own parameters do not have are refused by name, before a model is made") {

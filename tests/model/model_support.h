@@ -6,7 +6,7 @@
 #include <string>
 
 #include "engine/rng.h"
-#include "model/all_ablations.h"
+#include "tests/support/built_ablations.h"
 
 namespace sink::test {
 

@@ -6,9 +6,11 @@
 #include <cstdlib>
 #include <vector>
 
+#include "engine/data/data_settings.h"
 #include "model/position/rotary_position.h"
+#include "model/size_settings.h"
 #include "tests/support/files.h"
-#include "train/run_config_fields.h"
+#include "train/run_config_table.h"
 
 using namespace sink;
 
@@ -146,9 +148,8 @@ TEST_CASE("run config: TOML holds every value to the last bit") {
 
   RunConfig read = parse({"--config", folder / "config.toml", "--run", "r", "--resume", "auto"});
   CHECK(to_toml(read) == to_toml(config));
-  for (const RunConfigField& field : run_config_fields()) {
-    if (field.saved()) CHECK_MESSAGE(field.value(read) == field.value(config), field.flag);
-  }
+  for (const Setting<RunConfig>& setting : run_config_table())
+    if (is_saved(setting)) CHECK_MESSAGE(setting.value(read) == setting.value(config), setting.flag);
   CHECK(read.learning_rate == config.learning_rate);
   CHECK(read.adam_epsilon == config.adam_epsilon);
   CHECK(read.data == config.data);
@@ -156,6 +157,30 @@ TEST_CASE("run config: TOML holds every value to the last bit") {
   config.resume = "auto";
   config.force = config.dry_run = true;
   CHECK(to_toml(read) == to_toml(config));  // how it was started is no part of what it is
+}
+
+TEST_CASE("run config: the settings of model and data are those of their tables, all of them") {
+  auto check = [](const SettingRule& rule) {
+    CAPTURE(rule.flag);
+    const Setting<RunConfig>* own = setting_named(run_config_table(), rule.flag);
+    REQUIRE(own);
+    CHECK(own->help == rule.help);
+    CHECK(own->expected() == rule.expected());
+    CHECK(own->group == rule.group);
+  };
+  for (const auto& setting : data_settings()) check(setting);
+  for (const auto& size : size_settings())
+    if (size.flag != "vocabulary") check(size);  // which is the data's
+
+  RunConfig config;
+  std::int64_t number = 100;
+  for (const auto& size : size_settings())
+    if (const auto* own = setting_named(run_config_table(), size.flag)) own->set(config, SettingValue(++number));
+  Sizes sizes = model_sizes(config, 7);
+  CHECK(sizes.vocabulary == 7);
+  number = 100;
+  for (const auto& size : size_settings())
+    if (size.flag != "vocabulary") CHECK_MESSAGE(size.value(sizes) == SettingValue(++number), size.flag);
 }
 
 TEST_CASE("run config: a file names its ablation, and is not taken for another one's") {

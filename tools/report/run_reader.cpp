@@ -14,7 +14,7 @@
 #include "engine/io/settings_toml.h"
 #include "tools/report/evaluation_reader.h"
 #include "tools/report/json_input.h"
-#include "train/run_config_fields.h"
+#include "train/run_config_table.h"
 
 namespace sink::report {
 namespace {
@@ -65,12 +65,8 @@ std::map<std::string, std::string> to_settings(const std::string& toml, const st
   }
   if (settings.empty()) return settings;  // not known, which is not the same as the defaults
   const RunConfig defaults;
-  for (const RunConfigField& field : run_config_fields()) {
-    if (!field.saved()) continue;
-    std::string value = field.value(defaults);
-    if (value.front() == '"') value = value.substr(1, value.size() - 2);
-    settings.emplace(field.flag, value);
-  }
+  for (const Setting<RunConfig>& setting : run_config_table())
+    if (is_saved(setting)) settings.emplace(setting.flag, plain_text(setting.value(defaults)));
   return settings;
 }
 

@@ -38,7 +38,8 @@ template <class X>
     for (std::int64_t v = 0; v < V; ++v) store(logits_V[v], 0.0f);
     return 0;
   }
-  auto [m, S] = log_sum_exp(logits_V, V);
+  LogSumExp row = log_sum_exp(logits_V, V);
+  float m = row.m, S = row.S;
   float logit = float(logits_V[target]);
   float p_scale = gradient_scale / S;
 #pragma omp simd

@@ -35,7 +35,7 @@ template <class Y>
 template <class Y>
 [[gnu::noinline]] void row_backward(const Y* dy_C, const float* x_C, const float* gain_C, RowNumbers saved, float* dx_C,
                                     bool accumulate, float* dgain_C, float* dbias_C, std::int64_t C) {
-  auto [mean, r] = saved;
+  float mean = saved.mean, r = saved.r;
   float sum = 0, projection = 0;  // sum_k dx^_k, sum_k dx^_k x^_k
 #pragma omp simd reduction(+ : sum, projection)
   for (std::int64_t c = 0; c < C; ++c) {

@@ -22,7 +22,7 @@ TEST_CASE("add: sums by hand in every type") {
   }
 }
 
-TEST_CASE("add: equals F64, also for a bf16 branch on an f32 stream") {
+TEST_CASE("add: equals F64, also for a bf16 branch on the f32 residual stream") {
   for (std::int64_t n : {1, 7, 33, 100003}) {
     for (DType b_type : {DType::F32, DType::BF16}) {
       Tensor a = random_tensor({n}, DType::F32, 1), b = random_tensor({n}, b_type, 2), y = Tensor::empty({n});

@@ -1,5 +1,5 @@
 // What a run says of an extra key or a sink token: its log, its folder and its evaluation agree.
-#include "train/measure.h"
+#include "train/step_report.h"
 
 #include <doctest/doctest.h>
 
@@ -20,7 +20,7 @@ Json last_line(const std::string& metrics) {
 
 }  // namespace
 
-TEST_CASE("measure: log and evaluation of a run say the same of an extra key, and config.toml names the ablation") {
+TEST_CASE("step report: log and evaluation of a run say the same of an extra key, and config.toml names the ablation") {
   for (const std::string ablation : {"bias_k", "bias_sinktoken", "baseline"}) {
     CAPTURE(ablation);
     TemporaryFolder folder;
