@@ -38,7 +38,7 @@ class Rotary : public PositionDefaults {
 };
 
 // kPart: of a head's numbers, from 0 to 1 ("partial rotary factor"; GPT-NeoX, Black et al. 2022, section 2.1.1: 1/4).
-template <double kBase, double kPart = 1>
+template <double kBase, double kPart = 1.0>
 struct RotaryOf : Rotary {
   static_assert(kBase > 0 && kPart > 0 && kPart <= 1, "RotaryOf<base, part> needs a base above 0 and a part of 1");
 
