@@ -1,4 +1,0 @@
-// The switch is in engine/implementation.h.
-#pragma once
-
-#include "engine/implementation.h"
