@@ -53,6 +53,8 @@ void GOMP_barrier() {
   }
 }
 
+// How many is for the program to say. (Version 3 asks this in its graph interface, which is not used here.)
+void omp_set_num_threads(int) {}
 int omp_get_max_threads() { return sink::thread_count(); }
 int omp_get_num_threads() { return team ? static_cast<int>(team->size) : 1; }
 int omp_get_thread_num() { return number_in_team; }
