@@ -12,13 +12,13 @@ AlphaTable::AlphaTable(std::int64_t sequences, std::int64_t layers, std::int64_t
       alpha_star_NLH_(static_cast<std::size_t>(N_ * L_ * H_)) {}
 
 void AlphaTable::put(std::int64_t sequence, std::int64_t layer, const Tensor& column_BHK, std::int64_t extra_tokens,
-                     bool slot, const Tensor& slot_BH) {
+                     bool extra_key, const Tensor& extra_BH) {
   SINK_CHECK(column_BHK.rank() == 3 && column_BHK.dim(1) == H_ && column_BHK.dim(2) == extra_tokens + K_ &&
                  sequence + column_BHK.dim(0) <= N_,
              "sink_score",
              "expected column sums of at most " + std::to_string(N_ - sequence) + " sequences, " + std::to_string(H_) +
                  " heads and " + std::to_string(extra_tokens + K_) + " keys, got " + column_BHK.str());
-  star_ = slot || extra_tokens > 0;
+  star_ = extra_key || extra_tokens > 0;
   double star_rows = static_cast<double>(T_ + 1);
   for (std::int64_t b = 0; b < column_BHK.dim(0); ++b)
     for (std::int64_t h = 0; h < H_; ++h) {
@@ -29,8 +29,8 @@ void AlphaTable::put(std::int64_t sequence, std::int64_t layer, const Tensor& co
             column_k[extra_tokens + k] / static_cast<double>(T_ - k);  // k counts from 0 here
       if (extra_tokens > 0)
         alpha_star_NLH_[static_cast<std::size_t>(nlh)] = column_k[0] / star_rows;
-      else if (slot)
-        alpha_star_NLH_[static_cast<std::size_t>(nlh)] = (1 + slot_BH.data<double>()[bh]) / star_rows;
+      else if (extra_key)
+        alpha_star_NLH_[static_cast<std::size_t>(nlh)] = (1 + extra_BH.data<double>()[bh]) / star_rows;
     }
 }
 

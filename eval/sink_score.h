@@ -51,9 +51,9 @@ class AlphaTable {
   AlphaTable(std::int64_t sequences, std::int64_t layers, std::int64_t heads, std::int64_t T, std::int64_t K);
 
   // Column sums of one layer and a batch of sequences, the first being number `sequence`. column_BHK has exactly the K
-  // keys, behind those of `extra_tokens` sink tokens; slot_BH counts if `slot`.
-  void put(std::int64_t sequence, std::int64_t layer, const Tensor& column_BHK, std::int64_t extra_tokens, bool slot,
-           const Tensor& slot_BH);
+  // keys, behind those of `extra_tokens` sink tokens; extra_BH counts if `extra_key`.
+  void put(std::int64_t sequence, std::int64_t layer, const Tensor& column_BHK, std::int64_t extra_tokens,
+           bool extra_key, const Tensor& extra_BH);
   SinkScores scores() const;
 
  private:
