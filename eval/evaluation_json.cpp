@@ -105,7 +105,7 @@ std::string maps_of(const Evaluation::Maps& maps, const EvaluationContext& conte
   }
   Json about{{"layers", maps.layers},
              {"heads", maps.heads},
-             {"extra_key", maps.slot},
+             {"extra_key", maps.extra_key},
              {"chosen", {{"sequence", 0}, {"layer", maps.layer}, {"head", maps.head}}},
              {"tokens", tokens}};
   std::string text = about.dump(-1, ' ', false, Json::error_handler_t::replace);

@@ -17,7 +17,7 @@ struct MapTaker final : Probe {
   MapTaker(Evaluation::Maps& maps, bool all_heads) : maps(maps), all_heads(all_heads) {}
   void hidden(std::int64_t, const Tensor&) override {}
   void attention(const AttentionView& view) override {
-    maps.slot = view.slot;
+    maps.extra_key = view.extra_key;
     for (std::int64_t head = 0; head < maps.heads; ++head) {
       const bool chosen = view.layer == maps.layer && head == maps.head;
       if (all_heads || chosen)

@@ -113,12 +113,12 @@ void EvaluationProbe::hidden_before_norm(std::int64_t layer, const Tensor& x_BTC
 void EvaluationProbe::attention(const AttentionView& view) {
   AttentionStatistics s = view.statistics(K_ + extra_tokens_);
   std::size_t layer = static_cast<std::size_t>(view.layer);
-  slot_ = view.slot;
-  raw_.store(sequence_, view.layer, s.column_raw_BHX, extra_tokens_, slot_, s.extra_raw_BH);
-  proxy_.store(sequence_, view.layer, s.column_proxy_BHX, extra_tokens_, slot_, s.extra_proxy_BH);
+  extra_key_ = view.extra_key;
+  raw_.store(sequence_, view.layer, s.column_raw_BHX, extra_tokens_, extra_key_, s.extra_raw_BH);
+  proxy_.store(sequence_, view.layer, s.column_proxy_BHX, extra_tokens_, extra_key_, s.extra_proxy_BH);
   add_heads(row_mass_[layer], s.row_mass_BH);
   add_heads(entropy_[layer], s.entropy_BH);
-  if (slot_) add_heads(slot_mass_[layer], s.extra_raw_BH, 1 / static_cast<double>(T_ + extra_tokens_));
+  if (extra_key_) add_heads(slot_mass_[layer], s.extra_raw_BH, 1 / static_cast<double>(T_ + extra_tokens_));
   add_heads(first_key_.dot[layer], s.key1_dot_BH);
   add_heads(first_key_.norm_product[layer], s.key1_norms_BH);
   add_heads(first_key_.cosine[layer], s.key1_cosine_BH);
@@ -133,7 +133,9 @@ Evaluation EvaluationProbe::evaluation() const {
   Evaluation e;
   e.sequences = N_;
   e.context = T_;
-  e.extra = extra_tokens_ > 0 ? Evaluation::Extra::token : slot_ ? Evaluation::Extra::key : Evaluation::Extra::none;
+  e.extra = extra_tokens_ > 0 ? Evaluation::Extra::token
+            : extra_key_      ? Evaluation::Extra::key
+                              : Evaluation::Extra::none;
   e.proxy = proxy_.scores();
   e.raw = raw_.scores();
   auto [layer, head] = strongest_head(e);

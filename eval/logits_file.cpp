@@ -62,22 +62,22 @@ struct Capture final : Probe {
     if (layers.contains(layer - 1)) datasets.put("hidden_before_norm/" + std::to_string(layer), "N P C", x_BTC);
   }
   void attention(const AttentionView& view) override {
-    slot = view.slot;
+    extra_key = view.extra_key;
     if (!layers.contains(view.layer)) return;
     std::string block = "blocks/" + std::to_string(view.layer) + "/";
     datasets.put(block + "query", "N H P D", view.q_BHTD);
     datasets.put(block + "key", "N G P D", view.k_BGTD);
     datasets.put(block + "value", "N G P D", view.v_BGTD);
-    std::int64_t B = view.q_BHTD.dim(0), H = view.q_BHTD.dim(1), P = view.q_BHTD.dim(2), keys = P + view.slot;
+    std::int64_t B = view.q_BHTD.dim(0), H = view.q_BHTD.dim(1), P = view.q_BHTD.dim(2), keys = P + view.extra_key;
     Tensor maps = Tensor::empty({B, H, P, keys}, DType::F64);
     for (std::int64_t bh = 0; bh < B * H; ++bh)
       maps.slice(bh * P * keys, {P, keys}).copy_from(view.map(bh / H, bh % H));
-    datasets.put(block + "attention", view.slot ? "N H P 1+P" : "N H P P", maps);
+    datasets.put(block + "attention", view.extra_key ? "N H P 1+P" : "N H P P", maps);
   }
 
   Datasets& datasets;
   std::set<std::int64_t> layers;
-  bool slot = false;
+  bool extra_key = false;
 };
 
 // -log softmax(logits)[next token], (B, T - 1), in double.
@@ -138,7 +138,7 @@ void write_logits_file(const std::string& path, LanguageModel& model, const Tens
     all["version"] = "1";
     all["loss_unit"] = "nats a token";
     all["extra_tokens"] = std::to_string(model.extra_tokens());
-    all["extra_key"] = capture.slot ? "column 0 of blocks/*/attention" : "none";
+    all["extra_key"] = capture.extra_key ? "column 0 of blocks/*/attention" : "none";
     all["axes_legend"] = "N sequence, T token, P position (" + std::to_string(T + model.extra_tokens()) +
                          ": the model's extra tokens first, then T), H head (" + std::to_string(s.heads) +
                          "), G key and value head (" + std::to_string(s.key_heads()) +

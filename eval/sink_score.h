@@ -51,9 +51,9 @@ class AlphaTable {
   AlphaTable(std::int64_t N, std::int64_t L, std::int64_t H, std::int64_t T, std::int64_t K);
 
   // The sums over rows of layer l for a batch of sequences, the first being number `sequence`. column_sums_BHK has
-  // exactly the K keys, behind those of `extra_tokens` sink tokens; slot_sums_BH counts if `slot`.
-  void store(std::int64_t sequence, std::int64_t l, const Tensor& column_sums_BHK, std::int64_t extra_tokens, bool slot,
-             const Tensor& slot_sums_BH);
+  // exactly the K keys, behind those of `extra_tokens` sink tokens; extra_sums_BH counts if `extra_key`.
+  void store(std::int64_t sequence, std::int64_t l, const Tensor& column_sums_BHK, std::int64_t extra_tokens,
+             bool extra_key, const Tensor& extra_sums_BH);
   SinkScores scores() const;
 
  private:

@@ -113,15 +113,16 @@ concept FeaturesPolicy = MadePerBlock<F> && requires(const F& features, const Va
 };
 
 // kTokens learned tokens before every sequence (Tokens, made once for a model: embed puts them there, drop takes them
-// away); kSlot: whether every query sees one key more, without position, which slot() gives, and kSlotHasValue whether
-// its value can differ from zero; output: what happens to the heads' outputs before they join.
+// away); kExtraKey: whether every query sees one key more, without position, which extra_key() gives, and
+// kExtraKeyHasValue whether its value can differ from zero; output: what happens to the heads' outputs before they
+// join.
 template <class E>
 concept ExtraPolicy = MadePerBlock<E> && std::constructible_from<typename E::Tokens, ParameterFactory&> &&
     requires(const E& extra, const typename E::Tokens& tokens, const Var& x) {
   { E::kTokens } -> std::convertible_to<std::int64_t>;
-  { E::kSlot } -> std::convertible_to<bool>;
-  { E::kSlotHasValue } -> std::convertible_to<bool>;
-  { extra.slot() } -> std::same_as<SlotVars>;
+  { E::kExtraKey } -> std::convertible_to<bool>;
+  { E::kExtraKeyHasValue } -> std::convertible_to<bool>;
+  { extra.extra_key() } -> std::same_as<ExtraKeyVars>;
   { extra.output(x) } -> std::same_as<Var>;
   { tokens.embed(x) } -> std::same_as<Var>;
   { tokens.drop(x) } -> std::same_as<Var>;
@@ -184,7 +185,8 @@ consteval bool contracts_hold() {
     static_assert(listed_in_attention_ops_def<typename AttentionPolicy<typename S::Attention>::Op>,
                   "this attention operation is not compiled: add its line to engine/ops/attention/attention_ops.def");
     static_assert(ExtraPolicy<typename S::Extra>,
-                  "Extra needs Extra(ParameterFactory&, prefix), kTokens, kSlot, kSlotHasValue, slot(), output(o) and "
+                  "Extra needs Extra(ParameterFactory&, prefix), kTokens, kExtraKey, kExtraKeyHasValue, extra_key(), "
+                  "output(o) and "
                   "Tokens with embed(x) and drop(x): derive it from ExtraDefaults");
     static_assert(GatePolicy<typename S::Gate>,
                   "Gate needs Gate(ParameterFactory&, prefix) and a const gate(o, h) giving a Var");
@@ -194,7 +196,7 @@ consteval bool contracts_hold() {
                   "Unembedding needs `static const Parameter& weight(ParameterFactory&, const Parameter& "
                   "token_embedding)`");
 
-    static_assert(!S::Extra::kSlot || S::Extra::kSlotHasValue ||
+    static_assert(!S::Extra::kExtraKey || S::Extra::kExtraKeyHasValue ||
                       DividesBySum<typename AttentionPolicy<typename S::Attention>::Op>,
                   "an extra key whose value is zero acts only through the divisor: choose an attention operation that "
                   "divides by its row's sum, or give the key a value");

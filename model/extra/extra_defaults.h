@@ -6,17 +6,17 @@
 
 namespace sink {
 
-// The parts of a slot that exist.
-struct SlotVars {
+// The parts of an extra key that exist.
+struct ExtraKeyVars {
   Var k_HD, logit_H, v_HD;
 };
 
 struct ExtraDefaults {
   static constexpr std::int64_t kTokens = 0;
-  static constexpr bool kSlot = false;
-  static constexpr bool kSlotHasValue = false;
+  static constexpr bool kExtraKey = false;
+  static constexpr bool kExtraKeyHasValue = false;
 
-  SlotVars slot() const { return {}; }
+  ExtraKeyVars extra_key() const { return {}; }
   Var output(const Var& o_BHTD) const { return o_BHTD; }
 
   // What stands once in a model.

@@ -9,7 +9,7 @@
 
 namespace sink {
 
-// Keys: how the slot's score comes about.
+// Keys: how the score of the extra key comes about.
 
 // scale q . k*_h with k* learned; kDimensions: only the first so many numbers of k* (0: all).
 template <Scope kScope, int kDimensions = 0>
@@ -27,7 +27,7 @@ class LearnedKey {
   }
   LearnedKey(ParameterFactory& make, const std::string& prefix)
       : vectors_(make, ParameterRole::extra_key, prefix + ".extra.key", kScope, kDimensions) {}
-  void put(SlotVars& slot) const { slot.k_HD = vectors_(); }
+  void put(ExtraKeyVars& extra) const { extra.k_HD = vectors_(); }
 
  private:
   HeadVectors vectors_;
@@ -40,7 +40,7 @@ class LearnedLogit {
   static void check(const Sizes&) {}
   LearnedLogit(ParameterFactory& make, const std::string& prefix)
       : logit_H_(make.small(ParameterRole::extra_logit, prefix + ".extra.logit", {make.sizes().heads}, "H")) {}
-  void put(SlotVars& slot) const { slot.logit_H = logit_H_.var(); }
+  void put(ExtraKeyVars& extra) const { extra.logit_H = logit_H_.var(); }
 
  private:
   const Parameter& logit_H_;
@@ -52,19 +52,19 @@ class ZeroLogit {
   static std::string name() { return "ZeroLogit"; }
   static void check(const Sizes&) {}
   ZeroLogit(ParameterFactory& make, const std::string&) : logit_H_(Tensor::zeros({make.sizes().heads}, make.real())) {}
-  void put(SlotVars& slot) const { slot.logit_H = Var(logit_H_); }
+  void put(ExtraKeyVars& extra) const { extra.logit_H = Var(logit_H_); }
 
  private:
   Tensor logit_H_;
 };
 
-// Values: what the slot adds to the output.
+// Values: what the extra key adds to the output.
 
 struct ZeroValue {
   static constexpr bool kZero = true;
   static std::string name() { return "ZeroValue"; }
   ZeroValue(ParameterFactory&, const std::string&) {}
-  void put(SlotVars&) const {}
+  void put(ExtraKeyVars&) const {}
 };
 
 template <Scope kScope>
@@ -74,7 +74,7 @@ class LearnedValue {
   static std::string name() { return kScope == Scope::shared ? "LearnedValue(shared)" : "LearnedValue"; }
   LearnedValue(ParameterFactory& make, const std::string& prefix)
       : vectors_(make, ParameterRole::extra_value, prefix + ".extra.value", kScope) {}
-  void put(SlotVars& slot) const { slot.v_HD = vectors_(); }
+  void put(ExtraKeyVars& extra) const { extra.v_HD = vectors_(); }
 
  private:
   HeadVectors vectors_;
@@ -99,7 +99,7 @@ class FixedValue {
     }
     v_HD_ = v_HD.to(make.real());
   }
-  void put(SlotVars& slot) const { slot.v_HD = Var(v_HD_); }
+  void put(ExtraKeyVars& extra) const { extra.v_HD = Var(v_HD_); }
 
  private:
   Tensor v_HD_;
@@ -108,19 +108,19 @@ class FixedValue {
 template <class Key, class Value>
 class ExtraKey : public ExtraDefaults {
  public:
-  static constexpr bool kSlot = true;
-  static constexpr bool kSlotHasValue = !Value::kZero;
+  static constexpr bool kExtraKey = true;
+  static constexpr bool kExtraKeyHasValue = !Value::kZero;
   static std::string name() { return Key::name() + "+" + Value::name(); }
 
   static void check(const Sizes& sizes) { Key::check(sizes); }
 
   ExtraKey(ParameterFactory& make, const std::string& prefix) : key_(make, prefix), value_(make, prefix) {}
 
-  SlotVars slot() const {
-    SlotVars slot;
-    key_.put(slot);
-    value_.put(slot);
-    return slot;
+  ExtraKeyVars extra_key() const {
+    ExtraKeyVars extra;
+    key_.put(extra);
+    value_.put(extra);
+    return extra;
   }
 
  private:

@@ -42,9 +42,9 @@ class AttentionLayer {
     auto [q_BHTD, k_BGTD, v_BGTD] = split_heads(qkv_(h_BTC), heads_, key_heads_);
     q_BHTD = features_(position_.rotate(query_key_norm_.query(q_BHTD)));
     k_BGTD = features_(position_.rotate(query_key_norm_.key(k_BGTD)));
-    auto [slot_k_HD, slot_logit_H, slot_v_HD] = extra_.slot();
-    AttentionResult result =
-        attention(op_, {q_BHTD, k_BGTD, v_BGTD, position_.bias(), slot_k_HD, slot_logit_H, slot_v_HD}, scale_, range_);
+    auto [extra_k_HD, extra_logit_H, extra_v_HD] = extra_.extra_key();
+    AttentionResult result = attention(
+        op_, {q_BHTD, k_BGTD, v_BGTD, position_.bias(), extra_k_HD, extra_logit_H, extra_v_HD}, scale_, range_);
     if (pass.probe) report(pass, q_BHTD.value(), k_BGTD.value(), v_BGTD.value(), result);
     Var o_BTE = Spec::Heads::join(extra_.output(result.o_BHTD));
     return out_(gate_(o_BTE, h_BTC));
@@ -61,7 +61,7 @@ class AttentionLayer {
         .q_BHTD = q,
         .k_BGTD = k,
         .v_BGTD = v,
-        .slot = Extra::kSlot,
+        .extra_key = Extra::kExtraKey,
         .statistics =
             [&](std::int64_t columns) { return attention_statistics(op_, q, k, r.m_BHT, r.S_BHT, r.config, columns); },
         .map = [&](std::int64_t b,

@@ -56,12 +56,12 @@ struct Everything final : Probe {
   struct Layer {
     Tensor q_BHTD, k_BGTD, v_BGTD;
     std::vector<Tensor> maps_BH;
-    bool slot;
+    bool extra_key;
   };
   void hidden(std::int64_t layer, const Tensor& x_BTC) override { states[layer] = x_BTC.clone(); }
   void hidden_before_norm(std::int64_t layer, const Tensor& x_BTC) override { before_norm[layer] = x_BTC.clone(); }
   void attention(const AttentionView& view) override {
-    Layer layer{view.q_BHTD.clone(), view.k_BGTD.clone(), view.v_BGTD.clone(), {}, view.slot};
+    Layer layer{view.q_BHTD.clone(), view.k_BGTD.clone(), view.v_BGTD.clone(), {}, view.extra_key};
     for (std::int64_t bh = 0; bh < view.q_BHTD.dim(0) * view.q_BHTD.dim(1); ++bh)
       layer.maps_BH.push_back(view.map(bh / view.q_BHTD.dim(1), bh % view.q_BHTD.dim(1)));
     layers.push_back(layer);
@@ -120,8 +120,8 @@ struct MapNumbers {
   std::vector<double> alpha;  // real keys
   double star = 0, mass = 0, slot_mass = 0, entropy = 0;
 };
-MapNumbers numbers_of(const Tensor& map, const Case& c, std::int64_t X, bool slot, bool proxy) {
-  std::int64_t P = map.dim(0), E = slot;
+MapNumbers numbers_of(const Tensor& map, const Case& c, std::int64_t X, bool extra_key, bool proxy) {
+  std::int64_t P = map.dim(0), E = extra_key;
   REQUIRE(map.dim(1) == P + E);
   MapNumbers numbers{std::vector<double>(static_cast<std::size_t>(kT), 0.0)};
   std::vector<double> column(static_cast<std::size_t>(P + E), 0.0);
@@ -139,7 +139,7 @@ MapNumbers numbers_of(const Tensor& map, const Case& c, std::int64_t X, bool slo
   for (std::int64_t k = 0; k < kT; ++k)
     numbers.alpha[static_cast<std::size_t>(k)] =
         column[static_cast<std::size_t>(E + X + k)] / static_cast<double>(kT - k);
-  if (slot) numbers.star = (1 + column[0]) / static_cast<double>(kT + 1);
+  if (extra_key) numbers.star = (1 + column[0]) / static_cast<double>(kT + 1);
   if (X == 1) numbers.star = column[0] / static_cast<double>(kT + 1);
   return numbers;
 }
@@ -155,7 +155,7 @@ void check_scores(const SinkScores& scores, const Case& c, const Everything& see
       std::vector<double> alpha_lh(10, 0);
       double star_lh = 0;
       for (std::size_t b = 0; b < kN; ++b) {
-        MapNumbers numbers = numbers_of(seen.layers[l].maps_BH[b * H + h], c, X, seen.layers[l].slot, proxy);
+        MapNumbers numbers = numbers_of(seen.layers[l].maps_BH[b * H + h], c, X, seen.layers[l].extra_key, proxy);
         for (std::size_t k = 0; k < 10; ++k) {
           alpha_lh[k] += numbers.alpha[k] / kN;
           alpha_k[k] += numbers.alpha[k] / maps;
@@ -218,7 +218,7 @@ void check_masses(const Evaluation& e, const Case& c, const Everything& seen, st
     for (std::size_t h = 0; h < 4; ++h) {
       MapNumbers sum;
       for (std::size_t b = 0; b < kN; ++b) {
-        MapNumbers numbers = numbers_of(seen.layers[l].maps_BH[b * 4 + h], c, X, seen.layers[l].slot, true);
+        MapNumbers numbers = numbers_of(seen.layers[l].maps_BH[b * 4 + h], c, X, seen.layers[l].extra_key, true);
         sum.mass += numbers.mass / kN;
         sum.slot_mass += numbers.slot_mass / kN;
         sum.entropy += numbers.entropy / kN;
@@ -258,7 +258,7 @@ const std::vector<Case> kCases{
 void check_maps(const Evaluation& e, const Case& c, const Everything& seen, std::int64_t X) {
   const Evaluation::Maps& maps = e.maps;
   std::int64_t P = kT + X, E = c.extra == Evaluation::Extra::key;
-  CHECK(maps.slot == (E == 1));
+  CHECK(maps.extra_key == (E == 1));
   REQUIRE(maps.tokens.size() == 4);
   REQUIRE(maps.weights.size() == 4 * 2 * 4);
   double largest = 0, shown = 0;
@@ -416,7 +416,7 @@ TEST_CASE("evaluation: the JSON's maps are the maps, row for row, to four digits
     auto maps = nlohmann::json::parse(written)["maps"];
     CHECK(maps["layers"] == 2);
     CHECK(maps["heads"] == 4);
-    CHECK(maps["extra_key"] == e.maps.slot);
+    CHECK(maps["extra_key"] == e.maps.extra_key);
     CHECK(maps["chosen"]["layer"] == e.maps.layer);
     CHECK(maps["tokens"].size() == 4);
     CHECK((maps["tokens"][0][0] == "<sink token>") == (std::string(name) == "bias_sinktoken"));

@@ -123,10 +123,10 @@ struct illegal : baseline {
 #elif defined(SINK_EXTRA_WITHOUT_TOKENS)
 struct Tokenless {
   static constexpr std::int64_t kTokens = 1;
-  static constexpr bool kSlot = false, kSlotHasValue = false;
+  static constexpr bool kExtraKey = false, kExtraKeyHasValue = false;
   static std::string name() { return "Tokenless"; }
   Tokenless(ParameterFactory&, const std::string&) {}
-  SlotVars slot() const { return {}; }
+  ExtraKeyVars extra_key() const { return {}; }
   Var output(const Var& o_BHTD) const { return o_BHTD; }
 };
 struct illegal : baseline {
