@@ -43,8 +43,8 @@ void require_sizes_of_tensors(const Checkpoint& checkpoint, const Sizes& s) {
   for (std::int64_t layer = 0; layer < s.layers; ++layer) {
     std::string block = "blocks." + std::to_string(layer);
     require(block + ".attention.qkv.weight", {(s.heads + 2 * s.key_heads()) * s.width_of_head(), s.width},
-            number("heads", s.heads) + ", " + number("kv_heads", s.kv_heads) + ", " +
-                (s.head_width > 0 ? number("head_width", s.head_width) + " and " : "and ") + width);
+            number("heads", s.heads) + ", " + number("kv_heads", s.kv_heads) +
+                (s.head_width > 0 ? ", " + number("head_width", s.head_width) : "") + " and " + width);
     require(block + ".feed_forward.down.weight", {s.width, s.feed_forward},
             number("feed_forward", s.feed_forward) + " and " + width);
   }

@@ -269,7 +269,7 @@ TEST_CASE("eval: a checkpoint whose attributes or parameters no model has is ref
   for (const char* size : {"kv_heads", "window", "prefix"})
     check(with_attribute(path, size, "-1"), "`" + std::string(size) + "` must be a whole number from 0 to ");
   check(with_attribute(path, "heads", "3"), "`heads` must divide `width`, got 3 heads and width 16");
-  check(with_attribute(path, "heads", "16"), "rotary positions need an even width of a head, got 1");
+  check(with_attribute(path, "heads", "16"), "rotary positions need an even width of a head (width / heads, or head_width), got 1");
   check(with_attribute(path, "prefix", "20"),
         "`prefix` must be less than `context`, got a prefix of 20 and a context of 20");
   check(with_attribute(path, "layers", "1"), "`layers` = 1, but it holds the parameters of 2 blocks");

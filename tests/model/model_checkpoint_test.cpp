@@ -142,7 +142,8 @@ TEST_CASE("model checkpoint: sizes that its own parameters do not have are refus
   CHECK(contains(error_with("feed_forward", "262144"), "`feed_forward` = 262144"));
   CHECK(contains(error_with("kv_heads", "2"), "(36, 12), but with `heads` = 4, `kv_heads` = 2 and `width` = 12"));
   CHECK(contains(error_with("head_width", "4"),
-                 "(48, 12), but with `heads` = 4, `kv_heads` = 0, `head_width` = 4 and `width` = 12"));
+                 "is (36, 12), but with `heads` = 4, `kv_heads` = 0, `head_width` = 4 "
+                 "and `width` = 12 it is (48, 12);"));
   // A second block that has nothing but a name.
   Checkpoint checkpoint = stored_model();
   checkpoint.attributes["layers"] = "2";
