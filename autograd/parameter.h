@@ -1,13 +1,26 @@
-// Parameter: a named, trained tensor. The optimiser works on the master values (F32, or F64 in checks); products read
-// them in the precision of the run, converted once a step.
+// Parameter: a named, trained tensor of a model, a slice of the arena that holds all of them (parameter_arena.h). The
+// optimiser works on the master values (F32, or F64 in checks); products read them in the precision of the run.
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "autograd/var.h"
+#include "engine/segment.h"
 
 namespace sink {
+
+// What a parameter does in its model.
+enum class ParameterRole {
+  weight,       // of a product y = x W^T
+  embedding,    // a table of rows that stand in the residual stream or are added to it
+  linear_bias,  // added to a product
+  norm_gain,    //
+  norm_bias,    //
+  extra_key,    // what attention has beside its tokens: keys,
+  extra_value,  // values,
+  extra_logit,  // and scores of keys that there are none of
+  score_bias,   // added to scores by distance
+};
 
 // How initial values are drawn; every ablation draws the same numbers for the same name.
 struct Init {
@@ -16,21 +29,34 @@ struct Init {
   double scale = 1;  // standard deviation, half width, or the constant
 };
 
+// What is known of a parameter where it is made.
+struct ParameterInfo {
+  std::string name;  // "blocks.0.attention.qkv.weight"
+  Shape shape;
+  std::string axes;  // what each axis counts, as in "out in" or "H D"
+  ParameterRole role = ParameterRole::weight;
+  Init init;
+};
+
 class Parameter {
  public:
-  // Initial values from the stream of this name; `compute` is the precision that products read.
-  Parameter(std::string name, const Shape& shape, const Init& init, std::uint64_t seed, DType compute);
+  const ParameterInfo& info() const { return info_; }
+  const std::string& name() const { return info_.name; }
+  // Where its numbers stand in every tensor of the arena.
+  Segment segment() const { return {begin_, begin_ + info_.shape.size()}; }
 
-  const std::string& name() const { return name_; }
   const Var& var() const { return master_; }
   const Tensor& master() const { return master_.value(); }
   Tensor& mutable_master() { return master_.mutable_value(); }
-  // The values that products read. Call refresh() whenever the master has changed.
+  // The values that products read; ParameterArena::refresh() brings them up to date with the master values.
   const Tensor& compute() const { return compute_; }
-  void refresh();
 
  private:
-  std::string name_;
+  friend class ParameterArena;
+  Parameter(ParameterInfo info, std::int64_t begin) : info_(std::move(info)), begin_(begin) {}
+
+  ParameterInfo info_;
+  std::int64_t begin_;
   Var master_;
   Tensor compute_;
 };

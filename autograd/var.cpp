@@ -1,5 +1,7 @@
 #include "autograd/var.h"
 
+#include <utility>
+
 #include "engine/ops/add/add.h"
 
 namespace sink {
@@ -7,20 +9,42 @@ namespace sink {
 void Gradient::accumulate(Tensor grad) const {
   SINK_CHECK(grad.shape() == shape() && grad.dtype() == dtype(), "gradient",
              std::string("the value is ") + name_of(dtype()) + " " + shape().str() + ", its gradient is " + grad.str());
-  if (state_->value.defined())
+  State& s = *state_;
+  if (s.slice.defined() && grad.raw() == s.slice.raw()) {  // room() comes back, maybe after other gradients
+    Tensor others = std::exchange(s.value, s.slice);
+    if (others.defined()) add_into(s.value, others);
+  } else if (s.value.defined()) {
     add_into(target().grad, grad);
-  else
-    state_->value = std::move(grad);
+  } else if (s.slice.defined() && s.slice.unique()) {
+    s.slice.copy_from(grad);
+    s.value = s.slice;
+  } else {
+    s.value = std::move(grad);
+  }
 }
 
 Gradient::Target Gradient::target() const {
-  if (!state_->value.defined()) {
-    state_->value = Tensor::empty(shape(), dtype());
-    return {state_->value, false};
+  State& s = *state_;
+  if (!s.value.defined()) {
+    s.value = room();
+    return {s.value, false};
   }
-  // A gradient handed on by a sum is shared with its neighbour, which must not see what is added here.
-  if (!state_->value.unique()) state_->value = state_->value.clone();
-  return {state_->value, true};
+  // A gradient handed on by a sum is shared with its neighbour, which must not see what is added here. A slice is
+  // handed to nobody.
+  if (s.value.raw() != s.slice.raw() && !s.value.unique()) s.value = s.value.clone();
+  return {s.value, true};
+}
+
+Tensor Gradient::room() const {
+  bool free = state_->slice.defined() && state_->slice.unique();  // holds no gradient, and no operation has it
+  return free ? state_->slice : Tensor::empty(shape(), dtype());
+}
+
+void Gradient::gather_in(Tensor slice) const {
+  SINK_CHECK(slice.shape() == shape() && slice.dtype() == dtype(), "gradient",
+             "the gradient is " + shape().str() + ", the slice for it " + slice.str());
+  state_->value = Tensor();
+  state_->slice = std::move(slice);
 }
 
 Var::Var(Tensor value, bool requires_grad) : value_(std::move(value)) {

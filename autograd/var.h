@@ -1,7 +1,7 @@
 // Var: a tensor and the place where its gradient gathers. Copies share both.
 //
 // The two are apart so that a recorded operation keeps only what its backward reads: a Var where it needs the value, a
-// Gradient where it needs only to hand a gradient on. A value that nobody keeps is freed while the model still runs.
+// Gradient where it needs only to pass a gradient on. A value that nobody keeps is freed while the model still runs.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,8 @@ namespace sink {
 class Gradient {
  public:
   Gradient() = default;
-  Gradient(const Shape& shape, DType dtype) : state_(std::make_shared<State>(State{shape, dtype, Tensor()})) {}
+  Gradient(const Shape& shape, DType dtype)
+      : state_(std::make_shared<State>(State{shape, dtype, Tensor(), Tensor()})) {}
 
   // Whether anybody wants it.
   bool wanted() const { return state_ != nullptr; }
@@ -22,7 +23,7 @@ class Gradient {
   // Undefined until a gradient has arrived.
   const Tensor& value() const { return state_->value; }
 
-  // Gradients add up. The first one is taken as it is, without a copy.
+  // Gradients add up. The first one is taken as it is, without a copy (but see gather_in).
   void accumulate(Tensor grad) const;
 
   // For operations that can write or add their gradient in place: where to, and whether to add to what is there.
@@ -32,6 +33,12 @@ class Gradient {
   };
   Target target() const;
 
+  // For operations that know their gradient before backward: a tensor to write it into, and to hand to accumulate()
+  // then. It is the gradient's own place where that is free, so that nothing is copied.
+  Tensor room() const;
+
+  // From now on the gradient gathers in this slice of a larger tensor; what had arrived is dropped.
+  void gather_in(Tensor slice) const;
   void clear() const { state_->value = Tensor(); }
 
  private:
@@ -39,6 +46,7 @@ class Gradient {
     Shape shape;
     DType dtype;
     Tensor value;
+    Tensor slice;  // where `value` belongs, if defined
   };
   std::shared_ptr<State> state_;
 };

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 
 #include "engine/check.h"
@@ -26,14 +27,25 @@ struct bf16 {
   operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 };
 
-// to = value, rounded to the type. For bf16 it writes the bits alone: assigning the struct would keep compilers from
-// making vector code of the loop around.
+// to = value, rounded once to the type. For bf16 it writes the bits alone: assigning the struct would keep compilers
+// from making vector code of the loop around.
 template <class To, class From>
-inline void put(To& to, From value) {
+inline void store(To& to, From value) {
   to = static_cast<To>(value);
 }
-inline void put(bf16& to, float value) { to.bits = bf16(value).bits; }
-inline void put(bf16& to, double value) { to.bits = bf16(static_cast<float>(value)).bits; }
+inline void store(bf16& to, float value) { to.bits = bf16(value).bits; }
+// By way of a float that is rounded to odd: toward zero, its last bit set if anything was lost. So rounding that again
+// gives what rounding the double at once would (Boldo and Melquiond 2005).
+inline void store(bf16& to, double value) {
+  float nearest = static_cast<float>(value);
+  std::uint32_t bits = std::bit_cast<std::uint32_t>(nearest);
+  double back = static_cast<double>(nearest);
+  if (back != value && value == value) {
+    bool away = value > 0 ? back > value : back < value;
+    bits = (bits - (away ? 1u : 0u)) | 1u;
+  }
+  to.bits = bf16(std::bit_cast<float>(bits)).bits;
+}
 
 template <class T>
 struct DTypeOf;
@@ -83,20 +95,22 @@ inline DType dtype_named(const std::string& name) {
   fail("dtype", "expected f32, bf16, f64 or i32, got " + name, Exit::usage);
 }
 
-// Calls f with a value of the element type: with_real(x.dtype(), [&](auto zero) { using R = decltype(zero); ... }).
+// Calls f with a zero of the element type, one of those listed:
+//   with_real<float, bf16>(x.dtype(), [&](auto zero) { using X = decltype(zero); ... })
+template <class First, class... Rest, class F>
+decltype(auto) with_real(DType dtype, F&& f) {
+  if constexpr (sizeof...(Rest) > 0) {
+    if (dtype != dtype_of<First>) return with_real<Rest...>(dtype, f);
+  } else {
+    SINK_CHECK(dtype == dtype_of<First>, "dtype",
+               std::string("expected real elements, of a type that the operation has; got ") + name_of(dtype));
+  }
+  return f(First{});
+}
+// Any real type.
 template <class F>
 decltype(auto) with_real(DType dtype, F&& f) {
-  switch (dtype) {
-    case DType::F32:
-      return f(float{});
-    case DType::BF16:
-      return f(bf16{});
-    case DType::F64:
-      return f(double{});
-    case DType::I32:
-      break;
-  }
-  fail("dtype", "expected a real element type (f32, bf16, f64), got i32");
+  return with_real<float, bf16, double>(dtype, f);
 }
 
 }  // namespace sink

@@ -5,13 +5,6 @@
 #include "engine/threads.h"
 
 namespace sink {
-namespace {
-
-// What a value is converted through.
-template <class T>
-using widest_t = std::conditional_t<std::is_same_v<T, bf16>, float, T>;
-
-}  // namespace
 
 Tensor Tensor::empty(const Shape& shape, DType dtype) {
   Tensor tensor;
@@ -21,6 +14,8 @@ Tensor Tensor::empty(const Shape& shape, DType dtype) {
   tensor.base_ = tensor.storage_->data;
   return tensor;
 }
+
+Tensor Tensor::empty_like(const Tensor& other) { return empty(other.shape_, other.dtype_); }
 
 Tensor Tensor::zeros(const Shape& shape, DType dtype) {
   Tensor tensor = empty(shape, dtype);
@@ -54,8 +49,19 @@ Tensor Tensor::rows(std::int64_t begin, std::int64_t end) const {
   return tensor;
 }
 
+Tensor Tensor::slice(std::int64_t begin, const Shape& shape) const {
+  SINK_CHECK(
+      0 <= begin && begin + shape.size() <= size(), "slice",
+      "elements [" + std::to_string(begin) + ", " + std::to_string(begin + shape.size()) + ") are not in " + str());
+  Tensor tensor = *this;
+  tensor.storage_ = std::shared_ptr<Storage>(storage_.get(), [owner = storage_](Storage*) {});
+  tensor.base_ = static_cast<char*>(base_) + begin * static_cast<std::int64_t>(size_of(dtype_));
+  tensor.shape_ = shape;
+  return tensor;
+}
+
 Tensor Tensor::clone() const {
-  Tensor tensor = empty(shape_, dtype_);
+  Tensor tensor = empty_like(*this);
   tensor.copy_from(*this);
   return tensor;
 }
@@ -75,8 +81,8 @@ void Tensor::fill(double value) {
   with_real(dtype_, [&](auto zero) {
     using R = decltype(zero);
     R* out = data<R>();
-    R element = R(static_cast<float>(value));
-    if constexpr (std::is_same_v<R, double>) element = value;
+    R element;
+    store(element, value);
     parallel_chunks(size(), 1 << 15, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t i = begin; i < end; ++i) out[i] = element;
     });
@@ -99,7 +105,7 @@ void Tensor::copy_from(const Tensor& source) {
       To* to = data<To>();
       const From* from = source.data<From>();
       parallel_chunks(size(), 1 << 15, [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t i = begin; i < end; ++i) put(to[i], static_cast<widest_t<From>>(from[i]));
+        for (std::int64_t i = begin; i < end; ++i) store(to[i], from[i]);
       });
     });
   });

@@ -16,6 +16,8 @@ class Tensor {
   Tensor() = default;  // undefined: holds nothing
 
   static Tensor empty(const Shape& shape, DType dtype = DType::F32);
+  // Of the shape and type of another.
+  static Tensor empty_like(const Tensor& other);
   static Tensor zeros(const Shape& shape, DType dtype = DType::F32);
   static Tensor full(const Shape& shape, double value, DType dtype = DType::F32);
   template <class T>
@@ -49,6 +51,9 @@ class Tensor {
   Tensor reshape(const Shape& shape) const;
   // Elements [begin, end) of the first axis, sharing the numbers.
   Tensor rows(std::int64_t begin, std::int64_t end) const;
+  // The numbers from element `begin` on, as many as `shape` has, shared with this tensor; unique() of the slice counts
+  // its own copies alone.
+  Tensor slice(std::int64_t begin, const Shape& shape) const;
   Tensor clone() const;
   // Converts between the real types (the result shares the numbers if the type is the same).
   Tensor to(DType dtype) const;

@@ -5,8 +5,8 @@
 
 namespace sink {
 
-// Uses `threads` OpenMP threads, 0: as many as OpenMP would. Throws Error where the system does not give that many:
-// with Exit::usage where they were asked for, else Exit::out_of_memory. (OpenMP itself would leave the process with 1.)
+// Uses `threads` threads, 0: OMP_NUM_THREADS, else one per core. Throws Error where the system does not give that many:
+// with Exit::usage where they were asked for, else Exit::out_of_memory.
 void start_threads(std::int64_t threads);
 
 }  // namespace sink

@@ -6,13 +6,15 @@
 #include <cmath>
 #include <cstdint>
 
+#include "engine/host_device.h"
+
 namespace sink {
 
-inline double exp_fast(double x) { return std::exp(x); }
+SINK_HD inline double exp_fast(double x) { return std::exp(x); }
 
 // exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln(2) / 2. Relative error < 2e-7; exactly 0 below -87 (where the
 // result leaves the normal numbers) and infinity above 88.73.
-inline float exp_fast(float x) {
+SINK_HD inline float exp_fast(float x) {
   constexpr float kLowest = -87.3366f, kHighest = 89.0f;  // n stays in [-126, 128]
   x = x < kLowest ? kLowest : x;                          // in this order a NaN passes
   x = x > kHighest ? kHighest : x;
@@ -39,15 +41,15 @@ inline float exp_fast(float x) {
 
 // 1 / (1 + exp(-x)); exp overflows to infinity for very negative x, and 1 / infinity is the right answer.
 template <class R>
-inline R logistic_fast(R x) {
+SINK_HD inline R logistic_fast(R x) {
   return R(1) / (R(1) + exp_fast(-x));
 }
 
-inline double log_fast(double x) { return std::log(x); }
+SINK_HD inline double log_fast(double x) { return std::log(x); }
 
 // log(x) for normal x > 0, relative error < 3e-7 away from 1; some finite number for 0, so that 0 * log_fast(0) = 0.
 // x = 2^n y with y in [sqrt(1/2), sqrt(2)); polynomial from Cephes' logf (Moshier).
-inline float log_fast(float x) {
+SINK_HD inline float log_fast(float x) {
   constexpr std::uint32_t kSqrtHalfBits = 0x3f3504f3u;
   std::uint32_t above = std::bit_cast<std::uint32_t>(x) - kSqrtHalfBits;
   float n = static_cast<float>(static_cast<std::int32_t>(above) >> 23);
@@ -66,14 +68,16 @@ inline float log_fast(float x) {
 }
 
 // log(1 / (1 + exp(-x))) = min(x, 0) - log(1 + exp(-|x|)); absolute error < 2e-7 and relative 2e-7 below 0.
-inline double log_logistic_fast(double x) { return (x > 0 ? 0 : x) - std::log1p(std::exp(-std::abs(x))); }
-inline float log_logistic_fast(float x) { return (x > 0.0f ? 0.0f : x) - log_fast(1.0f + exp_fast(-std::abs(x))); }
+SINK_HD inline double log_logistic_fast(double x) { return (x > 0 ? 0 : x) - std::log1p(std::exp(-std::abs(x))); }
+SINK_HD inline float log_logistic_fast(float x) {
+  return (x > 0.0f ? 0.0f : x) - log_fast(1.0f + exp_fast(-std::abs(x)));
+}
 
-inline double erf_fast(double x) { return std::erf(x); }
+SINK_HD inline double erf_fast(double x) { return std::erf(x); }
 
 // Absolute error < 8e-8, relative < 1e-7. Two polynomials, after N. Juffa: erf itself near 0, and the logarithm of
 // 1 - erf(|x|) beyond.
-inline float erf_fast(float x) {
+SINK_HD inline float erf_fast(float x) {
   float t = std::abs(x), square = x * x;
   float near = -5.96761703e-4f;
   near = near * square + 4.99119423e-3f;

@@ -34,8 +34,8 @@ Evaluation evaluate(LanguageModel& model, const Tensor& tokens_NT, const Tensor&
     probe.begin_batch(first);
     Tensor batch_targets = targets_NT.rows(first, last);
     std::int64_t counted = count_targets(batch_targets);
-    loss_sum +=
-        static_cast<double>(counted) * model.loss(tokens_NT.rows(first, last), batch_targets, 1, &probe).value().item();
+    loss_sum += static_cast<double>(counted) *
+                model.loss(tokens_NT.rows(first, last), batch_targets, 1, {.probe = &probe}).value().item();
     targets += counted;
   }
   Evaluation evaluation = probe.evaluation();

@@ -45,9 +45,10 @@ struct Evaluation {
   // Whole maps of a few sequences, to look at (eval/evaluation_maps.h); zero where a query does not see a key.
   struct Maps {
     std::int64_t layers = 0, heads = 0;
-    bool slot = false;                              // column 0 is the extra key's
+    bool extra_key = false;                         // column 0 is the extra key's
     std::vector<std::vector<std::int32_t>> tokens;  // [sequence][position]; -1: the sink token
-    // [(sequence * layers + layer) * heads + head]: F64 (positions, slot + positions), raw; undefined where not kept
+    // [(sequence * layers + layer) * heads + head]: F64 (positions, extra key + positions), raw; undefined where not
+    // kept
     std::vector<Tensor> weights;
     std::int64_t layer = 0, head = 0;  // chosen, to be shown first, of the first sequence
   } maps;

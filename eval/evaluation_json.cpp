@@ -6,6 +6,8 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
+#include "engine/tensor_view.h"
+
 namespace sink {
 namespace {
 
@@ -78,16 +80,16 @@ void add_scores(Json& json, const SinkScores& scores, const std::string& kind) {
 }
 
 // The rows of a map, each up to its last weight that is not zero: causal maps take half of the room.
-void append_map(const Tensor& weights, std::string& text) {
-  std::int64_t columns = weights.dim(1);
-  for (std::int64_t i = 0; i < weights.dim(0); ++i) {
-    const double* row = weights.data<double>() + i * columns;
-    std::int64_t end = columns;
-    while (end > 0 && row[end - 1] == 0) --end;
+void append_map(const Tensor& map, std::string& text) {
+  auto weights = view<double, 2>(map);
+  for (std::int64_t i = 0; i < map.dim(0); ++i) {
+    std::int64_t end = map.dim(1);
+    while (end > 0 && weights(i, end - 1) == 0) --end;
     text += i > 0 ? ",[" : "[";
     for (std::int64_t j = 0; j < end; ++j) {
       char digits[32];
-      std::snprintf(digits, sizeof digits, std::isfinite(row[j]) ? "%s%.4g" : "%s\"%g\"", j > 0 ? "," : "", row[j]);
+      double weight = weights(i, j);
+      std::snprintf(digits, sizeof digits, std::isfinite(weight) ? "%s%.4g" : "%s\"%g\"", j > 0 ? "," : "", weight);
       text += digits;
     }
     text += ']';
@@ -103,7 +105,7 @@ std::string maps_of(const Evaluation::Maps& maps, const EvaluationContext& conte
   }
   Json about{{"layers", maps.layers},
              {"heads", maps.heads},
-             {"extra_key", maps.slot},
+             {"extra_key", maps.extra_key},
              {"chosen", {{"sequence", 0}, {"layer", maps.layer}, {"head", maps.head}}},
              {"tokens", tokens}};
   std::string text = about.dump(-1, ' ', false, Json::error_handler_t::replace);

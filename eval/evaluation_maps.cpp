@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/tensor_view.h"
+
 namespace sink {
 namespace {
 
@@ -15,7 +17,7 @@ struct MapTaker final : Probe {
   MapTaker(Evaluation::Maps& maps, bool all_heads) : maps(maps), all_heads(all_heads) {}
   void hidden(std::int64_t, const Tensor&) override {}
   void attention(const AttentionView& view) override {
-    maps.slot = view.slot;
+    maps.extra_key = view.extra_key;
     for (std::int64_t head = 0; head < maps.heads; ++head) {
       const bool chosen = view.layer == maps.layer && head == maps.head;
       if (all_heads || chosen)
@@ -62,10 +64,9 @@ Evaluation::Maps take_maps(LanguageModel& model, const Tensor& tokens_NT, std::i
   for (std::int64_t n = 0; n < tokens_NT.dim(0); ++n) {
     Tensor tokens_1T = tokens_NT.rows(n, n + 1);
     maps.tokens.emplace_back(static_cast<std::size_t>(model.extra_tokens()), -1);
-    maps.tokens.back().insert(maps.tokens.back().end(), tokens_1T.data<std::int32_t>(),
-                              tokens_1T.data<std::int32_t>() + tokens_1T.size());
+    for (std::int32_t id : view<std::int32_t, 2>(tokens_1T)) maps.tokens.back().push_back(id);
     taker.sequence = n;
-    model.logits(tokens_1T, &taker);
+    model.logits(tokens_1T, {.probe = &taker});
   }
   return maps;
 }

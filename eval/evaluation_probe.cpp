@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "engine/tensor_view.h"
+
 namespace sink {
 namespace {
 
@@ -35,28 +37,24 @@ double first_against_others(const std::vector<double>& norms) {
   return norms[0] * static_cast<double>(norms.size() - 1) / std::accumulate(norms.begin() + 1, norms.end(), 0.0);
 }
 
-// The Euclidean norms of the vectors of one (T, D) block.
-template <class R>
-std::vector<double> norms_of(const R* x_TD, std::int64_t T, std::int64_t D) {
-  std::vector<double> norms;
-  for (std::int64_t t = 0; t < T; ++t) {
-    double sum = 0;
-    for (std::int64_t d = 0; d < D; ++d) {
-      double x = static_cast<double>(x_TD[t * D + d]);
-      sum += x * x;
-    }
-    norms.push_back(std::sqrt(sum));
-  }
-  return norms;
-}
-
-// f(norms of T positions) for every block of x: (B, T, C) or (B, H, T, D).
+// f(Euclidean norms of the vectors of T positions) for every block of x: (B, T, C) or (B, H, T, D).
 template <class F>
 void for_each_block(const Tensor& x, F&& f) {
-  std::int64_t D = x.dim(-1), T = x.dim(-2), block = T * D;
+  std::int64_t D = x.dim(-1), T = x.dim(-2), N = x.size() / (T * D);
   with_real(x.dtype(), [&](auto zero) {
-    using R = decltype(zero);
-    for (std::int64_t first = 0; first < x.size(); first += block) f(norms_of(x.data<R>() + first, T, D));
+    auto x_NTD = view<decltype(zero), 3>(x.reshape({N, T, D}));
+    for (std::int64_t n = 0; n < N; ++n) {
+      std::vector<double> norms;
+      for (std::int64_t t = 0; t < T; ++t) {
+        double sum = 0;
+        for (std::int64_t d = 0; d < D; ++d) {
+          double element = static_cast<double>(x_NTD(n, t, d));
+          sum += element * element;
+        }
+        norms.push_back(std::sqrt(sum));
+      }
+      f(norms);
+    }
   });
 }
 
@@ -66,10 +64,11 @@ void add(std::vector<double>& sum, const std::vector<double>& values) {
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values[i];
 }
 
-// Adds x_BH to the heads of one layer, summed over the batch.
-void add_heads(std::vector<double>& sum_H, const Tensor& x_BH, double scale = 1) {
-  for (std::int64_t i = 0; i < x_BH.size(); ++i)
-    sum_H[static_cast<std::size_t>(i) % sum_H.size()] += scale * x_BH.data<double>()[i];
+// Adds values_BH to the heads of one layer, summed over the batch.
+void add_heads(std::vector<double>& sum_H, const Tensor& values_BH, double scale = 1) {
+  auto x_BH = view<double, 2>(values_BH);
+  for (std::size_t b = 0; b < x_BH.shape(0); ++b)
+    for (std::size_t h = 0; h < x_BH.shape(1); ++h) sum_H[h] += scale * x_BH(b, h);
 }
 
 }  // namespace
@@ -93,7 +92,7 @@ EvaluationProbe::EvaluationProbe(const Sizes& sizes, std::int64_t extra_tokens, 
       heads_(sizes.heads),
       key_heads_(sizes.key_heads()),
       raw_(N_, layers_, heads_, T_, K_),
-      proxy_(raw_),
+      proxy_(N_, layers_, heads_, T_, K_),
       hidden_(layers_ + 1, T + extra_tokens),
       before_norm_(layers_, T + extra_tokens),
       key_norm_(zeros(layers_, T + extra_tokens)),
@@ -114,12 +113,12 @@ void EvaluationProbe::hidden_before_norm(std::int64_t layer, const Tensor& x_BTC
 void EvaluationProbe::attention(const AttentionView& view) {
   AttentionStatistics s = view.statistics(K_ + extra_tokens_);
   std::size_t layer = static_cast<std::size_t>(view.layer);
-  slot_ = view.slot;
-  raw_.put(sequence_, view.layer, s.column_raw_BHK, extra_tokens_, slot_, s.slot_raw_BH);
-  proxy_.put(sequence_, view.layer, s.column_proxy_BHK, extra_tokens_, slot_, s.slot_proxy_BH);
+  extra_key_ = view.extra_key;
+  raw_.store(sequence_, view.layer, s.column_raw_BHX, extra_tokens_, extra_key_, s.extra_raw_BH);
+  proxy_.store(sequence_, view.layer, s.column_proxy_BHX, extra_tokens_, extra_key_, s.extra_proxy_BH);
   add_heads(row_mass_[layer], s.row_mass_BH);
   add_heads(entropy_[layer], s.entropy_BH);
-  if (slot_) add_heads(slot_mass_[layer], s.slot_raw_BH, 1 / static_cast<double>(T_ + extra_tokens_));
+  if (extra_key_) add_heads(slot_mass_[layer], s.extra_raw_BH, 1 / static_cast<double>(T_ + extra_tokens_));
   add_heads(first_key_.dot[layer], s.key1_dot_BH);
   add_heads(first_key_.norm_product[layer], s.key1_norms_BH);
   add_heads(first_key_.cosine[layer], s.key1_cosine_BH);
@@ -134,7 +133,9 @@ Evaluation EvaluationProbe::evaluation() const {
   Evaluation e;
   e.sequences = N_;
   e.context = T_;
-  e.extra = extra_tokens_ > 0 ? Evaluation::Extra::token : slot_ ? Evaluation::Extra::key : Evaluation::Extra::none;
+  e.extra = extra_tokens_ > 0 ? Evaluation::Extra::token
+            : extra_key_      ? Evaluation::Extra::key
+                              : Evaluation::Extra::none;
   e.proxy = proxy_.scores();
   e.raw = raw_.scores();
   auto [layer, head] = strongest_head(e);

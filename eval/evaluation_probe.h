@@ -31,7 +31,7 @@ class EvaluationProbe final : public Probe {
   std::int64_t N_, T_, extra_tokens_, K_;
   std::int64_t layers_, heads_, key_heads_;
   std::int64_t sequence_ = 0;
-  bool slot_ = false, before_norm_seen_ = false;
+  bool extra_key_ = false, before_norm_seen_ = false;
   AlphaTable raw_, proxy_;
   HiddenNorms hidden_, before_norm_;
   NumberTable key_norm_, value_norm_;           // sums over sequences and heads

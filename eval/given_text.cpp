@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "engine/data/tokenizer/tokenizer_json.h"
+#include "engine/tensor_view.h"
 
 namespace sink {
 namespace {
@@ -48,13 +49,13 @@ Tensor text_sequences(const Tokenizer& tokenizer, const std::string& text, const
   if (std::int64_t left = count - N * own; left > 0)
     std::fprintf(stderr, "note: the last %lld of %lld tokens fill no sequence of %lld and are left out\n",
                  static_cast<long long>(left), static_cast<long long>(count), static_cast<long long>(T));
-  Tensor tokens_NT = Tensor::empty({N, T}, DType::I32);
-  for (std::int64_t n = 0; n < N; ++n) {
-    std::int32_t* row = tokens_NT.data<std::int32_t>() + n * T;
-    if (fixed) row[0] = static_cast<std::int32_t>(cut.first_token);
-    std::copy_n(ids.data() + n * own, own, row + fixed);
-  }
-  return tokens_NT;
+  Tensor tokens = Tensor::empty({N, T}, DType::I32);
+  auto tokens_NT = view<std::int32_t, 2>(tokens);
+  for (std::int64_t n = 0; n < N; ++n)
+    for (std::int64_t t = 0; t < T; ++t)
+      tokens_NT(n, t) =
+          t < fixed ? static_cast<std::int32_t>(cut.first_token) : ids[static_cast<std::size_t>(n * own + t - fixed)];
+  return tokens;
 }
 
 }  // namespace sink

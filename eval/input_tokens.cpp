@@ -1,9 +1,8 @@
 #include "eval/input_tokens.h"
 
-#include <algorithm>
-
 #include "engine/check.h"
 #include "engine/rng.h"
+#include "engine/tensor_view.h"
 
 namespace sink {
 namespace {
@@ -12,11 +11,11 @@ namespace {
 template <class F>
 InputTokens fill(std::int64_t N, std::int64_t T, std::int64_t ignored, F&& token) {
   InputTokens input{Tensor::empty({N, T}, DType::I32), Tensor::empty({N, T}, DType::I32)};
-  auto *tokens = input.tokens_NT.data<std::int32_t>(), *targets = input.targets_NT.data<std::int32_t>();
+  auto tokens_NT = view<std::int32_t, 2>(input.tokens_NT), targets_NT = view<std::int32_t, 2>(input.targets_NT);
   for (std::int64_t n = 0; n < N; ++n)
     for (std::int64_t t = 0; t < T; ++t) {
-      tokens[n * T + t] = static_cast<std::int32_t>(token(n, t));
-      targets[n * T + t] = t < ignored ? -1 : static_cast<std::int32_t>(token(n, t + 1));
+      tokens_NT(n, t) = static_cast<std::int32_t>(token(n, t));
+      targets_NT(n, t) = t < ignored ? -1 : static_cast<std::int32_t>(token(n, t + 1));
     }
   return input;
 }
@@ -40,22 +39,20 @@ InputTokens repeated_tokens(std::int64_t vocabulary, std::int64_t N, std::int64_
   });
 }
 
-InputTokens given_tokens(const Tensor& tokens_NT, std::int64_t prefix) {
-  std::int64_t N = tokens_NT.dim(0), T = tokens_NT.dim(1);
+InputTokens given_tokens(const Tensor& tokens, std::int64_t prefix) {
+  std::int64_t N = tokens.dim(0), T = tokens.dim(1);
   SINK_CHECK(
       T >= 2 && T > prefix, "tokens",
       "sequences have " + std::to_string(T) + " tokens, expected more than the " +
           (prefix > 1 ? "prefix of " + std::to_string(prefix) + ", whose tokens all see" : std::string("first")) +
           ": nothing is left to predict",
       Exit::bad_input);
-  Tensor targets_NT = tokens_NT.clone();
-  for (std::int64_t n = 0; n < N; ++n) {
-    std::int32_t* row = targets_NT.data<std::int32_t>() + n * T;
-    std::copy(row + 1, row + T, row);
-    row[T - 1] = -1;
-    std::fill_n(row, std::max<std::int64_t>(0, prefix - 1), -1);
-  }
-  return {tokens_NT, targets_NT};
+  Tensor targets = Tensor::empty_like(tokens);
+  auto tokens_NT = view<std::int32_t, 2>(tokens);
+  auto targets_NT = view<std::int32_t, 2>(targets);
+  for (std::int64_t n = 0; n < N; ++n)
+    for (std::int64_t t = 0; t < T; ++t) targets_NT(n, t) = t < prefix - 1 || t + 1 == T ? -1 : tokens_NT(n, t + 1);
+  return {tokens, targets};
 }
 
 }  // namespace sink

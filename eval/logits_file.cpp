@@ -5,9 +5,11 @@
 #include <cstdio>
 #include <set>
 
+#include "engine/implementation.h"
 #include "engine/io/file.h"
 #include "engine/io/hdf5_file.h"
 #include "engine/io/hdf5_reader.h"
+#include "engine/tensor_view.h"
 #include "eval/input_tokens.h"
 
 namespace sink {
@@ -60,40 +62,40 @@ struct Capture final : Probe {
     if (layers.contains(layer - 1)) datasets.put("hidden_before_norm/" + std::to_string(layer), "N P C", x_BTC);
   }
   void attention(const AttentionView& view) override {
-    slot = view.slot;
+    extra_key = view.extra_key;
     if (!layers.contains(view.layer)) return;
     std::string block = "blocks/" + std::to_string(view.layer) + "/";
     datasets.put(block + "query", "N H P D", view.q_BHTD);
     datasets.put(block + "key", "N G P D", view.k_BGTD);
     datasets.put(block + "value", "N G P D", view.v_BGTD);
-    std::int64_t B = view.q_BHTD.dim(0), H = view.q_BHTD.dim(1), P = view.q_BHTD.dim(2), keys = P + view.slot;
+    std::int64_t B = view.q_BHTD.dim(0), H = view.q_BHTD.dim(1), P = view.q_BHTD.dim(2), keys = P + view.extra_key;
     Tensor maps = Tensor::empty({B, H, P, keys}, DType::F64);
-    for (std::int64_t bh = 0; bh < B * H; ++bh) {
-      Tensor map = view.map(bh / H, bh % H);
-      std::copy_n(map.data<double>(), P * keys, maps.data<double>() + bh * P * keys);
-    }
-    datasets.put(block + "attention", view.slot ? "N H P 1+P" : "N H P P", maps);
+    for (std::int64_t bh = 0; bh < B * H; ++bh)
+      maps.slice(bh * P * keys, {P, keys}).copy_from(view.map(bh / H, bh % H));
+    datasets.put(block + "attention", view.extra_key ? "N H P 1+P" : "N H P P", maps);
   }
 
   Datasets& datasets;
   std::set<std::int64_t> layers;
-  bool slot = false;
+  bool extra_key = false;
 };
 
 // -log softmax(logits)[next token], (B, T - 1), in double.
-Tensor token_losses(const Tensor& logits_BTV, const Tensor& tokens_BT) {
-  std::int64_t B = logits_BTV.dim(0), T = logits_BTV.dim(1), V = logits_BTV.dim(2);
+Tensor token_losses(const Tensor& logits, const Tensor& tokens) {
+  std::int64_t B = logits.dim(0), T = logits.dim(1), V = logits.dim(2);
   Tensor losses = Tensor::empty({B, T - 1}, DType::F64);
-  with_real(logits_BTV.dtype(), [&](auto zero) {
-    using R = decltype(zero);
-    for (std::int64_t n = 0; n < losses.size(); ++n) {
-      std::int64_t b = n / (T - 1), t = n % (T - 1);
-      const R* logits = logits_BTV.data<R>() + (b * T + t) * V;
-      double largest = static_cast<double>(*std::max_element(logits, logits + V)), sum = 0;
-      for (std::int64_t v = 0; v < V; ++v) sum += std::exp(static_cast<double>(logits[v]) - largest);
-      std::int32_t next = tokens_BT.data<std::int32_t>()[b * T + t + 1];
-      losses.data<double>()[n] = largest + std::log(sum) - static_cast<double>(logits[next]);
-    }
+  auto tokens_BT = view<std::int32_t, 2>(tokens);
+  auto loss_BT = view<double, 2>(losses);
+  with_real(logits.dtype(), [&](auto zero) {
+    auto logits_BTV = view<decltype(zero), 3>(logits);
+    for (std::int64_t b = 0; b < B; ++b)
+      for (std::int64_t t = 0; t + 1 < T; ++t) {
+        auto logit = [&](std::int64_t v) { return static_cast<double>(logits_BTV(b, t, v)); };
+        double largest = logit(0), sum = 0;
+        for (std::int64_t v = 1; v < V; ++v) largest = std::max(largest, logit(v));
+        for (std::int64_t v = 0; v < V; ++v) sum += std::exp(logit(v) - largest);
+        loss_BT(b, t) = largest + std::log(sum) - logit(tokens_BT(b, t + 1));
+      }
   });
   return losses;
 }
@@ -112,7 +114,7 @@ void write_logits_file(const std::string& path, LanguageModel& model, const Tens
                        const std::vector<std::int64_t>& layers, std::int64_t batch, DType type,
                        const std::map<std::string, std::string>& attributes) {
   std::int64_t N = tokens_NT.dim(0), T = tokens_NT.dim(1);
-  Datasets datasets(N, type == DType::F64 ? DType::F64 : DType::F32);
+  Datasets datasets(N, accumulate_type(type));
   Capture capture(datasets, checked_layers(layers, model.sizes().layers));
   Tensor targets_NT = given_tokens(tokens_NT, model.sizes().prefix).targets_NT;
   double loss = 0;
@@ -121,7 +123,7 @@ void write_logits_file(const std::string& path, LanguageModel& model, const Tens
     Tensor tokens_BT = tokens_NT.rows(first, last);
     datasets.begin_batch(first);
     // The loss as training computes it, which never sees the logits; all sequences have as many targets.
-    loss += model.loss(tokens_BT, targets_NT.rows(first, last), 1, &capture).value().item() *
+    loss += model.loss(tokens_BT, targets_NT.rows(first, last), 1, {.probe = &capture}).value().item() *
             static_cast<double>(last - first) / static_cast<double>(N);
     Tensor logits_BTV = model.logits(tokens_BT);
     datasets.put("logits", "N T V", logits_BTV);
@@ -136,7 +138,7 @@ void write_logits_file(const std::string& path, LanguageModel& model, const Tens
     all["version"] = "1";
     all["loss_unit"] = "nats a token";
     all["extra_tokens"] = std::to_string(model.extra_tokens());
-    all["extra_key"] = capture.slot ? "column 0 of blocks/*/attention" : "none";
+    all["extra_key"] = capture.extra_key ? "column 0 of blocks/*/attention" : "none";
     all["axes_legend"] = "N sequence, T token, P position (" + std::to_string(T + model.extra_tokens()) +
                          ": the model's extra tokens first, then T), H head (" + std::to_string(s.heads) +
                          "), G key and value head (" + std::to_string(s.key_heads()) +

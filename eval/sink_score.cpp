@@ -1,73 +1,82 @@
 #include "eval/sink_score.h"
 
+#include "engine/tensor_view.h"
+
 namespace sink {
 
-AlphaTable::AlphaTable(std::int64_t sequences, std::int64_t layers, std::int64_t heads, std::int64_t T, std::int64_t K)
-    : N_(sequences),
-      L_(layers),
-      H_(heads),
-      T_(T),
-      K_(K),
-      alpha_NLHK_(static_cast<std::size_t>(N_ * L_ * H_ * K_)),
-      alpha_star_NLH_(static_cast<std::size_t>(N_ * L_ * H_)) {}
+AlphaTable::AlphaTable(std::int64_t N, std::int64_t L, std::int64_t H, std::int64_t T, std::int64_t K)
+    : T_(T), alpha_NLHK_(Tensor::zeros({N, L, H, K}, DType::F64)), star_NLH_(Tensor::zeros({N, L, H}, DType::F64)) {}
 
-void AlphaTable::put(std::int64_t sequence, std::int64_t layer, const Tensor& column_BHK, std::int64_t extra_tokens,
-                     bool slot, const Tensor& slot_BH) {
-  SINK_CHECK(column_BHK.rank() == 3 && column_BHK.dim(1) == H_ && column_BHK.dim(2) == extra_tokens + K_ &&
-                 sequence + column_BHK.dim(0) <= N_,
+void AlphaTable::store(std::int64_t sequence, std::int64_t l, const Tensor& column_sums_BHK, std::int64_t extra_tokens,
+                       bool extra_key, const Tensor& extra_sums_BH) {
+  std::int64_t N = alpha_NLHK_.dim(0), B = column_sums_BHK.dim(0), H = alpha_NLHK_.dim(2), K = alpha_NLHK_.dim(3);
+  SINK_CHECK(column_sums_BHK.rank() == 3 && column_sums_BHK.dim(1) == H && column_sums_BHK.dim(2) == extra_tokens + K &&
+                 sequence + B <= N,
              "sink_score",
-             "expected column sums of at most " + std::to_string(N_ - sequence) + " sequences, " + std::to_string(H_) +
-                 " heads and " + std::to_string(extra_tokens + K_) + " keys, got " + column_BHK.str());
-  star_ = slot || extra_tokens > 0;
+             "expected column sums of at most " + std::to_string(N - sequence) + " sequences, " + std::to_string(H) +
+                 " heads and " + std::to_string(extra_tokens + K) + " keys, got " + column_sums_BHK.str());
+  auto sum_BHK = view<double, 3>(column_sums_BHK);
+  auto alpha_NLHK = view<double, 4>(alpha_NLHK_);
+  auto star_NLH = view<double, 3>(star_NLH_);
+  has_star_ = extra_key || extra_tokens > 0;
   double star_rows = static_cast<double>(T_ + 1);
-  for (std::int64_t b = 0; b < column_BHK.dim(0); ++b)
-    for (std::int64_t h = 0; h < H_; ++h) {
-      std::int64_t bh = b * H_ + h, nlh = ((sequence + b) * L_ + layer) * H_ + h;
-      const double* column_k = column_BHK.data<double>() + bh * column_BHK.dim(2);
-      for (std::int64_t k = 0; k < K_; ++k)
-        alpha_NLHK_[static_cast<std::size_t>(nlh * K_ + k)] =
-            column_k[extra_tokens + k] / static_cast<double>(T_ - k);  // k counts from 0 here
+  for (std::int64_t b = 0; b < B; ++b)
+    for (std::int64_t h = 0; h < H; ++h) {
+      std::int64_t n = sequence + b;
+      for (std::int64_t k = 0; k < K; ++k)  // k counts from 0 here
+        alpha_NLHK(n, l, h, k) = sum_BHK(b, h, extra_tokens + k) / static_cast<double>(T_ - k);
       if (extra_tokens > 0)
-        alpha_star_NLH_[static_cast<std::size_t>(nlh)] = column_k[0] / star_rows;
-      else if (slot)
-        alpha_star_NLH_[static_cast<std::size_t>(nlh)] = (1 + slot_BH.data<double>()[bh]) / star_rows;
+        star_NLH(n, l, h) = sum_BHK(b, h, 0) / star_rows;
+      else if (extra_key)
+        star_NLH(n, l, h) = (1 + view<double, 2>(extra_sums_BH)(b, h)) / star_rows;
     }
 }
 
+// Sums are taken one after another, each term divided first: xtensor's own would sum in another order and change
+// digits.
 SinkScores AlphaTable::scores() const {
+  auto alpha_NLHK = view<double, 4>(alpha_NLHK_);
+  auto [N, L, H, K] = alpha_NLHK.shape();
+  double sequences = static_cast<double>(N), all = static_cast<double>(N * L * H);
   SinkScores scores;
-  std::size_t N = static_cast<std::size_t>(N_), LH = static_cast<std::size_t>(L_ * H_),
-              K = static_cast<std::size_t>(K_), H = static_cast<std::size_t>(H_);
-  double all = static_cast<double>(N * LH), sequences = static_cast<double>(N);
   scores.alpha_k.assign(K, 0);
   for (auto& sink : scores.sink_k) sink.assign(K, 0);
-  scores.alpha_layer_head_k.assign(LH / H, NumberTable(H, std::vector<double>(K, 0)));
-  for (std::size_t i = 0; i < alpha_NLHK_.size(); ++i) {
-    double alpha = alpha_NLHK_[i];
-    std::size_t k = i % K, lh = i / K % LH;
-    scores.alpha_k[k] += alpha / all;
-    scores.alpha_layer_head_k[lh / H][lh % H][k] += alpha / sequences;
-    // The indicator of each sample first, the mean afterwards.
-    for (std::size_t e = 0; e < kSinkEpsilons.size(); ++e) scores.sink_k[e][k] += alpha > kSinkEpsilons[e];
-  }
+  scores.alpha_layer_head_k.assign(L, NumberTable(H, std::vector<double>(K, 0)));
+  for (std::size_t n = 0; n < N; ++n)
+    for (std::size_t l = 0; l < L; ++l)
+      for (std::size_t h = 0; h < H; ++h)
+        for (std::size_t k = 0; k < K; ++k) {
+          double alpha = alpha_NLHK(n, l, h, k);
+          scores.alpha_k[k] += alpha / all;
+          scores.alpha_layer_head_k[l][h][k] += alpha / sequences;
+          // The indicator of each sample first, the mean afterwards.
+          for (std::size_t e = 0; e < kSinkEpsilons.size(); ++e) scores.sink_k[e][k] += alpha > kSinkEpsilons[e];
+        }
   for (auto& sink : scores.sink_k)
     for (double& share : sink) share *= 100 / all;
   for (const NumberTable& heads : scores.alpha_layer_head_k) {
     scores.alpha_1_layer_head.emplace_back();
     for (const auto& alpha_k : heads) scores.alpha_1_layer_head.back().push_back(alpha_k.front());
   }
-
-  if (!star_) return scores;
-  scores.star.emplace();
-  scores.star->alpha_layer_head.assign(LH / H, std::vector<double>(H, 0));
-  for (std::size_t i = 0; i < alpha_star_NLH_.size(); ++i) {
-    double alpha = alpha_star_NLH_[i];
-    scores.star->alpha += alpha / all;
-    scores.star->alpha_layer_head[i % LH / H][i % H] += alpha / sequences;
-    for (std::size_t e = 0; e < kSinkEpsilons.size(); ++e)
-      scores.star->sink[e] += (alpha > kSinkEpsilons[e]) * 100 / all;
-  }
+  if (has_star_) scores.star = star();
   return scores;
+}
+
+SinkScores::Star AlphaTable::star() const {
+  auto alpha_NLH = view<double, 3>(star_NLH_);
+  auto [N, L, H] = alpha_NLH.shape();
+  double sequences = static_cast<double>(N), all = static_cast<double>(N * L * H);
+  SinkScores::Star star;
+  star.alpha_layer_head.assign(L, std::vector<double>(H, 0));
+  for (std::size_t n = 0; n < N; ++n)
+    for (std::size_t l = 0; l < L; ++l)
+      for (std::size_t h = 0; h < H; ++h) {
+        double alpha = alpha_NLH(n, l, h);
+        star.alpha += alpha / all;
+        star.alpha_layer_head[l][h] += alpha / sequences;
+        for (std::size_t e = 0; e < kSinkEpsilons.size(); ++e) star.sink[e] += (alpha > kSinkEpsilons[e]) * 100 / all;
+      }
+  return star;
 }
 
 }  // namespace sink

@@ -47,19 +47,21 @@ struct SinkScores {
 // Collects alpha_k of every (sequence, layer, head).
 class AlphaTable {
  public:
-  // K: how many keys are scored.
-  AlphaTable(std::int64_t sequences, std::int64_t layers, std::int64_t heads, std::int64_t T, std::int64_t K);
+  // Of N sequences of T real tokens, L layers, H heads and the first K keys.
+  AlphaTable(std::int64_t N, std::int64_t L, std::int64_t H, std::int64_t T, std::int64_t K);
 
-  // Column sums of one layer and a batch of sequences, the first being number `sequence`. column_BHK has exactly the K
-  // keys, behind those of `extra_tokens` sink tokens; slot_BH counts if `slot`.
-  void put(std::int64_t sequence, std::int64_t layer, const Tensor& column_BHK, std::int64_t extra_tokens, bool slot,
-           const Tensor& slot_BH);
+  // The sums over rows of layer l for a batch of sequences, the first being number `sequence`. column_sums_BHK has
+  // exactly the K keys, behind those of `extra_tokens` sink tokens; extra_sums_BH counts if `extra_key`.
+  void store(std::int64_t sequence, std::int64_t l, const Tensor& column_sums_BHK, std::int64_t extra_tokens,
+             bool extra_key, const Tensor& extra_sums_BH);
   SinkScores scores() const;
 
  private:
-  std::int64_t N_, L_, H_, T_, K_;
-  bool star_ = false;
-  std::vector<double> alpha_NLHK_, alpha_star_NLH_;
+  SinkScores::Star star() const;
+
+  std::int64_t T_;
+  bool has_star_ = false;
+  Tensor alpha_NLHK_, star_NLH_;
 };
 
 }  // namespace sink

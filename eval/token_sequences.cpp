@@ -5,6 +5,7 @@
 
 #include "engine/io/file.h"
 #include "engine/io/hdf5_reader.h"
+#include "engine/tensor_view.h"
 
 namespace sink {
 namespace {
@@ -67,12 +68,12 @@ Tensor read_token_sequences(const std::string& path, std::int64_t vocabulary, st
   std::int64_t T = tokens_NT.dim(1);
   if (T > context)
     refuse(path, "sequences have " + std::to_string(T) + " tokens, the model takes at most " + std::to_string(context));
-  for (std::int64_t i = 0; i < tokens_NT.size(); ++i) {
-    std::int32_t id = tokens_NT.data<std::int32_t>()[i];
-    if (id < 0 || id >= vocabulary)
-      refuse(path, "token " + std::to_string(i % T + 1) + " of sequence " + std::to_string(i / T + 1) + " is " +
-                       std::to_string(id) + "; expected an id from 0 to " + std::to_string(vocabulary - 1));
-  }
+  auto ids_NT = view<std::int32_t, 2>(tokens_NT);
+  for (std::int64_t n = 0; n < tokens_NT.dim(0); ++n)
+    for (std::int64_t t = 0; t < T; ++t)
+      if (std::int32_t id = ids_NT(n, t); id < 0 || id >= vocabulary)
+        refuse(path, "token " + std::to_string(t + 1) + " of sequence " + std::to_string(n + 1) + " is " +
+                         std::to_string(id) + "; expected an id from 0 to " + std::to_string(vocabulary - 1));
   return tokens_NT;
 }
 

@@ -1,7 +1,6 @@
 // One ablation as a run-time value, so that programs are compiled once and only the mathematics per ablation.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 
@@ -13,7 +12,9 @@ namespace sink {
 struct Ablation {
   std::string name;      // of the struct in ablations.h
   std::string policies;  // policies_of<Spec>()
-  std::function<std::unique_ptr<LanguageModel>(const Sizes&, InitScheme, std::uint64_t seed, DType compute)> make_model;
+  std::unique_ptr<LanguageModel> (*make_model)(const Sizes&, InitScheme, std::uint64_t seed, DType compute) = nullptr;
+  // Throws Exit::usage with a sentence where a policy cannot have these sizes; make_model asks too.
+  void (*check_sizes)(const Sizes&) = nullptr;
 };
 
 }  // namespace sink

@@ -7,11 +7,16 @@
 
 namespace sink {
 
-template <SpecLike Spec>
+template <class Spec>
+std::unique_ptr<LanguageModel> make_transformer(const Sizes& sizes, InitScheme scheme, std::uint64_t seed,
+                                                DType compute) {
+  return std::make_unique<Transformer<Spec>>(sizes, scheme, seed, compute);
+}
+
+template <class Spec>
 Ablation ablation_of(const std::string& name) {
-  return {name, policies_of<Spec>(), [](const Sizes& sizes, InitScheme scheme, std::uint64_t seed, DType compute) {
-            return std::make_unique<Transformer<Spec>>(sizes, scheme, seed, compute);
-          }};
+  static_assert(contracts_hold<Spec>());
+  return {name, policies_of<Spec>(), make_transformer<Spec>, check_sizes<Spec>};
 }
 
 }  // namespace sink

@@ -7,6 +7,7 @@
 #include "engine/ops/attention/attention_op.h"
 #include "model/attention/constants.h"
 #include "model/extra/extra_key.h"
+#include "model/extra/no_extra.h"
 #include "model/extra/sink_token.h"
 #include "model/extra/value_bias.h"
 #include "model/features/feature_map.h"
@@ -14,6 +15,7 @@
 #include "model/feed_forward/plain_feed_forward.h"
 #include "model/gate/output_gate.h"
 #include "model/heads/join_heads.h"
+#include "model/linear_bias/linear_bias.h"
 #include "model/norm/layer_norm_layer.h"
 #include "model/norm/rms_norm_layer.h"
 #include "model/placement/post_norm.h"
@@ -27,6 +29,7 @@
 #include "model/position/sinusoidal_position.h"
 #include "model/query_key_norm/norm_queries_keys.h"
 #include "model/spec.h"
+#include "model/unembedding/unembedding.h"
 
 namespace sink::ablations {
 
@@ -42,6 +45,8 @@ struct baseline {
   using Attention = Softmax;
   using Extra = NoExtra;
   using Gate = NoGate;
+  using LinearBias = NoLinearBias;
+  using Unembedding = OwnUnembedding;
 };
 
 // One ablation, one line.

@@ -1,12 +1,8 @@
 // What training and evaluation need of a model, whatever its mathematics.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "autograd/parameter.h"
-#include "model/probe.h"
+#include "autograd/parameter_arena.h"
+#include "model/pass.h"
 #include "model/sizes.h"
 
 namespace sink {
@@ -16,28 +12,28 @@ class LanguageModel {
   virtual ~LanguageModel() = default;
 
   // scale times the mean cross-entropy in nats over the targets that are not -1. tokens, targets: I32 (B, T).
-  virtual Var loss(const Tensor& tokens_BT, const Tensor& targets_BT, double scale = 1, Probe* probe = nullptr) = 0;
+  virtual Var loss(const Tensor& tokens_BT, const Tensor& targets_BT, double scale = 1, const Pass& pass = {}) = 0;
   // (B, T, V)
-  virtual Tensor logits(const Tensor& tokens_BT, Probe* probe = nullptr) = 0;
+  virtual Tensor logits(const Tensor& tokens_BT, const Pass& pass = {}) = 0;
 
   const Sizes& sizes() const { return sizes_; }
   // Tokens that the model itself puts before every sequence; probes see them, first.
   std::int64_t extra_tokens() const { return extra_tokens_; }
   // In a fixed order that depends on the sizes alone.
-  const std::vector<std::unique_ptr<Parameter>>& parameters() const { return parameters_; }
-  std::int64_t parameter_count() const;
-  // Call after the master values have changed.
-  void refresh_parameters();
+  const ParameterArena& parameters() const { return parameters_; }
+  ParameterArena& parameters() { return parameters_; }
   // Floating-point operations of one training step on `tokens` tokens: 6 for every weight in a product, and attention's
   // products over half the T x T map. Recomputation inside kernels is not counted.
   double training_flops(std::int64_t tokens, std::int64_t T) const;
 
  protected:
-  LanguageModel(const Sizes& sizes, std::int64_t extra_tokens) : sizes_(sizes), extra_tokens_(extra_tokens) {}
+  LanguageModel(const Sizes& sizes, std::int64_t extra_tokens, DType compute)
+      : sizes_(sizes), extra_tokens_(extra_tokens), parameters_(compute) {}
 
   Sizes sizes_;
   std::int64_t extra_tokens_;
-  std::vector<std::unique_ptr<Parameter>> parameters_;
+  std::int64_t tied_weights_ = 0;  // of an embedding that is a weight of a product too
+  ParameterArena parameters_;
 };
 
 }  // namespace sink

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "model/size_settings.h"
+
 namespace sink {
 namespace {
 
@@ -9,38 +11,7 @@ namespace {
   throw Error((checkpoint.path.empty() ? "the checkpoint" : checkpoint.path) + ": " + why, Exit::corrupt_checkpoint);
 }
 
-struct Bounds {
-  const char* name;
-  std::int64_t value, least, most;
-};
-
-// What is wrong with sizes that no model has, naming the size: outside the bounds of train_<ablation>'s settings, heads
-// that do not divide the width, kv_heads that do not divide heads, a prefix not shorter than the context. Empty for
-// sizes that a model can have; only then may a model be made of them.
-std::string flaw_of(const Sizes& s) {
-  auto is = [](const char* name, std::int64_t value) {
-    return std::string("`") + name + "` is " + std::to_string(value);
-  };
-  for (const Bounds& size : {Bounds{"layers", s.layers, 1, 1024},
-                             {"heads", s.heads, 1, 1024},
-                             {"width", s.width, 1, 65536},
-                             {"feed_forward", s.feed_forward, 1, 262144},
-                             {"context", s.context, 1, 65536},
-                             {"vocabulary", s.vocabulary, 1, std::int64_t{1} << 24},
-                             {"kv_heads", s.kv_heads, 0, 1024},
-                             {"window", s.window, 0, 65536},
-                             {"prefix", s.prefix, 0, 65536}})
-    if (size.value < size.least || size.value > size.most)
-      return is(size.name, size.value) + ", expected from " + std::to_string(size.least) + " to " +
-             std::to_string(size.most);
-  if (s.width % s.heads != 0)
-    return is("heads", s.heads) + ", which does not divide the `width` " + std::to_string(s.width);
-  if (s.heads % s.key_heads() != 0)
-    return is("kv_heads", s.kv_heads) + ", which does not divide the `heads` " + std::to_string(s.heads);
-  if (s.prefix >= s.context)
-    return is("prefix", s.prefix) + ", expected less than the `context` " + std::to_string(s.context);
-  return "";
-}
+std::string quoted(const std::string& name) { return "`" + name + "`"; }
 
 // The <l> of a path parameters/blocks.<l>.<name>; empty for parameters of no block.
 std::string block_of(const std::string& path) {
@@ -71,63 +42,40 @@ void require_sizes_of_tensors(const Checkpoint& checkpoint, const Sizes& s) {
                            std::to_string(blocks.size()) + " blocks (parameters/blocks.<l>, l from 0)");
   for (std::int64_t layer = 0; layer < s.layers; ++layer) {
     std::string block = "blocks." + std::to_string(layer);
-    require(block + ".attention.qkv.weight", {(s.heads + 2 * s.key_heads()) * s.head_width(), s.width},
-            number("heads", s.heads) + ", " + number("kv_heads", s.kv_heads) + " and " + width);
+    require(block + ".attention.qkv.weight", {(s.heads + 2 * s.key_heads()) * s.width_of_head(), s.width},
+            number("heads", s.heads) + ", " + number("kv_heads", s.kv_heads) +
+                (s.head_width > 0 ? ", " + number("head_width", s.head_width) : "") + " and " + width);
     require(block + ".feed_forward.down.weight", {s.width, s.feed_forward},
             number("feed_forward", s.feed_forward) + " and " + width);
   }
 }
 
-// What the axes of a parameter mean, for readers of the file.
-std::string axes_of(const Parameter& parameter) {
-  const std::string& name = parameter.name();
-  bool vector = parameter.master().rank() == 1;
-  auto ends = [&](const char* end) { return name.ends_with(end); };
-  if (ends("extra.logit")) return "H";
-  if (ends("extra.key") || ends("extra.value")) return vector ? "D" : "H D";
-  if (ends("query_norm.gain") || ends("key_norm.gain")) return "D";
-  if (vector) return "C";
-  if (name == "embedding.position.weight") return "T C";
-  if (name == "embedding.sink_token.weight") return "1 C";
-  if (name == "embedding.token.weight" || name == "unembedding.weight") return "V C";
-  if (name == "position.bias.weight") return "H bucket";
-  return "out in";
-}
-
 }  // namespace
 
 void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoint& checkpoint) {
-  const Sizes& s = model.sizes();
   checkpoint.attributes["ablation"] = ablation.name;
   checkpoint.attributes["policies"] = ablation.policies;
-  checkpoint.attributes["layers"] = std::to_string(s.layers);
-  checkpoint.attributes["heads"] = std::to_string(s.heads);
-  checkpoint.attributes["width"] = std::to_string(s.width);
-  checkpoint.attributes["feed_forward"] = std::to_string(s.feed_forward);
-  checkpoint.attributes["context"] = std::to_string(s.context);
-  checkpoint.attributes["vocabulary"] = std::to_string(s.vocabulary);
-  checkpoint.attributes["kv_heads"] = std::to_string(s.kv_heads);
-  checkpoint.attributes["window"] = std::to_string(s.window);
-  checkpoint.attributes["prefix"] = std::to_string(s.prefix);
+  for (const Setting<Sizes>& size : size_settings())
+    checkpoint.attributes[size.key()] = plain_text(size.value(model.sizes()));
   for (const auto& parameter : model.parameters()) {
     checkpoint.tensors.emplace_back(kParameters + parameter->name(), parameter->master());
-    checkpoint.axes[kParameters + parameter->name()] = axes_of(*parameter);
+    checkpoint.axes[kParameters + parameter->name()] = parameter->info().axes;
   }
 }
 
 Sizes sizes_of(const Checkpoint& checkpoint) {
-  // Files of the first version lack them.
-  auto newer = [&](const char* name) { return checkpoint.attributes.contains(name) ? checkpoint.integer(name) : 0; };
-  Sizes sizes{.layers = checkpoint.integer("layers"),
-              .heads = checkpoint.integer("heads"),
-              .width = checkpoint.integer("width"),
-              .feed_forward = checkpoint.integer("feed_forward"),
-              .context = checkpoint.integer("context"),
-              .vocabulary = checkpoint.integer("vocabulary"),
-              .kv_heads = newer("kv_heads"),
-              .window = newer("window"),
-              .prefix = newer("prefix")};
-  if (std::string flaw = flaw_of(sizes); !flaw.empty()) refuse(checkpoint, flaw);
+  Sizes sizes;
+  for (const Setting<Sizes>& size : size_settings()) {
+    bool may_lack = size.low == 0;  // 0 says what files without it mean
+    if (may_lack && !checkpoint.attributes.contains(size.key())) continue;
+    const std::string& text = checkpoint.attribute(size.key());
+    try {
+      size.set(sizes, text, quoted(size.key()));
+    } catch (const Error& error) { refuse(checkpoint, error.what()); }
+  }
+  std::string misfit =
+      misfit_of(sizes, [](const std::string& flag) { return quoted(setting_named(size_settings(), flag)->key()); });
+  if (!misfit.empty()) refuse(checkpoint, misfit);
   require_sizes_of_tensors(checkpoint, sizes);
   return sizes;
 }
@@ -151,7 +99,7 @@ void restore_parameters(const Checkpoint& checkpoint, LanguageModel& model) {
     if (path.starts_with(kParameters) && !known.contains(path))
       refuse(checkpoint, "it holds " + path + ", which a model of its policies does not have; " +
                              "engine/io/CHECKPOINT.md lists the parameters");
-  model.refresh_parameters();
+  model.parameters().refresh();
 }
 
 std::unique_ptr<LanguageModel> load_model(const Checkpoint& checkpoint, const Ablation& ablation, DType compute,

@@ -14,10 +14,11 @@ struct AttentionView {
   const Tensor& q_BHTD;
   const Tensor& k_BGTD;
   const Tensor& v_BGTD;
-  bool slot;  // every query sees one key more, which has no position
+  bool extra_key;  // every query sees one key more, which has no position
   // Column sums, row mass, entropy and the split of q . k by a streaming pass; the first `columns` keys.
   std::function<AttentionStatistics(std::int64_t columns)> statistics;
-  // All weights of one sequence and head, as they act: F64 (T, E+T), E = 1 with a slot, whose column is the first.
+  // All weights of one sequence and head, as they act: F64 (T, E+T), E = 1 with an extra key, whose column is the
+  // first.
   std::function<Tensor(std::int64_t b, std::int64_t h)> map;
 };
 

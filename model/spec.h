@@ -1,53 +1,247 @@
-// Spec: the one struct that names a model's mathematics. An ablation derives from another and changes a line.
+// Spec: the one struct that names a model's mathematics, a policy of every kind. An ablation derives from another and
+// changes a line. Below: what each kind of policy requires, which policies do not go together, and what a Spec is
+// called.
 //
-// Requires the member types
-//   Position      where order enters                          (model/position/)
-//   Placement     where norms stand                           (model/placement/)
-//   Norm          how they norm                               (model/norm/)
-//   FeedForward   the sublayer after attention                (model/feed_forward/)
-//   Heads         how the heads of attention join             (model/heads/)
-//   QueryKeyNorm  whether queries and keys are normed         (model/query_key_norm/)
-//   Features      what maps queries and keys before they meet (model/features/)
-//   Attention     similarity, divisor and their constants     (model/attention/constants.h)
-//   Extra         extra keys, values and tokens               (model/extra/)
-//   Gate          what gates the output of attention          (model/gate/)
+// Every policy has `static std::string name()`, without blanks. One that cannot work with all sizes has
+// `static void check(const Sizes&)`, which throws Exit::usage with a sentence; what a policy may leave out stands in a
+// base of defaults (PositionDefaults, ExtraDefaults). One that is made for every block is made as
+// Policy(make, "blocks.<l>.attention" or "blocks.<l>.feed_forward"), and creates its parameters under that prefix.
 #pragma once
 
+#include <concepts>
 #include <string>
+#include <type_traits>
 
 #include "model/attention/constants.h"
+#include "model/extra/extra_defaults.h"
+#include "model/gate/output_gate.h"
+#include "model/heads/join_heads.h"
+#include "model/parameter_factory.h"
+#include "model/pass.h"
 
 namespace sink {
 
 template <class S>
 concept SpecLike = requires {
-  typename S::Position;
-  typename S::Placement;
-  typename S::Norm;
-  typename S::FeedForward;
-  typename S::Heads;
-  typename S::QueryKeyNorm;
-  typename S::Features;
-  typename S::Attention;
-  typename S::Extra;
-  typename S::Gate;
+  typename S::Position;      // where order enters                          (model/position/)
+  typename S::Placement;     // how a block puts norms and sublayers        (model/placement/)
+  typename S::Norm;          // how they norm                               (model/norm/)
+  typename S::FeedForward;   // the sublayer after attention                (model/feed_forward/)
+  typename S::Heads;         // how the heads of attention join             (model/heads/)
+  typename S::QueryKeyNorm;  // whether queries and keys are normed         (model/query_key_norm/)
+  typename S::Features;      // what maps queries and keys before they meet (model/features/)
+  typename S::Attention;     // similarity, divisor and their constants     (model/attention/constants.h)
+  typename S::Extra;         // extra keys, values and tokens               (model/extra/)
+  typename S::Gate;          // what gates the output of attention          (model/gate/)
+  typename S::LinearBias;    // which products add a bias                   (model/linear_bias/)
+  typename S::Unembedding;   // what gives the logits                       (model/unembedding/)
 };
 
-// "position=Rotary placement=PreNorm norm=RmsNorm feed_forward=SwiGlu attention=Softmax": stands in every checkpoint.
-// Policies that most models do not have are named only where they are present.
-template <SpecLike Spec>
-std::string policies_of() {
-  std::string text = std::string("position=") + Spec::Position::name + " placement=" + Spec::Placement::name +
-                     " norm=" + Spec::Norm::name + " feed_forward=" + Spec::FeedForward::name +
-                     " attention=" + AttentionPolicy<typename Spec::Attention>::name();
-  auto add = [&](const char* policy, const std::string& name) {
-    if (!name.empty()) text += std::string(" ") + policy + "=" + name;
+template <class P>
+concept Named = requires {
+  { P::name() } -> std::same_as<std::string>;
+};
+template <class P>
+concept ChecksSizes = !requires {
+  &P::check;
+}
+|| requires(const Sizes& sizes) {
+  { P::check(sizes) } -> std::same_as<void>;
+};
+template <class P>
+concept MadePerBlock = std::constructible_from<P, ParameterFactory&, const std::string&>;
+
+// Made once for a model. embed: what follows the token embedding; rotate: what happens to queries and keys before they
+// meet; bias: numbers (H, T) by head and distance i - j that are added to scores, or an undefined Var.
+template <class P>
+concept PositionPolicy = std::constructible_from<P, ParameterFactory&> && requires(const P& position, const Var& x) {
+  { position.embed(x) } -> std::same_as<Var>;
+  { position.rotate(x) } -> std::same_as<Var>;
+  { position.bias() } -> std::same_as<Var>;
+};
+
+// norm(x) gives the precision of products, norm(x, type) another one; x is F32 or F64.
+template <class N>
+concept NormPolicy = MadePerBlock<N> && requires(const N& norm, const Var& x, DType type) {
+  { norm(x) } -> std::same_as<Var>;
+  { norm(x, type) } -> std::same_as<Var>;
+};
+
+// Made as FeedForward(make, prefix, biases): whether its products have them.
+template <class F>
+concept FeedForwardPolicy = std::constructible_from<F, ParameterFactory&, const std::string&, bool> &&
+    requires(const F& feed_forward, const Var& h) {
+  { feed_forward(h) } -> std::same_as<Var>;
+};
+
+// What a placement is given as its two sublayers (model/layer/sublayer.h).
+template <class Norms>
+struct AnyAttention : Norms {
+  Var operator()(const Var& h_BTC, const Pass& pass) const;
+};
+template <class Norms>
+struct AnyFeedForward : Norms {
+  Var operator()(const Var& h_BTC) const;
+};
+
+// Norms<Norm>: the norms of one sublayer, which it then has as members; block: the residual stream after the block,
+// which shows the probe what it norms of it; kFinalNorm: whether the residual stream is normed before the unembedding.
+template <class P, class Norm>
+concept PlacementPolicy = MadePerBlock<typename P::template Norms<Norm>> &&
+    requires(const Var& x, const AnyAttention<typename P::template Norms<Norm>>& attention,
+             const AnyFeedForward<typename P::template Norms<Norm>>& feed_forward, const Pass& pass) {
+  { P::block(x, attention, feed_forward, pass) } -> std::same_as<Var>;
+  { P::kFinalNorm } -> std::convertible_to<bool>;
+};
+
+// width: the length of a joined row; join: (B, H, T, D) to (B, T, width).
+template <class H>
+concept HeadsPolicy = requires(const Sizes& sizes, const Var& o) {
+  { H::width(sizes) } -> std::same_as<std::int64_t>;
+  { H::join(o) } -> std::same_as<Var>;
+};
+
+template <class N>
+concept QueryKeyNormPolicy = MadePerBlock<N> && requires(const N& norm, const Var& x) {
+  { norm.query(x) } -> std::same_as<Var>;
+  { norm.key(x) } -> std::same_as<Var>;
+};
+
+template <class F>
+concept FeaturesPolicy = MadePerBlock<F> && requires(const F& features, const Var& x) {
+  { features(x) } -> std::same_as<Var>;
+};
+
+// kTokens learned tokens before every sequence (Tokens, made once for a model: embed puts them there, drop takes them
+// away); kExtraKey: whether every query sees one key more, without position, which extra_key() gives, and
+// kExtraKeyHasValue whether its value can differ from zero; output: what happens to the heads' outputs before they
+// join.
+template <class E>
+concept ExtraPolicy = MadePerBlock<E> && std::constructible_from<typename E::Tokens, ParameterFactory&> &&
+    requires(const E& extra, const typename E::Tokens& tokens, const Var& x) {
+  { E::kTokens } -> std::convertible_to<std::int64_t>;
+  { E::kExtraKey } -> std::convertible_to<bool>;
+  { E::kExtraKeyHasValue } -> std::convertible_to<bool>;
+  { extra.extra_key() } -> std::same_as<ExtraKeyVars>;
+  { extra.output(x) } -> std::same_as<Var>;
+  { tokens.embed(x) } -> std::same_as<Var>;
+  { tokens.drop(x) } -> std::same_as<Var>;
+};
+
+// gate(o, h): o (B, T, width) multiplied with what is computed from the sublayer's input h (B, T, C).
+template <class G>
+concept GatePolicy = MadePerBlock<G> && requires(const G& gate, const Var& o, const Var& h) {
+  { gate(o, h) } -> std::same_as<Var>;
+};
+
+template <class B>
+concept LinearBiasPolicy = requires {
+  { B::kQkv } -> std::convertible_to<bool>;
+  { B::kOut } -> std::convertible_to<bool>;
+  { B::kFeedForward } -> std::convertible_to<bool>;
+};
+
+// weight: (V, C), a parameter of its own or the token embedding, which exists already.
+template <class U>
+concept UnembeddingPolicy = requires(ParameterFactory& make, const Parameter& token_embedding) {
+  { U::weight(make, token_embedding) } -> std::same_as<const Parameter&>;
+};
+
+template <class... P>
+consteval bool named_and_checked() {
+  static_assert((Named<P> && ...),
+                "a policy has no name: give it `static std::string name()`, which stands in every checkpoint");
+  static_assert((ChecksSizes<P> && ...),
+                "a policy's check is not `static void check(const Sizes&)`, and so would never be asked");
+  return true;
+}
+
+// Every policy of a Spec against its contract, then the combinations; a sentence for each that fails.
+template <class S>
+consteval bool contracts_hold() {
+  static_assert(SpecLike<S>, "a Spec names a policy of every kind: derive it from ablations::baseline");
+  if constexpr (SpecLike<S>) {
+    static_assert(
+        named_and_checked<typename S::Position, typename S::Placement, typename S::Norm, typename S::FeedForward,
+                          typename S::Heads, typename S::QueryKeyNorm, typename S::Features, typename S::Extra,
+                          typename S::Gate, typename S::LinearBias, typename S::Unembedding>());
+    static_assert(PositionPolicy<typename S::Position>,
+                  "Position needs Position(ParameterFactory&), embed(x), rotate(x) and bias(), each const and giving a "
+                  "Var: derive it from PositionDefaults");
+    static_assert(NormPolicy<typename S::Norm>,
+                  "Norm needs Norm(ParameterFactory&, prefix), norm(x) and norm(x, type), each const and giving a Var");
+    static_assert(PlacementPolicy<typename S::Placement, typename S::Norm>,
+                  "Placement needs Norms<Norm>, kFinalNorm and `static Var block(x, attention, feed_forward, pass)`");
+    static_assert(
+        FeedForwardPolicy<typename S::FeedForward>,
+        "FeedForward needs FeedForward(ParameterFactory&, prefix, biases) and a const feed_forward(h) giving a Var");
+    static_assert(HeadsPolicy<typename S::Heads>,
+                  "Heads needs `static std::int64_t width(const Sizes&)` and `static Var join(o_BHTD)`");
+    static_assert(QueryKeyNormPolicy<typename S::QueryKeyNorm>,
+                  "QueryKeyNorm needs QueryKeyNorm(ParameterFactory&, prefix), query(q) and key(k), each const and "
+                  "giving a Var");
+    static_assert(FeaturesPolicy<typename S::Features>,
+                  "Features needs Features(ParameterFactory&, prefix) and a const features(x) giving a Var");
+    static_assert(listed_in_attention_ops_def<typename AttentionPolicy<typename S::Attention>::Op>,
+                  "this attention operation is not compiled: add its line to engine/ops/attention/attention_ops.def");
+    static_assert(ExtraPolicy<typename S::Extra>,
+                  "Extra needs Extra(ParameterFactory&, prefix), kTokens, kExtraKey, kExtraKeyHasValue, extra_key(), "
+                  "output(o) and "
+                  "Tokens with embed(x) and drop(x): derive it from ExtraDefaults");
+    static_assert(GatePolicy<typename S::Gate>,
+                  "Gate needs Gate(ParameterFactory&, prefix) and a const gate(o, h) giving a Var");
+    static_assert(LinearBiasPolicy<typename S::LinearBias>,
+                  "LinearBias needs `static constexpr bool` kQkv, kOut and kFeedForward");
+    static_assert(UnembeddingPolicy<typename S::Unembedding>,
+                  "Unembedding needs `static const Parameter& weight(ParameterFactory&, const Parameter& "
+                  "token_embedding)`");
+
+    static_assert(!S::Extra::kExtraKey || S::Extra::kExtraKeyHasValue ||
+                      DividesBySum<typename AttentionPolicy<typename S::Attention>::Op>,
+                  "an extra key whose value is zero acts only through the divisor: choose an attention operation that "
+                  "divides by its row's sum, or give the key a value");
+    static_assert(std::is_same_v<typename S::Gate, NoGate> || std::is_same_v<typename S::Heads, ConcatHeads>,
+                  "an output gate acts on heads that stand side by side: choose ConcatHeads, or NoGate");
+  }
+  return true;
+}
+
+// Throws Exit::usage with the sentence of the first policy that cannot have these sizes.
+template <SpecLike S>
+void check_sizes(const Sizes& sizes) {
+  auto check = [&]<class P>(std::type_identity<P>) {
+    if constexpr (requires { P::check(sizes); }) P::check(sizes);
   };
-  add("heads", Spec::Heads::name);
-  add("query_key_norm", Spec::QueryKeyNorm::name);
-  add("features", Spec::Features::name);
-  add("extra", Spec::Extra::name());
-  add("gate", Spec::Gate::name);
+  check(std::type_identity<typename S::Position>{});
+  check(std::type_identity<typename S::Placement>{});
+  check(std::type_identity<typename S::Norm>{});
+  check(std::type_identity<typename S::FeedForward>{});
+  check(std::type_identity<typename S::Heads>{});
+  check(std::type_identity<typename S::QueryKeyNorm>{});
+  check(std::type_identity<typename S::Features>{});
+  check(std::type_identity<typename S::Extra>{});
+  check(std::type_identity<typename S::Gate>{});
+  check(std::type_identity<typename S::LinearBias>{});
+  check(std::type_identity<typename S::Unembedding>{});
+}
+
+// "position=Rotary placement=PreNorm norm=RmsNorm feed_forward=SwiGlu attention=Softmax": stands in every checkpoint.
+// Kinds that most models leave at the baseline's policy are named only where it is another one.
+template <SpecLike S>
+std::string policies_of() {
+  std::string text = "position=" + S::Position::name() + " placement=" + S::Placement::name() +
+                     " norm=" + S::Norm::name() + " feed_forward=" + S::FeedForward::name() +
+                     " attention=" + AttentionPolicy<typename S::Attention>::name();
+  auto add = [&](const char* kind, const std::string& name, const char* usual) {
+    if (name != usual) text += std::string(" ") + kind + "=" + name;
+  };
+  add("heads", S::Heads::name(), "ConcatHeads");
+  add("query_key_norm", S::QueryKeyNorm::name(), "NoQueryKeyNorm");
+  add("features", S::Features::name(), "IdentityFeatures");
+  add("extra", S::Extra::name(), "NoExtra");
+  add("gate", S::Gate::name(), "NoGate");
+  add("linear_bias", S::LinearBias::name(), "NoLinearBias");
+  add("unembedding", S::Unembedding::name(), "OwnUnembedding");
   return text;
 }
 

@@ -8,88 +8,80 @@
 #include "autograd/ops/linear_cross_entropy_node.h"
 #include "model/language_model.h"
 #include "model/layer/attention_layer.h"
+#include "model/layer/sublayer.h"
 #include "model/spec.h"
 
 namespace sink {
 
+// The parts of one block; what happens between them is Spec::Placement::block.
 template <SpecLike Spec>
-class Block {
- public:
-  using Residual = typename Spec::Placement::template Residual<typename Spec::Norm>;
+struct Block {
+  using Norms = typename Spec::Placement::template Norms<typename Spec::Norm>;
 
-  Block(ParameterFactory& make, std::int64_t layer)
-      : layer_(layer),
-        attention_residual_(make, prefix(layer) + ".attention"),
-        attention_(make, prefix(layer) + ".attention", layer),
-        feed_forward_residual_(make, prefix(layer) + ".feed_forward"),
-        feed_forward_(make, prefix(layer) + ".feed_forward") {}
+  Sublayer<Norms, AttentionLayer<Spec>> attention;
+  Sublayer<Norms, typename Spec::FeedForward> feed_forward;
 
-  Var operator()(const Var& x_BTC, const typename Spec::Position& position, Probe* probe) const {
-    auto attention = [&](const Var& h_BTC) { return attention_(h_BTC, position, probe); };
-    Var before_norm_BTC;
-    Var u_BTC = attention_residual_(x_BTC, attention, nullptr);
-    Var y_BTC = feed_forward_residual_(u_BTC, feed_forward_, &before_norm_BTC);
-    if (probe) {
-      if (Spec::Placement::kNormsStream) probe->hidden_before_norm(layer_ + 1, before_norm_BTC.value());
-      probe->hidden(layer_ + 1, y_BTC.value());
-    }
-    return y_BTC;
-  }
-
- private:
-  static std::string prefix(std::int64_t layer) { return "blocks." + std::to_string(layer); }
-
-  std::int64_t layer_;
-  Residual attention_residual_;
-  AttentionLayer<Spec> attention_;
-  Residual feed_forward_residual_;
-  typename Spec::FeedForward feed_forward_;
+  // Keeps a reference to `position`.
+  Block(ParameterFactory& make, const std::string& prefix, const typename Spec::Position& position)
+      : attention(make, prefix + ".attention", position),
+        feed_forward(make, prefix + ".feed_forward", Spec::LinearBias::kFeedForward) {}
 };
 
 template <SpecLike Spec>
 class Transformer final : public LanguageModel {
  public:
-  // Initial values are a function of (seed, parameter name): every ablation starts from the same numbers.
+  // Initial values are a function of (seed, parameter name): every ablation starts from the same numbers. Throws
+  // Exit::usage where a policy cannot have these sizes.
   Transformer(const Sizes& sizes, InitScheme scheme, std::uint64_t seed, DType compute)
-      : Transformer(ParameterFactory(sizes, Spec::Extra::kTokens, scheme, seed, compute)) {}
+      : Transformer(ParameterFactory(checked(sizes), Spec::Extra::kTokens, scheme, seed, compute)) {}
 
-  Var loss(const Tensor& tokens_BT, const Tensor& targets_BT, double scale, Probe* probe) override {
-    return linear_cross_entropy(final_hidden(tokens_BT, probe), unembedding_, targets_BT, scale);
+  Var loss(const Tensor& tokens_BT, const Tensor& targets_BT, double scale, const Pass& pass) override {
+    return linear_cross_entropy(final_hidden(tokens_BT, pass), unembedding_, targets_BT, scale);
   }
 
-  Tensor logits(const Tensor& tokens_BT, Probe* probe) override {
-    return linear(final_hidden(tokens_BT, probe), unembedding_).value();
+  Tensor logits(const Tensor& tokens_BT, const Pass& pass) override {
+    return linear(final_hidden(tokens_BT, pass), unembedding_).value();
   }
 
  private:
   explicit Transformer(ParameterFactory make)
-      : LanguageModel(make.sizes(), Spec::Extra::kTokens),
-        token_embedding_(make.embedding("embedding.token.weight", sizes_.vocabulary, sizes_.width)),
+      : LanguageModel(make.sizes(), Spec::Extra::kTokens, make.compute()),
+        token_embedding_(make.embedding("embedding.token.weight", sizes_.vocabulary, sizes_.width, "V C")),
         extra_tokens_(make),
         position_(make),
-        blocks_(make_blocks(make)),
+        blocks_(make_blocks(make, position_)),
         final_norm_(make_final_norm(make)),
-        unembedding_(make.linear("unembedding.weight", sizes_.vocabulary, sizes_.width)),
+        unembedding_(Spec::Unembedding::weight(make, token_embedding_)),
         compute_(make.compute()) {
+    if (&unembedding_ == &token_embedding_) tied_weights_ = sizes_.vocabulary * sizes_.width;
     parameters_ = make.take();
   }
 
   // The residual stream after the last block, normed for the unembedding: (B, T, C).
-  Var final_hidden(const Tensor& tokens_BT, Probe* probe) const {
+  Var final_hidden(const Tensor& tokens_BT, Pass pass) const {
     SINK_CHECK(tokens_BT.rank() == 2 && tokens_BT.dim(1) <= sizes_.context, "transformer",
                "expected tokens (B, T) with T at most the context " + std::to_string(sizes_.context) + ", got " +
                    tokens_BT.str(),
                Exit::bad_input);
     Var x_BTC = position_.embed(extra_tokens_.embed(embedding(tokens_BT, token_embedding_)));
-    if (probe) probe->hidden(0, x_BTC.value());
-    for (const Block<Spec>& block : blocks_) x_BTC = block(x_BTC, position_, probe);
+    if (pass.probe) pass.probe->hidden(0, x_BTC.value());
+    for (const Block<Spec>& block : blocks_) {
+      x_BTC = Spec::Placement::block(x_BTC, block.attention, block.feed_forward, pass);
+      ++pass.layer;
+      if (pass.probe) pass.probe->hidden(pass.layer, x_BTC.value());
+    }
     x_BTC = extra_tokens_.drop(x_BTC);
     return final_norm_ ? (*final_norm_)(x_BTC) : convert(x_BTC, compute_);
   }
 
-  static std::vector<Block<Spec>> make_blocks(ParameterFactory& make) {
+  static const Sizes& checked(const Sizes& sizes) {
+    check_sizes<Spec>(sizes);
+    return sizes;
+  }
+  static std::vector<Block<Spec>> make_blocks(ParameterFactory& make, const typename Spec::Position& position) {
     std::vector<Block<Spec>> blocks;
-    for (std::int64_t layer = 0; layer < make.sizes().layers; ++layer) blocks.emplace_back(make, layer);
+    for (std::int64_t layer = 0; layer < make.sizes().layers; ++layer)
+      blocks.emplace_back(make, "blocks." + std::to_string(layer), position);
     return blocks;
   }
   static std::optional<typename Spec::Norm> make_final_norm(ParameterFactory& make) {

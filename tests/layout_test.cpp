@@ -38,20 +38,82 @@ bool any_mentions(const std::string& folder, const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("layout: every operation has contract, reference, fast path, backward and test") {
-  const std::set<std::string> without_gradient{"adamw", "sum_of_squares"};
+TEST_CASE("layout: every operation has contract, reference, what trains, backward and test") {
+  const std::set<std::string> without_gradient{"adamw", "scaled_sum", "sum_of_squares"};
   int operations = 0;
   for (const auto& entry : fs::directory_iterator(kRoot / "engine/ops")) {
-    std::string op = entry.path().filename().string();
+    if (!entry.is_directory()) continue;
+    std::string op = entry.path().filename().string(), folder = "engine/ops/" + op + "/";
     CAPTURE(op);
     ++operations;
-    for (std::string file : {op + ".h", op + "_ref.h", op + ".cpp"})
+    for (std::string file : {op + ".h", op + "_ref.h", op + "_cpu.h"})
       CHECK_MESSAGE(fs::exists(entry.path() / file), file);
-    std::string include = "engine/ops/" + op + "/" + op + ".h";
-    if (!without_gradient.contains(op)) CHECK_MESSAGE(any_mentions("autograd/ops", include), "a node in autograd/ops");
+    if (!without_gradient.contains(op)) CHECK_MESSAGE(any_mentions("autograd/ops", folder + op + ".h"), "a node");
     CHECK_MESSAGE((fs::exists(kRoot / ("tests/engine/ops/" + op + "_test.cpp"))), "a test in tests/engine/ops");
+    bool compiled_apart = op == "attention";  // templates, one object for each line of attention_ops.def
+    std::string selects = compiled_apart ? op + "_dispatch.h" : op + ".cpp";
+    std::string reference = op + (compiled_apart ? "_ref.h" : "_ref.cpp");
+    for (std::string file : {selects, reference, compiled_apart ? op + "_cpu.h" : op + "_cpu.cpp"})
+      CHECK_MESSAGE(fs::exists(entry.path() / file), file);
+    CHECK_MESSAGE(text_of(entry.path() / selects).find("SINK_SELECT(") != std::string::npos, selects);
+    for (std::string type : {"float", "bf16", "with_real", "F32", "BF16"})
+      CHECK_MESSAGE(text_of(entry.path() / reference).find(type) == std::string::npos, reference, " has ", type);
   }
   CHECK(operations >= 10);
+}
+
+TEST_CASE("layout: implementations are selected by their contracts alone") {
+  const std::set<std::string> set_the_switch{"engine/implementation.h", "train/trainer.cpp",
+                                             "eval/compute_options.cpp"};
+  for (std::string folder : {"engine", "autograd", "model", "eval", "train", "tools"})
+    for (const fs::path& path : files_under(folder, {".h", ".cpp"})) {
+      std::string where = fs::relative(path, kRoot).string(), text = text_of(path);
+      bool selects =
+          text.find("use_reference()") != std::string::npos || text.find("runs_reference(") != std::string::npos;
+      CHECK_MESSAGE((!selects || set_the_switch.contains(where)), where, " asks which implementation runs");
+      std::string own = path.parent_path().filename().string();
+      if (where.starts_with("engine/ops/") && path.filename() == own + ".cpp") continue;  // the contract selects
+      if (where.starts_with("engine/ops/attention/")) continue;                           // attention_dispatch.h does
+      for (std::string twin : {"_ref.h\"", "_cpu.h\""}) {
+        std::size_t at = 0;
+        while ((at = text.find(twin, at + 1)) != std::string::npos) {
+          std::size_t begin = text.rfind('"', at - 1);
+          std::string name = text.substr(begin + 1, at + twin.size() - 2 - begin);
+          bool of_itself = name == (path.parent_path().lexically_relative(kRoot) / path.stem()).string() + ".h";
+          CHECK_MESSAGE(of_itself, where, " includes ", name);
+        }
+      }
+    }
+}
+
+TEST_CASE("layout: the page on adding an operation quotes its files as they stand") {
+  std::ifstream page(kRoot / "engine/ops/ADD_AN_OPERATION.md");
+  std::string line, text, piece;
+  std::size_t at = 0;
+  int blocks = 0;
+  auto find_piece = [&] {
+    std::size_t found = text.find(piece, at);
+    CHECK_MESSAGE(found != std::string::npos, piece);
+    if (found != std::string::npos) at = found + piece.size();
+    piece.clear();
+  };
+  while (std::getline(page, line)) {
+    if (line != "```cpp") continue;
+    ++blocks;
+    std::string file;
+    std::getline(page, file);
+    CAPTURE(file);
+    text = text_of(kRoot / file.substr(3));
+    at = 0;
+    while (std::getline(page, line) && line != "```") {
+      if (line == "...")
+        find_piece();
+      else
+        piece += line + "\n";
+    }
+    find_piece();
+  }
+  CHECK(blocks >= 8);
 }
 
 TEST_CASE("layout: every node of autograd/ops is in the gradient test") {
@@ -73,21 +135,39 @@ TEST_CASE("layout: base names are unique, so that `break file:line` means one pl
 
 namespace {
 
-// What a file may include of ours: its own folder, and those that the arrows of the README lead to.
-const std::map<std::string, std::set<std::string>> kArrows{
-    {"engine", {}},
-    {"engine/io", {"engine"}},
-    {"engine/data", {"engine", "engine/io"}},
-    {"autograd", {"engine"}},
-    {"model", {"engine", "engine/io", "engine/data", "autograd"}},
-    {"eval", {"engine", "engine/io", "engine/data", "autograd", "model"}},
-    {"train", {"engine", "engine/io", "engine/data", "autograd", "model", "eval"}}};
+// What a file of a folder may include of ours beside its own folder: those that a chain of arrows in the README leads
+// to.
+using Arrows = std::map<std::string, std::set<std::string>>;
 
-// "engine/io" for engine/io/file.h, "engine" for engine/ops/add/add.h
-std::string folder_of(const std::string& path) {
-  for (std::string folder : {"engine/io", "engine/data"})
-    if (path.starts_with(folder + "/")) return folder;
-  return path.substr(0, path.find('/'));
+// The README's sentence "Dependencies point leftwards: `a` <- `b` (words) <- `c`, `a` <- `d`;".
+Arrows drawn_in_readme() {
+  const std::string start = "Dependencies point leftwards:", readme = text_of(kRoot / "README.md");
+  std::size_t begin = readme.find(start);
+  REQUIRE(begin != std::string::npos);
+  const std::string sentence = readme.substr(begin, readme.find(';', begin) - begin);
+  Arrows arrows;
+  std::string left;
+  for (std::size_t at = 0, before = 0; (at = sentence.find('`', at)) != std::string::npos;) {
+    std::size_t end = sentence.find('`', at + 1);
+    const std::string name = sentence.substr(at + 1, end - at - 1);
+    arrows[name];
+    if (sentence.substr(before, at - before).find("<-") != std::string::npos) arrows[name].insert(left);
+    left = name;
+    before = at = end + 1;
+  }
+  for (std::size_t round = 0; round < arrows.size(); ++round)  // what is reached through others
+    for (auto& [name, reached] : arrows)
+      for (const std::string& other : std::set<std::string>(reached))
+        reached.insert(arrows[other].begin(), arrows[other].end());
+  return arrows;
+}
+
+// "engine/io" for engine/io/file.h, "engine" for engine/tensor.h: the longest name with an arrow that it lies in.
+std::string folder_of(const std::string& path, const Arrows& arrows) {
+  std::string longest;
+  for (const auto& [name, reached] : arrows)
+    if (path.starts_with(name + "/") && name.size() > longest.size()) longest = name;
+  return longest.empty() ? path.substr(0, path.find('/')) : longest;
 }
 
 std::vector<std::string> includes_of(const fs::path& path) {
@@ -101,15 +181,61 @@ std::vector<std::string> includes_of(const fs::path& path) {
 }  // namespace
 
 TEST_CASE("layout: a folder includes only folders that the arrows of the README lead to") {
-  for (std::string folder : {"engine", "autograd", "model", "eval", "train"})
+  const Arrows arrows = drawn_in_readme();
+  for (const std::string& folder : kFolders) {
+    if (folder != "tests") CHECK_MESSAGE(arrows.contains(folder), folder, " has no arrow in the README");
+  }
+  for (const auto& [name, reached] : arrows) {
+    CHECK_MESSAGE(fs::is_directory(kRoot / name), name, " has an arrow, but is no folder");
+    CHECK_MESSAGE(!reached.contains(name), "the arrows of ", name, " go round in a circle");
+  }
+  int seen = 0;
+  for (const std::string& folder : kFolders) {
+    if (folder == "tests") continue;  // includes what it likes, and is included by nobody else
     for (const fs::path& path : files_under(folder, {".h", ".cpp"})) {
-      std::string where = fs::relative(path, kRoot).string(), own = folder_of(where);
+      std::string where = fs::relative(path, kRoot).string(), own = folder_of(where, arrows);
       for (const std::string& name : includes_of(path)) {
-        std::string other = folder_of(name);
-        bool ours = kArrows.contains(other) || other == "tools" || other == "tests";
-        if (!ours || other == own || where == "eval/evaluate_command.cpp") continue;
-        CHECK_MESSAGE(kArrows.at(own).contains(other), where, " includes ", name);
+        std::string other = folder_of(name, arrows);
+        if (other == own ||
+            std::find(kFolders.begin(), kFolders.end(), name.substr(0, name.find('/'))) == kFolders.end())
+          continue;
+        ++seen;
+        CHECK_MESSAGE(arrows.at(own).contains(other), where, " includes ", name);
       }
+    }
+  }
+  CHECK(seen > 200);
+}
+
+namespace {
+
+// The headers from `file` back to itself, or none.
+std::string circle_from(const std::string& file, std::vector<std::string>& path, std::set<std::string>& done) {
+  if (auto again = std::find(path.begin(), path.end(), file); again != path.end()) {
+    std::string circle;
+    for (; again != path.end(); ++again) circle += *again + " -> ";
+    return circle + file;
+  }
+  if (done.contains(file)) return "";
+  path.push_back(file);
+  std::string circle;
+  for (const std::string& name : includes_of(kRoot / file))
+    if (circle.empty() && name.find('/') != std::string::npos && fs::exists(kRoot / name))
+      circle = circle_from(name, path, done);
+  path.pop_back();
+  done.insert(file);
+  return circle;
+}
+
+}  // namespace
+
+TEST_CASE("layout: no header includes itself through others") {
+  std::set<std::string> done;
+  for (const std::string& folder : kFolders)
+    for (const fs::path& header : files_under(folder, {".h"})) {
+      std::vector<std::string> path;
+      const std::string circle = circle_from(fs::relative(header, kRoot).string(), path, done);
+      CHECK_MESSAGE(circle.empty(), circle);
     }
 }
 
@@ -121,7 +247,8 @@ TEST_CASE("layout: slow headers and libraries stay out of the engine and the mod
       std::string where = fs::relative(path, kRoot).string();
       for (const std::string& name : includes_of(path)) {
         bool slow = std::find(everywhere.begin(), everywhere.end(), name) != everywhere.end();
-        bool is_core = folder_of(where) == "engine" || folder_of(where) == "autograd";
+        bool is_core = folder == "autograd" ||
+                       (folder == "engine" && !where.starts_with("engine/io") && !where.starts_with("engine/data"));
         slow |= is_core && std::find(core.begin(), core.end(), name) != core.end();
         CHECK_MESSAGE(!slow, where, " includes ", name);
       }

@@ -22,8 +22,6 @@ done
 say() { echo "quickstart: $*" >&2; }
 out=runs/quickstart
 build=build/release
-# Threads that wait let others work: where the cores are shared, a thread that spins delays the one it waits for.
-export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
 # set_aside FOLDER: moves it to runs/quickstart-older, under a name that is free.
 set_aside() {

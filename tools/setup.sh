@@ -5,12 +5,12 @@
 #   bash tools/setup.sh --tests    and what the tests need besides
 set -euo pipefail
 
-packages=(g++ cmake ninja-build ccache pkg-config git perl ca-certificates
-  libdnnl-dev libxtensor-dev libhdf5-dev libcli11-dev nlohmann-json3-dev libpcre2-dev libssl-dev doctest-dev
+packages=(g++ cmake ninja-build mold ccache pkg-config git perl ca-certificates
+  libdnnl-dev libxtensor-dev libhdf5-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libpcre2-dev libssl-dev doctest-dev
   libjs-chart.js hdf5-tools)
 case "${1:-}" in
   "") ;;
-  --tests) packages+=(gdb python3 chromium clang libclang-rt-dev libomp-dev) ;;
+  --tests) packages+=(gdb python3 chromium clang libclang-rt-dev) ;;
   *) echo "setup: error: unknown argument '$1' (expected nothing or --tests)" >&2; exit 2 ;;
 esac
 

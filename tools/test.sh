@@ -1,39 +1,59 @@
 #!/usr/bin/env bash
-# Builds everything and runs all tests in release, walks a debug build with gdb, then runs all tests again under
-# AddressSanitizer and UBSan, runs threads under ThreadSanitizer and fuzzes every reader of files for half a minute.
-#   bash tools/test.sh            all of it
-#   bash tools/test.sh --quick    release only
+# Builds everything and runs all tests in release, walks a debug build with gdb, then runs the tests again under
+# AddressSanitizer and UBSan (every operation and reader, a model of each policy), runs threads under ThreadSanitizer and
+# fuzzes every reader of files for half a minute.
+#   bash tools/test.sh                 all of it
+#   bash tools/test.sh --quick         release only
+#   bash tools/test.sh --op rms_norm   one operation of engine/ops, release: builds and runs its tests and the gradients'
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 quick=0
+op=""
 case "${1:-}" in
   "") ;;
   --quick) quick=1 ;;
-  *) echo "test: error: unknown argument '$1' (expected nothing or --quick)" >&2; exit 2 ;;
+  --op)
+    op=${2:-}
+    [ -n "$op" ] && [ -d "engine/ops/$op" ] ||
+      { echo "test: error: --op '$op' is no operation (expected one of: $(ls engine/ops | grep -v '\.' | tr '\n' ' '))" >&2; exit 2; } ;;
+  *) echo "test: error: unknown argument '$1' (expected nothing, --quick or --op NAME)" >&2; exit 2 ;;
 esac
 
 # build_and_test PRESET [CMake targets] [-- ctest arguments]
 build_and_test() {
-  local preset=$1 targets=()
+  local preset=$1 targets=() began=$SECONDS
   shift
   while [ $# -gt 0 ] && [ "$1" != -- ]; do targets+=(--target "$1"); shift; done
   [ $# -eq 0 ] || shift
   echo "test: preset $preset"
   cmake --preset "$preset" >/dev/null
   cmake --build --preset "$preset" "${targets[@]}"
+  echo "test: preset $preset: built in $((SECONDS - began)) s"
   ctest --preset "$preset" "$@"
 }
 
+if [ -n "$op" ]; then
+  tests=(gradients_test)
+  for source in tests/engine/ops/"$op"{,_*}_test.cpp; do
+    test=$(basename "$source" _test.cpp)
+    if [ -f "$source" ] && { [ "$test" = "$op" ] || [ ! -d "engine/ops/$test" ]; }; then tests+=("${test}_test"); fi
+  done
+  build_and_test release "${tests[@]}" -- -R "^($(IFS='|'; echo "${tests[*]}"))\$"
+  exit 0
+fi
+
+# Tests that use no threads run side by side; CMake tells ctest which ones take the whole machine.
+side_by_side=(-- -j "$(nproc)")
 bash tools/setup.sh --tests
 if [ "$quick" -eq 0 ]; then
   build_and_test debug train_pos_learnable -- -R gdb_stages
-  build_and_test asan
+  build_and_test asan "${side_by_side[@]}"
   build_and_test tsan
-  if echo 'int main() {}' | clang++ -x c++ -fsanitize=fuzzer-no-link,address -fopenmp - -o /dev/null 2>/dev/null; then
+  if echo 'int main() {}' | clang++ -x c++ -fsanitize=fuzzer-no-link,address - -o /dev/null 2>/dev/null; then
     build_and_test fuzz -- -j 2
   else
-    echo "test: no clang with libFuzzer and OpenMP; the fuzz targets are left out"
+    echo "test: no clang with libFuzzer; the fuzz targets are left out"
   fi
 fi
-build_and_test release  # last, so that the closing line counts every test
+build_and_test release "${side_by_side[@]}"  # last, so that the closing line counts every test

@@ -5,7 +5,6 @@
 #include <cstdio>
 #include <utility>
 
-#include "autograd/tape.h"
 #include "engine/storage.h"
 #include "engine/threads.h"
 #include "train/progress.h"
@@ -24,7 +23,7 @@ struct Cost {
 };
 
 // Forward and backward over the first `rows` sequences, of which the first T tokens. What is done once is done before.
-Cost measured(LanguageModel& model, const DataSource& data, std::int64_t rows, std::int64_t T) {
+Cost measured(TrainingRun& run, std::int64_t rows, std::int64_t T) {
   auto cut = [&](const Tensor& whole_BT) {
     Tensor part_BT = Tensor::empty({rows, T}, DType::I32);
     for (std::int64_t b = 0; b < rows; ++b) {
@@ -33,14 +32,13 @@ Cost measured(LanguageModel& model, const DataSource& data, std::int64_t rows, s
     }
     return part_BT;
   };
-  Batch batch = data.train_batch(0, 0, rows);
-  Tensor tokens_BT = cut(batch.tokens_BT), targets_BT = cut(batch.targets_BT);
+  Batch whole = run.data().train_batch(0, 0, rows), batch{cut(whole.tokens_BT), cut(whole.targets_BT)};
   double seconds = 0;
   for (int round = 0; round < 2; ++round) {
     auto start = std::chrono::steady_clock::now();
-    Tape tape;
-    tape.backward(model.loss(tokens_BT, targets_BT));
+    run.add_gradients(batch, 1);
     seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    run.optimizer().skip();
   }
   return {seconds, static_cast<double>(allocator_stats().peak_bytes_in_use)};
 }
@@ -48,14 +46,15 @@ Cost measured(LanguageModel& model, const DataSource& data, std::int64_t rows, s
 // The cost of a micro-batch and on how many tokens it was measured. One that is too large is not run: its time follows
 // from the operations of a shorter sequence, its memory from two of them, for it grows with the tokens (no map is
 // kept).
-std::pair<Cost, std::int64_t> cost_of(const RunConfig& config, LanguageModel& model, const DataSource& data) {
+std::pair<Cost, std::int64_t> cost_of(TrainingRun& run) {
+  const RunConfig& config = run.config();
   std::int64_t tokens = config.batch * config.context;
-  auto flops = [&](std::int64_t rows, std::int64_t T) { return model.training_flops(rows * T, T); };
+  auto flops = [&](std::int64_t rows, std::int64_t T) { return run.model().training_flops(rows * T, T); };
   std::int64_t T = std::max<std::int64_t>(128, config.prefix + 1);
   if (flops(config.batch, config.context) <= most_flops(config) || 2 * T >= tokens || 2 * T > config.context)
-    return {measured(model, data, config.batch, config.context), tokens};
+    return {measured(run, config.batch, config.context), tokens};
   while (4 * T <= config.context && flops(1, 4 * T) < most_flops(config) / 2) T *= 2;
-  Cost small = measured(model, data, 1, T), large = measured(model, data, 1, 2 * T);
+  Cost small = measured(run, 1, T), large = measured(run, 1, 2 * T);
   double bytes_per_token = std::max(0.0, large.peak_bytes - small.peak_bytes) / static_cast<double>(T);
   return {{large.seconds * flops(config.batch, config.context) / flops(1, 2 * T),
            large.peak_bytes + bytes_per_token * static_cast<double>(tokens - 2 * T)},
@@ -64,22 +63,23 @@ std::pair<Cost, std::int64_t> cost_of(const RunConfig& config, LanguageModel& mo
 
 }  // namespace
 
-int print_dry_run(const RunConfig& config, const Ablation& ablation, LanguageModel& model, const DataSource& data) {
+int print_dry_run(TrainingRun& run) {
+  const RunConfig& config = run.config();
+  const LanguageModel& model = run.model();
   auto tokens = static_cast<double>(config.tokens_per_step());  // a run has more than 64 bits count
   auto steps = static_cast<double>(config.steps);
-  auto [cost, measured_on] = cost_of(config, model, data);
+  auto [cost, measured_on] = cost_of(run);
   double seconds = cost.seconds * static_cast<double>(config.accumulate);
   double flops = model.training_flops(1, config.context) * tokens;
-  std::printf("ablation         %s (%s)\n", ablation.name.c_str(), ablation.policies.c_str());
-  std::printf("parameters       %lld\n", static_cast<long long>(model.parameter_count()));
+  std::printf("ablation         %s (%s)\n", run.ablation().name.c_str(), run.ablation().policies.c_str());
+  std::printf("parameters       %lld\n", static_cast<long long>(model.parameters().count()));
   for (const auto& parameter : model.parameters())
     std::printf("  %-44s %s\n", parameter->name().c_str(), parameter->master().shape().str().c_str());
   std::printf("tokens a step    %lld (%lld sequences of %lld)\n", static_cast<long long>(config.tokens_per_step()),
               static_cast<long long>(config.batch * config.accumulate), static_cast<long long>(config.context));
   std::printf("steps            %lld, %.4g tokens in all", static_cast<long long>(config.steps), steps * tokens);
-  if (data.train_tokens() > 0)
-    std::printf(", %.2f passes over %.4g tokens of data", steps * tokens / static_cast<double>(data.train_tokens()),
-                static_cast<double>(data.train_tokens()));
+  if (auto in_data = static_cast<double>(run.data().train_tokens()); in_data > 0)
+    std::printf(", %.2f passes over %.4g tokens of data", steps * tokens / in_data, in_data);
   std::printf("\nFLOPs            %.4g a step, %.4g in all\n", flops, flops * steps);
   bool whole = measured_on == config.batch * config.context;
   std::printf("memory           %s%.1f MiB at the peak of a step, weights and optimiser included\n",

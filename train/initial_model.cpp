@@ -8,30 +8,24 @@
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
 #include "model/model_checkpoint.h"
+#include "model/size_settings.h"
 
 namespace sink {
 namespace {
 
-void require_same_sizes(const Checkpoint& checkpoint, const Sizes& wanted) {
+void require_same_sizes(const Checkpoint& checkpoint, Sizes wanted) {
   Sizes stored = sizes_of(checkpoint);
-  auto require = [&](const char* what, std::int64_t of_checkpoint, std::int64_t of_run, const std::string& remedy) {
-    if (of_checkpoint == of_run) return;
-    throw Error("--initial: " + checkpoint.path + " has " + what + " = " + std::to_string(of_checkpoint) +
-                    ", this run has " + std::to_string(of_run) + ": give " + remedy,
+  stored.kv_heads = stored.key_heads();
+  wanted.kv_heads = wanted.key_heads();
+  stored.context = wanted.context;  // only says how long sequences may be
+  for (const Setting<Sizes>& size : size_settings()) {
+    const std::string has = plain_text(size.value(stored)), wants = plain_text(size.value(wanted));
+    if (has == wants) continue;
+    const std::string remedy = size.flag == "vocabulary" ? "data of the same tokens" : "--" + size.flag + " " + has;
+    throw Error("--initial: " + checkpoint.path + " has " + size.key() + " = " + has + ", this run has " + wants +
+                    ": give " + remedy,
                 Exit::usage);
-  };
-  auto require_flag = [&](const char* what, const std::string& flag, std::int64_t of_checkpoint, std::int64_t of_run) {
-    require(what, of_checkpoint, of_run, flag + " " + std::to_string(of_checkpoint));
-  };
-  require_flag("layers", "--layers", stored.layers, wanted.layers);
-  require_flag("heads", "--heads", stored.heads, wanted.heads);
-  require_flag("kv_heads", "--kv-heads", stored.key_heads(), wanted.key_heads());
-  require_flag("width", "--width", stored.width, wanted.width);
-  require_flag("feed_forward", "--feed-forward", stored.feed_forward, wanted.feed_forward);
-  // They change what the same parameters compute. (The context only says how long sequences may be.)
-  require_flag("window", "--window", stored.window, wanted.window);
-  require_flag("prefix", "--prefix", stored.prefix, wanted.prefix);
-  require("vocabulary", stored.vocabulary, wanted.vocabulary, "data of the same tokens");
+  }
 }
 
 // Not one that training has worked on, nor one that somebody made by hand.
@@ -46,16 +40,8 @@ bool is_initial_checkpoint(const std::string& path) {
 
 std::unique_ptr<LanguageModel> make_run_model(const RunConfig& config, const Ablation& ablation,
                                               std::int64_t vocabulary) {
-  Sizes sizes{.layers = config.layers,
-              .heads = config.heads,
-              .width = config.width,
-              .feed_forward = config.feed_forward,
-              .context = config.context,
-              .vocabulary = vocabulary,
-              .kv_heads = config.kv_heads,
-              .window = config.window,
-              .prefix = config.prefix};
-  return ablation.make_model(sizes, init_scheme(config.init), config.seed, dtype_named(config.precision));
+  return ablation.make_model(model_sizes(config, vocabulary), init_scheme(config.init), config.seed,
+                             dtype_named(config.precision));
 }
 
 void load_initial(const RunConfig& config, const Ablation& ablation, const DataSource* data, LanguageModel& model) {
@@ -71,7 +57,7 @@ int init_main(int argc, char** argv, const Ablation& ablation) {
   std::string program = "train_" + ablation.name + " init";
   return run_program(program.c_str(), [&] {
     InitRequest request;
-    if (!parse_init_request(argc - 1, argv + 1, ablation.name, ablation.policies, request)) return 0;
+    if (!parse_init_request(argc - 1, argv + 1, ablation, request)) return 0;
     const RunConfig& config = request.config;
     std::unique_ptr<DataSource> data;
     if (config.task != "text" || !config.data.empty()) data = make_data_source(config);

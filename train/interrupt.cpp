@@ -49,6 +49,8 @@ InterruptGuard::~InterruptGuard() {
   ::sigaction(SIGINT, &old_int_, nullptr);
   ::sigaction(SIGHUP, &old_hup_, nullptr);
   ::sigaction(SIGUSR1, &old_usr1_, nullptr);
+  stop_signal = 0;  // what came was for the run that listened
+  save_wanted = false;
 }
 
 int stop_requested() { return stop_signal; }

@@ -18,7 +18,7 @@ class InterruptGuard {
   struct sigaction old_term_, old_int_, old_hup_, old_usr1_;
 };
 
-// The signal that asked to stop, 0 if none did; the program then leaves with 128 + it.
+// The signal that asked to stop while a guard lives, 0 if none did; the program then leaves with 128 + it.
 int stop_requested();
 
 // Whether SIGUSR1 came since the last call.

@@ -2,7 +2,7 @@
 #include "train/trainer.h"
 
 namespace sink {
-Ablation SINK_ABLATION();  // made by CMakeLists.txt from the struct in model/ablations.h
+Ablation ablation_of_program();  // made by CMakeLists.txt from the struct in model/ablations.h
 }
 
-int main(int argc, char** argv) { return sink::train_main(argc, argv, sink::SINK_ABLATION()); }
+int main(int argc, char** argv) { return sink::train_main(argc, argv, sink::ablation_of_program()); }

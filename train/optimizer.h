@@ -1,32 +1,32 @@
-// AdamW over all parameters of a model, with clipping by the global gradient norm.
+// AdamW over all parameters of a model at once, with clipping by the global gradient norm.
 #pragma once
 
-#include <vector>
-
-#include "model/language_model.h"
+#include "autograd/parameter_arena.h"
 #include "train/run_config.h"
 
 namespace sink {
 
 class Optimizer {
  public:
-  Optimizer(LanguageModel& model, const RunConfig& config);
+  // Keeps `parameters`, and makes room for their gradients. Zero moments.
+  Optimizer(ParameterArena& parameters, const RunConfig& config);
 
-  // Euclidean norm of all gradients together; NaN or infinite if any of them is.
-  double gradient_norm() const;
-  // Clips, updates every parameter and drops the gradients. `step` counts from 1.
-  void step(double learning_rate, double gradient_norm, std::int64_t step);
+  // The sum of the squares of all gradients; `sum`: F64, of one element. NaN or infinite if any gradient is.
+  void sum_squared_gradients(Tensor& sum) const;
+  // Clips by the norm (the root of that sum), updates the parameters that have a gradient, and drops the gradients.
+  // `update` counts from 1.
+  void step(double learning_rate, double gradient_norm, std::int64_t update);
   // Drops the gradients and changes nothing else.
   void skip();
 
-  // Moments in the order of model.parameters().
-  std::vector<Tensor>& first_moments() { return first_; }
-  std::vector<Tensor>& second_moments() { return second_; }
+  // Laid out like the parameters' master values.
+  Tensor& first_moment() { return first_; }
+  Tensor& second_moment() { return second_; }
 
  private:
-  LanguageModel& model_;
+  ParameterArena& parameters_;
   double beta1_, beta2_, epsilon_, weight_decay_, clip_;
-  std::vector<Tensor> first_, second_;
+  Tensor first_, second_;
 };
 
 }  // namespace sink

@@ -6,7 +6,8 @@
 
 #include "engine/data/same_data.h"
 #include "engine/io/build_info.h"
-#include "train/run_config_fields.h"
+#include "model/model_checkpoint.h"
+#include "train/run_config_table.h"
 
 namespace sink {
 namespace {
@@ -19,20 +20,21 @@ const std::set<std::string>& free_settings() {
 }
 
 // Files are what they hold, not where they lie: data is compared by its checksum, and one path has many spellings.
-bool is_same(const RunConfigField& field, const RunConfig& stored, const RunConfig& config) {
-  if (field.flag == "data") return true;
-  if (field.flag == "initial" && !stored.initial.empty() && !config.initial.empty())
+bool is_same(const Setting<RunConfig>& setting, const RunConfig& stored, const RunConfig& config) {
+  if (setting.flag == "data") return true;
+  if (setting.flag == "initial" && !stored.initial.empty() && !config.initial.empty())
     return std::filesystem::weakly_canonical(stored.initial) == std::filesystem::weakly_canonical(config.initial);
-  return field.value(stored) == field.value(config);
+  return setting.value(stored) == setting.value(config);
 }
 
 void require_same_run(const Checkpoint& checkpoint, const RunConfig& config, const DataSource& data) {
   RunConfig stored = run_config_from_toml(checkpoint.attribute("config_toml"), checkpoint.path);
-  for (const RunConfigField& field : run_config_fields()) {
-    if (!field.saved() || free_settings().contains(field.flag) || is_same(field, stored, config)) continue;
+  for (const Setting<RunConfig>& setting : run_config_table()) {
+    if (!is_saved(setting) || free_settings().contains(setting.flag) || is_same(setting, stored, config)) continue;
     fail("resume",
-         checkpoint.path + " was made with " + field.flag + " = " + field.value(stored) + ", this run has " +
-             field.flag + " = " + field.value(config) + ": give the same settings, or begin another run",
+         checkpoint.path + " was made with " + setting.flag + " = " + toml_text(setting.value(stored)) +
+             ", this run has " + setting.flag + " = " + toml_text(setting.value(config)) +
+             ": give the same settings, or begin another run",
          Exit::usage);
   }
   require_same_data(checkpoint, data, config.data,
@@ -42,10 +44,11 @@ void require_same_run(const Checkpoint& checkpoint, const RunConfig& config, con
 
 }  // namespace
 
-void save_run(const std::string& path, const RunConfig& config, const Ablation& ablation, const LanguageModel& model,
-              Optimizer& optimizer, const DataSource& data, const RunState& state) {
+void save_run(const std::string& path, TrainingRun& run) {
+  const RunConfig& config = run.config();
+  const RunState& state = run.state();
   Checkpoint checkpoint;
-  store_model(ablation, model, checkpoint);
+  store_model(run.ablation(), run.model(), checkpoint);
   checkpoint.attributes["step"] = std::to_string(state.step);
   checkpoint.attributes["updates"] = std::to_string(state.updates);
   checkpoint.attributes["skipped_in_a_row"] = std::to_string(state.skipped_in_a_row);
@@ -54,33 +57,37 @@ void save_run(const std::string& path, const RunConfig& config, const Ablation& 
   checkpoint.attributes["precision"] = config.precision;
   checkpoint.attributes["commit"] = build_commit();
   checkpoint.attributes["config_toml"] = to_toml(config);
-  store_data(data, checkpoint);
-  for (std::size_t i = 0; i < model.parameters().size(); ++i) {
-    const std::string& name = model.parameters()[i]->name();
-    checkpoint.tensors.emplace_back(kFirstMoments + name, optimizer.first_moments()[i]);
-    checkpoint.tensors.emplace_back(kSecondMoments + name, optimizer.second_moments()[i]);
+  store_data(run.data(), checkpoint);
+  for (const auto& parameter : run.model().parameters()) {
+    auto store = [&](const std::string& folder, const Tensor& moment) {
+      checkpoint.tensors.emplace_back(folder + parameter->name(), ParameterArena::slice(moment, *parameter));
+    };
+    store(kFirstMoments, run.optimizer().first_moment());
+    store(kSecondMoments, run.optimizer().second_moment());
   }
   save_checkpoint(path, checkpoint);
 }
 
-RunState resume(const std::string& path, const RunConfig& config, const Ablation& ablation, const DataSource& data,
-                LanguageModel& model, Optimizer& optimizer) {
+void resume(const std::string& path, TrainingRun& run) {
   Checkpoint checkpoint = load_checkpoint(path);
-  require_policy(checkpoint, ablation.name, ablation.policies, "train_" + ablation.name);
+  require_policy(checkpoint, run.ablation().name, run.ablation().policies, "train_" + run.ablation().name);
   if (std::none_of(checkpoint.tensors.begin(), checkpoint.tensors.end(),
                    [](const auto& tensor) { return tensor.first.starts_with(kFirstMoments); }))
     throw Error(path + " holds parameters only, no run to go on with; begin one from them with --initial " + path,
                 Exit::usage);
-  require_same_run(checkpoint, config, data);
-  restore_parameters(checkpoint, model);
-  for (std::size_t i = 0; i < model.parameters().size(); ++i) {
-    const std::string& name = model.parameters()[i]->name();
-    restore_tensor(checkpoint, kFirstMoments + name, optimizer.first_moments()[i]);
-    restore_tensor(checkpoint, kSecondMoments + name, optimizer.second_moments()[i]);
+  require_same_run(checkpoint, run.config(), run.data());
+  restore_parameters(checkpoint, run.model());
+  for (const auto& parameter : run.model().parameters()) {
+    auto restore = [&](const std::string& folder, const Tensor& moment) {
+      Tensor slice = ParameterArena::slice(moment, *parameter);
+      restore_tensor(checkpoint, folder + parameter->name(), slice);
+    };
+    restore(kFirstMoments, run.optimizer().first_moment());
+    restore(kSecondMoments, run.optimizer().second_moment());
   }
-  return {.step = checkpoint.integer("step"),
-          .updates = checkpoint.integer("updates"),
-          .skipped_in_a_row = checkpoint.integer("skipped_in_a_row")};
+  run.set_state({.step = checkpoint.integer("step"),
+                 .updates = checkpoint.integer("updates"),
+                 .skipped_in_a_row = checkpoint.integer("skipped_in_a_row")});
 }
 
 }  // namespace sink

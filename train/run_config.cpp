@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <cstdlib>
 #include <set>
@@ -10,8 +9,9 @@
 #include "engine/check.h"
 #include "engine/io/build_info.h"
 #include "engine/io/file.h"
-#include "train/bounded_toml.h"
-#include "train/run_config_fields.h"
+#include "engine/io/settings_toml.h"
+#include "model/size_settings.h"
+#include "train/run_config_table.h"
 
 namespace sink {
 namespace {
@@ -38,16 +38,15 @@ class CommandLine {
   CommandLine(const std::string& ablation, const std::string& policies, const std::string& program)
       : app_("Trains the `" + ablation + "` ablation of the attention-sink study.\nPolicies: " + policies, program) {
     RunConfig defaults;
-    for (const RunConfigField& field : run_config_fields()) {
-      std::string name = "--" + field.flag;
-      if (field.is_switch()) {
-        app_.add_flag(name, field.help)->group(field.group);
+    for (const Setting<RunConfig>& setting : run_config_table()) {
+      std::string name = "--" + setting.flag;
+      if (setting.is_switch()) {
+        app_.add_flag(name, setting.help)->group(setting.group);
       } else {
-        std::string initially = field.value(defaults);
-        if (initially.front() == '"') initially = initially.substr(1, initially.size() - 2);
-        app_.add_option(name, field.help)
-            ->option_text(field.kind() + (initially.empty() ? "" : " [" + initially + "]"))
-            ->group(field.group);
+        std::string initially = plain_text(setting.value(defaults));
+        app_.add_option(name, setting.help)
+            ->option_text(setting.kind() + (initially.empty() ? "" : " [" + initially + "]"))
+            ->group(setting.group);
       }
     }
     app_.set_help_flag("-h,--help", "print this and leave")->group("Running");
@@ -76,7 +75,7 @@ class CommandLine {
     if (std::vector<std::string> unknown = app_.remaining(); !unknown.empty()) {
       std::string name = unknown.front().substr(0, unknown.front().find('='));
       bool is_flag = name.starts_with("-");
-      refuse(is_flag ? "unknown flag " + name + did_you_mean(name)
+      refuse(is_flag ? "unknown flag " + name + did_you_mean(name, run_config_table())
                      : "unexpected argument `" + name + "`; settings are given as --name value");
     }
     return true;
@@ -110,12 +109,12 @@ RunConfig layered(const CommandLine& line, const std::string& ablation) {
       refuse(path + " is the configuration of train_" + config.ablation + ", this is train_" + ablation +
              ": take the other program or, to use the same settings here, its line `ablation` out of a copy");
   }
-  for (const RunConfigField& field : run_config_fields()) {
-    const char* value = std::getenv(field.environment().c_str());
-    if (value && *value) field.set(config, value, field.environment());
+  for (const Setting<RunConfig>& setting : run_config_table()) {
+    const char* value = std::getenv(setting.environment().c_str());
+    if (value && *value) setting.set(config, value, setting.environment());
   }
-  for (const RunConfigField& field : run_config_fields()) {
-    if (line.has(field.flag)) field.set(config, line.text(field.flag), "--" + field.flag);
+  for (const Setting<RunConfig>& setting : run_config_table()) {
+    if (line.has(setting.flag)) setting.set(config, line.text(setting.flag), "--" + setting.flag);
   }
   return config;
 }
@@ -141,54 +140,46 @@ bool read_settings(CommandLine& line, int argc, char** argv, const std::string& 
 }
 
 // The part of require_consistent that is about the model.
-void require_consistent_model(const RunConfig& config, const std::string& policies) {
-  auto number = [](std::int64_t value) { return std::to_string(value); };
-  if (config.width % config.heads != 0) {
-    refuse("--heads must divide --width, got " + number(config.heads) + " heads and width " + number(config.width));
-  }
-  if (std::int64_t head_width = config.width / config.heads;
-      head_width % 2 != 0 && policies.find("position=Rotary") != std::string::npos) {
-    refuse("rotary positions need an even width of a head (--width / --heads), got " + number(head_width));
-  }
-  if (config.kv_heads > 0 && config.heads % config.kv_heads != 0) {
-    refuse("--kv-heads must divide --heads, got " + number(config.kv_heads) + " heads of keys and values and " +
-           number(config.heads) + " heads");
-  }
-  if (config.prefix >= config.context) {
-    refuse("--prefix must be less than --context, got a prefix of " + number(config.prefix) + " and a context of " +
-           number(config.context));
-  }
+void require_consistent_model(const RunConfig& config, const Ablation& ablation) {
+  const Sizes sizes = model_sizes(config, /*vocabulary=*/1);
+  std::string misfit = misfit_of(sizes, [](const std::string& flag) { return "--" + flag; });
+  if (!misfit.empty()) refuse(misfit);
+  ablation.check_sizes(sizes);
 }
 
 }  // namespace
 
-bool parse_run_config(int argc, char** argv, const std::string& ablation, const std::string& policies,
-                      RunConfig& config) {
-  CommandLine line(ablation, policies, "train_" + ablation);
-  if (!read_settings(line, argc, argv, ablation, policies, config)) return false;
-  require_consistent(config, policies);
+bool parse_run_config(int argc, char** argv, const Ablation& ablation, RunConfig& config) {
+  CommandLine line(ablation.name, ablation.policies, "train_" + ablation.name);
+  if (!read_settings(line, argc, argv, ablation.name, ablation.policies, config)) return false;
+  require_consistent(config, ablation);
   return true;
 }
 
-bool parse_init_request(int argc, char** argv, const std::string& ablation, const std::string& policies,
-                        InitRequest& request) {
-  CommandLine line(ablation, policies, "train_" + ablation + " init");
+bool parse_init_request(int argc, char** argv, const Ablation& ablation, InitRequest& request) {
+  CommandLine line(ablation.name, ablation.policies, "train_" + ablation.name + " init");
   line.add_init_options();
-  if (!read_settings(line, argc, argv, ablation, policies, request.config)) return false;
+  if (!read_settings(line, argc, argv, ablation.name, ablation.policies, request.config)) return false;
   if (!line.has("out")) refuse("--out is needed: the checkpoint to write, such as --out initial.h5");
   request.out = line.text("out");
-  if (line.has("vocabulary")) {
-    const std::string& text = line.text("vocabulary");
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), request.vocabulary);
-    if (error != std::errc() || end != text.data() + text.size() || request.vocabulary < 1)
-      refuse("--vocabulary must be a whole number from 1, got `" + text + "`");
-  }
-  require_consistent_model(request.config, policies);
+  if (line.has("vocabulary"))
+    request.vocabulary = std::get<std::int64_t>(
+        setting_named(size_settings(), "vocabulary")->read(line.text("vocabulary"), "--vocabulary"));
+  require_consistent_model(request.config, ablation);
   return true;
 }
 
-void require_consistent(const RunConfig& config, const std::string& policies) {
-  require_consistent_model(config, policies);
+Sizes model_sizes(const RunConfig& config, std::int64_t vocabulary) {
+  Sizes sizes;
+  for (const Setting<Sizes>& size : size_settings())
+    if (const Setting<RunConfig>* given = setting_named(run_config_table(), size.flag))
+      size.set(sizes, given->value(config));
+  sizes.vocabulary = vocabulary;
+  return sizes;
+}
+
+void require_consistent(const RunConfig& config, const Ablation& ablation) {
+  require_consistent_model(config, ablation);
   if (config.task == "text" && config.data.empty()) {
     refuse("--data is needed for task text: the folder that `prepare` made (or --task bigram-backcopy)");
   }
@@ -209,12 +200,12 @@ void require_consistent(const RunConfig& config, const std::string& policies) {
 std::string to_toml(const RunConfig& config) {
   std::string text = "# Sinklab run\n", group;
   if (!config.ablation.empty())
-    text += "ablation = \"" + config.ablation + "\"\npolicies = \"" + config.policies + "\"\n";
-  for (const RunConfigField& field : run_config_fields()) {
-    if (!field.saved()) continue;
-    if (field.group != group) text += "\n# " + field.group + "\n";
-    group = field.group;
-    text += field.flag + " = " + field.value(config) + "\n";
+    text += "ablation = " + toml_string(config.ablation) + "\npolicies = " + toml_string(config.policies) + "\n";
+  for (const Setting<RunConfig>& setting : run_config_table()) {
+    if (!is_saved(setting)) continue;
+    if (setting.group != group) text += "\n# " + setting.group + "\n";
+    group = setting.group;
+    text += setting.flag + " = " + toml_text(setting.value(config)) + "\n";
   }
   return text;
 }
@@ -222,7 +213,7 @@ std::string to_toml(const RunConfig& config) {
 RunConfig run_config_from_toml(const std::string& text, const std::string& where) {
   RunConfig config;
   std::set<std::string> seen;
-  for (const auto& [name, value] : read_bounded_toml(text, where, Exit::usage)) {
+  for (const auto& [name, value] : read_settings_toml(text, where, Exit::usage)) {
     std::string key = name;
     std::replace(key.begin(), key.end(), '_', '-');
     if (key == "ablation" || key == "policies") {
@@ -230,14 +221,13 @@ RunConfig run_config_from_toml(const std::string& text, const std::string& where
       (key == "ablation" ? config.ablation : config.policies) = value;
       continue;
     }
-    const auto& fields = run_config_fields();
-    auto field = std::find_if(fields.begin(), fields.end(), [&](const auto& known) { return known.flag == key; });
-    if (field == fields.end()) {
+    const Setting<RunConfig>* setting = setting_named(run_config_table(), key);
+    if (!setting) {
       std::string shown = key.substr(0, kLongestShownKey);
-      refuse(where + ": unknown key `" + shown + "`" + did_you_mean(shown));
+      refuse(where + ": unknown key `" + shown + "`" + did_you_mean(shown, run_config_table()));
     }
     if (!seen.insert(key).second) refuse(where + ": " + key + " is given twice");
-    field->set(config, value, where + ": " + key);
+    setting->set(config, value, where + ": " + key);
   }
   return config;
 }

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/data/data_config.h"
+#include "model/ablation.h"
 
 namespace sink {
 
@@ -17,10 +18,11 @@ struct RunConfig : DataConfig {
   std::int64_t feed_forward = 256;  // F
   std::int64_t kv_heads = 0;        // G, heads of keys and values; 0: as many as heads
   std::int64_t window = 0;          // keys a token sees, its own included; 0: all before it
+  std::int64_t head_width = 0;      // D; 0: width / heads
   std::string init = "torch";       // torch | formula (model/parameter_factory.h)
   std::string initial;              // checkpoint whose parameters are the initial values; empty: drawn
 
-  std::int64_t batch = 48;  // sequences a micro-batch
+  std::int64_t batch = 48;  // sequences per micro-batch
 
   // Optimisation (AdamW, decoupled decay on all parameters).
   std::int64_t steps = 1000;
@@ -56,8 +58,7 @@ struct RunConfig : DataConfig {
 // Fills `config` from the command line, environment and TOML file (--config). Returns true when the program should go
 // on; false after --help, --version or --print-config, which it answers on stdout. Throws Error (Exit::usage) on
 // anything it does not know or cannot accept, and on a file that names another ablation.
-bool parse_run_config(int argc, char** argv, const std::string& ablation, const std::string& policies,
-                      RunConfig& config);
+bool parse_run_config(int argc, char** argv, const Ablation& ablation, RunConfig& config);
 
 // What `train_<ablation> init` is told: the settings of training, of which those of the model count, and
 struct InitRequest {
@@ -66,12 +67,14 @@ struct InitRequest {
   std::int64_t vocabulary = 0;  // V; 0: that of the data
 };
 // The same for its command line, in which argv[0] is "init".
-bool parse_init_request(int argc, char** argv, const std::string& ablation, const std::string& policies,
-                        InitRequest& request);
+bool parse_init_request(int argc, char** argv, const Ablation& ablation, InitRequest& request);
+
+// The sizes of the model that these settings describe.
+Sizes model_sizes(const RunConfig& config, std::int64_t vocabulary);
 
 // Refuses (Error, Exit::usage) values that do not fit each other: heads that do not divide the width, a prefix as long
-// as the context, text without data.
-void require_consistent(const RunConfig& config, const std::string& policies);
+// as the context, sizes that a policy of the ablation cannot have, text without data.
+void require_consistent(const RunConfig& config, const Ablation& ablation);
 
 // What the run is, as TOML that run_config_from_toml reads back to the same values, bit for bit. How it was started
 // (run, resume, force, dry_run) is left out: a resumed run is the same run and two folders may hold it. Ablation and

@@ -12,7 +12,7 @@ struct ActivationNode : Node {
 
   const char* name() const override { return "activation"; }
   void backward() override {
-    Tensor dx = Tensor::empty(x.value().shape(), x.value().dtype());
+    Tensor dx = Tensor::empty_like(x.value());
     activation_backward<F>(output_grad(), x.value(), dx);
     x.gradient().accumulate(std::move(dx));
   }
@@ -20,7 +20,7 @@ struct ActivationNode : Node {
 
 template <ListedActivationFunction F>
 Var activate(const Var& x) {
-  Tensor y = Tensor::empty(x.value().shape(), x.value().dtype());
+  Tensor y = Tensor::empty_like(x.value());
   activation<F>(x.value(), y);
   Tape* tape = Tape::recording(x);
   Var output(std::move(y), tape);

@@ -1,4 +1,4 @@
-// One learned vector a head, added at every position.
+// One learned vector per head, added at every position.
 #pragma once
 
 #include "autograd/tape.h"
@@ -21,7 +21,7 @@ struct AddHeadVectorNode : Node {
 
 // y_bhtd = o_bhtd + v_hd; v comes in the type of the master weights.
 inline Var add_head_vector(const Var& o_BHTD, const Var& v_HD) {
-  Tensor y = Tensor::empty(o_BHTD.value().shape(), o_BHTD.value().dtype());
+  Tensor y = Tensor::empty_like(o_BHTD.value());
   add_head_vector(o_BHTD.value(), v_HD.value(), y);
   Tape* tape = Tape::recording(o_BHTD, v_HD);
   Var output(std::move(y), tape);

@@ -17,7 +17,7 @@ struct AddNode : Node {
 };
 
 inline Var add(const Var& a, const Var& b) {
-  Tensor y = Tensor::empty(a.value().shape(), a.value().dtype());
+  Tensor y = Tensor::empty_like(a.value());
   add(a.value(), b.value(), y);
   Tape* tape = Tape::recording(a, b);
   Var output(std::move(y), tape);
@@ -44,7 +44,7 @@ struct AddRowsNode : Node {
 
 // y_btc = x_btc + p_tc, p learned or fixed.
 inline Var add_rows(const Var& x_BTC, const Var& p_TC) {
-  Tensor y = Tensor::empty(x_BTC.value().shape(), x_BTC.value().dtype());
+  Tensor y = Tensor::empty_like(x_BTC.value());
   add_rows(x_BTC.value(), p_TC.value(), y);
   Tape* tape = Tape::recording(x_BTC, p_TC);
   Var output(std::move(y), tape);

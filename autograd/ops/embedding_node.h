@@ -1,4 +1,4 @@
-// One learned row a token.
+// One learned row per token.
 #pragma once
 
 #include "autograd/parameter.h"

@@ -11,8 +11,8 @@ struct GateNode : Node {
 
   const char* name() const override { return "gate"; }
   void backward() override {
-    Tensor d_o = Tensor::empty(o_BTE.value().shape(), o_BTE.value().dtype());
-    Tensor dgate = Tensor::empty(gate_BTG.value().shape(), gate_BTG.value().dtype());
+    Tensor d_o = Tensor::empty_like(o_BTE.value());
+    Tensor dgate = Tensor::empty_like(gate_BTG.value());
     gate_backward(output_grad(), o_BTE.value(), gate_BTG.value(), d_o, dgate);
     if (o_BTE.requires_grad()) o_BTE.gradient().accumulate(std::move(d_o));
     if (gate_BTG.requires_grad()) gate_BTG.gradient().accumulate(std::move(dgate));
@@ -20,7 +20,7 @@ struct GateNode : Node {
 };
 
 inline Var gate(const Var& o_BTE, const Var& gate_BTG) {
-  Tensor y = Tensor::empty(o_BTE.value().shape(), o_BTE.value().dtype());
+  Tensor y = Tensor::empty_like(o_BTE.value());
   gate(o_BTE.value(), gate_BTG.value(), y);
   Tape* tape = Tape::recording(o_BTE, gate_BTG);
   Var output(std::move(y), tape);

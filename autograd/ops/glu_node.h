@@ -12,7 +12,7 @@ struct GluNode : Node {
 
   const char* name() const override { return "glu"; }
   void backward() override {
-    Tensor dgate_up = Tensor::empty(gate_up.value().shape(), gate_up.value().dtype());
+    Tensor dgate_up = Tensor::empty_like(gate_up.value());
     glu_backward<F>(output_grad(), gate_up.value(), dgate_up);
     gate_up.gradient().accumulate(std::move(dgate_up));
   }

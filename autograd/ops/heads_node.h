@@ -11,7 +11,7 @@ struct SplitHeadsNode : Node {
 
   const char* name() const override { return "split_heads"; }
   void backward() override {
-    Tensor dqkv = Tensor::empty(dqkv_BTE.shape(), dqkv_BTE.dtype());
+    Tensor dqkv = dqkv_BTE.room();
     split_heads_backward(output_grad(0), output_grad(1), output_grad(2), dqkv);
     dqkv_BTE.accumulate(std::move(dqkv));
   }
@@ -39,7 +39,7 @@ struct MergeHeadsNode : Node {
 
   const char* name() const override { return "merge_heads"; }
   void backward() override {
-    Tensor d_heads = Tensor::empty(do_BHTD.shape(), do_BHTD.dtype());
+    Tensor d_heads = do_BHTD.room();
     merge_heads_backward(output_grad(), d_heads);
     do_BHTD.accumulate(std::move(d_heads));
   }
@@ -61,7 +61,7 @@ struct SumHeadsNode : Node {
 
   const char* name() const override { return "sum_heads"; }
   void backward() override {
-    Tensor d_heads = Tensor::empty(do_BHTD.shape(), do_BHTD.dtype());
+    Tensor d_heads = do_BHTD.room();
     sum_heads_backward(output_grad(), d_heads);
     do_BHTD.accumulate(std::move(d_heads));
   }

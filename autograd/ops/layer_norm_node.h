@@ -25,18 +25,19 @@ struct LayerNormNode : Node {
       auto [dx, accumulate_dx] = x.gradient().target();
       backward_into(dx, accumulate_dx);
     } else {
-      Tensor unused = Tensor::empty(x.value().shape(), x.value().dtype());
+      Tensor unused = Tensor::empty_like(x.value());
       backward_into(unused, false);
     }
   }
 };
 
-inline Var layer_norm(const Var& x, const Parameter& gain, const Parameter& bias, DType type) {
+inline Var layer_norm(const Var& x, const Parameter& gain, const Parameter& bias, DType type,
+                      double epsilon = kLayerNormEpsilon) {
   const Tensor& value = x.value();
   Tensor y = Tensor::empty(value.shape(), type);
   Shape rows = {value.size() / value.dim(-1)};
   Tensor mean = Tensor::empty(rows, value.dtype()), r = Tensor::empty(rows, value.dtype());
-  layer_norm(value, gain.master(), bias.master(), y, mean, r);
+  layer_norm(value, gain.master(), bias.master(), y, mean, r, epsilon);
   Tape* tape = Tape::recording(x, gain.var(), bias.var());
   Var output(std::move(y), tape);
   if (tape) {

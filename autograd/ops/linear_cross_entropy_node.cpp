@@ -5,6 +5,7 @@
 #include "engine/ops/add/add.h"
 #include "engine/ops/cross_entropy/cross_entropy.h"
 #include "engine/ops/matmul/matmul.h"
+#include "engine/ops/scaled_sum/scaled_sum.h"
 
 namespace sink {
 namespace {
@@ -35,7 +36,7 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
   const Tensor& x_value = x.value();
   std::int64_t C = x_value.dim(-1), rows = x_value.size() / C, V = weight.master().dim(0);
   SINK_CHECK(targets.size() == rows, "linear_cross_entropy",
-             "expected one target a row: x is " + x_value.str() + ", targets is " + targets.str());
+             "expected one target per row: x is " + x_value.str() + ", targets is " + targets.str());
   std::int64_t counted = count_targets(targets);
   SINK_CHECK(counted > 0, "linear_cross_entropy", "every target is ignored (-1): there is nothing to predict",
              Exit::bad_input);
@@ -46,8 +47,8 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
   Tape* tape = Tape::recording(x, weight.var());
   Tensor dx, dw;
   if (tape) {
-    dx = Tensor::empty(x_value.shape(), type);
-    dw = Tensor::empty(weight.master().shape(), master_type);
+    dx = Tensor::empty_like(x_value);
+    dw = weight.var().gradient().room();
   }
   std::int64_t block = rows_per_block(rows, V, size_of(type));
   Tensor logits_block = Tensor::empty({std::min(block, rows), V}, type);
@@ -65,9 +66,9 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
     matmul(transposed(logits), {x_NC.rows(first, last)}, dw, /*accumulate=*/first > 0);
   }
 
-  double sum = 0;
-  for (std::int64_t n = 0; n < rows; ++n) sum += loss_N.item(n);
-  Var output(Tensor::full({1}, scale * sum / static_cast<double>(counted), master_type), tape);
+  Tensor loss = Tensor::empty({1}, master_type);
+  scaled_sum(loss_N, scale, static_cast<double>(counted), loss);
+  Var output(std::move(loss), tape);
   if (tape) {
     auto& node = tape->add<LinearCrossEntropyNode>(output);
     node.x_gradient = x.gradient();

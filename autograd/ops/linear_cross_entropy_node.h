@@ -19,7 +19,7 @@ struct LinearCrossEntropyNode : Node {
   void backward() override;
 };
 
-// x: (..., C); weight: (V, C); targets: I32, one a row of x, -1 = ignored. Returns a tensor of one element.
+// x: (..., C); weight: (V, C); targets: I32, one per row of x, -1 = ignored. Returns a tensor of one element.
 Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& targets, double scale);
 
 }  // namespace sink

@@ -41,7 +41,7 @@ struct DropFirstNode : Node {
 
   const char* name() const override { return "drop_first"; }
   void backward() override {
-    Tensor dx = Tensor::empty(dx_BTC.shape(), dx_BTC.dtype());
+    Tensor dx = dx_BTC.room();
     drop_first_backward(output_grad(), dx);
     dx_BTC.accumulate(std::move(dx));
   }

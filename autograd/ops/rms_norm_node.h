@@ -19,17 +19,17 @@ struct RmsNormNode : Node {
       auto [dx, accumulate_dx] = x.gradient().target();
       rms_norm_backward(output_grad(), x.value(), gain->master(), r, dx, accumulate_dx, dgain, accumulate_dgain);
     } else {
-      Tensor unused = Tensor::empty(x.value().shape(), x.value().dtype());
+      Tensor unused = Tensor::empty_like(x.value());
       rms_norm_backward(output_grad(), x.value(), gain->master(), r, unused, false, dgain, accumulate_dgain);
     }
   }
 };
 
-inline Var rms_norm(const Var& x, const Parameter& gain, DType type) {
+inline Var rms_norm(const Var& x, const Parameter& gain, DType type, double epsilon = kNormEpsilon) {
   const Tensor& value = x.value();
   Tensor y = Tensor::empty(value.shape(), type);
   Tensor r = Tensor::empty({value.size() / value.dim(-1)}, value.dtype());
-  rms_norm(value, gain.master(), y, r);
+  rms_norm(value, gain.master(), y, r, epsilon);
   Tape* tape = Tape::recording(x, gain.var());
   Var output(std::move(y), tape);
   if (tape) {

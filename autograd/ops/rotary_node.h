@@ -1,4 +1,4 @@
-// Rotary position embedding of queries or keys; the gradient is turned back.
+// Rotary position embedding of queries or keys; the gradient is rotated back.
 #pragma once
 
 #include "autograd/tape.h"
@@ -12,14 +12,14 @@ struct RotaryNode : Node {
 
   const char* name() const override { return "rotary"; }
   void backward() override {
-    Tensor dx = Tensor::empty(dx_BHTD.shape(), dx_BHTD.dtype());
+    Tensor dx = dx_BHTD.room();
     rotary(output_grad(), *table, /*inverse=*/true, dx);
     dx_BHTD.accumulate(std::move(dx));
   }
 };
 
 inline Var rotary(const Var& x_BHTD, const RotaryTable& table) {
-  Tensor y = Tensor::empty(x_BHTD.value().shape(), x_BHTD.value().dtype());
+  Tensor y = Tensor::empty_like(x_BHTD.value());
   rotary(x_BHTD.value(), table, /*inverse=*/false, y);
   Tape* tape = Tape::recording(x_BHTD);
   Var output(std::move(y), tape);

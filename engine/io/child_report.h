@@ -21,8 +21,8 @@ struct ChildReport {
 };
 
 // Runs `work` in a forked child and returns what it reported. The child has no standard streams, writes no file,
-// ignores the terminal's signals and dies with its parent. `work` must not use OpenMP: of the threads only the calling
-// one is there. Throws Error where no process can be made.
+// ignores the terminal's signals and dies with its parent. Throws Error where no process
+// can be made.
 ChildReport report_of_child(const std::function<std::string()>& work, const ChildLimits& limits = {});
 
 }  // namespace sink

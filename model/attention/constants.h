@@ -1,10 +1,10 @@
 // How an ablation names an attention operation: by its struct alone, or with constants, as With<ScaledSoftmax, 0.5>.
 #pragma once
 
-#include <cstdio>
 #include <string>
 
 #include "engine/ops/attention/attention_op.h"
+#include "model/name_with_numbers.h"
 
 namespace sink {
 
@@ -24,15 +24,7 @@ template <class Operation, double... kConstants>
 struct AttentionPolicy<With<Operation, kConstants...>> {
   using Op = Operation;
   static Op op() { return Op(kConstants...); }
-  static std::string name() {
-    std::string text = Op::name;
-    char number[32];
-    for (double constant : {kConstants...}) {
-      std::snprintf(number, sizeof number, "%.6g", constant);
-      text.append(text == Op::name ? "(" : ",").append(number);
-    }
-    return text + ")";
-  }
+  static std::string name() { return name_with_numbers(Op::name, {kConstants...}); }
 };
 
 }  // namespace sink

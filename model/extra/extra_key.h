@@ -4,12 +4,12 @@
 
 #include <cmath>
 
+#include "model/extra/extra_defaults.h"
 #include "model/extra/head_vectors.h"
-#include "model/extra/no_extra.h"
 
 namespace sink {
 
-// Keys: how the slot's score comes about.
+// Keys: how the score of the extra key comes about.
 
 // scale q . k*_h with k* learned; kDimensions: only the first so many numbers of k* (0: all).
 template <Scope kScope, int kDimensions = 0>
@@ -19,9 +19,15 @@ class LearnedKey {
     if (kDimensions > 0) return "LearnedKey(" + std::to_string(kDimensions) + ")";
     return kScope == Scope::shared ? "LearnedKey(shared)" : "LearnedKey";
   }
+  static void check(const Sizes& sizes) {
+    SINK_CHECK(kDimensions <= sizes.width_of_head(), "extra key",
+               "this ablation learns " + std::to_string(kDimensions) + " numbers of a key, but heads are " +
+                   std::to_string(sizes.width_of_head()) + " wide; take fewer heads or a larger width",
+               Exit::usage);
+  }
   LearnedKey(ParameterFactory& make, const std::string& prefix)
-      : vectors_(make, prefix + ".extra.key", kScope, kDimensions) {}
-  void put(SlotVars& slot) const { slot.k_HD = vectors_(); }
+      : vectors_(make, ParameterRole::extra_key, prefix + ".extra.key", kScope, kDimensions) {}
+  void put(ExtraKeyVars& extra) const { extra.k_HD = vectors_(); }
 
  private:
   HeadVectors vectors_;
@@ -31,9 +37,10 @@ class LearnedKey {
 class LearnedLogit {
  public:
   static std::string name() { return "LearnedLogit"; }
+  static void check(const Sizes&) {}
   LearnedLogit(ParameterFactory& make, const std::string& prefix)
-      : logit_H_(make.small(prefix + ".extra.logit", {make.sizes().heads})) {}
-  void put(SlotVars& slot) const { slot.logit_H = logit_H_.var(); }
+      : logit_H_(make.small(ParameterRole::extra_logit, prefix + ".extra.logit", {make.sizes().heads}, "H")) {}
+  void put(ExtraKeyVars& extra) const { extra.logit_H = logit_H_.var(); }
 
  private:
   const Parameter& logit_H_;
@@ -43,20 +50,21 @@ class LearnedLogit {
 class ZeroLogit {
  public:
   static std::string name() { return "ZeroLogit"; }
+  static void check(const Sizes&) {}
   ZeroLogit(ParameterFactory& make, const std::string&) : logit_H_(Tensor::zeros({make.sizes().heads}, make.real())) {}
-  void put(SlotVars& slot) const { slot.logit_H = Var(logit_H_); }
+  void put(ExtraKeyVars& extra) const { extra.logit_H = Var(logit_H_); }
 
  private:
   Tensor logit_H_;
 };
 
-// Values: what the slot adds to the output.
+// Values: what the extra key adds to the output.
 
 struct ZeroValue {
   static constexpr bool kZero = true;
   static std::string name() { return "ZeroValue"; }
   ZeroValue(ParameterFactory&, const std::string&) {}
-  void put(SlotVars&) const {}
+  void put(ExtraKeyVars&) const {}
 };
 
 template <Scope kScope>
@@ -64,8 +72,9 @@ class LearnedValue {
  public:
   static constexpr bool kZero = false;
   static std::string name() { return kScope == Scope::shared ? "LearnedValue(shared)" : "LearnedValue"; }
-  LearnedValue(ParameterFactory& make, const std::string& prefix) : vectors_(make, prefix + ".extra.value", kScope) {}
-  void put(SlotVars& slot) const { slot.v_HD = vectors_(); }
+  LearnedValue(ParameterFactory& make, const std::string& prefix)
+      : vectors_(make, ParameterRole::extra_value, prefix + ".extra.value", kScope) {}
+  void put(ExtraKeyVars& extra) const { extra.v_HD = vectors_(); }
 
  private:
   HeadVectors vectors_;
@@ -82,7 +91,7 @@ class FixedValue {
     return "FixedValue(" + std::to_string(kNorm) + (kDirection == Direction::first_axis ? " e1)" : " u)");
   }
   FixedValue(ParameterFactory& make, const std::string&) {
-    std::int64_t H = make.sizes().heads, D = make.sizes().head_width();
+    std::int64_t H = make.sizes().heads, D = make.sizes().width_of_head();
     Tensor v_HD = Tensor::zeros({H, D}, DType::F64);
     for (std::int64_t n = 0; n < H * D; ++n) {
       double each = kDirection == Direction::all_axes ? 1 / std::sqrt(static_cast<double>(D)) : n % D == 0;
@@ -90,27 +99,28 @@ class FixedValue {
     }
     v_HD_ = v_HD.to(make.real());
   }
-  void put(SlotVars& slot) const { slot.v_HD = Var(v_HD_); }
+  void put(ExtraKeyVars& extra) const { extra.v_HD = Var(v_HD_); }
 
  private:
   Tensor v_HD_;
 };
 
 template <class Key, class Value>
-class ExtraKey : public NoExtra {
+class ExtraKey : public ExtraDefaults {
  public:
-  static constexpr bool kSlot = true;
-  static constexpr bool kSlotHasValue = !Value::kZero;
+  static constexpr bool kExtraKey = true;
+  static constexpr bool kExtraKeyHasValue = !Value::kZero;
   static std::string name() { return Key::name() + "+" + Value::name(); }
 
-  ExtraKey(ParameterFactory& make, const std::string& prefix)
-      : NoExtra(make, prefix), key_(make, prefix), value_(make, prefix) {}
+  static void check(const Sizes& sizes) { Key::check(sizes); }
 
-  SlotVars slot() const {
-    SlotVars slot;
-    key_.put(slot);
-    value_.put(slot);
-    return slot;
+  ExtraKey(ParameterFactory& make, const std::string& prefix) : key_(make, prefix), value_(make, prefix) {}
+
+  ExtraKeyVars extra_key() const {
+    ExtraKeyVars extra;
+    key_.put(extra);
+    value_.put(extra);
+    return extra;
   }
 
  private:

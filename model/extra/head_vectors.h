@@ -12,10 +12,11 @@ enum class Scope { per_head, shared };
 
 class HeadVectors {
  public:
-  // `learned` numbers of D; 0: all.
-  HeadVectors(ParameterFactory& make, const std::string& name, Scope scope, std::int64_t learned = 0)
-      : parameter_(make.small(name, shape(make.sizes(), scope, learned))) {
-    std::int64_t H = make.sizes().heads, D = make.sizes().head_width();
+  // `learned` numbers of D, at most all; 0: all.
+  HeadVectors(ParameterFactory& make, ParameterRole role, const std::string& name, Scope scope,
+              std::int64_t learned = 0)
+      : parameter_(make.small(role, name, shape(make.sizes(), scope, learned), scope == Scope::shared ? "D" : "H D")) {
+    std::int64_t H = make.sizes().heads, D = make.sizes().width_of_head();
     std::int64_t width = learned > 0 ? learned : D;
     index_HD_ = Tensor::empty({H, D}, DType::I32);
     for (std::int64_t n = 0; n < H * D; ++n) {
@@ -29,11 +30,7 @@ class HeadVectors {
 
  private:
   static Shape shape(const Sizes& sizes, Scope scope, std::int64_t learned) {
-    std::int64_t D = sizes.head_width();
-    SINK_CHECK(learned <= D, "extra key",
-               "this ablation learns " + std::to_string(learned) + " numbers of a key, but heads are " +
-                   std::to_string(D) + " wide; take fewer heads or a larger width",
-               Exit::usage);
+    std::int64_t D = sizes.width_of_head();
     if (scope == Scope::shared) return {D};
     return {sizes.heads, learned > 0 ? learned : D};
   }

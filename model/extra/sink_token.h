@@ -3,21 +3,21 @@
 #pragma once
 
 #include "autograd/ops/prepend_node.h"
-#include "model/extra/no_extra.h"
+#include "model/extra/extra_defaults.h"
 
 namespace sink {
 
-class SinkToken : public NoExtra {
+class SinkToken : public ExtraDefaults {
  public:
   static constexpr std::int64_t kTokens = 1;
   static std::string name() { return "SinkToken"; }
 
-  using NoExtra::NoExtra;
+  SinkToken(ParameterFactory&, const std::string&) {}
 
   class Tokens {
    public:
     explicit Tokens(ParameterFactory& make)
-        : row_1C_(make.embedding("embedding.sink_token.weight", 1, make.sizes().width)) {}
+        : row_1C_(make.embedding("embedding.sink_token.weight", 1, make.sizes().width, "1 C")) {}
     Var embed(const Var& x_BTC) const { return prepend(x_BTC, row_1C_); }
     Var drop(const Var& x_BTC) const { return drop_first(x_BTC); }
 

@@ -2,19 +2,19 @@
 #pragma once
 
 #include "autograd/ops/add_head_vector_node.h"
+#include "model/extra/extra_defaults.h"
 #include "model/extra/head_vectors.h"
-#include "model/extra/no_extra.h"
 
 namespace sink {
 
 // o_i + v*_h
 template <Scope kScope>
-class ValueBias : public NoExtra {
+class ValueBias : public ExtraDefaults {
  public:
   static std::string name() { return kScope == Scope::shared ? "ValueBias(shared)" : "ValueBias"; }
 
   ValueBias(ParameterFactory& make, const std::string& prefix)
-      : NoExtra(make, prefix), vectors_(make, prefix + ".extra.value", kScope) {}
+      : vectors_(make, ParameterRole::extra_value, prefix + ".extra.value", kScope) {}
 
   Var output(const Var& o_BHTD) const { return add_head_vector(o_BHTD, vectors_()); }
 

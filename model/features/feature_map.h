@@ -9,26 +9,27 @@
 namespace sink {
 
 struct IdentityFeatures {
-  static constexpr const char* name = "";
+  static std::string name() { return "IdentityFeatures"; }
   IdentityFeatures(ParameterFactory&, const std::string&) {}
   Var operator()(const Var& x_BHTD) const { return x_BHTD; }
 };
 
 // phi(x) = elu(x) + 1, so that all weights are positive.
 struct EluFeatures {
-  static constexpr const char* name = "Elu";
+  static std::string name() { return "Elu"; }
   EluFeatures(ParameterFactory&, const std::string&) {}
   Var operator()(const Var& x_BHTD) const { return activate<EluPlusOneFunction>(x_BHTD); }
 };
 
-// phi(x) = W2 relu(W1 x) on the D numbers of a head; one pair of matrices a block, for all heads, queries and keys.
+// phi(x) = W2 relu(W1 x) on the D numbers of a head; one pair of matrices per block, for all heads, queries and keys.
 class MlpFeatures {
  public:
-  static constexpr const char* name = "Mlp";
+  static std::string name() { return "Mlp"; }
 
   MlpFeatures(ParameterFactory& make, const std::string& prefix)
-      : up_(make.linear(prefix + ".features.up.weight", make.sizes().head_width(), make.sizes().head_width())),
-        down_(make.linear(prefix + ".features.down.weight", make.sizes().head_width(), make.sizes().head_width())) {}
+      : up_(make.linear(prefix + ".features.up.weight", make.sizes().width_of_head(), make.sizes().width_of_head())),
+        down_(make.linear(prefix + ".features.down.weight", make.sizes().width_of_head(),
+                          make.sizes().width_of_head())) {}
 
   Var operator()(const Var& x_BHTD) const { return linear(activate<ReluFunction>(linear(x_BHTD, up_)), down_); }
 

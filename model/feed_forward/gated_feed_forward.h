@@ -1,8 +1,9 @@
-// Feed-forward policies with a gate: down(f(gate(h)) * up(h)), no biases (Shazeer 2020; Gu et al. 2025, Table 11).
+// Feed-forward policies with a gate: down(f(gate(h)) * up(h)); every product with a bias where the model has them
+// (Shazeer 2020; Gu et al. 2025, Table 11).
 #pragma once
 
 #include "autograd/ops/glu_node.h"
-#include "autograd/ops/linear_node.h"
+#include "model/layer/linear_layer.h"
 #include "model/parameter_factory.h"
 
 namespace sink {
@@ -10,31 +11,33 @@ namespace sink {
 template <class Function>
 class GatedFeedForward {
  public:
-  GatedFeedForward(ParameterFactory& make, const std::string& prefix)
-      : gate_up_(make.linear(prefix + ".gate_up.weight", 2 * make.sizes().feed_forward, make.sizes().width)),
-        down_(make.depth_scaled_linear(prefix + ".down.weight", make.sizes().width, make.sizes().feed_forward)) {}
+  GatedFeedForward(ParameterFactory& make, const std::string& prefix, bool biases)
+      : gate_up_{make.linear(prefix + ".gate_up.weight", 2 * make.sizes().feed_forward, make.sizes().width),
+                 make.linear_bias(prefix + ".gate_up.bias", 2 * make.sizes().feed_forward, biases)},
+        down_{make.depth_scaled_linear(prefix + ".down.weight", make.sizes().width, make.sizes().feed_forward),
+              make.linear_bias(prefix + ".down.bias", make.sizes().width, biases)} {}
 
   Var operator()(const Var& h_BTC) const {
-    Var gate_up_BTF2 = linear(h_BTC, gate_up_);
+    Var gate_up_BTF2 = gate_up_(h_BTC);
     Var y_BTF = glu<Function>(gate_up_BTF2);
-    return linear(y_BTF, down_);
+    return down_(y_BTF);
   }
 
  private:
-  const Parameter& gate_up_;
-  const Parameter& down_;
+  LinearLayer gate_up_;
+  LinearLayer down_;
 };
 
 struct SwiGlu : GatedFeedForward<SiluFunction> {
-  static constexpr const char* name = "SwiGlu";
+  static std::string name() { return "SwiGlu"; }
   using GatedFeedForward::GatedFeedForward;
 };
 struct ReGlu : GatedFeedForward<ReluFunction> {
-  static constexpr const char* name = "ReGlu";
+  static std::string name() { return "ReGlu"; }
   using GatedFeedForward::GatedFeedForward;
 };
 struct GeGlu : GatedFeedForward<GeluFunction> {
-  static constexpr const char* name = "GeGlu";
+  static std::string name() { return "GeGlu"; }
   using GatedFeedForward::GatedFeedForward;
 };
 

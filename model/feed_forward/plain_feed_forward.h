@@ -1,8 +1,9 @@
-// Feed-forward policies with two matrices: down(f(up(h))), no biases (Gu et al. 2025, Table 11).
+// Feed-forward policies with two matrices: down(f(up(h))); both products with a bias where the model has them (Gu
+// et al. 2025, Table 11).
 #pragma once
 
 #include "autograd/ops/activation_node.h"
-#include "autograd/ops/linear_node.h"
+#include "model/layer/linear_layer.h"
 #include "model/parameter_factory.h"
 
 namespace sink {
@@ -10,30 +11,32 @@ namespace sink {
 template <class Function>
 class PlainFeedForward {
  public:
-  PlainFeedForward(ParameterFactory& make, const std::string& prefix)
-      : up_(make.linear(prefix + ".up.weight", make.sizes().feed_forward, make.sizes().width)),
-        down_(make.depth_scaled_linear(prefix + ".down.weight", make.sizes().width, make.sizes().feed_forward)) {}
+  PlainFeedForward(ParameterFactory& make, const std::string& prefix, bool biases)
+      : up_{make.linear(prefix + ".up.weight", make.sizes().feed_forward, make.sizes().width),
+            make.linear_bias(prefix + ".up.bias", make.sizes().feed_forward, biases)},
+        down_{make.depth_scaled_linear(prefix + ".down.weight", make.sizes().width, make.sizes().feed_forward),
+              make.linear_bias(prefix + ".down.bias", make.sizes().width, biases)} {}
 
   Var operator()(const Var& h_BTC) const {
-    Var y_BTF = activate<Function>(linear(h_BTC, up_));
-    return linear(y_BTF, down_);
+    Var y_BTF = activate<Function>(up_(h_BTC));
+    return down_(y_BTF);
   }
 
  private:
-  const Parameter& up_;
-  const Parameter& down_;
+  LinearLayer up_;
+  LinearLayer down_;
 };
 
 struct ReluFeedForward : PlainFeedForward<ReluFunction> {
-  static constexpr const char* name = "Relu";
+  static std::string name() { return "Relu"; }
   using PlainFeedForward::PlainFeedForward;
 };
 struct GeluFeedForward : PlainFeedForward<GeluFunction> {
-  static constexpr const char* name = "Gelu";
+  static std::string name() { return "Gelu"; }
   using PlainFeedForward::PlainFeedForward;
 };
 struct SwishFeedForward : PlainFeedForward<SiluFunction> {
-  static constexpr const char* name = "Swish";
+  static std::string name() { return "Swish"; }
   using PlainFeedForward::PlainFeedForward;
 };
 

@@ -9,7 +9,7 @@
 namespace sink {
 
 struct NoGate {
-  static constexpr const char* name = "";
+  static std::string name() { return "NoGate"; }
   NoGate(ParameterFactory&, const std::string&) {}
   Var operator()(const Var& o_BTE, const Var&) const { return o_BTE; }
 };
@@ -27,17 +27,17 @@ class OutputGate {
   const Parameter& weight_;
 };
 
-// One gate a head.
+// One gate per head.
 struct HeadGate : OutputGate {
-  static constexpr const char* name = "HeadGate";
+  static std::string name() { return "HeadGate"; }
   HeadGate(ParameterFactory& make, const std::string& prefix) : OutputGate(make, prefix, make.sizes().heads) {}
 };
 
-// One gate a number.
+// One gate per number.
 struct ElementGate : OutputGate {
-  static constexpr const char* name = "ElementGate";
+  static std::string name() { return "ElementGate"; }
   ElementGate(ParameterFactory& make, const std::string& prefix)
-      : OutputGate(make, prefix, make.sizes().heads * make.sizes().head_width()) {}
+      : OutputGate(make, prefix, make.sizes().heads * make.sizes().width_of_head()) {}
 };
 
 }  // namespace sink

@@ -3,17 +3,13 @@
 #pragma once
 
 #include <cmath>
-#include <type_traits>
 
 #include "autograd/ops/attention_node.h"
 #include "autograd/ops/heads_node.h"
-#include "autograd/ops/linear_node.h"
-#include "model/extra/no_extra.h"
-#include "model/gate/output_gate.h"
-#include "model/heads/join_heads.h"
+#include "model/attention/constants.h"
+#include "model/layer/linear_layer.h"
 #include "model/parameter_factory.h"
-#include "model/probe.h"
-#include "model/spec.h"
+#include "model/pass.h"
 
 namespace sink {
 
@@ -24,50 +20,48 @@ class AttentionLayer {
   using Position = typename Spec::Position;
   using Extra = typename Spec::Extra;
 
-  static_assert(listed_in_attention_ops_def<Op>,
-                "this attention operation is not compiled: add its line to engine/ops/attention/attention_ops.def");
-  static_assert(!Extra::kSlot || Extra::kSlotHasValue || Op::divides_by_sum,
-                "an extra key whose value is zero acts only through the divisor: choose an attention operation that "
-                "divides by its row's sum, or give the key a value");
-  static_assert(std::is_same_v<typename Spec::Gate, NoGate> || std::is_same_v<typename Spec::Heads, ConcatHeads>,
-                "an output gate acts on heads that stand side by side: choose ConcatHeads, or NoGate");
-
-  AttentionLayer(ParameterFactory& make, const std::string& prefix, std::int64_t layer)
-      : layer_(layer),
+  // Keeps a reference to `position`, which the layers of a model share.
+  AttentionLayer(ParameterFactory& make, const std::string& prefix, const Position& position)
+      : position_(position),
         heads_(make.sizes().heads),
         key_heads_(make.sizes().key_heads()),
-        qkv_(make.linear(prefix + ".qkv.weight", (heads_ + 2 * key_heads_) * make.sizes().head_width(),
-                         make.sizes().width)),
+        qkv_{make.linear(prefix + ".qkv.weight", qkv_width(make.sizes()), make.sizes().width),
+             make.linear_bias(prefix + ".qkv.bias", qkv_width(make.sizes()), Spec::LinearBias::kQkv)},
         query_key_norm_(make, prefix),
         features_(make, prefix),
         extra_(make, prefix),
         gate_(make, prefix),
-        out_(make.linear(prefix + ".out.weight", make.sizes().width, Spec::Heads::width(make.sizes()))),
-        scale_(1 / std::sqrt(static_cast<double>(make.sizes().head_width()))),
+        out_{make.linear(prefix + ".out.weight", make.sizes().width, Spec::Heads::width(make.sizes())),
+             make.linear_bias(prefix + ".out.bias", make.sizes().width, Spec::LinearBias::kOut)},
+        scale_(1 / std::sqrt(static_cast<double>(make.sizes().width_of_head()))),
         range_{.prefix = make.sizes().prefix, .window = make.sizes().window} {
     if (range_.prefix > 0) range_.prefix += Extra::kTokens;
   }
 
-  Var operator()(const Var& h_BTC, const Position& position, Probe* probe) const {
-    auto [q_BHTD, k_BGTD, v_BGTD] = split_heads(linear(h_BTC, qkv_), heads_, key_heads_);
-    q_BHTD = features_(position.turn(query_key_norm_.query(q_BHTD)));
-    k_BGTD = features_(position.turn(query_key_norm_.key(k_BGTD)));
-    auto [slot_k_HD, slot_logit_H, slot_v_HD] = extra_.slot();
-    AttentionResult result =
-        attention(op_, {q_BHTD, k_BGTD, v_BGTD, position.bias(), slot_k_HD, slot_logit_H, slot_v_HD}, scale_, range_);
-    if (probe) show(*probe, q_BHTD.value(), k_BGTD.value(), v_BGTD.value(), result);
+  Var operator()(const Var& h_BTC, const Pass& pass) const {
+    auto [q_BHTD, k_BGTD, v_BGTD] = split_heads(qkv_(h_BTC), heads_, key_heads_);
+    q_BHTD = features_(position_.rotate(query_key_norm_.query(q_BHTD)));
+    k_BGTD = features_(position_.rotate(query_key_norm_.key(k_BGTD)));
+    auto [extra_k_HD, extra_logit_H, extra_v_HD] = extra_.extra_key();
+    AttentionResult result = attention(
+        op_, {q_BHTD, k_BGTD, v_BGTD, position_.bias(), extra_k_HD, extra_logit_H, extra_v_HD}, scale_, range_);
+    if (pass.probe) report(pass, q_BHTD.value(), k_BGTD.value(), v_BGTD.value(), result);
     Var o_BTE = Spec::Heads::join(extra_.output(result.o_BHTD));
-    return linear(gate_(o_BTE, h_BTC), out_);
+    return out_(gate_(o_BTE, h_BTC));
   }
 
  private:
-  void show(Probe& probe, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionResult& r) const {
-    probe.attention({
-        .layer = layer_,
+  static std::int64_t qkv_width(const Sizes& sizes) {
+    return (sizes.heads + 2 * sizes.key_heads()) * sizes.width_of_head();
+  }
+
+  void report(const Pass& pass, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionResult& r) const {
+    pass.probe->attention({
+        .layer = pass.layer,
         .q_BHTD = q,
         .k_BGTD = k,
         .v_BGTD = v,
-        .slot = Extra::kSlot,
+        .extra_key = Extra::kExtraKey,
         .statistics =
             [&](std::int64_t columns) { return attention_statistics(op_, q, k, r.m_BHT, r.S_BHT, r.config, columns); },
         .map = [&](std::int64_t b,
@@ -75,14 +69,15 @@ class AttentionLayer {
     });
   }
 
-  std::int64_t layer_, heads_, key_heads_;
+  const Position& position_;
+  std::int64_t heads_, key_heads_;
   Op op_ = AttentionPolicy<typename Spec::Attention>::op();
-  const Parameter& qkv_;
+  LinearLayer qkv_;
   typename Spec::QueryKeyNorm query_key_norm_;
   typename Spec::Features features_;
   Extra extra_;
   typename Spec::Gate gate_;
-  const Parameter& out_;
+  LinearLayer out_;
   double scale_;
   KeyRange range_;
 };

@@ -8,21 +8,23 @@ namespace sink {
 
 class LayerNorm {
  public:
-  static constexpr const char* name = "LayerNorm";
+  static std::string name() { return "LayerNorm"; }
 
-  LayerNorm(ParameterFactory& make, const std::string& prefix)
+  LayerNorm(ParameterFactory& make, const std::string& prefix, double epsilon = kLayerNormEpsilon)
       : gain_(make.gain(prefix + ".gain", make.sizes().width)),
-        bias_(make.zeros(prefix + ".bias", {make.sizes().width})),
-        type_(make.compute()) {}
+        bias_(make.bias(prefix + ".bias", make.sizes().width)),
+        type_(make.compute()),
+        epsilon_(epsilon) {}
 
   // (..., C) of the residual stream to (..., C) in the precision of products, or in `type`.
-  Var operator()(const Var& x) const { return layer_norm(x, gain_, bias_, type_); }
-  Var operator()(const Var& x, DType type) const { return layer_norm(x, gain_, bias_, type); }
+  Var operator()(const Var& x) const { return layer_norm(x, gain_, bias_, type_, epsilon_); }
+  Var operator()(const Var& x, DType type) const { return layer_norm(x, gain_, bias_, type, epsilon_); }
 
  private:
   const Parameter& gain_;
   const Parameter& bias_;
   DType type_;
+  double epsilon_;
 };
 
 }  // namespace sink

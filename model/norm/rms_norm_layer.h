@@ -8,18 +8,19 @@ namespace sink {
 
 class RmsNorm {
  public:
-  static constexpr const char* name = "RmsNorm";
+  static std::string name() { return "RmsNorm"; }
 
-  RmsNorm(ParameterFactory& make, const std::string& prefix)
-      : gain_(make.gain(prefix + ".gain", make.sizes().width)), type_(make.compute()) {}
+  RmsNorm(ParameterFactory& make, const std::string& prefix, double epsilon = kNormEpsilon)
+      : gain_(make.gain(prefix + ".gain", make.sizes().width)), type_(make.compute()), epsilon_(epsilon) {}
 
   // (..., C) of the residual stream to (..., C) in the precision of products, or in `type`.
-  Var operator()(const Var& x) const { return rms_norm(x, gain_, type_); }
-  Var operator()(const Var& x, DType type) const { return rms_norm(x, gain_, type); }
+  Var operator()(const Var& x) const { return rms_norm(x, gain_, type_, epsilon_); }
+  Var operator()(const Var& x, DType type) const { return rms_norm(x, gain_, type, epsilon_); }
 
  private:
   const Parameter& gain_;
   DType type_;
+  double epsilon_;
 };
 
 }  // namespace sink

@@ -2,35 +2,27 @@
 #pragma once
 
 #include "autograd/ops/add_node.h"
-#include "autograd/ops/convert_node.h"
-#include "model/parameter_factory.h"
+#include "model/pass.h"
+#include "model/placement/one_norm.h"
 
 namespace sink {
 
 struct PostNorm {
-  static constexpr const char* name = "PostNorm";
+  static std::string name() { return "PostNorm"; }
   static constexpr bool kFinalNorm = false;
-  static constexpr bool kNormsStream = true;
 
   template <class Norm>
-  class Residual {
-   public:
-    Residual(ParameterFactory& make, const std::string& prefix)
-        : norm_(make, prefix + ".norm"), compute_(make.compute()), stream_(make.real()) {}
+  using Norms = OneNorm<Norm>;
 
-    // Massive activations live in the sum, not in what the norm makes of it: hence stream_before_norm.
-    template <class Sublayer>
-    Var operator()(const Var& x_BTC, const Sublayer& sublayer, Var* stream_before_norm) const {
-      Var sum_BTC = add(x_BTC, sublayer(convert(x_BTC, compute_)));
-      if (stream_before_norm) *stream_before_norm = sum_BTC;
-      return norm_(sum_BTC, stream_);
-    }
-
-   private:
-    Norm norm_;
-    DType compute_;  // of products
-    DType stream_;   // of the residual stream
-  };
+  // Massive activations live in the sum, not in what the norm makes of it: hence the probe sees both.
+  template <class Attention, class FeedForward>
+  static Var block(const Var& x_BTC, const Attention& attention, const FeedForward& feed_forward, const Pass& pass) {
+    DType residual = x_BTC.value().dtype();
+    Var u_BTC = attention.norm(add(x_BTC, attention(x_BTC, pass)), residual);
+    Var sum_BTC = add(u_BTC, feed_forward(u_BTC));
+    if (pass.probe) pass.probe->hidden_before_norm(pass.layer + 1, sum_BTC.value());
+    return feed_forward.norm(sum_BTC, residual);
+  }
 };
 
 }  // namespace sink

@@ -4,31 +4,28 @@
 #include "autograd/ops/add_node.h"
 #include "autograd/ops/convert_node.h"
 #include "model/parameter_factory.h"
+#include "model/pass.h"
 
 namespace sink {
 
 struct SandwichNorm {
-  static constexpr const char* name = "SandwichNorm";
+  static std::string name() { return "SandwichNorm"; }
   static constexpr bool kFinalNorm = true;
-  static constexpr bool kNormsStream = false;
 
   template <class Norm>
-  class Residual {
-   public:
-    Residual(ParameterFactory& make, const std::string& prefix)
-        : norm_(make, prefix + ".norm"), post_norm_(make, prefix + ".post_norm"), stream_(make.real()) {}
+  struct Norms {
+    Norm norm, post_norm;
 
-    template <class Sublayer>
-    Var operator()(const Var& x_BTC, const Sublayer& sublayer, Var*) const {
-      Var branch_BTC = post_norm_(convert(sublayer(norm_(x_BTC)), stream_));
-      return add(x_BTC, branch_BTC);
-    }
-
-   private:
-    Norm norm_;
-    Norm post_norm_;
-    DType stream_;  // of the residual stream: norms read no bf16
+    Norms(ParameterFactory& make, const std::string& prefix)
+        : norm(make, prefix + ".norm"), post_norm(make, prefix + ".post_norm") {}
   };
+
+  template <class Attention, class FeedForward>
+  static Var block(const Var& x_BTC, const Attention& attention, const FeedForward& feed_forward, const Pass& pass) {
+    DType residual = x_BTC.value().dtype();  // norms read no bf16
+    Var u_BTC = add(x_BTC, attention.post_norm(convert(attention(attention.norm(x_BTC), pass), residual)));
+    return add(u_BTC, feed_forward.post_norm(convert(feed_forward(feed_forward.norm(u_BTC)), residual)));
+  }
 };
 
 }  // namespace sink

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <vector>
 
-#include "model/position/no_position.h"
+#include "model/position/position_defaults.h"
 
 namespace sink {
 
@@ -23,11 +23,11 @@ inline std::vector<double> alibi_slopes(std::int64_t H) {
 }
 
 // s_ij -= m_h (i - j)
-class Alibi : public NoPosition {
+class Alibi : public PositionDefaults {
  public:
-  static constexpr const char* name = "Alibi";
+  static std::string name() { return "Alibi"; }
 
-  explicit Alibi(ParameterFactory& make) : NoPosition(make) {
+  explicit Alibi(ParameterFactory& make) {
     std::vector<double> slopes = alibi_slopes(make.sizes().heads);
     std::int64_t H = make.sizes().heads, T = make.positions();
     Tensor bias_HT = Tensor::empty({H, T}, DType::F64);

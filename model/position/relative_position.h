@@ -3,18 +3,18 @@
 #pragma once
 
 #include "autograd/ops/gather_node.h"
-#include "model/position/no_position.h"
+#include "model/position/position_defaults.h"
 #include "model/position/relative_buckets.h"
 
 namespace sink {
 
 // s_ij += bucket(i - j), 0 ... 31, the same for all heads: nothing is learned, and far tokens gain up to 31. This is
 // what the study's released code computes and its results belong to.
-class BucketIndex : public NoPosition {
+class BucketIndex : public PositionDefaults {
  public:
-  static constexpr const char* name = "BucketIndex";
+  static std::string name() { return "BucketIndex"; }
 
-  explicit BucketIndex(ParameterFactory& make) : NoPosition(make) {
+  explicit BucketIndex(ParameterFactory& make) {
     std::int64_t H = make.sizes().heads, T = make.positions();
     Tensor bias_HT = Tensor::empty({H, T}, DType::F64);
     for (std::int64_t n = 0; n < H * T; ++n) bias_HT.data<double>()[n] = static_cast<double>(relative_bucket(n % T));
@@ -28,13 +28,13 @@ class BucketIndex : public NoPosition {
 };
 
 // s_ij += b_h[bucket(i - j)], one table for all layers.
-class T5Relative : public NoPosition {
+class T5Relative : public PositionDefaults {
  public:
-  static constexpr const char* name = "T5Relative";
+  static std::string name() { return "T5Relative"; }
 
   explicit T5Relative(ParameterFactory& make)
-      : NoPosition(make),
-        table_(make.small("position.bias.weight", {make.sizes().heads, kBuckets})),
+      : table_(
+            make.small(ParameterRole::score_bias, "position.bias.weight", {make.sizes().heads, kBuckets}, "H bucket")),
         index_HT_(Tensor::empty({make.sizes().heads, make.positions()}, DType::I32)) {
     std::int64_t T = make.positions();
     for (std::int64_t n = 0; n < index_HT_.size(); ++n)

@@ -1,26 +1,54 @@
-// Position policy: rotary embedding of queries and keys, base 10000, half-split (Gu et al. 2025, section 2).
-//
-// A position policy requires: embed(x_BTC), what is added after the token embedding; turn(x_BHTD), what happens to
-// queries and keys before they meet; bias(), what is added to scores: numbers (H, T) by head and distance i - j, or an
-// undefined Var. Each leaves alone what does not concern it: NoPosition is the base that does nothing.
+// Position policy: rotary embedding of queries and keys, half-split (Su et al. 2021; Gu et al. 2025, section 2), of
+// base 10000 over whole heads, or RotaryOf another base and only the first part of every head's numbers.
 #pragma once
 
+#include <cmath>
+
 #include "autograd/ops/rotary_node.h"
-#include "model/position/no_position.h"
+#include "model/name_with_numbers.h"
+#include "model/position/position_defaults.h"
 
 namespace sink {
 
-class Rotary : public NoPosition {
+class Rotary : public PositionDefaults {
  public:
-  static constexpr const char* name = "Rotary";
+  static std::string name() { return "Rotary"; }
+  static void check(const Sizes& sizes) { check_part(sizes, 1); }
 
-  explicit Rotary(ParameterFactory& make)
-      : NoPosition(make), table_(rotary_table(make.positions(), make.sizes().head_width(), make.real())) {}
+  // Rotates the first part * D of the D numbers of a head.
+  explicit Rotary(ParameterFactory& make, double base = kRotaryBase, double part = 1)
+      : table_(rotary_table(make.positions(), std::llround(part * static_cast<double>(make.sizes().width_of_head())),
+                            make.real(), base)) {}
 
-  Var turn(const Var& x_BHTD) const { return rotary(x_BHTD, table_); }
+  Var rotate(const Var& x_BHTD) const { return rotary(x_BHTD, table_); }
+
+ protected:
+  static void check_part(const Sizes& sizes, double part) {
+    std::int64_t D = sizes.width_of_head();
+    double width = part * static_cast<double>(D);
+    SINK_CHECK(
+        std::fmod(width, 2) == 0, "rotary",
+        "rotary positions need an even width of a head (width / heads, or head_width), got " +
+            (part == 1 ? std::to_string(D) : std::to_string(D) + ", of which " + std::to_string(part) + " are rotated"),
+        Exit::usage);
+  }
 
  private:
   RotaryTable table_;
+};
+
+// kPart: of a head's numbers, from 0 to 1 ("partial rotary factor"; GPT-NeoX, Black et al. 2022, section 2.1.1: 1/4).
+template <double kBase, double kPart = 1.0>
+struct RotaryOf : Rotary {
+  static_assert(kBase > 0 && kPart > 0 && kPart <= 1, "RotaryOf<base, part> needs a base above 0 and a part of 1");
+
+  static std::string name() {
+    if (kPart == 1) return name_with_numbers(Rotary::name(), {kBase});
+    return name_with_numbers(Rotary::name(), {kBase, kPart});
+  }
+  static void check(const Sizes& sizes) { check_part(sizes, kPart); }
+
+  explicit RotaryOf(ParameterFactory& make) : Rotary(make, kBase, kPart) {}
 };
 
 }  // namespace sink

@@ -4,15 +4,13 @@
 #include <cmath>
 
 #include "autograd/ops/add_node.h"
-#include "model/position/no_position.h"
+#include "model/position/position_defaults.h"
 
 namespace sink {
 
 // p_t = [sin(t w_0) ... sin(t w_{C/2-1}), cos(t w_0) ... cos(t w_{C/2-1})], w_i = 10000^(-2i/C), t from 0: the sines
-// before the cosines, as the study's code has it, not in turn as its text has it.
+// before the cosines, as the study's code has it, not alternating as its text has it. C is even.
 inline Tensor sinusoidal_table(std::int64_t T, std::int64_t C, DType type) {
-  SINK_CHECK(C % 2 == 0, "sinusoidal", "expected an even width (half sines, half cosines), got " + std::to_string(C),
-             Exit::usage);
   Tensor table_TC = Tensor::empty({T, C}, DType::F64);
   for (std::int64_t t = 0; t < T; ++t)
     for (std::int64_t i = 0; i < C / 2; ++i) {
@@ -23,12 +21,18 @@ inline Tensor sinusoidal_table(std::int64_t T, std::int64_t C, DType type) {
   return table_TC.to(type);
 }
 
-class Sinusoidal : public NoPosition {
+class Sinusoidal : public PositionDefaults {
  public:
-  static constexpr const char* name = "Sinusoidal";
+  static std::string name() { return "Sinusoidal"; }
+
+  static void check(const Sizes& sizes) {
+    SINK_CHECK(sizes.width % 2 == 0, "sinusoidal",
+               "sinusoidal positions need an even width (half sines, half cosines), got " + std::to_string(sizes.width),
+               Exit::usage);
+  }
 
   explicit Sinusoidal(ParameterFactory& make)
-      : NoPosition(make), table_TC_(sinusoidal_table(make.positions(), make.sizes().width, make.real())) {}
+      : table_TC_(sinusoidal_table(make.positions(), make.sizes().width, make.real())) {}
 
   Var embed(const Var& x_BTC) const { return add_rows(x_BTC, Var(table_TC_)); }
 

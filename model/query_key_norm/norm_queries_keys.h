@@ -9,7 +9,7 @@
 namespace sink {
 
 struct NoQueryKeyNorm {
-  static constexpr const char* name = "";
+  static std::string name() { return "NoQueryKeyNorm"; }
   NoQueryKeyNorm(ParameterFactory&, const std::string&) {}
   Var query(const Var& q_BHTD) const { return q_BHTD; }
   Var key(const Var& k_BGTD) const { return k_BGTD; }
@@ -18,21 +18,23 @@ struct NoQueryKeyNorm {
 // RMS norm over the D numbers of a head; one gain for the queries of all heads and one for the keys.
 class RmsQueryKeyNorm {
  public:
-  static constexpr const char* name = "RmsNorm";
+  static std::string name() { return "RmsNorm"; }
 
-  RmsQueryKeyNorm(ParameterFactory& make, const std::string& prefix)
-      : query_gain_(make.gain(prefix + ".query_norm.gain", make.sizes().head_width())),
-        key_gain_(make.gain(prefix + ".key_norm.gain", make.sizes().head_width())),
+  RmsQueryKeyNorm(ParameterFactory& make, const std::string& prefix, double epsilon = kNormEpsilon)
+      : query_gain_(make.gain(prefix + ".query_norm.gain", make.sizes().width_of_head(), "D")),
+        key_gain_(make.gain(prefix + ".key_norm.gain", make.sizes().width_of_head(), "D")),
         compute_(make.compute()),
-        real_(make.real()) {}
+        real_(make.real()),
+        epsilon_(epsilon) {}
 
-  Var query(const Var& q_BHTD) const { return rms_norm(convert(q_BHTD, real_), query_gain_, compute_); }
-  Var key(const Var& k_BGTD) const { return rms_norm(convert(k_BGTD, real_), key_gain_, compute_); }
+  Var query(const Var& q_BHTD) const { return rms_norm(convert(q_BHTD, real_), query_gain_, compute_, epsilon_); }
+  Var key(const Var& k_BGTD) const { return rms_norm(convert(k_BGTD, real_), key_gain_, compute_, epsilon_); }
 
  private:
   const Parameter& query_gain_;
   const Parameter& key_gain_;
   DType compute_, real_;
+  double epsilon_;
 };
 
 }  // namespace sink

@@ -3,6 +3,7 @@
 
 #include "autograd/grad_check.h"
 #include "autograd/ops/activation_node.h"
+#include "autograd/ops/add_bias_node.h"
 #include "autograd/ops/add_head_vector_node.h"
 #include "autograd/ops/add_node.h"
 #include "autograd/ops/attention_node.h"
@@ -18,6 +19,7 @@
 #include "autograd/ops/prepend_node.h"
 #include "autograd/ops/rms_norm_node.h"
 #include "autograd/ops/rotary_node.h"
+#include "autograd/parameter_arena.h"
 #include "tests/support/compare.h"
 
 using namespace sink;
@@ -28,8 +30,13 @@ Var random_var(const Shape& shape, std::uint64_t seed, double scale = 1) {
   return Var(random_tensor(shape, DType::F64, seed, scale), true);
 }
 
-Parameter random_parameter(const std::string& name, const Shape& shape) {
-  return Parameter(name, shape, {Init::Kind::normal, 1}, 5, DType::F64);
+// The one parameter of an arena of its own.
+const Parameter& random_parameter(const std::string& name, const Shape& shape) {
+  static std::vector<ParameterArena> arenas;
+  ParameterArena& arena = arenas.emplace_back(DType::F64);
+  const Parameter& parameter = arena.add({name, shape, "", ParameterRole::weight, {Init::Kind::normal, 1}});
+  arena.allocate(5);
+  return parameter;
 }
 
 void check(const std::function<Var()>& f, const std::vector<Var>& inputs, double step = 1e-3) {
@@ -41,8 +48,21 @@ void check(const std::function<Var()>& f, const std::vector<Var>& inputs, double
 
 TEST_CASE("gradient: linear") {
   Var x = random_var({2, 3, 5}, 1);
-  Parameter w = random_parameter("w", {4, 5});
+  const Parameter& w = random_parameter("w", {4, 5});
   check([&] { return linear(x, w); }, {x, w.var()});
+}
+
+TEST_CASE("gradient: add_bias, of any width, alone and twice") {
+  for (std::int64_t C : {1, 7, 96, 130}) {
+    CAPTURE(C);
+    Var x = random_var({2, 3, C}, 1);
+    const Parameter& b = random_parameter("b", {C});
+    Var y = add_bias(x, b);
+    for (std::int64_t n = 0; n < x.value().size(); ++n)
+      REQUIRE(y.value().item(n) == x.value().item(n) + b.master().item(n % C));
+    check([&] { return add_bias(x, b); }, {x, b.var()});
+    check([&] { return add_bias(add(x, add_bias(x, b)), b); }, {x, b.var()});
+  }
 }
 
 TEST_CASE("gradient: add, also of a tensor with itself") {
@@ -53,20 +73,20 @@ TEST_CASE("gradient: add, also of a tensor with itself") {
 
 TEST_CASE("gradient: add_rows, with more rows than positions") {
   Var x = random_var({2, 3, 4}, 1);
-  Parameter p = random_parameter("p", {5, 4});
+  const Parameter& p = random_parameter("p", {5, 4});
   check([&] { return add_rows(x, p.var()); }, {x, p.var()});
 }
 
 TEST_CASE("gradient: rms_norm, alone and beside a residual connection") {
   Var x = random_var({2, 3, 8}, 1);
-  Parameter gain = random_parameter("gain", {8});
+  const Parameter& gain = random_parameter("gain", {8});
   check([&] { return rms_norm(x, gain, DType::F64); }, {x, gain.var()});
   check([&] { return add(x, rms_norm(x, gain, DType::F64)); }, {x, gain.var()});
 }
 
 TEST_CASE("gradient: layer_norm, alone and beside a residual connection") {
   Var x = random_var({2, 3, 8}, 1);
-  Parameter gain = random_parameter("gain", {8}), bias = random_parameter("bias", {8});
+  const Parameter &gain = random_parameter("gain", {8}), &bias = random_parameter("bias", {8});
   check([&] { return layer_norm(x, gain, bias, DType::F64); }, {x, gain.var(), bias.var()});
   check([&] { return add(x, layer_norm(x, gain, bias, DType::F64)); }, {x, gain.var(), bias.var()});
   check([&] { return layer_norm(layer_norm(x, gain, bias, DType::F64), gain, bias, DType::F64); },
@@ -99,14 +119,14 @@ TEST_CASE("gradient: add_head_vector") {
 
 TEST_CASE("gradient: prepend and drop_first") {
   Var x = random_var({2, 3, 4}, 1);
-  Parameter row = random_parameter("row", {1, 4});
+  const Parameter& row = random_parameter("row", {1, 4});
   check([&] { return prepend(x, row); }, {x, row.var()});
   check([&] { return prepend(prepend(x, row), row); }, {x, row.var()});
   check([&] { return drop_first(x); }, {x});
 }
 
 TEST_CASE("gradient: gather, with repeated, missing and unused places") {
-  Parameter p = random_parameter("p", {2, 3});
+  const Parameter& p = random_parameter("p", {2, 3});
   Tensor index = Tensor::from<std::int32_t>({7}, {5, 0, -1, 5, 2, -1, 1});
   check([&] { return gather(p, index, {7, 1}); }, {p.var()});
   check([&] { return add(gather(p, index, {7}), gather(p, index, {7})); }, {p.var()});
@@ -132,7 +152,6 @@ TEST_CASE("gradient: split_heads, merge_heads and sum_heads") {
 
 TEST_CASE("gradient: convert, where the type is the same and where it is not") {
   Var x = random_var({2, 5}, 1);
-  Parameter gain = random_parameter("gain", {5});
   check([&] { return convert(x, DType::F64); }, {x});
   Tape tape;
   Var narrow = convert(x, DType::F32);
@@ -149,14 +168,14 @@ TEST_CASE("gradient: rotary") {
 }
 
 TEST_CASE("gradient: embedding, with a token that repeats") {
-  Parameter w = random_parameter("w", {6, 4});
+  const Parameter& w = random_parameter("w", {6, 4});
   Tensor tokens = Tensor::from<std::int32_t>({2, 3}, {1, 5, 1, 0, 1, 3});
   check([&] { return embedding(tokens, w); }, {w.var()});
 }
 
 TEST_CASE("gradient: linear_cross_entropy, with ignored targets and a scale") {
   Var x = random_var({2, 3, 4}, 1);
-  Parameter w = random_parameter("w", {7, 4});
+  const Parameter& w = random_parameter("w", {7, 4});
   Tensor targets = Tensor::from<std::int32_t>({2, 3}, {1, -1, 6, 0, 0, -1});
   check([&] { return linear_cross_entropy(x, w, targets, 0.25); }, {x, w.var()});
 }
@@ -189,7 +208,7 @@ void check_attention() {
 
 TEST_CASE("tape: nothing is recorded without one, and gradients add up over two backward passes") {
   Var x = random_var({2, 5}, 1);
-  Parameter w = random_parameter("w", {4, 5});
+  const Parameter& w = random_parameter("w", {4, 5});
   Tensor targets = Tensor::from<std::int32_t>({2}, {1, 3});
   CHECK_FALSE(linear_cross_entropy(x, w, targets, 1).requires_grad());
   for (int pass = 0; pass < 2; ++pass) {

@@ -62,12 +62,34 @@ TEST_CASE("bf16: infinities, overflow, NaN and zeros") {
   CHECK(bf16(-0.0f).bits == 0x8000);
 }
 
-TEST_CASE("bf16: put() rounds like the constructor") {
+TEST_CASE("bf16: store() rounds like the constructor") {
   for (float x : {1.00390625f, -3.1415927f, 1e-40f, 3.4e38f}) {
     bf16 from_float, from_double;
-    put(from_float, x);
-    put(from_double, static_cast<double>(x));
+    store(from_float, x);
+    store(from_double, static_cast<double>(x));
     CHECK(from_float.bits == bf16(x).bits);
     CHECK(from_double.bits == bf16(x).bits);
   }
+}
+
+TEST_CASE("bf16: a double is rounded once, not to float first") {
+  auto stored = [](double x) {
+    bf16 y;
+    store(y, x);
+    return static_cast<double>(y);
+  };
+  for (double sign : {1.0, -1.0}) {
+    // Ties between neighbours, but for a last part that no float holds.
+    CHECK(stored(sign * (1 + 0x1p-8 + 0x1p-40)) == sign * (1 + 0x1p-7));
+    CHECK(stored(sign * (1 + 0x1p-8)) == sign);
+    CHECK(stored(sign * (1 + 3 * 0x1p-8 - 0x1p-40)) == sign * (1 + 0x1p-7));
+    CHECK(stored(sign * (1 + 3 * 0x1p-8)) == sign * (1 + 0x1p-6));
+    CHECK(stored(sign * 1e300) == sign * std::numeric_limits<double>::infinity());
+    CHECK(stored(sign * 1e-300) == 0);
+    // Half of the smallest bf16 goes to 0 (even), anything above it up.
+    CHECK(stored(sign * 0x1p-134) == 0);
+    CHECK(stored(sign * (0x1p-134 + 0x1p-170)) == sign * 0x1p-133);
+  }
+  CHECK(std::isnan(stored(std::numeric_limits<double>::quiet_NaN())));
+  CHECK(stored(-std::numeric_limits<double>::infinity()) == -std::numeric_limits<double>::infinity());
 }

@@ -265,14 +265,16 @@ TEST_CASE("eval: a checkpoint whose attributes or parameters no model has is ref
   };
   for (const char* size : {"layers", "heads", "width", "feed_forward", "context", "vocabulary"})
     for (const char* value : {"0", "-3", "1000000000"})
-      check(with_attribute(path, size, value), std::string("`") + size + "` is " + value);
+      check(with_attribute(path, size, value), "`" + std::string(size) + "` must be a whole number from 1 to ");
   for (const char* size : {"kv_heads", "window", "prefix"})
-    check(with_attribute(path, size, "-1"), "`" + std::string(size) + "` is -1");
-  check(with_attribute(path, "heads", "3"), "`heads` is 3, which does not divide the `width` 16");
-  check(with_attribute(path, "heads", "16"), "rotary positions need an even width of a head, got 1");
-  check(with_attribute(path, "prefix", "20"), "`prefix` is 20, expected less than the `context` 20");
+    check(with_attribute(path, size, "-1"), "`" + std::string(size) + "` must be a whole number from 0 to ");
+  check(with_attribute(path, "heads", "3"), "`heads` must divide `width`, got 3 heads and width 16");
+  check(with_attribute(path, "heads", "16"), "rotary positions need an even width of a head (width / heads, or head_width), got 1");
+  check(with_attribute(path, "prefix", "20"),
+        "`prefix` must be less than `context`, got a prefix of 20 and a context of 20");
   check(with_attribute(path, "layers", "1"), "`layers` = 1, but it holds the parameters of 2 blocks");
-  check(with_attribute(path, "config_toml", "colour = 3\n"), "unknown key `colour`");
+  check(with_attribute(path, "config_toml", "seed = -1\n"), "(config_toml): seed must be a whole number from 0 to ");
+  check(with_attribute(path, "config_toml", "batch = 3\nseed 1\n"), "(config_toml): line 2 is `seed 1`, expected key");
   check(
       changed(path, [](Checkpoint& c) { c.tensors.emplace_back("parameters/unembedding.bias", Tensor::zeros({30})); }),
       "parameters/unembedding.bias, which a model of its policies does not have");

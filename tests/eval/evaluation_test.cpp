@@ -7,10 +7,11 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "engine/tensor_view.h"
 #include "eval/evaluation_json.h"
 #include "eval/evaluation_maps.h"
 #include "eval/input_tokens.h"
-#include "model/all_ablations.h"
+#include "tests/support/built_ablations.h"
 
 using namespace sink;
 
@@ -43,11 +44,10 @@ std::unique_ptr<LanguageModel> model_of(const Case& c) {
   auto model = ablation_named(c.ablation).make_model(sizes_of(c), InitScheme::torch, 3, DType::F64);
   for (const auto& parameter : model->parameters()) {
     if (!parameter->name().ends_with("qkv.weight") && parameter->name().find("extra") == std::string::npos) continue;
-    double* values = parameter->mutable_master().data<double>();
-    double factor = parameter->name().ends_with("qkv.weight") ? 3 : 40;
-    for (std::int64_t i = 0; i < parameter->master().size(); ++i) values[i] *= factor;
+    Tensor values = parameter->mutable_master().reshape({parameter->master().size()});
+    view<double, 1>(values) *= parameter->name().ends_with("qkv.weight") ? 3 : 40;
   }
-  model->refresh_parameters();
+  model->parameters().refresh();
   return model;
 }
 
@@ -56,12 +56,12 @@ struct Everything final : Probe {
   struct Layer {
     Tensor q_BHTD, k_BGTD, v_BGTD;
     std::vector<Tensor> maps_BH;
-    bool slot;
+    bool extra_key;
   };
   void hidden(std::int64_t layer, const Tensor& x_BTC) override { states[layer] = x_BTC.clone(); }
   void hidden_before_norm(std::int64_t layer, const Tensor& x_BTC) override { before_norm[layer] = x_BTC.clone(); }
   void attention(const AttentionView& view) override {
-    Layer layer{view.q_BHTD.clone(), view.k_BGTD.clone(), view.v_BGTD.clone(), {}, view.slot};
+    Layer layer{view.q_BHTD.clone(), view.k_BGTD.clone(), view.v_BGTD.clone(), {}, view.extra_key};
     for (std::int64_t bh = 0; bh < view.q_BHTD.dim(0) * view.q_BHTD.dim(1); ++bh)
       layer.maps_BH.push_back(view.map(bh / view.q_BHTD.dim(1), bh % view.q_BHTD.dim(1)));
     layers.push_back(layer);
@@ -72,8 +72,10 @@ struct Everything final : Probe {
 
 // Row r of x seen as rows of its last axis.
 std::vector<double> row(const Tensor& x, std::int64_t r) {
-  const double* begin = x.data<double>() + r * x.dim(-1);
-  return {begin, begin + x.dim(-1)};
+  auto x_RC = view<double, 2>(x.reshape({x.size() / x.dim(-1), x.dim(-1)}));
+  std::vector<double> found;
+  for (std::size_t c = 0; c < x_RC.shape(1); ++c) found.push_back(x_RC(r, c));
+  return found;
 }
 double dot(const std::vector<double>& x, const std::vector<double>& y) {
   double sum = 0;
@@ -118,8 +120,8 @@ struct MapNumbers {
   std::vector<double> alpha;  // real keys
   double star = 0, mass = 0, slot_mass = 0, entropy = 0;
 };
-MapNumbers numbers_of(const Tensor& map, const Case& c, std::int64_t X, bool slot, bool proxy) {
-  std::int64_t P = map.dim(0), E = slot;
+MapNumbers numbers_of(const Tensor& map, const Case& c, std::int64_t X, bool extra_key, bool proxy) {
+  std::int64_t P = map.dim(0), E = extra_key;
   REQUIRE(map.dim(1) == P + E);
   MapNumbers numbers{std::vector<double>(static_cast<std::size_t>(kT), 0.0)};
   std::vector<double> column(static_cast<std::size_t>(P + E), 0.0);
@@ -137,7 +139,7 @@ MapNumbers numbers_of(const Tensor& map, const Case& c, std::int64_t X, bool slo
   for (std::int64_t k = 0; k < kT; ++k)
     numbers.alpha[static_cast<std::size_t>(k)] =
         column[static_cast<std::size_t>(E + X + k)] / static_cast<double>(kT - k);
-  if (slot) numbers.star = (1 + column[0]) / static_cast<double>(kT + 1);
+  if (extra_key) numbers.star = (1 + column[0]) / static_cast<double>(kT + 1);
   if (X == 1) numbers.star = column[0] / static_cast<double>(kT + 1);
   return numbers;
 }
@@ -153,7 +155,7 @@ void check_scores(const SinkScores& scores, const Case& c, const Everything& see
       std::vector<double> alpha_lh(10, 0);
       double star_lh = 0;
       for (std::size_t b = 0; b < kN; ++b) {
-        MapNumbers numbers = numbers_of(seen.layers[l].maps_BH[b * H + h], c, X, seen.layers[l].slot, proxy);
+        MapNumbers numbers = numbers_of(seen.layers[l].maps_BH[b * H + h], c, X, seen.layers[l].extra_key, proxy);
         for (std::size_t k = 0; k < 10; ++k) {
           alpha_lh[k] += numbers.alpha[k] / kN;
           alpha_k[k] += numbers.alpha[k] / maps;
@@ -216,7 +218,7 @@ void check_masses(const Evaluation& e, const Case& c, const Everything& seen, st
     for (std::size_t h = 0; h < 4; ++h) {
       MapNumbers sum;
       for (std::size_t b = 0; b < kN; ++b) {
-        MapNumbers numbers = numbers_of(seen.layers[l].maps_BH[b * 4 + h], c, X, seen.layers[l].slot, true);
+        MapNumbers numbers = numbers_of(seen.layers[l].maps_BH[b * 4 + h], c, X, seen.layers[l].extra_key, true);
         sum.mass += numbers.mass / kN;
         sum.slot_mass += numbers.slot_mass / kN;
         sum.entropy += numbers.entropy / kN;
@@ -256,7 +258,7 @@ const std::vector<Case> kCases{
 void check_maps(const Evaluation& e, const Case& c, const Everything& seen, std::int64_t X) {
   const Evaluation::Maps& maps = e.maps;
   std::int64_t P = kT + X, E = c.extra == Evaluation::Extra::key;
-  CHECK(maps.slot == (E == 1));
+  CHECK(maps.extra_key == (E == 1));
   REQUIRE(maps.tokens.size() == 4);
   REQUIRE(maps.weights.size() == 4 * 2 * 4);
   double largest = 0, shown = 0;
@@ -268,7 +270,10 @@ void check_maps(const Evaluation& e, const Case& c, const Everything& seen, std:
         const Tensor& map = maps.weights[static_cast<std::size_t>((n * 2 + l) * 4 + h)];
         const Tensor& expected = seen.layers[static_cast<std::size_t>(l)].maps_BH[static_cast<std::size_t>(n * 4 + h)];
         REQUIRE(map.shape() == Shape{P, P + E});
-        for (std::int64_t i = 0; i < map.size(); ++i) REQUIRE(map.item(i) == Approx(expected.item(i)).epsilon(1e-12));
+        auto weight = view<double, 2>(map), expected_weight = view<double, 2>(expected);
+        for (std::int64_t i = 0; i < P; ++i)
+          for (std::int64_t j = 0; j < P + E; ++j)
+            REQUIRE(weight(i, j) == Approx(expected_weight(i, j)).epsilon(1e-12));
       }
   }
   // The chosen head has the largest raw score of the first token or of `*`.
@@ -288,11 +293,12 @@ TEST_CASE("evaluation: every number equals a direct computation on whole maps") 
     CAPTURE(c.ablation);
     CAPTURE(c.window);
     CAPTURE(c.prefix);
+    if (!test::is_built(c.ablation)) continue;
     auto model = model_of(c);
     std::int64_t X = model->extra_tokens();
     InputTokens input = random_tokens(23, kN, kT, 11);
     Everything seen;
-    double loss = model->loss(input.tokens_NT, input.targets_NT, 1, &seen).value().item();
+    double loss = model->loss(input.tokens_NT, input.targets_NT, 1, {.probe = &seen}).value().item();
     Evaluation e = evaluate(*model, input.tokens_NT, input.targets_NT, /*batch=*/2, /*with_maps=*/true);
 
     CHECK(e.loss == Approx(loss).epsilon(1e-12));
@@ -398,6 +404,7 @@ TEST_CASE("evaluation: the JSON's maps are the maps, row for row, to four digits
   for (const char* name : {"baseline", "bias_k", "bias_sinktoken", "kern_id_norm"}) {
     CAPTURE(name);
     Case c{name, false};
+    if (!test::is_built(c.ablation)) continue;
     auto model = model_of(c);
     InputTokens input = random_tokens(23, kN, kT, 11);
     Evaluation e = evaluate(*model, input.tokens_NT, input.targets_NT, kN, true);
@@ -409,7 +416,7 @@ TEST_CASE("evaluation: the JSON's maps are the maps, row for row, to four digits
     auto maps = nlohmann::json::parse(written)["maps"];
     CHECK(maps["layers"] == 2);
     CHECK(maps["heads"] == 4);
-    CHECK(maps["extra_key"] == e.maps.slot);
+    CHECK(maps["extra_key"] == e.maps.extra_key);
     CHECK(maps["chosen"]["layer"] == e.maps.layer);
     CHECK(maps["tokens"].size() == 4);
     CHECK((maps["tokens"][0][0] == "<sink token>") == (std::string(name) == "bias_sinktoken"));
@@ -422,7 +429,7 @@ TEST_CASE("evaluation: the JSON's maps are the maps, row for row, to four digits
         for (std::int64_t j = 0; j < map.dim(1); ++j) {
           const auto& row = rows[static_cast<std::size_t>(r)];
           double got = j < static_cast<std::int64_t>(row.size()) ? row[static_cast<std::size_t>(j)].get<double>() : 0;
-          double weight = map.item(r * map.dim(1) + j);
+          double weight = view<double, 2>(map)(r, j);
           REQUIRE(std::abs(got - weight) <= 5.1e-4 * std::abs(weight));
         }
     }
@@ -432,29 +439,33 @@ TEST_CASE("evaluation: the JSON's maps are the maps, row for row, to four digits
 TEST_CASE("input tokens: random ones are uniform, a function of the place, and nothing else") {
   InputTokens input = random_tokens(50, 40, 64, 7);
   std::vector<int> count(50, 0);
-  for (std::int64_t i = 0; i < input.tokens_NT.size(); ++i) ++count[static_cast<std::size_t>(input.tokens_NT.item(i))];
+  auto tokens_NT = view<std::int32_t, 2>(input.tokens_NT);
+  for (std::int32_t id : tokens_NT) ++count.at(static_cast<std::size_t>(id));
   double chi_squared = 0;  // 49 degrees of freedom: 85 once in a thousand
   for (int c : count) chi_squared += (c - 51.2) * (c - 51.2) / 51.2;
   CHECK(chi_squared < 85);
   InputTokens shorter = random_tokens(50, 3, 10, 7, /*ignored=*/2), other = random_tokens(50, 40, 64, 8);
+  auto shorter_NT = view<std::int32_t, 2>(shorter.tokens_NT), targets_NT = view<std::int32_t, 2>(shorter.targets_NT);
+  auto other_NT = view<std::int32_t, 2>(other.tokens_NT);
   int same = 0;
   for (std::int64_t n = 0; n < 3; ++n)
     for (std::int64_t t = 0; t < 10; ++t) {
-      CHECK(shorter.tokens_NT.item(n * 10 + t) == input.tokens_NT.item(n * 64 + t));
-      CHECK(shorter.targets_NT.item(n * 10 + t) == (t < 2 ? -1 : input.tokens_NT.item(n * 64 + t + 1)));
-      same += other.tokens_NT.item(n * 64 + t) == input.tokens_NT.item(n * 64 + t);
+      CHECK(shorter_NT(n, t) == tokens_NT(n, t));
+      CHECK(targets_NT(n, t) == (t < 2 ? -1 : tokens_NT(n, t + 1)));
+      same += other_NT(n, t) == tokens_NT(n, t);
     }
   CHECK(same < 10);
 }
 
 TEST_CASE("input tokens: one repeated token makes NoPE's rows uniform (appendix C.1)") {
   InputTokens input = repeated_tokens(23, kN, kT, 11);
+  auto tokens_NT = view<std::int32_t, 2>(input.tokens_NT), targets_NT = view<std::int32_t, 2>(input.targets_NT);
   bool differ = false;
   for (std::int64_t n = 0; n < kN; ++n) {
-    differ = differ || input.tokens_NT.item(n * kT) != input.tokens_NT.item(0);
+    differ = differ || tokens_NT(n, 0) != tokens_NT(0, 0);
     for (std::int64_t t = 0; t < kT; ++t) {
-      CHECK(input.tokens_NT.item(n * kT + t) == input.tokens_NT.item(n * kT));
-      CHECK(input.targets_NT.item(n * kT + t) == input.tokens_NT.item(n * kT));
+      CHECK(tokens_NT(n, t) == tokens_NT(n, 0));
+      CHECK(targets_NT(n, t) == tokens_NT(n, 0));
     }
   }
   CHECK(differ);
@@ -463,9 +474,9 @@ TEST_CASE("input tokens: one repeated token makes NoPE's rows uniform (appendix 
   double harmonic = 0;
   for (int i = 1; i <= kT; ++i) harmonic += 1.0 / i;
   CHECK(e.proxy.alpha_1() == Approx(harmonic / kT).epsilon(1e-12));
+  auto weights = view<double, 2>(e.maps.weights[0]);
   for (std::int64_t i = 0; i < kT; ++i)
-    for (std::int64_t j = 0; j <= i; ++j)
-      CHECK(e.maps.weights[0].item(i * kT + j) == Approx(1 / static_cast<double>(i + 1)).epsilon(1e-12));
+    for (std::int64_t j = 0; j <= i; ++j) CHECK(weights(i, j) == Approx(1 / static_cast<double>(i + 1)).epsilon(1e-12));
   for (const auto& norms : e.hidden_norm)
     for (double n : norms) CHECK(n == Approx(norms[0]).epsilon(1e-12));
   for (double ratio : e.massive_ratio) CHECK(ratio == Approx(1).epsilon(1e-12));

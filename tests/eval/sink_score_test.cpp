@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "engine/tensor_view.h"
 #include "eval/evaluation_probe.h"
 
 using namespace sink;
@@ -14,39 +15,43 @@ namespace {
 using Weights = std::function<double(std::int64_t i, std::int64_t j)>;
 
 // Statistics of softmax-like weights (proxy = raw), one map per sequence, by plain sums.
-AttentionStatistics statistics_of(const std::vector<Weights>& maps, std::int64_t T, std::int64_t columns, bool slot) {
+AttentionStatistics statistics_of(const std::vector<Weights>& maps, std::int64_t T, std::int64_t columns,
+                                  bool extra_key) {
   std::int64_t B = static_cast<std::int64_t>(maps.size());
   AttentionStatistics s;
-  for (Tensor* sums : {&s.slot_raw_BH, &s.slot_proxy_BH, &s.row_mass_BH, &s.entropy_BH, &s.key1_dot_BH,
+  for (Tensor* sums : {&s.extra_raw_BH, &s.extra_proxy_BH, &s.row_mass_BH, &s.entropy_BH, &s.key1_dot_BH,
                        &s.key1_norms_BH, &s.key1_cosine_BH, &s.other_dot_BH, &s.other_norms_BH, &s.other_cosine_BH})
     *sums = Tensor::zeros({B, 1}, DType::F64);
-  s.column_raw_BHK = Tensor::zeros({B, 1, columns}, DType::F64);
+  s.column_raw_BHX = Tensor::zeros({B, 1, columns}, DType::F64);
+  auto column_BHX = view<double, 3>(s.column_raw_BHX);
+  auto extra_BH = view<double, 2>(s.extra_raw_BH);
   for (std::int64_t b = 0; b < B; ++b)
     for (std::int64_t i = 0; i < T; ++i) {
       const Weights& map = maps[static_cast<std::size_t>(b)];
-      for (std::int64_t j = 0; j < columns; ++j) s.column_raw_BHK.data<double>()[b * columns + j] += map(i, j);
-      if (slot) s.slot_raw_BH.data<double>()[b] += map(i, -1);
+      for (std::int64_t j = 0; j < columns; ++j) column_BHX(b, 0, j) += map(i, j);
+      if (extra_key) extra_BH(b, 0) += map(i, -1);
     }
-  s.column_proxy_BHK = s.column_raw_BHK;
-  s.slot_proxy_BH = s.slot_raw_BH;
+  s.column_proxy_BHX = s.column_raw_BHX;
+  s.extra_proxy_BH = s.extra_raw_BH;
   return s;
 }
 
 // Scores of a model of one layer and head whose sequences have these maps over `positions` positions, of which
 // `extra_tokens` are the model's own.
 SinkScores scores_of(const std::vector<Weights>& maps, std::int64_t positions, std::int64_t extra_tokens = 0,
-                     bool slot = false) {
+                     bool extra_key = false) {
   std::int64_t N = static_cast<std::int64_t>(maps.size());
   Sizes sizes{.layers = 1, .heads = 1, .width = 2, .feed_forward = 1, .context = positions, .vocabulary = 2};
   EvaluationProbe probe(sizes, extra_tokens, N, positions - extra_tokens);
   Tensor vectors = Tensor::full({N, 1, positions, 2}, 1, DType::F64);
-  probe.attention({.layer = 0,
-                   .q_BHTD = vectors,
-                   .k_BGTD = vectors,
-                   .v_BGTD = vectors,
-                   .slot = slot,
-                   .statistics = [&](std::int64_t columns) { return statistics_of(maps, positions, columns, slot); },
-                   .map = {}});
+  probe.attention(
+      {.layer = 0,
+       .q_BHTD = vectors,
+       .k_BGTD = vectors,
+       .v_BGTD = vectors,
+       .extra_key = extra_key,
+       .statistics = [&](std::int64_t columns) { return statistics_of(maps, positions, columns, extra_key); },
+       .map = {}});
   return probe.evaluation().proxy;
 }
 

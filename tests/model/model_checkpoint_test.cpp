@@ -3,6 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <regex>
+#include <tuple>
+
+#include "model/size_settings.h"
 #include "tests/support/compare.h"
 #include "tests/support/files.h"
 
@@ -12,23 +16,18 @@ namespace {
 
 // Sizes and parameters are all that a checkpoint sees.
 struct ParametersOnly : LanguageModel {
-  explicit ParametersOnly(const Sizes& s, std::uint64_t seed) : LanguageModel(s, 0) {
-    for (const auto& [name, shape] : std::vector<std::pair<std::string, Shape>>{
-             {"embedding.token.weight", {s.vocabulary, s.width}},
-             {"blocks.0.attention.qkv.weight", {(s.heads + 2 * s.key_heads()) * s.head_width(), s.width}},
-             {"blocks.0.feed_forward.down.weight", {s.width, s.feed_forward}},
-             {"embedding.sink_token.weight", {1, 6}},
-             {"position.bias.weight", {4, 32}},
-             {"blocks.0.attention.norm.bias", {6}},
-             {"blocks.0.attention.query_norm.gain", {3}},
-             {"blocks.0.attention.extra.logit", {4}},
-             {"blocks.0.attention.extra.key", {4, 3}},
-             {"blocks.0.attention.extra.value", {3}},
-             {"blocks.0.attention.out.weight", {6, 12}}})
-      parameters_.push_back(std::make_unique<Parameter>(name, shape, Init{Init::Kind::normal, 1}, seed, DType::F32));
+  explicit ParametersOnly(const Sizes& s, std::uint64_t seed) : LanguageModel(s, 0, DType::F32) {
+    for (const auto& [name, shape, axes] : std::vector<std::tuple<std::string, Shape, std::string>>{
+             {"embedding.token.weight", {s.vocabulary, s.width}, "V C"},
+             {"blocks.0.attention.qkv.weight", {(s.heads + 2 * s.key_heads()) * s.width_of_head(), s.width}, "out in"},
+             {"blocks.0.feed_forward.down.weight", {s.width, s.feed_forward}, "out in"},
+             {"blocks.0.attention.extra.key", {4, 3}, "H D"},
+             {"blocks.0.attention.extra.value", {3}, "D"}})
+      parameters_.add({name, shape, axes, ParameterRole::weight, {Init::Kind::normal, 1}});
+    parameters_.allocate(seed);
   }
-  Var loss(const Tensor&, const Tensor&, double, Probe*) override { return {}; }
-  Tensor logits(const Tensor&, Probe*) override { return {}; }
+  Var loss(const Tensor&, const Tensor&, double, const Pass&) override { return {}; }
+  Tensor logits(const Tensor&, const Pass&) override { return {}; }
 };
 
 }  // namespace
@@ -43,7 +42,8 @@ TEST_CASE("model checkpoint: sizes and values come back, from a file too") {
               .vocabulary = 11,
               .kv_heads = 2,
               .window = 3,
-              .prefix = 7};
+              .prefix = 7,
+              .head_width = 5};
   ParametersOnly model(sizes, 1), other(sizes, 2);
   Checkpoint saved;
   store_model({.name = "a", .policies = "p", .make_model = {}}, model, saved);
@@ -60,6 +60,7 @@ TEST_CASE("model checkpoint: sizes and values come back, from a file too") {
     CHECK(read.kv_heads == 2);
     CHECK(read.window == 3);
     CHECK(read.prefix == 7);
+    CHECK(read.head_width == 5);
   }
   restore_parameters(loaded, other);
   for (std::size_t i = 0; i < model.parameters().size(); ++i)
@@ -70,11 +71,12 @@ TEST_CASE("model checkpoint: files from before heads were shared mean none of it
   ParametersOnly model({.layers = 1, .heads = 4, .width = 12, .feed_forward = 5, .context = 9, .vocabulary = 11}, 1);
   Checkpoint checkpoint;
   store_model({.name = "a", .policies = "p", .make_model = {}}, model, checkpoint);
-  for (const char* name : {"kv_heads", "window", "prefix"}) CHECK(checkpoint.attributes.erase(name) == 1);
+  for (const char* name : {"kv_heads", "window", "prefix", "head_width"}) CHECK(checkpoint.attributes.erase(name) == 1);
   Sizes read = sizes_of(checkpoint);
   CHECK(read.kv_heads == 0);
   CHECK(read.window == 0);
   CHECK(read.prefix == 0);
+  CHECK(read.head_width == 0);
   checkpoint.attributes["window"] = "wide";
   CHECK(contains(error_of([&] { sizes_of(checkpoint); }), "exit 4"));
 }
@@ -98,19 +100,36 @@ std::string error_with(const char* attribute, const char* value) {
 
 }  // namespace
 
+TEST_CASE("model checkpoint: every size of the table is an attribute, and CHECKPOINT.md tells of it") {
+  const std::string page = read_bytes(SINK_SOURCE_DIR "/engine/io/CHECKPOINT.md");
+  const std::string attributes =
+      page.substr(page.find("| attribute |"), page.find("**Datasets**") - page.find("| attribute |"));
+  Checkpoint checkpoint = stored_model();
+  for (const Setting<Sizes>& size : size_settings()) {
+    CAPTURE(size.flag);
+    CHECK(checkpoint.attribute(size.key()) == plain_text(size.value(kSizes)));
+    const bool told = std::regex_search(attributes, std::regex("`([a-z_]+ )*" + size.key() + "( [a-z_]+)*` \\|"));
+    CHECK(told);
+  }
+}
+
 TEST_CASE("model checkpoint: sizes that no model has are refused by name") {
-  CHECK(error_with("heads", "5") == "exit 4 made.h5: `heads` is 5, which does not divide the `width` 12");
-  CHECK(error_with("kv_heads", "3") == "exit 4 made.h5: `kv_heads` is 3, which does not divide the `heads` 4");
-  CHECK(error_with("prefix", "9") == "exit 4 made.h5: `prefix` is 9, expected less than the `context` 9");
+  CHECK(error_with("heads", "5") == "exit 4 made.h5: `heads` must divide `width`, got 5 heads and width 12");
+  CHECK(error_with("kv_heads", "3") ==
+        "exit 4 made.h5: `kv_heads` must divide `heads`, got 3 heads of keys and values and 4 heads");
+  CHECK(error_with("prefix", "9") ==
+        "exit 4 made.h5: `prefix` must be less than `context`, got a prefix of 9 and a context of 9");
   for (const char* size : {"layers", "heads", "width", "feed_forward", "context", "vocabulary"})
     for (const char* value : {"0", "-1", "-9223372036854775808", "9223372036854775807"}) {
       std::string message = error_with(size, value);
-      CHECK_MESSAGE(message.starts_with("exit 4 made.h5: `" + std::string(size) + "` is " + value + ", expected from"),
-                    message);
+      CHECK_MESSAGE(
+          message.starts_with("exit 4 made.h5: `" + std::string(size) + "` must be a whole number from 1 to "),
+          message);
+      CHECK_MESSAGE(message.ends_with(", got `" + std::string(value) + "`"), message);
     }
-  for (const char* size : {"kv_heads", "window", "prefix"})
+  for (const char* size : {"kv_heads", "window", "prefix", "head_width"})
     for (const char* value : {"-1", "1000000000"})
-      CHECK(contains(error_with(size, value), "`" + std::string(size) + "` is " + value + ", expected from 0 to"));
+      CHECK(contains(error_with(size, value), "`" + std::string(size) + "` must be a whole number from 0 to "));
 }
 
 TEST_CASE("model checkpoint: sizes that its own parameters do not have are refused by name, before a model is made") {
@@ -122,6 +141,9 @@ TEST_CASE("model checkpoint: sizes that its own parameters do not have are refus
   CHECK(contains(error_with("width", "65536"), "`width` = 65536"));
   CHECK(contains(error_with("feed_forward", "262144"), "`feed_forward` = 262144"));
   CHECK(contains(error_with("kv_heads", "2"), "(36, 12), but with `heads` = 4, `kv_heads` = 2 and `width` = 12"));
+  CHECK(contains(error_with("head_width", "4"),
+                 "is (36, 12), but with `heads` = 4, `kv_heads` = 0, `head_width` = 4 "
+                 "and `width` = 12 it is (48, 12);"));
   // A second block that has nothing but a name.
   Checkpoint checkpoint = stored_model();
   checkpoint.attributes["layers"] = "2";
@@ -142,13 +164,6 @@ TEST_CASE("model checkpoint: parameters that the model does not have are refused
 
 TEST_CASE("model checkpoint: axes say what the numbers of a parameter mean") {
   Checkpoint checkpoint = stored_model();
-  const std::string attention = "parameters/blocks.0.attention.";
-  CHECK(checkpoint.axes.at("parameters/embedding.sink_token.weight") == "1 C");
-  CHECK(checkpoint.axes.at("parameters/position.bias.weight") == "H bucket");
-  CHECK(checkpoint.axes.at(attention + "norm.bias") == "C");
-  CHECK(checkpoint.axes.at(attention + "query_norm.gain") == "D");
-  CHECK(checkpoint.axes.at(attention + "extra.logit") == "H");
-  CHECK(checkpoint.axes.at(attention + "extra.key") == "H D");
-  CHECK(checkpoint.axes.at(attention + "extra.value") == "D");
-  CHECK(checkpoint.axes.at(attention + "out.weight") == "out in");
+  CHECK(checkpoint.axes.at("parameters/embedding.token.weight") == "V C");
+  CHECK(checkpoint.axes.at("parameters/blocks.0.attention.extra.value") == "D");
 }

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "engine/rng.h"
-#include "model/all_ablations.h"
+#include "tests/support/built_ablations.h"
 
 namespace sink::test {
 
@@ -32,7 +32,7 @@ inline void set(LanguageModel& model, const std::string& name,
   Tensor numbers = parameter.master().to(DType::F64).clone();
   for (std::int64_t n = 0; n < numbers.size(); ++n) numbers.data<double>()[n] = value(n, numbers.item(n));
   parameter.mutable_master().copy_from(numbers);
-  parameter.refresh();
+  model.parameters().refresh();
 }
 
 // Every layer's parameter blocks.<layer>.<name>.

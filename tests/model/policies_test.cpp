@@ -6,7 +6,11 @@
 
 #include "autograd/tape.h"
 #include "engine/ops/adamw/adamw.h"
+#include "model/ablation_of.h"
+#include "model/norm/with_epsilon.h"
+#include "model/placement/parallel_residual.h"
 #include "tests/model/model_support.h"
+#include "tests/support/check_refused.h"
 
 using namespace sink;
 using namespace sink::test;
@@ -22,6 +26,11 @@ double difference(LanguageModel& x, LanguageModel& y) {
   return relative_difference(x.logits(tokens()), y.logits(tokens()));
 }
 
+template <class Spec>
+std::unique_ptr<LanguageModel> make_model_of(const Sizes& sizes = small_sizes()) {
+  return ablation_of<Spec>("test").make_model(sizes, InitScheme::torch, 5, DType::F64);
+}
+
 const auto any_number = [](std::int64_t n, double) { return number("any", n); };
 std::function<double(std::int64_t, double)> constant(double c) {
   return [c](std::int64_t, double) { return c; };
@@ -32,7 +41,7 @@ std::function<double(std::int64_t, double)> constant(double c) {
 TEST_CASE("head addition: equals concatenation whose output projection repeats its columns for every head") {
   auto add = make_model("head_add"), concat = make_model("baseline");
   Sizes s = small_sizes();
-  std::int64_t D = s.head_width();
+  std::int64_t D = s.width_of_head();
   for (std::int64_t layer = 0; layer < s.layers; ++layer) {
     std::string name = "blocks." + std::to_string(layer) + ".attention.out.weight";
     Tensor w_CD = parameter_of(*add, name).master();
@@ -50,7 +59,7 @@ TEST_CASE("grouped queries: equal full heads whose keys and values are copies") 
   for (std::string name : {"baseline", "bias_kv", "pos_t5"}) {
     CAPTURE(name);
     auto full = make_model(name, s), grouped = make_model(name, grouped_sizes);
-    std::int64_t D = s.head_width(), C = s.width, H = 6, G = 2;
+    std::int64_t D = s.width_of_head(), C = s.width, H = 6, G = 2;
     for (std::int64_t layer = 0; layer < s.layers; ++layer) {
       std::string qkv = "blocks." + std::to_string(layer) + ".attention.qkv.weight";
       Tensor w = parameter_of(*grouped, qkv).master();
@@ -66,7 +75,7 @@ TEST_CASE("grouped queries: equal full heads whose keys and values are copies") 
 
 TEST_CASE("output gate: zero weights halve every head, and a gate a head is a gate a number with equal rows") {
   auto gated = make_model("gate_element"), plain = make_model("baseline"), by_head = make_model("gate_head");
-  std::int64_t C = small_sizes().width, D = small_sizes().head_width();
+  std::int64_t C = small_sizes().width, D = small_sizes().width_of_head();
   for (std::int64_t layer = 0; layer < small_sizes().layers; ++layer) {
     std::string name = "blocks." + std::to_string(layer) + ".attention.gate.weight";
     Tensor w_HC = parameter_of(*by_head, name).master();
@@ -93,9 +102,10 @@ TEST_CASE("query-key norm: the length of query and key projections does not matt
 }
 
 TEST_CASE("extra keys: a shared vector equals copies of it for every head") {
-  std::int64_t D = small_sizes().head_width();
+  std::int64_t D = small_sizes().width_of_head();
   for (std::string kind : {"bias_kv", "bias_k", "bias_v"}) {
     CAPTURE(kind);
+    if (!is_built(kind + "_shared")) continue;
     auto per_head = make_model(kind), shared = make_model(kind + "_shared");
     for (std::string part : {"key", "value"}) {
       if ((part == "key" && kind == "bias_v") || (part == "value" && kind == "bias_k")) continue;
@@ -109,7 +119,7 @@ TEST_CASE("extra keys: a shared vector equals copies of it for every head") {
 
 TEST_CASE("extra keys: K bias is KV bias with a zero value, and the fixed values are values") {
   auto kv = make_model("bias_kv"), k = make_model("bias_k");
-  std::int64_t D = small_sizes().head_width();
+  std::int64_t D = small_sizes().width_of_head();
   auto same_keys = [](LanguageModel& model) { set_in_blocks(model, "attention.extra.key", any_number); };
   same_keys(*kv);
   same_keys(*k);
@@ -122,6 +132,7 @@ TEST_CASE("extra keys: K bias is KV bias with a zero value, and the fixed values
                                   {"bias_k_v5u", 5, false},
                                   {"bias_k_v20u", 20, false}}) {
     CAPTURE(name);
+    if (!is_built(name)) continue;
     auto fixed = make_model(name);
     same_keys(*fixed);
     set_in_blocks(*kv, "attention.extra.value", [=](std::int64_t n, double) {
@@ -132,9 +143,10 @@ TEST_CASE("extra keys: K bias is KV bias with a zero value, and the fixed values
 }
 
 TEST_CASE("extra keys: of a low-dimensional key only the first numbers exist") {
-  std::int64_t D = small_sizes().head_width();
+  std::int64_t D = small_sizes().width_of_head();
   for (std::int64_t dimensions : {1, 2, 4, 8}) {
     CAPTURE(dimensions);
+    if (!is_built("bias_k_d" + std::to_string(dimensions))) continue;
     auto low = make_model("bias_k_d" + std::to_string(dimensions)), full = make_model("bias_k");
     CHECK(parameter_of(*low, "blocks.0.attention.extra.key").master().dim(1) == dimensions);
     set_in_blocks(*low, "attention.extra.key",
@@ -156,7 +168,7 @@ TEST_CASE("extra keys: a K bias or KV bias whose logits are -infinity is none") 
   // Coordinate D/2 - 1 hardly turns; with embedding column 0 large and query rows that read it, every query is positive
   // there, so a key far on the other side gets no weight.
   Sizes s = small_sizes();
-  std::int64_t D = s.head_width(), C = s.width, slow = D / 2 - 1;
+  std::int64_t D = s.width_of_head(), C = s.width, slow = D / 2 - 1;
   auto prepare = [&](LanguageModel& model) {
     set(model, "embedding.token.weight", [=](std::int64_t n, double old) { return n % C == 0 ? 10 : old; });
     set_in_blocks(model, "attention.qkv.weight", [=](std::int64_t n, double old) {
@@ -191,8 +203,8 @@ TEST_CASE("V bias: moves every output of a head by the same vector, so by W_O v*
   for (auto* model : {biased.get(), plain.get()}) set_in_blocks(*model, "feed_forward.down.weight", constant(0));
   set_in_blocks(*biased, "attention.extra.value", any_number);
   Watcher with, without;
-  biased->logits(tokens(), &with);
-  plain->logits(tokens(), &without);
+  biased->logits(tokens(), {.probe = &with});
+  plain->logits(tokens(), {.probe = &without});
   std::int64_t C = small_sizes().width;
   Tensor out_CE = parameter_of(*biased, "blocks.0.attention.out.weight").master();
   for (std::int64_t t : {0, 1, 12})
@@ -231,7 +243,7 @@ TEST_CASE("sink token: equals a baseline that reads the same vector as its first
 TEST_CASE("post-norm: the stream has root-mean-square 1 after every block, and what it was before is shown") {
   auto post = make_model("norm_post");
   Watcher watcher;
-  post->logits(tokens(), &watcher);
+  post->logits(tokens(), {.probe = &watcher});
   std::int64_t C = small_sizes().width;
   REQUIRE(watcher.before_norm_L.size() == 2);
   for (std::size_t layer : {1u, 2u}) {
@@ -268,8 +280,8 @@ TEST_CASE("LayerNorm: a constant added to every number of the embedding changes 
     auto once = make_model(name), moved = make_model(name);
     set(*moved, "embedding.token.weight", [](std::int64_t, double old) { return old + 5; });
     Watcher before, after;
-    once->logits(tokens(), &before);
-    moved->logits(tokens(), &after);
+    once->logits(tokens(), {.probe = &before});
+    moved->logits(tokens(), {.probe = &after});
     double d = relative_difference(after.q_L[0], before.q_L[0]);
     CHECK((name == "norm_layer" ? d < 1e-12 : d > 1e-2));
   }
@@ -291,11 +303,12 @@ TEST_CASE("feed-forward kinds: each is its formula on a row worked out by hand")
                            {"ffn_geglu", gelu, true},
                            {"baseline", silu, true}}) {
     CAPTURE(kind.name);
+    if (!is_built(kind.name)) continue;
     Sizes s = small_sizes();
     auto model = make_model(kind.name);
     set_in_blocks(*model, "attention.out.weight", constant(0));
     Watcher watcher;
-    model->logits(tokens(), &watcher);
+    model->logits(tokens(), {.probe = &watcher});
     Tensor up =
         parameter_of(*model, kind.gated ? "blocks.0.feed_forward.gate_up.weight" : "blocks.0.feed_forward.up.weight")
             .master();
@@ -324,9 +337,10 @@ TEST_CASE("feed-forward kinds: each is its formula on a row worked out by hand")
 TEST_CASE("feature maps: elu features make every weight positive, identity and MLP ones of either sign") {
   for (auto [name, positive] : {std::pair{"kern_elu_none", true}, {"kern_id_none", false}, {"kern_mlp_none", false}}) {
     CAPTURE(name);
+    if (!is_built(name)) continue;
     auto model = make_model(name);
     Watcher watcher;
-    model->logits(tokens(), &watcher);
+    model->logits(tokens(), {.probe = &watcher});
     double least = INFINITY;
     for (const auto& maps : watcher.map_LH)
       for (const Tensor& map : maps)
@@ -335,11 +349,11 @@ TEST_CASE("feature maps: elu features make every weight positive, identity and M
   }
   // With W1 the identity and W2 = 2, the MLP is 2 relu(x): scores are 4 relu(q) . relu(k), never negative.
   auto mlp = make_model("kern_mlp_none");
-  std::int64_t D = small_sizes().head_width();
+  std::int64_t D = small_sizes().width_of_head();
   set_in_blocks(*mlp, "attention.features.up.weight", [D](std::int64_t n, double) { return n / D == n % D; });
   set_in_blocks(*mlp, "attention.features.down.weight", [D](std::int64_t n, double) { return 2.0 * (n / D == n % D); });
   Watcher doubled;
-  mlp->logits(tokens(), &doubled);
+  mlp->logits(tokens(), {.probe = &doubled});
   for (std::int64_t n = 0; n < doubled.q_L[0].size(); ++n) REQUIRE(doubled.q_L[0].item(n) >= 0);
 }
 
@@ -348,6 +362,7 @@ TEST_CASE("alpha-scaled softmax: equals scaling W_O, and stays equal under AdamW
   // clipping.
   for (auto [name, alpha] : {std::pair{"scale_2", 2.0}, {"scale_0_2", 0.2}, {"scale_0_05", 0.05}}) {
     CAPTURE(name);
+    if (!is_built(name)) continue;
     auto scaled = make_model(name), plain = make_model("baseline");
     set_in_blocks(*plain, "attention.out.weight", [alpha = alpha](std::int64_t, double old) { return alpha * old; });
     Tensor targets = random_tokens(2, small_sizes().context, small_sizes().vocabulary, "targets");
@@ -373,9 +388,9 @@ TEST_CASE("alpha-scaled softmax: equals scaling W_O, and stays equal under AdamW
                  .weight_decay = 0.1 / f,
                  .step = step},
                 p.var().grad(), p.mutable_master(), first[n], second[n]);
-          p.var().gradient().clear();
-          p.refresh();
         }
+        model.parameters().clear_gradients();
+        model.parameters().refresh();
       }
       return losses;
     };
@@ -389,6 +404,262 @@ TEST_CASE("alpha-scaled softmax: equals scaling W_O, and stays equal under AdamW
 }
 
 TEST_CASE("p-norms: p = 1 is the sum") {
+  if (!is_built("pnorm_sig_1") || !is_built("pnorm_sig_2")) return;
   CHECK(difference(*make_model("pnorm_sig_1"), *make_model("op_sigmoid_norm")) < 1e-12);
   CHECK(difference(*make_model("pnorm_sig_2"), *make_model("op_sigmoid_norm")) > 1e-3);
+}
+
+namespace {
+
+struct parallel_residual : ablations::baseline {
+  using Placement = ParallelResidual;
+};
+struct qkv_biases : ablations::baseline {
+  using LinearBias = QkvLinearBias;
+};
+struct qkv_biases_nope : qkv_biases {
+  using Position = NoPosition;
+};
+struct all_biases : ablations::baseline {
+  using LinearBias = AllLinearBias;
+};
+struct all_biases_relu : all_biases {
+  using FeedForward = ReluFeedForward;
+};
+struct wide_epsilon : ablations::norm_post {
+  using Norm = WithEpsilon<RmsNorm, 0.5>;
+};
+struct wide_epsilon_layer : ablations::norm_post {
+  using Norm = WithEpsilon<LayerNorm, 0.5>;
+};
+struct wide_epsilon_qk : ablations::pos_nope {
+  using QueryKeyNorm = WithEpsilon<RmsQueryKeyNorm, 0.5>;
+};
+struct usual_epsilon : ablations::baseline {
+  using Norm = WithEpsilon<RmsNorm, 1e-5>;
+  using Position = RotaryOf<10000.0>;
+};
+struct rotary_part : ablations::baseline {
+  using Position = RotaryOf<500.0, 0.5>;
+};
+struct tied : ablations::baseline {
+  using Unembedding = TiedUnembedding;
+};
+
+Tensor hidden_after_block_1(LanguageModel& model) {
+  Watcher watcher;
+  model.logits(tokens(), {.probe = &watcher});
+  return watcher.hidden_L[1];
+}
+
+}  // namespace
+
+TEST_CASE("parallel residual: a block adds what each sublayer alone would have added to its input") {
+  auto model = make_model_of<parallel_residual>();
+  auto attention = make_model("baseline"), feed_forward = make_model("baseline"), both = make_model("baseline");
+  set_in_blocks(*attention, "feed_forward.down.weight", constant(0));
+  set_in_blocks(*feed_forward, "attention.out.weight", constant(0));
+  Watcher watcher;
+  model->logits(tokens(), {.probe = &watcher});
+  const Tensor &x = watcher.hidden_L[0], &y = watcher.hidden_L[1];
+  Tensor a = hidden_after_block_1(*attention), f = hidden_after_block_1(*feed_forward);
+  for (std::int64_t n = 0; n < x.size(); ++n)
+    REQUIRE(y.item(n) == doctest::Approx(a.item(n) + f.item(n) - x.item(n)).epsilon(1e-12));
+  CHECK(difference(*model, *both) > 1e-3);
+}
+
+TEST_CASE("head width: wider heads whose further numbers are zero are the narrow ones, but for the scale of scores") {
+  Sizes narrow = small_sizes(), wide = narrow;
+  std::int64_t H = narrow.heads, C = narrow.width, D = narrow.width_of_head(), E = D + 4;
+  wide.head_width = E;
+  CHECK(wide.width_of_head() == E);
+  auto small = make_model("pos_nope", narrow), large = make_model("pos_nope", wide);
+  for (std::int64_t layer = 0; layer < narrow.layers; ++layer) {
+    std::string prefix = "blocks." + std::to_string(layer) + ".attention.";
+    Tensor qkv = parameter_of(*small, prefix + "qkv.weight").master();
+    Tensor out = parameter_of(*small, prefix + "out.weight").master();
+    REQUIRE(parameter_of(*large, prefix + "qkv.weight").master().shape() == Shape{3 * H * E, C});
+    REQUIRE(parameter_of(*large, prefix + "out.weight").master().shape() == Shape{C, H * E});
+    set(*large, prefix + "qkv.weight", [&](std::int64_t n, double) {
+      std::int64_t row = n / C, head = row / E, d = row % E;  // of 3 H heads: queries, keys, values
+      double scale = head < H ? std::sqrt(static_cast<double>(E) / static_cast<double>(D)) : 1;
+      return d < D ? scale * qkv.item((head * D + d) * C + n % C) : 0;
+    });
+    set(*large, prefix + "out.weight", [&](std::int64_t n, double) {
+      std::int64_t c = n / (H * E), head = n / E % H, d = n % E;
+      return d < D ? out.item(c * H * D + head * D + d) : number("any", n);
+    });
+  }
+  CHECK(difference(*large, *small) < 1e-13);
+  // It need not have to do with the width of the model.
+  Sizes apart = narrow;
+  apart.heads = 5;
+  apart.head_width = 6;
+  Tensor logits = make_model("baseline", apart)->logits(tokens());
+  for (std::int64_t n = 0; n < logits.size(); ++n) REQUIRE(std::isfinite(logits.item(n)));
+}
+
+TEST_CASE("linear bias: zero at first, and then all parameters and numbers are the baseline's") {
+  auto plain = make_model("baseline"), all = make_model_of<all_biases>(), qkv = make_model_of<qkv_biases>();
+  CHECK(difference(*all, *plain) == 0);
+  CHECK(difference(*qkv, *plain) == 0);
+  CHECK(all->parameters().size() == plain->parameters().size() + 4 * 2);
+  CHECK(qkv->parameters().size() == plain->parameters().size() + 1 * 2);
+}
+
+TEST_CASE("linear bias: of values it is a V bias; of keys, without positions, it changes nothing; of queries it does") {
+  Sizes s = small_sizes();
+  std::int64_t E = s.heads * s.width_of_head();
+  auto biased = make_model_of<qkv_biases>(), v_bias = make_model("bias_v");
+  set_in_blocks(*biased, "attention.qkv.bias",
+                [&](std::int64_t n, double) { return n < 2 * E ? 0 : number("any", n - 2 * E); });
+  set_in_blocks(*v_bias, "attention.extra.value", any_number);
+  CHECK(difference(*biased, *v_bias) < 1e-13);
+  auto nope = make_model("pos_nope"), nope_biased = make_model_of<qkv_biases_nope>();
+  set_in_blocks(*nope_biased, "attention.qkv.bias",
+                [&](std::int64_t n, double) { return n >= E && n < 2 * E ? number("any", n) : 0; });
+  CHECK(difference(*nope_biased, *nope) < 1e-13);
+  set_in_blocks(*nope_biased, "attention.qkv.bias",
+                [&](std::int64_t n, double) { return n < E ? number("any", n) : 0; });
+  CHECK(difference(*nope_biased, *nope) > 1e-3);
+}
+
+TEST_CASE("linear bias: with no weights, a block adds out's bias and the feed-forward of its biases alone") {
+  Sizes s = small_sizes();
+  std::int64_t C = s.width, F = s.feed_forward;
+  for (bool gated : {true, false}) {
+    CAPTURE(gated);
+    std::string up = gated ? "gate_up" : "up";
+    auto model = gated ? make_model_of<all_biases>() : make_model_of<all_biases_relu>();
+    set_in_blocks(*model, "attention.out.weight", constant(0));
+    set_in_blocks(*model, "feed_forward." + up + ".weight", constant(0));
+    set_in_blocks(*model, "attention.out.bias", [](std::int64_t n, double) { return number("out", n); });
+    set_in_blocks(*model, "feed_forward." + up + ".bias", [](std::int64_t n, double) { return number("up", n); });
+    set_in_blocks(*model, "feed_forward.down.bias", [](std::int64_t n, double) { return number("down", n); });
+    Tensor down_CF = parameter_of(*model, "blocks.0.feed_forward.down.weight").master();
+    Watcher watcher;
+    model->logits(tokens(), {.probe = &watcher});
+    for (std::int64_t c = 0; c < C; ++c) {
+      double added = number("out", c) + number("down", c);
+      for (std::int64_t f = 0; f < F; ++f) {
+        double b = number("up", f);
+        added += down_CF.item(c * F + f) * (gated ? b / (1 + std::exp(-b)) * number("up", F + f) : std::max(b, 0.0));
+      }
+      for (std::int64_t row : {0, 7})
+        CHECK(watcher.hidden_L[1].item(row * C + c) - watcher.hidden_L[0].item(row * C + c) ==
+              doctest::Approx(added).epsilon(1e-10));
+    }
+  }
+}
+
+TEST_CASE("tied unembedding: is the token embedding, whose gradient is the sum of both uses") {
+  auto one = make_model_of<tied>(), two = make_model("baseline");
+  Tensor table = parameter_of(*one, "embedding.token.weight").master();
+  set(*two, "unembedding.weight", [&](std::int64_t n, double) { return table.item(n); });
+  CHECK(difference(*one, *two) == 0);
+  CHECK(one->parameters().size() + 1 == two->parameters().size());
+  CHECK(one->training_flops(10, 13) == two->training_flops(10, 13));
+  Tensor targets = random_tokens(2, small_sizes().context, small_sizes().vocabulary, "targets");
+  for (auto* model : {one.get(), two.get()}) {
+    model->parameters().allocate_gradients();
+    Tape tape;
+    tape.backward(model->loss(tokens(), targets));
+  }
+  Tensor sum = parameter_of(*one, "embedding.token.weight").var().grad();
+  Tensor in = parameter_of(*two, "embedding.token.weight").var().grad();
+  Tensor out = parameter_of(*two, "unembedding.weight").var().grad();
+  for (std::int64_t n = 0; n < sum.size(); ++n)
+    REQUIRE(sum.item(n) == doctest::Approx(in.item(n) + out.item(n)).epsilon(1e-12));
+}
+
+TEST_CASE("epsilon: of norms of the residual stream, r = 1 / sqrt(mean square or variance + epsilon)") {
+  std::int64_t C = small_sizes().width;
+  for (bool layer_norm : {false, true}) {
+    CAPTURE(layer_norm);
+    auto model = layer_norm ? make_model_of<wide_epsilon_layer>() : make_model_of<wide_epsilon>();
+    Watcher watcher;
+    model->logits(tokens(), {.probe = &watcher});
+    const Tensor &before = watcher.before_norm_L[0], &after = watcher.hidden_L[1];
+    for (std::int64_t row : {0, 7}) {
+      double mean = 0, squares = 0;
+      for (std::int64_t c = 0; c < C; ++c) mean += layer_norm ? before.item(row * C + c) / static_cast<double>(C) : 0;
+      for (std::int64_t c = 0; c < C; ++c) squares += std::pow(before.item(row * C + c) - mean, 2);
+      double r = 1 / std::sqrt(squares / static_cast<double>(C) + 0.5);
+      for (std::int64_t c = 0; c < C; ++c)
+        CHECK(after.item(row * C + c) == doctest::Approx((before.item(row * C + c) - mean) * r).epsilon(1e-10));
+    }
+  }
+  CHECK(difference(*make_model_of<usual_epsilon>(), *make_model("baseline")) == 0);
+}
+
+TEST_CASE("epsilon: of normed queries and keys") {
+  auto normed = make_model_of<wide_epsilon_qk>(), plain = make_model("pos_nope");
+  Watcher with, without;
+  normed->logits(tokens(), {.probe = &with});
+  plain->logits(tokens(), {.probe = &without});
+  std::int64_t D = small_sizes().width_of_head();
+  for (auto tensors : {std::pair{with.q_L[0], without.q_L[0]}, std::pair{with.k_L[0], without.k_L[0]}})
+    for (std::int64_t row : {0, 30}) {
+      double squares = 0;
+      for (std::int64_t d = 0; d < D; ++d) squares += std::pow(tensors.second.item(row * D + d), 2);
+      for (std::int64_t d = 0; d < D; ++d)
+        CHECK(tensors.first.item(row * D + d) ==
+              doctest::Approx(tensors.second.item(row * D + d) / std::sqrt(squares / static_cast<double>(D) + 0.5))
+                  .epsilon(1e-10));
+    }
+}
+
+TEST_CASE("rotary: with a base and a part of its own, the first numbers of a head turn by t base^(-2d/width) alone") {
+  Sizes s = small_sizes();
+  std::int64_t D = s.width_of_head(), R = D / 2, T = s.context;
+  auto rotated = make_model_of<rotary_part>(), plain = make_model("pos_nope");
+  Watcher with, without;
+  rotated->logits(tokens(), {.probe = &with});
+  plain->logits(tokens(), {.probe = &without});
+  for (std::int64_t row = 0; row < with.q_L[0].size() / D; ++row) {
+    auto x = [&](std::int64_t d) { return without.q_L[0].item(row * D + d); };
+    for (std::int64_t d = 0; d < D; ++d) {
+      double angle =
+          static_cast<double>(row % T) * std::pow(500, -2 * static_cast<double>(d % (R / 2)) / static_cast<double>(R));
+      double wanted = x(d);
+      if (d < R / 2) wanted = x(d) * std::cos(angle) - x(d + R / 2) * std::sin(angle);
+      if (d >= R / 2 && d < R) wanted = x(d - R / 2) * std::sin(angle) + x(d) * std::cos(angle);
+      REQUIRE(with.q_L[0].item(row * D + d) == doctest::Approx(wanted).epsilon(1e-10));
+    }
+  }
+  Sizes six = s;
+  six.head_width = 6;  // half of it is odd
+  check_refused([&] { make_model_of<rotary_part>(six); }, {"even width", "6, of which 0.5"}, Exit::usage);
+}
+
+TEST_CASE("policies: those of the checkpoint's text are the ones that are not usual") {
+  CHECK(ablation_named("baseline").policies ==
+        "position=Rotary placement=PreNorm norm=RmsNorm feed_forward=SwiGlu attention=Softmax");
+  CHECK(ablation_named("qk_norm").policies ==
+        "position=Rotary placement=PreNorm norm=RmsNorm feed_forward=SwiGlu attention=Softmax query_key_norm=RmsNorm");
+  CHECK(ablation_named("scale_0_05").policies ==
+        "position=Rotary placement=PreNorm norm=RmsNorm feed_forward=SwiGlu attention=ScaledSoftmax(0.05)");
+  CHECK(ablation_of<all_biases_relu>("x").policies ==
+        "position=Rotary placement=PreNorm norm=RmsNorm feed_forward=Relu attention=Softmax linear_bias=All");
+  CHECK(ablation_of<usual_epsilon>("x").policies ==
+        "position=Rotary(10000) placement=PreNorm norm=RmsNorm(1e-05) feed_forward=SwiGlu attention=Softmax");
+  CHECK(ablation_of<rotary_part>("x").policies.starts_with("position=Rotary(500,0.5) "));
+  CHECK(ablation_of<tied>("x").policies.ends_with("attention=Softmax unembedding=Tied"));
+}
+
+TEST_CASE("policies: each refuses the sizes that it cannot have, with a sentence, before anything is made") {
+  auto refused = [](const char* name, const Sizes& sizes, std::initializer_list<std::string> parts) {
+    CAPTURE(name);
+    check_refused([&] { ablation_named(name).check_sizes(sizes); }, parts, Exit::usage);
+    check_refused([&] { make_model(name, sizes); }, parts, Exit::usage);
+  };
+  Sizes odd_heads = small_sizes(), odd_width = small_sizes();
+  odd_heads.head_width = 7;
+  odd_width.width = 25;
+  odd_width.head_width = 8;
+  refused("baseline", odd_heads, {"rotary", "even width of a head", "7"});
+  refused("pos_absolute", odd_width, {"sinusoidal", "even width", "25"});
+  refused("bias_k_d64", small_sizes(), {"64 numbers of a key", "8 wide"});
+  for (const char* name : {"pos_nope", "bias_k_d4"}) CHECK_NOTHROW(ablation_named(name).check_sizes(odd_width));
+  CHECK_NOTHROW(ablation_named("pos_absolute").check_sizes(odd_heads));
 }

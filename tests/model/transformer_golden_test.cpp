@@ -6,10 +6,10 @@
 #include <set>
 
 #include "autograd/tape.h"
-#include "engine/reference_switch.h"
+#include "engine/implementation.h"
 #include "eval/evaluation_maps.h"
 #include "tests/golden/model/golden_case.h"
-#include "train/optimizer.h"
+#include "train/training_run.h"
 
 using namespace sink;
 
@@ -41,25 +41,51 @@ void check_model(const GoldenCase& golden, DType type, double relative) {
   CHECK(first == expected.size());
 }
 
+// The same batch in every step.
+class OneBatch : public DataSource {
+ public:
+  OneBatch(std::int64_t vocabulary, const Batch& batch) : vocabulary_(vocabulary), batch_(batch) {}
+  std::int64_t vocabulary() const override { return vocabulary_; }
+  Batch train_batch(std::int64_t, std::int64_t, std::int64_t) const override { return batch_; }
+  Batch validation_batch(std::int64_t, std::int64_t) const override { return batch_; }
+  std::int64_t validation_sequences() const override { return batch_.tokens_BT.dim(0); }
+  std::string token_text(std::int32_t id) const override { return std::to_string(id); }
+  std::int64_t train_tokens() const override { return 0; }
+
+ private:
+  std::int64_t vocabulary_;
+  Batch batch_;
+};
+
 // Losses, then gradient norms, of the golden training: (2, steps).
 Tensor train(const GoldenCase& golden, DType type) {
-  auto model = golden.model(type);
+  Sizes sizes = golden.sizes();
   RunConfig config;
+  config.layers = sizes.layers;
+  config.heads = sizes.heads;
+  config.width = sizes.width;
+  config.feed_forward = sizes.feed_forward;
+  config.context = sizes.context;
+  config.kv_heads = sizes.kv_heads;
+  config.window = sizes.window;
+  config.prefix = sizes.prefix;
+  config.precision = name_of(type);
+  config.learning_rate = golden.setting("learning_rate");
+  config.warmup = 0;
   config.beta1 = golden.setting("beta1");
   config.beta2 = golden.setting("beta2");
   config.adam_epsilon = golden.setting("adam_eps");
   config.weight_decay = golden.setting("weight_decay");
   config.clip = golden.setting("clip");
-  Optimizer optimizer(*model, config);
+  TrainingRun run(config, ablation_named(golden.ablation),
+                  std::make_unique<OneBatch>(sizes.vocabulary, Batch{golden.tokens, golden.targets}));
+  golden.set_initial_values(run.model());
   std::int64_t steps = golden.size("training_steps");
   Tensor training = Tensor::empty({2, steps}, DType::F64);
-  for (std::int64_t step = 1; step <= steps; ++step) {
-    Tape tape;
-    Var loss = model->loss(golden.tokens, golden.targets);
-    tape.backward(loss);
-    training.data<double>()[step - 1] = loss.value().item();
-    training.data<double>()[steps + step - 1] = optimizer.gradient_norm();
-    optimizer.step(golden.setting("learning_rate"), optimizer.gradient_norm(), step);
+  for (std::int64_t n = 0; n < steps; ++n) {
+    StepResult result = run.step();
+    training.data<double>()[n] = result.loss;
+    training.data<double>()[steps + n] = result.gradient_norm;
   }
   return training;
 }
@@ -90,9 +116,10 @@ std::vector<NumberTable> with_axis(std::vector<NumberTable> tables, const std::v
 TEST_CASE("golden files: every ablation has a case, and every case an ablation") {
   std::set<std::string> cases, ablations;
   for_each_golden_case([&](const GoldenCase& golden) { cases.insert(golden.ablation); });
-  for (const Ablation& ablation : all_ablations()) ablations.insert(ablation.name);
+  for (const Ablation& ablation : repository_ablations()) ablations.insert(ablation.name);
   for (const std::string& name : ablations) CHECK_MESSAGE(cases.count(name) == 1, name, " has no case");
   for (const std::string& name : cases) CHECK_MESSAGE(ablations.count(name) == 1, name, " is no ablation");
+  CHECK(GoldenCase::all().size() >= ablations.size() + static_cast<std::size_t>(ablations_left_out()));
 }
 
 TEST_CASE("golden model: logits, loss and every gradient in double equal PyTorch's to 1e-9") {
@@ -184,5 +211,5 @@ TEST_CASE("golden maps: the last layer's weights on the first sequence equal PyT
     }
     check_measure(golden, "attention_map", stacked(heads));
   });
-  CHECK(maps == 5);
+  CHECK((ablations_left_out() > 0 ? maps > 0 : maps == 5));
 }

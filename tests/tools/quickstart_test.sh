@@ -69,14 +69,14 @@ rm -rf runs
 case="a build that fails shows its error and where its log is"
 program "$work/fake/cmake" <<'E2'
 [ "$1" = --preset ] && exit 0
-echo "[1/9] Building matmul_onednn.cpp.o"
-echo "matmul_onednn.cpp:49:71: error: no matching function for call to 'primitive_desc'"
+echo "[1/9] Building matmul_cpu.cpp.o"
+echo "matmul_cpu.cpp:49:71: error: no matching function for call to 'primitive_desc'"
 for i in {1..60}; do echo "note: candidate $i"; done
 exit 1
 E2
 try bash tools/quickstart.sh --fast
 expect 1 "note: candidate 60" "error: no matching function" "$PWD/build/quickstart.log"
-grep -q "Building matmul_onednn" build/quickstart.log || problem "the log is not there"
+grep -q "Building matmul_cpu" build/quickstart.log || problem "the log is not there"
 case="so does a configuration that fails"
 program "$work/fake/cmake" <<<'echo "CMake Error at CMakeLists.txt:22 (find_library): Could not find DNNL_LIBRARY" >&2; exit 1'
 try bash tools/quickstart.sh --fast

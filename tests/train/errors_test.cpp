@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 
 #include "tests/support/subprocess.h"
 
@@ -139,13 +140,25 @@ TEST_CASE("errors: what may not be read is bad input") {
 }
 
 #if !defined(__SANITIZE_ADDRESS__)  // whose shadow takes terabytes of addresses
-TEST_CASE("errors: threads that the system does not give are a sentence, not an end by OpenMP") {
+TEST_CASE("errors: threads that the system does not give are a sentence") {
   TemporaryFolder folder;
   // 4096 stacks of a gigabyte are more than 60 GB of addresses.
   ResourceLimit stacks(RLIMIT_STACK, std::size_t{1} << 30), addresses(RLIMIT_AS, std::size_t{60} << 30);
   check_error({folder, small_run(folder / "run", {"--threads", "4096"})}, 2, "cannot start 4096 threads");
 }
 #endif
+
+TEST_CASE("threads: OMP_NUM_THREADS says how many, and --threads beats it") {
+  TemporaryFolder folder;
+  ::setenv("OMP_NUM_THREADS", "3", 1);
+  Subprocess by_environment(folder, small_run(folder / "run", {"--dry-run"}));
+  CHECK(by_environment.wait() == 0);
+  CHECK(contains(by_environment.out(), "on 3 threads"));
+  Subprocess by_flag(folder, small_run(folder / "run", {"--dry-run", "--threads", "2"}));
+  CHECK(by_flag.wait() == 0);
+  CHECK(contains(by_flag.out(), "on 2 threads"));
+  ::unsetenv("OMP_NUM_THREADS");
+}
 
 TEST_CASE("dry run: a step that would take long is estimated from a shorter one, and huge numbers stay positive") {
   TemporaryFolder folder;

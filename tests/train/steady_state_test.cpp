@@ -1,10 +1,9 @@
 // A training step in steady state asks the system for no memory.
 #include <doctest/doctest.h>
 
-#include "engine/data/data_source.h"
 #include "engine/storage.h"
 #include "model/all_ablations.h"
-#include "train/train_step.h"
+#include "train/training_run.h"
 
 using namespace sink;
 
@@ -16,13 +15,13 @@ TEST_CASE("allocator: no system allocation after the first steps, in any ablatio
       config.task = "bigram-backcopy";
       config.batch = 8;
       config.accumulate = 2;
-      auto data = make_data_source(config);
-      Sizes sizes{.layers = 2, .heads = 1, .width = 64, .feed_forward = 64, .context = 64, .vocabulary = 64};
-      auto model = ablation.make_model(sizes, InitScheme::torch, 0, type);
-      Optimizer optimizer(*model, config);
-      std::int64_t step = 0;
+      config.layers = 2;
+      config.heads = 1;
+      config.width = config.feed_forward = 64;
+      config.precision = name_of(type);
+      TrainingRun run(config, ablation);
       auto take = [&](int count) {
-        for (int i = 0; i < count; ++i, ++step) train_step(*model, optimizer, *data, config, step + 1, step + 1);
+        for (int i = 0; i < count; ++i) run.step();
       };
       take(3);
       AllocatorStats before = allocator_stats();

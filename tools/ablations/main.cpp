@@ -2,12 +2,14 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <map>
 #include <set>
 #include <sstream>
 
 #include "engine/check.h"
 #include "engine/io/program.h"
 #include "model/all_ablations.h"
+#include "model/size_settings.h"
 #include "tools/study/study.h"
 
 namespace sink {
@@ -118,7 +120,7 @@ void print_one(const Ablation& ablation, const Sizes& sizes) {
   for (const auto& parameter : model->parameters()) {
     parameters.push_back({"  " + parameter->name(), parameter->master().shape().str()});
   }
-  parameters.push_back({"  in all", std::to_string(model->parameter_count())});
+  parameters.push_back({"  in all", std::to_string(model->parameters().count())});
   print_aligned(parameters);
 }
 
@@ -132,14 +134,11 @@ int run(int argc, char** argv) {
   app.add_flag("--study", study,
                "the whole matrix of the study instead: every experiment and the command that makes it");
   app.add_flag("--csv", csv, "commas instead of columns, nothing left out");
-  std::vector<std::pair<std::string, std::int64_t*>> numbers{{"--layers", &sizes.layers},
-                                                             {"--heads", &sizes.heads},
-                                                             {"--kv-heads", &sizes.kv_heads},
-                                                             {"--width", &sizes.width},
-                                                             {"--feed-forward", &sizes.feed_forward},
-                                                             {"--context", &sizes.context},
-                                                             {"--vocabulary", &sizes.vocabulary}};
-  for (auto& [flag, number] : numbers) app.add_option(flag, *number)->capture_default_str()->group("Sizes");
+  std::map<std::string, std::string> given;
+  for (const Setting<Sizes>& size : size_settings()) {
+    std::string& text = given[size.flag] = plain_text(size.value(sizes));
+    app.add_option("--" + size.flag, text, size.help)->option_text(size.kind() + " [" + text + "]")->group("Sizes");
+  }
   app.footer("Examples:\n  ablations\n  ablations bias_k --heads 2\n  ablations --study --csv > study.csv");
   try {
     app.parse(argc, argv);
@@ -150,11 +149,9 @@ int run(int argc, char** argv) {
   if (std::string note = note_of_unbuilt_ablations(); !note.empty()) std::fprintf(stderr, "%s\n", note.c_str());
   if (!name.empty()) {
     SINK_CHECK(!study && !csv, "ablations", "give an ablation, or --study or --csv, not both", Exit::usage);
-    for (auto& [flag, number] : numbers)
-      SINK_CHECK(*number >= (flag == "--kv-heads" ? 0 : 1), "ablations",
-                 flag + " must be positive, got " + std::to_string(*number), Exit::usage);
-    SINK_CHECK(sizes.width % sizes.heads == 0 && sizes.heads % sizes.key_heads() == 0, "ablations",
-               "--heads must divide --width, and --kv-heads must divide --heads", Exit::usage);
+    for (const Setting<Sizes>& size : size_settings()) size.set(sizes, given.at(size.flag), "--" + size.flag);
+    std::string misfit = misfit_of(sizes, [](const std::string& flag) { return "--" + flag; });
+    if (!misfit.empty()) throw Error(misfit, Exit::usage);
     print_one(ablation_named(name), sizes);
   } else if (csv) {
     print_csv(study ? study_table() : ablation_table(true));

@@ -2,7 +2,7 @@
 // GFLOP/s count 4 B H T T D / 2 operations forward (causal: half of the pairs, whatever the window), 2.5 times that
 // backward and half of it for the statistics; the median and the best of many calls.
 //
-//   bench_attention [B H T D] [--op NAME] [--window N] [--prefix N] [--key-heads G] [--bias] [--slot]
+//   bench_attention [B H T D] [--op NAME] [--window N] [--prefix N] [--key-heads G] [--bias] [--extra-key]
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -25,7 +25,7 @@ struct Options {
   std::string op;  // empty: all
   KeyRange range;
   std::int64_t key_heads = 0;  // 0: as many as query heads
-  bool bias = false, slot = false;
+  bool bias = false, extra_key = false;
 };
 
 Tensor normals(const Shape& shape, const char* stream, DType dtype) {
@@ -67,8 +67,9 @@ void bench(const std::vector<std::int64_t>& size, DType dtype, const Options& op
   Tensor m = Tensor::empty(row_shape), S = Tensor::empty(row_shape);
   AttentionConfig config{.scale = 1 / std::sqrt(static_cast<double>(D)), .range = options.range};
   if (options.bias) config.bias_HT = normals({H, T}, "bias", DType::F32);
-  if (options.slot)
-    config.slot = {.k_HD = normals({H, D}, "slot.k", DType::F32), .v_HD = normals({H, D}, "slot.v", DType::F32)};
+  if (options.extra_key)
+    config.extra_key = {.k_HD = normals({H, D}, "extra_key.k", DType::F32),
+                        .v_HD = normals({H, D}, "extra_key.v", DType::F32)};
   Op op;
   Milliseconds forward = measure([&] { attention(op, q, k, v, config, o, m, S); });
   Milliseconds backward = measure([&] { attention_backward(op, upstream, q, k, v, o, m, S, config); });
@@ -101,7 +102,7 @@ int run(int argc, char** argv) {
   app.add_option("--prefix", options.range.prefix)->check(CLI::NonNegativeNumber);
   app.add_option("--key-heads", options.key_heads)->check(CLI::NonNegativeNumber);
   app.add_flag("--bias", options.bias, "a bias by distance");
-  app.add_flag("--slot", options.slot, "a slot with key and value");
+  app.add_flag("--extra-key", options.extra_key, "an extra key with vector and value");
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? 0 : static_cast<int>(Exit::usage); }

@@ -7,14 +7,13 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "autograd/tape.h"
 #include "engine/io/program.h"
 #include "engine/ops/matmul/matmul.h"
 #include "engine/rng.h"
 #include "engine/thread_start.h"
 #include "engine/threads.h"
 #include "model/all_ablations.h"
-#include "train/optimizer.h"
+#include "train/training_run.h"
 
 namespace sink {
 namespace {
@@ -29,13 +28,33 @@ double median(std::vector<double> values) {
   return values[values.size() / 2];
 }
 
-Tensor random_ids(const Shape& shape, std::int64_t V, const Rng& rng) {
-  Tensor ids = Tensor::empty(shape, DType::I32);
-  for (std::int64_t i = 0; i < ids.size(); ++i)
-    ids.data<std::int32_t>()[i] =
-        static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(V)));
-  return ids;
-}
+// Four batches of random tokens, in turn.
+class RandomTokens : public DataSource {
+ public:
+  RandomTokens(std::int64_t V, std::int64_t B, std::int64_t T) : vocabulary_(V) {
+    for (std::uint64_t n = 0; n < 4; ++n) {
+      Tensor ids = Tensor::empty({B * (T + 1)}, DType::I32);
+      Rng rng(n, "bench tokens");
+      for (std::int64_t i = 0; i < ids.size(); ++i)
+        ids.data<std::int32_t>()[i] =
+            static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(V)));
+      batches_.push_back({ids.rows(0, B * T).reshape({B, T}), ids.rows(1, B * T + 1).reshape({B, T})});
+    }
+  }
+
+  std::int64_t vocabulary() const override { return vocabulary_; }
+  Batch train_batch(std::int64_t step, std::int64_t, std::int64_t) const override {
+    return batches_[static_cast<std::size_t>(step % 4)];
+  }
+  Batch validation_batch(std::int64_t, std::int64_t) const override { return batches_[0]; }
+  std::int64_t validation_sequences() const override { return batches_[0].tokens_BT.dim(0); }
+  std::string token_text(std::int32_t id) const override { return std::to_string(id); }
+  std::int64_t train_tokens() const override { return 0; }
+
+ private:
+  std::int64_t vocabulary_;
+  std::vector<Batch> batches_;
+};
 
 Tensor random_values(const Shape& shape, DType type) {
   Rng rng(1, "bench");
@@ -85,86 +104,92 @@ double peak_mib() {
   return 0;
 }
 
-struct Settings {
-  std::string model = "text", precision = "f32", ablation;
-  Sizes sizes;
-  std::int64_t batch = 0;
+struct Request {
+  std::string model = "text", ablation;
+  RunConfig config;
+  std::int64_t vocabulary = 0;
   int threads = 0;
   double seconds = 10;
 };
 
-int run(int argc, char** argv) {
-  Settings s;
+// False when help was asked for and printed.
+bool parse(int argc, char** argv, Request& request) {
   CLI::App app("Times training steps (forward, backward, clipping, AdamW) on random tokens; prints one JSON line.");
-  app.add_option("--model", s.model, "text: the real-text model of quickstart; 60m: the study's model, T = 2048")
+  app.add_option("--model", request.model, "text: the real-text model of quickstart; 60m: the study's model, T = 2048")
       ->check(CLI::IsMember({"text", "60m"}));
-  app.add_option("--precision", s.precision)->check(CLI::IsMember({"f32", "bf16"}));
-  app.add_option("--ablation", s.ablation, "default: pos_learnable for text, baseline for 60m");
-  app.add_option("--threads", s.threads, "0: all");
-  app.add_option("--seconds", s.seconds, "how long to time, after two steps of warm-up");
-  std::int64_t layers = 0, heads = 0, width = 0, feed_forward = 0, vocabulary = 0, context = 0;
-  app.add_option("--layers", layers, "instead of the model's; likewise the following");
-  app.add_option("--heads", heads);
-  app.add_option("--width", width);
-  app.add_option("--feed-forward", feed_forward);
-  app.add_option("--vocabulary", vocabulary);
-  app.add_option("--context", context);
-  app.add_option("--batch", s.batch, "sequences a step");
-  app.add_option("--window", s.sizes.window, "keys a token sees; 0: all");
+  RunConfig given;
+  given.layers = given.heads = given.width = given.feed_forward = given.context = given.batch = 0;
+  app.add_option("--precision", given.precision)->check(CLI::IsMember({"f32", "bf16"}));
+  app.add_option("--ablation", request.ablation, "default: pos_learnable for text, baseline for 60m");
+  app.add_option("--threads", request.threads, "0: all");
+  app.add_option("--seconds", request.seconds, "how long to time, after two steps of warm-up");
+  app.add_option("--layers", given.layers, "instead of the model's; likewise the following");
+  app.add_option("--heads", given.heads);
+  app.add_option("--width", given.width);
+  app.add_option("--feed-forward", given.feed_forward);
+  app.add_option("--vocabulary", request.vocabulary);
+  app.add_option("--context", given.context);
+  app.add_option("--batch", given.batch, "sequences a step");
+  app.add_option("--window", given.window, "keys a token sees; 0: all");
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? 0 : static_cast<int>(Exit::usage); }
-  bool text = s.model == "text";
-  std::int64_t window = s.sizes.window;
-  s.sizes = text ? Sizes{3, 4, 128, 256, 64, 4096} : Sizes{10, 8, 768, 1536, 2048, 50432};
-  s.sizes.window = window;
-  if (layers) s.sizes.layers = layers;
-  if (heads) s.sizes.heads = heads;
-  if (width) s.sizes.width = width;
-  if (feed_forward) s.sizes.feed_forward = feed_forward;
-  if (vocabulary) s.sizes.vocabulary = vocabulary;
-  if (context) s.sizes.context = context;
-  if (!s.batch) s.batch = text ? 48 : 1;
-  if (s.ablation.empty()) s.ablation = text ? "pos_learnable" : "baseline";
-  start_threads(s.threads);
+  } catch (const CLI::CallForHelp& help) {
+    app.exit(help);
+    return false;
+  } catch (const CLI::ParseError& error) { throw Error(std::string(error.what()) + "; see --help", Exit::usage); }
 
-  DType type = s.precision == "bf16" ? DType::BF16 : DType::F32;
-  std::unique_ptr<LanguageModel> model = ablation_named(s.ablation).make_model(s.sizes, InitScheme::torch, 0, type);
-  Optimizer optimizer(*model, RunConfig{});
-  std::int64_t T = s.sizes.context, tokens = s.batch * T, step = 0;
-  double first_loss = 0, loss = 0;
+  bool text = request.model == "text";
+  auto or_else = [](std::int64_t value, std::int64_t of_model) { return value ? value : of_model; };
+  RunConfig& config = request.config = given;
+  config.layers = or_else(given.layers, text ? 3 : 10);
+  config.heads = or_else(given.heads, text ? 4 : 8);
+  config.width = or_else(given.width, text ? 128 : 768);
+  config.feed_forward = or_else(given.feed_forward, text ? 256 : 1536);
+  config.context = or_else(given.context, text ? 64 : 2048);
+  config.batch = or_else(given.batch, text ? 48 : 1);
+  config.learning_rate = 4e-4;
+  config.warmup = 0;
+  request.vocabulary = or_else(request.vocabulary, text ? 4096 : 50432);
+  if (request.ablation.empty()) request.ablation = text ? "pos_learnable" : "baseline";
+  return true;
+}
+
+int run(int argc, char** argv) {
+  Request request;
+  if (!parse(argc, argv, request)) return 0;
+  start_threads(request.threads);
+  const RunConfig& config = request.config;
+  TrainingRun run(config, ablation_named(request.ablation),
+                  std::make_unique<RandomTokens>(request.vocabulary, config.batch, config.context));
+  double first_loss = run.step().loss, loss = run.step().loss;  // plans and page faults
   std::vector<double> times;
-  for (double total = 0; times.size() < 5 || total < 1000 * s.seconds;) {
-    Rng rng(static_cast<std::uint64_t>(step % 4), "bench tokens");
-    Tensor ids = random_ids({s.batch * (T + 1)}, s.sizes.vocabulary, rng);
-    Tensor inputs = ids.rows(0, tokens).reshape({s.batch, T}), targets = ids.rows(1, tokens + 1).reshape({s.batch, T});
-    double start = now_ms();
-    {
-      Tape tape;
-      Var loss_var = model->loss(inputs, targets);
-      loss = loss_var.value().item();
-      tape.backward(loss_var);
-    }
-    optimizer.step(4e-4, optimizer.gradient_norm(), ++step);
-    double elapsed = now_ms() - start;
-    if (step == 1) first_loss = loss;
-    if (step <= 2) continue;
-    times.push_back(elapsed);
-    total += elapsed;
+  for (double total = 0; times.size() < 5 || total < 1000 * request.seconds; total += times.back()) {
+    StepResult result = run.step();
+    loss = result.loss;
+    times.push_back(1000 * result.seconds);
   }
-  double peak = peak_mib();
-  double flops = model->training_flops(tokens, T), milliseconds = median(times);
-  double gemm = gemm_rate(*model, tokens, type);
-  nlohmann::ordered_json line{
-      {"program", "sinklab"},      {"model", s.model},
-      {"precision", s.precision},  {"ablation", s.ablation},
-      {"window", s.sizes.window},  {"threads", thread_count()},
-      {"ms_median", milliseconds}, {"ms_min", *std::min_element(times.begin(), times.end())},
-      {"steps", times.size()},     {"tokens_per_second", static_cast<double>(tokens) / milliseconds * 1000},
-      {"peak_mib", peak},          {"parameters", model->parameter_count()},
-      {"flops_per_step", flops},   {"gflops", flops / milliseconds * 1e-6},
-      {"gemm_gflops", gemm},       {"share_of_gemm", flops / milliseconds * 1e-6 / gemm},
-      {"loss_first", first_loss},  {"loss_last", loss}};
+  double peak = peak_mib(), milliseconds = median(times);
+  std::int64_t tokens = config.tokens_per_step();
+  double flops = run.model().training_flops(tokens, config.context);
+  double gemm = gemm_rate(run.model(), tokens, dtype_named(config.precision));
+  nlohmann::ordered_json line{{"program", "sinklab"},
+                              {"model", request.model},
+                              {"precision", config.precision},
+                              {"ablation", request.ablation},
+                              {"window", config.window},
+                              {"threads", thread_count()},
+                              {"ms_median", milliseconds},
+                              {"ms_min", *std::min_element(times.begin(), times.end())},
+                              {"steps", times.size()},
+                              {"tokens_per_second", static_cast<double>(tokens) / milliseconds * 1000},
+                              {"peak_mib", peak},
+                              {"parameters", run.model().parameters().count()},
+                              {"flops_per_step", flops},
+                              {"gflops", flops / milliseconds * 1e-6},
+                              {"gemm_gflops", gemm},
+                              {"share_of_gemm", flops / milliseconds * 1e-6 / gemm},
+                              {"loss_first", first_loss},
+                              {"loss_last", loss}};
   std::printf("%s\n", line.dump().c_str());
   return 0;
 }

@@ -11,10 +11,10 @@
 
 #include "engine/check.h"
 #include "engine/io/file.h"
+#include "engine/io/settings_toml.h"
 #include "tools/report/evaluation_reader.h"
 #include "tools/report/json_input.h"
-#include "train/bounded_toml.h"
-#include "train/run_config_fields.h"
+#include "train/run_config_table.h"
 
 namespace sink::report {
 namespace {
@@ -58,19 +58,15 @@ Curves to_curves(const std::string& text, const std::string& file) {
 // What a config.toml says, and the defaults of the settings it is silent about.
 std::map<std::string, std::string> to_settings(const std::string& toml, const std::string& file) {
   std::map<std::string, std::string> settings;
-  for (auto& [key, value] : read_bounded_toml(toml, file + ": not a run's configuration", Exit::bad_input)) {
+  for (auto& [key, value] : read_settings_toml(toml, file + ": not a run's configuration", Exit::bad_input)) {
     std::string flag = key;
     std::replace(flag.begin(), flag.end(), '_', '-');
     settings[flag] = value;
   }
   if (settings.empty()) return settings;  // not known, which is not the same as the defaults
   const RunConfig defaults;
-  for (const RunConfigField& field : run_config_fields()) {
-    if (!field.saved()) continue;
-    std::string value = field.value(defaults);
-    if (value.front() == '"') value = value.substr(1, value.size() - 2);
-    settings.emplace(field.flag, value);
-  }
+  for (const Setting<RunConfig>& setting : run_config_table())
+    if (is_saved(setting)) settings.emplace(setting.flag, plain_text(setting.value(defaults)));
   return settings;
 }
 

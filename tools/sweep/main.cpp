@@ -21,7 +21,7 @@
 #include "tools/sweep/sweep_table.h"
 #include "tools/sweep/worker_processes.h"
 #include "train/progress.h"
-#include "train/run_config_fields.h"
+#include "train/run_config_table.h"
 
 namespace sink {
 namespace {
@@ -80,13 +80,13 @@ RunConfig recipe_of(const Request& request) {
   if (request.steps) changes.push_back("steps=" + std::to_string(*request.steps));
   for (const std::string& change : changes) {
     std::string flag = change.substr(0, change.find('='));
-    const auto& fields = run_config_fields();
-    auto field = std::find_if(fields.begin(), fields.end(), [&](const auto& f) { return f.flag == flag && f.saved(); });
-    SINK_CHECK(field != fields.end() && change.size() > flag.size() && flag != "task" && flag != "seed", "sweep",
+    const Setting<RunConfig>* setting = setting_named(run_config_table(), flag);
+    SINK_CHECK(setting && is_saved(*setting) && change.size() > flag.size() && flag != "task" && flag != "seed",
+               "sweep",
                "--set takes a setting of train_<ablation> and its value, as in learning-rate=0.01; got `" + change +
-                   "`" + did_you_mean(flag),
+                   "`" + did_you_mean(flag, run_config_table()),
                Exit::usage);
-    field->set(recipe, change.substr(flag.size() + 1), "--set " + flag);
+    setting->set(recipe, change.substr(flag.size() + 1), "--set " + flag);
   }
   return recipe;
 }
@@ -108,7 +108,7 @@ std::vector<Job> jobs_of(const Request& request, const RunConfig& recipe) {
       config.run = request.out + "/" + ablation->name + "-" + std::to_string(seed) + ".json";
       jobs.push_back({ablation, config});
     }
-  require_consistent(jobs.front().config, jobs.front().ablation->policies);
+  require_consistent(jobs.front().config, *jobs.front().ablation);
   return jobs;
 }
 
@@ -124,7 +124,7 @@ bool has_result(const Job& job) {
 // In a process of its own.
 int do_job(const Job& job) {
   return run_program("sweep", [&] {
-    omp_set_num_threads(1);
+    set_thread_count(1);
     write_file_atomically(job.path(), to_json(train_job(job.config, *job.ablation)));
     return 0;
   });

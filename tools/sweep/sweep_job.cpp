@@ -5,8 +5,7 @@
 #include "engine/check.h"
 #include "engine/data/bigram_backcopy.h"
 #include "engine/io/build_info.h"
-#include "train/measure.h"
-#include "train/train_step.h"
+#include "train/training_run.h"
 
 namespace sink {
 namespace {
@@ -28,39 +27,43 @@ void keep(const Evaluation& e, SweepResult& result) {
   result.first_value_norm_ratio = e.first_value_norm_ratio;
 }
 
-void train(const RunConfig& config, const Ablation& ablation, SweepResult& result) {
-  BigramBackcopy data(config);
-  Sizes sizes{.layers = config.layers,
-              .heads = config.heads,
-              .width = config.width,
-              .feed_forward = config.feed_forward,
-              .context = config.context,
-              .vocabulary = data.vocabulary(),
-              .kv_heads = config.kv_heads,
-              .window = config.window,
-              .prefix = config.prefix};
-  auto model = ablation.make_model(sizes, init_scheme(config.init), config.seed, dtype_named(config.precision));
-  Optimizer optimizer(*model, config);
-  result.entropy_floor = data.entropy_floor();
-  result.best_loss = data.best_loss(data.validation_batch(0, data.validation_sequences()));
+// What a result says of the steps of its run.
+class ResultKeeper : public TrainingObserver {
+ public:
+  explicit ResultKeeper(SweepResult& result) : result_(result) {}
 
-  std::int64_t skipped_in_a_row = 0;
-  for (std::int64_t step = 1; step <= config.steps && !result.given_up; ++step) {
-    StepResult made = train_step(*model, optimizer, data, config, step, step - result.skipped);
-    result.steps = step;
-    skipped_in_a_row = made.skipped ? skipped_in_a_row + 1 : 0;
-    result.given_up = skipped_in_a_row >= config.nan_patience;
-    if (made.skipped) {
-      if (result.skipped++ == 0) result.first_skipped = step;
-    } else if (step > config.warmup && made.loss > result.worst_loss) {
-      result.worst_loss = made.loss;
-      result.worst_step = step;
+  void on_step(TrainingRun& run, const StepResult& step, const Evaluation* evaluation) override {
+    result_.steps = step.step;
+    if (step.skipped) {
+      if (result_.skipped++ == 0) result_.first_skipped = step.step;
+    } else if (step.step > run.config().warmup && step.loss > result_.worst_loss) {
+      result_.worst_loss = step.loss;
+      result_.worst_step = step.step;
     }
-    if (step % config.eval_every == 0 || step == config.steps || result.given_up) {
-      keep(measure(*model, data, config.eval_sequences, config.eval_sequences, false), result);
-      result.curve.push_back({step, result.loss, result.alpha_1, result.alpha_1_raw});
-    }
+    bool of_curve = step.step % run.config().eval_every == 0 || step.step == run.config().steps;
+    if (evaluation && of_curve) keep(*evaluation);  // the one after the first step is not
   }
+
+  void keep(const Evaluation& evaluation) {
+    sink::keep(evaluation, result_);
+    result_.curve.push_back({result_.steps, result_.loss, result_.alpha_1, result_.alpha_1_raw});
+  }
+
+ private:
+  SweepResult& result_;
+};
+
+void train(const RunConfig& config, const Ablation& ablation, SweepResult& result) {
+  auto task = std::make_unique<BigramBackcopy>(config);
+  result.entropy_floor = task->entropy_floor();
+  result.best_loss = task->best_loss(task->validation_batch(0, task->validation_sequences()));
+
+  TrainingRun run(config, ablation, std::move(task));
+  run.evaluation_batch = config.eval_sequences;
+  ResultKeeper keeper(result);
+  result.given_up = run.train({&keeper}) == TrainingRun::Ending::diverged;
+  bool measured = !result.curve.empty() && result.curve.back().step == result.steps;
+  if (result.given_up && !measured) keeper.keep(run.evaluate());
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ struct JobEnd {
 
 // body(job) for every job in [0, jobs), in order, each in a process of its own that leaves with what it returns; at
 // most `workers` at once. ended() is called here after each. SIGINT, SIGTERM and SIGHUP (unless it was ignored, as by
-// nohup) end the children, and the signal is returned; else 0. No OpenMP region may have run in this process before.
+// nohup) end the children, and the signal is returned; else 0.
 int run_in_processes(std::size_t jobs, std::size_t workers, const std::function<int(std::size_t)>& body,
                      const std::function<void(const JobEnd&)>& ended);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <mutex>
 #include <queue>
 #include <string>
 #include <unordered_map>
@@ -37,6 +38,7 @@ std::vector<std::string_view> chosen(const std::vector<std::string_view>& texts)
 
 WordCounts count_words(const std::vector<std::string_view>& documents) {
   WordCounts counts;
+  std::mutex adding;
   parallel_chunks(static_cast<std::int64_t>(documents.size()), 64, [&](std::int64_t begin, std::int64_t end) {
     WordCounts own;
     std::vector<std::string_view> pieces;
@@ -45,7 +47,7 @@ WordCounts count_words(const std::vector<std::string_view>& documents) {
       pre_tokenize(documents[static_cast<std::size_t>(i)], pieces);
       for (std::string_view piece : pieces) ++own[piece];
     }
-#pragma omp critical(sink_count_words)
+    std::lock_guard lock(adding);
     for (const auto& [word, count] : own) counts[word] += count;
   });
   return counts;

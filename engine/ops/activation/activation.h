@@ -1,7 +1,7 @@
 // Elementwise function: y = f(x); backward: dx = dy f'(x).
 #pragma once
 
-#include "engine/ops/activation/activation_function.h"
+#include "engine/ops/activation/activation_math.h"
 #include "engine/tensor.h"
 
 namespace sink {

@@ -1,23 +1,14 @@
-// Elementwise functions in plain loops; `R` is the type to compute in: double for the reference, float for speed.
+// Elementwise functions in double.
 #pragma once
 
-#include <cstdint>
-
-#include "engine/dtype.h"
+#include "engine/ops/activation/activation_math.h"
+#include "engine/tensor.h"
 
 namespace sink::ref {
 
-template <class F, class R, class X>
-void activation(const X* x, X* y, std::int64_t begin, std::int64_t end) {
-#pragma omp simd
-  for (std::int64_t i = begin; i < end; ++i) put(y[i], F::f(R(x[i])));
-}
-
-// Forward was: y = f(x).
-template <class F, class R, class X>
-void activation_backward(const X* dy, const X* x, X* dx, std::int64_t begin, std::int64_t end) {
-#pragma omp simd
-  for (std::int64_t i = begin; i < end; ++i) put(dx[i], R(dy[i]) * F::df(R(x[i])));
-}
+template <ListedActivationFunction F>
+void activation(const Tensor& x, Tensor& y);
+template <ListedActivationFunction F>
+void activation_backward(const Tensor& dy, const Tensor& x, Tensor& dx);
 
 }  // namespace sink::ref

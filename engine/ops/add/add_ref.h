@@ -1,25 +1,13 @@
-// Sums in plain loops; at this simplicity they are the fast path as well, cut over threads by the caller.
+// Sums in double.
 #pragma once
 
-#include <cstdint>
-
-#include "engine/dtype.h"
+#include "engine/tensor.h"
 
 namespace sink::ref {
 
-template <class A, class B>
-void add(const A* a, const B* b, A* y, std::int64_t begin, std::int64_t end) {
-  for (std::int64_t i = begin; i < end; ++i) put(y[i], a[i] + b[i]);  // bf16 adds as float
-}
-
-// One element of dp: a fixed order over the batch keeps results reproducible.
-template <class R>
-void add_rows_backward(const R* dy_BTC, R* dp_TC, std::int64_t B, std::int64_t TC, std::int64_t begin, std::int64_t end,
-                       bool accumulate) {
-  if (!accumulate)
-    for (std::int64_t i = begin; i < end; ++i) dp_TC[i] = 0;
-  for (std::int64_t b = 0; b < B; ++b)
-    for (std::int64_t i = begin; i < end; ++i) dp_TC[i] += dy_BTC[b * TC + i];
-}
+void add(const Tensor& a, const Tensor& b, Tensor& y);
+void add_rows(const Tensor& x_BTC, const Tensor& p_TC, Tensor& y_BTC);
+void add_rows_backward(const Tensor& dy_BTC, Tensor& dp_TC, bool accumulate);
+void scale(Tensor& a, double factor);
 
 }  // namespace sink::ref

@@ -1,4 +1,4 @@
-// Adds one vector a head to every position, as a learned bias of the values: y_bhtd = o_bhtd + v_hd.
+// Adds one vector per head to every position, as a learned bias of the values: y_bhtd = o_bhtd + v_hd.
 #pragma once
 
 #include "engine/tensor.h"

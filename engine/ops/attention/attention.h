@@ -1,24 +1,29 @@
 // Attention: every query mixes the values of the keys it sees, weighted by an operation of attention_op.h.
 //
 //     s_ij = scale q_i . k_j + bias_h[max(0, i - j)]     over the n_i keys j that query i sees (engine/key_range.h)
-//     m_i  = op.least_shift(n_i), raised to the largest s_ij if Op::shift_by_row_max;   x_ij = s_ij - m_i
+//     m_i  = a number of the row that the operation subtracts, such as the largest s_ij;   x_ij = s_ij - m_i
 //     S_i  = sum_j r(x_ij)
-//     w_ij = g(x_ij) / z(m_i, S_i, n_i)
-//     a_ij = bend(w_ij)
+//     w_ij = g(x_ij) / z(S_i, n_i)
+//     a_ij = post(w_ij)
 //     o_i  = sum_j a_ij v_j
 //
-// A slot is one key more without a position, which every query sees: its score is scale q_i . k*_h or a given logit,
-// and it takes part in m, S and o like a key (but is not counted in n).
+// The extra key is one key more without a position, which every query sees: its score is scale q_i . k*_h or a given
+// logit, and it takes part in m, S and o like a key (but is not counted in n).
 //
-// Shapes: B batch, H head, T position, D head width, G key and value heads, a divisor of H: query head h reads key head
-// h / (H / G). All tensors are contiguous. q, k, v, o and their gradients share one type: F32, BF16 (sums and weights'
-// mathematics in F32) or F64 (the reference). m, S, the bias, the slot and their gradients are F32, or F64 beside F64.
-// No T x T matrix is ever stored. Results have the same bits in every run and with any number of threads.
+// Shapes: B batch, H head, T queries, K keys, D head width, G key and value heads, a divisor of H: query head h reads
+// key head h / (H / G). The queries stand at positions first_position + 0 ... T - 1 and the keys at 0 ... K - 1;
+// i and j above are positions, and no query stands behind the last key: first_position + T <= K. In training
+// first_position = 0 and T = K; a chunk of queries, or one, against all keys so far is what generation needs.
+//
+// All tensors are contiguous. q, k, v, o and their gradients share one type: F32, BF16 (sums and weights' mathematics
+// in F32) or F64 (the reference). m, S, the bias, the extra key and their gradients have accumulate_type of it. No T x
+// K matrix is ever stored (FlashAttention: Dao et al. 2022). Results have the same bits in every run and with any
+// number of threads; o, m and S also in chunks of queries of any lengths, and dq where post is the identity.
 #pragma once
 
+#include "engine/implementation.h"
 #include "engine/key_range.h"
-#include "engine/ops/attention/attention_op.h"
-#include "engine/tensor.h"
+#include "engine/ops/attention/attention_row.h"
 
 namespace sink {
 
@@ -33,8 +38,8 @@ inline constexpr bool listed_in_attention_ops_def = false;
 template <class Op>
 concept AttentionOp = HasAttentionFunctions<Op> && listed_in_attention_ops_def<Op>;
 
-// The extra key: by its vector k* or its logit (not both), with a value v* or, undefined, the value zero.
-struct AttentionSlot {
+// By its vector k* or its logit (not both), with a value v* or, undefined, the value zero.
+struct AttentionExtraKey {
   Tensor k_HD = {}, logit_H = {}, v_HD = {};
   bool present() const { return k_HD.defined() || logit_H.defined(); }
 };
@@ -42,54 +47,56 @@ struct AttentionSlot {
 struct AttentionConfig {
   double scale = 1;  // 1 / sqrt(D) in the paper
   KeyRange range = {};
-  Tensor bias_HT = {};  // by distance, at least T columns; undefined: none
-  AttentionSlot slot = {};
+  std::int64_t first_position = 0;  // of the first query
+  Tensor bias_HT = {};              // by distance, at least first_position + T columns; undefined: none
+  AttentionExtraKey extra_key = {};
 };
 
 // Writes o_BHTD, and the row shift m_BHT and row sum S_BHT that the functions below take back.
 template <AttentionOp Op>
-void attention(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGTD, const Tensor& v_BGTD,
+void attention(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
                const AttentionConfig& config, Tensor& o_BHTD, Tensor& m_BHT, Tensor& S_BHT);
 
 // Like the tensors they belong to; undefined where the configuration has none.
 struct AttentionGradients {
-  Tensor dq_BHTD, dk_BGTD, dv_BGTD, dbias_HT, dslot_k_HD, dslot_logit_H, dslot_v_HD;
+  Tensor dq_BHTD, dk_BGKD, dv_BGKD, dbias_HT, dextra_k_HD, dextra_logit_H, dextra_v_HD;
 };
 
 // The gradients for the upstream gradient do_BHTD; needs the forward's inputs and outputs.
-//     da_ij = do_i . v_j,  dw_ij = bend'(w_ij) da_ij,  D_i = sum_j w_ij dw_ij   (do_i . o_i where bend is the identity)
+//     da_ij = do_i . v_j,  dw_ij = post'(w_ij) da_ij,  D_i = sum_j w_ij dw_ij   (do_i . o_i where post is the identity)
 //     ds_ij = (g'(x_ij) dw_ij - r'(x_ij) z' D_i) / z
 //     dq_i = scale sum_j ds_ij k_j,  dk_j = scale sum_i ds_ij q_i,  dv_j = sum_i a_ij do_i,  dbias[d] = sum of its
 //     ds_ij
 // The row maximum gets no gradient: where it is subtracted, the weights do not depend on it.
 template <AttentionOp Op>
-AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const Tensor& q_BHTD, const Tensor& k_BGTD,
-                                      const Tensor& v_BGTD, const Tensor& o_BHTD, const Tensor& m_BHT,
+AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const Tensor& q_BHTD, const Tensor& k_BGKD,
+                                      const Tensor& v_BGKD, const Tensor& o_BHTD, const Tensor& m_BHT,
                                       const Tensor& S_BHT, const AttentionConfig& config);
 
 // What the study asks of the weights, in F64. A proxy weight is |a_ij| / (sum |a_i.| + 1e-8), what a_ij would be if
-// rows summed to one, and a_ij itself where they do (Op::proxy_divisor); the slot is one of the summands.
+// rows summed to one, and a_ij itself where they do (proxy_divisor of attention_op.h); the extra key is one of the
+// summands.
 struct AttentionStatistics {
-  Tensor column_raw_BHK;              // sum_i a_ij of the first K keys
-  Tensor column_proxy_BHK;            // the same of the proxy weights
-  Tensor slot_raw_BH, slot_proxy_BH;  // and of the slot; 0 without one
-  Tensor row_mass_BH;                 // mean_i sum_j a_ij, without the slot
-  Tensor entropy_BH;  // mean_i of -sum_j p log p over the proxy weights p and the slot's (natural logarithm)
+  Tensor column_raw_BHX;                // sum_i a_ij of the first X keys
+  Tensor column_proxy_BHX;              // the same of the proxy weights
+  Tensor extra_raw_BH, extra_proxy_BH;  // and of the extra key; 0 without one
+  Tensor row_mass_BH;                   // mean_i sum_j a_ij, without the extra key
+  Tensor entropy_BH;  // mean_i of -sum_j p log p over the proxy weights p and the extra key's (natural logarithm)
   // Why the first key scores as it does: means of q_i . k_j, |q_i| |k_j| and the cosine between them (0 for a vector of
   // length 0), over the queries i > 0 that see key 0, and over all pairs i > 0, j > 0. Zero where there is no pair.
   Tensor key1_dot_BH, key1_norms_BH, key1_cosine_BH;
   Tensor other_dot_BH, other_norms_BH, other_cosine_BH;
 };
 
-// A second pass over q and k with the forward's m and S; n_columns is K, at most T.
+// A second pass over q and k with the forward's m and S; n_columns is X, at most K.
 template <AttentionOp Op>
-AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGTD, const Tensor& m_BHT,
+AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
                                          const Tensor& S_BHT, const AttentionConfig& config, std::int64_t n_columns);
 
-// All weights a_ij of one sequence and head, F64 (T, E + T); zero where query i does not see key j. E is 1 with a slot,
-// whose weights are the first column, else 0. For looking at.
+// All weights a_ij of one sequence and head, F64 (T, E + K); zero where query i does not see key j. E is 1 with an
+// extra key, whose weights are the first column, else 0. For looking at.
 template <AttentionOp Op>
-Tensor attention_map(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGTD, const Tensor& m_BHT, const Tensor& S_BHT,
+Tensor attention_map(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT, const Tensor& S_BHT,
                      const AttentionConfig& config, std::int64_t b, std::int64_t h);
 
 // Each operation is compiled once, in a source file that CMakeLists.txt makes of its line (see attention_dispatch.h).

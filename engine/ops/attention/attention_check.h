@@ -6,19 +6,14 @@
 namespace sink::attention_check {
 
 // Each throws Error naming the tensor, what it must be like, and what it is.
-void inputs(const Tensor& q_BHTD, const Tensor& k_BGTD, const AttentionConfig& config);
+void inputs(const Tensor& q_BHTD, const Tensor& k_BGKD, const AttentionConfig& config);
 void like(const Tensor& x, const char* name, const Tensor& other, const char* other_name);
 void rows(const Tensor& m_BHT, const Tensor& S_BHT, const Tensor& q_BHTD);
-void columns(std::int64_t n_columns, const Tensor& q_BHTD);
+void columns(std::int64_t n_columns, const Tensor& k_BGKD);
 void head(std::int64_t b, std::int64_t h, const Tensor& q_BHTD);
 
-// Those of q, k and v in the type `real`, without values; the others zero.
-AttentionGradients empty_gradients(const Tensor& q_BHTD, const Tensor& k_BGTD, const AttentionConfig& config,
-                                   DType real);
+// Those of q, k and v without values; the others zero.
+AttentionGradients empty_gradients(const Tensor& q_BHTD, const Tensor& k_BGKD, const AttentionConfig& config);
 AttentionStatistics zero_statistics(const Tensor& q_BHTD, std::int64_t n_columns);
-
-// One head as F64 tensors of shape (1, 1, T, D), and its share of a configuration in F64.
-Tensor one_head(const Tensor& x_BHTD, std::int64_t b, std::int64_t h);
-AttentionConfig one_head(const AttentionConfig& config, std::int64_t h);
 
 }  // namespace sink::attention_check

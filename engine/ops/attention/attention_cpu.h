@@ -1,4 +1,5 @@
-// Fast attention on the CPU, f32 and bf16: one head a task, tile by tile, no T x T matrix. The formulas are in
+// Fast attention on the CPU, f32 and bf16: tile by tile, no T x K matrix (FlashAttention: Dao et al. 2022 and 2023; the
+// row maximum that moves while keys pass by: online softmax, Milakov and Gimelshein 2018). The formulas are in
 // attention.h; attention_ref.h is the same in plain loops.
 #pragma once
 
@@ -6,79 +7,136 @@
 #include <type_traits>
 
 #include "engine/ops/attention/attention_extras.h"
+#include "engine/ops/attention/attention_head_tasks.h"
 #include "engine/ops/attention/attention_products.h"
-#include "engine/threads.h"
 
 namespace sink::cpu {
 
-// One float of scratch a thread and word; the allocator keeps the block, so a training step asks the system for
-// nothing.
-inline Tensor thread_scratch(std::int64_t words) { return Tensor::empty({omp_get_max_threads(), round_up(words, 16)}); }
-inline Scratch scratch_of_thread(Tensor& all) { return Scratch(all.data<float>() + omp_get_thread_num() * all.dim(1)); }
+// f(zero of the element type), float or bf16.
+template <class F>
+auto with_fast_type(DType dtype, F&& f) {
+  return dtype == DType::BF16 ? f(bf16{}) : f(float{});
+}
 
-// One task: which head, and what it reads besides q, k and v.
-struct HeadTask {
+// What all heads of one call have in common.
+template <class E>
+struct HeadSizes {
+  PackSizes<E> queries, keys;
+  AttentionSpan span;
+  bool bias;
+
+  HeadSizes(const Tensor& q_BHTD, const Tensor& k_BGKD, const AttentionConfig& config)
+      : queries{q_BHTD.dim(2), q_BHTD.dim(3)},
+        keys{k_BGKD.dim(2), k_BGKD.dim(3)},
+        span{q_BHTD.dim(2), k_BGKD.dim(2), config.first_position, config.range},
+        bias(config.bias_HT.defined()) {}
+  std::int64_t D() const { return queries.D; }
+  // Distances between a query and the keys it sees.
+  std::int64_t distances() const { return span.first_position + span.T; }
+  DistanceTable distance_table(Scratch& scratch) const {
+    return {bias, span.first_position + queries.padded, keys.padded, scratch};
+  }
+};
+
+// One head: its place, and what it reads besides k, v and their like.
+template <class E>
+struct Head {
+  const HeadSizes<E>& sizes;
   std::int64_t bh, bg;  // its place among all query heads and among all key heads
-  std::int64_t T;
   float scale;
-  KeyRange range;
-  HeadSlot slot;
+  HeadExtraKey extra;
   const float* bias;  // by distance, or null
+  const E* q;
 
-  HeadTask(std::int64_t bh, const Tensor& q_BHTD, const Tensor& k_BGTD, const AttentionConfig& config)
-      : bh(bh),
-        T(q_BHTD.dim(2)),
+  Head(std::int64_t bh, const HeadSizes<E>& sizes, const Tensor& q_BHTD, const Tensor& k_BGKD,
+       const AttentionConfig& config)
+      : sizes(sizes),
+        bh(bh),
         scale(static_cast<float>(config.scale)),
-        range(config.range),
-        slot(config.slot, bh % q_BHTD.dim(1), q_BHTD.dim(3)),
-        bias(nullptr) {
-    std::int64_t H = q_BHTD.dim(1), G = k_BGTD.dim(1), h = bh % H;
+        extra(config.extra_key, bh % q_BHTD.dim(1), sizes.D()),
+        bias(nullptr),
+        q(rows_of(q_BHTD, bh)) {
+    std::int64_t H = q_BHTD.dim(1), G = k_BGKD.dim(1), h = bh % H;
     bg = bh / H * G + h / (H / G);
     if (config.bias_HT.defined()) bias = config.bias_HT.data<float>() + h * config.bias_HT.dim(1);
   }
 
-  // The numbers a divisor wants to know of query i.
-  AttentionRow<float> row(std::int64_t i, float m, float S) const {
-    return {m, S, static_cast<float>(range.count(i, T))};
-  }
-  DistanceTable bias_table(std::int64_t positions, Scratch& scratch) const {
-    if (!bias) return {};
-    DistanceTable table(positions, scratch);
-    table.load(bias, T);
-    return table;
+  // The numbers of one head of a tensor.
+  static const E* rows_of(const Tensor& x, std::int64_t head) { return x.data<E>() + head * x.dim(2) * x.dim(3); }
+  static E* rows_of(Tensor& x, std::int64_t head) { return x.data<E>() + head * x.dim(2) * x.dim(3); }
+
+  std::int64_t position(std::int64_t t) const { return sizes.span.first_position + t; }
+  float count(std::int64_t t) const { return static_cast<float>(sizes.span.range.count(position(t), sizes.span.K)); }
+  const E* q_row(std::int64_t t) const { return q + t * sizes.D(); }
+  float extra_score(std::int64_t t) const { return extra.score(q_row(t), scale, sizes.D()); }
+  template <class Op>
+  AttentionRow<Op, float> row(const Op& op, std::int64_t t, float m, float S) const {
+    return {op, m, S, count(t)};
   }
 };
 
+// What scores are made of, of one head.
+template <class E>
+struct ScorePacks {
+  Pack<E> q, k;
+  DistanceTable bias;
+
+  ScorePacks(const HeadSizes<E>& sizes, int q_packings, int k_packings, Scratch& scratch)
+      : q(sizes.queries, q_packings, scratch),
+        k(sizes.keys, k_packings, scratch),
+        bias(sizes.distance_table(scratch)) {}
+  void load(const Head<E>& head, const Tensor& k_BGKD) {
+    q.load(head.q);
+    k.load(Head<E>::rows_of(k_BGKD, head.bg));
+    if (head.bias) bias.load(head.bias, head.sizes.distances());
+  }
+};
+
+// q_i . k_j of a tile.
+template <class E>
+void product_tile(const Tile& tile, const PackSizes<E>& sizes, const Pack<E>& q, const Pack<E>& k, float* s) {
+  score_tile(tile, sizes, q.by_row + tile.t0 * sizes.row_words, k.transposed + tile.j0 * sizes.depth, s);
+}
 // The scores of a tile. Without a bias they still lack the factor that is returned, which costs nothing to apply later.
 template <class E>
-float score_tile_with_bias(const Tile& tile, const PackSizes<E>& sizes, const typename Words<E>::Word* q,
-                           const typename Words<E>::Word* k_T, float scale, const DistanceTable& bias, float* s) {
-  score_tile(tile, sizes, q, k_T, s);
-  if (!bias.present()) return scale;
-  for (int block = 0; block * kRowBlock < tile.queries; ++block) add_bias(tile, block, scale, bias, s);
+float score_tile_with_bias(const Tile& tile, const Head<E>& head, const ScorePacks<E>& packs, float* s) {
+  product_tile(tile, head.sizes.queries, packs.q, packs.k, s);
+  if (!packs.bias.present()) return head.scale;
+  for (int block = 0; block * kRowBlock < tile.queries; ++block) add_bias(tile, block, head.scale, packs.bias, s);
   return 1.0f;
 }
 
 // What forward keeps of kTile queries while it walks along the keys.
+template <class E>
 struct QueryTile {
-  float m[kTile], S[kTile];
-  float* o;  // sum_j g(s_ij - m_i) v_j, rows of `width`
   std::int64_t width;
+  float *s, *o;  // o: sum_j g(s_ij - m_i) v_j, rows of `width`
+  E* weights;    // bf16: s, rounded
+  float m[kTile], S[kTile], inverse[kTile];
+
+  QueryTile(const HeadSizes<E>& sizes, Scratch& scratch)
+      : width(sizes.queries.width), s(scratch.take<float>(kTile * kTile)), o(scratch.take<float>(kTile * width)) {
+    if constexpr (std::is_same_v<E, bf16>) {
+      weights = reinterpret_cast<E*>(scratch.take<float>(kTile * kTile / 2));
+    } else {
+      weights = s;
+    }
+  }
 };
 
-// Before the first key, each row holds the slot or nothing.
+// Before the first key, each row holds the extra key or nothing.
 template <class Op, class E>
-void start_rows(const Op op, const HeadTask& task, std::int64_t i0, const E* q, std::int64_t D, QueryTile& rows) {
+void start_rows(const Op op, const Head<E>& head, std::int64_t t0, QueryTile<E>& rows) {
   std::memset(rows.o, 0, sizeof(float) * kTile * rows.width);
   for (int i = 0; i < kTile; ++i) {
-    rows.m[i] = op.least_shift(static_cast<float>(task.range.count(i0 + i, task.T)));
+    rows.m[i] = first_m(op, head.count(t0 + i));
     rows.S[i] = 0;
-    if (!task.slot.present() || i0 + i >= task.T) continue;
-    float s = task.slot.score(q + (i0 + i) * D, task.scale, D);
-    if (Op::shift_by_row_max && s > rows.m[i]) rows.m[i] = s;
-    float c = op.row_constant(rows.m[i]);
-    rows.S[i] = op.r(s - rows.m[i], c);
-    if (task.slot.v) add_row(op.g(s - rows.m[i], c), task.slot.v, rows.o + i * rows.width, D);
+    if (!head.extra.present() || t0 + i >= head.sizes.span.T) continue;
+    float s = head.extra_score(t0 + i);
+    rows.m[i] = raised_m(op, rows.m[i], s);
+    AttentionRow row(op, rows.m[i]);
+    rows.S[i] = row.r(s - rows.m[i]);
+    if (head.extra.v) add_row(row.g(s - rows.m[i]), head.extra.v, rows.o + i * rows.width, head.sizes.D());
   }
 }
 
@@ -101,24 +159,28 @@ inline float row_maximum(const float* s, Span run, VisibleKeys visible, float sc
 
 // One block of queries of a tile on the way forward: turns scores s into g(s - m) in place, and moves m, S and the
 // unfinished o to the new row maximum.
-template <class Op, bool kComplete>
-[[gnu::flatten]] void weigh_rows(const Op op, const Tile& tile, int block, float scale, float* s, QueryTile& rows) {
+template <class Op, bool kComplete, class E>
+[[gnu::flatten, gnu::noinline]] void weigh_rows(const Op op, const Tile& tile, int block, float scale,
+                                                QueryTile<E>& rows) {
+  float* s = rows.s;
   Span run = tile.key_runs[block];
   for (int i = block * kRowBlock; i < (block + 1) * kRowBlock; ++i) {
     float* s_i = s + i * kTile;
     VisibleKeys visible = tile.visible(i);
-    if constexpr (Op::shift_by_row_max) {
-      float top = row_maximum<kComplete>(s_i, run, visible, scale);
-      if (top > rows.m[i]) {
-        if (rows.S[i] != 0) {
-          float drop = rows.m[i] - top, rescale = exp_fast(drop);  // g(s - top) = g(s - m) e^(m - top)
-          rows.S[i] *= exp_fast(static_cast<float>(op.shift_power()) * drop);
+    if constexpr (ShiftsByMax<Op>) {
+      float raised = raised_m(op, rows.m[i], row_maximum<kComplete>(s_i, run, visible, scale));
+      if (raised > rows.m[i]) {
+        if (rows.S[i] != 0) {  // g(s - raised) = g(s - m) e^(m - raised)
+          AttentionRow row(op, raised);
+          float drop = rows.m[i] - raised, rescale = row.g_factor(drop);
+          rows.S[i] *= row.r_factor(drop);
           for (std::int64_t d = 0; d < rows.width; ++d) rows.o[i * rows.width + d] *= rescale;
         }
-        rows.m[i] = top;
+        rows.m[i] = raised;
       }
     }
-    float m = rows.m[i], c = op.row_constant(m);
+    float m = rows.m[i];
+    AttentionRow row(op, m);
     FloatVector sum{};
     for (std::int64_t j = run.begin; j < run.end; j += kVectorFloats) {
       float r_n[kVectorFloats];
@@ -126,7 +188,7 @@ template <class Op, bool kComplete>
       for (int n = 0; n < kVectorFloats; ++n) {
         bool counts = kComplete || visible(static_cast<int>(j) + n);
         float x = s_i[j + n] * scale - m;
-        float gx = op.g(x, c), rx = op.r(x, c);
+        float gx = row.g(x), rx = row.r(x);
         s_i[j + n] = counts ? gx : 0.0f;
         r_n[n] = counts ? rx : 0.0f;
       }
@@ -138,26 +200,25 @@ template <class Op, bool kComplete>
 
 // The same once m and S are known: turns scores into weights a, in place.
 template <class Op, bool kComplete>
-[[gnu::flatten]] void weight_rows(const Op op, const Tile& tile, int block, float scale, const float* m,
-                                  const float* inverse, float* s) {
+[[gnu::flatten, gnu::noinline]] void weight_rows(const Op op, const Tile& tile, int block, float scale, const float* m,
+                                                 const float* inverse, float* s) {
   Span run = tile.key_runs[block];
   for (int i = block * kRowBlock; i < (block + 1) * kRowBlock; ++i) {
     float* s_i = s + i * kTile;
-    float m_i = m[i], inverse_i = inverse[i], c = op.row_constant(m_i);
+    float m_i = m[i], inverse_i = inverse[i];
+    AttentionRow row(op, m_i);
     VisibleKeys visible = tile.visible(i);
 #pragma omp simd
     for (std::int64_t j = run.begin; j < run.end; ++j) {
-      float a = op.bend(op.g(s_i[j] * scale - m_i, c) * inverse_i);
+      float a = row.post(row.g(s_i[j] * scale - m_i) * inverse_i);
       s_i[j] = kComplete || visible(static_cast<int>(j)) ? a : 0.0f;
     }
   }
 }
 template <class Op>
 void weight_tile(const Op op, const Tile& tile, float scale, const float* m, const float* inverse, float* s) {
-  for (int block = 0; block * kRowBlock < tile.queries; ++block) {
-    auto weight = tile.complete ? weight_rows<Op, true> : weight_rows<Op, false>;
-    weight(op, tile, block, scale, m, inverse, s);
-  }
+  for_each_block(tile,
+                 [&](int block, auto complete) { weight_rows<Op, complete()>(op, tile, block, scale, m, inverse, s); });
 }
 
 // out = factor * sum, a row of D numbers; the sum is not kept.
@@ -169,80 +230,96 @@ inline void finish_row(float* sum, float factor, std::int64_t D, bf16* out) {
   round_row(sum, D, out);
 }
 
+// Scratch of one head.
+template <class E>
+struct ForwardPacks : ScorePacks<E> {
+  Pack<E> v;
+
+  ForwardPacks(const HeadSizes<E>& sizes, Scratch& scratch)
+      : ScorePacks<E>(sizes, kByRow, kTransposed, scratch), v(sizes.keys, kByRowPair, scratch) {}
+};
+
+// Where the results of one head go.
+template <class E>
+struct HeadOutputs {
+  E* o;
+  float *m, *S;
+};
+
+// o += weights v over the keys of a tile; the weights stand in rows.s.
+template <class E>
+void mix_values(const Tile& tile, const Head<E>& head, const ForwardPacks<E>& packs, QueryTile<E>& rows) {
+  if constexpr (std::is_same_v<E, bf16>) round_rows(tile, rows.s, rows.weights);
+  mix_keys(tile, head.sizes.keys, rows.weights, packs.v.by_row_pair + tile.j0 / Words<E>::kPerWord * rows.width,
+           rows.o);
+}
+
+// A second walk along the keys for operations with a post function, which needs m and S of the whole row: o anew.
 template <class Op, class E>
-void attention_head(const Op op, const HeadTask& task, const E* q, const E* k, const E* v, const PackSizes<E>& sizes,
-                    E* o, float* m, float* S, Scratch scratch) {
-  constexpr bool kBf16 = std::is_same_v<E, bf16>;
-  std::int64_t T = sizes.T, D = sizes.D, width = sizes.width;
-  const auto* q_along = words_along(q, sizes, scratch);
-  const auto* k_T = words_transposed<E>(words_along(k, sizes, scratch), sizes, scratch);
-  const auto* v_down = words_down(v, sizes, words_along(v, sizes, scratch), scratch);
-  DistanceTable bias = task.bias_table(sizes.positions, scratch);
-  float* s = scratch.take<float>(kTile * kTile);
-  E* weights = reinterpret_cast<E*>(kBf16 ? scratch.take<float>(kTile * kTile / 2) : s);
-  QueryTile rows;
-  rows.o = scratch.take<float>(kTile * width);
-  rows.width = width;
+void mix_with_post(const Op op, const Head<E>& head, const ForwardPacks<E>& packs, std::int64_t t0,
+                   std::int64_t queries, QueryTile<E>& rows) {
+  std::memset(rows.o, 0, sizeof(float) * kTile * rows.width);
+  for (int i = 0; i < queries && head.extra.v; ++i) {
+    float x = head.extra_score(t0 + i) - rows.m[i];
+    AttentionRow row(op, rows.m[i]);
+    add_row(row.post(row.g(x) * rows.inverse[i]), head.extra.v, rows.o + i * rows.width, head.sizes.D());
+  }
+  for_each_key_tile(head.sizes.span, t0, [&](const Tile& tile) {
+    float scale = score_tile_with_bias(tile, head, packs, rows.s);
+    weight_tile(op, tile, scale, rows.m, rows.inverse, rows.s);
+    mix_values(tile, head, packs, rows);
+  });
+}
 
-  for (std::int64_t i0 = 0; i0 < T; i0 += kTile) {
-    std::int64_t queries = std::min<std::int64_t>(kTile, T - i0);
-    // Calls weigh(tile, factor that the scores lack) for every tile of these queries.
-    auto walk = [&](auto&& weigh) {
-      for (std::int64_t j0 = 0; j0 < T; j0 += kTile) {
-        Tile tile;
-        if (!tile.open(task.range, T, i0, j0)) continue;
-        weigh(tile, score_tile_with_bias<E>(tile, sizes, q_along + i0 * sizes.row_words, k_T + j0 * sizes.depth,
-                                            task.scale, bias, s));
-      }
-    };
-    auto mix = [&](const Tile& tile) {
-      if constexpr (kBf16) round_rows(tile, s, weights);
-      mix_keys(tile, sizes, weights, v_down + tile.j0 / Words<E>::kPerWord * width, rows.o);
-    };
-
-    start_rows(op, task, i0, q, D, rows);
-    walk([&](const Tile& tile, float scale) {
-      for (int block = 0; block * kRowBlock < tile.queries; ++block) {
-        auto weigh = tile.complete ? weigh_rows<Op, true> : weigh_rows<Op, false>;
-        weigh(op, tile, block, scale, s, rows);
-      }
-      if constexpr (!Op::bends) mix(tile);
-    });
-
-    float inverse[kTile] = {};
-    for (int i = 0; i < queries; ++i) inverse[i] = 1.0f / op.z(task.row(i0 + i, rows.m[i], rows.S[i]));
-    if constexpr (Op::bends) {
-      std::memset(rows.o, 0, sizeof(float) * kTile * width);
-      for (int i = 0; i < queries && task.slot.v; ++i) {
-        float x = task.slot.score(q + (i0 + i) * D, task.scale, D) - rows.m[i];
-        add_row(op.bend(op.g(x, op.row_constant(rows.m[i])) * inverse[i]), task.slot.v, rows.o + i * width, D);
-      }
-      walk([&](const Tile& tile, float scale) {
-        weight_tile(op, tile, scale, rows.m, inverse, s);
-        mix(tile);
-      });
-    }
-
-    for (int i = 0; i < queries; ++i) {
-      finish_row(rows.o + i * width, Op::bends ? 1.0f : inverse[i], D, o + (i0 + i) * D);
-      m[i0 + i] = rows.m[i];
-      S[i0 + i] = rows.S[i];
-    }
+// The queries t0 ... of one head.
+template <class Op, class E>
+void attention_query_tile(const Op op, const Head<E>& head, const ForwardPacks<E>& packs, std::int64_t t0,
+                          QueryTile<E>& rows, const HeadOutputs<E>& out) {
+  std::int64_t queries = std::min<std::int64_t>(kTile, head.sizes.span.T - t0), D = head.sizes.D();
+  start_rows(op, head, t0, rows);
+  for_each_key_tile(head.sizes.span, t0, [&](const Tile& tile) {
+    float scale = score_tile_with_bias(tile, head, packs, rows.s);
+    for_each_block(tile, [&](int block, auto complete) { weigh_rows<Op, complete()>(op, tile, block, scale, rows); });
+    if constexpr (!HasPost<Op>) mix_values(tile, head, packs, rows);
+  });
+  std::fill_n(rows.inverse, kTile, 0.0f);
+  for (int i = 0; i < queries; ++i) rows.inverse[i] = 1.0f / head.row(op, t0 + i, rows.m[i], rows.S[i]).z();
+  if constexpr (HasPost<Op>) mix_with_post(op, head, packs, t0, queries, rows);
+  for (int i = 0; i < queries; ++i) {
+    finish_row(rows.o + i * rows.width, HasPost<Op> ? 1.0f : rows.inverse[i], D, out.o + (t0 + i) * D);
+    out.m[t0 + i] = rows.m[i];
+    out.S[t0 + i] = rows.S[i];
   }
 }
 
 template <class Op, class E>
-void attention(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGTD, const Tensor& v_BGTD,
+void attention_of(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
+                  const AttentionConfig& config, Tensor& o_BHTD, Tensor& m_BHT, Tensor& S_BHT) {
+  HeadSizes<E> sizes(q_BHTD, k_BGKD, config);
+  HeadTasks tasks(q_BHTD.dim(0) * q_BHTD.dim(1));
+  ScratchBlocks<ForwardPacks<E>> packs(tasks.head_blocks(), sizes);
+  ScratchBlocks<QueryTile<E>> rows(tasks.task_blocks(), sizes);
+  auto load = [&](std::int64_t bh, std::int64_t) {
+    Head<E> head(bh, sizes, q_BHTD, k_BGKD, config);
+    ForwardPacks<E>& of_head = packs[tasks.head_block(bh)];
+    of_head.load(head, k_BGKD);
+    of_head.v.load(Head<E>::rows_of(v_BGKD, head.bg));
+  };
+  std::int64_t T = sizes.span.T, tiles = sizes.queries.tiles;
+  auto query_tile = [&](std::int64_t bh, std::int64_t n) {
+    Head<E> head(bh, sizes, q_BHTD, k_BGKD, config);
+    HeadOutputs<E> out{Head<E>::rows_of(o_BHTD, bh), m_BHT.data<float>() + bh * T, S_BHT.data<float>() + bh * T};
+    std::int64_t t0 = (tiles - 1 - n) * kTile;  // those that see most keys first
+    attention_query_tile(op, head, packs[tasks.head_block(bh)], t0, rows[tasks.task_block()], out);
+  };
+  tasks.run({{1, load}, {tiles, query_tile}});
+}
+
+template <class Op>
+void attention(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
                const AttentionConfig& config, Tensor& o_BHTD, Tensor& m_BHT, Tensor& S_BHT) {
-  std::int64_t T = q_BHTD.dim(2), D = q_BHTD.dim(3);
-  PackSizes<E> sizes{T, D};
-  Tensor scratch = thread_scratch(3 * sizes.along() + sizes.transposed() + sizes.down() + 2 * kTile * kTile +
-                                  kTile * sizes.width + DistanceTable::words(sizes.positions) + 128);
-  parallel_for(q_BHTD.dim(0) * q_BHTD.dim(1), [&](std::int64_t bh) {
-    HeadTask task(bh, q_BHTD, k_BGTD, config);
-    attention_head<Op>(op, task, q_BHTD.data<E>() + bh * T * D, k_BGTD.data<E>() + task.bg * T * D,
-                       v_BGTD.data<E>() + task.bg * T * D, sizes, o_BHTD.data<E>() + bh * T * D,
-                       m_BHT.data<float>() + bh * T, S_BHT.data<float>() + bh * T, scratch_of_thread(scratch));
+  with_fast_type(q_BHTD.dtype(), [&](auto zero) {
+    attention_of<Op, decltype(zero)>(op, q_BHTD, k_BGKD, v_BGKD, config, o_BHTD, m_BHT, S_BHT);
   });
 }
 

@@ -1,4 +1,4 @@
-// What a bias by distance and a slot need in the fast attention kernels.
+// What a bias by distance and an extra key need in the fast attention kernels.
 #pragma once
 
 #include <algorithm>
@@ -29,29 +29,28 @@ void add_row(float factor, const X* x, float* y, std::int64_t D) {
 // row of a tile finds the numbers of rising keys j side by side: at row(i)[j].
 class DistanceTable {
  public:
-  static std::int64_t words(std::int64_t positions) { return 2 * positions; }
-  DistanceTable() = default;
-  DistanceTable(std::int64_t positions, Scratch& scratch)
-      : positions_(positions), backwards_(scratch.take<float>(words(positions))) {
-    std::fill_n(backwards_, words(positions), 0.0f);
-  }
+  // Query positions i < queries and keys j < keys, both padded; absent if not `present`.
+  DistanceTable(bool present, std::int64_t queries, std::int64_t keys, Scratch& scratch)
+      : queries_(queries), keys_(keys), backwards_(present ? scratch.take<float>(queries + keys) : nullptr) {}
 
   bool present() const { return backwards_ != nullptr; }
-  float* row(std::int64_t i) const { return backwards_ + positions_ - 1 - i; }
-  void load(const float* of_distance, std::int64_t T) {
-    for (std::int64_t d = 0; d < T; ++d) row(d)[0] = of_distance[d];
-    std::fill_n(row(0), positions_, of_distance[0]);
+  float* row(std::int64_t i) const { return backwards_ + queries_ - 1 - i; }
+  void clear() { std::fill_n(backwards_, queries_ + keys_, 0.0f); }
+  void load(const float* of_distance, std::int64_t distances) {
+    clear();
+    for (std::int64_t d = 0; d < distances; ++d) row(d)[0] = of_distance[d];
+    std::fill_n(row(0), keys_, of_distance[0]);
   }
   // Numbers that were added up at row(i)[j].
-  void store(std::int64_t T, float* of_distance) const {
-    for (std::int64_t d = 1; d < T; ++d) of_distance[d] = row(d)[0];
+  void store(std::int64_t distances, float* of_distance) const {
+    for (std::int64_t d = 1; d < distances; ++d) of_distance[d] = row(d)[0];
     of_distance[0] = 0;
-    for (std::int64_t j = 0; j < positions_; ++j) of_distance[0] += row(0)[j];
+    for (std::int64_t j = 0; j < keys_; ++j) of_distance[0] += row(0)[j];
   }
 
  private:
-  std::int64_t positions_ = 0;
-  float* backwards_ = nullptr;
+  std::int64_t queries_, keys_;
+  float* backwards_;
 };
 
 // s = scale s + bias, for one block of queries of a tile.
@@ -76,14 +75,14 @@ inline void add_bias_gradient(const Tile& tile, const float* ds, const DistanceT
   }
 }
 
-// The slot of one head; pointers are null where there is none.
-struct HeadSlot {
+// The extra key of one head; pointers are null where there is none.
+struct HeadExtraKey {
   const float *k, *logit, *v;
 
-  HeadSlot(const AttentionSlot& slot, std::int64_t h, std::int64_t D)
-      : k(slot.k_HD.defined() ? slot.k_HD.data<float>() + h * D : nullptr),
-        logit(slot.logit_H.defined() ? slot.logit_H.data<float>() + h : nullptr),
-        v(slot.v_HD.defined() ? slot.v_HD.data<float>() + h * D : nullptr) {}
+  HeadExtraKey(const AttentionExtraKey& extra, std::int64_t h, std::int64_t D)
+      : k(extra.k_HD.defined() ? extra.k_HD.data<float>() + h * D : nullptr),
+        logit(extra.logit_H.defined() ? extra.logit_H.data<float>() + h : nullptr),
+        v(extra.v_HD.defined() ? extra.v_HD.data<float>() + h * D : nullptr) {}
   bool present() const { return k || logit; }
   template <class E>
   float score(const E* q_i, float scale, std::int64_t D) const {

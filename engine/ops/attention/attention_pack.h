@@ -1,11 +1,11 @@
-// Brings rows of q, k, v and do into the word order that tile_product.h wants, padded with zeros.
+// Brings rows of q, k, v and do into the orders of words that tile_product.h wants.
 #pragma once
 
 #include <array>
 #include <cstring>
 
 #include "engine/ops/attention/tile_product.h"
-#include "engine/tensor.h"
+#include "engine/scratch.h"
 
 namespace sink::cpu {
 
@@ -13,67 +13,17 @@ inline constexpr int kTile = 64;  // queries and keys of one tile
 
 constexpr std::int64_t round_up(std::int64_t n, std::int64_t unit) { return (n + unit - 1) / unit * unit; }
 
-// Hands out pieces of one block of floats, each aligned to 64 bytes.
-class Scratch {
- public:
-  explicit Scratch(float* next) : next_(next) {}
-  template <class Word>
-  Word* take(std::int64_t count) {
-    static_assert(sizeof(Word) == 4);
-    float* piece = next_;
-    next_ += round_up(count, 16);
-    return reinterpret_cast<Word*>(piece);
-  }
-
- private:
-  float* next_;
-};
-
-// The sizes of one head's packs. Positions are padded to whole vectors of keys, widths to whole vectors.
+// The sizes of one head's packs of q, k, v or do: rows are padded to whole vectors of keys, widths to whole vectors.
 template <class E>
 struct PackSizes {
   static constexpr std::int64_t kPerWord = Words<E>::kPerWord;
-  std::int64_t T, D;
-  std::int64_t positions = round_up(T, 16);
-  std::int64_t tiles = (T + kTile - 1) / kTile;
+  std::int64_t rows, D;
+  std::int64_t padded = round_up(rows, 16);
+  std::int64_t tiles = (rows + kTile - 1) / kTile;
   std::int64_t width = round_up(D, kVectorFloats);
   std::int64_t depth = (D + kPerWord - 1) / kPerWord;       // words that hold one row
   std::int64_t row_words = round_up(depth, kVectorFloats);  // f32: as wide as `width`
-
-  std::int64_t along() const { return positions * row_words; }
-  std::int64_t down() const { return positions / kPerWord * width; }
-  std::int64_t transposed() const { return tiles * depth * kTile; }
 };
-
-// Words along each row: out[i][d / kPerWord], rows of row_words. The A of a product over d.
-template <class E>
-void pack_along(const E* x, const PackSizes<E>& sizes, typename Words<E>::Word* out) {
-  std::int64_t row_bytes = sizes.row_words * 4, x_bytes = sizes.D * static_cast<std::int64_t>(sizeof(E));
-  for (std::int64_t i = 0; i < sizes.positions; ++i) {
-    auto* row = reinterpret_cast<char*>(out + i * sizes.row_words);
-    std::int64_t used = i < sizes.T ? x_bytes : 0;
-    if (used) std::memcpy(row, x + i * sizes.D, used);
-    std::memset(row + used, 0, row_bytes - used);
-  }
-}
-
-// Words across rows: out[i / kPerWord][d], rows of width words. The B of a product over positions.
-inline void pack_down(const bf16* x, const PackSizes<bf16>& sizes, Words<bf16>::Word* out) {
-  std::int64_t D = sizes.D, rows = sizes.T;
-  for (std::int64_t i = 0; i < sizes.positions; i += 2) {
-    Words<bf16>::Word* row = out + i / 2 * sizes.width;
-    const bf16* low = x + i * D;
-    const bf16* high = low + D;
-    std::int64_t used = i < rows ? D : 0;
-    if (i + 1 < rows) {
-#pragma omp simd
-      for (std::int64_t d = 0; d < used; ++d) row[d] = low[d].bits | static_cast<std::uint32_t>(high[d].bits) << 16;
-    } else {
-      for (std::int64_t d = 0; d < used; ++d) row[d] = low[d].bits;
-    }
-    for (std::int64_t d = used; d < sizes.width; ++d) row[d] = 0;
-  }
-}
 
 #if defined(__AVX512BF16__) && defined(__AVX512BW__)
 
@@ -112,27 +62,6 @@ inline void round_pair(const float* low, const float* high, std::int64_t count, 
 
 #endif
 
-// The words of x along its rows: x itself where it lies in this order already, or a pack in scratch.
-template <class E>
-const typename Words<E>::Word* words_along(const E* x, const PackSizes<E>& sizes, Scratch& scratch) {
-  using Word = typename Words<E>::Word;
-  bool packed = sizes.D * static_cast<std::int64_t>(sizeof(E)) == sizes.row_words * 4 && sizes.T == sizes.positions &&
-                reinterpret_cast<std::uintptr_t>(x) % sizeof(FloatVector) == 0;
-  if (packed) return reinterpret_cast<const Word*>(x);
-  Word* along = scratch.take<Word>(sizes.along());
-  pack_along(x, sizes, along);
-  return along;
-}
-
-// The words of x across its rows; in f32 they are the words along them.
-inline const float* words_down(const float*, const PackSizes<float>&, const float* along, Scratch&) { return along; }
-inline const Words<bf16>::Word* words_down(const bf16* x, const PackSizes<bf16>& sizes, const Words<bf16>::Word*,
-                                           Scratch& scratch) {
-  auto* down = scratch.take<Words<bf16>::Word>(sizes.down());
-  pack_down(x, sizes, down);
-  return down;
-}
-
 // out[j][i] = in[i][j] for a square block of kVectorFloats words a side.
 inline void transpose_block(const std::uint32_t* in, std::int64_t in_stride, std::uint32_t* out,
                             std::int64_t out_stride) {
@@ -161,24 +90,105 @@ inline void transpose_block(const std::uint32_t* in, std::int64_t in_stride, std
   for (int j = 0; j < kSide; ++j) std::memcpy(out + j * out_stride, &rows[j], sizeof(WordVector));
 }
 
-// Words along each row, transposed tile by tile: [tile][d / kPerWord][j], j < kTile. The B of a product over d.
+// How the numbers of one head's q, k, v or do lie for a product.
+enum Packing : int {
+  kByRow = 1,       // [i][d / kPerWord], rows of row_words: the A of a product over d
+  kByRowPair = 2,   // [i / kPerWord][d], rows of `width`: the B of a product over i. bf16: both numbers of a word stand
+                    // below each other (the VNNI order of bf16 dot products); f32: the same as kByRow
+  kTransposed = 4,  // kByRow transposed tile by tile: [tile][d / kPerWord][j], j < kTile: the B of a product over d
+};
+
+// The packings that a head needs of one of its tensors, in scratch; padded with zeros. Numbers that lie by row already
+// are read where they are.
 template <class E>
-const typename Words<E>::Word* words_transposed(const typename Words<E>::Word* along, const PackSizes<E>& sizes,
-                                                Scratch& scratch) {
-  constexpr int kSide = kVectorFloats;
+class Pack {
+ public:
   using Word = typename Words<E>::Word;
-  Word* transposed = scratch.take<Word>(sizes.transposed());
-  for (std::int64_t j = 0; j < sizes.positions; j += kSide) {
-    Word* tile = transposed + j / kTile * sizes.depth * kTile + j % kTile;
-    std::int64_t whole = sizes.depth / kSide * kSide;
+  const Word *by_row = nullptr, *by_row_pair = nullptr, *transposed = nullptr;
+
+  Pack(const PackSizes<E>& sizes, int packings, Scratch& scratch);
+  void load(const E* x);
+
+ private:
+  void load_by_row(const E* x);
+  void load_by_row_pair(const E* x);
+  void load_transposed();
+
+  PackSizes<E> sizes_;
+  Word *row_memory_ = nullptr, *pair_memory_ = nullptr, *transposed_memory_ = nullptr;
+};
+
+template <class E>
+Pack<E>::Pack(const PackSizes<E>& sizes, int packings, Scratch& scratch) : sizes_(sizes) {
+  constexpr bool kPairs = Words<E>::kPerWord > 1;
+  bool rows = packings & (kByRow | kTransposed) || !kPairs;
+  if (rows) row_memory_ = scratch.take<Word>(sizes.padded * sizes.row_words);
+  if (kPairs && packings & kByRowPair)
+    pair_memory_ = scratch.take<Word>(sizes.padded / Words<E>::kPerWord * sizes.width);
+  if (packings & kTransposed) transposed_memory_ = scratch.take<Word>(sizes.tiles * sizes.depth * kTile);
+}
+
+template <class E>
+void Pack<E>::load(const E* x) {
+  if (row_memory_) load_by_row(x);
+  by_row_pair = by_row;
+  if (pair_memory_) load_by_row_pair(x);
+  if (transposed_memory_) load_transposed();
+}
+
+template <class E>
+void Pack<E>::load_by_row(const E* x) {
+  std::int64_t row_bytes = sizes_.row_words * 4, x_bytes = sizes_.D * static_cast<std::int64_t>(sizeof(E));
+  bool in_place = x_bytes == row_bytes && sizes_.rows == sizes_.padded &&
+                  reinterpret_cast<std::uintptr_t>(x) % sizeof(FloatVector) == 0;
+  by_row = in_place ? reinterpret_cast<const Word*>(x) : row_memory_;
+  for (std::int64_t i = 0; i < sizes_.padded && !in_place; ++i) {
+    auto* row = reinterpret_cast<char*>(row_memory_ + i * sizes_.row_words);
+    std::int64_t used = i < sizes_.rows ? x_bytes : 0;
+    if (used) std::memcpy(row, x + i * sizes_.D, used);
+    std::memset(row + used, 0, row_bytes - used);
+  }
+}
+
+template <>
+inline void Pack<float>::load_by_row_pair(const float*) {}
+template <>
+inline void Pack<bf16>::load_by_row_pair(const bf16* x) {
+  std::int64_t D = sizes_.D, rows = sizes_.rows;
+  for (std::int64_t i = 0; i < sizes_.padded; i += 2) {
+    Word* row = pair_memory_ + i / 2 * sizes_.width;
+    const bf16* low = x + i * D;
+    const bf16* high = low + D;
+    std::int64_t used = i < rows ? D : 0;
+    if (i + 1 < rows) {
+#pragma omp simd
+      for (std::int64_t d = 0; d < used; ++d) row[d] = low[d].bits | static_cast<std::uint32_t>(high[d].bits) << 16;
+    } else {
+      for (std::int64_t d = 0; d < used; ++d) row[d] = low[d].bits;
+    }
+    for (std::int64_t d = used; d < sizes_.width; ++d) row[d] = 0;
+  }
+  by_row_pair = pair_memory_;
+}
+
+template <class E>
+void Pack<E>::load_transposed() {
+  constexpr int kSide = kVectorFloats;
+  transposed = transposed_memory_;
+  for (std::int64_t j = 0; j < sizes_.padded; j += kSide) {
+    Word* tile = transposed_memory_ + j / kTile * sizes_.depth * kTile + j % kTile;
+    std::int64_t whole = sizes_.depth / kSide * kSide;
     for (std::int64_t d = 0; d < whole; d += kSide) {
-      transpose_block(reinterpret_cast<const std::uint32_t*>(along + j * sizes.row_words + d), sizes.row_words,
+      transpose_block(reinterpret_cast<const std::uint32_t*>(by_row + j * sizes_.row_words + d), sizes_.row_words,
                       reinterpret_cast<std::uint32_t*>(tile + d * kTile), kTile);
     }
-    for (std::int64_t d = whole; d < sizes.depth; ++d)
-      for (int i = 0; i < kSide; ++i) tile[d * kTile + i] = along[(j + i) * sizes.row_words + d];
+    for (std::int64_t d = whole; d < sizes_.depth; ++d)
+      for (int i = 0; i < kSide; ++i) tile[d * kTile + i] = by_row[(j + i) * sizes_.row_words + d];
   }
-  return transposed;
 }
+
+// Compiled once, in attention_products.cpp.
+extern template class Pack<float>;
+extern template class Pack<bf16>;
 
 }  // namespace sink::cpu

@@ -3,6 +3,8 @@
 
 namespace sink::cpu {
 
+template class Pack<float>;
+template class Pack<bf16>;
 SINK_ATTENTION_PRODUCTS(, float)
 SINK_ATTENTION_PRODUCTS(, bf16)
 

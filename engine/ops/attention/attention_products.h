@@ -5,7 +5,7 @@
 
 namespace sink::cpu {
 
-// S = Q K^T of a tile, unscaled: s[kTile][kTile]. q holds words along rows, k_T the transposed words of this key tile.
+// S = Q K^T of a tile, unscaled: s[kTile][kTile]. q is packed by row, k_T is this key tile transposed.
 template <class E>
 void score_tile(const Tile& tile, const PackSizes<E>& sizes, const typename Words<E>::Word* q,
                 const typename Words<E>::Word* k_T, float* s) {
@@ -16,7 +16,8 @@ void score_tile(const Tile& tile, const PackSizes<E>& sizes, const typename Word
   }
 }
 
-// C += W B over the keys of a tile. w[kTile][kTile] holds numbers of type E by query; b words across key rows.
+// C += W B over the keys of a tile. w[kTile][kTile] holds numbers of type E by query; b is packed by
+// row pair.
 template <class E>
 void mix_keys(const Tile& tile, const PackSizes<E>& sizes, const E* w, const typename Words<E>::Word* b, float* c) {
   constexpr int kPerWord = Words<E>::kPerWord;
@@ -29,8 +30,7 @@ void mix_keys(const Tile& tile, const PackSizes<E>& sizes, const E* w, const typ
   }
 }
 
-// C += W^T B over the queries of a tile. w[kTile][kTile] holds words across query rows, as b does, in each kPerWord-th
-// row.
+// C += W^T B over the queries of a tile. w[kTile][kTile] is packed by row pair, in each kPerWord-th row, as b is.
 template <class E>
 void mix_queries(const Tile& tile, const PackSizes<E>& sizes, const float* w, const typename Words<E>::Word* b,
                  float* c) {
@@ -53,13 +53,11 @@ inline void round_rows(const Tile& tile, const float* x, bf16* out) {
 }
 
 // Compiled once, in attention_products.cpp, and not again with every operation.
-#define SINK_ATTENTION_PRODUCTS(prefix, E)                                                                            \
-  prefix template void score_tile<E>(const Tile&, const PackSizes<E>&, const Words<E>::Word*, const Words<E>::Word*,  \
-                                     float*);                                                                         \
-  prefix template void mix_keys<E>(const Tile&, const PackSizes<E>&, const E*, const Words<E>::Word*, float*);        \
-  prefix template void mix_queries<E>(const Tile&, const PackSizes<E>&, const float*, const Words<E>::Word*, float*); \
-  prefix template const Words<E>::Word* words_along<E>(const E*, const PackSizes<E>&, Scratch&);                      \
-  prefix template const Words<E>::Word* words_transposed<E>(const Words<E>::Word*, const PackSizes<E>&, Scratch&);
+#define SINK_ATTENTION_PRODUCTS(prefix, E)                                                                           \
+  prefix template void score_tile<E>(const Tile&, const PackSizes<E>&, const Words<E>::Word*, const Words<E>::Word*, \
+                                     float*);                                                                        \
+  prefix template void mix_keys<E>(const Tile&, const PackSizes<E>&, const E*, const Words<E>::Word*, float*);       \
+  prefix template void mix_queries<E>(const Tile&, const PackSizes<E>&, const float*, const Words<E>::Word*, float*);
 SINK_ATTENTION_PRODUCTS(extern, float)
 SINK_ATTENTION_PRODUCTS(extern, bf16)
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <vector>
 
+#include "engine/ops/attention/attention_check.h"
 #include "engine/ops/attention/attention_cpu.h"
 #include "engine/ops/attention/attention_sums.h"
 
@@ -28,8 +29,8 @@ struct RowSums {
     absolute_mass += absolute_part;
     a_log_a += log_part;
   }
-  // The slot's weight is no part of the mass.
-  void add_slot(float a) {
+  // The extra key's weight is no part of the mass.
+  void add_extra(float a) {
     float absolute = std::abs(a);
     absolute_mass += absolute;
     a_log_a += absolute * log_fast(absolute);
@@ -40,18 +41,21 @@ struct RowSums {
 
 // What the angles between queries and keys need of the keys of a head. Key 0 is counted apart.
 struct KeyNorms {
-  float first, first_inverse;       // |k_0| and 1 / |k_0|
-  float* inverse;                   // 1 / |k_j|, or 0 for a zero vector and for key 0
-  std::vector<double> norm_before;  // sum of |k_l| over 0 < l < j
+  std::int64_t padded;
+  float first = 0, first_inverse = 0;  // |k_0| and 1 / |k_0|
+  float* inverse;                      // 1 / |k_j|, or 0 for a zero vector and for key 0
+  std::vector<double> norm_before;     // sum of |k_l| over 0 < l < j
 
+  KeyNorms(std::int64_t padded_keys, Scratch& scratch)
+      : padded(padded_keys), inverse(scratch.take<float>(padded_keys)) {}
   template <class E>
-  KeyNorms(const E* k, std::int64_t T, std::int64_t D, std::int64_t positions, Scratch& scratch)
-      : inverse(scratch.take<float>(positions)), norm_before(static_cast<std::size_t>(T) + 1) {
+  void load(const E* k, std::int64_t K, std::int64_t D) {
     auto inverse_of = [](float norm) { return norm > 0 ? 1 / norm : 0; };
     first = std::sqrt(row_dot(k, k, D));
     first_inverse = inverse_of(first);
-    std::fill_n(inverse, positions, 0.0f);
-    for (std::int64_t j = 1; j < T; ++j) {
+    std::fill_n(inverse, padded, 0.0f);
+    norm_before.assign(static_cast<std::size_t>(K) + 1, 0);
+    for (std::int64_t j = 1; j < K; ++j) {
       float norm = std::sqrt(row_dot(k + j * D, k + j * D, D));
       inverse[j] = inverse_of(norm);
       norm_before[j + 1] = norm_before[j] + norm;
@@ -91,87 +95,126 @@ inline void add_angles(const Tile& tile, int queries, const float* qk, const flo
   sums.cosine += sum_of(cosines);
 }
 
-template <class Op, class E>
-void attention_head_statistics(const Op op, const HeadTask& task, const E* q, const E* k, const float* m,
-                               const float* S, const PackSizes<E>& sizes, std::int64_t K, HeadStatistics out,
-                               Scratch scratch) {
-  std::int64_t T = sizes.T, D = sizes.D;
-  const auto* q_along = words_along(q, sizes, scratch);
-  const auto* k_along = words_along(k, sizes, scratch);
-  const auto* k_T = words_transposed<E>(k_along, sizes, scratch);
-  DistanceTable bias = task.bias_table(sizes.positions, scratch);
-  KeyNorms key_norms(k, T, D, sizes.positions, scratch);
-  float* a = scratch.take<float>(kTile * kTile);
-  float* first_weights = scratch.take<float>(kTile * K);
-  AngleSums first_key, other_keys;
+// Scratch of one head.
+template <class E>
+struct StatisticsPacks : ScorePacks<E> {
+  KeyNorms keys;
+  float *a, *first_weights;  // of a tile; of its queries, the weights of the first X keys
 
-  for (std::int64_t i0 = 0; i0 < T; i0 += kTile) {
-    int queries = static_cast<int>(std::min<std::int64_t>(kTile, T - i0));
-    RowSums sums[kTile];
-    float m_tile[kTile] = {}, inverse[kTile] = {}, q_inverse[kTile], slot_weight[kTile] = {};
-    for (int i = 0; i < queries; ++i) {
-      const E* q_i = q + (i0 + i) * D;
-      m_tile[i] = m[i0 + i];
-      inverse[i] = 1.0f / op.z(task.row(i0 + i, m[i0 + i], S[i0 + i]));
-      float q_norm = std::sqrt(row_dot(q_i, q_i, D));
-      q_inverse[i] = q_norm > 0 ? 1 / q_norm : 0;
-      if (i0 + i > 0) {
-        bool sees_first = task.range.sees(i0 + i, 0);
-        double others = static_cast<double>(task.range.count(i0 + i, T) - (sees_first ? 1 : 0));
-        other_keys.add(others, 0, q_norm * key_norms.norm_sum(task.range, i0 + i), 0);
-        float qk = row_dot(q_i, k, D);
-        if (sees_first) first_key.add(1, qk, q_norm * key_norms.first, qk * q_inverse[i] * key_norms.first_inverse);
-      }
-      if (!task.slot.present()) continue;
-      float x = task.slot.score(q_i, task.scale, D) - m[i0 + i];
-      slot_weight[i] = op.bend(op.g(x, op.row_constant(m[i0 + i])) * inverse[i]);
-      sums[i].add_slot(slot_weight[i]);
+  StatisticsPacks(const HeadSizes<E>& sizes, std::int64_t X, Scratch& scratch)
+      : ScorePacks<E>(sizes, kByRow, kTransposed, scratch),
+        keys(sizes.keys.padded, scratch),
+        a(scratch.take<float>(kTile * kTile)),
+        first_weights(scratch.take<float>(kTile * X)) {}
+};
+
+// What is known of kTile queries before their weights.
+struct StatisticsRows {
+  int queries;
+  RowSums sums[kTile];
+  float m[kTile] = {}, inverse[kTile] = {}, q_inverse[kTile], extra_weight[kTile] = {};
+};
+
+// 1 / z, 1 / |q_i| and the extra key's weight of the queries t0 ...; adds their norms to the angles.
+template <class Op, class E>
+void start_statistics(const Op op, const Head<E>& head, const float* m, const float* S, const E* first_k,
+                      const KeyNorms& keys, std::int64_t t0, StatisticsRows& rows, AngleSums& first_key,
+                      AngleSums& other_keys) {
+  const AttentionSpan& span = head.sizes.span;
+  std::int64_t D = head.sizes.D();
+  rows.queries = static_cast<int>(std::min<std::int64_t>(kTile, span.T - t0));
+  for (int n = 0; n < rows.queries; ++n) {
+    std::int64_t t = t0 + n, i = head.position(t);
+    const E* q_i = head.q_row(t);
+    rows.m[n] = m[t];
+    rows.inverse[n] = 1.0f / head.row(op, t, m[t], S[t]).z();
+    float q_norm = std::sqrt(row_dot(q_i, q_i, D));
+    rows.q_inverse[n] = q_norm > 0 ? 1 / q_norm : 0;
+    if (i > 0) {
+      bool sees_first = span.range.sees(i, 0);
+      double others = static_cast<double>(span.range.count(i, span.K) - (sees_first ? 1 : 0));
+      other_keys.add(others, 0, q_norm * keys.norm_sum(span.range, i), 0);
+      float qk = row_dot(q_i, first_k, D);
+      if (sees_first) first_key.add(1, qk, q_norm * keys.first, qk * rows.q_inverse[n] * keys.first_inverse);
     }
-    std::memset(first_weights, 0, sizeof(float) * kTile * K);
-    for (std::int64_t j0 = 0; j0 < T; j0 += kTile) {
-      Tile tile;
-      if (!tile.open(task.range, T, i0, j0)) continue;
-      score_tile(tile, sizes, q_along + i0 * sizes.row_words, k_T + j0 * sizes.depth, a);
-      add_angles(tile, queries, a, q_inverse, key_norms, other_keys);
-      float scale = bias.present() ? 1.0f : task.scale;
-      for (int block = 0; block * kRowBlock < tile.queries && bias.present(); ++block)
-        add_bias(tile, block, task.scale, bias, a);
-      weight_tile(op, tile, scale, m_tile, inverse, a);
-      for (int i = 0; i < queries; ++i) {
+    if (!head.extra.present()) continue;
+    AttentionRow row(op, m[t]);
+    rows.extra_weight[n] = row.post(row.g(head.extra_score(t) - m[t]) * rows.inverse[n]);
+    rows.sums[n].add_extra(rows.extra_weight[n]);
+  }
+}
+
+// Adds the finished rows to the sums of the head.
+template <class Op>
+void add_rows(const Op op, const StatisticsRows& rows, const float* first_weights, std::int64_t X, std::int64_t T,
+              HeadStatistics& out) {
+  for (int i = 0; i < rows.queries; ++i) {
+    double divisor = proxy_divisor(op, rows.sums[i].absolute_mass, 1.0 / rows.inverse[i]);
+    for (std::int64_t j = 0; j < X; ++j) {
+      out.column_raw[j] += first_weights[i * X + j];
+      out.column_proxy[j] += std::abs(first_weights[i * X + j]) / divisor;
+    }
+    out.extra_raw += rows.extra_weight[i];
+    out.extra_proxy += std::abs(rows.extra_weight[i]) / divisor;
+    out.row_mass += rows.sums[i].mass / static_cast<double>(T);
+    out.entropy += rows.sums[i].entropy(divisor) / static_cast<double>(T);
+  }
+}
+
+template <class Op, class E>
+void attention_head_statistics(const Op op, const Head<E>& head, const E* k, const float* m, const float* S,
+                               std::int64_t X, StatisticsPacks<E>& packs, HeadStatistics out) {
+  std::int64_t T = head.sizes.span.T;
+  AngleSums first_key, other_keys;
+  for (std::int64_t t0 = 0; t0 < T; t0 += kTile) {
+    StatisticsRows rows;
+    start_statistics(op, head, m, S, k, packs.keys, t0, rows, first_key, other_keys);
+    std::memset(packs.first_weights, 0, sizeof(float) * kTile * X);
+    for_each_key_tile(head.sizes.span, t0, [&](const Tile& tile) {
+      float* a = packs.a;
+      product_tile(tile, head.sizes.queries, packs.q, packs.k, a);
+      add_angles(tile, rows.queries, a, rows.q_inverse, packs.keys, other_keys);
+      for (int block = 0; block * kRowBlock < tile.queries && packs.bias.present(); ++block)
+        add_bias(tile, block, head.scale, packs.bias, a);
+      weight_tile(op, tile, packs.bias.present() ? 1.0f : head.scale, rows.m, rows.inverse, a);
+      for (int i = 0; i < rows.queries; ++i) {
         float* a_i = a + i * kTile;
         Span run = tile.key_runs[i / kRowBlock];
-        sums[i].add(a_i, run);
-        for (std::int64_t j = run.begin; j < std::min(run.end, K - j0); ++j) first_weights[i * K + j0 + j] = a_i[j];
+        rows.sums[i].add(a_i, run);
+        for (std::int64_t j = run.begin; j < std::min(run.end, X - tile.j0); ++j)
+          packs.first_weights[i * X + tile.j0 + j] = a_i[j];
       }
-    }
-    for (int i = 0; i < queries; ++i) {
-      double divisor = op.proxy_divisor(sums[i].absolute_mass, 1.0 / inverse[i]);
-      for (std::int64_t j = 0; j < K; ++j) {
-        out.column_raw[j] += first_weights[i * K + j];
-        out.column_proxy[j] += std::abs(first_weights[i * K + j]) / divisor;
-      }
-      out.slot_raw += slot_weight[i];
-      out.slot_proxy += std::abs(slot_weight[i]) / divisor;
-      out.row_mass += sums[i].mass / static_cast<double>(T);
-      out.entropy += sums[i].entropy(divisor) / static_cast<double>(T);
-    }
+    });
+    add_rows(op, rows, packs.first_weights, X, T, out);
   }
   out.set_angles(first_key, other_keys);
 }
 
 template <class Op, class E>
-void attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGTD, const Tensor& m_BHT,
-                          const Tensor& S_BHT, const AttentionConfig& config, AttentionStatistics& statistics) {
-  std::int64_t T = q_BHTD.dim(2), D = q_BHTD.dim(3), K = statistics.column_raw_BHK.dim(2);
-  PackSizes<E> sizes{T, D};
-  Tensor scratch = thread_scratch(2 * sizes.along() + sizes.transposed() + kTile * kTile + kTile * K +
-                                  2 * sizes.positions + DistanceTable::words(sizes.positions) + 128);
+void attention_statistics_of(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
+                             const Tensor& S_BHT, const AttentionConfig& config, AttentionStatistics& statistics) {
+  HeadSizes<E> sizes(q_BHTD, k_BGKD, config);
+  std::int64_t T = sizes.span.T, X = statistics.column_raw_BHX.dim(2);
+  ScratchBlocks<StatisticsPacks<E>> packs(thread_count(), sizes, X);
   parallel_for(q_BHTD.dim(0) * q_BHTD.dim(1), [&](std::int64_t bh) {
-    HeadTask task(bh, q_BHTD, k_BGTD, config);
-    attention_head_statistics<Op>(op, task, q_BHTD.data<E>() + bh * T * D, k_BGTD.data<E>() + task.bg * T * D,
-                                  m_BHT.data<float>() + bh * T, S_BHT.data<float>() + bh * T, sizes, K,
-                                  head_statistics(statistics, bh), scratch_of_thread(scratch));
+    Head<E> head(bh, sizes, q_BHTD, k_BGKD, config);
+    const E* k = Head<E>::rows_of(k_BGKD, head.bg);
+    StatisticsPacks<E>& of_thread = packs[thread_index()];
+    of_thread.load(head, k_BGKD);
+    of_thread.keys.load(k, sizes.span.K, sizes.D());
+    attention_head_statistics(op, head, k, m_BHT.data<float>() + bh * T, S_BHT.data<float>() + bh * T, X, of_thread,
+                              head_statistics(statistics, bh));
   });
+}
+
+template <class Op>
+AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
+                                         const Tensor& S_BHT, const AttentionConfig& config, std::int64_t n_columns) {
+  AttentionStatistics statistics = attention_check::zero_statistics(q_BHTD, n_columns);
+  with_fast_type(q_BHTD.dtype(), [&](auto zero) {
+    attention_statistics_of<Op, decltype(zero)>(op, q_BHTD, k_BGKD, m_BHT, S_BHT, config, statistics);
+  });
+  return statistics;
 }
 
 }  // namespace sink::cpu

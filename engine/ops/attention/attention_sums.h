@@ -19,7 +19,7 @@ struct AngleSums {
 // The places of one head in AttentionStatistics.
 struct HeadStatistics {
   double *column_raw, *column_proxy;
-  double &slot_raw, &slot_proxy, &row_mass, &entropy;
+  double &extra_raw, &extra_proxy, &row_mass, &entropy;
   double &key1_dot, &key1_norms, &key1_cosine, &other_dot, &other_norms, &other_cosine;
 
   void set_angles(const AngleSums& first_key, const AngleSums& other_keys) {
@@ -34,12 +34,12 @@ struct HeadStatistics {
 };
 
 inline HeadStatistics head_statistics(AttentionStatistics& all, std::int64_t bh) {
-  std::int64_t K = all.column_raw_BHK.dim(2);
+  std::int64_t X = all.column_raw_BHX.dim(2);
   auto number = [&](Tensor& x_BH) -> double& { return x_BH.data<double>()[bh]; };
-  return {all.column_raw_BHK.data<double>() + bh * K,
-          all.column_proxy_BHK.data<double>() + bh * K,
-          number(all.slot_raw_BH),
-          number(all.slot_proxy_BH),
+  return {all.column_raw_BHX.data<double>() + bh * X,
+          all.column_proxy_BHX.data<double>() + bh * X,
+          number(all.extra_raw_BH),
+          number(all.extra_proxy_BH),
           number(all.row_mass_BH),
           number(all.entropy_BH),
           number(all.key1_dot_BH),

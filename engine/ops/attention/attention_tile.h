@@ -2,6 +2,8 @@
 // all, and which single scores count.
 #pragma once
 
+#include <type_traits>
+
 #include "engine/key_range.h"
 #include "engine/ops/attention/attention_pack.h"
 
@@ -13,24 +15,31 @@ struct VisibleKeys {
   bool operator()(int j) const { return (j < prefix) | ((j >= first) & (j < last)); }
 };
 
+// T queries from first_position on against K keys.
+struct AttentionSpan {
+  std::int64_t T, K, first_position;
+  KeyRange range;
+};
+
 // Only row blocks of queries (keys) against runs of keys (queries) that hold a visible pair are computed. Rounding
 // these runs to whole vectors adds pairs that do not count; their weights are set to zero.
 struct Tile {
   KeyRange range;
-  std::int64_t i0, j0;                 // first query, first key
+  std::int64_t t0, i0, j0;             // first query, its position, first key
   int queries, keys;                   // padded to 16
   bool complete;                       // every query sees every key
   Span key_runs[kTile / kRowBlock];    // of each block of queries: keys, in whole vectors
   Span query_runs[kTile / kRowBlock];  // of each block of keys: queries, in whole row blocks
 
-  // False if no query sees a key, or the tile is filled in.
-  bool open(const KeyRange& key_range, std::int64_t T, std::int64_t first_query, std::int64_t first_key) {
-    range = key_range;
-    range.prefix = std::min(range.prefix, T);  // padding is no key
-    i0 = first_query;
+  // The tile of queries t0 ... and keys j0 ...; false if no query sees a key, and the tile is not filled in.
+  bool open(const AttentionSpan& span, std::int64_t first_query, std::int64_t first_key) {
+    range = span.range;
+    range.prefix = std::min(range.prefix, span.K);  // padding is no key
+    t0 = first_query;
+    i0 = span.first_position + t0;
     j0 = first_key;
-    queries = static_cast<int>(std::min<std::int64_t>(kTile, round_up(T - i0, 16)));
-    keys = static_cast<int>(std::min<std::int64_t>(kTile, round_up(T - j0, 16)));
+    queries = static_cast<int>(std::min<std::int64_t>(kTile, round_up(span.T - t0, 16)));
+    keys = static_cast<int>(std::min<std::int64_t>(kTile, round_up(span.K - j0, 16)));
     Span all_queries{i0, i0 + queries}, all_keys{j0, j0 + keys};
     if (range.key_hull(all_queries, all_keys).empty()) return false;
     complete = range.sees_all(all_queries, all_keys);
@@ -56,5 +65,25 @@ struct Tile {
     return {relative(range.prefix), relative(range.first(i)), relative(i + 1)};
   }
 };
+
+// f(tile) for every tile of the queries t0 ... that holds a visible pair, in rising order of keys.
+template <class F>
+void for_each_key_tile(const AttentionSpan& span, std::int64_t t0, F&& f) {
+  Tile tile;
+  for (std::int64_t j0 = 0; j0 < span.K; j0 += kTile)
+    if (tile.open(span, t0, j0)) f(tile);
+}
+
+// f(block, std::bool_constant<every query sees every key>) for every block of kRowBlock queries of a tile.
+template <class F>
+void for_each_block(const Tile& tile, F&& f) {
+  for (int block = 0; block * kRowBlock < tile.queries; ++block) {
+    if (tile.complete) {
+      f(block, std::true_type{});
+    } else {
+      f(block, std::false_type{});
+    }
+  }
+}
 
 }  // namespace sink::cpu

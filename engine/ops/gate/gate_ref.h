@@ -1,33 +1,12 @@
-// The output gate in plain loops, one row at a time: G groups of `width` numbers. `R` is the type to compute in.
+// The output gate in double.
 #pragma once
 
-#include <cstdint>
-
-#include "engine/dtype.h"
-#include "engine/vector_math.h"
+#include "engine/tensor.h"
 
 namespace sink::ref {
 
-template <class R, class X>
-void gate_row(const X* o_E, const X* gate_G, X* y_E, std::int64_t G, std::int64_t width) {
-  for (std::int64_t n = 0; n < G; ++n) {
-    R l = logistic_fast(R(gate_G[n]));
-    for (std::int64_t e = n * width; e < (n + 1) * width; ++e) put(y_E[e], R(o_E[e]) * l);
-  }
-}
-
-// Forward was: y_e = o_e logistic(g_n).
-template <class R, class X>
-void gate_row_backward(const X* dy_E, const X* o_E, const X* gate_G, X* do_E, X* dgate_G, std::int64_t G,
-                       std::int64_t width) {
-  for (std::int64_t n = 0; n < G; ++n) {
-    R l = logistic_fast(R(gate_G[n])), dl = 0;
-    for (std::int64_t e = n * width; e < (n + 1) * width; ++e) {
-      put(do_E[e], R(dy_E[e]) * l);
-      dl += R(dy_E[e]) * R(o_E[e]);
-    }
-    put(dgate_G[n], dl * l * (1 - l));
-  }
-}
+void gate(const Tensor& o_BTE, const Tensor& gate_BTG, Tensor& y_BTE);
+void gate_backward(const Tensor& dy_BTE, const Tensor& o_BTE, const Tensor& gate_BTG, Tensor& do_BTE,
+                   Tensor& dgate_BTG);
 
 }  // namespace sink::ref

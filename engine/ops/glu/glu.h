@@ -4,7 +4,7 @@
 // Backward: dup = dy F(gate), dgate = dy up F'(gate).
 #pragma once
 
-#include "engine/ops/activation/activation_function.h"
+#include "engine/ops/activation/activation_math.h"
 #include "engine/tensor.h"
 
 namespace sink {

@@ -1,27 +1,14 @@
-// The gated unit, one row at a time; `R` is the type to compute in: double for the reference, float for speed.
+// The gated unit in double.
 #pragma once
 
-#include <cstdint>
-
-#include "engine/dtype.h"
+#include "engine/ops/activation/activation_math.h"
+#include "engine/tensor.h"
 
 namespace sink::ref {
 
-template <class Function, class R, class X>
-void glu_row(const X* gate_F, const X* up_F, X* y_F, std::int64_t F) {
-#pragma omp simd
-  for (std::int64_t f = 0; f < F; ++f) put(y_F[f], Function::f(R(gate_F[f])) * R(up_F[f]));
-}
-
-// Forward was: y_f = F(gate_f) up_f.
-template <class Function, class R, class X>
-void glu_row_backward(const X* dy_F, const X* gate_F, const X* up_F, X* dgate_F, X* dup_F, std::int64_t F) {
-#pragma omp simd
-  for (std::int64_t f = 0; f < F; ++f) {
-    R dy = R(dy_F[f]), gate = R(gate_F[f]), up = R(up_F[f]);
-    put(dup_F[f], dy * Function::f(gate));
-    put(dgate_F[f], dy * up * Function::df(gate));
-  }
-}
+template <ListedActivationFunction Function>
+void glu(const Tensor& gate_up, Tensor& y);
+template <ListedActivationFunction Function>
+void glu_backward(const Tensor& dy, const Tensor& gate_up, Tensor& dgate_up);
 
 }  // namespace sink::ref

@@ -11,9 +11,11 @@ namespace sink {
 
 inline constexpr double kLayerNormEpsilon = 1e-5;
 
-// x: (..., C) F32 or F64; gain_C, bias_C like x; y: shape of x, its type or BF16; mean and r: one number a row each,
+// x: (..., C) F32 or F64; gain_C, bias_C like x; y: shape of x, its type or BF16; mean and r: one number per row
+// each,
 // saved for backward.
-void layer_norm(const Tensor& x, const Tensor& gain_C, const Tensor& bias_C, Tensor& y, Tensor& mean, Tensor& r);
+void layer_norm(const Tensor& x, const Tensor& gain_C, const Tensor& bias_C, Tensor& y, Tensor& mean, Tensor& r,
+                double epsilon = kLayerNormEpsilon);
 
 // Where a gradient goes, and whether it is added to what is there.
 struct LayerNormGradient {

@@ -15,6 +15,12 @@ struct Operand {
 };
 inline Operand transposed(const Tensor& tensor) { return {tensor, true}; }
 
+// c is (M, N), op(a) is (M, K), op(b) is (K, N).
+struct MatmulSizes {
+  std::int64_t M, N, K;
+};
+MatmulSizes matmul_sizes(Operand a, Operand b);
+
 void matmul(Operand a, Operand b, Tensor& c, bool accumulate = false);
 
 }  // namespace sink

@@ -1,23 +1,10 @@
-// Matrix product in plain loops.
+// The matrix product in double.
 #pragma once
 
-#include <cstdint>
+#include "engine/ops/matmul/matmul.h"
 
 namespace sink::ref {
 
-// c_MN (+)= a_MK b_KN; element (i, k) of a lies at a[i * a_row + k * a_column], likewise b. Sums are taken in `Sum`.
-template <class Sum, class In, class Out>
-void matmul(const In* a, std::int64_t a_row, std::int64_t a_column, const In* b, std::int64_t b_row,
-            std::int64_t b_column, Out* c, std::int64_t M, std::int64_t N, std::int64_t K, bool accumulate) {
-#pragma omp parallel for if (M * N * K > 32768)
-  for (std::int64_t i = 0; i < M; ++i) {
-    for (std::int64_t j = 0; j < N; ++j) {
-      Sum sum = accumulate ? static_cast<Sum>(c[i * N + j]) : Sum(0);
-      for (std::int64_t k = 0; k < K; ++k)
-        sum += static_cast<Sum>(a[i * a_row + k * a_column]) * static_cast<Sum>(b[k * b_row + j * b_column]);
-      c[i * N + j] = Out(sum);
-    }
-  }
-}
+void matmul(Operand a, Operand b, Tensor& c, bool accumulate);
 
 }  // namespace sink::ref

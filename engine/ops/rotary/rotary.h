@@ -1,6 +1,6 @@
-// Rotary position embedding, half-split form (Su et al. 2021): for d < D/2 and position p,
-//   (x_d, x_{d+D/2}) -> (x_d cos - x_{d+D/2} sin, x_d sin + x_{d+D/2} cos), angle = p base^(-2d/D).
-// Backward is the rotation by the opposite angle.
+// Rotary position embedding, half-split form (Su et al. 2021), of the first 2E of D numbers: for e < E and position t,
+//   (x_e, x_{e+E}) -> (x_e cos - x_{e+E} sin, x_e sin + x_{e+E} cos), angle = t base^(-e/E).
+// Numbers from 2E on stay as they are. Backward is the rotation by the opposite angle.
 #pragma once
 
 #include "engine/tensor.h"
@@ -9,13 +9,15 @@ namespace sink {
 
 inline constexpr double kRotaryBase = 10000;
 
-// cos and sin of every (position, pair): (T, D/2) each, F32 or F64.
+// cos and sin of every (position, pair): (T, E) each, F32 or F64.
 struct RotaryTable {
   Tensor cos_TE, sin_TE;
 };
-RotaryTable rotary_table(std::int64_t T, std::int64_t D, DType dtype, double base = kRotaryBase);
+// For positions 0 ... T - 1 and width = 2E, the width of a head where all of it is rotated.
+RotaryTable rotary_table(std::int64_t T, std::int64_t width, DType dtype, double base = kRotaryBase);
 
-// x, y: (B, H, T, D), D even; position t is row t of the table. `inverse` turns back.
+// x, y: (B, H, T, D) with D >= 2E; position t is row t of the table, F32 or, for F64, F64. `inverse` rotates by the
+// opposite angle.
 void rotary(const Tensor& x_BHTD, const RotaryTable& table, bool inverse, Tensor& y_BHTD);
 
 }  // namespace sink

@@ -1,27 +1,20 @@
 #include "engine/ops/sum_of_squares/sum_of_squares.h"
 
-#include <vector>
-
+#include "engine/implementation.h"
+#include "engine/ops/sum_of_squares/sum_of_squares_cpu.h"
 #include "engine/ops/sum_of_squares/sum_of_squares_ref.h"
-#include "engine/threads.h"
 
 namespace sink {
 
-double sum_of_squares(const Tensor& x) {
-  constexpr std::int64_t kBlock = 1 << 14;  // summed alone, then in order
-  std::int64_t blocks = (x.size() + kBlock - 1) / kBlock;
-  std::vector<double> partial(static_cast<std::size_t>(blocks));
-  with_real(x.dtype(), [&](auto zero) {
-    using R = decltype(zero);
-    parallel_chunks(blocks, 2, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t block = first; block < last; ++block)
-        partial[static_cast<std::size_t>(block)] =
-            ref::sum_of_squares(x.data<R>(), block * kBlock, std::min(x.size(), (block + 1) * kBlock));
-    });
-  });
-  double sum = 0;
-  for (double part : partial) sum += part;
-  return sum;
+void sum_of_squares(const Tensor& x, const std::vector<Segment>& segments, Tensor& sum) {
+  SINK_CHECK(x.dtype() != DType::I32, "sum_of_squares", "expected real numbers, got " + x.str());
+  SINK_CHECK(sum.size() == 1 && sum.dtype() == DType::F64, "sum_of_squares",
+             "expected one f64 for the sum, got " + sum.str());
+  for (const Segment& segment : segments)
+    SINK_CHECK(0 <= segment.begin && segment.begin <= segment.end && segment.end <= x.size(), "sum_of_squares",
+               "the segment [" + std::to_string(segment.begin) + ", " + std::to_string(segment.end) + ") is not in " +
+                   x.str());
+  SINK_SELECT(x, sum_of_squares)(x, segments, sum);
 }
 
 }  // namespace sink

@@ -1,10 +1,14 @@
 // sum_i x_i^2 in double, for the global gradient norm. The same bits for any number of threads.
 #pragma once
 
+#include <vector>
+
+#include "engine/segment.h"
 #include "engine/tensor.h"
 
 namespace sink {
 
-double sum_of_squares(const Tensor& x);
+// Over the numbers of x in `segments`, each summed alone and then in order; sum: F64, of one element.
+void sum_of_squares(const Tensor& x, const std::vector<Segment>& segments, Tensor& sum);
 
 }  // namespace sink

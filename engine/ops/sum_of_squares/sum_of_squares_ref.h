@@ -1,16 +1,13 @@
-// Sum of squares of one block of numbers.
+// The sum of squares in plain order.
 #pragma once
 
-#include <cstdint>
+#include <vector>
+
+#include "engine/segment.h"
+#include "engine/tensor.h"
 
 namespace sink::ref {
 
-template <class R>
-double sum_of_squares(const R* x, std::int64_t begin, std::int64_t end) {
-  double sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t i = begin; i < end; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-  return sum;
-}
+void sum_of_squares(const Tensor& x, const std::vector<Segment>& segments, Tensor& sum);
 
 }  // namespace sink::ref

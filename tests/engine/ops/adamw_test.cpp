@@ -7,6 +7,7 @@
 
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/with_reference.h"
 
 using namespace sink;
 
@@ -47,12 +48,17 @@ TEST_CASE("adamw: two steps by hand, as torch.optim.AdamW makes them") {
 TEST_CASE("adamw: F32 equals F64 over several steps") {
   for (std::int64_t n : {1, 17, 50001}) {
     Tensor w = random_tensor({n}, DType::F32, 1);
-    Parameter fast(w.clone()), expected(w.to(DType::F64));
+    Parameter fast(w.clone()), expected(w.to(DType::F64)), reference(w.clone());
     for (std::int64_t step = 1; step <= 5; ++step) {
       Tensor dw = random_tensor({n}, DType::F32, 10 + static_cast<std::uint64_t>(step));
       fast.step(kStep, dw, step);
       expected.step(kStep, dw.to(DType::F64), step);
+      in_reference([&] { reference.step(kStep, dw, step); });
+      if (step == 1) check_close("reference w", reference.w, expected.w.to(DType::F32), 0);
     }
+    check_close("reference w", reference.w, expected.w, 1e-6);
+    check_close("reference m", reference.m, expected.m, 1e-6);
+    check_close("reference v", reference.v, expected.v, 1e-6);
     check_close("w", fast.w, expected.w, 1e-6);
     check_close("m", fast.m, expected.m, 1e-6);
     check_close("v", fast.v, expected.v, 1e-6);

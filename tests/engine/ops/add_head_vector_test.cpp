@@ -2,17 +2,17 @@
 #include "engine/ops/add_head_vector/add_head_vector.h"
 
 #include <doctest/doctest.h>
-#include <omp.h>
 
-#include "engine/reference_switch.h"
+#include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/with_reference.h"
 
 using namespace sink;
 
 TEST_CASE("add_head_vector: two heads and two positions by hand, in every type") {
   for (DType dtype : {DType::F32, DType::BF16, DType::F64}) {
-    DType master = dtype == DType::F64 ? DType::F64 : DType::F32;
+    DType master = accumulate_type(dtype);
     Tensor o = Tensor::from<float>({1, 2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8}).to(dtype);
     Tensor v = Tensor::from<float>({2, 2}, {10, 20, -1, 0.5}).to(master), y = Tensor::empty(o.shape(), dtype);
     add_head_vector(o, v, y);
@@ -26,7 +26,7 @@ TEST_CASE("add_head_vector: two heads and two positions by hand, in every type")
 }
 
 TEST_CASE("add_head_vector: F32 and BF16 equal F64; reference and any number of threads give the same gradient") {
-  int threads = omp_get_max_threads();
+  int threads = thread_count();
   for (std::int64_t B : {1, 3})
     for (std::int64_t H : {1, 4})
       for (std::int64_t T : {1, 65})
@@ -50,13 +50,16 @@ TEST_CASE("add_head_vector: F32 and BF16 equal F64; reference and any number of 
               check_close(what, other, dv, 0);
             };
             for (int count : {1, 3}) {
-              omp_set_num_threads(count);
+              set_thread_count(count);
               same_as_dv("other number of threads");
             }
-            omp_set_num_threads(threads);
-            use_reference() = true;
-            same_as_dv("reference");
-            use_reference() = false;
+            set_thread_count(threads);
+            in_reference([&] {
+              same_as_dv("reference");  // both sum in double and in one order
+              Tensor reference = Tensor::empty(o.shape(), dtype);
+              add_head_vector(o, v, reference);
+              check_close("reference y", reference, exact.to(dtype), 0);
+            });
           }
 }
 

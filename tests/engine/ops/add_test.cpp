@@ -5,6 +5,7 @@
 
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/with_reference.h"
 
 using namespace sink;
 
@@ -21,7 +22,7 @@ TEST_CASE("add: sums by hand in every type") {
   }
 }
 
-TEST_CASE("add: equals F64, also for a bf16 branch on an f32 stream") {
+TEST_CASE("add: equals F64, also for a bf16 branch on the f32 residual stream") {
   for (std::int64_t n : {1, 7, 33, 100003}) {
     for (DType b_type : {DType::F32, DType::BF16}) {
       Tensor a = random_tensor({n}, DType::F32, 1), b = random_tensor({n}, b_type, 2), y = Tensor::empty({n});
@@ -29,7 +30,16 @@ TEST_CASE("add: equals F64, also for a bf16 branch on an f32 stream") {
       add(a.to(DType::F64), b.to(DType::F64), expected);
       add(a, b, y);
       check_close("a + b", y, expected, 1e-7);
+      in_reference([&] { add(a, b, y); });
+      check_close("reference", y, expected.to(DType::F32), 0);
     }
+    Tensor a = random_tensor({n}, DType::BF16, 1), b = random_tensor({n}, DType::BF16, 2), y = Tensor::empty_like(a);
+    Tensor expected = Tensor::empty({n}, DType::F64);
+    add(a.to(DType::F64), b.to(DType::F64), expected);
+    add(a, b, y);
+    check_close("bf16", y, expected, 0x1p-8);
+    in_reference([&] { add_into(a, b); });
+    check_close("bf16 reference", a, expected.to(DType::BF16), 0);
   }
 }
 
@@ -56,6 +66,18 @@ TEST_CASE("add_rows: equals F64 at sizes for two threads") {
     add_rows_backward(x, dp, false);
     add_rows_backward(x.to(DType::F64), expected_dp, false);
     check_close("dp", dp, expected_dp, 1e-6);
+    in_reference([&] {
+      add_rows(x, p, y);
+      add_rows_backward(x, dp, false);
+    });
+    check_close("reference y", y, expected.to(DType::F32), 0);
+    check_close("reference dp", dp, expected_dp.to(DType::F32), 0);
+    Tensor x_bf16 = x.to(DType::BF16), p_bf16 = p.to(DType::BF16), y_bf16 = Tensor::empty_like(x_bf16);
+    add_rows(x_bf16.to(DType::F64), p_bf16.to(DType::F64), expected);
+    add_rows(x_bf16, p_bf16, y_bf16);
+    check_close("bf16 y", y_bf16, expected, 0x1p-8);
+    in_reference([&] { add_rows(x_bf16, p_bf16, y_bf16); });
+    check_close("bf16 reference y", y_bf16, expected.to(DType::BF16), 0);
   }
 }
 
@@ -67,6 +89,12 @@ TEST_CASE("scale: multiplies every number") {
     scale(twice_back, -2);
     check_close("x", twice_back, x, 0);
     CHECK(scaled.item(40000) == -0.5 * x.item(40000));
+    Tensor third = x.clone(), reference = x.clone(), exact = x.to(DType::F64).clone();
+    scale(third, 1.0 / 3);
+    scale(exact, 1.0 / 3);
+    in_reference([&] { scale(reference, 1.0 / 3); });
+    check_close("a third", third, exact, dtype == DType::BF16 ? 0x1p-8 : 1e-7);
+    check_close("a third, reference", reference, exact.to(dtype), 0);
   }
 }
 

@@ -41,9 +41,10 @@ inline double relative_error(const Tensor& x, const Tensor& expected) {
 inline bool same_bits(const Tensor& x, const Tensor& y) { return std::memcmp(x.raw(), y.raw(), x.bytes()) == 0; }
 
 // What a case has besides q, k and v.
-enum class Extra { none, bias, slot_key, slot_key_only, slot_logit, everything };
+enum class Extra { none, bias, key, key_only, logit, everything };
 inline const char* name_of(Extra extra) {
-  const char* names[] = {"none", "bias", "slot key and value", "slot key", "slot logit", "bias, slot key and value"};
+  const char* names[] = {"none",      "bias",        "extra key and value",
+                         "extra key", "extra logit", "bias, extra key and value"};
   return names[static_cast<int>(extra)];
 }
 
@@ -64,26 +65,26 @@ struct AttentionCase {
     DType row_dtype = dtype == DType::F64 ? DType::F64 : DType::F32;
     if (extra == Extra::bias || extra == Extra::everything)
       config.bias_HT = random_normals({H, T + 3}, "bias", row_dtype);  // more distances than positions
-    bool slot_key = extra == Extra::slot_key || extra == Extra::slot_key_only || extra == Extra::everything;
-    if (slot_key) config.slot.k_HD = random_normals({H, D}, "slot.k", row_dtype);
-    if (extra == Extra::slot_logit) config.slot.logit_H = random_normals({H}, "slot.logit", row_dtype);
-    if (extra == Extra::slot_key || extra == Extra::everything)
-      config.slot.v_HD = random_normals({H, D}, "slot.v", row_dtype);
+    bool key = extra == Extra::key || extra == Extra::key_only || extra == Extra::everything;
+    if (key) config.extra_key.k_HD = random_normals({H, D}, "extra_key.k", row_dtype);
+    if (extra == Extra::logit) config.extra_key.logit_H = random_normals({H}, "extra_key.logit", row_dtype);
+    if (extra == Extra::key || extra == Extra::everything)
+      config.extra_key.v_HD = random_normals({H, D}, "extra_key.v", row_dtype);
     make_outputs();
   }
 
   // The tensors of the configuration that are there.
   std::vector<Tensor*> extras() {
     std::vector<Tensor*> there;
-    for (Tensor* x : {&config.bias_HT, &config.slot.k_HD, &config.slot.logit_H, &config.slot.v_HD})
+    for (Tensor* x : {&config.bias_HT, &config.extra_key.k_HD, &config.extra_key.logit_H, &config.extra_key.v_HD})
       if (x->defined()) there.push_back(x);
     return there;
   }
   // All gradients that there are: of q, k, v and of extras(), in that order.
   std::vector<const Tensor*> all_gradients() const {
     std::vector<const Tensor*> there;
-    for (const Tensor* x : {&gradients.dq_BHTD, &gradients.dk_BGTD, &gradients.dv_BGTD, &gradients.dbias_HT,
-                            &gradients.dslot_k_HD, &gradients.dslot_logit_H, &gradients.dslot_v_HD})
+    for (const Tensor* x : {&gradients.dq_BHTD, &gradients.dk_BGKD, &gradients.dv_BGKD, &gradients.dbias_HT,
+                            &gradients.dextra_k_HD, &gradients.dextra_logit_H, &gradients.dextra_v_HD})
       if (x->defined()) there.push_back(x);
     return there;
   }
@@ -95,6 +96,30 @@ struct AttentionCase {
     for (Tensor* x : other.extras()) *x = x->clone().to(dtype == DType::F64 ? DType::F64 : DType::F32);
     other.make_outputs();
     return other;
+  }
+
+  // Rows [begin, end) of the third axis.
+  static Tensor positions(const Tensor& x, std::int64_t begin, std::int64_t end) {
+    std::int64_t heads = x.dim(0) * x.dim(1), T = x.dim(2), D = x.size() / (heads * T);
+    Tensor part = Tensor::empty({x.dim(0), x.dim(1), end - begin, D}, x.dtype());
+    for (std::int64_t bh = 0; bh < heads; ++bh) {
+      Tensor to = part.reshape({heads * (end - begin), D}).rows(bh * (end - begin), (bh + 1) * (end - begin));
+      to.copy_from(x.reshape({heads * T, D}).rows(bh * T + begin, bh * T + end));
+    }
+    return x.rank() == 3 ? part.reshape({x.dim(0), x.dim(1), end - begin}) : part;
+  }
+  // x += y, both F64
+  static void add(Tensor& x, const Tensor& y) {
+    for (std::int64_t n = 0; n < x.size(); ++n) x.data<double>()[n] += y.data<double>()[n];
+  }
+  // The queries at positions [begin, end) against all keys.
+  AttentionCase chunk(std::int64_t begin, std::int64_t end) const {
+    AttentionCase part = *this;
+    part.q = positions(q, begin, end);
+    part.upstream = positions(upstream, begin, end);
+    part.config.first_position = begin;
+    part.make_outputs();
+    return part;
   }
 
   void make_outputs() {

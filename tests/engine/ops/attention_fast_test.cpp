@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "attention_case.h"
+#include "engine/implementation.h"
 #include "engine/ops/attention/attention_ref.h"
-#include "engine/reference_switch.h"
 #include "engine/threads.h"
 
 using namespace sink;
@@ -24,18 +24,17 @@ struct Conditions {
 template <class Op>
 Conditions row_conditions(const AttentionCase& c, const Op& op, std::int64_t b, std::int64_t h, std::int64_t i) {
   const AttentionConfig& config = c.config;
-  ref::Head<double> head(c.q, c.k, c.v, config, h);
-  std::vector<std::int64_t> keys = ref::keys_of(config.range, i, c.q.dim(2));
+  ref::Head head(c.q, c.k, c.v, config, h);
+  std::vector<std::int64_t> keys = ref::keys_of(head, i);
   std::int64_t row = (b * c.q.dim(1) + h) * c.q.dim(2) + i;
-  AttentionRow<double> numbers{c.m.item(row), c.S.item(row), static_cast<double>(keys.size())};
-  double z = std::abs(op.z(numbers)), dz = std::abs(op.dz(numbers)), r = 0, w = 0, dg = 0, dr = 0,
-         e = op.row_constant(numbers.m);
+  AttentionRow numbers(op, c.m.item(row), c.S.item(row), static_cast<double>(keys.size()));
+  double z = std::abs(numbers.z()), dz = std::abs(numbers.dz()), r = 0, w = 0, dg = 0, dr = 0;
   for (double s : ref::score_row(head, b, h, i, keys)) {
     double x = s - numbers.m;
-    r += std::abs(op.r(x, e));
-    w += std::abs(op.g(x, e)) / z;
-    dg = std::max(dg, std::abs(op.dg(x, e)));
-    dr = std::max(dr, std::abs(op.dr(x, e)));
+    r += std::abs(numbers.r(x));
+    w += std::abs(numbers.g(x)) / z;
+    dg = std::max(dg, std::abs(numbers.dg(x)));
+    dr = std::max(dr, std::abs(numbers.dr(x)));
   }
   return {std::max(1.0, dz * r / z), (dg + dr * dz * w) / z};
 }
@@ -99,12 +98,12 @@ void check_fast_all(std::int64_t T, std::int64_t D, const KeyRange& range = {}, 
 
 }  // namespace
 
-TEST_CASE("fast attention: equals the double reference for every operation, mask, bias and slot") {
+TEST_CASE("fast attention: equals the double reference for every operation, mask, bias and extra key") {
   const std::pair<std::int64_t, std::int64_t> sizes[] = {{1, 8},   {2, 16},  {31, 128}, {32, 32},
                                                          {33, 24}, {64, 64}, {127, 8},  {200, 16}};
   for (auto [T, D] : sizes)
     for (const KeyRange& mask : kMasks)
-      for (Extra extra : {Extra::none, Extra::bias, Extra::slot_key}) check_fast_all(T, D, mask, extra);
+      for (Extra extra : {Extra::none, Extra::bias, Extra::key}) check_fast_all(T, D, mask, extra);
 }
 
 TEST_CASE("fast attention: equals the double reference at every head size") {
@@ -114,7 +113,7 @@ TEST_CASE("fast attention: equals the double reference at every head size") {
 TEST_CASE("fast attention: equals the double reference for heads as wide as the model") {
   // One head of 768, two of 384 and four of 192 are the study's head-1, head-2 and head-4; 129 fills no vector.
   for (std::int64_t D : {129, 192, 256, 384, 768}) check_fast_all(40, D, kMasks[3], Extra::everything, 1);
-  check_fast_all(70, 129, kMasks[1], Extra::slot_logit);
+  check_fast_all(70, 129, kMasks[1], Extra::logit);
   check_fast_all(70, 256, kMasks[2], Extra::bias);
   check_fast_all(70, 768);
 }
@@ -125,12 +124,12 @@ TEST_CASE("fast attention: equals the double reference at the edges of windows a
     for (std::int64_t T : {33, 200}) check_fast_all(T, 16, range);
 }
 
-TEST_CASE("fast attention: equals the double reference with shared key heads and the other slots") {
+TEST_CASE("fast attention: equals the double reference with shared key heads and the other extra keys") {
   for (const KeyRange& mask : {kMasks[0], kMasks[3]}) {
     check_fast_all(70, 16, mask, Extra::none, 1);
     check_fast_all(70, 16, mask, Extra::everything, 1);
-    check_fast_all(70, 16, mask, Extra::slot_key_only);
-    check_fast_all(70, 16, mask, Extra::slot_logit);
+    check_fast_all(70, 16, mask, Extra::key_only);
+    check_fast_all(70, 16, mask, Extra::logit);
   }
 }
 
@@ -142,7 +141,7 @@ TEST_CASE("fast attention: equals the double reference at other constants of the
     check_fast(PNormSigmoid(p), 70, 16, kMasks[3], Extra::everything);
   }
   check_fast(ClippedSoftmax(-0.2, 1.3), 70, 16, kMasks[3], Extra::everything);
-  check_fast(ClippedSoftmax(0, 1), 70, 16, kMasks[0], Extra::slot_key);
+  check_fast(ClippedSoftmax(0, 1), 70, 16, kMasks[0], Extra::key);
 }
 
 TEST_CASE("fast attention: huge scores stay finite and right") {
@@ -264,24 +263,24 @@ TEST_CASE("fast attention: a window of T and a prefix of one are causal, bit by 
     }
 }
 
-TEST_CASE("fast attention: a slot at -1e30 is none, bit by bit") {
+TEST_CASE("fast attention: an extra key at -1e30 is none, bit by bit") {
   // Operations for which a score of minus infinity has weight zero.
   auto check = [&]<class Op>(const Op& op) {
     for (DType dtype : {DType::F32, DType::BF16}) {
       CAPTURE(std::string(Op::name));
-      AttentionCase c(1, 2, 90, 16, dtype), slot = c.to(dtype);
-      slot.config.slot.logit_H = Tensor::full({2}, -1e30);
-      slot.config.slot.v_HD = Tensor::full({2, 16}, 3);
-      for (AttentionCase* x : {&c, &slot}) {
+      AttentionCase c(1, 2, 90, 16, dtype), ignored = c.to(dtype);
+      ignored.config.extra_key.logit_H = Tensor::full({2}, -1e30);
+      ignored.config.extra_key.v_HD = Tensor::full({2, 16}, 3);
+      for (AttentionCase* x : {&c, &ignored}) {
         x->forward(op);
         x->backward(op);
       }
-      CHECK(same_bits(c.o, slot.o));
-      CHECK(same_bits(c.S, slot.S));
-      CHECK(same_bits(c.gradients.dq_BHTD, slot.gradients.dq_BHTD));
-      CHECK(same_bits(c.gradients.dk_BGTD, slot.gradients.dk_BGTD));
-      CHECK(same_bits(c.gradients.dv_BGTD, slot.gradients.dv_BGTD));
-      CHECK(largest_magnitude(slot.gradients.dslot_logit_H) == 0);
+      CHECK(same_bits(c.o, ignored.o));
+      CHECK(same_bits(c.S, ignored.S));
+      CHECK(same_bits(c.gradients.dq_BHTD, ignored.gradients.dq_BHTD));
+      CHECK(same_bits(c.gradients.dk_BGKD, ignored.gradients.dk_BGKD));
+      CHECK(same_bits(c.gradients.dv_BGKD, ignored.gradients.dv_BGKD));
+      CHECK(largest_magnitude(ignored.gradients.dextra_logit_H) == 0);
     }
   };
   check(Softmax{});
@@ -297,27 +296,144 @@ TEST_CASE("fast attention: a slot at -1e30 is none, bit by bit") {
   check(ReluN{});
 }
 
-TEST_CASE("fast attention: the same bits with one and with two threads") {
-  for (DType dtype : {DType::F32, DType::BF16})
-    for (std::int64_t G : {0, 1}) {
-      AttentionCase one(3, 4, 150, 24, dtype, {}, 1, Extra::everything, G), two = one.to(dtype);
-      int threads = thread_count();
-      omp_set_num_threads(1);
-      one.forward<Softmax>();
-      one.backward<Softmax>();
-      AttentionStatistics one_statistics = one.statistics<Softmax>(9);
-      omp_set_num_threads(2);
-      two.forward<Softmax>();
-      two.backward<Softmax>();
-      AttentionStatistics two_statistics = two.statistics<Softmax>(9);
-      omp_set_num_threads(threads);
-      CHECK(same_bits(one.o, two.o));
-      CHECK(same_bits(one.S, two.S));
+namespace {
+
+// Calls f with a number of threads and restores it.
+template <class F>
+void with_threads(int threads, F&& f) {
+  int before = thread_count();
+  set_thread_count(threads);
+  f();
+  set_thread_count(before);
+}
+
+}  // namespace
+
+TEST_CASE("fast attention: the same bits with any number of threads") {
+  struct Shape {
+    std::int64_t B, H, T, G;
+    KeyRange range;
+  };
+  // Fewer heads than threads share the tiles of a head, others take whole heads.
+  const Shape shapes[] = {{1, 1, 400, 1, {}},
+                          {1, 1, 330, 1, {.prefix = 100}},
+                          {1, 2, 300, 1, {.window = 70}},
+                          {1, 1, 40, 1, {}},
+                          {3, 4, 150, 4, {}},
+                          {3, 4, 150, 1, {}}};
+  auto check = [&]<class Op>(const Op& op, const Shape& shape, DType dtype) {
+    CAPTURE(std::string(Op::name));
+    CAPTURE(shape.T);
+    AttentionCase one(shape.B, shape.H, shape.T, 24, dtype, shape.range, 1, Extra::everything, shape.G);
+    AttentionStatistics one_statistics, more_statistics;
+    with_threads(1, [&] {
+      one.forward(op);
+      one.backward(op);
+      one_statistics = one.statistics(9, op);
+    });
+    for (int threads : {2, 3, 4, 5}) {
+      CAPTURE(threads);
+      AttentionCase more = one.to(dtype);
+      with_threads(threads, [&] {
+        more.forward(op);
+        more.backward(op);
+        more_statistics = more.statistics(9, op);
+      });
+      CHECK(same_bits(one.o, more.o));
+      CHECK(same_bits(one.m, more.m));
+      CHECK(same_bits(one.S, more.S));
       REQUIRE(one.all_gradients().size() == 6);
-      for (std::size_t n = 0; n < 6; ++n) CHECK(same_bits(*one.all_gradients()[n], *two.all_gradients()[n]));
-      CHECK(same_bits(one_statistics.column_proxy_BHK, two_statistics.column_proxy_BHK));
-      CHECK(same_bits(one_statistics.other_cosine_BH, two_statistics.other_cosine_BH));
+      for (std::size_t n = 0; n < 6; ++n) CHECK(same_bits(*one.all_gradients()[n], *more.all_gradients()[n]));
+      CHECK(same_bits(one_statistics.column_proxy_BHX, more_statistics.column_proxy_BHX));
+      CHECK(same_bits(one_statistics.other_cosine_BH, more_statistics.other_cosine_BH));
     }
+  };
+  for (const Shape& shape : shapes)
+    for (DType dtype : {DType::F32, DType::BF16}) {
+      check(Softmax{}, shape, dtype);
+      check(ClippedSoftmax{}, shape, dtype);
+      check(SigmoidNorm{}, shape, dtype);
+    }
+}
+
+TEST_CASE("attention: queries in chunks are all queries") {
+  // Bit by bit where a number belongs to one query; what all queries add to is summed in another order.
+  auto check = [&]<class Op>(const Op& op, const KeyRange& range, DType dtype) {
+    CAPTURE(std::string(Op::name));
+    CAPTURE(std::string(name_of(dtype)));
+    CAPTURE(range.prefix);
+    CAPTURE(range.window);
+    AttentionCase all(2, 2, 150, 16, dtype, range, 1, Extra::everything, 1);
+    all.forward(op);
+    all.backward(op);
+    AttentionStatistics statistics = all.statistics(150, op);
+    double tolerance = dtype == DType::F64 ? 1e-12 : dtype == DType::F32 ? 1e-4 : 3e-2;
+    std::vector<Tensor> sums;
+    Tensor columns;
+    const std::int64_t ends[] = {1, 8, 75, 139, 150};
+    std::int64_t begin = 0;
+    for (std::int64_t end : ends) {
+      CAPTURE(begin);
+      CAPTURE(end);
+      AttentionCase part = all.chunk(begin, end);
+      part.forward(op);
+      part.backward(op);
+      CHECK(same_bits(part.o, AttentionCase::positions(all.o, begin, end)));
+      CHECK(same_bits(part.m, AttentionCase::positions(all.m, begin, end)));
+      CHECK(same_bits(part.S, AttentionCase::positions(all.S, begin, end)));
+      Tensor dq = AttentionCase::positions(all.gradients.dq_BHTD, begin, end);
+      CHECK(relative_error(part.gradients.dq_BHTD, dq) <= tolerance);
+      if (!HasPost<Op>) CHECK(same_bits(part.gradients.dq_BHTD, dq));
+      CHECK(same_bits(part.map(1, 1, op), all.map(1, 1, op).rows(begin, end)));
+      for (std::size_t n = 1; n < part.all_gradients().size(); ++n) {
+        Tensor x = part.all_gradients()[n]->to(DType::F64).clone();
+        if (sums.size() < n) {
+          sums.push_back(x);
+        } else {
+          AttentionCase::add(sums[n - 1], x);
+        }
+      }
+      Tensor of_part = part.statistics(150, op).column_raw_BHX;
+      if (columns.defined()) {
+        AttentionCase::add(columns, of_part);
+      } else {
+        columns = of_part.clone();
+      }
+      begin = end;
+    }
+    for (std::size_t n = 0; n < sums.size(); ++n) {
+      CAPTURE(n);
+      CHECK(relative_error(sums[n], *all.all_gradients()[n + 1]) <= tolerance);
+    }
+    CHECK(relative_error(columns, statistics.column_raw_BHX) <= 1e-12);
+  };
+  for (DType dtype : {DType::F64, DType::F32, DType::BF16})
+    for (const KeyRange& range : kMasks) {
+#define SINK_ATTENTION_OP(Op) check(Op{}, range, dtype);
+#include "engine/ops/attention/attention_ops.def"
+    }
+}
+
+TEST_CASE("fast attention: a query against more keys than it may see reads none of them") {
+  for (DType dtype : {DType::F64, DType::F32, DType::BF16}) {
+    AttentionCase c(1, 2, 90, 16, dtype, {}, 1, Extra::everything);
+    AttentionCase part = c.chunk(20, 50), poisoned = c.chunk(20, 50);
+    for (Tensor* x : {&poisoned.k, &poisoned.v}) {
+      *x = x->clone();
+      for (std::int64_t h = 0; h < 2; ++h) {
+        Tensor later = x->reshape({2 * 90, 16}).rows(h * 90 + 50, h * 90 + 90);
+        later.fill(7);
+      }
+    }
+    for (AttentionCase* x : {&part, &poisoned}) {
+      x->forward<Softmax>();
+      x->backward<Softmax>();
+    }
+    CHECK(same_bits(part.o, poisoned.o));
+    CHECK(same_bits(part.gradients.dq_BHTD, poisoned.gradients.dq_BHTD));
+    CHECK(largest_magnitude(AttentionCase::positions(part.gradients.dk_BGKD, 50, 90)) == 0);
+    CHECK(largest_magnitude(AttentionCase::positions(part.gradients.dv_BGKD, 50, 90)) == 0);
+  }
 }
 
 TEST_CASE("fast attention: no memory is asked of the system in steady state") {
@@ -336,7 +452,7 @@ TEST_CASE("fast attention: no memory is asked of the system in steady state") {
 TEST_CASE("fast attention: numbers at an odd address give the same bits") {
   // T = 32 and D = 16 are read in place when aligned, and packed otherwise.
   AttentionCase aligned(1, 2, 32, 16, DType::F32, {}, 1, Extra::everything), shifted = aligned.to(DType::F32);
-  for (Tensor* x : {&shifted.q, &shifted.k, &shifted.v, &shifted.upstream, &shifted.config.slot.k_HD}) {
+  for (Tensor* x : {&shifted.q, &shifted.k, &shifted.v, &shifted.upstream, &shifted.config.extra_key.k_HD}) {
     Tensor larger = Tensor::zeros({x->size() + 1});
     Tensor odd = larger.rows(1, x->size() + 1).reshape(x->shape());
     odd.copy_from(*x);
@@ -348,7 +464,7 @@ TEST_CASE("fast attention: numbers at an odd address give the same bits") {
   }
   CHECK(same_bits(aligned.o, shifted.o));
   CHECK(same_bits(aligned.gradients.dq_BHTD, shifted.gradients.dq_BHTD));
-  CHECK(same_bits(aligned.gradients.dk_BGTD, shifted.gradients.dk_BGTD));
+  CHECK(same_bits(aligned.gradients.dk_BGKD, shifted.gradients.dk_BGKD));
 }
 
 TEST_CASE("fast attention: the reference switch gives the reference's numbers") {

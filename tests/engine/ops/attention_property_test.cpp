@@ -106,17 +106,17 @@ TEST_CASE("attention: rows of a scaled softmax sum to alpha, which scales the ou
     for (std::int64_t n = 0; n < plain.o.size(); ++n) plain.o.data<float>()[n] *= static_cast<float>(alpha);
     CHECK(relative_error(scaled.o, plain.o) < 1e-6);
     // Scored without the scale.
-    CHECK(scaled.statistics(1, ScaledSoftmax(alpha)).column_proxy_BHK.item(0) ==
-          doctest::Approx(plain.statistics(1, Softmax{}).column_proxy_BHK.item(0)).epsilon(1e-6));
+    CHECK(scaled.statistics(1, ScaledSoftmax(alpha)).column_proxy_BHX.item(0) ==
+          doctest::Approx(plain.statistics(1, Softmax{}).column_proxy_BHX.item(0)).epsilon(1e-6));
   }
 }
 
-TEST_CASE("attention: a slot with logit 0 and no value is softmax-off-by-one") {
+TEST_CASE("attention: an extra key with logit 0 and no value is softmax-off-by-one") {
   // a_ij = exp(s_ij) / (1 + sum_k exp(s_ik)): all keys together may get less than 1.
   for (DType dtype : {DType::F64, DType::F32}) {
     constexpr std::int64_t T = 70;
     AttentionCase c(1, 1, T, 8, dtype);
-    c.config.slot.logit_H = Tensor::zeros({1}, dtype);
+    c.config.extra_key.logit_H = Tensor::zeros({1}, dtype);
     c.forward(Softmax{});
     Tensor a = c.map(0, 0, Softmax{});
     double worst = 0;
@@ -140,8 +140,8 @@ TEST_CASE("attention: a slot with logit 0 and no value is softmax-off-by-one") {
   }
 }
 
-TEST_CASE("attention: a slot with a key and a value is one key more before the others") {
-  // The first position's key, given as the slot to the positions after it, without a bias to tell where it is.
+TEST_CASE("attention: an extra key with a key and a value is one key more before the others") {
+  // The first position's key, given as the extra key to the positions after it, without a bias to tell where it is.
   auto check = [&]<class Op>(const Op& op) {
     CAPTURE(std::string(Op::name));
     for (DType dtype : kTypes) {
@@ -151,7 +151,7 @@ TEST_CASE("attention: a slot with a key and a value is one key more before the o
       for (Tensor* x : {&c.q, &c.k, &c.v, &c.upstream}) *x = rest(*x);
       DType row_type = dtype == DType::F64 ? DType::F64 : DType::F32;
       auto first = [&](const Tensor& x) { return x.reshape({T + 1, D}).rows(0, 1).clone().to(row_type); };
-      c.config.slot = {.k_HD = first(all.k), .v_HD = first(all.v)};
+      c.config.extra_key = {.k_HD = first(all.k), .v_HD = first(all.v)};
       c.make_outputs();
       c.forward(op);
       all.forward(op);
@@ -272,7 +272,7 @@ TEST_CASE("attention: bias of ALiBi's form makes far keys fade as e^(-slope dist
     AttentionStatistics found = c.statistics(T, Softmax{});
     double column = 0;
     for (std::int64_t i = 0; i < T; ++i) column += a.item(i * T + 3);
-    CHECK(found.column_raw_BHK.item(3) == doctest::Approx(column).epsilon(1e-5));
+    CHECK(found.column_raw_BHX.item(3) == doctest::Approx(column).epsilon(1e-5));
   }
 }
 

@@ -15,12 +15,12 @@ constexpr std::int64_t B = 2, H = 4, T = 75, K = 70, D = 16;
 // Everything of attention.h's AttentionStatistics of one head, from all weights a_ij.
 struct Expected {
   std::vector<double> raw, proxy;
-  double slot_raw = 0, slot_proxy = 0, mass = 0, entropy = 0;
+  double extra_raw = 0, extra_proxy = 0, mass = 0, entropy = 0;
 
   template <class Op>
   Expected(const AttentionCase& c, const Op& op, std::int64_t b, std::int64_t h) : raw(K), proxy(K) {
     Tensor a = c.map<Op>(b, h, op);
-    std::int64_t E = c.config.slot.present() ? 1 : 0, columns = E + T;
+    std::int64_t E = c.config.extra_key.present() ? 1 : 0, columns = E + T;
     for (std::int64_t i = 0; i < T; ++i) {
       constexpr bool kSumsToOne = std::is_same_v<Op, Softmax>;
       double absolute = kSumsToOne ? 1 : 1e-8;
@@ -29,8 +29,8 @@ struct Expected {
         double weight = a.item(i * columns + n), p = std::abs(weight) / absolute;
         if (p > 0) entropy -= p * std::log(p) / T;
         if (n < E) {
-          slot_raw += weight;
-          slot_proxy += p;
+          extra_raw += weight;
+          extra_proxy += p;
           continue;
         }
         mass += weight / T;
@@ -76,7 +76,7 @@ TEST_CASE("attention statistics: equal sums over the whole map") {
     for (KeyRange range : {KeyRange{}, KeyRange{.prefix = 3, .window = 20}, KeyRange{.window = 20}})
       for (auto [extra, width] : {std::pair{Extra::none, D},
                                   {Extra::everything, D},
-                                  {Extra::slot_logit, D},
+                                  {Extra::logit, D},
                                   {Extra::everything, std::int64_t{129}}}) {
         auto check = [&]<class Op>(const Op& op) {
           CAPTURE(std::string(Op::name));
@@ -96,11 +96,11 @@ TEST_CASE("attention statistics: equal sums over the whole map") {
           for (std::int64_t bh : {std::int64_t{0}, B * H - 2}) {
             Expected expected(c, op, bh / H, bh % H);
             for (std::int64_t j = 0; j < K; ++j) {
-              compare(expected.raw[j], found.column_raw_BHK.item(bh * K + j));
-              compare(expected.proxy[j], found.column_proxy_BHK.item(bh * K + j));
+              compare(expected.raw[j], found.column_raw_BHX.item(bh * K + j));
+              compare(expected.proxy[j], found.column_proxy_BHX.item(bh * K + j));
             }
-            compare(expected.slot_raw, found.slot_raw_BH.item(bh));
-            compare(expected.slot_proxy, found.slot_proxy_BH.item(bh));
+            compare(expected.extra_raw, found.extra_raw_BH.item(bh));
+            compare(expected.extra_proxy, found.extra_proxy_BH.item(bh));
             compare(expected.mass, found.row_mass_BH.item(bh));
             compare(expected.entropy, found.entropy_BH.item(bh));
           }
@@ -139,16 +139,16 @@ TEST_CASE("attention statistics: q . k splits into norms and cosines") {
   CHECK(one.statistics<Softmax>(1).other_norms_BH.item(0) == 0);
 }
 
-TEST_CASE("attention statistics: without a slot its sums are zero, with one softmax shares its rows with it") {
-  AttentionCase c(1, 1, 40, D, DType::F32), slot(1, 1, 40, D, DType::F32, {}, 1, Extra::slot_key);
+TEST_CASE("attention statistics: without an extra key its sums are zero, with one softmax shares its rows with it") {
+  AttentionCase c(1, 1, 40, D, DType::F32), extra(1, 1, 40, D, DType::F32, {}, 1, Extra::key);
   c.forward<Softmax>();
-  slot.forward<Softmax>();
-  CHECK(c.statistics<Softmax>(1).slot_raw_BH.item(0) == 0);
+  extra.forward<Softmax>();
+  CHECK(c.statistics<Softmax>(1).extra_raw_BH.item(0) == 0);
   CHECK(c.statistics<Softmax>(1).row_mass_BH.item(0) == doctest::Approx(1).epsilon(1e-6));
-  AttentionStatistics found = slot.statistics<Softmax>(1);
-  CHECK(found.slot_raw_BH.item(0) > 0.1);
-  CHECK(found.slot_raw_BH.item(0) == found.slot_proxy_BH.item(0));
-  CHECK(found.row_mass_BH.item(0) + found.slot_raw_BH.item(0) / 40 == doctest::Approx(1).epsilon(1e-6));
+  AttentionStatistics found = extra.statistics<Softmax>(1);
+  CHECK(found.extra_raw_BH.item(0) > 0.1);
+  CHECK(found.extra_raw_BH.item(0) == found.extra_proxy_BH.item(0));
+  CHECK(found.row_mass_BH.item(0) + found.extra_raw_BH.item(0) / 40 == doctest::Approx(1).epsilon(1e-6));
 }
 
 TEST_CASE("attention statistics: proxy weights of normalised rows, computed by hand as the study's code does") {
@@ -160,7 +160,7 @@ TEST_CASE("attention statistics: proxy weights of normalised rows, computed by h
     Tensor m = Tensor::empty({1, 1, 2}, DType::F64), S = m.clone();
     AttentionConfig config{.scale = 1};
     attention(op, q, k, k, config, o, m, S);
-    return attention_statistics(op, q, k, m, S, config, 1).column_proxy_BHK.item(0);
+    return attention_statistics(op, q, k, m, S, config, 1).column_proxy_BHX.item(0);
   };
   auto near = [](double x) { return doctest::Approx(x).epsilon(1e-15); };
   // Of a kernel that divides by its sum the weights are scored themselves: the 1e-8 is in them once.

@@ -65,6 +65,21 @@ void check_gradients(const Op& op, const KeyRange& range, Extra extra, std::int6
   }
 }
 
+// A part without its derivative is refused, where it would silently have none.
+struct DividesWithoutDerivative : Relu {
+  static float z(float S) { return S; }
+};
+struct SumsWithoutDerivative : Relu {
+  static float r(float x) { return x * x; }
+};
+struct PostWithoutDerivative : Relu {
+  static float post(float w) { return w / 2; }
+};
+static_assert(HasAttentionFunctions<Relu> && HasAttentionFunctions<ReluN> && HasAttentionFunctions<Softpick>);
+static_assert(!HasAttentionFunctions<DividesWithoutDerivative> && !HasAttentionFunctions<SumsWithoutDerivative> &&
+              !HasAttentionFunctions<PostWithoutDerivative>);
+static_assert(DividesBySum<Softpick> && !DividesBySum<ReluN> && !DividesBySum<Sigmoid>);
+
 }  // namespace
 
 TEST_CASE("attention: one-hot keys and values, computed by hand") {
@@ -106,7 +121,7 @@ TEST_CASE("attention: one-hot keys and values, computed by hand") {
   check(ClippedSoftmax(-0.5, 1.5), 1, 1, 0);
 }
 
-TEST_CASE("attention: bias, prefix and slot, computed by hand") {
+TEST_CASE("attention: bias, prefix and extra key, computed by hand") {
   // Scores are all 0 without the bias; distance 0 gets ln 2 and distance 1 gets ln 5. Values are 1 and 10.
   Tensor zero = Tensor::zeros({1, 1, 2, 1}, DType::F64), v = Tensor::from<double>({1, 1, 2, 1}, {1, 10});
   Tensor o = zero.clone(), m = Tensor::empty({1, 1, 2}, DType::F64), S = m.clone();
@@ -119,10 +134,10 @@ TEST_CASE("attention: bias, prefix and slot, computed by hand") {
   attention(Softmax{}, zero, zero, v, config, o, m, S);
   CHECK(o.item(0) == doctest::Approx((2 * 1 + 2 * 10) / 4.0).epsilon(1e-14));
   config.range.prefix = 0;
-  config.slot.logit_H = Tensor::from<double>({1}, {std::log(3.0)});
+  config.extra_key.logit_H = Tensor::from<double>({1}, {std::log(3.0)});
   attention(Softmax{}, zero, zero, v, config, o, m, S);
   CHECK(o.item(1) == doctest::Approx((5 * 1 + 2 * 10) / 10.0).epsilon(1e-14));
-  config.slot.v_HD = Tensor::from<double>({1, 1}, {100});
+  config.extra_key.v_HD = Tensor::from<double>({1, 1}, {100});
   attention(Softmax{}, zero, zero, v, config, o, m, S);
   CHECK(o.item(0) == doctest::Approx((2 * 1 + 3 * 100) / 5.0).epsilon(1e-14));
   CHECK(o.item(1) == doctest::Approx((5 * 1 + 2 * 10 + 3 * 100) / 10.0).epsilon(1e-14));
@@ -131,9 +146,40 @@ TEST_CASE("attention: bias, prefix and slot, computed by hand") {
   CHECK(a.item(0) == doctest::Approx(0.6).epsilon(1e-14));
   CHECK(a.item(3) == doctest::Approx(0.3).epsilon(1e-14));
   CHECK(a.item(4) == doctest::Approx(0.5).epsilon(1e-14));
-  // The slot is not counted in n: sigmoid(s - ln 2) of the second query, slot included.
+  // The extra key is not counted in n: sigmoid(s - ln 2) of the second query, extra key included.
   attention(SigmoidLogN{}, zero, zero, v, config, o, m, S);
   CHECK(o.item(1) == doctest::Approx(1 * 5 / 7.0 + 10 * 0.5 + 100 * 3 / 5.0).epsilon(1e-14));
+}
+
+TEST_CASE("attention: two queries from position 3 on against 6 keys, computed by hand") {
+  // Scores are 0: weights are uniform over the keys that a query sees. Values are 1, 10, ..., 1e5, so that the output
+  // times the number of keys names them.
+  Tensor q = Tensor::zeros({1, 1, 2, 1}, DType::F64), k = Tensor::zeros({1, 1, 6, 1}, DType::F64), o = q.clone();
+  Tensor v = Tensor::from<double>({1, 1, 6, 1}, {1, 10, 100, 1e3, 1e4, 1e5});
+  Tensor m = Tensor::empty({1, 1, 2}, DType::F64), S = m.clone();
+  auto outputs = [&](const KeyRange& range, double first, double second) {
+    AttentionConfig config{.range = range, .first_position = 3};
+    attention(Softmax{}, q, k, v, config, o, m, S);
+    CHECK(o.item(0) == doctest::Approx(first).epsilon(1e-14));
+    CHECK(o.item(1) == doctest::Approx(second).epsilon(1e-14));
+  };
+  outputs({}, 1111 / 4.0, 11111 / 5.0);
+  outputs({.window = 2}, 1100 / 2.0, 11000 / 2.0);
+  outputs({.prefix = 1, .window = 2}, 1101 / 3.0, 11001 / 3.0);
+  outputs({.prefix = 6}, 111111 / 6.0, 111111 / 6.0);
+  // A bias by distance: position 3 sees key 0 at distance 3.
+  AttentionConfig config{.range = {.window = 2}, .first_position = 3};
+  config.bias_HT = Tensor::from<double>({1, 5}, {0, std::log(3.0), 7, 7, 7});
+  attention(Softmax{}, q, k, v, config, o, m, S);
+  CHECK(o.item(0) == doctest::Approx((3 * 100 + 1000) / 4.0).epsilon(1e-14));
+  CHECK(o.item(1) == doctest::Approx((3 * 1000 + 10000) / 4.0).epsilon(1e-14));
+  // n counts the keys from the beginning: sigmoid(1 - log n).
+  q.fill(1);
+  k.fill(1);
+  v.fill(1);
+  attention(SigmoidLogN{}, q, k, v, {.first_position = 3}, o, m, S);
+  CHECK(m.item(0) == doctest::Approx(std::log(4.0)).epsilon(1e-14));
+  CHECK(o.item(1) == doctest::Approx(5 / (1 + std::exp(std::log(5.0) - 1))).epsilon(1e-14));
 }
 
 TEST_CASE("attention: zero queries give uniform weights") {
@@ -149,7 +195,7 @@ TEST_CASE("attention: zero queries give uniform weights") {
     // Mean of alpha_1 is H_70 / 70.
     double harmonic = 0;
     for (int i = 1; i <= 70; ++i) harmonic += 1.0 / i;
-    CHECK(c.statistics<Softmax>(1).column_raw_BHK.item(1) == doctest::Approx(harmonic).epsilon(1e-6));
+    CHECK(c.statistics<Softmax>(1).column_raw_BHX.item(1) == doctest::Approx(harmonic).epsilon(1e-6));
     c.forward<Sigmoid>();
     CHECK(c.map<Sigmoid>(0, 0).item(20 * 70 + 7) == doctest::Approx(0.5).epsilon(1e-6));
     CHECK(c.statistics<Sigmoid>(1).row_mass_BH.item(0) == doctest::Approx(0.5 * 71 / 2).epsilon(1e-6));
@@ -162,7 +208,7 @@ TEST_CASE("attention: zero queries give uniform weights") {
 
 TEST_CASE("attention: reference gradients equal finite differences") {
   for (const KeyRange& range : kRanges)
-    for (Extra extra : {Extra::none, Extra::everything, Extra::slot_logit}) {
+    for (Extra extra : {Extra::none, Extra::everything, Extra::logit}) {
 #define SINK_ATTENTION_OP(Op) check_gradients(Op{}, range, extra);
 #include "engine/ops/attention/attention_ops.def"
     }
@@ -199,8 +245,8 @@ TEST_CASE("attention: query heads that share a key head are query heads with cop
           CHECK(std::abs(sums.item(bg * size + n) - expected) < 1e-12 * std::max(1.0, largest_magnitude(parts)));
         }
     };
-    check_sums(shared.gradients.dk_BGTD, copied.gradients.dk_BGTD);
-    check_sums(shared.gradients.dv_BGTD, copied.gradients.dv_BGTD);
+    check_sums(shared.gradients.dk_BGKD, copied.gradients.dk_BGKD);
+    check_sums(shared.gradients.dv_BGKD, copied.gradients.dv_BGKD);
   };
 #define SINK_ATTENTION_OP(Op) check(Op{});
 #include "engine/ops/attention/attention_ops.def"
@@ -211,12 +257,20 @@ TEST_CASE("attention: wrong arguments are refused with both shapes") {
   auto run = [&](const Tensor& k, const Tensor& v, const AttentionConfig& config) {
     attention(Softmax{}, c.q, k, v, config, c.o, c.m, c.S);
   };
-  Tensor short_k = Tensor::zeros({1, 2, 7, 4});
-  CHECK_THROWS_WITH_AS(
-      run(short_k, c.v, c.config),
-      "[attention] k must be like q, but for a number of heads that divides q's: k is f32 (1, 2, 7, 4), "
-      "q is f32 (1, 2, 8, 4)",
-      Error);
+  Tensor narrow_k = Tensor::zeros({1, 2, 8, 3}), short_k = Tensor::zeros({1, 2, 7, 4});
+  CHECK_THROWS_WITH_AS(run(narrow_k, c.v, c.config),
+                       "[attention] k must be like q, but for its length and a number of heads that divides q's: k is "
+                       "f32 (1, 2, 8, 3), q is f32 (1, 2, 8, 4)",
+                       Error);
+  CHECK_THROWS_WITH_AS(run(short_k, c.v, c.config),
+                       "[attention] queries must stand at positions that have keys: the first one at 0 and the last "
+                       "one at 7, with keys at 0 to 6",
+                       Error);
+  for (std::int64_t first : {-1, 1}) {
+    AttentionConfig late = c.config;
+    late.first_position = first;
+    CHECK_THROWS_AS(run(c.k, c.v, late), Error);
+  }
   CHECK_THROWS_AS(run(Tensor::zeros({1, 3, 8, 4}), Tensor::zeros({1, 3, 8, 4}), c.config), Error);
   CHECK_THROWS_WITH_AS(run(c.k, Tensor::zeros({1, 1, 8, 4}), c.config),
                        "[attention] v must be like k: v is f32 (1, 1, 8, 4), k is f32 (1, 2, 8, 4)", Error);
@@ -225,13 +279,13 @@ TEST_CASE("attention: wrong arguments are refused with both shapes") {
   config.bias_HT = Tensor::zeros({2, 7});
   CHECK_THROWS_WITH_AS(
       run(c.k, c.v, config),
-      "[attention] bias must be f32 of shape (H, at least T): bias is f32 (2, 7), q is f32 (1, 2, 8, 4)", Error);
+      "[attention] bias must be f32 of shape (H, at least 8): bias is f32 (2, 7), q is f32 (1, 2, 8, 4)", Error);
   config = c.config;
-  config.slot.k_HD = Tensor::zeros({2, 4}, DType::F64);
+  config.extra_key.k_HD = Tensor::zeros({2, 4}, DType::F64);
   CHECK_THROWS_AS(run(c.k, c.v, config), Error);
-  config.slot = {.k_HD = Tensor::zeros({2, 4}), .logit_H = Tensor::zeros({2})};
+  config.extra_key = {.k_HD = Tensor::zeros({2, 4}), .logit_H = Tensor::zeros({2})};
   CHECK_THROWS_AS(run(c.k, c.v, config), Error);
-  config.slot = {.v_HD = Tensor::zeros({2, 4})};
+  config.extra_key = {.v_HD = Tensor::zeros({2, 4})};
   CHECK_THROWS_AS(run(c.k, c.v, config), Error);
   Tensor m_64 = c.m.to(DType::F64);
   CHECK_THROWS_AS(attention(Softmax{}, c.q, c.k, c.v, c.config, c.o, m_64, c.S), Error);

@@ -7,6 +7,7 @@
 
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/with_reference.h"
 
 using namespace sink;
 
@@ -25,7 +26,7 @@ struct Result {
 };
 
 Result evaluate(const Tensor& logits, const Tensor& targets, double gradient_scale = 1) {
-  DType loss_type = logits.dtype() == DType::F64 ? DType::F64 : DType::F32;
+  DType loss_type = accumulate_type(logits.dtype());
   Result result{Tensor::empty({logits.dim(0)}, loss_type), logits.clone()};
   cross_entropy_to_gradient(result.gradient, targets, gradient_scale, result.loss);
   Tensor loss = Tensor::empty({logits.dim(0)}, loss_type);
@@ -62,6 +63,9 @@ TEST_CASE("cross_entropy: F32 and bf16 equal F64") {
       for (std::int64_t V : {1, 2, 33, 1000}) {
         Tensor logits = random_tensor({N, V}, dtype, 1, 4), targets = some_targets(N, V);
         Result fast = evaluate(logits, targets, 0.25), expected = evaluate(logits.to(DType::F64), targets, 0.25);
+        Result reference = in_reference([&] { return evaluate(logits, targets, 0.25); });
+        check_close("reference loss", reference.loss, expected.loss.to(DType::F32), 0);
+        check_close("reference gradient", reference.gradient, expected.gradient.to(dtype), 0);
         check_close("loss", fast.loss, expected.loss, 1e-5);  // bf16 logits are summed in f32
         check_close("gradient", fast.gradient, expected.gradient, dtype == DType::F32 ? 1e-5 : 2e-2);
       }

@@ -5,10 +5,10 @@
 
 #include <cmath>
 
-#include "engine/reference_switch.h"
 #include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/with_reference.h"
 
 using namespace sink;
 
@@ -24,6 +24,11 @@ struct Gate {
         dgate(Tensor::empty(g.shape(), g.dtype())) {
     gate(o, g, y);
     gate_backward(dy, o, g, d_o, dgate);
+  }
+  Gate rounded_to(DType dtype) const {
+    Gate other = *this;
+    for (Tensor* t : {&other.y, &other.d_o, &other.dgate}) *t = t->to(dtype);
+    return other;
   }
 };
 
@@ -87,13 +92,11 @@ TEST_CASE("gate: F32 and bf16 equal F64, on any number of threads and in the ref
           Tensor dy = random_tensor({2, T, G * width}, dtype, 3);
           Gate fast(o, g, dy), exact(o.to(DType::F64), g.to(DType::F64), dy.to(DType::F64));
           check_gate("fast", fast, exact, dtype == DType::F32 ? 1e-6 : 0x1p-8);
-          use_reference() = true;
-          Gate reference(o, g, dy);
-          use_reference() = false;
-          check_gate("reference", reference, exact, dtype == DType::F32 ? 0x1p-24 : 0x1p-8);
-          omp_set_num_threads(3);
+          Gate reference = in_reference([&] { return Gate(o, g, dy); });
+          check_gate("reference", reference, exact.rounded_to(dtype), 0);
+          set_thread_count(3);
           check_gate("3 threads", Gate(o, g, dy), fast, 0);
-          omp_set_num_threads(threads);
+          set_thread_count(threads);
         }
 }
 

@@ -5,6 +5,7 @@
 
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/with_reference.h"
 
 using namespace sink;
 
@@ -37,6 +38,12 @@ TEST_CASE("gather: backward is the transpose of the lookup, F32 equals F64") {
     gather_backward(dy, index, dp, false);
     gather_backward(dy.to(DType::F64), index, dp64, false);
     check_close("dp", dp, dp64, 1e-7);
+    in_reference([&] {
+      gather(p, index, y);
+      gather_backward(dy, index, dp, false);
+    });
+    check_close("reference y", y, y64, 0);
+    check_close("reference dp", dp, dp64.to(DType::F32), 0);
     double left = 0, right = 0;
     for (std::int64_t i = 0; i < y.size(); ++i) left += y64.item(i) * dy.item(i);
     for (std::int64_t i = 0; i < P; ++i) right += p.item(i) * dp64.item(i);

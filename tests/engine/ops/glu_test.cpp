@@ -5,10 +5,10 @@
 
 #include <cmath>
 
-#include "engine/reference_switch.h"
 #include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/with_reference.h"
 
 using namespace sink;
 
@@ -85,15 +85,13 @@ TEST_CASE_TEMPLATE("glu: F32 and bf16 equal F64, on any number of threads and in
         Glu<F> fast(gate_up, dy), exact(gate_up.to(DType::F64), dy.to(DType::F64));
         check_close("y", fast.y, exact.y, tolerance, cancelled);
         check_close("dgate_up", fast.dgate_up, exact.dgate_up, tolerance, cancelled);
-        use_reference() = true;
-        Glu<F> reference(gate_up, dy);
-        use_reference() = false;
+        Glu<F> reference = in_reference([&] { return Glu<F>(gate_up, dy); });
         check_close("reference y", reference.y, exact.y.to(dtype), 0);
         check_close("reference dgate_up", reference.dgate_up, exact.dgate_up.to(dtype), 0);
         int threads = thread_count();
-        omp_set_num_threads(3);
+        set_thread_count(3);
         Glu<F> threaded(gate_up, dy);
-        omp_set_num_threads(threads);
+        set_thread_count(threads);
         check_close("y of 3 threads", threaded.y, fast.y, 0);
         check_close("dgate_up of 3 threads", threaded.dgate_up, fast.dgate_up, 0);
       }

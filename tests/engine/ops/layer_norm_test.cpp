@@ -3,10 +3,10 @@
 
 #include <doctest/doctest.h>
 
-#include "engine/reference_switch.h"
 #include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/with_reference.h"
 
 using namespace sink;
 
@@ -41,6 +41,9 @@ struct Norm {
   }
   void run(bool accumulate = false) {
     layer_norm(x, gain, bias, y, mean, r);
+    backward(accumulate);
+  }
+  void backward(bool accumulate) {
     layer_norm_backward(dy, x, gain, mean, r, {dx, accumulate}, {dgain, accumulate}, {dbias, accumulate});
   }
 
@@ -84,30 +87,36 @@ TEST_CASE("layer_norm: F32 equals F64 and the reference, bf16 output within its 
   for (std::int64_t rows : {1, 3, 65, 300})
     for (std::int64_t C : {3, 7, 16, 33, 128})
       for (DType y_type : {DType::F32, DType::BF16})
-        for (bool accumulate : {false, true})
-          for (bool reference : {false, true}) {
-            Norm n(rows, C, DType::F32, y_type), expected = n.in_f64();
-            use_reference() = reference;
-            n.run(accumulate);
-            use_reference() = false;
-            expected.run(accumulate);
-            check_close("y", n.y, expected.y, y_type == DType::F32 ? 1e-5 : 0x1p-8);
-            check_close("mean", n.mean, expected.mean, 1e-6);
-            check_close("r", n.r, expected.r, 1e-5);
-            check_close("dx", n.dx, expected.dx, 1e-5);
-            check_close("dgain", n.dgain, expected.dgain, 1e-5);
-            check_close("dbias", n.dbias, expected.dbias, 1e-5);
-          }
+        for (bool accumulate : {false, true}) {
+          Norm n(rows, C, DType::F32, y_type), reference = n.copy(), expected = n.in_f64(), exact = n.in_f64();
+          n.run(accumulate);
+          in_reference([&] { reference.run(accumulate); });
+          expected.run(accumulate);
+          check_close("reference y", reference.y, expected.y.to(y_type), 0);
+          check_close("reference mean", reference.mean, expected.mean.to(DType::F32), 0);
+          exact.mean = reference.mean.to(DType::F64);  // as it was saved, rounded
+          exact.r = reference.r.to(DType::F64);
+          exact.backward(accumulate);
+          check_close("reference dx", reference.dx, exact.dx.to(DType::F32), 0);
+          check_close("reference dgain", reference.dgain, exact.dgain.to(DType::F32), 0);
+          check_close("reference dbias", reference.dbias, exact.dbias.to(DType::F32), 0);
+          check_close("y", n.y, expected.y, y_type == DType::F32 ? 1e-5 : 0x1p-8);
+          check_close("mean", n.mean, expected.mean, 1e-6);
+          check_close("r", n.r, expected.r, 1e-5);
+          check_close("dx", n.dx, expected.dx, 1e-5);
+          check_close("dgain", n.dgain, expected.dgain, 1e-5);
+          check_close("dbias", n.dbias, expected.dbias, 1e-5);
+        }
 }
 
 TEST_CASE("layer_norm: the same bits on any number of threads") {
   int threads = thread_count();
   Norm one(1000, 33, DType::F32, DType::F32), many = one.copy();
-  omp_set_num_threads(1);
+  set_thread_count(1);
   one.run();
-  omp_set_num_threads(3);
+  set_thread_count(3);
   many.run();
-  omp_set_num_threads(threads);
+  set_thread_count(threads);
   check_close("y", many.y, one.y, 0);
   check_close("dx", many.dx, one.dx, 0);
   check_close("dgain", many.dgain, one.dgain, 0);
@@ -166,6 +175,17 @@ TEST_CASE("layer_norm: a constant row becomes the bias") {
   n.run();
   check_close("y", n.y, n.bias.reshape({1, 8}), 0);
   CHECK(n.r.item() == doctest::Approx(1 / std::sqrt(1e-5)));
+}
+
+TEST_CASE("layer_norm: the epsilon that is asked for") {
+  // x = (1, 5): mean 3, variance 4, and 12 more make 16.
+  for (DType dtype : {DType::F32, DType::F64}) {
+    Norm n(1, 2, dtype, dtype);
+    n.x = Tensor::from<double>({1, 2}, {1, 5}).to(dtype);
+    layer_norm(n.x, n.gain, n.bias, n.y, n.mean, n.r, 12);
+    CHECK(n.mean.item() == 3);
+    CHECK(n.r.item() == 0.25);
+  }
 }
 
 TEST_CASE("layer_norm: shapes and types that do not fit are named") {

@@ -3,9 +3,9 @@
 
 #include <doctest/doctest.h>
 
-#include "engine/reference_switch.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/with_reference.h"
 
 using namespace sink;
 
@@ -57,11 +57,6 @@ void check_all(DType in, DType out, double tolerance) {
   }
 }
 
-struct WithReference {
-  WithReference() { use_reference() = true; }
-  ~WithReference() { use_reference() = false; }
-};
-
 }  // namespace
 
 TEST_CASE("matmul: a product by hand, every way of transposing") {
@@ -95,9 +90,9 @@ TEST_CASE("matmul: the fast path equals F64") {
 
 TEST_CASE("matmul: --reference equals F64 and so the fast path") {
   WithReference reference;
-  check_all(DType::F32, DType::F32, 1e-6);
-  check_all(DType::BF16, DType::F32, 1e-6);
-  check_all(DType::BF16, DType::BF16, 2e-2);
+  check_all(DType::F32, DType::F32, 0x1p-24);  // rounded once
+  check_all(DType::BF16, DType::F32, 0x1p-24);
+  check_all(DType::BF16, DType::BF16, 0x1p-8);
 }
 
 TEST_CASE("matmul: the identity changes nothing, to the bit") {

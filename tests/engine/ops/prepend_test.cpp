@@ -2,10 +2,11 @@
 #include "engine/ops/prepend/prepend.h"
 
 #include <doctest/doctest.h>
-#include <omp.h>
 
+#include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/with_reference.h"
 
 using namespace sink;
 
@@ -32,6 +33,18 @@ TEST_CASE("drop_first: by hand in every type, and a single position leaves nothi
     drop_first_backward(y, dx);
     check_close("dx", dx, Tensor::from<float>({2, 3, 1}, {0, 1, 2, 0, 3, 4}), 0);
   }
+  for (DType dtype : {DType::F32, DType::BF16}) {
+    Tensor x = random_tensor({3, 5, 4}, dtype, 1), y = Tensor::empty({3, 4, 4}, dtype), y_ref = Tensor::empty_like(y);
+    Tensor dx = Tensor::empty_like(x), dx_ref = Tensor::empty_like(x);
+    drop_first(x, y);
+    drop_first_backward(y, dx);
+    in_reference([&] {
+      drop_first(x, y_ref);
+      drop_first_backward(y, dx_ref);
+    });
+    check_close("reference y", y_ref, y, 0);
+    check_close("reference dx", dx_ref, dx, 0);
+  }
   Tensor x = Tensor::full({2, 1, 3}, 1), nothing = Tensor::empty({2, 0, 3});
   drop_first(x, nothing);
   drop_first_backward(nothing, x);
@@ -39,7 +52,7 @@ TEST_CASE("drop_first: by hand in every type, and a single position leaves nothi
 }
 
 TEST_CASE("prepend: dropping undoes it at sizes for two threads; F32 sums equal F64 for any number of threads") {
-  int threads = omp_get_max_threads();
+  int threads = thread_count();
   for (std::int64_t B : {1, 9})
     for (std::int64_t T : {1, 64})
       for (std::int64_t C : {1, 33, 257}) {
@@ -59,13 +72,21 @@ TEST_CASE("prepend: dropping undoes it at sizes for two threads; F32 sums equal 
         check_close("drow", drow, exact, 1e-6);
         drop_first(dy.to(DType::F64), dx64);
         check_close("dx", dx, dx64, 0);
+        in_reference([&] {
+          Tensor y_ref = Tensor::empty_like(y), dx_ref = Tensor::empty_like(dx), drow_ref = Tensor::empty_like(drow);
+          prepend(x, row, y_ref);
+          prepend_backward(dy, dx_ref, drow_ref, false);
+          check_close("reference y", y_ref, y, 0);
+          check_close("reference dx", dx_ref, dx, 0);
+          check_close("reference drow", drow_ref, exact.to(DType::F32), 0);
+        });
         for (int count : {1, 3}) {
-          omp_set_num_threads(count);
+          set_thread_count(count);
           Tensor other = Tensor::empty(drow.shape());
           prepend_backward(dy, dx, other, false);
           check_close("other number of threads", other, drow, 0);
         }
-        omp_set_num_threads(threads);
+        set_thread_count(threads);
       }
 }
 

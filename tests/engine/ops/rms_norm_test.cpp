@@ -5,6 +5,7 @@
 
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/with_reference.h"
 
 using namespace sink;
 
@@ -23,16 +24,25 @@ struct Norm {
         dx(random_tensor({rows, C}, dtype, 4)),
         dgain(random_tensor({C}, dtype, 5)) {}
 
-  Norm in_f64() const {
+  // With numbers of its own.
+  Norm copy() const {
     Norm other = *this;
-    for (Tensor* t : {&other.x, &other.gain, &other.dy, &other.y, &other.r, &other.dx, &other.dgain})
-      *t = t->to(DType::F64).clone();
+    for (Tensor* t : other.tensors()) *t = t->clone();
+    return other;
+  }
+  Norm in_f64() const {
+    Norm other = copy();
+    for (Tensor* t : other.tensors()) *t = t->to(DType::F64);
     return other;
   }
   void run(bool accumulate = false) {
     rms_norm(x, gain, y, r);
-    rms_norm_backward(dy, x, gain, r, dx, accumulate, dgain, accumulate);
+    backward(accumulate);
   }
+  void backward(bool accumulate) { rms_norm_backward(dy, x, gain, r, dx, accumulate, dgain, accumulate); }
+
+ private:
+  std::vector<Tensor*> tensors() { return {&x, &gain, &dy, &y, &r, &dx, &dgain}; }
 };
 
 }  // namespace
@@ -57,9 +67,16 @@ TEST_CASE("rms_norm: F32 equals F64, bf16 output within its rounding") {
     for (std::int64_t C : {1, 7, 16, 33, 128})
       for (DType y_type : {DType::F32, DType::BF16})
         for (bool accumulate : {false, true}) {
-          Norm n(rows, C, DType::F32, y_type), expected = n.in_f64();
+          Norm n(rows, C, DType::F32, y_type), reference = n.copy(), expected = n.in_f64(), exact = n.in_f64();
           n.run(accumulate);
+          in_reference([&] { reference.run(accumulate); });
           expected.run(accumulate);
+          check_close("reference y", reference.y, expected.y.to(y_type), 0);
+          check_close("reference r", reference.r, expected.r.to(DType::F32), 0);
+          exact.r = reference.r.to(DType::F64);  // as it was saved, rounded
+          exact.backward(accumulate);
+          check_close("reference dx", reference.dx, exact.dx.to(DType::F32), 0);
+          check_close("reference dgain", reference.dgain, exact.dgain.to(DType::F32), 0);
           // For C = 1 dx cancels to epsilon's share: dy g r (1 - x^2 r^2), so rounding is measured against dy g r.
           double cancelled = C == 1 ? 1e-5 : 0;
           check_close("y", n.y, expected.y, y_type == DType::F32 ? 1e-5 : 2e-2);
@@ -104,6 +121,17 @@ TEST_CASE("rms_norm: a row of zeros stays zero") {
   n.run();
   check_close("y", n.y, Tensor::zeros({1, 8}), 0);
   CHECK(n.r.item() == doctest::Approx(1 / std::sqrt(1e-5)));
+}
+
+TEST_CASE("rms_norm: the epsilon that is asked for") {
+  // x = (3, 4): mean square 12.5, and 3.5 more make 16.
+  for (DType dtype : {DType::F32, DType::F64}) {
+    Tensor x = Tensor::from<double>({1, 2}, {3, 4}).to(dtype), gain = Tensor::full({2}, 1, dtype);
+    Tensor y = Tensor::empty_like(x), r = Tensor::empty({1}, dtype);
+    rms_norm(x, gain, y, r, 3.5);
+    check_close("r", r, Tensor::from<double>({1}, {0.25}), 0);
+    check_close("y", y, Tensor::from<double>({1, 2}, {0.75, 1}), 0);
+  }
 }
 
 TEST_CASE("rms_norm: shapes and types that do not fit are named") {

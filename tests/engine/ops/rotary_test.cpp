@@ -7,14 +7,15 @@
 
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/with_reference.h"
 
 using namespace sink;
 
 namespace {
 
-Tensor turned(const Tensor& x, bool inverse = false) {
+Tensor rotated(const Tensor& x, bool inverse = false) {
   Tensor y = Tensor::empty(x.shape(), x.dtype());
-  DType table = x.dtype() == DType::F64 ? DType::F64 : DType::F32;
+  DType table = accumulate_type(x.dtype());
   rotary(x, rotary_table(x.dim(2), x.dim(3), table), inverse, y);
   return y;
 }
@@ -30,11 +31,11 @@ double row_dot(const Tensor& x, std::int64_t i, const Tensor& y, std::int64_t j)
 
 TEST_CASE("rotary: positions 0 and 1 by hand") {
   // D = 4: angles at position 1 are 1 (pair 0, 2) and 10000^(-2/4) = 0.01 (pair 1, 3).
-  // (1, 0) -> (cos 1, sin 1), (0, 1) -> (-sin 0.01, cos 0.01); position 0 is not turned.
+  // (1, 0) -> (cos 1, sin 1), (0, 1) -> (-sin 0.01, cos 0.01); position 0 stays.
   Tensor x = Tensor::from<double>({1, 1, 2, 4}, {1, 2, 3, 4, 1, 0, 0, 1});
   Tensor expected =
       Tensor::from<double>({1, 1, 2, 4}, {1, 2, 3, 4, 0.540302306, -0.009999833, 0.841470985, 0.999950000});
-  check_close("y", turned(x), expected, 1e-9);
+  check_close("y", rotated(x), expected, 1e-9);
 }
 
 TEST_CASE("rotary: F32 and bf16 equal F64") {
@@ -42,8 +43,12 @@ TEST_CASE("rotary: F32 and bf16 equal F64") {
     for (std::int64_t T : {1, 5, 150})
       for (std::int64_t D : {2, 6, 32, 66}) {
         Tensor x = random_tensor({2, 3, T, D}, dtype, 1);
-        for (bool inverse : {false, true})
-          check_close("y", turned(x, inverse), turned(x.to(DType::F64), inverse), dtype == DType::F32 ? 1e-6 : 2e-2);
+        for (bool inverse : {false, true}) {
+          Tensor exact = rotated(x.to(DType::F64), inverse);
+          check_close("y", rotated(x, inverse), exact, dtype == DType::F32 ? 1e-6 : 0x1p-8);
+          Tensor reference = in_reference([&] { return rotated(x, inverse); });  // with the table in f32
+          check_close("reference", reference, exact, dtype == DType::F32 ? 2e-7 : 0x1p-8);
+        }
       }
 }
 
@@ -55,8 +60,8 @@ TEST_CASE("rotary: a score depends on the distance alone") {
     q.data<double>()[i] = one.item(i % D);
     k.data<double>()[i] = one.item(D + i % D);
   }
-  q = turned(q);
-  k = turned(k);
+  q = rotated(q);
+  k = rotated(k);
   for (std::int64_t distance : {0, 1, 7, 20})
     for (std::int64_t j : {1, 8, 19})
       CHECK(row_dot(q, j + distance, k, j) == doctest::Approx(row_dot(q, distance, k, 0)).epsilon(1e-9));
@@ -64,22 +69,40 @@ TEST_CASE("rotary: a score depends on the distance alone") {
 }
 
 TEST_CASE("rotary: norms stay and the inverse undoes it") {
-  Tensor x = random_tensor({2, 2, 33, 24}, DType::F32, 3), y = turned(x);
+  Tensor x = random_tensor({2, 2, 33, 24}, DType::F32, 3), y = rotated(x);
   for (std::int64_t row = 0; row < 2 * 2 * 33; ++row)
     CHECK(row_dot(y, row, y, row) == doctest::Approx(row_dot(x, row, x, row)).epsilon(1e-6));
-  check_close("x", turned(y, true), x, 1e-6);
+  check_close("x", rotated(y, true), x, 1e-6);
 }
 
 TEST_CASE("rotary: works in place and with a table longer than the sequence") {
   Tensor x = random_tensor({1, 2, 9, 8}, DType::F32, 4), y = x.clone();
   rotary(y, rotary_table(20, 8, DType::F32), false, y);
-  check_close("y", y, turned(x), 0);
+  check_close("y", y, rotated(x), 0);
+}
+
+TEST_CASE("rotary: a narrower table rotates the first numbers and leaves the others") {
+  for (DType dtype : {DType::F32, DType::BF16, DType::F64}) {
+    constexpr std::int64_t T = 9, D = 10, width = 6;
+    Tensor x = random_tensor({1, 2, T, D}, dtype, 5);
+    auto first_of = [&](const Tensor& from) {
+      Tensor part = Tensor::empty({1, 2, T, width}, DType::F64);
+      for (std::int64_t i = 0; i < part.size(); ++i) part.data<double>()[i] = from.item(i / width * D + i % width);
+      return part.to(dtype);
+    };
+    Tensor y = Tensor::full(x.shape(), 7, dtype);
+    rotary(x, rotary_table(T, width, accumulate_type(dtype)), false, y);
+    check_close("first", first_of(y), rotated(first_of(x)), 0);
+    std::int64_t wrong = 0;
+    for (std::int64_t i = 0; i < x.size(); ++i) wrong += i % D >= width && y.item(i) != x.item(i);
+    CHECK(wrong == 0);
+  }
 }
 
 TEST_CASE("rotary: shapes and types that do not fit are named") {
   Tensor x = Tensor::zeros({1, 2, 9, 8}), y = x.clone();
   check_refused([&] { rotary(x, rotary_table(5, 8, DType::F32), false, y); }, {"[rotary]", "(1, 2, 9, 8)", "(5, 4)"});
-  check_refused([&] { rotary(x, rotary_table(9, 6, DType::F32), false, y); }, {"[rotary]", "(1, 2, 9, 8)", "(9, 3)"});
+  check_refused([&] { rotary(x, rotary_table(9, 10, DType::F32), false, y); }, {"[rotary]", "(1, 2, 9, 8)", "(9, 5)"});
   check_refused([&] { rotary(x, rotary_table(9, 8, DType::F64), false, y); }, {"f64 (9, 4)"});
   check_refused([&] { rotary_table(9, 7, DType::F32); }, {"[rotary]", "even", "7"}, Exit::usage);
 }

@@ -1,0 +1,99 @@
+#include "autograd/parameter_arena.h"
+
+#include "engine/implementation.h"
+#include "engine/rng.h"
+#include "engine/threads.h"
+
+namespace sink {
+namespace {
+
+constexpr std::int64_t kAlignment = 32;  // numbers: 64 bytes of the smallest type, bf16
+
+std::int64_t aligned(std::int64_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+
+template <class R>
+void draw(const Init& init, const Rng& rng, R* values, std::int64_t count) {
+  parallel_chunks(count, 1 << 12, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      std::uint64_t index = static_cast<std::uint64_t>(i);
+      double value = init.scale;
+      if (init.kind == Init::Kind::normal) value *= rng.normal(index);
+      if (init.kind == Init::Kind::uniform) value *= 2 * rng.uniform(index) - 1;
+      values[i] = static_cast<R>(value);
+    }
+  });
+}
+
+void draw(const Init& init, const Rng& rng, Tensor& values) {
+  if (values.dtype() == DType::F64)
+    draw(init, rng, values.data<double>(), values.size());
+  else
+    draw(init, rng, values.data<float>(), values.size());
+}
+
+}  // namespace
+
+const Parameter& ParameterArena::add(ParameterInfo info) {
+  SINK_CHECK(!masters_.defined(), "parameters", info.name + " was declared after the numbers were made");
+  parameters_.push_back(std::unique_ptr<Parameter>(new Parameter(std::move(info), size_)));
+  size_ += aligned(parameters_.back()->segment().size());
+  return *parameters_.back();
+}
+
+void ParameterArena::allocate(std::uint64_t seed) {
+  masters_ = Tensor::zeros({size_}, accumulate_type(compute_type_));
+  compute_ = compute_type_ == DType::BF16 ? Tensor::empty({size_}, DType::BF16) : masters_;
+  for (const auto& p : parameters_) {
+    p->master_ = Var(slice(masters_, *p), /*requires_grad=*/true);
+    p->compute_ = slice(compute_, *p);
+    draw(p->info().init, Rng(seed, "parameter/" + p->name()), p->mutable_master());
+  }
+  refresh();
+}
+
+void ParameterArena::allocate_gradients() {
+  gradients_ = Tensor::zeros(masters_.shape(), masters_.dtype());
+  for (const auto& p : parameters_) p->var().gradient().gather_in(slice(gradients_, *p));
+}
+
+std::int64_t ParameterArena::count() const {
+  std::int64_t count = 0;
+  for (const auto& p : parameters_) count += p->segment().size();
+  return count;
+}
+
+std::vector<Segment> ParameterArena::segments_with_gradient() const {
+  std::vector<Segment> segments;
+  for (const auto& p : parameters_) {
+    const Tensor& grad = p->var().grad();
+    if (!grad.defined()) continue;
+    SINK_CHECK(gradients_.defined() && grad.raw() == slice(gradients_, *p).raw(), "parameters",
+               "the gradient of " + p->name() +
+                   " is not in gradients(): it came before allocate_gradients(), or an "
+                   "operation took room() and never gave it back");
+    segments.push_back(p->segment());
+  }
+  return segments;
+}
+
+std::vector<Segment> ParameterArena::spans_with_gradient() const {
+  std::vector<Segment> spans;
+  for (Segment segment : segments_with_gradient()) {
+    segment.end = aligned(segment.end);
+    if (!spans.empty() && spans.back().end == segment.begin)
+      spans.back().end = segment.end;
+    else
+      spans.push_back(segment);
+  }
+  return spans;
+}
+
+void ParameterArena::clear_gradients() {
+  for (const auto& p : parameters_) p->var().gradient().clear();
+}
+
+void ParameterArena::refresh() {
+  if (compute_.dtype() != masters_.dtype()) compute_.copy_from(masters_);
+}
+
+}  // namespace sink

@@ -1,0 +1,59 @@
+// ParameterArena: all parameters of a model. Master values are one tensor, so is the copy of them that products read,
+// and in training so are the gradients and each moment of an optimiser; a parameter is a slice of each. What treats all
+// numbers alike (an update, a norm, a sum over ranks) is one call on one tensor.
+//
+// Slices stand in the order in which parameters are declared and begin at multiples of 64 bytes, whatever the type.
+// Between them is padding, at first zero, that nobody reads.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "autograd/parameter.h"
+
+namespace sink {
+
+class ParameterArena {
+ public:
+  // `compute` is the type that products read; master values are F32, or F64 with it.
+  explicit ParameterArena(DType compute) : compute_type_(compute) {}
+
+  // Declares a parameter, which has no numbers before allocate(). The reference outlives moves of the arena.
+  const Parameter& add(ParameterInfo info);
+  // Makes the numbers; those of each parameter are drawn from the stream of (seed, its name).
+  void allocate(std::uint64_t seed);
+  // From now on gradients gather in one tensor, gradients(); without it each is a tensor of its own. For training.
+  void allocate_gradients();
+
+  // In order of declaration.
+  auto begin() const { return parameters_.begin(); }
+  auto end() const { return parameters_.end(); }
+  std::size_t size() const { return parameters_.size(); }
+  const std::unique_ptr<Parameter>& operator[](std::size_t i) const { return parameters_[i]; }
+  // Numbers in all parameters, without padding.
+  std::int64_t count() const;
+
+  Tensor& masters() { return masters_; }
+  const Tensor& masters() const { return masters_; }
+  const Tensor& gradients() const { return gradients_; }
+  // A parameter's part of a tensor that is laid out like masters().
+  static Tensor slice(const Tensor& whole, const Parameter& parameter) {
+    return whole.slice(parameter.segment().begin, parameter.info().shape);
+  }
+
+  // The segments of parameters that have received a gradient, in order.
+  std::vector<Segment> segments_with_gradient() const;
+  // The same with neighbours joined over their padding: one span where every parameter has one.
+  std::vector<Segment> spans_with_gradient() const;
+  void clear_gradients();
+  // Call whenever master values have changed.
+  void refresh();
+
+ private:
+  DType compute_type_;
+  std::vector<std::unique_ptr<Parameter>> parameters_;
+  std::int64_t size_ = 0;  // with padding
+  Tensor masters_, compute_, gradients_;
+};
+
+}  // namespace sink

@@ -1,0 +1,93 @@
+// Which implementation of an operation runs, decided here alone. Every operation `op` of engine/ops has twins of one
+// signature: sink::op checks its arguments and selects, ref::op computes in double in plain loops, cpu::op is what
+// trains (F32 and BF16, all threads).
+#pragma once
+
+#include <tuple>
+#include <type_traits>
+
+#include "engine/tensor.h"
+
+namespace sink {
+
+// The switch `--reference`. Set it before work starts; while it is true no operation runs its cpu:: twin.
+inline bool& use_reference() {
+  static bool on = false;
+  return on;
+}
+
+// The type of sums, of one number per row, of master values and their gradients, for numbers of type `dtype`.
+constexpr DType accumulate_type(DType dtype) { return dtype == DType::F64 ? DType::F64 : DType::F32; }
+
+// Whether an operation on x runs its ref:: twin: always for F64, which has no other, else by the switch.
+inline bool runs_reference(const Tensor& x) { return x.dtype() == DType::F64 || use_reference(); }
+
+// An argument of an operation as its ref:: twin takes it: numbers and settings as they are, tensors of F32 and BF16 as
+// copies in F64, and those that the operation writes rounded back, once, when it is done. A struct that holds tensors
+// needs a specialisation with the same three members.
+template <class T>
+struct Widened {
+  std::add_const_t<T>& given;
+  explicit Widened(std::add_const_t<T>& given) : given(given) {}
+  std::add_const_t<T>& argument() const { return given; }
+  void round_back() {}
+};
+
+template <>
+struct Widened<const Tensor> {
+  Tensor wide;
+  explicit Widened(const Tensor& given)
+      : wide(given.defined() && given.dtype() != DType::I32 ? given.to(DType::F64) : given) {}
+  const Tensor& argument() const { return wide; }
+  void round_back() {}
+};
+
+template <>
+struct Widened<Tensor> {
+  Tensor &given, wide;  // with its contents: the operation may add to them
+  explicit Widened(Tensor& given) : given(given), wide(Widened<const Tensor>(given).wide) {}
+  Tensor& argument() { return wide; }
+  void round_back() {
+    if (wide.dtype() != given.dtype()) given.copy_from(wide);
+  }
+};
+
+// One of two implementations, to be called like either.
+template <class Result, class... Parameters>
+class Selected {
+ public:
+  using Function = Result (*)(Parameters...);
+  Selected(bool reference, Function ref, Function cpu) : reference_(reference), ref_(ref), cpu_(cpu) {}
+
+  Result operator()(Parameters... given) const {
+    if (!reference_) return cpu_(given...);
+    std::tuple<Widened<std::remove_reference_t<Parameters>>...> widened(given...);
+    return std::apply(
+        [&](auto&... one) -> Result {
+          if constexpr (std::is_void_v<Result>) {
+            ref_(one.argument()...);
+            (one.round_back(), ...);
+          } else {
+            Result result = ref_(one.argument()...);
+            (one.round_back(), ...);
+            return result;
+          }
+        },
+        widened);
+  }
+
+ private:
+  bool reference_;
+  Function ref_, cpu_;
+};
+
+template <class Result, class... Parameters>
+Selected<Result, Parameters...> select(const Tensor& x, Result (*ref)(Parameters...), Result (*cpu)(Parameters...)) {
+  return {runs_reference(x), ref, cpu};
+}
+
+}  // namespace sink
+
+// The implementation of an operation for the tensor x, from within namespace sink:
+//   SINK_SELECT(x, rms_norm)(x, gain_C, y, r);
+#define SINK_SELECT(x, ...) ::sink::select(x, &ref::__VA_ARGS__, &cpu::__VA_ARGS__)

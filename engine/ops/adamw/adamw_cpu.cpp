@@ -1,0 +1,24 @@
+#include "engine/ops/adamw/adamw_cpu.h"
+
+#include "engine/ops/adamw/adamw_math.h"
+#include "engine/threads.h"
+
+namespace sink::cpu {
+namespace {
+
+void update(const AdamwConstants<float>& constants, const float* dw, float* w, float* m, float* v, std::int64_t begin,
+            std::int64_t end) {
+#pragma omp simd
+  for (std::int64_t i = begin; i < end; ++i) adamw_element(constants, dw[i], w[i], m[i], v[i]);
+}
+
+}  // namespace
+
+void adamw(const AdamwStep& settings, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v) {
+  AdamwConstants<float> constants(settings);
+  parallel_chunks(w.size(), 1 << 13, [&](std::int64_t begin, std::int64_t end) {
+    update(constants, dw.data<float>(), w.data<float>(), m.data<float>(), v.data<float>(), begin, end);
+  });
+}
+
+}  // namespace sink::cpu

@@ -1,0 +1,10 @@
+// What trains: AdamW on F32.
+#pragma once
+
+#include "engine/ops/adamw/adamw.h"
+
+namespace sink::cpu {
+
+void adamw(const AdamwStep& settings, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v);
+
+}  // namespace sink::cpu

@@ -1,0 +1,40 @@
+// The AdamW update of one number; a step's constants are folded once.
+#pragma once
+
+#include <cmath>
+
+#include "engine/host_device.h"
+#include "engine/ops/adamw/adamw.h"
+
+namespace sink {
+
+template <class R>
+struct AdamwConstants {
+  R gradient_scale, beta1, beta2, one_minus_beta1, one_minus_beta2;
+  R keep;               // 1 - learning_rate weight_decay
+  R step_size;          // learning_rate / (1 - beta1^step)
+  R second_correction;  // 1 / sqrt(1 - beta2^step)
+  R epsilon;
+
+  explicit AdamwConstants(const AdamwStep& s)
+      : gradient_scale(static_cast<R>(s.gradient_scale)),
+        beta1(static_cast<R>(s.beta1)),
+        beta2(static_cast<R>(s.beta2)),
+        one_minus_beta1(static_cast<R>(1 - s.beta1)),
+        one_minus_beta2(static_cast<R>(1 - s.beta2)),
+        keep(static_cast<R>(1 - s.learning_rate * s.weight_decay)),
+        step_size(static_cast<R>(s.learning_rate / (1 - std::pow(s.beta1, static_cast<double>(s.step))))),
+        second_correction(static_cast<R>(1 / std::sqrt(1 - std::pow(s.beta2, static_cast<double>(s.step))))),
+        epsilon(static_cast<R>(s.epsilon)) {}
+};
+
+// Landmark for the debugger: one number w with its gradient dw and its moments m and v.
+template <class R>
+SINK_HD void adamw_element(const AdamwConstants<R>& k, R dw, R& w, R& m, R& v) {
+  R g = dw * k.gradient_scale;
+  m = k.beta1 * m + k.one_minus_beta1 * g;
+  v = k.beta2 * v + k.one_minus_beta2 * g * g;
+  w = w * k.keep - k.step_size * m / (std::sqrt(v) * k.second_correction + k.epsilon);
+}
+
+}  // namespace sink

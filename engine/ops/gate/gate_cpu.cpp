@@ -1,0 +1,80 @@
+#include "engine/ops/gate/gate_cpu.h"
+
+#include "engine/threads.h"
+#include "engine/vector_math.h"
+
+namespace sink::cpu {
+namespace {
+
+constexpr std::int64_t kGrainRows = 8;
+
+// One row of G groups of `width` numbers: vector code along the numbers of a group, or along the groups where they are
+// single numbers.
+template <class X>
+void gate_row(const X* o_E, const X* gate_G, X* y_E, std::int64_t G, std::int64_t width) {
+  if (width == 1) {
+#pragma omp simd
+    for (std::int64_t e = 0; e < G; ++e) store(y_E[e], float(o_E[e]) * logistic_fast(float(gate_G[e])));
+    return;
+  }
+  for (std::int64_t n = 0; n < G; ++n) {
+    float l = logistic_fast(float(gate_G[n]));
+#pragma omp simd
+    for (std::int64_t e = n * width; e < (n + 1) * width; ++e) store(y_E[e], float(o_E[e]) * l);
+  }
+}
+
+template <class X>
+void gate_row_backward(const X* dy_E, const X* o_E, const X* gate_G, X* do_E, X* dgate_G, std::int64_t G,
+                       std::int64_t width) {
+  if (width == 1) {
+#pragma omp simd
+    for (std::int64_t e = 0; e < G; ++e) {
+      float dy = float(dy_E[e]), l = logistic_fast(float(gate_G[e]));
+      store(do_E[e], dy * l);
+      store(dgate_G[e], dy * float(o_E[e]) * l * (1 - l));
+    }
+    return;
+  }
+  for (std::int64_t n = 0; n < G; ++n) {
+    float l = logistic_fast(float(gate_G[n])), dl = 0;
+#pragma omp simd reduction(+ : dl)
+    for (std::int64_t e = n * width; e < (n + 1) * width; ++e) {
+      store(do_E[e], float(dy_E[e]) * l);
+      dl += float(dy_E[e]) * float(o_E[e]);
+    }
+    store(dgate_G[n], dl * l * (1 - l));
+  }
+}
+
+// f(row, zero of the type) over the positions of o, on all threads.
+template <class F>
+void for_rows(const Tensor& o_BTE, F&& f) {
+  with_real<float, bf16>(o_BTE.dtype(), [&](auto zero) {
+    parallel_chunks(o_BTE.dim(0) * o_BTE.dim(1), kGrainRows, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row) f(row, zero);
+    });
+  });
+}
+
+}  // namespace
+
+void gate(const Tensor& o_BTE, const Tensor& gate_BTG, Tensor& y_BTE) {
+  std::int64_t E = o_BTE.dim(2), G = gate_BTG.dim(2);
+  for_rows(o_BTE, [&](std::int64_t row, auto zero) {
+    using X = decltype(zero);
+    gate_row(o_BTE.data<X>() + row * E, gate_BTG.data<X>() + row * G, y_BTE.data<X>() + row * E, G, E / G);
+  });
+}
+
+void gate_backward(const Tensor& dy_BTE, const Tensor& o_BTE, const Tensor& gate_BTG, Tensor& do_BTE,
+                   Tensor& dgate_BTG) {
+  std::int64_t E = o_BTE.dim(2), G = gate_BTG.dim(2);
+  for_rows(o_BTE, [&](std::int64_t row, auto zero) {
+    using X = decltype(zero);
+    gate_row_backward(dy_BTE.data<X>() + row * E, o_BTE.data<X>() + row * E, gate_BTG.data<X>() + row * G,
+                      do_BTE.data<X>() + row * E, dgate_BTG.data<X>() + row * G, G, E / G);
+  });
+}
+
+}  // namespace sink::cpu

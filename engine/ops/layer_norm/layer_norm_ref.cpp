@@ -1,0 +1,63 @@
+#include "engine/ops/layer_norm/layer_norm_ref.h"
+
+#include <cmath>
+
+namespace sink::ref {
+
+struct LayerNormRow {
+  double mean, r;
+};
+
+// Landmark for the debugger: one row of x (C numbers) to one row of y.
+[[gnu::noinline]] LayerNormRow layer_norm_row([[maybe_unused]] std::int64_t row, const double* x_C,
+                                              const double* gain_C, const double* bias_C, double* y_C, std::int64_t C,
+                                              double epsilon) {
+  double mean = 0, variance = 0;
+  for (std::int64_t c = 0; c < C; ++c) mean += x_C[c] / static_cast<double>(C);
+  for (std::int64_t c = 0; c < C; ++c) variance += (x_C[c] - mean) * (x_C[c] - mean) / static_cast<double>(C);
+  double r = 1 / std::sqrt(variance + epsilon);
+  for (std::int64_t c = 0; c < C; ++c) y_C[c] = (x_C[c] - mean) * r * gain_C[c] + bias_C[c];
+  return {mean, r};
+}
+
+// Forward was: y_c = x^_c g_c + b_c, x^_c = (x_c - mean) r. Adds to the gradients.
+[[gnu::noinline]] void layer_norm_row_backward([[maybe_unused]] std::int64_t row, const double* dy_C, const double* x_C,
+                                               const double* gain_C, LayerNormRow saved, double* dx_C, double* dgain_C,
+                                               double* dbias_C, std::int64_t C) {
+  auto [mean, r] = saved;
+  double shift = 0, projection = 0;  // mean_k(dx^_k), mean_k(dx^_k x^_k), dx^_k = dy_k g_k
+  for (std::int64_t c = 0; c < C; ++c) {
+    shift += dy_C[c] * gain_C[c] / static_cast<double>(C);
+    projection += dy_C[c] * gain_C[c] * (x_C[c] - mean) * r / static_cast<double>(C);
+  }
+  for (std::int64_t c = 0; c < C; ++c) {
+    dx_C[c] += r * (dy_C[c] * gain_C[c] - shift - (x_C[c] - mean) * r * projection);
+    dgain_C[c] += dy_C[c] * (x_C[c] - mean) * r;
+    dbias_C[c] += dy_C[c];
+  }
+}
+
+void layer_norm(const Tensor& x, const Tensor& gain_C, const Tensor& bias_C, Tensor& y, Tensor& mean, Tensor& r,
+                double epsilon) {
+  std::int64_t C = gain_C.size();
+  for (std::int64_t row = 0; row < r.size(); ++row) {
+    LayerNormRow saved = layer_norm_row(row, x.data<double>() + row * C, gain_C.data<double>(), bias_C.data<double>(),
+                                        y.data<double>() + row * C, C, epsilon);
+    mean.data<double>()[row] = saved.mean;
+    r.data<double>()[row] = saved.r;
+  }
+}
+
+void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Tensor& mean, const Tensor& r,
+                         const LayerNormGradient& dx, const LayerNormGradient& dgain_C,
+                         const LayerNormGradient& dbias_C) {
+  for (const LayerNormGradient* gradient : {&dx, &dgain_C, &dbias_C})
+    if (!gradient->accumulate) gradient->grad.fill(0);
+  std::int64_t C = gain_C.size();
+  for (std::int64_t row = 0; row < r.size(); ++row)
+    layer_norm_row_backward(row, dy.data<double>() + row * C, x.data<double>() + row * C, gain_C.data<double>(),
+                            {mean.data<double>()[row], r.data<double>()[row]}, dx.grad.data<double>() + row * C,
+                            dgain_C.grad.data<double>(), dbias_C.grad.data<double>(), C);
+}
+
+}  // namespace sink::ref

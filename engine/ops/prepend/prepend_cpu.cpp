@@ -1,0 +1,64 @@
+#include "engine/ops/prepend/prepend_cpu.h"
+
+#include "engine/threads.h"
+
+namespace sink::cpu {
+namespace {
+
+// f(b) for the sequences of x, on all threads.
+template <class F>
+void for_sequences(const Tensor& x_BTC, F&& f) {
+  std::int64_t sequence_size = std::max<std::int64_t>(1, x_BTC.dim(1) * x_BTC.dim(2));
+  parallel_chunks(x_BTC.dim(0), std::max<std::int64_t>(1, (1 << 14) / sequence_size),
+                  [&](std::int64_t begin, std::int64_t end) {
+                    for (std::int64_t b = begin; b < end; ++b) f(b);
+                  });
+}
+
+}  // namespace
+
+void prepend(const Tensor& x_BTC, const Tensor& row_1C, Tensor& y_BTC) {
+  std::int64_t C = x_BTC.dim(2), TC = x_BTC.dim(1) * C;
+  for_sequences(x_BTC, [&](std::int64_t b) {
+    float* y = y_BTC.data<float>() + b * (C + TC);
+    std::copy_n(row_1C.data<float>(), C, y);
+    std::copy_n(x_BTC.data<float>() + b * TC, TC, y + C);
+  });
+}
+
+// A range of columns of the row's gradient belongs to one thread.
+void prepend_backward(const Tensor& dy_BTC, Tensor& dx_BTC, Tensor& drow_1C, bool accumulate_drow) {
+  drop_first(dy_BTC, dx_BTC);
+  const float* dy = dy_BTC.data<float>();
+  float* drow = drow_1C.data<float>();
+  std::int64_t B = dx_BTC.dim(0), T = dx_BTC.dim(1), C = dx_BTC.dim(2);
+  parallel_chunks(C, 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t c = begin; c < end; ++c) {
+      if (!accumulate_drow) drow[c] = 0;
+      for (std::int64_t b = 0; b < B; ++b) drow[c] += dy[b * (1 + T) * C + c];
+    }
+  });
+}
+
+void drop_first(const Tensor& x_BTC, Tensor& y_BTC) {
+  std::int64_t C = y_BTC.dim(2), TC = y_BTC.dim(1) * C;
+  with_real<float, bf16>(x_BTC.dtype(), [&](auto zero) {
+    using X = decltype(zero);
+    for_sequences(
+        y_BTC, [&](std::int64_t b) { std::copy_n(x_BTC.data<X>() + b * (C + TC) + C, TC, y_BTC.data<X>() + b * TC); });
+  });
+}
+
+void drop_first_backward(const Tensor& dy_BTC, Tensor& dx_BTC) {
+  std::int64_t C = dy_BTC.dim(2), TC = dy_BTC.dim(1) * C;
+  with_real<float, bf16>(dy_BTC.dtype(), [&](auto zero) {
+    using X = decltype(zero);
+    for_sequences(dy_BTC, [&](std::int64_t b) {
+      X* dx = dx_BTC.data<X>() + b * (C + TC);
+      std::fill_n(dx, C, X{});
+      std::copy_n(dy_BTC.data<X>() + b * TC, TC, dx + C);
+    });
+  });
+}
+
+}  // namespace sink::cpu

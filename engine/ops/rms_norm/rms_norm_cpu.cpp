@@ -1,0 +1,79 @@
+#include "engine/ops/rms_norm/rms_norm_cpu.h"
+
+#include <cmath>
+
+#include "engine/threads.h"
+
+namespace sink::cpu {
+namespace {
+
+// The gain's gradient is summed in blocks of this many rows and then over the blocks, in order: the same bits for any
+// number of threads.
+constexpr std::int64_t kRowBlock = 64;
+
+// Returns r, the inverse root mean square.
+template <class Y>
+[[gnu::noinline]] float row_forward(const float* x_C, const float* gain_C, Y* y_C, std::int64_t C, double epsilon) {
+  float sum_of_squares = 0;
+#pragma omp simd reduction(+ : sum_of_squares)
+  for (std::int64_t c = 0; c < C; ++c) sum_of_squares += x_C[c] * x_C[c];
+  float mean_square = sum_of_squares / float(C);
+  float r = 1 / std::sqrt(mean_square + float(epsilon));
+#pragma omp simd
+  for (std::int64_t c = 0; c < C; ++c) store(y_C[c], x_C[c] * r * gain_C[c]);
+  return r;
+}
+
+// Forward was: y_c = x_c r g_c. Adds this row's share to dgain_C.
+template <class Y>
+[[gnu::noinline]] void row_backward(const Y* dy_C, const float* x_C, const float* gain_C, float r, float* dx_C,
+                                    bool accumulate, float* dgain_C, std::int64_t C) {
+  float projection = 0;  // sum_k dx^_k x_k
+#pragma omp simd reduction(+ : projection)
+  for (std::int64_t c = 0; c < C; ++c) projection += float(dy_C[c]) * gain_C[c] * x_C[c];
+  float shrink = projection / float(C) * r * r;
+  if (accumulate) {
+#pragma omp simd
+    for (std::int64_t c = 0; c < C; ++c) dx_C[c] += r * (float(dy_C[c]) * gain_C[c] - x_C[c] * shrink);
+  } else {
+#pragma omp simd
+    for (std::int64_t c = 0; c < C; ++c) dx_C[c] = r * (float(dy_C[c]) * gain_C[c] - x_C[c] * shrink);
+  }
+#pragma omp simd
+  for (std::int64_t c = 0; c < C; ++c) dgain_C[c] += float(dy_C[c]) * x_C[c] * r;
+}
+
+}  // namespace
+
+void rms_norm(const Tensor& x, const Tensor& gain_C, Tensor& y, Tensor& r, double epsilon) {
+  std::int64_t C = gain_C.size(), rows = r.size();
+  with_real<float, bf16>(y.dtype(), [&](auto zero) {
+    using Y = decltype(zero);
+    parallel_chunks(rows, 16, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t row = begin; row < end; ++row)
+        r.data<float>()[row] =
+            row_forward(x.data<float>() + row * C, gain_C.data<float>(), y.data<Y>() + row * C, C, epsilon);
+    });
+  });
+}
+
+void rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Tensor& r, Tensor& dx,
+                       bool accumulate_dx, Tensor& dgain_C, bool accumulate_dgain) {
+  std::int64_t C = gain_C.size(), rows = r.size();
+  std::int64_t blocks = (rows + kRowBlock - 1) / kRowBlock;
+  Tensor partial = Tensor::zeros({std::max<std::int64_t>(blocks, 1), C});
+  with_real<float, bf16>(dy.dtype(), [&](auto zero) {
+    using Y = decltype(zero);
+    parallel_chunks(blocks, 1, [&](std::int64_t first, std::int64_t last) {
+      for (std::int64_t row = first * kRowBlock; row < std::min(rows, last * kRowBlock); ++row)
+        row_backward(dy.data<Y>() + row * C, x.data<float>() + row * C, gain_C.data<float>(), r.data<float>()[row],
+                     dx.data<float>() + row * C, accumulate_dx, partial.data<float>() + row / kRowBlock * C, C);
+    });
+  });
+  float* dgain = dgain_C.data<float>();
+  if (!accumulate_dgain) std::fill_n(dgain, C, 0.0f);
+  for (std::int64_t block = 0; block < blocks; ++block)
+    for (std::int64_t c = 0; c < C; ++c) dgain[c] += partial.data<float>()[block * C + c];
+}
+
+}  // namespace sink::cpu

@@ -1,0 +1,208 @@
+// The threads behind engine/threads.h: they live as long as the program and take pieces of one loop after another.
+//
+// `ticket_` holds the number of the loop and its next piece. A thread takes a piece by counting it up in one atomic
+// step, which fails when the loop is over, so that whoever comes late finds nothing and spoils nothing.
+#include "engine/threads.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <exception>
+#include <memory>
+#include <mutex>
+#include <new>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "engine/check.h"
+
+namespace sink {
+namespace {
+
+using Piece = void (*)(void* loop, std::int64_t i);
+
+// How long a thread that waits looks for work before it sleeps: longer than the gaps between the loops of a training
+// step, or an idle machine pays for waking it; far shorter than a time slice, or a busy one pays for the looking.
+constexpr std::chrono::microseconds kSpin{100};
+
+thread_local int this_thread = 0;
+thread_local bool in_piece = false;
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+template <class Done>
+bool spin_until(Done done) {
+  auto give_up = std::chrono::steady_clock::now() + kSpin;
+  do {
+    for (int i = 0; i < 8; ++i) {
+      if (done()) return true;
+      relax();
+    }
+  } while (std::chrono::steady_clock::now() < give_up);
+  return false;
+}
+
+class Threads {
+ public:
+  explicit Threads(int count) : count_(count) {}
+  Threads(const Threads&) = delete;
+  Threads& operator=(const Threads&) = delete;
+
+  ~Threads() {
+    ending_.store(true);
+    announce(static_cast<std::int64_t>(sleeping_.load()) + 1);
+    for (std::thread& thread : threads_) thread.join();
+  }
+
+  int count() const { return count_; }
+
+  // Threads that there are, this one included.
+  int start() {
+    started_ = true;
+    try {
+      threads_.reserve(static_cast<std::size_t>(count_));
+      while (static_cast<int>(threads_.size()) + 1 < count_)
+        threads_.emplace_back(&Threads::serve, this, static_cast<int>(threads_.size()) + 1);
+    } catch (const std::system_error&) {  // that many, then
+    } catch (const std::bad_alloc&) {}
+    return static_cast<int>(threads_.size()) + 1;
+  }
+
+  bool run(std::int64_t count, Piece piece, void* loop) {
+    std::unique_lock only_loop(running_, std::try_to_lock);
+    if (!only_loop) return false;
+    if (!started_) start();
+    if (threads_.empty()) return false;
+    SINK_CHECK(count < (std::int64_t{1} << 31), "run_pieces", std::to_string(count) + " pieces; at most 2^31 - 1");
+    piece_.store(piece, std::memory_order_relaxed);
+    loop_.store(loop, std::memory_order_relaxed);
+    pieces_.store(static_cast<std::uint32_t>(count), std::memory_order_relaxed);
+    unfinished_.store(static_cast<std::uint32_t>(count), std::memory_order_relaxed);
+    ticket_.store(static_cast<std::uint64_t>(number_.load(std::memory_order_relaxed) + 1) << 32,
+                  std::memory_order_release);
+    announce(count - 1);
+    take_pieces();
+    auto done = [&] { return unfinished_.load(std::memory_order_acquire) == 0; };
+    if (!spin_until(done))
+      for (std::uint32_t left; (left = unfinished_.load(std::memory_order_acquire)) != 0;) unfinished_.wait(left);
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    return true;
+  }
+
+ private:
+  // Lets threads know of a new loop that `helpers` of them can help with.
+  void announce(std::int64_t helpers) {
+    number_.fetch_add(1);
+    std::int64_t sleeping = sleeping_.load();
+    if (sleeping <= helpers) {
+      if (sleeping > 0) number_.notify_all();
+    } else {
+      for (std::int64_t i = 0; i < helpers; ++i) number_.notify_one();
+    }
+  }
+
+  void serve(int index) {
+    this_thread = index;
+    std::uint32_t seen = 0;
+    for (;;) {
+      auto called = [&] { return number_.load(std::memory_order_acquire) != seen; };
+      if (!spin_until(called)) {
+        sleeping_.fetch_add(1);
+        number_.wait(seen);
+        sleeping_.fetch_sub(1);
+      }
+      if (ending_.load()) return;
+      seen = number_.load(std::memory_order_acquire);
+      take_pieces();
+    }
+  }
+
+  void take_pieces() {
+    in_piece = true;
+    std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
+    for (;;) {
+      std::uint32_t next = static_cast<std::uint32_t>(ticket);
+      Piece piece = piece_.load(std::memory_order_relaxed);
+      void* loop = loop_.load(std::memory_order_relaxed);
+      if (next >= pieces_.load(std::memory_order_relaxed)) break;
+      // What was read belongs to this loop if the ticket is still the same: it is written between loops only.
+      if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel, std::memory_order_acquire))
+        continue;
+      do_piece(piece, loop, next);
+      ticket = ticket_.load(std::memory_order_acquire);
+    }
+    in_piece = false;
+  }
+
+  void do_piece(Piece piece, void* loop, std::int64_t i) {
+    try {
+      piece(loop, i);
+    } catch (...) {
+      std::lock_guard lock(error_mutex_);
+      if (!error_) error_ = std::current_exception();
+    }
+    if (unfinished_.fetch_sub(1, std::memory_order_acq_rel) == 1) unfinished_.notify_one();
+  }
+
+  const int count_;
+  bool started_ = false;
+  std::vector<std::thread> threads_;
+  std::mutex running_, error_mutex_;
+  std::exception_ptr error_;
+  std::atomic<bool> ending_{false};
+  // What all look at stands apart from what is written once per piece.
+  alignas(64) std::atomic<std::uint32_t> number_{0};  // of the loop; counted up when one begins
+  std::atomic<std::uint32_t> sleeping_{0};
+  std::atomic<Piece> piece_{nullptr};
+  std::atomic<void*> loop_{nullptr};
+  std::atomic<std::uint32_t> pieces_{0};
+  alignas(64) std::atomic<std::uint64_t> ticket_{0};
+  alignas(64) std::atomic<std::uint32_t> unfinished_{0};
+};
+
+int count_at_start() {
+  if (const char* wanted = std::getenv("OMP_NUM_THREADS"))
+    if (long count = std::strtol(wanted, nullptr, 10); count > 0 && count < 1 << 16) return static_cast<int>(count);
+  cpu_set_t cores;
+  if (sched_getaffinity(0, sizeof cores, &cores) == 0) return CPU_COUNT(&cores);
+  return static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+}
+
+std::unique_ptr<Threads>& threads() {
+  static std::unique_ptr<Threads> all = [] {
+    // A child of fork() has none of its parent's threads, and starts its own when it needs them.
+    pthread_atfork(nullptr, nullptr, [] {
+      int count = threads()->count();
+      (void)threads().release();
+      threads() = std::make_unique<Threads>(count);
+    });
+    return std::make_unique<Threads>(count_at_start());
+  }();
+  return all;
+}
+
+}  // namespace
+
+int thread_count() { return threads()->count(); }
+void set_thread_count(int count) {
+  SINK_CHECK(count > 0 && !in_piece, "set_thread_count",
+             "expected a count above 0, outside loops; got " + std::to_string(count));
+  if (count != thread_count()) threads() = std::make_unique<Threads>(count);
+}
+int thread_index() { return this_thread; }
+bool inside_loop() { return in_piece; }
+int start_all_threads() { return threads()->start(); }
+
+bool run_pieces(std::int64_t count, Piece piece, void* loop) { return !in_piece && threads()->run(count, piece, loop); }
+
+}  // namespace sink

@@ -1,0 +1,31 @@
+#include "eval/compute_options.h"
+
+#include <algorithm>
+
+#include "engine/implementation.h"
+#include "engine/thread_start.h"
+
+namespace sink {
+
+std::int64_t ComputeOptions::batch_of(std::int64_t T) const {
+  constexpr std::int64_t kTokensAtOnce = 4096;
+  return batch > 0 ? batch : std::max<std::int64_t>(1, kTokensAtOnce / T);
+}
+
+void ComputeOptions::apply() const {
+  use_reference() = reference;
+  start_threads(threads);
+}
+
+void add_compute_options(CLI::App* command, ComputeOptions& options, const std::vector<std::string>& precisions) {
+  command->add_option("--batch", options.batch, "sequences at a time [about 4096 tokens]")->check(CLI::PositiveNumber);
+  command->add_option("--precision", options.precision, "of matrix products; f64 runs the reference in double")
+      ->check(CLI::IsMember(precisions))
+      ->capture_default_str();
+  command->add_flag("--reference", options.reference, "plain loops instead of the fast path");
+  command->add_option("--threads", options.threads, "0: as many as there are cores")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{4096}))
+      ->capture_default_str();
+}
+
+}  // namespace sink

@@ -1,0 +1,21 @@
+// A subcommand of eval_<ablation>: its part of the command line, and what it does once that is read.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+#include "model/ablation.h"
+
+namespace sink {
+
+struct EvalCommand {
+  CLI::App* line = nullptr;
+  std::function<int()> run;  // returns the exit code
+};
+
+// Each is in the source file of its name and adds itself to `app`.
+EvalCommand sink_command(CLI::App& app, const Ablation& ablation);
+EvalCommand logits_command(CLI::App& app, const Ablation& ablation);
+EvalCommand tokens_command(CLI::App& app, const Ablation& ablation);
+
+}  // namespace sink

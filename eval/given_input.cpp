@@ -1,0 +1,66 @@
+#include "eval/given_input.h"
+
+#include "engine/io/file.h"
+#include "eval/given_text.h"
+#include "eval/token_sequences.h"
+#include "eval/trained_on.h"
+
+namespace sink {
+namespace {
+
+std::string text_of(const GivenInput& given) {
+  if (given.text) return *given.text;
+  std::string text = read_file("text", *given.text_file);
+  if (text.ends_with('\n')) text.pop_back();  // the end of the last line is the file's, not the text's
+  return text;
+}
+
+}  // namespace
+
+std::string GivenInput::name() const {
+  constexpr std::size_t kLongestName = 40;
+  if (tokens) return *tokens;
+  if (text_file) return *text_file;
+  return text->size() <= kLongestName ? *text : text->substr(0, kLongestName) + "...";
+}
+
+Tensor GivenInput::sequences(const Checkpoint& checkpoint, const Sizes& sizes) const {
+  if (tokens) return read_token_sequences(*tokens, sizes.vocabulary, sizes.context);
+  TrainedOn run = trained_on(checkpoint, sizes);
+  Tokenizer tokenizer = tokenizer_of(checkpoint, data.empty() ? run.data : data);
+  return text_sequences(tokenizer, text_of(*this),
+                        {.vocabulary = sizes.vocabulary,
+                         .longest = sizes.context,
+                         .context = context,
+                         .first_token = run.fixed_first_token});
+}
+
+std::vector<CLI::Option*> add_text_options(CLI::App* command, GivenInput& given) {
+  CLI::Option* text = command->add_option("--text", given.text,
+                                          "a text, tokenised as the checkpoint's data was and begun by its "
+                                          "--fixed-first-token, if there was one");
+  CLI::Option* file = command->add_option("--text-file", given.text_file, "the same, from a UTF-8 file");
+  text->excludes(file);
+  return {text, file};
+}
+
+CLI::Option* add_tokens_option(CLI::App* command, GivenInput& given, const std::vector<CLI::Option*>& texts) {
+  CLI::Option* tokens =
+      command->add_option("--tokens", given.tokens,
+                          "text file with one sequence of ids per line, or HDF5 with a dataset `tokens`, N x T whole "
+                          "numbers; `tokens` prints such ids of a text");
+  for (CLI::Option* text : texts) tokens->excludes(text);
+  return tokens;
+}
+void require_context(std::int64_t context, const Sizes& sizes) {
+  if (context > sizes.context)
+    throw Error("--context must be at most the " + std::to_string(sizes.context) + " tokens of the model, got " +
+                    std::to_string(context),
+                Exit::usage);
+  if (context <= sizes.prefix)
+    throw Error("--context must be more than the " + std::to_string(sizes.prefix) +
+                    " tokens of the checkpoint's prefix, got " + std::to_string(context),
+                Exit::usage);
+}
+
+}  // namespace sink

@@ -1,0 +1,36 @@
+// What a user gives a model to read on a command line: a file of ids, or text in one of two ways.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/io/checkpoint.h"
+#include "engine/tensor.h"
+#include "model/sizes.h"
+
+namespace sink {
+
+struct GivenInput {
+  std::optional<std::string> tokens, text, text_file;
+  std::string data;          // the folder of a tokenizer, where the checkpoint has none
+  std::int64_t context = 0;  // tokens per sequence of text; 0: as many as the text
+
+  bool any() const { return tokens || text || text_file; }
+  // How a report names it: the file, or the beginning of the sentence.
+  std::string name() const;
+  // I32 (N, T), by the checkpoint's tokenizer or that of `data`. Throws Error: see eval/token_sequences.h,
+  // given_text.h.
+  Tensor sequences(const Checkpoint& checkpoint, const Sizes& sizes) const;
+};
+
+// --text and --text-file, of which one can be given.
+std::vector<CLI::Option*> add_text_options(CLI::App* command, GivenInput& given);
+// --tokens, which excludes those.
+CLI::Option* add_tokens_option(CLI::App* command, GivenInput& given, const std::vector<CLI::Option*>& texts);
+
+// Refuses (Error, Exit::usage) sequences longer than the model's or with nothing behind its prefix.
+void require_context(std::int64_t context, const Sizes& sizes);
+
+}  // namespace sink

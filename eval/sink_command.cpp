@@ -1,0 +1,224 @@
+// eval_<ablation> sink: everything that is measured of attention, as a table and as JSON.
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+#include <optional>
+
+#include "engine/data/data_source.h"
+#include "engine/data/same_data.h"
+#include "engine/data/tokenizer/tokenizer.h"
+#include "engine/data/tokenizer/tokenizer_json.h"
+#include "engine/io/build_info.h"
+#include "engine/io/file.h"
+#include "engine/io/output_kind.h"
+#include "engine/io/sha256.h"
+#include "eval/compute_options.h"
+#include "eval/eval_command.h"
+#include "eval/evaluation_json.h"
+#include "eval/evaluation_maps.h"
+#include "eval/evaluation_table.h"
+#include "eval/given_input.h"
+#include "eval/input_tokens.h"
+#include "eval/trained_on.h"
+#include "model/model_checkpoint.h"
+
+namespace sink {
+namespace {
+
+constexpr std::int64_t kStudyContext = 64;  // tokens of a sequence in the study's measurements
+
+const OutputKind kEvaluationFile =
+    kind_by_text("an evaluation of eval_<ablation> sink", "{", {"\"schema\"", "\"policies\""});
+
+struct SinkOptions {
+  std::string checkpoint, out, input = "text", map = "auto";
+  GivenInput given;
+  ComputeOptions compute;
+  std::int64_t sequences = 100;
+  std::uint64_t seed = 0;
+  bool force = false;
+
+  std::string input_name() const { return given.tokens ? "tokens" : given.any() ? "sentence" : input; }
+};
+
+// Of the ids as they stand in memory.
+std::string checksum_of(const Tensor& tokens_NT) {
+  return sha256_hex({static_cast<const char*>(tokens_NT.raw()), tokens_NT.bytes()});
+}
+
+// Validation sequences of T tokens of the data the run was trained on.
+InputTokens text_tokens(const DataSource& data, std::int64_t sequences) {
+  Batch batch = data.validation_batch(0, std::min(sequences, data.validation_sequences()));
+  return {batch.tokens_BT, batch.targets_BT};
+}
+
+// Labels of tokens: the data's, the checkpoint's tokenizer's, or just the numbers.
+std::function<std::string(std::int32_t)> labels(const Checkpoint& checkpoint, const DataSource* data) {
+  if (data) return [data](std::int32_t id) { return data->token_text(id); };
+  if (!checkpoint.attributes.contains("tokenizer_json")) return [](std::int32_t id) { return std::to_string(id); };
+  auto tokenizer = std::make_shared<Tokenizer>(
+      parse_tokenizer_json(checkpoint.attribute("tokenizer_json"), checkpoint.path + " (tokenizer_json)"));
+  return [tokenizer](std::int32_t id) {
+    return id < tokenizer->vocabulary() ? tokenizer->token_text(id) : std::to_string(id);
+  };
+}
+
+// Which map is asked for, known to be there: "auto", "none" or "LAYER,HEAD".
+struct MapChoice {
+  bool wanted = true;
+  std::optional<std::pair<std::int64_t, std::int64_t>> layer_head;  // none: chosen by weight (eval/evaluation_maps.h)
+};
+MapChoice map_choice(const std::string& asked, const Sizes& sizes) {
+  if (asked == "none" || asked == "auto") return {.wanted = asked == "auto", .layer_head = {}};
+  long long layer = 0, head = 0;
+  int read = 0;
+  if (std::sscanf(asked.c_str(), "%lld,%lld%n", &layer, &head, &read) != 2 ||
+      asked.size() != static_cast<std::size_t>(read))
+    throw Error("--map must be auto, none or LAYER,HEAD such as 0,3; got `" + asked + "`", Exit::usage);
+  if (layer < 0 || layer >= sizes.layers || head < 0 || head >= sizes.heads)
+    throw Error("--map must be of a layer from 0 to " + std::to_string(sizes.layers - 1) + " and a head from 0 to " +
+                    std::to_string(sizes.heads - 1) + ", got `" + asked + "`",
+                Exit::usage);
+  return {.wanted = true, .layer_head = std::pair<std::int64_t, std::int64_t>{layer, head}};
+}
+
+// The validation sequences of the run's data, or of --data, which may be other text in the same tokens.
+std::unique_ptr<DataSource> data_source(const SinkOptions& options, const Checkpoint& checkpoint, TrainedOn run,
+                                        const Sizes& sizes) {
+  if (!options.given.data.empty()) run.data = options.given.data;
+  if (run.task == "text" && run.data.empty())
+    throw Error(options.checkpoint + " does not say what text it was trained on: give --data FOLDER, --text, --tokens" +
+                    " or --input random",
+                Exit::usage);
+  std::unique_ptr<DataSource> data = make_data_source(run);
+  if (data->vocabulary() > sizes.vocabulary)
+    throw Error((run.data.empty() ? "the task " + run.task : run.data) + " has " + std::to_string(data->vocabulary()) +
+                    " kinds of tokens, the model " + std::to_string(sizes.vocabulary) +
+                    ": give the data that it was trained on",
+                Exit::bad_input);
+  if (!options.given.data.empty())
+    require_same_tokenizer(checkpoint, *data, run.data);
+  else
+    require_same_data(checkpoint, *data, run.data,
+                      "give the folder that holds it as --data, or this one to measure on other text");
+  return data;
+}
+
+// What the model is to read. `data` is there for the input "text".
+InputTokens input_of(const SinkOptions& options, const Checkpoint& checkpoint, const Sizes& sizes,
+                     const DataSource* data, std::int64_t context) {
+  if (data) return text_tokens(*data, options.sequences);
+  if (options.given.any()) return given_tokens(options.given.sequences(checkpoint, sizes), sizes.prefix);
+  // Which targets count is the data's business; here as there, what sees its next token has nothing to predict.
+  std::int64_t ignored = std::max<std::int64_t>(0, sizes.prefix - 1);
+  auto make_tokens = options.input == "random" ? random_tokens : repeated_tokens;
+  return make_tokens(sizes.vocabulary, options.sequences, context, options.seed, ignored);
+}
+
+// Everything the JSON says beside the numbers.
+EvaluationContext context_of(const SinkOptions& options, const Ablation& ablation, const Checkpoint& checkpoint,
+                             const LanguageModel& model, const TrainedOn& run, const DataSource* data,
+                             const InputTokens& input) {
+  auto whole = [&](const char* name) { return checkpoint.attributes.contains(name) ? checkpoint.integer(name) : 0; };
+  const GivenInput& given = options.given;
+  return {
+      .run = options.checkpoint,
+      .task = run.task,
+      .ablation = ablation.name,
+      .policies = ablation.policies,
+      .precision = options.compute.precision,
+      .commit = build_commit(),
+      .config_toml = attribute_or(checkpoint, "config_toml", ""),
+      .input = options.input_name(),
+      .input_seed = options.seed,
+      .data_sha256 = attribute_or(checkpoint, "data_sha256", ""),
+      .data = given.any()          ? given.name()
+              : !data              ? ""
+              : given.data.empty() ? run.data
+                                   : given.data,
+      .input_sha256 = given.any() ? checksum_of(input.tokens_NT) : "",
+      .seed = run.seed,
+      .step = whole("step"),
+      .steps = run.steps,
+      .tokens = whole("tokens"),
+      .parameters = model.parameters().count(),
+      .token_text = labels(checkpoint, data),
+  };
+}
+
+int run_sink(const SinkOptions& options, const Ablation& ablation) {
+  options.compute.apply();
+  Checkpoint checkpoint = load_checkpoint(options.checkpoint);
+  auto model = load_model(checkpoint, ablation, dtype_named(options.compute.precision), "eval_" + ablation.name);
+  const Sizes& sizes = model->sizes();
+  TrainedOn run = trained_on(checkpoint, sizes);
+  run.context = options.given.context;
+  if (run.context == 0) run.context = std::min(std::max(kStudyContext, sizes.prefix + 1), sizes.context);
+  require_context(run.context, sizes);
+  run.eval_sequences = options.sequences;
+  bool is_text = options.input_name() == "text";
+  std::unique_ptr<DataSource> data = is_text ? data_source(options, checkpoint, run, sizes) : nullptr;
+  InputTokens input = input_of(options, checkpoint, sizes, data.get(), run.context);
+  MapChoice map = map_choice(options.map, sizes);
+
+  if (!options.out.empty()) require_output(options.out, kEvaluationFile, options.force);
+  std::int64_t batch = options.compute.batch_of(input.tokens_NT.dim(1));
+  Evaluation evaluation = evaluate(*model, input.tokens_NT, input.targets_NT, batch, false);
+  if (map.wanted) keep_maps(*model, input.tokens_NT, map.layer_head, evaluation);
+  std::fputs(evaluation_table(evaluation, data ? run.task : options.input_name()).c_str(), stderr);
+  std::string json =
+      evaluation_json(evaluation, context_of(options, ablation, checkpoint, *model, run, data.get(), input));
+  if (options.out.empty())
+    std::fputs(json.c_str(), stdout);
+  else
+    write_file_atomically(options.out, json);
+  return 0;
+}
+
+// What is read: the run's own text, tokens that are drawn, or what is given.
+void add_input_options(CLI::App* sink, SinkOptions& options) {
+  CLI::Option* input =
+      sink->add_option(
+              "--input", options.input,
+              "text: validation sequences of the run's data; random: tokens uniform over the vocabulary; repeated: "
+              "one uniform token a sequence")
+          ->check(CLI::IsMember({"text", "random", "repeated"}))
+          ->capture_default_str();
+  std::vector<CLI::Option*> texts = add_text_options(sink, options.given);
+  CLI::Option* tokens = add_tokens_option(sink, options.given, texts);
+  CLI::Option* context = sink->add_option("--context", options.given.context,
+                                          "tokens a sequence, at most the training context [64 or less; of --text all]")
+                             ->check(CLI::PositiveNumber);
+  CLI::Option* sequences =
+      sink->add_option("--sequences", options.sequences, "how many")->check(CLI::PositiveNumber)->capture_default_str();
+  CLI::Option* seed = sink->add_option("--seed", options.seed, "of random and repeated tokens")->capture_default_str();
+  sink->add_option("--data", options.given.data, "another data folder than the run's");
+  context->excludes(tokens);
+  for (CLI::Option* given : {texts[0], texts[1], tokens})
+    for (CLI::Option* other : {input, sequences, seed}) given->excludes(other);
+}
+
+}  // namespace
+
+EvalCommand sink_command(CLI::App& app, const Ablation& ablation) {
+  auto options = std::make_shared<SinkOptions>();
+  CLI::App* sink = app.add_subcommand(
+      "sink",
+      "Sink_k and alpha_k (k = 1 ... 10, and * for an extra key or sink token), raw and proxy; row mass, entropy, "
+      "norms "
+      "by position, massive activations, the split of q.k into norms and cosine, and maps. A table goes to stderr, "
+      "evaluation JSON (eval/evaluation_json.h) to stdout or --out.");
+  sink->add_option("checkpoint", options->checkpoint, "checkpoint.h5 of a run")->required();
+  add_input_options(sink, *options);
+  sink->add_option(
+          "--map", options->map,
+          "maps in the JSON: auto (of all heads, of as many of the first sequences as make a small file, up to 256 "
+          "tokens), none, or LAYER,HEAD to be shown first, of any length")
+      ->capture_default_str();
+  add_compute_options(sink, options->compute, {"f32", "bf16", "f64"});
+  sink->add_option("--out", options->out, "write the JSON to this file");
+  sink->add_flag("--force", options->force, "let --out replace a file that is no such JSON");
+  return {sink, [options, ablation] { return run_sink(*options, ablation); }};
+}
+
+}  // namespace sink

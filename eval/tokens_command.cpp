@@ -1,0 +1,47 @@
+// eval_<ablation> tokens: a text as the ids that the model reads.
+#include <cstdio>
+#include <memory>
+
+#include "eval/eval_command.h"
+#include "eval/given_input.h"
+#include "model/model_checkpoint.h"
+
+namespace sink {
+namespace {
+
+struct TokensOptions {
+  std::string checkpoint;
+  GivenInput given;
+};
+
+int run_tokens(const TokensOptions& options, const Ablation& ablation) {
+  if (!options.given.any()) throw Error("tokens needs --text or --text-file; see --help", Exit::usage);
+  Checkpoint checkpoint = load_checkpoint(options.checkpoint);
+  require_policy(checkpoint, ablation.name, ablation.policies, "eval_" + ablation.name);
+  Sizes sizes = sizes_of(checkpoint);
+  if (options.given.context > 0) require_context(options.given.context, sizes);
+  Tensor tokens_NT = options.given.sequences(checkpoint, sizes);
+  for (std::int64_t i = 0; i < tokens_NT.size(); ++i)
+    std::printf("%d%c", tokens_NT.data<std::int32_t>()[i], (i + 1) % tokens_NT.dim(1) == 0 ? '\n' : ' ');
+  return 0;
+}
+
+}  // namespace
+
+EvalCommand tokens_command(CLI::App& app, const Ablation& ablation) {
+  auto options = std::make_shared<TokensOptions>();
+  CLI::App* tokens = app.add_subcommand(
+      "tokens", "Prints a text as token ids, one sequence a line, as `sink` and `logits` take them with --tokens.");
+  tokens->add_option("checkpoint", options->checkpoint, "checkpoint.h5 of a run")->required();
+  add_text_options(tokens, options->given);
+  tokens
+      ->add_option("--context", options->given.context,
+                   "cut into sequences of so many tokens [as long as the text, at most the training context]")
+      ->check(CLI::PositiveNumber);
+  tokens->add_option("--data", options->given.data,
+                     "data folder whose tokenizer to take, where the checkpoint has none");
+  tokens->footer("Example:\n  eval_baseline tokens runs/first/checkpoint.h5 --text \"The cat sat on the mat.\"");
+  return {tokens, [options, ablation] { return run_tokens(*options, ablation); }};
+}
+
+}  // namespace sink

@@ -1,0 +1,40 @@
+#include "model/size_settings.h"
+
+namespace sink {
+
+const Settings<Sizes>& size_settings() {
+  using S = Sizes;
+  static const char* model = "Model";
+  static const Settings<Sizes> settings{
+      {"layers", model, &S::layers, "transformer blocks", 1, 1024},
+      {"heads", model, &S::heads, "attention heads per layer; must divide the width, unless --head-width is given", 1, 1024},
+      {"width", model, &S::width, "C, numbers a token carries", 1, 65536},
+      {"feed-forward", model, &S::feed_forward, "F, width inside the feed-forward block", 1, 262144},
+      {"context", model, &S::context, "T, tokens per sequence", 1, 65536},
+      {"vocabulary", model, &S::vocabulary, "V, kinds of tokens", 1, 1 << 24},
+      {"kv-heads", model, &S::kv_heads,
+       "heads of keys and values, shared by query heads; must divide heads, 0: as many", 0, 1024},
+      {"window", model, &S::window, "keys a token sees, its own included (Gu et al., Figure 6); 0: no window", 0,
+       65536},
+      {"prefix", model, &S::prefix,
+       "tokens every token sees; the loss ignores the first prefix-1 (Gu et al., section 6); 0: none", 0, 65535},
+      {"head-width", model, &S::head_width, "D, numbers of a head's query, key and value; 0: width / heads", 0, 65536},
+  };
+  return settings;
+}
+
+std::string misfit_of(const Sizes& s, const std::function<std::string(const std::string& flag)>& spelled) {
+  auto number = [](std::int64_t value) { return std::to_string(value); };
+  if (s.head_width == 0 && s.width % s.heads != 0)
+    return spelled("heads") + " must divide " + spelled("width") + ", got " + number(s.heads) + " heads and width " +
+           number(s.width);
+  if (s.heads % s.key_heads() != 0)
+    return spelled("kv-heads") + " must divide " + spelled("heads") + ", got " + number(s.kv_heads) +
+           " heads of keys and values and " + number(s.heads) + " heads";
+  if (s.prefix >= s.context)
+    return spelled("prefix") + " must be less than " + spelled("context") + ", got a prefix of " + number(s.prefix) +
+           " and a context of " + number(s.context);
+  return "";
+}
+
+}  // namespace sink

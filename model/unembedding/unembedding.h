@@ -1,0 +1,21 @@
+// Unembedding policies: the matrix whose product with the residual stream gives the logits, (V, C).
+#pragma once
+
+#include "model/parameter_factory.h"
+
+namespace sink {
+
+struct OwnUnembedding {
+  static std::string name() { return "OwnUnembedding"; }
+  static const Parameter& weight(ParameterFactory& make, const Parameter&) {
+    return make.linear("unembedding.weight", make.sizes().vocabulary, make.sizes().width, "V C");
+  }
+};
+
+// The token embedding itself (Press and Wolf 2017): one parameter, whose gradient is the sum of both uses.
+struct TiedUnembedding {
+  static std::string name() { return "Tied"; }
+  static const Parameter& weight(ParameterFactory&, const Parameter& token_embedding_VC) { return token_embedding_VC; }
+};
+
+}  // namespace sink

@@ -1,0 +1,51 @@
+// The mean of many numbers, as the loss is made of the losses of its rows.
+#include "engine/ops/scaled_sum/scaled_sum.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/check_refused.h"
+#include "tests/support/compare.h"
+#include "tests/support/with_reference.h"
+
+using namespace sink;
+
+namespace {
+
+Tensor made(const Tensor& x, double factor, double divisor, DType dtype) {
+  Tensor y = Tensor::empty({1}, dtype);
+  scaled_sum(x, factor, divisor, y);
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE("scaled_sum: 1 to n make n (n+1) / 2, times the factor, over the divisor") {
+  for (DType dtype : {DType::F32, DType::F64})
+    for (std::int64_t n : {1, 100, 70001}) {
+      Tensor x = Tensor::empty({n}, DType::F64);
+      for (std::int64_t i = 0; i < n; ++i) x.data<double>()[i] = static_cast<double>(i + 1);
+      CHECK(made(x.to(dtype), 1, 1, DType::F64).item() == static_cast<double>(n * (n + 1) / 2));
+      CHECK(made(x.to(dtype), 0.5, static_cast<double>(n), DType::F64).item() == static_cast<double>(n + 1) / 4);
+    }
+}
+
+TEST_CASE("scaled_sum: sums in double, and rounds once") {
+  // A sum in float would stop at 2^24.
+  Tensor x = Tensor::full({(1 << 24) + 3}, 1);
+  CHECK(made(x, 1, 1, DType::F64).item() == (1 << 24) + 3);
+  CHECK(made(x, 1, 1, DType::F32).item() == (1 << 24) + 4);
+  CHECK(made(Tensor::empty({0}), 1, 7, DType::F32).item() == 0);
+}
+
+TEST_CASE("scaled_sum: more than one number to write is refused") {
+  Tensor y = Tensor::zeros({2});
+  check_refused([&] { scaled_sum(Tensor::zeros({3}), 1, 1, y); }, {"f32 (2)"});
+}
+
+TEST_CASE("scaled_sum: what trains equals the reference") {
+  for (DType dtype : {DType::F32, DType::BF16}) {
+    Tensor x = random_tensor({70001}, dtype, 1);
+    double reference = in_reference([&] { return made(x, 3, 7, DType::F64).item(); });
+    CHECK(made(x, 3, 7, DType::F64).item() == reference);
+  }
+}

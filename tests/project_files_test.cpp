@@ -1,0 +1,80 @@
+// What the files around the sources promise: versions agree, paths that are named exist, the hosted check runs the
+// tests, and the sanitizers see every policy.
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <regex>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace {
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(std::string(SINK_SOURCE_DIR) + "/" + path, std::ios::binary);
+  REQUIRE_MESSAGE(file.good(), path);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+// The first group of every match.
+std::vector<std::string> matches(const std::string& text, const std::string& pattern) {
+  std::regex regex(pattern);
+  std::vector<std::string> found;
+  for (std::sregex_iterator match(text.begin(), text.end(), regex), end; match != end; ++match)
+    found.push_back((*match)[1]);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("project files: citation and changelog are of the version that CMake builds") {
+  std::string version = matches(text_of("CMakeLists.txt"), "project\\(sinklab VERSION ([0-9.]+)").at(0);
+  std::string citation = text_of("CITATION.cff"), changelog = text_of("CHANGELOG.md");
+  for (std::string line : {"cff-version: 1.2.0\n", "message: ", "title: ", "authors:\n", "type: software\n"})
+    CHECK_MESSAGE((citation.starts_with(line) || has(citation, "\n" + line)), line);
+  CHECK(has(citation, "\nversion: " + version + "\n"));
+  CHECK(has(citation, "10781"));
+  CHECK(has(changelog, "\n## [Unreleased]\n"));
+  CHECK(has(changelog, "\n## [" + version + "] - "));
+}
+
+TEST_CASE("project files: every path that CONTRIBUTING.md names is there") {
+  int paths = 0;
+  for (std::string path :
+       matches(text_of("CONTRIBUTING.md"), "`([A-Za-z_.]+/[A-Za-z_./]+|[A-Z]+[a-zA-Z]*\\.[a-z]+)`")) {
+    CHECK_MESSAGE(std::filesystem::exists(std::string(SINK_SOURCE_DIR) + "/" + path), path);
+    ++paths;
+  }
+  CHECK(paths >= 12);
+}
+
+TEST_CASE("project files: the hosted check runs on every change what a submission has to pass, on both Debians") {
+  std::string workflow = text_of(".github/workflows/ci.yml");
+  for (std::string part : {"pull_request:", "push:", "run: .ci/run\n", "debian: [\"12\", \"13\"]", "debian:${{"})
+    CHECK_MESSAGE(has(workflow, part), part);
+  CHECK_FALSE(has(workflow, "\t"));
+  CHECK(has(text_of(".ci/run"), "\nbash tools/test.sh\n"));
+}
+
+TEST_CASE("project files: the sanitizers compile an ablation of every policy") {
+  std::string set = ";" + matches(text_of("CMakePresets.json"), "\"SINK_ABLATION_SET\": \"([a-z0-9_;]+)\"").at(0) + ";";
+  std::set<std::string> policies, seen;
+  std::string ablations = text_of("model/ablations.h");
+  // Attention operations are compiled whatever the ablations are.
+  std::regex structs("\nstruct ([a-z0-9_]+)[^{]*\\{([^}]*)\\};"), words("using (?!Attention)[A-Za-z]+ = ([^;]+);");
+  for (std::sregex_iterator line(ablations.begin(), ablations.end(), structs), end; line != end; ++line) {
+    std::string body = (*line)[2];
+    for (std::sregex_iterator use(body.begin(), body.end(), words); use != end; ++use)
+      for (const std::string& policy : matches((*use)[1], "([A-Z][A-Za-z0-9]+)")) {
+        policies.insert(policy);
+        if (has(set, ";" + (*line)[1].str() + ";")) seen.insert(policy);
+      }
+  }
+  CHECK(policies.size() >= 30);
+  for (const std::string& policy : policies)
+    CHECK_MESSAGE(seen.contains(policy), policy, " is in no ablation of SINK_ABLATION_SET in CMakePresets.json");
+}

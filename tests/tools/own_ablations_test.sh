@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# A file of ablations outside the repository (SINK_ABLATIONS): the README's own example is configured, compiled and run,
+# with the libraries of the build that this test belongs to; files that cannot be meant are refused with a sentence.
+#   own_ablations_test.sh BUILD
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+build=$(cd "$1" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "own_ablations_test: error: $1" >&2; exit 1; }
+
+# configure FILE: a build of its own in $work/build
+configure() {
+  cmake -G Ninja -S . -B "$work/build" -DCMAKE_BUILD_TYPE=Release -DSINK_TESTS=OFF -DSINK_PROGRAMS=none \
+    -DSINK_ABLATIONS="$1" >"$work/log" 2>&1
+}
+# refused FILE SENTENCE
+refused() {
+  ! configure "$1" || fail "$1 was accepted"
+  tr -s ' \n' ' ' <"$work/log" | grep -qF "$2" || { cat "$work/log" >&2; fail "expected: $2"; }
+}
+refused "$work/absent.h" "SINK_ABLATIONS: there is no file $work/absent.h"
+printf 'namespace sink::ablations {\n  struct Mine : baseline {};\n}\n' >"$work/none.h"
+refused "$work/none.h" "SINK_ABLATIONS: no ablation in $work/none.h"
+printf 'struct bias_k : baseline {};\n' >"$work/known.h"
+refused "$work/known.h" "has an ablation \`bias_k\`, and there is one already of this name"
+printf 'struct twice : baseline {};\nstruct twice : baseline {};\n' >"$work/twice.h"
+refused "$work/twice.h" "has an ablation \`twice\`, and there is one already of this name"
+
+sed -n '/^\/\/ my_ablations.h$/,/^```$/p' README.md | sed '$d' >"$work/my_ablations.h"
+grep -q '^struct alibi_relu ' "$work/my_ablations.h" || fail "README.md has no my_ablations.h with alibi_relu"
+configure "$work/my_ablations.h" || { cat "$work/log" >&2; fail "the README's file was refused"; }
+[ "$(tail -n 1 "$work/build/generated/ablations/names.txt")" = alibi_relu ] || fail "names.txt does not end with it"
+grep -q 'ablation_alibi_relu(),' "$work/build/generated/ablations/list_of_ablations.cpp" || fail "all_ablations() lacks it"
+grep -q 'size() - 1)' "$work/build/generated/ablations/list_of_ablations.cpp" || fail "repository_ablations() has it"
+! ninja -C "$work/build" -t targets all | grep -q '^train_baseline:' || fail "SINK_PROGRAMS=none made train_baseline"
+
+# Its object, linked as train_baseline is: all else is the same.
+mathematics=CMakeFiles/ablation_alibi_relu.dir/generated/ablations/ablation_alibi_relu.cpp.o
+ninja -C "$work/build" "$mathematics" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "it does not compile"; }
+link=$(ninja -C "$build" -t commands train_baseline | tail -n 1)
+link=${link//CMakeFiles\/ablation_baseline.dir\/generated\/ablations\/ablation_baseline.cpp.o/$work/build/$mathematics}
+link=${link//-o train_baseline/-o $work/train_alibi_relu}
+(cd "$build" && bash -c "$link") || fail "it does not link"
+"$work/train_alibi_relu" --version | grep -q '^policies: position=Alibi .*attention=Relu$' ||
+  { "$work/train_alibi_relu" --version >&2; fail "it has other policies"; }
+"$work/train_alibi_relu" --task bigram-backcopy --layers 1 --heads 1 --width 16 --feed-forward 16 --batch 2 --steps 3 \
+  --eval-sequences 2 --threads 1 --run "$work/run" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "it does not train"; }
+grep -q '^ablation = "alibi_relu"$' "$work/run/config.toml" || fail "config.toml does not name it"
+echo "own_ablations_test: the README's file of ablations configures, compiles and trains"

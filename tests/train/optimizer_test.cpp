@@ -1,0 +1,126 @@
+// AdamW over the whole arena of parameters: the same numbers as parameter by parameter, and nothing where no gradient
+// has arrived.
+#include "train/optimizer.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "engine/ops/adamw/adamw.h"
+#include "tests/support/compare.h"
+
+using namespace sink;
+
+namespace {
+
+ParameterArena made_arena(DType compute) {
+  ParameterArena arena(compute);
+  for (const auto& [name, shape] :
+       std::vector<std::pair<std::string, Shape>>{{"a", {3, 5}}, {"b", {1}}, {"c", {130, 129}}, {"d", {7}}})
+    arena.add({name, shape, "", ParameterRole::weight, {Init::Kind::normal, 1}});
+  arena.allocate(3);
+  return arena;
+}
+
+Tensor gradient_of(const Parameter& parameter, std::int64_t step) {
+  return random_tensor(parameter.info().shape, parameter.master().dtype(),
+                       static_cast<std::uint64_t>(100 * step + parameter.segment().begin));
+}
+
+double norm_of(const Optimizer& optimizer) {
+  Tensor sum = Tensor::empty({1}, DType::F64);
+  optimizer.sum_squared_gradients(sum);
+  return std::sqrt(sum.item());
+}
+
+RunConfig some_config() {
+  RunConfig config;
+  config.weight_decay = 0.3;
+  config.clip = 5;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("optimizer: one AdamW call over the arena is one per parameter, and the norm is that of all numbers") {
+  for (DType compute : {DType::F64, DType::F32, DType::BF16}) {
+    RunConfig config = some_config();
+    ParameterArena arena = made_arena(compute);
+    Optimizer optimizer(arena, config);
+    std::vector<Tensor> w, m, v;
+    for (const auto& p : arena) {
+      w.push_back(p->master().clone());
+      m.push_back(Tensor::zeros(p->master().shape(), p->master().dtype()));
+      v.push_back(m.back().clone());
+    }
+    for (std::int64_t step = 1; step <= 4; ++step) {
+      double sum = 0;
+      for (const auto& p : arena) {
+        Tensor dw = gradient_of(*p, step);
+        for (std::int64_t i = 0; i < dw.size(); ++i) sum += dw.item(i) * dw.item(i);
+        p->var().gradient().accumulate(dw);
+      }
+      double norm = norm_of(optimizer);
+      CHECK(norm == doctest::Approx(std::sqrt(sum)).epsilon(1e-13));
+      REQUIRE(norm > config.clip);
+      CHECK(arena.spans_with_gradient().size() == 1);
+      optimizer.step(0.1, norm, step);
+      for (std::size_t i = 0; i < arena.size(); ++i)
+        adamw({.learning_rate = 0.1,
+               .beta1 = config.beta1,
+               .beta2 = config.beta2,
+               .epsilon = config.adam_epsilon,
+               .weight_decay = config.weight_decay,
+               .gradient_scale = config.clip / (norm + 1e-6),
+               .step = step},
+              gradient_of(*arena[i], step), w[i], m[i], v[i]);
+    }
+    for (std::size_t i = 0; i < arena.size(); ++i) {
+      const Parameter& p = *arena[i];
+      CHECK_FALSE(p.var().grad().defined());
+      check_close(p.name(), p.master(), w[i], 0);
+      check_close(p.name() + " first moment", ParameterArena::slice(optimizer.first_moment(), p), m[i], 0);
+      check_close(p.name() + " second moment", ParameterArena::slice(optimizer.second_moment(), p), v[i], 0);
+      check_close(p.name() + " of products", p.compute(), w[i].to(compute), 0);
+    }
+  }
+}
+
+TEST_CASE("optimizer: a parameter without a gradient is left alone: no decay, no moment") {
+  ParameterArena arena = made_arena(DType::F64);
+  Optimizer optimizer(arena, some_config());
+  auto give = [&](std::initializer_list<int> to, std::int64_t step) {
+    for (int i : to)
+      arena[static_cast<std::size_t>(i)]->var().gradient().accumulate(
+          gradient_of(*arena[static_cast<std::size_t>(i)], step));
+  };
+  give({0, 1, 2, 3}, 1);
+  optimizer.step(0.1, norm_of(optimizer), 1);
+  Tensor w = arena.masters().clone(), m = optimizer.first_moment().clone(), v = optimizer.second_moment().clone();
+  give({0, 1, 3}, 2);
+  double sum = 0;
+  for (int i : {0, 1, 3}) {
+    Tensor dw = gradient_of(*arena[static_cast<std::size_t>(i)], 2);
+    for (std::int64_t n = 0; n < dw.size(); ++n) sum += dw.item(n) * dw.item(n);
+  }
+  CHECK(norm_of(optimizer) == doctest::Approx(std::sqrt(sum)).epsilon(1e-13));  // without what c had in the step before
+  optimizer.step(0.1, norm_of(optimizer), 2);
+  for (const auto& p : arena)
+    for (std::int64_t i = p->segment().begin; i < p->segment().end; ++i) {
+      bool kept = p->name() == "c";
+      CHECK((arena.masters().item(i) == w.item(i)) == kept);
+      CHECK((optimizer.first_moment().item(i) == m.item(i)) == kept);
+      CHECK((optimizer.second_moment().item(i) == v.item(i)) == kept);
+    }
+}
+
+TEST_CASE("optimizer: skip drops the gradients and changes nothing else") {
+  ParameterArena arena = made_arena(DType::F32);
+  Optimizer optimizer(arena, some_config());
+  Tensor w = arena.masters().clone();
+  arena[0]->var().gradient().accumulate(gradient_of(*arena[0], 1));
+  optimizer.skip();
+  CHECK_FALSE(arena[0]->var().grad().defined());
+  CHECK(norm_of(optimizer) == 0);
+  check_close("w", arena.masters(), w, 0);
+}

@@ -1,0 +1,58 @@
+// What a run says of an extra key or a sink token: its log, its folder and its evaluation agree.
+#include "train/step_report.h"
+
+#include <doctest/doctest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tests/support/subprocess.h"
+
+using namespace sink;
+using Json = nlohmann::json;
+
+namespace {
+
+Json last_line(const std::string& metrics) {
+  std::string text = read_bytes(metrics);
+  std::size_t begin = text.rfind('\n', text.size() - 2);
+  return Json::parse(text.substr(begin == std::string::npos ? 0 : begin + 1));
+}
+
+}  // namespace
+
+TEST_CASE("step report: log and evaluation of a run say the same of an extra key, and config.toml names the ablation") {
+  for (const std::string ablation : {"bias_k", "bias_sinktoken", "baseline"}) {
+    CAPTURE(ablation);
+    TemporaryFolder folder;
+    Subprocess program(folder, words_of("train_" + ablation +
+                                        " --task bigram-backcopy --layers 1 --heads 2 --width 16 --feed-forward 16 "
+                                        "--context 16 --batch 2 --steps 2 --eval-sequences 3 --run " +
+                                        (folder / "run")));
+    REQUIRE_MESSAGE(program.wait() == 0, program.err());
+    Json line = last_line(folder / "run/metrics.jsonl"),
+         evaluation = Json::parse(read_bytes(folder / "run/evaluation.json"));
+    for (const char* key : {"val_loss", "alpha_1", "alpha_star", "alpha_star_raw", "row_mass", "slot_mass"}) {
+      CAPTURE(std::string(key));
+      REQUIRE(line.contains(key) == evaluation.contains(key));
+      if (line.contains(key)) CHECK(line[key] == evaluation[key]);
+    }
+    CHECK(line.contains("sink_star") == (ablation != "baseline"));
+    CHECK(line.contains("slot_mass") == (ablation == "bias_k"));
+    if (line.contains("sink_star")) {
+      CHECK(line["sink_star"] == evaluation["sink_star"][1]);  // at 0.3
+      CHECK(line["sink_star_raw"] == evaluation["sink_star_raw"][1]);
+    }
+    if (line.contains("slot_mass"))
+      CHECK(line["row_mass"].get<double>() + line["slot_mass"].get<double>() == doctest::Approx(1));
+    std::string config = read_bytes(folder / "run/config.toml");
+    CHECK(config.find("\nablation = \"" + ablation + "\"\n") != std::string::npos);
+    CHECK(config.find("\npolicies = \"position=Rotary ") != std::string::npos);
+    CHECK((program.err().find("sink_* ") != std::string::npos) == (ablation != "baseline"));
+
+    // Of another ablation's configuration nothing is made.
+    Subprocess other(folder, words_of("train_pos_learnable --config " + (folder / "run/config.toml") + " --run " +
+                                      (folder / "other")));
+    CHECK(other.wait() == 2);
+    CHECK(other.err().find("is the configuration of train_" + ablation) != std::string::npos);
+  }
+}

@@ -1,0 +1,131 @@
+// The loop of training: what a step does to a run, when its observers are called, and how it ends.
+#include "train/training_run.h"
+
+#include <doctest/doctest.h>
+
+#include <csignal>
+
+#include "model/all_ablations.h"
+#include "tests/support/compare.h"
+#include "train/interrupt.h"
+
+using namespace sink;
+
+namespace {
+
+RunConfig small_config(std::int64_t steps) {
+  RunConfig config;
+  config.task = "bigram-backcopy";
+  config.layers = 1;
+  config.heads = 2;
+  config.width = 16;
+  config.feed_forward = 16;
+  config.context = 16;
+  config.batch = 2;
+  config.steps = steps;
+  config.eval_every = 3;
+  config.eval_sequences = 2;
+  config.checkpoint_every = 4;
+  return config;
+}
+
+// Writes down who was called with what, in a list that several share.
+struct Witness : TrainingObserver {
+  std::string name;
+  std::vector<std::string>& calls;
+  int raise_after = 0;
+
+  Witness(const std::string& name, std::vector<std::string>& calls) : name(name), calls(calls) {}
+  void on_step(TrainingRun& run, const StepResult& result, const Evaluation* evaluation) override {
+    CHECK(result.step == run.state().step);
+    calls.push_back(name + std::to_string(result.step) + (result.skipped ? " skipped" : "") + (evaluation ? " e" : ""));
+    if (result.step == raise_after) std::raise(SIGTERM);
+  }
+  void on_checkpoint(TrainingRun& run) override { calls.push_back(name + std::to_string(run.state().step) + " save"); }
+};
+
+}  // namespace
+
+TEST_CASE("training run: observers see every step in their order, evaluations where due, then checkpoints") {
+  TrainingRun run(small_config(7), ablation_named("baseline"));
+  std::vector<std::string> calls;
+  Witness a("a", calls), b("b", calls);
+  CHECK(run.train({&a, &b}) == TrainingRun::Ending::complete);
+  const std::vector<std::string> expected{"a1 e", "b1 e", "a2",      "b2",      "a3 e",    "b3 e",
+                                          "a4",   "b4",   "a4 save", "b4 save", "a5",      "b5",
+                                          "a6 e", "b6 e", "a7 e",    "b7 e",    "a7 save", "b7 save"};
+  CHECK(calls == expected);
+  CHECK(run.state().step == 7);
+  CHECK(run.state().updates == 7);
+  calls.clear();
+  CHECK(run.train({&a}) == TrainingRun::Ending::complete);  // nothing is left to do
+  CHECK(calls.empty());
+}
+
+TEST_CASE("training run: a signal ends it after the step and its checkpoint") {
+  InterruptGuard listening;
+  TrainingRun run(small_config(7), ablation_named("baseline"));
+  std::vector<std::string> calls;
+  Witness a("a", calls);
+  a.raise_after = 2;
+  CHECK(run.train({&a}) == TrainingRun::Ending::stopped);
+  CHECK(calls == std::vector<std::string>{"a1 e", "a2", "a2 save"});
+}
+
+TEST_CASE("training run: skipped steps in a row end it, with a checkpoint") {
+  RunConfig config = small_config(50);
+  config.nan_patience = 3;
+  config.checkpoint_every = 100;
+  TrainingRun run(config, ablation_named("baseline"));
+  run.step();
+  run.model().parameters().masters().fill(NAN);
+  std::vector<std::string> calls;
+  Witness a("a", calls);
+  CHECK(run.train({&a}) == TrainingRun::Ending::diverged);
+  CHECK(calls == std::vector<std::string>{"a2 skipped", "a3 skipped e", "a4 skipped", "a4 save"});
+  CHECK(run.state().step == 4);
+  CHECK(run.state().updates == 1);
+  CHECK(run.state().skipped_in_a_row == 3);
+}
+
+TEST_CASE("training run: the gradients of micro-batches are those of one batch") {
+  RunConfig config = small_config(4);
+  config.precision = "f64";
+  config.accumulate = 2;
+  TrainingRun run(config, ablation_named("baseline"));
+  Batch first = run.data().train_batch(0, 0, 2), second = run.data().train_batch(0, 1, 2);
+  auto joined = [](const Tensor& a, const Tensor& b) {
+    Tensor both = Tensor::empty({4, a.dim(1)}, DType::I32);
+    both.rows(0, 2).copy_from(a);
+    both.rows(2, 4).copy_from(b);
+    return both;
+  };
+  double loss =
+      run.add_gradients({joined(first.tokens_BT, second.tokens_BT), joined(first.targets_BT, second.targets_BT)}, 1)
+          .item();
+  Tensor expected = run.model().parameters().gradients().clone();
+  double norm = 0;
+  for (std::int64_t i = 0; i < expected.size(); ++i) norm += expected.item(i) * expected.item(i);
+  run.optimizer().skip();
+
+  double sum = run.add_gradients(first, 0.5).item() + run.add_gradients(second, 0.5).item();
+  check_close("gradients", run.model().parameters().gradients(), expected, 1e-12);
+  run.optimizer().skip();
+  StepResult result = run.step();
+  CHECK(sum == doctest::Approx(loss).epsilon(1e-12));
+  CHECK(result.loss == doctest::Approx(loss).epsilon(1e-12));
+  CHECK(result.gradient_norm == doctest::Approx(std::sqrt(norm)).epsilon(1e-12));
+}
+
+TEST_CASE("training run: every parameter of every ablation receives a gradient in a step") {
+  for (const Ablation& ablation : all_ablations()) {
+    CAPTURE(ablation.name);
+    RunConfig config = small_config(1);
+    config.width = 128;  // bias_k_d64 learns 64 numbers of a key
+    TrainingRun run(config, ablation);
+    run.add_gradients(run.data().train_batch(0, 0, 2), 1);
+    const ParameterArena& parameters = run.model().parameters();
+    CHECK(parameters.segments_with_gradient().size() == parameters.size());
+    CHECK(parameters.spans_with_gradient().size() == 1);  // so that an update is one call
+  }
+}

@@ -1,0 +1,85 @@
+#include "train/run_config_table.h"
+
+#include "engine/data/data_settings.h"
+#include "model/size_settings.h"
+
+namespace sink {
+namespace {
+
+constexpr const char* kRunning = "Running";
+constexpr double kMillion = 1e6, kBillion = 1e9;
+
+// The line of another table, for the member of a run that it is kept in.
+template <class Config>
+Setting<RunConfig> line_of(const Settings<Config>& table, const std::string& flag, Setting<RunConfig>::Member member) {
+  const Setting<Config>* line = setting_named(table, flag);
+  if (!line) fail("settings", "no line " + flag + " in the table", Exit::failure);
+  return {*line, member};
+}
+
+Settings<RunConfig> make_table() {
+  using C = RunConfig;
+  const char *model = "Model", *data = "Data", *optimiser = "Optimisation", *measuring = "Measuring and saving";
+  auto of_sizes = [](const char* flag, auto member) { return line_of(size_settings(), flag, member); };
+  auto of_data = [](const char* flag, auto member) { return line_of(data_settings(), flag, member); };
+  auto one_of = [](std::vector<std::string> choices, Setting<RunConfig> setting) {
+    setting.choices = std::move(choices);
+    return setting;
+  };
+  return {
+      of_sizes("layers", &C::layers),
+      of_sizes("heads", &C::heads),
+      of_sizes("width", &C::width),
+      of_sizes("feed-forward", &C::feed_forward),
+      of_sizes("context", &C::context),
+      of_sizes("kv-heads", &C::kv_heads),
+      of_sizes("window", &C::window),
+      of_sizes("prefix", &C::prefix),
+      of_sizes("head-width", &C::head_width),
+      one_of({"torch", "formula"},
+             {"init", model, &C::init, "initial weights: torch's own, or the formula in the code"}),
+      {"initial", model, &C::initial, "checkpoint whose parameters are the initial values, none: drawn (--init)"},
+      of_data("task", &C::task),
+      of_data("data", &C::data),
+      of_data("fixed-first-token", &C::fixed_first_token),
+      {"batch", data, &C::batch, "sequences per micro-batch", 1, 65536},
+      of_data("accumulate", &C::accumulate),
+      of_data("seed", &C::seed),
+      {"steps", optimiser, &C::steps, "optimiser steps", 1, kBillion},
+      {"learning-rate", optimiser, &C::learning_rate, "peak learning rate (Gu et al., Table 9)", 0, 100},
+      one_of({"constant", "cosine"}, {"schedule", optimiser, &C::schedule, "learning rate after warm-up"}),
+      {"min-learning-rate", optimiser, &C::min_learning_rate, "where cosine ends", 0, 100},
+      {"warmup", optimiser, &C::warmup, "steps of linear warm-up from 0", 0, kBillion},
+      {"beta1", optimiser, &C::beta1, "AdamW: decay of the gradient's mean", 0, 1, true},
+      {"beta2", optimiser, &C::beta2, "AdamW: decay of the squared gradient's mean", 0, 1, true},
+      {"adam-epsilon", optimiser, &C::adam_epsilon, "AdamW: added to the denominator", 0, 1},
+      {"weight-decay", optimiser, &C::weight_decay, "decoupled, on all parameters (Gu et al., Table 2)", 0, 1000},
+      {"clip", optimiser, &C::clip, "global gradient norm above which it is scaled, 0: never", 0, kBillion},
+      one_of({"f32", "bf16", "f64"},
+             {"precision", optimiser, &C::precision, "of matrix products; f64 runs the reference, for checks"}),
+      {"reference", optimiser, &C::reference, "plain loops instead of the fast path; slow, made for stepping through"},
+      {"threads", optimiser, &C::threads, "0: as many as there are cores", 0, 4096},
+      {"nan-patience", optimiser, &C::nan_patience, "NaN steps skipped in a row before the run stops", 1, kBillion},
+      {"eval-every", measuring, &C::eval_every, "steps between measurements of loss and sink", 1, kBillion},
+      of_data("eval-sequences", &C::eval_sequences),
+      {"checkpoint-every", measuring, &C::checkpoint_every, "steps; also at the end and on SIGTERM, SIGINT, SIGUSR1", 1,
+       kBillion},
+      {"log-every", measuring, &C::log_every, "steps between progress lines where there is no terminal", 1, kBillion},
+      {"run", kRunning, &C::run, "folder to write, such as runs/first"},
+      {"resume", kRunning, &C::resume, "never, auto (from the run's checkpoint, if any) or a checkpoint"},
+      {"force", kRunning, &C::force,
+       "replace the run in an existing folder; it is kept in .replaced until the new one has its first checkpoint"},
+      {"dry-run", kRunning, &C::dry_run, "print parameters, memory and FLOPs, then leave"},
+  };
+}
+
+}  // namespace
+
+const Settings<RunConfig>& run_config_table() {
+  static const Settings<RunConfig> table = make_table();
+  return table;
+}
+
+bool is_saved(const Setting<RunConfig>& setting) { return setting.group != kRunning; }
+
+}  // namespace sink

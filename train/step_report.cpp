@@ -1,0 +1,41 @@
+#include "train/step_report.h"
+
+namespace sink {
+
+void StepReport::on_step(TrainingRun& run, const StepResult& result, const Evaluation* evaluation) {
+  double seconds = result.seconds;
+  seconds_per_step_ = seconds_per_step_ > 0 ? 0.95 * seconds_per_step_ + 0.05 * seconds : seconds;
+  auto tokens_per_step = run.config().tokens_per_step();
+  StepRecord record{.step = result.step,
+                    .tokens = result.step * tokens_per_step,
+                    .seconds = log_.seconds() + std::chrono::duration<double>(Clock::now() - start_).count(),
+                    .tokens_per_second = static_cast<double>(tokens_per_step) / seconds_per_step_,
+                    .learning_rate = result.learning_rate,
+                    .train_loss = result.loss,
+                    .grad_norm = result.gradient_norm,
+                    .skipped = result.skipped,
+                    .evaluation = {}};
+  if (evaluation) record.evaluation = record_of(*evaluation);
+  log_.write(record);
+  progress_.show(record);
+}
+
+EvalRecord record_of(const Evaluation& e) {
+  EvalRecord record{.val_loss = e.loss,
+                    .sink_1 = e.proxy.sink_k[kStudyEpsilon].front(),
+                    .sink_1_raw = e.raw.sink_k[kStudyEpsilon].front(),
+                    .alpha_1 = e.proxy.alpha_1(),
+                    .alpha_1_raw = e.raw.alpha_1(),
+                    .alpha_1_max = e.alpha_1_max,
+                    .row_mass = e.row_mass,
+                    .first_value_norm_ratio = e.first_value_norm_ratio};
+  if (!e.proxy.star) return record;
+  record.star = {.sink = e.proxy.star->sink[kStudyEpsilon],
+                 .sink_raw = e.raw.star->sink[kStudyEpsilon],
+                 .alpha = e.proxy.star->alpha,
+                 .alpha_raw = e.raw.star->alpha};
+  if (e.extra == Evaluation::Extra::key) record.star->slot_mass = e.slot_mass;
+  return record;
+}
+
+}  // namespace sink

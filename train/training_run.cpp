@@ -1,0 +1,86 @@
+#include "train/training_run.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <optional>
+
+#include "autograd/tape.h"
+#include "engine/ops/add/add.h"
+#include "train/initial_model.h"
+#include "train/interrupt.h"
+#include "train/schedule.h"
+
+namespace sink {
+
+TrainingRun::TrainingRun(const RunConfig& config, const Ablation& ablation)
+    : TrainingRun(config, ablation, make_data_source(config)) {}
+
+TrainingRun::TrainingRun(const RunConfig& config, const Ablation& ablation, std::unique_ptr<DataSource> data)
+    : evaluation_batch(config.batch),
+      config_(config),
+      ablation_(ablation),
+      data_(std::move(data)),
+      model_(make_run_model(config, ablation, data_->vocabulary())),
+      optimizer_(model_->parameters(), config) {}
+
+TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& observers) {
+  while (state_.step < config_.steps) {
+    StepResult result = step();
+    bool last = state_.step == config_.steps, diverged = state_.skipped_in_a_row >= config_.nan_patience;
+
+    std::optional<Evaluation> evaluation;
+    if (state_.step == 1 || last || state_.step % config_.eval_every == 0) evaluation = evaluate();
+    for (TrainingObserver* observer : observers) observer->on_step(*this, result, evaluation ? &*evaluation : nullptr);
+
+    bool stop = stop_requested() != 0;
+    if (take_save_request() || last || stop || diverged || state_.step % config_.checkpoint_every == 0)
+      for (TrainingObserver* observer : observers) observer->on_checkpoint(*this);
+    if (stop && !last) return Ending::stopped;
+    if (diverged) return Ending::diverged;
+  }
+  return Ending::complete;
+}
+
+StepResult TrainingRun::step() {
+  auto start = std::chrono::steady_clock::now();
+  std::int64_t step = state_.step + 1;
+  Tensor numbers = Tensor::zeros({2}, DType::F64);  // of the device, read back together
+  Tensor loss = numbers.rows(0, 1), squared_norm = numbers.rows(1, 2);
+  for (std::int64_t micro = 0; micro < config_.accumulate; ++micro) {
+    Batch batch = data_->train_batch(step - 1, micro, config_.batch);
+    add_into(loss, add_gradients(batch, 1 / static_cast<double>(config_.accumulate)).to(DType::F64));
+  }
+  optimizer_.sum_squared_gradients(squared_norm);
+
+  StepResult result{.step = step,
+                    .loss = numbers.item(0),
+                    .gradient_norm = std::sqrt(numbers.item(1)),
+                    .learning_rate = learning_rate_at(config_, step)};
+  result.skipped = !std::isfinite(result.loss) || !std::isfinite(result.gradient_norm);
+  state_.step = step;
+  if (result.skipped) {
+    optimizer_.skip();
+    ++state_.skipped_in_a_row;
+  } else {
+    optimizer_.step(result.learning_rate, result.gradient_norm, ++state_.updates);
+    state_.skipped_in_a_row = 0;
+  }
+  result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return result;
+}
+
+Tensor TrainingRun::add_gradients(const Batch& batch, double weight) {
+  Tape tape;
+  Var loss = model_->loss(batch.tokens_BT, batch.targets_BT, weight);
+  tape.backward(loss);
+  return loss.value();
+}
+
+Evaluation TrainingRun::evaluate(bool with_maps) {
+  std::int64_t sequences = std::min(config_.eval_sequences, data_->validation_sequences());
+  Batch validation = data_->validation_batch(0, sequences);
+  return sink::evaluate(*model_, validation.tokens_BT, validation.targets_BT, evaluation_batch, with_maps);
+}
+
+}  // namespace sink

@@ -1,0 +1,86 @@
+// TrainingRun: a model in training: what it is made of, where it stands, one step, and the loop. What trains anything
+// (train_<ablation>, sweep, bench_step, --dry-run) is one of these with other observers.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "engine/data/data_source.h"
+#include "eval/evaluation.h"
+#include "model/ablation.h"
+#include "train/optimizer.h"
+#include "train/run_config.h"
+
+namespace sink {
+
+// Where a run stands. Data and learning rate are functions of the step, so this and the tensors are all there is.
+struct RunState {
+  std::int64_t step = 0;              // steps taken, skipped ones included
+  std::int64_t updates = 0;           // of them, updates of the weights
+  std::int64_t skipped_in_a_row = 0;  // at the end
+};
+
+struct StepResult {
+  std::int64_t step = 0;  // from 1
+  double loss = 0;        // mean over the step's targets, before the update
+  double gradient_norm = 0;
+  double learning_rate = 0;
+  bool skipped = false;  // loss or gradient was NaN or infinite: the weights were left alone
+  double seconds = 0;    // of the step alone
+};
+
+class TrainingRun;
+
+// What looks on while a run trains. The observers of a run are called in their order.
+class TrainingObserver {
+ public:
+  virtual ~TrainingObserver() = default;
+  // After every step; with an evaluation of the model as it then is, where one was due.
+  virtual void on_step(TrainingRun&, const StepResult&, const Evaluation*) {}
+  // When the run should be saved, after on_step.
+  virtual void on_checkpoint(TrainingRun&) {}
+};
+
+class TrainingRun {
+ public:
+  // Of the data and the model that `config` describes, or of other data, whose vocabulary the model then has.
+  TrainingRun(const RunConfig& config, const Ablation& ablation);
+  TrainingRun(const RunConfig& config, const Ablation& ablation, std::unique_ptr<DataSource> data);
+  TrainingRun(const TrainingRun&) = delete;
+  TrainingRun& operator=(const TrainingRun&) = delete;
+
+  enum class Ending { complete, diverged, stopped };
+  // Trains up to config.steps: evaluates after the first step, every eval_every and after the last one; has itself
+  // saved every checkpoint_every, at the end, and when a signal asks for it (train/interrupt.h). Ends early after a
+  // signal to stop, and after nan_patience skipped steps in a row.
+  Ending train(const std::vector<TrainingObserver*>& observers);
+
+  // One step: gradients of all micro-batches, the guard against NaN, clipping and the update. Reads numbers back from
+  // tensors once, at the end of the backward pass.
+  StepResult step();
+  // Forward and backward of one micro-batch; adds `weight` times the gradients of its mean loss, and returns that times
+  // its loss (one element).
+  Tensor add_gradients(const Batch& batch, double weight);
+  // The model on the first eval_sequences validation sequences, `evaluation_batch` at a time.
+  Evaluation evaluate(bool with_maps = false);
+  std::int64_t evaluation_batch;  // config.batch if nobody says otherwise
+
+  const RunConfig& config() const { return config_; }
+  const Ablation& ablation() const { return ablation_; }
+  const DataSource& data() const { return *data_; }
+  LanguageModel& model() { return *model_; }
+  Optimizer& optimizer() { return optimizer_; }
+  const RunState& state() const { return state_; }
+  // For going on with a run.
+  void set_state(const RunState& state) { state_ = state; }
+
+ private:
+  RunConfig config_;
+  Ablation ablation_;
+  std::unique_ptr<DataSource> data_;
+  std::unique_ptr<LanguageModel> model_;
+  Optimizer optimizer_;
+  RunState state_;
+};
+
+}  // namespace sink
