@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The README's own attention operation, put where the README says, compiles, and its fast kernels agree with its
 # reference. Uses the libraries of the build that this test belongs to.
-#   readme_operation_test.sh BUILD COMPILER
+#   readme_operation_test.sh BUILD COMPILER ARCHITECTURE
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$(cd "$1" && pwd)
@@ -20,6 +20,6 @@ closing=$(grep -n '^}  // namespace sink$' $folder/attention_op.h | tail -n 1 | 
 sed "s/^SINK_ATTENTION_OP(Softmax)$/&\n$line/" $folder/attention_ops.def >"$work/$folder/attention_ops.def"
 cp tests/tools/readme_operation.cpp "$work/main.cpp"
 
-"$2" -std=c++20 -O1 -fopenmp-simd -Wall -Wextra -Werror -I"$work" -I. "$work/main.cpp" -o "$work/program" \
+"$2" -std=c++20 -O1 "-march=$3" -mprefer-vector-width=512 -fopenmp-simd -Wall -Wextra -Werror -I"$work" -I. "$work/main.cpp" -o "$work/program" \
   "$build/libsink_engine.a" -ldnnl -pthread
 "$work/program"
