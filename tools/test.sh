@@ -47,7 +47,7 @@ fi
 side_by_side=(-- -j "$(nproc)")
 bash tools/setup.sh --tests
 if [ "$quick" -eq 0 ]; then
-  build_and_test debug train_pos_learnable -- -R gdb_stages
+  build_and_test debug train_pos_learnable {rms_norm,layer_norm,rotary,cross_entropy}_test -- -R gdb_stages
   build_and_test asan "${side_by_side[@]}"
   build_and_test tsan
   if echo 'int main() {}' | clang++ -x c++ -fsanitize=fuzzer-no-link,address - -o /dev/null 2>/dev/null; then
