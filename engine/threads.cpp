@@ -1,7 +1,9 @@
 // The threads behind engine/threads.h: they live as long as the program and take pieces of one loop after another.
 //
 // `ticket_` holds the number of the loop and its next piece. A thread takes a piece by counting it up in one atomic
-// step, which fails when the loop is over, so that whoever comes late finds nothing and spoils nothing.
+// step, which fails when the loop is over, so that whoever comes late finds nothing and spoils nothing. Before a new
+// loop's numbers are written the ticket is closed: one that still holds the ticket of the loop before, and already
+// reads the new number of pieces, must not get a piece for it.
 #include "engine/threads.h"
 
 #include <pthread.h>
@@ -30,6 +32,8 @@ using Piece = void (*)(void* loop, std::int64_t i);
 // How long a thread that waits looks for work before it sleeps: longer than the gaps between the loops of a training
 // step, or an idle machine pays for waking it; far shorter than a time slice, or a busy one pays for the looking.
 constexpr std::chrono::microseconds kSpin{100};
+// A ticket that gets nobody a piece: its next piece is beyond the last of any loop.
+constexpr std::uint64_t kClosed = 0xffffffff;
 
 thread_local int this_thread = 0;
 thread_local bool in_piece = false;
@@ -84,9 +88,11 @@ class Threads {
     if (!started_) start();
     if (threads_.empty()) return false;
     SINK_CHECK(count < (std::int64_t{1} << 31), "run_pieces", std::to_string(count) + " pieces; at most 2^31 - 1");
-    piece_.store(piece, std::memory_order_relaxed);
-    loop_.store(loop, std::memory_order_relaxed);
-    pieces_.store(static_cast<std::uint32_t>(count), std::memory_order_relaxed);
+    ticket_.store(kClosed, std::memory_order_relaxed);
+    // Whoever reads the new numbers then finds the closed ticket, or a later one.
+    piece_.store(piece, std::memory_order_release);
+    loop_.store(loop, std::memory_order_release);
+    pieces_.store(static_cast<std::uint32_t>(count), std::memory_order_release);
     unfinished_.store(static_cast<std::uint32_t>(count), std::memory_order_relaxed);
     ticket_.store(static_cast<std::uint64_t>(number_.load(std::memory_order_relaxed) + 1) << 32,
                   std::memory_order_release);
@@ -132,9 +138,9 @@ class Threads {
     std::uint64_t ticket = ticket_.load(std::memory_order_acquire);
     for (;;) {
       std::uint32_t next = static_cast<std::uint32_t>(ticket);
-      Piece piece = piece_.load(std::memory_order_relaxed);
-      void* loop = loop_.load(std::memory_order_relaxed);
-      if (next >= pieces_.load(std::memory_order_relaxed)) break;
+      Piece piece = piece_.load(std::memory_order_acquire);
+      void* loop = loop_.load(std::memory_order_acquire);
+      if (next >= pieces_.load(std::memory_order_acquire)) break;
       // What was read belongs to this loop if the ticket is still the same: it is written between loops only.
       if (!ticket_.compare_exchange_weak(ticket, ticket + 1, std::memory_order_acq_rel, std::memory_order_acquire))
         continue;

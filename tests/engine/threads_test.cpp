@@ -2,6 +2,7 @@
 #include "engine/threads.h"
 
 #include <doctest/doctest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
@@ -65,6 +66,22 @@ TEST_CASE("threads: every piece runs once, and each thread has a number of its o
       for (const auto& run : runs) CHECK(run == 1);
     }
   }
+}
+
+TEST_CASE("threads: short and long loops that follow each other at once: nobody takes a piece of one for the other") {
+  ThreadCount set(3);
+  alarm(60);  // pieces that run twice end in a loop that never does
+  int wrong = 0;
+  std::vector<int> runs(40);
+  for (int loop = 0; loop < 400000; ++loop) {
+    std::int64_t count = loop % 2 == 0 ? 2 : 40;
+    std::fill(runs.begin(), runs.end(), 0);
+    parallel_for(count,
+                 [&](std::int64_t i) { __atomic_fetch_add(&runs[static_cast<std::size_t>(i)], 1, __ATOMIC_RELAXED); });
+    for (std::int64_t i = 0; i < 40; ++i) wrong += runs[static_cast<std::size_t>(i)] != (i < count ? 1 : 0);
+  }
+  alarm(0);
+  CHECK(wrong == 0);
 }
 
 TEST_CASE("threads: chunks cover everything, are cut by size alone, and none is below the grain") {
