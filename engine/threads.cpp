@@ -79,6 +79,8 @@ class Threads {
         threads_.emplace_back(&Threads::serve, this, static_cast<int>(threads_.size()) + 1);
     } catch (const std::system_error&) {  // that many, then
     } catch (const std::bad_alloc&) {}
+    // A fork() while one is still starting could copy a lock that it holds, which nobody in the child would let go.
+    for (std::uint32_t there; (there = arrived_.load()) != threads_.size();) arrived_.wait(there);
     return static_cast<int>(threads_.size()) + 1;
   }
 
@@ -120,6 +122,8 @@ class Threads {
   void serve(int index) {
     this_thread = index;
     std::uint32_t seen = 0;
+    arrived_.fetch_add(1);
+    arrived_.notify_one();
     for (;;) {
       auto called = [&] { return number_.load(std::memory_order_acquire) != seen; };
       if (!spin_until(called)) {
@@ -166,6 +170,7 @@ class Threads {
   std::mutex running_, error_mutex_;
   std::exception_ptr error_;
   std::atomic<bool> ending_{false};
+  std::atomic<std::uint32_t> arrived_{0};
   // What all look at stands apart from what is written once per piece.
   alignas(64) std::atomic<std::uint32_t> number_{0};  // of the loop; counted up when one begins
   std::atomic<std::uint32_t> sleeping_{0};
