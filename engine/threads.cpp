@@ -34,6 +34,9 @@ using Piece = void (*)(void* loop, std::int64_t i);
 constexpr std::chrono::microseconds kSpin{100};
 // A ticket that gets nobody a piece: its next piece is beyond the last of any loop.
 constexpr std::uint64_t kClosed = 0xffffffff;
+// What is added to a loop's number for the next, and what says that there will be none. One word tells a thread both: of
+// two, read one after the other, the call to end could come in between, and be slept through.
+constexpr std::uint32_t kNext = 2, kEnd = 1;
 
 thread_local int this_thread = 0;
 thread_local bool in_piece = false;
@@ -63,8 +66,8 @@ class Threads {
   Threads& operator=(const Threads&) = delete;
 
   ~Threads() {
-    ending_.store(true);
-    announce(static_cast<std::int64_t>(sleeping_.load()) + 1);
+    number_.fetch_or(kEnd);
+    number_.notify_all();
     for (std::thread& thread : threads_) thread.join();
   }
 
@@ -96,7 +99,7 @@ class Threads {
     loop_.store(loop, std::memory_order_release);
     pieces_.store(static_cast<std::uint32_t>(count), std::memory_order_release);
     unfinished_.store(static_cast<std::uint32_t>(count), std::memory_order_relaxed);
-    ticket_.store(static_cast<std::uint64_t>(number_.load(std::memory_order_relaxed) + 1) << 32,
+    ticket_.store(static_cast<std::uint64_t>(number_.load(std::memory_order_relaxed) + kNext) << 32,
                   std::memory_order_release);
     announce(count - 1);
     take_pieces();
@@ -108,9 +111,10 @@ class Threads {
   }
 
  private:
-  // Lets threads know of a new loop that `helpers` of them can help with.
+  // Lets threads know of a new loop that `helpers` of them can help with. One that falls asleep after they were counted
+  // has seen the new number, and does not.
   void announce(std::int64_t helpers) {
-    number_.fetch_add(1);
+    number_.fetch_add(kNext);
     std::int64_t sleeping = sleeping_.load();
     if (sleeping <= helpers) {
       if (sleeping > 0) number_.notify_all();
@@ -131,8 +135,8 @@ class Threads {
         number_.wait(seen);
         sleeping_.fetch_sub(1);
       }
-      if (ending_.load()) return;
       seen = number_.load(std::memory_order_acquire);
+      if (seen & kEnd) return;
       take_pieces();
     }
   }
@@ -169,10 +173,9 @@ class Threads {
   std::vector<std::thread> threads_;
   std::mutex running_, error_mutex_;
   std::exception_ptr error_;
-  std::atomic<bool> ending_{false};
   std::atomic<std::uint32_t> arrived_{0};
   // What all look at stands apart from what is written once per piece.
-  alignas(64) std::atomic<std::uint32_t> number_{0};  // of the loop; counted up when one begins
+  alignas(64) std::atomic<std::uint32_t> number_{0};  // of the loop, counted up by kNext when one begins; and kEnd
   std::atomic<std::uint32_t> sleeping_{0};
   std::atomic<Piece> piece_{nullptr};
   std::atomic<void*> loop_{nullptr};

@@ -140,6 +140,18 @@ TEST_CASE("threads: those that wait sleep, and wake for the next loop") {
   }
 }
 
+TEST_CASE("threads: they end while they work, look for work or fall asleep") {
+  // A call to end that one of them misses is a program that never ends: the pauses are around the time that they look.
+  for (int time = 0; time < 3000; ++time) {
+    ThreadCount set(time % 3 + 2);
+    std::atomic<int> runs = 0;
+    parallel_for(4, [&](std::int64_t) { ++runs; });
+    CHECK(runs == 4);
+    auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(time % 120 + 40);
+    while (std::chrono::steady_clock::now() < end) {}
+  }
+}
+
 TEST_CASE("threads: what a piece throws arrives where the loop was called, and the next loop is as ever") {
   ThreadCount set(3);
   for (int thrower : {0, 17, 99}) {
