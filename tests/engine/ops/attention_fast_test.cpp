@@ -356,6 +356,24 @@ TEST_CASE("fast attention: the same bits with any number of threads") {
     }
 }
 
+TEST_CASE("fast attention: key tiles of one head add to dq and dbias in their turn, every time") {
+  // Long enough for tiles to overtake each other: without the turns, a third of the runs have other bits.
+  for (Extra extra : {Extra::none, Extra::everything}) {
+    AttentionCase whole(1, 1, 1024, 16, DType::F32, {}, 1, extra);
+    with_threads(1, [&] {
+      whole.forward<Softmax>();
+      whole.backward<Softmax>();
+    });
+    for (int threads : {2, 4})
+      for (int time = 0; time < 20; ++time) {
+        AttentionCase split = whole;
+        with_threads(threads, [&] { split.backward<Softmax>(); });
+        CHECK(same_bits(whole.gradients.dq_BHTD, split.gradients.dq_BHTD));
+        if (extra == Extra::everything) CHECK(same_bits(whole.gradients.dbias_HT, split.gradients.dbias_HT));
+      }
+  }
+}
+
 TEST_CASE("attention: queries in chunks are all queries") {
   // Bit by bit where a number belongs to one query; what all queries add to is summed in another order.
   auto check = [&]<class Op>(const Op& op, const KeyRange& range, DType dtype) {
