@@ -29,8 +29,8 @@ Gradient::Target Gradient::target() const {
     s.value = room();
     return {s.value, false};
   }
-  // A gradient handed on by a sum is shared with its neighbour, which must not see what is added here. A slice is
-  // handed to nobody.
+  // The backward pass of a sum gives both inputs one gradient, shared: what is added to one must not reach the other. A
+  // slice of the arena is never shared.
   if (s.value.raw() != s.slice.raw() && !s.value.unique()) s.value = s.value.clone();
   return {s.value, true};
 }

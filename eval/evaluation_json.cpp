@@ -96,7 +96,7 @@ void append_map(const Tensor& map, std::string& text) {
   }
 }
 
-// On one line: a number a line would be many times as long.
+// On one line: a number per line would be many times as long.
 std::string maps_of(const Evaluation::Maps& maps, const EvaluationContext& context) {
   Json tokens = Json::array();
   for (const auto& sequence : maps.tokens) {
@@ -163,8 +163,8 @@ std::string evaluation_json(const Evaluation& e, const EvaluationContext& c) {
   json["row_mass_layer_head"] = table(e.row_mass_layer_head);
   json["entropy_layer_head"] = table(e.entropy_layer_head);
   if (e.extra == Evaluation::Extra::key) {
-    json["slot_mass"] = number(e.slot_mass);
-    json["slot_mass_layer_head"] = table(e.slot_mass_layer_head);
+    json["extra_key_mass"] = number(e.extra_key_mass);
+    json["extra_key_mass_layer_head"] = table(e.extra_key_mass_layer_head);
   }
   json["first_value_norm_ratio"] = number(e.first_value_norm_ratio);
   json["hidden_norm_layer_position"] = table(e.hidden_norm);

@@ -34,7 +34,8 @@ struct EvaluationContext {
 //                                      [epsilon][k]
 //   alpha_1[_raw] alpha_1_max alpha_k[_raw] alpha_1_layer_head[_raw] alpha_layer_head_k[_raw]
 //   sink_star[_raw] alpha_star[_raw] alpha_star_layer_head[_raw]   the same of the extra key or sink token, if any
-//   row_mass entropy, with _layer_head means over rows; slot_mass, slot_mass_layer_head with an extra key, whose part
+//   row_mass entropy, with _layer_head means over rows; extra_key_mass, extra_key_mass_layer_head with an extra key,
+//   whose part
 //                                      of a row is not in row_mass
 //   first_value_norm_ratio             |v_1| / mean |v_t|, mean over layers
 //   hidden_norm_layer_position         [layer 0 ... L][position]; key_norm_, value_norm_: [layer 0 ... L-1][position]

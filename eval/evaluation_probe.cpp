@@ -98,7 +98,7 @@ EvaluationProbe::EvaluationProbe(const Sizes& sizes, std::int64_t extra_tokens, 
       key_norm_(zeros(layers_, T + extra_tokens)),
       value_norm_(key_norm_),
       row_mass_(zeros(layers_, heads_)),
-      slot_mass_(row_mass_),
+      extra_key_mass_(row_mass_),
       entropy_(row_mass_),
       first_key_{row_mass_, row_mass_, row_mass_},
       other_keys_(first_key_) {}
@@ -118,7 +118,7 @@ void EvaluationProbe::attention(const AttentionView& view) {
   proxy_.store(sequence_, view.layer, s.column_proxy_BHX, extra_tokens_, extra_key_, s.extra_proxy_BH);
   add_heads(row_mass_[layer], s.row_mass_BH);
   add_heads(entropy_[layer], s.entropy_BH);
-  if (extra_key_) add_heads(slot_mass_[layer], s.extra_raw_BH, 1 / static_cast<double>(T_ + extra_tokens_));
+  if (extra_key_) add_heads(extra_key_mass_[layer], s.extra_raw_BH, 1 / static_cast<double>(T_ + extra_tokens_));
   add_heads(first_key_.dot[layer], s.key1_dot_BH);
   add_heads(first_key_.norm_product[layer], s.key1_norms_BH);
   add_heads(first_key_.cosine[layer], s.key1_cosine_BH);
@@ -141,10 +141,10 @@ Evaluation EvaluationProbe::evaluation() const {
   auto [layer, head] = strongest_head(e);
   e.alpha_1_max = e.proxy.alpha_1_layer_head[static_cast<std::size_t>(layer)][static_cast<std::size_t>(head)];
   e.row_mass_layer_head = divided(row_mass_, N_);
-  e.slot_mass_layer_head = divided(slot_mass_, N_);
+  e.extra_key_mass_layer_head = divided(extra_key_mass_, N_);
   e.entropy_layer_head = divided(entropy_, N_);
   e.row_mass = mean(e.row_mass_layer_head);
-  e.slot_mass = mean(e.slot_mass_layer_head);
+  e.extra_key_mass = mean(e.extra_key_mass_layer_head);
   e.entropy = mean(e.entropy_layer_head);
   e.hidden_norm = divided(hidden_.norm, N_);
   e.massive_ratio = divided({hidden_.ratio}, N_).front();

@@ -34,8 +34,8 @@ class EvaluationProbe final : public Probe {
   bool extra_key_ = false, before_norm_seen_ = false;
   AlphaTable raw_, proxy_;
   HiddenNorms hidden_, before_norm_;
-  NumberTable key_norm_, value_norm_;           // sums over sequences and heads
-  NumberTable row_mass_, slot_mass_, entropy_;  // [layer][head], sums over sequences, as is the split
+  NumberTable key_norm_, value_norm_;                // sums over sequences and heads
+  NumberTable row_mass_, extra_key_mass_, entropy_;  // [layer][head], sums over sequences, as is the split
   Evaluation::Split first_key_, other_keys_;
 };
 

@@ -50,7 +50,7 @@ std::string evaluation_table(const Evaluation& e, const std::string& input) {
   for (std::size_t k = 0; k < e.proxy.alpha_k.size(); ++k)
     table += text("   token %2zu", k + 1) + scores_of_key(e.proxy, k) + "  | " + scores_of_key(e.raw, k) + "\n";
   table += text("row mass %.4f, ", e.row_mass);
-  if (e.extra == Evaluation::Extra::key) table += text("on the extra key %.4f, ", e.slot_mass);
+  if (e.extra == Evaluation::Extra::key) table += text("on the extra key %.4f, ", e.extra_key_mass);
   table += text("entropy %.3f nats, |v_1| / mean |v_t| %.3f\n", e.entropy, e.first_value_norm_ratio);
   table += text("|h_1| / mean |h_t| of the embedding %.2f; means over heads, but alpha_1:\n", e.massive_ratio.front());
   table += "layer  alpha_1 head    mass entropy   h_1/h |    q.k_1  |q||k|    cos |  q.other  |q||k|    cos\n";

@@ -7,7 +7,7 @@
 
 namespace sink {
 
-// A few lines that fit 100 columns: sinks of the first keys, then one line a layer. `input` names what was measured.
+// A few lines that fit 100 columns: sinks of the first keys, then one line per layer. `input` names what was measured.
 std::string evaluation_table(const Evaluation& evaluation, const std::string& input);
 
 }  // namespace sink

@@ -16,8 +16,8 @@ Tokenizer tokenizer_of(const Checkpoint& checkpoint, const std::string& data_fol
 // How text becomes sequences.
 struct TextCut {
   std::int64_t vocabulary = 0;    // V: ids are below it
-  std::int64_t longest = 0;       // tokens a sequence has at most
-  std::int64_t context = 0;       // tokens a sequence has; 0: as many as the text, up to `longest`
+  std::int64_t longest = 0;       // tokens of a sequence at most
+  std::int64_t context = 0;       // tokens of a sequence; 0: as many as the text, up to `longest`
   std::int64_t first_token = -1;  // id put before every sequence, as a run with --fixed-first-token does; -1: none
 };
 

@@ -7,7 +7,7 @@
 
 namespace sink {
 
-// I32 (N, T) from `path`: text with one sequence a line, ids apart by blanks or commas, empty lines skipped; or HDF5
+// I32 (N, T) from `path`: text with one sequence per line, ids apart by blanks or commas, empty lines skipped; or HDF5
 // with a dataset `tokens`, N x T whole numbers. Throws Error: Exit::bad_input, saying where, for what is no such file,
 // for an id that is not below `vocabulary`, and for sequences that differ in length, have more than `context` ids or
 // fewer than two (a loss needs a next token).

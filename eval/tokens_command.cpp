@@ -31,7 +31,7 @@ int run_tokens(const TokensOptions& options, const Ablation& ablation) {
 EvalCommand tokens_command(CLI::App& app, const Ablation& ablation) {
   auto options = std::make_shared<TokensOptions>();
   CLI::App* tokens = app.add_subcommand(
-      "tokens", "Prints a text as token ids, one sequence a line, as `sink` and `logits` take them with --tokens.");
+      "tokens", "Prints a text as token ids, one sequence per line, as `sink` and `logits` take them with --tokens.");
   tokens->add_option("checkpoint", options->checkpoint, "checkpoint.h5 of a run")->required();
   add_text_options(tokens, options->given);
   tokens

@@ -77,14 +77,14 @@ std::string progress_line(const StepRecord& record, std::int64_t steps, const st
 
 std::string evaluation_line(const StepRecord& record) {
   const EvalRecord& e = *record.evaluation;
-  double row_mass = e.row_mass + (e.star ? e.star->slot_mass.value_or(0) : 0);
+  double row_mass = e.row_mass + (e.star ? e.star->extra_key_mass.value_or(0) : 0);
   std::string line = print("step %lld: val loss %.4f, sink_1 %.2f%% (raw %.2f%%)", static_cast<long long>(record.step),
                            e.val_loss, e.sink_1, e.sink_1_raw);
   if (e.star) line += print(", sink_* %.2f%% (raw %.2f%%)", e.star->sink, e.star->sink_raw);
   line += print(", alpha_1 %.4f (max %.4f)", e.alpha_1, e.alpha_1_max);
   if (e.star) line += print(", alpha_* %.4f (raw %.4f)", e.star->alpha, e.star->alpha_raw);
   line += print(", row mass %.3f", row_mass);
-  if (e.star && e.star->slot_mass) line += print(", of it %.3f on the extra key", *e.star->slot_mass);
+  if (e.star && e.star->extra_key_mass) line += print(", of it %.3f on the extra key", *e.star->extra_key_mass);
   return line;
 }
 

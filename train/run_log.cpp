@@ -190,7 +190,7 @@ std::string to_json(const StepRecord& record) {
       add("sink_star_raw", star->sink_raw);
       add("alpha_star", star->alpha);
       add("alpha_star_raw", star->alpha_raw);
-      if (star->slot_mass) add("slot_mass", *star->slot_mass);
+      if (star->extra_key_mass) add("extra_key_mass", *star->extra_key_mass);
     }
     add("row_mass", evaluation.row_mass);
     add("first_value_norm_ratio", evaluation.first_value_norm_ratio);

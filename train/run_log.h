@@ -1,4 +1,4 @@
-// metrics.jsonl: one JSON object a step, appended and handed to the system at once, so that a killed run loses none.
+// metrics.jsonl: one JSON object per step, appended and handed to the system at once, so that a killed run loses none.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct EvalRecord {
   // Of the extra key or sink token, where the model has one.
   struct Star {
     double sink = 0, sink_raw = 0, alpha = 0, alpha_raw = 0;
-    std::optional<double> slot_mass = {};  // the extra key's part of a row
+    std::optional<double> extra_key_mass = {};  // the extra key's part of a row
   };
   std::optional<Star> star = {};
 };

@@ -34,7 +34,7 @@ EvalRecord record_of(const Evaluation& e) {
                  .sink_raw = e.raw.star->sink[kStudyEpsilon],
                  .alpha = e.proxy.star->alpha,
                  .alpha_raw = e.raw.star->alpha};
-  if (e.extra == Evaluation::Extra::key) record.star->slot_mass = e.slot_mass;
+  if (e.extra == Evaluation::Extra::key) record.star->extra_key_mass = e.extra_key_mass;
   return record;
 }
 

@@ -14,7 +14,7 @@ struct TokenFile {
   std::vector<std::int32_t> train;
   std::vector<std::int32_t> valid;
   std::int64_t vocabulary = 0;
-  std::string sources;           // what the text was, one line a file
+  std::string sources;           // what the text was, one line per file
   std::string tokenizer_sha256;  // of the tokenizer.json beside it
 };
 

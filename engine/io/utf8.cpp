@@ -25,7 +25,7 @@ std::size_t utf8_valid_prefix(std::string_view text) {
   std::size_t at = 0;
   while (at < text.size()) {
     std::uint64_t eight;
-    while (at + sizeof eight <= text.size()) {  // plain ASCII, eight bytes a step
+    while (at + sizeof eight <= text.size()) {  // plain ASCII, eight bytes per step
       std::memcpy(&eight, text.data() + at, sizeof eight);
       if (eight & 0x8080808080808080u) break;
       at += sizeof eight;

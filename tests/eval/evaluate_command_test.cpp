@@ -102,7 +102,7 @@ TEST_CASE("sink: any input, any length up to the context, and every documented k
   CHECK(json["context"] == 20);  // 64, or the training context if it is shorter
   CHECK(json["input"] == "random");
   CHECK(json["extra"] == "key");
-  for (const char* key : {"val_loss", "alpha_1", "alpha_1_raw", "alpha_1_max", "row_mass", "slot_mass", "entropy",
+  for (const char* key : {"val_loss", "alpha_1", "alpha_1_raw", "alpha_1_max", "row_mass", "extra_key_mass", "entropy",
                           "alpha_star", "alpha_star_raw", "first_value_norm_ratio"})
     CHECK_MESSAGE(json[key].is_number(), key);
   auto check_table = [&](const char* key, std::size_t rows, std::size_t columns) {
@@ -113,7 +113,7 @@ TEST_CASE("sink: any input, any length up to the context, and every documented k
   check_table("alpha_1_layer_head", 2, 2);
   check_table("alpha_star_layer_head_raw", 2, 2);
   check_table("row_mass_layer_head", 2, 2);
-  check_table("slot_mass_layer_head", 2, 2);
+  check_table("extra_key_mass_layer_head", 2, 2);
   check_table("entropy_layer_head", 2, 2);
   check_table("hidden_norm_layer_position", 3, 20);
   check_table("key_norm_layer_position", 2, 20);
@@ -127,7 +127,7 @@ TEST_CASE("sink: any input, any length up to the context, and every documented k
   CHECK(json["maps"]["weights"].size() == 4);
   CHECK(json["maps"]["weights"][3][1][1].size() == 20);
   CHECK(json["maps"]["weights"][3][1][1][19].size() == 21);
-  CHECK(json["row_mass"].get<double>() + json["slot_mass"].get<double>() == doctest::Approx(1));
+  CHECK(json["row_mass"].get<double>() + json["extra_key_mass"].get<double>() == doctest::Approx(1));
 
   json = Json::parse(run(folder, "eval_bias_kv sink " + checkpoint + " --input repeated --context 12 --map 1,0"));
   CHECK(json["context"] == 12);
@@ -269,7 +269,8 @@ TEST_CASE("eval: a checkpoint whose attributes or parameters no model has is ref
   for (const char* size : {"kv_heads", "window", "prefix"})
     check(with_attribute(path, size, "-1"), "`" + std::string(size) + "` must be a whole number from 0 to ");
   check(with_attribute(path, "heads", "3"), "`heads` must divide `width`, got 3 heads and width 16");
-  check(with_attribute(path, "heads", "16"), "rotary positions need an even width of a head (width / heads, or head_width), got 1");
+  check(with_attribute(path, "heads", "16"),
+        "rotary positions need an even width of a head (width / heads, or head_width), got 1");
   check(with_attribute(path, "prefix", "20"),
         "`prefix` must be less than `context`, got a prefix of 20 and a context of 20");
   check(with_attribute(path, "layers", "1"), "`layers` = 1, but it holds the parameters of 2 blocks");

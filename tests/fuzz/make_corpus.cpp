@@ -182,7 +182,7 @@ void texts() {
   put("run_folder", "deep", times(100000, "[") + zero + times(100000, "{\"a\":") + "\n" + zero + "x");
   std::string maps =
       R"({"schema": 1, "alpha_1": 0.5, "sink_epsilon": [0.3], "sink_1": [50], "sink_1_raw": [50], "extra": "key",
-          "sink_star": [25], "sink_star_raw": [25], "alpha_star": 0.3, "alpha_star_raw": 0.3, "slot_mass": 0.3,
+          "sink_star": [25], "sink_star_raw": [25], "alpha_star": 0.3, "alpha_star_raw": 0.3, "extra_key_mass": 0.3,
           "input": "random", "input_seed": 3, "maps": {"layers": 1, "heads": 2, "extra_key": true,
           "tokens": [["a", "b"]], "weights": [[[[[0.5, 0.5, 0], [0.2, 0.3, 0.5]], []]]],
           "chosen": {"sequence": 0, "layer": 0, "head": 0}}})";

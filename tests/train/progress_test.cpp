@@ -36,7 +36,7 @@ TEST_CASE("progress: the line says step, loss, sink, speed and time left") {
         "step 120/1000  12%  loss 5.4322  sink_1 12.3%  45.2k tok/s  2m13s left");
   CHECK(progress_line(record_at(1), 1000, {}, -1, 200) == "step 1/1000  0%  loss 5.4322  45.2k tok/s");
   EvalRecord keyed = measured_with(0);
-  keyed.star = {.sink = 25, .sink_raw = 24, .alpha = 0.28, .alpha_raw = 0.27, .slot_mass = 0.27};
+  keyed.star = {.sink = 25, .sink_raw = 24, .alpha = 0.28, .alpha_raw = 0.27, .extra_key_mass = 0.27};
   CHECK(progress_line(record_at(120), 1000, keyed, 133, 200) ==
         "step 120/1000  12%  loss 5.4322  sink_1 0.0%  sink_* 25.0%  45.2k tok/s  2m13s left");
   StepRecord skipped = record_at(5);
@@ -68,12 +68,12 @@ TEST_CASE("progress: the evaluation line") {
         "step 100: val loss 5.3100, sink_1 12.34% (raw 3.21%), alpha_1 0.1230 (max 0.4560), row mass 1.000");
   // The mass of a row includes what lies on the extra key.
   record.evaluation->row_mass = 0.73;
-  record.evaluation->star = {.sink = 25, .sink_raw = 24.5, .alpha = 0.28, .alpha_raw = 0.275, .slot_mass = 0.27};
+  record.evaluation->star = {.sink = 25, .sink_raw = 24.5, .alpha = 0.28, .alpha_raw = 0.275, .extra_key_mass = 0.27};
   CHECK(
       evaluation_line(record) ==
       "step 100: val loss 5.3100, sink_1 12.34% (raw 3.21%), sink_* 25.00% (raw 24.50%), alpha_1 0.1230 (max 0.4560), "
       "alpha_* 0.2800 (raw 0.2750), row mass 1.000, of it 0.270 on the extra key");
-  record.evaluation->star->slot_mass.reset();  // a sink token is one of the row's tokens
+  record.evaluation->star->extra_key_mass.reset();  // a sink token is one of the row's tokens
   CHECK(evaluation_line(record).ends_with("alpha_* 0.2800 (raw 0.2750), row mass 0.730"));
 }
 

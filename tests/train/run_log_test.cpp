@@ -49,7 +49,7 @@ TEST_CASE("run log: a line has the keys and digits it promises") {
                         "alpha_1_raw", "alpha_1_max", "row_mass",   "first_value_norm_ratio"};
   double values[] = {4.5, 12.5, 3.25, 0.25, 0.125, 0.5, 0.75, 0.0625};
   for (int i = 0; i < 8; ++i) CHECK_MESSAGE(object[keys[i]] == values[i], keys[i]);
-  for (const char* key : {"sink_star", "alpha_star", "slot_mass"}) CHECK_FALSE(object.contains(key));
+  for (const char* key : {"sink_star", "alpha_star", "extra_key_mass"}) CHECK_FALSE(object.contains(key));
 
   record.evaluation->star = {.sink = 25, .sink_raw = 24, .alpha = 0.5, .alpha_raw = 0.375};
   object = nlohmann::json::parse(to_json(record));
@@ -57,9 +57,9 @@ TEST_CASE("run log: a line has the keys and digits it promises") {
   CHECK(object["sink_star_raw"] == 24);
   CHECK(object["alpha_star"] == 0.5);
   CHECK(object["alpha_star_raw"] == 0.375);
-  CHECK_FALSE(object.contains("slot_mass"));  // a sink token
-  record.evaluation->star->slot_mass = 0.25;
-  CHECK(nlohmann::json::parse(to_json(record))["slot_mass"] == 0.25);
+  CHECK_FALSE(object.contains("extra_key_mass"));  // a sink token
+  record.evaluation->star->extra_key_mass = 0.25;
+  CHECK(nlohmann::json::parse(to_json(record))["extra_key_mass"] == 0.25);
 }
 
 TEST_CASE("run log: a resumed run keeps the lines up to its step and drops the rest") {

@@ -31,19 +31,19 @@ TEST_CASE("step report: log and evaluation of a run say the same of an extra key
     REQUIRE_MESSAGE(program.wait() == 0, program.err());
     Json line = last_line(folder / "run/metrics.jsonl"),
          evaluation = Json::parse(read_bytes(folder / "run/evaluation.json"));
-    for (const char* key : {"val_loss", "alpha_1", "alpha_star", "alpha_star_raw", "row_mass", "slot_mass"}) {
+    for (const char* key : {"val_loss", "alpha_1", "alpha_star", "alpha_star_raw", "row_mass", "extra_key_mass"}) {
       CAPTURE(std::string(key));
       REQUIRE(line.contains(key) == evaluation.contains(key));
       if (line.contains(key)) CHECK(line[key] == evaluation[key]);
     }
     CHECK(line.contains("sink_star") == (ablation != "baseline"));
-    CHECK(line.contains("slot_mass") == (ablation == "bias_k"));
+    CHECK(line.contains("extra_key_mass") == (ablation == "bias_k"));
     if (line.contains("sink_star")) {
       CHECK(line["sink_star"] == evaluation["sink_star"][1]);  // at 0.3
       CHECK(line["sink_star_raw"] == evaluation["sink_star_raw"][1]);
     }
-    if (line.contains("slot_mass"))
-      CHECK(line["row_mass"].get<double>() + line["slot_mass"].get<double>() == doctest::Approx(1));
+    if (line.contains("extra_key_mass"))
+      CHECK(line["row_mass"].get<double>() + line["extra_key_mass"].get<double>() == doctest::Approx(1));
     std::string config = read_bytes(folder / "run/config.toml");
     CHECK(config.find("\nablation = \"" + ablation + "\"\n") != std::string::npos);
     CHECK(config.find("\npolicies = \"position=Rotary ") != std::string::npos);

@@ -26,8 +26,8 @@ std::uint16_t half(double value) {
   const double size = std::abs(value);
   if (size >= 65520) return sign | 0x7c00;  // rounds to infinity
   int exponent = 0;
-  std::frexp(size, &exponent);                                 // size < 2^exponent
-  const int unit = std::max(exponent, -13) - 11;               // of the last bit: 11 bits a number, 2^-24 the smallest
+  std::frexp(size, &exponent);                    // size < 2^exponent
+  const int unit = std::max(exponent, -13) - 11;  // of the last bit: 11 bits per number, 2^-24 the smallest
   const auto units = std::nearbyint(std::ldexp(size, -unit));  // at most 2^11, which carries into the exponent
   return sign | static_cast<std::uint16_t>(units + 1024 * (std::max(exponent, -13) + 13));
 }

@@ -45,7 +45,7 @@ void add_measurement(const Run& run, const Evaluation& e, const std::set<double>
   };
   sinks(0.3, "");
   for (const char* name : {"alpha_1", "alpha_1_raw", "alpha_1_max", "alpha_star", "alpha_star_raw", "row_mass",
-                           "slot_mass", "entropy", "first_value_norm_ratio"})
+                           "extra_key_mass", "entropy", "first_value_norm_ratio"})
     line.add(name, e.get(name));
   for (const double epsilon : epsilons) sinks(epsilon, "_eps" + csv_field(epsilon));
 }

@@ -1,4 +1,4 @@
-// One vector a head added at every position, and its gradient.
+// One vector per head added at every position, and its gradient.
 #include "engine/ops/add_head_vector/add_head_vector.h"
 
 #include <doctest/doctest.h>

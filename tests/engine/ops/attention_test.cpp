@@ -29,7 +29,7 @@ void check_gradients(const Op& op, const KeyRange& range, Extra extra, std::int6
   CAPTURE(range.prefix);
   CAPTURE(range.window);
   CAPTURE(std::string(name_of(extra)));
-  // Large scores keep the sums of the linear operations away from zero, where they bend within one step.
+  // Large scores keep the sums of the linear operations away from zero, where they have kinks within one step.
   AttentionCase c(2, 2, 9, 5, DType::F64, range, 3, extra, G);
   c.forward(op);
   c.backward(op);

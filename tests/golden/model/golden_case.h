@@ -84,6 +84,8 @@ class GoldenCase {
             .prefix = size("prefix")};
   }
 
+  Batch batch() const { return {tokens, targets, size("vocabulary")}; }
+
   // The model of this case with its initial values.
   std::unique_ptr<LanguageModel> model(DType type) const {
     auto model = ablation_named(ablation).make_model(sizes(), InitScheme::torch, 0, type);

@@ -2,7 +2,7 @@
 """Writes the golden values of the small model, cases/<case>.h5, from an independent PyTorch float64 implementation.
 
 One model, written from the formulas of the study and not from the C++: ABLATIONS lists what differs. Attention is an
-explicit map of T rows and T columns (one more in front for a slot), the mask is the explicit set allowed(i, j), and an
+explicit map of T rows and T columns (one more in front for an extra key), the mask is the explicit set allowed(i, j), and an
 operation that does not normalise is multiplied by the mask after its similarity; autograd, AdamW and clipping are
 PyTorch's own.
 
@@ -44,8 +44,8 @@ SAMPLE = 19  # a prime: its stride does not walk down one column of a matrix
 TRAINING = dict(training_steps=10, learning_rate=1e-2, beta1=0.9, beta2=0.95, adam_eps=1e-8, weight_decay=0.1, clip=1.0)
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Attention operations: weights from scores s [B, H, T, S], M [T, S] (1 where the row sees the column, the slot
-# included) and n [T, 1], the number of keys a row sees (the slot not counted).
+# Attention operations: weights from scores s [B, H, T, S], M [T, S] (1 where the row sees the column, the extra key
+# included) and n [T, 1], the number of keys a row sees (the extra key not counted).
 
 
 def softmax(s, M, n):
@@ -123,18 +123,18 @@ class Ablation:
     op: object = softmax
     proxy: object = None  # of s, M, n: the weights that score sinks, where they are not |a| / (sum |a| + 1e-8)
     sink_token: bool = False
-    # A slot that every row sees: its logit is q.k* (slot_key: head, shared, or the number of learned coordinates), or
-    # slot_logit: a number or "learned". Its value is zero, learned, or fixed: v_fixed = (m, "e1" or "u").
-    slot_key: object = None
-    slot_logit: object = None
-    slot_value: str = "none"  # none head shared
+    # An extra key that every row sees: its logit is q.k* (extra_key: head, shared, or the number of learned coordinates), or
+    # extra_logit: a number or "learned". Its value is zero, learned, or fixed: v_fixed = (m, "e1" or "u").
+    extra_key: object = None
+    extra_logit: object = None
+    extra_value: str = "none"  # none head shared
     v_fixed: tuple = None
     bias_value: str = "none"  # none head shared: v* added to every head's output
     gate: str = "none"  # none head element
 
     @property
-    def slot(self):
-        return self.slot_key is not None or self.slot_logit is not None
+    def has_extra_key(self):
+        return self.extra_key is not None or self.extra_logit is not None
 
 
 def gelu(x):
@@ -161,19 +161,19 @@ ABLATIONS = {
     "ffn_geglu": A(activation=gelu),
     "head_add": A(add_heads=True),
     "bias_sinktoken": A(sink_token=True),
-    "bias_kv": A(slot_key="head", slot_value="head"),
-    "bias_k": A(slot_key="head"),
+    "bias_kv": A(extra_key="head", extra_value="head"),
+    "bias_k": A(extra_key="head"),
     "bias_v": A(bias_value="head"),
-    "bias_kv_shared": A(slot_key="shared", slot_value="shared"),
-    "bias_k_shared": A(slot_key="shared"),
+    "bias_kv_shared": A(extra_key="shared", extra_value="shared"),
+    "bias_k_shared": A(extra_key="shared"),
     "bias_v_shared": A(bias_value="shared"),
-    "bias_k_v1e1": A(slot_key="head", v_fixed=(1, "e1")),
-    "bias_k_v5e1": A(slot_key="head", v_fixed=(5, "e1")),
-    "bias_k_v20e1": A(slot_key="head", v_fixed=(20, "e1")),
-    "bias_k_v1u": A(slot_key="head", v_fixed=(1, "u")),
-    "bias_k_v5u": A(slot_key="head", v_fixed=(5, "u")),
-    "bias_k_v20u": A(slot_key="head", v_fixed=(20, "u")),
-    **{f"bias_k_d{d}": A(slot_key=d) for d in (1, 2, 4, 8, 16, 32, 64)},
+    "bias_k_v1e1": A(extra_key="head", v_fixed=(1, "e1")),
+    "bias_k_v5e1": A(extra_key="head", v_fixed=(5, "e1")),
+    "bias_k_v20e1": A(extra_key="head", v_fixed=(20, "e1")),
+    "bias_k_v1u": A(extra_key="head", v_fixed=(1, "u")),
+    "bias_k_v5u": A(extra_key="head", v_fixed=(5, "u")),
+    "bias_k_v20u": A(extra_key="head", v_fixed=(20, "u")),
+    **{f"bias_k_d{d}": A(extra_key=d) for d in (1, 2, 4, 8, 16, 32, 64)},
     "op_sigmoid_none": A(op=plain(sigmoid)),
     "op_sigmoid_norm": A(op=over_sum(sigmoid)),
     "op_elu_none": A(op=plain(elu_plus_one)),
@@ -194,8 +194,8 @@ ABLATIONS = {
     "op_relu": A(op=plain(relu)),
     "op_relu_n": A(op=lambda s, M, n: relu(s) * M / n),
     "op_sigmoid_logn": A(op=lambda s, M, n: sigmoid(s - torch.log(n)) * M),
-    "op_softmax1": A(slot_logit=0.0),
-    "op_sink_logit": A(slot_logit="learned"),
+    "op_softmax1": A(extra_logit=0.0),
+    "op_sink_logit": A(extra_logit="learned"),
     "op_softpick": A(op=softpick),
     "op_clipped": A(op=clipped_softmax(-0.03, 1)),
     "qk_norm": A(qk_norm=True),
@@ -304,13 +304,13 @@ def parameter_shapes(ablation, s):
             shapes[attention + "query_norm.gain"] = shapes[attention + "key_norm.gain"] = (d,)
         if ablation.features == "mlp":
             shapes[attention + "features.up.weight"] = shapes[attention + "features.down.weight"] = (d, d)
-        key = ablation.slot_key
+        key = ablation.extra_key
         if key is not None:
             shapes[attention + "extra.key"] = {"head": (h, d), "shared": (d,)}.get(key) or (h, key)
-        for kind in (ablation.slot_value, ablation.bias_value):
+        for kind in (ablation.extra_value, ablation.bias_value):
             if kind != "none":
                 shapes[attention + "extra.value"] = (h, d) if kind == "head" else (d,)
-        if ablation.slot_logit == "learned":
+        if ablation.extra_logit == "learned":
             shapes[attention + "extra.logit"] = (h,)
         if ablation.gate != "none":
             shapes[attention + "gate.weight"] = (h if ablation.gate == "head" else h * d, c)
@@ -422,7 +422,7 @@ def allowed_keys(length, window, prefix):
 
 def attention(ablation, s, parameters, prefix, h_BTC, seen):
     heads, groups, d = s.heads, s.kv_heads, s.head_width
-    length, E = h_BTC.shape[1], int(ablation.slot)
+    length, E = h_BTC.shape[1], int(ablation.has_extra_key)
     rows = parameters[prefix + "qkv.weight"].split([heads * d, groups * d, groups * d])
     q, k, v = (torch.einsum("btc,hdc->bhtd", h_BTC, w.reshape(-1, d, s.width)) for w in rows)
     if ablation.qk_norm:
@@ -445,18 +445,18 @@ def attention(ablation, s, parameters, prefix, h_BTC, seen):
     # The sink token is one more token that every token sees, where there is such a prefix.
     mask = allowed_keys(length, s.window, s.prefix + 1 if s.prefix and ablation.sink_token else s.prefix)
     n = mask.sum(dim=-1, keepdim=True)
-    if ablation.slot:
-        scores = torch.cat([slot_scores(ablation, parameters, prefix, q)[..., None], scores], dim=-1)
+    if ablation.has_extra_key:
+        scores = torch.cat([extra_scores(ablation, parameters, prefix, q)[..., None], scores], dim=-1)
         mask = pad(mask, (1, 0), value=1.0)
     weights = ablation.op(scores, mask, n)
-    # Softmax rows sum to one, the slot included, and are their own proxy.
+    # Softmax rows sum to one, the extra key included, and are their own proxy.
     if ablation.proxy is not None:
         proxy = ablation.proxy(scores, mask, n)
     else:
         proxy = weights if ablation.op is softmax else weights.abs() / (weights.abs().sum(-1, keepdim=True) + SUM_EPS)
     o = torch.einsum("bhij,bhjd->bhid", weights[..., E:], v)
-    if ablation.slot:
-        o = o + weights[..., :1] * slot_value(ablation, parameters, prefix, d)
+    if ablation.has_extra_key:
+        o = o + weights[..., :1] * extra_value(ablation, parameters, prefix, d)
     if ablation.bias_value != "none":
         value = parameters[prefix + "extra.value"]
         o = o + (value[:, None] if ablation.bias_value == "head" else value)
@@ -473,21 +473,21 @@ def attention(ablation, s, parameters, prefix, h_BTC, seen):
     return torch.einsum("bhtd,chd->btc", o, out.reshape(s.width, heads, d))
 
 
-def slot_scores(ablation, parameters, prefix, q_BHTD):
-    if ablation.slot_key is not None:
+def extra_scores(ablation, parameters, prefix, q_BHTD):
+    if ablation.extra_key is not None:
         key = parameters[prefix + "extra.key"]  # [H, D], [D], or [H, d_a]: the other coordinates are zero
         return torch.einsum("bhtd,hd->bht", q_BHTD[..., : key.shape[-1]],
                             key.expand(q_BHTD.shape[1], -1)) / math.sqrt(q_BHTD.shape[-1])
-    logit = ablation.slot_logit
+    logit = ablation.extra_logit
     logit = parameters[prefix + "extra.logit"] if logit == "learned" else torch.tensor([logit]).double()
     return logit[:, None].expand(q_BHTD.shape[:-1])
 
 
-def slot_value(ablation, parameters, prefix, d):
+def extra_value(ablation, parameters, prefix, d):
     """[H, 1, D] or [D]"""
-    if ablation.slot_value != "none":
+    if ablation.extra_value != "none":
         value = parameters[prefix + "extra.value"]
-        return value[:, None] if ablation.slot_value == "head" else value
+        return value[:, None] if ablation.extra_value == "head" else value
     value = torch.zeros(d, dtype=torch.float64)
     if ablation.v_fixed:
         m, direction = ablation.v_fixed
@@ -568,7 +568,7 @@ def mean_over(values, pairs):
 
 
 def measurements(ablation, s, seen):
-    T, E, ahead = s.length, int(ablation.slot), int(ablation.sink_token)
+    T, E, ahead = s.length, int(ablation.has_extra_key), int(ablation.sink_token)
     raw = torch.stack(seen["weights"], dim=1)  # B, L, H, T, E + T
     proxy = torch.stack(seen["proxy"], dim=1)
     # alpha_k = sum over rows of A[i, k], over the T - k + 1 rows that see a token's key in a causal model (k from 1).
@@ -578,10 +578,10 @@ def measurements(ablation, s, seen):
     values = {"measures/alpha": torch.stack(alphas).mean(dim=1),
               "measures/sink": torch.stack([sinks_of(alpha) for alpha in alphas])}
     if E or ahead:
-        # The slot in a map of 1 + T rows, whose own row has weight 1 on it; the sink token has its row already.
+        # The extra key in a map of 1 + T rows, whose own row has weight 1 on it; the sink token has its row already.
         alphas = [(sums[..., 0] + E) / (T + 1) for sums in columns]
-        values["measures/slot_alpha"] = torch.stack(alphas).mean(dim=1)
-        values["measures/slot_sink"] = torch.stack([sinks_of(alpha[..., None])[:, 0] for alpha in alphas])
+        values["measures/extra_alpha"] = torch.stack(alphas).mean(dim=1)
+        values["measures/extra_sink"] = torch.stack([sinks_of(alpha[..., None])[:, 0] for alpha in alphas])
 
     # The product q.k before scale and bias, over the rows i >= 2: with key 1, and with all other keys.
     mask, dots, norms = seen["mask"][0], torch.stack(seen["dots"], dim=1), torch.stack(seen["norms"], dim=1)
@@ -589,8 +589,8 @@ def measurements(ablation, s, seen):
     key1, others = mask.clone(), mask.clone()
     key1[0], key1[:, 1:] = 0, 0
     others[0], others[:, 0] = 0, 0
-    slot_sums = [w[..., 0].sum(dim=-1) if E else torch.zeros(raw.shape[:3]).double() for w in (raw, proxy)]
-    per_head = [raw[..., E:].sum(dim=-1).mean(dim=-1), torch.special.entr(proxy).sum(dim=-1).mean(dim=-1), *slot_sums,
+    extra_sums = [w[..., 0].sum(dim=-1) if E else torch.zeros(raw.shape[:3]).double() for w in (raw, proxy)]
+    per_head = [raw[..., E:].sum(dim=-1).mean(dim=-1), torch.special.entr(proxy).sum(dim=-1).mean(dim=-1), *extra_sums,
                 *(mean_over(x, pairs) for pairs in (key1, others) for x in (dots, norms, cosines))]
     values["measures/per_head"] = torch.stack(per_head).mean(dim=1)
 
@@ -614,11 +614,11 @@ def measurements(ablation, s, seen):
 #   tokens, targets [B, T]; loss; logits: summary of [B, T, V]
 #   gradients: summaries in the order of the text `parameters`, whose lines are name, offset, scale and shape
 #   training [loss or gradient norm, step]
-#   attention_map [H, T, slot + T]: of the last layer and the first sequence
+#   attention_map [H, T, extra key + T]: of the last layer and the first sequence
 #   measures/, means over sequences
 #     alpha [raw or proxy, L, H, K], sink [raw or proxy, epsilon, K]
-#     slot_alpha [raw or proxy, L, H], slot_sink [raw or proxy, epsilon]: of the slot or the sink token
-#     per_head [10, L, H]: row mass, entropy, sums over rows of the slot's raw and proxy weights, then the means of
+#     extra_alpha [raw or proxy, L, H], extra_sink [raw or proxy, epsilon]: of the extra key or the sink token
+#     per_head [10, L, H]: row mass, entropy, sums over rows of the extra key's raw and proxy weights, then the means of
 #       q.k, |q||k| and cos(q, k) with key 1, and the same three with the other keys
 #     hidden_norm [1 + L, T], hidden_norm_before [L, T], key_value_norm [key or value, L, T]: means over heads, too
 #     massive_ratio [1 + L]: first position's norm of a hidden state over the others' mean; then L more before the norm

@@ -164,7 +164,7 @@ TEST_CASE("report: rows with an extra key sum to one together with it, and its s
   json key = evaluation("k", "text", "bias_k", "Softmax", 0, 0.07, 1);
   key["row_mass"] = 0.73;
   key.update({{"extra", "key"},
-              {"slot_mass", 0.27},
+              {"extra_key_mass", 0.27},
               {"alpha_star", 0.28},
               {"alpha_star_raw", 0.28},
               {"sink_star", {40, 25, 10}},
@@ -178,7 +178,7 @@ TEST_CASE("report: rows with an extra key sum to one together with it, and its s
   json sigmoid = evaluation("s", "text", "sigmoid_key", "Sigmoid", 0, 0.5, 0.06);
   sigmoid["row_mass"] = 0.06;
   sigmoid.update({{"extra", "key"},
-                  {"slot_mass", 0.3},
+                  {"extra_key_mass", 0.3},
                   {"alpha_star", 0.8},
                   {"alpha_star_raw", 0.31},
                   {"sink_star", {40, 25, 10}},
@@ -232,7 +232,7 @@ TEST_CASE("report: a run that has not finished shows its last measurement, and s
       "{\"step\": 1, \"train_loss\": 6.5, \"val_loss\": 6.4, \"alpha_1\": 0.5, \"alpha_1_raw\": 0.5}\n"
       "{\"step\": 3, \"tokens\": 768, \"train_loss\": 5.5, \"val_loss\": 5.25, \"sink_1\": 12.5, \"sink_1_raw\": "
       "12.5, \"sink_star\": 75, \"sink_star_raw\": 75, \"alpha_1\": 0.13, \"alpha_1_raw\": 0.13, \"alpha_star\": "
-      "0.5, \"alpha_star_raw\": 0.5, \"row_mass\": 0.5, \"slot_mass\": 0.5}\n"
+      "0.5, \"alpha_star_raw\": 0.5, \"row_mass\": 0.5, \"extra_key_mass\": 0.5}\n"
       "{\"step\": 5, \"tokens\": 1280, \"train_loss\": 5.4}\n");
   Made made = made_of(place, open);
   CHECK(contains(made.html,
@@ -355,10 +355,10 @@ TEST_CASE("report: maps of all heads are read, those of older files too, and map
                     {"head", 0},
                     {"tokens", {"a", "b"}},
                     {"weights", {{1, 0}, {0.25, 0.25}}},
-                    {"slot_weights", {0.5, 0.5}}};
+                    {"extra_key_weights", {0.5, 0.5}}};
   CHECK(code_of(old, "map") == 0);
   json bad = old;
-  bad["slot_weights"] = {0.5};
+  bad["extra_key_weights"] = {0.5};
   CHECK(code_of(bad, "map") == 3);
   bad = old;
   bad["head"] = 2;

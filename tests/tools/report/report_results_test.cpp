@@ -41,7 +41,7 @@ TEST_CASE("report: results.csv has what was run, what was measured, the numbers 
   json keyed = evaluation("k", "text", "bias_k", "Softmax extra=LearnedKey+ZeroValue", 3, 0.5, 1);
   keyed["row_mass"] = 0.73;
   keyed.update({{"extra", "key"},
-                {"slot_mass", 0.27},
+                {"extra_key_mass", 0.27},
                 {"alpha_star", 0.28},
                 {"alpha_star_raw", 0.281},
                 {"sink_star", {40, 25, 10}},
@@ -74,7 +74,7 @@ TEST_CASE("report: results.csv has what was run, what was measured, the numbers 
                                                                                       {"alpha_star", "0.28"},
                                                                                       {"alpha_star_raw", "0.281"},
                                                                                       {"row_mass", "0.73"},
-                                                                                      {"slot_mass", "0.27"},
+                                                                                      {"extra_key_mass", "0.27"},
                                                                                       {"entropy", "1.5"},
                                                                                       {"first_value_norm_ratio", ""},
                                                                                       {"learning_rate", "0.004"},

@@ -184,7 +184,7 @@ function hideTip() { tip.hidden = true; }
 addEventListener("scroll", hideTip, { passive: true });
 addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
 
-// The tiles: a button a head, coloured by its alpha; arrow keys go from tile to tile.
+// The tiles: a button per head, coloured by its alpha; arrow keys go from tile to tile.
 function headTiles(box, run, g, choose) {
   const star = box.dataset.tiles === "alpha_star", name = star ? "\u03b1*" : "\u03b1\u2081";
   const proxy = run[star ? "star_head" : "layer_head"], raw = run[star ? "star_head_raw" : "layer_head_raw"] || proxy;
