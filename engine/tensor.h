@@ -22,6 +22,9 @@ class Tensor {
   static Tensor full(const Shape& shape, double value, DType dtype = DType::F32);
   template <class T>
   static Tensor from(const Shape& shape, const std::vector<T>& values);
+  // (rows, columns) of f(row, column).
+  template <class T, class F>
+  static Tensor table(std::int64_t rows, std::int64_t columns, F&& f);
 
   bool defined() const { return storage_ != nullptr; }
   // No other Tensor shares the numbers.
@@ -82,6 +85,15 @@ Tensor Tensor::from(const Shape& shape, const std::vector<T>& values) {
   Tensor tensor = empty(shape, dtype_of<T>);
   T* data = tensor.data<T>();
   for (std::size_t i = 0; i < values.size(); ++i) data[i] = values[i];
+  return tensor;
+}
+
+template <class T, class F>
+Tensor Tensor::table(std::int64_t rows, std::int64_t columns, F&& f) {
+  Tensor tensor = empty({rows, columns}, dtype_of<T>);
+  T* next = tensor.data<T>();
+  for (std::int64_t row = 0; row < rows; ++row)
+    for (std::int64_t column = 0; column < columns; ++column) *next++ = static_cast<T>(f(row, column));
   return tensor;
 }
 

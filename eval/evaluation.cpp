@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/ops/cross_entropy/cross_entropy.h"
 #include "eval/evaluation_maps.h"
 #include "eval/evaluation_probe.h"
 
@@ -20,27 +19,19 @@ std::pair<std::int64_t, std::int64_t> strongest_head(const Evaluation& evaluatio
   return strongest;
 }
 
-Evaluation evaluate(LanguageModel& model, const Tensor& tokens_NT, const Tensor& targets_NT, std::int64_t batch,
-                    bool with_maps) {
-  SINK_CHECK(tokens_NT.rank() == 2 && tokens_NT.size() > 0 && targets_NT.shape() == tokens_NT.shape(), "evaluate",
-             "expected tokens and targets (N, T) with N, T > 0, got " + tokens_NT.str() + " and " + targets_NT.str(),
-             Exit::bad_input);
-  std::int64_t N = tokens_NT.dim(0), T = tokens_NT.dim(1);
+Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_maps) {
+  std::int64_t N = sequences.sequences(), T = sequences.context();
   EvaluationProbe probe(model.sizes(), model.extra_tokens(), N, T);
   double loss_sum = 0;
-  std::int64_t targets = 0;
   for (std::int64_t first = 0; first < N; first += batch) {
     std::int64_t last = std::min(N, first + batch);
     probe.begin_batch(first);
-    Tensor batch_targets = targets_NT.rows(first, last);
-    std::int64_t counted = count_targets(batch_targets);
-    loss_sum += static_cast<double>(counted) *
-                model.loss(tokens_NT.rows(first, last), batch_targets, 1, {.probe = &probe}).value().item();
-    targets += counted;
+    Batch part = sequences.rows(first, last);
+    loss_sum += static_cast<double>(part.predicted()) * model.loss(part, 1, {.probe = &probe}).value().item();
   }
   Evaluation evaluation = probe.evaluation();
-  evaluation.loss = loss_sum / static_cast<double>(targets);
-  if (with_maps) keep_maps(model, tokens_NT, std::nullopt, evaluation);
+  evaluation.loss = loss_sum / static_cast<double>(sequences.predicted());
+  if (with_maps) keep_maps(model, sequences.tokens_BT(), std::nullopt, evaluation);
   return evaluation;
 }
 

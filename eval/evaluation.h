@@ -21,10 +21,10 @@ struct Evaluation {
   double alpha_1_max = 0;  // largest proxy alpha_1 of any (layer, head), mean over sequences
 
   // Means over rows (and sequences; in the first form also over layers and heads).
-  double row_mass = 0;   // of sum_j a_ij, the extra key not counted
-  double slot_mass = 0;  // of a_i*, the extra key's; 0 without one
-  double entropy = 0;    // of the proxy weights, extra key included, nats
-  NumberTable row_mass_layer_head, slot_mass_layer_head, entropy_layer_head;
+  double row_mass = 0;        // of sum_j a_ij, the extra key not counted
+  double extra_key_mass = 0;  // of a_i*, the extra key's; 0 without one
+  double entropy = 0;         // of the proxy weights, extra key included, nats
+  NumberTable row_mass_layer_head, extra_key_mass_layer_head, entropy_layer_head;
 
   // Mean over layers of |v_1| against the mean |v_t|, t > 1 (norms averaged over sequences and heads).
   double first_value_norm_ratio = 0;
@@ -54,10 +54,9 @@ struct Evaluation {
   } maps;
 };
 
-// Runs the model over tokens_NT and targets_NT (I32, N sequences; target -1 = ignored) in batches and gathers all of
-// it by streaming sums, in which no map is stored; with_maps, keep_maps follows in a pass of its own.
-Evaluation evaluate(LanguageModel& model, const Tensor& tokens_NT, const Tensor& targets_NT, std::int64_t batch,
-                    bool with_maps);
+// Runs the model over the sequences, `batch` at a time, and gathers all of it by streaming sums, in which no map is
+// stored; with_maps, keep_maps follows in a pass of its own.
+Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_maps);
 
 // (layer, head) of the largest proxy alpha_1.
 std::pair<std::int64_t, std::int64_t> strongest_head(const Evaluation& evaluation);

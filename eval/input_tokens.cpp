@@ -9,37 +9,36 @@ namespace {
 
 // token(n, t) at every place; targets are the same sequence, one further.
 template <class F>
-InputTokens fill(std::int64_t N, std::int64_t T, std::int64_t ignored, F&& token) {
-  InputTokens input{Tensor::empty({N, T}, DType::I32), Tensor::empty({N, T}, DType::I32)};
-  auto tokens_NT = view<std::int32_t, 2>(input.tokens_NT), targets_NT = view<std::int32_t, 2>(input.targets_NT);
+Batch fill(std::int64_t vocabulary, std::int64_t N, std::int64_t T, std::int64_t ignored, F&& token) {
+  Tensor tokens = Tensor::empty({N, T}, DType::I32), targets = Tensor::empty_like(tokens);
+  auto tokens_NT = view<std::int32_t, 2>(tokens), targets_NT = view<std::int32_t, 2>(targets);
   for (std::int64_t n = 0; n < N; ++n)
     for (std::int64_t t = 0; t < T; ++t) {
       tokens_NT(n, t) = static_cast<std::int32_t>(token(n, t));
       targets_NT(n, t) = t < ignored ? -1 : static_cast<std::int32_t>(token(n, t + 1));
     }
-  return input;
+  return {tokens, targets, vocabulary};
 }
 
 }  // namespace
 
-InputTokens random_tokens(std::int64_t vocabulary, std::int64_t N, std::int64_t T, std::uint64_t seed,
-                          std::int64_t ignored) {
+Batch random_tokens(std::int64_t vocabulary, std::int64_t N, std::int64_t T, std::uint64_t seed, std::int64_t ignored) {
   Rng rng(seed, "random input");
-  return fill(N, T, ignored, [&](std::int64_t n, std::int64_t t) {
+  return fill(vocabulary, N, T, ignored, [&](std::int64_t n, std::int64_t t) {
     return rng.below(static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(vocabulary),
                      static_cast<std::uint32_t>(t));
   });
 }
 
-InputTokens repeated_tokens(std::int64_t vocabulary, std::int64_t N, std::int64_t T, std::uint64_t seed,
-                            std::int64_t ignored) {
+Batch repeated_tokens(std::int64_t vocabulary, std::int64_t N, std::int64_t T, std::uint64_t seed,
+                      std::int64_t ignored) {
   Rng rng(seed, "repeated input");
-  return fill(N, T, ignored, [&](std::int64_t n, std::int64_t) {
+  return fill(vocabulary, N, T, ignored, [&](std::int64_t n, std::int64_t) {
     return rng.below(static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(vocabulary));
   });
 }
 
-InputTokens given_tokens(const Tensor& tokens, std::int64_t prefix) {
+Batch given_tokens(const Tensor& tokens, std::int64_t vocabulary, std::int64_t prefix) {
   std::int64_t N = tokens.dim(0), T = tokens.dim(1);
   SINK_CHECK(
       T >= 2 && T > prefix, "tokens",
@@ -52,7 +51,7 @@ InputTokens given_tokens(const Tensor& tokens, std::int64_t prefix) {
   auto targets_NT = view<std::int32_t, 2>(targets);
   for (std::int64_t n = 0; n < N; ++n)
     for (std::int64_t t = 0; t < T; ++t) targets_NT(n, t) = t < prefix - 1 || t + 1 == T ? -1 : tokens_NT(n, t + 1);
-  return {tokens, targets};
+  return {tokens, targets, vocabulary};
 }
 
 }  // namespace sink

@@ -4,25 +4,20 @@
 
 #include <cstdint>
 
-#include "engine/tensor.h"
+#include "engine/data/batch.h"
 
 namespace sink {
 
-// I32, both (N, T); target t is the token after position t, -1 where no loss is counted.
-struct InputTokens {
-  Tensor tokens_NT, targets_NT;
-};
-
 // Every token uniform over the vocabulary: a function of (seed, sequence, position), whatever N and T are. The first
 // `ignored` targets of every sequence are -1.
-InputTokens random_tokens(std::int64_t vocabulary, std::int64_t N, std::int64_t T, std::uint64_t seed,
-                          std::int64_t ignored = 0);
+Batch random_tokens(std::int64_t vocabulary, std::int64_t N, std::int64_t T, std::uint64_t seed,
+                    std::int64_t ignored = 0);
 // One token, uniform over the vocabulary, repeated: another in every sequence.
-InputTokens repeated_tokens(std::int64_t vocabulary, std::int64_t N, std::int64_t T, std::uint64_t seed,
-                            std::int64_t ignored = 0);
+Batch repeated_tokens(std::int64_t vocabulary, std::int64_t N, std::int64_t T, std::uint64_t seed,
+                      std::int64_t ignored = 0);
 
 // tokens_NT and in each sequence the tokens that follow; the last position has no target, and neither have the first
 // prefix - 1, whose next token is seen by all. Throws Error (Exit::bad_input) where no target is left.
-InputTokens given_tokens(const Tensor& tokens_NT, std::int64_t prefix);
+Batch given_tokens(const Tensor& tokens_NT, std::int64_t vocabulary, std::int64_t prefix);
 
 }  // namespace sink

@@ -24,7 +24,7 @@ class Datasets {
 
   void begin_batch(std::int64_t first_sequence) { first_ = first_sequence; }
   // The values of this batch's sequences, which are the first axis.
-  void put(const std::string& path, const std::string& axes, const Tensor& batch) {
+  void write(const std::string& path, const std::string& axes, const Tensor& batch) {
     auto& [tensor, its_axes] = datasets_[path];
     if (!tensor.defined()) {
       Shape shape{N_};
@@ -56,23 +56,23 @@ struct Capture final : Probe {
 
   void hidden(std::int64_t layer, const Tensor& x_BTC) override {
     if (layers.contains(layer) || layers.contains(layer - 1))
-      datasets.put("hidden/" + std::to_string(layer), "N P C", x_BTC);
+      datasets.write("hidden/" + std::to_string(layer), "N P C", x_BTC);
   }
   void hidden_before_norm(std::int64_t layer, const Tensor& x_BTC) override {
-    if (layers.contains(layer - 1)) datasets.put("hidden_before_norm/" + std::to_string(layer), "N P C", x_BTC);
+    if (layers.contains(layer - 1)) datasets.write("hidden_before_norm/" + std::to_string(layer), "N P C", x_BTC);
   }
   void attention(const AttentionView& view) override {
     extra_key = view.extra_key;
     if (!layers.contains(view.layer)) return;
     std::string block = "blocks/" + std::to_string(view.layer) + "/";
-    datasets.put(block + "query", "N H P D", view.q_BHTD);
-    datasets.put(block + "key", "N G P D", view.k_BGTD);
-    datasets.put(block + "value", "N G P D", view.v_BGTD);
+    datasets.write(block + "query", "N H P D", view.q_BHTD);
+    datasets.write(block + "key", "N G P D", view.k_BGTD);
+    datasets.write(block + "value", "N G P D", view.v_BGTD);
     std::int64_t B = view.q_BHTD.dim(0), H = view.q_BHTD.dim(1), P = view.q_BHTD.dim(2), keys = P + view.extra_key;
     Tensor maps = Tensor::empty({B, H, P, keys}, DType::F64);
     for (std::int64_t bh = 0; bh < B * H; ++bh)
       maps.slice(bh * P * keys, {P, keys}).copy_from(view.map(bh / H, bh % H));
-    datasets.put(block + "attention", view.extra_key ? "N H P 1+P" : "N H P P", maps);
+    datasets.write(block + "attention", view.extra_key ? "N H P 1+P" : "N H P P", maps);
   }
 
   Datasets& datasets;
@@ -116,18 +116,18 @@ void write_logits_file(const std::string& path, LanguageModel& model, const Tens
   std::int64_t N = tokens_NT.dim(0), T = tokens_NT.dim(1);
   Datasets datasets(N, accumulate_type(type));
   Capture capture(datasets, checked_layers(layers, model.sizes().layers));
-  Tensor targets_NT = given_tokens(tokens_NT, model.sizes().prefix).targets_NT;
+  Batch sequences = given_tokens(tokens_NT, model.sizes().vocabulary, model.sizes().prefix);
   double loss = 0;
   for (std::int64_t first = 0; first < N; first += batch) {
     std::int64_t last = std::min(N, first + batch);
-    Tensor tokens_BT = tokens_NT.rows(first, last);
+    Batch part = sequences.rows(first, last);
     datasets.begin_batch(first);
     // The loss as training computes it, which never sees the logits; all sequences have as many targets.
-    loss += model.loss(tokens_BT, targets_NT.rows(first, last), 1, {.probe = &capture}).value().item() *
-            static_cast<double>(last - first) / static_cast<double>(N);
-    Tensor logits_BTV = model.logits(tokens_BT);
-    datasets.put("logits", "N T V", logits_BTV);
-    datasets.put("token_loss", "N T-1", token_losses(logits_BTV, tokens_BT));
+    loss += model.loss(part, 1, {.probe = &capture}).value().item() * static_cast<double>(part.sequences()) /
+            static_cast<double>(N);
+    Tensor logits_BTV = model.logits(part.tokens_BT());
+    datasets.write("logits", "N T V", logits_BTV);
+    datasets.write("token_loss", "N T-1", token_losses(logits_BTV, part.tokens_BT()));
     std::fprintf(stderr, "%lld of %lld sequences\n", static_cast<long long>(last), static_cast<long long>(N));
   }
   try {
@@ -136,7 +136,7 @@ void write_logits_file(const std::string& path, LanguageModel& model, const Tens
     const Sizes& s = model.sizes();
     all["format"] = kFormat;
     all["version"] = "1";
-    all["loss_unit"] = "nats a token";
+    all["loss_unit"] = "nats per token";
     all["extra_tokens"] = std::to_string(model.extra_tokens());
     all["extra_key"] = capture.extra_key ? "column 0 of blocks/*/attention" : "none";
     all["axes_legend"] = "N sequence, T token, P position (" + std::to_string(T + model.extra_tokens()) +

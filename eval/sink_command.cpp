@@ -47,9 +47,8 @@ std::string checksum_of(const Tensor& tokens_NT) {
 }
 
 // Validation sequences of T tokens of the data the run was trained on.
-InputTokens text_tokens(const DataSource& data, std::int64_t sequences) {
-  Batch batch = data.validation_batch(0, std::min(sequences, data.validation_sequences()));
-  return {batch.tokens_BT, batch.targets_BT};
+Batch text_tokens(const DataSource& data, std::int64_t sequences) {
+  return data.validation_batch(0, std::min(sequences, data.validation_sequences()));
 }
 
 // Labels of tokens: the data's, the checkpoint's tokenizer's, or just the numbers.
@@ -105,10 +104,11 @@ std::unique_ptr<DataSource> data_source(const SinkOptions& options, const Checkp
 }
 
 // What the model is to read. `data` is there for the input "text".
-InputTokens input_of(const SinkOptions& options, const Checkpoint& checkpoint, const Sizes& sizes,
-                     const DataSource* data, std::int64_t context) {
+Batch input_of(const SinkOptions& options, const Checkpoint& checkpoint, const Sizes& sizes, const DataSource* data,
+               std::int64_t context) {
   if (data) return text_tokens(*data, options.sequences);
-  if (options.given.any()) return given_tokens(options.given.sequences(checkpoint, sizes), sizes.prefix);
+  if (options.given.any())
+    return given_tokens(options.given.sequences(checkpoint, sizes), sizes.vocabulary, sizes.prefix);
   // Which targets count is the data's business; here as there, what sees its next token has nothing to predict.
   std::int64_t ignored = std::max<std::int64_t>(0, sizes.prefix - 1);
   auto make_tokens = options.input == "random" ? random_tokens : repeated_tokens;
@@ -118,7 +118,7 @@ InputTokens input_of(const SinkOptions& options, const Checkpoint& checkpoint, c
 // Everything the JSON says beside the numbers.
 EvaluationContext context_of(const SinkOptions& options, const Ablation& ablation, const Checkpoint& checkpoint,
                              const LanguageModel& model, const TrainedOn& run, const DataSource* data,
-                             const InputTokens& input) {
+                             const Batch& input) {
   auto whole = [&](const char* name) { return checkpoint.attributes.contains(name) ? checkpoint.integer(name) : 0; };
   const GivenInput& given = options.given;
   return {
@@ -136,7 +136,7 @@ EvaluationContext context_of(const SinkOptions& options, const Ablation& ablatio
               : !data              ? ""
               : given.data.empty() ? run.data
                                    : given.data,
-      .input_sha256 = given.any() ? checksum_of(input.tokens_NT) : "",
+      .input_sha256 = given.any() ? checksum_of(input.tokens_BT()) : "",
       .seed = run.seed,
       .step = whole("step"),
       .steps = run.steps,
@@ -158,13 +158,13 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
   run.eval_sequences = options.sequences;
   bool is_text = options.input_name() == "text";
   std::unique_ptr<DataSource> data = is_text ? data_source(options, checkpoint, run, sizes) : nullptr;
-  InputTokens input = input_of(options, checkpoint, sizes, data.get(), run.context);
+  Batch input = input_of(options, checkpoint, sizes, data.get(), run.context);
   MapChoice map = map_choice(options.map, sizes);
 
   if (!options.out.empty()) require_output(options.out, kEvaluationFile, options.force);
-  std::int64_t batch = options.compute.batch_of(input.tokens_NT.dim(1));
-  Evaluation evaluation = evaluate(*model, input.tokens_NT, input.targets_NT, batch, false);
-  if (map.wanted) keep_maps(*model, input.tokens_NT, map.layer_head, evaluation);
+  std::int64_t batch = options.compute.batch_of(input.context());
+  Evaluation evaluation = evaluate(*model, input, batch, false);
+  if (map.wanted) keep_maps(*model, input.tokens_BT(), map.layer_head, evaluation);
   std::fputs(evaluation_table(evaluation, data ? run.task : options.input_name()).c_str(), stderr);
   std::string json =
       evaluation_json(evaluation, context_of(options, ablation, checkpoint, *model, run, data.get(), input));
@@ -181,14 +181,15 @@ void add_input_options(CLI::App* sink, SinkOptions& options) {
       sink->add_option(
               "--input", options.input,
               "text: validation sequences of the run's data; random: tokens uniform over the vocabulary; repeated: "
-              "one uniform token a sequence")
+              "one uniform token per sequence")
           ->check(CLI::IsMember({"text", "random", "repeated"}))
           ->capture_default_str();
   std::vector<CLI::Option*> texts = add_text_options(sink, options.given);
   CLI::Option* tokens = add_tokens_option(sink, options.given, texts);
-  CLI::Option* context = sink->add_option("--context", options.given.context,
-                                          "tokens a sequence, at most the training context [64 or less; of --text all]")
-                             ->check(CLI::PositiveNumber);
+  CLI::Option* context =
+      sink->add_option("--context", options.given.context,
+                       "tokens per sequence, at most the training context [64 or less; of --text all]")
+          ->check(CLI::PositiveNumber);
   CLI::Option* sequences =
       sink->add_option("--sequences", options.sequences, "how many")->check(CLI::PositiveNumber)->capture_default_str();
   CLI::Option* seed = sink->add_option("--seed", options.seed, "of random and repeated tokens")->capture_default_str();

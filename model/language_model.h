@@ -2,6 +2,7 @@
 #pragma once
 
 #include "autograd/parameter_arena.h"
+#include "engine/data/batch.h"
 #include "model/pass.h"
 #include "model/sizes.h"
 
@@ -11,9 +12,9 @@ class LanguageModel {
  public:
   virtual ~LanguageModel() = default;
 
-  // scale times the mean cross-entropy in nats over the targets that are not -1. tokens, targets: I32 (B, T).
-  virtual Var loss(const Tensor& tokens_BT, const Tensor& targets_BT, double scale = 1, const Pass& pass = {}) = 0;
-  // (B, T, V)
+  // scale times the mean cross-entropy in nats over what the batch predicts.
+  virtual Var loss(const Batch& batch, double scale = 1, const Pass& pass = {}) = 0;
+  // (B, T, V) of tokens I32 (B, T).
   virtual Tensor logits(const Tensor& tokens_BT, const Pass& pass = {}) = 0;
 
   const Sizes& sizes() const { return sizes_; }

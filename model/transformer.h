@@ -35,11 +35,17 @@ class Transformer final : public LanguageModel {
   Transformer(const Sizes& sizes, InitScheme scheme, std::uint64_t seed, DType compute)
       : Transformer(ParameterFactory(checked(sizes), Spec::Extra::kTokens, scheme, seed, compute)) {}
 
-  Var loss(const Tensor& tokens_BT, const Tensor& targets_BT, double scale, const Pass& pass) override {
-    return linear_cross_entropy(final_hidden(tokens_BT, pass), unembedding_, targets_BT, scale);
+  Var loss(const Batch& batch, double scale, const Pass& pass) override {
+    SINK_CHECK(batch.vocabulary() <= sizes_.vocabulary, "transformer",
+               "the batch has " + std::to_string(batch.vocabulary()) + " kinds of tokens, the model " +
+                   std::to_string(sizes_.vocabulary),
+               Exit::bad_input);
+    return linear_cross_entropy(final_hidden(batch.tokens_BT(), pass), unembedding_, batch.targets_BT(),
+                                batch.predicted(), scale);
   }
 
   Tensor logits(const Tensor& tokens_BT, const Pass& pass) override {
+    check_tokens(tokens_BT, sizes_.vocabulary);
     return linear(final_hidden(tokens_BT, pass), unembedding_).value();
   }
 
@@ -59,7 +65,7 @@ class Transformer final : public LanguageModel {
 
   // The residual stream after the last block, normed for the unembedding: (B, T, C).
   Var final_hidden(const Tensor& tokens_BT, Pass pass) const {
-    SINK_CHECK(tokens_BT.rank() == 2 && tokens_BT.dim(1) <= sizes_.context, "transformer",
+    SINK_CHECK(tokens_BT.dim(1) <= sizes_.context, "transformer",
                "expected tokens (B, T) with T at most the context " + std::to_string(sizes_.context) + ", got " +
                    tokens_BT.str(),
                Exit::bad_input);

@@ -24,15 +24,7 @@ struct Cost {
 
 // Forward and backward over the first `rows` sequences, of which the first T tokens. What is done once is done before.
 Cost measured(TrainingRun& run, std::int64_t rows, std::int64_t T) {
-  auto cut = [&](const Tensor& whole_BT) {
-    Tensor part_BT = Tensor::empty({rows, T}, DType::I32);
-    for (std::int64_t b = 0; b < rows; ++b) {
-      const std::int32_t* row = whole_BT.data<std::int32_t>() + b * whole_BT.dim(1);
-      std::copy(row, row + T, part_BT.data<std::int32_t>() + b * T);
-    }
-    return part_BT;
-  };
-  Batch whole = run.data().train_batch(0, 0, rows), batch{cut(whole.tokens_BT), cut(whole.targets_BT)};
+  Batch batch = run.data().train_batch(0, 0, rows).first(T);
   double seconds = 0;
   for (int round = 0; round < 2; ++round) {
     auto start = std::chrono::steady_clock::now();
@@ -75,16 +67,16 @@ int print_dry_run(TrainingRun& run) {
   std::printf("parameters       %lld\n", static_cast<long long>(model.parameters().count()));
   for (const auto& parameter : model.parameters())
     std::printf("  %-44s %s\n", parameter->name().c_str(), parameter->master().shape().str().c_str());
-  std::printf("tokens a step    %lld (%lld sequences of %lld)\n", static_cast<long long>(config.tokens_per_step()),
+  std::printf("tokens per step  %lld (%lld sequences of %lld)\n", static_cast<long long>(config.tokens_per_step()),
               static_cast<long long>(config.batch * config.accumulate), static_cast<long long>(config.context));
   std::printf("steps            %lld, %.4g tokens in all", static_cast<long long>(config.steps), steps * tokens);
   if (auto in_data = static_cast<double>(run.data().train_tokens()); in_data > 0)
     std::printf(", %.2f passes over %.4g tokens of data", steps * tokens / in_data, in_data);
-  std::printf("\nFLOPs            %.4g a step, %.4g in all\n", flops, flops * steps);
+  std::printf("\nFLOPs            %.4g per step, %.4g in all\n", flops, flops * steps);
   bool whole = measured_on == config.batch * config.context;
   std::printf("memory           %s%.1f MiB at the peak of a step, weights and optimiser included\n",
               whole ? "" : "about ", mib(cost.peak_bytes));
-  std::printf("%s    %.1f ms a step on %d threads (%.4g FLOP/s), so about %s for the run\n",
+  std::printf("%s    %.1f ms per step on %d threads (%.4g FLOP/s), so about %s for the run\n",
               whole ? "measured here" : "estimated    ", seconds * 1e3, thread_count(), flops / seconds,
               duration(seconds * steps).c_str());
   if (!whole)

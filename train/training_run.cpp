@@ -72,15 +72,14 @@ StepResult TrainingRun::step() {
 
 Tensor TrainingRun::add_gradients(const Batch& batch, double weight) {
   Tape tape;
-  Var loss = model_->loss(batch.tokens_BT, batch.targets_BT, weight);
+  Var loss = model_->loss(batch, weight);
   tape.backward(loss);
   return loss.value();
 }
 
 Evaluation TrainingRun::evaluate(bool with_maps) {
   std::int64_t sequences = std::min(config_.eval_sequences, data_->validation_sequences());
-  Batch validation = data_->validation_batch(0, sequences);
-  return sink::evaluate(*model_, validation.tokens_BT, validation.targets_BT, evaluation_batch, with_maps);
+  return sink::evaluate(*model_, data_->validation_batch(0, sequences), evaluation_batch, with_maps);
 }
 
 }  // namespace sink

@@ -23,22 +23,19 @@ std::int64_t rows_per_block(std::int64_t rows, std::int64_t V, std::size_t eleme
 }  // namespace
 
 void LinearCrossEntropyNode::backward() {
-  double upstream = output_grad().item();
-  if (upstream != 1) {
-    scale(dx, upstream);
-    scale(dw, upstream);
-  }
+  scale(dx, output_grad());
+  scale(dw, output_grad());
   weight->var().gradient().accumulate(std::move(dw));
   if (x_gradient.wanted()) x_gradient.accumulate(std::move(dx));
 }
 
-Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& targets, double scale) {
+Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& targets, std::int64_t predicted,
+                         double scale) {
   const Tensor& x_value = x.value();
   std::int64_t C = x_value.dim(-1), rows = x_value.size() / C, V = weight.master().dim(0);
   SINK_CHECK(targets.size() == rows, "linear_cross_entropy",
              "expected one target per row: x is " + x_value.str() + ", targets is " + targets.str());
-  std::int64_t counted = count_targets(targets);
-  SINK_CHECK(counted > 0, "linear_cross_entropy", "every target is ignored (-1): there is nothing to predict",
+  SINK_CHECK(predicted > 0, "linear_cross_entropy", "every target is ignored (-1): there is nothing to predict",
              Exit::bad_input);
   Tensor x_NC = x_value.reshape({rows, C}), targets_N = targets.reshape({rows});
   DType type = x_value.dtype(), master_type = weight.master().dtype();
@@ -60,14 +57,14 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
       cross_entropy(logits, targets_N.rows(first, last), loss);
       continue;
     }
-    cross_entropy_to_gradient(logits, targets_N.rows(first, last), scale / static_cast<double>(counted), loss);
+    cross_entropy_to_gradient(logits, targets_N.rows(first, last), scale / static_cast<double>(predicted), loss);
     Tensor dx_block = dx.reshape({rows, C}).rows(first, last);
     matmul({logits}, {weight.compute()}, dx_block);
     matmul(transposed(logits), {x_NC.rows(first, last)}, dw, /*accumulate=*/first > 0);
   }
 
   Tensor loss = Tensor::empty({1}, master_type);
-  scaled_sum(loss_N, scale, static_cast<double>(counted), loss);
+  scaled_sum(loss_N, scale, static_cast<double>(predicted), loss);
   Var output(std::move(loss), tape);
   if (tape) {
     auto& node = tape->add<LinearCrossEntropyNode>(output);

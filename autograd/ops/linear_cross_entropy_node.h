@@ -19,7 +19,9 @@ struct LinearCrossEntropyNode : Node {
   void backward() override;
 };
 
-// x: (..., C); weight: (V, C); targets: I32, one per row of x, -1 = ignored. Returns a tensor of one element.
-Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& targets, double scale);
+// x: (..., C); weight: (V, C); targets: I32, one per row of x, -1 = ignored; `predicted` of them are not. Returns a
+// tensor of one element.
+Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& targets, std::int64_t predicted,
+                         double scale);
 
 }  // namespace sink

@@ -63,7 +63,7 @@ Batch BigramBackcopy::validation_batch(std::int64_t first_sequence, std::int64_t
 }
 
 Batch BigramBackcopy::make_batch(const Rng& rng, std::int64_t first_sequence, std::int64_t batch) const {
-  Batch made{Tensor::empty({batch, context_}, DType::I32), Tensor::empty({batch, context_}, DType::I32)};
+  Tensor tokens_BT = Tensor::empty({batch, context_}, DType::I32), targets_BT = Tensor::empty_like(tokens_BT);
   std::vector<std::int32_t> x(static_cast<std::size_t>(context_) + 1);
   for (std::int64_t row = 0; row < batch; ++row) {
     auto sequence = static_cast<std::uint64_t>(first_sequence + row);
@@ -83,11 +83,11 @@ Batch BigramBackcopy::make_batch(const Rng& rng, std::int64_t first_sequence, st
       for (std::uint32_t threshold : thresholds_[static_cast<std::size_t>(x[t])]) next += draw >= threshold;
       x[t + 1] = std::clamp<std::int32_t>(next, 1, kSymbols - 1);
     }
-    std::copy(x.begin(), x.end() - 1, made.tokens_BT.data<std::int32_t>() + row * context_);
-    std::copy(x.begin() + 1, x.end(), made.targets_BT.data<std::int32_t>() + row * context_);
-    made.targets_BT.data<std::int32_t>()[row * context_] = -1;
+    std::copy(x.begin(), x.end() - 1, tokens_BT.data<std::int32_t>() + row * context_);
+    std::copy(x.begin() + 1, x.end(), targets_BT.data<std::int32_t>() + row * context_);
+    targets_BT.data<std::int32_t>()[row * context_] = -1;
   }
-  return made;
+  return {tokens_BT, targets_BT, kSymbols};
 }
 
 std::string BigramBackcopy::token_text(std::int32_t id) const {
@@ -131,11 +131,11 @@ double BigramBackcopy::entropy_floor() const {
 }
 
 double BigramBackcopy::best_loss(const Batch& batch) const {
-  const auto* tokens = batch.tokens_BT.data<std::int32_t>();
-  const auto* targets = batch.targets_BT.data<std::int32_t>();
+  const auto* tokens = batch.tokens_BT().data<std::int32_t>();
+  const auto* targets = batch.targets_BT().data<std::int32_t>();
   double sum = 0;
   std::int64_t counted = 0;
-  for (std::int64_t i = 0; i < batch.tokens_BT.size(); ++i) {
+  for (std::int64_t i = 0; i < batch.tokens_BT().size(); ++i) {
     if (targets[i] < 0) continue;
     ++counted;
     if (is_trigger(tokens[i])) continue;

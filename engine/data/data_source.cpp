@@ -36,11 +36,11 @@ class WithoutFirstTargets : public DataSource {
   std::int64_t train_tokens() const override { return source_->train_tokens(); }
 
  private:
-  Batch without_first(Batch batch) const {
-    std::int64_t B = batch.targets_BT.dim(0), T = batch.targets_BT.dim(1);
-    std::int32_t* targets = batch.targets_BT.data<std::int32_t>();
-    for (std::int64_t b = 0; b < B; ++b) std::fill_n(targets + b * T, ignored_, -1);
-    return batch;
+  Batch without_first(const Batch& batch) const {
+    Tensor targets_BT = batch.targets_BT().clone();
+    std::int32_t* targets = targets_BT.data<std::int32_t>();
+    for (std::int64_t b = 0; b < batch.sequences(); ++b) std::fill_n(targets + b * batch.context(), ignored_, -1);
+    return {batch.tokens_BT(), targets_BT, batch.vocabulary()};
   }
 
   std::unique_ptr<DataSource> source_;

@@ -6,16 +6,10 @@
 #include <memory>
 #include <string>
 
+#include "engine/data/batch.h"
 #include "engine/data/data_config.h"
-#include "engine/tensor.h"
 
 namespace sink {
-
-// I32, both (batch, T). Target t is the token after position t; -1 means no loss at that position.
-struct Batch {
-  Tensor tokens_BT;
-  Tensor targets_BT;
-};
 
 class DataSource {
  public:

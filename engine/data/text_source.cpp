@@ -59,43 +59,37 @@ TextSource::TextSource(const DataConfig& config)
   validation_sequences_ = std::min(config.eval_sequences, validation_blocks_);
 }
 
+template <class BlockOf>
+Batch TextSource::blocks(const std::vector<std::int32_t>& tokens, std::int64_t batch, BlockOf&& block_of) const {
+  Tensor tokens_BT = Tensor::empty({batch, context_}, DType::I32), targets_BT = Tensor::empty_like(tokens_BT);
+  for (std::int64_t row = 0; row < batch; ++row) {
+    const std::int32_t* first = tokens.data() + block_of(row) * (context_ + 1);
+    std::int32_t* input = tokens_BT.data<std::int32_t>() + row * context_;
+    std::copy(first, first + context_, input);
+    std::copy(first + 1, first + 1 + context_, targets_BT.data<std::int32_t>() + row * context_);
+    if (fixed_first_token_ >= 0) input[0] = static_cast<std::int32_t>(fixed_first_token_);
+  }
+  return {tokens_BT, targets_BT, file_.vocabulary};
+}
+
 Batch TextSource::train_batch(std::int64_t step, std::int64_t micro, std::int64_t batch) const {
   SINK_CHECK(
       step >= 0 && micro >= 0 && micro < accumulate_, "data",
       "step " + std::to_string(step) + ", micro-batch " + std::to_string(micro) + " of " + std::to_string(accumulate_));
-  Batch made = empty_batch(batch);
-  for (std::int64_t row = 0; row < batch; ++row) {
+  return blocks(file_.train, batch, [&](std::int64_t row) {
     std::int64_t sample = (step * accumulate_ + micro) * batch + row;
     auto epoch = static_cast<std::uint64_t>(sample / train_blocks_);
     auto place = static_cast<std::uint64_t>(sample % train_blocks_);
-    auto block = permuted(rng_, epoch, place, static_cast<std::uint64_t>(train_blocks_));
-    copy_block(file_.train, static_cast<std::int64_t>(block), row, made);
-  }
-  return made;
+    return static_cast<std::int64_t>(permuted(rng_, epoch, place, static_cast<std::uint64_t>(train_blocks_)));
+  });
 }
 
 Batch TextSource::validation_batch(std::int64_t first_sequence, std::int64_t batch) const {
   SINK_CHECK(first_sequence >= 0 && batch >= 0 && first_sequence + batch <= validation_sequences_, "data",
              "validation sequences [" + std::to_string(first_sequence) + ", " + std::to_string(first_sequence + batch) +
                  ") of " + std::to_string(validation_sequences_));
-  Batch made = empty_batch(batch);
-  for (std::int64_t row = 0; row < batch; ++row) {
-    copy_block(file_.valid, (first_sequence + row) * validation_blocks_ / validation_sequences_, row, made);
-  }
-  return made;
-}
-
-Batch TextSource::empty_batch(std::int64_t batch) const {
-  return {Tensor::empty({batch, context_}, DType::I32), Tensor::empty({batch, context_}, DType::I32)};
-}
-
-void TextSource::copy_block(const std::vector<std::int32_t>& tokens, std::int64_t block, std::int64_t row,
-                            Batch& batch) const {
-  const std::int32_t* first = tokens.data() + block * (context_ + 1);
-  std::int32_t* input = batch.tokens_BT.data<std::int32_t>() + row * context_;
-  std::copy(first, first + context_, input);
-  std::copy(first + 1, first + 1 + context_, batch.targets_BT.data<std::int32_t>() + row * context_);
-  if (fixed_first_token_ >= 0) input[0] = static_cast<std::int32_t>(fixed_first_token_);
+  return blocks(file_.valid, batch,
+                [&](std::int64_t row) { return (first_sequence + row) * validation_blocks_ / validation_sequences_; });
 }
 
 }  // namespace sink

@@ -29,8 +29,9 @@ class TextSource : public DataSource {
   const Tokenizer& tokenizer() const { return tokenizer_; }
 
  private:
-  Batch empty_batch(std::int64_t batch) const;
-  void copy_block(const std::vector<std::int32_t>& tokens, std::int64_t block, std::int64_t row, Batch& batch) const;
+  // Row b is block `block_of(b)` of `tokens`.
+  template <class BlockOf>
+  Batch blocks(const std::vector<std::int32_t>& tokens, std::int64_t batch, BlockOf&& block_of) const;
 
   std::int64_t context_;  // T
   std::int64_t accumulate_;

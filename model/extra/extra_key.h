@@ -27,7 +27,7 @@ class LearnedKey {
   }
   LearnedKey(ParameterFactory& make, const std::string& prefix)
       : vectors_(make, ParameterRole::extra_key, prefix + ".extra.key", kScope, kDimensions) {}
-  void put(ExtraKeyVars& extra) const { extra.k_HD = vectors_(); }
+  void add_to(ExtraKeyVars& extra) const { extra.k_HD = vectors_(); }
 
  private:
   HeadVectors vectors_;
@@ -40,7 +40,7 @@ class LearnedLogit {
   static void check(const Sizes&) {}
   LearnedLogit(ParameterFactory& make, const std::string& prefix)
       : logit_H_(make.small(ParameterRole::extra_logit, prefix + ".extra.logit", {make.sizes().heads}, "H")) {}
-  void put(ExtraKeyVars& extra) const { extra.logit_H = logit_H_.var(); }
+  void add_to(ExtraKeyVars& extra) const { extra.logit_H = logit_H_.var(); }
 
  private:
   const Parameter& logit_H_;
@@ -52,7 +52,7 @@ class ZeroLogit {
   static std::string name() { return "ZeroLogit"; }
   static void check(const Sizes&) {}
   ZeroLogit(ParameterFactory& make, const std::string&) : logit_H_(Tensor::zeros({make.sizes().heads}, make.real())) {}
-  void put(ExtraKeyVars& extra) const { extra.logit_H = Var(logit_H_); }
+  void add_to(ExtraKeyVars& extra) const { extra.logit_H = Var(logit_H_); }
 
  private:
   Tensor logit_H_;
@@ -64,7 +64,7 @@ struct ZeroValue {
   static constexpr bool kZero = true;
   static std::string name() { return "ZeroValue"; }
   ZeroValue(ParameterFactory&, const std::string&) {}
-  void put(ExtraKeyVars&) const {}
+  void add_to(ExtraKeyVars&) const {}
 };
 
 template <Scope kScope>
@@ -74,7 +74,7 @@ class LearnedValue {
   static std::string name() { return kScope == Scope::shared ? "LearnedValue(shared)" : "LearnedValue"; }
   LearnedValue(ParameterFactory& make, const std::string& prefix)
       : vectors_(make, ParameterRole::extra_value, prefix + ".extra.value", kScope) {}
-  void put(ExtraKeyVars& extra) const { extra.v_HD = vectors_(); }
+  void add_to(ExtraKeyVars& extra) const { extra.v_HD = vectors_(); }
 
  private:
   HeadVectors vectors_;
@@ -91,15 +91,13 @@ class FixedValue {
     return "FixedValue(" + std::to_string(kNorm) + (kDirection == Direction::first_axis ? " e1)" : " u)");
   }
   FixedValue(ParameterFactory& make, const std::string&) {
-    std::int64_t H = make.sizes().heads, D = make.sizes().width_of_head();
-    Tensor v_HD = Tensor::zeros({H, D}, DType::F64);
-    for (std::int64_t n = 0; n < H * D; ++n) {
-      double each = kDirection == Direction::all_axes ? 1 / std::sqrt(static_cast<double>(D)) : n % D == 0;
-      v_HD.data<double>()[n] = kNorm * each;
-    }
-    v_HD_ = v_HD.to(make.real());
+    std::int64_t D = make.sizes().width_of_head();
+    auto v = [D](std::int64_t, std::int64_t d) {
+      return kNorm * (kDirection == Direction::all_axes ? 1 / std::sqrt(static_cast<double>(D)) : d == 0);
+    };
+    v_HD_ = Tensor::table<double>(make.sizes().heads, D, v).to(make.real());
   }
-  void put(ExtraKeyVars& extra) const { extra.v_HD = Var(v_HD_); }
+  void add_to(ExtraKeyVars& extra) const { extra.v_HD = Var(v_HD_); }
 
  private:
   Tensor v_HD_;
@@ -118,8 +116,8 @@ class ExtraKey : public ExtraDefaults {
 
   ExtraKeyVars extra_key() const {
     ExtraKeyVars extra;
-    key_.put(extra);
-    value_.put(extra);
+    key_.add_to(extra);
+    value_.add_to(extra);
     return extra;
   }
 

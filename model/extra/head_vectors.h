@@ -16,13 +16,11 @@ class HeadVectors {
   HeadVectors(ParameterFactory& make, ParameterRole role, const std::string& name, Scope scope,
               std::int64_t learned = 0)
       : parameter_(make.small(role, name, shape(make.sizes(), scope, learned), scope == Scope::shared ? "D" : "H D")) {
-    std::int64_t H = make.sizes().heads, D = make.sizes().width_of_head();
-    std::int64_t width = learned > 0 ? learned : D;
-    index_HD_ = Tensor::empty({H, D}, DType::I32);
-    for (std::int64_t n = 0; n < H * D; ++n) {
-      std::int64_t row = scope == Scope::shared ? 0 : n / D, d = n % D;
-      index_HD_.data<std::int32_t>()[n] = static_cast<std::int32_t>(d < width ? row * width + d : -1);
-    }
+    std::int64_t D = make.sizes().width_of_head(), width = learned > 0 ? learned : D;
+    auto index = [&](std::int64_t h, std::int64_t d) {
+      return d < width ? (scope == Scope::shared ? 0 : h) * width + d : -1;
+    };
+    index_HD_ = Tensor::table<std::int32_t>(make.sizes().heads, D, index);
   }
 
   // (H, D)

@@ -29,11 +29,10 @@ class Alibi : public PositionDefaults {
 
   explicit Alibi(ParameterFactory& make) {
     std::vector<double> slopes = alibi_slopes(make.sizes().heads);
-    std::int64_t H = make.sizes().heads, T = make.positions();
-    Tensor bias_HT = Tensor::empty({H, T}, DType::F64);
-    for (std::int64_t n = 0; n < H * T; ++n)
-      bias_HT.data<double>()[n] = -slopes[static_cast<std::size_t>(n / T)] * static_cast<double>(n % T);
-    bias_HT_ = bias_HT.to(make.real());
+    auto bias = [&](std::int64_t h, std::int64_t distance) {
+      return -slopes[static_cast<std::size_t>(h)] * static_cast<double>(distance);
+    };
+    bias_HT_ = Tensor::table<double>(make.sizes().heads, make.positions(), bias).to(make.real());
   }
 
   Var bias() const { return Var(bias_HT_); }

@@ -15,10 +15,8 @@ class BucketIndex : public PositionDefaults {
   static std::string name() { return "BucketIndex"; }
 
   explicit BucketIndex(ParameterFactory& make) {
-    std::int64_t H = make.sizes().heads, T = make.positions();
-    Tensor bias_HT = Tensor::empty({H, T}, DType::F64);
-    for (std::int64_t n = 0; n < H * T; ++n) bias_HT.data<double>()[n] = static_cast<double>(relative_bucket(n % T));
-    bias_HT_ = bias_HT.to(make.real());
+    auto bias = [](std::int64_t, std::int64_t distance) { return relative_bucket(distance); };
+    bias_HT_ = Tensor::table<double>(make.sizes().heads, make.positions(), bias).to(make.real());
   }
 
   Var bias() const { return Var(bias_HT_); }
@@ -35,11 +33,9 @@ class T5Relative : public PositionDefaults {
   explicit T5Relative(ParameterFactory& make)
       : table_(
             make.small(ParameterRole::score_bias, "position.bias.weight", {make.sizes().heads, kBuckets}, "H bucket")),
-        index_HT_(Tensor::empty({make.sizes().heads, make.positions()}, DType::I32)) {
-    std::int64_t T = make.positions();
-    for (std::int64_t n = 0; n < index_HT_.size(); ++n)
-      index_HT_.data<std::int32_t>()[n] = static_cast<std::int32_t>(n / T * kBuckets + relative_bucket(n % T));
-  }
+        index_HT_(Tensor::table<std::int32_t>(
+            make.sizes().heads, make.positions(),
+            [](std::int64_t h, std::int64_t distance) { return h * kBuckets + relative_bucket(distance); })) {}
 
   Var bias() const { return gather(table_, index_HT_, index_HT_.shape()); }
 

@@ -11,14 +11,12 @@ namespace sink {
 // p_t = [sin(t w_0) ... sin(t w_{C/2-1}), cos(t w_0) ... cos(t w_{C/2-1})], w_i = 10000^(-2i/C), t from 0: the sines
 // before the cosines, as the study's code has it, not alternating as its text has it. C is even.
 inline Tensor sinusoidal_table(std::int64_t T, std::int64_t C, DType type) {
-  Tensor table_TC = Tensor::empty({T, C}, DType::F64);
-  for (std::int64_t t = 0; t < T; ++t)
-    for (std::int64_t i = 0; i < C / 2; ++i) {
-      double angle = static_cast<double>(t) * std::pow(10000.0, -2.0 * static_cast<double>(i) / static_cast<double>(C));
-      table_TC.data<double>()[t * C + i] = std::sin(angle);
-      table_TC.data<double>()[t * C + C / 2 + i] = std::cos(angle);
-    }
-  return table_TC.to(type);
+  auto p = [C](std::int64_t t, std::int64_t c) {
+    auto i = static_cast<double>(c % (C / 2));
+    double angle = static_cast<double>(t) * std::pow(10000.0, -2.0 * i / static_cast<double>(C));
+    return c < C / 2 ? std::sin(angle) : std::cos(angle);
+  };
+  return Tensor::table<double>(T, C, p).to(type);
 }
 
 class Sinusoidal : public PositionDefaults {

@@ -157,7 +157,7 @@ TEST_CASE("gradient: convert, where the type is the same and where it is not") {
   Var narrow = convert(x, DType::F32);
   CHECK(narrow.value().dtype() == DType::F32);
   Tensor targets = Tensor::from<std::int32_t>({2}, {1, 3});
-  tape.backward(linear_cross_entropy(convert(narrow, DType::F64), random_parameter("w", {7, 5}), targets, 1));
+  tape.backward(linear_cross_entropy(convert(narrow, DType::F64), random_parameter("w", {7, 5}), targets, 2, 1));
   CHECK(x.grad().dtype() == DType::F64);
 }
 
@@ -177,7 +177,7 @@ TEST_CASE("gradient: linear_cross_entropy, with ignored targets and a scale") {
   Var x = random_var({2, 3, 4}, 1);
   const Parameter& w = random_parameter("w", {7, 4});
   Tensor targets = Tensor::from<std::int32_t>({2, 3}, {1, -1, 6, 0, 0, -1});
-  check([&] { return linear_cross_entropy(x, w, targets, 0.25); }, {x, w.var()});
+  check([&] { return linear_cross_entropy(x, w, targets, 4, 0.25); }, {x, w.var()});
 }
 
 // Odd sizes; the scale keeps scores away from kinks at the step taken.
@@ -210,15 +210,15 @@ TEST_CASE("tape: nothing is recorded without one, and gradients add up over two 
   Var x = random_var({2, 5}, 1);
   const Parameter& w = random_parameter("w", {4, 5});
   Tensor targets = Tensor::from<std::int32_t>({2}, {1, 3});
-  CHECK_FALSE(linear_cross_entropy(x, w, targets, 1).requires_grad());
+  CHECK_FALSE(linear_cross_entropy(x, w, targets, 2, 1).requires_grad());
   for (int pass = 0; pass < 2; ++pass) {
     Tape tape;
-    tape.backward(linear_cross_entropy(x, w, targets, 1));
+    tape.backward(linear_cross_entropy(x, w, targets, 2, 1));
     CHECK(tape.nodes().empty());
   }
   Tensor twice = w.var().grad().clone();
   w.var().gradient().clear();
   Tape tape;
-  tape.backward(linear_cross_entropy(x, w, targets, 2));
+  tape.backward(linear_cross_entropy(x, w, targets, 2, 2));
   check_close("accumulated gradient", twice, w.var().grad(), 1e-14);
 }

@@ -144,8 +144,8 @@ TEST_CASE("arena: two losses over one unembedding, in one tape, add up in its sl
     Three three(DType::F64);
     if (in_arena) three.arena.allocate_gradients();
     Tape tape;
-    Var first = linear_cross_entropy(x, three.a, targets, 1);
-    tape.backward(losses == 1 ? first : add(first, linear_cross_entropy(y, three.a, targets, 3)));
+    Var first = linear_cross_entropy(x, three.a, targets, 4, 1);
+    tape.backward(losses == 1 ? first : add(first, linear_cross_entropy(y, three.a, targets, 4, 3)));
     if (in_arena) {
       CHECK(three.arena.segments_with_gradient().size() == 1);
       return ParameterArena::slice(three.arena.gradients(), three.a).clone();

@@ -118,7 +118,7 @@ double massive(const Tensor& x_BTC) {
 // What one map says, by the definitions.
 struct MapNumbers {
   std::vector<double> alpha;  // real keys
-  double star = 0, mass = 0, slot_mass = 0, entropy = 0;
+  double star = 0, mass = 0, extra_key_mass = 0, entropy = 0;
 };
 MapNumbers numbers_of(const Tensor& map, const Case& c, std::int64_t X, bool extra_key, bool proxy) {
   std::int64_t P = map.dim(0), E = extra_key;
@@ -133,7 +133,7 @@ MapNumbers numbers_of(const Tensor& map, const Case& c, std::int64_t X, bool ext
     for (std::size_t j = 0; j < a.size(); ++j) {
       column[j] += proxy ? p[j] : a[j];
       if (p[j] > 0) numbers.entropy -= p[j] * std::log(p[j]) / static_cast<double>(P);
-      (E == 1 && j == 0 ? numbers.slot_mass : numbers.mass) += a[j] / static_cast<double>(P);
+      (E == 1 && j == 0 ? numbers.extra_key_mass : numbers.mass) += a[j] / static_cast<double>(P);
     }
   }
   for (std::int64_t k = 0; k < kT; ++k)
@@ -213,25 +213,25 @@ void check_split(const Evaluation::Split& split, const Case& c, const Everything
 }
 
 void check_masses(const Evaluation& e, const Case& c, const Everything& seen, std::int64_t X) {
-  double mass = 0, slot_mass = 0, entropy = 0, heads = 0;
+  double mass = 0, extra_key_mass = 0, entropy = 0, heads = 0;
   for (std::size_t l = 0; l < seen.layers.size(); ++l)
     for (std::size_t h = 0; h < 4; ++h) {
       MapNumbers sum;
       for (std::size_t b = 0; b < kN; ++b) {
         MapNumbers numbers = numbers_of(seen.layers[l].maps_BH[b * 4 + h], c, X, seen.layers[l].extra_key, true);
         sum.mass += numbers.mass / kN;
-        sum.slot_mass += numbers.slot_mass / kN;
+        sum.extra_key_mass += numbers.extra_key_mass / kN;
         sum.entropy += numbers.entropy / kN;
       }
       CHECK(e.row_mass_layer_head[l][h] == Approx(sum.mass).epsilon(1e-9));
-      CHECK(e.slot_mass_layer_head[l][h] == Approx(sum.slot_mass).epsilon(1e-9));
+      CHECK(e.extra_key_mass_layer_head[l][h] == Approx(sum.extra_key_mass).epsilon(1e-9));
       CHECK(e.entropy_layer_head[l][h] == Approx(sum.entropy).epsilon(1e-9));
-      mass += sum.mass, slot_mass += sum.slot_mass, entropy += sum.entropy, ++heads;
+      mass += sum.mass, extra_key_mass += sum.extra_key_mass, entropy += sum.entropy, ++heads;
     }
   CHECK(e.row_mass == Approx(mass / heads).epsilon(1e-9));
-  CHECK(e.slot_mass == Approx(slot_mass / heads).epsilon(1e-9));
+  CHECK(e.extra_key_mass == Approx(extra_key_mass / heads).epsilon(1e-9));
   CHECK(e.entropy == Approx(entropy / heads).epsilon(1e-9));
-  if (c.rows_sum_to_one) CHECK(e.row_mass + e.slot_mass == Approx(1));
+  if (c.rows_sum_to_one) CHECK(e.row_mass + e.extra_key_mass == Approx(1));
 }
 
 const std::vector<Case> kCases{
@@ -296,10 +296,10 @@ TEST_CASE("evaluation: every number equals a direct computation on whole maps") 
     if (!test::is_built(c.ablation)) continue;
     auto model = model_of(c);
     std::int64_t X = model->extra_tokens();
-    InputTokens input = random_tokens(23, kN, kT, 11);
+    Batch input = random_tokens(23, kN, kT, 11);
     Everything seen;
-    double loss = model->loss(input.tokens_NT, input.targets_NT, 1, {.probe = &seen}).value().item();
-    Evaluation e = evaluate(*model, input.tokens_NT, input.targets_NT, /*batch=*/2, /*with_maps=*/true);
+    double loss = model->loss(input, 1, {.probe = &seen}).value().item();
+    Evaluation e = evaluate(*model, input, /*batch=*/2, /*with_maps=*/true);
 
     CHECK(e.loss == Approx(loss).epsilon(1e-12));
     CHECK(e.sequences == kN);
@@ -340,9 +340,9 @@ TEST_CASE("evaluation: every number equals a direct computation on whole maps") 
 
 TEST_CASE("evaluation: batches change nothing") {
   auto model = model_of(kCases[0]);
-  InputTokens input = random_tokens(23, kN, kT, 11);
-  Evaluation one = evaluate(*model, input.tokens_NT, input.targets_NT, 1, false);
-  Evaluation all = evaluate(*model, input.tokens_NT, input.targets_NT, 100, false);
+  Batch input = random_tokens(23, kN, kT, 11);
+  Evaluation one = evaluate(*model, input, 1, false);
+  Evaluation all = evaluate(*model, input, 100, false);
   CHECK(one.loss == Approx(all.loss).epsilon(1e-13));
   CHECK(one.proxy.alpha_k == all.proxy.alpha_k);
   CHECK(one.hidden_norm == all.hidden_norm);
@@ -351,7 +351,7 @@ TEST_CASE("evaluation: batches change nothing") {
 
 TEST_CASE("evaluation: a map that is not there is refused") {
   auto model = model_of(kCases[0]);
-  Tensor tokens = random_tokens(23, 1, kT, 0).tokens_NT;
+  Tensor tokens = random_tokens(23, 1, kT, 0).tokens_BT();
   Evaluation::Maps one = take_maps(*model, tokens, 1, 3, /*all_heads=*/false);
   for (std::size_t i = 0; i < one.weights.size(); ++i) CHECK(one.weights[i].defined() == (i == 1 * 4 + 3));
   CHECK_THROWS_WITH_AS(take_maps(*model, tokens, 2, 0, true),
@@ -385,10 +385,10 @@ TEST_CASE("evaluation: all maps of as many sequences as make a small file, of lo
   Sizes sizes = sizes_of(long_case);
   sizes.context = 300;
   auto model = ablation_named("baseline").make_model(sizes, InitScheme::torch, 3, DType::F32);
-  InputTokens input = random_tokens(23, 2, 300, 5);
-  Evaluation e = evaluate(*model, input.tokens_NT, input.targets_NT, 2, true);
+  Batch input = random_tokens(23, 2, 300, 5);
+  Evaluation e = evaluate(*model, input, 2, true);
   CHECK(e.maps.weights.empty());
-  keep_maps(*model, input.tokens_NT, std::pair<std::int64_t, std::int64_t>{1, 2}, e);
+  keep_maps(*model, input.tokens_BT(), std::pair<std::int64_t, std::int64_t>{1, 2}, e);
   REQUIRE(e.maps.weights.size() == 8);
   for (std::size_t i = 0; i < 8; ++i) CHECK(e.maps.weights[i].defined() == (i == 1 * 4 + 2));
 
@@ -406,8 +406,8 @@ TEST_CASE("evaluation: the JSON's maps are the maps, row for row, to four digits
     Case c{name, false};
     if (!test::is_built(c.ablation)) continue;
     auto model = model_of(c);
-    InputTokens input = random_tokens(23, kN, kT, 11);
-    Evaluation e = evaluate(*model, input.tokens_NT, input.targets_NT, kN, true);
+    Batch input = random_tokens(23, kN, kT, 11);
+    Evaluation e = evaluate(*model, input, kN, true);
     auto text = [](std::int32_t id) { return std::to_string(id); };
     EvaluationContext context;
     context.token_text = text;
@@ -437,16 +437,17 @@ TEST_CASE("evaluation: the JSON's maps are the maps, row for row, to four digits
 }
 
 TEST_CASE("input tokens: random ones are uniform, a function of the place, and nothing else") {
-  InputTokens input = random_tokens(50, 40, 64, 7);
+  Batch input = random_tokens(50, 40, 64, 7);
   std::vector<int> count(50, 0);
-  auto tokens_NT = view<std::int32_t, 2>(input.tokens_NT);
+  auto tokens_NT = view<std::int32_t, 2>(input.tokens_BT());
   for (std::int32_t id : tokens_NT) ++count.at(static_cast<std::size_t>(id));
   double chi_squared = 0;  // 49 degrees of freedom: 85 once in a thousand
   for (int c : count) chi_squared += (c - 51.2) * (c - 51.2) / 51.2;
   CHECK(chi_squared < 85);
-  InputTokens shorter = random_tokens(50, 3, 10, 7, /*ignored=*/2), other = random_tokens(50, 40, 64, 8);
-  auto shorter_NT = view<std::int32_t, 2>(shorter.tokens_NT), targets_NT = view<std::int32_t, 2>(shorter.targets_NT);
-  auto other_NT = view<std::int32_t, 2>(other.tokens_NT);
+  Batch shorter = random_tokens(50, 3, 10, 7, /*ignored=*/2), other = random_tokens(50, 40, 64, 8);
+  auto shorter_NT = view<std::int32_t, 2>(shorter.tokens_BT()),
+       targets_NT = view<std::int32_t, 2>(shorter.targets_BT());
+  auto other_NT = view<std::int32_t, 2>(other.tokens_BT());
   int same = 0;
   for (std::int64_t n = 0; n < 3; ++n)
     for (std::int64_t t = 0; t < 10; ++t) {
@@ -458,8 +459,8 @@ TEST_CASE("input tokens: random ones are uniform, a function of the place, and n
 }
 
 TEST_CASE("input tokens: one repeated token makes NoPE's rows uniform (appendix C.1)") {
-  InputTokens input = repeated_tokens(23, kN, kT, 11);
-  auto tokens_NT = view<std::int32_t, 2>(input.tokens_NT), targets_NT = view<std::int32_t, 2>(input.targets_NT);
+  Batch input = repeated_tokens(23, kN, kT, 11);
+  auto tokens_NT = view<std::int32_t, 2>(input.tokens_BT()), targets_NT = view<std::int32_t, 2>(input.targets_BT());
   bool differ = false;
   for (std::int64_t n = 0; n < kN; ++n) {
     differ = differ || tokens_NT(n, 0) != tokens_NT(0, 0);
@@ -470,7 +471,7 @@ TEST_CASE("input tokens: one repeated token makes NoPE's rows uniform (appendix 
   }
   CHECK(differ);
   auto model = model_of({"pos_nope", true});
-  Evaluation e = evaluate(*model, input.tokens_NT, input.targets_NT, kN, true);
+  Evaluation e = evaluate(*model, input, kN, true);
   double harmonic = 0;
   for (int i = 1; i <= kT; ++i) harmonic += 1.0 / i;
   CHECK(e.proxy.alpha_1() == Approx(harmonic / kT).epsilon(1e-12));

@@ -22,6 +22,11 @@ const Tensor& tokens() {
   return tokens_BT;
 }
 
+Batch batch() {
+  std::int64_t V = small_sizes().vocabulary;
+  return {tokens(), random_tokens(2, small_sizes().context, V, "targets"), V};
+}
+
 double difference(LanguageModel& x, LanguageModel& y) {
   return relative_difference(x.logits(tokens()), y.logits(tokens()));
 }
@@ -73,7 +78,7 @@ TEST_CASE("grouped queries: equal full heads whose keys and values are copies") 
   }
 }
 
-TEST_CASE("output gate: zero weights halve every head, and a gate a head is a gate a number with equal rows") {
+TEST_CASE("output gate: zero weights halve every head, and a gate per head is a gate per number with equal rows") {
   auto gated = make_model("gate_element"), plain = make_model("baseline"), by_head = make_model("gate_head");
   std::int64_t C = small_sizes().width, D = small_sizes().width_of_head();
   for (std::int64_t layer = 0; layer < small_sizes().layers; ++layer) {
@@ -365,7 +370,6 @@ TEST_CASE("alpha-scaled softmax: equals scaling W_O, and stays equal under AdamW
     if (!is_built(name)) continue;
     auto scaled = make_model(name), plain = make_model("baseline");
     set_in_blocks(*plain, "attention.out.weight", [alpha = alpha](std::int64_t, double old) { return alpha * old; });
-    Tensor targets = random_tokens(2, small_sizes().context, small_sizes().vocabulary, "targets");
     auto train = [&](LanguageModel& model, double out_factor) {
       std::vector<double> losses;
       std::vector<Tensor> first, second;
@@ -375,7 +379,7 @@ TEST_CASE("alpha-scaled softmax: equals scaling W_O, and stays equal under AdamW
       }
       for (std::int64_t step = 1; step <= 10; ++step) {
         Tape tape;
-        Var loss = model.loss(tokens(), targets);
+        Var loss = model.loss(batch());
         losses.push_back(loss.value().item());
         tape.backward(loss);
         for (std::size_t n = 0; n < model.parameters().size(); ++n) {
@@ -559,11 +563,10 @@ TEST_CASE("tied unembedding: is the token embedding, whose gradient is the sum o
   CHECK(difference(*one, *two) == 0);
   CHECK(one->parameters().size() + 1 == two->parameters().size());
   CHECK(one->training_flops(10, 13) == two->training_flops(10, 13));
-  Tensor targets = random_tokens(2, small_sizes().context, small_sizes().vocabulary, "targets");
   for (auto* model : {one.get(), two.get()}) {
     model->parameters().allocate_gradients();
     Tape tape;
-    tape.backward(model->loss(tokens(), targets));
+    tape.backward(model->loss(batch()));
   }
   Tensor sum = parameter_of(*one, "embedding.token.weight").var().grad();
   Tensor in = parameter_of(*two, "embedding.token.weight").var().grad();

@@ -26,7 +26,7 @@ void check_model(const GoldenCase& golden, DType type, double relative) {
   std::int64_t first = 0;
   golden.check_summary("logits", model->logits(golden.tokens), golden.file.tensor("logits"), first, relative);
   Tape tape;
-  Var loss = model->loss(golden.tokens, golden.targets);
+  Var loss = model->loss(golden.batch());
   check_number(golden, "loss", loss.value().item(), golden.file.tensor("loss").item(), relative);
   tape.backward(loss);
   std::map<std::string, Tensor> gradients;
@@ -44,16 +44,15 @@ void check_model(const GoldenCase& golden, DType type, double relative) {
 // The same batch in every step.
 class OneBatch : public DataSource {
  public:
-  OneBatch(std::int64_t vocabulary, const Batch& batch) : vocabulary_(vocabulary), batch_(batch) {}
-  std::int64_t vocabulary() const override { return vocabulary_; }
+  explicit OneBatch(const Batch& batch) : batch_(batch) {}
+  std::int64_t vocabulary() const override { return batch_.vocabulary(); }
   Batch train_batch(std::int64_t, std::int64_t, std::int64_t) const override { return batch_; }
   Batch validation_batch(std::int64_t, std::int64_t) const override { return batch_; }
-  std::int64_t validation_sequences() const override { return batch_.tokens_BT.dim(0); }
+  std::int64_t validation_sequences() const override { return batch_.sequences(); }
   std::string token_text(std::int32_t id) const override { return std::to_string(id); }
   std::int64_t train_tokens() const override { return 0; }
 
  private:
-  std::int64_t vocabulary_;
   Batch batch_;
 };
 
@@ -77,8 +76,7 @@ Tensor train(const GoldenCase& golden, DType type) {
   config.adam_epsilon = golden.setting("adam_eps");
   config.weight_decay = golden.setting("weight_decay");
   config.clip = golden.setting("clip");
-  TrainingRun run(config, ablation_named(golden.ablation),
-                  std::make_unique<OneBatch>(sizes.vocabulary, Batch{golden.tokens, golden.targets}));
+  TrainingRun run(config, ablation_named(golden.ablation), std::make_unique<OneBatch>(golden.batch()));
   golden.set_initial_values(run.model());
   std::int64_t steps = golden.size("training_steps");
   Tensor training = Tensor::empty({2, steps}, DType::F64);
@@ -139,7 +137,7 @@ TEST_CASE("golden model: --reference in f32 agrees to 1e-5") {
 TEST_CASE(
     "golden training: ten AdamW steps with clipping equal PyTorch's, in double to 1e-9, in f32 to 1e-4 and 1e-3") {
   // AdamW divides by the size of gradients, also of tiny ones, so rounding grows from step to step and differs between
-  // compilers: at 64 numbers a head (bias_k_d64), 4e-4 after ten steps without fused multiply-adds.
+  // compilers: at 64 numbers per head (bias_k_d64), 4e-4 after ten steps without fused multiply-adds.
   for_each_golden_case([](const GoldenCase& golden) {
     Tensor expected = golden.file.tensor("training");
     check_close(golden.name + ": losses and gradient norms in f64", train(golden, DType::F64), expected, 1e-9);
@@ -155,31 +153,31 @@ TEST_CASE(
 TEST_CASE("golden measurements: sinks, row mass, entropy, norms and the split of q.k equal PyTorch's on full maps") {
   for_each_golden_case([](const GoldenCase& golden) {
     auto model = golden.model(DType::F64);
-    Evaluation e = evaluate(*model, golden.tokens, golden.targets, /*batch=*/1, /*with_maps=*/false);
+    Evaluation e = evaluate(*model, golden.batch(), /*batch=*/1, /*with_maps=*/false);
     check_number(golden, "loss", e.loss, golden.file.tensor("loss").item(), 1e-9);
 
     auto sinks = [](const SinkScores& scores) { return NumberTable(scores.sink_k.begin(), scores.sink_k.end()); };
     check_measure(golden, "measures/alpha", stacked(with_axis(e.raw.alpha_layer_head_k, e.proxy.alpha_layer_head_k)));
     check_measure(golden, "measures/sink", stacked({sinks(e.raw), sinks(e.proxy)}));
-    CHECK_MESSAGE(e.raw.star.has_value() == golden.file.has("measures/slot_alpha"), golden.name);
-    NumberTable no_slot(e.row_mass_layer_head.size(), std::vector<double>(e.row_mass_layer_head[0].size(), 0));
-    NumberTable slot_sums = e.slot_mass_layer_head;  // sums over rows in the file
-    for (auto& row : slot_sums)
+    CHECK_MESSAGE(e.raw.star.has_value() == golden.file.has("measures/extra_alpha"), golden.name);
+    NumberTable no_extra(e.row_mass_layer_head.size(), std::vector<double>(e.row_mass_layer_head[0].size(), 0));
+    NumberTable extra_sums = e.extra_key_mass_layer_head;  // sums over rows in the file
+    for (auto& row : extra_sums)
       for (double& mass : row) mass *= static_cast<double>(e.context);
-    NumberTable slot_proxy_sums = no_slot;
+    NumberTable extra_proxy_sums = no_extra;
     if (e.raw.star) {
-      check_measure(golden, "measures/slot_alpha",
+      check_measure(golden, "measures/extra_alpha",
                     stacked({e.raw.star->alpha_layer_head, e.proxy.star->alpha_layer_head}));
       auto star = [](const SinkScores::Star& s) { return NumberTable{{s.sink.begin(), s.sink.end()}}; };
-      check_measure(golden, "measures/slot_sink", stacked({star(*e.raw.star), star(*e.proxy.star)}));
+      check_measure(golden, "measures/extra_sink", stacked({star(*e.raw.star), star(*e.proxy.star)}));
       if (e.extra == Evaluation::Extra::key) {
-        slot_proxy_sums = e.proxy.star->alpha_layer_head;
-        for (auto& row : slot_proxy_sums)
+        extra_proxy_sums = e.proxy.star->alpha_layer_head;
+        for (auto& row : extra_proxy_sums)
           for (double& alpha : row) alpha = alpha * static_cast<double>(e.context + 1) - 1;
       }
     }
     check_measure(golden, "measures/per_head",
-                  stacked({e.row_mass_layer_head, e.entropy_layer_head, slot_sums, slot_proxy_sums, e.first_key.dot,
+                  stacked({e.row_mass_layer_head, e.entropy_layer_head, extra_sums, extra_proxy_sums, e.first_key.dot,
                            e.first_key.norm_product, e.first_key.cosine, e.other_keys.dot, e.other_keys.norm_product,
                            e.other_keys.cosine}));
     check_measure(golden, "measures/hidden_norm", stacked({e.hidden_norm}));
@@ -199,7 +197,7 @@ TEST_CASE("golden maps: the last layer's weights on the first sequence equal PyT
     if (!golden.file.has("attention_map")) return;
     ++maps;
     auto model = golden.model(DType::F64);
-    Tensor expected = golden.file.tensor("attention_map");  // H, T, slot + T
+    Tensor expected = golden.file.tensor("attention_map");  // H, T, extra key + T
     std::int64_t last = golden.size("layers") - 1;
     Evaluation::Maps taken = take_maps(*model, golden.tokens.rows(0, 1), last, 0, /*all_heads=*/true);
     std::vector<NumberTable> heads;

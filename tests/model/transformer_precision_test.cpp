@@ -48,12 +48,12 @@ TEST_CASE("bf16 model: loss and every gradient agree with double, by norm, for e
     for (std::size_t i = 0; i < exact->parameters().size(); ++i)  // the double draws have more digits
       exact->parameters()[i]->mutable_master().copy_from(rounded->parameters()[i]->master());
     exact->parameters().refresh();
-    Tensor tokens = random_ids({4, 33}, 1, 101), targets = random_ids({4, 33}, 2, 101);
+    Batch batch(random_ids({4, 33}, 1, 101), random_ids({4, 33}, 2, 101), 101);
     double losses[2];
     LanguageModel* models[2] = {exact.get(), rounded.get()};
     for (int m = 0; m < 2; ++m) {
       Tape tape;
-      Var loss = models[m]->loss(tokens, targets);
+      Var loss = models[m]->loss(batch);
       losses[m] = loss.value().item();
       tape.backward(loss);
     }

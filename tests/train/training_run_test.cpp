@@ -100,9 +100,9 @@ TEST_CASE("training run: the gradients of micro-batches are those of one batch")
     both.rows(2, 4).copy_from(b);
     return both;
   };
-  double loss =
-      run.add_gradients({joined(first.tokens_BT, second.tokens_BT), joined(first.targets_BT, second.targets_BT)}, 1)
-          .item();
+  Batch both(joined(first.tokens_BT(), second.tokens_BT()), joined(first.targets_BT(), second.targets_BT()),
+             first.vocabulary());
+  double loss = run.add_gradients(both, 1).item();
   Tensor expected = run.model().parameters().gradients().clone();
   double norm = 0;
   for (std::int64_t i = 0; i < expected.size(); ++i) norm += expected.item(i) * expected.item(i);

@@ -33,12 +33,12 @@ class RandomTokens : public DataSource {
  public:
   RandomTokens(std::int64_t V, std::int64_t B, std::int64_t T) : vocabulary_(V) {
     for (std::uint64_t n = 0; n < 4; ++n) {
-      Tensor ids = Tensor::empty({B * (T + 1)}, DType::I32);
       Rng rng(n, "bench tokens");
-      for (std::int64_t i = 0; i < ids.size(); ++i)
-        ids.data<std::int32_t>()[i] =
-            static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(V)));
-      batches_.push_back({ids.rows(0, B * T).reshape({B, T}), ids.rows(1, B * T + 1).reshape({B, T})});
+      auto id = [&](std::int64_t i, std::int64_t) {
+        return rng.below(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(V));
+      };
+      Tensor ids = Tensor::table<std::int32_t>(B * T + 1, 1, id);
+      batches_.emplace_back(ids.rows(0, B * T).reshape({B, T}), ids.rows(1, B * T + 1).reshape({B, T}), V);
     }
   }
 
@@ -47,7 +47,7 @@ class RandomTokens : public DataSource {
     return batches_[static_cast<std::size_t>(step % 4)];
   }
   Batch validation_batch(std::int64_t, std::int64_t) const override { return batches_[0]; }
-  std::int64_t validation_sequences() const override { return batches_[0].tokens_BT.dim(0); }
+  std::int64_t validation_sequences() const override { return batches_[0].sequences(); }
   std::string token_text(std::int32_t id) const override { return std::to_string(id); }
   std::int64_t train_tokens() const override { return 0; }
 
@@ -58,10 +58,8 @@ class RandomTokens : public DataSource {
 
 Tensor random_values(const Shape& shape, DType type) {
   Rng rng(1, "bench");
-  Tensor values = Tensor::empty(shape);
-  for (std::int64_t i = 0; i < values.size(); ++i)
-    values.data<float>()[i] = static_cast<float>(rng.uniform(static_cast<std::uint64_t>(i)) - 0.5);
-  return values.to(type);
+  auto value = [&](std::int64_t i, std::int64_t) { return rng.uniform(static_cast<std::uint64_t>(i)) - 0.5; };
+  return Tensor::table<float>(shape.size(), 1, value).reshape(shape).to(type);
 }
 
 // GFLOP/s of the three products of y = x W^T over all weight shapes of the model, weighted by their operations.
@@ -129,7 +127,7 @@ bool parse(int argc, char** argv, Request& request) {
   app.add_option("--feed-forward", given.feed_forward);
   app.add_option("--vocabulary", request.vocabulary);
   app.add_option("--context", given.context);
-  app.add_option("--batch", given.batch, "sequences a step");
+  app.add_option("--batch", given.batch, "sequences per step");
   app.add_option("--window", given.window, "keys a token sees; 0: all");
   try {
     app.parse(argc, argv);

@@ -36,6 +36,11 @@ void add_rows_backward(const Tensor& dy_BTC, Tensor& dp_TC, bool accumulate) {
   SINK_SELECT(dy_BTC, add_rows_backward)(dy_BTC, dp_TC, accumulate);
 }
 
-void scale(Tensor& a, double factor) { SINK_SELECT(a, scale)(a, factor); }
+void scale(Tensor& a, const Tensor& factor) {
+  SINK_CHECK(factor.size() == 1 && factor.dtype() == accumulate_type(a.dtype()), "scale",
+             "expected a factor of one element, " + std::string(name_of(accumulate_type(a.dtype()))) + ", for " +
+                 a.str() + "; got " + factor.str());
+  SINK_SELECT(a, scale)(a, factor);
+}
 
 }  // namespace sink

@@ -16,7 +16,7 @@ void add_into(Tensor& a, const Tensor& b);
 void add_rows(const Tensor& x_BTC, const Tensor& p_TC, Tensor& y_BTC);
 void add_rows_backward(const Tensor& dy_BTC, Tensor& dp_TC, bool accumulate);
 
-// a_i *= factor
-void scale(Tensor& a, double factor);
+// a_i *= factor, a tensor of one element of the type in which a is summed. A factor of 1 costs nothing.
+void scale(Tensor& a, const Tensor& factor);
 
 }  // namespace sink

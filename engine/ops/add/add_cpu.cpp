@@ -56,13 +56,14 @@ void add_rows_backward(const Tensor& dy_BTC, Tensor& dp_TC, bool accumulate) {
   });
 }
 
-void scale(Tensor& a, double factor) {
+void scale(Tensor& a, const Tensor& factor_1) {
+  float factor = *factor_1.data<float>();
+  if (factor == 1) return;
   with_real<float, bf16>(a.dtype(), [&](auto zero) {
     using A = decltype(zero);
     A* data = a.data<A>();
     parallel_chunks(a.size(), kGrain, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t i = begin; i < end; ++i)
-        store(data[i], static_cast<float>(data[i]) * static_cast<float>(factor));
+      for (std::int64_t i = begin; i < end; ++i) store(data[i], static_cast<float>(data[i]) * factor);
     });
   });
 }

@@ -8,6 +8,6 @@ namespace sink::cpu {
 void add(const Tensor& a, const Tensor& b, Tensor& y);
 void add_rows(const Tensor& x_BTC, const Tensor& p_TC, Tensor& y_BTC);
 void add_rows_backward(const Tensor& dy_BTC, Tensor& dp_TC, bool accumulate);
-void scale(Tensor& a, double factor);
+void scale(Tensor& a, const Tensor& factor);
 
 }  // namespace sink::cpu

@@ -24,9 +24,9 @@ void add_rows_backward(const Tensor& dy_BTC, Tensor& dp_TC, bool accumulate) {
   for (std::int64_t i = 0; i < dy_BTC.size(); ++i) dp[i % TC] += dy[i];
 }
 
-void scale(Tensor& a, double factor) {
+void scale(Tensor& a, const Tensor& factor) {
   double* a_i = a.data<double>();
-  for (std::int64_t i = 0; i < a.size(); ++i) a_i[i] *= factor;
+  for (std::int64_t i = 0; i < a.size(); ++i) a_i[i] *= *factor.data<double>();
 }
 
 }  // namespace sink::ref

@@ -13,12 +13,6 @@ void check(const Tensor& logits_NV, const Tensor& targets_N, const Tensor& loss_
              "cross_entropy",
              "expected one target and one loss per row: logits is " + logits_NV.str() + ", targets is " +
                  targets_N.str() + ", loss is " + loss_N.str());
-  const std::int32_t* targets = targets_N.data<std::int32_t>();
-  for (std::int64_t n = 0; n < targets_N.size(); ++n)
-    SINK_CHECK(-1 <= targets[n] && targets[n] < logits_NV.dim(1), "cross_entropy",
-               "target " + std::to_string(targets[n]) + " at place " + std::to_string(n) + " is not in [-1, " +
-                   std::to_string(logits_NV.dim(1)) + ")",
-               Exit::bad_input);
 }
 
 }  // namespace
@@ -31,12 +25,6 @@ void cross_entropy(const Tensor& logits_NV, const Tensor& targets_N, Tensor& los
 void cross_entropy_to_gradient(Tensor& logits_NV, const Tensor& targets_N, double gradient_scale, Tensor& loss_N) {
   check(logits_NV, targets_N, loss_N);
   SINK_SELECT(logits_NV, cross_entropy_to_gradient)(logits_NV, targets_N, gradient_scale, loss_N);
-}
-
-std::int64_t count_targets(const Tensor& targets_N) {
-  std::int64_t count = 0;
-  for (std::int64_t n = 0; n < targets_N.size(); ++n) count += targets_N.data<std::int32_t>()[n] >= 0;
-  return count;
 }
 
 }  // namespace sink

@@ -9,11 +9,9 @@
 
 namespace sink {
 
-// logits: (N, V); targets: I32 (N); loss: (N), F32 (F64 for F64 logits).
+// logits: (N, V); targets: I32 (N) in [-1, V), which whoever makes them checks (engine/data/batch.h); loss: (N), F32
+// (F64 for F64 logits).
 void cross_entropy(const Tensor& logits_NV, const Tensor& targets_N, Tensor& loss_N);
 void cross_entropy_to_gradient(Tensor& logits_NV, const Tensor& targets_N, double gradient_scale, Tensor& loss_N);
-
-// Number of targets that are not ignored.
-std::int64_t count_targets(const Tensor& targets_N);
 
 }  // namespace sink

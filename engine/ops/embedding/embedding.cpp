@@ -11,12 +11,6 @@ void check(const Tensor& tokens_BT, const Tensor& w_VC, const Tensor& x_BTC) {
   SINK_CHECK(w_VC.rank() == 2 && x_BTC.size() == tokens_BT.size() * w_VC.dim(1) && x_BTC.dim(-1) == w_VC.dim(1) &&
                  x_BTC.dtype() == w_VC.dtype() && w_VC.dtype() == accumulate_type(w_VC.dtype()),
              "embedding", "tokens is " + tokens_BT.str() + ", table is " + w_VC.str() + ", x is " + x_BTC.str());
-  const std::int32_t* tokens = tokens_BT.data<std::int32_t>();
-  for (std::int64_t n = 0; n < tokens_BT.size(); ++n)
-    SINK_CHECK(0 <= tokens[n] && tokens[n] < w_VC.dim(0), "embedding",
-               "token id " + std::to_string(tokens[n]) + " at place " + std::to_string(n) + " is not in [0, " +
-                   std::to_string(w_VC.dim(0)) + "): was the text encoded with another tokenizer?",
-               Exit::bad_input);
 }
 
 }  // namespace

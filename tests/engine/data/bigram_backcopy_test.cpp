@@ -63,8 +63,8 @@ TEST_CASE("BigramBackcopy: rows are Dirichlet(0.1): they sum to 1 and their mean
 TEST_CASE("BigramBackcopy: sequences keep the rules of the task") {
   BigramBackcopy task(config_for(3));
   Batch batch = task.train_batch(0, 0, 400);
-  REQUIRE(batch.tokens_BT.shape() == Shape{400, 64});
-  auto tokens = values(batch.tokens_BT), targets = values(batch.targets_BT);
+  REQUIRE(batch.tokens_BT().shape() == Shape{400, 64});
+  auto tokens = values(batch.tokens_BT()), targets = values(batch.targets_BT());
   int triggers = 0, zeros = 0;
   for (std::size_t row = 0; row < 400; ++row) {
     const std::int32_t* x = tokens.data() + row * 64;
@@ -94,7 +94,7 @@ TEST_CASE("BigramBackcopy: transitions happen as often as the matrix says") {
   std::vector<std::array<double, 64>> count(64, std::array<double, 64>{});
   for (int step = 0; step < 200; ++step) {
     Batch batch = task.train_batch(step, 0, 48);
-    auto tokens = values(batch.tokens_BT), targets = values(batch.targets_BT);
+    auto tokens = values(batch.tokens_BT()), targets = values(batch.targets_BT());
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       if (targets[i] >= 0) ++count[static_cast<std::size_t>(tokens[i])][static_cast<std::size_t>(targets[i])];
     }
@@ -120,7 +120,7 @@ TEST_CASE("BigramBackcopy: the entropy floor is the mean loss of the predictor t
   for (int step = 0; step < 300; ++step) {
     Batch batch = task.train_batch(step, 0, 48);
     best += task.best_loss(batch) / 300;
-    auto tokens = values(batch.tokens_BT), targets = values(batch.targets_BT);
+    auto tokens = values(batch.tokens_BT()), targets = values(batch.targets_BT());
     for (std::size_t i = 0; i < tokens.size(); ++i) {
       if (targets[i] < 0) continue;
       ++scored;
@@ -141,15 +141,15 @@ TEST_CASE("BigramBackcopy: batches are a pure function of seed, step, micro-batc
   DataConfig config = config_for(9);
   config.accumulate = 2;
   BigramBackcopy first(config), second(config);
-  auto late = values(second.train_batch(50, 1, 8).tokens_BT);
+  auto late = values(second.train_batch(50, 1, 8).tokens_BT());
   for (int step = 0; step < 50; ++step) first.train_batch(step, 0, 8);
-  CHECK(values(first.train_batch(50, 1, 8).tokens_BT) == late);
-  CHECK(values(first.train_batch(50, 0, 8).tokens_BT) != late);
-  CHECK(values(first.train_batch(51, 1, 8).tokens_BT) != late);
-  CHECK(values(first.validation_batch(0, 8).tokens_BT) == values(second.validation_batch(0, 8).tokens_BT));
-  CHECK(values(first.validation_batch(0, 8).tokens_BT) != values(first.train_batch(0, 0, 8).tokens_BT));
-  CHECK(values(BigramBackcopy(config_for(10)).train_batch(0, 0, 8).tokens_BT) !=
-        values(first.train_batch(0, 0, 8).tokens_BT));
+  CHECK(values(first.train_batch(50, 1, 8).tokens_BT()) == late);
+  CHECK(values(first.train_batch(50, 0, 8).tokens_BT()) != late);
+  CHECK(values(first.train_batch(51, 1, 8).tokens_BT()) != late);
+  CHECK(values(first.validation_batch(0, 8).tokens_BT()) == values(second.validation_batch(0, 8).tokens_BT()));
+  CHECK(values(first.validation_batch(0, 8).tokens_BT()) != values(first.train_batch(0, 0, 8).tokens_BT()));
+  CHECK(values(BigramBackcopy(config_for(10)).train_batch(0, 0, 8).tokens_BT()) !=
+        values(first.train_batch(0, 0, 8).tokens_BT()));
   CHECK_THROWS_AS(first.validation_batch(96, 8), Error);
 }
 

@@ -26,11 +26,11 @@ TEST_CASE("data source: the first prefix - 1 targets are ignored, nothing else c
         CAPTURE(train);
         Batch all = train ? plain->train_batch(3, 0, 4) : plain->validation_batch(0, 4);
         Batch some = train ? source->train_batch(3, 0, 4) : source->validation_batch(0, 4);
-        CHECK(values(some.tokens_BT) == values(all.tokens_BT));
-        auto expected = values(all.targets_BT);
+        CHECK(values(some.tokens_BT()) == values(all.tokens_BT()));
+        auto expected = values(all.targets_BT());
         for (std::size_t i = 0; i < expected.size(); ++i)
           if (static_cast<std::int64_t>(i % 9) + 1 < prefix) expected[i] = -1;
-        CHECK(values(some.targets_BT) == expected);
+        CHECK(values(some.targets_BT()) == expected);
       }
       CHECK(source->vocabulary() == plain->vocabulary());
       CHECK(source->validation_sequences() == plain->validation_sequences());

@@ -31,9 +31,9 @@ TEST_CASE("TextSource: inputs are consecutive tokens of a block, targets the nex
   CHECK(source->vocabulary() == 258);
   CHECK(source->train_tokens() == 123 * 9);
   Batch batch = source->train_batch(3, 0, 6);
-  REQUIRE(batch.tokens_BT.shape() == Shape{6, 9});
-  REQUIRE(batch.targets_BT.shape() == Shape{6, 9});
-  auto tokens = values(batch.tokens_BT), targets = values(batch.targets_BT);
+  REQUIRE(batch.tokens_BT().shape() == Shape{6, 9});
+  REQUIRE(batch.targets_BT().shape() == Shape{6, 9});
+  auto tokens = values(batch.tokens_BT()), targets = values(batch.targets_BT());
   for (std::size_t i = 0; i < tokens.size(); ++i) {
     CHECK(targets[i] == (tokens[i] + 1) % 251);
     if (i % 9 != 8) CHECK(tokens[i + 1] == targets[i]);
@@ -48,7 +48,7 @@ TEST_CASE("TextSource: an epoch visits every block once, in an order of its own"
   for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
     std::vector<std::int32_t> order;
     for (std::int64_t step = 0; step < 5; ++step) {
-      auto tokens = values(source->train_batch(epoch * 5 + step, 0, 5).tokens_BT);
+      auto tokens = values(source->train_batch(epoch * 5 + step, 0, 5).tokens_BT());
       for (std::size_t row = 0; row < 5; ++row) order.push_back(tokens[row * 9]);
     }
     std::set<std::int32_t> visited(order.begin(), order.end());
@@ -70,19 +70,19 @@ TEST_CASE("TextSource: batches are the same in any order of asking and in anothe
   std::vector<std::vector<std::int32_t>> seen;
   for (std::int64_t step = 0; step < 40; ++step) {
     for (std::int64_t micro = 0; micro < 2; ++micro)
-      seen.push_back(values(first->train_batch(step, micro, 8).tokens_BT));
+      seen.push_back(values(first->train_batch(step, micro, 8).tokens_BT()));
   }
   for (std::int64_t n = 79; n >= 0; --n) {
-    CHECK(values(second->train_batch(n / 2, n % 2, 8).tokens_BT) == seen[static_cast<std::size_t>(n)]);
+    CHECK(values(second->train_batch(n / 2, n % 2, 8).tokens_BT()) == seen[static_cast<std::size_t>(n)]);
   }
   // Micro-batches continue each other: two of 8 rows are one of 16.
   config.accumulate = 1;
-  auto whole = values(make_data_source(config)->train_batch(3, 0, 16).tokens_BT);
+  auto whole = values(make_data_source(config)->train_batch(3, 0, 16).tokens_BT());
   auto halves = seen[6];
   halves.insert(halves.end(), seen[7].begin(), seen[7].end());
   CHECK(whole == halves);
   config.seed = 6;
-  CHECK(values(make_data_source(config)->train_batch(3, 0, 16).tokens_BT) != whole);
+  CHECK(values(make_data_source(config)->train_batch(3, 0, 16).tokens_BT()) != whole);
   CHECK_THROWS_AS(first->train_batch(0, 2, 8), Error);
 }
 
@@ -92,11 +92,11 @@ TEST_CASE("TextSource: validation takes evenly spaced blocks, always the same") 
   DataConfig config = config_for(folder);
   auto source = make_data_source(config);
   CHECK(source->validation_sequences() == 4);
-  auto tokens = values(source->validation_batch(0, 4).tokens_BT);
+  auto tokens = values(source->validation_batch(0, 4).tokens_BT());
   for (std::size_t row = 0; row < 4; ++row) CHECK(tokens[row * 9] == static_cast<std::int32_t>(60 * row));
-  CHECK(values(source->validation_batch(2, 1).tokens_BT).at(0) == 120);
+  CHECK(values(source->validation_batch(2, 1).tokens_BT()).at(0) == 120);
   config.seed = 99;
-  CHECK(values(make_data_source(config)->validation_batch(0, 4).tokens_BT) == tokens);
+  CHECK(values(make_data_source(config)->validation_batch(0, 4).tokens_BT()) == tokens);
   config.eval_sequences = 1000;
   CHECK(make_data_source(config)->validation_sequences() == 24);
   CHECK_THROWS_AS(source->validation_batch(1, 4), Error);
@@ -112,10 +112,10 @@ TEST_CASE("TextSource: a fixed first token stands at position 1 of every input a
   for (bool train : {true, false}) {
     Batch a = train ? plain->train_batch(1, 0, 4) : plain->validation_batch(0, 4);
     Batch b = train ? fixed->train_batch(1, 0, 4) : fixed->validation_batch(0, 4);
-    CHECK(values(a.targets_BT) == values(b.targets_BT));
-    auto tokens = values(a.tokens_BT);
+    CHECK(values(a.targets_BT()) == values(b.targets_BT()));
+    auto tokens = values(a.tokens_BT());
     for (std::size_t row = 0; row < 4; ++row) tokens[row * 9] = 257;
-    CHECK(values(b.tokens_BT) == tokens);
+    CHECK(values(b.tokens_BT()) == tokens);
   }
   config.fixed_first_token = 258;
   CHECK(contains(error_of([&] { make_data_source(config); }), "exit 2 [data] fixed_first_token is 258"));

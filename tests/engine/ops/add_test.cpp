@@ -83,19 +83,23 @@ TEST_CASE("add_rows: equals F64 at sizes for two threads") {
 
 TEST_CASE("scale: multiplies every number") {
   for (DType dtype : {DType::F32, DType::BF16, DType::F64}) {
-    Tensor x = random_tensor({40001}, dtype, 5), scaled = x.clone();
-    scale(scaled, -0.5);  // a power of two is exact
-    Tensor twice_back = scaled.clone();
-    scale(twice_back, -2);
-    check_close("x", twice_back, x, 0);
+    auto times = [](Tensor a, double factor) {
+      Tensor scaled = a.clone();
+      scale(scaled, Tensor::full({1}, factor, accumulate_type(a.dtype())));
+      return scaled;
+    };
+    Tensor x = random_tensor({40001}, dtype, 5), scaled = times(x, -0.5);  // a power of two is exact
+    check_close("x", times(scaled, -2), x, 0);
+    check_close("once", times(x, 1), x, 0);
     CHECK(scaled.item(40000) == -0.5 * x.item(40000));
-    Tensor third = x.clone(), reference = x.clone(), exact = x.to(DType::F64).clone();
-    scale(third, 1.0 / 3);
-    scale(exact, 1.0 / 3);
-    in_reference([&] { scale(reference, 1.0 / 3); });
+    Tensor third = times(x, 1.0 / 3),
+           exact = times(x.to(DType::F64), Tensor::full({1}, 1.0 / 3, accumulate_type(dtype)).item());
     check_close("a third", third, exact, dtype == DType::BF16 ? 0x1p-8 : 1e-7);
-    check_close("a third, reference", reference, exact.to(dtype), 0);
+    check_close("a third, reference", in_reference([&] { return times(x, 1.0 / 3); }), exact.to(dtype), 0);
   }
+  Tensor x = Tensor::zeros({3}), two = Tensor::zeros({2}), wide = Tensor::zeros({1}, DType::F64);
+  check_refused([&] { scale(x, two); }, {"[scale]", "f32 (3)", "f32 (2)"});
+  check_refused([&] { scale(x, wide); }, {"[scale]", "f32 (3)", "f64 (1)"});
 }
 
 TEST_CASE("add: shapes and types that do not fit are named") {

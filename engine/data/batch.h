@@ -1,0 +1,39 @@
+// Sequences of token ids with what is to be predicted. Ids are checked once, where a batch is made, so that nothing on
+// the way through a model has to look at them again.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/tensor.h"
+
+namespace sink {
+
+class Batch {
+ public:
+  // I32, both (B, T), not empty. Target t is the token after position t; -1: no loss there. Throws Error
+  // (Exit::bad_input) where the shapes differ or an id is not in [0, vocabulary).
+  Batch(const Tensor& tokens_BT, const Tensor& targets_BT, std::int64_t vocabulary);
+
+  const Tensor& tokens_BT() const { return tokens_BT_; }
+  const Tensor& targets_BT() const { return targets_BT_; }
+  std::int64_t sequences() const { return tokens_BT_.dim(0); }
+  std::int64_t context() const { return tokens_BT_.dim(1); }
+  // All ids are below.
+  std::int64_t vocabulary() const { return vocabulary_; }
+  // Targets that are not -1.
+  std::int64_t predicted() const { return predicted_; }
+
+  // Sequences [begin, end).
+  Batch rows(std::int64_t begin, std::int64_t end) const;
+  // The first T tokens of every sequence.
+  Batch first(std::int64_t T) const;
+
+ private:
+  Tensor tokens_BT_, targets_BT_;
+  std::int64_t vocabulary_, predicted_ = 0;
+};
+
+// Throws Error (Exit::bad_input) where tokens are not I32 (B, T), or one is not in [0, vocabulary).
+void check_tokens(const Tensor& tokens_BT, std::int64_t vocabulary);
+
+}  // namespace sink
