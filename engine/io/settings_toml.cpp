@@ -16,8 +16,8 @@ namespace sink {
 namespace {
 
 constexpr std::size_t kLongestText = std::size_t{1} << 20;
-constexpr std::size_t kShown = 40;   // bytes of a line in a message
-constexpr std::size_t kWords = 160;  // bytes of toml++'s own words in a message
+constexpr std::size_t kShownOfLine = 40;  // bytes of a line in a message
+constexpr std::size_t kWords = 160;       // bytes of toml++'s own words in a message
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kBlanks = " \t";
 
@@ -42,14 +42,14 @@ std::string objection(std::string_view line) {
   std::size_t equals = line.find('=');
   std::string_view key = trimmed(line.substr(0, equals));
   if (line.front() == '[')
-    return "is `" + shown(line, kShown) + "`: sections are not used, settings stand as key = value";
+    return "is `" + shown(line, kShownOfLine) + "`: sections are not used, settings stand as key = value";
   if (key.find('.') != std::string_view::npos)
-    return "sets `" + shown(key, kShown) + "`: no setting has a dot in its name";
+    return "sets `" + shown(key, kShownOfLine) + "`: no setting has a dot in its name";
   if (equals == std::string_view::npos || !is_bare_key(key))
-    return "is `" + shown(line, kShown) + "`, expected key = value";
+    return "is `" + shown(line, kShownOfLine) + "`, expected key = value";
   std::string_view value = trimmed(line.substr(equals + 1));
   if (value.starts_with('[') || value.starts_with('{'))
-    return "sets " + shown(key, kShown) + " to `" + shown(value, kShown) +
+    return "sets " + shown(key, kShownOfLine) + " to `" + shown(value, kShownOfLine) +
            "`: a setting has one value, no list or table";
   return "";
 }
@@ -96,7 +96,7 @@ std::vector<std::pair<std::string, std::string>> read_settings_toml(std::string_
     try {
       settings.emplace_back(key, value_of(line));
     } catch (const std::exception& error) {
-      throw Error(place + "sets " + shown(key, kShown) + ": " + shown(error.what(), kWords) +
+      throw Error(place + "sets " + shown(key, kShownOfLine) + ": " + shown(error.what(), kWords) +
                       "; a value is a number, true, false or a text in quotes, on the line of its name",
                   code);
     }

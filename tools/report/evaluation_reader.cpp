@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "tools/report/json_input.h"
 
@@ -11,11 +10,11 @@ namespace sink::report {
 namespace {
 
 using nlohmann::json;
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::size_t kMostWeights = std::size_t{1} << 26;  // of all maps of a file: 512 MiB
 
-constexpr const char* kScalars[] = {"alpha_1",  "alpha_1_raw", "alpha_1_max", "alpha_star", "alpha_star_raw",
-                                    "row_mass", "slot_mass",   "entropy",     "val_loss",   "first_value_norm_ratio"};
+constexpr const char* kScalars[] = {
+    "alpha_1",  "alpha_1_raw",    "alpha_1_max", "alpha_star", "alpha_star_raw",
+    "row_mass", "extra_key_mass", "entropy",     "val_loss",   "first_value_norm_ratio"};
 
 std::vector<std::string> to_tokens(const json& value, const Place& at) {
   if (!value.is_array()) damaged(at, "expected a list of tokens");
@@ -27,7 +26,7 @@ std::vector<std::string> to_tokens(const json& value, const Place& at) {
   return tokens;
 }
 
-// One map: a row a token, which may stop after its last weight that is not zero.
+// One map: a row per token, which may stop after its last weight that is not zero.
 Row to_weights(const json& rows, std::size_t tokens, bool extra_key, std::size_t& room, const Place& at) {
   const std::size_t columns = tokens + extra_key;
   if (!rows.is_array() || rows.size() != tokens)
@@ -100,16 +99,16 @@ AttentionMaps to_single_map(const json& value, const Evaluation& e, const std::s
           at, "its layer and head are not in alpha_1_layer_head");
   maps.tokens.push_back(to_tokens(value.value("tokens", json::array()), at));
   require(!maps.tokens[0].empty(), at, "expected tokens");
-  const Row slot = read.row("slot_weights");
-  maps.extra_key = !slot.empty();
+  const Row on_extra_key = read.row("extra_key_weights");
+  maps.extra_key = !on_extra_key.empty();
   const std::size_t T = maps.tokens[0].size();
   std::size_t room = kMostWeights;
   const Row weights = to_weights(value.value("weights", json::array()), T, false, room, at);
-  require(slot.empty() || slot.size() == T, at, "expected one of slot_weights per token");
+  require(on_extra_key.empty() || on_extra_key.size() == T, at, "expected one of extra_key_weights per token");
   maps.weights.resize(static_cast<std::size_t>(maps.layers * maps.heads));
   Row& out = maps.weights[static_cast<std::size_t>(maps.chosen.layer * maps.heads + maps.chosen.head)];
   for (std::size_t i = 0; i < T; ++i) {
-    if (maps.extra_key) out.push_back(slot[i]);
+    if (maps.extra_key) out.push_back(on_extra_key[i]);
     out.insert(out.end(), weights.begin() + static_cast<std::ptrdiff_t>(i * T),
                weights.begin() + static_cast<std::ptrdiff_t>((i + 1) * T));
   }
@@ -160,7 +159,7 @@ double Evaluation::sink_star_at(double epsilon, bool raw) const {
 
 double Evaluation::total_mass() const {
   if (extra == "unknown") return kNaN;
-  return get("row_mass") + (has_extra_key ? get("slot_mass") : 0);
+  return get("row_mass") + (has_extra_key ? get("extra_key_mass") : 0);
 }
 
 Evaluation to_evaluation(const json& object, const std::string& file) {
@@ -228,7 +227,7 @@ std::optional<LastMeasurement> last_measurement(const Curves& curves) {
     if (curves.contains("sink_star")) {
       e.sink_star = {at("sink_star", line)};
       e.sink_star_raw = {at("sink_star_raw", line)};
-      e.extra = curves.contains("slot_mass") ? "key" : "token";
+      e.extra = curves.contains("extra_key_mass") ? "key" : "token";
       e.has_extra_key = e.extra == "key";
     }
     return last;

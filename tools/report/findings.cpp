@@ -5,7 +5,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
-#include <limits>
 #include <set>
 
 #include "tools/report/html_text.h"
@@ -14,7 +13,6 @@
 namespace sink::report {
 namespace {
 
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr std::int64_t kLongestContext = 1 << 20;  // beyond any model's; a sum is not worth more
 
 double mean_of(const std::vector<const Run*>& runs, const std::function<double(const Evaluation&)>& value) {
@@ -46,9 +44,9 @@ struct Said {
 // " and its extra key <b>28 %</b>" for rows that sum to one, else " and its extra key one of <b>0.3</b>".
 std::string extra_share(const Said& said, bool share) {
   if (said.extra() != "key" && said.extra() != "token") return "";
-  const double slot = said.mean("slot_mass");  // mean over queries, as alpha_1 is
+  const double mass = said.mean("extra_key_mass");  // mean over queries, as alpha_1 is
   const double weight =
-      said.extra() == "key" && std::isfinite(slot) ? slot : said.mean(share ? "alpha_star" : "alpha_star_raw");
+      said.extra() == "key" && std::isfinite(mass) ? mass : said.mean(share ? "alpha_star" : "alpha_star_raw");
   if (!std::isfinite(weight)) return "";
   return std::string(" and its ") + (said.extra() == "key" ? "extra key " : "sink token ") + (share ? "" : "one of ") +
          "<b>" + (share ? percent(weight) : plain(weight)) + "</b>";

@@ -1,7 +1,5 @@
 #include "tools/report/json_input.h"
 
-#include <limits>
-
 #include "engine/check.h"
 #include "engine/io/bounded_json.h"
 
@@ -20,7 +18,6 @@ json parse_json(const std::string& text, const Place& at) {
 }
 
 double to_number(const json& value, const Place& at) {
-  constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
   if (value.is_number()) return value.get<double>();
   if (value.is_null()) return kNaN;
   if (value.is_string()) {

@@ -4,15 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 
 #include "tools/report/html_text.h"
 #include "tools/report/loss_floor.h"
 
 namespace sink::report {
 namespace {
-
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // The markers that charts.js gives the colours.
 constexpr const char* kMarkers[kColours] = {"M10.5 5a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0",
@@ -81,7 +78,7 @@ std::vector<Column> columns(const Group& group) {
   all.push_back(scalar(star, proxy ? "proxy" : "mean", "alpha_star"));
   if (proxy) all.push_back(scalar(star, "raw", "alpha_star_raw"));
   all.push_back({"", "row mass", 2, [](const Run&, const Evaluation& e) { return e.total_mass(); }});
-  all.push_back({"", "mass on *", 2, [](const Run&, const Evaluation& e) { return e.get("slot_mass"); }});
+  all.push_back({"", "mass on *", 2, [](const Run&, const Evaluation& e) { return e.get("extra_key_mass"); }});
   all.push_back(scalar("", "v<sub>1</sub> ratio", "first_value_norm_ratio", 2));
   std::erase_if(all, [&](const Column& column) {
     return column.head != "val. loss" && std::none_of(group.runs.begin(), group.runs.end(), [&](const Run* run) {

@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 #include <filesystem>
-#include <limits>
 #include <sstream>
 
 #include "engine/check.h"
@@ -23,7 +22,6 @@ namespace fs = std::filesystem;
 using nlohmann::json;
 constexpr std::size_t kMostKeys = 256;              // of metrics.jsonl: each has a column as long as the run
 constexpr std::int64_t kMostSteps = 1'000'000'000;  // of a run
-constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 Curves to_curves(const std::string& text, const std::string& file) {
   Curves curves{{"step", {}}};

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -12,6 +13,9 @@ namespace sink::report {
 
 using Row = std::vector<double>;
 using Table = std::vector<Row>;
+
+// A number that a run does not have.
+inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // Every stored attention map of a measurement, raw weights. Layers and heads count from 0.
 struct AttentionMaps {
@@ -34,7 +38,7 @@ struct AttentionMaps {
 // weights as they act; `star` is the extra key or sink token. Missing numbers are NaN, missing lists empty.
 struct Evaluation {
   // val_loss (of text; the loss on other input is `input_loss`, which no table compares with it), alpha_1, alpha_1_raw,
-  // alpha_1_max, alpha_star, alpha_star_raw, row_mass (without the extra key's part, slot_mass), entropy,
+  // alpha_1_max, alpha_star, alpha_star_raw, row_mass (without the extra key's part, extra_key_mass), entropy,
   // first_value_norm_ratio
   std::map<std::string, double> scalar;
   std::string input = "text";  // text: the run's own validation sequences | random | repeated | ...
@@ -61,7 +65,7 @@ struct Evaluation {
 };
 
 // Columns of metrics.jsonl by name, all as long as `step`; NaN where a line has no such key. Beside what training is:
-// val_loss, sink_1[_raw], sink_star[_raw], alpha_1[_raw], alpha_star[_raw], row_mass, slot_mass, ...
+// val_loss, sink_1[_raw], sink_star[_raw], alpha_1[_raw], alpha_star[_raw], row_mass, extra_key_mass, ...
 using Curves = std::map<std::string, Row>;
 
 struct Run {

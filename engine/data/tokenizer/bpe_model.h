@@ -14,6 +14,11 @@ struct BpeMerge {
   std::int32_t result;
 };
 
+// A pair of ids as one number, to look it up by.
+inline std::uint64_t key_of(std::int32_t left, std::int32_t right) {
+  return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
+}
+
 // A token found in the text as a whole, before anything else is cut.
 struct AddedToken {
   std::int32_t id;

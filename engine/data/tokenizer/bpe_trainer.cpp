@@ -53,10 +53,6 @@ WordCounts count_words(const std::vector<std::string_view>& documents) {
   return counts;
 }
 
-std::uint64_t key_of(std::int32_t left, std::int32_t right) {
-  return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
-}
-
 // All different words, one after another, as symbols that merge in place. A symbol of n bytes owns n slots: the first
 // holds its id and, where n > 1, the last holds -n, which is how its right neighbour finds it; slots between mean
 // nothing.

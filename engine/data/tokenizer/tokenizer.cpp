@@ -18,10 +18,6 @@ namespace {
 constexpr std::size_t kLongestCached = 64;  // bytes of a piece
 constexpr std::size_t kMostCached = 1 << 20;
 
-std::uint64_t key_of(std::int32_t left, std::int32_t right) {
-  return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
-}
-
 unsigned char byte_at(std::string_view text, std::size_t at) { return static_cast<unsigned char>(text[at]); }
 
 }  // namespace
