@@ -49,7 +49,7 @@ bash tools/setup.sh --tests
 if [ "$quick" -eq 0 ]; then
   build_and_test debug train_pos_learnable {rms_norm,layer_norm,rotary,cross_entropy}_test -- -R gdb_stages
   build_and_test asan "${side_by_side[@]}"
-  build_and_test tsan
+  build_and_test tsan -- -j 2
   if echo 'int main() {}' | clang++ -x c++ -fsanitize=fuzzer-no-link,address - -o /dev/null 2>/dev/null; then
     build_and_test fuzz -- -j 2
   else
