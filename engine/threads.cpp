@@ -3,7 +3,8 @@
 // `ticket_` holds the number of the loop and its next piece. A thread takes a piece by counting it up in one atomic
 // step, which fails when the loop is over, so that whoever comes late finds nothing and spoils nothing. Before a new
 // loop's numbers are written the ticket is closed: one that still holds the ticket of the loop before, and already
-// reads the new number of pieces, must not get a piece for it.
+// reads the new number of pieces, must not get a piece for it. tests/threads/threads.pml is a model of all this, which
+// a test looks at in every order of its steps.
 #include "engine/threads.h"
 
 #include <pthread.h>
@@ -34,8 +35,8 @@ using Piece = void (*)(void* loop, std::int64_t i);
 constexpr std::chrono::microseconds kSpin{100};
 // A ticket that gets nobody a piece: its next piece is beyond the last of any loop.
 constexpr std::uint64_t kClosed = 0xffffffff;
-// What is added to a loop's number for the next, and what says that there will be none. One word tells a thread both: of
-// two, read one after the other, the call to end could come in between, and be slept through.
+// What is added to a loop's number for the next, and what says that there will be none. One word tells a thread both:
+// of two, read one after the other, the call to end could come in between, and be slept through.
 constexpr std::uint32_t kNext = 2, kEnd = 1;
 
 thread_local int this_thread = 0;

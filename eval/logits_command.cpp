@@ -54,9 +54,8 @@ EvalCommand logits_command(CLI::App& app, const Ablation& ablation) {
   CLI::App* logits = app.add_subcommand(
       "logits",
       "Everything the model computes on given tokens, as HDF5 for other programs to compare with: logits, losses, and "
-      "of "
-      "chosen layers hidden states, queries, keys, values and attention maps. engine/io/CHECKPOINT.md describes the "
-      "file.");
+      "of chosen layers hidden states, queries, keys, values and attention maps. engine/io/CHECKPOINT.md describes "
+      "the file.");
   logits->add_option("--checkpoint", options->checkpoint, "checkpoint.h5 of a run, or one made by hand")->required();
   add_tokens_option(logits, options->given, add_text_options(logits, options->given));
   logits->add_option("--data", options->given.data,
