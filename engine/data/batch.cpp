@@ -14,7 +14,7 @@ void check_ids(const char* what, const Tensor& ids, std::int64_t lowest, std::in
   for (std::int64_t b = 0; b < ids.dim(0); ++b)
     for (std::int64_t t = 0; t < ids.dim(1); ++t)
       SINK_CHECK(lowest <= ids_BT(b, t) && ids_BT(b, t) < vocabulary, "batch",
-                 std::string(what) + " " + std::to_string(ids_BT(b, t)) + " of sequence " + std::to_string(b) +
+                 std::string(what) + " " + std::to_string(ids_BT(b, t)) + " of sequence " + std::to_string(b + 1) +
                      ", position " + std::to_string(t + 1) + ", is not in [" + std::to_string(lowest) + ", " +
                      std::to_string(vocabulary) + "): was the text encoded with another tokenizer?",
                  Exit::bad_input);

@@ -668,3 +668,14 @@ TEST_CASE("policies: each refuses the sizes that it cannot have, with a sentence
     if (is_built(name)) CHECK_NOTHROW(ablation_named(name).check_sizes(odd_width));
   CHECK_NOTHROW(ablation_named("pos_absolute").check_sizes(odd_heads));
 }
+
+TEST_CASE("a model refuses tokens that its vocabulary does not have") {
+  auto model = make_model("baseline");
+  std::int64_t V = model->sizes().vocabulary;
+  Tensor foreign = tokens().clone();
+  foreign.data<std::int32_t>()[0] = static_cast<std::int32_t>(V);
+  check_refused([&] { model->logits(foreign); }, {"token " + std::to_string(V), "[0, " + std::to_string(V) + ")"},
+                Exit::bad_input);
+  check_refused([&] { model->loss(Batch(foreign, tokens(), V + 1)); },
+                {std::to_string(V + 1) + " kinds of tokens", "the model " + std::to_string(V)}, Exit::bad_input);
+}

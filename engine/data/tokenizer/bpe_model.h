@@ -15,7 +15,7 @@ struct BpeMerge {
 };
 
 // A pair of ids as one number, to look it up by.
-inline std::uint64_t key_of(std::int32_t left, std::int32_t right) {
+inline std::uint64_t pair_number(std::int32_t left, std::int32_t right) {
   return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
 }
 

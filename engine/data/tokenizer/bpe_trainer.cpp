@@ -134,7 +134,7 @@ class PairTable {
   explicit PairTable(SymbolText text) : text_(std::move(text)) {
     for (Place at = 1; at < text_.end(); ++at) {
       if (text_.id(at) < 0) continue;
-      if (Place next = text_.next(at)) add(key_of(text_.id(at), text_.id(next)), at, text_.count(at));
+      if (Place next = text_.next(at)) add(pair_number(text_.id(at), text_.id(next)), at, text_.count(at));
     }
     for (const auto& [key, pair] : pairs_) queue_.push({pair.count, key});
   }
@@ -200,8 +200,8 @@ class PairTable {
     if (!second || text_.id(second) != right) return;
     std::int64_t count = text_.count(at);
     Place before = text_.previous(at), after = text_.next(second);
-    if (before) replace(key_of(text_.id(before), left), key_of(text_.id(before), id), before, count);
-    if (after) replace(key_of(right, text_.id(after)), key_of(id, text_.id(after)), at, count);
+    if (before) replace(pair_number(text_.id(before), left), pair_number(text_.id(before), id), before, count);
+    if (after) replace(pair_number(right, text_.id(after)), pair_number(id, text_.id(after)), at, count);
     text_.merge(at, id);
   }
 

@@ -26,7 +26,7 @@ Tokenizer::Tokenizer(BpeModel model) : model_(std::move(model)) {
   rules_.reserve(model_.merges.size());
   for (std::size_t rank = 0; rank < model_.merges.size(); ++rank) {
     const BpeMerge& merge = model_.merges[rank];
-    rules_.emplace(key_of(merge.left, merge.right), Rule{static_cast<std::int32_t>(rank), merge.result});
+    rules_.emplace(pair_number(merge.left, merge.right), Rule{static_cast<std::int32_t>(rank), merge.result});
   }
   id_of_byte_.fill(-1);
   for (std::size_t id = 0; id < model_.bytes.size(); ++id) {
@@ -148,7 +148,7 @@ std::vector<std::int32_t> Tokenizer::encode_piece(std::string_view piece) const 
   auto propose = [&](int at) {
     if (at < 0 || symbol(at).next < 0) return;
     std::int32_t left = symbol(at).id, right = symbol(symbol(at).next).id;
-    auto rule = rules_.find(key_of(left, right));
+    auto rule = rules_.find(pair_number(left, right));
     if (rule != rules_.end()) steps.push({rule->second.rank, at, left, right});
   };
   for (int i = 0; i + 1 < size; ++i) propose(i);
@@ -158,7 +158,7 @@ std::vector<std::int32_t> Tokenizer::encode_piece(std::string_view piece) const 
     Symbol& left = symbol(step.at);
     // A step is stale when one of its symbols has been merged meanwhile (a merged right one has id -1).
     if (left.id != step.left || left.next < 0 || symbol(left.next).id != step.right) continue;
-    left.id = rules_.at(key_of(step.left, step.right)).result;
+    left.id = rules_.at(pair_number(step.left, step.right)).result;
     Symbol& right = symbol(left.next);
     right.id = -1;
     left.next = right.next;

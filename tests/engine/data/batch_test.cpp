@@ -33,7 +33,7 @@ TEST_CASE("batch: an id that the vocabulary does not have is named with its plac
   Tensor good = ids({2, 2}, {0, 1, 2, 0});
   for (std::int32_t bad : {3, -1}) {
     Tensor tokens = ids({2, 2}, {0, 1, bad, 0});
-    std::string token = "token " + std::to_string(bad) + " of sequence 1, position 1,";
+    std::string token = "token " + std::to_string(bad) + " of sequence 2, position 1,";
     check_refused([&] { Batch(tokens, good, 3); }, {"[batch]", token, "[0, 3)"}, Exit::bad_input);
     check_refused([&] { check_tokens(tokens, 3); }, {"[batch]", token, "[0, 3)"}, Exit::bad_input);
   }
@@ -42,7 +42,7 @@ TEST_CASE("batch: an id that the vocabulary does not have is named with its plac
         [&] {
           Batch(good, ids({2, 2}, {0, bad, 1, 2}), 3);
         },
-        {"[batch]", "target " + std::to_string(bad), "sequence 0, position 2", "[-1, 3)"}, Exit::bad_input);
+        {"[batch]", "target " + std::to_string(bad), "sequence 1, position 2", "[-1, 3)"}, Exit::bad_input);
 }
 
 TEST_CASE("batch: shapes and types that do not fit are named") {
