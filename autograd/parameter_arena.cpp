@@ -41,18 +41,22 @@ const Parameter& ParameterArena::add(ParameterInfo info) {
 }
 
 void ParameterArena::allocate(std::uint64_t seed) {
-  masters_ = Tensor::zeros({size_}, accumulate_type(compute_type_));
-  compute_ = compute_type_ == DType::BF16 ? Tensor::empty({size_}, DType::BF16) : masters_;
+  Tensor drawn = Tensor::zeros({size_}, accumulate_type(compute_type_));
+  for (const auto& p : parameters_) {
+    Tensor values = slice(drawn, *p);
+    draw(p->info().init, Rng(seed, "parameter/" + p->name()), values);
+  }
+  masters_ = drawn.to(device_);
+  compute_ = compute_type_ == DType::BF16 ? masters_.new_zeros({size_}, DType::BF16) : masters_;
   for (const auto& p : parameters_) {
     p->master_ = Var(slice(masters_, *p), /*requires_grad=*/true);
     p->compute_ = slice(compute_, *p);
-    draw(p->info().init, Rng(seed, "parameter/" + p->name()), p->mutable_master());
   }
   refresh();
 }
 
 void ParameterArena::allocate_gradients() {
-  gradients_ = Tensor::zeros(masters_.shape(), masters_.dtype());
+  gradients_ = masters_.new_zeros(masters_.shape(), masters_.dtype());
   for (const auto& p : parameters_) p->var().gradient().gather_in(slice(gradients_, *p));
 }
 
@@ -67,7 +71,7 @@ std::vector<Segment> ParameterArena::segments_with_gradient() const {
   for (const auto& p : parameters_) {
     const Tensor& grad = p->var().grad();
     if (!grad.defined()) continue;
-    SINK_CHECK(gradients_.defined() && grad.raw() == slice(gradients_, *p).raw(), "parameters",
+    SINK_CHECK(gradients_.defined() && grad.begins_as(slice(gradients_, *p)), "parameters",
                "the gradient of " + p->name() +
                    " is not in gradients(): it came before allocate_gradients(), or an "
                    "operation took room() and never gave it back");

@@ -15,12 +15,13 @@ namespace sink {
 
 class ParameterArena {
  public:
-  // `compute` is the type that products read; master values are F32, or F64 with it.
-  explicit ParameterArena(DType compute) : compute_type_(compute) {}
+  // `compute` is the type that products read; master values are F32, or F64 with it. All live on `device`.
+  explicit ParameterArena(DType compute, Device device = Device::cpu) : compute_type_(compute), device_(device) {}
 
   // Declares a parameter, which has no numbers before allocate(). The reference outlives moves of the arena.
   const Parameter& add(ParameterInfo info);
-  // Makes the numbers; those of each parameter are drawn from the stream of (seed, its name).
+  // Makes the numbers; those of each parameter are drawn from the stream of (seed, its name), by the CPU: the same bits
+  // on every device.
   void allocate(std::uint64_t seed);
   // From now on gradients gather in one tensor, gradients(); without it each is a tensor of its own. For training.
   void allocate_gradients();
@@ -33,6 +34,7 @@ class ParameterArena {
   // Numbers in all parameters, without padding.
   std::int64_t count() const;
 
+  Device device() const { return device_; }
   Tensor& masters() { return masters_; }
   const Tensor& masters() const { return masters_; }
   const Tensor& gradients() const { return gradients_; }
@@ -51,6 +53,7 @@ class ParameterArena {
 
  private:
   DType compute_type_;
+  Device device_;
   std::vector<std::unique_ptr<Parameter>> parameters_;
   std::int64_t size_ = 0;  // with padding
   Tensor masters_, compute_, gradients_;

@@ -11,7 +11,7 @@ bool complete_grads(const Node& node) {
   for (const Gradient& output : node.outputs) reached |= output.value().defined();
   if (!reached) return false;
   for (const Gradient& output : node.outputs)
-    if (!output.value().defined()) output.accumulate(Tensor::zeros(output.shape(), output.dtype()));
+    if (!output.value().defined()) output.accumulate(Tensor::zeros(output.shape(), output.dtype(), output.device()));
   return true;
 }
 
@@ -27,7 +27,7 @@ void Tape::backward(const Var& loss) {
   SINK_CHECK(loss.value().size() == 1, "backward", "expected a loss of one element, got " + loss.value().str());
   SINK_CHECK(loss.requires_grad(), "backward",
              "the loss depends on nothing that wants a gradient, or no Tape is alive");
-  loss.gradient().accumulate(Tensor::full(loss.value().shape(), 1, loss.value().dtype()));
+  loss.gradient().accumulate(Tensor::full(loss.value().shape(), 1, loss.value().dtype(), loss.value().device()));
   for (; !nodes_.empty(); nodes_.pop_back()) {
     Node& node = *nodes_.back();
     if (complete_grads(node)) node.backward();

@@ -10,7 +10,7 @@ void Gradient::accumulate(Tensor grad) const {
   SINK_CHECK(grad.shape() == shape() && grad.dtype() == dtype(), "gradient",
              std::string("the value is ") + name_of(dtype()) + " " + shape().str() + ", its gradient is " + grad.str());
   State& s = *state_;
-  if (s.slice.defined() && grad.raw() == s.slice.raw()) {  // room() comes back, maybe after other gradients
+  if (s.slice.defined() && grad.begins_as(s.slice)) {  // room() comes back, maybe after other gradients
     Tensor others = std::exchange(s.value, s.slice);
     if (others.defined()) add_into(s.value, others);
   } else if (s.value.defined()) {
@@ -31,13 +31,13 @@ Gradient::Target Gradient::target() const {
   }
   // The backward pass of a sum gives both inputs one gradient, shared: what is added to one must not reach the other. A
   // slice of the arena is never shared.
-  if (s.value.raw() != s.slice.raw() && !s.value.unique()) s.value = s.value.clone();
+  if (!s.value.begins_as(s.slice) && !s.value.unique()) s.value = s.value.clone();
   return {s.value, true};
 }
 
 Tensor Gradient::room() const {
   bool free = state_->slice.defined() && state_->slice.unique();  // holds no gradient, and no operation has it
-  return free ? state_->slice : Tensor::empty(shape(), dtype());
+  return free ? state_->slice : Tensor::empty(shape(), dtype(), device());
 }
 
 void Gradient::gather_in(Tensor slice) const {
@@ -48,7 +48,7 @@ void Gradient::gather_in(Tensor slice) const {
 }
 
 Var::Var(Tensor value, bool requires_grad) : value_(std::move(value)) {
-  if (requires_grad) gradient_ = Gradient(value_.shape(), value_.dtype());
+  if (requires_grad) gradient_ = Gradient(value_);
 }
 
 }  // namespace sink

@@ -13,13 +13,15 @@ namespace sink {
 class Gradient {
  public:
   Gradient() = default;
-  Gradient(const Shape& shape, DType dtype)
-      : state_(std::make_shared<State>(State{shape, dtype, Tensor(), Tensor()})) {}
+  // Of a value: it has that one's shape, type and device.
+  explicit Gradient(const Tensor& value)
+      : state_(std::make_shared<State>(State{value.shape(), value.dtype(), value.device(), Tensor(), Tensor()})) {}
 
   // Whether anybody wants it.
   bool wanted() const { return state_ != nullptr; }
   const Shape& shape() const { return state_->shape; }
   DType dtype() const { return state_->dtype; }
+  Device device() const { return state_->device; }
   // Undefined until a gradient has arrived.
   const Tensor& value() const { return state_->value; }
 
@@ -45,6 +47,7 @@ class Gradient {
   struct State {
     Shape shape;
     DType dtype;
+    Device device;
     Tensor value;
     Tensor slice;  // where `value` belongs, if defined
   };

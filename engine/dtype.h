@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "engine/check.h"
+#include "engine/host_device.h"
 
 namespace sink {
 
@@ -18,25 +19,25 @@ struct bf16 {
   std::uint16_t bits;
 
   bf16() = default;
-  explicit bf16(float x) {
+  SINK_HD explicit bf16(float x) {
     std::uint32_t u = std::bit_cast<std::uint32_t>(x);
     std::uint32_t rounded = (u + 0x7fffu + ((u >> 16) & 1u)) >> 16;
     std::uint32_t quiet_nan = (u >> 16) | 0x40u;  // rounding could turn a NaN's payload into infinity
     bits = static_cast<std::uint16_t>((u & 0x7fffffffu) > 0x7f800000u ? quiet_nan : rounded);
   }
-  operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
+  SINK_HD operator float() const { return std::bit_cast<float>(static_cast<std::uint32_t>(bits) << 16); }
 };
 
 // to = value, rounded once to the type. For bf16 it writes the bits alone: assigning the struct would keep compilers
 // from making vector code of the loop around.
 template <class To, class From>
-inline void store(To& to, From value) {
+SINK_HD inline void store(To& to, From value) {
   to = static_cast<To>(value);
 }
-inline void store(bf16& to, float value) { to.bits = bf16(value).bits; }
+SINK_HD inline void store(bf16& to, float value) { to.bits = bf16(value).bits; }
 // By way of a float that is rounded to odd: toward zero, its last bit set if anything was lost. So rounding that again
 // gives what rounding the double at once would (Boldo and Melquiond 2005).
-inline void store(bf16& to, double value) {
+SINK_HD inline void store(bf16& to, double value) {
   float nearest = static_cast<float>(value);
   std::uint32_t bits = std::bit_cast<std::uint32_t>(nearest);
   double back = static_cast<double>(nearest);

@@ -60,13 +60,24 @@ void release_locked(Cache& c) {
 
 Storage::~Storage() {
   if (!data) return;
+  if (device != Device::cpu) {
+    memory_of(device).release(data);
+    return;
+  }
   Cache& c = cache();
   std::lock_guard lock(c.mutex);
   c.free_blocks.emplace(bytes, data);
   c.stats.bytes_in_use -= bytes;
 }
 
-std::shared_ptr<Storage> allocate(std::size_t bytes) {
+std::shared_ptr<Storage> allocate(std::size_t bytes, Device device) {
+  if (device != Device::cpu) {
+    auto storage = std::make_shared<Storage>();
+    storage->device = device;
+    storage->bytes = bytes;
+    storage->data = memory_of(device).allocate(bytes);
+    return storage;
+  }
   std::size_t unit = bytes >= kHugePage ? kHugePage : kAlignment;
   if (bytes > kMostBytes) refuse(bytes, 0);
   bytes = std::max<std::size_t>((bytes + unit - 1) / unit * unit, kAlignment);

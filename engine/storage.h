@@ -6,12 +6,16 @@
 #include <cstdint>
 #include <memory>
 
+#include "engine/device.h"
+
 namespace sink {
 
-// One block of memory, aligned to 64 bytes; it goes back to the cache when its last owner leaves.
+// One block of memory, of the CPU aligned to 64 bytes; it goes back to the cache, or to its device, when its last owner
+// leaves.
 struct Storage {
   void* data = nullptr;
   std::size_t bytes = 0;  // of the block, at least what was asked for
+  Device device = Device::cpu;
 
   Storage() = default;
   Storage(const Storage&) = delete;
@@ -20,7 +24,7 @@ struct Storage {
 };
 
 // Throws Error with Exit::out_of_memory, naming the bytes asked for and those in use.
-std::shared_ptr<Storage> allocate(std::size_t bytes);
+std::shared_ptr<Storage> allocate(std::size_t bytes, Device device = Device::cpu);
 
 struct AllocatorStats {
   std::uint64_t system_allocations = 0;  // blocks ever asked of the system

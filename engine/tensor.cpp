@@ -6,18 +6,19 @@
 
 namespace sink {
 
-Tensor Tensor::empty(const Shape& shape, DType dtype) {
+Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
   Tensor tensor;
   tensor.shape_ = shape;
   tensor.dtype_ = dtype;
-  tensor.storage_ = allocate(tensor.bytes());
+  tensor.storage_ = allocate(tensor.bytes(), device);
   tensor.base_ = tensor.storage_->data;
   return tensor;
 }
 
-Tensor Tensor::empty_like(const Tensor& other) { return empty(other.shape_, other.dtype_); }
+Tensor Tensor::empty_like(const Tensor& other) { return other.new_empty(other.shape_, other.dtype_); }
 
-Tensor Tensor::zeros(const Shape& shape, DType dtype) {
+Tensor Tensor::zeros(const Shape& shape, DType dtype, Device device) {
+  if (device != Device::cpu) return full(shape, 0, dtype, device);
   Tensor tensor = empty(shape, dtype);
   auto* bytes = static_cast<char*>(tensor.raw());
   parallel_chunks(static_cast<std::int64_t>(tensor.bytes()), std::int64_t{1} << 16,
@@ -25,8 +26,8 @@ Tensor Tensor::zeros(const Shape& shape, DType dtype) {
   return tensor;
 }
 
-Tensor Tensor::full(const Shape& shape, double value, DType dtype) {
-  Tensor tensor = empty(shape, dtype);
+Tensor Tensor::full(const Shape& shape, double value, DType dtype, Device device) {
+  Tensor tensor = empty(shape, dtype, device);
   tensor.fill(value);
   return tensor;
 }
@@ -68,12 +69,20 @@ Tensor Tensor::clone() const {
 
 Tensor Tensor::to(DType dtype) const {
   if (dtype == dtype_) return *this;
-  Tensor tensor = empty(shape_, dtype);
+  Tensor tensor = new_empty(shape_, dtype);
+  tensor.copy_from(*this);
+  return tensor;
+}
+
+Tensor Tensor::to(Device device) const {
+  if (!defined() || device == this->device()) return *this;
+  Tensor tensor = empty(shape_, dtype_, device);
   tensor.copy_from(*this);
   return tensor;
 }
 
 void Tensor::fill(double value) {
+  if (device() != Device::cpu) return memory_of(device()).fill(*this, value);
   if (dtype_ == DType::I32) {
     for (std::int64_t i = 0; i < size(); ++i) data<std::int32_t>()[i] = static_cast<std::int32_t>(value);
     return;
@@ -91,6 +100,7 @@ void Tensor::fill(double value) {
 
 void Tensor::copy_from(const Tensor& source) {
   SINK_CHECK(source.size() == size(), "copy", "sizes differ: " + source.str() + " into " + str());
+  if (device() != Device::cpu || source.device() != Device::cpu) return copy_across(source);
   if (source.dtype_ == dtype_) {
     auto* to = static_cast<char*>(raw());
     auto* from = static_cast<const char*>(source.raw());
@@ -111,18 +121,34 @@ void Tensor::copy_from(const Tensor& source) {
   });
 }
 
+void Tensor::copy_across(const Tensor& source) {
+  if (source.device() == device()) return memory_of(device()).convert(source, *this);
+  Tensor same_type = source.to(dtype_);  // where the source is
+  if (device() == Device::cpu) {
+    memory_of(source.device()).copy_out(base_, same_type.base_, bytes());
+  } else {
+    memory_of(device()).copy_in(base_, same_type.base_, bytes());
+  }
+}
+
 double Tensor::item(std::int64_t i) const {
   SINK_CHECK(0 <= i && i < size(), "item", "element " + std::to_string(i) + " is not in " + str());
+  if (device() != Device::cpu) return slice(i, {1}).to(Device::cpu).item();
   if (dtype_ == DType::I32) return data<std::int32_t>()[i];
   return with_real(dtype_, [&](auto zero) { return static_cast<double>(data<decltype(zero)>()[i]); });
 }
 
 std::string Tensor::str() const {
-  return defined() ? std::string(name_of(dtype_)) + " " + shape_.str() : std::string("undefined");
+  if (!defined()) return "undefined";
+  return std::string(name_of(dtype_)) + " " + shape_.str() +
+         (device() == Device::cpu ? "" : std::string(" on ") + name_of(device()));
 }
 
-void Tensor::check_type(DType asked) const {
+void Tensor::refuse(DType asked, Device where) const {
   SINK_CHECK(asked == dtype_, "tensor", "the elements are " + str() + ", asked for as " + name_of(asked));
+  fail("tensor", where == Device::cpu
+                     ? str() + " has no numbers in the CPU's memory; read to(Device::cpu), which copies them"
+                     : str() + " is on the CPU, where a tensor on cuda is expected; give to(Device::cuda)");
 }
 
 }  // namespace sink

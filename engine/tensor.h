@@ -1,5 +1,5 @@
 // Tensor: a contiguous, row-major block of numbers with a shape and an element type. Copying a Tensor shares the
-// numbers; clone() copies them.
+// numbers; clone() copies them. It lives on the CPU or on another device, where only operations reach its numbers.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,14 @@ class Tensor {
  public:
   Tensor() = default;  // undefined: holds nothing
 
-  static Tensor empty(const Shape& shape, DType dtype = DType::F32);
-  // Of the shape and type of another.
+  static Tensor empty(const Shape& shape, DType dtype = DType::F32, Device device = Device::cpu);
+  // Of the shape, type and device of another.
   static Tensor empty_like(const Tensor& other);
-  static Tensor zeros(const Shape& shape, DType dtype = DType::F32);
-  static Tensor full(const Shape& shape, double value, DType dtype = DType::F32);
+  static Tensor zeros(const Shape& shape, DType dtype = DType::F32, Device device = Device::cpu);
+  static Tensor full(const Shape& shape, double value, DType dtype = DType::F32, Device device = Device::cpu);
+  // Beside this one, on its device.
+  Tensor new_empty(const Shape& shape, DType dtype) const { return empty(shape, dtype, device()); }
+  Tensor new_zeros(const Shape& shape, DType dtype) const { return zeros(shape, dtype, device()); }
   template <class T>
   static Tensor from(const Shape& shape, const std::vector<T>& values);
   // (rows, columns) of f(row, column).
@@ -34,21 +37,41 @@ class Tensor {
   std::int64_t dim(int axis) const { return shape_[axis]; }
   std::int64_t size() const { return shape_.size(); }
   DType dtype() const { return dtype_; }
+  Device device() const { return storage_ ? storage_->device : Device::cpu; }
   std::size_t bytes() const { return static_cast<std::size_t>(size()) * size_of(dtype_); }
 
-  // Pointer to the first element; T must be the element type.
+  // Pointer to the first element of a tensor on the CPU; T must be the element type.
   template <class T>
   T* data() {
-    check_type(dtype_of<T>);
-    return static_cast<T*>(raw());
+    check(dtype_of<T>, Device::cpu);
+    return static_cast<T*>(base_);
   }
   template <class T>
   const T* data() const {
-    check_type(dtype_of<T>);
-    return static_cast<const T*>(raw());
+    check(dtype_of<T>, Device::cpu);
+    return static_cast<const T*>(base_);
   }
-  void* raw() { return base_; }
-  const void* raw() const { return base_; }
+  // The same on the CUDA device: for kernels to follow, never for host code.
+  template <class T>
+  T* device_data() {
+    check(dtype_of<T>, Device::cuda);
+    return static_cast<T*>(base_);
+  }
+  template <class T>
+  const T* device_data() const {
+    check(dtype_of<T>, Device::cuda);
+    return static_cast<const T*>(base_);
+  }
+  void* raw() {
+    check(dtype_, Device::cpu);
+    return base_;
+  }
+  const void* raw() const {
+    check(dtype_, Device::cpu);
+    return base_;
+  }
+  // Whether both begin with the same number in memory.
+  bool begins_as(const Tensor& other) const { return base_ == other.base_; }
 
   // The same numbers under another shape of equal size.
   Tensor reshape(const Shape& shape) const;
@@ -60,16 +83,22 @@ class Tensor {
   Tensor clone() const;
   // Converts between the real types (the result shares the numbers if the type is the same).
   Tensor to(DType dtype) const;
+  // The same numbers on a device (shared if they are there).
+  Tensor to(Device device) const;
   void fill(double value);
-  // Copies values (converting between real types) from a tensor of equal size.
+  // Copies values (converting between real types) from a tensor of equal size, on any device.
   void copy_from(const Tensor& source);
   // The only element of a tensor of size 1, or element i, as double.
   double item(std::int64_t i = 0) const;
-  // "f32 (2, 8, 64)"
+  // "f32 (2, 8, 64)", "f32 (2, 8, 64) on cuda"
   std::string str() const;
 
  private:
-  void check_type(DType asked) const;
+  void check(DType asked, Device where) const {
+    if (asked != dtype_ || where != device()) [[unlikely]] refuse(asked, where);
+  }
+  void copy_across(const Tensor& source);
+  [[noreturn]] void refuse(DType asked, Device where) const;
 
   std::shared_ptr<Storage> storage_;
   void* base_ = nullptr;

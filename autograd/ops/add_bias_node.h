@@ -35,7 +35,7 @@ struct AddBiasNode : Node {
 // x: (..., C), bias: (C); y in the type of x.
 inline Var add_bias(const Var& x, const Parameter& bias_C) {
   const Tensor& master = bias_C.master();
-  Tensor y = Tensor::empty(x.value().shape(), x.value().dtype());
+  Tensor y = x.value().new_empty(x.value().shape(), x.value().dtype());
   Tensor y_heads = rows_as_heads(y);
   add_head_vector(rows_as_heads(x.value()), master.reshape(bias_heads(master.size())), y_heads);
   Tape* tape = Tape::recording(x, bias_C.var());

@@ -54,8 +54,8 @@ AttentionResult attention(const Op& op, const AttentionInputs& inputs, double sc
                                        .logit_H = inputs.extra_logit_H.value(),
                                        .v_HD = inputs.extra_v_HD.value()}};
   DType row_type = accumulate_type(q.dtype());
-  Tensor o = Tensor::empty(q.shape(), q.dtype());
-  Tensor m = Tensor::empty({q.dim(0), q.dim(1), q.dim(2)}, row_type), S = Tensor::empty(m.shape(), row_type);
+  Tensor o = q.new_empty(q.shape(), q.dtype());
+  Tensor m = q.new_empty({q.dim(0), q.dim(1), q.dim(2)}, row_type), S = q.new_empty(m.shape(), row_type);
   attention<Op>(op, q, inputs.k_BGKD.value(), inputs.v_BGKD.value(), config, o, m, S);
   Tape* tape = Tape::recording(inputs.q_BHTD, inputs.k_BGKD, inputs.v_BGKD, inputs.bias_HT, inputs.extra_k_HD,
                                inputs.extra_logit_H, inputs.extra_v_HD);

@@ -20,7 +20,7 @@ struct EmbeddingNode : Node {
 
 // tokens: I32 (B, T); the result is (B, T, C) in the type of the master weights.
 inline Var embedding(const Tensor& tokens_BT, const Parameter& table_VC) {
-  Tensor x = Tensor::empty({tokens_BT.dim(0), tokens_BT.dim(1), table_VC.master().dim(1)}, table_VC.master().dtype());
+  Tensor x = table_VC.master().new_empty({tokens_BT.dim(0), tokens_BT.dim(1), table_VC.master().dim(1)}, table_VC.master().dtype());
   embedding(tokens_BT, table_VC.master(), x);
   Tape* tape = Tape::recording(table_VC.var());
   Var output(std::move(x), tape);

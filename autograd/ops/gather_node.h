@@ -20,7 +20,7 @@ struct GatherNode : Node {
 
 // y_n = p_{index(n)}, or 0 where the index is -1; y has `shape`, in the type of the master weights.
 inline Var gather(const Parameter& p, const Tensor& index_I32, const Shape& shape) {
-  Tensor y = Tensor::empty(shape, p.master().dtype());
+  Tensor y = p.master().new_empty(shape, p.master().dtype());
   gather(p.master(), index_I32, y);
   Tape* tape = Tape::recording(p.var());
   Var output(std::move(y), tape);

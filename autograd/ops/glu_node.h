@@ -22,7 +22,7 @@ template <ListedActivationFunction F>
 Var glu(const Var& gate_up) {
   Shape shape = gate_up.value().shape();
   shape[-1] /= 2;
-  Tensor y = Tensor::empty(shape, gate_up.value().dtype());
+  Tensor y = gate_up.value().new_empty(shape, gate_up.value().dtype());
   glu<F>(gate_up.value(), y);
   Tape* tape = Tape::recording(gate_up);
   Var output(std::move(y), tape);

@@ -25,8 +25,8 @@ struct QueryKeyValue {
 inline QueryKeyValue split_heads(const Var& qkv_BTE, std::int64_t H, std::int64_t G) {
   const Tensor& qkv = qkv_BTE.value();
   std::int64_t B = qkv.dim(0), T = qkv.dim(1), D = qkv.dim(2) / (H + 2 * G);
-  Tensor q = Tensor::empty({B, H, T, D}, qkv.dtype());
-  Tensor k = Tensor::empty({B, G, T, D}, qkv.dtype()), v = Tensor::empty({B, G, T, D}, qkv.dtype());
+  Tensor q = qkv.new_empty({B, H, T, D}, qkv.dtype());
+  Tensor k = qkv.new_empty({B, G, T, D}, qkv.dtype()), v = qkv.new_empty({B, G, T, D}, qkv.dtype());
   split_heads(qkv, q, k, v);
   Tape* tape = Tape::recording(qkv_BTE);
   QueryKeyValue parts{Var(q, tape), Var(k, tape), Var(v, tape)};
@@ -48,7 +48,7 @@ struct MergeHeadsNode : Node {
 // (B, H, T, D) to (B, T, H D)
 inline Var merge_heads(const Var& o_BHTD) {
   const Tensor& o = o_BHTD.value();
-  Tensor merged = Tensor::empty({o.dim(0), o.dim(2), o.dim(1) * o.dim(3)}, o.dtype());
+  Tensor merged = o.new_empty({o.dim(0), o.dim(2), o.dim(1) * o.dim(3)}, o.dtype());
   merge_heads(o, merged);
   Tape* tape = Tape::recording(o_BHTD);
   Var output(std::move(merged), tape);
@@ -70,7 +70,7 @@ struct SumHeadsNode : Node {
 // (B, H, T, D) to (B, T, D)
 inline Var sum_heads(const Var& o_BHTD) {
   const Tensor& o = o_BHTD.value();
-  Tensor y = Tensor::empty({o.dim(0), o.dim(2), o.dim(3)}, o.dtype());
+  Tensor y = o.new_empty({o.dim(0), o.dim(2), o.dim(3)}, o.dtype());
   sum_heads(o, y);
   Tape* tape = Tape::recording(o_BHTD);
   Var output(std::move(y), tape);

@@ -34,9 +34,9 @@ struct LayerNormNode : Node {
 inline Var layer_norm(const Var& x, const Parameter& gain, const Parameter& bias, DType type,
                       double epsilon = kLayerNormEpsilon) {
   const Tensor& value = x.value();
-  Tensor y = Tensor::empty(value.shape(), type);
+  Tensor y = value.new_empty(value.shape(), type);
   Shape rows = {value.size() / value.dim(-1)};
-  Tensor mean = Tensor::empty(rows, value.dtype()), r = Tensor::empty(rows, value.dtype());
+  Tensor mean = value.new_empty(rows, value.dtype()), r = value.new_empty(rows, value.dtype());
   layer_norm(value, gain.master(), bias.master(), y, mean, r, epsilon);
   Tape* tape = Tape::recording(x, gain.var(), bias.var());
   Var output(std::move(y), tape);

@@ -39,7 +39,7 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
              Exit::bad_input);
   Tensor x_NC = x_value.reshape({rows, C}), targets_N = targets.reshape({rows});
   DType type = x_value.dtype(), master_type = weight.master().dtype();
-  Tensor loss_N = Tensor::empty({rows}, master_type);
+  Tensor loss_N = x_value.new_empty({rows}, master_type);
 
   Tape* tape = Tape::recording(x, weight.var());
   Tensor dx, dw;
@@ -48,7 +48,7 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
     dw = weight.var().gradient().room();
   }
   std::int64_t block = rows_per_block(rows, V, size_of(type));
-  Tensor logits_block = Tensor::empty({std::min(block, rows), V}, type);
+  Tensor logits_block = x_value.new_empty({std::min(block, rows), V}, type);
   for (std::int64_t first = 0; first < rows; first += block) {
     std::int64_t last = std::min(rows, first + block);
     Tensor logits = logits_block.rows(0, last - first), loss = loss_N.rows(first, last);
@@ -63,7 +63,7 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
     matmul(transposed(logits), {x_NC.rows(first, last)}, dw, /*accumulate=*/first > 0);
   }
 
-  Tensor loss = Tensor::empty({1}, master_type);
+  Tensor loss = x_value.new_empty({1}, master_type);
   scaled_sum(loss_N, scale, static_cast<double>(predicted), loss);
   Var output(std::move(loss), tape);
   if (tape) {

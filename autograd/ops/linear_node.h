@@ -26,7 +26,7 @@ struct LinearNode : Node {
 inline Var linear(const Var& x, const Parameter& weight) {
   Shape shape = x.value().shape();
   shape[-1] = weight.master().dim(0);
-  Tensor y = Tensor::empty(shape, x.value().dtype());
+  Tensor y = x.value().new_empty(shape, x.value().dtype());
   matmul({x.value()}, transposed(weight.compute()), y);
   Tape* tape = Tape::recording(x, weight.var());
   Var output(std::move(y), tape);

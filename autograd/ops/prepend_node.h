@@ -15,7 +15,7 @@ struct PrependNode : Node {
   void backward() override {
     auto [drow, accumulate] = row->var().gradient().target();
     const Tensor& dy = output_grad();
-    Tensor dx = Tensor::empty({dy.dim(0), dy.dim(1) - 1, dy.dim(2)}, dy.dtype());
+    Tensor dx = dy.new_empty({dy.dim(0), dy.dim(1) - 1, dy.dim(2)}, dy.dtype());
     prepend_backward(dy, dx, drow, accumulate);
     if (dx_BTC.wanted()) dx_BTC.accumulate(std::move(dx));
   }
@@ -24,7 +24,7 @@ struct PrependNode : Node {
 // (B, T, C) to (B, 1 + T, C)
 inline Var prepend(const Var& x_BTC, const Parameter& row_1C) {
   const Tensor& x = x_BTC.value();
-  Tensor y = Tensor::empty({x.dim(0), 1 + x.dim(1), x.dim(2)}, x.dtype());
+  Tensor y = x.new_empty({x.dim(0), 1 + x.dim(1), x.dim(2)}, x.dtype());
   prepend(x, row_1C.master(), y);
   Tape* tape = Tape::recording(x_BTC, row_1C.var());
   Var output(std::move(y), tape);
@@ -50,7 +50,7 @@ struct DropFirstNode : Node {
 // (B, T, C) to (B, T - 1, C)
 inline Var drop_first(const Var& x_BTC) {
   const Tensor& x = x_BTC.value();
-  Tensor y = Tensor::empty({x.dim(0), x.dim(1) - 1, x.dim(2)}, x.dtype());
+  Tensor y = x.new_empty({x.dim(0), x.dim(1) - 1, x.dim(2)}, x.dtype());
   drop_first(x, y);
   Tape* tape = Tape::recording(x_BTC);
   Var output(std::move(y), tape);

@@ -27,8 +27,8 @@ struct RmsNormNode : Node {
 
 inline Var rms_norm(const Var& x, const Parameter& gain, DType type, double epsilon = kNormEpsilon) {
   const Tensor& value = x.value();
-  Tensor y = Tensor::empty(value.shape(), type);
-  Tensor r = Tensor::empty({value.size() / value.dim(-1)}, value.dtype());
+  Tensor y = value.new_empty(value.shape(), type);
+  Tensor r = value.new_empty({value.size() / value.dim(-1)}, value.dtype());
   rms_norm(value, gain.master(), y, r, epsilon);
   Tape* tape = Tape::recording(x, gain.var());
   Var output(std::move(y), tape);

@@ -1,0 +1,37 @@
+// Where the numbers of a tensor live, and what a tensor needs of a device that is not the CPU.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace sink {
+
+enum class Device : std::uint8_t { cpu, cuda };
+
+constexpr const char* name_of(Device device) { return device == Device::cuda ? "cuda" : "cpu"; }
+// The device of a name that name_of gives.
+Device device_named(const std::string& name);
+
+// "cuda (emulated)" for the device that engine/cuda/emulated is, else name_of(device): for logs, checkpoints, reports.
+std::string description_of(Device device);
+
+// Throws Error with Exit::device, saying why, where tensors cannot be put on `device`: this build has no CUDA, or there
+// is no GPU, or its driver is too old.
+void check_usable(Device device);
+
+class Tensor;
+
+// The memory of a device. Copies and fills wait for kernels before them, and for themselves only where they say so.
+struct DeviceMemory {
+  void* (*allocate)(std::size_t bytes);
+  void (*release)(void* memory);
+  void (*copy_in)(void* device, const void* host, std::size_t bytes);
+  void (*copy_out)(void* host, const void* device, std::size_t bytes);  // waits until it is done
+  void (*fill)(Tensor& x, double value);
+  void (*convert)(const Tensor& from, Tensor& to);  // both on the device; also of one type
+};
+// Checked as check_usable does.
+const DeviceMemory& memory_of(Device device);
+
+}  // namespace sink
