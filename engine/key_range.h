@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <cstdint>
 
+#include "engine/host_device.h"
+
 namespace sink {
 
 // A half-open run of positions; empty if begin >= end.
 struct Span {
   std::int64_t begin, end;
-  bool empty() const { return begin >= end; }
+  SINK_HD bool empty() const { return begin >= end; }
 };
 
 // Query i sees its own keys (i - window, i], or [0, i] without a window, and the first `prefix` keys even if they lie
@@ -19,24 +21,26 @@ struct KeyRange {
   std::int64_t prefix = 0;  // keys that every row sees; 0 and 1 differ only under a window
   std::int64_t window = 0;  // keys a row sees, its own included; 0: all
 
-  std::int64_t first(std::int64_t i) const { return window > 0 ? std::max<std::int64_t>(0, i - window + 1) : 0; }
-  bool sees(std::int64_t i, std::int64_t j) const { return (first(i) <= j && j <= i) || j < prefix; }
+  SINK_HD std::int64_t first(std::int64_t i) const {
+    return window > 0 ? std::max<std::int64_t>(0, i - window + 1) : 0;
+  }
+  SINK_HD bool sees(std::int64_t i, std::int64_t j) const { return (first(i) <= j && j <= i) || j < prefix; }
   // How many keys query i sees among T.
-  std::int64_t count(std::int64_t i, std::int64_t T) const {
+  SINK_HD std::int64_t count(std::int64_t i, std::int64_t T) const {
     std::int64_t prefix_end = std::min(prefix, T);
     return prefix_end + std::max<std::int64_t>(0, i + 1 - std::max(prefix_end, first(i)));
   }
 
   // f(j) for the keys query i sees among T, in rising order.
   template <class F>
-  void for_each_key(std::int64_t i, std::int64_t T, F&& f) const {
+  SINK_HD void for_each_key(std::int64_t i, std::int64_t T, F&& f) const {
     std::int64_t prefix_end = std::min(prefix, T);
     for (std::int64_t j = 0; j < prefix_end; ++j) f(j);
     for (std::int64_t j = std::max(prefix_end, first(i)); j <= i; ++j) f(j);
   }
 
   // The shortest run of `keys` that holds every key some query of `queries` sees.
-  Span key_hull(Span queries, Span keys) const {
+  SINK_HD Span key_hull(Span queries, Span keys) const {
     Span own{std::max(keys.begin, first(queries.begin)), std::min(keys.end, queries.end)};
     Span shared{keys.begin, std::min(keys.end, prefix)};
     if (shared.empty()) return own;
@@ -44,13 +48,13 @@ struct KeyRange {
     return {keys.begin, std::max(own.end, shared.end)};
   }
   // The shortest run of `queries` that holds every query some key of `keys` is seen by.
-  Span query_hull(Span queries, Span keys) const {
+  SINK_HD Span query_hull(Span queries, Span keys) const {
     if (keys.begin < prefix) return queries;
     std::int64_t end = window > 0 ? std::min(queries.end, keys.end - 1 + window) : queries.end;
     return {std::max(queries.begin, keys.begin), end};
   }
   // Whether every query of `queries` sees every key of `keys` (it may say no for a yes that takes prefix and window).
-  bool sees_all(Span queries, Span keys) const {
+  SINK_HD bool sees_all(Span queries, Span keys) const {
     bool causal = keys.end - 1 <= queries.begin && first(queries.end - 1) <= keys.begin;
     return causal || keys.end <= prefix;
   }

@@ -7,10 +7,10 @@ set -euo pipefail
 
 packages=(g++ cmake ninja-build mold ccache pkg-config git perl ca-certificates
   libdnnl-dev libxtensor-dev libhdf5-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libpcre2-dev libssl-dev doctest-dev
-  libjs-chart.js hdf5-tools)
+  libjs-chart.js hdf5-tools)  # and for -DSINK_CUDA=EMULATED libboost-context-dev, which --tests has
 case "${1:-}" in
   "") ;;
-  --tests) packages+=(gdb python3 chromium clang libclang-rt-dev spin) ;;
+  --tests) packages+=(gdb python3 chromium clang libclang-rt-dev spin libboost-context-dev) ;;
   *) echo "setup: error: unknown argument '$1' (expected nothing or --tests)" >&2; exit 2 ;;
 esac
 

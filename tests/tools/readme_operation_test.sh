@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The README's own attention operation, put where the README says, compiles, and its fast kernels agree with its
 # reference. Uses the libraries of the build that this test belongs to.
-#   readme_operation_test.sh BUILD COMPILER ARCHITECTURE
+#   readme_operation_test.sh BUILD COMPILER ARCHITECTURE [more libraries]
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 build=$(cd "$1" && pwd)
@@ -21,5 +21,5 @@ sed "s/^SINK_ATTENTION_OP(Softmax)$/&\n$line/" $folder/attention_ops.def >"$work
 cp tests/tools/readme_operation.cpp "$work/main.cpp"
 
 "$2" -std=c++20 -O1 "-march=$3" -mprefer-vector-width=512 -fopenmp-simd -Wall -Wextra -Werror -I"$work" -I. "$work/main.cpp" -o "$work/program" \
-  "$build/libsink_engine.a" -ldnnl -pthread
+  "$build/libsink_engine.a" -ldnnl "${@:4}" -pthread
 "$work/program"

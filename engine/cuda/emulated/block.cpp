@@ -1,0 +1,496 @@
+// The scheduler of the emulated device. Fibers are Boost.Context's, switched directly from one thread to the next.
+#include "engine/cuda/emulated/block.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <atomic>
+#include <boost/context/detail/fcontext.hpp>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <mutex>
+#include <numeric>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/check.h"
+#include "engine/cuda/emulated/memory.h"
+#include "engine/cuda/emulated/source_line.h"
+#include "engine/rng.h"
+#include "engine/threads.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#include <sanitizer/common_interface_defs.h>
+#endif
+
+namespace sink::emulated {
+
+thread_local Position here;
+
+namespace {
+
+using boost::context::detail::fcontext_t;
+using boost::context::detail::jump_fcontext;
+using boost::context::detail::make_fcontext;
+using boost::context::detail::transfer_t;
+
+constexpr int kWarp = 32;
+constexpr unsigned kAllLanes = ~0u;
+constexpr std::size_t kStackBytes = 128 << 10;
+constexpr std::size_t kMostShared = 227 << 10;  // that a block can have on sm_90
+constexpr unsigned kMostThreads = 1024;
+
+constexpr unsigned char kFresh = 0xff;   // a NaN of any real type
+constexpr unsigned char kBeside = 0xa5;  // behind what was asked for, up to the alignment
+
+std::atomic<unsigned> chosen_schedule{[] {
+  const char* text = std::getenv("SINK_SCHEDULE");
+  return text ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : 0u;
+}()};
+
+std::string text_of(const Site& site) {
+  return path_in_repository(site.file_name()) + ":" + std::to_string(site.line());
+}
+
+std::string text_of(const uint3& at) {
+  return "(" + std::to_string(at.x) + "," + std::to_string(at.y) + "," + std::to_string(at.z) + ")";
+}
+
+bool same(const Site& a, const Site& b) {
+  return a.line() == b.line() && a.column() == b.column() && std::strcmp(a.file_name(), b.file_name()) == 0;
+}
+
+// A machine context to jump to, with what AddressSanitizer must know of its stack.
+struct Context {
+  fcontext_t at = nullptr;
+  const void* stack = nullptr;
+  std::size_t stack_bytes = 0;
+  void* fake_stack = nullptr;
+};
+
+// Also of the first thing a fiber does.
+void arrive([[maybe_unused]] void* fake_stack, [[maybe_unused]] Context* home) {
+#if defined(__SANITIZE_ADDRESS__)
+  const void* stack;
+  std::size_t bytes;
+  __sanitizer_finish_switch_fiber(fake_stack, &stack, &bytes);
+  if (home && !home->stack) home->stack = stack, home->stack_bytes = bytes;
+#endif
+}
+
+void jump(Context& from, const Context& to, Context* home) {
+#if defined(__SANITIZE_ADDRESS__)
+  __sanitizer_start_switch_fiber(&from.fake_stack, to.stack, to.stack_bytes);
+#endif
+  transfer_t back = jump_fcontext(to.at, &from.at);
+  *static_cast<fcontext_t*>(back.data) = back.fctx;  // where whoever came here can be found again
+  arrive(from.fake_stack, home);
+}
+
+struct Copy {
+  void* to;
+  const void* from;  // null: zeros
+  int bytes, group;
+};
+
+struct Fiber {
+  Context context;
+  std::byte* stack_memory = nullptr;
+  bool done = false;
+  const char* waits_at = "start";
+  Site site;
+  std::vector<Copy> copies;
+  int group = 0;  // that the next copies belong to
+};
+
+struct Warp {
+  unsigned alive = 0, runnable = 0, arrived = 0;  // a bit per lane
+  void* arguments[kWarp] = {};
+  const char* instruction = nullptr;
+  Site site;
+  unsigned priority = 0;
+};
+
+struct Barrier {
+  int arrived = 0;
+  Site site;
+};
+
+// What a thread of the system keeps from block to block.
+class Block {
+ public:
+  static Block& current() {
+    static thread_local Block block;
+    return block;
+  }
+
+  ~Block() {
+    for (Fiber& fiber : fibers_)
+      if (fiber.stack_memory) munmap(fiber.stack_memory, kStackBytes);
+    if (shared_) munmap(shared_, kSharedMapped);
+  }
+
+  void run(const Shape3& grid, const std::function<void()>& kernel, std::int64_t index) {
+    kernel_ = &kernel;
+    error_.reset();
+    here.grid_size = grid.blocks;
+    here.block_size = grid.threads;
+    auto x = static_cast<std::int64_t>(grid.blocks.x), y = static_cast<std::int64_t>(grid.blocks.y);
+    here.block = {unsigned(index % x), unsigned(index / x % y), unsigned(index / x / y)};
+    prepare_shared(grid.shared_bytes);
+    prepare_threads(grid.threads.x * grid.threads.y * grid.threads.z);
+    random_ = Rng(schedule(), "emulated block");
+    draws_ = static_cast<std::uint64_t>(index) << 32;
+    choose_priorities();
+    home_ = {};
+    go_to(pick(), home_);
+    if (!error_ && !shared_end_is_whole(grid.shared_bytes))
+      error_ = "block " + text_of(here.block) + " wrote behind the " + std::to_string(grid.shared_bytes) +
+               " bytes of shared memory that its kernel was launched with";
+    if (error_) fail("emulated device", *error_, Exit::device);
+  }
+
+  std::byte* shared_memory() { return shared_ + kSharedMapped - kPage - shared_bytes_; }
+
+  [[noreturn]] void error(const char* instruction, const std::string& message, const Site& site) {
+    Fiber& me = fibers_[static_cast<std::size_t>(current_)];
+    me.waits_at = instruction;
+    me.site = site;
+    end_with(message + ": " + describe(current_));
+  }
+
+  void collective(const char* instruction, Together together, void* arguments, const Site& site) {
+    Fiber& me = note(instruction, site);
+    Warp& warp = warps_[static_cast<std::size_t>(current_ / kWarp)];
+    if (warp.arrived && (warp.instruction != instruction || !same(warp.site, site)))
+      end_with("lanes of one warp meet at different instructions, " + std::string(warp.instruction) + " at " +
+               text_of(warp.site) + " and this one: " + describe(current_));
+    warp.instruction = instruction;
+    warp.site = site;
+    warp.arguments[lane()] = arguments;
+    warp.arrived |= 1u << lane();
+    if (warp.arrived != warp.alive) return wait(me);
+    if (warp.alive != kAllLanes) end_with(std::string(instruction) + " needs all 32 lanes: " + describe(current_));
+    warp.arrived = 0;
+    warp.runnable = warp.alive;
+    if (together) together(warp.arguments);
+  }
+
+  void barrier(const Site& site) {
+    Fiber& me = note("sync_block", site);
+    ++counters().barriers;
+    if (barrier_.arrived && !same(barrier_.site, site))
+      end_with("threads of one block meet at different barriers, " + text_of(barrier_.site) +
+               " and this one: " + describe(current_));
+    barrier_.site = site;
+    if (++barrier_.arrived < alive_) return wait(me);
+    open_barrier();
+  }
+
+  void copy_async(void* to, const void* from, int bytes, const Site& site) {
+    Fiber& me = note("copy_async", site);
+    ++counters().async_copies;
+    auto misaligned = [&](const void* p) {
+      return reinterpret_cast<std::uintptr_t>(p) % static_cast<unsigned>(bytes) != 0;
+    };
+    if (misaligned(to) || misaligned(from))
+      end_with("an address that is no multiple of " + std::to_string(bytes) + " bytes: " + describe(current_));
+    auto* begin = static_cast<std::byte*>(to);
+    if (begin < shared_memory() || begin + bytes > shared_memory() + shared_bytes_)
+      end_with("a copy to outside of the block's shared memory: " + describe(current_));
+    std::memset(to, kFresh, static_cast<std::size_t>(bytes));
+    me.copies.push_back({to, from, bytes, me.group});
+  }
+
+  void commit_copies() { ++fibers_[static_cast<std::size_t>(current_)].group; }
+
+  void wait_for_copies(int groups) {
+    Fiber& me = fibers_[static_cast<std::size_t>(current_)];
+    std::erase_if(me.copies, [&](const Copy& copy) {
+      if (copy.group >= me.group - groups) return false;
+      auto bytes = static_cast<std::size_t>(copy.bytes);
+      if (copy.from) {
+        std::memcpy(copy.to, copy.from, bytes);
+      } else {
+        std::memset(copy.to, 0, bytes);
+      }
+      return true;
+    });
+  }
+
+  int lane() const { return current_ % kWarp; }
+
+ private:
+  static constexpr std::size_t kPage = 4096;
+  // Shared memory ends where a page begins that nobody may touch, and begins after one.
+  static constexpr std::size_t kSharedMapped = (kMostShared / kPage + 3) * kPage;
+
+  void prepare_shared(std::size_t bytes) {
+    if (!shared_) {
+      void* mapped = mmap(nullptr, kSharedMapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+      SINK_CHECK(mapped != MAP_FAILED, "emulated device", "no memory for a block", Exit::out_of_memory);
+      shared_ = static_cast<std::byte*>(mapped);
+      mprotect(shared_ + kPage, kSharedMapped - 2 * kPage, PROT_READ | PROT_WRITE);
+    }
+    shared_bytes_ = (bytes + 127) / 128 * 128;
+    std::memset(shared_memory(), kFresh, bytes);
+    std::memset(shared_memory() + bytes, kBeside, shared_bytes_ - bytes);
+  }
+
+  bool shared_end_is_whole(std::size_t bytes) {
+    for (std::size_t at = bytes; at < shared_bytes_; ++at)
+      if (shared_memory()[at] != std::byte{kBeside}) return false;
+    return true;
+  }
+
+  void prepare_threads(unsigned count) {
+    if (fibers_.size() < count) fibers_.resize(count);
+    warps_.assign((count + kWarp - 1) / kWarp, {});
+    barrier_ = {};
+    alive_ = static_cast<int>(count);
+    for (unsigned n = 0; n < count; ++n) {
+      Fiber& fiber = fibers_[n];
+      if (!fiber.stack_memory) {
+        void* mapped =
+            mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        SINK_CHECK(mapped != MAP_FAILED, "emulated device", "no memory for a thread", Exit::out_of_memory);
+        fiber.stack_memory = static_cast<std::byte*>(mapped);
+      }
+#if defined(__SANITIZE_ADDRESS__)
+      ASAN_UNPOISON_MEMORY_REGION(fiber.stack_memory, kStackBytes);  // frames of the last block never returned
+#endif
+      fiber.context = {make_fcontext(fiber.stack_memory + kStackBytes, kStackBytes, &Block::entry), fiber.stack_memory,
+                       kStackBytes, nullptr};
+      fiber.done = false;
+      fiber.waits_at = "start";
+      fiber.copies.clear();
+      fiber.group = 0;
+      Warp& warp = warps_[n / kWarp];
+      warp.alive |= 1u << n % kWarp;
+      warp.runnable = warp.alive;
+    }
+  }
+
+  static void entry(transfer_t from) {
+    *static_cast<fcontext_t*>(from.data) = from.fctx;
+    Block& block = current();
+    arrive(nullptr, &block.home_);
+    (*block.kernel_)();
+    block.leave();
+  }
+
+  // The current thread has returned from the kernel.
+  [[noreturn]] void leave() {
+    Fiber& me = fibers_[static_cast<std::size_t>(current_)];
+    if (!me.copies.empty()) {
+      me.waits_at = "its end";
+      end_with("a thread returned while copies of its own were on their way: " + describe(current_));
+    }
+    Warp& warp = warps_[static_cast<std::size_t>(current_ / kWarp)];
+    if (warp.arrived) {
+      me.waits_at = "its end";
+      end_with("a lane returned while others of its warp wait at " + std::string(warp.instruction) + ", " +
+               text_of(warp.site) + ": " + describe(current_));
+    }
+    me.done = true;
+    warp.alive &= ~(1u << lane());
+    warp.runnable &= ~(1u << lane());
+    if (--alive_ == 0) {
+      jump(me.context, home_, nullptr);
+    } else {
+      if (barrier_.arrived == alive_) open_barrier();
+      go_to(next(), me.context);
+    }
+    std::abort();  // nobody comes back
+  }
+
+  Fiber& note(const char* instruction, const Site& site) {
+    Fiber& me = fibers_[static_cast<std::size_t>(current_)];
+    me.waits_at = instruction;
+    me.site = site;
+    return me;
+  }
+
+  // Until another thread has made this one runnable again.
+  void wait(Fiber& me) {
+    warps_[static_cast<std::size_t>(current_ / kWarp)].runnable &= ~(1u << lane());
+    go_to(next(), me.context);
+  }
+
+  void open_barrier() {
+    barrier_.arrived = 0;
+    for (Warp& warp : warps_) warp.runnable = warp.alive;
+  }
+
+  std::uint64_t draw(std::uint64_t below) { return random_.below(draws_++, below); }
+
+  void choose_priorities() {
+    unsigned by = schedule();
+    for (std::size_t w = 0; w < warps_.size(); ++w)
+      warps_[w].priority = by == 0   ? static_cast<unsigned>(w)
+                           : by == 1 ? static_cast<unsigned>(warps_.size() - 1 - w)
+                                     : static_cast<unsigned>(draw(1000));
+    until_change_ = by < 2 ? -1 : 1 + static_cast<long>(draw(200));
+  }
+
+  // The runnable thread to go on with, or -1.
+  int pick() {
+    if (--until_change_ == 0) choose_priorities();
+    const Warp* best = nullptr;
+    for (const Warp& warp : warps_)
+      if (warp.runnable && (!best || warp.priority < best->priority)) best = &warp;
+    if (!best) return -1;
+    int lane = schedule() % 2 ? 31 - __builtin_clz(best->runnable) : __builtin_ctz(best->runnable);
+    return static_cast<int>(best - warps_.data()) * kWarp + lane;
+  }
+
+  int next() {
+    int thread = pick();
+    if (thread >= 0) return thread;
+    std::string message = "deadlock: no thread can go on; the first at each place:";
+    std::vector<const Fiber*> shown;
+    for (int n = 0; n < static_cast<int>(warps_.size()) * kWarp; ++n) {
+      if (!(warps_[static_cast<std::size_t>(n / kWarp)].alive >> n % kWarp & 1)) continue;
+      const Fiber& fiber = fibers_[static_cast<std::size_t>(n)];
+      if (std::any_of(shown.begin(), shown.end(), [&](const Fiber* other) { return same(other->site, fiber.site); }))
+        continue;
+      shown.push_back(&fiber);
+      message += "\n  " + describe(n);
+    }
+    end_with(message);
+  }
+
+  void go_to(int thread, Context& from) {
+    if (thread == current_ && &from != &home_) return;
+    ++counters().switches;
+    current_ = thread;
+    here.thread = position_of(thread);
+    jump(from, fibers_[static_cast<std::size_t>(thread)].context, &from == &home_ ? nullptr : &home_);
+  }
+
+  static uint3 position_of(int thread) {
+    auto n = static_cast<unsigned>(thread);
+    return {n % here.block_size.x, n / here.block_size.x % here.block_size.y,
+            n / here.block_size.x / here.block_size.y};
+  }
+
+  std::string describe(int thread) const {
+    const Fiber& fiber = fibers_[static_cast<std::size_t>(thread)];
+    std::string at = std::strcmp(fiber.waits_at, "start") == 0 || std::strcmp(fiber.waits_at, "its end") == 0
+                         ? std::string(" at ") + fiber.waits_at
+                         : std::string(" at ") + fiber.waits_at + ", " + text_of(fiber.site);
+    return "block " + text_of(here.block) + " thread " + text_of(position_of(thread)) + at + " (schedule " +
+           std::to_string(schedule()) + ")";
+  }
+
+  // Leaves the block as it is, for good.
+  [[noreturn]] void end_with(const std::string& message) {
+    error_ = message;
+    jump(fibers_[static_cast<std::size_t>(current_)].context, home_, nullptr);
+    std::abort();
+  }
+
+  std::vector<Fiber> fibers_;
+  std::vector<Warp> warps_;
+  Barrier barrier_;
+  std::byte* shared_ = nullptr;
+  std::size_t shared_bytes_ = 0;
+  int current_ = 0, alive_ = 0;
+  long until_change_ = -1;
+  Rng random_{0, ""};
+  std::uint64_t draws_ = 0;
+  const std::function<void()>* kernel_ = nullptr;
+  Context home_;
+  std::optional<std::string> error_;
+};
+
+// The order in which blocks begin.
+std::vector<std::int64_t> order_of_blocks(std::int64_t count) {
+  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
+  std::iota(order.begin(), order.end(), 0);
+  if (schedule() == 1) std::reverse(order.begin(), order.end());
+  if (schedule() > 1) {
+    Rng random(schedule(), "emulated grid");
+    for (std::size_t n = order.size(); n > 1; --n) std::swap(order[n - 1], order[random.below(n, n)]);
+  }
+  return order;
+}
+
+struct AllCounters {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<Counters>> of_threads;
+};
+AllCounters& registered_counters() {
+  static AllCounters* all = new AllCounters;
+  return *all;
+}
+
+}  // namespace
+
+void set_schedule(unsigned schedule) { chosen_schedule = schedule; }
+unsigned schedule() { return chosen_schedule.load(std::memory_order_relaxed); }
+
+void run(const Shape3& grid, const std::function<void()>& kernel) {
+  ++counters().launches;
+  unsigned threads = grid.threads.x * grid.threads.y * grid.threads.z;
+  SINK_CHECK(threads > 0 && threads <= kMostThreads && grid.shared_bytes <= kMostShared && grid.blocks.x > 0 &&
+                 grid.blocks.y > 0 && grid.blocks.y < 65536 && grid.blocks.z > 0 && grid.blocks.z < 65536,
+             "emulated device",
+             "a block has 1 to 1024 threads and at most " + std::to_string(kMostShared) +
+                 " bytes of shared memory, a grid at least one block and fewer than 65536 along y and z; asked for " +
+                 std::to_string(threads) + " threads, " + std::to_string(grid.shared_bytes) + " bytes, (" +
+                 std::to_string(grid.blocks.x) + "," + std::to_string(grid.blocks.y) + "," +
+                 std::to_string(grid.blocks.z) + ") blocks",
+             Exit::device);
+  std::vector<std::int64_t> order =
+      order_of_blocks(static_cast<std::int64_t>(grid.blocks.x) * grid.blocks.y * grid.blocks.z);
+  DeviceAccess access;
+  parallel_for(static_cast<std::int64_t>(order.size()),
+               [&](std::int64_t n) { Block::current().run(grid, kernel, order[static_cast<std::size_t>(n)]); });
+}
+
+std::byte* shared_memory() { return Block::current().shared_memory(); }
+void kernel_error(const char* instruction, const std::string& message, const Site& site) {
+  Block::current().error(instruction, message, site);
+}
+void collective(const char* instruction, Together together, void* arguments, const Site& site) {
+  Block::current().collective(instruction, together, arguments, site);
+}
+void barrier(const Site& site) { Block::current().barrier(site); }
+void copy_async(void* to, const void* from, int bytes, const Site& site) {
+  Block::current().copy_async(to, from, bytes, site);
+}
+void commit_copies() { Block::current().commit_copies(); }
+void wait_for_copies(int groups) { Block::current().wait_for_copies(groups); }
+int lane() { return Block::current().lane(); }
+
+Counters& counters() {
+  static thread_local Counters* own = [] {
+    AllCounters& all = registered_counters();
+    std::lock_guard lock(all.mutex);
+    return all.of_threads.emplace_back(std::make_unique<Counters>()).get();
+  }();
+  return *own;
+}
+
+Counters all_counters() {
+  AllCounters& all = registered_counters();
+  std::lock_guard lock(all.mutex);
+  Counters sum{};
+  for (const auto& one : all.of_threads) {
+    sum.launches += one->launches;
+    sum.switches += one->switches;
+    sum.barriers += one->barriers;
+    sum.shuffles += one->shuffles;
+    sum.async_copies += one->async_copies;
+    sum.matrix_products += one->matrix_products;
+    sum.matrix_loads += one->matrix_loads;
+    sum.extra_wavefronts += one->extra_wavefronts;
+  }
+  return sum;
+}
+
+}  // namespace sink::emulated

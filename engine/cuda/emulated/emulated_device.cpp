@@ -1,0 +1,19 @@
+#include "engine/cuda/cuda_memory.h"
+#include "engine/cuda/emulated/memory.h"
+#include "engine/cuda/tensor_kernels.h"
+
+namespace sink::cuda {
+
+const DeviceMemory& device_memory() {
+  static const DeviceMemory emulated{emulated::allocate_device,
+                                     emulated::free_device,
+                                     emulated::copy_to_device,
+                                     emulated::copy_from_device,
+                                     fill,
+                                     convert};
+  return emulated;
+}
+
+std::string description() { return "cuda (emulated)"; }
+
+}  // namespace sink::cuda

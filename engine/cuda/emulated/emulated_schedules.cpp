@@ -1,0 +1,14 @@
+#include <cstdlib>
+
+#include "engine/cuda/emulated/block.h"
+#include "engine/cuda/schedules.h"
+
+namespace sink::cuda {
+
+Schedule::Schedule(unsigned schedule) : before_(emulated::schedule()) {
+  if (!std::getenv("SINK_SCHEDULE")) emulated::set_schedule(schedule);
+}
+
+Schedule::~Schedule() { emulated::set_schedule(before_); }
+
+}  // namespace sink::cuda

@@ -1,0 +1,247 @@
+#include "engine/cuda/emulated/memory.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <string>
+
+#include "engine/check.h"
+#include "engine/cuda/emulated/block.h"
+#include "engine/cuda/emulated/source_line.h"
+
+namespace sink::emulated {
+namespace {
+
+constexpr std::size_t kPage = 4096;
+constexpr std::size_t kKeptFreed = 256;  // how many freed allocations stay known, and out of bounds
+constexpr unsigned char kFresh = 0xff, kBeside = 0xa5;
+
+struct Allocation {
+  std::byte* pages = nullptr;  // the first that may be touched; one before and one behind may not
+  std::size_t page_bytes = 0;
+  std::byte* begin = nullptr;
+  std::size_t bytes = 0;
+  bool freed = false;
+  std::atomic<bool> open{false};
+
+  void allow(bool access) { mprotect(pages, page_bytes, access ? PROT_READ | PROT_WRITE : PROT_NONE); }
+};
+
+struct Memory {
+  std::mutex mutex;
+  std::map<std::byte*, Allocation> by_page;  // by its first page
+  std::deque<std::byte*> freed;
+  std::atomic<int> kernels{0};  // that run now
+};
+Memory& memory() {
+  static Memory* all = new Memory;
+  return *all;
+}
+
+// The allocation whose pages, or whose untouchable pages, hold the address.
+Allocation* allocation_around(const void* address) {
+  auto* p = static_cast<std::byte*>(const_cast<void*>(address));
+  auto& all = memory().by_page;
+  auto next = all.upper_bound(p + kPage);
+  if (next == all.begin()) return nullptr;
+  Allocation& found = std::prev(next)->second;
+  return p >= found.pages - kPage && p < found.pages + found.page_bytes + kPage ? &found : nullptr;
+}
+
+std::string place_in(const Allocation& allocation, const std::byte* p) {
+  std::string of = " of an allocation of " + std::to_string(allocation.bytes) + " bytes";
+  if (p < allocation.begin) return std::to_string(allocation.begin - p) + " bytes before the beginning" + of;
+  if (p >= allocation.begin + allocation.bytes)
+    return std::to_string(p - allocation.begin - static_cast<std::ptrdiff_t>(allocation.bytes)) +
+           " bytes behind the end" + of;
+  return "byte " + std::to_string(p - allocation.begin) + of + (allocation.freed ? " that was freed" : "");
+}
+
+const void* instruction_of(const ucontext_t* context) {
+#if defined(__x86_64__)
+  return reinterpret_cast<const void*>(context->uc_mcontext.gregs[REG_RIP]);
+#elif defined(__aarch64__)
+  return reinterpret_cast<const void*>(context->uc_mcontext.pc);
+#else
+  return nullptr;
+#endif
+}
+
+const char* access_of([[maybe_unused]] const ucontext_t* context) {
+#if defined(__x86_64__)
+  return context->uc_mcontext.gregs[REG_ERR] & 2 ? "writes" : "reads";
+#else
+  return "touches";
+#endif
+}
+
+struct sigaction action_before;
+
+void on_fault(int signal, siginfo_t* info, void* context_) {
+  auto* context = static_cast<const ucontext_t*>(context_);
+  Allocation* touched = allocation_around(info->si_addr);
+  if (!touched) {  // not ours: as it was before us
+    sigaction(signal, &action_before, nullptr);
+    return;
+  }
+  auto* p = static_cast<std::byte*>(info->si_addr);
+  bool kernel_runs = memory().kernels.load() > 0;
+  if (kernel_runs && !touched->freed && p >= touched->pages && p < touched->pages + touched->page_bytes) {
+    touched->allow(true);
+    touched->open = true;
+    return;  // and it tries again
+  }
+  char who[160] = "host code";
+  if (kernel_runs)
+    std::snprintf(who, sizeof who, "block (%u,%u,%u) thread (%u,%u,%u)", here.block.x, here.block.y, here.block.z,
+                  here.thread.x, here.thread.y, here.thread.z);
+  std::string message = std::string("emulated device: ") + who + " " + access_of(context) + " " +
+                        place_in(*touched, p) + ", at " + source_line(instruction_of(context)) +
+                        (kernel_runs ? " (schedule " + std::to_string(schedule()) + ")"
+                                     : "; a tensor on the device is read through to(Device::cpu)") +
+                        "\n";
+  (void)!write(STDERR_FILENO, message.data(), message.size());
+  std::_Exit(static_cast<int>(Exit::device));
+}
+
+// Asked at every kernel: others set handlers of their own in between (doctest does at every test case).
+void watch_faults() {
+  struct sigaction now {};
+  sigaction(SIGSEGV, nullptr, &now);
+  if (now.sa_sigaction == on_fault) return;
+  action_before = now;
+  struct sigaction action {};
+  action.sa_sigaction = on_fault;
+  action.sa_flags = SA_SIGINFO | SA_NODEFER;
+  sigaction(SIGSEGV, &action, nullptr);
+}
+
+bool all_are(const std::byte* begin, const std::byte* end, unsigned char value) {
+  for (; begin < end; ++begin)
+    if (*begin != std::byte{value}) return false;
+  return true;
+}
+
+// What is left of the pages was not written to. With the allocation open.
+void check_beside(const Allocation& allocation) {
+  const std::byte* end = allocation.begin + allocation.bytes;
+  bool whole = all_are(allocation.pages, allocation.begin, kBeside) &&
+               all_are(end, allocation.pages + allocation.page_bytes, kBeside);
+  if (whole) return;
+  std::fprintf(
+      stderr,
+      "emulated device: a kernel wrote beside an allocation of %zu bytes, closely enough to miss the page that "
+      "guards it. SINK_SCHEDULE=%u moves it to the other end of its page, where the write itself is seen\n",
+      allocation.bytes, schedule() ^ 1);
+  std::_Exit(static_cast<int>(Exit::device));
+}
+
+void forget_oldest() {
+  Memory& m = memory();
+  auto oldest = m.by_page.find(m.freed.front());
+  munmap(oldest->second.pages - kPage, oldest->second.page_bytes + 2 * kPage);
+  m.by_page.erase(oldest);
+  m.freed.pop_front();
+}
+
+// The allocation that holds all of [p, p + bytes).
+Allocation& allocation_of(const void* p, std::size_t bytes, const char* what) {
+  Allocation* found = allocation_around(p);
+  auto* begin = static_cast<const std::byte*>(p);
+  SINK_CHECK(
+      found && !found->freed && begin >= found->begin && begin + bytes <= found->begin + found->bytes,
+      "emulated device",
+      std::string(what) + " of " + std::to_string(bytes) + " bytes that do not lie in one allocation of the device",
+      Exit::device);
+  return *found;
+}
+
+}  // namespace
+
+void* allocate_device(std::size_t bytes) {
+  watch_faults();
+  std::size_t taken = (std::max<std::size_t>(bytes, 1) + 15) / 16 * 16;
+  std::size_t page_bytes = (taken + kPage - 1) / kPage * kPage;
+  void* mapped = mmap(nullptr, page_bytes + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  SINK_CHECK(mapped != MAP_FAILED, "emulated device",
+             "out of memory: asked for " + std::to_string(bytes >> 20) + " MiB", Exit::out_of_memory);
+  Memory& m = memory();
+  std::lock_guard lock(m.mutex);
+  auto* pages = static_cast<std::byte*>(mapped) + kPage;
+  Allocation& made = m.by_page[pages];
+  made.pages = pages;
+  made.page_bytes = page_bytes;
+  made.begin = schedule() % 2 ? pages : pages + page_bytes - taken;
+  made.bytes = bytes;
+  made.allow(true);
+  std::memset(pages, kBeside, page_bytes);
+  std::memset(made.begin, kFresh, bytes);
+  made.allow(false);
+  return made.begin;
+}
+
+void free_device(void* p) {
+  Memory& m = memory();
+  std::lock_guard lock(m.mutex);
+  Allocation& allocation = allocation_of(p, 0, "free");
+  allocation.allow(true);
+  check_beside(allocation);
+  madvise(allocation.pages, allocation.page_bytes, MADV_DONTNEED);
+  allocation.allow(false);
+  allocation.freed = true;
+  m.freed.push_back(allocation.pages);
+  if (m.freed.size() > kKeptFreed) forget_oldest();
+}
+
+void copy_to_device(void* device, const void* host, std::size_t bytes) {
+  if (bytes == 0) return;
+  allocation_of(device, bytes, "copy to the device");
+  DeviceAccess access;
+  std::memcpy(device, host, bytes);
+}
+
+void copy_from_device(void* host, const void* device, std::size_t bytes) {
+  if (bytes == 0) return;
+  allocation_of(device, bytes, "copy from the device");
+  DeviceAccess access;
+  std::memcpy(host, device, bytes);
+}
+
+void copy_on_device(void* to, const void* from, std::size_t bytes) {
+  if (bytes == 0) return;
+  allocation_of(to, bytes, "copy on the device");
+  allocation_of(from, bytes, "copy on the device");
+  DeviceAccess access;
+  std::memcpy(to, from, bytes);
+}
+
+void set_device_bytes(void* device, int value, std::size_t bytes) {
+  if (bytes == 0) return;
+  allocation_of(device, bytes, "set");
+  DeviceAccess access;
+  std::memset(device, value, bytes);
+}
+
+DeviceAccess::DeviceAccess() {
+  watch_faults();
+  ++memory().kernels;
+}
+
+DeviceAccess::~DeviceAccess() {
+  Memory& m = memory();
+  if (--m.kernels > 0) return;
+  std::lock_guard lock(m.mutex);
+  for (auto& [page, allocation] : m.by_page)
+    if (allocation.open.exchange(false)) allocation.allow(false);
+}
+
+}  // namespace sink::emulated

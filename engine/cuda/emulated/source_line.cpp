@@ -1,0 +1,50 @@
+#include "engine/cuda/emulated/source_line.h"
+
+#include <dlfcn.h>
+
+#include <cstdint>
+#include <cstdio>
+
+namespace sink::emulated {
+namespace {
+
+std::string first_line_of(const std::string& command) {
+  std::string line;
+  if (FILE* pipe = popen(command.c_str(), "r")) {
+    char buffer[1024];
+    if (std::fgets(buffer, sizeof buffer, pipe)) line = buffer;
+    pclose(pipe);
+  }
+  while (!line.empty() && (line.back() == '\n' || line.back() == ' ')) line.pop_back();
+  return line;
+}
+
+}  // namespace
+
+std::string path_in_repository(const std::string& path) {
+  for (const char* folder : {"/tests/", "/engine/"})
+    if (std::size_t at = path.rfind(folder); at != std::string::npos) return path.substr(at + 1);
+  return path;
+}
+
+std::string source_line(const void* instruction) {
+  Dl_info info{};
+  char text[512];
+  if (!dladdr(instruction, &info) || !info.dli_fname) {
+    std::snprintf(text, sizeof text, "%p", instruction);
+    return text;
+  }
+  auto offset =
+      static_cast<std::size_t>(static_cast<const char*>(instruction) - static_cast<const char*>(info.dli_fbase));
+  std::snprintf(text, sizeof text, "addr2line -e '%s' 0x%zx 2>/dev/null", info.dli_fname, offset);
+  std::string line = first_line_of(text);
+  line = line.substr(0, line.find(" ("));  // without "(discriminator 2)"
+  if (!line.empty() && line[0] != '?' && !line.ends_with(":?") && !line.ends_with(":0")) {
+    return path_in_repository(line);
+  }
+  if (info.dli_sname) return info.dli_sname;
+  std::snprintf(text, sizeof text, "%s+0x%zx", info.dli_fname, offset);
+  return text;
+}
+
+}  // namespace sink::emulated

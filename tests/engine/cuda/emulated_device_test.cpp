@@ -1,0 +1,242 @@
+// The emulated device: what a kernel may not do ends it with one message, under every schedule; and what it may do is
+// done as on a GPU.
+#include <doctest/doctest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/cuda/emulated/memory.h"
+#include "engine/cuda/instructions.cuh"
+#include "engine/cuda/schedules.h"
+#include "engine/tensor.h"
+#include "tests/support/in_child.h"
+
+using namespace sink;
+using namespace sink::cuda;
+
+namespace {
+
+// What the Error of a launch says; empty if there is none.
+template <class Launch>
+std::string error_of(Launch&& launch) {
+  try {
+    launch();
+  } catch (const Error& error) {
+    CHECK(error.code == Exit::device);
+    return error.what();
+  }
+  return "";
+}
+
+void check_says(const std::string& text, const std::vector<std::string>& parts) {
+  for (const std::string& part : parts) CHECK_MESSAGE(text.find(part) != std::string::npos, part, " is not in: ", text);
+}
+
+template <class F>
+void for_each_schedule(F&& f) {
+  for (unsigned schedule : {0u, 1u, 2u, 7u, 12u}) {
+    Schedule only(schedule);
+    CAPTURE(schedule);
+    f();
+  }
+}
+
+Tensor on_device(std::int64_t count) { return Tensor::zeros({count}, DType::F32, Device::cuda); }
+
+// y_t = the t-th number of the block's in reverse, by way of shared memory, `rounds` times.
+__global__ void reverse_kernel(float* y, int rounds, bool wait_before_use, bool wait_before_reuse) {
+  float* shared = shared_memory<float>();
+  unsigned t = threadIdx.x, n = blockDim.x;
+  float mine = static_cast<float>(t);
+  for (int round = 0; round < rounds; ++round) {
+    shared[t] = mine;
+    if (wait_before_use) sync_block();
+    mine = shared[n - 1 - t];
+    if (wait_before_reuse) sync_block();
+  }
+  y[blockIdx.x * n + t] = mine;
+}
+
+std::vector<float> reversed(int rounds, bool wait_before_use, bool wait_before_reuse) {
+  Tensor y = on_device(3 * 96);
+  launch({3, 96, 96 * sizeof(float)}, reverse_kernel, y.device_data<float>(), rounds, wait_before_use,
+         wait_before_reuse);
+  Tensor back = y.to(Device::cpu);
+  return {back.data<float>(), back.data<float>() + back.size()};
+}
+
+__global__ void copy_kernel(const float* x, float* y, bool wait, bool misaligned, bool outside) {
+  float* shared = shared_memory<float>();
+  unsigned t = threadIdx.x;
+  copy_async_16(shared + 4 * t + (misaligned ? 1 : 0) + (outside ? 4096 : 0), x + 4 * t, t != 5);
+  commit_copies();
+  if (wait) wait_for_copies<0>();
+  for (int n = 0; n < 4; ++n) y[4 * t + n] = shared[4 * t + n];
+  wait_for_copies<0>();
+}
+
+__global__ void shuffle_kernel(float* y) { y[threadIdx.x] = shuffle_xor(static_cast<float>(threadIdx.x), 5); }
+
+__global__ void broken_kernel(int how) {
+  unsigned t = threadIdx.x;
+  if (how == 0 && t < 7) shuffle_xor(1, 1);                                   // without all lanes
+  if (how == 1) t < 16 ? sync_warp() : static_cast<void>(shuffle_xor(1, 1));  // at different instructions
+  if (how == 2) {
+    if (t < 32) sync_block();
+    if (t >= 32) sync_block();  // at different barriers
+  }
+  if (how == 3 && t < 32) {
+    if (t == 0) sync_block();  // the others of its warp wait for it
+    sync_warp();
+  }
+  if (how == 4) copy_async_16(shared_memory<float>() + 4 * t, nullptr, false);  // and nobody waits
+  if (how == 5) shared_memory<float>()[300 + t % 4] = 1;                        // behind what was asked for
+}
+
+__global__ void touch_kernel(float* x, std::int64_t at) {
+  if (threadIdx.x == 37 && blockIdx.x == 1) x[at] = 1;
+}
+
+// What a child says that does `body` with device memory, and leaves with 7.
+template <class Body>
+std::string fault_of(Body&& body) {
+  std::string said;
+  CHECK(in_child(
+            [&] {
+              body();
+              return 0;
+            },
+            &said) == static_cast<int>(Exit::device));
+  return said;
+}
+
+}  // namespace
+
+TEST_CASE("emulated device: threads of a block meet at barriers, and memory they share begins as NaN") {
+  for_each_schedule([] {
+    std::vector<float> y = reversed(3, true, true);
+    for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == static_cast<float>(95 - i % 96));
+  });
+}
+
+TEST_CASE("emulated device: a barrier left out gives wrong numbers under some schedule") {
+  int wrong_use = 0, wrong_reuse = 0;
+  for_each_schedule([&] {
+    wrong_use += reversed(3, false, true) != reversed(3, true, true);
+    wrong_reuse += reversed(3, true, false) != reversed(3, true, true);
+  });
+  CHECK(wrong_use == 5);
+  CHECK(wrong_reuse > 0);
+}
+
+TEST_CASE("emulated device: lanes exchange numbers") {
+  for_each_schedule([] {
+    Tensor y = on_device(64);
+    launch({1, 64}, shuffle_kernel, y.device_data<float>());
+    for (std::int64_t t = 0; t < 64; ++t) CHECK(y.item(t) == (t ^ 5));
+  });
+}
+
+TEST_CASE("emulated device: copies arrive when they are waited for and not before") {
+  Tensor x = Tensor::empty({64}), y = on_device(64);
+  for (std::int64_t i = 0; i < 64; ++i) x.data<float>()[i] = static_cast<float>(i);
+  Tensor x_device = x.to(Device::cuda);
+  auto run = [&](bool wait, bool misaligned = false, bool outside = false) {
+    launch({1, 16, 256}, copy_kernel, x_device.device_data<float>(), y.device_data<float>(), wait, misaligned, outside);
+  };
+  for_each_schedule([&] {
+    run(true);
+    for (std::int64_t i = 0; i < 64; ++i) CHECK(y.item(i) == (i / 4 == 5 ? 0 : i));
+    run(false);
+    for (std::int64_t i = 0; i < 64; ++i) CHECK(std::isnan(y.item(i)));
+    check_says(error_of([&] { run(true, true); }), {"multiple of 16 bytes", "copy_async", "emulated_device_test.cpp:"});
+    check_says(error_of([&] { run(true, false, true); }), {"outside of the block's shared memory"});
+  });
+}
+
+TEST_CASE("emulated device: a kernel's mistakes are named with block, thread and line") {
+  const std::vector<std::vector<std::string>> says{
+      {"shuffle_xor", "block (", "thread ("},
+      {"different instructions", "sync_warp", "shuffle_xor"},
+      {"different barriers"},
+      {"deadlock", "sync_block", "sync_warp"},
+      {"copies of its own were on their way"},
+      {"wrote behind the 1200 bytes of shared memory"},
+  };
+  for_each_schedule([&] {
+    for (int how = 0; how < 6; ++how) {
+      CAPTURE(how);
+      std::string text = error_of([&] { launch({2, 64, 1200}, broken_kernel, how); });
+      check_says(text, says[static_cast<std::size_t>(how)]);
+      if (how < 4) check_says(text, {"tests/engine/cuda/emulated_device_test.cpp:", "schedule"});
+    }
+  });
+  check_says(error_of([] { launch({1, 2048}, broken_kernel, 9); }), {"1 to 1024 threads", "2048"});
+  check_says(error_of([] { launch({1, 32, std::size_t{1} << 20}, broken_kernel, 9); }), {"shared memory"});
+  CHECK(error_of([] {
+          launch({2, 64, 1200}, broken_kernel, 9);
+        }).empty());  // and the next kernel runs as if nothing was
+}
+
+TEST_CASE("emulated device: memory out of bounds is named with block, thread and line") {
+  for (unsigned schedule : {0u, 1u}) {
+    Schedule only(schedule);
+    Tensor x = on_device(1024);  // a whole page, so that both ends are guarded
+    auto touch = [&](std::int64_t at) {
+      return fault_of([&] { launch({2, 64}, touch_kernel, x.device_data<float>(), at); });
+    };
+    std::vector<std::string> where{"block (1,0,0) thread (37,0,0) writes", "emulated_device_test.cpp:"};
+    check_says(touch(1024), where);
+    check_says(touch(1024), {"0 bytes behind the end of an allocation of 4096 bytes"});
+    check_says(touch(-1), {"4 bytes before the beginning of an allocation of 4096 bytes"});
+    launch({2, 64}, touch_kernel, x.device_data<float>(), 1023);
+    CHECK(x.item(1023) == 1);
+  }
+}
+
+TEST_CASE("emulated device: host code and freed memory are out of bounds, and new memory is NaN") {
+  Tensor x = on_device(64);
+  float* data = x.device_data<float>();
+  check_says(fault_of([&] { data[3] = 1; }), {"host code writes byte 12 of an allocation of 256 bytes"});
+  check_says(fault_of([&] {
+               float* freed = on_device(64).device_data<float>();
+               launch({2, 64}, touch_kernel, freed, 0);
+             }),
+             {"thread (37,0,0)", "that was freed"});
+  Tensor fresh = Tensor::empty({5}, DType::BF16, Device::cuda);
+  for (std::int64_t i = 0; i < 5; ++i) CHECK(std::isnan(fresh.item(i)));
+  CHECK(error_of([&] { emulated::copy_to_device(data + 60, &fresh, 32); }).find("one allocation") != std::string::npos);
+}
+
+TEST_CASE("emulated device: a byte written beside an allocation is found when it is freed") {
+  Schedule reverse(1);  // allocations begin at a page, their ends are not guarded
+  check_says(fault_of([] {
+               Tensor x = on_device(10);
+               launch({2, 64}, touch_kernel, x.device_data<float>(), 11);
+             }),
+             {"wrote beside an allocation of 40 bytes", "SINK_SCHEDULE=0"});
+}
+
+TEST_CASE("tensors on the device: only operations reach their numbers") {
+  Tensor x = Tensor::full({2, 3}, 1.5, DType::F32, Device::cuda);
+  CHECK(x.str() == "f32 (2, 3) on cuda");
+  CHECK(x.to(Device::cuda).begins_as(x));
+  auto refused = [](auto&& f) {
+    try {
+      f();
+    } catch (const Error& error) { return std::string(error.what()); }
+    return std::string();
+  };
+  check_says(refused([&] { x.data<float>(); }),
+             {"f32 (2, 3) on cuda has no numbers in the CPU's memory", "to(Device::cpu)"});
+  check_says(refused([&] { x.raw(); }), {"no numbers in the CPU's memory"});
+  check_says(refused([&] { Tensor::zeros({2}).device_data<float>(); }), {"f32 (2) is on the CPU", "to(Device::cuda)"});
+  CHECK(x.item(5) == 1.5);
+  Tensor y = x.to(DType::BF16).to(Device::cpu);
+  CHECK(y.dtype() == DType::BF16);
+  CHECK(y.item(4) == 1.5);
+  Tensor z = Tensor::zeros({6}, DType::F64);
+  z.copy_from(x);  // another device and another type at once
+  CHECK(z.item(2) == 1.5);
+  CHECK(x.slice(2, {2}).to(Device::cpu).item() == 1.5);
+}

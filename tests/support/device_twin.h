@@ -1,0 +1,43 @@
+// An operation on the CUDA device against its reference in double, under three schedules of the emulated device.
+#pragma once
+
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "engine/cuda/schedules.h"
+#include "tests/support/compare.h"
+
+namespace sink {
+
+using Tensors = std::vector<Tensor>;
+
+// run(tensors) calls operations, which read and write the tensors given, all of the CPU. It must write to them on the
+// device what it writes in double, within `f32` or `bf16` of the largest number of each (check_close), and the same
+// bits under every schedule.
+inline void check_device_twin(const std::string& what, const Tensors& given, const std::function<void(Tensors&)>& run,
+                              double f32 = 1e-5, double bf16 = 1e-2) {
+  Tensors expected, first;
+  for (const Tensor& x : given) expected.push_back(x.dtype() == DType::I32 ? x.clone() : x.clone().to(DType::F64));
+  run(expected);
+  for (unsigned schedule : {0u, 1u, 7u}) {
+    cuda::Schedule only(schedule);
+    Tensors on_device;
+    for (const Tensor& x : given) on_device.push_back(x.to(Device::cuda));
+    run(on_device);
+    for (std::size_t n = 0; n < given.size(); ++n) {
+      Tensor got = on_device[n].to(Device::cpu);
+      std::string name = what + ", tensor " + std::to_string(n) + ", schedule " + std::to_string(schedule);
+      CHECK_MESSAGE(got.dtype() == given[n].dtype(), name);
+      check_close(name, got, expected[n], got.dtype() == DType::BF16 ? bf16 : f32);
+      if (first.size() < given.size()) {
+        first.push_back(got);
+      } else {
+        CHECK_MESSAGE(std::memcmp(got.raw(), first[n].raw(), got.bytes()) == 0, name, ": other bits than schedule 0's");
+      }
+    }
+  }
+}
+
+}  // namespace sink
