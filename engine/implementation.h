@@ -1,6 +1,6 @@
 // Which implementation of an operation runs, decided here alone. Every operation `op` of engine/ops has twins of one
 // signature: sink::op checks its arguments and selects, ref::op computes in double in plain loops, cpu::op is what
-// trains (F32 and BF16, all threads).
+// trains (F32 and BF16, all threads), and cuda::op does on a GPU or the emulated one, in builds that have it.
 #pragma once
 
 #include <tuple>
@@ -19,7 +19,8 @@ inline bool& use_reference() {
 // The type of sums, of one number per row, of master values and their gradients, for numbers of type `dtype`.
 constexpr DType accumulate_type(DType dtype) { return dtype == DType::F64 ? DType::F64 : DType::F32; }
 
-// Whether an operation on x runs its ref:: twin: always for F64, which has no other, else by the switch.
+// Whether an operation on x, a tensor of the CPU, runs its ref:: twin: always for F64, which has no other, else by the
+// switch.
 inline bool runs_reference(const Tensor& x) { return x.dtype() == DType::F64 || use_reference(); }
 
 // An argument of an operation as its ref:: twin takes it: numbers and settings as they are, tensors of F32 and BF16 as
@@ -52,15 +53,16 @@ struct Widened<Tensor> {
   }
 };
 
-// One of two implementations, to be called like either.
+// One of the implementations, to be called like any of them.
 template <class Result, class... Parameters>
 class Selected {
  public:
   using Function = Result (*)(Parameters...);
-  Selected(bool reference, Function ref, Function cpu) : reference_(reference), ref_(ref), cpu_(cpu) {}
+  // Without `fast` it is the reference.
+  Selected(Function ref, Function fast) : ref_(ref), fast_(fast) {}
 
   Result operator()(Parameters... given) const {
-    if (!reference_) return cpu_(given...);
+    if (fast_) return fast_(given...);
     std::tuple<Widened<std::remove_reference_t<Parameters>>...> widened(given...);
     return std::apply(
         [&](auto&... one) -> Result {
@@ -77,17 +79,22 @@ class Selected {
   }
 
  private:
-  bool reference_;
-  Function ref_, cpu_;
+  Function ref_, fast_;
 };
 
 template <class Result, class... Parameters>
-Selected<Result, Parameters...> select(const Tensor& x, Result (*ref)(Parameters...), Result (*cpu)(Parameters...)) {
-  return {runs_reference(x), ref, cpu};
+Selected<Result, Parameters...> select(const Tensor& x, Result (*ref)(Parameters...), Result (*cpu)(Parameters...),
+                                       Result (*cuda)(Parameters...)) {
+  if (x.device() == Device::cuda) return {ref, cuda};
+  return {ref, runs_reference(x) ? nullptr : cpu};
 }
 
 }  // namespace sink
 
 // The implementation of an operation for the tensor x, from within namespace sink:
 //   SINK_SELECT(x, rms_norm)(x, gain_C, y, r);
-#define SINK_SELECT(x, ...) ::sink::select(x, &ref::__VA_ARGS__, &cpu::__VA_ARGS__)
+#ifdef SINK_CUDA
+#define SINK_SELECT(x, ...) ::sink::select(x, &ref::__VA_ARGS__, &cpu::__VA_ARGS__, &cuda::__VA_ARGS__)
+#else  // where no tensor is on the device
+#define SINK_SELECT(x, ...) ::sink::select(x, &ref::__VA_ARGS__, &cpu::__VA_ARGS__, decltype(&cpu::__VA_ARGS__){})
+#endif

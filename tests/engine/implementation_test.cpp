@@ -9,7 +9,7 @@
 namespace sink {
 namespace {
 
-enum class Ran { nothing, ref, cpu };
+enum class Ran { nothing, ref, cpu, cuda };
 Ran ran = Ran::nothing;
 DType seen = DType::I32;
 
@@ -38,6 +38,17 @@ static double add_scaled(const Tensor& x, const Tensor&, double factor, Tensor& 
 }
 }  // namespace cpu
 
+#ifdef SINK_CUDA
+namespace cuda {
+static double add_scaled(const Tensor& x, const Tensor&, double factor, Tensor& y) {
+  ran = Ran::cuda;
+  seen = x.dtype();
+  y.fill(6);
+  return factor;
+}
+}  // namespace cuda
+#endif
+
 static double add_scaled(const Tensor& x, const Tensor& index, double factor, Tensor& y) {
   return SINK_SELECT(x, add_scaled)(x, index, factor, y);
 }
@@ -59,6 +70,19 @@ TEST_CASE("implementation: F64 runs the reference, F32 and BF16 only when the sw
       for (std::int64_t i = 0; i < 3; ++i) CHECK(y.item(i) == 6);  // with what was there before
     }
 }
+
+#ifdef SINK_CUDA
+TEST_CASE("implementation: what is on the device runs there, whatever the switch says") {
+  for (bool on : {false, true}) {
+    use_reference() = on;
+    Tensor x = Tensor::full({3}, 2, DType::F32, Device::cuda), y = Tensor::empty_like(x);
+    CHECK(add_scaled(x, Tensor::from<std::int32_t>({1}, {0}), 0.5, y) == 0.5);
+    use_reference() = false;
+    CHECK(ran == Ran::cuda);
+    CHECK(y.item(2) == 6);
+  }
+}
+#endif
 
 TEST_CASE("implementation: the reference rounds its result once") {
   const Tensor index = Tensor::from<std::int32_t>({1}, {0});

@@ -2,6 +2,7 @@
 
 #include "engine/implementation.h"
 #include "engine/ops/activation/activation_cpu.h"
+#include "engine/ops/activation/activation_cuda.h"
 #include "engine/ops/activation/activation_ref.h"
 #include "engine/ops/check_like.h"
 

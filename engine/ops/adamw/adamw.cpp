@@ -2,6 +2,7 @@
 
 #include "engine/implementation.h"
 #include "engine/ops/adamw/adamw_cpu.h"
+#include "engine/ops/adamw/adamw_cuda.h"
 #include "engine/ops/adamw/adamw_ref.h"
 
 namespace sink {

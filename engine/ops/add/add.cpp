@@ -2,6 +2,7 @@
 
 #include "engine/implementation.h"
 #include "engine/ops/add/add_cpu.h"
+#include "engine/ops/add/add_cuda.h"
 #include "engine/ops/add/add_ref.h"
 
 namespace sink {

@@ -2,6 +2,7 @@
 
 #include "engine/implementation.h"
 #include "engine/ops/add_head_vector/add_head_vector_cpu.h"
+#include "engine/ops/add_head_vector/add_head_vector_cuda.h"
 #include "engine/ops/add_head_vector/add_head_vector_ref.h"
 #include "engine/ops/check_like.h"
 

@@ -8,8 +8,8 @@ namespace sink {
 // o, y: (B, H, T, D) of one type. v: (H, D), F64 where o is F64, else F32.
 void add_head_vector(const Tensor& o_BHTD, const Tensor& v_HD, Tensor& y_BHTD);
 
-// do is dy itself; dv_hd = sum_bt dy_bhtd, summed in double, sequence by sequence and position by position: the same
-// bits for any number of threads.
+// do is dy itself; dv_hd = sum_bt dy_bhtd, summed in double, sequence by sequence and position by position (on the
+// CUDA device in chunks of positions): the same bits for any number of threads.
 void add_head_vector_backward(const Tensor& dy_BHTD, Tensor& dv_HD, bool accumulate);
 
 }  // namespace sink

@@ -2,6 +2,19 @@
 // attention_dispatch.h.
 #include "engine/ops/attention/attention_check.h"
 
+namespace sink {
+
+AttentionStatistics AttentionStatistics::to(Device device) const {
+  AttentionStatistics all = *this;
+  for (Tensor* x : {&all.column_raw_BHX, &all.column_proxy_BHX, &all.extra_raw_BH, &all.extra_proxy_BH,
+                    &all.row_mass_BH, &all.entropy_BH, &all.key1_dot_BH, &all.key1_norms_BH, &all.key1_cosine_BH,
+                    &all.other_dot_BH, &all.other_norms_BH, &all.other_cosine_BH})
+    *x = x->to(device);
+  return all;
+}
+
+}  // namespace sink
+
 namespace sink::attention_check {
 namespace {
 
@@ -78,10 +91,10 @@ void head(std::int64_t b, std::int64_t h, const Tensor& q) {
 }
 
 AttentionGradients empty_gradients(const Tensor& q, const Tensor& k, const AttentionConfig& config) {
-  auto zeros_like = [](const Tensor& x) { return x.defined() ? Tensor::zeros(x.shape(), x.dtype()) : Tensor(); };
-  return {.dq_BHTD = Tensor::empty(q.shape(), q.dtype()),
-          .dk_BGKD = Tensor::empty(k.shape(), k.dtype()),
-          .dv_BGKD = Tensor::empty(k.shape(), k.dtype()),
+  auto zeros_like = [](const Tensor& x) { return x.defined() ? x.new_zeros(x.shape(), x.dtype()) : Tensor(); };
+  return {.dq_BHTD = q.new_empty(q.shape(), q.dtype()),
+          .dk_BGKD = k.new_empty(k.shape(), k.dtype()),
+          .dv_BGKD = k.new_empty(k.shape(), k.dtype()),
           .dbias_HT = zeros_like(config.bias_HT),
           .dextra_k_HD = zeros_like(config.extra_key.k_HD),
           .dextra_logit_H = zeros_like(config.extra_key.logit_H),
@@ -91,11 +104,11 @@ AttentionGradients empty_gradients(const Tensor& q, const Tensor& k, const Atten
 AttentionStatistics zero_statistics(const Tensor& q, std::int64_t n_columns) {
   AttentionStatistics all;
   for (Tensor* x : {&all.column_raw_BHX, &all.column_proxy_BHX})
-    *x = Tensor::zeros({q.dim(0), q.dim(1), n_columns}, DType::F64);
+    *x = q.new_zeros({q.dim(0), q.dim(1), n_columns}, DType::F64);
   for (Tensor* x :
        {&all.extra_raw_BH, &all.extra_proxy_BH, &all.row_mass_BH, &all.entropy_BH, &all.key1_dot_BH, &all.key1_norms_BH,
         &all.key1_cosine_BH, &all.other_dot_BH, &all.other_norms_BH, &all.other_cosine_BH})
-    *x = Tensor::zeros({q.dim(0), q.dim(1)}, DType::F64);
+    *x = q.new_zeros({q.dim(0), q.dim(1)}, DType::F64);
   return all;
 }
 

@@ -86,6 +86,8 @@ struct AttentionStatistics {
   // length 0), over the queries i > 0 that see key 0, and over all pairs i > 0, j > 0. Zero where there is no pair.
   Tensor key1_dot_BH, key1_norms_BH, key1_cosine_BH;
   Tensor other_dot_BH, other_norms_BH, other_cosine_BH;
+
+  AttentionStatistics to(Device device) const;
 };
 
 // A second pass over q and k with the forward's m and S; n_columns is X, at most K.

@@ -5,6 +5,7 @@
 #include "engine/ops/attention/attention_backward_cpu.h"
 #include "engine/ops/attention/attention_check.h"
 #include "engine/ops/attention/attention_cpu.h"
+#include "engine/ops/attention/attention_cuda.h"
 #include "engine/ops/attention/attention_ref.h"
 #include "engine/ops/attention/attention_statistics_cpu.h"
 
@@ -71,11 +72,11 @@ Tensor attention_map(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, c
     Shape shape =
         x.rank() == 4 ? Shape({x.dim(0) * x.dim(1), x.dim(2), x.dim(3)}) : Shape({x.dim(0) * x.dim(1), x.dim(2)});
     Shape one = x.rank() == 4 ? Shape({1, 1, x.dim(2), x.dim(3)}) : Shape({1, 1, x.dim(2)});
-    return x.reshape(shape).rows(row, row + 1).reshape(one).to(DType::F64);
+    return x.reshape(shape).rows(row, row + 1).reshape(one).to(Device::cpu).to(DType::F64);
   };
-  AttentionConfig of_head = Widened<const AttentionConfig>(config).argument();
+  AttentionConfig of_head = config;
   for (Tensor* x : {&of_head.bias_HT, &of_head.extra_key.k_HD, &of_head.extra_key.logit_H, &of_head.extra_key.v_HD})
-    if (x->defined()) *x = x->rows(h, h + 1);
+    if (x->defined()) *x = x->rows(h, h + 1).to(Device::cpu).to(DType::F64);
   return ref::attention_map(op, one_head(q_BHTD, b * H + h), one_head(k_BGKD, b * G + g), one_head(m_BHT, b * H + h),
                             one_head(S_BHT, b * H + h), of_head, 0, 0);
 }

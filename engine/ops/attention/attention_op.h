@@ -81,7 +81,10 @@ struct Softmax {
   SINK_HD static R dz(R) {
     return R(1);
   }
-  static double proxy_divisor(double, double) { return 1; }
+  template <class R>
+  SINK_HD static R proxy_divisor(R, R) {
+    return R(1);
+  }
 };
 
 // alpha softmax(s); scored as softmax, whose weights alone the study's figures can be of.
@@ -98,7 +101,10 @@ struct ScaledSoftmax : Softmax {
   SINK_HD R dz(R) const {
     return R(1) / R(alpha);
   }
-  double proxy_divisor(double, double) const { return alpha; }
+  template <class R>
+  SINK_HD R proxy_divisor(R, R) const {
+    return R(alpha);
+  }
 };
 
 // clip((eta - gamma) softmax(s) + gamma, 0, 1)
@@ -118,7 +124,10 @@ struct ClippedSoftmax : Softmax {
     R y = R(stretch) * w + R(gamma);
     return (y >= R(0)) & (y <= R(1)) ? R(stretch) : R(0);
   }
-  static double proxy_divisor(double mass, double) { return mass + kSumEpsilon; }
+  template <class R>
+  SINK_HD static R proxy_divisor(R mass, R) {
+    return mass + R(kSumEpsilon);
+  }
 };
 
 // e^s / (sum e^(p s))^(1/p)
@@ -144,7 +153,10 @@ struct PNormExp : Softmax {
   SINK_HD R dz(R S) const {
     return R(root) * std::pow(S, R(root_minus_1));
   }
-  static double proxy_divisor(double mass, double) { return mass + kSumEpsilon; }
+  template <class R>
+  SINK_HD static R proxy_divisor(R mass, R) {
+    return mass + R(kSumEpsilon);
+  }
 };
 
 // 1 / (1 + e^-s)
@@ -245,7 +257,10 @@ struct LinearNorm : Linear, DividedBySum {
   static constexpr const char* name = "LinearNorm";
   // The 1e-8 is in z already and not added again, as in the study: |s_ij| / (sum |s_ij| + 1e-8), which is the weight
   // itself where no score is negative.
-  static double proxy_divisor(double mass, double z) { return mass + kSumEpsilon / std::abs(z); }
+  template <class R>
+  SINK_HD static R proxy_divisor(R mass, R z) {
+    return mass + R(kSumEpsilon) / std::abs(z);
+  }
 };
 
 // s / max(|sum s|, 1)

@@ -85,12 +85,12 @@ SINK_HD R raised_m(const Op& op, R m, R largest_score) {
 }
 
 // What |a_ij| is divided by to score a row through proxy weights.
-template <class Op>
-double proxy_divisor(const Op& op, double absolute_mass, double z) {
+template <class Op, class R>
+SINK_HD R proxy_divisor(const Op& op, R absolute_mass, R z) {
   if constexpr (requires { op.proxy_divisor(absolute_mass, z); }) {
     return op.proxy_divisor(absolute_mass, z);
   } else {
-    return absolute_mass + kSumEpsilon;
+    return absolute_mass + R(kSumEpsilon);
   }
 }
 

@@ -2,6 +2,7 @@
 
 #include "engine/implementation.h"
 #include "engine/ops/cross_entropy/cross_entropy_cpu.h"
+#include "engine/ops/cross_entropy/cross_entropy_cuda.h"
 #include "engine/ops/cross_entropy/cross_entropy_ref.h"
 
 namespace sink {

@@ -2,6 +2,7 @@
 
 #include "engine/implementation.h"
 #include "engine/ops/embedding/embedding_cpu.h"
+#include "engine/ops/embedding/embedding_cuda.h"
 #include "engine/ops/embedding/embedding_ref.h"
 
 namespace sink {

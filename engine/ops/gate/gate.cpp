@@ -3,6 +3,7 @@
 #include "engine/implementation.h"
 #include "engine/ops/check_like.h"
 #include "engine/ops/gate/gate_cpu.h"
+#include "engine/ops/gate/gate_cuda.h"
 #include "engine/ops/gate/gate_ref.h"
 
 namespace sink {

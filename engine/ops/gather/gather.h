@@ -9,7 +9,8 @@ namespace sink {
 // index: I32, as many as y has numbers, each -1 or a place in p. p and y: F32 or F64, the same type.
 void gather(const Tensor& p, const Tensor& index, Tensor& y);
 
-// dp_i = sum of dy_n over index(n) = i, in double and in the order of n: the same bits every time.
+// dp_i = sum of dy_n over index(n) = i, in double and in the order of n (on the CUDA device in
+// another order): the same bits every time.
 void gather_backward(const Tensor& dy, const Tensor& index, Tensor& dp, bool accumulate);
 
 }  // namespace sink

@@ -3,6 +3,7 @@
 #include "engine/implementation.h"
 #include "engine/ops/check_like.h"
 #include "engine/ops/glu/glu_cpu.h"
+#include "engine/ops/glu/glu_cuda.h"
 #include "engine/ops/glu/glu_ref.h"
 
 namespace sink {

@@ -2,6 +2,7 @@
 
 #include "engine/implementation.h"
 #include "engine/ops/heads/heads_cpu.h"
+#include "engine/ops/heads/heads_cuda.h"
 #include "engine/ops/heads/heads_ref.h"
 
 namespace sink {

@@ -3,6 +3,7 @@
 #include "engine/implementation.h"
 #include "engine/ops/check_like.h"
 #include "engine/ops/layer_norm/layer_norm_cpu.h"
+#include "engine/ops/layer_norm/layer_norm_cuda.h"
 #include "engine/ops/layer_norm/layer_norm_ref.h"
 
 namespace sink {

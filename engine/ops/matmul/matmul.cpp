@@ -2,6 +2,7 @@
 
 #include "engine/implementation.h"
 #include "engine/ops/matmul/matmul_cpu.h"
+#include "engine/ops/matmul/matmul_cuda.h"
 #include "engine/ops/matmul/matmul_ref.h"
 
 namespace sink {

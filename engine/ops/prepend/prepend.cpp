@@ -2,6 +2,7 @@
 
 #include "engine/implementation.h"
 #include "engine/ops/prepend/prepend_cpu.h"
+#include "engine/ops/prepend/prepend_cuda.h"
 #include "engine/ops/prepend/prepend_ref.h"
 
 namespace sink {

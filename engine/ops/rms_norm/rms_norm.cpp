@@ -3,6 +3,7 @@
 #include "engine/implementation.h"
 #include "engine/ops/check_like.h"
 #include "engine/ops/rms_norm/rms_norm_cpu.h"
+#include "engine/ops/rms_norm/rms_norm_cuda.h"
 #include "engine/ops/rms_norm/rms_norm_ref.h"
 
 namespace sink {

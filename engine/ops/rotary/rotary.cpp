@@ -5,6 +5,7 @@
 #include "engine/implementation.h"
 #include "engine/ops/check_like.h"
 #include "engine/ops/rotary/rotary_cpu.h"
+#include "engine/ops/rotary/rotary_cuda.h"
 #include "engine/ops/rotary/rotary_ref.h"
 
 namespace sink {

@@ -2,6 +2,7 @@
 
 #include "engine/implementation.h"
 #include "engine/ops/scaled_sum/scaled_sum_cpu.h"
+#include "engine/ops/scaled_sum/scaled_sum_cuda.h"
 #include "engine/ops/scaled_sum/scaled_sum_ref.h"
 
 namespace sink {

@@ -1,5 +1,5 @@
-// y = factor (sum_i x_i) / divisor, summed in double and in order: the mean loss of a batch from the losses of its
-// rows.
+// y = factor (sum_i x_i) / divisor, summed in double and in order (on the CUDA device blocks in float first): the mean
+// loss of a batch from the losses of its rows.
 #pragma once
 
 #include "engine/tensor.h"

@@ -2,6 +2,7 @@
 
 #include "engine/implementation.h"
 #include "engine/ops/sum_of_squares/sum_of_squares_cpu.h"
+#include "engine/ops/sum_of_squares/sum_of_squares_cuda.h"
 #include "engine/ops/sum_of_squares/sum_of_squares_ref.h"
 
 namespace sink {

@@ -1,4 +1,5 @@
-// sum_i x_i^2 in double, for the global gradient norm. The same bits for any number of threads.
+// sum_i x_i^2 in double, for the global gradient norm. The same bits for any number of threads. The CUDA device squares
+// and sums blocks in float first, so there squares beyond its range make the sum infinite.
 #pragma once
 
 #include <vector>

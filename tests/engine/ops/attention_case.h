@@ -98,6 +98,18 @@ struct AttentionCase {
     return other;
   }
 
+  // The same on a device, with all that was computed.
+  AttentionCase to(Device device) const {
+    AttentionCase other = *this;
+    for (Tensor* x : {&other.q, &other.k, &other.v, &other.upstream, &other.o, &other.m, &other.S}) *x = x->to(device);
+    for (Tensor* x : other.extras()) *x = x->to(device);
+    AttentionGradients& d = other.gradients;
+    for (Tensor* x :
+         {&d.dq_BHTD, &d.dk_BGKD, &d.dv_BGKD, &d.dbias_HT, &d.dextra_k_HD, &d.dextra_logit_H, &d.dextra_v_HD})
+      *x = x->to(device);
+    return other;
+  }
+
   // Rows [begin, end) of the third axis.
   static Tensor positions(const Tensor& x, std::int64_t begin, std::int64_t end) {
     std::int64_t heads = x.dim(0) * x.dim(1), T = x.dim(2), D = x.size() / (heads * T);

@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <memory>
+
+#include "engine/cuda/emulated/memory.h"
+#include "engine/cuda/gemm.h"
+#include "engine/threads.h"
+
+namespace sink::cuda {
+namespace {
+
+// A tile of c, and how much of k is packed at a time: what stays in a core's cache.
+constexpr std::int64_t kRows = 64, kColumns = 64, kDepth = 256;
+// Sums that stay in registers while the loop over k runs.
+constexpr std::int64_t kStrip = 16, kGroup = 4;
+// Multiplications that are worth a thread of their own.
+constexpr std::int64_t kWorthThread = 1 << 18;
+
+// One tile at work. Behind the last row and column all is zero, so that every sum is made by the same instructions.
+struct Tile {
+  std::int64_t row, column, rows, columns;  // where it lies in c; rows and columns of c that it has
+  float a[kRows / kStrip][kDepth][kStrip];
+  float b[kColumns / kGroup][kDepth][kGroup];
+  float sums[kColumns][kRows];  // column by column, as c is
+};
+
+// Columns [first, first + depth) of op(a), and as many rows of op(b), as floats.
+template <class In>
+void pack(const Gemm& g, std::int64_t first, std::int64_t depth, Tile& tile) {
+  const In *a = static_cast<const In*>(g.a), *b = static_cast<const In*>(g.b);
+  std::int64_t a_row = g.transpose_a ? g.lda : 1, a_depth = g.transpose_a ? 1 : g.lda;
+  std::int64_t b_column = g.transpose_b ? 1 : g.ldb, b_depth = g.transpose_b ? g.ldb : 1;
+  for (std::int64_t i = 0; i < (tile.rows + kStrip - 1) / kStrip * kStrip; ++i)
+    for (std::int64_t p = 0; p < depth; ++p)
+      tile.a[i / kStrip][p][i % kStrip] =
+          i < tile.rows ? static_cast<float>(a[(tile.row + i) * a_row + (first + p) * a_depth]) : 0;
+  for (std::int64_t j = 0; j < (tile.columns + kGroup - 1) / kGroup * kGroup; ++j)
+    for (std::int64_t p = 0; p < depth; ++p)
+      tile.b[j / kGroup][p][j % kGroup] =
+          j < tile.columns ? static_cast<float>(b[(tile.column + j) * b_column + (first + p) * b_depth]) : 0;
+}
+
+// sums += a b for one strip of rows and one group of columns of a tile, k in order.
+void multiply(const float (*a)[kStrip], const float (*b)[kGroup], std::int64_t depth, float* sums) {
+  float kept[kGroup][kStrip];
+  for (std::int64_t j = 0; j < kGroup; ++j)
+    for (std::int64_t i = 0; i < kStrip; ++i) kept[j][i] = sums[j * kRows + i];
+  for (std::int64_t p = 0; p < depth; ++p)
+    for (std::int64_t j = 0; j < kGroup; ++j) {
+#pragma omp simd
+      for (std::int64_t i = 0; i < kStrip; ++i) kept[j][i] += a[p][i] * b[p][j];
+    }
+  for (std::int64_t j = 0; j < kGroup; ++j)
+    for (std::int64_t i = 0; i < kStrip; ++i) sums[j * kRows + i] = kept[j][i];
+}
+
+template <class Out>
+void write(const Gemm& g, const Tile& tile) {
+  for (std::int64_t j = 0; j < tile.columns; ++j) {
+    Out* c = static_cast<Out*>(g.c) + tile.row + (tile.column + j) * g.ldc;
+    for (std::int64_t i = 0; i < tile.rows; ++i) {
+      float product = g.alpha * tile.sums[j][i];
+      store(c[i], g.beta == 0 ? product : product + g.beta * static_cast<float>(c[i]));
+    }
+  }
+}
+
+template <class In, class Out>
+void compute(const Gemm& g, Tile& tile) {
+  std::fill_n(&tile.sums[0][0], kColumns * kRows, 0.0f);
+  for (std::int64_t first = 0; first < g.k; first += kDepth) {
+    std::int64_t depth = std::min(kDepth, g.k - first);
+    pack<In>(g, first, depth, tile);
+    for (std::int64_t j = 0; j < tile.columns; j += kGroup)
+      for (std::int64_t i = 0; i < tile.rows; i += kStrip)
+        multiply(tile.a[i / kStrip], tile.b[j / kGroup], depth, &tile.sums[j][i]);
+  }
+  write<Out>(g, tile);
+}
+
+template <class In, class Out>
+void execute(const Gemm& g) {
+  std::int64_t tiles_of_m = (g.m + kRows - 1) / kRows, tiles_of_n = (g.n + kColumns - 1) / kColumns;
+  std::int64_t tile_work = std::min(g.m, kRows) * std::min(g.n, kColumns) * g.k;
+  std::int64_t grain = std::max<std::int64_t>(1, kWorthThread / tile_work);
+  parallel_chunks(tiles_of_m * tiles_of_n, grain, [&](std::int64_t begin, std::int64_t end) {
+    auto tile = std::make_unique_for_overwrite<Tile>();
+    for (std::int64_t t = begin; t < end; ++t) {
+      tile->row = t % tiles_of_m * kRows;
+      tile->column = t / tiles_of_m * kColumns;
+      tile->rows = std::min(kRows, g.m - tile->row);
+      tile->columns = std::min(kColumns, g.n - tile->column);
+      compute<In, Out>(g, *tile);
+    }
+  });
+}
+
+}  // namespace
+
+void gemm(const Gemm& g) {
+  check(g);
+  emulated::DeviceAccess access;
+  if (g.in == DType::F32) return execute<float, float>(g);
+  if (g.out == DType::F32) return execute<bf16, float>(g);
+  execute<bf16, bf16>(g);
+}
+
+}  // namespace sink::cuda

@@ -1,0 +1,10 @@
+// On the CUDA device: AdamW on F32.
+#pragma once
+
+#include "engine/ops/adamw/adamw.h"
+
+namespace sink::cuda {
+
+void adamw(const AdamwStep& settings, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v);
+
+}  // namespace sink::cuda

@@ -1,0 +1,221 @@
+// The backward pass on the CUDA device, without a number that two warps add to: a warp per query for dq and D, a warp
+// per key for dk and dv, a warp per head and distance for dbias; what the extra key gets of each query is written down
+// and summed afterwards.
+#pragma once
+
+#include "engine/cuda/column_sums.cuh"
+#include "engine/ops/attention/attention_check.h"
+#include "engine/ops/attention/attention_cuda.cuh"
+
+namespace sink::cuda {
+
+// What backward reads of the forward pass, and one number per query that its kernels hand on.
+template <class X>
+struct AttentionBackward {
+  AttentionArguments<X> a;
+  const X *do_BHTD, *o_BHTD;
+  const float *m_BHT, *S_BHT;
+  float* D_BHT;
+
+  template <class Op>
+  __device__ AttentionWeights<Op> weights(const Op& op, const AttentionQuery<X>& query) const {
+    return {op, m_BHT[query.bht], S_BHT[query.bht], query.keys()};
+  }
+  __device__ const X* do_D(const AttentionQuery<X>& query) const { return do_BHTD + query.bht * a.D; }
+  // do_i . v of the extra key
+  __device__ float extra_da(const AttentionQuery<X>& query) const {
+    return a.extra_v_HD ? dot(do_D(query), a.extra_v_HD + query.h * a.D, a.D) : 0;
+  }
+};
+
+// D_i = sum_j w_ij dw_ij, in all lanes; do_i . o_i where post is the identity.
+template <class Op, class X>
+__device__ float row_D(const Op& op, const AttentionBackward<X>& in, const AttentionQuery<X>& query) {
+  if constexpr (!DividesBySum<Op>) {
+    return 0;
+  } else {
+    const X *do_D = in.do_D(query), *o_D = in.o_BHTD + query.bht * in.a.D;
+    float sum = 0;
+    if constexpr (HasPost<Op>) {
+      AttentionWeights<Op> weights = in.weights(op, query);
+      auto add = [&](float s, float da) {
+        float w = weights.w(s);
+        sum += w * (weights.row.dpost(w) * da);
+      };
+      for (std::int64_t n = lane_of_thread(); n < query.keys(); n += kWarp) {
+        std::int64_t j = query.key(n);
+        add(query.score(j), dot(do_D, query.v_D(j), in.a.D));
+      }
+      if (in.a.has_extra_key() && lane_of_thread() == 0) add(query.extra_score(), in.extra_da(query));
+    } else {
+      for (std::int64_t d = lane_of_thread(); d < in.a.D; d += kWarp)
+        sum += static_cast<float>(do_D[d]) * static_cast<float>(o_D[d]);
+    }
+    return warp_sum(sum);
+  }
+}
+
+// A query's dq_i = scale sum_j ds_ij k_j, its D_i, and the extra key's ds_i* and a_i*.
+template <class Op, class X>
+__global__ void attention_dq_kernel(Op op, AttentionBackward<X> in, X* dq_BHTD, float* extra_ds_BHT,
+                                    float* extra_a_BHT) {
+  const AttentionArguments<X>& a = in.a;
+  std::int64_t bht = row_of_warp();
+  if (bht >= a.B * a.H * a.T) return;
+  AttentionQuery<X> query(a, bht);
+  AttentionWeights<Op> weights = in.weights(op, query);
+  std::int64_t keys = query.keys();
+  const X* do_D = in.do_D(query);
+  float D_i = row_D(op, in, query);
+  if (lane_of_thread() == 0) in.D_BHT[bht] = D_i;
+
+  WarpSums dq(0, 1, a.D);
+  for (std::int64_t first = 0; first < keys; first += kWarp) {
+    std::int64_t n = first + lane_of_thread();
+    float ds = 0;
+    if (n < keys) {
+      std::int64_t j = query.key(n);
+      ds = weights.ds(query.score(j), dot(do_D, query.v_D(j), a.D), D_i);
+    }
+    dq.of_lanes[lane_of_thread()] = ds;
+    sync_warp();
+    int count = static_cast<int>(keys - first < kWarp ? keys - first : kWarp);
+    dq.add(count, [&](int lane) { return query.k_D(query.key(first + lane)); });
+    sync_warp();
+  }
+  if (a.has_extra_key()) {
+    float s = query.extra_score(), ds = weights.ds(s, in.extra_da(query), D_i);
+    if (a.extra_k_HD)
+      for (std::int64_t d = lane_of_thread(); d < a.D; d += kWarp) dq.sums_D[d] += ds * a.extra_k_HD[query.h * a.D + d];
+    if (lane_of_thread() == 0) {
+      extra_ds_BHT[bht] = ds;
+      extra_a_BHT[bht] = weights.a(s);
+    }
+  }
+  dq.write(a.scale, dq_BHTD + bht * a.D);
+}
+
+// A key's dk_j = scale sum_i ds_ij q_i and dv_j = sum_i a_ij do_i, over the queries of all heads that read its head.
+template <class Op, class X>
+__global__ void attention_dk_dv_kernel(Op op, AttentionBackward<X> in, X* dk_BGKD, X* dv_BGKD) {
+  const AttentionArguments<X>& a = in.a;
+  std::int64_t bgj = row_of_warp();
+  if (bgj >= a.B * a.G * a.K) return;
+  std::int64_t j = bgj % a.K, g = bgj / a.K % a.G, b = bgj / a.K / a.G, heads = a.H / a.G;
+  WarpSums dk(0, 2, a.D), dv(1, 2, a.D);
+  Span hull = a.range.query_hull({a.first_position, a.first_position + a.T}, {j, j + 1});
+  std::int64_t first_t = hull.begin - a.first_position, end_t = hull.end - a.first_position;
+  for (std::int64_t h = g * heads; h < (g + 1) * heads; ++h) {
+    std::int64_t first_row = (b * a.H + h) * a.T;
+    for (std::int64_t first = first_t; first < end_t; first += kWarp) {
+      std::int64_t t = first + lane_of_thread();
+      float ds = 0, weight = 0;
+      if (t < end_t && a.range.sees(a.first_position + t, j)) {
+        AttentionQuery<X> query(a, first_row + t);
+        AttentionWeights<Op> weights = in.weights(op, query);
+        float s = query.score(j);
+        weight = weights.a(s);
+        ds = weights.ds(s, dot(in.do_D(query), query.v_D(j), a.D), in.D_BHT[query.bht]);
+      }
+      dk.of_lanes[lane_of_thread()] = ds;
+      dv.of_lanes[lane_of_thread()] = weight;
+      sync_warp();
+      int count = static_cast<int>(end_t - first < kWarp ? end_t - first : kWarp);
+      dk.add(count, [&](int lane) { return a.q_BHTD + (first_row + first + lane) * a.D; });
+      dv.add(count, [&](int lane) { return in.do_BHTD + (first_row + first + lane) * a.D; });
+      sync_warp();
+    }
+  }
+  dk.write(a.scale, dk_BGKD + bgj * a.D);
+  dv.write(1, dv_BGKD + bgj * a.D);
+}
+
+// dbias_h[distance] = sum of ds_ij over all queries and the keys at that distance; at 0 also those in its future.
+template <class Op, class X>
+__global__ void attention_dbias_kernel(Op op, AttentionBackward<X> in, float* dbias_HT) {
+  const AttentionArguments<X>& a = in.a;
+  std::int64_t row = row_of_warp(), distance = row % a.bias_columns, h = row / a.bias_columns;
+  if (h >= a.H) return;
+  float sum = 0;
+  for (std::int64_t bt = lane_of_thread(); bt < a.B * a.T; bt += kWarp) {
+    AttentionQuery<X> query(a, (bt / a.T * a.H + h) * a.T + bt % a.T);
+    AttentionWeights<Op> weights = in.weights(op, query);
+    std::int64_t first = query.i - distance,
+                 end = distance == 0 && a.range.prefix > first + 1 ? a.range.prefix : first + 1;
+    for (std::int64_t j = first; j < (end < a.K ? end : a.K); ++j)
+      if (j >= 0 && a.range.sees(query.i, j))
+        sum += weights.ds(query.score(j), dot(in.do_D(query), query.v_D(j), a.D), in.D_BHT[query.bht]);
+  }
+  sum = warp_sum(sum);
+  if (lane_of_thread() == 0) dbias_HT[row] = sum;
+}
+
+// The extra key's gradients out of what every query wrote down: sums over sequences and positions.
+template <class X>
+void sum_extra_gradients(const AttentionBackward<X>& in, const Tensor& extra_ds, const Tensor& extra_a,
+                         AttentionGradients& gradients) {
+  std::int64_t H = in.a.H, T = in.a.T, D = in.a.D, rows = in.a.B * T;
+  const float *ds = extra_ds.device_data<float>(), *weights = extra_a.device_data<float>();
+  const X *q = in.a.q_BHTD, *grad_o = in.do_BHTD;
+  float scale = in.a.scale;
+  auto bht = [=] __device__(std::int64_t bt, std::int64_t h) { return (bt / T * H + h) * T + bt % T; };
+  if (gradients.dextra_k_HD.defined())
+    column_sums(
+        rows, H * D,
+        [=] __device__(std::int64_t bt, std::int64_t hd) {
+          std::int64_t row = bht(bt, hd / D);
+          return scale * ds[row] * static_cast<float>(q[row * D + hd % D]);
+        },
+        gradients.dextra_k_HD.device_data<float>(), false);
+  if (gradients.dextra_v_HD.defined())
+    column_sums(
+        rows, H * D,
+        [=] __device__(std::int64_t bt, std::int64_t hd) {
+          std::int64_t row = bht(bt, hd / D);
+          return weights[row] * static_cast<float>(grad_o[row * D + hd % D]);
+        },
+        gradients.dextra_v_HD.device_data<float>(), false);
+  if (gradients.dextra_logit_H.defined())
+    column_sums(
+        rows, H, [=] __device__(std::int64_t bt, std::int64_t h) { return ds[bht(bt, h)]; },
+        gradients.dextra_logit_H.device_data<float>(), false);
+}
+
+template <class X, class Op>
+AttentionGradients attention_backward_as(const Op& op, const Tensor& grad_o, const Tensor& q, const Tensor& k,
+                                         const Tensor& v, const Tensor& o, const Tensor& m, const Tensor& S,
+                                         const AttentionConfig& config) {
+  AttentionGradients gradients = attention_check::empty_gradients(q, k, config);
+  Tensor row_D = Tensor::empty_like(m), extra_ds, extra_a;
+  if (config.extra_key.present()) extra_ds = Tensor::empty_like(m), extra_a = Tensor::empty_like(m);
+  AttentionBackward<X> in{attention_arguments<X>(q, k, v, config),
+                          grad_o.device_data<X>(),
+                          o.device_data<X>(),
+                          m.device_data<float>(),
+                          S.device_data<float>(),
+                          row_D.device_data<float>()};
+  Grid queries = grid_of_rows(m.size()), keys = grid_of_rows(k.size() / k.dim(3));
+  queries.shared_bytes = WarpSums::bytes(1, q.dim(3));
+  keys.shared_bytes = WarpSums::bytes(2, q.dim(3));
+  launch(queries, attention_dq_kernel<Op, X>, op, in, gradients.dq_BHTD.device_data<X>(),
+         extra_ds.defined() ? extra_ds.device_data<float>() : nullptr,
+         extra_a.defined() ? extra_a.device_data<float>() : nullptr);
+  launch(keys, attention_dk_dv_kernel<Op, X>, op, in, gradients.dk_BGKD.device_data<X>(),
+         gradients.dv_BGKD.device_data<X>());
+  if (config.bias_HT.defined())
+    launch(grid_of_rows(config.bias_HT.size()), attention_dbias_kernel<Op, X>, op, in,
+           gradients.dbias_HT.device_data<float>());
+  if (config.extra_key.present()) sum_extra_gradients(in, extra_ds, extra_a, gradients);
+  return gradients;
+}
+
+template <class Op>
+AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const Tensor& q_BHTD, const Tensor& k_BGKD,
+                                      const Tensor& v_BGKD, const Tensor& o_BHTD, const Tensor& m_BHT,
+                                      const Tensor& S_BHT, const AttentionConfig& config) {
+  return with_real<float, bf16>(q_BHTD.dtype(), [&](auto zero) {
+    return attention_backward_as<decltype(zero)>(op, do_BHTD, q_BHTD, k_BGKD, v_BGKD, o_BHTD, m_BHT, S_BHT, config);
+  });
+}
+
+}  // namespace sink::cuda

@@ -1,0 +1,73 @@
+#include "engine/ops/gate/gate_cuda.h"
+
+#include "engine/cuda/elements.cuh"
+#include "engine/cuda/warp.cuh"
+#include "engine/vector_math.h"
+
+namespace sink::cuda {
+namespace {
+
+// Counted through all rows, group n holds the numbers [n width, (n + 1) width).
+template <class X>
+void forward(const Tensor& o_BTE, const Tensor& gate_BTG, Tensor& y_BTE) {
+  std::int64_t width = o_BTE.dim(2) / gate_BTG.dim(2);
+  const X *o = o_BTE.device_data<X>(), *g = gate_BTG.device_data<X>();
+  X* y = y_BTE.device_data<X>();
+  for_each_element(o_BTE.size(), [=] __device__(std::int64_t i) {
+    store(y[i], static_cast<float>(o[i]) * logistic_fast(static_cast<float>(g[i / width])));
+  });
+}
+
+// A warp per group; lane l has the numbers l, l + 32, ... of it.
+template <class X>
+__global__ void gate_backward_kernel(std::int64_t groups, std::int64_t width, const X* dy, const X* o, const X* g,
+                                     X* d_o, X* dgate) {
+  std::int64_t n = row_of_warp();
+  if (n >= groups) return;
+  float l = logistic_fast(static_cast<float>(g[n])), dl = 0;
+  for (std::int64_t e = n * width + lane_of_thread(); e < (n + 1) * width; e += kWarp) {
+    float dy_e = static_cast<float>(dy[e]);
+    store(d_o[e], dy_e * l);
+    dl += dy_e * static_cast<float>(o[e]);
+  }
+  dl = warp_sum(dl);
+  if (lane_of_thread() == 0) store(dgate[n], dl * l * (1 - l));
+}
+
+// A thread per group where a warp would have idle lanes: for groups of single numbers neighbours have neighbours.
+template <class X>
+void backward_of_narrow_groups(std::int64_t groups, std::int64_t width, const X* dy, const X* o, const X* g, X* d_o,
+                               X* dgate) {
+  for_each_element(groups, [=] __device__(std::int64_t n) {
+    float l = logistic_fast(static_cast<float>(g[n])), dl = 0;
+    for (std::int64_t e = n * width; e < (n + 1) * width; ++e) {
+      float dy_e = static_cast<float>(dy[e]);
+      store(d_o[e], dy_e * l);
+      dl += dy_e * static_cast<float>(o[e]);
+    }
+    store(dgate[n], dl * l * (1 - l));
+  });
+}
+
+template <class X>
+void backward(const Tensor& dy_BTE, const Tensor& o_BTE, const Tensor& gate_BTG, Tensor& do_BTE, Tensor& dgate_BTG) {
+  std::int64_t groups = gate_BTG.size(), width = o_BTE.dim(2) / gate_BTG.dim(2);
+  const X *dy = dy_BTE.device_data<X>(), *o = o_BTE.device_data<X>(), *g = gate_BTG.device_data<X>();
+  X *d_o = do_BTE.device_data<X>(), *dgate = dgate_BTG.device_data<X>();
+  if (width < kWarp) return backward_of_narrow_groups(groups, width, dy, o, g, d_o, dgate);
+  launch(grid_of_rows(groups), gate_backward_kernel<X>, groups, width, dy, o, g, d_o, dgate);
+}
+
+}  // namespace
+
+void gate(const Tensor& o_BTE, const Tensor& gate_BTG, Tensor& y_BTE) {
+  with_real<float, bf16>(o_BTE.dtype(), [&](auto zero) { forward<decltype(zero)>(o_BTE, gate_BTG, y_BTE); });
+}
+
+void gate_backward(const Tensor& dy_BTE, const Tensor& o_BTE, const Tensor& gate_BTG, Tensor& do_BTE,
+                   Tensor& dgate_BTG) {
+  with_real<float, bf16>(o_BTE.dtype(),
+                         [&](auto zero) { backward<decltype(zero)>(dy_BTE, o_BTE, gate_BTG, do_BTE, dgate_BTG); });
+}
+
+}  // namespace sink::cuda

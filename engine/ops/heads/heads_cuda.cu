@@ -1,0 +1,98 @@
+#include "engine/ops/heads/heads_cuda.h"
+
+#include "engine/cuda/elements.cuh"
+#include "engine/cuda/warp.cuh"
+
+namespace sink::cuda {
+namespace {
+
+// A warp has head h of one position: its D numbers as they lie in the heads and in the rows, where it is number
+// first_head + h.
+template <bool kToHeads, class Heads, class Rows>
+__global__ void move_kernel(Heads* heads_BHTD, Rows* rows_BTE, std::int64_t first_head, std::int64_t B, std::int64_t T,
+                            std::int64_t D, std::int64_t E) {
+  std::int64_t position = row_of_warp(), h = blockIdx.y, H = gridDim.y;
+  if (position >= B * T) return;
+  std::int64_t b = position / T, t = position % T;
+  Heads* head_D = heads_BHTD + ((b * H + h) * T + t) * D;
+  Rows* row_D = rows_BTE + position * E + (first_head + h) * D;
+  for (std::int64_t d = lane_of_thread(); d < D; d += kWarp) {
+    if constexpr (kToHeads)
+      head_D[d] = row_D[d];
+    else
+      row_D[d] = head_D[d];
+  }
+}
+
+// The H heads of `heads` to or from heads [first_head, first_head + H) of those in every row of `rows`.
+template <bool kToHeads, class X, class Heads, class Rows>
+void move_as(Heads& heads_BHTD, Rows& rows_BTE, std::int64_t first_head) {
+  std::int64_t B = heads_BHTD.dim(0), H = heads_BHTD.dim(1), T = heads_BHTD.dim(2), D = heads_BHTD.dim(3);
+  auto* heads = heads_BHTD.template device_data<X>();
+  auto* rows = rows_BTE.template device_data<X>();
+  Grid grid = grid_of_rows(B * T);
+  grid.blocks.y = static_cast<unsigned>(H);
+  launch(grid, move_kernel<kToHeads, std::remove_pointer_t<decltype(heads)>, std::remove_pointer_t<decltype(rows)>>,
+         heads, rows, first_head, B, T, D, rows_BTE.dim(2));
+}
+
+template <bool kToHeads, class Heads, class Rows>
+void move(Heads& heads_BHTD, Rows& rows_BTE, std::int64_t first_head) {
+  if (heads_BHTD.size() == 0) return;
+  with_real<float, bf16>(heads_BHTD.dtype(),
+                         [&](auto zero) { move_as<kToHeads, decltype(zero)>(heads_BHTD, rows_BTE, first_head); });
+}
+
+// N = T D numbers of a head.
+template <class X>
+void sum_heads_as(const Tensor& o_BHTD, Tensor& y_BTD) {
+  std::int64_t B = o_BHTD.dim(0), H = o_BHTD.dim(1), N = o_BHTD.dim(2) * o_BHTD.dim(3);
+  const X* o_BHN = o_BHTD.device_data<X>();
+  X* y_BN = y_BTD.device_data<X>();
+  for_each_element(B * N, [=] __device__(std::int64_t i) {
+    const X* o_HN = o_BHN + i / N * H * N + i % N;
+    float sum = 0;
+    for (std::int64_t h = 0; h < H; ++h) sum += static_cast<float>(o_HN[h * N]);
+    store(y_BN[i], sum);
+  });
+}
+
+template <class X>
+void sum_heads_backward_as(const Tensor& dy_BTD, Tensor& do_BHTD) {
+  std::int64_t B = do_BHTD.dim(0), H = do_BHTD.dim(1), N = do_BHTD.dim(2) * do_BHTD.dim(3);
+  const X* dy_BN = dy_BTD.device_data<X>();
+  X* do_BHN = do_BHTD.device_data<X>();
+  for_each_element(B * N, [=] __device__(std::int64_t i) {
+    X* do_HN = do_BHN + i / N * H * N + i % N;
+    for (std::int64_t h = 0; h < H; ++h) do_HN[h * N] = dy_BN[i];
+  });
+}
+
+}  // namespace
+
+void split_heads(const Tensor& qkv_BTE, Tensor& q_BHTD, Tensor& k_BGTD, Tensor& v_BGTD) {
+  std::int64_t H = q_BHTD.dim(1), G = k_BGTD.dim(1);
+  move<true>(q_BHTD, qkv_BTE, 0);
+  move<true>(k_BGTD, qkv_BTE, H);
+  move<true>(v_BGTD, qkv_BTE, H + G);
+}
+
+void split_heads_backward(const Tensor& dq_BHTD, const Tensor& dk_BGTD, const Tensor& dv_BGTD, Tensor& dqkv_BTE) {
+  std::int64_t H = dq_BHTD.dim(1), G = dk_BGTD.dim(1);
+  move<false>(dq_BHTD, dqkv_BTE, 0);
+  move<false>(dk_BGTD, dqkv_BTE, H);
+  move<false>(dv_BGTD, dqkv_BTE, H + G);
+}
+
+void merge_heads(const Tensor& o_BHTD, Tensor& o_BTC) { move<false>(o_BHTD, o_BTC, 0); }
+void merge_heads_backward(const Tensor& do_BTC, Tensor& do_BHTD) { move<true>(do_BHTD, do_BTC, 0); }
+
+void sum_heads(const Tensor& o_BHTD, Tensor& y_BTD) {
+  with_real<float, bf16>(o_BHTD.dtype(), [&](auto zero) { sum_heads_as<decltype(zero)>(o_BHTD, y_BTD); });
+}
+
+void sum_heads_backward(const Tensor& dy_BTD, Tensor& do_BHTD) {
+  with_real<float, bf16>(dy_BTD.dtype(), [&](auto zero) { sum_heads_backward_as<decltype(zero)>(dy_BTD, do_BHTD); });
+}
+
+}  // namespace sink::cuda

@@ -1,0 +1,14 @@
+// On the CUDA device: layer norm of F32 rows, y in F32 or BF16.
+#pragma once
+
+#include "engine/ops/layer_norm/layer_norm.h"
+
+namespace sink::cuda {
+
+void layer_norm(const Tensor& x, const Tensor& gain_C, const Tensor& bias_C, Tensor& y, Tensor& mean, Tensor& r,
+                double epsilon);
+void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Tensor& mean, const Tensor& r,
+                         const LayerNormGradient& dx, const LayerNormGradient& dgain_C,
+                         const LayerNormGradient& dbias_C);
+
+}  // namespace sink::cuda

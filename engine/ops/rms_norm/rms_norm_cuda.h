@@ -1,0 +1,12 @@
+// On the CUDA device: the root-mean-square norm of F32 rows, y in F32 or BF16.
+#pragma once
+
+#include "engine/tensor.h"
+
+namespace sink::cuda {
+
+void rms_norm(const Tensor& x, const Tensor& gain_C, Tensor& y, Tensor& r, double epsilon);
+void rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Tensor& r, Tensor& dx,
+                       bool accumulate_dx, Tensor& dgain_C, bool accumulate_dgain);
+
+}  // namespace sink::cuda

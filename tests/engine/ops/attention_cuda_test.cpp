@@ -1,0 +1,127 @@
+// Attention on the CUDA device against the reference in double. Every line of attention_ops.def is taken as it comes.
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "attention_twin.h"
+#include "engine/cuda/schedules.h"
+
+using namespace sink;
+using namespace sink::test;
+
+namespace {
+
+struct Case {
+  std::int64_t T, D;
+  KeyRange range = {};
+  Extra extra = Extra::none;
+  std::int64_t G = 0;
+  DType dtype = DType::F32;
+};
+
+template <class Op>
+void check(const Case& c) {
+  CAPTURE(c.T);
+  CAPTURE(c.D);
+  CAPTURE(c.range.prefix);
+  CAPTURE(c.range.window);
+  CAPTURE(std::string(name_of(c.extra)));
+  Op op;
+  AttentionCase expected = AttentionCase(1, 2, c.T, c.D, DType::BF16, c.range, 1, c.extra, c.G).to(DType::F64);
+  expected.forward(op);
+  expected.backward(op);
+  check_twin(op, expected, worst_conditions(expected, op), c.dtype, Device::cuda);
+}
+
+void check_all(const Case& c) {
+#define SINK_ATTENTION_OP(Op) check<Op>(c);
+#include "engine/ops/attention/attention_ops.def"
+}
+
+// Every gradient and statistic of a case as bytes.
+template <class Op>
+std::vector<std::string> all_bytes(AttentionCase c) {
+  Op op;
+  c.forward(op);
+  c.backward(op);
+  AttentionStatistics statistics = c.statistics(5, op);
+  AttentionCase there = c.to(Device::cpu);
+  std::vector<const Tensor*> tensors = there.all_gradients();
+  Tensor columns = statistics.column_proxy_BHX.to(Device::cpu), entropy = statistics.entropy_BH.to(Device::cpu);
+  for (const Tensor* x : {&there.o, &there.m, &there.S, &columns, &entropy}) tensors.push_back(x);
+  std::vector<std::string> bytes;
+  for (const Tensor* x : tensors) bytes.emplace_back(static_cast<const char*>(x->raw()), x->bytes());
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("attention on the device: equals the double reference for every operation, mask, bias and extra key") {
+  for (const KeyRange& mask : {KeyRange{}, KeyRange{.prefix = 5}, KeyRange{.prefix = 3, .window = 20}})
+    for (Extra extra : {Extra::none, Extra::bias, Extra::everything})
+      check_all({.T = 40, .D = 16, .range = mask, .extra = extra});
+}
+
+TEST_CASE("attention on the device: equals the double reference at ragged lengths and every head size") {
+  for (std::int64_t T : {1, 31, 33, 70}) check_all({.T = T, .D = 8, .extra = Extra::key});
+  for (std::int64_t D : {1, 33, 64, 96, 128, 192}) check_all({.T = 34, .D = D});
+}
+
+TEST_CASE("attention on the device: equals the double reference in bf16, with shared key heads and other extra keys") {
+  check_all({.T = 37, .D = 32, .dtype = DType::BF16});
+  check_all({.T = 37, .D = 32, .range = {.window = 9}, .extra = Extra::everything, .G = 1, .dtype = DType::BF16});
+  check_all({.T = 37, .D = 16, .extra = Extra::everything, .G = 1});
+  check_all({.T = 37, .D = 16, .extra = Extra::key_only});
+  check_all({.T = 37, .D = 16, .extra = Extra::logit});
+}
+
+TEST_CASE("attention on the device: a chunk of queries is those queries") {
+  AttentionCase whole(1, 2, 40, 16, DType::F32, {.prefix = 2, .window = 12}, 1, Extra::everything, 1);
+  AttentionCase chunk = whole.chunk(23, 40).to(Device::cuda);
+  whole.forward<EluNorm>();
+  chunk.forward<EluNorm>();
+  CHECK(relative_error(chunk.o.to(Device::cpu), AttentionCase::positions(whole.o, 23, 40)) < 1e-5);
+}
+
+TEST_CASE("attention on the device: the same bits under every schedule") {
+  AttentionCase c = AttentionCase(2, 2, 45, 16, DType::F32, {.window = 30}, 1, Extra::everything, 1).to(Device::cuda);
+  std::vector<std::string> first = all_bytes<ClippedSoftmax>(c);
+  for (unsigned schedule : {1u, 7u}) {
+    cuda::Schedule only(schedule);
+    CHECK(all_bytes<ClippedSoftmax>(c.to(Device::cpu).to(Device::cuda)) == first);
+  }
+}
+
+TEST_CASE("attention on the device: statistics equal those of the double reference") {
+  for (Extra extra : {Extra::none, Extra::everything, Extra::logit}) {
+    AttentionCase c(2, 2, 41, 16, DType::F32, {.prefix = 3, .window = 20}, 1, extra, 1);
+    auto check_statistics = [&](auto op) {
+      CAPTURE(std::string(decltype(op)::name));
+      AttentionCase wide = c.to(DType::F64), there = c.to(Device::cuda);
+      wide.forward(op);
+      there.forward(op);
+      AttentionStatistics expected = wide.statistics(37, op), found = there.statistics(37, op);
+      auto same = [&](const char* what, const Tensor& x, const Tensor& y) {
+        CAPTURE(std::string(what));
+        CHECK(relative_error(x.to(Device::cpu), y) < 1e-5);
+      };
+      same("column_raw", found.column_raw_BHX, expected.column_raw_BHX);
+      same("column_proxy", found.column_proxy_BHX, expected.column_proxy_BHX);
+      same("extra_raw", found.extra_raw_BH, expected.extra_raw_BH);
+      same("extra_proxy", found.extra_proxy_BH, expected.extra_proxy_BH);
+      same("row_mass", found.row_mass_BH, expected.row_mass_BH);
+      same("entropy", found.entropy_BH, expected.entropy_BH);
+      same("key1_dot", found.key1_dot_BH, expected.key1_dot_BH);
+      same("key1_norms", found.key1_norms_BH, expected.key1_norms_BH);
+      same("key1_cosine", found.key1_cosine_BH, expected.key1_cosine_BH);
+      same("other_dot", found.other_dot_BH, expected.other_dot_BH);
+      same("other_norms", found.other_norms_BH, expected.other_norms_BH);
+      same("other_cosine", found.other_cosine_BH, expected.other_cosine_BH);
+    };
+    check_statistics(Softmax{});
+    check_statistics(Sigmoid{});
+    check_statistics(ClippedSoftmax{});
+    check_statistics(Softpick{});
+    check_statistics(Linear{});
+  }
+}

@@ -1,0 +1,75 @@
+// An implementation of attention against the reference in double.
+#pragma once
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <string>
+
+#include "attention_case.h"
+#include "engine/ops/attention/attention_ref.h"
+
+namespace sink::test {
+
+// How errors of the scores grow on their way, by the worst row of a case computed in double.
+struct Conditions {
+  double weights = 1;    // |z'| sum_j |r_ij| / |z|: relative, of the divisor; large where a sum nearly vanishes
+  double gradients = 1;  // max_j (|g'| + |r'| |z'| sum |w|) / |z|: size of what is subtracted to make ds_ij for da = 1
+};
+template <class Op>
+Conditions row_conditions(const AttentionCase& c, const Op& op, std::int64_t b, std::int64_t h, std::int64_t i) {
+  const AttentionConfig& config = c.config;
+  ref::Head head(c.q, c.k, c.v, config, h);
+  std::vector<std::int64_t> keys = ref::keys_of(head, i);
+  std::int64_t row = (b * c.q.dim(1) + h) * c.q.dim(2) + i;
+  AttentionRow numbers(op, c.m.item(row), c.S.item(row), static_cast<double>(keys.size()));
+  double z = std::abs(numbers.z()), dz = std::abs(numbers.dz()), r = 0, w = 0, dg = 0, dr = 0;
+  for (double s : ref::score_row(head, b, h, i, keys)) {
+    double x = s - numbers.m;
+    r += std::abs(numbers.r(x));
+    w += std::abs(numbers.g(x)) / z;
+    dg = std::max(dg, std::abs(numbers.dg(x)));
+    dr = std::max(dr, std::abs(numbers.dr(x)));
+  }
+  return {std::max(1.0, dz * r / z), (dg + dr * dz * w) / z};
+}
+template <class Op>
+Conditions worst_conditions(const AttentionCase& c, const Op& op) {
+  Conditions worst;
+  for (std::int64_t b = 0; b < c.q.dim(0); ++b)
+    for (std::int64_t h = 0; h < c.q.dim(1); ++h)
+      for (std::int64_t i = 0; i < c.q.dim(2); ++i) {
+        Conditions row = row_conditions(c, op, b, h, i);
+        worst = {std::max(worst.weights, row.weights), std::max(worst.gradients, row.gradients)};
+      }
+  return worst;
+}
+
+// An implementation against the reference in double on the inputs as rounded to its type. A relative error e of the
+// scores is one of conditions.weights * e of the weights, and that part of what gradients are the difference of.
+template <class Op>
+void check_twin(const Op& op, const AttentionCase& expected, const Conditions& conditions, DType dtype,
+                Device device = Device::cpu) {
+  CAPTURE(std::string(Op::name));
+  CAPTURE(std::string(name_of(dtype)));
+  CAPTURE(conditions.weights);
+  CAPTURE(conditions.gradients);
+  AttentionCase there = expected.to(dtype).to(device);
+  there.forward(op);
+  there.backward(op);
+  AttentionCase fast = there.to(Device::cpu);
+  double tolerance = (dtype == DType::F32 ? 1e-5 : 2e-2) * conditions.weights;
+  double row_tolerance = std::min(tolerance, 1e-4);
+  CHECK(relative_error(fast.o, expected.o) <= tolerance);
+  CHECK(relative_error(fast.m, expected.m) <= row_tolerance);
+  CHECK(relative_error(fast.S, expected.S) <= row_tolerance);
+  std::vector<const Tensor*> found = fast.all_gradients(), wanted = expected.all_gradients();
+  REQUIRE(found.size() == wanted.size());
+  for (std::size_t n = 0; n < found.size(); ++n) {
+    CAPTURE(n);
+    CHECK(largest_difference(*found[n], *wanted[n]) <=
+          tolerance * std::max(conditions.gradients, largest_magnitude(*wanted[n])));
+  }
+}
+
+}  // namespace sink::test

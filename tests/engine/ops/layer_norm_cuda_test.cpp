@@ -1,0 +1,46 @@
+// Layer norm on the CUDA device.
+#include <doctest/doctest.h>
+
+#include "engine/ops/layer_norm/layer_norm.h"
+#include "tests/support/device_twin.h"
+
+using namespace sink;
+
+namespace {
+
+// `which` says, bit by bit, which of the gradients of x, gain and bias are added to.
+void check_layer_norm(const Shape& shape, DType y_type, unsigned which) {
+  std::int64_t C = shape[shape.rank() - 1], rows = shape.size() / C;
+  Tensor x = random_tensor(shape, DType::F32, 1, 3);
+  for (std::int64_t i = 0; i < x.size(); ++i) x.data<float>()[i] += 5;  // a mean that is not nearly 0
+  Tensors given{x,
+                random_tensor({C}, DType::F32, 2),
+                random_tensor({C}, DType::F32, 3),
+                random_tensor(shape, y_type, 4),
+                random_tensor({rows}, DType::F32, 5),
+                random_tensor({rows}, DType::F32, 6),
+                random_tensor(shape, y_type, 7),
+                random_tensor(shape, DType::F32, 8),
+                random_tensor({C}, DType::F32, 9),
+                random_tensor({C}, DType::F32, 10)};
+  check_device_twin("layer_norm", given, [&](Tensors& t) {
+    layer_norm(t[0], t[1], t[2], t[3], t[4], t[5]);
+    layer_norm_backward(t[6], t[0], t[1], t[4], t[5], {t[7], (which & 1) != 0}, {t[8], (which & 2) != 0},
+                        {t[9], (which & 4) != 0});
+  });
+}
+
+}  // namespace
+
+TEST_CASE("layer_norm on the device: equals the double reference") {
+  for (std::int64_t rows : {1, 3, 65, 300})
+    for (std::int64_t C : {7, 33, 128})
+      for (DType y_type : {DType::F32, DType::BF16})
+        for (unsigned which : {0u, 7u}) {
+          CAPTURE(rows);
+          CAPTURE(C);
+          CAPTURE(which);
+          check_layer_norm({rows, C}, y_type, which);
+        }
+  for (unsigned which : {1u, 2u, 4u}) check_layer_norm({2, 3, 40}, DType::F32, which);
+}

@@ -1,0 +1,156 @@
+// The matrix product on the CUDA device, and the description of a product that it is made of.
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "engine/cuda/gemm.h"
+#include "engine/ops/matmul/matmul.h"
+#include "engine/threads.h"
+#include "tests/support/check_refused.h"
+#include "tests/support/device_twin.h"
+
+using namespace sink;
+
+namespace {
+
+struct Case {
+  std::int64_t M, N, K;
+};
+
+// One, odd sizes, those of the emulator's strips, tiles and depths, and one more or less.
+const Case kCases[] = {{1, 1, 1},    {1, 7, 5},      {5, 1, 3},    {3, 4, 1},      {7, 33, 65},
+                       {16, 64, 17}, {128, 65, 255}, {65, 63, 33}, {33, 128, 257}, {300, 48, 128}};
+
+void check_all(DType in, DType out, double f32) {
+  for (const Case& s : kCases)
+    for (bool transpose_a : {false, true})
+      for (bool transpose_b : {false, true})
+        for (bool accumulate : {false, true}) {
+          CAPTURE(transpose_a);
+          CAPTURE(transpose_b);
+          CAPTURE(accumulate);
+          Tensors given{random_tensor(transpose_a ? Shape{s.K, s.M} : Shape{s.M, s.K}, in, 1),
+                        random_tensor(transpose_b ? Shape{s.N, s.K} : Shape{s.K, s.N}, in, 2),
+                        random_tensor({s.M, s.N}, out, 3)};
+          check_device_twin(
+              given[0].str() + " x " + given[1].str(), given,
+              [&](Tensors& t) {
+                matmul({t[0], transpose_a}, {t[1], transpose_b}, t[2], accumulate);
+              },
+              f32);
+        }
+}
+
+const Tensor& on_cuda(const Tensor& x) {
+  CHECK(x.device() == Device::cuda);
+  return x;
+}
+
+}  // namespace
+
+TEST_CASE("matmul on the device: every transpose and type equals the double reference") {
+  check_all(DType::F32, DType::F32, 1e-5);
+  check_all(DType::BF16, DType::F32, 1e-5);
+  check_all(DType::BF16, DType::BF16, 1e-5);
+}
+
+TEST_CASE("matmul on the device: axes before the last count as rows, and a sum of nothing is zero") {
+  for (bool accumulate : {false, true}) {
+    Tensors rows{random_tensor({2, 3, 4}, DType::F32, 4), random_tensor({5, 4}, DType::F32, 5),
+                 random_tensor({2, 3, 5}, DType::F32, 6)};
+    check_device_twin("x W^T", rows, [&](Tensors& t) { matmul({t[0]}, transposed(t[1]), t[2], accumulate); });
+    Tensors nothing{Tensor::empty({0, 3}), Tensor::empty({0, 5}), random_tensor({3, 5}, DType::F32, 7)};
+    check_device_twin("K = 0", nothing, [&](Tensors& t) { matmul(transposed(t[0]), {t[1]}, t[2], accumulate); });
+    Tensors none{Tensor::empty({0, 4}), random_tensor({4, 3}, DType::F32, 8), Tensor::empty({0, 3})};
+    check_device_twin("no rows", none, [&](Tensors& t) { matmul({t[0]}, {t[1]}, t[2], accumulate); });
+  }
+}
+
+TEST_CASE("matmul on the device: what c held does not matter, nor how many threads there are") {
+  int threads = thread_count();
+  Tensor a = random_tensor({130, 600}, DType::BF16, 9).to(Device::cuda);
+  Tensor b = random_tensor({600, 200}, DType::BF16, 10).to(Device::cuda);
+  Tensor first;
+  for (int count : {1, 2, 5}) {
+    set_thread_count(count);
+    Tensor c = Tensor::full({130, 200}, NAN, DType::F32, Device::cuda);
+    matmul({a}, {b}, c);
+    Tensor got = on_cuda(c).to(Device::cpu);
+    if (!first.defined()) first = got;
+    CHECK(std::memcmp(got.raw(), first.raw(), got.bytes()) == 0);
+  }
+  set_thread_count(threads);
+  CHECK(std::isfinite(first.item()));
+}
+
+TEST_CASE("matmul on the device: types that it has not are refused") {
+  Tensor x = Tensor::zeros({2, 2}, DType::F64, Device::cuda), y = Tensor::zeros({2, 2}, DType::F64, Device::cuda);
+  check_refused([&] { matmul({x}, {x}, y); }, {"f64"});
+}
+
+TEST_CASE("gemm: column-major matrices in the corners of larger ones, scaled") {
+  //     (1 2)                    (1 2)       (21 2100)        (1 2)   ( 52  4220)
+  // 2 * (3 4) * ( 1  100) + 10 * (1 2) = 2 * (43 4300) + 10 * (1 2) = ( 96  8620)
+  //     (5 6)   (10 1000)        (1 2)       (65 6500)        (1 2)   (140 13020)
+  Tensor a = Tensor::from<float>({10}, {1, 3, 5, NAN, NAN, 2, 4, 6, NAN, NAN}).to(Device::cuda);
+  Tensor b = Tensor::from<float>({6}, {1, 100, NAN, 10, 1000, NAN}).to(Device::cuda);
+  Tensor c = Tensor::from<float>({8}, {1, 1, 1, -1, 2, 2, 2, -2}).to(Device::cuda);
+  cuda::Gemm g;
+  g.m = 3, g.n = 2, g.k = 2, g.transpose_b = true;
+  g.lda = 5, g.ldb = 3, g.ldc = 4;
+  g.alpha = 2, g.beta = 10;
+  g.a = a.device_data<float>(), g.b = b.device_data<float>(), g.c = c.device_data<float>();
+  cuda::gemm(g);
+  Tensor expected = Tensor::from<float>({8}, {52, 96, 140, -1, 4220, 8620, 13020, -2});
+  check_close("c", c.to(Device::cpu), expected, 0);
+}
+
+TEST_CASE("gemm: leading dimensions beyond the matrices, every transpose") {
+  std::int64_t m = 19, n = 70, k = 21;
+  for (bool transpose_a : {false, true})
+    for (bool transpose_b : {false, true}) {
+      cuda::Gemm g;
+      g.m = m, g.n = n, g.k = k, g.transpose_a = transpose_a, g.transpose_b = transpose_b;
+      g.lda = (transpose_a ? k : m) + 3, g.ldb = (transpose_b ? n : k) + 2, g.ldc = m + 1;
+      g.alpha = -3, g.beta = 0.5f;
+      Tensor a = random_tensor({transpose_a ? m : k, g.lda}, DType::F32, 11);  // columns are rows of these
+      Tensor b = random_tensor({transpose_b ? k : n, g.ldb}, DType::F32, 12);
+      Tensor c = random_tensor({n, g.ldc}, DType::F32, 13), expected = c.to(DType::F64).clone();
+      for (std::int64_t j = 0; j < n; ++j)
+        for (std::int64_t i = 0; i < m; ++i) {
+          double sum = 0;
+          for (std::int64_t p = 0; p < k; ++p)
+            sum += a.item(transpose_a ? p + i * g.lda : i + p * g.lda) *
+                   b.item(transpose_b ? j + p * g.ldb : p + j * g.ldb);
+          expected.data<double>()[i + j * g.ldc] = -3 * sum + 0.5 * c.item(i + j * g.ldc);
+        }
+      Tensor a_cuda = a.to(Device::cuda), b_cuda = b.to(Device::cuda), c_cuda = c.to(Device::cuda);
+      g.a = a_cuda.device_data<float>(), g.b = b_cuda.device_data<float>(), g.c = c_cuda.device_data<float>();
+      cuda::gemm(g);
+      check_close("c", c_cuda.to(Device::cpu), expected, 1e-5);
+    }
+}
+
+TEST_CASE("gemm: descriptions that make no sense are refused") {
+  Tensor memory = Tensor::zeros({3, 100}, DType::F32, Device::cuda);
+  auto refused = [&](auto&& spoil, std::initializer_list<std::string> words) {
+    cuda::Gemm g;
+    g.m = 3, g.n = 4, g.k = 5;
+    g.lda = 3, g.ldb = 5, g.ldc = 3;
+    g.a = memory.device_data<float>(), g.b = memory.device_data<float>() + 100, g.c = memory.device_data<float>() + 200;
+    CHECK_NOTHROW(cuda::gemm(g));
+    spoil(g);
+    check_refused([&] { cuda::gemm(g); }, words);
+  };
+  using cuda::Gemm;
+  refused([](Gemm& g) { g.k = 0; }, {"[gemm]", "1 at least", "(3 x 0, leading 3)"});
+  refused([](Gemm& g) { g.lda = 2; }, {"of a must be 3", "(3 x 5, leading 2)"});
+  refused([](Gemm& g) { g.transpose_a = true; }, {"of a must be 5", "(3 x 5, leading 3, transposed)"});
+  refused([](Gemm& g) { g.ldb = 4; }, {"of b must be 5"});
+  refused([](Gemm& g) { g.transpose_b = true, g.ldb = 3; }, {"of b must be 4"});
+  refused([](Gemm& g) { g.ldc = 2; }, {"of c must be 3"});
+  refused([](Gemm& g) { g.out = DType::BF16; }, {"f32 in and out", "c bf16"});
+  refused([](Gemm& g) { g.in = g.out = DType::F64; }, {"a f64"});
+  refused([](Gemm& g) { g.b = nullptr; }, {"no memory"});
+  refused([](Gemm& g) { g.c = const_cast<void*>(g.a); }, {"lies where"});
+}
