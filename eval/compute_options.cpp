@@ -13,8 +13,18 @@ std::int64_t ComputeOptions::batch_of(std::int64_t T) const {
 }
 
 void ComputeOptions::apply() const {
+  check_device(device, precision, reference);
   use_reference() = reference;
   start_threads(threads);
+}
+
+void check_device(const std::string& device, const std::string& precision, bool reference) {
+  if (device == "cpu") return;
+  if (reference || precision == "f64")
+    throw Error(std::string(reference ? "--reference" : "--precision f64") +
+                    " is of the CPU alone: leave out --device " + device + ", or this",
+                Exit::usage);
+  check_usable(device_named(device));
 }
 
 void add_compute_options(CLI::App* command, ComputeOptions& options, const std::vector<std::string>& precisions) {
@@ -23,6 +33,9 @@ void add_compute_options(CLI::App* command, ComputeOptions& options, const std::
       ->check(CLI::IsMember(precisions))
       ->capture_default_str();
   command->add_flag("--reference", options.reference, "plain loops instead of the fast path");
+  command->add_option("--device", options.device, "cuda needs a build that has it")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
   command->add_option("--threads", options.threads, "0: as many as there are cores")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{4096}))
       ->capture_default_str();

@@ -1,4 +1,4 @@
-// How a subcommand of eval_<ablation> computes: precision, threads, sequences at a time.
+// How a program computes: precision, device, threads, sequences at a time.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,14 +13,20 @@ struct ComputeOptions {
   std::int64_t batch = 0;    // 0: about 4096 tokens
   std::int64_t threads = 0;  // 0: as many as there are cores
   bool reference = false;
+  std::string device = "cpu";
 
   // Sequences of T tokens at a time.
   std::int64_t batch_of(std::int64_t T) const;
-  // For this process: threads, and the reference where it is asked for.
+  // For this process: threads, and the reference where it is asked for. Throws Exit::usage and Exit::device as
+  // check_device does.
   void apply() const;
 };
 
-// --batch, --precision (one of `precisions`), --reference, --threads
+// Throws Exit::usage for what no device but the CPU has, the reference and F64, and Exit::device where this build or
+// machine has no such device.
+void check_device(const std::string& device, const std::string& precision, bool reference);
+
+// --batch, --precision (one of `precisions`), --reference, --threads, --device
 void add_compute_options(CLI::App* command, ComputeOptions& options, const std::vector<std::string>& precisions);
 
 }  // namespace sink

@@ -144,6 +144,7 @@ std::string evaluation_json(const Evaluation& e, const EvaluationContext& c) {
   json["commit"] = c.commit;
   json["date"] = utc_date();
   json["precision"] = c.precision;
+  json["device"] = c.device;
   json["config_toml"] = c.config_toml;
   json["val_loss"] = number(e.loss);
   json["sequences"] = e.sequences;

@@ -10,7 +10,7 @@ namespace sink {
 
 // What stands beside the numbers so that nobody has to guess what they are of.
 struct EvaluationContext {
-  std::string run, task, ablation, policies, precision, commit, config_toml;
+  std::string run, task, ablation, policies, precision, device = "cpu", commit, config_toml;
   std::string input = "text";     // text: the run's validation sequences | random | repeated | tokens | sentence
   std::uint64_t input_seed = 0;   // of random and repeated tokens
   std::string data_sha256 = {};   // of the tokens that the run was trained on; empty: not known

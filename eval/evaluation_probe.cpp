@@ -39,7 +39,8 @@ double first_against_others(const std::vector<double>& norms) {
 
 // f(Euclidean norms of the vectors of T positions) for every block of x: (B, T, C) or (B, H, T, D).
 template <class F>
-void for_each_block(const Tensor& x, F&& f) {
+void for_each_block(const Tensor& on_device, F&& f) {
+  Tensor x = on_device.to(Device::cpu);
   std::int64_t D = x.dim(-1), T = x.dim(-2), N = x.size() / (T * D);
   with_real(x.dtype(), [&](auto zero) {
     auto x_NTD = view<decltype(zero), 3>(x.reshape({N, T, D}));

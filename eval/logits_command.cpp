@@ -29,7 +29,7 @@ int run_logits(const LogitsOptions& options, const Ablation& ablation) {
   options.compute.apply();
   Checkpoint checkpoint = load_checkpoint(options.checkpoint);
   DType type = dtype_named(options.compute.precision);
-  auto model = load_model(checkpoint, ablation, type, "eval_" + ablation.name);
+  auto model = load_model(checkpoint, ablation, type, "eval_" + ablation.name, device_named(options.compute.device));
   Tensor tokens_NT = options.given.sequences(checkpoint, model->sizes());
   require_output(options.out, kLogitsFile, options.force);
   std::vector<std::int64_t> layers = options.layers;

@@ -125,7 +125,7 @@ void write_logits_file(const std::string& path, LanguageModel& model, const Tens
     // The loss as training computes it, which never sees the logits; all sequences have as many targets.
     loss += model.loss(part, 1, {.probe = &capture}).value().item() * static_cast<double>(part.sequences()) /
             static_cast<double>(N);
-    Tensor logits_BTV = model.logits(part.tokens_BT());
+    Tensor logits_BTV = model.logits(part.tokens_BT()).to(Device::cpu);
     datasets.write("logits", "N T V", logits_BTV);
     datasets.write("token_loss", "N T-1", token_losses(logits_BTV, part.tokens_BT()));
     std::fprintf(stderr, "%lld of %lld sequences\n", static_cast<long long>(last), static_cast<long long>(N));

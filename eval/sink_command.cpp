@@ -127,6 +127,7 @@ EvaluationContext context_of(const SinkOptions& options, const Ablation& ablatio
       .ablation = ablation.name,
       .policies = ablation.policies,
       .precision = options.compute.precision,
+      .device = description_of(device_named(options.compute.device)),
       .commit = build_commit(),
       .config_toml = attribute_or(checkpoint, "config_toml", ""),
       .input = options.input_name(),
@@ -149,7 +150,8 @@ EvaluationContext context_of(const SinkOptions& options, const Ablation& ablatio
 int run_sink(const SinkOptions& options, const Ablation& ablation) {
   options.compute.apply();
   Checkpoint checkpoint = load_checkpoint(options.checkpoint);
-  auto model = load_model(checkpoint, ablation, dtype_named(options.compute.precision), "eval_" + ablation.name);
+  auto model = load_model(checkpoint, ablation, dtype_named(options.compute.precision), "eval_" + ablation.name,
+                          device_named(options.compute.device));
   const Sizes& sizes = model->sizes();
   TrainedOn run = trained_on(checkpoint, sizes);
   run.context = options.given.context;

@@ -12,9 +12,14 @@ namespace sink {
 struct Ablation {
   std::string name;      // of the struct in ablations.h
   std::string policies;  // policies_of<Spec>()
-  std::unique_ptr<LanguageModel> (*make_model)(const Sizes&, InitScheme, std::uint64_t seed, DType compute) = nullptr;
+  std::unique_ptr<LanguageModel> (*make)(const Sizes&, InitScheme, std::uint64_t seed, DType compute, Device) = nullptr;
   // Throws Exit::usage with a sentence where a policy cannot have these sizes; make_model asks too.
   void (*check_sizes)(const Sizes&) = nullptr;
+
+  std::unique_ptr<LanguageModel> make_model(const Sizes& sizes, InitScheme scheme, std::uint64_t seed, DType compute,
+                                            Device device = Device::cpu) const {
+    return make(sizes, scheme, seed, compute, device);
+  }
 };
 
 }  // namespace sink

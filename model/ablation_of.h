@@ -9,8 +9,8 @@ namespace sink {
 
 template <class Spec>
 std::unique_ptr<LanguageModel> make_transformer(const Sizes& sizes, InitScheme scheme, std::uint64_t seed,
-                                                DType compute) {
-  return std::make_unique<Transformer<Spec>>(sizes, scheme, seed, compute);
+                                                DType compute, Device device) {
+  return std::make_unique<Transformer<Spec>>(sizes, scheme, seed, compute, device);
 }
 
 template <class Spec>

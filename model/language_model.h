@@ -14,7 +14,7 @@ class LanguageModel {
 
   // scale times the mean cross-entropy in nats over what the batch predicts.
   virtual Var loss(const Batch& batch, double scale = 1, const Pass& pass = {}) = 0;
-  // (B, T, V) of tokens I32 (B, T).
+  // (B, T, V) of tokens I32 (B, T), on the model's device, as all that a probe sees; tokens are on the CPU.
   virtual Tensor logits(const Tensor& tokens_BT, const Pass& pass = {}) = 0;
 
   const Sizes& sizes() const { return sizes_; }
@@ -28,8 +28,8 @@ class LanguageModel {
   double training_flops(std::int64_t tokens, std::int64_t T) const;
 
  protected:
-  LanguageModel(const Sizes& sizes, std::int64_t extra_tokens, DType compute)
-      : sizes_(sizes), extra_tokens_(extra_tokens), parameters_(compute) {}
+  LanguageModel(const Sizes& sizes, std::int64_t extra_tokens, DType compute, Device device = Device::cpu)
+      : sizes_(sizes), extra_tokens_(extra_tokens), parameters_(compute, device) {}
 
   Sizes sizes_;
   std::int64_t extra_tokens_;

@@ -58,7 +58,7 @@ void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoin
   for (const Setting<Sizes>& size : size_settings())
     checkpoint.attributes[size.key()] = plain_text(size.value(model.sizes()));
   for (const auto& parameter : model.parameters()) {
-    checkpoint.tensors.emplace_back(kParameters + parameter->name(), parameter->master());
+    checkpoint.tensors.emplace_back(kParameters + parameter->name(), parameter->master().to(Device::cpu));
     checkpoint.axes[kParameters + parameter->name()] = parameter->info().axes;
   }
 }
@@ -103,12 +103,12 @@ void restore_parameters(const Checkpoint& checkpoint, LanguageModel& model) {
 }
 
 std::unique_ptr<LanguageModel> load_model(const Checkpoint& checkpoint, const Ablation& ablation, DType compute,
-                                          const std::string& program) {
+                                          const std::string& program, Device device) {
   require_policy(checkpoint, ablation.name, ablation.policies, program);
   Sizes sizes = sizes_of(checkpoint);
   std::unique_ptr<LanguageModel> model;
   try {
-    model = ablation.make_model(sizes, InitScheme::torch, 0, compute);
+    model = ablation.make_model(sizes, InitScheme::torch, 0, compute, device);
   } catch (const Error& error) {  // of sizes that this ablation cannot have: here nobody gave them but the file
     if (error.code != Exit::usage) throw;
     refuse(checkpoint, error.what());

@@ -26,6 +26,6 @@ void restore_tensor(const Checkpoint& checkpoint, const std::string& path, Tenso
 
 // A model of this ablation with the checkpoint's sizes and values; refuses a checkpoint of other policies.
 std::unique_ptr<LanguageModel> load_model(const Checkpoint& checkpoint, const Ablation& ablation, DType compute,
-                                          const std::string& program);
+                                          const std::string& program, Device device = Device::cpu);
 
 }  // namespace sink

@@ -16,13 +16,15 @@ InitScheme init_scheme(const std::string& name);  // throws Exit::usage on anoth
 class ParameterFactory {
  public:
   // `extra_tokens` are those the model itself puts before every sequence.
-  ParameterFactory(const Sizes& sizes, std::int64_t extra_tokens, InitScheme scheme, std::uint64_t seed, DType compute)
+  ParameterFactory(const Sizes& sizes, std::int64_t extra_tokens, InitScheme scheme, std::uint64_t seed, DType compute,
+                   Device device = Device::cpu)
       : sizes_(sizes),
         extra_tokens_(extra_tokens),
         scheme_(scheme),
         seed_(seed),
         compute_(compute),
-        parameters_(compute) {}
+        device_(device),
+        parameters_(compute, device) {}
 
   // Weight of y = x W^T, (out, in): uniform +-1/sqrt(in) | normal with variance 2 / (5 in).
   const Parameter& linear(const std::string& name, std::int64_t out, std::int64_t in,
@@ -47,6 +49,11 @@ class ParameterFactory {
   // The type of products, and that of everything which is not rounded to bf16.
   DType compute() const { return compute_; }
   DType real() const { return accumulate_type(compute_); }
+  Device device() const { return device_; }
+  // A table that is not trained, as the model reads it: of type real() if it was F64, on the model's device.
+  Tensor constant(const Tensor& table) const {
+    return (table.dtype() == DType::F64 ? table.to(real()) : table).to(device_);
+  }
   // The parameters with their initial values; the last call.
   ParameterArena take();
 
@@ -56,6 +63,7 @@ class ParameterFactory {
   InitScheme scheme_;
   std::uint64_t seed_;
   DType compute_;
+  Device device_;
   ParameterArena parameters_;
 };
 

@@ -7,8 +7,9 @@
 
 namespace sink {
 
-// One layer's attention: the vectors that meet (after rotation, norms and feature maps), and ways to ask more of it. T
-// counts the model's own extra tokens, which come first.
+// One layer's attention, tensors on the model's device and what is asked for on the CPU: the vectors that meet (after
+// rotation, norms and feature maps), and ways to ask more of it. T counts the model's own extra tokens, which come
+// first.
 struct AttentionView {
   std::int64_t layer;
   const Tensor& q_BHTD;

@@ -32,16 +32,17 @@ class Transformer final : public LanguageModel {
  public:
   // Initial values are a function of (seed, parameter name): every ablation starts from the same numbers. Throws
   // Exit::usage where a policy cannot have these sizes.
-  Transformer(const Sizes& sizes, InitScheme scheme, std::uint64_t seed, DType compute)
-      : Transformer(ParameterFactory(checked(sizes), Spec::Extra::kTokens, scheme, seed, compute)) {}
+  Transformer(const Sizes& sizes, InitScheme scheme, std::uint64_t seed, DType compute, Device device = Device::cpu)
+      : Transformer(ParameterFactory(checked(sizes), Spec::Extra::kTokens, scheme, seed, compute, device)) {}
 
   Var loss(const Batch& batch, double scale, const Pass& pass) override {
     SINK_CHECK(batch.vocabulary() <= sizes_.vocabulary, "transformer",
                "the batch has " + std::to_string(batch.vocabulary()) + " kinds of tokens, the model " +
                    std::to_string(sizes_.vocabulary),
                Exit::bad_input);
-    return linear_cross_entropy(final_hidden(batch.tokens_BT(), pass), unembedding_, batch.targets_BT(),
-                                batch.predicted(), scale);
+    Tensor targets_BT = batch.targets_BT().to(parameters_.device());
+    return linear_cross_entropy(final_hidden(batch.tokens_BT(), pass), unembedding_, targets_BT, batch.predicted(),
+                                scale);
   }
 
   Tensor logits(const Tensor& tokens_BT, const Pass& pass) override {
@@ -51,7 +52,7 @@ class Transformer final : public LanguageModel {
 
  private:
   explicit Transformer(ParameterFactory make)
-      : LanguageModel(make.sizes(), Spec::Extra::kTokens, make.compute()),
+      : LanguageModel(make.sizes(), Spec::Extra::kTokens, make.compute(), make.device()),
         token_embedding_(make.embedding("embedding.token.weight", sizes_.vocabulary, sizes_.width, "V C")),
         extra_tokens_(make),
         position_(make),
@@ -69,7 +70,8 @@ class Transformer final : public LanguageModel {
                "expected tokens (B, T) with T at most the context " + std::to_string(sizes_.context) + ", got " +
                    tokens_BT.str(),
                Exit::bad_input);
-    Var x_BTC = position_.embed(extra_tokens_.embed(embedding(tokens_BT, token_embedding_)));
+    Tensor tokens_on_device_BT = tokens_BT.to(parameters_.device());
+    Var x_BTC = position_.embed(extra_tokens_.embed(embedding(tokens_on_device_BT, token_embedding_)));
     if (pass.probe) pass.probe->hidden(0, x_BTC.value());
     for (const Block<Spec>& block : blocks_) {
       x_BTC = Spec::Placement::block(x_BTC, block.attention, block.feed_forward, pass);

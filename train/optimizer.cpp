@@ -12,8 +12,8 @@ Optimizer::Optimizer(ParameterArena& parameters, const RunConfig& config)
       epsilon_(config.adam_epsilon),
       weight_decay_(config.weight_decay),
       clip_(config.clip),
-      first_(Tensor::zeros(parameters.masters().shape(), parameters.masters().dtype())),
-      second_(Tensor::zeros(parameters.masters().shape(), parameters.masters().dtype())) {
+      first_(parameters.masters().new_zeros(parameters.masters().shape(), parameters.masters().dtype())),
+      second_(parameters.masters().new_zeros(parameters.masters().shape(), parameters.masters().dtype())) {
   parameters_.allocate_gradients();
 }
 

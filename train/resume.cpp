@@ -12,10 +12,11 @@
 namespace sink {
 namespace {
 
-// Settings a run may change when it goes on: how long, what is shown and saved, and on how many threads.
+// Settings a run may change when it goes on: how long, what is shown and saved, on how many threads, and
+// where.
 const std::set<std::string>& free_settings() {
   static const std::set<std::string> keys{"steps",     "eval-every",   "eval-sequences", "checkpoint-every",
-                                          "log-every", "nan-patience", "threads"};
+                                          "log-every", "nan-patience", "threads",        "device"};
   return keys;
 }
 
@@ -60,7 +61,8 @@ void save_run(const std::string& path, TrainingRun& run) {
   store_data(run.data(), checkpoint);
   for (const auto& parameter : run.model().parameters()) {
     auto store = [&](const std::string& folder, const Tensor& moment) {
-      checkpoint.tensors.emplace_back(folder + parameter->name(), ParameterArena::slice(moment, *parameter));
+      checkpoint.tensors.emplace_back(folder + parameter->name(),
+                                      ParameterArena::slice(moment, *parameter).to(Device::cpu));
     };
     store(kFirstMoments, run.optimizer().first_moment());
     store(kSecondMoments, run.optimizer().second_moment());

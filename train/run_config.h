@@ -38,6 +38,7 @@ struct RunConfig : DataConfig {
   std::string precision = "f32";  // f32 | bf16 | f64 (reference mathematics, for checks)
   bool reference = false;         // plain loops instead of the fast path
   std::int64_t threads = 0;       // 0: all
+  std::string device = "cpu";     // cpu | cuda
   std::int64_t nan_patience = 5;  // skipped steps in a row before the run stops
 
   // Measuring and saving.

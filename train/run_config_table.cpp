@@ -59,6 +59,8 @@ Settings<RunConfig> make_table() {
              {"precision", optimiser, &C::precision, "of matrix products; f64 runs the reference, for checks"}),
       {"reference", optimiser, &C::reference, "plain loops instead of the fast path; slow, made for stepping through"},
       {"threads", optimiser, &C::threads, "0: as many as there are cores", 0, 4096},
+      one_of({"cpu", "cuda"},
+             {"device", optimiser, &C::device, "where it is computed; cuda needs a build that has it"}),
       {"nan-patience", optimiser, &C::nan_patience, "NaN steps skipped in a row before the run stops", 1, kBillion},
       {"eval-every", measuring, &C::eval_every, "steps between measurements of loss and sink", 1, kBillion},
       of_data("eval-sequences", &C::eval_sequences),

@@ -11,6 +11,7 @@
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
 #include "engine/thread_start.h"
+#include "eval/compute_options.h"
 #include "eval/evaluation_json.h"
 #include "train/dry_run.h"
 #include "train/initial_model.h"
@@ -50,6 +51,7 @@ void write_evaluation(TrainingRun& run, const RunFolder& folder) {
       .ablation = run.ablation().name,
       .policies = run.ablation().policies,
       .precision = config.precision,
+      .device = description_of(device_named(config.device)),
       .commit = build_commit(),
       .config_toml = to_toml(config),
       .data_sha256 = run.data().checksum(),
@@ -85,6 +87,7 @@ int train(const RunConfig& config, const Ablation& ablation) {
   RunLog log(folder.metrics(), resumed_step > 0 ? resumed_step : -1);
   InterruptGuard listening;
   Progress progress(config.steps, config.log_every);
+  if (config.device != "cpu") progress.note("on " + description_of(device_named(config.device)));
   for (const std::string& note : folder.notes) progress.note("note: " + note);
   if (!log.note().empty()) progress.note("note: " + log.note());
   if (resumed_step > 0) progress.note("going on from " + folder.resume_from + ", step " + std::to_string(resumed_step));
@@ -112,6 +115,7 @@ int train_main(int argc, char** argv, const Ablation& ablation) {
   return run_program(program.c_str(), [&] {
     RunConfig config;
     if (!parse_run_config(argc, argv, ablation, config)) return 0;
+    check_device(config.device, config.precision, config.reference);
     start_threads(config.threads);
     use_reference() = config.reference;
     return train(config, ablation);

@@ -45,7 +45,7 @@ TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& obs
 StepResult TrainingRun::step() {
   auto start = std::chrono::steady_clock::now();
   std::int64_t step = state_.step + 1;
-  Tensor numbers = Tensor::zeros({2}, DType::F64);  // of the device, read back together
+  Tensor numbers = optimizer_.first_moment().new_zeros({2}, DType::F64);  // of the device, read back together
   Tensor loss = numbers.rows(0, 1), squared_norm = numbers.rows(1, 2);
   for (std::int64_t micro = 0; micro < config_.accumulate; ++micro) {
     Batch batch = data_->train_batch(step - 1, micro, config_.batch);
@@ -53,6 +53,7 @@ StepResult TrainingRun::step() {
   }
   optimizer_.sum_squared_gradients(squared_norm);
 
+  numbers = numbers.to(Device::cpu);
   StepResult result{.step = step,
                     .loss = numbers.item(0),
                     .gradient_norm = std::sqrt(numbers.item(1)),

@@ -51,7 +51,8 @@ class ZeroLogit {
  public:
   static std::string name() { return "ZeroLogit"; }
   static void check(const Sizes&) {}
-  ZeroLogit(ParameterFactory& make, const std::string&) : logit_H_(Tensor::zeros({make.sizes().heads}, make.real())) {}
+  ZeroLogit(ParameterFactory& make, const std::string&)
+      : logit_H_(Tensor::zeros({make.sizes().heads}, make.real(), make.device())) {}
   void add_to(ExtraKeyVars& extra) const { extra.logit_H = Var(logit_H_); }
 
  private:
@@ -95,7 +96,7 @@ class FixedValue {
     auto v = [D](std::int64_t, std::int64_t d) {
       return kNorm * (kDirection == Direction::all_axes ? 1 / std::sqrt(static_cast<double>(D)) : d == 0);
     };
-    v_HD_ = Tensor::table<double>(make.sizes().heads, D, v).to(make.real());
+    v_HD_ = make.constant(Tensor::table<double>(make.sizes().heads, D, v));
   }
   void add_to(ExtraKeyVars& extra) const { extra.v_HD = Var(v_HD_); }
 

@@ -20,7 +20,7 @@ class HeadVectors {
     auto index = [&](std::int64_t h, std::int64_t d) {
       return d < width ? (scope == Scope::shared ? 0 : h) * width + d : -1;
     };
-    index_HD_ = Tensor::table<std::int32_t>(make.sizes().heads, D, index);
+    index_HD_ = make.constant(Tensor::table<std::int32_t>(make.sizes().heads, D, index));
   }
 
   // (H, D)

@@ -63,7 +63,9 @@ class AttentionLayer {
         .v_BGTD = v,
         .extra_key = Extra::kExtraKey,
         .statistics =
-            [&](std::int64_t columns) { return attention_statistics(op_, q, k, r.m_BHT, r.S_BHT, r.config, columns); },
+            [&](std::int64_t columns) {
+              return attention_statistics(op_, q, k, r.m_BHT, r.S_BHT, r.config, columns).to(Device::cpu);
+            },
         .map = [&](std::int64_t b,
                    std::int64_t h) { return attention_map(op_, q, k, r.m_BHT, r.S_BHT, r.config, b, h); },
     });

@@ -32,7 +32,7 @@ class Alibi : public PositionDefaults {
     auto bias = [&](std::int64_t h, std::int64_t distance) {
       return -slopes[static_cast<std::size_t>(h)] * static_cast<double>(distance);
     };
-    bias_HT_ = Tensor::table<double>(make.sizes().heads, make.positions(), bias).to(make.real());
+    bias_HT_ = make.constant(Tensor::table<double>(make.sizes().heads, make.positions(), bias));
   }
 
   Var bias() const { return Var(bias_HT_); }

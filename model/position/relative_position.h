@@ -16,7 +16,7 @@ class BucketIndex : public PositionDefaults {
 
   explicit BucketIndex(ParameterFactory& make) {
     auto bias = [](std::int64_t, std::int64_t distance) { return relative_bucket(distance); };
-    bias_HT_ = Tensor::table<double>(make.sizes().heads, make.positions(), bias).to(make.real());
+    bias_HT_ = make.constant(Tensor::table<double>(make.sizes().heads, make.positions(), bias));
   }
 
   Var bias() const { return Var(bias_HT_); }
@@ -33,9 +33,9 @@ class T5Relative : public PositionDefaults {
   explicit T5Relative(ParameterFactory& make)
       : table_(
             make.small(ParameterRole::score_bias, "position.bias.weight", {make.sizes().heads, kBuckets}, "H bucket")),
-        index_HT_(Tensor::table<std::int32_t>(
+        index_HT_(make.constant(Tensor::table<std::int32_t>(
             make.sizes().heads, make.positions(),
-            [](std::int64_t h, std::int64_t distance) { return h * kBuckets + relative_bucket(distance); })) {}
+            [](std::int64_t h, std::int64_t distance) { return h * kBuckets + relative_bucket(distance); }))) {}
 
   Var bias() const { return gather(table_, index_HT_, index_HT_.shape()); }
 

@@ -18,7 +18,9 @@ class Rotary : public PositionDefaults {
   // Rotates the first part * D of the D numbers of a head.
   explicit Rotary(ParameterFactory& make, double base = kRotaryBase, double part = 1)
       : table_(rotary_table(make.positions(), std::llround(part * static_cast<double>(make.sizes().width_of_head())),
-                            make.real(), base)) {}
+                            make.real(), base)) {
+    table_ = {make.constant(table_.cos_TE), make.constant(table_.sin_TE)};
+  }
 
   Var rotate(const Var& x_BHTD) const { return rotary(x_BHTD, table_); }
 

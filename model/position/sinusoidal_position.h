@@ -30,7 +30,7 @@ class Sinusoidal : public PositionDefaults {
   }
 
   explicit Sinusoidal(ParameterFactory& make)
-      : table_TC_(sinusoidal_table(make.positions(), make.sizes().width, make.real())) {}
+      : table_TC_(make.constant(sinusoidal_table(make.positions(), make.sizes().width, make.real()))) {}
 
   Var embed(const Var& x_BTC) const { return add_rows(x_BTC, Var(table_TC_)); }
 

@@ -46,7 +46,7 @@ TEST_CASE("model checkpoint: sizes and values come back, from a file too") {
               .head_width = 5};
   ParametersOnly model(sizes, 1), other(sizes, 2);
   Checkpoint saved;
-  store_model({.name = "a", .policies = "p", .make_model = {}}, model, saved);
+  store_model({.name = "a", .policies = "p", .make = {}}, model, saved);
   save_checkpoint(folder / "checkpoint.h5", saved);
   Checkpoint loaded = load_checkpoint(folder / "checkpoint.h5");
   for (const Checkpoint& checkpoint : {saved, loaded}) {
@@ -70,7 +70,7 @@ TEST_CASE("model checkpoint: sizes and values come back, from a file too") {
 TEST_CASE("model checkpoint: files from before heads were shared mean none of it") {
   ParametersOnly model({.layers = 1, .heads = 4, .width = 12, .feed_forward = 5, .context = 9, .vocabulary = 11}, 1);
   Checkpoint checkpoint;
-  store_model({.name = "a", .policies = "p", .make_model = {}}, model, checkpoint);
+  store_model({.name = "a", .policies = "p", .make = {}}, model, checkpoint);
   for (const char* name : {"kv_heads", "window", "prefix", "head_width"}) CHECK(checkpoint.attributes.erase(name) == 1);
   Sizes read = sizes_of(checkpoint);
   CHECK(read.kv_heads == 0);
@@ -87,7 +87,7 @@ constexpr Sizes kSizes{.layers = 1, .heads = 4, .width = 12, .feed_forward = 5, 
 
 Checkpoint stored_model() {
   Checkpoint checkpoint;
-  store_model({.name = "a", .policies = "p", .make_model = {}}, ParametersOnly(kSizes, 1), checkpoint);
+  store_model({.name = "a", .policies = "p", .make = {}}, ParametersOnly(kSizes, 1), checkpoint);
   checkpoint.path = "made.h5";
   return checkpoint;
 }

@@ -18,11 +18,11 @@ namespace {
 
 const Ablation kRotary{.name = "baseline",
                        .policies = "position=Rotary norm=RMSNorm attention=Softmax",
-                       .make_model = nullptr,
+                       .make = nullptr,
                        .check_sizes = Rotary::check};
 const Ablation kLearned{.name = "baseline",
                         .policies = "position=Learned attention=Softmax",
-                        .make_model = nullptr,
+                        .make = nullptr,
                         .check_sizes = [](const Sizes&) {}};
 
 RunConfig parse(std::vector<std::string> arguments, const Ablation& ablation = kRotary) {

@@ -1,0 +1,133 @@
+// Training on the CUDA device against training on the CPU, for every ablation.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "engine/cuda/schedules.h"
+#include "model/all_ablations.h"
+#include "tests/support/compare.h"
+#include "tests/support/files.h"
+#include "train/resume.h"
+#include "train/training_run.h"
+
+using namespace sink;
+
+namespace {
+
+RunConfig tiny_config(const Ablation& ablation, const std::string& device, const std::string& precision = "f32") {
+  RunConfig config;
+  config.task = "bigram-backcopy";
+  config.layers = 2;
+  bool wide = ablation.name.starts_with("bias_k_d");  // its key needs a head as wide
+  config.heads = wide ? 1 : 4;
+  config.width = wide ? 64 : 32;
+  config.feed_forward = 48;
+  config.context = 21;
+  config.batch = 2;
+  config.warmup = 0;
+  config.seed = 3;
+  config.steps = 10;
+  config.device = device;
+  config.precision = precision;
+  return config;
+}
+
+// |found - expected| relative to expected.
+double error_of(double found, double expected) { return std::abs(found - expected) / std::abs(expected); }
+
+std::string bits_of(const Tensor& x) {
+  Tensor there = x.to(Device::cpu);
+  return {static_cast<const char*>(there.raw()), there.bytes()};
+}
+
+}  // namespace
+
+TEST_CASE("training on the device: gradients and losses of every ablation are the CPU's") {
+  for (const Ablation& ablation : all_ablations()) {
+    CAPTURE(ablation.name);
+    TrainingRun host(tiny_config(ablation, "cpu"), ablation), device(tiny_config(ablation, "cuda"), ablation);
+    CHECK(bits_of(device.model().parameters().masters()) == bits_of(host.model().parameters().masters()));
+    for (TrainingRun* run : {&host, &device}) run->add_gradients(run->data().train_batch(0, 0, 2), 1);
+    for (std::size_t n = 0; n < host.model().parameters().size(); ++n) {
+      const Parameter &expected = *host.model().parameters()[n], &found = *device.model().parameters()[n];
+      check_close(expected.name(), found.var().grad().to(Device::cpu), expected.var().grad(), 1e-5, 1e-9);
+    }
+    for (TrainingRun* run : {&host, &device}) run->optimizer().skip();
+    for (int step = 1; step <= 10; ++step) {
+      double error = error_of(device.step().loss, host.step().loss);
+      CHECK_MESSAGE(error <= (step <= 5 ? 1e-4 : 1e-3), "step ", step, " is off by ", error);
+    }
+  }
+}
+
+TEST_CASE("training on the device: bf16 losses of every ablation are near the CPU's") {
+  for (const Ablation& ablation : all_ablations()) {
+    CAPTURE(ablation.name);
+    TrainingRun host(tiny_config(ablation, "cpu", "bf16"), ablation);
+    TrainingRun device(tiny_config(ablation, "cuda", "bf16"), ablation);
+    for (int step = 1; step <= 5; ++step) {
+      double error = error_of(device.step().loss, host.step().loss);
+      CHECK_MESSAGE(error <= 1e-2, "step ", step, " is off by ", error);
+    }
+  }
+}
+
+TEST_CASE("training on the device: the same bits in every run and under every schedule") {
+  for (const char* name : {"baseline", "bias_kv", "pos_t5", "op_clipped", "bias_sinktoken"}) {
+    CAPTURE(name);
+    const Ablation& ablation = ablation_named(name);
+    std::string first;
+    for (unsigned schedule : {0u, 0u, 1u, 7u}) {
+      cuda::Schedule only(schedule);
+      TrainingRun run(tiny_config(ablation, "cuda", "bf16"), ablation);
+      for (int step = 0; step < 3; ++step) run.step();
+      std::string bits = bits_of(run.model().parameters().masters());
+      if (first.empty()) first = bits;
+      CHECK(bits == first);
+    }
+  }
+}
+
+TEST_CASE("training on the device: a run goes on bit by bit, and from one device to the other") {
+  TemporaryFolder folder;
+  const Ablation& ablation = ablation_named("bias_kv");
+  TrainingRun whole(tiny_config(ablation, "cuda"), ablation), begun(tiny_config(ablation, "cuda"), ablation);
+  for (int step = 0; step < 3; ++step) whole.step(), begun.step();
+  save_run(folder / "begun.h5", begun);
+  TrainingRun on_device(tiny_config(ablation, "cuda"), ablation), on_host(tiny_config(ablation, "cpu"), ablation);
+  resume(folder / "begun.h5", on_device);
+  resume(folder / "begun.h5", on_host);
+  for (int step = 0; step < 3; ++step) {
+    double expected = whole.step().loss;
+    CHECK(on_device.step().loss == expected);
+    CHECK(error_of(on_host.step().loss, expected) < 1e-4);
+  }
+  CHECK(bits_of(on_device.model().parameters().masters()) == bits_of(whole.model().parameters().masters()));
+
+  save_run(folder / "host.h5", on_host);
+  TrainingRun back(tiny_config(ablation, "cuda"), ablation);
+  resume(folder / "host.h5", back);
+  CHECK(error_of(back.step().loss, whole.step().loss) < 1e-4);
+}
+
+TEST_CASE("measuring on the device: loss and sinks are the CPU's") {
+  for (const char* name : {"baseline", "op_sigmoid_none", "bias_kv", "bias_sinktoken", "kern_mlp_none", "norm_post"}) {
+    CAPTURE(name);
+    const Ablation& ablation = ablation_named(name);
+    TrainingRun host(tiny_config(ablation, "cpu"), ablation), device(tiny_config(ablation, "cuda"), ablation);
+    Evaluation expected = host.evaluate(true), found = device.evaluate(true);
+    CHECK(error_of(found.loss, expected.loss) < 1e-6);
+    CHECK(error_of(found.entropy, expected.entropy) < 1e-5);
+    CHECK(error_of(found.row_mass, expected.row_mass) < 1e-5);
+    for (std::size_t k = 0; k < expected.raw.alpha_k.size(); ++k) {
+      CHECK(std::abs(found.raw.alpha_k[k] - expected.raw.alpha_k[k]) < 1e-5);
+      CHECK(std::abs(found.proxy.alpha_k[k] - expected.proxy.alpha_k[k]) < 1e-5);
+    }
+    for (std::size_t n = 0; n < expected.maps.weights.size(); ++n)
+      if (expected.maps.weights[n].defined())
+        check_close("map", found.maps.weights[n], expected.maps.weights[n], 1e-5, 1e-6);
+  }
+}
