@@ -1,0 +1,54 @@
+// The engine's stream, and the checks of what is put on it.
+#include <string>
+
+#include "engine/cuda/device.cuh"
+#include "engine/cuda/nvidia/calls.h"
+
+namespace sink::nvidia {
+namespace {
+
+[[noreturn]] void refuse(const char* call, const char* file, int line, const std::string& why) {
+  std::string place = file;
+  std::size_t in_repository = place.rfind("engine/");
+  if (in_repository != std::string::npos) place.erase(0, in_repository);
+  fail("cuda", std::string(call) + " at " + place + ":" + std::to_string(line) + ": " + why, Exit::device);
+}
+
+}  // namespace
+
+void check(cudaError_t result, const char* call, const char* file, int line) {
+  if (result == cudaSuccess) return;
+  cudaGetLastError();  // said here, so not once more by the next launch
+  refuse(call, file, line, std::string(cudaGetErrorString(result)) + " (" + cudaGetErrorName(result) + ")");
+}
+
+void check(cublasStatus_t result, const char* call, const char* file, int line) {
+  if (result == CUBLAS_STATUS_SUCCESS) return;
+  refuse(call, file, line, std::string(cublasLtGetStatusString(result)) + " (" + cublasLtGetStatusName(result) + ")");
+}
+
+}  // namespace sink::nvidia
+
+namespace sink::cuda {
+
+void check_launch(const char* what) {
+  cudaError_t result = cudaGetLastError();
+  if (result == cudaSuccess) return;
+  fail("cuda",
+       std::string(what) + ": " + cudaGetErrorString(result) + " (" + cudaGetErrorName(result) +
+           "), of this kernel or one before it; with CUDA_LAUNCH_BLOCKING=1 it is this one",
+       Exit::device);
+}
+
+// One for all the engine does, so that all of it is done in the order of the calls. It does not wait for the stream
+// that other libraries use if nobody says which.
+cudaStream_t stream() {
+  static const cudaStream_t only = [] {
+    cudaStream_t made;
+    SINK_CALL(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
+    return made;
+  }();
+  return only;
+}
+
+}  // namespace sink::cuda
