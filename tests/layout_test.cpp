@@ -15,6 +15,7 @@ namespace {
 namespace fs = std::filesystem;
 const fs::path kRoot = SINK_SOURCE_DIR;
 const std::vector<std::string> kFolders{"engine", "autograd", "model", "train", "eval", "tools", "tests"};
+const std::set<std::string> kSources{".h", ".cpp", ".cu", ".cuh"}, kHeaders{".h", ".cuh"};
 
 std::vector<fs::path> files_under(const std::string& folder, const std::set<std::string>& extensions) {
   std::vector<fs::path> files;
@@ -31,14 +32,14 @@ std::string text_of(const fs::path& path) {
 }
 
 bool any_mentions(const std::string& folder, const std::string& text) {
-  auto files = files_under(folder, {".h", ".cpp"});
+  auto files = files_under(folder, kSources);
   return std::any_of(files.begin(), files.end(),
                      [&](const fs::path& path) { return text_of(path).find(text) != std::string::npos; });
 }
 
 }  // namespace
 
-TEST_CASE("layout: every operation has contract, reference, what trains, backward and test") {
+TEST_CASE("layout: every operation has contract, reference, what trains, device twin, backward and tests") {
   const std::set<std::string> without_gradient{"adamw", "scaled_sum", "sum_of_squares"};
   int operations = 0;
   for (const auto& entry : fs::directory_iterator(kRoot / "engine/ops")) {
@@ -46,14 +47,16 @@ TEST_CASE("layout: every operation has contract, reference, what trains, backwar
     std::string op = entry.path().filename().string(), folder = "engine/ops/" + op + "/";
     CAPTURE(op);
     ++operations;
-    for (std::string file : {op + ".h", op + "_ref.h", op + "_cpu.h"})
+    for (std::string file : {op + ".h", op + "_ref.h", op + "_cpu.h", op + "_cuda.h"})
       CHECK_MESSAGE(fs::exists(entry.path() / file), file);
     if (!without_gradient.contains(op)) CHECK_MESSAGE(any_mentions("autograd/ops", folder + op + ".h"), "a node");
-    CHECK_MESSAGE((fs::exists(kRoot / ("tests/engine/ops/" + op + "_test.cpp"))), "a test in tests/engine/ops");
+    for (std::string test : {op + "_test.cpp", op + "_cuda_test.cpp"})
+      CHECK_MESSAGE(fs::exists(kRoot / "tests/engine/ops" / test), test);
     bool compiled_apart = op == "attention";  // templates, one object for each line of attention_ops.def
     std::string selects = compiled_apart ? op + "_dispatch.h" : op + ".cpp";
     std::string reference = op + (compiled_apart ? "_ref.h" : "_ref.cpp");
-    for (std::string file : {selects, reference, compiled_apart ? op + "_cpu.h" : op + "_cpu.cpp"})
+    for (std::string file : {selects, reference, compiled_apart ? op + "_cpu.h" : op + "_cpu.cpp",
+                             op + (compiled_apart ? "_forward_cuda.cuh" : "_cuda.cu")})
       CHECK_MESSAGE(fs::exists(entry.path() / file), file);
     CHECK_MESSAGE(text_of(entry.path() / selects).find("SINK_SELECT(") != std::string::npos, selects);
     for (std::string type : {"float", "bf16", "with_real", "F32", "BF16"})
@@ -66,7 +69,7 @@ TEST_CASE("layout: implementations are selected by their contracts alone") {
   const std::set<std::string> set_the_switch{"engine/implementation.h", "train/trainer.cpp",
                                              "eval/compute_options.cpp"};
   for (std::string folder : {"engine", "autograd", "model", "eval", "train", "tools"})
-    for (const fs::path& path : files_under(folder, {".h", ".cpp"})) {
+    for (const fs::path& path : files_under(folder, kSources)) {
       std::string where = fs::relative(path, kRoot).string(), text = text_of(path);
       bool selects =
           text.find("use_reference()") != std::string::npos || text.find("runs_reference(") != std::string::npos;
@@ -74,7 +77,7 @@ TEST_CASE("layout: implementations are selected by their contracts alone") {
       std::string own = path.parent_path().filename().string();
       if (where.starts_with("engine/ops/") && path.filename() == own + ".cpp") continue;  // the contract selects
       if (where.starts_with("engine/ops/attention/")) continue;                           // attention_dispatch.h does
-      for (std::string twin : {"_ref.h\"", "_cpu.h\""}) {
+      for (std::string twin : {"_ref.h\"", "_cpu.h\"", "_cuda.h\""}) {
         std::size_t at = 0;
         while ((at = text.find(twin, at + 1)) != std::string::npos) {
           std::size_t begin = text.rfind('"', at - 1);
@@ -84,6 +87,22 @@ TEST_CASE("layout: implementations are selected by their contracts alone") {
         }
       }
     }
+}
+
+// Kernels say nothing that g++ does not understand: so every one of them runs on the emulated device.
+TEST_CASE("layout: what only CUDA can say is said in two files") {
+  const std::set<std::string> may{"engine/cuda/device.cuh", "engine/cuda/instructions.cuh"};
+  const std::vector<std::string> only_cuda{"asm ",          "asm(",          "<<<",        "__shared__", "__shfl",
+                                           "__CUDA_ARCH__", "__syncthreads", "__syncwarp", "atomicAdd"};
+  int kernels = 0;
+  for (std::string folder : {"engine", "autograd", "model", "eval", "train", "tools"})
+    for (const fs::path& path : files_under(folder, kSources)) {
+      std::string where = fs::relative(path, kRoot).string(), text = text_of(path);
+      kernels += text.find("__global__ void") != std::string::npos;
+      for (const std::string& words : only_cuda)
+        CHECK_MESSAGE((may.contains(where) || text.find(words) == std::string::npos), where, " has ", words);
+    }
+  CHECK(kernels >= 10);
 }
 
 TEST_CASE("layout: the page on adding an operation quotes its files as they stand") {
@@ -118,14 +137,14 @@ TEST_CASE("layout: the page on adding an operation quotes its files as they stan
 
 TEST_CASE("layout: every node of autograd/ops is in the gradient test") {
   std::string tests = text_of(kRoot / "tests/autograd/gradients_test.cpp");
-  for (const fs::path& path : files_under("autograd/ops", {".h"}))
+  for (const fs::path& path : files_under("autograd/ops", kHeaders))
     CHECK_MESSAGE(tests.find(path.filename().string()) != std::string::npos, path.filename().string());
 }
 
 TEST_CASE("layout: base names are unique, so that `break file:line` means one place") {
   std::map<std::string, std::string> seen;
   for (const std::string& folder : kFolders)
-    for (const fs::path& path : files_under(folder, {".h", ".cpp"})) {
+    for (const fs::path& path : files_under(folder, kSources)) {
       std::string name = path.filename().string(), where = fs::relative(path, kRoot).string();
       if (name == "main.cpp") continue;
       CHECK_MESSAGE(!seen.contains(name), where, " and ", seen[name]);
@@ -192,7 +211,7 @@ TEST_CASE("layout: a folder includes only folders that the arrows of the README 
   int seen = 0;
   for (const std::string& folder : kFolders) {
     if (folder == "tests") continue;  // includes what it likes, and is included by nobody else
-    for (const fs::path& path : files_under(folder, {".h", ".cpp"})) {
+    for (const fs::path& path : files_under(folder, kSources)) {
       std::string where = fs::relative(path, kRoot).string(), own = folder_of(where, arrows);
       for (const std::string& name : includes_of(path)) {
         std::string other = folder_of(name, arrows);
@@ -232,7 +251,7 @@ std::string circle_from(const std::string& file, std::vector<std::string>& path,
 TEST_CASE("layout: no header includes itself through others") {
   std::set<std::string> done;
   for (const std::string& folder : kFolders)
-    for (const fs::path& header : files_under(folder, {".h"})) {
+    for (const fs::path& header : files_under(folder, kHeaders)) {
       std::vector<std::string> path;
       const std::string circle = circle_from(fs::relative(header, kRoot).string(), path, done);
       CHECK_MESSAGE(circle.empty(), circle);
@@ -243,7 +262,7 @@ TEST_CASE("layout: slow headers and libraries stay out of the engine and the mod
   const std::vector<std::string> everywhere{"CLI/CLI.hpp", "random"},
       core{"hdf5.h", "nlohmann/json.hpp", "iostream", "ranges"};
   for (std::string folder : {"engine", "autograd", "model"})
-    for (const fs::path& path : files_under(folder, {".h", ".cpp"})) {
+    for (const fs::path& path : files_under(folder, kSources)) {
       std::string where = fs::relative(path, kRoot).string();
       for (const std::string& name : includes_of(path)) {
         bool slow = std::find(everywhere.begin(), everywhere.end(), name) != everywhere.end();
@@ -257,7 +276,7 @@ TEST_CASE("layout: slow headers and libraries stay out of the engine and the mod
 
 TEST_CASE("layout: a file opens with a sentence on what it owns, and stays short") {
   for (const std::string& folder : kFolders)
-    for (const fs::path& path : files_under(folder, {".h"})) {
+    for (const fs::path& path : files_under(folder, kHeaders)) {
       std::string text = text_of(path), where = fs::relative(path, kRoot).string();
       CHECK_MESSAGE(text.starts_with("// "), where);
       CHECK_MESSAGE(std::count(text.begin(), text.end(), '\n') <= 400, where);

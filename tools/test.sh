@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Builds everything and runs all tests in release, walks a debug build with gdb, then runs the tests again under
-# AddressSanitizer and UBSan (every operation and reader, a model of each policy), runs threads under ThreadSanitizer and
-# fuzzes every reader of files for half a minute.
+# Walks a debug build with gdb, runs the tests under AddressSanitizer and UBSan (every operation and reader, a model of
+# each policy), threads under ThreadSanitizer, fuzzes every reader of files for half a minute, and runs all tests in
+# release, with the CUDA kernels on the emulated device; where nvcc is, it compiles them for a GPU, too.
 #   bash tools/test.sh                 all of it
-#   bash tools/test.sh --quick         release only
+#   bash tools/test.sh --quick         release only, without CUDA
 #   bash tools/test.sh --op rms_norm   one operation of engine/ops, release: builds and runs its tests and the gradients'
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -56,4 +56,15 @@ if [ "$quick" -eq 0 ]; then
     echo "test: no clang with libFuzzer; the fuzz targets are left out"
   fi
 fi
-build_and_test release "${side_by_side[@]}"  # last, so that the closing line counts every test
+if [ "$quick" -eq 1 ]; then
+  build_and_test release "${side_by_side[@]}"
+  exit 0
+fi
+if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
+  began=$SECONDS
+  echo "test: preset cuda, the kernels for sm_80"
+  cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=80-real -DSINK_TESTS=OFF >/dev/null
+  cmake --build --preset cuda --target sink_kernels
+  echo "test: preset cuda: built in $((SECONDS - began)) s"
+fi
+build_and_test emulated "${side_by_side[@]}"  # last, so that the closing line counts every test
