@@ -25,7 +25,9 @@ if(cuda STREQUAL "EMULATED")
   set(SINK_EMULATED TRUE)
   find_package(Boost REQUIRED COMPONENTS context)
   file(GLOB emulator CONFIGURE_DEPENDS engine/cuda/emulated/*.cpp)
-  set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS "-x;c++;-O1;-g1")
+  # Lines, for messages. In a debug build a kernel can be stepped through.
+  set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS
+                              "-x;c++;$<$<CONFIG:Release>:-O1>;$<$<CONFIG:Release>:-g1>")
   target_sources(sink_engine PRIVATE ${kernels} ${emulator})
   target_link_libraries(sink_engine PUBLIC Boost::context ${CMAKE_DL_LIBS})
   set(SINK_CUDA_LIBRARIES -lboost_context)
