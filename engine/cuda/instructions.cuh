@@ -32,7 +32,7 @@ __device__ inline void sync_warp(SINK_SITE) {
 #ifdef __CUDACC__
   __syncwarp();
 #else
-  emulated::collective("sync_warp", nullptr, nullptr, site);
+  emulated::warp_barrier(site);
 #endif
 }
 

@@ -1,4 +1,5 @@
-// For tests: the order in which the emulated device runs threads. A GPU has its own.
+// For tests: the order in which the emulated device runs threads, and whether it looks for races. A GPU has its own
+// order.
 #pragma once
 
 namespace sink::cuda {
@@ -14,6 +15,19 @@ class Schedule {
 
  private:
   unsigned before_;
+};
+
+// While it lives, a kernel whose threads race ends with an Error (engine/cuda/emulated/races.h); slower, on one core. A
+// GPU does not look.
+class FindRaces {
+ public:
+  FindRaces();
+  ~FindRaces();
+  FindRaces(const FindRaces&) = delete;
+  FindRaces& operator=(const FindRaces&) = delete;
+
+ private:
+  bool before_ = false;
 };
 
 }  // namespace sink::cuda

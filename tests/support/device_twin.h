@@ -1,8 +1,10 @@
-// An operation on the CUDA device against its reference in double, under three schedules of the emulated device.
+// An operation on the CUDA device against its reference in double, under three schedules of the emulated device,
+// which looks for races under one of them.
 #pragma once
 
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +25,8 @@ inline void check_device_twin(const std::string& what, const Tensors& given, con
   run(expected);
   for (unsigned schedule : {0u, 1u, 7u}) {
     cuda::Schedule only(schedule);
+    std::optional<cuda::FindRaces> races;
+    if (schedule == 0) races.emplace();
     Tensors on_device;
     for (const Tensor& x : given) on_device.push_back(x.to(Device::cuda));
     run(on_device);

@@ -17,6 +17,7 @@
 
 #include "engine/check.h"
 #include "engine/cuda/emulated/memory.h"
+#include "engine/cuda/emulated/races.h"
 #include "engine/cuda/emulated/source_line.h"
 #include "engine/rng.h"
 #include "engine/threads.h"
@@ -94,6 +95,7 @@ struct Copy {
   void* to;
   const void* from;  // null: zeros
   int bytes, group;
+  const void* instruction;  // that began it
 };
 
 struct Fiber {
@@ -145,8 +147,11 @@ class Block {
     random_ = Rng(schedule(), "emulated block");
     draws_ = static_cast<std::uint64_t>(index) << 32;
     choose_priorities();
+    if (const RaceHooks* races = race_hooks()) races->block(shared_memory(), shared_bytes_);
     home_ = {};
+    current_ = -1;
     go_to(pick(), home_);
+    current_ = -1;
     if (!error_ && !shared_end_is_whole(grid.shared_bytes))
       error_ = "block " + text_of(here.block) + " wrote behind the " + std::to_string(grid.shared_bytes) +
                " bytes of shared memory that its kernel was launched with";
@@ -202,7 +207,7 @@ class Block {
     if (begin < shared_memory() || begin + bytes > shared_memory() + shared_bytes_)
       end_with("a copy to outside of the block's shared memory: " + describe(current_));
     std::memset(to, kFresh, static_cast<std::size_t>(bytes));
-    me.copies.push_back({to, from, bytes, me.group});
+    me.copies.push_back({to, from, bytes, me.group, __builtin_return_address(0)});
   }
 
   void commit_copies() { ++fibers_[static_cast<std::size_t>(current_)].group; }
@@ -212,6 +217,10 @@ class Block {
     std::erase_if(me.copies, [&](const Copy& copy) {
       if (copy.group >= me.group - groups) return false;
       auto bytes = static_cast<std::size_t>(copy.bytes);
+      if (const RaceHooks* races = race_hooks()) {
+        races->access(copy.to, bytes, true, copy.instruction);
+        if (copy.from) races->access(copy.from, bytes, false, copy.instruction);
+      }
       if (copy.from) {
         std::memcpy(copy.to, copy.from, bytes);
       } else {
@@ -222,6 +231,7 @@ class Block {
   }
 
   int lane() const { return current_ % kWarp; }
+  int current_thread() const { return current_; }
 
  private:
   static constexpr std::size_t kPage = 4096;
@@ -266,6 +276,7 @@ class Block {
                        kStackBytes, nullptr};
       fiber.done = false;
       fiber.waits_at = "start";
+      fiber.site = Site();
       fiber.copies.clear();
       fiber.group = 0;
       Warp& warp = warps_[n / kWarp];
@@ -287,11 +298,13 @@ class Block {
     Fiber& me = fibers_[static_cast<std::size_t>(current_)];
     if (!me.copies.empty()) {
       me.waits_at = "its end";
+      me.site = Site();
       end_with("a thread returned while copies of its own were on their way: " + describe(current_));
     }
     Warp& warp = warps_[static_cast<std::size_t>(current_ / kWarp)];
     if (warp.arrived) {
       me.waits_at = "its end";
+      me.site = Site();
       end_with("a lane returned while others of its warp wait at " + std::string(warp.instruction) + ", " +
                text_of(warp.site) + ": " + describe(current_));
     }
@@ -321,6 +334,7 @@ class Block {
   }
 
   void open_barrier() {
+    if (const RaceHooks* races = race_hooks()) races->barrier();
     barrier_.arrived = 0;
     for (Warp& warp : warps_) warp.runnable = warp.alive;
   }
@@ -379,9 +393,9 @@ class Block {
 
   std::string describe(int thread) const {
     const Fiber& fiber = fibers_[static_cast<std::size_t>(thread)];
-    std::string at = std::strcmp(fiber.waits_at, "start") == 0 || std::strcmp(fiber.waits_at, "its end") == 0
-                         ? std::string(" at ") + fiber.waits_at
-                         : std::string(" at ") + fiber.waits_at + ", " + text_of(fiber.site);
+    std::string at = fiber.waits_at;
+    if (!at.empty()) at = " at " + at;
+    if (fiber.site.line() > 0) at += ", " + text_of(fiber.site);
     return "block " + text_of(here.block) + " thread " + text_of(position_of(thread)) + at + " (schedule " +
            std::to_string(schedule()) + ")";
   }
@@ -398,7 +412,7 @@ class Block {
   Barrier barrier_;
   std::byte* shared_ = nullptr;
   std::size_t shared_bytes_ = 0;
-  int current_ = 0, alive_ = 0;
+  int current_ = -1, alive_ = 0;
   long until_change_ = -1;
   Rng random_{0, ""};
   std::uint64_t draws_ = 0;
@@ -448,11 +462,17 @@ void run(const Shape3& grid, const std::function<void()>& kernel) {
   std::vector<std::int64_t> order =
       order_of_blocks(static_cast<std::int64_t>(grid.blocks.x) * grid.blocks.y * grid.blocks.z);
   DeviceAccess access;
-  parallel_for(static_cast<std::int64_t>(order.size()),
-               [&](std::int64_t n) { Block::current().run(grid, kernel, order[static_cast<std::size_t>(n)]); });
+  auto run_block = [&](std::int64_t n) { Block::current().run(grid, kernel, order[static_cast<std::size_t>(n)]); };
+  if (const RaceHooks* races = race_hooks()) {  // which know one thread of the system
+    races->launch();
+    for (std::size_t n = 0; n < order.size(); ++n) run_block(static_cast<std::int64_t>(n));
+  } else {
+    parallel_for(static_cast<std::int64_t>(order.size()), run_block);
+  }
 }
 
 std::byte* shared_memory() { return Block::current().shared_memory(); }
+void kernel_error(const std::string& message) { Block::current().error("", message, Site()); }
 void kernel_error(const char* instruction, const std::string& message, const Site& site) {
   Block::current().error(instruction, message, site);
 }
@@ -466,6 +486,14 @@ void copy_async(void* to, const void* from, int bytes, const Site& site) {
 void commit_copies() { Block::current().commit_copies(); }
 void wait_for_copies(int groups) { Block::current().wait_for_copies(groups); }
 int lane() { return Block::current().lane(); }
+int current_thread() { return Block::current().current_thread(); }
+
+void warp_barrier(const Site& site) {
+  auto met = [](void**) {
+    if (const RaceHooks* races = race_hooks()) races->warp(current_thread() / kWarp);
+  };
+  Block::current().collective("sync_warp", met, nullptr, site);
+}
 
 Counters& counters() {
   static thread_local Counters* own = [] {

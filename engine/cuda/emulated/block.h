@@ -34,13 +34,16 @@ std::byte* shared_memory();
 
 // Ends the kernel with an Error: the message, then the current thread's block, number and `site`.
 [[noreturn]] void kernel_error(const char* instruction, const std::string& message, const Site& site);
+// The same where the message says itself what was done and where.
+[[noreturn]] void kernel_error(const std::string& message);
 
 // Every lane of the warp calls this with the address of its arguments; the last to come runs together(all of them).
 using Together = void (*)(void* arguments_of_lanes[32]);
 void collective(const char* instruction, Together together, void* arguments, const Site& site);
 
-// Waits until all threads of the block that have not returned are here.
+// Waits until all threads of the block that have not returned are here; until all lanes of the warp are.
 void barrier(const Site& site);
+void warp_barrier(const Site& site);
 
 // Copies 16 bytes to shared memory, or zeros where `from` is null, at some time before the group is waited for.
 void copy_async(void* to, const void* from, int bytes, const Site& site);
@@ -49,6 +52,8 @@ void commit_copies();
 void wait_for_copies(int groups);
 
 int lane();
+// In its block; -1 in host code.
+int current_thread();
 
 // How often instructions were executed since the start, over all kernels.
 struct Counters {

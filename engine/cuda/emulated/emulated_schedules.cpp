@@ -1,6 +1,7 @@
 #include <cstdlib>
 
 #include "engine/cuda/emulated/block.h"
+#include "engine/cuda/emulated/races.h"
 #include "engine/cuda/schedules.h"
 
 namespace sink::cuda {
@@ -10,5 +11,8 @@ Schedule::Schedule(unsigned schedule) : before_(emulated::schedule()) {
 }
 
 Schedule::~Schedule() { emulated::set_schedule(before_); }
+
+FindRaces::FindRaces() : before_(emulated::finds_races()) { emulated::find_races(true); }
+FindRaces::~FindRaces() { emulated::find_races(before_); }
 
 }  // namespace sink::cuda

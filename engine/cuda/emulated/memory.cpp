@@ -202,6 +202,8 @@ void free_device(void* p) {
   if (m.freed.size() > kKeptFreed) forget_oldest();
 }
 
+bool is_device_memory(const void* address) { return allocation_around(address) != nullptr; }
+
 void copy_to_device(void* device, const void* host, std::size_t bytes) {
   if (bytes == 0) return;
   allocation_of(device, bytes, "copy to the device");

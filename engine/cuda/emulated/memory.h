@@ -15,6 +15,9 @@ namespace sink::emulated {
 void* allocate_device(std::size_t bytes);
 void free_device(void* memory);
 
+// Whether an address lies in an allocation, or in the pages around it.
+bool is_device_memory(const void* address);
+
 // As cudaMemcpy and cudaMemset: `device` and the bytes behind it lie in one allocation, or they throw.
 void copy_to_device(void* device, const void* host, std::size_t bytes);
 void copy_from_device(void* host, const void* device, std::size_t bytes);

@@ -7,4 +7,7 @@ Schedule::Schedule(unsigned schedule) : before_(schedule) {}
 
 Schedule::~Schedule() = default;
 
+FindRaces::FindRaces() = default;
+FindRaces::~FindRaces() = default;
+
 }  // namespace sink::cuda

@@ -67,6 +67,14 @@ TEST_CASE("attention on the device: equals the double reference at ragged length
   for (std::int64_t D : {1, 33, 64, 96, 128, 192}) check_all({.T = 34, .D = D});
 }
 
+TEST_CASE("attention on the device: no kernel's threads race") {
+  cuda::FindRaces on;
+  check_all({.T = 37, .D = 8, .range = {.prefix = 3, .window = 20}, .extra = Extra::everything, .G = 1});
+  check_all({.T = 34, .D = 33, .extra = Extra::logit, .dtype = DType::BF16});
+  AttentionCase c = AttentionCase(2, 2, 35, 8, DType::F32, {}, 1, Extra::everything).to(Device::cuda);
+  all_bytes<Softpick>(c);
+}
+
 TEST_CASE("attention on the device: equals the double reference in bf16, with shared key heads and other extra keys") {
   check_all({.T = 37, .D = 32, .dtype = DType::BF16});
   check_all({.T = 37, .D = 32, .range = {.window = 9}, .extra = Extra::everything, .G = 1, .dtype = DType::BF16});

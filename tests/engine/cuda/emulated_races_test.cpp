@@ -1,0 +1,67 @@
+// Races of kernels on the emulated device: each is named with both threads and both lines, under every schedule, also
+// where the numbers come out right.
+#include <doctest/doctest.h>
+
+#include <string>
+
+#include "engine/cuda/instructions.cuh"
+#include "engine/cuda/schedules.h"
+#include "engine/tensor.h"
+
+using namespace sink;
+using namespace sink::cuda;
+
+namespace {
+
+enum class Bug { none, before_use, before_reuse, between_blocks, within_warp, same_place };
+
+__global__ void exchange_kernel(float* y, Bug bug) {
+  float* shared = shared_memory<float>();
+  unsigned t = threadIdx.x, n = blockDim.x;
+  float mine = static_cast<float>(t);
+  for (int round = 0; round < 2; ++round) {
+    shared[t] = mine;
+    if (bug != Bug::before_use) sync_block();
+    mine = shared[n - 1 - t];
+    if (bug != Bug::before_reuse) sync_block();
+  }
+  shared[t] = mine;
+  if (bug != Bug::within_warp) sync_warp();
+  mine = shared[t ^ 1];
+  if (bug == Bug::same_place) y[0] = 1;
+  y[(bug == Bug::between_blocks ? 0 : blockIdx.x * n) + t] = mine;
+}
+
+std::string error_of(Bug bug) {
+  Tensor y = Tensor::zeros({128}, DType::F32, Device::cuda);
+  try {
+    launch({2, 64, 64 * sizeof(float)}, exchange_kernel, y.device_data<float>(), bug);
+  } catch (const Error& error) { return error.what(); }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("races: each missing barrier is named under every schedule, and nothing else is") {
+  FindRaces on;
+  for (unsigned schedule : {0u, 1u, 2u, 7u, 12u}) {
+    Schedule only(schedule);
+    CAPTURE(schedule);
+    CHECK(error_of(Bug::none) == "");
+    for (Bug bug : {Bug::before_use, Bug::before_reuse, Bug::within_warp}) {
+      std::string text = error_of(bug);
+      CHECK_MESSAGE(text.find("race in shared memory") != std::string::npos, text);
+      CHECK_MESSAGE(text.find("of its block") != std::string::npos, text);
+      std::size_t line = text.find("tests/engine/cuda/emulated_races_test.cpp:");
+      CHECK_MESSAGE(line != std::string::npos, text);
+      CHECK_MESSAGE(text.find("tests/engine/cuda/emulated_races_test.cpp:", line + 1) != std::string::npos, text);
+    }
+    for (Bug bug : {Bug::between_blocks, Bug::same_place}) {
+      std::string text = error_of(bug);
+      CHECK_MESSAGE(text.find("race in device memory") != std::string::npos, text);
+    }
+    CHECK(error_of(Bug::between_blocks).find("of another block") != std::string::npos);
+  }
+}
+
+TEST_CASE("races: nobody looks unless asked") { CHECK(error_of(Bug::between_blocks) == ""); }
