@@ -1,0 +1,125 @@
+#!/usr/bin/env python3
+"""Deletes what orders and bounds the threads of CUDA kernels, one line at a time, and sees that a test fails.
+
+Every sync_block(), sync_warp() and every `if (...) return;` that keeps a thread or a warp from a row that is not there,
+in the kernels of engine/ops and in the headers they share. A deletion that no test notices is listed and makes the exit
+code 1: then a test is missing, or the line is. The emulated device, a temporary copy; the checkout is left alone.
+
+  mutate_cuda.py              all of them; about 10 minutes on two cores
+  mutate_cuda.py rms_norm     those of files whose path has this in it
+  mutate_cuda.py --list       what would be deleted
+"""
+import argparse
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+# A whole line that is a barrier, or a return of threads without work.
+ORDER = re.compile(r"^\s*(sync_block|sync_warp)\(\);\s*(//.*)?$")
+BOUND = re.compile(r"^\s*if \([^;]*(>=|<|>|==) ?[^;]*\) return;\s*(//.*)?$")
+# Which tests look at what the kernels of several operations share.
+SHARED = {"engine/cuda/warp.cuh": ["scaled_sum", "sum_of_squares", "rms_norm"],
+          "engine/cuda/elements.cuh": ["add", "rotary"],
+          "engine/cuda/column_sums.cuh": ["rms_norm", "layer_norm"]}
+# Of attention's operations, those that its test names and one that divides by a sum: the others have the same kernels.
+OPERATIONS = ["Softmax", "Sigmoid", "ClippedSoftmax", "Softpick", "Linear", "EluNorm"]
+
+
+def kernels_of(text):
+    """Of each line: whether it stands in a device function."""
+    inside, depth, result = False, 0, []
+    for line in text.splitlines():
+        if not inside and re.search(r"__(global|device)__", line) and not line.rstrip().endswith(";"):
+            inside, depth = True, 0
+            opened = False
+        result.append(inside)
+        if inside:
+            depth += line.count("{") - line.count("}")
+            opened = opened or "{" in line
+            if opened and depth <= 0:
+                inside = False
+    return result
+
+
+def mutations(only):
+    found = []
+    files = sorted(ROOT.glob("engine/ops/*/*_cuda.cu")) + sorted(ROOT.glob("engine/ops/*/*_cuda.cuh"))
+    for path in files + [ROOT / name for name in SHARED]:
+        name = str(path.relative_to(ROOT))
+        tests = [f"{t}_cuda_test" for t in SHARED.get(name, [path.parent.name])]
+        text = path.read_text()
+        for number, (line, inside) in enumerate(zip(text.splitlines(), kernels_of(text))):
+            if inside and (ORDER.match(line) or BOUND.match(line)) and (not only or only in name):
+                found.append((name, number, line.strip(), tests))
+    return found
+
+
+def run(command, **more):
+    return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **more)
+
+
+def build(copy, tests):
+    return run(["cmake", "--build", "build", "--target", *tests], cwd=copy)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("only", nargs="?", default="", help="a part of a path")
+    parser.add_argument("--list", action="store_true")
+    given = parser.parse_args()
+    all_of_them = mutations(given.only)
+    if not all_of_them:
+        sys.exit(f"mutate_cuda.py: no line to delete in files with '{given.only}' in their path")
+    if given.list:
+        for name, number, line, tests in all_of_them:
+            print(f"{name}:{number + 1}: {line}  ({', '.join(tests)})")
+        return
+    with tempfile.TemporaryDirectory(prefix="sinklab-mutate-") as folder:
+        copy = pathlib.Path(folder) / "sinklab"
+        shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns("build", ".git", "runs"))
+        listed = copy / "engine/ops/attention/attention_ops.def"
+        lines = listed.read_text().splitlines()
+        listed.write_text("\n".join(l for l in lines if not l.startswith("SINK_ATTENTION_OP(") or
+                                    l[len("SINK_ATTENTION_OP("):-1] in OPERATIONS) + "\n")
+        configured = run(["cmake", "--preset", "emulated", "-B", "build", "-DSINK_ABLATION_SET=baseline",
+                          "-DSINK_PROGRAMS=none", "-DSINK_BENCHMARKS=OFF"], cwd=copy)
+        tests = sorted({test for _, _, _, tests in all_of_them for test in tests})
+        built = build(copy, tests) if configured.returncode == 0 else configured
+        if built.returncode:
+            sys.exit(f"mutate_cuda.py: the copy does not build:\n{built.stdout[-3000:]}")
+        for test in tests:
+            if run([f"build/tests/{test}"], cwd=copy).returncode:
+                sys.exit(f"mutate_cuda.py: {test} fails before anything is deleted")
+        survivors = []
+        for count, (name, number, line, tests) in enumerate(all_of_them, 1):
+            path = copy / name
+            text = path.read_text()
+            lines = text.splitlines()
+            del lines[number]
+            path.write_text("\n".join(lines) + "\n")
+            built = build(copy, tests)
+            noticed = "does not compile" if built.returncode else None
+            for test in tests if not noticed else []:
+                try:
+                    if run([f"build/tests/{test}"], cwd=copy, timeout=300).returncode:
+                        noticed = test
+                        break
+                except subprocess.TimeoutExpired:
+                    noticed = f"{test} does not end"
+                    break
+            path.write_text(text)
+            print(f"{count}/{len(all_of_them)} {name}:{number + 1}: {line}  -> {noticed or 'NOT NOTICED'}", flush=True)
+            if not noticed or noticed == "does not compile":
+                survivors.append(f"{name}:{number + 1}: {line}")
+    print(f"{len(all_of_them) - len(survivors)} of {len(all_of_them)} deletions noticed")
+    if survivors:
+        print("not noticed:\n  " + "\n  ".join(survivors))
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
