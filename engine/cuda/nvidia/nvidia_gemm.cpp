@@ -20,7 +20,7 @@ namespace sink::cuda {
 namespace {
 
 constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
-constexpr int kMostAlgorithms = 16, kAlgorithms = 8, kTimedRuns = 5;
+constexpr int kMostAlgorithms = 16, kTimedRuns = 5;
 // An algorithm further down the row must be this much faster, or the noise of a measurement would choose.
 constexpr float kWorthIt = 0.95f;
 
