@@ -45,7 +45,6 @@ __device__ inline float shuffle_xor(float x, int mask SINK_AND_SITE) {
     float in, out;
     int mask;
   } own{x, 0, mask};
-  ++emulated::counters().shuffles;
   emulated::collective(
       "shuffle_xor",
       [](void* lanes[32]) {

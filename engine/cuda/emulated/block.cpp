@@ -8,8 +8,6 @@
 #include <boost/context/detail/fcontext.hpp>
 #include <cstdlib>
 #include <cstring>
-#include <memory>
-#include <mutex>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -186,7 +184,6 @@ class Block {
 
   void barrier(const Site& site) {
     Fiber& me = note("sync_block", site);
-    ++counters().barriers;
     if (barrier_.arrived && !same(barrier_.site, site))
       end_with("threads of one block meet at different barriers, " + text_of(barrier_.site) +
                " and this one: " + describe(current_));
@@ -197,7 +194,6 @@ class Block {
 
   void copy_async(void* to, const void* from, int bytes, const Site& site) {
     Fiber& me = note("copy_async", site);
-    ++counters().async_copies;
     auto misaligned = [&](const void* p) {
       return reinterpret_cast<std::uintptr_t>(p) % static_cast<unsigned>(bytes) != 0;
     };
@@ -379,7 +375,6 @@ class Block {
 
   void go_to(int thread, Context& from) {
     if (thread == current_ && &from != &home_) return;
-    ++counters().switches;
     current_ = thread;
     here.thread = position_of(thread);
     jump(from, fibers_[static_cast<std::size_t>(thread)].context, &from == &home_ ? nullptr : &home_);
@@ -433,22 +428,12 @@ std::vector<std::int64_t> order_of_blocks(std::int64_t count) {
   return order;
 }
 
-struct AllCounters {
-  std::mutex mutex;
-  std::vector<std::unique_ptr<Counters>> of_threads;
-};
-AllCounters& registered_counters() {
-  static AllCounters* all = new AllCounters;
-  return *all;
-}
-
 }  // namespace
 
 void set_schedule(unsigned schedule) { chosen_schedule = schedule; }
 unsigned schedule() { return chosen_schedule.load(std::memory_order_relaxed); }
 
 void run(const Shape3& grid, const std::function<void()>& kernel) {
-  ++counters().launches;
   unsigned threads = grid.threads.x * grid.threads.y * grid.threads.z;
   SINK_CHECK(threads > 0 && threads <= kMostThreads && grid.shared_bytes <= kMostShared && grid.blocks.x > 0 &&
                  grid.blocks.y > 0 && grid.blocks.y < 65536 && grid.blocks.z > 0 && grid.blocks.z < 65536,
@@ -493,32 +478,6 @@ void warp_barrier(const Site& site) {
     if (const RaceHooks* races = race_hooks()) races->warp(current_thread() / kWarp);
   };
   Block::current().collective("sync_warp", met, nullptr, site);
-}
-
-Counters& counters() {
-  static thread_local Counters* own = [] {
-    AllCounters& all = registered_counters();
-    std::lock_guard lock(all.mutex);
-    return all.of_threads.emplace_back(std::make_unique<Counters>()).get();
-  }();
-  return *own;
-}
-
-Counters all_counters() {
-  AllCounters& all = registered_counters();
-  std::lock_guard lock(all.mutex);
-  Counters sum{};
-  for (const auto& one : all.of_threads) {
-    sum.launches += one->launches;
-    sum.switches += one->switches;
-    sum.barriers += one->barriers;
-    sum.shuffles += one->shuffles;
-    sum.async_copies += one->async_copies;
-    sum.matrix_products += one->matrix_products;
-    sum.matrix_loads += one->matrix_loads;
-    sum.extra_wavefronts += one->extra_wavefronts;
-  }
-  return sum;
 }
 
 }  // namespace sink::emulated

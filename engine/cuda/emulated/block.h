@@ -55,11 +55,4 @@ int lane();
 // In its block; -1 in host code.
 int current_thread();
 
-// How often instructions were executed since the start, over all kernels.
-struct Counters {
-  long launches, switches, barriers, shuffles, async_copies, matrix_products, matrix_loads, extra_wavefronts;
-};
-Counters& counters();  // of this thread of the system
-Counters all_counters();
-
 }  // namespace sink::emulated
