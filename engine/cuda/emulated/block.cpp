@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/check.h"
+#include "engine/cuda/emulated/counters.h"
 #include "engine/cuda/emulated/memory.h"
 #include "engine/cuda/emulated/races.h"
 #include "engine/cuda/emulated/source_line.h"
@@ -194,16 +195,16 @@ class Block {
 
   void copy_async(void* to, const void* from, int bytes, const Site& site) {
     Fiber& me = note("copy_async", site);
-    auto misaligned = [&](const void* p) {
-      return reinterpret_cast<std::uintptr_t>(p) % static_cast<unsigned>(bytes) != 0;
-    };
-    if (misaligned(to) || misaligned(from))
-      end_with("an address that is no multiple of " + std::to_string(bytes) + " bytes: " + describe(current_));
-    auto* begin = static_cast<std::byte*>(to);
-    if (begin < shared_memory() || begin + bytes > shared_memory() + shared_bytes_)
-      end_with("a copy to outside of the block's shared memory: " + describe(current_));
+    check_alignment(from, bytes);
+    check_shared(to, bytes, "a copy to");
     std::memset(to, kFresh, static_cast<std::size_t>(bytes));
     me.copies.push_back({to, from, bytes, me.group, __builtin_return_address(0)});
+  }
+
+  void read_shared(const void* from, int bytes, const void* instruction, const Site& site) {
+    note("a matrix load", site);
+    check_shared(from, bytes, "a read");
+    if (const RaceHooks* races = race_hooks()) races->access(from, static_cast<std::size_t>(bytes), false, instruction);
   }
 
   void commit_copies() { ++fibers_[static_cast<std::size_t>(current_)].group; }
@@ -218,6 +219,7 @@ class Block {
         if (copy.from) races->access(copy.from, bytes, false, copy.instruction);
       }
       if (copy.from) {
+        counters().copied_bytes += copy.bytes;
         std::memcpy(copy.to, copy.from, bytes);
       } else {
         std::memset(copy.to, 0, bytes);
@@ -244,6 +246,18 @@ class Block {
     shared_bytes_ = (bytes + 127) / 128 * 128;
     std::memset(shared_memory(), kFresh, bytes);
     std::memset(shared_memory() + bytes, kBeside, shared_bytes_ - bytes);
+  }
+
+  void check_alignment(const void* p, int bytes) {
+    if (reinterpret_cast<std::uintptr_t>(p) % static_cast<unsigned>(bytes) != 0)
+      end_with("an address that is no multiple of " + std::to_string(bytes) + " bytes: " + describe(current_));
+  }
+
+  void check_shared(const void* place, int bytes, const char* what) {
+    check_alignment(place, bytes);
+    auto* begin = static_cast<const std::byte*>(place);
+    if (begin < shared_memory() || begin + bytes > shared_memory() + shared_bytes_)
+      end_with(std::string(what) + " outside of the block's shared memory: " + describe(current_));
   }
 
   bool shared_end_is_whole(std::size_t bytes) {
@@ -467,6 +481,9 @@ void collective(const char* instruction, Together together, void* arguments, con
 void barrier(const Site& site) { Block::current().barrier(site); }
 void copy_async(void* to, const void* from, int bytes, const Site& site) {
   Block::current().copy_async(to, from, bytes, site);
+}
+void read_shared(const void* from, int bytes, const Site& site) {
+  Block::current().read_shared(from, bytes, __builtin_return_address(0), site);
 }
 void commit_copies() { Block::current().commit_copies(); }
 void wait_for_copies(int groups) { Block::current().wait_for_copies(groups); }

@@ -45,6 +45,9 @@ void collective(const char* instruction, Together together, void* arguments, con
 void barrier(const Site& site);
 void warp_barrier(const Site& site);
 
+// What an instruction that reads shared memory says of its address, which is a multiple of `bytes`.
+void read_shared(const void* from, int bytes, const Site& site);
+
 // Copies 16 bytes to shared memory, or zeros where `from` is null, at some time before the group is waited for.
 void copy_async(void* to, const void* from, int bytes, const Site& site);
 void commit_copies();
