@@ -17,6 +17,13 @@
 
 namespace sink::cuda {
 
+// Before a loop over an array that shall lie in registers.
+#ifdef __CUDACC__
+#define SINK_UNROLL _Pragma("unroll")
+#else
+#define SINK_UNROLL
+#endif
+
 inline constexpr int kWarp = 32;  // threads that execute one instruction together
 
 // How many blocks of how many threads run a kernel, and the bytes of shared memory each block has.

@@ -1,6 +1,6 @@
-// The backward pass on the CUDA device, without a number that two warps add to: a warp per query for dq and D, a warp
-// per key for dk and dv, a warp per head and distance for dbias; what the extra key gets of each query is written down
-// and summed afterwards.
+// The backward pass on the CUDA device in F32, without a number that two warps add to: a warp per query for dq and D, a
+// warp per key for dk and dv, a warp per head and distance for dbias; what the extra key gets of each query is written
+// down and summed afterwards.
 #pragma once
 
 #include "engine/cuda/column_sums.cuh"
@@ -16,56 +16,54 @@ struct AttentionBackward {
   const X *do_BHTD, *o_BHTD;
   const float *m_BHT, *S_BHT;
   float* D_BHT;
+};
 
+// The same with what a query's row of the map needs of it.
+struct RowBackward : AttentionBackward<float> {
   template <class Op>
-  __device__ AttentionWeights<Op> weights(const Op& op, const AttentionQuery<X>& query) const {
+  __device__ AttentionWeights<Op> weights(const Op& op, const AttentionQuery& query) const {
     return {op, m_BHT[query.bht], S_BHT[query.bht], query.keys()};
   }
-  __device__ const X* do_D(const AttentionQuery<X>& query) const { return do_BHTD + query.bht * a.D; }
+  __device__ const float* do_D(const AttentionQuery& query) const { return do_BHTD + query.bht * a.D; }
   // do_i . v of the extra key
-  __device__ float extra_da(const AttentionQuery<X>& query) const {
+  __device__ float extra_da(const AttentionQuery& query) const {
     return a.extra_v_HD ? dot(do_D(query), a.extra_v_HD + query.h * a.D, a.D) : 0;
   }
 };
 
 // D_i = sum_j w_ij dw_ij, in all lanes; do_i . o_i where post is the identity.
-template <class Op, class X>
-__device__ float row_D(const Op& op, const AttentionBackward<X>& in, const AttentionQuery<X>& query) {
+template <class Op>
+__device__ float row_D(const Op& op, const RowBackward& in, const AttentionQuery& query) {
   if constexpr (!DividesBySum<Op>) {
     return 0;
   } else {
-    const X *do_D = in.do_D(query), *o_D = in.o_BHTD + query.bht * in.a.D;
+    const float *do_D = in.do_D(query), *o_D = in.o_BHTD + query.bht * in.a.D;
     float sum = 0;
     if constexpr (HasPost<Op>) {
       AttentionWeights<Op> weights = in.weights(op, query);
-      auto add = [&](float s, float da) {
-        float w = weights.w(s);
-        sum += w * (weights.row.dpost(w) * da);
-      };
+      auto add = [&](float s, float da) { sum += float(weights.w(s) * weights.dw(s, da)); };
       for (std::int64_t n = lane_of_thread(); n < query.keys(); n += kWarp) {
         std::int64_t j = query.key(n);
         add(query.score(j), dot(do_D, query.v_D(j), in.a.D));
       }
       if (in.a.has_extra_key() && lane_of_thread() == 0) add(query.extra_score(), in.extra_da(query));
     } else {
-      for (std::int64_t d = lane_of_thread(); d < in.a.D; d += kWarp)
-        sum += static_cast<float>(do_D[d]) * static_cast<float>(o_D[d]);
+      for (std::int64_t d = lane_of_thread(); d < in.a.D; d += kWarp) sum += do_D[d] * o_D[d];
     }
     return warp_sum(sum);
   }
 }
 
 // A query's dq_i = scale sum_j ds_ij k_j, its D_i, and the extra key's ds_i* and a_i*.
-template <class Op, class X>
-__global__ void attention_dq_kernel(Op op, AttentionBackward<X> in, X* dq_BHTD, float* extra_ds_BHT,
-                                    float* extra_a_BHT) {
-  const AttentionArguments<X>& a = in.a;
+template <class Op>
+__global__ void attention_dq_kernel(Op op, RowBackward in, float* dq_BHTD, float* extra_ds_BHT, float* extra_a_BHT) {
+  const AttentionArguments<float>& a = in.a;
   std::int64_t bht = row_of_warp();
   if (bht >= a.B * a.H * a.T) return;
-  AttentionQuery<X> query(a, bht);
+  AttentionQuery query(a, bht);
   AttentionWeights<Op> weights = in.weights(op, query);
   std::int64_t keys = query.keys();
-  const X* do_D = in.do_D(query);
+  const float* do_D = in.do_D(query);
   float D_i = row_D(op, in, query);
   if (lane_of_thread() == 0) in.D_BHT[bht] = D_i;
 
@@ -96,9 +94,9 @@ __global__ void attention_dq_kernel(Op op, AttentionBackward<X> in, X* dq_BHTD, 
 }
 
 // A key's dk_j = scale sum_i ds_ij q_i and dv_j = sum_i a_ij do_i, over the queries of all heads that read its head.
-template <class Op, class X>
-__global__ void attention_dk_dv_kernel(Op op, AttentionBackward<X> in, X* dk_BGKD, X* dv_BGKD) {
-  const AttentionArguments<X>& a = in.a;
+template <class Op>
+__global__ void attention_dk_dv_kernel(Op op, RowBackward in, float* dk_BGKD, float* dv_BGKD) {
+  const AttentionArguments<float>& a = in.a;
   std::int64_t bgj = row_of_warp();
   if (bgj >= a.B * a.G * a.K) return;
   std::int64_t j = bgj % a.K, g = bgj / a.K % a.G, b = bgj / a.K / a.G, heads = a.H / a.G;
@@ -111,7 +109,7 @@ __global__ void attention_dk_dv_kernel(Op op, AttentionBackward<X> in, X* dk_BGK
       std::int64_t t = first + lane_of_thread();
       float ds = 0, weight = 0;
       if (t < end_t && a.range.sees(a.first_position + t, j)) {
-        AttentionQuery<X> query(a, first_row + t);
+        AttentionQuery query(a, first_row + t);
         AttentionWeights<Op> weights = in.weights(op, query);
         float s = query.score(j);
         weight = weights.a(s);
@@ -131,14 +129,14 @@ __global__ void attention_dk_dv_kernel(Op op, AttentionBackward<X> in, X* dk_BGK
 }
 
 // dbias_h[distance] = sum of ds_ij over all queries and the keys at that distance; at 0 also those in its future.
-template <class Op, class X>
-__global__ void attention_dbias_kernel(Op op, AttentionBackward<X> in, float* dbias_HT) {
-  const AttentionArguments<X>& a = in.a;
+template <class Op>
+__global__ void attention_dbias_kernel(Op op, RowBackward in, float* dbias_HT) {
+  const AttentionArguments<float>& a = in.a;
   std::int64_t row = row_of_warp(), distance = row % a.bias_columns, h = row / a.bias_columns;
   if (h >= a.H) return;
   float sum = 0;
   for (std::int64_t bt = lane_of_thread(); bt < a.B * a.T; bt += kWarp) {
-    AttentionQuery<X> query(a, (bt / a.T * a.H + h) * a.T + bt % a.T);
+    AttentionQuery query(a, (bt / a.T * a.H + h) * a.T + bt % a.T);
     AttentionWeights<Op> weights = in.weights(op, query);
     std::int64_t first = query.i - distance,
                  end = distance == 0 && a.range.prefix > first + 1 ? a.range.prefix : first + 1;
@@ -181,29 +179,25 @@ void sum_extra_gradients(const AttentionBackward<X>& in, const Tensor& extra_ds,
         gradients.dextra_logit_H.device_data<float>(), false);
 }
 
-template <class X, class Op>
-AttentionGradients attention_backward_as(const Op& op, const Tensor& grad_o, const Tensor& q, const Tensor& k,
-                                         const Tensor& v, const Tensor& o, const Tensor& m, const Tensor& S,
-                                         const AttentionConfig& config) {
+template <class Op>
+AttentionGradients attention_backward_in_rows(const Op& op, const Tensor& grad_o, const Tensor& q, const Tensor& k,
+                                              const Tensor& v, const Tensor& o, const Tensor& m, const Tensor& S,
+                                              const AttentionConfig& config) {
   AttentionGradients gradients = attention_check::empty_gradients(q, k, config);
   Tensor row_D = Tensor::empty_like(m), extra_ds, extra_a;
   if (config.extra_key.present()) extra_ds = Tensor::empty_like(m), extra_a = Tensor::empty_like(m);
-  AttentionBackward<X> in{attention_arguments<X>(q, k, v, config),
-                          grad_o.device_data<X>(),
-                          o.device_data<X>(),
-                          m.device_data<float>(),
-                          S.device_data<float>(),
-                          row_D.device_data<float>()};
+  RowBackward in{{attention_arguments<float>(q, k, v, config), grad_o.device_data<float>(), o.device_data<float>(),
+                  m.device_data<float>(), S.device_data<float>(), row_D.device_data<float>()}};
   Grid queries = grid_of_rows(m.size()), keys = grid_of_rows(k.size() / k.dim(3));
   queries.shared_bytes = WarpSums::bytes(1, q.dim(3));
   keys.shared_bytes = WarpSums::bytes(2, q.dim(3));
-  launch(queries, attention_dq_kernel<Op, X>, op, in, gradients.dq_BHTD.device_data<X>(),
+  launch(queries, attention_dq_kernel<Op>, op, in, gradients.dq_BHTD.device_data<float>(),
          extra_ds.defined() ? extra_ds.device_data<float>() : nullptr,
          extra_a.defined() ? extra_a.device_data<float>() : nullptr);
-  launch(keys, attention_dk_dv_kernel<Op, X>, op, in, gradients.dk_BGKD.device_data<X>(),
-         gradients.dv_BGKD.device_data<X>());
+  launch(keys, attention_dk_dv_kernel<Op>, op, in, gradients.dk_BGKD.device_data<float>(),
+         gradients.dv_BGKD.device_data<float>());
   if (config.bias_HT.defined())
-    launch(grid_of_rows(config.bias_HT.size()), attention_dbias_kernel<Op, X>, op, in,
+    launch(grid_of_rows(config.bias_HT.size()), attention_dbias_kernel<Op>, op, in,
            gradients.dbias_HT.device_data<float>());
   if (config.extra_key.present()) sum_extra_gradients(in, extra_ds, extra_a, gradients);
   return gradients;
@@ -213,9 +207,11 @@ template <class Op>
 AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const Tensor& q_BHTD, const Tensor& k_BGKD,
                                       const Tensor& v_BGKD, const Tensor& o_BHTD, const Tensor& m_BHT,
                                       const Tensor& S_BHT, const AttentionConfig& config) {
-  return with_real<float, bf16>(q_BHTD.dtype(), [&](auto zero) {
-    return attention_backward_as<decltype(zero)>(op, do_BHTD, q_BHTD, k_BGKD, v_BGKD, o_BHTD, m_BHT, S_BHT, config);
-  });
+  auto f32 = [](const Tensor& x) { return x.dtype() == DType::F32 ? x : x.to(DType::F32); };
+  AttentionGradients gradients = attention_backward_in_rows(op, f32(do_BHTD), f32(q_BHTD), f32(k_BGKD), f32(v_BGKD),
+                                                            f32(o_BHTD), m_BHT, S_BHT, config);
+  for (Tensor* x : {&gradients.dq_BHTD, &gradients.dk_BGKD, &gradients.dv_BGKD}) *x = x->to(q_BHTD.dtype());
+  return gradients;
 }
 
 }  // namespace sink::cuda

@@ -1,10 +1,12 @@
-// What attention's CUDA kernels share: their arguments, and one query with one key.
+// What attention's CUDA kernels share: their arguments, one query with one key, and a row's weights.
 //
-// Scores are computed where they are needed and never stored: memory is O(T). A warp has one row of the map, or one
-// column of it; its lanes have neighbouring keys, or queries, and each computes whole scores. Then all lanes add up
-// vectors, each lane its own coordinates.
+// Scores are computed where they are needed and never stored: memory is O(T). In F32 a warp has one row of the map, or
+// one column of it; its lanes have neighbouring keys, or queries, and each computes whole scores. Then all lanes add up
+// vectors, each lane its own coordinates. In BF16 the tensor cores compute tiles of the map (attention_tiles_cuda.cuh);
+// heads whose width does not fit them are converted to F32.
 #pragma once
 
+#include "engine/cuda/fast_float.cuh"
 #include "engine/cuda/warp.cuh"
 #include "engine/ops/attention/attention_cuda.h"
 
@@ -47,21 +49,19 @@ AttentionArguments<X> attention_arguments(const Tensor& q, const Tensor& k, cons
           .first_position = config.first_position};
 }
 
-template <class X, class Y>
-__device__ float dot(const X* x_D, const Y* y_D, std::int64_t D) {
+__device__ inline float dot(const float* x_D, const float* y_D, std::int64_t D) {
   float sum = 0;
-  for (std::int64_t d = 0; d < D; ++d) sum += static_cast<float>(x_D[d]) * static_cast<float>(y_D[d]);
+  for (std::int64_t d = 0; d < D; ++d) sum += x_D[d] * y_D[d];
   return sum;
 }
 
 // One query: row `bht` of q, of head h and position i.
-template <class X>
 struct AttentionQuery {
-  const AttentionArguments<X>& a;
+  const AttentionArguments<float>& a;
   std::int64_t bht, h, i, first_key_row;  // the last: of k and v, where its key head begins
-  const X* q_D;
+  const float* q_D;
 
-  __device__ AttentionQuery(const AttentionArguments<X>& a, std::int64_t bht)
+  __device__ AttentionQuery(const AttentionArguments<float>& a, std::int64_t bht)
       : a(a),
         bht(bht),
         h(bht / a.T % a.H),
@@ -75,8 +75,8 @@ struct AttentionQuery {
     std::int64_t prefix = a.range.prefix < a.K ? a.range.prefix : a.K, first = a.range.first(i);
     return n < prefix ? n : n - prefix + (first > prefix ? first : prefix);
   }
-  __device__ const X* k_D(std::int64_t j) const { return a.k_BGKD + (first_key_row + j) * a.D; }
-  __device__ const X* v_D(std::int64_t j) const { return a.v_BGKD + (first_key_row + j) * a.D; }
+  __device__ const float* k_D(std::int64_t j) const { return a.k_BGKD + (first_key_row + j) * a.D; }
+  __device__ const float* v_D(std::int64_t j) const { return a.v_BGKD + (first_key_row + j) * a.D; }
 
   // s_ij = scale q_i . k_j + bias_h[max(0, i - j)]
   __device__ float score(std::int64_t j) const {
@@ -92,18 +92,24 @@ struct AttentionQuery {
 // A row of the map that a forward pass has made: its weights and, for a backward pass, what scores get of it.
 template <class Op>
 struct AttentionWeights {
-  AttentionRow<Op, float> row;
-  float m, z, dz;
+  AttentionRow<Op, FastFloat> row;
+  FastFloat inverse_z, sum_gradient;  // the latter: z' / z
 
   __device__ AttentionWeights(const Op& op, float m, float S, std::int64_t keys)
-      : row(op, m, S, static_cast<float>(keys)), m(m), z(row.z()), dz(row.dz()) {}
+      : row(op, m, S, static_cast<float>(keys)), inverse_z(FastFloat(1.0f) / row.z()), sum_gradient(0.0f) {
+    if constexpr (DividesBySum<Op>) sum_gradient = row.dz() * inverse_z;
+  }
 
-  __device__ float w(float s) const { return row.g(s - m) / z; }
-  __device__ float a(float s) const { return row.post(w(s)); }
-  // ds = (g' dw - r' z' D) / z with dw = post'(w) da
+  __device__ float z() const { return float(row.z()); }
+  __device__ FastFloat w(FastFloat s) const { return row.g(s - row.m) * inverse_z; }
+  __device__ float a(float s) const { return float(row.post(w(s))); }
+  // What a weight gets of the gradient da of what `post` makes of it.
+  __device__ FastFloat dw(FastFloat s, FastFloat da) const { return HasPost<Op> ? row.dpost(w(s)) * da : da; }
+  // ds = (g' dw - r' z' D) / z
   __device__ float ds(float s, float da, float D) const {
-    float x = s - m, gradient = row.dg(x) * (row.dpost(w(s)) * da);
-    return (DividesBySum<Op> ? gradient - row.dr(x) * dz * D : gradient) / z;
+    FastFloat x = s - row.m, gradient = row.dg(x) * dw(s, da) * inverse_z;
+    if constexpr (DividesBySum<Op>) gradient = gradient - row.dr(x) * (sum_gradient * D);
+    return float(gradient);
   }
 };
 
@@ -128,13 +134,12 @@ struct WarpSums {
   template <class RowOf>
   __device__ void add(int count, RowOf x_of) {
     for (int n = 0; n < count; ++n) {
-      const auto* x_D = x_of(n);
-      for (std::int64_t d = lane_of_thread(); d < D; d += kWarp) sums_D[d] += of_lanes[n] * static_cast<float>(x_D[d]);
+      const float* x_D = x_of(n);
+      for (std::int64_t d = lane_of_thread(); d < D; d += kWarp) sums_D[d] += of_lanes[n] * x_D[d];
     }
   }
-  template <class X>
-  __device__ void write(float factor, X* y_D) const {
-    for (std::int64_t d = lane_of_thread(); d < D; d += kWarp) store(y_D[d], factor * sums_D[d]);
+  __device__ void write(float factor, float* y_D) const {
+    for (std::int64_t d = lane_of_thread(); d < D; d += kWarp) y_D[d] = factor * sums_D[d];
   }
 };
 

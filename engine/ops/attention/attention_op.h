@@ -41,12 +41,13 @@
 //     row(m)                    the struct itself: what has the functions above for a row with this m, if they need it
 //     proxy_divisor(mass, z)    mass + 1e-8: what |a_ij| is divided by to score a row through proxy weights, mass being
 //                               the row's sum of |a_ij|; 1 where rows sum to one and are scored as they are
-// Constants of an operation, and what is computed from them, are data members of type double set by a constructor with
-// defaults.
+// Constants of an operation, and what is computed from them, are data members of type Constant set by a constructor
+// with defaults.
 //
-// x is double in the reference and float in the kernels, where the compiler makes vector code of these functions and
-// will make device code: write them without branches (a ?: is fine), so that a NaN passes, with exp_fast,
-// logistic_fast, ... of engine/vector_math.h and constants in the type of x.
+// x is double in the reference, float in the kernels of the CPU, where the compiler makes vector code of these
+// functions, and FastFloat in those of CUDA (engine/cuda/fast_float.cuh). So write them without branches (a ?: is
+// fine), so that a NaN passes, with exp_fast, logistic_fast, ... of engine/vector_math.h, constants in the type of x,
+// and functions of the library as in `using std::abs; abs(x)`.
 #pragma once
 
 #include <cmath>
@@ -57,6 +58,16 @@
 namespace sink {
 
 inline constexpr double kSumEpsilon = 1e-8;  // as the study's code adds it to sums that may vanish
+
+// A number of an operation in the type that it is computed in, without a conversion in a loop.
+struct Constant {
+  double exact;
+  float rounded;
+
+  Constant(double x) : exact(x), rounded(static_cast<float>(x)) {}
+  SINK_HD operator double() const { return exact; }
+  SINK_HD operator float() const { return rounded; }
+};
 
 // z = S + 1e-8
 struct DividedBySum {
@@ -90,7 +101,7 @@ struct Softmax {
 // alpha softmax(s); scored as softmax, whose weights alone the study's figures can be of.
 struct ScaledSoftmax : Softmax {
   static constexpr const char* name = "ScaledSoftmax";
-  double alpha;
+  Constant alpha;
 
   ScaledSoftmax(double alpha = 2) : alpha(alpha) {}
   template <class R>
@@ -110,7 +121,7 @@ struct ScaledSoftmax : Softmax {
 // clip((eta - gamma) softmax(s) + gamma, 0, 1)
 struct ClippedSoftmax : Softmax {
   static constexpr const char* name = "ClippedSoftmax";
-  double gamma, stretch;
+  Constant gamma, stretch;
 
   ClippedSoftmax(double gamma = -0.03, double eta = 1) : gamma(gamma), stretch(eta - gamma) {}
   template <class R>
@@ -133,7 +144,7 @@ struct ClippedSoftmax : Softmax {
 // e^s / (sum e^(p s))^(1/p)
 struct PNormExp : Softmax {
   static constexpr const char* name = "PNormExp";
-  double p, root, root_minus_1;
+  Constant p, root, root_minus_1;
 
   PNormExp(double p = 2) : p(p), root(1 / p), root_minus_1(1 / p - 1) {}
   template <class R>
@@ -147,11 +158,13 @@ struct PNormExp : Softmax {
   SINK_HD auto r_factor(auto d) const { return r(d); }
   template <class R>
   SINK_HD R z(R S) const {
-    return std::pow(S, R(root));
+    using std::pow;
+    return pow(S, R(root));
   }
   template <class R>
   SINK_HD R dz(R S) const {
-    return R(root) * std::pow(S, R(root_minus_1));
+    using std::pow;
+    return R(root) * pow(S, R(root_minus_1));
   }
   template <class R>
   SINK_HD static R proxy_divisor(R mass, R) {
@@ -178,7 +191,7 @@ struct SigmoidNorm : Sigmoid, DividedBySum {
 // sigmoid(s) / (sum sigmoid(s)^p + 1e-8)^(1/p)
 struct PNormSigmoid : Sigmoid {
   static constexpr const char* name = "PNormSigmoid";
-  double p, root, root_minus_1;
+  Constant p, root, root_minus_1;
 
   PNormSigmoid(double p = 2) : p(p), root(1 / p), root_minus_1(1 / p - 1) {}
   template <class R>
@@ -191,18 +204,23 @@ struct PNormSigmoid : Sigmoid {
   }
   template <class R>
   SINK_HD R z(R S) const {
-    return std::pow(S + R(kSumEpsilon), R(root));
+    using std::pow;
+    return pow(S + R(kSumEpsilon), R(root));
   }
   template <class R>
   SINK_HD R dz(R S) const {
-    return R(root) * std::pow(S + R(kSumEpsilon), R(root_minus_1));
+    using std::pow;
+    return R(root) * pow(S + R(kSumEpsilon), R(root_minus_1));
   }
 };
 
 // sigmoid(s - log n)
 struct SigmoidLogN : Sigmoid {
   static constexpr const char* name = "SigmoidLogN";
-  SINK_HD static auto m_of_count(auto n) { return std::log(n); }
+  SINK_HD static auto m_of_count(auto n) {
+    using std::log;
+    return log(n);
+  }
 };
 
 // elu(s) + 1: s + 1 above 0, e^s below
@@ -259,7 +277,8 @@ struct LinearNorm : Linear, DividedBySum {
   // itself where no score is negative.
   template <class R>
   SINK_HD static R proxy_divisor(R mass, R z) {
-    return mass + R(kSumEpsilon) / std::abs(z);
+    using std::abs;
+    return mass + R(kSumEpsilon) / abs(z);
   }
 };
 
@@ -268,12 +287,14 @@ struct LinearMaxAbs : Linear {
   static constexpr const char* name = "LinearMaxAbs";
   template <class R>
   SINK_HD static R z(R S) {
-    R size = std::abs(S);
+    using std::abs;
+    R size = abs(S);
     return size < R(1) ? R(1) : size;
   }
   template <class R>
   SINK_HD static R dz(R S) {
-    return std::abs(S) > R(1) ? std::copysign(R(1), S) : R(0);
+    using std::abs, std::copysign;
+    return abs(S) > R(1) ? copysign(R(1), S) : R(0);
   }
 };
 
@@ -296,7 +317,10 @@ struct Softpick {
       R e = exp_fast(x);
       return e > u ? e : R(0);
     }
-    SINK_HD R r(R x) const { return std::abs(exp_fast(x) - u); }
+    SINK_HD R r(R x) const {
+      using std::abs;
+      return abs(exp_fast(x) - u);
+    }
     SINK_HD R dr(R x) const {
       R e = exp_fast(x);
       return (e > u ? e : R(0)) - (e < u ? e : R(0));

@@ -31,12 +31,12 @@ struct RowStatistics {
   }
 };
 
-template <class Op, class X>
-__global__ void attention_row_statistics_kernel(Op op, AttentionArguments<X> a, const float* m_BHT, const float* S_BHT,
-                                                float* rows_RBHT) {
+template <class Op>
+__global__ void attention_row_statistics_kernel(Op op, AttentionArguments<float> a, const float* m_BHT,
+                                                const float* S_BHT, float* rows_RBHT) {
   std::int64_t bht = row_of_warp(), all = a.B * a.H * a.T;
   if (bht >= all) return;
-  AttentionQuery<X> query(a, bht);
+  AttentionQuery query(a, bht);
   std::int64_t keys = query.keys();
   AttentionWeights<Op> weights(op, m_BHT[bht], S_BHT[bht], keys);
   bool extra = a.has_extra_key() && lane_of_thread() == 0;  // lane 0's
@@ -50,15 +50,15 @@ __global__ void attention_row_statistics_kernel(Op op, AttentionArguments<X> a, 
     absolute_mass += fabsf(weight);
     row.numbers[RowStatistics::mass] += weight;
     if (query.i == 0) continue;
-    const X* k_D = query.k_D(j);
+    const float* k_D = query.k_D(j);
     float qk = dot(query.q_D, k_D, a.D), norms = q_norm * sqrtf(dot(k_D, k_D, a.D));
     row.add_angle<RowStatistics::first_key>(j == 0, qk, norms);
     row.add_angle<RowStatistics::other_keys>(j != 0, qk, norms);
   }
-  float divisor = proxy_divisor(op, warp_sum(absolute_mass), weights.z);
+  float divisor = proxy_divisor(op, warp_sum(absolute_mass), weights.z());
   auto add_entropy = [&](float weight) {
     float proxy = fabsf(weight) / divisor;
-    if (proxy > 0) row.numbers[RowStatistics::entropy] -= proxy * log_fast(proxy);
+    if (proxy > 0) row.numbers[RowStatistics::entropy] -= proxy * float(log_fast(proxy));
   };
   for (std::int64_t n = lane_of_thread(); n < keys; n += kWarp) add_entropy(weights.a(query.score(query.key(n))));
   if (extra) add_entropy(extra_a);
@@ -78,8 +78,8 @@ void sum_rows(const Tensor& rows, std::int64_t T, Tensor& sums);
 Tensor head_numbers(const Tensor& sums_RBH, int n, int pairs, std::int64_t rows, const Shape& BH);
 
 // sum_i a_ij and the same of the proxies for the first X keys; a warp per column.
-template <class Op, class Number>
-__global__ void attention_column_statistics_kernel(Op op, AttentionArguments<Number> a, const float* m_BHT,
+template <class Op>
+__global__ void attention_column_statistics_kernel(Op op, AttentionArguments<float> a, const float* m_BHT,
                                                    const float* S_BHT, const float* divisor_BHT, std::int64_t X,
                                                    float* raw_BHX, float* proxy_BHX) {
   std::int64_t bhx = row_of_warp();
@@ -88,7 +88,7 @@ __global__ void attention_column_statistics_kernel(Op op, AttentionArguments<Num
   float raw = 0, proxy = 0;
   for (std::int64_t t = lane_of_thread(); t < a.T; t += kWarp) {
     if (!a.range.sees(a.first_position + t, j)) continue;
-    AttentionQuery<Number> query(a, first_row + t);
+    AttentionQuery query(a, first_row + t);
     float weight = AttentionWeights<Op>(op, m_BHT[query.bht], S_BHT[query.bht], query.keys()).a(query.score(j));
     raw += weight;
     proxy += fabsf(weight) / divisor_BHT[query.bht];
@@ -98,20 +98,20 @@ __global__ void attention_column_statistics_kernel(Op op, AttentionArguments<Num
   if (lane_of_thread() == 0) raw_BHX[bhx] = raw, proxy_BHX[bhx] = proxy;
 }
 
-template <class Number, class Op>
-AttentionStatistics attention_statistics_as(const Op& op, const Tensor& q, const Tensor& k, const Tensor& m,
-                                            const Tensor& S, const AttentionConfig& config, std::int64_t X) {
+template <class Op>
+AttentionStatistics attention_statistics_in_rows(const Op& op, const Tensor& q, const Tensor& k, const Tensor& m,
+                                                 const Tensor& S, const AttentionConfig& config, std::int64_t X) {
   using Row = RowStatistics;
   std::int64_t B = q.dim(0), H = q.dim(1), T = q.dim(2);
-  auto a = attention_arguments<Number>(q, k, k, config);
+  auto a = attention_arguments<float>(q, k, k, config);
   Tensor rows_RBHT = q.new_empty({Row::count, B, H, T}, DType::F32);
   Tensor sums_RBH = q.new_empty({Row::count, B, H}, DType::F32);
   Tensor raw_BHX = q.new_empty({B, H, X}, DType::F32), proxy_BHX = Tensor::empty_like(raw_BHX);
   const float *m_data = m.device_data<float>(), *S_data = S.device_data<float>();
   float* rows = rows_RBHT.device_data<float>();
-  launch(grid_of_rows(m.size()), attention_row_statistics_kernel<Op, Number>, op, a, m_data, S_data, rows);
+  launch(grid_of_rows(m.size()), attention_row_statistics_kernel<Op>, op, a, m_data, S_data, rows);
   sum_rows(rows_RBHT, T, sums_RBH);
-  launch(grid_of_rows(raw_BHX.size()), attention_column_statistics_kernel<Op, Number>, op, a, m_data, S_data,
+  launch(grid_of_rows(raw_BHX.size()), attention_column_statistics_kernel<Op>, op, a, m_data, S_data,
          rows + Row::divisor * m.size(), X, raw_BHX.device_data<float>(), proxy_BHX.device_data<float>());
 
   Shape BH{B, H};
@@ -135,9 +135,8 @@ AttentionStatistics attention_statistics_as(const Op& op, const Tensor& q, const
 template <class Op>
 AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
                                          const Tensor& S_BHT, const AttentionConfig& config, std::int64_t n_columns) {
-  return with_real<float, bf16>(q_BHTD.dtype(), [&](auto zero) {
-    return attention_statistics_as<decltype(zero)>(op, q_BHTD, k_BGKD, m_BHT, S_BHT, config, n_columns);
-  });
+  auto f32 = [](const Tensor& x) { return x.dtype() == DType::F32 ? x : x.to(DType::F32); };
+  return attention_statistics_in_rows(op, f32(q_BHTD), f32(k_BGKD), m_BHT, S_BHT, config, n_columns);
 }
 
 }  // namespace sink::cuda

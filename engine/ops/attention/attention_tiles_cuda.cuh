@@ -1,0 +1,169 @@
+// Attention in BF16 on the tensor cores, forward and backward: what their kernels share. A block has 64 or 128 rows of
+// the map, or 64 columns of it, and meets the tiles of the other side one by one; tiles that no query sees are left
+// out. Heads are as wide as kWidth, or narrower and filled up with zeros. Sums are float, scores never leave registers.
+#pragma once
+
+#include "engine/cuda/fast_float.cuh"
+#include "engine/cuda/matrix_tiles.cuh"
+#include "engine/ops/attention/attention_cuda.cuh"
+
+namespace sink::cuda {
+
+inline constexpr int kTileThreads = 128;  // four warps
+inline constexpr int kTileWarps = kTileThreads / kWarp;
+
+// Whether there is code for heads of this width; see with_tile_width.
+inline bool fits_tiles(const Tensor& q_BHTD) {
+  return q_BHTD.dtype() == DType::BF16 && q_BHTD.dim(3) % 8 == 0 && q_BHTD.dim(3) <= 128;
+}
+template <class F>
+void with_tile_width(std::int64_t D, F f) {
+  if (D <= 64) return f(std::integral_constant<int, 64>());
+  if (D <= 96) return f(std::integral_constant<int, 96>());
+  return f(std::integral_constant<int, 128>());
+}
+
+// A run of rows or columns of the map.
+struct TileSpan {
+  int begin, end;
+  __device__ Span wide() const { return {begin, end}; }
+};
+
+// One sequence and head of the map, and where its rows begin in tensors. Queries and keys are counted in int, from 0;
+// query t stands at position t + shift.
+struct AttentionHead {
+  const AttentionArguments<bf16>& a;
+  int h, T, K, shift;
+  std::int64_t first_query_row, first_key_row;
+
+  __device__ AttentionHead(const AttentionArguments<bf16>& a, int b, int h)
+      : a(a),
+        h(h),
+        T(static_cast<int>(a.T)),
+        K(static_cast<int>(a.K)),
+        shift(static_cast<int>(a.first_position)),
+        first_query_row((b * a.H + h) * a.T),
+        first_key_row((b * a.G + h / (a.H / a.G)) * a.K) {}
+
+  // Row t of q and of what is like it; row j of k and of what is like it.
+  template <class X>
+  __device__ X* query_row(X* x, int t) const {
+    return x + (first_query_row + t) * a.D;
+  }
+  template <class X>
+  __device__ X* key_row(X* x, int j) const {
+    return x + (first_key_row + j) * a.D;
+  }
+  // `count` queries from t on, those that there are.
+  __device__ TileSpan queries(int t, int count) const { return {t, t + count < T ? t + count : T}; }
+  __device__ Span positions(TileSpan queries) const { return {queries.begin + shift, queries.end + shift}; }
+
+  // Whether no query sees any of the keys; whether all there could be in 16 or more rows exist and see all of them.
+  __device__ bool sees_nothing(TileSpan queries, TileSpan keys) const {
+    return queries.begin >= queries.end || a.range.key_hull(positions(queries), keys.wide()).empty();
+  }
+  __device__ bool sees_all(TileSpan queries, TileSpan keys) const {
+    return queries.end <= T && keys.end <= K && a.range.sees_all(positions(queries), keys.wide());
+  }
+};
+
+// Which tiles of kKeys keys some query sees: a run from the prefix, and a run up to the last query.
+template <int kKeys>
+class LiveKeyTiles {
+ public:
+  __device__ LiveKeyTiles(const AttentionHead& head, TileSpan queries) {
+    const KeyRange& range = head.a.range;
+    int prefix = static_cast<int>(range.prefix < head.K ? range.prefix : head.K);
+    prefix_end_ = (prefix + kKeys - 1) / kKeys;
+    begin_ = static_cast<int>(range.first(queries.begin + head.shift)) / kKeys;
+    if (begin_ < prefix_end_) begin_ = prefix_end_;
+    end_ = (queries.end + head.shift + kKeys - 1) / kKeys;
+  }
+  __device__ int count() const { return prefix_end_ + (end_ > begin_ ? end_ - begin_ : 0); }
+  // Where the n-th begins.
+  __device__ int first_key(int n) const { return (n < prefix_end_ ? n : n - prefix_end_ + begin_) * kKeys; }
+
+ private:
+  int prefix_end_, begin_, end_;
+};
+
+// The biases of a tile of scores: those of kQueries queries from `first_query` and kKeys keys from `first_key`, that of
+// the query in row r and the key in column c at [r - c + kKeys - 1].
+template <int kQueries, int kKeys>
+struct SharedBias {
+  static constexpr int kCount = kQueries + kKeys - 1;
+  static constexpr std::size_t kBytes = sizeof(float) * (kCount + 1);
+
+  float* numbers;
+
+  __device__ void load(const AttentionHead& head, int first_query, int first_key) const {
+    if (!head.a.bias_HT) return;
+    const float* bias_T = head.a.bias_HT + head.h * head.a.bias_columns;
+    int last = static_cast<int>(head.a.bias_columns) - 1, first = first_query + head.shift - first_key - (kKeys - 1);
+    for (int n = static_cast<int>(threadIdx.x); n < kCount; n += kTileThreads) {
+      int distance = first + n < 0 ? 0 : first + n;
+      numbers[n] = bias_T[distance < last ? distance : last];
+    }
+  }
+};
+
+// Where 16 rows of scores lie in the map: rows are queries, or keys where kTransposed. `row`: the first, in its tile.
+template <bool kTransposed, int kQueries, int kKeys>
+struct ScorePlace {
+  SharedBias<kQueries, kKeys> bias;
+  float scale;
+  bool has_bias;
+  int row, distance;                  // of the tiles: position of the first query - first key
+  int queries, keys, prefix, window;  // how many there are in the tiles; in the prefix; seen, that of its own included
+
+  __device__ ScorePlace(const AttentionHead& head, const SharedBias<kQueries, kKeys>& bias, int first_query,
+                        int first_key, int row)
+      : bias(bias),
+        scale(head.a.scale),
+        has_bias(head.a.bias_HT != nullptr),
+        row(row),
+        distance(first_query + head.shift - first_key),
+        queries(head.T - first_query),
+        keys(head.K - first_key),
+        prefix(static_cast<int>(head.a.range.prefix < head.K ? head.a.range.prefix : head.K) - first_key),
+        window(head.a.range.window > 0 && head.a.range.window < head.K ? static_cast<int>(head.a.range.window)
+                                                                       : head.K) {}
+
+  __device__ int query(int n, int e) const { return kTransposed ? column_of_sum(n, e) : row + row_of_sum(e); }
+  __device__ int key(int n, int e) const { return kTransposed ? row + row_of_sum(e) : column_of_sum(n, e); }
+  // Of q . k.
+  __device__ float score(float dot, int n, int e) const {
+    float s = scale * dot;
+    return has_bias ? s + bias.numbers[query(n, e) - key(n, e) + kKeys - 1] : s;
+  }
+  // There is such a query and such a key, and it sees it (KeyRange::sees in numbers of the tile).
+  __device__ bool sees(int n, int e) const {
+    int q = query(n, e), k = key(n, e), d = distance + q - k;
+    return q < queries && k < keys && ((d >= 0 && d < window) || k < prefix);
+  }
+};
+
+// x . y of a row of q or do, shared by the four lanes that have that row.
+__device__ inline float quad_dot(const bf16* x_D, const float* y_D, std::int64_t D) {
+  float sum = 0;
+  for (std::int64_t d = lane_of_thread() % 4; d < D; d += 4) sum += static_cast<float>(x_D[d]) * y_D[d];
+  return quad_sum(sum);
+}
+
+// Writes 16 rows of sums, those that `exists(e)`, each times factor(e), to where row_of(e) begins.
+template <int kWidth, class RowOf, class Factor, class Exists>
+__device__ void store_rows(const WarpSums16<kWidth>& sums, std::int64_t D, RowOf row_of, Factor factor, Exists exists) {
+  SINK_UNROLL
+  for (int e = 0; e < 4; e += 2) {
+    if (!exists(e)) continue;
+    bf16* row_D = row_of(e);
+    float f = factor(e);
+    SINK_UNROLL
+    for (int n = 0; n < kWidth / 8; ++n) {
+      int d = column_of_sum(n, 0);
+      if (d < D) *reinterpret_cast<Bf16Pair*>(row_D + d) = pair_of(f * sums[n][e], f * sums[n][e + 1]);
+    }
+  }
+}
+
+}  // namespace sink::cuda
