@@ -4,8 +4,6 @@
 // lane / 4 + e / 2 * 8 and column 8 n + lane % 4 * 2 + e % 2 (engine/cuda/matrix_instructions.cuh).
 #pragma once
 
-#include <type_traits>
-
 #include "engine/cuda/matrix_instructions.cuh"
 #include "engine/cuda/warp.cuh"
 #include "engine/dtype.h"
@@ -46,15 +44,16 @@ __device__ inline float quad_max(float x) {
 // neighbouring rows lies in eight different groups of banks.
 template <int kRows, int kWidth>
 struct SharedTile {
+  using Number = bf16;
   static constexpr int kChunks = kWidth / 8;
   static constexpr std::size_t kBytes = std::size_t{2} * kRows * kWidth;
   static_assert(kWidth % 32 == 0);
 
-  bf16* numbers;
+  int first;  // of its numbers, in shared memory
 
   __device__ bf16* at(int row, int column) const {
     int chunk = column / 8 ^ (kChunks % 8 == 0 ? row & 7 : row >> 1 & 3);
-    return numbers + row * kWidth + chunk * 8;
+    return shared_memory<bf16>() + first + row * kWidth + chunk * 8;
   }
 
   // Begins to copy rows of `width` numbers, a multiple of 8, which lie one behind the other: the first `count` of them,
@@ -91,12 +90,13 @@ struct SharedTile {
 // Two tiles of a kind, one behind the other.
 template <class Tile>
 struct TwoStages {
-  using Number = std::remove_pointer_t<decltype(Tile::numbers)>;
+  using Number = typename Tile::Number;
   static constexpr std::size_t kBytes = 2 * Tile::kBytes;
+  static constexpr int kNumbers = static_cast<int>(Tile::kBytes / sizeof(Number));
 
-  Number* numbers;
+  int first;
 
-  __device__ Tile operator[](int stage) const { return {numbers + stage * (Tile::kBytes / sizeof(Number))}; }
+  __device__ Tile operator[](int stage) const { return {first + stage * kNumbers}; }
 };
 
 // Gives tiles their places in the block's shared memory, one behind the other.
@@ -104,12 +104,12 @@ class SharedRoom {
  public:
   template <class Tile>
   __device__ void place(Tile& tile) {
-    tile = Tile{reinterpret_cast<decltype(tile.numbers)>(next_)};
-    next_ += Tile::kBytes;
+    tile.first = next_ / static_cast<int>(sizeof(typename Tile::Number));
+    next_ += static_cast<int>(Tile::kBytes);
   }
 
  private:
-  unsigned char* next_ = shared_memory<unsigned char>();
+  int next_ = 0;  // byte
 };
 
 // dots[m] = rows of `left` from row + 16 m times all rows of `right`.

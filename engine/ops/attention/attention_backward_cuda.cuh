@@ -3,22 +3,13 @@
 // down and summed afterwards.
 #pragma once
 
-#include "engine/cuda/column_sums.cuh"
 #include "engine/ops/attention/attention_check.h"
-#include "engine/ops/attention/attention_cuda.cuh"
+#include "engine/ops/attention/attention_extra_cuda.cuh"
+#include "engine/ops/attention/attention_tiles_backward_cuda.cuh"
 
 namespace sink::cuda {
 
-// What backward reads of the forward pass, and one number per query that its kernels hand on.
-template <class X>
-struct AttentionBackward {
-  AttentionArguments<X> a;
-  const X *do_BHTD, *o_BHTD;
-  const float *m_BHT, *S_BHT;
-  float* D_BHT;
-};
-
-// The same with what a query's row of the map needs of it.
+// With what a query's row of the map needs of it.
 struct RowBackward : AttentionBackward<float> {
   template <class Op>
   __device__ AttentionWeights<Op> weights(const Op& op, const AttentionQuery& query) const {
@@ -64,7 +55,7 @@ __global__ void attention_dq_kernel(Op op, RowBackward in, float* dq_BHTD, float
   AttentionWeights<Op> weights = in.weights(op, query);
   std::int64_t keys = query.keys();
   const float* do_D = in.do_D(query);
-  float D_i = row_D(op, in, query);
+  float D_i = row_D(op, in, query), through_sum = weights.through_sum(D_i);
   if (lane_of_thread() == 0) in.D_BHT[bht] = D_i;
 
   WarpSums dq(0, 1, a.D);
@@ -73,7 +64,7 @@ __global__ void attention_dq_kernel(Op op, RowBackward in, float* dq_BHTD, float
     float ds = 0;
     if (n < keys) {
       std::int64_t j = query.key(n);
-      ds = weights.ds(query.score(j), dot(do_D, query.v_D(j), a.D), D_i);
+      ds = weights.ds(query.score(j), dot(do_D, query.v_D(j), a.D), through_sum);
     }
     dq.of_lanes[lane_of_thread()] = ds;
     sync_warp();
@@ -82,7 +73,7 @@ __global__ void attention_dq_kernel(Op op, RowBackward in, float* dq_BHTD, float
     sync_warp();
   }
   if (a.has_extra_key()) {
-    float s = query.extra_score(), ds = weights.ds(s, in.extra_da(query), D_i);
+    float s = query.extra_score(), ds = weights.ds(s, in.extra_da(query), through_sum);
     if (a.extra_k_HD)
       for (std::int64_t d = lane_of_thread(); d < a.D; d += kWarp) dq.sums_D[d] += ds * a.extra_k_HD[query.h * a.D + d];
     if (lane_of_thread() == 0) {
@@ -113,7 +104,7 @@ __global__ void attention_dk_dv_kernel(Op op, RowBackward in, float* dk_BGKD, fl
         AttentionWeights<Op> weights = in.weights(op, query);
         float s = query.score(j);
         weight = weights.a(s);
-        ds = weights.ds(s, dot(in.do_D(query), query.v_D(j), a.D), in.D_BHT[query.bht]);
+        ds = weights.ds(s, dot(in.do_D(query), query.v_D(j), a.D), weights.through_sum(in.D_BHT[query.bht]));
       }
       dk.of_lanes[lane_of_thread()] = ds;
       dv.of_lanes[lane_of_thread()] = weight;
@@ -140,43 +131,13 @@ __global__ void attention_dbias_kernel(Op op, RowBackward in, float* dbias_HT) {
     AttentionWeights<Op> weights = in.weights(op, query);
     std::int64_t first = query.i - distance,
                  end = distance == 0 && a.range.prefix > first + 1 ? a.range.prefix : first + 1;
+    float through_sum = weights.through_sum(in.D_BHT[query.bht]);
     for (std::int64_t j = first; j < (end < a.K ? end : a.K); ++j)
       if (j >= 0 && a.range.sees(query.i, j))
-        sum += weights.ds(query.score(j), dot(in.do_D(query), query.v_D(j), a.D), in.D_BHT[query.bht]);
+        sum += weights.ds(query.score(j), dot(in.do_D(query), query.v_D(j), a.D), through_sum);
   }
   sum = warp_sum(sum);
   if (lane_of_thread() == 0) dbias_HT[row] = sum;
-}
-
-// The extra key's gradients out of what every query wrote down: sums over sequences and positions.
-template <class X>
-void sum_extra_gradients(const AttentionBackward<X>& in, const Tensor& extra_ds, const Tensor& extra_a,
-                         AttentionGradients& gradients) {
-  std::int64_t H = in.a.H, T = in.a.T, D = in.a.D, rows = in.a.B * T;
-  const float *ds = extra_ds.device_data<float>(), *weights = extra_a.device_data<float>();
-  const X *q = in.a.q_BHTD, *grad_o = in.do_BHTD;
-  float scale = in.a.scale;
-  auto bht = [=] __device__(std::int64_t bt, std::int64_t h) { return (bt / T * H + h) * T + bt % T; };
-  if (gradients.dextra_k_HD.defined())
-    column_sums(
-        rows, H * D,
-        [=] __device__(std::int64_t bt, std::int64_t hd) {
-          std::int64_t row = bht(bt, hd / D);
-          return scale * ds[row] * static_cast<float>(q[row * D + hd % D]);
-        },
-        gradients.dextra_k_HD.device_data<float>(), false);
-  if (gradients.dextra_v_HD.defined())
-    column_sums(
-        rows, H * D,
-        [=] __device__(std::int64_t bt, std::int64_t hd) {
-          std::int64_t row = bht(bt, hd / D);
-          return weights[row] * static_cast<float>(grad_o[row * D + hd % D]);
-        },
-        gradients.dextra_v_HD.device_data<float>(), false);
-  if (gradients.dextra_logit_H.defined())
-    column_sums(
-        rows, H, [=] __device__(std::int64_t bt, std::int64_t h) { return ds[bht(bt, h)]; },
-        gradients.dextra_logit_H.device_data<float>(), false);
 }
 
 template <class Op>
@@ -207,6 +168,8 @@ template <class Op>
 AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const Tensor& q_BHTD, const Tensor& k_BGKD,
                                       const Tensor& v_BGKD, const Tensor& o_BHTD, const Tensor& m_BHT,
                                       const Tensor& S_BHT, const AttentionConfig& config) {
+  if (fits_tiles(q_BHTD))
+    return attention_backward_in_tiles(op, do_BHTD, q_BHTD, k_BGKD, v_BGKD, o_BHTD, m_BHT, S_BHT, config);
   auto f32 = [](const Tensor& x) { return x.dtype() == DType::F32 ? x : x.to(DType::F32); };
   AttentionGradients gradients = attention_backward_in_rows(op, f32(do_BHTD), f32(q_BHTD), f32(k_BGKD), f32(v_BGKD),
                                                             f32(o_BHTD), m_BHT, S_BHT, config);

@@ -89,27 +89,37 @@ struct AttentionQuery {
   }
 };
 
+// What backward reads of the forward pass, and one number per query that its kernels hand on.
+template <class X>
+struct AttentionBackward {
+  AttentionArguments<X> a;
+  const X *do_BHTD, *o_BHTD;
+  const float *m_BHT, *S_BHT;
+  float* D_BHT;
+};
+
 // A row of the map that a forward pass has made: its weights and, for a backward pass, what scores get of it.
 template <class Op>
 struct AttentionWeights {
   AttentionRow<Op, FastFloat> row;
-  FastFloat inverse_z, sum_gradient;  // the latter: z' / z
+  FastFloat inverse_z;
 
+  __device__ AttentionWeights(const Op& op, FastFloat m, FastFloat inverse_z) : row(op, m), inverse_z(inverse_z) {}
   __device__ AttentionWeights(const Op& op, float m, float S, std::int64_t keys)
-      : row(op, m, S, static_cast<float>(keys)), inverse_z(FastFloat(1.0f) / row.z()), sum_gradient(0.0f) {
-    if constexpr (DividesBySum<Op>) sum_gradient = row.dz() * inverse_z;
-  }
+      : row(op, m, S, static_cast<float>(keys)), inverse_z(FastFloat(1.0f) / row.z()) {}
 
   __device__ float z() const { return float(row.z()); }
   __device__ FastFloat w(FastFloat s) const { return row.g(s - row.m) * inverse_z; }
   __device__ float a(float s) const { return float(row.post(w(s))); }
   // What a weight gets of the gradient da of what `post` makes of it.
   __device__ FastFloat dw(FastFloat s, FastFloat da) const { return HasPost<Op> ? row.dpost(w(s)) * da : da; }
+  // z' D, which ds needs; of a row that knows its S.
+  __device__ float through_sum(float D) const { return float(row.dz() * D); }
   // ds = (g' dw - r' z' D) / z
-  __device__ float ds(float s, float da, float D) const {
-    FastFloat x = s - row.m, gradient = row.dg(x) * dw(s, da) * inverse_z;
-    if constexpr (DividesBySum<Op>) gradient = gradient - row.dr(x) * (sum_gradient * D);
-    return float(gradient);
+  __device__ float ds(float s, float da, float through_sum) const {
+    FastFloat x = s - row.m, gradient = row.dg(x) * dw(s, da);
+    if constexpr (DividesBySum<Op>) gradient = gradient - row.dr(x) * through_sum;
+    return float(gradient * inverse_z);
   }
 };
 

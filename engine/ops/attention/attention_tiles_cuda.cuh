@@ -91,18 +91,21 @@ class LiveKeyTiles {
 // the query in row r and the key in column c at [r - c + kKeys - 1].
 template <int kQueries, int kKeys>
 struct SharedBias {
+  using Number = float;
   static constexpr int kCount = kQueries + kKeys - 1;
   static constexpr std::size_t kBytes = sizeof(float) * (kCount + 1);
 
-  float* numbers;
+  int first;
+
+  __device__ float& at(int n) const { return shared_memory<float>()[first + n]; }
 
   __device__ void load(const AttentionHead& head, int first_query, int first_key) const {
     if (!head.a.bias_HT) return;
     const float* bias_T = head.a.bias_HT + head.h * head.a.bias_columns;
-    int last = static_cast<int>(head.a.bias_columns) - 1, first = first_query + head.shift - first_key - (kKeys - 1);
+    int last = static_cast<int>(head.a.bias_columns) - 1, nearest = first_query + head.shift - first_key - (kKeys - 1);
     for (int n = static_cast<int>(threadIdx.x); n < kCount; n += kTileThreads) {
-      int distance = first + n < 0 ? 0 : first + n;
-      numbers[n] = bias_T[distance < last ? distance : last];
+      int distance = nearest + n < 0 ? 0 : nearest + n;
+      at(n) = bias_T[distance < last ? distance : last];
     }
   }
 };
@@ -134,13 +137,22 @@ struct ScorePlace {
   // Of q . k.
   __device__ float score(float dot, int n, int e) const {
     float s = scale * dot;
-    return has_bias ? s + bias.numbers[query(n, e) - key(n, e) + kKeys - 1] : s;
+    return has_bias ? s + bias.at(query(n, e) - key(n, e) + kKeys - 1) : s;
   }
   // There is such a query and such a key, and it sees it (KeyRange::sees in numbers of the tile).
   __device__ bool sees(int n, int e) const {
     int q = query(n, e), k = key(n, e), d = distance + q - k;
     return q < queries && k < keys && ((d >= 0 && d < window) || k < prefix);
   }
+};
+
+// Rows of the map that a lane has of a product of 16 queries: [e / 2].
+template <class Op>
+struct LaneRows {
+  FastFloat m[2], inverse_z[2];
+  float through_sum[2];
+
+  __device__ AttentionWeights<Op> operator()(const Op& op, int e) const { return {op, m[e / 2], inverse_z[e / 2]}; }
 };
 
 // x . y of a row of q or do, shared by the four lanes that have that row.

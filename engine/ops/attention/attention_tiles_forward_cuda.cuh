@@ -273,7 +273,7 @@ struct ForwardBlock {
 };
 
 template <class Op, int kWidth>
-__global__ void __launch_bounds__(kTileThreads)
+__global__ void __launch_bounds__(kTileThreads, 2)
     attention_tiles_kernel(Op op, AttentionArguments<bf16> a, bf16* o_BHTD, float* m_BHT, float* S_BHT) {
   // The last queries see most: they begin first.
   int heads = static_cast<int>(a.B * a.H), bh = static_cast<int>(blockIdx.x) % heads,
