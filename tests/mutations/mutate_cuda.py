@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Deletes what orders and bounds the threads of CUDA kernels, one line at a time, and sees that a test fails.
 
-Every sync_block(), sync_warp() and every `if (...) return;` that keeps a thread or a warp from a row that is not there,
-in the kernels of engine/ops and in the headers they share. A deletion that no test notices is listed and makes the exit
-code 1: then a test is missing, or the line is. The emulated device, a temporary copy; the checkout is left alone.
+Every sync_block(), sync_warp(), commit and wait of asynchronous copies, every `if (...) return;` that keeps a thread or a
+warp from a row that is not there, and the bounds of CONDITIONS, in the kernels of engine/ops and in the headers they
+share. A deletion that no test notices is listed and makes the exit code 1: then a test is missing, or the line is. The
+emulated device, a temporary copy; the checkout is left alone.
 
   mutate_cuda.py              all of them; about 10 minutes on two cores
   mutate_cuda.py rms_norm     those of files whose path has this in it
@@ -18,15 +19,38 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-# A whole line that is a barrier, or a return of threads without work.
-ORDER = re.compile(r"^\s*(sync_block|sync_warp)\(\);\s*(//.*)?$")
-BOUND = re.compile(r"^\s*if \([^;]*(>=|<|>|==) ?[^;]*\) return;\s*(//.*)?$")
+# A whole line that is a barrier, a commit or a wait, or a return of threads without work.
+ORDER = re.compile(r"^\s*(sync_block|sync_warp|commit_copies|wait_for_copies<\d>)\(\);\s*(//.*)?$")
+BOUND = re.compile(r"^\s*if \([^;]*((>=|<|>|==) ?|sees_nothing)[^;]*\) return;\s*(//.*)?$")
+# Bounds inside of expressions, and what is put in their place.
+TILES = "engine/ops/attention/attention_tiles"
+CONDITIONS = [("engine/cuda/matrix_tiles.cuh", "row + n * kStep < count ? from : rows", "from"),
+              ("engine/cuda/matrix_tiles.cuh", "row + n * kStep < count);", "true);"),
+              ("engine/cuda/matrix_tiles.cuh", "if (column >= width) count = 0;", ""),
+              (f"{TILES}_cuda.cuh", "q < queries && ", ""),
+              (f"{TILES}_cuda.cuh", "k < keys && ", ""),
+              (f"{TILES}_cuda.cuh", "d >= 0 && ", ""),
+              (f"{TILES}_cuda.cuh", " && d < window", ""),
+              (f"{TILES}_cuda.cuh", " || k < prefix", ""),
+              (f"{TILES}_cuda.cuh", "distance < last ? distance : last", "distance"),
+              (f"{TILES}_cuda.cuh", "nearest + n < 0 ? 0 : nearest + n", "nearest + n"),
+              (f"{TILES}_cuda.cuh", "if (!exists(e)) continue;", ""),
+              (f"{TILES}_cuda.cuh", "if (d < D) *", "*"),
+              (f"{TILES}_cuda.cuh", "if (begin_ < prefix_end_) begin_ = prefix_end_;", ""),
+              (f"{TILES}_forward_cuda.cuh", "t_of(mt, e) < head.T ? t_of(mt, e) : head.T - 1", "t_of(mt, e)"),
+              (f"{TILES}_forward_cuda.cuh", "!exists(2 * half) || ", ""),
+              (f"{TILES}_backward_cuda.cuh", "exists(e) ? t_of(e) : head.T - 1", "t_of(e)"),
+              (f"{TILES}_backward_cuda.cuh", "return exists(e) && ", "return "),
+              (f"{TILES}_backward_cuda.cuh", "(exists ? t : head.T - 1)", "t"),
+              (f"{TILES}_backward_cuda.cuh", "t < head.T ? t : head.T - 1", "t")]
 # Which tests look at what the kernels of several operations share.
 SHARED = {"engine/cuda/warp.cuh": ["scaled_sum", "sum_of_squares", "rms_norm"],
           "engine/cuda/elements.cuh": ["add", "rotary"],
-          "engine/cuda/column_sums.cuh": ["rms_norm", "layer_norm"]}
+          "engine/cuda/column_sums.cuh": ["rms_norm", "layer_norm"],
+          "engine/cuda/matrix_tiles.cuh": ["attention_tiles"]}
+TILE_TESTS = ["attention_tiles_cuda_test", "emulated_attention_cost_test"]
 # Of attention's operations, those that its test names and one that divides by a sum: the others have the same kernels.
-OPERATIONS = ["Softmax", "Sigmoid", "ClippedSoftmax", "Softpick", "Linear", "EluNorm"]
+OPERATIONS = ["Softmax", "Sigmoid", "SigmoidLogN", "ClippedSoftmax", "Softpick", "Linear", "EluNorm"]
 
 
 def kernels_of(text):
@@ -46,16 +70,25 @@ def kernels_of(text):
 
 
 def mutations(only):
+    """(file, number of the line, what is deleted of it, what is put there, tests that must notice)"""
     found = []
     files = sorted(ROOT.glob("engine/ops/*/*_cuda.cu")) + sorted(ROOT.glob("engine/ops/*/*_cuda.cuh"))
     for path in files + [ROOT / name for name in SHARED]:
         name = str(path.relative_to(ROOT))
         tests = [f"{t}_cuda_test" for t in SHARED.get(name, [path.parent.name])]
+        if name.startswith(TILES) or name == "engine/cuda/matrix_tiles.cuh":
+            tests = TILE_TESTS
         text = path.read_text()
         for number, (line, inside) in enumerate(zip(text.splitlines(), kernels_of(text))):
-            if inside and (ORDER.match(line) or BOUND.match(line)) and (not only or only in name):
-                found.append((name, number, line.strip(), tests))
-    return found
+            if inside and (ORDER.match(line) or BOUND.match(line)):
+                found.append((name, number, line.strip(), "", tests))
+            for file, old, new in CONDITIONS:
+                if file == name and old in line:
+                    found.append((name, number, old, new, tests))
+        for file, old, _ in CONDITIONS:
+            if file == name and old not in text:
+                sys.exit(f"mutate_cuda.py: {name} has no '{old}'; correct CONDITIONS")
+    return [mutation for mutation in found if not only or only in mutation[0]]
 
 
 def run(command, **more):
@@ -75,8 +108,8 @@ def main():
     if not all_of_them:
         sys.exit(f"mutate_cuda.py: no line to delete in files with '{given.only}' in their path")
     if given.list:
-        for name, number, line, tests in all_of_them:
-            print(f"{name}:{number + 1}: {line}  ({', '.join(tests)})")
+        for name, number, old, new, tests in all_of_them:
+            print(f"{name}:{number + 1}: {old}{' -> ' + new if new else ''}  ({', '.join(tests)})")
         return
     with tempfile.TemporaryDirectory(prefix="sinklab-mutate-") as folder:
         copy = pathlib.Path(folder) / "sinklab"
@@ -87,7 +120,7 @@ def main():
                                     l[len("SINK_ATTENTION_OP("):-1] in OPERATIONS) + "\n")
         configured = run(["cmake", "--preset", "emulated", "-B", "build", "-DSINK_ABLATION_SET=baseline",
                           "-DSINK_PROGRAMS=none", "-DSINK_BENCHMARKS=OFF"], cwd=copy)
-        tests = sorted({test for _, _, _, tests in all_of_them for test in tests})
+        tests = sorted({test for *_, tests in all_of_them for test in tests})
         built = build(copy, tests) if configured.returncode == 0 else configured
         if built.returncode:
             sys.exit(f"mutate_cuda.py: the copy does not build:\n{built.stdout[-3000:]}")
@@ -95,11 +128,11 @@ def main():
             if run([f"build/tests/{test}"], cwd=copy).returncode:
                 sys.exit(f"mutate_cuda.py: {test} fails before anything is deleted")
         survivors = []
-        for count, (name, number, line, tests) in enumerate(all_of_them, 1):
+        for count, (name, number, old, new, tests) in enumerate(all_of_them, 1):
             path = copy / name
             text = path.read_text()
             lines = text.splitlines()
-            del lines[number]
+            lines[number] = lines[number].replace(old, new)
             path.write_text("\n".join(lines) + "\n")
             built = build(copy, tests)
             noticed = "does not compile" if built.returncode else None
@@ -112,9 +145,9 @@ def main():
                     noticed = f"{test} does not end"
                     break
             path.write_text(text)
-            print(f"{count}/{len(all_of_them)} {name}:{number + 1}: {line}  -> {noticed or 'NOT NOTICED'}", flush=True)
+            print(f"{count}/{len(all_of_them)} {name}:{number + 1}: {old}  -> {noticed or 'NOT NOTICED'}", flush=True)
             if not noticed or noticed == "does not compile":
-                survivors.append(f"{name}:{number + 1}: {line}")
+                survivors.append(f"{name}:{number + 1}: {old}")
     print(f"{len(all_of_them) - len(survivors)} of {len(all_of_them)} deletions noticed")
     if survivors:
         print("not noticed:\n  " + "\n  ".join(survivors))
