@@ -50,6 +50,7 @@ AttentionResult attention(const Op& op, const AttentionInputs& inputs, double sc
   AttentionConfig config{.scale = scale,
                          .range = range,
                          .bias_HT = inputs.bias_HT.value(),
+                         .bias_gradient = inputs.bias_HT.requires_grad(),
                          .extra_key = {.k_HD = inputs.extra_k_HD.value(),
                                        .logit_H = inputs.extra_logit_H.value(),
                                        .v_HD = inputs.extra_v_HD.value()}};

@@ -58,8 +58,9 @@ __device__ inline float shuffle_xor(float x, int mask SINK_AND_SITE) {
 #endif
 }
 
-// Begins to copy 16 bytes to shared memory, or zeros where `real` is false. Both addresses are multiples of 16. What
-// lies there may be read once wait_for_copies has said so and the readers were synchronised. cp.async, sm_80.
+// Begins to copy 16 bytes to shared memory, or zeros where `real` is false, and nothing is read. Both addresses are
+// multiples of 16. What lies there may be read once wait_for_copies has said so and the readers were synchronised.
+// cp.async, sm_80.
 __device__ inline void copy_async_16(void* shared, const void* from, bool real SINK_AND_SITE) {
 #ifdef __CUDACC__
   unsigned to = static_cast<unsigned>(__cvta_generic_to_shared(shared)), bytes = real ? 16 : 0;

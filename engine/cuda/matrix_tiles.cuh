@@ -67,7 +67,7 @@ struct SharedTile {
     bf16* to = at(row, column);
     SINK_UNROLL
     for (int n = 0; n < kRows / kStep; ++n, from += kStep * width)
-      copy_async_16(to + n * kStep * kWidth, row + n * kStep < count ? from : rows, row + n * kStep < count);
+      copy_async_16(to + n * kStep * kWidth, from, row + n * kStep < count);
   }
 
   // A left operand: 16 rows from `row`, 16 columns from `column`.

@@ -49,6 +49,7 @@ struct AttentionConfig {
   KeyRange range = {};
   std::int64_t first_position = 0;  // of the first query
   Tensor bias_HT = {};              // by distance, at least first_position + T columns; undefined: none
+  bool bias_gradient = true;        // false: dbias may be left undefined, a product less on the CUDA device
   AttentionExtraKey extra_key = {};
 };
 

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "engine/ops/attention/attention_check.h"
-#include "engine/ops/attention/attention_extra_cuda.cuh"
+#include "engine/ops/attention/attention_gradients_cuda.cuh"
 #include "engine/ops/attention/attention_tiles_backward_cuda.cuh"
 
 namespace sink::cuda {
@@ -144,7 +144,7 @@ template <class Op>
 AttentionGradients attention_backward_in_rows(const Op& op, const Tensor& grad_o, const Tensor& q, const Tensor& k,
                                               const Tensor& v, const Tensor& o, const Tensor& m, const Tensor& S,
                                               const AttentionConfig& config) {
-  AttentionGradients gradients = attention_check::empty_gradients(q, k, config);
+  AttentionGradients gradients = empty_gradients(q, k, config);
   Tensor row_D = Tensor::empty_like(m), extra_ds, extra_a;
   if (config.extra_key.present()) extra_ds = Tensor::empty_like(m), extra_a = Tensor::empty_like(m);
   RowBackward in{{attention_arguments<float>(q, k, v, config), grad_o.device_data<float>(), o.device_data<float>(),
@@ -157,7 +157,7 @@ AttentionGradients attention_backward_in_rows(const Op& op, const Tensor& grad_o
          extra_a.defined() ? extra_a.device_data<float>() : nullptr);
   launch(keys, attention_dk_dv_kernel<Op>, op, in, gradients.dk_BGKD.device_data<float>(),
          gradients.dv_BGKD.device_data<float>());
-  if (config.bias_HT.defined())
+  if (gradients.dbias_HT.defined())
     launch(grid_of_rows(config.bias_HT.size()), attention_dbias_kernel<Op>, op, in,
            gradients.dbias_HT.device_data<float>());
   if (config.extra_key.present()) sum_extra_gradients(in, extra_ds, extra_a, gradients);

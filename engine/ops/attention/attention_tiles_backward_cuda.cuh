@@ -4,7 +4,7 @@
 // keys add to dq in whatever order they come.
 #pragma once
 
-#include "engine/ops/attention/attention_extra_cuda.cuh"
+#include "engine/ops/attention/attention_gradients_cuda.cuh"
 #include "engine/ops/attention/attention_tiles_cuda.cuh"
 
 namespace sink::cuda {
@@ -433,7 +433,7 @@ template <class Op>
 AttentionGradients attention_backward_in_tiles(const Op& op, const Tensor& grad_o, const Tensor& q, const Tensor& k,
                                                const Tensor& v, const Tensor& o, const Tensor& m, const Tensor& S,
                                                const AttentionConfig& config) {
-  AttentionGradients gradients = attention_check::empty_gradients(q, k, config);
+  AttentionGradients gradients = empty_gradients(q, k, config);
   Tensor row_D = Tensor::empty_like(m), extra_ds, extra_a;
   if (config.extra_key.present()) extra_ds = Tensor::empty_like(m), extra_a = Tensor::empty_like(m);
   AttentionBackward<bf16> in{attention_arguments<bf16>(q, k, v, config),
@@ -454,7 +454,7 @@ AttentionGradients attention_backward_in_tiles(const Op& op, const Tensor& grad_
     launch({blocks(in.a.K, in.a.B * in.a.G), kTileThreads, KeyGradients<Op, kWidth>::kBytes},
            attention_tiles_dk_dv_kernel<Op, kWidth>, op, in, gradients.dk_BGKD.device_data<bf16>(),
            gradients.dv_BGKD.device_data<bf16>());
-    if (config.bias_HT.defined()) bias_gradient_in_tiles<Op, kWidth>(op, in, gradients.dbias_HT);
+    if (gradients.dbias_HT.defined()) bias_gradient_in_tiles<Op, kWidth>(op, in, gradients.dbias_HT);
   });
   if (config.extra_key.present()) sum_extra_gradients(in, extra_ds, extra_a, gradients);
   return gradients;

@@ -1,4 +1,5 @@
-// The gradients of an extra key on the CUDA device: sums, over sequences and positions, of what every query wrote down.
+// Which gradients there are on the CUDA device, and those of an extra key: sums, over sequences and positions, of what
+// every query wrote down.
 #pragma once
 
 #include "engine/cuda/column_sums.cuh"
@@ -6,6 +7,13 @@
 #include "engine/ops/attention/attention_cuda.cuh"
 
 namespace sink::cuda {
+
+// As attention_check's, without a gradient of biases that nobody wants.
+inline AttentionGradients empty_gradients(const Tensor& q, const Tensor& k, const AttentionConfig& config) {
+  AttentionGradients gradients = attention_check::empty_gradients(q, k, config);
+  if (!config.bias_gradient) gradients.dbias_HT = Tensor();
+  return gradients;
+}
 
 // ds_i* and a_i* of every query i, in BHT.
 template <class X>
