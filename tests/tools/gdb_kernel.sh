@@ -5,7 +5,7 @@
 set -euo pipefail
 command -v gdb >/dev/null || exit 77
 
-# number NAME: what stands behind "NAME = " in $kernel; numbers of a vector, one a line.
+# What gdb printed in the kernel for a name, and in the reference as its nth value; numbers of a vector, one a line.
 kernel_value() { sed -n "s/^$1 = //p" <<<"$kernel" | tr -d '{}' | tr -s ', ' '\n'; }
 reference_value() { sed -n "s/^\\\$$1 = //p" <<<"$reference" | sed 's/.*{//; s/}//' | tr -s ', ' '\n'; }
 
