@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Walks a debug build with gdb, runs the tests under AddressSanitizer and UBSan (every operation and reader, a model of
 # each policy), threads under ThreadSanitizer, fuzzes every reader of files for half a minute, and runs all tests in
-# release, with the CUDA kernels on the emulated device; where nvcc is, it compiles them for a GPU, too.
+# release, with the CUDA kernels on the emulated device; where nvcc is, it builds a program for a GPU, too.
 #   bash tools/test.sh                 all of it
 #   bash tools/test.sh --quick         release only, without CUDA
 #   bash tools/test.sh --op rms_norm   one operation of engine/ops, release: builds and runs its tests and the gradients'
@@ -47,7 +47,8 @@ fi
 side_by_side=(-- -j "$(nproc)")
 bash tools/setup.sh --tests
 if [ "$quick" -eq 0 ]; then
-  build_and_test debug train_pos_learnable {rms_norm,layer_norm,rotary,cross_entropy}_test -- -R gdb_stages
+  cmake --preset debug -DSINK_CUDA=EMULATED >/dev/null  # gdb walks into kernels, too
+  build_and_test debug train_{pos_learnable,op_sigmoid_none} {rms_norm,layer_norm,rotary,cross_entropy}_test -- -R ^gdb_
   build_and_test asan "${side_by_side[@]}"
   build_and_test tsan -- -j 2
   if echo 'int main() {}' | clang++ -x c++ -fsanitize=fuzzer-no-link,address - -o /dev/null 2>/dev/null; then
@@ -62,9 +63,10 @@ if [ "$quick" -eq 1 ]; then
 fi
 if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
   began=$SECONDS
-  echo "test: preset cuda, the kernels for sm_80"
+  echo "test: preset cuda, a program for sm_80"
   cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=80-real -DSINK_TESTS=OFF >/dev/null
-  cmake --build --preset cuda --target sink_kernels
+  cmake --build --preset cuda --target train_baseline
+  bash tests/tools/without_gpu_test.sh build/cuda/train_baseline || [ $? -eq 77 ]
   echo "test: preset cuda: built in $((SECONDS - began)) s"
 fi
 build_and_test emulated "${side_by_side[@]}"  # last, so that the closing line counts every test

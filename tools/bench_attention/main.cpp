@@ -1,8 +1,10 @@
-// Times the attention operations, forward and backward, and prints one JSON line for each operation, type and shape.
+// Times the attention operations, forward and backward, on the CPU or on the CUDA device, and prints one JSON line for
+// each operation, type and shape.
 // GFLOP/s count 4 B H T T D / 2 operations forward (causal: half of the pairs, whatever the window), 2.5 times that
 // backward and half of it for the statistics; the median and the best of many calls.
 //
 //   bench_attention [B H T D] [--op NAME] [--window N] [--prefix N] [--key-heads G] [--bias] [--extra-key]
+//                   [--dtype bf16] [--device cuda]
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -26,30 +28,34 @@ struct Options {
   KeyRange range;
   std::int64_t key_heads = 0;  // 0: as many as query heads
   bool bias = false, extra_key = false;
+  std::string dtype, device = "cpu";  // dtype empty: both
 };
 
-Tensor normals(const Shape& shape, const char* stream, DType dtype) {
+Tensor normals(const Shape& shape, const char* stream, DType dtype, Device device) {
   Rng rng(1, stream);
   Tensor x = Tensor::empty(shape);
   for (std::int64_t i = 0; i < x.size(); ++i) x.data<float>()[i] = static_cast<float>(rng.normal(i));
-  return x.to(dtype);
+  return x.to(dtype).to(device);
 }
 
 struct Milliseconds {
   double median, best;
 };
 
-// Over about a third of a second of calls.
+// Of one call, over about a third of a second of calls. A GPU gets ten at a time, as waiting for it takes time, too.
 template <class F>
-Milliseconds measure(F&& f) {
+Milliseconds measure(Device device, F&& f) {
   using Clock = std::chrono::steady_clock;
+  Tensor mark = Tensor::zeros({1}, DType::F32, device);
+  int at_a_time = device == Device::cpu ? 1 : 10;
   auto time = [&] {
     auto start = Clock::now();
-    f();
-    return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
+    for (int call = 0; call < at_a_time; ++call) f();
+    mark.to(Device::cpu);  // waits for a GPU
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count() / at_a_time;
   };
   time();
-  int calls = std::clamp(static_cast<int>(300.0 / time()), 5, 300);
+  int calls = std::clamp(static_cast<int>(300.0 / time() / at_a_time), 5, 300);
   std::vector<double> ms;
   for (int call = 0; call < calls; ++call) ms.push_back(time());
   std::sort(ms.begin(), ms.end());
@@ -62,23 +68,26 @@ void bench(const std::vector<std::int64_t>& size, DType dtype, const Options& op
   std::int64_t B = size[0], H = size[1], T = size[2], D = size[3];
   Shape shape{B, H, T, D}, row_shape{B, H, T};
   Shape key_shape{B, options.key_heads > 0 ? options.key_heads : H, T, D};
-  Tensor q = normals(shape, "q", dtype), k = normals(key_shape, "k", dtype), v = normals(key_shape, "v", dtype);
-  Tensor upstream = normals(shape, "do", dtype), o = Tensor::empty(shape, dtype);
-  Tensor m = Tensor::empty(row_shape), S = Tensor::empty(row_shape);
+  Device device = device_named(options.device);
+  auto values = [&](const Shape& of, const char* stream, DType type) { return normals(of, stream, type, device); };
+  Tensor q = values(shape, "q", dtype), k = values(key_shape, "k", dtype), v = values(key_shape, "v", dtype);
+  Tensor upstream = values(shape, "do", dtype), o = Tensor::empty(shape, dtype, device);
+  Tensor m = Tensor::empty(row_shape, DType::F32, device), S = Tensor::empty(row_shape, DType::F32, device);
   AttentionConfig config{.scale = 1 / std::sqrt(static_cast<double>(D)), .range = options.range};
-  if (options.bias) config.bias_HT = normals({H, T}, "bias", DType::F32);
+  if (options.bias) config.bias_HT = values({H, T}, "bias", DType::F32);
   if (options.extra_key)
-    config.extra_key = {.k_HD = normals({H, D}, "extra_key.k", DType::F32),
-                        .v_HD = normals({H, D}, "extra_key.v", DType::F32)};
+    config.extra_key = {.k_HD = values({H, D}, "extra_key.k", DType::F32),
+                        .v_HD = values({H, D}, "extra_key.v", DType::F32)};
   Op op;
-  Milliseconds forward = measure([&] { attention(op, q, k, v, config, o, m, S); });
-  Milliseconds backward = measure([&] { attention_backward(op, upstream, q, k, v, o, m, S, config); });
+  Milliseconds forward = measure(device, [&] { attention(op, q, k, v, config, o, m, S); });
+  Milliseconds backward = measure(device, [&] { attention_backward(op, upstream, q, k, v, o, m, S, config); });
   Milliseconds statistics =
-      measure([&] { attention_statistics(op, q, k, m, S, config, std::min<std::int64_t>(T, 10)); });
+      measure(device, [&] { attention_statistics(op, q, k, m, S, config, std::min<std::int64_t>(T, 10)); });
   double gflop = 2e-9 * static_cast<double>(B * H * T * T * D);
-  std::printf("{\"op\":\"%s\",\"dtype\":\"%s\",\"B\":%ld,\"H\":%ld,\"T\":%ld,\"D\":%ld,\"threads\":%d", Op::name,
-              name_of(dtype), static_cast<long>(B), static_cast<long>(H), static_cast<long>(T), static_cast<long>(D),
-              thread_count());
+  std::printf(
+      "{\"op\":\"%s\",\"dtype\":\"%s\",\"B\":%ld,\"H\":%ld,\"T\":%ld,\"D\":%ld,\"device\":\"%s\",\"threads\":%d",
+      Op::name, name_of(dtype), static_cast<long>(B), static_cast<long>(H), static_cast<long>(T), static_cast<long>(D),
+      description_of(device).c_str(), thread_count());
   auto print = [](const char* pass, Milliseconds ms, double gflop_of_pass) {
     std::printf(",\"%s_ms\":%.4g,\"%s_gflops\":%.4g,\"%s_best_gflops\":%.4g", pass, ms.median, pass,
                 gflop_of_pass / ms.median * 1e3, pass, gflop_of_pass / ms.best * 1e3);
@@ -103,6 +112,8 @@ int run(int argc, char** argv) {
   app.add_option("--key-heads", options.key_heads)->check(CLI::NonNegativeNumber);
   app.add_flag("--bias", options.bias, "a bias by distance");
   app.add_flag("--extra-key", options.extra_key, "an extra key with vector and value");
+  app.add_option("--dtype", options.dtype, "only this type")->check(CLI::IsMember({"f32", "bf16"}));
+  app.add_option("--device", options.device)->check(CLI::IsMember({"cpu", "cuda"}));
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? 0 : static_cast<int>(Exit::usage); }
@@ -110,6 +121,7 @@ int run(int argc, char** argv) {
   if (!size.empty()) sizes = {size};
   for (const auto& one : sizes)
     for (DType dtype : {DType::F32, DType::BF16}) {
+      if (!options.dtype.empty() && options.dtype != name_of(dtype)) continue;
 #define SINK_ATTENTION_OP(Op) bench<Op>(one, dtype, options);
 #include "engine/ops/attention/attention_ops.def"
     }

@@ -1,5 +1,5 @@
 // bench_step: times training steps of a model on random tokens, and the matrix products of that model alone in the same
-// process. Prints one JSON line; tools/bench/compare_step.py sets it beside PyTorch.
+// process, on the CPU or on the CUDA device. Prints one JSON line; tools/bench/compare_step.py sets it beside PyTorch.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -56,14 +56,14 @@ class RandomTokens : public DataSource {
   std::vector<Batch> batches_;
 };
 
-Tensor random_values(const Shape& shape, DType type) {
+Tensor random_values(const Shape& shape, DType type, Device device) {
   Rng rng(1, "bench");
   auto value = [&](std::int64_t i, std::int64_t) { return rng.uniform(static_cast<std::uint64_t>(i)) - 0.5; };
-  return Tensor::table<float>(shape.size(), 1, value).reshape(shape).to(type);
+  return Tensor::table<float>(shape.size(), 1, value).reshape(shape).to(type).to(device);
 }
 
 // GFLOP/s of the three products of y = x W^T over all weight shapes of the model, weighted by their operations.
-double gemm_rate(const LanguageModel& model, std::int64_t tokens, DType type) {
+double gemm_rate(const LanguageModel& model, std::int64_t tokens, DType type, Device device) {
   struct Product {
     std::int64_t out, in, count;
   };
@@ -75,13 +75,15 @@ double gemm_rate(const LanguageModel& model, std::int64_t tokens, DType type) {
                                 {s.vocabulary, s.width, 1}};
   double operations = 0, milliseconds = 0;
   for (auto [out, in, count] : products) {
-    Tensor x = random_values({tokens, in}, type), w = random_values({out, in}, type);
-    Tensor y = random_values({tokens, out}, type), dw = Tensor::empty({out, in});
+    Tensor x = random_values({tokens, in}, type, device), w = random_values({out, in}, type, device);
+    Tensor y = random_values({tokens, out}, type, device), dw = Tensor::empty({out, in}, DType::F32, device);
+    Tensor mark = Tensor::zeros({1}, DType::F32, device);
     auto time = [&](auto&& product) {
       std::vector<double> times;
       for (int round = 0; round < 6; ++round) {
         double start = now_ms();
         product();
+        mark.to(Device::cpu);  // waits for a GPU
         times.push_back(now_ms() - start);
       }
       times.erase(times.begin());  // plans and page faults
@@ -119,6 +121,7 @@ bool parse(int argc, char** argv, Request& request) {
   given.layers = given.heads = given.width = given.feed_forward = given.context = given.batch = 0;
   app.add_option("--precision", given.precision)->check(CLI::IsMember({"f32", "bf16"}));
   app.add_option("--ablation", request.ablation, "default: pos_learnable for text, baseline for 60m");
+  app.add_option("--device", given.device)->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--threads", request.threads, "0: all");
   app.add_option("--seconds", request.seconds, "how long to time, after two steps of warm-up");
   app.add_option("--layers", given.layers, "instead of the model's; likewise the following");
@@ -169,18 +172,20 @@ int run(int argc, char** argv) {
   double peak = peak_mib(), milliseconds = median(times);
   std::int64_t tokens = config.tokens_per_step();
   double flops = run.model().training_flops(tokens, config.context);
-  double gemm = gemm_rate(run.model(), tokens, dtype_named(config.precision));
+  Device device = device_named(config.device);
+  double gemm = gemm_rate(run.model(), tokens, dtype_named(config.precision), device);
   nlohmann::ordered_json line{{"program", "sinklab"},
                               {"model", request.model},
                               {"precision", config.precision},
                               {"ablation", request.ablation},
                               {"window", config.window},
+                              {"device", description_of(device)},
                               {"threads", thread_count()},
                               {"ms_median", milliseconds},
                               {"ms_min", *std::min_element(times.begin(), times.end())},
                               {"steps", times.size()},
                               {"tokens_per_second", static_cast<double>(tokens) / milliseconds * 1000},
-                              {"peak_mib", peak},
+                              {"peak_mib", peak},  // of the CPU's memory
                               {"parameters", run.model().parameters().count()},
                               {"flops_per_step", flops},
                               {"gflops", flops / milliseconds * 1e-6},

@@ -1,0 +1,189 @@
+#!/usr/bin/env python3
+"""What nvcc made of every kernel for sm_80, one line each: engine/cuda/kernels_sm80.txt. No GPU is needed.
+
+    python3 tools/gpu/kernel_table.py            builds the kernels (preset cuda), reads them, writes the table
+    python3 tools/gpu/kernel_table.py --check    writes nothing; names the kernels that differ from the table
+
+cuobjdump and nvdisasm come from PyPI, into build/gpu_tools.
+Exit codes: 0 done, or nothing differs; 1 kernels differ; 2 something is missing.
+"""
+import collections
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TABLE = ROOT / "engine/cuda/kernels_sm80.txt"
+OBJECTS = ROOT / "build/cuda/CMakeFiles/sink_kernels.dir"
+TOOLS = ROOT / "build/gpu_tools"
+PACKAGES = ["nvidia-cuda-cuobjdump==13.2.51", "nvidia-cuda-nvdisasm==13.2.51"]
+COLUMNS = {
+    "registers": "of a thread",
+    "shared": "bytes of static shared memory; what a launch asks for besides is in the sources",
+    "stack": "bytes of a thread's frame in local memory",
+    "local": "instructions that read or write local memory: spilled registers, and arrays indexed at run time",
+    "fp64": "instructions that compute in double precision",
+    "fp64cvt": "instructions that convert from or to it",
+    "hmma": "instructions of the tensor cores",
+    "calls": "of subroutines: divisions of 64-bit integers and exact divisions of floats, mostly",
+    "all": "instructions",
+}
+HEADER = " ".join(f"{column:>9}" for column in COLUMNS) + "  kernel"
+Kernel = collections.namedtuple("Kernel", COLUMNS)
+OPCODE = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:\{\s*)?(?:@!?U?P\w+\s+)?([A-Z][\w.]*)")
+KINDS = {
+    "local": re.compile(r"(LDL|STL)\b"),
+    "fp64": re.compile(r"(DADD|DMUL|DFMA|DSETP|DMNMX|DMMA)\b|MUFU\.R(CP|SQ)64H"),
+    "fp64cvt": re.compile(r"\w+\.(.*\.)?F64\b"),
+    "hmma": re.compile(r"HMMA\b"),
+    "calls": re.compile(r"CALL\b"),
+    "all": re.compile(r"(?!NOP\b)"),
+}
+
+
+def leave(message):
+    print(f"kernel_table: error: {message}", file=sys.stderr)
+    raise SystemExit(2)
+
+
+def run(*command, **options):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, **options)
+    if done.returncode != 0:
+        print((done.stdout + done.stderr)[-4000:], file=sys.stderr)
+        leave(f"`{' '.join(map(str, command))}` failed with code {done.returncode}; its last lines are above")
+    return done.stdout
+
+
+def tools_folder():
+    """Where cuobjdump and nvdisasm are, installed if they are not."""
+    found = list(TOOLS.glob("lib/*/site-packages/nvidia/cu13/bin"))
+    if not found or not (found[0] / "nvdisasm").exists():
+        run(sys.executable, "-m", "venv", TOOLS)
+        run(TOOLS / "bin/pip", "install", "-q", *PACKAGES)
+        found = list(TOOLS.glob("lib/*/site-packages/nvidia/cu13/bin"))
+    return found[0]
+
+
+def build():
+    run("cmake", "--preset", "cuda", cwd=ROOT)
+    run("cmake", "--build", "--preset", "cuda", "--target", "sink_kernels", cwd=ROOT)
+    objects = sorted(OBJECTS.rglob("*.o"))
+    return objects or leave(f"no objects in {OBJECTS} after building sink_kernels")
+
+
+def without(text, opening, closing):
+    """`text` without what stands between the two, nested ones included."""
+    result, depth = [], 0
+    for character in text:
+        depth += character == opening
+        if depth == 0:
+            result.append(character)
+        depth -= character == closing
+    return "".join(result)
+
+
+def short(name):
+    """A demangled name without return type, parameters and our namespaces."""
+    name = re.sub(r"\(anonymous namespace\)::|sink::(cuda::)?", "", name)
+    name = re.sub(r"\{lambda\([^()]*\)(#\d+)\}", r"lambda\1", name)
+    name = without(name, "(", ")")
+    name = re.sub(r"^void |(?<=>)::.*? const(?=::)| const&?(?=::)", "", name)
+    return re.sub(r"\s+", " ", name).strip()
+
+
+def kernels_of(path, tools):
+    """Of an object: {mangled name: Kernel}."""
+    environment = dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}")
+    read = lambda what: run(tools / "cuobjdump", what, "-arch", "sm_80", path, env=environment)
+    resources = {}
+    for name, line in re.findall(r"^ Function (\S+):\n(.*)$", read("-res-usage"), re.M):
+        resources[name] = {key: int(value) for key, value in re.findall(r"(REG|STACK|SHARED|LOCAL):(\d+)", line)}
+    counts = collections.defaultdict(collections.Counter)
+    if resources:
+        for line in read("-sass").splitlines():
+            if "Function :" in line:
+                name = line.split()[-1]
+            elif opcode := OPCODE.match(line):
+                counts[name].update(kind for kind, those in KINDS.items() if those.match(opcode[1]))
+    return {name: Kernel(registers=of["REG"], shared=of["SHARED"], stack=of["STACK"] + of["LOCAL"],
+                         **{kind: counts[name][kind] for kind in KINDS}) for name, of in resources.items()}
+
+
+def all_kernels():
+    """{short name: Kernel}; a kernel of several objects is the same in all, or has a line for each kind."""
+    objects, tools = build(), tools_folder()
+    with concurrent.futures.ThreadPoolExecutor() as pool:
+        found = collections.defaultdict(set)
+        for of_object in pool.map(lambda path: kernels_of(path, tools), objects):
+            for mangled, kernel in of_object.items():
+                found[mangled].add(kernel)
+    readable = run("c++filt", input="\n".join(found)).splitlines()
+    table = {}
+    for name, kernels in zip(map(short, readable), found.values()):
+        for kernel in sorted(kernels):
+            number = 1
+            while (unique := name if number == 1 else f"{name} ({number})") in table:
+                number += 1
+            table[unique] = kernel
+    return dict(sorted(table.items()))
+
+
+def text_of(table):
+    compiler = next((ROOT / "build/cuda/CMakeFiles").glob("*/CMakeCUDACompiler.cmake")).read_text()
+    release = re.search(r'CMAKE_CUDA_COMPILER_VERSION "(.+?)"', compiler)[1]
+    lines = [f"# Every CUDA kernel as nvcc {release} makes it for sm_80, written by tools/gpu/kernel_table.py.", "#"]
+    lines += [f"# {name}: {meaning}" for name, meaning in COLUMNS.items()]
+    lines += ["#"]
+    for column, what in (("fp64", "compute in double precision"), ("fp64cvt", "convert from or to it"),
+                         ("local", "use local memory"), ("stack", "have a stack"), ("hmma", "use the tensor cores")):
+        those = collections.defaultdict(list)
+        for name, kernel in table.items():
+            if getattr(kernel, column):
+                base, _, arguments = name.partition("<")
+                those[base].append("<" * bool(arguments) + arguments)
+        lines.append(f"# {sum(map(len, those.values()))} of {len(table)} kernels {what}{':' * bool(those)}")
+        lines += [" ".join(["#  ", base, *filter(None, arguments)]) for base, arguments in sorted(those.items())]
+    lines.append(HEADER)
+    lines += [" ".join(f"{value:9}" for value in kernel) + "  " + name for name, kernel in table.items()]
+    return "\n".join(lines) + "\n"
+
+
+def table_in(text):
+    if HEADER not in text.splitlines():  # of other columns
+        return {}
+    rows = [line.split(None, len(COLUMNS)) for line in text.splitlines() if re.match(r"\s*\d", line)]
+    return {row[-1]: Kernel(*map(int, row[:-1])) for row in rows}
+
+
+def differences(before, now):
+    for name in sorted(before.keys() | now.keys()):
+        if name not in now:
+            yield f"gone: {name}"
+        elif name not in before:
+            yield f"new: {name}: " + ", ".join(f"{k} {v}" for k, v in now[name]._asdict().items() if v)
+        elif before[name] != now[name]:
+            yield f"changed: {name}: " + ", ".join(f"{column} {a} -> {b}" for column, a, b in
+                                                   zip(COLUMNS, before[name], now[name]) if a != b)
+
+
+def main():
+    if sys.argv[1:] not in ([], ["--check"]):
+        leave(f"unknown arguments {' '.join(sys.argv[1:])} (expected nothing or --check)")
+    before = table_in(TABLE.read_text()) if TABLE.exists() else {}
+    now = all_kernels()
+    changes = list(differences(before, now))
+    if not now:
+        leave("no code for sm_80 in build/cuda; -DCMAKE_CUDA_ARCHITECTURES='80-real;90' makes it")
+    for line in changes[:40] + [f"and {len(changes) - 40} more"] * (len(changes) > 40):
+        print(line)
+    print(f"kernel_table: {len(now)} kernels, {len(changes)} differ from {TABLE.relative_to(ROOT)}")
+    if "--check" in sys.argv:
+        raise SystemExit(1 if changes else 0)
+    TABLE.write_text(text_of(now))
+
+
+if __name__ == "__main__":
+    main()
