@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <functional>
 #include <string>
 #include <vector>
@@ -22,7 +23,9 @@ struct Finding {
     double difference = same ? 0 : std::abs(got - expected);
     if (difference > worst || std::isnan(difference)) worst = difference;
     if (difference <= allowed || !wrong.empty()) return;
-    wrong = where() + ": got " + std::to_string(got) + ", expected " + std::to_string(expected);
+    char numbers_text[80];
+    std::snprintf(numbers_text, sizeof numbers_text, ": got %.9g, expected %.9g", got, expected);
+    wrong = where() + numbers_text;
   }
 };
 
