@@ -35,7 +35,7 @@ struct RunConfig : DataConfig {
   double adam_epsilon = 1e-8;
   double weight_decay = 0.1;
   double clip = 1.0;              // global gradient norm; 0 never clips
-  std::string precision = "f32";  // f32 | bf16 | f64 (reference mathematics, for checks)
+  std::string precision = "f32";  // f32 | bf16 | tf32 | f64 (reference mathematics, for checks)
   bool reference = false;         // plain loops instead of the fast path
   std::int64_t threads = 0;       // 0: all
   std::string device = "cpu";     // cpu | cuda

@@ -25,7 +25,14 @@ double element(const Tensor& x, bool transpose, std::int64_t i, std::int64_t j) 
   return transpose ? x.item(i * x.dim(1) + j) : x.item(j * x.dim(1) + i);
 }
 
-void multiply(const Sizes& s, DType in, DType out, bool transpose_a, bool transpose_b, float beta, Finding& found) {
+// What is multiplied, and what comes of it.
+struct Types {
+  DType in, out;
+  bool tf32 = false;
+};
+
+void multiply(const Sizes& s, const Types& types, bool transpose_a, bool transpose_b, float beta, Finding& found) {
+  auto [in, out, tf32] = types;
   constexpr std::int64_t kPad = 8;  // of every column, which must not be touched
   constexpr float kAlpha = 0.5f;
   Tensor a = matrix((transpose_a ? s.k : s.m) + kPad, transpose_a ? s.m : s.k, in, "a"),
@@ -36,7 +43,7 @@ void multiply(const Sizes& s, DType in, DType out, bool transpose_a, bool transp
   g.m = s.m, g.n = s.n, g.k = s.k;
   g.transpose_a = transpose_a, g.transpose_b = transpose_b;
   g.lda = a.dim(1), g.ldb = b.dim(1), g.ldc = c.dim(1);
-  g.in = in, g.out = out, g.alpha = kAlpha, g.beta = beta;
+  g.in = in, g.out = out, g.tf32 = tf32, g.alpha = kAlpha, g.beta = beta;
   auto start = [](Tensor& x) -> void* {
     return x.dtype() == DType::F32 ? static_cast<void*>(x.device_data<float>()) : x.device_data<bf16>();
   };
@@ -54,6 +61,7 @@ void multiply(const Sizes& s, DType in, DType out, bool transpose_a, bool transp
         }
         expected = static_cast<double>(kAlpha) * sum + static_cast<double>(beta) * before;
         allowed = static_cast<double>(s.k + 3) * 0x1p-23 * (largest + std::abs(before));
+        if (tf32) allowed += 0x1p-9 * largest;  // 10 fraction bits of each factor
         if (out == DType::BF16) allowed += std::abs(expected) * 0x1p-8;
       }
       found.compare(back.item(j * c.dim(1) + i), expected, allowed, [&] {
@@ -62,20 +70,32 @@ void multiply(const Sizes& s, DType in, DType out, bool transpose_a, bool transp
     }
 }
 
-Finding products(DType in, DType out) {
+Finding products(const Types& types) {
   Finding found;
   for (const Sizes& sizes : {Sizes{8, 8, 8}, Sizes{64, 48, 32}, Sizes{37, 29, 53}, Sizes{1, 72, 130}})
     for (int transposes = 0; transposes < 4; ++transposes)
-      for (float beta : {0.0f, 1.0f, 0.25f}) multiply(sizes, in, out, transposes & 1, transposes & 2, beta, found);
+      for (float beta : {0.0f, 1.0f, 0.25f}) multiply(sizes, types, transposes & 1, transposes & 2, beta, found);
   return found;
 }
 
 }  // namespace
 
 std::vector<Check> gemm_checks() {
-  return {{"gemm, f32", [] { return products(DType::F32, DType::F32); }},
-          {"gemm, bf16 to f32", [] { return products(DType::BF16, DType::F32); }},
-          {"gemm, bf16", [] { return products(DType::BF16, DType::BF16); }}};
+  return {{"gemm, f32",
+           [] {
+             return products({DType::F32, DType::F32});
+           }},
+          {"gemm, tf32",
+           [] {
+             return products({DType::F32, DType::F32, true});
+           }},
+          {"gemm, bf16 to f32",
+           [] {
+             return products({DType::BF16, DType::F32});
+           }},
+          {"gemm, bf16", [] {
+             return products({DType::BF16, DType::BF16});
+           }}};
 }
 
 }  // namespace sink::selftest
