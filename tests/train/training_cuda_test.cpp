@@ -112,7 +112,8 @@ TEST_CASE("training on the device: tf32 losses are near those of f32 and other n
     resume(folder / "tf32.h5", again);
     CHECK(losses_of(again, 2) == std::vector<double>(found.begin() + 3, found.end()));
     CHECK(load_checkpoint(folder / "tf32.h5").attribute("precision") == "tf32");
-    check_refused([&] { resume(folder / "tf32.h5", f32); }, {"precision = \"tf32\"", "precision = \"f32\""}, Exit::usage);
+    check_refused([&] { resume(folder / "tf32.h5", f32); }, {"precision = \"tf32\"", "precision = \"f32\""},
+                  Exit::usage);
   }
 }
 
@@ -129,6 +130,19 @@ TEST_CASE("training on the device: the same bits in every run and under every sc
       if (first.empty()) first = bits;
       CHECK(bits == first);
     }
+  }
+}
+
+TEST_CASE("training on the device: with --recompute the same bits") {
+  for (const char* name : {"baseline", "bias_kv", "pos_t5", "norm_post", "kern_mlp_none"}) {
+    CAPTURE(name);
+    const Ablation& ablation = ablation_named(name);
+    RunConfig config = tiny_config(ablation, "cuda", "bf16");
+    TrainingRun kept(config, ablation);
+    config.recompute = true;
+    TrainingRun again(config, ablation);
+    for (int step = 0; step < 2; ++step) CHECK(kept.step().loss == again.step().loss);
+    CHECK(bits_of(kept.model().parameters().masters()) == bits_of(again.model().parameters().masters()));
   }
 }
 
