@@ -16,8 +16,8 @@ __global__ void shuffle_kernel(const float* x, int mask, float* y) {
   y[i] = shuffle_xor(x[i], mask);
 }
 
-__global__ void pass_round_kernel(int rounds, bool of_block, float* y) {
-  float* shared = shared_memory<float>();
+__global__ void pass_round_kernel(int rounds, bool of_block, int before, float* y) {
+  float* shared = shared_memory<float>() + before;
   unsigned t = threadIdx.x, n = of_block ? blockDim.x : kWarp;
   unsigned first = t / n * n, next = first + (t - first + 1) % n;
   float mine = static_cast<float>(t - first);
@@ -126,12 +126,14 @@ void shuffle_lanes(const Tensor& x, int mask, Tensor& y) {
   launch({warps_of(x), kWarp}, shuffle_kernel, x.device_data<float>(), mask, y.device_data<float>());
 }
 
-void pass_round_block(int rounds, Tensor& y) {
-  launch({warps_of(y), kThreads, kThreads * sizeof(float)}, pass_round_kernel, rounds, true, y.device_data<float>());
+void pass_round_block(int rounds, Tensor& y, int before) {
+  std::size_t shared_bytes = (kThreads + static_cast<std::size_t>(before)) * sizeof(float);
+  launch({warps_of(y), kThreads, shared_bytes}, pass_round_kernel, rounds, true, before, y.device_data<float>());
 }
 
 void pass_round_warps(int rounds, Tensor& y) {
-  launch({warps_of(y), kThreads, kThreads * sizeof(float)}, pass_round_kernel, rounds, false, y.device_data<float>());
+  launch({warps_of(y), kThreads, kThreads * sizeof(float)}, pass_round_kernel, rounds, false, 0,
+         y.device_data<float>());
 }
 
 void copy_in_steps(const Tensor& x, int stages, std::int64_t real, Tensor& y) {

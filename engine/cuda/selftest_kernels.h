@@ -12,8 +12,9 @@ namespace sink::cuda {
 void shuffle_lanes(const Tensor& x, int mask, Tensor& y);
 
 // y_t = (t + rounds) mod the number of threads that meet, each round one step by way of shared memory: 1024 threads of
-// a block, or the lanes of each warp. y: F32 (blocks, 1024).
-void pass_round_block(int rounds, Tensor& y);
+// a block, or the lanes of each warp. y: F32 (blocks, 1024). The block's shared memory has `before` numbers more, in
+// front of those.
+void pass_round_block(int rounds, Tensor& y, int before = 0);
 void pass_round_warps(int rounds, Tensor& y);
 
 // y = x, read by other threads than those that copied it to shared memory: 128 chunks of 16 bytes a step, the copies of

@@ -28,11 +28,11 @@ Finding shuffles() {
   return found;
 }
 
-Finding barriers(bool of_block) {
+Finding barriers(bool of_block, int before = 0) {
   constexpr int kRounds = 37;
   Finding found;
   Tensor y = Tensor::zeros({16, 1024}, DType::F32, Device::cuda);
-  of_block ? cuda::pass_round_block(kRounds, y) : cuda::pass_round_warps(kRounds, y);
+  of_block ? cuda::pass_round_block(kRounds, y, before) : cuda::pass_round_warps(kRounds, y);
   Tensor back = y.to(Device::cpu);
   std::int64_t n = of_block ? 1024 : 32;
   for (std::int64_t i = 0; i < y.size(); ++i)
@@ -146,6 +146,7 @@ Finding special_values() {
 std::vector<Check> instruction_checks() {
   return {{"shuffle_xor, every mask", shuffles},
           {"sync_block, 37 rounds of 1024 threads", [] { return barriers(true); }},
+          {"sync_block, at the end of 96 KiB of shared memory", [] { return barriers(true, 23 * 1024); }},
           {"sync_warp, 37 rounds", [] { return barriers(false); }},
           {"copy_async_16, 1 stage, zeros at the end", [] { return copies(1); }},
           {"copy_async_16, 2 stages", [] { return copies(2); }},

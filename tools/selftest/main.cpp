@@ -21,7 +21,7 @@ bool passes(const Check& check) {
   try {
     found = check.run();
   } catch (const Error& error) { found.wrong = error.what(); }
-  std::printf("%-5s  %-44s %7lld numbers, worst difference %.3g\n", found.wrong.empty() ? "ok" : "WRONG",
+  std::printf("%-5s  %-50s %6lld numbers, worst difference %.3g\n", found.wrong.empty() ? "ok" : "WRONG",
               check.what.c_str(), static_cast<long long>(found.numbers), found.worst);
   if (!found.wrong.empty()) std::printf("       first: %s\n", printable(found.wrong).c_str());
   std::fflush(stdout);
