@@ -60,8 +60,7 @@ Settings<RunConfig> make_table() {
               "of matrix products; tf32 (f32 but for a GPU's products) needs --device cuda; f64 runs the reference"}),
       {"reference", optimiser, &C::reference, "plain loops instead of the fast path; slow, made for stepping through"},
       {"recompute", optimiser, &C::recompute,
-       "keep of each block its input alone and run it again in the backward pass: less memory, more time, the same "
-       "bits"},
+       "run each block again in the backward pass and keep its input alone: the same bits in less memory"},
       {"threads", optimiser, &C::threads, "0: as many as there are cores", 0, 4096},
       one_of({"cpu", "cuda"},
              {"device", optimiser, &C::device, "where it is computed; cuda needs a build that has it"}),
