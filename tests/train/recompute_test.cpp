@@ -47,7 +47,7 @@ TEST_CASE("recompute: what a step holds at its peak grows by little with the lay
     auto peak_of_step = [&](bool recompute) {
       RunConfig config = tiny_config(ablation, recompute);
       config.device = name_of(device);
-      config.layers = 8, config.feed_forward = 128, config.context = device == Device::cpu ? 128 : 32;
+      config.layers = 8, config.feed_forward = 128, config.context = device == Device::cpu ? 128 : 16;
       TrainingRun run(config, ablation);
       std::size_t held = allocator_stats(device).bytes_in_use;
       run.step();
