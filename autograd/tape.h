@@ -38,6 +38,20 @@ class Tape {
   // Starts from d loss = 1 for a loss of one element. Every node is dropped once it has run, and with it what it saved
   // and the gradients of its outputs; those of parameters and other leaves stay.
   void backward(const Var& loss);
+  // The same from gradients that the outputs have been given.
+  void backward_from_outputs();
+
+  // While one lives, this thread records nothing, as if no Tape were alive.
+  class Pause {
+   public:
+    Pause();
+    ~Pause();
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    Tape* paused_;
+  };
 
  private:
   static Tape* active();

@@ -32,7 +32,7 @@ constexpr std::size_t kMostBytes = std::size_t{1} << 48;
 struct Cache {
   std::mutex mutex;
   std::multimap<std::size_t, void*> free_blocks;  // by size
-  AllocatorStats stats;
+  AllocatorStats stats, of_device;
 };
 
 // Never destroyed: tensors of static lifetime may outlive any order of destruction.
@@ -56,12 +56,29 @@ void release_locked(Cache& c) {
   c.free_blocks.clear();
 }
 
+void count(AllocatorStats& stats, std::size_t bytes) {
+  stats.bytes_in_use += bytes;
+  stats.peak_bytes_in_use = std::max(stats.peak_bytes_in_use, stats.bytes_in_use);
+}
+
+std::shared_ptr<Storage> allocate_on(Device device, std::size_t bytes) {
+  auto storage = std::make_shared<Storage>();
+  storage->device = device;
+  storage->data = memory_of(device).allocate(bytes);
+  storage->bytes = bytes;
+  std::lock_guard lock(cache().mutex);
+  count(cache().of_device, bytes);
+  return storage;
+}
+
 }  // namespace
 
 Storage::~Storage() {
   if (!data) return;
   if (device != Device::cpu) {
     memory_of(device).release(data);
+    std::lock_guard lock(cache().mutex);
+    cache().of_device.bytes_in_use -= bytes;
     return;
   }
   Cache& c = cache();
@@ -71,13 +88,7 @@ Storage::~Storage() {
 }
 
 std::shared_ptr<Storage> allocate(std::size_t bytes, Device device) {
-  if (device != Device::cpu) {
-    auto storage = std::make_shared<Storage>();
-    storage->device = device;
-    storage->bytes = bytes;
-    storage->data = memory_of(device).allocate(bytes);
-    return storage;
-  }
+  if (device != Device::cpu) return allocate_on(device, bytes);
   std::size_t unit = bytes >= kHugePage ? kHugePage : kAlignment;
   if (bytes > kMostBytes) refuse(bytes, 0);
   bytes = std::max<std::size_t>((bytes + unit - 1) / unit * unit, kAlignment);
@@ -101,15 +112,14 @@ std::shared_ptr<Storage> allocate(std::size_t bytes, Device device) {
     c.stats.bytes_reserved += bytes;
     ++c.stats.system_allocations;
   }
-  c.stats.bytes_in_use += storage->bytes;
-  c.stats.peak_bytes_in_use = std::max(c.stats.peak_bytes_in_use, c.stats.bytes_in_use);
+  count(c.stats, storage->bytes);
   return storage;
 }
 
-AllocatorStats allocator_stats() {
+AllocatorStats allocator_stats(Device device) {
   Cache& c = cache();
   std::lock_guard lock(c.mutex);
-  return c.stats;
+  return device == Device::cpu ? c.stats : c.of_device;
 }
 
 void release_cached_memory() {

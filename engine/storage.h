@@ -1,5 +1,5 @@
-// The only place that asks the system for memory. Freed blocks are kept and handed out again, so a training step in
-// steady state asks for none: allocator_stats().system_allocations stands still.
+// The only place that asks the system for memory. Freed blocks of the CPU are kept and handed out again, so a training
+// step in steady state asks for none: allocator_stats().system_allocations stands still. A device keeps its own.
 #pragma once
 
 #include <cstddef>
@@ -27,12 +27,12 @@ struct Storage {
 std::shared_ptr<Storage> allocate(std::size_t bytes, Device device = Device::cpu);
 
 struct AllocatorStats {
-  std::uint64_t system_allocations = 0;  // blocks ever asked of the system
+  std::uint64_t system_allocations = 0;  // blocks ever asked of the system; of the CPU
   std::size_t bytes_in_use = 0;          // handed out now
   std::size_t peak_bytes_in_use = 0;
-  std::size_t bytes_reserved = 0;  // handed out or kept for reuse
+  std::size_t bytes_reserved = 0;  // handed out or kept for reuse; of the CPU
 };
-AllocatorStats allocator_stats();
+AllocatorStats allocator_stats(Device device = Device::cpu);
 
 // Gives every kept block back to the system.
 void release_cached_memory();

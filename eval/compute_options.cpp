@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/implementation.h"
+#include "engine/precision.h"
 #include "engine/thread_start.h"
 
 namespace sink {
@@ -15,10 +16,16 @@ std::int64_t ComputeOptions::batch_of(std::int64_t T) const {
 void ComputeOptions::apply() const {
   check_device(device, precision, reference);
   use_reference() = reference;
+  use_tf32() = precision == "tf32";
   start_threads(threads);
 }
 
 void check_device(const std::string& device, const std::string& precision, bool reference) {
+  if (device == "cpu" && precision == "tf32")
+    throw Error(
+        "--precision tf32 is of products on a GPU: expected --device cuda with it, got --device cpu; on the CPU "
+        "give f32, which is exact and no slower",
+        Exit::usage);
   if (device == "cpu") return;
   if (reference || precision == "f64")
     throw Error(std::string(reference ? "--reference" : "--precision f64") +
@@ -29,7 +36,9 @@ void check_device(const std::string& device, const std::string& precision, bool 
 
 void add_compute_options(CLI::App* command, ComputeOptions& options, const std::vector<std::string>& precisions) {
   command->add_option("--batch", options.batch, "sequences at a time [about 4096 tokens]")->check(CLI::PositiveNumber);
-  command->add_option("--precision", options.precision, "of matrix products; f64 runs the reference in double")
+  command
+      ->add_option("--precision", options.precision,
+                   "of matrix products; tf32 needs a GPU; f64 runs the reference in double")
       ->check(CLI::IsMember(precisions))
       ->capture_default_str();
   command->add_flag("--reference", options.reference, "plain loops instead of the fast path");

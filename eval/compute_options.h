@@ -22,8 +22,8 @@ struct ComputeOptions {
   void apply() const;
 };
 
-// Throws Exit::usage for what no device but the CPU has, the reference and F64, and Exit::device where this build or
-// machine has no such device.
+// Throws Exit::usage for what no device but the CPU has, the reference and F64, for what the CPU does not have, TF32,
+// and Exit::device where this build or machine has no such device.
 void check_device(const std::string& device, const std::string& precision, bool reference);
 
 // --batch, --precision (one of `precisions`), --reference, --threads, --device

@@ -5,6 +5,7 @@
 
 #include "engine/io/build_info.h"
 #include "engine/io/output_kind.h"
+#include "engine/precision.h"
 #include "eval/compute_options.h"
 #include "eval/eval_command.h"
 #include "eval/given_input.h"
@@ -28,7 +29,7 @@ int run_logits(const LogitsOptions& options, const Ablation& ablation) {
   if (!options.given.any()) throw Error("logits needs --tokens FILE, --text or --text-file; see --help", Exit::usage);
   options.compute.apply();
   Checkpoint checkpoint = load_checkpoint(options.checkpoint);
-  DType type = dtype_named(options.compute.precision);
+  DType type = stored_type(options.compute.precision);
   auto model = load_model(checkpoint, ablation, type, "eval_" + ablation.name, device_named(options.compute.device));
   Tensor tokens_NT = options.given.sequences(checkpoint, model->sizes());
   require_output(options.out, kLogitsFile, options.force);
@@ -64,7 +65,7 @@ EvalCommand logits_command(CLI::App& app, const Ablation& ablation) {
       ->required();
   logits->add_flag("--force", options->force, "let --out replace a file that is no such HDF5");
   logits->add_option("--layers", options->layers, "of maps and states, from 0, such as 0,3 [all]")->delimiter(',');
-  add_compute_options(logits, options->compute, {"f32", "f64"});
+  add_compute_options(logits, options->compute, {"f32", "tf32", "f64"});
   return {logits, [options, ablation] { return run_logits(*options, ablation); }};
 }
 

@@ -12,6 +12,7 @@
 #include "engine/io/file.h"
 #include "engine/io/output_kind.h"
 #include "engine/io/sha256.h"
+#include "engine/precision.h"
 #include "eval/compute_options.h"
 #include "eval/eval_command.h"
 #include "eval/evaluation_json.h"
@@ -150,7 +151,7 @@ EvaluationContext context_of(const SinkOptions& options, const Ablation& ablatio
 int run_sink(const SinkOptions& options, const Ablation& ablation) {
   options.compute.apply();
   Checkpoint checkpoint = load_checkpoint(options.checkpoint);
-  auto model = load_model(checkpoint, ablation, dtype_named(options.compute.precision), "eval_" + ablation.name,
+  auto model = load_model(checkpoint, ablation, stored_type(options.compute.precision), "eval_" + ablation.name,
                           device_named(options.compute.device));
   const Sizes& sizes = model->sizes();
   TrainedOn run = trained_on(checkpoint, sizes);
@@ -217,7 +218,7 @@ EvalCommand sink_command(CLI::App& app, const Ablation& ablation) {
           "maps in the JSON: auto (of all heads, of as many of the first sequences as make a small file, up to 256 "
           "tokens), none, or LAYER,HEAD to be shown first, of any length")
       ->capture_default_str();
-  add_compute_options(sink, options->compute, {"f32", "bf16", "f64"});
+  add_compute_options(sink, options->compute, {"f32", "bf16", "tf32", "f64"});
   sink->add_option("--out", options->out, "write the JSON to this file");
   sink->add_flag("--force", options->force, "let --out replace a file that is no such JSON");
   return {sink, [options, ablation] { return run_sink(*options, ablation); }};

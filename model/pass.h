@@ -10,6 +10,9 @@ namespace sink {
 struct Pass {
   Probe* probe = nullptr;  // who watches; training passes none
   std::int64_t layer = 0;  // the block that runs: the model counts it, callers leave it alone
+  // Of a block the tape keeps the input alone, and backward runs the block once more; without a probe, which would see
+  // both runs.
+  bool recompute = false;
 };
 
 }  // namespace sink

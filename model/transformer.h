@@ -6,6 +6,7 @@
 #include "autograd/ops/convert_node.h"
 #include "autograd/ops/embedding_node.h"
 #include "autograd/ops/linear_cross_entropy_node.h"
+#include "autograd/ops/recompute_node.h"
 #include "model/language_model.h"
 #include "model/layer/attention_layer.h"
 #include "model/layer/sublayer.h"
@@ -74,7 +75,10 @@ class Transformer final : public LanguageModel {
     Var x_BTC = position_.embed(extra_tokens_.embed(embedding(tokens_on_device_BT, token_embedding_)));
     if (pass.probe) pass.probe->hidden(0, x_BTC.value());
     for (const Block<Spec>& block : blocks_) {
-      x_BTC = Spec::Placement::block(x_BTC, block.attention, block.feed_forward, pass);
+      auto run = [&block, pass](const Var& in_BTC) {
+        return Spec::Placement::block(in_BTC, block.attention, block.feed_forward, pass);
+      };
+      x_BTC = pass.recompute ? recompute(x_BTC, run) : run(x_BTC);
       ++pass.layer;
       if (pass.probe) pass.probe->hidden(pass.layer, x_BTC.value());
     }

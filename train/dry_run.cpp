@@ -19,7 +19,7 @@ double most_flops(const RunConfig& config) { return config.reference || config.p
 
 struct Cost {
   double seconds;     // of a micro-batch
-  double peak_bytes;  // of the process
+  double peak_bytes;  // of the process, on the device of the run
 };
 
 // Forward and backward over the first `rows` sequences, of which the first T tokens. What is done once is done before.
@@ -32,7 +32,7 @@ Cost measured(TrainingRun& run, std::int64_t rows, std::int64_t T) {
     seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     run.optimizer().skip();
   }
-  return {seconds, static_cast<double>(allocator_stats().peak_bytes_in_use)};
+  return {seconds, static_cast<double>(allocator_stats(run.model().parameters().device()).peak_bytes_in_use)};
 }
 
 // The cost of a micro-batch and on how many tokens it was measured. One that is too large is not run: its time follows

@@ -7,6 +7,7 @@
 #include "engine/io/output_kind.h"
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
+#include "engine/precision.h"
 #include "model/model_checkpoint.h"
 #include "model/size_settings.h"
 
@@ -41,7 +42,7 @@ bool is_initial_checkpoint(const std::string& path) {
 std::unique_ptr<LanguageModel> make_run_model(const RunConfig& config, const Ablation& ablation,
                                               std::int64_t vocabulary) {
   return ablation.make_model(model_sizes(config, vocabulary), init_scheme(config.init), config.seed,
-                             dtype_named(config.precision), device_named(config.device));
+                             stored_type(config.precision), device_named(config.device));
 }
 
 void load_initial(const RunConfig& config, const Ablation& ablation, const DataSource* data, LanguageModel& model) {

@@ -35,8 +35,9 @@ struct RunConfig : DataConfig {
   double adam_epsilon = 1e-8;
   double weight_decay = 0.1;
   double clip = 1.0;              // global gradient norm; 0 never clips
-  std::string precision = "f32";  // f32 | bf16 | f64 (reference mathematics, for checks)
+  std::string precision = "f32";  // f32 | bf16 | tf32 | f64 (reference mathematics, for checks)
   bool reference = false;         // plain loops instead of the fast path
+  bool recompute = false;         // blocks a second time in the backward pass, instead of keeping what is inside them
   std::int64_t threads = 0;       // 0: all
   std::string device = "cpu";     // cpu | cuda
   std::int64_t nan_patience = 5;  // skipped steps in a row before the run stops

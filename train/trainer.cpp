@@ -10,6 +10,7 @@
 #include "engine/io/file.h"
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
+#include "engine/precision.h"
 #include "engine/thread_start.h"
 #include "eval/compute_options.h"
 #include "eval/evaluation_json.h"
@@ -118,6 +119,7 @@ int train_main(int argc, char** argv, const Ablation& ablation) {
     check_device(config.device, config.precision, config.reference);
     start_threads(config.threads);
     use_reference() = config.reference;
+    use_tf32() = config.precision == "tf32";
     return train(config, ablation);
   });
 }

@@ -73,7 +73,7 @@ StepResult TrainingRun::step() {
 
 Tensor TrainingRun::add_gradients(const Batch& batch, double weight) {
   Tape tape;
-  Var loss = model_->loss(batch, weight);
+  Var loss = model_->loss(batch, weight, {.recompute = config_.recompute});
   tape.backward(loss);
   return loss.value();
 }

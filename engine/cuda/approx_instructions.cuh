@@ -23,11 +23,13 @@ SINK_EMULATION inline float somewhere(float x) {
   bits = (bits ^ bits >> 15) * 0x85ebca6bu;
   return static_cast<float>(static_cast<std::int32_t>(bits ^ bits >> 13)) * 0x1p-31f;
 }
-// Wrong by up to `error` of itself; with numbers below 2^-126 taken for zero.
-SINK_EMULATION inline float approximated(double exact, float x, double error) {
+// What is left of `error` when the rounding to float has its part, up to 2^-24 of the result.
+SINK_EMULATION inline double error_of(float x, double error) { return (error - 0x1p-24) * somewhere(x); }
+// Numbers below 2^-126 are taken for zero, given and got.
+SINK_EMULATION inline float flushed(float x) { return std::abs(x) < 0x1p-126f ? std::copysign(0.0f, x) : x; }
+SINK_EMULATION inline float approximation(double wrong) {
   ++emulated::counters().approximations;
-  auto y = static_cast<float>(exact * (1 + error * somewhere(x)));
-  return std::abs(y) < 0x1p-126f ? std::copysign(0.0f, y) : y;
+  return flushed(static_cast<float>(wrong));
 }
 
 }  // namespace meaning
@@ -40,7 +42,7 @@ __device__ inline float exp2_approx(float x) {
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 #else
-  return meaning::approximated(std::exp2(double{x}), x, 0x1p-22);
+  return meaning::approximation(std::exp2(double{meaning::flushed(x)}) * (1 + meaning::error_of(x, 0x1p-22)));
 #endif
 }
 
@@ -51,9 +53,8 @@ __device__ inline float log2_approx(float x) {
   asm("lg2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 #else
-  double exact = std::log2(double{x});
-  if (x > 0.5f && x < 2) return meaning::approximated(exact + 0x1p-22 * meaning::somewhere(x), x, 0);
-  return meaning::approximated(exact, x, 0x1p-22);
+  double exact = std::log2(double{meaning::flushed(x)}), error = meaning::error_of(x, 0x1p-22);
+  return meaning::approximation(x > 0.5f && x < 2 ? exact + error : exact * (1 + error));
 #endif
 }
 
@@ -64,7 +65,7 @@ __device__ inline float reciprocal_approx(float x) {
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 #else
-  return meaning::approximated(1 / double{x}, x, 0x1p-23);
+  return meaning::approximation(1 / double{meaning::flushed(x)} * (1 + meaning::error_of(x, 0x1p-23)));
 #endif
 }
 

@@ -16,6 +16,10 @@ struct Gemm {
   bool transpose_a = false, transpose_b = false;
   std::int64_t lda = 0, ldb = 0, ldc = 0;
   DType in = DType::F32, out = DType::F32;  // of a and b, of c: F32 -> F32, BF16 -> F32 or BF16
+  // Of F32: the factors may lose all but 10 fraction bits, which is what tensor cores read of them; they ignore the 13
+  // bits below (CUTLASS leaves them there: cutlass/tfloat32.h). Whether cuBLASLt rounds before, it does not say, so the
+  // emulated device cuts the bits off, which is the worse: an error below 2^-10 of each factor.
+  bool tf32 = false;
   float alpha = 1, beta = 0;
   const void *a = nullptr, *b = nullptr;
   void* c = nullptr;
@@ -30,8 +34,9 @@ inline std::string str(const Gemm& g) {
     return " (" + std::to_string(rows) + " x " + std::to_string(columns) + ", leading " + std::to_string(leading) +
            (transposed ? ", transposed)" : ")");
   };
-  return "a " + std::string(name_of(g.in)) + matrix(g.m, g.k, g.lda, g.transpose_a) + ", b " + name_of(g.in) +
-         matrix(g.k, g.n, g.ldb, g.transpose_b) + ", c " + name_of(g.out) + matrix(g.m, g.n, g.ldc, false);
+  std::string in = g.tf32 ? "tf32" : name_of(g.in);
+  return "a " + in + matrix(g.m, g.k, g.lda, g.transpose_a) + ", b " + in + matrix(g.k, g.n, g.ldb, g.transpose_b) +
+         ", c " + name_of(g.out) + matrix(g.m, g.n, g.ldc, false);
 }
 
 // Throws where the description makes no sense. Both executions call it first.
@@ -48,6 +53,7 @@ inline void check(const Gemm& g) {
   bool types_fit = (g.in == DType::F32 && g.out == DType::F32) ||
                    (g.in == DType::BF16 && (g.out == DType::F32 || g.out == DType::BF16));
   SINK_CHECK(types_fit, "gemm", "expected f32 in and out, or bf16 in and f32 or bf16 out: " + str(g));
+  SINK_CHECK(!g.tf32 || g.in == DType::F32, "gemm", "tf32 is of products of f32: " + str(g));
   SINK_CHECK(g.a && g.b && g.c, "gemm", "a matrix has no memory: " + str(g));
   SINK_CHECK(g.c != g.a && g.c != g.b, "gemm", "c lies where a or b does: " + str(g));
 }

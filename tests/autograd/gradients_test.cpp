@@ -1,6 +1,8 @@
 // Every node's backward against central differences in double: relative error at most 1e-8.
 #include <doctest/doctest.h>
 
+#include <cstring>
+
 #include "autograd/grad_check.h"
 #include "autograd/ops/activation_node.h"
 #include "autograd/ops/add_bias_node.h"
@@ -17,6 +19,7 @@
 #include "autograd/ops/linear_cross_entropy_node.h"
 #include "autograd/ops/linear_node.h"
 #include "autograd/ops/prepend_node.h"
+#include "autograd/ops/recompute_node.h"
 #include "autograd/ops/rms_norm_node.h"
 #include "autograd/ops/rotary_node.h"
 #include "autograd/parameter_arena.h"
@@ -205,6 +208,41 @@ void check_attention() {
 #define SINK_ATTENTION_OP(Op) \
   TEST_CASE("gradient: attention with " #Op) { check_attention<Op>(); }
 #include "engine/ops/attention/attention_ops.def"
+
+TEST_CASE("gradient: recompute, of one layer and inside another") {
+  Var x = random_var({2, 3, 5}, 1);
+  const Parameter &w = random_parameter("w", {5, 5}), &gain = random_parameter("gain", {5});
+  auto layer = [&](const Var& h) { return add(h, activate<GeluFunction>(linear(rms_norm(h, gain, DType::F64), w))); };
+  check([&] { return recompute(layer(x), layer); }, {x, w.var(), gain.var()});
+  check([&] { return recompute(x, [&](const Var& h) { return layer(recompute(h, layer)); }); },
+        {x, w.var(), gain.var()});
+}
+
+TEST_CASE("recompute: the tape has one node, and its gradients have the bits of those without") {
+  Var x = random_var({2, 3, 5}, 1);
+  const Parameter &w = random_parameter("w", {5, 5}), &gain = random_parameter("gain", {5});
+  int runs = 0;
+  auto layer = [&](const Var& h) {
+    ++runs;
+    return add(h, activate<GeluFunction>(linear(rms_norm(h, gain, DType::F64), w)));
+  };
+  auto gradients = [&](bool again) {
+    for (const Var& var : {x, w.var(), gain.var()}) var.gradient().clear();
+    Tape tape;
+    Var y = again ? recompute(x, layer) : layer(x);
+    CHECK(tape.nodes().size() == (again ? 1 : 4));
+    y.gradient().accumulate(random_tensor({2, 3, 5}, DType::F64, 7));
+    tape.backward_from_outputs();
+    return std::vector<Tensor>{y.value(), x.grad(), w.var().grad().clone(), gain.var().grad().clone()};
+  };
+  std::vector<Tensor> kept = gradients(false);
+  CHECK(runs == 1);
+  std::vector<Tensor> again = gradients(true);
+  CHECK(runs == 3);
+  for (std::size_t n = 0; n < kept.size(); ++n) CHECK(std::memcmp(kept[n].raw(), again[n].raw(), kept[n].bytes()) == 0);
+  recompute(x, layer);
+  CHECK(runs == 4);  // without a tape it is f itself
+}
 
 TEST_CASE("tape: nothing is recorded without one, and gradients add up over two backward passes") {
   Var x = random_var({2, 5}, 1);

@@ -181,6 +181,7 @@ TEST_CASE("logits: the file holds what was asked for, in the sizes that CHECKPOI
 
   check_error(folder, command + "--layers 2", 2, "layers from 0 to 1");
   check_error(folder, command + "--precision bf16", 2, "precision");
+  check_error(folder, command + "--precision tf32", 2, "expected --device cuda");
   std::string before = read_bytes(out);
   write_bytes(folder / "tokens.txt", "1 2 30\n");
   check_error(folder, command, 3, "30");

@@ -99,7 +99,7 @@ TEST_CASE("run config: values out of range say what was expected, what came and 
   CHECK(refusal({"--seed", "-1"}).find("from 0 to 18446744073709551615") != std::string::npos);
   CHECK(refusal({"--learning-rate", "nan"}) == "--learning-rate must be a number from 0 to 100, got `nan`");
   CHECK(refusal({"--beta2", "1"}) == "--beta2 must be a number from 0 to below 1, got `1`");
-  CHECK(refusal({"--precision", "f16"}) == "--precision must be f32, bf16 or f64, got `f16`");
+  CHECK(refusal({"--precision", "f16"}) == "--precision must be f32, bf16, tf32 or f64, got `f16`");
   {
     Environment clip("SINKLAB_CLIP", "none");
     CHECK(refusal({}).find("SINKLAB_CLIP must be a number") == 0);

@@ -7,7 +7,10 @@
 #include <vector>
 
 #include "engine/cuda/schedules.h"
+#include "engine/io/checkpoint.h"
+#include "engine/precision.h"
 #include "model/all_ablations.h"
+#include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
 #include "tests/support/files.h"
 #include "train/resume.h"
@@ -75,6 +78,45 @@ TEST_CASE("training on the device: bf16 losses of every ablation are near the CP
   }
 }
 
+namespace {
+
+struct WithTf32 {
+  WithTf32() { use_tf32() = true; }
+  ~WithTf32() { use_tf32() = false; }
+};
+
+std::vector<double> losses_of(TrainingRun& run, int steps) {
+  std::vector<double> losses;
+  for (int step = 0; step < steps; ++step) losses.push_back(run.step().loss);
+  return losses;
+}
+
+}  // namespace
+
+TEST_CASE("training on the device: tf32 losses are near those of f32 and other numbers, and runs go on in tf32") {
+  TemporaryFolder folder;
+  for (std::string name : {"baseline", "op_sigmoid_none", "bias_kv"}) {
+    CAPTURE(name);
+    const Ablation& ablation = ablation_named(name);
+    TrainingRun f32(tiny_config(ablation, "cuda"), ablation), tf32(tiny_config(ablation, "cuda", "tf32"), ablation);
+    std::vector<double> expected = losses_of(f32, 5), found;
+    WithTf32 on;
+    found = losses_of(tf32, 3);
+    save_run(folder / "tf32.h5", tf32);
+    for (double loss : losses_of(tf32, 2)) found.push_back(loss);
+    for (std::size_t step = 0; step < 5; ++step) {
+      CHECK(error_of(found[step], expected[step]) <= 1e-2);
+      CHECK(error_of(found[step], expected[step]) > 1e-8);
+    }
+    TrainingRun again(tiny_config(ablation, "cuda", "tf32"), ablation);
+    resume(folder / "tf32.h5", again);
+    CHECK(losses_of(again, 2) == std::vector<double>(found.begin() + 3, found.end()));
+    CHECK(load_checkpoint(folder / "tf32.h5").attribute("precision") == "tf32");
+    check_refused([&] { resume(folder / "tf32.h5", f32); }, {"precision = \"tf32\"", "precision = \"f32\""},
+                  Exit::usage);
+  }
+}
+
 TEST_CASE("training on the device: the same bits in every run and under every schedule") {
   for (const char* name : {"baseline", "bias_kv", "pos_t5", "op_clipped", "bias_sinktoken"}) {
     CAPTURE(name);
@@ -88,6 +130,19 @@ TEST_CASE("training on the device: the same bits in every run and under every sc
       if (first.empty()) first = bits;
       CHECK(bits == first);
     }
+  }
+}
+
+TEST_CASE("training on the device: with --recompute the same bits") {
+  for (std::string name : {"baseline", "bias_kv", "pos_t5"}) {
+    CAPTURE(name);
+    const Ablation& ablation = ablation_named(name);
+    RunConfig config = tiny_config(ablation, "cuda", "bf16");
+    TrainingRun kept(config, ablation);
+    config.recompute = true;
+    TrainingRun again(config, ablation);
+    for (int step = 0; step < 2; ++step) CHECK(kept.step().loss == again.step().loss);
+    CHECK(bits_of(kept.model().parameters().masters()) == bits_of(again.model().parameters().masters()));
   }
 }
 

@@ -94,7 +94,7 @@ struct Copy {
   void* to;
   const void* from;  // null: zeros
   int bytes, group;
-  const void* instruction;  // that began it
+  Site site;  // of what began it
 };
 
 struct Fiber {
@@ -198,13 +198,14 @@ class Block {
     check_alignment(from, bytes);
     check_shared(to, bytes, "a copy to");
     std::memset(to, kFresh, static_cast<std::size_t>(bytes));
-    me.copies.push_back({to, from, bytes, me.group, __builtin_return_address(0)});
+    me.copies.push_back({to, from, bytes, me.group, site});
   }
 
-  void read_shared(const void* from, int bytes, const void* instruction, const Site& site) {
+  void read_shared(const void* from, int bytes, const Site& site) {
     note("a matrix load", site);
     check_shared(from, bytes, "a read");
-    if (const RaceHooks* races = race_hooks()) races->access(from, static_cast<std::size_t>(bytes), false, instruction);
+    if (const RaceHooks* races = race_hooks())
+      races->access(from, static_cast<std::size_t>(bytes), false, {nullptr, site});
   }
 
   void commit_copies() { ++fibers_[static_cast<std::size_t>(current_)].group; }
@@ -215,8 +216,8 @@ class Block {
       if (copy.group >= me.group - groups) return false;
       auto bytes = static_cast<std::size_t>(copy.bytes);
       if (const RaceHooks* races = race_hooks()) {
-        races->access(copy.to, bytes, true, copy.instruction);
-        if (copy.from) races->access(copy.from, bytes, false, copy.instruction);
+        races->access(copy.to, bytes, true, {nullptr, copy.site});
+        if (copy.from) races->access(copy.from, bytes, false, {nullptr, copy.site});
       }
       if (copy.from) {
         counters().copied_bytes += copy.bytes;
@@ -482,9 +483,7 @@ void barrier(const Site& site) { Block::current().barrier(site); }
 void copy_async(void* to, const void* from, int bytes, const Site& site) {
   Block::current().copy_async(to, from, bytes, site);
 }
-void read_shared(const void* from, int bytes, const Site& site) {
-  Block::current().read_shared(from, bytes, __builtin_return_address(0), site);
-}
+void read_shared(const void* from, int bytes, const Site& site) { Block::current().read_shared(from, bytes, site); }
 void commit_copies() { Block::current().commit_copies(); }
 void wait_for_copies(int groups) { Block::current().wait_for_copies(groups); }
 int lane() { return Block::current().lane(); }

@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <bit>
+#include <cstdint>
 #include <memory>
 
 #include "engine/cuda/emulated/memory.h"
@@ -23,20 +25,27 @@ struct Tile {
   float sums[kColumns][kRows];  // column by column, as c is
 };
 
+// A factor without the bits that are not of the mask.
+template <class In>
+float factor(In x, std::uint32_t mask) {
+  return std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(x)) & mask);
+}
+
 // Columns [first, first + depth) of op(a), and as many rows of op(b), as floats.
 template <class In>
 void pack(const Gemm& g, std::int64_t first, std::int64_t depth, Tile& tile) {
   const In *a = static_cast<const In*>(g.a), *b = static_cast<const In*>(g.b);
+  std::uint32_t mask = g.tf32 ? ~0u << 13 : ~0u;
   std::int64_t a_row = g.transpose_a ? g.lda : 1, a_depth = g.transpose_a ? 1 : g.lda;
   std::int64_t b_column = g.transpose_b ? 1 : g.ldb, b_depth = g.transpose_b ? g.ldb : 1;
   for (std::int64_t i = 0; i < (tile.rows + kStrip - 1) / kStrip * kStrip; ++i)
     for (std::int64_t p = 0; p < depth; ++p)
       tile.a[i / kStrip][p][i % kStrip] =
-          i < tile.rows ? static_cast<float>(a[(tile.row + i) * a_row + (first + p) * a_depth]) : 0;
+          i < tile.rows ? factor(a[(tile.row + i) * a_row + (first + p) * a_depth], mask) : 0;
   for (std::int64_t j = 0; j < (tile.columns + kGroup - 1) / kGroup * kGroup; ++j)
     for (std::int64_t p = 0; p < depth; ++p)
       tile.b[j / kGroup][p][j % kGroup] =
-          j < tile.columns ? static_cast<float>(b[(tile.column + j) * b_column + (first + p) * b_depth]) : 0;
+          j < tile.columns ? factor(b[(tile.column + j) * b_column + (first + p) * b_depth], mask) : 0;
 }
 
 // sums += a b for one strip of rows and one group of columns of a tile, k in order.

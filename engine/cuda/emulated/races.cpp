@@ -26,7 +26,7 @@ struct Access {
   std::uint64_t launch = 0;
   std::uint64_t block = 0, block_epoch = 0, warp_epoch = 0;
   int thread = -1;
-  const void* instruction = nullptr;
+  Origin origin;
 };
 
 // The last write of a place, and its last reads by two different threads.
@@ -55,12 +55,17 @@ bool in_order(const Access& before, const Access& now) {
          (before.thread / 32 == now.thread / 32 && before.warp_epoch < now.warp_epoch);
 }
 
+std::string text_of(const Origin& origin) {
+  if (origin.instruction) return source_line(origin.instruction);
+  return path_in_repository(origin.site.file_name()) + ":" + std::to_string(origin.site.line());
+}
+
 [[noreturn]] void report(const char* does, bool in_shared, const Access& now, const Access& before, const char* did) {
   bool same_block = before.block == now.block;
   std::string other =
       "thread " + std::to_string(before.thread) + (same_block ? " of its block " : " of another block ");
   kernel_error("race in " + std::string(in_shared ? "shared" : "device") + " memory: a thread " + does + " at " +
-               source_line(now.instruction) + " what " + other + did + " at " + source_line(before.instruction) +
+               text_of(now.origin) + " what " + other + did + " at " + text_of(before.origin) +
                ", with nothing that orders the two; the first is");
 }
 
@@ -76,7 +81,7 @@ void check(Cell& cell, const Access& now, bool write, bool in_shared) {
   cell.write = now;
 }
 
-void access(const void* place, std::size_t bytes, bool write, const void* instruction) {
+void access(const void* place, std::size_t bytes, bool write, const Origin& origin) {
   if (!looking) return;
   int thread = current_thread();
   if (thread < 0) return;  // host code
@@ -84,8 +89,7 @@ void access(const void* place, std::size_t bytes, bool write, const void* instru
   auto* p = static_cast<const std::byte*>(place);
   bool in_shared = p >= d.shared && p < d.shared + d.shared_bytes;
   if (!in_shared && !is_device_memory(place)) return;  // a stack
-  Access now{d.launch, d.block,    d.block_epoch, d.warp_epochs[static_cast<std::size_t>(thread / 32)],
-             thread,   instruction};
+  Access now{d.launch, d.block, d.block_epoch, d.warp_epochs[static_cast<std::size_t>(thread / 32)], thread, origin};
   auto begin = in_shared ? static_cast<std::uintptr_t>(p - d.shared) : reinterpret_cast<std::uintptr_t>(p);
   for (std::uintptr_t cell = begin / kCell; cell < (begin + bytes + kCell - 1) / kCell; ++cell)
     check(in_shared ? d.of_shared[cell] : d.of_device[cell], now, write, in_shared);
@@ -122,7 +126,7 @@ const RaceHooks* race_hooks() { return looking ? &kHooks : nullptr; }
 }  // namespace sink::emulated
 
 #define SINK_ACCESS(name, bytes, write) \
-  void __tsan_##name(void* p) { sink::emulated::access(p, bytes, write, __builtin_return_address(0)); }
+  void __tsan_##name(void* p) { sink::emulated::access(p, bytes, write, {__builtin_return_address(0)}); }
 #define SINK_ACCESSES(bytes)                       \
   SINK_ACCESS(read##bytes, bytes, false)           \
   SINK_ACCESS(write##bytes, bytes, true)           \
@@ -162,10 +166,10 @@ SINK_ATOMIC(16)
 SINK_ATOMIC(32)
 SINK_ATOMIC(64)
 void __tsan_read_range(void* p, unsigned long bytes) {
-  sink::emulated::access(p, bytes, false, __builtin_return_address(0));
+  sink::emulated::access(p, bytes, false, {__builtin_return_address(0)});
 }
 void __tsan_write_range(void* p, unsigned long bytes) {
-  sink::emulated::access(p, bytes, true, __builtin_return_address(0));
+  sink::emulated::access(p, bytes, true, {__builtin_return_address(0)});
 }
 void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 void __tsan_vptr_update(void**, void*) {}

@@ -9,11 +9,19 @@
 
 #include <cstddef>
 
+#include "engine/cuda/emulated/keywords.h"
+
 namespace sink::emulated {
 
 // Of the kernels launched from now on.
 void find_races(bool on);
 bool finds_races();
+
+// What reads or writes: an instruction of this program, or where a function of instructions.cuh was called.
+struct Origin {
+  const void* instruction = nullptr;  // null: the site
+  Site site = {};
+};
 
 // What the detector is told of a block's life.
 struct RaceHooks {
@@ -21,7 +29,7 @@ struct RaceHooks {
   void (*block)(const std::byte* shared, std::size_t bytes);  // a block begins
   void (*barrier)();                                          // all its threads have met
   void (*warp)(int warp);                                     // all lanes of one have met
-  void (*access)(const void* place, std::size_t bytes, bool write, const void* instruction);
+  void (*access)(const void* place, std::size_t bytes, bool write, const Origin& origin);
 };
 // Null while no races are looked for.
 const RaceHooks* race_hooks();

@@ -55,14 +55,16 @@ std::uint32_t alignment_of(const void* memory) {
   return std::min<std::uint32_t>(256, 1u << std::min(31, std::countr_zero(reinterpret_cast<std::uintptr_t>(memory))));
 }
 
-// All that an algorithm may depend on: sizes and leading dimensions, transposes, types, whether c is read, alignments.
-using Key = std::tuple<std::array<std::int64_t, 6>, bool, bool, DType, DType, bool, std::array<std::uint32_t, 3>>;
+// All that an algorithm may depend on: sizes and leading dimensions, transposes, types, TF32, whether c is read,
+// alignments.
+using Key = std::tuple<std::array<std::int64_t, 6>, bool, bool, DType, DType, bool, bool, std::array<std::uint32_t, 3>>;
 Key key_of(const Gemm& g) {
   return {{g.m, g.n, g.k, g.lda, g.ldb, g.ldc},
           g.transpose_a,
           g.transpose_b,
           g.in,
           g.out,
+          g.tf32,
           g.beta != 0,
           {alignment_of(g.a), alignment_of(g.b), alignment_of(g.c)}};
 }
@@ -80,7 +82,8 @@ cublasLtMatrixLayout_t layout(DType dtype, std::int64_t rows, std::int64_t colum
 
 Plan describe(const Gemm& g) {
   Plan plan{};
-  SINK_CALL(cublasLtMatmulDescCreate(&plan.product, CUBLAS_COMPUTE_32F, CUDA_R_32F));  // F32 as it is, not TF32
+  cublasComputeType_t compute = g.tf32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+  SINK_CALL(cublasLtMatmulDescCreate(&plan.product, compute, CUDA_R_32F));
   auto transpose = [&](cublasLtMatmulDescAttributes_t which, bool yes) {
     cublasOperation_t operation = yes ? CUBLAS_OP_T : CUBLAS_OP_N;
     SINK_CALL(cublasLtMatmulDescSetAttribute(plan.product, which, &operation, sizeof operation));

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "engine/cuda/gemm.h"
+#include "engine/precision.h"
 
 namespace sink::cuda {
 namespace {
@@ -27,6 +28,7 @@ void matmul(Operand a, Operand b, Tensor& c, bool accumulate) {
   g.transpose_a = b.transposed, g.transpose_b = a.transposed;
   g.lda = b.transposed ? K : N, g.ldb = a.transposed ? M : K, g.ldc = N;
   g.in = a.tensor.dtype(), g.out = c.dtype();
+  g.tf32 = g.in == DType::F32 && use_tf32();
   g.beta = accumulate ? 1 : 0;
   g.a = memory_of(b.tensor), g.b = memory_of(a.tensor), g.c = memory_of(c);
   gemm(g);

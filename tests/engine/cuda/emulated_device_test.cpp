@@ -217,6 +217,17 @@ TEST_CASE("emulated device: a byte written beside an allocation is found when it
              {"wrote beside an allocation of 40 bytes", "SINK_SCHEDULE=0"});
 }
 
+TEST_CASE("tensors on the device: its memory is counted apart from the CPU's") {
+  AllocatorStats host = allocator_stats(), before = allocator_stats(Device::cuda);
+  {
+    Tensor x = Tensor::empty({1000}, DType::F32, Device::cuda);
+    CHECK(allocator_stats(Device::cuda).bytes_in_use == before.bytes_in_use + 4000);
+    CHECK(allocator_stats().bytes_in_use == host.bytes_in_use);
+  }
+  CHECK(allocator_stats(Device::cuda).bytes_in_use == before.bytes_in_use);
+  CHECK(allocator_stats(Device::cuda).peak_bytes_in_use >= before.bytes_in_use + 4000);
+}
+
 TEST_CASE("tensors on the device: only operations reach their numbers") {
   Tensor x = Tensor::full({2, 3}, 1.5, DType::F32, Device::cuda);
   CHECK(x.str() == "f32 (2, 3) on cuda");

@@ -40,7 +40,34 @@ std::string error_of(Bug bug) {
   return "";
 }
 
+// Every thread copies four numbers, and reads those that another one copied.
+__global__ void copy_kernel(const float* x, float* y, bool wait) {
+  float* shared = shared_memory<float>();
+  unsigned t = threadIdx.x;
+  copy_async_16(shared + 4 * t, x + 4 * t, true);
+  commit_copies();
+  wait_for_copies<0>();
+  if (wait) sync_block();
+  y[t] = shared[4 * (t ^ 1)];
+}
+
+std::string error_of_copies(bool wait) {
+  Tensor x = Tensor::zeros({128}, DType::F32, Device::cuda), y = Tensor::zeros({32}, DType::F32, Device::cuda);
+  try {
+    launch({1, 32, 512}, copy_kernel, x.device_data<float>(), y.device_data<float>(), wait);
+  } catch (const Error& error) { return error.what(); }
+  return "";
+}
+
 }  // namespace
+
+TEST_CASE("races: a copy that its own thread alone has waited for is named by the line that began it") {
+  FindRaces on;
+  CHECK(error_of_copies(true) == "");
+  std::string text = error_of_copies(false), file = "tests/engine/cuda/emulated_races_test.cpp:";
+  CHECK_MESSAGE(text.find("race in shared memory") != std::string::npos, text);
+  CHECK_MESSAGE(text.find(file, text.find(file) + 1) != std::string::npos, text);
+}
 
 TEST_CASE("races: each missing barrier is named under every schedule, and nothing else is") {
   FindRaces on;

@@ -131,6 +131,44 @@ TEST_CASE("gemm: leading dimensions beyond the matrices, every transpose") {
     }
 }
 
+TEST_CASE("gemm: in TF32 the factors lose bits, less than 2^-10 of each, and nothing else does") {
+  std::int64_t m = 30, n = 17, k = 100;
+  Tensor a = random_tensor({k, m}, DType::F32, 21), b = random_tensor({n, k}, DType::F32, 22);
+  Tensor a_cuda = a.to(Device::cuda), b_cuda = b.to(Device::cuda), c = Tensor::zeros({n, m}, DType::F32, Device::cuda);
+  cuda::Gemm g;
+  g.m = g.lda = g.ldc = m, g.n = n, g.k = g.ldb = k, g.tf32 = true;
+  g.a = a_cuda.device_data<float>(), g.b = b_cuda.device_data<float>(), g.c = c.device_data<float>();
+  cuda::gemm(g);
+  Tensor found = c.to(Device::cpu);
+  double worst = 0;
+  for (std::int64_t j = 0; j < n; ++j)
+    for (std::int64_t i = 0; i < m; ++i) {
+      double sum = 0, largest = 0;
+      for (std::int64_t p = 0; p < k; ++p) {
+        double product = a.item(i + p * m) * b.item(p + j * k);
+        sum += product, largest += std::abs(product);
+      }
+      worst = std::max(worst, std::abs(found.item(i + j * m) - sum) / largest);
+    }
+  CHECK(worst < 2 * 0x1p-10 + 1e-5);
+  CHECK(worst > 0x1p-15);  // an F32 product would be below 2^-18
+
+  // Factors of 10 fraction bits stay what they are.
+  auto cut = [](Tensor x) {
+    for (std::int64_t i = 0; i < x.size(); ++i) {
+      auto bits = std::bit_cast<std::uint32_t>(x.data<float>()[i]) & ~0u << 13;
+      x.data<float>()[i] = std::bit_cast<float>(bits);
+    }
+    return x.to(Device::cuda);
+  };
+  Tensor a_cut = cut(a.clone()), b_cut = cut(b.clone()), exact = Tensor::zeros({n, m}, DType::F32, Device::cuda);
+  g.a = a_cut.device_data<float>(), g.b = b_cut.device_data<float>();
+  cuda::gemm(g);
+  g.tf32 = false, g.c = exact.device_data<float>();
+  cuda::gemm(g);
+  check_close("c", c.to(Device::cpu), exact.to(Device::cpu), 1e-6);
+}
+
 TEST_CASE("gemm: descriptions that make no sense are refused") {
   Tensor memory = Tensor::zeros({3, 100}, DType::F32, Device::cuda);
   auto refused = [&](auto&& spoil, std::initializer_list<std::string> words) {
@@ -151,6 +189,8 @@ TEST_CASE("gemm: descriptions that make no sense are refused") {
   refused([](Gemm& g) { g.ldc = 2; }, {"of c must be 3"});
   refused([](Gemm& g) { g.out = DType::BF16; }, {"f32 in and out", "c bf16"});
   refused([](Gemm& g) { g.in = g.out = DType::F64; }, {"a f64"});
+  refused([](Gemm& g) { g.in = g.out = DType::BF16, g.tf32 = true; }, {"tf32 is of products of f32", "c bf16"});
+  refused([](Gemm& g) { g.tf32 = true, g.ldc = 2; }, {"a tf32 (3 x 5"});
   refused([](Gemm& g) { g.b = nullptr; }, {"no memory"});
   refused([](Gemm& g) { g.c = const_cast<void*>(g.a); }, {"lies where"});
 }

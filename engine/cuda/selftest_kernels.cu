@@ -1,0 +1,172 @@
+#include "engine/cuda/selftest_kernels.h"
+
+#include "engine/cuda/approx_instructions.cuh"
+#include "engine/cuda/matrix_instructions.cuh"
+#include "engine/cuda/warp.cuh"
+
+namespace sink::cuda {
+namespace {
+
+constexpr int kThreads = 1024, kCopyThreads = 128, kChunks = 64, kTileRows = 64;
+
+__device__ std::int64_t thread_of_grid() { return static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
+
+__global__ void shuffle_kernel(const float* x, int mask, float* y) {
+  std::int64_t i = thread_of_grid();
+  y[i] = shuffle_xor(x[i], mask);
+}
+
+__global__ void pass_round_kernel(int rounds, bool of_block, int before, float* y) {
+  float* shared = shared_memory<float>() + before;
+  unsigned t = threadIdx.x, n = of_block ? blockDim.x : kWarp;
+  unsigned first = t / n * n, next = first + (t - first + 1) % n;
+  float mine = static_cast<float>(t - first);
+  for (int round = 0; round < rounds; ++round) {
+    shared[t] = mine;
+    of_block ? sync_block() : sync_warp();
+    mine = shared[next];
+    of_block ? sync_block() : sync_warp();
+  }
+  y[thread_of_grid()] = mine;
+}
+
+// Every step waits for its own copies and leaves those of the kStages - 1 steps after it on their way.
+template <int kStages>
+__global__ void copy_in_steps_kernel(const float* x, std::int64_t steps, std::int64_t real, float* y) {
+  float* shared = shared_memory<float>();
+  auto t = static_cast<std::int64_t>(threadIdx.x), other = kCopyThreads - 1 - t;
+  auto begin = [&](std::int64_t step) {
+    std::int64_t chunk = step * kCopyThreads + t;
+    if (step < steps)
+      copy_async_16(shared + (step % kStages * kCopyThreads + t) * 4, x + (chunk < real ? chunk * 4 : 0), chunk < real);
+    commit_copies();
+  };
+  for (std::int64_t step = 0; step < kStages - 1; ++step) begin(step);
+  for (std::int64_t step = 0; step < steps; ++step) {
+    begin(step + kStages - 1);
+    wait_for_copies<kStages - 1>();
+    sync_block();
+    for (int n = 0; n < 4; ++n)
+      y[(step * kCopyThreads + other) * 4 + n] = shared[(step % kStages * kCopyThreads + other) * 4 + n];
+    sync_block();
+  }
+  wait_for_copies<0>();
+}
+
+__global__ void load_registers_kernel(const std::int32_t* chunks, bool transposed, std::int32_t* registers) {
+  auto* shared = shared_memory<std::uint16_t>();
+  for (unsigned i = threadIdx.x; i < kChunks * 8; i += kWarp) shared[i] = static_cast<std::uint16_t>(i);
+  sync_warp();
+  std::int64_t at = thread_of_grid();
+  const std::uint16_t* row = shared + chunks[at] * 8;
+  Bf16Pair got[4];
+  transposed ? load_matrices_transposed(got, row) : load_matrices(got, row);
+  for (int r = 0; r < 4; ++r) registers[at * 4 + r] = static_cast<std::int32_t>(got[r]);
+}
+
+__global__ void multiply_registers_kernel(const std::int32_t* left, const std::int32_t* right, float* sums) {
+  std::int64_t at = thread_of_grid();
+  Bf16Pair a[4], b[2];
+  float c[4];
+  for (int r = 0; r < 4; ++r) a[r] = static_cast<Bf16Pair>(left[at * 4 + r]);
+  for (int r = 0; r < 2; ++r) b[r] = static_cast<Bf16Pair>(right[at * 2 + r]);
+  for (int r = 0; r < 4; ++r) c[r] = sums[at * 4 + r];
+  add_product(c, a, b);
+  for (int r = 0; r < 4; ++r) sums[at * 4 + r] = c[r];
+}
+
+__global__ void pack_pairs_kernel(const float* x, std::int64_t count, std::int32_t* pairs) {
+  std::int64_t i = thread_of_grid();
+  if (i < count) pairs[i] = static_cast<std::int32_t>(pair_of(x[2 * i], x[2 * i + 1]));
+}
+
+__global__ void approximate_kernel(Approximation which, const float* x, std::int64_t count, float* y) {
+  std::int64_t i = thread_of_grid();
+  if (i >= count) return;
+  y[i] = which == Approximation::exp2   ? exp2_approx(x[i])
+         : which == Approximation::log2 ? log2_approx(x[i])
+                                        : reciprocal_approx(x[i]);
+}
+
+// Where a chunk of a row lies, counted in chunks from the row's beginning. All banks together hold eight chunks. Rows
+// of 8 or 16 chunks all begin in the same bank, so eight of them need eight orders; of rows of 4 or 12 every second
+// does.
+__device__ int chunk_in_row(int width, Order order, int row, int chunk) {
+  if (order == Order::plain) return chunk;
+  return chunk ^ (width % 64 == 0 ? row & 7 : row >> 1 & 3);
+}
+
+__global__ void load_tile_kernel(const bf16* x, int width, std::int64_t real, Order order, bool transposed,
+                                 std::int32_t* registers) {
+  bf16* tile = shared_memory<bf16>();
+  int chunks = width / 8;
+  for (int i = static_cast<int>(threadIdx.x); i < kTileRows * chunks; i += static_cast<int>(blockDim.x)) {
+    int row = i / chunks, chunk = i % chunks;
+    copy_async_16(tile + row * width + chunk_in_row(width, order, row, chunk) * 8, x + (row < real ? i * 8 : 0),
+                  row < real);
+  }
+  commit_copies();
+  wait_for_copies<0>();
+  sync_block();
+  int warp = static_cast<int>(threadIdx.x) / kWarp, lane = lane_of_thread(), row = warp * 16 + lane % 16;
+  for (int m = 0; m < width / 16; ++m) {
+    const bf16* from = tile + row * width + chunk_in_row(width, order, row, m * 2 + lane / 16) * 8;
+    Bf16Pair got[4];
+    transposed ? load_matrices_transposed(got, from) : load_matrices(got, from);
+    for (int r = 0; r < 4; ++r)
+      registers[((warp * (width / 16) + m) * kWarp + lane) * 4 + r] = static_cast<std::int32_t>(got[r]);
+  }
+}
+
+unsigned warps_of(const Tensor& x) { return static_cast<unsigned>(x.dim(0)); }
+
+}  // namespace
+
+void shuffle_lanes(const Tensor& x, int mask, Tensor& y) {
+  launch({warps_of(x), kWarp}, shuffle_kernel, x.device_data<float>(), mask, y.device_data<float>());
+}
+
+void pass_round_block(int rounds, Tensor& y, int before) {
+  std::size_t shared_bytes = (kThreads + static_cast<std::size_t>(before)) * sizeof(float);
+  launch({warps_of(y), kThreads, shared_bytes}, pass_round_kernel, rounds, true, before, y.device_data<float>());
+}
+
+void pass_round_warps(int rounds, Tensor& y) {
+  launch({warps_of(y), kThreads, kThreads * sizeof(float)}, pass_round_kernel, rounds, false, 0,
+         y.device_data<float>());
+}
+
+void copy_in_steps(const Tensor& x, int stages, std::int64_t real, Tensor& y) {
+  std::int64_t steps = x.size() / (kCopyThreads * 4);
+  Grid grid{1, kCopyThreads, static_cast<std::size_t>(stages) * kCopyThreads * 16};
+  auto run = [&](auto kernel) { launch(grid, kernel, x.device_data<float>(), steps, real, y.device_data<float>()); };
+  SINK_CHECK(stages >= 1 && stages <= 3, "copy_in_steps", "expected 1 to 3 stages, got " + std::to_string(stages));
+  run(stages == 1 ? copy_in_steps_kernel<1> : stages == 2 ? copy_in_steps_kernel<2> : copy_in_steps_kernel<3>);
+}
+
+void load_registers(const Tensor& chunks_WL, bool transposed, Tensor& registers) {
+  launch({warps_of(chunks_WL), kWarp, kChunks * 16}, load_registers_kernel, chunks_WL.device_data<std::int32_t>(),
+         transposed, registers.device_data<std::int32_t>());
+}
+
+void multiply_registers(const Tensor& left, const Tensor& right, Tensor& sums) {
+  launch({warps_of(left), kWarp}, multiply_registers_kernel, left.device_data<std::int32_t>(),
+         right.device_data<std::int32_t>(), sums.device_data<float>());
+}
+
+void pack_pairs(const Tensor& x, Tensor& pairs) {
+  launch({blocks_for(pairs.size(), kThreads), kThreads}, pack_pairs_kernel, x.device_data<float>(), pairs.size(),
+         pairs.device_data<std::int32_t>());
+}
+
+void approximate(Approximation which, const Tensor& x, Tensor& y) {
+  launch({blocks_for(x.size(), kThreads), kThreads}, approximate_kernel, which, x.device_data<float>(), x.size(),
+         y.device_data<float>());
+}
+
+void load_tile(const Tensor& x_RD, std::int64_t real, Order order, bool transposed, Tensor& registers) {
+  launch({1, 4 * kWarp, x_RD.bytes()}, load_tile_kernel, x_RD.device_data<bf16>(), static_cast<int>(x_RD.dim(1)), real,
+         order, transposed, registers.device_data<std::int32_t>());
+}
+
+}  // namespace sink::cuda

@@ -1,0 +1,196 @@
+// What lanes hold of the tensor cores' matrices, against CuTe's tables: every lane and every register.
+#include <bit>
+
+#include "engine/cuda/selftest_kernels.h"
+#include "engine/rng.h"
+#include "tools/selftest/finding.h"
+#include "tools/selftest/golden_tables.h"
+
+namespace sink::selftest {
+namespace {
+
+using Table = std::vector<std::vector<Place>>;
+
+std::string register_text(std::int64_t lane, std::int64_t number) {
+  return "lane " + std::to_string(lane) + ", register " + std::to_string(number / 2) + ", " +
+         (number % 2 ? "upper" : "lower") + " half";
+}
+
+// The numbers in a lane's registers, two in each.
+std::uint32_t half(std::uint32_t pair, std::int64_t number) { return number % 2 ? pair >> 16 : pair & 0xffffu; }
+
+Finding pairs() {
+  constexpr std::int64_t kCount = 1 << 14;
+  Finding found;
+  Tensor x = Tensor::empty({kCount, 2}), y = Tensor::empty({kCount}, DType::I32, Device::cuda);
+  for (std::int64_t i = 0; i < x.size(); ++i) {
+    auto bits = static_cast<std::uint32_t>(i) * 0x9e3779b9u;  // of every exponent
+    if (i % 4 == 1) bits = (bits & 0xffff0000u) | 0x8000u;    // halfway between two bf16
+    auto number = std::bit_cast<float>(bits);
+    x.data<float>()[i] = number == number ? number : 1;
+  }
+  cuda::pack_pairs(x.to(Device::cuda), y);
+  Tensor back = y.to(Device::cpu);
+  for (std::int64_t i = 0; i < x.size(); ++i) {
+    float number = x.data<float>()[i];
+    found.compare(half(static_cast<std::uint32_t>(back.data<std::int32_t>()[i / 2]), i), bf16(number).bits, 0,
+                  [&] { return std::to_string(number) + " as bits"; });
+  }
+  return found;
+}
+
+Finding loads(bool transposed) {
+  constexpr std::int64_t kWarps = 64;
+  Finding found;
+  Table table = golden_table(transposed ? "load_transposed" : "load");
+  // Lanes that give rows in order, in reverse, and anyhow, two of them the same row at times.
+  Rng random(1, "selftest");
+  Tensor chunks = Tensor::table<std::int32_t>(kWarps, 32, [&](std::int64_t w, std::int64_t l) {
+    return w == 0   ? l
+           : w == 1 ? 31 - l
+                    : static_cast<std::int64_t>(random.below(static_cast<std::uint64_t>(w * 32 + l), 64));
+  });
+  Tensor registers = Tensor::empty({kWarps, 32, 4}, DType::I32, Device::cuda);
+  cuda::load_registers(chunks.to(Device::cuda), transposed, registers);
+  Tensor back = registers.to(Device::cpu);
+  for (std::int64_t w = 0; w < kWarps; ++w)
+    for (std::int64_t l = 0; l < 32; ++l)
+      for (std::int64_t n = 0; n < 8; ++n) {
+        Place from = table[static_cast<std::size_t>(l)][static_cast<std::size_t>(n)];
+        auto pair = static_cast<std::uint32_t>(back.data<std::int32_t>()[(w * 32 + l) * 4 + n / 2]);
+        found.compare(half(pair, n), chunks.data<std::int32_t>()[w * 32 + from.row] * 8 + from.column, 0,
+                      [&] { return register_text(l, n) + ", warp " + std::to_string(w); });
+      }
+  return found;
+}
+
+// The registers of an operand in every lane: a warp's part is `registers`, of as many lanes as the table has.
+template <class Value>
+void place(const Table& table, std::int32_t* registers, Value&& value) {
+  for (std::size_t l = 0; l < table.size(); ++l)
+    for (std::size_t n = 0; n < table[l].size(); n += 2) {
+      std::uint32_t first = bf16(value(table[l][n])).bits, second = bf16(value(table[l][n + 1])).bits;
+      registers[l * table[l].size() / 2 + n / 2] = static_cast<std::int32_t>(first | second << 16);
+    }
+}
+
+struct Product {
+  float a[16][16], b[16][8], c[16][8];  // c: what is there before
+};
+
+// One product a warp, against sums in double.
+Finding multiply(const std::vector<Product>& products, double allowed) {
+  const Table left = golden_table("left"), right = golden_table("right"), sums = golden_table("sums");
+  auto warps = static_cast<std::int64_t>(products.size());
+  Tensor a = Tensor::empty({warps, 32, 4}, DType::I32), b = Tensor::empty({warps, 32, 2}, DType::I32),
+         c = Tensor::empty({warps, 32, 4});
+  auto each_sum = [&](auto&& f) {
+    for (std::int64_t w = 0; w < warps; ++w)
+      for (std::int64_t l = 0; l < 32; ++l)
+        for (std::int64_t n = 0; n < 4; ++n)
+          f(products[static_cast<std::size_t>(w)], sums[static_cast<std::size_t>(l)][static_cast<std::size_t>(n)],
+            (w * 32 + l) * 4 + n);
+  };
+  for (std::int64_t w = 0; w < warps; ++w) {
+    const Product& one = products[static_cast<std::size_t>(w)];
+    place(left, a.data<std::int32_t>() + w * 128, [&](Place at) { return one.a[at.row][at.column]; });
+    // CuTe's rows are the right matrix's columns.
+    place(right, b.data<std::int32_t>() + w * 64, [&](Place at) { return one.b[at.column][at.row]; });
+  }
+  each_sum([&](const Product& one, Place at, std::int64_t i) { c.data<float>()[i] = one.c[at.row][at.column]; });
+  Tensor on_device = c.to(Device::cuda);
+  cuda::multiply_registers(a.to(Device::cuda), b.to(Device::cuda), on_device);
+  Tensor back = on_device.to(Device::cpu);
+  Finding found;
+  each_sum([&](const Product& one, Place at, std::int64_t i) {
+    double expected = static_cast<double>(one.c[at.row][at.column]);
+    for (int k = 0; k < 16; ++k)
+      expected += static_cast<double>(one.a[at.row][k]) * static_cast<double>(one.b[k][at.column]);
+    found.compare(back.data<float>()[i], expected, allowed, [&] {
+      return "product " + std::to_string(i / 128) + ", lane " + std::to_string(i / 4 % 32) + ", sum " +
+             std::to_string(i % 4);
+    });
+  });
+  return found;
+}
+
+// One number of the left operand is 1, in every place in turn: the sums show which row and column it was taken for.
+Finding left_operand() {
+  std::vector<Product> products(256);
+  for (int p = 0; p < 256; ++p) {
+    Product& one = products[static_cast<std::size_t>(p)] = {};
+    one.a[p / 16][p % 16] = 1;
+    for (int k = 0; k < 16; ++k)
+      for (int n = 0; n < 8; ++n) one.b[k][n] = static_cast<float>(1 + k * 8 + n);
+  }
+  return multiply(products, 0);
+}
+
+Finding right_operand() {
+  std::vector<Product> products(128);
+  for (int p = 0; p < 128; ++p) {
+    Product& one = products[static_cast<std::size_t>(p)] = {};
+    one.b[p / 8][p % 8] = 1;
+    for (int i = 0; i < 16; ++i)
+      for (int k = 0; k < 16; ++k) one.a[i][k] = static_cast<float>(1 + i * 16 + k);
+  }
+  return multiply(products, 0);
+}
+
+// Full matrices. A tensor core may cut the bits of an addend below those of the largest, so its sums are wrong by up to
+// an ulp of that for each of them.
+Finding full_products() {
+  Rng random(2, "selftest");
+  std::vector<Product> products(64);
+  std::uint64_t draw = 0;
+  auto number = [&] { return static_cast<float>(bf16(static_cast<float>(2 * random.uniform(draw++) - 1))); };
+  for (Product& one : products) {
+    for (auto& row : one.a)
+      for (float& x : row) x = number();
+    for (auto& row : one.b)
+      for (float& x : row) x = number();
+    for (auto& row : one.c)
+      for (float& x : row) x = number();
+  }
+  return multiply(products, 17 * 0x1p-19);
+}
+
+// Tiles of rows as the attention kernels hold them: a row of 128 numbers or fewer, some rows beyond the last.
+Finding tiles(std::int64_t width, cuda::Order order, bool transposed) {
+  constexpr std::int64_t kRows = 64, kReal = 51;
+  Finding found;
+  const Table table = golden_table(transposed ? "load_transposed" : "load");
+  Tensor x = Tensor::empty({kRows, width}, DType::BF16);
+  for (std::int64_t i = 0; i < x.size(); ++i) x.data<bf16>()[i].bits = static_cast<std::uint16_t>(i + 1);
+  Tensor registers = Tensor::empty({4, width / 16, 32, 4}, DType::I32, Device::cuda);
+  cuda::load_tile(x.to(Device::cuda), kReal, order, transposed, registers);
+  Tensor back = registers.to(Device::cpu);
+  for (std::int64_t i = 0; i < registers.size() * 2; ++i) {
+    std::int64_t matrix = i / 256, lane = i / 8 % 32;
+    Place from = table[static_cast<std::size_t>(lane)][static_cast<std::size_t>(i % 8)];
+    std::int64_t row = matrix / (width / 16) * 16 + from.row % 16,
+                 column = matrix % (width / 16) * 16 + from.row / 16 * 8 + from.column;
+    auto pair = static_cast<std::uint32_t>(back.data<std::int32_t>()[i / 2]);
+    found.compare(half(pair, i), row < kReal ? static_cast<double>(row * width + column + 1) : 0, 0,
+                  [&] { return register_text(lane, i % 8) + ", matrix " + std::to_string(matrix); });
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<Check> matrix_checks() {
+  std::vector<Check> checks{{"pair_of, rounded to nearest even", pairs},
+                            {"ldmatrix.x4, every lane and register", [] { return loads(false); }},
+                            {"ldmatrix.x4.trans, every lane and register", [] { return loads(true); }},
+                            {"mma.m16n8k16, every place on the left", left_operand},
+                            {"mma.m16n8k16, every place on the right", right_operand},
+                            {"mma.m16n8k16, full matrices added to sums", full_products}};
+  for (std::int64_t width : {32, 64, 96, 128})
+    for (bool transposed : {false, true})
+      checks.push_back({"tile of rows " + std::to_string(width) + " wide" + (transposed ? ", transposed" : ""),
+                        [=] { return tiles(width, cuda::Order::swizzled, transposed); }});
+  return checks;
+}
+
+}  // namespace sink::selftest
