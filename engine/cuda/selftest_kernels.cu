@@ -1,8 +1,10 @@
 #include "engine/cuda/selftest_kernels.h"
 
+#include <string>
+#include <type_traits>
+
 #include "engine/cuda/approx_instructions.cuh"
-#include "engine/cuda/matrix_instructions.cuh"
-#include "engine/cuda/warp.cuh"
+#include "engine/cuda/matrix_tiles.cuh"
 
 namespace sink::cuda {
 namespace {
@@ -88,34 +90,51 @@ __global__ void approximate_kernel(Approximation which, const float* x, std::int
                                         : reciprocal_approx(x[i]);
 }
 
-// Where a chunk of a row lies, counted in chunks from the row's beginning. All banks together hold eight chunks. Rows
-// of 8 or 16 chunks all begin in the same bank, so eight of them need eight orders; of rows of 4 or 12 every second
-// does.
-__device__ int chunk_in_row(int width, Order order, int row, int chunk) {
-  if (order == Order::plain) return chunk;
-  return chunk ^ (width % 64 == 0 ? row & 7 : row >> 1 & 3);
-}
-
-__global__ void load_tile_kernel(const bf16* x, int width, std::int64_t real, Order order, bool transposed,
-                                 std::int32_t* registers) {
-  bf16* tile = shared_memory<bf16>();
-  int chunks = width / 8;
-  for (int i = static_cast<int>(threadIdx.x); i < kTileRows * chunks; i += static_cast<int>(blockDim.x)) {
-    int row = i / chunks, chunk = i % chunks;
-    copy_async_16(tile + row * width + chunk_in_row(width, order, row, chunk) * 8, x + (row < real ? i * 8 : 0),
-                  row < real);
+// Every warp loads 16 rows, 16 columns at a time.
+template <int kWidth>
+__global__ void load_tile_kernel(const bf16* x, int real, Order order, TileLoad load, std::int32_t* registers) {
+  SharedTile<kTileRows, kWidth> tile{0};
+  int warp = static_cast<int>(threadIdx.x) / kWarp, lane = lane_of_thread();
+  auto plain = [](int row, int column) { return shared_memory<bf16>() + row * kWidth + column; };
+  if (order == Order::swizzled) tile.copy(x, real, kWidth);
+  for (int i = static_cast<int>(threadIdx.x); order == Order::plain && i < kTileRows * kWidth / 8; i += 4 * kWarp) {
+    int row = i / (kWidth / 8), column = i % (kWidth / 8) * 8;
+    copy_async_16(plain(row, column), x + (row < real ? row * kWidth + column : 0), row < real);
   }
   commit_copies();
   wait_for_copies<0>();
   sync_block();
-  int warp = static_cast<int>(threadIdx.x) / kWarp, lane = lane_of_thread(), row = warp * 16 + lane % 16;
-  for (int m = 0; m < width / 16; ++m) {
-    const bf16* from = tile + row * width + chunk_in_row(width, order, row, m * 2 + lane / 16) * 8;
+  for (int m = 0; m < kWidth / 16; ++m) {
+    int row = warp * 16, column = m * 16;
     Bf16Pair got[4];
-    transposed ? load_matrices_transposed(got, from) : load_matrices(got, from);
+    if (order == Order::plain)
+      load_matrices(got, plain(row + lane % 16, column + lane / 16 * 8));
+    else if (load == TileLoad::left)
+      tile.load_left(got, row, column);
+    else if (load == TileLoad::rows)
+      tile.load_rows(got, row, column);
+    else
+      tile.load_columns(got, row, column);
     for (int r = 0; r < 4; ++r)
-      registers[((warp * (width / 16) + m) * kWarp + lane) * 4 + r] = static_cast<std::int32_t>(got[r]);
+      registers[((warp * (kWidth / 16) + m) * kWarp + lane) * 4 + r] = static_cast<std::int32_t>(got[r]);
   }
+}
+
+template <int kWidth>
+__global__ void place_chunks_kernel(std::int32_t* places) {
+  int row = static_cast<int>(blockIdx.x), chunk = static_cast<int>(threadIdx.x);
+  std::int64_t at = SharedTile<kTileRows, kWidth>{0}.at(row, chunk * 8) - shared_memory<bf16>();
+  places[thread_of_grid()] = static_cast<std::int32_t>((at - row * kWidth) / 8);
+}
+
+// f(a constant of that value)
+template <class F>
+void with_width(std::int64_t width, F&& f) {
+  if (width == 32) return f(std::integral_constant<int, 32>());
+  if (width == 64) return f(std::integral_constant<int, 64>());
+  if (width == 96) return f(std::integral_constant<int, 96>());
+  SINK_CHECK(width == 128, "selftest", "expected rows of 32, 64, 96 or 128 numbers, got " + std::to_string(width));
+  f(std::integral_constant<int, 128>());
 }
 
 unsigned warps_of(const Tensor& x) { return static_cast<unsigned>(x.dim(0)); }
@@ -164,9 +183,18 @@ void approximate(Approximation which, const Tensor& x, Tensor& y) {
          y.device_data<float>());
 }
 
-void load_tile(const Tensor& x_RD, std::int64_t real, Order order, bool transposed, Tensor& registers) {
-  launch({1, 4 * kWarp, x_RD.bytes()}, load_tile_kernel, x_RD.device_data<bf16>(), static_cast<int>(x_RD.dim(1)), real,
-         order, transposed, registers.device_data<std::int32_t>());
+void load_tile(const Tensor& x_RD, int real, Order order, TileLoad load, Tensor& registers) {
+  with_width(x_RD.dim(1), [&](auto width) {
+    launch({1, 4 * kWarp, x_RD.bytes()}, load_tile_kernel<width.value>, x_RD.device_data<bf16>(), real, order, load,
+           registers.device_data<std::int32_t>());
+  });
+}
+
+void place_chunks(Tensor& places_RC) {
+  auto chunks = static_cast<unsigned>(places_RC.dim(1));
+  with_width(8 * places_RC.dim(1), [&](auto width) {
+    launch({kTileRows, chunks}, place_chunks_kernel<width.value>, places_RC.device_data<std::int32_t>());
+  });
 }
 
 }  // namespace sink::cuda

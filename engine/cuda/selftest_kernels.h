@@ -35,11 +35,17 @@ enum class Approximation { exp2, log2, reciprocal };
 // x, y: F32 of one size.
 void approximate(Approximation which, const Tensor& x, Tensor& y);
 
-// How a tile of bf16 rows, 32, 64, 96 or 128 wide, lies in shared memory: its 16-byte chunks row by row, or in an order
-// of their own in each row, so that eight rows of one column lie in banks of their own.
+// How a tile of bf16 rows, 32, 64, 96 or 128 wide, lies in shared memory: row by row, or with the chunks of each row in
+// an order of its own (SharedTile, engine/cuda/matrix_tiles.cuh).
 enum class Order { plain, swizzled };
-// The 16 x 16 matrices of a tile as lanes hold them: x, BF16 (64, width), of which rows from `real` on are zeros,
-// copied to shared memory and loaded, each 8 x 8 matrix of it transposed or not. registers: I32 (4, width / 16, 32, 4).
-void load_tile(const Tensor& x_RD, std::int64_t real, Order order, bool transposed, Tensor& registers);
+// What is loaded of it: a left operand, or right operands whose columns or rows are rows of the tile. Plain: the first.
+enum class TileLoad { left, rows, columns };
+// The 16 x 16 matrices of a tile as lanes hold them: x, BF16 (64, width), of which rows from `real` on are zeros.
+// registers: I32 (4, width / 16, 32, 4).
+void load_tile(const Tensor& x_RD, int real, Order order, TileLoad load, Tensor& registers);
+
+// Where each chunk of 16 bytes of a swizzled tile's rows lies, counted in chunks from the row's beginning.
+// places_RC: I32 (64, width / 8).
+void place_chunks(Tensor& places_RC);
 
 }  // namespace sink::cuda

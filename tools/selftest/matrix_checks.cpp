@@ -1,5 +1,6 @@
 // What lanes hold of the tensor cores' matrices, against CuTe's tables: every lane and every register.
 #include <bit>
+#include <utility>
 
 #include "engine/cuda/selftest_kernels.h"
 #include "engine/rng.h"
@@ -155,24 +156,45 @@ Finding full_products() {
   return multiply(products, 17 * 0x1p-19);
 }
 
-// Tiles of rows as the attention kernels hold them: a row of 128 numbers or fewer, some rows beyond the last.
-Finding tiles(std::int64_t width, cuda::Order order, bool transposed) {
-  constexpr std::int64_t kRows = 64, kReal = 51;
+// Tiles as the attention kernels hold them, some rows beyond the last: copied, and loaded in each of three ways.
+Finding tiles(std::int64_t width, cuda::TileLoad load) {
+  constexpr int kReal = 51;
   Finding found;
-  const Table table = golden_table(transposed ? "load_transposed" : "load");
-  Tensor x = Tensor::empty({kRows, width}, DType::BF16);
+  const Table table = golden_table(load == cuda::TileLoad::columns ? "load_transposed" : "load");
+  Tensor x = Tensor::empty({64, width}, DType::BF16);
   for (std::int64_t i = 0; i < x.size(); ++i) x.data<bf16>()[i].bits = static_cast<std::uint16_t>(i + 1);
   Tensor registers = Tensor::empty({4, width / 16, 32, 4}, DType::I32, Device::cuda);
-  cuda::load_tile(x.to(Device::cuda), kReal, order, transposed, registers);
+  cuda::load_tile(x.to(Device::cuda), kReal, cuda::Order::swizzled, load, registers);
   Tensor back = registers.to(Device::cpu);
   for (std::int64_t i = 0; i < registers.size() * 2; ++i) {
     std::int64_t matrix = i / 256, lane = i / 8 % 32;
     Place from = table[static_cast<std::size_t>(lane)][static_cast<std::size_t>(i % 8)];
-    std::int64_t row = matrix / (width / 16) * 16 + from.row % 16,
-                 column = matrix % (width / 16) * 16 + from.row / 16 * 8 + from.column;
+    // Which of the four 8 x 8 matrices a lane's row belongs to: of operands that are rows of the tile, the first two
+    // lie beside each other, else below each other.
+    int below = from.row / 8 % 2, beside = from.row / 16;
+    if (load == cuda::TileLoad::rows) std::swap(below, beside);
+    std::int64_t row = matrix / (width / 16) * 16 + below * 8 + from.row % 8,
+                 column = matrix % (width / 16) * 16 + beside * 8 + from.column;
     auto pair = static_cast<std::uint32_t>(back.data<std::int32_t>()[i / 2]);
     found.compare(half(pair, i), row < kReal ? static_cast<double>(row * width + column + 1) : 0, 0,
                   [&] { return register_text(lane, i % 8) + ", matrix " + std::to_string(matrix); });
+  }
+  return found;
+}
+
+// As CuTe's swizzles have them; of 96 numbers, which CuTe has none for, as of 32, three times side by side.
+Finding chunks(std::int64_t width) {
+  Finding found;
+  std::int64_t of_table = width == 96 ? 32 : width;
+  const Table table = golden_table("swizzle_" + std::to_string(of_table));
+  Tensor places = Tensor::empty({64, width / 8}, DType::I32, Device::cuda);
+  cuda::place_chunks(places);
+  Tensor back = places.to(Device::cpu);
+  for (std::int64_t i = 0; i < places.size(); ++i) {
+    std::int64_t row = i / (width / 8), chunk = i % (width / 8), apart = chunk % (of_table / 8);
+    int expected = table[static_cast<std::size_t>(row % 8)][static_cast<std::size_t>(apart)].column;
+    found.compare(back.data<std::int32_t>()[i], static_cast<double>(chunk - apart + expected), 0,
+                  [&] { return "row " + std::to_string(row) + ", chunk " + std::to_string(chunk); });
   }
   return found;
 }
@@ -187,9 +209,14 @@ std::vector<Check> matrix_checks() {
                             {"mma.m16n8k16, every place on the right", right_operand},
                             {"mma.m16n8k16, full matrices added to sums", full_products}};
   for (std::int64_t width : {32, 64, 96, 128})
-    for (bool transposed : {false, true})
-      checks.push_back({"tile of rows " + std::to_string(width) + " wide" + (transposed ? ", transposed" : ""),
-                        [=] { return tiles(width, cuda::Order::swizzled, transposed); }});
+    checks.push_back(
+        {"SharedTile, rows " + std::to_string(width) + " wide, where chunks lie", [=] { return chunks(width); }});
+  for (std::int64_t width : {32, 64, 96, 128})
+    for (auto [load, name] : {std::pair{cuda::TileLoad::left, "left operands"},
+                              {cuda::TileLoad::rows, "rows"},
+                              {cuda::TileLoad::columns, "columns"}})
+      checks.push_back({"SharedTile, rows " + std::to_string(width) + " wide, " + name,
+                        [width, load = load] { return tiles(width, load); }});
   return checks;
 }
 

@@ -116,10 +116,10 @@ TEST_CASE("emulated matrices: rows in banks of their own are read at once, other
     Tensor registers = Tensor::empty({4, width / 16, 32, 4}, DType::I32, Device::cuda);
     // Of eight rows of 64 or 128 numbers all begin in one bank, of 32 or 96 four.
     std::int64_t eights = 8 * width / 8, extra_of_eight = width % 64 == 0 ? 7 : 3;
-    for (bool transposed : {false, true})
+    for (TileLoad load : {TileLoad::left, TileLoad::rows, TileLoad::columns})
       for (Order order : {Order::plain, Order::swizzled}) {
         emulated::take_counters();
-        load_tile(x, 40, order, transposed, registers);
+        load_tile(x, 40, order, load, registers);
         emulated::Counters counted = emulated::take_counters();
         CHECK(counted.matrix_loads == 4 * width / 16);
         CHECK(counted.extra_wavefronts == (order == Order::plain ? eights * extra_of_eight : 0));
