@@ -93,6 +93,24 @@ TEST_CASE("gradient: layer_norm, alone and beside a residual connection") {
         {x, gain.var(), bias.var()});
 }
 
+TEST_CASE("gradient: norms of a sum, of which the sum, the norm or both go on") {
+  Var a = random_var({3, 4, 5}, 1), b = random_var({3, 4, 5}, 2);
+  const Parameter &gain = random_parameter("gain", {5}), &bias = random_parameter("bias", {5});
+  auto check_sum = [&](const std::function<NormedSum(const Var&, const Var&)>& normed, std::vector<Var> inputs) {
+    check([&] { return normed(a, b).y; }, inputs);
+    check([&] { return normed(a, b).u; }, {a, b});
+    check(
+        [&] {
+          auto [u, y] = normed(a, b);
+          return normed(u, add(a, y)).y;
+        },
+        inputs);
+  };
+  check_sum([&](const Var& a, const Var& b) { return add_rms_norm(a, b, gain, DType::F64); }, {a, b, gain.var()});
+  check_sum([&](const Var& a, const Var& b) { return add_layer_norm(a, b, gain, bias, DType::F64); },
+            {a, b, gain.var(), bias.var()});
+}
+
 TEST_CASE_TEMPLATE("gradient: activation and glu", F, ReluFunction, GeluFunction, SiluFunction, EluPlusOneFunction) {
   // The seeds keep every x that meets a function further from its kink at 0 than the differences reach.
   Var x = random_var({2, 3, 10}, 1, 2);
