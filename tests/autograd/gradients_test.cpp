@@ -185,6 +185,20 @@ TEST_CASE("gradient: rotary") {
   check([&] { return rotary(x, table); }, {x});
 }
 
+TEST_CASE("gradient: split_rotary, of whole heads and of a part, with shared keys") {
+  Var qkv = random_var({2, 5, 4 * 6}, 1);
+  for (std::int64_t width : {6, 2}) {
+    RotaryTable table = rotary_table(5, width, DType::F64);
+    check(
+        [&] {
+          auto [q, k, v] = split_rotary(qkv, 2, 1, table);
+          return add(sum_heads(q), add(merge_heads(k), merge_heads(v)));
+        },
+        {qkv});
+    check([&] { return merge_heads(split_rotary(qkv, 2, 1, table).q_BHTD); }, {qkv});
+  }
+}
+
 TEST_CASE("gradient: embedding, with a token that repeats") {
   const Parameter& w = random_parameter("w", {6, 4});
   Tensor tokens = Tensor::from<std::int32_t>({2, 3}, {1, 5, 1, 0, 1, 3});
