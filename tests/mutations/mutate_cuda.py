@@ -24,7 +24,8 @@ BOUND = re.compile(r"^\s*if \([^;]*(>=|<|>|==) ?[^;]*\) return;\s*(//.*)?$")
 # Which tests look at what the kernels of several operations share.
 SHARED = {"engine/cuda/warp.cuh": ["scaled_sum", "sum_of_squares", "rms_norm"],
           "engine/cuda/elements.cuh": ["add", "rotary"],
-          "engine/cuda/column_sums.cuh": ["rms_norm", "layer_norm"]}
+          "engine/cuda/column_sums.cuh": ["rms_norm", "attention"],
+          "engine/cuda/norm_rows.cuh": ["rms_norm", "layer_norm"]}
 # Of attention's operations, those that its test names and one that divides by a sum: the others have the same kernels.
 OPERATIONS = ["Softmax", "Sigmoid", "ClippedSoftmax", "Softpick", "Linear", "EluNorm"]
 
