@@ -10,8 +10,11 @@ bool complete_grads(const Node& node) {
   bool reached = false;
   for (const Gradient& output : node.outputs) reached |= output.value().defined();
   if (!reached) return false;
-  for (const Gradient& output : node.outputs)
-    if (!output.value().defined()) output.accumulate(Tensor::zeros(output.shape(), output.dtype(), output.device()));
+  for (std::size_t i = 0; i < node.outputs.size(); ++i) {
+    const Gradient& output = node.outputs[i];
+    if (!output.value().defined() && !node.does_without(i))
+      output.accumulate(Tensor::zeros(output.shape(), output.dtype(), output.device()));
+  }
   return true;
 }
 

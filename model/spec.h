@@ -52,7 +52,8 @@ template <class P>
 concept MadePerBlock = std::constructible_from<P, ParameterFactory&, const std::string&>;
 
 // Made once for a model. embed: what follows the token embedding; rotate: what happens to queries and keys before they
-// meet; bias: numbers (H, T) by head and distance i - j that are added to scores, or an undefined Var.
+// meet; bias: numbers (H, T) by head and distance i - j that are added to scores, or an undefined Var. It may have
+// split, too, a faster way to rotate (model/layer/attention_layer.h).
 template <class P>
 concept PositionPolicy = std::constructible_from<P, ParameterFactory&> && requires(const P& position, const Var& x) {
   { position.embed(x) } -> std::same_as<Var>;
@@ -60,11 +61,13 @@ concept PositionPolicy = std::constructible_from<P, ParameterFactory&> && requir
   { position.bias() } -> std::same_as<Var>;
 };
 
-// norm(x) gives the precision of products, norm(x, type) another one; x is F32 or F64.
+// norm(x) gives the precision of products, norm(x, type) another one; x is F32 or F64. of_sum gives a + b and its norm.
 template <class N>
 concept NormPolicy = MadePerBlock<N> && requires(const N& norm, const Var& x, DType type) {
   { norm(x) } -> std::same_as<Var>;
   { norm(x, type) } -> std::same_as<Var>;
+  { norm.of_sum(x, x) } -> std::same_as<NormedSum>;
+  { norm.of_sum(x, x, type) } -> std::same_as<NormedSum>;
 };
 
 // Made as FeedForward(make, prefix, biases): whether its products have them.
@@ -168,8 +171,10 @@ consteval bool contracts_hold() {
     static_assert(PositionPolicy<typename S::Position>,
                   "Position needs Position(ParameterFactory&), embed(x), rotate(x) and bias(), each const and giving a "
                   "Var: derive it from PositionDefaults");
-    static_assert(NormPolicy<typename S::Norm>,
-                  "Norm needs Norm(ParameterFactory&, prefix), norm(x) and norm(x, type), each const and giving a Var");
+    static_assert(
+        NormPolicy<typename S::Norm>,
+        "Norm needs Norm(ParameterFactory&, prefix), norm(x) and norm(x, type), each const and giving a Var, and "
+        "of_sum(a, b) and of_sum(a, b, type), giving a NormedSum");
     static_assert(PlacementPolicy<typename S::Placement, typename S::Norm>,
                   "Placement needs Norms<Norm>, kFinalNorm and `static Var block(x, attention, feed_forward, pass)`");
     static_assert(

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "autograd/parameter_arena.h"
+#include "engine/ops/adamw/adamw.h"
 #include "train/run_config.h"
 
 namespace sink {
@@ -14,8 +15,8 @@ class Optimizer {
   // The sum of the squares of all gradients; `sum`: F64, of one element. NaN or infinite if any gradient is.
   void sum_squared_gradients(Tensor& sum) const;
   // Clips by the norm (the root of that sum), updates the parameters that have a gradient, and drops the gradients.
-  // `update` counts from 1.
-  void step(double learning_rate, double gradient_norm, std::int64_t update);
+  // `numbers` are those of adamw.h, on the device of the parameters. Reads none of them back.
+  void step(const Tensor& numbers);
   // Drops the gradients and changes nothing else.
   void skip();
 
@@ -25,7 +26,7 @@ class Optimizer {
 
  private:
   ParameterArena& parameters_;
-  double beta1_, beta2_, epsilon_, weight_decay_, clip_;
+  AdamwSettings settings_;
   Tensor first_, second_;
 };
 

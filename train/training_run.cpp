@@ -45,28 +45,27 @@ TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& obs
 StepResult TrainingRun::step() {
   auto start = std::chrono::steady_clock::now();
   std::int64_t step = state_.step + 1;
-  Tensor numbers = optimizer_.first_moment().new_zeros({2}, DType::F64);  // of the device, read back together
-  Tensor loss = numbers.rows(0, 1), squared_norm = numbers.rows(1, 2);
+  double learning_rate = learning_rate_at(config_, step);
+  // On the device, where the update finds them: all of the step is launched before anything is waited for.
+  Tensor numbers = adamw_numbers(learning_rate, state_.updates + 1, model_->parameters().device());
+  auto number = [&](std::int64_t which) { return numbers.rows(which, which + 1); };
+  Tensor loss = number(AdamwNumber::loss), squared_norm = number(AdamwNumber::squared_norm);
   for (std::int64_t micro = 0; micro < config_.accumulate; ++micro) {
     Batch batch = data_->train_batch(step - 1, micro, config_.batch);
     add_into(loss, add_gradients(batch, 1 / static_cast<double>(config_.accumulate)).to(DType::F64));
   }
   optimizer_.sum_squared_gradients(squared_norm);
+  optimizer_.step(numbers);
 
   numbers = numbers.to(Device::cpu);
   StepResult result{.step = step,
-                    .loss = numbers.item(0),
-                    .gradient_norm = std::sqrt(numbers.item(1)),
-                    .learning_rate = learning_rate_at(config_, step)};
+                    .loss = numbers.item(AdamwNumber::loss),
+                    .gradient_norm = std::sqrt(numbers.item(AdamwNumber::squared_norm)),
+                    .learning_rate = learning_rate};
   result.skipped = !std::isfinite(result.loss) || !std::isfinite(result.gradient_norm);
   state_.step = step;
-  if (result.skipped) {
-    optimizer_.skip();
-    ++state_.skipped_in_a_row;
-  } else {
-    optimizer_.step(result.learning_rate, result.gradient_norm, ++state_.updates);
-    state_.skipped_in_a_row = 0;
-  }
+  state_.updates += result.skipped ? 0 : 1;
+  state_.skipped_in_a_row = result.skipped ? state_.skipped_in_a_row + 1 : 0;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
 }

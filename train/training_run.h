@@ -56,7 +56,7 @@ class TrainingRun {
   Ending train(const std::vector<TrainingObserver*>& observers);
 
   // One step: gradients of all micro-batches, the guard against NaN, clipping and the update. Reads numbers back from
-  // tensors once, at the end of the backward pass.
+  // tensors once, when all of it has been launched.
   StepResult step();
   // Forward and backward of one micro-batch; adds `weight` times the gradients of its mean loss, and returns that times
   // its loss (one element).

@@ -29,6 +29,28 @@ inline Var add(const Var& a, const Var& b) {
   return output;
 }
 
+// u = a + b and its norm y, made in one pass (rms_norm_node.h, layer_norm_node.h), and what its backward needs of it.
+struct NormedSum {
+  Var u, y;
+};
+struct NormedSumNode : Node {
+  Gradient da, db;
+  Tensor u;
+
+  bool does_without(std::size_t output) const override { return output == 0; }
+
+ protected:
+  // run(da, db) writes them: db is undefined where b has the type of a and the gradient of a is b's, too.
+  template <class F>
+  void pass_on(F&& run) {
+    Tensor of_a = Tensor::empty_like(u), of_b;
+    if (db.wanted() && db.dtype() != u.dtype()) of_b = u.new_empty(u.shape(), db.dtype());
+    run(of_a, of_b);
+    if (da.wanted()) da.accumulate(of_a);
+    if (db.wanted()) db.accumulate(of_b.defined() ? of_b : of_a);
+  }
+};
+
 struct AddRowsNode : Node {
   Gradient dx, dp_TC;
 

@@ -21,12 +21,20 @@ struct QueryKeyValue {
   Var q_BHTD, k_BGTD, v_BGTD;
 };
 
+// Room for the heads of qkv (B, T, (H + 2 G) D): those of queries, of keys, and of values.
+struct HeadTensors {
+  Tensor q_BHTD, k_BGTD, v_BGTD;
+};
+inline HeadTensors empty_heads(const Tensor& qkv, std::int64_t H, std::int64_t G) {
+  std::int64_t B = qkv.dim(0), T = qkv.dim(1), D = qkv.dim(2) / (H + 2 * G);
+  Tensor k = qkv.new_empty({B, G, T, D}, qkv.dtype());
+  return {qkv.new_empty({B, H, T, D}, qkv.dtype()), k, Tensor::empty_like(k)};
+}
+
 // qkv: (B, T, (H + 2 G) D), with H query heads and G heads of keys and values.
 inline QueryKeyValue split_heads(const Var& qkv_BTE, std::int64_t H, std::int64_t G) {
   const Tensor& qkv = qkv_BTE.value();
-  std::int64_t B = qkv.dim(0), T = qkv.dim(1), D = qkv.dim(2) / (H + 2 * G);
-  Tensor q = qkv.new_empty({B, H, T, D}, qkv.dtype());
-  Tensor k = qkv.new_empty({B, G, T, D}, qkv.dtype()), v = qkv.new_empty({B, G, T, D}, qkv.dtype());
+  auto [q, k, v] = empty_heads(qkv, H, G);
   split_heads(qkv, q, k, v);
   Tape* tape = Tape::recording(qkv_BTE);
   QueryKeyValue parts{Var(q, tape), Var(k, tape), Var(v, tape)};

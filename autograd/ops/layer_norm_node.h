@@ -1,6 +1,7 @@
 // y = LayerNorm(x) with a learned gain and bias; y comes in the precision of the run.
 #pragma once
 
+#include "autograd/ops/add_node.h"
 #include "autograd/parameter.h"
 #include "autograd/tape.h"
 #include "engine/ops/layer_norm/layer_norm.h"
@@ -49,6 +50,42 @@ inline Var layer_norm(const Var& x, const Parameter& gain, const Parameter& bias
     node.r = r;
   }
   return output;
+}
+
+struct AddLayerNormNode : NormedSumNode {
+  const Parameter *gain, *bias;
+  Tensor mean, r;
+
+  const char* name() const override { return "add_layer_norm"; }
+  void backward() override {
+    auto gain_target = gain->var().gradient().target(), bias_target = bias->var().gradient().target();
+    pass_on([&](Tensor& da, Tensor& db) {
+      add_layer_norm_backward(output_grad(1), output_grad(0), u, gain->master(), mean, r, da, db,
+                              {gain_target.grad, gain_target.accumulate}, {bias_target.grad, bias_target.accumulate});
+    });
+  }
+};
+
+// u = a + b and y = LayerNorm(u).
+inline NormedSum add_layer_norm(const Var& a, const Var& b, const Parameter& gain, const Parameter& bias, DType type,
+                                double epsilon = kLayerNormEpsilon) {
+  Tensor u = Tensor::empty_like(a.value()), y = u.new_empty(u.shape(), type);
+  Shape rows = {u.size() / u.dim(-1)};
+  Tensor mean = u.new_empty(rows, u.dtype()), r = u.new_empty(rows, u.dtype());
+  add_layer_norm(a.value(), b.value(), gain.master(), bias.master(), u, y, mean, r, epsilon);
+  Tape* tape = Tape::recording(a, b, gain.var(), bias.var());
+  NormedSum outputs{Var(u, tape), Var(std::move(y), tape)};
+  if (tape) {
+    auto& node = tape->add<AddLayerNormNode>(outputs.u, outputs.y);
+    node.da = a.gradient();
+    node.db = b.gradient();
+    node.u = u;
+    node.gain = &gain;
+    node.bias = &bias;
+    node.mean = mean;
+    node.r = r;
+  }
+  return outputs;
 }
 
 }  // namespace sink

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "engine/cuda/device.cuh"
+#include "engine/cuda/instructions.cuh"
 #include "engine/tensor.h"
 
 namespace sink::cuda {
@@ -23,14 +23,28 @@ __global__ void partial_column_sums_kernel(std::int64_t rows, std::int64_t colum
   partial[blockIdx.y * columns + c] = sum;
 }
 
+// A block has 32 columns; each of its warps adds up every 32nd chunk, and the first one what the others found.
 template <class Y>
 __global__ void add_chunks_kernel(const float* partial, std::int64_t chunks, std::int64_t columns, bool accumulate,
                                   Y* y) {
-  std::int64_t c = static_cast<std::int64_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-  if (c >= columns) return;
+  std::int64_t c = std::int64_t{blockIdx.x} * kWarp + threadIdx.x;
+  float* of_warp = shared_memory<float>();
   float sum = 0;
-  for (std::int64_t chunk = 0; chunk < chunks; ++chunk) sum += partial[chunk * columns + c];
+  if (c < columns)
+    for (std::int64_t chunk = threadIdx.y; chunk < chunks; chunk += kWarp) sum += partial[chunk * columns + c];
+  of_warp[threadIdx.y * kWarp + threadIdx.x] = sum;
+  sync_block();
+  if (threadIdx.y > 0 || c >= columns) return;
+  for (int warp = 1; warp < kWarp; ++warp) sum += of_warp[warp * kWarp + threadIdx.x];
   store(y[c], accumulate ? static_cast<float>(y[c]) + sum : sum);
+}
+
+// y_c = sum over chunks of partial (chunks, columns).
+template <class Y>
+void add_chunks(const Tensor& partial, Y* y, bool accumulate) {
+  std::int64_t columns = partial.dim(1);
+  Grid grid{blocks_for(columns, kWarp), {kWarp, kWarp}, kWarp * kWarp * sizeof(float)};
+  launch(grid, add_chunks_kernel<Y>, partial.device_data<float>(), partial.dim(0), columns, accumulate, y);
 }
 
 // y_c of `columns` numbers; f(row, c) is a device function that captures by value.
@@ -43,8 +57,7 @@ void column_sums(std::int64_t rows, std::int64_t columns, F f, Y* y, bool accumu
   dim3 blocks(blocks_for(columns, kColumnThreads), static_cast<unsigned>(chunks));
   launch({blocks, kColumnThreads}, partial_column_sums_kernel<F>, rows, columns, rows_per_chunk, f,
          partial.device_data<float>());
-  launch({blocks_for(columns, kColumnThreads), kColumnThreads}, add_chunks_kernel<Y>, partial.device_data<float>(),
-         chunks, columns, accumulate, y);
+  add_chunks(partial, y, accumulate);
 }
 
 }  // namespace sink::cuda

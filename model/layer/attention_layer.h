@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cmath>
+#include <concepts>
+#include <type_traits>
 
 #include "autograd/ops/attention_node.h"
 #include "autograd/ops/heads_node.h"
@@ -10,8 +12,15 @@
 #include "model/layer/linear_layer.h"
 #include "model/parameter_factory.h"
 #include "model/pass.h"
+#include "model/query_key_norm/norm_queries_keys.h"
 
 namespace sink {
+
+// Whether a position policy has split(qkv, H, G): split_heads, then rotate of queries and keys, in one pass.
+template <class Position>
+concept SplitsHeads = requires(const Position& position, const Var& qkv_BTE, std::int64_t H) {
+  { position.split(qkv_BTE, H, H) } -> std::same_as<QueryKeyValue>;
+};
 
 template <class Spec>
 class AttentionLayer {
@@ -39,9 +48,9 @@ class AttentionLayer {
   }
 
   Var operator()(const Var& h_BTC, const Pass& pass) const {
-    auto [q_BHTD, k_BGTD, v_BGTD] = split_heads(qkv_(h_BTC), heads_, key_heads_);
-    q_BHTD = features_(position_.rotate(query_key_norm_.query(q_BHTD)));
-    k_BGTD = features_(position_.rotate(query_key_norm_.key(k_BGTD)));
+    auto [q_BHTD, k_BGTD, v_BGTD] = heads(qkv_(h_BTC));
+    q_BHTD = features_(q_BHTD);
+    k_BGTD = features_(k_BGTD);
     auto [extra_k_HD, extra_logit_H, extra_v_HD] = extra_.extra_key();
     AttentionResult result = attention(
         op_, {q_BHTD, k_BGTD, v_BGTD, position_.bias(), extra_k_HD, extra_logit_H, extra_v_HD}, scale_, range_);
@@ -53,6 +62,17 @@ class AttentionLayer {
  private:
   static std::int64_t qkv_width(const Sizes& sizes) {
     return (sizes.heads + 2 * sizes.key_heads()) * sizes.width_of_head();
+  }
+
+  // Queries and keys, normed and then rotated, and values; in one pass where nothing norms them and the position can.
+  QueryKeyValue heads(const Var& qkv_BTE) const {
+    constexpr bool kNormed = !std::is_same_v<typename Spec::QueryKeyNorm, NoQueryKeyNorm>;
+    if constexpr (!kNormed && SplitsHeads<Position>) {
+      return position_.split(qkv_BTE, heads_, key_heads_);
+    } else {
+      auto [q_BHTD, k_BGTD, v_BGTD] = split_heads(qkv_BTE, heads_, key_heads_);
+      return {position_.rotate(query_key_norm_.query(q_BHTD)), position_.rotate(query_key_norm_.key(k_BGTD)), v_BGTD};
+    }
   }
 
   void report(const Pass& pass, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionResult& r) const {

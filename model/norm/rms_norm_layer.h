@@ -16,6 +16,9 @@ class RmsNorm {
   // (..., C) of the residual stream to (..., C) in the precision of products, or in `type`.
   Var operator()(const Var& x) const { return rms_norm(x, gain_, type_, epsilon_); }
   Var operator()(const Var& x, DType type) const { return rms_norm(x, gain_, type, epsilon_); }
+  // a + b and the norm of that, in one pass.
+  NormedSum of_sum(const Var& a, const Var& b) const { return of_sum(a, b, type_); }
+  NormedSum of_sum(const Var& a, const Var& b, DType type) const { return add_rms_norm(a, b, gain_, type, epsilon_); }
 
  private:
   const Parameter& gain_;

@@ -18,10 +18,10 @@ struct PostNorm {
   template <class Attention, class FeedForward>
   static Var block(const Var& x_BTC, const Attention& attention, const FeedForward& feed_forward, const Pass& pass) {
     DType residual = x_BTC.value().dtype();
-    Var u_BTC = attention.norm(add(x_BTC, attention(x_BTC, pass)), residual);
-    Var sum_BTC = add(u_BTC, feed_forward(u_BTC));
+    Var u_BTC = attention.norm.of_sum(x_BTC, attention(x_BTC, pass), residual).y;
+    auto [sum_BTC, y_BTC] = feed_forward.norm.of_sum(u_BTC, feed_forward(u_BTC), residual);
     if (pass.probe) pass.probe->hidden_before_norm(pass.layer + 1, sum_BTC.value());
-    return feed_forward.norm(sum_BTC, residual);
+    return y_BTC;
   }
 };
 

@@ -16,8 +16,8 @@ struct PreNorm {
 
   template <class Attention, class FeedForward>
   static Var block(const Var& x_BTC, const Attention& attention, const FeedForward& feed_forward, const Pass& pass) {
-    Var u_BTC = add(x_BTC, attention(attention.norm(x_BTC), pass));
-    return add(u_BTC, feed_forward(feed_forward.norm(u_BTC)));
+    auto [u_BTC, h_BTC] = feed_forward.norm.of_sum(x_BTC, attention(attention.norm(x_BTC), pass));
+    return add(u_BTC, feed_forward(h_BTC));
   }
 };
 

@@ -23,8 +23,9 @@ struct SandwichNorm {
   template <class Attention, class FeedForward>
   static Var block(const Var& x_BTC, const Attention& attention, const FeedForward& feed_forward, const Pass& pass) {
     DType residual = x_BTC.value().dtype();  // norms read no bf16
-    Var u_BTC = add(x_BTC, attention.post_norm(convert(attention(attention.norm(x_BTC), pass), residual)));
-    return add(u_BTC, feed_forward.post_norm(convert(feed_forward(feed_forward.norm(u_BTC)), residual)));
+    Var branch_BTC = attention.post_norm(convert(attention(attention.norm(x_BTC), pass), residual));
+    auto [u_BTC, h_BTC] = feed_forward.norm.of_sum(x_BTC, branch_BTC);
+    return add(u_BTC, feed_forward.post_norm(convert(feed_forward(h_BTC), residual)));
   }
 };
 

@@ -23,6 +23,9 @@ class Rotary : public PositionDefaults {
   }
 
   Var rotate(const Var& x_BHTD) const { return rotary(x_BHTD, table_); }
+  QueryKeyValue split(const Var& qkv_BTE, std::int64_t H, std::int64_t G) const {
+    return split_rotary(qkv_BTE, H, G, table_);
+  }
 
  protected:
   static void check_part(const Sizes& sizes, double part) {

@@ -96,6 +96,24 @@ TEST_CASE("gradient: layer_norm, alone and beside a residual connection") {
         {x, gain.var(), bias.var()});
 }
 
+TEST_CASE("gradient: norms of a sum, of which the sum, the norm or both go on") {
+  Var a = random_var({3, 4, 5}, 1), b = random_var({3, 4, 5}, 2);
+  const Parameter &gain = random_parameter("gain", {5}), &bias = random_parameter("bias", {5});
+  auto check_sum = [&](const std::function<NormedSum(const Var&, const Var&)>& normed, std::vector<Var> inputs) {
+    check([&] { return normed(a, b).y; }, inputs);
+    check([&] { return normed(a, b).u; }, {a, b});
+    check(
+        [&] {
+          auto [u, y] = normed(a, b);
+          return normed(u, add(a, y)).y;
+        },
+        inputs);
+  };
+  check_sum([&](const Var& a, const Var& b) { return add_rms_norm(a, b, gain, DType::F64); }, {a, b, gain.var()});
+  check_sum([&](const Var& a, const Var& b) { return add_layer_norm(a, b, gain, bias, DType::F64); },
+            {a, b, gain.var(), bias.var()});
+}
+
 TEST_CASE_TEMPLATE("gradient: activation and glu", F, ReluFunction, GeluFunction, SiluFunction, EluPlusOneFunction) {
   // The seeds keep every x that meets a function further from its kink at 0 than the differences reach.
   Var x = random_var({2, 3, 10}, 1, 2);
@@ -168,6 +186,20 @@ TEST_CASE("gradient: rotary") {
   Var x = random_var({2, 2, 5, 6}, 1);
   RotaryTable table = rotary_table(5, 6, DType::F64);
   check([&] { return rotary(x, table); }, {x});
+}
+
+TEST_CASE("gradient: split_rotary, of whole heads and of a part, with shared keys") {
+  Var qkv = random_var({2, 5, 4 * 6}, 1);
+  for (std::int64_t width : {6, 2}) {
+    RotaryTable table = rotary_table(5, width, DType::F64);
+    check(
+        [&] {
+          auto [q, k, v] = split_rotary(qkv, 2, 1, table);
+          return add(sum_heads(q), add(merge_heads(k), merge_heads(v)));
+        },
+        {qkv});
+    check([&] { return merge_heads(split_rotary(qkv, 2, 1, table).q_BHTD); }, {qkv});
+  }
 }
 
 TEST_CASE("gradient: embedding, with a token that repeats") {

@@ -45,7 +45,8 @@ CONDITIONS = [("engine/cuda/matrix_tiles.cuh", "row + n * kStep < count);", "tru
 # Which tests look at what the kernels of several operations share.
 SHARED = {"engine/cuda/warp.cuh": ["scaled_sum", "sum_of_squares", "rms_norm"],
           "engine/cuda/elements.cuh": ["add", "rotary"],
-          "engine/cuda/column_sums.cuh": ["rms_norm", "layer_norm"],
+          "engine/cuda/column_sums.cuh": ["rms_norm", "attention"],
+          "engine/cuda/norm_rows.cuh": ["rms_norm", "layer_norm"],
           "engine/cuda/matrix_tiles.cuh": ["attention_tiles"]}
 TILE_TESTS = ["attention_tiles_cuda_test", "emulated_attention_cost_test"]
 # Of attention's operations, those that its test names and one that divides by a sum: the others have the same kernels.

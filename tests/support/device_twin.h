@@ -44,4 +44,20 @@ inline void check_device_twin(const std::string& what, const Tensors& given, con
   }
 }
 
+// The same with each tensor in turn beginning one number behind its memory, where no vector of numbers may be read.
+inline void check_unaligned_twin(const std::string& what, const Tensors& given,
+                                 const std::function<void(Tensors&)>& run, double f32 = 1e-5, double bf16 = 1e-2) {
+  for (std::size_t n = 0; n < given.size(); ++n) {
+    Tensors moved = given;
+    moved[n] = Tensor::zeros({given[n].size() + 1}, given[n].dtype());
+    moved[n].slice(1, given[n].shape()).copy_from(given[n]);
+    auto run_moved = [&](Tensors& t) {
+      Tensors slices = t;
+      slices[n] = t[n].slice(1, given[n].shape());
+      run(slices);
+    };
+    check_device_twin(what + ", unaligned " + std::to_string(n), moved, run_moved, f32, bf16);
+  }
+}
+
 }  // namespace sink

@@ -6,7 +6,6 @@
 
 #include <cmath>
 
-#include "engine/ops/adamw/adamw.h"
 #include "tests/support/compare.h"
 
 using namespace sink;
@@ -31,6 +30,14 @@ double norm_of(const Optimizer& optimizer) {
   Tensor sum = Tensor::empty({1}, DType::F64);
   optimizer.sum_squared_gradients(sum);
   return std::sqrt(sum.item());
+}
+
+// Of a step with the gradients that there are.
+Tensor numbers_of(const Optimizer& optimizer, std::int64_t update) {
+  Tensor numbers = adamw_numbers(/*learning_rate=*/0.1, update);
+  Tensor squared_norm = numbers.rows(AdamwNumber::squared_norm, AdamwNumber::squared_norm + 1);
+  optimizer.sum_squared_gradients(squared_norm);
+  return numbers;
 }
 
 RunConfig some_config() {
@@ -64,16 +71,15 @@ TEST_CASE("optimizer: one AdamW call over the arena is one per parameter, and th
       CHECK(norm == doctest::Approx(std::sqrt(sum)).epsilon(1e-13));
       REQUIRE(norm > config.clip);
       CHECK(arena.spans_with_gradient().size() == 1);
-      optimizer.step(0.1, norm, step);
+      Tensor numbers = numbers_of(optimizer, step);
+      optimizer.step(numbers);
       for (std::size_t i = 0; i < arena.size(); ++i)
-        adamw({.learning_rate = 0.1,
-               .beta1 = config.beta1,
+        adamw({.beta1 = config.beta1,
                .beta2 = config.beta2,
                .epsilon = config.adam_epsilon,
                .weight_decay = config.weight_decay,
-               .gradient_scale = config.clip / (norm + 1e-6),
-               .step = step},
-              gradient_of(*arena[i], step), w[i], m[i], v[i]);
+               .clip = config.clip},
+              numbers, gradient_of(*arena[i], step), w[i], m[i], v[i]);
     }
     for (std::size_t i = 0; i < arena.size(); ++i) {
       const Parameter& p = *arena[i];
@@ -95,7 +101,7 @@ TEST_CASE("optimizer: a parameter without a gradient is left alone: no decay, no
           gradient_of(*arena[static_cast<std::size_t>(i)], step));
   };
   give({0, 1, 2, 3}, 1);
-  optimizer.step(0.1, norm_of(optimizer), 1);
+  optimizer.step(numbers_of(optimizer, 1));
   Tensor w = arena.masters().clone(), m = optimizer.first_moment().clone(), v = optimizer.second_moment().clone();
   give({0, 1, 3}, 2);
   double sum = 0;
@@ -104,7 +110,7 @@ TEST_CASE("optimizer: a parameter without a gradient is left alone: no decay, no
     for (std::int64_t n = 0; n < dw.size(); ++n) sum += dw.item(n) * dw.item(n);
   }
   CHECK(norm_of(optimizer) == doctest::Approx(std::sqrt(sum)).epsilon(1e-13));  // without what c had in the step before
-  optimizer.step(0.1, norm_of(optimizer), 2);
+  optimizer.step(numbers_of(optimizer, 2));
   for (const auto& p : arena)
     for (std::int64_t i = p->segment().begin; i < p->segment().end; ++i) {
       bool kept = p->name() == "c";

@@ -7,13 +7,19 @@
 
 namespace sink {
 
-void adamw(const AdamwStep& settings, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v) {
+Tensor adamw_numbers(double learning_rate, std::int64_t update, Device device) {
+  return Tensor::from<double>({AdamwNumber::count}, {0, 0, learning_rate, static_cast<double>(update)}).to(device);
+}
+
+void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v) {
   bool fits = w.shape() == dw.shape() && w.shape() == m.shape() && w.shape() == v.shape() && w.dtype() == dw.dtype() &&
               w.dtype() == m.dtype() && w.dtype() == v.dtype() && w.dtype() == accumulate_type(w.dtype());
   SINK_CHECK(fits, "adamw",
              "w, dw, m and v must be alike, f32 or f64: w is " + w.str() + ", dw is " + dw.str() + ", m is " + m.str() +
                  ", v is " + v.str());
-  SINK_SELECT(w, adamw)(settings, dw, w, m, v);
+  SINK_CHECK(numbers.size() == AdamwNumber::count && numbers.dtype() == DType::F64, "adamw",
+             "expected the numbers of the step as adamw_numbers() makes them, f64 (4), got " + numbers.str());
+  SINK_SELECT(w, adamw)(settings, numbers, dw, w, m, v);
 }
 
 }  // namespace sink

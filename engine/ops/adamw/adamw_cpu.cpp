@@ -14,8 +14,9 @@ void update(const AdamwConstants<float>& constants, const float* dw, float* w, f
 
 }  // namespace
 
-void adamw(const AdamwStep& settings, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v) {
-  AdamwConstants<float> constants(settings);
+void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v) {
+  AdamwConstants<float> constants(settings, numbers.data<double>());
+  if (constants.skip) return;
   parallel_chunks(w.size(), 1 << 13, [&](std::int64_t begin, std::int64_t end) {
     update(constants, dw.data<float>(), w.data<float>(), m.data<float>(), v.data<float>(), begin, end);
   });

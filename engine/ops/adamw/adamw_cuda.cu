@@ -1,16 +1,49 @@
 #include "engine/ops/adamw/adamw_cuda.h"
 
 #include "engine/cuda/elements.cuh"
+#include "engine/cuda/vectors.cuh"
 #include "engine/ops/adamw/adamw_math.h"
 
 namespace sink::cuda {
+namespace {
 
-void adamw(const AdamwStep& settings, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v) {
-  AdamwConstants<float> constants(settings);
+using Constants = AdamwConstants<float>;
+
+// One thread, in double as on the host: the constants, folded where the numbers are.
+Tensor folded(const AdamwSettings& settings, const Tensor& numbers) {
+  Tensor constants = Tensor::empty({sizeof(Constants) / sizeof(float)}, DType::F32, Device::cuda);
+  const double* of_step = numbers.device_data<double>();
+  auto* out = reinterpret_cast<Constants*>(constants.device_data<float>());
+  for_each_element(1, [=] __device__(std::int64_t) { *out = Constants(settings, of_step); });
+  return constants;
+}
+
+template <int N>
+void update(const Tensor& constants, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v) {
+  const auto* of_step = reinterpret_cast<const Constants*>(constants.device_data<float>());
   const float* dw_i = dw.device_data<float>();
   float *w_i = w.device_data<float>(), *m_i = m.device_data<float>(), *v_i = v.device_data<float>();
-  for_each_element(w.size(),
-                   [=] __device__(std::int64_t i) { adamw_element(constants, dw_i[i], w_i[i], m_i[i], v_i[i]); });
+  for_each_element(w.size() / N, [=] __device__(std::int64_t group) {
+    Constants k = *of_step;
+    if (k.skip) return;
+    std::int64_t i = group * N;
+    auto dw_N = load_vector<N>(dw_i + i), w_N = load_vector<N>(w_i + i);
+    auto m_N = load_vector<N>(m_i + i), v_N = load_vector<N>(v_i + i);
+    for (int n = 0; n < N; ++n) adamw_element(k, dw_N[n], w_N[n], m_N[n], v_N[n]);
+    store_vector(w_i + i, w_N);
+    store_vector(m_i + i, m_N);
+    store_vector(v_i + i, v_N);
+  });
+}
+
+}  // namespace
+
+void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v) {
+  Tensor constants = folded(settings, numbers);
+  constexpr int N = kVector<float>;
+  bool vectors = in_vectors<N>(w.size(), dw.device_data<float>(), w.device_data<float>(), m.device_data<float>(),
+                               v.device_data<float>());
+  with_vectors<N>(vectors, [&](auto width) { update<decltype(width)::value>(constants, dw, w, m, v); });
 }
 
 }  // namespace sink::cuda

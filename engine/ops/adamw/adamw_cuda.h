@@ -5,6 +5,6 @@
 
 namespace sink::cuda {
 
-void adamw(const AdamwStep& settings, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v);
+void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v);
 
 }  // namespace sink::cuda

@@ -12,20 +12,25 @@ template <class R>
 struct AdamwConstants {
   R gradient_scale, beta1, beta2, one_minus_beta1, one_minus_beta2;
   R keep;               // 1 - learning_rate weight_decay
-  R step_size;          // learning_rate / (1 - beta1^step)
-  R second_correction;  // 1 / sqrt(1 - beta2^step)
+  R step_size;          // learning_rate / (1 - beta1^update)
+  R second_correction;  // 1 / sqrt(1 - beta2^update)
   R epsilon;
+  bool skip;  // nothing may change
 
-  explicit AdamwConstants(const AdamwStep& s)
-      : gradient_scale(static_cast<R>(s.gradient_scale)),
-        beta1(static_cast<R>(s.beta1)),
+  SINK_HD AdamwConstants(const AdamwSettings& s, const double* numbers)
+      : beta1(static_cast<R>(s.beta1)),
         beta2(static_cast<R>(s.beta2)),
         one_minus_beta1(static_cast<R>(1 - s.beta1)),
         one_minus_beta2(static_cast<R>(1 - s.beta2)),
-        keep(static_cast<R>(1 - s.learning_rate * s.weight_decay)),
-        step_size(static_cast<R>(s.learning_rate / (1 - std::pow(s.beta1, static_cast<double>(s.step))))),
-        second_correction(static_cast<R>(1 / std::sqrt(1 - std::pow(s.beta2, static_cast<double>(s.step))))),
-        epsilon(static_cast<R>(s.epsilon)) {}
+        epsilon(static_cast<R>(s.epsilon)) {
+    double learning_rate = numbers[AdamwNumber::learning_rate], update = numbers[AdamwNumber::update];
+    double norm = std::sqrt(numbers[AdamwNumber::squared_norm]);
+    gradient_scale = static_cast<R>(s.clip > 0 && norm > s.clip ? s.clip / (norm + 1e-6) : 1.0);
+    keep = static_cast<R>(1 - learning_rate * s.weight_decay);
+    step_size = static_cast<R>(learning_rate / (1 - std::pow(s.beta1, update)));
+    second_correction = static_cast<R>(1 / std::sqrt(1 - std::pow(s.beta2, update)));
+    skip = !std::isfinite(numbers[AdamwNumber::loss]) || !std::isfinite(norm);
+  }
 };
 
 // Landmark for the debugger: one number w with its gradient dw and its moments m and v.

@@ -1,18 +1,32 @@
 #include "engine/ops/add/add_cuda.h"
 
 #include "engine/cuda/elements.cuh"
+#include "engine/cuda/vectors.cuh"
 
 namespace sink::cuda {
 namespace {
 
 // R is what is added in.
+template <int N, class R, class A, class B>
+void add_by(std::int64_t count, const A* a_i, const B* b_i, A* y_i) {
+  for_each_element(count / N, [=] __device__(std::int64_t group) {
+    std::int64_t i = group * N;
+    auto a = load_vector<N>(a_i + i);
+    auto b = load_vector<N>(b_i + i);
+    Vector<R, N> y;
+    for (int n = 0; n < N; ++n) y[n] = static_cast<R>(a[n]) + static_cast<R>(b[n]);
+    store_vector(y_i + i, y);
+  });
+}
+
 template <class R, class A, class B>
 void add_as(const Tensor& a, const Tensor& b, Tensor& y) {
   const A* a_i = a.device_data<A>();
   const B* b_i = b.device_data<B>();
   A* y_i = y.device_data<A>();
-  for_each_element(a.size(),
-                   [=] __device__(std::int64_t i) { store(y_i[i], static_cast<R>(a_i[i]) + static_cast<R>(b_i[i])); });
+  constexpr int kWidth = kVector<A, B>;
+  with_vectors<kWidth>(in_vectors<kWidth>(a.size(), a_i, b_i, y_i),
+                       [&](auto width) { add_by<decltype(width)::value, R>(a.size(), a_i, b_i, y_i); });
 }
 
 template <class X>
@@ -25,11 +39,21 @@ void add_rows_as(const Tensor& x_BTC, const Tensor& p_TC, Tensor& y_BTC) {
   });
 }
 
+template <int N, class A>
+void scale_by(std::int64_t count, const float* factor, A* a_i) {
+  for_each_element(count / N, [=] __device__(std::int64_t group) {
+    auto a = load_floats<N>(a_i + group * N);
+    for (int n = 0; n < N; ++n) a[n] *= *factor;
+    store_vector(a_i + group * N, a);
+  });
+}
+
 template <class A>
-void scale_as(Tensor& a, const Tensor& factor_1) {
+void scale_as(Tensor& a, const Tensor& factor) {
   A* a_i = a.device_data<A>();
-  const float* factor = factor_1.device_data<float>();
-  for_each_element(a.size(), [=] __device__(std::int64_t i) { store(a_i[i], static_cast<float>(a_i[i]) * *factor); });
+  with_vectors<kVector<A>>(in_vectors<kVector<A>>(a.size(), a_i), [&](auto width) {
+    scale_by<decltype(width)::value>(a.size(), factor.device_data<float>(), a_i);
+  });
 }
 
 }  // namespace

@@ -1,77 +1,98 @@
 #include "engine/ops/cross_entropy/cross_entropy_cuda.h"
 
+#include <cfloat>
+
+#include "engine/cuda/vectors.cuh"
 #include "engine/cuda/warp.cuh"
 #include "engine/vector_math.h"
 
 namespace sink::cuda {
 namespace {
 
-// A block per row, as rows are long; thread t has the logits t, t + kThreads, ... of it.
-constexpr int kThreads = 256, kWarps = kThreads / kWarp;
+// A block per row, as rows are long; thread t has the N logits from t N, (t + kThreads) N, ... on. With this many
+// threads the rows that a GPU works on at once stay in its cache for the second time that they are read.
+constexpr int kThreads = 1024, kWarps = kThreads / kWarp;
 
 struct LogSumExp {
   float m;  // row maximum
   float S;  // sum_v exp(logits_v - m)
 };
 
+// Of the thread's own logits, in one pass: where the maximum grows, the sum is scaled to the new one. Of none it is
+// (lowest, 0).
+template <int N, class X>
+__device__ LogSumExp log_sum_exp_of_thread(const X* logits_V, std::int64_t V) {
+  LogSumExp own{-FLT_MAX, 0};
+  for (std::int64_t v = std::int64_t{threadIdx.x} * N; v < V; v += kThreads * N) {
+    auto logits = load_floats<N>(logits_V + v);
+    float m = own.m;
+    for (int n = 0; n < N; ++n) m = logits[n] > m ? logits[n] : m;
+    own.S *= exp_fast(own.m - m);
+    for (int n = 0; n < N; ++n) own.S += exp_fast(logits[n] - m);
+    own.m = m;
+  }
+  return own;
+}
+
 // Of all threads, in each the same bits; what they read of the logits before, none has changed yet. Shared memory holds
 // a maximum and a sum per warp.
-template <class X>
+template <int N, class X>
 __device__ LogSumExp log_sum_exp(const X* logits_V, std::int64_t V) {
   float *max_of_warps = shared_memory<float>(), *sum_of_warps = max_of_warps + kWarps;
   int warp = static_cast<int>(threadIdx.x) / kWarp;
-  float m = static_cast<float>(logits_V[0]);
-  for (std::int64_t v = threadIdx.x; v < V; v += kThreads) {
-    float logit = static_cast<float>(logits_V[v]);
-    m = logit > m ? logit : m;
+  LogSumExp own = log_sum_exp_of_thread<N>(logits_V, V);
+  float m = warp_max(own.m), sum = warp_sum(own.S * exp_fast(own.m - m));
+  if (lane_of_thread() == 0) {
+    max_of_warps[warp] = m;
+    sum_of_warps[warp] = sum;
   }
-  m = warp_max(m);
-  if (lane_of_thread() == 0) max_of_warps[warp] = m;
   sync_block();
   for (int w = 0; w < kWarps; ++w) m = max_of_warps[w] > m ? max_of_warps[w] : m;
-  float sum = 0;
-  for (std::int64_t v = threadIdx.x; v < V; v += kThreads) sum += exp_fast(static_cast<float>(logits_V[v]) - m);
-  sum = warp_sum(sum);
-  if (lane_of_thread() == 0) sum_of_warps[warp] = sum;
-  sync_block();
   float S = 0;
-  for (int w = 0; w < kWarps; ++w) S += sum_of_warps[w];
+  for (int w = 0; w < kWarps; ++w) S += sum_of_warps[w] * exp_fast(max_of_warps[w] - m);
   return {m, S};
 }
 
-template <class X>
-__global__ void cross_entropy_kernel(std::int64_t V, const X* logits_NV, const std::int32_t* targets_N, float* loss_N) {
-  std::int64_t n = blockIdx.x;
-  const X* logits_V = logits_NV + n * V;
-  std::int32_t target = targets_N[n];
+template <int N, class X>
+__global__ void __launch_bounds__(kThreads)
+    cross_entropy_kernel(std::int64_t V, const X* logits_NV, const std::int32_t* targets_N, float* loss_N) {
+  std::int64_t row = blockIdx.x;
+  const X* logits_V = logits_NV + row * V;
+  std::int32_t target = targets_N[row];
   float loss = 0;
   if (target >= 0) {
-    LogSumExp row = log_sum_exp(logits_V, V);
-    loss = row.m + logf(row.S) - static_cast<float>(logits_V[target]);
+    LogSumExp sum = log_sum_exp<N>(logits_V, V);
+    loss = sum.m + logf(sum.S) - static_cast<float>(logits_V[target]);
   }
-  if (threadIdx.x == 0) loss_N[n] = loss;
+  if (threadIdx.x == 0) loss_N[row] = loss;
 }
 
 // The logits become their gradient, p_v - [v = target] times gradient_scale.
-template <class X>
-__global__ void cross_entropy_to_gradient_kernel(std::int64_t V, X* logits_NV, const std::int32_t* targets_N,
-                                                 float gradient_scale, float* loss_N) {
-  std::int64_t n = blockIdx.x;
-  X* logits_V = logits_NV + n * V;
-  std::int32_t target = targets_N[n];
+template <int N, class X>
+__global__ void __launch_bounds__(kThreads)
+    cross_entropy_to_gradient_kernel(std::int64_t V, X* logits_NV, const std::int32_t* targets_N, float gradient_scale,
+                                     float* loss_N) {
+  std::int64_t row = blockIdx.x;
+  X* logits_V = logits_NV + row * V;
+  std::int32_t target = targets_N[row];
   if (target < 0) {
-    for (std::int64_t v = threadIdx.x; v < V; v += kThreads) store(logits_V[v], 0.0f);
-    if (threadIdx.x == 0) loss_N[n] = 0;
+    for (std::int64_t v = std::int64_t{threadIdx.x} * N; v < V; v += kThreads * N)
+      store_vector(logits_V + v, Vector<float, N>{});
+    if (threadIdx.x == 0) loss_N[row] = 0;
     return;
   }
   float logit = static_cast<float>(logits_V[target]);  // before its thread overwrites it
-  LogSumExp row = log_sum_exp(logits_V, V);
-  float p_scale = gradient_scale / row.S;
-  for (std::int64_t v = threadIdx.x; v < V; v += kThreads) {
-    float p = exp_fast(static_cast<float>(logits_V[v]) - row.m) * p_scale;
-    store(logits_V[v], v == target ? p - gradient_scale : p);
+  LogSumExp sum = log_sum_exp<N>(logits_V, V);
+  float p_scale = gradient_scale / sum.S;
+  for (std::int64_t v = std::int64_t{threadIdx.x} * N; v < V; v += kThreads * N) {
+    auto p = load_floats<N>(logits_V + v);
+    for (int n = 0; n < N; ++n) {
+      p[n] = exp_fast(p[n] - sum.m) * p_scale;
+      if (v + n == target) p[n] -= gradient_scale;
+    }
+    store_vector(logits_V + v, p);
   }
-  if (threadIdx.x == 0) loss_N[n] = row.m + logf(row.S) - logit;
+  if (threadIdx.x == 0) loss_N[row] = sum.m + logf(sum.S) - logit;
 }
 
 Grid grid_of_logits(const Tensor& logits_NV) {
@@ -80,14 +101,22 @@ Grid grid_of_logits(const Tensor& logits_NV) {
 
 template <class X>
 void loss_of(const Tensor& logits_NV, const Tensor& targets_N, Tensor& loss_N) {
-  launch(grid_of_logits(logits_NV), cross_entropy_kernel<X>, logits_NV.dim(1), logits_NV.device_data<X>(),
-         targets_N.device_data<std::int32_t>(), loss_N.device_data<float>());
+  const X* logits = logits_NV.device_data<X>();
+  std::int64_t V = logits_NV.dim(1);
+  with_vectors<kVector<X>>(in_vectors<kVector<X>>(V, logits), [&](auto width) {
+    launch(grid_of_logits(logits_NV), cross_entropy_kernel<decltype(width)::value, X>, V, logits,
+           targets_N.device_data<std::int32_t>(), loss_N.device_data<float>());
+  });
 }
 
 template <class X>
 void to_gradient(Tensor& logits_NV, const Tensor& targets_N, double gradient_scale, Tensor& loss_N) {
-  launch(grid_of_logits(logits_NV), cross_entropy_to_gradient_kernel<X>, logits_NV.dim(1), logits_NV.device_data<X>(),
-         targets_N.device_data<std::int32_t>(), gradient_scale, loss_N.device_data<float>());
+  X* logits = logits_NV.device_data<X>();
+  std::int64_t V = logits_NV.dim(1);
+  with_vectors<kVector<X>>(in_vectors<kVector<X>>(V, logits), [&](auto width) {
+    launch(grid_of_logits(logits_NV), cross_entropy_to_gradient_kernel<decltype(width)::value, X>, V, logits,
+           targets_N.device_data<std::int32_t>(), gradient_scale, loss_N.device_data<float>());
+  });
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // Looks up one row of a table per token: x_btc = w_{token(b,t), c}. Backward adds dx_btc to dw_{token(b,t), c}, tokens
-// in order, so the same bits come out every time.
+// in order, so the same bits come out every time (the CUDA device adds up to 32 places of a token first).
 #pragma once
 
 #include "engine/tensor.h"

@@ -1,80 +1,161 @@
 #include "engine/ops/embedding/embedding_cuda.h"
 
+#include <utility>
+
 #include "engine/cuda/elements.cuh"
+#include "engine/cuda/vectors.cuh"
 #include "engine/cuda/warp.cuh"
 
 namespace sink::cuda {
 namespace {
 
-constexpr int kThreads = 128;  // of a block of columns
+constexpr int kThreads = 128;        // of a block of columns
+constexpr std::int64_t kTile = 256;  // keys that are sorted by counting
+constexpr std::int64_t kPiece = 32;  // sorted places that are summed alone
 
 // A warp per token, which copies its row.
-__global__ void embedding_kernel(std::int64_t N, std::int64_t C, const std::int32_t* tokens_N, const float* w,
+template <int N>
+__global__ void embedding_kernel(std::int64_t tokens, std::int64_t C, const std::int32_t* tokens_N, const float* w,
                                  float* x) {
   std::int64_t n = row_of_warp();
-  if (n >= N) return;
+  if (n >= tokens) return;
   const float* w_C = w + tokens_N[n] * C;
-  for (std::int64_t c = lane_of_thread(); c < C; c += kWarp) x[n * C + c] = w_C[c];
+  for (std::int64_t c = lane_of_thread() * N; c < C; c += kWarp * N)
+    store_vector(x + n * C + c, load_vector<N>(w_C + c));
 }
 
-// The places n = 0 ... N - 1, sorted by token and then by place: those of a token lie side by side in `sorted`, from
-// begin[n] on, where n is the token's first place; count[n] says how many. At its other places count is 0.
-struct PlacesOfTokens {
-  std::int32_t *sorted, *begin, *count;
-};
+// A token above the place where it stands: no two are equal, and in order they stand by token and then by place.
+using Key = std::int64_t;
+SINK_HD Key key_of(std::int32_t token, std::int64_t place) { return (static_cast<Key>(token) << 32) | place; }
+SINK_HD std::int64_t token_of(Key key) { return key >> 32; }
+SINK_HD std::int64_t place_of(Key key) { return key & 0x7fffffff; }
 
-// Every place counts those before it in that order: N^2 comparisons of numbers that lie in the cache, the same for any
-// V and any distribution of the tokens, and no thread waits for another.
-void sort_places(std::int64_t N, const std::int32_t* tokens_N, const PlacesOfTokens& places) {
+// How many of the sorted keys [begin, end) are below `key`.
+__device__ std::int64_t count_below(const Key* keys, std::int64_t begin, std::int64_t end, Key key) {
+  std::int64_t first = begin;
+  while (begin < end) {
+    std::int64_t middle = (begin + end) / 2;
+    if (keys[middle] < key)
+      begin = middle + 1;
+    else
+      end = middle;
+  }
+  return begin - first;
+}
+
+// Tiles are sorted, each key counting those of its tile that come before it.
+void sort_tiles(std::int64_t N, const std::int32_t* tokens_N, Key* keys) {
   for_each_element(N, [=] __device__(std::int64_t n) {
-    std::int32_t token = tokens_N[n], smaller = 0, same_before = 0, same_after = 0;
-    for (std::int64_t m = 0; m < n; ++m) {
-      smaller += tokens_N[m] < token;
-      same_before += tokens_N[m] == token;
-    }
-    for (std::int64_t m = n + 1; m < N; ++m) {
-      smaller += tokens_N[m] < token;
-      same_after += tokens_N[m] == token;
-    }
-    places.sorted[smaller + same_before] = static_cast<std::int32_t>(n);
-    places.begin[n] = smaller;
-    places.count[n] = same_before == 0 ? 1 + same_after : 0;
+    std::int64_t begin = n / kTile * kTile, end = begin + kTile < N ? begin + kTile : N, before = 0;
+    std::int32_t token = tokens_N[n];
+    for (std::int64_t m = begin; m < end; ++m) before += tokens_N[m] < token || (tokens_N[m] == token && m < n);
+    keys[begin + before] = key_of(token, n);
   });
 }
 
-// Row token(n) of dw += dx of all places of that token in order, where n is the first of them: a block has 128 columns
-// of it. One after the other, so a token at very many places is what the kernel takes longest for.
-__global__ void embedding_backward_kernel(std::int64_t C, const std::int32_t* tokens_N, PlacesOfTokens places,
-                                          const float* dx, float* dw) {
-  std::int64_t n = blockIdx.x, c = static_cast<std::int64_t>(blockIdx.y) * blockDim.x + threadIdx.x;
-  std::int32_t count = places.count[n];
-  if (count == 0 || c >= C) return;
-  const std::int32_t* place = places.sorted + places.begin[n];
-  float sum = dw[tokens_N[n] * C + c];
-  for (std::int32_t k = 0; k < count; ++k) sum += dx[place[k] * C + c];
-  dw[tokens_N[n] * C + c] = sum;
+// Every two neighbouring runs of `run` sorted keys become one: a key stands behind those of its own run and those of
+// the other that are below it.
+void merge_runs(std::int64_t N, std::int64_t run, const Key* from, Key* to) {
+  for_each_element(N, [=] __device__(std::int64_t n) {
+    std::int64_t pair = n / (2 * run) * (2 * run), own = n / run * run, other = own == pair ? pair + run : pair;
+    std::int64_t begin = other < N ? other : N, end = other + run < N ? other + run : N;
+    to[pair + (n - own) + count_below(from, begin, end, from[n])] = from[n];
+  });
+}
+
+// Row token(n) of dw += dx of all places n of that token. The places lie sorted in pieces of kPiece. A token's run of
+// places within one piece is summed in order and added to dw; of a longer one each piece writes its part to `parts`:
+// where the run begins before the piece to the first of the piece's two rows, else to the second.
+struct Runs {
+  std::int64_t count;  // of places
+  const Key* keys;
+  float* parts;  // (pieces, 2, C)
+
+  __device__ bool continues(std::int64_t n) const { return n > 0 && n < count && same(n - 1, n); }
+  __device__ bool same(std::int64_t a, std::int64_t b) const { return token_of(keys[a]) == token_of(keys[b]); }
+};
+
+template <int N>
+__device__ void add_vector(float* y, const Vector<float, N>& x) {
+  Vector<float, N> sum = load_vector<N>(y);
+  for (int n = 0; n < N; ++n) sum[n] += x[n];
+  store_vector(y, sum);
+}
+
+template <int N>
+__global__ void sum_pieces_kernel(std::int64_t C, Runs runs, const float* dx, float* dw) {
+  std::int64_t piece = blockIdx.x, c = (static_cast<std::int64_t>(blockIdx.y) * kThreads + threadIdx.x) * N;
+  if (c >= C) return;
+  std::int64_t begin = piece * kPiece, end = begin + kPiece < runs.count ? begin + kPiece : runs.count;
+  bool from_before = runs.continues(begin);
+  Vector<float, N> sum{};
+  for (std::int64_t k = begin; k < end; ++k) {
+    auto dx_N = load_vector<N>(dx + place_of(runs.keys[k]) * C + c);
+    for (int n = 0; n < N; ++n) sum[n] += dx_N[n];
+    bool goes_on = runs.continues(k + 1);
+    if (goes_on && k + 1 < end) continue;
+    if (from_before || goes_on)
+      store_vector(runs.parts + (piece * 2 + (from_before ? 0 : 1)) * C + c, sum);
+    else
+      add_vector(dw + token_of(runs.keys[k]) * C + c, sum);
+    from_before = false;
+    sum = {};
+  }
+}
+
+// Adds the parts of the run that begins in a piece and goes on behind it, in order.
+template <int N>
+__global__ void sum_parts_kernel(std::int64_t C, Runs runs, float* dw) {
+  std::int64_t piece = blockIdx.x, c = (static_cast<std::int64_t>(blockIdx.y) * kThreads + threadIdx.x) * N;
+  if (c >= C) return;
+  std::int64_t begin = piece * kPiece, end = begin + kPiece;
+  if (!runs.continues(end)) return;
+  bool began_before = runs.continues(begin) && runs.same(begin, end - 1);
+  if (began_before) return;
+  auto sum = load_vector<N>(runs.parts + (piece * 2 + 1) * C + c);
+  for (; runs.continues(end) && runs.same(end, begin + kPiece - 1); end += kPiece) {
+    auto part = load_vector<N>(runs.parts + (end / kPiece * 2) * C + c);
+    for (int n = 0; n < N; ++n) sum[n] += part[n];
+  }
+  add_vector(dw + token_of(runs.keys[begin + kPiece - 1]) * C + c, sum);
+}
+
+template <int N>
+void add_runs(const Runs& runs, const Tensor& dx_BTC, Tensor& dw_VC) {
+  std::int64_t C = dw_VC.dim(1);
+  dim3 blocks(blocks_for(runs.count, kPiece), blocks_for(C, kThreads * N));
+  launch({blocks, kThreads}, sum_pieces_kernel<N>, C, runs, dx_BTC.device_data<float>(), dw_VC.device_data<float>());
+  launch({blocks, kThreads}, sum_parts_kernel<N>, C, runs, dw_VC.device_data<float>());
 }
 
 }  // namespace
 
 void embedding(const Tensor& tokens_BT, const Tensor& w_VC, Tensor& x_BTC) {
-  std::int64_t N = tokens_BT.size();
-  launch(grid_of_rows(N), embedding_kernel, N, w_VC.dim(1), tokens_BT.device_data<std::int32_t>(),
-         w_VC.device_data<float>(), x_BTC.device_data<float>());
+  std::int64_t tokens = tokens_BT.size(), C = w_VC.dim(1);
+  const float* w = w_VC.device_data<float>();
+  float* x = x_BTC.device_data<float>();
+  with_vectors<4>(in_vectors<4>(C, w, x), [&](auto width) {
+    launch(grid_of_rows(tokens), embedding_kernel<decltype(width)::value>, tokens, C,
+           tokens_BT.device_data<std::int32_t>(), w, x);
+  });
 }
 
+// Sorts the places by token, by a number of passes that depends on how many there are alone, and sums them by token.
 void embedding_backward(const Tensor& dx_BTC, const Tensor& tokens_BT, Tensor& dw_VC, bool accumulate) {
   if (!accumulate) dw_VC.fill(0);
   std::int64_t N = tokens_BT.size(), C = dw_VC.dim(1);
-  if (N == 0) return;
-  Tensor numbers = Tensor::empty({3, N}, DType::I32, Device::cuda);
-  std::int32_t* sorted = numbers.device_data<std::int32_t>();
-  PlacesOfTokens places{sorted, sorted + N, sorted + 2 * N};
-  const std::int32_t* tokens_N = tokens_BT.device_data<std::int32_t>();
-  sort_places(N, tokens_N, places);
-  dim3 blocks(static_cast<unsigned>(N), blocks_for(C, kThreads));
-  launch({blocks, kThreads}, embedding_backward_kernel, C, tokens_N, places, dx_BTC.device_data<float>(),
-         dw_VC.device_data<float>());
+  if (N == 0 || C == 0) return;
+  Tensor numbers = Tensor::empty({2, 2 * N}, DType::I32, Device::cuda);  // two times N keys of 8 bytes
+  Key *keys = reinterpret_cast<Key*>(numbers.device_data<std::int32_t>()), *other = keys + N;
+  sort_tiles(N, tokens_BT.device_data<std::int32_t>(), keys);
+  for (std::int64_t run = kTile; run < N; run *= 2) {
+    merge_runs(N, run, keys, other);
+    std::swap(keys, other);
+  }
+  Tensor parts = Tensor::empty({blocks_for(N, kPiece), 2, C}, DType::F32, Device::cuda);
+  Runs runs{N, keys, parts.device_data<float>()};
+  bool vectors = in_vectors<4>(C, dx_BTC.device_data<float>(), dw_VC.device_data<float>(), runs.parts);
+  with_vectors<4>(vectors, [&](auto width) { add_runs<decltype(width)::value>(runs, dx_BTC, dw_VC); });
 }
 
 }  // namespace sink::cuda

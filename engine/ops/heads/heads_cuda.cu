@@ -1,26 +1,28 @@
 #include "engine/ops/heads/heads_cuda.h"
 
+#include <algorithm>
+
 #include "engine/cuda/elements.cuh"
-#include "engine/cuda/warp.cuh"
+#include "engine/cuda/vectors.cuh"
 
 namespace sink::cuda {
 namespace {
 
-// A warp has head h of one position: its D numbers as they lie in the heads and in the rows, where it is number
-// first_head + h.
-template <bool kToHeads, class Heads, class Rows>
-__global__ void move_kernel(Heads* heads_BHTD, Rows* rows_BTE, std::int64_t first_head, std::int64_t B, std::int64_t T,
+// A block has a position, and a thread N of the D numbers of a head, as they lie in the heads and in the rows, where
+// head h is number first_head + h.
+template <int N, bool kToHeads, class Heads, class Rows>
+__global__ void move_kernel(Heads* heads_BHTD, Rows* rows_BTE, std::int64_t first_head, std::int64_t H, std::int64_t T,
                             std::int64_t D, std::int64_t E) {
-  std::int64_t position = row_of_warp(), h = blockIdx.y, H = gridDim.y;
-  if (position >= B * T) return;
-  std::int64_t b = position / T, t = position % T;
-  Heads* head_D = heads_BHTD + ((b * H + h) * T + t) * D;
-  Rows* row_D = rows_BTE + position * E + (first_head + h) * D;
-  for (std::int64_t d = lane_of_thread(); d < D; d += kWarp) {
+  std::int64_t position = blockIdx.x, b = position / T, t = position % T;
+  int of_head = static_cast<int>(D / N), items = static_cast<int>(H) * of_head;
+  for (int i = static_cast<int>(threadIdx.x); i < items; i += static_cast<int>(blockDim.x)) {
+    std::int64_t h = i / of_head, d = i % of_head * N;
+    Heads* head = heads_BHTD + ((b * H + h) * T + t) * D + d;
+    Rows* row = rows_BTE + position * E + (first_head + h) * D + d;
     if constexpr (kToHeads)
-      head_D[d] = row_D[d];
+      store_vector(head, load_vector<N>(row));
     else
-      row_D[d] = head_D[d];
+      store_vector(row, load_vector<N>(head));
   }
 }
 
@@ -30,10 +32,13 @@ void move_as(Heads& heads_BHTD, Rows& rows_BTE, std::int64_t first_head) {
   std::int64_t B = heads_BHTD.dim(0), H = heads_BHTD.dim(1), T = heads_BHTD.dim(2), D = heads_BHTD.dim(3);
   auto* heads = heads_BHTD.template device_data<X>();
   auto* rows = rows_BTE.template device_data<X>();
-  Grid grid = grid_of_rows(B * T);
-  grid.blocks.y = static_cast<unsigned>(H);
-  launch(grid, move_kernel<kToHeads, std::remove_pointer_t<decltype(heads)>, std::remove_pointer_t<decltype(rows)>>,
-         heads, rows, first_head, B, T, D, rows_BTE.dim(2));
+  with_vectors<kVector<X>>(in_vectors<kVector<X>>(D, heads, rows), [&](auto width) {
+    constexpr int N = decltype(width)::value;
+    unsigned threads = std::min(blocks_for(H * D / N, kWarp) * kWarp, 256u);
+    launch({static_cast<unsigned>(B * T), threads},
+           move_kernel<N, kToHeads, std::remove_pointer_t<decltype(heads)>, std::remove_pointer_t<decltype(rows)>>,
+           heads, rows, first_head, H, T, D, rows_BTE.dim(2));
+  });
 }
 
 template <bool kToHeads, class Heads, class Rows>

@@ -2,6 +2,7 @@
 
 #include "engine/implementation.h"
 #include "engine/ops/check_like.h"
+#include "engine/ops/check_sum.h"
 #include "engine/ops/layer_norm/layer_norm_cpu.h"
 #include "engine/ops/layer_norm/layer_norm_cuda.h"
 #include "engine/ops/layer_norm/layer_norm_ref.h"
@@ -51,6 +52,24 @@ void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C
   check_like("layer_norm_backward", "dgain", dgain_C.grad, gain_C);
   check_like("layer_norm_backward", "dbias", dbias_C.grad, gain_C);
   SINK_SELECT(x, layer_norm_backward)(dy, x, gain_C, mean, r, dx, dgain_C, dbias_C);
+}
+
+void add_layer_norm(const Tensor& a, const Tensor& b, const Tensor& gain_C, const Tensor& bias_C, Tensor& u, Tensor& y,
+                    Tensor& mean, Tensor& r, double epsilon) {
+  check_sum("add_layer_norm", a, b, u);
+  check("add_layer_norm", u, gain_C, y, mean, r);
+  check_like("add_layer_norm", "bias", bias_C, gain_C);
+  SINK_SELECT(u, add_layer_norm)(a, b, gain_C, bias_C, u, y, mean, r, epsilon);
+}
+
+void add_layer_norm_backward(const Tensor& dy, const Tensor& du, const Tensor& u, const Tensor& gain_C,
+                             const Tensor& mean, const Tensor& r, Tensor& da, Tensor& db,
+                             const LayerNormGradient& dgain_C, const LayerNormGradient& dbias_C) {
+  check("add_layer_norm_backward", u, gain_C, dy, mean, r);
+  check_sum_gradient("add_layer_norm_backward", u, du, da, db);
+  check_like("add_layer_norm_backward", "dgain", dgain_C.grad, gain_C);
+  check_like("add_layer_norm_backward", "dbias", dbias_C.grad, gain_C);
+  SINK_SELECT(u, add_layer_norm_backward)(dy, du, u, gain_C, mean, r, da, db, dgain_C, dbias_C);
 }
 
 }  // namespace sink

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "engine/ops/residual_row.h"
 #include "engine/threads.h"
 
 namespace sink::cpu {
@@ -60,15 +61,16 @@ template <class Y>
   }
 }
 
-}  // namespace
-
-void layer_norm(const Tensor& x, const Tensor& gain_C, const Tensor& bias_C, Tensor& y, Tensor& mean, Tensor& r,
-                double epsilon) {
+// before(row) makes row `row` of x.
+template <class Before>
+void forward(const Tensor& x, const Tensor& gain_C, const Tensor& bias_C, Tensor& y, Tensor& mean, Tensor& r,
+             double epsilon, const Before& before) {
   std::int64_t C = gain_C.size(), rows = r.size();
   with_real<float, bf16>(y.dtype(), [&](auto zero) {
     using Y = decltype(zero);
     parallel_chunks(rows, 16, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
+        before(row);
         RowNumbers saved = row_forward(x.data<float>() + row * C, gain_C.data<float>(), bias_C.data<float>(),
                                        y.data<Y>() + row * C, C, epsilon);
         mean.data<float>()[row] = saved.mean;
@@ -78,9 +80,11 @@ void layer_norm(const Tensor& x, const Tensor& gain_C, const Tensor& bias_C, Ten
   });
 }
 
-void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Tensor& mean, const Tensor& r,
-                         const LayerNormGradient& dx, const LayerNormGradient& dgain_C,
-                         const LayerNormGradient& dbias_C) {
+// before(row) makes what row `row` of dx is added to; after(row) reads it.
+template <class Before, class After>
+void backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Tensor& mean, const Tensor& r,
+              const LayerNormGradient& dx, const LayerNormGradient& dgain_C, const LayerNormGradient& dbias_C,
+              const Before& before, const After& after) {
   std::int64_t C = gain_C.size(), rows = r.size();
   std::int64_t blocks = (rows + kRowBlock - 1) / kRowBlock;
   Tensor partial = Tensor::zeros({std::max<std::int64_t>(blocks, 1), 2, C});  // gain's share, bias's share
@@ -89,9 +93,11 @@ void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C
     parallel_chunks(blocks, 1, [&](std::int64_t first, std::int64_t last) {
       for (std::int64_t row = first * kRowBlock; row < std::min(rows, last * kRowBlock); ++row) {
         float* share = partial.data<float>() + row / kRowBlock * 2 * C;
+        before(row);
         row_backward(dy.data<Y>() + row * C, x.data<float>() + row * C, gain_C.data<float>(),
                      RowNumbers{mean.data<float>()[row], r.data<float>()[row]}, dx.grad.data<float>() + row * C,
                      dx.accumulate, share, share + C, C);
+        after(row);
       }
     });
   });
@@ -103,6 +109,37 @@ void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C
   };
   add_shares(dgain_C, 0);
   add_shares(dbias_C, 1);
+}
+
+constexpr auto kNothing = [](std::int64_t) {};
+
+}  // namespace
+
+void layer_norm(const Tensor& x, const Tensor& gain_C, const Tensor& bias_C, Tensor& y, Tensor& mean, Tensor& r,
+                double epsilon) {
+  forward(x, gain_C, bias_C, y, mean, r, epsilon, kNothing);
+}
+
+void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Tensor& mean, const Tensor& r,
+                         const LayerNormGradient& dx, const LayerNormGradient& dgain_C,
+                         const LayerNormGradient& dbias_C) {
+  backward(dy, x, gain_C, mean, r, dx, dgain_C, dbias_C, kNothing, kNothing);
+}
+
+void add_layer_norm(const Tensor& a, const Tensor& b, const Tensor& gain_C, const Tensor& bias_C, Tensor& u, Tensor& y,
+                    Tensor& mean, Tensor& r, double epsilon) {
+  std::int64_t C = gain_C.size();
+  forward(u, gain_C, bias_C, y, mean, r, epsilon, [&](std::int64_t row) { add_row(a, b, row, C, u); });
+}
+
+void add_layer_norm_backward(const Tensor& dy, const Tensor& du, const Tensor& u, const Tensor& gain_C,
+                             const Tensor& mean, const Tensor& r, Tensor& da, Tensor& db,
+                             const LayerNormGradient& dgain_C, const LayerNormGradient& dbias_C) {
+  std::int64_t C = gain_C.size();
+  backward(
+      dy, u, gain_C, mean, r, {da, du.defined()}, dgain_C, dbias_C,
+      [&](std::int64_t row) { begin_gradient_row(du, row, C, da); },
+      [&](std::int64_t row) { round_gradient_row(da, row, C, db); });
 }
 
 }  // namespace sink::cpu

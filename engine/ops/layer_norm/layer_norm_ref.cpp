@@ -60,4 +60,18 @@ void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C
                             dgain_C.grad.data<double>(), dbias_C.grad.data<double>(), C);
 }
 
+void add_layer_norm(const Tensor& a, const Tensor& b, const Tensor& gain_C, const Tensor& bias_C, Tensor& u, Tensor& y,
+                    Tensor& mean, Tensor& r, double epsilon) {
+  for (std::int64_t i = 0; i < u.size(); ++i) u.data<double>()[i] = a.data<double>()[i] + b.data<double>()[i];
+  ref::layer_norm(u, gain_C, bias_C, y, mean, r, epsilon);
+}
+
+void add_layer_norm_backward(const Tensor& dy, const Tensor& du, const Tensor& u, const Tensor& gain_C,
+                             const Tensor& mean, const Tensor& r, Tensor& da, Tensor& db,
+                             const LayerNormGradient& dgain_C, const LayerNormGradient& dbias_C) {
+  if (du.defined()) da.copy_from(du);
+  ref::layer_norm_backward(dy, u, gain_C, mean, r, {da, du.defined()}, dgain_C, dbias_C);
+  if (db.defined()) db.copy_from(da);
+}
+
 }  // namespace sink::ref

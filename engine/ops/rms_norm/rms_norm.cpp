@@ -2,6 +2,7 @@
 
 #include "engine/implementation.h"
 #include "engine/ops/check_like.h"
+#include "engine/ops/check_sum.h"
 #include "engine/ops/rms_norm/rms_norm_cpu.h"
 #include "engine/ops/rms_norm/rms_norm_cuda.h"
 #include "engine/ops/rms_norm/rms_norm_ref.h"
@@ -35,6 +36,21 @@ void rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, 
   check_like("rms_norm_backward", "dx", dx, x);
   check_like("rms_norm_backward", "dgain", dgain_C, gain_C);
   SINK_SELECT(x, rms_norm_backward)(dy, x, gain_C, r, dx, accumulate_dx, dgain_C, accumulate_dgain);
+}
+
+void add_rms_norm(const Tensor& a, const Tensor& b, const Tensor& gain_C, Tensor& u, Tensor& y, Tensor& r,
+                  double epsilon) {
+  check_sum("add_rms_norm", a, b, u);
+  check(u, gain_C, y, r);
+  SINK_SELECT(u, add_rms_norm)(a, b, gain_C, u, y, r, epsilon);
+}
+
+void add_rms_norm_backward(const Tensor& dy, const Tensor& du, const Tensor& u, const Tensor& gain_C, const Tensor& r,
+                           Tensor& da, Tensor& db, Tensor& dgain_C, bool accumulate_dgain) {
+  check(u, gain_C, dy, r);
+  check_sum_gradient("add_rms_norm_backward", u, du, da, db);
+  check_like("add_rms_norm_backward", "dgain", dgain_C, gain_C);
+  SINK_SELECT(u, add_rms_norm_backward)(dy, du, u, gain_C, r, da, db, dgain_C, accumulate_dgain);
 }
 
 }  // namespace sink

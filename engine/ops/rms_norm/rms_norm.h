@@ -18,4 +18,13 @@ void rms_norm(const Tensor& x, const Tensor& gain_C, Tensor& y, Tensor& r, doubl
 void rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Tensor& r, Tensor& dx,
                        bool accumulate_dx, Tensor& dgain_C, bool accumulate_dgain);
 
+// The norm of a sum, in one pass: u = a + b, y = rms_norm(u). a and u are like x above, b is like them or BF16 (a
+// branch added to the F32 residual stream).
+void add_rms_norm(const Tensor& a, const Tensor& b, const Tensor& gain_C, Tensor& u, Tensor& y, Tensor& r,
+                  double epsilon = kNormEpsilon);
+// da = du + the gradient that dy gives u, where du is what reaches u from elsewhere, undefined for nothing. db is the
+// same rounded to BF16; undefined where b has the type of a, whose gradient is da too.
+void add_rms_norm_backward(const Tensor& dy, const Tensor& du, const Tensor& u, const Tensor& gain_C, const Tensor& r,
+                           Tensor& da, Tensor& db, Tensor& dgain_C, bool accumulate_dgain);
+
 }  // namespace sink

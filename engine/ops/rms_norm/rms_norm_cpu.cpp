@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "engine/ops/residual_row.h"
 #include "engine/threads.h"
 
 namespace sink::cpu {
@@ -43,37 +44,72 @@ template <class Y>
   for (std::int64_t c = 0; c < C; ++c) dgain_C[c] += float(dy_C[c]) * x_C[c] * r;
 }
 
-}  // namespace
-
-void rms_norm(const Tensor& x, const Tensor& gain_C, Tensor& y, Tensor& r, double epsilon) {
+// before(row) makes row `row` of x.
+template <class Before>
+void forward(const Tensor& x, const Tensor& gain_C, Tensor& y, Tensor& r, double epsilon, const Before& before) {
   std::int64_t C = gain_C.size(), rows = r.size();
   with_real<float, bf16>(y.dtype(), [&](auto zero) {
     using Y = decltype(zero);
     parallel_chunks(rows, 16, [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t row = begin; row < end; ++row)
+      for (std::int64_t row = begin; row < end; ++row) {
+        before(row);
         r.data<float>()[row] =
             row_forward(x.data<float>() + row * C, gain_C.data<float>(), y.data<Y>() + row * C, C, epsilon);
+      }
     });
   });
 }
 
-void rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Tensor& r, Tensor& dx,
-                       bool accumulate_dx, Tensor& dgain_C, bool accumulate_dgain) {
+// before(row) makes what row `row` of dx is added to; after(row) reads it.
+template <class Before, class After>
+void backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Tensor& r, Tensor& dx, bool accumulate_dx,
+              Tensor& dgain_C, bool accumulate_dgain, const Before& before, const After& after) {
   std::int64_t C = gain_C.size(), rows = r.size();
   std::int64_t blocks = (rows + kRowBlock - 1) / kRowBlock;
   Tensor partial = Tensor::zeros({std::max<std::int64_t>(blocks, 1), C});
   with_real<float, bf16>(dy.dtype(), [&](auto zero) {
     using Y = decltype(zero);
     parallel_chunks(blocks, 1, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t row = first * kRowBlock; row < std::min(rows, last * kRowBlock); ++row)
+      for (std::int64_t row = first * kRowBlock; row < std::min(rows, last * kRowBlock); ++row) {
+        before(row);
         row_backward(dy.data<Y>() + row * C, x.data<float>() + row * C, gain_C.data<float>(), r.data<float>()[row],
                      dx.data<float>() + row * C, accumulate_dx, partial.data<float>() + row / kRowBlock * C, C);
+        after(row);
+      }
     });
   });
   float* dgain = dgain_C.data<float>();
   if (!accumulate_dgain) std::fill_n(dgain, C, 0.0f);
   for (std::int64_t block = 0; block < blocks; ++block)
     for (std::int64_t c = 0; c < C; ++c) dgain[c] += partial.data<float>()[block * C + c];
+}
+
+constexpr auto kNothing = [](std::int64_t) {};
+
+}  // namespace
+
+void rms_norm(const Tensor& x, const Tensor& gain_C, Tensor& y, Tensor& r, double epsilon) {
+  forward(x, gain_C, y, r, epsilon, kNothing);
+}
+
+void rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Tensor& r, Tensor& dx,
+                       bool accumulate_dx, Tensor& dgain_C, bool accumulate_dgain) {
+  backward(dy, x, gain_C, r, dx, accumulate_dx, dgain_C, accumulate_dgain, kNothing, kNothing);
+}
+
+void add_rms_norm(const Tensor& a, const Tensor& b, const Tensor& gain_C, Tensor& u, Tensor& y, Tensor& r,
+                  double epsilon) {
+  std::int64_t C = gain_C.size();
+  forward(u, gain_C, y, r, epsilon, [&](std::int64_t row) { add_row(a, b, row, C, u); });
+}
+
+void add_rms_norm_backward(const Tensor& dy, const Tensor& du, const Tensor& u, const Tensor& gain_C, const Tensor& r,
+                           Tensor& da, Tensor& db, Tensor& dgain_C, bool accumulate_dgain) {
+  std::int64_t C = gain_C.size();
+  backward(
+      dy, u, gain_C, r, da, du.defined(), dgain_C, accumulate_dgain,
+      [&](std::int64_t row) { begin_gradient_row(du, row, C, da); },
+      [&](std::int64_t row) { round_gradient_row(da, row, C, db); });
 }
 
 }  // namespace sink::cpu

@@ -41,4 +41,17 @@ void rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, 
                           r.data<double>()[row], dx.data<double>() + row * C, dgain_C.data<double>(), C);
 }
 
+void add_rms_norm(const Tensor& a, const Tensor& b, const Tensor& gain_C, Tensor& u, Tensor& y, Tensor& r,
+                  double epsilon) {
+  for (std::int64_t i = 0; i < u.size(); ++i) u.data<double>()[i] = a.data<double>()[i] + b.data<double>()[i];
+  rms_norm(u, gain_C, y, r, epsilon);
+}
+
+void add_rms_norm_backward(const Tensor& dy, const Tensor& du, const Tensor& u, const Tensor& gain_C, const Tensor& r,
+                           Tensor& da, Tensor& db, Tensor& dgain_C, bool accumulate_dgain) {
+  if (du.defined()) da.copy_from(du);
+  rms_norm_backward(dy, u, gain_C, r, da, du.defined(), dgain_C, accumulate_dgain);
+  if (db.defined()) db.copy_from(da);
+}
+
 }  // namespace sink::ref

@@ -20,4 +20,10 @@ RotaryTable rotary_table(std::int64_t T, std::int64_t width, DType dtype, double
 // opposite angle.
 void rotary(const Tensor& x_BHTD, const RotaryTable& table, bool inverse, Tensor& y_BHTD);
 
+// split_heads (engine/ops/heads/heads.h) and the rotation of queries and keys, in one pass: qkv is (B, T, (H + 2 G) D),
+// q (B, H, T, D), k and v (B, G, T, D). Backward rotates dq and dk back and gathers the three.
+void split_rotary(const Tensor& qkv_BTE, const RotaryTable& table, Tensor& q_BHTD, Tensor& k_BGTD, Tensor& v_BGTD);
+void split_rotary_backward(const Tensor& dq_BHTD, const Tensor& dk_BGTD, const Tensor& dv_BGTD,
+                           const RotaryTable& table, Tensor& dqkv_BTE);
+
 }  // namespace sink

@@ -19,6 +19,23 @@ template <class X>
   if (y_D != x_D) std::copy(x_D + 2 * E, x_D + D, y_D + 2 * E);
 }
 
+// run(row of D numbers in rows, the same in heads, t) for all heads of x, of which the first is number first_head in
+// the rows: a task has some positions of a sequence.
+template <class X, class Rows, class Heads, class F>
+void for_each_head(Rows& rows_BTE, Heads& x_BHTD, std::int64_t first_head, const F& run) {
+  constexpr std::int64_t kPositions = 64;
+  std::int64_t B = x_BHTD.dim(0), H = x_BHTD.dim(1), T = x_BHTD.dim(2), D = x_BHTD.dim(3), width = rows_BTE.dim(2);
+  std::int64_t pieces = (T + kPositions - 1) / kPositions;
+  auto* rows = rows_BTE.template data<X>();
+  auto* heads = x_BHTD.template data<X>();
+  parallel_for(B * pieces, [&](std::int64_t task) {
+    std::int64_t b = task / pieces, begin = task % pieces * kPositions, end = std::min(T, begin + kPositions);
+    for (std::int64_t h = 0; h < H; ++h)
+      for (std::int64_t t = begin; t < end; ++t)
+        run(rows + (b * T + t) * width + (first_head + h) * D, heads + ((b * H + h) * T + t) * D, t);
+  });
+}
+
 }  // namespace
 
 void rotary(const Tensor& x_BHTD, const RotaryTable& table, bool inverse, Tensor& y_BHTD) {
@@ -34,6 +51,37 @@ void rotary(const Tensor& x_BHTD, const RotaryTable& table, bool inverse, Tensor
         rotate_row(x_BHTD.data<X>() + row * D, cos + t * E, sin + t * E, sign, y_BHTD.data<X>() + row * D, E, D);
       }
     });
+  });
+}
+
+void split_rotary(const Tensor& qkv_BTE, const RotaryTable& table, Tensor& q_BHTD, Tensor& k_BGTD, Tensor& v_BGTD) {
+  std::int64_t H = q_BHTD.dim(1), G = k_BGTD.dim(1), D = q_BHTD.dim(3), E = table.cos_TE.dim(1);
+  const float *cos = table.cos_TE.data<float>(), *sin = table.sin_TE.data<float>();
+  with_real<float, bf16>(qkv_BTE.dtype(), [&](auto zero) {
+    using X = decltype(zero);
+    auto rotated = [&](const X* row_D, X* head_D, std::int64_t t) {
+      rotate_row(row_D, cos + t * E, sin + t * E, 1, head_D, E, D);
+    };
+    for_each_head<X>(qkv_BTE, q_BHTD, 0, rotated);
+    for_each_head<X>(qkv_BTE, k_BGTD, H, rotated);
+    for_each_head<X>(qkv_BTE, v_BGTD, H + G,
+                     [&](const X* row_D, X* head_D, std::int64_t) { std::copy_n(row_D, D, head_D); });
+  });
+}
+
+void split_rotary_backward(const Tensor& dq_BHTD, const Tensor& dk_BGTD, const Tensor& dv_BGTD,
+                           const RotaryTable& table, Tensor& dqkv_BTE) {
+  std::int64_t H = dq_BHTD.dim(1), G = dk_BGTD.dim(1), D = dq_BHTD.dim(3), E = table.cos_TE.dim(1);
+  const float *cos = table.cos_TE.data<float>(), *sin = table.sin_TE.data<float>();
+  with_real<float, bf16>(dqkv_BTE.dtype(), [&](auto zero) {
+    using X = decltype(zero);
+    auto rotated_back = [&](X* row_D, const X* head_D, std::int64_t t) {
+      rotate_row(head_D, cos + t * E, sin + t * E, -1, row_D, E, D);
+    };
+    for_each_head<X>(dqkv_BTE, dq_BHTD, 0, rotated_back);
+    for_each_head<X>(dqkv_BTE, dk_BGTD, H, rotated_back);
+    for_each_head<X>(dqkv_BTE, dv_BGTD, H + G,
+                     [&](X* row_D, const X* head_D, std::int64_t) { std::copy_n(head_D, D, row_D); });
   });
 }
 

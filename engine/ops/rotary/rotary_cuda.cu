@@ -1,6 +1,10 @@
 #include "engine/ops/rotary/rotary_cuda.h"
 
+#include <algorithm>
+#include <type_traits>
+
 #include "engine/cuda/elements.cuh"
+#include "engine/cuda/vectors.cuh"
 #include "engine/ops/rotary/rotary_math.h"
 
 namespace sink::cuda {
@@ -31,11 +35,99 @@ void rotate_rows(const Tensor& x_BHTD, const RotaryTable& table, float sign, Ten
   });
 }
 
+// Queries, keys and values as heads; X is const where they are read.
+template <class X>
+struct SplitHeads {
+  X *q_BHTD, *k_BGTD, *v_BGTD;
+  std::int64_t H, G, T, D;
+
+  // The D numbers of head `head` of a row, where queries come first, at position t of sequence b.
+  __device__ X* row(std::int64_t b, std::int64_t t, std::int64_t head) const {
+    if (head < H) return q_BHTD + ((b * H + head) * T + t) * D;
+    X* heads = head < H + G ? k_BGTD : v_BGTD;
+    return heads + ((b * G + (head - H) % G) * T + t) * D;
+  }
+};
+
+// A block has a position: reads its rows from `from` and writes them to `to`, one of which is the row of all heads. Per
+// head a thread has N pairs of numbers that are rotated, or N numbers that are not, as in rotate_rows; pairs of a value
+// are moved only.
+template <int N, bool kToHeads, class Rows, class Heads>
+__global__ void split_rotary_kernel(Rows* rows_BTE, SplitHeads<Heads> heads, const float* cos_TE, const float* sin_TE,
+                                    std::int64_t E) {
+  std::int64_t position = blockIdx.x, b = position / heads.T, t = position % heads.T, D = heads.D;
+  int items = static_cast<int>((D - E) / N), row_heads = static_cast<int>(heads.H + 2 * heads.G);
+  for (int i = static_cast<int>(threadIdx.x); i < row_heads * items; i += static_cast<int>(blockDim.x)) {
+    std::int64_t head = i / items, e = i % items * N;
+    Rows* row_D = rows_BTE + (position * row_heads + head) * D;
+    Heads* head_D = heads.row(b, t, head);
+    auto move = [&](const auto* from_D, auto* to_D) {
+      auto second = load_floats<N>(from_D + E + e);
+      if (e < E) {
+        auto first = load_floats<N>(from_D + e);
+        if (head < heads.H + heads.G) {
+          auto cos = load_vector<N>(cos_TE + t * E + e), sin = load_vector<N>(sin_TE + t * E + e);
+          for (int n = 0; n < N; ++n) {
+            auto pair = rotate(first[n], second[n], cos[n], kToHeads ? sin[n] : -sin[n]);
+            first[n] = pair.first;
+            second[n] = pair.second;
+          }
+        }
+        store_vector(to_D + e, first);
+      }
+      store_vector(to_D + E + e, second);
+    };
+    if constexpr (kToHeads)
+      move(row_D, head_D);
+    else
+      move(head_D, row_D);
+  }
+}
+
+template <bool kToHeads, class X, class Rows, class Heads>
+void split_as(Rows& rows_BTE, Heads& q_BHTD, Heads& k_BGTD, Heads& v_BGTD, const RotaryTable& table) {
+  std::int64_t D = q_BHTD.dim(3), E = table.cos_TE.dim(1), positions = q_BHTD.dim(0) * q_BHTD.dim(2);
+  auto* rows = rows_BTE.template device_data<X>();
+  auto* q = q_BHTD.template device_data<X>();
+  SplitHeads<std::remove_pointer_t<decltype(q)>> heads{q,
+                                                       k_BGTD.template device_data<X>(),
+                                                       v_BGTD.template device_data<X>(),
+                                                       q_BHTD.dim(1),
+                                                       k_BGTD.dim(1),
+                                                       q_BHTD.dim(2),
+                                                       D};
+  const float *cos = table.cos_TE.device_data<float>(), *sin = table.sin_TE.device_data<float>();
+  if (positions == 0 || D == 0) return;
+  constexpr int kWidth = kVector<X>;
+  bool vectors =
+      in_vectors<kWidth>(D, rows, heads.q_BHTD, heads.k_BGTD, heads.v_BGTD) && in_vectors<kWidth>(E, cos, sin);
+  with_vectors<kWidth>(vectors, [&](auto width) {
+    constexpr int N = decltype(width)::value;
+    std::int64_t items = (heads.H + 2 * heads.G) * (D - E) / N;
+    unsigned threads = std::min(blocks_for(items, kWarp) * kWarp, 256u);
+    launch({static_cast<unsigned>(positions), threads},
+           split_rotary_kernel<N, kToHeads, std::remove_pointer_t<decltype(rows)>, std::remove_pointer_t<decltype(q)>>,
+           rows, heads, cos, sin, E);
+  });
+}
+
 }  // namespace
 
 void rotary(const Tensor& x_BHTD, const RotaryTable& table, bool inverse, Tensor& y_BHTD) {
   with_real<float, bf16>(x_BHTD.dtype(),
                          [&](auto zero) { rotate_rows<decltype(zero)>(x_BHTD, table, inverse ? -1 : 1, y_BHTD); });
+}
+
+void split_rotary(const Tensor& qkv_BTE, const RotaryTable& table, Tensor& q_BHTD, Tensor& k_BGTD, Tensor& v_BGTD) {
+  with_real<float, bf16>(qkv_BTE.dtype(),
+                         [&](auto zero) { split_as<true, decltype(zero)>(qkv_BTE, q_BHTD, k_BGTD, v_BGTD, table); });
+}
+
+void split_rotary_backward(const Tensor& dq_BHTD, const Tensor& dk_BGTD, const Tensor& dv_BGTD,
+                           const RotaryTable& table, Tensor& dqkv_BTE) {
+  with_real<float, bf16>(dqkv_BTE.dtype(), [&](auto zero) {
+    split_as<false, decltype(zero)>(dqkv_BTE, dq_BHTD, dk_BGTD, dv_BGTD, table);
+  });
 }
 
 }  // namespace sink::cuda

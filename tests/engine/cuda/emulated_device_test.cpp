@@ -9,6 +9,7 @@
 #include "engine/cuda/instructions.cuh"
 #include "engine/cuda/schedules.h"
 #include "engine/tensor.h"
+#include "tests/support/compare.h"
 #include "tests/support/in_child.h"
 
 using namespace sink;
@@ -250,4 +251,20 @@ TEST_CASE("tensors on the device: only operations reach their numbers") {
   z.copy_from(x);  // another device and another type at once
   CHECK(z.item(2) == 1.5);
   CHECK(x.slice(2, {2}).to(Device::cpu).item() == 1.5);
+}
+
+TEST_CASE("emulated device: fills and conversions of every size and type, wherever they begin") {
+  for (std::int64_t n : {1, 3, 4, 6, 8, 1024, 1032})
+    for (std::int64_t first : {0, 1, 2, 4, 8})
+      for (DType from : {DType::F32, DType::BF16, DType::F64})
+        for (DType to : {DType::F32, DType::BF16, DType::F64}) {
+          Tensor x = random_tensor({n + first}, from, 1).to(Device::cuda);
+          Tensor y = Tensor::full({n + 20}, 7, to, Device::cuda), expected = Tensor::full({n + 20}, 7, to);
+          y.slice(9 - first, {n}).copy_from(x.slice(first, {n}));
+          expected.slice(9 - first, {n}).copy_from(x.to(Device::cpu).slice(first, {n}));
+          check_close("converted", y.to(Device::cpu), expected, 0);
+          y.slice(first, {n}).fill(3);
+          expected.slice(first, {n}).fill(3);
+          check_close("filled", y.to(Device::cpu), expected, 0);
+        }
 }

@@ -14,10 +14,12 @@ namespace {
 template <class F>
 void check_function(const Tensor& x, const Tensor& dy) {
   Tensors given{x, dy, random_tensor(x.shape(), x.dtype(), 3), random_tensor(x.shape(), x.dtype(), 4)};
-  check_device_twin("activation", given, [](Tensors& t) {
+  auto run = [](Tensors& t) {
     activation<F>(t[0], t[2]);
     activation_backward<F>(t[1], t[0], t[3]);
-  });
+  };
+  check_device_twin("activation", given, run);
+  if (x.size() == 256) check_unaligned_twin("activation", given, run);
 }
 
 }  // namespace

@@ -4,6 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <limits>
+#include <utility>
+#include <vector>
 
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
@@ -13,15 +16,23 @@ using namespace sink;
 
 namespace {
 
-constexpr AdamwStep kStep{
-    .learning_rate = 0.1, .beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1, .step = 1};
+constexpr AdamwSettings kSettings{.beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1};
+
+Tensor numbers_of(std::int64_t update, double squared_norm = 0, double loss = 0) {
+  Tensor numbers = adamw_numbers(/*learning_rate=*/0.1, update);
+  numbers.data<double>()[AdamwNumber::squared_norm] = squared_norm;
+  numbers.data<double>()[AdamwNumber::loss] = loss;
+  return numbers;
+}
 
 struct Parameter {
   Tensor w, m, v;
   explicit Parameter(const Tensor& w) : w(w), m(Tensor::zeros(w.shape(), w.dtype())), v(m.clone()) {}
-  void step(AdamwStep settings, const Tensor& dw, std::int64_t number) {
-    settings.step = number;
-    adamw(settings, dw, w, m, v);
+  void step(const AdamwSettings& settings, const Tensor& dw, const Tensor& numbers) {
+    adamw(settings, numbers, dw, w, m, v);
+  }
+  void step(const AdamwSettings& settings, const Tensor& dw, std::int64_t update) {
+    step(settings, dw, numbers_of(update));
   }
 };
 
@@ -35,11 +46,11 @@ TEST_CASE("adamw: two steps by hand, as torch.optim.AdamW makes them") {
   // Step 2: m = 0.045 - 0.1 = -0.055, m^ = -0.055 / 0.19; v = 0.011875 + 0.05 = 0.061875, v^ = 0.061875 / 0.0975;
   //         w = 0.89 * 0.99 + 0.1 * 0.289473684 / 0.796627508 = 0.917437397.
   Parameter p(number(1));
-  p.step(kStep, number(0.5), 1);
+  p.step(kSettings, number(0.5), 1);
   CHECK(p.w.item() == doctest::Approx(0.890000002).epsilon(1e-11));  // epsilon / 0.5 * 0.1 is the 2e-9
   CHECK(p.m.item() == doctest::Approx(0.05).epsilon(1e-12));
   CHECK(p.v.item() == doctest::Approx(0.0125).epsilon(1e-12));
-  p.step(kStep, number(-1), 2);
+  p.step(kSettings, number(-1), 2);
   CHECK(p.w.item() == doctest::Approx(0.917437396572).epsilon(1e-11));  // PyTorch 2.15
   CHECK(p.m.item() == doctest::Approx(-0.055).epsilon(1e-12));
   CHECK(p.v.item() == doctest::Approx(0.061875).epsilon(1e-12));
@@ -51,9 +62,9 @@ TEST_CASE("adamw: F32 equals F64 over several steps") {
     Parameter fast(w.clone()), expected(w.to(DType::F64)), reference(w.clone());
     for (std::int64_t step = 1; step <= 5; ++step) {
       Tensor dw = random_tensor({n}, DType::F32, 10 + static_cast<std::uint64_t>(step));
-      fast.step(kStep, dw, step);
-      expected.step(kStep, dw.to(DType::F64), step);
-      in_reference([&] { reference.step(kStep, dw, step); });
+      fast.step(kSettings, dw, step);
+      expected.step(kSettings, dw.to(DType::F64), step);
+      in_reference([&] { reference.step(kSettings, dw, step); });
       if (step == 1) check_close("reference w", reference.w, expected.w.to(DType::F32), 0);
     }
     check_close("reference w", reference.w, expected.w, 1e-6);
@@ -67,15 +78,15 @@ TEST_CASE("adamw: F32 equals F64 over several steps") {
 
 TEST_CASE("adamw: decay is decoupled: it needs no gradient and is not in the moments") {
   Parameter p(number(-2));
-  p.step(kStep, number(0), 1);
-  p.step(kStep, number(0), 2);
+  p.step(kSettings, number(0), 1);
+  p.step(kSettings, number(0), 2);
   CHECK(p.w.item() == doctest::Approx(-2 * 0.99 * 0.99).epsilon(1e-12));
   CHECK(p.m.item() == 0);
   CHECK(p.v.item() == 0);
 }
 
 TEST_CASE("adamw: without decay a first step has the size of the learning rate, whatever the gradient's") {
-  AdamwStep settings = kStep;
+  AdamwSettings settings = kSettings;
   settings.weight_decay = 0;
   for (double gradient : {-1e4, -1.0, 1e-3, 50.0}) {
     Parameter p(number(3));
@@ -84,23 +95,57 @@ TEST_CASE("adamw: without decay a first step has the size of the learning rate, 
   }
 }
 
-TEST_CASE("adamw: gradient_scale is a smaller gradient") {
-  Tensor w = random_tensor({100}, DType::F64, 2), dw = random_tensor({100}, DType::F64, 3), quarter = dw.clone();
-  for (std::int64_t i = 0; i < 100; ++i) quarter.data<double>()[i] /= 4;
-  Parameter scaled(w.clone()), expected(w.clone());
-  AdamwStep settings = kStep;
-  settings.gradient_scale = 0.25;
-  scaled.step(settings, dw, 1);
-  expected.step(kStep, quarter, 1);
-  check_close("w", scaled.w, expected.w, 1e-14);
-  check_close("m", scaled.m, expected.m, 1e-14);
-  check_close("v", scaled.v, expected.v, 1e-14);
+TEST_CASE("adamw: gradients are scaled down to a norm of `clip`, where theirs is above it") {
+  Tensor w = random_tensor({100}, DType::F64, 2), dw = random_tensor({100}, DType::F64, 3), scaled = dw.clone();
+  for (std::int64_t i = 0; i < 100; ++i) scaled.data<double>()[i] *= 2 / (8 + 1e-6);
+  AdamwSettings clipping = kSettings;
+  clipping.clip = 2;
+  auto check_step = [&](double squared_norm, const Tensor& as_if) {
+    Parameter clipped(w.clone()), expected(w.clone());
+    clipped.step(clipping, dw, numbers_of(1, squared_norm));
+    expected.step(kSettings, as_if, 1);
+    check_close("w", clipped.w, expected.w, 1e-14);
+    check_close("m", clipped.m, expected.m, 1e-14);
+    check_close("v", clipped.v, expected.v, 1e-14);
+  };
+  check_step(64, scaled);
+  check_step(4, dw);
+  check_step(3, dw);
+}
+
+TEST_CASE("adamw: a loss or a norm that is NaN or infinite leaves every bit as it is") {
+  double inf = std::numeric_limits<double>::infinity(), nan = std::numeric_limits<double>::quiet_NaN();
+  for (DType dtype : {DType::F32, DType::F64})
+    for (auto [squared_norm, loss] : std::vector<std::pair<double, double>>{{nan, 1}, {inf, 1}, {1, nan}, {1, -inf}}) {
+      Tensor dw = Tensor::full({70}, nan, dtype);
+      Parameter p(random_tensor({70}, dtype, 1));
+      p.step(kSettings, random_tensor({70}, dtype, 2), 1);
+      Tensor w = p.w.clone(), m = p.m.clone(), v = p.v.clone();
+      auto check_kept = [&] {
+        check_close("w", p.w, w, 0);
+        check_close("m", p.m, m, 0);
+        check_close("v", p.v, v, 0);
+      };
+      p.step(kSettings, dw, numbers_of(2, squared_norm, loss));
+      check_kept();
+      in_reference([&] { p.step(kSettings, dw, numbers_of(2, squared_norm, loss)); });
+      check_kept();
+    }
 }
 
 TEST_CASE("adamw: shapes and types that do not fit are named") {
   Parameter p(Tensor::zeros({2, 3}));
-  check_refused([&] { p.step(kStep, Tensor::zeros({3, 2}), 1); }, {"[adamw]", "f32 (2, 3)", "f32 (3, 2)"});
-  check_refused([&] { p.step(kStep, Tensor::zeros({2, 3}, DType::F64), 1); }, {"[adamw]", "f32 (2, 3)", "f64 (2, 3)"});
+  check_refused([&] { p.step(kSettings, Tensor::zeros({3, 2}), 1); }, {"[adamw]", "f32 (2, 3)", "f32 (3, 2)"});
+  check_refused(
+      [&] {
+        p.step(kSettings, Tensor::zeros({2, 3}, DType::F64), 1);
+      },
+      {"[adamw]", "f32 (2, 3)", "f64 (2, 3)"});
+  check_refused(
+      [&] {
+        p.step(kSettings, Tensor::zeros({2, 3}), Tensor::zeros({4}));
+      },
+      {"[adamw]", "f64 (4)", "f32 (4)"});
   Parameter half(Tensor::zeros({4}, DType::BF16));
-  check_refused([&] { half.step(kStep, Tensor::zeros({4}, DType::BF16), 1); }, {"[adamw]", "bf16 (4)"});
+  check_refused([&] { half.step(kSettings, Tensor::zeros({4}, DType::BF16), 1); }, {"[adamw]", "bf16 (4)"});
 }

@@ -16,10 +16,12 @@ TEST_CASE("add on the device: equals the double reference, also for a bf16 branc
       CAPTURE(n);
       Tensors given{random_tensor({n}, types.a, 1), random_tensor({n}, types.b, 2), random_tensor({n}, types.a, 3),
                     random_tensor({n}, types.a, 4)};
-      check_device_twin("add", given, [](Tensors& t) {
+      auto run = [](Tensors& t) {
         add(t[0], t[1], t[2]);
         add_into(t[3], t[1]);
-      });
+      };
+      check_device_twin("add", given, run);
+      if (n == 256) check_unaligned_twin("add", given, run);
     }
 }
 

@@ -38,6 +38,19 @@ void check_order_of_sums() {
 
 }  // namespace
 
+// Runs of one token of every length about that of a piece of 32 places, and at every distance from where one begins.
+TEST_CASE("embedding on the device: a token's places fill pieces, end with them, or reach over many") {
+  for (std::int64_t offset : {0, 1, 31, 32, 33})
+    for (std::int64_t length : {1, 31, 32, 33, 63, 64, 65, 97, 130}) {
+      CAPTURE(offset);
+      CAPTURE(length);
+      Tensor tokens = Tensor::empty({1, offset + length + 40}, DType::I32);
+      for (std::int64_t n = 0; n < tokens.size(); ++n)
+        tokens.data<std::int32_t>()[n] = n < offset ? 0 : n < offset + length ? 1 : 2;
+      check_embedding(tokens, 3, 5, length % 2 == 0);
+    }
+}
+
 TEST_CASE("embedding on the device: equals the double reference, gradients are added in the order of the tokens") {
   for (std::int64_t T : {1, 7, 65})
     for (std::int64_t V : {1, 5, 300})
@@ -49,6 +62,9 @@ TEST_CASE("embedding on the device: equals the double reference, gradients are a
           CAPTURE(accumulate);
           check_embedding(random_tokens(3, T, V), V, C, accumulate);
         }
+  // Sorted in tiles of 256, then merged two and two: 1 to 5 tiles, the last one full or not.
+  for (std::int64_t T : {85, 86, 171, 256, 300, 427})
+    for (std::int64_t V : {1, 3, 40, 2000}) check_embedding(random_tokens(3, T, V), V, 4, true);
   check_embedding(Tensor::from<std::int32_t>({2, 3}, {9, 0, 9, 0, 9, 9}), 10, 5, true);
   for (bool accumulate : {false, true}) check_embedding(Tensor::empty({0, 4}, DType::I32), 10, 5, accumulate);
   check_order_of_sums();

@@ -1,6 +1,9 @@
 // Rotary position embedding on the CUDA device.
 #include <doctest/doctest.h>
 
+#include <utility>
+#include <vector>
+
 #include "engine/ops/rotary/rotary.h"
 #include "tests/support/device_twin.h"
 
@@ -25,7 +28,47 @@ void check_rotary(std::int64_t T, std::int64_t D, std::int64_t width, std::int64
   }
 }
 
+// The numbers of D, of which `width` are rotated, lie `offset` numbers into their tensors.
+void check_split_rotary(std::int64_t B, std::int64_t H, std::int64_t G, std::int64_t T, std::int64_t D,
+                        std::int64_t width, std::int64_t offset, DType dtype) {
+  CAPTURE(H);
+  CAPTURE(T);
+  CAPTURE(D);
+  CAPTURE(width);
+  CAPTURE(offset);
+  RotaryTable table = rotary_table(T + 2, width, DType::F32);
+  std::int64_t row = (H + 2 * G) * D;
+  auto random = [&](std::int64_t size, std::uint64_t seed) { return random_tensor({size + offset}, dtype, seed); };
+  Tensors given{random(B * T * row, 1),
+                random(B * H * T * D, 2),
+                random(B * G * T * D, 3),
+                random(B * G * T * D, 4),
+                random(B * T * row, 5),
+                table.cos_TE,
+                table.sin_TE};
+  check_device_twin("split_rotary", given, [&](Tensors& t) {
+    Tensor qkv = t[0].slice(offset, {B, T, row}), dqkv = t[4].slice(offset, {B, T, row});
+    Tensor q = t[1].slice(offset, {B, H, T, D});
+    Tensor k = t[2].slice(offset, {B, G, T, D}), v = t[3].slice(offset, {B, G, T, D});
+    split_rotary(qkv, {t[5], t[6]}, q, k, v);
+    split_rotary_backward(q, k, v, {t[5], t[6]}, dqkv);
+  });
+}
+
 }  // namespace
+
+TEST_CASE("split_rotary on the device: equals the double reference") {
+  for (DType dtype : {DType::F32, DType::BF16})
+    for (std::int64_t T : {1, 7})
+      for (auto [H, G] : std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {4, 2}}) {
+        for (std::int64_t width : {0, 2, 6, 8}) check_split_rotary(2, H, G, T, 9, width, 0, dtype);
+        for (std::int64_t width : {0, 16, 32, 40})
+          for (std::int64_t offset : {0, 1}) check_split_rotary(2, H, G, T, 40, width, offset, dtype);
+        check_split_rotary(2, H, G, T, 128, 128, 0, dtype);
+      }
+  check_split_rotary(1, 12, 12, 2, 64, 48, 0, DType::F32);  // more items than a block has threads
+  check_split_rotary(2, 2, 1, 0, 8, 8, 0, DType::F32);
+}
 
 TEST_CASE("rotary on the device: equals the double reference") {
   for (DType dtype : {DType::F32, DType::BF16})

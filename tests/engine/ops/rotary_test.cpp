@@ -4,7 +4,10 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <utility>
+#include <vector>
 
+#include "engine/ops/heads/heads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
 #include "tests/support/with_reference.h"
@@ -36,6 +39,47 @@ TEST_CASE("rotary: positions 0 and 1 by hand") {
   Tensor expected =
       Tensor::from<double>({1, 1, 2, 4}, {1, 2, 3, 4, 0.540302306, -0.009999833, 0.841470985, 0.999950000});
   check_close("y", rotated(x), expected, 1e-9);
+}
+
+TEST_CASE("split_rotary: the bits of split_heads and rotary, and its backward those of theirs") {
+  for (DType dtype : {DType::F32, DType::BF16, DType::F64})
+    for (auto [B, T] : std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {2, 65}, {1, 130}})
+      for (std::int64_t width : {0, 6, 8}) {
+        CAPTURE(T);
+        CAPTURE(width);
+        RotaryTable table = rotary_table(T, width, dtype == DType::F64 ? DType::F64 : DType::F32);
+        Tensor qkv = random_tensor({B, T, 10 * 9}, dtype, 1);
+        auto empty = [&](std::int64_t heads) { return Tensor::empty({B, heads, T, 9}, dtype); };
+        Tensor q = empty(4), k = empty(3), v = empty(3), expected_q = empty(4), expected_k = empty(3),
+               expected_v = empty(3);
+        split_rotary(qkv, table, q, k, v);
+        split_heads(qkv, expected_q, expected_k, expected_v);
+        rotary(expected_q, table, false, expected_q);
+        rotary(expected_k, table, false, expected_k);
+        check_close("q", q, expected_q, 0);
+        check_close("k", k, expected_k, 0);
+        check_close("v", v, expected_v, 0);
+        in_reference([&] { split_rotary(qkv, table, expected_q, expected_k, expected_v); });
+        double rounding = dtype == DType::BF16 ? 0x1p-8 : 1e-6;
+        check_close("q of the reference", q, expected_q, rounding);
+        check_close("k of the reference", k, expected_k, rounding);
+        check_close("v of the reference", v, expected_v, 0);
+        expected_q = q.clone(), expected_k = k.clone();
+        Tensor dqkv = Tensor::empty_like(qkv), expected_dqkv = Tensor::empty_like(qkv);
+        split_rotary_backward(q, k, v, table, dqkv);
+        rotary(expected_q, table, true, expected_q);
+        rotary(expected_k, table, true, expected_k);
+        split_heads_backward(expected_q, expected_k, expected_v, expected_dqkv);
+        check_close("dqkv", dqkv, expected_dqkv, 0);
+      }
+}
+
+TEST_CASE("split_rotary: shapes that do not fit are named") {
+  Tensor qkv = Tensor::zeros({2, 3, 4 * 6}), q = Tensor::zeros({2, 2, 3, 6}), k = Tensor::zeros({2, 1, 3, 6});
+  RotaryTable table = rotary_table(3, 6, DType::F32);
+  check_refused([&] { split_rotary(Tensor::zeros({2, 3, 30}), table, q, k, k); }, {"[split_rotary]", "(2, 3, 30)"});
+  check_refused([&] { split_rotary(qkv, rotary_table(2, 6, DType::F32), q, k, k); }, {"[split_rotary]", "(2, 3)"});
+  check_refused([&] { split_rotary(qkv, table, q, k, q); }, {"[split_rotary]", "v", "(2, 1, 3, 6)"});
 }
 
 TEST_CASE("rotary: F32 and bf16 equal F64") {

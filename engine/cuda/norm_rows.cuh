@@ -1,0 +1,116 @@
+// What the norms share: a row of a block's threads per row of the tensor, which hold all its numbers in registers, so
+// that every number is read once. threadIdx.x is a place in the row, threadIdx.y one of the block's rows.
+#pragma once
+
+#include "engine/cuda/column_sums.cuh"
+#include "engine/cuda/vectors.cuh"
+#include "engine/cuda/warp.cuh"
+
+namespace sink::cuda {
+
+inline constexpr std::int64_t kMostColumns = 8192;  // 8 for each of 1024 threads
+inline constexpr int kThreadColumns = 8;            // one vector, or 8 single numbers
+
+// A thread's numbers of one row, N side by side.
+template <int N>
+struct RowPart {
+  Vector<float, N> at[kThreadColumns / N];
+  __device__ Vector<float, N>& operator[](int k) { return at[k]; }
+};
+// f(k, c) for each vector k of this thread's part, which begins at column c of C.
+template <int N, class F>
+__device__ void for_columns(std::int64_t C, F&& f) {
+  for (int k = 0; k < kThreadColumns / N; ++k) {
+    std::int64_t c = (std::int64_t{k} * blockDim.x + threadIdx.x) * N;
+    if (c < C) f(k, c);
+  }
+}
+
+// The sum of x over the threads of a row, in all of them the same bits: of warps, then of their sums in order. All
+// threads of the block; shared memory holds a float per warp.
+__device__ inline float row_sum(float x) {
+  x = warp_sum(x);
+  if (blockDim.x == kWarp) return x;
+  float* of_warp = shared_memory<float>() + threadIdx.y * (blockDim.x / kWarp);
+  if (lane_of_thread() == 0) of_warp[threadIdx.x / kWarp] = x;
+  sync_block();
+  float sum = 0;
+  for (unsigned warp = 0; warp < blockDim.x / kWarp; ++warp) sum += of_warp[warp];
+  sync_block();
+  return sum;
+}
+
+// Where the rows to be normed come from: a tensor x, or a sum a + b, which is written to u.
+struct RowsOf {
+  const float* x;
+  template <int N>
+  __device__ Vector<float, N> take(std::int64_t i) const {
+    return load_vector<N>(x + i);
+  }
+};
+template <class B>
+struct SumsOf {
+  const float* a;
+  const B* b;
+  float* u;
+  template <int N>
+  __device__ Vector<float, N> take(std::int64_t i) const {
+    auto sum = load_vector<N>(a + i), b_N = load_floats<N>(b + i);
+    for (int n = 0; n < N; ++n) sum[n] += b_N[n];
+    store_vector(u + i, sum);
+    return sum;
+  }
+};
+
+// Where the gradient of the rows goes: dx = base + what the norm gives, base null for 0 or dx itself; and the same
+// rounded, if somebody wants it.
+struct RowsGradient {
+  const float* base;
+  float* dx;
+  bf16* rounded;
+  template <int N>
+  __device__ void put(std::int64_t i, Vector<float, N>& value) const {
+    if (base) {
+      auto base_N = load_vector<N>(base + i);
+      for (int n = 0; n < N; ++n) value[n] += base_N[n];
+    }
+    store_vector(dx + i, value);
+    if (rounded) store_vector(rounded + i, value);
+  }
+  bool in_vectors(std::int64_t C) const { return cuda::in_vectors<kThreadColumns>(C, base, dx, rounded); }
+};
+// Of a sum a + b whose own gradient is du, where it is defined; db is BF16, or undefined where it is the same as da.
+inline RowsGradient gradient_of_sum(const Tensor& du, Tensor& da, Tensor& db) {
+  return {du.defined() ? du.device_data<float>() : nullptr, da.device_data<float>(),
+          db.defined() ? db.device_data<bf16>() : nullptr};
+}
+
+// The blocks for `rows` rows of C numbers, N side by side. Forward, a block has as many rows as it has rows of threads;
+// backward some more, of which it sums what the gradients of gain and bias get: a chunk for each of its rows of
+// threads.
+struct NormGrid {
+  Grid forward, backward;
+  std::int64_t rows_per_block;  // backward
+  std::int64_t chunks;
+
+  NormGrid(std::int64_t rows, std::int64_t C) {
+    SINK_CHECK(
+        C <= kMostColumns, "norm",
+        "on the CUDA device a row has at most " + std::to_string(kMostColumns) + " numbers, got " + std::to_string(C));
+    unsigned warps = blocks_for(C, kThreadColumns * kWarp), together = warps < 8 ? 8 / warps : 1;
+    constexpr std::int64_t kMostBlocks = 512;
+    std::int64_t per_block = (rows + kMostBlocks - 1) / kMostBlocks;
+    rows_per_block = std::max<std::int64_t>(1, (per_block + together - 1) / together) * together;
+    dim3 threads(warps * kWarp, together);
+    std::size_t shared_bytes = warps * together * sizeof(float);
+    forward = {blocks_for(rows, together), threads, shared_bytes};
+    backward = {blocks_for(rows, rows_per_block), threads, shared_bytes};
+    chunks = std::int64_t{backward.blocks.x} * together;
+  }
+};
+
+// The row of this thread in a block's rows [first, ...), and the chunk that it sums, of those of all blocks.
+__device__ inline std::int64_t row_of_threads(std::int64_t first) { return first + threadIdx.y; }
+__device__ inline std::int64_t chunk_of_threads() { return std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y; }
+
+}  // namespace sink::cuda
