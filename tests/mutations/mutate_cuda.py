@@ -27,7 +27,6 @@ TILES = "engine/ops/attention/attention_tiles"
 CONDITIONS = [("engine/cuda/matrix_tiles.cuh", "row + n * kStep < count);", "true);"),
               ("engine/cuda/matrix_tiles.cuh", "if (column >= width) count = 0;", ""),
               (f"{TILES}_cuda.cuh", "q < queries && ", ""),
-              (f"{TILES}_cuda.cuh", "k < keys && ", ""),
               (f"{TILES}_cuda.cuh", "d >= 0 && ", ""),
               (f"{TILES}_cuda.cuh", " && d < window", ""),
               (f"{TILES}_cuda.cuh", " || k < prefix", ""),
@@ -38,10 +37,10 @@ CONDITIONS = [("engine/cuda/matrix_tiles.cuh", "row + n * kStep < count);", "tru
               (f"{TILES}_cuda.cuh", "if (begin_ < prefix_end_) begin_ = prefix_end_;", ""),
               (f"{TILES}_forward_cuda.cuh", "t_of(mt, e) < head.T ? t_of(mt, e) : head.T - 1", "t_of(mt, e)"),
               (f"{TILES}_forward_cuda.cuh", "!exists(2 * half) || ", ""),
-              (f"{TILES}_backward_cuda.cuh", "exists(e) ? t_of(e) : head.T - 1", "t_of(e)"),
-              (f"{TILES}_backward_cuda.cuh", "return exists(e) && ", "return "),
-              (f"{TILES}_backward_cuda.cuh", "(exists ? t : head.T - 1)", "t"),
-              (f"{TILES}_backward_cuda.cuh", "t < head.T ? t : head.T - 1", "t")]
+              (f"{TILES}_dq_cuda.cuh", "exists(e) ? t_of(e) : head.T - 1", "t_of(e)"),
+              (f"{TILES}_dq_cuda.cuh", "return exists(e) && ", "return "),
+              (f"{TILES}_dk_dv_cuda.cuh", "(exists ? t : head.T - 1)", "t"),
+              (f"{TILES}_dbias_cuda.cuh", "t < head.T ? t : head.T - 1", "t")]
 # Which tests look at what the kernels of several operations share.
 SHARED = {"engine/cuda/warp.cuh": ["scaled_sum", "sum_of_squares", "rms_norm"],
           "engine/cuda/elements.cuh": ["add", "rotary"],

@@ -1,6 +1,6 @@
 // The last step of dbias on the tensor cores, which is the same for every operation.
 #include "engine/cuda/elements.cuh"
-#include "engine/ops/attention/attention_tiles_backward_cuda.cuh"
+#include "engine/ops/attention/attention_tiles_dbias_cuda.cuh"
 
 namespace sink::cuda {
 

@@ -11,6 +11,7 @@ namespace sink::cuda {
 
 inline constexpr int kTileThreads = 128;  // four warps
 inline constexpr int kTileWarps = kTileThreads / kWarp;
+inline constexpr int kOwned = kTileWarps * 16;  // queries or keys that a block of the backward pass has
 
 // Whether there is code for heads of this width; see with_tile_width.
 inline bool fits_tiles(const Tensor& q_BHTD) {
@@ -116,8 +117,9 @@ struct ScorePlace {
   SharedBias<kQueries, kKeys> bias;
   float scale;
   bool has_bias;
-  int row, distance;                  // of the tiles: position of the first query - first key
-  int queries, keys, prefix, window;  // how many there are in the tiles; in the prefix; seen, that of its own included
+  int row, distance;  // of the tiles: position of the first query - first key
+  int queries, prefix,
+      window;  // how many there are from the tiles' first on; keys in the prefix; keys seen, its own included
 
   __device__ ScorePlace(const AttentionHead& head, const SharedBias<kQueries, kKeys>& bias, int first_query,
                         int first_key, int row)
@@ -127,7 +129,6 @@ struct ScorePlace {
         row(row),
         distance(first_query + head.shift - first_key),
         queries(head.T - first_query),
-        keys(head.K - first_key),
         prefix(static_cast<int>(head.a.range.prefix < head.K ? head.a.range.prefix : head.K) - first_key),
         window(head.a.range.window > 0 && head.a.range.window < head.K ? static_cast<int>(head.a.range.window)
                                                                        : head.K) {}
@@ -139,10 +140,10 @@ struct ScorePlace {
     float s = scale * dot;
     return has_bias ? s + bias.at(query(n, e) - key(n, e) + kKeys - 1) : s;
   }
-  // There is such a query and such a key, and it sees it (KeyRange::sees in numbers of the tile).
+  // There is such a query, and it sees the key (KeyRange::sees in numbers of the tile): none sees what lies behind K.
   __device__ bool sees(int n, int e) const {
     int q = query(n, e), k = key(n, e), d = distance + q - k;
-    return q < queries && k < keys && ((d >= 0 && d < window) || k < prefix);
+    return q < queries && ((d >= 0 && d < window) || k < prefix);
   }
 };
 
