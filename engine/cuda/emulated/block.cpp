@@ -60,7 +60,8 @@ std::string text_of(const uint3& at) {
 }
 
 bool same(const Site& a, const Site& b) {
-  return a.line() == b.line() && a.column() == b.column() && std::strcmp(a.file_name(), b.file_name()) == 0;
+  return a.line() == b.line() && a.column() == b.column() &&
+         (a.file_name() == b.file_name() || std::strcmp(a.file_name(), b.file_name()) == 0);
 }
 
 // A machine context to jump to, with what AddressSanitizer must know of its stack.
@@ -403,8 +404,8 @@ class Block {
 
   std::string describe(int thread) const {
     const Fiber& fiber = fibers_[static_cast<std::size_t>(thread)];
-    std::string at = fiber.waits_at;
-    if (!at.empty()) at = " at " + at;
+    std::string at;
+    if (*fiber.waits_at) at.append(" at ").append(fiber.waits_at);
     if (fiber.site.line() > 0) at += ", " + text_of(fiber.site);
     return "block " + text_of(here.block) + " thread " + text_of(position_of(thread)) + at + " (schedule " +
            std::to_string(schedule()) + ")";

@@ -82,7 +82,6 @@ void check(Cell& cell, const Access& now, bool write, bool in_shared) {
 }
 
 void access(const void* place, std::size_t bytes, bool write, const Origin& origin) {
-  if (!looking) return;
   int thread = current_thread();
   if (thread < 0) return;  // host code
   Detector& d = detector();
@@ -125,8 +124,11 @@ const RaceHooks* race_hooks() { return looking ? &kHooks : nullptr; }
 
 }  // namespace sink::emulated
 
-#define SINK_ACCESS(name, bytes, write) \
-  void __tsan_##name(void* p) { sink::emulated::access(p, bytes, write, {__builtin_return_address(0)}); }
+#define SINK_ACCESS(name, bytes, write)                                       \
+  void __tsan_##name(void* p) {                                               \
+    if (sink::emulated::looking) [[unlikely]]                                 \
+      sink::emulated::access(p, bytes, write, {__builtin_return_address(0)}); \
+  }
 #define SINK_ACCESSES(bytes)                       \
   SINK_ACCESS(read##bytes, bytes, false)           \
   SINK_ACCESS(write##bytes, bytes, true)           \
@@ -166,10 +168,10 @@ SINK_ATOMIC(16)
 SINK_ATOMIC(32)
 SINK_ATOMIC(64)
 void __tsan_read_range(void* p, unsigned long bytes) {
-  sink::emulated::access(p, bytes, false, {__builtin_return_address(0)});
+  if (sink::emulated::looking) sink::emulated::access(p, bytes, false, {__builtin_return_address(0)});
 }
 void __tsan_write_range(void* p, unsigned long bytes) {
-  sink::emulated::access(p, bytes, true, {__builtin_return_address(0)});
+  if (sink::emulated::looking) sink::emulated::access(p, bytes, true, {__builtin_return_address(0)});
 }
 void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 void __tsan_vptr_update(void**, void*) {}

@@ -9,9 +9,10 @@
 namespace sink::cuda {
 namespace {
 
-// A block per row, as rows are long; thread t has the N logits from t N, (t + kThreads) N, ... on. With this many
-// threads the rows that a GPU works on at once stay in its cache for the second time that they are read.
-constexpr int kThreads = 1024, kWarps = kThreads / kWarp;
+// A block per row, as rows are long; thread t has the N logits from t N, (t + threads) N, ... on. With this many
+// threads, fewer where rows are short, the rows that a GPU works on at once stay in its cache for the second time they
+// are read.
+constexpr int kMostThreads = 1024;
 
 struct LogSumExp {
   float m;  // row maximum
@@ -23,7 +24,7 @@ struct LogSumExp {
 template <int N, class X>
 __device__ LogSumExp log_sum_exp_of_thread(const X* logits_V, std::int64_t V) {
   LogSumExp own{-FLT_MAX, 0};
-  for (std::int64_t v = std::int64_t{threadIdx.x} * N; v < V; v += kThreads * N) {
+  for (std::int64_t v = std::int64_t{threadIdx.x} * N; v < V; v += std::int64_t{blockDim.x} * N) {
     auto logits = load_floats<N>(logits_V + v);
     float m = own.m;
     for (int n = 0; n < N; ++n) m = logits[n] > m ? logits[n] : m;
@@ -38,8 +39,8 @@ __device__ LogSumExp log_sum_exp_of_thread(const X* logits_V, std::int64_t V) {
 // a maximum and a sum per warp.
 template <int N, class X>
 __device__ LogSumExp log_sum_exp(const X* logits_V, std::int64_t V) {
-  float *max_of_warps = shared_memory<float>(), *sum_of_warps = max_of_warps + kWarps;
-  int warp = static_cast<int>(threadIdx.x) / kWarp;
+  float *max_of_warps = shared_memory<float>(), *sum_of_warps = max_of_warps + kMostThreads / kWarp;
+  int warp = static_cast<int>(threadIdx.x) / kWarp, warps = static_cast<int>(blockDim.x) / kWarp;
   LogSumExp own = log_sum_exp_of_thread<N>(logits_V, V);
   float m = warp_max(own.m), sum = warp_sum(own.S * exp_fast(own.m - m));
   if (lane_of_thread() == 0) {
@@ -47,14 +48,14 @@ __device__ LogSumExp log_sum_exp(const X* logits_V, std::int64_t V) {
     sum_of_warps[warp] = sum;
   }
   sync_block();
-  for (int w = 0; w < kWarps; ++w) m = max_of_warps[w] > m ? max_of_warps[w] : m;
+  for (int w = 0; w < warps; ++w) m = max_of_warps[w] > m ? max_of_warps[w] : m;
   float S = 0;
-  for (int w = 0; w < kWarps; ++w) S += sum_of_warps[w] * exp_fast(max_of_warps[w] - m);
+  for (int w = 0; w < warps; ++w) S += sum_of_warps[w] * exp_fast(max_of_warps[w] - m);
   return {m, S};
 }
 
 template <int N, class X>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kMostThreads)
     cross_entropy_kernel(std::int64_t V, const X* logits_NV, const std::int32_t* targets_N, float* loss_N) {
   std::int64_t row = blockIdx.x;
   const X* logits_V = logits_NV + row * V;
@@ -69,14 +70,14 @@ __global__ void __launch_bounds__(kThreads)
 
 // The logits become their gradient, p_v - [v = target] times gradient_scale.
 template <int N, class X>
-__global__ void __launch_bounds__(kThreads)
+__global__ void __launch_bounds__(kMostThreads)
     cross_entropy_to_gradient_kernel(std::int64_t V, X* logits_NV, const std::int32_t* targets_N, float gradient_scale,
                                      float* loss_N) {
   std::int64_t row = blockIdx.x;
   X* logits_V = logits_NV + row * V;
   std::int32_t target = targets_N[row];
   if (target < 0) {
-    for (std::int64_t v = std::int64_t{threadIdx.x} * N; v < V; v += kThreads * N)
+    for (std::int64_t v = std::int64_t{threadIdx.x} * N; v < V; v += std::int64_t{blockDim.x} * N)
       store_vector(logits_V + v, Vector<float, N>{});
     if (threadIdx.x == 0) loss_N[row] = 0;
     return;
@@ -84,7 +85,7 @@ __global__ void __launch_bounds__(kThreads)
   float logit = static_cast<float>(logits_V[target]);  // before its thread overwrites it
   LogSumExp sum = log_sum_exp<N>(logits_V, V);
   float p_scale = gradient_scale / sum.S;
-  for (std::int64_t v = std::int64_t{threadIdx.x} * N; v < V; v += kThreads * N) {
+  for (std::int64_t v = std::int64_t{threadIdx.x} * N; v < V; v += std::int64_t{blockDim.x} * N) {
     auto p = load_floats<N>(logits_V + v);
     for (int n = 0; n < N; ++n) {
       p[n] = exp_fast(p[n] - sum.m) * p_scale;
@@ -96,7 +97,9 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 Grid grid_of_logits(const Tensor& logits_NV) {
-  return {static_cast<unsigned>(logits_NV.dim(0)), kThreads, 2 * kWarps * sizeof(float)};
+  unsigned wanted = blocks_for(logits_NV.dim(1), 4 * kWarp) * kWarp;
+  return {static_cast<unsigned>(logits_NV.dim(0)), wanted < kMostThreads ? wanted : kMostThreads,
+          2 * kMostThreads / kWarp * sizeof(float)};
 }
 
 template <class X>
