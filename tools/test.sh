@@ -65,10 +65,10 @@ if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
   began=$SECONDS
   echo "test: preset cuda, a program for sm_80"
   # Of sixteen attention operations the one the program has and two with the most numbers; the rest differ in g and z.
-  cmake --preset cuda -DCMAKE_CUDA_ARCHITECTURES=80-real -DSINK_TESTS=OFF \
+  cmake --preset cuda -B build/cuda_sm80 -DCMAKE_CUDA_ARCHITECTURES=80-real -DSINK_TESTS=OFF \
     "-DSINK_CUDA_OPERATIONS=Softmax;ClippedSoftmax;PNormSigmoid" >/dev/null
-  cmake --build --preset cuda --target train_baseline
-  bash tests/tools/without_gpu_test.sh build/cuda/train_baseline || [ $? -eq 77 ]
+  cmake --build build/cuda_sm80 --target train_baseline
+  bash tests/tools/without_gpu_test.sh build/cuda_sm80/train_baseline || [ $? -eq 77 ]
   echo "test: preset cuda: built in $((SECONDS - began)) s"
 fi
 build_and_test emulated "${side_by_side[@]}"  # last, so that the closing line counts every test

@@ -56,7 +56,9 @@ std::string text_of(const Site& site) {
 }
 
 std::string text_of(const uint3& at) {
-  return "(" + std::to_string(at.x) + "," + std::to_string(at.y) + "," + std::to_string(at.z) + ")";
+  std::string text = "(";
+  text.append(std::to_string(at.x)).append(",").append(std::to_string(at.y)).append(",");
+  return text.append(std::to_string(at.z)).append(")");
 }
 
 bool same(const Site& a, const Site& b) {
