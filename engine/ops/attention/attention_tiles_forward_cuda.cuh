@@ -1,5 +1,5 @@
-// The forward pass on the tensor cores: a block has 128 queries, 32 to a warp, and keeps their outputs in registers
-// while the keys and values that they see come by in tiles (FlashAttention-2: Dao 2023). Where `post` is the
+// The forward pass on the tensor cores: a block has 128 queries, or 64 of wide heads, and keeps their outputs in
+// registers while the keys and values that they see come by in tiles (FlashAttention-2: Dao 2023). Where `post` is the
 // identity they come once, m and S growing with them; else twice, first for m and S.
 #pragma once
 
@@ -11,9 +11,9 @@ namespace sink::cuda {
 template <class Op, int kWidth>
 struct ForwardShape {
   static constexpr bool kManyNumbers = SumsApart<Op> || HasPost<Op>;
-  static constexpr int kM = kManyNumbers && kWidth > 96 ? 1 : 2;  // products of 16 queries that a warp has
+  static constexpr int kM = kWidth > 96 ? 1 : 2;  // products of 16 queries that a warp has
   static constexpr int kQueries = kTileWarps * kM * 16;
-  static constexpr int kKeys = kManyNumbers || kWidth > 64 ? 32 : 64;  // of a tile
+  static constexpr int kKeys = kManyNumbers || kWidth == 96 ? 32 : 64;  // of a tile
 
   using Queries = SharedTile<kQueries, kWidth>;
   using Keys = SharedTile<kKeys, kWidth>;
