@@ -60,6 +60,7 @@ struct SharedTile {
   // then zeros. All threads of the block, 128; each has one chunk of every kStep-th row.
   __device__ void copy(const bf16* rows, int count, std::int64_t width) const {
     constexpr int kStep = 128 / kChunks / 8 * 8;  // a multiple of 8: the chunks' order is the same in all its rows
+    static_assert(kRows % kStep == 0, "a tile has as many rows as the threads copy in whole steps");
     int row = static_cast<int>(threadIdx.x) / kChunks, column = static_cast<int>(threadIdx.x) % kChunks * 8;
     if (row >= kStep) return;
     if (column >= width) count = 0;
