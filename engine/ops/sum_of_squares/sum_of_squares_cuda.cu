@@ -1,8 +1,5 @@
 #include "engine/ops/sum_of_squares/sum_of_squares_cuda.h"
 
-#include <algorithm>
-
-#include "engine/cuda/elements.cuh"
 #include "engine/cuda/warp.cuh"
 
 namespace sink::cuda {
@@ -11,23 +8,29 @@ namespace {
 constexpr int kThreads = 256;
 constexpr std::int64_t kBlock = 1 << 16;  // numbers that are summed alone
 
-// For every block of the grid: the number of its segment, and the begin and end of what it sums. In F64, which holds
-// every count below 2^53; I32 would end at 2^31.
-constexpr int kColumns = 3;
-Tensor table_of_blocks(const std::vector<Segment>& segments) {
-  std::vector<double> table;
-  for (std::size_t n = 0; n < segments.size(); ++n)
-    for (std::int64_t begin = segments[n].begin; begin < segments[n].end; begin += kBlock)
-      for (std::int64_t number : {static_cast<std::int64_t>(n), begin, std::min(segments[n].end, begin + kBlock)})
-        table.push_back(static_cast<double>(number));
-  std::int64_t blocks = static_cast<std::int64_t>(table.size()) / kColumns;
-  return Tensor::from({blocks, kColumns}, table).to(Device::cuda);
-}
+// Segments that go to a kernel as its arguments, 4 KiB of which every GPU takes, and how the blocks of its grid are
+// theirs: those from first_block[n] on, up to first_block[n + 1], sum segment n.
+struct Group {
+  static constexpr int kMost = 128;
+  Segment segments[kMost];
+  unsigned first_block[kMost + 1] = {};
+  int count = 0;
+
+  bool full() const { return count == kMost; }
+  unsigned blocks() const { return first_block[count]; }
+  void add(const Segment& segment) {
+    segments[count] = segment;
+    first_block[count + 1] = first_block[count] + static_cast<unsigned>((segment.size() + kBlock - 1) / kBlock);
+    ++count;
+  }
+};
 
 template <class X>
-__global__ void partial_sums_kernel(const X* x, const double* table, float* partial) {
-  const double* of_block = table + std::int64_t{blockIdx.x} * kColumns;
-  std::int64_t begin = static_cast<std::int64_t>(of_block[1]), end = static_cast<std::int64_t>(of_block[2]);
+__global__ void partial_sums_kernel(const X* x, const Group group, float* partial) {
+  int n = 0;
+  while (group.first_block[n + 1] <= blockIdx.x) ++n;
+  std::int64_t begin = group.segments[n].begin + std::int64_t{blockIdx.x - group.first_block[n]} * kBlock;
+  std::int64_t end = begin + kBlock < group.segments[n].end ? begin + kBlock : group.segments[n].end;
   float sum = 0;
   for (std::int64_t i = begin + threadIdx.x; i < end; i += kThreads) {
     float x_i = static_cast<float>(x[i]);
@@ -37,38 +40,55 @@ __global__ void partial_sums_kernel(const X* x, const double* table, float* part
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
 
-// In double, the type of the sum, so that the parts of a large model lose nothing when they are added: each segment
-// alone and then in order, as the contract says.
-void add_in_order(const Tensor& table, const Tensor& partial, Tensor& sum) {
-  std::int64_t blocks = partial.size();
-  const double* rows = table.device_data<double>();
-  const float* of_block = partial.device_data<float>();
-  double* out = sum.device_data<double>();
-  for_each_element(1, [=] __device__(std::int64_t) {
-    double total = 0, of_segment = 0;
-    for (std::int64_t block = 0; block < blocks; ++block) {
-      bool begins_segment = block > 0 && rows[block * kColumns] != rows[(block - 1) * kColumns];
-      if (begins_segment) total += of_segment;
-      of_segment = (begins_segment ? 0.0 : of_segment) + static_cast<double>(of_block[block]);
-    }
-    *out = total + of_segment;
-  });
+// One block. In double, the type of the sum, so that the parts of a large model lose nothing when they are added: a
+// thread sums the blocks of a segment, and the first one the segments, each alone and then in order, as the contract
+// says.
+__global__ void add_in_order_kernel(const float* partial, const Group group, double* sum) {
+  double* of_segments = shared_memory<double>();
+  int n = static_cast<int>(threadIdx.x);
+  double of_segment = 0;
+  if (n < group.count)
+    for (unsigned block = group.first_block[n]; block < group.first_block[n + 1]; ++block)
+      of_segment += static_cast<double>(partial[block]);
+  of_segments[n] = of_segment;
+  sync_block();
+  if (n > 0) return;
+  double total = *sum;
+  for (int segment = 0; segment < group.count; ++segment) total += of_segments[segment];
+  *sum = total;
 }
 
 template <class X>
-void partial_sums(const Tensor& x, const Tensor& table, Tensor& partial) {
-  Grid grid{static_cast<unsigned>(partial.size()), kThreads, kThreads / kWarp * sizeof(float)};
-  launch(grid, partial_sums_kernel<X>, x.device_data<X>(), table.device_data<double>(), partial.device_data<float>());
+void add_group(const X* x, const Group& group, Tensor& sum) {
+  if (group.blocks() == 0) return;
+  Tensor partial = Tensor::empty({group.blocks()}, DType::F32, Device::cuda);
+  launch({group.blocks(), kThreads, kThreads / kWarp * sizeof(float)}, partial_sums_kernel<X>, x, group,
+         partial.device_data<float>());
+  launch({1, Group::kMost, Group::kMost * sizeof(double)}, add_in_order_kernel, partial.device_data<float>(), group,
+         sum.device_data<double>());
+}
+
+template <class X>
+void add_squares(const X* x, const std::vector<Segment>& segments, Tensor& sum) {
+  Group group;
+  for (const Segment& segment : segments) {
+    if (group.full()) {
+      add_group(x, group, sum);
+      group = Group();
+    }
+    group.add(segment);
+  }
+  add_group(x, group, sum);
 }
 
 }  // namespace
 
 void sum_of_squares(const Tensor& x, const std::vector<Segment>& segments, Tensor& sum) {
-  Tensor table = table_of_blocks(segments);
-  if (table.size() == 0) return sum.fill(0);
-  Tensor partial = Tensor::empty({table.dim(0)}, DType::F32, Device::cuda);
-  with_real<float, bf16>(x.dtype(), [&](auto zero) { partial_sums<decltype(zero)>(x, table, partial); });
-  add_in_order(table, partial, sum);
+  sum.fill(0);
+  with_real<float, bf16>(x.dtype(), [&](auto zero) {
+    using X = decltype(zero);
+    add_squares(x.device_data<X>(), segments, sum);
+  });
 }
 
 }  // namespace sink::cuda

@@ -61,3 +61,17 @@ TEST_CASE("sum_of_squares on the device: segments count, what lies between does 
     CHECK(std::isnan(sum_on_device(x, segments)));
   }
 }
+
+TEST_CASE("sum_of_squares on the device: more segments than one kernel takes, empty ones among them") {
+  for (std::int64_t count : {127, 128, 129, 300}) {
+    CAPTURE(count);
+    Tensor x = random_tensor({3 * count}, DType::F32, 4);
+    std::vector<Segment> segments;
+    double expected = 0;
+    for (std::int64_t n = 0; n < count; ++n) {
+      segments.push_back({3 * n, 3 * n + n % 3});
+      for (std::int64_t i = segments.back().begin; i < segments.back().end; ++i) expected += x.item(i) * x.item(i);
+    }
+    CHECK(sum_on_device(x, segments) == doctest::Approx(expected).epsilon(1e-6));
+  }
+}
