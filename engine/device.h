@@ -30,6 +30,12 @@ struct DeviceMemory {
   void (*copy_out)(void* host, const void* device, std::size_t bytes);  // waits until it is done
   void (*fill)(Tensor& x, double value);
   void (*convert)(const Tensor& from, Tensor& to);  // both on the device; also of one type
+  // What is launched between the first two is written down and does not run (engine/recording.h). Memory that was asked
+  // for meanwhile holds numbers only while the recording runs, and lasts until it is dropped.
+  void (*begin_recording)();
+  void* (*end_recording)();
+  void (*run_recording)(void* recording);
+  void (*drop_recording)(void* recording);
 };
 // Checked as check_usable does.
 const DeviceMemory& memory_of(Device device);

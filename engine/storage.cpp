@@ -9,6 +9,7 @@
 #include <string>
 
 #include "engine/check.h"
+#include "engine/recording.h"
 
 namespace sink {
 namespace {
@@ -66,6 +67,7 @@ std::shared_ptr<Storage> allocate_on(Device device, std::size_t bytes) {
   storage->device = device;
   storage->data = memory_of(device).allocate(bytes);
   storage->bytes = bytes;
+  note_allocated(storage->data);
   std::lock_guard lock(cache().mutex);
   count(cache().of_device, bytes);
   return storage;
@@ -76,6 +78,7 @@ std::shared_ptr<Storage> allocate_on(Device device, std::size_t bytes) {
 Storage::~Storage() {
   if (!data) return;
   if (device != Device::cpu) {
+    note_released(data);
     memory_of(device).release(data);
     std::lock_guard lock(cache().mutex);
     cache().of_device.bytes_in_use -= bytes;

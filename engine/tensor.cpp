@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "engine/recording.h"
 #include "engine/threads.h"
 
 namespace sink {
@@ -123,6 +124,7 @@ void Tensor::copy_from(const Tensor& source) {
 
 void Tensor::copy_across(const Tensor& source) {
   if (source.device() == device()) return memory_of(device()).convert(source, *this);
+  refuse_copy_while_recording();
   Tensor same_type = source.to(dtype_);  // where the source is
   if (device() == Device::cpu) {
     memory_of(source.device()).copy_out(base_, same_type.base_, bytes());

@@ -15,6 +15,7 @@
 
 #include "engine/check.h"
 #include "engine/cuda/emulated/counters.h"
+#include "engine/cuda/emulated/launches.h"
 #include "engine/cuda/emulated/memory.h"
 #include "engine/cuda/emulated/races.h"
 #include "engine/cuda/emulated/source_line.h"
@@ -452,6 +453,7 @@ void set_schedule(unsigned schedule) { chosen_schedule = schedule; }
 unsigned schedule() { return chosen_schedule.load(std::memory_order_relaxed); }
 
 void run(const Shape3& grid, const std::function<void()>& kernel) {
+  if (is_recorded([=] { run(grid, kernel); })) return;
   unsigned threads = grid.threads.x * grid.threads.y * grid.threads.z;
   SINK_CHECK(threads > 0 && threads <= kMostThreads && grid.shared_bytes <= kMostShared && grid.blocks.x > 0 &&
                  grid.blocks.y > 0 && grid.blocks.y < 65536 && grid.blocks.z > 0 && grid.blocks.z < 65536,

@@ -1,4 +1,5 @@
 #include "engine/cuda/cuda_memory.h"
+#include "engine/cuda/emulated/launches.h"
 #include "engine/cuda/emulated/memory.h"
 #include "engine/cuda/tensor_kernels.h"
 
@@ -10,7 +11,11 @@ const DeviceMemory& device_memory() {
                                      emulated::copy_to_device,
                                      emulated::copy_from_device,
                                      fill,
-                                     convert};
+                                     convert,
+                                     emulated::begin_recording,
+                                     emulated::end_recording,
+                                     emulated::run_recording,
+                                     emulated::drop_recording};
   return emulated;
 }
 

@@ -16,6 +16,7 @@
 
 #include "engine/check.h"
 #include "engine/cuda/emulated/block.h"
+#include "engine/cuda/emulated/launches.h"
 #include "engine/cuda/emulated/source_line.h"
 
 namespace sink::emulated {
@@ -145,8 +146,28 @@ void check_beside(const Allocation& allocation) {
   std::_Exit(static_cast<int>(Exit::device));
 }
 
-void forget_oldest() {
+// Fresh memory, and what shows a write beside it.
+void make_fresh(Allocation& allocation) {
+  allocation.allow(true);
+  std::memset(allocation.pages, kBeside, allocation.page_bytes);
+  std::memset(allocation.begin, kFresh, allocation.bytes);
+  allocation.allow(false);
+  allocation.freed = false;
+}
+
+void close(Allocation& allocation) {
+  allocation.allow(true);
+  check_beside(allocation);
+  madvise(allocation.pages, allocation.page_bytes, MADV_DONTNEED);
+  allocation.allow(false);
+  allocation.freed = true;
+}
+
+// It stays known for a while.
+void let_go(const Allocation& allocation) {
   Memory& m = memory();
+  m.freed.push_back(allocation.pages);
+  if (m.freed.size() <= kKeptFreed) return;
   auto oldest = m.by_page.find(m.freed.front());
   munmap(oldest->second.pages - kPage, oldest->second.page_bytes + 2 * kPage);
   m.by_page.erase(oldest);
@@ -182,24 +203,34 @@ void* allocate_device(std::size_t bytes) {
   made.page_bytes = page_bytes;
   made.begin = schedule() % 2 ? pages : pages + page_bytes - taken;
   made.bytes = bytes;
-  made.allow(true);
-  std::memset(pages, kBeside, page_bytes);
-  std::memset(made.begin, kFresh, bytes);
-  made.allow(false);
+  make_fresh(made);
+  note_recorded_allocation(made.begin);
   return made.begin;
 }
 
 void free_device(void* p) {
-  Memory& m = memory();
-  std::lock_guard lock(m.mutex);
+  if (note_recorded_free(p)) return;
+  std::lock_guard lock(memory().mutex);
   Allocation& allocation = allocation_of(p, 0, "free");
-  allocation.allow(true);
-  check_beside(allocation);
-  madvise(allocation.pages, allocation.page_bytes, MADV_DONTNEED);
-  allocation.allow(false);
-  allocation.freed = true;
-  m.freed.push_back(allocation.pages);
-  if (m.freed.size() > kKeptFreed) forget_oldest();
+  close(allocation);
+  let_go(allocation);
+}
+
+void close_device(void* p) {
+  std::lock_guard lock(memory().mutex);
+  close(allocation_of(p, 0, "free"));
+}
+
+void reopen_device(void* p) {
+  std::lock_guard lock(memory().mutex);
+  make_fresh(*allocation_around(p));
+}
+
+void drop_device(void* p) {
+  std::lock_guard lock(memory().mutex);
+  Allocation& allocation = *allocation_around(p);
+  if (!allocation.freed) close(allocation);  // a run of the recording broke off
+  let_go(allocation);
 }
 
 bool is_device_memory(const void* address) { return allocation_around(address) != nullptr; }

@@ -15,6 +15,12 @@ namespace sink::emulated {
 void* allocate_device(std::size_t bytes);
 void free_device(void* memory);
 
+// Memory of a recording (emulated/launches.h) is kept as if it were freed, but for the time between these two: from
+// when it holds NaN, as new memory does, to where it is freed. At the end it is let go of.
+void close_device(void* memory);
+void reopen_device(void* memory);
+void drop_device(void* memory);
+
 // Whether an address lies in an allocation, or in the pages around it.
 bool is_device_memory(const void* address);
 

@@ -9,6 +9,7 @@
 #include "engine/cuda/cuda_memory.h"
 #include "engine/cuda/device.cuh"
 #include "engine/cuda/nvidia/calls.h"
+#include "engine/cuda/nvidia/graph.h"
 #include "engine/cuda/tensor_kernels.h"
 
 namespace sink::cuda {
@@ -92,10 +93,9 @@ void* allocate(std::size_t bytes) {
   void* memory = nullptr;
   auto ask = [&] { return cudaMallocAsync(&memory, std::max<std::size_t>(bytes, 1), stream()); };
   cudaError_t result = ask();
-  if (result == cudaErrorMemoryAllocation) {  // what is kept for reuse may be what is missing
+  if (result == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    SINK_CALL(cudaStreamSynchronize(stream()));
-    SINK_CALL(cudaMemPoolTrimTo(gpu().pool, 0));
+    nvidia::give_back_kept();
     result = ask();
     if (result == cudaErrorMemoryAllocation) {
       cudaGetLastError();
@@ -159,10 +159,29 @@ void copy_out(void* host, const void* device, std::size_t bytes) {
 
 const DeviceMemory& device_memory() {
   gpu();
-  static const DeviceMemory memory{allocate, release, copy_in, copy_out, fill, convert};
+  static const DeviceMemory memory{allocate,
+                                   release,
+                                   copy_in,
+                                   copy_out,
+                                   fill,
+                                   convert,
+                                   nvidia::begin_recording,
+                                   nvidia::end_recording,
+                                   nvidia::run_recording,
+                                   nvidia::drop_recording};
   return memory;
 }
 
 std::string description() { return "cuda (" + std::string(gpu().properties.name) + ")"; }
 
 }  // namespace sink::cuda
+
+namespace sink::nvidia {
+
+void give_back_kept() {
+  SINK_CALL(cudaStreamSynchronize(cuda::stream()));
+  SINK_CALL(cudaMemPoolTrimTo(cuda::gpu().pool, 0));
+  SINK_CALL(cudaDeviceGraphMemTrim(0));
+}
+
+}  // namespace sink::nvidia

@@ -15,6 +15,7 @@
 #include "engine/cuda/device.cuh"
 #include "engine/cuda/gemm.h"
 #include "engine/cuda/nvidia/calls.h"
+#include "engine/cuda/nvidia/graph.h"
 
 namespace sink::cuda {
 namespace {
@@ -152,7 +153,7 @@ float time_of(const Gemm& g, const Plan& plan, const Algorithm& algorithm, void*
 
 Algorithm fastest(const Gemm& g, const Plan& plan) {
   std::vector<Algorithm> algorithms = candidates(g, plan);
-  if (algorithms.size() == 1) return algorithms[0];
+  if (algorithms.size() == 1 || nvidia::is_recording()) return algorithms[0];
   void* result = g.c;  // which the product itself writes afterwards, unless it adds to it
   if (g.beta != 0) {
     auto bytes = static_cast<std::size_t>(g.ldc * (g.n - 1) + g.m) * size_of(g.out);
