@@ -12,12 +12,12 @@
 namespace sink {
 namespace {
 
-// Settings a run may change when it goes on: how long, what is shown and saved, on how many threads, where, and what
-// is kept for the backward pass.
+// Settings a run may change when it goes on: how long, what is shown and saved, on how many threads, where, what is
+// kept for the backward pass, and how it is launched.
 const std::set<std::string>& free_settings() {
   static const std::set<std::string> keys{"steps",     "eval-every",   "eval-sequences", "checkpoint-every",
                                           "log-every", "nan-patience", "threads",        "device",
-                                          "recompute"};
+                                          "recompute", "graph"};
   return keys;
 }
 

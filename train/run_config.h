@@ -40,6 +40,7 @@ struct RunConfig : DataConfig {
   bool recompute = false;         // blocks a second time in the backward pass, instead of keeping what is inside them
   std::int64_t threads = 0;       // 0: all
   std::string device = "cpu";     // cpu | cuda
+  std::string graph = "on";       // on | off: the launches of a step on cuda as one
   std::int64_t nan_patience = 5;  // skipped steps in a row before the run stops
 
   // Measuring and saving.

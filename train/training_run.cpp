@@ -22,7 +22,8 @@ TrainingRun::TrainingRun(const RunConfig& config, const Ablation& ablation, std:
       ablation_(ablation),
       data_(std::move(data)),
       model_(make_run_model(config, ablation, data_->vocabulary())),
-      optimizer_(model_->parameters(), config) {}
+      optimizer_(model_->parameters(), config),
+      recording_(model_->parameters().device(), config.graph == "on") {}
 
 TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& observers) {
   while (state_.step < config_.steps) {
@@ -46,18 +47,12 @@ StepResult TrainingRun::step() {
   auto start = std::chrono::steady_clock::now();
   std::int64_t step = state_.step + 1;
   double learning_rate = learning_rate_at(config_, step);
-  // On the device, where the update finds them: all of the step is launched before anything is waited for.
-  Tensor numbers = adamw_numbers(learning_rate, state_.updates + 1, model_->parameters().device());
-  auto number = [&](std::int64_t which) { return numbers.rows(which, which + 1); };
-  Tensor loss = number(AdamwNumber::loss), squared_norm = number(AdamwNumber::squared_norm);
-  for (std::int64_t micro = 0; micro < config_.accumulate; ++micro) {
-    Batch batch = data_->train_batch(step - 1, micro, config_.batch);
-    add_into(loss, add_gradients(batch, 1 / static_cast<double>(config_.accumulate)).to(DType::F64));
-  }
-  optimizer_.sum_squared_gradients(squared_norm);
-  optimizer_.step(numbers);
+  bring_inputs(learning_rate);
+  std::vector<std::int64_t> constants;
+  for (const Batch& batch : inputs_.micro_batches) constants.push_back(batch.predicted());
+  recording_.run(constants, [&] { launch_step(); });
 
-  numbers = numbers.to(Device::cpu);
+  Tensor numbers = inputs_.numbers.to(Device::cpu);
   StepResult result{.step = step,
                     .loss = numbers.item(AdamwNumber::loss),
                     .gradient_norm = std::sqrt(numbers.item(AdamwNumber::squared_norm)),
@@ -68,6 +63,34 @@ StepResult TrainingRun::step() {
   state_.skipped_in_a_row = result.skipped ? state_.skipped_in_a_row + 1 : 0;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   return result;
+}
+
+void TrainingRun::bring_inputs(double learning_rate) {
+  Device device = model_->parameters().device();
+  std::vector<Batch> micro_batches;
+  for (std::int64_t micro = 0; micro < config_.accumulate; ++micro)
+    micro_batches.push_back(data_->train_batch(state_.step, micro, config_.batch));
+  Tensor numbers = adamw_numbers(learning_rate, state_.updates + 1);
+
+  if (device == Device::cpu) {
+    inputs_ = {std::move(micro_batches), numbers};
+  } else if (!inputs_.numbers.defined()) {
+    for (const Batch& batch : micro_batches) inputs_.micro_batches.push_back(batch.to(device));
+    inputs_.numbers = numbers.to(device);
+  } else {
+    for (std::size_t n = 0; n < micro_batches.size(); ++n) inputs_.micro_batches[n].copy_from(micro_batches[n]);
+    inputs_.numbers.copy_from(numbers);
+  }
+}
+
+// Nothing here or below waits for the device or reads of the host what may differ from step to step.
+void TrainingRun::launch_step() {
+  auto number = [&](std::int64_t which) { return inputs_.numbers.rows(which, which + 1); };
+  Tensor loss = number(AdamwNumber::loss), squared_norm = number(AdamwNumber::squared_norm);
+  for (const Batch& batch : inputs_.micro_batches)
+    add_into(loss, add_gradients(batch, 1 / static_cast<double>(config_.accumulate)).to(DType::F64));
+  optimizer_.sum_squared_gradients(squared_norm);
+  optimizer_.step(inputs_.numbers);
 }
 
 Tensor TrainingRun::add_gradients(const Batch& batch, double weight) {

@@ -10,6 +10,7 @@
 #include "model/ablation.h"
 #include "train/optimizer.h"
 #include "train/run_config.h"
+#include "train/step_recording.h"
 
 namespace sink {
 
@@ -56,7 +57,7 @@ class TrainingRun {
   Ending train(const std::vector<TrainingObserver*>& observers);
 
   // One step: gradients of all micro-batches, the guard against NaN, clipping and the update. Reads numbers back from
-  // tensors once, when all of it has been launched.
+  // tensors once, when all of it has been launched; on the CUDA device that is one launch, but for the first step.
   StepResult step();
   // Forward and backward of one micro-batch; adds `weight` times the gradients of its mean loss, and returns that times
   // its loss (one element).
@@ -71,16 +72,27 @@ class TrainingRun {
   LanguageModel& model() { return *model_; }
   Optimizer& optimizer() { return optimizer_; }
   const RunState& state() const { return state_; }
+  const StepRecording& recording() const { return recording_; }
   // For going on with a run.
   void set_state(const RunState& state) { state_ = state; }
 
  private:
+  // What a step reads of the host, on the model's device and at every step in the same place.
+  struct Inputs {
+    std::vector<Batch> micro_batches;
+    Tensor numbers;  // engine/ops/adamw/adamw.h
+  };
+  void bring_inputs(double learning_rate);
+  void launch_step();
+
   RunConfig config_;
   Ablation ablation_;
   std::unique_ptr<DataSource> data_;
   std::unique_ptr<LanguageModel> model_;
   Optimizer optimizer_;
   RunState state_;
+  Inputs inputs_;
+  StepRecording recording_;
 };
 
 }  // namespace sink

@@ -53,4 +53,20 @@ Batch Batch::first(std::int64_t T) const {
   return {cut(tokens_BT_), cut(targets_BT_), vocabulary_};
 }
 
+Batch Batch::to(Device device) const {
+  Batch there = *this;
+  there.tokens_BT_ = tokens_BT_.to(device);
+  there.targets_BT_ = targets_BT_.to(device);
+  return there;
+}
+
+void Batch::copy_from(const Batch& other) {
+  SINK_CHECK(tokens_BT_.shape() == other.tokens_BT_.shape() && vocabulary_ == other.vocabulary_, "batch",
+             "expected a batch like " + tokens_BT_.str() + " of " + std::to_string(vocabulary_) + " tokens, got " +
+                 other.tokens_BT_.str() + " of " + std::to_string(other.vocabulary_));
+  tokens_BT_.copy_from(other.tokens_BT_);
+  targets_BT_.copy_from(other.targets_BT_);
+  predicted_ = other.predicted_;
+}
+
 }  // namespace sink

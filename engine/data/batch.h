@@ -27,6 +27,10 @@ class Batch {
   Batch rows(std::int64_t begin, std::int64_t end) const;
   // The first T tokens of every sequence.
   Batch first(std::int64_t T) const;
+  // With its ids on a device, where only a model reads them.
+  Batch to(Device device) const;
+  // Becomes another of the same shape and vocabulary, its ids in the same place.
+  void copy_from(const Batch& other);
 
  private:
   Tensor tokens_BT_, targets_BT_;

@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -143,6 +144,67 @@ TEST_CASE("training on the device: with --recompute the same bits") {
     TrainingRun again(config, ablation);
     for (int step = 0; step < 2; ++step) CHECK(kept.step().loss == again.step().loss);
     CHECK(bits_of(kept.model().parameters().masters()) == bits_of(again.model().parameters().masters()));
+  }
+}
+
+TEST_CASE("training on the device: a recorded step has the bits of one launched kernel by kernel") {
+  for (std::string name : {"baseline", "bias_kv", "pos_t5", "norm_layer", "bias_sinktoken"}) {
+    CAPTURE(name);
+    const Ablation& ablation = ablation_named(name);
+    RunConfig config = tiny_config(ablation, "cuda", "bf16");
+    config.accumulate = name == "baseline" ? 3 : 1;
+    config.recompute = name == "pos_t5";
+    config.eval_sequences = 2;
+    config.warmup = 3;  // so that the learning rate differs from step to step
+    TrainingRun recorded(config, ablation);
+    config.graph = "off";
+    TrainingRun launched(config, ablation);
+    for (int step = 1; step <= 4; ++step) {
+      CHECK(recorded.step().loss == launched.step().loss);
+      CHECK(recorded.recording().replays() == (step > 1));
+      CHECK(!launched.recording().replays());
+      if (step == 2) CHECK(recorded.evaluate().loss == launched.evaluate().loss);  // takes memory of its own
+    }
+    CHECK(bits_of(recorded.model().parameters().masters()) == bits_of(launched.model().parameters().masters()));
+  }
+}
+
+namespace {
+
+// A task whose sequences predict another number of tokens at every `period`-th step.
+class UnevenData : public DataSource {
+ public:
+  UnevenData(const RunConfig& config, std::int64_t period) : source_(make_data_source(config)), period_(period) {}
+  std::int64_t vocabulary() const override { return source_->vocabulary(); }
+  Batch train_batch(std::int64_t step, std::int64_t micro, std::int64_t batch) const override {
+    Batch whole = source_->train_batch(step, micro, batch);
+    Tensor targets_BT = whole.targets_BT().clone();
+    if (step % period_ == 0) targets_BT.rows(0, 1).fill(-1);
+    return {whole.tokens_BT(), targets_BT, vocabulary()};
+  }
+  Batch validation_batch(std::int64_t first, std::int64_t batch) const override {
+    return source_->validation_batch(first, batch);
+  }
+  std::int64_t validation_sequences() const override { return source_->validation_sequences(); }
+  std::string token_text(std::int32_t id) const override { return source_->token_text(id); }
+  std::int64_t train_tokens() const override { return source_->train_tokens(); }
+
+ private:
+  std::unique_ptr<DataSource> source_;
+  std::int64_t period_;
+};
+
+}  // namespace
+
+TEST_CASE("training on the device: steps that predict other numbers of tokens are not taken from a recording") {
+  const Ablation& ablation = ablation_named("baseline");
+  RunConfig config = tiny_config(ablation, "cuda");
+  TrainingRun recorded(config, ablation, std::make_unique<UnevenData>(config, 3));
+  config.graph = "off";
+  TrainingRun launched(config, ablation, std::make_unique<UnevenData>(config, 3));
+  for (int step = 1; step <= 7; ++step) {
+    CHECK(recorded.step().loss == launched.step().loss);
+    CHECK(recorded.recording().replays() == (step % 3 == 0));  // the second of two that are alike
   }
 }
 

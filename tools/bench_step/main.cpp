@@ -122,6 +122,8 @@ bool parse(int argc, char** argv, Request& request) {
   app.add_option("--precision", given.precision)->check(CLI::IsMember({"f32", "bf16"}));
   app.add_option("--ablation", request.ablation, "default: pos_learnable for text, baseline for 60m");
   app.add_option("--device", given.device)->check(CLI::IsMember({"cpu", "cuda"}));
+  app.add_option("--graph", given.graph, "--device cuda: a step as one recording (on) or kernel by kernel (off)")
+      ->check(CLI::IsMember({"on", "off"}));
   app.add_option("--threads", request.threads, "0: all");
   app.add_option("--seconds", request.seconds, "how long to time, after two steps of warm-up");
   app.add_option("--layers", given.layers, "instead of the model's; likewise the following");
@@ -170,6 +172,7 @@ int run(int argc, char** argv) {
     times.push_back(1000 * result.seconds);
   }
   double peak = peak_mib(), milliseconds = median(times);
+  auto peak_on_device = static_cast<double>(allocator_stats(Device::cuda).peak_bytes_in_use);
   std::int64_t tokens = config.tokens_per_step();
   double flops = run.model().training_flops(tokens, config.context);
   Device device = device_named(config.device);
@@ -180,12 +183,14 @@ int run(int argc, char** argv) {
                               {"ablation", request.ablation},
                               {"window", config.window},
                               {"device", description_of(device)},
+                              {"graph", run.recording().replays()},
                               {"threads", thread_count()},
                               {"ms_median", milliseconds},
                               {"ms_min", *std::min_element(times.begin(), times.end())},
                               {"steps", times.size()},
                               {"tokens_per_second", static_cast<double>(tokens) / milliseconds * 1000},
                               {"peak_mib", peak},  // of the CPU's memory
+                              {"peak_device_mib", peak_on_device / 1048576},
                               {"parameters", run.model().parameters().count()},
                               {"flops_per_step", flops},
                               {"gflops", flops / milliseconds * 1e-6},

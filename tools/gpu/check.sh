@@ -120,6 +120,8 @@ part_bench() {
       attempt "ours, $ablation" 90 "$from/bench_step" --model 60m --batch 16 --precision bf16 --device cuda --seconds 5 \
         --ablation "$ablation"
     done
+    attempt "ours, launched kernel by kernel" 90 "$from/bench_step" --model 60m --batch 16 --precision bf16 --device cuda \
+      --seconds 5 --graph off
     [ "$torch" -eq 0 ] || attempt "PyTorch" 180 python3 "$peer" --model 60m --micro 16 --rounds 1 --attn sdpa-cudnn,flex-sigmoid
   done
 }

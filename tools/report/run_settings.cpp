@@ -12,8 +12,9 @@ constexpr std::size_t kMostNamed = 5;
 
 // Settings without which a run would give the same numbers, and the seed.
 const std::set<std::string>& left_out() {
-  static const std::set<std::string> keys{"seed",    "eval-every",   "eval-sequences", "checkpoint-every", "log-every",
-                                          "threads", "nan-patience", "ablation",       "policies",         "recompute"};
+  static const std::set<std::string> keys{"seed",      "eval-every", "eval-sequences", "checkpoint-every",
+                                          "log-every", "threads",    "nan-patience",   "ablation",
+                                          "policies",  "recompute",  "graph"};
   return keys;
 }
 

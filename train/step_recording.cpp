@@ -1,0 +1,34 @@
+#include "train/step_recording.h"
+
+#include "engine/check.h"
+
+namespace sink {
+
+void StepRecording::run(const std::vector<std::int64_t>& constants, const std::function<void()>& launches) {
+  if (!wanted_) return launches();
+  if (constants != constants_) {
+    recording_.reset();
+    launches();
+    constants_ = constants;
+    return;
+  }
+  if (!recording_) {
+    try {
+      recording_ = std::make_unique<Recording>(device_, launches);
+    } catch (const Error& e) {
+      fail("train",
+           std::string("the step could not be recorded: ") + e.what() +
+               ". With --graph off it is launched "
+               "kernel by kernel",
+           e.code);
+    }
+  }
+  recording_->run();
+}
+
+void StepRecording::forget() {
+  recording_.reset();
+  constants_.clear();
+}
+
+}  // namespace sink
