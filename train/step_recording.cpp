@@ -5,7 +5,6 @@
 namespace sink {
 
 void StepRecording::run(const std::vector<std::int64_t>& constants, const std::function<void()>& launches) {
-  if (!wanted_) return launches();
   if (constants != constants_) {
     recording_.reset();
     launches();

@@ -15,6 +15,8 @@ class StepRecording {
   // Whether anything is ever recorded: not on the CPU, and not where `wanted` is false.
   StepRecording(Device device, bool wanted) : device_(device), wanted_(wanted && device != Device::cpu) {}
 
+  bool wanted() const { return wanted_; }
+
   // Runs `launches`, the same work at every call but for what lies in tensors and for `constants`: what goes to kernels
   // by value and may differ. The first step with other constants is launched as it comes, and so is every step where
   // they differ each time; the second with the same ones is recorded, when whatever is made at first use has been made.

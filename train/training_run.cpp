@@ -48,9 +48,10 @@ StepResult TrainingRun::step() {
   std::int64_t step = state_.step + 1;
   double learning_rate = learning_rate_at(config_, step);
   bring_inputs(learning_rate);
-  std::vector<std::int64_t> constants;
-  for (const Batch& batch : inputs_.micro_batches) constants.push_back(batch.predicted());
-  recording_.run(constants, [&] { launch_step(); });
+  if (recording_.wanted())
+    recording_.run(constants_of_step(), [&] { launch_step(); });
+  else
+    launch_step();
 
   Tensor numbers = inputs_.numbers.to(Device::cpu);
   StepResult result{.step = step,
@@ -81,6 +82,12 @@ void TrainingRun::bring_inputs(double learning_rate) {
     for (std::size_t n = 0; n < micro_batches.size(); ++n) inputs_.micro_batches[n].copy_from(micro_batches[n]);
     inputs_.numbers.copy_from(numbers);
   }
+}
+
+std::vector<std::int64_t> TrainingRun::constants_of_step() const {
+  std::vector<std::int64_t> predicted;
+  for (const Batch& batch : inputs_.micro_batches) predicted.push_back(batch.predicted());
+  return predicted;
 }
 
 // Nothing here or below waits for the device or reads of the host what may differ from step to step.

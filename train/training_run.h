@@ -83,6 +83,7 @@ class TrainingRun {
     Tensor numbers;  // engine/ops/adamw/adamw.h
   };
   void bring_inputs(double learning_rate);
+  std::vector<std::int64_t> constants_of_step() const;
   void launch_step();
 
   RunConfig config_;
