@@ -24,12 +24,13 @@ class Tensor;
 
 // The memory of a device. Copies and fills wait for kernels before them, and for themselves only where they say so.
 struct DeviceMemory {
-  void* (*allocate)(std::size_t bytes);
+  void* (*allocate)(std::size_t bytes);  // null where there is none
   void (*release)(void* memory);
   void (*copy_in)(void* device, const void* host, std::size_t bytes);
   void (*copy_out)(void* host, const void* device, std::size_t bytes);  // waits until it is done
   void (*fill)(Tensor& x, double value);
   void (*convert)(const Tensor& from, Tensor& to);  // both on the device; also of one type
+  std::size_t (*capacity)();                        // bytes that it has; 0: nobody knows
 };
 // Checked as check_usable does.
 const DeviceMemory& memory_of(Device device);

@@ -10,7 +10,8 @@ const DeviceMemory& device_memory() {
                                      emulated::copy_to_device,
                                      emulated::copy_from_device,
                                      fill,
-                                     convert};
+                                     convert,
+                                     emulated::device_bytes};
   return emulated;
 }
 

@@ -40,6 +40,7 @@ struct Memory {
   std::mutex mutex;
   std::map<std::byte*, Allocation> by_page;  // by its first page
   std::deque<std::byte*> freed;
+  std::size_t bytes_in_use = 0;
   std::atomic<int> kernels{0};  // that run now
 };
 Memory& memory() {
@@ -167,15 +168,21 @@ Allocation& allocation_of(const void* p, std::size_t bytes, const char* what) {
 
 }  // namespace
 
+std::size_t device_bytes() {
+  static const char* mib = std::getenv("SINK_DEVICE_MIB");
+  return mib ? static_cast<std::size_t>(std::strtod(mib, nullptr) * (1 << 20)) : 0;
+}
+
 void* allocate_device(std::size_t bytes) {
   watch_faults();
+  Memory& m = memory();
+  std::lock_guard lock(m.mutex);
+  if (device_bytes() > 0 && bytes > device_bytes() - m.bytes_in_use) return nullptr;
   std::size_t taken = (std::max<std::size_t>(bytes, 1) + 15) / 16 * 16;
   std::size_t page_bytes = (taken + kPage - 1) / kPage * kPage;
   void* mapped = mmap(nullptr, page_bytes + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  SINK_CHECK(mapped != MAP_FAILED, "emulated device",
-             "out of memory: asked for " + std::to_string(bytes >> 20) + " MiB", Exit::out_of_memory);
-  Memory& m = memory();
-  std::lock_guard lock(m.mutex);
+  if (mapped == MAP_FAILED) return nullptr;
+  m.bytes_in_use += bytes;
   auto* pages = static_cast<std::byte*>(mapped) + kPage;
   Allocation& made = m.by_page[pages];
   made.pages = pages;
@@ -198,6 +205,7 @@ void free_device(void* p) {
   madvise(allocation.pages, allocation.page_bytes, MADV_DONTNEED);
   allocation.allow(false);
   allocation.freed = true;
+  m.bytes_in_use -= allocation.bytes;
   m.freed.push_back(allocation.pages);
   if (m.freed.size() > kKeptFreed) forget_oldest();
 }
