@@ -37,6 +37,8 @@ class ParameterArena {
   Device device() const { return device_; }
   Tensor& masters() { return masters_; }
   const Tensor& masters() const { return masters_; }
+  // masters() rounded to BF16, laid out alike; undefined where products read masters() themselves.
+  Tensor copy() const { return compute_type_ == DType::BF16 ? compute_ : Tensor(); }
   const Tensor& gradients() const { return gradients_; }
   // A parameter's part of a tensor that is laid out like masters().
   static Tensor slice(const Tensor& whole, const Parameter& parameter) {
@@ -48,7 +50,7 @@ class ParameterArena {
   // The same with neighbours joined over their padding: one span where every parameter has one.
   std::vector<Segment> spans_with_gradient() const;
   void clear_gradients();
-  // Call whenever master values have changed.
+  // Call whenever master values have changed and copy() has not.
   void refresh();
 
  private:

@@ -25,6 +25,12 @@ class Error : public std::runtime_error {
   Exit code;
 };
 
+// There is no memory for a tensor. A program that knows what would need less says so (train/memory_advice.h).
+class OutOfMemory : public Error {
+ public:
+  explicit OutOfMemory(const std::string& message) : Error(message, Exit::out_of_memory) {}
+};
+
 // Throws Error("[tag] message"). `tag` names the operation, as in "[rms_norm] ...".
 [[noreturn]] void fail(const char* tag, const std::string& message, Exit code = Exit::failure);
 

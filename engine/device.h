@@ -24,7 +24,7 @@ class Tensor;
 
 // The memory of a device. Copies and fills wait for kernels before them, and for themselves only where they say so.
 struct DeviceMemory {
-  void* (*allocate)(std::size_t bytes);
+  void* (*allocate)(std::size_t bytes);  // null where there is none
   void (*release)(void* memory);
   void (*copy_in)(void* device, const void* host, std::size_t bytes);
   void (*copy_out)(void* host, const void* device, std::size_t bytes);  // waits until it is done
@@ -36,6 +36,7 @@ struct DeviceMemory {
   void* (*end_recording)();
   void (*run_recording)(void* recording);
   void (*drop_recording)(void* recording);
+  std::size_t (*capacity)();  // bytes that it has; 0: nobody knows
 };
 // Checked as check_usable does.
 const DeviceMemory& memory_of(Device device);

@@ -3,6 +3,8 @@
 #include <sys/mman.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <mutex>
@@ -23,11 +25,12 @@ std::size_t largest_fit(std::size_t bytes) { return bytes + bytes / 4; }
 // More than any machine has; beyond it, rounding up could wrap around.
 constexpr std::size_t kMostBytes = std::size_t{1} << 48;
 
-[[noreturn]] void refuse(std::size_t bytes, std::size_t bytes_in_use) {
-  fail("allocate",
-       "out of memory: asked for " + std::to_string(bytes >> 20) + " MiB while " + std::to_string(bytes_in_use >> 20) +
-           " MiB are in use. Try a smaller batch, context or model.",
-       Exit::out_of_memory);
+// "3.0 GiB", "640.5 MiB", "1.2 KiB"
+std::string text_of(std::size_t bytes) {
+  const char* unit = bytes >> 30 ? "GiB" : bytes >> 20 ? "MiB" : "KiB";
+  char text[40];
+  std::snprintf(text, sizeof text, "%.1f %s", std::ldexp(bytes, bytes >> 30 ? -30 : bytes >> 20 ? -20 : -10), unit);
+  return text;
 }
 
 struct Cache {
@@ -66,6 +69,7 @@ std::shared_ptr<Storage> allocate_on(Device device, std::size_t bytes) {
   auto storage = std::make_shared<Storage>();
   storage->device = device;
   storage->data = memory_of(device).allocate(bytes);
+  if (!storage->data) return nullptr;
   storage->bytes = bytes;
   note_allocated(storage->data);
   std::lock_guard lock(cache().mutex);
@@ -93,7 +97,7 @@ Storage::~Storage() {
 std::shared_ptr<Storage> allocate(std::size_t bytes, Device device) {
   if (device != Device::cpu) return allocate_on(device, bytes);
   std::size_t unit = bytes >= kHugePage ? kHugePage : kAlignment;
-  if (bytes > kMostBytes) refuse(bytes, 0);
+  if (bytes > kMostBytes) return nullptr;
   bytes = std::max<std::size_t>((bytes + unit - 1) / unit * unit, kAlignment);
   auto storage = std::make_shared<Storage>();
   Cache& c = cache();
@@ -109,7 +113,7 @@ std::shared_ptr<Storage> allocate(std::size_t bytes, Device device) {
       release_locked(c);
       data = ask_system(bytes);
     }
-    if (!data) refuse(bytes, c.stats.bytes_in_use);
+    if (!data) return nullptr;
     storage->data = data;
     storage->bytes = bytes;
     c.stats.bytes_reserved += bytes;
@@ -117,6 +121,14 @@ std::shared_ptr<Storage> allocate(std::size_t bytes, Device device) {
   }
   count(c.stats, storage->bytes);
   return storage;
+}
+
+void refuse_memory(std::size_t bytes, const std::string& what, Device device) {
+  std::size_t has = device == Device::cpu ? 0 : memory_of(device).capacity();
+  throw OutOfMemory("[allocate] out of memory" + (device == Device::cpu ? "" : " on " + description_of(device)) +
+                    ": asked for " + text_of(bytes) + " for " + what + " while " +
+                    text_of(allocator_stats(device).bytes_in_use) + " are in use" +
+                    (has > 0 ? ", of " + text_of(has) : ""));
 }
 
 AllocatorStats allocator_stats(Device device) {

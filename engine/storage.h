@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "engine/device.h"
 
@@ -23,8 +24,10 @@ struct Storage {
   ~Storage();
 };
 
-// Throws Error with Exit::out_of_memory, naming the bytes asked for and those in use.
+// Null where there is no such memory; refuse_memory says so.
 std::shared_ptr<Storage> allocate(std::size_t bytes, Device device = Device::cpu);
+// Throws OutOfMemory, naming the bytes that `what` asked for, those in use and those that the device has.
+[[noreturn]] void refuse_memory(std::size_t bytes, const std::string& what, Device device);
 
 struct AllocatorStats {
   std::uint64_t system_allocations = 0;  // blocks ever asked of the system; of the CPU

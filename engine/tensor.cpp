@@ -12,6 +12,8 @@ Tensor Tensor::empty(const Shape& shape, DType dtype, Device device) {
   tensor.shape_ = shape;
   tensor.dtype_ = dtype;
   tensor.storage_ = allocate(tensor.bytes(), device);
+  if (!tensor.storage_)
+    refuse_memory(tensor.bytes(), std::string("a tensor ") + name_of(dtype) + " " + shape.str(), device);
   tensor.base_ = tensor.storage_->data;
   return tensor;
 }

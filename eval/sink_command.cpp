@@ -21,6 +21,7 @@
 #include "eval/given_input.h"
 #include "eval/input_tokens.h"
 #include "eval/trained_on.h"
+#include "eval/what_fits.h"
 #include "model/model_checkpoint.h"
 
 namespace sink {
@@ -165,8 +166,8 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
   MapChoice map = map_choice(options.map, sizes);
 
   if (!options.out.empty()) require_output(options.out, kEvaluationFile, options.force);
-  std::int64_t batch = options.compute.batch_of(input.context());
-  Evaluation evaluation = evaluate(*model, input, batch, false);
+  std::int64_t batch = std::min(options.compute.batch_of(input.context()), input.sequences());
+  Evaluation evaluation = in_batches_that_fit(batch, [&](std::int64_t n) { return evaluate(*model, input, n, false); });
   if (map.wanted) keep_maps(*model, input.tokens_BT(), map.layer_head, evaluation);
   std::fputs(evaluation_table(evaluation, data ? run.task : options.input_name()).c_str(), stderr);
   std::string json =

@@ -88,12 +88,13 @@ struct AnyFeedForward : Norms {
 };
 
 // Norms<Norm>: the norms of one sublayer, which it then has as members; block: the residual stream after the block,
-// which shows the probe what it norms of it; kFinalNorm: whether the residual stream is normed before the unembedding.
+// from that before it, each a Var or a Residual (model/residual.h), which shows the probe what it norms of it;
+// kFinalNorm: whether the residual stream is normed before the unembedding.
 template <class P, class Norm>
 concept PlacementPolicy = MadePerBlock<typename P::template Norms<Norm>> &&
-    requires(const Var& x, const AnyAttention<typename P::template Norms<Norm>>& attention,
+    requires(const Residual& x, const AnyAttention<typename P::template Norms<Norm>>& attention,
              const AnyFeedForward<typename P::template Norms<Norm>>& feed_forward, const Pass& pass) {
-  { P::block(x, attention, feed_forward, pass) } -> std::same_as<Var>;
+  { P::block(x, attention, feed_forward, pass) } -> std::convertible_to<Residual>;
   { P::kFinalNorm } -> std::convertible_to<bool>;
 };
 
@@ -128,7 +129,7 @@ concept ExtraPolicy = MadePerBlock<E> && std::constructible_from<typename E::Tok
   { extra.extra_key() } -> std::same_as<ExtraKeyVars>;
   { extra.output(x) } -> std::same_as<Var>;
   { tokens.embed(x) } -> std::same_as<Var>;
-  { tokens.drop(x) } -> std::same_as<Var>;
+  { tokens.drop(x) } -> std::convertible_to<Residual>;
 };
 
 // gate(o, h): o (B, T, width) multiplied with what is computed from the sublayer's input h (B, T, C).

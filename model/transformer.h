@@ -10,6 +10,7 @@
 #include "model/language_model.h"
 #include "model/layer/attention_layer.h"
 #include "model/layer/sublayer.h"
+#include "model/residual.h"
 #include "model/spec.h"
 
 namespace sink {
@@ -72,18 +73,18 @@ class Transformer final : public LanguageModel {
                    tokens_BT.str(),
                Exit::bad_input);
     Tensor tokens_on_device_BT = tokens_BT.to(parameters_.device());
-    Var x_BTC = position_.embed(extra_tokens_.embed(embedding(tokens_on_device_BT, token_embedding_)));
-    if (pass.probe) pass.probe->hidden(0, x_BTC.value());
+    Residual x = position_.embed(extra_tokens_.embed(embedding(tokens_on_device_BT, token_embedding_)));
+    if (pass.probe) pass.probe->hidden(0, x.sum().value());
     for (const Block<Spec>& block : blocks_) {
-      auto run = [&block, pass](const Var& in_BTC) {
-        return Spec::Placement::block(in_BTC, block.attention, block.feed_forward, pass);
+      auto run = [&block, pass](const Residual& in) -> Residual {
+        return Spec::Placement::block(in, block.attention, block.feed_forward, pass);
       };
-      x_BTC = pass.recompute ? recompute(x_BTC, run) : run(x_BTC);
+      x = pass.recompute ? Residual(recompute(x, run)) : run(x);
       ++pass.layer;
-      if (pass.probe) pass.probe->hidden(pass.layer, x_BTC.value());
+      if (pass.probe) pass.probe->hidden(pass.layer, x.sum().value());
     }
-    x_BTC = extra_tokens_.drop(x_BTC);
-    return final_norm_ ? (*final_norm_)(x_BTC) : convert(x_BTC, compute_);
+    x = extra_tokens_.drop(x);
+    return final_norm_ ? x.normed(*final_norm_).y : convert(x, compute_);
   }
 
   static const Sizes& checked(const Sizes& sizes) {

@@ -24,9 +24,9 @@ void Optimizer::step(const Tensor& numbers) {
   for (const Segment& span : parameters_.spans_with_gradient()) {
     Tensor w = parameters_.masters().rows(span.begin, span.end);
     Tensor m = first_.rows(span.begin, span.end), v = second_.rows(span.begin, span.end);
-    adamw(settings_, numbers, parameters_.gradients().rows(span.begin, span.end), w, m, v);
+    Tensor copy = parameters_.copy().defined() ? parameters_.copy().rows(span.begin, span.end) : Tensor();
+    adamw(settings_, numbers, parameters_.gradients().rows(span.begin, span.end), w, m, v, copy);
   }
-  parameters_.refresh();
   parameters_.clear_gradients();
 }
 

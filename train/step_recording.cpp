@@ -14,7 +14,7 @@ void StepRecording::run(const std::vector<std::int64_t>& constants, const std::f
   if (!recording_) {
     try {
       recording_ = std::make_unique<Recording>(device_, launches);
-    } catch (const Error& e) {
+    } catch (const OutOfMemory&) { throw; } catch (const Error& e) {
       fail("train",
            std::string("the step could not be recorded: ") + e.what() +
                ". With --graph off it is launched "

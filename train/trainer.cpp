@@ -17,6 +17,7 @@
 #include "train/dry_run.h"
 #include "train/initial_model.h"
 #include "train/interrupt.h"
+#include "train/memory_advice.h"
 #include "train/resume.h"
 #include "train/run_folder.h"
 #include "train/step_report.h"
@@ -74,12 +75,23 @@ void print_folder(const RunFolder& folder) {
   if (error != 0 && error != EPIPE && error != EBADF) fail_io("write", "the output (stdout)", error);
 }
 
-int train(const RunConfig& config, const Ablation& ablation) {
-  TrainingRun run(config, ablation);
+TrainingRun made_run(const RunConfig& config, const Ablation& ablation) {
+  try {
+    return TrainingRun(config, ablation);
+  } catch (const OutOfMemory& error) {
+    throw Error(std::string(error.what()) +
+                    ". Weights, their gradients and moments alone do not fit: a smaller model needs less (--layers, "
+                    "--width, --feed-forward)",
+                error.code);
+  }
+}
+
+int train(TrainingRun& run) {
+  const RunConfig& config = run.config();
   if (config.dry_run) return print_dry_run(run);
   RunFolder folder = open_run_folder(config);
   if (folder.resume_from.empty())
-    load_initial(config, ablation, &run.data(), run.model());
+    load_initial(config, run.ablation(), &run.data(), run.model());
   else
     resume(folder.resume_from, run);
   folder.set_aside_older_run();  // not before all that this run reads was read
@@ -120,7 +132,10 @@ int train_main(int argc, char** argv, const Ablation& ablation) {
     start_threads(config.threads);
     use_reference() = config.reference;
     use_tf32() = config.precision == "tf32";
-    return train(config, ablation);
+    TrainingRun run = made_run(config, ablation);
+    try {
+      return train(run);
+    } catch (const OutOfMemory& error) { fail_with_what_fits(run, error); }
   });
 }
 

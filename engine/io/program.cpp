@@ -67,6 +67,8 @@ int finish_output(const char* program, int code) {
 int run_body(const char* program, const std::function<int()>& body) {
   try {
     return body();
+  } catch (const OutOfMemory& error) {
+    return report(program, std::string(error.what()) + ". A smaller batch, context or model needs less", error.code);
   } catch (const Error& error) { return report(program, error.what(), error.code); } catch (const std::bad_alloc&) {
     return report(program, "out of memory; a smaller --batch or --context needs less", Exit::out_of_memory);
   } catch (const std::filesystem::filesystem_error& error) {

@@ -3,6 +3,7 @@
 
 #include "autograd/ops/attention_node.h"
 #include "model/parameter_factory.h"
+#include "model/residual.h"
 
 namespace sink {
 
@@ -23,7 +24,7 @@ struct ExtraDefaults {
   struct Tokens {
     explicit Tokens(ParameterFactory&) {}
     Var embed(const Var& x_BTC) const { return x_BTC; }
-    Var drop(const Var& x_BTC) const { return x_BTC; }
+    Residual drop(const Residual& x) const { return x; }
   };
 };
 

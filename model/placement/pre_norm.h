@@ -1,9 +1,9 @@
 // Placement policy: x + f(norm(x)), the study's default (Gu et al. 2025, section 2).
 #pragma once
 
-#include "autograd/ops/add_node.h"
 #include "model/pass.h"
 #include "model/placement/one_norm.h"
+#include "model/residual.h"
 
 namespace sink {
 
@@ -15,9 +15,11 @@ struct PreNorm {
   using Norms = OneNorm<Norm>;
 
   template <class Attention, class FeedForward>
-  static Var block(const Var& x_BTC, const Attention& attention, const FeedForward& feed_forward, const Pass& pass) {
-    auto [u_BTC, h_BTC] = feed_forward.norm.of_sum(x_BTC, attention(attention.norm(x_BTC), pass));
-    return add(u_BTC, feed_forward(h_BTC));
+  static Residual block(const Residual& x, const Attention& attention, const FeedForward& feed_forward,
+                        const Pass& pass) {
+    auto [x_BTC, normed_BTC] = x.normed(attention.norm);
+    auto [u_BTC, h_BTC] = feed_forward.norm.of_sum(x_BTC, attention(normed_BTC, pass));
+    return {u_BTC, feed_forward(h_BTC)};
   }
 };
 

@@ -5,6 +5,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstring>
 
 #include "tests/support/compare.h"
 
@@ -12,8 +13,8 @@ using namespace sink;
 
 namespace {
 
-ParameterArena made_arena(DType compute) {
-  ParameterArena arena(compute);
+ParameterArena made_arena(DType compute, Device device = Device::cpu) {
+  ParameterArena arena(compute, device);
   for (const auto& [name, shape] :
        std::vector<std::pair<std::string, Shape>>{{"a", {3, 5}}, {"b", {1}}, {"c", {130, 129}}, {"d", {7}}})
     arena.add({name, shape, "", ParameterRole::weight, {Init::Kind::normal, 1}});
@@ -118,6 +119,38 @@ TEST_CASE("optimizer: a parameter without a gradient is left alone: no decay, no
       CHECK((optimizer.first_moment().item(i) == m.item(i)) == kept);
       CHECK((optimizer.second_moment().item(i) == v.item(i)) == kept);
     }
+}
+
+TEST_CASE("optimizer: what products read is the masters rounded, after every kind of step and on every device") {
+#ifdef SINK_CUDA
+  const std::vector<Device> devices{Device::cpu, Device::cuda};
+#else
+  const std::vector<Device> devices{Device::cpu};
+#endif
+  for (Device device : devices) {
+    ParameterArena arena = made_arena(DType::BF16, device);
+    Optimizer optimizer(arena, some_config());
+    Tensor before = arena.copy().to(Device::cpu).clone();
+    auto changed = [&](const Parameter& p) {
+      Tensor now = p.compute().to(Device::cpu), then = ParameterArena::slice(before, p);
+      return std::memcmp(now.raw(), then.raw(), now.bytes()) != 0;
+    };
+    auto step = [&](std::initializer_list<std::size_t> with_gradient, std::int64_t update, double loss) {
+      before = arena.copy().to(Device::cpu).clone();
+      for (std::size_t i : with_gradient)
+        arena[i]->var().gradient().accumulate(gradient_of(*arena[i], update).to(device));
+      Tensor numbers = adamw_numbers(/*learning_rate=*/0.1, update, device);
+      numbers.rows(AdamwNumber::loss, AdamwNumber::loss + 1).fill(loss);
+      optimizer.step(numbers);
+      check_close("copy", arena.copy().to(Device::cpu), arena.masters().to(Device::cpu).to(DType::BF16), 0);
+    };
+    step({0, 1, 2, 3}, 1, 2.0);
+    for (const auto& p : arena) CHECK(changed(*p));
+    step({0, 1, 3}, 2, 2.0);
+    for (const auto& p : arena) CHECK(changed(*p) == (p->name() != "c"));
+    step({0, 1, 2, 3}, 3, NAN);
+    for (const auto& p : arena) CHECK_FALSE(changed(*p));
+  }
 }
 
 TEST_CASE("optimizer: skip drops the gradients and changes nothing else") {

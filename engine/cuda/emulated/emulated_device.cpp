@@ -15,7 +15,8 @@ const DeviceMemory& device_memory() {
                                      emulated::begin_recording,
                                      emulated::end_recording,
                                      emulated::run_recording,
-                                     emulated::drop_recording};
+                                     emulated::drop_recording,
+                                     emulated::device_bytes};
   return emulated;
 }
 

@@ -41,6 +41,7 @@ struct Memory {
   std::mutex mutex;
   std::map<std::byte*, Allocation> by_page;  // by its first page
   std::deque<std::byte*> freed;
+  std::size_t bytes_in_use = 0;
   std::atomic<int> kernels{0};  // that run now
 };
 Memory& memory() {
@@ -148,6 +149,7 @@ void check_beside(const Allocation& allocation) {
 
 // Fresh memory, and what shows a write beside it.
 void make_fresh(Allocation& allocation) {
+  memory().bytes_in_use += allocation.bytes;
   allocation.allow(true);
   std::memset(allocation.pages, kBeside, allocation.page_bytes);
   std::memset(allocation.begin, kFresh, allocation.bytes);
@@ -156,6 +158,7 @@ void make_fresh(Allocation& allocation) {
 }
 
 void close(Allocation& allocation) {
+  memory().bytes_in_use -= allocation.bytes;
   allocation.allow(true);
   check_beside(allocation);
   madvise(allocation.pages, allocation.page_bytes, MADV_DONTNEED);
@@ -188,15 +191,20 @@ Allocation& allocation_of(const void* p, std::size_t bytes, const char* what) {
 
 }  // namespace
 
+std::size_t device_bytes() {
+  static const char* mib = std::getenv("SINK_DEVICE_MIB");
+  return mib ? static_cast<std::size_t>(std::strtod(mib, nullptr) * (1 << 20)) : 0;
+}
+
 void* allocate_device(std::size_t bytes) {
   watch_faults();
+  Memory& m = memory();
+  std::lock_guard lock(m.mutex);
+  if (device_bytes() > 0 && bytes > device_bytes() - m.bytes_in_use) return nullptr;
   std::size_t taken = (std::max<std::size_t>(bytes, 1) + 15) / 16 * 16;
   std::size_t page_bytes = (taken + kPage - 1) / kPage * kPage;
   void* mapped = mmap(nullptr, page_bytes + 2 * kPage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  SINK_CHECK(mapped != MAP_FAILED, "emulated device",
-             "out of memory: asked for " + std::to_string(bytes >> 20) + " MiB", Exit::out_of_memory);
-  Memory& m = memory();
-  std::lock_guard lock(m.mutex);
+  if (mapped == MAP_FAILED) return nullptr;
   auto* pages = static_cast<std::byte*>(mapped) + kPage;
   Allocation& made = m.by_page[pages];
   made.pages = pages;

@@ -11,7 +11,9 @@
 
 namespace sink::emulated {
 
-// Aligned to 16 bytes. Throws Error with Exit::out_of_memory.
+// How large the device is: SINK_DEVICE_MIB=0.5 is half a MiB. 0 where that is not set: as large as the CPU's memory.
+std::size_t device_bytes();
+// Aligned to 16 bytes; null where there is no memory.
 void* allocate_device(std::size_t bytes);
 void free_device(void* memory);
 

@@ -76,18 +76,7 @@ const Gpu& gpu() {
   return first;
 }
 
-[[noreturn]] void refuse_memory(std::size_t bytes) {
-  std::uint64_t in_use = 0;
-  std::size_t free = 0, total = 0;
-  cudaMemPoolGetAttribute(gpu().pool, cudaMemPoolAttrUsedMemCurrent, &in_use);
-  cudaMemGetInfo(&free, &total);
-  fail("allocate",
-       "out of memory of the GPU: asked for " + std::to_string(bytes) + " bytes (" + std::to_string(bytes >> 20) +
-           " MiB) while " + std::to_string(in_use) + " bytes (" + std::to_string(in_use >> 20) +
-           " MiB) are in use, of " + std::to_string(total >> 20) +
-           " MiB that it has. Try a smaller batch, context or model.",
-       Exit::out_of_memory);
-}
+std::size_t capacity() { return gpu().properties.totalGlobalMem; }
 
 void* allocate(std::size_t bytes) {
   void* memory = nullptr;
@@ -99,7 +88,7 @@ void* allocate(std::size_t bytes) {
     result = ask();
     if (result == cudaErrorMemoryAllocation) {
       cudaGetLastError();
-      refuse_memory(bytes);
+      return nullptr;
     }
   }
   SINK_CALL(result);
@@ -168,7 +157,8 @@ const DeviceMemory& device_memory() {
                                    nvidia::begin_recording,
                                    nvidia::end_recording,
                                    nvidia::run_recording,
-                                   nvidia::drop_recording};
+                                   nvidia::drop_recording,
+                                   capacity};
   return memory;
 }
 

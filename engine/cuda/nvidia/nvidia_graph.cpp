@@ -27,6 +27,10 @@ void run_recording(void* recording) {
     cudaGetLastError();
     give_back_kept();
     result = launch();
+    if (result == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      throw OutOfMemory("[cuda] out of memory of the GPU for work recorded as a graph");
+    }
   }
   SINK_CALL(result);
 }

@@ -26,7 +26,9 @@ struct AdamwNumber {
 // Those that are known before a step; loss and squared norm are 0 and are to be added to.
 Tensor adamw_numbers(double learning_rate, std::int64_t update, Device device = Device::cpu);
 
-// w, dw, m, v: one shape, F32 or F64.
+// w, dw, m, v: one shape, F32 or F64. `copy`: w rounded to BF16, which is kept up to date with it; or undefined.
+void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v,
+           Tensor& copy);
 void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v);
 
 }  // namespace sink

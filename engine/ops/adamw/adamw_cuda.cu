@@ -18,11 +18,14 @@ Tensor folded(const AdamwSettings& settings, const Tensor& numbers) {
   return constants;
 }
 
+bf16* copy_of(Tensor& copy) { return copy.defined() ? copy.device_data<bf16>() : nullptr; }
+
 template <int N>
-void update(const Tensor& constants, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v) {
+void update(const Tensor& constants, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v, Tensor& copy) {
   const auto* of_step = reinterpret_cast<const Constants*>(constants.device_data<float>());
   const float* dw_i = dw.device_data<float>();
   float *w_i = w.device_data<float>(), *m_i = m.device_data<float>(), *v_i = v.device_data<float>();
+  bf16* copy_i = copy_of(copy);
   for_each_element(w.size() / N, [=] __device__(std::int64_t group) {
     Constants k = *of_step;
     if (k.skip) return;
@@ -33,17 +36,19 @@ void update(const Tensor& constants, const Tensor& dw, Tensor& w, Tensor& m, Ten
     store_vector(w_i + i, w_N);
     store_vector(m_i + i, m_N);
     store_vector(v_i + i, v_N);
+    if (copy_i) store_vector(copy_i + i, w_N);
   });
 }
 
 }  // namespace
 
-void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v) {
+void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v,
+           Tensor& copy) {
   Tensor constants = folded(settings, numbers);
   constexpr int N = kVector<float>;
   bool vectors = in_vectors<N>(w.size(), dw.device_data<float>(), w.device_data<float>(), m.device_data<float>(),
-                               v.device_data<float>());
-  with_vectors<N>(vectors, [&](auto width) { update<decltype(width)::value>(constants, dw, w, m, v); });
+                               v.device_data<float>(), copy_of(copy));
+  with_vectors<N>(vectors, [&](auto width) { update<decltype(width)::value>(constants, dw, w, m, v, copy); });
 }
 
 }  // namespace sink::cuda

@@ -5,6 +5,7 @@
 
 namespace sink::cuda {
 
-void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v);
+void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v,
+           Tensor& copy);
 
 }  // namespace sink::cuda

@@ -4,7 +4,8 @@
 
 namespace sink::ref {
 
-void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v) {
+void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v,
+           Tensor&) {
   AdamwConstants<double> constants(settings, numbers.data<double>());
   if (constants.skip) return;
   const double* dw_i = dw.data<double>();

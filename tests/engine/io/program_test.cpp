@@ -38,6 +38,8 @@ TEST_CASE("program: an error is one line and its code") {
   CHECK(said == "train_x: error: first\\nsecond\n");
   CHECK(code_of(std::bad_alloc()) == 6);
   CHECK(said.find("train_x: error: out of memory") == 0);
+  CHECK(code_of(OutOfMemory("no memory for x")) == 6);
+  CHECK(said == "train_x: error: no memory for x. A smaller batch, context or model needs less\n");
   CHECK(code_of(std::runtime_error("odd")) == 1);
   CHECK(in_child([] { return run_program("train_x", [] { return 143; }); }) == 143);
 }

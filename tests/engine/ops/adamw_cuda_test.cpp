@@ -13,7 +13,7 @@ namespace {
 constexpr AdamwSettings kSettings{.beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1, .clip = 2};
 
 // Two gradients by turns, w, m, v and the numbers of the step, which are changed where they are, as a training step
-// does it. Slices that begin at `first` of their tensors.
+// does it. Slices that begin at `first` of their tensors. Beside F32 there is a copy in BF16, which the CPU checks.
 void check_adamw(std::int64_t n, std::int64_t first, double squared_norm) {
   auto random = [&](std::uint64_t seed) { return random_tensor({n + first}, DType::F32, seed); };
   Tensors given{
@@ -25,7 +25,13 @@ void check_adamw(std::int64_t n, std::int64_t first, double squared_norm) {
       numbers.rows(AdamwNumber::update, AdamwNumber::update + 1).fill(static_cast<double>(update));
       auto slice = [&](std::size_t which) { return t[which].slice(first, {n}); };
       Tensor dw = slice(static_cast<std::size_t>(update % 2)), w = slice(2), m = slice(3), v = slice(4);
-      adamw(kSettings, numbers, dw, w, m, v);
+      if (w.dtype() == DType::F64) {
+        adamw(kSettings, numbers, dw, w, m, v);
+        continue;
+      }
+      Tensor copy = w.new_zeros({n + first}, DType::BF16).slice(first, {n});
+      adamw(kSettings, numbers, dw, w, m, v, copy);
+      check_close("copy", copy.to(Device::cpu), w.to(Device::cpu).to(DType::BF16), 0);
     }
   });
 }
@@ -48,13 +54,13 @@ TEST_CASE("adamw on the device: a loss or a norm that is NaN or infinite leaves 
   for (std::int64_t n : {7, 256})
     for (auto [squared_norm, loss] : std::vector<std::pair<double, double>>{{nan, 1}, {inf, 1}, {1, nan}, {1, -inf}}) {
       Tensors before{random_tensor({n}, DType::F32, 1), random_tensor({n}, DType::F32, 2),
-                     random_tensor({n}, DType::F32, 3)};
+                     random_tensor({n}, DType::F32, 3), random_tensor({n}, DType::BF16, 4)};
       Tensor numbers = adamw_numbers(0.1, 3, Device::cuda), dw = Tensor::full({n}, nan, DType::F32, Device::cuda);
       numbers.rows(AdamwNumber::loss, AdamwNumber::loss + 1).fill(loss);
       numbers.rows(AdamwNumber::squared_norm, AdamwNumber::squared_norm + 1).fill(squared_norm);
       Tensors after;
       for (const Tensor& x : before) after.push_back(x.to(Device::cuda));
-      adamw(kSettings, numbers, dw, after[0], after[1], after[2]);
-      for (std::size_t i = 0; i < 3; ++i) check_close("kept", after[i].to(Device::cpu), before[i], 0);
+      adamw(kSettings, numbers, dw, after[0], after[1], after[2], after[3]);
+      for (std::size_t i = 0; i < 4; ++i) check_close("kept", after[i].to(Device::cpu), before[i], 0);
     }
 }

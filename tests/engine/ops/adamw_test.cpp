@@ -133,6 +133,23 @@ TEST_CASE("adamw: a loss or a norm that is NaN or infinite leaves every bit as i
     }
 }
 
+TEST_CASE("adamw: a copy in BF16 is w rounded, by the reference too, and stays where nothing is updated") {
+  for (std::int64_t n : {1, 17, 50001})
+    for (bool reference : {false, true}) {
+      Parameter p(random_tensor({n}, DType::F32, 1));
+      Tensor dw = random_tensor({n}, DType::F32, 2), copy = Tensor::zeros({n}, DType::BF16);
+      auto step = [&](const Tensor& numbers) {
+        auto update = [&] { adamw(kSettings, numbers, dw, p.w, p.m, p.v, copy); };
+        reference ? in_reference(update) : update();
+        return p.w.to(DType::BF16);
+      };
+      Tensor rounded = step(numbers_of(1));
+      check_close("copy", copy, rounded, 0);
+      step(numbers_of(2, std::numeric_limits<double>::infinity()));
+      check_close("kept copy", copy, rounded, 0);
+    }
+}
+
 TEST_CASE("adamw: shapes and types that do not fit are named") {
   Parameter p(Tensor::zeros({2, 3}));
   check_refused([&] { p.step(kSettings, Tensor::zeros({3, 2}), 1); }, {"[adamw]", "f32 (2, 3)", "f32 (3, 2)"});
@@ -148,4 +165,9 @@ TEST_CASE("adamw: shapes and types that do not fit are named") {
       {"[adamw]", "f64 (4)", "f32 (4)"});
   Parameter half(Tensor::zeros({4}, DType::BF16));
   check_refused([&] { half.step(kSettings, Tensor::zeros({4}, DType::BF16), 1); }, {"[adamw]", "bf16 (4)"});
+  auto step_with_copy = [&](Tensor copy) {
+    adamw(kSettings, numbers_of(1), Tensor::zeros({2, 3}), p.w, p.m, p.v, copy);
+  };
+  check_refused([&] { step_with_copy(Tensor::zeros({2, 3})); }, {"[adamw]", "a copy in bf16", "got f32 (2, 3)"});
+  check_refused([&] { step_with_copy(Tensor::zeros({3, 2}, DType::BF16)); }, {"[adamw]", "got bf16 (3, 2)"});
 }

@@ -1,0 +1,33 @@
+// Residual: the residual stream x between two blocks. What the last sublayer adds to it may still wait: the norm that
+// reads the sum then adds it in its own pass, and x is not written and read once more for that alone.
+#pragma once
+
+#include <utility>
+
+#include "autograd/ops/add_node.h"
+
+namespace sink {
+
+class Residual {
+ public:
+  Residual(Var x_BTC) : x_BTC_(std::move(x_BTC)) {}
+  // x + f, where f has the type of x or BF16.
+  Residual(Var x_BTC, Var f_BTC) : x_BTC_(std::move(x_BTC)), f_BTC_(std::move(f_BTC)) {}
+
+  // The sum, for whoever reads it as it is.
+  Var sum() const { return waits() ? add(x_BTC_, f_BTC_) : x_BTC_; }
+  operator Var() const { return sum(); }
+
+  // u, the sum, and its norm y.
+  template <class Norm>
+  NormedSum normed(const Norm& norm) const {
+    return waits() ? norm.of_sum(x_BTC_, f_BTC_) : NormedSum{x_BTC_, norm(x_BTC_)};
+  }
+
+ private:
+  bool waits() const { return f_BTC_.value().defined(); }
+
+  Var x_BTC_, f_BTC_;
+};
+
+}  // namespace sink
