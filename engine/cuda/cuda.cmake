@@ -32,13 +32,12 @@ if(cuda STREQUAL "EMULATED")
   set(SINK_EMULATED TRUE)
   find_package(Boost REQUIRED COMPONENTS context)
   file(GLOB emulator CONFIGURE_DEPENDS engine/cuda/emulated/*.cpp)
+  # -fsanitize=thread: calls of engine/cuda/emulated/races.cpp before every access; no sanitizer's library is linked.
+  set(SINK_KERNEL_FLAGS -fsanitize=thread CACHE STRING
+      "Flags of kernels on the emulated device; without -fsanitize=thread it finds no races")
   # Lines, for messages. In a debug build a kernel can be stepped through.
   set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS
-                              "-x;c++;$<$<CONFIG:Release>:-O1>;$<$<CONFIG:Release>:-g1>")
-  # Calls of engine/cuda/emulated/races.cpp before every access; the sanitizer's own library is not linked.
-  if(NOT "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_DEBUG}" MATCHES sanitize OR NOT CMAKE_BUILD_TYPE STREQUAL Debug)
-    set_property(SOURCE ${kernels} APPEND PROPERTY COMPILE_OPTIONS -fsanitize=thread)
-  endif()
+                              "-x;c++;$<$<CONFIG:Release>:-O1>;$<$<CONFIG:Release>:-g1>;${SINK_KERNEL_FLAGS}")
   target_sources(sink_engine PRIVATE ${kernels} ${emulator})
   target_link_libraries(sink_engine PUBLIC Boost::context ${CMAKE_DL_LIBS})
   set(SINK_CUDA_LIBRARIES -lboost_context)
