@@ -16,6 +16,7 @@
 
 #include "engine/check.h"
 #include "engine/cuda/emulated/block.h"
+#include "engine/cuda/emulated/poison.h"
 #include "engine/cuda/emulated/source_line.h"
 
 namespace sink::emulated {
@@ -185,6 +186,8 @@ void* allocate_device(std::size_t bytes) {
   made.allow(true);
   std::memset(pages, kBeside, page_bytes);
   std::memset(made.begin, kFresh, bytes);
+  poison(pages, static_cast<std::size_t>(made.begin - pages));
+  poison(made.begin + bytes, static_cast<std::size_t>(pages + page_bytes - made.begin) - bytes);
   made.allow(false);
   return made.begin;
 }
@@ -194,6 +197,7 @@ void free_device(void* p) {
   std::lock_guard lock(m.mutex);
   Allocation& allocation = allocation_of(p, 0, "free");
   allocation.allow(true);
+  unpoison(allocation.pages, allocation.page_bytes);
   check_beside(allocation);
   madvise(allocation.pages, allocation.page_bytes, MADV_DONTNEED);
   allocation.allow(false);
