@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Walks a debug build with gdb, runs the tests under AddressSanitizer and UBSan (every operation and reader, a model of
 # each policy), threads under ThreadSanitizer, fuzzes every reader of files for half a minute, and runs all tests in
-# release, with the CUDA kernels on the emulated device; where nvcc is, it builds a program for a GPU, too.
+# release, with the CUDA kernels on the emulated device, under those sanitizers, too; where nvcc is, it builds a program
+# for a GPU.
 #   bash tools/test.sh                 all of it
 #   bash tools/test.sh --quick         release only, without CUDA
 #   bash tools/test.sh --op rms_norm   one operation of engine/ops, release: builds and runs its tests and the gradients'

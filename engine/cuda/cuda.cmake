@@ -28,20 +28,37 @@ foreach(kernel ${attention_kernels})
   endif()
 endforeach()
 target_compile_definitions(sink_engine PUBLIC SINK_CUDA)
+
+# Kernels of the emulated device as objects, with lines for messages. In a debug build they can be stepped through.
+function(sink_emulated_kernels name flags)
+  add_library(${name} OBJECT ${ARGN})
+  target_link_libraries(${name} PRIVATE sink_flags)
+  target_compile_definitions(${name} PRIVATE SINK_CUDA)
+  target_compile_options(${name} PRIVATE $<$<CONFIG:Release>:-O1> $<$<CONFIG:Release>:-g1> ${flags})
+endfunction()
+
 if(cuda STREQUAL "EMULATED")
   set(SINK_EMULATED TRUE)
   find_package(Boost REQUIRED COMPONENTS context)
   file(GLOB emulator CONFIGURE_DEPENDS engine/cuda/emulated/*.cpp)
-  # Lines, for messages. In a debug build a kernel can be stepped through.
-  set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX COMPILE_OPTIONS
-                              "-x;c++;$<$<CONFIG:Release>:-O1>;$<$<CONFIG:Release>:-g1>")
-  # Calls of engine/cuda/emulated/races.cpp before every access; the sanitizer's own library is not linked.
-  if(NOT "${CMAKE_CXX_FLAGS} ${CMAKE_CXX_FLAGS_DEBUG}" MATCHES sanitize OR NOT CMAKE_BUILD_TYPE STREQUAL Debug)
-    set_property(SOURCE ${kernels} APPEND PROPERTY COMPILE_OPTIONS -fsanitize=thread)
-  endif()
-  target_sources(sink_engine PRIVATE ${kernels} ${emulator})
+  set(SINK_KERNEL_FLAGS -fsanitize=thread CACHE STRING
+      "Flags of kernels on the emulated device; without -fsanitize=thread it finds no races")
+  set_source_files_properties(${kernels} PROPERTIES LANGUAGE CXX)
+  # -fsanitize=thread: calls of engine/cuda/emulated/races.cpp before every access; no sanitizer's library is linked.
+  sink_emulated_kernels(sink_kernels "${SINK_KERNEL_FLAGS}" ${kernels})
+  target_sources(sink_engine PRIVATE $<TARGET_OBJECTS:sink_kernels> ${emulator})
   target_link_libraries(sink_engine PUBLIC Boost::context ${CMAKE_DL_LIBS})
   set(SINK_CUDA_LIBRARIES -lboost_context)
+  # Kernels that AddressSanitizer and UBSan look at, for programs of tests/CMakeLists.txt, whose other parts are as ever.
+  if(SINK_TESTS AND CMAKE_BUILD_TYPE STREQUAL Release)
+    set(seen ${kernels})
+    list(FILTER seen EXCLUDE REGEX "/generated/attention_")
+    foreach(op Softmax ClippedSoftmax)
+      list(APPEND seen ${CMAKE_BINARY_DIR}/generated/attention_${op}_cuda.cu)
+    endforeach()
+    sink_emulated_kernels(sink_kernels_asan "-fsanitize=address,undefined;-fno-sanitize=null;-fno-sanitize-recover=all"
+                          ${seen})
+  endif()
 else()
   # What CMake would set from these variables, it has done for sink_engine already; so properties say it, too.
   find_program(NVCC nvcc PATHS /usr/local/cuda/bin)

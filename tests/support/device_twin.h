@@ -6,6 +6,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/cuda/schedules.h"
@@ -14,6 +15,10 @@
 namespace sink {
 
 using Tensors = std::vector<Tensor>;
+
+// Of two tensors whose types do not depend on each other.
+inline constexpr std::pair<DType, DType> kPairsOfTypes[]{
+    {DType::F32, DType::F32}, {DType::BF16, DType::BF16}, {DType::F32, DType::BF16}, {DType::BF16, DType::F32}};
 
 // run(tensors) calls operations, which read and write the tensors given, all of the CPU. It must write to them on the
 // device what it writes in double, within `f32` or `bf16` of the largest number of each (check_close), and the same

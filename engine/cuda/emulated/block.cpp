@@ -17,15 +17,11 @@
 #include "engine/cuda/emulated/counters.h"
 #include "engine/cuda/emulated/launches.h"
 #include "engine/cuda/emulated/memory.h"
+#include "engine/cuda/emulated/poison.h"
 #include "engine/cuda/emulated/races.h"
 #include "engine/cuda/emulated/source_line.h"
 #include "engine/rng.h"
 #include "engine/threads.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
-#endif
 
 namespace sink::emulated {
 
@@ -76,19 +72,16 @@ struct Context {
 };
 
 // Also of the first thing a fiber does.
-void arrive([[maybe_unused]] void* fake_stack, [[maybe_unused]] Context* home) {
-#if defined(__SANITIZE_ADDRESS__)
+void arrive(void* fake_stack, Context* home) {
+  if (!__sanitizer_finish_switch_fiber) return;
   const void* stack;
   std::size_t bytes;
   __sanitizer_finish_switch_fiber(fake_stack, &stack, &bytes);
   if (home && !home->stack) home->stack = stack, home->stack_bytes = bytes;
-#endif
 }
 
 void jump(Context& from, const Context& to, Context* home) {
-#if defined(__SANITIZE_ADDRESS__)
-  __sanitizer_start_switch_fiber(&from.fake_stack, to.stack, to.stack_bytes);
-#endif
+  if (__sanitizer_start_switch_fiber) __sanitizer_start_switch_fiber(&from.fake_stack, to.stack, to.stack_bytes);
   transfer_t back = jump_fcontext(to.at, &from.at);
   *static_cast<fcontext_t*>(back.data) = back.fctx;  // where whoever came here can be found again
   arrive(from.fake_stack, home);
@@ -135,7 +128,9 @@ class Block {
   ~Block() {
     for (Fiber& fiber : fibers_)
       if (fiber.stack_memory) munmap(fiber.stack_memory, kStackBytes);
-    if (shared_) munmap(shared_, kSharedMapped);
+    if (!shared_) return;
+    unpoison(shared_, kSharedMapped);
+    munmap(shared_, kSharedMapped);
   }
 
   void run(const Shape3& grid, const std::function<void()>& kernel, std::int64_t index) {
@@ -158,7 +153,10 @@ class Block {
     if (!error_ && !shared_end_is_whole(grid.shared_bytes))
       error_ = "block " + text_of(here.block) + " wrote behind the " + std::to_string(grid.shared_bytes) +
                " bytes of shared memory that its kernel was launched with";
-    if (error_) fail("emulated device", *error_, Exit::device);
+    if (!error_) return;
+    for (const Fiber& fiber : fibers_)
+      if (fiber.stack_memory) unpoison(fiber.stack_memory, kStackBytes);  // its frames did not return
+    fail("emulated device", *error_, Exit::device);
   }
 
   std::byte* shared_memory() { return shared_ + kSharedMapped - kPage - shared_bytes_; }
@@ -248,9 +246,12 @@ class Block {
       shared_ = static_cast<std::byte*>(mapped);
       mprotect(shared_ + kPage, kSharedMapped - 2 * kPage, PROT_READ | PROT_WRITE);
     }
+    unpoison(shared_, kSharedMapped);
     shared_bytes_ = (bytes + 127) / 128 * 128;
     std::memset(shared_memory(), kFresh, bytes);
     std::memset(shared_memory() + bytes, kBeside, shared_bytes_ - bytes);
+    poison(shared_, static_cast<std::size_t>(shared_memory() - shared_));
+    poison(shared_memory() + bytes, shared_bytes_ - bytes);
   }
 
   void check_alignment(const void* p, int bytes) {
@@ -284,9 +285,6 @@ class Block {
         SINK_CHECK(mapped != MAP_FAILED, "emulated device", "no memory for a thread", Exit::out_of_memory);
         fiber.stack_memory = static_cast<std::byte*>(mapped);
       }
-#if defined(__SANITIZE_ADDRESS__)
-      ASAN_UNPOISON_MEMORY_REGION(fiber.stack_memory, kStackBytes);  // frames of the last block never returned
-#endif
       fiber.context = {make_fcontext(fiber.stack_memory + kStackBytes, kStackBytes, &Block::entry), fiber.stack_memory,
                        kStackBytes, nullptr};
       fiber.done = false;

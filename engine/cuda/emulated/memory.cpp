@@ -17,6 +17,7 @@
 #include "engine/check.h"
 #include "engine/cuda/emulated/block.h"
 #include "engine/cuda/emulated/launches.h"
+#include "engine/cuda/emulated/poison.h"
 #include "engine/cuda/emulated/source_line.h"
 
 namespace sink::emulated {
@@ -153,6 +154,9 @@ void make_fresh(Allocation& allocation) {
   allocation.allow(true);
   std::memset(allocation.pages, kBeside, allocation.page_bytes);
   std::memset(allocation.begin, kFresh, allocation.bytes);
+  std::byte *end = allocation.begin + allocation.bytes, *pages_end = allocation.pages + allocation.page_bytes;
+  poison(allocation.pages, static_cast<std::size_t>(allocation.begin - allocation.pages));
+  poison(end, static_cast<std::size_t>(pages_end - end));
   allocation.allow(false);
   allocation.freed = false;
 }
@@ -160,6 +164,7 @@ void make_fresh(Allocation& allocation) {
 void close(Allocation& allocation) {
   memory().bytes_in_use -= allocation.bytes;
   allocation.allow(true);
+  unpoison(allocation.pages, allocation.page_bytes);
   check_beside(allocation);
   madvise(allocation.pages, allocation.page_bytes, MADV_DONTNEED);
   allocation.allow(false);

@@ -8,6 +8,7 @@
 #include "engine/cuda/emulated/memory.h"
 #include "engine/cuda/instructions.cuh"
 #include "engine/cuda/schedules.h"
+#include "engine/cuda/vectors.cuh"
 #include "engine/tensor.h"
 #include "tests/support/compare.h"
 #include "tests/support/in_child.h"
@@ -98,6 +99,8 @@ __global__ void touch_kernel(float* x, std::int64_t at) {
   if (threadIdx.x == 37 && blockIdx.x == 1) x[at] = 1;
 }
 
+__global__ void vector_kernel(float* x, int first) { store_vector(x, load_vector<4>(x + first)); }
+
 // What a child says that does `body` with device memory, and leaves with 7.
 template <class Body>
 std::string fault_of(Body&& body) {
@@ -172,6 +175,12 @@ TEST_CASE("emulated device: a kernel's mistakes are named with block, thread and
       if (how < 4) check_says(text, {"tests/engine/cuda/emulated_device_test.cpp:", "schedule"});
     }
   });
+  Tensor x = on_device(8);
+  launch({1, 1}, vector_kernel, x.device_data<float>(), 4);
+  check_says(error_of([&] {
+               launch({1, 1}, vector_kernel, x.device_data<float>(), 1);
+             }),
+             {"takes a vector of 16 bytes from an address that is no multiple of 16", "thread (0,0,0)"});
   check_says(error_of([] { launch({1, 2048}, broken_kernel, 9); }), {"1 to 1024 threads", "2048"});
   check_says(error_of([] { launch({1, 32, std::size_t{1} << 20}, broken_kernel, 9); }), {"shared memory"});
   CHECK(error_of([] {
@@ -253,18 +262,27 @@ TEST_CASE("tensors on the device: only operations reach their numbers") {
   CHECK(x.slice(2, {2}).to(Device::cpu).item() == 1.5);
 }
 
+// Pairs of places where 16 bytes of both begin, of one of them, and of neither.
 TEST_CASE("emulated device: fills and conversions of every size and type, wherever they begin") {
+  auto check = [](std::int64_t n, std::int64_t first, std::int64_t to_first, DType from, DType to) {
+    CAPTURE(n);
+    CAPTURE(first);
+    CAPTURE(to_first);
+    Tensor x = from == DType::I32 ? Tensor::full({n + first}, 5, from) : random_tensor({n + first}, from, 1);
+    Tensor there = x.to(Device::cuda);
+    Tensor y = Tensor::full({n + 20}, 7, to, Device::cuda), expected = Tensor::full({n + 20}, 7, to);
+    y.slice(to_first, {n}).copy_from(there.slice(first, {n}));
+    expected.slice(to_first, {n}).copy_from(x.slice(first, {n}));
+    check_close("converted", y.to(Device::cpu), expected, 0);
+    y.slice(first, {n}).fill(3);
+    expected.slice(first, {n}).fill(3);
+    check_close("filled", y.to(Device::cpu), expected, 0);
+  };
   for (std::int64_t n : {1, 3, 4, 6, 8, 1024, 1032})
     for (std::int64_t first : {0, 1, 2, 4, 8})
-      for (DType from : {DType::F32, DType::BF16, DType::F64})
-        for (DType to : {DType::F32, DType::BF16, DType::F64}) {
-          Tensor x = random_tensor({n + first}, from, 1).to(Device::cuda);
-          Tensor y = Tensor::full({n + 20}, 7, to, Device::cuda), expected = Tensor::full({n + 20}, 7, to);
-          y.slice(9 - first, {n}).copy_from(x.slice(first, {n}));
-          expected.slice(9 - first, {n}).copy_from(x.to(Device::cpu).slice(first, {n}));
-          check_close("converted", y.to(Device::cpu), expected, 0);
-          y.slice(first, {n}).fill(3);
-          expected.slice(first, {n}).fill(3);
-          check_close("filled", y.to(Device::cpu), expected, 0);
-        }
+      for (std::int64_t to_first : {8 - first, 9 - first}) {
+        for (DType from : {DType::F32, DType::BF16, DType::F64})
+          for (DType to : {DType::F32, DType::BF16, DType::F64}) check(n, first, to_first, from, to);
+        check(n, first, to_first, DType::I32, DType::I32);
+      }
 }

@@ -108,10 +108,11 @@ TEST_CASE("attention on the device: statistics equal those of the double referen
       AttentionCase wide = c.to(DType::F64), there = c.to(Device::cuda);
       wide.forward(op);
       there.forward(op);
+      double conditions = worst_conditions(wide, op).weights;
       AttentionStatistics expected = wide.statistics(37, op), found = there.statistics(37, op);
       auto same = [&](const char* what, const Tensor& x, const Tensor& y) {
         CAPTURE(std::string(what));
-        CHECK(relative_error(x.to(Device::cpu), y) < 1e-5);
+        CHECK(relative_error(x.to(Device::cpu), y) < 1e-5 * conditions);
       };
       same("column_raw", found.column_raw_BHX, expected.column_raw_BHX);
       same("column_proxy", found.column_proxy_BHX, expected.column_proxy_BHX);
@@ -126,10 +127,7 @@ TEST_CASE("attention on the device: statistics equal those of the double referen
       same("other_norms", found.other_norms_BH, expected.other_norms_BH);
       same("other_cosine", found.other_cosine_BH, expected.other_cosine_BH);
     };
-    check_statistics(Softmax{});
-    check_statistics(Sigmoid{});
-    check_statistics(ClippedSoftmax{});
-    check_statistics(Softpick{});
-    check_statistics(Linear{});
+#define SINK_ATTENTION_OP(Op) check_statistics(Op{});
+#include "engine/ops/attention/attention_ops.def"
   }
 }

@@ -52,8 +52,9 @@ TEST_CASE("layer_norm on the device: equals the double reference") {
 TEST_CASE("layer_norm of a sum on the device: equals the double reference") {
   for (std::int64_t rows : {1, 7, 9})
     for (std::int64_t C : {24, 33, 264})
-      for (DType b_type : {DType::F32, DType::BF16})
+      for (auto [b_type, y_type] : kPairsOfTypes)
         for (bool with_du : {false, true}) {
+          if (b_type != y_type && rows != 7) continue;
           CAPTURE(rows);
           CAPTURE(C);
           CAPTURE(with_du);
@@ -64,10 +65,10 @@ TEST_CASE("layer_norm of a sum on the device: equals the double reference") {
                         of_columns(3),
                         of_columns(4),
                         random(DType::F32, 5),
-                        random(b_type, 6),
+                        random(y_type, 6),
                         random_tensor({rows}, DType::F32, 7),
                         random_tensor({rows}, DType::F32, 8),
-                        random(b_type, 9),
+                        random(y_type, 9),
                         random(DType::F32, 10),
                         random(DType::F32, 11),
                         random(DType::BF16, 12),
