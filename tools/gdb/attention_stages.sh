@@ -18,7 +18,7 @@ trap 'rm -rf "$script" "$folder"' EXIT
 cat > "$script" <<GDB
 set pagination off
 set breakpoint pending on
-break attention_row if b == 0 && h == 0 && t == 5
+break attention_row if b == 0 && h == 0 && i == 5
 run
 backtrace 3
 tbreak $(basename "$source"):$line
