@@ -54,6 +54,11 @@ class CommandLine {
     app_.add_flag("--print-config")
         ->description("print the settings that would be used as TOML, then leave")
         ->group("Running");
+    app_.add_flag("--tiny")
+        ->description(
+            "for a debugger: other defaults, of two steps in plain loops (--reference) on 16 made-up tokens, into "
+            "runs/tiny")
+        ->group("Running");
     app_.add_option("--config", "TOML file with settings")->option_text("FILE")->group("Running");
     for (CLI::Option* option : app_.get_options()) { option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast); }
     app_.get_formatter()->column_width(46);
@@ -99,9 +104,24 @@ class CommandLine {
   CLI::App app_;
 };
 
+// What --tiny begins with: a model whose tensors fit on a screen, and whose first row of attention is there at once.
+RunConfig tiny_run() {
+  RunConfig config;
+  config.task = "bigram-backcopy";
+  config.layers = config.heads = 2;
+  config.width = config.feed_forward = config.context = 16;
+  config.batch = config.threads = config.warmup = config.eval_sequences = 1;
+  config.steps = 2;
+  config.run = "runs/tiny";
+  config.force = config.reference = true;
+  return config;
+}
+
 // Weakest first, each layer over the one before. (CLI11 itself would let the file beat the environment.)
 RunConfig layered(const CommandLine& line, const std::string& ablation) {
-  RunConfig config;
+  bool tiny = line.has("tiny");
+  if (tiny && line.has("config")) refuse("--tiny and --config both say what to begin with; give only one of them");
+  RunConfig config = tiny ? tiny_run() : RunConfig();
   if (line.has("config")) {
     std::string path = line.text("config");
     config = run_config_from_toml(read_file("config", path), path);
@@ -116,6 +136,7 @@ RunConfig layered(const CommandLine& line, const std::string& ablation) {
   for (const Setting<RunConfig>& setting : run_config_table()) {
     if (line.has(setting.flag)) setting.set(config, line.text(setting.flag), "--" + setting.flag);
   }
+  if (tiny && config.device != "cpu") config.reference = false;  // its kernels are what is looked at
   return config;
 }
 

@@ -81,6 +81,20 @@ TEST_CASE("run config: flags in their usual forms") {
   CHECK(parse({"--task", "bigram-backcopy", "--dry-run"}).dry_run);
 }
 
+TEST_CASE("run config: --tiny is other defaults, for a debugger, which any flag beats") {
+  RunConfig tiny = parse({"--tiny"});
+  CHECK(tiny.reference);
+  CHECK(tiny.width == 16);
+  CHECK(tiny.run == "runs/tiny");
+  RunConfig other = parse({"--tiny", "--context", "9", "--run", "elsewhere", "--steps", "7"});
+  CHECK(other.context == 9);
+  CHECK(other.run == "elsewhere");
+  CHECK(other.steps == 7);
+  CHECK(other.layers == tiny.layers);
+  CHECK(!parse({"--tiny", "--device", "cuda"}).reference);  // which has no loops to step through
+  CHECK(refusal({"--tiny", "--config", "file"}).find("--tiny and --config") != std::string::npos);
+}
+
 TEST_CASE("run config: what is not known is refused and the nearest name given") {
   TemporaryFolder folder;
   CHECK(refusal({"--lerning-rate", "3"}) == "unknown flag --lerning-rate; did you mean --learning-rate?");

@@ -52,5 +52,4 @@ kill
 quit
 GDB
 if [ "${2:-}" = "--show" ]; then cat "$script"; exit 0; fi
-gdb -q -batch -x "$script" --args "$program" --device cuda --task bigram-backcopy --layers 1 --heads 1 --width 16 \
-  --feed-forward 16 --batch 1 --steps 1 --eval-sequences 1 --threads 1 --run "$folder/run" 2>&1
+gdb -q -batch -x "$script" --args "$program" --tiny --device cuda --run "$folder/run" 2>&1

@@ -18,7 +18,7 @@ trap 'rm -rf "$script" "$folder"' EXIT
 cat > "$script" <<GDB
 set pagination off
 set breakpoint pending on
-break attention_row if b == 0 && h == 0 && t == 5
+break attention_row if b == 0 && h == 0 && i == 5
 run
 backtrace 3
 tbreak $(basename "$source"):$line
@@ -31,5 +31,4 @@ kill
 quit
 GDB
 if [ "${2:-}" = "--show" ]; then cat "$script"; exit 0; fi
-gdb -q -batch -x "$script" --args "$program" --reference --task bigram-backcopy --layers 1 --heads 1 --width 16 \
-  --feed-forward 16 --batch 1 --steps 1 --eval-sequences 1 --threads 1 --run "$folder/run" 2>&1
+gdb -q -batch -x "$script" --args "$program" --tiny --run "$folder/run" 2>&1

@@ -1,5 +1,5 @@
 // Attention in plain loops, in double: what the fast kernels are tested against and what a reader steps through, as in
-// `break attention_row if h == 2 && t == 5`. The formulas are in attention.h. All tensors are F64.
+// `break attention_row if h == 2 && i == 5`. The formulas are in attention.h. All tensors are F64.
 #pragma once
 
 #include <cmath>
@@ -57,38 +57,39 @@ struct Head {
 
   // The key and value head that query head h reads.
   std::int64_t group_of(std::int64_t h) const { return h / (q.H / k.H); }
-  // The position of query t.
+  // The position of the query in row t, and the row of the query at position i.
   std::int64_t position(std::int64_t t) const { return config.first_position + t; }
+  std::int64_t row(std::int64_t i) const { return i - config.first_position; }
   double bias_at(std::int64_t i, std::int64_t j) const { return bias ? bias[std::max<std::int64_t>(0, i - j)] : 0; }
 };
 
-// The keys query t sees, in rising order; element n of s, a, ... below belongs to key keys[n].
-inline std::vector<std::int64_t> keys_of(const Head& head, std::int64_t t) {
+// The keys that query i sees, in rising order; element n of s, a, ... below belongs to key keys[n].
+inline std::vector<std::int64_t> keys_of(const Head& head, std::int64_t i) {
   std::vector<std::int64_t> keys;
-  head.config.range.for_each_key(head.position(t), head.k.T, [&](std::int64_t j) { keys.push_back(j); });
+  head.config.range.for_each_key(i, head.k.T, [&](std::int64_t j) { keys.push_back(j); });
   return keys;
 }
 
 // s_ij = scale q_i . k_j + bias_h[max(0, i - j)]; the score of an extra key comes after those of the keys.
-inline std::vector<double> score_row(const Head& head, std::int64_t b, std::int64_t h, std::int64_t t,
+inline std::vector<double> score_row(const Head& head, std::int64_t b, std::int64_t h, std::int64_t i,
                                      const std::vector<std::int64_t>& keys) {
   double scale = head.config.scale;
-  const double* q_i = head.q(b, h, t);
+  const double* q_i = head.q(b, h, head.row(i));
   std::vector<double> s;
   for (std::int64_t j : keys)
-    s.push_back(scale * dot(q_i, head.k(b, head.group_of(h), j), head.q.D) + head.bias_at(head.position(t), j));
+    s.push_back(scale * dot(q_i, head.k(b, head.group_of(h), j), head.q.D) + head.bias_at(i, j));
   if (head.extra_k) s.push_back(scale * dot(q_i, head.extra_k, head.q.D));
   if (head.extra_logit) s.push_back(*head.extra_logit);
   return s;
 }
 
-// Query t of head h: o_i, m_i and S_i.
+// The query at position i of head h: o_i, m_i and S_i.
 template <class Op>
-[[gnu::noinline]] void attention_row(const Op& op, const Head& head, std::int64_t b, std::int64_t h, std::int64_t t,
+[[gnu::noinline]] void attention_row(const Op& op, const Head& head, std::int64_t b, std::int64_t h, std::int64_t i,
                                      double* o_i, double* m_i, double* S_i) {
   // 1. Scores: s_ij = q_i . k_j / sqrt(d_h)
-  std::vector<std::int64_t> keys = keys_of(head, t);
-  std::vector<double> s = score_row(head, b, h, t, keys);
+  std::vector<std::int64_t> keys = keys_of(head, i);
+  std::vector<double> s = score_row(head, b, h, i, keys);
 
   // 2. What is subtracted: m_i
   double n = static_cast<double>(keys.size());
@@ -132,13 +133,13 @@ struct HeadGradients {
 // all rows share.
 template <class Op>
 [[gnu::noinline]] void attention_row_backward(const Op& op, const Head& head, const double* do_i, double m, double S,
-                                              std::int64_t b, std::int64_t h, std::int64_t t,
+                                              std::int64_t b, std::int64_t h, std::int64_t i,
                                               const HeadGradients& gradients) {
-  const double* q_i = head.q(b, h, t);
-  double *dq_i = gradients.dq(b, h, t), scale = head.config.scale;
-  std::int64_t D = head.q.D, g = head.group_of(h), i = head.position(t);
-  std::vector<std::int64_t> keys = keys_of(head, t);
-  std::vector<double> s = score_row(head, b, h, t, keys);
+  const double* q_i = head.q(b, h, head.row(i));
+  double *dq_i = gradients.dq(b, h, head.row(i)), scale = head.config.scale;
+  std::int64_t D = head.q.D, g = head.group_of(h);
+  std::vector<std::int64_t> keys = keys_of(head, i);
+  std::vector<double> s = score_row(head, b, h, i, keys);
   AttentionRow row(op, m, S, static_cast<double>(keys.size()));
   double z = row.z();
 
@@ -189,7 +190,7 @@ void attention(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const T
     std::int64_t b = bh / H, h = bh % H;
     Head head(q_BHTD, k_BGKD, v_BGKD, config, h);
     double *m = m_BHT.data<double>() + bh * T, *S = S_BHT.data<double>() + bh * T;
-    for (std::int64_t t = 0; t < T; ++t) attention_row(op, head, b, h, t, o(b, h, t), m + t, S + t);
+    for (std::int64_t t = 0; t < T; ++t) attention_row(op, head, b, h, head.position(t), o(b, h, t), m + t, S + t);
   });
 }
 
@@ -209,7 +210,7 @@ AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const
         Head head(q_BHTD, k_BGKD, v_BGKD, config, h);
         const double *m = m_BHT.data<double>() + (b * H + h) * T, *S = S_BHT.data<double>() + (b * H + h) * T;
         for (std::int64_t t = 0; t < T; ++t)
-          attention_row_backward(op, head, grad_o(b, h, t), m[t], S[t], b, h, t, head_gradients);
+          attention_row_backward(op, head, grad_o(b, h, t), m[t], S[t], b, h, head.position(t), head_gradients);
       }
     }
   });
@@ -220,9 +221,9 @@ AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const
 // does not see.
 template <class Op>
 std::vector<double> weight_row(const Op& op, const Head& head, double m, double S, std::int64_t b, std::int64_t h,
-                               std::int64_t t) {
-  std::vector<std::int64_t> keys = keys_of(head, t);
-  std::vector<double> s = score_row(head, b, h, t, keys);
+                               std::int64_t i) {
+  std::vector<std::int64_t> keys = keys_of(head, i);
+  std::vector<double> s = score_row(head, b, h, i, keys);
   AttentionRow row(op, m, S, static_cast<double>(keys.size()));
   double z = row.z();
   std::size_t E = head.config.extra_key.present() ? 1 : 0;
@@ -234,12 +235,12 @@ std::vector<double> weight_row(const Op& op, const Head& head, double m, double 
   return a;
 }
 
-// Adds the dot products, products of norms and cosines of query t with the keys it sees.
-inline void add_angles(const Head& head, std::int64_t b, std::int64_t h, std::int64_t t, AngleSums& first_key,
+// Adds the dot products, products of norms and cosines of query i with the keys it sees.
+inline void add_angles(const Head& head, std::int64_t b, std::int64_t h, std::int64_t i, AngleSums& first_key,
                        AngleSums& other_keys) {
-  const double* q_i = head.q(b, h, t);
+  const double* q_i = head.q(b, h, head.row(i));
   std::int64_t D = head.q.D;
-  for (std::int64_t j : keys_of(head, t)) {
+  for (std::int64_t j : keys_of(head, i)) {
     const double* k_j = head.k(b, head.group_of(h), j);
     double qk = dot(q_i, k_j, D), norms = std::sqrt(dot(q_i, q_i, D) * dot(k_j, k_j, D));
     (j == 0 ? first_key : other_keys).add(1, qk, norms, norms > 0 ? qk / norms : 0);
@@ -274,13 +275,14 @@ AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, con
     HeadStatistics sums = head_statistics(statistics, bh);
     AngleSums first_key, other_keys;
     for (std::int64_t t = 0; t < T; ++t) {
+      std::int64_t i = head.position(t);
       double m = m_BHT.data<double>()[bh * T + t], S = S_BHT.data<double>()[bh * T + t], mass = 0;
-      std::vector<double> a = weight_row(op, head, m, S, b, h, t);
+      std::vector<double> a = weight_row(op, head, m, S, b, h, i);
       for (double a_j : a) mass += std::abs(a_j);
-      double n = static_cast<double>(config.range.count(head.position(t), head.k.T));
+      double n = static_cast<double>(config.range.count(i, head.k.T));
       double divisor = proxy_divisor(op, mass, AttentionRow(op, m, S, n).z());
       add_weights(a, config.extra_key.present() ? 1 : 0, divisor, static_cast<double>(T), n_columns, sums);
-      if (head.position(t) > 0) add_angles(head, b, h, t, first_key, other_keys);
+      if (i > 0) add_angles(head, b, h, i, first_key, other_keys);
     }
     sums.set_angles(first_key, other_keys);
   });
@@ -295,7 +297,7 @@ Tensor attention_map(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, c
   const double *m = m_BHT.data<double>() + (b * H + h) * T, *S = S_BHT.data<double>() + (b * H + h) * T;
   Tensor a = Tensor::empty({T, columns}, DType::F64);
   for (std::int64_t t = 0; t < T; ++t) {
-    std::vector<double> a_i = weight_row(op, head, m[t], S[t], b, h, t);
+    std::vector<double> a_i = weight_row(op, head, m[t], S[t], b, h, head.position(t));
     std::copy(a_i.begin(), a_i.end(), a.data<double>() + t * columns);
   }
   return a;

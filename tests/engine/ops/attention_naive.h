@@ -32,8 +32,8 @@ AttentionCase naive_in_bf16(AttentionCase c, const Op& op) {
              *dextra_v = ref::row_of(c.gradients.dextra_v_HD, h);
       for (std::int64_t t = 0; t < c.q.dim(2); ++t) {
         std::int64_t i = head.position(t), g = head.group_of(h), bht = (b * c.q.dim(1) + h) * c.q.dim(2) + t;
-        std::vector<std::int64_t> keys = ref::keys_of(head, t);
-        std::vector<double> s = ref::score_row(head, b, h, t, keys), w, a, da;
+        std::vector<std::int64_t> keys = ref::keys_of(head, i);
+        std::vector<double> s = ref::score_row(head, b, h, i, keys), w, a, da;
         AttentionRow row(op, c.m.item(bht), c.S.item(bht), static_cast<double>(keys.size()));
         for (std::size_t n = 0; n < s.size(); ++n) {
           bool extra = n == keys.size();

@@ -17,11 +17,12 @@ struct Conditions {
   double gradients = 1;  // max_j (|g'| + |r'| |z'| sum |w|) / |z|: size of what is subtracted to make ds_ij for da = 1
 };
 template <class Op>
-Conditions row_conditions(const AttentionCase& c, const Op& op, std::int64_t b, std::int64_t h, std::int64_t i) {
+Conditions row_conditions(const AttentionCase& c, const Op& op, std::int64_t b, std::int64_t h, std::int64_t t) {
   const AttentionConfig& config = c.config;
   ref::Head head(c.q, c.k, c.v, config, h);
+  std::int64_t i = head.position(t);
   std::vector<std::int64_t> keys = ref::keys_of(head, i);
-  std::int64_t row = (b * c.q.dim(1) + h) * c.q.dim(2) + i;
+  std::int64_t row = (b * c.q.dim(1) + h) * c.q.dim(2) + t;
   AttentionRow numbers(op, c.m.item(row), c.S.item(row), static_cast<double>(keys.size()));
   double z = std::abs(numbers.z()), dz = std::abs(numbers.dz()), r = 0, w = 0, dg = 0, dr = 0;
   for (double s : ref::score_row(head, b, h, i, keys)) {

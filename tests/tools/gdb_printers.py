@@ -1,0 +1,131 @@
+"""Runs inside gdb, after tools/gdb/sinklab.py, on a debug build of train_<ablation> with --reference: stops in attention
+and compares what printers and commands say with what gdb itself reads of the same memory, by pointers."""
+import re
+
+import gdb
+
+
+def said(command):
+    return gdb.execute(command, to_string=True)
+
+
+def close(x, y, digits=4):
+    return abs(x - y) <= 0.6 * 10**-digits * max(1, abs(y))
+
+
+def check(condition, what):
+    if not condition:
+        print(f"FAILED: {what}")
+        gdb.execute("kill")
+        gdb.execute("quit 1")
+
+
+def array(expression):
+    """Numbers of an array by gdb's own reading."""
+    value = gdb.parse_and_eval(expression)
+    low, high = value.type.range()
+    return [float(value[n]) for n in range(low, high + 1)]
+
+
+def to_frame(words):
+    """Selects the newest frame whose name has these words."""
+    frame = gdb.newest_frame()
+    while words not in shortened(frame.name() or "") or "lambda" in frame.name():
+        frame = frame.older()
+        check(frame is not None, f"no frame {words}")
+    frame.select()
+
+
+said("set pagination off")
+said("set confirm off")
+said("set width 0")
+said("handle SIGSEGV nostop noprint pass")
+
+# ---- A row, in the middle and at its end ----
+said("break attention_row if h == 1 && i == 5")
+said("run")
+check("its keys are not known yet" in said("sink-row"), "sink-row before the keys are known")
+said("delete")
+table = said("sink-row 0 1 6")
+check("sequence 0, head 1, query at position 6" in table, table)
+rows = re.findall(r"^ +(\d+|\*) +(-?[\d.]+) +(-?[\d.]+) ", table, re.M)
+keys = [int(j) for j in range(7)]
+extra = "extra key" in table
+check(len(rows) == len(keys) + extra, f"{len(rows)} rows: {table}")
+gdb.newest_frame().select()
+scores, weights = (array(f"*{name}._M_impl._M_start@{len(rows)}") for name in ("s", "a"))
+for (_, s, a), expected_s, expected_a in zip(rows, scores, weights):
+    check(close(float(s), expected_s) and close(float(a), expected_a), f"{s} {a}, expected {expected_s} {expected_a}")
+total = float(re.search(r"sum of a (\S+)", table)[1])
+check(close(total, sum(weights)), f"the sum of a is {total}")
+check(close(float(re.search(r"S (\S+)", table)[1]), float(gdb.parse_and_eval("S"))), "S")
+D = int(gdb.parse_and_eval("head.q.D"))
+q_i = array(f"head.q.data[(head.q.T + 6) * {D}]@{D}")
+said_q = [float(x) for x in re.search(r"^q_i (.*)", table, re.M)[1].replace("...", "").split()]
+check(all(close(x, y) for x, y in zip(said_q, q_i)) and len(said_q) == min(6, D), f"q_i {said_q}, expected {q_i}")
+o_i = array(f"*o_i@{D}")
+said_o = [float(x) for x in re.search(r"^o_i (.*)", table, re.M)[1].replace("...", "").split()]
+check(all(close(x, y) for x, y in zip(said_o, o_i)), f"o_i {said_o}, expected {o_i}")
+
+# ---- The tensors it came from ----
+trace = said("backtrace")
+names = re.findall(r"^#\d+ +(?:0x[0-9a-f]+ in )?(\S+)", trace, re.M)
+check(len(names) < 20 and "lambda" not in trace and "std::" not in " ".join(names), trace)
+for name in ("attention_row", "AttentionLayer", "final_hidden", "add_gradients", "step"):
+    check(any(name in found for found in names), f"{name} is not in the backtrace: {trace}")
+check("q_BHTD=(" in trace, "shapes of tensors in the backtrace: " + trace)
+
+to_frame("sink::ref::attention<")
+T = TensorView(gdb.parse_and_eval("q_BHTD")).sizes[2]
+printed = said("output q_BHTD")
+base = "((double*)q_BHTD.base_)"
+check(printed.startswith(f"f64 (1, 2, {T}, {D})"), printed)
+corner = [float(x) for x in re.search(r"= \{\{([^{}]*)\}", printed)[1].replace("...", "").split(",") if x.strip()]
+check(all(close(x, y, 3) for x, y in zip(corner, array(f"{base}[0]@4"))), printed)
+row = array("$row(q_BHTD, 0, 1, 6)")
+check(row == q_i, f"$row {row}, expected {q_i}")
+check("equal" in said("sink-diff q_BHTD q_BHTD"), "sink-diff of one tensor")
+difference = said("sink-diff q_BHTD k_BGKD")
+check("first at (0, 0, 0, 0)" in difference, difference)
+for wrong, words in (("sink-diff q_BHTD", "expected sink-diff A B"), ("sink-diff q_BHTD m_BHT", "shapes differ"),
+                     ("print $row(q_BHTD, 0)", "needs 3 indices"), ("print $row(q_BHTD, 0, 9, 0)", "index 9 is not below 2"),
+                     ("sink-row 1", "expected sink-row"), ("sink-heat 1", "expected sink-heat")):
+    try:
+        said(wrong)
+        check(False, f"{wrong} was not refused")
+    except gdb.error as refused:
+        check(words in str(refused), f"{wrong}: {refused}")
+check(said("output config.range") == "causal", said("output config.range"))
+check(said("output q_BHTD.shape_") == f"(1, 2, {T}, {D})", said("output q_BHTD.shape_"))
+
+to_frame("AttentionLayer")
+var = said("output h_BTC")
+check(re.match(rf"Var f32 \(1, {T}, 16\), gradient wanted, none arrived, by \d+ (RmsNorm|SplitHeads)", var), var)
+to_frame("final_hidden")
+parameter = said("output token_embedding_")
+check("embedding.token.weight [V C] embedding, f32 (64, 16), gradient wanted, none arrived" in parameter, parameter)
+
+# ---- The tape ----
+lines = said("sink-tape").splitlines()
+check(lines[1].split()[:2] == ["0", "Embedding"] and len(lines) > 4, "\n".join(lines))
+check("bytes saved" in lines[-1], lines[-1])
+
+# ---- A map: the next layer's, of the other head ----
+picture = said("sink-heat 1 0")
+lines = re.findall(r"^ *(\d+) (?:\*. )?\|(.*)\|$", picture, re.M)
+check([int(i) for i, _ in lines] == list(range(T)) and all(line[int(i) + 1:].strip() == "" for i, line in lines), picture)
+gdb.newest_frame().select()  # which is at the end of the last row
+largest = float(re.search(r"'@' is (\S+)", picture)[1])
+for character, a in zip(lines[-1][1], array(f"*a._M_impl._M_start@{T}")):
+    check(abs(" .:-=+*#%@".index(character) - 9 * a / largest) < 0.6, f"{a} is drawn as '{character}': {picture}")
+alpha_1 = float(re.search(r"alpha_1.*: (\S+)", picture)[1])
+check(0 < alpha_1 <= 1.5, picture)
+
+# ---- Backwards ----
+said("break attention_row_backward if h == 0 && i == 3")
+said("continue")
+check("attention_row_backward" in gdb.newest_frame().name(), "attention_row_backward")
+check(gdb.parse_and_eval("i") == 3, "i")
+print("all that gdb was told is so")
+gdb.execute("kill")
+gdb.execute("quit 0")
