@@ -146,6 +146,10 @@ SigmoidNorm=flex-sigmoidnorm
 EluNorm=flex-elunorm
 LinearMaxAbs=eager-linearnorm
 PEERS
+  [ -z "${1:-}" ] || [ "$1" = Softmax ] || return 0
+  for shape in "${shapes[@]}"; do
+    attempt "ours, Softmax with a window of 128" 60 "$from/bench_attention" ${shape//x/ } --dtype bf16 --device cuda --op Softmax --window 128
+  done
 }
 
 part_sink() {
