@@ -38,16 +38,16 @@ bool run_fits(TrainingRun& run, const Setting& setting) {
 }
 
 std::int64_t largest_batch(TrainingRun& run, std::int64_t below, bool recompute) {
-  auto fits_recomputed = [&](std::int64_t n) { return run_fits(run, {n, run.config().context, recompute}); };
-  return largest_that_fits(below, fits_recomputed);
+  auto fits_at = [&](std::int64_t n) { return run_fits(run, {n, run.config().context, recompute}); };
+  return largest_that_fits(below, fits_at);
 }
 
-// The same tokens per step in micro-batches of at most `most` sequences.
+// As many tokens per step in micro-batches of at most `most` sequences.
 std::string flags_for(const RunConfig& config, std::int64_t most) {
   std::int64_t sequences = config.batch * config.accumulate, batch = most;
   while (sequences % batch != 0) --batch;
   return "--batch " + std::to_string(batch) + " --accumulate " + std::to_string(sequences / batch) +
-         " fits and keeps the tokens of a step" +
+         " fits, with as many tokens per step" +
          (batch < most ? " (up to " + std::to_string(most) + " sequences fit)" : "");
 }
 

@@ -51,9 +51,16 @@ struct SharedTile {
 
   int first;  // of its numbers, in shared memory
 
-  __device__ bf16* at(int row, int column) const {
+  // The number in shared memory that a chunk begins with.
+  __device__ int place(int row, int column) const {
     int chunk = column / 8 ^ (kChunks % 8 == 0 ? row & 7 : row >> 1 & 3);
-    return shared_memory<bf16>() + first + row * kWidth + chunk * 8;
+    return first + row * kWidth + chunk * 8;
+  }
+  // The chunk that many columns, a multiple of 16, behind a row's first or second one, which is at `place`. One
+  // instruction: the order of chunks worked out for each of them would be kept in a register each, for the whole loop.
+  __device__ static bf16* along(int place, int columns) {
+    constexpr int kSwapped = kChunks % 8 == 0 ? 7 * 8 : 3 * 8;
+    return shared_memory<bf16>() + (place ^ (columns & kSwapped)) + (columns & ~kSwapped);
   }
 
   // Begins to copy rows of `width` numbers, a multiple of 8, which lie one behind the other: the first `count` of them,
@@ -65,7 +72,7 @@ struct SharedTile {
     if (row >= kStep) return;
     if (column >= width) count = 0;
     const bf16* from = rows + row * width + column;
-    bf16* to = at(row, column);
+    bf16* to = shared_memory<bf16>() + place(row, column);
     SINK_UNROLL
     for (int n = 0; n < kRows / kStep; ++n, from += kStep * width)
       copy_async_16(to + n * kStep * kWidth, from, row + n * kStep < count);
@@ -74,17 +81,17 @@ struct SharedTile {
   // A left operand: 16 rows from `row`, 16 columns from `column`.
   __device__ void load_left(Bf16Pair (&x)[4], int row, int column) const {
     int lane = lane_of_thread();
-    load_matrices(x, at(row + lane % 16, column + lane / 16 * 8));
+    load_matrices(x, along(place(row + lane % 16, lane / 16 * 8), column));
   }
   // Two right operands whose columns are 16 rows from `row`: for products with rows of the tile.
   __device__ void load_rows(Bf16Pair (&x)[4], int row, int column) const {
     int lane = lane_of_thread();
-    load_matrices(x, at(row + lane % 8 + lane / 16 * 8, column + lane / 8 % 2 * 8));
+    load_matrices(x, along(place(row + lane % 8 + lane / 16 * 8, lane / 8 % 2 * 8), column));
   }
   // Two right operands whose rows are 16 rows from `row`: for weighted sums of rows of the tile.
   __device__ void load_columns(Bf16Pair (&x)[4], int row, int column) const {
     int lane = lane_of_thread();
-    load_matrices_transposed(x, at(row + lane % 16, column + lane / 16 * 8));
+    load_matrices_transposed(x, along(place(row + lane % 16, lane / 16 * 8), column));
   }
 };
 
@@ -105,6 +112,7 @@ class SharedRoom {
  public:
   template <class Tile>
   __device__ void place(Tile& tile) {
+    static_assert(Tile::kBytes % 128 == 0, "SharedTile::along takes the next tile's rows to begin at such multiples");
     tile.first = next_ / static_cast<int>(sizeof(typename Tile::Number));
     next_ += static_cast<int>(Tile::kBytes);
   }

@@ -123,7 +123,7 @@ __global__ void load_tile_kernel(const bf16* x, int real, Order order, TileLoad 
 template <int kWidth>
 __global__ void place_chunks_kernel(std::int32_t* places) {
   int row = static_cast<int>(blockIdx.x), chunk = static_cast<int>(threadIdx.x);
-  std::int64_t at = SharedTile<kTileRows, kWidth>{0}.at(row, chunk * 8) - shared_memory<bf16>();
+  int at = SharedTile<kTileRows, kWidth>{0}.place(row, chunk * 8);
   places[thread_of_grid()] = static_cast<std::int32_t>((at - row * kWidth) / 8);
 }
 
