@@ -6,7 +6,7 @@ warp from a row that is not there, and the bounds of CONDITIONS, in the kernels 
 share. A deletion that no test notices is listed and makes the exit code 1: then a test is missing, or the line is. The
 emulated device, a temporary copy; the checkout is left alone.
 
-  mutate_cuda.py              all of them; about 10 minutes on two cores
+  mutate_cuda.py              all of them; about 15 minutes on two cores
   mutate_cuda.py rms_norm     those of files whose path has this in it
   mutate_cuda.py --list       what would be deleted
 """
@@ -24,7 +24,39 @@ ORDER = re.compile(r"^\s*(sync_block|sync_warp|commit_copies|wait_for_copies<\d>
 BOUND = re.compile(r"^\s*if \([^;]*((>=|<|>|==) ?|sees_nothing)[^;]*\) return;\s*(//.*)?$")
 # Bounds inside of expressions, and what is put in their place.
 TILES = "engine/ops/attention/attention_tiles"
-CONDITIONS = [("engine/cuda/matrix_tiles.cuh", "row + n * kStep < count);", "true);"),
+ROWS = "engine/ops/attention/attention"
+PART = "begin + rows_per_block < rows ? begin + rows_per_block : rows"
+CONDITIONS = [("engine/cuda/elements.cuh", "if (i < count) ", ""),
+              ("engine/cuda/column_sums.cuh", "(last < rows ? last : rows)", "last"),
+              ("engine/cuda/column_sums.cuh", "if (c < columns)", ""),
+              ("engine/cuda/norm_rows.cuh", "if (c < C) ", ""),
+              ("engine/cuda/warp.cuh", "lane < static_cast<int>(blockDim.x) / kWarp ? of_warp[lane] : 0.0f",
+               "of_warp[lane]"),
+              ("engine/ops/rms_norm/rms_norm_cuda.cu", "if (row < rows)", ""),
+              ("engine/ops/rms_norm/rms_norm_cuda.cu", PART, "begin + rows_per_block"),
+              ("engine/ops/layer_norm/layer_norm_cuda.cu", PART, "begin + rows_per_block"),
+              ("engine/ops/scaled_sum/scaled_sum_cuda.cu", "begin + kBlock < count ? begin + kBlock : count",
+               "begin + kBlock"),
+              ("engine/ops/rotary/rotary_cuda.cu", "if (e < E)", "if (true)"),
+              ("engine/ops/add_head_vector/add_head_vector_cuda.cu", "last < B * T ? last : B * T", "last"),
+              ("engine/ops/add_head_vector/add_head_vector_cuda.cu", "t + last - first < T ? t + last - first : T",
+               "T"),
+              ("engine/ops/embedding/embedding_cuda.cu", "begin + kTile < N ? begin + kTile : N", "begin + kTile"),
+              ("engine/ops/embedding/embedding_cuda.cu", "other + run < N ? other + run : N", "other + run"),
+              ("engine/ops/embedding/embedding_cuda.cu", "n > 0 && ", ""),
+              ("engine/ops/embedding/embedding_cuda.cu", "n < count && ", ""),
+              ("engine/ops/embedding/embedding_cuda.cu", "begin + kPiece < runs.count ? begin + kPiece : runs.count",
+               "begin + kPiece"),
+              (f"{ROWS}_forward_cuda.cuh", "n < keys ? weights.a(query.score(query.key(n))) : 0",
+               "weights.a(query.score(query.key(n)))"),
+              (f"{ROWS}_forward_cuda.cuh", "keys - first < kWarp ? keys - first : kWarp", "kWarp"),
+              (f"{ROWS}_backward_cuda.cuh", "if (n < keys) {", "{"),
+              (f"{ROWS}_backward_cuda.cuh", "keys - first < kWarp ? keys - first : kWarp", "kWarp"),
+              (f"{ROWS}_backward_cuda.cuh", "t < end_t && ", ""),
+              (f"{ROWS}_backward_cuda.cuh", "end_t - first < kWarp ? end_t - first : kWarp", "kWarp"),
+              (f"{ROWS}_backward_cuda.cuh", "(end < a.K ? end : a.K)", "end"),
+              (f"{ROWS}_backward_cuda.cuh", "j >= 0 && ", ""),
+              ("engine/cuda/matrix_tiles.cuh", "row + n * kStep < count);", "true);"),
               ("engine/cuda/matrix_tiles.cuh", "if (column >= width) count = 0;", ""),
               (f"{TILES}_cuda.cuh", "q < queries && ", ""),
               (f"{TILES}_cuda.cuh", "d >= 0 && ", ""),
