@@ -10,29 +10,29 @@
 namespace sink {
 namespace {
 
-struct Setting {
+struct Trial {
   std::int64_t batch, context;
   bool recompute;
 };
 
 // All that a run holds at once: a second micro-batch, whose gradients are added to the first one's, and an evaluation.
-void attempt(TrainingRun& run, const Setting& setting) {
+void attempt(TrainingRun& run, const Trial& trial) {
   LanguageModel& model = run.model();
   // For the few small tensors that a step has besides, and for what an allocator loses between its blocks.
   auto bytes_in_use = static_cast<std::int64_t>(allocator_stats(model.parameters().device()).bytes_in_use);
   Tensor spare = model.parameters().masters().new_empty({(bytes_in_use / 100 + (64 << 10)) / 4}, DType::F32);
-  Batch batch = run.data().train_batch(0, 0, setting.batch).first(setting.context);
+  Batch batch = run.data().train_batch(0, 0, trial.batch).first(trial.context);
   for (int micro = 0; micro < 2; ++micro) {
     Tape tape;
-    tape.backward(model.loss(batch, 1, {.recompute = setting.recompute}));
+    tape.backward(model.loss(batch, 1, {.recompute = trial.recompute}));
   }
   run.optimizer().skip();
-  std::int64_t sequences = std::min({setting.batch, run.config().eval_sequences, run.data().validation_sequences()});
-  evaluate(model, run.data().validation_batch(0, sequences).first(setting.context), sequences, /*with_maps=*/true);
+  std::int64_t sequences = std::min({trial.batch, run.config().eval_sequences, run.data().validation_sequences()});
+  evaluate(model, run.data().validation_batch(0, sequences).first(trial.context), sequences, /*with_maps=*/true);
 }
 
-bool run_fits(TrainingRun& run, const Setting& setting) {
-  bool enough = fits([&] { attempt(run, setting); });
+bool run_fits(TrainingRun& run, const Trial& trial) {
+  bool enough = fits([&] { attempt(run, trial); });
   run.optimizer().skip();
   return enough;
 }
