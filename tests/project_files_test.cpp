@@ -78,3 +78,19 @@ TEST_CASE("project files: the sanitizers compile an ablation of every policy") {
   for (const std::string& policy : policies)
     CHECK_MESSAGE(seen.contains(policy), policy, " is in no ablation of SINK_ABLATION_SET in CMakePresets.json");
 }
+
+TEST_CASE("project files: the editor starts programs that its task builds, of ablations that there are") {
+  std::string launch = text_of(".vscode/launch.json"), tasks = text_of(".vscode/tasks.json");
+  std::string ablations = text_of("model/ablations.h");
+  std::vector<std::string> programs =
+      matches(launch, "\"program\": \"\\$\\{workspaceFolder\\}/build/debug/train_(\\w+)\"");
+  CHECK(programs.size() >= 2);
+  for (const std::string& ablation : programs) {
+    CHECK_MESSAGE(has(ablations, "struct " + ablation + " "), ablation);
+    CHECK_MESSAGE(matches(tasks, "--target .*\\b(train_" + ablation + ")\\b").size() == 1, ablation);
+  }
+  for (const std::string& file : matches(launch, "source \\$\\{workspaceFolder\\}/([^\"]+)"))
+    CHECK_MESSAGE(std::filesystem::exists(std::string(SINK_SOURCE_DIR) + "/" + file), file);
+  for (const std::string& task : matches(launch, "\"preLaunchTask\": \"([^\"]+)\""))
+    CHECK_MESSAGE(has(tasks, "\"label\": \"" + task + "\""), task);
+}
