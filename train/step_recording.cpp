@@ -17,17 +17,11 @@ void StepRecording::run(const std::vector<std::int64_t>& constants, const std::f
     } catch (const OutOfMemory&) { throw; } catch (const Error& e) {
       fail("train",
            std::string("the step could not be recorded: ") + e.what() +
-               ". With --graph off it is launched "
-               "kernel by kernel",
+               ". With --graph off it is launched kernel by kernel",
            e.code);
     }
   }
   recording_->run();
-}
-
-void StepRecording::forget() {
-  recording_.reset();
-  constants_.clear();
 }
 
 }  // namespace sink

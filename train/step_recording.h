@@ -22,8 +22,6 @@ class StepRecording {
   // they differ each time; the second with the same ones is recorded, when whatever is made at first use has been made.
   void run(const std::vector<std::int64_t>& constants, const std::function<void()>& launches);
 
-  // The next step is as new: call it where tensors that a step reads have been replaced.
-  void forget();
   // Whether the last step ran as a recording.
   bool replays() const { return recording_ != nullptr; }
 
