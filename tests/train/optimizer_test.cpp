@@ -139,7 +139,7 @@ TEST_CASE("optimizer: what products read is the masters rounded, after every kin
       before = arena.copy().to(Device::cpu).clone();
       for (std::size_t i : with_gradient)
         arena[i]->var().gradient().accumulate(gradient_of(*arena[i], update).to(device));
-      Tensor numbers = adamw_numbers(/*learning_rate=*/0.1, update, device);
+      Tensor numbers = adamw_numbers(/*learning_rate=*/0.1, update).to(device);
       numbers.rows(AdamwNumber::loss, AdamwNumber::loss + 1).fill(loss);
       optimizer.step(numbers);
       check_close("copy", arena.copy().to(Device::cpu), arena.masters().to(Device::cpu).to(DType::BF16), 0);

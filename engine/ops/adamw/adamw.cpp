@@ -7,8 +7,8 @@
 
 namespace sink {
 
-Tensor adamw_numbers(double learning_rate, std::int64_t update, Device device) {
-  return Tensor::from<double>({AdamwNumber::count}, {0, 0, learning_rate, static_cast<double>(update)}).to(device);
+Tensor adamw_numbers(double learning_rate, std::int64_t update) {
+  return Tensor::from<double>({AdamwNumber::count}, {0, 0, learning_rate, static_cast<double>(update)});
 }
 
 void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v,

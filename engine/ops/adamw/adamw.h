@@ -24,7 +24,7 @@ struct AdamwNumber {
   static constexpr std::int64_t loss = 0, squared_norm = 1, learning_rate = 2, update = 3, count = 4;
 };
 // Those that are known before a step; loss and squared norm are 0 and are to be added to.
-Tensor adamw_numbers(double learning_rate, std::int64_t update, Device device = Device::cpu);
+Tensor adamw_numbers(double learning_rate, std::int64_t update);
 
 // w, dw, m, v: one shape, F32 or F64. `copy`: w rounded to BF16, which is kept up to date with it; or undefined.
 void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v,

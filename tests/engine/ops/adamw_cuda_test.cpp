@@ -55,7 +55,7 @@ TEST_CASE("adamw on the device: a loss or a norm that is NaN or infinite leaves 
     for (auto [squared_norm, loss] : std::vector<std::pair<double, double>>{{nan, 1}, {inf, 1}, {1, nan}, {1, -inf}}) {
       Tensors before{random_tensor({n}, DType::F32, 1), random_tensor({n}, DType::F32, 2),
                      random_tensor({n}, DType::F32, 3), random_tensor({n}, DType::BF16, 4)};
-      Tensor numbers = adamw_numbers(0.1, 3, Device::cuda), dw = Tensor::full({n}, nan, DType::F32, Device::cuda);
+      Tensor numbers = adamw_numbers(0.1, 3).to(Device::cuda), dw = Tensor::full({n}, nan, DType::F32, Device::cuda);
       numbers.rows(AdamwNumber::loss, AdamwNumber::loss + 1).fill(loss);
       numbers.rows(AdamwNumber::squared_norm, AdamwNumber::squared_norm + 1).fill(squared_norm);
       Tensors after;
