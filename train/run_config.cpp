@@ -25,7 +25,9 @@ std::string footer(const std::string& program) {
          "file given by --config (learning-rate = 0.004). A flag beats the environment, which beats the file.\n\n"
          "Example:\n  " +
          program + " --data data/english --run runs/first --steps 1500 --seed 1\n  " + program +
-         " --config runs/first/config.toml --run runs/first --resume auto\n\n"
+         " --config runs/first/config.toml --run runs/first --resume auto\n  gdb -x tools/gdb/sinklab.py --args " +
+         program +
+         " --tiny\n\n"
          "Writes into the run folder: config.toml, metrics.jsonl, checkpoint.h5, evaluation.json.\n"
          "Signals: SIGTERM, SIGHUP or Ctrl-C save and leave (128 + signal), SIGUSR1 saves and goes on.\n"
          "Exit codes: 0 done, 1 bug, 2 usage, 3 bad input, 4 corrupt checkpoint, 5 diverged, 6 out of memory,\n"
@@ -55,9 +57,7 @@ class CommandLine {
         ->description("print the settings that would be used as TOML, then leave")
         ->group("Running");
     app_.add_flag("--tiny")
-        ->description(
-            "for a debugger: other defaults, of two steps in plain loops (--reference) on 16 made-up tokens, into "
-            "runs/tiny")
+        ->description("for a debugger: by default two steps in plain loops (--reference) on 16 made-up tokens")
         ->group("Running");
     app_.add_option("--config", "TOML file with settings")->option_text("FILE")->group("Running");
     for (CLI::Option* option : app_.get_options()) { option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast); }
