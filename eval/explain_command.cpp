@@ -3,9 +3,12 @@
 #include <memory>
 #include <optional>
 
+#include "engine/io/file.h"
+#include "engine/io/printable.h"
 #include "eval/eval_command.h"
 #include "eval/explained_model.h"
 #include "eval/explanation_json.h"
+#include "eval/explanation_page.h"
 #include "eval/explanation_table.h"
 #include "model/size_settings.h"
 
@@ -18,8 +21,16 @@ struct ExplainRequest {
   GivenSizes sizes;
   std::optional<std::uint64_t> seed;
   ExplainOptions what;
-  bool all_numbers = false, json = false;
+  std::string html;
+  bool all_numbers = false, json = false, force = false;
 };
+
+void write_page(const ExplainRequest& request, const Explanation& explanation, const ExplanationStyle& style,
+                const std::string& command) {
+  std::string page = explanation_page(explanation, style, command);
+  write_file_atomically(request.html, page);
+  std::fprintf(stderr, "%s, %.2f MB\n", printable(request.html).c_str(), static_cast<double>(page.size()) / 1e6);
+}
 
 int run_explain(const ExplainRequest& request, const Ablation& ablation) {
   if (!request.given.any()) throw Error("explain needs --text, --text-file or --tokens; see --help", Exit::usage);
@@ -30,12 +41,16 @@ int run_explain(const ExplainRequest& request, const Ablation& ablation) {
   ExplainedModel explained = request.checkpoint.empty()
                                  ? initial_model(request.given, request.sizes, request.seed.value_or(0), ablation)
                                  : model_of_checkpoint(request.checkpoint, request.given, ablation);
-  Explanation explanation = explain(*explained.model, explained.tokens_1T, request.what);
+  if (!request.html.empty()) require_output(request.html, explanation_page_kind(), request.force);
+  ExplainOptions what = request.what;
+  what.all_queries = !request.html.empty();
+  Explanation explanation = explain(*explained.model, explained.tokens_1T, what);
   ExplanationStyle style{explained.what, explained.token_text, request.all_numbers};
   std::fputs(explanation_table(explanation, style).c_str(), request.json ? stderr : stdout);
   if (request.json)
     std::fputs(explanation_json(explanation, style, ablation.name, ablation.policies, explained.trained).c_str(),
                stdout);
+  if (!request.html.empty()) write_page(request, explanation, style, "eval_" + ablation.name + " explain");
   return 0;
 }
 
@@ -78,6 +93,9 @@ EvalCommand explain_command(CLI::App& app, const Ablation& ablation) {
   explain->add_flag("--full", request->all_numbers, "vectors in full, not their first four numbers");
   explain->add_flag("--json", request->json,
                     "every number as JSON to stdout (eval/explanation_json.h), and the table to stderr");
+  explain->add_option("--html", request->html,
+                      "write a page that plays the row step by step, for any browser, without network");
+  explain->add_flag("--force", request->force, "let --html replace a file that is no such page");
   add_initial_options(explain, *request);
   explain->footer(
       "Examples:\n  eval_baseline --text \"hello\"\n  eval_baseline explain --checkpoint "

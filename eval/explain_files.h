@@ -1,4 +1,5 @@
-// Texts that eval_<ablation> carries as they were when it was built: attention_op.h, whose formulas `explain` quotes.
+// Texts that eval_<ablation> carries as they were when it was built: the page of `explain` (eval/page), and
+// attention_op.h, whose formulas it quotes.
 #pragma once
 
 #include <string>

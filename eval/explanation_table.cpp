@@ -132,6 +132,7 @@ class Table {
   void weights() {
     const Key& most = t_.keys[t_.strongest()];
     add("4. Weights  a_ij = post(g(x_ij) / z(S_i))   g(x)", is(formula_.g),
+        formula_.g.find(" u") == std::string::npos ? "" : "   u = e^-m = " + short_number(std::exp(-t_.m)),
         formula_.post.empty() ? "   post: nothing" : "   post = " + formula_.post);
     add("    key ", most.j == AttentionTrace::kExtraKey ? "*" : whole(most.j), " in the general form:  g(",
         short_number(most.x), ") / z(", short_number(t_.S), ") = ", short_number(most.g), " / ", short_number(t_.z),

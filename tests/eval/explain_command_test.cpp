@@ -113,3 +113,27 @@ TEST_CASE("explain: a checkpoint is explained by its own tokens, and its place i
   check_refusal(folder, "eval_baseline --text hello --kv-heads many", 2, "--kv-heads must be a whole number");
   check_refusal(folder, "eval_baseline --nothing", 2, "--nothing");
 }
+
+TEST_CASE("explain: a page replaces a page, and nothing else of the user's") {
+  TemporaryFolder folder;
+  std::string page = folder / "row.html", what = "eval_baseline --text hello --html " + page;
+  CHECK(run(folder, what).code == 0);
+  std::string first = read_bytes(page);
+  CHECK(has(first, "content=\"Sinklab explain\""));
+  CHECK_FALSE(has(first, "{{"));
+  CHECK_FALSE(has(first, "https://"));
+  CHECK(has(first, "Query 4 \u201co\u201d in layer 0, head 0: Softmax"));
+  CHECK(run(folder, what + " --backward").code == 0);
+  CHECK(read_bytes(page).size() > first.size());
+  write_bytes(page, "mine");
+  check_refusal(folder, what, 2, "--force");
+  CHECK(read_bytes(page) == "mine");
+  CHECK(run(folder, what + " --force").code == 0);
+  CHECK(read_bytes(page) == first);
+  check_refusal(folder, "eval_baseline --text hello --html " + (folder / "none/row.html"), 8, "none");
+  // All queries of a long text would make a large page: the asked one alone is there, and the page says so.
+  write_bytes(folder / "text", std::string(300, 'a'));
+  CHECK(run(folder, "eval_baseline --text-file " + (folder / "text") + " --html " + page).code == 0);
+  CHECK(read_bytes(page).size() < 1000000);
+  CHECK(has(read_bytes(page), "Other queries are left out"));
+}
