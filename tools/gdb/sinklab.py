@@ -15,4 +15,4 @@ folder = os.path.dirname(os.path.abspath(__file__))
 if folder not in sys.path:
     sys.path.insert(0, folder)
 
-from sinklab import backtrace, elements, heat, help, printers, row, tape  # each adds what it has to gdb, once
+import sinklab.in_gdb

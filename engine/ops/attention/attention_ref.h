@@ -1,5 +1,5 @@
 // Attention in plain loops, in double: what the fast kernels are tested against and what a reader steps through, as in
-// `break attention_row if h == 2 && i == 5`. The formulas are in attention.h. All tensors are F64.
+// `break attention_row if h == 1 && i == 5`. The formulas are in attention.h. All tensors are F64.
 #pragma once
 
 #include <cmath>

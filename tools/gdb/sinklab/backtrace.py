@@ -53,7 +53,7 @@ class MeaningfulFrames:
         for frame in frames:
             name = frame.inferior_frame().name() or ""
             closure = "{lambda" in name or "<lambda" in name or name.startswith("operator()")
-            if not closure and not shortened(name).startswith(PASSED_ON):
+            if not closure and not name.startswith(PASSED_ON) and not shortened(name).startswith(PASSED_ON):
                 yield PlainFrame(frame)
 
 

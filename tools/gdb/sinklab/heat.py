@@ -2,7 +2,7 @@
 import gdb
 
 from .command import Command, run_on
-from .row import end_of_row
+from .row import end_of_row, of_row
 from .stack import frames, local
 from .values import numbers_of, plain, vector_items
 
@@ -14,7 +14,7 @@ class EndOfRows(gdb.Breakpoint):
 
     def __init__(self, layer, head):
         super().__init__(end_of_row(), internal=True)
-        self.condition = f"b == 0 && h == {head}"
+        of_row(self, f"b == 0 && h == {head}")
         self.layer, self.rows, self.keys = layer, {}, 0
 
     def stop(self):

@@ -28,6 +28,16 @@ def end_of_row():
     raise gdb.GdbError(f"{table.filename} has no line '{LAST_LINE}', where a row ends")
 
 
+def of_row(stop, condition):
+    """The breakpoint, in attention_row, under a condition on the row."""
+    try:
+        stop.condition = condition
+    except gdb.error:
+        stop.delete()
+        raise gdb.GdbError(f"attention_row of this program has no names to ask for {condition}: a debug build has, "
+                           "`cmake --preset debug`") from None
+
+
 def vector_text(numbers, most=6):
     return " ".join(f"{x:8.4f}" for x in numbers[:most]) + (" ..." if len(numbers) > most else "")
 
@@ -57,8 +67,8 @@ class SinkRow(Command):
     def run_to(b, h, i):
         end = end_of_row()
         stop = gdb.Breakpoint("attention_row", internal=True)
-        stop.condition = f"b == {b} && h == {h} && i == {i}"
         try:
+            of_row(stop, f"b == {b} && h == {h} && i == {i}")
             run_on()
             if not stop.is_valid() or stop.hit_count == 0:
                 raise gdb.GdbError(f"the program came to no row b = {b}, h = {h}, i = {i}: start it with --reference "

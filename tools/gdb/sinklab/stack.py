@@ -20,13 +20,14 @@ def frames():
 def shortened(name):
     """Without the arguments of templates and functions, but for a word: AttentionLayer<pos_learnable>::operator()."""
     name = name.replace("sink::ablations::", "").replace("(anonymous namespace)::", "")
-    name = re.sub(r"operator ?\(\)", "operator__", name).partition("(")[0]
+    name = re.sub(r"operator ?\(\)", "operator__", name)
     words = re.compile(r"<([^<>]*)>")
     while (found := words.search(name)):
         word = found[1].replace("sink::", "")
         name = name[:found.start()] + (f"\1{word}\2" if word.isidentifier() else "") + name[found.end():]
     name = re.sub("\1[^\1\2]*(\1[^\1\2]*\2)+[^\1\2]*\2", "", name)  # of arguments that have arguments nothing
-    return name.replace("\1", "<").replace("\2", ">").replace("operator__", "operator()")
+    name = name.partition("(")[0].replace("\1", "<").replace("\2", ">").replace("operator__", "operator()")
+    return name if "operator " in name else name.split(" ")[-1]  # without debug information its type stands in front
 
 
 def function_of(frame):
