@@ -9,32 +9,29 @@
 
 namespace sink::ref {
 
-inline std::vector<double> numbers(const double* x, std::int64_t D) {
-  return x ? std::vector<double>(x, x + D) : std::vector<double>();
-}
-inline double norm_of(const std::vector<double>& x) {
-  return std::sqrt(dot(x.data(), x.data(), static_cast<std::int64_t>(x.size())));
-}
+inline std::vector<double> numbers(Row x) { return {x.begin(), x.end()}; }
+inline double norm_of(Row x) { return std::sqrt(dot(x, x)); }
 
 // The query, its keys and their scores, split into scale, norms, cosine and bias.
 inline AttentionTrace trace_of_scores(const Head& head, std::int64_t b, std::int64_t h, std::int64_t i) {
+  std::int64_t g = head.group_of(h);
   std::vector<std::int64_t> keys = keys_of(head, i);
-  std::vector<double> s = score_row(head, b, h, i, keys);
-  std::int64_t D = head.q.D, g = head.group_of(h);
+  Row q = head.q(b, h, head.row(i));
+  std::vector<double> s = score_row(head, i, q, keys, head.k(b, g, keys));
   AttentionTrace trace;
   trace.i = i, trace.head = h, trace.key_head = g;
-  trace.scale = head.config.scale, trace.has_bias = head.bias != nullptr;
+  trace.scale = head.config.scale, trace.has_bias = !head.bias.empty();
   trace.n = static_cast<double>(keys.size());
-  trace.q = numbers(head.q(b, h, head.row(i)), D);
-  trace.q_norm = norm_of(trace.q);
+  trace.q = numbers(q);
+  trace.q_norm = norm_of(q);
   for (std::size_t n = 0; n < s.size(); ++n) {
     AttentionTrace::Key key;
     bool extra = n == keys.size();
     key.j = extra ? AttentionTrace::kExtraKey : keys[n];
-    key.k = numbers(extra ? head.extra_k : head.k(b, g, key.j), D);
-    key.v = numbers(extra ? head.extra_v : head.v(b, g, key.j), D);
+    key.k = numbers(extra ? head.extra_k : head.k(b, g, key.j));
+    key.v = numbers(extra ? head.extra_v : head.v(b, g, key.j));
     key.k_norm = norm_of(key.k), key.v_norm = norm_of(key.v);
-    key.q_dot_k = key.k.empty() ? 0 : dot(trace.q.data(), key.k.data(), D);
+    key.q_dot_k = key.k.empty() ? 0 : dot(q, key.k);
     double norms = trace.q_norm * key.k_norm;
     key.cosine = norms > 0 ? key.q_dot_k / norms : 0;
     key.bias = extra ? 0 : head.bias_at(i, key.j);
@@ -68,29 +65,27 @@ void trace_weights(const Op& op, AttentionTrace& trace) {
 
 // What each value adds to o_i.
 inline void trace_mix(AttentionTrace& trace) {
-  auto D = static_cast<std::int64_t>(trace.o.size());
   trace.o_norm = norm_of(trace.o);
   for (AttentionTrace::Key& key : trace.keys) {
     key.mixed_norm = std::abs(key.a) * key.v_norm;
-    if (trace.o_norm > 0 && !key.v.empty())
-      key.share = key.a * dot(key.v.data(), trace.o.data(), D) / (trace.o_norm * trace.o_norm);
+    if (trace.o_norm > 0 && !key.v.empty()) key.share = key.a * dot(key.v, trace.o) / (trace.o_norm * trace.o_norm);
   }
 }
 
 template <class Op>
-void trace_backward(const Op& op, const Head& head, const double* do_i, AttentionGradients own, std::int64_t b,
+void trace_backward(const Op& op, const Head& head, Row do_i, AttentionGradients own, std::int64_t b,
                     AttentionTrace& trace) {
-  std::int64_t D = head.q.D, h = trace.head, i = trace.i;
+  std::int64_t h = trace.head, i = trace.i;
   for (Tensor* x : {&own.dq_BHTD, &own.dk_BGKD, &own.dv_BGKD}) x->fill(0);
   HeadGradients gradients(own, h);
   attention_row_backward(op, head, do_i, trace.m, trace.S, b, h, i, gradients);
   trace.backward = true;
-  trace.do_i = numbers(do_i, D);
-  trace.dq = numbers(gradients.dq(b, h, head.row(i)), D);
+  trace.do_i = numbers(do_i);
+  trace.dq = numbers(gradients.dq(b, h, head.row(i)));
   AttentionRow row(op, trace.m, trace.S, trace.n);
   trace.dz = row.dz();
   for (AttentionTrace::Key& key : trace.keys) {
-    key.da = key.v.empty() ? 0 : dot(do_i, key.v.data(), D);
+    key.da = key.v.empty() ? 0 : dot(do_i, key.v);
     key.dw = row.dpost(key.w) * key.da;
     trace.D += key.w * key.dw;
   }
@@ -100,8 +95,8 @@ void trace_backward(const Op& op, const Head& head, const double* do_i, Attentio
     key.ds_by_g = key.dg * key.dw / trace.z;
     key.ds_by_S = -key.dr * trace.dz * trace.D / trace.z;
     key.ds = (key.dg * key.dw - key.dr * trace.dz * trace.D) / trace.z;
-    key.dk = numbers(extra ? gradients.dextra_k : gradients.dk(b, trace.key_head, key.j), D);
-    key.dv = numbers(extra ? gradients.dextra_v : gradients.dv(b, trace.key_head, key.j), D);
+    key.dk = numbers(extra ? gradients.dextra_k : gradients.dk(b, trace.key_head, key.j));
+    key.dv = numbers(extra ? gradients.dextra_v : gradients.dv(b, trace.key_head, key.j));
   }
 }
 
@@ -114,7 +109,7 @@ AttentionTrace attention_trace(const Op& op, const Tensor& q_BHTD, const Tensor&
   AttentionTrace trace = trace_of_scores(head, b, h, i);
   trace.operation = Op::name;
   trace.o.resize(static_cast<std::size_t>(head.v.D));
-  attention_row(op, head, b, h, i, trace.o.data(), &trace.m, &trace.S);
+  attention_row(op, head, b, h, i, trace.o, &trace.m, &trace.S);
   trace_weights(op, trace);
   trace_mix(trace);
   if (do_BHTD.defined())
