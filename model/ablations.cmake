@@ -52,8 +52,10 @@ function(sink_ablation ablation header programs)
   set(its_attention "")
   set(its_operation "AttentionPolicy<ablations::${ablation}::Attention>::Op")
   if(SINK_ATTENTION_WHERE_USED)
-    set(its_attention "#include \"engine/ops/attention/attention_dispatch.h\"
-namespace sink { SINK_ATTENTION_TEMPLATES(, ${its_operation}) }
+    set(its_attention "${attention_headers}namespace sink {
+SINK_ATTENTION_TEMPLATES(, ${its_operation})
+SINK_ATTENTION_TRACE_TEMPLATE(, ${its_operation})
+}
 ")
   endif()
   file(CONFIGURE OUTPUT ${generated}/ablation_${ablation}.cpp @ONLY CONTENT
