@@ -1,4 +1,4 @@
-// What eval_<ablation> does: subcommands that measure a checkpoint.
+// What eval_<ablation> does: subcommands that measure a checkpoint, or explain one row of its attention.
 #pragma once
 
 #include "model/ablation.h"

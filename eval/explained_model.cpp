@@ -42,7 +42,9 @@ ExplainedModel model_of_checkpoint(const std::string& path, const GivenInput& gi
   TrainedOn run = trained_on(checkpoint, sizes);
   std::shared_ptr<DataSource> data;
   if (run.task != "text") data = make_data_source(run);  // a synthetic task knows its tokens; text may lie elsewhere
-  explained.token_text = [data, of_id = token_labels(checkpoint, data.get())](std::int32_t id) { return of_id(id); };
+  explained.token_text = [data, of_id = token_labels(checkpoint, data.get())](std::int32_t id) {
+    return data && id >= data->vocabulary() ? std::to_string(id) : of_id(id);
+  };
   std::int64_t step = checkpoint.attributes.contains("step") ? checkpoint.integer("step") : -1;
   explained.trained = step != 0;
   explained.what = path + (step < 0 ? "" : ", step " + std::to_string(step) + (step == 0 ? ": not trained" : ""));
