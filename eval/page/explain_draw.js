@@ -15,7 +15,7 @@ const num = (x) => {
   return text.replace(/-/g, "\u2212");
 };
 // Three digits, for axes.
-const short = (x) => String(Number(x.toPrecision(3))).replace(/-/g, "\u2212");
+const short = (x) => x === null ? "not finite" : String(Number(x.toPrecision(3))).replace(/-/g, "\u2212");
 const escaped = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 // A formula of the header in HTML, with its powers raised: e^-x, S^(1/p).
 const raised = (formula) => escaped(formula).replace(/\^\(([^)]*)\)/g, "<sup>$1</sup>").replace(/\^(-?\w+)/g, "<sup>$1</sup>");
