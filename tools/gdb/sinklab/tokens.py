@@ -4,7 +4,7 @@ import json
 
 import gdb
 
-from .stack import frame_of, frames, local, locals_of, of_caller
+from .stack import frame_of, frames, in_scope, local, locals_of, of_caller
 from .values import plain, pointee, string_text, tensor_of, type_name, vector_items
 
 # tokenizer.json writes bytes as characters: printable ones as they are, the others from 256 on (GPT-2's table).
@@ -51,6 +51,10 @@ def vocabulary():
                 texts = texts_of_data(pointee(value.dereference()["data_"]))
             elif kind.startswith("std::unique_ptr<sink::DataSource") and int(pointee(plain(value))):
                 texts = texts_of_data(pointee(plain(value)))
+            elif kind == "sink::ExplainedModel" and in_scope(frame, name):
+                explained = plain(value)
+                ids = tensor_of(explained["tokens_1T"]).row([0])
+                texts = {id: string_text(text) for id, text in zip(ids, vector_items(explained["words_T"]))}
             elif kind == "sink::Checkpoint":
                 texts = texts_of_checkpoint(value)
             if texts:
@@ -68,5 +72,6 @@ def token_words(b, keys):
     ids, texts = of_caller(lambda: ids_and_texts(b)) or (None, None)
     if ids is None:
         return [""] * keys
-    words = [repr(texts[id])[1:-1] if id in texts else str(id) for id in ids]
+    shown = lambda text: "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    words = [shown(texts[id]) if id in texts else str(id) for id in ids]
     return ["*"] * (keys - len(words)) + words
