@@ -8,6 +8,9 @@
 
 namespace sink::cpu {
 
+// Of norms whose input is no sum: what they do around a row.
+inline constexpr auto kNothing = [](std::int64_t) {};
+
 // u_c = a_c + b_c, F32; b is F32 or BF16.
 inline void add_row(const Tensor& a, const Tensor& b, std::int64_t row, std::int64_t C, Tensor& u) {
   with_real<float, bf16>(b.dtype(), [&](auto zero) {

@@ -21,5 +21,5 @@ sed "s/^SINK_ATTENTION_OP(Softmax)$/&\n$line/" $folder/attention_ops.def >"$work
 cp tests/tools/readme_operation.cpp "$work/main.cpp"
 
 "$2" -std=c++20 -O1 "-march=$3" -mprefer-vector-width=512 -fopenmp-simd -Wall -Wextra -Werror -I"$work" -I. "$work/main.cpp" -o "$work/program" \
-  "$build/libsink_engine.a" -ldnnl "${@:4}" -pthread
+  "$build/libsink_attention.a" "$build/libsink_engine.a" -ldnnl "${@:4}" -pthread
 "$work/program"

@@ -21,5 +21,6 @@ void activation_backward(const Tensor& dy, const Tensor& x, Tensor& dx) {
   template void activation<F>(const Tensor&, Tensor&); \
   template void activation_backward<F>(const Tensor&, const Tensor&, Tensor&);
 SINK_ACTIVATION_FUNCTIONS(SINK_INSTANTIATE)
+#undef SINK_INSTANTIATE
 
 }  // namespace sink::ref

@@ -9,7 +9,7 @@
 namespace sink {
 namespace {
 
-void check(const char* tag, const Tensor& o_BHTD, const Tensor& v_HD) {
+void check_add_head_vector(const char* tag, const Tensor& o_BHTD, const Tensor& v_HD) {
   bool shapes_fit = o_BHTD.rank() == 4 && v_HD.shape() == Shape{o_BHTD.dim(1), o_BHTD.dim(3)};
   SINK_CHECK(
       shapes_fit && v_HD.dtype() == accumulate_type(o_BHTD.dtype()), tag,
@@ -19,13 +19,13 @@ void check(const char* tag, const Tensor& o_BHTD, const Tensor& v_HD) {
 }  // namespace
 
 void add_head_vector(const Tensor& o_BHTD, const Tensor& v_HD, Tensor& y_BHTD) {
-  check("add_head_vector", o_BHTD, v_HD);
+  check_add_head_vector("add_head_vector", o_BHTD, v_HD);
   check_like("add_head_vector", "y", y_BHTD, o_BHTD);
   SINK_SELECT(o_BHTD, add_head_vector)(o_BHTD, v_HD, y_BHTD);
 }
 
 void add_head_vector_backward(const Tensor& dy_BHTD, Tensor& dv_HD, bool accumulate) {
-  check("add_head_vector_backward", dy_BHTD, dv_HD);
+  check_add_head_vector("add_head_vector_backward", dy_BHTD, dv_HD);
   SINK_SELECT(dy_BHTD, add_head_vector_backward)(dy_BHTD, dv_HD, accumulate);
 }
 

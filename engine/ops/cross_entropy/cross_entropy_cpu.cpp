@@ -51,7 +51,7 @@ template <class X>
 
 // f(row, zero of the logits' type) over all rows, on all threads.
 template <class F>
-void for_rows(const Tensor& logits_NV, F&& f) {
+void for_logit_rows(const Tensor& logits_NV, F&& f) {
   with_real<float, bf16>(logits_NV.dtype(), [&](auto zero) {
     parallel_chunks(logits_NV.dim(0), 1, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t n = begin; n < end; ++n) f(n, zero);
@@ -63,7 +63,7 @@ void for_rows(const Tensor& logits_NV, F&& f) {
 
 void cross_entropy(const Tensor& logits_NV, const Tensor& targets_N, Tensor& loss_N) {
   std::int64_t V = logits_NV.dim(1);
-  for_rows(logits_NV, [&](std::int64_t n, auto zero) {
+  for_logit_rows(logits_NV, [&](std::int64_t n, auto zero) {
     using X = decltype(zero);
     loss_N.data<float>()[n] = row_loss(logits_NV.data<X>() + n * V, targets_N.data<std::int32_t>()[n], V);
   });
@@ -71,7 +71,7 @@ void cross_entropy(const Tensor& logits_NV, const Tensor& targets_N, Tensor& los
 
 void cross_entropy_to_gradient(Tensor& logits_NV, const Tensor& targets_N, double gradient_scale, Tensor& loss_N) {
   std::int64_t V = logits_NV.dim(1);
-  for_rows(logits_NV, [&](std::int64_t n, auto zero) {
+  for_logit_rows(logits_NV, [&](std::int64_t n, auto zero) {
     using X = decltype(zero);
     loss_N.data<float>()[n] = row_to_gradient(logits_NV.data<X>() + n * V, targets_N.data<std::int32_t>()[n],
                                               static_cast<float>(gradient_scale), V);

@@ -9,7 +9,7 @@
 namespace sink {
 namespace {
 
-void check(const char* tag, const Tensor& o_BTE, const Tensor& gate_BTG) {
+void check_gate(const char* tag, const Tensor& o_BTE, const Tensor& gate_BTG) {
   bool fits = o_BTE.rank() == 3 && gate_BTG.rank() == 3 && o_BTE.dim(0) == gate_BTG.dim(0) &&
               o_BTE.dim(1) == gate_BTG.dim(1) && gate_BTG.dim(2) > 0 && o_BTE.dim(2) % gate_BTG.dim(2) == 0 &&
               o_BTE.dtype() == gate_BTG.dtype();
@@ -21,14 +21,14 @@ void check(const char* tag, const Tensor& o_BTE, const Tensor& gate_BTG) {
 }  // namespace
 
 void gate(const Tensor& o_BTE, const Tensor& gate_BTG, Tensor& y_BTE) {
-  check("gate", o_BTE, gate_BTG);
+  check_gate("gate", o_BTE, gate_BTG);
   check_like("gate", "y", y_BTE, o_BTE);
   SINK_SELECT(o_BTE, gate)(o_BTE, gate_BTG, y_BTE);
 }
 
 void gate_backward(const Tensor& dy_BTE, const Tensor& o_BTE, const Tensor& gate_BTG, Tensor& do_BTE,
                    Tensor& dgate_BTG) {
-  check("gate_backward", o_BTE, gate_BTG);
+  check_gate("gate_backward", o_BTE, gate_BTG);
   check_like("gate_backward", "dy", dy_BTE, o_BTE);
   check_like("gate_backward", "do", do_BTE, o_BTE);
   check_like("gate_backward", "dgate", dgate_BTG, gate_BTG);

@@ -6,7 +6,7 @@
 namespace sink::cpu {
 namespace {
 
-constexpr std::int64_t kGrainRows = 8;
+constexpr std::int64_t kGateRows = 8;
 
 // One row of G groups of `width` numbers: vector code along the numbers of a group, or along the groups where they are
 // single numbers.
@@ -49,9 +49,9 @@ void gate_row_backward(const X* dy_E, const X* o_E, const X* gate_G, X* do_E, X*
 
 // f(row, zero of the type) over the positions of o, on all threads.
 template <class F>
-void for_rows(const Tensor& o_BTE, F&& f) {
+void for_gate_rows(const Tensor& o_BTE, F&& f) {
   with_real<float, bf16>(o_BTE.dtype(), [&](auto zero) {
-    parallel_chunks(o_BTE.dim(0) * o_BTE.dim(1), kGrainRows, [&](std::int64_t begin, std::int64_t end) {
+    parallel_chunks(o_BTE.dim(0) * o_BTE.dim(1), kGateRows, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) f(row, zero);
     });
   });
@@ -61,7 +61,7 @@ void for_rows(const Tensor& o_BTE, F&& f) {
 
 void gate(const Tensor& o_BTE, const Tensor& gate_BTG, Tensor& y_BTE) {
   std::int64_t E = o_BTE.dim(2), G = gate_BTG.dim(2);
-  for_rows(o_BTE, [&](std::int64_t row, auto zero) {
+  for_gate_rows(o_BTE, [&](std::int64_t row, auto zero) {
     using X = decltype(zero);
     gate_row(o_BTE.data<X>() + row * E, gate_BTG.data<X>() + row * G, y_BTE.data<X>() + row * E, G, E / G);
   });
@@ -70,7 +70,7 @@ void gate(const Tensor& o_BTE, const Tensor& gate_BTG, Tensor& y_BTE) {
 void gate_backward(const Tensor& dy_BTE, const Tensor& o_BTE, const Tensor& gate_BTG, Tensor& do_BTE,
                    Tensor& dgate_BTG) {
   std::int64_t E = o_BTE.dim(2), G = gate_BTG.dim(2);
-  for_rows(o_BTE, [&](std::int64_t row, auto zero) {
+  for_gate_rows(o_BTE, [&](std::int64_t row, auto zero) {
     using X = decltype(zero);
     gate_row_backward(dy_BTE.data<X>() + row * E, o_BTE.data<X>() + row * E, gate_BTG.data<X>() + row * G,
                       do_BTE.data<X>() + row * E, dgate_BTG.data<X>() + row * G, G, E / G);

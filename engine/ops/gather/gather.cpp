@@ -8,7 +8,7 @@
 namespace sink {
 namespace {
 
-void check(const char* tag, const Tensor& p, const Tensor& index, const Tensor& y) {
+void check_gather(const char* tag, const Tensor& p, const Tensor& index, const Tensor& y) {
   bool fits = index.dtype() == DType::I32 && index.size() == y.size() && p.dtype() == y.dtype() &&
               p.dtype() == accumulate_type(p.dtype());
   SINK_CHECK(fits, tag,
@@ -25,12 +25,12 @@ void check(const char* tag, const Tensor& p, const Tensor& index, const Tensor& 
 }  // namespace
 
 void gather(const Tensor& p, const Tensor& index, Tensor& y) {
-  check("gather", p, index, y);
+  check_gather("gather", p, index, y);
   SINK_SELECT(p, gather)(p, index, y);
 }
 
 void gather_backward(const Tensor& dy, const Tensor& index, Tensor& dp, bool accumulate) {
-  check("gather_backward", dp, index, dy);
+  check_gather("gather_backward", dp, index, dy);
   SINK_SELECT(dp, gather_backward)(dy, index, dp, accumulate);
 }
 

@@ -9,7 +9,7 @@
 namespace sink {
 namespace {
 
-void check(const char* tag, const char* name, const Tensor& gate_up, const Tensor& y) {
+void check_glu(const char* tag, const char* name, const Tensor& gate_up, const Tensor& y) {
   Shape expected = y.shape();
   if (y.rank() > 0) expected[-1] *= 2;
   SINK_CHECK(
@@ -21,13 +21,13 @@ void check(const char* tag, const char* name, const Tensor& gate_up, const Tenso
 
 template <ListedActivationFunction Function>
 void glu(const Tensor& gate_up, Tensor& y) {
-  check("glu", "y", gate_up, y);
+  check_glu("glu", "y", gate_up, y);
   SINK_SELECT(gate_up, glu<Function>)(gate_up, y);
 }
 
 template <ListedActivationFunction Function>
 void glu_backward(const Tensor& dy, const Tensor& gate_up, Tensor& dgate_up) {
-  check("glu_backward", "dy", gate_up, dy);
+  check_glu("glu_backward", "dy", gate_up, dy);
   check_like("glu_backward", "dgate_up", dgate_up, gate_up);
   SINK_SELECT(gate_up, glu_backward<Function>)(dy, gate_up, dgate_up);
 }
@@ -36,5 +36,6 @@ void glu_backward(const Tensor& dy, const Tensor& gate_up, Tensor& dgate_up) {
   template void glu<F>(const Tensor&, Tensor&); \
   template void glu_backward<F>(const Tensor&, const Tensor&, Tensor&);
 SINK_ACTIVATION_FUNCTIONS(SINK_INSTANTIATE)
+#undef SINK_INSTANTIATE
 
 }  // namespace sink

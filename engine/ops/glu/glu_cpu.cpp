@@ -5,7 +5,7 @@
 namespace sink::cpu {
 namespace {
 
-constexpr std::int64_t kGrainRows = 8;
+constexpr std::int64_t kGluRows = 8;
 
 template <class Function, class X>
 void glu_row(const X* gate_F, const X* up_F, X* y_F, std::int64_t F) {
@@ -32,7 +32,7 @@ void glu(const Tensor& gate_up, Tensor& y) {
     using X = decltype(zero);
     const X* in = gate_up.data<X>();
     X* out = y.data<X>();
-    parallel_chunks(y.size() / std::max<std::int64_t>(F, 1), kGrainRows, [&](std::int64_t begin, std::int64_t end) {
+    parallel_chunks(y.size() / std::max<std::int64_t>(F, 1), kGluRows, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row)
         glu_row<Function>(in + row * 2 * F, in + row * 2 * F + F, out + row * F, F);
     });
@@ -46,7 +46,7 @@ void glu_backward(const Tensor& dy, const Tensor& gate_up, Tensor& dgate_up) {
     using X = decltype(zero);
     const X* in = gate_up.data<X>();
     X* out = dgate_up.data<X>();
-    parallel_chunks(dy.size() / std::max<std::int64_t>(F, 1), kGrainRows, [&](std::int64_t begin, std::int64_t end) {
+    parallel_chunks(dy.size() / std::max<std::int64_t>(F, 1), kGluRows, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row)
         glu_row_backward<Function>(dy.data<X>() + row * F, in + row * 2 * F, in + row * 2 * F + F, out + row * 2 * F,
                                    out + row * 2 * F + F, F);
@@ -58,5 +58,6 @@ void glu_backward(const Tensor& dy, const Tensor& gate_up, Tensor& dgate_up) {
   template void glu<F>(const Tensor&, Tensor&); \
   template void glu_backward<F>(const Tensor&, const Tensor&, Tensor&);
 SINK_ACTIVATION_FUNCTIONS(SINK_INSTANTIATE)
+#undef SINK_INSTANTIATE
 
 }  // namespace sink::cpu

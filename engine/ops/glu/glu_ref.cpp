@@ -31,5 +31,6 @@ void glu_backward(const Tensor& dy, const Tensor& gate_up, Tensor& dgate_up) {
   template void glu<F>(const Tensor&, Tensor&); \
   template void glu_backward<F>(const Tensor&, const Tensor&, Tensor&);
 SINK_ACTIVATION_FUNCTIONS(SINK_INSTANTIATE)
+#undef SINK_INSTANTIATE
 
 }  // namespace sink::ref

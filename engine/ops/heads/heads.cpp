@@ -8,7 +8,7 @@
 namespace sink {
 namespace {
 
-void check(const Tensor& heads_BHTD, const Tensor& rows_BTE, std::int64_t row_heads) {
+void check_heads(const Tensor& heads_BHTD, const Tensor& rows_BTE, std::int64_t row_heads) {
   bool fits = heads_BHTD.rank() == 4 && rows_BTE.rank() == 3 && rows_BTE.dim(0) == heads_BHTD.dim(0) &&
               rows_BTE.dim(1) == heads_BHTD.dim(2) && rows_BTE.dim(2) == row_heads * heads_BHTD.dim(3) &&
               rows_BTE.dtype() == heads_BHTD.dtype();
@@ -18,7 +18,7 @@ void check(const Tensor& heads_BHTD, const Tensor& rows_BTE, std::int64_t row_he
 }
 
 void check_merged(const Tensor& heads_BHTD, const Tensor& rows_BTC) {
-  check(heads_BHTD, rows_BTC, heads_BHTD.rank() == 4 ? heads_BHTD.dim(1) : 1);
+  check_heads(heads_BHTD, rows_BTC, heads_BHTD.rank() == 4 ? heads_BHTD.dim(1) : 1);
 }
 
 // A row holds H + 2 G heads: queries, keys and values.
@@ -27,7 +27,7 @@ void check_split(const Tensor& qkv_BTE, const Tensor& q_BHTD, const Tensor& k_BG
              "expected queries (B, H, T, D), keys and values (B, G, T, D), got " + q_BHTD.str() + ", " + k_BGTD.str() +
                  " and " + v_BGTD.str());
   std::int64_t row_heads = q_BHTD.dim(1) + 2 * k_BGTD.dim(1);
-  for (const Tensor* heads : {&q_BHTD, &k_BGTD, &v_BGTD}) check(*heads, qkv_BTE, row_heads);
+  for (const Tensor* heads : {&q_BHTD, &k_BGTD, &v_BGTD}) check_heads(*heads, qkv_BTE, row_heads);
 }
 
 }  // namespace
@@ -53,12 +53,12 @@ void merge_heads_backward(const Tensor& do_BTC, Tensor& do_BHTD) {
 }
 
 void sum_heads(const Tensor& o_BHTD, Tensor& y_BTD) {
-  check(o_BHTD, y_BTD, 1);
+  check_heads(o_BHTD, y_BTD, 1);
   SINK_SELECT(o_BHTD, sum_heads)(o_BHTD, y_BTD);
 }
 
 void sum_heads_backward(const Tensor& dy_BTD, Tensor& do_BHTD) {
-  check(do_BHTD, dy_BTD, 1);
+  check_heads(do_BHTD, dy_BTD, 1);
   SINK_SELECT(dy_BTD, sum_heads_backward)(dy_BTD, do_BHTD);
 }
 

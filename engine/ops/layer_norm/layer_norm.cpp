@@ -10,8 +10,8 @@
 namespace sink {
 namespace {
 
-void check(const char* tag, const Tensor& x, const Tensor& gain_C, const Tensor& y, const Tensor& mean,
-           const Tensor& r) {
+void check_layer_norm(const char* tag, const Tensor& x, const Tensor& gain_C, const Tensor& y, const Tensor& mean,
+                      const Tensor& r) {
   std::int64_t C = x.rank() ? x.dim(-1) : 0;
   std::int64_t rows = C ? x.size() / C : 0;
   SINK_CHECK(gain_C.size() == C && y.shape() == x.shape() && mean.size() == rows && r.size() == rows, tag,
@@ -39,7 +39,7 @@ struct Widened<const LayerNormGradient> {
 
 void layer_norm(const Tensor& x, const Tensor& gain_C, const Tensor& bias_C, Tensor& y, Tensor& mean, Tensor& r,
                 double epsilon) {
-  check("layer_norm", x, gain_C, y, mean, r);
+  check_layer_norm("layer_norm", x, gain_C, y, mean, r);
   check_like("layer_norm", "bias", bias_C, gain_C);
   SINK_SELECT(x, layer_norm)(x, gain_C, bias_C, y, mean, r, epsilon);
 }
@@ -47,7 +47,7 @@ void layer_norm(const Tensor& x, const Tensor& gain_C, const Tensor& bias_C, Ten
 void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Tensor& mean, const Tensor& r,
                          const LayerNormGradient& dx, const LayerNormGradient& dgain_C,
                          const LayerNormGradient& dbias_C) {
-  check("layer_norm_backward", x, gain_C, dy, mean, r);
+  check_layer_norm("layer_norm_backward", x, gain_C, dy, mean, r);
   check_like("layer_norm_backward", "dx", dx.grad, x);
   check_like("layer_norm_backward", "dgain", dgain_C.grad, gain_C);
   check_like("layer_norm_backward", "dbias", dbias_C.grad, gain_C);
@@ -57,7 +57,7 @@ void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C
 void add_layer_norm(const Tensor& a, const Tensor& b, const Tensor& gain_C, const Tensor& bias_C, Tensor& u, Tensor& y,
                     Tensor& mean, Tensor& r, double epsilon) {
   check_sum("add_layer_norm", a, b, u);
-  check("add_layer_norm", u, gain_C, y, mean, r);
+  check_layer_norm("add_layer_norm", u, gain_C, y, mean, r);
   check_like("add_layer_norm", "bias", bias_C, gain_C);
   SINK_SELECT(u, add_layer_norm)(a, b, gain_C, bias_C, u, y, mean, r, epsilon);
 }
@@ -65,7 +65,7 @@ void add_layer_norm(const Tensor& a, const Tensor& b, const Tensor& gain_C, cons
 void add_layer_norm_backward(const Tensor& dy, const Tensor& du, const Tensor& u, const Tensor& gain_C,
                              const Tensor& mean, const Tensor& r, Tensor& da, Tensor& db,
                              const LayerNormGradient& dgain_C, const LayerNormGradient& dbias_C) {
-  check("add_layer_norm_backward", u, gain_C, dy, mean, r);
+  check_layer_norm("add_layer_norm_backward", u, gain_C, dy, mean, r);
   check_sum_gradient("add_layer_norm_backward", u, du, da, db);
   check_like("add_layer_norm_backward", "dgain", dgain_C.grad, gain_C);
   check_like("add_layer_norm_backward", "dbias", dbias_C.grad, gain_C);

@@ -10,7 +10,7 @@ namespace {
 
 // The gradients of gain and bias are summed in blocks of this many rows and then over the blocks, in order: the same
 // bits for any number of threads.
-constexpr std::int64_t kRowBlock = 64;
+constexpr std::int64_t kLayerNormRows = 64;
 
 struct RowNumbers {
   float mean, r;
@@ -86,13 +86,13 @@ void backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Ten
               const LayerNormGradient& dx, const LayerNormGradient& dgain_C, const LayerNormGradient& dbias_C,
               const Before& before, const After& after) {
   std::int64_t C = gain_C.size(), rows = r.size();
-  std::int64_t blocks = (rows + kRowBlock - 1) / kRowBlock;
+  std::int64_t blocks = (rows + kLayerNormRows - 1) / kLayerNormRows;
   Tensor partial = Tensor::zeros({std::max<std::int64_t>(blocks, 1), 2, C});  // gain's share, bias's share
   with_real<float, bf16>(dy.dtype(), [&](auto zero) {
     using Y = decltype(zero);
     parallel_chunks(blocks, 1, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t row = first * kRowBlock; row < std::min(rows, last * kRowBlock); ++row) {
-        float* share = partial.data<float>() + row / kRowBlock * 2 * C;
+      for (std::int64_t row = first * kLayerNormRows; row < std::min(rows, last * kLayerNormRows); ++row) {
+        float* share = partial.data<float>() + row / kLayerNormRows * 2 * C;
         before(row);
         row_backward(dy.data<Y>() + row * C, x.data<float>() + row * C, gain_C.data<float>(),
                      RowNumbers{mean.data<float>()[row], r.data<float>()[row]}, dx.grad.data<float>() + row * C,
@@ -110,8 +110,6 @@ void backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Ten
   add_shares(dgain_C, 0);
   add_shares(dbias_C, 1);
 }
-
-constexpr auto kNothing = [](std::int64_t) {};
 
 }  // namespace
 

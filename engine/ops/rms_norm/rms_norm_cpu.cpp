@@ -10,7 +10,7 @@ namespace {
 
 // The gain's gradient is summed in blocks of this many rows and then over the blocks, in order: the same bits for any
 // number of threads.
-constexpr std::int64_t kRowBlock = 64;
+constexpr std::int64_t kRmsNormRows = 64;
 
 // Returns r, the inverse root mean square.
 template <class Y>
@@ -65,15 +65,15 @@ template <class Before, class After>
 void backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Tensor& r, Tensor& dx, bool accumulate_dx,
               Tensor& dgain_C, bool accumulate_dgain, const Before& before, const After& after) {
   std::int64_t C = gain_C.size(), rows = r.size();
-  std::int64_t blocks = (rows + kRowBlock - 1) / kRowBlock;
+  std::int64_t blocks = (rows + kRmsNormRows - 1) / kRmsNormRows;
   Tensor partial = Tensor::zeros({std::max<std::int64_t>(blocks, 1), C});
   with_real<float, bf16>(dy.dtype(), [&](auto zero) {
     using Y = decltype(zero);
     parallel_chunks(blocks, 1, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t row = first * kRowBlock; row < std::min(rows, last * kRowBlock); ++row) {
+      for (std::int64_t row = first * kRmsNormRows; row < std::min(rows, last * kRmsNormRows); ++row) {
         before(row);
         row_backward(dy.data<Y>() + row * C, x.data<float>() + row * C, gain_C.data<float>(), r.data<float>()[row],
-                     dx.data<float>() + row * C, accumulate_dx, partial.data<float>() + row / kRowBlock * C, C);
+                     dx.data<float>() + row * C, accumulate_dx, partial.data<float>() + row / kRmsNormRows * C, C);
         after(row);
       }
     });
@@ -83,8 +83,6 @@ void backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Ten
   for (std::int64_t block = 0; block < blocks; ++block)
     for (std::int64_t c = 0; c < C; ++c) dgain[c] += partial.data<float>()[block * C + c];
 }
-
-constexpr auto kNothing = [](std::int64_t) {};
 
 }  // namespace
 

@@ -7,15 +7,15 @@
 namespace sink::cpu {
 namespace {
 
-constexpr std::int64_t kBlock = 1 << 14;  // summed alone; the sums of blocks are added in order
+constexpr std::int64_t kSumBlock = 1 << 14;  // summed alone; the sums of blocks are added in order
 
-std::int64_t block_count(const Segment& segment) { return (segment.size() + kBlock - 1) / kBlock; }
+std::int64_t block_count(const Segment& segment) { return (segment.size() + kSumBlock - 1) / kSumBlock; }
 
 std::vector<Segment> blocks_of(const std::vector<Segment>& segments) {
   std::vector<Segment> blocks;
   for (const Segment& segment : segments)
-    for (std::int64_t begin = segment.begin; begin < segment.end; begin += kBlock)
-      blocks.push_back({begin, std::min(segment.end, begin + kBlock)});
+    for (std::int64_t begin = segment.begin; begin < segment.end; begin += kSumBlock)
+      blocks.push_back({begin, std::min(segment.end, begin + kSumBlock)});
   return blocks;
 }
 
