@@ -21,7 +21,7 @@ void print_row(const Op& op) {
   std::printf("%s: m = %.4f, S = %.4f\n", Op::name, row.m_BHT.item(), row.S_BHT.item());
   print_numbers("o", row.o_BHTD);  // which is a, since the values are unit vectors
 
-  // What the loss says it wants: more of the first number of o, and so of a_1.
+  // The loss is the first number of o, which is a_1.
   Tensor do_BHTD = Tensor::from<double>({1, 1, 1, 4}, {1, 0, 0, 0});
   AttentionGradients gradients = row.backward(op, do_BHTD);
   print_numbers("dq", gradients.dq_BHTD);
