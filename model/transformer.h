@@ -15,7 +15,7 @@
 
 namespace sink {
 
-// The parts of one block; what happens between them is Spec::Placement::block.
+// One block: x to the residual stream after it. What happens between its parts is Spec::Placement::block.
 template <SpecLike Spec>
 struct Block {
   using Norms = typename Spec::Placement::template Norms<typename Spec::Norm>;
@@ -27,6 +27,10 @@ struct Block {
   Block(ParameterFactory& make, const std::string& prefix, const typename Spec::Position& position)
       : attention(make, prefix + ".attention", position),
         feed_forward(make, prefix + ".feed_forward", Spec::LinearBias::kFeedForward) {}
+
+  Residual operator()(const Residual& x, const Pass& pass) const {
+    return Spec::Placement::block(x, attention, feed_forward, pass);
+  }
 };
 
 template <SpecLike Spec>
@@ -76,10 +80,10 @@ class Transformer final : public LanguageModel {
     Residual x = position_.embed(extra_tokens_.embed(embedding(tokens_on_device_BT, token_embedding_)));
     if (pass.probe) pass.probe->hidden(0, x.sum().value());
     for (const Block<Spec>& block : blocks_) {
-      auto run = [&block, pass](const Residual& in) -> Residual {
-        return Spec::Placement::block(in, block.attention, block.feed_forward, pass);
-      };
-      x = pass.recompute ? Residual(recompute(x, run)) : run(x);
+      if (pass.recompute)
+        x = recompute(x, [&block, pass](const Var& in_BTC) -> Var { return block(in_BTC, pass); });
+      else
+        x = block(x, pass);
       ++pass.layer;
       if (pass.probe) pass.probe->hidden(pass.layer, x.sum().value());
     }

@@ -1,30 +1,15 @@
-"""Runs inside gdb, after tools/gdb/sinklab.py, on a debug build of train_<ablation> with --reference: stops in attention
-and compares what printers and commands say with what gdb itself reads of the same memory, by pointers."""
+"""Runs inside gdb, after tools/gdb/sinklab.py, on a debug build of train_<ablation> --tiny: stops in attention and
+compares what printers and commands say with what gdb itself reads of the same memory, by pointers."""
+import os
 import re
+import sys
 
 import gdb
 
-
-def said(command):
-    return gdb.execute(command, to_string=True)
-
-
-def close(x, y, digits=4):
-    return abs(x - y) <= 0.6 * 10**-digits * max(1, abs(y))
-
-
-def check(condition, what):
-    if not condition:
-        print(f"FAILED: {what}")
-        gdb.execute("kill")
-        gdb.execute("quit 1")
-
-
-def array(expression):
-    """Numbers of an array by gdb's own reading."""
-    value = gdb.parse_and_eval(expression)
-    low, high = value.type.range()
-    return [float(value[n]) for n in range(low, high + 1)]
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from gdb_check import array, check, close, ends_well, number, printed, quiet, refused, said
+from sinklab.stack import shortened
+from sinklab.values import tensor_of
 
 
 def to_frame(words):
@@ -36,10 +21,13 @@ def to_frame(words):
     frame.select()
 
 
-said("set pagination off")
-said("set confirm off")
-said("set width 0")
-said("handle SIGSEGV nostop noprint pass")
+quiet()
+
+# ---- Before the program runs ----
+for command in ("sink-row", "print $row(1, 2)", "sink-tape", "sink-diff x y"):
+    refused(command, {"sink-row": "the program is not running: `run` it to a landmark first",
+                      "sink-tape": "no tape is alive here",
+                      "sink-diff x y": 'No symbol "x" in current context'}.get(command, "expected a Tensor or a Var"))
 
 # ---- A row, in the middle and at its end ----
 said("break attention_row if h == 1 && i == 5")
@@ -58,13 +46,13 @@ for (_, s, a), expected_s, expected_a in zip(rows, scores, weights):
     check(close(float(s), expected_s) and close(float(a), expected_a), f"{s} {a}, expected {expected_s} {expected_a}")
 total = float(re.search(r"sum of a (\S+)", table)[1])
 check(close(total, sum(weights)), f"the sum of a is {total}")
-check(close(float(re.search(r"S (\S+)", table)[1]), float(gdb.parse_and_eval("S"))), "S")
+check(close(float(re.search(r"S (\S+)", table)[1]), number("S")), "S")
 D = int(gdb.parse_and_eval("head.q.D"))
 q_i = array(f"head.q.data[(head.q.T + 6) * {D}]@{D}")
-said_q = [float(x) for x in re.search(r"^q_i (.*)", table, re.M)[1].replace("...", "").split()]
+said_q = [float(x) for x in re.search(r"^q (.*)", table, re.M)[1].replace("...", "").split()]
 check(all(close(x, y) for x, y in zip(said_q, q_i)) and len(said_q) == min(6, D), f"q_i {said_q}, expected {q_i}")
-o_i = array(f"*o_i@{D}")
-said_o = [float(x) for x in re.search(r"^o_i (.*)", table, re.M)[1].replace("...", "").split()]
+o_i = array(f"*o._M_ptr@{D}")
+said_o = [float(x) for x in re.search(r"^o (.*)", table, re.M)[1].replace("...", "").split()]
 check(all(close(x, y) for x, y in zip(said_o, o_i)), f"o_i {said_o}, expected {o_i}")
 
 # ---- The tensors it came from ----
@@ -76,7 +64,7 @@ for name in ("attention_row", "AttentionLayer", "final_hidden", "add_gradients",
 check("q_BHTD=(" in trace, "shapes of tensors in the backtrace: " + trace)
 
 to_frame("sink::ref::attention<")
-T = TensorView(gdb.parse_and_eval("q_BHTD")).sizes[2]
+T = tensor_of(gdb.parse_and_eval("q_BHTD")).sizes[2]
 printed = said("output q_BHTD")
 base = "((double*)q_BHTD.base_)"
 check(printed.startswith(f"f64 (1, 2, {T}, {D})"), printed)
@@ -89,12 +77,11 @@ difference = said("sink-diff q_BHTD k_BGKD")
 check("first at (0, 0, 0, 0)" in difference, difference)
 for wrong, words in (("sink-diff q_BHTD", "expected sink-diff A B"), ("sink-diff q_BHTD m_BHT", "shapes differ"),
                      ("print $row(q_BHTD, 0)", "needs 3 indices"), ("print $row(q_BHTD, 0, 9, 0)", "index 9 is not below 2"),
-                     ("sink-row 1", "expected sink-row"), ("sink-heat 1", "expected sink-heat")):
-    try:
-        said(wrong)
-        check(False, f"{wrong} was not refused")
-    except gdb.error as refused:
-        check(words in str(refused), f"{wrong}: {refused}")
+                     ("print $row(op, 0)", "expected a Tensor or a Var, got a sink::"),
+                     ("print $row(config.bias_HT, 0)", "the tensor is undefined"),
+                     ("sink-row 1", "expected sink-row"), ("sink-heat 1", "expected sink-heat"),
+                     ("sink-row 0 -1 2", "whole numbers from 0"), ("sink-row a b c", "whole numbers from 0")):
+    refused(wrong, words)
 check(said("output config.range") == "causal", said("output config.range"))
 check(said("output q_BHTD.shape_") == f"(1, 2, {T}, {D})", said("output q_BHTD.shape_"))
 
@@ -121,11 +108,7 @@ for character, a in zip(lines[-1][1], array(f"*a._M_impl._M_start@{T}")):
 alpha_1 = float(re.search(r"alpha_1.*: (\S+)", picture)[1])
 check(0 < alpha_1 <= 1.5, picture)
 
-# ---- Backwards ----
-said("break attention_row_backward if h == 0 && i == 3")
-said("continue")
-check("attention_row_backward" in gdb.newest_frame().name(), "attention_row_backward")
-check(gdb.parse_and_eval("i") == 3, "i")
-print("all that gdb was told is so")
-gdb.execute("kill")
-gdb.execute("quit 0")
+# ---- A row that the program does not come to ----
+refused("sink-row 0 99 0", "the program came to no row b = 0, h = 99, i = 0: start it with --reference")
+refused("sink-row", "the program is not running")
+ends_well()

@@ -29,7 +29,7 @@ struct Position {
   dim3 block_size, grid_size;
 };
 // Of the emulated thread that this thread of the system runs now; for gdb, too:
-//   break softmax_kernel if sink::emulated::here.thread.x == 37 && sink::emulated::here.block.x == 1
+//   break attention_kernel if sink::emulated::here.thread.x == 37 && sink::emulated::here.block.x == 1
 extern thread_local Position here;
 
 using Site = std::source_location;

@@ -9,7 +9,7 @@ namespace {
 void update(const AdamwConstants<float>& constants, const float* dw, float* w, float* m, float* v, std::int64_t begin,
             std::int64_t end) {
 #pragma omp simd
-  for (std::int64_t i = begin; i < end; ++i) adamw_element(constants, dw[i], w[i], m[i], v[i]);
+  for (std::int64_t i = begin; i < end; ++i) adamw_update(constants, dw[i], w[i], m[i], v[i]);
 }
 
 }  // namespace

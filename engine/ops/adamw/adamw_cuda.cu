@@ -32,7 +32,7 @@ void update(const Tensor& constants, const Tensor& dw, Tensor& w, Tensor& m, Ten
     std::int64_t i = group * N;
     auto dw_N = load_vector<N>(dw_i + i), w_N = load_vector<N>(w_i + i);
     auto m_N = load_vector<N>(m_i + i), v_N = load_vector<N>(v_i + i);
-    for (int n = 0; n < N; ++n) adamw_element(k, dw_N[n], w_N[n], m_N[n], v_N[n]);
+    for (int n = 0; n < N; ++n) adamw_update(k, dw_N[n], w_N[n], m_N[n], v_N[n]);
     store_vector(w_i + i, w_N);
     store_vector(m_i + i, m_N);
     store_vector(v_i + i, v_N);

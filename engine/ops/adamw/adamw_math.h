@@ -33,9 +33,9 @@ struct AdamwConstants {
   }
 };
 
-// Landmark for the debugger: one number w with its gradient dw and its moments m and v.
+// One number w with its gradient dw and its moments m and v.
 template <class R>
-SINK_HD void adamw_element(const AdamwConstants<R>& k, R dw, R& w, R& m, R& v) {
+SINK_HD void adamw_update(const AdamwConstants<R>& k, R dw, R& w, R& m, R& v) {
   R g = dw * k.gradient_scale;
   m = k.beta1 * m + k.one_minus_beta1 * g;
   v = k.beta2 * v + k.one_minus_beta2 * g * g;

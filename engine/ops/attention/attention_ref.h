@@ -1,5 +1,5 @@
 // Attention in plain loops, in double: what the fast kernels are tested against and what a reader steps through, as in
-// `break attention_row if h == 2 && i == 5`. The formulas are in attention.h. All tensors are F64.
+// `break attention_row if h == 1 && i == 5`. The formulas are in attention.h. All tensors are F64.
 #pragma once
 
 #include <cmath>
@@ -7,60 +7,69 @@
 
 #include "engine/ops/attention/attention_check.h"
 #include "engine/ops/attention/attention_sums.h"
+#include "engine/ops/reference_row.h"
 #include "engine/threads.h"
 
 namespace sink::ref {
 
-// One (B, H, T, D) tensor's numbers, and the row of one position.
+// The rows of a (B, H, T, D) tensor: that of one position, or one for each of some positions.
 template <class Number>
 struct Rows {
   Number* data;
   std::int64_t H, T, D;
-  Number* operator()(std::int64_t b, std::int64_t h, std::int64_t t) const { return data + ((b * H + h) * T + t) * D; }
+  std::span<Number> operator()(std::int64_t b, std::int64_t h, std::int64_t t) const {
+    return {data + ((b * H + h) * T + t) * D, static_cast<std::size_t>(D)};
+  }
+  std::vector<std::span<Number>> operator()(std::int64_t b, std::int64_t h, const std::vector<std::int64_t>& ts) const {
+    std::vector<std::span<Number>> rows;
+    for (std::int64_t t : ts) rows.push_back((*this)(b, h, t));
+    return rows;
+  }
 };
 inline Rows<double> rows_of(Tensor& x) { return {x.data<double>(), x.dim(1), x.dim(2), x.dim(3)}; }
 inline Rows<const double> rows_of(const Tensor& x) { return {x.data<double>(), x.dim(1), x.dim(2), x.dim(3)}; }
 
-// Row h of a tensor of H rows that may be undefined; null then.
-inline const double* row_of(const Tensor& x, std::int64_t h) {
-  return x.defined() ? x.data<double>() + h * (x.size() / x.dim(0)) : nullptr;
-}
-inline double* row_of(Tensor& x, std::int64_t h) {
-  return x.defined() ? x.data<double>() + h * (x.size() / x.dim(0)) : nullptr;
+// Row h of a tensor of H rows that may be undefined; without numbers then.
+template <class T>
+auto head_row(T& x, std::int64_t h) {
+  return row_of(x, h, x.defined() ? x.size() / x.dim(0) : 0);
 }
 
-inline double dot(const double* x, const double* y, std::int64_t D) {
+inline double dot(Row x, Row y) {
   double sum = 0;
-  for (std::int64_t d = 0; d < D; ++d) sum += x[d] * y[d];
+  for (std::size_t d = 0; d < x.size(); ++d) sum += x[d] * y[d];
   return sum;
 }
 // y += factor x
-inline void add_scaled(double factor, const double* x, double* y, std::int64_t D) {
-  for (std::int64_t d = 0; d < D; ++d) y[d] += factor * x[d];
+inline void add_scaled(double factor, Row x, std::span<double> y) {
+  for (std::size_t d = 0; d < x.size(); ++d) y[d] += factor * x[d];
 }
 
 // What one head reads.
 struct Head {
   Rows<const double> q, k, v;
   const AttentionConfig& config;
-  const double *bias, *extra_k, *extra_logit, *extra_v;  // null where there is none
+  Row bias, extra_k, extra_logit, extra_v;  // without numbers where there is none
 
   Head(const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD, const AttentionConfig& config, std::int64_t h)
       : q(rows_of(q_BHTD)),
         k(rows_of(k_BGKD)),
         v(rows_of(v_BGKD)),
         config(config),
-        bias(row_of(config.bias_HT, h)),
-        extra_k(row_of(config.extra_key.k_HD, h)),
-        extra_logit(row_of(config.extra_key.logit_H, h)),
-        extra_v(row_of(config.extra_key.v_HD, h)) {}
+        bias(head_row(config.bias_HT, h)),
+        extra_k(head_row(config.extra_key.k_HD, h)),
+        extra_logit(head_row(config.extra_key.logit_H, h)),
+        extra_v(head_row(config.extra_key.v_HD, h)) {}
 
   // The key and value head that query head h reads.
   std::int64_t group_of(std::int64_t h) const { return h / (q.H / k.H); }
   // The position of the query in row t, and the row of the query at position i.
   std::int64_t position(std::int64_t t) const { return config.first_position + t; }
   std::int64_t row(std::int64_t i) const { return i - config.first_position; }
-  double bias_at(std::int64_t i, std::int64_t j) const { return bias ? bias[std::max<std::int64_t>(0, i - j)] : 0; }
+  double bias_at(std::int64_t i, std::int64_t j) const { return bias.empty() ? 0 : bias[distance(i, j)]; }
+  static std::size_t distance(std::int64_t i, std::int64_t j) {
+    return static_cast<std::size_t>(std::max<std::int64_t>(0, i - j));
+  }
 };
 
 // The keys that query i sees, in rising order; element n of s, a, ... below belongs to key keys[n].
@@ -71,25 +80,28 @@ inline std::vector<std::int64_t> keys_of(const Head& head, std::int64_t i) {
 }
 
 // s_ij = scale q_i . k_j + bias_h[max(0, i - j)]; the score of an extra key comes after those of the keys.
-inline std::vector<double> score_row(const Head& head, std::int64_t b, std::int64_t h, std::int64_t i,
-                                     const std::vector<std::int64_t>& keys) {
+inline std::vector<double> score_row(const Head& head, std::int64_t i, Row q, const std::vector<std::int64_t>& keys,
+                                     const std::vector<Row>& k) {
   double scale = head.config.scale;
-  const double* q_i = head.q(b, h, head.row(i));
   std::vector<double> s;
-  for (std::int64_t j : keys)
-    s.push_back(scale * dot(q_i, head.k(b, head.group_of(h), j), head.q.D) + head.bias_at(i, j));
-  if (head.extra_k) s.push_back(scale * dot(q_i, head.extra_k, head.q.D));
-  if (head.extra_logit) s.push_back(*head.extra_logit);
+  for (std::size_t n = 0; n < keys.size(); ++n) s.push_back(scale * dot(q, k[n]) + head.bias_at(i, keys[n]));
+  if (!head.extra_k.empty()) s.push_back(scale * dot(q, head.extra_k));
+  if (!head.extra_logit.empty()) s.push_back(head.extra_logit[0]);
   return s;
 }
 
 // The query at position i of head h: o_i, m_i and S_i.
 template <class Op>
 [[gnu::noinline]] void attention_row(const Op& op, const Head& head, std::int64_t b, std::int64_t h, std::int64_t i,
-                                     double* o_i, double* m_i, double* S_i) {
-  // 1. Scores: s_ij = q_i . k_j / sqrt(d_h)
+                                     std::span<double> o, double* m_i, double* S_i) {
+  // What is read: q_i, and k_j and v_j of the keys that it sees
+  std::int64_t g = head.group_of(h);
   std::vector<std::int64_t> keys = keys_of(head, i);
-  std::vector<double> s = score_row(head, b, h, i, keys);
+  Row q = head.q(b, h, head.row(i));
+  std::vector<Row> k = head.k(b, g, keys), v = head.v(b, g, keys);
+
+  // 1. Scores: s_ij = q_i . k_j / sqrt(d_h)
+  std::vector<double> s = score_row(head, i, q, keys, k);
 
   // 2. What is subtracted: m_i
   double n = static_cast<double>(keys.size());
@@ -107,78 +119,81 @@ template <class Op>
   for (double s_j : s) a.push_back(row.post(row.g(s_j - m) / z));
 
   // 5. Output: o_i = sum_j a_ij v_j
-  for (std::int64_t d = 0; d < head.v.D; ++d) o_i[d] = 0;
-  for (std::size_t j = 0; j < keys.size(); ++j) add_scaled(a[j], head.v(b, head.group_of(h), keys[j]), o_i, head.v.D);
-  if (head.extra_v) add_scaled(a.back(), head.extra_v, o_i, head.v.D);
+  for (double& o_d : o) o_d = 0;
+  for (std::size_t j = 0; j < keys.size(); ++j) add_scaled(a[j], v[j], o);
+  if (!head.extra_v.empty()) add_scaled(a.back(), head.extra_v, o);
   *m_i = m;
   *S_i = S;
 }
 
-// Where the gradients of one head go; null where there is none.
+// Where the gradients of one head go; without numbers where there is none.
 struct HeadGradients {
   Rows<double> dq, dk, dv;
-  double *dbias, *dextra_k, *dextra_logit, *dextra_v;
+  std::span<double> dbias, dextra_k, dextra_logit, dextra_v;
 
   HeadGradients(AttentionGradients& gradients, std::int64_t h)
       : dq(rows_of(gradients.dq_BHTD)),
         dk(rows_of(gradients.dk_BGKD)),
         dv(rows_of(gradients.dv_BGKD)),
-        dbias(row_of(gradients.dbias_HT, h)),
-        dextra_k(row_of(gradients.dextra_k_HD, h)),
-        dextra_logit(row_of(gradients.dextra_logit_H, h)),
-        dextra_v(row_of(gradients.dextra_v_HD, h)) {}
+        dbias(head_row(gradients.dbias_HT, h)),
+        dextra_k(head_row(gradients.dextra_k_HD, h)),
+        dextra_logit(head_row(gradients.dextra_logit_H, h)),
+        dextra_v(head_row(gradients.dextra_v_HD, h)) {}
 };
 
 // The gradients through one query, passes 5 to 1 of attention_row: adds to dq_i, to the rows of dk and dv and to what
-// all rows share.
+// all rows share. (`do`, the gradient of o, is a word of C++.)
 template <class Op>
-[[gnu::noinline]] void attention_row_backward(const Op& op, const Head& head, const double* do_i, double m, double S,
+[[gnu::noinline]] void attention_row_backward(const Op& op, const Head& head, Row do_i, double m, double S,
                                               std::int64_t b, std::int64_t h, std::int64_t i,
                                               const HeadGradients& gradients) {
-  const double* q_i = head.q(b, h, head.row(i));
-  double *dq_i = gradients.dq(b, h, head.row(i)), scale = head.config.scale;
-  std::int64_t D = head.q.D, g = head.group_of(h);
+  std::int64_t g = head.group_of(h);
   std::vector<std::int64_t> keys = keys_of(head, i);
-  std::vector<double> s = score_row(head, b, h, i, keys);
+  Row q = head.q(b, h, head.row(i));
+  std::vector<Row> k = head.k(b, g, keys), v = head.v(b, g, keys);
+  std::span<double> dq = gradients.dq(b, h, head.row(i));
+  std::vector<std::span<double>> dk = gradients.dk(b, g, keys), dv = gradients.dv(b, g, keys);
+  std::vector<double> s = score_row(head, i, q, keys, k);
   AttentionRow row(op, m, S, static_cast<double>(keys.size()));
-  double z = row.z();
+  double z = row.z(), scale = head.config.scale;
 
   // 5. o_i = sum_j a_ij v_j
-  std::vector<double> w, da;
+  std::vector<double> w, a, da;
   for (double s_j : s) w.push_back(row.g(s_j - m) / z);
-  for (std::size_t n = 0; n < keys.size(); ++n) {
-    da.push_back(dot(do_i, head.v(b, g, keys[n]), D));
-    add_scaled(row.post(w[n]), do_i, gradients.dv(b, g, keys[n]), D);
+  for (double w_j : w) a.push_back(row.post(w_j));
+  for (std::size_t j = 0; j < keys.size(); ++j) {
+    da.push_back(dot(do_i, v[j]));
+    add_scaled(a[j], do_i, dv[j]);
   }
-  if (head.config.extra_key.present()) da.push_back(head.extra_v ? dot(do_i, head.extra_v, D) : 0);
-  if (head.extra_v) add_scaled(row.post(w.back()), do_i, gradients.dextra_v, D);
+  if (head.config.extra_key.present()) da.push_back(head.extra_v.empty() ? 0 : dot(do_i, head.extra_v));
+  if (!head.extra_v.empty()) add_scaled(a.back(), do_i, gradients.dextra_v);
 
   // 4. a_ij = post(w_ij)
   std::vector<double> dw;
-  for (std::size_t n = 0; n < s.size(); ++n) dw.push_back(row.dpost(w[n]) * da[n]);
+  for (std::size_t j = 0; j < s.size(); ++j) dw.push_back(row.dpost(w[j]) * da[j]);
 
   // 3. w_ij = g(s_ij - m_i) / z(S_i), S_i = sum_j r(s_ij - m_i)
   // Score s_ij moves w_ij through g, and every w_ik through S_i; the second part sums up to
   // r' sum_k dw_ik w_ik z'(S_i) / z(S_i).
   double D_i = 0;
-  for (std::size_t n = 0; n < s.size(); ++n) D_i += w[n] * dw[n];
+  for (std::size_t j = 0; j < s.size(); ++j) D_i += w[j] * dw[j];
   std::vector<double> ds;
-  for (std::size_t n = 0; n < s.size(); ++n) {
-    double x = s[n] - m;
-    ds.push_back((row.dg(x) * dw[n] - row.dr(x) * row.dz() * D_i) / z);
+  for (std::size_t j = 0; j < s.size(); ++j) {
+    double x = s[j] - m;
+    ds.push_back((row.dg(x) * dw[j] - row.dr(x) * row.dz() * D_i) / z);
   }
 
   // 1. s_ij = scale q_i . k_j + bias_h[max(0, i - j)]; nothing flows through m_i (2.)
-  for (std::size_t n = 0; n < keys.size(); ++n) {
-    add_scaled(scale * ds[n], head.k(b, g, keys[n]), dq_i, D);
-    add_scaled(scale * ds[n], q_i, gradients.dk(b, g, keys[n]), D);
-    if (head.bias) gradients.dbias[std::max<std::int64_t>(0, i - keys[n])] += ds[n];
+  for (std::size_t j = 0; j < keys.size(); ++j) {
+    add_scaled(scale * ds[j], k[j], dq);
+    add_scaled(scale * ds[j], q, dk[j]);
+    if (!head.bias.empty()) gradients.dbias[head.distance(i, keys[j])] += ds[j];
   }
-  if (head.extra_k) {
-    add_scaled(scale * ds.back(), head.extra_k, dq_i, D);
-    add_scaled(scale * ds.back(), q_i, gradients.dextra_k, D);
+  if (!head.extra_k.empty()) {
+    add_scaled(scale * ds.back(), head.extra_k, dq);
+    add_scaled(scale * ds.back(), q, gradients.dextra_k);
   }
-  if (head.extra_logit) *gradients.dextra_logit += ds.back();
+  if (!head.extra_logit.empty()) gradients.dextra_logit[0] += ds.back();
 }
 
 template <class Op>
@@ -223,7 +238,7 @@ template <class Op>
 std::vector<double> weight_row(const Op& op, const Head& head, double m, double S, std::int64_t b, std::int64_t h,
                                std::int64_t i) {
   std::vector<std::int64_t> keys = keys_of(head, i);
-  std::vector<double> s = score_row(head, b, h, i, keys);
+  std::vector<double> s = score_row(head, i, head.q(b, h, head.row(i)), keys, head.k(b, head.group_of(h), keys));
   AttentionRow row(op, m, S, static_cast<double>(keys.size()));
   double z = row.z();
   std::size_t E = head.config.extra_key.present() ? 1 : 0;
@@ -238,11 +253,10 @@ std::vector<double> weight_row(const Op& op, const Head& head, double m, double 
 // Adds the dot products, products of norms and cosines of query i with the keys it sees.
 inline void add_angles(const Head& head, std::int64_t b, std::int64_t h, std::int64_t i, AngleSums& first_key,
                        AngleSums& other_keys) {
-  const double* q_i = head.q(b, h, head.row(i));
-  std::int64_t D = head.q.D;
+  Row q = head.q(b, h, head.row(i));
   for (std::int64_t j : keys_of(head, i)) {
-    const double* k_j = head.k(b, head.group_of(h), j);
-    double qk = dot(q_i, k_j, D), norms = std::sqrt(dot(q_i, q_i, D) * dot(k_j, k_j, D));
+    Row k_j = head.k(b, head.group_of(h), j);
+    double qk = dot(q, k_j), norms = std::sqrt(dot(q, q) * dot(k_j, k_j));
     (j == 0 ? first_key : other_keys).add(1, qk, norms, norms > 0 ? qk / norms : 0);
   }
 }

@@ -3,44 +3,47 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/ops/reference_row.h"
+
 namespace sink::ref {
 namespace {
 
-// log sum_v exp(logits_v), the largest taken out so that nothing overflows.
-double log_sum_exp(const double* logits_V, std::int64_t V) {
-  double m = logits_V[0], S = 0;
-  for (std::int64_t v = 0; v < V; ++v) m = std::max(m, logits_V[v]);
-  for (std::int64_t v = 0; v < V; ++v) S += std::exp(logits_V[v] - m);
-  return m + std::log(S);
+// sum_v exp(logits_v - m), m being the largest logit, so that nothing overflows: log sum_v exp(logits_v) = m + log S.
+double sum_of_exp(Row logits_V, double m) {
+  double S = 0;
+  for (double logit : logits_V) S += std::exp(logit - m);
+  return S;
 }
 
 }  // namespace
 
-// Landmark for the debugger: the loss of row n.
-[[gnu::noinline]] double cross_entropy_row([[maybe_unused]] std::int64_t n, const double* logits_V, std::int32_t target,
-                                           std::int64_t V) {
+// Landmark for the debugger: the loss of row n, -log p_target, p = softmax(logits). 0 without a target (-1).
+[[gnu::noinline]] double cross_entropy_row([[maybe_unused]] std::int64_t n, Row logits_V, std::int32_t target) {
   if (target < 0) return 0;
-  return log_sum_exp(logits_V, V) - logits_V[target];
+  double m = std::ranges::max(logits_V), S = sum_of_exp(logits_V, m);
+  double loss = m + std::log(S) - logits_V[static_cast<std::size_t>(target)];
+  return loss;
+}
+
+// Of row n in place: dlogits_v = (p_v - [v = target]) gradient_scale, 0 without a target.
+[[gnu::noinline]] void cross_entropy_row_backward([[maybe_unused]] std::int64_t n, std::span<double> logits_V,
+                                                  std::int32_t target, double gradient_scale) {
+  double m = std::ranges::max(logits_V), S = sum_of_exp(logits_V, m);
+  for (double& logit : logits_V) logit = target < 0 ? 0 : std::exp(logit - m) / S * gradient_scale;
+  if (target >= 0) logits_V[static_cast<std::size_t>(target)] -= gradient_scale;
 }
 
 void cross_entropy(const Tensor& logits_NV, const Tensor& targets_N, Tensor& loss_N) {
   std::int64_t V = logits_NV.dim(1);
   for (std::int64_t n = 0; n < logits_NV.dim(0); ++n)
-    loss_N.data<double>()[n] =
-        cross_entropy_row(n, logits_NV.data<double>() + n * V, targets_N.data<std::int32_t>()[n], V);
+    loss_N.data<double>()[n] = cross_entropy_row(n, row_of(logits_NV, n, V), targets_N.data<std::int32_t>()[n]);
 }
 
-// dlogits_v = (softmax(logits)_v - [v = target]) gradient_scale
 void cross_entropy_to_gradient(Tensor& logits_NV, const Tensor& targets_N, double gradient_scale, Tensor& loss_N) {
   cross_entropy(logits_NV, targets_N, loss_N);
   std::int64_t V = logits_NV.dim(1);
-  for (std::int64_t n = 0; n < logits_NV.dim(0); ++n) {
-    double* logits_V = logits_NV.data<double>() + n * V;
-    std::int32_t target = targets_N.data<std::int32_t>()[n];
-    double log_sum = log_sum_exp(logits_V, V);
-    for (std::int64_t v = 0; v < V; ++v)
-      logits_V[v] = target < 0 ? 0 : (std::exp(logits_V[v] - log_sum) - (v == target ? 1 : 0)) * gradient_scale;
-  }
+  for (std::int64_t n = 0; n < logits_NV.dim(0); ++n)
+    cross_entropy_row_backward(n, row_of(logits_NV, n, V), targets_N.data<std::int32_t>()[n], gradient_scale);
 }
 
 }  // namespace sink::ref

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "engine/ops/reference_row.h"
+
 namespace sink::ref {
 
 struct LayerNormRow {
@@ -9,28 +11,29 @@ struct LayerNormRow {
 };
 
 // Landmark for the debugger: one row of x (C numbers) to one row of y.
-[[gnu::noinline]] LayerNormRow layer_norm_row([[maybe_unused]] std::int64_t row, const double* x_C,
-                                              const double* gain_C, const double* bias_C, double* y_C, std::int64_t C,
-                                              double epsilon) {
+[[gnu::noinline]] LayerNormRow layer_norm_row([[maybe_unused]] std::int64_t row, Row x_C, Row gain_C, Row bias_C,
+                                              std::span<double> y_C, double epsilon) {
+  std::size_t C = x_C.size();
   double mean = 0, variance = 0;
-  for (std::int64_t c = 0; c < C; ++c) mean += x_C[c] / static_cast<double>(C);
-  for (std::int64_t c = 0; c < C; ++c) variance += (x_C[c] - mean) * (x_C[c] - mean) / static_cast<double>(C);
+  for (std::size_t c = 0; c < C; ++c) mean += x_C[c] / static_cast<double>(C);
+  for (std::size_t c = 0; c < C; ++c) variance += (x_C[c] - mean) * (x_C[c] - mean) / static_cast<double>(C);
   double r = 1 / std::sqrt(variance + epsilon);
-  for (std::int64_t c = 0; c < C; ++c) y_C[c] = (x_C[c] - mean) * r * gain_C[c] + bias_C[c];
+  for (std::size_t c = 0; c < C; ++c) y_C[c] = (x_C[c] - mean) * r * gain_C[c] + bias_C[c];
   return {mean, r};
 }
 
 // Forward was: y_c = x^_c g_c + b_c, x^_c = (x_c - mean) r. Adds to the gradients.
-[[gnu::noinline]] void layer_norm_row_backward([[maybe_unused]] std::int64_t row, const double* dy_C, const double* x_C,
-                                               const double* gain_C, LayerNormRow saved, double* dx_C, double* dgain_C,
-                                               double* dbias_C, std::int64_t C) {
+[[gnu::noinline]] void layer_norm_row_backward([[maybe_unused]] std::int64_t row, Row dy_C, Row x_C, Row gain_C,
+                                               LayerNormRow saved, std::span<double> dx_C, std::span<double> dgain_C,
+                                               std::span<double> dbias_C) {
   auto [mean, r] = saved;
+  std::size_t C = x_C.size();
   double shift = 0, projection = 0;  // mean_k(dx^_k), mean_k(dx^_k x^_k), dx^_k = dy_k g_k
-  for (std::int64_t c = 0; c < C; ++c) {
+  for (std::size_t c = 0; c < C; ++c) {
     shift += dy_C[c] * gain_C[c] / static_cast<double>(C);
     projection += dy_C[c] * gain_C[c] * (x_C[c] - mean) * r / static_cast<double>(C);
   }
-  for (std::int64_t c = 0; c < C; ++c) {
+  for (std::size_t c = 0; c < C; ++c) {
     dx_C[c] += r * (dy_C[c] * gain_C[c] - shift - (x_C[c] - mean) * r * projection);
     dgain_C[c] += dy_C[c] * (x_C[c] - mean) * r;
     dbias_C[c] += dy_C[c];
@@ -41,8 +44,8 @@ void layer_norm(const Tensor& x, const Tensor& gain_C, const Tensor& bias_C, Ten
                 double epsilon) {
   std::int64_t C = gain_C.size();
   for (std::int64_t row = 0; row < r.size(); ++row) {
-    LayerNormRow saved = layer_norm_row(row, x.data<double>() + row * C, gain_C.data<double>(), bias_C.data<double>(),
-                                        y.data<double>() + row * C, C, epsilon);
+    LayerNormRow saved =
+        layer_norm_row(row, row_of(x, row, C), row_of(gain_C, 0, C), row_of(bias_C, 0, C), row_of(y, row, C), epsilon);
     mean.data<double>()[row] = saved.mean;
     r.data<double>()[row] = saved.r;
   }
@@ -55,9 +58,9 @@ void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C
     if (!gradient->accumulate) gradient->grad.fill(0);
   std::int64_t C = gain_C.size();
   for (std::int64_t row = 0; row < r.size(); ++row)
-    layer_norm_row_backward(row, dy.data<double>() + row * C, x.data<double>() + row * C, gain_C.data<double>(),
-                            {mean.data<double>()[row], r.data<double>()[row]}, dx.grad.data<double>() + row * C,
-                            dgain_C.grad.data<double>(), dbias_C.grad.data<double>(), C);
+    layer_norm_row_backward(row, row_of(dy, row, C), row_of(x, row, C), row_of(gain_C, 0, C),
+                            {mean.data<double>()[row], r.data<double>()[row]}, row_of(dx.grad, row, C),
+                            row_of(dgain_C.grad, 0, C), row_of(dbias_C.grad, 0, C));
 }
 
 void add_layer_norm(const Tensor& a, const Tensor& b, const Tensor& gain_C, const Tensor& bias_C, Tensor& u, Tensor& y,

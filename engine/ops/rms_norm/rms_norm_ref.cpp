@@ -2,33 +2,34 @@
 
 #include <cmath>
 
+#include "engine/ops/reference_row.h"
+
 namespace sink::ref {
 
 // Landmark for the debugger: one row of x (C numbers) to one row of y. Returns r, the inverse root mean square.
-[[gnu::noinline]] double rms_norm_row([[maybe_unused]] std::int64_t row, const double* x_C, const double* gain_C,
-                                      double* y_C, std::int64_t C, double epsilon) {
-  double sum_of_squares = 0;
-  for (std::int64_t c = 0; c < C; ++c) sum_of_squares += x_C[c] * x_C[c];
-  double r = 1 / std::sqrt(sum_of_squares / static_cast<double>(C) + epsilon);
-  for (std::int64_t c = 0; c < C; ++c) y_C[c] = x_C[c] * r * gain_C[c];
+[[gnu::noinline]] double rms_norm_row([[maybe_unused]] std::int64_t row, Row x_C, Row gain_C, std::span<double> y_C,
+                                      double epsilon) {
+  double mean_square = 0;
+  for (double x_c : x_C) mean_square += x_c * x_c / static_cast<double>(x_C.size());
+  double r = 1 / std::sqrt(mean_square + epsilon);
+  for (std::size_t c = 0; c < x_C.size(); ++c) y_C[c] = x_C[c] * r * gain_C[c];
   return r;
 }
 
 // Forward was: y_c = x_c r g_c. Adds to dx_C and dgain_C.
-[[gnu::noinline]] void rms_norm_row_backward([[maybe_unused]] std::int64_t row, const double* dy_C, const double* x_C,
-                                             const double* gain_C, double r, double* dx_C, double* dgain_C,
-                                             std::int64_t C) {
+[[gnu::noinline]] void rms_norm_row_backward([[maybe_unused]] std::int64_t row, Row dy_C, Row x_C, Row gain_C, double r,
+                                             std::span<double> dx_C, std::span<double> dgain_C) {
+  std::size_t C = x_C.size();
   double projection = 0;  // mean_k(dx^_k x_k), dx^_k = dy_k g_k
-  for (std::int64_t c = 0; c < C; ++c) projection += dy_C[c] * gain_C[c] * x_C[c] / static_cast<double>(C);
-  for (std::int64_t c = 0; c < C; ++c) dx_C[c] += r * (dy_C[c] * gain_C[c] - x_C[c] * r * r * projection);
-  for (std::int64_t c = 0; c < C; ++c) dgain_C[c] += dy_C[c] * x_C[c] * r;
+  for (std::size_t c = 0; c < C; ++c) projection += dy_C[c] * gain_C[c] * x_C[c] / static_cast<double>(C);
+  for (std::size_t c = 0; c < C; ++c) dx_C[c] += r * (dy_C[c] * gain_C[c] - x_C[c] * r * r * projection);
+  for (std::size_t c = 0; c < C; ++c) dgain_C[c] += dy_C[c] * x_C[c] * r;
 }
 
 void rms_norm(const Tensor& x, const Tensor& gain_C, Tensor& y, Tensor& r, double epsilon) {
   std::int64_t C = gain_C.size();
   for (std::int64_t row = 0; row < r.size(); ++row)
-    r.data<double>()[row] =
-        rms_norm_row(row, x.data<double>() + row * C, gain_C.data<double>(), y.data<double>() + row * C, C, epsilon);
+    r.data<double>()[row] = rms_norm_row(row, row_of(x, row, C), row_of(gain_C, 0, C), row_of(y, row, C), epsilon);
 }
 
 void rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Tensor& r, Tensor& dx,
@@ -37,8 +38,8 @@ void rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, 
   if (!accumulate_dgain) dgain_C.fill(0);
   std::int64_t C = gain_C.size();
   for (std::int64_t row = 0; row < r.size(); ++row)
-    rms_norm_row_backward(row, dy.data<double>() + row * C, x.data<double>() + row * C, gain_C.data<double>(),
-                          r.data<double>()[row], dx.data<double>() + row * C, dgain_C.data<double>(), C);
+    rms_norm_row_backward(row, row_of(dy, row, C), row_of(x, row, C), row_of(gain_C, 0, C), r.data<double>()[row],
+                          row_of(dx, row, C), row_of(dgain_C, 0, C));
 }
 
 void add_rms_norm(const Tensor& a, const Tensor& b, const Tensor& gain_C, Tensor& u, Tensor& y, Tensor& r,

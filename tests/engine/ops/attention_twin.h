@@ -25,7 +25,8 @@ Conditions row_conditions(const AttentionCase& c, const Op& op, std::int64_t b, 
   std::int64_t row = (b * c.q.dim(1) + h) * c.q.dim(2) + t;
   AttentionRow numbers(op, c.m.item(row), c.S.item(row), static_cast<double>(keys.size()));
   double z = std::abs(numbers.z()), dz = std::abs(numbers.dz()), r = 0, w = 0, dg = 0, dr = 0;
-  for (double s : ref::score_row(head, b, h, i, keys)) {
+  ref::Row q = head.q(b, h, t);
+  for (double s : ref::score_row(head, i, q, keys, head.k(b, head.group_of(h), keys))) {
     double x = s - numbers.m;
     r += std::abs(numbers.r(x));
     w += std::abs(numbers.g(x)) / z;

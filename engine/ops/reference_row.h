@@ -1,0 +1,22 @@
+// Rows of tensors for the reference, as spans: a debugger prints those as numbers.
+#pragma once
+
+#include <span>
+
+#include "engine/tensor.h"
+
+namespace sink::ref {
+
+using Row = std::span<const double>;
+
+// Row n of x, F64, seen as rows of `width` numbers; without numbers where x is undefined.
+inline Row row_of(const Tensor& x, std::int64_t n, std::int64_t width) {
+  if (!x.defined()) return {};
+  return {x.data<double>() + n * width, static_cast<std::size_t>(width)};
+}
+inline std::span<double> row_of(Tensor& x, std::int64_t n, std::int64_t width) {
+  if (!x.defined()) return {};
+  return {x.data<double>() + n * width, static_cast<std::size_t>(width)};
+}
+
+}  // namespace sink::ref

@@ -1,0 +1,60 @@
+"""The frame filter: `bt` shows what a reader of the engine looks for, `bt -no-filters` everything."""
+import gdb
+import gdb.FrameDecorator
+
+from .stack import shortened
+from .values import plain, type_name
+
+# Frames between an operation and what it computes that mean nothing to a reader.
+PASSED_ON = ("std::", "boost::", "_ZSt", "_ZZ", "__", "start_thread", "clone", "sink::Selected", "sink::parallel_for",
+             "sink::parallel_chunks", "sink::run_program", "sink::run_body")
+
+
+class Argument:
+    """An argument of a frame; of a tensor its shape alone."""
+
+    def __init__(self, symbol, frame):
+        self.name, value = symbol.name, frame.read_var(symbol)
+        kind = type_name(value)
+        if kind == "sink::Var":
+            value = plain(value)["value_"]
+        self.shown = plain(value)["shape_"] if kind in ("sink::Tensor", "sink::Var") else value
+
+    def symbol(self):
+        return self.name
+
+    def value(self):
+        return self.shown
+
+
+class PlainFrame(gdb.FrameDecorator.FrameDecorator):
+    def function(self):
+        name = self.inferior_frame().name()
+        return shortened(name) if name else super().function()
+
+    def frame_args(self):
+        frame = self.inferior_frame()
+        try:
+            block = frame.block()
+        except RuntimeError:
+            return None
+        while not block.function:
+            block = block.superblock
+        return [Argument(symbol, frame) for symbol in block if symbol.is_argument and symbol.name != "this"]
+
+
+class MeaningfulFrames:
+    name, priority, enabled = "sinklab", 100, True
+
+    def __init__(self):
+        gdb.frame_filters[self.name] = self
+
+    def filter(self, frames):
+        for frame in frames:
+            name = frame.inferior_frame().name() or ""
+            closure = "{lambda" in name or "<lambda" in name or name.startswith("operator()")
+            if not closure and not name.startswith(PASSED_ON) and not shortened(name).startswith(PASSED_ON):
+                yield PlainFrame(frame)
+
+
+MeaningfulFrames()

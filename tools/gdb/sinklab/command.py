@@ -1,0 +1,45 @@
+"""What all commands share: an error is a sentence, and the program runs on without a word of it."""
+import gdb
+
+from .numbers import Unreadable
+
+
+class Command(gdb.Command):
+    """A command whose docstring begins with its name and arguments, as in "sink-diff A B: ...". A subclass has
+    run(words)."""
+
+    completer = gdb.COMPLETE_NONE
+
+    def __init__(self):
+        self.usage = self.__doc__.partition(":")[0]
+        self.name = self.usage.split()[0]
+        super().__init__(self.name, gdb.COMMAND_DATA, self.completer)
+
+    def invoke(self, argument, from_tty):
+        try:
+            self.run(gdb.string_to_argv(argument))
+        except (Unreadable, gdb.error, KeyError, ValueError) as problem:
+            raise gdb.GdbError(f"{self.name}: {str(problem).strip(chr(39))}") from None
+
+    def whole_numbers(self, words, *counts):
+        """The words as whole numbers from 0; as many as one of `counts`."""
+        if len(words) not in counts or not all(word.isdecimal() for word in words):
+            raise gdb.GdbError(f"expected {self.usage}, whole numbers from 0; got `{' '.join(words)}`")
+        return [int(word) for word in words]
+
+
+def run_on():
+    """To the next breakpoint, without a word of it; starts the program where it has not been started."""
+    if not gdb.current_progspace().filename:
+        raise gdb.GdbError("no program: gdb --args build/debug/train_pos_learnable --tiny")
+    try:
+        gdb.execute("set suppress-cli-notifications on")
+    except gdb.error:  # before gdb 12
+        pass
+    try:
+        gdb.execute("continue" if gdb.selected_inferior().pid else "run", to_string=True)
+    finally:
+        try:
+            gdb.execute("set suppress-cli-notifications off")
+        except gdb.error:
+            pass

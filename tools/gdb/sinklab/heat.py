@@ -1,0 +1,73 @@
+"""sink-heat: a head's weights as a map of characters, gathered from the rows of attention_row as they are computed."""
+import gdb
+
+from .command import Command, run_on
+from .row import end_of_row, of_row
+from .stack import frames, local
+from .values import numbers_of, plain, vector_items
+
+SHADES = " .:-=+*#%@"
+
+
+class EndOfRows(gdb.Breakpoint):
+    """Gathers the weights of one head's rows as they are computed; stops the program after the last."""
+
+    def __init__(self, layer, head):
+        super().__init__(end_of_row(), internal=True)
+        of_row(self, f"b == 0 && h == {head}")
+        self.layer, self.rows, self.keys = layer, {}, 0
+
+    def stop(self):
+        layer = layer_of_frame()
+        if layer not in (None, self.layer):
+            return False
+        frame = gdb.newest_frame()
+        head, i = plain(local(frame, "head")), int(local(frame, "i"))
+        a = numbers_of(local(frame, "a"))
+        keys = [int(j) for j in vector_items(local(frame, "keys"))]
+        self.keys = int(head["k"]["T"])
+        self.rows[i] = (dict(zip(keys, a)), a[len(keys):])
+        return i == int(head["config"]["first_position"]) + int(head["q"]["T"]) - 1
+
+
+def layer_of_frame():
+    """Which layer's attention is running, from 0; None where no caller knows."""
+    for frame in frames():
+        if "AttentionLayer" in (frame.name() or ""):
+            return int(plain(frame.read_var("pass"))["layer"])
+    return None
+
+
+class SinkHeat(Command):
+    """sink-heat layer head: the program runs on through that head's attention of the first sequence, and its weights
+    are drawn as they were computed: a line per query, a character per key, darker for more; a * in front: the extra key.
+
+    Layers and heads count from 0. Needs the reference: --reference."""
+
+    def run(self, words):
+        layer, head = self.whole_numbers(words, 2)
+        gather = EndOfRows(layer, head)
+        try:
+            run_on()
+            if not gather.is_valid() or not gather.rows:
+                raise gdb.GdbError(f"the program came to no attention of layer {layer}, head {head}: start it with "
+                                   "--reference (--tiny does)")
+            self.draw(gather)
+        finally:
+            if gather.is_valid():
+                gather.delete()
+
+    @staticmethod
+    def draw(gather):
+        extra = any(more for _, more in gather.rows.values())
+        largest = max(max([*row.values(), *more], default=0) for row, more in gather.rows.values()) or 1
+        shade = lambda a: SHADES[max(0, min(len(SHADES) - 1, int(a / largest * (len(SHADES) - 1) + 0.5)))]
+        print(f"layer {gather.layer}: weights of queries (down) on keys (right), '{SHADES[-1]}' is {largest:.3g}")
+        for i, (row, more) in sorted(gather.rows.items()):
+            front = ("*" + shade(more[0]) + " ") if extra else ""
+            print(f"{i:4} {front}|" + "".join(shade(row[j]) if j in row else " " for j in range(gather.keys)) + "|")
+        first = [row[0] for row, _ in gather.rows.values() if 0 in row]
+        print(f"alpha_1, the mean weight of the first key: {sum(first) / max(1, len(first)):.4f}")
+
+
+SinkHeat()

@@ -1,0 +1,80 @@
+"""Frames of the program: which there are, their locals, their names as a reader would say them."""
+import re
+
+import gdb
+
+NO_PROGRAM = "the program is not running: `run` it to a landmark first, such as `break attention_row` (help sink)"
+
+
+def frames():
+    """The selected frame and those that called it."""
+    try:
+        frame = gdb.selected_frame()
+    except gdb.error:
+        raise gdb.GdbError(NO_PROGRAM) from None
+    while frame:
+        yield frame
+        frame = frame.older()
+
+
+def shortened(name):
+    """Without the arguments of templates and functions, but for a word: AttentionLayer<pos_learnable>::operator()."""
+    name = name.replace("sink::ablations::", "").replace("(anonymous namespace)::", "")
+    name = re.sub(r"operator ?\(\)", "operator__", name)
+    words = re.compile(r"<([^<>]*)>")
+    while (found := words.search(name)):
+        word = found[1].replace("sink::", "")
+        name = name[:found.start()] + (f"\1{word}\2" if word.isidentifier() else "") + name[found.end():]
+    name = re.sub("\1[^\1\2]*(\1[^\1\2]*\2)+[^\1\2]*\2", "", name)  # of arguments that have arguments nothing
+    name = name.partition("(")[0].replace("\1", "<").replace("\2", ">").replace("operator__", "operator()")
+    return name if "operator " in name else name.split(" ")[-1]  # without debug information its type stands in front
+
+
+def function_of(frame):
+    """attention_row, of sink::ref::attention_row<sink::Softmax>(...)."""
+    return re.sub("<[^<>]*>", "", shortened(frame.name() or "")).split("::")[-1]
+
+
+def frame_of(function):
+    """The frame of that name, the selected one or one that called it; None if there is none."""
+    return next((frame for frame in frames() if function_of(frame) == function), None)
+
+
+def local(frame, name):
+    try:
+        value = frame.read_var(name)
+    except (ValueError, RuntimeError):
+        raise gdb.GdbError(f"there is no {name} in {function_of(frame)}: build with `cmake --preset debug`; "
+                           "if it has another name now, tools/gdb/sinklab has to know") from None
+    if value.is_optimized_out:
+        raise gdb.GdbError(f"{name} is optimised out in {function_of(frame)}: build with `cmake --preset debug`")
+    return value
+
+
+def locals_of(frame):
+    """(name, value) of all that a frame has, arguments included."""
+    try:
+        block = frame.block()
+    except RuntimeError:  # compiled without names
+        return
+    while block and not block.is_static and not block.is_global:
+        for symbol in block:
+            if symbol.is_argument or symbol.is_variable:
+                try:
+                    yield symbol.name, frame.read_var(symbol)
+                except (gdb.error, ValueError, RuntimeError):
+                    continue
+        if block.function:
+            return
+        block = block.superblock
+
+
+def in_scope(frame, name):
+    """A local whose line has been passed: before it, its memory holds anything."""
+    block = frame.block()
+    while block and not block.is_static:
+        for symbol in block:
+            if symbol.name == name:
+                return symbol.line < frame.find_sal().line
+        block = block.superblock
+    return False

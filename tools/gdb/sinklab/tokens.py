@@ -1,0 +1,69 @@
+"""What stands at each position of the model's input: the text of its token, where the program has a tokenizer, else its
+number. The tokenizer is found in the frames: in the data that is read, or as the checkpoint carries it."""
+import json
+
+import gdb
+
+from .stack import frame_of, frames, local, locals_of
+from .values import plain, pointee, string_text, tensor_of, type_name, vector_items
+
+# tokenizer.json writes bytes as characters: printable ones as they are, the others from 256 on (GPT-2's table).
+PRINTABLE = [*range(33, 127), *range(161, 173), *range(174, 256)]
+BYTE_OF = {chr(byte): byte for byte in PRINTABLE}
+BYTE_OF.update({chr(256 + n): byte for n, byte in enumerate(byte for byte in range(256) if byte not in PRINTABLE)})
+
+
+def texts_of_data(source):
+    """Of a DataSource by its pointer: id -> text, {} where it has no text."""
+    data = source.cast(source.dynamic_type).dereference()
+    if "tokenizer_" not in {field.name for field in data.type.fields()}:
+        return {}
+    return dict(enumerate(string_text(text) for text in vector_items(data["tokenizer_"]["model_"]["bytes"])))
+
+
+def texts_of_json(text):
+    """Of a tokenizer.json."""
+    tokenizer = json.loads(text)
+    words = {id: bytes(BYTE_OF.get(c, 63) for c in word).decode("utf-8", "replace")
+             for word, id in tokenizer["model"]["vocab"].items()}
+    words.update({added["id"]: added["content"] for added in tokenizer.get("added_tokens", [])})
+    return words
+
+
+def texts_of_checkpoint(checkpoint):
+    attributes = gdb.default_visualizer(plain(checkpoint)["attributes"])
+    if attributes is None:  # gdb without the printers of the standard library
+        return {}
+    items = [item for _, item in attributes.children()]
+    for key, value in zip(items[::2], items[1::2]):
+        if string_text(key) == "tokenizer_json":
+            return texts_of_json(string_text(value))
+    return {}
+
+
+def vocabulary():
+    """id -> text, of the nearest frame that knows; {} where none does."""
+    for frame in frames():
+        for name, value in locals_of(frame):
+            kind = type_name(value)
+            texts = {}
+            if name == "this" and (frame.name() or "").startswith("sink::TrainingRun::"):
+                texts = texts_of_data(pointee(value.dereference()["data_"]))
+            elif kind.startswith("std::unique_ptr<sink::DataSource") and int(pointee(plain(value))):
+                texts = texts_of_data(pointee(plain(value)))
+            elif kind == "sink::Checkpoint":
+                texts = texts_of_checkpoint(value)
+            if texts:
+                return texts
+    return {}
+
+
+def token_words(b, keys):
+    """One word a key of sequence b, "*" for a model's own tokens, which stand first; "" where nothing is known."""
+    frame = frame_of("final_hidden")
+    if not frame:
+        return [""] * keys
+    ids = tensor_of(local(frame, "tokens_BT")).row([b])
+    texts = vocabulary()
+    words = [repr(texts[id])[1:-1] if id in texts else str(id) for id in ids]
+    return ["*"] * (keys - len(words)) + words
