@@ -37,6 +37,24 @@ concept SpecLike = requires {
   typename S::Unembedding;   // what gives the logits                       (model/unembedding/)
 };
 
+// f.operator()<Policy>(kind, usual) of every kind, as checkpoints name them; kinds with a `usual` policy are named only
+// where it is another one.
+template <SpecLike S, class F>
+constexpr void for_each_policy(F&& f) {
+  f.template operator()<typename S::Position>("position", "");
+  f.template operator()<typename S::Placement>("placement", "");
+  f.template operator()<typename S::Norm>("norm", "");
+  f.template operator()<typename S::FeedForward>("feed_forward", "");
+  f.template operator()<AttentionPolicy<typename S::Attention>>("attention", "");
+  f.template operator()<typename S::Heads>("heads", "ConcatHeads");
+  f.template operator()<typename S::QueryKeyNorm>("query_key_norm", "NoQueryKeyNorm");
+  f.template operator()<typename S::Features>("features", "IdentityFeatures");
+  f.template operator()<typename S::Extra>("extra", "NoExtra");
+  f.template operator()<typename S::Gate>("gate", "NoGate");
+  f.template operator()<typename S::LinearBias>("linear_bias", "NoLinearBias");
+  f.template operator()<typename S::Unembedding>("unembedding", "OwnUnembedding");
+}
+
 template <class P>
 concept Named = requires {
   { P::name() } -> std::same_as<std::string>;
@@ -151,24 +169,17 @@ concept UnembeddingPolicy = requires(ParameterFactory& make, const Parameter& to
   { U::weight(make, token_embedding) } -> std::same_as<const Parameter&>;
 };
 
-template <class... P>
-consteval bool named_and_checked() {
-  static_assert((Named<P> && ...),
-                "a policy has no name: give it `static std::string name()`, which stands in every checkpoint");
-  static_assert((ChecksSizes<P> && ...),
-                "a policy's check is not `static void check(const Sizes&)`, and so would never be asked");
-  return true;
-}
-
 // Every policy of a Spec against its contract, then the combinations; a sentence for each that fails.
 template <class S>
 consteval bool contracts_hold() {
   static_assert(SpecLike<S>, "a Spec names a policy of every kind: derive it from ablations::baseline");
   if constexpr (SpecLike<S>) {
-    static_assert(
-        named_and_checked<typename S::Position, typename S::Placement, typename S::Norm, typename S::FeedForward,
-                          typename S::Heads, typename S::QueryKeyNorm, typename S::Features, typename S::Extra,
-                          typename S::Gate, typename S::LinearBias, typename S::Unembedding>());
+    for_each_policy<S>([]<class P>(const char*, const char*) {
+      static_assert(Named<P>,
+                    "a policy has no name: give it `static std::string name()`, which stands in every checkpoint");
+      static_assert(ChecksSizes<P>,
+                    "a policy's check is not `static void check(const Sizes&)`, and so would never be asked");
+    });
     static_assert(PositionPolicy<typename S::Position>,
                   "Position needs Position(ParameterFactory&), embed(x), rotate(x) and bias(), each const and giving a "
                   "Var: derive it from PositionDefaults");
@@ -215,39 +226,18 @@ consteval bool contracts_hold() {
 // Throws Exit::usage with the sentence of the first policy that cannot have these sizes.
 template <SpecLike S>
 void check_sizes(const Sizes& sizes) {
-  auto check = [&]<class P>(std::type_identity<P>) {
+  for_each_policy<S>([&]<class P>(const char*, const char*) {
     if constexpr (requires { P::check(sizes); }) P::check(sizes);
-  };
-  check(std::type_identity<typename S::Position>{});
-  check(std::type_identity<typename S::Placement>{});
-  check(std::type_identity<typename S::Norm>{});
-  check(std::type_identity<typename S::FeedForward>{});
-  check(std::type_identity<typename S::Heads>{});
-  check(std::type_identity<typename S::QueryKeyNorm>{});
-  check(std::type_identity<typename S::Features>{});
-  check(std::type_identity<typename S::Extra>{});
-  check(std::type_identity<typename S::Gate>{});
-  check(std::type_identity<typename S::LinearBias>{});
-  check(std::type_identity<typename S::Unembedding>{});
+  });
 }
 
 // "position=Rotary placement=PreNorm norm=RmsNorm feed_forward=SwiGlu attention=Softmax": stands in every checkpoint.
-// Kinds that most models leave at the baseline's policy are named only where it is another one.
 template <SpecLike S>
 std::string policies_of() {
-  std::string text = "position=" + S::Position::name() + " placement=" + S::Placement::name() +
-                     " norm=" + S::Norm::name() + " feed_forward=" + S::FeedForward::name() +
-                     " attention=" + AttentionPolicy<typename S::Attention>::name();
-  auto add = [&](const char* kind, const std::string& name, const char* usual) {
-    if (name != usual) text += std::string(" ") + kind + "=" + name;
-  };
-  add("heads", S::Heads::name(), "ConcatHeads");
-  add("query_key_norm", S::QueryKeyNorm::name(), "NoQueryKeyNorm");
-  add("features", S::Features::name(), "IdentityFeatures");
-  add("extra", S::Extra::name(), "NoExtra");
-  add("gate", S::Gate::name(), "NoGate");
-  add("linear_bias", S::LinearBias::name(), "NoLinearBias");
-  add("unembedding", S::Unembedding::name(), "OwnUnembedding");
+  std::string text;
+  for_each_policy<S>([&]<class P>(const std::string& kind, const std::string& usual) {
+    if (P::name() != usual) text += (text.empty() ? "" : " ") + kind + "=" + P::name();
+  });
   return text;
 }
 

@@ -29,14 +29,15 @@ namespace sink {
 
 template <class Op>
 inline constexpr bool listed_in_attention_ops_def = false;
-#define SINK_ATTENTION_OP(Op) \
-  template <>                 \
+#define SINK_ATTENTION_OP(Op)                        \
+  static_assert(attention_functions_complete<Op>()); \
+  template <>                                        \
   inline constexpr bool listed_in_attention_ops_def<Op> = true;
 #include "engine/ops/attention/attention_ops.def"
 
 // Only listed operations are compiled: without this a forgotten line would be an undefined reference.
 template <class Op>
-concept AttentionOp = HasAttentionFunctions<Op> && listed_in_attention_ops_def<Op>;
+concept AttentionOp = listed_in_attention_ops_def<Op>;
 
 // By its vector k* or its logit (not both), with a value v* or, undefined, the value zero.
 struct AttentionExtraKey {

@@ -51,17 +51,56 @@ concept HasPost = requires(const Op op, float w) {
 
 // What every operation has; and no part without its derivative, which would silently be taken for none.
 template <class Op>
-concept HasAttentionFunctions = requires(const Op op, const RowFunctions<Op> row, float x) {
+concept HasOpName = requires {
   { Op::name } -> std::convertible_to<const char*>;
+};
+template <class Op>
+concept HasSimilarity = requires(const RowFunctions<Op> row, float x) {
   { row.g(x) } -> std::same_as<float>;
+};
+template <class Op>
+concept HasSimilarityDerivative = requires(const RowFunctions<Op> row, float x) {
   { row.dg(x) } -> std::same_as<float>;
+};
+template <class Op>
+concept SumHasDerivative = requires(const RowFunctions<Op> row, float x) {
   requires SumsApart<Op> || !(
       requires { row.r(x); } || requires { row.dr(x); });
-  requires DividesBySum<Op> || !(
-      requires { row.z(x); } || requires { row.dz(x); });  // z(S, n) may be n alone
-  requires HasPost<Op> || !(
-      requires { op.post(x); } || requires { op.dpost(x); });
 };
+template <class Op>
+concept DivisorHasDerivative = requires(const RowFunctions<Op> row, float S) {  // z(S, n) may be n alone
+  requires DividesBySum<Op> || !(
+      requires { row.z(S); } || requires { row.dz(S); });
+};
+template <class Op>
+concept PostHasDerivative = requires(const Op op, float w) {
+  requires HasPost<Op> || !(
+      requires { op.post(w); } || requires { op.dpost(w); });
+};
+
+// A sentence for each that an operation lacks.
+template <class Op>
+consteval bool attention_functions_complete() {
+  static_assert(
+      HasOpName<Op>,
+      "an attention operation has no name: give it `static constexpr const char* name`, which stands in every "
+      "checkpoint");
+  static_assert(
+      HasSimilarity<Op>,
+      "an attention operation has no g(x), the similarity of a score, in the type of x: write `SINK_HD static "
+      "auto g(auto x)`");
+  static_assert(HasSimilarityDerivative<Op>,
+                "an attention operation has no dg(x), the derivative of g, in the type of x; backward needs it");
+  static_assert(SumHasDerivative<Op>,
+                "an attention operation has one of r(x) and dr(x), its derivative; it needs both or none");
+  static_assert(
+      DivisorHasDerivative<Op>,
+      "an attention operation has one of z(S) and dz(S), its derivative; it needs both or none (z(S, n) alone "
+      "is for divisors that do not depend on S)");
+  static_assert(PostHasDerivative<Op>,
+                "an attention operation has one of post(w) and dpost(w), its derivative; it needs both or none");
+  return true;
+}
 
 // m_i before any key is seen, of n_i; ShiftsByMax raises it by raised_m.
 template <class R, class Op>

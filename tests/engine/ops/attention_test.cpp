@@ -75,9 +75,9 @@ struct SumsWithoutDerivative : Relu {
 struct PostWithoutDerivative : Relu {
   static float post(float w) { return w / 2; }
 };
-static_assert(HasAttentionFunctions<Relu> && HasAttentionFunctions<ReluN> && HasAttentionFunctions<Softpick>);
-static_assert(!HasAttentionFunctions<DividesWithoutDerivative> && !HasAttentionFunctions<SumsWithoutDerivative> &&
-              !HasAttentionFunctions<PostWithoutDerivative>);
+static_assert(attention_functions_complete<Relu>() && attention_functions_complete<Softpick>());
+static_assert(!DivisorHasDerivative<DividesWithoutDerivative> && !SumHasDerivative<SumsWithoutDerivative> &&
+              !PostHasDerivative<PostWithoutDerivative> && DivisorHasDerivative<ReluN>);
 static_assert(DividesBySum<Softpick> && !DividesBySum<ReluN> && !DividesBySum<Sigmoid>);
 
 }  // namespace

@@ -1,0 +1,52 @@
+# Attention is compiled one operation per source file, made of the lines of its list, attention_ops.def.
+set(attention engine/ops/attention)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${attention}/attention_ops.def)
+file(STRINGS ${attention}/attention_ops.def attention_lines REGEX "^ *SINK_ATTENTION_OP *\\(|^#undef")
+file(READ ${attention}/attention_op.h attention_structs)
+
+# Mistakes of the list that would be hundreds of lines of the compiler's, as a sentence.
+function(sink_check_attention_line line)
+  set(list ${attention}/attention_ops.def)
+  if(NOT line MATCHES "^SINK_ATTENTION_OP\\(([A-Za-z0-9_]+)\\) *(//.*)?$")
+    message(FATAL_ERROR "${list}: `${line}`: expected SINK_ATTENTION_OP(Name) alone on its line, beginning it")
+  endif()
+  set(op ${CMAKE_MATCH_1})
+  if("#undef" IN_LIST attention_ops)
+    message(FATAL_ERROR "${list}: SINK_ATTENTION_OP(${op}) stands below #undef SINK_ATTENTION_OP, where it means nothing; "
+                        "put it above that line")
+  endif()
+  if(op IN_LIST attention_ops)
+    message(FATAL_ERROR "${list}: SINK_ATTENTION_OP(${op}) stands there twice")
+  endif()
+  if(NOT attention_structs MATCHES "\nstruct ${op}[ \n]")
+    message(FATAL_ERROR "${list}: SINK_ATTENTION_OP(${op}), and ${attention}/attention_op.h has no `struct ${op}`")
+  endif()
+endfunction()
+
+set(kernel_headers
+"#include \"engine/ops/attention/attention_backward_cuda.cuh\"
+#include \"engine/ops/attention/attention_forward_cuda.cuh\"
+#include \"engine/ops/attention/attention_statistics_cuda.cuh\"
+")
+set(attention_sources "")
+set(attention_ops "")
+foreach(line ${attention_lines})
+  if(line MATCHES "^#undef")
+    list(APPEND attention_ops "#undef")
+    continue()
+  endif()
+  sink_check_attention_line("${line}")
+  string(REGEX REPLACE "^SINK_ATTENTION_OP\\(([A-Za-z0-9_]+)\\).*" "\\1" op "${line}")
+  list(APPEND attention_ops ${op})
+  set(source ${CMAKE_BINARY_DIR}/generated/attention_${op}.cpp)
+  file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
+"#include \"engine/ops/attention/attention_dispatch.h\"
+namespace sink { SINK_ATTENTION_TEMPLATES(, @op@) }
+")
+  list(APPEND attention_sources ${source})
+  set(source ${CMAKE_BINARY_DIR}/generated/attention_${op}_cuda.cu)
+  file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
+"@kernel_headers@namespace sink::cuda { SINK_ATTENTION_CUDA_TEMPLATES(, @op@) }
+")
+  list(APPEND attention_kernels ${source})
+endforeach()
