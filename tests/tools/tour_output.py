@@ -7,6 +7,8 @@ build/release or build/debug of the commands, and blocks of the other build are 
 blanks, numbers too but for the last digit that is printed or the sixth (another CPU rounds differently). --write puts what the
 commands print today into the pages. Exits 77 where gdb is missing and a command needs it.
 """
+import concurrent.futures
+import os
 import pathlib
 import re
 import shutil
@@ -44,19 +46,21 @@ def difference(expected, actual):
     return None
 
 
-def workplace(folder, build, kind):
-    """A folder like the repository's root, with this build in the place of build/<kind>."""
+def make_workplace(folder, build, kind):
+    """Makes of an empty folder one like the repository's root, with this build in the place of build/<kind>."""
     for entry in ROOT.iterdir():
         if entry.name not in ("build", "runs", ".git"):
             (folder / entry.name).symlink_to(entry)
     (folder / "build").mkdir()
     (folder / "build" / kind).symlink_to(build)
-    return folder
 
 
-def output_of(command, folder):
-    run = subprocess.run(["bash", "-c", "set -o pipefail; " + command], cwd=folder, text=True, capture_output=True,
-                         timeout=120)
+def output_of(command, build, kind):
+    """What it prints, in a folder of its own, where it may write."""
+    with tempfile.TemporaryDirectory() as name:
+        make_workplace(pathlib.Path(name), build, kind)
+        run = subprocess.run(["bash", "-c", "set -o pipefail; " + command], cwd=name, text=True, capture_output=True,
+                             timeout=120)
     if run.returncode != 0:
         raise SystemExit(f"tour_output: error: `{command}` ended with {run.returncode}\n{run.stdout}{run.stderr}")
     return "".join(line.rstrip() + "\n" for line in run.stdout.splitlines())
@@ -64,38 +68,37 @@ def output_of(command, folder):
 
 def main():
     build, kind, *more = sys.argv[1:]
-    build = pathlib.Path(build).resolve()
-    checked, missing, wrong = 0, 0, []
-    with tempfile.TemporaryDirectory() as name:
-        folder = workplace(pathlib.Path(name), build, kind)
-        for page in sorted((ROOT / "tools/tour").glob("*.md")):
-            def renewed(block):
-                nonlocal checked, missing
-                command, expected = block.groups()
-                if f"build/{kind}/" not in command:
-                    return block.group(0)
-                if command.startswith("gdb ") and not shutil.which("gdb"):
-                    missing += 1
-                    return block.group(0)
-                actual = output_of(command, folder)
-                checked += 1
-                differs = difference(expected, actual)
-                if differs:
-                    wrong.append(f"{page.name}: $ {command}\n{differs}")
-                return f"$ {command}\n{actual}" if differs else block.group(0)
+    write, build = "--write" in more, pathlib.Path(build).resolve()
+    pages = {page: page.read_text() for page in sorted((ROOT / "tools/tour").glob("*.md"))}
+    commands = [command for text in pages.values() for command, _ in BLOCK.findall(text) if f"build/{kind}/" in command]
+    without_gdb = [command for command in commands if command.startswith("gdb ")] if not shutil.which("gdb") else []
+    commands = [command for command in commands if command not in without_gdb]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        outputs = dict(zip(commands, pool.map(lambda command: output_of(command, build, kind), commands)))
 
-            text = page.read_text()
-            new = BLOCK.sub(renewed, text)
-            if "--write" in more and new != text:
-                page.write_text(new)
-    print("\n".join(wrong))
-    print(f"{checked} commands of the tour ran, {len(wrong)} print something else than their page"
-          + (", which was renewed" if wrong and "--write" in more else ""))
-    if missing:
-        print(f"{missing} commands were left out: gdb is not installed (tools/setup.sh --tests)")
-    if wrong and "--write" not in more:
+    wrong = 0
+    for page, text in pages.items():
+        def renewed(block):
+            nonlocal wrong
+            command, expected = block.groups()
+            differs = command in outputs and difference(expected, outputs[command])
+            if not differs:
+                return block.group(0)
+            wrong += 1
+            print(f"{page.name}: $ {command}\n{differs}")
+            return f"$ {command}\n{outputs[command]}"
+
+        new = BLOCK.sub(renewed, text)
+        if write and new != text:
+            page.write_text(new)
+    print(f"{len(commands)} commands of the tour ran, {wrong} print something else than their page"
+          + (", which was renewed" if wrong and write else ""))
+    if wrong and not write:
         return 1
-    return 77 if missing else 0 if checked > 0 else 1
+    if without_gdb:
+        print(f"{len(without_gdb)} were left out: gdb is not installed (tools/setup.sh --tests)")
+        return 77
+    return 0 if commands else 1
 
 
 if __name__ == "__main__":
