@@ -4,8 +4,8 @@
 
 A block begins with ```console and a line `$ command`; the lines after it are its output. BUILD stands for the folder
 build/release or build/debug of the commands, and blocks of the other build are left out. Text must be the same but for
-blanks, numbers too but for the last digit that is printed or the sixth (another CPU rounds differently). --write puts what the
-commands print today into the pages. Exits 77 where gdb is missing and a command needs it.
+blanks, numbers too but for the last digit that is printed or the sixth (another CPU rounds differently). --write puts what
+the commands print today into the pages. Exits 77 where gdb is missing and a command needs it.
 """
 import concurrent.futures
 import os
