@@ -2,6 +2,7 @@
 // recorded and nothing saved, so evaluation needs no switch.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -36,10 +37,12 @@ class Tape {
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
 
   // Starts from d loss = 1 for a loss of one element. Every node is dropped once it has run, and with it what it saved
-  // and the gradients of its outputs; those of parameters and other leaves stay.
-  void backward(const Var& loss);
+  // and the gradients of its outputs; those of parameters and other leaves stay. `before`, if any, sees each node that
+  // runs, with the gradients of its outputs complete.
+  using Watch = std::function<void(const Node&)>;
+  void backward(const Var& loss, const Watch& before = {});
   // The same from gradients that the outputs have been given.
-  void backward_from_outputs();
+  void backward_from_outputs(const Watch& before = {});
 
   // While one lives, this thread records nothing, as if no Tape were alive.
   class Pause {

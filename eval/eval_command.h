@@ -17,5 +17,6 @@ struct EvalCommand {
 EvalCommand sink_command(CLI::App& app, const Ablation& ablation);
 EvalCommand logits_command(CLI::App& app, const Ablation& ablation);
 EvalCommand tokens_command(CLI::App& app, const Ablation& ablation);
+EvalCommand explain_command(CLI::App& app, const Ablation& ablation);
 
 }  // namespace sink

@@ -35,6 +35,12 @@ Tensor GivenInput::sequences(const Checkpoint& checkpoint, const Sizes& sizes) c
                          .first_token = run.fixed_first_token});
 }
 
+Tensor GivenInput::sequences(const Tokenizer& tokenizer, std::int64_t longest) const {
+  std::int64_t vocabulary = tokenizer.vocabulary();
+  if (tokens) return read_token_sequences(*tokens, vocabulary, longest);
+  return text_sequences(tokenizer, text_of(*this), {.vocabulary = vocabulary, .longest = longest, .context = context});
+}
+
 std::vector<CLI::Option*> add_text_options(CLI::App* command, GivenInput& given) {
   CLI::Option* text = command->add_option("--text", given.text,
                                           "a text, tokenised as the checkpoint's data was and begun by its "

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/data/tokenizer/tokenizer.h"
 #include "engine/io/checkpoint.h"
 #include "engine/tensor.h"
 #include "model/sizes.h"
@@ -23,6 +24,8 @@ struct GivenInput {
   // I32 (N, T), by the checkpoint's tokenizer or that of `data`. Throws Error: see eval/token_sequences.h,
   // given_text.h.
   Tensor sequences(const Checkpoint& checkpoint, const Sizes& sizes) const;
+  // The same where there is no checkpoint: at most `longest` tokens of this tokenizer.
+  Tensor sequences(const Tokenizer& tokenizer, std::int64_t longest) const;
 };
 
 // --text and --text-file, of which one can be given.

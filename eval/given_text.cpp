@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 
 #include "engine/data/tokenizer/tokenizer_json.h"
 #include "engine/tensor_view.h"
@@ -29,6 +30,15 @@ Tokenizer tokenizer_of(const Checkpoint& checkpoint, const std::string& data_fol
   throw Error(checkpoint.path + " has no tokenizer: give --data FOLDER, where `prepare` wrote tokenizer.json, or the " +
                   "token ids themselves with --tokens FILE",
               Exit::usage);
+}
+
+std::function<std::string(std::int32_t)> token_labels(const Checkpoint& checkpoint, const DataSource* data) {
+  if (data) return [data](std::int32_t id) { return data->token_text(id); };
+  if (!checkpoint.attributes.contains(kTokenizerAttribute)) return [](std::int32_t id) { return std::to_string(id); };
+  auto tokenizer = std::make_shared<Tokenizer>(tokenizer_of(checkpoint, ""));
+  return [tokenizer](std::int32_t id) {
+    return id < tokenizer->vocabulary() ? tokenizer->token_text(id) : std::to_string(id);
+  };
 }
 
 Tensor text_sequences(const Tokenizer& tokenizer, const std::string& text, const TextCut& cut) {

@@ -1,8 +1,10 @@
 // Text that somebody gives a model to read, as sequences of the ids it was trained on.
 #pragma once
 
+#include <functional>
 #include <string>
 
+#include "engine/data/data_source.h"
 #include "engine/data/tokenizer/tokenizer.h"
 #include "engine/io/checkpoint.h"
 #include "engine/tensor.h"
@@ -12,6 +14,9 @@ namespace sink {
 // The tokenizer that a checkpoint carries or, where it has none, that of `data_folder` (may be empty). Throws Error:
 // Exit::usage where there is neither, Exit::bad_input where it cannot be used.
 Tokenizer tokenizer_of(const Checkpoint& checkpoint, const std::string& data_folder);
+
+// Labels of tokens: the data's, where there is any, the checkpoint's tokenizer's, or just the numbers.
+std::function<std::string(std::int32_t)> token_labels(const Checkpoint& checkpoint, const DataSource* data);
 
 // How text becomes sequences.
 struct TextCut {

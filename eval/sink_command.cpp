@@ -6,8 +6,6 @@
 
 #include "engine/data/data_source.h"
 #include "engine/data/same_data.h"
-#include "engine/data/tokenizer/tokenizer.h"
-#include "engine/data/tokenizer/tokenizer_json.h"
 #include "engine/io/build_info.h"
 #include "engine/io/file.h"
 #include "engine/io/output_kind.h"
@@ -19,6 +17,7 @@
 #include "eval/evaluation_maps.h"
 #include "eval/evaluation_table.h"
 #include "eval/given_input.h"
+#include "eval/given_text.h"
 #include "eval/input_tokens.h"
 #include "eval/trained_on.h"
 #include "eval/what_fits.h"
@@ -51,17 +50,6 @@ std::string checksum_of(const Tensor& tokens_NT) {
 // Validation sequences of T tokens of the data the run was trained on.
 Batch text_tokens(const DataSource& data, std::int64_t sequences) {
   return data.validation_batch(0, std::min(sequences, data.validation_sequences()));
-}
-
-// Labels of tokens: the data's, the checkpoint's tokenizer's, or just the numbers.
-std::function<std::string(std::int32_t)> labels(const Checkpoint& checkpoint, const DataSource* data) {
-  if (data) return [data](std::int32_t id) { return data->token_text(id); };
-  if (!checkpoint.attributes.contains("tokenizer_json")) return [](std::int32_t id) { return std::to_string(id); };
-  auto tokenizer = std::make_shared<Tokenizer>(
-      parse_tokenizer_json(checkpoint.attribute("tokenizer_json"), checkpoint.path + " (tokenizer_json)"));
-  return [tokenizer](std::int32_t id) {
-    return id < tokenizer->vocabulary() ? tokenizer->token_text(id) : std::to_string(id);
-  };
 }
 
 // Which map is asked for, known to be there: "auto", "none" or "LAYER,HEAD".
@@ -145,7 +133,7 @@ EvaluationContext context_of(const SinkOptions& options, const Ablation& ablatio
       .steps = run.steps,
       .tokens = whole("tokens"),
       .parameters = model.parameters().count(),
-      .token_text = labels(checkpoint, data),
+      .token_text = token_labels(checkpoint, data),
   };
 }
 

@@ -52,8 +52,10 @@ function(sink_ablation ablation header programs)
   set(its_attention "")
   set(its_operation "AttentionPolicy<ablations::${ablation}::Attention>::Op")
   if(SINK_ATTENTION_WHERE_USED)
-    set(its_attention "#include \"engine/ops/attention/attention_dispatch.h\"
-namespace sink { SINK_ATTENTION_TEMPLATES(, ${its_operation}) }
+    set(its_attention "${attention_headers}namespace sink {
+SINK_ATTENTION_TEMPLATES(, ${its_operation})
+SINK_ATTENTION_TRACE_TEMPLATE(, ${its_operation})
+}
 ")
   endif()
   file(CONFIGURE OUTPUT ${generated}/ablation_${ablation}.cpp @ONLY CONTENT
@@ -83,10 +85,7 @@ namespace sink::cuda { SINK_ATTENTION_CUDA_TEMPLATES(, @its_operation@) }
       if(NOT SINK_ATTENTION_WHERE_USED)
         target_link_libraries(${program}_${ablation} PRIVATE sink_attention)
       endif()
-      if(CMAKE_BUILD_TYPE STREQUAL Debug)  # gdb loads a file of this name where it trusts its folder
-        file(CONFIGURE OUTPUT ${program}_${ablation}-gdb.py
-             CONTENT "import sys\nsys.path.insert(0, '${CMAKE_SOURCE_DIR}/tools/gdb')\nimport sinklab.in_gdb\n")
-      endif()
+      sink_for_gdb(${program}_${ablation})
     endforeach()
   endif()
 endfunction()

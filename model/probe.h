@@ -3,7 +3,7 @@
 
 #include <functional>
 
-#include "engine/ops/attention/attention.h"
+#include "engine/ops/attention/attention_trace.h"
 
 namespace sink {
 
@@ -21,6 +21,9 @@ struct AttentionView {
   // All weights of one sequence and head, as they act: F64 (T, E+T), E = 1 with an extra key, whose column is the
   // first.
   std::function<Tensor(std::int64_t b, std::int64_t h)> map;
+  // Query i of one sequence and head with every number on the way; backward too where do_BHTD is defined. Unlike the
+  // rest of the view it may be kept.
+  std::function<AttentionTrace(const Tensor& do_BHTD, std::int64_t b, std::int64_t h, std::int64_t i)> trace;
 };
 
 struct Probe {

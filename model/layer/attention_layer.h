@@ -88,6 +88,9 @@ class AttentionLayer {
             },
         .map = [&](std::int64_t b,
                    std::int64_t h) { return attention_map(op_, q, k, r.m_BHT, r.S_BHT, r.config, b, h); },
+        .trace = [op = op_, q, k, v, config = r.config](
+                     const Tensor& do_BHTD, std::int64_t b, std::int64_t h,
+                     std::int64_t i) { return attention_trace(op, q, k, v, config, do_BHTD, b, h, i); },
     });
   }
 

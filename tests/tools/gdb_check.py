@@ -8,11 +8,16 @@ def said(command):
     return gdb.execute(command, to_string=True)
 
 
+def leave(status):
+    if gdb.selected_inferior().pid:
+        gdb.execute("kill")
+    gdb.execute(f"quit {status}")
+
+
 def check(condition, what):
     if not condition:
         print(f"FAILED: {what}")
-        gdb.execute("kill")
-        gdb.execute("quit 1")
+        leave(1)
 
 
 def close(x, y, digits=4):
@@ -60,5 +65,4 @@ def quiet():
 
 def ends_well():
     print("all that gdb was told is so")
-    gdb.execute("kill")
-    gdb.execute("quit 0")
+    leave(0)

@@ -80,7 +80,13 @@ def attempt(place):
         print("NOT THERE", place, "|", problem)
 stops = {{place: attempt(place) for place in places}}
 stops = {{place: stop for place, stop in stops.items() if stop}}
-gdb.execute("run", to_string=True)
+def go(command):
+    said = gdb.execute(command, to_string=True)
+    if "Error in testing" in said:  # a condition; gdb stops there then
+        for place in stops:
+            print("NOT THERE", place, "|", said.splitlines()[1])
+        gdb.execute("kill")
+go("run")
 while gdb.selected_inferior().pid:
     for place in [place for place, stop in stops.items() if not stop.is_valid()]:
         print("STOPPED AT", place)
@@ -88,7 +94,7 @@ while gdb.selected_inferior().pid:
     if not stops:
         gdb.execute("kill")
         break
-    gdb.execute("continue", to_string=True)
+    go("continue")
 """
 
 

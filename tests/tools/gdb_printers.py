@@ -7,7 +7,7 @@ import sys
 import gdb
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from gdb_check import array, check, close, ends_well, number, printed, quiet, refused, said
+from gdb_check import array, check, close, ends_well, number, quiet, refused, said
 from sinklab.stack import shortened
 from sinklab.values import tensor_of
 
@@ -61,6 +61,7 @@ names = re.findall(r"^#\d+ +(?:0x[0-9a-f]+ in )?(\S+)", trace, re.M)
 check(len(names) < 20 and "lambda" not in trace and "std::" not in " ".join(names), trace)
 for name in ("attention_row", "AttentionLayer", "final_hidden", "add_gradients", "step"):
     check(any(name in found for found in names), f"{name} is not in the backtrace: {trace}")
+check(sum(name.startswith("sink::ref::attention<") for name in names) == 1, "closures are left out: " + trace)
 check("q_BHTD=(" in trace, "shapes of tensors in the backtrace: " + trace)
 
 to_frame("sink::ref::attention<")
@@ -68,13 +69,24 @@ T = tensor_of(gdb.parse_and_eval("q_BHTD")).sizes[2]
 printed = said("output q_BHTD")
 base = "((double*)q_BHTD.base_)"
 check(printed.startswith(f"f64 (1, 2, {T}, {D})"), printed)
-corner = [float(x) for x in re.search(r"= \{\{([^{}]*)\}", printed)[1].replace("...", "").split(",") if x.strip()]
-check(all(close(x, y, 3) for x, y in zip(corner, array(f"{base}[0]@4"))), printed)
+lines = re.findall(r"\{([^{}]*)\}", printed)
+check(len(lines) == 3, printed)
+for t, line in enumerate(lines):
+    corner = [float(x) for x in line.replace("...", "").split(",") if x.strip()]
+    expected = array(f"{base}[{t * D}]@4")
+    check(len(corner) == 4 and all(close(x, y, 3) for x, y in zip(corner, expected)), f"row {t} of {printed}")
 row = array("$row(q_BHTD, 0, 1, 6)")
 check(row == q_i, f"$row {row}, expected {q_i}")
 check("equal" in said("sink-diff q_BHTD q_BHTD"), "sink-diff of one tensor")
 difference = said("sink-diff q_BHTD k_BGKD")
 check("first at (0, 0, 0, 0)" in difference, difference)
+memory, k, size = gdb.selected_inferior(), int(gdb.parse_and_eval("(long)k_BGKD.base_")), 8 * 2 * T * D
+kept = bytes(memory.read_memory(k, size))
+memory.write_memory(k, bytes(memory.read_memory(int(gdb.parse_and_eval("(long)q_BHTD.base_")), size)))
+gdb.execute(f"set variable ((double*)k_BGKD.base_)[{(T + 3) * D + 5}] += 0.5")
+difference = said("sink-diff q_BHTD k_BGKD")
+check(f"1 of {2 * T * D} numbers differ, first at (0, 1, 3, 5): " in difference and "by 0.5 at most" in difference, difference)
+memory.write_memory(k, kept)
 for wrong, words in (("sink-diff q_BHTD", "expected sink-diff A B"), ("sink-diff q_BHTD m_BHT", "shapes differ"),
                      ("print $row(q_BHTD, 0)", "needs 3 indices"), ("print $row(q_BHTD, 0, 9, 0)", "index 9 is not below 2"),
                      ("print $row(op, 0)", "expected a Tensor or a Var, got a sink::"),
@@ -105,6 +117,11 @@ gdb.newest_frame().select()  # which is at the end of the last row
 largest = float(re.search(r"'@' is (\S+)", picture)[1])
 for character, a in zip(lines[-1][1], array(f"*a._M_impl._M_start@{T}")):
     check(abs(" .:-=+*#%@".index(character) - 9 * a / largest) < 0.6, f"{a} is drawn as '{character}': {picture}")
+lines = said("sink-tape").splitlines()  # of a layer more, what attention saved among it
+saved = {line.split()[1]: re.match(r".*\) +(\d+) ", line)[1] for line in lines[1:-1]}
+# q, k, v, o; m and S; the extra key once, which the node holds twice
+check(int(saved["Attention"]) == 4 * (4 * 2 * T * D + 2 * 2 * T + 2 * D * extra), "\n".join(lines))
+check(sum(map(int, re.findall(r"\) +(\d+) ", "\n".join(lines)))) == int(lines[-1].split()[0]), "\n".join(lines))
 alpha_1 = float(re.search(r"alpha_1.*: (\S+)", picture)[1])
 check(0 < alpha_1 <= 1.5, picture)
 

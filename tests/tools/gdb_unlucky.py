@@ -17,8 +17,7 @@ refused("sink-row", "the program is not running: `run` it to a landmark first")
 refused("sink-tape", "no tape is alive here")
 refused("sink-diff a b", "sink-diff: No symbol table is loaded")
 refused("print $row(1)", "expected a Tensor or a Var, got a int")
-said("break read")  # of the C library: in the middle of whatever the program does
-said("run")
+said("starti")  # somewhere before main
 refused("sink-row", "the program is not in attention_row")
 check("#0" in said("backtrace"), said("backtrace"))
 

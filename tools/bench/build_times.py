@@ -126,7 +126,7 @@ def print_headers(build, entries, root, top):
     rows = []
     with tempfile.TemporaryDirectory() as scratch:
         for header, count in readers.items():
-            if header.endswith(".def"):  # no header of its own: what it is depends on who includes it
+            if header.endswith((".def", ".inc")):  # no header of its own: what it is depends on who includes it
                 continue
             source = os.path.join(scratch, "alone.cpp")
             with open(source, "w") as file:

@@ -1,27 +1,20 @@
-// The scheduler of the emulated device. Fibers are Boost.Context's, switched directly from one thread to the next.
+// One block: its threads as fibers, switched directly from one to the next, and what they may not do.
 #include "engine/cuda/emulated/block.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
-#include <atomic>
-#include <boost/context/detail/fcontext.hpp>
 #include <cstdlib>
 #include <cstring>
-#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/check.h"
+#include "engine/cuda/emulated/block_memory.h"
+#include "engine/cuda/emulated/context.h"
 #include "engine/cuda/emulated/counters.h"
-#include "engine/cuda/emulated/launches.h"
-#include "engine/cuda/emulated/memory.h"
-#include "engine/cuda/emulated/poison.h"
 #include "engine/cuda/emulated/races.h"
 #include "engine/cuda/emulated/source_line.h"
 #include "engine/rng.h"
-#include "engine/threads.h"
 
 namespace sink::emulated {
 
@@ -29,24 +22,10 @@ thread_local Position here;
 
 namespace {
 
-using boost::context::detail::fcontext_t;
-using boost::context::detail::jump_fcontext;
-using boost::context::detail::make_fcontext;
-using boost::context::detail::transfer_t;
-
 constexpr int kWarp = 32;
 constexpr unsigned kAllLanes = ~0u;
-constexpr std::size_t kStackBytes = 128 << 10;
-constexpr std::size_t kMostShared = 227 << 10;  // that a block can have on sm_90
-constexpr unsigned kMostThreads = 1024;
 
-constexpr unsigned char kFresh = 0xff;   // a NaN of any real type
-constexpr unsigned char kBeside = 0xa5;  // behind what was asked for, up to the alignment
-
-std::atomic<unsigned> chosen_schedule{[] {
-  const char* text = std::getenv("SINK_SCHEDULE");
-  return text ? static_cast<unsigned>(std::strtoul(text, nullptr, 10)) : 0u;
-}()};
+constexpr unsigned char kOnItsWay = 0xff;  // a NaN of any real type
 
 std::string text_of(const Site& site) {
   return path_in_repository(site.file_name()) + ":" + std::to_string(site.line());
@@ -63,30 +42,6 @@ bool same(const Site& a, const Site& b) {
          (a.file_name() == b.file_name() || std::strcmp(a.file_name(), b.file_name()) == 0);
 }
 
-// A machine context to jump to, with what AddressSanitizer must know of its stack.
-struct Context {
-  fcontext_t at = nullptr;
-  const void* stack = nullptr;
-  std::size_t stack_bytes = 0;
-  void* fake_stack = nullptr;
-};
-
-// Also of the first thing a fiber does.
-void arrive(void* fake_stack, Context* home) {
-  if (!__sanitizer_finish_switch_fiber) return;
-  const void* stack;
-  std::size_t bytes;
-  __sanitizer_finish_switch_fiber(fake_stack, &stack, &bytes);
-  if (home && !home->stack) home->stack = stack, home->stack_bytes = bytes;
-}
-
-void jump(Context& from, const Context& to, Context* home) {
-  if (__sanitizer_start_switch_fiber) __sanitizer_start_switch_fiber(&from.fake_stack, to.stack, to.stack_bytes);
-  transfer_t back = jump_fcontext(to.at, &from.at);
-  *static_cast<fcontext_t*>(back.data) = back.fctx;  // where whoever came here can be found again
-  arrive(from.fake_stack, home);
-}
-
 struct Copy {
   void* to;
   const void* from;  // null: zeros
@@ -96,7 +51,7 @@ struct Copy {
 
 struct Fiber {
   Context context;
-  std::byte* stack_memory = nullptr;
+  Stack stack;
   bool done = false;
   const char* waits_at = "start";
   Site site;
@@ -125,14 +80,6 @@ class Block {
     return block;
   }
 
-  ~Block() {
-    for (Fiber& fiber : fibers_)
-      if (fiber.stack_memory) munmap(fiber.stack_memory, kStackBytes);
-    if (!shared_) return;
-    unpoison(shared_, kSharedMapped);
-    munmap(shared_, kSharedMapped);
-  }
-
   void run(const Shape3& grid, const std::function<void()>& kernel, std::int64_t index) {
     kernel_ = &kernel;
     error_.reset();
@@ -140,26 +87,25 @@ class Block {
     here.block_size = grid.threads;
     auto x = static_cast<std::int64_t>(grid.blocks.x), y = static_cast<std::int64_t>(grid.blocks.y);
     here.block = {unsigned(index % x), unsigned(index / x % y), unsigned(index / x / y)};
-    prepare_shared(grid.shared_bytes);
+    shared_.prepare(grid.shared_bytes);
     prepare_threads(grid.threads.x * grid.threads.y * grid.threads.z);
     random_ = Rng(schedule(), "emulated block");
     draws_ = static_cast<std::uint64_t>(index) << 32;
     choose_priorities();
-    if (const RaceHooks* races = race_hooks()) races->block(shared_memory(), shared_bytes_);
+    if (const RaceHooks* races = race_hooks()) races->block(shared_.begin(), shared_.size());
     home_ = {};
     current_ = -1;
     go_to(pick(), home_);
     current_ = -1;
-    if (!error_ && !shared_end_is_whole(grid.shared_bytes))
+    if (!error_ && !shared_.end_is_whole())
       error_ = "block " + text_of(here.block) + " wrote behind the " + std::to_string(grid.shared_bytes) +
                " bytes of shared memory that its kernel was launched with";
     if (!error_) return;
-    for (const Fiber& fiber : fibers_)
-      if (fiber.stack_memory) unpoison(fiber.stack_memory, kStackBytes);  // its frames did not return
+    for (Fiber& fiber : fibers_) fiber.stack.unpoison_all();
     fail("emulated device", *error_, Exit::device);
   }
 
-  std::byte* shared_memory() { return shared_ + kSharedMapped - kPage - shared_bytes_; }
+  std::byte* shared_memory() { return shared_.begin(); }
 
   [[noreturn]] void error(const char* instruction, const std::string& message, const Site& site) {
     Fiber& me = fibers_[static_cast<std::size_t>(current_)];
@@ -199,7 +145,7 @@ class Block {
     Fiber& me = note("copy_async", site);
     check_alignment(from, bytes);
     check_shared(to, bytes, "a copy to");
-    std::memset(to, kFresh, static_cast<std::size_t>(bytes));
+    std::memset(to, kOnItsWay, static_cast<std::size_t>(bytes));
     me.copies.push_back({to, from, bytes, me.group, site});
   }
 
@@ -235,25 +181,6 @@ class Block {
   int current_thread() const { return current_; }
 
  private:
-  static constexpr std::size_t kPage = 4096;
-  // Shared memory ends where a page begins that nobody may touch, and begins after one.
-  static constexpr std::size_t kSharedMapped = (kMostShared / kPage + 3) * kPage;
-
-  void prepare_shared(std::size_t bytes) {
-    if (!shared_) {
-      void* mapped = mmap(nullptr, kSharedMapped, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-      SINK_CHECK(mapped != MAP_FAILED, "emulated device", "no memory for a block", Exit::out_of_memory);
-      shared_ = static_cast<std::byte*>(mapped);
-      mprotect(shared_ + kPage, kSharedMapped - 2 * kPage, PROT_READ | PROT_WRITE);
-    }
-    unpoison(shared_, kSharedMapped);
-    shared_bytes_ = (bytes + 127) / 128 * 128;
-    std::memset(shared_memory(), kFresh, bytes);
-    std::memset(shared_memory() + bytes, kBeside, shared_bytes_ - bytes);
-    poison(shared_, static_cast<std::size_t>(shared_memory() - shared_));
-    poison(shared_memory() + bytes, shared_bytes_ - bytes);
-  }
-
   void check_alignment(const void* p, int bytes) {
     if (reinterpret_cast<std::uintptr_t>(p) % static_cast<unsigned>(bytes) != 0)
       end_with("an address that is no multiple of " + std::to_string(bytes) + " bytes: " + describe(current_));
@@ -261,15 +188,8 @@ class Block {
 
   void check_shared(const void* place, int bytes, const char* what) {
     check_alignment(place, bytes);
-    auto* begin = static_cast<const std::byte*>(place);
-    if (begin < shared_memory() || begin + bytes > shared_memory() + shared_bytes_)
+    if (!shared_.contains(place, static_cast<std::size_t>(bytes)))
       end_with(std::string(what) + " outside of the block's shared memory: " + describe(current_));
-  }
-
-  bool shared_end_is_whole(std::size_t bytes) {
-    for (std::size_t at = bytes; at < shared_bytes_; ++at)
-      if (shared_memory()[at] != std::byte{kBeside}) return false;
-    return true;
   }
 
   void prepare_threads(unsigned count) {
@@ -279,14 +199,7 @@ class Block {
     alive_ = static_cast<int>(count);
     for (unsigned n = 0; n < count; ++n) {
       Fiber& fiber = fibers_[n];
-      if (!fiber.stack_memory) {
-        void* mapped =
-            mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        SINK_CHECK(mapped != MAP_FAILED, "emulated device", "no memory for a thread", Exit::out_of_memory);
-        fiber.stack_memory = static_cast<std::byte*>(mapped);
-      }
-      fiber.context = {make_fcontext(fiber.stack_memory + kStackBytes, kStackBytes, &Block::entry), fiber.stack_memory,
-                       kStackBytes, nullptr};
+      fiber.context = fiber.stack.context(&Block::entry);
       fiber.done = false;
       fiber.waits_at = "start";
       fiber.site = Site();
@@ -299,9 +212,8 @@ class Block {
   }
 
   static void entry(transfer_t from) {
-    *static_cast<fcontext_t*>(from.data) = from.fctx;
     Block& block = current();
-    arrive(nullptr, &block.home_);
+    begin_fiber(from, block.home_);
     (*block.kernel_)();
     block.leave();
   }
@@ -422,8 +334,7 @@ class Block {
   std::vector<Fiber> fibers_;
   std::vector<Warp> warps_;
   Barrier barrier_;
-  std::byte* shared_ = nullptr;
-  std::size_t shared_bytes_ = 0;
+  BlockMemory shared_;
   int current_ = -1, alive_ = 0;
   long until_change_ = -1;
   Rng random_{0, ""};
@@ -433,47 +344,11 @@ class Block {
   std::optional<std::string> error_;
 };
 
-// The order in which blocks begin.
-std::vector<std::int64_t> order_of_blocks(std::int64_t count) {
-  std::vector<std::int64_t> order(static_cast<std::size_t>(count));
-  std::iota(order.begin(), order.end(), 0);
-  if (schedule() == 1) std::reverse(order.begin(), order.end());
-  if (schedule() > 1) {
-    Rng random(schedule(), "emulated grid");
-    for (std::size_t n = order.size(); n > 1; --n) std::swap(order[n - 1], order[random.below(n, n)]);
-  }
-  return order;
-}
-
 }  // namespace
 
-void set_schedule(unsigned schedule) { chosen_schedule = schedule; }
-unsigned schedule() { return chosen_schedule.load(std::memory_order_relaxed); }
-
-void run(const Shape3& grid, const std::function<void()>& kernel) {
-  if (is_recorded([=] { run(grid, kernel); })) return;
-  unsigned threads = grid.threads.x * grid.threads.y * grid.threads.z;
-  SINK_CHECK(threads > 0 && threads <= kMostThreads && grid.shared_bytes <= kMostShared && grid.blocks.x > 0 &&
-                 grid.blocks.y > 0 && grid.blocks.y < 65536 && grid.blocks.z > 0 && grid.blocks.z < 65536,
-             "emulated device",
-             "a block has 1 to 1024 threads and at most " + std::to_string(kMostShared) +
-                 " bytes of shared memory, a grid at least one block and fewer than 65536 along y and z; asked for " +
-                 std::to_string(threads) + " threads, " + std::to_string(grid.shared_bytes) + " bytes, (" +
-                 std::to_string(grid.blocks.x) + "," + std::to_string(grid.blocks.y) + "," +
-                 std::to_string(grid.blocks.z) + ") blocks",
-             Exit::device);
-  std::vector<std::int64_t> order =
-      order_of_blocks(static_cast<std::int64_t>(grid.blocks.x) * grid.blocks.y * grid.blocks.z);
-  DeviceAccess access;
-  auto run_block = [&](std::int64_t n) { Block::current().run(grid, kernel, order[static_cast<std::size_t>(n)]); };
-  if (const RaceHooks* races = race_hooks()) {  // which know one thread of the system
-    races->launch();
-    for (std::size_t n = 0; n < order.size(); ++n) run_block(static_cast<std::int64_t>(n));
-  } else {
-    parallel_for(static_cast<std::int64_t>(order.size()), run_block);
-  }
+void run_block(const Shape3& grid, const std::function<void()>& kernel, std::int64_t index) {
+  Block::current().run(grid, kernel, index);
 }
-
 std::byte* shared_memory() { return Block::current().shared_memory(); }
 void kernel_error(const std::string& message) { Block::current().error("", message, Site()); }
 void kernel_error(const char* instruction, const std::string& message, const Site& site) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <string>
 
@@ -23,6 +24,8 @@ struct Shape3 {
 
 // Runs all blocks of the grid, on all threads of the engine; throws Error with Exit::device at the first mistake.
 void run(const Shape3& grid, const std::function<void()>& kernel);
+// One of them, by its number, x fastest, on the calling thread.
+void run_block(const Shape3& grid, const std::function<void()>& kernel, std::int64_t index);
 
 // Of the kernels launched from now on; at start what the variable SINK_SCHEDULE says, else 0.
 void set_schedule(unsigned schedule);

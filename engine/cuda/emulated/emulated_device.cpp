@@ -1,3 +1,4 @@
+// The emulated device as the engine sees a device: memory, copies, recordings.
 #include "engine/cuda/cuda_memory.h"
 #include "engine/cuda/emulated/launches.h"
 #include "engine/cuda/emulated/memory.h"

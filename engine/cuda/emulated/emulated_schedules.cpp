@@ -1,3 +1,4 @@
+// The schedules that tests ask for, on the emulated device.
 #include <cstdlib>
 
 #include "engine/cuda/emulated/block.h"

@@ -1,3 +1,4 @@
+// Cutting text into pieces, by a regular expression of PCRE2.
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include "engine/data/tokenizer/pre_tokenize.h"
 

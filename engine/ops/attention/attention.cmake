@@ -28,6 +28,10 @@ set(kernel_headers
 #include \"engine/ops/attention/attention_forward_cuda.cuh\"
 #include \"engine/ops/attention/attention_statistics_cuda.cuh\"
 ")
+set(attention_headers
+"#include \"engine/ops/attention/attention_dispatch.h\"
+#include \"engine/ops/attention/attention_trace_ref.h\"
+")
 set(attention_sources "")
 set(attention_ops "")
 foreach(line ${attention_lines})
@@ -40,8 +44,7 @@ foreach(line ${attention_lines})
   list(APPEND attention_ops ${op})
   set(source ${CMAKE_BINARY_DIR}/generated/attention_${op}.cpp)
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
-"#include \"engine/ops/attention/attention_dispatch.h\"
-namespace sink { SINK_ATTENTION_TEMPLATES(, @op@) }
+"@attention_headers@namespace sink { SINK_ATTENTION_TEMPLATES(, @op@) SINK_ATTENTION_TRACE_TEMPLATE(, @op@) }
 ")
   list(APPEND attention_sources ${source})
   set(source ${CMAKE_BINARY_DIR}/generated/attention_${op}_cuda.cu)

@@ -1,0 +1,105 @@
+// Independent of the locale, so the bytes of a page never depend on where it is made.
+#include "engine/io/html.h"
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+
+#include "engine/check.h"
+
+namespace sink {
+namespace {
+
+using nlohmann::json;
+
+// Broken UTF-8 becomes U+FFFD; what nlohmann-json does when told so.
+std::string valid_utf8(const std::string& text) {
+  return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
+}
+
+void round_numbers(json& value, int digits_kept) {
+  if (value.is_number_float()) {
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%.*g", digits_kept, value.get<double>());
+    const double rounded = std::strtod(digits, nullptr);
+    if (!std::isfinite(rounded))
+      value = nullptr;
+    else if (rounded == std::floor(rounded) && std::abs(rounded) < 1e15)
+      value = static_cast<std::int64_t>(rounded);  // 0 instead of 0.0: a map has thousands of them
+    else
+      value = rounded;
+  } else if (value.is_structured()) {
+    for (auto& item : value) round_numbers(item, digits_kept);
+  }
+}
+
+}  // namespace
+
+std::string escape(const std::string& text) {
+  std::string out;
+  for (const char c : valid_utf8(text)) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default: {
+        const auto byte = static_cast<unsigned char>(c);
+        out += (byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f ? ' ' : c;
+      }
+    }
+  }
+  return out;
+}
+
+std::string script_json(json value, int digits) {
+  round_numbers(value, digits);
+  std::string out;
+  for (const char c : value.dump(-1, ' ', true, json::error_handler_t::replace)) {
+    switch (c) {
+      case '<':
+        out += "\\u003c";
+        break;
+      case '>':
+        out += "\\u003e";
+        break;
+      case '&':
+        out += "\\u0026";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::string fill(const std::string& template_text, const std::vector<std::pair<std::string, std::string>>& values) {
+  std::string out;
+  std::size_t at = 0;
+  for (;;) {
+    const std::size_t open = template_text.find("{{", at);
+    if (open == std::string::npos) return out + template_text.substr(at);
+    const std::size_t close = template_text.find("}}", open);
+    SINK_CHECK(close != std::string::npos, "fill", "a {{ without }}");
+    const std::string name = template_text.substr(open + 2, close - open - 2);
+    const std::string* replacement = nullptr;
+    for (const auto& [key, value] : values)
+      if (key == name) replacement = &value;
+    SINK_CHECK(replacement != nullptr, "fill", "no value for {{" + name + "}}");
+    out += template_text.substr(at, open - at) + *replacement;
+    at = close + 2;
+  }
+}
+
+}  // namespace sink

@@ -1,0 +1,139 @@
+// eval_* explain as people call it: what it prints, its JSON, and what it refuses.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/subprocess.h"
+
+using namespace sink;
+using Json = nlohmann::json;
+
+namespace {
+
+struct Output {
+  int code;
+  std::string out, err;
+};
+
+Output run(const TemporaryFolder& folder, const std::string& line) {
+  Subprocess program(folder, words_of(line));
+  int code = program.wait();
+  return {code, program.out(), program.err()};
+}
+
+void check_refusal(const TemporaryFolder& folder, const std::string& line, int code, const std::string& clue) {
+  Output said = run(folder, line);
+  CHECK(said.code == code);
+  CHECK_MESSAGE(said.err.find(clue) != std::string::npos, line, ": ", said.err);
+  CHECK_MESSAGE(std::count(said.err.begin(), said.err.end(), '\n') == 1, said.err);
+}
+
+bool has(const std::string& text, const std::string& part) { return text.find(part) != std::string::npos; }
+
+}  // namespace
+
+TEST_CASE("explain: a text alone is explained by an initial model, which says so") {
+  TemporaryFolder folder;
+  Output alone = run(folder, "eval_baseline --text hello"), named = run(folder, "eval_baseline explain --text hello");
+  CHECK(alone.code == 0);
+  CHECK(alone.out == named.out);
+  CHECK(alone.err.empty());
+  CHECK(has(alone.out, "an initial model, NOT TRAINED: seed 0"));
+  CHECK(has(alone.out, "tokens   0:h  1:e  2:l  3:l  [4:o]\nlayer 0, head 0, query i = 4 `o`"));
+  CHECK(has(alone.out, "operation Softmax: e^s / sum e^s (Vaswani et al. 2017)"));
+  CHECK(has(alone.out, "z(S_i) = S = "));
+  CHECK(has(alone.out, "in the general form:"));
+  CHECK(has(alone.out, "in the familiar one:"));
+  CHECK_FALSE(has(alone.out, "Backward"));
+  CHECK(run(folder, "eval_baseline --text hello --seed 1").out != alone.out);
+  Output other = run(folder, "eval_op_sigmoid_none --text hello --backward");
+  CHECK(has(other.out, "g(x) = 1 / (1 + e^-x)"));
+  CHECK(has(other.out, "z(S_i) = 1\n"));
+  CHECK_FALSE(has(other.out, "familiar"));
+  CHECK(has(other.out, "query i = 3"));
+  CHECK(has(other.out, "= |do_i|"));
+  CHECK(has(run(folder, "eval_baseline --text hello --full").out.substr(0, 700), ", 0."));
+}
+
+TEST_CASE("explain: the JSON stands on stdout, the table beside it on stderr") {
+  TemporaryFolder folder;
+  std::string what = "eval_bias_kv explain --text-file " + (folder / "text") +
+                     " --heads 4 --kv-heads 2 --window 3 --prefix 1 --head 3 --layer 1 --query 6 --backward";
+  write_bytes(folder / "text", "a\tb \xc3\xb6 cd\n");
+  Output table = run(folder, what), both = run(folder, what + " --json");
+  CHECK(both.err == table.out);
+  Json json = Json::parse(both.out);
+  CHECK(json["ablation"] == "bias_kv");
+  CHECK(json["trained"] == false);
+  CHECK(json["tokens"].size() == 9);
+  CHECK(json["tokens"][1]["text"] == "\\t");
+  CHECK(json["key_head"] == 1);
+  CHECK(json["keys"].size() == 5);  // the prefix, three of the window, the extra key
+  CHECK(json["keys"][0]["j"] == 0);
+  CHECK(json["keys"][1]["j"] == 4);
+  CHECK(json["keys"][4]["j"] == -1);
+  CHECK(json["keys"][4]["token"] == "*");
+  CHECK(json["keys"][4]["dv"].size() == 4);
+  CHECK(json["formula"]["m"] == "row maximum");
+  double sum = 0;
+  for (const Json& key : json["keys"]) sum += key["a"].get<double>();
+  CHECK(sum == doctest::Approx(1));
+  CHECK(json["backward"]["targets"] == 8);
+  CHECK(json["backward"]["arrival"].back()["operation"] == "Softmax");
+  CHECK(has(table.out, "(keys and values of head 1)"));
+  CHECK(has(table.out, "* extra "));
+}
+
+TEST_CASE("explain: a checkpoint is explained by its own tokens, and its place in training is said") {
+  TemporaryFolder folder;
+  std::string path = folder / "model.h5";
+  CHECK(run(folder,
+            "train_baseline init --layers 1 --heads 2 --width 16 --feed-forward 12 --context 20 --task "
+            "bigram-backcopy --out " +
+                path)
+            .code == 0);
+  write_bytes(folder / "ids", "1 2 3 4\n5 6 7 8\n");
+  std::string what = "eval_baseline explain --checkpoint " + path + " --tokens " + (folder / "ids");
+  Output said = run(folder, what);
+  CHECK(said.code == 0);
+  CHECK(has(said.out, path + ", step 0: not trained"));
+  CHECK(said.err == "note: the first of 2 sequences is explained\n");
+  CHECK(has(said.out, "query i = 3"));
+
+  write_bytes(folder / "ids", "1 2 3 4\n");
+  check_refusal(folder, what + " --layer 1", 2, "--layer must be from 0 to 0, the layers of the model; got 1");
+  check_refusal(folder, what + " --seed 1", 2, "without --checkpoint");
+  check_refusal(folder, what + " --width 8", 2, "without --checkpoint");
+  check_refusal(folder, "eval_bias_k explain --checkpoint " + path + " --text x", 4, "eval_baseline");
+  check_refusal(folder, "eval_baseline explain", 2, "--text, --text-file or --tokens");
+  check_refusal(folder, "eval_baseline --text x", 3, "at least two tokens");
+  check_refusal(folder, "eval_baseline --text hello --query 5", 2, "--query must be from 0 to 4");
+  check_refusal(folder, "eval_baseline --text hello --width 15", 2, "--heads must divide --width");
+  check_refusal(folder, "eval_baseline --text hello --kv-heads many", 2, "--kv-heads must be a whole number");
+  check_refusal(folder, "eval_baseline --nothing", 2, "--nothing");
+}
+
+TEST_CASE("explain: a page replaces a page, and nothing else of the user's") {
+  TemporaryFolder folder;
+  std::string page = folder / "row.html", what = "eval_baseline --text hello --html " + page;
+  CHECK(run(folder, what).code == 0);
+  std::string first = read_bytes(page);
+  CHECK(has(first, "content=\"Sinklab explain\""));
+  CHECK_FALSE(has(first, "{{"));
+  CHECK_FALSE(has(first, "https://"));
+  CHECK(has(first, "Query 4 \u201co\u201d in layer 0, head 0: Softmax"));
+  CHECK(run(folder, what + " --backward").code == 0);
+  CHECK(read_bytes(page).size() > first.size());
+  write_bytes(page, "mine");
+  check_refusal(folder, what, 2, "--force");
+  CHECK(read_bytes(page) == "mine");
+  CHECK(run(folder, what + " --force").code == 0);
+  CHECK(read_bytes(page) == first);
+  check_refusal(folder, "eval_baseline --text hello --html " + (folder / "none/row.html"), 8, "none");
+  // All queries of a long text would make a large page: the asked one alone is there, and the page says so.
+  write_bytes(folder / "text", std::string(300, 'a'));
+  CHECK(run(folder, "eval_baseline --text-file " + (folder / "text") + " --html " + page).code == 0);
+  CHECK(read_bytes(page).size() < 1000000);
+  CHECK(has(read_bytes(page), "Other queries are left out"));
+}
