@@ -99,7 +99,7 @@ EvalCommand explain_command(CLI::App& app, const Ablation& ablation) {
   add_initial_options(explain, *request);
   explain->footer(
       "Examples:\n  eval_baseline --text \"hello\"\n  eval_baseline explain --checkpoint "
-      "runs/sink/checkpoint.h5 --tokens ids.txt --layer 1 --head 3 --backward\n  gdb --args "
+      "runs/sink/checkpoint.h5 --tokens ids.txt --layer 1 --head 3 --backward\n  gdb -x tools/gdb/sinklab.py --args "
       "build/debug/eval_baseline --text \"hello\"      (then: break attention_row)");
   return {explain, [request, ablation] { return run_explain(*request, ablation); }};
 }

@@ -22,6 +22,13 @@ Tensor first_sequence(const Tensor& tokens_NT) {
   return tokens_NT.rows(0, 1);
 }
 
+std::vector<std::string> words_of(const ExplainedModel& explained) {
+  std::vector<std::string> words;
+  for (std::int64_t t = 0; t < explained.tokens_1T.size(); ++t)
+    words.push_back(explained.token_text(static_cast<std::int32_t>(explained.tokens_1T.item(t))));
+  return words;
+}
+
 }  // namespace
 
 Sizes tiny_sizes(const GivenSizes& given, std::int64_t T, std::int64_t vocabulary) {
@@ -43,6 +50,7 @@ ExplainedModel model_of_checkpoint(const std::string& path, const GivenInput& gi
   std::shared_ptr<DataSource> data;
   if (run.task != "text") data = make_data_source(run);  // a synthetic task knows its tokens; text may lie elsewhere
   explained.token_text = [data, of_id = token_labels(checkpoint, data.get())](std::int32_t id) { return of_id(id); };
+  explained.words_T = words_of(explained);
   std::int64_t step = checkpoint.attributes.contains("step") ? checkpoint.integer("step") : -1;
   explained.trained = step != 0;
   explained.what = path + (step < 0 ? "" : ", step " + std::to_string(step) + (step == 0 ? ": not trained" : ""));
@@ -58,6 +66,7 @@ ExplainedModel initial_model(const GivenInput& given, const GivenSizes& sizes, s
   explained.model = ablation.make_model(tiny_sizes(sizes, explained.tokens_1T.dim(1), bytes->vocabulary()),
                                         InitScheme::torch, seed, DType::F64);
   explained.token_text = [bytes](std::int32_t id) { return bytes->token_text(id); };
+  explained.words_T = words_of(explained);
   explained.what = "an initial model, NOT TRAINED: seed " + std::to_string(seed) +
                    ", one token for each byte (--checkpoint F explains a trained one)";
   return explained;

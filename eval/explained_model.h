@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "eval/given_input.h"
 #include "model/ablation.h"
@@ -16,6 +17,7 @@ struct ExplainedModel {
   std::unique_ptr<LanguageModel> model;  // F64
   Tensor tokens_1T;
   std::function<std::string(std::int32_t)> token_text;
+  std::vector<std::string> words_T;  // of tokens_1T: what sink-row of a debugger shows
   bool trained = false;
   std::string what;  // "runs/sink/checkpoint.h5, step 2000", "an initial model (seed 0), not trained: ..."
 };

@@ -15,4 +15,4 @@ inside() {  # PROGRAM SCRIPT
 }
 inside "$program" gdb_printers
 inside "$program" gdb_landmarks
-inside "$folder/nameless" gdb_unlucky
+if [ "$(basename "$program")" = train_baseline ]; then inside "$folder/nameless" gdb_unlucky; fi

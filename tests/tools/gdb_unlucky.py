@@ -9,6 +9,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from gdb_check import check, ends_well, quiet, refused, said
 from sinklab.numbers import TensorView, Unreadable
 from sinklab.stack import shortened
+from sinklab.tokens import texts_of_json
 
 quiet()
 for command in ("sink-row 0 0 1", "sink-heat 0 0"):
@@ -36,4 +37,8 @@ for name, short in (("void sink::ref::attention<sink::Softmax>(sink::Tensor cons
                      "sink::Sublayer::operator()<Pass>"),
                     ("sink::(anonymous namespace)::train(sink::TrainingRun&)", "sink::train")):
     check(shortened(name) == short, f"{name}: {shortened(name)}")
+# As a checkpoint carries it.
+words = texts_of_json('{"model": {"vocab": {"\\u0120the": 0, "\\u00c3\\u00a9": 1, "\\u010a": 2}}, "added_tokens": '
+                      '[{"id": 3, "content": "<|endoftext|>"}]}')
+check(words == {0: " the", 1: "\u00e9", 2: "\n", 3: "<|endoftext|>"}, str(words))
 ends_well()

@@ -1,4 +1,6 @@
 """What all commands share: an error is a sentence, and the program runs on without a word of it."""
+import contextlib
+
 import gdb
 
 from .numbers import Unreadable
@@ -26,6 +28,20 @@ class Command(gdb.Command):
         if len(words) not in counts or not all(word.isdecimal() for word in words):
             raise gdb.GdbError(f"expected {self.usage}, whole numbers from 0; got `{' '.join(words)}`")
         return [int(word) for word in words]
+
+
+@contextlib.contextmanager
+def only_own_breakpoints():
+    """Those that are there are passed by; what is set inside stops."""
+    others = [stop for stop in gdb.breakpoints() if stop.enabled]
+    for stop in others:
+        stop.enabled = False
+    try:
+        yield
+    finally:
+        for stop in others:
+            if stop.is_valid():
+                stop.enabled = True
 
 
 def run_on():

@@ -1,7 +1,7 @@
 """sink-heat: a head's weights as a map of characters, gathered from the rows of attention_row as they are computed."""
 import gdb
 
-from .command import Command, run_on
+from .command import Command, only_own_breakpoints, run_on
 from .row import end_of_row, of_row
 from .stack import frames, local
 from .values import numbers_of, plain, vector_items
@@ -15,11 +15,13 @@ class EndOfRows(gdb.Breakpoint):
     def __init__(self, layer, head):
         super().__init__(end_of_row(), internal=True)
         of_row(self, f"b == 0 && h == {head}")
-        self.layer, self.rows, self.keys = layer, {}, 0
+        self.layer, self.rows, self.keys, self.several_threads = layer, {}, 0, False
 
     def stop(self):
-        layer = layer_of_frame()
-        if layer not in (None, self.layer):
+        self.several_threads = len(gdb.selected_inferior().threads()) > 1
+        if self.several_threads:  # which layer it is only the thread knows that waits for the loop
+            return True
+        if layer_of_frame() not in (None, self.layer):
             return False
         frame = gdb.newest_frame()
         head, i = plain(local(frame, "head")), int(local(frame, "i"))
@@ -42,19 +44,23 @@ class SinkHeat(Command):
     """sink-heat layer head: the program runs on through that head's attention of the first sequence, and its weights
     are drawn as they were computed: a line per query, a character per key, darker for more; a * in front: the extra key.
 
-    Layers and heads count from 0. Needs the reference: --reference."""
+    Layers and heads count from 0. Needs the reference: --reference, and --threads 1, both of which --tiny has."""
 
     def run(self, words):
         layer, head = self.whole_numbers(words, 2)
-        gather = EndOfRows(layer, head)
+        gather = None
         try:
-            run_on()
+            with only_own_breakpoints():
+                gather = EndOfRows(layer, head)
+                run_on()
+            if gather.several_threads:
+                raise gdb.GdbError("the rows are computed by several threads: start the program with --threads 1")
             if not gather.is_valid() or not gather.rows:
                 raise gdb.GdbError(f"the program came to no attention of layer {layer}, head {head}: start it with "
                                    "--reference (--tiny does)")
             self.draw(gather)
         finally:
-            if gather.is_valid():
+            if gather and gather.is_valid():
                 gather.delete()
 
     @staticmethod

@@ -1,7 +1,7 @@
 """sink-row: one query's attention as a table, of the locals of attention_row."""
 import gdb
 
-from .command import Command, run_on
+from .command import Command, only_own_breakpoints, run_on
 from .stack import frame_of, in_scope, local
 from .tokens import token_words
 from .values import numbers_of, plain, vector_items
@@ -65,19 +65,17 @@ class SinkRow(Command):
 
     @staticmethod
     def run_to(b, h, i):
-        end = end_of_row()
-        stop = gdb.Breakpoint("attention_row", internal=True)
-        try:
+        with only_own_breakpoints():
+            stop = gdb.Breakpoint(end_of_row(), internal=True)
             of_row(stop, f"b == {b} && h == {h} && i == {i}")
-            run_on()
-            if not stop.is_valid() or stop.hit_count == 0:
-                raise gdb.GdbError(f"the program came to no row b = {b}, h = {h}, i = {i}: start it with --reference "
-                                   "(--tiny does) and a sequence that has it")
-        finally:
-            if stop.is_valid():
-                stop.delete()
-        gdb.Breakpoint(end, internal=True, temporary=True)
-        run_on()
+            try:
+                run_on()
+                if not stop.is_valid() or stop.hit_count == 0:
+                    raise gdb.GdbError(f"the program came to no row b = {b}, h = {h}, i = {i}: start it with "
+                                       "--reference (--tiny does) and a sequence that has it")
+            finally:
+                if stop.is_valid():
+                    stop.delete()
 
     @staticmethod
     def show(frame):

@@ -17,6 +17,23 @@ def frames():
         frame = frame.older()
 
 
+def of_caller(find):
+    """find(), of the thread that is selected; where that is one of a loop's and finds nothing, of the one that waits for
+    the loop."""
+    found, thread = find(), gdb.selected_thread()
+    first = min(gdb.selected_inferior().threads(), key=lambda thread: thread.num)
+    if found or thread.num == first.num:
+        return found
+    frame = gdb.selected_frame()
+    first.switch()
+    try:
+        gdb.newest_frame().select()
+        return find()
+    finally:
+        thread.switch()
+        frame.select()
+
+
 def shortened(name):
     """Without the arguments of templates and functions, but for a word: AttentionLayer<pos_learnable>::operator()."""
     name = name.replace("sink::ablations::", "").replace("(anonymous namespace)::", "")

@@ -4,7 +4,7 @@ import json
 
 import gdb
 
-from .stack import frame_of, frames, local, locals_of
+from .stack import frame_of, frames, in_scope, local, locals_of, of_caller
 from .values import plain, pointee, string_text, tensor_of, type_name, vector_items
 
 # tokenizer.json writes bytes as characters: printable ones as they are, the others from 256 on (GPT-2's table).
@@ -51,6 +51,10 @@ def vocabulary():
                 texts = texts_of_data(pointee(value.dereference()["data_"]))
             elif kind.startswith("std::unique_ptr<sink::DataSource") and int(pointee(plain(value))):
                 texts = texts_of_data(pointee(plain(value)))
+            elif kind == "sink::ExplainedModel" and in_scope(frame, name):
+                explained = plain(value)
+                ids = tensor_of(explained["tokens_1T"]).row([0])
+                texts = {id: string_text(text) for id, text in zip(ids, vector_items(explained["words_T"]))}
             elif kind == "sink::Checkpoint":
                 texts = texts_of_checkpoint(value)
             if texts:
@@ -58,12 +62,16 @@ def vocabulary():
     return {}
 
 
+def ids_and_texts(b):
+    frame = frame_of("final_hidden")
+    return (tensor_of(local(frame, "tokens_BT")).row([b]), vocabulary()) if frame else None
+
+
 def token_words(b, keys):
     """One word a key of sequence b, "*" for a model's own tokens, which stand first; "" where nothing is known."""
-    frame = frame_of("final_hidden")
-    if not frame:
+    ids, texts = of_caller(lambda: ids_and_texts(b)) or (None, None)
+    if ids is None:
         return [""] * keys
-    ids = tensor_of(local(frame, "tokens_BT")).row([b])
-    texts = vocabulary()
-    words = [repr(texts[id])[1:-1] if id in texts else str(id) for id in ids]
+    shown = lambda text: "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
+    words = [shown(texts[id]) if id in texts else str(id) for id in ids]
     return ["*"] * (keys - len(words)) + words
