@@ -106,8 +106,13 @@ TEST_CASE("layout: what only CUDA can say is said in four files") {
   CHECK(kernels >= 10);
 }
 
-TEST_CASE("layout: the page on adding an operation quotes its files as they stand") {
-  std::ifstream page(kRoot / "engine/ops/ADD_AN_OPERATION.md");
+namespace {
+
+// Every ```cpp block of a page names its file in its first line and quotes it in order; `...` leaves lines out. Returns
+// how many there are.
+int check_quotes(const fs::path& path) {
+  CAPTURE(path);
+  std::ifstream page(path);
   std::string line, text, piece;
   std::size_t at = 0;
   int blocks = 0;
@@ -133,7 +138,17 @@ TEST_CASE("layout: the page on adding an operation quotes its files as they stan
     }
     find_piece();
   }
-  CHECK(blocks >= 8);
+  return blocks;
+}
+
+}  // namespace
+
+TEST_CASE("layout: the page on adding an operation and the tour quote their files as they stand") {
+  CHECK(check_quotes(kRoot / "engine/ops/ADD_AN_OPERATION.md") >= 8);
+  int of_tour = 0;
+  for (const auto& entry : fs::directory_iterator(kRoot / "tools/tour"))
+    if (entry.path().extension() == ".md") of_tour += check_quotes(entry.path());
+  CHECK(of_tour >= 9);
 }
 
 TEST_CASE("layout: every node of autograd/ops is in the gradient test") {

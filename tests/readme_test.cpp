@@ -20,8 +20,9 @@ const fs::path kRoot = SINK_SOURCE_DIR;
 
 std::vector<fs::path> pages() {
   std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(kRoot))
-    if (entry.path().extension() == ".md") found.push_back(entry.path());
+  for (const fs::path& folder : {kRoot, kRoot / "tools/tour"})
+    for (const auto& entry : fs::directory_iterator(folder))
+      if (entry.path().extension() == ".md") found.push_back(entry.path());
   std::sort(found.begin(), found.end());
   return found;
 }
@@ -71,12 +72,13 @@ TEST_CASE("readme: at most 200 lines, and every page has a heading") {
 TEST_CASE("readme: every file, folder and link that a page names exists") {
   for (const fs::path& page : pages()) {
     std::string text = read_bytes(page.string());
-    std::vector<std::string> named = matches(text, "\\]\\(([^)#:]+)\\)");
+    std::vector<fs::path> named;
+    for (const std::string& link : matches(text, "\\]\\(([^)#:]+)\\)")) named.push_back(page.parent_path() / link);
     for (const std::string& quoted : matches(text, "`([A-Za-z_./]+/[A-Za-z_./]*)`"))
-      if (in_repository(quoted)) named.push_back(quoted);
+      if (in_repository(quoted)) named.push_back(kRoot / quoted);
     CHECK(named.size() > 0);
-    for (const std::string& path : named)
-      CHECK_MESSAGE(fs::exists(kRoot / path), page.filename().string(), " names ", path);
+    for (const fs::path& path : named)
+      CHECK_MESSAGE(fs::exists(path), page.filename().string(), " names ", path.string());
   }
 }
 

@@ -229,6 +229,8 @@ function chooseQuery(query) {
     token.className = i === query ? "query" : row.keys.j.includes(i) ? "" : "unseen";
     return token;
   }));
+  const token = $("tokens").children[query];
+  $("tokens").scrollTop = token.offsetTop - $("tokens").offsetTop - 40;
   $("key").replaceChildren(...row.keys.j.map((j, n) => new Option(`${positionOf(j)} ${textOf(j)}`, n)));
   $("key").value = state.focus;
   const names = Object.keys(row.keys).filter((name) => name !== "j");

@@ -14,6 +14,8 @@ const num = (x) => {
   const text = size === 0 ? "0.0000" : size >= 0.01 && size < 1e4 ? x.toFixed(4) : x.toExponential(2);
   return text.replace(/-/g, "\u2212");
 };
+// Three digits, for axes.
+const short = (x) => String(Number(x.toPrecision(3))).replace(/-/g, "\u2212");
 const escaped = (text) => String(text).replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 // A formula of the header in HTML, with its powers raised: e^-x, S^(1/p).
 const raised = (formula) => escaped(formula).replace(/\^\(([^)]*)\)/g, "<sup>$1</sup>").replace(/\^(-?\w+)/g, "<sup>$1</sup>");
@@ -71,7 +73,7 @@ function drawSum(box, terms, names, total, focus, colour = "f0") {
   const low = Math.min(...ends), high = Math.max(...ends), range = high - low || 1;
   const y = (value) => top + (high - value) / range * (height - top - bottom);
   const step = (width - left - right) / (terms.length + 1), parts = [];
-  for (const [value, text] of [[0, "0"], [ends[ends.length - 1], num(total)]]) {
+  for (const [value, text] of [[0, "0"], [ends[ends.length - 1], short(total)]]) {
     parts.push(svg("line", { x1: left, x2: width - right, y1: y(value), y2: y(value), class: "axis" }));
     parts.push(svg("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end", class: "muted" }, text));
   }
@@ -101,7 +103,7 @@ function drawCurve(box, curve, points, focus) {
   const path = finite.filter(([, g]) => g <= high && g >= low).map(([x, g], n) => (n ? "L" : "M") + X(x) + " " + Y(g)).join("");
   const parts = [svg("line", { x1: left, x2: width - right, y1: Y(0), y2: Y(0), class: "axis" }),
                  svg("text", { x: left - 6, y: Y(0) + 4, "text-anchor": "end", class: "muted" }, "0"),
-                 svg("text", { x: left - 6, y: Y(largest) + 4, "text-anchor": "end", class: "muted" }, num(largest)),
+                 svg("text", { x: left - 6, y: Y(largest) + 4, "text-anchor": "end", class: "muted" }, short(largest)),
                  svg("text", { x: left, y: height - 8, class: "muted" }, "x = " + num(x0)),
                  svg("text", { x: width - right, y: height - 8, "text-anchor": "end", class: "muted" }, num(x1)),
                  svg("path", { d: path, class: "curve" })];
@@ -148,16 +150,18 @@ function drawTiles(box, tiles) {
 
 // Bars over the keys, which stay and move from stage to stage. series: [{ name, values, colour }]; line: a value across.
 function drawBars(box, names, series, focus, line, choose) {
-  const N = names.length, room = widthOf(box), left = 62, column = Math.max(series.length > 1 ? 34 : 26, Math.min(84, (room - left - 6) / N));
+  const N = names.length, room = widthOf(box), left = 62, column = Math.max(series.length > 1 ? 34 : 18, Math.min(84, (room - left - 6) / N));
   const width = left + N * column + 6, height = 190, top = 20, bottom = 38;
   const all = [0, ...series.flatMap((s) => s.values.filter((v) => v !== null)), ...(line === undefined ? [] : [line])];
   const high = Math.max(...all), low = Math.min(...all), range = high - low || 1;
   const y = (value) => top + (high - value) / range * (height - top - bottom);
   const old = box.firstElementChild, kept = old && old.dataset.shape === [N, series.length, width].join(" ") ? [...old.querySelectorAll("rect.key")] : [];
-  const parts = [];
-  for (const value of new Set([0, high, low]))
-    parts.push(svg("line", { x1: left, x2: width, y1: y(value), y2: y(value), class: "axis" }),
-               svg("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end", class: "muted" }, value === 0 ? "0" : num(value)));
+  const parts = [], seen = box.scrollLeft;
+  for (const value of new Set([0, high, low])) {
+    parts.push(svg("line", { x1: left, x2: width, y1: y(value), y2: y(value), class: "axis" }));
+    if (value === 0 || Math.abs(y(value) - y(0)) > 13)
+      parts.push(svg("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end", class: "muted" }, short(value)));
+  }
   const rects = [];
   names.forEach((name, n) => {
     const group = svg("g", { class: "column" });
@@ -172,7 +176,8 @@ function drawBars(box, names, series, focus, line, choose) {
     const x = left + (n + 0.5) * column, value = series[0].values[n] || 0;
     if (series.length === 1 && (column > 52 || n === focus))
       group.append(svg("text", { x, y: value < 0 ? y(value) + 12 : y(value) - 4, "text-anchor": "middle", class: n === focus ? "focus" : "muted", "font-size": 10 }, num(value)));
-    const text = [...name.text].length > 5 ? [...name.text].slice(0, 4).join("") + "\u2026" : name.text;
+    const fitting = Math.max(1, Math.floor(column / 7)), letters = [...name.text];
+    const text = letters.length <= fitting ? name.text : letters.slice(0, Math.max(fitting > 3 ? fitting - 1 : fitting, 1)).join("") + (fitting > 3 ? "\u2026" : "");
     group.append(svg("text", { x, y: height - 20, "text-anchor": "middle", class: n === focus ? "focus" : "" }, text),
                  svg("text", { x, y: height - 6, "text-anchor": "middle", class: "muted", "font-size": 10 }, name.position));
     group.addEventListener("click", () => choose(n));
@@ -183,6 +188,8 @@ function drawBars(box, names, series, focus, line, choose) {
   whole.dataset.shape = [N, series.length, width].join(" ");
   for (const [rect, before] of rects) if (before) [rect.style.y, rect.style.height] = before;
   box.replaceChildren(whole);
+  const middle = left + (focus + 0.5) * column;  // in view, where not all is
+  box.scrollLeft = middle > seen + column && middle < seen + room - column ? seen : middle - room / 2;
   whole.getBoundingClientRect();  // so that the bars begin where they were
   for (const [rect, , after] of rects) [rect.style.y, rect.style.height] = after;
 }

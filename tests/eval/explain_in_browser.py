@@ -132,6 +132,8 @@ def check_looks(browser, url, shots, name, wrong):
         for stage in (0, 3, 5, 11):
             browser.evaluate(f'document.querySelectorAll("#stages button")[{stage}].click()')
             over = browser.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+            if width < 500 and browser.evaluate('document.querySelector(".now").clientWidth') < 340:
+                wrong.append("the stage does not have a phone's whole width")
             if over > 0:
                 wrong.append(f"{view}: {over} px wider than the window in stage {stage}")
             if shots:

@@ -88,25 +88,26 @@ TEST_CASE("explain: the weights of every query are those of the model's map") {
 // A value bias is added to o_i, so its gradient is the sum of all do_i; those of an extra key and of T5's buckets are
 // sums over rows too. They come from a backward pass of their own.
 TEST_CASE("explain: the gradients of all rows add up to those of parameters that act on every row") {
-  const std::string layer_1 = "blocks.1.attention.extra.";
-  auto check = [&](const char* ablation, const std::string& parameter, auto&& part) {
+  auto check = [](const char* ablation, const std::string& parameter, auto&& part) {
     INFO(std::string(ablation));
     if (!is_built(ablation)) return;
     auto model = make_model(ablation);
     std::map<std::string, Tensor> gradients = parameter_gradients(*model);
-    REQUIRE(gradients.contains(parameter));
-    for (std::int64_t head = 0; head < 3; ++head) {
-      Explanation e = explain(*model, sentence(), all_of(1, head));
-      std::vector<double> sum;
-      for (const AttentionTrace& row : e.rows) add(sum, part(row));
-      check_row(gradients[parameter], head, sum);
+    for (std::int64_t layer = 0; layer < 2; ++layer) {
+      std::string name = "blocks." + std::to_string(layer) + ".attention.extra." + parameter;
+      REQUIRE(gradients.contains(name));
+      for (std::int64_t head = 0; head < 3; ++head) {
+        Explanation e = explain(*model, sentence(), all_of(layer, head));
+        std::vector<double> sum;
+        for (const AttentionTrace& row : e.rows) add(sum, part(row));
+        check_row(gradients[name], head, sum);
+      }
     }
   };
-  check("bias_v", layer_1 + "value", [](const AttentionTrace& row) { return row.do_i; });
-  check("bias_kv", layer_1 + "value", [](const AttentionTrace& row) { return row.keys.back().dv; });
-  check("bias_k", layer_1 + "key", [](const AttentionTrace& row) { return row.keys.back().dk; });
-  check("op_sink_logit", layer_1 + "logit",
-        [](const AttentionTrace& row) { return std::vector<double>{row.keys.back().ds}; });
+  check("bias_v", "value", [](const AttentionTrace& row) { return row.do_i; });
+  check("bias_kv", "value", [](const AttentionTrace& row) { return row.keys.back().dv; });
+  check("bias_k", "key", [](const AttentionTrace& row) { return row.keys.back().dk; });
+  check("op_sink_logit", "logit", [](const AttentionTrace& row) { return std::vector<double>{row.keys.back().ds}; });
 }
 
 TEST_CASE("explain: the gradient arrives through the operations above, at the query") {

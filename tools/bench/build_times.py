@@ -25,11 +25,14 @@ import sys
 import tempfile
 
 
-def processor_seconds(command, folder):
+def processor_seconds(command, folder, may_fail=False):
+    """Of a command that succeeds; None of one that may fail and does."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, cwd=folder, shell=isinstance(command, str), capture_output=True, text=True,
                           env={**os.environ, "CCACHE_DISABLE": "1"})
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode != 0 and may_fail:
+        return None
     if done.returncode != 0:
         sys.exit(f"build_times: error: this failed (are generated sources there? build the target build_commit first):\n"
                  f"{command}\n{done.stderr[:2000]}")
@@ -131,7 +134,9 @@ def print_headers(build, entries, root, top):
             source = os.path.join(scratch, "alone.cpp")
             with open(source, "w") as file:
                 file.write(f"#include <{header}>\n")
-            alone = processor_seconds(command_of[header] + ["-fsyntax-only", source], build)
+            alone = processor_seconds(command_of[header] + ["-fsyntax-only", source], build, may_fail=True)
+            if alone is None:  # a library's, which wants a macro first
+                continue
             rows.append((alone * count, count, alone, header))
     print("headers: seconds alone x objects that read it (headers that others include are in both)")
     for total, count, alone, header in sorted(rows, reverse=True)[:top]:

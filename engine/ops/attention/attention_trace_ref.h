@@ -55,7 +55,7 @@ void trace_weights(const Op& op, AttentionTrace& trace) {
     trace.row_sum += key.a;
     low = std::min(low, key.x), high = std::max(high, key.x);
   }
-  constexpr int kPieces = 48;
+  constexpr int kPieces = 120;
   double margin = std::max(1.0, 0.1 * (high - low)), width = high - low + 2 * margin;
   for (int piece = 0; piece <= kPieces; ++piece) {
     double x = low - margin + width * piece / kPieces;
