@@ -49,7 +49,7 @@ side_by_side=(-- -j "$(nproc)")
 bash tools/setup.sh --tests
 if [ "$quick" -eq 0 ]; then
   cmake --preset debug -DSINK_CUDA=EMULATED >/dev/null  # gdb walks into kernels, too
-  build_and_test debug tour train_{pos_learnable,op_sigmoid_none,bias_k,baseline,norm_layer} eval_baseline -- -R ^gdb_
+  build_and_test debug tour train_{pos_learnable,op_sigmoid_none,bias_k,baseline,norm_layer} eval_baseline "${side_by_side[@]}" -R ^gdb_
   build_and_test asan "${side_by_side[@]}"
   build_and_test tsan -- -j 2
   if echo 'int main() {}' | clang++ -x c++ -fsanitize=fuzzer-no-link,address - -o /dev/null 2>/dev/null; then

@@ -51,6 +51,11 @@ D = int(gdb.parse_and_eval("head.q.D"))
 q_i = array(f"head.q.data[(head.q.T + 6) * {D}]@{D}")
 said_q = [float(x) for x in re.search(r"^q (.*)", table, re.M)[1].replace("...", "").split()]
 check(all(close(x, y) for x, y in zip(said_q, q_i)) and len(said_q) == min(6, D), f"q_i {said_q}, expected {q_i}")
+check(array("$row(head.q, 0, 1, 6)") == q_i, f"$row of head.q: {said('output $row(head.q, 0, 1, 6)')}")
+k_j = array(f"head.k.data[(head.k.T + 3) * {D}]@{D}")
+check(array("$row(head.k, 0, 1, 3)") == k_j, f"$row of head.k: {said('output $row(head.k, 0, 1, 3)')}")
+refused("print $row(head.q, 0, 1)", "needs 3 indices")
+refused("print $row(head.q, 0, 2, 0)", "index 2 is not below 2")
 o_i = array(f"*o._M_ptr@{D}")
 said_o = [float(x) for x in re.search(r"^o (.*)", table, re.M)[1].replace("...", "").split()]
 check(all(close(x, y) for x, y in zip(said_o, o_i)), f"o_i {said_o}, expected {o_i}")

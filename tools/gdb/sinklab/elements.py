@@ -4,19 +4,30 @@ import struct
 import gdb
 
 from .command import Command
-from .numbers import Unreadable, shape_text
-from .values import tensor_of
+from .numbers import TensorView, Unreadable, shape_text
+from .values import plain, read_memory, tensor_of, type_name
+
+
+def rows_or_tensor(value, indices):
+    """Of a tensor, or of attention's Rows, which know heads, positions and width, as in $row(head.q, b, h, t)."""
+    if not type_name(value).startswith("sink::ref::Rows<"):
+        return tensor_of(value)
+    rows = plain(value)
+    sizes = [max(indices[:1], default=0) + 1] + [int(rows[name]) for name in "HTD"]
+    return TensorView(read_memory, 1, int(rows["data"]), "F64", sizes, "cpu")
 
 
 class Row(gdb.Function):
-    """$row(tensor, i, j, ...): the numbers of the last axis at these indices of the others, as an array of doubles."""
+    """$row(tensor, i, j, ...): the numbers of the last axis at these indices of the others, as an array of doubles; also
+    of the rows that attention reads, $row(head.k, b, g, j)."""
 
     def __init__(self):
         super().__init__("row")
 
     def invoke(self, tensor, *indices):
         try:
-            numbers = tensor_of(tensor).row([int(index) for index in indices])
+            indices = [int(index) for index in indices]
+            numbers = rows_or_tensor(tensor, indices).row(indices)
         except (Unreadable, gdb.error) as problem:
             raise gdb.GdbError(f"$row: {problem}") from None
         double = gdb.lookup_type("double")

@@ -41,22 +41,31 @@ def texts_of_checkpoint(checkpoint):
     return {}
 
 
+def texts_of_explained(explained):
+    ids = tensor_of(explained["tokens_1T"]).row([0])
+    return {id: string_text(text) for id, text in zip(ids, vector_items(explained["words_T"]))}
+
+
+def texts_in(frame, name, value):
+    """What a local knows of texts, {} where nothing."""
+    kind = type_name(value)
+    if name == "this":
+        of_run = (frame.name() or "").startswith("sink::TrainingRun::")
+        return texts_of_data(pointee(value.dereference()["data_"])) if of_run else {}
+    if not in_scope(frame, name):
+        return {}
+    if kind.startswith("std::unique_ptr<sink::DataSource") and int(pointee(plain(value))):
+        return texts_of_data(pointee(plain(value)))
+    if kind == "sink::ExplainedModel":
+        return texts_of_explained(plain(value))
+    return texts_of_checkpoint(value) if kind == "sink::Checkpoint" else {}
+
+
 def vocabulary():
     """id -> text, of the nearest frame that knows; {} where none does."""
     for frame in frames():
         for name, value in locals_of(frame):
-            kind = type_name(value)
-            texts = {}
-            if name == "this" and (frame.name() or "").startswith("sink::TrainingRun::"):
-                texts = texts_of_data(pointee(value.dereference()["data_"]))
-            elif kind.startswith("std::unique_ptr<sink::DataSource") and int(pointee(plain(value))):
-                texts = texts_of_data(pointee(plain(value)))
-            elif kind == "sink::ExplainedModel" and in_scope(frame, name):
-                explained = plain(value)
-                ids = tensor_of(explained["tokens_1T"]).row([0])
-                texts = {id: string_text(text) for id, text in zip(ids, vector_items(explained["words_T"]))}
-            elif kind == "sink::Checkpoint":
-                texts = texts_of_checkpoint(value)
+            texts = texts_in(frame, name, value)
             if texts:
                 return texts
     return {}
