@@ -110,11 +110,6 @@ void name_arms(Group& group) {
   }
 }
 
-std::int64_t whole_setting(const Run& run, const char* key) {
-  const auto found = run.settings.find(key);
-  return found == run.settings.end() ? 0 : std::strtoll(found->second.c_str(), nullptr, 10);
-}
-
 }  // namespace
 
 std::vector<const Run*> Arm::finished() const {

@@ -7,17 +7,13 @@
 #include <cstdlib>
 
 #include "engine/key_range.h"
+#include "tools/report/run_settings.h"
 
 namespace sink::report {
 namespace {
 
 using nlohmann::json;
 constexpr std::size_t kFewestTokens = 32;
-
-std::int64_t setting(const Run& run, const char* name) {
-  const auto found = run.settings.find(name);
-  return found == run.settings.end() ? 0 : std::max<std::int64_t>(0, std::strtoll(found->second.c_str(), nullptr, 10));
-}
 
 // `value` in 16 bits.
 std::uint16_t half(double value) {
@@ -111,7 +107,7 @@ MapLimits map_limits(const std::vector<Run>& runs, std::size_t bytes) {
 
 json maps_json(const Run& run, const MapLimits& limits) {
   const AttentionMaps& maps = *run.evaluation->maps;
-  const KeyRange range{setting(run, "prefix"), setting(run, "window")};
+  const KeyRange range{whole_setting(run, "prefix"), whole_setting(run, "window")};
   const bool full = leaves(maps, range);
   double largest = 0;
   for (const Row& weights : maps.weights)

@@ -1,6 +1,7 @@
 #include "tools/report/run_settings.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <set>
 #include <sstream>
@@ -139,6 +140,10 @@ std::vector<std::string> differences(const std::vector<const Run*>& runs) {
       out[run] += " and " + std::to_string(named[run] - kMostNamed) +
                   (named[run] == kMostNamed + 1 ? " setting more" : " settings more");
   return out;
+}
+
+std::int64_t whole_setting(const Run& run, const char* key) {
+  return std::max<std::int64_t>(0, std::strtoll(setting(run, key).c_str(), nullptr, 10));
 }
 
 }  // namespace sink::report

@@ -2,6 +2,7 @@
 // seeds of one another.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -27,6 +28,9 @@ struct Identity {
 };
 
 Identity identity_of(const Run& run);
+
+// A setting that is a whole number and at least 0; 0 where the run has none.
+std::int64_t whole_setting(const Run& run, const char* key);
 
 // Whether two runs may differ in their seed, and in nothing else. The measurement counts where both have finished.
 bool same_but_seed(const Run& a, const Run& b);
