@@ -88,57 +88,86 @@ bool same_but_seed(const Run& a, const Run& b) {
          (!a.finished || !b.finished || one.measurement == other.measurement);
 }
 
-std::vector<std::string> differences(const std::vector<const Run*>& runs) {
-  std::vector<Identity> all;
-  std::map<std::string, bool> names;  // and whether it is of the measurement
-  for (const Run* run : runs) {
-    all.push_back(identity_of(*run));
-    for (const auto& [name, value] : all.back().training) names.emplace(name, false);
-    for (const auto& [name, value] : all.back().measurement) names[name] = true;
+namespace {
+
+// Some runs beside one another: in which settings they are not all alike.
+class Comparison {
+ public:
+  explicit Comparison(const std::vector<const Run*>& runs) : runs_(runs) {
+    for (const Run* run : runs) {
+      all_.push_back(identity_of(*run));
+      for (const auto& [name, value] : all_.back().training) of_measurement_.emplace(name, false);
+      for (const auto& [name, value] : all_.back().measurement) of_measurement_[name] = true;
+    }
   }
-  const auto value = [&](std::size_t run, const std::string& name) {
-    const Settings& settings = names.at(name) ? all[run].measurement : all[run].training;
+
+  // The names, what was read first; then training, how it was measured, and by which build.
+  std::vector<std::string> varying() const {
+    std::vector<std::string> names;
+    for (const auto& [name, of_measurement] : of_measurement_)
+      if (name != "ablation" && varies(name)) names.push_back(name);
+    std::stable_sort(names.begin(), names.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
+    return names;
+  }
+
+  // "learning rate 0.01"; empty where the run says nothing of it.
+  std::string words(std::size_t run, const std::string& name) const {
+    const std::string text = value(run, name);
+    if (text.empty() && (of_measurement_.at(name) || !all_[run].known)) return "";
+    if (name == "input") return text + " input";
+    const std::string& sha256 = all_[run].data_sha256;
+    return name + " " + (text.empty() ? "none" : text) +
+           (name == "data" && !sha256.empty() ? " (" + sha256.substr(0, 8) + ")" : "");
+  }
+
+ private:
+  std::string value(std::size_t run, const std::string& name) const {
+    const Settings& settings = of_measurement_.at(name) ? all_[run].measurement : all_[run].training;
     const auto found = settings.find(name);
     return found == settings.end() ? std::string() : found->second;
-  };
-  const auto comparable = [&](std::size_t a, std::size_t b, const std::string& name) {
+  }
+  bool comparable(std::size_t a, std::size_t b, const std::string& name) const {
     if (name == "input seed" && value(a, "input") != value(b, "input")) return false;
-    if (names.at(name)) return runs[a]->finished && runs[b]->finished;
-    return all[a].known && all[b].known && (!name.starts_with("policy ") || runs[a]->ablation == runs[b]->ablation);
-  };
-  const auto same = [&](std::size_t a, std::size_t b, const std::string& name) {
-    return name == "data" ? same_data(all[a], all[b]) : value(a, name) == value(b, name);
-  };
-  const auto varies = [&](const std::string& name) {
-    for (std::size_t a = 0; a < runs.size(); ++a)
+    if (of_measurement_.at(name)) return runs_[a]->finished && runs_[b]->finished;
+    return all_[a].known && all_[b].known && (!name.starts_with("policy ") || runs_[a]->ablation == runs_[b]->ablation);
+  }
+  bool same(std::size_t a, std::size_t b, const std::string& name) const {
+    return name == "data" ? same_data(all_[a], all_[b]) : value(a, name) == value(b, name);
+  }
+  bool varies(const std::string& name) const {
+    for (std::size_t a = 0; a < runs_.size(); ++a)
       for (std::size_t b = 0; b < a; ++b)
         if (comparable(a, b, name) && !same(a, b, name)) return true;
     return false;
-  };
-  std::vector<std::string> out(runs.size());
-  std::vector<std::size_t> named(runs.size(), 0);
-  // What was read, first; then training, how it was measured, and by which build.
-  const auto rank = [&](const std::string& name) {
-    return name.starts_with("input") ? 0 : !names.at(name) ? 1 : name == "commit" ? 3 : 2;
-  };
-  std::vector<std::string> order;
-  for (const auto& [name, of_measurement] : names)
-    if (name != "ablation" && varies(name)) order.push_back(name);
-  std::stable_sort(order.begin(), order.end(), [&](const auto& a, const auto& b) { return rank(a) < rank(b); });
-  for (const std::string& name : order) {
-    for (std::size_t run = 0; run < runs.size(); ++run) {
-      const std::string text = value(run, name);
-      if (text.empty() && (names.at(name) || !all[run].known)) continue;
-      if (named[run]++ >= kMostNamed) continue;
-      if (!out[run].empty()) out[run] += ", ";
-      out[run] += name == "input" ? text + " input" : name + " " + (text.empty() ? "none" : text);
-      if (name == "data" && !all[run].data_sha256.empty()) out[run] += " (" + all[run].data_sha256.substr(0, 8) + ")";
-    }
   }
-  for (std::size_t run = 0; run < runs.size(); ++run)
-    if (named[run] > kMostNamed)
-      out[run] += " and " + std::to_string(named[run] - kMostNamed) +
-                  (named[run] == kMostNamed + 1 ? " setting more" : " settings more");
+  int rank(const std::string& name) const {
+    return name.starts_with("input") ? 0 : !of_measurement_.at(name) ? 1 : name == "commit" ? 3 : 2;
+  }
+
+  const std::vector<const Run*>& runs_;
+  std::vector<Identity> all_;
+  std::map<std::string, bool> of_measurement_;  // every name, and whether it is of the measurement
+};
+
+}  // namespace
+
+std::vector<std::string> differences(const std::vector<const Run*>& runs) {
+  const Comparison comparison(runs);
+  const std::vector<std::string> names = comparison.varying();
+  std::vector<std::string> out;
+  for (std::size_t run = 0; run < runs.size(); ++run) {
+    std::string text;
+    std::size_t named = 0;
+    for (const std::string& name : names) {
+      const std::string words = comparison.words(run, name);
+      if (words.empty() || named++ >= kMostNamed) continue;
+      text += (text.empty() ? "" : ", ") + words;
+    }
+    if (named > kMostNamed)
+      text +=
+          " and " + std::to_string(named - kMostNamed) + (named == kMostNamed + 1 ? " setting more" : " settings more");
+    out.push_back(text);
+  }
   return out;
 }
 
