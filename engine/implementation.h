@@ -62,10 +62,16 @@ class Selected {
 
   Result operator()(Parameters... given) const {
     if (fast_) return fast_(given...);
-    return of_reference(Widened<std::remove_reference_t<Parameters>>(given)...);
+    return of_reference(widened<Parameters>(given)...);
   }
 
  private:
+  // A function, as nvcc loses the dots of Widened<...>(given)... where it is written out.
+  template <class P>
+  static Widened<std::remove_reference_t<P>> widened(std::remove_reference_t<P>& given) {
+    return Widened<std::remove_reference_t<P>>(given);
+  }
+
   // No std::apply here, nor a closure: a debugger shows this as one frame between the operation and its reference.
   Result of_reference(Widened<std::remove_reference_t<Parameters>>... widened) const {
     if constexpr (std::is_void_v<Result>) {

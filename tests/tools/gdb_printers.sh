@@ -9,7 +9,7 @@ folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 strip --strip-debug -o "$folder/nameless" "$program"
 inside() {  # PROGRAM SCRIPT
-  text=$(gdb -q -nx -batch -x tools/gdb/sinklab.py -x "tests/tools/$2.py" --args "$1" --tiny --run "$folder/$2" 2>&1) || true
+  text=$(gdb -q -nx -batch -x tools/gdb/sinklab.py -x "tests/tools/$2.py" --args "$1" --tiny --force --run "$folder/$2" 2>&1) || true
   echo "$text"
   grep -q '^all that gdb was told is so$' <<<"$text"
 }

@@ -89,6 +89,8 @@ TEST_CASE("run config: --tiny is other defaults, for a debugger, which any flag 
   RunConfig other = parse({"--tiny", "--context", "9", "--run", "elsewhere", "--steps", "7"});
   CHECK(other.context == 9);
   CHECK(other.run == "elsewhere");
+  CHECK(tiny.force);
+  CHECK(!other.force);  // a run that somebody wants
   CHECK(other.steps == 7);
   CHECK(other.layers == tiny.layers);
   CHECK(!parse({"--tiny", "--device", "cuda"}).reference);  // which has no loops to step through
