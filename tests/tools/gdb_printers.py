@@ -1,5 +1,6 @@
 """Runs inside gdb, after tools/gdb/sinklab.py, on a debug build of train_<ablation> --tiny: stops in attention and
 compares what printers and commands say with what gdb itself reads of the same memory, by pointers."""
+import math
 import os
 import re
 import sys
@@ -21,6 +22,22 @@ def to_frame(words):
     frame.select()
 
 
+def bytes_on_tape():
+    """What the nodes of the tape hold, out of gdb's own text of them: the sizes beside each address of a storage."""
+    said("set print object on")
+    nodes = "('sink::(anonymous namespace)::active_tape')->nodes_._M_impl"
+    count, held = int(gdb.parse_and_eval(f"{nodes}._M_finish - {nodes}._M_start")), {}
+    for n in range(count):
+        text = said(f"output /r *((sink::Node**){nodes}._M_start)[{n}]")
+        for storage, sizes, rank, dtype in re.findall(r"storage_ = .*?_M_ptr = (0x\w+),.*?_M_elems = \{([\d, ]*)\}\}, "
+                                                      r"rank_ = (\d+)\}, dtype_ = sink::DType::(\w+)", text):
+            if int(storage, 16):
+                numbers = math.prod(int(size) for size in sizes.split(", ")[:int(rank)])
+                held.setdefault(storage, numbers * {"F32": 4, "F64": 8, "BF16": 2, "I32": 4}[dtype])
+    said("set print object off")
+    return sum(held.values())
+
+
 quiet()
 
 # ---- Before the program runs ----
@@ -33,6 +50,25 @@ for command in ("sink-row", "print $row(1, 2)", "sink-tape", "sink-diff x y"):
 said("break attention_row if h == 1 && i == 5")
 said("run")
 check("its keys are not known yet" in said("sink-row"), "sink-row before the keys are known")
+refused("sink-diff q head", "expected a Tensor, a Var, or a vector or span of numbers, got a sink::ref::Head")
+seen = set()
+for _ in range(200):  # line by line through the row: S and o as gdb has them at its end, or not at all
+    said("next")
+    table = said("sink-row")
+    found = re.search(r"^m (\S+) +S (\S+) +sum of a (\S+)(?s:.*)^o +(\S+)", table, re.M)
+    if found:
+        seen.add((found.groups(), len(re.findall(r"^ +(?:\d+|\*) +(?:-?[\d.]+|\?) +-?[\d.]+ ", table, re.M))))
+    if "*m_i = m;" in said("frame"):
+        break
+weights = array("*a._M_impl._M_start@(a._M_impl._M_finish - a._M_impl._M_start)")
+for (m, S, total, o), known in seen:
+    for text, expected in ((m, number("m")), (S, number("S")), (total, sum(weights)), (o, number("o._M_ptr[0]"))):
+        check(text == "?" or close(float(text), expected), f"m {m}, S {S}, sum of a {total}, o {o}, {known} weights")
+    check((total == "?") == (known < len(weights)), f"sum of a {total} of {known} weights")
+check({m == "?" for (m, *_), _ in seen} == {o == "?" for (*_, o), _ in seen} == {True, False}, f"{seen}")
+check(f"all {len(weights)} numbers of f64 ({len(weights)}) are equal" in said("sink-diff a a"), said("sink-diff a a"))
+check("first at (0): " in said("sink-diff q *k._M_impl._M_start"), said("sink-diff q *k._M_impl._M_start"))
+refused("sink-diff q s", "shapes differ")
 said("delete")
 table = said("sink-row 0 1 6")
 check("sequence 0, head 1, query at position 6" in table, table)
@@ -97,6 +133,7 @@ for wrong, words in (("sink-diff q_BHTD", "expected sink-diff A B"), ("sink-diff
                      ("print $row(op, 0)", "expected a Tensor or a Var, got a sink::"),
                      ("print $row(config.bias_HT, 0)", "the tensor is undefined"),
                      ("sink-row 1", "expected sink-row"), ("sink-heat 1", "expected sink-heat"),
+                     ("sink-heat", "expected sink-heat layer head, whole numbers from 0; got nothing"),
                      ("sink-row 0 -1 2", "whole numbers from 0"), ("sink-row a b c", "whole numbers from 0")):
     refused(wrong, words)
 check(said("output config.range") == "causal", said("output config.range"))
@@ -127,6 +164,7 @@ saved = {line.split()[1]: re.match(r".*\) +(\d+) ", line)[1] for line in lines[1
 # q, k, v, o; m and S; the extra key once, which the node holds twice
 check(int(saved["Attention"]) == 4 * (4 * 2 * T * D + 2 * 2 * T + 2 * D * extra), "\n".join(lines))
 check(sum(map(int, re.findall(r"\) +(\d+) ", "\n".join(lines)))) == int(lines[-1].split()[0]), "\n".join(lines))
+check(bytes_on_tape() == int(lines[-1].split()[0]), f"the nodes hold {bytes_on_tape()} bytes: " + "\n".join(lines))
 alpha_1 = float(re.search(r"alpha_1.*: (\S+)", picture)[1])
 check(0 < alpha_1 <= 1.5, picture)
 

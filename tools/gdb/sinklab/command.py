@@ -26,7 +26,8 @@ class Command(gdb.Command):
     def whole_numbers(self, words, *counts):
         """The words as whole numbers from 0; as many as one of `counts`."""
         if len(words) not in counts or not all(word.isdecimal() for word in words):
-            raise gdb.GdbError(f"expected {self.usage}, whole numbers from 0; got `{' '.join(words)}`")
+            raise gdb.GdbError(f"expected {self.usage}, whole numbers from 0; "
+                               + (f"got `{' '.join(words)}`" if words else "got nothing"))
         return [int(word) for word in words]
 
 

@@ -5,7 +5,7 @@ import gdb
 
 from .command import Command
 from .numbers import TensorView, Unreadable, shape_text
-from .values import plain, read_memory, tensor_of, type_name
+from .values import numbers_or_tensor, plain, read_memory, tensor_of, type_name
 
 
 def rows_or_tensor(value, indices):
@@ -35,14 +35,14 @@ class Row(gdb.Function):
 
 
 class SinkDiff(Command):
-    """sink-diff A B: where two tensors, any expressions, first differ, and by how much at most."""
+    """sink-diff A B: where two Tensors or Vars, or vectors or spans of numbers, first differ, and by how much at most."""
 
     completer = gdb.COMPLETE_EXPRESSION
 
     def run(self, words):
         if len(words) != 2:
             raise gdb.GdbError("expected sink-diff A B; quote expressions that have blanks")
-        a, b = (tensor_of(gdb.parse_and_eval(word)) for word in words)
+        a, b = (numbers_or_tensor(gdb.parse_and_eval(word)) for word in words)
         if a.sizes != b.sizes:
             raise gdb.GdbError(f"shapes differ: {words[0]} is {a}, {words[1]} is {b}")
         numbers = a.all_numbers(), b.all_numbers()

@@ -2,11 +2,32 @@
 import gdb
 
 from .command import Command, only_own_breakpoints, run_on
-from .stack import frame_of, in_scope, local
+from .stack import frame_of, in_scope, line_of_local, local
 from .tokens import token_words
 from .values import numbers_of, plain, vector_items
 
 LAST_LINE = "*m_i = m;"  # where in attention_row all of the row is known
+
+
+def line_of_end(table):
+    """The number of LAST_LINE in a source file, which gdb names as a symbol table."""
+    try:
+        with open(table.fullname(), encoding="utf-8") as source:
+            for number, line in enumerate(source, 1):
+                if LAST_LINE in line:
+                    return number
+    except OSError:
+        raise gdb.GdbError(f"the source {table.fullname()} is not there to look for the end of a row") from None
+    raise gdb.GdbError(f"{table.filename} has no line '{LAST_LINE}', where a row ends")
+
+
+def at_end(frame):
+    """Whether all of the row is known; False where the source is not there to tell."""
+    place = frame.find_sal()
+    try:
+        return line_of_end(place.symtab) <= place.line
+    except gdb.GdbError:
+        return False
 
 
 def end_of_row():
@@ -18,14 +39,7 @@ def end_of_row():
     if not places or not places[0].symtab:
         raise gdb.GdbError("this program has no attention_row to stop in: a debug build has, `cmake --preset debug`")
     table = places[0].symtab
-    try:
-        with open(table.fullname(), encoding="utf-8") as source:
-            for number, line in enumerate(source, 1):
-                if LAST_LINE in line:
-                    return f"{table.filename}:{number}"
-    except OSError:
-        raise gdb.GdbError(f"the source {table.fullname()} is not there to look for the end of a row") from None
-    raise gdb.GdbError(f"{table.filename} has no line '{LAST_LINE}', where a row ends")
+    return f"{table.filename}:{line_of_end(table)}"
 
 
 def of_row(stop, condition):
@@ -47,11 +61,17 @@ def known(frame, name):
     return numbers_of(local(frame, name)) if in_scope(frame, name) else None
 
 
+def complete(frame, name, then):
+    """A number as text, "?" before the line that declares `then`, the local after the loop that makes the number."""
+    done = in_scope(frame, name) and line_of_local(frame, then) <= frame.find_sal().line
+    return f"{float(local(frame, name)):.6g}" if done else "?"
+
+
 class SinkRow(Command):
     """sink-row [b h i]: one query's attention as a table: q; of each key k, s and a; m, S and o.
 
     Without numbers, the row of attention_row that the program is in, as far as it has come. With them the program runs
-    on to the end of the row of sequence b, head h and position i (counted from 0). Needs the reference: --reference."""
+    on to the end of the row of sequence b, head h and position i (counted from 0). What is not whole yet is a ?. Needs the reference: --reference."""
 
     def run(self, words):
         numbers = self.whole_numbers(words, 0, 3)
@@ -97,11 +117,9 @@ class SinkRow(Command):
             a_n = f"{a[n]:9.4f}" if a and n < len(a) else "        ?"
             word = words[keys[n]] if name != "*" else "extra key"
             print(f"{name:>5} {s_n} {a_n}  {word[:12]:12} {vector_text(k[n], 4)}")
-        if in_scope(frame, "S"):
-            print(f"m {float(local(frame, 'm')):.6g}   S {float(local(frame, 'S')):.6g}   "
-                  f"sum of a {sum(a) if a else float('nan'):.6g}")
-        if a:
-            print(f"o  {vector_text(numbers_of(local(frame, 'o')))}")
+        total = f"{sum(a):.6g}" if s and a and len(a) == len(s) else "?"
+        print(f"m {complete(frame, 'm', 'S')}   S {complete(frame, 'S', 'row')}   sum of a {total}")
+        print(f"o  {vector_text(numbers_of(local(frame, 'o'))) if at_end(frame) else '       ?'}")
 
 
 SinkRow()

@@ -86,12 +86,17 @@ def locals_of(frame):
         block = block.superblock
 
 
-def in_scope(frame, name):
-    """A local whose line has been passed: before it, its memory holds anything."""
+def line_of_local(frame, name):
+    """The line that declares it; infinity where there is none."""
     block = frame.block()
     while block and not block.is_static:
         for symbol in block:
             if symbol.name == name:
-                return symbol.line < frame.find_sal().line
+                return symbol.line
         block = block.superblock
-    return False
+    return float("inf")
+
+
+def in_scope(frame, name):
+    """A local whose line has been passed: before it, its memory holds anything."""
+    return line_of_local(frame, name) < frame.find_sal().line

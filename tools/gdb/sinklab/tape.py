@@ -42,13 +42,15 @@ def maker_of(gradient):
 
 
 def tensors_in(value, depth=0):
-    """(name, TensorView) of every tensor that a struct holds, in itself or in structs of its own."""
+    """(name, TensorView) of every tensor that a struct holds, in itself, in structs of its own and in its bases."""
     found = []
-    for field in value.type.strip_typedefs().fields():
-        if field.is_base_class or not hasattr(field, "bitpos"):  # what every node has; static members
+    for field in sorted(value.type.strip_typedefs().fields(), key=lambda field: field.is_base_class):
+        if not hasattr(field, "bitpos"):  # static members
             continue
         member = value[field]
         kind = member.type.unqualified().strip_typedefs()
+        if kind.name == "sink::Node":  # what every node has
+            continue
         if kind.name in ("sink::Tensor", "sink::Var"):
             found.append((field.name, tensor_of(member)))
         elif kind.code == gdb.TYPE_CODE_STRUCT and (kind.name or "").startswith("sink::") and depth < 3 and \

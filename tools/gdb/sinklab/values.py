@@ -1,7 +1,11 @@
 """What gdb's values hold: standard containers, strings, shapes, tensors. Reads members and memory, calls nothing."""
+import re
+
 import gdb
 
 from .numbers import TensorView, decode
+
+DTYPES = {"double": "F64", "float": "F32", "int": "I32"}
 
 
 def read_memory(address, size):
@@ -48,16 +52,34 @@ def vector_items(vector):
     return [(begin + n).dereference() for n in range(int(end - begin))]
 
 
-def numbers_of(value):
-    """The doubles of a std::vector or std::span of them; [] where they cannot be read."""
+def place_of(value):
+    """Where the elements of a std::vector or std::span are, and how many."""
     value = plain(value)
     if type_name(value).startswith("std::span<"):
-        begin, count = int(value["_M_ptr"]), int(value["_M_extent"]["_M_extent_value"])
-    else:
-        first, last = value["_M_impl"]["_M_start"], value["_M_impl"]["_M_finish"]
-        begin, count = int(first), int(last - first)
+        return int(value["_M_ptr"]), int(value["_M_extent"]["_M_extent_value"])
+    first, last = value["_M_impl"]["_M_start"], value["_M_impl"]["_M_finish"]
+    return int(first), int(last - first)
+
+
+def numbers_of(value):
+    """The doubles of a std::vector or std::span of them; [] where they cannot be read."""
+    begin, count = place_of(value)
     data = read_memory(begin, 8 * count)
     return decode("F64", data) if data is not None else []
+
+
+def numbers_or_tensor(value):
+    """The TensorView of a Tensor, a Var, or a std::vector or std::span of numbers."""
+    name = type_name(value)
+    if name in ("sink::Tensor", "sink::Var"):
+        return tensor_of(value)
+    of = DTYPES.get(re.sub(r"^std::(?:vector|span)<(\w+)[ ,>].*", r"\1", name.replace("<const ", "<").replace(" const", "")))
+    if not of:
+        raise gdb.GdbError(f"expected a Tensor, a Var, or a vector or span of numbers, got a {name or value.type}")
+    begin, count = place_of(value)
+    if not 0 <= count < 2**28:
+        raise gdb.GdbError(f"a {name} of {count} numbers: its line has not run yet")
+    return TensorView(read_memory, 1, begin, of, [count], "cpu")
 
 
 def string_text(value):
