@@ -35,7 +35,7 @@ class Row(gdb.Function):
 
 
 class SinkDiff(Command):
-    """sink-diff A B: where two Tensors or Vars, or vectors or spans of numbers, first differ, and by how much at most."""
+    """sink-diff A B: where two Tensors, Vars, or vectors or spans of numbers first differ, and by how much at most."""
 
     completer = gdb.COMPLETE_EXPRESSION
 

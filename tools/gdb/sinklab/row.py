@@ -71,7 +71,8 @@ class SinkRow(Command):
     """sink-row [b h i]: one query's attention as a table: q; of each key k, s and a; m, S and o.
 
     Without numbers, the row of attention_row that the program is in, as far as it has come. With them the program runs
-    on to the end of the row of sequence b, head h and position i (counted from 0). What is not whole yet is a ?. Needs the reference: --reference."""
+    on to the end of the row of sequence b, head h and position i (counted from 0). What is not known yet, or not whole,
+    is a ?. Needs the reference: --reference."""
 
     def run(self, words):
         numbers = self.whole_numbers(words, 0, 3)

@@ -73,13 +73,13 @@ def numbers_or_tensor(value):
     name = type_name(value)
     if name in ("sink::Tensor", "sink::Var"):
         return tensor_of(value)
-    of = DTYPES.get(re.sub(r"^std::(?:vector|span)<(\w+)[ ,>].*", r"\1", name.replace("<const ", "<").replace(" const", "")))
-    if not of:
+    of = re.match(r"std::(?:vector|span)<(?:const )?(\w+)(?: const)?[,>]", name)
+    if not of or of[1] not in DTYPES:
         raise gdb.GdbError(f"expected a Tensor, a Var, or a vector or span of numbers, got a {name or value.type}")
     begin, count = place_of(value)
     if not 0 <= count < 2**28:
         raise gdb.GdbError(f"a {name} of {count} numbers: its line has not run yet")
-    return TensorView(read_memory, 1, begin, of, [count], "cpu")
+    return TensorView(read_memory, 1, begin, DTYPES[of[1]], [count], "cpu")
 
 
 def string_text(value):
