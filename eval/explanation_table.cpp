@@ -146,9 +146,17 @@ class Table {
     for (const Key& key : t_.keys)
       add(name_of(key), number(key.x), " ", number(key.g), sums_apart ? " " + number(key.r) : "",
           has_post ? " " + number(key.w) : "", " ", number(key.a), "   ", bar(key.a, std::abs(most.a)));
-    add("    row sum ", short_number(t_.row_sum), "; most goes to key ",
+    add("    row sum ", short_number(t_.row_sum), without_extra_key(), "; most goes to key ",
         most.j == AttentionTrace::kExtraKey ? "*, the extra key" : whole(most.j) + " `" + label(most.j) + "`", ": ",
         short_number(most.a));
+  }
+
+  // The row mass that evaluations measure, where it is another number than the row sum.
+  std::string without_extra_key() const {
+    double mass = 0;
+    for (const Key& key : t_.keys) mass += key.j == AttentionTrace::kExtraKey ? 0 : key.a;
+    bool extra = t_.keys.back().j == AttentionTrace::kExtraKey;
+    return extra ? ", without the extra key (row mass) " + short_number(mass) : "";
   }
 
   void output() {
@@ -198,7 +206,7 @@ class Table {
     for (std::size_t n = first; n < e_.arrival.size(); ++n) {
       const GradientStep& step = e_.arrival[n];
       bool here = n + 1 == e_.arrival.size();
-      add("    ", padded(step.operation, 22), padded(step.shape, 18), number(step.norm), here ? "   = |do_i|" : "");
+      add("    ", padded(step.operation, 26), padded(step.shape, 18), number(step.norm), here ? "   = |do_i|" : "");
     }
   }
   static double norm(const std::vector<double>& x) {
