@@ -94,7 +94,8 @@ EvalCommand explain_command(CLI::App& app, const Ablation& ablation) {
                       "--backward the one before, since the last predicts nothing]");
   explain->add_flag("--backward", request->what.backward,
                     "the gradients of the mean cross-entropy of the given tokens' own next tokens, too");
-  explain->add_flag("--full", request->all_numbers, "vectors in full, not their first four numbers");
+  explain->add_flag("--full", request->all_numbers,
+                    "vectors in full, not their first four numbers, and every key of a long row");
   explain->add_flag("--json", request->json,
                     "every number as JSON to stdout (eval/explanation_json.h), and the table to stderr");
   explain->add_option("--html", request->html,

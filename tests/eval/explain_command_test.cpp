@@ -2,8 +2,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/support/subprocess.h"
 
@@ -161,4 +163,42 @@ TEST_CASE("explain: a command line that means nothing is refused before anything
   CHECK(has(one.out, "row sum 1.0000; most goes to key 0 `x`: 1.0000"));
   CHECK(run(folder, "eval_baseline --tokens " + (folder / "ids")).code == 0);
   refused("eval_baseline hello", 2, "`hello` is no command of eval_baseline: expected sink, logits, tokens or explain");
+}
+
+TEST_CASE("explain: of a long row the table shows the first keys, the last and the strongest") {
+  TemporaryFolder folder;
+  std::string text;
+  for (int n = 0; n < 300; ++n) text += static_cast<char>('a' + n * n % 23);
+  write_bytes(folder / "text", text);
+  std::string what = "eval_baseline --text-file " + (folder / "text") + " --query 250 --backward";
+  Output full = run(folder, what + " --full"), both = run(folder, what + " --json");
+  Json json = Json::parse(both.out);
+  CHECK(json["keys"].size() == 251);
+  CHECK(json["tokens"].size() == 300);
+  const std::string& table = both.err;
+  CHECK(std::count(table.begin(), table.end(), '\n') < 300);
+  CHECK(std::count(full.out.begin(), full.out.end(), '\n') > 5 * 251);
+  CHECK(has(table, "tokens   ... 240 tokens  240:"));
+  CHECK(has(table, "  ... 39 tokens\nlayer 0"));
+  CHECK_FALSE(has(full.out, "left out"));
+  // Of each of five lists every key is there or counted.
+  std::vector<double> a;
+  for (const Json& key : json["keys"]) a.push_back(std::abs(key["a"].get<double>()));
+  std::vector<double> sorted = a;
+  std::sort(sorted.rbegin(), sorted.rend());
+  int lines = 0, left_out = 0, strong = 0;
+  std::istringstream stages(table.substr(table.find("1. Scores")));
+  for (std::string line; std::getline(stages, line);) {
+    int count = 0, j = 0;
+    char word[8] = "", token = 0;
+    if (std::sscanf(line.c_str(), "    ... %d %4s", &count, word) == 2 && std::string(word) == "keys")
+      left_out += count;
+    if (!line.starts_with("  ") || std::sscanf(line.c_str(), "%5d %c", &j, &token) != 2) continue;
+    ++lines;
+    CHECK(token == text[static_cast<std::size_t>(j)]);
+    strong += a[static_cast<std::size_t>(j)] >= sorted[9];
+  }
+  CHECK(lines + left_out == 5 * 251);
+  CHECK(strong == 5 * 10);
+  CHECK(lines <= 5 * 40);
 }
