@@ -4,6 +4,7 @@
 #include <set>
 
 #include "engine/io/build_info.h"
+#include "engine/io/printable.h"
 #include "engine/io/program.h"
 #include "eval/eval_command.h"
 
@@ -21,6 +22,20 @@ std::vector<std::string> without_the_word(int argc, char** argv) {
   return words;
 }
 
+// A first word that is no command: CLI11 would say only that a command is required.
+void require_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return;
+  std::string names;
+  const std::vector<const CLI::App*> commands = app.get_subcommands([](const CLI::App*) { return true; });
+  for (const CLI::App* command : commands) {
+    if (command->get_name() == argv[1]) return;
+    names += (names.empty() ? "" : command == commands.back() ? " or " : ", ") + command->get_name();
+  }
+  throw Error("`" + printable(argv[1]) + "` is no command of " + app.get_name() + ": expected " + names +
+                  "; --text \"...\" explains a text",
+              Exit::usage);
+}
+
 }  // namespace
 
 int eval_main(int argc, char** argv, const Ablation& ablation) {
@@ -35,6 +50,7 @@ int eval_main(int argc, char** argv, const Ablation& ablation) {
     app.footer(program +
                " --text \"hello\" alone explains a row of attention, without a checkpoint.\nExit codes: 0 done, 2 "
                "usage, 3 bad input, 4 checkpoint damaged or of another policy, 8 disk.");
+    require_command(app, argc, argv);
     try {
       app.parse(without_the_word(argc, argv));
     } catch (const CLI::Success& help) { return app.exit(help); } catch (const CLI::ParseError& error) {

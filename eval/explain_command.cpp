@@ -57,7 +57,11 @@ int run_explain(const ExplainRequest& request, const Ablation& ablation) {
 // What belongs to the initial model alone.
 void add_initial_options(CLI::App* explain, ExplainRequest& request) {
   const char* group = "The initial model that is explained without --checkpoint";
-  explain->add_option("--seed", request.seed, "of its initial values")->option_text("INT [0]")->group(group);
+  const SettingRule seed{.flag = "seed", .group = group, .help = "of its initial values", .of_kind = std::uint64_t{0}};
+  auto keep_seed = [&request, seed](const std::string& text) {
+    request.seed = std::get<std::uint64_t>(seed.read(text, "--seed"));
+  };
+  explain->add_option_function<std::string>("--seed", keep_seed, seed.help)->option_text("INT [0]")->group(group);
   const Sizes usual = tiny_sizes({}, 0, 0);
   for (const Setting<Sizes>& size : size_settings()) {
     if (size.flag == "context" || size.flag == "vocabulary") continue;  // room for the text; the bytes
@@ -90,7 +94,8 @@ EvalCommand explain_command(CLI::App& app, const Ablation& ablation) {
                       "--backward the one before, since the last predicts nothing]");
   explain->add_flag("--backward", request->what.backward,
                     "the gradients of the mean cross-entropy of the given tokens' own next tokens, too");
-  explain->add_flag("--full", request->all_numbers, "vectors in full, not their first four numbers");
+  explain->add_flag("--full", request->all_numbers,
+                    "vectors in full, not their first four numbers, and every key of a long row");
   explain->add_flag("--json", request->json,
                     "every number as JSON to stdout (eval/explanation_json.h), and the table to stderr");
   explain->add_option("--html", request->html,
@@ -101,7 +106,10 @@ EvalCommand explain_command(CLI::App& app, const Ablation& ablation) {
       "Examples:\n  eval_baseline --text \"hello\"\n  eval_baseline explain --checkpoint "
       "runs/sink/checkpoint.h5 --tokens ids.txt --layer 1 --head 3 --backward\n  gdb -x tools/gdb/sinklab.py --args "
       "build/debug/eval_baseline --text \"hello\"      (then: break attention_row)");
-  return {explain, [request, ablation] { return run_explain(*request, ablation); }};
+  return {explain, [request, ablation] {
+            request->given.least = request->what.backward ? 2 : 1;
+            return run_explain(*request, ablation);
+          }};
 }
 
 }  // namespace sink

@@ -95,6 +95,8 @@ Explanation explain(LanguageModel& model, const Tensor& tokens_1T, const Explain
     model.logits(tokens_1T, {.probe = &watcher});
   for (std::int64_t i = 0; i < positions; ++i)
     if (options.all_queries || i == e.query) e.rows.push_back(watcher.trace(do_BHTD, 0, e.head, i));
+  for (GradientStep& step : e.arrival)  // `Linear` is an attention operation, `linear` a product with a matrix
+    if (step.operation == e.rows.front().operation) step.operation.insert(0, "attention ");
   return e;
 }
 

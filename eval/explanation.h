@@ -18,7 +18,7 @@ struct ExplainedPlace {
 
 // One operation on the way of the gradient, as backward meets it.
 struct GradientStep {
-  std::string operation;  // Node::name()
+  std::string operation;  // Node::name(), that of an attention operation after "attention "
   std::string shape;      // of its output; of several the first that a gradient reached
   double norm = 0;        // of that gradient at the query (of its head, where outputs have heads); the loss: 1
 };

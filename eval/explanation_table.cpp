@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
 
 #include "engine/io/printable.h"
 #include "eval/operation_formula.h"
@@ -18,6 +19,8 @@ std::string line(const char* format, Arguments... arguments) {
   std::snprintf(text, sizeof text, format, arguments...);
   return text;
 }
+
+constexpr std::size_t kLongRow = 40;  // keys that are shown one by one, and tokens
 
 // Four digits that mean something, in nine columns.
 std::string number(double x) {
@@ -47,7 +50,9 @@ std::string padded(std::string text, std::size_t columns) {
 class Table {
  public:
   Table(const Explanation& explanation, const ExplanationStyle& style)
-      : e_(explanation), style_(style), t_(explanation.asked()), formula_(formula_of(t_.operation)) {}
+      : e_(explanation), style_(style), t_(explanation.asked()), formula_(formula_of(t_.operation)) {
+    choose_keys();
+  }
 
   std::string text() {
     head();
@@ -91,15 +96,51 @@ class Table {
     return is(formula) + (says_it ? "" : " = " + short_number(x));
   }
 
+  // Which keys have a line: all, or of a long row the first, the last and those with the largest weights.
+  void choose_keys() {
+    const std::size_t N = t_.keys.size(), ends = kLongRow / 4;
+    shown_.assign(N, style_.all_numbers || N <= kLongRow);
+    if (shown_[0]) return;
+    std::vector<std::size_t> by_weight(N);
+    std::iota(by_weight.begin(), by_weight.end(), std::size_t{0});
+    std::stable_sort(by_weight.begin(), by_weight.end(),
+                     [&](std::size_t m, std::size_t n) { return std::abs(t_.keys[m].a) > std::abs(t_.keys[n].a); });
+    for (std::size_t n = 0; n < ends; ++n) shown_[n] = shown_[N - 1 - n] = shown_[by_weight[n]] = true;
+    for (std::size_t n = 1; n + 1 < N; ++n)  // a line that says one is left out could as well be the key's
+      if (shown_[n - 1] && shown_[n + 1]) shown_[n] = true;
+  }
+  // One line for each key that is shown, and one for those left out between two of them.
+  template <class Line>
+  void add_keys(const Line& add_line) {
+    std::size_t left_out = 0;
+    for (std::size_t n = 0; n < t_.keys.size(); ++n) {
+      if (!shown_[n]) {
+        ++left_out;
+        continue;
+      }
+      if (left_out > 0) add("    ... ", std::to_string(left_out), " keys left out (--full shows all)");
+      left_out = 0;
+      add_line(t_.keys[n]);
+    }
+  }
+
+  // "0:h  1:e  [2:l]": of a long text those around the query.
+  std::string tokens() const {
+    const auto count = static_cast<std::int64_t>(e_.tokens.size());
+    const bool all = style_.all_numbers || e_.tokens.size() <= kLongRow;
+    const std::int64_t around = kLongRow / 4, first = all ? 0 : std::max<std::int64_t>(0, e_.query - around),
+                       end = all ? count : std::min(count, e_.query + around + 1);
+    std::string text = first > 0 ? "... " + whole(first) + " tokens  " : "";
+    for (std::int64_t i = first; i < end; ++i) {
+      bool query = i == e_.query;
+      text += (i > first ? "  " : "") + std::string(query ? "[" : "") + whole(i) + ":" + label(i) + (query ? "]" : "");
+    }
+    return text + (end < count ? "  ... " + whole(count - end) + " tokens" : "");
+  }
+
   void head() {
     add("explains ", style_.what);
-    std::string tokens;
-    for (std::size_t i = 0; i < e_.tokens.size(); ++i) {
-      bool query = static_cast<std::int64_t>(i) == e_.query;
-      tokens += (i ? "  " : "") + std::string(query ? "[" : "") + whole(static_cast<std::int64_t>(i)) + ":" +
-                label(static_cast<std::int64_t>(i)) + (query ? "]" : "");
-    }
-    add("tokens   ", tokens);
+    add("tokens   ", tokens());
     add("layer ", whole(e_.layer), ", head ", whole(t_.head),
         t_.key_head == t_.head ? "" : " (keys and values of head " + whole(t_.key_head) + ")",
         ", query i = ", whole(e_.query), " `", label(e_.query), "`, in double; head width ",
@@ -113,14 +154,14 @@ class Table {
     add("\n1. Scores   s_ij = scale q_i . k_j", t_.has_bias ? " + bias" : "",
         "   q_i . k_j = |q_i| |k_j| cos   scale = ", short_number(t_.scale));
     add("    j token       |k_j|       cos q_i . k_j", t_.has_bias ? "      bias" : "", "      s_ij   k_j");
-    for (const Key& key : t_.keys) {
+    add_keys([&](const Key& key) {
       if (key.k.empty()) {
         add(name_of(key), "        (a bare score)     ", t_.has_bias ? "          " : "", number(key.s));
-        continue;
+        return;
       }
       add(name_of(key), number(key.k_norm), " ", number(key.cosine), " ", number(key.q_dot_k),
           t_.has_bias ? " " + number(key.bias) : "", " ", number(key.s), "   ", vector(key.k));
-    }
+    });
   }
 
   void shift_and_sum() {
@@ -143,20 +184,30 @@ class Table {
     bool sums_apart = formula_.r != "g", has_post = !formula_.post.empty();
     add("    j token        x_ij   g(x_ij)", sums_apart ? "   r(x_ij)" : "", has_post ? "      w_ij" : "",
         "      a_ij");
-    for (const Key& key : t_.keys)
+    add_keys([&](const Key& key) {
       add(name_of(key), number(key.x), " ", number(key.g), sums_apart ? " " + number(key.r) : "",
           has_post ? " " + number(key.w) : "", " ", number(key.a), "   ", bar(key.a, std::abs(most.a)));
-    add("    row sum ", short_number(t_.row_sum), "; most goes to key ",
+    });
+    add("    row sum ", short_number(t_.row_sum), without_extra_key(), "; most goes to key ",
         most.j == AttentionTrace::kExtraKey ? "*, the extra key" : whole(most.j) + " `" + label(most.j) + "`", ": ",
         short_number(most.a));
+  }
+
+  // The row mass that evaluations measure, where it is another number than the row sum.
+  std::string without_extra_key() const {
+    double mass = 0;
+    for (const Key& key : t_.keys) mass += key.j == AttentionTrace::kExtraKey ? 0 : key.a;
+    bool extra = t_.keys.back().j == AttentionTrace::kExtraKey;
+    return extra ? ", without the extra key (row mass) " + short_number(mass) : "";
   }
 
   void output() {
     add("\n5. Output   o_i = sum_j a_ij v_j = ", vector(t_.o), "   |o_i| = ", short_number(t_.o_norm));
     add("    j token       |v_j| |a_ij v_j|   share of o_i   v_j");
-    for (const Key& key : t_.keys)
+    add_keys([&](const Key& key) {
       add(name_of(key), number(key.v_norm), "  ", number(key.mixed_norm), line("%13.1f %%", 100 * key.share), "   ",
           vector(key.v));
+    });
     add("    share: a_ij v_j . o_i / |o_i|^2; below 0 it points against the others");
   }
 
@@ -174,17 +225,19 @@ class Table {
     add("3'. Sum     D_i = sum_j w_ij dw_ij = ", short_number(t_.D), "   z'(S_i) = ", short_number(t_.dz));
     add("            ds_ij = g'(x_ij) dw_ij / z  through g,  - r'(x_ij) z' D_i / z  through S");
     add("    j token       da_ij     dw_ij        g'        r' through g through S     ds_ij");
-    for (const Key& key : t_.keys)
+    add_keys([&](const Key& key) {
       add(name_of(key), number(key.da), " ", number(key.dw), " ", number(key.dg), " ", number(key.dr), " ",
           number(key.ds_by_g), " ", number(key.ds_by_S), " ", number(key.ds));
+    });
     add("\n1'. Scores  dq_i = scale sum_j ds_ij k_j = ", vector(t_.dq), "   |dq_i| = ", short_number(norm(t_.dq)));
     add("            this row's part of dk_j = scale ds_ij q_i, of dv_j = a_ij do_i",
         t_.has_bias ? ", of dbias[i - j] = ds_ij" : "");
     add("    j token      |dk_j|    |dv_j|", t_.has_bias ? "     dbias" : "", "   dk_j");
-    for (const Key& key : t_.keys)
+    add_keys([&](const Key& key) {
       add(name_of(key), number(norm(key.dk)), " ", number(norm(key.dv)),
           t_.has_bias ? " " + (key.j == AttentionTrace::kExtraKey ? "        -" : number(key.ds)) : "", "   ",
           key.k.empty() ? "of the bare score: " + short_number(key.ds) : vector(key.dk));
+    });
     add("    nothing flows through m_i: it changes no weight, or is no function of the scores");
   }
 
@@ -198,7 +251,7 @@ class Table {
     for (std::size_t n = first; n < e_.arrival.size(); ++n) {
       const GradientStep& step = e_.arrival[n];
       bool here = n + 1 == e_.arrival.size();
-      add("    ", padded(step.operation, 22), padded(step.shape, 18), number(step.norm), here ? "   = |do_i|" : "");
+      add("    ", padded(step.operation, 26), padded(step.shape, 18), number(step.norm), here ? "   = |do_i|" : "");
     }
   }
   static double norm(const std::vector<double>& x) {
@@ -211,6 +264,7 @@ class Table {
   const ExplanationStyle& style_;
   const AttentionTrace& t_;
   const OperationFormula formula_;
+  std::vector<bool> shown_;  // by key of the row
   std::string text_;
 };
 

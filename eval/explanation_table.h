@@ -8,7 +8,8 @@
 
 namespace sink {
 
-// `what` names the model, `all_numbers` prints vectors in full instead of their first four numbers. About 100 columns.
+// `what` names the model, `all_numbers` prints vectors in full instead of their first four numbers, and every key
+// of a long row instead of its first, last and strongest. About 100 columns.
 struct ExplanationStyle {
   std::string what;
   std::function<std::string(std::int32_t)> token_text;

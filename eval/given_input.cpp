@@ -25,20 +25,22 @@ std::string GivenInput::name() const {
 }
 
 Tensor GivenInput::sequences(const Checkpoint& checkpoint, const Sizes& sizes) const {
-  if (tokens) return read_token_sequences(*tokens, sizes.vocabulary, sizes.context);
+  if (tokens) return read_token_sequences(*tokens, sizes.vocabulary, sizes.context, least);
   TrainedOn run = trained_on(checkpoint, sizes);
   Tokenizer tokenizer = tokenizer_of(checkpoint, data.empty() ? run.data : data);
   return text_sequences(tokenizer, text_of(*this),
                         {.vocabulary = sizes.vocabulary,
                          .longest = sizes.context,
                          .context = context,
+                         .least = least,
                          .first_token = run.fixed_first_token});
 }
 
 Tensor GivenInput::sequences(const Tokenizer& tokenizer, std::int64_t longest) const {
   std::int64_t vocabulary = tokenizer.vocabulary();
-  if (tokens) return read_token_sequences(*tokens, vocabulary, longest);
-  return text_sequences(tokenizer, text_of(*this), {.vocabulary = vocabulary, .longest = longest, .context = context});
+  if (tokens) return read_token_sequences(*tokens, vocabulary, longest, least);
+  return text_sequences(tokenizer, text_of(*this),
+                        {.vocabulary = vocabulary, .longest = longest, .context = context, .least = least});
 }
 
 std::vector<CLI::Option*> add_text_options(CLI::App* command, GivenInput& given) {

@@ -17,6 +17,7 @@ struct GivenInput {
   std::optional<std::string> tokens, text, text_file;
   std::string data;          // the folder of a tokenizer, where the checkpoint has none
   std::int64_t context = 0;  // tokens per sequence of text; 0: as many as the text
+  std::int64_t least = 2;    // tokens per sequence at least
 
   bool any() const { return tokens || text || text_file; }
   // How a report names it: the file, or the beginning of the sentence.

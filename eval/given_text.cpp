@@ -48,8 +48,9 @@ Tensor text_sequences(const Tokenizer& tokenizer, const std::string& text, const
   if (fixed) require_ids({static_cast<std::int32_t>(cut.first_token)}, cut.vocabulary);
   auto count = static_cast<std::int64_t>(ids.size());
   std::int64_t T = cut.context > 0 ? cut.context : std::min(cut.longest, count + fixed), own = T - fixed;
-  SINK_CHECK(count > 0 && T >= 2, "text",
-             "expected text of at least two tokens, got " + std::to_string(count) + (fixed ? " and a fixed one" : ""),
+  SINK_CHECK(count > 0 && T >= cut.least, "text",
+             std::string("expected text of at least ") + (cut.least == 1 ? "one token" : "two tokens") + ", got " +
+                 std::to_string(count) + (fixed ? " and a fixed one" : ""),
              Exit::bad_input);
   SINK_CHECK(count >= own, "text",
              "the text has " + std::to_string(count + fixed) + " tokens, --context asks for " + std::to_string(T) +

@@ -23,6 +23,7 @@ struct TextCut {
   std::int64_t vocabulary = 0;    // V: ids are below it
   std::int64_t longest = 0;       // tokens of a sequence at most
   std::int64_t context = 0;       // tokens of a sequence; 0: as many as the text, up to `longest`
+  std::int64_t least = 2;         // tokens of a sequence at least; one predicts nothing
   std::int64_t first_token = -1;  // id put before every sequence, as a run with --fixed-first-token does; -1: none
 };
 

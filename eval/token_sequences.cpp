@@ -60,11 +60,13 @@ Tensor read_hdf5(const std::string& path) {
 
 }  // namespace
 
-Tensor read_token_sequences(const std::string& path, std::int64_t vocabulary, std::int64_t context) {
+Tensor read_token_sequences(const std::string& path, std::int64_t vocabulary, std::int64_t context,
+                            std::int64_t least) {
   std::string bytes = read_file(kTag, path);
   Tensor tokens_NT = bytes.starts_with("\x89HDF\r\n\x1a\n") ? read_hdf5(path) : read_text(path, bytes);
-  if (tokens_NT.rank() != 2 || tokens_NT.size() == 0 || tokens_NT.dim(1) < 2)
-    refuse(path, "expected N sequences of at least two token ids, got " + tokens_NT.shape().str());
+  if (tokens_NT.rank() != 2 || tokens_NT.size() == 0 || tokens_NT.dim(1) < least)
+    refuse(path, std::string("expected N sequences of at least ") + (least == 1 ? "one token id" : "two token ids") +
+                     ", got " + tokens_NT.shape().str());
   std::int64_t T = tokens_NT.dim(1);
   if (T > context)
     refuse(path, "sequences have " + std::to_string(T) + " tokens, the model takes at most " + std::to_string(context));

@@ -11,6 +11,7 @@ namespace sink {
 // with a dataset `tokens`, N x T whole numbers. Throws Error: Exit::bad_input, saying where, for what is no such file,
 // for an id that is not below `vocabulary`, and for sequences that differ in length, have more than `context` ids or
 // fewer than two (a loss needs a next token).
-Tensor read_token_sequences(const std::string& path, std::int64_t vocabulary, std::int64_t context);
+Tensor read_token_sequences(const std::string& path, std::int64_t vocabulary, std::int64_t context,
+                            std::int64_t least = 2);
 
 }  // namespace sink

@@ -47,6 +47,7 @@ void require_output(const std::string& path, const OutputKind& kind, bool force)
     if (::access(folder.c_str(), W_OK | X_OK) != 0) fail_io("write", path, errno);
     return;
   }
+  if (fs::is_directory(there)) fail_io("write", path, EISDIR);
   if (!fs::is_regular_file(there) || force || fs::file_size(path, error) == 0) return;
   if (!kind.recognises(path)) {
     throw Error(

@@ -24,6 +24,9 @@ const nameOf = (j) => `key ${positionOf(j)} \u201c${textOf(j)}\u201d`;
 const upTo = (count, part, parts) => Math.ceil(count * (part + 1) / parts);
 const few = (count) => Math.min(16, count);
 const lastOf = (row, part) => upTo(row.keys.j.length, part, few(row.keys.j.length)) - 1;
+// The row mass that evaluations measure, where it is another number than the row sum.
+const massOf = (row) => !row.keys.j.includes(-1) ? ""
+  : `, without the extra key (row mass) ${num(row.keys.a.reduce((sum, a, n) => row.keys.j[n] < 0 ? sum : sum + a, 0))}`;
 const zeros = () => rowOf().q.map(() => 0);
 const vectors = (kind, row) => row.keys.j.map((j) => vectorOf(kind, j).length ? vectorOf(kind, j) : zeros());
 // What the first keys add up to, and what the last of them added.
@@ -85,7 +88,7 @@ const forward = [
       : "The general form of every operation: g over z of the sum" + (of.post ? ", and then post." : "."),
     numbers: (row, key) => `a = ${num(key.g)} / ${num(row.z)} = ${num(key.w)}${of.post ? ", after post " + num(key.a) : ""}` +
       (of.operation === "Softmax" ? `\nsoftmax: e^(s \u2212 m) / sum = e^${num(key.x)} / ${num(row.S)} = ${num(Math.exp(key.x) / row.S)}` : of.whole ? `\n${of.operation}: ${of.whole}` : "") +
-      `\nrow sum ${num(row.row_sum)}; the most goes to ${nameOf(row.keys.j[row.strongest])}: ${num(row.keys.a[row.strongest])}`,
+      `\nrow sum ${num(row.row_sum)}${massOf(row)}; the most goes to ${nameOf(row.keys.j[row.strongest])}: ${num(row.keys.a[row.strongest])}`,
     bars: (row) => ["Weights a of every key", [["a", row.keys.a, "f0"]]],
     draw: (box, row, key) => {
       box.replaceChildren();

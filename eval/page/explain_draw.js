@@ -65,6 +65,9 @@ function drawVectors(box, rows, marked) {
   box.replaceChildren(picture(width, rows.length * (high + gap), rows.map((row) => row.name).join(", "), ...parts));
 }
 
+// Every how many of the names fit below columns of this width, so that they do not run together.
+const everyOf = (names, column, perLetter) => Math.ceil((perLetter * Math.max(...names.map((name) => name.length)) + 6) / column);
+
 // Terms that add up, one after another from left to right, each from where the last one ended.
 function drawSum(box, terms, names, total, focus, colour = "f0") {
   const width = widthOf(box), height = 226, left = 70, right = 12, top = 16, bottom = 26;
@@ -77,13 +80,14 @@ function drawSum(box, terms, names, total, focus, colour = "f0") {
     parts.push(svg("line", { x1: left, x2: width - right, y1: y(value), y2: y(value), class: "axis" }));
     parts.push(svg("text", { x: left - 6, y: y(value) + 4, "text-anchor": "end", class: "muted" }, text));
   }
-  const every = Math.ceil(22 / step);
+  const every = Math.max(everyOf(names, step, 8), Math.ceil(26 / step)), last = terms.length - every;  // then comes "sum"
+  const named = Math.min(focus, Math.max(0, last));  // where the name of the one in focus fits
   terms.forEach((term, n) => {
     const rect = bar(left + n * step + 1, step - 2, y(ends[n]), y(ends[n + 1]), n === focus ? "f1" : colour);
     rect.append(svg("title", {}, `${names[n]}: ${num(term)}`));
     parts.push(rect);
-    if (n % every === 0 || n === focus)
-      parts.push(svg("text", { x: left + (n + 0.5) * step, y: height - 8, "text-anchor": "middle",
+    if (n === focus || n % every === 0 && n <= last && Math.abs(n - named) >= every)
+      parts.push(svg("text", { x: left + ((n === focus ? named : n) + 0.5) * step, y: height - 8, "text-anchor": "middle",
                                class: n === focus ? "focus" : "muted" }, names[n]));
   });
   parts.push(bar(left + terms.length * step + 1, step - 2, y(0), y(ends[ends.length - 1]), "f2"));
@@ -151,9 +155,11 @@ function drawTiles(box, tiles) {
 // Bars over the keys, which stay and move from stage to stage. series: [{ name, values, colour }]; line: a value across.
 function drawBars(box, names, series, focus, line, choose) {
   const N = names.length, room = widthOf(box), left = 62, column = Math.max(series.length > 1 ? 34 : 18, Math.min(84, (room - left - 6) / N));
-  const width = left + N * column + 6, height = 190, top = 20, bottom = 38;
+  const width = left + N * column + 6, height = 190, top = 20;
   const all = [0, ...series.flatMap((s) => s.values.filter((v) => v !== null)), ...(line === undefined ? [] : [line])];
   const high = Math.max(...all), low = Math.min(...all), range = high - low || 1;
+  const bottom = low < 0 ? 52 : 38;  // names and positions, and above them the number at the end of the lowest bar
+  const every = everyOf(names.map((name) => name.position), column, 6);
   const y = (value) => top + (high - value) / range * (height - top - bottom);
   const old = box.firstElementChild, kept = old && old.dataset.shape === [N, series.length, width].join(" ") ? [...old.querySelectorAll("rect.key")] : [];
   const parts = [], seen = box.scrollLeft;
@@ -178,8 +184,9 @@ function drawBars(box, names, series, focus, line, choose) {
       group.append(svg("text", { x, y: value < 0 ? y(value) + 12 : y(value) - 4, "text-anchor": "middle", class: n === focus ? "focus" : "muted", "font-size": 10 }, num(value)));
     const fitting = Math.max(1, Math.floor(column / 7)), letters = [...name.text];
     const text = letters.length <= fitting ? name.text : letters.slice(0, Math.max(fitting > 3 ? fitting - 1 : fitting, 1)).join("") + (fitting > 3 ? "\u2026" : "");
-    group.append(svg("text", { x, y: height - 20, "text-anchor": "middle", class: n === focus ? "focus" : "" }, text),
-                 svg("text", { x, y: height - 6, "text-anchor": "middle", class: "muted", "font-size": 10 }, name.position));
+    group.append(svg("text", { x, y: height - 20, "text-anchor": "middle", class: n === focus ? "focus" : "" }, text));
+    if (n === focus || n % every === 0 && Math.abs(n - focus) >= every)
+      group.append(svg("text", { x, y: height - 6, "text-anchor": "middle", class: "muted", "font-size": 10 }, name.position));
     group.addEventListener("click", () => choose(n));
     parts.push(group);
   });

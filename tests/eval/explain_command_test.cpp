@@ -2,7 +2,10 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <cmath>
+#include <cstdio>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "tests/support/subprocess.h"
 
@@ -53,6 +56,7 @@ TEST_CASE("explain: a text alone is explained by an initial model, which says so
   CHECK_FALSE(has(other.out, "familiar"));
   CHECK(has(other.out, "query i = 3"));
   CHECK(has(other.out, "= |do_i|"));
+  CHECK(has(other.out, "attention Sigmoid"));
   CHECK(has(run(folder, "eval_baseline --text hello --full").out.substr(0, 700), ", 0."));
 }
 
@@ -79,8 +83,12 @@ TEST_CASE("explain: the JSON stands on stdout, the table beside it on stderr") {
   double sum = 0;
   for (const Json& key : json["keys"]) sum += key["a"].get<double>();
   CHECK(sum == doctest::Approx(1));
+  char mass[80];
+  std::snprintf(mass, sizeof mass, "row sum 1.0000, without the extra key (row mass) %.4f;",
+                sum - json["keys"][4]["a"].get<double>());
+  CHECK(has(table.out, mass));
   CHECK(json["backward"]["targets"] == 8);
-  CHECK(json["backward"]["arrival"].back()["operation"] == "Softmax");
+  CHECK(json["backward"]["arrival"].back()["operation"] == "attention Softmax");
   CHECK(has(table.out, "(keys and values of head 1)"));
   CHECK(has(table.out, "* extra "));
 }
@@ -107,7 +115,6 @@ TEST_CASE("explain: a checkpoint is explained by its own tokens, and its place i
   check_refusal(folder, what + " --width 8", 2, "without --checkpoint");
   check_refusal(folder, "eval_bias_k explain --checkpoint " + path + " --text x", 4, "eval_baseline");
   check_refusal(folder, "eval_baseline explain", 2, "--text, --text-file or --tokens");
-  check_refusal(folder, "eval_baseline --text x", 3, "at least two tokens");
   check_refusal(folder, "eval_baseline --text hello --query 5", 2, "--query must be from 0 to 4");
   check_refusal(folder, "eval_baseline --text hello --width 15", 2, "--heads must divide --width");
   check_refusal(folder, "eval_baseline --text hello --kv-heads many", 2, "--kv-heads must be a whole number");
@@ -136,4 +143,62 @@ TEST_CASE("explain: a page replaces a page, and nothing else of the user's") {
   CHECK(run(folder, "eval_baseline --text-file " + (folder / "text") + " --html " + page).code == 0);
   CHECK(read_bytes(page).size() < 1000000);
   CHECK(has(read_bytes(page), "Other queries are left out"));
+}
+
+TEST_CASE("explain: a command line that means nothing is refused before anything is printed") {
+  TemporaryFolder folder;
+  auto refused = [&](const std::string& line, int code, const std::string& clue) {
+    check_refusal(folder, line, code, clue);
+    CHECK(run(folder, line).out.empty());
+  };
+  refused("eval_baseline --text hello --seed -1", 2, "--seed must be a whole number from 0 to");
+  refused("eval_baseline --text hello --seed many", 2, "got `many`");
+  refused("eval_baseline --text hello --html " + (folder / ""), 8, "s a directory");
+  refused("eval_baseline --text x --backward", 3, "at least two tokens");
+  write_bytes(folder / "ids", "120\n");
+  refused("eval_baseline --backward --tokens " + (folder / "ids"), 3, "at least two token ids");
+  Output one = run(folder, "eval_baseline --text x");
+  CHECK(one.code == 0);
+  CHECK(has(one.out, "query i = 0 `x`"));
+  CHECK(has(one.out, "row sum 1.0000; most goes to key 0 `x`: 1.0000"));
+  CHECK(run(folder, "eval_baseline --tokens " + (folder / "ids")).code == 0);
+  refused("eval_baseline hello", 2, "`hello` is no command of eval_baseline: expected sink, logits, tokens or explain");
+}
+
+TEST_CASE("explain: of a long row the table shows the first keys, the last and the strongest") {
+  TemporaryFolder folder;
+  std::string text;
+  for (int n = 0; n < 300; ++n) text += static_cast<char>('a' + n * n % 23);
+  write_bytes(folder / "text", text);
+  std::string what = "eval_baseline --text-file " + (folder / "text") + " --query 250 --backward";
+  Output full = run(folder, what + " --full"), both = run(folder, what + " --json");
+  Json json = Json::parse(both.out);
+  CHECK(json["keys"].size() == 251);
+  CHECK(json["tokens"].size() == 300);
+  const std::string& table = both.err;
+  CHECK(std::count(table.begin(), table.end(), '\n') < 300);
+  CHECK(std::count(full.out.begin(), full.out.end(), '\n') > 5 * 251);
+  CHECK(has(table, "tokens   ... 240 tokens  240:"));
+  CHECK(has(table, "  ... 39 tokens\nlayer 0"));
+  CHECK_FALSE(has(full.out, "left out"));
+  // Of each of five lists every key is there or counted.
+  std::vector<double> a;
+  for (const Json& key : json["keys"]) a.push_back(std::abs(key["a"].get<double>()));
+  std::vector<double> sorted = a;
+  std::sort(sorted.rbegin(), sorted.rend());
+  int lines = 0, left_out = 0, strong = 0;
+  std::istringstream stages(table.substr(table.find("1. Scores")));
+  for (std::string line; std::getline(stages, line);) {
+    int count = 0, j = 0;
+    char word[8] = "", token = 0;
+    if (std::sscanf(line.c_str(), "    ... %d %4s", &count, word) == 2 && std::string(word) == "keys")
+      left_out += count;
+    if (!line.starts_with("  ") || std::sscanf(line.c_str(), "%5d %c", &j, &token) != 2) continue;
+    ++lines;
+    CHECK(token == text[static_cast<std::size_t>(j)]);
+    strong += a[static_cast<std::size_t>(j)] >= sorted[9];
+  }
+  CHECK(lines + left_out == 5 * 251);
+  CHECK(strong == 5 * 10);
+  CHECK(lines <= 5 * 40);
 }

@@ -146,6 +146,30 @@ def check_looks(browser, url, shots, name, wrong):
         wrong.append("dark and light have the same ground")
 
 
+OVERLAPS = """(() => { const overlaps = [], by = 2;
+  for (const drawing of document.querySelectorAll("#bars svg, #detail svg")) {
+    const texts = [...drawing.querySelectorAll("text")].map((t) => [t.textContent, t.getBoundingClientRect()]);
+    texts.forEach(([a, r], n) => { for (const [b, s] of texts.slice(n + 1))
+      if (r.left < s.right - by && s.left < r.right - by && r.top < s.bottom - by && s.top < r.bottom - by) overlaps.push(a + " on " + b); });
+  }
+  return overlaps; })()"""
+
+
+def check_labels(browser, build, folder):
+    """No text of the drawings is printed over another: with negative bars, and with as many keys as there can be."""
+    wrong, page = [], folder / "labels.html"
+    browser.call("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
+    for text in ("h\u00e9llo", 341 * "abc"):
+        subprocess.run([build / "eval_op_softpick", "--text", text, "--backward", "--html", page, "--force"],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+        browser.open(page.as_uri())
+        for stage in (0, 1, 2, 4, 6, 7, 9, 11, 12):
+            browser.evaluate(f'document.querySelectorAll("#stages button")[{stage}].click()')
+            if overlaps := browser.evaluate(OVERLAPS):
+                wrong.append(f"{len(text)} letters, stage {stage}: {len(overlaps)} texts on others: {overlaps[:3]}")
+    return wrong
+
+
 def check(browser, build, folder, ablation, shots):
     page = folder / f"{ablation}.html"
     command = [build / f"eval_{ablation}", "explain", "--text", "a <b> & c d", *CASES[ablation].split(), "--backward", "--json", "--html", page]
@@ -181,6 +205,7 @@ def main():
         try:
             for ablation in CASES:
                 wrong += check(browser, build, pathlib.Path(folder), ablation, shots)
+            wrong += check_labels(browser, build, pathlib.Path(folder))
         finally:
             browser.close()
     for text in wrong:

@@ -119,7 +119,7 @@ TEST_CASE("explain: the gradient arrives through the operations above, at the qu
   std::vector<std::string> names;
   for (const GradientStep& step : e.arrival) names.push_back(step.operation);
   CHECK(names == std::vector<std::string>{"linear_cross_entropy", "add_rms_norm", "linear", "glu", "linear",
-                                          "add_rms_norm", "linear", "merge_heads", "Softmax"});
+                                          "add_rms_norm", "linear", "merge_heads", "attention Softmax"});
   double square = 0;
   for (double x : e.asked().do_i) square += x * x;
   CHECK(e.arrival.back().norm == doctest::Approx(std::sqrt(square)));
