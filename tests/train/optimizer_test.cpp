@@ -35,8 +35,8 @@ double norm_of(const Optimizer& optimizer) {
 
 // Of a step with the gradients that there are.
 Tensor numbers_of(const Optimizer& optimizer, std::int64_t update) {
-  Tensor numbers = adamw_numbers(/*learning_rate=*/0.1, update);
-  Tensor squared_norm = numbers.rows(AdamwNumber::squared_norm, AdamwNumber::squared_norm + 1);
+  Tensor numbers = update_numbers(/*learning_rate=*/0.1, update);
+  Tensor squared_norm = numbers.rows(UpdateNumber::squared_norm, UpdateNumber::squared_norm + 1);
   optimizer.sum_squared_gradients(squared_norm);
   return numbers;
 }
@@ -139,8 +139,8 @@ TEST_CASE("optimizer: what products read is the masters rounded, after every kin
       before = arena.copy().to(Device::cpu).clone();
       for (std::size_t i : with_gradient)
         arena[i]->var().gradient().accumulate(gradient_of(*arena[i], update).to(device));
-      Tensor numbers = adamw_numbers(/*learning_rate=*/0.1, update).to(device);
-      numbers.rows(AdamwNumber::loss, AdamwNumber::loss + 1).fill(loss);
+      Tensor numbers = update_numbers(/*learning_rate=*/0.1, update).to(device);
+      numbers.rows(UpdateNumber::loss, UpdateNumber::loss + 1).fill(loss);
       optimizer.step(numbers);
       check_close("copy", arena.copy().to(Device::cpu), arena.masters().to(Device::cpu).to(DType::BF16), 0);
     };
