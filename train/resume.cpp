@@ -36,7 +36,8 @@ void require_same_run(const Checkpoint& checkpoint, const RunConfig& config, con
     fail("resume",
          checkpoint.path + " was made with " + setting.flag + " = " + toml_text(setting.value(stored)) +
              ", this run has " + setting.flag + " = " + toml_text(setting.value(config)) +
-             ": give the same settings, or begin another run",
+             ": give the same settings, or begin another run (from these parameters: --initial " + checkpoint.path +
+             ")",
          Exit::usage);
   }
   require_same_data(checkpoint, data, config.data,
