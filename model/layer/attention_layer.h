@@ -85,7 +85,7 @@ class AttentionLayer {
         .extra_key = Extra::kExtraKey,
         .statistics =
             [&](std::int64_t columns) {
-              return attention_statistics(op_, q, k, r.m_BHT, r.S_BHT, r.config, columns).to(Device::cpu);
+              return attention_statistics(op_, q, k, v, r.m_BHT, r.S_BHT, r.config, columns).to(Device::cpu);
             },
         .map = [&](std::int64_t b,
                    std::int64_t h) { return attention_map(op_, q, k, r.m_BHT, r.S_BHT, r.config, b, h); },
