@@ -195,6 +195,12 @@ Evaluation to_evaluation(const json& object, const std::string& file) {
   e.hidden_norm = read.table("hidden_norm_layer_position");
   e.key_norm = read.table("key_norm_layer_position");
   e.value_norm = read.table("value_norm_layer_position");
+  e.hidden_kurtosis = read.table("hidden_kurtosis_layer_position");
+  e.hidden_largest = read.table("hidden_largest_layer_position");
+  e.loss_position = read.row("loss_position");
+  e.value_share_layer_head = read.table("value_share_layer_head");
+  if (!e.value_share_layer_head.empty())
+    require_same_shape(e.alpha_1_layer_head, e.value_share_layer_head, "value_share_layer_head", file);
   if (read.has("maps"))
     e.maps = to_maps(object["maps"], file);
   else if (read.has("map"))

@@ -13,6 +13,7 @@
 namespace sink::report {
 namespace {
 
+constexpr std::size_t kMostSaid = 8;               // of arms in one sentence
 constexpr std::int64_t kLongestContext = 1 << 20;  // beyond any model's; a sum is not worth more
 
 double mean_of(const std::vector<const Run*>& runs, const std::function<double(const Evaluation&)>& value) {
@@ -223,11 +224,13 @@ double even_alpha(const Run& run, std::int64_t k) {
 
 std::string finding(const Group& group) {
   std::string text;
+  std::size_t count = 0;
   for (const Arm& arm : group.arms) {
     const Said said(arm);
-    if (said.runs.empty() || !std::isfinite(said.mean("alpha_1"))) continue;
+    if (said.runs.empty() || !std::isfinite(said.mean("alpha_1")) || count++ >= kMostSaid) continue;
     text += (text.empty() ? "" : "; ") + arm_sentence(arm, said, text.empty());
   }
+  if (count > kMostSaid) text += "; the other " + std::to_string(count - kMostSaid) + " stand in the table below";
   if (text.empty()) return "No run has been evaluated yet; the curves show what there is.";
   if (std::isfinite(group.even(1)))
     text += ". Attention spread evenly would give the first token " + percent(group.even(1));

@@ -22,11 +22,36 @@ constexpr int kDashes = 6;
 // One style per run of `runs`, in order.
 std::vector<LineStyle> line_styles(const std::vector<Run>& runs, const std::vector<Group>& groups);
 
-// At most `points` of a curve: means over equal buckets of neighbours, placed at each bucket's last step. NaNs do not
-// count in a mean; a bucket of NaNs is NaN, a gap in the line. `x` and `y` are equally long; shorter curves stay whole.
-std::pair<Row, Row> thin(const Row& x, const Row& y, std::size_t points);
+// At most `points` of a curve: means over equal buckets of neighbours, placed at each bucket's last step, with the
+// bucket's least and greatest value. NaNs do not count; a bucket of NaNs is NaN, a gap in the line. `x` and `y` are
+// equally long; shorter curves stay whole, and have no `least` and `greatest`.
+struct ThinCurve {
+  Row x, y, least, greatest;
+};
+ThinCurve thin(const Row& x, const Row& y, std::size_t points);
 
-// {"groups": [...], "runs": [...]}; what a run does not have is absent. Long contexts are cut, to keep the page small.
-nlohmann::json page_data(const std::vector<Run>& runs, const std::vector<Group>& groups, const MapLimits& limits);
+// How much of the runs the page shows, so that it stays small.
+struct PageLimits {
+  std::size_t points = 300;     // of a curve
+  std::size_t positions = 256;  // of norms and losses by position, from the first
+  MapLimits maps;
+};
+
+// What every run may be filtered and grouped by: its saved settings, ablation, task, name, seed, the policies by their
+// kinds (`attention`, `position` ...), and whether it has finished.
+std::map<std::string, std::string> filter_settings(const Run& run);
+
+// {groups, runs, common, xs}: `xs` are the steps of curves, named by their index there; `common` the settings in which
+// all runs agree, a run's `settings` the others. Numbers of curves and tables by position have six digits. What a run
+// does not have is absent.
+nlohmann::json page_data(const std::vector<Run>& runs, const std::vector<Group>& groups, const PageLimits& limits);
+
+// The same as text for a <script> element, of numbers with seven digits.
+std::string page_json(const std::vector<Run>& runs, const std::vector<Group>& groups, const PageLimits& limits);
+
+constexpr std::size_t kDataBytes = 4'000'000;  // of that text; the rest of a page of a hundred runs takes up to 1 MB
+
+// The largest limits with which page_json takes at most `bytes`: maps are cut first.
+PageLimits page_limits(const std::vector<Run>& runs, const std::vector<Group>& groups, std::size_t bytes);
 
 }  // namespace sink::report

@@ -13,7 +13,7 @@ constexpr std::size_t kMapBytes = 3'000'000;  // of the text of all maps of a pa
 
 // How much of the stored maps the page shows.
 struct MapLimits {
-  std::size_t tokens = 128;   // of a sequence, from its begin
+  std::size_t tokens = 512;   // of a sequence, from its begin
   std::size_t sequences = 8;  // of a run
 };
 

@@ -167,15 +167,18 @@ std::string final_table(const Group& group, const std::vector<Run>& runs, const 
       heading(words, numbers) + "</thead><tbody>";
   for (const Arm& arm : group.arms) {
     for (const Run* run : arm.runs) {
-      out += "<tr>" + run_name(group, *run, styles[static_cast<std::size_t>(run - runs.data())]);
+      out += "<tr data-run=\"" + std::to_string(run - runs.data()) + "\">" +
+             run_name(group, *run, styles[static_cast<std::size_t>(run - runs.data())]);
       for (const Word& word : words) out += cell(word.value(*run));
       for (const Column& column : numbers)
         out += cell(number(run->evaluation ? column.value(*run, *run->evaluation) : kNaN, column.decimals));
       out += "</tr>";
     }
     if (arm.finished().size() > 1) {
-      out += "<tr class=\"mean\"><th scope=\"row\" class=\"name\">mean of " + std::to_string(arm.finished().size()) +
-             " seeds<small>" + escape(arm.label) + "</small></th>";
+      std::string members;
+      for (const Run* run : arm.runs) members += (members.empty() ? "" : " ") + std::to_string(run - runs.data());
+      out += "<tr class=\"mean\" data-runs=\"" + members + "\"><th scope=\"row\" class=\"name\">mean of " +
+             std::to_string(arm.finished().size()) + " seeds<small>" + escape(arm.label) + "</small></th>";
       for (std::size_t i = 0; i < words.size(); ++i) out += "<td></td>";
       for (const Column& column : numbers) out += cell(number(mean(column, arm.finished()), column.decimals));
       out += "</tr>";
@@ -207,9 +210,9 @@ std::string configurations(const std::vector<Run>& runs, const std::vector<LineS
     term(list, "commit", run.commit);
     term(list, "date", run.date);
     term(list, "folder", run.folder);
-    out += "<details class=\"config\"><summary>" + swatch(styles[i]) + "<b>" + escape(run.name) + "</b> <span>" +
-           escape(run.task) + (run.mark().empty() ? "" : ", " + escape(run.mark())) + "</span></summary><dl>" + list +
-           "</dl>" +
+    out += "<details class=\"config\" data-run=\"" + std::to_string(i) + "\"><summary>" + swatch(styles[i]) + "<b>" +
+           escape(run.name) + "</b> <span>" + escape(run.task) + (run.mark().empty() ? "" : ", " + escape(run.mark())) +
+           "</span></summary><dl>" + list + "</dl>" +
            (run.config_toml.empty() ? "<p>No config.toml came with this run.</p>"
                                     : "<pre tabindex=\"0\">" + escape(run.config_toml) + "</pre>") +
            "</details>";

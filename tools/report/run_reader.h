@@ -56,6 +56,10 @@ struct Evaluation {
   Table alpha_star_layer_head, alpha_star_layer_head_raw;  // [L][H]; empty where extra is none
   Table hidden_norm;                                       // [L+1][T]
   Table key_norm, value_norm;                              // [L][T]
+  // Measured since later: empty where the file is older, which is not known and not zero.
+  Table hidden_kurtosis, hidden_largest;  // [L+1][T]
+  Table value_share_layer_head;           // [L][H]
+  Row loss_position;                      // [T]; NaN where nothing is predicted
   std::optional<AttentionMaps> maps;
 
   double get(const std::string& name) const;            // NaN when absent

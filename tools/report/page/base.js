@@ -1,14 +1,57 @@
-// The page's common script: formatting, value tables, theme, and which runs are shown.
+// The page's common script: formatting, value tables, theme, and figures that are drawn when they are near the window.
 "use strict";
 const report = JSON.parse(document.getElementById("report-data").textContent);
+for (const run of report.runs) for (const curve of Object.values(run.curves)) curve.x = report.xs[curve.x];
 const all = (selector, root = document) => Array.from(root.querySelectorAll(selector));
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-const hiddenRuns = new Set();   // indices of runs whose lines are switched off
-const redraws = [];             // {draw, group, causes}: what is drawn, and which of its group's controls change it
 
-function redrawAll() { for (const { draw } of redraws) draw(); }
-function redrawFor(group, cause) {
-  for (const { draw, group: own, causes } of redraws) if (own === group && causes.includes(cause)) draw();
+// What is drawn: {figure, draw, group, causes, due}. `causes` are the controls of its group that change it. A figure far
+// from the window is only marked as due, and drawn when it comes near, a few at a time: pages of a hundred runs open at
+// once and never stand still.
+const redraws = [];
+const nearFigures = new Set();
+let drawingSoon = false;
+function drawDue() {
+  drawingSoon = false;
+  const until = performance.now() + 12;
+  for (const entry of redraws) {
+    if (!entry.due || !nearFigures.has(entry.figure) || entry.figure.hidden) continue;
+    if (performance.now() > until) { drawSoon(); return; }
+    entry.due = false;
+    entry.draw();
+  }
+}
+function drawSoon() {
+  if (drawingSoon) return;
+  drawingSoon = true;
+  setTimeout(drawDue, 0);
+}
+const watcher = new IntersectionObserver((seen) => {
+  for (const { target, isIntersecting } of seen) if (isIntersecting) nearFigures.add(target); else nearFigures.delete(target);
+  drawSoon();
+}, { rootMargin: "500px 0px" });
+function whenNear(figure, causes, draw) {
+  redraws.push({ figure, draw, group: figure.dataset.group, causes, due: true });
+  watcher.observe(figure);
+}
+// What is near the window is drawn at once, or `soon`.
+function redrawIf(wanted, soon) {
+  for (let at = redraws.length; at-- > 0;) if (!redraws[at].figure.isConnected) redraws.splice(at, 1);
+  for (const entry of redraws.filter(wanted)) {
+    entry.due = soon || !nearFigures.has(entry.figure) || entry.figure.hidden;
+    if (!entry.due) entry.draw();
+  }
+  if (soon) drawSoon();
+}
+function redrawAll() {
+  for (const entry of redraws) entry.due = true;
+  drawSoon();
+}
+const redrawFor = (group, cause) => redrawIf((entry) => entry.group === group && entry.causes.includes(cause));
+// For paper and for tests: everything at once.
+function drawEverything() {
+  for (let at = 0; at < redraws.length; ++at)  // which may grow
+    if (redraws[at].due && !redraws[at].figure.hidden) { redraws[at].due = false; redraws[at].draw(); }
 }
 
 // Numbers as people read them: 0.0312, 4.57, 1 500, 2.1M.
@@ -35,30 +78,34 @@ function tokenLabel(token, longest) {
   return letters.length > longest ? letters.slice(0, longest - 1).join("") + "\u2026" : shown;
 }
 
-// Fills a <details> with a table when it is opened. `rows` returns [header, ...rows] of plain values.
+// A table of [header, ...rows] of plain values.
+function tableOf([header, ...body]) {
+  const table = document.createElement("table"), line = table.createTHead().insertRow(), content = table.createTBody();
+  for (const text of header) {
+    const cell = document.createElement("th");
+    cell.scope = "col";
+    cell.textContent = text;
+    line.append(cell);
+  }
+  for (const values of body) {
+    const row = content.insertRow();
+    for (const value of values) row.insertCell().textContent = typeof value === "string" ? value : significant(value);
+  }
+  return table;
+}
+const kMostRows = 1000;  // of a table on the page; its CSV has them all
+// Fills a <details> with a table when it is opened. `rows` returns [header, ...rows].
 function valueTable(figure, causes, rows) {
   const details = figure.querySelector("details.values");
   if (!details) return;
   const fillTable = () => {
     if (!details.open) return;
-    const table = document.createElement("table");
-    const [header, ...body] = rows();
-    const line = table.createTHead().insertRow();
-    for (const text of header) {
-      const cell = document.createElement("th");
-      cell.scope = "col";
-      cell.textContent = text;
-      line.append(cell);
-    }
-    const content = table.createTBody();
-    for (const values of body) {
-      const row = content.insertRow();
-      for (const value of values) row.insertCell().textContent = typeof value === "string" ? value : significant(value);
-    }
-    details.querySelector(".scroll").replaceChildren(table);
+    const lines = rows(), more = lines.length - 1 - kMostRows, shown = tableOf(lines.slice(0, kMostRows + 1));
+    if (more > 0) shown.createCaption().textContent = `The first ${kMostRows} rows; the other ${more} are in the CSV.`;
+    details.querySelector(".scroll").replaceChildren(shown);
   };
   details.addEventListener("toggle", fillTable);
-  redraws.push({ draw: fillTable, group: figure.dataset.group, causes });
+  whenNear(figure, causes, fillTable);
 }
 
 // The value of a radio group or select by name; `otherwise` when the page has none.
@@ -80,16 +127,9 @@ themeButton.addEventListener("click", () => {
 });
 theme.system.addEventListener("change", showTheme);
 // Paper is white: print in the light theme and come back.
-addEventListener("beforeprint", () => { document.documentElement.dataset.theme = "light"; redrawAll(); });
+addEventListener("beforeprint", () => { document.documentElement.dataset.theme = "light"; redrawAll(); drawEverything(); });
 addEventListener("afterprint", showTheme);
 
-for (const button of all(".legend button"))
-  button.addEventListener("click", () => {
-    const run = Number(button.dataset.run);
-    if (hiddenRuns.has(run)) hiddenRuns.delete(run); else hiddenRuns.add(run);
-    button.setAttribute("aria-pressed", String(!hiddenRuns.has(run)));
-    redrawFor(button.dataset.group, "runs");
-  });
 // A control's name is "<cause>-<group>".
 for (const input of all(".controls input, .controls select"))
   input.addEventListener("change", () => redrawFor(input.name.split("-")[1], input.name.split("-")[0]));

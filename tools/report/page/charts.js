@@ -2,12 +2,12 @@
 "use strict";
 const kDashes = [[], [9, 4], [2, 3], [11, 4, 2, 4], [5, 4], [14, 4, 2, 3, 2, 4]];
 const kMarkers = ["circle", "triangle", "rect", "rectRot", "star", "crossRot", "rectRounded", "cross"];
-const runColour = (run) => css("--c" + run.colour);
+const lineColour = (line) => css("--c" + line.colour);  // of a line, or a run
 
-// A bar's fill: plain, or hatched as the line is dashed, where runs share a colour. `svg` says the same to an SvgPen.
-function barFill(run) {
-  const colour = runColour(run), paper = css("--ground");
-  const strokes = [[], [[0, 8, 8, 0]], [[0, 0, 8, 8]], [[0, 4, 8, 4]], [[4, 0, 4, 8]], [[0, 4, 8, 4], [4, 0, 4, 8]]][run.dash];
+// A bar's fill: plain, or hatched as the line is dashed, where lines share a colour. `svg` says the same to an SvgPen.
+function barFill(line) {
+  const colour = lineColour(line), paper = css("--ground");
+  const strokes = [[], [[0, 8, 8, 0]], [[0, 0, 8, 8]], [[0, 4, 8, 4]], [[4, 0, 4, 8]], [[0, 4, 8, 4], [4, 0, 4, 8]]][line.dash];
   if (strokes.length === 0) return colour;
   const tile = document.createElement("canvas");
   tile.width = tile.height = 8;
@@ -28,16 +28,89 @@ function barFill(run) {
   return pattern;
 }
 
-// `mark`: which points carry the run's marker: "all", "few" (eight or so, where the run's turn is) or "first".
-function lineSet(index, points, mark) {
-  const run = report.runs[index];
-  const colour = runColour(run), every = Math.max(1, Math.ceil(points.length / 8));
-  const turn = Math.floor((run.colour * 0.37 + run.dash * 0.21) % 1 * every);
+// `mark`: which points carry the line's marker: "all", "few" (eight or so, where the line's turn is), "first" or "none".
+// `band`: {least, greatest} of the points.
+function lineSet(line, points, mark, band) {
+  const colour = lineColour(line), every = Math.max(1, Math.ceil(points.length / 8));
+  const turn = Math.floor((line.colour * 0.37 + line.dash * 0.21) % 1 * every);
   const marked = { all: () => true, first: (i) => i === 0, few: (i) => i % every === turn }[mark];
-  return { label: run.name, data: points, borderColor: colour, backgroundColor: colour, borderWidth: 2, borderJoinStyle: "round",
-           borderDash: kDashes[run.dash], pointStyle: kMarkers[run.colour], pointRadius: points.map((_, i) => (marked(i) ? 3 : 0)),
-           pointHoverRadius: 5, pointHitRadius: 6, hidden: hiddenRuns.has(index), segment: {} };
+  return { label: line.label, data: points, borderColor: colour, backgroundColor: colour, borderWidth: 2, borderJoinStyle: "round",
+           borderDash: kDashes[line.dash], pointStyle: kMarkers[line.colour], pointRadius: marked ? points.map((_, i) => (marked(i) ? 3 : 0)) : 0,
+           pointHoverRadius: 5, pointHitRadius: 6, hidden: line.hidden, segment: {}, band };
 }
+// Lines with their bands; `change(point)` may move a point or make it NaN, and does the same to its band. Of many lines
+// none has markers, which would take long to draw and hide each other.
+function lineSets(bands, mark, change = (p) => p) {
+  return bands.map(({ line, band }) => {
+    const moved = (ys) => band.x.map((x, i) => change({ x, y: ys[i] ?? NaN }, line));
+    const points = moved(band.y), side = (ys) => moved(ys).map((p) => p.y);
+    return lineSet(line, points, bands.length > 16 ? "none" : typeof mark === "function" ? mark(points.length) : mark,
+                   band.least ? { least: side(band.least), greatest: side(band.greatest) } : null);
+  });
+}
+// Paints the bands below the lines, a piece between any two gaps.
+const bandPainter = {
+  id: "bands",
+  beforeDatasetsDraw(chart) {
+    const { ctx: pen, scales: { x, y }, chartArea: { left, top, right, bottom } } = chart;
+    for (const set of chart.data.datasets) {
+      if (!set.band || set.hidden) continue;
+      pen.save();
+      pen.beginPath();
+      pen.rect(left, top, right - left, bottom - top);
+      pen.clip();
+      pen.fillStyle = set.borderColor;
+      pen.globalAlpha = 0.2;
+      const known = (i) => Number.isFinite(set.band.least[i]) && Number.isFinite(set.band.greatest[i]) && Number.isFinite(set.data[i].y);
+      for (let from = 0; from < set.data.length;) {
+        let to = from;
+        while (to < set.data.length && known(to)) ++to;
+        if (to > from + 1) {
+          pen.beginPath();
+          for (let i = from; i < to; ++i) pen.lineTo(x.getPixelForValue(set.data[i].x), y.getPixelForValue(set.band.greatest[i]));
+          for (let i = to; i-- > from;) pen.lineTo(x.getPixelForValue(set.data[i].x), y.getPixelForValue(set.band.least[i]));
+          pen.closePath();
+          pen.fill();
+        }
+        from = to + 1;
+      }
+      pen.restore();
+    }
+  },
+};
+// The least and greatest of lines and bands, for an axis to hold them.
+function bandRange(sets) {
+  const values = sets.filter((set) => !set.hidden && set.band).flatMap((set) => [...set.band.least, ...set.band.greatest]).filter(Number.isFinite);
+  return values.length ? { suggestedMin: values.reduce((a, b) => Math.min(a, b)), suggestedMax: values.reduce((a, b) => Math.max(a, b)) } : {};
+}
+// Writes names beside points of a scatter plot, where there is room.
+const namePainter = {
+  id: "names",
+  afterDatasetsDraw(chart) {
+    const { ctx: pen, chartArea } = chart, taken = [];
+    pen.save();
+    pen.font = `11px ${css("--sans")}`;
+    pen.textBaseline = "middle";
+    pen.textAlign = "left";
+    pen.fillStyle = css("--muted");
+    const points = chart.data.datasets.flatMap((set, at) => (set.hidden || !set.named ? [] : chart.getDatasetMeta(at).data.map((p, i) => ({ x: p.x, y: p.y, name: set.data[i].name }))));
+    for (const { x, y } of points) taken.push([x - 5, y - 5, x + 5, y + 5]);
+    for (const { x, y, name } of points) {
+      if (!name) continue;
+      const text = Array.from(name).length > 32 ? Array.from(name).slice(0, 31).join("") + "\u2026" : name, width = pen.measureText(text).width;
+      for (const [left, middle] of [[x + 8, y], [x - 8 - width, y], [x - width / 2, y - 12], [x - width / 2, y + 12]]) {
+        const box = [left, middle - 6, left + width, middle + 6];
+        if (box[0] < chartArea.left || box[2] > chartArea.right || box[1] < chartArea.top || box[3] > chartArea.bottom) continue;
+        if (taken.some((t) => t[0] < box[2] && t[2] > box[0] && t[1] < box[3] && t[3] > box[1])) continue;
+        taken.push(box);
+        pen.fillText(text, left, middle);
+        break;
+      }
+    }
+    pen.restore();
+  },
+};
+
 // A thin line to compare with, of no run.
 function reference(label, points, dash) {
   return { label, data: points, type: "line", borderColor: css("--muted"), backgroundColor: css("--muted"), borderWidth: 1.25,
@@ -73,7 +146,7 @@ function options(x, y, titleOf) {
       legend: { display: false },
       tooltip: { backgroundColor: css("--tip"), titleColor: css("--tip-text"), bodyColor: css("--tip-text"), padding: 10,
                  usePointStyle: true, boxPadding: 4,
-                 callbacks: { title: titleOf, label: (item) => " " + item.dataset.label + "  " + significant(item.parsed.y) } },
+                 callbacks: { title: titleOf, label: (item) => " " + item.dataset.label + "  " + significant(item.parsed.y) + withRuns(item) } },
     },
   };
 }
@@ -146,9 +219,10 @@ function zoomable(figure, canvas, chartOf, view, redraw) {
   });
 }
 
-// A chart's data and options are made anew at each change; Chart.js then redraws in place.
-function keepDrawn(figure, causes, describe) {
-  const canvas = figure.querySelector("canvas"), view = { x: null, y: null };
+// A chart's data and options are made anew at each change; Chart.js then redraws in place. `rows()` is what is drawn, as
+// [header, ...rows], for the table and the CSV.
+function keepDrawn(figure, causes, describe, rows) {
+  const canvas = figure.querySelector("canvas"), view = { x: null, y: null }, plugins = [bandPainter, namePainter];
   let chart = null;
   const described = () => {
     const made = describe();
@@ -158,38 +232,39 @@ function keepDrawn(figure, causes, describe) {
   };
   const draw = () => {
     const { type, data, options } = described();
-    if (chart === null) { chart = new Chart(canvas, { type, data, options }); return; }
+    if (chart === null) { chart = new Chart(canvas, { type, data, options, plugins }); return; }
     chart.data = data;
     chart.options = options;
     chart.resize();
     chart.update("none");
   };
-  draw();
-  redraws.push({ draw, group: figure.dataset.group, causes: ["runs", ...causes] });
-  if (figure.dataset.kind !== "bars") zoomable(figure, canvas, () => chart, view, draw);
-  figure.chart = () => chart;  // for whoever inspects the page
+  const drawn = () => { if (chart === null) draw(); return chart; };
+  whenNear(figure, ["runs", ...causes], draw);
+  if (figure.dataset.kind !== "bars") zoomable(figure, canvas, drawn, view, draw);
+  figure.chart = drawn;  // for whoever inspects the page
+  figure.destroy = () => { if (chart) chart.destroy(); };
+  valueTable(figure, ["runs", ...causes], rows);
   const title = plainText(figure.querySelector("h4")), task = figure.closest(".group").querySelector("h2").textContent;
-  const { curve, norm, bars } = figure.dataset;
-  offerDownloads(figure, () => `${task} ${curve || norm || bars}`, () => {
+  const { curve, norm, bars, kind } = figure.dataset;
+  offerDownloads(figure, () => `${task} ${curve || norm || bars || kind}`, () => {
     const { type, data, options } = described(), width = 720, height = 360;
     Object.assign(options, { responsive: false, events: [], devicePixelRatio: 1 });
     options.plugins.tooltip.enabled = false;
     const entries = data.datasets.filter((set) => !set.hidden).map((set) =>
-      ({ text: set.label, colour: set.pointStyle || set.type ? set.borderColor : set.backgroundColor.svg ? runColour(set.run) : set.backgroundColor,
+      ({ text: set.label, colour: set.pointStyle || set.type ? set.borderColor : set.backgroundColor.svg ? lineColour(set.line) : set.backgroundColor,
          dash: set.borderDash || [] }));
     return composed(title + ", " + task, figure.querySelector("figcaption p").textContent, entries, width, height, (pen) => {
       const own = new SvgPen(width, height);
-      const copy = new Chart(own.canvas, { type, data, options, platform: Chart.platforms.BasicPlatform });
+      const copy = new Chart(own.canvas, { type, data, options, plugins, platform: Chart.platforms.BasicPlatform });
       own.parts = [];  // what it drew while it was being made
       copy.draw();
       pen.add(own);
       copy.destroy();
     });
-  });
+  }, () => csvOf(rows()));
+  return { drawn };
 }
 const finite = (values) => values.filter((v) => v !== null && Number.isFinite(v));
-const asPoints = (xs, ys) => xs.map((x, i) => ({ x, y: ys[i] === null ? NaN : ys[i] }));
-
 // Proxy and raw stand side by side: they share the vertical scale unless the raw weights are far larger.
 function commonTop(runs, name, valuesOf) {
   const top = (key) => Math.max(0, ...runs.flatMap((r) => finite(valuesOf(report.runs[r], key))));
@@ -205,84 +280,140 @@ function lossFloor(group, index, name) {
   return losses.length ? Math.min(...losses) : 0;
 }
 
+// The lines of a figure: those of its task, or the two runs that stand side by side.
+function figureBands(figure, curveOf) {
+  const g = figure.dataset.group;
+  if (g !== "pair") return bandsOf(g, curveOf);
+  const lines = figure.dataset.pair.split(" ").map((r, at) => ({ key: r, label: report.runs[r].name, runs: [Number(r)], colour: at, dash: at, hidden: false }));
+  return bandsOf(g, curveOf, lines);
+}
+const figureGroup = (figure) => (figure.dataset.group === "pair" ? { runs: figure.dataset.pair.split(" ").map(Number), even: [] } : report.groups[figure.dataset.group]);
+const withRuns = (item) => { const { n } = item.dataset; return n && n[item.dataIndex] > 1 ? ` (${n[item.dataIndex]} runs)` : ""; };
+
 function curveChart(figure) {
-  const g = figure.dataset.group, group = report.groups[g], name = figure.dataset.curve;
+  const g = figure.dataset.group, group = figureGroup(figure), name = figure.dataset.curve;
   const values = (run, key) => run.curves[key] ? run.curves[key].y : [];
   const runs = group.runs.filter((r) => values(report.runs[r], name).length > 0);
   const bounded = /^(alpha|sink)/.test(name), loss = name.endsWith("_loss");
   const top = bounded ? commonTop(runs, name, values) : undefined;
-  const unit = name.startsWith("sink") ? "% of heads" : name.startsWith("alpha") ? "weight" : "nats per token";
+  const unit = name.startsWith("sink") ? "% of heads" : name.startsWith("alpha") ? "weight" : loss ? "nats per token" : "norm";
   const last = Math.max(...group.runs.flatMap((r) => Object.values(report.runs[r].curves).map((c) => c.x[c.x.length - 1])));
+  const bands = () => figureBands(figure, (run) => run.curves[name] || null);
   keepDrawn(figure, ["steps", "loss"], () => {
-    const scale = choice("steps-" + g, "linear"), above = loss && choice("loss-" + g, "nats") === "above";
-    const sets = runs.map((r) => {
-      const curve = report.runs[r].curves[name], floor = above ? lossFloor(group, r, name) : 0;
-      const points = asPoints(curve.x, curve.y).filter((p) => scale === "linear" || p.x > 0);
-      if (above) for (const p of points) p.y = p.y > floor ? p.y - floor : NaN;
-      return lineSet(r, points, name !== "train_loss" && points.length <= 40 ? "all" : "few");
+    const scale = choice("steps-" + g, "linear"), above = loss && choice("loss-" + g, "nats") === "above", drawn = bands();
+    const floors = new Map(drawn.map(({ line }) => [line, above ? lossFloor(group, line.runs[0], name) : 0]));
+    const sets = lineSets(drawn, (n) => (!/^(train_loss|grad_norm)$/.test(name) && n <= 40 ? "all" : "few"), (p, line) => {
+      const floor = floors.get(line);
+      return { x: p.x, y: scale !== "linear" && p.x <= 0 ? NaN : !above ? p.y : p.y > floor ? p.y - floor : NaN };
     });
-    const xs = runs.flatMap((r) => report.runs[r].curves[name].x).filter((x) => scale === "linear" || x > 0);
+    sets.forEach((set, at) => { set.n = drawn[at].band.n; });
+    const xs = drawn.flatMap(({ band }) => [band.x[0], band.x[band.x.length - 1]]).filter((x) => scale === "linear" || x > 0);
     const across = (y) => [Math.min(...xs), Math.max(...xs)].map((x) => ({ x, y }));
-    if (name === "alpha_1" && group.even.length > 0) sets.push(evenSet(across(group.even[0])));
-    if (loss && !above)
+    if (name === "alpha_1" && group.even.length > 0 && xs.length) sets.push(evenSet(across(group.even[0])));
+    if (loss && !above && xs.length)
       for (const floor of new Set(runs.map((r) => report.runs[r].floor && report.runs[r].floor[name]).filter(Number.isFinite)))
         sets.push(reference("best possible", across(floor), [6, 3]));
-    const y = above ? axis(report.runs[runs[0]].floor ? "nats above the best possible" : "nats above the lowest", "logarithmic")
-                    : axis(unit, "linear", bounded ? { suggestedMin: 0, suggestedMax: top } : {});
+    const held = bandRange(sets), y = above
+      ? axis(report.runs[runs[0]].floor ? "nats above the best possible" : "nats above the lowest", "logarithmic")
+      : axis(unit, name === "grad_norm" ? "logarithmic" : "linear",
+             bounded ? { suggestedMin: 0, suggestedMax: Math.max(top ?? 0, held.suggestedMax ?? 0) || undefined } : held);
     return { type: "line", data: { datasets: sets },
              options: options(axis("step", scale, { max: last }), y, (items) => items.length ? "step " + compact(items[0].parsed.x) : "") };
-  });
-  valueTable(figure, [], () => {
-    const steps = [...new Set(runs.flatMap((r) => report.runs[r].curves[name].x))].sort((a, b) => a - b);
-    const columns = runs.map((r) => { const c = report.runs[r].curves[name]; return new Map(c.x.map((x, i) => [x, c.y[i]])); });
-    return [["step", ...runs.map((r) => report.runs[r].name)], ...steps.map((x) => [String(x), ...columns.map((c) => c.get(x))])];
-  });
+  }, () => [bandHeader("step"), ...bandRows(bands())]);
 }
 
-function normChart(figure) {
-  const g = figure.dataset.group, group = report.groups[g], name = figure.dataset.norm;
-  const row = (r) => {
-    const level = Number(choice("layer-" + g, "0")) - (name === "hidden_norm" ? 0 : 1);
-    return ((report.runs[r][name] || [])[level]) || [];
+// Profiles along the positions of a layer, or along the layers at a place.
+function profileChart(figure) {
+  const g = figure.dataset.group, name = figure.dataset.norm, hidden = name.startsWith("hidden_");
+  const range = (length, from) => Array.from({ length }, (_, i) => i + from);
+  const mean = (values) => { const known = finite(values); return known.length ? known.reduce((a, b) => a + b, 0) / known.length : NaN; };
+  const alongLayers = () => name === "value_share" || (name !== "loss_position" && !/^\d+$/.test(choice("layer-" + g, "0")));
+  const curveOf = (run) => {
+    const known = run[name], where = choice("layer-" + g, "0");
+    if (!known) return null;
+    if (name === "loss_position") return { x: range(known.length, 1), y: known };
+    if (name === "value_share") return { x: range(known.length, 0), y: known.map(mean) };
+    if (where === "first") return { x: range(known.length, hidden ? -1 : 0), y: known.map((row) => row[0]) };
+    if (where === "others") return { x: range(known.length, hidden ? -1 : 0), y: known.map((row) => mean(row.slice(1))) };
+    const row = known[Number(where) - (hidden ? 0 : 1)];
+    return row ? { x: range(row.length, 1), y: row } : null;
   };
+  const bands = () => figureBands(figure, curveOf);
   keepDrawn(figure, ["layer", "norms"], () => {
-    const scale = choice("norms-" + g, "linear");
-    const sets = group.runs.map((r) => lineSet(r, row(r).map((y, i) => ({ x: i + 1, y: y === null ? NaN : y })), "first"));
+    const drawn = bands(), loss = name === "loss_position", scale = loss ? "linear" : choice("norms-" + g, "linear"), layers = alongLayers();
+    const sets = lineSets(drawn, layers ? "all" : "first");
+    sets.forEach((set, at) => { set.n = drawn[at].band.n; });
+    const ends = drawn.flatMap(({ band }) => [band.x[0], band.x[band.x.length - 1]]);
+    const x = layers ? axis("after layer (\u22121: embedding)", "linear", { ticks: { color: css("--muted"), precision: 0, stepSize: 1 } })
+                     : axis("position", "linear", { min: 1, max: Math.max(2, ...ends), afterBuildTicks: positionTicks });
+    if (layers && !hidden) x.title.text = "layer";
+    const unit = { hidden_kurtosis: "kurtosis", hidden_largest: "largest |number|", value_share: "share", loss_position: "nats" }[name] || "norm";
     return { type: "line", data: { datasets: sets },
-             options: options(axis("position", "linear", { min: 1, max: Math.max(2, ...group.runs.map((r) => row(r).length)),
-                                                            afterBuildTicks: positionTicks }),
-                              axis("norm", scale, scale === "linear" ? { min: 0 } : {}),
-                              (items) => items.length ? "position " + items[0].parsed.x : "") };
-  });
-  valueTable(figure, ["layer"], () => {
-    const longest = Math.max(0, ...group.runs.map((r) => row(r).length));
-    return [["position", ...group.runs.map((r) => report.runs[r].name)],
-            ...Array.from({ length: longest }, (_, i) => [String(i + 1), ...group.runs.map((r) => row(r)[i])])];
-  });
+             options: options(x, axis(unit, scale, scale === "linear" && !loss ? { min: 0, ...bandRange(sets), suggestedMin: undefined } : {}),
+                              (items) => items.length ? (layers ? "layer " : "position ") + items[0].parsed.x : "") };
+  }, () => [bandHeader(alongLayers() ? "layer" : "position"), ...bandRows(bands())]);
 }
 
 function barChart(figure) {
-  const group = report.groups[figure.dataset.group], name = figure.dataset.bars;
-  const runs = group.runs.filter((r) => report.runs[r][name]);
-  const top = commonTop(runs, name, (run, key) => run[key] || []);
-  const count = Math.max(0, ...runs.map((r) => report.runs[r][name].length));
-  const labels = Array.from({ length: count }, (_, i) => String(i + 1));
+  const g = figure.dataset.group, group = report.groups[g], name = figure.dataset.bars;
+  const top = commonTop(group.runs, name, (run, key) => run[key] || []);
+  const bands = () => bandsOf(g, (run) => run[name] ? { x: run[name].map((_, i) => i + 1), y: run[name] } : null);
   keepDrawn(figure, [], () => {
-    const sets = runs.map((r) => ({ label: report.runs[r].name, run: report.runs[r], data: report.runs[r][name],
-                                    backgroundColor: barFill(report.runs[r]), hidden: hiddenRuns.has(r), categoryPercentage: 0.8,
-                                    barPercentage: 0.92 }));
+    const drawn = bands(), count = Math.max(0, ...drawn.map(({ band }) => band.x.length));
+    const sets = drawn.map(({ line, band }) => ({ label: line.label, line, data: band.y, n: band.n, backgroundColor: barFill(line), hidden: line.hidden,
+                                                  categoryPercentage: 0.8, barPercentage: 0.92 }));
     if (name === "alpha_k" && group.even.length > 0) sets.unshift(evenSet(group.even.slice(0, count)));
     const made = options(axis("position k", "category", { grid: { display: false }, ticks: { color: css("--muted"), font: { size: 11.5 } } }),
                          axis("weight", "linear", { suggestedMin: 0, suggestedMax: top }),
                          (items) => items.length ? "position " + items[0].label : "");
     made.parsing = true;
     made.interaction.mode = "index";
-    return { type: "bar", data: { labels, datasets: sets }, options: made };
-  });
-  valueTable(figure, [], () => [["k", ...runs.map((r) => report.runs[r].name)],
-                            ...labels.map((k, i) => [k, ...runs.map((r) => report.runs[r][name][i])])]);
+    return { type: "bar", data: { labels: Array.from({ length: count }, (_, i) => String(i + 1)), datasets: sets }, options: made };
+  }, () => [bandHeader("k"), ...bandRows(bands())]);
+}
+
+function scatterChart(figure) {
+  const g = figure.dataset.group, measure = () => choice("scatter-" + g, "sink_1");
+  const points = () => linesOf(g).map((line) => ({ line, points: line.runs.flatMap((r) => {
+    const { final } = report.runs[r];
+    return final && Number.isFinite(final.val_loss) && Number.isFinite(final[measure()]) ? [{ x: final.val_loss, y: final[measure()], run: r }] : [];
+  }) }));
+  const sets = () => points().map(({ line, points }) => ({
+    label: line.label, hidden: line.hidden, named: true, borderColor: lineColour(line), backgroundColor: lineColour(line), pointStyle: kMarkers[line.colour],
+    pointRadius: 5, pointHoverRadius: 8, pointBorderWidth: 2, borderDash: [],
+    data: points.map((p, at) => ({ ...p, name: points.length === 1 ? report.runs[p.run].name : at === 0 ? line.label : "" })),
+  }));
+  const say = ({ run, x, y }) => `${report.runs[run].name}: loss ${significant(x)}, Sink\u2081 ${significant(y)} %` + (report.runs[run].mark ? `, ${report.runs[run].mark}` : "");
+  const { drawn } = keepDrawn(figure, ["scatter"], () => {
+    const made = options(axis("validation loss, nats per token", "linear", { grace: "8%" }), axis("Sink\u2081, % of heads", "linear", { suggestedMin: 0, grace: "5%" }), () => "");
+    made.interaction = { mode: "nearest", axis: "xy", intersect: true };
+    made.plugins.tooltip.callbacks.label = (item) => " " + say(item.raw);
+    return { type: "scatter", data: { datasets: sets() }, options: made };
+  }, () => [["run", "line", "val_loss", measure()], ...points().flatMap(({ line, points }) => line.hidden ? [] :
+      points.map((p) => [report.runs[p.run].name, line.label, p.x, p.y]))]);
+  // Left and right go from run to run, in order of their loss; what is chosen is said and marked.
+  const canvas = figure.querySelector("canvas"), readout = document.createElement("p");
+  readout.className = "readout";
+  readout.setAttribute("role", "status");
+  figure.append(readout);
+  let chosen = -1;
+  canvas.addEventListener("keydown", (event) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    event.stopImmediatePropagation();
+    const chart = drawn(), order = chart.data.datasets.flatMap((set, datasetIndex) => set.hidden ? [] :
+      set.data.map((p, index) => ({ datasetIndex, index, p }))).sort((a, b) => a.p.x - b.p.x || a.p.y - b.p.y);
+    if (!order.length) return;
+    chosen = chosen < 0 ? (step > 0 ? 0 : order.length - 1) : Math.min(order.length - 1, Math.max(0, chosen + step));
+    const { datasetIndex, index, p } = order[chosen], element = chart.getDatasetMeta(datasetIndex).data[index];
+    chart.setActiveElements([{ datasetIndex, index }]);
+    chart.tooltip.setActiveElements([{ datasetIndex, index }], { x: element.x, y: element.y });
+    chart.update();
+    readout.textContent = say(p);
+  }, { capture: true });
 }
 
 Chart.defaults.font.family = css("--sans");
-const drawChart = { curve: curveChart, norm: normChart, bars: barChart };
+const drawChart = { curve: curveChart, profile: profileChart, bars: barChart, scatter: scatterChart };
 for (const figure of all("figure[data-kind]")) drawChart[figure.dataset.kind](figure);

@@ -31,9 +31,9 @@ function scaleShare(value, top, logarithmic) {
   return size === 0 ? 0 : Math.sign(value) * Math.max(0, 1 + Math.log10(size / top) / -Math.log10(kLogFloor));
 }
 // A round number at or above the largest size; 1 for anything that could be a share.
-function scaleTop(values) {
+function scaleTop(rows) {
   let largest = 0;
-  for (const v of values) if (Math.abs(v) > largest) largest = Math.abs(v);
+  for (const row of rows) for (const v of row) if (Math.abs(v) > largest) largest = Math.abs(v);
   if (largest <= 1.005) return 1;
   const unit = 10 ** Math.floor(Math.log10(largest));
   return Math.ceil(largest / unit) * unit;
@@ -52,6 +52,9 @@ function halves(text, exponent) {
 }
 // Whether query i sees key j, as engine/key_range.h has it.
 const sees = (maps, i, j) => j < maps.prefix || (j <= i && (maps.window === 0 || i - j < maps.window));
+
+const kMapsKept = 24;  // of a run, decoded; the oldest is forgotten first
+const kLargeGrid = 20000;  // cells: beyond that a grid is painted as one picture, and its table is short
 
 // The map of one head: {rows: [i] -> weights by column, NaN where masked; shares, alike; mass: [i]}, null if it is not stored.
 // Column 0 is the extra key where there is one.
@@ -72,9 +75,36 @@ function mapOf(maps, sequence, layer, head) {
   // As evaluation.json has them: proxy is |a| / (sum |a| + 1e-8); the mass is that of the tokens, with its sign.
   const shares = rows.map((row) => { const size = sum(row.map(Math.abs)) + 1e-8; return row.map((a) => Math.abs(a) / size); });
   const mass = rows.map((row) => sum(row.subarray(star)));
-  const made = { rows, shares, mass };
+  const made = { rows, shares, mass, top: scaleTop(rows), shareTop: scaleTop(shares), negative: rows.some((row) => row.some((a) => a < 0)) };
+  if (maps.read.size >= kMapsKept) maps.read.delete(maps.read.keys().next().value);
   maps.read.set(at, made);
   return made;
+}
+
+// A large grid as a picture of a pixel per cell; where a cell is smaller than a pixel of the screen, of the largest of
+// each block, so that no stripe is lost.
+function pictureOf(grid, fromColumn, toColumn, ratio) {
+  const block = Math.max(1, Math.ceil(1 / (grid.cell * ratio) - 1e-6)), shades = [];
+  for (let i = -512; i <= 512; ++i) shades.push(rampColour(i / 512));
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.ceil((toColumn - fromColumn) / block);
+  canvas.height = Math.ceil(grid.rows / block);
+  const pen = canvas.getContext("2d"), image = pen.createImageData(canvas.width, canvas.height);
+  for (let i = 0; i < canvas.height; ++i)
+    for (let j = 0; j < canvas.width; ++j) {
+      let value = NaN;
+      for (let k = i * block; k < Math.min(grid.rows, (i + 1) * block); ++k)
+        for (let l = fromColumn + j * block; l < Math.min(toColumn, fromColumn + (j + 1) * block); ++l) {
+          const own = grid.value(k, l);
+          if (Number.isNaN(value) || Math.abs(own) > Math.abs(value)) value = own;
+        }
+      if (Number.isNaN(value)) continue;
+      const share = Math.min(1, Math.max(-1, scaleShare(value, grid.top, grid.logarithmic)));
+      image.data.set(shades[512 + Math.round(512 * share)], 4 * (i * canvas.width + j));
+      image.data[4 * (i * canvas.width + j) + 3] = 255;
+    }
+  pen.putImageData(image, 0, 0);
+  return { canvas, width: canvas.width * block * grid.cell, height: canvas.height * block * grid.cell };
 }
 
 // Draws a grid of numbers from (0, 0) on: `grid` is {rows, columns, value(i, j), top, logarithmic, cell, left, head, gap,
@@ -83,7 +113,14 @@ function paintGrid(pen, grid) {
   const { rows, columns, cell, left, head } = grid, family = css("--sans");
   // Edges on whole pixels, or every cell would have a frame.
   const x = (j) => Math.round(left + j * cell + (grid.star && j > 0 ? 3 : 0)), y = (i) => Math.round(head + i * cell);
-  for (let i = 0; i < rows; ++i)
+  const large = rows * columns > kLargeGrid;
+  if (large)
+    for (const [from, to] of grid.star ? [[0, 1], [1, columns]] : [[0, columns]]) {
+      const { canvas, width, height } = pictureOf(grid, from, to, window.devicePixelRatio || 1);
+      pen.imageSmoothingEnabled = false;
+      pen.drawImage(canvas, left + from * cell + (from > 0 ? 3 : 0), head, width, height);
+    }
+  for (let i = 0; i < rows && !large; ++i)
     for (let j = 0; j < columns;) {
       const value = grid.value(i, j), begin = j;
       // Neighbours of one colour are one rectangle.
@@ -186,8 +223,9 @@ addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); 
 
 // The tiles: a button per head, coloured by its alpha; arrow keys go from tile to tile.
 function headTiles(box, run, g, choose) {
-  const star = box.dataset.tiles === "alpha_star", name = star ? "\u03b1*" : "\u03b1\u2081";
-  const proxy = run[star ? "star_head" : "layer_head"], raw = run[star ? "star_head_raw" : "layer_head_raw"] || proxy;
+  const name = { alpha_1: "\u03b1\u2081", alpha_star: "\u03b1*", value_share: "share of |a||v|" }[box.dataset.tiles];
+  const key = { alpha_1: "layer_head", alpha_star: "star_head", value_share: "value_share" }[box.dataset.tiles];
+  const proxy = run[key], raw = run[key + "_raw"] || proxy;
   const rows = proxy.length, columns = proxy[0].length, tiles = [];
   const table = () => (choice("weights-" + g, "raw") === "proxy" ? proxy : raw);
   box.style.setProperty("--columns", columns);
@@ -224,7 +262,7 @@ function headTiles(box, run, g, choose) {
   box.classList.toggle("small", !numbers);
   return {
     show(layer, head) {
-      const values = table(), top = scaleTop(values.flat());
+      const values = table(), top = scaleTop(values);
       tiles.forEach((tile, at) => {
         const l = Math.floor(at / columns), h = at % columns, value = values[l][h], known = value !== null && Number.isFinite(value);
         const colour = rampColour(known ? value / top : 0), chosen = l === layer && h === head;
@@ -241,7 +279,7 @@ function headTiles(box, run, g, choose) {
     },
     grid() {
       const values = table();
-      return { rows, columns, value: (i, j) => (values[i][j] === null ? NaN : values[i][j]), top: scaleTop(values.flat()), logarithmic: false,
+      return { rows, columns, value: (i, j) => (values[i][j] === null ? NaN : values[i][j]), top: scaleTop(values), logarithmic: false,
                title: `${name} of each head`, cell: numbers ? 28 : 16, left: 30, head: 36, gap: 2, numbers, fontSize: 11, turned: false, star: false,
                rowLabels: Array.from({ length: rows }, (_, at) => ({ at, text: String(at) })),
                columnLabels: Array.from({ length: columns }, (_, at) => ({ at, text: String(at) })) };
@@ -267,7 +305,7 @@ function headFigure(figure) {
   const canvas = figure.querySelector("canvas"), mapBox = figure.querySelector(".mapbox"), cursorBox = figure.querySelector(".cursor");
   const readout = figure.querySelector(".readout"), caption = figure.querySelector(".chosen");
   let { layer, head } = maps ? maps.chosen : { layer: -1, head: -1 };
-  let shown = null, cursor = null;
+  let shown = null, cursor = null, tiles = null;
   // The extra key is a column more than there are rows, a sink token the first of the tokens; both are `*`, token 1 follows.
   const star = maps && maps.extra_key ? 1 : 0, sinkToken = maps && maps.sink_token ? 1 : 0, starName = sinkToken ? "sink token" : "extra key";
   const massName = star ? "row mass without *" : "row mass";
@@ -281,19 +319,21 @@ function headFigure(figure) {
     if (l >= (maps ? maps.layers : run.layer_head.length) || h >= (maps ? maps.heads : run.layer_head[0].length)) return;
     [layer, head, cursor] = [l, h, null];
     hideTip();
-    draw();
-    redrawFor(g, "head");
+    redrawIf((entry) => entry.figure === figure);
   };
-  const tiles = all(".tiles", figure).map((box) => headTiles(box, run, g, choose));
+  const headGrids = () => (tiles = tiles || all(".tiles", figure).map((box) => headTiles(box, run, g, choose)));
   const place = () => `layer ${layer}, head ${head}`;
 
   // As large as its column and the window allow, so that a map and what belongs to it are seen at once.
   const gridOf = (map, width, height) => {
     const tokens = maps.tokens[sequence()], n = tokens.length, columns = n + star;
     const size = (margin) => Math.min((width - margin - 8 - 3 * star) / columns, (height - margin - 2) / n, 26);
-    const spelled = size(80) >= 11, margin = spelled ? 80 : 38, cell = Math.max(2, size(margin));
+    const spelled = size(80) >= 11, margin = spelled ? 80 : 38, ratio = window.devicePixelRatio || 1;
+    const widest = (width - margin - 8 - 3 * star) / columns;  // may be narrower than a pixel, on a phone
+    // Small cells are whole pixels of the screen, at least one.
+    const cell = size(margin) >= 4 ? size(margin) : Math.min(widest, Math.max(1, Math.floor(size(margin) * ratio)) / ratio);
     const labels = mapLabels(tokens, star, sinkToken, cell, spelled), values = proxy() ? map.shares : map.rows;
-    return { rows: n, columns, star: star === 1, value: (i, j) => values[i][j], top: scaleTop(values.flatMap((row) => Array.from(row))),
+    return { rows: n, columns, star: star === 1, value: (i, j) => values[i][j], top: proxy() ? map.shareTop : map.top,
              logarithmic: choice("colour-" + g, "linear") === "log", cell, left: margin, head: margin, gap: 0, numbers: false, axes: true,
              fontSize: spelled ? Math.min(12, cell - 0.5) : 10.5, turned: spelled,
              rowLabels: labels.filter(({ at }) => at >= star).map(({ at, text }) => ({ at: at - star, text })), columnLabels: labels };
@@ -307,7 +347,7 @@ function headFigure(figure) {
   };
 
   function draw() {
-    for (const tile of tiles) tile.show(layer, head);
+    for (const tile of headGrids()) tile.show(layer, head);
     if (!maps) return;
     const map = mapOf(maps, sequence(), layer, head), ramp = figure.querySelector(".ramp");
     cursorBox.hidden = true;
@@ -329,7 +369,7 @@ function headFigure(figure) {
     shown = gridOf(map, figure.clientWidth, 100);  // first as low as it gets, to see what stands around it
     shown = gridOf(map, figure.clientWidth, roomBelow());
     paintGrid(sizedPen(canvas, ...size(shown)), shown);
-    showRamp(ramp, shown.top, shown.logarithmic, map.rows.some((row) => row.some((a) => a < 0)) && !proxy());
+    showRamp(ramp, shown.top, shown.logarithmic, map.negative && !proxy());
     readout.textContent = "";
   }
 
@@ -369,9 +409,15 @@ function headFigure(figure) {
       const { i, j } = cursor || { i: shown.rows - 1, j: 0 };
       point(Math.min(shown.rows - 1, Math.max(0, i + step[0])), Math.min(shown.columns - 1, Math.max(0, j + step[1])), null);
     });
-    valueTable(figure, ["weights", "sequence", "head"], () => {
+    valueTable(figure, ["weights", "sequence"], () => {
       const map = mapOf(maps, sequence(), layer, head), tokens = maps.tokens[sequence()];
       if (!map) return [["this map was not stored"]];
+      if (tokens.length * (tokens.length + star) > kLargeGrid)  // the whole of it is in the CSV
+        return [[`${place()}: query`, "on token 1", "largest", "on key", massName],
+                ...(proxy() ? map.shares : map.rows).map((row, i) => {
+                  const most = row.reduce((best, a, j) => (Math.abs(a) > Math.abs(row[best]) || Number.isNaN(row[best]) ? j : best), 0);
+                  return [nameOf(tokens, i + star), row[star + sinkToken], row[most], nameOf(tokens, most), map.mass[i]];
+                })];
       const keys = Array.from({ length: tokens.length + star }, (_, j) => nameOf(tokens, j));
       return [[`${place()}: query \\ key`, ...keys, massName],
               ...(proxy() ? map.shares : map.rows).map((row, i) => [nameOf(tokens, i + star),
@@ -379,7 +425,7 @@ function headFigure(figure) {
     });
   }
   offerDownloads(figure, () => `${run.name} attention ${maps ? `sequence ${sequence() + 1} ${place()}` : "heads"}`, () => {
-    const grids = tiles.map((tile) => tile.grid()), heads = (grid) => grid.head + grid.rows * grid.cell + 24;
+    const grids = headGrids().map((tile) => tile.grid()), heads = (grid) => grid.head + grid.rows * grid.cell + 24;
     const map = maps && mapOf(maps, sequence(), layer, head), grid = map ? gridOf(map, 640, 640) : null;
     const above = Math.max(...grids.map(heads));
     const widths = grids.map((tile) => tile.left + tile.columns * tile.cell + 40);
@@ -391,7 +437,7 @@ function headFigure(figure) {
       if (!grid) return;
       pen.translate(0, above);
       paintGrid(pen, grid);
-      const y = size(grid)[1] + 14, stops = rampStops(map.rows.some((row) => row.some((a) => a < 0)) && !proxy());
+      const y = size(grid)[1] + 14, stops = rampStops(map.negative && !proxy());
       stops.forEach((colour, at) => { pen.fillStyle = rgb(colour); pen.fillRect(grid.left + 30 + 12 * at, y, 12, 9); });
       pen.fillStyle = css("--muted");
       pen.font = `11px ${css("--sans")}`;
@@ -399,19 +445,25 @@ function headFigure(figure) {
       pen.fillText(all(".ramp span", figure)[0].textContent, grid.left, y + 9);
       pen.fillText(all(".ramp span", figure)[1].textContent, grid.left + 36 + 12 * stops.length, y + 9);
     });
+  }, () => {
+    const kind = proxy() ? "proxy" : "raw", heads = run.layer_head, raw = run.layer_head_raw || heads, rows = [];
+    (proxy() ? heads : raw).forEach((row, l) => row.forEach((a, h) => rows.push(["alpha_1", String(l), String(h), "", "", "", "", a])));
+    const map = maps && mapOf(maps, sequence(), layer, head), tokens = maps && maps.tokens[sequence()];
+    const at = (j) => (j < star + sinkToken ? "*" : String(j - star - sinkToken + 1));
+    if (map)
+      (proxy() ? map.shares : map.rows).forEach((row, i) => row.forEach((a, j) => {
+        if (!Number.isNaN(a)) rows.push(["weight", String(layer), String(head), at(i + star), j < star ? "*" : at(j), tokens[i], j < star ? "*" : tokens[j - star], a]);
+      }));
+    return csvOf([["what", "layer", "head", "query", "key", "query_token", "key_token", kind], ...rows]);
   });
-  draw();
-  redraws.push({ draw: () => { leave(); draw(); }, group: g, causes: ["weights", "colour", "sequence"] });
-  return { group: g, show };
+  whenNear(figure, ["weights", "colour", "sequence"], () => { leave(); draw(); });
+  return { figure, group: g, show };
 }
 
-const headFigures = [];
-for (const figure of all("figure.heads")) headFigures.push(headFigure(figure));
+const headFigures = all("figure.heads").map(headFigure);
 let width = document.documentElement.clientWidth, height = window.innerHeight;
 addEventListener("resize", () => {  // a phone's toolbar changes the height only, and not by much: nothing to redraw
   if (width === document.documentElement.clientWidth && Math.abs(height - window.innerHeight) < 120) return;
   [width, height] = [document.documentElement.clientWidth, window.innerHeight];
   redrawAll();
 });
-showTheme();
-document.documentElement.dataset.ready = "yes";

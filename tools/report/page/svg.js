@@ -107,6 +107,11 @@ class SvgPen {
              `${this.paint("fill", this.fillStyle)}>${xml(text)}</text>`);
   }
   strokeText() {}
+  drawImage(canvas, x, y, width, height) {
+    const [left, top] = this.at(x, y).split(" "), [right, bottom] = this.at(x + width, y + height).split(" ");
+    this.put(`<image x="${left}" y="${top}" width="${decimals(right - left)}" height="${decimals(bottom - top)}" preserveAspectRatio="none" ` +
+             `style="image-rendering:pixelated" href="${canvas.toDataURL()}"/>`);
+  }
 
   // Another pen's picture, at the place where this one is.
   add(other) {
@@ -187,19 +192,21 @@ function composed(title, caption, entries, width, height, paint) {
   return pen;
 }
 
-const fileName = (name) => (name.normalize("NFKD").replace(/[^\w.-]+/g, "-").replace(/^[-.]+|-+$/g, "").slice(0, 80) || "figure").toLowerCase();
+const fileName = (name) => (name.replace(/[^\w.-]+/g, "-").replace(/^[-.]+|-+$/g, "").slice(0, 80) || "figure").toLowerCase();
 // A heading as plain text, its subscripts kept.
 function plainText(element) {
   const small = { 1: "\u2081", k: "\u2096", "*": "\u204e" };
   return Array.from(element.childNodes, (node) => node.nodeName === "SUB" ? small[node.textContent] || node.textContent : node.textContent).join("");
 }
 
-// Buttons of a figure: `name()` is what the files are called, `picture()` gives the pen that has drawn it all.
-function offerDownloads(figure, name, picture) {
+// Buttons of a figure: `name()` is what the files are called, `picture()` gives the pen that has drawn it all, `csv()` the
+// numbers.
+function offerDownloads(figure, name, picture, csv) {
   for (const button of all("button[data-save]", figure))
     button.addEventListener("click", async () => {
+      const kind = button.dataset.save, file = fileName(name()) + "." + kind;
+      if (kind === "csv") { download(new Blob([csv()], { type: "text/csv" }), file); return; }
       const pen = picture(), svg = pen.text(), { width, height } = pen.canvas;
-      download(button.dataset.save === "svg" ? new Blob([svg], { type: "image/svg+xml" }) : await pngOf(svg, width, height),
-               fileName(name()) + "." + button.dataset.save);
+      download(kind === "svg" ? new Blob([svg], { type: "image/svg+xml" }) : await pngOf(svg, width, height), file);
     });
 }
