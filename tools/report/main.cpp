@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <thread>
 
 #include "engine/check.h"
@@ -15,6 +16,7 @@
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
 #include "tools/report/page.h"
+#include "tools/report/plot_csv.h"
 #include "tools/report/results_csv.h"
 #include "tools/report/results_table.h"
 #include "tools/report/sources.h"
@@ -57,6 +59,15 @@ bool is_report(const std::string& path) {
          kind_by_text("", "<!doctype html>", {"<html lang=\"en\" data-theme=\"light\">"}).recognises(path);
 }
 
+// results.csv, or a file of plot_csv.h.
+bool is_table(const std::string& path) {
+  return kind_by_text("", "run,", {"sink_1"}).recognises(path) ||
+         kind_by_text("", "line,", {"runs"}).recognises(path) ||
+         kind_by_text("", "what,layer,head,query", {}).recognises(path);
+}
+
+bool is_csv_folder(const std::string& path) { return path.ends_with('/') || std::filesystem::is_directory(path); }
+
 // Makes missing folders.
 void make_room(const std::string& path, const OutputKind& kind, bool force) {
   std::error_code ignored;  // what matters is whether the file can be written
@@ -67,14 +78,27 @@ void make_room(const std::string& path, const OutputKind& kind, bool force) {
 // Before any work, as what follows may take long.
 void require_outputs(const Arguments& arguments) {
   make_room(arguments.out, {"a page of `report`", is_report}, arguments.force);
-  if (!arguments.csv.empty())
+  if (!arguments.csv.empty() && !is_csv_folder(arguments.csv))
     make_room(arguments.csv, kind_by_text("a table of `report`", "run,", {"sink_1"}), arguments.force);
+}
+
+// The table of all runs, or that and the numbers of every figure.
+void write_csv(const Arguments& arguments, const std::vector<Run>& runs) {
+  if (!is_csv_folder(arguments.csv)) {
+    write_file_atomically(arguments.csv, results_csv(runs));
+    return;
+  }
+  std::map<std::string, std::string> files = plot_csvs(runs);
+  files["results.csv"] = results_csv(runs);
+  const std::filesystem::path folder(arguments.csv);
+  for (const auto& [name, text] : files) make_room(folder / name, {"a table of `report`", is_table}, arguments.force);
+  for (const auto& [name, text] : files) write_file_atomically(folder / name, text);
 }
 
 void write_report(const Arguments& arguments, const std::vector<Run>& runs, const std::string& chart_js, int reload) {
   const std::string html = page(runs, arguments.title, chart_js, reload);
   write_file_atomically(arguments.out, html);
-  if (!arguments.csv.empty()) write_file_atomically(arguments.csv, results_csv(runs));
+  if (!arguments.csv.empty()) write_csv(arguments, runs);
   const auto open = std::count_if(runs.begin(), runs.end(), [](const Run& run) { return !run.finished; });
   std::fprintf(stderr, "report: %s, %zu %s%s, %.2f MB\n", printable(arguments.out).c_str(), runs.size(),
                runs.size() == 1 ? "run" : "runs",
@@ -153,7 +177,10 @@ void add_options(CLI::App& app, Arguments& arguments) {
   app.add_option("--out,-o", arguments.out,
                  "the HTML file to write [report.html in the one folder given, else in the nearest folder that holds "
                  "everything given]");
-  app.add_option("--csv", arguments.csv, "also write the numbers and settings of every run to this file");
+  app.add_option(
+      "--csv", arguments.csv,
+      "also write the numbers and settings of every run to this file; into a folder (one that exists, or PATH/), "
+      "as results.csv beside the numbers of every figure as it is first drawn");
   app.add_flag("--force", arguments.force, "let --out and --csv replace files that `report` did not make");
   app.add_option("--title", arguments.title, "heading of the page")->capture_default_str();
   app.add_option("--chart-js", arguments.chart_js, "Chart.js to put into the page; found by itself on Debian");

@@ -15,11 +15,7 @@
 namespace sink::report {
 namespace {
 
-std::string task_title(const std::string& task) {
-  if (task == "text") return "Text";
-  if (task == "bigram-backcopy") return "Bigram-Backcopy";
-  return escape(task);
-}
+std::string task_title(const std::string& task) { return escape(task_name(task)); }
 
 constexpr const char* kTextTask =
     "A small language model reads plain text and predicts each next token. Nothing in the task asks for a sink.";
@@ -43,10 +39,10 @@ std::string group_section(const Section& s) {
   return "<section class=\"group\" id=\"task-" + std::to_string(s.index) + "\"><h2>" + task_title(s.group.task) +
          "</h2>" + (about.empty() ? "" : "<p>" + about + "</p>") + bar("Final numbers", numbers_note(s.group), "") +
          final_table(s.group, s.runs, s.styles) + (s.group.task == "text" ? page_file("paper.html") : "") +
-         sink_against_loss(s) + head_maps(s) +
          "<div class=\"charts\"><div class=\"legend\" role=\"group\" aria-label=\"Lines shown in the charts\" "
          "data-group=\"" +
-         std::to_string(s.index) + "\"></div>" + curves(s) + profiles(s) + first_positions(s) + "</div></section>\n";
+         std::to_string(s.index) + "\"></div>" + curves(s) + sink_against_loss(s) + profiles(s) + first_positions(s) +
+         "</div>" + head_maps(s) + "</section>\n";
 }
 
 }  // namespace

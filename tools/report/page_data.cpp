@@ -182,6 +182,10 @@ ThinCurve thin(const Row& x, const Row& y, std::size_t points) {
   return out;
 }
 
+std::string task_name(const std::string& task) {
+  return task == "text" ? "Text" : task == "bigram-backcopy" ? "Bigram-Backcopy" : task;
+}
+
 std::map<std::string, std::string> filter_settings(const Run& run) {
   std::map<std::string, std::string> out = run.settings;
   std::istringstream words(run.policies);

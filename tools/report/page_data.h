@@ -37,6 +37,12 @@ struct PageLimits {
   MapLimits maps;
 };
 
+// A task as the page's headings name it.
+std::string task_name(const std::string& task);
+
+// Of `levels` rows by layer, from the embedding on: the one that the page shows first.
+constexpr std::size_t shown_level(std::size_t levels) { return (levels + 1) / 2; }
+
 // What every run may be filtered and grouped by: its saved settings, ablation, task, name, seed, the policies by their
 // kinds (`attention`, `position` ...), and whether it has finished.
 std::map<std::string, std::string> filter_settings(const Run& run);

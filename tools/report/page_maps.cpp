@@ -28,6 +28,29 @@ std::uint16_t half(double value) {
   return sign | static_cast<std::uint16_t>(units + 1024 * (std::max(exponent, -13) + 13));
 }
 
+// The number that these 16 bits are.
+double of_half(std::uint16_t bits) {
+  const int exponent = bits >> 10 & 31, part = bits & 1023;
+  if (exponent == 31) return kNaN;
+  const double size = exponent == 0 ? std::ldexp(part, -24) : std::ldexp(1024 + part, exponent - 25);
+  return bits & 0x8000 ? -size : size;
+}
+
+// A power of two that puts the largest weight near the top of what 16 bits can say: small ones stay exact enough.
+int exponent_of(const AttentionMaps& maps) {
+  double largest = 0;
+  for (const Row& weights : maps.weights)
+    for (const double a : weights)
+      if (std::isfinite(a)) largest = std::max(largest, std::abs(a));
+  return largest > 0 ? static_cast<int>(std::ceil(std::log2(largest))) - 15 : 0;
+}
+
+// How many tokens of a sequence are shown. Rows are whole: every row sees the prefix.
+std::size_t shown_tokens(const AttentionMaps& maps, std::size_t sequence, const MapLimits& limits,
+                         const KeyRange& range) {
+  return std::min(std::max(limits.tokens, static_cast<std::size_t>(range.prefix)), maps.tokens[sequence].size());
+}
+
 // The weights of a map that the page shows, in the order it expects.
 std::vector<double> visible(const Row& weights, std::size_t tokens, std::size_t shown, bool extra_key,
                             const KeyRange& range, bool full) {
@@ -105,24 +128,44 @@ MapLimits map_limits(const std::vector<Run>& runs, std::size_t bytes) {
   return limits;
 }
 
+std::vector<DrawnWeight> drawn_map(const Run& run, const MapLimits& limits, std::int64_t sequence, std::int64_t layer,
+                                   std::int64_t head) {
+  const AttentionMaps& maps = *run.evaluation->maps;
+  const Row& weights = maps.of(sequence, layer, head);
+  if (weights.empty()) return {};
+  const KeyRange range{whole_setting(run, "prefix"), whole_setting(run, "window")};
+  const bool full = leaves(maps, range);
+  const int exponent = exponent_of(maps), token = run.evaluation->extra == "token" ? 1 : 0;
+  const std::vector<std::string>& tokens = maps.tokens[static_cast<std::size_t>(sequence)];
+  const std::size_t shown = shown_tokens(maps, static_cast<std::size_t>(sequence), limits, range);
+  std::vector<DrawnWeight> out;
+  const auto add = [&](std::size_t i, std::int64_t key, const std::string& key_token, double weight) {
+    const double drawn = std::ldexp(of_half(half(std::ldexp(weight, -exponent))), exponent);
+    if (std::isfinite(drawn))
+      out.push_back({static_cast<std::int64_t>(i) + 1 - token, key, tokens[i], key_token, drawn});
+  };
+  for (std::size_t i = 0; i < shown; ++i) {
+    const double* row = weights.data() + i * (tokens.size() + maps.extra_key);
+    if (maps.extra_key) add(i, 0, "*", *row++);
+    for (std::size_t j = 0; j < shown; ++j)
+      if (full || range.sees(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j)))
+        add(i, static_cast<std::int64_t>(j) + 1 - token, tokens[j], row[j]);
+  }
+  return out;
+}
+
 json maps_json(const Run& run, const MapLimits& limits) {
   const AttentionMaps& maps = *run.evaluation->maps;
   const KeyRange range{whole_setting(run, "prefix"), whole_setting(run, "window")};
   const bool full = leaves(maps, range);
-  double largest = 0;
-  for (const Row& weights : maps.weights)
-    for (const double a : weights)
-      if (std::isfinite(a)) largest = std::max(largest, std::abs(a));
-  // A power of two that puts the largest weight near the top of what 16 bits can say: small ones stay exact enough.
-  const int exponent = largest > 0 ? static_cast<int>(std::ceil(std::log2(largest))) - 15 : 0;
+  const int exponent = exponent_of(maps);
   const auto per_sequence = static_cast<std::size_t>(maps.layers * maps.heads);
   const std::size_t sequences = std::min(limits.sequences, maps.tokens.size());
   json tokens = json::array(), texts = json::array();
   std::size_t longest = 0;
   for (std::size_t s = 0; s < sequences; ++s) {
     const std::vector<std::string>& all = maps.tokens[s];
-    // Rows are whole: every row sees the prefix.
-    const std::size_t shown = std::min(std::max(limits.tokens, static_cast<std::size_t>(range.prefix)), all.size());
+    const std::size_t shown = shown_tokens(maps, s, limits, range);
     longest = std::max(longest, all.size());
     tokens.push_back(std::vector<std::string>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown)));
     for (std::size_t m = s * per_sequence; m < (s + 1) * per_sequence; ++m) {

@@ -29,4 +29,14 @@ std::string halves_base64(const std::vector<double>& values);
 // where the run has not stored it. `of` is how many tokens the sequences have in truth.
 nlohmann::json maps_json(const Run& run, const MapLimits& limits);
 
+// The weights of one map as the page shows them, its rounding included, row by row. Positions count from 1; 0 is the
+// extra key or sink token. Empty where the map was not stored.
+struct DrawnWeight {
+  std::int64_t query, key;
+  std::string query_token, key_token;  // `*` of an extra key
+  double weight;
+};
+std::vector<DrawnWeight> drawn_map(const Run& run, const MapLimits& limits, std::int64_t sequence, std::int64_t layer,
+                                   std::int64_t head);
+
 }  // namespace sink::report

@@ -34,7 +34,7 @@ std::string layer_choice(const std::string& id, std::size_t levels) {
   std::string layer =
       "<label class=\"field\">Show <select name=\"layer-" + id + "\"><optgroup label=\"along the positions, in\">";
   for (std::size_t l = 0; l < levels; ++l)
-    layer += "<option value=\"" + std::to_string(l) + "\"" + (l == (levels + 1) / 2 ? " selected" : "") + ">" +
+    layer += "<option value=\"" + std::to_string(l) + "\"" + (l == shown_level(levels) ? " selected" : "") + ">" +
              (l == 0 ? "embedding (hidden state only)" : "layer " + std::to_string(l - 1)) + "</option>";
   return layer +
          "</optgroup><optgroup label=\"along the layers, at\"><option value=\"first\">position 1</option><option "

@@ -380,12 +380,12 @@ function scatterChart(figure) {
   }) }));
   const sets = () => points().map(({ line, points }) => ({
     label: line.label, hidden: line.hidden, named: true, borderColor: lineColour(line), backgroundColor: lineColour(line), pointStyle: kMarkers[line.colour],
-    pointRadius: 5, pointHoverRadius: 8, pointBorderWidth: 2, borderDash: [],
+    clip: 6, pointRadius: 5, pointHoverRadius: 8, pointBorderWidth: 2, borderDash: [],
     data: points.map((p, at) => ({ ...p, name: points.length === 1 ? report.runs[p.run].name : at === 0 ? line.label : "" })),
   }));
   const say = ({ run, x, y }) => `${report.runs[run].name}: loss ${significant(x)}, Sink\u2081 ${significant(y)} %` + (report.runs[run].mark ? `, ${report.runs[run].mark}` : "");
   const { drawn } = keepDrawn(figure, ["scatter"], () => {
-    const made = options(axis("validation loss, nats per token", "linear", { grace: "8%" }), axis("Sink\u2081, % of heads", "linear", { suggestedMin: 0, grace: "5%" }), () => "");
+    const made = options(axis("validation loss, nats per token", "linear", { grace: "8%" }), axis("Sink\u2081, % of heads", "linear", { min: 0, grace: "5%" }), () => "");
     made.interaction = { mode: "nearest", axis: "xy", intersect: true };
     made.plugins.tooltip.callbacks.label = (item) => " " + say(item.raw);
     return { type: "scatter", data: { datasets: sets() }, options: made };

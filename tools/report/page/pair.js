@@ -18,7 +18,7 @@ function showPair() {
   const pair = pairOf(), runs = pair.map((r) => report.runs[r]), looks = [0, 1].map((at) => ({ colour: at, dash: at }));
   const differing = [...settingNames].filter((name) => !report.runs[0].final || !(name in report.runs[0].final)).sort()
     .map((name) => [name, ...runs.map((run) => settingOf(run, name) ?? "not known")]).filter(([name, a, b]) => name !== "name" && a !== b);
-  const names = runs.map((run, at) => `${at === 0 ? "left" : "right"}: ${run.name}`);
+  const names = ["left", "right"];
   document.getElementById("pair-settings").replaceChildren(tableOf([["setting", ...names], ...(differing.length ? differing : [["none", "", ""]])]));
   const numbers = [["val_loss", "validation loss"], ["sink_1", "Sink\u2081, %, proxy"], ["sink_1_raw", "Sink\u2081, %, raw"], ["alpha_1", "\u03b1\u2081, proxy"],
                    ["alpha_1_raw", "\u03b1\u2081, raw"]].map(([key, name]) => {
@@ -30,12 +30,17 @@ function showPair() {
   const curves = document.getElementById("pair-curves"), maps = document.getElementById("pair-maps");
   for (const old of all("figure", curves)) old.destroy();
   curves.replaceChildren(...kPairCurves.filter(([key]) => runs.some((run) => run.curves[key]))
-    .map(([key, title]) => pairFigure("pair-curve", { curve: key, pair: pair.join(" ") }, title, runs.map((run) => run.name).join(" and "))));
+    .map(([key, title]) => pairFigure("pair-curve", { curve: key, pair: pair.join(" ") }, title, runs.map((run) => `\u2068${run.name}\u2069`).join(" and "))));
   for (const figure of all("figure", curves)) {
     figure.querySelector("canvas").setAttribute("aria-label", `Line chart: ${figure.querySelector("h4").textContent} of two runs over training steps. Plus and minus zoom, arrows move, 0 shows all.`);
     drawChart.curve(figure);
   }
-  document.getElementById("pair-legend").replaceChildren(...runs.flatMap((run, at) => [swatch(looks[at]), run.name]));
+  document.getElementById("pair-legend").replaceChildren(...runs.map((run, at) => {
+    const entry = document.createElement("span"), name = document.createElement("bdi");
+    name.textContent = run.name;
+    entry.append(swatch(looks[at]), name);
+    return entry;
+  }));
   maps.replaceChildren(...pair.filter((r) => report.runs[r].layer_head && report.runs[r].layer_head.length)
     .map((r) => pairFigure("pair-head", { run: r }, report.runs[r].name)));
   headFigures.splice(0, headFigures.length, ...headFigures.filter(({ group }) => group !== "pair"));
