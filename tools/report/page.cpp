@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tools/report/claims.h"
 #include "tools/report/html_text.h"
 #include "tools/report/loss_floor.h"
 #include "tools/report/page_data.h"
@@ -34,11 +35,26 @@ std::string numbers_note(const Group& group) {
   return note + (common.empty() ? "." : "; " + common + ".");
 }
 
+std::string claims_part(const Group& group) {
+  const std::string table = claims_table(group);
+  if (table.empty()) return "";
+  return bar("The study\u2019s claims, in these runs",
+             "Decided from finished runs on their own text: a claim is true, or not true, where it is so of every line "
+             "that was asked, and the 95 % interval over the seeds (Student\u2019s t, in brackets) lies on one side of "
+             "the bound. A sink is more than " +
+                 plain(kSinkPercent) +
+                 " % of heads at &epsilon;&nbsp;0.3. What holds of small models here need not hold of the "
+                 "study\u2019s.",
+             "") +
+         table;
+}
+
 std::string group_section(const Section& s) {
   const std::string about = s.group.task == "text" ? kTextTask : s.group.task == "bigram-backcopy" ? kBackcopyTask : "";
   return "<section class=\"group\" id=\"task-" + std::to_string(s.index) + "\"><h2>" + task_title(s.group.task) +
          "</h2>" + (about.empty() ? "" : "<p>" + about + "</p>") + bar("Final numbers", numbers_note(s.group), "") +
          final_table(s.group, s.runs, s.styles) + (s.group.task == "text" ? page_file("paper.html") : "") +
+         claims_part(s.group) +
          "<div class=\"charts\"><div class=\"legend\" role=\"group\" aria-label=\"Lines shown in the charts\" "
          "data-group=\"" +
          std::to_string(s.index) + "\"></div>" + curves(s) + sink_against_loss(s) + profiles(s) + first_positions(s) +

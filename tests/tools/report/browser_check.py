@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Opens a report in headless Chromium, looks at it and uses it: errors, blank pictures, a page wider than a phone; then as a
-reader does, with mouse and keys: heads and sequences, tooltips, zoom, downloads.
+reader does, with mouse and keys: heads and sequences, tooltips, zoom, filter, grouping, two runs side by side, downloads.
 
-    browser_check.py REPORT.html [FOLDER_FOR_SCREENSHOTS]
+    browser_check.py REPORT.html CSV_FOLDER LONG.html [FOLDER_FOR_SCREENSHOTS]
 
+CSV_FOLDER is what `report --csv` wrote of the same runs; LONG.html a page with maps of 512 tokens, which has to stay quick.
 Exit 0: fine. 1: something is wrong, named on stderr. 77: no Chromium here, nothing was checked.
 Speaks the DevTools protocol over a pipe, so it needs nothing but Python's standard library.
 """
 
 import base64
+import csv
 import json
 import os
 import pathlib
@@ -31,7 +33,8 @@ VIEWS = [  # name, width, height, colour scheme, phone
     ("phone_dark", 390, 844, "dark", True),
 ]
 
-OPEN = 'for (const details of document.querySelectorAll("details")) details.open = true'
+# Figures far from the window are drawn when they come near; here all of them, once.
+OPEN = 'drawEverything(); for (const details of document.querySelectorAll("details")) details.open = true; setTimeout(drawEverything, 100)'
 
 # What is there: canvases whose pixels are all alike (by label), whether the page is wider than the window, ...
 LOOK = """(() => {
@@ -147,6 +150,7 @@ class Browser:
         self.call("Page.navigate", url=url)
         for _ in range(200):
             if self.evaluate("document.readyState") == "complete" and self.evaluate("location.href") == url:
+                time.sleep(0.2)  # until it has seen which figures are near
                 return
             time.sleep(0.05)
         raise TimeoutError("the page did not finish loading")
@@ -458,14 +462,153 @@ def check_zoom(browser, wrong):
     browser.evaluate('document.querySelector(\'input[name^="loss-"][value="nats"]\').click()')
 
 
+SHOWN = """(() => ({ said: document.getElementById("filter-said").textContent, invalid: document.getElementById("filter").ariaInvalid,
+  rows: [...document.querySelectorAll("tr[data-run]:not([hidden])")].map((r) => r.querySelector("th").firstChild.nextSibling.textContent),
+  maps: document.querySelectorAll(".mapgroup figure.heads:not([hidden])").length,
+  lines: document.querySelector('figure[data-curve="val_loss"]').chart().data.datasets.filter((d) => d.pointStyle !== "line")
+    .map((d) => [d.label, d.data.length, d.band ? d.band.greatest[d.band.greatest.length - 1] - d.band.least[d.band.least.length - 1] : 0]) }))()"""
+
+
+def choose_runs(browser, words, grouping="seeds"):
+    browser.evaluate(f"""(() => {{ const filter = document.getElementById("filter"), by = document.getElementById("group-by");
+      filter.value = {json.dumps(words)}; by.value = {json.dumps(grouping)}; filter.dispatchEvent(new Event("input"));
+      by.dispatchEvent(new Event("change")); }})()""")
+    time.sleep(0.4)  # it waits for who is still typing
+    browser.evaluate("drawEverything()")
+    return browser.evaluate(SHOWN)
+
+
+def check_filter(browser, wrong):
+    """Filters and groupings, of runs whose settings and bands are known by how make_runs.py makes them."""
+    everything = choose_runs(browser, "")
+    runs = len(everything["rows"])
+    if [line[0].rsplit(", ", 1)[1] for line in everything["lines"]] != ["2 seeds"] * 3 or everything["lines"][0][2] <= 0:
+        wrong.append(f"seeds are not one line with a band: {everything['lines']}")
+    alone = choose_runs(browser, "", "runs")["lines"]
+    if len(alone) != 6:
+        wrong.append(f"a line per run: {alone}")
+    by_seed = choose_runs(browser, "", "key seed")["lines"]
+    if [line[0] for line in by_seed] != ["seed 0", "seed 1"]:
+        wrong.append(f"a line per seed: {by_seed}")
+    expected = {"seed=0": lambda n: n.endswith("-0"), "ablation~op_": lambda n: n.startswith("op_"), "seed>=1 -ablation=bias_k": lambda n: not n.endswith("-0") and not n.startswith("bias_k"),
+                "learning-rate=1e-2 baseline": lambda n: n.startswith("baseline"), 'name~"k-0.01-1"': lambda n: n == "bias_k-0.01-1", "sink_1>1": lambda n: n.startswith("baseline")}
+    for words, holds in expected.items():
+        seen = choose_runs(browser, words)
+        names = [name for name in everything["rows"] if holds(name)]
+        rows = [name for name in seen["rows"] if "img" not in name]
+        if rows != names or not seen["said"].endswith(f"of {runs} runs") or (seen["maps"] >= everything["maps"]):
+            wrong.append(f"the filter {words!r} shows {rows} and {seen['maps']} maps, says {seen['said']!r}")
+    bad = choose_runs(browser, "colour=red")
+    if "no run has a setting" not in bad["said"] or bad["invalid"] != "true":
+        wrong.append(f"a filter that makes no sense is not named: {bad['said']!r}")
+    if len(choose_runs(browser, "seed=0 seed=1")["rows"]) != 0 or choose_runs(browser, "") != everything:
+        wrong.append("an emptied filter does not show everything again")
+
+
+def check_scatter(browser, wrong):
+    """Points go by keys in order of their loss, and say whose they are; raw weights are another height."""
+    get = lambda what: browser.evaluate(f"""(() => {{ const figure = [...document.querySelectorAll('figure[data-kind="scatter"]')].pop(); {what} }})()""")
+    get('figure.scrollIntoView({ block: "center", behavior: "instant" }); figure.querySelector("canvas").focus();')
+    said = []
+    for name in ("ArrowRight", "ArrowRight", "ArrowRight", "ArrowLeft"):
+        browser.key(name)
+        said.append(get('return figure.querySelector(".readout").textContent'))
+    losses = [float(text.rsplit(": loss ", 1)[1].split(",")[0]) for text in said]
+    if said[1] != said[3] or not losses[0] <= losses[1] <= losses[2] or len(set(said)) != 3:
+        wrong.append(f"arrow keys do not go from run to run by loss: {said}")
+    if not get("return figure.chart().tooltip.opacity > 0"):
+        wrong.append("the chosen point has no tooltip")
+    points = 'return JSON.stringify(figure.chart().data.datasets.map((d) => d.data.map((p) => p.y)))'
+    before = get(points)
+    get("""const raw = document.querySelector(`input[name="scatter-${figure.dataset.group}"][value="sink_1_raw"]`); raw.click();""")
+    after = get(points)
+    if before == after:
+        wrong.append("raw weights do not move the points")
+    get("""document.querySelector(`input[name="scatter-${figure.dataset.group}"][value="sink_1"]`).click();""")
+
+
+def check_pair(browser, wrong):
+    """Two runs: what differs is what differs, both curves and both maps are there, and the names act on nothing."""
+    browser.evaluate("""(() => { const [a, b] = ["a", "b"].map((s) => document.querySelector(`select[name=${s}-pair]`));
+      a.selectedIndex = 0; b.selectedIndex = 3; b.dispatchEvent(new Event("change")); document.getElementById("two-runs").scrollIntoView(); drawEverything(); })()""")
+    seen = browser.evaluate("""(() => { const cells = (id) => [...document.querySelectorAll(`#${id} tbody tr`)].map((r) => [...r.cells].map((c) => c.textContent));
+      const data = document.querySelector('#pair-curves figure[data-curve="val_loss"]').chart().data.datasets.filter((d) => d.pointStyle !== "line");
+      const by = (n) => report.runs[n].final; const a = +document.querySelector("select[name=a-pair]").value, b = +document.querySelector("select[name=b-pair]").value;
+      return { settings: cells("pair-settings"), numbers: cells("pair-numbers"), lines: data.map((d) => d.label), colours: new Set(data.map((d) => d.borderColor)).size,
+               maps: [...document.querySelectorAll("#pair-maps figure")].map((f) => f.dataset.shown), loss: [by(a).val_loss, by(b).val_loss], title: document.title }; })()""")
+    names = {row[0] for row in seen["settings"]}
+    if not {"ablation", "attention"} <= names or "context" in names or "name" in names:
+        wrong.append(f"settings that differ: {sorted(names)}")
+    if len(seen["lines"]) != 2 or seen["colours"] != 2 or len(seen["maps"]) != 2 or seen["maps"][0] != seen["maps"][1]:
+        wrong.append(f"two runs side by side: {seen['lines']}, maps {seen['maps']}")
+    if abs(float(seen["numbers"][0][1]) - seen["loss"][0]) > 0.01 or abs(float(seen["numbers"][0][2]) - seen["loss"][1]) > 0.01:
+        wrong.append(f"numbers side by side: {seen['numbers']}, the losses are {seen['loss']}")
+    if seen["title"] == "broken":
+        wrong.append("a name has acted on the page")
+
+
+def same_table(one, other):
+    """Whether two CSV texts hold the same words and, to seven digits, the same numbers."""
+    one, other = (list(csv.reader(text.splitlines())) for text in (one, other))
+    def same(a, b):
+        if a == b:
+            return True
+        try:
+            return abs(float(a) - float(b)) <= 1e-7 * max(abs(float(a)), abs(float(b)))
+        except ValueError:
+            return False
+    return len(one) == len(other) and all(len(a) == len(b) and all(map(same, a, b)) for a, b in zip(one, other))
+
+
+def check_csv(browser, folder, wrong):
+    """The CSV buttons of the page as it opens give what `report --csv` wrote, file by file."""
+    browser.evaluate("""window.saved = []; window.download = (blob, name) => window.saved.push(blob.text().then((text) => [name, text]))""")
+    made = browser.evaluate("""(async () => {
+      document.querySelectorAll("main > section.group:not(#two-runs) button[data-save=csv]").forEach((b) => b.click());
+      await new Promise((r) => setTimeout(r, 300)); return Promise.all(window.saved); })()""")
+    written = {f.name: f.read_text(newline="") for f in folder.iterdir() if f.name != "results.csv"}
+    if sorted(name for name, _ in made) != sorted(written):
+        wrong.append(f"CSV of the page and the program's: {sorted({n for n, _ in made} ^ set(written))}")
+    different = [name for name, text in made if name in written and not same_table(text, written[name])]
+    if different:
+        wrong.append(f"CSV of other numbers than the program's: {different}")
+    print(f"csv: {len(made)} files, {sum(len(text) for _, text in made)} bytes")
+
+
+def check_speed(browser, url, wrong):
+    """Maps of 512 tokens: how soon something is seen, and the longest time in which the page does not answer."""
+    browser.call("Page.addScriptToEvaluateOnNewDocument", source="window.longest = 0; new PerformanceObserver((list) => "
+                 "list.getEntries().forEach((e) => { window.longest = Math.max(window.longest, e.duration); }))"
+                 '.observe({ type: "longtask", buffered: true })')
+    browser.call("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
+    browser.events.clear()
+    browser.open(url)
+    seen = browser.evaluate("""(async () => {
+      for (let y = 0; y < document.documentElement.scrollHeight; y += 700) { scrollTo({ top: y, behavior: "instant" }); await new Promise((r) => setTimeout(r, 40)); }
+      const figure = document.querySelector("figure.heads"), canvas = figure.querySelector("canvas");
+      const pen = canvas.getContext("2d"), size = 512 * devicePixelRatio, at = (x, y) => [...pen.getImageData(x, y, 1, 1).data.slice(0, 3)].join();
+      const column = Math.round(38 * devicePixelRatio), paint = performance.getEntriesByType("paint").find((e) => e.name === "first-contentful-paint");
+      return { longest: window.longest, paint: paint ? paint.startTime : null, caption: figure.querySelector(".chosen").textContent,
+               of: report.runs[0].maps.of, stripe: at(column, column + 300), beside: at(column + 20, column + 300) }; })()""")
+    if seen["of"] != 512 or "First" in seen["caption"]:
+        wrong.append(f"the long map is not whole: {seen}")
+    if seen["stripe"] == seen["beside"]:
+        wrong.append("the stripe of the first column of a long map is lost")
+    # A machine that does other things: generous, and still far from what freezes.
+    if not seen["paint"] or seen["paint"] > 5000 or seen["longest"] > 1500:
+        wrong.append(f"long maps are slow: first paint {seen['paint']} ms, longest task {seen['longest']} ms")
+    wrong += complaints(browser.events)
+    print(f"512 tokens: first paint {seen['paint']:.0f} ms, longest task {seen['longest']:.0f} ms")
+
+
 def check_downloads(browser, wrong):
-    """PNG and SVG of every figure, saved by the page's own buttons."""
+    """PNG and SVG of every kind of figure, saved by the page's own buttons."""
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
         browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=name)
-        figures = browser.evaluate('document.querySelectorAll("figure").length')
-        count = 0
-        for at in range(figures):
+        kinds = browser.evaluate("""[...document.querySelectorAll("figure")].map((f) => f.className + f.dataset.kind + (f.dataset.curve || f.dataset.norm || f.dataset.bars || ""))""")
+        count, figures = 0, len(kinds)
+        for at in [kinds.index(kind) for kind in dict.fromkeys(kinds)]:
             for kind in ("svg", "png"):
                 browser.evaluate(f'document.querySelectorAll("figure")[{at}].querySelector("button[data-save={kind}]").click()')
                 count += 1
@@ -481,6 +624,7 @@ def check_downloads(browser, wrong):
                 check_picture(done[0], at, wrong)
                 done[0].unlink()
         print(f"downloads: {count} of {figures} figures")
+    browser.call("Browser.setDownloadBehavior", behavior="default")
 
 
 def check_picture(file, at, wrong):
@@ -505,7 +649,7 @@ def check_picture(file, at, wrong):
         wrong.append(f"figure {at}: {file.name} holds what is no number")
 
 
-def check_use(browser, url, scheme):
+def check_use(browser, url, scheme, folder):
     """A reader at 1280 x 900."""
     wrong = []
     browser.call("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
@@ -513,10 +657,14 @@ def check_use(browser, url, scheme):
     browser.events.clear()
     browser.open(url)
     browser.evaluate('document.documentElement.style.scrollBehavior = "auto"')
-    for check in (check_pairs, check_colours, check_choices, check_tooltip, check_extra_key, check_zoom, check_downloads):
+    for check in (check_csv, check_filter, check_scatter, check_pair, check_pairs, check_colours, check_choices, check_tooltip, check_extra_key,
+                  check_zoom, check_downloads):
         try:
-            if check is check_pairs:
+            if check is check_csv:
+                check(browser, folder, wrong)
+            elif check is check_pairs:
                 browser.evaluate('document.querySelector(".mapgroup .bar").scrollIntoView()')
+                time.sleep(0.5)  # the maps that came near are drawn
                 check(browser, 900, wrong)
             elif check is not check_downloads or scheme == "light":
                 check(browser, wrong)
@@ -528,16 +676,17 @@ def check_use(browser, url, scheme):
 
 
 def main():
-    if len(sys.argv) not in (2, 3):
-        sys.exit("usage: browser_check.py REPORT.html [FOLDER_FOR_SCREENSHOTS]")
-    report = pathlib.Path(sys.argv[1]).resolve()
-    if not report.is_file():
-        sys.exit(f"browser_check: error: no such file: {report}")
+    if len(sys.argv) not in (4, 5):
+        sys.exit("usage: browser_check.py REPORT.html CSV_FOLDER LONG.html [FOLDER_FOR_SCREENSHOTS]")
+    report, tables, long = (pathlib.Path(path).resolve() for path in sys.argv[1:4])
+    for path in (report, tables, long):
+        if not path.exists():
+            sys.exit(f"browser_check: error: no such file: {path}")
     program = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
     if not program:
         print("browser_check: no Chromium here (Debian package chromium): skipped", file=sys.stderr)
         sys.exit(77)
-    shots = pathlib.Path(sys.argv[2]) if len(sys.argv) == 3 else None
+    shots = pathlib.Path(sys.argv[4]) if len(sys.argv) == 5 else None
     if shots:
         shots.mkdir(parents=True, exist_ok=True)
     size = report.stat().st_size
@@ -546,9 +695,10 @@ def main():
         browser = Browser(program, folder)
         try:
             for scheme in ("light", "dark"):
-                wrong += check_use(browser, report.as_uri(), scheme)
+                wrong += check_use(browser, report.as_uri(), scheme, tables)
             for name, width, height, scheme, phone in VIEWS:
                 wrong += check_view(browser, report.as_uri(), name, width, height, scheme, phone, shots)
+            check_speed(browser, long.as_uri(), wrong)
         finally:
             browser.close()
     for text in wrong:

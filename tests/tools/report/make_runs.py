@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes run folders with made-up but lawful numbers for tests of the report: a study of ablations, learning rates and seeds.
 
-    make_runs.py FOLDER [--runs N] [--context T] [--steps N] [--older N] [--hostile]
+    make_runs.py FOLDER [--runs N] [--context T] [--steps N] [--task TASK] [--older N] [--hostile]
 
 The first N of --older lack the measurements that came later. The same arguments give the same bytes.
 """
@@ -30,7 +30,8 @@ def attention_map(T, sink, width, dice):
     return rows
 
 
-def write_run(folder, name, ablation, attention, extra, rate, seed, T, steps, new, maps):
+def write_run(folder, name, task, operation, rate, seed, T, steps, new, maps):
+    ablation, attention, extra = operation
     dice = random.Random(f"{ablation} {rate} {seed}")
     sink = {-1: 0.03, 0: 0.2 + 6 * rate, 1: 0.04}[extra] * dice.uniform(0.9, 1.1)
     mass = 0.6 if extra < 0 else 0.75 if extra else 1
@@ -40,12 +41,12 @@ def write_run(folder, name, ablation, attention, extra, rate, seed, T, steps, ne
     percent = 100 * sum(a > 0.3 for row in heads for a in row) / (LAYERS * HEADS)
     raw_percent = 100 * sum(a > 0.3 for row in raw for a in row) / (LAYERS * HEADS)
     loss = 3.2 - 12 * rate + 0.02 * seed + (0.1 if extra < 0 else 0)
-    config = {"ablation": ablation, "policies": f"position=Rotary norm=RmsNorm attention={attention}", "task": "text", "seed": seed,
-              "steps": steps, "context": T, "layers": LAYERS, "heads": HEADS, "learning-rate": rate, "weight-decay": 0.1}
+    config = {"ablation": ablation, "policies": f"position=Rotary norm=RmsNorm attention={attention}", "task": task, "seed": seed,
+              "steps": steps, "context": T, "eval-sequences": 8, "layers": LAYERS, "heads": HEADS, "learning-rate": rate, "weight-decay": 0.1}
     toml = "# Sinklab run\n" + "".join(f"{k} = {json.dumps(v)}\n" for k, v in config.items())
     row = lambda first, rest: [first] + [rest + 0.01 * (i % 7) for i in range(1, T)]
     evaluation = {
-        "schema": 1, "run": name, "task": "text", "ablation": ablation, "policies": config["policies"], "seed": seed, "step": steps,
+        "schema": 1, "run": name, "task": task, "ablation": ablation, "policies": config["policies"], "seed": seed, "step": steps,
         "steps": steps, "tokens": steps * T, "parameters": 1000, "commit": "abc", "date": "2026-11-22T00:00:00Z", "precision": "f32",
         "config_toml": toml, "val_loss": loss, "sequences": 8, "context": T, "sink_epsilon": [0.2, 0.3], "extra": "key" if extra > 0 else "none",
         "sink_1": [percent, percent], "sink_1_raw": [raw_percent, raw_percent], "alpha_1": mean, "alpha_1_raw": 1.5 * mean if extra < 0 else mean,
@@ -89,13 +90,14 @@ def main():
     parser.add_argument("folder", type=pathlib.Path)
     for name, value in (("runs", 18), ("context", 64), ("steps", 400), ("older", 0)):
         parser.add_argument("--" + name, type=int, default=value)
+    parser.add_argument("--task", default="text")
     parser.add_argument("--hostile", action="store_true", help="the first run bears a name that no page should act on")
     a = parser.parse_args()
     for n in range(a.runs):
-        (ablation, attention, extra), seed, rate = OPERATIONS[n % 3], n // 3 % 3, 0.01 * (1 + n // 9)
-        name = f"{ablation}-{rate:g}-{seed}"
-        write_run(a.folder / name, HOSTILE if a.hostile and n == 0 else name, ablation, attention, extra, rate, seed, a.context, a.steps,
-                  n >= a.older, n < 12)
+        operation, seed, rate = OPERATIONS[n % 3], n // 3 % 3, 0.01 * (1 + n // 9)
+        name = f"{operation[0]}-{rate:g}-{seed}"
+        write_run(a.folder / name, HOSTILE if a.hostile and n == 0 else name, a.task, operation, rate, seed, a.context, a.steps, n >= a.older,
+                  n < 12)
 
 
 if __name__ == "__main__":

@@ -79,7 +79,10 @@ inline std::string make_run(const TemporaryFolder& place, const std::string& fol
 inline json embedded_data(const std::string& html) {
   const std::string open = "id=\"report-data\">";
   const std::size_t begin = html.find(open) + open.size();
-  return json::parse(html.substr(begin, html.find("</script>", begin) - begin));
+  json data = json::parse(html.substr(begin, html.find("</script>", begin) - begin));
+  for (json& run : data["runs"])  // steps stand once in the page
+    for (json& curve : run["curves"]) curve["x"] = data["xs"][curve["x"].get<std::size_t>()];
+  return data;
 }
 
 inline std::size_t count(const std::string& text, const std::string& part) {

@@ -338,7 +338,7 @@ function headFigure(figure) {
              fontSize: spelled ? Math.min(12, cell - 0.5) : 10.5, turned: spelled,
              rowLabels: labels.filter(({ at }) => at >= star).map(({ at, text }) => ({ at: at - star, text })), columnLabels: labels };
   };
-  const size = (grid) => [Math.ceil(grid.left + grid.columns * grid.cell + 3 * star + 8), Math.ceil(grid.head + grid.rows * grid.cell + 1)];
+  const size = (grid) => [Math.ceil(grid.left + grid.columns * grid.cell + 3 * star + 8), Math.ceil(grid.head + grid.rows * grid.cell + Math.max(1, 7 - grid.cell / 2))];
   const roomBelow = () => {  // what stands around the canvas in this figure, its closed table and the bar above it
     const bar = figure.closest(".mapgroup").querySelector(".bar"), below = all(".ramp, summary", figure);
     const rest = mapBox.getBoundingClientRect().top - figure.getBoundingClientRect().top +
