@@ -48,8 +48,9 @@ std::string tiles(const char* which, const std::string& name, const Table& table
   for (std::size_t l = 0; l < table.size(); ++l)
     for (std::size_t h = 0; h < table[l].size(); ++h)
       if (table[l][h] > peak) peak = table[l][h], layer = l, head = h;
-  return "<div class=\"tilebox\"><p>" + name + " of each head; rows: layers</p><div class=\"tiles\" data-tiles=\"" +
-         which + "\" role=\"group\" aria-label=\"" + name + " by layer and head" +
+  return "<div class=\"tilebox\"><p>" + name + (std::string(which) == "alpha_1" ? " of each head; rows: layers" : "") +
+         "</p><div class=\"tiles\" data-tiles=\"" + which + "\" role=\"group\" aria-label=\"" + name +
+         " by layer and head" +
          (table.empty() ? ""
                         : ", largest " + significant(peak) + " in layer " + std::to_string(layer) + ", head " +
                               std::to_string(head)) +

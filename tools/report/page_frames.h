@@ -22,7 +22,7 @@ std::string framed(const std::string& group, const std::string& attributes, cons
 
 // Buttons of each head's `name`, as of `table` [L][H], which may be empty where it is not known yet.
 std::string tiles(const char* which, const std::string& name, const Table& table);
-constexpr const char* kValueShare = "Share of |a||v| that token 1 has";  // the name of those tiles
+constexpr const char* kValueShare = "Share of |a||v| on token 1";  // the name of those tiles
 
 // Tiles to choose a head by, and its map.
 std::string framed_heads(const std::string& attributes, const std::string& title, const std::string& grids, bool maps);

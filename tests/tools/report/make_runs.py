@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes run folders with made-up but lawful numbers for tests of the report: a study of ablations, learning rates and seeds.
 
-    make_runs.py FOLDER [--runs N] [--context T] [--steps N] [--task TASK] [--older N] [--hostile]
+    make_runs.py FOLDER [--runs N] [--context T] [--steps N] [--task TASK] [--prefix P] [--older N] [--hostile]
 
 The first N of --older lack the measurements that came later. The same arguments give the same bytes.
 """
@@ -34,9 +34,9 @@ def write_run(folder, name, task, operation, rate, seed, T, steps, new, maps):
     ablation, attention, extra = operation
     dice = random.Random(f"{ablation} {rate} {seed}")
     sink = {-1: 0.03, 0: 0.2 + 6 * rate, 1: 0.04}[extra] * dice.uniform(0.9, 1.1)
-    mass = 0.6 if extra < 0 else 0.75 if extra else 1
+    mass = 1.9 if extra < 0 else 0.75 if extra else 1
     heads = [[min(0.95, sink * (1 + l) * (1 + h) / 4) for h in range(HEADS)] for l in range(LAYERS)]
-    raw = [[a * (1.5 if extra < 0 else 1) for a in row] for row in heads]
+    raw = [[a * (5 if extra < 0 else 1) for a in row] for row in heads]
     mean = sum(map(sum, heads)) / (LAYERS * HEADS)
     percent = 100 * sum(a > 0.3 for row in heads for a in row) / (LAYERS * HEADS)
     raw_percent = 100 * sum(a > 0.3 for row in raw for a in row) / (LAYERS * HEADS)
@@ -49,7 +49,7 @@ def write_run(folder, name, task, operation, rate, seed, T, steps, new, maps):
         "schema": 1, "run": name, "task": task, "ablation": ablation, "policies": config["policies"], "seed": seed, "step": steps,
         "steps": steps, "tokens": steps * T, "parameters": 1000, "commit": "abc", "date": "2026-11-22T00:00:00Z", "precision": "f32",
         "config_toml": toml, "val_loss": loss, "sequences": 8, "context": T, "sink_epsilon": [0.2, 0.3], "extra": "key" if extra > 0 else "none",
-        "sink_1": [percent, percent], "sink_1_raw": [raw_percent, raw_percent], "alpha_1": mean, "alpha_1_raw": 1.5 * mean if extra < 0 else mean,
+        "sink_1": [percent, percent], "sink_1_raw": [raw_percent, raw_percent], "alpha_1": mean, "alpha_1_raw": 5 * mean if extra < 0 else mean,
         "alpha_1_max": 0.9, "row_mass": mass, "first_value_norm_ratio": 0.3, "alpha_k": [mean] + [0.05] * 9, "alpha_k_raw": [mean] + [0.05] * 9,
         "alpha_1_layer_head": heads, "alpha_1_layer_head_raw": raw,
         "hidden_norm_layer_position": [row(9, 1)] + [row(90 * sink * l, 2 + l) for l in range(1, LAYERS + 1)],
@@ -91,11 +91,12 @@ def main():
     for name, value in (("runs", 18), ("context", 64), ("steps", 400), ("older", 0)):
         parser.add_argument("--" + name, type=int, default=value)
     parser.add_argument("--task", default="text")
+    parser.add_argument("--prefix", default="", help="of the names")
     parser.add_argument("--hostile", action="store_true", help="the first run bears a name that no page should act on")
     a = parser.parse_args()
     for n in range(a.runs):
         operation, seed, rate = OPERATIONS[n % 3], n // 3 % 3, 0.01 * (1 + n // 9)
-        name = f"{operation[0]}-{rate:g}-{seed}"
+        name = f"{a.prefix}{operation[0]}-{rate:g}-{seed}"
         write_run(a.folder / name, HOSTILE if a.hostile and n == 0 else name, a.task, operation, rate, seed, a.context, a.steps, n >= a.older,
                   n < 12)
 

@@ -221,14 +221,22 @@ function hideTip() { tip.hidden = true; }
 addEventListener("scroll", hideTip, { passive: true });
 addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
 
+// Keeps the room of the tiles until they are made, so that nothing moves then; whether they have numbers.
+function roomForTiles(box, rows, columns) {
+  const numbers = columns <= 12 && rows <= 6;
+  box.style.setProperty("--columns", columns);
+  box.style.minHeight = `calc(1.1rem + ${rows * (numbers ? 30 : 15)}px)`;
+  box.style.minWidth = `calc(1.5rem + ${columns * (numbers ? 30 : 15)}px)`;
+  box.classList.toggle("small", !numbers);
+  return numbers;
+}
 // The tiles: a button per head, coloured by its alpha; arrow keys go from tile to tile.
 function headTiles(box, run, g, choose) {
   const name = { alpha_1: "\u03b1\u2081", alpha_star: "\u03b1*", value_share: "share of |a||v|" }[box.dataset.tiles];
   const key = { alpha_1: "layer_head", alpha_star: "star_head", value_share: "value_share" }[box.dataset.tiles];
   const proxy = run[key], raw = run[key + "_raw"] || proxy;
-  const rows = proxy.length, columns = proxy[0].length, tiles = [];
+  const rows = proxy.length, columns = proxy[0].length, tiles = [], numbers = roomForTiles(box, rows, columns);
   const table = () => (choice("weights-" + g, "raw") === "proxy" ? proxy : raw);
-  box.style.setProperty("--columns", columns);
   const label = (text, row, column) => {
     const span = document.createElement("span");
     span.textContent = text;
@@ -258,8 +266,6 @@ function headTiles(box, run, g, choose) {
       tiles.push(tile);
     }
   }
-  const numbers = columns <= 12 && rows <= 6;
-  box.classList.toggle("small", !numbers);
   return {
     show(layer, head) {
       const values = table(), top = scaleTop(values);
@@ -321,13 +327,15 @@ function headFigure(figure) {
     hideTip();
     redrawIf((entry) => entry.figure === figure);
   };
+  for (const box of all(".tiles", figure)) roomForTiles(box, run.layer_head.length, run.layer_head[0].length);
+  if (maps) mapBox.style.minHeight = Math.min(figure.clientWidth, 520) + "px";
   const headGrids = () => (tiles = tiles || all(".tiles", figure).map((box) => headTiles(box, run, g, choose)));
   const place = () => `layer ${layer}, head ${head}`;
 
   // As large as its column and the window allow, so that a map and what belongs to it are seen at once.
   const gridOf = (map, width, height) => {
     const tokens = maps.tokens[sequence()], n = tokens.length, columns = n + star;
-    const size = (margin) => Math.min((width - margin - 8 - 3 * star) / columns, (height - margin - 2) / n, 26);
+    const size = (margin) => Math.min((width - margin - 8 - 3 * star) / columns, (height - margin - 8) / n, 26);
     const spelled = size(80) >= 11, margin = spelled ? 80 : 38, ratio = window.devicePixelRatio || 1;
     const widest = (width - margin - 8 - 3 * star) / columns;  // may be narrower than a pixel, on a phone
     // Small cells are whole pixels of the screen, at least one.
@@ -368,6 +376,7 @@ function headFigure(figure) {
     canvas.setAttribute("aria-label", `Attention map, queries downwards, keys to the right. ${caption.textContent} Arrow keys read single weights.`);
     shown = gridOf(map, figure.clientWidth, 100);  // first as low as it gets, to see what stands around it
     shown = gridOf(map, figure.clientWidth, roomBelow());
+    mapBox.style.minHeight = "";
     paintGrid(sizedPen(canvas, ...size(shown)), shown);
     showRamp(ramp, shown.top, shown.logarithmic, map.negative && !proxy());
     readout.textContent = "";
