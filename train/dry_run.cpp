@@ -55,6 +55,10 @@ std::pair<Cost, std::int64_t> cost_of(TrainingRun& run) {
 
 }  // namespace
 
+double seconds_per_step(TrainingRun& run) {
+  return cost_of(run).first.seconds * static_cast<double>(run.config().accumulate);
+}
+
 int print_dry_run(TrainingRun& run) {
   const RunConfig& config = run.config();
   const LanguageModel& model = run.model();

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 
 #include "engine/implementation.h"
 #include "engine/io/build_info.h"
@@ -86,9 +87,8 @@ TrainingRun made_run(const RunConfig& config, const Ablation& ablation) {
   }
 }
 
-int train(TrainingRun& run) {
+int train_in_folder(TrainingRun& run, Talk talk) {
   const RunConfig& config = run.config();
-  if (config.dry_run) return print_dry_run(run);
   RunFolder folder = open_run_folder(config);
   if (folder.resume_from.empty())
     load_initial(config, run.ablation(), &run.data(), run.model());
@@ -99,28 +99,46 @@ int train(TrainingRun& run) {
   std::int64_t resumed_step = run.state().step;
   RunLog log(folder.metrics(), resumed_step > 0 ? resumed_step : -1);
   InterruptGuard listening;
-  Progress progress(config.steps, config.log_every);
-  if (config.device != "cpu") progress.note("on " + description_of(device_named(config.device)));
-  for (const std::string& note : folder.notes) progress.note("note: " + note);
-  if (!log.note().empty()) progress.note("note: " + log.note());
-  if (resumed_step > 0) progress.note("going on from " + folder.resume_from + ", step " + std::to_string(resumed_step));
+  std::optional<Progress> progress;
+  if (talk == Talk::progress) progress.emplace(config.steps, config.log_every);
+  auto say = [&](const std::string& line) {
+    if (progress) progress->note(line);
+  };
+  if (config.device != "cpu") say("on " + description_of(device_named(config.device)));
+  for (const std::string& note : folder.notes) say("note: " + note);
+  if (!log.note().empty()) say("note: " + log.note());
+  if (resumed_step > 0) say("going on from " + folder.resume_from + ", step " + std::to_string(resumed_step));
 
-  StepReport report(log, progress);
+  StepReport report(log, progress ? &*progress : nullptr);
   CheckpointWriter checkpoint(folder);
   TrainingRun::Ending ending = run.train({&report, &checkpoint});
   if (ending == TrainingRun::Ending::diverged) fail_diverged(run, folder);
   if (ending == TrainingRun::Ending::stopped) {
-    progress.note("stopped by signal " + std::to_string(stop_requested()) + " after step " +
-                  std::to_string(run.state().step) + "; " + folder.checkpoint() +
-                  " is saved: go on with --resume auto");
+    say("stopped by signal " + std::to_string(stop_requested()) + " after step " + std::to_string(run.state().step) +
+        "; " + folder.checkpoint() + " is saved: go on with --resume auto");
     return 128 + stop_requested();
   }
   write_evaluation(run, folder);
-  print_folder(folder);
+  if (talk == Talk::progress) print_folder(folder);
   return 0;
 }
 
 }  // namespace
+
+void settle_process(const RunConfig& config) {
+  check_device(config.device, config.precision, config.reference);
+  start_threads(config.threads);
+  use_reference() = config.reference;
+  use_tf32() = config.precision == "tf32";
+}
+
+int train(const RunConfig& config, const Ablation& ablation, Talk talk) {
+  settle_process(config);
+  TrainingRun run = made_run(config, ablation);
+  try {
+    return config.dry_run ? print_dry_run(run) : train_in_folder(run, talk);
+  } catch (const OutOfMemory& error) { fail_with_what_fits(run, error); }
+}
 
 int train_main(int argc, char** argv, const Ablation& ablation) {
   if (argc > 1 && std::string(argv[1]) == "init") return init_main(argc, argv, ablation);
@@ -128,14 +146,7 @@ int train_main(int argc, char** argv, const Ablation& ablation) {
   return run_program(program.c_str(), [&] {
     RunConfig config;
     if (!parse_run_config(argc, argv, ablation, config)) return 0;
-    check_device(config.device, config.precision, config.reference);
-    start_threads(config.threads);
-    use_reference() = config.reference;
-    use_tf32() = config.precision == "tf32";
-    TrainingRun run = made_run(config, ablation);
-    try {
-      return train(run);
-    } catch (const OutOfMemory& error) { fail_with_what_fits(run, error); }
+    return train(config, ablation, Talk::progress);
   });
 }
 
