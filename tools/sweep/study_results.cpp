@@ -14,6 +14,8 @@ constexpr double kEpsilon = 0.3;  // the study's
 double value_of(const report::Evaluation& e, const std::string& key) {
   if (key == "sink_1" || key == "sink_1_raw") return e.sink_at(kEpsilon, key != "sink_1");
   if (key == "sink_star" || key == "sink_star_raw") return e.sink_star_at(kEpsilon, key != "sink_star");
+  for (std::size_t k : {2, 3})
+    if (key == "sink_" + std::to_string(k)) return e.sink_k.size() >= k ? e.sink_k[k - 1] : report::kNaN;
   return key == "row_mass" ? e.total_mass() : e.get(key);
 }
 
@@ -65,9 +67,17 @@ OrderAgreement agreement_of(const StudyResults& results, const char* measure, st
 
 const std::vector<Measure>& measures() {
   static const std::vector<Measure> all{
-      {"sink_1", "Sink_1 %", 1}, {"sink_1_raw", "Sink_1 % raw", 1}, {"sink_star", "Sink_* %", 1},
-      {"alpha_1", "alpha_1", 3}, {"alpha_1_raw", "alpha_1 raw", 3}, {"alpha_star", "alpha_*", 3},
-      {"val_loss", "loss", 3},   {"row_mass", "row mass", 2},       {"first_value_norm_ratio", "|v_1| / |v_t|", 2},
+      {"sink_1", "Sink_1 %", 1},
+      {"sink_2", "Sink_2 %", 1},
+      {"sink_3", "Sink_3 %", 1},
+      {"sink_1_raw", "Sink_1 % raw", 1},
+      {"sink_star", "Sink_* %", 1},
+      {"alpha_1", "alpha_1", 3},
+      {"alpha_1_raw", "alpha_1 raw", 3},
+      {"alpha_star", "alpha_*", 3},
+      {"val_loss", "loss", 3},
+      {"row_mass", "row mass", 2},
+      {"first_value_norm_ratio", "|v_1| / |v_t|", 2},
   };
   return all;
 }

@@ -27,6 +27,7 @@ std::vector<std::size_t> choice(std::size_t n, const std::vector<std::size_t>& l
 std::string in_name(std::string value) {
   std::replace_if(
       value.begin(), value.end(), [](unsigned char c) { return !std::isalnum(c) && c != '.' && c != '-'; }, '_');
+  if (value.ends_with(".0")) value.resize(value.size() - 2);
   return value.empty() ? "none" : value;
 }
 

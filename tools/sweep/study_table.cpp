@@ -27,9 +27,12 @@ std::string cell(const Estimate& estimate, int decimals, bool with_sign = false)
   return estimate.has_interval() ? mean + " ± " + fixed(estimate.half, decimals) : mean;
 }
 
-bool any_has(const StudyResults& results, const std::string& measure) {
-  return std::any_of(results.arms.begin(), results.arms.end(),
-                     [&](const ArmResult& arm) { return arm.values.contains(measure); });
+// Whether a measure has a column: some arm has it; of the second and third token a sink of more than one percent.
+bool is_shown(const StudyResults& results, const std::string& measure) {
+  const bool later_token = measure == "sink_2" || measure == "sink_3";
+  return std::any_of(results.arms.begin(), results.arms.end(), [&](const ArmResult& arm) {
+    return arm.values.contains(measure) && (!later_token || arm.estimate(measure).mean > 1);
+  });
 }
 
 std::string joined(const std::vector<std::string>& texts, const char* between) {
@@ -52,17 +55,17 @@ std::vector<Cells> cells_of(const StudyResults& results) {
   };
   Cells heading{"run", "seeds"};
   for (const Measure& measure : measures()) {
-    if (!any_has(results, measure.key)) continue;
+    if (!is_shown(results, measure.key)) continue;
     heading.emplace_back(measure.title);
-    if (beside(measure.key)) heading.emplace_back("less baseline's");
+    if (beside(measure.key)) heading.emplace_back("minus baseline");
   }
-  if (results.baseline) heading.emplace_back("Sink_1 beside baseline's");
+  if (results.baseline) heading.emplace_back("Sink_1 to baseline");
   heading.insert(heading.end(), {"paper: Sink_1 %", "Sink_* %", "loss", "remarks"});
   std::vector<Cells> rows{heading};
   for (const ArmResult& arm : results.arms) {
     Cells row{printable(arm.arm.name), std::to_string(arm.estimate("sink_1").n)};
     for (const Measure& measure : measures()) {
-      if (!any_has(results, measure.key)) continue;
+      if (!is_shown(results, measure.key)) continue;
       row.push_back(cell(arm.estimate(measure.key), measure.decimals));
       if (beside(measure.key)) row.push_back(cell(results.difference(arm, measure.key), measure.decimals, true));
     }
@@ -81,9 +84,11 @@ std::vector<std::string> notes(const StudyResults& results) {
   for (std::uint64_t seed : results.seeds) seeds += (seeds.empty() ? "" : ", ") + std::to_string(seed);
   lines.push_back(
       "Mean ± half of the 95 % interval over seeds (Student's t), a mean alone where there is one seed; intervals are "
-      "not corrected for how many are compared. Differences from the baseline " +
-      (results.baseline ? results.arms[*results.baseline].arm.name : std::string("(not among these runs)")) +
-      " are taken seed by seed: same initial values, same batches.");
+      "not corrected for how many are compared." +
+      (results.baseline ? " Differences from the baseline, " + printable(results.arms[*results.baseline].arm.name) +
+                              ", are taken seed by seed: same initial values, same batches."
+                        : std::string(" The study's baseline, " + printable(results.study.baseline) +
+                                      ", is not among these runs.")));
   lines.push_back(
       "Sinks at 0.3; not raw: proxy weights |a| / sum |a|. *: the extra key or sink token. Paper: Gu et al. 2025 at "
       "its "
@@ -122,6 +127,16 @@ std::vector<std::size_t> widths(const std::vector<Cells>& rows) {
 
 std::string padded(const std::string& text, std::size_t to) { return text + std::string(to - width(text), ' '); }
 
+// For a cell of Markdown.
+std::string with_escaped_bars(const std::string& text) {
+  std::string escaped;
+  for (char c : text) {
+    if (c == '|') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
 std::string table_html(const std::vector<Cells>& rows) {
   std::string html = "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr>";
   for (const std::string& heading : rows.front()) html += "<th scope=\"col\">" + escape(heading) + "</th>";
@@ -154,8 +169,7 @@ std::string study_text(const StudyResults& results) {
 std::string study_markdown(const StudyResults& results) {
   std::vector<Cells> rows = cells_of(results);
   for (Cells& row : rows)
-    for (std::string& cell : row)
-      for (std::size_t at = 0; (at = cell.find('|', at)) != std::string::npos; at += 2) cell.insert(at, "\\");
+    for (std::string& cell : row) cell = with_escaped_bars(cell);
   const std::vector<std::size_t> widest = widths(rows);
   std::string text = kMarkdownMark + ("# " + title_of(results)) + "\n\n";
   for (const Cells& row : rows) {
@@ -192,7 +206,7 @@ std::string study_csv(const StudyResults& results) {
 }
 
 std::string study_html(const StudyResults& results) {
-  std::string html = "<section class=\"study\"><h2>" + escape(results.study.name) + "</h2><p>" +
+  std::string html = "<section class=\"group study\"><h2>" + escape(results.study.name) + "</h2><p>" +
                      escape(results.study.question) + "</p>" + table_html(cells_of(results)) + "<ul>";
   for (const std::string& note : notes(results)) html += "<li>" + escape(note) + "</li>";
   return html + "</ul></section>";

@@ -1,0 +1,167 @@
+// sweep from outside: a study that is stopped goes on to the same bytes, failures are rows, other runs are left alone.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "tests/support/subprocess.h"
+#include "tools/report/run_reader.h"
+
+using namespace sink;
+
+namespace {
+
+// A study that takes a moment: two runs, two seeds.
+const std::string kStudy =
+    "name = \"tiny\"\nquestion = \"Does it go on?\"\nbaseline = \"baseline\"\nseeds = [0, 1]\n"
+    "[settings]\ntask = \"bigram-backcopy\"\nlayers = 1\nheads = 2\nwidth = 16\nfeed-forward = 16\ncontext = 32\n"
+    "batch = 2\nsteps = 40\nwarmup = 5\neval-every = 20\neval-sequences = 4\ncheckpoint-every = 10\n"
+    "[[runs]]\nablation = [\"baseline\", \"op_sigmoid_none\"]\n";
+
+struct Place : TemporaryFolder {
+  explicit Place(const std::string& study = kStudy) { write_bytes(*this / "tiny.toml", study); }
+  std::string command(const std::string& more = "") const {
+    return "sweep " + *this / "tiny.toml" + " --workers 2 --threads 1 --out " + *this / "out" + " " + more;
+  }
+};
+
+// A checkpoint's parameters and a run's numbers, without clocks and dates.
+std::string numbers_of(const std::string& run) {
+  report::Run read = report::read_run_folder(run);
+  std::string text;
+  for (const char* column : {"step", "train_loss", "grad_norm", "val_loss", "sink_1"})
+    for (double value : read.curves.at(column)) text += std::to_string(value) + " ";
+  for (const auto& [name, value] : read.evaluation->scalar) text += name + std::to_string(value) + " ";
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("sweep: a study makes run folders and tables; nothing is done twice; a lost run is made again") {
+  Place place;
+  Subprocess first(place, words_of(place.command()));
+  REQUIRE_MESSAGE(first.wait() == 0, first.err());
+  CHECK(contains(first.err(), "tiny: 4 runs, 4 to do; 2 at once, 1 thread each (as given)"));
+  CHECK(contains(first.out(), "op_sigmoid_none  2 "));
+  CHECK(contains(first.out(), "4 of 4 runs complete"));
+  const std::string csv = read_bytes(place / "out/tiny.csv"), html = read_bytes(place / "out/tiny.html");
+  CHECK(std::count(csv.begin(), csv.end(), '\n') == 3);
+  if (!html.empty()) CHECK(contains(html, "<section class=\"group study\"><h2>tiny</h2>"));
+  for (const char* name : {"config.toml", "metrics.jsonl", "checkpoint.h5", "evaluation.json"})
+    CHECK_MESSAGE(std::filesystem::exists(place / ("out/op_sigmoid_none-1/" + std::string(name))), name);
+
+  const std::string markdown = read_bytes(place / "out/tiny.md"), before = numbers_of(place / "out/baseline-0");
+  Subprocess again(place, words_of(place.command()));
+  CHECK(again.wait() == 0);
+  CHECK(contains(again.err(), "4 runs, 0 to do"));
+  CHECK(read_bytes(place / "out/tiny.md") == markdown);  // same input, same bytes
+  CHECK(read_bytes(place / "out/tiny.csv") == csv);
+  CHECK(read_bytes(place / "out/tiny.html") == html);
+  std::filesystem::remove_all(place / "out/baseline-0");
+  Subprocess third(place, words_of(place.command()));
+  CHECK(third.wait() == 0);
+  CHECK(contains(third.err(), "4 runs, 1 to do"));
+  CHECK(numbers_of(place / "out/baseline-0") == before);
+
+  Subprocess other(place, words_of(place.command("--set width=32")));
+  CHECK(other.wait() == 2);
+  CHECK_MESSAGE(contains(other.err(), "out/baseline-0 holds a run with width = 16 instead of 32"), other.err());
+}
+
+TEST_CASE("sweep: killed in the middle it goes on to the same numbers") {
+  Place straight, killed;
+  const std::string longer = "--set steps=3000 --set checkpoint-every=50 --set eval-every=1000 --seeds 0";
+  Subprocess whole(straight, words_of(straight.command(longer)));
+  REQUIRE_MESSAGE(whole.wait() == 0, whole.err());
+  {
+    Subprocess first(killed, words_of(killed.command(longer)));
+    while (!std::filesystem::exists(killed / "out/baseline-0/checkpoint.h5"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    first.send(SIGKILL);
+    CHECK(first.wait() == 128 + SIGKILL);
+  }
+  CHECK_FALSE(std::filesystem::exists(killed / "out/baseline-0/evaluation.json"));
+  int code = 2;  // while the runs of the one that was killed save themselves, its folder is in use
+  for (int tries = 0; code == 2 && tries < 200; ++tries) {
+    Subprocess second(killed, words_of(killed.command(longer)));
+    code = second.wait();
+    if (code == 2) CHECK_MESSAGE(contains(second.err(), "in use"), second.err());
+    if (code == 2) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  CHECK(code == 0);
+  for (const char* run : {"out/baseline-0", "out/op_sigmoid_none-0"}) {
+    CAPTURE(run);
+    CHECK(numbers_of(killed / run) == numbers_of(straight / run));
+  }
+}
+
+TEST_CASE("sweep: a diverged run is a row with its reason, and is not tried again unless asked") {
+  Place place(kStudy +
+              "[[runs]]\nablation = \"baseline\"\nadam-epsilon = 0\nwarmup = 0\nclip = 0\nlearning-rate = 100\n");
+  const std::string run = "baseline-adam-epsilon-0-warmup-0-clip-0-learning-rate-100",
+                    failure = place / ("out/" + run + "-0/failure.txt");
+  Subprocess first(place, words_of(place.command("--seeds 0")));
+  CHECK_MESSAGE(first.wait() == 0, first.err());
+  CHECK_MESSAGE(contains(first.out(), "\n" + run + "  0 "), first.out());
+  CHECK(contains(first.out(), "seed 0: failed: "));
+  CHECK(contains(first.out(), "2 of 3 runs complete"));
+  const std::string reason = read_bytes(failure);
+  CHECK(reason.size() > 10);
+  CHECK(contains(first.out(), reason.substr(0, reason.size() - 1)));
+
+  Subprocess again(place, words_of(place.command("--seeds 0")));
+  CHECK(again.wait() == 0);
+  CHECK(contains(again.err(), "3 runs, 0 to do"));
+  CHECK(again.out() == first.out());
+  std::filesystem::remove(failure);  // to be told from one that is written anew
+  write_bytes(failure, "an older reason\n");
+  Subprocess retried(place, words_of(place.command("--seeds 0 --retry")));
+  CHECK(retried.wait() == 0);
+  CHECK(contains(retried.err(), "3 runs, 1 to do"));
+  CHECK(read_bytes(failure) == reason);
+}
+
+TEST_CASE("sweep: a run of the same settings that train_<ablation> made counts as done, others are refused") {
+  Place place;
+  const std::string own = place / "out/baseline-0";
+  std::filesystem::create_directories(place / "out");
+  const std::string flags =
+      " --task bigram-backcopy --layers 1 --heads 2 --width 16 --feed-forward 16 --context 32 --batch 2 --steps 40 "
+      "--warmup 5 --eval-every 40 --eval-sequences 4 --threads 2 --seed 0 --run " +
+      own;
+  REQUIRE(Subprocess(place, words_of("train_baseline" + flags)).wait() == 0);
+  const std::string before = read_bytes(own + "/metrics.jsonl");
+  Subprocess sweep(place, words_of(place.command("--seeds 0")));
+  CHECK_MESSAGE(sweep.wait() == 0, sweep.err());
+  CHECK(contains(sweep.err(), "2 runs, 1 to do"));
+  CHECK(contains(sweep.out(), "2 of 2 runs complete"));
+  CHECK(read_bytes(own + "/metrics.jsonl") == before);
+  Subprocess resumed(place, words_of("train_baseline" + flags + " --resume auto --dry-run"));
+  CHECK(resumed.wait() == 0);
+}
+
+TEST_CASE("sweep: --dry-run trains nothing and says what would be, and the studies are listed") {
+  Place place;
+  Subprocess dry(place, words_of(place.command("--dry-run")));
+  REQUIRE_MESSAGE(dry.wait() == 0, dry.err());
+  CHECK(contains(dry.out(), "op_sigmoid_none      40"));
+  CHECK(contains(dry.out(), "4 runs, 4 to do: about "));
+  CHECK(entries(place.path) == 3);  // the study, stdout, stderr
+  Subprocess list = shell(place, std::string("cd ") + SINK_SOURCE_DIR + " && sweep");
+  CHECK(list.wait() == 0);
+  CHECK(contains(list.out(), "train/studies/operations.toml\n  Does the sink come from"));
+  Subprocess nowhere = shell(place, "sweep");
+  CHECK(nowhere.wait() == 2);
+}
+
+TEST_CASE("sweep: what cannot be run is refused before anything is written") {
+  Place place;
+  for (const char* wrong : {"--only bias_q", "--set learning=1", "--set learning-rate", "--set heads=3", "--workers 0",
+                            "--set steps=0", "--set seed=1", "--size tpu"}) {
+    CAPTURE(wrong);
+    Subprocess run(place, words_of(place.command(wrong)));
+    CHECK(run.wait() == 2);
+    CHECK_FALSE(std::filesystem::exists(place / "out"));
+  }
+}
