@@ -17,7 +17,7 @@ void StepReport::on_step(TrainingRun& run, const StepResult& result, const Evalu
                     .evaluation = {}};
   if (evaluation) record.evaluation = record_of(*evaluation);
   log_.write(record);
-  if (progress_) progress_->show(record);
+  progress_.show(record);
 }
 
 EvalRecord record_of(const Evaluation& e) {

@@ -11,9 +11,8 @@ namespace sink {
 
 class StepReport : public TrainingObserver {
  public:
-  // Writes to both, which stay the caller's; without progress to the log alone. The clock starts now, where the log's
-  // stopped.
-  StepReport(RunLog& log, Progress* progress) : log_(log), progress_(progress) {}
+  // Writes to both, which stay the caller's. The clock starts now, where the log's stopped.
+  StepReport(RunLog& log, Progress& progress) : log_(log), progress_(progress) {}
 
   void on_step(TrainingRun& run, const StepResult& result, const Evaluation* evaluation) override;
   // Has the log on the disk before the checkpoint that goes with it.
@@ -23,7 +22,7 @@ class StepReport : public TrainingObserver {
   using Clock = std::chrono::steady_clock;
 
   RunLog& log_;
-  Progress* progress_;
+  Progress& progress_;
   Clock::time_point start_ = Clock::now();
   double seconds_per_step_ = 0;  // a running mean: single steps are at the mercy of the scheduler
 };

@@ -4,7 +4,6 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <optional>
 
 #include "engine/implementation.h"
 #include "engine/io/build_info.h"
@@ -99,23 +98,20 @@ int train_in_folder(TrainingRun& run, Talk talk) {
   std::int64_t resumed_step = run.state().step;
   RunLog log(folder.metrics(), resumed_step > 0 ? resumed_step : -1);
   InterruptGuard listening;
-  std::optional<Progress> progress;
-  if (talk == Talk::progress) progress.emplace(config.steps, config.log_every);
-  auto say = [&](const std::string& line) {
-    if (progress) progress->note(line);
-  };
-  if (config.device != "cpu") say("on " + description_of(device_named(config.device)));
-  for (const std::string& note : folder.notes) say("note: " + note);
-  if (!log.note().empty()) say("note: " + log.note());
-  if (resumed_step > 0) say("going on from " + folder.resume_from + ", step " + std::to_string(resumed_step));
+  Progress progress(config.steps, config.log_every, talk == Talk::nothing);
+  if (config.device != "cpu") progress.note("on " + description_of(device_named(config.device)));
+  for (const std::string& note : folder.notes) progress.note("note: " + note);
+  if (!log.note().empty()) progress.note("note: " + log.note());
+  if (resumed_step > 0) progress.note("going on from " + folder.resume_from + ", step " + std::to_string(resumed_step));
 
-  StepReport report(log, progress ? &*progress : nullptr);
+  StepReport report(log, progress);
   CheckpointWriter checkpoint(folder);
   TrainingRun::Ending ending = run.train({&report, &checkpoint});
   if (ending == TrainingRun::Ending::diverged) fail_diverged(run, folder);
   if (ending == TrainingRun::Ending::stopped) {
-    say("stopped by signal " + std::to_string(stop_requested()) + " after step " + std::to_string(run.state().step) +
-        "; " + folder.checkpoint() + " is saved: go on with --resume auto");
+    progress.note("stopped by signal " + std::to_string(stop_requested()) + " after step " +
+                  std::to_string(run.state().step) + "; " + folder.checkpoint() +
+                  " is saved: go on with --resume auto");
     return 128 + stop_requested();
   }
   write_evaluation(run, folder);

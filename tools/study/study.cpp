@@ -133,11 +133,10 @@ const std::vector<StudyRow>& study_rows() {
 
 std::string study_file_of(const StudyRow& row) {
   static const std::vector<std::pair<const char*, const char*>> by_id{
-      {"base-", "every_ablation"}, {"opt-lr", "learning_rate"}, {"opt-bs", "batch"},
-      {"opt-wd", "weight_decay"},  {"mask-", "window"},         {"pos-", "position"},
-      {"norm-", "norm"},           {"ffn-", "feed_forward"},    {"head-", "heads"},
-      {"bias-", "biases"},         {"op-", "operations"},       {"kern-", "operations"},
-      {"scale-", "scale"},         {"pnorm-", "pnorm"},         {"sig-", "sigmoid_robustness"},
+      {"base-", "every_ablation"}, {"opt-lr", "learning_rate"}, {"opt-bs", "batch"},  {"opt-wd", "weight_decay"},
+      {"loss-", "loss"},           {"mask-", "window"},         {"pos-", "position"}, {"norm-", "norm"},
+      {"ffn-", "feed_forward"},    {"head-", "heads"},          {"bias-", "biases"},  {"op-", "operations"},
+      {"kern-", "operations"},     {"scale-", "scale"},         {"pnorm-", "pnorm"},  {"sig-", "sigmoid_robustness"},
       {"big-", "model_size"},
   };
   for (const auto& [begin, name] : by_id)

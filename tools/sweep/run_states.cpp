@@ -82,13 +82,13 @@ void store_failure(const RunConfig& run, const std::string& reason) {
 }
 
 bool is_failure_of_run(Exit code) {
-  return code == Exit::diverged || code == Exit::out_of_memory || code == Exit::failure || code == Exit::device;
+  return code == Exit::diverged || code == Exit::out_of_memory || code == Exit::failure;
 }
 
 void keep_parameters_alone(const std::string& run) {
   const std::string path = run + "/checkpoint.h5";
   Checkpoint checkpoint = load_checkpoint(path);
-  std::erase_if(checkpoint.tensors, [](const auto& tensor) { return tensor.first.starts_with("optimizer/"); });
+  std::erase_if(checkpoint.tensors, [](const auto& tensor) { return tensor.first.starts_with(kOptimizerFolder); });
   save_checkpoint(path, checkpoint);
 }
 

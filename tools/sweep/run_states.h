@@ -32,7 +32,7 @@ FoundRun found_run(const RunConfig& wanted, const std::function<std::string()>& 
 void store_failure(const RunConfig& run, const std::string& reason);
 
 // Whether an error of this exit code is the run's own (diverged, out of memory, a bug) and not the machine's or the
-// user's (a full disk, a folder in use), after which the same run may well succeed.
+// user's (a full disk, no such device, a folder in use), after which the same run may well succeed.
 bool is_failure_of_run(Exit code);
 
 // Rewrites the checkpoint of a complete run without what only going on with it needs.
