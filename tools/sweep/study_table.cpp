@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <set>
 
 #include "engine/io/html.h"
 #include "engine/io/printable.h"
@@ -48,14 +49,19 @@ std::string remarks_of(const StudyResults& results, const ArmResult& arm) {
   return joined(remarks, "; ");
 }
 
-// Heading first. Of the loss and of Sink_1 the difference from the baseline stands beside.
-std::vector<Cells> cells_of(const StudyResults& results) {
+// Heading first. Of the loss and of Sink_1 the difference from the baseline stands beside. On a page, whose own table
+// has the numbers of every run, only what the question is about.
+std::vector<Cells> cells_of(const StudyResults& results, bool on_page = false) {
+  static const std::set<std::string> asked{"sink_1", "sink_2", "sink_3", "sink_1_raw", "sink_star", "val_loss"};
+  const auto shown = [&](const std::string& key) {
+    return is_shown(results, key) && (!on_page || asked.contains(key));
+  };
   const auto beside = [&](const std::string& key) {
     return results.baseline && (key == "sink_1" || key == "val_loss");
   };
   Cells heading{"run", "seeds"};
   for (const Measure& measure : measures()) {
-    if (!is_shown(results, measure.key)) continue;
+    if (!shown(measure.key)) continue;
     heading.emplace_back(measure.title);
     if (beside(measure.key)) heading.emplace_back("minus baseline");
   }
@@ -65,7 +71,7 @@ std::vector<Cells> cells_of(const StudyResults& results) {
   for (const ArmResult& arm : results.arms) {
     Cells row{printable(arm.arm.name), std::to_string(arm.estimate("sink_1").n)};
     for (const Measure& measure : measures()) {
-      if (!is_shown(results, measure.key)) continue;
+      if (!shown(measure.key)) continue;
       row.push_back(cell(arm.estimate(measure.key), measure.decimals));
       if (beside(measure.key)) row.push_back(cell(results.difference(arm, measure.key), measure.decimals, true));
     }
@@ -137,6 +143,12 @@ std::string with_escaped_bars(const std::string& text) {
   return escaped;
 }
 
+// A mean and its interval stay on one line.
+std::string unbroken(std::string html) {
+  for (std::size_t at; (at = html.find(" ± ")) != std::string::npos;) html.replace(at, 4, "&nbsp;±&nbsp;");
+  return html;
+}
+
 std::string table_html(const std::vector<Cells>& rows) {
   std::string html = "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr>";
   for (const std::string& heading : rows.front()) html += "<th scope=\"col\">" + escape(heading) + "</th>";
@@ -144,7 +156,8 @@ std::string table_html(const std::vector<Cells>& rows) {
   for (std::size_t r = 1; r < rows.size(); ++r) {
     html += "<tr>";
     for (std::size_t c = 0; c < rows[r].size(); ++c)
-      html += c == 0 ? "<th scope=\"row\">" + escape(rows[r][c]) + "</th>" : "<td>" + escape(rows[r][c]) + "</td>";
+      html += c == 0 ? "<th scope=\"row\" class=\"name\">" + escape(rows[r][c]) + "</th>"
+                     : "<td>" + unbroken(escape(rows[r][c])) + "</td>";
     html += "</tr>";
   }
   return html + "</tbody></table></div>";
@@ -207,7 +220,7 @@ std::string study_csv(const StudyResults& results) {
 
 std::string study_html(const StudyResults& results) {
   std::string html = "<section class=\"group study\"><h2>" + escape(results.study.name) + "</h2><p>" +
-                     escape(results.study.question) + "</p>" + table_html(cells_of(results)) + "<ul>";
+                     escape(results.study.question) + "</p>" + table_html(cells_of(results, true)) + "<ul>";
   for (const std::string& note : notes(results)) html += "<li>" + escape(note) + "</li>";
   return html + "</ul></section>";
 }
