@@ -1,10 +1,11 @@
 // encode_ids TOKENIZER DOCUMENTS IDS [TIMES [plain|special]]: the ids of documents, for comparison with another
 // program. DOCUMENTS holds, for each, its length in bytes as a little-endian u32 and then its UTF-8; IDS gets, for
 // each, the number of ids and then the ids as i32, those that a text begins and ends with included if "special". With
-// TIMES the whole is encoded so often, each time with an empty cache, and the best time is printed in seconds.
-#include <chrono>
+// TIMES the whole is encoded so often, each time with an empty cache, and the best time of the processor is printed in seconds.
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <ctime>
 
 #include "engine/check.h"
 #include "engine/data/tokenizer/tokenizer.h"
@@ -31,11 +32,11 @@ int main(int argc, char** argv) {
     for (int times = argc > 4 ? std::stoi(argv[4]) : 1; times > 0; --times) {
       EncodeCache cache;
       std::vector<std::vector<std::int32_t>> encoded;
-      auto start = std::chrono::steady_clock::now();
+      std::clock_t start = std::clock();
       for (std::string_view document : documents)
         encoded.push_back(special ? tokenizer.encode_with_special_tokens(document, cache)
                                   : tokenizer.encode(document, cache));
-      best = std::min(best, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count());
+      best = std::min(best, static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
       ids.clear();
       for (const auto& own : encoded) {
         auto count = static_cast<std::uint32_t>(own.size());
