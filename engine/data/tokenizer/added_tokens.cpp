@@ -81,8 +81,7 @@ std::int32_t AddedTokens::longest_at(std::string_view text, std::size_t at, std:
 }
 
 void AddedTokens::split(std::string_view text, std::vector<Stretch>& stretches) const {
-  std::size_t done = 0;       // bytes that are in `stretches`
-  std::size_t space_end = 0;  // of the white space looked at last
+  std::size_t done = 0;  // bytes that are in `stretches`
   for (std::size_t at = 0, end = 0; at < text.size() && !tokens_.empty();) {
     std::int32_t found = longest_at(text, at, end);
     if (found == BpeModel::kNone) {
@@ -90,24 +89,18 @@ void AddedTokens::split(std::string_view text, std::vector<Stretch>& stretches) 
       continue;
     }
     const AddedToken& token = tokens_[static_cast<std::size_t>(found)];
-    std::size_t from = at, to = end;
+    std::size_t from = at;
     at = end;
-    if (token.single_word && touches_word(text, from, to)) continue;
+    if (token.single_word && touches_word(text, from, end)) continue;
     if (token.takes_left) {
       while (from > done && has_class(text, before(text, from), kSpace)) from = before(text, from);
-      from = std::max(from, done);
     }
     if (token.takes_right) {
-      if (to >= space_end) {
-        space_end = to;
-        while (space_end < text.size() && has_class(text, space_end, kSpace))
-          space_end += static_cast<std::size_t>(utf8_length(text, space_end));
-      }
-      to = space_end;
+      while (at < text.size() && has_class(text, at, kSpace)) at += static_cast<std::size_t>(utf8_length(text, at));
     }
     if (done < from) stretches.push_back({BpeModel::kNone, text.substr(done, from - done)});
     stretches.push_back({token.id, {}});
-    done = to;
+    done = at;
   }
   if (done < text.size()) stretches.push_back({BpeModel::kNone, text.substr(done)});
 }

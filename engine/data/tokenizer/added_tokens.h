@@ -24,8 +24,9 @@ class AddedTokens {
   // Of `model` those with this value of `normalized`; their content is looked for in the form NFC where the text is.
   AddedTokens(const BpeModel& model, bool normalized);
 
-  // Appends the stretches of `text`. From left to right, of those that begin at one place the longest. As in the
-  // `tokenizers` package a token that takes the white space behind it does not hide tokens in there.
+  // Appends the stretches of `text`. From left to right, of those that begin at one place the longest. (Where a token
+  // begins in the white space that the one before it takes, the `tokenizers` package stops with a panic; here it is
+  // part of that white space.)
   void split(std::string_view text, std::vector<Stretch>& stretches) const;
 
  private:
