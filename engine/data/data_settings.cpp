@@ -14,8 +14,12 @@ const Settings<DataConfig>& data_settings() {
         {"accumulate", data, &C::accumulate, "micro-batches per optimiser step", 1, 1e6},
         {"seed", data, &C::seed, "of weights and of the order of the data"},
         {"eval-sequences", "Measuring and saving", &C::eval_sequences, "validation sequences measured", 1, 1e6},
+        {"prefix-validation", "Measuring and saving", &C::prefix_validation,
+         "with a prefix, the validation loss leaves out its first prefix-1 targets as the training loss does (ours), "
+         "or counts them (study)"},
     };
     table.front().choices = {"text", "bigram-backcopy"};
+    table.back().choices = {"ours", "study"};
     return table;
   }();
   return settings;
