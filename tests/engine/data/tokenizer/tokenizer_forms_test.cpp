@@ -38,7 +38,10 @@ Tokenizer tokenizer_of(const Json& file) { return Tokenizer(parse_tokenizer_json
 
 std::string hash_of(const Ids& ids) {
   std::string text;
-  for (std::int32_t id : ids) text += (text.empty() ? "" : " ") + std::to_string(id);
+  for (std::int32_t id : ids) {
+    if (!text.empty()) text += ' ';
+    text += std::to_string(id);
+  }
   return sha256_hex(text);
 }
 
