@@ -16,6 +16,7 @@ import tempfile
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 os.environ["RAYON_NUM_THREADS"] = "1"
+sys.dont_write_bytecode = True
 try:
     import tokenizers
 except ImportError:
