@@ -1,7 +1,8 @@
 // encode_ids TOKENIZER DOCUMENTS IDS [TIMES [plain|special]]: the ids of documents, for comparison with another
 // program. DOCUMENTS holds, for each, its length in bytes as a little-endian u32 and then its UTF-8; IDS gets, for
 // each, the number of ids and then the ids as i32, those that a text begins and ends with included if "special". With
-// TIMES the whole is encoded so often, each time with an empty cache, and the best time of the processor is printed in seconds.
+// TIMES the whole is encoded so often, each time with an empty cache, and the best time of the processor is printed in
+// seconds.
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
