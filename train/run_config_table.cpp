@@ -59,7 +59,7 @@ Settings<RunConfig> make_table() {
              {"schedule-counts", optimiser, &C::schedule_counts,
               "where in warm-up and cosine step s (from 1) is: at s, or as in the released code, which counts "
               "micro-batches from 0, at s - 1 / accumulate"}),
-      {"beta1", optimiser, &C::beta1, "decay of the gradient's mean; lion: of its sign's (not sgd)", 0, 1, true},
+      {"beta1", optimiser, &C::beta1, "decay of the gradient's mean (not sgd)", 0, 1, true},
       {"beta2", optimiser, &C::beta2,
        "decay of the squared gradient's mean; lion: of the mean that is kept, 0.99 with its authors (not sgd)", 0, 1,
        true},
