@@ -49,7 +49,9 @@ Settings<RunConfig> make_table() {
       of_data("seed", &C::seed),
       one_of({"adamw", "sgd", "lion", "muon", "orthoadam"},
              {"optimizer", optimiser, &C::optimizer,
-              "each wants a learning rate of its own; a setting that it does not read must keep its default"}),
+              "what updates the weights; each wants a learning rate of its own. A flag below that it does not read is "
+              "refused, a "
+              "line of a file passed over"}),
       {"steps", optimiser, &C::steps, "optimiser steps", 1, kBillion},
       {"learning-rate", optimiser, &C::learning_rate, "peak learning rate (Gu et al., Table 9)", 0, 100},
       one_of({"constant", "cosine"}, {"schedule", optimiser, &C::schedule, "learning rate after warm-up"}),
