@@ -1,5 +1,7 @@
 #include "engine/data/data_settings.h"
 
+#include <algorithm>
+
 namespace sink {
 
 const Settings<DataConfig>& data_settings() {
@@ -9,13 +11,27 @@ const Settings<DataConfig>& data_settings() {
     Settings<DataConfig> table{
         {"task", data, &C::task, "natural text, or the synthetic task of Guo et al. 2024"},
         {"data", data, &C::data, "folder made by `prepare`; needed for task text"},
-        {"fixed-first-token", data, &C::fixed_first_token,
-         "token id put first in every sequence, -1: none (Gu et al., Table 10)", -1, 2147483647},
+        {"data-fraction", data, &C::data_fraction,
+         "part of the training blocks that is used, the same one for every seed (Gu et al., section 5)", 0, 1},
+        {"fixed-token", data, &C::fixed_token,
+         "token id put at --fixed-position of every block of training and validation, -1: none (Gu et al., Table 10)",
+         -1, 2147483647},
+        {"fixed-position", data, &C::fixed_position,
+         "where: 1 is a block's first token; from 2 on the id is also what the position before has to predict", 1, 1e9},
+        {"random-from", data, &C::random_from,
+         "positions from this one to --random-to, counted from 1 and both included, hold ids drawn uniformly from the "
+         "vocabulary, in training and validation, the same in every epoch; 0: none (Gu et al., section 5)",
+         0, 1e9},
+        {"random-to", data, &C::random_to, "last random position; 0: none", 0, 1e9},
         {"accumulate", data, &C::accumulate, "micro-batches per optimiser step", 1, 1e6},
         {"seed", data, &C::seed, "of weights and of the order of the data"},
         {"eval-sequences", "Measuring and saving", &C::eval_sequences, "validation sequences measured", 1, 1e6},
     };
-    table.front().choices = {"text", "bigram-backcopy"};
+    auto named = [&](const char* flag) -> Setting<DataConfig>& {
+      return *std::find_if(table.begin(), table.end(), [&](const auto& setting) { return setting.flag == flag; });
+    };
+    named("task").choices = {"text", "bigram-backcopy"};
+    named("fixed-token").older_names = {"fixed-first-token"};
     return table;
   }();
   return settings;
