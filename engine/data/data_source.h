@@ -5,11 +5,19 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/data/batch.h"
 #include "engine/data/data_config.h"
 
 namespace sink {
+
+// Text of one origin in the training data.
+struct DomainUse {
+  std::string name;
+  std::int64_t tokens = 0;  // of training that are in use
+  double share = 0;         // of the tokens that a long run sees
+};
 
 class DataSource {
  public:
@@ -30,6 +38,8 @@ class DataSource {
   virtual std::string checksum() const { return {}; }
   // Tokens in one epoch; 0 if the data never ends.
   virtual std::int64_t train_tokens() const = 0;
+  // What its text consists of; empty where it is not text.
+  virtual std::vector<DomainUse> domains() const { return {}; }
 };
 
 // The source that `config` names: task, data, fixed_first_token, context, prefix, accumulate, eval_sequences, seed.

@@ -9,9 +9,9 @@
 
 namespace sink {
 
-// A block is T + 1 consecutive tokens; input = the first T, target = the last T. Documents share blocks: there is no
-// mask between them and positions run through. Which block a sample of training is says engine/data/block_order.h;
-// validation takes evenly spaced blocks of `valid`, whatever the seed.
+// A block is T + 1 consecutive tokens of one domain; input = the first T, target = the last T. Documents share blocks:
+// there is no mask between them and positions run through. Which block a sample of training is says
+// engine/data/block_order.h; validation takes evenly spaced blocks of `valid`, whatever the seed.
 //
 // The study's experiments (its section 5) change a block before it is split, so what is put at position P, from 1, is
 // also the target of position P - 1: random ids, a pure function of (seed, block, position) and so the same in every
@@ -27,26 +27,31 @@ class TextSource : public DataSource {
   std::int64_t validation_sequences() const override { return validation_sequences_; }
   std::string token_text(std::int32_t id) const override { return tokenizer_.token_text(id); }
   std::string tokenizer_json() const override { return tokenizer_.json(); }
-  std::string checksum() const override { return checksum_; }
-  std::int64_t train_tokens() const override { return train_tokens_; }
+  std::string checksum() const override { return file_.checksum; }
+  std::int64_t train_tokens() const override;
+  std::vector<DomainUse> domains() const override;
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
 
  private:
-  // Row b is block `block_of(b)` of `tokens`.
-  template <class BlockOf>
-  Batch blocks(const std::vector<std::int32_t>& tokens, const Rng& random, std::int64_t batch,
-               BlockOf&& block_of) const;
+  // Blocks of one side of the text, which begin anew at each domain.
+  struct Side {
+    const TokenIds* ids;
+    std::vector<std::int64_t> begins, blocks;  // of each domain: its first token, how many blocks it has
+    Rng random{0, ""};
+  };
+  Side make_side(bool train, const Rng& random) const;
+  // Row b is the block `place_of(b)`.
+  template <class PlaceOf>
+  Batch blocks(const Side& side, std::int64_t batch, PlaceOf&& place_of) const;
   void check_settings() const;
 
   DataConfig config_;
   std::int64_t context_;  // T
-  Rng train_random_, validation_random_;
   TokenFile file_;
-  std::string checksum_;
   Tokenizer tokenizer_;
+  Side train_, validation_;
   std::unique_ptr<BlockOrder> order_;
-  std::int64_t train_tokens_ = 0;
   std::int64_t validation_blocks_ = 0;
   std::int64_t validation_sequences_ = 0;
 };

@@ -7,8 +7,9 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <numeric>
 
-#include "engine/data/token_file.h"
+#include "engine/data/token_writer.h"
 #include "engine/data/tokenizer/tokenizer.h"
 #include "engine/io/checkpoint.h"
 #include "engine/io/hdf5_file.h"
@@ -97,12 +98,22 @@ void checkpoints() {
 }
 
 void tokens() {
-  TokenFile sound;
-  sound.vocabulary = 300;
-  sound.sources = "a.txt 17\n";
-  for (std::int32_t i = 0; i < 200; ++i) (i < 150 ? sound.train : sound.valid).push_back(i);
-  put("token_file", "sound", '\0' + to_token_file_bytes(sound).substr(kSealBytes));
-  put("token_file", "sealed", '\1' + to_token_file_bytes(sound));
+  for (std::int64_t vocabulary : {300, 70000}) {
+    TokenWriter sound((root / "tokens.h5").string(), vocabulary);
+    std::vector<std::int32_t> ids(150);
+    std::iota(ids.begin(), ids.end(), 0);
+    sound.begin_domain("a", 0.25);
+    sound.add_document(ids, false);
+    sound.begin_domain("b", 0.75);
+    sound.add_document(ids, true);
+    sound.close({.end_of_text = 0, .sources = "a.txt 17\n", .tokenizer_sha256 = ""});
+    sound.commit();
+    std::string whole = bytes_of(root / "tokens.h5"), name = vocabulary == 300 ? "narrow" : "wide";
+    fs::remove(root / "tokens.h5");
+    put("token_file", name, '\0' + whole.substr(kSealBytes));
+    put("token_file", name + "_of_version_1", '\2' + whole.substr(kSealBytes));
+    put("token_file", name + "_sealed", '\1' + whole);
+  }
   const std::int64_t ids[] = {1, 2, 3, (std::int64_t{1} << 32) + 1};
   auto wide = [&](hsize_t vocabulary_digits) {
     return raw(kSealBytes, [&](RawHdf5& file) {

@@ -10,7 +10,7 @@
 #include <filesystem>
 
 #include "engine/check.h"
-#include "engine/data/token_file.h"
+#include "engine/data/token_writer.h"
 #include "engine/data/tokenizer/tokenizer.h"
 #include "engine/io/file.h"
 #include "engine/io/folder_lock.h"
@@ -81,20 +81,16 @@ std::vector<std::vector<std::int32_t>> encode_all(const Tokenizer& tokenizer,
 
 // Each document is followed by the end-of-text token; there is none at the beginning. Where the text has so few
 // documents that one side would stay empty, the last part of the tokens is held out instead.
-void split(const std::vector<std::vector<std::int32_t>>& ids, const std::vector<std::string_view>& documents,
-           std::int32_t end_of_text, double fraction, TokenFile& file) {
+void split(std::vector<std::vector<std::int32_t>>& ids, const std::vector<std::string_view>& documents,
+           std::int32_t end_of_text, double fraction, TokenWriter& writer) {
+  writer.begin_domain("text", 0);
   for (std::size_t i = 0; i < ids.size(); ++i) {
-    auto& side = is_validation(documents[i], fraction) ? file.valid : file.train;
-    side.insert(side.end(), ids[i].begin(), ids[i].end());
-    side.push_back(end_of_text);
+    ids[i].push_back(end_of_text);
+    writer.add_document(ids[i], is_validation(documents[i], fraction));
   }
-  if (!file.train.empty() && !file.valid.empty()) return;
-  std::vector<std::int32_t> all = file.train.empty() ? file.valid : file.train;
-  auto held_out = static_cast<std::size_t>(std::max(1.0, static_cast<double>(all.size()) * fraction));
-  auto cut = all.end() - static_cast<std::ptrdiff_t>(held_out);
-  file.train.assign(all.begin(), cut);
-  file.valid.assign(cut, all.end());
-  std::fprintf(stderr, "prepare: note: too few documents to split; the last %zu tokens are held out\n", held_out);
+  if (std::int64_t moved = writer.hold_out(fraction))
+    std::fprintf(stderr, "prepare: note: too few documents to split; the last %lld tokens are held out\n",
+                 static_cast<long long>(moved));
 }
 
 void prepare(const Options& options) {
@@ -104,13 +100,13 @@ void prepare(const Options& options) {
   std::vector<std::string_view> documents = documents_of(files);
   SINK_CHECK(!documents.empty(), "text", "the text has no documents, only marks", Exit::bad_input);
   std::size_t bytes = 0;
-  TokenFile tokens;
+  std::string sources;
   for (const TextFile& file : files) {
     bytes += file.bytes.size();
     // An HDF5 attribute holds 64 KiB at most.
-    if (tokens.sources.size() > 60000) continue;
-    tokens.sources += std::filesystem::path(file.path).filename().string() + " " + std::to_string(file.bytes.size()) +
-                      " sha256:" + sha256_hex(file.bytes) + "\n";
+    if (sources.size() > 60000) continue;
+    sources += std::filesystem::path(file.path).filename().string() + " " + std::to_string(file.bytes.size()) +
+               " sha256:" + sha256_hex(file.bytes) + "\n";
   }
   progress("read " + std::to_string(bytes) + " bytes, " + std::to_string(documents.size()) + " documents");
 
@@ -125,20 +121,23 @@ void prepare(const Options& options) {
 
   auto ids = encode_all(tokenizer, documents);
   progress("encoded");
-  split(ids, documents, tokenizer.end_of_text(), options.validation_fraction, tokens);
+  TokenWriter writer(options.out + "/tokens.h5", tokenizer.vocabulary());
+  split(ids, documents, tokenizer.end_of_text(), options.validation_fraction, writer);
   std::string json = tokenizer.json();
-  tokens.vocabulary = tokenizer.vocabulary();
-  tokens.tokenizer_sha256 = sha256_hex(json);
-  std::string h5 = to_token_file_bytes(tokens);
+  writer.close({.end_of_text = tokenizer.end_of_text(), .sources = sources, .tokenizer_sha256 = sha256_hex(json)});
+  OutputFile tokenizer_file(options.out + "/tokenizer.json", json.size());
+  tokenizer_file.write(json.data(), json.size());
+  tokenizer_file.close();
   // In this order, so that a tokenizer that stands there alone is never ours.
-  write_files_atomically({{options.out + "/tokens.h5", h5}, {options.out + "/tokenizer.json", json}});
+  writer.commit();
+  tokenizer_file.commit();
   progress("wrote " + options.out);
 
-  std::size_t total = tokens.train.size() + tokens.valid.size();
+  std::int64_t total = writer.train_tokens() + writer.valid_tokens();
   std::printf("documents         %zu\n", documents.size());
-  std::printf("vocabulary        %lld\n", static_cast<long long>(tokens.vocabulary));
-  std::printf("train tokens      %zu\n", tokens.train.size());
-  std::printf("valid tokens      %zu\n", tokens.valid.size());
+  std::printf("vocabulary        %lld\n", static_cast<long long>(tokenizer.vocabulary()));
+  std::printf("train tokens      %lld\n", static_cast<long long>(writer.train_tokens()));
+  std::printf("valid tokens      %lld\n", static_cast<long long>(writer.valid_tokens()));
   std::printf("bytes per token   %.2f\n", static_cast<double>(bytes) / static_cast<double>(total));
 }
 

@@ -227,6 +227,19 @@ TEST_CASE("TextSource: a fraction of the data is the same blocks for every seed,
   CHECK(contains(error_of([&] { make_data_source(config); }), "exit 2 [data] --data-fraction must be above 0"));
 }
 
+TEST_CASE("TextSource: an id outside the vocabulary is refused when a batch has it") {
+  TemporaryFolder folder;
+  write_counting_text(folder, 1000, 100);
+  std::string sha256 = read_token_file(folder / "tokens.h5").tokenizer_sha256;
+  NewTokens file{.train = std::vector<std::int32_t>(1000), .valid = std::vector<std::int32_t>(100)};
+  file.tokenizer_sha256 = sha256;
+  file.valid[7] = 258;
+  write_tokens(folder / "tokens.h5", file);
+  auto source = make_data_source(config_for(folder));
+  source->train_batch(0, 0, 4);
+  CHECK(contains(error_of([&] { source->validation_batch(0, 4); }), "exit 3 [batch] token 258 of sequence 1"));
+}
+
 TEST_CASE("TextSource: data that cannot be used") {
   TemporaryFolder folder;
   DataConfig config = config_for(folder);
@@ -240,9 +253,11 @@ TEST_CASE("TextSource: data that cannot be used") {
   write_bytes(folder / "tokenizer.json", Tokenizer::train({"y"}, 258).json() + " ");
   CHECK(contains(error(), "is not the tokenizer that made tokens.h5"));
   write_counting_text(folder, 1000, 10);
-  TokenFile file = read_token_file(folder / "tokens.h5");
-  file.vocabulary = 300;  // with ids that have no text
-  write_bytes(folder / "tokens.h5", to_token_file_bytes(file));
+  std::string sha256 = read_token_file(folder / "tokens.h5").tokenizer_sha256;
+  write_tokens(folder / "tokens.h5", {.train = std::vector<std::int32_t>(1000),
+                                      .valid = std::vector<std::int32_t>(10),
+                                      .vocabulary = 300,  // with ids that have no text
+                                      .tokenizer_sha256 = sha256});
   CHECK(contains(error(),
                  "exit 3 [data] " + folder.path + "/tokens.h5 has a vocabulary of 300 tokens, tokenizer.json 258"));
   std::filesystem::remove(folder / "tokenizer.json");
