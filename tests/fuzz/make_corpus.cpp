@@ -14,6 +14,7 @@
 #include "engine/io/checkpoint.h"
 #include "engine/io/hdf5_file.h"
 #include "engine/io/hdf5_index.h"
+#include "tests/support/packed.h"
 #include "tests/support/raw_hdf5.h"
 #include "train/run_config.h"
 
@@ -158,12 +159,24 @@ void indices() {
 
 void texts() {
   std::string text = times(30, "the cat sat on the mat, the dog did not. ") + "\n<|endoftext|>\n";
-  put("text", "words", text + text);
-  put("text", "runs", times(500, "-") + times(500, "aaaab") + times(300, " \n"));
-  put("text", "unicode", times(100, "\u00e9t\u00e9 \u65e5\u672c \U0001f642 \u0661\u0662 don't\u2003x"));
-  put("text", "binary", std::string(2000, '\0'));
-  put("text", "not_utf8", text + "\xc3");
-  put("text", "marks", times(100, "<|endoftext|>\n"));
+  put(\"text\", "words", '\0' + text + text);
+  put(\"text\", "runs", '\0' + times(500, "-") + times(500, "aaaab") + times(300, " \n"));
+  put(\"text\", "unicode", '\0' + times(100, "\u00e9t\u00e9 \u65e5\u672c \U0001f642 \u0661\u0662 don't\u2003x"));
+  put(\"text\", "binary", '\0' + std::string(2000, '\0'));
+  put(\"text\", "not_utf8", '\0' + text + "\xc3");
+  put(\"text\", "marks", '\0' + times(100, "<|endoftext|>\n"));
+  put("text", "jsonl", "\1{\"text\": \"caf\\u00e9\\n\", \"meta\": {\"a\": [1, null]}}\n\n{\"text\": \"two\"}\r\n");
+  put("text", "jsonl_deep", "\1{\"text\": " + times(70, "[") + times(70, "]") + "}\n");
+  put("text", "jsonl_cut", "\1{\"text\": \"a");
+  put("packed_text", "gzip", gzipped(text));
+  put("packed_text", "members", gzipped(text) + gzipped("") + gzipped("x"));
+  put("packed_text", "zstd", zstd_packed(text));
+  put("packed_text", "frames", zstd_packed(text) + zstd_packed("x"));
+  put("packed_text", "skippable", std::string("\x50\x2a\x4d\x18\x02\0\0\0xx", 10) + zstd_packed(text));
+  put("packed_text", "cut", gzipped(text).substr(0, 40));
+  put("packed_text", "gzip_bomb", gzipped(std::string(std::size_t{1} << 25, 'a')));
+  put("packed_text", "zstd_bomb", zstd_packed(std::string(std::size_t{1} << 25, 'a')));
+  put("packed_text", "plain", text);
   std::string json = Tokenizer::train({text}, 270).json();
   put("tokenizer_json", "sound", json);
   put("tokenizer_json", "truncated", json.substr(0, json.size() / 2));
