@@ -41,6 +41,8 @@ Settings<RunConfig> make_table() {
       {"initial", model, &C::initial, "checkpoint whose parameters are the initial values, none: drawn (--init)"},
       of_data("task", &C::task),
       of_data("data", &C::data),
+      of_data("data-order", &C::data_order),
+      of_data("loader-ranks", &C::loader_ranks),
       of_data("data-fraction", &C::data_fraction),
       of_data("fixed-token", &C::fixed_token),
       of_data("fixed-position", &C::fixed_position),

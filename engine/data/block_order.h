@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/data/data_config.h"
@@ -25,13 +26,26 @@ class BlockOrder {
   virtual std::vector<double> shares() const = 0;
 };
 
-// `blocks` has the number of blocks of each domain, at least one block in all. The order is config.data_order:
+struct DomainBlocks {
+  std::string name;
+  std::int64_t blocks = 0;
+  double weight = 0;  // beside the others'; 0 in all: by their blocks
+};
+
+// There is at least one block in all. The order is config.data_order:
 //
 //   shuffled   Epoch after epoch each block once, in a fresh permutation of all blocks of all domains.
+//   mixture    Of every 10,000 samples each domain has as many as its weight says, to four digits, in a fresh
+//              permutation; in itself it goes on epoch after epoch, as above. This is what a list of weights means.
+//   released   What the study's released loader does (it never looks at the weights): 256 blocks of a domain are a
+//              file, what is left is dropped, and so are domains with fewer files than config.loader_ranks = W. The list
+//              of all files is shuffled once and cut to a multiple of W; rank r reads every W-th of it from r on, for
+//              ever, and gives its part of each step from one file at a time, whose blocks it shuffles anew at each
+//              visit. A step spans few domains.
 //
-// Of config.data_fraction = F, each domain with blocks keeps the part F of them, one at least: which ones is chosen
-// once by a permutation that knows no seed, so all seeds see the same, and a smaller part lies within a larger one.
-// Throws Error (Exit::usage).
-std::unique_ptr<BlockOrder> make_block_order(const DataConfig& config, const std::vector<std::int64_t>& blocks);
+// Of config.data_fraction = F, each domain with blocks keeps the part F of them, one at least (released: of the list of
+// files): which ones is chosen once by a permutation that knows no seed, so all seeds see the same, and a smaller part
+// lies within a larger one. Throws Error (Exit::usage; Exit::bad_input where a domain has no block to draw).
+std::unique_ptr<BlockOrder> make_block_order(const DataConfig& config, const std::vector<DomainBlocks>& domains);
 
 }  // namespace sink

@@ -9,7 +9,8 @@ namespace sink {
 struct DataConfig {
   std::string task = "text";            // text | bigram-backcopy
   std::string data;                     // folder made by `prepare` (task text)
-  std::string data_order = "shuffled";  // shuffled (engine/data/block_order.h)
+  std::string data_order = "shuffled";  // shuffled | mixture | released (engine/data/block_order.h)
+  std::int64_t loader_ranks = 4;        // of the order `released`
   double data_fraction = 1;             // part of the training blocks that is used, the same for every seed
   std::int64_t fixed_token = -1;        // id put at fixed_position of every block; -1 leaves the text alone
   std::int64_t fixed_position = 1;      // from 1

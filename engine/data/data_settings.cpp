@@ -11,6 +11,11 @@ const Settings<DataConfig>& data_settings() {
     Settings<DataConfig> table{
         {"task", data, &C::task, "natural text, or the synthetic task of Guo et al. 2024"},
         {"data", data, &C::data, "folder made by `prepare`; needed for task text"},
+        {"data-order", data, &C::data_order,
+         "shuffled: each block once an epoch; mixture: domains drawn by the weights that `prepare` was given; released: "
+         "as the study's loader does, file by file (engine/data/block_order.h)"},
+        {"loader-ranks", data, &C::loader_ranks,
+         "--data-order released: readers that share a step, each of one file at a time; the study had 4 or 8", 1, 4096},
         {"data-fraction", data, &C::data_fraction,
          "part of the training blocks that is used, the same one for every seed (Gu et al., section 5)", 0, 1},
         {"fixed-token", data, &C::fixed_token,
@@ -31,6 +36,7 @@ const Settings<DataConfig>& data_settings() {
       return *std::find_if(table.begin(), table.end(), [&](const auto& setting) { return setting.flag == flag; });
     };
     named("task").choices = {"text", "bigram-backcopy"};
+    named("data-order").choices = {"shuffled", "mixture", "released"};
     named("fixed-token").older_names = {"fixed-first-token"};
     return table;
   }();

@@ -17,6 +17,8 @@ struct DomainUse {
   std::string name;
   std::int64_t tokens = 0;  // of training that are in use
   double share = 0;         // of the tokens that a long run sees
+  // How often it is gone through by a run that reads `of_run` tokens in all.
+  double passes(double of_run) const { return tokens > 0 ? of_run * share / static_cast<double>(tokens) : 0; }
 };
 
 class DataSource {

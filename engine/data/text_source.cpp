@@ -40,7 +40,10 @@ TextSource::TextSource(const DataConfig& config)
   check_settings();
   train_ = make_side(true, Rng(config.seed, "random tokens"));
   validation_ = make_side(false, Rng(0, "random tokens of validation"));
-  order_ = make_block_order(config, train_.blocks);
+  std::vector<DomainBlocks> domains;
+  for (std::size_t d = 0; d < file_.domains.size(); ++d)
+    domains.push_back({file_.domains[d].name, train_.blocks[d], file_.domains[d].weight});
+  order_ = make_block_order(config, domains);
   validation_blocks_ = std::accumulate(validation_.blocks.begin(), validation_.blocks.end(), std::int64_t{0});
   validation_sequences_ = std::min(config.eval_sequences, validation_blocks_);
 }

@@ -159,12 +159,12 @@ void indices() {
 
 void texts() {
   std::string text = times(30, "the cat sat on the mat, the dog did not. ") + "\n<|endoftext|>\n";
-  put(\"text\", "words", '\0' + text + text);
-  put(\"text\", "runs", '\0' + times(500, "-") + times(500, "aaaab") + times(300, " \n"));
-  put(\"text\", "unicode", '\0' + times(100, "\u00e9t\u00e9 \u65e5\u672c \U0001f642 \u0661\u0662 don't\u2003x"));
-  put(\"text\", "binary", '\0' + std::string(2000, '\0'));
-  put(\"text\", "not_utf8", '\0' + text + "\xc3");
-  put(\"text\", "marks", '\0' + times(100, "<|endoftext|>\n"));
+  put("text", "words", '\0' + text + text);
+  put("text", "runs", '\0' + times(500, "-") + times(500, "aaaab") + times(300, " \n"));
+  put("text", "unicode", '\0' + times(100, "\u00e9t\u00e9 \u65e5\u672c \U0001f642 \u0661\u0662 don't\u2003x"));
+  put("text", "binary", '\0' + std::string(2000, '\0'));
+  put("text", "not_utf8", '\0' + text + "\xc3");
+  put("text", "marks", '\0' + times(100, "<|endoftext|>\n"));
   put("text", "jsonl", "\1{\"text\": \"caf\\u00e9\\n\", \"meta\": {\"a\": [1, null]}}\n\n{\"text\": \"two\"}\r\n");
   put("text", "jsonl_deep", "\1{\"text\": " + times(70, "[") + times(70, "]") + "}\n");
   put("text", "jsonl_cut", "\1{\"text\": \"a");

@@ -227,6 +227,45 @@ TEST_CASE("TextSource: a fraction of the data is the same blocks for every seed,
   CHECK(contains(error_of([&] { make_data_source(config); }), "exit 2 [data] --data-fraction must be above 0"));
 }
 
+TEST_CASE("TextSource: no block has tokens of two domains, and each is read as its order says") {
+  TemporaryFolder folder;
+  write_counting_text(folder, 10, 10);
+  std::string sha256 = read_token_file(folder / "tokens.h5").tokenizer_sha256;
+  TokenWriter writer(folder / "tokens.h5", 258);
+  std::int64_t size = 1000;
+  for (std::int32_t domain = 0; domain < 3; ++domain, size += 505) {
+    writer.begin_domain(std::string(1, static_cast<char>('a' + domain)), domain + 1);
+    writer.add_document(std::vector<std::int32_t>(static_cast<std::size_t>(size), 10 + domain), false);
+    writer.add_document(std::vector<std::int32_t>(static_cast<std::size_t>(21 + 10 * domain), 20 + domain), true);
+  }
+  writer.close({.end_of_text = 0, .sources = "", .tokenizer_sha256 = sha256});
+  writer.commit();
+  DataConfig config = config_for(folder);
+  config.eval_sequences = 100;
+  auto of_each = [](const Batch& batch, std::int32_t first) {
+    std::vector<std::int64_t> count(3);
+    for (const auto& block : blocks_of(batch)) {
+      CHECK(std::set<std::int32_t>(block.begin(), block.end()).size() == 1);
+      ++count.at(static_cast<std::size_t>(block.front() - first));
+    }
+    return count;
+  };
+  using Counts = std::vector<std::int64_t>;
+  auto shuffled = make_data_source(config);
+  CHECK(of_each(shuffled->train_batch(0, 0, 451), 10) == Counts{100, 150, 201});
+  CHECK(of_each(shuffled->validation_batch(0, 9), 20) == Counts{2, 3, 4});
+  CHECK(shuffled->train_tokens() == 451 * 9);
+  CHECK(shuffled->domains().at(1).tokens == 150 * 9);
+  CHECK(shuffled->domains().at(1).passes(451 * 18) == doctest::Approx(2));
+  config.data_order = "mixture";
+  config.prefix = 3;  // passes through what leaves targets out
+  auto mixture = make_data_source(config);
+  CHECK(mixture->domains().at(2).name == "c");
+  CHECK(mixture->domains().at(2).share == doctest::Approx(0.5).epsilon(1e-3));
+  config.prefix = 0;
+  CHECK(of_each(make_data_source(config)->train_batch(0, 0, 10000), 10) == Counts{1667, 3333, 5000});
+}
+
 TEST_CASE("TextSource: an id outside the vocabulary is refused when a batch has it") {
   TemporaryFolder folder;
   write_counting_text(folder, 1000, 100);
