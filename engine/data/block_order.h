@@ -38,9 +38,9 @@ struct DomainBlocks {
 //   mixture    Of every 10,000 samples each domain has as many as its weight says, to four digits, in a fresh
 //              permutation; in itself it goes on epoch after epoch, as above. This is what a list of weights means.
 //   released   What the study's released loader does (it never looks at the weights): 256 blocks of a domain are a
-//              file, what is left is dropped, and so are domains with fewer files than config.loader_ranks = W. The list
-//              of all files is shuffled once and cut to a multiple of W; rank r reads every W-th of it from r on, for
-//              ever, and gives its part of each step from one file at a time, whose blocks it shuffles anew at each
+//              file, what is left is dropped, and so are domains with fewer files than config.loader_ranks = W. The
+//              list of all files is shuffled once and cut to a multiple of W; rank r reads every W-th of it from r on,
+//              for ever, and gives its part of each step from one file at a time, whose blocks it shuffles anew at each
 //              visit. A step spans few domains.
 //
 // Of config.data_fraction = F, each domain with blocks keeps the part F of them, one at least (released: of the list of

@@ -12,7 +12,8 @@ const Settings<DataConfig>& data_settings() {
         {"task", data, &C::task, "natural text, or the synthetic task of Guo et al. 2024"},
         {"data", data, &C::data, "folder made by `prepare`; needed for task text"},
         {"data-order", data, &C::data_order,
-         "shuffled: each block once an epoch; mixture: domains drawn by the weights that `prepare` was given; released: "
+         "shuffled: each block once an epoch; mixture: domains drawn by the weights that `prepare` was given; "
+         "released: "
          "as the study's loader does, file by file (engine/data/block_order.h)"},
         {"loader-ranks", data, &C::loader_ranks,
          "--data-order released: readers that share a step, each of one file at a time; the study had 4 or 8", 1, 4096},

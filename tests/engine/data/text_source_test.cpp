@@ -87,6 +87,27 @@ TEST_CASE("TextSource: batches are the same in any order of asking and in anothe
   CHECK_THROWS_AS(first->train_batch(0, 2, 8), Error);
 }
 
+TEST_CASE("TextSource: nor do they depend on it in other orders and with other tokens put in") {
+  TemporaryFolder folder;
+  write_counting_text(folder, 20000, 100);
+  for (const char* order : {"shuffled", "mixture", "released"}) {
+    DataConfig config = config_for(folder);
+    config.data_order = order;
+    config.loader_ranks = 2;
+    config.accumulate = 2;
+    config.data_fraction = 0.7;
+    config.random_from = config.random_to = 2;
+    config.fixed_token = 257;
+    config.fixed_position = 4;
+    auto first = make_data_source(config), second = make_data_source(config);
+    std::vector<std::vector<std::int32_t>> seen;
+    for (std::int64_t n = 0; n < 300; ++n) seen.push_back(values(first->train_batch(n / 2, n % 2, 6).tokens_BT()));
+    for (std::int64_t n = 299; n >= 0; n -= 7)
+      CHECK(values(second->train_batch(n / 2, n % 2, 6).tokens_BT()) == seen[static_cast<std::size_t>(n)]);
+    CHECK(seen[0] != seen[1]);
+  }
+}
+
 TEST_CASE("TextSource: validation takes evenly spaced blocks, always the same") {
   TemporaryFolder folder;
   write_counting_text(folder, 1000, 249);  // 24 blocks, 4 wanted: 0, 6, 12, 18
