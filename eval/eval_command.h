@@ -18,5 +18,6 @@ EvalCommand sink_command(CLI::App& app, const Ablation& ablation);
 EvalCommand logits_command(CLI::App& app, const Ablation& ablation);
 EvalCommand tokens_command(CLI::App& app, const Ablation& ablation);
 EvalCommand explain_command(CLI::App& app, const Ablation& ablation);
+EvalCommand interventions_command(CLI::App& app, const Ablation& ablation);
 
 }  // namespace sink

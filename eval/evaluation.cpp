@@ -30,6 +30,7 @@ Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t b
     loss_sum += static_cast<double>(part.predicted()) * model.loss(part, 1, {.probe = &probe}).value().item();
   }
   Evaluation evaluation = probe.evaluation();
+  evaluation.loss_by_position = probe.loss_by_position(sequences.targets_BT());
   evaluation.loss = loss_sum / static_cast<double>(sequences.predicted());
   if (with_maps) keep_maps(model, sequences.tokens_BT(), std::nullopt, evaluation);
   return evaluation;

@@ -13,8 +13,9 @@ namespace sink {
 
 struct Evaluation {
   std::int64_t sequences = 0;
-  std::int64_t context = 0;  // T, real tokens of a sequence
-  double loss = 0;           // nats a target
+  std::int64_t context = 0;              // T, real tokens of a sequence
+  double loss = 0;                       // nats a target
+  std::vector<double> loss_by_position;  // [0 ... T-1]: of the target behind it; NaN where no sequence has one
   // What the model itself puts where queries can attend to it.
   enum class Extra { none, key, token } extra = Extra::none;
   SinkScores proxy, raw;
@@ -28,9 +29,16 @@ struct Evaluation {
 
   // Mean over layers of |v_1| against the mean |v_t|, t > 1 (norms averaged over sequences and heads).
   double first_value_norm_ratio = 0;
+  // |a_i1| |v_1| against the sum of all |a_ij| |v_j|, mean over rows i > 1 that see key 1 (attention.h), and over
+  // layers and heads.
+  double value_share = 0;
+  NumberTable value_share_layer_head;
   NumberTable hidden_norm;              // [layer 0 ... L][position]
   NumberTable hidden_before_norm_norm;  // [layer 1 ... L][position]: post-norm's FFN(U) + U; empty for others
   NumberTable key_norm, value_norm;     // [layer][position], mean over heads too
+  // Of the C numbers of h_t: their kurtosis, E[(x - mean)^4] / E[(x - mean)^2]^2 (3 for a normal distribution, C for
+  // one that stands out alone; Kaul et al. 2025), and the largest |x|; means over sequences. [layer 0 ... L][position]
+  NumberTable hidden_kurtosis, hidden_largest;
   // |h_1| / mean_{t > 1} |h_t| of each sequence, averaged over sequences: massive activations.
   std::vector<double> massive_ratio;              // [layer 0 ... L]
   std::vector<double> massive_ratio_before_norm;  // [layer 1 ... L]: of hidden_before_norm

@@ -188,9 +188,14 @@ std::string evaluation_json(const Evaluation& e, const EvaluationContext& c) {
     json["extra_key_mass_layer_head"] = table(e.extra_key_mass_layer_head);
   }
   json["first_value_norm_ratio"] = number(e.first_value_norm_ratio);
+  json["value_share"] = number(e.value_share);
+  json["value_share_layer_head"] = table(e.value_share_layer_head);
+  json["loss_position"] = list(e.loss_by_position);
   json["hidden_norm_layer_position"] = table(e.hidden_norm);
   json["key_norm_layer_position"] = table(e.key_norm);
   json["value_norm_layer_position"] = table(e.value_norm);
+  json["hidden_kurtosis_layer_position"] = table(e.hidden_kurtosis);
+  json["hidden_largest_layer_position"] = table(e.hidden_largest);
   json["massive_ratio_layer"] = list(e.massive_ratio);
   if (!e.hidden_before_norm_norm.empty()) {
     json["hidden_before_norm_layer_position"] = table(e.hidden_before_norm_norm);

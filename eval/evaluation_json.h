@@ -42,6 +42,9 @@ struct EvaluationContext {
 //   whose part
 //                                      of a row is not in row_mass
 //   first_value_norm_ratio             |v_1| / mean |v_t|, mean over layers
+//   value_share, value_share_layer_head  |a_i1| |v_1| against the sum of all |a_ij| |v_j|
+//   loss_position                      [position], "nan" where nothing is predicted
+//   hidden_kurtosis_layer_position hidden_largest_layer_position   [layer 0 ... L][position], of the numbers of h_t
 //   hidden_norm_layer_position         [layer 0 ... L][position]; key_norm_, value_norm_: [layer 0 ... L-1][position]
 //   massive_ratio_layer                [layer 0 ... L], |h_1| / mean |h_t|
 //   hidden_before_norm_layer_position massive_ratio_before_norm_layer   [layer 1 ... L], post-norm only

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <span>
 
 #include "engine/tensor_view.h"
 
@@ -37,27 +38,42 @@ double first_against_others(const std::vector<double>& norms) {
   return norms[0] * static_cast<double>(norms.size() - 1) / std::accumulate(norms.begin() + 1, norms.end(), 0.0);
 }
 
-// f(Euclidean norms of the vectors of T positions) for every block of x: (B, T, C) or (B, H, T, D).
-template <class F>
-void for_each_block(const Tensor& on_device, F&& f) {
+// f(what of(vector) says of the vectors of T positions) for every block of x: (B, T, C) or (B, H, T, D).
+template <class Of, class F>
+void for_each_block(const Tensor& on_device, Of&& of, F&& f) {
   Tensor x = on_device.to(Device::cpu);
   std::int64_t D = x.dim(-1), T = x.dim(-2), N = x.size() / (T * D);
   with_real(x.dtype(), [&](auto zero) {
-    auto x_NTD = view<decltype(zero), 3>(x.reshape({N, T, D}));
+    const auto* vector = x.data<decltype(zero)>();
     for (std::int64_t n = 0; n < N; ++n) {
-      std::vector<double> norms;
-      for (std::int64_t t = 0; t < T; ++t) {
-        double sum = 0;
-        for (std::int64_t d = 0; d < D; ++d) {
-          double element = static_cast<double>(x_NTD(n, t, d));
-          sum += element * element;
-        }
-        norms.push_back(std::sqrt(sum));
-      }
-      f(norms);
+      std::vector<double> numbers;
+      for (std::int64_t t = 0; t < T; ++t, vector += D) numbers.push_back(of(std::span(vector, vector + D)));
+      f(numbers);
     }
   });
 }
+
+constexpr auto norm_of = [](auto vector) {
+  double sum = 0;
+  for (auto x : vector) sum += static_cast<double>(x) * static_cast<double>(x);
+  return std::sqrt(sum);
+};
+constexpr auto largest_of = [](auto vector) {
+  double largest = 0;
+  for (auto x : vector) largest = std::max(largest, std::abs(static_cast<double>(x)));
+  return largest;
+};
+// 0 where all numbers are the same.
+constexpr auto kurtosis_of = [](auto vector) {
+  double n = static_cast<double>(vector.size()), mean = 0, second = 0, fourth = 0;
+  for (auto x : vector) mean += static_cast<double>(x) / n;
+  for (auto x : vector) {
+    double square = std::pow(static_cast<double>(x) - mean, 2);
+    second += square / n;
+    fourth += square * square / n;
+  }
+  return second > 0 ? fourth / (second * second) : 0;
+};
 
 void add(std::vector<double>& sum, const std::vector<double>& values) {
   SINK_CHECK(sum.size() == values.size(), "evaluate",
@@ -78,7 +94,7 @@ EvaluationProbe::HiddenNorms::HiddenNorms(std::int64_t rows, std::int64_t positi
     : norm(zeros(rows, positions)), ratio(static_cast<std::size_t>(rows), 0.0) {}
 
 void EvaluationProbe::HiddenNorms::add(std::int64_t row, const Tensor& x_BTC) {
-  for_each_block(x_BTC, [&](const std::vector<double>& norms) {
+  for_each_block(x_BTC, norm_of, [&](const std::vector<double>& norms) {
     sink::add(norm[static_cast<std::size_t>(row)], norms);
     ratio[static_cast<std::size_t>(row)] += first_against_others(norms);
   });
@@ -96,15 +112,24 @@ EvaluationProbe::EvaluationProbe(const Sizes& sizes, std::int64_t extra_tokens, 
       proxy_(N_, layers_, heads_, T_, K_),
       hidden_(layers_ + 1, T + extra_tokens),
       before_norm_(layers_, T + extra_tokens),
+      kurtosis_(zeros(layers_ + 1, T + extra_tokens)),
+      largest_(kurtosis_),
+      loss_(static_cast<std::size_t>(T), 0.0),
       key_norm_(zeros(layers_, T + extra_tokens)),
       value_norm_(key_norm_),
       row_mass_(zeros(layers_, heads_)),
       extra_key_mass_(row_mass_),
       entropy_(row_mass_),
+      value_share_(row_mass_),
       first_key_{row_mass_, row_mass_, row_mass_},
       other_keys_(first_key_) {}
 
-void EvaluationProbe::hidden(std::int64_t layer, const Tensor& x_BTC) { hidden_.add(layer, x_BTC); }
+void EvaluationProbe::hidden(std::int64_t layer, const Tensor& x_BTC) {
+  hidden_.add(layer, x_BTC);
+  std::size_t row = static_cast<std::size_t>(layer);
+  for_each_block(x_BTC, kurtosis_of, [&](const std::vector<double>& kurtosis) { add(kurtosis_[row], kurtosis); });
+  for_each_block(x_BTC, largest_of, [&](const std::vector<double>& largest) { add(largest_[row], largest); });
+}
 
 void EvaluationProbe::hidden_before_norm(std::int64_t layer, const Tensor& x_BTC) {
   before_norm_seen_ = true;
@@ -119,6 +144,7 @@ void EvaluationProbe::attention(const AttentionView& view) {
   proxy_.store(sequence_, view.layer, s.column_proxy_BHX, extra_tokens_, extra_key_, s.extra_proxy_BH);
   add_heads(row_mass_[layer], s.row_mass_BH);
   add_heads(entropy_[layer], s.entropy_BH);
+  add_heads(value_share_[layer], s.value_share_BH);
   if (extra_key_) add_heads(extra_key_mass_[layer], s.extra_raw_BH, 1 / static_cast<double>(T_ + extra_tokens_));
   add_heads(first_key_.dot[layer], s.key1_dot_BH);
   add_heads(first_key_.norm_product[layer], s.key1_norms_BH);
@@ -126,8 +152,23 @@ void EvaluationProbe::attention(const AttentionView& view) {
   add_heads(other_keys_.dot[layer], s.other_dot_BH);
   add_heads(other_keys_.norm_product[layer], s.other_norms_BH);
   add_heads(other_keys_.cosine[layer], s.other_cosine_BH);
-  for_each_block(view.k_BGTD, [&](const std::vector<double>& norms) { add(key_norm_[layer], norms); });
-  for_each_block(view.v_BGTD, [&](const std::vector<double>& norms) { add(value_norm_[layer], norms); });
+  for_each_block(view.k_BGTD, norm_of, [&](const std::vector<double>& norms) { add(key_norm_[layer], norms); });
+  for_each_block(view.v_BGTD, norm_of, [&](const std::vector<double>& norms) { add(value_norm_[layer], norms); });
+}
+
+void EvaluationProbe::losses(const Tensor& loss_BT) {
+  Tensor losses = loss_BT.to(Device::cpu).to(DType::F64);
+  for (std::int64_t n = 0; n < losses.size(); ++n) loss_[static_cast<std::size_t>(n % T_)] += losses.item(n);
+}
+
+std::vector<double> EvaluationProbe::loss_by_position(const Tensor& targets_NT) const {
+  std::vector<double> loss = loss_;
+  for (std::int64_t t = 0; t < T_; ++t) {
+    double targets = 0;
+    for (std::int64_t n = 0; n < N_; ++n) targets += targets_NT.data<std::int32_t>()[n * T_ + t] >= 0 ? 1 : 0;
+    loss[static_cast<std::size_t>(t)] /= targets > 0 ? targets : std::nan("");
+  }
+  return loss;
 }
 
 Evaluation EvaluationProbe::evaluation() const {
@@ -144,10 +185,14 @@ Evaluation EvaluationProbe::evaluation() const {
   e.row_mass_layer_head = divided(row_mass_, N_);
   e.extra_key_mass_layer_head = divided(extra_key_mass_, N_);
   e.entropy_layer_head = divided(entropy_, N_);
+  e.value_share_layer_head = divided(value_share_, N_);
   e.row_mass = mean(e.row_mass_layer_head);
+  e.value_share = mean(e.value_share_layer_head);
   e.extra_key_mass = mean(e.extra_key_mass_layer_head);
   e.entropy = mean(e.entropy_layer_head);
   e.hidden_norm = divided(hidden_.norm, N_);
+  e.hidden_kurtosis = divided(kurtosis_, N_);
+  e.hidden_largest = divided(largest_, N_);
   e.massive_ratio = divided({hidden_.ratio}, N_).front();
   if (before_norm_seen_) {
     e.hidden_before_norm_norm = divided(before_norm_.norm, N_);

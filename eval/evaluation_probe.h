@@ -15,9 +15,12 @@ class EvaluationProbe final : public Probe {
   void hidden(std::int64_t layer, const Tensor& x_BTC) override;
   void hidden_before_norm(std::int64_t layer, const Tensor& x_BTC) override;
   void attention(const AttentionView& view) override;
+  void losses(const Tensor& loss_BT) override;
 
   // Everything but the loss and the map; call after all sequences have passed.
   Evaluation evaluation() const;
+  // The mean loss at every position over those of all sequences' targets that are not -1; NaN where there is none.
+  std::vector<double> loss_by_position(const Tensor& targets_NT) const;
 
  private:
   // Sums over sequences of norms by position, and of the first one's ratio to the others.
@@ -34,8 +37,11 @@ class EvaluationProbe final : public Probe {
   bool extra_key_ = false, before_norm_seen_ = false;
   AlphaTable raw_, proxy_;
   HiddenNorms hidden_, before_norm_;
-  NumberTable key_norm_, value_norm_;                // sums over sequences and heads
-  NumberTable row_mass_, extra_key_mass_, entropy_;  // [layer][head], sums over sequences, as is the split
+  NumberTable kurtosis_, largest_;     // [layer][position], sums over sequences
+  std::vector<double> loss_;           // [position], sums over sequences
+  NumberTable key_norm_, value_norm_;  // sums over sequences and heads
+  NumberTable row_mass_, extra_key_mass_, entropy_,
+      value_share_;  // [layer][head], sums over sequences, as is the split
   Evaluation::Split first_key_, other_keys_;
 };
 

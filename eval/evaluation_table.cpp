@@ -38,6 +38,15 @@ std::string layer_line(const Evaluation& e, std::size_t layer) {
               mean(e.other_keys.cosine[layer]));
 }
 
+// Of the residual stream, by the layer where that of the first position is largest.
+std::string kurtosis_line(const Evaluation& e) {
+  auto first = [](const std::vector<double>& a, const std::vector<double>& b) { return a.front() < b.front(); };
+  auto layer = std::max_element(e.hidden_kurtosis.begin(), e.hidden_kurtosis.end(), first);
+  double others = std::accumulate(layer->begin() + 1, layer->end(), 0.0) / static_cast<double>(layer->size() - 1);
+  return text("kurtosis of h_1 at most %.1f (after layer %td, others %.1f)\n", layer->front(),
+              layer - e.hidden_kurtosis.begin(), layer->size() > 1 ? others : layer->front());
+}
+
 }  // namespace
 
 std::string evaluation_table(const Evaluation& e, const std::string& input) {
@@ -52,6 +61,7 @@ std::string evaluation_table(const Evaluation& e, const std::string& input) {
   table += text("row mass %.4f, ", e.row_mass);
   if (e.extra == Evaluation::Extra::key) table += text("on the extra key %.4f, ", e.extra_key_mass);
   table += text("entropy %.3f nats, |v_1| / mean |v_t| %.3f\n", e.entropy, e.first_value_norm_ratio);
+  table += text("of what values give, by length, the first one's share %.4f; ", e.value_share) + kurtosis_line(e);
   table += text("|h_1| / mean |h_t| of the embedding %.2f; means over heads, but alpha_1:\n", e.massive_ratio.front());
   table += "layer  alpha_1 head    mass entropy   h_1/h |    q.k_1  |q||k|    cos |  q.other  |q||k|    cos\n";
   for (std::size_t layer = 0; layer < e.row_mass_layer_head.size(); ++layer) table += layer_line(e, layer);

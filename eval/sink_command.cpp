@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "engine/data/data_source.h"
-#include "engine/data/same_data.h"
 #include "engine/io/build_info.h"
 #include "engine/io/file.h"
 #include "engine/io/output_kind.h"
@@ -20,6 +19,7 @@
 #include "eval/given_text.h"
 #include "eval/input_tokens.h"
 #include "eval/trained_on.h"
+#include "eval/validation_text.h"
 #include "eval/what_fits.h"
 #include "model/model_checkpoint.h"
 
@@ -69,28 +69,6 @@ MapChoice map_choice(const std::string& asked, const Sizes& sizes) {
                     std::to_string(sizes.heads - 1) + ", got `" + asked + "`",
                 Exit::usage);
   return {.wanted = true, .layer_head = std::pair<std::int64_t, std::int64_t>{layer, head}};
-}
-
-// The validation sequences of the run's data, or of --data, which may be other text in the same tokens.
-std::unique_ptr<DataSource> data_source(const SinkOptions& options, const Checkpoint& checkpoint, TrainedOn run,
-                                        const Sizes& sizes) {
-  if (!options.given.data.empty()) run.data = options.given.data;
-  if (run.task == "text" && run.data.empty())
-    throw Error(options.checkpoint + " does not say what text it was trained on: give --data FOLDER, --text, --tokens" +
-                    " or --input random",
-                Exit::usage);
-  std::unique_ptr<DataSource> data = make_data_source(run);
-  if (data->vocabulary() > sizes.vocabulary)
-    throw Error((run.data.empty() ? "the task " + run.task : run.data) + " has " + std::to_string(data->vocabulary()) +
-                    " kinds of tokens, the model " + std::to_string(sizes.vocabulary) +
-                    ": give the data that it was trained on",
-                Exit::bad_input);
-  if (!options.given.data.empty())
-    require_same_tokenizer(checkpoint, *data, run.data);
-  else
-    require_same_data(checkpoint, *data, run.data,
-                      "give the folder that holds it as --data, or this one to measure on other text");
-  return data;
 }
 
 // What the model is to read. `data` is there for the input "text".
@@ -149,7 +127,8 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
   require_context(run.context, sizes);
   run.eval_sequences = options.sequences;
   bool is_text = options.input_name() == "text";
-  std::unique_ptr<DataSource> data = is_text ? data_source(options, checkpoint, run, sizes) : nullptr;
+  std::unique_ptr<DataSource> data =
+      is_text ? validation_text(options.checkpoint, checkpoint, run, options.given.data, sizes) : nullptr;
   Batch input = input_of(options, checkpoint, sizes, data.get(), run.context);
   MapChoice map = map_choice(options.map, sizes);
 

@@ -7,8 +7,8 @@
 namespace sink {
 
 inline constexpr const char* kParameters = "parameters/";
-inline constexpr const char* kFirstMoments = "optimizer/first_moment/";
-inline constexpr const char* kSecondMoments = "optimizer/second_moment/";
+// What a run's optimiser keeps, by its kind: optimizer/first_moment/<name> ...
+inline const std::string kOptimizerFolder = "optimizer/";
 
 // Adds ablation, policies, sizes and every parameter to `checkpoint`.
 void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoint& checkpoint);

@@ -7,7 +7,8 @@ namespace sink {
 InitScheme init_scheme(const std::string& name) {
   if (name == "torch") return InitScheme::torch;
   if (name == "formula") return InitScheme::formula;
-  fail("init", "expected torch or formula, got " + name, Exit::usage);
+  if (name == "formula-study") return InitScheme::formula_study;
+  fail("init", "expected torch, formula or formula-study, got " + name, Exit::usage);
 }
 
 const Parameter& ParameterFactory::linear(const std::string& name, std::int64_t out, std::int64_t in,
@@ -18,8 +19,10 @@ const Parameter& ParameterFactory::linear(const std::string& name, std::int64_t 
   return parameters_.add({name, {out, in}, axes, ParameterRole::weight, init});
 }
 
-const Parameter& ParameterFactory::depth_scaled_linear(const std::string& name, std::int64_t out, std::int64_t in) {
-  if (scheme_ == InitScheme::torch) return linear(name, out, in);
+const Parameter& ParameterFactory::depth_scaled_linear(const std::string& name, std::int64_t out, std::int64_t in,
+                                                       bool of_swiglu) {
+  if (scheme_ == InitScheme::torch || (scheme_ == InitScheme::formula_study && !of_swiglu))
+    return linear(name, out, in);
   double layers = static_cast<double>(sizes_.layers);
   Init init{Init::Kind::normal, 1 / (std::sqrt(static_cast<double>(in)) * layers)};
   return parameters_.add({name, {out, in}, "out in", ParameterRole::weight, init});

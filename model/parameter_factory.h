@@ -8,9 +8,10 @@
 
 namespace sink {
 
-// The two initialisations of the study: what its multi-GPU runs effectively had (PyTorch's defaults), and the formula
-// written in its code.
-enum class InitScheme { torch, formula };
+// The initialisations of the study: what its multi-GPU runs effectively had (PyTorch's defaults), and the formula
+// written in its code, which shrinks the last matrix of SwiGLU with depth and that of no other feed-forward block:
+// `formula_study` is that, `formula` shrinks it in all kinds, so that all start from the same numbers.
+enum class InitScheme { torch, formula, formula_study };
 InitScheme init_scheme(const std::string& name);  // throws Exit::usage on another name
 
 class ParameterFactory {
@@ -30,8 +31,8 @@ class ParameterFactory {
   const Parameter& linear(const std::string& name, std::int64_t out, std::int64_t in,
                           const std::string& axes = "out in");
   // The same for the last product of a feed-forward block, which the formula shrinks with depth: 1 / (sqrt(in) layers).
-  // The study's formula does so for SwiGLU alone; here all kinds start from the same numbers.
-  const Parameter& depth_scaled_linear(const std::string& name, std::int64_t out, std::int64_t in);
+  // `of_swiglu`: whether the study's formula does so, too.
+  const Parameter& depth_scaled_linear(const std::string& name, std::int64_t out, std::int64_t in, bool of_swiglu);
   // Table of learned rows, (rows, C): standard normal | normal with variance 2 / (5 C). `axes` says what a row is of,
   // as in "V C".
   const Parameter& embedding(const std::string& name, std::int64_t rows, std::int64_t C, const std::string& axes);

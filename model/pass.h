@@ -3,12 +3,14 @@
 
 #include <cstdint>
 
+#include "model/edit.h"
 #include "model/probe.h"
 
 namespace sink {
 
 struct Pass {
   Probe* probe = nullptr;  // who watches; training passes none
+  Edit* edit = nullptr;    // who changes what goes through; training passes none
   std::int64_t layer = 0;  // the block that runs: the model counts it, callers leave it alone
   // Of a block the tape keeps the input alone, and backward runs the block once more; without a probe, which would see
   // both runs.

@@ -33,6 +33,8 @@ struct Probe {
   // Post-norm only, before hidden(layer): the sum FFN(U) + U that block `layer` (1 ... L) norms.
   virtual void hidden_before_norm(std::int64_t, const Tensor&) {}
   virtual void attention(const AttentionView& view) = 0;
+  // Of a loss: that of every target, nats, 0 where there is none.
+  virtual void losses(const Tensor&) {}
 };
 
 }  // namespace sink

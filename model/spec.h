@@ -102,7 +102,7 @@ struct AnyAttention : Norms {
 };
 template <class Norms>
 struct AnyFeedForward : Norms {
-  Var operator()(const Var& h_BTC) const;
+  Var operator()(const Var& h_BTC, const Pass& pass) const;
 };
 
 // Norms<Norm>: the norms of one sublayer, which it then has as members; block: the residual stream after the block,

@@ -47,8 +47,12 @@ class Transformer final : public LanguageModel {
                    std::to_string(sizes_.vocabulary),
                Exit::bad_input);
     Tensor targets_BT = batch.targets_BT().to(parameters_.device());
-    return linear_cross_entropy(final_hidden(batch.tokens_BT(), pass), unembedding_, targets_BT, batch.predicted(),
-                                scale);
+    Var x_BTC = final_hidden(batch.tokens_BT(), pass);
+    if (!pass.probe) return linear_cross_entropy(x_BTC, unembedding_, targets_BT, batch.predicted(), scale);
+    Tensor losses;
+    Var loss = linear_cross_entropy(x_BTC, unembedding_, targets_BT, batch.predicted(), scale, &losses);
+    pass.probe->losses(losses.reshape(targets_BT.shape()));
+    return loss;
   }
 
   Tensor logits(const Tensor& tokens_BT, const Pass& pass) override {

@@ -19,21 +19,31 @@ double mib(double bytes) { return bytes / (1 << 20); }
 double most_flops(const RunConfig& config) { return config.reference || config.precision == "f64" ? 1e9 : 5e10; }
 
 struct Cost {
-  double seconds;     // of a micro-batch
-  double peak_bytes;  // of the process, on the device of the run
+  double seconds;         // of a micro-batch
+  double update_seconds;  // of an update
+  double peak_bytes;      // of the process, on the device of the run
 };
 
-// Forward and backward over the first `rows` sequences, of which the first T tokens. What is done once is done before.
+// Forward and backward over the first `rows` sequences, of which the first T tokens, and an update at a rate of 0. What
+// is done once is done before.
 Cost measured(TrainingRun& run, std::int64_t rows, std::int64_t T) {
   Batch batch = run.data().train_batch(0, 0, rows).first(T);
-  double seconds = 0;
-  for (int round = 0; round < 2; ++round) {
+  Tensor numbers = update_numbers(/*learning_rate=*/0, /*update=*/1).to(run.model().parameters().device());
+  auto seconds_of = [](auto&& work) {
     auto start = std::chrono::steady_clock::now();
-    run.add_gradients(batch, 1);
-    seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-    run.optimizer().skip();
+    work();
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  Cost cost{};
+  for (int round = 0; round < 2; ++round) {
+    cost.seconds = seconds_of([&] { run.add_gradients(batch, 1).to(Device::cpu); });
+    cost.update_seconds = seconds_of([&] {
+      run.optimizer().step(numbers);
+      numbers.to(Device::cpu);  // waits for a GPU
+    });
   }
-  return {seconds, static_cast<double>(allocator_stats(run.model().parameters().device()).peak_bytes_in_use)};
+  cost.peak_bytes = static_cast<double>(allocator_stats(run.model().parameters().device()).peak_bytes_in_use);
+  return cost;
 }
 
 // The cost of a micro-batch and on how many tokens it was measured. One that is too large is not run: its time follows
@@ -49,7 +59,7 @@ std::pair<Cost, std::int64_t> cost_of(TrainingRun& run) {
   while (4 * T <= config.context && flops(1, 4 * T) < most_flops(config) / 2) T *= 2;
   Cost small = measured(run, 1, T), large = measured(run, 1, 2 * T);
   double bytes_per_token = std::max(0.0, large.peak_bytes - small.peak_bytes) / static_cast<double>(T);
-  return {{large.seconds * flops(config.batch, config.context) / flops(1, 2 * T),
+  return {{large.seconds * flops(config.batch, config.context) / flops(1, 2 * T), large.update_seconds,
            large.peak_bytes + bytes_per_token * static_cast<double>(tokens - 2 * T)},
           2 * T};
 }
@@ -62,7 +72,7 @@ int print_dry_run(TrainingRun& run) {
   auto tokens = static_cast<double>(config.tokens_per_step());  // a run has more than 64 bits count
   auto steps = static_cast<double>(config.steps);
   auto [cost, measured_on] = cost_of(run);
-  double seconds = cost.seconds * static_cast<double>(config.accumulate);
+  double seconds = cost.seconds * static_cast<double>(config.accumulate) + cost.update_seconds;
   double flops = model.training_flops(1, config.context) * tokens;
   std::printf("ablation         %s (%s)\n", run.ablation().name.c_str(), run.ablation().policies.c_str());
   std::printf("parameters       %lld\n", static_cast<long long>(model.parameters().count()));

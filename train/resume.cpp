@@ -36,7 +36,8 @@ void require_same_run(const Checkpoint& checkpoint, const RunConfig& config, con
     fail("resume",
          checkpoint.path + " was made with " + setting.flag + " = " + toml_text(setting.value(stored)) +
              ", this run has " + setting.flag + " = " + toml_text(setting.value(config)) +
-             ": give the same settings, or begin another run",
+             ": give the same settings, or begin another run (from these parameters: --initial " + checkpoint.path +
+             ")",
          Exit::usage);
   }
   require_same_data(checkpoint, data, config.data,
@@ -60,14 +61,8 @@ void save_run(const std::string& path, TrainingRun& run) {
   checkpoint.attributes["commit"] = build_commit();
   checkpoint.attributes["config_toml"] = to_toml(config);
   store_data(run.data(), checkpoint);
-  for (const auto& parameter : run.model().parameters()) {
-    auto store = [&](const std::string& folder, const Tensor& moment) {
-      checkpoint.tensors.emplace_back(folder + parameter->name(),
-                                      ParameterArena::slice(moment, *parameter).to(Device::cpu));
-    };
-    store(kFirstMoments, run.optimizer().first_moment());
-    store(kSecondMoments, run.optimizer().second_moment());
-  }
+  for (const OptimizerState& state : run.optimizer().state())
+    checkpoint.tensors.emplace_back(kOptimizerFolder + state.name, state.values.to(Device::cpu));
   save_checkpoint(path, checkpoint);
 }
 
@@ -75,19 +70,13 @@ void resume(const std::string& path, TrainingRun& run) {
   Checkpoint checkpoint = load_checkpoint(path);
   require_policy(checkpoint, run.ablation().name, run.ablation().policies, "train_" + run.ablation().name);
   if (std::none_of(checkpoint.tensors.begin(), checkpoint.tensors.end(),
-                   [](const auto& tensor) { return tensor.first.starts_with(kFirstMoments); }))
+                   [](const auto& tensor) { return tensor.first.starts_with(kOptimizerFolder); }))
     throw Error(path + " holds parameters only, no run to go on with; begin one from them with --initial " + path,
                 Exit::usage);
   require_same_run(checkpoint, run.config(), run.data());
   restore_parameters(checkpoint, run.model());
-  for (const auto& parameter : run.model().parameters()) {
-    auto restore = [&](const std::string& folder, const Tensor& moment) {
-      Tensor slice = ParameterArena::slice(moment, *parameter);
-      restore_tensor(checkpoint, folder + parameter->name(), slice);
-    };
-    restore(kFirstMoments, run.optimizer().first_moment());
-    restore(kSecondMoments, run.optimizer().second_moment());
-  }
+  for (OptimizerState& state : run.optimizer().state())
+    restore_tensor(checkpoint, kOptimizerFolder + state.name, state.values);
   run.set_state({.step = checkpoint.integer("step"),
                  .updates = checkpoint.integer("updates"),
                  .skipped_in_a_row = checkpoint.integer("skipped_in_a_row")});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <set>
 
 #include "engine/check.h"
@@ -169,6 +170,26 @@ void require_consistent_model(const RunConfig& config, const Ablation& ablation)
   ablation.check_sizes(sizes);
 }
 
+// A setting that the optimiser does not read must keep its default: what is set and does nothing would mislead. By
+// value and not by who gave it, as config.toml holds every setting.
+void require_read_settings(const RunConfig& config) {
+  static const std::map<std::string, std::set<std::string>> readers{
+      {"momentum", {"sgd", "muon"}},
+      {"beta1", {"adamw", "lion", "muon", "orthoadam"}},
+      {"beta2", {"adamw", "lion", "muon", "orthoadam"}},
+      {"adam-epsilon", {"adamw", "muon", "orthoadam"}},
+  };
+  for (const auto& [flag, optimizers] : readers) {
+    const Setting<RunConfig>& setting = *setting_named(run_config_table(), flag);
+    std::string value = plain_text(setting.value(config)), usual = plain_text(setting.value(RunConfig()));
+    if (optimizers.contains(config.optimizer) || value == usual) continue;
+    std::string who;
+    for (const std::string& optimizer : optimizers) who += (who.empty() ? "" : ", ") + optimizer;
+    refuse("--" + flag + " is " + value + ", but --optimizer " + config.optimizer + " does not read it (" + who +
+           (optimizers.size() > 1 ? " do" : " does") + "): leave it at " + usual);
+  }
+}
+
 }  // namespace
 
 bool parse_run_config(int argc, char** argv, const Ablation& ablation, RunConfig& config) {
@@ -213,6 +234,7 @@ void require_consistent(const RunConfig& config, const Ablation& ablation) {
   if (config.min_learning_rate > config.learning_rate) {
     refuse("--min-learning-rate must not exceed --learning-rate, got more than the peak");
   }
+  require_read_settings(config);
   if (config.warmup > config.steps) {
     std::fprintf(stderr, "note: the warm-up (%lld steps) is longer than the run (%lld steps)\n",
                  static_cast<long long>(config.warmup), static_cast<long long>(config.steps));

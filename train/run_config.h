@@ -19,21 +19,25 @@ struct RunConfig : DataConfig {
   std::int64_t kv_heads = 0;        // G, heads of keys and values; 0: as many as heads
   std::int64_t window = 0;          // keys a token sees, its own included; 0: all before it
   std::int64_t head_width = 0;      // D; 0: width / heads
-  std::string init = "torch";       // torch | formula (model/parameter_factory.h)
+  std::string init = "torch";       // torch | formula | formula-study (model/parameter_factory.h)
   std::string initial;              // checkpoint whose parameters are the initial values; empty: drawn
 
   std::int64_t batch = 48;  // sequences per micro-batch
 
-  // Optimisation (AdamW, decoupled decay on all parameters).
+  // Optimisation.
+  std::string optimizer = "adamw";  // adamw | sgd | lion | muon | orthoadam (train/optimizers/)
   std::int64_t steps = 1000;
   double learning_rate = 4e-3;
-  std::string schedule = "constant";  // after warm-up: constant | cosine
-  double min_learning_rate = 0;       // where cosine ends
+  std::string schedule = "constant";      // after warm-up: constant | cosine
+  double min_learning_rate = 0;           // where cosine ends
+  std::string schedule_counts = "steps";  // steps | micro-batches (train/schedule.h)
   std::int64_t warmup = 100;
   double beta1 = 0.9;
   double beta2 = 0.95;
   double adam_epsilon = 1e-8;
+  double momentum = 0.95;  // of sgd and muon
   double weight_decay = 0.1;
+  std::string decay = "all";      // all | matrices: what is decayed
   double clip = 1.0;              // global gradient norm; 0 never clips
   std::string precision = "f32";  // f32 | bf16 | tf32 | f64 (reference mathematics, for checks)
   bool reference = false;         // plain loops instead of the fast path

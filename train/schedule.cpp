@@ -7,11 +7,13 @@
 namespace sink {
 
 double learning_rate_at(const RunConfig& config, std::int64_t step) {
-  if (step < config.warmup)
-    return config.learning_rate * static_cast<double>(step) / static_cast<double>(config.warmup);
+  bool by_micro_batches = config.schedule_counts == "micro-batches";
+  double position = static_cast<double>(step) - (by_micro_batches ? 1 / static_cast<double>(config.accumulate) : 0);
+  double warmup = static_cast<double>(config.warmup);
+  if (position < warmup) return config.learning_rate * position / warmup;
   if (config.schedule == "constant") return config.learning_rate;
   double span = static_cast<double>(std::max<std::int64_t>(1, config.steps - config.warmup));
-  double progress = std::min(1.0, static_cast<double>(step - config.warmup) / span);
+  double progress = std::min(1.0, (position - warmup) / span);
   double weight = 0.5 * (1 + std::cos(std::numbers::pi * progress));
   return config.min_learning_rate + weight * (config.learning_rate - config.min_learning_rate);
 }

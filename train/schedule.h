@@ -7,7 +7,8 @@
 namespace sink {
 
 // step counts from 1. Warm-up reaches the full rate at step `warmup`; cosine ends at min_learning_rate at the last
-// step.
+// step. With schedule_counts "micro-batches" every step is 1 / accumulate earlier, as in the released code, which sets
+// the rate by the number of micro-batches before a step's last one: LR (step - 1 / accumulate) / warmup.
 double learning_rate_at(const RunConfig& config, std::int64_t step);
 
 }  // namespace sink

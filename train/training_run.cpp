@@ -22,7 +22,7 @@ TrainingRun::TrainingRun(const RunConfig& config, const Ablation& ablation, std:
       ablation_(ablation),
       data_(std::move(data)),
       model_(make_run_model(config, ablation, data_->vocabulary())),
-      optimizer_(model_->parameters(), config),
+      optimizer_(make_optimizer(model_->parameters(), config)),
       recording_(model_->parameters().device(), config.graph == "on") {}
 
 TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& observers) {
@@ -55,8 +55,8 @@ StepResult TrainingRun::step() {
 
   Tensor numbers = inputs_.numbers.to(Device::cpu);
   StepResult result{.step = step,
-                    .loss = numbers.item(AdamwNumber::loss),
-                    .gradient_norm = std::sqrt(numbers.item(AdamwNumber::squared_norm)),
+                    .loss = numbers.item(UpdateNumber::loss),
+                    .gradient_norm = std::sqrt(numbers.item(UpdateNumber::squared_norm)),
                     .learning_rate = learning_rate};
   result.skipped = !std::isfinite(result.loss) || !std::isfinite(result.gradient_norm);
   state_.step = step;
@@ -71,7 +71,7 @@ void TrainingRun::bring_inputs(double learning_rate) {
   std::vector<Batch> micro_batches;
   for (std::int64_t micro = 0; micro < config_.accumulate; ++micro)
     micro_batches.push_back(data_->train_batch(state_.step, micro, config_.batch));
-  Tensor numbers = adamw_numbers(learning_rate, state_.updates + 1);
+  Tensor numbers = update_numbers(learning_rate, state_.updates + 1);
 
   if (device == Device::cpu) {
     inputs_ = {std::move(micro_batches), numbers};
@@ -93,11 +93,11 @@ std::vector<std::int64_t> TrainingRun::constants_of_step() const {
 // Nothing here or below waits for the device or reads of the host what may differ from step to step.
 void TrainingRun::launch_step() {
   auto number = [&](std::int64_t which) { return inputs_.numbers.rows(which, which + 1); };
-  Tensor loss = number(AdamwNumber::loss), squared_norm = number(AdamwNumber::squared_norm);
+  Tensor loss = number(UpdateNumber::loss), squared_norm = number(UpdateNumber::squared_norm);
   for (const Batch& batch : inputs_.micro_batches)
     add_into(loss, add_gradients(batch, 1 / static_cast<double>(config_.accumulate)).to(DType::F64));
-  optimizer_.sum_squared_gradients(squared_norm);
-  optimizer_.step(inputs_.numbers);
+  optimizer_->sum_squared_gradients(squared_norm);
+  optimizer_->step(inputs_.numbers);
 }
 
 Tensor TrainingRun::add_gradients(const Batch& batch, double weight) {

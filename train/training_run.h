@@ -70,7 +70,7 @@ class TrainingRun {
   const Ablation& ablation() const { return ablation_; }
   const DataSource& data() const { return *data_; }
   LanguageModel& model() { return *model_; }
-  Optimizer& optimizer() { return optimizer_; }
+  Optimizer& optimizer() { return *optimizer_; }
   const RunState& state() const { return state_; }
   const StepRecording& recording() const { return recording_; }
   // For going on with a run.
@@ -80,7 +80,7 @@ class TrainingRun {
   // What a step reads of the host, on the model's device and at every step in the same place.
   struct Inputs {
     std::vector<Batch> micro_batches;
-    Tensor numbers;  // engine/ops/adamw/adamw.h
+    Tensor numbers;  // engine/ops/update.h
   };
   void bring_inputs(double learning_rate);
   std::vector<std::int64_t> constants_of_step() const;
@@ -90,7 +90,7 @@ class TrainingRun {
   Ablation ablation_;
   std::unique_ptr<DataSource> data_;
   std::unique_ptr<LanguageModel> model_;
-  Optimizer optimizer_;
+  std::unique_ptr<Optimizer> optimizer_;
   RunState state_;
   Inputs inputs_;
   StepRecording recording_;

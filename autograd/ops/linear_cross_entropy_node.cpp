@@ -30,7 +30,7 @@ void LinearCrossEntropyNode::backward() {
 }
 
 Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& targets, std::int64_t predicted,
-                         double scale) {
+                         double scale, Tensor* loss_of_rows) {
   const Tensor& x_value = x.value();
   std::int64_t C = x_value.dim(-1), rows = x_value.size() / C, V = weight.master().dim(0);
   SINK_CHECK(targets.size() == rows, "linear_cross_entropy",
@@ -65,6 +65,7 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
 
   Tensor loss = x_value.new_empty({1}, master_type);
   scaled_sum(loss_N, scale, static_cast<double>(predicted), loss);
+  if (loss_of_rows) *loss_of_rows = loss_N;
   Var output(std::move(loss), tape);
   if (tape) {
     auto& node = tape->add<LinearCrossEntropyNode>(output);

@@ -20,6 +20,8 @@ struct DataConfig {
   std::int64_t prefix = 0;              // tokens that every token sees; 0: none (1 counts only under a window)
   std::int64_t accumulate = 1;          // micro-batches an optimiser step
   std::int64_t eval_sequences = 100;    // for alpha, sink and validation loss
+  // Whether the validation loss counts the first prefix - 1 targets: ours, no, as in training; study: yes.
+  std::string prefix_validation = "ours";
   std::uint64_t seed = 0;
 };
 

@@ -32,6 +32,9 @@ const Settings<DataConfig>& data_settings() {
         {"accumulate", data, &C::accumulate, "micro-batches per optimiser step", 1, 1e6},
         {"seed", data, &C::seed, "of weights and of the order of the data"},
         {"eval-sequences", "Measuring and saving", &C::eval_sequences, "validation sequences measured", 1, 1e6},
+        {"prefix-validation", "Measuring and saving", &C::prefix_validation,
+         "with a prefix, the validation loss leaves out its first prefix-1 targets as the training loss does (ours), "
+         "or counts them (study)"},
     };
     auto named = [&](const char* flag) -> Setting<DataConfig>& {
       return *std::find_if(table.begin(), table.end(), [&](const auto& setting) { return setting.flag == flag; });
@@ -39,6 +42,7 @@ const Settings<DataConfig>& data_settings() {
     named("task").choices = {"text", "bigram-backcopy"};
     named("data-order").choices = {"shuffled", "mixture", "released"};
     named("fixed-token").older_names = {"fixed-first-token"};
+    named("prefix-validation").choices = {"ours", "study"};
     return table;
   }();
   return settings;

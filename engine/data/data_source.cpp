@@ -16,18 +16,20 @@ std::unique_ptr<DataSource> make_task(const DataConfig& config) {
   fail("data", "the task is text or bigram-backcopy, got '" + config.task + "'", Exit::usage);
 }
 
-// Another source's batches, in which the first `ignored` targets of every sequence are -1.
+// Another source's batches, in which the first `ignored` targets of every sequence are -1; those of validation only if
+// it `validates_alike`.
 class WithoutFirstTargets : public DataSource {
  public:
-  WithoutFirstTargets(std::unique_ptr<DataSource> source, std::int64_t ignored)
-      : source_(std::move(source)), ignored_(ignored) {}
+  WithoutFirstTargets(std::unique_ptr<DataSource> source, std::int64_t ignored, bool validates_alike)
+      : source_(std::move(source)), ignored_(ignored), validates_alike_(validates_alike) {}
 
   std::int64_t vocabulary() const override { return source_->vocabulary(); }
   Batch train_batch(std::int64_t step, std::int64_t micro, std::int64_t batch) const override {
     return without_first(source_->train_batch(step, micro, batch));
   }
   Batch validation_batch(std::int64_t first_sequence, std::int64_t batch) const override {
-    return without_first(source_->validation_batch(first_sequence, batch));
+    Batch whole = source_->validation_batch(first_sequence, batch);
+    return validates_alike_ ? without_first(whole) : whole;
   }
   std::int64_t validation_sequences() const override { return source_->validation_sequences(); }
   std::string token_text(std::int32_t id) const override { return source_->token_text(id); }
@@ -46,6 +48,7 @@ class WithoutFirstTargets : public DataSource {
 
   std::unique_ptr<DataSource> source_;
   std::int64_t ignored_;
+  bool validates_alike_;
 };
 
 }  // namespace
@@ -56,7 +59,8 @@ std::unique_ptr<DataSource> make_data_source(const DataConfig& config) {
              "the prefix must be shorter than a sequence, got a prefix of " + std::to_string(config.prefix) +
                  " and sequences of " + std::to_string(config.context) + " tokens",
              Exit::usage);
-  return std::make_unique<WithoutFirstTargets>(make_task(config), config.prefix - 1);
+  return std::make_unique<WithoutFirstTargets>(make_task(config), config.prefix - 1,
+                                               config.prefix_validation != "study");
 }
 
 }  // namespace sink

@@ -30,7 +30,7 @@ struct Checkpoint {
   // ablation, policies, layers, heads, width, feed_forward, context, vocabulary, kv_heads, window, prefix, step,
   // tokens, seed, precision, commit, config_toml, tokenizer_json, ...: texts; whole numbers in decimal.
   std::map<std::string, std::string> attributes;
-  // f32 or f64, by HDF5 path: parameters/<name>, optimizer/first_moment/<name>, optimizer/second_moment/<name>.
+  // f32 or f64, by HDF5 path: parameters/<name>, and of a training optimizer/first_moment/<name> and its like.
   // In a loaded checkpoint they are sorted by path.
   std::vector<std::pair<std::string, Tensor>> tensors;
   // What the axes of a tensor mean, by its path, as in "V C"; may be left empty.

@@ -2,6 +2,8 @@
 // (Shazeer 2020; Gu et al. 2025, Table 11).
 #pragma once
 
+#include <type_traits>
+
 #include "autograd/ops/glu_node.h"
 #include "model/layer/linear_layer.h"
 #include "model/parameter_factory.h"
@@ -14,7 +16,8 @@ class GatedFeedForward {
   GatedFeedForward(ParameterFactory& make, const std::string& prefix, bool biases)
       : gate_up_{make.linear(prefix + ".gate_up.weight", 2 * make.sizes().feed_forward, make.sizes().width),
                  make.linear_bias(prefix + ".gate_up.bias", 2 * make.sizes().feed_forward, biases)},
-        down_{make.depth_scaled_linear(prefix + ".down.weight", make.sizes().width, make.sizes().feed_forward),
+        down_{make.depth_scaled_linear(prefix + ".down.weight", make.sizes().width, make.sizes().feed_forward,
+                                       std::is_same_v<Function, SiluFunction>),
               make.linear_bias(prefix + ".down.bias", make.sizes().width, biases)} {}
 
   Var operator()(const Var& h_BTC) const {

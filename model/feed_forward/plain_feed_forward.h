@@ -14,7 +14,8 @@ class PlainFeedForward {
   PlainFeedForward(ParameterFactory& make, const std::string& prefix, bool biases)
       : up_{make.linear(prefix + ".up.weight", make.sizes().feed_forward, make.sizes().width),
             make.linear_bias(prefix + ".up.bias", make.sizes().feed_forward, biases)},
-        down_{make.depth_scaled_linear(prefix + ".down.weight", make.sizes().width, make.sizes().feed_forward),
+        down_{make.depth_scaled_linear(prefix + ".down.weight", make.sizes().width, make.sizes().feed_forward,
+                                       /*of_swiglu=*/false),
               make.linear_bias(prefix + ".down.bias", make.sizes().width, biases)} {}
 
   Var operator()(const Var& h_BTC) const {

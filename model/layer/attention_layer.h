@@ -55,6 +55,7 @@ class AttentionLayer {
     AttentionResult result = attention(
         op_, {q_BHTD, k_BGTD, v_BGTD, position_.bias(), extra_k_HD, extra_logit_H, extra_v_HD}, scale_, range_);
     if (pass.probe) report(pass, q_BHTD.value(), k_BGTD.value(), v_BGTD.value(), result);
+    if (pass.edit) result.o_BHTD = Var(edited(pass, q_BHTD.value(), k_BGTD.value(), v_BGTD.value(), result));
     Var o_BTE = Spec::Heads::join(extra_.output(result.o_BHTD));
     return out_(gate_(o_BTE, h_BTC));
   }
@@ -84,7 +85,7 @@ class AttentionLayer {
         .extra_key = Extra::kExtraKey,
         .statistics =
             [&](std::int64_t columns) {
-              return attention_statistics(op_, q, k, r.m_BHT, r.S_BHT, r.config, columns).to(Device::cpu);
+              return attention_statistics(op_, q, k, v, r.m_BHT, r.S_BHT, r.config, columns).to(Device::cpu);
             },
         .map = [&](std::int64_t b,
                    std::int64_t h) { return attention_map(op_, q, k, r.m_BHT, r.S_BHT, r.config, b, h); },
@@ -92,6 +93,18 @@ class AttentionLayer {
                      const Tensor& do_BHTD, std::int64_t b, std::int64_t h,
                      std::int64_t i) { return attention_trace(op, q, k, v, config, do_BHTD, b, h, i); },
     });
+  }
+
+  Tensor edited(const Pass& pass, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionResult& r) const {
+    auto mix = [&](const Tensor& values, const Tensor& extra_value) {
+      AttentionConfig config = r.config;
+      config.extra_key.v_HD = extra_value;
+      Tensor o = Tensor::empty_like(q), m = Tensor::empty_like(r.m_BHT), S = Tensor::empty_like(r.S_BHT);
+      attention<Op>(op_, q, k, values, config, o, m, S);
+      return o;
+    };
+    return pass.edit->attention_output(
+        {.layer = pass.layer, .v_BGTD = v, .o_BHTD = r.o_BHTD.value(), .extra_key = Extra::kExtraKey, .mix = mix});
   }
 
   const Position& position_;

@@ -4,6 +4,7 @@
 
 #include "autograd/ops/convert_node.h"
 #include "model/parameter_factory.h"
+#include "model/pass.h"
 
 namespace sink {
 
@@ -15,9 +16,13 @@ class Sublayer : public Norms {
       : Norms(make, prefix), layer_(make, prefix, more...), compute_(make.compute()) {}
 
   // Reads h in the precision of products, which a norm gives and the residual stream may not have.
-  template <class... More>
-  Var operator()(const Var& h_BTC, const More&... more) const {
-    return layer_(convert(h_BTC, compute_), more...);
+  Var operator()(const Var& h_BTC, const Pass& pass) const {
+    Var in_BTC = convert(h_BTC, compute_);
+    if (pass.edit) in_BTC = Var(pass.edit->sublayer_input(in_BTC.value()));
+    if constexpr (requires { layer_(in_BTC, pass); })
+      return layer_(in_BTC, pass);
+    else
+      return layer_(in_BTC);
   }
 
  private:

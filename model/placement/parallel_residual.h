@@ -18,7 +18,7 @@ struct ParallelResidual {
   template <class Attention, class FeedForward>
   static Var block(const Var& x_BTC, const Attention& attention, const FeedForward& feed_forward, const Pass& pass) {
     Var u_BTC = add(x_BTC, attention(attention.norm(x_BTC), pass));
-    return add(u_BTC, feed_forward(feed_forward.norm(x_BTC)));
+    return add(u_BTC, feed_forward(feed_forward.norm(x_BTC), pass));
   }
 };
 

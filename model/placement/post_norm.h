@@ -19,7 +19,7 @@ struct PostNorm {
   static Var block(const Var& x_BTC, const Attention& attention, const FeedForward& feed_forward, const Pass& pass) {
     DType residual = x_BTC.value().dtype();
     Var u_BTC = attention.norm.of_sum(x_BTC, attention(x_BTC, pass), residual).y;
-    auto [sum_BTC, y_BTC] = feed_forward.norm.of_sum(u_BTC, feed_forward(u_BTC), residual);
+    auto [sum_BTC, y_BTC] = feed_forward.norm.of_sum(u_BTC, feed_forward(u_BTC, pass), residual);
     if (pass.probe) pass.probe->hidden_before_norm(pass.layer + 1, sum_BTC.value());
     return y_BTC;
   }

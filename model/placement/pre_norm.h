@@ -19,7 +19,7 @@ struct PreNorm {
                         const Pass& pass) {
     auto [x_BTC, normed_BTC] = x.normed(attention.norm);
     auto [u_BTC, h_BTC] = feed_forward.norm.of_sum(x_BTC, attention(normed_BTC, pass));
-    return {u_BTC, feed_forward(h_BTC)};
+    return {u_BTC, feed_forward(h_BTC, pass)};
   }
 };
 

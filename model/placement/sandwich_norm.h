@@ -25,7 +25,7 @@ struct SandwichNorm {
     DType residual = x_BTC.value().dtype();  // norms read no bf16
     Var branch_BTC = attention.post_norm(convert(attention(attention.norm(x_BTC), pass), residual));
     auto [u_BTC, h_BTC] = feed_forward.norm.of_sum(x_BTC, branch_BTC);
-    return add(u_BTC, feed_forward.post_norm(convert(feed_forward(h_BTC), residual)));
+    return add(u_BTC, feed_forward.post_norm(convert(feed_forward(h_BTC, pass), residual)));
   }
 };
 

@@ -234,6 +234,90 @@ void check_masses(const Evaluation& e, const Case& c, const Everything& seen, st
   if (c.rows_sum_to_one) CHECK(e.row_mass + e.extra_key_mass == Approx(1));
 }
 
+// Of one head and sequence's map and values; the extra key's value is `extra_v`, or without numbers.
+double value_share_of(const Tensor& map, const Tensor& v_BGTD, std::int64_t bg, const Case& c, std::int64_t X,
+                      const std::vector<double>& extra_v) {
+  std::int64_t P = v_BGTD.dim(2), E = map.dim(1) - P;
+  auto a = view<double, 2>(map);
+  double shares = 0, queries = 0;
+  for (std::int64_t i = 1; i < P; ++i) {
+    if (!sees(c, X, i, 0)) continue;
+    double all = E > 0 ? std::abs(a(i, 0)) * norm(extra_v) : 0;
+    for (std::int64_t j = 0; j < P; ++j) all += std::abs(a(i, E + j)) * norm(row(v_BGTD, bg * P + j));
+    shares += std::abs(a(i, E)) * norm(row(v_BGTD, bg * P)) / all;
+    ++queries;
+  }
+  return queries > 0 ? shares / queries : 0;
+}
+
+void check_value_shares(LanguageModel& model, const Evaluation& e, const Case& c, const Everything& seen,
+                        std::int64_t X) {
+  double mean = 0;
+  for (std::size_t l = 0; l < seen.layers.size(); ++l)
+    for (std::size_t h = 0; h < 4; ++h) {
+      std::vector<double> extra_v;
+      for (const auto& parameter : model.parameters())
+        if (parameter->name() == "blocks." + std::to_string(l) + ".attention.extra.value")
+          extra_v = row(parameter->master(), static_cast<std::int64_t>(h));
+      std::int64_t G = seen.layers[l].v_BGTD.dim(1);
+      double share = 0;
+      for (std::int64_t b = 0; b < kN; ++b)
+        share += value_share_of(seen.layers[l].maps_BH[static_cast<std::size_t>(b) * 4 + h], seen.layers[l].v_BGTD,
+                                b * G + static_cast<std::int64_t>(h) / (4 / G), c, X, extra_v) /
+                 kN;
+      CHECK(e.value_share_layer_head[l][h] == Approx(share).epsilon(1e-9));
+      mean += share / 8;
+    }
+  CHECK(e.value_share == Approx(mean).epsilon(1e-9));
+}
+
+// By the moments themselves: E x^4 - 4 m E x^3 + 6 m^2 E x^2 - 3 m^4 over the squared variance.
+void check_kurtosis(const Evaluation& e, const Everything& seen) {
+  for (const auto& [layer, x] : seen.states)
+    for (std::int64_t t = 0; t < x.dim(1); ++t) {
+      double kurtosis = 0, largest = 0;
+      for (std::int64_t b = 0; b < kN; ++b) {
+        std::vector<double> numbers = row(x, b * x.dim(1) + t);
+        double m1 = 0, m2 = 0, m3 = 0, m4 = 0, n = static_cast<double>(numbers.size()), top = 0;
+        for (double number : numbers) {
+          m1 += number / n, m2 += std::pow(number, 2) / n;
+          m3 += std::pow(number, 3) / n, m4 += std::pow(number, 4) / n;
+          top = std::max(top, std::abs(number));
+        }
+        double variance = m2 - m1 * m1;
+        kurtosis += (m4 - 4 * m1 * m3 + 6 * m1 * m1 * m2 - 3 * std::pow(m1, 4)) / (variance * variance) / kN;
+        largest += top / kN;
+      }
+      CHECK(e.hidden_kurtosis[static_cast<std::size_t>(layer)][static_cast<std::size_t>(t)] ==
+            Approx(kurtosis).epsilon(1e-7));
+      CHECK(e.hidden_largest[static_cast<std::size_t>(layer)][static_cast<std::size_t>(t)] ==
+            Approx(largest).epsilon(1e-12));
+    }
+}
+
+// From the logits; a target of -1 counts nowhere.
+void check_loss_by_position(LanguageModel& model, const Batch& input, const Evaluation& e) {
+  Tensor logits_BTV = model.logits(input.tokens_BT());
+  std::int64_t V = logits_BTV.dim(2);
+  REQUIRE(e.loss_by_position.size() == kT);
+  for (std::int64_t t = 0; t < kT; ++t) {
+    double loss = 0, targets = 0;
+    for (std::int64_t b = 0; b < kN; ++b) {
+      std::int32_t target = input.targets_BT().data<std::int32_t>()[b * kT + t];
+      if (target < 0) continue;
+      double sum = 0;
+      for (std::int64_t v = 0; v < V; ++v) sum += std::exp(logits_BTV.item((b * kT + t) * V + v));
+      loss += std::log(sum) - logits_BTV.item((b * kT + t) * V + target);
+      ++targets;
+    }
+    double found = e.loss_by_position[static_cast<std::size_t>(t)];
+    if (targets == 0)
+      CHECK(std::isnan(found));
+    else
+      CHECK(found == Approx(loss / targets).epsilon(1e-10));
+  }
+}
+
 const std::vector<Case> kCases{
     {"baseline", true},
     {"baseline", true, Evaluation::Extra::none, 2, 0, 0},
@@ -308,6 +392,9 @@ TEST_CASE("evaluation: every number equals a direct computation on whole maps") 
     check_scores(e.raw, c, seen, X, false);
     check_scores(e.proxy, c, seen, X, true);
     check_masses(e, c, seen, X);
+    check_value_shares(*model, e, c, seen, X);
+    check_kurtosis(e, seen);
+    check_loss_by_position(*model, input, e);
     check_split(e.first_key, c, seen, X, true);
     check_split(e.other_keys, c, seen, X, false);
     sinks += e.proxy.sink_k[0][0];

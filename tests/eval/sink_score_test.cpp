@@ -19,8 +19,9 @@ AttentionStatistics statistics_of(const std::vector<Weights>& maps, std::int64_t
                                   bool extra_key) {
   std::int64_t B = static_cast<std::int64_t>(maps.size());
   AttentionStatistics s;
-  for (Tensor* sums : {&s.extra_raw_BH, &s.extra_proxy_BH, &s.row_mass_BH, &s.entropy_BH, &s.key1_dot_BH,
-                       &s.key1_norms_BH, &s.key1_cosine_BH, &s.other_dot_BH, &s.other_norms_BH, &s.other_cosine_BH})
+  for (Tensor* sums :
+       {&s.extra_raw_BH, &s.extra_proxy_BH, &s.row_mass_BH, &s.entropy_BH, &s.key1_dot_BH, &s.key1_norms_BH,
+        &s.key1_cosine_BH, &s.other_dot_BH, &s.other_norms_BH, &s.other_cosine_BH, &s.value_share_BH})
     *sums = Tensor::zeros({B, 1}, DType::F64);
   s.column_raw_BHX = Tensor::zeros({B, 1, columns}, DType::F64);
   auto column_BHX = view<double, 3>(s.column_raw_BHX);

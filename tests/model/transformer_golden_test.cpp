@@ -8,7 +8,7 @@
 #include "autograd/tape.h"
 #include "engine/implementation.h"
 #include "eval/evaluation_maps.h"
-#include "tests/golden/model/golden_case.h"
+#include "tests/golden/model/golden_training.h"
 #include "train/training_run.h"
 
 using namespace sink;
@@ -41,36 +41,10 @@ void check_model(const GoldenCase& golden, DType type, double relative) {
   CHECK(first == expected.size());
 }
 
-// The same batch in every step.
-class OneBatch : public DataSource {
- public:
-  explicit OneBatch(const Batch& batch) : batch_(batch) {}
-  std::int64_t vocabulary() const override { return batch_.vocabulary(); }
-  Batch train_batch(std::int64_t, std::int64_t, std::int64_t) const override { return batch_; }
-  Batch validation_batch(std::int64_t, std::int64_t) const override { return batch_; }
-  std::int64_t validation_sequences() const override { return batch_.sequences(); }
-  std::string token_text(std::int32_t id) const override { return std::to_string(id); }
-  std::int64_t train_tokens() const override { return 0; }
-
- private:
-  Batch batch_;
-};
-
 // Losses, then gradient norms, of the golden training: (2, steps).
 Tensor train(const GoldenCase& golden, DType type) {
-  Sizes sizes = golden.sizes();
-  RunConfig config;
-  config.layers = sizes.layers;
-  config.heads = sizes.heads;
-  config.width = sizes.width;
-  config.feed_forward = sizes.feed_forward;
-  config.context = sizes.context;
-  config.kv_heads = sizes.kv_heads;
-  config.window = sizes.window;
-  config.prefix = sizes.prefix;
-  config.precision = name_of(type);
+  RunConfig config = golden_config(golden, type);
   config.learning_rate = golden.setting("learning_rate");
-  config.warmup = 0;
   config.beta1 = golden.setting("beta1");
   config.beta2 = golden.setting("beta2");
   config.adam_epsilon = golden.setting("adam_eps");

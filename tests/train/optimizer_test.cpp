@@ -1,13 +1,13 @@
 // AdamW over the whole arena of parameters: the same numbers as parameter by parameter, and nothing where no gradient
 // has arrived.
-#include "train/optimizer.h"
-
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 
 #include "tests/support/compare.h"
+#include "train/optimizers/adamw_optimizer.h"
 
 using namespace sink;
 
@@ -35,10 +35,22 @@ double norm_of(const Optimizer& optimizer) {
 
 // Of a step with the gradients that there are.
 Tensor numbers_of(const Optimizer& optimizer, std::int64_t update) {
-  Tensor numbers = adamw_numbers(/*learning_rate=*/0.1, update);
-  Tensor squared_norm = numbers.rows(AdamwNumber::squared_norm, AdamwNumber::squared_norm + 1);
+  Tensor numbers = update_numbers(/*learning_rate=*/0.1, update);
+  Tensor squared_norm = numbers.rows(UpdateNumber::squared_norm, UpdateNumber::squared_norm + 1);
   optimizer.sum_squared_gradients(squared_norm);
   return numbers;
+}
+
+Tensor state_of(const Optimizer& optimizer, const std::string& name) {
+  for (const OptimizerState& state : optimizer.state())
+    if (state.name == name) return state.values;
+  fail("test", "no state " + name);
+}
+
+std::vector<Tensor> clones_of(const std::vector<OptimizerState>& state) {
+  std::vector<Tensor> clones;
+  for (const OptimizerState& one : state) clones.push_back(one.values.clone());
+  return clones;
 }
 
 RunConfig some_config() {
@@ -54,7 +66,7 @@ TEST_CASE("optimizer: one AdamW call over the arena is one per parameter, and th
   for (DType compute : {DType::F64, DType::F32, DType::BF16}) {
     RunConfig config = some_config();
     ParameterArena arena = made_arena(compute);
-    Optimizer optimizer(arena, config);
+    AdamwOptimizer optimizer(arena, config);
     std::vector<Tensor> w, m, v;
     for (const auto& p : arena) {
       w.push_back(p->master().clone());
@@ -86,8 +98,8 @@ TEST_CASE("optimizer: one AdamW call over the arena is one per parameter, and th
       const Parameter& p = *arena[i];
       CHECK_FALSE(p.var().grad().defined());
       check_close(p.name(), p.master(), w[i], 0);
-      check_close(p.name() + " first moment", ParameterArena::slice(optimizer.first_moment(), p), m[i], 0);
-      check_close(p.name() + " second moment", ParameterArena::slice(optimizer.second_moment(), p), v[i], 0);
+      check_close(p.name() + " first moment", state_of(optimizer, "first_moment/" + p.name()), m[i], 0);
+      check_close(p.name() + " second moment", state_of(optimizer, "second_moment/" + p.name()), v[i], 0);
       check_close(p.name() + " of products", p.compute(), w[i].to(compute), 0);
     }
   }
@@ -95,7 +107,7 @@ TEST_CASE("optimizer: one AdamW call over the arena is one per parameter, and th
 
 TEST_CASE("optimizer: a parameter without a gradient is left alone: no decay, no moment") {
   ParameterArena arena = made_arena(DType::F64);
-  Optimizer optimizer(arena, some_config());
+  AdamwOptimizer optimizer(arena, some_config());
   auto give = [&](std::initializer_list<int> to, std::int64_t step) {
     for (int i : to)
       arena[static_cast<std::size_t>(i)]->var().gradient().accumulate(
@@ -103,7 +115,8 @@ TEST_CASE("optimizer: a parameter without a gradient is left alone: no decay, no
   };
   give({0, 1, 2, 3}, 1);
   optimizer.step(numbers_of(optimizer, 1));
-  Tensor w = arena.masters().clone(), m = optimizer.first_moment().clone(), v = optimizer.second_moment().clone();
+  Tensor w = arena.masters().clone();
+  std::vector<Tensor> before = clones_of(optimizer.state());
   give({0, 1, 3}, 2);
   double sum = 0;
   for (int i : {0, 1, 3}) {
@@ -113,12 +126,12 @@ TEST_CASE("optimizer: a parameter without a gradient is left alone: no decay, no
   CHECK(norm_of(optimizer) == doctest::Approx(std::sqrt(sum)).epsilon(1e-13));  // without what c had in the step before
   optimizer.step(numbers_of(optimizer, 2));
   for (const auto& p : arena)
-    for (std::int64_t i = p->segment().begin; i < p->segment().end; ++i) {
-      bool kept = p->name() == "c";
-      CHECK((arena.masters().item(i) == w.item(i)) == kept);
-      CHECK((optimizer.first_moment().item(i) == m.item(i)) == kept);
-      CHECK((optimizer.second_moment().item(i) == v.item(i)) == kept);
-    }
+    for (std::int64_t i = p->segment().begin; i < p->segment().end; ++i)
+      CHECK((arena.masters().item(i) == w.item(i)) == (p->name() == "c"));
+  std::vector<OptimizerState> after = optimizer.state();
+  for (std::size_t n = 0; n < after.size(); ++n)
+    for (std::int64_t i = 0; i < before[n].size(); ++i)
+      CHECK((after[n].values.item(i) == before[n].item(i)) == after[n].name.ends_with("/c"));
 }
 
 TEST_CASE("optimizer: what products read is the masters rounded, after every kind of step and on every device") {
@@ -129,7 +142,7 @@ TEST_CASE("optimizer: what products read is the masters rounded, after every kin
 #endif
   for (Device device : devices) {
     ParameterArena arena = made_arena(DType::BF16, device);
-    Optimizer optimizer(arena, some_config());
+    AdamwOptimizer optimizer(arena, some_config());
     Tensor before = arena.copy().to(Device::cpu).clone();
     auto changed = [&](const Parameter& p) {
       Tensor now = p.compute().to(Device::cpu), then = ParameterArena::slice(before, p);
@@ -139,8 +152,8 @@ TEST_CASE("optimizer: what products read is the masters rounded, after every kin
       before = arena.copy().to(Device::cpu).clone();
       for (std::size_t i : with_gradient)
         arena[i]->var().gradient().accumulate(gradient_of(*arena[i], update).to(device));
-      Tensor numbers = adamw_numbers(/*learning_rate=*/0.1, update).to(device);
-      numbers.rows(AdamwNumber::loss, AdamwNumber::loss + 1).fill(loss);
+      Tensor numbers = update_numbers(/*learning_rate=*/0.1, update).to(device);
+      numbers.rows(UpdateNumber::loss, UpdateNumber::loss + 1).fill(loss);
       optimizer.step(numbers);
       check_close("copy", arena.copy().to(Device::cpu), arena.masters().to(Device::cpu).to(DType::BF16), 0);
     };
@@ -155,11 +168,50 @@ TEST_CASE("optimizer: what products read is the masters rounded, after every kin
 
 TEST_CASE("optimizer: skip drops the gradients and changes nothing else") {
   ParameterArena arena = made_arena(DType::F32);
-  Optimizer optimizer(arena, some_config());
+  AdamwOptimizer optimizer(arena, some_config());
   Tensor w = arena.masters().clone();
   arena[0]->var().gradient().accumulate(gradient_of(*arena[0], 1));
   optimizer.skip();
   CHECK_FALSE(arena[0]->var().grad().defined());
   CHECK(norm_of(optimizer) == 0);
   check_close("w", arena.masters(), w, 0);
+}
+
+TEST_CASE("optimizer: every kind leaves alone what has no gradient, and all of it where the loss is no number") {
+  for (const char* kind : {"adamw", "sgd", "lion", "muon", "orthoadam"}) {
+    CAPTURE(kind);
+    RunConfig config = some_config();
+    config.optimizer = kind;
+    ParameterArena arena = made_arena(DType::BF16);
+    auto optimizer = make_optimizer(arena, config);
+    auto give = [&](std::initializer_list<std::size_t> to, std::int64_t step) {
+      for (std::size_t i : to) arena[i]->var().gradient().accumulate(gradient_of(*arena[i], step));
+    };
+    auto changed = [&](const std::function<void()>& step) {
+      Tensor w = arena.masters().clone();
+      std::vector<Tensor> before = clones_of(optimizer->state());
+      step();
+      check_close("copy", arena.copy(), arena.masters().to(DType::BF16), 0);
+      std::string names;
+      for (const auto& p : arena)
+        if (std::memcmp(p->master().raw(), ParameterArena::slice(w, *p).raw(), p->master().bytes()) != 0)
+          names += p->name();
+      std::vector<OptimizerState> after = optimizer->state();
+      for (std::size_t n = 0; n < after.size(); ++n) {
+        bool same = std::memcmp(after[n].values.raw(), before[n].raw(), before[n].bytes()) == 0;
+        CHECK(same == (names.find(after[n].name.back()) == std::string::npos));
+      }
+      return names;
+    };
+    give({0, 1, 2, 3}, 1);
+    CHECK(changed([&] { optimizer->step(numbers_of(*optimizer, 1)); }) == "abcd");
+    give({0, 1, 3}, 2);
+    CHECK(changed([&] { optimizer->step(numbers_of(*optimizer, 2)); }) == "abd");
+    give({0, 1, 2, 3}, 3);
+    CHECK(changed([&] {
+            Tensor numbers = numbers_of(*optimizer, 3);
+            numbers.data<double>()[UpdateNumber::loss] = NAN;
+            optimizer->step(numbers);
+          }) == "");
+  }
 }

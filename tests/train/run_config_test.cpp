@@ -338,3 +338,15 @@ TEST_CASE("run config: TOML made to do harm is refused, in little time; a byte o
   CHECK(run_config_from_toml("\xEF\xBB\xBFwidth = 256\nlayers = 5\n", "a.toml").width == 256);
   CHECK(run_config_from_toml("\xEF\xBB\xBFwidth = 256\r\nlayers = 5\r\n", "a.toml").layers == 5);
 }
+
+TEST_CASE("run config: a setting that the optimiser does not read must keep its default") {
+  CHECK(refusal(enough({"--momentum", "0.5"})).find("--optimizer adamw does not read it (muon, sgd do)") !=
+        std::string::npos);
+  CHECK(refusal(enough({"--optimizer", "sgd", "--beta2", "0.5"})).find("leave it at 0.95") != std::string::npos);
+  CHECK(refusal(enough({"--optimizer", "lion", "--adam-epsilon", "0.5"})).find("lion") != std::string::npos);
+  CHECK(refusal(enough({"--optimizer", "adam"})).find("adamw, sgd, lion, muon or orthoadam") != std::string::npos);
+  CHECK(parse(enough({"--momentum", "0.95"})).momentum == 0.95);
+  CHECK(parse(enough({"--optimizer", "muon", "--momentum", "0.5", "--beta1", "0.5"})).momentum == 0.5);
+  RunConfig muon = parse(enough({"--optimizer", "muon", "--momentum", "0.5", "--decay", "matrices"}));
+  CHECK(to_toml(run_config_from_toml(to_toml(muon), "x")) == to_toml(muon));
+}

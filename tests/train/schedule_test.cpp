@@ -3,6 +3,9 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <numbers>
+
 using namespace sink;
 
 namespace {
@@ -55,4 +58,21 @@ TEST_CASE("schedule: without warm-up and with nothing but warm-up") {
   config = config_with("cosine");
   config.steps = config.warmup = 10;
   CHECK(learning_rate_at(config, 10) == near(4e-3));
+}
+
+TEST_CASE("schedule: counted in micro-batches it is the released code's, micro-batch by micro-batch") {
+  // get_lr(it) of the released code, where a step's rate is that of its last micro-batch, it = step accumulate - 1.
+  for (std::int64_t G : {1, 8})
+    for (const char* schedule : {"constant", "cosine"}) {
+      RunConfig config = config_with(schedule);
+      config.schedule_counts = "micro-batches";
+      config.accumulate = G;
+      double W = static_cast<double>(10 * G), D = static_cast<double>(110 * G), peak = 4e-3, least = 1e-3;
+      for (std::int64_t step : {1, 2, 9, 10, 11, 60, 110}) {
+        auto it = static_cast<double>(step * G - 1);
+        double decayed = least + 0.5 * (1 + std::cos(std::numbers::pi * (it - W) / (D - W))) * (peak - least);
+        double after = config.schedule == "cosine" ? decayed : peak;
+        CHECK(learning_rate_at(config, step) == near(it < W ? peak * it / W : after));
+      }
+    }
 }

@@ -134,6 +134,30 @@ TEST_CASE("training on the device: the same bits in every run and under every sc
   }
 }
 
+TEST_CASE("training on the device: with every optimiser the same bits under every schedule, recorded or not") {
+  for (const char* optimizer : {"sgd", "lion", "muon", "orthoadam"}) {
+    CAPTURE(optimizer);
+    const Ablation& ablation = ablation_named("baseline");
+    RunConfig config = tiny_config(ablation, "cuda", "bf16");
+    config.optimizer = optimizer;
+    config.decay = "matrices";
+    config.warmup = 3;
+    std::string first;
+    for (const char* graph : {"on", "off"})
+      for (unsigned schedule : {0u, 7u}) {
+        cuda::Schedule only(schedule);
+        config.graph = graph;
+        TrainingRun run(config, ablation);
+        for (int step = 0; step < 4; ++step) run.step();
+        CHECK(run.recording().replays() == (config.graph == "on"));
+        std::string bits = bits_of(run.model().parameters().masters());
+        for (const OptimizerState& state : run.optimizer().state()) bits += bits_of(state.values);
+        if (first.empty()) first = bits;
+        CHECK(bits == first);
+      }
+  }
+}
+
 TEST_CASE("training on the device: with --recompute the same bits") {
   for (std::string name : {"baseline", "bias_kv", "pos_t5"}) {
     CAPTURE(name);

@@ -82,7 +82,7 @@ void bench(const std::vector<std::int64_t>& size, DType dtype, const Options& op
   Milliseconds forward = measure(device, [&] { attention(op, q, k, v, config, o, m, S); });
   Milliseconds backward = measure(device, [&] { attention_backward(op, upstream, q, k, v, o, m, S, config); });
   Milliseconds statistics =
-      measure(device, [&] { attention_statistics(op, q, k, m, S, config, std::min<std::int64_t>(T, 10)); });
+      measure(device, [&] { attention_statistics(op, q, k, v, m, S, config, std::min<std::int64_t>(T, 10)); });
   double gflop = 2e-9 * static_cast<double>(B * H * T * T * D);
   std::printf(
       "{\"op\":\"%s\",\"dtype\":\"%s\",\"B\":%ld,\"H\":%ld,\"T\":%ld,\"D\":%ld,\"device\":\"%s\",\"threads\":%d",

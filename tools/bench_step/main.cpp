@@ -114,7 +114,7 @@ struct Request {
 
 // False when help was asked for and printed.
 bool parse(int argc, char** argv, Request& request) {
-  CLI::App app("Times training steps (forward, backward, clipping, AdamW) on random tokens; prints one JSON line.");
+  CLI::App app("Times training steps (forward, backward, clipping, update) on random tokens; prints one JSON line.");
   app.add_option("--model", request.model, "text: the real-text model of quickstart; 60m: the study's model, T = 2048")
       ->check(CLI::IsMember({"text", "60m"}));
   RunConfig given;
@@ -124,6 +124,7 @@ bool parse(int argc, char** argv, Request& request) {
   app.add_option("--device", given.device)->check(CLI::IsMember({"cpu", "cuda"}));
   app.add_option("--graph", given.graph, "--device cuda: a step as one recording (on) or kernel by kernel (off)")
       ->check(CLI::IsMember({"on", "off"}));
+  app.add_option("--optimizer", given.optimizer)->check(CLI::IsMember({"adamw", "sgd", "lion", "muon", "orthoadam"}));
   app.add_option("--threads", request.threads, "0: all");
   app.add_option("--seconds", request.seconds, "how long to time, after two steps of warm-up");
   app.add_option("--layers", given.layers, "instead of the model's; likewise the following");
@@ -181,6 +182,7 @@ int run(int argc, char** argv) {
                               {"model", request.model},
                               {"precision", config.precision},
                               {"ablation", request.ablation},
+                              {"optimizer", config.optimizer},
                               {"window", config.window},
                               {"device", description_of(device)},
                               {"graph", run.recording().replays()},

@@ -1,24 +1,13 @@
 #include "engine/ops/adamw/adamw_cuda.h"
 
-#include "engine/cuda/elements.cuh"
 #include "engine/cuda/vectors.cuh"
 #include "engine/ops/adamw/adamw_math.h"
+#include "engine/ops/update_constants.cuh"
 
 namespace sink::cuda {
 namespace {
 
 using Constants = AdamwConstants<float>;
-
-// One thread, in double as on the host: the constants, folded where the numbers are.
-Tensor folded(const AdamwSettings& settings, const Tensor& numbers) {
-  Tensor constants = Tensor::empty({sizeof(Constants) / sizeof(float)}, DType::F32, Device::cuda);
-  const double* of_step = numbers.device_data<double>();
-  auto* out = reinterpret_cast<Constants*>(constants.device_data<float>());
-  for_each_element(1, [=] __device__(std::int64_t) { *out = Constants(settings, of_step); });
-  return constants;
-}
-
-bf16* copy_of(Tensor& copy) { return copy.defined() ? copy.device_data<bf16>() : nullptr; }
 
 template <int N>
 void update(const Tensor& constants, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v, Tensor& copy) {
@@ -44,7 +33,7 @@ void update(const Tensor& constants, const Tensor& dw, Tensor& w, Tensor& m, Ten
 
 void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v,
            Tensor& copy) {
-  Tensor constants = folded(settings, numbers);
+  Tensor constants = folded<Constants>(settings, numbers);
   constexpr int N = kVector<float>;
   bool vectors = in_vectors<N>(w.size(), dw.device_data<float>(), w.device_data<float>(), m.device_data<float>(),
                                v.device_data<float>(), copy_of(copy));

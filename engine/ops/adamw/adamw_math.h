@@ -3,8 +3,8 @@
 
 #include <cmath>
 
-#include "engine/host_device.h"
 #include "engine/ops/adamw/adamw.h"
+#include "engine/ops/update_math.h"
 
 namespace sink {
 
@@ -23,13 +23,12 @@ struct AdamwConstants {
         one_minus_beta1(static_cast<R>(1 - s.beta1)),
         one_minus_beta2(static_cast<R>(1 - s.beta2)),
         epsilon(static_cast<R>(s.epsilon)) {
-    double learning_rate = numbers[AdamwNumber::learning_rate], update = numbers[AdamwNumber::update];
-    double norm = std::sqrt(numbers[AdamwNumber::squared_norm]);
-    gradient_scale = static_cast<R>(s.clip > 0 && norm > s.clip ? s.clip / (norm + 1e-6) : 1.0);
+    double learning_rate = numbers[UpdateNumber::learning_rate], update = numbers[UpdateNumber::update];
+    gradient_scale = static_cast<R>(sink::gradient_scale(s.clip, numbers));
     keep = static_cast<R>(1 - learning_rate * s.weight_decay);
     step_size = static_cast<R>(learning_rate / (1 - std::pow(s.beta1, update)));
     second_correction = static_cast<R>(1 / std::sqrt(1 - std::pow(s.beta2, update)));
-    skip = !std::isfinite(numbers[AdamwNumber::loss]) || !std::isfinite(norm);
+    skip = skips_update(numbers);
   }
 };
 

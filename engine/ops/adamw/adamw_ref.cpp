@@ -25,8 +25,8 @@ void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& d
            Tensor&) {
   AdamwConstants<double> constants(settings, numbers.data<double>());
   if (constants.skip) return;
-  double learning_rate = numbers.data<double>()[AdamwNumber::learning_rate];
-  double update = numbers.data<double>()[AdamwNumber::update];
+  double learning_rate = numbers.data<double>()[UpdateNumber::learning_rate];
+  double update = numbers.data<double>()[UpdateNumber::update];
   AdamwStep step{learning_rate, 1 - std::pow(settings.beta1, update), 1 - std::pow(settings.beta2, update)};
   const double* dw_i = dw.data<double>();
   double *w_i = w.data<double>(), *m_i = m.data<double>(), *v_i = v.data<double>();

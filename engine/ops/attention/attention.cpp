@@ -8,7 +8,7 @@ AttentionStatistics AttentionStatistics::to(Device device) const {
   AttentionStatistics all = *this;
   for (Tensor* x : {&all.column_raw_BHX, &all.column_proxy_BHX, &all.extra_raw_BH, &all.extra_proxy_BH,
                     &all.row_mass_BH, &all.entropy_BH, &all.key1_dot_BH, &all.key1_norms_BH, &all.key1_cosine_BH,
-                    &all.other_dot_BH, &all.other_norms_BH, &all.other_cosine_BH})
+                    &all.other_dot_BH, &all.other_norms_BH, &all.other_cosine_BH, &all.value_share_BH})
     *x = x->to(device);
   return all;
 }
@@ -107,7 +107,7 @@ AttentionStatistics zero_statistics(const Tensor& q, std::int64_t n_columns) {
     *x = q.new_zeros({q.dim(0), q.dim(1), n_columns}, DType::F64);
   for (Tensor* x :
        {&all.extra_raw_BH, &all.extra_proxy_BH, &all.row_mass_BH, &all.entropy_BH, &all.key1_dot_BH, &all.key1_norms_BH,
-        &all.key1_cosine_BH, &all.other_dot_BH, &all.other_norms_BH, &all.other_cosine_BH})
+        &all.key1_cosine_BH, &all.other_dot_BH, &all.other_norms_BH, &all.other_cosine_BH, &all.value_share_BH})
     *x = q.new_zeros({q.dim(0), q.dim(1)}, DType::F64);
   return all;
 }

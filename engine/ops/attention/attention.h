@@ -88,14 +88,19 @@ struct AttentionStatistics {
   // length 0), over the queries i > 0 that see key 0, and over all pairs i > 0, j > 0. Zero where there is no pair.
   Tensor key1_dot_BH, key1_norms_BH, key1_cosine_BH;
   Tensor other_dot_BH, other_norms_BH, other_cosine_BH;
+  // What the first key's weight amounts to by the length of its value: mean over the queries i > 0 that see key 0 of
+  // |a_i0| |v_0| / sum_j |a_ij| |v_j|, the extra key among the j (Kobayashi et al. 2020, section 3). Zero where there
+  // is no such query; a row of which nothing comes has a share of zero.
+  Tensor value_share_BH;
 
   AttentionStatistics to(Device device) const;
 };
 
-// A second pass over q and k with the forward's m and S; n_columns is X, at most K.
+// A second pass over q, k and the lengths of v with the forward's m and S; n_columns is X, at most K.
 template <AttentionOp Op>
-AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
-                                         const Tensor& S_BHT, const AttentionConfig& config, std::int64_t n_columns);
+AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
+                                         const Tensor& m_BHT, const Tensor& S_BHT, const AttentionConfig& config,
+                                         std::int64_t n_columns);
 
 // All weights a_ij of one sequence and head, F64 (T, E + K); zero where query i does not see key j. E is 1 with an
 // extra key, whose weights are the first column, else 0. For looking at.
@@ -111,7 +116,8 @@ Tensor attention_map(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, c
                                                             const Tensor&, const Tensor&, const Tensor&,               \
                                                             const Tensor&, const AttentionConfig&);                    \
   prefix template AttentionStatistics attention_statistics<Op>(const Op&, const Tensor&, const Tensor&, const Tensor&, \
-                                                               const Tensor&, const AttentionConfig&, std::int64_t);   \
+                                                               const Tensor&, const Tensor&, const AttentionConfig&,   \
+                                                               std::int64_t);                                          \
   prefix template Tensor attention_map<Op>(const Op&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,      \
                                            const AttentionConfig&, std::int64_t, std::int64_t);
 #define SINK_ATTENTION_OP(Op) SINK_ATTENTION_TEMPLATES(extern, Op)

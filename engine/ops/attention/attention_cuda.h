@@ -16,8 +16,9 @@ AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const
                                       const Tensor& S_BHT, const AttentionConfig& config);
 
 template <class Op>
-AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
-                                         const Tensor& S_BHT, const AttentionConfig& config, std::int64_t n_columns);
+AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
+                                         const Tensor& m_BHT, const Tensor& S_BHT, const AttentionConfig& config,
+                                         std::int64_t n_columns);
 
 #define SINK_ATTENTION_CUDA_TEMPLATES(prefix, Op)                                                                      \
   prefix template void attention<Op>(const Op&, const Tensor&, const Tensor&, const Tensor&, const AttentionConfig&,   \
@@ -26,6 +27,7 @@ AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, con
                                                             const Tensor&, const Tensor&, const Tensor&,               \
                                                             const Tensor&, const AttentionConfig&);                    \
   prefix template AttentionStatistics attention_statistics<Op>(const Op&, const Tensor&, const Tensor&, const Tensor&, \
-                                                               const Tensor&, const AttentionConfig&, std::int64_t);
+                                                               const Tensor&, const Tensor&, const AttentionConfig&,   \
+                                                               std::int64_t);
 
 }  // namespace sink::cuda

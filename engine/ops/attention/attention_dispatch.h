@@ -52,12 +52,13 @@ AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const
 }
 
 template <AttentionOp Op>
-AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
-                                         const Tensor& S_BHT, const AttentionConfig& config, std::int64_t n_columns) {
+AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
+                                         const Tensor& m_BHT, const Tensor& S_BHT, const AttentionConfig& config,
+                                         std::int64_t n_columns) {
   attention_check::inputs(q_BHTD, k_BGKD, config);
   attention_check::rows(m_BHT, S_BHT, q_BHTD);
   attention_check::columns(n_columns, k_BGKD);
-  return SINK_SELECT(q_BHTD, attention_statistics<Op>)(op, q_BHTD, k_BGKD, m_BHT, S_BHT, config, n_columns);
+  return SINK_SELECT(q_BHTD, attention_statistics<Op>)(op, q_BHTD, k_BGKD, v_BGKD, m_BHT, S_BHT, config, n_columns);
 }
 
 template <AttentionOp Op>

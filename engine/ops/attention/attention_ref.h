@@ -278,16 +278,31 @@ inline void add_weights(const std::vector<double>& a, std::size_t E, double divi
   }
 }
 
+// Adds what the first of the weights a_i of one query amounts to by the lengths of the values.
+inline void add_first_share(const std::vector<double>& a, std::size_t E, const Head& head, std::int64_t b,
+                            std::int64_t h, FirstShare& share) {
+  auto length = [](const Row& x) { return std::sqrt(dot(x, x)); };
+  double all = head.extra_v.empty() ? 0 : std::abs(a[0]) * length(head.extra_v), first = 0;
+  for (std::size_t n = E; n < a.size(); ++n) {
+    double part = std::abs(a[n]) * length(head.v(b, head.group_of(h), static_cast<std::int64_t>(n - E)));
+    if (n == E) first = part;
+    all += part;
+  }
+  share.add(first, all);
+}
+
 template <class Op>
-AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
-                                         const Tensor& S_BHT, const AttentionConfig& config, std::int64_t n_columns) {
+AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
+                                         const Tensor& m_BHT, const Tensor& S_BHT, const AttentionConfig& config,
+                                         std::int64_t n_columns) {
   AttentionStatistics statistics = attention_check::zero_statistics(q_BHTD, n_columns);
   std::int64_t H = q_BHTD.dim(1), T = q_BHTD.dim(2);
   parallel_for(q_BHTD.dim(0) * H, [&](std::int64_t bh) {
     std::int64_t b = bh / H, h = bh % H;
-    Head head(q_BHTD, k_BGKD, k_BGKD, config, h);
+    Head head(q_BHTD, k_BGKD, v_BGKD, config, h);
     HeadStatistics sums = head_statistics(statistics, bh);
     AngleSums first_key, other_keys;
+    FirstShare share;
     for (std::int64_t t = 0; t < T; ++t) {
       std::int64_t i = head.position(t);
       double m = m_BHT.data<double>()[bh * T + t], S = S_BHT.data<double>()[bh * T + t], mass = 0;
@@ -296,9 +311,12 @@ AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, con
       double n = static_cast<double>(config.range.count(i, head.k.T));
       double divisor = proxy_divisor(op, mass, AttentionRow(op, m, S, n).z());
       add_weights(a, config.extra_key.present() ? 1 : 0, divisor, static_cast<double>(T), n_columns, sums);
-      if (i > 0) add_angles(head, b, h, i, first_key, other_keys);
+      if (i == 0) continue;
+      add_angles(head, b, h, i, first_key, other_keys);
+      if (config.range.sees(i, 0)) add_first_share(a, config.extra_key.present() ? 1 : 0, head, b, h, share);
     }
     sums.set_angles(first_key, other_keys);
+    sums.value_share = share.mean();
   });
   return statistics;
 }

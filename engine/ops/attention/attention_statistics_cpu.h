@@ -14,24 +14,28 @@ namespace sink::cpu {
 //     -sum p log p = (A log(A + eps) - sum |a| log |a|) / (A + eps)
 struct RowSums {
   double mass = 0, absolute_mass = 0, a_log_a = 0;
+  double valued = 0;  // sum |a_j| |v_j|, the extra key's too
 
-  // Adds weights [begin, end) of one tile; those that are not visible are zero.
-  void add(const float* a, Span run) {
-    float mass_part = 0, absolute_part = 0, log_part = 0;
-#pragma omp simd reduction(+ : mass_part, absolute_part, log_part)
+  // Adds weights [begin, end) of one tile, whose values have these norms; weights that are not visible are zero.
+  void add(const float* a, const float* v_norm, Span run) {
+    float mass_part = 0, absolute_part = 0, log_part = 0, valued_part = 0;
+#pragma omp simd reduction(+ : mass_part, absolute_part, log_part, valued_part)
     for (std::int64_t j = run.begin; j < run.end; ++j) {
       float absolute = a[j] < 0 ? -a[j] : a[j];
       mass_part += a[j];
       absolute_part += absolute;
       log_part += absolute * log_fast(absolute);
+      valued_part += absolute * v_norm[j];
     }
     mass += mass_part;
     absolute_mass += absolute_part;
     a_log_a += log_part;
+    valued += valued_part;
   }
   // The extra key's weight is no part of the mass.
-  void add_extra(float a) {
+  void add_extra(float a, float v_norm) {
     float absolute = std::abs(a);
+    valued += absolute * v_norm;
     absolute_mass += absolute;
     a_log_a += absolute * log_fast(absolute);
   }
@@ -70,6 +74,20 @@ struct KeyNorms {
   }
 };
 
+// |v_j|, 0 for padding.
+struct ValueNorms {
+  std::int64_t padded;
+  float* norm;
+
+  ValueNorms(std::int64_t padded_keys, Scratch& scratch)
+      : padded(padded_keys), norm(scratch.take<float>(padded_keys)) {}
+  template <class E>
+  void load(const E* v, std::int64_t K, std::int64_t D) {
+    std::fill_n(norm, padded, 0.0f);
+    for (std::int64_t j = 0; j < K; ++j) norm[j] = std::sqrt(row_dot(v + j * D, v + j * D, D));
+  }
+};
+
 // Adds the dot products and cosines of the pairs of one tile that have neither query 0 nor key 0; qk holds the
 // products.
 inline void add_angles(const Tile& tile, int queries, const float* qk, const float* q_inverse, const KeyNorms& keys,
@@ -99,11 +117,13 @@ inline void add_angles(const Tile& tile, int queries, const float* qk, const flo
 template <class E>
 struct StatisticsPacks : ScorePacks<E> {
   KeyNorms keys;
+  ValueNorms values;
   float *a, *first_weights;  // of a tile; of its queries, the weights of the first X keys
 
   StatisticsPacks(const HeadSizes<E>& sizes, std::int64_t X, Scratch& scratch)
       : ScorePacks<E>(sizes, kByRow, kTransposed, scratch),
         keys(sizes.keys.padded, scratch),
+        values(sizes.keys.padded, scratch),
         a(scratch.take<float>(kTile * kTile)),
         first_weights(scratch.take<float>(kTile * X)) {}
 };
@@ -122,6 +142,7 @@ void start_statistics(const Op op, const Head<E>& head, const float* m, const fl
                       AngleSums& other_keys) {
   const AttentionSpan& span = head.sizes.span;
   std::int64_t D = head.sizes.D();
+  float extra_v_norm = head.extra.v ? std::sqrt(row_dot(head.extra.v, head.extra.v, D)) : 0;
   rows.queries = static_cast<int>(std::min<std::int64_t>(kTile, span.T - t0));
   for (int n = 0; n < rows.queries; ++n) {
     std::int64_t t = t0 + n, i = head.position(t);
@@ -140,14 +161,16 @@ void start_statistics(const Op op, const Head<E>& head, const float* m, const fl
     if (!head.extra.present()) continue;
     AttentionRow row(op, m[t]);
     rows.extra_weight[n] = row.post(row.g(head.extra_score(t) - m[t]) * rows.inverse[n]);
-    rows.sums[n].add_extra(rows.extra_weight[n]);
+    rows.sums[n].add_extra(rows.extra_weight[n], extra_v_norm);
   }
 }
 
-// Adds the finished rows to the sums of the head.
-template <class Op>
-void add_rows(const Op op, const StatisticsRows& rows, const float* first_weights, std::int64_t X, std::int64_t T,
-              HeadStatistics& out) {
+// Adds the finished rows, of queries t0 ..., to the sums of the head.
+template <class Op, class E>
+void add_rows(const Op op, const Head<E>& head, const StatisticsRows& rows, const StatisticsPacks<E>& packs,
+              std::int64_t X, std::int64_t t0, FirstShare& share, HeadStatistics& out) {
+  const float* first_weights = packs.first_weights;
+  const std::int64_t T = head.sizes.span.T;
   for (int i = 0; i < rows.queries; ++i) {
     double divisor = proxy_divisor(op, rows.sums[i].absolute_mass, 1.0 / rows.inverse[i]);
     for (std::int64_t j = 0; j < X; ++j) {
@@ -158,6 +181,9 @@ void add_rows(const Op op, const StatisticsRows& rows, const float* first_weight
     out.extra_proxy += std::abs(rows.extra_weight[i]) / divisor;
     out.row_mass += rows.sums[i].mass / static_cast<double>(T);
     out.entropy += rows.sums[i].entropy(divisor) / static_cast<double>(T);
+    std::int64_t position = head.position(t0 + i);
+    if (position > 0 && head.sizes.span.range.sees(position, 0))
+      share.add(std::abs(first_weights[i * X]) * packs.values.norm[0], rows.sums[i].valued);
   }
 }
 
@@ -166,6 +192,7 @@ void attention_head_statistics(const Op op, const Head<E>& head, const E* k, con
                                std::int64_t X, StatisticsPacks<E>& packs, HeadStatistics out) {
   std::int64_t T = head.sizes.span.T;
   AngleSums first_key, other_keys;
+  FirstShare share;
   for (std::int64_t t0 = 0; t0 < T; t0 += kTile) {
     StatisticsRows rows;
     start_statistics(op, head, m, S, k, packs.keys, t0, rows, first_key, other_keys);
@@ -180,19 +207,21 @@ void attention_head_statistics(const Op op, const Head<E>& head, const E* k, con
       for (int i = 0; i < rows.queries; ++i) {
         float* a_i = a + i * kTile;
         Span run = tile.key_runs[i / kRowBlock];
-        rows.sums[i].add(a_i, run);
+        rows.sums[i].add(a_i, packs.values.norm + tile.j0, run);
         for (std::int64_t j = run.begin; j < std::min(run.end, X - tile.j0); ++j)
           packs.first_weights[i * X + tile.j0 + j] = a_i[j];
       }
     });
-    add_rows(op, rows, packs.first_weights, X, T, out);
+    add_rows(op, head, rows, packs, X, t0, share, out);
   }
   out.set_angles(first_key, other_keys);
+  out.value_share = share.mean();
 }
 
 template <class Op, class E>
-void attention_statistics_of(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
-                             const Tensor& S_BHT, const AttentionConfig& config, AttentionStatistics& statistics) {
+void attention_statistics_of(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
+                             const Tensor& m_BHT, const Tensor& S_BHT, const AttentionConfig& config,
+                             AttentionStatistics& statistics) {
   HeadSizes<E> sizes(q_BHTD, k_BGKD, config);
   std::int64_t T = sizes.span.T, X = statistics.column_raw_BHX.dim(2);
   ScratchBlocks<StatisticsPacks<E>> packs(thread_count(), sizes, X);
@@ -202,17 +231,19 @@ void attention_statistics_of(const Op& op, const Tensor& q_BHTD, const Tensor& k
     StatisticsPacks<E>& of_thread = packs[thread_index()];
     of_thread.load(head, k_BGKD);
     of_thread.keys.load(k, sizes.span.K, sizes.D());
+    of_thread.values.load(Head<E>::rows_of(v_BGKD, head.bg), sizes.span.K, sizes.D());
     attention_head_statistics(op, head, k, m_BHT.data<float>() + bh * T, S_BHT.data<float>() + bh * T, X, of_thread,
                               head_statistics(statistics, bh));
   });
 }
 
 template <class Op>
-AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
-                                         const Tensor& S_BHT, const AttentionConfig& config, std::int64_t n_columns) {
+AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
+                                         const Tensor& m_BHT, const Tensor& S_BHT, const AttentionConfig& config,
+                                         std::int64_t n_columns) {
   AttentionStatistics statistics = attention_check::zero_statistics(q_BHTD, n_columns);
   with_fast_type(q_BHTD.dtype(), [&](auto zero) {
-    attention_statistics_of<Op, decltype(zero)>(op, q_BHTD, k_BGKD, m_BHT, S_BHT, config, statistics);
+    attention_statistics_of<Op, decltype(zero)>(op, q_BHTD, k_BGKD, v_BGKD, m_BHT, S_BHT, config, statistics);
   });
   return statistics;
 }

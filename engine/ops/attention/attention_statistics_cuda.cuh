@@ -16,7 +16,9 @@ struct RowStatistics {
     divisor,
     first_key,
     other_keys = first_key + 4,
-    count = other_keys + 4
+    share_rows = other_keys + 4,
+    share,
+    count
   };
   float numbers[count] = {};
 
@@ -43,13 +45,18 @@ __global__ void attention_row_statistics_kernel(Op op, AttentionArguments<float>
   float extra_a = extra ? weights.a(query.extra_score()) : 0;
 
   RowStatistics row;
-  float absolute_mass = fabsf(extra_a), q_norm = sqrtf(dot(query.q_D, query.q_D, a.D));
+  float absolute_mass = fabsf(extra_a), valued = 0, first_valued = 0, q_norm = sqrtf(dot(query.q_D, query.q_D, a.D));
+  auto length = [&](const float* x_D) { return sqrtf(dot(x_D, x_D, a.D)); };
+  if (extra && a.extra_v_HD) valued = fabsf(extra_a) * length(a.extra_v_HD + query.h * a.D);
   for (std::int64_t n = lane_of_thread(); n < keys; n += kWarp) {
     std::int64_t j = query.key(n);
     float weight = weights.a(query.score(j));
     absolute_mass += fabsf(weight);
     row.numbers[RowStatistics::mass] += weight;
     if (query.i == 0) continue;
+    float of_value = fabsf(weight) * length(query.v_D(j));
+    valued += of_value;
+    first_valued += j == 0 ? of_value : 0;
     const float* k_D = query.k_D(j);
     float qk = dot(query.q_D, k_D, a.D), norms = q_norm * sqrtf(dot(k_D, k_D, a.D));
     row.add_angle<RowStatistics::first_key>(j == 0, qk, norms);
@@ -64,6 +71,10 @@ __global__ void attention_row_statistics_kernel(Op op, AttentionArguments<float>
   if (extra) add_entropy(extra_a);
   row.numbers[RowStatistics::extra_raw] = extra_a;
   row.numbers[RowStatistics::extra_proxy] = fabsf(extra_a) / divisor;
+  valued = warp_sum(valued);
+  bool counted = lane_of_thread() == 0 && query.i > 0 && a.range.sees(query.i, 0);  // key 0 is lane 0's
+  row.numbers[RowStatistics::share_rows] = counted ? 1 : 0;
+  row.numbers[RowStatistics::share] = counted && valued > 0 ? first_valued / valued : 0;
   row.numbers[RowStatistics::divisor] = lane_of_thread() == 0 ? divisor : 0;
   for (int n = 0; n < RowStatistics::count; ++n) {
     float sum = warp_sum(row.numbers[n]);
@@ -99,11 +110,12 @@ __global__ void attention_column_statistics_kernel(Op op, AttentionArguments<flo
 }
 
 template <class Op>
-AttentionStatistics attention_statistics_in_rows(const Op& op, const Tensor& q, const Tensor& k, const Tensor& m,
-                                                 const Tensor& S, const AttentionConfig& config, std::int64_t X) {
+AttentionStatistics attention_statistics_in_rows(const Op& op, const Tensor& q, const Tensor& k, const Tensor& v,
+                                                 const Tensor& m, const Tensor& S, const AttentionConfig& config,
+                                                 std::int64_t X) {
   using Row = RowStatistics;
   std::int64_t B = q.dim(0), H = q.dim(1), T = q.dim(2);
-  auto a = attention_arguments<float>(q, k, k, config);
+  auto a = attention_arguments<float>(q, k, v, config);
   Tensor rows_RBHT = q.new_empty({Row::count, B, H, T}, DType::F32);
   Tensor sums_RBH = q.new_empty({Row::count, B, H}, DType::F32);
   Tensor raw_BHX = q.new_empty({B, H, X}, DType::F32), proxy_BHX = Tensor::empty_like(raw_BHX);
@@ -129,14 +141,16 @@ AttentionStatistics attention_statistics_in_rows(const Op& op, const Tensor& q, 
           .key1_cosine_BH = angle(Row::first_key, 3),
           .other_dot_BH = angle(Row::other_keys, 1),
           .other_norms_BH = angle(Row::other_keys, 2),
-          .other_cosine_BH = angle(Row::other_keys, 3)};
+          .other_cosine_BH = angle(Row::other_keys, 3),
+          .value_share_BH = head_numbers(sums_RBH, Row::share, Row::share_rows, 0, BH)};
 }
 
 template <class Op>
-AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
-                                         const Tensor& S_BHT, const AttentionConfig& config, std::int64_t n_columns) {
+AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
+                                         const Tensor& m_BHT, const Tensor& S_BHT, const AttentionConfig& config,
+                                         std::int64_t n_columns) {
   auto f32 = [](const Tensor& x) { return x.dtype() == DType::F32 ? x : x.to(DType::F32); };
-  return attention_statistics_in_rows(op, f32(q_BHTD), f32(k_BGKD), m_BHT, S_BHT, config, n_columns);
+  return attention_statistics_in_rows(op, f32(q_BHTD), f32(k_BGKD), f32(v_BGKD), m_BHT, S_BHT, config, n_columns);
 }
 
 }  // namespace sink::cuda

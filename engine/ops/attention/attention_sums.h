@@ -16,11 +16,23 @@ struct AngleSums {
   }
 };
 
+// What the first key's value amounts to, over the queries after the first that see it.
+struct FirstShare {
+  double rows = 0, sum = 0;
+  // first: |a_i0| |v_0|; all: sum_j |a_ij| |v_j|.
+  void add(double first, double all) {
+    ++rows;
+    if (all > 0) sum += first / all;
+  }
+  double mean() const { return rows > 0 ? sum / rows : 0; }
+};
+
 // The places of one head in AttentionStatistics.
 struct HeadStatistics {
   double *column_raw, *column_proxy;
   double &extra_raw, &extra_proxy, &row_mass, &entropy;
   double &key1_dot, &key1_norms, &key1_cosine, &other_dot, &other_norms, &other_cosine;
+  double& value_share;
 
   void set_angles(const AngleSums& first_key, const AngleSums& other_keys) {
     auto mean = [](double sum, const AngleSums& of) { return of.pairs > 0 ? sum / of.pairs : 0; };
@@ -47,7 +59,8 @@ inline HeadStatistics head_statistics(AttentionStatistics& all, std::int64_t bh)
           number(all.key1_cosine_BH),
           number(all.other_dot_BH),
           number(all.other_norms_BH),
-          number(all.other_cosine_BH)};
+          number(all.other_cosine_BH),
+          number(all.value_share_BH)};
 }
 
 }  // namespace sink

@@ -40,6 +40,21 @@ TEST_CASE("data source: the first prefix - 1 targets are ignored, nothing else c
     }
 }
 
+TEST_CASE("data source: the study's validation counts the first targets, its training does not") {
+  DataConfig config;
+  config.task = "bigram-backcopy";
+  config.context = 9;
+  config.prefix = 4;
+  auto ours = make_data_source(config);
+  config.prefix_validation = "study";
+  auto study = make_data_source(config);
+  CHECK(values(study->train_batch(0, 0, 4).targets_BT()) == values(ours->train_batch(0, 0, 4).targets_BT()));
+  Batch more = study->validation_batch(0, 4), fewer = ours->validation_batch(0, 4);
+  CHECK(more.predicted() > fewer.predicted());
+  config.prefix = 0;
+  CHECK(values(more.targets_BT()) == values(make_data_source(config)->validation_batch(0, 4).targets_BT()));
+}
+
 TEST_CASE("data source: a prefix that leaves nothing to predict is refused, as when measuring short sequences") {
   DataConfig config;
   config.task = "bigram-backcopy";

@@ -17,12 +17,12 @@ constexpr AdamwSettings kSettings{.beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, 
 void check_adamw(std::int64_t n, std::int64_t first, double squared_norm) {
   auto random = [&](std::uint64_t seed) { return random_tensor({n + first}, DType::F32, seed); };
   Tensors given{
-      random(1), random(2), random(3), Tensor::zeros({n + first}), Tensor::zeros({n + first}), adamw_numbers(0.1, 1)};
+      random(1), random(2), random(3), Tensor::zeros({n + first}), Tensor::zeros({n + first}), update_numbers(0.1, 1)};
   check_device_twin("adamw", given, [&](Tensors& t) {
     Tensor& numbers = t[5];
-    numbers.rows(AdamwNumber::squared_norm, AdamwNumber::squared_norm + 1).fill(squared_norm);
+    numbers.rows(UpdateNumber::squared_norm, UpdateNumber::squared_norm + 1).fill(squared_norm);
     for (std::int64_t update = 1; update <= 4; ++update) {
-      numbers.rows(AdamwNumber::update, AdamwNumber::update + 1).fill(static_cast<double>(update));
+      numbers.rows(UpdateNumber::update, UpdateNumber::update + 1).fill(static_cast<double>(update));
       auto slice = [&](std::size_t which) { return t[which].slice(first, {n}); };
       Tensor dw = slice(static_cast<std::size_t>(update % 2)), w = slice(2), m = slice(3), v = slice(4);
       if (w.dtype() == DType::F64) {
@@ -55,9 +55,9 @@ TEST_CASE("adamw on the device: a loss or a norm that is NaN or infinite leaves 
     for (auto [squared_norm, loss] : std::vector<std::pair<double, double>>{{nan, 1}, {inf, 1}, {1, nan}, {1, -inf}}) {
       Tensors before{random_tensor({n}, DType::F32, 1), random_tensor({n}, DType::F32, 2),
                      random_tensor({n}, DType::F32, 3), random_tensor({n}, DType::BF16, 4)};
-      Tensor numbers = adamw_numbers(0.1, 3).to(Device::cuda), dw = Tensor::full({n}, nan, DType::F32, Device::cuda);
-      numbers.rows(AdamwNumber::loss, AdamwNumber::loss + 1).fill(loss);
-      numbers.rows(AdamwNumber::squared_norm, AdamwNumber::squared_norm + 1).fill(squared_norm);
+      Tensor numbers = update_numbers(0.1, 3).to(Device::cuda), dw = Tensor::full({n}, nan, DType::F32, Device::cuda);
+      numbers.rows(UpdateNumber::loss, UpdateNumber::loss + 1).fill(loss);
+      numbers.rows(UpdateNumber::squared_norm, UpdateNumber::squared_norm + 1).fill(squared_norm);
       Tensors after;
       for (const Tensor& x : before) after.push_back(x.to(Device::cuda));
       adamw(kSettings, numbers, dw, after[0], after[1], after[2], after[3]);

@@ -19,9 +19,9 @@ namespace {
 constexpr AdamwSettings kSettings{.beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1};
 
 Tensor numbers_of(std::int64_t update, double squared_norm = 0, double loss = 0) {
-  Tensor numbers = adamw_numbers(/*learning_rate=*/0.1, update);
-  numbers.data<double>()[AdamwNumber::squared_norm] = squared_norm;
-  numbers.data<double>()[AdamwNumber::loss] = loss;
+  Tensor numbers = update_numbers(/*learning_rate=*/0.1, update);
+  numbers.data<double>()[UpdateNumber::squared_norm] = squared_norm;
+  numbers.data<double>()[UpdateNumber::loss] = loss;
   return numbers;
 }
 

@@ -150,7 +150,7 @@ struct AttentionCase {
   }
   template <class Op>
   AttentionStatistics statistics(std::int64_t n_columns, const Op& op = {}) const {
-    return attention_statistics<Op>(op, q, k, m, S, config, n_columns);
+    return attention_statistics<Op>(op, q, k, v, m, S, config, n_columns);
   }
   template <class Op>
   Tensor map(std::int64_t b, std::int64_t h, const Op& op = {}) const {

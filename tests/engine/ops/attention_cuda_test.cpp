@@ -126,6 +126,7 @@ TEST_CASE("attention on the device: statistics equal those of the double referen
       same("other_dot", found.other_dot_BH, expected.other_dot_BH);
       same("other_norms", found.other_norms_BH, expected.other_norms_BH);
       same("other_cosine", found.other_cosine_BH, expected.other_cosine_BH);
+      same("value_share", found.value_share_BH, expected.value_share_BH);
     };
 #define SINK_ATTENTION_OP(Op) check_statistics(Op{});
 #include "engine/ops/attention/attention_ops.def"

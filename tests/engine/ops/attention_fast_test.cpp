@@ -286,6 +286,7 @@ TEST_CASE("fast attention: the same bits with any number of threads") {
       for (std::size_t n = 0; n < 6; ++n) CHECK(same_bits(*one.all_gradients()[n], *more.all_gradients()[n]));
       CHECK(same_bits(one_statistics.column_proxy_BHX, more_statistics.column_proxy_BHX));
       CHECK(same_bits(one_statistics.other_cosine_BH, more_statistics.other_cosine_BH));
+      CHECK(same_bits(one_statistics.value_share_BH, more_statistics.value_share_BH));
     }
   };
   for (const Shape& shape : shapes)

@@ -15,12 +15,30 @@ constexpr std::int64_t B = 2, H = 4, T = 75, K = 70, D = 16;
 // Everything of attention.h's AttentionStatistics of one head, from all weights a_ij.
 struct Expected {
   std::vector<double> raw, proxy;
-  double extra_raw = 0, extra_proxy = 0, mass = 0, entropy = 0;
+  double extra_raw = 0, extra_proxy = 0, mass = 0, entropy = 0, value_share = 0;
 
   template <class Op>
   Expected(const AttentionCase& c, const Op& op, std::int64_t b, std::int64_t h) : raw(K), proxy(K) {
     Tensor a = c.map<Op>(b, h, op);
     std::int64_t E = c.config.extra_key.present() ? 1 : 0, columns = E + T;
+    Tensor v = c.v.to(DType::F64), extra_v = c.config.extra_key.v_HD;
+    const std::int64_t width = v.dim(3), G = v.dim(1), bg = b * G + h / (H / G);
+    auto length = [&](const Tensor& x, std::int64_t row) {
+      double sum = 0;
+      for (std::int64_t d = 0; d < width; ++d) sum += std::pow(x.item(row * width + d), 2);
+      return std::sqrt(sum);
+    };
+    std::vector<double> lengths(E, extra_v.defined() ? length(extra_v, h) : 0);
+    for (std::int64_t j = 0; j < T; ++j) lengths.push_back(length(v, bg * T + j));
+    double queries = 0;  // after the first, that see key 0
+    for (std::int64_t i = 1; i < T; ++i) {
+      if (!c.config.range.sees(i, 0)) continue;
+      ++queries;
+      double all = 0;
+      for (std::int64_t n = 0; n < columns; ++n) all += std::abs(a.item(i * columns + n)) * lengths[n];
+      if (all > 0) value_share += std::abs(a.item(i * columns + E)) * lengths[E] / all;
+    }
+    value_share /= queries;
     for (std::int64_t i = 0; i < T; ++i) {
       constexpr bool kSumsToOne = std::is_same_v<Op, Softmax>;
       double absolute = kSumsToOne ? 1 : 1e-8;
@@ -103,6 +121,7 @@ TEST_CASE("attention statistics: equal sums over the whole map") {
             compare(expected.extra_proxy, found.extra_proxy_BH.item(bh));
             compare(expected.mass, found.row_mass_BH.item(bh));
             compare(expected.entropy, found.entropy_BH.item(bh));
+            compare(expected.value_share, found.value_share_BH.item(bh));
           }
           CHECK(worst < 3e-5 * largest);
         };
@@ -137,6 +156,7 @@ TEST_CASE("attention statistics: q . k splits into norms and cosines") {
   one.forward<Softmax>();
   CHECK(one.statistics<Softmax>(1).key1_dot_BH.item(0) == 0);
   CHECK(one.statistics<Softmax>(1).other_norms_BH.item(0) == 0);
+  CHECK(one.statistics<Softmax>(1).value_share_BH.item(0) == 0);
 }
 
 TEST_CASE("attention statistics: without an extra key its sums are zero, with one softmax shares its rows with it") {
@@ -160,7 +180,7 @@ TEST_CASE("attention statistics: proxy weights of normalised rows, computed by h
     Tensor m = Tensor::empty({1, 1, 2}, DType::F64), S = m.clone();
     AttentionConfig config{.scale = 1};
     attention(op, q, k, k, config, o, m, S);
-    return attention_statistics(op, q, k, m, S, config, 1).column_proxy_BHX.item(0);
+    return attention_statistics(op, q, k, k, m, S, config, 1).column_proxy_BHX.item(0);
   };
   auto near = [](double x) { return doctest::Approx(x).epsilon(1e-15); };
   // Of a kernel that divides by its sum the weights are scored themselves: the 1e-8 is in them once.

@@ -1,0 +1,10 @@
+// What trains: momentum of F32.
+#pragma once
+
+#include "engine/ops/momentum/momentum.h"
+
+namespace sink::cpu {
+
+void momentum(const MomentumSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& m, Tensor& u);
+
+}  // namespace sink::cpu

@@ -1,0 +1,19 @@
+#include "engine/ops/momentum/momentum_ref.h"
+
+#include "engine/ops/momentum/momentum_math.h"
+
+namespace sink::ref {
+
+void momentum(const MomentumSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& m, Tensor& u) {
+  MomentumConstants<double> constants(settings, numbers.data<double>());
+  if (constants.skip) return;
+  const double* dw_i = dw.data<double>();
+  double *m_i = m.data<double>(), *u_i = u.defined() ? u.data<double>() : nullptr;
+  for (std::int64_t i = 0; i < m.size(); ++i) {
+    double g = constants.gradient_scale * dw_i[i];
+    m_i[i] = settings.momentum * m_i[i] + g;
+    if (u_i) u_i[i] = g + settings.momentum * m_i[i];
+  }
+}
+
+}  // namespace sink::ref

@@ -1,0 +1,27 @@
+// AdamW (Loshchilov and Hutter 2019), the study's optimiser: engine/ops/adamw/adamw.h has the formula. One call over
+// the whole arena where all of it is decayed alike.
+#pragma once
+
+#include "engine/ops/adamw/adamw.h"
+#include "train/optimizer.h"
+
+namespace sink {
+
+// Of the settings, without the decay that a range has.
+AdamwSettings adamw_settings(const RunConfig& config);
+
+class AdamwOptimizer : public Optimizer {
+ public:
+  AdamwOptimizer(ParameterArena& parameters, const RunConfig& config);
+  // first_moment, second_moment
+  std::vector<OptimizerState> state() const override;
+
+ private:
+  void update(const Tensor& numbers) override;
+
+  AdamwSettings settings_;
+  std::vector<Range> ranges_;
+  Tensor first_, second_;  // laid out like the parameters' master values
+};
+
+}  // namespace sink

@@ -1,0 +1,24 @@
+// Lion (Chen et al. 2023): engine/ops/lion/lion.h has the formula. Its authors take beta1 = 0.9 and beta2 = 0.99, a
+// learning rate 3 to 10 times smaller than AdamW's, and a weight decay as many times larger.
+#pragma once
+
+#include "engine/ops/lion/lion.h"
+#include "train/optimizer.h"
+
+namespace sink {
+
+class LionOptimizer : public Optimizer {
+ public:
+  LionOptimizer(ParameterArena& parameters, const RunConfig& config);
+  // momentum
+  std::vector<OptimizerState> state() const override;
+
+ private:
+  void update(const Tensor& numbers) override;
+
+  LionSettings settings_;
+  std::vector<Range> ranges_;
+  Tensor momentum_;  // laid out like the parameters' master values
+};
+
+}  // namespace sink
