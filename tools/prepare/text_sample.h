@@ -15,11 +15,14 @@ namespace sink {
 // bound, which is halved whenever they are too many: no document's place or neighbours matter.
 class TextSample {
  public:
+  // Of at most that many bytes, but one document at least.
+  explicit TextSample(std::size_t most = 2 * kTrainingBytes) : most_(most) {}
+
   void add(Document document) {
     if (document.key.low >= bound_) return;
     bytes_ += document.text.size();
     documents_.push_back(std::move(document));
-    while (bytes_ > kMost && documents_.size() > 1) {
+    while (bytes_ > most_ && documents_.size() > 1) {
       bound_ /= 2;
       std::erase_if(documents_, [&](const Document& d) { return d.key.low >= bound_; });
       bytes_ = 0;
@@ -30,7 +33,7 @@ class TextSample {
   std::vector<Document>& documents() { return documents_; }
 
  private:
-  static constexpr std::size_t kMost = 2 * kTrainingBytes;
+  std::size_t most_;
   std::vector<Document> documents_;
   std::size_t bytes_ = 0;
   std::uint64_t bound_ = std::numeric_limits<std::uint64_t>::max();

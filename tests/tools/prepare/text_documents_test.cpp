@@ -2,9 +2,12 @@
 // refused with their place.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+
 #include "tests/support/files.h"
 #include "tests/support/packed.h"
 #include "tools/prepare/corpus.h"
+#include "tools/prepare/text_sample.h"
 
 using namespace sink;
 
@@ -146,6 +149,32 @@ TEST_CASE("documents: of a bomb no more is unpacked than a document may have") {
     for (bool jsonl : {false, true})
       CHECK(contains(error_of([&] { documents_in(folder / name, jsonl, {.longest = std::size_t{1} << 20}); }),
                      "is longer than 1048576 bytes"));
+}
+
+TEST_CASE("text sample: all of what fits, else the same documents in whatever order they come") {
+  std::vector<Document> all;
+  for (int i = 0; i < 1000; ++i) {
+    std::string text = "document " + std::to_string(i);
+    text.resize(100, '.');
+    all.push_back({text, 0, key_of(text)});
+  }
+  auto sampled = [&](std::size_t most, bool backwards, bool& is_all) {
+    TextSample sample(most);
+    for (std::size_t i = 0; i < all.size(); ++i) sample.add(all[backwards ? all.size() - 1 - i : i]);
+    is_all = sample.is_all();
+    Texts texts;
+    for (const Document& document : sample.documents()) texts.push_back(document.text);
+    if (backwards) std::reverse(texts.begin(), texts.end());
+    return texts;
+  };
+  bool is_all = false;
+  CHECK(sampled(100000, false, is_all).size() == 1000);
+  CHECK(is_all);
+  Texts some = sampled(30000, false, is_all);
+  CHECK_FALSE(is_all);
+  CHECK(some.size() <= 300);
+  CHECK(some.size() > 120);  // 250 are expected below a quarter of all keys, half as many if they just do not fit
+  CHECK(sampled(30000, true, is_all) == some);
 }
 
 TEST_CASE("corpus: names, weights and files") {
