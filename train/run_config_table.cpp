@@ -55,7 +55,9 @@ Settings<RunConfig> make_table() {
       of_data("seed", &C::seed),
       one_of({"adamw", "sgd", "lion", "muon", "orthoadam"},
              {"optimizer", optimiser, &C::optimizer,
-              "each wants a learning rate of its own; a setting that it does not read must keep its default"}),
+              "what updates the weights; each wants a learning rate of its own. A flag below that it does not read is "
+              "refused, a "
+              "line of a file passed over"}),
       {"steps", optimiser, &C::steps, "optimiser steps", 1, kBillion},
       {"learning-rate", optimiser, &C::learning_rate, "peak learning rate (Gu et al., Table 9)", 0, 100},
       one_of({"constant", "cosine"}, {"schedule", optimiser, &C::schedule, "learning rate after warm-up"}),
@@ -65,7 +67,7 @@ Settings<RunConfig> make_table() {
              {"schedule-counts", optimiser, &C::schedule_counts,
               "where in warm-up and cosine step s (from 1) is: at s, or as in the released code, which counts "
               "micro-batches from 0, at s - 1 / accumulate"}),
-      {"beta1", optimiser, &C::beta1, "decay of the gradient's mean; lion: of its sign's (not sgd)", 0, 1, true},
+      {"beta1", optimiser, &C::beta1, "decay of the gradient's mean (not sgd)", 0, 1, true},
       {"beta2", optimiser, &C::beta2,
        "decay of the squared gradient's mean; lion: of the mean that is kept, 0.99 with its authors (not sgd)", 0, 1,
        true},

@@ -11,6 +11,7 @@
 
 #include "engine/data/token_writer.h"
 #include "engine/data/tokenizer/tokenizer.h"
+#include "engine/data/tokenizer/tokenizer_json.h"
 #include "engine/io/checkpoint.h"
 #include "engine/io/hdf5_file.h"
 #include "engine/io/hdf5_index.h"
@@ -187,6 +188,19 @@ void texts() {
   std::string large_id = json;
   large_id.replace(large_id.find(": 3,"), 4, ": 4294967299,");
   put("tokenizer_json", "large_id", large_id);
+  BpeModel model = parse_tokenizer_json(json, "json");
+  model.nfc = model.fuse_unknown = model.added[0].takes_right = true;
+  model.unknown = 5;
+  model.before = {0};
+  put("tokenizer_json", "composed", to_tokenizer_json(model));
+  model.cuts = {Cut::each_digit};
+  model.prefix_space = model.added[1].takes_left = model.added[1].single_word = model.added[1].normalized = true;
+  put("tokenizer_json", "digits", to_tokenizer_json(model));
+  model.cuts = {Cut::llama3_words};
+  model.words = false;
+  model.whole_pieces = true;
+  model.after = {1, 0};
+  put("tokenizer_json", "llama3", to_tokenizer_json(model));
 
   put("run_config", "sound", to_toml(RunConfig{}));
   put("run_config", "mark", "\xEF\xBB\xBFwidth = 256\n");

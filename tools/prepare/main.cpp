@@ -144,9 +144,9 @@ void prepare(const Options& options) {
       trains ? trained_tokenizer(*reading, sample, options.vocabulary, progress) : Tokenizer::load(options.tokenizer);
   progress((trains ? "trained" : "loaded") + std::string(" a tokenizer of ") + std::to_string(tokenizer.vocabulary()) +
            " tokens");
-  if (tokenizer.expects_nfc()) {
-    progress(
-        "note: this tokenizer asks for NFC; the text is taken as it is (most text is NFC, else use `uconv -x nfc`)");
+  if (int without = tokenizer.bytes_without_token(); without > 0) {
+    progress("note: this tokenizer has no token for " + std::to_string(without) +
+             " of the bytes of UTF-8: rare characters are lost");
   }
   SINK_CHECK(options.begin_token < tokenizer.vocabulary(), "prepare",
              "--begin-token must be below the vocabulary of " + std::to_string(tokenizer.vocabulary()) + " tokens",
