@@ -7,6 +7,7 @@
 
 #include "engine/storage.h"
 #include "engine/threads.h"
+#include "train/data_use.h"
 #include "train/progress.h"
 
 namespace sink {
@@ -80,8 +81,8 @@ int print_dry_run(TrainingRun& run) {
   std::printf("tokens per step  %lld (%lld sequences of %lld)\n", static_cast<long long>(config.tokens_per_step()),
               static_cast<long long>(config.batch * config.accumulate), static_cast<long long>(config.context));
   std::printf("steps            %lld, %.4g tokens in all", static_cast<long long>(config.steps), steps * tokens);
-  if (auto in_data = static_cast<double>(run.data().train_tokens()); in_data > 0)
-    std::printf(", %.2f passes over %.4g tokens of data", steps * tokens / in_data, in_data);
+  for (const std::string& line : data_use(run.data(), steps * tokens))
+    std::printf("%s%s", line.starts_with(' ') ? "\n" : ", ", line.c_str());
   std::printf("\nFLOPs            %.4g per step, %.4g in all\n", flops, flops * steps);
   bool whole = measured_on == config.batch * config.context;
   std::printf("memory           %s%.1f MiB at the peak of a step, weights and optimiser included\n",

@@ -268,7 +268,7 @@ RunConfig run_config_from_toml(const std::string& text, const std::string& where
       std::string shown = key.substr(0, kLongestShownKey);
       refuse(where + ": unknown key `" + shown + "`" + did_you_mean(shown, run_config_table()));
     }
-    if (!seen.insert(key).second) refuse(where + ": " + key + " is given twice");
+    if (!seen.insert(setting->flag).second) refuse(where + ": " + setting->flag + " is given twice");
     setting->set(config, value, where + ": " + key);
   }
   return config;

@@ -14,6 +14,7 @@
 #include "engine/thread_start.h"
 #include "eval/compute_options.h"
 #include "eval/evaluation_json.h"
+#include "train/data_use.h"
 #include "train/dry_run.h"
 #include "train/initial_model.h"
 #include "train/interrupt.h"
@@ -63,6 +64,7 @@ void write_evaluation(TrainingRun& run, const RunFolder& folder) {
       .steps = config.steps,
       .tokens = run.state().step * config.tokens_per_step(),
       .parameters = run.model().parameters().count(),
+      .domains = run.data().domains(),
       .token_text = [&](std::int32_t id) { return run.data().token_text(id); },
   };
   write_file_atomically(folder.evaluation(), evaluation_json(run.evaluate(/*with_maps=*/true), context));
@@ -116,6 +118,9 @@ int train(TrainingRun& run) {
     return 128 + stop_requested();
   }
   write_evaluation(run, folder);
+  for (const std::string& line :
+       data_use(run.data(), static_cast<double>(run.state().step) * static_cast<double>(config.tokens_per_step())))
+    progress.note(line);
   print_folder(folder);
   return 0;
 }

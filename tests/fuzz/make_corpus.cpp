@@ -7,13 +7,15 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <numeric>
 
-#include "engine/data/token_file.h"
+#include "engine/data/token_writer.h"
 #include "engine/data/tokenizer/tokenizer.h"
 #include "engine/data/tokenizer/tokenizer_json.h"
 #include "engine/io/checkpoint.h"
 #include "engine/io/hdf5_file.h"
 #include "engine/io/hdf5_index.h"
+#include "tests/support/packed.h"
 #include "tests/support/raw_hdf5.h"
 #include "train/run_config.h"
 
@@ -98,12 +100,22 @@ void checkpoints() {
 }
 
 void tokens() {
-  TokenFile sound;
-  sound.vocabulary = 300;
-  sound.sources = "a.txt 17\n";
-  for (std::int32_t i = 0; i < 200; ++i) (i < 150 ? sound.train : sound.valid).push_back(i);
-  put("token_file", "sound", '\0' + to_token_file_bytes(sound).substr(kSealBytes));
-  put("token_file", "sealed", '\1' + to_token_file_bytes(sound));
+  for (std::int64_t vocabulary : {300, 70000}) {
+    TokenWriter sound((root / "tokens.h5").string(), vocabulary);
+    std::vector<std::int32_t> ids(150);
+    std::iota(ids.begin(), ids.end(), 0);
+    sound.begin_domain("a", 0.25);
+    sound.add_document(ids, false);
+    sound.begin_domain("b", 0.75);
+    sound.add_document(ids, true);
+    sound.close({.end_of_text = 0, .sources = "a.txt 17\n", .tokenizer_sha256 = ""});
+    sound.commit();
+    std::string whole = bytes_of(root / "tokens.h5"), name = vocabulary == 300 ? "narrow" : "wide";
+    fs::remove(root / "tokens.h5");
+    put("token_file", name, '\0' + whole.substr(kSealBytes));
+    put("token_file", name + "_of_version_1", '\2' + whole.substr(kSealBytes));
+    put("token_file", name + "_sealed", '\1' + whole);
+  }
   const std::int64_t ids[] = {1, 2, 3, (std::int64_t{1} << 32) + 1};
   auto wide = [&](hsize_t vocabulary_digits) {
     return raw(kSealBytes, [&](RawHdf5& file) {
@@ -148,12 +160,24 @@ void indices() {
 
 void texts() {
   std::string text = times(30, "the cat sat on the mat, the dog did not. ") + "\n<|endoftext|>\n";
-  put("text", "words", text + text);
-  put("text", "runs", times(500, "-") + times(500, "aaaab") + times(300, " \n"));
-  put("text", "unicode", times(100, "\u00e9t\u00e9 \u65e5\u672c \U0001f642 \u0661\u0662 don't\u2003x"));
-  put("text", "binary", std::string(2000, '\0'));
-  put("text", "not_utf8", text + "\xc3");
-  put("text", "marks", times(100, "<|endoftext|>\n"));
+  put("text", "words", '\0' + text + text);
+  put("text", "runs", '\0' + times(500, "-") + times(500, "aaaab") + times(300, " \n"));
+  put("text", "unicode", '\0' + times(100, "\u00e9t\u00e9 \u65e5\u672c \U0001f642 \u0661\u0662 don't\u2003x"));
+  put("text", "binary", '\0' + std::string(2000, '\0'));
+  put("text", "not_utf8", '\0' + text + "\xc3");
+  put("text", "marks", '\0' + times(100, "<|endoftext|>\n"));
+  put("text", "jsonl", "\1{\"text\": \"caf\\u00e9\\n\", \"meta\": {\"a\": [1, null]}}\n\n{\"text\": \"two\"}\r\n");
+  put("text", "jsonl_deep", "\1{\"text\": " + times(70, "[") + times(70, "]") + "}\n");
+  put("text", "jsonl_cut", "\1{\"text\": \"a");
+  put("packed_text", "gzip", gzipped(text));
+  put("packed_text", "members", gzipped(text) + gzipped("") + gzipped("x"));
+  put("packed_text", "zstd", zstd_packed(text));
+  put("packed_text", "frames", zstd_packed(text) + zstd_packed("x"));
+  put("packed_text", "skippable", std::string("\x50\x2a\x4d\x18\x02\0\0\0xx", 10) + zstd_packed(text));
+  put("packed_text", "cut", gzipped(text).substr(0, 40));
+  put("packed_text", "gzip_bomb", gzipped(std::string(std::size_t{1} << 25, 'a')));
+  put("packed_text", "zstd_bomb", zstd_packed(std::string(std::size_t{1} << 25, 'a')));
+  put("packed_text", "plain", text);
   std::string json = Tokenizer::train({text}, 270).json();
   put("tokenizer_json", "sound", json);
   put("tokenizer_json", "truncated", json.substr(0, json.size() / 2));
