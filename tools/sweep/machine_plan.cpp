@@ -18,7 +18,7 @@
 namespace sink {
 namespace {
 
-constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
 constexpr double kClearly = 1.05;      // faster than this is no chance; else more processes, which wait less
 constexpr double kSecondsOfOne = 0.7;  // of measuring, at least one measurement
 
@@ -29,7 +29,7 @@ class SharedNumbers {
     void* memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     SINK_CHECK(memory != MAP_FAILED, "sweep", "no memory to share with processes", Exit::out_of_memory);
     numbers_ = static_cast<double*>(memory);
-    std::fill_n(numbers_, count, kNotKnown);
+    std::fill_n(numbers_, count, kNotMeasured);
   }
   ~SharedNumbers() { ::munmap(numbers_, bytes_); }
   SharedNumbers(const SharedNumbers&) = delete;

@@ -128,10 +128,10 @@ void look_around(Sweep& sweep) {
     RunConfig& config = sweep.runs[i].config;
     sweep.found.push_back(found_run(config, [&] { return checksums.of(config); }));
     FoundRun& found = sweep.found.back();
-    if (found.state == RunState::failed && sweep.request.retry) {
+    if (found.state == RunStanding::failed && sweep.request.retry) {
       config.force = true;
       config.resume = "never";
-    } else if (found.state == RunState::failed || found.state == RunState::complete) {
+    } else if (found.state == RunStanding::failed || found.state == RunStanding::complete) {
       continue;
     }
     sweep.todo.push_back(i);
@@ -188,7 +188,7 @@ std::string told(Sweep& sweep, std::size_t run, int exit_code) {
   const FoundRun found = found_run(config, [] { return std::string(); });
   if (sweep.exit_code == 0 && exit_code != static_cast<int>(Exit::diverged))
     sweep.exit_code = exit_code < 128 ? exit_code : static_cast<int>(Exit::failure);
-  if (found.state == RunState::failed) return "failed: " + found.reason;
+  if (found.state == RunStanding::failed) return "failed: " + found.reason;
   return "ended with exit code " + std::to_string(exit_code) + ", to be tried again";
 }
 

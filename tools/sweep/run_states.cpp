@@ -50,7 +50,7 @@ FoundRun found_run(const RunConfig& wanted, const std::function<std::string()>& 
   const RunConfig stored = run_config_from_toml(read_file("sweep", config), config);
   if (std::string differing = differing_settings(stored, wanted); !differing.empty())
     throw Error(wanted.run + " holds a run with " + differing + "; give another --out, or move it away", Exit::usage);
-  FoundRun found{RunState::begun, "", stored.threads};
+  FoundRun found{RunStanding::begun, "", stored.threads};
   if (fs::exists(wanted.run + "/evaluation.json")) {
     const report::Run run = report::read_run_folder(wanted.run);
     if (run.finished && run.step == wanted.steps) {
@@ -60,14 +60,14 @@ FoundRun found_run(const RunConfig& wanted, const std::function<std::string()>& 
                         printable(run.data_sha256.substr(0, 12)) + "..., those of --data " + wanted_data.substr(0, 12) +
                         "...); give another --out, or the same --data",
                     Exit::bad_input);
-      found.state = RunState::complete;
+      found.state = RunStanding::complete;
       return found;
     }
   }
   if (fs::exists(failure_file(wanted.run))) {
     std::string text = read_file("sweep", failure_file(wanted.run)).substr(0, kLongestReason);
     found.reason = printable(text.substr(0, text.find('\n')));
-    found.state = RunState::failed;
+    found.state = RunStanding::failed;
   }
   return found;
 }

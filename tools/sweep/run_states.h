@@ -10,10 +10,10 @@
 
 namespace sink {
 
-enum class RunState { missing, begun, complete, failed };
+enum class RunStanding { missing, begun, complete, failed };
 
 struct FoundRun {
-  RunState state = RunState::missing;
+  RunStanding state = RunStanding::missing;
   std::string reason;        // why it failed
   std::int64_t threads = 0;  // of one that was begun, which its bits depend on
 };

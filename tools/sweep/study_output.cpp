@@ -42,9 +42,9 @@ std::vector<StudyOutcome> outcomes_of(const std::vector<StudyRun>& runs) {
     StudyOutcome outcome{run.arm, run.config.seed, std::nullopt, ""};
     const FoundRun found = found_run(run.config, [] { return std::string(); });
     if (report::is_run_folder(run.config.run)) outcome.run = report::read_run_folder(run.config.run);
-    if (found.state == RunState::failed)
+    if (found.state == RunStanding::failed)
       outcome.problem = "failed: " + found.reason;
-    else if (found.state != RunState::complete)
+    else if (found.state != RunStanding::complete)
       outcome.problem = outcome.run ? "not finished, at step " + std::to_string(outcome.run->step) : "not begun";
     outcomes.push_back(outcome);
   }

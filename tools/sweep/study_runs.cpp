@@ -10,7 +10,7 @@
 namespace sink {
 namespace {
 
-constexpr std::size_t kMostProblems = 20;
+constexpr std::size_t kMostRefusals = 20;
 
 void set(RunConfig& config, const std::string& flag, const std::string& value) {
   setting_named(run_config_table(), flag)->set(config, value, flag);
@@ -56,7 +56,7 @@ class Expansion {
 
  private:
   void objects(const std::string& what) {
-    if (problems_.size() < kMostProblems && std::find(problems_.begin(), problems_.end(), what) == problems_.end())
+    if (problems_.size() < kMostRefusals && std::find(problems_.begin(), problems_.end(), what) == problems_.end())
       problems_.push_back(what);
   }
 

@@ -243,12 +243,12 @@ TEST_CASE("run states: the folder of a failed run says why, and is told from a b
   config.ablation = "baseline";
   config.run = folder / "run";
   auto none = [] { return std::string(); };
-  CHECK(found_run(config, none).state == RunState::missing);
+  CHECK(found_run(config, none).state == RunStanding::missing);
   store_failure(config, "the loss\nwas not finite");
-  CHECK(found_run(config, none).state == RunState::failed);
+  CHECK(found_run(config, none).state == RunStanding::failed);
   CHECK(found_run(config, none).reason == "the loss was not finite");
   std::filesystem::remove(config.run + "/failure.txt");
-  CHECK(found_run(config, none).state == RunState::begun);
+  CHECK(found_run(config, none).state == RunStanding::begun);
   config.width = 64;
   CHECK(error_of([&] { found_run(config, none); }) == "exit 2 " + config.run +
                                                           " holds a run with width = 128 instead of 64; give another "
