@@ -64,7 +64,13 @@ std::pair<Cost, std::int64_t> cost_of(TrainingRun& run) {
           2 * T};
 }
 
+double seconds_of_step(const Cost& cost, const RunConfig& config) {
+  return cost.seconds * static_cast<double>(config.accumulate) + cost.update_seconds;
+}
+
 }  // namespace
+
+double seconds_per_step(TrainingRun& run) { return seconds_of_step(cost_of(run).first, run.config()); }
 
 int print_dry_run(TrainingRun& run) {
   const RunConfig& config = run.config();
@@ -72,7 +78,7 @@ int print_dry_run(TrainingRun& run) {
   auto tokens = static_cast<double>(config.tokens_per_step());  // a run has more than 64 bits count
   auto steps = static_cast<double>(config.steps);
   auto [cost, measured_on] = cost_of(run);
-  double seconds = cost.seconds * static_cast<double>(config.accumulate) + cost.update_seconds;
+  double seconds = seconds_of_step(cost, config);
   double flops = model.training_flops(1, config.context) * tokens;
   std::printf("ablation         %s (%s)\n", run.ablation().name.c_str(), run.ablation().policies.c_str());
   std::printf("parameters       %lld\n", static_cast<long long>(model.parameters().count()));

@@ -207,6 +207,15 @@ void texts() {
   put("run_config", "section", "[" + times(2000, "a.") + "a]\n");
   put("run_config", "dots", times(2000, "a.") + "a = 1\n");
   put("run_config", "values", "layers = -1\nheads = 1e9\nseed = 18446744073709551616\nlearning_rate = nan\n");
+  const std::string head = "name = \"a\"\nquestion = \"b\"\nbaseline = \"c\"\nseeds = [1, 2]\n";
+  put("study_file", "sound",
+      head +
+          "[settings]\nheads = 2\n[cpu]\nwidth = 64\n[[runs]]\nablation = [\"baseline\",\n \"bias_k\"] # two\n"
+          "weight-decay = [0, 0.1]\nstudy = [\"\", \"\", \"\", \"opt-wd0\"]\nsize = \"cpu\"\n" +
+          std::string(1, '\0') + "[gpu]\nlayers = 10\n");
+  put("study_file", "nested", head + "[[runs]]\nablation = " + times(2000, "[") + "\n");
+  put("study_file", "texts", head + "[[runs]]\nablation = [\"\"\"a\", 'b]', \"c\\\"]\"]\n[[runs]]\n[runs]\n");
+  put("study_file", "product", head + times(20, "[[runs]]\nablation = [1,1,1,1,1,1,1,1]\nheads = [1,2,4,8]\n"));
   put("run_config", "list", "layers = [1,\n2,\n3]\ndata = \"a\nb\"\n");
 
   std::string evaluation =

@@ -289,7 +289,7 @@ std::string group_section(const Section& s) {
 }  // namespace
 
 std::string page(const std::vector<Run>& runs, const std::string& title, const std::string& chart_js,
-                 int reload_seconds) {
+                 int reload_seconds, const std::string& lead) {
   const std::vector<Group> groups = group_by_task(runs);
   const std::vector<LineStyle> styles = line_styles(runs, groups);
   const MapLimits limits = map_limits(runs, kMapBytes);
@@ -313,7 +313,7 @@ std::string page(const std::vector<Run>& runs, const std::string& title, const s
                                        {"overview", overview},
                                        {"findings", findings},
                                        {"navigation", navigation},
-                                       {"groups", sections},
+                                       {"groups", lead + sections},
                                        {"configurations", configurations(runs, styles)},
                                        {"data", script_json(page_data(runs, groups, limits))},
                                        {"chart_js", chart_js},

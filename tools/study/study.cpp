@@ -131,6 +131,19 @@ const std::vector<StudyRow>& study_rows() {
   return rows;
 }
 
+std::string study_file_of(const StudyRow& row) {
+  static const std::vector<std::pair<const char*, const char*>> by_id{
+      {"base-", "every_ablation"}, {"opt-lr", "learning_rate"}, {"opt-bs", "batch"},  {"opt-wd", "weight_decay"},
+      {"loss-", "loss"},           {"mask-", "window"},         {"pos-", "position"}, {"norm-", "norm"},
+      {"ffn-", "feed_forward"},    {"head-", "heads"},          {"bias-", "biases"},  {"op-", "operations"},
+      {"kern-", "operations"},     {"scale-", "scale"},         {"pnorm-", "pnorm"},  {"sig-", "sigmoid_robustness"},
+      {"big-", "model_size"},
+  };
+  for (const auto& [begin, name] : by_id)
+    if (row.id.starts_with(begin)) return std::string("train/studies/") + name + ".toml";
+  return "";
+}
+
 const std::vector<StudyRow>& beyond_the_study() {
   static const std::vector<StudyRow> rows = [] {
     std::vector<StudyRow> made;
