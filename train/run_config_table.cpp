@@ -101,6 +101,8 @@ Settings<RunConfig> make_table() {
       {"log-every", measuring, &C::log_every, "steps between progress lines where there is no terminal", 1, kBillion},
       {"run", kRunning, &C::run, "folder to write, such as runs/first"},
       {"resume", kRunning, &C::resume, "never, auto (from the run's checkpoint, if any) or a checkpoint"},
+      {"tensorboard", kRunning, &C::tensorboard,
+       "write curves for TensorBoard beside metrics.jsonl (tensorboard --logdir runs)"},
       {"force", kRunning, &C::force,
        "replace the run in an existing folder; it is kept in .replaced until the new one has its first checkpoint"},
       {"dry-run", kRunning, &C::dry_run, "print parameters, memory and FLOPs, then leave"},

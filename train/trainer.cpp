@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 
 #include "engine/implementation.h"
 #include "engine/io/build_info.h"
@@ -22,6 +23,7 @@
 #include "train/resume.h"
 #include "train/run_folder.h"
 #include "train/step_report.h"
+#include "train/tensorboard_log.h"
 
 namespace sink {
 namespace {
@@ -108,7 +110,10 @@ int train_in_folder(TrainingRun& run, Talk talk) {
 
   StepReport report(log, progress);
   CheckpointWriter checkpoint(folder);
-  TrainingRun::Ending ending = run.train({&report, &checkpoint});
+  std::vector<TrainingObserver*> observers{&report, &checkpoint};
+  std::optional<TensorboardLog> tensorboard;
+  if (config.tensorboard) observers.push_back(&tensorboard.emplace(folder.path, resumed_step, progress));
+  TrainingRun::Ending ending = run.train(observers);
   if (ending == TrainingRun::Ending::diverged) fail_diverged(run, folder);
   if (ending == TrainingRun::Ending::stopped) {
     progress.note("stopped by signal " + std::to_string(stop_requested()) + " after step " +
