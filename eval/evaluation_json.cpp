@@ -129,6 +129,25 @@ std::string maps_of(const Evaluation::Maps& maps, const EvaluationContext& conte
 
 }  // namespace
 
+namespace {
+
+void add_data_use(Json& json, const EvaluationContext& c) {
+  double in_data = 0;
+  Json domains = Json::array();
+  for (const DomainUse& domain : c.domains) {
+    in_data += static_cast<double>(domain.tokens);
+    domains.push_back({{"name", domain.name},
+                       {"tokens", domain.tokens},
+                       {"share", number(domain.share)},
+                       {"epochs", number(domain.passes(static_cast<double>(c.tokens)))}});
+  }
+  if (in_data <= 0) return;
+  json["epochs"] = number(static_cast<double>(c.tokens) / in_data);
+  json["domains"] = domains;
+}
+
+}  // namespace
+
 std::string evaluation_json(const Evaluation& e, const EvaluationContext& c) {
   Json json;
   json["schema"] = 1;
@@ -154,6 +173,7 @@ std::string evaluation_json(const Evaluation& e, const EvaluationContext& c) {
   if (!c.data.empty()) json["data"] = c.data;
   if (!c.input_sha256.empty()) json["input_sha256"] = c.input_sha256;
   if (!c.data_sha256.empty()) json["data_sha256"] = c.data_sha256;
+  add_data_use(json, c);
   json["extra"] = name_of(e.extra);
   json["sink_epsilon"] = kSinkEpsilons;
   add_scores(json, e.proxy, "");

@@ -4,6 +4,7 @@
 #include <functional>
 #include <string>
 
+#include "engine/data/data_source.h"
 #include "eval/evaluation.h"
 
 namespace sink {
@@ -18,6 +19,7 @@ struct EvaluationContext {
   std::string input_sha256 = {};  // of the ids of given tokens and sentences: what tells one from another
   std::uint64_t seed = 0;
   std::int64_t step = 0, steps = 0, tokens = 0, parameters = 0;
+  std::vector<DomainUse> domains = {};  // of the text that the run was trained on; empty: not known, or no text
   std::function<std::string(std::int32_t)> token_text;  // for the axes of the maps
 };
 
@@ -29,6 +31,8 @@ struct EvaluationContext {
 //                                      input_seed of random and repeated input, data where text was read or
 //                                      what was given, input_sha256 of given ids;
 //                                      data_sha256: of the tokens of training
+//   epochs domains                     of a run on text, as training writes it: passes over its training data; and
+//                                      [{name, tokens: of training in use, share: of what was read, epochs}]
 //   extra                              none | key (every query sees one key more) | token (a sink token)
 //   sink_epsilon sink_1[_raw]          [epsilon]; sink_k[_raw]: [k] at the study's 0.3; sink_k_epsilon[_raw]:
 //                                      [epsilon][k]

@@ -33,7 +33,8 @@ Tensor GivenInput::sequences(const Checkpoint& checkpoint, const Sizes& sizes) c
                          .longest = sizes.context,
                          .context = context,
                          .least = least,
-                         .first_token = run.fixed_first_token});
+                         .fixed_token = run.fixed_token,
+                         .fixed_position = run.fixed_position});
 }
 
 Tensor GivenInput::sequences(const Tokenizer& tokenizer, std::int64_t longest) const {
@@ -44,9 +45,10 @@ Tensor GivenInput::sequences(const Tokenizer& tokenizer, std::int64_t longest) c
 }
 
 std::vector<CLI::Option*> add_text_options(CLI::App* command, GivenInput& given) {
-  CLI::Option* text = command->add_option("--text", given.text,
-                                          "a text, tokenised as the checkpoint's data was and begun by its "
-                                          "--fixed-first-token, if there was one");
+  CLI::Option* text =
+      command->add_option("--text", given.text,
+                          "a text, tokenised as the checkpoint's data was, with its --fixed-token put in at "
+                          "--fixed-position, if there was one");
   CLI::Option* file = command->add_option("--text-file", given.text_file, "the same, from a UTF-8 file");
   text->excludes(file);
   return {text, file};

@@ -44,9 +44,11 @@ std::function<std::string(std::int32_t)> token_labels(const Checkpoint& checkpoi
 Tensor text_sequences(const Tokenizer& tokenizer, const std::string& text, const TextCut& cut) {
   std::vector<std::int32_t> ids = tokenizer.encode(text);
   require_ids(ids, cut.vocabulary);
-  bool fixed = cut.first_token >= 0;
-  if (fixed) require_ids({static_cast<std::int32_t>(cut.first_token)}, cut.vocabulary);
   auto count = static_cast<std::int64_t>(ids.size());
+  // A sequence that ends before its place has none.
+  bool fixed =
+      cut.fixed_token >= 0 && cut.fixed_position <= (cut.context > 0 ? cut.context : std::min(cut.longest, count + 1));
+  if (fixed) require_ids({static_cast<std::int32_t>(cut.fixed_token)}, cut.vocabulary);
   std::int64_t T = cut.context > 0 ? cut.context : std::min(cut.longest, count + fixed), own = T - fixed;
   SINK_CHECK(count > 0 && T >= cut.least, "text",
              std::string("expected text of at least ") + (cut.least == 1 ? "one token" : "two tokens") + ", got " +
@@ -62,10 +64,11 @@ Tensor text_sequences(const Tokenizer& tokenizer, const std::string& text, const
                  static_cast<long long>(left), static_cast<long long>(count), static_cast<long long>(T));
   Tensor tokens = Tensor::empty({N, T}, DType::I32);
   auto tokens_NT = view<std::int32_t, 2>(tokens);
-  for (std::int64_t n = 0; n < N; ++n)
+  for (std::int64_t n = 0; n < N; ++n) {
+    const std::int32_t* next = ids.data() + n * own;
     for (std::int64_t t = 0; t < T; ++t)
-      tokens_NT(n, t) =
-          t < fixed ? static_cast<std::int32_t>(cut.first_token) : ids[static_cast<std::size_t>(n * own + t - fixed)];
+      tokens_NT(n, t) = fixed && t + 1 == cut.fixed_position ? static_cast<std::int32_t>(cut.fixed_token) : *next++;
+  }
   return tokens;
 }
 

@@ -20,11 +20,12 @@ std::function<std::string(std::int32_t)> token_labels(const Checkpoint& checkpoi
 
 // How text becomes sequences.
 struct TextCut {
-  std::int64_t vocabulary = 0;    // V: ids are below it
-  std::int64_t longest = 0;       // tokens of a sequence at most
-  std::int64_t context = 0;       // tokens of a sequence; 0: as many as the text, up to `longest`
-  std::int64_t least = 2;         // tokens of a sequence at least; one predicts nothing
-  std::int64_t first_token = -1;  // id put before every sequence, as a run with --fixed-first-token does; -1: none
+  std::int64_t vocabulary = 0;  // V: ids are below it
+  std::int64_t longest = 0;     // tokens of a sequence at most
+  std::int64_t context = 0;     // tokens of a sequence; 0: as many as the text, up to `longest`
+  std::int64_t least = 2;       // tokens of a sequence at least; one predicts nothing
+  // Id that stands at this position, from 1, of every sequence that is long enough, and pushes the text on; -1: none.
+  std::int64_t fixed_token = -1, fixed_position = 1;
 };
 
 // I32 (N, T): the tokens of `text` in order; those behind the last whole sequence are left out, with a note on stderr.

@@ -6,7 +6,8 @@
 set -euo pipefail
 
 packages=(g++ cmake ninja-build mold ccache pkg-config git perl ca-certificates
-  libdnnl-dev libxtensor-dev libhdf5-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libpcre2-dev libssl-dev doctest-dev
+  libdnnl-dev libxtensor-dev libhdf5-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libutf8proc-dev libpcre2-dev
+  libssl-dev zlib1g-dev libzstd-dev doctest-dev
   libjs-chart.js hdf5-tools)  # and for -DSINK_CUDA=EMULATED libboost-context-dev, which --tests has
 case "${1:-}" in
   "") ;;

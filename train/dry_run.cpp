@@ -7,6 +7,7 @@
 
 #include "engine/storage.h"
 #include "engine/threads.h"
+#include "train/data_use.h"
 #include "train/progress.h"
 
 namespace sink {
@@ -63,7 +64,13 @@ std::pair<Cost, std::int64_t> cost_of(TrainingRun& run) {
           2 * T};
 }
 
+double seconds_of_step(const Cost& cost, const RunConfig& config) {
+  return cost.seconds * static_cast<double>(config.accumulate) + cost.update_seconds;
+}
+
 }  // namespace
+
+double seconds_per_step(TrainingRun& run) { return seconds_of_step(cost_of(run).first, run.config()); }
 
 int print_dry_run(TrainingRun& run) {
   const RunConfig& config = run.config();
@@ -71,7 +78,7 @@ int print_dry_run(TrainingRun& run) {
   auto tokens = static_cast<double>(config.tokens_per_step());  // a run has more than 64 bits count
   auto steps = static_cast<double>(config.steps);
   auto [cost, measured_on] = cost_of(run);
-  double seconds = cost.seconds * static_cast<double>(config.accumulate) + cost.update_seconds;
+  double seconds = seconds_of_step(cost, config);
   double flops = model.training_flops(1, config.context) * tokens;
   std::printf("ablation         %s (%s)\n", run.ablation().name.c_str(), run.ablation().policies.c_str());
   std::printf("parameters       %lld\n", static_cast<long long>(model.parameters().count()));
@@ -80,8 +87,8 @@ int print_dry_run(TrainingRun& run) {
   std::printf("tokens per step  %lld (%lld sequences of %lld)\n", static_cast<long long>(config.tokens_per_step()),
               static_cast<long long>(config.batch * config.accumulate), static_cast<long long>(config.context));
   std::printf("steps            %lld, %.4g tokens in all", static_cast<long long>(config.steps), steps * tokens);
-  if (auto in_data = static_cast<double>(run.data().train_tokens()); in_data > 0)
-    std::printf(", %.2f passes over %.4g tokens of data", steps * tokens / in_data, in_data);
+  for (const std::string& line : data_use(run.data(), steps * tokens))
+    std::printf("%s%s", line.starts_with(' ') ? "\n" : ", ", line.c_str());
   std::printf("\nFLOPs            %.4g per step, %.4g in all\n", flops, flops * steps);
   bool whole = measured_on == config.batch * config.context;
   std::printf("memory           %s%.1f MiB at the peak of a step, weights and optimiser included\n",

@@ -9,4 +9,7 @@ namespace sink {
 // whole step would take long; prints to stdout. Returns 0.
 int print_dry_run(TrainingRun& run);
 
+// Seconds of one optimiser step, from the same measurement.
+double seconds_per_step(TrainingRun& run);
+
 }  // namespace sink

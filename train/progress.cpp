@@ -88,8 +88,8 @@ std::string evaluation_line(const StepRecord& record) {
   return line;
 }
 
-Progress::Progress(std::int64_t steps, std::int64_t log_every)
-    : steps_(steps), log_every_(log_every), redraws_(is_terminal()) {}
+Progress::Progress(std::int64_t steps, std::int64_t log_every, bool silent)
+    : steps_(steps), log_every_(log_every), silent_(silent), redraws_(is_terminal()) {}
 
 Progress::~Progress() {
   if (drawn_) std::fputc('\n', stderr);
@@ -101,6 +101,7 @@ void Progress::clear() {
 }
 
 void Progress::note(const std::string& line) {
+  if (silent_) return;
   clear();
   std::fprintf(stderr, "%s\n", printable(line).c_str());
 }
@@ -116,6 +117,7 @@ double Progress::seconds_left(std::int64_t step) {
 }
 
 void Progress::show(const StepRecord& record) {
+  if (silent_) return;
   double left = seconds_left(record.step);
   bool last = record.step >= steps_;
   if (record.evaluation) {

@@ -23,7 +23,8 @@ std::string duration(double seconds);
 
 class Progress {
  public:
-  Progress(std::int64_t steps, std::int64_t log_every);
+  // Says nothing where it is `silent`: for runs beside each other.
+  Progress(std::int64_t steps, std::int64_t log_every, bool silent = false);
   ~Progress();  // leaves the cursor on a fresh line
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
@@ -40,6 +41,7 @@ class Progress {
 
   std::int64_t steps_;
   std::int64_t log_every_;
+  bool silent_;
   bool redraws_;
   bool drawn_ = false;  // the cursor stands on a redrawn line
   std::optional<EvalRecord> measured_;

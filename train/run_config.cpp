@@ -142,6 +142,24 @@ RunConfig layered(const CommandLine& line, const std::string& ablation) {
   return config;
 }
 
+// Refuses flags that the optimiser does not read: what is asked for and does nothing would mislead. A recipe may hold
+// them, as config.toml holds every setting.
+void require_read_flags(const CommandLine& line, const RunConfig& config) {
+  static const std::map<std::string, std::set<std::string>> readers{
+      {"momentum", {"sgd", "muon"}},
+      {"beta1", {"adamw", "lion", "muon", "orthoadam"}},
+      {"beta2", {"adamw", "lion", "muon", "orthoadam"}},
+      {"adam-epsilon", {"adamw", "muon", "orthoadam"}},
+  };
+  for (const auto& [flag, optimizers] : readers) {
+    if (optimizers.contains(config.optimizer) || !line.has(flag)) continue;
+    std::string who;
+    for (const std::string& optimizer : optimizers) who += (who.empty() ? "" : ", ") + optimizer;
+    refuse("--" + flag + " is not read by --optimizer " + config.optimizer + ", but by " + who +
+           ": leave it out, or choose one of them");
+  }
+}
+
 // Parses and fills; false when the command line asked for something else, which was answered on stdout.
 bool read_settings(CommandLine& line, int argc, char** argv, const std::string& ablation, const std::string& policies,
                    RunConfig& config) {
@@ -151,6 +169,7 @@ bool read_settings(CommandLine& line, int argc, char** argv, const std::string& 
     return false;
   }
   config = layered(line, ablation);
+  require_read_flags(line, config);
   config.ablation.clear();
   config.policies.clear();
   if (line.has("print-config")) {  // settings that any ablation may be run with
@@ -168,26 +187,6 @@ void require_consistent_model(const RunConfig& config, const Ablation& ablation)
   std::string misfit = misfit_of(sizes, [](const std::string& flag) { return "--" + flag; });
   if (!misfit.empty()) refuse(misfit);
   ablation.check_sizes(sizes);
-}
-
-// A setting that the optimiser does not read must keep its default: what is set and does nothing would mislead. By
-// value and not by who gave it, as config.toml holds every setting.
-void require_read_settings(const RunConfig& config) {
-  static const std::map<std::string, std::set<std::string>> readers{
-      {"momentum", {"sgd", "muon"}},
-      {"beta1", {"adamw", "lion", "muon", "orthoadam"}},
-      {"beta2", {"adamw", "lion", "muon", "orthoadam"}},
-      {"adam-epsilon", {"adamw", "muon", "orthoadam"}},
-  };
-  for (const auto& [flag, optimizers] : readers) {
-    const Setting<RunConfig>& setting = *setting_named(run_config_table(), flag);
-    std::string value = plain_text(setting.value(config)), usual = plain_text(setting.value(RunConfig()));
-    if (optimizers.contains(config.optimizer) || value == usual) continue;
-    std::string who;
-    for (const std::string& optimizer : optimizers) who += (who.empty() ? "" : ", ") + optimizer;
-    refuse("--" + flag + " is " + value + ", but --optimizer " + config.optimizer + " does not read it (" + who +
-           (optimizers.size() > 1 ? " do" : " does") + "): leave it at " + usual);
-  }
 }
 
 }  // namespace
@@ -234,7 +233,6 @@ void require_consistent(const RunConfig& config, const Ablation& ablation) {
   if (config.min_learning_rate > config.learning_rate) {
     refuse("--min-learning-rate must not exceed --learning-rate, got more than the peak");
   }
-  require_read_settings(config);
   if (config.warmup > config.steps) {
     std::fprintf(stderr, "note: the warm-up (%lld steps) is longer than the run (%lld steps)\n",
                  static_cast<long long>(config.warmup), static_cast<long long>(config.steps));
@@ -270,7 +268,7 @@ RunConfig run_config_from_toml(const std::string& text, const std::string& where
       std::string shown = key.substr(0, kLongestShownKey);
       refuse(where + ": unknown key `" + shown + "`" + did_you_mean(shown, run_config_table()));
     }
-    if (!seen.insert(key).second) refuse(where + ": " + key + " is given twice");
+    if (!seen.insert(setting->flag).second) refuse(where + ": " + setting->flag + " is given twice");
     setting->set(config, value, where + ": " + key);
   }
   return config;

@@ -53,6 +53,7 @@ struct RunConfig : DataConfig {
   std::int64_t log_every = 10;          // plain progress lines, where there is no terminal
   std::string run;                      // run folder, e.g. runs/first
   std::string resume = "never";         // never | auto | path of a checkpoint
+  bool tensorboard = false;             // curves for TensorBoard beside metrics.jsonl
   bool force = false;                   // replace an existing run folder
   bool dry_run = false;                 // print parameters, memory and FLOPs, then leave
 

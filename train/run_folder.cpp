@@ -25,8 +25,9 @@ bool is_free(const std::string& path) {
   return true;
 }
 
-// The files of a run; config.toml, which every run has, is moved and removed last: it says that all are there.
-constexpr const char* kFiles[] = {"evaluation.json", "metrics.jsonl", "checkpoint.h5", "config.toml"};
+// The files of a run (failure.txt: of one of a sweep that failed); config.toml, which every run has, is moved and
+// removed last: it says that all are there.
+constexpr const char* kFiles[] = {"evaluation.json", "failure.txt", "metrics.jsonl", "checkpoint.h5", "config.toml"};
 
 void move_run(const std::string& from, const std::string& to) {
   for (const char* name : kFiles) {

@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <optional>
 
 #include "engine/implementation.h"
 #include "engine/io/build_info.h"
@@ -14,6 +15,7 @@
 #include "engine/thread_start.h"
 #include "eval/compute_options.h"
 #include "eval/evaluation_json.h"
+#include "train/data_use.h"
 #include "train/dry_run.h"
 #include "train/initial_model.h"
 #include "train/interrupt.h"
@@ -21,6 +23,7 @@
 #include "train/resume.h"
 #include "train/run_folder.h"
 #include "train/step_report.h"
+#include "train/tensorboard_log.h"
 
 namespace sink {
 namespace {
@@ -63,6 +66,7 @@ void write_evaluation(TrainingRun& run, const RunFolder& folder) {
       .steps = config.steps,
       .tokens = run.state().step * config.tokens_per_step(),
       .parameters = run.model().parameters().count(),
+      .domains = run.data().domains(),
       .token_text = [&](std::int32_t id) { return run.data().token_text(id); },
   };
   write_file_atomically(folder.evaluation(), evaluation_json(run.evaluate(/*with_maps=*/true), context));
@@ -86,9 +90,8 @@ TrainingRun made_run(const RunConfig& config, const Ablation& ablation) {
   }
 }
 
-int train(TrainingRun& run) {
+int train_in_folder(TrainingRun& run, Talk talk) {
   const RunConfig& config = run.config();
-  if (config.dry_run) return print_dry_run(run);
   RunFolder folder = open_run_folder(config);
   if (folder.resume_from.empty())
     load_initial(config, run.ablation(), &run.data(), run.model());
@@ -99,7 +102,7 @@ int train(TrainingRun& run) {
   std::int64_t resumed_step = run.state().step;
   RunLog log(folder.metrics(), resumed_step > 0 ? resumed_step : -1);
   InterruptGuard listening;
-  Progress progress(config.steps, config.log_every);
+  Progress progress(config.steps, config.log_every, talk == Talk::nothing);
   if (config.device != "cpu") progress.note("on " + description_of(device_named(config.device)));
   for (const std::string& note : folder.notes) progress.note("note: " + note);
   if (!log.note().empty()) progress.note("note: " + log.note());
@@ -107,7 +110,10 @@ int train(TrainingRun& run) {
 
   StepReport report(log, progress);
   CheckpointWriter checkpoint(folder);
-  TrainingRun::Ending ending = run.train({&report, &checkpoint});
+  std::vector<TrainingObserver*> observers{&report, &checkpoint};
+  std::optional<TensorboardLog> tensorboard;
+  if (config.tensorboard) observers.push_back(&tensorboard.emplace(folder.path, resumed_step, progress));
+  TrainingRun::Ending ending = run.train(observers);
   if (ending == TrainingRun::Ending::diverged) fail_diverged(run, folder);
   if (ending == TrainingRun::Ending::stopped) {
     progress.note("stopped by signal " + std::to_string(stop_requested()) + " after step " +
@@ -116,11 +122,29 @@ int train(TrainingRun& run) {
     return 128 + stop_requested();
   }
   write_evaluation(run, folder);
-  print_folder(folder);
+  for (const std::string& line :
+       data_use(run.data(), static_cast<double>(run.state().step) * static_cast<double>(config.tokens_per_step())))
+    progress.note(line);
+  if (talk == Talk::progress) print_folder(folder);
   return 0;
 }
 
 }  // namespace
+
+void settle_process(const RunConfig& config) {
+  check_device(config.device, config.precision, config.reference);
+  start_threads(config.threads);
+  use_reference() = config.reference;
+  use_tf32() = config.precision == "tf32";
+}
+
+int train(const RunConfig& config, const Ablation& ablation, Talk talk) {
+  settle_process(config);
+  TrainingRun run = made_run(config, ablation);
+  try {
+    return config.dry_run ? print_dry_run(run) : train_in_folder(run, talk);
+  } catch (const OutOfMemory& error) { fail_with_what_fits(run, error); }
+}
 
 int train_main(int argc, char** argv, const Ablation& ablation) {
   if (argc > 1 && std::string(argv[1]) == "init") return init_main(argc, argv, ablation);
@@ -128,14 +152,7 @@ int train_main(int argc, char** argv, const Ablation& ablation) {
   return run_program(program.c_str(), [&] {
     RunConfig config;
     if (!parse_run_config(argc, argv, ablation, config)) return 0;
-    check_device(config.device, config.precision, config.reference);
-    start_threads(config.threads);
-    use_reference() = config.reference;
-    use_tf32() = config.precision == "tf32";
-    TrainingRun run = made_run(config, ablation);
-    try {
-      return train(run);
-    } catch (const OutOfMemory& error) { fail_with_what_fits(run, error); }
+    return train(config, ablation, Talk::progress);
   });
 }
 

@@ -3,8 +3,20 @@
 #pragma once
 
 #include "model/ablation.h"
+#include "train/run_config.h"
 
 namespace sink {
+
+// Whether a run shows its progress on stderr and, at its end, its folder on stdout.
+enum class Talk { progress, nothing };
+
+// What a process settles before it trains: that the device is there, threads, and which implementation runs.
+void settle_process(const RunConfig& config);
+
+// One run, from its settings to evaluation.json in its run folder (train/run_folder.h), on as many threads and on the
+// device that they ask for: what train_<ablation> and every process of `sweep` does. Returns 0, or 128 + n where signal
+// n stopped it, saved. Throws Error, of which Exit::diverged is a run whose loss was not finite, saved too.
+int train(const RunConfig& config, const Ablation& ablation, Talk talk);
 
 // The whole program; returns its exit code.
 int train_main(int argc, char** argv, const Ablation& ablation);

@@ -30,10 +30,16 @@ BigramBackcopy::BigramBackcopy(const DataConfig& config)
       thresholds_(kSymbols) {
   SINK_CHECK(context_ >= 2 && accumulate_ >= 1, "bigram-backcopy", "context must be at least 2, accumulate at least 1",
              Exit::usage);
-  SINK_CHECK(config.fixed_first_token <= 0, "bigram-backcopy",
-             "the first token of this task is always 0, fixed_first_token asks for " +
-                 std::to_string(config.fixed_first_token),
+  SINK_CHECK(config.fixed_token < 0 || (config.fixed_token == 0 && config.fixed_position == 1), "bigram-backcopy",
+             "the first token of this task is always 0 and no other is fixed, --fixed-token asks for " +
+                 std::to_string(config.fixed_token) + " at position " + std::to_string(config.fixed_position),
              Exit::usage);
+  SINK_CHECK(
+      config.random_from == 0 && config.random_to == 0 && config.data_fraction == 1 && config.data_order == "shuffled",
+      "bigram-backcopy",
+      "--random-from, --random-to, --data-fraction and --data-order are of the task text; this one is drawn "
+      "without end",
+      Exit::usage);
   Rng rng(config.seed, "bigram-backcopy transition");
   for (std::size_t a = 0; a < transition_.size(); ++a) {
     Row& row = transition_[a];

@@ -9,7 +9,13 @@ namespace sink {
 struct DataConfig {
   std::string task = "text";            // text | bigram-backcopy
   std::string data;                     // folder made by `prepare` (task text)
-  std::int64_t fixed_first_token = -1;  // token id put at position 1 of every block; -1 leaves the text alone
+  std::string data_order = "shuffled";  // shuffled | mixture | released (engine/data/block_order.h)
+  std::int64_t loader_ranks = 4;        // of the order `released`
+  double data_fraction = 1;             // part of the training blocks that is used, the same for every seed
+  std::int64_t fixed_token = -1;        // id put at fixed_position of every block; -1 leaves the text alone
+  std::int64_t fixed_position = 1;      // from 1
+  std::int64_t random_from = 0;         // positions random_from to random_to of every block, from 1 and both included,
+  std::int64_t random_to = 0;           // hold random ids; 0: none
   std::int64_t context = 64;            // T
   std::int64_t prefix = 0;              // tokens that every token sees; 0: none (1 counts only under a window)
   std::int64_t accumulate = 1;          // micro-batches an optimiser step

@@ -36,6 +36,7 @@ class WithoutFirstTargets : public DataSource {
   std::string tokenizer_json() const override { return source_->tokenizer_json(); }
   std::string checksum() const override { return source_->checksum(); }
   std::int64_t train_tokens() const override { return source_->train_tokens(); }
+  std::vector<DomainUse> domains() const override { return source_->domains(); }
 
  private:
   Batch without_first(const Batch& batch) const {

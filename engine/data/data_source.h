@@ -5,11 +5,21 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "engine/data/batch.h"
 #include "engine/data/data_config.h"
 
 namespace sink {
+
+// Text of one origin in the training data.
+struct DomainUse {
+  std::string name;
+  std::int64_t tokens = 0;  // of training that are in use
+  double share = 0;         // of the tokens that a long run sees
+  // How often it is gone through by a run that reads `of_run` tokens in all.
+  double passes(double of_run) const { return tokens > 0 ? of_run * share / static_cast<double>(tokens) : 0; }
+};
 
 class DataSource {
  public:
@@ -30,6 +40,8 @@ class DataSource {
   virtual std::string checksum() const { return {}; }
   // Tokens in one epoch; 0 if the data never ends.
   virtual std::int64_t train_tokens() const = 0;
+  // What its text consists of; empty where it is not text.
+  virtual std::vector<DomainUse> domains() const { return {}; }
 };
 
 // The source that `config` names: task, data, fixed_first_token, context, prefix, accumulate, eval_sequences, seed.

@@ -1,9 +1,9 @@
 #include "engine/data/text_source.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "engine/check.h"
-#include "engine/data/permutation.h"
 #include "engine/data/tokenizer/tokenizer_json.h"
 #include "engine/io/file.h"
 #include "engine/io/sha256.h"
@@ -33,63 +33,113 @@ Tokenizer open_tokenizer(const std::string& folder, const TokenFile& file) {
 }  // namespace
 
 TextSource::TextSource(const DataConfig& config)
-    : context_(config.context),
-      accumulate_(config.accumulate),
-      fixed_first_token_(config.fixed_first_token),
-      rng_(config.seed, "text blocks"),
+    : config_(config),
+      context_(config.context),
       file_(open_tokens(config.data)),
-      checksum_(tokens_checksum(file_)),
       tokenizer_(open_tokenizer(config.data, file_)) {
-  SINK_CHECK(context_ >= 1 && accumulate_ >= 1, "data", "context and accumulate must be at least 1", Exit::usage);
-  SINK_CHECK(fixed_first_token_ < file_.vocabulary, "data",
-             "fixed_first_token is " + std::to_string(fixed_first_token_) + ", but the vocabulary has " +
-                 std::to_string(file_.vocabulary) + " tokens",
-             Exit::usage);
-  auto blocks_of = [&](const std::vector<std::int32_t>& tokens, const char* name) {
-    auto blocks = static_cast<std::int64_t>(tokens.size()) / (context_ + 1);
-    SINK_CHECK(blocks >= 1, "data",
-               config.data + ": too little text: " + name + " has " + std::to_string(tokens.size()) +
-                   " tokens, one block of this context needs " + std::to_string(context_ + 1) +
-                   "; prepare more text or choose a smaller context",
-               Exit::bad_input);
-    return blocks;
-  };
-  train_blocks_ = blocks_of(file_.train, "train");
-  validation_blocks_ = blocks_of(file_.valid, "valid");
+  check_settings();
+  train_ = make_side(true, Rng(config.seed, "random tokens"));
+  validation_ = make_side(false, Rng(0, "random tokens of validation"));
+  std::vector<DomainBlocks> domains;
+  for (std::size_t d = 0; d < file_.domains.size(); ++d)
+    domains.push_back({file_.domains[d].name, train_.blocks[d], file_.domains[d].weight});
+  order_ = make_block_order(config, domains);
+  validation_blocks_ = std::accumulate(validation_.blocks.begin(), validation_.blocks.end(), std::int64_t{0});
   validation_sequences_ = std::min(config.eval_sequences, validation_blocks_);
 }
 
-template <class BlockOf>
-Batch TextSource::blocks(const std::vector<std::int32_t>& tokens, std::int64_t batch, BlockOf&& block_of) const {
+TextSource::Side TextSource::make_side(bool train, const Rng& random) const {
+  Side side{.ids = train ? &file_.train : &file_.valid, .begins = {}, .blocks = {}, .random = random};
+  std::int64_t begin = 0, blocks = 0;
+  for (const TextDomain& domain : file_.domains) {
+    std::int64_t tokens = train ? domain.train_tokens : domain.valid_tokens;
+    side.begins.push_back(begin);
+    side.blocks.push_back(tokens / (context_ + 1));
+    begin += tokens;
+    blocks += side.blocks.back();
+  }
+  SINK_CHECK(blocks >= 1, "data",
+             config_.data + ": too little text: " + (train ? "train" : "valid") + " has " +
+                 std::to_string(side.ids->size()) + " tokens, one block of this context needs " +
+                 std::to_string(context_ + 1) + "; prepare more text or choose a smaller context",
+             Exit::bad_input);
+  return side;
+}
+
+std::int64_t TextSource::train_tokens() const {
+  std::int64_t tokens = 0;
+  for (std::int64_t blocks : order_->used()) tokens += blocks * context_;
+  return tokens;
+}
+
+std::vector<DomainUse> TextSource::domains() const {
+  std::vector<std::int64_t> used = order_->used();
+  std::vector<double> shares = order_->shares();
+  std::vector<DomainUse> domains;
+  for (std::size_t d = 0; d < used.size(); ++d)
+    domains.push_back({file_.domains[d].name, used[d] * context_, shares[d]});
+  return domains;
+}
+
+void TextSource::check_settings() const {
+  SINK_CHECK(context_ >= 1 && config_.accumulate >= 1, "data", "context and accumulate must be at least 1",
+             Exit::usage);
+  SINK_CHECK(config_.fixed_token < file_.vocabulary, "data",
+             "--fixed-token is " + std::to_string(config_.fixed_token) + ", but the vocabulary has " +
+                 std::to_string(file_.vocabulary) + " tokens",
+             Exit::usage);
+  SINK_CHECK(config_.fixed_token < 0 || (config_.fixed_position >= 1 && config_.fixed_position <= context_), "data",
+             "--fixed-position must be from 1 to the context of " + std::to_string(context_) + ", got " +
+                 std::to_string(config_.fixed_position),
+             Exit::usage);
+  bool none = config_.random_from == 0 && config_.random_to == 0;
+  SINK_CHECK(
+      none || (1 <= config_.random_from && config_.random_from <= config_.random_to && config_.random_to <= context_),
+      "data",
+      "expected random positions 1 <= --random-from <= --random-to <= the context of " + std::to_string(context_) +
+          ", or 0 for both, got " + std::to_string(config_.random_from) + " and " + std::to_string(config_.random_to),
+      Exit::usage);
+}
+
+template <class PlaceOf>
+Batch TextSource::blocks(const Side& side, std::int64_t batch, PlaceOf&& place_of) const {
   Tensor tokens_BT = Tensor::empty({batch, context_}, DType::I32), targets_BT = Tensor::empty_like(tokens_BT);
+  std::vector<std::int32_t> block(static_cast<std::size_t>(context_) + 1);
+  auto at_position = [&](std::int64_t position) -> std::int32_t& {
+    return block[static_cast<std::size_t>(position - 1)];
+  };
   for (std::int64_t row = 0; row < batch; ++row) {
-    const std::int32_t* first = tokens.data() + block_of(row) * (context_ + 1);
-    std::int32_t* input = tokens_BT.data<std::int32_t>() + row * context_;
-    std::copy(first, first + context_, input);
-    std::copy(first + 1, first + 1 + context_, targets_BT.data<std::int32_t>() + row * context_);
-    if (fixed_first_token_ >= 0) input[0] = static_cast<std::int32_t>(fixed_first_token_);
+    BlockPlace place = place_of(row);
+    side.ids->copy(side.begins[place.domain] + place.block * (context_ + 1), context_ + 1, block.data());
+    auto number = static_cast<std::uint64_t>(place.block) | static_cast<std::uint64_t>(place.domain) << 48;
+    for (std::int64_t p = config_.random_from; p > 0 && p <= config_.random_to; ++p)
+      at_position(p) = static_cast<std::int32_t>(
+          side.random.below(number, static_cast<std::uint64_t>(file_.vocabulary), static_cast<std::uint32_t>(p)));
+    if (config_.fixed_token >= 0) at_position(config_.fixed_position) = static_cast<std::int32_t>(config_.fixed_token);
+    std::copy_n(block.begin(), context_, tokens_BT.data<std::int32_t>() + row * context_);
+    std::copy_n(block.begin() + 1, context_, targets_BT.data<std::int32_t>() + row * context_);
   }
   return {tokens_BT, targets_BT, file_.vocabulary};
 }
 
 Batch TextSource::train_batch(std::int64_t step, std::int64_t micro, std::int64_t batch) const {
-  SINK_CHECK(
-      step >= 0 && micro >= 0 && micro < accumulate_, "data",
-      "step " + std::to_string(step) + ", micro-batch " + std::to_string(micro) + " of " + std::to_string(accumulate_));
-  return blocks(file_.train, batch, [&](std::int64_t row) {
-    std::int64_t sample = (step * accumulate_ + micro) * batch + row;
-    auto epoch = static_cast<std::uint64_t>(sample / train_blocks_);
-    auto place = static_cast<std::uint64_t>(sample % train_blocks_);
-    return static_cast<std::int64_t>(permuted(rng_, epoch, place, static_cast<std::uint64_t>(train_blocks_)));
-  });
+  SINK_CHECK(step >= 0 && micro >= 0 && micro < config_.accumulate, "data",
+             "step " + std::to_string(step) + ", micro-batch " + std::to_string(micro) + " of " +
+                 std::to_string(config_.accumulate));
+  return blocks(train_, batch,
+                [&](std::int64_t row) { return order_->place(step, micro * batch + row, config_.accumulate * batch); });
 }
 
 Batch TextSource::validation_batch(std::int64_t first_sequence, std::int64_t batch) const {
   SINK_CHECK(first_sequence >= 0 && batch >= 0 && first_sequence + batch <= validation_sequences_, "data",
              "validation sequences [" + std::to_string(first_sequence) + ", " + std::to_string(first_sequence + batch) +
                  ") of " + std::to_string(validation_sequences_));
-  return blocks(file_.valid, batch,
-                [&](std::int64_t row) { return (first_sequence + row) * validation_blocks_ / validation_sequences_; });
+  return blocks(validation_, batch, [&](std::int64_t row) {
+    BlockPlace place{.domain = 0, .block = (first_sequence + row) * validation_blocks_ / validation_sequences_};
+    for (; place.block >= validation_.blocks[place.domain]; ++place.domain)
+      place.block -= validation_.blocks[place.domain];
+    return place;
+  });
 }
 
 }  // namespace sink

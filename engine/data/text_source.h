@@ -1,6 +1,7 @@
 // Batches of natural text, packed as in the study: documents end to end, cut into blocks of T + 1 tokens.
 #pragma once
 
+#include "engine/data/block_order.h"
 #include "engine/data/data_source.h"
 #include "engine/data/token_file.h"
 #include "engine/data/tokenizer/tokenizer.h"
@@ -8,10 +9,13 @@
 
 namespace sink {
 
-// A block is T + 1 consecutive tokens; input = the first T, target = the last T. Documents share blocks: there is no
-// mask between them and positions run through. Sample n = (step * accumulate + micro) * batch + row is block p_e(n mod
-// blocks) of epoch e = n / blocks, with p_e a fresh permutation of all blocks. Validation takes evenly spaced blocks of
-// `valid`. With fixed_first_token >= 0 that id stands at position 1 of every input; targets stay.
+// A block is T + 1 consecutive tokens of one domain; input = the first T, target = the last T. Documents share blocks:
+// there is no mask between them and positions run through. Which block a sample of training is says
+// engine/data/block_order.h; validation takes evenly spaced blocks of `valid`, whatever the seed.
+//
+// The study's experiments (its section 5) change a block before it is split, so what is put at position P, from 1, is
+// also the target of position P - 1: random ids, a pure function of (seed, block, position) and so the same in every
+// epoch (validation's know no seed), then the fixed token.
 class TextSource : public DataSource {
  public:
   // Opens tokens.h5 and tokenizer.json in config.data. Throws Error (Exit::bad_input, Exit::usage).
@@ -23,24 +27,31 @@ class TextSource : public DataSource {
   std::int64_t validation_sequences() const override { return validation_sequences_; }
   std::string token_text(std::int32_t id) const override { return tokenizer_.token_text(id); }
   std::string tokenizer_json() const override { return tokenizer_.json(); }
-  std::string checksum() const override { return checksum_; }
-  std::int64_t train_tokens() const override { return train_blocks_ * context_; }
+  std::string checksum() const override { return file_.checksum; }
+  std::int64_t train_tokens() const override;
+  std::vector<DomainUse> domains() const override;
 
   const Tokenizer& tokenizer() const { return tokenizer_; }
 
  private:
-  // Row b is block `block_of(b)` of `tokens`.
-  template <class BlockOf>
-  Batch blocks(const std::vector<std::int32_t>& tokens, std::int64_t batch, BlockOf&& block_of) const;
+  // Blocks of one side of the text, which begin anew at each domain.
+  struct Side {
+    const TokenIds* ids;
+    std::vector<std::int64_t> begins, blocks;  // of each domain: its first token, how many blocks it has
+    Rng random{0, ""};
+  };
+  Side make_side(bool train, const Rng& random) const;
+  // Row b is the block `place_of(b)`.
+  template <class PlaceOf>
+  Batch blocks(const Side& side, std::int64_t batch, PlaceOf&& place_of) const;
+  void check_settings() const;
 
+  DataConfig config_;
   std::int64_t context_;  // T
-  std::int64_t accumulate_;
-  std::int64_t fixed_first_token_;
-  Rng rng_;
   TokenFile file_;
-  std::string checksum_;
   Tokenizer tokenizer_;
-  std::int64_t train_blocks_ = 0;
+  Side train_, validation_;
+  std::unique_ptr<BlockOrder> order_;
   std::int64_t validation_blocks_ = 0;
   std::int64_t validation_sequences_ = 0;
 };

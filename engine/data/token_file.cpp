@@ -2,88 +2,146 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
+#include <cstring>
 #include <map>
+#include <string_view>
 
-#include "engine/io/hdf5_file.h"
 #include "engine/io/hdf5_reader.h"
-#include "engine/io/seal.h"
+#include "engine/io/settings_toml.h"
 #include "engine/io/sha256.h"
 
 namespace sink {
 
 namespace {
 
-constexpr std::int64_t kLargestVocabulary = 1 << 24;  // of `prepare`, too
-
-constexpr SealKind kTokenSeal{.word = "tokens",
-                              .noun = "token file",
-                              .version = 1,
-                              .damaged = Exit::bad_input,
-                              .origin = "make it with `prepare --text FILE... --out FOLDER`",
-                              .remedy = "make it again with `prepare`",
-                              .foreign = "make one with `prepare --text FILE... --out FOLDER`"};
-
-std::string tokens_sha256(const TokenFile& file) {
-  Sha256 digest;
-  for (const auto* tokens : {&file.train, &file.valid})
-    digest.add(tokens->data(), tokens->size() * sizeof(std::int32_t));
-  return digest.hex();
+// The number that is all of `text`, from `low` to `high`.
+template <class Number>
+Number number_in(std::string_view text, const std::string& what, Number low, Number high) {
+  Number number{};
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error == std::errc() && end == text.data() + text.size() && number >= low && number <= high) return number;
+  throw Hdf5Failure(what + " is '" + std::string(text.substr(0, 40)) + "'");
 }
 
-TokenFile read(const std::string& path) {
+void add_as_i32(Sha256& digest, const TokenIds& ids) {
+  std::vector<std::int32_t> piece(1 << 16);
+  auto most = static_cast<std::int64_t>(piece.size());
+  for (std::int64_t begin = 0; begin < ids.size(); begin += most) {
+    std::int64_t count = std::min(most, ids.size() - begin);
+    ids.copy(begin, count, piece.data());
+    digest.add(piece.data(), static_cast<std::size_t>(count) * sizeof(std::int32_t));
+  }
+}
+
+void check_domains(const TokenFile& file) {
+  std::int64_t train = 0, valid = 0;
+  for (const TextDomain& domain : file.domains) {
+    if (domain.train_tokens > file.train.size() - train || domain.valid_tokens > file.valid.size() - valid)
+      throw Hdf5Failure("its domains have more tokens than the file");
+    train += domain.train_tokens;
+    valid += domain.valid_tokens;
+  }
+  if (train != file.train.size() || valid != file.valid.size())
+    throw Hdf5Failure("its domains have fewer tokens than the file");
+}
+
+TokenFile read(const std::string& path, int version) {
   Hdf5Reader hdf5(path);
   std::map<std::string, std::string> texts;
   for (auto& [name, text] : hdf5.text_attributes()) texts[name] = text;
   TokenFile file;
-  const std::string& vocabulary = texts["vocabulary"];
-  auto [end, error] = std::from_chars(vocabulary.data(), vocabulary.data() + vocabulary.size(), file.vocabulary);
-  if (error != std::errc() || end != vocabulary.data() + vocabulary.size() || file.vocabulary < 1 ||
-      file.vocabulary > kLargestVocabulary) {
-    throw Hdf5Failure("the vocabulary size is '" + vocabulary + "', expected a number from 1 to " +
-                      std::to_string(kLargestVocabulary));
-  }
+  file.vocabulary = number_in<std::int64_t>(texts["vocabulary"], "the vocabulary, a number from 1 to 16777216,", 1,
+                                            kLargestVocabulary);
   file.sources = texts["sources"];
   file.tokenizer_sha256 = texts["tokenizer_sha256"];
-  file.train = hdf5.ids("train");
-  file.valid = hdf5.ids("valid");
-  for (const auto* tokens : {&file.train, &file.valid}) {
-    for (std::int32_t id : *tokens) {
-      if (id < 0 || id >= file.vocabulary) {
-        throw Hdf5Failure("token " + std::to_string(id) + " is outside the vocabulary of " + vocabulary);
-      }
-    }
+  auto ids = [&](const char* name) {
+    std::uint64_t width = 0;
+    MappedBytes bytes = hdf5.mapped_ids(name, width);
+    return TokenIds(std::move(bytes), width);
+  };
+  file.train = ids("train");
+  file.valid = ids("valid");
+  if (version == 1) {
+    file.domains = {{.name = "text", .train_tokens = file.train.size(), .valid_tokens = file.valid.size()}};
+    file.checksum = tokens_checksum(file.train, file.valid);
+    return file;
   }
+  file.end_of_text = number_in<std::int64_t>(texts["end_of_text"], "end_of_text", 0, file.vocabulary - 1);
+  file.checksum = texts["data_sha256"];
+  if (file.checksum.size() != 64) throw Hdf5Failure("it has no checksum of its tokens");
+  file.domains = domains_from_text(texts["domains"]);
+  check_domains(file);
   return file;
 }
 
 }  // namespace
 
-std::string tokens_checksum(const TokenFile& file) {
-  std::string counts =
-      "train " + std::to_string(file.train.size()) + " valid " + std::to_string(file.valid.size()) + "\n";
+TokenIds::TokenIds(MappedBytes bytes, std::uint64_t width)
+    : bytes_(std::move(bytes)), wide_(width == 4), size_(static_cast<std::int64_t>(bytes_.size() / width)) {}
+
+void TokenIds::copy(std::int64_t begin, std::int64_t count, std::int32_t* to) const {
+  SINK_CHECK(begin >= 0 && count >= 0 && begin <= size_ && count <= size_ - begin, "tokens",
+             "tokens [" + std::to_string(begin) + ", + " + std::to_string(count) + ") of " + std::to_string(size_));
+  if (count == 0) return;
+  const unsigned char* from = bytes_.data() + begin * (wide_ ? 4 : 2);  // which stands at any address
+  if (wide_) {
+    std::memcpy(to, from, static_cast<std::size_t>(count) * 4);
+    return;
+  }
+  for (std::int64_t i = 0; i < count; ++i) {
+    std::uint16_t id;
+    std::memcpy(&id, from + 2 * i, 2);
+    to[i] = id;
+  }
+}
+
+std::string tokens_checksum(const TokenIds& train, const TokenIds& valid) {
+  std::string counts = "train " + std::to_string(train.size()) + " valid " + std::to_string(valid.size()) + "\n";
   Sha256 digest;
   digest.add(counts.data(), counts.size());
-  for (const auto* tokens : {&file.train, &file.valid})
-    digest.add(tokens->data(), tokens->size() * sizeof(std::int32_t));
+  for (const TokenIds* ids : {&train, &valid}) add_as_i32(digest, *ids);
   return digest.hex();
 }
 
-std::string to_token_file_bytes(const TokenFile& file) {
-  Hdf5Image image(kSealBytes);
-  image.add_text_attribute("vocabulary", std::to_string(file.vocabulary));
-  image.add_text_attribute("sources", file.sources);
-  image.add_text_attribute("sha256", tokens_sha256(file));
-  image.add_text_attribute("tokenizer_sha256", file.tokenizer_sha256);
-  image.add_ids("train", file.train, file.vocabulary > 65536);
-  image.add_ids("valid", file.valid, file.vocabulary > 65536);
-  auto [bytes, size] = image.bytes();
-  return make_seal(kTokenSeal, bytes + kSealBytes, size - kSealBytes).append(bytes + kSealBytes, size - kSealBytes);
+std::string domains_to_text(const std::vector<TextDomain>& domains) {
+  std::string text;
+  for (const TextDomain& d : domains)
+    text += d.name + "\t" + toml_number(d.weight) + "\t" + std::to_string(d.documents) + "\t" +
+            std::to_string(d.train_tokens) + "\t" + std::to_string(d.valid_tokens) + "\n";
+  return text;
+}
+
+std::vector<TextDomain> domains_from_text(const std::string& text) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 48;
+  std::vector<TextDomain> domains;
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = std::min(text.find('\n', begin), text.size());
+    std::vector<std::string_view> cells;
+    for (std::string_view line(text.data() + begin, end - begin);;) {
+      std::size_t tab = std::min(line.find('\t'), line.size());
+      cells.push_back(line.substr(0, tab));
+      if (tab == line.size()) break;
+      line.remove_prefix(tab + 1);
+    }
+    if (cells.size() != 5 || cells[0].empty() || cells[0].size() > kLongestDomainName || domains.size() == kMostDomains)
+      throw Hdf5Failure("its list of domains is not one");
+    TextDomain& domain = domains.emplace_back();
+    domain.name = cells[0];
+    domain.weight = number_in<double>(cells[1], "the weight of a domain", 0, 1e9);
+    domain.documents = number_in<std::int64_t>(cells[2], "the documents of a domain", 0, kMost);
+    domain.train_tokens = number_in<std::int64_t>(cells[3], "the tokens of a domain", 0, kMost);
+    domain.valid_tokens = number_in<std::int64_t>(cells[4], "the tokens of a domain", 0, kMost);
+    begin = end + 1;
+  }
+  if (domains.empty()) throw Hdf5Failure("it has no domains");
+  return domains;
 }
 
 TokenFile read_token_file(const std::string& path) {
-  verify_seal(kTokenSeal, path);
+  int version = verify_seal(kTokenSeal, path);
   try {
-    return read(path);
+    return read(path, version);
   } catch (const Hdf5Failure& failure) {
     throw Error(path + " is not a usable token file: " + failure.what() + "; " + kTokenSeal.remedy, Exit::bad_input);
   }

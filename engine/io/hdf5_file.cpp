@@ -23,10 +23,12 @@ herr_t keep_first_reason(unsigned depth, const H5E_error2_t* error, void* kept) 
   return 0;
 }
 
-hid_t make_file_in_memory(std::size_t seal_bytes) {
+// In memory where `path` is empty.
+hid_t make_file(const std::string& path, std::size_t seal_bytes) {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make a property list");
-  hdf5_check(H5Pset_fapl_core(access, std::size_t{1} << 24, false), "keep a file in memory");
+  if (path.empty()) hdf5_check(H5Pset_fapl_core(access, std::size_t{1} << 24, false), "keep a file in memory");
+  hdf5_check(H5Pset_file_locking(access, false, true), "turn file locks off");  // some network file systems have none
   // The format of HDF5 1.8: every reader knows it and its object headers carry no times once told so.
   hdf5_check(H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18), "choose the file format");
   Hdf5Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "make a property list");
@@ -34,7 +36,7 @@ hid_t make_file_in_memory(std::size_t seal_bytes) {
   hdf5_check(H5Pset_obj_track_times(creation, false), "leave out times");
   // A name of its own: HDF5 cannot let go of an image that it failed to finish for want of memory.
   static std::atomic<int> images = 0;
-  std::string name = "image " + std::to_string(++images);
+  std::string name = path.empty() ? "image " + std::to_string(++images) : path;
   hid_t file = H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation, access);
   hdf5_check(file, "make a file");  // here, for closing the property lists makes HDF5 forget the reason
   return file;
@@ -79,7 +81,7 @@ void hdf5_check(long long result, const std::string& what) {
 }
 
 Hdf5Image::Hdf5Image(std::size_t seal_bytes)
-    : seal_bytes_(seal_bytes), file_(make_file_in_memory(seal_bytes), H5Fclose, "make a file") {}
+    : seal_bytes_(seal_bytes), file_(make_file("", seal_bytes), H5Fclose, "make a file") {}
 
 void Hdf5Image::add_text_attribute(const std::string& name, const std::string& text) {
   add_attribute(file_, name, text);
@@ -124,12 +126,6 @@ void Hdf5Image::add_tensor(const std::string& path, const Tensor& tensor, const 
   if (!axes.empty()) add_attribute(dataset, kAxes, axes);
 }
 
-void Hdf5Image::add_ids(const std::string& path, const std::vector<std::int32_t>& ids, bool wide) {
-  Hdf5Handle dataset(
-      add_dataset(path, {ids.size()}, wide ? H5T_STD_U32LE : H5T_STD_U16LE, H5T_NATIVE_INT32, ids.data()), H5Dclose,
-      "add " + path);
-}
-
 std::pair<const char*, std::size_t> Hdf5Image::bytes() {
   hdf5_check(H5Fflush(file_, H5F_SCOPE_GLOBAL), "finish the file");
   ssize_t bytes = H5Fget_file_image(file_, nullptr, 0);
@@ -138,6 +134,30 @@ std::pair<const char*, std::size_t> Hdf5Image::bytes() {
   hdf5_check(H5Fget_vfd_handle(file_, H5P_DEFAULT, reinterpret_cast<void**>(&memory)), "find the file in memory");
   // HDF5 measures without the room for the seal, but has it in its memory.
   return {static_cast<const char*>(*memory), seal_bytes_ + static_cast<std::size_t>(bytes)};
+}
+
+std::uint64_t write_hdf5_frame(const std::string& path, std::size_t seal_bytes,
+                               const std::vector<std::pair<std::string, std::string>>& text_attributes,
+                               std::vector<Hdf5Room>& rooms) {
+  Hdf5Handle file(make_file(path, seal_bytes), H5Fclose, "make a file");
+  for (const auto& [name, text] : text_attributes) add_attribute(file, name, text);
+  Hdf5Handle properties(make_dataset_properties(), H5Pclose, "make a property list");
+  // Their bytes get their place now, and nothing is written there.
+  hdf5_check(H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY), "make room at once");
+  hdf5_check(H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER), "leave room empty");
+  for (Hdf5Room& room : rooms) {
+    hsize_t count = room.count;
+    Hdf5Handle space(H5Screate_simple(1, &count, nullptr), H5Sclose, "make the space of " + room.path);
+    Hdf5Handle dataset(H5Dcreate2(file, room.path.c_str(), room.wide ? H5T_STD_U32LE : H5T_STD_U16LE, space,
+                                  H5P_DEFAULT, properties, H5P_DEFAULT),
+                       H5Dclose, "add " + room.path);
+    room.offset = H5Dget_offset(dataset);
+    if (count > 0 && room.offset == HADDR_UNDEF) throw Hdf5Failure("cannot find the room of " + room.path);
+  }
+  hdf5_check(H5Fflush(file, H5F_SCOPE_GLOBAL), "finish the file");
+  hsize_t bytes = 0;
+  hdf5_check(H5Fget_filesize(file, &bytes), "measure the file");
+  return bytes;
 }
 
 }  // namespace sink

@@ -42,8 +42,6 @@ class Hdf5Image {
   void add_text(const std::string& path, const std::string& text);
   // F32, F64 or I32. `axes` names the sizes, as in "V C"; empty leaves the attribute out.
   void add_tensor(const std::string& path, const Tensor& tensor, const std::string& axes);
-  // As u32, or as u16 where `wide` is false.
-  void add_ids(const std::string& path, const std::vector<std::int32_t>& ids, bool wide);
   // The finished bytes with the room for the seal, valid until the image is changed or goes.
   std::pair<const char*, std::size_t> bytes();
 
@@ -54,5 +52,20 @@ class Hdf5Image {
   std::size_t seal_bytes_;
   Hdf5Handle file_;
 };
+
+// A list of whole numbers that is yet to be written, and where.
+struct Hdf5Room {
+  std::string path;  // of the dataset
+  std::uint64_t count = 0;
+  bool wide = false;         // u32, else u16
+  std::uint64_t offset = 0;  // of its bytes in the file
+};
+
+// Writes the file `path` with everything but its numbers, so that lists which are longer than memory can be put in
+// their places, which this fills in; returns how long the file is. `seal_bytes` are left free at its front. Throws
+// Hdf5Failure.
+std::uint64_t write_hdf5_frame(const std::string& path, std::size_t seal_bytes,
+                               const std::vector<std::pair<std::string, std::string>>& text_attributes,
+                               std::vector<Hdf5Room>& rooms);
 
 }  // namespace sink

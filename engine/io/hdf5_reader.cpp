@@ -138,10 +138,13 @@ Tensor Hdf5Reader::integers(const std::string& path) const {
   return tensor;
 }
 
-std::vector<std::int32_t> Hdf5Reader::ids(const std::string& path) const {
-  Tensor ids = integers(path);
-  if (ids.rank() != 1) throw Hdf5Failure(path + " is not a list of numbers");
-  return {ids.data<std::int32_t>(), ids.data<std::int32_t>() + ids.size()};
+MappedBytes Hdf5Reader::mapped_ids(const std::string& path, std::uint64_t& width) const {
+  const Hdf5Dataset& d = dataset(path);
+  bool is_list = d.kind == Hdf5Kind::integer && !d.big_endian && d.shape.rank() == 1;
+  if (!is_list || d.is_signed || (d.element_bytes != 2 && d.element_bytes != 4))
+    throw Hdf5Failure(path + " is " + d.type_name() + " " + d.shape.str() + "; expected a list of u16 or u32");
+  width = d.element_bytes;
+  return {descriptor_, d.offset, d.bytes()};
 }
 
 std::string Hdf5Reader::axes(const std::string& path) const { return dataset(path).axes; }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/io/hdf5_index.h"
+#include "engine/io/mapped_bytes.h"
 #include "engine/tensor.h"
 
 namespace sink {
@@ -28,8 +29,8 @@ class Hdf5Reader {
   std::string axes(const std::string& path) const;  // "" when there are none
   // Whole numbers of any width as I32; refused where one does not fit.
   Tensor integers(const std::string& path) const;
-  // The same with one axis.
-  std::vector<std::int32_t> ids(const std::string& path) const;
+  // A list of u16 or u32 as it stands in the file, in memory but not copied; the width in bytes comes back in `width`.
+  MappedBytes mapped_ids(const std::string& path, std::uint64_t& width) const;
 
  private:
   const Hdf5Dataset& dataset(const std::string& path) const;

@@ -17,9 +17,9 @@ namespace {
 
 std::string magic(const SealKind& kind) { return std::string("sinklab-") + kind.word; }
 
-std::string seal_text(const SealKind& kind, const std::string& digest, std::size_t bytes) {
-  std::string text = magic(kind) + " " + std::to_string(kind.version) + "\nbytes " + std::to_string(bytes) +
-                     "\nsha256 " + digest + "\nHDF5 follows these 512 bytes; look inside with: h5ls -r FILE\n";
+std::string seal_text(const SealKind& kind, int version, const std::string& digest, std::size_t bytes) {
+  std::string text = magic(kind) + " " + std::to_string(version) + "\nbytes " + std::to_string(bytes) + "\nsha256 " +
+                     digest + "\nHDF5 follows these 512 bytes; look inside with: h5ls -r FILE\n";
   text.resize(kSealBytes, '\0');
   return text;
 }
@@ -92,10 +92,14 @@ bool read_number(const std::string& text, std::size_t& at, const std::string& la
 }  // namespace
 
 std::string make_seal(const SealKind& kind, const void* data, std::size_t bytes) {
-  return seal_text(kind, sha256_hex({static_cast<const char*>(data), bytes}), bytes);
+  return make_seal(kind, sha256_hex({static_cast<const char*>(data), bytes}), bytes);
 }
 
-void verify_seal(const SealKind& kind, const std::string& path) {
+std::string make_seal(const SealKind& kind, const std::string& sha256, std::size_t bytes) {
+  return seal_text(kind, kind.version, sha256, bytes);
+}
+
+int verify_seal(const SealKind& kind, const std::string& path) {
   InputFile file(kind, path);
   if (file.bytes() == 0) refuse(kind, path, "is empty");
   std::string seal(kSealBytes, '\0');
@@ -103,10 +107,11 @@ void verify_seal(const SealKind& kind, const std::string& path) {
 
   std::size_t at = 0, version = 0, expected_bytes = 0;
   if (!read_number(seal, at, magic(kind) + " ", version)) refuse_foreign(kind, path, seal);
-  if (version != static_cast<std::size_t>(kind.version)) {
+  if (version < static_cast<std::size_t>(kind.oldest) || version > static_cast<std::size_t>(kind.version)) {
     refuse(kind, path,
            std::string("is a ") + kind.noun + " of version " + std::to_string(version) +
-               "; this program reads version " + std::to_string(kind.version));
+               "; this program reads version " + std::to_string(kind.version) +
+               (kind.oldest < kind.version ? " and older ones from " + std::to_string(kind.oldest) : ""));
   }
   if (seal.size() < kSealBytes) {
     refuse(kind, path, "is truncated: it ends after " + std::to_string(seal.size()) + " bytes");
@@ -122,9 +127,10 @@ void verify_seal(const SealKind& kind, const std::string& path) {
   Sha256 digest;
   std::vector<char> chunk(std::size_t{1} << 20);
   while (std::size_t got = file.read(chunk.data(), chunk.size())) digest.add(chunk.data(), got);
-  if (seal_text(kind, digest.hex(), came) != seal) {
+  if (seal_text(kind, static_cast<int>(version), digest.hex(), came) != seal) {
     refuse(kind, path, "is damaged: its checksum does not fit its contents (a flipped bit, or edited since)");
   }
+  return static_cast<int>(version);
 }
 
 }  // namespace sink

@@ -15,19 +15,22 @@ inline constexpr std::size_t kSealBytes = 512;
 // A kind of file. The seal begins "sinklab-<word> <version>".
 struct SealKind {
   const char* word;
-  const char* noun;     // for messages
-  int version;          // the only one that is read
-  Exit damaged;         // what a damaged or foreign file leaves with
-  const char* origin;   // advice where there is no such file
-  const char* remedy;   // advice where it is damaged
-  const char* foreign;  // advice where it is another file, or one without a seal
+  const char* noun;      // for messages
+  int version;           // of what is written
+  Exit damaged;          // what a damaged or foreign file leaves with
+  const char* origin;    // advice where there is no such file
+  const char* remedy;    // advice where it is damaged
+  const char* foreign;   // advice where it is another file, or one without a seal
+  int oldest = version;  // that is still read
 };
 
-// The seal of `bytes` bytes of HDF5 data.
+// The seal of `bytes` bytes of HDF5 data, or of those whose SHA-256 is known.
 std::string make_seal(const SealKind& kind, const void* data, std::size_t bytes);
+std::string make_seal(const SealKind& kind, const std::string& sha256, std::size_t bytes);
 
-// Reads the whole file once. Throws Error (kind.damaged) when it is empty, truncated, damaged, foreign or of an unknown
-// version; Exit::bad_input when it is not there or may not be read; Exit::io when the disk fails.
-void verify_seal(const SealKind& kind, const std::string& path);
+// Reads the whole file once, a piece at a time, and returns its version. Throws Error (kind.damaged) when it is empty,
+// truncated, damaged, foreign or of an unknown version; Exit::bad_input when it is not there or may not be read;
+// Exit::io when the disk fails.
+int verify_seal(const SealKind& kind, const std::string& path);
 
 }  // namespace sink

@@ -33,6 +33,8 @@ struct SettingRule {
   bool open_high = false;
   // Texts: one of these, or any when empty.
   std::vector<std::string> choices = {};
+  // Names that older programs wrote into files, with dashes; read there, never written.
+  std::vector<std::string> older_names = {};
 
   std::string environment() const;  // SINKLAB_FEED_FORWARD
   std::string key() const;          // feed_forward, as an attribute of a checkpoint
@@ -72,12 +74,14 @@ struct Setting : SettingRule {
 template <class Config>
 using Settings = std::vector<Setting<Config>>;
 
-// The setting of this name, with dashes or underscores; null where there is none.
+// The setting of this name, or once of this name, with dashes or underscores; null where there is none.
 template <class Config>
 const Setting<Config>* setting_named(const Settings<Config>& settings, std::string name) {
   std::replace(name.begin(), name.end(), '_', '-');
-  auto found =
-      std::find_if(settings.begin(), settings.end(), [&](const auto& setting) { return setting.flag == name; });
+  auto found = std::find_if(settings.begin(), settings.end(), [&](const auto& setting) {
+    const auto& older = setting.older_names;
+    return setting.flag == name || std::find(older.begin(), older.end(), name) != older.end();
+  });
   return found == settings.end() ? nullptr : &*found;
 }
 

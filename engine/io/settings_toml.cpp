@@ -7,7 +7,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <limits>
+#include <map>
 #include <optional>
+#include <set>
 
 #include "engine/io/printable.h"
 #include "engine/io/utf8.h"
@@ -63,11 +65,7 @@ std::optional<std::string> large_whole_number(std::string_view value) {
   return std::to_string(number);
 }
 
-// The value of a line that has no objection; throws toml::parse_error.
-std::string value_of(std::string_view line) {
-  if (auto number = large_whole_number(trimmed(line.substr(line.find('=') + 1)))) return *number;
-  toml::table table = toml::parse(line);
-  const toml::node& node = table.begin()->second;
+std::string text_of(const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
   if (const auto* number = node.as_integer()) return std::to_string(number->get());
   if (const auto* number = node.as_floating_point()) return toml_number(number->get());
@@ -75,22 +73,105 @@ std::string value_of(std::string_view line) {
   throw Error("no setting is a date or a time", Exit::failure);
 }
 
+// The value of a line that has no objection; throws toml::parse_error.
+std::string value_of(std::string_view line) {
+  if (auto number = large_whole_number(trimmed(line.substr(line.find('=') + 1)))) return *number;
+  toml::table table = toml::parse(line);
+  return text_of(table.begin()->second);
+}
+
+// One line after the other of a text, without blanks around them.
+class Lines {
+ public:
+  explicit Lines(std::string_view text) : text_(text) {}
+  // False at the end.
+  bool next(std::string_view& line) {
+    if (begin_ >= text_.size()) return false;
+    std::size_t end = std::min(text_.find('\n', begin_), text_.size());
+    line = text_.substr(begin_, end - begin_);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    line = trimmed(line);
+    begin_ = end + 1;
+    ++number_;
+    return true;
+  }
+  std::size_t number() const { return number_; }  // of the line that came last, from 1
+
+ private:
+  std::string_view text_;
+  std::size_t begin_ = 0, number_ = 0;
+};
+
+std::string_view checked(std::string_view text, const std::string& where, Exit code) {
+  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
+  if (text.size() > kLongestText)
+    throw Error(where + " has " + std::to_string(text.size()) + " bytes, settings have at most 1048576", code);
+  return text;
+}
+
+std::string place_of(const std::string& where, std::size_t line) {
+  return where + ": line " + std::to_string(line) + " ";
+}
+
+// The name in `[name]` or `[[name]]`; nothing where the line is no such header.
+std::optional<std::string> header_of(std::string_view line, bool repeated) {
+  const std::string_view open = repeated ? "[[" : "[", close = repeated ? "]]" : "]";
+  std::size_t end = line.find(close);
+  if (!line.starts_with(open) || end == std::string_view::npos) return std::nullopt;
+  std::string_view name = trimmed(line.substr(open.size(), end - open.size()));
+  std::string_view rest = trimmed(line.substr(end + close.size()));
+  if (!is_bare_key(name) || (!rest.empty() && rest.front() != '#')) return std::nullopt;
+  return std::string(name);
+}
+
+// What is wrong with a line inside a list, of which `begins` says whether it is the first; `ended`: the list ends in
+// it.
+std::string objection_in_list(std::string_view line, bool begins, bool& ended) {
+  char quote = 0;
+  for (std::size_t i = begins ? 1 : 0; i < line.size() && !ended; ++i) {
+    const char c = line[i];
+    if (quote) {
+      if (c == '\\' && quote == '"') ++i;
+      if (c == quote) quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '#') {
+      break;
+    } else if (c == '[' || c == '{') {
+      return "a list holds numbers, true, false or texts in quotes, no lists";
+    } else {
+      ended = c == ']';
+    }
+  }
+  return quote ? "a text ends on its line" : "";
+}
+
+// The values of a list whose first line is `line`; reads on where it goes over several.
+std::vector<std::string> list_of(std::string_view line, Lines& lines) {
+  line = trimmed(line.substr(line.find('=') + 1));
+  std::string text;
+  bool ended = false;
+  do {
+    if (std::string why = objection_in_list(line, text.empty(), ended); !why.empty()) throw Error(why, Exit::failure);
+    text.append(line).append("\n");
+  } while (!ended && lines.next(line));
+  if (!ended) throw Error("the list has no end", Exit::failure);
+  toml::table table = toml::parse("list = " + text);
+  std::vector<std::string> values;
+  const toml::array* list = table.begin()->second.as_array();
+  for (const toml::node& node : *list) values.push_back(text_of(node));
+  return values;
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> read_settings_toml(std::string_view text, const std::string& where,
                                                                     Exit code) {
-  if (text.starts_with(kByteOrderMark)) text.remove_prefix(kByteOrderMark.size());
-  if (text.size() > kLongestText)
-    throw Error(where + " has " + std::to_string(text.size()) + " bytes, settings have at most 1048576", code);
   std::vector<std::pair<std::string, std::string>> settings;
-  std::size_t number = 1;
-  for (std::size_t begin = 0, end = 0; begin < text.size(); begin = end + 1, ++number) {
-    end = std::min(text.find('\n', begin), text.size());
-    std::string_view line = text.substr(begin, end - begin);
-    if (line.ends_with('\r')) line.remove_suffix(1);
-    line = trimmed(line);
+  Lines lines(checked(text, where, code));
+  for (std::string_view line; lines.next(line);) {
     if (line.empty() || line.front() == '#') continue;
-    std::string place = where + ": line " + std::to_string(number) + " ";
+    std::string place = place_of(where, lines.number());
     if (std::string why = objection(line); !why.empty()) throw Error(place + why, code);
     std::string key(trimmed(line.substr(0, line.find('='))));
     try {
@@ -102,6 +183,66 @@ std::vector<std::pair<std::string, std::string>> read_settings_toml(std::string_
     }
   }
   return settings;
+}
+
+namespace {
+
+// Adds the section that a line begins; refuses a line that begins none, and a [name] given twice.
+void begin_section(std::string_view line, const std::string& place, std::size_t number, Exit code,
+                   std::map<std::string, bool>& names, std::vector<TomlSection>& sections) {
+  TomlSection section;
+  section.repeated = line.starts_with("[[");
+  section.line = number;
+  std::optional<std::string> name = header_of(line, section.repeated);
+  if (!name)
+    throw Error(place + "is `" + shown(line, kShownOfLine) + "`, expected key = value, [section] or [[section]]", code);
+  section.name = *name;
+  auto [same, is_new] = names.emplace(section.name, section.repeated);
+  if (!is_new && !(same->second && section.repeated))
+    throw Error(place + "begins [" + shown(section.name, kShownOfLine) + "] a second time", code);
+  sections.push_back(section);
+}
+
+TomlEntry entry_of(std::string_view line, const std::string& place, Lines& lines, Exit code) {
+  const std::size_t equals = line.find('=');
+  TomlEntry entry;
+  entry.line = lines.number();
+  entry.key = trimmed(line.substr(0, equals));
+  entry.is_list = equals != std::string_view::npos && trimmed(line.substr(equals + 1)).starts_with('[');
+  // A list has no objection but to its name.
+  if (std::string why = objection(entry.is_list ? line.substr(0, equals + 1) : line); !why.empty())
+    throw Error(place + why, code);
+  try {
+    entry.values = entry.is_list ? list_of(line, lines) : std::vector{value_of(line)};
+  } catch (const std::exception& error) {
+    throw Error(place + "sets " + shown(entry.key, kShownOfLine) + ": " + shown(error.what(), kWords) +
+                    "; a value is a number, true, false or a text in quotes, or a list [a, b] of such",
+                code);
+  }
+  return entry;
+}
+
+}  // namespace
+
+std::vector<TomlSection> read_sections_toml(std::string_view text, const std::string& where, Exit code) {
+  std::vector<TomlSection> sections(1);
+  std::map<std::string, bool> names;  // and whether they may be repeated
+  std::set<std::string> keys;         // of the section that was begun last
+  Lines lines(checked(text, where, code));
+  for (std::string_view line; lines.next(line);) {
+    if (line.empty() || line.front() == '#') continue;
+    const std::string place = place_of(where, lines.number());
+    if (line.front() == '[') {
+      begin_section(line, place, lines.number(), code, names, sections);
+      keys.clear();
+      continue;
+    }
+    TomlEntry entry = entry_of(line, place, lines, code);
+    if (!keys.insert(entry.key).second)
+      throw Error(place + "sets " + shown(entry.key, kShownOfLine) + " a second time", code);
+    sections.back().entries.push_back(std::move(entry));
+  }
+  return sections;
 }
 
 std::string toml_string(std::string_view text) {

@@ -355,6 +355,11 @@ TEST_CASE("text and tokens: a sentence is measured as the ids that `tokens` prin
   for (std::size_t i = 0; i + 1 < ids.size(); i += 2)
     (cut += "7 ").append(std::to_string(ids[i])).append(" ").append(std::to_string(ids[i + 1])).append("\n");
   CHECK(run(folder, "eval_baseline tokens --context 3 --text-file " + (folder / "mat.txt") + " " + fixed) == cut);
+  std::string second = with_attribute(path, "config_toml", "fixed-token = 7\nfixed-position = 2\n");
+  std::string behind = line;
+  behind.insert(line.find(' '), " 7");
+  CHECK(run(folder, "eval_baseline tokens " + second + file) == behind + "\n");
+  CHECK(run(folder, "eval_baseline tokens --text t " + second) == std::to_string(tokenizer.encode("t").at(0)) + " 7\n");
 
   // --data has a tokenizer where the checkpoint has none.
   write_bytes(folder / "tokenizer.json", tokenizer.json());

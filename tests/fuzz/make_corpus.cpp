@@ -7,12 +7,15 @@
 #include <functional>
 #include <iterator>
 #include <limits>
+#include <numeric>
 
-#include "engine/data/token_file.h"
+#include "engine/data/token_writer.h"
 #include "engine/data/tokenizer/tokenizer.h"
+#include "engine/data/tokenizer/tokenizer_json.h"
 #include "engine/io/checkpoint.h"
 #include "engine/io/hdf5_file.h"
 #include "engine/io/hdf5_index.h"
+#include "tests/support/packed.h"
 #include "tests/support/raw_hdf5.h"
 #include "train/run_config.h"
 
@@ -97,12 +100,22 @@ void checkpoints() {
 }
 
 void tokens() {
-  TokenFile sound;
-  sound.vocabulary = 300;
-  sound.sources = "a.txt 17\n";
-  for (std::int32_t i = 0; i < 200; ++i) (i < 150 ? sound.train : sound.valid).push_back(i);
-  put("token_file", "sound", '\0' + to_token_file_bytes(sound).substr(kSealBytes));
-  put("token_file", "sealed", '\1' + to_token_file_bytes(sound));
+  for (std::int64_t vocabulary : {300, 70000}) {
+    TokenWriter sound((root / "tokens.h5").string(), vocabulary);
+    std::vector<std::int32_t> ids(150);
+    std::iota(ids.begin(), ids.end(), 0);
+    sound.begin_domain("a", 0.25);
+    sound.add_document(ids, false);
+    sound.begin_domain("b", 0.75);
+    sound.add_document(ids, true);
+    sound.close({.end_of_text = 0, .sources = "a.txt 17\n", .tokenizer_sha256 = ""});
+    sound.commit();
+    std::string whole = bytes_of(root / "tokens.h5"), name = vocabulary == 300 ? "narrow" : "wide";
+    fs::remove(root / "tokens.h5");
+    put("token_file", name, '\0' + whole.substr(kSealBytes));
+    put("token_file", name + "_of_version_1", '\2' + whole.substr(kSealBytes));
+    put("token_file", name + "_sealed", '\1' + whole);
+  }
   const std::int64_t ids[] = {1, 2, 3, (std::int64_t{1} << 32) + 1};
   auto wide = [&](hsize_t vocabulary_digits) {
     return raw(kSealBytes, [&](RawHdf5& file) {
@@ -147,12 +160,24 @@ void indices() {
 
 void texts() {
   std::string text = times(30, "the cat sat on the mat, the dog did not. ") + "\n<|endoftext|>\n";
-  put("text", "words", text + text);
-  put("text", "runs", times(500, "-") + times(500, "aaaab") + times(300, " \n"));
-  put("text", "unicode", times(100, "\u00e9t\u00e9 \u65e5\u672c \U0001f642 \u0661\u0662 don't\u2003x"));
-  put("text", "binary", std::string(2000, '\0'));
-  put("text", "not_utf8", text + "\xc3");
-  put("text", "marks", times(100, "<|endoftext|>\n"));
+  put("text", "words", '\0' + text + text);
+  put("text", "runs", '\0' + times(500, "-") + times(500, "aaaab") + times(300, " \n"));
+  put("text", "unicode", '\0' + times(100, "\u00e9t\u00e9 \u65e5\u672c \U0001f642 \u0661\u0662 don't\u2003x"));
+  put("text", "binary", '\0' + std::string(2000, '\0'));
+  put("text", "not_utf8", '\0' + text + "\xc3");
+  put("text", "marks", '\0' + times(100, "<|endoftext|>\n"));
+  put("text", "jsonl", "\1{\"text\": \"caf\\u00e9\\n\", \"meta\": {\"a\": [1, null]}}\n\n{\"text\": \"two\"}\r\n");
+  put("text", "jsonl_deep", "\1{\"text\": " + times(70, "[") + times(70, "]") + "}\n");
+  put("text", "jsonl_cut", "\1{\"text\": \"a");
+  put("packed_text", "gzip", gzipped(text));
+  put("packed_text", "members", gzipped(text) + gzipped("") + gzipped("x"));
+  put("packed_text", "zstd", zstd_packed(text));
+  put("packed_text", "frames", zstd_packed(text) + zstd_packed("x"));
+  put("packed_text", "skippable", std::string("\x50\x2a\x4d\x18\x02\0\0\0xx", 10) + zstd_packed(text));
+  put("packed_text", "cut", gzipped(text).substr(0, 40));
+  put("packed_text", "gzip_bomb", gzipped(std::string(std::size_t{1} << 25, 'a')));
+  put("packed_text", "zstd_bomb", zstd_packed(std::string(std::size_t{1} << 25, 'a')));
+  put("packed_text", "plain", text);
   std::string json = Tokenizer::train({text}, 270).json();
   put("tokenizer_json", "sound", json);
   put("tokenizer_json", "truncated", json.substr(0, json.size() / 2));
@@ -163,12 +188,34 @@ void texts() {
   std::string large_id = json;
   large_id.replace(large_id.find(": 3,"), 4, ": 4294967299,");
   put("tokenizer_json", "large_id", large_id);
+  BpeModel model = parse_tokenizer_json(json, "json");
+  model.nfc = model.fuse_unknown = model.added[0].takes_right = true;
+  model.unknown = 5;
+  model.before = {0};
+  put("tokenizer_json", "composed", to_tokenizer_json(model));
+  model.cuts = {Cut::each_digit};
+  model.prefix_space = model.added[1].takes_left = model.added[1].single_word = model.added[1].normalized = true;
+  put("tokenizer_json", "digits", to_tokenizer_json(model));
+  model.cuts = {Cut::llama3_words};
+  model.words = false;
+  model.whole_pieces = true;
+  model.after = {1, 0};
+  put("tokenizer_json", "llama3", to_tokenizer_json(model));
 
   put("run_config", "sound", to_toml(RunConfig{}));
   put("run_config", "mark", "\xEF\xBB\xBFwidth = 256\n");
   put("run_config", "section", "[" + times(2000, "a.") + "a]\n");
   put("run_config", "dots", times(2000, "a.") + "a = 1\n");
   put("run_config", "values", "layers = -1\nheads = 1e9\nseed = 18446744073709551616\nlearning_rate = nan\n");
+  const std::string head = "name = \"a\"\nquestion = \"b\"\nbaseline = \"c\"\nseeds = [1, 2]\n";
+  put("study_file", "sound",
+      head +
+          "[settings]\nheads = 2\n[cpu]\nwidth = 64\n[[runs]]\nablation = [\"baseline\",\n \"bias_k\"] # two\n"
+          "weight-decay = [0, 0.1]\nstudy = [\"\", \"\", \"\", \"opt-wd0\"]\nsize = \"cpu\"\n" +
+          std::string(1, '\0') + "[gpu]\nlayers = 10\n");
+  put("study_file", "nested", head + "[[runs]]\nablation = " + times(2000, "[") + "\n");
+  put("study_file", "texts", head + "[[runs]]\nablation = [\"\"\"a\", 'b]', \"c\\\"]\"]\n[[runs]]\n[runs]\n");
+  put("study_file", "product", head + times(20, "[[runs]]\nablation = [1,1,1,1,1,1,1,1]\nheads = [1,2,4,8]\n"));
   put("run_config", "list", "layers = [1,\n2,\n3]\ndata = \"a\nb\"\n");
 
   std::string evaluation =

@@ -1,11 +1,10 @@
 // Fuzzes the report's reader: a run folder whose files are the input, cut at zero bytes into evaluation.json,
-// metrics.jsonl and config.toml; and the reader of the sweep's results.
+// metrics.jsonl and config.toml.
 #include <filesystem>
 #include <fstream>
 
 #include "tests/fuzz/fuzz_support.h"
 #include "tools/report/run_reader.h"
-#include "tools/sweep/sweep_job.h"
 
 using namespace sink;
 
@@ -46,6 +45,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     rest.remove_prefix(std::min(rest.size(), part.size() + 1));
   }
   may_refuse({Exit::bad_input}, [&] { report::read_run_folder(folder()); });
-  may_refuse({Exit::bad_input}, [&] { sweep_result_from_json(std::string(view_of(data, size)), "result.json"); });
   return 0;
 }

@@ -1,6 +1,7 @@
 // Fuzzes read_token_file, the reader of tokens.h5. The input is what follows the seal; see checkpoint_fuzz.cpp.
+#include <algorithm>
+
 #include "engine/data/token_file.h"
-#include "engine/io/seal.h"
 #include "tests/fuzz/fuzz_support.h"
 
 using namespace sink;
@@ -10,13 +11,21 @@ extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5"; }
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   std::string_view rest = view_of(data + 1, size - 1);
-  constexpr SealKind kind{.word = "tokens", .noun = "", .version = 1, .damaged = Exit::ok, .origin = "", .remedy = ""};
+  SealKind kind = kTokenSeal;
+  if (data[0] & 2) kind.version = kind.oldest;
   FuzzFile on_disk(data[0] & 1 ? std::string(rest) : make_seal(kind, rest.data(), rest.size()).append(rest));
   may_refuse({Exit::bad_input}, [&] {
     TokenFile file = read_token_file(on_disk.path());
-    for (const auto* tokens : {&file.train, &file.valid}) {
-      must(tokens->size() <= size, "a token takes a byte");
-      for (std::int32_t id : *tokens) must(id >= 0 && id < file.vocabulary, "ids are in the vocabulary");
+    std::int64_t train = 0, valid = 0;
+    for (const TextDomain& domain : file.domains) {
+      train += domain.train_tokens;
+      valid += domain.valid_tokens;
+    }
+    must(train == file.train.size() && valid == file.valid.size(), "every token is of a domain");
+    for (const TokenIds* ids : {&file.train, &file.valid}) {
+      must(ids->size() <= static_cast<std::int64_t>(size), "a token takes a byte");
+      std::vector<std::int32_t> all(static_cast<std::size_t>(ids->size()));
+      ids->copy(0, ids->size(), all.data());
     }
   });
   return 0;

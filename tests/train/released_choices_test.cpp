@@ -1,6 +1,6 @@
-// The released code's choices (train/studies/released_choices.h) against PyTorch's numbers, finite differences and
+// The released code's choices (train/studies/released/released_choices.h) against PyTorch's numbers, finite differences and
 // float's limits.
-#include "train/studies/released_choices.h"
+#include "train/studies/released/released_choices.h"
 
 #include <doctest/doctest.h>
 

@@ -70,10 +70,10 @@ TEST_CASE("run config: a flag beats the environment, which beats the file, which
 }
 
 TEST_CASE("run config: flags in their usual forms") {
-  RunConfig config = parse(enough({"--learning-rate=1e-3", "--fixed-first-token", "-1", "--reference", "--seed",
+  RunConfig config = parse(enough({"--learning-rate=1e-3", "--fixed-token", "-1", "--reference", "--seed",
                                    "18446744073709551615", "--batch", "2", "--batch", "3"}));
   CHECK(config.learning_rate == 1e-3);
-  CHECK(config.fixed_first_token == -1);
+  CHECK(config.fixed_token == -1);
   CHECK(config.reference);
   CHECK(config.seed == 18446744073709551615u);
   CHECK(config.batch == 3);
@@ -154,7 +154,9 @@ TEST_CASE("run config: TOML holds every value to the last bit") {
   config.data = " it\'s, [a] folder; caf\xc3\xa9 = 1 ";
   config.init = "formula";
   config.reference = true;
-  config.fixed_first_token = 17;
+  config.fixed_token = 17;
+  config.fixed_position = 3;
+  config.data_fraction = 0.04;
   config.kv_heads = 2;
   config.window = 16;
   config.prefix = 5;
@@ -173,6 +175,21 @@ TEST_CASE("run config: TOML holds every value to the last bit") {
   config.resume = "auto";
   config.force = config.dry_run = true;
   CHECK(to_toml(read) == to_toml(config));  // how it was started is no part of what it is
+}
+
+TEST_CASE("run config: a setting is read under the name that older programs wrote, and written under its own") {
+  RunConfig config = run_config_from_toml("fixed-first-token = 7\n", "old.toml");
+  CHECK(config.fixed_token == 7);
+  CHECK(config.fixed_position == 1);
+  std::string written = to_toml(config);
+  CHECK(written.find("\nfixed-token = 7\n") != std::string::npos);
+  CHECK(written.find("first-token") == std::string::npos);
+  CHECK(run_config_from_toml("fixed_first_token = 7\n", "old.toml").fixed_token == 7);
+  std::string message;
+  CHECK(exit_of([&] { run_config_from_toml("fixed_first_token = 7\nfixed-token = 7\n", "both"); }, &message) ==
+        Exit::usage);
+  CHECK(message == "both: fixed-token is given twice");
+  CHECK(refusal(enough({"--fixed-first-token", "7"})).find("did you mean --fixed-token?") != std::string::npos);
 }
 
 TEST_CASE("run config: the settings of model and data are those of their tables, all of them") {
@@ -322,14 +339,17 @@ TEST_CASE("run config: TOML made to do harm is refused, in little time; a byte o
   CHECK(run_config_from_toml("\xEF\xBB\xBFwidth = 256\r\nlayers = 5\r\n", "a.toml").layers == 5);
 }
 
-TEST_CASE("run config: a setting that the optimiser does not read must keep its default") {
-  CHECK(refusal(enough({"--momentum", "0.5"})).find("--optimizer adamw does not read it (muon, sgd do)") !=
+TEST_CASE("run config: a flag that the optimiser does not read is refused, a line of a file passed over") {
+  CHECK(refusal(enough({"--momentum", "0.95"})).find("not read by --optimizer adamw, but by muon, sgd") !=
         std::string::npos);
-  CHECK(refusal(enough({"--optimizer", "sgd", "--beta2", "0.5"})).find("leave it at 0.95") != std::string::npos);
+  CHECK(refusal(enough({"--optimizer", "sgd", "--beta2", "0.5"})).find("--beta2") != std::string::npos);
   CHECK(refusal(enough({"--optimizer", "lion", "--adam-epsilon", "0.5"})).find("lion") != std::string::npos);
   CHECK(refusal(enough({"--optimizer", "adam"})).find("adamw, sgd, lion, muon or orthoadam") != std::string::npos);
-  CHECK(parse(enough({"--momentum", "0.95"})).momentum == 0.95);
-  CHECK(parse(enough({"--optimizer", "muon", "--momentum", "0.5", "--beta1", "0.5"})).momentum == 0.5);
-  RunConfig muon = parse(enough({"--optimizer", "muon", "--momentum", "0.5", "--decay", "matrices"}));
+  RunConfig muon = parse(enough({"--optimizer", "muon", "--momentum", "0.5", "--beta1", "0.5", "--decay", "matrices"}));
+  CHECK(muon.momentum == 0.5);
   CHECK(to_toml(run_config_from_toml(to_toml(muon), "x")) == to_toml(muon));
+  TemporaryFolder folder;
+  write_bytes(folder / "a.toml", "beta2 = 0.99\nmomentum = 0.5\n");
+  for (const char* optimizer : {"adamw", "sgd", "lion", "muon", "orthoadam"})
+    CHECK(parse(enough({"--config", folder / "a.toml", "--optimizer", optimizer})).optimizer == optimizer);
 }

@@ -65,9 +65,13 @@ TEST_CASE("two runs: of two that begin together one trains, whole, and the other
 
 TEST_CASE("two runs: two sweeps, or two prepares, of one folder") {
   TemporaryFolder folder, other;
-  Subprocess first(folder, words_of("sweep --only baseline --seeds 0 --out " + folder / "out"));
+  Subprocess first(
+      folder, words_of("sweep " SINK_SOURCE_DIR "/train/studies/bigram_backcopy.toml --only baseline --seeds 0 --out " +
+                       folder / "out"));
   wait_for(folder / "out/.lock");
-  Subprocess second(other, words_of("sweep --only baseline --seeds 0 --out " + folder / "out"));
+  Subprocess second(
+      other, words_of("sweep " SINK_SOURCE_DIR "/train/studies/bigram_backcopy.toml --only baseline --seeds 0 --out " +
+                      folder / "out"));
   CHECK(second.wait() == 2);
   CHECK_MESSAGE(contains(second.err(), "is in use by process "), second.err());
   write_bytes(other / "t.txt", std::string(1000, 'a') + "\n");

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <sstream>
@@ -74,25 +75,28 @@ std::vector<Cells> ablation_table(bool in_full) {
 std::string command_or_reason(const StudyRow& row) { return row.trainable ? study_command(row) : "not yet"; }
 
 std::vector<Cells> study_table() {
-  std::vector<Cells> rows{{"id", "Sink_1 %", "Sink_* %", "valid", "meaning", "note", "command"}};
+  std::vector<Cells> rows{{"id", "Sink_1 %", "Sink_* %", "valid", "meaning", "note", "study", "command"}};
   for (const StudyRow& row : study_rows())
-    rows.push_back({row.id, row.sink_1, row.sink_star, row.valid, row.meaning, row.note, command_or_reason(row)});
+    rows.push_back({row.id, row.sink_1, row.sink_star, row.valid, row.meaning, row.note, study_file_of(row),
+                    command_or_reason(row)});
   return rows;
 }
 
 // For eyes the settings of a size are given once, not in every line.
 void print_study() {
-  std::vector<Cells> rows{{"id", "Sink_1 %", "Sink_* %", "valid", "program and settings", "meaning (note)"}};
+  std::vector<Cells> rows{{"id", "Sink_1 %", "Sink_* %", "valid", "study", "program and settings", "meaning (note)"}};
   for (const StudyRow& row : study_rows()) {
     std::string settings = (row.preset == "60m" ? "" : "<" + row.preset + "> ") + row.settings;
-    rows.push_back({row.id, row.sink_1, row.sink_star, row.valid,
+    rows.push_back({row.id, row.sink_1, row.sink_star, row.valid, std::filesystem::path(study_file_of(row)).stem(),
                     row.trainable ? "train_" + row.ablation + " " + settings : "-",
                     row.meaning + (row.note.empty() ? "" : " (" + row.note + ")")});
   }
   print_aligned(rows);
   std::printf(
       "\n* proxy weights; n.r.: not reported, or in a figure only. Give --data and --run, and before the settings\n"
-      "above (--study --csv has each command whole)\n");
+      "above (--study --csv has each command whole). Column `study`: the file of train/studies that asks the "
+      "question;\n"
+      "`sweep train/studies/<study>.toml --size gpu` runs it.\n");
   for (const StudyPreset& preset : study_presets())
     std::printf("  %s  %s\n        %s\n", preset.name.c_str(), preset.flags.c_str(), preset.meaning.c_str());
 }

@@ -4,12 +4,16 @@
 #   extract.pl dict  FILE.dict.dz     dictionaries for dictd: gzip, entries start at column 0
 #   extract.pl sword FOLDER           modules of the SWORD project: zlib blocks with a verse index, OSIS markup
 #   extract.pl rdata FILE.rdb         data of an R package: zlib blobs of serialised character vectors
+#   extract.pl files:ENDING FOLDER    text files below FOLDER whose names end so, gzip or not, each a document
+#   extract.pl html FOLDER            the same of .html, without its markup
+#   extract.pl arithmetic COUNT       that many made-up questions with their answers
 #
 # Needs core Perl only.
 use strict;
 use warnings;
 use Compress::Zlib ();
 use Encode ();
+use File::Find ();
 
 my $kDocument = 4000;    # characters: short entries and verses are gathered into documents of about this length
 my $kShortest = 200;     # characters: anything shorter is a title or a crumb
@@ -147,8 +151,60 @@ sub extract_rdata {
   }
 }
 
-my %extract = (dict => \&extract_dict, sword => \&extract_sword, rdata => \&extract_rdata);
-die "usage: extract.pl dict|sword|rdata PATH\n" unless @ARGV == 2 && exists $extract{$ARGV[0]};
+# Those whose names end in $ending, in the order of their paths; longer ones are data.
+sub files_below {
+  my ($folder, $ending) = @_;
+  my @paths;
+  File::Find::find({ no_chdir => 1, wanted => sub {
+    push @paths, $_ if /\Q$ending\E(?:\.gz)?\z/ && -f $_ && !-l $_ && -s $_ < 1_000_000;
+  } }, $folder);
+  die "$folder holds no files that end in $ending\n" unless @paths;
+  return sort @paths;
+}
+
+sub text_of {
+  my ($path) = @_;
+  my $bytes = read_bytes($path);
+  $bytes = Compress::Zlib::memGunzip($bytes) // '' if $path =~ /\.gz\z/;
+  return $bytes =~ /\x00/ ? '' : to_characters($bytes);    # binary
+}
+
+sub extract_files {
+  my ($folder, $ending) = @_;
+  print_document(text_of($_)) for files_below($folder, $ending);
+}
+
+sub extract_html {
+  my ($folder) = @_;
+  for my $path (files_below($folder, '.html')) {
+    my $text = text_of($path);
+    $text =~ s{<(script|style|head)\b.*?</\1>}{}gis;
+    $text =~ s{<!--.*?-->}{}gs;
+    $text =~ s/&nbsp;/ /g;
+    print_document(strip_osis($text =~ s{</?(?:h\d|li|tr|dt|dd|pre|ul|ol|table)\b[^>]*>}{<p>}gir));
+  }
+}
+
+# Like the arithmetic of the Pile's DM Mathematics. The numbers are those of a linear congruential generator.
+sub extract_arithmetic {
+  my ($count) = @_;
+  my $state = 1;
+  my $draw = sub { $state = ($state * 1103515245 + 12345) % 2147483648; return ($state >> 8) % $_[0] };
+  for (1 .. $count) {
+    my ($x, $y) = ($draw->(10**(1 + $draw->(4))), $draw->(10**(1 + $draw->(4))));
+    my @kinds = (["What is $x plus $y?", $x + $y], ["Subtract $y from $x.", $x - $y], ["Multiply $x by $y.", $x * $y],
+                 ["Which is smaller: $x or $y?", $x < $y ? $x : $y], ["What is the remainder when $x is divided by " .
+                 ($y + 1) . '?', $x % ($y + 1)]);
+    my ($question, $answer) = @{$kinds[$draw->(scalar @kinds)]};
+    gather("$question\n$answer\n");
+  }
+  flush_document();
+}
+
+my %extract = (dict => \&extract_dict, sword => \&extract_sword, rdata => \&extract_rdata, files => \&extract_files,
+               html => \&extract_html, arithmetic => \&extract_arithmetic);
+my ($kind, $ending) = split /:/, $ARGV[0] // '';
+die "usage: extract.pl dict|sword|rdata|files:ENDING|html|arithmetic PATH\n" unless @ARGV == 2 && exists $extract{$kind};
 binmode STDOUT, ':encoding(UTF-8)';
-$extract{$ARGV[0]}->($ARGV[1]);
+$extract{$kind}->($ARGV[1], $ending);
 close STDOUT or die "cannot write: $!\n";

@@ -1,7 +1,8 @@
 #!/bin/bash
-# Makes 27 MB of free English text from Debian packages: make_text.sh OUT_DIR
+# Makes 27 MB of free English text from Debian packages: make_text.sh [--pile] OUT_DIR
 #
 # The packages (13 MB) are downloaded and unpacked in a temporary folder; nothing is installed and no root is needed.
+# --pile adds what stands in for the other parts of the Pile (47 MB more): the files of tools/corpus/pile_mixture.toml.
 # OUT_DIR gets one UTF-8 file a package, documents separated by a line <|endoftext|>, and SOURCES, a table of
 # file, bytes, sha256, package, version and licence. If all of it is there and whole, nothing is done.
 # Exit codes: 2 wrong use, 3 the text cannot be made (no network, no packages), 8 OUT_DIR cannot be written.
@@ -17,13 +18,37 @@ r-cran-janeaustenr | rdata | usr/lib/R/site-library/janeaustenr/data/Rdata.rdb |
 dict-jargon        | dict  | usr/share/dictd/jargon.dict.dz | public domain | The Jargon File 4.4.7
 dict-devil         | dict  | usr/share/dictd/devil.dict.dz | public domain | Ambrose Bierce, The Devil'"'"'s Dictionary
 '
+# With --pile; arithmetic is made here and downloaded from nowhere.
+kPilePackages='
+maxima-doc             | html       | usr/share | GPL-2 | manual of a computer algebra system
+arithmetic             | arithmetic | 200000    | public domain | questions of arithmetic, made up
+libreoffice-help-en-us | html       | usr       | MPL-2 | help of an office suite
+debian-faq             | html       | usr/share/doc | GPL-2 | questions about Debian
+dict-foldoc            | dict       | usr/share/dictd/foldoc.dict.dz | GFDL | Free On-line Dictionary of Computing
+linux-libc-dev         | files:.h   | usr/include | GPL-2 with exception | C: headers of Linux
+libeigen3-dev          | files:.h   | usr/include | MPL-2 | C++: a library of linear algebra
+python3-django         | files:.py  | usr/lib   | BSD-3 | Python: a web framework
+git-doc                | files:.txt | usr/share | GPL-2 | manual of git
+perl-doc               | files:.pod | usr/share | Artistic | manual of Perl
+ikiwiki                | html       | usr/share | GPL-2 | a wiki with its discussions
+debian-policy          | html       | usr/share/doc | GPL-2 | rules that packages keep
+exim4-doc-html         | html       | usr/share/doc | GPL-2 | specification of a mail server
+anarchism              | files:.md  | usr/share | GPL-2 | An Anarchist FAQ, essays
+debian-history         | html       | usr/share/doc | GPL-2 | how Debian came about
+developers-reference   | html       | usr/share | GPL-2 | handbook of those who make Debian
+fortunes               | files:     | usr/share/games/fortunes | mixed, free | quotations and jokes
+'
 kEnough=5000000   # bytes of text; with less than this a package too many is missing
 
 say() { echo "make_text: $*" >&2; }
 die() { local code=$1; shift; say "error: $*"; exit "$code"; }
 trim() { local s=$1; s=${s#"${s%%[![:space:]]*}"}; echo "${s%"${s##*[![:space:]]}"}"; }
 
-[ $# -eq 1 ] && [ "${1#-}" = "$1" ] || { echo "usage: make_text.sh OUT_DIR" >&2; exit 2; }
+if [ "${1:-}" = --pile ]; then
+  kPackages+=${kPilePackages#?}
+  shift
+fi
+[ $# -eq 1 ] && [ "${1#-}" = "$1" ] || { echo "usage: make_text.sh [--pile] OUT_DIR" >&2; exit 2; }
 for program in apt-get apt-cache dpkg-deb perl; do
   command -v "$program" > /dev/null || die 3 "$program is not here; this script needs Debian or a system derived from it"
 done
@@ -67,6 +92,10 @@ fi
 make_one() {
   local package=$1 kind=$2 path=$3
   mkdir "$work/$package" && cd "$work/$package"
+  if [ "$kind" = arithmetic ]; then
+    perl "$tools/extract.pl" "$kind" "$path" > "$work/text/$package.txt"
+    return
+  fi
   local options=(-qq -o APT::Sandbox::User=root -o Acquire::Retries=1 -o Acquire::http::Timeout=20)
   if ! apt-get download "${options[@]}" "$package" > log 2>&1; then
     echo "cannot be downloaded: $(grep -m1 '^E:' log || echo 'apt-get download failed')"
@@ -88,7 +117,8 @@ while IFS='|' read -r package kind path licence title; do
   fi
   file=$package.txt
   bytes=$(stat -c %s "$work/text/$file")
-  version=$(dpkg-deb -f "$work/$package"/*.deb Version)
+  version=-
+  [ "$package" = arithmetic ] || version=$(dpkg-deb -f "$work/$package"/*.deb Version)
   rm -rf "${work:?}/$package"
   printf '%s\t%s\t%s\t%s\t%s\t%s\t%s\n' "$file" "$bytes" "$(sha256sum < "$work/text/$file" | cut -d' ' -f1)" \
     "$package" "$version" "$(trim "$licence")" "$(trim "$title")" >> "$work/text/SOURCES"

@@ -4,70 +4,124 @@
 
 #include "engine/check.h"
 #include "engine/data/tokenizer/bpe_model.h"
-#include "engine/io/file.h"
-#include "engine/io/sha256.h"
+#include "engine/io/bounded_json.h"
 #include "engine/io/utf8.h"
 
 namespace sink {
 
 namespace {
 
-constexpr std::size_t kLeastText = 1000;  // bytes
+constexpr std::size_t kReadAtOnce = std::size_t{1} << 18;
 
-void check_text(const TextFile& file) {
-  auto reject = [&](const std::string& why) { fail("text", file.path + ": " + why, Exit::bad_input); };
-  if (file.bytes.find_first_not_of(" \t\r\n") == std::string::npos) reject("is empty, expected text");
-  std::size_t zero = file.bytes.find('\0');
-  if (zero != std::string::npos)
-    reject("is binary (byte " + std::to_string(zero) + " is 0), expected plain UTF-8 text");
-  std::size_t valid = utf8_valid_prefix(file.bytes);
-  if (valid < file.bytes.size()) {
-    reject("is not UTF-8 at byte " + std::to_string(valid) + "; convert it first, as with `iconv -f LATIN1 -t UTF-8`");
-  }
+std::string_view without_line_end(std::string_view line) {
+  if (line.ends_with('\n')) line.remove_suffix(1);
+  if (line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+bool ends_with_one_of(std::string_view name, std::initializer_list<std::string_view> endings) {
+  for (std::string_view packed : {".gz", ".zst"})
+    if (name.ends_with(packed)) name.remove_suffix(packed.size());
+  return std::any_of(endings.begin(), endings.end(), [&](std::string_view ending) { return name.ends_with(ending); });
 }
 
 }  // namespace
 
-std::vector<TextFile> read_text_files(const std::vector<std::string>& paths) {
-  std::vector<TextFile> files;
-  std::size_t total = 0;
-  for (const std::string& path : paths) {
-    files.push_back({path, read_file("text", path)});
-    check_text(files.back());
-    total += files.back().bytes.size();
-  }
-  SINK_CHECK(total >= kLeastText, "text",
-             "the text is too short: " + std::to_string(total) + " bytes in all, at least " +
-                 std::to_string(kLeastText) + " are needed",
-             Exit::bad_input);
-  return files;
-}
+DocumentReader::DocumentReader(const std::string& path, bool jsonl, const DocumentRules& rules)
+    : path_(path), jsonl_(jsonl), rules_(rules), input_(path) {}
 
-std::vector<std::string_view> documents_of(const std::vector<TextFile>& files) {
-  std::vector<std::string_view> documents;
-  for (const TextFile& file : files) {
-    std::string_view text = file.bytes;
-    std::size_t begin = 0;  // of the document
-    for (std::size_t line = 0; line <= text.size();) {
-      std::size_t end = std::min(text.find('\n', line), text.size());
-      std::string_view content = text.substr(line, end - line);
-      if (content.ends_with('\r')) content.remove_suffix(1);
-      bool mark = content == kEndOfText;
-      if (mark || end == text.size()) {
-        std::string_view document = text.substr(begin, (mark ? line : end) - begin);
-        while (document.ends_with('\n') || document.ends_with('\r')) document.remove_suffix(1);
-        if (!document.empty()) documents.push_back(document);
-        begin = end + 1;
-      }
-      line = end + 1;
+void DocumentReader::refuse(const std::string& why) const { fail("text", path_ + ": " + why, Exit::bad_input); }
+
+bool DocumentReader::next_line(std::string_view& line) {
+  for (std::size_t searched = at_;;) {
+    std::size_t end = piece_.find('\n', searched);
+    if (end != std::string::npos || piece_.size() - at_ > rules_.longest + 2) {
+      end = std::min(end, piece_.size() - 1);
+      line = std::string_view(piece_).substr(at_, end + 1 - at_);
+      break;
     }
+    piece_.erase(0, at_);
+    at_ = 0;
+    searched = piece_.size();
+    piece_.resize(searched + kReadAtOnce);
+    std::size_t got = input_.read(piece_.data() + searched, kReadAtOnce);
+    piece_.resize(searched + got);
+    digest_.add(piece_.data() + searched, got);
+    if (got > 0) continue;
+    if (piece_.empty()) return false;
+    line = piece_;
+    break;
   }
-  return documents;
+  at_ += line.size();
+  bytes_ += line.size();
+  ++lines_;
+  blank_ = blank_ && line.find_first_not_of(" \t\r\n") == std::string_view::npos;
+  return true;
 }
 
-bool is_validation(std::string_view document, double fraction) {
-  auto first_48_bits = std::stoull(sha256_hex(document).substr(0, 12), nullptr, 16);
-  return static_cast<double>(first_48_bits) < fraction * 0x1p48;
+void DocumentReader::check_text(std::string_view text, std::uint64_t at) const {
+  std::size_t zero = text.find('\0');
+  if (zero != std::string_view::npos)
+    refuse("is binary (byte " + std::to_string(at + zero) + " is 0), expected plain UTF-8 text");
+  std::size_t valid = utf8_valid_prefix(text);
+  if (valid < text.size())
+    refuse("is not UTF-8 at byte " + std::to_string(at + valid) +
+           "; convert it first, as with `iconv -f LATIN1 -t UTF-8`");
 }
+
+bool DocumentReader::next_of_text(std::string& document) {
+  std::uint64_t begin = bytes_;
+  auto check_length = [&](std::size_t longest) {
+    if (document.size() > longest)
+      refuse("the document that begins at byte " + std::to_string(begin) + " is longer than " +
+             std::to_string(rules_.longest) + " bytes: put lines " + kEndOfText +
+             " between documents, or raise --longest-document");
+  };
+  bool ended = false;
+  for (std::string_view line; !ended && next_line(line);) {
+    ended = without_line_end(line) == kEndOfText;
+    if (!ended) document += line;
+    check_length(rules_.longest + 2);  // its last line end does not count
+  }
+  check_text(document, begin);
+  while (document.ends_with('\n') || document.ends_with('\r')) document.pop_back();
+  check_length(rules_.longest);
+  return ended || !document.empty();
+}
+
+bool DocumentReader::next_of_jsonl(std::string& document) {
+  for (std::string_view line; next_line(line);) {
+    std::string place = "line " + std::to_string(lines_) + " ";
+    if (line.size() > rules_.longest + 1)
+      refuse(place + "is longer than " + std::to_string(rules_.longest) +
+             " bytes: a line is one JSON object; --longest-document raises this");
+    if (without_line_end(line).find_first_not_of(" \t") == std::string_view::npos) continue;
+    try {
+      nlohmann::json object = parse_bounded_json(line);
+      auto field = object.is_object() ? object.find(rules_.field) : object.end();
+      if (!object.is_object() || field == object.end() || !field->is_string())
+        throw JsonFailure("expected an object with a text `" + rules_.field + "` (--field names another)");
+      document = std::move(field->get_ref<std::string&>());
+      return true;
+    } catch (const JsonFailure& failure) { refuse(place + "is not a document: " + failure.what()); }
+  }
+  return false;
+}
+
+bool DocumentReader::next(std::string& document) {
+  document.clear();
+  return jsonl_ ? next_of_jsonl(document) : next_of_text(document);
+}
+
+bool is_jsonl(const std::string& path) { return ends_with_one_of(path, {".jsonl", ".ndjson"}); }
+
+bool is_text(const std::string& path) { return is_jsonl(path) || ends_with_one_of(path, {".txt", ".text", ".md"}); }
+
+DocumentKey key_of(std::string_view document) {
+  std::string hex = sha256_hex(document);
+  return {std::stoull(hex.substr(0, 16), nullptr, 16), std::stoull(hex.substr(16, 16), nullptr, 16)};
+}
+
+bool DocumentKey::is_validation(double fraction) const { return static_cast<double>(high >> 16) < fraction * 0x1p48; }
 
 }  // namespace sink

@@ -8,9 +8,12 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <limits>
+#include <memory>
 
 #include "engine/check.h"
-#include "engine/data/token_file.h"
+#include "engine/data/token_writer.h"
+#include "engine/data/tokenizer/bpe_trainer.h"
 #include "engine/data/tokenizer/tokenizer.h"
 #include "engine/io/file.h"
 #include "engine/io/folder_lock.h"
@@ -20,16 +23,24 @@
 #include "engine/io/sha256.h"
 #include "engine/thread_start.h"
 #include "engine/threads.h"
-#include "tools/prepare/documents.h"
+#include "tools/prepare/corpus.h"
+#include "tools/prepare/document_encoder.h"
+#include "tools/prepare/prepare_table.h"
+#include "tools/prepare/text_sample.h"
 
 namespace sink {
 
 namespace {
 
+constexpr std::size_t kLeastText = 1000;  // bytes
+
 struct Options {
-  std::vector<std::string> text;
+  std::vector<std::string> text, domains;
+  std::string mixture, folder = ".";
   std::string out;
   std::string tokenizer;
+  CorpusRules rules;
+  std::int64_t begin_token = -1;
   std::int64_t vocabulary = 4096;
   double validation_fraction = 0.01;
   bool force = false;
@@ -64,99 +75,161 @@ FolderLock take_folder(const std::string& path, bool force) {
   return lock;
 }
 
-std::vector<std::vector<std::int32_t>> encode_all(const Tokenizer& tokenizer,
-                                                  const std::vector<std::string_view>& documents) {
-  std::vector<std::vector<std::int32_t>> ids(documents.size());
-  constexpr std::int64_t kShare = 256;  // documents: enough to fill a cache, few enough to keep all threads busy
-  auto count = static_cast<std::int64_t>(documents.size());
-  parallel_for((count + kShare - 1) / kShare, [&](std::int64_t share) {
-    EncodeCache cache;
-    for (auto i = static_cast<std::size_t>(share * kShare);
-         i < std::min(ids.size(), static_cast<std::size_t>((share + 1) * kShare)); ++i) {
-      ids[i] = tokenizer.encode(documents[i], cache);
-    }
-  });
-  return ids;
+std::vector<CorpusDomain> domains_of(const Options& options) {
+  std::vector<CorpusDomain> domains;
+  if (!options.mixture.empty())
+    domains = read_mixture(read_file("mixture", options.mixture), options.folder, options.mixture);
+  for (const std::string& text : options.domains) domains.push_back(domain_of_text(text, options.folder, "--domain"));
+  if (!options.text.empty()) domains.push_back({.name = "text", .paths = options.text});
+  SINK_CHECK(!domains.empty(), "prepare", "--text, --domain or --mixture is needed: what to read", Exit::usage);
+  check_domains(domains);
+  return domains;
 }
 
-// Each document is followed by the end-of-text token; there is none at the beginning. Where the text has so few
-// documents that one side would stay empty, the last part of the tokens is held out instead.
-void split(const std::vector<std::vector<std::int32_t>>& ids, const std::vector<std::string_view>& documents,
-           std::int32_t end_of_text, double fraction, TokenFile& file) {
-  for (std::size_t i = 0; i < ids.size(); ++i) {
-    auto& side = is_validation(documents[i], fraction) ? file.valid : file.train;
-    side.insert(side.end(), ids[i].begin(), ids[i].end());
-    side.push_back(end_of_text);
+void check_counts(const std::vector<DomainCount>& counts) {
+  std::uint64_t bytes = 0;
+  std::int64_t kept = 0;
+  for (const DomainCount& count : counts) {
+    bytes += count.read_bytes;
+    kept += count.documents;
   }
-  if (!file.train.empty() && !file.valid.empty()) return;
-  std::vector<std::int32_t> all = file.train.empty() ? file.valid : file.train;
-  auto held_out = static_cast<std::size_t>(std::max(1.0, static_cast<double>(all.size()) * fraction));
-  auto cut = all.end() - static_cast<std::ptrdiff_t>(held_out);
-  file.train.assign(all.begin(), cut);
-  file.valid.assign(cut, all.end());
-  std::fprintf(stderr, "prepare: note: too few documents to split; the last %zu tokens are held out\n", held_out);
+  SINK_CHECK(bytes >= kLeastText, "text",
+             "the text is too short: " + std::to_string(bytes) + " bytes in all, at least " +
+                 std::to_string(kLeastText) + " are needed",
+             Exit::bad_input);
+  SINK_CHECK(kept > 0, "text", "the text has no documents, or all are empty or shorter than --min-characters",
+             Exit::bad_input);
+}
+
+// A pipe's text is gone once it was read.
+void require_readable_again(const std::vector<CorpusDomain>& domains) {
+  for (const CorpusDomain& domain : domains)
+    for (const std::string& path : domain.paths)
+      SINK_CHECK(std::filesystem::is_regular_file(path) || std::filesystem::is_directory(path), "text",
+                 path + ": so much text is read twice, which takes a file; or give --tokenizer", Exit::bad_input);
+}
+
+Tokenizer trained_tokenizer(CorpusReading& reading, TextSample& sample, std::int64_t vocabulary,
+                            const Progress& progress) {
+  for (Document document; reading.next(document);) sample.add(std::move(document));
+  check_counts(reading.counts());
+  std::vector<std::string_view> texts;
+  for (const Document& document : sample.documents()) texts.push_back(document.text);
+  progress("read all text" + std::string(sample.is_all() ? "" : ", a part of which is learnt from"));
+  return Tokenizer::train(texts, vocabulary);
+}
+
+void write(const Options& options, const Tokenizer& tokenizer, const std::string& sources, TokenWriter& writer) {
+  if (std::int64_t moved = writer.hold_out(options.validation_fraction))
+    std::fprintf(stderr, "prepare: note: too few documents to split; the last %lld tokens are held out\n",
+                 static_cast<long long>(moved));
+  std::string json = tokenizer.json();
+  writer.close({.end_of_text = tokenizer.end_of_text(), .sources = sources, .tokenizer_sha256 = sha256_hex(json)});
+  OutputFile tokenizer_file(options.out + "/tokenizer.json", json.size());
+  tokenizer_file.write(json.data(), json.size());
+  tokenizer_file.close();
+  // In this order, so that a tokenizer that stands there alone is never ours.
+  writer.commit();
+  tokenizer_file.commit();
 }
 
 void prepare(const Options& options) {
   Progress progress;
+  std::vector<CorpusDomain> domains = domains_of(options);
   FolderLock lock = take_folder(options.out, options.force);
-  std::vector<TextFile> files = read_text_files(options.text);
-  std::vector<std::string_view> documents = documents_of(files);
-  SINK_CHECK(!documents.empty(), "text", "the text has no documents, only marks", Exit::bad_input);
-  std::size_t bytes = 0;
-  TokenFile tokens;
-  for (const TextFile& file : files) {
-    bytes += file.bytes.size();
-    // An HDF5 attribute holds 64 KiB at most.
-    if (tokens.sources.size() > 60000) continue;
-    tokens.sources += std::filesystem::path(file.path).filename().string() + " " + std::to_string(file.bytes.size()) +
-                      " sha256:" + sha256_hex(file.bytes) + "\n";
-  }
-  progress("read " + std::to_string(bytes) + " bytes, " + std::to_string(documents.size()) + " documents");
-
+  auto reading = std::make_unique<CorpusReading>(domains, options.rules);
+  bool trains = options.tokenizer.empty();
+  TextSample sample;
   Tokenizer tokenizer =
-      options.tokenizer.empty() ? Tokenizer::train(documents, options.vocabulary) : Tokenizer::load(options.tokenizer);
-  progress((options.tokenizer.empty() ? "trained" : "loaded") + std::string(" a tokenizer of ") +
-           std::to_string(tokenizer.vocabulary()) + " tokens");
-  if (tokenizer.expects_nfc()) {
-    progress(
-        "note: this tokenizer asks for NFC; the text is taken as it is (most text is NFC, else use `uconv -x nfc`)");
+      trains ? trained_tokenizer(*reading, sample, options.vocabulary, progress) : Tokenizer::load(options.tokenizer);
+  progress((trains ? "trained" : "loaded") + std::string(" a tokenizer of ") + std::to_string(tokenizer.vocabulary()) +
+           " tokens");
+  if (int without = tokenizer.bytes_without_token(); without > 0) {
+    progress("note: this tokenizer has no token for " + std::to_string(without) +
+             " of the bytes of UTF-8: rare characters are lost");
   }
+  SINK_CHECK(options.begin_token < tokenizer.vocabulary(), "prepare",
+             "--begin-token must be below the vocabulary of " + std::to_string(tokenizer.vocabulary()) + " tokens",
+             Exit::usage);
 
-  auto ids = encode_all(tokenizer, documents);
+  TokenWriter writer(options.out + "/tokens.h5", tokenizer.vocabulary());
+  DocumentEncoder encoder(tokenizer, domains, writer,
+                          {.begin_token = options.begin_token, .validation_fraction = options.validation_fraction});
+  if (trains && sample.is_all()) {
+    for (Document& document : sample.documents()) encoder.add(std::move(document));
+  } else {
+    std::string first = reading->sources();
+    sample = {};
+    if (trains) {
+      require_readable_again(domains);
+      reading = std::make_unique<CorpusReading>(domains, options.rules);
+    }
+    for (Document document; reading->next(document);) encoder.add(std::move(document));
+    SINK_CHECK(!trains || reading->sources() == first, "text", "the text changed while it was read", Exit::bad_input);
+    check_counts(reading->counts());
+  }
+  encoder.finish();
   progress("encoded");
-  split(ids, documents, tokenizer.end_of_text(), options.validation_fraction, tokens);
-  std::string json = tokenizer.json();
-  tokens.vocabulary = tokenizer.vocabulary();
-  tokens.tokenizer_sha256 = sha256_hex(json);
-  std::string h5 = to_token_file_bytes(tokens);
-  // In this order, so that a tokenizer that stands there alone is never ours.
-  write_files_atomically({{options.out + "/tokens.h5", h5}, {options.out + "/tokenizer.json", json}});
+  write(options, tokenizer, reading->sources(), writer);
   progress("wrote " + options.out);
+  print_prepared(reading->counts(), writer, tokenizer.vocabulary());
+}
 
-  std::size_t total = tokens.train.size() + tokens.valid.size();
-  std::printf("documents         %zu\n", documents.size());
-  std::printf("vocabulary        %lld\n", static_cast<long long>(tokens.vocabulary));
-  std::printf("train tokens      %zu\n", tokens.train.size());
-  std::printf("valid tokens      %zu\n", tokens.valid.size());
-  std::printf("bytes per token   %.2f\n", static_cast<double>(bytes) / static_cast<double>(total));
+void add_input_options(CLI::App& app, Options& options) {
+  app.add_option("--text", options.text, "text files, and folders of them: one domain, named text")
+      ->type_name("PATH...");
+  app.add_option("--domain", options.domains,
+                 "one domain of several, as NAME=PATH[,PATH...][:WEIGHT]; weights are what --data-order mixture draws "
+                 "by, all domains have one or none")
+      ->type_name("DOMAIN");
+  app.add_option("--mixture", options.mixture, "TOML file of domains: lines NAME = \"PATH[,PATH...][:WEIGHT]\"")
+      ->type_name("FILE");
+  app.add_option("--in", options.folder, "folder where relative paths of --domain and --mixture begin")
+      ->capture_default_str()
+      ->type_name("DIR");
+  app.add_option("--format", options.rules.format,
+                 "text: documents apart by lines <|endoftext|>; jsonl: an object a line; auto: by name")
+      ->check(CLI::IsMember({"auto", "text", "jsonl"}))
+      ->capture_default_str();
+  app.add_option("--field", options.rules.field, "of JSONL, that holds the text")->capture_default_str();
+  app.add_option("--min-characters", options.rules.least_characters, "shorter documents are dropped, and counted")
+      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30))
+      ->capture_default_str()
+      ->type_name("N");
+  app.add_option("--longest-document", options.rules.longest, "bytes; a longer one is refused")
+      ->check(CLI::Range(std::size_t{1000}, std::size_t{1} << 36))
+      ->capture_default_str()
+      ->type_name("N");
 }
 
 // False when help was asked for and printed.
 bool parse(int argc, char** argv, Options& options) {
-  CLI::App app("Turns UTF-8 text (documents separated by lines <|endoftext|>) into tokenizer.json and tokens.h5.",
-               "prepare");
-  app.add_option("--text", options.text, "text files")->required()->type_name("FILE...");
+  CLI::App app(
+      "Turns UTF-8 text into tokenizer.json and tokens.h5. Text is plain or JSONL, gzip and zstd are unpacked. Dropped "
+      "are documents that are empty, too short, or equal to an earlier one.",
+      "prepare");
+  add_input_options(app, options);
   app.add_option("--out", options.out, "folder to write into; made if it is not there")->required()->type_name("DIR");
   auto* vocabulary = app.add_option("--vocab", options.vocabulary, "tokens of the vocabulary to train");
   vocabulary->check(CLI::Range(std::int64_t{258}, std::int64_t{1} << 24))->capture_default_str()->type_name("N");
   auto* tokenizer = app.add_option("--tokenizer", options.tokenizer, "use this tokenizer.json instead of training one");
   tokenizer->type_name("FILE")->excludes(vocabulary);
-  app.add_option("--validation-fraction", options.validation_fraction, "part of the documents that is held out")
+  app.add_option("--begin-token", options.begin_token,
+                 "id put before every document; -1: none, as in the study. <|endoftext|> comes behind each anyway")
+      ->check(CLI::Range(std::int64_t{-1}, std::int64_t{1} << 24))
+      ->capture_default_str()
+      ->type_name("ID");
+  app.add_option("--validation-fraction", options.validation_fraction,
+                 "part of the documents that is held out, chosen by the hash of each")
       ->check(CLI::Range(0.0001, 0.5))
       ->capture_default_str()
       ->type_name("F");
   app.add_flag("--force", options.force, "let files be replaced that `prepare` did not make");
+  app.footer(
+      "Memory: up to 128 MiB of text to learn a vocabulary from (more is read twice), 64 MiB to encode, and some 50\n"
+      "bytes a document, to know copies; tokens wait on the disk.\n\n"
+      "Examples:\n  prepare --text data/text --out data/english\n"
+      "  prepare --domain wiki=wiki.jsonl.zst:2 --domain code=src.jsonl.gz,more/:1 --tokenizer tokenizer.json --out d");
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

@@ -182,6 +182,7 @@ Evaluation to_evaluation(const json& object, const std::string& file) {
   e.sink_star_raw = read.row("sink_star_raw");
   if (!e.sink_star.empty() || !e.sink_star_raw.empty())
     require_one_per_epsilon(e, "sink_star", e.sink_star, e.sink_star_raw, file);
+  e.sink_k = read.row("sink_k");
   e.alpha_k = read.row("alpha_k");
   e.alpha_k_raw = read.row("alpha_k_raw");
   e.alpha_1_layer_head = read.table("alpha_1_layer_head");

@@ -64,7 +64,7 @@ std::string group_section(const Section& s) {
 }  // namespace
 
 std::string page(const std::vector<Run>& runs, const std::string& title, const std::string& chart_js,
-                 int reload_seconds) {
+                 int reload_seconds, const std::string& lead) {
   const std::vector<Group> groups = group_by_task(runs);
   const std::vector<LineStyle> styles = line_styles(runs, groups);
   const PageLimits limits = page_limits(runs, groups, kDataBytes);
@@ -90,7 +90,7 @@ std::string page(const std::vector<Run>& runs, const std::string& title, const s
                                        {"overview", overview},
                                        {"findings", findings},
                                        {"navigation", navigation},
-                                       {"groups", sections + pair},
+                                       {"groups", lead + sections + pair},
                                        {"configurations", configurations(runs, styles)},
                                        {"data", page_json(runs, groups, limits)},
                                        {"chart_js", chart_js},

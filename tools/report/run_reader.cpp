@@ -59,6 +59,7 @@ std::map<std::string, std::string> to_settings(const std::string& toml, const st
   for (auto& [key, value] : read_settings_toml(toml, file + ": not a run's configuration", Exit::bad_input)) {
     std::string flag = key;
     std::replace(flag.begin(), flag.end(), '_', '-');
+    if (const Setting<RunConfig>* setting = setting_named(run_config_table(), flag)) flag = setting->flag;
     settings[flag] = value;
   }
   if (settings.empty()) return settings;  // not known, which is not the same as the defaults

@@ -51,6 +51,7 @@ struct Evaluation {
   Row sink_epsilon;
   Row sink_1, sink_1_raw;                                  // one per epsilon
   Row sink_star, sink_star_raw;                            // one per epsilon; empty where extra is none
+  Row sink_k;                                              // k = 1..10, at the study's epsilon; proxy
   Row alpha_k, alpha_k_raw;                                // k = 1..10
   Table alpha_1_layer_head, alpha_1_layer_head_raw;        // [L][H]
   Table alpha_star_layer_head, alpha_star_layer_head_raw;  // [L][H]; empty where extra is none

@@ -30,18 +30,18 @@ const std::vector<StudyRow>& study_rows() {
     {"opt-wd5", "baseline", "--weight-decay 5", "0.01", "", "5.24", "weight decay 5"},
     {"opt-wd10", "baseline", "--weight-decay 10", "n.r.", "", "n.r.", "weight decay 10"},
     // Data (section 5).
-    {"data-2.5b", "baseline", "", "n.r.", "", "n.r.", "2.5 billion tokens of text, seen more often", "prepare a folder of the first half of the shuffled text and give it as --data"},
-    {"data-500m", "baseline", "", "n.r.", "", "n.r.", "500 million tokens of text, seen more often", "prepare a folder of the first tenth of the shuffled text and give it as --data; a figure shows about 4"},
-    {"data-200m", "baseline", "", "n.r.", "", "n.r.", "200 million tokens of text, seen more often", "prepare a folder of the first 25th of the shuffled text and give it as --data"},
-    {"data-100m", "baseline", "", "<1", "", "n.r.", "100 million tokens of text, seen more often", "prepare a folder of the first 50th of the shuffled text and give it as --data"},
-    {"data-50m", "baseline", "", "<1", "", "n.r.", "50 million tokens of text, seen more often", "prepare a folder of the first 100th of the shuffled text and give it as --data"},
-    {"data-rand1", "baseline", "", "27.03", "", "n.r.", "first token random", "needs text rewritten before prepare: our programs fix a first token only", "60m", false},
-    {"data-rand12", "baseline", "", "1.98", "", "n.r.", "first two tokens random", "Sink_2 14.08; needs text rewritten before prepare: our programs fix a first token only", "60m", false},
-    {"data-rand2", "baseline", "", "20.99", "", "n.r.", "second token random", "needs text rewritten before prepare: our programs fix a first token only", "60m", false},
-    {"data-randN", "baseline", "", "n.r.", "", "n.r.", "first N > 2 tokens random", "the sink disappears; needs text rewritten before prepare: our programs fix a first token only", "60m", false},
-    {"data-fix1", "baseline", "--fixed-first-token 1", "74.11", "", "n.r.", "first token always the padding token", "Sink_4 0.01"},
-    {"data-fix2", "baseline", "", "0.00", "", "n.r.", "second token always the padding token", "Sink_2 69.03, Sink_4 0.01; our programs fix a first token only", "60m", false},
-    {"data-fix3", "baseline", "", "0.00", "", "n.r.", "third token always the padding token", "Sink_3 69.64; our programs fix a first token only", "60m", false},
+    {"data-2.5b", "baseline", "--data-fraction 0.5", "n.r.", "", "n.r.", "2.5 billion tokens of text, seen more often"},
+    {"data-500m", "baseline", "--data-fraction 0.1", "n.r.", "", "n.r.", "500 million tokens of text, seen more often", "a figure shows about 4"},
+    {"data-200m", "baseline", "--data-fraction 0.04", "n.r.", "", "n.r.", "200 million tokens of text, seen more often"},
+    {"data-100m", "baseline", "--data-fraction 0.02", "<1", "", "n.r.", "100 million tokens of text, seen more often"},
+    {"data-50m", "baseline", "--data-fraction 0.01", "<1", "", "n.r.", "50 million tokens of text, seen more often"},
+    {"data-rand1", "baseline", "--random-from 1 --random-to 1", "27.03", "", "n.r.", "first token random"},
+    {"data-rand12", "baseline", "--random-from 1 --random-to 2", "1.98", "", "n.r.", "first two tokens random", "Sink_2 14.08"},
+    {"data-rand2", "baseline", "--random-from 2 --random-to 2", "20.99", "", "n.r.", "second token random"},
+    {"data-randN", "baseline", "--random-from 1 --random-to 3", "n.r.", "", "n.r.", "first three tokens random", "and so on: of more, the sink disappears"},
+    {"data-fix1", "baseline", "--fixed-token 1", "74.11", "", "n.r.", "first token always the padding token", "Sink_4 0.01"},
+    {"data-fix2", "baseline", "--fixed-token 1 --fixed-position 2", "0.00", "", "n.r.", "second token always the padding token", "Sink_2 69.03, Sink_4 0.01"},
+    {"data-fix3", "baseline", "--fixed-token 1 --fixed-position 3", "0.00", "", "n.r.", "third token always the padding token", "Sink_3 69.64"},
     // Masks (section 6).
     {"loss-prefix2", "baseline", "--prefix 2 --prefix-validation study", "n.r.", "", "n.r.", "the first 2 tokens are seen by all, the loss starts behind them"},
     {"loss-prefix3", "baseline", "--prefix 3 --prefix-validation study", "n.r.", "", "n.r.", "the first 3 tokens are seen by all, the loss starts behind them"},
@@ -129,6 +129,34 @@ const std::vector<StudyRow>& study_rows() {
   };
   // clang-format on
   return rows;
+}
+
+std::string study_file_of(const StudyRow& row) {
+  static const std::vector<std::pair<const char*, const char*>> by_id{
+      {"base-", "every_ablation"},
+      {"opt-lr", "learning_rate"},
+      {"opt-bs", "batch"},
+      {"opt-wd", "weight_decay"},
+      {"data-rand", "data_distribution"},
+      {"data-fix", "data_distribution"},
+      {"data-", "data_amount"},
+      {"loss-", "loss"},
+      {"mask-", "window"},
+      {"pos-", "position"},
+      {"norm-", "norm"},
+      {"ffn-", "feed_forward"},
+      {"head-", "heads"},
+      {"bias-", "biases"},
+      {"op-", "operations"},
+      {"kern-", "operations"},
+      {"scale-", "scale"},
+      {"pnorm-", "pnorm"},
+      {"sig-", "sigmoid_robustness"},
+      {"big-", "model_size"},
+  };
+  for (const auto& [begin, name] : by_id)
+    if (row.id.starts_with(begin)) return std::string("train/studies/") + name + ".toml";
+  return "";
 }
 
 const std::vector<StudyRow>& beyond_the_study() {

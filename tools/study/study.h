@@ -26,6 +26,9 @@ struct StudyRow {
 // Every experiment of the study.
 const std::vector<StudyRow>& study_rows();
 
+// The file of train/studies that asks the question of this experiment, beside its neighbours; "" where there is none.
+std::string study_file_of(const StudyRow& row);
+
 // The ablations that are not of the study, with where they come from; id is empty, and so are the numbers.
 const std::vector<StudyRow>& beyond_the_study();
 

@@ -1,190 +1,259 @@
-// sweep: trains every ablation on Bigram-Backcopy from several seeds, with the same initial values and batches, and
-// makes one table of it. Each result is a file of its own, so a sweep that was stopped goes on where it was.
+// sweep: runs a study, a file of train/studies: trains its runs, each an ordinary run folder, as many at once as serves
+// the machine best, and sets what was measured beside the paper's numbers. Stopped at any moment it goes on.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 #include <optional>
-#include <set>
-#include <sstream>
-#include <thread>
 
 #include "engine/check.h"
+#include "engine/data/data_source.h"
 #include "engine/io/file.h"
 #include "engine/io/folder_lock.h"
 #include "engine/io/output_kind.h"
+#include "engine/io/printable.h"
 #include "engine/io/program.h"
 #include "engine/threads.h"
 #include "model/all_ablations.h"
-#include "tools/sweep/sweep_job.h"
-#include "tools/sweep/sweep_table.h"
+#include "tools/sweep/dry_run_table.h"
+#include "tools/sweep/machine_plan.h"
+#include "tools/sweep/run_states.h"
+#include "tools/sweep/study_list.h"
+#include "tools/sweep/study_output.h"
+#include "tools/sweep/study_runs.h"
 #include "tools/sweep/worker_processes.h"
 #include "train/progress.h"
 #include "train/run_config_table.h"
+#include "train/trainer.h"
 
 namespace sink {
 namespace {
 
-struct Job {
-  const Ablation* ablation;
-  RunConfig config;  // its run is the result's file
-  const std::string& path() const { return config.run; }
-  std::string name() const { return ablation->name + " seed " + std::to_string(config.seed); }
+struct Request : StudyRequest {
+  std::string study;
+  std::vector<std::string> sets;
+  std::optional<std::size_t> workers;
+  std::optional<std::int64_t> threads;
+  bool dry_run = false, retry = false, force = false;
 };
 
-struct Request {
-  std::vector<std::string> only, changes;
-  std::vector<std::uint64_t> seeds{0, 1, 2};
-  std::string out = "runs/sweep";
-  std::optional<std::int64_t> steps;
-  std::size_t workers = std::max(1u, std::thread::hardware_concurrency());
-  bool force = false;
-};
+void add_options(CLI::App& app, Request& request) {
+  app.add_option("STUDY", request.study, "TOML file; without one the studies of train/studies are listed");
+  app.add_option("--size", request.size, "cpu: a small model, overnight on two cores; gpu: the paper's")
+      ->check(CLI::IsMember({"cpu", "gpu"}))
+      ->capture_default_str();
+  app.add_option("--data", request.data, "folder that `prepare` made, where the study's task is text");
+  app.add_option("--out", request.out, "folder of the runs and tables [runs/<the study's name>]");
+  app.add_option("--seeds", request.seeds, "instead of the study's: 1,2,3")->delimiter(',');
+  app.add_option("--only", request.only, "these runs or ablations, a,b,c")->delimiter(',');
+  app.add_option("--set", request.sets, "another common setting, as in --set steps=500");
+  app.add_option("--workers", request.workers, "processes at once [measured]")->check(CLI::Range(1, 1024));
+  app.add_option("--threads", request.threads, "of each process [measured]")->check(CLI::Range(1, 4096));
+  app.add_flag("--dry-run", request.dry_run, "print the runs and how long they would take here, then leave");
+  app.add_flag("--retry", request.retry, "train runs that failed again, from their beginning");
+  app.add_flag("--force", request.force, "replace tables that `sweep` did not make");
+  app.footer(
+      "Every run is a run folder, <out>/<run>-<seed>, that report, eval_<ablation> and train_<ablation> --resume "
+      "take;\n"
+      "complete ones of the same settings are kept. Writes <out>/<study>.md, .csv, -runs.csv and .html.\n\n"
+      "Examples:\n  sweep train/studies/bigram_backcopy.toml\n"
+      "  sweep train/studies/weight_decay.toml --data data/english --dry-run\n\n"
+      "Exit codes: 0 done (whatever diverged), 1 a run crashed or could not be trained, 2 usage, 3 bad input, 8 disk,\n"
+      "128 + n stopped by signal n.");
+}
 
 // False when help was asked for and printed.
 bool parse(int argc, char** argv, Request& request) {
-  CLI::App app(
-      "Trains every ablation on Bigram-Backcopy, one process a core, and prints one table. Writes into the folder "
-      "--out\n"
-      "<ablation>-<seed>.json, results.csv and table.md. Results that are there already are kept: stop it at any "
-      "moment\n"
-      "and give the same command again.");
-  app.add_option("--only", request.only, "these ablations, a,b,c; default: all")->delimiter(',');
-  app.add_option("--seeds", request.seeds, "of initial values, task and batches")
-      ->delimiter(',')
-      ->capture_default_str();
-  app.add_option("--steps", request.steps, "instead of the recipe's " + std::to_string(sweep_recipe().steps));
-  app.add_option("--set", request.changes, "another setting of the recipe, as in --set learning-rate=0.01");
-  app.add_option("--out", request.out, "folder")->capture_default_str();
-  app.add_option("--workers", request.workers, "processes at once, of one thread each")->capture_default_str();
-  app.add_flag("--force", request.force, "make every result again, and replace files that `sweep` did not make");
-  app.footer(
-      "Examples:\n  sweep\n  sweep --only baseline,bias_k --seeds 0 --out runs/two\n\n"
-      "Exit codes: 0 done (whatever diverged), 1 a job crashed, 2 usage, 3 a result that cannot be read, 8 disk,\n"
-      "128 + n stopped by signal n.");
+  CLI::App app("Runs a study: trains its runs and sets them beside the paper's numbers.", "sweep");
+  add_options(app, request);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp& help) {
     app.exit(help);
     return false;
   } catch (const CLI::ParseError& error) { throw Error(std::string(error.what()) + "; see --help", Exit::usage); }
-  SINK_CHECK(request.workers >= 1 && request.workers <= 1024, "sweep", "--workers must be from 1 to 1024", Exit::usage);
-  SINK_CHECK(!request.seeds.empty(), "sweep", "--seeds needs a seed", Exit::usage);
-  return true;
-}
-
-RunConfig recipe_of(const Request& request) {
-  RunConfig recipe = sweep_recipe();
-  std::vector<std::string> changes = request.changes;
-  if (request.steps) changes.push_back("steps=" + std::to_string(*request.steps));
-  for (const std::string& change : changes) {
+  for (const std::string& change : request.sets) {
     std::string flag = change.substr(0, change.find('='));
     const Setting<RunConfig>* setting = setting_named(run_config_table(), flag);
-    SINK_CHECK(setting && is_saved(*setting) && change.size() > flag.size() && flag != "task" && flag != "seed",
-               "sweep",
+    const bool free = flag != "seed" && flag != "data" && flag != "threads";
+    SINK_CHECK(setting && is_saved(*setting) && change.size() > flag.size() && free, "sweep",
                "--set takes a setting of train_<ablation> and its value, as in learning-rate=0.01; got `" + change +
                    "`" + did_you_mean(flag, run_config_table()),
                Exit::usage);
-    setting->set(recipe, change.substr(flag.size() + 1), "--set " + flag);
+    setting->read(change.substr(flag.size() + 1), "--set " + flag);
+    request.changes.emplace_back(setting->flag, change.substr(flag.size() + 1));
   }
-  return recipe;
-}
-
-// All ablations of the first seed come first: a sweep that is stopped early has compared them all.
-std::vector<Job> jobs_of(const Request& request, const RunConfig& recipe) {
-  std::vector<const Ablation*> chosen;
-  for (const std::string& name : request.only) {
-    const Ablation* ablation = &ablation_named(name);
-    if (std::find(chosen.begin(), chosen.end(), ablation) == chosen.end()) chosen.push_back(ablation);
-  }
-  if (request.only.empty())
-    for (const Ablation& ablation : all_ablations()) chosen.push_back(&ablation);
-  std::vector<Job> jobs;
-  std::set<std::uint64_t> seen;  // the same seed twice is no second seed
-  for (std::uint64_t seed : request.seeds)
-    for (const Ablation* ablation : seen.insert(seed).second ? chosen : std::vector<const Ablation*>()) {
-      RunConfig config = job_config(recipe, ablation->name, seed);
-      config.run = request.out + "/" + ablation->name + "-" + std::to_string(seed) + ".json";
-      jobs.push_back({ablation, config});
-    }
-  require_consistent(jobs.front().config, *jobs.front().ablation);
-  return jobs;
-}
-
-bool has_result(const Job& job) {
-  if (!std::filesystem::exists(job.path())) return false;
-  SweepResult result = sweep_result_from_json(read_file("sweep", job.path()), job.path());
-  SINK_CHECK(result.settings == to_toml(job.config), "sweep",
-             job.path() + " was made with other settings; give another --out, or --force to make it again",
-             Exit::usage);
   return true;
 }
 
+// What the tokens of a run are; each text is looked through once.
+class DataChecksums {
+ public:
+  std::string of(const RunConfig& config) {
+    std::string key;
+    for (const Setting<RunConfig>& setting : run_config_table())
+      if (setting.group == "Data" && setting.flag != "seed" && setting.flag != "batch")
+        key += plain_text(setting.value(config)) + "\n";
+    auto known = known_.find(key);
+    if (known == known_.end()) known = known_.emplace(key, make_data_source(config)->checksum()).first;
+    return known->second;
+  }
+
+ private:
+  std::map<std::string, std::string> known_;
+};
+
+// The study with everything that is decided before the first run starts.
+struct Sweep {
+  Request request;
+  StudyFile study;
+  std::vector<StudyArm> arms;
+  std::vector<StudyRun> runs;
+  std::vector<FoundRun> found;    // of runs
+  std::vector<std::size_t> todo;  // of runs
+  int exit_code = 0;              // of the first run that ended without numbers in this sweep, other than diverged
+
+  const std::string& name(std::size_t run) const { return runs[run].config.run; }
+};
+
+void look_around(Sweep& sweep) {
+  DataChecksums checksums;
+  sweep.found.clear();
+  sweep.todo.clear();
+  for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
+    RunConfig& config = sweep.runs[i].config;
+    sweep.found.push_back(found_run(config, [&] { return checksums.of(config); }));
+    FoundRun& found = sweep.found.back();
+    if (found.state == RunStanding::failed && sweep.request.retry) {
+      config.force = true;
+      config.resume = "never";
+    } else if (found.state == RunStanding::failed || found.state == RunStanding::complete) {
+      continue;
+    }
+    sweep.todo.push_back(i);
+  }
+}
+
+MachinePlan plan_of(const Sweep& sweep) {
+  const std::int64_t cores = thread_count();
+  const Request& request = sweep.request;
+  MachinePlan plan{1, 1, "as given"};
+  if (!(request.workers && request.threads) && !sweep.todo.empty()) {
+    const StudyRun& run = sweep.runs[sweep.todo.front()];
+    if (!request.workers && !request.threads) {
+      plan = fastest_plan({sweep.arms[run.arm].ablation, run.config}, cores, sweep.todo.size());
+    } else if (request.threads) {
+      plan.workers = static_cast<std::size_t>(std::max<std::int64_t>(1, cores / *request.threads));
+    } else {
+      plan.threads = std::max<std::int64_t>(1, cores / static_cast<std::int64_t>(*request.workers));
+    }
+  }
+  if (request.workers) plan.workers = *request.workers;
+  if (request.threads) plan.threads = *request.threads;
+  return plan;
+}
+
 // In a process of its own.
-int do_job(const Job& job) {
+int train_one(const RunConfig& config, const Ablation& ablation, bool whole_checkpoint) {
   return run_program("sweep", [&] {
-    set_thread_count(1);
-    write_file_atomically(job.path(), to_json(train_job(job.config, *job.ablation)));
-    return 0;
+    try {
+      const int code = train(config, ablation, Talk::nothing);
+      if (code == 0 && !whole_checkpoint) keep_parameters_alone(config.run);
+      return code;
+    } catch (const Error& error) {
+      if (!is_failure_of_run(error.code)) throw;
+      store_failure(config, error.what());
+      return static_cast<int>(error.code);
+    }
   });
+}
+
+// What became of a run, for the line that is shown; remembers those without numbers.
+std::string told(Sweep& sweep, std::size_t run, int exit_code) {
+  const RunConfig& config = sweep.runs[run].config;
+  if (exit_code == 0) {
+    const report::Run done = report::read_run_folder(config.run);
+    char text[120];
+    std::snprintf(text, sizeof text, "loss %.3f, Sink_1 %.1f %%, alpha_1 %.3f", done.evaluation->get("val_loss"),
+                  done.evaluation->sink_at(0.3, false), done.evaluation->get("alpha_1"));
+    return text;
+  }
+  const bool crashed = exit_code == 128 + SIGSEGV || exit_code == 128 + SIGABRT || exit_code == 128 + SIGBUS ||
+                       exit_code == 128 + SIGFPE || exit_code == 128 + SIGILL;
+  if (crashed) store_failure(config, "crashed with signal " + std::to_string(exit_code - 128));
+  const FoundRun found = found_run(config, [] { return std::string(); });
+  if (sweep.exit_code == 0 && exit_code != static_cast<int>(Exit::diverged))
+    sweep.exit_code = exit_code < 128 ? exit_code : static_cast<int>(Exit::failure);
+  if (found.state == RunStanding::failed) return "failed: " + found.reason;
+  return "ended with exit code " + std::to_string(exit_code) + ", to be tried again";
+}
+
+// Trains what is to do; a signal's number or 0.
+int train_all(Sweep& sweep, const MachinePlan& plan) {
+  std::size_t ended = 0;
+  const auto start = std::chrono::steady_clock::now();
+  for (std::size_t run : sweep.todo) {
+    const std::int64_t begun_with = sweep.found[run].threads;
+    sweep.runs[run].config.threads = begun_with > 0 ? begun_with : plan.threads;
+  }
+  return run_in_processes(
+      sweep.todo.size(), plan.workers,
+      [&](std::size_t i) {
+        const StudyRun& run = sweep.runs[sweep.todo[i]];
+        return train_one(run.config, sweep.arms[run.arm].ablation, sweep.study.whole_checkpoints);
+      },
+      [&](const JobEnd& end) {
+        ++ended;
+        const double passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        const double left = passed / static_cast<double>(ended) * static_cast<double>(sweep.todo.size() - ended);
+        const std::size_t run = sweep.todo[end.job];
+        const std::string what = told(sweep, run, end.exit_code);
+        std::fprintf(stderr, "[%zu/%zu] %s: %s; %s, %s left\n", ended, sweep.todo.size(),
+                     printable(sweep.name(run)).c_str(), what.c_str(), duration(end.seconds).c_str(),
+                     duration(left).c_str());
+      });
+}
+
+Sweep sweep_of(const Request& request) {
+  Sweep sweep;
+  sweep.request = request;
+  sweep.study = read_study_file(request.study);
+  if (sweep.request.out.empty()) sweep.request.out = "runs/" + sweep.study.name;
+  sweep.arms = arms_of(sweep.study, sweep.request);
+  sweep.runs = runs_of(sweep.study, sweep.request, sweep.arms);
+  return sweep;
 }
 
 int run(int argc, char** argv) {
   Request request;
   if (!parse(argc, argv, request)) return 0;
   if (std::string note = note_of_unbuilt_ablations(); !note.empty()) std::fprintf(stderr, "%s\n", note.c_str());
-  RunConfig recipe = recipe_of(request);
-  std::vector<Job> jobs = jobs_of(request, recipe), todo;
-  std::filesystem::create_directories(request.out);
-  FolderLock lock(request.out);
-  const std::string csv = request.out + "/results.csv", markdown = request.out + "/table.md";
-  require_output(csv, kind_by_text("a table of `sweep`", "ablation,"), request.force);
-  require_output(markdown, kind_by_text("a table of `sweep`", "| ablation"), request.force);
-  for (const Job& job : jobs)
-    if (request.force || !has_result(job)) todo.push_back(job);
-  std::fprintf(stderr, "sweep: %zu jobs, %zu of them done before; %zu at once\n", jobs.size(),
-               jobs.size() - todo.size(), request.workers);
-
-  std::vector<std::string> crashed;
-  std::size_t ended = 0;
-  auto start = std::chrono::steady_clock::now();
-  int signal = run_in_processes(
-      todo.size(), request.workers, [&](std::size_t i) { return do_job(todo[i]); },
-      [&](const JobEnd& end) {
-        const Job& job = todo[end.job];
-        ++ended;
-        double passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        double left = passed / static_cast<double>(ended) * static_cast<double>(todo.size() - ended);
-        std::string what;
-        if (end.exit_code != 0) {
-          what = "crashed, exit code " + std::to_string(end.exit_code);
-          crashed.push_back(job.name() + ": " + what);
-        } else {
-          SweepResult r = sweep_result_from_json(read_file("sweep", job.path()), job.path());
-          char text[160];
-          std::snprintf(text, sizeof text, "loss %.3f (best %.3f), alpha_1 %.3f, raw %.3f", r.loss, r.best_loss,
-                        r.alpha_1, r.alpha_1_raw);
-          what = r.error.empty() ? text : r.error;
-        }
-        std::fprintf(stderr, "[%zu/%zu] %s: %s; %.1f s, %s left\n", ended, todo.size(), job.name().c_str(),
-                     what.c_str(), end.seconds, duration(left).c_str());
-      });
-  if (signal) {
+  if (request.study.empty()) return list_studies("train/studies");
+  Sweep sweep = sweep_of(request);
+  if (request.dry_run) {
+    look_around(sweep);
+    print_dry_run_of_study(sweep.study, sweep.arms, sweep.runs, sweep.todo, plan_of(sweep));
+    return 0;
+  }
+  std::filesystem::create_directories(sweep.request.out);
+  FolderLock lock(sweep.request.out);
+  const StudyOutput output(sweep.request.out, sweep.study.name);
+  output.require_free(request.force);
+  look_around(sweep);
+  const MachinePlan plan = plan_of(sweep);
+  std::fprintf(stderr, "sweep: %s: %zu runs, %zu to do; %zu at once, %lld thread%s each (%s)\n",
+               printable(sweep.study.name).c_str(), sweep.runs.size(), sweep.todo.size(), plan.workers,
+               static_cast<long long>(plan.threads), plan.threads == 1 ? "" : "s", plan.measured.c_str());
+  if (int signal = train_all(sweep, plan)) {
     std::fprintf(stderr, "sweep: stopped by signal %d; the same command goes on\n", signal);
     return 128 + signal;
   }
-
-  std::vector<SweepResult> results;
-  std::stable_sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) { return a.ablation < b.ablation; });
-  for (const Job& job : jobs)
-    if (std::filesystem::exists(job.path()))
-      results.push_back(sweep_result_from_json(read_file("sweep", job.path()), job.path()));
-  std::string table = sweep_table(results, recipe, crashed);
-  write_file_atomically(csv, results_csv(results));
-  write_file_atomically(markdown, table);
-  std::fputs(table.c_str(), stdout);
-  return crashed.empty() ? 0 : static_cast<int>(Exit::failure);
+  output.write(sweep.study, sweep.request.size, sweep.arms, sweep.runs);
+  return sweep.exit_code;
 }
 
 }  // namespace

@@ -225,6 +225,7 @@ BpeModel train_bpe(const std::vector<std::string_view>& texts, std::int64_t voca
   for (unsigned char byte : bytes_by_character()) {
     id_of_byte[byte] = static_cast<std::int32_t>(model.bytes.size());
     model.bytes.emplace_back(1, static_cast<char>(byte));
+    model.id_of_byte[byte] = id_of_byte[byte];
   }
 
   WordCounts counts = count_words(chosen(texts));

@@ -1,23 +1,18 @@
-// Tokenizer: text to token ids and back, by byte-level BPE; no text is outside its vocabulary.
+// Tokenizer: text to token ids and back, by byte-level BPE.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
-#include <unordered_map>
 #include <vector>
 
+#include "engine/data/tokenizer/added_tokens.h"
 #include "engine/data/tokenizer/bpe_model.h"
+#include "engine/data/tokenizer/bpe_rules.h"
+#include "engine/data/tokenizer/encode_cache.h"
 
 namespace sink {
-
-// Ids of pieces met before. One for each thread; it makes encoding natural text about ten times as fast.
-struct EncodeCache {
-  std::unordered_map<std::string, std::vector<std::int32_t>> ids_of;
-  std::vector<std::string_view> pieces;  // scratch
-};
 
 class Tokenizer {
  public:
@@ -25,7 +20,8 @@ class Tokenizer {
 
   // See train_bpe.
   static Tokenizer train(const std::vector<std::string_view>& texts, std::int64_t vocabulary);
-  // A tokenizer.json, of ours or of HuggingFace. Throws Error (Exit::bad_input).
+  // A tokenizer.json, of ours or of HuggingFace, or a vocabulary with its merges beside it; see read_tokenizer. Throws
+  // Error (Exit::bad_input).
   static Tokenizer load(const std::string& path);
   // Throws Error (Exit::io).
   void save(const std::string& path) const;
@@ -33,17 +29,25 @@ class Tokenizer {
 
   // Number of rows that an embedding needs: the largest id + 1.
   std::int64_t vocabulary() const { return static_cast<std::int64_t>(model_.bytes.size()); }
-  // The id of <|endoftext|>. Throws Error (Exit::bad_input) if there is none.
+  // The id of <|endoftext|>, or of <|end_of_text|> (LLaMA 3) or </s> (OPT). Throws Error (Exit::bad_input) if there is
+  // none of them.
   std::int32_t end_of_text() const;
-  // The tokenizer was made for text in Unicode's composed form (NFC). encode() takes text as it comes, which gives the
-  // same ids for text that is composed already, as nearly all text is.
-  bool expects_nfc() const { return model_.nfc; }
+  // How many of the bytes that occur in UTF-8 have no token, as 8 in SmolLM: text with them does not come back. None in
+  // the tokenizers trained here.
+  int bytes_without_token() const;
 
-  // Throws Error (Exit::bad_input) where the text is not UTF-8. Added tokens in the text become their ids.
+  // Throws Error (Exit::bad_input) where the text is not UTF-8. Added tokens in the text become their ids; a cache
+  // makes natural text several times as fast. The text is first brought into the form that the tokenizer asks for
+  // (NFC).
   std::vector<std::int32_t> encode(std::string_view text) const;
   std::vector<std::int32_t> encode(std::string_view text, EncodeCache& cache) const;
 
-  // decode(encode(text)) == text. Throws Error for ids outside the vocabulary.
+  // The same between the special tokens that the tokenizer gives every text, as OPT's </s> before it; with most
+  // tokenizers there are none. What the `tokenizers` package does where it is not told add_special_tokens=False.
+  std::vector<std::int32_t> encode_with_special_tokens(std::string_view text, EncodeCache& cache) const;
+
+  // decode(encode(text)) == text, but for the NFC, the leading space and the bytes without token above. Throws Error
+  // for ids outside the vocabulary.
   std::string decode(std::span<const std::int32_t> ids) const;
 
   // The token as printable UTF-8 for labels: control characters and broken characters are escaped (\n, \x1b), spaces
@@ -51,26 +55,15 @@ class Tokenizer {
   std::string token_text(std::int32_t id) const;
 
  private:
-  struct Rule {
-    std::int32_t rank;
-    std::int32_t result;
-  };
-  struct Found {
-    std::size_t at;
-    const AddedToken* token;  // nullptr: none from here on
-  };
-
   const std::string& bytes_of(std::int32_t id) const;
-  Found find_added(std::string_view text, std::size_t from, bool normalized) const;
-  void encode_around(std::string_view text, bool normalized, EncodeCache& cache, std::vector<std::int32_t>& ids) const;
+  void encode_stretch(std::string_view text, EncodeCache& cache, std::vector<std::int32_t>& ids) const;
   void encode_plain(std::string_view text, EncodeCache& cache, std::vector<std::int32_t>& ids) const;
-  std::vector<std::int32_t> encode_piece(std::string_view piece) const;
+  void encode_pieces(EncodeCache& cache, std::vector<std::int32_t>& ids) const;
 
   BpeModel model_;
-  std::unordered_map<std::uint64_t, Rule> rules_;  // by left and right id
-  std::array<std::int32_t, 256> id_of_byte_;
-  // Places in model_.added by [normalized][first byte], longest first.
-  std::array<std::array<std::vector<std::size_t>, 256>, 2> added_by_byte_;
+  BpeRules rules_;
+  std::array<AddedTokens, 2> added_;         // by AddedToken::normalized
+  std::vector<Cut> first_cuts_, last_cuts_;  // before and after the leading space
 };
 
 }  // namespace sink

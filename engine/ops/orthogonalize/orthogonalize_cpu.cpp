@@ -28,7 +28,7 @@ void combine_numbers(float a, const Tensor& x, float b, Tensor& y) {
 
 void orthogonalize(const Tensor& x_MN, Tensor& y_MN) {
   Tensor squares = Tensor::empty({1}, DType::F64);
-  sum_of_squares(x_MN, {{0, x_MN.size()}}, squares);
+  sink::sum_of_squares(x_MN, {{0, x_MN.size()}}, squares);
   combine_numbers(static_cast<float>(1 / (std::sqrt(squares.item()) + NewtonSchulz::epsilon)), x_MN, 0, y_MN);
   newton_schulz(y_MN, [](double a, const Tensor& from, double b, Tensor& to) {
     combine_numbers(static_cast<float>(a), from, static_cast<float>(b), to);

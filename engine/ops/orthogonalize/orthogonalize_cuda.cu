@@ -10,7 +10,7 @@ namespace sink::cuda {
 
 void orthogonalize(const Tensor& x_MN, Tensor& y_MN) {
   Tensor squares = Tensor::empty({1}, DType::F64, Device::cuda);
-  sum_of_squares(x_MN, {{0, x_MN.size()}}, squares);
+  sink::sum_of_squares(x_MN, {{0, x_MN.size()}}, squares);
   const double* sum = squares.device_data<double>();
   const float* x_i = x_MN.device_data<float>();
   float* y_i = y_MN.device_data<float>();

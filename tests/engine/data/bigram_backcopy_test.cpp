@@ -161,8 +161,17 @@ TEST_CASE("BigramBackcopy: it makes itself known, and takes no other first token
   CHECK(source->validation_sequences() == 100);
   CHECK(source->token_text(2) == "trigger 2");
   CHECK(source->token_text(40) == "40");
-  config.fixed_first_token = 5;
-  CHECK(contains(error_of([&] { make_data_source(config); }), "exit 2 [bigram-backcopy]"));
+  auto refused = [](DataConfig asked) { return error_of([&] { make_data_source(asked); }); };
+  for (auto [token, position] : {std::pair{5, 1}, {0, 2}}) {
+    config.fixed_token = token;
+    config.fixed_position = position;
+    CHECK(contains(refused(config), "exit 2 [bigram-backcopy]"));
+  }
+  config = config_for(0);
+  config.fixed_token = 0;
+  CHECK(refused(config) == "no error");
+  config.data_fraction = 0.5;
+  CHECK(contains(refused(config), "exit 2 [bigram-backcopy]"));
 }
 
 TEST_CASE("BigramBackcopy: a batch of 48 x 64 takes less than 0.1 ms") {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/data/token_file.h"
+#include "engine/data/token_writer.h"
 #include "engine/data/tokenizer/tokenizer.h"
 #include "engine/io/sha256.h"
 #include "engine/tensor.h"
@@ -18,17 +18,36 @@ inline std::vector<std::int32_t> values(const Tensor& tensor) {
   return {data, data + tensor.size()};
 }
 
+inline std::vector<std::int32_t> values(const TokenIds& ids) {
+  std::vector<std::int32_t> all(static_cast<std::size_t>(ids.size()));
+  ids.copy(0, ids.size(), all.data());
+  return all;
+}
+
+// Writes a token file of one domain.
+struct NewTokens {
+  std::vector<std::int32_t> train, valid;
+  std::int64_t vocabulary = 258;
+  std::string sources = "here", tokenizer_sha256 = "";
+};
+inline void write_tokens(const std::string& path, const NewTokens& tokens) {
+  TokenWriter writer(path, tokens.vocabulary);
+  writer.begin_domain("text", 0);
+  writer.add_document(tokens.train, false);
+  writer.add_document(tokens.valid, true);
+  writer.close({.end_of_text = 0, .sources = tokens.sources, .tokenizer_sha256 = tokens.tokenizer_sha256});
+  writer.commit();
+}
+
 // Tokens count up modulo 251, so that each tells its place; `train` and `valid` are numbers of tokens.
 inline void write_counting_text(const TemporaryFolder& folder, std::size_t train, std::size_t valid) {
   std::string json = Tokenizer::train({"x"}, 258).json();
-  TokenFile file;
-  file.vocabulary = 258;
-  file.sources = "counting";
+  NewTokens file;
   file.tokenizer_sha256 = sha256_hex(json);
   for (std::size_t i = 0; i < train; ++i) file.train.push_back(static_cast<std::int32_t>(i % 251));
   for (std::size_t i = 0; i < valid; ++i) file.valid.push_back(static_cast<std::int32_t>(i % 251));
   write_bytes(folder / "tokenizer.json", json);
-  write_bytes(folder / "tokens.h5", to_token_file_bytes(file));
+  write_tokens(folder / "tokens.h5", file);
 }
 
 }  // namespace sink

@@ -2,9 +2,11 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <sstream>
 
 #include "engine/data/data_source.h"
 #include "tests/engine/data/data_support.h"
+#include "tests/support/packed.h"
 #include "tests/support/subprocess.h"
 
 using namespace sink;
@@ -63,13 +65,12 @@ TEST_CASE("prepare: makes data that a source can read, the same each time") {
   CHECK(contains(tokens.sources, "a.txt " + std::to_string(some_text().size()) + " sha256:"));
   // Every document, followed by id 0, stands on one side; together they are the text.
   Tokenizer tokenizer = Tokenizer::load(folder / "new/data/tokenizer.json");
-  CHECK(std::count(tokens.train.begin(), tokens.train.end(), 0) +
-            std::count(tokens.valid.begin(), tokens.valid.end(), 0) ==
-        40);
-  CHECK(tokens.train.back() == 0);
-  CHECK(tokens.valid.back() == 0);
-  CHECK(tokens.train.front() != 0);
-  std::string back = tokenizer.decode(tokens.train) + tokenizer.decode(tokens.valid);
+  std::vector<std::int32_t> train = values(tokens.train), valid = values(tokens.valid);
+  CHECK(std::count(train.begin(), train.end(), 0) + std::count(valid.begin(), valid.end(), 0) == 40);
+  CHECK(train.back() == 0);
+  CHECK(valid.back() == 0);
+  CHECK(train.front() != 0);
+  std::string back = tokenizer.decode(train) + tokenizer.decode(valid);
   CHECK(back.size() == some_text().size() - 40 * 3);  // the line ends before (2) and after (1) each mark are left out
   CHECK(contains(back, "Line 39 of the document.\nLine 78 of the document."));
 
@@ -90,8 +91,9 @@ TEST_CASE("prepare: makes data that a source can read, the same each time") {
       0);
   TokenFile single = read_token_file(folder / "one/tokens.h5");
   CHECK(single.vocabulary == 300);
-  CHECK(single.valid.back() == 0);
-  CHECK(std::count(single.train.begin(), single.train.end(), 0) == 0);
+  train = values(single.train);
+  CHECK(values(single.valid).back() == 0);
+  CHECK(std::count(train.begin(), train.end(), 0) == 0);
 }
 
 TEST_CASE("prepare: text that cannot be used leaves with 3, one line each, and writes nothing") {
@@ -102,7 +104,8 @@ TEST_CASE("prepare: text that cannot be used leaves with 3, one line each, and w
     return run(folder, "--text " + write_text(folder, "t.txt", text) + out);
   };
   check_error(run(folder, "--text " + folder / "none.txt" + out), 3, "none.txt: No such file");
-  check_error(run(folder, "--text " + folder.path + out), 3, "is a folder");
+  std::filesystem::create_directory(folder / "void");
+  check_error(run(folder, "--text " + folder / "void" + out), 3, "the folder has no text files");
   check_error(error(""), 3, "t.txt: is empty");
   check_error(error(" \n\n"), 3, "t.txt: is empty");
   check_error(error("too short"), 3, "the text is too short: 9 bytes");
@@ -112,6 +115,9 @@ TEST_CASE("prepare: text that cannot be used leaves with 3, one line each, and w
   std::string marks;
   for (int i = 0; i < 100; ++i) marks += "<|endoftext|>\n";
   check_error(error(marks), 3, "no documents");
+  check_error(
+      run(folder, "--format jsonl --text " + write_text(folder, "l.txt", "{\"text\": 1}\n" + some_text()) + out), 3,
+      "l.txt: line 1 is not a document: expected an object with a text `text`");
   std::string text = write_text(folder, "t.txt", some_text());
   check_error(run(folder, "--text " + text + " --tokenizer " + text + out), 3, "t.txt: ");
   CHECK(std::filesystem::is_empty(folder / "data"));
@@ -122,12 +128,19 @@ TEST_CASE("prepare: wrong use leaves with 2") {
   TemporaryFolder folder;
   std::string text = "--text " + write_text(folder, "t.txt", some_text()) + " --out " + folder / "data ";
   check_error(run(folder, ""), 2, "--");
+  check_error(run(folder, "--out " + folder / "data"), 2, "--text, --domain or --mixture is needed");
+  std::string out = "--out " + folder / "data ", file = folder / "t.txt";
+  check_error(run(folder, out + "--domain " + file), 2, "expected NAME=PATH");
+  check_error(run(folder, out + "--domain a=" + file + ":1 --domain b=" + file), 2, "some domains have a weight");
+  check_error(run(folder, out + "--domain a=" + file + " --domain a=" + file), 2, "domain a is given twice");
+  check_error(run(folder, out + "--domain a=" + file + ":-1"), 2, "expected a weight above 0");
   check_error(run(folder, text + "--vocab 100"), 2, "258");
   check_error(run(folder, text + "--vocabulary 300"), 2, "--vocabulary");
   check_error(run(folder, text + "--vocab 300 --tokenizer x"), 2, "excludes");
   check_error(run(folder, text + "--validation-fraction 0.9"), 2, "0.9");
   CHECK(run(folder, "--help").wait() == 0);
   CHECK(!std::filesystem::exists(folder / "data"));
+  check_error(run(folder, text + "--begin-token 70000"), 2, "--begin-token must be below the vocabulary");
 }
 
 TEST_CASE("prepare: a folder that cannot be written, or a full disk, leaves with 8 and what was there stays") {
@@ -143,4 +156,74 @@ TEST_CASE("prepare: a folder that cannot be written, or a full disk, leaves with
               "cannot write " + folder / "data/tokens.h5");
   CHECK(read_bytes(folder / "data/tokens.h5") == tokens);
   CHECK(entries(folder / "data") == 2);
+}
+
+TEST_CASE("prepare: domains of text and JSONL, plain and packed, without copies, in the order that is asked for") {
+  if (!built()) return;
+  TemporaryFolder folder;
+  auto document = [](int i) { return "Document number " + std::to_string(i) + ", which is long enough to be kept."; };
+  std::string text, jsonl;
+  for (int i = 0; i < 30; ++i) text += document(i) + "\n<|endoftext|>\n";
+  text += " \n<|endoftext|>\ntiny\n<|endoftext|>\n" + document(3) + "\n";
+  for (int i = 20; i < 50; ++i) jsonl += "{\"meta\": {\"n\": 1}, \"content\": \"" + document(i) + "\"}\n\n";
+  write_bytes(folder / "a.txt", text);
+  std::filesystem::create_directories(folder / "more/deep");
+  write_bytes(folder / "more/deep/b.jsonl.gz", gzipped(jsonl.substr(0, 500)) + gzipped(jsonl.substr(500)));
+  write_bytes(folder / "more/c.jsonl.zst", zstd_packed("{\"content\": \"" + document(99) + "\"}"));
+  write_bytes(folder / "more/SOURCES", "no text");
+  write_bytes(folder / "m.toml", "# two\nfirst = \"a.txt:3\"\nsecond = \"more:1\"\n");
+
+  Subprocess program = run(folder, "--mixture " + folder / "m.toml" + " --in " + folder.path +
+                                       " --field content --vocab 300 --validation-fraction 0.3 --begin-token 1 --out " +
+                                       folder / "data");
+  REQUIRE_MESSAGE(program.wait() == 0, program.err());
+  CHECK(contains(program.out(), "documents         51\n"));
+  TokenFile file = read_token_file(folder / "data/tokens.h5");
+  REQUIRE(file.domains.size() == 2);
+  CHECK(file.domains[0].name == "first");
+  CHECK(file.domains[0].weight == 3);
+  CHECK(file.domains[0].documents == 30);
+  CHECK(file.domains[1].documents == 21);  // 10 of 31 were in the first
+  CHECK(contains(file.sources, "b.jsonl.gz " + std::to_string(jsonl.size()) + " sha256:" + sha256_hex(jsonl)));
+  std::string table = program.out();
+  auto row = [&](const std::string& name) {
+    std::istringstream line(table.substr(table.find("\n" + name) + 1));
+    std::vector<std::string> cells;
+    for (std::string cell; cells.size() < 11 && line >> cell;) cells.push_back(cell);
+    return cells;
+  };
+  CHECK(row("first") ==
+        std::vector<std::string>{"first", "1", "30", row("first")[3], std::to_string(file.domains[0].train_tokens),
+                                 std::to_string(file.domains[0].valid_tokens), row("first")[6], "3", "1", "1", "1"});
+  CHECK(row("second")[1] == "2");
+  CHECK(row("second")[10] == "10");
+
+  // Every document stands on the side of its hash, between its begin and end, domain after domain.
+  Tokenizer tokenizer = Tokenizer::load(folder / "data/tokenizer.json");
+  std::string train, valid;
+  for (int i = 0; i < 51; ++i) {
+    std::string words = document(i < 50 ? i : 99);
+    (std::stoull(sha256_hex(words).substr(0, 12), nullptr, 16) < 0.3 * 0x1p48 ? valid : train) +=
+        "<|padding|>" + words + "<|endoftext|>";
+  }
+  CHECK(tokenizer.decode(values(file.valid)) == valid);
+  std::string back = tokenizer.decode(values(file.train));
+  CHECK(back.size() == train.size());
+  // c stands before deep/b in its folder.
+  if (std::size_t at = train.find("<|padding|>" + document(99)); at != std::string::npos) {
+    std::string last = train.substr(at);
+    train.erase(at);
+    train.insert(train.find("<|padding|>" + document(30)), last);
+  }
+  CHECK(back == train);
+}
+
+TEST_CASE("prepare: text that is read twice is the same as text that is kept") {
+  if (!built()) return;
+  TemporaryFolder folder;
+  std::string text = write_text(folder, "a.txt", some_text());
+  REQUIRE(run(folder, "--vocab 300 --text " + text + " --out " + folder / "kept").wait() == 0);
+  REQUIRE(run(folder, "--tokenizer " + folder / "kept/tokenizer.json" + " --text " + text + " --out " + folder / "read")
+              .wait() == 0);
+  CHECK(read_bytes(folder / "kept/tokens.h5") == read_bytes(folder / "read/tokens.h5"));
 }

@@ -14,15 +14,14 @@ namespace {
 // A prepared text in `folder`; `shift` makes another one, `letters` another tokenizer of the same size.
 void write_text(const std::string& folder, std::int32_t shift, const char* letters = "xyxyxyxy") {
   std::string json = Tokenizer::train({letters}, 259).json();
-  TokenFile file;
-  file.vocabulary = 259;
+  NewTokens file{.train = {}, .valid = {}, .vocabulary = 259};
   file.sources = folder;  // where text came from does not say what it is
   file.tokenizer_sha256 = sha256_hex(json);
   for (std::int32_t i = 0; i < 2000; ++i) file.train.push_back((i + shift) % 251);
   for (std::int32_t i = 0; i < 200; ++i) file.valid.push_back(i % 251);
   fs::create_directories(folder);
   write_bytes(folder + "/tokenizer.json", json);
-  write_bytes(folder + "/tokens.h5", to_token_file_bytes(file));
+  write_tokens(folder + "/tokens.h5", file);
 }
 
 constexpr const char* kTraining =
@@ -43,10 +42,15 @@ struct World : TemporaryFolder {
 
 TEST_CASE("data: the checksum is that of the documented bytes") {
   // python3: hashlib.sha256(b"train 3 valid 1\n" + struct.pack("<4i", 0, 1, 2, 3)).hexdigest()
-  TokenFile file{.train = {0, 1, 2}, .valid = {3}, .vocabulary = 4, .sources = "", .tokenizer_sha256 = ""};
-  CHECK(tokens_checksum(file) == "a8f65b0f9f2bf289c0539188b7fb3a8762cff7f6b21f2cce154a579d40b5b642");
-  TokenFile split{.train = {0, 1}, .valid = {2, 3}, .vocabulary = 4, .sources = "", .tokenizer_sha256 = ""};
-  CHECK(tokens_checksum(split) != tokens_checksum(file));
+  TemporaryFolder folder;
+  auto checksum = [&](const NewTokens& tokens) {
+    write_tokens(folder / "tokens.h5", tokens);
+    return read_token_file(folder / "tokens.h5").checksum;
+  };
+  for (std::int64_t vocabulary : {4, 100000})  // whatever their width
+    CHECK(checksum({.train = {0, 1, 2}, .valid = {3}, .vocabulary = vocabulary}) ==
+          "a8f65b0f9f2bf289c0539188b7fb3a8762cff7f6b21f2cce154a579d40b5b642");
+  CHECK(checksum({.train = {0, 1}, .valid = {2, 3}}) != checksum({.train = {0, 1, 2}, .valid = {3}}));
 }
 
 TEST_CASE("data: a run goes on with the same text from another place, to the same bytes") {
@@ -73,11 +77,11 @@ TEST_CASE("data: another text under the same path is refused, with both checksum
   World world;
   write_text(world / "dd", 0);
   REQUIRE(world.run(kTraining + std::string("--data dd --steps 3 --run run")) == 0);
-  std::string theirs = tokens_checksum(read_token_file(world / "dd/tokens.h5"));
+  std::string theirs = read_token_file(world / "dd/tokens.h5").checksum;
   CHECK(load_checkpoint(world / "run/checkpoint.h5").attribute("data_sha256") == theirs);
   write_text(world / "kept", 0);
   write_text(world / "dd", 7);
-  std::string ours = tokens_checksum(read_token_file(world / "dd/tokens.h5"));
+  std::string ours = read_token_file(world / "dd/tokens.h5").checksum;
   std::string before = read_bytes(world / "run/checkpoint.h5");
 
   CHECK(world.run(kTraining + std::string("--data dd --steps 6 --run run --resume auto")) == 3);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <set>
 
 #include "tests/engine/data/data_support.h"
@@ -86,6 +87,27 @@ TEST_CASE("TextSource: batches are the same in any order of asking and in anothe
   CHECK_THROWS_AS(first->train_batch(0, 2, 8), Error);
 }
 
+TEST_CASE("TextSource: nor do they depend on it in other orders and with other tokens put in") {
+  TemporaryFolder folder;
+  write_counting_text(folder, 20000, 100);
+  for (const char* order : {"shuffled", "mixture", "released"}) {
+    DataConfig config = config_for(folder);
+    config.data_order = order;
+    config.loader_ranks = 2;
+    config.accumulate = 2;
+    config.data_fraction = 0.7;
+    config.random_from = config.random_to = 2;
+    config.fixed_token = 257;
+    config.fixed_position = 4;
+    auto first = make_data_source(config), second = make_data_source(config);
+    std::vector<std::vector<std::int32_t>> seen;
+    for (std::int64_t n = 0; n < 300; ++n) seen.push_back(values(first->train_batch(n / 2, n % 2, 6).tokens_BT()));
+    for (std::int64_t n = 299; n >= 0; n -= 7)
+      CHECK(values(second->train_batch(n / 2, n % 2, 6).tokens_BT()) == seen[static_cast<std::size_t>(n)]);
+    CHECK(seen[0] != seen[1]);
+  }
+}
+
 TEST_CASE("TextSource: validation takes evenly spaced blocks, always the same") {
   TemporaryFolder folder;
   write_counting_text(folder, 1000, 249);  // 24 blocks, 4 wanted: 0, 6, 12, 18
@@ -102,23 +124,180 @@ TEST_CASE("TextSource: validation takes evenly spaced blocks, always the same") 
   CHECK_THROWS_AS(source->validation_batch(1, 4), Error);
 }
 
-TEST_CASE("TextSource: a fixed first token stands at position 1 of every input and changes nothing else") {
+namespace {
+
+// Blocks of T + 1 tokens out of inputs and targets, which must agree where they overlap.
+std::vector<std::vector<std::int32_t>> blocks_of(const Batch& batch) {
+  auto tokens = values(batch.tokens_BT()), targets = values(batch.targets_BT());
+  auto T = static_cast<std::size_t>(batch.context());
+  std::vector<std::vector<std::int32_t>> blocks;
+  for (std::size_t row = 0; row < tokens.size() / T; ++row) {
+    blocks.emplace_back(tokens.begin() + static_cast<std::ptrdiff_t>(row * T),
+                        tokens.begin() + static_cast<std::ptrdiff_t>((row + 1) * T));
+    for (std::size_t t = 0; t + 1 < T; ++t) CHECK(targets[row * T + t] == blocks.back()[t + 1]);
+    blocks.back().push_back(targets[(row + 1) * T - 1]);
+  }
+  return blocks;
+}
+
+}  // namespace
+
+TEST_CASE("TextSource: a fixed token stands at its position of every block, and is the target of the one before") {
   TemporaryFolder folder;
   write_counting_text(folder, 1000, 249);
   DataConfig config = config_for(folder);
   auto plain = make_data_source(config);
-  config.fixed_first_token = 257;
-  auto fixed = make_data_source(config);
-  for (bool train : {true, false}) {
-    Batch a = train ? plain->train_batch(1, 0, 4) : plain->validation_batch(0, 4);
-    Batch b = train ? fixed->train_batch(1, 0, 4) : fixed->validation_batch(0, 4);
-    CHECK(values(a.targets_BT()) == values(b.targets_BT()));
-    auto tokens = values(a.tokens_BT());
-    for (std::size_t row = 0; row < 4; ++row) tokens[row * 9] = 257;
-    CHECK(values(b.tokens_BT()) == tokens);
+  config.fixed_token = 257;
+  for (std::int64_t position : {1, 2, 3, 9}) {
+    config.fixed_position = position;
+    auto fixed = make_data_source(config);
+    for (bool train : {true, false}) {
+      Batch a = train ? plain->train_batch(1, 0, 4) : plain->validation_batch(0, 4);
+      Batch b = train ? fixed->train_batch(1, 0, 4) : fixed->validation_batch(0, 4);
+      auto expected = blocks_of(a);
+      for (auto& block : expected) block[static_cast<std::size_t>(position - 1)] = 257;
+      CHECK(blocks_of(b) == expected);
+      if (position == 1) CHECK(values(a.targets_BT()) == values(b.targets_BT()));
+    }
   }
-  config.fixed_first_token = 258;
-  CHECK(contains(error_of([&] { make_data_source(config); }), "exit 2 [data] fixed_first_token is 258"));
+  auto refused = [&] { return error_of([&] { make_data_source(config); }); };
+  config.fixed_position = 10;
+  CHECK(contains(refused(), "exit 2 [data] --fixed-position must be from 1 to the context of 9, got 10"));
+  config.fixed_position = 0;
+  CHECK(contains(refused(), "exit 2 [data] --fixed-position"));
+  config.fixed_position = 1;
+  config.fixed_token = 258;
+  CHECK(contains(refused(), "exit 2 [data] --fixed-token is 258"));
+}
+
+TEST_CASE("TextSource: random tokens are uniform, stay the same in every epoch, and leave the rest alone") {
+  TemporaryFolder folder;
+  write_counting_text(folder, 100000, 249);  // 10,000 blocks
+  DataConfig config = config_for(folder);
+  auto plain = make_data_source(config);
+  config.random_from = 2;
+  config.random_to = 3;
+  auto random = make_data_source(config), again = make_data_source(config);
+  auto before = blocks_of(plain->train_batch(0, 0, 10000)), after = blocks_of(random->train_batch(0, 0, 10000));
+  std::vector<std::int64_t> count(258);
+  std::int64_t equal = 0;
+  for (std::size_t row = 0; row < before.size(); ++row) {
+    for (std::size_t t : {1, 2}) ++count[static_cast<std::size_t>(after[row][t])];
+    equal += after[row][1] == after[row][2];
+    before[row][1] = after[row][1];
+    before[row][2] = after[row][2];
+  }
+  CHECK(after == before);
+  // Pearson's chi-square with 257 degrees of freedom: mean 257, standard deviation 22.7.
+  double chi_square = 0, expected = 20000.0 / 258;
+  for (std::int64_t n : count) chi_square += (static_cast<double>(n) - expected) * (static_cast<double>(n) - expected);
+  CHECK(std::abs(chi_square / expected - 257) < 4 * 22.7);
+  CHECK(std::abs(static_cast<double>(equal) - 10000.0 / 258) < 4 * 6.2);  // the two positions are independent
+  // Another epoch has the blocks in another order, each with its own ids.
+  auto sorted = [](auto blocks) {
+    std::sort(blocks.begin(), blocks.end());
+    return blocks;
+  };
+  auto next_epoch = blocks_of(again->train_batch(1, 0, 10000));
+  CHECK(next_epoch != after);
+  CHECK(sorted(next_epoch) == sorted(after));
+
+  auto valid = values(random->validation_batch(0, 4).tokens_BT());
+  CHECK(valid != values(plain->validation_batch(0, 4).tokens_BT()));
+  config.seed = 6;
+  auto other = make_data_source(config);
+  CHECK(values(other->validation_batch(0, 4).tokens_BT()) == valid);  // every seed is measured on the same
+  CHECK(sorted(blocks_of(other->train_batch(0, 0, 10000))) != sorted(after));
+  config.fixed_token = 257;
+  config.fixed_position = 2;
+  for (const auto& block : blocks_of(make_data_source(config)->train_batch(0, 0, 9))) CHECK(block[1] == 257);
+  for (auto [from, to] : {std::pair{0, 1}, {3, 2}, {1, 10}, {1, 0}}) {
+    config.random_from = from;
+    config.random_to = to;
+    CHECK(contains(error_of([&] { make_data_source(config); }), "exit 2 [data] expected random positions"));
+  }
+}
+
+TEST_CASE("TextSource: a fraction of the data is the same blocks for every seed, each once an epoch") {
+  TemporaryFolder folder;
+  write_counting_text(folder, 251, 100);  // 25 blocks, whose first tokens tell them apart
+  DataConfig config = config_for(folder);
+  auto chosen = [&](double fraction, std::uint64_t seed) {
+    config.data_fraction = fraction;
+    config.seed = seed;
+    auto source = make_data_source(config);
+    auto blocks = static_cast<std::size_t>(source->train_tokens() / 9);
+    std::set<std::int32_t> first_epoch, second_epoch;
+    for (std::int64_t step = 0; step < 2 * static_cast<std::int64_t>(blocks); ++step)
+      (step < static_cast<std::int64_t>(blocks) ? first_epoch : second_epoch)
+          .insert(values(source->train_batch(step, 0, 1).tokens_BT()).front());
+    CHECK(first_epoch.size() == blocks);
+    CHECK(first_epoch == second_epoch);
+    return first_epoch;
+  };
+  CHECK(chosen(1, 5).size() == 25);
+  auto half = chosen(0.5, 5);
+  CHECK(half.size() == 12);
+  CHECK(chosen(0.5, 6) == half);
+  auto tenth = chosen(0.1, 7);
+  CHECK(tenth.size() == 2);
+  CHECK(std::includes(half.begin(), half.end(), tenth.begin(), tenth.end()));
+  CHECK(chosen(0.001, 5).size() == 1);
+  CHECK(*half.rbegin() > 110);  // not simply the first ones
+  config.data_fraction = 0;
+  CHECK(contains(error_of([&] { make_data_source(config); }), "exit 2 [data] --data-fraction must be above 0"));
+}
+
+TEST_CASE("TextSource: no block has tokens of two domains, and each is read as its order says") {
+  TemporaryFolder folder;
+  write_counting_text(folder, 10, 10);
+  std::string sha256 = read_token_file(folder / "tokens.h5").tokenizer_sha256;
+  TokenWriter writer(folder / "tokens.h5", 258);
+  std::int64_t size = 1000;
+  for (std::int32_t domain = 0; domain < 3; ++domain, size += 505) {
+    writer.begin_domain(std::string(1, static_cast<char>('a' + domain)), domain + 1);
+    writer.add_document(std::vector<std::int32_t>(static_cast<std::size_t>(size), 10 + domain), false);
+    writer.add_document(std::vector<std::int32_t>(static_cast<std::size_t>(21 + 10 * domain), 20 + domain), true);
+  }
+  writer.close({.end_of_text = 0, .sources = "", .tokenizer_sha256 = sha256});
+  writer.commit();
+  DataConfig config = config_for(folder);
+  config.eval_sequences = 100;
+  auto of_each = [](const Batch& batch, std::int32_t first) {
+    std::vector<std::int64_t> count(3);
+    for (const auto& block : blocks_of(batch)) {
+      CHECK(std::set<std::int32_t>(block.begin(), block.end()).size() == 1);
+      ++count.at(static_cast<std::size_t>(block.front() - first));
+    }
+    return count;
+  };
+  using Counts = std::vector<std::int64_t>;
+  auto shuffled = make_data_source(config);
+  CHECK(of_each(shuffled->train_batch(0, 0, 451), 10) == Counts{100, 150, 201});
+  CHECK(of_each(shuffled->validation_batch(0, 9), 20) == Counts{2, 3, 4});
+  CHECK(shuffled->train_tokens() == 451 * 9);
+  CHECK(shuffled->domains().at(1).tokens == 150 * 9);
+  CHECK(shuffled->domains().at(1).passes(451 * 18) == doctest::Approx(2));
+  config.data_order = "mixture";
+  config.prefix = 3;  // passes through what leaves targets out
+  auto mixture = make_data_source(config);
+  CHECK(mixture->domains().at(2).name == "c");
+  CHECK(mixture->domains().at(2).share == doctest::Approx(0.5).epsilon(1e-3));
+  config.prefix = 0;
+  CHECK(of_each(make_data_source(config)->train_batch(0, 0, 10000), 10) == Counts{1667, 3333, 5000});
+}
+
+TEST_CASE("TextSource: an id outside the vocabulary is refused when a batch has it") {
+  TemporaryFolder folder;
+  write_counting_text(folder, 1000, 100);
+  std::string sha256 = read_token_file(folder / "tokens.h5").tokenizer_sha256;
+  NewTokens file{.train = std::vector<std::int32_t>(1000), .valid = std::vector<std::int32_t>(100)};
+  file.tokenizer_sha256 = sha256;
+  file.valid[7] = 258;
+  write_tokens(folder / "tokens.h5", file);
+  auto source = make_data_source(config_for(folder));
+  source->train_batch(0, 0, 4);
+  CHECK(contains(error_of([&] { source->validation_batch(0, 4); }), "exit 3 [batch] token 258 of sequence 1"));
 }
 
 TEST_CASE("TextSource: data that cannot be used") {
@@ -134,9 +313,11 @@ TEST_CASE("TextSource: data that cannot be used") {
   write_bytes(folder / "tokenizer.json", Tokenizer::train({"y"}, 258).json() + " ");
   CHECK(contains(error(), "is not the tokenizer that made tokens.h5"));
   write_counting_text(folder, 1000, 10);
-  TokenFile file = read_token_file(folder / "tokens.h5");
-  file.vocabulary = 300;  // with ids that have no text
-  write_bytes(folder / "tokens.h5", to_token_file_bytes(file));
+  std::string sha256 = read_token_file(folder / "tokens.h5").tokenizer_sha256;
+  write_tokens(folder / "tokens.h5", {.train = std::vector<std::int32_t>(1000),
+                                      .valid = std::vector<std::int32_t>(10),
+                                      .vocabulary = 300,  // with ids that have no text
+                                      .tokenizer_sha256 = sha256});
   CHECK(contains(error(),
                  "exit 3 [data] " + folder.path + "/tokens.h5 has a vocabulary of 300 tokens, tokenizer.json 258"));
   std::filesystem::remove(folder / "tokenizer.json");

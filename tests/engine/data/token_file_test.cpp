@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 #include <hdf5.h>
 
+#include "engine/io/hdf5_index.h"
 #include "tests/engine/data/data_support.h"
 
 using namespace sink;
@@ -11,22 +12,91 @@ using namespace sink;
 TEST_CASE("token file: comes back as it was, in 16 or 32 bits") {
   TemporaryFolder folder;
   for (std::int64_t vocabulary : {258, 65536, 65537, 100000}) {
-    TokenFile file;
-    file.vocabulary = vocabulary;
+    NewTokens file{.train = {}, .valid = {0, 1, static_cast<std::int32_t>(vocabulary - 1)}, .vocabulary = vocabulary};
     file.sources = "a.txt 5\nb.txt 6\n";
     file.tokenizer_sha256 = sha256_hex("x");
     for (std::int32_t i = 0; i < 5000; ++i) file.train.push_back(static_cast<std::int32_t>(i * 7919 % vocabulary));
-    file.valid = {0, 1, static_cast<std::int32_t>(vocabulary - 1)};
-    std::string bytes = to_token_file_bytes(file);
-    write_bytes(folder / "tokens.h5", bytes);
-    CHECK((bytes.size() > 4 * 5003) == (vocabulary > 65536));
+    write_tokens(folder / "tokens.h5", file);
+    CHECK((read_bytes(folder / "tokens.h5").size() > 4 * 5003) == (vocabulary > 65536));
     TokenFile again = read_token_file(folder / "tokens.h5");
-    CHECK(again.train == file.train);
-    CHECK(again.valid == file.valid);
+    CHECK(values(again.train) == file.train);
+    CHECK(values(again.valid) == file.valid);
     CHECK(again.vocabulary == file.vocabulary);
     CHECK(again.sources == file.sources);
     CHECK(again.tokenizer_sha256 == file.tokenizer_sha256);
+    CHECK(again.checksum == tokens_checksum(again.train, again.valid));
+    std::vector<std::int32_t> two(2);
+    again.train.copy(17, 2, two.data());
+    CHECK(two == std::vector<std::int32_t>{file.train[17], file.train[18]});
+    for (auto [begin, count] : {std::pair{5000, 1}, {-1, 1}, {0, 5001}, {4999, 2}})
+      CHECK_THROWS_AS(again.train.copy(begin, count, two.data()), Error);
   }
+}
+
+TEST_CASE("token file: domains follow each other, and the bytes do not depend on when they are written") {
+  TemporaryFolder folder;
+  auto write = [&](const std::string& path) {
+    TokenWriter writer(path, 300);
+    writer.begin_domain("books", 0.25);
+    writer.add_document(std::vector<std::int32_t>{1, 2, 0}, false);
+    writer.add_document(std::vector<std::int32_t>{3, 0}, true);
+    writer.begin_domain("law and order", 0.75);
+    writer.add_document(std::vector<std::int32_t>{4, 5, 6, 0}, false);
+    writer.begin_domain("nothing", 0);
+    CHECK(writer.hold_out(0.5) == 0);
+    writer.close({.end_of_text = 0, .sources = "", .tokenizer_sha256 = ""});
+    CHECK_FALSE(std::filesystem::exists(path));  // until
+    writer.commit();
+  };
+  write(folder / "tokens.h5");
+  write(folder / "again.h5");
+  CHECK(read_bytes(folder / "tokens.h5") == read_bytes(folder / "again.h5"));
+  CHECK(entries(folder.path) == 2);
+  TokenFile file = read_token_file(folder / "tokens.h5");
+  CHECK(file.end_of_text == 0);
+  CHECK(values(file.train) == std::vector<std::int32_t>{1, 2, 0, 4, 5, 6, 0});
+  CHECK(values(file.valid) == std::vector<std::int32_t>{3, 0});
+  CHECK(domains_to_text(file.domains) == "books\t0.25\t2\t3\t2\nlaw and order\t0.75\t1\t4\t0\nnothing\t0.0\t0\t0\t0\n");
+}
+
+TEST_CASE("token file: where one side would be empty, the last tokens are held out, across domains") {
+  TemporaryFolder folder;
+  for (bool validation : {false, true}) {
+    TokenWriter writer(folder / "tokens.h5", 300);
+    writer.begin_domain("a", 0);
+    writer.add_document(std::vector<std::int32_t>{1, 2, 3, 4, 5, 6, 7}, validation);
+    writer.begin_domain("b", 0);
+    writer.add_document(std::vector<std::int32_t>{8, 9, 0}, validation);
+    CHECK(writer.hold_out(0.4) == 4);
+    writer.close({});
+    writer.commit();
+    TokenFile file = read_token_file(folder / "tokens.h5");
+    CHECK(values(file.train) == std::vector<std::int32_t>{1, 2, 3, 4, 5, 6});
+    CHECK(values(file.valid) == std::vector<std::int32_t>{7, 8, 9, 0});
+    CHECK(domains_to_text(file.domains) == "a\t0.0\t1\t6\t1\nb\t0.0\t1\t0\t3\n");
+  }
+}
+
+TEST_CASE("token file: version 1 is read, with the checksum that its checkpoints hold") {
+  // Made by `prepare` of version 1; numbers by h5py and hashlib from the documented bytes.
+  TokenFile file = read_token_file(SINK_SOURCE_DIR "/tests/golden/data/tokens_version_1.h5");
+  CHECK(file.checksum == "0c1455652d12b1ff62021a488e58143a6c02b091864fd718cc2aeff84659a5e1");
+  CHECK(file.vocabulary == 294);
+  CHECK(file.end_of_text == -1);
+  CHECK(file.tokenizer_sha256 == "13a5acb5187de1321eebd0113c5eb8375fc356fd76cd30433e5a150f72806795");
+  CHECK(domains_to_text(file.domains) == "text\t0.0\t0\t522\t174\n");
+  std::vector<std::int32_t> train = values(file.train), valid = values(file.valid);
+  CHECK(std::vector<std::int32_t>(train.begin(), train.begin() + 5) ==
+        std::vector<std::int32_t>{280, 283, 271, 272, 278});
+  CHECK(std::vector<std::int32_t>(valid.end() - 3, valid.end()) == std::vector<std::int32_t>{15, 222, 0});
+}
+
+TEST_CASE("token file: its list of domains must be that of its tokens") {
+  for (const char* text : {"", "a\t1\t2\t3\n", "a\t1\t2\t3\t4\t5\n", "\t1\t2\t3\t4\n", "a\t-1\t2\t3\t4\n",
+                           "a\t1\t2\t3\t-4\n", "a\tnan\t2\t3\t4\n", "a\t1\t2\t3\t99999999999999999999\n"})
+    CHECK_THROWS_AS(domains_from_text(text), Hdf5Failure);
+  std::vector<TextDomain> domains{{"a", 0.5, 1, 2, 3}, {"b", 1.0 / 3, 0, 0, 0}};
+  CHECK(domains_to_text(domains_from_text(domains_to_text(domains))) == domains_to_text(domains));
 }
 
 TEST_CASE("token file: missing, foreign, truncated and damaged files are rejected with exit 3") {

@@ -131,6 +131,10 @@ TEST_CASE("output: a file of another kind is refused before the work, unless for
   std::string text;
   for (int i = 0; i < 200; ++i) text += "Line " + std::to_string(i) + ".\n";
   write_bytes(folder / "t.txt", text);
+  const std::string swept =
+      "sweep " SINK_SOURCE_DIR
+      "/train/studies/bigram_backcopy.toml --only baseline --seeds 0 --set steps=1 --set eval-sequences=2 --out swept "
+      "--workers 1 --threads 1";
   struct Case {
     std::string command, out;
   } cases[] = {
@@ -141,8 +145,9 @@ TEST_CASE("output: a file of another kind is refused before the work, unless for
       {"report run --out r.html --csv out", "out"},
       {"prepare --text t.txt --vocab 300 --out data", "data/tokens.h5"},
       {"prepare --text t.txt --vocab 300 --out data", "data/tokenizer.json"},
-      {"sweep --only baseline --seeds 0 --steps 1 --set eval-sequences=2 --out swept", "swept/results.csv"},
-      {"sweep --only baseline --seeds 0 --steps 1 --set eval-sequences=2 --out swept", "swept/table.md"},
+      {swept, "swept/bigram_backcopy.csv"},
+      {swept, "swept/bigram_backcopy-runs.csv"},
+      {swept, "swept/bigram_backcopy.md"},
   };
   std::string trained = read_bytes(folder / "run/checkpoint.h5");
   for (const Case& one : cases) {

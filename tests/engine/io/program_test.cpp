@@ -122,7 +122,9 @@ TEST_CASE("program: a limit on file sizes is an error of the disk and leaves no 
       "report --out out/r.html run",
       "train_pos_learnable init --vocabulary 5000 --out out/i.h5",
       "eval_pos_learnable sink run/checkpoint.h5 --out out/e.json",
-      "sweep --only baseline --seeds 0 --steps 2 --set width=16 --set feed-forward=16 --set eval-every=1 --out out",
+      "sweep " SINK_SOURCE_DIR
+      "/train/studies/bigram_backcopy.toml --only baseline --seeds 0 --set steps=2 --workers 1 --threads 1 --set "
+      "width=16 --set feed-forward=16 --set eval-every=1 --out out",
   };
   for (const char* command : commands) {
     CAPTURE(command);

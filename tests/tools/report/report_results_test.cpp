@@ -79,7 +79,7 @@ TEST_CASE("report: results.csv has what was run, what was measured, the numbers 
                                                                                       {"first_value_norm_ratio", ""},
                                                                                       {"learning_rate", "0.004"},
                                                                                       {"context", "4"},
-                                                                                      {"fixed_first_token", "-1"},
+                                                                                      {"fixed_token", "-1"},
                                                                                       {"schedule", "constant"}})
     CHECK_MESSAGE(csv_value(csv, 1, column) == value, column);
   for (const auto& [column, value] : std::vector<std::pair<std::string, std::string>>{{"finished", "false"},

@@ -1,144 +1,167 @@
-// The sweep of ablations: that it goes on where it was, and what six ablations must do.
+// sweep from outside: a study that is stopped goes on to the same bytes, failures are rows, other runs are left alone.
 #include <doctest/doctest.h>
 
-#include <cmath>
-#include <limits>
+#include <chrono>
+#include <filesystem>
+#include <thread>
 
 #include "tests/support/subprocess.h"
-#include "tools/sweep/sweep_job.h"
-#include "tools/sweep/sweep_table.h"
+#include "tools/report/run_reader.h"
 
 using namespace sink;
 
 namespace {
 
-SweepResult result_of(const std::string& path) { return sweep_result_from_json(read_bytes(path), path); }
+// A study that takes a moment: two runs, two seeds.
+const std::string kStudy =
+    "name = \"tiny\"\nquestion = \"Does it go on?\"\nbaseline = \"baseline\"\nseeds = [0, 1]\n"
+    "[settings]\ntask = \"bigram-backcopy\"\nlayers = 1\nheads = 2\nwidth = 16\nfeed-forward = 16\ncontext = 32\n"
+    "batch = 2\nsteps = 40\nwarmup = 5\neval-every = 20\neval-sequences = 4\ncheckpoint-every = 10\n"
+    "[[runs]]\nablation = [\"baseline\", \"op_sigmoid_none\"]\n";
+
+struct Place : TemporaryFolder {
+  explicit Place(const std::string& study = kStudy) { write_bytes(*this / "tiny.toml", study); }
+  std::string command(const std::string& more = "") const {
+    return "sweep " + *this / "tiny.toml" + " --workers 2 --threads 1 --out " + *this / "out" + " " + more;
+  }
+};
+
+// A checkpoint's parameters and a run's numbers, without clocks and dates.
+std::string numbers_of(const std::string& run) {
+  report::Run read = report::read_run_folder(run);
+  std::string text;
+  for (const char* column : {"step", "train_loss", "grad_norm", "val_loss", "sink_1"})
+    for (double value : read.curves.at(column)) text += std::to_string(value) + " ";
+  for (const auto& [name, value] : read.evaluation->scalar) text += name + std::to_string(value) + " ";
+  return text;
+}
 
 }  // namespace
 
-TEST_CASE("sweep: a stopped sweep makes only what is missing, and nothing of other settings is mixed in") {
-  TemporaryFolder folder;
-  std::string command = "sweep --only baseline,op_sigmoid_none --seeds 0,1 --steps 3 --out " + folder / "out";
-  {
-    Subprocess first(folder, words_of(command));
-    REQUIRE_MESSAGE(first.wait() == 0, first.err());
-    CHECK(contains(first.err(), "4 jobs, 0 of them done before"));
-    CHECK(first.out() == read_bytes(folder / "out/table.md"));
-    CHECK(contains(first.out(), "| op_sigmoid_none |"));
-    CHECK(contains(first.out(), "loss never left ln V"));
-    std::string csv = read_bytes(folder / "out/results.csv");
-    CHECK(std::count(csv.begin(), csv.end(), '\n') == 5);
-  }
-  std::string lost = folder / "out/baseline-1.json", kept = read_bytes(lost);
-  std::filesystem::remove(lost);
-  {
-    Subprocess again(folder, words_of(command));
-    CHECK(again.wait() == 0);
-    CHECK(contains(again.err(), "4 jobs, 3 of them done before"));
-  }
-  SweepResult before = sweep_result_from_json(kept, "kept"), after = result_of(lost);
-  CHECK(before.loss == after.loss);  // the same job, bit for bit
-  CHECK(before.alpha_1 == after.alpha_1);
-  {
-    Subprocess other(folder, words_of(command + " --set learning-rate=0.01"));
-    CHECK(other.wait() == 2);
-    CHECK(contains(other.err(), "other settings"));
-  }
-  write_bytes(lost, kept.substr(0, kept.size() / 2));
-  Subprocess damaged(folder, words_of(command));
-  CHECK(damaged.wait() == 3);
-}
-
-TEST_CASE("sweep: a mean is over different seeds of one program, or says what it is") {
-  TemporaryFolder folder;
-  Subprocess twice(folder, words_of("sweep --only baseline,bias_k_d64 --seeds 1,1 --steps 2 --out " + folder / "out"));
-  REQUIRE_MESSAGE(twice.wait() == 0, twice.err());
-  CHECK(contains(twice.err(), "2 jobs"));
-  CHECK(contains(twice.out(), "\nbias_k_d64: 1 head.\n"));
-  std::string csv = read_bytes(folder / "out/results.csv");
+TEST_CASE("sweep: a study makes run folders and tables; nothing is done twice; a lost run is made again") {
+  Place place;
+  Subprocess first(place, words_of(place.command()));
+  REQUIRE_MESSAGE(first.wait() == 0, first.err());
+  CHECK(contains(first.err(), "tiny: 4 runs, 4 to do; 2 at once, 1 thread each (as given)"));
+  CHECK(contains(first.out(), "op_sigmoid_none  2 "));
+  CHECK(contains(first.out(), "4 of 4 runs complete"));
+  const std::string csv = read_bytes(place / "out/tiny.csv"), html = read_bytes(place / "out/tiny.html");
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 3);
+  if (!html.empty()) CHECK(contains(html, "<section class=\"group study\"><h2>tiny</h2>"));
+  for (const char* name : {"config.toml", "metrics.jsonl", "checkpoint.h5", "evaluation.json"})
+    CHECK_MESSAGE(std::filesystem::exists(place / ("out/op_sigmoid_none-1/" + std::string(name))), name);
 
-  SweepResult a = result_of(folder / "out/baseline-1.json"), b = a;
-  b.seed = 2;
-  b.error = "=1+1";
-  CHECK(contains(results_csv(std::vector<SweepResult>{b}), ",'=1+1\n"));
-  b.error.clear();
-  CHECK_FALSE(contains(sweep_table({a, b}, sweep_recipe(), {}), "mean over commits"));
-  b.commit = "def456";
-  CHECK(contains(sweep_table({a, b}, sweep_recipe(), {}),
-                 "mean over commits " + std::min(a.commit, b.commit) + " " + std::max(a.commit, b.commit)));
+  const std::string markdown = read_bytes(place / "out/tiny.md"), before = numbers_of(place / "out/baseline-0");
+  Subprocess again(place, words_of(place.command()));
+  CHECK(again.wait() == 0);
+  CHECK(contains(again.err(), "4 runs, 0 to do"));
+  CHECK(read_bytes(place / "out/tiny.md") == markdown);  // same input, same bytes
+  CHECK(read_bytes(place / "out/tiny.csv") == csv);
+  CHECK(read_bytes(place / "out/tiny.html") == html);
+  std::filesystem::remove_all(place / "out/baseline-0");
+  Subprocess third(place, words_of(place.command()));
+  CHECK(third.wait() == 0);
+  CHECK(contains(third.err(), "4 runs, 1 to do"));
+  CHECK(numbers_of(place / "out/baseline-0") == before);
+
+  Subprocess other(place, words_of(place.command("--set width=32")));
+  CHECK(other.wait() == 2);
+  CHECK_MESSAGE(contains(other.err(), "out/baseline-0 holds a run with width = 16 instead of 32"), other.err());
 }
 
-TEST_CASE("sweep: unknown ablations and settings are refused before anything is trained") {
-  TemporaryFolder folder;
-  for (const char* wrong :
-       {"--only bias_q", "--set learning=1", "--set learning-rate", "--set heads=3", "--workers 0"}) {
+TEST_CASE("sweep: killed in the middle it goes on to the same numbers") {
+  Place straight, killed;
+  const std::string longer = "--set steps=3000 --set checkpoint-every=50 --set eval-every=1000 --seeds 0";
+  Subprocess whole(straight, words_of(straight.command(longer)));
+  REQUIRE_MESSAGE(whole.wait() == 0, whole.err());
+  {
+    Subprocess first(killed, words_of(killed.command(longer)));
+    while (!std::filesystem::exists(killed / "out/baseline-0/checkpoint.h5"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    first.send(SIGKILL);
+    CHECK(first.wait() == 128 + SIGKILL);
+  }
+  CHECK_FALSE(std::filesystem::exists(killed / "out/baseline-0/evaluation.json"));
+  int code = 2;  // while the runs of the one that was killed save themselves, its folder is in use
+  for (int tries = 0; code == 2 && tries < 200; ++tries) {
+    Subprocess second(killed, words_of(killed.command(longer)));
+    code = second.wait();
+    if (code == 2) CHECK_MESSAGE(contains(second.err(), "in use"), second.err());
+    if (code == 2) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  CHECK(code == 0);
+  for (const char* run : {"out/baseline-0", "out/op_sigmoid_none-0"}) {
+    CAPTURE(run);
+    CHECK(numbers_of(killed / run) == numbers_of(straight / run));
+  }
+}
+
+TEST_CASE("sweep: a diverged run is a row with its reason, and is not tried again unless asked") {
+  Place place(kStudy +
+              "[[runs]]\nablation = \"baseline\"\nadam-epsilon = 0\nwarmup = 0\nclip = 0\nlearning-rate = 100\n");
+  const std::string run = "baseline-adam-epsilon-0-warmup-0-clip-0-learning-rate-100",
+                    failure = place / ("out/" + run + "-0/failure.txt");
+  Subprocess first(place, words_of(place.command("--seeds 0")));
+  CHECK_MESSAGE(first.wait() == 0, first.err());
+  CHECK_MESSAGE(contains(first.out(), "\n" + run + "  0 "), first.out());
+  CHECK(contains(first.out(), "seed 0: failed: "));
+  CHECK(contains(first.out(), "2 of 3 runs complete"));
+  const std::string reason = read_bytes(failure);
+  CHECK(reason.size() > 10);
+  CHECK(contains(first.out(), reason.substr(0, reason.size() - 1)));
+
+  Subprocess again(place, words_of(place.command("--seeds 0")));
+  CHECK(again.wait() == 0);
+  CHECK(contains(again.err(), "3 runs, 0 to do"));
+  CHECK(again.out() == first.out());
+  std::filesystem::remove(failure);  // to be told from one that is written anew
+  write_bytes(failure, "an older reason\n");
+  Subprocess retried(place, words_of(place.command("--seeds 0 --retry")));
+  CHECK(retried.wait() == 0);
+  CHECK(contains(retried.err(), "3 runs, 1 to do"));
+  CHECK(read_bytes(failure) == reason);
+}
+
+TEST_CASE("sweep: a run of the same settings that train_<ablation> made counts as done, others are refused") {
+  Place place;
+  const std::string own = place / "out/baseline-0";
+  std::filesystem::create_directories(place / "out");
+  const std::string flags =
+      " --task bigram-backcopy --layers 1 --heads 2 --width 16 --feed-forward 16 --context 32 --batch 2 --steps 40 "
+      "--warmup 5 --eval-every 40 --eval-sequences 4 --threads 2 --seed 0 --run " +
+      own;
+  REQUIRE(Subprocess(place, words_of("train_baseline" + flags)).wait() == 0);
+  const std::string before = read_bytes(own + "/metrics.jsonl");
+  Subprocess sweep(place, words_of(place.command("--seeds 0")));
+  CHECK_MESSAGE(sweep.wait() == 0, sweep.err());
+  CHECK(contains(sweep.err(), "2 runs, 1 to do"));
+  CHECK(contains(sweep.out(), "2 of 2 runs complete"));
+  CHECK(read_bytes(own + "/metrics.jsonl") == before);
+  Subprocess resumed(place, words_of("train_baseline" + flags + " --resume auto --dry-run"));
+  CHECK(resumed.wait() == 0);
+}
+
+TEST_CASE("sweep: --dry-run trains nothing and says what would be, and the studies are listed") {
+  Place place;
+  Subprocess dry(place, words_of(place.command("--dry-run")));
+  REQUIRE_MESSAGE(dry.wait() == 0, dry.err());
+  CHECK(contains(dry.out(), "op_sigmoid_none      40"));
+  CHECK(contains(dry.out(), "4 runs, 4 to do: about "));
+  CHECK(entries(place.path) == 3);  // the study, stdout, stderr
+  Subprocess list = shell(place, std::string("cd ") + SINK_SOURCE_DIR + " && sweep");
+  CHECK(list.wait() == 0);
+  CHECK(contains(list.out(), "train/studies/operations.toml\n  Does the sink come from"));
+  Subprocess nowhere = shell(place, "sweep");
+  CHECK(nowhere.wait() == 2);
+}
+
+TEST_CASE("sweep: what cannot be run is refused before anything is written") {
+  Place place;
+  for (const char* wrong : {"--only bias_q", "--set learning=1", "--set learning-rate", "--set heads=3", "--workers 0",
+                            "--set steps=0", "--set seed=1", "--size tpu"}) {
     CAPTURE(wrong);
-    Subprocess run(folder, words_of(std::string("sweep --steps 1 ") + wrong + " --out " + folder / "out"));
+    Subprocess run(place, words_of(place.command(wrong)));
     CHECK(run.wait() == 2);
-    CHECK_FALSE(std::filesystem::exists(folder / "out"));
+    CHECK_FALSE(std::filesystem::exists(place / "out"));
   }
 }
-
-TEST_CASE("sweep: no steps are not the recipe's steps") {
-  TemporaryFolder folder;
-  Subprocess run(folder, words_of("sweep --steps 0 --only baseline --seeds 0 --out " + folder / "out"));
-  CHECK(run.wait() == 2);
-  CHECK(contains(run.err(), "--set steps must be a whole number from 1"));
-  CHECK_FALSE(std::filesystem::exists(folder / "out"));
-}
-
-TEST_CASE("sweep: what went wrong is told") {
-  SweepResult good;
-  good.loss = 2.2;
-  good.curve = {{1, 2.3, 0, 0}};
-  CHECK(what_went_wrong(good, 2.19) == "");
-  CHECK(what_went_wrong(good, 1.9) == "loss +0.30 from the usual");
-  SweepResult lost = good;
-  lost.loss = lost.curve[0].loss = std::numeric_limits<double>::quiet_NaN();
-  lost.skipped = 6;
-  lost.first_skipped = 12;
-  lost.given_up = true;
-  lost.steps = 17;
-  CHECK(what_went_wrong(lost, 2.2) == "6 steps not finite, first 12, given up at step 17, loss never left ln V (nan)");
-  SweepResult read = sweep_result_from_json(to_json(lost), "test");
-  CHECK(std::isnan(read.loss));
-  CHECK(read.first_skipped == 12);
-  CHECK(std::isnan(read.curve.at(0).loss));
-}
-
-// Slow without optimisation: release builds only.
-#ifdef NDEBUG
-TEST_CASE("sweep: softmax and normalised sigmoid sink, sigmoid and ReLU do not, a key of its own takes the sink") {
-  TemporaryFolder folder;
-  Subprocess run(folder,
-                 words_of("sweep --only baseline,op_sigmoid_norm,op_sigmoid_none,op_relu,bias_k,bias_kv --seeds 0 "
-                          "--out " +
-                          folder / "out"));
-  REQUIRE_MESSAGE(run.wait() == 0, run.err());
-  MESSAGE(run.out());
-  auto result = [&](const std::string& ablation) { return result_of(folder / ("out/" + ablation + "-0.json")); };
-  for (const char* ablation : {"baseline", "op_sigmoid_norm", "op_sigmoid_none", "op_relu", "bias_k", "bias_kv"}) {
-    CAPTURE(ablation);
-    SweepResult r = result(ablation);
-    CHECK(r.loss - r.best_loss < 0.05);  // the task is learned
-    CHECK(r.skipped == 0);
-  }
-  for (const char* sinks : {"baseline", "op_sigmoid_norm"}) {
-    CAPTURE(sinks);
-    CHECK(result(sinks).alpha_1 > 0.5);
-    CHECK(result(sinks).alpha_1_raw > 0.5);
-    CHECK(result(sinks).sink_1 > 50);
-    CHECK(result(sinks).first_value_norm_ratio < 0.5);
-  }
-  CHECK(result("op_sigmoid_none").alpha_1_raw < 0.1);
-  CHECK(result("op_sigmoid_none").sink_1_raw < 10);
-  CHECK(result("op_relu").alpha_1 < 0.1);
-  CHECK(result("op_relu").sink_1 < 10);
-  for (const char* has_key : {"bias_k", "bias_kv"}) {
-    CAPTURE(has_key);
-    CHECK(result(has_key).alpha_star > 0.5);
-    CHECK(result(has_key).alpha_1 < 0.1);
-  }
-}
-#endif

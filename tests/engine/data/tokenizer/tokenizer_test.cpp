@@ -113,7 +113,6 @@ TEST_CASE("Tokenizer: what is not byte-level BPE is rejected with a reason") {
   CHECK(contains(load("{}"), "exit 3"));
   CHECK(contains(with("/model/type", "Unigram"), "the model is \"Unigram\""));
   CHECK(contains(with("/model/byte_fallback", true), "byte_fallback"));
-  CHECK(contains(with("/pre_tokenizer/add_prefix_space", true), "pre-tokenizer"));
   CHECK(contains(with("/pre_tokenizer", nullptr), "pre-tokenizer"));
   CHECK(contains(with("/normalizer", {{"type", "Lowercase"}}), "normalizer"));
   CHECK(contains(with("/model/merges/0", "nospace"), "no space"));
@@ -130,7 +129,6 @@ TEST_CASE("Tokenizer: what is not byte-level BPE is rejected with a reason") {
   CHECK(contains(with("/added_tokens/0/id", (std::int64_t{1} << 32)), "got 4294967296"));
   // Ids that a file of this size cannot hold would make a table of a gigabyte.
   CHECK(contains(with("/model/vocab/!", 16'000'000), "got 16000000"));
-  CHECK(contains(with("/added_tokens/0/lstrip", true), "strips"));
   CHECK(with("/normalizer", {{"type", "NFC"}}) == "no error");
   std::filesystem::remove(path);
 }

@@ -1,8 +1,8 @@
 // Six configurations failed in the study (Gu et al. 2025, Table 15 and appendix D.4) and train here. These ablations
 // are them with the choices of its released code, one at a time, so that one can see which choice makes which training
-// fail: train/studies/failed.toml. Not part of every build; made by
+// fail: failed.toml beside it. Not part of every build; made by
 //
-//   cmake --preset release -DSINK_ABLATIONS=train/studies/released_choices.h -DSINK_ATTENTION_WHERE_USED=ON
+//   cmake --preset release -DSINK_ABLATIONS=train/studies/released/released_choices.h -DSINK_ATTENTION_WHERE_USED=ON
 #pragma once
 
 #include "model/ablations.h"

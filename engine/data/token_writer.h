@@ -1,0 +1,64 @@
+// Writes tokens.h5 (engine/data/token_file.h) as the tokens come, so that none of them has to stay in memory.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/data/token_file.h"
+#include "engine/io/file.h"
+
+namespace sink {
+
+class TokenWriter {
+ public:
+  // Of `path`, for ids below `vocabulary`. They wait in two files without names beside it until all have come. Throws
+  // Error (Exit::io), as does what follows.
+  TokenWriter(const std::string& path, std::int64_t vocabulary);
+  ~TokenWriter();
+  TokenWriter(const TokenWriter&) = delete;
+  TokenWriter& operator=(const TokenWriter&) = delete;
+
+  // What is added from now on belongs to this domain.
+  void begin_domain(const std::string& name, double weight);
+  // A document with the id that ends it.
+  void add_document(std::span<const std::int32_t> ids, bool validation);
+  // Where either side has no tokens yet, the last part of all tokens becomes validation, at least one; returns how many
+  // were moved, 0 where both had some.
+  std::int64_t hold_out(double fraction);
+
+  struct About {
+    std::int64_t end_of_text = 0;
+    std::string sources, tokenizer_sha256;
+  };
+  // Writes the file beside its place and flushes it to the disk; commit() puts it there.
+  void close(const About& about);
+  void commit() { output_->commit(); }
+
+  const std::vector<TextDomain>& domains() const { return domains_; }
+  std::int64_t train_tokens() const { return spools_[0].count; }
+  std::int64_t valid_tokens() const { return spools_[1].count; }
+
+ private:
+  struct Spool {
+    int descriptor = -1;
+    std::int64_t count = 0;
+    std::vector<unsigned char> waiting;
+  };
+  void append(Spool& spool, std::span<const std::int32_t> ids);
+  void flush(Spool& spool);
+  TokenIds ids_of(Spool& spool) const;
+  void copy_into(const Spool& spool, int descriptor, std::uint64_t offset) const;
+
+  std::string path_;
+  std::int64_t vocabulary_;
+  std::uint64_t width_;
+  std::array<Spool, 2> spools_;  // train, valid
+  std::vector<TextDomain> domains_;
+  std::unique_ptr<OutputFile> output_;
+};
+
+}  // namespace sink

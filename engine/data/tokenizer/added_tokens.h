@@ -1,0 +1,46 @@
+// Finds the tokens of a tokenizer that stand in the text as they are, as <|endoftext|>.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/data/tokenizer/bpe_model.h"
+
+namespace sink {
+
+inline constexpr std::size_t kLongestAdded = 1024;  // bytes of an added token; so many steps for each byte of the text
+
+class AddedTokens {
+ public:
+  // A stretch of the text: an added token's id, or BpeModel::kNone and the text between them.
+  struct Stretch {
+    std::int32_t id;
+    std::string_view text;
+  };
+
+  // Of `model` those with this value of `normalized`; their content is looked for in the form NFC where the text is.
+  AddedTokens(const BpeModel& model, bool normalized);
+
+  // Appends the stretches of `text`. From left to right, of those that begin at one place the longest. (Where a token
+  // begins in the white space that the one before it takes, the `tokenizers` package stops with a panic; here it is
+  // part of that white space.)
+  void split(std::string_view text, std::vector<Stretch>& stretches) const;
+
+ private:
+  struct Node {
+    std::int32_t token = BpeModel::kNone;  // in tokens_, that ends here
+    std::vector<std::pair<char, std::int32_t>> next;
+  };
+
+  void insert(std::string_view content, std::int32_t token);
+  std::int32_t longest_at(std::string_view text, std::size_t at, std::size_t& end) const;
+
+  std::vector<AddedToken> tokens_;
+  std::vector<Node> nodes_;
+  std::array<std::int32_t, 256> first_;  // node of a first byte
+};
+
+}  // namespace sink

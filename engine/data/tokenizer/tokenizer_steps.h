@@ -1,0 +1,21 @@
+// The steps around byte pairs that a tokenizer.json names: what is done to text before, and which tokens go around it.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "engine/data/tokenizer/bpe_model.h"
+
+namespace sink {
+
+// What both readers of a tokenizer.json share. `path` is what messages call the file; throws Error (Exit::bad_input).
+[[noreturn]] void reject_tokenizer(const std::string& path, const std::string& why);
+std::string brief_json(const nlohmann::json& value);  // for a message
+// True where `object` has a value other than null, false, 0 or "" under `key`: an option that changes what comes out.
+bool uses_option(const nlohmann::json& object, const char* key);
+
+// Reads "normalizer", "pre_tokenizer" and "post_processor" of `file`, whose vocabulary `model` has already. Throws as
+// above for steps that are not supported, by their name.
+void read_tokenizer_steps(const nlohmann::json& file, BpeModel& model, const std::string& path);
+
+}  // namespace sink

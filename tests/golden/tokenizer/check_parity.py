@@ -1,0 +1,94 @@
+#!/usr/bin/env python3
+"""Compares the ids of our tokenizer with those of the `tokenizers` package on hostile text (hostile_text.py), document
+by document, for a tokenizer trained by the package in the form of each family and for given real ones.
+
+    python check_parity.py ENCODE_IDS [--bytes 5000000] [--files FOLDER]
+
+ENCODE_IDS is the program of tests/golden/tokenizer/encode_ids.cpp. Each folder in FOLDER (or $SINK_TOKENIZERS) holds a
+tokenizer.json, encoder.json + vocab.bpe or vocab.json + merges.txt. Ends with 77 where the package is not installed."""
+import argparse
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ["RAYON_NUM_THREADS"] = "1"
+sys.dont_write_bytecode = True
+try:
+    import tokenizers
+except ImportError:
+    print("skipped: the Python package `tokenizers` is not installed")
+    sys.exit(77)
+
+import families
+import hostile_text
+
+
+def write_documents(path, documents):
+    with open(path, "wb") as file:
+        for text in documents:
+            encoded = text.encode()
+            file.write(struct.pack("<I", len(encoded)) + encoded)
+
+
+def read_ids(path):
+    data = pathlib.Path(path).read_bytes()
+    at = 0
+    while at < len(data):
+        count = struct.unpack_from("<I", data, at)[0]
+        yield list(struct.unpack_from(f"<{count}i", data, at + 4))
+        at += 4 + 4 * count
+
+
+def differences(name, theirs, ours, documents):
+    wrong = 0
+    for text, expected, ids in zip(documents, theirs, ours, strict=True):
+        if expected == ids:
+            continue
+        wrong += 1
+        if wrong <= 2:
+            at = next((i for i, (a, b) in enumerate(zip(expected, ids)) if a != b), min(len(expected), len(ids)))
+            print(f"{name}: differs at id {at}: expected {expected[at:at + 6]}, got {ids[at:at + 6]} in {text[:60]!r}")
+    return wrong
+
+
+def check(name, tokenizer, path, documents, encode_ids, folder):
+    write_documents(folder / "documents", documents)
+    wrong = 0
+    for special in ("plain", "special"):
+        subprocess.run([encode_ids, str(path), str(folder / "documents"), str(folder / "ids"), "1", special], check=True,
+                       stdout=subprocess.DEVNULL)
+        theirs = [e.ids for e in tokenizer.encode_batch_fast(documents, add_special_tokens=special == "special")]
+        wrong += differences(name, theirs, read_ids(folder / "ids"), documents)
+    total = sum(map(len, theirs))
+    print(f"{name:24} {len(documents)} documents, {total} ids: " + ("equal" if not wrong else f"{wrong} DIFFER"))
+    return wrong
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("encode_ids")
+    parser.add_argument("--bytes", type=int, default=5_000_000)
+    parser.add_argument("--files", default=os.environ.get("SINK_TOKENIZERS"))
+    options = parser.parse_args()
+    documents = hostile_text.documents(options.bytes)
+    wrong = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for family in families.FAMILIES:
+            path = folder / "tokenizer.json"
+            tokenizer = families.family(family, documents[::4], 4000)
+            tokenizer.save(str(path))
+            wrong += check(family + "'s form", tokenizer, path, documents, options.encode_ids, folder)
+        for real in sorted(pathlib.Path(options.files).iterdir()) if options.files else []:
+            made = families.from_folder(real) if real.is_dir() else None
+            if made:
+                wrong += check(real.name + " itself", made[0], made[1], documents, options.encode_ids, folder)
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,82 @@
+// Means, intervals and orders against SciPy's numbers (statistics_golden.py prints them) and by hand.
+#include "tools/sweep/statistics.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+using namespace sink;
+
+namespace {
+
+const BySeed kA{{1, 14.6}, {2, 12.25}, {3, 17.5}, {5, 11.0}}, kB{{1, 0.4}, {2, 1.5}, {3, 0.9}, {4, 7.0}};
+
+}  // namespace
+
+TEST_CASE("statistics: Student's t equals SciPy's") {
+  const std::pair<int, double> golden[] = {{1, 12.706204736}, {2, 4.30265273},    {3, 3.182446305},   {4, 2.776445105},
+                                           {5, 2.570581836},  {9, 2.262157163},   {10, 2.228138852},  {29, 2.045229642},
+                                           {30, 2.042272456}, {100, 1.983971519}, {1001, 1.962336705}};
+  for (auto [degrees, t] : golden) CHECK(student_t_975(degrees) == doctest::Approx(t).epsilon(1e-9));
+}
+
+TEST_CASE("statistics: a mean has an interval from two seeds on, a paired difference takes the seeds both have") {
+  Estimate a = estimate_of(kA);
+  CHECK(a.n == 4);
+  CHECK(a.mean == doctest::Approx(13.8375).epsilon(1e-9));
+  CHECK(a.half == doctest::Approx(4.553500828).epsilon(1e-9));
+  Estimate difference = paired_difference(kA, kB);  // seeds 1, 2, 3
+  CHECK(difference.n == 3);
+  CHECK(difference.mean == doctest::Approx(13.85).epsilon(1e-9));
+  CHECK(difference.half == doctest::Approx(7.305012329).epsilon(1e-9));
+
+  Estimate one = estimate_of(BySeed{{1, 3.0}});
+  CHECK(one.mean == 3);
+  CHECK_FALSE(one.has_interval());
+  CHECK(std::isnan(one.half));
+  CHECK(std::isnan(estimate_of(BySeed{}).mean));
+  CHECK(paired_difference(kA, {{9, 1.0}}).n == 0);
+}
+
+TEST_CASE("statistics: a sign is told only where the interval does not hold 0") {
+  CHECK(sign_of({3, 5, 4.9}) == 1);
+  CHECK(sign_of({3, 5, 5.1}) == 0);
+  CHECK(sign_of({3, -5, 4.9}) == -1);
+  CHECK(sign_of({1, 5, NAN}) == 0);  // one seed
+  CHECK(sign_of(estimate_of(std::vector<double>())) == 0);
+  CHECK(sign_of({3, 0, 0}) == 0);
+}
+
+TEST_CASE("statistics: Kendall's tau-b equals SciPy's, ties included") {
+  CHECK(kendall_tau({18.18, 0.44, 30.24, 0.8, 53.65, 0.44}, {14, 0, 20, 0, 3, 1}) == doctest::Approx(0.5));
+  CHECK(kendall_tau({1, 2, 3}, {5, 6, 9}) == doctest::Approx(1));
+  CHECK(kendall_tau({1, 2, 3}, {9, 6, 5}) == doctest::Approx(-1));
+  CHECK(std::isnan(kendall_tau({1}, {1})));
+  CHECK(std::isnan(kendall_tau({1, 1}, {1, 2})));
+}
+
+TEST_CASE("statistics: pairs agree, disagree or are undecided") {
+  // The paper: a < b < c = d. Ours by seed: a 10 and 11, b 1 and 1.5, c 20 and 40, d has no run.
+  const std::vector<OrderedArm> arms{
+      {1, {{1, 10}, {2, 11}}}, {2, {{1, 1}, {2, 1.5}}}, {3, {{1, 20}, {2, 40}}}, {3, {}}};
+  // b - a: -9, -9.5, half 12.706 * 0.25 = 3.2: below 0, and the paper's is above. c - a: 10, 29, half 120: undecided.
+  // c - b: 19, 38.5, half 124: undecided.
+  OrderAgreement agreement = order_agreement(arms);
+  CHECK(agreement.agree == 0);
+  CHECK(agreement.disagree == 1);
+  CHECK(agreement.undecided == 2);
+  CHECK(agreement.arms == 3);
+  CHECK(agreement.tau == doctest::Approx(1.0 / 3));
+  CHECK(sentence("Sink_1", agreement) ==
+        "Sink_1: of 3 pairs that the paper tells apart, 0 in its order, 1 in the opposite order, 2 undecided (the 95 % "
+        "interval of our difference holds 0, or one seed gives none); Kendall's tau of the means of 3 runs 0.33.");
+  // The same with c clearly above both.
+  agreement = order_agreement({arms[0], arms[1], {3, {{1, 20}, {2, 21}}}});
+  CHECK(agreement.agree == 2);
+  CHECK(agreement.undecided == 0);
+  // One seed decides nothing; nothing to compare is said so.
+  agreement = order_agreement({{1, {{1, 0.0}}}, {2, {{1, 50.0}}}});
+  CHECK(agreement.undecided == 1);
+  CHECK(sentence("Loss", order_agreement({{1, {{1, 0.0}}}})) ==
+        "Loss: the paper tells no two of the runs that are done apart.");
+}

@@ -1,0 +1,256 @@
+// A study's file: what it may say, the runs that come out of its lists, and what is refused with which words.
+#include "tools/sweep/study_file.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+#include <set>
+#include <sstream>
+
+#include "engine/io/settings_toml.h"
+#include "tests/support/built_ablations.h"
+#include "tests/support/files.h"
+#include "tools/sweep/run_states.h"
+#include "tools/sweep/study_runs.h"
+#include "train/run_config_table.h"
+
+using namespace sink;
+
+namespace {
+
+const std::string kHead = "name = \"s\"\nquestion = \"Why?\"\nbaseline = \"baseline\"\nseeds = [3, 1]\n";
+const std::string kStudy = kHead +
+                           "[settings]\ntask = \"bigram-backcopy\"\nlayers = 1\nheads = 2\nweight-decay = 0.1\n"
+                           "[gpu]\nlayers = 10\n[cpu]\nwidth = 64\n"
+                           "[[runs]]\nablation = [\"baseline\", # the usual\n  \"bias_k\",\n]\n"
+                           "weight_decay = [0.1, 5e-1]\nstudy = [\"base-60m\", \"opt-wd0.5\", \"\", \"\"]\n"
+                           "[[runs]]\nablation = \"baseline\"\nsize = \"gpu\"\nheads = 1\n";
+
+StudyRequest request_of(const std::string& size = "cpu") {
+  StudyRequest request;
+  request.size = size;
+  request.out = "out";
+  return request;
+}
+
+std::vector<std::string> names_of(const std::vector<StudyArm>& arms) {
+  std::vector<std::string> names;
+  for (const StudyArm& arm : arms) names.push_back(arm.name);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("study file: sections and lists are read, flat and bounded") {
+  auto sections = read_sections_toml("a = 1\n[b] # x\nc = [1, 2.5, \"x]#\",\n true, 'y'] # z\n[[d]]\n[[d]]\ne=[]\n",
+                                     "f", Exit::usage);
+  REQUIRE(sections.size() == 4);
+  CHECK(sections[0].entries.at(0).values == std::vector<std::string>{"1"});
+  CHECK_FALSE(sections[0].entries.at(0).is_list);
+  CHECK(sections[1].name == "b");
+  CHECK(sections[1].entries.at(0).values == std::vector<std::string>{"1", "2.5", "x]#", "true", "y"});
+  CHECK(sections[2].repeated);
+  CHECK(sections[3].line == 6);
+  CHECK(sections[3].entries.at(0).is_list);
+  CHECK(sections[3].entries.at(0).values.empty());
+
+  for (auto [text, why] : {
+           std::pair{"a = [[1]]", "no lists"},
+           {"a = [1, {b = 2}]", "no lists"},
+           {"a = [1,", "the list has no end"},
+           {"a = [\"x\ny\"]", "a text ends on its line"},
+           {"a = [\"\"\"x\"\"\"]\nb = [1] 2", "line 2 sets b"},
+           {"a = [2026-11-22]", "no setting is a date"},
+           {"a = 1\na = 2", "sets a a second time"},
+           {"[a]\n[a]", "begins [a] a second time"},
+           {"[a]\n[[a]]", "begins [a] a second time"},
+           {"[a.b]\n", "expected key = value, [section] or [[section]]"},
+           {"[a", "expected key = value, [section]"},
+           {"a.b = 1", "no setting has a dot"},
+       }) {
+    CAPTURE(text);
+    const std::string error = error_of([&, text = text] { read_sections_toml(text, "f", Exit::usage); });
+    CHECK_MESSAGE(error.find(why) != std::string::npos, error);
+  }
+}
+
+TEST_CASE("study file: lists multiply, sizes and recipes go over one another") {
+  StudyFile study =
+      study_from_toml(kStudy, "s.toml", "[settings]\nsteps = 7\n[cpu]\nheads = 8\nwidth = 32\n", "r.toml");
+  CHECK(study.question == "Why?");
+  CHECK(study.seeds == std::vector<std::uint64_t>{3, 1});
+  CHECK(study.whole_checkpoints);
+
+  std::vector<StudyArm> arms = arms_of(study, request_of());
+  CHECK(names_of(arms) ==
+        std::vector<std::string>{"baseline", "baseline-weight-decay-0.5", "bias_k", "bias_k-weight-decay-0.5"});
+  CHECK(arms[1].config.weight_decay == 0.5);
+  CHECK(arms[1].config.layers == 1);
+  CHECK(arms[1].config.steps == 7);   // of the recipe
+  CHECK(arms[1].config.heads == 2);   // the study's [settings] go over the recipe's [cpu]
+  CHECK(arms[1].config.width == 64);  // and its [cpu] over both
+  CHECK(arms[0].row.sink_1 == "18.18");
+  CHECK(arms[1].row.sink_1 == "41.08");
+  CHECK(arms[2].row.id.empty());  // "" names none
+
+  std::vector<StudyArm> large = arms_of(study, request_of("gpu"));
+  CHECK(names_of(large).back() == "baseline-heads-1");
+  CHECK(large.back().row.id.empty());  // has a setting of its own, and the file does not say whose row it is
+  CHECK(large.back().config.layers == 10);
+
+  std::vector<StudyRun> runs = runs_of(study, request_of(), arms);
+  REQUIRE(runs.size() == 8);
+  CHECK(runs[3].config.run == "out/bias_k-weight-decay-0.5-3");  // all of the first seed come first
+  CHECK(runs[4].config.run == "out/baseline-1");
+  CHECK(runs[4].config.seed == 1);
+  CHECK(runs[4].config.resume == "auto");
+
+  StudyRequest some = request_of();
+  some.only = {"bias_k"};
+  some.changes = {{"steps", "9"}};
+  some.seeds = {5};
+  arms = arms_of(study, some);
+  CHECK(names_of(arms) == std::vector<std::string>{"bias_k", "bias_k-weight-decay-0.5"});
+  CHECK(arms[0].config.steps == 9);
+  CHECK(runs_of(study, some, arms).back().config.run == "out/bias_k-weight-decay-0.5-5");
+}
+
+TEST_CASE("study file: everything that is wrong is said at once, with its line") {
+  const std::string error = error_of([] {
+    study_from_toml(kHead +
+                        "sed = 1\nlayers = 2\n[settings]\nlerning-rate = 1\nheads = [1, 2]\nwidth = -1\n"
+                        "data = \"d\"\nrun = \"r\"\n[tpu]\n[[runs]]\nablation = []\nsize = \"big\"\n",
+                    "s.toml");
+  });
+  for (const char* part :
+       {"s.toml: line 5: unknown key `sed`; did you mean seeds?", "line 6: unknown key `layers`: settings stand under",
+        "line 8: unknown key `lerning-rate`; did you mean learning-rate?", "line 9: heads has one value, no list",
+        "line 10: width must be a whole number from 1", "line 11: data is not set in a study: text is given",
+        "line 12: run is not set in a study", "line 13: there is no section `tpu`",
+        "line 15: ablation is an empty list", "line 16: size is \"cpu\" or \"gpu\""})
+    CHECK_MESSAGE(error.find(part) != std::string::npos, part, " in ", error);
+
+  CHECK(
+      error_of([] { study_from_toml("seeds = [1, 1, -2]\n", "s.toml"); }) ==
+      "exit 2 s.toml: line 1: seed 1 is given twice, which is no second seed; s.toml: line 1: seeds are whole numbers "
+      "from 0, got `-2`; s.toml: line 1: a study has a name = \"...\"; s.toml: line 1: a study has a question = "
+      "\"...\"; s.toml: line 1: a study has runs: [[runs]] with ablation = \"...\"");
+  CHECK(error_of([] { study_from_toml(kHead + "[[runs]]\nablation = [\"a\", \"b\"]\nstudy = [\"x\"]\n", "s.toml"); }) ==
+        "exit 2 s.toml: line 5: study names 1 rows for 2 runs");
+  CHECK(error_of([] { study_from_toml(kStudy, "s.toml", "name = \"r\"\n", "r.toml"); }) ==
+        "exit 2 r.toml: line 1: a recipe has [settings], [cpu] and [gpu] alone");
+  std::string many;
+  for (int i = 0; i < 40; ++i) many += "ablation" + std::to_string(i) + " = 1\n";
+  CHECK(error_of([&] { study_from_toml(kHead + many, "s.toml"); }).size() < 3000);
+}
+
+TEST_CASE("study file: runs that cannot be trained are refused before any is") {
+  auto refused = [](const std::string& runs, StudyRequest request = request_of()) {
+    return error_of([&] { arms_of(study_from_toml(kHead + runs, "s.toml"), request); });
+  };
+  const std::string task = "[settings]\ntask = \"bigram-backcopy\"\n";
+  const std::string error = refused(task +
+                                    "[[runs]]\nablation = [\"baseline\", \"bias_q\"]\nheads = [3, 4]\n"
+                                    "[[runs]]\nablation = \"baseline\"\nstudy = \"base-60n\"\n");
+  CHECK_MESSAGE(error.find("heads") != std::string::npos, error);
+  CHECK_MESSAGE(error.find("`bias_q` is not known") != std::string::npos, error);
+  CHECK_MESSAGE(error.find("the paper has no row `base-60n`; did you mean base-60m?") != std::string::npos, error);
+  CHECK(refused("[settings]\ntask = \"text\"\n[[runs]]\nablation = \"baseline\"\n").find("--data is needed") !=
+        std::string::npos);
+  CHECK(refused(task + "[[runs]]\nablation = \"bias_k\"\n") ==
+        "exit 2 s.toml: baseline = \"baseline\" is none of the runs, which are bias_k");
+  StudyRequest other = request_of();
+  other.only = {"pos_nope"};
+  CHECK(refused(task + "[[runs]]\nablation = \"baseline\"\n", other) ==
+        "exit 2 s.toml: --only pos_nope is none of the runs, which are baseline");
+}
+
+TEST_CASE("study files: every one of train/studies is read, and its runs fit their ablations at both sizes") {
+  std::set<std::string> rows;
+  for (const auto& entry : std::filesystem::directory_iterator(SINK_SOURCE_DIR "/train/studies")) {
+    if (entry.path().extension() != ".toml") continue;
+    CAPTURE(entry.path());
+    const StudyFile study = read_study_file(entry.path().string());
+    CHECK(study.name == entry.path().stem());
+    CHECK(study.seeds.size() >= 1);
+    for (const char* size : {"cpu", "gpu"}) {
+      CAPTURE(size);
+      StudyRequest request = request_of(size);
+      request.data = "data";
+      for (const RunProduct& product : study.runs)
+        for (const std::string& ablation : product.ablations)
+          if (test::is_built(ablation)) request.only.push_back(ablation);
+      if (request.only.empty()) continue;
+      // A size may leave an ablation out.
+      std::vector<StudyArm> arms;
+      std::erase_if(request.only, [&](const std::string& ablation) {
+        StudyRequest alone = request;
+        alone.only = {ablation};
+        const std::string error = error_of([&] {
+          for (StudyArm& arm : arms_of(study, alone)) arms.push_back(std::move(arm));
+        });
+        if (error != "no error") CHECK_MESSAGE(contains(error, "is none of the runs"), error);
+        return error != "no error";
+      });
+      CHECK_FALSE(arms.empty());
+      for (const StudyArm& arm : arms) rows.insert(arm.row.id);
+    }
+  }
+  // The paper's rows each have a study that asks their question (tools/study/study.cpp says which).
+  for (const StudyRow& row : study_rows())
+    if (test::is_built(row.ablation) && !study_file_of(row).empty())
+      CHECK_MESSAGE(rows.contains(row.id), row.id, " is in no study");
+}
+
+TEST_CASE("study files: the size gpu is the paper's, as `ablations --study` gives it") {
+  const StudyFile study = read_study_file(SINK_SOURCE_DIR "/train/studies/model_size.toml");
+  StudyRequest request = request_of("gpu");
+  request.data = "data";
+  request.only = {"baseline"};
+  const std::vector<StudyArm> arms = arms_of(study, request);
+  REQUIRE(arms.size() == 2);
+  for (const StudyArm& arm : arms) {
+    CAPTURE(arm.name);
+    std::istringstream command(study_command(arm.row));
+    std::string program, flag, value;
+    for (command >> program; command >> flag >> value;) {
+      const Setting<RunConfig>* setting = setting_named(run_config_table(), flag.substr(2));
+      REQUIRE(setting);
+      RunConfig paper;
+      setting->set(paper, value, flag);
+      CHECK_MESSAGE(setting->value(arm.config) == setting->value(paper), flag);
+    }
+  }
+}
+
+TEST_CASE("run states: settings are compared as they are, where a number depends on them") {
+  RunConfig stored, wanted;
+  stored.ablation = wanted.ablation = "baseline";
+  wanted.threads = 7;
+  wanted.log_every = wanted.checkpoint_every = wanted.eval_every = 1;
+  wanted.data = "elsewhere";
+  CHECK(differing_settings(stored, wanted).empty());
+  stored.heads = 2;
+  stored.weight_decay = 0.5;
+  stored.ablation = "bias_k";
+  CHECK(differing_settings(stored, wanted) ==
+        "ablation = \"bias_k\" instead of \"baseline\", heads = 2 instead of 4, weight-decay = 0.5 instead of 0.1");
+}
+
+TEST_CASE("run states: the folder of a failed run says why, and is told from a begun and an empty one") {
+  TemporaryFolder folder;
+  RunConfig config;
+  config.ablation = "baseline";
+  config.run = folder / "run";
+  auto none = [] { return std::string(); };
+  CHECK(found_run(config, none).state == RunStanding::missing);
+  store_failure(config, "the loss\nwas not finite");
+  CHECK(found_run(config, none).state == RunStanding::failed);
+  CHECK(found_run(config, none).reason == "the loss was not finite");
+  std::filesystem::remove(config.run + "/failure.txt");
+  CHECK(found_run(config, none).state == RunStanding::begun);
+  config.width = 64;
+  CHECK(error_of([&] { found_run(config, none); }) == "exit 2 " + config.run +
+                                                          " holds a run with width = 128 instead of 64; give another "
+                                                          "--out, or move it away");
+}

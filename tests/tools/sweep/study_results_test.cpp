@@ -1,0 +1,127 @@
+// What is said of a study's results: every verdict by numbers worked out by hand.
+#include "tools/sweep/study_results.h"
+
+#include <doctest/doctest.h>
+
+#include "tools/sweep/study_table.h"
+
+using namespace sink;
+
+namespace {
+
+StudyArm arm_named(const std::string& name, const std::string& sink_1, const std::string& valid) {
+  StudyArm arm;
+  arm.name = arm.ablation.name = name;
+  arm.row.id = name + "-row";
+  arm.row.sink_1 = sink_1;
+  arm.row.valid = valid;
+  return arm;
+}
+
+StudyOutcome outcome(std::size_t arm, std::uint64_t seed, double sink_1, double loss) {
+  report::Run run;
+  run.evaluation.emplace();
+  run.evaluation->sink_epsilon = {0.3};
+  run.evaluation->sink_1 = run.evaluation->sink_1_raw = {sink_1};
+  run.evaluation->scalar["val_loss"] = loss;
+  run.commit = "abc";
+  run.settings["threads"] = "2";
+  run.curves["step"] = {1, 2};
+  run.curves["seconds"] = {900, 1800};
+  run.curves["train_loss"] = {1, 1};
+  run.curves["grad_norm"] = {1, 1};
+  return {arm, seed, run, ""};
+}
+
+// baseline 10, 12, 11; sigmoid 1, 2, 0; elu 8, 15, 11; kernel has one seed, and one that failed.
+StudyResults results() {
+  StudyFile study;
+  study.name = "s";
+  study.question = "Why?";
+  study.baseline = "baseline";
+  std::vector<StudyArm> arms{arm_named("baseline", "18.18", "3.73"), arm_named("sigmoid", "0.44*", "3.70"),
+                             arm_named("elu", "0.80*", "3.69"), arm_named("kernel", "failed", "failed")};
+  std::vector<StudyOutcome> outcomes;
+  const double sinks[3][3] = {{10, 12, 11}, {1, 2, 0}, {8, 15, 11}};
+  for (std::uint64_t seed : {1, 2, 3})
+    for (std::size_t arm = 0; arm < 3; ++arm)
+      outcomes.push_back(outcome(arm, seed, sinks[arm][seed - 1], arm == 1 ? 4.5 + 0.01 * double(seed) : 4.4));
+  outcomes.push_back(outcome(3, 1, 50, 5));
+  outcomes.back().run->curves["train_loss"] = {1, report::kNaN};
+  outcomes.push_back({3, 2, std::nullopt, "failed: the loss was not finite"});
+  outcomes.push_back({3, 3, std::nullopt, "not begun"});
+  return results_of(study, "cpu", arms, outcomes);
+}
+
+}  // namespace
+
+TEST_CASE("study results: the paper's values are numbers or none") {
+  CHECK(paper_value("18.18") == 18.18);
+  CHECK(paper_value("0.44*") == 0.44);
+  CHECK(paper_value("0.00") == 0.0);
+  for (const char* none : {"", "*", "n.r.", "failed", "diverged", "inf", "nan", "<1", "1.2.3"}) {
+    CAPTURE(none);
+    CHECK_FALSE(paper_value(none).has_value());
+  }
+}
+
+TEST_CASE("study results: means, paired differences, directions and what is not known") {
+  const StudyResults found = results();
+  CHECK(found.baseline == 0);
+  CHECK(found.complete == 10);
+  CHECK(found.runs == 12);
+  CHECK(found.core_hours == doctest::Approx(10));  // half an hour on two threads each
+  // Baseline: mean 11, s = 1, half = 4.302653 / sqrt 3.
+  CHECK(found.arms[0].estimate("sink_1").half == doctest::Approx(2.484138));
+  CHECK(found.difference(found.arms[0], "sink_1").n == 0);
+  // sigmoid - baseline: -9, -10, -11.
+  CHECK(found.difference(found.arms[1], "sink_1").mean == doctest::Approx(-10));
+  CHECK(found.difference(found.arms[1], "sink_1").half == doctest::Approx(2.484138));
+  CHECK(direction(found, found.arms[0]).empty());
+  CHECK(direction(found, found.arms[1]) == "less, as in the paper");
+  CHECK(direction(found, found.arms[2]) == "undecided");  // -2, 3, 0
+  CHECK(direction(found, found.arms[3]) == "one seed");
+  CHECK(found.arms[3].remarks == std::vector<std::string>{"seed 1: 1 step not finite, the first 2",
+                                                          "seed 2: failed: the loss was not finite",
+                                                          "seed 3: not begun"});
+  const std::vector<std::string> said = verdicts(found);
+  REQUIRE(said.size() == 2);  // nothing has an extra key
+  // Sink_1 of the paper: sigmoid < elu < baseline. elu - sigmoid: 7, 13, 11, half 7.6: in its order. Tau: means 11, 1,
+  // 11.33 against 18.18, 0.44, 0.8: two pairs of three in order.
+  CHECK(said[0] ==
+        "Sink_1: of 3 pairs that the paper tells apart, 2 in its order, 0 in the opposite order, 1 undecided (the 95 % "
+        "interval of our difference holds 0, or one seed gives none); Kendall's tau of the means of 3 runs 0.33.");
+  // Loss of the paper: elu < sigmoid < baseline. sigmoid - baseline: 0.11, 0.12, 0.13: the opposite. sigmoid - elu: in
+  // its order. elu - baseline: 0, no difference at all.
+  CHECK(said[1].find("1 in its order, 1 in the opposite order, 1 undecided") != std::string::npos);
+}
+
+TEST_CASE("study results: against the paper, and a paper without a number") {
+  StudyResults found = results();
+  found.arms[1].arm.row.sink_1 = "40.00";
+  CHECK(direction(found, found.arms[1]) == "less, against the paper");
+  found.arms[1].arm.row.sink_1 = "n.r.";
+  CHECK(direction(found, found.arms[1]) == "less");
+  found.arms[1].arm.row.sink_1 = "18.18";  // as much as the baseline's
+  CHECK(direction(found, found.arms[1]) == "less");
+  found.baseline.reset();
+  CHECK(direction(found, found.arms[1]).empty());
+}
+
+TEST_CASE("study tables: same results, same bytes; unknown is empty; nothing breaks out of its field") {
+  StudyResults found = results();
+  found.arms[1].remarks = {"=1+1 | <b>"};
+  CHECK(study_text(found) == study_text(found));
+  const std::string text = study_text(found), markdown = study_markdown(found), csv = study_csv(found),
+                    html = study_html(found);
+  CHECK(text.find("1.0 ± 2.5") != std::string::npos);
+  CHECK(text.find("-10.0 ± 2.5") != std::string::npos);
+  CHECK(text.find(" 50.0 ") != std::string::npos);  // one seed: no interval
+  CHECK(text.find(" +40.0 ") != std::string::npos);
+  CHECK(markdown.starts_with(kMarkdownMark));
+  CHECK(markdown.find("=1+1 \\| <b>") != std::string::npos);
+  CHECK(html.find("<b>") == std::string::npos);
+  CHECK(csv.find(",'=1+1 | <b>\n") != std::string::npos);
+  CHECK(csv.find("\ns,cpu,kernel,kernel,3,1,50,,,40,,,") != std::string::npos);
+  CHECK(csv.find("nan") == std::string::npos);
+}

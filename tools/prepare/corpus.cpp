@@ -1,0 +1,153 @@
+#include "tools/prepare/corpus.h"
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <set>
+
+#include "engine/check.h"
+#include "engine/data/token_file.h"
+#include "engine/io/settings_toml.h"
+
+namespace sink {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kLongestSources = 60000;  // bytes; an HDF5 attribute holds 64 KiB at most
+constexpr double kLargestWeight = 1e6;
+
+// The weight behind the last colon of `text`, which is cut off; 0 where there is none.
+double take_weight(std::string& text, const std::string& where) {
+  std::size_t colon = text.rfind(':');
+  if (colon == std::string::npos) return 0;
+  double weight = 0;
+  const char *begin = text.data() + colon + 1, *end = text.data() + text.size();
+  auto [stopped, error] = std::from_chars(begin, end, weight);
+  if (error != std::errc() || stopped != end) return 0;  // a colon of a path
+  SINK_CHECK(weight > 0 && weight <= kLargestWeight, "prepare",
+             where + ": expected a weight above 0 and at most 1000000, got " + std::string(begin, end), Exit::usage);
+  text.resize(colon);
+  return weight;
+}
+
+std::int64_t characters_of(std::string_view text) {
+  return std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; });
+}
+
+}  // namespace
+
+CorpusDomain domain_of_text(const std::string& text, const std::string& folder, const std::string& where) {
+  std::size_t equals = text.find('=');
+  SINK_CHECK(equals != std::string::npos && equals > 0, "prepare",
+             where + ": expected NAME=PATH[,PATH...][:WEIGHT], got `" + text + "`", Exit::usage);
+  CorpusDomain domain{.name = text.substr(0, equals), .paths = {}};
+  std::string paths = text.substr(equals + 1);
+  domain.weight = take_weight(paths, where);
+  for (std::size_t begin = 0; begin <= paths.size();) {
+    std::size_t comma = std::min(paths.find(',', begin), paths.size());
+    std::string path = paths.substr(begin, comma - begin);
+    SINK_CHECK(!path.empty(), "prepare", where + ": domain " + domain.name + " has an empty path", Exit::usage);
+    domain.paths.push_back((fs::path(folder) / path).string());
+    begin = comma + 1;
+  }
+  return domain;
+}
+
+std::vector<CorpusDomain> read_mixture(const std::string& toml, const std::string& folder, const std::string& where) {
+  std::vector<CorpusDomain> domains;
+  for (const auto& [name, value] : read_settings_toml(toml, where, Exit::bad_input))
+    domains.push_back(domain_of_text(name + "=" + value, folder, where));
+  SINK_CHECK(!domains.empty(), "prepare", where + " has no domains; a line is NAME = \"PATH[,PATH...][:WEIGHT]\"",
+             Exit::bad_input);
+  return domains;
+}
+
+void check_domains(const std::vector<CorpusDomain>& domains) {
+  std::set<std::string> names;
+  std::size_t weighted = 0;
+  SINK_CHECK(domains.size() <= kMostDomains, "prepare",
+             "expected at most " + std::to_string(kMostDomains) + " domains, got " + std::to_string(domains.size()),
+             Exit::usage);
+  for (const CorpusDomain& domain : domains) {
+    bool printable = std::none_of(domain.name.begin(), domain.name.end(),
+                                  [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
+    SINK_CHECK(printable && !domain.name.empty() && domain.name.size() <= kLongestDomainName, "prepare",
+               "the name of a domain has 1 to " + std::to_string(kLongestDomainName) + " printable bytes, got `" +
+                   domain.name + "`",
+               Exit::usage);
+    SINK_CHECK(names.insert(domain.name).second, "prepare", "domain " + domain.name + " is given twice", Exit::usage);
+    weighted += domain.weight > 0;
+  }
+  SINK_CHECK(weighted == 0 || weighted == domains.size(), "prepare",
+             "some domains have a weight and some have none: give all of them one, or none", Exit::usage);
+}
+
+CorpusReading::CorpusReading(const std::vector<CorpusDomain>& domains, const CorpusRules& rules)
+    : rules_(rules), counts_(domains.size()) {
+  for (std::size_t d = 0; d < domains.size(); ++d) add_files(domains[d], d);
+}
+
+void CorpusReading::add_files(const CorpusDomain& domain, std::size_t index) {
+  for (const std::string& path : domain.paths) {
+    std::error_code error;
+    if (!fs::is_directory(path, error)) {
+      files_.push_back({path, index, true});
+      continue;
+    }
+    std::vector<std::string> found;
+    fs::recursive_directory_iterator entries(path, error);
+    for (; !error && entries != fs::recursive_directory_iterator(); entries.increment(error))
+      if (entries->is_regular_file() && is_text(entries->path().filename().string()))
+        found.push_back(entries->path().string());
+    SINK_CHECK(!error, "text", path + ": " + error.message(), Exit::bad_input);
+    SINK_CHECK(
+        !found.empty(), "text",
+        path + ": the folder has no text files (.txt, .text, .md, .jsonl or .ndjson, also packed as .gz or .zst)",
+        Exit::bad_input);
+    std::sort(found.begin(), found.end());
+    for (const std::string& file : found) files_.push_back({file, index, false});
+  }
+}
+
+bool CorpusReading::next(Document& document) {
+  for (; at_ < files_.size(); ++at_) {
+    const File& file = files_[at_];
+    if (!reader_) {
+      bool jsonl = rules_.format == "auto" ? is_jsonl(file.path) : rules_.format == "jsonl";
+      reader_ = std::make_unique<DocumentReader>(file.path, jsonl, rules_);
+    }
+    while (reader_->next(document.text)) {
+      document.domain = file.domain;
+      if (is_kept(document)) return true;
+    }
+    end_file();
+  }
+  return false;
+}
+
+void CorpusReading::end_file() {
+  const File& file = files_[at_];
+  SINK_CHECK(!file.named || !reader_->blank(), "text", file.path + ": is empty, expected text", Exit::bad_input);
+  DomainCount& count = counts_[file.domain];
+  ++count.files;
+  count.read_bytes += reader_->bytes();
+  if (sources_.size() < kLongestSources)
+    sources_ += fs::path(file.path).filename().string() + " " + std::to_string(reader_->bytes()) +
+                " sha256:" + reader_->sha256() + "\n";
+  reader_.reset();
+}
+
+bool CorpusReading::is_kept(Document& document) {
+  DomainCount& count = counts_[document.domain];
+  std::string_view text = document.text;
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return ++count.empty, false;
+  if (characters_of(text) < rules_.least_characters) return ++count.tiny, false;
+  document.key = key_of(text);
+  if (!seen_.insert(document.key).second) return ++count.duplicate, false;
+  ++count.documents;
+  count.bytes += text.size();
+  return true;
+}
+
+}  // namespace sink

@@ -1,0 +1,61 @@
+#include "tools/prepare/document_encoder.h"
+
+#include <utility>
+
+#include "engine/threads.h"
+
+namespace sink {
+namespace {
+
+constexpr std::size_t kAtOnce = std::size_t{32} << 20;  // bytes of text that wait
+constexpr std::size_t kShare = std::size_t{1} << 20;    // bytes for a thread: long enough to fill a cache
+
+}  // namespace
+
+void DocumentEncoder::add(Document document) {
+  bytes_ += document.text.size();
+  waiting_.push_back(std::move(document));
+  if (bytes_ >= kAtOnce) flush();
+}
+
+void DocumentEncoder::finish() {
+  flush();
+  while (begun_ < domains_.size()) begin_domain();
+}
+
+void DocumentEncoder::begin_domain() {
+  writer_.begin_domain(domains_[begun_].name, domains_[begun_].weight);
+  ++begun_;
+}
+
+// Each document is followed by the end-of-text token; before it stands one only where it is asked for.
+void DocumentEncoder::encode(std::size_t i, EncodeCache& cache) {
+  std::vector<std::int32_t> ids = tokenizer_.encode(waiting_[i].text, cache);
+  if (rules_.begin_token >= 0) ids.insert(ids.begin(), static_cast<std::int32_t>(rules_.begin_token));
+  ids.push_back(tokenizer_.end_of_text());
+  ids_[i] = std::move(ids);
+}
+
+void DocumentEncoder::flush() {
+  std::vector<std::size_t> begins{0};  // of the shares
+  for (std::size_t i = 0, bytes = 0; i < waiting_.size(); ++i) {
+    bytes += waiting_[i].text.size();
+    if (bytes < kShare && i + 1 < waiting_.size()) continue;
+    begins.push_back(i + 1);
+    bytes = 0;
+  }
+  ids_.assign(waiting_.size(), {});
+  parallel_for(static_cast<std::int64_t>(begins.size()) - 1, [&](std::int64_t share) {
+    EncodeCache cache;
+    auto n = static_cast<std::size_t>(share);
+    for (std::size_t i = begins[n]; i < begins[n + 1]; ++i) encode(i, cache);
+  });
+  for (std::size_t i = 0; i < waiting_.size(); ++i) {
+    while (begun_ <= waiting_[i].domain) begin_domain();
+    writer_.add_document(ids_[i], waiting_[i].key.is_validation(rules_.validation_fraction));
+  }
+  waiting_.clear();
+  bytes_ = 0;
+}
+
+}  // namespace sink

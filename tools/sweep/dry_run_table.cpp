@@ -1,0 +1,64 @@
+#include "tools/sweep/dry_run_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <map>
+
+#include "engine/io/printable.h"
+#include "train/progress.h"
+
+namespace sink {
+namespace {
+
+// Seconds of a step of every arm, one measurement a shape.
+std::vector<double> seconds_of(const std::vector<StudyArm>& arms, const MachinePlan& plan) {
+  std::map<std::string, std::size_t> place;
+  std::vector<TimedRun> shapes;
+  std::vector<std::size_t> shape_of_arm;
+  for (const StudyArm& arm : arms) {
+    auto [found, is_new] = place.emplace(shape_of(arm.config), shapes.size());
+    if (is_new) {
+      shapes.push_back({arm.ablation, arm.config});
+      shapes.back().config.threads = plan.threads;
+    }
+    shape_of_arm.push_back(found->second);
+  }
+  const std::vector<double> measured = seconds_per_step_of(shapes, plan.workers);
+  std::vector<double> seconds;
+  for (std::size_t shape : shape_of_arm) seconds.push_back(measured[shape]);
+  return seconds;
+}
+
+}  // namespace
+
+void print_dry_run_of_study(const StudyFile& study, const std::vector<StudyArm>& arms,
+                            const std::vector<StudyRun>& runs, const std::vector<std::size_t>& todo,
+                            const MachinePlan& plan) {
+  const std::vector<double> step = seconds_of(arms, plan);
+  std::printf("%s: %s\n\n", printable(study.name).c_str(), printable(study.question).c_str());
+  std::size_t widest = 3;
+  for (const StudyArm& arm : arms) widest = std::max(widest, arm.name.size());
+  std::printf("%-*s  %6s  %9s  %9s  %9s  %s\n", static_cast<int>(widest), "run", "steps", "tokens", "ms/step", "a seed",
+              "paper's row");
+  for (std::size_t i = 0; i < arms.size(); ++i) {
+    const RunConfig& config = arms[i].config;
+    const double tokens = static_cast<double>(config.steps) * static_cast<double>(config.tokens_per_step());
+    std::printf("%-*s  %6lld  %9.3g  %9.3g  %9s  %s\n", static_cast<int>(widest), arms[i].name.c_str(),
+                static_cast<long long>(config.steps), tokens, step[i] * 1e3,
+                std::isfinite(step[i]) ? duration(seconds_of_run(config, step[i])).c_str() : "?",
+                arms[i].row.id.c_str());
+  }
+  double seconds = 0;
+  std::size_t unknown = 0;
+  for (std::size_t run : todo) {
+    const double own = seconds_of_run(runs[run].config, step[runs[run].arm]);
+    std::isfinite(own) ? seconds += own : ++unknown;
+  }
+  std::printf("\n%zu runs, %zu to do: about %s on this machine, %zu at once with %lld thread%s each (%s)\n",
+              runs.size(), todo.size(), duration(seconds / static_cast<double>(plan.workers)).c_str(), plan.workers,
+              static_cast<long long>(plan.threads), plan.threads == 1 ? "" : "s", plan.measured.c_str());
+  if (unknown > 0) std::printf("%zu of them could not be measured and are not in this time\n", unknown);
+}
+
+}  // namespace sink

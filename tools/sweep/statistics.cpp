@@ -1,0 +1,116 @@
+#include "tools/sweep/statistics.h"
+
+#include <cmath>
+#include <cstdio>
+#include <limits>
+#include <numbers>
+
+#include "engine/check.h"
+
+namespace sink {
+namespace {
+
+constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
+
+// P(|T| < t) for whole degrees of freedom: Abramowitz and Stegun 26.7.3 and 26.7.4, with theta = atan(t / sqrt(nu)).
+double within(double t, std::int64_t degrees) {
+  const double theta = std::atan(t / std::sqrt(static_cast<double>(degrees))), cosine = std::cos(theta);
+  const bool odd = degrees % 2 == 1;
+  double term = odd ? cosine : 1, sum = 0;
+  for (std::int64_t k = odd ? 1 : 0; k <= degrees - 2; k += 2) {
+    sum += term;
+    term *= cosine * cosine * static_cast<double>(k + 1) / static_cast<double>(k + 2);
+  }
+  return odd ? 2 / std::numbers::pi * (theta + std::sin(theta) * sum) : std::sin(theta) * sum;
+}
+
+int sign(double value) { return (value > 0) - (value < 0); }
+
+}  // namespace
+
+double student_t_975(std::int64_t degrees) {
+  SINK_CHECK(degrees >= 1, "student_t", "expected at least one degree of freedom, got " + std::to_string(degrees));
+  double low = 1.9, high = 13;
+  for (int halving = 0; halving < 60; ++halving) {
+    const double middle = (low + high) / 2;
+    (within(middle, degrees) < 0.95 ? low : high) = middle;
+  }
+  return (low + high) / 2;
+}
+
+Estimate estimate_of(const std::vector<double>& values) {
+  const std::size_t n = values.size();
+  if (n == 0) return {0, kNotKnown, kNotKnown};
+  double sum = 0, squares = 0;
+  for (double value : values) sum += value;
+  const double count = static_cast<double>(n), mean = sum / count;
+  if (n == 1) return {1, mean, kNotKnown};
+  for (double value : values) squares += (value - mean) * (value - mean);
+  return {n, mean, student_t_975(static_cast<std::int64_t>(n) - 1) * std::sqrt(squares / (count - 1) / count)};
+}
+
+Estimate estimate_of(const BySeed& values) {
+  std::vector<double> list;
+  for (const auto& [seed, value] : values) list.push_back(value);
+  return estimate_of(list);
+}
+
+Estimate paired_difference(const BySeed& a, const BySeed& b) {
+  std::vector<double> differences;
+  for (const auto& [seed, value] : a)
+    if (auto other = b.find(seed); other != b.end()) differences.push_back(value - other->second);
+  return estimate_of(differences);
+}
+
+int sign_of(const Estimate& difference) {
+  if (!difference.has_interval()) return 0;
+  return difference.low() > 0 ? 1 : difference.high() < 0 ? -1 : 0;
+}
+
+double kendall_tau(const std::vector<double>& x, const std::vector<double>& y) {
+  std::int64_t surplus = 0, untied_x = 0, untied_y = 0;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    for (std::size_t j = 0; j < i; ++j) {
+      const int a = sign(x[i] - x[j]), b = sign(y[i] - y[j]);
+      surplus += a * b;
+      untied_x += a != 0;
+      untied_y += b != 0;
+    }
+  return static_cast<double>(surplus) / std::sqrt(static_cast<double>(untied_x) * static_cast<double>(untied_y));
+}
+
+OrderAgreement order_agreement(const std::vector<OrderedArm>& arms) {
+  OrderAgreement agreement;
+  std::vector<double> paper, ours;
+  for (const OrderedArm& arm : arms) {
+    if (arm.ours.empty()) continue;
+    paper.push_back(arm.paper);
+    ours.push_back(estimate_of(arm.ours).mean);
+    for (const OrderedArm& other : arms) {
+      if (&other == &arm) break;
+      if (other.ours.empty() || other.paper == arm.paper) continue;
+      const int ours_sign = sign_of(paired_difference(arm.ours, other.ours));
+      ++(ours_sign == 0                               ? agreement.undecided
+         : ours_sign == sign(arm.paper - other.paper) ? agreement.agree
+                                                      : agreement.disagree);
+    }
+  }
+  agreement.arms = paper.size();
+  agreement.tau = kendall_tau(paper, ours);
+  return agreement;
+}
+
+std::string sentence(const std::string& measure, const OrderAgreement& a) {
+  const int pairs = a.agree + a.disagree + a.undecided;
+  if (pairs == 0) return measure + ": the paper tells no two of the runs that are done apart.";
+  std::string text = measure + ": of " + std::to_string(pairs) + (pairs == 1 ? " pair" : " pairs") +
+                     " that the paper tells apart, " + std::to_string(a.agree) + " in its order, " +
+                     std::to_string(a.disagree) + " in the opposite order, " + std::to_string(a.undecided) +
+                     " undecided (the 95 % interval of our difference holds 0, or one seed gives none)";
+  if (!std::isfinite(a.tau)) return text + ".";
+  char tau[64];
+  std::snprintf(tau, sizeof tau, "; Kendall's tau of the means of %zu runs %.2f.", a.arms, a.tau);
+  return text + tau;
+}
+
+}  // namespace sink

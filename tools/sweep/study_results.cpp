@@ -1,0 +1,149 @@
+#include "tools/sweep/study_results.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <cstdlib>
+#include <set>
+
+namespace sink {
+namespace {
+
+constexpr double kEpsilon = 0.3;  // the study's
+
+double value_of(const report::Evaluation& e, const std::string& key) {
+  if (key == "sink_1" || key == "sink_1_raw") return e.sink_at(kEpsilon, key != "sink_1");
+  if (key == "sink_star" || key == "sink_star_raw") return e.sink_star_at(kEpsilon, key != "sink_star");
+  for (std::size_t k : {2, 3})
+    if (key == "sink_" + std::to_string(k)) return e.sink_k.size() >= k ? e.sink_k[k - 1] : report::kNaN;
+  return key == "row_mass" ? e.total_mass() : e.get(key);
+}
+
+// Steps whose loss or gradient was not finite; the first of them.
+std::string skipped_steps(const report::Run& run) {
+  const auto loss = run.curves.find("train_loss"), norm = run.curves.find("grad_norm"), step = run.curves.find("step");
+  if (loss == run.curves.end() || norm == run.curves.end() || step == run.curves.end()) return "";
+  std::size_t count = 0, first = 0;
+  for (std::size_t i = 0; i < step->second.size(); ++i)
+    if (!std::isfinite(loss->second[i]) || !std::isfinite(norm->second[i]))
+      if (count++ == 0) first = static_cast<std::size_t>(step->second[i]);
+  if (count == 0) return "";
+  return std::to_string(count) + (count == 1 ? " step" : " steps") + " not finite, the first " + std::to_string(first);
+}
+
+double hours_of(const report::Run& run) {
+  const auto seconds = run.curves.find("seconds");
+  if (seconds == run.curves.end() || seconds->second.empty()) return 0;
+  const auto threads = run.settings.find("threads");
+  const double cores = threads == run.settings.end() ? 1 : std::max(1.0, std::atof(threads->second.c_str()));
+  return seconds->second.back() * cores / 3600;
+}
+
+void add(const StudyOutcome& outcome, ArmResult& arm) {
+  const std::string seed = "seed " + std::to_string(outcome.seed) + ": ";
+  if (!outcome.problem.empty()) arm.remarks.push_back(seed + outcome.problem);
+  if (!outcome.run) return;
+  if (std::string skipped = skipped_steps(*outcome.run); !skipped.empty()) arm.remarks.push_back(seed + skipped);
+  if (!outcome.problem.empty()) return;
+  for (const Measure& measure : measures()) {
+    const double value = value_of(*outcome.run->evaluation, measure.key);
+    if (std::isfinite(value)) arm.values[measure.key][outcome.seed] = value;
+  }
+}
+
+BySeed values_of(const ArmResult& arm, const std::string& measure) {
+  const auto found = arm.values.find(measure);
+  return found == arm.values.end() ? BySeed() : found->second;
+}
+
+OrderAgreement agreement_of(const StudyResults& results, const char* measure, std::string StudyRow::*paper) {
+  std::vector<OrderedArm> arms;
+  for (const ArmResult& arm : results.arms)
+    if (auto value = paper_value(arm.arm.row.*paper)) arms.push_back({*value, values_of(arm, measure)});
+  return order_agreement(arms);
+}
+
+}  // namespace
+
+const std::vector<Measure>& measures() {
+  static const std::vector<Measure> all{
+      {"sink_1", "Sink_1 %", 1},
+      {"sink_2", "Sink_2 %", 1},
+      {"sink_3", "Sink_3 %", 1},
+      {"sink_1_raw", "Sink_1 % raw", 1},
+      {"sink_star", "Sink_* %", 1},
+      {"alpha_1", "alpha_1", 3},
+      {"alpha_1_raw", "alpha_1 raw", 3},
+      {"alpha_star", "alpha_*", 3},
+      {"val_loss", "loss", 3},
+      {"row_mass", "row mass", 2},
+      {"first_value_norm_ratio", "|v_1| / |v_t|", 2},
+  };
+  return all;
+}
+
+Estimate ArmResult::estimate(const std::string& measure) const { return estimate_of(values_of(*this, measure)); }
+
+Estimate StudyResults::difference(const ArmResult& arm, const std::string& measure) const {
+  if (!baseline || &arm == &arms[*baseline]) return estimate_of(std::vector<double>());
+  return paired_difference(values_of(arm, measure), values_of(arms[*baseline], measure));
+}
+
+StudyResults results_of(const StudyFile& study, const std::string& size, const std::vector<StudyArm>& arms,
+                        const std::vector<StudyOutcome>& outcomes) {
+  StudyResults results;
+  results.study = study;
+  results.size = size;
+  results.runs = outcomes.size();
+  for (const StudyArm& arm : arms) {
+    if (arm.name == study.baseline) results.baseline = results.arms.size();
+    results.arms.push_back({arm, {}, {}});
+  }
+  std::set<std::string> commits;
+  std::set<std::uint64_t> seeds;
+  for (const StudyOutcome& outcome : outcomes) {
+    add(outcome, results.arms[outcome.arm]);
+    seeds.insert(outcome.seed);
+    if (!outcome.problem.empty()) continue;
+    ++results.complete;
+    results.core_hours += hours_of(*outcome.run);
+    commits.insert(outcome.run->commit);
+  }
+  results.commits.assign(commits.begin(), commits.end());
+  results.seeds.assign(seeds.begin(), seeds.end());
+  return results;
+}
+
+std::optional<double> paper_value(const std::string& text) {
+  double value = 0;
+  const char* end = text.data() + text.size() - (text.ends_with('*') ? 1 : 0);
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stopped != end || !std::isfinite(value)) return std::nullopt;
+  return value;
+}
+
+std::string direction(const StudyResults& results, const ArmResult& arm) {
+  const Estimate difference = results.difference(arm, "sink_1");
+  if (difference.n == 0) return "";
+  if (!difference.has_interval()) return "one seed";
+  const int ours = sign_of(difference);
+  if (ours == 0) return "undecided";
+  const std::string text = ours > 0 ? "more" : "less";
+  const auto own = paper_value(arm.arm.row.sink_1), base = paper_value(results.arms[*results.baseline].arm.row.sink_1);
+  if (!own || !base || *own == *base) return text;
+  return text + ((*own > *base) == (ours > 0) ? ", as in the paper" : ", against the paper");
+}
+
+std::vector<std::string> verdicts(const StudyResults& results) {
+  std::vector<std::string> sentences;
+  for (const auto& [title, measure, paper] :
+       {std::tuple("Sink_1", "sink_1", &StudyRow::sink_1), std::tuple("Sink_*", "sink_star", &StudyRow::sink_star),
+        std::tuple("Loss", "val_loss", &StudyRow::valid)}) {
+    const OrderAgreement agreement = agreement_of(results, measure, paper);
+    if (agreement.agree + agreement.disagree + agreement.undecided > 0 || measure == std::string("sink_1"))
+      sentences.push_back(sentence(title, agreement));
+  }
+  return sentences;
+}
+
+}  // namespace sink

@@ -1,0 +1,44 @@
+// The runs of a study: every product of its lists as an ablation, a configuration and the paper's row beside it.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/ablation.h"
+#include "tools/study/study.h"
+#include "tools/sweep/study_file.h"
+#include "train/run_config.h"
+
+namespace sink {
+
+// One line of the study's table: runs that differ in their seed alone.
+struct StudyArm {
+  // The ablation and what of its own [[runs]] is other than the study's common settings: "baseline-weight-decay-0.5".
+  std::string name;
+  Ablation ablation;
+  RunConfig config;  // of no seed yet, without a folder
+  StudyRow row;      // the paper's; id empty: it has none
+};
+
+struct StudyRun {
+  std::size_t arm;   // index
+  RunConfig config;  // with seed, data, its folder as `run`, and resume = auto
+};
+
+struct StudyRequest {
+  std::string size = "cpu", data, out;
+  GivenSettings changes;             // over the common settings; what a [[runs]] says itself stays
+  std::vector<std::uint64_t> seeds;  // empty: the study's
+  std::vector<std::string> only;     // ablations or names of arms; empty: all
+};
+
+// In the file's order; of two that are the same the first. Throws Error (Exit::usage) with everything that is wrong
+// with any of them, before anything is trained: unknown ablations, sizes a policy cannot have, text without --data,
+// rows that the paper does not have, one name for two runs, a baseline that is no run.
+std::vector<StudyArm> arms_of(const StudyFile& study, const StudyRequest& request);
+
+// All arms of the first seed, then all of the second: a sweep that is stopped early has compared them all. Folders are
+// <out>/<arm>-<seed>.
+std::vector<StudyRun> runs_of(const StudyFile& study, const StudyRequest& request, const std::vector<StudyArm>& arms);
+
+}  // namespace sink

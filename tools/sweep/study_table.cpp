@@ -1,0 +1,228 @@
+#include "tools/sweep/study_table.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <set>
+
+#include "engine/io/html.h"
+#include "engine/io/printable.h"
+#include "engine/io/setting.h"
+#include "tools/csv.h"
+
+namespace sink {
+namespace {
+
+using Cells = std::vector<std::string>;
+
+std::string fixed(double value, int decimals, bool with_sign = false) {
+  char text[64];
+  std::snprintf(text, sizeof text, with_sign ? "%+.*f" : "%.*f", decimals, value);
+  return text;
+}
+
+// "14.6 ± 1.2"; without an interval the mean alone; "" without runs.
+std::string cell(const Estimate& estimate, int decimals, bool with_sign = false) {
+  if (estimate.n == 0) return "";
+  const std::string mean = fixed(estimate.mean, decimals, with_sign);
+  return estimate.has_interval() ? mean + " ± " + fixed(estimate.half, decimals) : mean;
+}
+
+// Whether a measure has a column: some arm has it; of the second and third token a sink of more than one percent.
+bool is_shown(const StudyResults& results, const std::string& measure) {
+  const bool later_token = measure == "sink_2" || measure == "sink_3";
+  return std::any_of(results.arms.begin(), results.arms.end(), [&](const ArmResult& arm) {
+    return arm.values.contains(measure) && (!later_token || arm.estimate(measure).mean > 1);
+  });
+}
+
+std::string joined(const std::vector<std::string>& texts, const char* between) {
+  std::string all;
+  for (const std::string& text : texts) all += (all.empty() ? "" : between) + text;
+  return all;
+}
+
+std::string remarks_of(const StudyResults& results, const ArmResult& arm) {
+  std::vector<std::string> remarks = arm.remarks;
+  if (results.baseline && &arm == &results.arms[*results.baseline]) remarks.insert(remarks.begin(), "baseline");
+  if (!arm.arm.row.note.empty()) remarks.push_back("paper: " + arm.arm.row.note);
+  return joined(remarks, "; ");
+}
+
+// Heading first. Of the loss and of Sink_1 the difference from the baseline stands beside. On a page, whose own table
+// has the numbers of every run, only what the question is about.
+std::vector<Cells> cells_of(const StudyResults& results, bool on_page = false) {
+  static const std::set<std::string> asked{"sink_1", "sink_2", "sink_3", "sink_1_raw", "sink_star", "val_loss"};
+  const auto shown = [&](const std::string& key) {
+    return is_shown(results, key) && (!on_page || asked.contains(key));
+  };
+  const auto beside = [&](const std::string& key) {
+    return results.baseline && (key == "sink_1" || key == "val_loss");
+  };
+  Cells heading{"run", "seeds"};
+  for (const Measure& measure : measures()) {
+    if (!shown(measure.key)) continue;
+    heading.emplace_back(measure.title);
+    if (beside(measure.key)) heading.emplace_back("minus baseline");
+  }
+  if (results.baseline) heading.emplace_back("Sink_1 to baseline");
+  heading.insert(heading.end(), {"paper: Sink_1 %", "Sink_* %", "loss", "remarks"});
+  std::vector<Cells> rows{heading};
+  for (const ArmResult& arm : results.arms) {
+    Cells row{printable(arm.arm.name), std::to_string(arm.estimate("sink_1").n)};
+    for (const Measure& measure : measures()) {
+      if (!shown(measure.key)) continue;
+      row.push_back(cell(arm.estimate(measure.key), measure.decimals));
+      if (beside(measure.key)) row.push_back(cell(results.difference(arm, measure.key), measure.decimals, true));
+    }
+    if (results.baseline) row.push_back(direction(results, arm));
+    row.insert(row.end(), {arm.arm.row.sink_1, arm.arm.row.sink_star, arm.arm.row.valid, remarks_of(results, arm)});
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+// What stands below the table, a paragraph a line.
+std::vector<std::string> notes(const StudyResults& results) {
+  std::vector<std::string> lines = verdicts(results);
+  const RunConfig& config = results.arms.front().arm.config;
+  std::string seeds;
+  for (std::uint64_t seed : results.seeds) seeds += (seeds.empty() ? "" : ", ") + std::to_string(seed);
+  lines.push_back(
+      "Mean ± half of the 95 % interval over seeds (Student's t), a mean alone where there is one seed; intervals are "
+      "not corrected for how many are compared." +
+      (results.baseline ? " Differences from the baseline, " + printable(results.arms[*results.baseline].arm.name) +
+                              ", are taken seed by seed: same initial values, same batches."
+                        : std::string(" The study's baseline, " + printable(results.study.baseline) +
+                                      ", is not among these runs.")));
+  lines.push_back(
+      "Sinks at 0.3; not raw: proxy weights |a| / sum |a|. *: the extra key or sink token. Paper: Gu et al. 2025 at "
+      "its "
+      "own size and tokens, * there: proxy weights; n.r.: not reported.");
+  lines.push_back("Task " + config.task + ", " + std::to_string(config.layers) + " layers of " +
+                  std::to_string(config.heads) + " heads, width " + std::to_string(config.width) + ", context " +
+                  std::to_string(config.context) + ", " + std::to_string(config.steps) + " steps of " +
+                  std::to_string(config.tokens_per_step()) + " tokens, learning rate " +
+                  plain_text(SettingValue(config.learning_rate)) + " in the first run of the table; seeds " + seeds +
+                  ".");
+  lines.push_back(std::to_string(results.complete) + " of " + std::to_string(results.runs) + " runs complete, " +
+                  fixed(results.core_hours, 2) + " core-hours by their own clocks, made by commit " +
+                  joined(results.commits, ", ") + (results.commits.size() > 1 ? " (a mean may be over several)" : "") +
+                  ".");
+  if (!results.study.note.empty()) lines.push_back(printable(results.study.note));
+  return lines;
+}
+
+std::string title_of(const StudyResults& results) {
+  return printable(results.study.name) + ", size " + results.size + ": " + printable(results.study.question) +
+         (results.study.section.empty() ? "" : " (paper: " + printable(results.study.section) + ")");
+}
+
+// Columns on a terminal: the bytes that do not continue a character.
+std::size_t width(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+std::vector<std::size_t> widths(const std::vector<Cells>& rows) {
+  std::vector<std::size_t> widest(rows.front().size(), 1);
+  for (const Cells& row : rows)
+    for (std::size_t c = 0; c < row.size(); ++c) widest[c] = std::max(widest[c], width(row[c]));
+  return widest;
+}
+
+std::string padded(const std::string& text, std::size_t to) { return text + std::string(to - width(text), ' '); }
+
+// For a cell of Markdown.
+std::string with_escaped_bars(const std::string& text) {
+  std::string escaped;
+  for (char c : text) {
+    if (c == '|') escaped += '\\';
+    escaped += c;
+  }
+  return escaped;
+}
+
+// A mean and its interval stay on one line.
+std::string unbroken(std::string html) {
+  for (std::size_t at; (at = html.find(" ± ")) != std::string::npos;) html.replace(at, 4, "&nbsp;±&nbsp;");
+  return html;
+}
+
+std::string table_html(const std::vector<Cells>& rows) {
+  std::string html = "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr>";
+  for (const std::string& heading : rows.front()) html += "<th scope=\"col\">" + escape(heading) + "</th>";
+  html += "</tr></thead><tbody>";
+  for (std::size_t r = 1; r < rows.size(); ++r) {
+    html += "<tr>";
+    for (std::size_t c = 0; c < rows[r].size(); ++c)
+      html += c == 0 ? "<th scope=\"row\" class=\"name\">" + escape(rows[r][c]) + "</th>"
+                     : "<td>" + unbroken(escape(rows[r][c])) + "</td>";
+    html += "</tr>";
+  }
+  return html + "</tbody></table></div>";
+}
+
+}  // namespace
+
+std::string study_text(const StudyResults& results) {
+  const std::vector<Cells> rows = cells_of(results);
+  const std::vector<std::size_t> widest = widths(rows);
+  std::string text = title_of(results) + "\n\n";
+  for (const Cells& row : rows) {
+    std::string line;
+    for (std::size_t c = 0; c < row.size(); ++c) line += (c ? "  " : "") + padded(row[c], widest[c]);
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  text += "\n";
+  for (const std::string& note : notes(results)) text += note + "\n";
+  return text;
+}
+
+std::string study_markdown(const StudyResults& results) {
+  std::vector<Cells> rows = cells_of(results);
+  for (Cells& row : rows)
+    for (std::string& cell : row) cell = with_escaped_bars(cell);
+  const std::vector<std::size_t> widest = widths(rows);
+  std::string text = kMarkdownMark + ("# " + title_of(results)) + "\n\n";
+  for (const Cells& row : rows) {
+    for (std::size_t c = 0; c < row.size(); ++c) text.append("| ").append(padded(row[c], widest[c])).append(" ");
+    text += "|\n";
+    if (&row != &rows.front()) continue;
+    for (std::size_t columns : widest) text.append("|").append(columns + 2, '-');
+    text += "|\n";
+  }
+  for (const std::string& note : notes(results)) text += "\n" + note + "\n";
+  return text;
+}
+
+std::string study_csv(const StudyResults& results) {
+  std::string names = "study,size,run,ablation,seeds,complete", csv;
+  for (const Measure& measure : measures())
+    for (const char* of : {"", "_low", "_high", "_difference", "_difference_low", "_difference_high"})
+      names += std::string(",") + measure.key + of;
+  names += ",paper_row,paper_sink_1,paper_sink_star,paper_loss,sink_1_direction,remarks\n";
+  for (const ArmResult& arm : results.arms) {
+    csv += csv_field(results.study.name) + "," + results.size + "," + csv_field(arm.arm.name) + "," +
+           csv_field(arm.arm.ablation.name) + "," + std::to_string(results.seeds.size()) + "," +
+           std::to_string(arm.estimate("sink_1").n);
+    for (const Measure& measure : measures())
+      for (const Estimate& e : {arm.estimate(measure.key), results.difference(arm, measure.key)})
+        for (double number : {e.mean, e.low(), e.high()}) csv.append(",").append(csv_field(number));
+    const StudyRow& row = arm.arm.row;
+    for (const std::string& text :
+         {row.id, row.sink_1, row.sink_star, row.valid, direction(results, arm), joined(arm.remarks, "; ")})
+      csv.append(",").append(csv_field(text));
+    csv += "\n";
+  }
+  return names + csv;
+}
+
+std::string study_html(const StudyResults& results) {
+  std::string html = "<section class=\"group study\"><h2>" + escape(results.study.name) + "</h2><p>" +
+                     escape(results.study.question) + "</p>" + table_html(cells_of(results, true)) + "<ul>";
+  for (const std::string& note : notes(results)) html += "<li>" + escape(note) + "</li>";
+  return html + "</ul></section>";
+}
+
+}  // namespace sink
