@@ -17,7 +17,7 @@ OPERATIONS = [("baseline", "Softmax", 0), ("op_sigmoid_none", "Sigmoid", -1), ("
 HOSTILE = "</script><img src=x onerror=\"document.title='broken'\">&{{data}}\u202e`${1}`"
 
 
-def attention_map(T, sink, width, dice):
+def attention_map(T, sink, width):
     """Rows of a causal map that give the first key about `sink`."""
     rows = []
     for i in range(T):
@@ -66,8 +66,8 @@ def write_run(folder, name, task, operation, rate, seed, T, steps, new, maps):
         chosen = {"sequence": 0, "layer": 1, "head": 3}
         stored = lambda l, h: T <= 64 or (l, h) == (1, 3)  # as evaluations keep them: all of short ones, one of long ones
         plus = lambda rows: [[0.2] + r for r in rows] if extra > 0 else rows
-        weights = [[[plus(attention_map(T, heads[l][h], 4 + 6 * h, dice)) if stored(l, h) else None for h in range(HEADS)] for l in range(LAYERS)]
-                   for _ in range(2 if T <= 64 else 1)]
+        weights = [[[plus(attention_map(T, heads[l][h] * (1 - 0.3 * s), 4 + 6 * h)) if stored(l, h) else None for h in range(HEADS)] for l in range(LAYERS)]
+                   for s in range(2 if T <= 64 else 1)]
         evaluation["maps"] = {"layers": LAYERS, "heads": HEADS, "extra_key": extra > 0, "chosen": chosen,
                               "tokens": [[("a", " the", "\n", "<b>")[(i + s) % 4] for i in range(T)] for s in range(len(weights))], "weights": weights}
     lines, every = [], max(1, steps // 20)
