@@ -178,6 +178,15 @@ void add_options(CLI::App& app, Arguments& arguments) {
       "Examples:\n  report runs/quickstart                     every run in that folder; writes "
       "runs/quickstart/report.html\n  report --follow runs/first                 while it trains\n"
       "  report random.json repeated.json runs/first   inputs side by side\n\n"
+      "A study is a folder of runs: its page has seeds as one line with a band, a filter (learning-rate=0.01 "
+      "ablation~op_), groupings, two runs side by side, the study's claims with a verdict, and CSV of every figure.\n\n"
+      "A study in pandas, after `report runs/study --csv study.csv`:\n"
+      "  import pathlib, pandas as pd\n"
+      "  runs = pd.read_csv(\"study.csv\")  # a row per run: what was measured, and every setting\n"
+      "  files = sorted(pathlib.Path(\"runs/study\").glob(\"*/metrics.jsonl\"))\n"
+      "  steps = pd.concat([pd.read_json(f, lines=True).assign(run=f.parent.name) for f in files])  # a row per step\n"
+      "  print(runs.groupby([\"ablation\", \"learning_rate\"])[[\"val_loss\", \"sink_1\"]].agg([\"mean\", \"min\", "
+      "\"max\"]))\n\n"
       "Only runs that differ in nothing but their seed are averaged; the others are named by their settings.\n"
       "Exit codes: 0 done, 2 usage, 3 bad input, 8 disk, 128 + n stopped by signal n.");
 }
