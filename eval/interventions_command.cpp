@@ -45,7 +45,7 @@ std::string table_of(const Interventions& all) {
   return table;
 }
 
-nlohmann::ordered_json number(double value) {
+nlohmann::ordered_json finite_or_word(double value) {
   if (std::isfinite(value)) return value;
   return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";  // as in metrics.jsonl
 }
@@ -60,14 +60,14 @@ std::string json_of(const Interventions& all, const InterventionOptions& options
                               {"commit", build_commit()},
                               {"sequences", all.sequences},
                               {"context", all.context},
-                              {"loss", number(all.loss)},
+                              {"loss", finite_or_word(all.loss)},
                               {"interventions", nlohmann::ordered_json::array()}};
   for (const InterventionResult& r : all.results)
     json["interventions"].push_back({{"name", r.name},
                                      {"meaning", r.meaning},
-                                     {"loss", number(r.loss)},
-                                     {"change", number(r.change)},
-                                     {"standard_error", number(r.error)}});
+                                     {"loss", finite_or_word(r.loss)},
+                                     {"change", finite_or_word(r.change)},
+                                     {"standard_error", finite_or_word(r.error)}});
   return json.dump(1) + "\n";
 }
 
