@@ -232,6 +232,7 @@ TEST_CASE("report study: settings are said once where runs agree, and filters kn
   CHECK(data["runs"][0]["settings"]["name"] == hostile);
   CHECK(data["runs"][1]["settings"]["learning-rate"] == "0.5");
   CHECK_FALSE(data["runs"][1]["settings"].contains("context"));
+  CHECK_FALSE(data["common"].contains("learning-rate"));
   CHECK(contains(read_bytes(place / "csv/text-scatter.csv"), "\n'=1+1,"));
 }
 
