@@ -38,11 +38,11 @@ function lineSet(line, points, mark, band) {
            borderDash: kDashes[line.dash], pointStyle: kMarkers[line.colour], pointRadius: marked ? points.map((_, i) => (marked(i) ? 3 : 0)) : 0,
            pointHoverRadius: 5, pointHitRadius: 6, hidden: line.hidden, segment: {}, band };
 }
-// Lines with their bands; `change(point)` may move a point or make it NaN, and does the same to its band. Of many lines
+// Lines with their bands; `change(point)` may move a point or make it NaN, and its band with it. Of many lines
 // none has markers, which would take long to draw and hide each other.
 function lineSets(bands, mark, change = (p) => p) {
   return bands.map(({ line, band }) => {
-    const moved = (ys) => band.x.map((x, i) => change({ x, y: ys[i] ?? NaN }, line));
+    const moved = (ys) => band.x.map((x, i) => change({ x, y: ys[i] ?? NaN }));
     const points = moved(band.y), side = (ys) => moved(ys).map((p) => p.y);
     return lineSet(line, points, bands.length > 16 ? "none" : typeof mark === "function" ? mark(points.length) : mark,
                    band.least ? { least: side(band.least), greatest: side(band.greatest) } : null);
@@ -298,14 +298,17 @@ function curveChart(figure) {
   const top = bounded ? commonTop(runs, name, values) : undefined;
   const unit = name.startsWith("sink") ? "% of heads" : name.startsWith("alpha") ? "weight" : loss ? "nats per token" : "norm";
   const last = Math.max(...group.runs.flatMap((r) => Object.values(report.runs[r].curves).map((c) => c.x[c.x.length - 1])));
-  const bands = () => figureBands(figure, (run) => run.curves[name] || null);
+  const isAbove = () => loss && choice("loss-" + g, "nats") === "above";
+  const bands = () => figureBands(figure, (run, r) => {
+    const curve = run.curves[name], floor = curve && isAbove() ? lossFloor(group, r, name) : null;  // each seed has its own
+    if (!curve || floor === null) return curve || null;
+    const lifted = (ys) => ys && ys.map((v) => (v !== null && v > floor ? v - floor : null));
+    return { x: curve.x, y: lifted(curve.y), least: lifted(curve.least), greatest: lifted(curve.greatest) };
+  });
   keepDrawn(figure, ["steps", "loss"], () => {
-    const scale = choice("steps-" + g, "linear"), above = loss && choice("loss-" + g, "nats") === "above", drawn = bands();
-    const floors = new Map(drawn.map(({ line }) => [line, above ? lossFloor(group, line.runs[0], name) : 0]));
-    const sets = lineSets(drawn, (n) => (!/^(train_loss|grad_norm)$/.test(name) && n <= 40 ? "all" : "few"), (p, line) => {
-      const floor = floors.get(line);
-      return { x: p.x, y: scale !== "linear" && p.x <= 0 ? NaN : !above ? p.y : p.y > floor ? p.y - floor : NaN };
-    });
+    const scale = choice("steps-" + g, "linear"), above = isAbove(), drawn = bands();
+    const sets = lineSets(drawn, (n) => (!/^(train_loss|grad_norm)$/.test(name) && n <= 40 ? "all" : "few"),
+                          (p) => ({ x: p.x, y: scale !== "linear" && p.x <= 0 ? NaN : p.y }));
     sets.forEach((set, at) => { set.n = drawn[at].band.n; });
     const xs = drawn.flatMap(({ band }) => [band.x[0], band.x[band.x.length - 1]]).filter((x) => scale === "linear" || x > 0);
     const across = (y) => [Math.min(...xs), Math.max(...xs)].map((x) => ({ x, y }));
