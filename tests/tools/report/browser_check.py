@@ -584,6 +584,7 @@ def check_speed(browser, url, wrong):
                  "list.getEntries().forEach((e) => { window.longest = Math.max(window.longest, e.duration); }))"
                  '.observe({ type: "longtask", buffered: true })')
     browser.call("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
+    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": "light"}])
     browser.events.clear()
     browser.open(url)
     seen = browser.evaluate("""(async () => {
