@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdlib>
 #include <functional>
-#include <iterator>
 
 #include "tools/report/html_text.h"
 #include "tools/report/run_settings.h"
@@ -13,15 +12,6 @@ namespace sink::report {
 namespace {
 
 constexpr std::size_t kMostArms = 6;  // whose numbers are spelled out in one claim
-
-// Student's t below which 97.5 % lie, of 1, 2 ... 20 degrees of freedom; beyond, at most 0.02 too wide.
-double student_t(std::size_t degrees) {
-  static constexpr double kT[] = {12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-                                  2.201,  2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086};
-  return kT[std::min(degrees, std::size(kT)) - 1];
-}
-
-using BySeed = std::map<std::uint64_t, double>;
 
 // What a claim asks of one arm, or of a series of arms.
 struct Answer {
@@ -38,12 +28,6 @@ BySeed by_seed(const Arm& arm, const std::function<double(const Run&)>& value) {
   return out;
 }
 
-Interval over_seeds(const BySeed& values) {
-  std::vector<double> list;
-  for (const auto& [seed, value] : values) list.push_back(value);
-  return interval_of(list);
-}
-
 std::string seeds_of(const BySeed& values) {
   std::string out;
   for (const auto& [seed, value] : values) out += (out.empty() ? "" : ", ") + std::to_string(seed);
@@ -52,7 +36,7 @@ std::string seeds_of(const BySeed& values) {
 
 // "41.7 [38.0, 45.4] % (seeds 0, 1, 2)"; of one seed "41.7 % (seed 0, no interval)".
 std::string spelled(const BySeed& values, const char* unit, int decimals) {
-  const Interval i = over_seeds(values);
+  const Estimate i = estimate_of(values);
   std::string out = number(i.mean, decimals);
   if (i.n > 1) out += " [" + number(i.mean - i.half, decimals) + ", " + number(i.mean + i.half, decimals) + "]";
   return out + unit + " (" + seeds_of(values) + (i.n > 1 ? "" : ", no interval") + ")";
@@ -99,7 +83,7 @@ std::optional<Claim> softmax_has_a_sink(const Group& group) {
     if (!run || run->attention != "softmax" || run->evaluation->extra != "none") continue;
     const BySeed sinks = by_seed(arm, sink_percent);
     if (sinks.empty()) continue;
-    answers.push_back({above(over_seeds(sinks), kSinkPercent), sinks.size(),
+    answers.push_back({above(estimate_of(sinks), kSinkPercent), sinks.size(),
                        escape(arm.label) + ": Sink<sub>1</sub> " + spelled(sinks, " %", 1)});
   }
   return together("Softmax attention has a sink on the first token.", "18.18 %", answers);
@@ -112,7 +96,7 @@ std::optional<Claim> sigmoid_has_none(const Group& group) {
     if (!run || run->attention != "sigmoid") continue;
     const BySeed sinks = by_seed(arm, sink_percent), raw = by_seed(arm, raw_percent);
     if (sinks.empty()) continue;
-    answers.push_back({opposite(above(over_seeds(sinks), kSinkPercent)), sinks.size(),
+    answers.push_back({opposite(above(estimate_of(sinks), kSinkPercent)), sinks.size(),
                        escape(arm.label) + ": Sink<sub>1</sub> by proxy, as the study scores it, " +
                            spelled(sinks, " %", 1) + "; raw " + spelled(raw, " %", 1)});
   }
@@ -127,8 +111,8 @@ std::optional<Claim> extra_key_takes_it(const Group& group) {
     const BySeed first = by_seed(arm, sink_percent),
                  star = by_seed(arm, [](const Run&r) { return r.evaluation->sink_star_at(0.3, false); });
     if (first.empty() || star.empty()) continue;
-    const Verdict none = opposite(above(over_seeds(first), kSinkPercent)),
-                  taken = above(over_seeds(star), kSinkPercent);
+    const Verdict none = opposite(above(estimate_of(first), kSinkPercent)),
+                  taken = above(estimate_of(star), kSinkPercent);
     Verdict verdict = none == Verdict::holds && taken == Verdict::holds ? Verdict::holds : Verdict::open;
     if (none == Verdict::fails || taken == Verdict::fails) verdict = Verdict::fails;
     answers.push_back({verdict, std::min(first.size(), star.size()),
@@ -180,7 +164,7 @@ std::optional<Claim> grows_with(const Group& group, const std::string& name, dou
     for (const auto& [seed, value] : greatest)
       if (const auto other = least.find(seed); other != least.end()) differences[seed] = value - other->second;
     if (differences.empty()) continue;
-    answers.push_back({above(over_seeds(differences), 0), differences.size(),
+    answers.push_back({above(estimate_of(differences), 0), differences.size(),
                        escape(series.begin()->second->ablation) + ", Sink<sub>1</sub> at " + escape(name) + " " +
                            means +
                            ". At the greatest less at the least, seed by seed: " + spelled(differences, "", 1)});
@@ -207,7 +191,7 @@ std::optional<Claim> fixed_token_carries_it(const Group& group) {
       return own - *std::max_element(alpha.begin(), alpha.end());
     });
     if (lead.empty()) continue;
-    answers.push_back({above(over_seeds(lead), 0), lead.size(),
+    answers.push_back({above(estimate_of(lead), 0), lead.size(),
                        escape(arm.label) + ": &alpha; of position " + std::to_string(position) +
                            " less the greatest of the other first ten: " + spelled(lead, "", 3)});
   }
@@ -224,19 +208,7 @@ std::string verdict_text(const Claim& claim) {
 
 }  // namespace
 
-Interval interval_of(const std::vector<double>& values) {
-  Interval out{values.size(), kNaN, kNaN};
-  if (values.empty()) return out;
-  const auto n = static_cast<double>(values.size());
-  double sum = 0, squares = 0;
-  for (const double value : values) sum += value;
-  out.mean = sum / n;
-  for (const double value : values) squares += (value - out.mean) * (value - out.mean);
-  if (values.size() > 1) out.half = student_t(values.size() - 1) * std::sqrt(squares / (n - 1) / n);
-  return out;
-}
-
-Verdict above(const Interval& interval, double bound) {
+Verdict above(const Estimate& interval, double bound) {
   if (interval.n == 0 || !std::isfinite(interval.mean)) return Verdict::open;
   const double half = interval.n > 1 ? interval.half : 0;
   if (interval.mean - half > bound) return Verdict::holds;

@@ -7,22 +7,15 @@
 #include <vector>
 
 #include "tools/report/findings.h"
+#include "tools/report/statistics.h"
 
 namespace sink::report {
-
-// A mean over seeds and half of its 95 % interval, t s / sqrt(n) with Student's t of n - 1 degrees of freedom; NaN
-// where there are fewer than two.
-struct Interval {
-  std::size_t n = 0;
-  double mean = kNaN, half = kNaN;
-};
-Interval interval_of(const std::vector<double>& values);
 
 enum class Verdict { holds, fails, open };
 
 // Whether the values lie above `bound` (holds) or below it (fails): all of the 95 % interval or, of one value alone,
 // that value. Open where the interval holds the bound, or there is no value.
-Verdict above(const Interval& interval, double bound);
+Verdict above(const Estimate& interval, double bound);
 
 // A sink, for a verdict: more than 2 % of heads at eps 0.3. Attention that is spread evenly has 0 %; the study's
 // clearest case without a sink has 0.44 %, its softmax 18.18 %.

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "tools/report/run_reader.h"
-#include "tools/sweep/statistics.h"
+#include "tools/report/statistics.h"
 #include "tools/sweep/study_runs.h"
 
 namespace sink {

@@ -1,5 +1,5 @@
 // Means, intervals and orders against SciPy's numbers (statistics_golden.py prints them) and by hand.
-#include "tools/sweep/statistics.h"
+#include "tools/report/statistics.h"
 
 #include <doctest/doctest.h>
 

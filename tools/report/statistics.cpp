@@ -1,4 +1,4 @@
-#include "tools/sweep/statistics.h"
+#include "tools/report/statistics.h"
 
 #include <cmath>
 #include <cstdio>
