@@ -49,7 +49,11 @@ TextSource::TextSource(const DataConfig& config)
 }
 
 TextSource::Side TextSource::make_side(bool train, const Rng& random) const {
-  Side side{.ids = train ? &file_.train : &file_.valid, .begins = {}, .blocks = {}, .random = random};
+  Side side{.ids = train ? &file_.train : &file_.valid,
+            .predicted = train ? &file_.train_predicted : &file_.valid_predicted,
+            .begins = {},
+            .blocks = {},
+            .random = random};
   std::int64_t begin = 0, blocks = 0;
   for (const TextDomain& domain : file_.domains) {
     std::int64_t tokens = train ? domain.train_tokens : domain.valid_tokens;
@@ -110,14 +114,17 @@ Batch TextSource::blocks(const Side& side, std::int64_t batch, PlaceOf&& place_o
   };
   for (std::int64_t row = 0; row < batch; ++row) {
     BlockPlace place = place_of(row);
-    side.ids->copy(side.begins[place.domain] + place.block * (context_ + 1), context_ + 1, block.data());
+    std::int64_t begin = side.begins[place.domain] + place.block * (context_ + 1);
+    side.ids->copy(begin, context_ + 1, block.data());
     auto number = static_cast<std::uint64_t>(place.block) | static_cast<std::uint64_t>(place.domain) << 48;
     for (std::int64_t p = config_.random_from; p > 0 && p <= config_.random_to; ++p)
       at_position(p) = static_cast<std::int32_t>(
           side.random.below(number, static_cast<std::uint64_t>(file_.vocabulary), static_cast<std::uint32_t>(p)));
     if (config_.fixed_token >= 0) at_position(config_.fixed_position) = static_cast<std::int32_t>(config_.fixed_token);
     std::copy_n(block.begin(), context_, tokens_BT.data<std::int32_t>() + row * context_);
-    std::copy_n(block.begin() + 1, context_, targets_BT.data<std::int32_t>() + row * context_);
+    std::int32_t* targets = std::copy_n(block.begin() + 1, context_, targets_BT.data<std::int32_t>() + row * context_);
+    for (std::int64_t t = 1; t <= context_ && !side.predicted->all(); ++t)
+      if (!side.predicted->has(begin + t)) targets[t - 1 - context_] = -1;
   }
   return {tokens_BT, targets_BT, file_.vocabulary};
 }

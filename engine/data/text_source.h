@@ -11,7 +11,8 @@ namespace sink {
 
 // A block is T + 1 consecutive tokens of one domain; input = the first T, target = the last T. Documents share blocks:
 // there is no mask between them and positions run through. Which block a sample of training is says
-// engine/data/block_order.h; validation takes evenly spaced blocks of `valid`, whatever the seed.
+// engine/data/block_order.h; validation takes evenly spaced blocks of `valid`, whatever the seed. Where the file marks
+// what is predicted, as of chats, all other targets are -1.
 //
 // The study's experiments (its section 5) change a block before it is split, so what is put at position P, from 1, is
 // also the target of position P - 1: random ids, a pure function of (seed, block, position) and so the same in every
@@ -37,6 +38,7 @@ class TextSource : public DataSource {
   // Blocks of one side of the text, which begin anew at each domain.
   struct Side {
     const TokenIds* ids;
+    const TokenMarks* predicted;
     std::vector<std::int64_t> begins, blocks;  // of each domain: its first token, how many blocks it has
     Rng random{0, ""};
   };

@@ -60,6 +60,12 @@ TokenFile read(const std::string& path, int version) {
     MappedBytes bytes = hdf5.mapped_ids(name, width);
     return TokenIds(std::move(bytes), width);
   };
+  auto marks = [&](const char* name, const TokenIds& of) {
+    std::uint64_t width = 0;
+    MappedBytes bytes = hdf5.mapped_ids(name, width);
+    if (width != 2) throw Hdf5Failure(std::string(name) + " is not of u16");
+    return TokenMarks(std::move(bytes), of.size());
+  };
   file.train = ids("train");
   file.valid = ids("valid");
   if (version == 1) {
@@ -72,6 +78,9 @@ TokenFile read(const std::string& path, int version) {
   if (file.checksum.size() != 64) throw Hdf5Failure("it has no checksum of its tokens");
   file.domains = domains_from_text(texts["domains"]);
   check_domains(file);
+  if (version == 2) return file;
+  file.train_predicted = marks("train_predicted", file.train);
+  file.valid_predicted = marks("valid_predicted", file.valid);
   return file;
 }
 
@@ -96,11 +105,23 @@ void TokenIds::copy(std::int64_t begin, std::int64_t count, std::int32_t* to) co
   }
 }
 
-std::string tokens_checksum(const TokenIds& train, const TokenIds& valid) {
+TokenMarks::TokenMarks(MappedBytes bytes, std::int64_t size) : bytes_(std::move(bytes)) {
+  auto expected = static_cast<std::size_t>((size + 15) / 16 * 2);
+  if (bytes_.size() != expected)
+    throw Hdf5Failure("its marks are " + std::to_string(bytes_.size()) + " bytes, " + std::to_string(size) +
+                      " tokens have " + std::to_string(expected));
+  for (std::int64_t t = size; t < static_cast<std::int64_t>(8 * expected); ++t)
+    if (has(t)) throw Hdf5Failure("it marks tokens that it does not have");
+}
+
+std::string tokens_checksum(const TokenIds& train, const TokenIds& valid, const TokenMarks& train_predicted,
+                            const TokenMarks& valid_predicted) {
   std::string counts = "train " + std::to_string(train.size()) + " valid " + std::to_string(valid.size()) + "\n";
   Sha256 digest;
   digest.add(counts.data(), counts.size());
   for (const TokenIds* ids : {&train, &valid}) add_as_i32(digest, *ids);
+  for (const TokenMarks* marks : {&train_predicted, &valid_predicted})
+    if (!marks->all()) digest.add(marks->bytes().data(), marks->bytes().size());
   return digest.hex();
 }
 

@@ -16,10 +16,11 @@ inline constexpr std::int64_t kLargestVocabulary = 1 << 24;  // of `prepare`, to
 inline constexpr std::size_t kMostDomains = 256;
 inline constexpr std::size_t kLongestDomainName = 64;  // bytes
 
-// Version 1 has neither domains nor the checksum of its tokens.
+// Version 1 has neither domains nor the checksum of its tokens. Only chats have version 3, with marks of what is
+// predicted: text is written as version 2, in the bytes that it always had.
 inline constexpr SealKind kTokenSeal{.word = "tokens",
                                      .noun = "token file",
-                                     .version = 2,
+                                     .version = 3,
                                      .damaged = Exit::bad_input,
                                      .origin = "make it with `prepare --text FILE... --out FOLDER`",
                                      .remedy = "make it again with `prepare`",
@@ -42,6 +43,23 @@ class TokenIds {
   std::int64_t size_ = 0;
 };
 
+// Which tokens are to be predicted, one bit each: token t's is bit t % 16 of word t / 16 of a list of u16. Of no words
+// all are.
+class TokenMarks {
+ public:
+  TokenMarks() = default;
+  // For `size` tokens. Throws Hdf5Failure where these are not as many words, or a bit behind the last token is set.
+  TokenMarks(MappedBytes bytes, std::int64_t size);
+
+  bool all() const { return bytes_.size() == 0; }
+  // Whether token t is predicted; t must be one of the file.
+  bool has(std::int64_t t) const { return all() || (bytes_.data()[t / 8] >> (t % 8) & 1) != 0; }
+  const MappedBytes& bytes() const { return bytes_; }
+
+ private:
+  MappedBytes bytes_;
+};
+
 // Text of one origin: a run of `train` and one of `valid`. The domains of a file follow each other in both.
 struct TextDomain {
   std::string name;
@@ -51,11 +69,12 @@ struct TextDomain {
 };
 
 // On disk: a seal (see engine/io/seal.h), then HDF5: the one-dimensional datasets `train` and `valid` (u16, or u32
-// where the vocabulary is larger than 65536) and the attributes `vocabulary`, `sources`, `data_sha256`,
-// `tokenizer_sha256`, `end_of_text` (the id behind every document) and `domains`, a line each: name, weight, documents,
-// tokens of train and of valid, with tabs between.
+// where the vocabulary is larger than 65536), in version 3 `train_predicted` and `valid_predicted` (TokenMarks), and
+// the attributes `vocabulary`, `sources`, `data_sha256`, `tokenizer_sha256`, `end_of_text` (the id behind every
+// document) and `domains`, a line each: name, weight, documents, tokens of train and of valid, with tabs between.
 struct TokenFile {
   TokenIds train, valid;
+  TokenMarks train_predicted, valid_predicted;
   std::int64_t vocabulary = 0;
   std::int64_t end_of_text = -1;    // -1: not known, in version 1
   std::string sources;              // what the text was, one line per file
@@ -65,8 +84,9 @@ struct TokenFile {
 };
 
 // What tokens are, wherever the file lies: the SHA-256 of the line "train <count> valid <count>" with its end, and of
-// the tokens of both as little-endian i32.
-std::string tokens_checksum(const TokenIds& train, const TokenIds& valid);
+// the tokens of both as little-endian i32; where there are marks, of both sides' words behind them.
+std::string tokens_checksum(const TokenIds& train, const TokenIds& valid, const TokenMarks& train_predicted = {},
+                            const TokenMarks& valid_predicted = {});
 
 // As the attribute `domains`, and back; throws Hdf5Failure.
 std::string domains_to_text(const std::vector<TextDomain>& domains);

@@ -287,6 +287,44 @@ TEST_CASE("TextSource: no block has tokens of two domains, and each is read as i
   CHECK(of_each(make_data_source(config)->train_batch(0, 0, 10000), 10) == Counts{1667, 3333, 5000});
 }
 
+TEST_CASE("TextSource: where the file marks what is predicted, all other targets are -1") {
+  TemporaryFolder folder;
+  write_counting_text(folder, 10, 10);
+  std::string sha256 = read_token_file(folder / "tokens.h5").tokenizer_sha256;
+  auto is_marked = [](std::int32_t place) { return place % 7 == 2 || place % 11 == 0; };
+  TokenWriter writer(folder / "tokens.h5", 258, /*with_marks=*/true);
+  std::vector<std::int32_t> ids, marks;  // every id is its place
+  for (std::int32_t i = 0; i < 240; ++i) {
+    ids.push_back(i);
+    marks.push_back(is_marked(i));
+  }
+  for (const char* domain : {"a", "b"}) {
+    writer.begin_domain(domain, 0);
+    writer.add_document(ids, false, marks);
+    writer.add_document(ids, true, marks);
+  }
+  writer.close({.end_of_text = 0, .sources = "", .tokenizer_sha256 = sha256});
+  writer.commit();
+  DataConfig config = config_for(folder);
+  auto source = make_data_source(config);
+  std::int64_t predicted = 0;
+  for (const Batch& batch : {source->train_batch(0, 0, 48), source->validation_batch(0, 4)}) {
+    auto tokens = values(batch.tokens_BT()), targets = values(batch.targets_BT());
+    for (std::size_t i = 0; i < tokens.size(); ++i)
+      CHECK(targets[i] == (is_marked(tokens[i] + 1) ? tokens[i] + 1 : -1));
+    predicted += batch.predicted();
+  }
+  CHECK(predicted > 50);
+  // A token that is put in has the mark of its place.
+  config.fixed_token = 257;
+  config.fixed_position = 3;
+  auto targets = values(make_data_source(config)->validation_batch(0, 4).targets_BT());
+  for (std::size_t row = 0; row < 4; ++row) {
+    auto place = static_cast<std::int32_t>(row * 48 / 4 % 24 * 10 + 2);
+    CHECK(targets[row * 9 + 1] == (is_marked(place) ? 257 : -1));
+  }
+}
+
 TEST_CASE("TextSource: an id outside the vocabulary is refused when a batch has it") {
   TemporaryFolder folder;
   write_counting_text(folder, 1000, 100);

@@ -2,9 +2,12 @@
 #include "engine/data/token_file.h"
 
 #include <doctest/doctest.h>
+#include <fcntl.h>
 #include <hdf5.h>
+#include <unistd.h>
 
 #include "engine/io/hdf5_index.h"
+#include "engine/io/hdf5_reader.h"
 #include "tests/engine/data/data_support.h"
 
 using namespace sink;
@@ -75,6 +78,104 @@ TEST_CASE("token file: where one side would be empty, the last tokens are held o
     CHECK(values(file.valid) == std::vector<std::int32_t>{7, 8, 9, 0});
     CHECK(domains_to_text(file.domains) == "a\t0.0\t1\t6\t1\nb\t0.0\t1\t0\t3\n");
   }
+}
+
+namespace {
+
+// The words of a list of u16 as they stand in the file.
+std::vector<int> words_in(const std::string& path, const std::string& name) {
+  Hdf5Reader hdf5(path);
+  std::uint64_t width = 0;
+  MappedBytes bytes = hdf5.mapped_ids(name, width);
+  std::vector<int> words;
+  for (std::size_t i = 0; i < bytes.size(); i += 2) words.push_back(bytes.data()[i] + 256 * bytes.data()[i + 1]);
+  return words;
+}
+
+std::vector<std::int32_t> ones_at(std::size_t size, const std::vector<std::size_t>& places) {
+  std::vector<std::int32_t> marks(size);
+  for (std::size_t place : places) marks[place] = 1;
+  return marks;
+}
+
+std::string little_endian(const std::vector<int>& values, std::size_t width) {
+  std::string bytes;
+  for (int value : values)
+    for (std::size_t b = 0; b < width; ++b) bytes += static_cast<char>(value >> (8 * b) & 0xff);
+  return bytes;
+}
+
+}  // namespace
+
+TEST_CASE("token file: marks of what is predicted stand sixteen a word, over the ends of documents, in the checksum") {
+  TemporaryFolder folder;
+  std::string path = folder / "tokens.h5";
+  TokenWriter writer(path, 300, /*with_marks=*/true);
+  writer.begin_domain("chat", 0);
+  writer.add_document(std::vector<std::int32_t>{1, 2, 3, 4, 5}, false, ones_at(5, {0, 3}));
+  writer.add_document(std::vector<std::int32_t>{9, 8}, true, ones_at(2, {1}));
+  std::vector<std::int32_t> more(15, 7);
+  writer.add_document(more, false, ones_at(15, {10, 14}));
+  CHECK(writer.predicted_tokens() == 5);
+  CHECK_THROWS_AS(writer.add_document(more, false), Error);
+  writer.close({});
+  writer.commit();
+  CHECK(read_bytes(path).starts_with("sinklab-tokens 3\n"));
+  // Tokens 0, 3, 15 and 19 of train; 1 of valid.
+  CHECK(words_in(path, "train_predicted") == std::vector<int>{0x8009, 0x0008});
+  CHECK(words_in(path, "valid_predicted") == std::vector<int>{0x0002});
+  TokenFile file = read_token_file(path);
+  for (std::int64_t t = 0; t < 20; ++t) CHECK(file.train_predicted.has(t) == (t == 0 || t == 3 || t == 15 || t == 19));
+  CHECK_FALSE(file.valid_predicted.has(0));
+  CHECK(file.valid_predicted.has(1));
+  std::vector<int> tokens{1, 2, 3, 4, 5};
+  tokens.resize(20, 7);
+  CHECK(file.checksum == sha256_hex("train 20 valid 2\n" + little_endian(tokens, 4) + little_endian({9, 8}, 4) +
+                                    little_endian({0x8009, 0x0008, 0x0002}, 2)));
+  // Other marks are other data; without any a file is what it always was.
+  CHECK(tokens_checksum(file.train, file.valid) != file.checksum);
+  write_counting_text(folder, 30, 5);
+  CHECK(read_bytes(path).starts_with("sinklab-tokens 2\n"));
+  CHECK(read_token_file(path).train_predicted.all());
+  CHECK(read_token_file(path).train_predicted.has(29));
+}
+
+TEST_CASE("token file: tokens are held out with their marks") {
+  TemporaryFolder folder;
+  for (bool validation : {false, true}) {
+    TokenWriter writer(folder / "tokens.h5", 300, true);
+    writer.begin_domain("a", 0);
+    std::vector<std::int32_t> ids(70000, 5);
+    writer.add_document(ids, validation, ones_at(70000, {0, 69995, 69997, 69999}));
+    CHECK(writer.hold_out(4.0 / 70000) == 4);
+    writer.close({});
+    writer.commit();
+    TokenFile file = read_token_file(folder / "tokens.h5");
+    CHECK(file.train.size() == 69996);
+    CHECK(file.train_predicted.has(0));
+    CHECK(file.train_predicted.has(69995));
+    CHECK(words_in(folder / "tokens.h5", "train_predicted")[4374] == 1 << 11);
+    CHECK(words_in(folder / "tokens.h5", "valid_predicted") == std::vector<int>{0b1010});
+  }
+}
+
+TEST_CASE("token file: marks that are not those of its tokens are refused") {
+  TemporaryFolder folder;
+  auto refusal = [&](const std::string& bytes, std::int64_t tokens) -> std::string {
+    write_bytes(folder / "marks", bytes);
+    int file = ::open((folder / "marks").c_str(), O_RDONLY);
+    std::string why = "none";
+    try {
+      TokenMarks(MappedBytes(file, 0, bytes.size()), tokens);
+    } catch (const Hdf5Failure& failure) { why = failure.what(); }
+    ::close(file);
+    return why;
+  };
+  CHECK(refusal("\xff\xff", 16) == "none");
+  CHECK(refusal("\x01\x02\x01", 17) == "its marks are 3 bytes, 17 tokens have 4");
+  CHECK(refusal("\x01\x02", 17) == "its marks are 2 bytes, 17 tokens have 4");
+  CHECK(refusal("\xff\x7f", 15) == "none");
+  CHECK(refusal("\xff\xff", 15) == "it marks tokens that it does not have");
 }
 
 TEST_CASE("token file: version 1 is read, with the checksum that its checkpoints hold") {
