@@ -1,6 +1,7 @@
 #include "eval/evaluation.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "eval/evaluation_maps.h"
 #include "eval/evaluation_probe.h"
@@ -31,7 +32,7 @@ Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t b
   }
   Evaluation evaluation = probe.evaluation();
   evaluation.loss_by_position = probe.loss_by_position(sequences.targets_BT());
-  evaluation.loss = loss_sum / static_cast<double>(sequences.predicted());
+  evaluation.loss = sequences.predicted() > 0 ? loss_sum / static_cast<double>(sequences.predicted()) : std::nan("");
   if (with_maps) keep_maps(model, sequences.tokens_BT(), std::nullopt, evaluation);
   return evaluation;
 }

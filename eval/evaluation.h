@@ -14,7 +14,7 @@ namespace sink {
 struct Evaluation {
   std::int64_t sequences = 0;
   std::int64_t context = 0;              // T, real tokens of a sequence
-  double loss = 0;                       // nats a target
+  double loss = 0;                       // nats a target; NaN where there is none
   std::vector<double> loss_by_position;  // [0 ... T-1]: of the target behind it; NaN where no sequence has one
   // What the model itself puts where queries can attend to it.
   enum class Extra { none, key, token } extra = Extra::none;

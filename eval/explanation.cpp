@@ -44,6 +44,8 @@ struct LayerWatcher final : Probe {
 
 // The gradient of the layer's attention output, and what it passed on its way there.
 Tensor gradient_of_output(LanguageModel& model, const Batch& batch, Explanation& e, LayerWatcher& watcher, Tape& tape) {
+  SINK_CHECK(batch.predicted() > 0, "explain", "every target is ignored (-1): there is nothing to predict",
+             Exit::bad_input);
   Var loss = model.loss(batch, 1, {.probe = &watcher});
   e.loss = loss.value().item();
   e.targets = batch.predicted();

@@ -94,8 +94,12 @@ std::vector<std::int64_t> TrainingRun::constants_of_step() const {
 void TrainingRun::launch_step() {
   auto number = [&](std::int64_t which) { return inputs_.numbers.rows(which, which + 1); };
   Tensor loss = number(UpdateNumber::loss), squared_norm = number(UpdateNumber::squared_norm);
-  for (const Batch& batch : inputs_.micro_batches)
-    add_into(loss, add_gradients(batch, 1 / static_cast<double>(config_.accumulate)).to(DType::F64));
+  double predicted = 0;
+  for (const Batch& batch : inputs_.micro_batches) predicted += static_cast<double>(batch.predicted());
+  for (const Batch& batch : inputs_.micro_batches) {
+    double part = predicted > 0 ? static_cast<double>(batch.predicted()) / predicted : 0;
+    add_into(loss, add_gradients(batch, part).to(DType::F64));
+  }
   optimizer_->sum_squared_gradients(squared_norm);
   optimizer_->step(inputs_.numbers);
 }

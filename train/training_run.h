@@ -23,7 +23,7 @@ struct RunState {
 
 struct StepResult {
   std::int64_t step = 0;  // from 1
-  double loss = 0;        // mean over the step's targets, before the update
+  double loss = 0;        // mean over the targets of all micro-batches, before the update; 0 where there are none
   double gradient_norm = 0;
   double learning_rate = 0;
   bool skipped = false;  // loss or gradient was NaN or infinite: the weights were left alone

@@ -35,8 +35,7 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
   std::int64_t C = x_value.dim(-1), rows = x_value.size() / C, V = weight.master().dim(0);
   SINK_CHECK(targets.size() == rows, "linear_cross_entropy",
              "expected one target per row: x is " + x_value.str() + ", targets is " + targets.str());
-  SINK_CHECK(predicted > 0, "linear_cross_entropy", "every target is ignored (-1): there is nothing to predict",
-             Exit::bad_input);
+  const double targets_counted = static_cast<double>(std::max<std::int64_t>(1, predicted));
   Tensor x_NC = x_value.reshape({rows, C}), targets_N = targets.reshape({rows});
   DType type = x_value.dtype(), master_type = weight.master().dtype();
   Tensor loss_N = x_value.new_empty({rows}, master_type);
@@ -57,14 +56,14 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
       cross_entropy(logits, targets_N.rows(first, last), loss);
       continue;
     }
-    cross_entropy_to_gradient(logits, targets_N.rows(first, last), scale / static_cast<double>(predicted), loss);
+    cross_entropy_to_gradient(logits, targets_N.rows(first, last), scale / targets_counted, loss);
     Tensor dx_block = dx.reshape({rows, C}).rows(first, last);
     matmul({logits}, {weight.compute()}, dx_block);
     matmul(transposed(logits), {x_NC.rows(first, last)}, dw, /*accumulate=*/first > 0);
   }
 
   Tensor loss = x_value.new_empty({1}, master_type);
-  scaled_sum(loss_N, scale, static_cast<double>(predicted), loss);
+  scaled_sum(loss_N, scale, targets_counted, loss);
   if (loss_of_rows) *loss_of_rows = loss_N;
   Var output(std::move(loss), tape);
   if (tape) {

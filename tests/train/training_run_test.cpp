@@ -117,6 +117,76 @@ TEST_CASE("training run: the gradients of micro-batches are those of one batch")
   CHECK(result.gradient_norm == doctest::Approx(std::sqrt(norm)).epsilon(1e-12));
 }
 
+namespace {
+
+// Fixed micro-batches, whatever the step.
+struct GivenBatches : DataSource {
+  std::vector<Batch> batches;
+  explicit GivenBatches(std::vector<Batch> batches) : batches(std::move(batches)) {}
+  std::int64_t vocabulary() const override { return batches[0].vocabulary(); }
+  Batch train_batch(std::int64_t, std::int64_t micro, std::int64_t) const override {
+    return batches[static_cast<std::size_t>(micro)];
+  }
+  Batch validation_batch(std::int64_t, std::int64_t) const override { return batches[0]; }
+  std::int64_t validation_sequences() const override { return batches[0].sequences(); }
+  std::string token_text(std::int32_t) const override { return "x"; }
+  std::int64_t train_tokens() const override { return 0; }
+};
+
+// 2 sequences of 16 tokens of which those targets count whose place is below `predicted`.
+Batch partly_predicted(std::int32_t first, std::int32_t predicted) {
+  std::vector<std::int32_t> tokens, targets;
+  for (std::int32_t i = 0; i < 32; ++i) {
+    tokens.push_back((first + i * 5) % 20);
+    targets.push_back(i < predicted ? (first + i * 3) % 20 : -1);
+  }
+  return {Tensor::from({2, 16}, tokens), Tensor::from({2, 16}, targets), 20};
+}
+
+}  // namespace
+
+TEST_CASE("training run: the loss is the mean over the targets of a step, however many each micro-batch has") {
+  RunConfig config = small_config(4);
+  config.precision = "f64";
+  config.accumulate = 3;
+  std::vector<Batch> batches{partly_predicted(1, 3), partly_predicted(2, 29), partly_predicted(3, 0)};
+  TrainingRun run(config, ablation_named("baseline"), std::make_unique<GivenBatches>(batches));
+  // 3 and 29 of 32 targets: their mean is that of each micro-batch in these parts.
+  double loss = 0;
+  std::vector<double> gradient(static_cast<std::size_t>(run.model().parameters().gradients().size()));
+  for (std::size_t n = 0; n < 2; ++n) {
+    const double part = n == 0 ? 3.0 / 32 : 29.0 / 32;
+    loss += part * run.add_gradients(batches[n], 1).item();
+    for (std::size_t i = 0; i < gradient.size(); ++i)
+      gradient[i] += part * run.model().parameters().gradients().item(static_cast<std::int64_t>(i));
+    run.optimizer().skip();
+  }
+  double norm = 0;
+  for (double g : gradient) norm += g * g;
+  StepResult result = run.step();
+  CHECK(result.loss == doctest::Approx(loss).epsilon(1e-12));
+  CHECK(result.gradient_norm == doctest::Approx(std::sqrt(norm)).epsilon(1e-12));
+  CHECK(run.evaluate().loss > 0);
+}
+
+TEST_CASE("training run: a step in which nothing is predicted has loss and gradient 0 and harms nothing") {
+  for (const char* precision : {"f64", "f32", "bf16"}) {
+    RunConfig config = small_config(4);
+    config.precision = precision;
+    std::vector<Batch> nothing{partly_predicted(1, 0)};
+    TrainingRun run(config, ablation_named("baseline"), std::make_unique<GivenBatches>(nothing));
+    StepResult result = run.step();
+    CHECK(result.loss == 0);
+    CHECK(result.gradient_norm == 0);
+    CHECK_FALSE(result.skipped);
+    const Tensor& masters = run.model().parameters().masters();
+    for (std::int64_t i = 0; i < masters.size(); ++i) CHECK(std::isfinite(masters.item(i)));
+    Evaluation evaluation = run.evaluate();
+    CHECK(std::isnan(evaluation.loss));
+    CHECK(evaluation.proxy.alpha_1() > 0);
+  }
+}
+
 TEST_CASE("training run: every parameter of every ablation receives a gradient in a step") {
   for (const Ablation& ablation : all_ablations()) {
     CAPTURE(ablation.name);
