@@ -116,6 +116,17 @@ void tokens() {
     put("token_file", name + "_of_version_1", '\2' + whole.substr(kSealBytes));
     put("token_file", name + "_sealed", '\1' + whole);
   }
+  TokenWriter chat((root / "tokens.h5").string(), 300, /*with_marks=*/true);
+  std::vector<std::int32_t> answer(37, 5), marks(37, 1);
+  chat.begin_domain("chat", 0);
+  chat.add_document(answer, false, marks);
+  chat.add_document(answer, true, marks);
+  chat.close({});
+  chat.commit();
+  std::string marked = bytes_of(root / "tokens.h5").substr(kSealBytes);
+  fs::remove(root / "tokens.h5");
+  put("token_file", "marked", '\4' + marked);
+  put("token_file", "marked_cut", '\4' + marked.substr(0, marked.size() - 1));
   const std::int64_t ids[] = {1, 2, 3, (std::int64_t{1} << 32) + 1};
   auto wide = [&](hsize_t vocabulary_digits) {
     return raw(kSealBytes, [&](RawHdf5& file) {
@@ -169,6 +180,16 @@ void texts() {
   put("text", "jsonl", "\1{\"text\": \"caf\\u00e9\\n\", \"meta\": {\"a\": [1, null]}}\n\n{\"text\": \"two\"}\r\n");
   put("text", "jsonl_deep", "\1{\"text\": " + times(70, "[") + times(70, "]") + "}\n");
   put("text", "jsonl_cut", "\1{\"text\": \"a");
+  const std::string chat =
+      R"({"messages": [{"role": "system", "content": "a"}, {"role": "user", "content": "b\u00e9"},
+         {"role": "assistant", "content": "<|endoftext|>c"}]})";
+  put("chat", "messages", '\0' + chat.substr(0, chat.find('\n')) + chat.substr(chat.find('\n') + 1) + "\n\n");
+  put("chat", "share_gpt",
+      "\1{\"conversations\": [{\"from\": \"human\", \"value\": \"\"}, "
+      "{\"from\": \"gpt\", \"value\": \"two\"}]}\r\n");
+  put("chat", "no_turns", "\2{\"messages\": [], \"conversations\": 1}\n{\"messages\": [[]]}");
+  put("chat", "roles", "\2{\"messages\": [{\"role\": \"\", \"content\": \"a\"}]}\n");
+  put("chat", "deep", "\1{\"messages\": " + times(70, "[") + times(70, "]") + "}\n");
   put("packed_text", "gzip", gzipped(text));
   put("packed_text", "members", gzipped(text) + gzipped("") + gzipped("x"));
   put("packed_text", "zstd", zstd_packed(text));

@@ -96,15 +96,16 @@ void CorpusReading::add_files(const CorpusDomain& domain, std::size_t index) {
       continue;
     }
     std::vector<std::string> found;
+    auto is_read = [&](const std::string& name) { return is_chat() ? is_jsonl(name) : is_text(name); };
     fs::recursive_directory_iterator entries(path, error);
     for (; !error && entries != fs::recursive_directory_iterator(); entries.increment(error))
-      if (entries->is_regular_file() && is_text(entries->path().filename().string()))
+      if (entries->is_regular_file() && is_read(entries->path().filename().string()))
         found.push_back(entries->path().string());
     SINK_CHECK(!error, "text", path + ": " + error.message(), Exit::bad_input);
-    SINK_CHECK(
-        !found.empty(), "text",
-        path + ": the folder has no text files (.txt, .text, .md, .jsonl or .ndjson, also packed as .gz or .zst)",
-        Exit::bad_input);
+    SINK_CHECK(!found.empty(), "text",
+               path + ": the folder has no text files (" + (is_chat() ? "" : ".txt, .text, .md, ") +
+                   ".jsonl or .ndjson, also packed as .gz or .zst)",
+               Exit::bad_input);
     std::sort(found.begin(), found.end());
     for (const std::string& file : found) files_.push_back({file, index, false});
   }
@@ -117,7 +118,7 @@ bool CorpusReading::next(Document& document) {
       bool jsonl = rules_.format == "auto" ? is_jsonl(file.path) : rules_.format == "jsonl";
       reader_ = std::make_unique<DocumentReader>(file.path, jsonl, rules_);
     }
-    while (reader_->next(document.text)) {
+    while (is_chat() ? reader_->next(document.text, document.turns) : reader_->next(document.text)) {
       document.domain = file.domain;
       if (is_kept(document)) return true;
     }
@@ -142,8 +143,9 @@ bool CorpusReading::is_kept(Document& document) {
   DomainCount& count = counts_[document.domain];
   std::string_view text = document.text;
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return ++count.empty, false;
+  if (is_chat() && !has_answer(text, document.turns)) return ++count.empty, false;
   if (characters_of(text) < rules_.least_characters) return ++count.tiny, false;
-  document.key = key_of(text);
+  document.key = key_of(is_chat() ? conversation_identity(text, document.turns) : document.text);
   if (!seen_.insert(document.key).second) return ++count.duplicate, false;
   ++count.documents;
   count.bytes += text.size();

@@ -27,20 +27,22 @@ void check_domains(const std::vector<CorpusDomain>& domains);
 
 struct CorpusRules : DocumentRules {
   std::int64_t least_characters = 20;  // of a document; shorter ones are dropped
-  std::string format = "auto";         // auto (by name) | text | jsonl
+  std::string format = "auto";         // auto (by name) | text | jsonl | chat
 };
 
 // What became of the documents of a domain.
 struct DomainCount {
-  std::int64_t files = 0, documents = 0, empty = 0, tiny = 0, duplicate = 0;
-  std::uint64_t bytes = 0;       // of the documents that are kept
-  std::uint64_t read_bytes = 0;  // of the files, unpacked
+  std::int64_t files = 0, documents = 0;
+  std::int64_t empty = 0, tiny = 0, duplicate = 0;  // dropped; empty is a conversation without an answer, too
+  std::uint64_t bytes = 0;                          // of the documents that are kept
+  std::uint64_t read_bytes = 0;                     // of the files, unpacked
 };
 
 struct Document {
   std::string text;
   std::size_t domain = 0;
   DocumentKey key;
+  std::vector<ChatTurn> turns = {};  // of a conversation, to which text is what is said
 };
 
 // Goes through all documents once, domain after domain, and leaves out those that are empty (nothing but white space),
@@ -65,6 +67,7 @@ class CorpusReading {
   struct KeyHash {
     std::size_t operator()(const DocumentKey& key) const { return key.low; }
   };
+  bool is_chat() const { return rules_.format == "chat"; }
   void add_files(const CorpusDomain& domain, std::size_t index);
   void end_file();
   bool is_kept(Document& document);

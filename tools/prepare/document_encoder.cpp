@@ -29,11 +29,18 @@ void DocumentEncoder::begin_domain() {
 }
 
 // Each document is followed by the end-of-text token; before it stands one only where it is asked for.
-void DocumentEncoder::encode(std::size_t i, EncodeCache& cache) {
-  std::vector<std::int32_t> ids = tokenizer_.encode(waiting_[i].text, cache);
-  if (rules_.begin_token >= 0) ids.insert(ids.begin(), static_cast<std::int32_t>(rules_.begin_token));
-  ids.push_back(tokenizer_.end_of_text());
-  ids_[i] = std::move(ids);
+ChatTokens DocumentEncoder::encoded(const Document& document, EncodeCache& cache) const {
+  ChatTokens tokens;
+  if (chat_) {
+    tokens = chat_->encode(document.text, document.turns, cache);
+  } else {
+    tokens.ids = tokenizer_.encode(document.text, cache);
+    tokens.ids.push_back(tokenizer_.end_of_text());
+  }
+  if (rules_.begin_token < 0) return tokens;
+  tokens.ids.insert(tokens.ids.begin(), static_cast<std::int32_t>(rules_.begin_token));
+  if (chat_) tokens.predicted.insert(tokens.predicted.begin(), 0);
+  return tokens;
 }
 
 void DocumentEncoder::flush() {
@@ -44,15 +51,16 @@ void DocumentEncoder::flush() {
     begins.push_back(i + 1);
     bytes = 0;
   }
-  ids_.assign(waiting_.size(), {});
+  tokens_.assign(waiting_.size(), {});
   parallel_for(static_cast<std::int64_t>(begins.size()) - 1, [&](std::int64_t share) {
     EncodeCache cache;
     auto n = static_cast<std::size_t>(share);
-    for (std::size_t i = begins[n]; i < begins[n + 1]; ++i) encode(i, cache);
+    for (std::size_t i = begins[n]; i < begins[n + 1]; ++i) tokens_[i] = encoded(waiting_[i], cache);
   });
   for (std::size_t i = 0; i < waiting_.size(); ++i) {
     while (begun_ <= waiting_[i].domain) begin_domain();
-    writer_.add_document(ids_[i], waiting_[i].key.is_validation(rules_.validation_fraction));
+    writer_.add_document(tokens_[i].ids, waiting_[i].key.is_validation(rules_.validation_fraction),
+                         tokens_[i].predicted);
   }
   waiting_.clear();
   bytes_ = 0;

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "engine/data/token_writer.h"
 #include "engine/data/tokenizer/tokenizer.h"
+#include "tools/prepare/chat_template.h"
 #include "tools/prepare/corpus.h"
 
 namespace sink {
@@ -15,11 +18,14 @@ class DocumentEncoder {
   struct Rules {
     std::int64_t begin_token = -1;  // id before every document; -1: none
     double validation_fraction = 0.01;
+    std::string chat_template = {};  // of conversations; empty: the documents are text
   };
   // Keeps what it is given by reference.
   DocumentEncoder(const Tokenizer& tokenizer, const std::vector<CorpusDomain>& domains, TokenWriter& writer,
                   const Rules& rules)
-      : tokenizer_(tokenizer), domains_(domains), writer_(writer), rules_(rules) {}
+      : tokenizer_(tokenizer), domains_(domains), writer_(writer), rules_(rules) {
+    if (!rules.chat_template.empty()) chat_.emplace(tokenizer, chat_template_named(rules.chat_template));
+  }
 
   // Documents come domain after domain; some megabytes wait for each other.
   void add(Document document);
@@ -27,7 +33,7 @@ class DocumentEncoder {
 
  private:
   void begin_domain();
-  void encode(std::size_t i, EncodeCache& cache);
+  ChatTokens encoded(const Document& document, EncodeCache& cache) const;
   void flush();
 
   const Tokenizer& tokenizer_;
@@ -35,7 +41,8 @@ class DocumentEncoder {
   TokenWriter& writer_;
   Rules rules_;
   std::vector<Document> waiting_;
-  std::vector<std::vector<std::int32_t>> ids_;  // of those that wait
+  std::vector<ChatTokens> tokens_;  // of those that wait; of text without marks
+  std::optional<ChatEncoder> chat_;
   std::size_t bytes_ = 0, begun_ = 0;
 };
 

@@ -89,7 +89,8 @@ bool DocumentReader::next_of_text(std::string& document) {
   return ended || !document.empty();
 }
 
-bool DocumentReader::next_of_jsonl(std::string& document) {
+template <class Take>
+bool DocumentReader::next_object(Take&& take) {
   for (std::string_view line; next_line(line);) {
     std::string place = "line " + std::to_string(lines_) + " ";
     if (line.size() > rules_.longest + 1)
@@ -97,11 +98,7 @@ bool DocumentReader::next_of_jsonl(std::string& document) {
              " bytes: a line is one JSON object; --longest-document raises this");
     if (without_line_end(line).find_first_not_of(" \t") == std::string_view::npos) continue;
     try {
-      nlohmann::json object = parse_bounded_json(line);
-      auto field = object.is_object() ? object.find(rules_.field) : object.end();
-      if (!object.is_object() || field == object.end() || !field->is_string())
-        throw JsonFailure("expected an object with a text `" + rules_.field + "` (--field names another)");
-      document = std::move(field->get_ref<std::string&>());
+      take(parse_bounded_json(line));
       return true;
     } catch (const JsonFailure& failure) { refuse(place + "is not a document: " + failure.what()); }
   }
@@ -110,7 +107,17 @@ bool DocumentReader::next_of_jsonl(std::string& document) {
 
 bool DocumentReader::next(std::string& document) {
   document.clear();
-  return jsonl_ ? next_of_jsonl(document) : next_of_text(document);
+  if (!jsonl_) return next_of_text(document);
+  return next_object([&](nlohmann::json object) {
+    auto field = object.is_object() ? object.find(rules_.field) : object.end();
+    if (!object.is_object() || field == object.end() || !field->is_string())
+      throw JsonFailure("expected an object with a text `" + rules_.field + "` (--field names another)");
+    document = std::move(field->get_ref<std::string&>());
+  });
+}
+
+bool DocumentReader::next(std::string& document, std::vector<ChatTurn>& turns) {
+  return next_object([&](const nlohmann::json& object) { turns = read_conversation(object, document); });
 }
 
 bool is_jsonl(const std::string& path) { return ends_with_one_of(path, {".jsonl", ".ndjson"}); }

@@ -1,4 +1,5 @@
-// The documents of a text file, one at a time: cut at lines <|endoftext|>, or the text of each line of JSONL.
+// The documents of a text file, one at a time: cut at lines <|endoftext|>, or the text or conversation of each line of
+// JSONL.
 #pragma once
 
 #include <cstdint>
@@ -7,6 +8,7 @@
 #include <vector>
 
 #include "engine/io/sha256.h"
+#include "tools/prepare/conversation.h"
 #include "tools/prepare/text_input.h"
 
 namespace sink {
@@ -24,6 +26,8 @@ class DocumentReader {
   // the end. Throws Error (Exit::bad_input), with the line or the byte, where the file is damaged, binary or not UTF-8,
   // a line of JSONL is no object with that field, or a document is too long.
   bool next(std::string& document);
+  // The conversation in the next line of JSONL (tools/prepare/conversation.h), `document` being what is said in it.
+  bool next(std::string& document, std::vector<ChatTurn>& turns);
 
   // Of the whole file, unpacked, once next() has said false; whether it was nothing but white space.
   bool blank() const { return blank_; }
@@ -32,7 +36,9 @@ class DocumentReader {
 
  private:
   bool next_of_text(std::string& document);
-  bool next_of_jsonl(std::string& document);
+  // take(object) with that of the next line of JSONL; a JsonFailure gets its place.
+  template <class Take>
+  bool next_object(Take&& take);
   // The next line with its end, valid until the next call; false at the end of the file.
   bool next_line(std::string_view& line);
   void check_text(std::string_view text, std::uint64_t at) const;

@@ -23,6 +23,7 @@
 #include "engine/io/sha256.h"
 #include "engine/thread_start.h"
 #include "engine/threads.h"
+#include "tools/prepare/chat_template.h"
 #include "tools/prepare/corpus.h"
 #include "tools/prepare/document_encoder.h"
 #include "tools/prepare/prepare_table.h"
@@ -35,10 +36,11 @@ namespace {
 constexpr std::size_t kLeastText = 1000;  // bytes
 
 struct Options {
-  std::vector<std::string> text, domains;
+  std::vector<std::string> text, domains, chat;
   std::string mixture, folder = ".";
   std::string out;
   std::string tokenizer;
+  std::string chat_template = "plain";
   CorpusRules rules;
   std::int64_t begin_token = -1;
   std::int64_t vocabulary = 4096;
@@ -81,7 +83,8 @@ std::vector<CorpusDomain> domains_of(const Options& options) {
     domains = read_mixture(read_file("mixture", options.mixture), options.folder, options.mixture);
   for (const std::string& text : options.domains) domains.push_back(domain_of_text(text, options.folder, "--domain"));
   if (!options.text.empty()) domains.push_back({.name = "text", .paths = options.text});
-  SINK_CHECK(!domains.empty(), "prepare", "--text, --domain or --mixture is needed: what to read", Exit::usage);
+  if (!options.chat.empty()) domains.push_back({.name = "chat", .paths = options.chat});
+  SINK_CHECK(!domains.empty(), "prepare", "--text, --domain, --mixture or --chat is needed: what to read", Exit::usage);
   check_domains(domains);
   return domains;
 }
@@ -97,7 +100,8 @@ void check_counts(const std::vector<DomainCount>& counts) {
              "the text is too short: " + std::to_string(bytes) + " bytes in all, at least " +
                  std::to_string(kLeastText) + " are needed",
              Exit::bad_input);
-  SINK_CHECK(kept > 0, "text", "the text has no documents, or all are empty or shorter than --min-characters",
+  SINK_CHECK(kept > 0, "text",
+             "the text has no documents, or all are empty, without an answer or shorter than --min-characters",
              Exit::bad_input);
 }
 
@@ -152,9 +156,12 @@ void prepare(const Options& options) {
              "--begin-token must be below the vocabulary of " + std::to_string(tokenizer.vocabulary()) + " tokens",
              Exit::usage);
 
-  TokenWriter writer(options.out + "/tokens.h5", tokenizer.vocabulary());
+  const bool is_chat = !options.chat.empty();
+  TokenWriter writer(options.out + "/tokens.h5", tokenizer.vocabulary(), is_chat);
   DocumentEncoder encoder(tokenizer, domains, writer,
-                          {.begin_token = options.begin_token, .validation_fraction = options.validation_fraction});
+                          {.begin_token = options.begin_token,
+                           .validation_fraction = options.validation_fraction,
+                           .chat_template = is_chat ? options.chat_template : ""});
   if (trains && sample.is_all()) {
     for (Document& document : sample.documents()) encoder.add(std::move(document));
   } else {
@@ -187,10 +194,23 @@ void add_input_options(CLI::App& app, Options& options) {
   app.add_option("--in", options.folder, "folder where relative paths of --domain and --mixture begin")
       ->capture_default_str()
       ->type_name("DIR");
-  app.add_option("--format", options.rules.format,
-                 "text: documents apart by lines <|endoftext|>; jsonl: an object a line; auto: by name")
-      ->check(CLI::IsMember({"auto", "text", "jsonl"}))
-      ->capture_default_str();
+  auto* chat = app.add_option("--chat", options.chat,
+                              "JSONL of conversations, and folders of it: one domain, named chat. A line has messages "
+                              "(role: system, user, assistant; content) or conversations (from: system, human, gpt; "
+                              "value); the loss of training counts the answers alone");
+  chat->type_name("PATH...");
+  for (const char* other : {"--text", "--domain", "--mixture"}) chat->excludes(app.get_option(other));
+  app.add_option("--template", options.chat_template,
+                 "what stands around a turn of --chat: plain, <|user|> and <|end|>; zephyr, <|user|> and the end of "
+                 "text; chatml, <|im_start|> and <|im_end|>")
+      ->check(CLI::IsMember(chat_template_names()))
+      ->capture_default_str()
+      ->needs(chat);
+  auto* format = app.add_option("--format", options.rules.format,
+                                "text: documents apart by lines <|endoftext|>; jsonl: an object a line; auto: by name")
+                     ->check(CLI::IsMember({"auto", "text", "jsonl"}))
+                     ->capture_default_str();
+  chat->excludes(format);
   app.add_option("--field", options.rules.field, "of JSONL, that holds the text")->capture_default_str();
   app.add_option("--min-characters", options.rules.least_characters, "shorter documents are dropped, and counted")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30))
@@ -229,9 +249,11 @@ bool parse(int argc, char** argv, Options& options) {
       "Memory: up to 128 MiB of text to learn a vocabulary from (more is read twice), 64 MiB to encode, and some 50\n"
       "bytes a document, to know copies; tokens wait on the disk.\n\n"
       "Examples:\n  prepare --text data/text --out data/english\n"
+      "  prepare --chat ultrachat.jsonl.gz --tokenizer data/english/tokenizer.json --out data/chat\n"
       "  prepare --domain wiki=wiki.jsonl.zst:2 --domain code=src.jsonl.gz,more/:1 --tokenizer tokenizer.json --out d");
   try {
     app.parse(argc, argv);
+    if (!options.chat.empty()) options.rules.format = "chat";
   } catch (const CLI::CallForHelp&) {
     std::fputs(app.help().c_str(), stdout);
     return false;

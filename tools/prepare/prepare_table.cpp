@@ -40,6 +40,8 @@ void print_prepared(const std::vector<DomainCount>& counts, const TokenWriter& w
   std::printf("vocabulary        %lld\n", static_cast<long long>(vocabulary));
   std::printf("train tokens      %lld\n", static_cast<long long>(writer.train_tokens()));
   std::printf("valid tokens      %lld\n", static_cast<long long>(writer.valid_tokens()));
+  if (writer.predicted_tokens() < tokens)
+    std::printf("predicted tokens  %lld\n", static_cast<long long>(writer.predicted_tokens()));
   std::printf("bytes per token   %.2f\n", static_cast<double>(bytes) / static_cast<double>(tokens));
   print_table(counts, writer.domains());
 }

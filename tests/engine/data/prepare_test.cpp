@@ -128,7 +128,7 @@ TEST_CASE("prepare: wrong use leaves with 2") {
   TemporaryFolder folder;
   std::string text = "--text " + write_text(folder, "t.txt", some_text()) + " --out " + folder / "data ";
   check_error(run(folder, ""), 2, "--");
-  check_error(run(folder, "--out " + folder / "data"), 2, "--text, --domain or --mixture is needed");
+  check_error(run(folder, "--out " + folder / "data"), 2, "--text, --domain, --mixture or --chat is needed");
   std::string out = "--out " + folder / "data ", file = folder / "t.txt";
   check_error(run(folder, out + "--domain " + file), 2, "expected NAME=PATH");
   check_error(run(folder, out + "--domain a=" + file + ":1 --domain b=" + file), 2, "some domains have a weight");
@@ -226,4 +226,53 @@ TEST_CASE("prepare: text that is read twice is the same as text that is kept") {
   REQUIRE(run(folder, "--tokenizer " + folder / "kept/tokenizer.json" + " --text " + text + " --out " + folder / "read")
               .wait() == 0);
   CHECK(read_bytes(folder / "kept/tokens.h5") == read_bytes(folder / "read/tokens.h5"));
+}
+
+TEST_CASE("prepare: chats become tokens of which the answers are predicted, by the tokenizer of a text") {
+  if (!built()) return;
+  TemporaryFolder folder;
+  std::string text = write_text(folder, "a.txt", some_text()), jsonl;
+  REQUIRE(run(folder, "--vocab 300 --text " + text + " --out " + folder / "text").wait() == 0);
+  auto answer = [](int i) { return "Line " + std::to_string(i * i) + " of the document."; };
+  for (int i = 0; i < 50; ++i)
+    jsonl += R"({"messages": [{"role": "user", "content": "Line )" + std::to_string(i) +
+             R"("}, {"role": "assistant", "content": ")" + answer(i) + "\"}]}\n";
+  std::filesystem::create_directory(folder / "chat");
+  write_bytes(folder / "chat/b.jsonl.gz", gzipped(jsonl + "{\"messages\": []}\n" + jsonl));
+  const std::string tokenizer = " --tokenizer " + folder / "text/tokenizer.json", out = " --out " + folder / "data";
+  Subprocess program =
+      run(folder, "--chat " + folder / "chat" + tokenizer + " --validation-fraction 0.2 --begin-token 1" + out);
+  REQUIRE_MESSAGE(program.wait() == 0, program.err());
+  CHECK(contains(program.out(), "documents         50\n"));
+  CHECK(read_bytes(folder / "data/tokenizer.json") == read_bytes(folder / "text/tokenizer.json"));
+  Tokenizer bpe = Tokenizer::load(folder / "text/tokenizer.json");
+  TokenFile file = read_token_file(folder / "data/tokens.h5");
+  CHECK(file.domains[0].name == "chat");
+  // Side by side, what is predicted is every answer and the text that ends it, and the sides are those of the hashes.
+  std::string expected[2];
+  std::size_t predicted = 0;
+  for (int i = 0; i < 50; ++i) {
+    std::string question = "Line " + std::to_string(i);
+    std::string identity = "user " + std::to_string(question.size()) + "\nassistant " +
+                           std::to_string(answer(i).size()) + "\n" + question + answer(i);
+    bool valid = std::stoull(sha256_hex(identity).substr(0, 12), nullptr, 16) < 0.2 * 0x1p48;
+    expected[valid] += answer(i) + "<|end|>";
+    predicted += bpe.encode(answer(i)).size() + bpe.encode("<|end|>").size();
+  }
+  CHECK(contains(program.out(), "predicted tokens  " + std::to_string(predicted) + "\n"));
+  for (bool valid : {false, true}) {
+    std::vector<std::int32_t> ids = values(valid ? file.valid : file.train), answers;
+    const TokenMarks& marks = valid ? file.valid_predicted : file.train_predicted;
+    for (std::size_t i = 0; i < ids.size(); ++i)
+      if (marks.has(static_cast<std::int64_t>(i))) answers.push_back(ids[i]);
+    CHECK(bpe.decode(answers) == expected[valid]);
+    CHECK(ids[0] == 1);
+    CHECK(ids.back() == 0);
+  }
+  write_bytes(folder / "bad.jsonl", jsonl + "{\"text\": \"a\"}\n");
+  check_error(run(folder, "--chat " + folder / "bad.jsonl" + tokenizer + out), 3,
+              "bad.jsonl: line 51 is not a document: expected an object with a list `messages`");
+  check_error(run(folder, "--chat " + folder / "bad.jsonl" + " --text " + text + out), 2, "excludes");
+  check_error(run(folder, "--text " + text + " --template chatml" + out), 2, "--chat");
+  check_error(run(folder, "--chat " + folder / "bad.jsonl" + " --template phi" + out), 2, "phi");
 }
