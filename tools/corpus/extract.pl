@@ -8,15 +8,23 @@
 #   extract.pl html FOLDER            the same of .html, without its markup
 #   extract.pl arithmetic COUNT       that many made-up questions with their answers
 #
+# Or into conversations, a JSON object a line as `prepare --chat` reads them, in which one, two or three questions are
+# answered (tools/corpus/make_chat.sh):
+#
+#   extract.pl chat:dict FILE.dict.dz   what is an entry? its first paragraphs
+#   extract.pl chat:arithmetic COUNT
+#
 # Needs core Perl only.
 use strict;
 use warnings;
 use Compress::Zlib ();
 use Encode ();
 use File::Find ();
+use JSON::PP ();
 
 my $kDocument = 4000;    # characters: short entries and verses are gathered into documents of about this length
 my $kShortest = 200;     # characters: anything shorter is a title or a crumb
+my $kAnswer = 700;       # characters: an answer ends with the paragraph that passes them
 
 my $pending = '';        # text gathered for the next document
 
@@ -64,14 +72,19 @@ sub flush_document {
   $pending = '';
 }
 
-sub extract_dict {
+# The entries of a dictionary: a headword at column 0 each, and what is indented below.
+sub entries_of {
   my ($path) = @_;
   my $bytes = Compress::Zlib::memGunzip(read_bytes($path));
   die "$path is not gzip data\n" unless defined $bytes;
   my $text = to_characters($bytes);
   $text =~ s/\A.*?^00-database-short\n[^\n]*\n//ms;    # how dictd made the file
   $text =~ tr/{}//d;                                       # braces mark cross references
-  gather("$_\n") for split /\n(?=\S)/, $text;
+  return split /\n(?=\S)/, $text;
+}
+
+sub extract_dict {
+  gather("$_\n") for entries_of(@_);
   flush_document();
 }
 
@@ -186,8 +199,8 @@ sub extract_html {
 }
 
 # Like the arithmetic of the Pile's DM Mathematics. The numbers are those of a linear congruential generator.
-sub extract_arithmetic {
-  my ($count) = @_;
+sub for_arithmetic {
+  my ($count, $take) = @_;
   my $state = 1;
   my $draw = sub { $state = ($state * 1103515245 + 12345) % 2147483648; return ($state >> 8) % $_[0] };
   for (1 .. $count) {
@@ -195,16 +208,65 @@ sub extract_arithmetic {
     my @kinds = (["What is $x plus $y?", $x + $y], ["Subtract $y from $x.", $x - $y], ["Multiply $x by $y.", $x * $y],
                  ["Which is smaller: $x or $y?", $x < $y ? $x : $y], ["What is the remainder when $x is divided by " .
                  ($y + 1) . '?', $x % ($y + 1)]);
-    my ($question, $answer) = @{$kinds[$draw->(scalar @kinds)]};
-    gather("$question\n$answer\n");
+    $take->(@{$kinds[$draw->(scalar @kinds)]});
   }
+}
+
+sub extract_arithmetic {
+  for_arithmetic($_[0], sub { gather("$_[0]\n$_[1]\n") });
   flush_document();
 }
 
+my @turns;             # of the conversation that is being gathered
+my $conversations = 0;
+
+sub flush_conversation {
+  return unless @turns;
+  print JSON::PP->new->canonical->encode({ messages => \@turns }), "\n";
+  @turns = ();
+  ++$conversations;
+}
+
+sub add_answer {
+  my ($question, $answer) = @_;
+  push @turns, { role => 'user', content => $question }, { role => 'assistant', content => "$answer" };
+  flush_conversation() if @turns / 2 > $conversations % 3;
+}
+
+# Of an entry without its category, the lines of each paragraph joined.
+sub answer_in {
+  my ($text) = @_;
+  my $answer = '';
+  for my $paragraph (split /\n\s*\n/, $text) {
+    $paragraph =~ s/\s+/ /g;
+    $paragraph =~ s/^ ?(?:<[^>]*> )?| $//g;
+    next if $paragraph =~ /^\[[^\]]*\]$|^\([0-9-]+\)$|^$/;    # where it is from, and of when
+    $answer .= ($answer eq '' ? '' : "\n") . $paragraph;
+    last if length($answer) > $kAnswer;
+  }
+  return $answer;
+}
+
+sub extract_chat {
+  my ($from, $kind) = @_;
+  my @questions = ('What is %s?', 'What does %s mean?', 'Explain %s.');
+  if ($kind eq 'arithmetic') {
+    for_arithmetic($from, \&add_answer);
+  } else {
+    for my $entry (entries_of($from)) {
+      my ($head, $rest) = split /\n/, $entry, 2;
+      my $answer = answer_in($rest // '');
+      add_answer(sprintf($questions[$conversations % @questions], $head =~ s/%%%.*//r), $answer)
+        if length($answer) > 40 && $head =~ /^\w/;
+    }
+  }
+  flush_conversation();
+}
+
 my %extract = (dict => \&extract_dict, sword => \&extract_sword, rdata => \&extract_rdata, files => \&extract_files,
-               html => \&extract_html, arithmetic => \&extract_arithmetic);
+               html => \&extract_html, arithmetic => \&extract_arithmetic, chat => \&extract_chat);
 my ($kind, $ending) = split /:/, $ARGV[0] // '';
-die "usage: extract.pl dict|sword|rdata|files:ENDING|html|arithmetic PATH\n" unless @ARGV == 2 && exists $extract{$kind};
+die "usage: extract.pl dict|sword|rdata|files:ENDING|html|arithmetic|chat:dict|chat:arithmetic PATH\n" unless @ARGV == 2 && exists $extract{$kind};
 binmode STDOUT, ':encoding(UTF-8)';
 $extract{$kind}->($ARGV[1], $ending);
 close STDOUT or die "cannot write: $!\n";

@@ -1,0 +1,46 @@
+#!/usr/bin/env bash
+# Makes conversations for fine-tuning out of a Debian package, of which nothing is installed:
+#
+#   tools/corpus/make_chat.sh OUT_DIR    for `prepare --chat OUT_DIR --tokenizer data/english/tokenizer.json --out data/chat`
+#
+# A stand-in for UltraChat, the 200,000 conversations by which the study tuned its models, where no hub can be reached:
+# entries of a dictionary that are asked for (dict-foldoc, GFDL) and made-up questions of arithmetic, each with its
+# answer, up to three in a row. What an answer looks like can be learnt from them; how to talk cannot. UltraChat itself
+# goes into `prepare --chat` as it is.
+set -euo pipefail
+
+kPackage=dict-foldoc
+kQuestions=20000   # of arithmetic
+
+say() { echo "make_chat: $*" >&2; }
+die() { local code=$1; shift; say "error: $*"; exit "$code"; }
+
+[ $# -eq 1 ] && [ "${1#-}" = "$1" ] || { echo "usage: make_chat.sh OUT_DIR" >&2; exit 2; }
+for program in apt-get dpkg-deb perl; do
+  command -v "$program" > /dev/null || die 3 "$program is not here; this script needs Debian or a system derived from it"
+done
+tools=$(cd "$(dirname "$0")" && pwd)
+mkdir -p "$1" 2> /dev/null || die 8 "cannot make the folder $1"
+out=$(cd "$1" && pwd)
+if [ -f "$out/chat.jsonl.gz" ]; then
+  say "$out is already there"
+  exit 0
+fi
+work=$(mktemp -d "${TMPDIR:-/tmp}/make_chat.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+cd "$work"
+apt-get download -qq -o APT::Sandbox::User=root -o Acquire::Retries=1 "$kPackage" > log 2>&1 ||
+  die 3 "$kPackage cannot be downloaded: $(grep -m1 '^E:' log || echo 'is there a network?'); try: apt-get update"
+dpkg-deb -x ./*.deb files
+{
+  perl "$tools/extract.pl" chat:dict files/usr/share/dictd/foldoc.dict.dz
+  perl "$tools/extract.pl" chat:arithmetic "$kQuestions"
+} | gzip -9n > chat.jsonl.gz
+# Under its name only when it is whole.
+if ! cp chat.jsonl.gz "$out/.chat.tmp" || ! mv "$out/.chat.tmp" "$out/chat.jsonl.gz"; then
+  rm -f "$out/.chat.tmp"
+  die 8 "cannot write $out/chat.jsonl.gz"
+fi
+say "$(zcat chat.jsonl.gz | wc -l) conversations of $kPackage $(dpkg-deb -f ./*.deb Version) and arithmetic in $out/chat.jsonl.gz"
