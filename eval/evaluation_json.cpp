@@ -173,6 +173,7 @@ std::string evaluation_json(const Evaluation& e, const EvaluationContext& c) {
   if (!c.data.empty()) json["data"] = c.data;
   if (!c.input_sha256.empty()) json["input_sha256"] = c.input_sha256;
   if (!c.data_sha256.empty()) json["data_sha256"] = c.data_sha256;
+  if (!c.initial_sha256.empty()) json["initial_sha256"] = c.initial_sha256;
   add_data_use(json, c);
   json["extra"] = name_of(e.extra);
   json["sink_epsilon"] = kSinkEpsilons;

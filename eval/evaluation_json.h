@@ -12,11 +12,12 @@ namespace sink {
 // What stands beside the numbers so that nobody has to guess what they are of.
 struct EvaluationContext {
   std::string run, task, ablation, policies, precision, device = "cpu", commit, config_toml;
-  std::string input = "text";     // text: the run's validation sequences | random | repeated | tokens | sentence
-  std::uint64_t input_seed = 0;   // of random and repeated tokens
-  std::string data_sha256 = {};   // of the tokens that the run was trained on; empty: not known
-  std::string data = {};          // the folder that text came from, the file of tokens, or the sentence; empty: none
-  std::string input_sha256 = {};  // of the ids of given tokens and sentences: what tells one from another
+  std::string input = "text";       // text: the run's validation sequences | random | repeated | tokens | sentence
+  std::uint64_t input_seed = 0;     // of random and repeated tokens
+  std::string data_sha256 = {};     // of the tokens that the run was trained on; empty: not known
+  std::string initial_sha256 = {};  // of the parameters that training began with; empty: drawn, or not known
+  std::string data = {};            // the folder that text came from, the file of tokens, or the sentence; empty: none
+  std::string input_sha256 = {};    // of the ids of given tokens and sentences: what tells one from another
   std::uint64_t seed = 0;
   std::int64_t step = 0, steps = 0, tokens = 0, parameters = 0;
   std::vector<DomainUse> domains = {};  // of the text that the run was trained on; empty: not known, or no text
@@ -30,7 +31,8 @@ struct EvaluationContext {
 //   val_loss sequences context input   of what was measured (context: tokens of a sequence, a sink token not counted);
 //                                      input_seed of random and repeated input, data where text was read or
 //                                      what was given, input_sha256 of given ids;
-//                                      data_sha256: of the tokens of training
+//                                      data_sha256: of the tokens of training; initial_sha256: of the parameters of
+//                                      the checkpoint that training started from (model/model_checkpoint.h)
 //   epochs domains                     of a run on text, as training writes it: passes over its training data; and
 //                                      [{name, tokens: of training in use, share: of what was read, epochs}]
 //   extra                              none | key (every query sees one key more) | token (a sink token)

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "engine/io/sha256.h"
 #include "model/size_settings.h"
 
 namespace sink {
@@ -100,6 +101,17 @@ void restore_parameters(const Checkpoint& checkpoint, LanguageModel& model) {
       refuse(checkpoint, "it holds " + path + ", which a model of its policies does not have; " +
                              "engine/io/CHECKPOINT.md lists the parameters");
   model.parameters().refresh();
+}
+
+std::string parameters_checksum(const Checkpoint& checkpoint) {
+  Sha256 digest;
+  for (const auto& [path, tensor] : checkpoint.tensors) {
+    if (!path.starts_with(kParameters)) continue;
+    const std::string name = path.substr(std::string(kParameters).size()) + "\n";
+    digest.add(name.data(), name.size());
+    digest.add(tensor.raw(), tensor.bytes());
+  }
+  return digest.hex();
 }
 
 std::unique_ptr<LanguageModel> load_model(const Checkpoint& checkpoint, const Ablation& ablation, DType compute,

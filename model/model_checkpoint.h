@@ -21,6 +21,10 @@ Sizes sizes_of(const Checkpoint& checkpoint);
 // there that the model does not have.
 void restore_parameters(const Checkpoint& checkpoint, LanguageModel& model);
 
+// What its parameters are, whatever else the file holds: the SHA-256 of all of them by name, each as its name, a line
+// end and its values as stored.
+std::string parameters_checksum(const Checkpoint& checkpoint);
+
 // One tensor of the checkpoint into one of equal shape.
 void restore_tensor(const Checkpoint& checkpoint, const std::string& path, Tensor& tensor);
 

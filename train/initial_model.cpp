@@ -45,13 +45,15 @@ std::unique_ptr<LanguageModel> make_run_model(const RunConfig& config, const Abl
                              stored_type(config.precision), device_named(config.device));
 }
 
-void load_initial(const RunConfig& config, const Ablation& ablation, const DataSource* data, LanguageModel& model) {
-  if (config.initial.empty()) return;
+std::string load_initial(const RunConfig& config, const Ablation& ablation, const DataSource* data,
+                         LanguageModel& model) {
+  if (config.initial.empty()) return "";
   Checkpoint checkpoint = load_checkpoint(config.initial);
   require_policy(checkpoint, ablation.name, ablation.policies, "train_" + ablation.name);
   require_same_sizes(checkpoint, model.sizes());
   if (data) note_other_data(checkpoint, *data, config.data);
   restore_parameters(checkpoint, model);
+  return parameters_checksum(checkpoint);
 }
 
 int init_main(int argc, char** argv, const Ablation& ablation) {

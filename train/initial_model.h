@@ -13,10 +13,12 @@ namespace sink {
 std::unique_ptr<LanguageModel> make_run_model(const RunConfig& config, const Ablation& ablation,
                                               std::int64_t vocabulary);
 
-// Puts the parameters of config.initial, if there is one, into a model of make_run_model. Throws Error:
+// Puts the parameters of config.initial, if there is one, into a model of make_run_model, and returns what they are
+// (parameters_checksum), "" where there is none. Throws Error:
 // Exit::corrupt_checkpoint where that checkpoint is damaged or of other policies, Exit::usage where its sizes are not
 // the model's, Exit::bad_input where the run's data (may be null) has another tokenizer; other text is noted on stderr.
-void load_initial(const RunConfig& config, const Ablation& ablation, const DataSource* data, LanguageModel& model);
+std::string load_initial(const RunConfig& config, const Ablation& ablation, const DataSource* data,
+                         LanguageModel& model);
 
 // `train_<ablation> init`: writes that model as a checkpoint which eval_<ablation> measures and --initial starts from.
 // The whole program; returns its exit code. argv[1] is "init".

@@ -12,6 +12,8 @@
 namespace sink {
 namespace {
 
+constexpr const char* kInitial = "initial_sha256";
+
 // Settings a run may change when it goes on: how long, what is shown and saved, on how many threads, where, what is
 // kept for the backward pass, and how it is launched.
 const std::set<std::string>& free_settings() {
@@ -60,6 +62,7 @@ void save_run(const std::string& path, TrainingRun& run) {
   checkpoint.attributes["precision"] = config.precision;
   checkpoint.attributes["commit"] = build_commit();
   checkpoint.attributes["config_toml"] = to_toml(config);
+  if (!state.initial_sha256.empty()) checkpoint.attributes[kInitial] = state.initial_sha256;
   store_data(run.data(), checkpoint);
   for (const OptimizerState& state : run.optimizer().state())
     checkpoint.tensors.emplace_back(kOptimizerFolder + state.name, state.values.to(Device::cpu));
@@ -79,7 +82,8 @@ void resume(const std::string& path, TrainingRun& run) {
     restore_tensor(checkpoint, kOptimizerFolder + state.name, state.values);
   run.set_state({.step = checkpoint.integer("step"),
                  .updates = checkpoint.integer("updates"),
-                 .skipped_in_a_row = checkpoint.integer("skipped_in_a_row")});
+                 .skipped_in_a_row = checkpoint.integer("skipped_in_a_row"),
+                 .initial_sha256 = checkpoint.attributes[kInitial]});
 }
 
 }  // namespace sink

@@ -27,7 +27,8 @@ bool is_free(const std::string& path) {
 
 // The files of a run (failure.txt: of one of a sweep that failed); config.toml, which every run has, is moved and
 // removed last: it says that all are there.
-constexpr const char* kFiles[] = {"evaluation.json", "failure.txt", "metrics.jsonl", "checkpoint.h5", "config.toml"};
+constexpr const char* kFiles[] = {"evaluation.json", "evaluation-before.json", "failure.txt",
+                                  "metrics.jsonl",   "checkpoint.h5",          "config.toml"};
 
 void move_run(const std::string& from, const std::string& to) {
   for (const char* name : kFiles) {

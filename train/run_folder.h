@@ -26,6 +26,8 @@ struct RunFolder {
   std::string metrics() const { return path + "/metrics.jsonl"; }
   std::string checkpoint() const { return path + "/checkpoint.h5"; }
   std::string evaluation() const { return path + "/evaluation.json"; }
+  // Of a run that starts from a checkpoint: what was measured of that before the first step.
+  std::string evaluation_before() const { return path + "/evaluation-before.json"; }
   std::string replaced() const { return path + "/.replaced"; }
 
   // Moves an older run that --force replaces to `.replaced/`: when all that the new one reads has been read.

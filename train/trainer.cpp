@@ -47,11 +47,11 @@ struct CheckpointWriter : TrainingObserver {
        Exit::diverged);
 }
 
-// What is measured of the trained model, with maps.
-void write_evaluation(TrainingRun& run, const RunFolder& folder) {
+// What is measured of the model as it is, with maps, under that name of the run.
+Evaluation write_evaluation(TrainingRun& run, const std::string& name, const std::string& path) {
   const RunConfig& config = run.config();
   EvaluationContext context{
-      .run = std::filesystem::path(folder.path).filename().string(),
+      .run = name,
       .task = config.task,
       .ablation = run.ablation().name,
       .policies = run.ablation().policies,
@@ -60,6 +60,7 @@ void write_evaluation(TrainingRun& run, const RunFolder& folder) {
       .commit = build_commit(),
       .config_toml = to_toml(config),
       .data_sha256 = run.data().checksum(),
+      .initial_sha256 = run.state().initial_sha256,
       .data = config.data,
       .seed = config.seed,
       .step = run.state().step,
@@ -69,7 +70,16 @@ void write_evaluation(TrainingRun& run, const RunFolder& folder) {
       .domains = run.data().domains(),
       .token_text = [&](std::int32_t id) { return run.data().token_text(id); },
   };
-  write_file_atomically(folder.evaluation(), evaluation_json(run.evaluate(/*with_maps=*/true), context));
+  Evaluation evaluation = run.evaluate(/*with_maps=*/true);
+  write_file_atomically(path, evaluation_json(evaluation, context));
+  return evaluation;
+}
+
+// A fine-tuned model is compared with what it was: that is measured before the first step, and returned as a line.
+std::string measured_before(TrainingRun& run, const std::string& name, const RunFolder& folder) {
+  if (run.config().initial.empty() || run.state().step > 0) return "";
+  StepRecord record{.evaluation = record_of(write_evaluation(run, name + ", before", folder.evaluation_before()))};
+  return evaluation_line(record);
 }
 
 // Whether anybody still listens does not matter to a run that is done and saved.
@@ -94,7 +104,7 @@ int train_in_folder(TrainingRun& run, Talk talk) {
   const RunConfig& config = run.config();
   RunFolder folder = open_run_folder(config);
   if (folder.resume_from.empty())
-    load_initial(config, run.ablation(), &run.data(), run.model());
+    run.set_state({.initial_sha256 = load_initial(config, run.ablation(), &run.data(), run.model())});
   else
     resume(folder.resume_from, run);
   folder.set_aside_older_run();  // not before all that this run reads was read
@@ -108,6 +118,9 @@ int train_in_folder(TrainingRun& run, Talk talk) {
   if (!log.note().empty()) progress.note("note: " + log.note());
   if (resumed_step > 0) progress.note("going on from " + folder.resume_from + ", step " + std::to_string(resumed_step));
 
+  const std::string name = std::filesystem::path(folder.path).filename().string();
+  const std::string before = measured_before(run, name, folder);
+  if (!before.empty()) progress.note(before);
   StepReport report(log, progress);
   CheckpointWriter checkpoint(folder);
   std::vector<TrainingObserver*> observers{&report, &checkpoint};
@@ -121,7 +134,8 @@ int train_in_folder(TrainingRun& run, Talk talk) {
                   " is saved: go on with --resume auto");
     return 128 + stop_requested();
   }
-  write_evaluation(run, folder);
+  write_evaluation(run, name, folder.evaluation());
+  if (!before.empty()) progress.note(before);
   for (const std::string& line :
        data_use(run.data(), static_cast<double>(run.state().step) * static_cast<double>(config.tokens_per_step())))
     progress.note(line);

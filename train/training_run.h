@@ -19,6 +19,7 @@ struct RunState {
   std::int64_t step = 0;              // steps taken, skipped ones included
   std::int64_t updates = 0;           // of them, updates of the weights
   std::int64_t skipped_in_a_row = 0;  // at the end
+  std::string initial_sha256 = {};    // of the parameters it began with (parameters_checksum); empty: they were drawn
 };
 
 struct StepResult {

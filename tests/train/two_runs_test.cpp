@@ -98,10 +98,11 @@ TEST_CASE("force: a run may start from the checkpoint it replaces, and a start t
 
   Subprocess again(folder, train(run, "--steps 2 --learning-rate 0 --weight-decay 0 --force --initial " + checkpoint));
   REQUIRE_MESSAGE(again.wait() == 0, again.err());
-  CHECK(entries(run) == 4);
+  CHECK(entries(run) == 5);  // evaluation-before.json, too
   // Nothing was learned, so the loss is the older run's last.
   auto loss = [](const std::string& json) { return nlohmann::json::parse(json)["val_loss"].get<double>(); };
   CHECK(loss(read_bytes(run + "/evaluation.json")) == loss(before[3]));
+  CHECK(loss(read_bytes(run + "/evaluation-before.json")) == loss(before[3]));
 }
 
 TEST_CASE("force: killed at any moment, the older run is whole in its place or aside until the new one is saved") {

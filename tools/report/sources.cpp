@@ -24,6 +24,13 @@ std::vector<std::string> runs_inside(const std::string& folder) {
   return found;
 }
 
+// A run, and where it started from a checkpoint, what was measured of that: two lines to compare.
+void read_folder_into(const std::string& folder, std::vector<Run>& runs) {
+  const std::string before = folder + "/evaluation-before.json";
+  if (fs::exists(before)) runs.push_back(read_measurement(before));
+  runs.push_back(read_run_folder(folder));
+}
+
 void read_into(const std::string& path, std::vector<Run>& runs) {
   if (fs::is_regular_file(path)) {
     runs.push_back(read_measurement(path));
@@ -32,7 +39,7 @@ void read_into(const std::string& path, std::vector<Run>& runs) {
   if (!fs::exists(path)) fail("report", "there is no " + path, Exit::bad_input);
   if (!fs::is_directory(path)) fail("report", path + " is neither a folder nor a file", Exit::bad_input);
   if (is_run_folder(path)) {
-    runs.push_back(read_run_folder(path));
+    read_folder_into(path, runs);
     return;
   }
   const std::vector<std::string> inside = runs_inside(path);
@@ -42,7 +49,7 @@ void read_into(const std::string& path, std::vector<Run>& runs) {
              " is not a run folder and holds none: expected evaluation.json, or config.toml and metrics.jsonl of a "
              "run in progress, in it or in its own folders",
          Exit::bad_input);
-  for (const std::string& folder : inside) runs.push_back(read_run_folder(folder));
+  for (const std::string& folder : inside) read_folder_into(folder, runs);
 }
 
 }  // namespace
