@@ -237,6 +237,7 @@ void texts() {
   put("study_file", "nested", head + "[[runs]]\nablation = " + times(2000, "[") + "\n");
   put("study_file", "texts", head + "[[runs]]\nablation = [\"\"\"a\", 'b]', \"c\\\"]\"]\n[[runs]]\n[runs]\n");
   put("study_file", "product", head + times(20, "[[runs]]\nablation = [1,1,1,1,1,1,1,1]\nheads = [1,2,4,8]\n"));
+  put("study_file", "from", head + "[[runs]]\nablation = \"c\"\n[[runs]]\nfrom = [\"c\", \"c\"]\nsteps = [1, 2]\n");
   put("run_config", "list", "layers = [1,\n2,\n3]\ndata = \"a\nb\"\n");
 
   std::string evaluation =

@@ -54,6 +54,15 @@ Settings measurement_of(const Run& run) {
   return out;
 }
 
+// The checkpoint that a run started from; where that is one of its own seed, as `sweep` names folders, <run>-<seed>,
+// without it.
+std::string start_of(const Run& run, const std::string& initial) {
+  const std::filesystem::path path(initial);
+  const std::string seed = "-" + std::to_string(run.seed), folder = path.parent_path().string();
+  if (!folder.ends_with(seed)) return initial;
+  return folder.substr(0, folder.size() - seed.size()) + "/" + path.filename().string();
+}
+
 bool same_data(const Identity& a, const Identity& b) {
   if (!a.data_sha256.empty() && !b.data_sha256.empty()) return a.data_sha256 == b.data_sha256;
   const auto path = [](const Identity& identity) {
@@ -74,7 +83,10 @@ Identity identity_of(const Run& run) {
   for (std::string word; words >> word;)
     identity.training["policy " + word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
   for (const auto& [key, value] : run.settings)
-    if (!left_out().contains(key)) identity.training[spoken(key)] = key == "data" ? path_text(value) : value;
+    if (!left_out().contains(key))
+      identity.training[spoken(key)] = key == "data"      ? path_text(value)
+                                       : key == "initial" ? start_of(run, value)
+                                                          : value;
   if (run.evaluation && run.finished) identity.measurement = measurement_of(run);
   return identity;
 }

@@ -47,6 +47,7 @@ void add_options(CLI::App& app, Request& request) {
       ->check(CLI::IsMember({"cpu", "gpu"}))
       ->capture_default_str();
   app.add_option("--data", request.data, "folder that `prepare` made, where the study's task is text");
+  app.add_option("--chat", request.chat, "folder that `prepare --chat` made: the data of runs that start from others");
   app.add_option("--out", request.out, "folder of the runs and tables [runs/<the study's name>]");
   app.add_option("--seeds", request.seeds, "instead of the study's: 1,2,3")->delimiter(',');
   app.add_option("--only", request.only, "these runs or ablations, a,b,c")->delimiter(',');
@@ -192,30 +193,60 @@ std::string told(Sweep& sweep, std::size_t run, int exit_code) {
   return "ended with exit code " + std::to_string(exit_code) + ", to be tried again";
 }
 
-// Trains what is to do; a signal's number or 0.
+// How far a sweep is.
+struct Count {
+  std::size_t ended = 0, all = 0;
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+};
+
+// Trains these; a signal's number or 0.
+int train_some(Sweep& sweep, const std::vector<std::size_t>& some, const MachinePlan& plan, Count& count) {
+  return run_in_processes(
+      some.size(), plan.workers,
+      [&](std::size_t i) {
+        const StudyRun& run = sweep.runs[some[i]];
+        return train_one(run.config, sweep.arms[run.arm].ablation, sweep.study.whole_checkpoints);
+      },
+      [&](const JobEnd& end) {
+        ++count.ended;
+        const double passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - count.start).count();
+        const double left = passed / static_cast<double>(count.ended) * static_cast<double>(count.all - count.ended);
+        const std::size_t run = some[end.job];
+        const std::string what = told(sweep, run, end.exit_code);
+        std::fprintf(stderr, "[%zu/%zu] %s: %s; %s, %s left\n", count.ended, count.all,
+                     printable(sweep.name(run)).c_str(), what.c_str(), duration(end.seconds).c_str(),
+                     duration(left).c_str());
+      });
+}
+
+bool is_complete(const StudyRun& run) {
+  return found_run(run.config, [] { return std::string(); }).state == RunStanding::complete;
+}
+
+// Trains what is to do, and what others start from before them; a signal's number or 0.
 int train_all(Sweep& sweep, const MachinePlan& plan) {
-  std::size_t ended = 0;
-  const auto start = std::chrono::steady_clock::now();
   for (std::size_t run : sweep.todo) {
     const std::int64_t begun_with = sweep.found[run].threads;
     sweep.runs[run].config.threads = begun_with > 0 ? begun_with : plan.threads;
   }
-  return run_in_processes(
-      sweep.todo.size(), plan.workers,
-      [&](std::size_t i) {
-        const StudyRun& run = sweep.runs[sweep.todo[i]];
-        return train_one(run.config, sweep.arms[run.arm].ablation, sweep.study.whole_checkpoints);
-      },
-      [&](const JobEnd& end) {
-        ++ended;
-        const double passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-        const double left = passed / static_cast<double>(ended) * static_cast<double>(sweep.todo.size() - ended);
-        const std::size_t run = sweep.todo[end.job];
-        const std::string what = told(sweep, run, end.exit_code);
-        std::fprintf(stderr, "[%zu/%zu] %s: %s; %s, %s left\n", ended, sweep.todo.size(),
-                     printable(sweep.name(run)).c_str(), what.c_str(), duration(end.seconds).c_str(),
-                     duration(left).c_str());
-      });
+  Count count{.all = sweep.todo.size()};
+  for (std::vector<std::size_t> left = sweep.todo, later; !left.empty(); left.swap(later)) {
+    std::vector<std::size_t> now;
+    later.clear();
+    for (std::size_t run : left) {
+      const std::optional<std::size_t> from = sweep.runs[run].from;
+      if (from && std::find(left.begin(), left.end(), *from) != left.end()) {
+        later.push_back(run);
+      } else if (from && !is_complete(sweep.runs[*from])) {
+        std::fprintf(stderr, "[%zu/%zu] %s: not begun: what it starts from is not complete\n", ++count.ended, count.all,
+                     printable(sweep.name(run)).c_str());
+      } else {
+        now.push_back(run);
+      }
+    }
+    if (int signal = train_some(sweep, now, plan, count)) return signal;
+  }
+  return 0;
 }
 
 Sweep sweep_of(const Request& request) {

@@ -38,6 +38,8 @@ std::string differing_settings(const RunConfig& stored, const RunConfig& wanted)
     differs("ablation", toml_text(SettingValue(stored.ablation)), toml_text(SettingValue(wanted.ablation)));
   for (const Setting<RunConfig>& setting : run_config_table()) {
     if (!is_saved(setting) || free_to_differ().contains(setting.flag)) continue;
+    if (setting.flag == "initial" && fs::weakly_canonical(stored.initial) == fs::weakly_canonical(wanted.initial))
+      continue;
     if (setting.value(stored) != setting.value(wanted))
       differs(setting.flag, toml_text(setting.value(stored)), toml_text(setting.value(wanted)));
   }

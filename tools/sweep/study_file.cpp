@@ -154,7 +154,7 @@ void read_head(const TomlSection& head, Reading& reading, StudyFile& study) {
 }
 
 RunProduct read_product(const TomlSection& section, Reading& reading) {
-  static const std::vector<std::string> own{"ablation", "size", "study"};
+  static const std::vector<std::string> own{"ablation", "from", "size", "study"};
   RunProduct product;
   product.line = section.line;
   std::size_t runs = 1;
@@ -163,8 +163,8 @@ RunProduct read_product(const TomlSection& section, Reading& reading) {
     runs = std::min(kMostRuns + 1, runs * std::max<std::size_t>(1, entry.values.size()));
   };
   for (const TomlEntry& entry : section.entries) {
-    if (entry.key == "ablation") {
-      product.ablations = entry.values;
+    if (entry.key == "ablation" || entry.key == "from") {
+      (entry.key == "from" ? product.from : product.ablations) = entry.values;
       multiply(entry);
     } else if (entry.key == "size") {
       product.size = reading.one(entry);
@@ -176,7 +176,11 @@ RunProduct read_product(const TomlSection& section, Reading& reading) {
       multiply(entry);
     }
   }
-  if (product.ablations.empty()) reading.objects(section.line, "[[runs]] has an ablation = \"...\", or a list of them");
+  if (product.ablations.empty() && product.from.empty())
+    reading.objects(section.line, "[[runs]] has an ablation = \"...\", or a list of them");
+  if (!product.ablations.empty() && !product.from.empty())
+    reading.objects(section.line,
+                    "[[runs]] has an ablation or starts from a run, whose ablation it then has: not both");
   if (runs > kMostRuns) reading.objects(section.line, "more than 100000 runs");
   if (!product.study.empty() && product.study.size() != runs)
     reading.objects(section.line, "study names " + std::to_string(product.study.size()) + " rows for " +

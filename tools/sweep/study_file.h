@@ -13,9 +13,10 @@ namespace sink {
 // Settings of run_config_table by their flags, as plain text, in the file's order.
 using GivenSettings = std::vector<std::pair<std::string, std::string>>;
 
-// One [[runs]]: every ablation with every combination of the listed values.
+// One [[runs]]: every ablation, or every run that is started from, with every combination of the listed values.
 struct RunProduct {
-  std::vector<std::string> ablations;
+  std::vector<std::string> ablations;  // or
+  std::vector<std::string> from;       // names of runs before it in the file
   std::vector<std::pair<std::string, std::vector<std::string>>> settings;
   std::string size;                // cpu or gpu: only there; empty: at both
   std::vector<std::string> study;  // ids of the study's rows, one a run in their order; empty: the ablation's own
@@ -44,6 +45,7 @@ struct StudyFile {
 //   ablation = ["baseline", "op_sigmoid_none"]    one or a list; a list of any setting multiplies
 //   weight-decay = [0, 0.1, 0.5]
 //   size = "cpu"   study = ["opt-wd0", ...]
+//   from = "baseline"               instead of ablation: starts from the checkpoint of that run of the same seed
 // Throws Error (Exit::usage) with every line that it does not understand.
 StudyFile read_study_file(const std::string& path);
 

@@ -1,6 +1,7 @@
 #include "tools/sweep/study_output.h"
 
 #include <cstdio>
+#include <filesystem>
 
 #include "engine/check.h"
 #include "engine/io/file.h"
@@ -39,11 +40,16 @@ void StudyOutput::require_free(bool force) const {
 std::vector<StudyOutcome> outcomes_of(const std::vector<StudyRun>& runs) {
   std::vector<StudyOutcome> outcomes;
   for (const StudyRun& run : runs) {
-    StudyOutcome outcome{run.arm, run.config.seed, std::nullopt, ""};
+    StudyOutcome outcome{run.arm, run.config.seed, std::nullopt, "", std::nullopt};
     const FoundRun found = found_run(run.config, [] { return std::string(); });
     if (report::is_run_folder(run.config.run)) outcome.run = report::read_run_folder(run.config.run);
+    const std::string before = run.config.run + "/evaluation-before.json";
+    if (run.from && std::filesystem::exists(before)) outcome.before = report::read_measurement(before).evaluation;
     if (found.state == RunStanding::failed)
       outcome.problem = "failed: " + found.reason;
+    else if (run.from && found_run(runs[*run.from].config, [] { return std::string(); }).state != RunStanding::complete)
+      outcome.problem = "not begun: what it starts from, " + runs[*run.from].config.run + ", is not complete" +
+                        (outcomes[*run.from].problem.empty() ? "" : " (" + outcomes[*run.from].problem + ")");
     else if (found.state != RunStanding::complete)
       outcome.problem = outcome.run ? "not finished, at step " + std::to_string(outcome.run->step) : "not begun";
     outcomes.push_back(outcome);

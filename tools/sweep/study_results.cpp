@@ -19,6 +19,13 @@ double value_of(const report::Evaluation& e, const std::string& key) {
   return key == "row_mass" ? e.total_mass() : e.get(key);
 }
 
+// Of what a run started from the measures whose names end so.
+double value_of(const StudyOutcome& outcome, const std::string& key) {
+  const std::string_view end = "_before";
+  if (!key.ends_with(end)) return value_of(*outcome.run->evaluation, key);
+  return outcome.before ? value_of(*outcome.before, key.substr(0, key.size() - end.size())) : report::kNaN;
+}
+
 // Steps whose loss or gradient was not finite; the first of them.
 std::string skipped_steps(const report::Run& run) {
   const auto loss = run.curves.find("train_loss"), norm = run.curves.find("grad_norm"), step = run.curves.find("step");
@@ -46,7 +53,7 @@ void add(const StudyOutcome& outcome, ArmResult& arm) {
   if (std::string skipped = skipped_steps(*outcome.run); !skipped.empty()) arm.remarks.push_back(seed + skipped);
   if (!outcome.problem.empty()) return;
   for (const Measure& measure : measures()) {
-    const double value = value_of(*outcome.run->evaluation, measure.key);
+    const double value = value_of(outcome, measure.key);
     if (std::isfinite(value)) arm.values[measure.key][outcome.seed] = value;
   }
 }
@@ -78,6 +85,10 @@ const std::vector<Measure>& measures() {
       {"val_loss", "loss", 3},
       {"row_mass", "row mass", 2},
       {"first_value_norm_ratio", "|v_1| / |v_t|", 2},
+      {"sink_1_before", "before: Sink_1 %", 1},
+      {"sink_1_raw_before", "Sink_1 % raw", 1},
+      {"alpha_1_before", "alpha_1", 3},
+      {"val_loss_before", "loss", 3},
   };
   return all;
 }

@@ -1,6 +1,7 @@
 #include "tools/sweep/study_runs.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "engine/check.h"
@@ -42,8 +43,11 @@ class Expansion {
   }
 
   std::vector<StudyArm> arms() {
-    for (const RunProduct& product : study_.runs)
-      if (product.size.empty() || product.size == request_.size) add(product);
+    do {
+      arms_.clear();
+      for (const RunProduct& product : study_.runs)
+        if (product.size.empty() || product.size == request_.size) add(product);
+    } while (lacks_a_start());
     if (!names_.contains(study_.baseline))
       objects("baseline = \"" + study_.baseline + "\" is none of the runs, which are " + names());
     for (const std::string& name : request_.only)
@@ -66,29 +70,66 @@ class Expansion {
     return text;
   }
 
+  // What an arm starts from is wanted with it; true where some were not, and now are.
+  bool lacks_a_start() {
+    const std::size_t before = starts_.size();
+    for (const StudyArm& arm : arms_)
+      if (!arm.from.empty()) starts_.insert(arm.from);
+    return !request_.only.empty() && starts_.size() > before;
+  }
+
+  // What a run of this product begins with: an ablation and the common settings, or another run and its own.
+  struct Begin {
+    std::string name, ablation, from;
+    RunConfig config;
+  };
+  Begin begin_of(const RunProduct& product, std::size_t chosen) {
+    if (product.from.empty()) return {product.ablations[chosen], product.ablations[chosen], "", common_};
+    const std::string& from = product.from[chosen];
+    auto start = begun_.find(from);
+    if (start == begun_.end())
+      throw Error("it starts from `" + from + "`, which is none of the runs before it: " + names(), Exit::usage);
+    Begin begin{from + "-tuned", start->second.ablation, from, start->second.config};
+    if (begin.config.task != "text") return begin;
+    begin.config.data = request_.chat;
+    if (request_.chat.empty())
+      throw Error("what `" + from + "` is tuned on is given by --chat: a folder that `prepare --chat` made",
+                  Exit::usage);
+    return begin;
+  }
+
   void add(const RunProduct& product) {
-    std::vector<std::size_t> lengths{product.ablations.size()};
-    std::size_t count = product.ablations.size();
+    std::vector<std::size_t> lengths{std::max(product.ablations.size(), product.from.size())};
+    std::size_t count = lengths.front();
     for (const auto& [flag, values] : product.settings) {
       lengths.push_back(values.size());
       count *= values.size();
     }
     for (std::size_t n = 0; n < count; ++n) {
       const std::vector<std::size_t> chosen = choice(n, lengths);
+      Begin begin;
+      try {
+        begin = begin_of(product, chosen[0]);
+      } catch (const Error& error) {
+        objects("line " + std::to_string(product.line) + ": " + error.what());
+        continue;
+      }
       StudyArm arm;
-      arm.name = product.ablations[chosen[0]];
-      arm.config = common_;
+      arm.name = begin.name;
+      arm.config = begin.config;
+      arm.from = begin.from;
       for (std::size_t s = 0; s < product.settings.size(); ++s) {
         const auto& [flag, values] = product.settings[s];
         const Setting<RunConfig>* setting = setting_named(run_config_table(), flag);
         set(arm.config, flag, values[chosen[s + 1]]);
-        if (setting->value(arm.config) != setting->value(common_))
+        if (begin.from.empty() ? setting->value(arm.config) != setting->value(common_) : values.size() > 1)
           arm.name += "-" + flag + "-" + in_name(plain_text(setting->value(arm.config)));
       }
       names_.insert(arm.name);
-      if (!is_wanted(arm.name, product.ablations[chosen[0]])) continue;
+      begun_.emplace(arm.name, Begin{arm.name, begin.ablation, begin.from, arm.config});
+      if (!is_wanted(arm.name, begin.ablation)) continue;
       try {
-        complete(product.ablations[chosen[0]], product.study.empty() ? nullptr : &product.study[n], arm);
+        complete(begin.ablation, product.study.empty() ? nullptr : &product.study[n], arm);
       } catch (const Error& error) { objects("line " + std::to_string(product.line) + ": " + error.what()); }
     }
   }
@@ -124,7 +165,7 @@ class Expansion {
 
   // Whether --only asks for it, by its name or its ablation's; the others need not be known to this build.
   bool is_wanted(const std::string& arm, const std::string& ablation) {
-    bool wanted = request_.only.empty();
+    bool wanted = request_.only.empty() || starts_.contains(arm);
     for (const std::string& name : request_.only)
       if (name == arm || name == ablation) {
         met_.insert(name);
@@ -137,8 +178,10 @@ class Expansion {
   const StudyRequest& request_;
   RunConfig common_;
   std::vector<StudyArm> arms_;
-  std::set<std::string> names_;  // of all arms
-  std::set<std::string> met_;    // of request_.only
+  std::set<std::string> names_;         // of all arms
+  std::set<std::string> met_;           // of request_.only
+  std::set<std::string> starts_;        // arms that wanted ones start from
+  std::map<std::string, Begin> begun_;  // every arm so far, by its name
   std::vector<std::string> problems_;
 };
 
@@ -156,7 +199,11 @@ std::vector<StudyRun> runs_of(const StudyFile& study, const StudyRequest& reques
       config.seed = seed;
       config.run = request.out + "/" + arms[arm].name + "-" + std::to_string(seed);
       config.resume = "auto";
-      runs.push_back({arm, config});
+      std::optional<std::size_t> from;
+      for (std::size_t other = 0; other < arm && !arms[arm].from.empty(); ++other)
+        if (arms[other].name == arms[arm].from) from = runs.size() - arm + other;
+      if (from) config.initial = runs[*from].config.run + "/checkpoint.h5";
+      runs.push_back({arm, config, from});
     }
   return runs;
 }

@@ -1,6 +1,7 @@
 // The runs of a study: every product of its lists as an ablation, a configuration and the paper's row beside it.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,22 +15,26 @@ namespace sink {
 // One line of the study's table: runs that differ in their seed alone.
 struct StudyArm {
   // The ablation and what of its own [[runs]] is other than the study's common settings: "baseline-weight-decay-0.5".
+  // Of one that starts from another that one's name, "-tuned", and what of lists it has: "baseline-tuned-steps-400".
   std::string name;
   Ablation ablation;
-  RunConfig config;  // of no seed yet, without a folder
-  StudyRow row;      // the paper's; id empty: it has none
+  RunConfig config;       // of no seed yet, without a folder
+  StudyRow row;           // the paper's; id empty: it has none
+  std::string from = {};  // the name of the arm whose checkpoints its runs start from; empty: of none
 };
 
 struct StudyRun {
-  std::size_t arm;   // index
-  RunConfig config;  // with seed, data, its folder as `run`, and resume = auto
+  std::size_t arm;                       // index
+  RunConfig config;                      // with seed, data, its folder as `run`, and resume = auto
+  std::optional<std::size_t> from = {};  // index of the run whose checkpoint is `initial`
 };
 
 struct StudyRequest {
   std::string size = "cpu", data, out;
+  std::string chat;                  // the data of runs that start from others, where the task is text
   GivenSettings changes;             // over the common settings; what a [[runs]] says itself stays
   std::vector<std::uint64_t> seeds;  // empty: the study's
-  std::vector<std::string> only;     // ablations or names of arms; empty: all
+  std::vector<std::string> only;     // ablations or names of arms, which bring what they start from; empty: all
 };
 
 // In the file's order; of two that are the same the first. Throws Error (Exit::usage) with everything that is wrong

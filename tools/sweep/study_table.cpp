@@ -52,7 +52,8 @@ std::string remarks_of(const StudyResults& results, const ArmResult& arm) {
 // Heading first. Of the loss and of Sink_1 the difference from the baseline stands beside. On a page, whose own table
 // has the numbers of every run, only what the question is about.
 std::vector<Cells> cells_of(const StudyResults& results, bool on_page = false) {
-  static const std::set<std::string> asked{"sink_1", "sink_2", "sink_3", "sink_1_raw", "sink_star", "val_loss"};
+  static const std::set<std::string> asked{"sink_1",    "sink_2",   "sink_3",        "sink_1_raw",
+                                           "sink_star", "val_loss", "sink_1_before", "val_loss_before"};
   const auto shown = [&](const std::string& key) {
     return is_shown(results, key) && (!on_page || asked.contains(key));
   };

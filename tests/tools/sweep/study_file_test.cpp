@@ -4,6 +4,7 @@
 #include <doctest/doctest.h>
 
 #include <filesystem>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -177,6 +178,7 @@ TEST_CASE("study files: every one of train/studies is read, and its runs fit the
       CAPTURE(size);
       StudyRequest request = request_of(size);
       request.data = "data";
+      request.chat = "chat";
       for (const RunProduct& product : study.runs)
         for (const std::string& ablation : product.ablations)
           if (test::is_built(ablation)) request.only.push_back(ablation);
@@ -203,24 +205,103 @@ TEST_CASE("study files: every one of train/studies is read, and its runs fit the
 }
 
 TEST_CASE("study files: the size gpu is the paper's, as `ablations --study` gives it") {
-  const StudyFile study = read_study_file(SINK_SOURCE_DIR "/train/studies/model_size.toml");
   StudyRequest request = request_of("gpu");
   request.data = "data";
+  request.chat = "chat";
   request.only = {"baseline"};
-  const std::vector<StudyArm> arms = arms_of(study, request);
+  std::vector<StudyArm> arms = arms_of(read_study_file(SINK_SOURCE_DIR "/train/studies/model_size.toml"), request);
   REQUIRE(arms.size() == 2);
+  const std::vector<StudyArm> tuned =
+      arms_of(read_study_file(SINK_SOURCE_DIR "/train/studies/fine_tuning.toml"), request);
+  REQUIRE(tuned.size() == 2);
+  arms.push_back(tuned.back());
   for (const StudyArm& arm : arms) {
     CAPTURE(arm.name);
     std::istringstream command(study_command(arm.row));
     std::string program, flag, value;
-    for (command >> program; command >> flag >> value;) {
-      const Setting<RunConfig>* setting = setting_named(run_config_table(), flag.substr(2));
+    std::map<std::string, std::string> given;  // of flags that are given twice the later counts
+    for (command >> program; command >> flag >> value;) given[flag.substr(2)] = value;
+    given.erase("initial");  // a run's, which the sweep makes
+    for (const auto& [name, text] : given) {
+      const Setting<RunConfig>* setting = setting_named(run_config_table(), name);
       REQUIRE(setting);
       RunConfig paper;
-      setting->set(paper, value, flag);
-      CHECK_MESSAGE(setting->value(arm.config) == setting->value(paper), flag);
+      setting->set(paper, text, name);
+      CHECK_MESSAGE(setting->value(arm.config) == setting->value(paper), name);
     }
   }
+}
+
+TEST_CASE("study file: a run that starts from another has its settings, seed and ablation, and comes behind it") {
+  const std::string task = "[settings]\ntask = \"bigram-backcopy\"\nsteps = 100\n";
+  const std::string plain = "[[runs]]\nablation = [\"baseline\", \"bias_k\"]\nheads = [2, 1]\n";
+  const std::string tuned =
+      "[[runs]]\nfrom = [\"baseline-heads-2\", \"bias_k-heads-1\"]\nsteps = 7\n"
+      "learning-rate = [0.1, 0.01]\nstudy = [\"sft-softmax\", \"\", \"\", \"\"]\n";
+  const std::string head = "name = \"s\"\nquestion = \"Why?\"\nbaseline = \"baseline-heads-2\"\nseeds = [3, 1]\n";
+  const StudyFile study = study_from_toml(head + task + plain + tuned, "s.toml");
+  StudyRequest request = request_of();
+  std::vector<StudyArm> arms = arms_of(study, request);
+  CHECK(names_of(arms) == std::vector<std::string>{
+                              "baseline-heads-2", "baseline-heads-1", "bias_k-heads-2", "bias_k-heads-1",
+                              "baseline-heads-2-tuned-learning-rate-0.1", "baseline-heads-2-tuned-learning-rate-0.01",
+                              "bias_k-heads-1-tuned-learning-rate-0.1", "bias_k-heads-1-tuned-learning-rate-0.01"});
+  CHECK(arms[4].row.id == "sft-softmax");
+  CHECK(arms[4].config.steps == 7);
+  CHECK(arms[0].config.steps == 100);
+  CHECK(arms[7].config.heads == 1);
+  CHECK(arms[7].config.learning_rate == 0.01);
+  CHECK(arms[7].ablation.name == "bias_k");
+  std::vector<StudyRun> runs = runs_of(study, request, arms);
+  REQUIRE(runs.size() == 16);
+  CHECK(runs[3].config.initial.empty());
+  CHECK_FALSE(runs[3].from);
+  CHECK(runs[15].config.initial == "out/bias_k-heads-1-1/checkpoint.h5");
+  CHECK(runs[15].from == 11);
+  CHECK(runs[4].config.initial == "out/baseline-heads-2-3/checkpoint.h5");
+  CHECK(runs[4].from == 0);
+
+  request.only = {"bias_k-heads-1-tuned-learning-rate-0.1"};
+  request.changes = {{"width", "32"}};
+  arms = arms_of(study, request);
+  CHECK(names_of(arms) == std::vector<std::string>{"bias_k-heads-1", "bias_k-heads-1-tuned-learning-rate-0.1"});
+  CHECK(arms[1].config.width == 32);
+  // A chain, of which the end is asked for.
+  const std::string twice = "[[runs]]\nfrom = \"baseline-heads-2-tuned-learning-rate-0.1\"\nsteps = 3\n";
+  request.only = {"baseline-heads-2-tuned-learning-rate-0.1-tuned"};
+  arms = arms_of(study_from_toml(head + task + plain + tuned + twice, "s.toml"), request);
+  REQUIRE(arms.size() == 3);
+  CHECK(arms[2].config.learning_rate == 0.1);
+  CHECK(runs_of(study, request, arms)[2].from == 1);
+
+  auto refused = [&](const std::string& runs, const std::string& chat = "",
+                     const std::string& kind = "bigram-backcopy") {
+    StudyRequest own = request_of();
+    own.data = "data";
+    own.chat = chat;
+    return error_of([&] {
+      arms_of(study_from_toml(kHead + "[settings]\ntask = \"" + kind + "\"\n[[runs]]\nablation = \"baseline\"\n" + runs,
+                              "s.toml"),
+              own);
+    });
+  };
+  CHECK(refused("[[runs]]\nfrom = \"baseline\"\n") == "no error");
+  CHECK(refused("[[runs]]\nfrom = \"bias_k\"\n") ==
+        "exit 2 s.toml: line 9: it starts from `bias_k`, which is none of the runs before it: baseline");
+  CHECK(contains(refused("[[runs]]\nfrom = \"baseline\"\nablation = \"baseline\"\n"),
+                 "line 9: [[runs]] has an ablation or"));
+  CHECK(contains(refused("[[runs]]\nfrom = []\n"), "from is an empty list: no run"));
+  CHECK(contains(refused("[[runs]]\nfrom = \"baseline\"\n", "", "text"),
+                 "line 9: what `baseline` is tuned on is given by --chat"));
+  CHECK(refused("[[runs]]\nfrom = \"baseline\"\n", "chat", "text") == "no error");
+  const StudyFile of_text = study_from_toml(
+      kHead + "[settings]\ntask = \"text\"\n[[runs]]\nablation = \"baseline\"\n[[runs]]\nfrom = \"baseline\"\n",
+      "s.toml");
+  request = request_of();
+  request.data = "data";
+  request.chat = "chat";
+  CHECK(arms_of(of_text, request)[0].config.data == "data");
+  CHECK(arms_of(of_text, request)[1].config.data == "chat");
 }
 
 TEST_CASE("run states: settings are compared as they are, where a number depends on them") {

@@ -165,3 +165,46 @@ TEST_CASE("sweep: what cannot be run is refused before anything is written") {
     CHECK_FALSE(std::filesystem::exists(place / "out"));
   }
 }
+
+TEST_CASE("sweep: runs that start from others wait for them, and say what these measured on the same data") {
+  Place place(kStudy + "[[runs]]\nfrom = [\"op_sigmoid_none\", \"baseline\"]\nsteps = 10\nlearning-rate = 0.001\n");
+  Subprocess first(place, words_of(place.command("--seeds 0,1")));
+  REQUIRE_MESSAGE(first.wait() == 0, first.err());
+  CHECK(contains(first.err(), "tiny: 8 runs, 8 to do"));
+  CHECK(contains(first.out(), "8 of 8 runs complete"));
+  CHECK_MESSAGE(contains(first.out(), "before: Sink_1 %"), first.out());
+  for (const char* run : {"baseline", "op_sigmoid_none"}) {
+    CAPTURE(run);
+    const std::string started = place / ("out/" + std::string(run) + "-1"),
+                      tuned = place / ("out/" + std::string(run) + "-tuned-1");
+    const report::Run end = report::read_run_folder(started);
+    const report::Run before = report::read_measurement(tuned + "/evaluation-before.json");
+    CHECK(before.evaluation->get("val_loss") == end.evaluation->get("val_loss"));  // the same task measures the same
+    CHECK(report::read_run_folder(tuned).step == 10);
+  }
+  Subprocess again(place, words_of(place.command("--seeds 0,1")));
+  CHECK(again.wait() == 0);
+  CHECK(contains(again.err(), "8 runs, 0 to do"));
+  CHECK(again.out() == first.out());
+  // What is lost is made again from what it starts from, also from another spelling of the folder's name.
+  const std::string before = numbers_of(place / "out/baseline-tuned-0");
+  std::filesystem::remove_all(place / "out/baseline-tuned-0");
+  Subprocess third(place, words_of("sweep " + place / "tiny.toml" + " --workers 2 --threads 1 --seeds 0,1 --out " +
+                                   place / "out/../out"));
+  CHECK(third.wait() == 0);
+  CHECK_MESSAGE(contains(third.err(), "8 runs, 1 to do"), third.err());
+  CHECK(numbers_of(place / "out/baseline-tuned-0") == before);
+}
+
+TEST_CASE("sweep: where what a run starts from failed, it is not begun, and a row that says why") {
+  Place place(kStudy +
+              "[[runs]]\nablation = \"baseline\"\nadam-epsilon = 0\nwarmup = 0\nclip = 0\nlearning-rate = 100\n"
+              "[[runs]]\nfrom = \"baseline-adam-epsilon-0-warmup-0-clip-0-learning-rate-100\"\nlearning-rate = 0.1\n");
+  Subprocess first(place, words_of(place.command("--seeds 0")));
+  CHECK_MESSAGE(first.wait() == 0, first.err());
+  CHECK(contains(first.err(), "-tuned-0: not begun: what it starts from is not complete"));
+  CHECK(contains(first.out(), "2 of 4 runs complete"));
+  CHECK_MESSAGE(contains(first.out(), "seed 0: not begun: what it starts from, " + place / "out/baseline-adam"),
+                first.out());
+  CHECK(contains(first.out(), "is not complete (failed: "));
+}
