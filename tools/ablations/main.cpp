@@ -72,13 +72,11 @@ std::vector<Cells> ablation_table(bool in_full) {
   return rows;
 }
 
-std::string command_or_reason(const StudyRow& row) { return row.trainable ? study_command(row) : "not yet"; }
-
 std::vector<Cells> study_table() {
   std::vector<Cells> rows{{"id", "Sink_1 %", "Sink_* %", "valid", "meaning", "note", "study", "command"}};
   for (const StudyRow& row : study_rows())
-    rows.push_back({row.id, row.sink_1, row.sink_star, row.valid, row.meaning, row.note, study_file_of(row),
-                    command_or_reason(row)});
+    rows.push_back(
+        {row.id, row.sink_1, row.sink_star, row.valid, row.meaning, row.note, study_file_of(row), study_command(row)});
   return rows;
 }
 
@@ -88,7 +86,7 @@ void print_study() {
   for (const StudyRow& row : study_rows()) {
     std::string settings = (row.preset == "60m" ? "" : "<" + row.preset + "> ") + row.settings;
     rows.push_back({row.id, row.sink_1, row.sink_star, row.valid, std::filesystem::path(study_file_of(row)).stem(),
-                    row.trainable ? "train_" + row.ablation + " " + settings : "-",
+                    "train_" + row.ablation + " " + settings,
                     row.meaning + (row.note.empty() ? "" : " (" + row.note + ")")});
   }
   print_aligned(rows);

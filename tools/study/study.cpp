@@ -5,7 +5,7 @@ namespace sink {
 
 const std::vector<StudyRow>& study_rows() {
   // clang-format off
-  // id, ablation, settings, Sink_1, Sink_*, validation loss, meaning, note, preset, trainable
+  // id, ablation, settings, Sink_1, Sink_*, validation loss, meaning, note, preset
   static const std::vector<StudyRow> rows{
     // The default model, and its optimiser (sections 4 and C of the study's appendix).
     {"base-60m", "baseline", "", "18.18", "", "3.73", "default: rotary, pre-norm RMSNorm, SwiGLU, 8 heads, softmax"},
@@ -124,8 +124,8 @@ const std::vector<StudyRow>& study_rows() {
     // Scale (section 7.4), and fine-tuning after it (appendix E).
     {"big-softmax", "baseline", "", "45.11", "", "3.07", "1.1 billion parameters", "", "1.1b"},
     {"big-sigmoid", "op_sigmoid_none", "", "2.46*", "", "3.10", "1.1 billion parameters, sigmoid", "", "1.1b"},
-    {"sft-softmax", "baseline", "", "n.r.", "", "n.r.", "big-softmax fine-tuned on chats", "training loss from about 2.6 to 1.8 - 2.0; our programs have no fine-tuning", "1.1b", false},
-    {"sft-sigmoid", "op_sigmoid_none", "", "n.r.", "", "n.r.", "big-sigmoid fine-tuned on chats", "training loss from about 2.6 to 1.8 - 2.0; our programs have no fine-tuning", "1.1b", false},
+    {"sft-softmax", "baseline", "--initial runs/big-softmax/checkpoint.h5 --batch 4 --accumulate 16 --steps 2000 --learning-rate 2e-5 --schedule cosine --warmup 200 --beta2 0.999 --weight-decay 0", "n.r.", "", "n.r.", "big-softmax fine-tuned on chats", "training loss from about 2.6 to 1.8 - 2.0; --data is of prepare --chat", "1.1b"},
+    {"sft-sigmoid", "op_sigmoid_none", "--initial runs/big-sigmoid/checkpoint.h5 --batch 4 --accumulate 16 --steps 2000 --learning-rate 2e-5 --schedule cosine --warmup 200 --beta2 0.999 --weight-decay 0", "n.r.", "", "n.r.", "big-sigmoid fine-tuned on chats", "training loss from about 2.6 to 1.8 - 2.0; --data is of prepare --chat", "1.1b"},
   };
   // clang-format on
   return rows;
@@ -153,6 +153,7 @@ std::string study_file_of(const StudyRow& row) {
       {"pnorm-", "pnorm"},
       {"sig-", "sigmoid_robustness"},
       {"big-", "model_size"},
+      {"sft-", "fine_tuning"},
   };
   for (const auto& [begin, name] : by_id)
     if (row.id.starts_with(begin)) return std::string("train/studies/") + name + ".toml";
@@ -191,7 +192,7 @@ const std::vector<StudyRow>& beyond_the_study() {
 StudyRow study_row_of(const std::string& ablation) {
   for (const auto* rows : {&study_rows(), &beyond_the_study()})
     for (const StudyRow& row : *rows)
-      if (row.ablation == ablation && row.settings.empty() && row.trainable && row.preset == "60m") return row;
+      if (row.ablation == ablation && row.settings.empty() && row.preset == "60m") return row;
   return {.id = "",
           .ablation = ablation,
           .settings = "",

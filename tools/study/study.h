@@ -18,9 +18,8 @@ struct StudyRow {
   std::string sink_star;  // the same of the extra key or sink token
   std::string valid;      // validation loss on Pile-CC, nats
   std::string meaning;
-  std::string note = {};       // other numbers, or what our programs cannot do of it
+  std::string note = {};       // other numbers, or what is to be given beside the settings
   std::string preset = "60m";  // of study_presets()
-  bool trainable = true;       // by our programs as they are
 };
 
 // Every experiment of the study.
