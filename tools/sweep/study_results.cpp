@@ -86,9 +86,9 @@ const std::vector<Measure>& measures() {
       {"row_mass", "row mass", 2},
       {"first_value_norm_ratio", "|v_1| / |v_t|", 2},
       {"sink_1_before", "before: Sink_1 %", 1},
-      {"sink_1_raw_before", "Sink_1 % raw", 1},
-      {"alpha_1_before", "alpha_1", 3},
-      {"val_loss_before", "loss", 3},
+      {"sink_1_raw_before", "before: Sink_1 % raw", 1},
+      {"alpha_1_before", "before: alpha_1", 3},
+      {"val_loss_before", "before: loss", 3},
   };
   return all;
 }
