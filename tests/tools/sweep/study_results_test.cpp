@@ -96,6 +96,33 @@ TEST_CASE("study results: means, paired differences, directions and what is not 
   CHECK(said[1].find("1 in its order, 1 in the opposite order, 1 undecided") != std::string::npos);
 }
 
+TEST_CASE("study results: which scores are in the order of what the loss is without the first token") {
+  // Losses rise by 0.1, 0.3, 0.2, 0.4: alpha_1 raw is in that order, Sink_1 in the opposite one but for one pair of
+  // six.
+  StudyFile study;
+  study.baseline = "a";
+  std::vector<StudyArm> arms;
+  std::vector<StudyOutcome> outcomes;
+  const double rise[] = {0.1, 0.3, 0.2, 0.4}, sink[] = {40, 10, 20, 15}, raw[] = {1, 3, 2, 9};
+  for (std::size_t i = 0; i < 4; ++i) {
+    arms.push_back(arm_named(std::string(1, static_cast<char>('a' + i)), "", ""));
+    outcomes.push_back(outcome(i, 1, sink[i], 4));
+    outcomes.back().run->evaluation->scalar["change_removed_1"] = rise[i];
+    outcomes.back().run->evaluation->scalar["alpha_1_raw"] = raw[i];
+    if (i > 0) outcomes.back().run->evaluation->scalar["value_share"] = 0.5;
+  }
+  const std::string said = verdicts(results_of(study, "cpu", arms, outcomes)).back();
+  CAPTURE(said);
+  CHECK(said.find("over 4 runs") != std::string::npos);
+  CHECK(said.find("Sink_1 -0.67,") != std::string::npos);
+  CHECK(said.find("alpha_1 raw +1.00,") != std::string::npos);
+  CHECK(said.find("value share not known (3 runs)") != std::string::npos);  // all the same
+  CHECK(said.find("alpha_1 not known (0 runs)") != std::string::npos);
+  CHECK(said.find("0 +- 0.49 ") != std::string::npos);  // sqrt(2 (2 n + 5) / (9 n (n - 1)))
+  outcomes.resize(2);
+  CHECK(verdicts(results_of(study, "cpu", arms, outcomes)).back().find("Kendall's tau, over") == std::string::npos);
+}
+
 TEST_CASE("study results: against the paper, and a paper without a number") {
   StudyResults found = results();
   found.arms[1].arm.row.sink_1 = "40.00";
