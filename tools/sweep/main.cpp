@@ -60,7 +60,7 @@ void add_options(CLI::App& app, Request& request) {
   app.footer(
       "Every run is a run folder, <out>/<run>-<seed>, that report, eval_<ablation> and train_<ablation> --resume "
       "take;\n"
-      "complete ones of the same settings are kept. Writes <out>/<study>.md, .csv, -runs.csv and .html.\n\n"
+      "complete ones of the same settings are kept. Writes <out>/<study>.md, .csv, -runs.csv, .svg and .html.\n\n"
       "Examples:\n  sweep train/studies/bigram_backcopy.toml\n"
       "  sweep train/studies/weight_decay.toml --data data/english --dry-run\n\n"
       "Exit codes: 0 done (whatever diverged), 1 a run crashed or could not be trained, 2 usage, 3 bad input, 8 disk,\n"

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tools/sweep/study_picture.h"
 #include "tools/sweep/study_table.h"
 
 using namespace sink;
@@ -133,6 +134,26 @@ TEST_CASE("study results: against the paper, and a paper without a number") {
   CHECK(direction(found, found.arms[1]) == "less");
   found.baseline.reset();
   CHECK(direction(found, found.arms[1]).empty());
+}
+
+TEST_CASE("study picture: marks stand where their numbers are, and what is not known has none") {
+  const StudyResults found = results();
+  const std::string svg = study_svg(found);
+  CHECK(svg == study_svg(results()));
+  const auto count = [&](const std::string& what) {
+    std::size_t n = 0;
+    for (std::size_t at = 0; (at = svg.find(what, at)) != std::string::npos; ++at) ++n;
+    return n;
+  };
+  CHECK(count("class=\"title\"") == 1 + 2);    // the question; Sink_1 and the loss minus the baseline's
+  CHECK(count("class=\"paper\"") == 3);        // kernel failed in the paper
+  CHECK(count("class=\"ours\" cx") == 4 + 3);  // the baseline has no difference from itself
+  // Sink_1: the scale goes from 0 to 50 + 6 %, over 230 pixels from 230 on; the baseline's mean is 11.
+  CHECK(svg.find("class=\"ours\" cx=\"277.7\" cy=\"68.0\"") != std::string::npos);
+  // Its seeds 10, 12, 11.
+  for (const char* x : {"273.4", "282.1", "277.7"})
+    CHECK_MESSAGE(svg.find(std::string("class=\"seed\" cx=\"") + x) != std::string::npos, x);
+  CHECK(svg.find(">sigmoid</text>") != std::string::npos);
 }
 
 TEST_CASE("study tables: same results, same bytes; unknown is empty; nothing breaks out of its field") {
