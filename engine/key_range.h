@@ -1,4 +1,5 @@
-// Which keys a query may see, as numbers: causal always, optionally a sliding window and a prefix.
+// Which keys a query may see, as numbers: causal always, optionally a sliding window, a prefix, and the query's own
+// document alone.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +17,20 @@ struct Span {
 
 // Query i sees its own keys (i - window, i], or [0, i] without a window, and the first `prefix` keys even if they lie
 // in its future or left its window. A key outside the range does not exist for the query: nothing is ever -infinity, so
-// operations that do not normalise need no special case.
+// operations that do not normalise need no special case. Where documents follow each other, the own keys of a query are
+// those of its document.
 struct KeyRange {
   std::int64_t prefix = 0;  // keys that every row sees; 0 and 1 differ only under a window
   std::int64_t window = 0;  // keys a row sees, its own included; 0: all
+  // Of `positions` positions behind the first `lead`, which one begins their document, both counted behind those: a
+  // list that never falls. Null: all positions are one document.
+  const std::int32_t* document_starts = nullptr;
+  std::int64_t lead = 0, positions = 0;
 
+  // Of its own keys, the first. Positions behind the last count as in the last document: padding.
   SINK_HD std::int64_t first(std::int64_t i) const {
-    return window > 0 ? std::max<std::int64_t>(0, i - window + 1) : 0;
+    std::int64_t in_window = window > 0 ? std::max<std::int64_t>(0, i - window + 1) : 0;
+    return document_starts ? std::max(in_window, document_start(i)) : in_window;
   }
   SINK_HD bool sees(std::int64_t i, std::int64_t j) const { return (first(i) <= j && j <= i) || j < prefix; }
   // How many keys query i sees among T.
@@ -51,12 +59,29 @@ struct KeyRange {
   SINK_HD Span query_hull(Span queries, Span keys) const {
     if (keys.begin < prefix) return queries;
     std::int64_t end = window > 0 ? std::min(queries.end, keys.end - 1 + window) : queries.end;
-    return {std::max(queries.begin, keys.begin), end};
+    return {std::max(queries.begin, keys.begin), document_starts ? std::min(end, document_end(keys.end - 1)) : end};
   }
   // Whether every query of `queries` sees every key of `keys` (it may say no for a yes that takes prefix and window).
   SINK_HD bool sees_all(Span queries, Span keys) const {
     bool causal = keys.end - 1 <= queries.begin && first(queries.end - 1) <= keys.begin;
     return causal || keys.end <= prefix;
+  }
+
+  SINK_HD std::int64_t document_start(std::int64_t i) const {
+    return i < lead ? 0 : lead + document_starts[std::min(i - lead, positions - 1)];
+  }
+  // The first position of a later document than that of i; far behind all positions if there is none.
+  SINK_HD std::int64_t document_end(std::int64_t i) const {
+    std::int64_t begin = std::max(i + 1, lead), end = lead + positions;
+    if (begin >= end || document_start(end - 1) <= i) return INT64_MAX;
+    while (begin < end) {
+      std::int64_t middle = begin + (end - begin) / 2;
+      if (document_start(middle) > i)
+        end = middle;
+      else
+        begin = middle + 1;
+    }
+    return begin;
   }
 };
 

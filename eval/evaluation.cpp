@@ -26,14 +26,14 @@ Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t b
   double loss_sum = 0;
   for (std::int64_t first = 0; first < N; first += batch) {
     std::int64_t last = std::min(N, first + batch);
-    probe.begin_batch(first);
     Batch part = sequences.rows(first, last);
+    probe.begin_batch(first, part.documents());
     loss_sum += static_cast<double>(part.predicted()) * model.loss(part, 1, {.probe = &probe}).value().item();
   }
   Evaluation evaluation = probe.evaluation();
   evaluation.loss_by_position = probe.loss_by_position(sequences.targets_BT());
   evaluation.loss = sequences.predicted() > 0 ? loss_sum / static_cast<double>(sequences.predicted()) : std::nan("");
-  if (with_maps) keep_maps(model, sequences.tokens_BT(), std::nullopt, evaluation);
+  if (with_maps) keep_maps(model, sequences, std::nullopt, evaluation);
   return evaluation;
 }
 

@@ -48,7 +48,7 @@ std::pair<std::int64_t, std::int64_t> head_to_show(const Evaluation& evaluation)
 }
 
 Evaluation::Maps take_maps(LanguageModel& model, const Tensor& tokens_NT, std::int64_t layer, std::int64_t head,
-                           bool all_heads) {
+                           bool all_heads, const DocumentPlaces& documents) {
   const Sizes& s = model.sizes();
   SINK_CHECK(layer >= 0 && layer < s.layers && head >= 0 && head < s.heads, "map",
              "expected a layer below " + std::to_string(s.layers) + " and a head below " + std::to_string(s.heads) +
@@ -66,7 +66,7 @@ Evaluation::Maps take_maps(LanguageModel& model, const Tensor& tokens_NT, std::i
     maps.tokens.emplace_back(static_cast<std::size_t>(model.extra_tokens()), -1);
     for (std::int32_t id : view<std::int32_t, 2>(tokens_1T)) maps.tokens.back().push_back(id);
     taker.sequence = n;
-    model.logits(tokens_1T, {.probe = &taker});
+    model.logits(tokens_1T, {.probe = &taker, .documents = documents.rows(n, n + 1)});
   }
   return maps;
 }
@@ -78,14 +78,14 @@ std::int64_t sequences_to_keep(const Sizes& sizes, std::int64_t sequences, std::
   return std::min({sequences, kMostSequences, kMostBytes / bytes});
 }
 
-void keep_maps(LanguageModel& model, const Tensor& tokens_NT,
+void keep_maps(LanguageModel& model, const Batch& sequences,
                const std::optional<std::pair<std::int64_t, std::int64_t>>& head, Evaluation& evaluation) {
-  std::int64_t positions = tokens_NT.dim(1) + model.extra_tokens();
-  if (!head && tokens_NT.dim(1) > kLongestMap) return;
-  std::int64_t sequences = sequences_to_keep(model.sizes(), tokens_NT.dim(0), positions);
+  std::int64_t positions = sequences.context() + model.extra_tokens();
+  if (!head && sequences.context() > kLongestMap) return;
+  std::int64_t kept = sequences_to_keep(model.sizes(), sequences.sequences(), positions);
   auto [layer, of_layer] = head.value_or(head_to_show(evaluation));
-  evaluation.maps = take_maps(model, tokens_NT.rows(0, std::max<std::int64_t>(1, sequences)), layer, of_layer,
-                              /*all_heads=*/sequences > 0);
+  Batch first = sequences.rows(0, std::max<std::int64_t>(1, kept));
+  evaluation.maps = take_maps(model, first.tokens_BT(), layer, of_layer, /*all_heads=*/kept > 0, first.documents());
 }
 
 }  // namespace sink

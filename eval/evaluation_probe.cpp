@@ -140,8 +140,8 @@ void EvaluationProbe::attention(const AttentionView& view) {
   AttentionStatistics s = view.statistics(K_ + extra_tokens_);
   std::size_t layer = static_cast<std::size_t>(view.layer);
   extra_key_ = view.extra_key;
-  raw_.store(sequence_, view.layer, s.column_raw_BHX, extra_tokens_, extra_key_, s.extra_raw_BH);
-  proxy_.store(sequence_, view.layer, s.column_proxy_BHX, extra_tokens_, extra_key_, s.extra_proxy_BH);
+  raw_.store(sequence_, view.layer, s.column_raw_BHX, extra_tokens_, extra_key_, s.extra_raw_BH, documents_);
+  proxy_.store(sequence_, view.layer, s.column_proxy_BHX, extra_tokens_, extra_key_, s.extra_proxy_BH, documents_);
   add_heads(row_mass_[layer], s.row_mass_BH);
   add_heads(entropy_[layer], s.entropy_BH);
   add_heads(value_share_[layer], s.value_share_BH);

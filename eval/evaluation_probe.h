@@ -11,7 +11,10 @@ class EvaluationProbe final : public Probe {
   EvaluationProbe(const Sizes& sizes, std::int64_t extra_tokens, std::int64_t sequences, std::int64_t T);
 
   // The next forward pass is that of sequences `sequence`, `sequence` + 1, ...
-  void begin_batch(std::int64_t sequence) { sequence_ = sequence; }
+  void begin_batch(std::int64_t sequence, const DocumentPlaces& documents = {}) {
+    sequence_ = sequence;
+    documents_ = documents;
+  }
   void hidden(std::int64_t layer, const Tensor& x_BTC) override;
   void hidden_before_norm(std::int64_t layer, const Tensor& x_BTC) override;
   void attention(const AttentionView& view) override;
@@ -34,6 +37,7 @@ class EvaluationProbe final : public Probe {
   std::int64_t N_, T_, extra_tokens_, K_;
   std::int64_t layers_, heads_, key_heads_;
   std::int64_t sequence_ = 0;
+  DocumentPlaces documents_;
   bool extra_key_ = false, before_norm_seen_ = false;
   AlphaTable raw_, proxy_;
   HiddenNorms hidden_, before_norm_;

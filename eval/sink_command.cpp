@@ -135,7 +135,7 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
   if (!options.out.empty()) require_output(options.out, kEvaluationFile, options.force);
   std::int64_t batch = std::min(options.compute.batch_of(input.context()), input.sequences());
   Evaluation evaluation = in_batches_that_fit(batch, [&](std::int64_t n) { return evaluate(*model, input, n, false); });
-  if (map.wanted) keep_maps(*model, input.tokens_BT(), map.layer_head, evaluation);
+  if (map.wanted) keep_maps(*model, input, map.layer_head, evaluation);
   std::fputs(evaluation_table(evaluation, data ? run.task : options.input_name()).c_str(), stderr);
   std::string json =
       evaluation_json(evaluation, context_of(options, ablation, checkpoint, *model, run, data.get(), input));

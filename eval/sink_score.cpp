@@ -8,7 +8,7 @@ AlphaTable::AlphaTable(std::int64_t N, std::int64_t L, std::int64_t H, std::int6
     : T_(T), alpha_NLHK_(Tensor::zeros({N, L, H, K}, DType::F64)), star_NLH_(Tensor::zeros({N, L, H}, DType::F64)) {}
 
 void AlphaTable::store(std::int64_t sequence, std::int64_t l, const Tensor& column_sums_BHK, std::int64_t extra_tokens,
-                       bool extra_key, const Tensor& extra_sums_BH) {
+                       bool extra_key, const Tensor& extra_sums_BH, const DocumentPlaces& documents) {
   std::int64_t N = alpha_NLHK_.dim(0), B = column_sums_BHK.dim(0), H = alpha_NLHK_.dim(2), K = alpha_NLHK_.dim(3);
   SINK_CHECK(column_sums_BHK.rank() == 3 && column_sums_BHK.dim(1) == H && column_sums_BHK.dim(2) == extra_tokens + K &&
                  sequence + B <= N,
@@ -24,7 +24,7 @@ void AlphaTable::store(std::int64_t sequence, std::int64_t l, const Tensor& colu
     for (std::int64_t h = 0; h < H; ++h) {
       std::int64_t n = sequence + b;
       for (std::int64_t k = 0; k < K; ++k)  // k counts from 0 here
-        alpha_NLHK(n, l, h, k) = sum_BHK(b, h, extra_tokens + k) / static_cast<double>(T_ - k);
+        alpha_NLHK(n, l, h, k) = sum_BHK(b, h, extra_tokens + k) / static_cast<double>(documents.end(b, k, T_) - k);
       if (extra_tokens > 0)
         star_NLH(n, l, h) = sum_BHK(b, h, 0) / star_rows;
       else if (extra_key)

@@ -6,6 +6,9 @@
 // `raw` uses the weights as they act, `proxy` the weights |a| / sum |a| of each row; they agree for softmax, and must
 // never be mixed up for operations whose rows do not sum to one.
 //
+// Where documents follow each other in a sequence and queries see their own alone, those that key k is divided by are
+// the rows of its document from k on.
+//
 // Real tokens are k = 1 ... T. What a model itself puts before them is scored as `*`, as the study's code does on maps
 // of (T+1) x (T+1): an extra key has a row of its own with weight 1 on itself, so alpha_* = (1 + sum_i a_i*) / (T + 1);
 // a sink token's alpha_* = (sum of its column over the T + 1 rows) / (T + 1).
@@ -16,7 +19,7 @@
 #include <optional>
 #include <vector>
 
-#include "engine/tensor.h"
+#include "engine/data/batch.h"
 
 namespace sink {
 
@@ -53,7 +56,7 @@ class AlphaTable {
   // The sums over rows of layer l for a batch of sequences, the first being number `sequence`. column_sums_BHK has
   // exactly the K keys, behind those of `extra_tokens` sink tokens; extra_sums_BH counts if `extra_key`.
   void store(std::int64_t sequence, std::int64_t l, const Tensor& column_sums_BHK, std::int64_t extra_tokens,
-             bool extra_key, const Tensor& extra_sums_BH);
+             bool extra_key, const Tensor& extra_sums_BH, const DocumentPlaces& documents = {});
   SinkScores scores() const;
 
  private:

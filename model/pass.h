@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "engine/data/batch.h"
 #include "model/edit.h"
 #include "model/probe.h"
 
@@ -11,6 +12,8 @@ namespace sink {
 struct Pass {
   Probe* probe = nullptr;  // who watches; training passes none
   Edit* edit = nullptr;    // who changes what goes through; training passes none
+  // Of packed sequences. loss takes them from its batch, whatever stands here.
+  DocumentPlaces documents = {};
   std::int64_t layer = 0;  // the block that runs: the model counts it, callers leave it alone
   // Of a block the tape keeps the input alone, and backward runs the block once more; without a probe, which would see
   // both runs.

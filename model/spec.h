@@ -69,13 +69,15 @@ concept ChecksSizes = !requires {
 template <class P>
 concept MadePerBlock = std::constructible_from<P, ParameterFactory&, const std::string&>;
 
-// Made once for a model. embed: what follows the token embedding; rotate: what happens to queries and keys before they
+// Made once for a model. Tokens stand at positions_BT (I32), or at 0 ... T - 1 where it is undefined. embed: what
+// follows the token embedding; rotate: what happens to queries and keys before they
 // meet; bias: numbers (H, T) by head and distance i - j that are added to scores, or an undefined Var. It may have
 // split, too, a faster way to rotate (model/layer/attention_layer.h).
 template <class P>
-concept PositionPolicy = std::constructible_from<P, ParameterFactory&> && requires(const P& position, const Var& x) {
-  { position.embed(x) } -> std::same_as<Var>;
-  { position.rotate(x) } -> std::same_as<Var>;
+concept PositionPolicy = std::constructible_from<P, ParameterFactory&> &&
+    requires(const P& position, const Var& x, const Tensor& positions_BT) {
+  { position.embed(x, positions_BT) } -> std::same_as<Var>;
+  { position.rotate(x, positions_BT) } -> std::same_as<Var>;
   { position.bias() } -> std::same_as<Var>;
 };
 

@@ -47,7 +47,9 @@ class Transformer final : public LanguageModel {
                    std::to_string(sizes_.vocabulary),
                Exit::bad_input);
     Tensor targets_BT = batch.targets_BT().to(parameters_.device());
-    Var x_BTC = final_hidden(batch.tokens_BT(), pass);
+    Pass with_documents = pass;
+    with_documents.documents = batch.documents();
+    Var x_BTC = final_hidden(batch.tokens_BT(), with_documents);
     if (!pass.probe) return linear_cross_entropy(x_BTC, unembedding_, targets_BT, batch.predicted(), scale);
     Tensor losses;
     Var loss = linear_cross_entropy(x_BTC, unembedding_, targets_BT, batch.predicted(), scale, &losses);
@@ -81,7 +83,14 @@ class Transformer final : public LanguageModel {
                    tokens_BT.str(),
                Exit::bad_input);
     Tensor tokens_on_device_BT = tokens_BT.to(parameters_.device());
-    Residual x = position_.embed(extra_tokens_.embed(embedding(tokens_on_device_BT, token_embedding_)));
+    pass.documents = pass.documents.to(parameters_.device());
+    const Tensor& positions_BT = pass.documents.positions_BT;
+    SINK_CHECK(!positions_BT.defined() || Spec::Extra::kTokens == 0, "transformer",
+               "positions cannot begin anew at every document (--reset-positions) where the model puts a token of its "
+               "own before all of them, from which each has another distance",
+               Exit::usage);
+    Var embedded = extra_tokens_.embed(embedding(tokens_on_device_BT, token_embedding_));
+    Residual x = position_.embed(embedded, positions_BT);
     if (pass.probe) pass.probe->hidden(0, x.sum().value());
     for (const Block<Spec>& block : blocks_) {
       if (pass.recompute)

@@ -50,6 +50,8 @@ Settings<RunConfig> make_table() {
       of_data("fixed-position", &C::fixed_position),
       of_data("random-from", &C::random_from),
       of_data("random-to", &C::random_to),
+      of_data("document-mask", &C::document_mask),
+      of_data("reset-positions", &C::reset_positions),
       {"batch", data, &C::batch, "sequences per micro-batch", 1, 65536},
       of_data("accumulate", &C::accumulate),
       of_data("seed", &C::seed),

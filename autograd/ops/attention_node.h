@@ -45,10 +45,12 @@ struct AttentionResult {
 };
 
 template <class Op>
-AttentionResult attention(const Op& op, const AttentionInputs& inputs, double scale, const KeyRange& range) {
+AttentionResult attention(const Op& op, const AttentionInputs& inputs, double scale, const KeyRange& range,
+                          const Tensor& document_starts_BT = {}) {
   const Tensor& q = inputs.q_BHTD.value();
   AttentionConfig config{.scale = scale,
                          .range = range,
+                         .document_starts_BK = document_starts_BT,
                          .bias_HT = inputs.bias_HT.value(),
                          .bias_gradient = inputs.bias_HT.requires_grad(),
                          .extra_key = {.k_HD = inputs.extra_k_HD.value(),

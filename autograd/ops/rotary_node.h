@@ -9,12 +9,12 @@ namespace sink {
 
 struct RotaryNode : Node {
   Gradient dx_BHTD;
-  const RotaryTable* table;
+  RotaryTable table;
 
   const char* name() const override { return "rotary"; }
   void backward() override {
     Tensor dx = dx_BHTD.room();
-    rotary(output_grad(), *table, /*inverse=*/true, dx);
+    rotary(output_grad(), table, /*inverse=*/true, dx);
     dx_BHTD.accumulate(std::move(dx));
   }
 };
@@ -27,19 +27,19 @@ inline Var rotary(const Var& x_BHTD, const RotaryTable& table) {
   if (tape) {
     auto& node = tape->add<RotaryNode>(output);
     node.dx_BHTD = x_BHTD.gradient();
-    node.table = &table;
+    node.table = table;
   }
   return output;
 }
 
 struct SplitRotaryNode : Node {
   Gradient dqkv_BTE;
-  const RotaryTable* table;
+  RotaryTable table;
 
   const char* name() const override { return "split_rotary"; }
   void backward() override {
     Tensor dqkv = dqkv_BTE.room();
-    split_rotary_backward(output_grad(0), output_grad(1), output_grad(2), *table, dqkv);
+    split_rotary_backward(output_grad(0), output_grad(1), output_grad(2), table, dqkv);
     dqkv_BTE.accumulate(std::move(dqkv));
   }
 };
@@ -54,7 +54,7 @@ inline QueryKeyValue split_rotary(const Var& qkv_BTE, std::int64_t H, std::int64
   if (tape) {
     auto& node = tape->add<SplitRotaryNode>(parts.q_BHTD, parts.k_BGTD, parts.v_BGTD);
     node.dqkv_BTE = qkv_BTE.gradient();
-    node.table = &table;
+    node.table = table;
   }
   return parts;
 }

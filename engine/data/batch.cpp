@@ -20,7 +20,67 @@ void check_ids(const char* what, const Tensor& ids, std::int64_t lowest, std::in
                  Exit::bad_input);
 }
 
+// The starts of every row begin with 0, never fall, and none lies behind its token.
+void check_starts(const Tensor& starts, const Tensor& tokens) {
+  SINK_CHECK(starts.shape() == tokens.shape() && starts.dtype() == DType::I32, "batch",
+             "expected document starts like the tokens " + tokens.str() + ", got " + starts.str());
+  auto starts_BT = view<std::int32_t, 2>(starts);
+  for (std::int64_t b = 0; b < starts.dim(0); ++b)
+    for (std::int64_t t = 0; t < starts.dim(1); ++t) {
+      std::int32_t lowest = t > 0 ? starts_BT(b, t - 1) : 0;
+      SINK_CHECK(lowest <= starts_BT(b, t) && starts_BT(b, t) <= t, "batch",
+                 "document start " + std::to_string(starts_BT(b, t)) + " of sequence " + std::to_string(b + 1) +
+                     ", position " + std::to_string(t + 1) + ", is not in [" + std::to_string(lowest) + ", " +
+                     std::to_string(t) + "]");
+    }
+}
+
+// No token stands further behind than in its sequence.
+void check_positions(const Tensor& positions, const Tensor& tokens) {
+  SINK_CHECK(positions.shape() == tokens.shape() && positions.dtype() == DType::I32, "batch",
+             "expected positions like the tokens " + tokens.str() + ", got " + positions.str());
+  auto positions_BT = view<std::int32_t, 2>(positions);
+  for (std::int64_t b = 0; b < positions.dim(0); ++b)
+    for (std::int64_t t = 0; t < positions.dim(1); ++t)
+      SINK_CHECK(0 <= positions_BT(b, t) && positions_BT(b, t) <= t, "batch",
+                 "position " + std::to_string(positions_BT(b, t)) + " of sequence " + std::to_string(b + 1) +
+                     ", token " + std::to_string(t + 1) + ", is not in [0, " + std::to_string(t) + "]");
+}
+
+Tensor first_tokens(const Tensor& ids_BT, std::int64_t T) {
+  Tensor part = Tensor::empty({ids_BT.dim(0), T}, DType::I32);
+  view<std::int32_t, 2>(part) = xt::view(view<std::int32_t, 2>(ids_BT), xt::all(), xt::range(0, T));
+  return part;
+}
+
+// f of the tensors that there are.
+template <class F>
+DocumentPlaces each(const DocumentPlaces& documents, F&& f) {
+  auto of = [&](const Tensor& x) { return x.defined() ? f(x) : Tensor(); };
+  return {of(documents.starts_BT), of(documents.positions_BT)};
+}
+
 }  // namespace
+
+std::int64_t DocumentPlaces::end(std::int64_t b, std::int64_t t, std::int64_t T) const {
+  if (!defined()) return T;
+  auto starts = view<std::int32_t, 2>(starts_BT);
+  std::int64_t end = t + 1;
+  while (end < T && starts(b, end) <= t) ++end;
+  return end;
+}
+
+DocumentPlaces DocumentPlaces::rows(std::int64_t begin, std::int64_t end) const {
+  return each(*this, [&](const Tensor& x) { return x.rows(begin, end); });
+}
+
+DocumentPlaces DocumentPlaces::first(std::int64_t T) const {
+  return each(*this, [&](const Tensor& x) { return first_tokens(x, T); });
+}
+
+DocumentPlaces DocumentPlaces::to(Device device) const {
+  return each(*this, [&](const Tensor& x) { return x.to(device); });
+}
 
 void check_tokens(const Tensor& tokens_BT, std::int64_t vocabulary) {
   SINK_CHECK(tokens_BT.rank() == 2 && tokens_BT.dtype() == DType::I32, "batch",
@@ -28,8 +88,8 @@ void check_tokens(const Tensor& tokens_BT, std::int64_t vocabulary) {
   check_ids("token", tokens_BT, 0, vocabulary);
 }
 
-Batch::Batch(const Tensor& tokens_BT, const Tensor& targets_BT, std::int64_t vocabulary)
-    : tokens_BT_(tokens_BT), targets_BT_(targets_BT), vocabulary_(vocabulary) {
+Batch::Batch(const Tensor& tokens_BT, const Tensor& targets_BT, std::int64_t vocabulary, DocumentPlaces documents)
+    : tokens_BT_(tokens_BT), targets_BT_(targets_BT), vocabulary_(vocabulary), documents_(std::move(documents)) {
   SINK_CHECK(tokens_BT.size() > 0 && tokens_BT.shape() == targets_BT.shape() && targets_BT.dtype() == DType::I32,
              "batch",
              "expected tokens and targets (B, T) with B, T > 0, got " + tokens_BT.str() + " and " + targets_BT.str(),
@@ -37,26 +97,24 @@ Batch::Batch(const Tensor& tokens_BT, const Tensor& targets_BT, std::int64_t voc
   check_tokens(tokens_BT, vocabulary);
   check_ids("target", targets_BT, -1, vocabulary);
   for (std::int32_t target : view<std::int32_t, 2>(targets_BT)) predicted_ += target >= 0;
+  if (documents_.starts_BT.defined()) check_starts(documents_.starts_BT, tokens_BT);
+  if (documents_.positions_BT.defined()) check_positions(documents_.positions_BT, tokens_BT);
 }
 
 Batch Batch::rows(std::int64_t begin, std::int64_t end) const {
-  return {tokens_BT_.rows(begin, end), targets_BT_.rows(begin, end), vocabulary_};
+  return {tokens_BT_.rows(begin, end), targets_BT_.rows(begin, end), vocabulary_, documents_.rows(begin, end)};
 }
 
 Batch Batch::first(std::int64_t T) const {
   SINK_CHECK(0 < T && T <= context(), "batch", "asked for " + std::to_string(T) + " tokens of " + tokens_BT_.str());
-  auto cut = [&](const Tensor& ids) {
-    Tensor part = Tensor::empty({sequences(), T}, DType::I32);
-    view<std::int32_t, 2>(part) = xt::view(view<std::int32_t, 2>(ids), xt::all(), xt::range(0, T));
-    return part;
-  };
-  return {cut(tokens_BT_), cut(targets_BT_), vocabulary_};
+  return {first_tokens(tokens_BT_, T), first_tokens(targets_BT_, T), vocabulary_, documents_.first(T)};
 }
 
 Batch Batch::to(Device device) const {
   Batch there = *this;
   there.tokens_BT_ = tokens_BT_.to(device);
   there.targets_BT_ = targets_BT_.to(device);
+  there.documents_ = documents_.to(device);
   return there;
 }
 
@@ -66,6 +124,8 @@ void Batch::copy_from(const Batch& other) {
                  other.tokens_BT_.str() + " of " + std::to_string(other.vocabulary_));
   tokens_BT_.copy_from(other.tokens_BT_);
   targets_BT_.copy_from(other.targets_BT_);
+  if (documents_.starts_BT.defined()) documents_.starts_BT.copy_from(other.documents_.starts_BT);
+  if (documents_.positions_BT.defined()) documents_.positions_BT.copy_from(other.documents_.positions_BT);
   predicted_ = other.predicted_;
 }
 

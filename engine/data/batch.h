@@ -8,14 +8,30 @@
 
 namespace sink {
 
+// Where documents lie in packed sequences, both I32 (B, T).
+struct DocumentPlaces {
+  Tensor starts_BT;  // of each token, where its document begins: queries see their own document alone; undefined: all
+  Tensor positions_BT;  // of each token, its position in its document; undefined: positions run through
+
+  bool defined() const { return starts_BT.defined(); }
+  // Where the document of token t of sequence b ends, of T tokens; on the CPU.
+  std::int64_t end(std::int64_t b, std::int64_t t, std::int64_t T) const;
+  // Of sequences [begin, end); of the first T tokens of each; on a device.
+  DocumentPlaces rows(std::int64_t begin, std::int64_t end) const;
+  DocumentPlaces first(std::int64_t T) const;
+  DocumentPlaces to(Device device) const;
+};
+
 class Batch {
  public:
   // I32, both (B, T), not empty. Target t is the token after position t; -1: no loss there. Throws Error
   // (Exit::bad_input) where the shapes differ or an id is not in [0, vocabulary).
-  Batch(const Tensor& tokens_BT, const Tensor& targets_BT, std::int64_t vocabulary);
+  // A row of document starts begins with 0 and never falls; no start and no position is behind its token's place.
+  Batch(const Tensor& tokens_BT, const Tensor& targets_BT, std::int64_t vocabulary, DocumentPlaces documents = {});
 
   const Tensor& tokens_BT() const { return tokens_BT_; }
   const Tensor& targets_BT() const { return targets_BT_; }
+  const DocumentPlaces& documents() const { return documents_; }
   std::int64_t sequences() const { return tokens_BT_.dim(0); }
   std::int64_t context() const { return tokens_BT_.dim(1); }
   // All ids are below.
@@ -35,6 +51,7 @@ class Batch {
  private:
   Tensor tokens_BT_, targets_BT_;
   std::int64_t vocabulary_, predicted_ = 0;
+  DocumentPlaces documents_;
 };
 
 // Throws Error (Exit::bad_input) where tokens are not I32 (B, T), or one is not in [0, vocabulary).

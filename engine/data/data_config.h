@@ -16,6 +16,8 @@ struct DataConfig {
   std::int64_t fixed_position = 1;      // from 1
   std::int64_t random_from = 0;         // positions random_from to random_to of every block, from 1 and both included,
   std::int64_t random_to = 0;           // hold random ids; 0: none
+  bool document_mask = false;           // tokens see those of their own document alone
+  bool reset_positions = false;         // and count their position from its beginning
   std::int64_t context = 64;            // T
   std::int64_t prefix = 0;              // tokens that every token sees; 0: none (1 counts only under a window)
   std::int64_t accumulate = 1;          // micro-batches an optimiser step

@@ -29,6 +29,12 @@ const Settings<DataConfig>& data_settings() {
          "vocabulary, in training and validation, the same in every epoch; 0: none (Gu et al., section 5)",
          0, 1e9},
         {"random-to", data, &C::random_to, "last random position; 0: none", 0, 1e9},
+        {"document-mask", data, &C::document_mask,
+         "tokens see those of their own document alone, where a block holds parts of several; the study has no such "
+         "mask"},
+        {"reset-positions", data, &C::reset_positions,
+         "with --document-mask: positions begin anew at every document. Distances within one are the same: without "
+         "learned keys it is what learned and sinusoidal positions see"},
         {"accumulate", data, &C::accumulate, "micro-batches per optimiser step", 1, 1e6},
         {"seed", data, &C::seed, "of weights and of the order of the data"},
         {"eval-sequences", "Measuring and saving", &C::eval_sequences, "validation sequences measured", 1, 1e6},

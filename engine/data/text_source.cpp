@@ -103,11 +103,38 @@ void TextSource::check_settings() const {
       "expected random positions 1 <= --random-from <= --random-to <= the context of " + std::to_string(context_) +
           ", or 0 for both, got " + std::to_string(config_.random_from) + " and " + std::to_string(config_.random_to),
       Exit::usage);
+  SINK_CHECK(config_.document_mask || !config_.reset_positions, "data", "--reset-positions needs --document-mask",
+             Exit::usage);
+  SINK_CHECK(!config_.document_mask || config_.prefix == 0, "data",
+             "--document-mask and --prefix " + std::to_string(config_.prefix) +
+                 " contradict each other: all tokens see a prefix, whatever their document",
+             Exit::usage);
+  SINK_CHECK(!config_.document_mask || file_.end_of_text >= 0, "data",
+             config_.data +
+                 "/tokens.h5 does not say which token ends a document, as --document-mask needs; make it "
+                 "again with `prepare`",
+             Exit::usage);
+}
+
+void TextSource::find_documents(const std::vector<std::int32_t>& block, std::int32_t* starts_T,
+                                std::int32_t* positions_T) const {
+  std::int32_t start = 0;
+  for (std::int32_t t = 0; t < context_; ++t) {
+    if (t > 0 && block[static_cast<std::size_t>(t - 1)] == file_.end_of_text) start = t;
+    starts_T[t] = start;
+    if (positions_T) positions_T[t] = t - start;
+  }
 }
 
 template <class PlaceOf>
 Batch TextSource::blocks(const Side& side, std::int64_t batch, PlaceOf&& place_of) const {
   Tensor tokens_BT = Tensor::empty({batch, context_}, DType::I32), targets_BT = Tensor::empty_like(tokens_BT);
+  DocumentPlaces documents;
+  if (config_.document_mask) documents.starts_BT = Tensor::empty_like(tokens_BT);
+  if (config_.reset_positions) documents.positions_BT = Tensor::empty_like(tokens_BT);
+  auto row_of = [&](Tensor& x, std::int64_t row) {
+    return x.defined() ? x.data<std::int32_t>() + row * context_ : nullptr;
+  };
   std::vector<std::int32_t> block(static_cast<std::size_t>(context_) + 1);
   auto at_position = [&](std::int64_t position) -> std::int32_t& {
     return block[static_cast<std::size_t>(position - 1)];
@@ -116,6 +143,8 @@ Batch TextSource::blocks(const Side& side, std::int64_t batch, PlaceOf&& place_o
     BlockPlace place = place_of(row);
     std::int64_t begin = side.begins[place.domain] + place.block * (context_ + 1);
     side.ids->copy(begin, context_ + 1, block.data());
+    if (config_.document_mask)
+      find_documents(block, row_of(documents.starts_BT, row), row_of(documents.positions_BT, row));
     auto number = static_cast<std::uint64_t>(place.block) | static_cast<std::uint64_t>(place.domain) << 48;
     for (std::int64_t p = config_.random_from; p > 0 && p <= config_.random_to; ++p)
       at_position(p) = static_cast<std::int32_t>(
@@ -126,7 +155,7 @@ Batch TextSource::blocks(const Side& side, std::int64_t batch, PlaceOf&& place_o
     for (std::int64_t t = 1; t <= context_ && !side.predicted->all(); ++t)
       if (!side.predicted->has(begin + t)) targets[t - 1 - context_] = -1;
   }
-  return {tokens_BT, targets_BT, file_.vocabulary};
+  return {tokens_BT, targets_BT, file_.vocabulary, documents};
 }
 
 Batch TextSource::train_batch(std::int64_t step, std::int64_t micro, std::int64_t batch) const {

@@ -17,6 +17,9 @@ namespace sink {
 // The study's experiments (its section 5) change a block before it is split, so what is put at position P, from 1, is
 // also the target of position P - 1: random ids, a pure function of (seed, block, position) and so the same in every
 // epoch (validation's know no seed), then the fixed token.
+//
+// Where there is a document mask, a document begins behind each end of text that the block has of its own; the first
+// one is the rest of a document that began earlier.
 class TextSource : public DataSource {
  public:
   // Opens tokens.h5 and tokenizer.json in config.data. Throws Error (Exit::bad_input, Exit::usage).
@@ -47,6 +50,8 @@ class TextSource : public DataSource {
   template <class PlaceOf>
   Batch blocks(const Side& side, std::int64_t batch, PlaceOf&& place_of) const;
   void check_settings() const;
+  // Where the documents of a block begin, for a row of T tokens.
+  void find_documents(const std::vector<std::int32_t>& block, std::int32_t* starts_T, std::int32_t* positions_T) const;
 
   DataConfig config_;
   std::int64_t context_;  // T

@@ -16,10 +16,11 @@
 
 namespace sink {
 
-// Whether a position policy has split(qkv, H, G): split_heads, then rotate of queries and keys, in one pass.
+// Whether a position policy has split(qkv, H, G, positions): split_heads, then rotate of queries and keys, in one pass.
 template <class Position>
-concept SplitsHeads = requires(const Position& position, const Var& qkv_BTE, std::int64_t H) {
-  { position.split(qkv_BTE, H, H) } -> std::same_as<QueryKeyValue>;
+concept SplitsHeads = requires(const Position& position, const Var& qkv_BTE, std::int64_t H,
+                               const Tensor& positions_BT) {
+  { position.split(qkv_BTE, H, H, positions_BT) } -> std::same_as<QueryKeyValue>;
 };
 
 template <class Spec>
@@ -48,12 +49,12 @@ class AttentionLayer {
   }
 
   Var operator()(const Var& h_BTC, const Pass& pass) const {
-    auto [q_BHTD, k_BGTD, v_BGTD] = heads(qkv_(h_BTC));
+    auto [q_BHTD, k_BGTD, v_BGTD] = heads(qkv_(h_BTC), pass.documents.positions_BT);
     q_BHTD = features_(q_BHTD);
     k_BGTD = features_(k_BGTD);
     auto [extra_k_HD, extra_logit_H, extra_v_HD] = extra_.extra_key();
-    AttentionResult result = attention(
-        op_, {q_BHTD, k_BGTD, v_BGTD, position_.bias(), extra_k_HD, extra_logit_H, extra_v_HD}, scale_, range_);
+    AttentionInputs inputs{q_BHTD, k_BGTD, v_BGTD, position_.bias(), extra_k_HD, extra_logit_H, extra_v_HD};
+    AttentionResult result = attention(op_, inputs, scale_, range(pass), pass.documents.starts_BT);
     if (pass.probe) report(pass, q_BHTD.value(), k_BGTD.value(), v_BGTD.value(), result);
     if (pass.edit) result.o_BHTD = Var(edited(pass, q_BHTD.value(), k_BGTD.value(), v_BGTD.value(), result));
     Var o_BTE = Spec::Heads::join(extra_.output(result.o_BHTD));
@@ -61,18 +62,25 @@ class AttentionLayer {
   }
 
  private:
+  // Tokens that the model itself puts first belong to no document: all see them.
+  KeyRange range(const Pass& pass) const {
+    KeyRange range = range_;
+    if (pass.documents.defined()) range.lead = range.prefix = Extra::kTokens;
+    return range;
+  }
   static std::int64_t qkv_width(const Sizes& sizes) {
     return (sizes.heads + 2 * sizes.key_heads()) * sizes.width_of_head();
   }
 
   // Queries and keys, normed and then rotated, and values; in one pass where nothing norms them and the position can.
-  QueryKeyValue heads(const Var& qkv_BTE) const {
+  QueryKeyValue heads(const Var& qkv_BTE, const Tensor& positions_BT) const {
     constexpr bool kNormed = !std::is_same_v<typename Spec::QueryKeyNorm, NoQueryKeyNorm>;
     if constexpr (!kNormed && SplitsHeads<Position>) {
-      return position_.split(qkv_BTE, heads_, key_heads_);
+      return position_.split(qkv_BTE, heads_, key_heads_, positions_BT);
     } else {
       auto [q_BHTD, k_BGTD, v_BGTD] = split_heads(qkv_BTE, heads_, key_heads_);
-      return {position_.rotate(query_key_norm_.query(q_BHTD)), position_.rotate(query_key_norm_.key(k_BGTD)), v_BGTD};
+      return {position_.rotate(query_key_norm_.query(q_BHTD), positions_BT),
+              position_.rotate(query_key_norm_.key(k_BGTD), positions_BT), v_BGTD};
     }
   }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "autograd/ops/add_node.h"
+#include "autograd/ops/embedding_node.h"
 #include "model/position/position_defaults.h"
 
 namespace sink {
@@ -13,7 +14,10 @@ class Learned : public PositionDefaults {
   explicit Learned(ParameterFactory& make)
       : table_TC_(make.embedding("embedding.position.weight", make.positions(), make.sizes().width, "T C")) {}
 
-  Var embed(const Var& x_BTC) const { return add_rows(x_BTC, table_TC_.var()); }
+  Var embed(const Var& x_BTC, const Tensor& positions_BT) const {
+    if (positions_BT.defined()) return add(x_BTC, embedding(positions_BT, table_TC_));
+    return add_rows(x_BTC, table_TC_.var());
+  }
 
  private:
   const Parameter& table_TC_;

@@ -6,8 +6,8 @@
 namespace sink {
 
 struct PositionDefaults {
-  Var embed(const Var& x_BTC) const { return x_BTC; }
-  Var rotate(const Var& x_BHTD) const { return x_BHTD; }
+  Var embed(const Var& x_BTC, const Tensor&) const { return x_BTC; }
+  Var rotate(const Var& x_BHTD, const Tensor&) const { return x_BHTD; }
   Var bias() const { return {}; }
 };
 

@@ -22,9 +22,9 @@ class Rotary : public PositionDefaults {
     table_ = {make.constant(table_.cos_TE), make.constant(table_.sin_TE)};
   }
 
-  Var rotate(const Var& x_BHTD) const { return rotary(x_BHTD, table_); }
-  QueryKeyValue split(const Var& qkv_BTE, std::int64_t H, std::int64_t G) const {
-    return split_rotary(qkv_BTE, H, G, table_);
+  Var rotate(const Var& x_BHTD, const Tensor& positions_BT) const { return rotary(x_BHTD, table(positions_BT)); }
+  QueryKeyValue split(const Var& qkv_BTE, std::int64_t H, std::int64_t G, const Tensor& positions_BT) const {
+    return split_rotary(qkv_BTE, H, G, table(positions_BT));
   }
 
  protected:
@@ -39,6 +39,8 @@ class Rotary : public PositionDefaults {
   }
 
  private:
+  RotaryTable table(const Tensor& positions_BT) const { return {table_.cos_TE, table_.sin_TE, positions_BT}; }
+
   RotaryTable table_;
 };
 

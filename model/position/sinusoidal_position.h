@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "autograd/ops/add_node.h"
+#include "engine/ops/embedding/embedding.h"
 #include "model/position/position_defaults.h"
 
 namespace sink {
@@ -32,7 +33,12 @@ class Sinusoidal : public PositionDefaults {
   explicit Sinusoidal(ParameterFactory& make)
       : table_TC_(make.constant(sinusoidal_table(make.positions(), make.sizes().width, make.real()))) {}
 
-  Var embed(const Var& x_BTC) const { return add_rows(x_BTC, Var(table_TC_)); }
+  Var embed(const Var& x_BTC, const Tensor& positions_BT) const {
+    if (!positions_BT.defined()) return add_rows(x_BTC, Var(table_TC_));
+    Tensor p_BTC = Tensor::empty_like(x_BTC.value());
+    embedding(positions_BT, table_TC_, p_BTC);
+    return add(x_BTC, Var(p_BTC));
+  }
 
  private:
   Tensor table_TC_;

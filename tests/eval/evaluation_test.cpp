@@ -475,7 +475,7 @@ TEST_CASE("evaluation: all maps of as many sequences as make a small file, of lo
   Batch input = random_tokens(23, 2, 300, 5);
   Evaluation e = evaluate(*model, input, 2, true);
   CHECK(e.maps.weights.empty());
-  keep_maps(*model, input.tokens_BT(), std::pair<std::int64_t, std::int64_t>{1, 2}, e);
+  keep_maps(*model, input, std::pair<std::int64_t, std::int64_t>{1, 2}, e);
   REQUIRE(e.maps.weights.size() == 8);
   for (std::size_t i = 0; i < 8; ++i) CHECK(e.maps.weights[i].defined() == (i == 1 * 4 + 2));
 

@@ -247,6 +247,9 @@ void texts() {
   std::string metrics = "{\"step\": 1, \"loss\": 2.5}\n{\"step\": 2, \"loss\": \"nan\", \"skipped\": true}\n";
   std::string zero(1, '\0');
   put("run_folder", "sound", evaluation + zero + metrics + zero + to_toml(RunConfig{}));
+  const std::string change = R"({"step": 3, "interventions": [{"name": "removed 1", "change": 0.1}, {"name": "W4A4", )";
+  put("run_folder", "interventions", evaluation + zero + zero + zero + change + R"("change": "nan"}]})");
+  put("run_folder", "interventions_wrong", evaluation + zero + zero + zero + change + R"("change": []}, 3]})");
   put("run_folder", "in_progress", zero + metrics + "{\"step\": 3" + zero + "task = \"text\"\nseed = 1\n");
   put("run_folder", "deep", times(100000, "[") + zero + times(100000, "{\"a\":") + "\n" + zero + "x");
   std::string maps =

@@ -1,5 +1,5 @@
 // Fuzzes the report's reader: a run folder whose files are the input, cut at zero bytes into evaluation.json,
-// metrics.jsonl and config.toml.
+// metrics.jsonl, config.toml and interventions.json.
 #include <filesystem>
 #include <fstream>
 
@@ -39,7 +39,7 @@ void put(const char* name, std::string_view bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view rest = view_of(data, size);
-  for (const char* name : {"evaluation.json", "metrics.jsonl", "config.toml"}) {
+  for (const char* name : {"evaluation.json", "metrics.jsonl", "config.toml", "interventions.json"}) {
     std::string_view part = rest.substr(0, rest.find('\0'));
     put(name, part);
     rest.remove_prefix(std::min(rest.size(), part.size() + 1));

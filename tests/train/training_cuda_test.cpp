@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -195,16 +196,14 @@ TEST_CASE("training on the device: a recorded step has the bits of one launched 
 
 namespace {
 
-// A task whose sequences predict another number of tokens at every `period`-th step.
-class UnevenData : public DataSource {
+// The task of a configuration, whose training batches `change(step, batch)` may make others of.
+class ChangedData : public DataSource {
  public:
-  UnevenData(const RunConfig& config, std::int64_t period) : source_(make_data_source(config)), period_(period) {}
+  using Change = std::function<Batch(std::int64_t step, const Batch& batch)>;
+  ChangedData(const RunConfig& config, Change change) : source_(make_data_source(config)), change_(std::move(change)) {}
   std::int64_t vocabulary() const override { return source_->vocabulary(); }
   Batch train_batch(std::int64_t step, std::int64_t micro, std::int64_t batch) const override {
-    Batch whole = source_->train_batch(step, micro, batch);
-    Tensor targets_BT = whole.targets_BT().clone();
-    if (step % period_ == 0) targets_BT.rows(0, 1).fill(-1);
-    return {whole.tokens_BT(), targets_BT, vocabulary()};
+    return change_(step, source_->train_batch(step, micro, batch));
   }
   Batch validation_batch(std::int64_t first, std::int64_t batch) const override {
     return source_->validation_batch(first, batch);
@@ -215,20 +214,60 @@ class UnevenData : public DataSource {
 
  private:
   std::unique_ptr<DataSource> source_;
-  std::int64_t period_;
+  Change change_;
 };
+
+// Every third step predicts another number of tokens.
+Batch uneven(std::int64_t step, const Batch& whole) {
+  Tensor targets_BT = whole.targets_BT().clone();
+  if (step % 3 == 0) targets_BT.rows(0, 1).fill(-1);
+  return {whole.tokens_BT(), targets_BT, whole.vocabulary()};
+}
+
+// At each step the documents begin elsewhere.
+Batch of_documents(std::int64_t step, const Batch& whole) {
+  std::int64_t B = whole.sequences(), T = whole.context();
+  DocumentPlaces documents{Tensor::empty({B, T}, DType::I32), Tensor::empty({B, T}, DType::I32)};
+  for (std::int64_t b = 0; b < B; ++b)
+    for (std::int64_t t = 0, start = 0; t < T; ++t) {
+      if ((t + step) % (5 + b) == 0) start = t;
+      documents.starts_BT.data<std::int32_t>()[b * T + t] = static_cast<std::int32_t>(start);
+      documents.positions_BT.data<std::int32_t>()[b * T + t] = static_cast<std::int32_t>(t - start);
+    }
+  return {whole.tokens_BT(), whole.targets_BT(), whole.vocabulary(), documents};
+}
 
 }  // namespace
 
 TEST_CASE("training on the device: steps that predict other numbers of tokens are not taken from a recording") {
   const Ablation& ablation = ablation_named("baseline");
   RunConfig config = tiny_config(ablation, "cuda");
-  TrainingRun recorded(config, ablation, std::make_unique<UnevenData>(config, 3));
+  TrainingRun recorded(config, ablation, std::make_unique<ChangedData>(config, uneven));
   config.graph = "off";
-  TrainingRun launched(config, ablation, std::make_unique<UnevenData>(config, 3));
+  TrainingRun launched(config, ablation, std::make_unique<ChangedData>(config, uneven));
   for (int step = 1; step <= 7; ++step) {
     CHECK(recorded.step().loss == launched.step().loss);
     CHECK(recorded.recording().replays() == (step % 3 == 0));  // the second of two that are alike
+  }
+}
+
+TEST_CASE("training on the device: documents that lie elsewhere in each step, from a recording and as on the CPU") {
+  for (std::string name : {"baseline", "pos_learnable", "bias_k"}) {
+    CAPTURE(name);
+    const Ablation& ablation = ablation_named(name);
+    RunConfig config = tiny_config(ablation, "cuda");
+    TrainingRun recorded(config, ablation, std::make_unique<ChangedData>(config, of_documents));
+    config.graph = "off";
+    TrainingRun launched(config, ablation, std::make_unique<ChangedData>(config, of_documents));
+    config.device = "cpu";
+    TrainingRun host(config, ablation, std::make_unique<ChangedData>(config, of_documents)), plain(config, ablation);
+    for (int step = 1; step <= 4; ++step) {
+      double loss = recorded.step().loss, expected = host.step().loss;
+      CHECK(loss == launched.step().loss);
+      CHECK(error_of(loss, expected) < 1e-5);
+      CHECK(recorded.recording().replays() == (step > 1));
+      CHECK(error_of(plain.step().loss, expected) > 1e-5);
+    }
   }
 }
 

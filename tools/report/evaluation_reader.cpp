@@ -13,8 +13,9 @@ using nlohmann::json;
 constexpr std::size_t kMostWeights = std::size_t{1} << 26;  // of all maps of a file: 512 MiB
 
 constexpr const char* kScalars[] = {
-    "alpha_1",  "alpha_1_raw",    "alpha_1_max", "alpha_star", "alpha_star_raw",
-    "row_mass", "extra_key_mass", "entropy",     "val_loss",   "first_value_norm_ratio"};
+    "alpha_1",    "alpha_1_raw",    "alpha_1_max", "alpha_star", "alpha_star_raw",
+    "row_mass",   "extra_key_mass", "entropy",     "val_loss",   "first_value_norm_ratio",
+    "value_share"};
 
 std::vector<std::string> to_tokens(const json& value, const Place& at) {
   if (!value.is_array()) damaged(at, "expected a list of tokens");
@@ -173,6 +174,8 @@ Evaluation to_evaluation(const json& object, const std::string& file) {
   e.has_extra_key = e.extra == "key";
   for (const char* key : kScalars)
     if (read.has(key)) e.scalar[key] = to_number(object[key], {file, key});
+  if (const Row ratios = read.row("massive_ratio_layer"); !ratios.empty())
+    e.scalar["massive_ratio"] = *std::max_element(ratios.begin(), ratios.end());
   name_the_loss(e);
   e.sink_epsilon = read.row("sink_epsilon");
   e.sink_1 = read.row("sink_1");

@@ -29,7 +29,8 @@ std::string setting_field(const std::string& value) {
   return !value.empty() && *end == '\0' ? value : csv_field(value);
 }
 
-void add_measurement(const Run& run, const Evaluation& e, const std::set<double>& epsilons, Line& line) {
+void add_measurement(const Run& run, const Evaluation& e, const std::set<double>& epsilons,
+                     const std::set<std::string>& changes, Line& line) {
   line.text("input", run.evaluation ? e.input : "");
   line.add("input_seed", run.evaluation && e.input != "text" ? std::to_string(e.input_seed) : "");
   line.text("extra", run.evaluation ? e.extra : "");
@@ -45,8 +46,9 @@ void add_measurement(const Run& run, const Evaluation& e, const std::set<double>
   };
   sinks(0.3, "");
   for (const char* name : {"alpha_1", "alpha_1_raw", "alpha_1_max", "alpha_star", "alpha_star_raw", "row_mass",
-                           "extra_key_mass", "entropy", "first_value_norm_ratio"})
+                           "extra_key_mass", "entropy", "first_value_norm_ratio", "value_share", "massive_ratio"})
     line.add(name, e.get(name));
+  for (const std::string& change : changes) line.add(change, e.get(change));
   for (const double epsilon : epsilons) sinks(epsilon, "_eps" + csv_field(epsilon));
 }
 
@@ -55,10 +57,13 @@ void add_measurement(const Run& run, const Evaluation& e, const std::set<double>
 std::string results_csv(const std::vector<Run>& runs) {
   const std::vector<Group> groups = group_by_task(runs);
   std::set<double> epsilons;
-  std::set<std::string> settings;
+  std::set<std::string> settings, changes;
   for (const Run& run : runs) {
     if (run.evaluation) epsilons.insert(run.evaluation->sink_epsilon.begin(), run.evaluation->sink_epsilon.end());
     for (const auto& [name, value] : run.settings) settings.insert(name);
+    if (!run.evaluation) continue;
+    for (const auto& [name, value] : run.evaluation->scalar)
+      if (name.starts_with("change_")) changes.insert(name);
   }
   for (const char* column : {"task", "ablation", "policies", "seed", "steps"}) settings.erase(column);
 
@@ -78,7 +83,7 @@ std::string results_csv(const std::vector<Run>& runs) {
     line.whole("step", run.step);
     line.whole("tokens", run.tokens);
     line.add("seed", std::to_string(run.seed));
-    add_measurement(run, run.evaluation ? *run.evaluation : none, epsilons, line);
+    add_measurement(run, run.evaluation ? *run.evaluation : none, epsilons, changes, line);
     line.text("commit", run.commit);
     line.text("date", run.date);
     line.text("policies", run.policies);

@@ -12,6 +12,7 @@
 #include "engine/io/file.h"
 #include "engine/io/settings_toml.h"
 #include "tools/report/evaluation_reader.h"
+#include "tools/report/interventions_reader.h"
 #include "tools/report/json_input.h"
 #include "train/run_config_table.h"
 
@@ -228,6 +229,8 @@ Run read_run_folder(const std::string& folder) {
   if (!object.empty() && !has_gone_on(run, object, evaluation)) {
     read_identity(object, evaluation, run);
     read_numbers(object, evaluation, run);
+    if (const fs::path interventions = root / "interventions.json"; fs::exists(interventions))
+      read_interventions(interventions, run);
   } else {
     run.ablation = Reader{object, evaluation}.text("ablation", run.ablation);
     run.policies = Reader{object, evaluation}.text("policies", run.policies);

@@ -39,7 +39,8 @@ struct AttentionMaps {
 struct Evaluation {
   // val_loss (of text; the loss on other input is `input_loss`, which no table compares with it), alpha_1, alpha_1_raw,
   // alpha_1_max, alpha_star, alpha_star_raw, row_mass (without the extra key's part, extra_key_mass), entropy,
-  // first_value_norm_ratio
+  // first_value_norm_ratio, value_share, massive_ratio (the largest of all layers); of a run with interventions.json
+  // change_removed_1 and the like (interventions_reader.h)
   std::map<std::string, double> scalar;
   std::string input = "text";  // text: the run's own validation sequences | random | repeated | ...
   // none | key (every query sees one key more) | token (a sink token) | unknown

@@ -21,6 +21,7 @@
 #include "model/all_ablations.h"
 #include "tools/sweep/dry_run_table.h"
 #include "tools/sweep/machine_plan.h"
+#include "tools/sweep/run_interventions.h"
 #include "tools/sweep/run_states.h"
 #include "tools/sweep/study_list.h"
 #include "tools/sweep/study_output.h"
@@ -60,7 +61,7 @@ void add_options(CLI::App& app, Request& request) {
   app.footer(
       "Every run is a run folder, <out>/<run>-<seed>, that report, eval_<ablation> and train_<ablation> --resume "
       "take;\n"
-      "complete ones of the same settings are kept. Writes <out>/<study>.md, .csv, -runs.csv and .html.\n\n"
+      "complete ones of the same settings are kept. Writes <out>/<study>.md, .csv, -runs.csv, .svg and .html.\n\n"
       "Examples:\n  sweep train/studies/bigram_backcopy.toml\n"
       "  sweep train/studies/weight_decay.toml --data data/english --dry-run\n\n"
       "Exit codes: 0 done (whatever diverged), 1 a run crashed or could not be trained, 2 usage, 3 bad input, 8 disk,\n"
@@ -249,6 +250,27 @@ int train_all(Sweep& sweep, const MachinePlan& plan) {
   return 0;
 }
 
+// Measures the interventions of complete runs that have none yet; a signal's number or 0.
+int intervene_in_all(const Sweep& sweep, std::size_t workers) {
+  std::vector<std::size_t> todo;
+  for (std::size_t run = 0; run < sweep.runs.size(); ++run) {
+    const RunConfig& config = sweep.runs[run].config;
+    const bool complete = found_run(config, [] { return std::string(); }).state == RunStanding::complete;
+    if (complete && !has_interventions(config)) todo.push_back(run);
+  }
+  if (!todo.empty()) std::fprintf(stderr, "sweep: interventions on %zu runs\n", todo.size());
+  return run_in_processes(
+      todo.size(), workers,
+      [&](std::size_t i) {
+        const StudyRun& run = sweep.runs[todo[i]];
+        return run_program("sweep", [&] {
+          store_interventions(run.config, sweep.arms[run.arm].ablation);
+          return 0;
+        });
+      },
+      [](const JobEnd&) {});
+}
+
 Sweep sweep_of(const Request& request) {
   Sweep sweep;
   sweep.request = request;
@@ -279,7 +301,9 @@ int run(int argc, char** argv) {
   std::fprintf(stderr, "sweep: %s: %zu runs, %zu to do; %zu at once, %lld thread%s each (%s)\n",
                printable(sweep.study.name).c_str(), sweep.runs.size(), sweep.todo.size(), plan.workers,
                static_cast<long long>(plan.threads), plan.threads == 1 ? "" : "s", plan.measured.c_str());
-  if (int signal = train_all(sweep, plan)) {
+  int signal = train_all(sweep, plan);
+  if (signal == 0 && sweep.study.interventions) signal = intervene_in_all(sweep, plan.workers);
+  if (signal) {
     std::fprintf(stderr, "sweep: stopped by signal %d; the same command goes on\n", signal);
     return 128 + signal;
   }

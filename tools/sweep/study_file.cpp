@@ -19,8 +19,8 @@ constexpr std::size_t kMostProblems = 20;  // in one message
 constexpr std::size_t kMostRuns = 100000;  // of a product, so that a list cannot ask for more memory than there is
 
 const std::vector<std::string>& study_keys() {
-  static const std::vector<std::string> keys{"name",      "question", "section", "note",       "baseline",
-                                             "cpu-hours", "seeds",    "recipe",  "checkpoints"};
+  static const std::vector<std::string> keys{"name",      "question", "section", "note",        "baseline",
+                                             "cpu-hours", "seeds",    "recipe",  "checkpoints", "interventions"};
   return keys;
 }
 
@@ -140,6 +140,9 @@ void read_head(const TomlSection& head, Reading& reading, StudyFile& study) {
       study.whole_checkpoints = value == "whole";
       if (value != "whole" && value != "parameters")
         reading.objects(entry.line, "checkpoints are \"whole\" or \"parameters\"");
+    } else if (entry.key == "interventions") {
+      study.interventions = value == "true";
+      if (value != "true" && value != "false") reading.objects(entry.line, "interventions are true or false");
     } else if (entry.key != "recipe") {
       const std::string key = shown(entry.key);
       const bool setting = setting_named(run_config_table(), entry.key) != nullptr;

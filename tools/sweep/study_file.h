@@ -32,6 +32,7 @@ struct StudyFile {
   std::string baseline;   // the name of the run that others are compared with
   std::string cpu_hours;  // of one core, at the size cpu; as measured by whoever wrote the file
   std::vector<std::uint64_t> seeds;
+  bool interventions = false;     // are measured of every complete run (eval/interventions.h)
   bool whole_checkpoints = true;  // of complete runs; false: without what only going on needs
   GivenSettings cpu, gpu;         // what all runs of a size have in common; of two values of a setting the later counts
   std::vector<RunProduct> runs;
@@ -39,7 +40,8 @@ struct StudyFile {
 
 // Reads TOML:
 //   name = "weight_decay"          question, section, note, baseline = "...", cpu-hours = 2.5, seeds = [1, 2, 3],
-//   recipe = "recipes/text.toml"   checkpoints = "whole" or "parameters"; the recipe is a file beside this one that has
+//   recipe = "recipes/text.toml"   checkpoints = "whole" or "parameters",
+//                                  interventions = true or false; the recipe is a file beside this one that has
 //   [settings]  [cpu]  [gpu]       only these three sections, over which this file's go; [cpu] and [gpu] go over the
 //   [[runs]]                       [settings] of their file, and all of them are settings of train_<ablation>
 //   ablation = ["baseline", "op_sigmoid_none"]    one or a list; a list of any setting multiplies

@@ -10,6 +10,7 @@
 #include "tools/report/page.h"
 #include "tools/report/results_csv.h"
 #include "tools/sweep/run_states.h"
+#include "tools/sweep/study_picture.h"
 #include "tools/sweep/study_table.h"
 
 namespace sink {
@@ -34,6 +35,7 @@ void StudyOutput::require_free(bool force) const {
   require_output(stem_ + ".md", kind_by_text("a table of `sweep`", kMarkdownMark), force);
   require_output(stem_ + ".csv", kind_by_text("a table of `sweep`", "study,size,run,"), force);
   require_output(stem_ + "-runs.csv", kind_by_text("a table of `sweep`", "run,", {"sink_1"}), force);
+  require_output(stem_ + ".svg", kind_by_text("a picture of `sweep`", "<svg xmlns"), force);
   require_output(stem_ + ".html", kind_by_text("a page of `sweep`", "<!doctype html>", {"Sinklab report"}), force);
 }
 
@@ -67,6 +69,7 @@ void StudyOutput::write(const StudyFile& study, const std::string& size, const s
   write_file_atomically(stem_ + ".csv", study_csv(results));
   write_file_atomically(stem_ + "-runs.csv", report::results_csv(read));
   write_file_atomically(stem_ + ".md", study_markdown(results));
+  write_file_atomically(stem_ + ".svg", study_svg(results));
   std::fputs(study_text(results).c_str(), stdout);
   try {
     const std::string page =

@@ -1,4 +1,4 @@
-// The files of a study beside its runs: <out>/<study>.md, .csv, -runs.csv and .html, and the table on stdout.
+// The files of a study beside its runs: <out>/<study>.md, .csv, -runs.csv, .svg and .html, and the table on stdout.
 #pragma once
 
 #include <string>

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <set>
 
@@ -70,6 +71,38 @@ OrderAgreement agreement_of(const StudyResults& results, const char* measure, st
   return order_agreement(arms);
 }
 
+// "Order of runs by ... and by how much the loss rises without the first token's share, tau ...".
+std::string what_scores_tell(const StudyResults& results) {
+  std::vector<const ArmResult*> arms;
+  for (const ArmResult& arm : results.arms)
+    if (arm.values.contains("change_removed_1")) arms.push_back(&arm);
+  const std::size_t n = arms.size();
+  if (n < 3) return "";
+  std::string text;
+  for (const auto& [measure, title] :
+       {std::pair("sink_1", "Sink_1"), std::pair("sink_1_raw", "Sink_1 raw"), std::pair("alpha_1", "alpha_1"),
+        std::pair("alpha_1_raw", "alpha_1 raw"), std::pair("value_share", "value share"),
+        std::pair("massive_ratio", "|h_1| / |h_t|")}) {
+    std::vector<double> score, change;
+    for (const ArmResult* arm : arms) {
+      if (!arm->values.contains(measure)) continue;
+      score.push_back(arm->estimate(measure).mean);
+      change.push_back(arm->estimate("change_removed_1").mean);
+    }
+    const double tau = kendall_tau(score, change);
+    char number[48] = "not known";
+    if (std::isfinite(tau)) std::snprintf(number, sizeof number, "%+.2f", tau);
+    text += (text.empty() ? "" : ", ") + std::string(title) + " " + number;
+    if (score.size() != n) text += " (" + std::to_string(score.size()) + " runs)";
+  }
+  const double count = static_cast<double>(n);
+  char chance[48];
+  std::snprintf(chance, sizeof chance, "%.2f", std::sqrt(2 * (2 * count + 5) / (9 * count * (count - 1))));
+  return "Kendall's tau, over " + std::to_string(n) +
+         " runs, between a score and how much the loss rises without the first token's share: " + text +
+         ". Scores that have nothing to do with it would give 0 +- " + chance + " (one standard deviation).";
+}
+
 }  // namespace
 
 const std::vector<Measure>& measures() {
@@ -89,6 +122,14 @@ const std::vector<Measure>& measures() {
       {"sink_1_raw_before", "before: Sink_1 % raw", 1},
       {"alpha_1_before", "before: alpha_1", 3},
       {"val_loss_before", "before: loss", 3},
+      {"value_share", "value share", 3},
+      {"massive_ratio", "|h_1| / |h_t|", 1},
+      {"change_removed_1", "loss without a_1 v_1", 3},
+      {"change_redistributed_1", "others make up for it", 3},
+      {"change_constant_1", "a_1 v_1 constant", 3},
+      {"change_removed_5", "without a_5 v_5", 3},
+      {"change_w8a8", "W8A8", 3},
+      {"change_w4a4", "W4A4", 3},
   };
   return all;
 }
@@ -154,6 +195,7 @@ std::vector<std::string> verdicts(const StudyResults& results) {
     if (agreement.agree + agreement.disagree + agreement.undecided > 0 || measure == std::string("sink_1"))
       sentences.push_back(sentence(title, agreement));
   }
+  if (std::string sentence = what_scores_tell(results); !sentence.empty()) sentences.push_back(sentence);
   return sentences;
 }
 

@@ -62,7 +62,8 @@ std::optional<double> paper_value(const std::string& text);
 // seed" where there is none; "" without runs to compare.
 std::string direction(const StudyResults& results, const ArmResult& arm);
 
-// The sentences below the table: the orders of Sink_1, Sink_* and the loss beside the paper's.
+// The sentences below the table: the orders of Sink_1, Sink_* and the loss beside the paper's; and, where there are
+// interventions, which scores order the runs as the loss without the first token's share does (Kendall's tau of means).
 std::vector<std::string> verdicts(const StudyResults& results);
 
 }  // namespace sink

@@ -28,9 +28,12 @@ std::string cell(const Estimate& estimate, int decimals, bool with_sign = false)
   return estimate.has_interval() ? mean + " ± " + fixed(estimate.half, decimals) : mean;
 }
 
-// Whether a measure has a column: some arm has it; of the second and third token a sink of more than one percent.
+// Whether a measure has a column: some arm has it; of the second and third token a sink of more than one percent; what
+// a sink is thought to come with only beside what the loss is without it.
 bool is_shown(const StudyResults& results, const std::string& measure) {
   const bool later_token = measure == "sink_2" || measure == "sink_3";
+  const bool beside_interventions = measure == "value_share" || measure == "massive_ratio";
+  if (beside_interventions && !is_shown(results, "change_removed_1")) return false;
   return std::any_of(results.arms.begin(), results.arms.end(), [&](const ArmResult& arm) {
     return arm.values.contains(measure) && (!later_token || arm.estimate(measure).mean > 1);
   });
@@ -110,6 +113,13 @@ std::vector<std::string> notes(const StudyResults& results) {
                   fixed(results.core_hours, 2) + " core-hours by their own clocks, made by commit " +
                   joined(results.commits, ", ") + (results.commits.size() > 1 ? " (a mean may be over several)" : "") +
                   ".");
+  if (is_shown(results, "change_removed_1"))
+    lines.push_back(
+        "Loss without a_1 v_1 and the columns behind it: how much the loss of the trained model rises, in nats, when "
+        "no query gets the first token's share (the other weights as they are, or made larger for it), when each gets "
+        "the same of it, when the fifth token's share is missing, and with weights and inputs of 8 and 4 bits; value "
+        "share: |a_1| |v_1| of sum |a_j| |v_j|; |h_1| / |h_t|: of the residual stream, in the layer where it is "
+        "largest.");
   if (!results.study.note.empty()) lines.push_back(printable(results.study.note));
   return lines;
 }

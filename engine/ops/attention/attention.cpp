@@ -13,6 +13,15 @@ AttentionStatistics AttentionStatistics::to(Device device) const {
   return all;
 }
 
+KeyRange AttentionConfig::range_of(std::int64_t b) const {
+  KeyRange of_sequence = range;
+  if (document_starts_BK.defined()) {
+    of_sequence.positions = document_starts_BK.dim(1);
+    of_sequence.document_starts = document_starts_BK.data<std::int32_t>() + b * of_sequence.positions;
+  }
+  return of_sequence;
+}
+
 }  // namespace sink
 
 namespace sink::attention_check {
@@ -54,6 +63,12 @@ void inputs(const Tensor& q, const Tensor& k, const AttentionConfig& config) {
   SINK_CHECK(config.range.prefix >= 0 && config.range.window >= 0, kTag,
              "prefix and window must be at least 0, got " + std::to_string(config.range.prefix) + " and " +
                  std::to_string(config.range.window));
+  const Tensor& starts = config.document_starts_BK;
+  SINK_CHECK(!starts.defined() || (starts.shape() == Shape({B, k.dim(2) - config.range.lead}) &&
+                                   starts.dtype() == DType::I32 && starts.device() == q.device()),
+             kTag,
+             "document_starts must be i32 (B, K - " + std::to_string(config.range.lead) +
+                 "), where q is: document_starts is " + starts.str() + ", q is " + q.str() + ", k is " + k.str());
   const Tensor &bias = config.bias_HT, &extra_k = config.extra_key.k_HD, &logit = config.extra_key.logit_H,
                &extra_v = config.extra_key.v_HD;
   std::string bias_shape = "(H, at least " + std::to_string(end) + ")";

@@ -48,10 +48,16 @@ struct AttentionExtraKey {
 struct AttentionConfig {
   double scale = 1;  // 1 / sqrt(D) in the paper
   KeyRange range = {};
+  // I32 (B, K - range.lead), on the device of the others: which key begins the document of each key, both counted
+  // behind the first `lead`; a row never falls. A query sees its own document and the prefix; undefined: all is one.
+  Tensor document_starts_BK = {};
   std::int64_t first_position = 0;  // of the first query
   Tensor bias_HT = {};              // by distance, at least first_position + T columns; undefined: none
   bool bias_gradient = true;        // false: dbias may be left undefined, a product less on the CUDA device
   AttentionExtraKey extra_key = {};
+
+  // The keys that queries of sequence b see.
+  KeyRange range_of(std::int64_t b) const;
 };
 
 // Writes o_BHTD, and the row shift m_BHT and row sum S_BHT that the functions below take back.

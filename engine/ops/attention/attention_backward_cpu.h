@@ -165,7 +165,7 @@ template <class Op, class E>
 void sum_weighted_gradients(const Op op, const Head<E>& head, const BackwardPacks<E>& packs, const E* grad_o,
                             std::int64_t t0, std::int64_t queries, GradientTile<E>& pair, float* D_i) {
   const RowState* rows = packs.rows + t0;
-  for_each_key_tile(head.sizes.span, t0, [&](const Tile& tile) {
+  for_each_key_tile(head.span, t0, [&](const Tile& tile) {
     float scale = scores_and_da(tile, head, packs, pair);
     for_each_block(tile, [&](int block, auto complete) {
       add_weighted_gradients<Op, complete()>(op, tile, block, scale, rows, pair.s, pair.da, D_i);
@@ -184,7 +184,7 @@ void sum_weighted_gradients(const Op op, const Head<E>& head, const BackwardPack
 template <class Op, class E>
 void find_row_states(const Op op, const Head<E>& head, const BackwardInputs<E>& in, std::int64_t t0,
                      const BackwardPacks<E>& packs, GradientTile<E>& pair) {
-  std::int64_t queries = std::min<std::int64_t>(kTile, head.sizes.span.T - t0), D = head.sizes.D();
+  std::int64_t queries = std::min<std::int64_t>(kTile, head.span.T - t0), D = head.sizes.D();
   RowState* rows = packs.rows + t0;
   // Queries of the padding have no weights: far below m, every g is 0 or finite, and they have no inverse.
   for (std::int64_t i = queries; i < std::min<std::int64_t>(kTile, head.sizes.queries.padded - t0); ++i)
@@ -231,7 +231,7 @@ void backward_tile(const Op op, const Tile& tile, const Head<E>& head, BackwardP
 template <class Op, class E>
 void backward_key_tile(const Op op, const Head<E>& head, std::int64_t key_tile, BackwardPacks<E>& packs,
                        GradientTile<E>& pair, const HeadGradients<E>& out) {
-  const AttentionSpan& span = head.sizes.span;
+  const AttentionSpan& span = head.span;
   std::int64_t width = head.sizes.keys.width, D = head.sizes.D(), j0 = key_tile * kTile;
   std::memset(pair.dk, 0, sizeof(float) * kTile * width);
   std::memset(pair.dv, 0, sizeof(float) * kTile * width);
@@ -275,7 +275,7 @@ void extra_key_row_backward(const Op op, const Head<E>& head, const RowState& ro
 template <class Op, class E>
 void finish_head(const Op op, const Head<E>& head, const BackwardInputs<E>& in, BackwardPacks<E>& packs,
                  const HeadGradients<E>& out) {
-  std::int64_t T = head.sizes.span.T, D = head.sizes.D(), width = head.sizes.queries.width;
+  std::int64_t T = head.span.T, D = head.sizes.D(), width = head.sizes.queries.width;
   if (head.extra.present()) {
     double dextra_logit = 0;
     std::fill_n(packs.dextra_k, width, 0.0f);

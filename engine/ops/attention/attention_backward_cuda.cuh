@@ -92,14 +92,15 @@ __global__ void attention_dk_dv_kernel(Op op, RowBackward in, float* dk_BGKD, fl
   if (bgj >= a.B * a.G * a.K) return;
   std::int64_t j = bgj % a.K, g = bgj / a.K % a.G, b = bgj / a.K / a.G, heads = a.H / a.G;
   WarpSums dk(0, 2, a.D), dv(1, 2, a.D);
-  Span hull = a.range.query_hull({a.first_position, a.first_position + a.T}, {j, j + 1});
+  KeyRange range = a.range_of(b);
+  Span hull = range.query_hull({a.first_position, a.first_position + a.T}, {j, j + 1});
   std::int64_t first_t = hull.begin - a.first_position, end_t = hull.end - a.first_position;
   for (std::int64_t h = g * heads; h < (g + 1) * heads; ++h) {
     std::int64_t first_row = (b * a.H + h) * a.T;
     for (std::int64_t first = first_t; first < end_t; first += kWarp) {
       std::int64_t t = first + lane_of_thread();
       float ds = 0, weight = 0;
-      if (t < end_t && a.range.sees(a.first_position + t, j)) {
+      if (t < end_t && range.sees(a.first_position + t, j)) {
         AttentionQuery query(a, first_row + t);
         AttentionWeights<Op> weights = in.weights(op, query);
         float s = query.score(j);
@@ -133,7 +134,7 @@ __global__ void attention_dbias_kernel(Op op, RowBackward in, float* dbias_HT) {
                  end = distance == 0 && a.range.prefix > first + 1 ? a.range.prefix : first + 1;
     float through_sum = weights.through_sum(in.D_BHT[query.bht]);
     for (std::int64_t j = first; j < (end < a.K ? end : a.K); ++j)
-      if (j >= 0 && a.range.sees(query.i, j))
+      if (j >= 0 && query.range.sees(query.i, j))
         sum += weights.ds(query.score(j), dot(in.do_D(query), query.v_D(j), a.D), through_sum);
   }
   sum = warp_sum(sum);

@@ -43,6 +43,7 @@ template <class E>
 struct Head {
   const HeadSizes<E>& sizes;
   std::int64_t bh, bg;  // its place among all query heads and among all key heads
+  AttentionSpan span;   // with the documents of its sequence
   float scale;
   HeadExtraKey extra;
   const float* bias;  // by distance, or null
@@ -52,12 +53,14 @@ struct Head {
        const AttentionConfig& config)
       : sizes(sizes),
         bh(bh),
+        span(sizes.span),
         scale(static_cast<float>(config.scale)),
         extra(config.extra_key, bh % q_BHTD.dim(1), sizes.D()),
         bias(nullptr),
         q(rows_of(q_BHTD, bh)) {
     std::int64_t H = q_BHTD.dim(1), G = k_BGKD.dim(1), h = bh % H;
     bg = bh / H * G + h / (H / G);
+    span.range = config.range_of(bh / H);
     if (config.bias_HT.defined()) bias = config.bias_HT.data<float>() + h * config.bias_HT.dim(1);
   }
 
@@ -65,8 +68,8 @@ struct Head {
   static const E* rows_of(const Tensor& x, std::int64_t head) { return x.data<E>() + head * x.dim(2) * x.dim(3); }
   static E* rows_of(Tensor& x, std::int64_t head) { return x.data<E>() + head * x.dim(2) * x.dim(3); }
 
-  std::int64_t position(std::int64_t t) const { return sizes.span.first_position + t; }
-  float count(std::int64_t t) const { return static_cast<float>(sizes.span.range.count(position(t), sizes.span.K)); }
+  std::int64_t position(std::int64_t t) const { return span.first_position + t; }
+  float count(std::int64_t t) const { return static_cast<float>(span.range.count(position(t), span.K)); }
   const E* q_row(std::int64_t t) const { return q + t * sizes.D(); }
   float extra_score(std::int64_t t) const { return extra.score(q_row(t), scale, sizes.D()); }
   template <class Op>
@@ -131,7 +134,7 @@ void start_rows(const Op op, const Head<E>& head, std::int64_t t0, QueryTile<E>&
   for (int i = 0; i < kTile; ++i) {
     rows.m[i] = first_m(op, head.count(t0 + i));
     rows.S[i] = 0;
-    if (!head.extra.present() || t0 + i >= head.sizes.span.T) continue;
+    if (!head.extra.present() || t0 + i >= head.span.T) continue;
     float s = head.extra_score(t0 + i);
     rows.m[i] = raised_m(op, rows.m[i], s);
     AttentionRow row(op, rows.m[i]);
@@ -264,7 +267,7 @@ void mix_with_post(const Op op, const Head<E>& head, const ForwardPacks<E>& pack
     AttentionRow row(op, rows.m[i]);
     add_row(row.post(row.g(x) * rows.inverse[i]), head.extra.v, rows.o + i * rows.width, head.sizes.D());
   }
-  for_each_key_tile(head.sizes.span, t0, [&](const Tile& tile) {
+  for_each_key_tile(head.span, t0, [&](const Tile& tile) {
     float scale = score_tile_with_bias(tile, head, packs, rows.s);
     weight_tile(op, tile, scale, rows.m, rows.inverse, rows.s);
     mix_values(tile, head, packs, rows);
@@ -275,9 +278,9 @@ void mix_with_post(const Op op, const Head<E>& head, const ForwardPacks<E>& pack
 template <class Op, class E>
 void attention_query_tile(const Op op, const Head<E>& head, const ForwardPacks<E>& packs, std::int64_t t0,
                           QueryTile<E>& rows, const HeadOutputs<E>& out) {
-  std::int64_t queries = std::min<std::int64_t>(kTile, head.sizes.span.T - t0), D = head.sizes.D();
+  std::int64_t queries = std::min<std::int64_t>(kTile, head.span.T - t0), D = head.sizes.D();
   start_rows(op, head, t0, rows);
-  for_each_key_tile(head.sizes.span, t0, [&](const Tile& tile) {
+  for_each_key_tile(head.span, t0, [&](const Tile& tile) {
     float scale = score_tile_with_bias(tile, head, packs, rows.s);
     for_each_block(tile, [&](int block, auto complete) { weigh_rows<Op, complete()>(op, tile, block, scale, rows); });
     if constexpr (!HasPost<Op>) mix_values(tile, head, packs, rows);

@@ -20,9 +20,16 @@ struct AttentionArguments {
   std::int64_t bias_columns;
   float scale;
   KeyRange range;
+  const std::int32_t* document_starts_BK;  // null where there is none
   std::int64_t first_position;
 
   __device__ bool has_extra_key() const { return extra_k_HD || extra_logit_H; }
+  // The keys that queries of sequence b see.
+  __device__ KeyRange range_of(std::int64_t b) const {
+    KeyRange of_sequence = range;
+    if (document_starts_BK) of_sequence.document_starts = document_starts_BK + b * range.positions;
+    return of_sequence;
+  }
 };
 
 inline const float* data_or_null(const Tensor& x) { return x.defined() ? x.device_data<float>() : nullptr; }
@@ -30,6 +37,9 @@ inline const float* data_or_null(const Tensor& x) { return x.defined() ? x.devic
 template <class X>
 AttentionArguments<X> attention_arguments(const Tensor& q, const Tensor& k, const Tensor& v,
                                           const AttentionConfig& config) {
+  const Tensor& starts = config.document_starts_BK;
+  KeyRange range = config.range;
+  if (starts.defined()) range.positions = starts.dim(1);
   return {.B = q.dim(0),
           .H = q.dim(1),
           .G = k.dim(1),
@@ -45,7 +55,8 @@ AttentionArguments<X> attention_arguments(const Tensor& q, const Tensor& k, cons
           .extra_v_HD = data_or_null(config.extra_key.v_HD),
           .bias_columns = config.bias_HT.defined() ? config.bias_HT.dim(1) : 0,
           .scale = static_cast<float>(config.scale),
-          .range = config.range,
+          .range = range,
+          .document_starts_BK = starts.defined() ? starts.device_data<std::int32_t>() : nullptr,
           .first_position = config.first_position};
 }
 
@@ -60,6 +71,7 @@ struct AttentionQuery {
   const AttentionArguments<float>& a;
   std::int64_t bht, h, i, first_key_row;  // the last: of k and v, where its key head begins
   const float* q_D;
+  KeyRange range;
 
   __device__ AttentionQuery(const AttentionArguments<float>& a, std::int64_t bht)
       : a(a),
@@ -67,12 +79,13 @@ struct AttentionQuery {
         h(bht / a.T % a.H),
         i(a.first_position + bht % a.T),
         first_key_row((bht / a.T / a.H * a.G + h / (a.H / a.G)) * a.K),
-        q_D(a.q_BHTD + bht * a.D) {}
+        q_D(a.q_BHTD + bht * a.D),
+        range(a.range_of(bht / a.T / a.H)) {}
 
   // How many keys it sees, and which is the n-th of them.
-  __device__ std::int64_t keys() const { return a.range.count(i, a.K); }
+  __device__ std::int64_t keys() const { return range.count(i, a.K); }
   __device__ std::int64_t key(std::int64_t n) const {
-    std::int64_t prefix = a.range.prefix < a.K ? a.range.prefix : a.K, first = a.range.first(i);
+    std::int64_t prefix = range.prefix < a.K ? range.prefix : a.K, first = range.first(i);
     return n < prefix ? n : n - prefix + (first > prefix ? first : prefix);
   }
   __device__ const float* k_D(std::int64_t j) const { return a.k_BGKD + (first_key_row + j) * a.D; }

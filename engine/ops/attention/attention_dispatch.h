@@ -78,6 +78,8 @@ Tensor attention_map(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, c
   AttentionConfig of_head = config;
   for (Tensor* x : {&of_head.bias_HT, &of_head.extra_key.k_HD, &of_head.extra_key.logit_H, &of_head.extra_key.v_HD})
     if (x->defined()) *x = x->rows(h, h + 1).to(Device::cpu).to(DType::F64);
+  if (config.document_starts_BK.defined())
+    of_head.document_starts_BK = config.document_starts_BK.rows(b, b + 1).to(Device::cpu);
   return ref::attention_map(op, one_head(q_BHTD, b * H + h), one_head(k_BGKD, b * G + g), one_head(m_BHT, b * H + h),
                             one_head(S_BHT, b * H + h), of_head, 0, 0);
 }

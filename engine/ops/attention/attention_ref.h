@@ -72,10 +72,10 @@ struct Head {
   }
 };
 
-// The keys that query i sees, in rising order; element n of s, a, ... below belongs to key keys[n].
-inline std::vector<std::int64_t> keys_of(const Head& head, std::int64_t i) {
+// The keys that query i of sequence b sees, in rising order; element n of s, a, ... below belongs to key keys[n].
+inline std::vector<std::int64_t> keys_of(const Head& head, std::int64_t b, std::int64_t i) {
   std::vector<std::int64_t> keys;
-  head.config.range.for_each_key(i, head.k.T, [&](std::int64_t j) { keys.push_back(j); });
+  head.config.range_of(b).for_each_key(i, head.k.T, [&](std::int64_t j) { keys.push_back(j); });
   return keys;
 }
 
@@ -96,7 +96,7 @@ template <class Op>
                                      std::span<double> o, double* m_i, double* S_i) {
   // What is read: q_i, and k_j and v_j of the keys that it sees
   std::int64_t g = head.group_of(h);
-  std::vector<std::int64_t> keys = keys_of(head, i);
+  std::vector<std::int64_t> keys = keys_of(head, b, i);
   Row q = head.q(b, h, head.row(i));
   std::vector<Row> k = head.k(b, g, keys), v = head.v(b, g, keys);
 
@@ -148,7 +148,7 @@ template <class Op>
                                               std::int64_t b, std::int64_t h, std::int64_t i,
                                               const HeadGradients& gradients) {
   std::int64_t g = head.group_of(h);
-  std::vector<std::int64_t> keys = keys_of(head, i);
+  std::vector<std::int64_t> keys = keys_of(head, b, i);
   Row q = head.q(b, h, head.row(i));
   std::vector<Row> k = head.k(b, g, keys), v = head.v(b, g, keys);
   std::span<double> dq = gradients.dq(b, h, head.row(i));
@@ -237,7 +237,7 @@ AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const
 template <class Op>
 std::vector<double> weight_row(const Op& op, const Head& head, double m, double S, std::int64_t b, std::int64_t h,
                                std::int64_t i) {
-  std::vector<std::int64_t> keys = keys_of(head, i);
+  std::vector<std::int64_t> keys = keys_of(head, b, i);
   std::vector<double> s = score_row(head, i, head.q(b, h, head.row(i)), keys, head.k(b, head.group_of(h), keys));
   AttentionRow row(op, m, S, static_cast<double>(keys.size()));
   double z = row.z();
@@ -254,7 +254,7 @@ std::vector<double> weight_row(const Op& op, const Head& head, double m, double 
 inline void add_angles(const Head& head, std::int64_t b, std::int64_t h, std::int64_t i, AngleSums& first_key,
                        AngleSums& other_keys) {
   Row q = head.q(b, h, head.row(i));
-  for (std::int64_t j : keys_of(head, i)) {
+  for (std::int64_t j : keys_of(head, b, i)) {
     Row k_j = head.k(b, head.group_of(h), j);
     double qk = dot(q, k_j), norms = std::sqrt(dot(q, q) * dot(k_j, k_j));
     (j == 0 ? first_key : other_keys).add(1, qk, norms, norms > 0 ? qk / norms : 0);
@@ -300,6 +300,7 @@ AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, con
   parallel_for(q_BHTD.dim(0) * H, [&](std::int64_t bh) {
     std::int64_t b = bh / H, h = bh % H;
     Head head(q_BHTD, k_BGKD, v_BGKD, config, h);
+    KeyRange range = config.range_of(b);
     HeadStatistics sums = head_statistics(statistics, bh);
     AngleSums first_key, other_keys;
     FirstShare share;
@@ -308,12 +309,12 @@ AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, con
       double m = m_BHT.data<double>()[bh * T + t], S = S_BHT.data<double>()[bh * T + t], mass = 0;
       std::vector<double> a = weight_row(op, head, m, S, b, h, i);
       for (double a_j : a) mass += std::abs(a_j);
-      double n = static_cast<double>(config.range.count(i, head.k.T));
+      double n = static_cast<double>(range.count(i, head.k.T));
       double divisor = proxy_divisor(op, mass, AttentionRow(op, m, S, n).z());
       add_weights(a, config.extra_key.present() ? 1 : 0, divisor, static_cast<double>(T), n_columns, sums);
       if (i == 0) continue;
       add_angles(head, b, h, i, first_key, other_keys);
-      if (config.range.sees(i, 0)) add_first_share(a, config.extra_key.present() ? 1 : 0, head, b, h, share);
+      if (range.sees(i, 0)) add_first_share(a, config.extra_key.present() ? 1 : 0, head, b, h, share);
     }
     sums.set_angles(first_key, other_keys);
     sums.value_share = share.mean();

@@ -140,7 +140,7 @@ template <class Op, class E>
 void start_statistics(const Op op, const Head<E>& head, const float* m, const float* S, const E* first_k,
                       const KeyNorms& keys, std::int64_t t0, StatisticsRows& rows, AngleSums& first_key,
                       AngleSums& other_keys) {
-  const AttentionSpan& span = head.sizes.span;
+  const AttentionSpan& span = head.span;
   std::int64_t D = head.sizes.D();
   float extra_v_norm = head.extra.v ? std::sqrt(row_dot(head.extra.v, head.extra.v, D)) : 0;
   rows.queries = static_cast<int>(std::min<std::int64_t>(kTile, span.T - t0));
@@ -170,7 +170,7 @@ template <class Op, class E>
 void add_rows(const Op op, const Head<E>& head, const StatisticsRows& rows, const StatisticsPacks<E>& packs,
               std::int64_t X, std::int64_t t0, FirstShare& share, HeadStatistics& out) {
   const float* first_weights = packs.first_weights;
-  const std::int64_t T = head.sizes.span.T;
+  const std::int64_t T = head.span.T;
   for (int i = 0; i < rows.queries; ++i) {
     double divisor = proxy_divisor(op, rows.sums[i].absolute_mass, 1.0 / rows.inverse[i]);
     for (std::int64_t j = 0; j < X; ++j) {
@@ -182,7 +182,7 @@ void add_rows(const Op op, const Head<E>& head, const StatisticsRows& rows, cons
     out.row_mass += rows.sums[i].mass / static_cast<double>(T);
     out.entropy += rows.sums[i].entropy(divisor) / static_cast<double>(T);
     std::int64_t position = head.position(t0 + i);
-    if (position > 0 && head.sizes.span.range.sees(position, 0))
+    if (position > 0 && head.span.range.sees(position, 0))
       share.add(std::abs(first_weights[i * X]) * packs.values.norm[0], rows.sums[i].valued);
   }
 }
@@ -190,14 +190,14 @@ void add_rows(const Op op, const Head<E>& head, const StatisticsRows& rows, cons
 template <class Op, class E>
 void attention_head_statistics(const Op op, const Head<E>& head, const E* k, const float* m, const float* S,
                                std::int64_t X, StatisticsPacks<E>& packs, HeadStatistics out) {
-  std::int64_t T = head.sizes.span.T;
+  std::int64_t T = head.span.T;
   AngleSums first_key, other_keys;
   FirstShare share;
   for (std::int64_t t0 = 0; t0 < T; t0 += kTile) {
     StatisticsRows rows;
     start_statistics(op, head, m, S, k, packs.keys, t0, rows, first_key, other_keys);
     std::memset(packs.first_weights, 0, sizeof(float) * kTile * X);
-    for_each_key_tile(head.sizes.span, t0, [&](const Tile& tile) {
+    for_each_key_tile(head.span, t0, [&](const Tile& tile) {
       float* a = packs.a;
       product_tile(tile, head.sizes.queries, packs.q, packs.k, a);
       add_angles(tile, rows.queries, a, rows.q_inverse, packs.keys, other_keys);

@@ -72,7 +72,7 @@ __global__ void attention_row_statistics_kernel(Op op, AttentionArguments<float>
   row.numbers[RowStatistics::extra_raw] = extra_a;
   row.numbers[RowStatistics::extra_proxy] = fabsf(extra_a) / divisor;
   valued = warp_sum(valued);
-  bool counted = lane_of_thread() == 0 && query.i > 0 && a.range.sees(query.i, 0);  // key 0 is lane 0's
+  bool counted = lane_of_thread() == 0 && query.i > 0 && query.range.sees(query.i, 0);  // key 0 is lane 0's
   row.numbers[RowStatistics::share_rows] = counted ? 1 : 0;
   row.numbers[RowStatistics::share] = counted && valued > 0 ? first_valued / valued : 0;
   row.numbers[RowStatistics::divisor] = lane_of_thread() == 0 ? divisor : 0;
@@ -96,9 +96,10 @@ __global__ void attention_column_statistics_kernel(Op op, AttentionArguments<flo
   std::int64_t bhx = row_of_warp();
   if (bhx >= a.B * a.H * X) return;
   std::int64_t j = bhx % X, first_row = bhx / X * a.T;
+  KeyRange range = a.range_of(bhx / X / a.H);
   float raw = 0, proxy = 0;
   for (std::int64_t t = lane_of_thread(); t < a.T; t += kWarp) {
-    if (!a.range.sees(a.first_position + t, j)) continue;
+    if (!range.sees(a.first_position + t, j)) continue;
     AttentionQuery query(a, first_row + t);
     float weight = AttentionWeights<Op>(op, m_BHT[query.bht], S_BHT[query.bht], query.keys()).a(query.score(j));
     raw += weight;

@@ -36,6 +36,7 @@ struct AttentionHead {
   const AttentionArguments<bf16>& a;
   int h, T, K, shift;
   std::int64_t first_query_row, first_key_row;
+  const std::int32_t* document_starts;  // of the sequence, or null
 
   __device__ AttentionHead(const AttentionArguments<bf16>& a, int b, int h)
       : a(a),
@@ -44,7 +45,14 @@ struct AttentionHead {
         K(static_cast<int>(a.K)),
         shift(static_cast<int>(a.first_position)),
         first_query_row((b * a.H + h) * a.T),
-        first_key_row((b * a.G + h / (a.H / a.G)) * a.K) {}
+        first_key_row((b * a.G + h / (a.H / a.G)) * a.K),
+        document_starts(a.document_starts_BK ? a.document_starts_BK + b * a.range.positions : nullptr) {}
+
+  __device__ KeyRange range() const {
+    KeyRange of_sequence = a.range;
+    of_sequence.document_starts = document_starts;
+    return of_sequence;
+  }
 
   // Row t of q and of what is like it; row j of k and of what is like it.
   template <class X>
@@ -61,10 +69,10 @@ struct AttentionHead {
 
   // Whether no query sees any of the keys; whether all there could be in 16 or more rows exist and see all of them.
   __device__ bool sees_nothing(TileSpan queries, TileSpan keys) const {
-    return queries.begin >= queries.end || a.range.key_hull(positions(queries), keys.wide()).empty();
+    return queries.begin >= queries.end || range().key_hull(positions(queries), keys.wide()).empty();
   }
   __device__ bool sees_all(TileSpan queries, TileSpan keys) const {
-    return queries.end <= T && keys.end <= K && a.range.sees_all(positions(queries), keys.wide());
+    return queries.end <= T && keys.end <= K && range().sees_all(positions(queries), keys.wide());
   }
 };
 
@@ -73,7 +81,7 @@ template <int kKeys>
 class LiveKeyTiles {
  public:
   __device__ LiveKeyTiles(const AttentionHead& head, TileSpan queries) {
-    const KeyRange& range = head.a.range;
+    KeyRange range = head.range();
     int prefix = static_cast<int>(range.prefix < head.K ? range.prefix : head.K);
     prefix_end_ = (prefix + kKeys - 1) / kKeys;
     begin_ = static_cast<int>(range.first(queries.begin + head.shift)) / kKeys;
@@ -120,6 +128,8 @@ struct ScorePlace {
   int row, distance;  // of the tiles: position of the first query - first key
   int queries, prefix,
       window;  // how many there are from the tiles' first on; keys in the prefix; keys seen, its own included
+  const AttentionHead& head;
+  int first_position, first_key;
 
   __device__ ScorePlace(const AttentionHead& head, const SharedBias<kQueries, kKeys>& bias, int first_query,
                         int first_key, int row)
@@ -131,7 +141,10 @@ struct ScorePlace {
         queries(head.T - first_query),
         prefix(static_cast<int>(head.a.range.prefix < head.K ? head.a.range.prefix : head.K) - first_key),
         window(head.a.range.window > 0 && head.a.range.window < head.K ? static_cast<int>(head.a.range.window)
-                                                                       : head.K) {}
+                                                                       : head.K),
+        head(head),
+        first_position(first_query + head.shift),
+        first_key(first_key) {}
 
   __device__ int query(int n, int e) const { return kTransposed ? column_of_sum(n, e) : row + row_of_sum(e); }
   __device__ int key(int n, int e) const { return kTransposed ? row + row_of_sum(e) : column_of_sum(n, e); }
@@ -143,7 +156,10 @@ struct ScorePlace {
   // There is such a query, and it sees the key (KeyRange::sees in numbers of the tile): none sees what lies behind K.
   __device__ bool sees(int n, int e) const {
     int q = query(n, e), k = key(n, e), d = distance + q - k;
-    return q < queries && ((d >= 0 && d < window) || k < prefix);
+    if (q >= queries) return false;
+    if (k < prefix) return true;
+    if (d < 0 || d >= window) return false;
+    return !head.document_starts || first_key + k >= head.range().document_start(first_position + q);
   }
 };
 

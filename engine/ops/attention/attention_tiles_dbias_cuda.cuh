@@ -83,7 +83,7 @@ struct BiasGradients {
     for (int half = 0; half < 2; ++half) {
       int t = first_t + row + row_of_sum(2 * half), real = t < head.T ? t : head.T - 1;
       std::int64_t bht = head.first_query_row + real;
-      AttentionWeights<Op> weights(op, in.m_BHT[bht], in.S_BHT[bht], in.a.range.count(real + head.shift, head.K));
+      AttentionWeights<Op> weights(op, in.m_BHT[bht], in.S_BHT[bht], head.range().count(real + head.shift, head.K));
       float through_sum = weights.through_sum(in.D_BHT[bht]);
       for_each_sum<kOwned>([&](int n, int e) {
         if (e / 2 != half) return;

@@ -22,7 +22,7 @@ struct SharedRows {
     if (row >= kQueries) return;
     bool exists = t < head.T;
     std::int64_t bht = head.first_query_row + (exists ? t : head.T - 1),
-                 keys = in.a.range.count(t + head.shift, head.K);
+                 keys = head.range().count(t + head.shift, head.K);
     AttentionWeights<Op> weights(op, in.m_BHT[bht], in.S_BHT[bht], keys);
     at(3 * row) = in.m_BHT[bht];
     at(3 * row + 1) = float(weights.inverse_z);
@@ -70,7 +70,7 @@ struct KeyGradients {
     k.copy(any.key_row(in.a.k_BGKD, first_key), any.K - first_key, in.a.D);
     v.copy(any.key_row(in.a.v_BGKD, first_key), any.K - first_key, in.a.D);
     int end_key = first_key + kOwned < any.K ? first_key + kOwned : any.K;
-    Span hull = in.a.range.query_hull(any.positions({0, any.T}), {first_key, end_key});
+    Span hull = any.range().query_hull(any.positions({0, any.T}), {first_key, end_key});
     int first_tile = (static_cast<int>(hull.begin) - any.shift) / kQueries,
         end_tile = (static_cast<int>(hull.end) - any.shift + kQueries - 1) / kQueries,
         tiles = hull.empty() ? 0 : end_tile - first_tile;

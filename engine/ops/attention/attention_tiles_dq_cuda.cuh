@@ -46,7 +46,7 @@ struct QueryGradients {
 
   __device__ AttentionWeights<Op> weights_of(int t) const {
     std::int64_t bht = head.first_query_row + t;
-    return {op, in.m_BHT[bht], in.S_BHT[bht], head.a.range.count(t + head.shift, head.K)};
+    return {op, in.m_BHT[bht], in.S_BHT[bht], head.range().count(t + head.shift, head.K)};
   }
   __device__ float extra_score(int e) const {
     const AttentionArguments<bf16>& a = head.a;

@@ -159,7 +159,7 @@ struct ForwardBlock {
   __device__ void count_keys(int mt, FastFloat (&keys)[2]) const {
     SINK_UNROLL
     for (int half = 0; half < 2; ++half)
-      keys[half] = static_cast<float>(head.a.range.count(real_t_of(mt, 2 * half) + head.shift, head.K));
+      keys[half] = static_cast<float>(head.range().count(real_t_of(mt, 2 * half) + head.shift, head.K));
   }
   __device__ void extra_scores(int mt, float (&scores)[2]) const {
     const AttentionArguments<bf16>& a = head.a;

@@ -15,7 +15,7 @@ inline double norm_of(Row x) { return std::sqrt(dot(x, x)); }
 // The query, its keys and their scores, split into scale, norms, cosine and bias.
 inline AttentionTrace trace_of_scores(const Head& head, std::int64_t b, std::int64_t h, std::int64_t i) {
   std::int64_t g = head.group_of(h);
-  std::vector<std::int64_t> keys = keys_of(head, i);
+  std::vector<std::int64_t> keys = keys_of(head, b, i);
   Row q = head.q(b, h, head.row(i));
   std::vector<double> s = score_row(head, i, q, keys, head.k(b, g, keys));
   AttentionTrace trace;

@@ -30,18 +30,21 @@ RotaryTable rotary_table(std::int64_t T, std::int64_t width, DType dtype, double
 template <>
 struct Widened<const RotaryTable> {
   RotaryTable wide;
-  explicit Widened(const RotaryTable& given) : wide{given.cos_TE.to(DType::F64), given.sin_TE.to(DType::F64)} {}
+  explicit Widened(const RotaryTable& given)
+      : wide{given.cos_TE.to(DType::F64), given.sin_TE.to(DType::F64), given.positions_BT} {}
   const RotaryTable& argument() const { return wide; }
   void round_back() {}
 };
 
 namespace {
 
-// A row of the table for each of T positions, of at most D/2 columns.
+// A row of the table for each of T positions, of at most D/2 columns; a position for each token, if for any.
 bool fits(const RotaryTable& table, const Tensor& x_BHTD) {
   const Tensor& cos_TE = table.cos_TE;
   return x_BHTD.rank() == 4 && cos_TE.dim(0) >= x_BHTD.dim(2) && 2 * cos_TE.dim(1) <= x_BHTD.dim(3) &&
-         cos_TE.dtype() == accumulate_type(x_BHTD.dtype());
+         cos_TE.dtype() == accumulate_type(x_BHTD.dtype()) &&
+         (!table.positions_BT.defined() || (table.positions_BT.shape() == Shape({x_BHTD.dim(0), x_BHTD.dim(2)}) &&
+                                            table.positions_BT.dtype() == DType::I32));
 }
 
 void check_split(const Tensor& qkv_BTE, const RotaryTable& table, const Tensor& q_BHTD, const Tensor& k_BGTD,
@@ -54,7 +57,8 @@ void check_split(const Tensor& qkv_BTE, const RotaryTable& table, const Tensor& 
              "split_rotary",
              "expected rows (B, T, (H + 2 G) D), queries (B, H, T, D), keys (B, G, T, D) of one type, and a table for "
              "T positions; got " +
-                 qkv_BTE.str() + ", " + q_BHTD.str() + ", " + k_BGTD.str() + " and " + table.cos_TE.str());
+                 qkv_BTE.str() + ", " + q_BHTD.str() + ", " + k_BGTD.str() + " and " + table.cos_TE.str() +
+                 table.positions_text());
   check_like("split_rotary", "v", v_BGTD, k_BGTD);
   check_like("split_rotary", "sin", table.sin_TE, table.cos_TE);
 }
@@ -65,7 +69,7 @@ void rotary(const Tensor& x_BHTD, const RotaryTable& table, bool inverse, Tensor
   const Tensor& cos_TE = table.cos_TE;
   SINK_CHECK(fits(table, x_BHTD), "rotary",
              "expected a table of f32 (f64 for f64), a row for each of T positions and at most D/2 columns: x is " +
-                 x_BHTD.str() + ", table is " + cos_TE.str());
+                 x_BHTD.str() + ", table is " + cos_TE.str() + table.positions_text());
   check_like("rotary", "sin", table.sin_TE, cos_TE);
   check_like("rotary", "y", y_BHTD, x_BHTD);
   SINK_SELECT(x_BHTD, rotary)(x_BHTD, table, inverse, y_BHTD);

@@ -3,6 +3,8 @@
 // Numbers from 2E on stay as they are. Backward is the rotation by the opposite angle.
 #pragma once
 
+#include <string>
+
 #include "engine/tensor.h"
 
 namespace sink {
@@ -12,12 +14,21 @@ inline constexpr double kRotaryBase = 10000;
 // cos and sin of every (position, pair): (T, E) each, F32 or F64.
 struct RotaryTable {
   Tensor cos_TE, sin_TE;
+  // I32, the row of the table for each token, which whoever makes them checks (engine/data/batch.h); undefined: t.
+  Tensor positions_BT = {};
+
+  // That of token t of sequence b of T tokens, on the CPU.
+  std::int64_t row(std::int64_t b, std::int64_t t, std::int64_t T) const {
+    return positions_BT.defined() ? positions_BT.data<std::int32_t>()[b * T + t] : t;
+  }
+  // For messages.
+  std::string positions_text() const { return positions_BT.defined() ? ", positions are " + positions_BT.str() : ""; }
 };
 // For positions 0 ... T - 1 and width = 2E, the width of a head where all of it is rotated.
 RotaryTable rotary_table(std::int64_t T, std::int64_t width, DType dtype, double base = kRotaryBase);
 
-// x, y: (B, H, T, D) with D >= 2E; position t is row t of the table, F32 or, for F64, F64. `inverse` rotates by the
-// opposite angle.
+// x, y: (B, H, T, D) with D >= 2E; token t has row t of the table or that of its position; F32 or, for F64, F64.
+// `inverse` rotates by the opposite angle.
 void rotary(const Tensor& x_BHTD, const RotaryTable& table, bool inverse, Tensor& y_BHTD);
 
 // split_heads (engine/ops/heads/heads.h) and the rotation of queries and keys, in one pass: qkv is (B, T, (H + 2 G) D),

@@ -19,10 +19,10 @@ template <class X>
   if (y_D != x_D) std::copy(x_D + 2 * E, x_D + D, y_D + 2 * E);
 }
 
-// run(row of D numbers in rows, the same in heads, t) for all heads of x, of which the first is number first_head in
-// the rows: a task has some positions of a sequence.
+// run(row of D numbers in rows, the same in heads, row of the table) for all heads of x, of which the first is number
+// first_head in the rows: a task has some positions of a sequence.
 template <class X, class Rows, class Heads, class F>
-void for_each_head(Rows& rows_BTE, Heads& x_BHTD, std::int64_t first_head, const F& run) {
+void for_each_head(const RotaryTable& table, Rows& rows_BTE, Heads& x_BHTD, std::int64_t first_head, const F& run) {
   constexpr std::int64_t kPositions = 64;
   std::int64_t B = x_BHTD.dim(0), H = x_BHTD.dim(1), T = x_BHTD.dim(2), D = x_BHTD.dim(3), width = rows_BTE.dim(2);
   std::int64_t pieces = (T + kPositions - 1) / kPositions;
@@ -32,7 +32,7 @@ void for_each_head(Rows& rows_BTE, Heads& x_BHTD, std::int64_t first_head, const
     std::int64_t b = task / pieces, begin = task % pieces * kPositions, end = std::min(T, begin + kPositions);
     for (std::int64_t h = 0; h < H; ++h)
       for (std::int64_t t = begin; t < end; ++t)
-        run(rows + (b * T + t) * width + (first_head + h) * D, heads + ((b * H + h) * T + t) * D, t);
+        run(rows + (b * T + t) * width + (first_head + h) * D, heads + ((b * H + h) * T + t) * D, table.row(b, t, T));
   });
 }
 
@@ -47,7 +47,7 @@ void rotary(const Tensor& x_BHTD, const RotaryTable& table, bool inverse, Tensor
     using X = decltype(zero);
     parallel_chunks(rows, 64, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t row = begin; row < end; ++row) {
-        std::int64_t t = row % T;
+        std::int64_t t = table.row(row / T / x_BHTD.dim(1), row % T, T);
         rotate_row(x_BHTD.data<X>() + row * D, cos + t * E, sin + t * E, sign, y_BHTD.data<X>() + row * D, E, D);
       }
     });
@@ -62,9 +62,9 @@ void split_rotary(const Tensor& qkv_BTE, const RotaryTable& table, Tensor& q_BHT
     auto rotated = [&](const X* row_D, X* head_D, std::int64_t t) {
       rotate_row(row_D, cos + t * E, sin + t * E, 1, head_D, E, D);
     };
-    for_each_head<X>(qkv_BTE, q_BHTD, 0, rotated);
-    for_each_head<X>(qkv_BTE, k_BGTD, H, rotated);
-    for_each_head<X>(qkv_BTE, v_BGTD, H + G,
+    for_each_head<X>(table, qkv_BTE, q_BHTD, 0, rotated);
+    for_each_head<X>(table, qkv_BTE, k_BGTD, H, rotated);
+    for_each_head<X>(table, qkv_BTE, v_BGTD, H + G,
                      [&](const X* row_D, X* head_D, std::int64_t) { std::copy_n(row_D, D, head_D); });
   });
 }
@@ -78,9 +78,9 @@ void split_rotary_backward(const Tensor& dq_BHTD, const Tensor& dk_BGTD, const T
     auto rotated_back = [&](X* row_D, const X* head_D, std::int64_t t) {
       rotate_row(head_D, cos + t * E, sin + t * E, -1, row_D, E, D);
     };
-    for_each_head<X>(dqkv_BTE, dq_BHTD, 0, rotated_back);
-    for_each_head<X>(dqkv_BTE, dk_BGTD, H, rotated_back);
-    for_each_head<X>(dqkv_BTE, dv_BGTD, H + G,
+    for_each_head<X>(table, dqkv_BTE, dq_BHTD, 0, rotated_back);
+    for_each_head<X>(table, dqkv_BTE, dk_BGTD, H, rotated_back);
+    for_each_head<X>(table, dqkv_BTE, dv_BGTD, H + G,
                      [&](X* row_D, const X* head_D, std::int64_t) { std::copy_n(head_D, D, row_D); });
   });
 }

@@ -10,12 +10,25 @@
 namespace sink::cuda {
 namespace {
 
+// Which row of the table a token has: RotaryTable::row.
+struct TableRow {
+  const std::int32_t* positions_BT;
+  std::int64_t T;
+
+  TableRow(const RotaryTable& table, std::int64_t T)
+      : positions_BT(table.positions_BT.defined() ? table.positions_BT.device_data<std::int32_t>() : nullptr), T(T) {}
+  __device__ std::int64_t operator()(std::int64_t b, std::int64_t t) const {
+    return positions_BT ? positions_BT[b * T + t] : t;
+  }
+};
+
 // A thread has a pair of numbers that are rotated, or one that is not, so y may be x. In a row of D those are the E
 // pairs first and the D - 2E others behind.
 template <class X>
 void rotate_rows(const Tensor& x_BHTD, const RotaryTable& table, float sign, Tensor& y_BHTD) {
   std::int64_t T = x_BHTD.dim(2), D = x_BHTD.dim(3), E = table.cos_TE.dim(1), items = D - E;
-  std::int64_t rows = x_BHTD.dim(0) * x_BHTD.dim(1) * T;
+  std::int64_t H = x_BHTD.dim(1), rows = x_BHTD.dim(0) * H * T;
+  TableRow table_row(table, T);
   const X* x = x_BHTD.device_data<X>();
   const float *cos = table.cos_TE.device_data<float>(), *sin = table.sin_TE.device_data<float>();
   X* y = y_BHTD.device_data<X>();
@@ -24,7 +37,7 @@ void rotate_rows(const Tensor& x_BHTD, const RotaryTable& table, float sign, Ten
     const X* x_D = x + row * D;
     X* y_D = y + row * D;
     if (e < E) {
-      std::int64_t angle = row % T * E + e;
+      std::int64_t angle = table_row(row / T / H, row % T) * E + e;
       auto [first, second] =
           rotate(static_cast<float>(x_D[e]), static_cast<float>(x_D[e + E]), cos[angle], sign * sin[angle]);
       store(y_D[e], first);
@@ -54,8 +67,9 @@ struct SplitHeads {
 // are moved only.
 template <int N, bool kToHeads, class Rows, class Heads>
 __global__ void split_rotary_kernel(Rows* rows_BTE, SplitHeads<Heads> heads, const float* cos_TE, const float* sin_TE,
-                                    std::int64_t E) {
+                                    std::int64_t E, TableRow table_row) {
   std::int64_t position = blockIdx.x, b = position / heads.T, t = position % heads.T, D = heads.D;
+  std::int64_t angles = table_row(b, t) * E;
   int items = static_cast<int>((D - E) / N), row_heads = static_cast<int>(heads.H + 2 * heads.G);
   for (int i = static_cast<int>(threadIdx.x); i < row_heads * items; i += static_cast<int>(blockDim.x)) {
     std::int64_t head = i / items, e = i % items * N;
@@ -66,7 +80,7 @@ __global__ void split_rotary_kernel(Rows* rows_BTE, SplitHeads<Heads> heads, con
       if (e < E) {
         auto first = load_floats<N>(from_D + e);
         if (head < heads.H + heads.G) {
-          auto cos = load_vector<N>(cos_TE + t * E + e), sin = load_vector<N>(sin_TE + t * E + e);
+          auto cos = load_vector<N>(cos_TE + angles + e), sin = load_vector<N>(sin_TE + angles + e);
           for (int n = 0; n < N; ++n) {
             auto pair = rotate(first[n], second[n], cos[n], kToHeads ? sin[n] : -sin[n]);
             first[n] = pair.first;
@@ -107,7 +121,7 @@ void split_as(Rows& rows_BTE, Heads& q_BHTD, Heads& k_BGTD, Heads& v_BGTD, const
     unsigned threads = std::min(blocks_for(items, kWarp) * kWarp, 256u);
     launch({static_cast<unsigned>(positions), threads},
            split_rotary_kernel<N, kToHeads, std::remove_pointer_t<decltype(rows)>, std::remove_pointer_t<decltype(q)>>,
-           rows, heads, cos, sin, E);
+           rows, heads, cos, sin, E, TableRow(table, heads.T));
   });
 }
 

@@ -29,6 +29,28 @@ TEST_CASE("batch: targets of -1 are not counted, nor are those of other sequence
   CHECK(first.predicted() == 1);
 }
 
+TEST_CASE("batch: documents go with their tokens") {
+  Tensor tokens = ids({2, 4}, {0, 1, 2, 3, 4, 5, 0, 1}), starts = ids({2, 4}, {0, 0, 2, 2, 0, 1, 1, 3});
+  Batch batch(tokens, tokens, 6, {starts, ids({2, 4}, {0, 1, 0, 1, 0, 0, 1, 0})});
+  CHECK(values(batch.rows(1, 2).documents().starts_BT) == std::vector<std::int32_t>{0, 1, 1, 3});
+  CHECK(values(batch.first(2).documents().positions_BT) == std::vector<std::int32_t>{0, 1, 0, 0});
+  CHECK(batch.documents().end(0, 0, 4) == 2);
+  CHECK(batch.documents().end(0, 2, 4) == 4);
+  CHECK(batch.documents().end(1, 2, 4) == 3);
+  CHECK(Batch(tokens, tokens, 6).documents().end(1, 2, 4) == 4);
+  Batch other(tokens, tokens, 6, {Tensor::zeros({2, 4}, DType::I32), Tensor::zeros({2, 4}, DType::I32)});
+  other.copy_from(batch);
+  CHECK(values(other.documents().starts_BT) == values(starts));
+  for (const auto& bad :
+       {std::vector<std::int32_t>{0, 0, 0, 0, 1, 1, 1, 1}, {0, 0, 0, 0, 0, 2, 2, 2}, {0, 0, 1, 0, 0, 0, 0, 0}})
+    check_refused([&] { Batch(tokens, tokens, 6, {ids({2, 4}, bad), {}}); }, {"[batch]", "document start"});
+  check_refused(
+      [&] {
+        Batch(tokens, tokens, 6, {{}, ids({2, 4}, {0, 2, 0, 0, 0, 0, 0, 0})});
+      },
+      {"[batch]", "position 2 of sequence 1, token 2"});
+}
+
 TEST_CASE("batch: an id that the vocabulary does not have is named with its place") {
   Tensor good = ids({2, 2}, {0, 1, 2, 0});
   for (std::int32_t bad : {3, -1}) {

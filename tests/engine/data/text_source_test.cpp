@@ -9,6 +9,7 @@
 #include <set>
 
 #include "tests/engine/data/data_support.h"
+#include "tests/support/check_refused.h"
 
 using namespace sink;
 
@@ -106,6 +107,43 @@ TEST_CASE("TextSource: nor do they depend on it in other orders and with other t
       CHECK(values(second->train_batch(n / 2, n % 2, 6).tokens_BT()) == seen[static_cast<std::size_t>(n)]);
     CHECK(seen[0] != seen[1]);
   }
+}
+
+TEST_CASE("TextSource: a document begins behind each end of text, whatever is put into the block") {
+  TemporaryFolder folder;
+  write_counting_text(folder, 1000, 249);  // ends of text are 0, 251, 502, 753
+  DataConfig config = config_for(folder);
+  config.document_mask = config.reset_positions = true;
+  config.fixed_token = 0;
+  config.fixed_position = 3;
+  auto source = make_data_source(config);
+  int boundaries = 0;
+  for (std::int64_t step = 0; step < 10; ++step) {
+    Batch batch = source->train_batch(step, 0, 10);
+    auto tokens = values(batch.tokens_BT()), starts = values(batch.documents().starts_BT),
+         positions = values(batch.documents().positions_BT);
+    for (std::size_t row = 0; row < 10; ++row) {
+      std::int32_t first = tokens[9 * row];  // ids count up modulo 251
+      for (std::int32_t t = 0; t < 9; ++t) {
+        std::int32_t to_end = (251 - first) % 251;  // where the end of text stands in this block
+        std::int32_t start = t > to_end ? to_end + 1 : 0;
+        boundaries += start > 0;
+        CHECK(starts[9 * row + static_cast<std::size_t>(t)] == start);
+        CHECK(positions[9 * row + static_cast<std::size_t>(t)] == t - start);
+      }
+    }
+  }
+  CHECK(boundaries > 10);
+  CHECK(source->validation_batch(0, 4).documents().defined());
+  config.reset_positions = false;
+  CHECK_FALSE(make_data_source(config)->train_batch(0, 0, 1).documents().positions_BT.defined());
+  config.prefix = 3;
+  check_refused([&] { make_data_source(config); }, {"--document-mask", "--prefix 3"}, Exit::usage);
+  config.prefix = 0;
+  config.document_mask = false;
+  CHECK_FALSE(make_data_source(config)->train_batch(0, 0, 1).documents().defined());
+  config.reset_positions = true;
+  check_refused([&] { make_data_source(config); }, {"--reset-positions needs --document-mask"}, Exit::usage);
 }
 
 TEST_CASE("TextSource: validation takes evenly spaced blocks, always the same") {

@@ -73,6 +73,22 @@ struct AttentionCase {
     make_outputs();
   }
 
+  // Every sequence is cut into documents, each in its own way: the first begins in the middle of one that is a few
+  // tokens long, some are of one token. Behind `lead` keys that all see, with a prefix of so many.
+  void cut_into_documents(std::int64_t lead = 0) {
+    std::int64_t B = k.dim(0), K = k.dim(2) - lead;
+    Rng rng(7, "documents");
+    config.range.lead = lead;
+    config.range.prefix = std::max(config.range.prefix, lead);
+    config.document_starts_BK = Tensor::zeros({B, K}, DType::I32);
+    for (std::int64_t b = 0; b < B; ++b)
+      for (std::int64_t j = 1, start = 0; j < K; ++j) {
+        bool begins = rng.below(static_cast<std::uint64_t>(b * K + j), 9) == 0 || j == 4 + b || j == 5 + b;
+        start = begins ? j : start;
+        config.document_starts_BK.data<std::int32_t>()[b * K + j] = static_cast<std::int32_t>(start);
+      }
+  }
+
   // The tensors of the configuration that are there.
   std::vector<Tensor*> extras() {
     std::vector<Tensor*> there;
@@ -103,6 +119,7 @@ struct AttentionCase {
     AttentionCase other = *this;
     for (Tensor* x : {&other.q, &other.k, &other.v, &other.upstream, &other.o, &other.m, &other.S}) *x = x->to(device);
     for (Tensor* x : other.extras()) *x = x->to(device);
+    if (config.document_starts_BK.defined()) other.config.document_starts_BK = config.document_starts_BK.to(device);
     AttentionGradients& d = other.gradients;
     for (Tensor* x :
          {&d.dq_BHTD, &d.dk_BGKD, &d.dv_BGKD, &d.dbias_HT, &d.dextra_k_HD, &d.dextra_logit_H, &d.dextra_v_HD})

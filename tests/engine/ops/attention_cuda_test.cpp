@@ -17,6 +17,7 @@ struct Case {
   Extra extra = Extra::none;
   std::int64_t G = 0;
   DType dtype = DType::F32;
+  std::int64_t documents = -1;  // behind so many keys that all see; -1: all is one
 };
 
 template <class Op>
@@ -27,7 +28,10 @@ void check(const Case& c) {
   CAPTURE(c.range.window);
   CAPTURE(std::string(name_of(c.extra)));
   Op op;
-  AttentionCase expected = AttentionCase(1, 2, c.T, c.D, DType::BF16, c.range, 1, c.extra, c.G).to(DType::F64);
+  CAPTURE(c.documents);
+  AttentionCase expected =
+      AttentionCase(c.documents < 0 ? 1 : 2, 2, c.T, c.D, DType::BF16, c.range, 1, c.extra, c.G).to(DType::F64);
+  if (c.documents >= 0) expected.cut_into_documents(c.documents);
   expected.forward(op);
   expected.backward(op);
   check_twin(op, expected, worst_conditions(expected, op), c.dtype, Device::cuda);
@@ -67,8 +71,14 @@ TEST_CASE("attention on the device: equals the double reference at ragged length
   for (std::int64_t D : {1, 33, 64, 96, 128, 192}) check_all({.T = 34, .D = D});
 }
 
+TEST_CASE("attention on the device: equals the double reference where documents follow each other") {
+  for (std::int64_t T : {1, 40, 70}) check_all({.T = T, .D = 8, .extra = Extra::everything, .G = 1, .documents = 0});
+  check_all({.T = 41, .D = 16, .range = {.window = 7}, .extra = Extra::bias, .documents = 1});
+}
+
 TEST_CASE("attention on the device: no kernel's threads race") {
   cuda::FindRaces on;
+  check_all({.T = 37, .D = 8, .extra = Extra::everything, .G = 1, .documents = 0});
   check_all({.T = 37, .D = 8, .range = {.prefix = 3, .window = 20}, .extra = Extra::everything, .G = 1});
   check_all({.T = 34, .D = 33, .extra = Extra::logit, .dtype = DType::BF16});
   AttentionCase c = AttentionCase(2, 2, 35, 8, DType::F32, {}, 1, Extra::everything).to(Device::cuda);

@@ -28,7 +28,7 @@ AttentionCase naive_in_bf16(AttentionCase c, const Op& op) {
       ref::HeadGradients to(c.gradients, h);
       for (std::int64_t t = 0; t < c.q.dim(2); ++t) {
         std::int64_t i = head.position(t), g = head.group_of(h), bht = (b * c.q.dim(1) + h) * c.q.dim(2) + t;
-        std::vector<std::int64_t> keys = ref::keys_of(head, i);
+        std::vector<std::int64_t> keys = ref::keys_of(head, b, i);
         ref::Row q = head.q(b, h, t), do_i = grad_o(b, h, t);
         std::vector<ref::Row> k = head.k(b, g, keys), v = head.v(b, g, keys);
         std::span<double> o = all_o(b, h, t), dq = to.dq(b, h, t);

@@ -32,7 +32,7 @@ struct Expected {
     for (std::int64_t j = 0; j < T; ++j) lengths.push_back(length(v, bg * T + j));
     double queries = 0;  // after the first, that see key 0
     for (std::int64_t i = 1; i < T; ++i) {
-      if (!c.config.range.sees(i, 0)) continue;
+      if (!c.config.range_of(b).sees(i, 0)) continue;
       ++queries;
       double all = 0;
       for (std::int64_t n = 0; n < columns; ++n) all += std::abs(a.item(i * columns + n)) * lengths[n];
@@ -71,7 +71,7 @@ Angles mean_angles(const AttentionCase& c, std::int64_t b, std::int64_t h, bool 
   const double* k_head = k.data<double>() + (b * G + h / (H / G)) * T * D;
   for (std::int64_t i = 1; i < T; ++i)
     for (std::int64_t j = first ? 0 : 1; j < (first ? 1 : T); ++j) {
-      if (!c.config.range.sees(i, j)) continue;
+      if (!c.config.range_of(b).sees(i, j)) continue;
       double qk = 0, qq = 0, kk = 0;
       for (std::int64_t d = 0; d < D; ++d) {
         qk += q_head[i * D + d] * k_head[j * D + d];
@@ -91,7 +91,10 @@ Angles mean_angles(const AttentionCase& c, std::int64_t b, std::int64_t h, bool 
 
 TEST_CASE("attention statistics: equal sums over the whole map") {
   for (DType dtype : {DType::F64, DType::F32, DType::BF16})
-    for (KeyRange range : {KeyRange{}, KeyRange{.prefix = 3, .window = 20}, KeyRange{.window = 20}})
+    for (auto [range, documents] : {std::pair{KeyRange{}, false},
+                                    {KeyRange{.prefix = 3, .window = 20}, false},
+                                    {KeyRange{.window = 20}, false},
+                                    {KeyRange{}, true}})
       for (auto [extra, width] : {std::pair{Extra::none, D},
                                   {Extra::everything, D},
                                   {Extra::logit, D},
@@ -103,6 +106,7 @@ TEST_CASE("attention statistics: equal sums over the whole map") {
           CAPTURE(range.window);
           CAPTURE(width);
           AttentionCase c(B, H, T, width, dtype, range, 1, extra, 2);
+          if (documents) c.cut_into_documents();
           c.forward(op);
           AttentionStatistics found = c.statistics(K, op);
           double worst = 0, largest = 1;

@@ -20,10 +20,12 @@ struct Case {
   std::int64_t B = 1, H = 1, G = 0;
   double deviation = 1;             // of scores
   std::int64_t first_position = 0;  // of a chunk of queries up to T
+  std::int64_t documents = -1;      // behind so many keys that all see; -1: all is one
 };
 
 AttentionCase case_of(const Case& c, DType dtype) {
   AttentionCase whole(c.B, c.H, c.T, c.D, DType::BF16, c.range, c.deviation, c.extra, c.G);
+  if (c.documents >= 0) whole.cut_into_documents(c.documents);
   return (c.first_position > 0 ? whole.chunk(c.first_position, c.T) : whole).to(dtype);
 }
 
@@ -41,6 +43,7 @@ void check(const Case& c) {
   CAPTURE(c.range.prefix);
   CAPTURE(c.range.window);
   CAPTURE(c.first_position);
+  CAPTURE(c.documents);
   CAPTURE(std::string(name_of(c.extra)));
   CAPTURE(std::string(Op::name));
   Op op;
@@ -126,6 +129,16 @@ TEST_CASE("attention in tiles: queries that begin at a position") {
   }
 }
 
+TEST_CASE("attention in tiles: documents that follow each other") {
+  check_all({.T = 77, .D = 64, .extra = Extra::everything, .B = 2, .H = 2, .G = 1, .documents = 0});
+  for (std::int64_t T : {1, 65, 129, 200}) {
+    check<Softmax>({.T = T, .D = 64, .extra = Extra::bias, .B = 3, .documents = 0});
+    check<Softpick>({.T = T, .D = 96, .range = {.window = 30}, .B = 2, .documents = 1});
+    check<ClippedSoftmax>({.T = T, .D = 128, .extra = Extra::everything, .B = 2, .H = 2, .G = 1, .documents = 1});
+  }
+  check<SigmoidLogN>({.T = 199, .D = 64, .extra = Extra::bias, .B = 2, .first_position = 63, .documents = 0});
+}
+
 TEST_CASE("attention in tiles: large scores") {
   check<Softmax>({.T = 70, .D = 64, .deviation = 40});
   check<Softpick>({.T = 70, .D = 64, .extra = Extra::everything, .deviation = 40});
@@ -138,6 +151,7 @@ TEST_CASE("attention in tiles: no threads race") {
   check_all({.T = 67, .D = 64, .range = {.prefix = 3, .window = 20}, .extra = Extra::everything, .H = 2, .G = 1});
   check<Softmax>({.T = 200, .D = 96, .extra = Extra::bias});
   check<ClippedSoftmax>({.T = 200, .D = 128});
+  check<Softmax>({.T = 150, .D = 64, .extra = Extra::everything, .B = 2, .documents = 1});
 }
 
 TEST_CASE("attention in tiles: the same bits under every schedule") {

@@ -21,7 +21,7 @@ Conditions row_conditions(const AttentionCase& c, const Op& op, std::int64_t b, 
   const AttentionConfig& config = c.config;
   ref::Head head(c.q, c.k, c.v, config, h);
   std::int64_t i = head.position(t);
-  std::vector<std::int64_t> keys = ref::keys_of(head, i);
+  std::vector<std::int64_t> keys = ref::keys_of(head, b, i);
   std::int64_t row = (b * c.q.dim(1) + h) * c.q.dim(2) + t;
   AttentionRow numbers(op, c.m.item(row), c.S.item(row), static_cast<double>(keys.size()));
   double z = std::abs(numbers.z()), dz = std::abs(numbers.dz()), r = 0, w = 0, dg = 0, dr = 0;

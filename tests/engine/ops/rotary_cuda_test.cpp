@@ -11,6 +11,14 @@ using namespace sink;
 
 namespace {
 
+// Of tokens, some of them the same, below `end`.
+Tensor positions_of(std::int64_t B, std::int64_t T, std::int64_t end) {
+  Tensor positions_BT = Tensor::empty({B, T}, DType::I32);
+  for (std::int64_t n = 0; n < B * T; ++n)
+    positions_BT.data<std::int32_t>()[n] = static_cast<std::int32_t>(n * 5 % end);
+  return positions_BT;
+}
+
 // Rotates x of width D by a table for the first `width` numbers and `positions`, into another tensor and in place.
 void check_rotary(std::int64_t T, std::int64_t D, std::int64_t width, std::int64_t positions, DType dtype) {
   CAPTURE(T);
@@ -19,11 +27,15 @@ void check_rotary(std::int64_t T, std::int64_t D, std::int64_t width, std::int64
   RotaryTable table = rotary_table(positions, width, DType::F32);
   for (bool inverse : {false, true}) {
     Shape shape{2, 3, T, D};
-    Tensors given{random_tensor(shape, dtype, 1), random_tensor(shape, dtype, 2), random_tensor(shape, dtype, 3),
-                  table.cos_TE, table.sin_TE};
+    Tensors given{random_tensor(shape, dtype, 1),
+                  random_tensor(shape, dtype, 2),
+                  random_tensor(shape, dtype, 3),
+                  table.cos_TE,
+                  table.sin_TE,
+                  positions_of(2, T, positions)};
     check_device_twin("rotary", given, [&](Tensors& t) {
       rotary(t[0], {t[3], t[4]}, inverse, t[1]);
-      rotary(t[2], {t[3], t[4]}, inverse, t[2]);
+      rotary(t[2], {t[3], t[4], t[5]}, inverse, t[2]);
     });
   }
 }
@@ -45,13 +57,14 @@ void check_split_rotary(std::int64_t B, std::int64_t H, std::int64_t G, std::int
                 random(B * G * T * D, 4),
                 random(B * T * row, 5),
                 table.cos_TE,
-                table.sin_TE};
+                table.sin_TE,
+                positions_of(B, T, T + 2)};
   check_device_twin("split_rotary", given, [&](Tensors& t) {
     Tensor qkv = t[0].slice(offset, {B, T, row}), dqkv = t[4].slice(offset, {B, T, row});
     Tensor q = t[1].slice(offset, {B, H, T, D});
     Tensor k = t[2].slice(offset, {B, G, T, D}), v = t[3].slice(offset, {B, G, T, D});
-    split_rotary(qkv, {t[5], t[6]}, q, k, v);
-    split_rotary_backward(q, k, v, {t[5], t[6]}, dqkv);
+    split_rotary(qkv, {t[5], t[6], t[7]}, q, k, v);
+    split_rotary_backward(q, k, v, {t[5], t[6], t[7]}, dqkv);
   });
 }
 

@@ -41,6 +41,28 @@ TEST_CASE("rotary: positions 0 and 1 by hand") {
   check_close("y", rotated(x), expected, 1e-9);
 }
 
+TEST_CASE("rotary: a token with a position of its own is rotated as one that stands there") {
+  for (DType dtype : {DType::F64, DType::F32, DType::BF16}) {
+    Tensor x = random_tensor({2, 3, 5, 8}, dtype, 1), y = Tensor::empty_like(x);
+    RotaryTable table = rotary_table(9, 6, accumulate_type(dtype));
+    table.positions_BT = Tensor::from<std::int32_t>({2, 5}, {0, 1, 0, 8, 3, 7, 0, 0, 1, 2});
+    for (bool inverse : {false, true}) {
+      rotary(x, table, inverse, y);
+      for (std::int64_t row = 0; row < 30; ++row) {
+        std::int64_t b = row / 15, t = row % 5, p = table.positions_BT.data<std::int32_t>()[b * 5 + t];
+        Tensor there = Tensor::zeros({1, 1, 9, 8}, dtype), place = there.reshape({9, 8}).rows(p, p + 1);
+        place.copy_from(x.reshape({30, 8}).rows(row, row + 1));
+        rotary(there, {table.cos_TE, table.sin_TE}, inverse, there);
+        check_close("y", y.reshape({30, 8}).rows(row, row + 1), there.reshape({9, 8}).rows(p, p + 1), 0);
+      }
+    }
+  }
+  Tensor x = Tensor::zeros({2, 1, 3, 4});
+  RotaryTable table = rotary_table(3, 4, DType::F32);
+  table.positions_BT = Tensor::zeros({3, 2}, DType::I32);
+  check_refused([&] { rotary(x, table, false, x); }, {"[rotary]", "positions are i32 (3, 2)"});
+}
+
 TEST_CASE("split_rotary: the bits of split_heads and rotary, and its backward those of theirs") {
   for (DType dtype : {DType::F32, DType::BF16, DType::F64})
     for (auto [B, T] : std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {2, 65}, {1, 130}})
@@ -48,6 +70,11 @@ TEST_CASE("split_rotary: the bits of split_heads and rotary, and its backward th
         CAPTURE(T);
         CAPTURE(width);
         RotaryTable table = rotary_table(T, width, dtype == DType::F64 ? DType::F64 : DType::F32);
+        if (B == 2) {
+          table.positions_BT = Tensor::empty({B, T}, DType::I32);
+          for (std::int64_t n = 0; n < B * T; ++n)
+            table.positions_BT.data<std::int32_t>()[n] = static_cast<std::int32_t>(n * 7 % T);
+        }
         Tensor qkv = random_tensor({B, T, 10 * 9}, dtype, 1);
         auto empty = [&](std::int64_t heads) { return Tensor::empty({B, heads, T, 9}, dtype); };
         Tensor q = empty(4), k = empty(3), v = empty(3), expected_q = empty(4), expected_k = empty(3),

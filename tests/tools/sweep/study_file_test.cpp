@@ -81,6 +81,8 @@ TEST_CASE("study file: lists multiply, sizes and recipes go over one another") {
   CHECK(study.question == "Why?");
   CHECK(study.seeds == std::vector<std::uint64_t>{3, 1});
   CHECK(study.whole_checkpoints);
+  CHECK_FALSE(study.interventions);
+  CHECK(study_from_toml("interventions = true\n" + kStudy, "s.toml", "", "r.toml").interventions);
 
   std::vector<StudyArm> arms = arms_of(study, request_of());
   CHECK(names_of(arms) ==

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "tools/sweep/study_picture.h"
 #include "tools/sweep/study_table.h"
 
 using namespace sink;
@@ -96,6 +97,33 @@ TEST_CASE("study results: means, paired differences, directions and what is not 
   CHECK(said[1].find("1 in its order, 1 in the opposite order, 1 undecided") != std::string::npos);
 }
 
+TEST_CASE("study results: which scores are in the order of what the loss is without the first token") {
+  // Losses rise by 0.1, 0.3, 0.2, 0.4: alpha_1 raw is in that order, Sink_1 in the opposite one but for one pair of
+  // six.
+  StudyFile study;
+  study.baseline = "a";
+  std::vector<StudyArm> arms;
+  std::vector<StudyOutcome> outcomes;
+  const double rise[] = {0.1, 0.3, 0.2, 0.4}, sink[] = {40, 10, 20, 15}, raw[] = {1, 3, 2, 9};
+  for (std::size_t i = 0; i < 4; ++i) {
+    arms.push_back(arm_named(std::string(1, static_cast<char>('a' + i)), "", ""));
+    outcomes.push_back(outcome(i, 1, sink[i], 4));
+    outcomes.back().run->evaluation->scalar["change_removed_1"] = rise[i];
+    outcomes.back().run->evaluation->scalar["alpha_1_raw"] = raw[i];
+    if (i > 0) outcomes.back().run->evaluation->scalar["value_share"] = 0.5;
+  }
+  const std::string said = verdicts(results_of(study, "cpu", arms, outcomes)).back();
+  CAPTURE(said);
+  CHECK(said.find("over 4 runs") != std::string::npos);
+  CHECK(said.find("Sink_1 -0.67,") != std::string::npos);
+  CHECK(said.find("alpha_1 raw +1.00,") != std::string::npos);
+  CHECK(said.find("value share not known (3 runs)") != std::string::npos);  // all the same
+  CHECK(said.find("alpha_1 not known (0 runs)") != std::string::npos);
+  CHECK(said.find("0 +- 0.49 ") != std::string::npos);  // sqrt(2 (2 n + 5) / (9 n (n - 1)))
+  outcomes.resize(2);
+  CHECK(verdicts(results_of(study, "cpu", arms, outcomes)).back().find("Kendall's tau, over") == std::string::npos);
+}
+
 TEST_CASE("study results: against the paper, and a paper without a number") {
   StudyResults found = results();
   found.arms[1].arm.row.sink_1 = "40.00";
@@ -106,6 +134,26 @@ TEST_CASE("study results: against the paper, and a paper without a number") {
   CHECK(direction(found, found.arms[1]) == "less");
   found.baseline.reset();
   CHECK(direction(found, found.arms[1]).empty());
+}
+
+TEST_CASE("study picture: marks stand where their numbers are, and what is not known has none") {
+  const StudyResults found = results();
+  const std::string svg = study_svg(found);
+  CHECK(svg == study_svg(results()));
+  const auto count = [&](const std::string& what) {
+    std::size_t n = 0;
+    for (std::size_t at = 0; (at = svg.find(what, at)) != std::string::npos; ++at) ++n;
+    return n;
+  };
+  CHECK(count("class=\"title\"") == 1 + 2);    // the question; Sink_1 and the loss minus the baseline's
+  CHECK(count("class=\"paper\"") == 3);        // kernel failed in the paper
+  CHECK(count("class=\"ours\" cx") == 4 + 3);  // the baseline has no difference from itself
+  // Sink_1: the scale goes from 0 to 50 + 6 %, over 230 pixels from 230 on; the baseline's mean is 11.
+  CHECK(svg.find("class=\"ours\" cx=\"277.7\" cy=\"68.0\"") != std::string::npos);
+  // Its seeds 10, 12, 11.
+  for (const char* x : {"273.4", "282.1", "277.7"})
+    CHECK_MESSAGE(svg.find(std::string("class=\"seed\" cx=\"") + x) != std::string::npos, x);
+  CHECK(svg.find(">sigmoid</text>") != std::string::npos);
 }
 
 TEST_CASE("study tables: same results, same bytes; unknown is empty; nothing breaks out of its field") {

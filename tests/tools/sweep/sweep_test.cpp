@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <thread>
 
@@ -139,6 +140,34 @@ TEST_CASE("sweep: a run of the same settings that train_<ablation> made counts a
   CHECK(read_bytes(own + "/metrics.jsonl") == before);
   Subprocess resumed(place, words_of("train_baseline" + flags + " --resume auto --dry-run"));
   CHECK(resumed.wait() == 0);
+}
+
+TEST_CASE("sweep: interventions are measured of complete runs, once, as eval_<ablation> does") {
+  Place place("interventions = true\n" + kStudy);
+  Subprocess first(place, words_of(place.command("--seeds 0")));
+  REQUIRE_MESSAGE(first.wait() == 0, first.err());
+  CHECK(contains(first.err(), "interventions on 2 runs"));
+  const std::string file = place / "out/op_sigmoid_none-0/interventions.json", written = read_bytes(file);
+  Subprocess eval(place,
+                  words_of("eval_op_sigmoid_none interventions " + place / "out/op_sigmoid_none-0/checkpoint.h5"));
+  REQUIRE_MESSAGE(eval.wait() == 0, eval.err());
+  CHECK(eval.out() == written);
+  const report::Run run = report::read_run_folder(place / "out/op_sigmoid_none-0");
+  for (const char* name : {"removed_1", "redistributed_1", "constant_1", "removed_5", "w8a8", "w4a16", "w4a4"})
+    CHECK_MESSAGE(std::isfinite(run.evaluation->get(std::string("change_") + name)), name);
+  CHECK(contains(read_bytes(place / "out/tiny.md"), "loss without a_1 v_1"));
+  CHECK(contains(read_bytes(place / "out/tiny-runs.csv"), ",change_removed_1,"));
+  Subprocess again(place, words_of(place.command("--seeds 0")));
+  CHECK(again.wait() == 0);
+  CHECK_FALSE(contains(again.err(), "interventions on"));
+  // Of another step they are not the run's.
+  std::string older = written;
+  older.replace(older.find("\"step\": 40"), 10, "\"step\": 39");
+  write_bytes(file, older);
+  CHECK_FALSE(report::read_run_folder(place / "out/op_sigmoid_none-0").evaluation->scalar.contains("change_removed_1"));
+  write_bytes(file, "{\"interventions\": [1]}");
+  CHECK_THROWS_WITH_AS(report::read_run_folder(place / "out/op_sigmoid_none-0"),
+                       doctest::Contains("interventions.json"), Error);
 }
 
 TEST_CASE("sweep: --dry-run trains nothing and says what would be, and the studies are listed") {
