@@ -32,6 +32,11 @@ struct KeyRange {
     std::int64_t in_window = window > 0 ? std::max<std::int64_t>(0, i - window + 1) : 0;
     return document_starts ? std::max(in_window, document_start(i)) : in_window;
   }
+  // The last query that has key j among its own; far behind all positions where nothing limits it.
+  SINK_HD std::int64_t last(std::int64_t j) const {
+    std::int64_t in_window = window > 0 ? j + window - 1 : INT64_MAX - 1;
+    return document_starts ? std::min(in_window, document_end(j) - 1) : in_window;
+  }
   SINK_HD bool sees(std::int64_t i, std::int64_t j) const { return (first(i) <= j && j <= i) || j < prefix; }
   // How many keys query i sees among T.
   SINK_HD std::int64_t count(std::int64_t i, std::int64_t T) const {
@@ -58,8 +63,8 @@ struct KeyRange {
   // The shortest run of `queries` that holds every query some key of `keys` is seen by.
   SINK_HD Span query_hull(Span queries, Span keys) const {
     if (keys.begin < prefix) return queries;
-    std::int64_t end = window > 0 ? std::min(queries.end, keys.end - 1 + window) : queries.end;
-    return {std::max(queries.begin, keys.begin), document_starts ? std::min(end, document_end(keys.end - 1)) : end};
+    std::int64_t end = last(keys.end - 1);
+    return {std::max(queries.begin, keys.begin), end < queries.end ? end + 1 : queries.end};
   }
   // Whether every query of `queries` sees every key of `keys` (it may say no for a yes that takes prefix and window).
   SINK_HD bool sees_all(Span queries, Span keys) const {
@@ -73,7 +78,7 @@ struct KeyRange {
   // The first position of a later document than that of i; far behind all positions if there is none.
   SINK_HD std::int64_t document_end(std::int64_t i) const {
     std::int64_t begin = std::max(i + 1, lead), end = lead + positions;
-    if (begin >= end || document_start(end - 1) <= i) return INT64_MAX;
+    if (begin >= end || document_start(end - 1) <= i) return INT64_MAX - 1;
     while (begin < end) {
       std::int64_t middle = begin + (end - begin) / 2;
       if (document_start(middle) > i)

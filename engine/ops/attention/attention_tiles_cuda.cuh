@@ -120,31 +120,39 @@ struct SharedBias {
 };
 
 // Where 16 rows of scores lie in the map: rows are queries, or keys where kTransposed. `row`: the first, in its tile.
+// What a lane's two rows see, or are seen by, are runs of columns.
 template <bool kTransposed, int kQueries, int kKeys>
 struct ScorePlace {
   SharedBias<kQueries, kKeys> bias;
   float scale;
   bool has_bias;
-  int row, distance;  // of the tiles: position of the first query - first key
-  int queries, prefix,
-      window;  // how many there are from the tiles' first on; keys in the prefix; keys seen, its own included
-  const AttentionHead& head;
-  int first_position, first_key;
+  int row;
+  int begin[2], end[2];  // of a row (e / 2): columns [begin, end),
+  int always_end[2];     // and those of the prefix up to here
 
   __device__ ScorePlace(const AttentionHead& head, const SharedBias<kQueries, kKeys>& bias, int first_query,
                         int first_key, int row)
-      : bias(bias),
-        scale(head.a.scale),
-        has_bias(head.a.bias_HT != nullptr),
-        row(row),
-        distance(first_query + head.shift - first_key),
-        queries(head.T - first_query),
-        prefix(static_cast<int>(head.a.range.prefix < head.K ? head.a.range.prefix : head.K) - first_key),
-        window(head.a.range.window > 0 && head.a.range.window < head.K ? static_cast<int>(head.a.range.window)
-                                                                       : head.K),
-        head(head),
-        first_position(first_query + head.shift),
-        first_key(first_key) {}
+      : bias(bias), scale(head.a.scale), has_bias(head.a.bias_HT != nullptr), row(row) {
+    KeyRange range = head.range();
+    int position = first_query + head.shift, queries = head.T - first_query,
+        prefix = static_cast<int>(range.prefix < head.K ? range.prefix : head.K);
+    SINK_UNROLL
+    for (int r = 0; r < 2; ++r) {
+      int at = row + row_of_sum(2 * r);
+      always_end[r] = -1;
+      if constexpr (kTransposed) {
+        std::int64_t last = range.last(first_key + at);
+        bool always = first_key + at < prefix;
+        begin[r] = always ? 0 : first_key + at - position;
+        end[r] = always || last - position >= queries ? queries : static_cast<int>(last - position) + 1;
+      } else {
+        bool exists = at < queries;
+        begin[r] = exists ? static_cast<int>(range.first(position + at)) - first_key : 0;
+        end[r] = exists ? position + at + 1 - first_key : -1;
+        if (exists) always_end[r] = prefix - first_key;
+      }
+    }
+  }
 
   __device__ int query(int n, int e) const { return kTransposed ? column_of_sum(n, e) : row + row_of_sum(e); }
   __device__ int key(int n, int e) const { return kTransposed ? row + row_of_sum(e) : column_of_sum(n, e); }
@@ -155,11 +163,8 @@ struct ScorePlace {
   }
   // There is such a query, and it sees the key (KeyRange::sees in numbers of the tile): none sees what lies behind K.
   __device__ bool sees(int n, int e) const {
-    int q = query(n, e), k = key(n, e), d = distance + q - k;
-    if (q >= queries) return false;
-    if (k < prefix) return true;
-    if (d < 0 || d >= window) return false;
-    return !head.document_starts || first_key + k >= head.range().document_start(first_position + q);
+    int column = column_of_sum(n, e);
+    return (column >= begin[e / 2] && column < end[e / 2]) || (!kTransposed && column < always_end[e / 2]);
   }
 };
 
