@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <set>
 
@@ -54,6 +55,11 @@ void add(const StudyOutcome& outcome, ArmResult& arm) {
 BySeed values_of(const ArmResult& arm, const std::string& measure) {
   const auto found = arm.values.find(measure);
   return found == arm.values.end() ? BySeed() : found->second;
+}
+
+// A difference that is not 0, from which no interval can be made although there are seeds enough.
+bool is_same_of_every_seed(const Estimate& difference) {
+  return difference.has_interval() && difference.half == 0 && difference.mean != 0;
 }
 
 OrderAgreement agreement_of(const StudyResults& results, const char* measure, std::string StudyRow::*paper) {
@@ -109,6 +115,15 @@ StudyResults results_of(const StudyFile& study, const std::string& size, const s
     results.core_hours += hours_of(*outcome.run);
     commits.insert(outcome.run->commit);
   }
+  for (ArmResult& arm : results.arms)
+    if (const Estimate difference = results.difference(arm, "sink_1"); is_same_of_every_seed(difference)) {
+      char text[160];
+      std::snprintf(text, sizeof text,
+                    "Sink_1 %+.1f to the baseline for every seed, to the digit: it is counted too coarsely here for an "
+                    "interval",
+                    difference.mean);
+      arm.remarks.push_back(text);
+    }
   results.commits.assign(commits.begin(), commits.end());
   results.seeds.assign(seeds.begin(), seeds.end());
   return results;
@@ -126,6 +141,7 @@ std::string direction(const StudyResults& results, const ArmResult& arm) {
   const Estimate difference = results.difference(arm, "sink_1");
   if (difference.n == 0) return "";
   if (!difference.has_interval()) return "one seed";
+  if (difference.half == 0 && difference.mean == 0) return "equal";
   const int ours = sign_of(difference);
   if (ours == 0) return "undecided";
   const std::string text = ours > 0 ? "more" : "less";

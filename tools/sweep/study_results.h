@@ -57,8 +57,9 @@ StudyResults results_of(const StudyFile& study, const std::string& size, const s
 std::optional<double> paper_value(const std::string& text);
 
 // Where an arm's Sink_1 lies beside the baseline's, and whether the paper's does so too: "more, as in the paper",
-// "less, against the paper", "more" where the paper has no such number, "undecided" where the interval holds 0, "one
-// seed" where there is none; "" without runs to compare.
+// "less, against the paper", "more" where the paper has no such number, "undecided" where the interval holds 0 or has
+// no width, "equal" where every seed's difference is 0, "one seed" where there is no interval; "" without runs to
+// compare.
 std::string direction(const StudyResults& results, const ArmResult& arm);
 
 // The sentences below the table: the orders of Sink_1, Sink_* and the loss beside the paper's.

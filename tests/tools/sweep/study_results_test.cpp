@@ -90,7 +90,7 @@ TEST_CASE("study results: means, paired differences, directions and what is not 
   // 11.33 against 18.18, 0.44, 0.8: two pairs of three in order.
   CHECK(said[0] ==
         "Sink_1: of 3 pairs that the paper tells apart, 2 in its order, 0 in the opposite order, 1 undecided (the 95 % "
-        "interval of our difference holds 0, or one seed gives none); Kendall's tau of the means of 3 runs 0.33.");
+        "interval of our difference holds 0 or has no width, or one seed gives none); Kendall's tau of the means of 3 runs 0.33.");
   // Loss of the paper: elu < sigmoid < baseline. sigmoid - baseline: 0.11, 0.12, 0.13: the opposite. sigmoid - elu: in
   // its order. elu - baseline: 0, no difference at all.
   CHECK(said[1].find("1 in its order, 1 in the opposite order, 1 undecided") != std::string::npos);
@@ -106,6 +106,27 @@ TEST_CASE("study results: against the paper, and a paper without a number") {
   CHECK(direction(found, found.arms[1]) == "less");
   found.baseline.reset();
   CHECK(direction(found, found.arms[1]).empty());
+}
+
+TEST_CASE("study results: the same difference of every seed is no interval of width zero") {
+  StudyFile study;
+  study.name = "s";
+  study.baseline = "baseline";
+  const std::vector<StudyArm> arms{arm_named("baseline", "18.18", ""), arm_named("more", "20.00", ""),
+                                   arm_named("equal", "0.44*", "")};
+  std::vector<StudyOutcome> outcomes;
+  for (std::uint64_t seed : {1, 2})  // +6.25 twice
+    for (std::size_t arm = 0; arm < 3; ++arm)
+      outcomes.push_back(outcome(arm, seed, (seed == 1 ? 8.33333333 : 27.0833333) + (arm == 1 ? 6.25 : 0), 4));
+  const StudyResults found = results_of(study, "cpu", arms, outcomes);
+  CHECK(direction(found, found.arms[1]) == "undecided");
+  CHECK(found.arms[1].remarks ==
+        std::vector<std::string>{"Sink_1 +6.2 to the baseline for every seed, to the digit: it is counted too coarsely "
+                                 "here for an interval"});
+  CHECK(direction(found, found.arms[2]) == "equal");
+  CHECK(found.arms[2].remarks.empty());
+  // Nor is a pair that the paper tells apart decided by it.
+  CHECK(verdicts(found)[0].find("0 in its order, 0 in the opposite order, 3 undecided") != std::string::npos);
 }
 
 TEST_CASE("study tables: same results, same bytes; unknown is empty; nothing breaks out of its field") {
