@@ -21,12 +21,13 @@ struct Measure {
 };
 const std::vector<Measure>& measures();
 
-// A run as it stands on the disk.
+// A run as it stands on the disk, or in an earlier table.
 struct StudyOutcome {
   std::size_t arm = 0;
   std::uint64_t seed = 0;
   std::optional<report::Run> run;  // none: not begun
   std::string problem;             // why it is not complete; empty: it is
+  std::string file;                // the row of another's table that stands for it (earlier_runs.h); empty: its folder
 };
 
 struct ArmResult {
@@ -43,8 +44,9 @@ struct StudyResults {
   std::vector<ArmResult> arms;
   std::optional<std::size_t> baseline;  // of arms; none where --only left it out
   std::size_t complete = 0, runs = 0;
-  double core_hours = 0;  // of complete runs: their clocks times their threads
-  std::vector<std::string> commits;
+  double core_hours = 0;                       // of complete runs: their clocks times their threads
+  std::vector<std::string> commits, machines;  // of complete runs, where they are known
+  std::map<std::string, std::size_t> earlier;  // by the file that they stand in, runs that stand in no folder
 
   // Arm minus baseline; of no seed for the baseline itself.
   Estimate difference(const ArmResult& arm, const std::string& measure) const;
