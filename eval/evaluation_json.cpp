@@ -164,6 +164,7 @@ std::string evaluation_json(const Evaluation& e, const EvaluationContext& c) {
   json["date"] = utc_date();
   json["precision"] = c.precision;
   json["device"] = c.device;
+  if (!c.machine.empty()) json["machine"] = c.machine;
   json["config_toml"] = c.config_toml;
   json["val_loss"] = number(e.loss);
   json["sequences"] = e.sequences;

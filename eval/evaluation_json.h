@@ -12,6 +12,7 @@ namespace sink {
 // What stands beside the numbers so that nobody has to guess what they are of.
 struct EvaluationContext {
   std::string run, task, ablation, policies, precision, device = "cpu", commit, config_toml;
+  std::string machine = {};         // the processor it was trained on; empty: not known
   std::string input = "text";       // text: the run's validation sequences | random | repeated | tokens | sentence
   std::uint64_t input_seed = 0;     // of random and repeated tokens
   std::string data_sha256 = {};     // of the tokens that the run was trained on; empty: not known
@@ -33,6 +34,7 @@ struct EvaluationContext {
 //                                      what was given, input_sha256 of given ids;
 //                                      data_sha256: of the tokens of training; initial_sha256: of the parameters of
 //                                      the checkpoint that training started from (model/model_checkpoint.h)
+//   machine                            of a run, as training writes it: the processor
 //   epochs domains                     of a run on text, as training writes it: passes over its training data; and
 //                                      [{name, tokens: of training in use, share: of what was read, epochs}]
 //   extra                              none | key (every query sees one key more) | token (a sink token)

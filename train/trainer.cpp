@@ -8,6 +8,7 @@
 
 #include "engine/implementation.h"
 #include "engine/io/build_info.h"
+#include "engine/io/cpu_name.h"
 #include "engine/io/file.h"
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
@@ -59,6 +60,7 @@ Evaluation write_evaluation(TrainingRun& run, const std::string& name, const std
       .device = description_of(device_named(config.device)),
       .commit = build_commit(),
       .config_toml = to_toml(config),
+      .machine = cpu_name(),
       .data_sha256 = run.data().checksum(),
       .initial_sha256 = run.state().initial_sha256,
       .data = config.data,

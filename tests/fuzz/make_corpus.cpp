@@ -240,6 +240,16 @@ void texts() {
   put("study_file", "from", head + "[[runs]]\nablation = \"c\"\n[[runs]]\nfrom = [\"c\", \"c\"]\nsteps = [1, 2]\n");
   put("run_config", "list", "layers = [1,\n2,\n3]\ndata = \"a\nb\"\n");
 
+  const std::string columns = "run,task,ablation,finished,measured_step,steps,step,seed,val_loss,sink_1,sink_1_raw";
+  put("results_csv", "sound",
+      columns +
+          ",extra,sink_star,sink_star_raw,sink_2,sink_3,sink_1_eps0.2,sink_1_raw_eps0.2,sink_1_eps0.3,"
+          "learning_rate,data,heads,seconds,failure,label\n"
+          "a,text,baseline,true,9,9,9,1,2.5,50,40,key,10,9,1,0.5,60,45,50,1e-3,\"a,\"\"b\"\"\",8,7.5,,x\n"
+          "b,text,bias_k,false,,9,3,2,,,,,,,,,,,,0.1,'=a,4,,the loss was not finite,\r\n");
+  put("results_csv", "quotes", columns + "\n\"a\n\"\"\",\"");
+  put("results_csv", "columns", columns + times(2000, ",sink_1_eps1") + "\n");
+  put("results_csv", "numbers", columns + "\na,text,b,true,1,1,1,18446744073709551616,1e999,nan,-1\n");
   std::string evaluation =
       R"({"schema": 1, "run": "r", "task": "text", "step": 3, "val_loss": 2.5, "alpha_1": "nan", "epsilon": [0.3],
           "sink_1": [1.5], "alpha_1_layer_head": [[0.5, 0.25]],

@@ -49,6 +49,8 @@ void add_measurement(const Run& run, const Evaluation& e, const std::set<double>
                            "extra_key_mass", "entropy", "first_value_norm_ratio", "value_share", "massive_ratio"})
     line.add(name, e.get(name));
   for (const std::string& change : changes) line.add(change, e.get(change));
+  for (const std::size_t k : {2, 3})
+    line.add("sink_" + std::to_string(k), e.sink_k.size() < k ? kNaN : e.sink_k[k - 1]);
   for (const double epsilon : epsilons) sinks(epsilon, "_eps" + csv_field(epsilon));
 }
 
@@ -84,8 +86,14 @@ std::string results_csv(const std::vector<Run>& runs) {
     line.whole("tokens", run.tokens);
     line.add("seed", std::to_string(run.seed));
     add_measurement(run, run.evaluation ? *run.evaluation : none, epsilons, changes, line);
+    line.add("seconds", run.seconds);
+    line.whole("skipped_steps", run.skipped_steps);
+    line.whole("first_skipped", run.first_skipped);
+    line.text("failure", run.failure);
     line.text("commit", run.commit);
     line.text("date", run.date);
+    line.text("machine", run.machine);
+    line.text("data_sha256", run.data_sha256);
     line.text("policies", run.policies);
     for (const std::string& name : settings) {
       std::string column = name;

@@ -116,6 +116,7 @@ void read_identity(const json& object, const std::string& file, Run& run) {
   run.commit = read.text("commit", "");
   run.data_sha256 = read.text("data_sha256", "");
   run.date = read.text("date", "");
+  run.machine = read.text("machine", "");
   run.precision = read.text("precision", run.precision);
   run.seed = read.seed("seed", run.seed);
   run.steps = read.integer("steps", run.steps);
@@ -132,17 +133,17 @@ void read_numbers(const json& object, const std::string& file, Run& run) {
   run.finished = true;
 }
 
-// "softmax" of "position=Rotary ... attention=Softmax".
-std::string attention_of(const Run& run) {
-  std::istringstream words(run.policies);
-  std::string word;
-  while (words >> word) {
-    if (word.rfind("attention=", 0) != 0) continue;
-    std::string name = word.substr(10);
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-    return name;
-  }
-  return run.ablation.empty() ? run.name : run.ablation;
+// What the curves say of the run's time, and of its steps that went wrong.
+void read_clock(Run& run) {
+  const auto column = [&](const char* name) {
+    const auto found = run.curves.find(name);
+    return found == run.curves.end() ? Row() : found->second;
+  };
+  const Row step = column("step"), seconds = column("seconds"), loss = column("train_loss"), norm = column("grad_norm");
+  if (!seconds.empty() && std::isfinite(seconds.back())) run.seconds = seconds.back();
+  for (std::size_t i = 0; i < std::min(loss.size(), norm.size()); ++i)
+    if (!std::isfinite(loss[i]) || !std::isfinite(norm[i]))
+      if (run.skipped_steps++ == 0) run.first_skipped = static_cast<std::int64_t>(step[i]);
 }
 
 // Where the curves have got to, and what was measured last.
@@ -162,6 +163,9 @@ void read_progress(Run& run) {
   }
 }
 
+constexpr std::size_t kLongestReason = 2000;
+std::string first_line(const std::string& text) { return text.substr(0, std::min(text.find('\n'), kLongestReason)); }
+
 // A run that was gone on with after its end keeps the evaluation of that end until it has its new one.
 bool has_gone_on(Run& run, const json& evaluation, const std::string& file) {
   const Reader read{evaluation, file};
@@ -177,6 +181,18 @@ std::string name_of_folder(const fs::path& folder) {
 }
 
 }  // namespace
+
+std::string attention_of(const Run& run) {
+  std::istringstream words(run.policies);
+  std::string word;
+  while (words >> word) {
+    if (word.rfind("attention=", 0) != 0) continue;
+    std::string name = word.substr(10);
+    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
+    return name;
+  }
+  return run.ablation.empty() ? run.name : run.ablation;
+}
 
 bool Run::rows_sum_to_one() const {
   if (!evaluation) return attention == "softmax";
@@ -195,7 +211,7 @@ std::string Run::mark() const {
 bool is_run_folder(const std::string& folder) {
   const fs::path root(folder);
   return fs::exists(root / "evaluation.json") ||
-         (fs::exists(root / "config.toml") && fs::exists(root / "metrics.jsonl"));
+         (fs::exists(root / "config.toml") && (fs::exists(root / "metrics.jsonl") || fs::exists(root / "failure.txt")));
 }
 
 Run read_run_folder(const std::string& folder) {
@@ -212,11 +228,12 @@ Run read_run_folder(const std::string& folder) {
              " is not a run folder: expected evaluation.json, or config.toml and metrics.jsonl of a run in progress",
          Exit::bad_input);
   const std::string config = root / "config.toml", metrics = root / "metrics.jsonl",
-                    evaluation = root / "evaluation.json";
+                    evaluation = root / "evaluation.json", failure = root / "failure.txt";
   Run run;
   run.folder = folder;
   run.name = name_of_folder(root);
   if (fs::exists(metrics)) run.curves = to_curves(read_file("report", metrics), metrics);
+  read_clock(run);
   json object = json::object();
   if (fs::exists(evaluation)) object = read_evaluation_file(evaluation);
   if (fs::exists(config)) {
@@ -235,6 +252,7 @@ Run read_run_folder(const std::string& folder) {
     run.ablation = Reader{object, evaluation}.text("ablation", run.ablation);
     run.policies = Reader{object, evaluation}.text("policies", run.policies);
     read_progress(run);
+    if (fs::exists(failure)) run.failure = first_line(read_file("report", failure));
   }
   run.attention = attention_of(run);
   return run;

@@ -82,11 +82,15 @@ struct Run {
   std::string policies;   // may be unknown, too
   std::string attention;  // the Attention of `policies`, in lower case; else the ablation or the name
   std::string commit, date, precision, config_toml;
+  std::string machine;                          // the processor it was trained on; empty where not known
   std::string data_sha256;                      // of the tokens it was trained on; empty where not known
   std::map<std::string, std::string> settings;  // config_toml's, without quotes; defaults for what an older one lacks
   std::uint64_t seed = 0;
   std::int64_t step = 0, steps = 0, tokens = 0, parameters = 0, sequences = 0, context = 0;
   Curves curves;
+  double seconds = 0;                                 // by its own clock, that of the last line of its metrics.jsonl
+  std::int64_t skipped_steps = 0, first_skipped = 0;  // whose loss or gradient was not finite
+  std::string failure;  // why it ended without its numbers, in one line, where `sweep` says so (failure.txt)
   // Of a run that is not finished the last measurement in its metrics.jsonl (no tables, no maps); none before the
   // first.
   std::optional<Evaluation> evaluation;
@@ -98,6 +102,9 @@ struct Run {
   // "at step 300 of 6000, not finished"; "" where there is nothing to remark.
   std::string mark() const;
 };
+
+// "softmax" of "position=Rotary ... attention=Softmax"; without policies the ablation or the name.
+std::string attention_of(const Run& run);
 
 // Whether read_run_folder would find a run there.
 bool is_run_folder(const std::string& folder);

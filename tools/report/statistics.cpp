@@ -1,5 +1,6 @@
 #include "tools/report/statistics.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <limits>
@@ -11,6 +12,7 @@ namespace sink {
 namespace {
 
 constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
+constexpr double kDigits = 3e-8;  // what nine digits of two numbers leave of their difference, relative to the larger
 
 // P(|T| < t) for whole degrees of freedom: Abramowitz and Stegun 26.7.3 and 26.7.4, with theta = atan(t / sqrt(nu)).
 double within(double t, std::int64_t degrees) {
@@ -57,13 +59,20 @@ Estimate estimate_of(const BySeed& values) {
 
 Estimate paired_difference(const BySeed& a, const BySeed& b) {
   std::vector<double> differences;
+  double largest = 0;
   for (const auto& [seed, value] : a)
-    if (auto other = b.find(seed); other != b.end()) differences.push_back(value - other->second);
-  return estimate_of(differences);
+    if (auto other = b.find(seed); other != b.end()) {
+      differences.push_back(value - other->second);
+      largest = std::max({largest, std::abs(value), std::abs(other->second)});
+    }
+  Estimate estimate = estimate_of(differences);
+  const auto [least, most] = std::minmax_element(differences.begin(), differences.end());
+  if (estimate.has_interval() && *most - *least <= kDigits * largest) estimate.half = 0;
+  return estimate;
 }
 
 int sign_of(const Estimate& difference) {
-  if (!difference.has_interval()) return 0;
+  if (!difference.has_interval() || difference.half == 0) return 0;
   return difference.low() > 0 ? 1 : difference.high() < 0 ? -1 : 0;
 }
 
@@ -106,7 +115,7 @@ std::string sentence(const std::string& measure, const OrderAgreement& a) {
   std::string text = measure + ": of " + std::to_string(pairs) + (pairs == 1 ? " pair" : " pairs") +
                      " that the paper tells apart, " + std::to_string(a.agree) + " in its order, " +
                      std::to_string(a.disagree) + " in the opposite order, " + std::to_string(a.undecided) +
-                     " undecided (the 95 % interval of our difference holds 0, or one seed gives none)";
+                     " undecided (the 95 % interval of our difference holds 0 or has no width, or one seed gives none)";
   if (!std::isfinite(a.tau)) return text + ".";
   char tau[64];
   std::snprintf(tau, sizeof tau, "; Kendall's tau of the means of %zu runs %.2f.", a.arms, a.tau);

@@ -26,11 +26,13 @@ Estimate estimate_of(const std::vector<double>& values);
 // A measure of runs by their seed.
 using BySeed = std::map<std::uint64_t, double>;
 Estimate estimate_of(const BySeed& values);
-// Of a - b, over the seeds that both have: runs of one seed see the same batches, so what they share cancels.
+// Of a - b, over the seeds that both have: runs of one seed see the same batches, so what they share cancels. Where
+// the differences are equal but for what nine digits (of the files) leave, half is 0, exactly.
 Estimate paired_difference(const BySeed& a, const BySeed& b);
 
-// -1, 0 or 1 where the interval lies below 0, holds it or lies above; 0 too where no interval is known. An interval of
-// no width at 0 (all differences are 0) is 0.
+// -1, 0 or 1 where the interval lies below 0, holds it or lies above; 0 too where no interval is known, and where it
+// has no width: differences that are equal to the digit are those of a measure too coarse to show how far seeds
+// scatter.
 int sign_of(const Estimate& difference);
 
 // Kendall's tau-b: (pairs in the same order - pairs in opposite order) / sqrt((pairs not tied in x)(pairs not tied in
@@ -40,7 +42,7 @@ double kendall_tau(const std::vector<double>& x, const std::vector<double>& y);
 // Whether ours are in the order of the paper's: every pair of arms that the paper tells apart, once.
 struct OrderAgreement {
   int agree = 0, disagree = 0;
-  int undecided = 0;  // the 95 % interval of our paired difference holds 0, or is not known
+  int undecided = 0;  // the 95 % interval of our paired difference holds 0, has no width, or is not known
   double tau = 0;     // kendall_tau of the paper's values and our means
   std::size_t arms = 0;
 };

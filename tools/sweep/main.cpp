@@ -20,6 +20,7 @@
 #include "engine/threads.h"
 #include "model/all_ablations.h"
 #include "tools/sweep/dry_run_table.h"
+#include "tools/sweep/earlier_runs.h"
 #include "tools/sweep/machine_plan.h"
 #include "tools/sweep/run_interventions.h"
 #include "tools/sweep/run_states.h"
@@ -36,7 +37,7 @@ namespace {
 
 struct Request : StudyRequest {
   std::string study;
-  std::vector<std::string> sets;
+  std::vector<std::string> sets, earlier;
   std::optional<std::size_t> workers;
   std::optional<std::int64_t> threads;
   bool dry_run = false, retry = false, force = false;
@@ -53,6 +54,12 @@ void add_options(CLI::App& app, Request& request) {
   app.add_option("--seeds", request.seeds, "instead of the study's: 1,2,3")->delimiter(',');
   app.add_option("--only", request.only, "these runs or ablations, a,b,c")->delimiter(',');
   app.add_option("--set", request.sets, "another common setting, as in --set steps=500");
+  app.add_option("--earlier", request.earlier,
+                 "a <study>-runs.csv, made here or elsewhere: its rows with the settings of a run count as that run, "
+                 "which is not trained; may be given several times")
+      ->type_name("FILE")
+      ->expected(1)
+      ->take_all();
   app.add_option("--workers", request.workers, "processes at once [measured]")->check(CLI::Range(1, 1024));
   app.add_option("--threads", request.threads, "of each process [measured]")->check(CLI::Range(1, 4096));
   app.add_flag("--dry-run", request.dry_run, "print the runs and how long they would take here, then leave");
@@ -115,9 +122,11 @@ struct Sweep {
   StudyFile study;
   std::vector<StudyArm> arms;
   std::vector<StudyRun> runs;
-  std::vector<FoundRun> found;    // of runs
-  std::vector<std::size_t> todo;  // of runs
-  int exit_code = 0;              // of the first run that ended without numbers in this sweep, other than diverged
+  std::vector<FoundRun> found;  // of runs
+  EarlierRuns earlier_runs;
+  std::vector<const EarlierRun*> earlier;  // of runs: the row that stands for it, null: none does
+  std::vector<std::size_t> todo;           // of runs
+  int exit_code = 0;  // of the first run that ended without numbers in this sweep, other than diverged
 
   const std::string& name(std::size_t run) const { return runs[run].config.run; }
 };
@@ -125,11 +134,16 @@ struct Sweep {
 void look_around(Sweep& sweep) {
   DataChecksums checksums;
   sweep.found.clear();
+  sweep.earlier.clear();
   sweep.todo.clear();
   for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
     RunConfig& config = sweep.runs[i].config;
     sweep.found.push_back(found_run(config, [&] { return checksums.of(config); }));
     FoundRun& found = sweep.found.back();
+    const EarlierRun* earlier = sweep.earlier_runs.find(config, [&] { return checksums.of(config); });
+    if (earlier && !stands_for(*earlier, found.state, sweep.request.retry)) earlier = nullptr;
+    sweep.earlier.push_back(earlier);
+    if (earlier) continue;
     if (found.state == RunStanding::failed && sweep.request.retry) {
       config.force = true;
       config.resume = "never";
@@ -138,6 +152,7 @@ void look_around(Sweep& sweep) {
     }
     sweep.todo.push_back(i);
   }
+  for (const std::string& note : sweep.earlier_runs.notes()) std::fprintf(stderr, "sweep: %s\n", note.c_str());
 }
 
 MachinePlan plan_of(const Sweep& sweep) {
@@ -278,6 +293,7 @@ Sweep sweep_of(const Request& request) {
   if (sweep.request.out.empty()) sweep.request.out = "runs/" + sweep.study.name;
   sweep.arms = arms_of(sweep.study, sweep.request);
   sweep.runs = runs_of(sweep.study, sweep.request, sweep.arms);
+  sweep.earlier_runs = EarlierRuns(request.earlier);
   return sweep;
 }
 
@@ -296,6 +312,7 @@ int run(int argc, char** argv) {
   FolderLock lock(sweep.request.out);
   const StudyOutput output(sweep.request.out, sweep.study.name);
   output.require_free(request.force);
+  output.require_no_input(request.earlier);
   look_around(sweep);
   const MachinePlan plan = plan_of(sweep);
   std::fprintf(stderr, "sweep: %s: %zu runs, %zu to do; %zu at once, %lld thread%s each (%s)\n",
@@ -307,7 +324,7 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "sweep: stopped by signal %d; the same command goes on\n", signal);
     return 128 + signal;
   }
-  output.write(sweep.study, sweep.request.size, sweep.arms, sweep.runs);
+  output.write(sweep.study, sweep.request.size, sweep.arms, outcomes_of(sweep.runs, sweep.earlier));
   return sweep.exit_code;
 }
 

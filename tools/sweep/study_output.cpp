@@ -6,6 +6,7 @@
 #include "engine/check.h"
 #include "engine/io/file.h"
 #include "engine/io/output_kind.h"
+#include "engine/io/printable.h"
 #include "tools/report/chart_js.h"
 #include "tools/report/page.h"
 #include "tools/report/results_csv.h"
@@ -22,7 +23,7 @@ constexpr std::size_t kMostCharted = 40;  // runs on a page: more lines no eye t
 std::vector<report::Run> charted(const std::vector<StudyOutcome>& outcomes) {
   std::vector<report::Run> all, first;
   for (const StudyOutcome& outcome : outcomes) {
-    if (!outcome.run) continue;
+    if (!outcome.run || !outcome.file.empty()) continue;
     all.push_back(*outcome.run);
     if (outcome.seed == outcomes.front().seed && first.size() < kMostCharted) first.push_back(*outcome.run);
   }
@@ -39,10 +40,26 @@ void StudyOutput::require_free(bool force) const {
   require_output(stem_ + ".html", kind_by_text("a page of `sweep`", "<!doctype html>", {"Sinklab report"}), force);
 }
 
-std::vector<StudyOutcome> outcomes_of(const std::vector<StudyRun>& runs) {
+void StudyOutput::require_no_input(const std::vector<std::string>& files) const {
+  std::error_code error;
+  for (const std::string& file : files)
+    if (std::filesystem::equivalent(file, stem_ + "-runs.csv", error))
+      throw Error("--earlier " + file + " is what this sweep writes: move it, or give another --out", Exit::usage);
+}
+
+std::vector<StudyOutcome> outcomes_of(const std::vector<StudyRun>& runs,
+                                      const std::vector<const EarlierRun*>& earlier) {
   std::vector<StudyOutcome> outcomes;
-  for (const StudyRun& run : runs) {
-    StudyOutcome outcome{run.arm, run.config.seed, std::nullopt, "", std::nullopt};
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const StudyRun& run = runs[i];
+    StudyOutcome outcome{run.arm, run.config.seed, std::nullopt, "", std::nullopt, ""};
+    if (earlier[i]) {
+      outcome.run = earlier[i]->run;
+      outcome.file = earlier[i]->file;
+      if (earlier[i]->state == RunStanding::failed) outcome.problem = "failed: " + printable(outcome.run->failure);
+      outcomes.push_back(outcome);
+      continue;
+    }
     const FoundRun found = found_run(run.config, [] { return std::string(); });
     if (report::is_run_folder(run.config.run)) outcome.run = report::read_run_folder(run.config.run);
     const std::string before = run.config.run + "/evaluation-before.json";
@@ -60,8 +77,7 @@ std::vector<StudyOutcome> outcomes_of(const std::vector<StudyRun>& runs) {
 }
 
 void StudyOutput::write(const StudyFile& study, const std::string& size, const std::vector<StudyArm>& arms,
-                        const std::vector<StudyRun>& runs) const {
-  const std::vector<StudyOutcome> outcomes = outcomes_of(runs);
+                        const std::vector<StudyOutcome>& outcomes) const {
   const StudyResults results = results_of(study, size, arms, outcomes);
   std::vector<report::Run> read;
   for (const StudyOutcome& outcome : outcomes)

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <set>
 
+#include "engine/io/printable.h"
+
 namespace sink {
 namespace {
 
@@ -29,22 +31,15 @@ double value_of(const StudyOutcome& outcome, const std::string& key) {
 
 // Steps whose loss or gradient was not finite; the first of them.
 std::string skipped_steps(const report::Run& run) {
-  const auto loss = run.curves.find("train_loss"), norm = run.curves.find("grad_norm"), step = run.curves.find("step");
-  if (loss == run.curves.end() || norm == run.curves.end() || step == run.curves.end()) return "";
-  std::size_t count = 0, first = 0;
-  for (std::size_t i = 0; i < step->second.size(); ++i)
-    if (!std::isfinite(loss->second[i]) || !std::isfinite(norm->second[i]))
-      if (count++ == 0) first = static_cast<std::size_t>(step->second[i]);
-  if (count == 0) return "";
-  return std::to_string(count) + (count == 1 ? " step" : " steps") + " not finite, the first " + std::to_string(first);
+  if (run.skipped_steps == 0) return "";
+  return std::to_string(run.skipped_steps) + (run.skipped_steps == 1 ? " step" : " steps") + " not finite, the first " +
+         std::to_string(run.first_skipped);
 }
 
 double hours_of(const report::Run& run) {
-  const auto seconds = run.curves.find("seconds");
-  if (seconds == run.curves.end() || seconds->second.empty()) return 0;
   const auto threads = run.settings.find("threads");
   const double cores = threads == run.settings.end() ? 1 : std::max(1.0, std::atof(threads->second.c_str()));
-  return seconds->second.back() * cores / 3600;
+  return run.seconds * cores / 3600;
 }
 
 void add(const StudyOutcome& outcome, ArmResult& arm) {
@@ -62,6 +57,11 @@ void add(const StudyOutcome& outcome, ArmResult& arm) {
 BySeed values_of(const ArmResult& arm, const std::string& measure) {
   const auto found = arm.values.find(measure);
   return found == arm.values.end() ? BySeed() : found->second;
+}
+
+// A difference that is not 0, from which no interval can be made although there are seeds enough.
+bool is_same_of_every_seed(const Estimate& difference) {
+  return difference.has_interval() && difference.half == 0 && difference.mean != 0;
 }
 
 OrderAgreement agreement_of(const StudyResults& results, const char* measure, std::string StudyRow::*paper) {
@@ -151,17 +151,36 @@ StudyResults results_of(const StudyFile& study, const std::string& size, const s
     if (arm.name == study.baseline) results.baseline = results.arms.size();
     results.arms.push_back({arm, {}, {}});
   }
-  std::set<std::string> commits;
+  std::set<std::string> commits, machines;
   std::set<std::uint64_t> seeds;
+  std::map<std::size_t, std::map<std::string, std::size_t>> earlier;  // of arms
+  std::map<std::size_t, std::size_t> runs;
   for (const StudyOutcome& outcome : outcomes) {
     add(outcome, results.arms[outcome.arm]);
     seeds.insert(outcome.seed);
+    ++runs[outcome.arm];
+    if (!outcome.file.empty()) ++earlier[outcome.arm][outcome.file], ++results.earlier[outcome.file];
     if (!outcome.problem.empty()) continue;
     ++results.complete;
     results.core_hours += hours_of(*outcome.run);
-    commits.insert(outcome.run->commit);
+    commits.insert(printable(outcome.run->commit));
+    if (!outcome.run->machine.empty()) machines.insert(printable(outcome.run->machine));
   }
+  for (const auto& [arm, files] : earlier)
+    for (const auto& [file, count] : files)
+      results.arms[arm].remarks.push_back(std::to_string(count) + " of " + std::to_string(runs[arm]) +
+                                          (runs[arm] == 1 ? " run from " : " runs from ") + printable(file));
+  for (ArmResult& arm : results.arms)
+    if (const Estimate difference = results.difference(arm, "sink_1"); is_same_of_every_seed(difference)) {
+      char text[160];
+      std::snprintf(text, sizeof text,
+                    "Sink_1 %+.1f to the baseline for every seed, to the digit: it is counted too coarsely here for an "
+                    "interval",
+                    difference.mean);
+      arm.remarks.push_back(text);
+    }
   results.commits.assign(commits.begin(), commits.end());
+  results.machines.assign(machines.begin(), machines.end());
   results.seeds.assign(seeds.begin(), seeds.end());
   return results;
 }
@@ -178,6 +197,7 @@ std::string direction(const StudyResults& results, const ArmResult& arm) {
   const Estimate difference = results.difference(arm, "sink_1");
   if (difference.n == 0) return "";
   if (!difference.has_interval()) return "one seed";
+  if (difference.half == 0 && difference.mean == 0) return "equal";
   const int ours = sign_of(difference);
   if (ours == 0) return "undecided";
   const std::string text = ours > 0 ? "more" : "less";

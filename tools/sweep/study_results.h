@@ -21,13 +21,14 @@ struct Measure {
 };
 const std::vector<Measure>& measures();
 
-// A run as it stands on the disk.
+// A run as it stands on the disk, or in an earlier table.
 struct StudyOutcome {
   std::size_t arm = 0;
   std::uint64_t seed = 0;
   std::optional<report::Run> run;            // none: not begun
   std::string problem;                       // why it is not complete; empty: it is
   std::optional<report::Evaluation> before;  // of one that starts from another: what that measured, on the new data
+  std::string file;                // the row of another's table that stands for it (earlier_runs.h); empty: its folder
 };
 
 struct ArmResult {
@@ -44,8 +45,9 @@ struct StudyResults {
   std::vector<ArmResult> arms;
   std::optional<std::size_t> baseline;  // of arms; none where --only left it out
   std::size_t complete = 0, runs = 0;
-  double core_hours = 0;  // of complete runs: their clocks times their threads
-  std::vector<std::string> commits;
+  double core_hours = 0;                       // of complete runs: their clocks times their threads
+  std::vector<std::string> commits, machines;  // of complete runs, where they are known
+  std::map<std::string, std::size_t> earlier;  // by the file that they stand in, runs that stand in no folder
 
   // Arm minus baseline; of no seed for the baseline itself.
   Estimate difference(const ArmResult& arm, const std::string& measure) const;
@@ -58,8 +60,9 @@ StudyResults results_of(const StudyFile& study, const std::string& size, const s
 std::optional<double> paper_value(const std::string& text);
 
 // Where an arm's Sink_1 lies beside the baseline's, and whether the paper's does so too: "more, as in the paper",
-// "less, against the paper", "more" where the paper has no such number, "undecided" where the interval holds 0, "one
-// seed" where there is none; "" without runs to compare.
+// "less, against the paper", "more" where the paper has no such number, "undecided" where the interval holds 0 or has
+// no width, "equal" where every seed's difference is 0, "one seed" where there is no interval; "" without runs to
+// compare.
 std::string direction(const StudyResults& results, const ArmResult& arm);
 
 // The sentences below the table: the orders of Sink_1, Sink_* and the loss beside the paper's; and, where there are

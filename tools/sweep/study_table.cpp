@@ -110,9 +110,13 @@ std::vector<std::string> notes(const StudyResults& results) {
                   plain_text(SettingValue(config.learning_rate)) + " in the first run of the table; seeds " + seeds +
                   ".");
   lines.push_back(std::to_string(results.complete) + " of " + std::to_string(results.runs) + " runs complete, " +
-                  fixed(results.core_hours, 2) + " core-hours by their own clocks, made by commit " +
+                  fixed(results.core_hours, 2) + " core-hours by their own clocks" +
+                  (results.machines.empty() ? "" : " on " + joined(results.machines, ", ")) + ", made by commit " +
                   joined(results.commits, ", ") + (results.commits.size() > 1 ? " (a mean may be over several)" : "") +
                   ".");
+  for (const auto& [file, count] : results.earlier)
+    lines.push_back(std::to_string(count) + " of " + std::to_string(results.runs) + " runs are rows of " +
+                    printable(file) + ", not trained again.");
   if (is_shown(results, "change_removed_1"))
     lines.push_back(
         "Loss without a_1 v_1 and the columns behind it: how much the loss of the trained model rises, in nats, when "

@@ -36,6 +36,11 @@ TEST_CASE("statistics: a mean has an interval from two seeds on, a paired differ
   CHECK(std::isnan(one.half));
   CHECK(std::isnan(estimate_of(BySeed{}).mean));
   CHECK(paired_difference(kA, {{9, 1.0}}).n == 0);
+  // 6.25 twice, of numbers as files keep them: 33.3333333 - 27.0833333 is another double than 14.5833333 - 8.33333333.
+  difference = paired_difference({{1, 33.3333333}, {2, 14.5833333}}, {{1, 27.0833333}, {2, 8.33333333}});
+  CHECK(difference.mean == doctest::Approx(6.25));
+  CHECK(difference.half == 0);
+  CHECK(paired_difference({{1, 6.251}, {2, 6.25}}, {{1, 0.0}, {2, 0.0}}).half > 0);
 }
 
 TEST_CASE("statistics: a sign is told only where the interval does not hold 0") {
@@ -45,6 +50,7 @@ TEST_CASE("statistics: a sign is told only where the interval does not hold 0") 
   CHECK(sign_of({1, 5, NAN}) == 0);  // one seed
   CHECK(sign_of(estimate_of(std::vector<double>())) == 0);
   CHECK(sign_of({3, 0, 0}) == 0);
+  CHECK(sign_of({3, 5, 0}) == 0);  // no width
 }
 
 TEST_CASE("statistics: Kendall's tau-b equals SciPy's, ties included") {
@@ -69,9 +75,10 @@ TEST_CASE("statistics: pairs agree, disagree or are undecided") {
   CHECK(agreement.tau == doctest::Approx(1.0 / 3));
   CHECK(sentence("Sink_1", agreement) ==
         "Sink_1: of 3 pairs that the paper tells apart, 0 in its order, 1 in the opposite order, 2 undecided (the 95 % "
-        "interval of our difference holds 0, or one seed gives none); Kendall's tau of the means of 3 runs 0.33.");
+        "interval of our difference holds 0 or has no width, or one seed gives none); Kendall's tau of the means of 3 "
+        "runs 0.33.");
   // The same with c clearly above both.
-  agreement = order_agreement({arms[0], arms[1], {3, {{1, 20}, {2, 21}}}});
+  agreement = order_agreement({arms[0], arms[1], {3, {{1, 20}, {2, 21.5}}}});
   CHECK(agreement.agree == 2);
   CHECK(agreement.undecided == 0);
   // One seed decides nothing; nothing to compare is said so.

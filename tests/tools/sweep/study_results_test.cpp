@@ -27,11 +27,8 @@ StudyOutcome outcome(std::size_t arm, std::uint64_t seed, double sink_1, double 
   run.evaluation->scalar["val_loss"] = loss;
   run.commit = "abc";
   run.settings["threads"] = "2";
-  run.curves["step"] = {1, 2};
-  run.curves["seconds"] = {900, 1800};
-  run.curves["train_loss"] = {1, 1};
-  run.curves["grad_norm"] = {1, 1};
-  return {arm, seed, run, ""};
+  run.seconds = 1800;
+  return {arm, seed, run, "", ""};
 }
 
 // baseline 10, 12, 11; sigmoid 1, 2, 0; elu 8, 15, 11; kernel has one seed, and one that failed.
@@ -48,9 +45,10 @@ StudyResults results() {
     for (std::size_t arm = 0; arm < 3; ++arm)
       outcomes.push_back(outcome(arm, seed, sinks[arm][seed - 1], arm == 1 ? 4.5 + 0.01 * double(seed) : 4.4));
   outcomes.push_back(outcome(3, 1, 50, 5));
-  outcomes.back().run->curves["train_loss"] = {1, report::kNaN};
-  outcomes.push_back({3, 2, std::nullopt, "failed: the loss was not finite"});
-  outcomes.push_back({3, 3, std::nullopt, "not begun"});
+  outcomes.back().run->skipped_steps = 1;
+  outcomes.back().run->first_skipped = 2;
+  outcomes.push_back({3, 2, std::nullopt, "failed: the loss was not finite", ""});
+  outcomes.push_back({3, 3, std::nullopt, "not begun", ""});
   return results_of(study, "cpu", arms, outcomes);
 }
 
@@ -91,7 +89,8 @@ TEST_CASE("study results: means, paired differences, directions and what is not 
   // 11.33 against 18.18, 0.44, 0.8: two pairs of three in order.
   CHECK(said[0] ==
         "Sink_1: of 3 pairs that the paper tells apart, 2 in its order, 0 in the opposite order, 1 undecided (the 95 % "
-        "interval of our difference holds 0, or one seed gives none); Kendall's tau of the means of 3 runs 0.33.");
+        "interval of our difference holds 0 or has no width, or one seed gives none); Kendall's tau of the means of 3 "
+        "runs 0.33.");
   // Loss of the paper: elu < sigmoid < baseline. sigmoid - baseline: 0.11, 0.12, 0.13: the opposite. sigmoid - elu: in
   // its order. elu - baseline: 0, no difference at all.
   CHECK(said[1].find("1 in its order, 1 in the opposite order, 1 undecided") != std::string::npos);
@@ -154,6 +153,48 @@ TEST_CASE("study picture: marks stand where their numbers are, and what is not k
   for (const char* x : {"273.4", "282.1", "277.7"})
     CHECK_MESSAGE(svg.find(std::string("class=\"seed\" cx=\"") + x) != std::string::npos, x);
   CHECK(svg.find(">sigmoid</text>") != std::string::npos);
+}
+
+TEST_CASE("study results: the same difference of every seed is no interval of width zero") {
+  StudyFile study;
+  study.name = "s";
+  study.baseline = "baseline";
+  const std::vector<StudyArm> arms{arm_named("baseline", "18.18", ""), arm_named("more", "20.00", ""),
+                                   arm_named("equal", "0.44*", "")};
+  std::vector<StudyOutcome> outcomes;
+  for (std::uint64_t seed : {1, 2})  // +6.25 twice
+    for (std::size_t arm = 0; arm < 3; ++arm)
+      outcomes.push_back(outcome(arm, seed, (seed == 1 ? 8.33333333 : 27.0833333) + (arm == 1 ? 6.25 : 0), 4));
+  const StudyResults found = results_of(study, "cpu", arms, outcomes);
+  CHECK(direction(found, found.arms[1]) == "undecided");
+  CHECK(found.arms[1].remarks ==
+        std::vector<std::string>{"Sink_1 +6.2 to the baseline for every seed, to the digit: it is counted too coarsely "
+                                 "here for an interval"});
+  CHECK(direction(found, found.arms[2]) == "equal");
+  CHECK(found.arms[2].remarks.empty());
+  // Nor is a pair that the paper tells apart decided by it.
+  CHECK(verdicts(found)[0].find("0 in its order, 0 in the opposite order, 3 undecided") != std::string::npos);
+}
+
+TEST_CASE("study results: runs of earlier tables count, with a remark where they come from") {
+  StudyFile study;
+  study.name = "s";
+  study.baseline = "baseline";
+  const std::vector<StudyArm> arms{arm_named("baseline", "18.18", "")};
+  std::vector<StudyOutcome> outcomes;
+  for (std::uint64_t seed : {1, 2, 3}) outcomes.push_back(outcome(0, seed, double(seed), 4));
+  for (std::size_t i : {0, 2}) {
+    outcomes[i].file = "before-runs.csv";
+    outcomes[i].run->machine = "A\x1b[2J";
+  }
+  const StudyResults found = results_of(study, "cpu", arms, outcomes);
+  CHECK(found.complete == 3);
+  CHECK(found.core_hours == doctest::Approx(3));
+  CHECK(found.arms[0].estimate("sink_1").mean == 2);
+  CHECK(found.arms[0].remarks == std::vector<std::string>{"2 of 3 runs from before-runs.csv"});
+  const std::string text = study_text(found);
+  CHECK(text.find("2 of 3 runs are rows of before-runs.csv, not trained again.") != std::string::npos);
+  CHECK(text.find("by their own clocks on A\\x1b[2J, made by commit abc") != std::string::npos);
 }
 
 TEST_CASE("study tables: same results, same bytes; unknown is empty; nothing breaks out of its field") {

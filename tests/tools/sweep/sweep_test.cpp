@@ -123,6 +123,83 @@ TEST_CASE("sweep: a diverged run is a row with its reason, and is not tried agai
   CHECK(read_bytes(failure) == reason);
 }
 
+TEST_CASE("sweep: rows of an earlier table count as runs, whose folders are lost; others are counted and left out") {
+  Place place;
+  const std::string out = place / "out", earlier = place / "earlier-runs.csv";
+  Subprocess first(place, words_of(place.command("--seeds 0")));
+  REQUIRE_MESSAGE(first.wait() == 0, first.err());
+  const std::string csv = read_bytes(out + "/tiny-runs.csv"), table = read_bytes(out + "/tiny.csv"),
+                    header = csv.substr(0, csv.find('\n') + 1);
+  const std::size_t second = csv.find('\n', header.size()) + 1;
+  const std::string baseline = csv.substr(header.size(), second - header.size()), sigmoid = csv.substr(second);
+  write_bytes(earlier, csv);
+
+  std::filesystem::remove_all(out);
+  Subprocess all(place, words_of(place.command("--seeds 0 --earlier " + earlier)));
+  REQUIRE_MESSAGE(all.wait() == 0, all.err());
+  CHECK_MESSAGE(contains(all.err(), "earlier-runs.csv: 2 of 2 rows are runs of this study\n"), all.err());
+  CHECK(contains(all.err(), "2 runs, 0 to do"));
+  CHECK(contains(all.out(), "2 of 2 runs complete"));
+  CHECK(contains(all.out(), "1 of 1 run from " + earlier));
+  CHECK(contains(all.out(), "2 of 2 runs are rows of " + earlier));
+  CHECK_FALSE(std::filesystem::exists(out + "/baseline-0"));
+  CHECK(read_bytes(out + "/tiny-runs.csv") == csv);  // it accumulates, to the digit
+  const auto numbers = [](const std::string& csv) {
+    std::string kept;
+    for (std::size_t at = 0; at < csv.size(); at = csv.find('\n', at) + 1)
+      kept += csv.substr(at, csv.rfind(',', csv.find('\n', at)) - at) + "\n";  // all but the remarks
+    return kept;
+  };
+  CHECK(numbers(read_bytes(out + "/tiny.csv")) == numbers(table));
+
+  // Of several the first; a folder of one's own goes before; what another study trained is left out.
+  std::string other = baseline;
+  other.replace(other.rfind(",16,"), 4, ",32,");
+  write_bytes(place / "more.csv", header + other + baseline);
+  std::filesystem::remove_all(out);
+  Subprocess half(place, words_of(place.command("--earlier " + place / "more.csv" + " --earlier " + earlier)));
+  REQUIRE_MESSAGE(half.wait() == 0, half.err());
+  CHECK(
+      contains(half.err(), "more.csv: 1 of 2 rows are runs of this study; 1 of 2 rows are of other settings or data"));
+  CHECK(contains(half.err(), "4 runs, 2 to do"));
+  CHECK(contains(half.out(), "1 of 2 runs from " + place / "more.csv"));
+  CHECK(contains(half.out(), "1 of 2 runs from " + earlier));
+  CHECK(contains(half.out(), "4 of 4 runs complete"));
+  CHECK(contains(read_bytes(out + "/tiny-runs.csv"), baseline.substr(baseline.find(",true,"))));  // all but the label
+  Subprocess own(place, words_of(place.command("--earlier " + place / "more.csv")));
+  CHECK(own.wait() == 0);
+  CHECK(contains(own.err(), "4 runs, 1 to do"));  // op_sigmoid_none-0 has no folder, and no row in this file
+
+  Subprocess itself(place, words_of(place.command("--earlier " + out + "/tiny-runs.csv")));
+  CHECK(itself.wait() == 2);
+  CHECK(contains(itself.err(), "is what this sweep writes"));
+  write_bytes(place / "more.csv", header + "x" + baseline + "y\n");
+  Subprocess broken(place, words_of(place.command("--earlier " + place / "more.csv")));
+  CHECK(broken.wait() == 3);
+  CHECK_MESSAGE(contains(broken.err(), "more.csv line 3: expected "), broken.err());
+}
+
+TEST_CASE("sweep: a row that failed is a failed run, and is tried again only when asked") {
+  const std::string study =
+      kStudy + "[[runs]]\nablation = \"baseline\"\nadam-epsilon = 0\nwarmup = 0\nclip = 0\nlearning-rate = 100\n";
+  Place place(study);
+  const std::string only = "--seeds 0 --only baseline-adam-epsilon-0-warmup-0-clip-0-learning-rate-100 ",
+                    earlier = place / "earlier.csv";
+  Subprocess first(place, words_of(place.command(only)));
+  REQUIRE_MESSAGE(first.wait() == 0, first.err());
+  std::filesystem::rename(place / "out/tiny-runs.csv", earlier);
+  std::filesystem::remove_all(place / "out");
+  Subprocess again(place, words_of(place.command(only + "--earlier " + earlier)));
+  CHECK(again.wait() == 0);
+  CHECK(contains(again.err(), "1 runs, 0 to do"));
+  CHECK(contains(again.out(), "seed 0: failed: "));
+  CHECK(contains(again.out(), "0 of 1 runs complete"));
+  CHECK(read_bytes(place / "out/tiny-runs.csv") == read_bytes(earlier));
+  Subprocess retried(place, words_of(place.command(only + "--retry --earlier " + earlier)));
+  CHECK(retried.wait() == 0);
+  CHECK(contains(retried.err(), "1 runs, 1 to do"));
+}
+
 TEST_CASE("sweep: a run of the same settings that train_<ablation> made counts as done, others are refused") {
   Place place;
   const std::string own = place / "out/baseline-0";

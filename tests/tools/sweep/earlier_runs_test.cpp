@@ -1,0 +1,62 @@
+// Which row of an earlier table stands for a run: by its settings, its data and how it ended.
+#include "tools/sweep/earlier_runs.h"
+
+#include <doctest/doctest.h>
+
+#include "tests/support/subprocess.h"
+
+using namespace sink;
+
+namespace {
+
+const std::string kHeader =
+    "run,task,ablation,finished,measured_step,steps,step,seed,val_loss,sink_1,sink_1_raw,heads,threads,failure,"
+    "data_sha256\n";
+
+RunConfig wanted(std::uint64_t seed) {
+  RunConfig config;
+  config.ablation = "baseline";
+  config.task = "text";
+  config.steps = 9;
+  config.heads = 8;
+  config.seed = seed;
+  config.data = "elsewhere";
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("earlier runs: settings and data decide; complete ones go before failed ones") {
+  const TemporaryFolder place;
+  write_bytes(place / "a.csv", kHeader +
+                                   "a,text,baseline,true,9,9,9,1,2,50,40,8,1,,\n"         // 2: no checksum
+                                   "b,text,baseline,true,9,9,9,1,3,50,40,4,1,,\n"         // 3: of other heads
+                                   "c,text,baseline,false,,9,3,2,,,,8,1,diverged,feed\n"  // 4
+                                   "d,text,baseline,false,,9,3,3,,,,8,1,,\n"              // 5: never finished
+                                   "e,text,baseline,true,5,9,5,4,2,50,40,8,1,,\n"         // 6: of a checkpoint before
+                                   "f,text,baseline,true,9,9,9,5,2,50,40,8,1,,beef\n"     // 7: of other data
+                                   "g,text,bias_k,true,9,9,9,1,2,50,40,8,1,,\n"           // 8: of another ablation
+                                   "h,text,baseline,true,9,9,9,9,2,50,40,,,,\n");         // 9: settings not known
+  write_bytes(place / "b.csv", kHeader + "i,text,baseline,true,9,9,9,2,2,50,40,8,4,,feed\n");
+  EarlierRuns runs({place / "a.csv", place / "b.csv"});
+  const auto name = [&](std::uint64_t seed) {
+    const EarlierRun* found = runs.find(wanted(seed), [] { return std::string("feed"); });
+    return found ? found->run.name : "";
+  };
+  CHECK(name(1) == "a");
+  CHECK(name(2) == "i");  // of another number of threads
+  for (std::uint64_t seed : {3, 4, 5, 9}) CHECK(name(seed) == "");
+  CHECK(runs.notes() == std::vector<std::string>{place / "a.csv" + ": 2 of 8 rows are runs of this study; 3 of 8 rows "
+                                                                   "are of other settings or data; 3 of 8 rows never "
+                                                                   "finished",
+                                                 place / "b.csv" + ": 1 of 1 rows are runs of this study"});
+  EarlierRun complete{{}, "", RunStanding::complete}, failed{{}, "", RunStanding::failed};
+  for (bool retry : {false, true}) {
+    CHECK_FALSE(stands_for(complete, RunStanding::complete, retry));
+    CHECK_FALSE(stands_for(failed, RunStanding::complete, retry));
+    CHECK_FALSE(stands_for(failed, RunStanding::failed, retry));
+    for (RunStanding own : {RunStanding::missing, RunStanding::begun, RunStanding::failed})
+      CHECK(stands_for(complete, own, retry));
+    CHECK(stands_for(failed, RunStanding::missing, retry) != retry);
+  }
+}

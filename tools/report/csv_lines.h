@@ -1,0 +1,35 @@
+// Reads CSV (RFC 4180) a line at a time, as tools/csv.h writes it.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sink::report {
+
+class CsvLines {
+ public:
+  // `text` must stay where it is. A byte order mark in front is skipped. `file` opens the messages.
+  CsvLines(std::string_view text, std::string file);
+
+  // The fields of the next line that is not empty, without quotes; false after the last one. Throws Error
+  // (Exit::bad_input) for a quote inside a field that has none around it, text behind a closing quote, a field whose
+  // quote is never closed, and more fields than kMostFields.
+  bool next(std::vector<std::string>& fields);
+  // Where that line begins, "runs.csv line 3".
+  std::string where() const { return file_ + " line " + std::to_string(line_); }
+
+  static constexpr std::size_t kMostFields = 1000;
+
+ private:
+  // The field at `at_`, which then stands on what ended it.
+  std::string field();
+  std::string quoted_field();
+  bool at_line_end() const;
+
+  std::string_view text_;
+  std::string file_;
+  std::size_t at_ = 0, line_ = 0, next_line_ = 1;
+};
+
+}  // namespace sink::report
