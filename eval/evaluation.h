@@ -50,6 +50,14 @@ struct Evaluation {
   };
   Split first_key, other_keys;
 
+  // Scores of the first T tokens of every sequence, for other thresholds, where they are asked for
+  // (eval/sink_by_length.h); empty otherwise.
+  struct ByLength {
+    std::vector<double> epsilons;
+    std::vector<std::int64_t> lengths;   // T
+    std::vector<SinkScores> proxy, raw;  // [T]
+  } by_length;
+
   // Whole maps of a few sequences, to look at (eval/evaluation_maps.h); zero where a query does not see a key.
   struct Maps {
     std::int64_t layers = 0, heads = 0;

@@ -70,13 +70,26 @@ void add_scores(Json& json, const SinkScores& scores, const std::string& kind) {
   json["alpha_1" + kind] = number(scores.alpha_1());
   json["alpha_k" + kind] = list(scores.alpha_k);
   json["sink_k" + kind] = list(scores.sink_k[kStudyEpsilon]);
-  json["sink_k_epsilon" + kind] = table({scores.sink_k.begin(), scores.sink_k.end()});
+  json["sink_k_epsilon" + kind] = table(scores.sink_k);
   json["alpha_1_layer_head" + kind] = table(scores.alpha_1_layer_head);
   json["alpha_layer_head_k" + kind] = tables(scores.alpha_layer_head_k);
   if (!scores.star) return;
-  json["sink_star" + kind] = list({scores.star->sink.begin(), scores.star->sink.end()});
+  json["sink_star" + kind] = list(scores.star->sink);
   json["alpha_star" + kind] = number(scores.star->alpha);
   json["alpha_star_layer_head" + kind] = table(scores.star->alpha_layer_head);
+}
+
+void add_by_length(Json& json, const Evaluation::ByLength& sinks) {
+  if (sinks.lengths.empty()) return;
+  Json& table_of = json["by_length"] = {{"length", sinks.lengths}, {"epsilon", sinks.epsilons}};
+  for (const auto& [kind, scores] : {std::pair("", &sinks.proxy), std::pair("_raw", &sinks.raw)})
+    for (const SinkScores& at : *scores) {
+      table_of[std::string("alpha_k") + kind].push_back(list(at.alpha_k));
+      table_of[std::string("sink_k") + kind].push_back(table(at.sink_k));
+      if (!at.star) continue;
+      table_of[std::string("alpha_star") + kind].push_back(number(at.star->alpha));
+      table_of[std::string("sink_star") + kind].push_back(list(at.star->sink));
+    }
 }
 
 // The rows of a map, each up to its last weight that is not zero: causal maps take half of the room.
@@ -180,6 +193,7 @@ std::string evaluation_json(const Evaluation& e, const EvaluationContext& c) {
   json["sink_epsilon"] = kSinkEpsilons;
   add_scores(json, e.proxy, "");
   add_scores(json, e.raw, "_raw");
+  add_by_length(json, e.by_length);
   json["alpha_1_max"] = number(e.alpha_1_max);
   json["row_mass"] = number(e.row_mass);
   json["entropy"] = number(e.entropy);

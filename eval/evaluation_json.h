@@ -42,6 +42,10 @@ struct EvaluationContext {
 //                                      [epsilon][k]
 //   alpha_1[_raw] alpha_1_max alpha_k[_raw] alpha_1_layer_head[_raw] alpha_layer_head_k[_raw]
 //   sink_star[_raw] alpha_star[_raw] alpha_star_layer_head[_raw]   the same of the extra key or sink token, if any
+//   by_length                          {length, epsilon, and by them alpha_k[_raw]: [T][k], sink_k[_raw]:
+//   [T][epsilon][k],
+//                                      alpha_star[_raw]: [T], sink_star[_raw]: [T][epsilon]} of the first T tokens,
+//                                      where --length or --epsilon asked for it
 //   row_mass entropy, with _layer_head means over rows; extra_key_mass, extra_key_mass_layer_head with an extra key,
 //   whose part
 //                                      of a row is not in row_mass

@@ -62,13 +62,13 @@ CLI::Option* add_tokens_option(CLI::App* command, GivenInput& given, const std::
   for (CLI::Option* text : texts) tokens->excludes(text);
   return tokens;
 }
-void require_context(std::int64_t context, const Sizes& sizes) {
+void require_context(std::int64_t context, const Sizes& sizes, const std::string& flag) {
   if (context > sizes.context)
-    throw Error("--context must be at most the " + std::to_string(sizes.context) + " tokens of the model, got " +
+    throw Error(flag + " must be at most the " + std::to_string(sizes.context) + " tokens of the model, got " +
                     std::to_string(context),
                 Exit::usage);
   if (context <= sizes.prefix)
-    throw Error("--context must be more than the " + std::to_string(sizes.prefix) +
+    throw Error(flag + " must be more than the " + std::to_string(sizes.prefix) +
                     " tokens of the checkpoint's prefix, got " + std::to_string(context),
                 Exit::usage);
 }

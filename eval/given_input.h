@@ -35,6 +35,6 @@ std::vector<CLI::Option*> add_text_options(CLI::App* command, GivenInput& given)
 CLI::Option* add_tokens_option(CLI::App* command, GivenInput& given, const std::vector<CLI::Option*>& texts);
 
 // Refuses (Error, Exit::usage) sequences longer than the model's or with nothing behind its prefix.
-void require_context(std::int64_t context, const Sizes& sizes);
+void require_context(std::int64_t context, const Sizes& sizes, const std::string& flag = "--context");
 
 }  // namespace sink

@@ -18,6 +18,7 @@
 #include "eval/given_input.h"
 #include "eval/given_text.h"
 #include "eval/input_tokens.h"
+#include "eval/sink_by_length.h"
 #include "eval/trained_on.h"
 #include "eval/validation_text.h"
 #include "eval/what_fits.h"
@@ -36,6 +37,8 @@ struct SinkOptions {
   GivenInput given;
   ComputeOptions compute;
   std::int64_t sequences = 100;
+  std::vector<double> epsilons;
+  std::vector<std::int64_t> lengths;
   std::uint64_t seed = 0;
   bool force = false;
 
@@ -115,6 +118,21 @@ EvaluationContext context_of(const SinkOptions& options, const Ablation& ablatio
   };
 }
 
+// What of the two was not given: the thresholds of the other scores; the length of the sequences.
+std::vector<double> epsilons_of(const SinkOptions& options) {
+  if (!options.epsilons.empty()) return options.epsilons;
+  return {kSinkEpsilons.begin(), kSinkEpsilons.end()};
+}
+std::vector<std::int64_t> lengths_of(const SinkOptions& options, const Batch& input) {
+  for (std::int64_t length : options.lengths)
+    if (length > input.context())
+      throw Error("--length must be at most the " + std::to_string(input.context()) + " tokens that are read, got " +
+                      std::to_string(length),
+                  Exit::usage);
+  if (!options.lengths.empty()) return options.lengths;
+  return {input.context()};
+}
+
 int run_sink(const SinkOptions& options, const Ablation& ablation) {
   options.compute.apply();
   Checkpoint checkpoint = load_checkpoint(options.checkpoint);
@@ -123,6 +141,9 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
   const Sizes& sizes = model->sizes();
   TrainedOn run = trained_on(checkpoint, sizes);
   run.context = options.given.context;
+  for (std::int64_t length : options.lengths) require_context(length, sizes, "--length");
+  if (run.context == 0 && !options.lengths.empty())
+    run.context = *std::max_element(options.lengths.begin(), options.lengths.end());
   if (run.context == 0) run.context = std::min(std::max(kStudyContext, sizes.prefix + 1), sizes.context);
   require_context(run.context, sizes);
   run.eval_sequences = options.sequences;
@@ -134,9 +155,16 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
 
   if (!options.out.empty()) require_output(options.out, kEvaluationFile, options.force);
   std::int64_t batch = std::min(options.compute.batch_of(input.context()), input.sequences());
-  Evaluation evaluation = in_batches_that_fit(batch, [&](std::int64_t n) { return evaluate(*model, input, n, false); });
+  const bool by_length = !options.epsilons.empty() || !options.lengths.empty();
+  const std::vector<std::int64_t> lengths = by_length ? lengths_of(options, input) : std::vector<std::int64_t>();
+  Evaluation evaluation = in_batches_that_fit(batch, [&](std::int64_t n) {
+    Evaluation measured = evaluate(*model, input, n, false);
+    keep_sinks_by_length(*model, input, n, epsilons_of(options), lengths, measured);
+    return measured;
+  });
   if (map.wanted) keep_maps(*model, input, map.layer_head, evaluation);
   std::fputs(evaluation_table(evaluation, data ? run.task : options.input_name()).c_str(), stderr);
+  if (!evaluation.by_length.lengths.empty()) std::fputs(sinks_by_length_table(evaluation.by_length).c_str(), stderr);
   std::string json =
       evaluation_json(evaluation, context_of(options, ablation, checkpoint, *model, run, data.get(), input));
   if (options.out.empty())
@@ -165,6 +193,16 @@ void add_input_options(CLI::App* sink, SinkOptions& options) {
       sink->add_option("--sequences", options.sequences, "how many")->check(CLI::PositiveNumber)->capture_default_str();
   CLI::Option* seed = sink->add_option("--seed", options.seed, "of random and repeated tokens")->capture_default_str();
   sink->add_option("--data", options.given.data, "another data folder than the run's");
+  sink->add_option("--length", options.lengths,
+                   "Sink_k also of the first T tokens of every sequence, for these T, such as 16,32,64; without "
+                   "--context, sequences are as long as the longest")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber);
+  sink->add_option("--epsilon", options.epsilons,
+                   "Sink_k also at these thresholds, such as 0.1,0.2,0.3 [with --length 0.2,0.3,0.4]; the other scores "
+                   "keep theirs, the study's 0.3 among them")
+      ->delimiter(',')
+      ->check(CLI::Range(0.0, 1.0));
   context->excludes(tokens);
   for (CLI::Option* given : {texts[0], texts[1], tokens})
     for (CLI::Option* other : {input, sequences, seed}) given->excludes(other);

@@ -34,13 +34,13 @@ void AlphaTable::store(std::int64_t sequence, std::int64_t l, const Tensor& colu
 
 // Sums are taken one after another, each term divided first: xtensor's own would sum in another order and change
 // digits.
-SinkScores AlphaTable::scores() const {
+SinkScores AlphaTable::scores(const std::vector<double>& epsilons) const {
   auto alpha_NLHK = view<double, 4>(alpha_NLHK_);
   auto [N, L, H, K] = alpha_NLHK.shape();
   double sequences = static_cast<double>(N), all = static_cast<double>(N * L * H);
   SinkScores scores;
   scores.alpha_k.assign(K, 0);
-  for (auto& sink : scores.sink_k) sink.assign(K, 0);
+  scores.sink_k.assign(epsilons.size(), std::vector<double>(K, 0));
   scores.alpha_layer_head_k.assign(L, NumberTable(H, std::vector<double>(K, 0)));
   for (std::size_t n = 0; n < N; ++n)
     for (std::size_t l = 0; l < L; ++l)
@@ -50,7 +50,7 @@ SinkScores AlphaTable::scores() const {
           scores.alpha_k[k] += alpha / all;
           scores.alpha_layer_head_k[l][h][k] += alpha / sequences;
           // The indicator of each sample first, the mean afterwards.
-          for (std::size_t e = 0; e < kSinkEpsilons.size(); ++e) scores.sink_k[e][k] += alpha > kSinkEpsilons[e];
+          for (std::size_t e = 0; e < epsilons.size(); ++e) scores.sink_k[e][k] += alpha > epsilons[e];
         }
   for (auto& sink : scores.sink_k)
     for (double& share : sink) share *= 100 / all;
@@ -58,15 +58,16 @@ SinkScores AlphaTable::scores() const {
     scores.alpha_1_layer_head.emplace_back();
     for (const auto& alpha_k : heads) scores.alpha_1_layer_head.back().push_back(alpha_k.front());
   }
-  if (has_star_) scores.star = star();
+  if (has_star_) scores.star = star(epsilons);
   return scores;
 }
 
-SinkScores::Star AlphaTable::star() const {
+SinkScores::Star AlphaTable::star(const std::vector<double>& epsilons) const {
   auto alpha_NLH = view<double, 3>(star_NLH_);
   auto [N, L, H] = alpha_NLH.shape();
   double sequences = static_cast<double>(N), all = static_cast<double>(N * L * H);
   SinkScores::Star star;
+  star.sink.assign(epsilons.size(), 0);
   star.alpha_layer_head.assign(L, std::vector<double>(H, 0));
   for (std::size_t n = 0; n < N; ++n)
     for (std::size_t l = 0; l < L; ++l)
@@ -74,7 +75,7 @@ SinkScores::Star AlphaTable::star() const {
         double alpha = alpha_NLH(n, l, h);
         star.alpha += alpha / all;
         star.alpha_layer_head[l][h] += alpha / sequences;
-        for (std::size_t e = 0; e < kSinkEpsilons.size(); ++e) star.sink[e] += (alpha > kSinkEpsilons[e]) * 100 / all;
+        for (std::size_t e = 0; e < epsilons.size(); ++e) star.sink[e] += (alpha > epsilons[e]) * 100 / all;
       }
   return star;
 }

@@ -33,7 +33,7 @@ using NumberTable = std::vector<std::vector<double>>;
 // Scores of one kind of weights, raw or proxy.
 struct SinkScores {
   std::vector<double> alpha_k;                  // k = 1 ... K: mean over sequences, layers and heads
-  std::array<std::vector<double>, 3> sink_k;    // [epsilon][k], percent
+  NumberTable sink_k;                           // [epsilon][k], percent
   NumberTable alpha_1_layer_head;               // [layer][head], mean over sequences
   std::vector<NumberTable> alpha_layer_head_k;  // [layer][head][k], mean over sequences
   double alpha_1() const { return alpha_k.front(); }
@@ -41,7 +41,7 @@ struct SinkScores {
   // Of the extra key or sink token.
   struct Star {
     double alpha = 0;
-    std::array<double, 3> sink{};  // by epsilon, percent
+    std::vector<double> sink;  // by epsilon, percent
     NumberTable alpha_layer_head;
   };
   std::optional<Star> star;
@@ -57,10 +57,10 @@ class AlphaTable {
   // exactly the K keys, behind those of `extra_tokens` sink tokens; extra_sums_BH counts if `extra_key`.
   void store(std::int64_t sequence, std::int64_t l, const Tensor& column_sums_BHK, std::int64_t extra_tokens,
              bool extra_key, const Tensor& extra_sums_BH, const DocumentPlaces& documents = {});
-  SinkScores scores() const;
+  SinkScores scores(const std::vector<double>& epsilons = {kSinkEpsilons.begin(), kSinkEpsilons.end()}) const;
 
  private:
-  SinkScores::Star star() const;
+  SinkScores::Star star(const std::vector<double>& epsilons) const;
 
   std::int64_t T_;
   bool has_star_ = false;

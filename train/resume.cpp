@@ -17,9 +17,9 @@ constexpr const char* kInitial = "initial_sha256";
 // Settings a run may change when it goes on: how long, what is shown and saved, on how many threads, where, what is
 // kept for the backward pass, and how it is launched.
 const std::set<std::string>& free_settings() {
-  static const std::set<std::string> keys{"steps",     "eval-every",   "eval-sequences", "checkpoint-every",
-                                          "log-every", "nan-patience", "threads",        "device",
-                                          "recompute", "graph"};
+  static const std::set<std::string> keys{"steps",     "eval-every",   "eval-sequences",   "checkpoint-every",
+                                          "log-every", "nan-patience", "threads",          "device",
+                                          "recompute", "graph",        "birth-checkpoints"};
   return keys;
 }
 
@@ -49,7 +49,7 @@ void require_same_run(const Checkpoint& checkpoint, const RunConfig& config, con
 
 }  // namespace
 
-void save_run(const std::string& path, TrainingRun& run) {
+Checkpoint parameters_of(TrainingRun& run) {
   const RunConfig& config = run.config();
   const RunState& state = run.state();
   Checkpoint checkpoint;
@@ -64,6 +64,11 @@ void save_run(const std::string& path, TrainingRun& run) {
   checkpoint.attributes["config_toml"] = to_toml(config);
   if (!state.initial_sha256.empty()) checkpoint.attributes[kInitial] = state.initial_sha256;
   store_data(run.data(), checkpoint);
+  return checkpoint;
+}
+
+void save_run(const std::string& path, TrainingRun& run) {
+  Checkpoint checkpoint = parameters_of(run);
   for (const OptimizerState& state : run.optimizer().state())
     checkpoint.tensors.emplace_back(kOptimizerFolder + state.name, state.values.to(Device::cpu));
   save_checkpoint(path, checkpoint);

@@ -1,10 +1,14 @@
 // Saving a run and going on with it, bit for bit.
 #pragma once
 
+#include "engine/io/checkpoint.h"
 #include "train/training_run.h"
 
 namespace sink {
 
+// The model as it stands, with everything that says what it is: to be measured, not to go on from.
+Checkpoint parameters_of(TrainingRun& run);
+// That and what its optimiser keeps.
 void save_run(const std::string& path, TrainingRun& run);
 
 // Restores into a new run everything save_run wrote. Refuses a checkpoint of other policies, one whose configuration

@@ -50,6 +50,7 @@ struct RunConfig : DataConfig {
   // Measuring and saving.
   std::int64_t eval_every = 100;
   std::int64_t checkpoint_every = 500;  // also at the end and on SIGTERM / SIGINT
+  std::int64_t birth_checkpoints = 0;   // N around the birth of the sink (train/birth_checkpoints.h); 0: none
   std::int64_t log_every = 10;          // plain progress lines, where there is no terminal
   std::string run;                      // run folder, e.g. runs/first
   std::string resume = "never";         // never | auto | path of a checkpoint

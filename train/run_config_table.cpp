@@ -100,6 +100,10 @@ Settings<RunConfig> make_table() {
       of_data("prefix-validation", &C::prefix_validation),
       {"checkpoint-every", measuring, &C::checkpoint_every, "steps; also at the end and on SIGTERM, SIGINT, SIGUSR1", 1,
        kBillion},
+      {"birth-checkpoints", measuring, &C::birth_checkpoints,
+       "parameters of this many evaluations up to the first at which a head's alpha_1 (alpha_* with an extra key or "
+       "token) passes 0.2, and of as many after it, in <run>/birth; 0: none",
+       0, 10000},
       {"log-every", measuring, &C::log_every, "steps between progress lines where there is no terminal", 1, kBillion},
       {"run", kRunning, &C::run, "folder to write, such as runs/first"},
       {"resume", kRunning, &C::resume, "never, auto (from the run's checkpoint, if any) or a checkpoint"},

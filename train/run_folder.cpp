@@ -25,10 +25,10 @@ bool is_free(const std::string& path) {
   return true;
 }
 
-// The files of a run (failure.txt: of one of a sweep that failed); config.toml, which every run has, is moved and
-// removed last: it says that all are there.
-constexpr const char* kFiles[] = {"evaluation.json", "evaluation-before.json", "failure.txt",
-                                  "metrics.jsonl",   "checkpoint.h5",          "config.toml"};
+// The files of a run (failure.txt: of one of a sweep that failed; birth: a folder of birth_checkpoints.h); config.toml,
+// which every run has, is moved and removed last: it says that all are there.
+constexpr const char* kFiles[] = {"evaluation.json", "evaluation-before.json", "interventions.json", "failure.txt",
+                                  "birth",           "metrics.jsonl",          "checkpoint.h5",      "config.toml"};
 
 void move_run(const std::string& from, const std::string& to) {
   for (const char* name : kFiles) {
@@ -83,7 +83,7 @@ void RunFolder::drop_older_run() const {
   if (!holds_older_run(*this)) return;
   for (const char* name : kFiles) {
     std::error_code error;
-    fs::remove(replaced() + "/" + name, error);
+    fs::remove_all(replaced() + "/" + name, error);
     if (error) fail_io("remove", replaced() + "/" + name, error.value());
   }
   std::error_code ignored;

@@ -16,6 +16,7 @@
 #include "engine/thread_start.h"
 #include "eval/compute_options.h"
 #include "eval/evaluation_json.h"
+#include "train/birth_checkpoints.h"
 #include "train/data_use.h"
 #include "train/dry_run.h"
 #include "train/initial_model.h"
@@ -126,6 +127,9 @@ int train_in_folder(TrainingRun& run, Talk talk) {
   StepReport report(log, progress);
   CheckpointWriter checkpoint(folder);
   std::vector<TrainingObserver*> observers{&report, &checkpoint};
+  std::optional<BirthCheckpoints> birth;
+  if (config.birth_checkpoints > 0)
+    observers.push_back(&birth.emplace(folder.path, config.birth_checkpoints, resumed_step, progress));
   std::optional<TensorboardLog> tensorboard;
   if (config.tensorboard) observers.push_back(&tensorboard.emplace(folder.path, resumed_step, progress));
   TrainingRun::Ending ending = run.train(observers);

@@ -315,6 +315,36 @@ TEST_CASE("eval: a file that is no checkpoint, or not as one is stored, is told 
   check_error(folder, "eval_baseline sink " + path, 4, "x is big-endian f64; expected little-endian f32 or f64");
 }
 
+TEST_CASE("eval sink: --epsilon and --length add a table and leave the other scores as they are") {
+  TemporaryFolder folder;
+  std::string path = folder / "small.h5";
+  run(folder,
+      "train_baseline init --layers 1 --heads 2 --width 16 --feed-forward 12 --context 20 --prefix 2 --task "
+      "bigram-backcopy --out " +
+          path);
+  std::string sink = "eval_baseline sink --threads 1 --input random --sequences 5 " + path;
+  Json plain = Json::parse(run(folder, sink)),
+       both = Json::parse(run(folder, sink + " --epsilon 0,0.3,1 --length 20,5"));
+  CHECK_FALSE(plain.contains("by_length"));
+  CHECK(both["by_length"]["length"] == Json({20, 5}));
+  CHECK(both["by_length"]["epsilon"] == Json({0, 0.3, 1}));
+  CHECK(both["by_length"]["alpha_k"][0] == plain["alpha_k"]);
+  CHECK(both["by_length"]["sink_k"][0][0][0] == 100);
+  CHECK(both["by_length"]["sink_k"][0][1] == plain["sink_k"]);
+  CHECK(both["by_length"]["sink_k_raw"][1].size() == 3);
+  CHECK(both["by_length"]["sink_k_raw"][1][0].size() == 5);
+  for (const char* key : {"sink_epsilon", "sink_1", "val_loss", "context"}) CHECK_MESSAGE(plain[key] == both[key], key);
+  Json shorter = Json::parse(run(folder, sink + " --length 6,4"));
+  CHECK(shorter["context"] == 6);
+  CHECK(shorter["by_length"]["epsilon"] == Json({0.2, 0.3, 0.4}));
+  CHECK(Json::parse(run(folder, sink + " --epsilon 0.1"))["by_length"]["length"] == Json({20}));
+  check_error(folder, sink + " --length 21", 2, "--length must be at most the 20 tokens of the model, got 21");
+  check_error(folder, sink + " --length 2", 2, "--length must be more than the 2 tokens");
+  check_error(folder, sink + " --context 8 --length 9", 2, "--length must be at most the 8 tokens that are read");
+  check_error(folder, sink + " --epsilon 1.5", 2, "--epsilon");
+  check_error(folder, sink + " --length 0", 2, "--length");
+}
+
 TEST_CASE("text and tokens: a sentence is measured as the ids that `tokens` prints of it") {
   TemporaryFolder folder;
   Tokenizer tokenizer = Tokenizer::train({"the cat sat on the mat"}, 262);

@@ -15,7 +15,7 @@ constexpr std::size_t kMostNamed = 5;
 const std::set<std::string>& left_out() {
   static const std::set<std::string> keys{"seed",      "eval-every", "eval-sequences", "checkpoint-every",
                                           "log-every", "threads",    "nan-patience",   "ablation",
-                                          "policies",  "recompute",  "graph"};
+                                          "policies",  "recompute",  "graph",          "birth-checkpoints"};
   return keys;
 }
 

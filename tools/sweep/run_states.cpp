@@ -23,7 +23,7 @@ std::string failure_file(const std::string& run) { return run + "/failure.txt"; 
 // Settings that may differ: no number of a finished run depends on them, or (data) something better is compared.
 const std::set<std::string>& free_to_differ() {
   static const std::set<std::string> flags{"threads", "eval-every", "checkpoint-every", "log-every", "recompute",
-                                           "graph",   "data"};
+                                           "graph",   "data",       "birth-checkpoints"};
   return flags;
 }
 

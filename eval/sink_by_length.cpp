@@ -1,0 +1,95 @@
+#include "eval/sink_by_length.h"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace sink {
+namespace {
+
+// Column sums of every layer, and nothing else.
+class ColumnSumProbe final : public Probe {
+ public:
+  ColumnSumProbe(const Sizes& sizes, std::int64_t extra_tokens, std::int64_t N, std::int64_t T)
+      : extra_tokens_(extra_tokens),
+        K_(std::min(kSinkPositions, T)),
+        raw(N, sizes.layers, sizes.heads, T, K_),
+        proxy(N, sizes.layers, sizes.heads, T, K_) {}
+  void hidden(std::int64_t, const Tensor&) override {}
+  void attention(const AttentionView& view) override {
+    const AttentionStatistics s = view.statistics(K_ + extra_tokens_);
+    raw.store(sequence, view.layer, s.column_raw_BHX, extra_tokens_, view.extra_key, s.extra_raw_BH);
+    proxy.store(sequence, view.layer, s.column_proxy_BHX, extra_tokens_, view.extra_key, s.extra_proxy_BH);
+  }
+
+ private:
+  std::int64_t extra_tokens_, K_;
+
+ public:
+  std::int64_t sequence = 0;  // the first of the next forward pass
+  AlphaTable raw, proxy;
+};
+
+std::string heading(const std::vector<double>& epsilons, const char* first) {
+  std::string line = first;
+  char text[64];
+  for (double epsilon : epsilons) {
+    char threshold[24];
+    std::snprintf(threshold, sizeof threshold, "%%>%g", epsilon);
+    std::snprintf(text, sizeof text, " %8s", threshold);
+    line += text;
+  }
+  return line;
+}
+
+std::string cells(double alpha, const std::vector<double>& shares) {
+  char text[64];
+  std::snprintf(text, sizeof text, "%9.4f", alpha);
+  std::string line = text;
+  for (double share : shares) {
+    std::snprintf(text, sizeof text, " %8.2f", share);
+    line += text;
+  }
+  return line;
+}
+
+std::vector<double> of_first_key(const SinkScores& scores) {
+  std::vector<double> shares;
+  for (const auto& sink_k : scores.sink_k) shares.push_back(sink_k.front());
+  return shares;
+}
+
+}  // namespace
+
+void keep_sinks_by_length(LanguageModel& model, const Batch& sequences, std::int64_t batch,
+                          const std::vector<double>& epsilons, const std::vector<std::int64_t>& lengths,
+                          Evaluation& evaluation) {
+  Evaluation::ByLength& kept = evaluation.by_length;
+  kept = {.epsilons = epsilons, .lengths = lengths, .proxy = {}, .raw = {}};
+  const std::int64_t N = sequences.sequences();
+  for (std::int64_t T : lengths) {
+    const Batch part = sequences.first(T);
+    ColumnSumProbe probe(model.sizes(), model.extra_tokens(), N, T);
+    for (probe.sequence = 0; probe.sequence < N; probe.sequence += batch)
+      model.loss(part.rows(probe.sequence, std::min(N, probe.sequence + batch)), 1, {.probe = &probe});
+    kept.proxy.push_back(probe.proxy.scores(epsilons));
+    kept.raw.push_back(probe.raw.scores(epsilons));
+  }
+}
+
+std::string sinks_by_length_table(const Evaluation::ByLength& sinks) {
+  std::string table =
+      heading(sinks.epsilons, "first T tokens, proxy: alpha") + heading(sinks.epsilons, "  | raw: alpha") + "\n";
+  for (std::size_t t = 0; t < sinks.lengths.size(); ++t) {
+    const SinkScores &proxy = sinks.proxy[t], &raw = sinks.raw[t];
+    char start[64];
+    std::snprintf(start, sizeof start, "T %6lld  token 1   ", static_cast<long long>(sinks.lengths[t]));
+    table +=
+        start + cells(proxy.alpha_1(), of_first_key(proxy)) + "  |  " + cells(raw.alpha_1(), of_first_key(raw)) + "\n";
+    if (proxy.star)
+      table += "          extra *   " + cells(proxy.star->alpha, proxy.star->sink) + "  |  " +
+               cells(raw.star->alpha, raw.star->sink) + "\n";
+  }
+  return table;
+}
+
+}  // namespace sink
