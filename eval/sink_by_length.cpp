@@ -17,8 +17,8 @@ class ColumnSumProbe final : public Probe {
   void hidden(std::int64_t, const Tensor&) override {}
   void attention(const AttentionView& view) override {
     const AttentionStatistics s = view.statistics(K_ + extra_tokens_);
-    raw.store(sequence, view.layer, s.column_raw_BHX, extra_tokens_, view.extra_key, s.extra_raw_BH);
-    proxy.store(sequence, view.layer, s.column_proxy_BHX, extra_tokens_, view.extra_key, s.extra_proxy_BH);
+    raw.store(sequence, view.layer, s.column_raw_BHX, extra_tokens_, view.extra_key, s.extra_raw_BH, documents);
+    proxy.store(sequence, view.layer, s.column_proxy_BHX, extra_tokens_, view.extra_key, s.extra_proxy_BH, documents);
   }
 
  private:
@@ -26,6 +26,7 @@ class ColumnSumProbe final : public Probe {
 
  public:
   std::int64_t sequence = 0;  // the first of the next forward pass
+  DocumentPlaces documents;   // of its sequences
   AlphaTable raw, proxy;
 };
 
@@ -69,8 +70,11 @@ void keep_sinks_by_length(LanguageModel& model, const Batch& sequences, std::int
   for (std::int64_t T : lengths) {
     const Batch part = sequences.first(T);
     ColumnSumProbe probe(model.sizes(), model.extra_tokens(), N, T);
-    for (probe.sequence = 0; probe.sequence < N; probe.sequence += batch)
-      model.loss(part.rows(probe.sequence, std::min(N, probe.sequence + batch)), 1, {.probe = &probe});
+    for (probe.sequence = 0; probe.sequence < N; probe.sequence += batch) {
+      const Batch rows = part.rows(probe.sequence, std::min(N, probe.sequence + batch));
+      probe.documents = rows.documents();
+      model.loss(rows, 1, {.probe = &probe});
+    }
     kept.proxy.push_back(probe.proxy.scores(epsilons));
     kept.raw.push_back(probe.raw.scores(epsilons));
   }
