@@ -131,3 +131,16 @@ TEST_CASE("sink score: a sink token is scored over T + 1 rows, real tokens follo
   CHECK(scores.alpha_k[1] == 0);
   CHECK(scores.alpha_k.size() == 10);
 }
+
+TEST_CASE("sink score: with documents a key's attention is divided by the rows of its own document") {
+  // Two sequences of 6 tokens: documents of 2 and 4 tokens, and one of 6. Every row gives all to its document's first.
+  AlphaTable table(2, 1, 1, 6, 4);
+  Tensor sums = Tensor::from<double>({2, 1, 4}, {2, 0, 4, 0, 6, 0, 0, 0});
+  Tensor starts = Tensor::from<std::int32_t>({2, 6}, {0, 0, 2, 2, 2, 2, 0, 0, 0, 0, 0, 0});
+  table.store(0, 0, sums, 0, false, Tensor(), {starts, {}});
+  SinkScores scores = table.scores();
+  CHECK(scores.alpha_k == std::vector<double>{1, 0, 0.5, 0});
+  CHECK(scores.sink_k[kStudyEpsilon] == std::vector<double>{100, 0, 50, 0});
+  table.store(0, 0, sums, 0, false, Tensor());  // without a mask all rows could see it
+  CHECK(table.scores().alpha_k[0] == doctest::Approx((2.0 / 6 + 1) / 2));
+}
