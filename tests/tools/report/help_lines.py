@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The lines of Python in `report --help` load a study: run as they stand, against the csv module.
+"""The lines of Python in `report --help` and in the README load a study: run as they stand, against the csv module.
 
     help_lines.py BUILD_FOLDER
 
@@ -24,6 +24,39 @@ build, here = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(__file__).resolv
 said = subprocess.run([build / "report", "--help"], capture_output=True, text=True, check=True).stdout
 begin = said.index("  import pathlib, pandas")
 lines = [line[2:] for line in said[begin:said.index("\n\n", begin)].splitlines()]
+readme = (here.parents[2] / "README.md").read_text()
+readme_lines = readme[readme.index("```python\nimport pathlib, pandas") + len("```python\n"):].split("\n```")[0].splitlines()
+STUDY = """name = "operations"
+question = "?"
+baseline = "baseline"
+seeds = [1, 2]
+[settings]
+task = "bigram-backcopy"
+layers = 1
+heads = 2
+width = 16
+feed-forward = 16
+context = 16
+batch = 2
+steps = 6
+eval-sequences = 2
+learning-rate = 0.01
+[[runs]]
+ablation = "baseline"
+learning-rate = [0.01, 0.02]
+"""
+with tempfile.TemporaryDirectory() as folder:
+    os.chdir(folder)
+    pathlib.Path("operations.toml").write_text(STUDY)
+    subprocess.run([build / "sweep", "operations.toml", "--workers", "1", "--threads", "1"], check=True, capture_output=True)
+    names = {}
+    exec("\n".join(readme_lines), names)
+    runs, steps = names["runs"], names["steps"]
+    with open("runs/operations/operations-runs.csv", newline="") as table:
+        losses = [float(row["val_loss"]) for row in csv.DictReader(table)]
+    mean = runs.groupby("ablation").val_loss.mean()["baseline"]
+    if len(readme_lines) != 5 or len(losses) != 4 or abs(mean - sum(losses) / 4) > 1e-9 or len(steps) != 4 * 6 or steps.run.nunique() != 4:
+        sys.exit(f"help_lines: the README's {len(readme_lines)} lines: {len(losses)} runs, mean {mean}, {len(steps)} steps")
 with tempfile.TemporaryDirectory() as folder:
     os.chdir(folder)
     subprocess.run([sys.executable, here / "make_runs.py", "runs/study"], check=True)
