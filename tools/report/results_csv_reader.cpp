@@ -17,8 +17,8 @@ namespace sink::report {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 26;
-constexpr double kLargest = 1e300;                           // no number here is larger
-constexpr std::int64_t kMostTokens = 1'000'000'000'000'000;  // nor of tokens, steps, sequences
+constexpr double kLargest = 1e300;                            // no number here is larger
+constexpr std::int64_t kMostCounted = 1'000'000'000'000'000;  // nor of tokens, steps, sequences
 constexpr std::uint64_t kMostSeed = ~std::uint64_t{0};
 constexpr double kStudyEpsilon = 0.3;
 
@@ -94,7 +94,7 @@ const std::map<std::string, Fill>& known_columns() {
     };
     const auto whole = [&](const char* name, std::int64_t Run::*member) {
       columns[name] = [member](const Cell& cell, ReadLine& line) {
-        line.run.*member = cell.whole(std::int64_t{0}, kMostTokens);
+        line.run.*member = cell.whole(std::int64_t{0}, kMostCounted);
       };
     };
     text("run", &Run::name);
@@ -119,7 +119,7 @@ const std::map<std::string, Fill>& known_columns() {
       line.run.finished = cell.one_of({"true", "false"}) == "true";
     };
     columns["measured_step"] = [](const Cell& cell, ReadLine& line) {
-      line.measured_step = cell.whole(std::int64_t{-1}, kMostTokens);
+      line.measured_step = cell.whole(std::int64_t{-1}, kMostCounted);
     };
     columns["seed"] = [](const Cell& cell, ReadLine& line) { line.run.seed = cell.whole(std::uint64_t{0}, kMostSeed); };
     columns["seconds"] = [](const Cell& cell, ReadLine& line) {

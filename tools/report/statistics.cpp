@@ -12,7 +12,8 @@ namespace sink {
 namespace {
 
 constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
-constexpr double kDigits = 3e-8;  // what nine digits of two numbers leave of their difference, relative to the larger
+constexpr double kDigitsLeft =
+    3e-8;  // what nine digits of two numbers leave of their difference, relative to the larger
 
 // P(|T| < t) for whole degrees of freedom: Abramowitz and Stegun 26.7.3 and 26.7.4, with theta = atan(t / sqrt(nu)).
 double within(double t, std::int64_t degrees) {
@@ -67,7 +68,7 @@ Estimate paired_difference(const BySeed& a, const BySeed& b) {
     }
   Estimate estimate = estimate_of(differences);
   const auto [least, most] = std::minmax_element(differences.begin(), differences.end());
-  if (estimate.has_interval() && *most - *least <= kDigits * largest) estimate.half = 0;
+  if (estimate.has_interval() && *most - *least <= kDigitsLeft * largest) estimate.half = 0;
   return estimate;
 }
 
