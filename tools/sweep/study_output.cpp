@@ -52,7 +52,7 @@ std::vector<StudyOutcome> outcomes_of(const std::vector<StudyRun>& runs,
   std::vector<StudyOutcome> outcomes;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const StudyRun& run = runs[i];
-    StudyOutcome outcome{run.arm, run.config.seed, std::nullopt, "", std::nullopt, ""};
+    StudyOutcome outcome{run.arm, run.config.seed, std::nullopt, "", ""};
     if (earlier[i]) {
       outcome.run = earlier[i]->run;
       outcome.file = earlier[i]->file;

@@ -25,10 +25,11 @@ const std::vector<Measure>& measures();
 struct StudyOutcome {
   std::size_t arm = 0;
   std::uint64_t seed = 0;
-  std::optional<report::Run> run;            // none: not begun
-  std::string problem;                       // why it is not complete; empty: it is
-  std::optional<report::Evaluation> before;  // of one that starts from another: what that measured, on the new data
+  std::optional<report::Run> run;  // none: not begun
+  std::string problem;             // why it is not complete; empty: it is
   std::string file;                // the row of another's table that stands for it (earlier_runs.h); empty: its folder
+  std::optional<report::Evaluation> before =
+      {};  // of one that starts from another: what that measured, on the new data
 };
 
 struct ArmResult {
