@@ -73,7 +73,7 @@ struct KeyRange {
   }
 
   SINK_HD std::int64_t document_start(std::int64_t i) const {
-    return i < lead ? 0 : lead + document_starts[std::min(i - lead, positions - 1)];
+    return i < lead || positions == 0 ? 0 : lead + document_starts[std::min(i - lead, positions - 1)];
   }
   // The first position of a later document than that of i; far behind all positions if there is none.
   SINK_HD std::int64_t document_end(std::int64_t i) const {

@@ -61,4 +61,8 @@ TEST_CASE("key range: hulls and completeness agree with single pairs") {
             CHECK(range.count(i, 12) == static_cast<std::int64_t>(expected.size()));
           }
         }
+  // A sequence that is nothing but what leads it has no list to be read.
+  KeyRange alone{.prefix = 1, .lead = 1};
+  alone.document_starts = documents[1].data();
+  for (std::int64_t i : {0, 1, 15}) CHECK(alone.first(i) == 0);
 }
