@@ -202,7 +202,7 @@ void add_input_options(CLI::App& app, Options& options) {
   for (const char* other : {"--text", "--domain", "--mixture"}) chat->excludes(app.get_option(other));
   app.add_option("--template", options.chat_template,
                  "what stands around a turn of --chat: plain, <|user|> and <|end|>; zephyr, <|user|> and the end of "
-                 "text; chatml, <|im_start|> and <|im_end|>")
+                 "text, where --document-mask cuts; chatml, <|im_start|> and <|im_end|>")
       ->check(CLI::IsMember(chat_template_names()))
       ->capture_default_str()
       ->needs(chat);
