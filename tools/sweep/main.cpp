@@ -266,13 +266,10 @@ int train_all(Sweep& sweep, const MachinePlan& plan) {
 }
 
 // Measures the interventions of complete runs that have none yet; a signal's number or 0.
-int intervene_in_all(const Sweep& sweep, std::size_t workers) {
+int intervene_in_all(Sweep& sweep, std::size_t workers) {
   std::vector<std::size_t> todo;
-  for (std::size_t run = 0; run < sweep.runs.size(); ++run) {
-    const RunConfig& config = sweep.runs[run].config;
-    const bool complete = found_run(config, [] { return std::string(); }).state == RunStanding::complete;
-    if (complete && !has_interventions(config)) todo.push_back(run);
-  }
+  for (std::size_t run = 0; run < sweep.runs.size(); ++run)
+    if (is_complete(sweep.runs[run]) && !has_interventions(sweep.runs[run].config)) todo.push_back(run);
   if (!todo.empty()) std::fprintf(stderr, "sweep: interventions on %zu runs\n", todo.size());
   return run_in_processes(
       todo.size(), workers,
@@ -283,7 +280,10 @@ int intervene_in_all(const Sweep& sweep, std::size_t workers) {
           return 0;
         });
       },
-      [](const JobEnd&) {});
+      [&](const JobEnd& end) {
+        if (end.exit_code == 0 || sweep.exit_code != 0) return;
+        sweep.exit_code = end.exit_code < 128 ? end.exit_code : static_cast<int>(Exit::failure);
+      });
 }
 
 Sweep sweep_of(const Request& request) {

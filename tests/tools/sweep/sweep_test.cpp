@@ -237,6 +237,12 @@ TEST_CASE("sweep: interventions are measured of complete runs, once, as eval_<ab
   Subprocess again(place, words_of(place.command("--seeds 0")));
   CHECK(again.wait() == 0);
   CHECK_FALSE(contains(again.err(), "interventions on"));
+  // One that cannot be measured is not passed over in silence.
+  std::filesystem::remove(file);
+  write_bytes(place / "out/op_sigmoid_none-0/checkpoint.h5", "no checkpoint");
+  Subprocess damaged(place, words_of(place.command("--seeds 0")));
+  CHECK(damaged.wait() != 0);
+  CHECK(contains(damaged.err(), "checkpoint.h5"));
   // Of another step they are not the run's.
   std::string older = written;
   older.replace(older.find("\"step\": 40"), 10, "\"step\": 39");
