@@ -1,5 +1,5 @@
-// The released code's choices (train/studies/released/released_choices.h) against PyTorch's numbers, finite differences and
-// float's limits.
+// The released code's choices (train/studies/released/released_choices.h) against PyTorch's numbers, finite differences
+// and float's limits.
 #include "train/studies/released/released_choices.h"
 
 #include <doctest/doctest.h>
@@ -74,4 +74,33 @@ TEST_CASE("released choices: the p-norm as it is written is PNormExp until float
     CHECK(std::isfinite(written.r(static_cast<float>(88 / p))));
     CHECK(std::isinf(written.r(static_cast<float>(90 / p))));
   }
+}
+
+TEST_CASE("released choices: each of the ablations keeps the contracts of its policies") {
+  using namespace sink::ablations;
+  static_assert(contracts_hold<op_elu_norm_bf16>() && contracts_hold<op_elu_norm_rounded>());
+  static_assert(contracts_hold<op_elu_norm_floor>() && contracts_hold<op_elu_none_bf16>());
+  static_assert(contracts_hold<kern_id_norm_abs>() && contracts_hold<pnorm_exp_2_written>());
+  static_assert(contracts_hold<pnorm_exp_3_written>() && contracts_hold<pnorm_exp_4_written>());
+  static_assert(contracts_hold<pos_rotary_bf16>() && contracts_hold<op_elu_norm_table>());
+  static_assert(contracts_hold<kern_elu_none_table>() && contracts_hold<kern_id_norm_table>());
+}
+
+TEST_CASE("released choices: the table of rotary positions is rounded to bf16, and nothing else is") {
+  const Sizes sizes{.layers = 1, .heads = 1, .width = 8, .feed_forward = 8, .context = 6, .vocabulary = 11};
+  ParameterFactory make(sizes, 0, InitScheme::torch, 1, DType::F64);
+  // Of a pair (1, 0) rotation makes (cos, sin).
+  const std::int64_t T = 6, D = 8;
+  std::vector<double> pairs;
+  for (std::int64_t t = 0; t < T; ++t) pairs.insert(pairs.end(), {1, 1, 1, 1, 0, 0, 0, 0});
+  const Var x_BHTD(Tensor::from<double>({1, 1, T, D}, pairs));
+  const Tensor y_BHTD = RotaryInBf16(make).rotate(x_BHTD, Tensor()).value();
+  const Tensor exact_BHTD = Rotary(make).rotate(x_BHTD, Tensor()).value();
+  for (std::int64_t t = 0; t < T; ++t)
+    for (std::int64_t d = 0; d < D; ++d) {
+      const double angle = static_cast<double>(t) * std::pow(10000.0, -static_cast<double>(d % 4) / 4.0);
+      const double value = d < 4 ? std::cos(angle) : std::sin(angle);
+      CHECK(y_BHTD.data<double>()[t * D + d] == in_bf16(value));
+      CHECK(exact_BHTD.data<double>()[t * D + d] == Approx(value).epsilon(1e-12));
+    }
 }

@@ -144,20 +144,21 @@ class RotaryInBf16 : public PositionDefaults {
  public:
   static std::string name() { return "RotaryInBf16"; }
   static void check(const Sizes& sizes) { Rotary::check(sizes); }
-  explicit RotaryInBf16(ParameterFactory& make) : table_(rounded_table(make)) {}
+  explicit RotaryInBf16(ParameterFactory& make) {
+    const RotaryTable exact = rotary_table(make.positions(), make.sizes().width_of_head(), DType::F32, kRotaryBase);
+    auto rounded = [&](const Tensor& t) { return make.constant(t.to(DType::BF16).to(make.real())); };
+    cos_TE_ = rounded(exact.cos_TE), sin_TE_ = rounded(exact.sin_TE);
+  }
 
-  Var rotate(const Var& x_BHTD) const { return rotary(x_BHTD, table_); }
-  QueryKeyValue split(const Var& qkv_BTE, std::int64_t H, std::int64_t G) const {
-    return split_rotary(qkv_BTE, H, G, table_);
+  Var rotate(const Var& x_BHTD, const Tensor& positions_BT) const { return rotary(x_BHTD, table(positions_BT)); }
+  QueryKeyValue split(const Var& qkv_BTE, std::int64_t H, std::int64_t G, const Tensor& positions_BT) const {
+    return split_rotary(qkv_BTE, H, G, table(positions_BT));
   }
 
  private:
-  static RotaryTable rounded_table(ParameterFactory& make) {
-    RotaryTable exact = rotary_table(make.positions(), make.sizes().width_of_head(), DType::F32, kRotaryBase);
-    auto rounded = [&](const Tensor& t) { return make.constant(t.to(DType::BF16).to(make.real())); };
-    return {rounded(exact.cos_TE), rounded(exact.sin_TE)};
-  }
-  RotaryTable table_;
+  RotaryTable table(const Tensor& positions_BT) const { return {cos_TE_, sin_TE_, positions_BT}; }
+
+  Tensor cos_TE_, sin_TE_;
 };
 
 }  // namespace sink
