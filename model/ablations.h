@@ -18,6 +18,7 @@
 #include "model/linear_bias/linear_bias.h"
 #include "model/norm/layer_norm_layer.h"
 #include "model/norm/rms_norm_layer.h"
+#include "model/placement/parallel_residual.h"
 #include "model/placement/post_norm.h"
 #include "model/placement/pre_norm.h"
 #include "model/placement/sandwich_norm.h"
@@ -144,6 +145,16 @@ struct gate_element : baseline { using Gate = ElementGate; };
 // What the quickstart compares: learned positions, with which the synthetic task was studied.
 struct pos_learnable_sigmoid : pos_learnable { using Attention = Sigmoid; };
 struct pos_learnable_relu : pos_learnable { using Attention = Relu; };
+
+// Families of open models (section 3). Their numbers (epsilon, bases, windows) are sizes; model/open/ reads their files.
+struct gpt2 : baseline { using Position = Learned; using Norm = LayerNorm; using FeedForward = GeluTanhFeedForward; using LinearBias = AllLinearBias; using Unembedding = TiedUnembedding; };
+struct opt : gpt2 { using FeedForward = ReluFeedForward; };
+struct gpt_neox : baseline { using Placement = ParallelResidual; using Norm = LayerNorm; using FeedForward = GeluFeedForward; using LinearBias = AllLinearBias; };
+struct llama : baseline {};  // LLaMA 2, Mistral, SmolLM
+struct llama3 : llama { using Position = Llama3Rotary; };
+struct qwen2 : llama { using LinearBias = QkvLinearBias; };
+struct qwen3 : llama { using QueryKeyNorm = RmsQueryKeyNorm; };
+struct gemma3 : qwen3 { using Placement = SandwichNorm; using FeedForward = GeGluTanh; };
 
 // clang-format on
 

@@ -7,7 +7,8 @@ const Settings<Sizes>& size_settings() {
   static const char* model = "Model";
   static const Settings<Sizes> settings{
       {"layers", model, &S::layers, "transformer blocks", 1, 1024},
-      {"heads", model, &S::heads, "attention heads per layer; must divide the width, unless --head-width is given", 1, 1024},
+      {"heads", model, &S::heads, "attention heads per layer; must divide the width, unless --head-width is given", 1,
+       1024},
       {"width", model, &S::width, "C, numbers a token carries", 1, 65536},
       {"feed-forward", model, &S::feed_forward, "F, width inside the feed-forward block", 1, 262144},
       {"context", model, &S::context, "T, tokens per sequence", 1, 65536},
@@ -19,6 +20,20 @@ const Settings<Sizes>& size_settings() {
       {"prefix", model, &S::prefix,
        "tokens every token sees; the loss ignores the first prefix-1 (Gu et al., section 6); 0: none", 0, 65535},
       {"head-width", model, &S::head_width, "D, numbers of a head's query, key and value; 0: width / heads", 0, 65536},
+      {"global-every", model, &S::global_every,
+       "one block in so many, the last of them, sees all keys before it whatever the window (Gemma 3: 6); 0: none", 0,
+       1024},
+      {"norm-epsilon", model, &S::norm_epsilon, "added to the mean square in norms; 0: 1e-5", 0, 1},
+      {"attention-scale", model, &S::attention_scale, "of q . k; 0: 1 / sqrt(D)", 0, 1e6},
+      {"rotary-base", model, &S::rotary_base, "of rotary positions; 0: 10000", 0, 1e12},
+      {"rotary-part", model, &S::rotary_part,
+       "of a head's numbers that rotate, the first ones (GPT-NeoX: 0.25); 0: all", 0, 1},
+      {"rotary-factor", model, &S::rotary_factor,
+       "by which rotations are slowed down for a longer context, as the position policy says; 0: not", 0, 1e6},
+      {"rotary-local-base", model, &S::rotary_local_base,
+       "of blocks with a window, where --global-every leaves some without; 0: as the others", 0, 1e12},
+      {"rotary-context", model, &S::rotary_context,
+       "for which rotations were made before they were slowed down; 0: context", 0, 1 << 24},
   };
   return settings;
 }

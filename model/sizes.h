@@ -1,6 +1,7 @@
 // Sizes are data, mathematics is type: everything here is a run-time number.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "engine/dtype.h"
@@ -20,8 +21,27 @@ struct Sizes {
   std::int64_t prefix = 0;        // tokens that every token sees
   std::int64_t head_width = 0;    // numbers of a head's queries, keys and values; 0: width / heads
 
+  // Numbers in which families of models differ; 0: what the policy says.
+  std::int64_t global_every = 0;    // of blocks n, 2n ... , which see all keys before them whatever the window: n
+  double norm_epsilon = 0;          // added to the mean square in a norm; 0: 1e-5
+  double attention_scale = 0;       // of q . k; 0: 1 / sqrt(D)
+  double rotary_base = 0;           // 0: 10000
+  double rotary_part = 0;           // of a head's numbers that rotate, the first ones; 0: all
+  double rotary_factor = 0;         // by which slow rotations are slowed down further; 0: not
+  double rotary_local_base = 0;     // of layers with a window, where some have none; 0: rotary_base
+  std::int64_t rotary_context = 0;  // for which the rotations were made before they were slowed down; 0: context
+
   std::int64_t width_of_head() const { return head_width > 0 ? head_width : width / heads; }  // D
   std::int64_t key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
+  double epsilon() const { return norm_epsilon > 0 ? norm_epsilon : 1e-5; }
+  double scale() const {
+    return attention_scale > 0 ? attention_scale : 1 / std::sqrt(static_cast<double>(width_of_head()));
+  }
+  std::int64_t first_context() const { return rotary_context > 0 ? rotary_context : context; }
+  // Whether block `layer`, from 0, sees all keys before it.
+  bool is_global(std::int64_t layer) const {
+    return window == 0 || (global_every > 0 && (layer + 1) % global_every == 0);
+  }
 };
 
 }  // namespace sink

@@ -69,15 +69,15 @@ concept ChecksSizes = !requires {
 template <class P>
 concept MadePerBlock = std::constructible_from<P, ParameterFactory&, const std::string&>;
 
-// Made once for a model. Tokens stand at positions_BT (I32), or at 0 ... T - 1 where it is undefined. embed: what
-// follows the token embedding; rotate: what happens to queries and keys before they
+// Made once for a model. Tokens stand at pass.documents.positions_BT (I32), or at 0 ... T - 1 where that is undefined.
+// embed: what follows the token embedding; rotate: what happens to queries and keys of block pass.layer before they
 // meet; bias: numbers (H, T) by head and distance i - j that are added to scores, or an undefined Var. It may have
 // split, too, a faster way to rotate (model/layer/attention_layer.h).
 template <class P>
 concept PositionPolicy = std::constructible_from<P, ParameterFactory&> &&
-    requires(const P& position, const Var& x, const Tensor& positions_BT) {
-  { position.embed(x, positions_BT) } -> std::same_as<Var>;
-  { position.rotate(x, positions_BT) } -> std::same_as<Var>;
+    requires(const P& position, const Var& x, const Pass& pass) {
+  { position.embed(x, pass) } -> std::same_as<Var>;
+  { position.rotate(x, pass) } -> std::same_as<Var>;
   { position.bias() } -> std::same_as<Var>;
 };
 
@@ -183,8 +183,8 @@ consteval bool contracts_hold() {
                     "a policy's check is not `static void check(const Sizes&)`, and so would never be asked");
     });
     static_assert(PositionPolicy<typename S::Position>,
-                  "Position needs Position(ParameterFactory&), embed(x), rotate(x) and bias(), each const and giving a "
-                  "Var: derive it from PositionDefaults");
+                  "Position needs Position(ParameterFactory&), embed(x, pass), rotate(x, pass) and bias(), each const and "
+                  "giving a Var: derive it from PositionDefaults");
     static_assert(
         NormPolicy<typename S::Norm>,
         "Norm needs Norm(ParameterFactory&, prefix), norm(x) and norm(x, type), each const and giving a Var, and "

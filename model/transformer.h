@@ -90,7 +90,7 @@ class Transformer final : public LanguageModel {
                "own before all of them, from which each has another distance",
                Exit::usage);
     Var embedded = extra_tokens_.embed(embedding(tokens_on_device_BT, token_embedding_));
-    Residual x = position_.embed(embedded, positions_BT);
+    Residual x = position_.embed(embedded, pass);
     if (pass.probe) pass.probe->hidden(0, x.sum().value());
     for (const Block<Spec>& block : blocks_) {
       if (pass.recompute)

@@ -43,5 +43,9 @@ struct GeGlu : GatedFeedForward<GeluFunction> {
   static std::string name() { return "GeGlu"; }
   using GatedFeedForward::GatedFeedForward;
 };
+struct GeGluTanh : GatedFeedForward<GeluTanhFunction> {
+  static std::string name() { return "GeGluTanh"; }
+  using GatedFeedForward::GatedFeedForward;
+};
 
 }  // namespace sink

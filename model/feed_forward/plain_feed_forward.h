@@ -36,6 +36,10 @@ struct GeluFeedForward : PlainFeedForward<GeluFunction> {
   static std::string name() { return "Gelu"; }
   using PlainFeedForward::PlainFeedForward;
 };
+struct GeluTanhFeedForward : PlainFeedForward<GeluTanhFunction> {
+  static std::string name() { return "GeluTanh"; }
+  using PlainFeedForward::PlainFeedForward;
+};
 struct SwishFeedForward : PlainFeedForward<SiluFunction> {
   static std::string name() { return "Swish"; }
   using PlainFeedForward::PlainFeedForward;

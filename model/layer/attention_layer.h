@@ -16,11 +16,10 @@
 
 namespace sink {
 
-// Whether a position policy has split(qkv, H, G, positions): split_heads, then rotate of queries and keys, in one pass.
+// Whether a position policy has split(qkv, H, G, pass): split_heads, then rotate of queries and keys, in one pass.
 template <class Position>
-concept SplitsHeads = requires(const Position& position, const Var& qkv_BTE, std::int64_t H,
-                               const Tensor& positions_BT) {
-  { position.split(qkv_BTE, H, H, positions_BT) } -> std::same_as<QueryKeyValue>;
+concept SplitsHeads = requires(const Position& position, const Var& qkv_BTE, std::int64_t H, const Pass& pass) {
+  { position.split(qkv_BTE, H, H, pass) } -> std::same_as<QueryKeyValue>;
 };
 
 template <class Spec>
@@ -33,8 +32,7 @@ class AttentionLayer {
   // Keeps a reference to `position`, which the layers of a model share.
   AttentionLayer(ParameterFactory& make, const std::string& prefix, const Position& position)
       : position_(position),
-        heads_(make.sizes().heads),
-        key_heads_(make.sizes().key_heads()),
+        sizes_(make.sizes()),
         qkv_{make.linear(prefix + ".qkv.weight", qkv_width(make.sizes()), make.sizes().width),
              make.linear_bias(prefix + ".qkv.bias", qkv_width(make.sizes()), Spec::LinearBias::kQkv)},
         query_key_norm_(make, prefix),
@@ -42,19 +40,15 @@ class AttentionLayer {
         extra_(make, prefix),
         gate_(make, prefix),
         out_{make.linear(prefix + ".out.weight", make.sizes().width, Spec::Heads::width(make.sizes())),
-             make.linear_bias(prefix + ".out.bias", make.sizes().width, Spec::LinearBias::kOut)},
-        scale_(1 / std::sqrt(static_cast<double>(make.sizes().width_of_head()))),
-        range_{.prefix = make.sizes().prefix, .window = make.sizes().window} {
-    if (range_.prefix > 0) range_.prefix += Extra::kTokens;
-  }
+             make.linear_bias(prefix + ".out.bias", make.sizes().width, Spec::LinearBias::kOut)} {}
 
   Var operator()(const Var& h_BTC, const Pass& pass) const {
-    auto [q_BHTD, k_BGTD, v_BGTD] = heads(qkv_(h_BTC), pass.documents.positions_BT);
+    auto [q_BHTD, k_BGTD, v_BGTD] = heads(qkv_(h_BTC), pass);
     q_BHTD = features_(q_BHTD);
     k_BGTD = features_(k_BGTD);
     auto [extra_k_HD, extra_logit_H, extra_v_HD] = extra_.extra_key();
     AttentionInputs inputs{q_BHTD, k_BGTD, v_BGTD, position_.bias(), extra_k_HD, extra_logit_H, extra_v_HD};
-    AttentionResult result = attention(op_, inputs, scale_, range(pass), pass.documents.starts_BT);
+    AttentionResult result = attention(op_, inputs, sizes_.scale(), range(pass), pass.documents.starts_BT);
     if (pass.probe) report(pass, q_BHTD.value(), k_BGTD.value(), v_BGTD.value(), result);
     if (pass.edit) result.o_BHTD = Var(edited(pass, q_BHTD.value(), k_BGTD.value(), v_BGTD.value(), result));
     Var o_BTE = Spec::Heads::join(extra_.output(result.o_BHTD));
@@ -64,7 +58,8 @@ class AttentionLayer {
  private:
   // Tokens that the model itself puts first belong to no document: all see them.
   KeyRange range(const Pass& pass) const {
-    KeyRange range = range_;
+    KeyRange range{.prefix = sizes_.prefix, .window = sizes_.is_global(pass.layer) ? 0 : sizes_.window};
+    if (range.prefix > 0) range.prefix += Extra::kTokens;
     if (pass.documents.defined()) range.lead = range.prefix = Extra::kTokens;
     return range;
   }
@@ -73,14 +68,14 @@ class AttentionLayer {
   }
 
   // Queries and keys, normed and then rotated, and values; in one pass where nothing norms them and the position can.
-  QueryKeyValue heads(const Var& qkv_BTE, const Tensor& positions_BT) const {
+  QueryKeyValue heads(const Var& qkv_BTE, const Pass& pass) const {
     constexpr bool kNormed = !std::is_same_v<typename Spec::QueryKeyNorm, NoQueryKeyNorm>;
     if constexpr (!kNormed && SplitsHeads<Position>) {
-      return position_.split(qkv_BTE, heads_, key_heads_, positions_BT);
+      return position_.split(qkv_BTE, sizes_.heads, sizes_.key_heads(), pass);
     } else {
-      auto [q_BHTD, k_BGTD, v_BGTD] = split_heads(qkv_BTE, heads_, key_heads_);
-      return {position_.rotate(query_key_norm_.query(q_BHTD), positions_BT),
-              position_.rotate(query_key_norm_.key(k_BGTD), positions_BT), v_BGTD};
+      auto [q_BHTD, k_BGTD, v_BGTD] = split_heads(qkv_BTE, sizes_.heads, sizes_.key_heads());
+      return {position_.rotate(query_key_norm_.query(q_BHTD), pass),
+              position_.rotate(query_key_norm_.key(k_BGTD), pass), v_BGTD};
     }
   }
 
@@ -116,7 +111,7 @@ class AttentionLayer {
   }
 
   const Position& position_;
-  std::int64_t heads_, key_heads_;
+  Sizes sizes_;
   Op op_ = AttentionPolicy<typename Spec::Attention>::op();
   LinearLayer qkv_;
   typename Spec::QueryKeyNorm query_key_norm_;
@@ -124,8 +119,6 @@ class AttentionLayer {
   Extra extra_;
   typename Spec::Gate gate_;
   LinearLayer out_;
-  double scale_;
-  KeyRange range_;
 };
 
 }  // namespace sink

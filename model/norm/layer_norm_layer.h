@@ -10,11 +10,11 @@ class LayerNorm {
  public:
   static std::string name() { return "LayerNorm"; }
 
-  LayerNorm(ParameterFactory& make, const std::string& prefix, double epsilon = kLayerNormEpsilon)
+  LayerNorm(ParameterFactory& make, const std::string& prefix)
       : gain_(make.gain(prefix + ".gain", make.sizes().width)),
         bias_(make.bias(prefix + ".bias", make.sizes().width)),
         type_(make.compute()),
-        epsilon_(epsilon) {}
+        epsilon_(make.sizes().epsilon()) {}
 
   // (..., C) of the residual stream to (..., C) in the precision of products, or in `type`.
   Var operator()(const Var& x) const { return layer_norm(x, gain_, bias_, type_, epsilon_); }

@@ -10,8 +10,10 @@ class RmsNorm {
  public:
   static std::string name() { return "RmsNorm"; }
 
-  RmsNorm(ParameterFactory& make, const std::string& prefix, double epsilon = kNormEpsilon)
-      : gain_(make.gain(prefix + ".gain", make.sizes().width)), type_(make.compute()), epsilon_(epsilon) {}
+  RmsNorm(ParameterFactory& make, const std::string& prefix)
+      : gain_(make.gain(prefix + ".gain", make.sizes().width)),
+        type_(make.compute()),
+        epsilon_(make.sizes().epsilon()) {}
 
   // (..., C) of the residual stream to (..., C) in the precision of products, or in `type`.
   Var operator()(const Var& x) const { return rms_norm(x, gain_, type_, epsilon_); }

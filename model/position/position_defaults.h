@@ -2,12 +2,13 @@
 #pragma once
 
 #include "model/parameter_factory.h"
+#include "model/pass.h"
 
 namespace sink {
 
 struct PositionDefaults {
-  Var embed(const Var& x_BTC, const Tensor&) const { return x_BTC; }
-  Var rotate(const Var& x_BHTD, const Tensor&) const { return x_BHTD; }
+  Var embed(const Var& x_BTC, const Pass&) const { return x_BTC; }
+  Var rotate(const Var& x_BHTD, const Pass&) const { return x_BHTD; }
   Var bias() const { return {}; }
 };
 

@@ -1,61 +1,98 @@
-// Position policy: rotary embedding of queries and keys, half-split (Su et al. 2021; Gu et al. 2025, section 2), of
-// base 10000 over whole heads, or RotaryOf another base and only the first part of every head's numbers.
+// Position policies: rotary embedding of queries and keys, half-split (Su et al. 2021; Gu et al. 2025, section 2).
+//
+// Pair e of E turns by position times f_e = base^(-e/E); the policies differ in how slow turns are slowed down further
+// for contexts longer than those the model was first trained on. Base, part of a head and factor are sizes
+// (model/sizes.h).
 #pragma once
 
+#include <algorithm>
 #include <cmath>
+#include <numbers>
+#include <vector>
 
 #include "autograd/ops/rotary_node.h"
-#include "model/name_with_numbers.h"
 #include "model/position/position_defaults.h"
 
 namespace sink {
 
-class Rotary : public PositionDefaults {
+class RotaryDefaults : public PositionDefaults {
  public:
-  static std::string name() { return "Rotary"; }
-  static void check(const Sizes& sizes) { check_part(sizes, 1); }
-
-  // Rotates the first part * D of the D numbers of a head.
-  explicit Rotary(ParameterFactory& make, double base = kRotaryBase, double part = 1)
-      : table_(rotary_table(make.positions(), std::llround(part * static_cast<double>(make.sizes().width_of_head())),
-                            make.real(), base)) {
-    table_ = {make.constant(table_.cos_TE), make.constant(table_.sin_TE)};
+  static void check(const Sizes& sizes) {
+    const std::int64_t D = sizes.width_of_head();
+    const double width = sizes.rotary_part > 0 ? sizes.rotary_part * static_cast<double>(D) : static_cast<double>(D);
+    SINK_CHECK(std::fmod(width, 2) == 0 && width > 0, "rotary",
+               "rotary positions need an even width of a head (width / heads, or head_width), got " +
+                   (sizes.rotary_part > 0 ? std::to_string(D) + ", of which " + std::to_string(sizes.rotary_part) +
+                                                " are rotated (rotary_part)"
+                                          : std::to_string(D)),
+               Exit::usage);
   }
 
-  Var rotate(const Var& x_BHTD, const Tensor& positions_BT) const { return rotary(x_BHTD, table(positions_BT)); }
-  QueryKeyValue split(const Var& qkv_BTE, std::int64_t H, std::int64_t G, const Tensor& positions_BT) const {
-    return split_rotary(qkv_BTE, H, G, table(positions_BT));
+  Var rotate(const Var& x_BHTD, const Pass& pass) const { return rotary(x_BHTD, table(pass)); }
+  QueryKeyValue split(const Var& qkv_BTE, std::int64_t H, std::int64_t G, const Pass& pass) const {
+    return split_rotary(qkv_BTE, H, G, table(pass));
   }
 
  protected:
-  static void check_part(const Sizes& sizes, double part) {
-    std::int64_t D = sizes.width_of_head();
-    double width = part * static_cast<double>(D);
-    SINK_CHECK(
-        std::fmod(width, 2) == 0, "rotary",
-        "rotary positions need an even width of a head (width / heads, or head_width), got " +
-            (part == 1 ? std::to_string(D) : std::to_string(D) + ", of which " + std::to_string(part) + " are rotated"),
-        Exit::usage);
+  // slowed(f_E, sizes): the angles of layers that see all keys; those with a window keep theirs where they have a base
+  // of their own. cos and sin are multiplied by `length`.
+  template <class Slowed>
+  RotaryDefaults(ParameterFactory& make, Slowed&& slowed, double length = 1) : sizes_(make.sizes()) {
+    const double base = sizes_.rotary_base > 0 ? sizes_.rotary_base : kRotaryBase;
+    global_ = table_of(make, slowed(turns(base), sizes_), length);
+    local_ = sizes_.rotary_local_base > 0 ? table_of(make, turns(sizes_.rotary_local_base), 1) : global_;
   }
+
+  Sizes sizes_;
+  RotaryTable global_, local_;
 
  private:
-  RotaryTable table(const Tensor& positions_BT) const { return {table_.cos_TE, table_.sin_TE, positions_BT}; }
-
-  RotaryTable table_;
+  // f_e in radians per position.
+  std::vector<double> turns(double base) const {
+    const auto D = static_cast<double>(sizes_.width_of_head());
+    const std::int64_t width = std::llround(sizes_.rotary_part > 0 ? sizes_.rotary_part * D : D);
+    return rotary_turns(width, base);
+  }
+  static RotaryTable table_of(const ParameterFactory& make, const std::vector<double>& turns_E, double length) {
+    const RotaryTable table = rotary_table(make.positions(), turns_E, make.real(), length);
+    return {make.constant(table.cos_TE), make.constant(table.sin_TE)};
+  }
+  RotaryTable table(const Pass& pass) const {
+    const RotaryTable& table = sizes_.is_global(pass.layer) ? global_ : local_;
+    return {table.cos_TE, table.sin_TE, pass.documents.positions_BT};
+  }
 };
 
-// kPart: of a head's numbers, from 0 to 1 ("partial rotary factor"; GPT-NeoX, Black et al. 2022, section 2.1.1: 1/4).
-template <double kBase, double kPart = 1.0>
-struct RotaryOf : Rotary {
-  static_assert(kBase > 0 && kPart > 0 && kPart <= 1, "RotaryOf<base, part> needs a base above 0 and a part of 1");
+// Every turn by the same factor, where there is one: positions are divided by it (Chen et al. 2023).
+struct Rotary : RotaryDefaults {
+  static std::string name() { return "Rotary"; }
+  explicit Rotary(ParameterFactory& make) : RotaryDefaults(make, slowed) {}
 
-  static std::string name() {
-    if (kPart == 1) return name_with_numbers(Rotary::name(), {kBase});
-    return name_with_numbers(Rotary::name(), {kBase, kPart});
+ private:
+  static std::vector<double> slowed(std::vector<double> turns_E, const Sizes& sizes) {
+    if (sizes.rotary_factor > 0)
+      for (double& f : turns_E) f /= sizes.rotary_factor;
+    return turns_E;
   }
-  static void check(const Sizes& sizes) { check_part(sizes, kPart); }
+};
 
-  explicit RotaryOf(ParameterFactory& make) : Rotary(make, kBase, kPart) {}
+// Turns longer than the first context by the factor, those shorter than a quarter of it not, and between them in
+// between (LLaMA 3.1, Grattafiori et al. 2024).
+struct Llama3Rotary : RotaryDefaults {
+  static std::string name() { return "Llama3Rotary"; }
+  explicit Llama3Rotary(ParameterFactory& make) : RotaryDefaults(make, slowed) {}
+
+ private:
+  static std::vector<double> slowed(std::vector<double> turns_E, const Sizes& sizes) {
+    constexpr double kSlow = 1, kFast = 4;  // turns within the first context
+    const double factor = sizes.rotary_factor > 0 ? sizes.rotary_factor : 1;
+    for (double& f : turns_E) {
+      const double turns = static_cast<double>(sizes.first_context()) * f / (2 * std::numbers::pi);
+      const double kept = std::clamp((turns - kSlow) / (kFast - kSlow), 0.0, 1.0);
+      f *= kept + (1 - kept) / factor;
+    }
+    return turns_E;
+  }
 };
 
 }  // namespace sink

@@ -20,12 +20,12 @@ class RmsQueryKeyNorm {
  public:
   static std::string name() { return "RmsNorm"; }
 
-  RmsQueryKeyNorm(ParameterFactory& make, const std::string& prefix, double epsilon = kNormEpsilon)
+  RmsQueryKeyNorm(ParameterFactory& make, const std::string& prefix)
       : query_gain_(make.gain(prefix + ".query_norm.gain", make.sizes().width_of_head(), "D")),
         key_gain_(make.gain(prefix + ".key_norm.gain", make.sizes().width_of_head(), "D")),
         compute_(make.compute()),
         real_(make.real()),
-        epsilon_(epsilon) {}
+        epsilon_(make.sizes().epsilon()) {}
 
   Var query(const Var& q_BHTD) const { return rms_norm(convert(q_BHTD, real_), query_gain_, compute_, epsilon_); }
   Var key(const Var& k_BGTD) const { return rms_norm(convert(k_BGTD, real_), key_gain_, compute_, epsilon_); }

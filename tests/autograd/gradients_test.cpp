@@ -114,7 +114,8 @@ TEST_CASE("gradient: norms of a sum, of which the sum, the norm or both go on") 
             {a, b, gain.var(), bias.var()});
 }
 
-TEST_CASE_TEMPLATE("gradient: activation and glu", F, ReluFunction, GeluFunction, SiluFunction, EluPlusOneFunction) {
+TEST_CASE_TEMPLATE("gradient: activation and glu", F, ReluFunction, GeluFunction, GeluTanhFunction, SiluFunction,
+                   EluPlusOneFunction) {
   // The seeds keep every x that meets a function further from its kink at 0 than the differences reach.
   Var x = random_var({2, 3, 10}, 1, 2);
   for (std::int64_t i = 0; i < x.value().size(); ++i) REQUIRE(std::abs(x.value().item(i)) > 2e-3);

@@ -49,7 +49,7 @@ struct illegal : baseline {
 struct Unrotated {
   static std::string name() { return "Unrotated"; }
   explicit Unrotated(ParameterFactory&) {}
-  Var embed(const Var& x_BTC, const Tensor&) const { return x_BTC; }
+  Var embed(const Var& x_BTC, const Pass&) const { return x_BTC; }
   Var bias() const { return {}; }
 };
 struct illegal : baseline {
@@ -59,7 +59,7 @@ struct illegal : baseline {
 struct Counting : PositionDefaults {
   static std::string name() { return "Counting"; }
   explicit Counting(ParameterFactory&) {}
-  Var rotate(const Var& x_BHTD, const Tensor&) { return ++calls_, x_BHTD; }
+  Var rotate(const Var& x_BHTD, const Pass&) { return ++calls_, x_BHTD; }
   int calls_ = 0;
 };
 struct illegal : baseline {

@@ -7,7 +7,6 @@
 #include "autograd/tape.h"
 #include "engine/ops/adamw/adamw.h"
 #include "model/ablation_of.h"
-#include "model/norm/with_epsilon.h"
 #include "model/placement/parallel_residual.h"
 #include "tests/model/model_support.h"
 #include "tests/support/check_refused.h"
@@ -425,21 +424,11 @@ struct all_biases : ablations::baseline {
 struct all_biases_relu : all_biases {
   using FeedForward = ReluFeedForward;
 };
-struct wide_epsilon : ablations::norm_post {
-  using Norm = WithEpsilon<RmsNorm, 0.5>;
+struct post_layer_norm : ablations::norm_post {
+  using Norm = LayerNorm;
 };
-struct wide_epsilon_layer : ablations::norm_post {
-  using Norm = WithEpsilon<LayerNorm, 0.5>;
-};
-struct wide_epsilon_qk : ablations::pos_nope {
-  using QueryKeyNorm = WithEpsilon<RmsQueryKeyNorm, 0.5>;
-};
-struct usual_epsilon : ablations::baseline {
-  using Norm = WithEpsilon<RmsNorm, 1e-5>;
-  using Position = RotaryOf<10000.0>;
-};
-struct rotary_part : ablations::baseline {
-  using Position = RotaryOf<500.0, 0.5>;
+struct qk_norm_nope : ablations::pos_nope {
+  using QueryKeyNorm = RmsQueryKeyNorm;
 };
 struct tied : ablations::baseline {
   using Unembedding = TiedUnembedding;
@@ -571,10 +560,12 @@ TEST_CASE("tied unembedding: is the token embedding, whose gradient is the sum o
 }
 
 TEST_CASE("epsilon: of norms of the residual stream, r = 1 / sqrt(mean square or variance + epsilon)") {
-  std::int64_t C = small_sizes().width;
+  Sizes wide = small_sizes();
+  wide.norm_epsilon = 0.5;
+  std::int64_t C = wide.width;
   for (bool layer_norm : {false, true}) {
     CAPTURE(layer_norm);
-    auto model = layer_norm ? make_model_of<wide_epsilon_layer>() : make_model_of<wide_epsilon>();
+    auto model = layer_norm ? make_model_of<post_layer_norm>(wide) : make_model("norm_post", wide);
     Watcher watcher;
     model->logits(tokens(), {.probe = &watcher});
     const Tensor &before = watcher.before_norm_L[0], &after = watcher.hidden_L[1];
@@ -587,11 +578,14 @@ TEST_CASE("epsilon: of norms of the residual stream, r = 1 / sqrt(mean square or
         CHECK(after.item(row * C + c) == doctest::Approx((before.item(row * C + c) - mean) * r).epsilon(1e-10));
     }
   }
-  CHECK(difference(*make_model_of<usual_epsilon>(), *make_model("baseline")) == 0);
+  wide.norm_epsilon = 1e-5;
+  CHECK(difference(*make_model("baseline", wide), *make_model("baseline")) == 0);
 }
 
 TEST_CASE("epsilon: of normed queries and keys") {
-  auto normed = make_model_of<wide_epsilon_qk>(), plain = make_model("pos_nope");
+  Sizes wide = small_sizes();
+  wide.norm_epsilon = 0.5;
+  auto normed = make_model_of<qk_norm_nope>(wide), plain = make_model("pos_nope", wide);
   Watcher with, without;
   normed->logits(tokens(), {.probe = &with});
   plain->logits(tokens(), {.probe = &without});
@@ -610,7 +604,9 @@ TEST_CASE("epsilon: of normed queries and keys") {
 TEST_CASE("rotary: with a base and a part of its own, the first numbers of a head turn by t base^(-2d/width) alone") {
   Sizes s = small_sizes();
   std::int64_t D = s.width_of_head(), R = D / 2, T = s.context;
-  auto rotated = make_model_of<rotary_part>(), plain = make_model("pos_nope");
+  s.rotary_base = 500;
+  s.rotary_part = 0.5;
+  auto rotated = make_model("baseline", s), plain = make_model("pos_nope");
   Watcher with, without;
   rotated->logits(tokens(), {.probe = &with});
   plain->logits(tokens(), {.probe = &without});
@@ -627,7 +623,7 @@ TEST_CASE("rotary: with a base and a part of its own, the first numbers of a hea
   }
   Sizes six = s;
   six.head_width = 6;  // half of it is odd
-  check_refused([&] { make_model_of<rotary_part>(six); }, {"even width", "6, of which 0.5"}, Exit::usage);
+  check_refused([&] { make_model("baseline", six); }, {"even width", "6, of which 0.5"}, Exit::usage);
 }
 
 TEST_CASE("policies: those of the checkpoint's text are the ones that are not usual") {
@@ -640,9 +636,6 @@ TEST_CASE("policies: those of the checkpoint's text are the ones that are not us
           "position=Rotary placement=PreNorm norm=RmsNorm feed_forward=SwiGlu attention=ScaledSoftmax(0.05)");
   CHECK(ablation_of<all_biases_relu>("x").policies ==
         "position=Rotary placement=PreNorm norm=RmsNorm feed_forward=Relu attention=Softmax linear_bias=All");
-  CHECK(ablation_of<usual_epsilon>("x").policies ==
-        "position=Rotary(10000) placement=PreNorm norm=RmsNorm(1e-05) feed_forward=SwiGlu attention=Softmax");
-  CHECK(ablation_of<rotary_part>("x").policies.starts_with("position=Rotary(500,0.5) "));
   CHECK(ablation_of<tied>("x").policies.ends_with("attention=Softmax unembedding=Tied"));
 }
 

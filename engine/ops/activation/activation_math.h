@@ -42,6 +42,29 @@ struct GeluFunction {
   }
 };
 
+// x logistic(2 u), u = sqrt(2/pi) (x + 0.044715 x^3): x (1 + tanh u) / 2, close to GeluFunction ("gelu_new" of GPT-2).
+struct GeluTanhFunction {
+  template <class R>
+  SINK_HD static R f(R x) {
+    return x * logistic_fast(R(2) * u(x));
+  }
+  template <class R>
+  SINK_HD static R df(R x) {
+    R l = logistic_fast(R(2) * u(x));
+    return l + x * l * (R(1) - l) * R(2) * kRoot2OverPi<R> * (R(1) + R(3) * kCubic<R> * x * x);
+  }
+
+ private:
+  template <class R>
+  static constexpr R kRoot2OverPi = R(0.797884560802865356);
+  template <class R>
+  static constexpr R kCubic = R(0.044715);
+  template <class R>
+  SINK_HD static R u(R x) {
+    return kRoot2OverPi<R> * (x + kCubic<R> * x * x * x);
+  }
+};
+
 // x logistic(x), also called swish.
 struct SiluFunction {
   template <class R>
@@ -67,7 +90,7 @@ struct EluPlusOneFunction {
   }
 };
 
-#define SINK_ACTIVATION_FUNCTIONS(X) X(ReluFunction) X(GeluFunction) X(SiluFunction) X(EluPlusOneFunction)
+#define SINK_ACTIVATION_FUNCTIONS(X) X(ReluFunction) X(GeluFunction) X(GeluTanhFunction) X(SiluFunction) X(EluPlusOneFunction)
 
 // What activation and glu are compiled for: a function that is not in the list above fails to compile where it
 // is used, instead of at link time.

@@ -10,21 +10,26 @@
 
 namespace sink {
 
-RotaryTable rotary_table(std::int64_t T, std::int64_t width, DType dtype, double base) {
+std::vector<double> rotary_turns(std::int64_t width, double base) {
   SINK_CHECK(width % 2 == 0, "rotary", "rotary positions need an even width of a head, got " + std::to_string(width),
              Exit::usage);
+  std::vector<double> turns_E;
+  for (std::int64_t e = 0; e < width / 2; ++e)
+    turns_E.push_back(std::pow(base, -2.0 * static_cast<double>(e) / static_cast<double>(width)));
+  return turns_E;
+}
+
+RotaryTable rotary_table(std::int64_t T, const std::vector<double>& turns_E, DType dtype, double length) {
   SINK_CHECK(dtype == accumulate_type(dtype), "rotary",
              std::string("the table must be f32 or f64, got ") + name_of(dtype));
-  std::int64_t E = width / 2;
-  Tensor cos_TE = Tensor::empty({T, E}, DType::F64), sin_TE = Tensor::empty_like(cos_TE);
-  for (std::int64_t t = 0; t < T; ++t)
-    for (std::int64_t e = 0; e < E; ++e) {
-      double angle =
-          static_cast<double>(t) * std::pow(base, -2.0 * static_cast<double>(e) / static_cast<double>(width));
-      cos_TE.data<double>()[t * E + e] = std::cos(angle);
-      sin_TE.data<double>()[t * E + e] = std::sin(angle);
-    }
-  return {cos_TE.to(dtype), sin_TE.to(dtype)};
+  auto table = [&](auto f) {
+    return Tensor::table<double>(T, static_cast<std::int64_t>(turns_E.size()),
+                                 [&](std::int64_t t, std::int64_t e) {
+                                   return length * f(static_cast<double>(t) * turns_E[static_cast<std::size_t>(e)]);
+                                 })
+        .to(dtype);
+  };
+  return {table([](double angle) { return std::cos(angle); }), table([](double angle) { return std::sin(angle); })};
 }
 
 template <>

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "engine/tensor.h"
 
@@ -24,8 +25,14 @@ struct RotaryTable {
   // For messages.
   std::string positions_text() const { return positions_BT.defined() ? ", positions are " + positions_BT.str() : ""; }
 };
-// For positions 0 ... T - 1 and width = 2E, the width of a head where all of it is rotated.
-RotaryTable rotary_table(std::int64_t T, std::int64_t width, DType dtype, double base = kRotaryBase);
+// base^(-e/E), what pair e turns by from one position to the next, in radians; width = 2E, the width of a head where all
+// of it is rotated.
+std::vector<double> rotary_turns(std::int64_t width, double base = kRotaryBase);
+// For positions 0 ... T - 1: cos and sin of t times turns_E, each times `length`.
+RotaryTable rotary_table(std::int64_t T, const std::vector<double>& turns_E, DType dtype, double length = 1);
+inline RotaryTable rotary_table(std::int64_t T, std::int64_t width, DType dtype) {
+  return rotary_table(T, rotary_turns(width), dtype);
+}
 
 // x, y: (B, H, T, D) with D >= 2E; token t has row t of the table or that of its position; F32 or, for F64, F64.
 // `inverse` rotates by the opposite angle.

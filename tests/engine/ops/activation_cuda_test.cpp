@@ -24,8 +24,8 @@ void check_function(const Tensor& x, const Tensor& dy) {
 
 }  // namespace
 
-TEST_CASE_TEMPLATE("activation on the device: equals the double reference", F, ReluFunction, GeluFunction, SiluFunction,
-                   EluPlusOneFunction) {
+TEST_CASE_TEMPLATE("activation on the device: equals the double reference", F, ReluFunction, GeluFunction,
+                   GeluTanhFunction, SiluFunction, EluPlusOneFunction) {
   for (DType dtype : {DType::F32, DType::BF16})
     for (Shape shape : {Shape{1}, Shape{7}, Shape{3, 11}, Shape{65}, Shape{256}, Shape{2, 5, 130}, Shape{0}}) {
       CAPTURE(shape.str());
@@ -34,8 +34,8 @@ TEST_CASE_TEMPLATE("activation on the device: equals the double reference", F, R
     }
 }
 
-TEST_CASE_TEMPLATE("activation on the device: far from 0, and at NaN", F, ReluFunction, GeluFunction, SiluFunction,
-                   EluPlusOneFunction) {
+TEST_CASE_TEMPLATE("activation on the device: far from 0, and at NaN", F, ReluFunction, GeluFunction, GeluTanhFunction,
+                   SiluFunction, EluPlusOneFunction) {
   for (DType dtype : {DType::F32, DType::BF16}) {
     Tensor x = Tensor::from<float>({6}, {NAN, 1024, -1024, 0x1p70f, -0x1p70f, 0}).to(dtype);
     check_function<F>(x, Tensor::full({6}, 1, dtype));

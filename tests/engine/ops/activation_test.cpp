@@ -46,6 +46,11 @@ TEST_CASE("activation: relu, gelu, silu and elu + 1 equal PyTorch") {
                              0.11585194188782061, 0.5800294857173489, 1.399789198096713, 3.9998733150326675},
                             {-3.546870945402639e-08, 0.07522217181629039, -0.04165773529384317, 0.8030166995186704,
                              -0.6574682482341941, 1.9984514434784704, 1.1274691922299795, -0.25012591241530663});
+  check_table<GeluTanhFunction>(
+      {-8.43964670076231e-11, -0.01508426608999857, -0.15880800939172326, -0.11462907645724074, 0.11585142978210629,
+       0.5799605551656203, 1.3995715769802328, 3.9999297540518075},
+      {-7.709973930953707e-10, 0.0759031524253323, -0.041482041922891275, 0.8031136450835945, -0.6574581491956994,
+       1.9978765122748285, 1.127710793151433, -0.2500837807992808});
   check_table<SiluFunction>({-0.014835738939808647, -0.18964545005310887, -0.2689414213699951, -0.1276672449565023,
                              0.1099667994624956, 0.5093840243815447, 1.2263617142904655, 3.928055160151634},
                             {-0.012326432591525513, 0.19880222268305367, 0.036164744064256626, 1.0566599690433518,
@@ -56,7 +61,7 @@ TEST_CASE("activation: relu, gelu, silu and elu + 1 equal PyTorch") {
 }
 
 TEST_CASE_TEMPLATE("activation: F32 and bf16 equal F64, on any number of threads and in the reference", F, ReluFunction,
-                   GeluFunction, SiluFunction, EluPlusOneFunction) {
+                   GeluFunction, GeluTanhFunction, SiluFunction, EluPlusOneFunction) {
   for (DType dtype : {DType::F32, DType::BF16})
     for (std::int64_t size : {1, 7, 16, 33, 40000}) {
       double tolerance = dtype == DType::F32 ? 1e-6 : 0x1p-8;
@@ -93,7 +98,8 @@ TEST_CASE("activation: far from 0 the functions are x or x + 1, and 0") {
   }
 }
 
-TEST_CASE_TEMPLATE("activation: a NaN stays a NaN", F, ReluFunction, GeluFunction, SiluFunction, EluPlusOneFunction) {
+TEST_CASE_TEMPLATE("activation: a NaN stays a NaN", F, ReluFunction, GeluFunction, GeluTanhFunction, SiluFunction,
+                   EluPlusOneFunction) {
   for (DType dtype : {DType::F32, DType::BF16, DType::F64}) {
     Tensor x = Tensor::full({40}, NAN, dtype), y = Tensor::empty({40}, dtype);
     activation<F>(x, y);

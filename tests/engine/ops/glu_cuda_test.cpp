@@ -6,8 +6,8 @@
 
 using namespace sink;
 
-TEST_CASE_TEMPLATE("glu on the device: equals the double reference", Function, ReluFunction, GeluFunction, SiluFunction,
-                   EluPlusOneFunction) {
+TEST_CASE_TEMPLATE("glu on the device: equals the double reference", Function, ReluFunction, GeluFunction,
+                   GeluTanhFunction, SiluFunction, EluPlusOneFunction) {
   for (std::int64_t rows : {0, 1, 3, 65})
     for (std::int64_t F : {1, 7, 33, 128})
       for (DType dtype : {DType::F32, DType::BF16}) {

@@ -75,7 +75,7 @@ TEST_CASE("glu: SwiGLU, ReGLU, GeGLU and elu + 1 equal PyTorch") {
 }
 
 TEST_CASE_TEMPLATE("glu: F32 and bf16 equal F64, on any number of threads and in the reference", F, ReluFunction,
-                   GeluFunction, SiluFunction, EluPlusOneFunction) {
+                   GeluFunction, GeluTanhFunction, SiluFunction, EluPlusOneFunction) {
   for (DType dtype : {DType::F32, DType::BF16})
     for (std::int64_t rows : {1, 3, 100})
       for (std::int64_t width : {1, 7, 16, 33, 256}) {
@@ -107,7 +107,8 @@ TEST_CASE("glu: a silu gate of zero shuts, huge gates are the identity and zero"
   }
 }
 
-TEST_CASE_TEMPLATE("glu: a NaN stays a NaN", F, ReluFunction, GeluFunction, SiluFunction, EluPlusOneFunction) {
+TEST_CASE_TEMPLATE("glu: a NaN stays a NaN", F, ReluFunction, GeluFunction, GeluTanhFunction, SiluFunction,
+                   EluPlusOneFunction) {
   Tensor gate_up = Tensor::from<float>({1, 4}, {NAN, 1, 2, NAN}), y = Tensor::empty({1, 2});
   glu<F>(gate_up, y);
   CHECK(std::isnan(y.item(0)));

@@ -140,25 +140,12 @@ template <>
 inline constexpr bool listed_in_attention_ops_def<PNormExpAsWritten> = true;
 
 // Rotary positions whose table of cosines and sines is rounded to bf16.
-class RotaryInBf16 : public PositionDefaults {
- public:
+struct RotaryInBf16 : Rotary {
   static std::string name() { return "RotaryInBf16"; }
-  static void check(const Sizes& sizes) { Rotary::check(sizes); }
-  explicit RotaryInBf16(ParameterFactory& make) {
-    const RotaryTable exact = rotary_table(make.positions(), make.sizes().width_of_head(), DType::F32, kRotaryBase);
-    auto rounded = [&](const Tensor& t) { return make.constant(t.to(DType::BF16).to(make.real())); };
-    cos_TE_ = rounded(exact.cos_TE), sin_TE_ = rounded(exact.sin_TE);
+  explicit RotaryInBf16(ParameterFactory& make) : Rotary(make) {
+    for (RotaryTable* table : {&global_, &local_})
+      for (Tensor* t : {&table->cos_TE, &table->sin_TE}) *t = make.constant(t->to(DType::BF16).to(make.real()));
   }
-
-  Var rotate(const Var& x_BHTD, const Tensor& positions_BT) const { return rotary(x_BHTD, table(positions_BT)); }
-  QueryKeyValue split(const Var& qkv_BTE, std::int64_t H, std::int64_t G, const Tensor& positions_BT) const {
-    return split_rotary(qkv_BTE, H, G, table(positions_BT));
-  }
-
- private:
-  RotaryTable table(const Tensor& positions_BT) const { return {cos_TE_, sin_TE_, positions_BT}; }
-
-  Tensor cos_TE_, sin_TE_;
 };
 
 }  // namespace sink

@@ -1,0 +1,118 @@
+// Numbers and policies in which families of open models differ, by what only they do.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "tests/model/model_support.h"
+
+using namespace sink;
+using namespace sink::test;
+
+namespace {
+
+const Tensor& tokens() {
+  static const Tensor tokens_BT = random_tokens(2, small_sizes().context, small_sizes().vocabulary);
+  return tokens_BT;
+}
+
+Watcher watch(LanguageModel& model) {
+  Watcher watcher;
+  model.logits(tokens(), {.probe = &watcher});
+  return watcher;
+}
+
+double difference(LanguageModel& x, LanguageModel& y) {
+  return relative_difference(x.logits(tokens()), y.logits(tokens()));
+}
+
+}  // namespace
+
+TEST_CASE("global blocks: one block in so many sees all keys, the others have the window") {
+  Sizes all = small_sizes(), windowed = all, mixed = all;
+  all.layers = windowed.layers = mixed.layers = 2;
+  windowed.window = mixed.window = 3;
+  mixed.global_every = 2;
+  auto a = make_model("baseline", all), w = make_model("baseline", windowed), m = make_model("baseline", mixed);
+  CHECK(relative_difference(watch(*m).hidden_L[1], watch(*w).hidden_L[1]) == 0);
+  CHECK(difference(*m, *w) > 1e-3);
+  CHECK(difference(*m, *a) > 1e-3);
+  // Without the first block's attention only the second is left, which has no window.
+  for (LanguageModel* model : {a.get(), m.get()})
+    set(*model, "blocks.0.attention.out.weight", [](std::int64_t, double) { return 0.0; });
+  CHECK(difference(*m, *a) == 0);
+}
+
+TEST_CASE("local base: blocks with a window turn by it, the others by the usual one") {
+  Sizes mixed = small_sizes(), local = mixed, usual = mixed;
+  mixed.window = local.window = 3;
+  mixed.global_every = 2;
+  mixed.rotary_local_base = local.rotary_base = 50;
+  auto m = make_model("baseline", mixed), l = make_model("baseline", local), u = make_model("baseline", usual);
+  for (LanguageModel* model : {m.get(), l.get(), u.get()})
+    set(*model, "blocks.0.attention.out.weight", [](std::int64_t, double) { return 0.0; });
+  CHECK(relative_difference(watch(*m).q_L[0], watch(*l).q_L[0]) == 0);
+  CHECK(relative_difference(watch(*m).q_L[0], watch(*u).q_L[0]) > 1e-3);
+  CHECK(relative_difference(watch(*m).q_L[1], watch(*u).q_L[1]) == 0);
+}
+
+TEST_CASE("attention scale: of scores, as queries that are so much longer") {
+  Sizes s = small_sizes(), scaled = s;
+  scaled.attention_scale = 0.9;
+  const double longer = 0.9 * std::sqrt(static_cast<double>(s.width_of_head()));
+  auto plain = make_model("baseline", s), other = make_model("baseline", scaled);
+  CHECK(difference(*plain, *other) > 1e-3);
+  const std::int64_t queries = s.heads * s.width_of_head() * s.width;
+  set_in_blocks(*plain, "attention.qkv.weight",
+                [&](std::int64_t n, double old) { return n < queries ? longer * old : old; });
+  CHECK(difference(*plain, *other) < 1e-13);
+}
+
+TEST_CASE("rotary factor: position 4 p of a context four times as long turns as p did") {
+  Sizes s = small_sizes(), slow = s;
+  slow.rotary_factor = 4;
+  auto plain = make_model("baseline", s), slowed = make_model("baseline", slow);
+  Tensor same = Tensor::empty({1, s.context}, DType::I32);
+  for (std::int64_t t = 0; t < s.context; ++t) same.data<std::int32_t>()[t] = 7;
+  Watcher of_plain, of_slowed;
+  plain->logits(same, {.probe = &of_plain});
+  slowed->logits(same, {.probe = &of_slowed});
+  const std::int64_t D = s.width_of_head();
+  for (std::int64_t p = 0; 4 * p < s.context; ++p)
+    for (std::int64_t d = 0; d < D; ++d)
+      CHECK(of_slowed.q_L[0].item(4 * p * D + d) == doctest::Approx(of_plain.q_L[0].item(p * D + d)).epsilon(1e-12));
+}
+
+TEST_CASE("LLaMA 3's rotations: by wavelength, as its formula has it") {
+  Sizes s = small_sizes();
+  s.head_width = 8;
+  s.rotary_base = 30;
+  s.rotary_factor = 8;
+  s.rotary_context = 40;
+  auto rotated = make_model("llama3", s), plain = make_model("pos_nope", s);
+  Watcher with = watch(*rotated), without = watch(*plain);
+  const std::int64_t D = 8, T = s.context;
+  int kept = 0, slowed = 0, between = 0;
+  for (std::int64_t row = 0; row < with.q_L[0].size() / D; ++row)
+    for (std::int64_t e = 0; e < D / 2; ++e) {
+      double f = std::pow(30.0, -2.0 * static_cast<double>(e) / 8);
+      const double wavelength = 2 * std::numbers::pi / f;
+      if (wavelength > 40.0 / 1) {
+        f /= 8, ++slowed;
+      } else if (wavelength >= 40.0 / 4) {
+        const double smooth = (40.0 / wavelength - 1) / (4 - 1);
+        f = (1 - smooth) * f / 8 + smooth * f, ++between;
+      } else {
+        ++kept;
+      }
+      const double angle = static_cast<double>(row % T) * f;
+      const double x = without.q_L[0].item(row * D + e), y = without.q_L[0].item(row * D + e + D / 2);
+      CHECK(with.q_L[0].item(row * D + e) == doctest::Approx(x * std::cos(angle) - y * std::sin(angle)).epsilon(1e-10));
+      CHECK(with.q_L[0].item(row * D + e + D / 2) ==
+            doctest::Approx(x * std::sin(angle) + y * std::cos(angle)).epsilon(1e-10));
+    }
+  CHECK((kept > 0 && slowed > 0 && between > 0));
+  s.rotary_factor = 0;
+  CHECK(relative_difference(make_model("llama3", s)->logits(tokens()), make_model("baseline", s)->logits(tokens())) ==
+        0);
+}
