@@ -6,6 +6,7 @@
 
 #include "autograd/var.h"
 #include "engine/segment.h"
+#include "engine/stored/stored_matrix.h"
 
 namespace sink {
 
@@ -50,6 +51,8 @@ class Parameter {
   Tensor& mutable_master() { return master_.mutable_value(); }
   // The values that products read; ParameterArena::refresh() brings them up to date with the master values.
   const Tensor& compute() const { return compute_; }
+  // Weights that are read where they lie in a file, and have none of the above (WeightSource); null for others.
+  const StoredMatrix* stored() const { return stored_.get(); }
 
  private:
   friend class ParameterArena;
@@ -59,6 +62,7 @@ class Parameter {
   std::int64_t begin_;
   Var master_;
   Tensor compute_;
+  std::shared_ptr<const StoredMatrix> stored_;
 };
 
 }  // namespace sink

@@ -55,6 +55,28 @@ void ParameterArena::allocate(std::uint64_t seed) {
   refresh();
 }
 
+void ParameterArena::take_from(const WeightSource& source) {
+  SINK_CHECK(!masters_.defined(), "parameters", "take_from() came after the numbers were made");
+  size_ = 0;
+  for (const auto& p : parameters_) {
+    p->stored_ = device_ == Device::cpu && compute_type_ != DType::F64 ? source.matrix(p->info()) : nullptr;
+    if (p->stored_) continue;
+    p->begin_ = size_;
+    size_ += aligned(p->segment().size());
+  }
+  Tensor taken = Tensor::zeros({size_}, DType::F32);
+  for (const auto& p : parameters_)
+    if (!p->stored_) source.numbers(p->info(), slice(taken, *p).data<float>());
+  masters_ = taken.to(accumulate_type(compute_type_)).to(device_);
+  compute_ = compute_type_ == DType::BF16 ? masters_.new_zeros({size_}, DType::BF16) : masters_;
+  for (const auto& p : parameters_) {
+    if (p->stored_) continue;
+    p->master_ = Var(slice(masters_, *p));
+    p->compute_ = slice(compute_, *p);
+  }
+  refresh();
+}
+
 void ParameterArena::allocate_gradients() {
   gradients_ = masters_.new_zeros(masters_.shape(), masters_.dtype());
   for (const auto& p : parameters_) p->var().gradient().gather_in(slice(gradients_, *p));
@@ -62,7 +84,7 @@ void ParameterArena::allocate_gradients() {
 
 std::int64_t ParameterArena::count() const {
   std::int64_t count = 0;
-  for (const auto& p : parameters_) count += p->segment().size();
+  for (const auto& p : parameters_) count += p->info().shape.size();
   return count;
 }
 

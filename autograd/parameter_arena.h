@@ -13,6 +13,15 @@
 
 namespace sink {
 
+// Where the numbers of a model come from that are not drawn: the files of another program (model/open/).
+struct WeightSource {
+  virtual ~WeightSource() = default;
+  // A weight of a product, or a table that tokens are looked up in, to be read where it lies; null: numbers() has it.
+  virtual std::shared_ptr<const StoredMatrix> matrix(const ParameterInfo& parameter) const = 0;
+  // All of them, in the order of its shape.
+  virtual void numbers(const ParameterInfo& parameter, float* out) const = 0;
+};
+
 class ParameterArena {
  public:
   // `compute` is the type that products read; master values are F32, or F64 with it. All live on `device`.
@@ -23,6 +32,9 @@ class ParameterArena {
   // Makes the numbers; those of each parameter are drawn from the stream of (seed, its name), by the CPU: the same bits
   // on every device.
   void allocate(std::uint64_t seed);
+  // Instead of allocate(): nothing is drawn, matrices stay where they are, and nothing wants a gradient. On a device
+  // other than the CPU and for F64 all are numbers.
+  void take_from(const WeightSource& source);
   // From now on gradients gather in one tensor, gradients(); without it each is a tensor of its own. For training.
   void allocate_gradients();
 

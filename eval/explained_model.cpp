@@ -5,9 +5,9 @@
 
 #include "engine/data/tokenizer/bpe_trainer.h"
 #include "engine/threads.h"
+#include "eval/evaluated_model.h"
 #include "eval/given_text.h"
 #include "eval/trained_on.h"
-#include "model/model_checkpoint.h"
 #include "model/size_settings.h"
 
 namespace sink {
@@ -41,9 +41,9 @@ Sizes tiny_sizes(const GivenSizes& given, std::int64_t T, std::int64_t vocabular
 }
 
 ExplainedModel model_of_checkpoint(const std::string& path, const GivenInput& given, const Ablation& ablation) {
-  Checkpoint checkpoint = load_checkpoint(path);
   ExplainedModel explained;
-  explained.model = load_model(checkpoint, ablation, DType::F64, "eval_" + ablation.name);
+  auto [checkpoint, model] = load_evaluated(path, ablation, DType::F64);
+  explained.model = std::move(model);
   const Sizes& sizes = explained.model->sizes();
   explained.tokens_1T = first_sequence(given.sequences(checkpoint, sizes));
   TrainedOn run = trained_on(checkpoint, sizes);

@@ -99,7 +99,7 @@ class RoundedMatrices {
  public:
   RoundedMatrices(LanguageModel& model, int bits) : model_(model), kept_(model.parameters().masters().clone()) {
     for (const auto& parameter : model.parameters()) {
-      if (!parameter->name().starts_with("blocks.") || parameter->master().rank() != 2) continue;
+      if (!parameter->name().starts_with("blocks.") || parameter->info().shape.rank() != 2) continue;
       quantise_rows(parameter->mutable_master(), parameter->master().dim(1), bits);
     }
     model.parameters().refresh();

@@ -8,9 +8,9 @@
 #include "engine/precision.h"
 #include "eval/compute_options.h"
 #include "eval/eval_command.h"
+#include "eval/evaluated_model.h"
 #include "eval/given_input.h"
 #include "eval/logits_file.h"
-#include "model/model_checkpoint.h"
 
 namespace sink {
 namespace {
@@ -28,9 +28,8 @@ struct LogitsOptions {
 int run_logits(const LogitsOptions& options, const Ablation& ablation) {
   if (!options.given.any()) throw Error("logits needs --tokens FILE, --text or --text-file; see --help", Exit::usage);
   options.compute.apply();
-  Checkpoint checkpoint = load_checkpoint(options.checkpoint);
   DType type = stored_type(options.compute.precision);
-  auto model = load_model(checkpoint, ablation, type, "eval_" + ablation.name, device_named(options.compute.device));
+  auto [checkpoint, model] = load_evaluated(options.checkpoint, ablation, type, device_named(options.compute.device));
   Tensor tokens_NT = options.given.sequences(checkpoint, model->sizes());
   require_output(options.out, kLogitsFile, options.force);
   std::vector<std::int64_t> layers = options.layers;

@@ -12,6 +12,7 @@
 #include "engine/precision.h"
 #include "eval/compute_options.h"
 #include "eval/eval_command.h"
+#include "eval/evaluated_model.h"
 #include "eval/evaluation_json.h"
 #include "eval/evaluation_maps.h"
 #include "eval/evaluation_table.h"
@@ -22,7 +23,6 @@
 #include "eval/trained_on.h"
 #include "eval/validation_text.h"
 #include "eval/what_fits.h"
-#include "model/model_checkpoint.h"
 
 namespace sink {
 namespace {
@@ -135,9 +135,8 @@ std::vector<std::int64_t> lengths_of(const SinkOptions& options, const Batch& in
 
 int run_sink(const SinkOptions& options, const Ablation& ablation) {
   options.compute.apply();
-  Checkpoint checkpoint = load_checkpoint(options.checkpoint);
-  auto model = load_model(checkpoint, ablation, stored_type(options.compute.precision), "eval_" + ablation.name,
-                          device_named(options.compute.device));
+  auto [checkpoint, model] = load_evaluated(options.checkpoint, ablation, stored_type(options.compute.precision),
+                                            device_named(options.compute.device));
   const Sizes& sizes = model->sizes();
   TrainedOn run = trained_on(checkpoint, sizes);
   run.context = options.given.context;

@@ -3,8 +3,8 @@
 #include <memory>
 
 #include "eval/eval_command.h"
+#include "eval/evaluated_model.h"
 #include "eval/given_input.h"
-#include "model/model_checkpoint.h"
 
 namespace sink {
 namespace {
@@ -16,9 +16,8 @@ struct TokensOptions {
 
 int run_tokens(const TokensOptions& options, const Ablation& ablation) {
   if (!options.given.any()) throw Error("tokens needs --text or --text-file; see --help", Exit::usage);
-  Checkpoint checkpoint = load_checkpoint(options.checkpoint);
-  require_policy(checkpoint, ablation.name, ablation.policies, "eval_" + ablation.name);
-  Sizes sizes = sizes_of(checkpoint);
+  auto [checkpoint, model] = load_evaluated(options.checkpoint, ablation, DType::F32);
+  const Sizes& sizes = model->sizes();
   if (options.given.context > 0) require_context(options.given.context, sizes);
   Tensor tokens_NT = options.given.sequences(checkpoint, sizes);
   for (std::int64_t i = 0; i < tokens_NT.size(); ++i)

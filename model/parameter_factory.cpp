@@ -53,7 +53,7 @@ const Parameter& ParameterFactory::small(ParameterRole role, const std::string& 
 }
 
 ParameterArena ParameterFactory::take() {
-  parameters_.allocate(seed_);
+  if (scheme_ != InitScheme::elsewhere) parameters_.allocate(seed_);
   return std::move(parameters_);
 }
 

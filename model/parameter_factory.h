@@ -11,7 +11,12 @@ namespace sink {
 // The initialisations of the study: what its multi-GPU runs effectively had (PyTorch's defaults), and the formula
 // written in its code, which shrinks the last matrix of SwiGLU with depth and that of no other feed-forward block:
 // `formula_study` is that, `formula` shrinks it in all kinds, so that all start from the same numbers.
-enum class InitScheme { torch, formula, formula_study };
+enum class InitScheme {
+  torch,
+  formula,
+  formula_study,
+  elsewhere  // none: the model has no numbers before its parameters take them from a WeightSource
+};
 InitScheme init_scheme(const std::string& name);  // throws Exit::usage on another name
 
 class ParameterFactory {

@@ -83,7 +83,7 @@ int print_dry_run(TrainingRun& run) {
   std::printf("ablation         %s (%s)\n", run.ablation().name.c_str(), run.ablation().policies.c_str());
   std::printf("parameters       %lld\n", static_cast<long long>(model.parameters().count()));
   for (const auto& parameter : model.parameters())
-    std::printf("  %-44s %s\n", parameter->name().c_str(), parameter->master().shape().str().c_str());
+    std::printf("  %-44s %s\n", parameter->name().c_str(), parameter->info().shape.str().c_str());
   std::printf("tokens per step  %lld (%lld sequences of %lld)\n", static_cast<long long>(config.tokens_per_step()),
               static_cast<long long>(config.batch * config.accumulate), static_cast<long long>(config.context));
   std::printf("steps            %lld, %.4g tokens in all", static_cast<long long>(config.steps), steps * tokens);

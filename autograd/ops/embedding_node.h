@@ -4,6 +4,7 @@
 #include "autograd/parameter.h"
 #include "autograd/tape.h"
 #include "engine/ops/embedding/embedding.h"
+#include "engine/ops/stored_product/stored_product.h"
 
 namespace sink {
 
@@ -18,9 +19,15 @@ struct EmbeddingNode : Node {
   }
 };
 
-// tokens: I32 (B, T); the result is (B, T, C) in the type of the master weights.
+// tokens: I32 (B, T); the result is (B, T, C) in the type of the master weights, F32 where the table lies in a file.
 inline Var embedding(const Tensor& tokens_BT, const Parameter& table_VC) {
-  Tensor x = table_VC.master().new_empty({tokens_BT.dim(0), tokens_BT.dim(1), table_VC.master().dim(1)}, table_VC.master().dtype());
+  if (table_VC.stored()) {
+    Tensor x = Tensor::empty({tokens_BT.dim(0), tokens_BT.dim(1), table_VC.info().shape[1]}, DType::F32);
+    stored_rows(tokens_BT, *table_VC.stored(), x);
+    return Var(std::move(x));
+  }
+  Tensor x = table_VC.master().new_empty({tokens_BT.dim(0), tokens_BT.dim(1), table_VC.master().dim(1)},
+                                         table_VC.master().dtype());
   embedding(tokens_BT, table_VC.master(), x);
   Tape* tape = Tape::recording(table_VC.var());
   Var output(std::move(x), tape);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "autograd/ops/linear_node.h"
+#include "engine/implementation.h"
 #include "engine/ops/add/add.h"
 #include "engine/ops/cross_entropy/cross_entropy.h"
 #include "engine/ops/matmul/matmul.h"
@@ -32,12 +34,12 @@ void LinearCrossEntropyNode::backward() {
 Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& targets, std::int64_t predicted,
                          double scale, Tensor* loss_of_rows) {
   const Tensor& x_value = x.value();
-  std::int64_t C = x_value.dim(-1), rows = x_value.size() / C, V = weight.master().dim(0);
+  std::int64_t C = x_value.dim(-1), rows = x_value.size() / C, V = weight.info().shape[0];
   SINK_CHECK(targets.size() == rows, "linear_cross_entropy",
              "expected one target per row: x is " + x_value.str() + ", targets is " + targets.str());
   const double targets_counted = static_cast<double>(std::max<std::int64_t>(1, predicted));
   Tensor x_NC = x_value.reshape({rows, C}), targets_N = targets.reshape({rows});
-  DType type = x_value.dtype(), master_type = weight.master().dtype();
+  DType type = x_value.dtype(), master_type = accumulate_type(type);
   Tensor loss_N = x_value.new_empty({rows}, master_type);
 
   Tape* tape = Tape::recording(x, weight.var());
@@ -51,7 +53,7 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
   for (std::int64_t first = 0; first < rows; first += block) {
     std::int64_t last = std::min(rows, first + block);
     Tensor logits = logits_block.rows(0, last - first), loss = loss_N.rows(first, last);
-    matmul({x_NC.rows(first, last)}, transposed(weight.compute()), logits);
+    product(x_NC.rows(first, last), weight, logits);
     if (!tape) {
       cross_entropy(logits, targets_N.rows(first, last), loss);
       continue;

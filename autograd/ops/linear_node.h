@@ -4,6 +4,7 @@
 #include "autograd/parameter.h"
 #include "autograd/tape.h"
 #include "engine/ops/matmul/matmul.h"
+#include "engine/ops/stored_product/stored_product.h"
 
 namespace sink {
 
@@ -22,12 +23,20 @@ struct LinearNode : Node {
   }
 };
 
+// y = x W^T alone, whether W is a tensor or lies in a file.
+inline void product(const Tensor& x, const Parameter& weight, Tensor& y) {
+  if (weight.stored())
+    stored_product(x, *weight.stored(), y);
+  else
+    matmul({x}, transposed(weight.compute()), y);
+}
+
 // x: (..., in), weight: (out, in); y: (..., out) in the type of x.
 inline Var linear(const Var& x, const Parameter& weight) {
   Shape shape = x.value().shape();
-  shape[-1] = weight.master().dim(0);
+  shape[-1] = weight.info().shape[0];
   Tensor y = x.value().new_empty(shape, x.value().dtype());
-  matmul({x.value()}, transposed(weight.compute()), y);
+  product(x.value(), weight, y);
   Tape* tape = Tape::recording(x, weight.var());
   Var output(std::move(y), tape);
   if (tape) {

@@ -120,7 +120,7 @@ void print_one(const Ablation& ablation, const Sizes& sizes) {
       static_cast<long long>(sizes.vocabulary));
   std::vector<Cells> parameters;
   for (const auto& parameter : model->parameters()) {
-    parameters.push_back({"  " + parameter->name(), parameter->master().shape().str()});
+    parameters.push_back({"  " + parameter->name(), parameter->info().shape.str()});
   }
   parameters.push_back({"  in all", std::to_string(model->parameters().count())});
   print_aligned(parameters);

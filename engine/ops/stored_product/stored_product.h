@@ -1,0 +1,21 @@
+// y = x W^T, and rows of W, for a matrix of weights that is read where it lies in a file
+// (engine/stored/stored_matrix.h).
+//
+// Weights are decoded on the way: in the CPU's implementation row by row where x has few rows, else in tiles of rows
+// that then are a matrix product like any other. On the CUDA device tiles are decoded by the CPU and sent there, again
+// every time. Not for training: there is no backward.
+#pragma once
+
+#include "engine/stored/stored_matrix.h"
+#include "engine/tensor.h"
+
+namespace sink {
+
+// x: (..., K), y: (..., N) of the same type (sums are F32 for BF16, whose products read W rounded to BF16 where x has
+// many rows); W: (N, K).
+void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y);
+
+// x_btk = times w_{token(b, t), k}. tokens: I32 (B, T) with values in [0, V); x: (B, T, K), F32 or F64.
+void stored_rows(const Tensor& tokens_BT, const StoredMatrix& w_VK, Tensor& x_BTK);
+
+}  // namespace sink

@@ -1,0 +1,86 @@
+#include "engine/ops/stored_product/stored_product_cpu.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/ops/matmul/matmul_cpu.h"
+#include "engine/ops/stored_product/stored_tiles.h"
+#include "engine/threads.h"
+
+namespace sink::cpu {
+namespace {
+
+constexpr std::int64_t kFewRows = 8;     // of x, for which weights are decoded row by row
+constexpr std::int64_t kLanes = 16;      // partial sums of a dot product, added in one order
+constexpr std::int64_t kRowsAtOnce = 4;  // of W, decoded for all rows of x
+
+float dot(const float* x, const float* w, std::int64_t K) {
+  float sums[kLanes] = {};
+  std::int64_t k = 0;
+  for (; k + kLanes <= K; k += kLanes)
+    for (std::int64_t lane = 0; lane < kLanes; ++lane) sums[lane] += x[k + lane] * w[k + lane];
+  float sum = 0;
+  for (; k < K; ++k) sum += x[k] * w[k];
+  for (float lane : sums) sum += lane;
+  return sum;
+}
+
+// Of a few rows of x, which stay in the cache.
+template <class R>
+void few_rows(const float* x_MK, std::int64_t M, const StoredPart& part, std::int64_t K, R* y_MN, std::int64_t N) {
+  parallel_chunks(part.rows, 16, [&](std::int64_t begin, std::int64_t end) {
+    std::vector<float> w(static_cast<std::size_t>(kRowsAtOnce * K));
+    for (std::int64_t n = begin; n < end; n += kRowsAtOnce) {
+      const std::int64_t rows = std::min(kRowsAtOnce, end - n);
+      decode_rows(part, K, n, rows, w.data());
+      for (std::int64_t r = 0; r < rows; ++r)
+        for (std::int64_t m = 0; m < M; ++m) store(y_MN[m * N + n + r], dot(x_MK + m * K, w.data() + r * K, K));
+    }
+  });
+}
+
+}  // namespace
+
+void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y) {
+  const std::int64_t N = w_NK.rows, K = w_NK.columns, M = x.size() / K;
+  if (M < kFewRows) {
+    const Tensor wide = x.to(DType::F32);
+    with_real<float, bf16>(y.dtype(), [&](auto zero) {
+      using R = decltype(zero);
+      std::int64_t n = 0;
+      for (const StoredPart& part : w_NK.parts) {
+        few_rows(wide.data<float>(), M, part, K, y.data<R>() + n, N);
+        n += part.rows;
+      }
+    });
+    return;
+  }
+  for_each_tile(w_NK, x.dtype(), [&](const Tensor& tile_RK, std::int64_t first) {
+    Tensor product = Tensor::empty({M, tile_RK.dim(0)}, y.dtype());
+    matmul({x}, transposed(tile_RK), product, false);
+    const std::size_t row = static_cast<std::size_t>(tile_RK.dim(0)) * size_of(y.dtype());
+    auto* to = static_cast<unsigned char*>(y.raw()) + static_cast<std::size_t>(first) * size_of(y.dtype());
+    const auto* from = static_cast<const unsigned char*>(product.raw());
+    parallel_chunks(M, 64, [&](std::int64_t begin, std::int64_t end) {
+      for (auto m = static_cast<std::size_t>(begin); m < static_cast<std::size_t>(end); ++m)
+        std::memcpy(to + m * static_cast<std::size_t>(N) * size_of(y.dtype()), from + m * row, row);
+    });
+  });
+}
+
+void stored_rows(const Tensor& tokens_BT, const StoredMatrix& w_VK, Tensor& x_BTK) {
+  const std::int64_t K = w_VK.columns;
+  parallel_chunks(tokens_BT.size(), 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t n = begin; n < end; ++n) {
+      float* x_K = x_BTK.data<float>() + n * K;
+      std::int64_t row = tokens_BT.data<std::int32_t>()[n];
+      for (const StoredPart& part : w_VK.parts) {
+        if (0 <= row && row < part.rows) decode_rows(part, K, row, 1, x_K);
+        row -= part.rows;
+      }
+      for (std::int64_t k = 0; k < K; ++k) x_K[k] *= w_VK.times;
+    }
+  });
+}
+
+}  // namespace sink::cpu

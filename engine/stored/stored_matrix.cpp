@@ -1,0 +1,22 @@
+#include "engine/stored/stored_matrix.h"
+
+#include "engine/stored/decode.h"
+
+namespace sink {
+
+void decode_rows(const StoredPart& part, std::int64_t columns, std::int64_t first, std::int64_t count, float* out) {
+  if (!part.transposed) {
+    for (std::int64_t r = 0; r < count; ++r)
+      decode(part.type, part.lines[static_cast<std::size_t>(first + r)], columns, out + r * columns);
+    return;
+  }
+  // A strip of every column, which becomes a column of `out`.
+  const std::int64_t size = layout_of(part.type).bytes;
+  std::vector<float> strip(static_cast<std::size_t>(count));
+  for (std::int64_t c = 0; c < columns; ++c) {
+    decode(part.type, part.lines[static_cast<std::size_t>(c)] + first * size, count, strip.data());
+    for (std::int64_t r = 0; r < count; ++r) out[r * columns + c] = strip[static_cast<std::size_t>(r)];
+  }
+}
+
+}  // namespace sink

@@ -1,0 +1,102 @@
+#include "model/open/config_json.h"
+
+#include "engine/check.h"
+#include "engine/io/bounded_json.h"
+#include "engine/io/file.h"
+#include "engine/io/printable.h"
+
+namespace sink {
+namespace {
+
+constexpr std::size_t kLongestConfig = std::size_t{16} << 20;
+
+std::string shown(const nlohmann::json& value) {
+  std::string text = printable(value.dump());
+  return text.size() <= 60 ? text : text.substr(0, 57) + "...";
+}
+
+}  // namespace
+
+ConfigJson ConfigJson::read(const std::string& path) {
+  const std::string bytes = read_file("config", path);
+  try {
+    nlohmann::json json = parse_bounded_json(bytes, kLongestConfig);
+    ConfigJson config(path, std::move(json));
+    if (!config.json_.is_object()) config.refuse("expected a JSON object, got " + shown(config.json_));
+    return config;
+  } catch (const JsonFailure& failure) { throw Error(path + ": " + failure.what(), Exit::corrupt_checkpoint); }
+}
+
+void ConfigJson::refuse(const std::string& why) const { throw Error(where_ + ": " + why, Exit::corrupt_checkpoint); }
+
+bool ConfigJson::has(const char* key) const { return json_.contains(key) && !json_.at(key).is_null(); }
+
+const nlohmann::json& ConfigJson::at(const char* key) const {
+  if (!has(key)) refuse(std::string("`") + key + "` is missing");
+  return json_.at(key);
+}
+
+std::int64_t ConfigJson::integer(const char* key) const {
+  const nlohmann::json& value = at(key);
+  if (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX))
+    refuse(std::string("`") + key + "` is " + shown(value) + ", which no model has");
+  if (!value.is_number_integer()) refuse(std::string("`") + key + "` must be a whole number, got " + shown(value));
+  return value.get<std::int64_t>();
+}
+std::int64_t ConfigJson::integer(const char* key, std::int64_t otherwise) const {
+  return has(key) ? integer(key) : otherwise;
+}
+
+double ConfigJson::real(const char* key) const {
+  const nlohmann::json& value = at(key);
+  if (!value.is_number()) refuse(std::string("`") + key + "` must be a number, got " + shown(value));
+  return value.get<double>();
+}
+double ConfigJson::real(const char* key, double otherwise) const { return has(key) ? real(key) : otherwise; }
+
+std::string ConfigJson::text(const char* key) const {
+  const nlohmann::json& value = at(key);
+  if (!value.is_string()) refuse(std::string("`") + key + "` must be a text, got " + shown(value));
+  return value.get<std::string>();
+}
+std::string ConfigJson::text(const char* key, const std::string& otherwise) const {
+  return has(key) ? text(key) : otherwise;
+}
+
+bool ConfigJson::flag(const char* key, bool otherwise) const {
+  if (!has(key)) return otherwise;
+  const nlohmann::json& value = at(key);
+  if (!value.is_boolean()) refuse(std::string("`") + key + "` must be true or false, got " + shown(value));
+  return value.get<bool>();
+}
+
+ConfigJson ConfigJson::object(const char* key) const {
+  if (!has(key)) return {where_ + ": " + key, nlohmann::json::object()};
+  const nlohmann::json& value = at(key);
+  if (!value.is_object()) refuse(std::string("`") + key + "` must be an object, got " + shown(value));
+  return {where_ + ": " + key, value};
+}
+
+std::vector<std::string> ConfigJson::texts(const char* key) const {
+  std::vector<std::string> texts;
+  const nlohmann::json& value = at(key);
+  if (!value.is_array()) refuse(std::string("`") + key + "` must be a list, got " + shown(value));
+  for (const nlohmann::json& one : value) {
+    if (!one.is_string()) refuse(std::string("`") + key + "` must be a list of texts, got " + shown(one));
+    texts.push_back(one.get<std::string>());
+  }
+  return texts;
+}
+
+void ConfigJson::expect(const char* key, std::initializer_list<nlohmann::json> values) const {
+  if (!has(key)) return;
+  std::string list;
+  for (const nlohmann::json& value : values) {
+    if (at(key) == value) return;
+    list += (list.empty() ? "" : " or ") + value.dump();
+  }
+  refuse(std::string("`") + key + "` must be " + list + ", got " + shown(at(key)) +
+         ": no family here computes that (`ablations` lists them)");
+}
+
+}  // namespace sink

@@ -1,0 +1,41 @@
+// Reads the keys of a config.json, and says which one it was where something is not as expected.
+#pragma once
+
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace sink {
+
+class ConfigJson {
+ public:
+  // Throws Error: Exit::bad_input where there is no such file, Exit::corrupt_checkpoint where it is no JSON object.
+  static ConfigJson read(const std::string& path);
+
+  bool has(const char* key) const;  // and it is not null
+  // Each throws Error (Exit::corrupt_checkpoint) where the key is missing or of another kind; the second form gives
+  // `otherwise` where it is missing or null.
+  std::int64_t integer(const char* key) const;
+  std::int64_t integer(const char* key, std::int64_t otherwise) const;
+  double real(const char* key) const;
+  double real(const char* key, double otherwise) const;
+  std::string text(const char* key) const;
+  std::string text(const char* key, const std::string& otherwise) const;
+  bool flag(const char* key, bool otherwise) const;
+  // An object inside; has() of everything is false where there is none.
+  ConfigJson object(const char* key) const;
+  std::vector<std::string> texts(const char* key) const;
+
+  // Throws Error (Exit::corrupt_checkpoint) where the key is there, and is another than these.
+  void expect(const char* key, std::initializer_list<nlohmann::json> values) const;
+  [[noreturn]] void refuse(const std::string& why) const;
+
+ private:
+  ConfigJson(std::string where, nlohmann::json json) : where_(std::move(where)), json_(std::move(json)) {}
+  const nlohmann::json& at(const char* key) const;
+
+  std::string where_;  // "MODEL/config.json", "MODEL/config.json: rope_scaling"
+  nlohmann::json json_;
+};
+
+}  // namespace sink

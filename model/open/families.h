@@ -1,0 +1,11 @@
+// The families of open models, which are ablations like any other (model/ablations.h), by the name that a file leads to.
+#pragma once
+
+#include <string>
+
+namespace sink {
+
+// The policies of a family, "position=Rotary placement=PreNorm ...": whatever ablation has the same can run its models.
+std::string policies_of_family(const std::string& family);
+
+}  // namespace sink

@@ -1,0 +1,127 @@
+#include "model/open/family_weights.h"
+
+#include <set>
+
+#include "engine/check.h"
+#include "engine/io/printable.h"
+#include "engine/stored/decode.h"
+
+namespace sink {
+namespace {
+
+// In front of the names that all programs' tables have.
+constexpr const char* kPrefixes[] = {
+    "", "model.", "transformer.", "gpt_neox.", "language_model.model.", "model.language_model.", "language_model."};
+
+const StoredTensor* find(const WeightFile& file, const std::string& name) {
+  for (const char* prefix : kPrefixes)
+    if (const StoredTensor* tensor = file.find(prefix + name)) return tensor;
+  return nullptr;
+}
+
+bool is_plain(StoredType type) {
+  return type == StoredType::F64 || type == StoredType::F32 || type == StoredType::F16 || type == StoredType::BF16;
+}
+
+// Which of the rows of a tensor is our row r.
+std::int64_t row_in(RowOrder order, std::int64_t r, const Sizes& sizes) {
+  const std::int64_t D = sizes.width_of_head(), head = r / D, d = r % D;
+  if (order == RowOrder::interleaved) return head * D + (d < D / 2 ? 2 * d : 2 * (d - D / 2) + 1);
+  if (order == RowOrder::by_head) {
+    const std::int64_t H = sizes.heads, part = head / H;
+    return (head % H * 3 + part) * D + d;
+  }
+  return r;
+}
+
+}  // namespace
+
+std::vector<TensorPlace> FamilyWeights::places(const ParameterInfo& parameter) const {
+  std::vector<TensorPlace> places = places_of(config_, parameter.name);
+  // An unembedding that is the embedding is not there twice.
+  if (parameter.name == "unembedding.weight" && (places.empty() || !find(*file_, places[0].name)))
+    places = places_of(config_, "embedding.token.weight");
+  if (places.empty())
+    throw Error(file_->path() + ": a model of the family `" + config_.family + "` has " + parameter.name +
+                    ", which files of this kind have no name for",
+                Exit::corrupt_checkpoint);
+  return places;
+}
+
+const StoredTensor& FamilyWeights::tensor(const ParameterInfo& parameter, const std::string& name) const {
+  const StoredTensor* tensor = find(*file_, name);
+  if (!tensor)
+    throw Error(file_->path() + ": the tensor `" + name + "` is missing, which " + parameter.name + " of `" +
+                    config_.family + "` comes from",
+                Exit::corrupt_checkpoint);
+  return *tensor;
+}
+
+StoredMatrix FamilyWeights::rows_of(const ParameterInfo& parameter) const {
+  const bool vector = parameter.shape.rank() == 1;
+  const std::int64_t rows = parameter.shape[0], columns = vector ? 1 : parameter.shape[1];
+  StoredMatrix matrix{.rows = rows, .columns = columns, .parts = {}, .owner = file_};
+  std::int64_t found = 0;
+  std::string shapes;
+  for (const TensorPlace& place : places(parameter)) {
+    const StoredTensor& stored = tensor(parameter, place.name);
+    shapes += (shapes.empty() ? "" : ", ") + ("`" + printable(stored.name) + "` " + stored.shape.str());
+    const bool fits = stored.shape.rank() == parameter.shape.rank() &&
+                      (vector || stored.shape[place.transposed ? 0 : 1] == columns) &&
+                      (is_plain(stored.type) || layout_of(stored.type).numbers > 1) &&
+                      (!place.transposed || is_plain(stored.type));
+    const std::int64_t count = fits ? stored.shape[place.transposed ? 1 : 0] - place.first_row : 0;
+    found = fits && count > 0 ? found + count : rows + 1;
+    if (found > rows) break;
+    StoredPart part{.type = stored.type, .transposed = place.transposed, .rows = count, .lines = {}};
+    const StoredLayout& layout = layout_of(stored.type);
+    // Of a vector a row is one number, so it is of a plain type (the last axis is whole blocks).
+    const std::int64_t line = (place.transposed ? stored.shape[1] : columns) / layout.numbers * layout.bytes;
+    for (std::int64_t r = 0; r < (place.transposed ? columns : count); ++r) {
+      const std::int64_t row = place.transposed ? r : row_in(place.order, r, config_.sizes) + place.first_row;
+      part.lines.push_back(stored.data + row * line);
+    }
+    matrix.parts.push_back(std::move(part));
+  }
+  if (found != rows)
+    throw Error(file_->path() + ": " + parameter.name + " is " + parameter.shape.str() +
+                    " by the sizes given, and comes from " + shapes +
+                    "; expected as many rows in all, of types that hold weights",
+                Exit::corrupt_checkpoint);
+  return matrix;
+}
+
+std::shared_ptr<const StoredMatrix> FamilyWeights::matrix(const ParameterInfo& parameter) const {
+  StoredMatrix matrix = rows_of(parameter);
+  const bool token_table = parameter.name == "embedding.token.weight";
+  if (token_table) matrix.times = static_cast<float>(config_.embedding_scale);
+  if (parameter.role != ParameterRole::weight && !token_table) return nullptr;
+  return std::make_shared<StoredMatrix>(std::move(matrix));
+}
+
+void FamilyWeights::numbers(const ParameterInfo& parameter, float* out) const {
+  const StoredMatrix matrix = rows_of(parameter);
+  float* next = out;
+  for (const StoredPart& part : matrix.parts) {
+    decode_rows(part, matrix.columns, 0, part.rows, next);
+    next += part.rows * matrix.columns;
+  }
+  const float times = parameter.name == "embedding.token.weight" ? static_cast<float>(config_.embedding_scale) : 1;
+  const float plus = parameter.role == ParameterRole::norm_gain ? static_cast<float>(config_.gain_less) : 0;
+  for (float* x = out; x < next; ++x) *x = *x * times + plus;
+}
+
+void FamilyWeights::require_all_used(const ParameterArena& parameters) const {
+  std::set<const StoredTensor*> used;
+  for (const auto& parameter : parameters)
+    for (const TensorPlace& place : places(parameter->info())) used.insert(find(*file_, place.name));
+  // Written once more by some, though it is the embedding.
+  if (const StoredTensor* head = find(*file_, "lm_head.weight")) used.insert(head);
+  for (const StoredTensor& tensor : file_->tensors())
+    if (!used.contains(&tensor) && !is_no_weight(tensor.name))
+      throw Error(file_->path() + ": a model of the family `" + config_.family + "` has no place for the tensor `" +
+                      printable(tensor.name) + "` " + tensor.shape.str(),
+                  Exit::corrupt_checkpoint);
+}
+
+}  // namespace sink

@@ -1,0 +1,32 @@
+// What a model of another program is in our terms: which family, how large, and how its tensors are to be read.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "engine/io/weights/weight_file.h"
+#include "model/sizes.h"
+
+namespace sink {
+
+// How a program names its tensors and lays them out.
+enum class TensorNames { hf_gpt2, hf_opt, hf_neox, hf_llama, hf_gemma3, gguf, llama2c };
+
+struct OpenConfig {
+  std::string family;  // its ablation, as in "llama3"
+  Sizes sizes;
+  TensorNames names = TensorNames::hf_llama;
+  bool pairs_interleaved =
+      false;                   // rows of queries and keys: number 2 e beside 2 e + 1 turn together, not e and e + D/2
+  double embedding_scale = 1;  // of looked up embeddings, as in Gemma
+  double gain_less = 0;        // what stored gains lack, 1 in Gemma's safetensors
+};
+
+// config.json of Hugging Face. Throws Error (Exit::corrupt_checkpoint) with the key, what was expected and what came,
+// for what no family here computes.
+OpenConfig read_hf_config(const std::string& path);
+// What a GGUF file, or a .bin of llama2.c, says of itself. Throws the same.
+OpenConfig read_gguf_config(const WeightFile& file);
+OpenConfig read_llama2c_config(const WeightFile& file);
+
+}  // namespace sink

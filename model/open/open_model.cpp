@@ -1,0 +1,71 @@
+#include "model/open/open_model.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "engine/check.h"
+#include "engine/io/weights/open_weights.h"
+#include "model/open/families.h"
+#include "model/size_settings.h"
+
+namespace sink {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool begins_with(const std::string& path, const std::string& word) {
+  std::ifstream in(path, std::ios::binary);
+  std::string begin(word.size(), '\0');
+  return in.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == word;
+}
+
+// Each within its bounds, and all together a model.
+void check_sizes(const std::string& path, const Sizes& sizes) {
+  auto refuse = [&](const std::string& why) { throw Error(path + ": " + why, Exit::corrupt_checkpoint); };
+  Sizes checked;
+  try {
+    for (const Setting<Sizes>& size : size_settings())
+      size.set(checked, plain_text(size.value(sizes)), "`" + size.key() + "`");
+  } catch (const Error& error) { refuse(error.what()); }
+  const std::string misfit = misfit_of(sizes, [](const std::string& flag) { return "`" + flag + "`"; });
+  if (!misfit.empty()) refuse(misfit);
+}
+
+}  // namespace
+
+bool is_open_model(const std::string& path) {
+  std::error_code ignored;
+  if (fs::is_directory(path, ignored)) return fs::exists(fs::path(path) / "config.json", ignored);
+  return path.ends_with(".bin") || path.ends_with(".gguf") || begins_with(path, "GGUF");
+}
+
+OpenModel open_model(const std::string& path) {
+  auto file = std::make_shared<WeightFile>(open_weights(path));
+  const std::string format = file->format();
+  OpenConfig config = format == "GGUF"      ? read_gguf_config(*file)
+                      : format == "llama2c" ? read_llama2c_config(*file)
+                                            : read_hf_config((fs::path(path) / "config.json").string());
+  check_sizes(path, config.sizes);
+  return {path, std::move(config), std::move(file)};
+}
+
+std::unique_ptr<LanguageModel> OpenModel::load(const Ablation& ablation, DType compute, Device device) const {
+  const std::string policies = policies_of_family(config.family);
+  if (ablation.policies != policies)
+    throw Error(path + " is a model of the family `" + config.family + "` (" + policies + "), and this is `" +
+                    ablation.name + "` (" + ablation.policies + "); use eval_" + config.family,
+                Exit::usage);
+  std::unique_ptr<LanguageModel> model;
+  try {
+    model = ablation.make_model(config.sizes, InitScheme::elsewhere, 0, compute, device);
+  } catch (const Error& error) {  // of sizes that this family cannot have: here nobody gave them but the file
+    if (error.code != Exit::usage) throw;
+    throw Error(path + ": " + error.what(), Exit::corrupt_checkpoint);
+  }
+  const FamilyWeights weights(file, config);
+  weights.require_all_used(model->parameters());
+  model->parameters().take_from(weights);
+  return model;
+}
+
+}  // namespace sink

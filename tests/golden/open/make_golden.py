@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""Writes tiny models of the families of open models, as Hugging Face's transformers saves them, and their logits.
+
+  make_golden.py            writes models/<name>/{config.json, model.safetensors, golden.safetensors}, and models/<name>.gguf
+
+Weights are random (of one seed), gains and biases not the trivial ones; logits are transformers' own, in float64, eager
+attention. The GGUF files hold the same weights by the names that the gguf package has for transformers' (queries and
+keys of LLaMA permuted as llama.cpp's converter does). golden.safetensors: tokens I32 (2, T), logits F64 (2, T, V).
+
+Needs: torch, transformers, safetensors, gguf.
+"""
+import json
+import pathlib
+import shutil
+
+import gguf
+import torch
+import transformers as tf
+from safetensors.torch import load_file, save_file
+
+OUT = pathlib.Path(__file__).parent / "models"
+T = 20
+small = dict(num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, hidden_size=32, intermediate_size=40,
+             max_position_embeddings=32, vocab_size=40, initializer_range=0.3)
+CONFIGS = {
+    "gpt2": tf.GPT2Config(n_layer=2, n_head=3, n_embd=24, n_positions=32, vocab_size=40, initializer_range=0.3),
+    "gpt_neox": tf.GPTNeoXConfig(num_hidden_layers=2, num_attention_heads=3, hidden_size=48, intermediate_size=40,
+                                 max_position_embeddings=32, vocab_size=40, initializer_range=0.3),
+    "opt": tf.OPTConfig(num_hidden_layers=2, num_attention_heads=3, hidden_size=24, ffn_dim=40, vocab_size=40,
+                        max_position_embeddings=32, word_embed_proj_dim=24, init_std=0.3, pad_token_id=1),
+    "llama": tf.LlamaConfig(**small),
+    "llama3": tf.LlamaConfig(**{**small, "max_position_embeddings": 64}, tie_word_embeddings=True,
+                             rope_parameters=dict(rope_type="llama3", rope_theta=50.0, factor=8.0, low_freq_factor=1.0,
+                                                  high_freq_factor=4.0, original_max_position_embeddings=16)),
+    "linear": tf.LlamaConfig(**small, rope_parameters=dict(rope_type="linear", rope_theta=300.0, factor=4.0)),
+    "mistral": tf.MistralConfig(**small, sliding_window=5, head_dim=10),
+    "qwen2": tf.Qwen2Config(**small),
+    "qwen3": tf.Qwen3Config(**small, head_dim=12),
+    "gemma3": tf.Gemma3TextConfig(**{**small, "num_hidden_layers": 3}, head_dim=12, sliding_window=5,
+                                  query_pre_attn_scalar=24,
+                                  layer_types=["sliding_attention", "sliding_attention", "full_attention"],
+                                  rope_parameters=dict(
+                                      full_attention=dict(rope_type="default", rope_theta=1000.0),
+                                      sliding_attention=dict(rope_type="default", rope_theta=10.0))),
+}
+GGUF = {"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "mistral": "llama", "qwen2": "qwen2", "qwen3": "qwen3"}
+
+
+def permuted(weight, heads):  # llama.cpp's converter: rows e and e + D/2 of a head become 2 e and 2 e + 1
+    rows = weight.shape[0]
+    return weight.reshape(heads, 2, rows // heads // 2, *weight.shape[1:]).swapaxes(1, 2).reshape(weight.shape)
+
+
+def write_gguf(name, config, state):
+    arch = GGUF[name]
+    writer = gguf.GGUFWriter(OUT / f"{name}.gguf", arch)
+    get = lambda *keys: next(getattr(config, key) for key in keys if getattr(config, key, None) is not None)
+    heads = get("num_attention_heads", "n_head")
+    layers = get("num_hidden_layers", "n_layer")
+    width = get("hidden_size", "n_embd")
+    writer.add_block_count(layers)
+    writer.add_context_length(get("max_position_embeddings", "n_positions"))
+    writer.add_embedding_length(width)
+    writer.add_feed_forward_length(getattr(config, "intermediate_size", None) or 4 * width)
+    writer.add_head_count(heads)
+    if arch in ("gpt2", "gptneox"):
+        writer.add_layer_norm_eps(get("layer_norm_epsilon", "layer_norm_eps"))
+    else:
+        writer.add_head_count_kv(config.num_key_value_heads)
+        writer.add_layer_norm_rms_eps(config.rms_norm_eps)
+        writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+        if getattr(config, "head_dim", None):
+            writer.add_key_length(config.head_dim)
+            writer.add_value_length(config.head_dim)
+        if getattr(config, "sliding_window", None):
+            writer.add_sliding_window(config.sliding_window)
+    if arch == "gptneox":
+        writer.add_rope_dimension_count(int(config.rope_parameters["partial_rotary_factor"] * width // heads))
+        writer.add_parallel_residual(config.use_parallel_residual)
+    names = gguf.get_tensor_name_map(next(a for a, n in gguf.MODEL_ARCH_NAMES.items() if n == arch), layers)
+    for key, tensor in state.items():
+        if arch == "gpt2" and key.endswith((".c_attn.weight", ".c_proj.weight", ".c_fc.weight")):
+            tensor = tensor.T.contiguous()
+        if arch == "llama" and key.endswith("q_proj.weight"):
+            tensor = permuted(tensor, heads)
+        if arch == "llama" and key.endswith("k_proj.weight"):
+            tensor = permuted(tensor, config.num_key_value_heads)
+        if "query_key_value" in key:
+            tensor = tensor.reshape(heads, 3, -1, *tensor.shape[1:]).swapaxes(0, 1).reshape(tensor.shape)
+        theirs = names.get_name(key, try_suffixes=(".weight", ".bias"))
+        assert theirs, key
+        writer.add_tensor(theirs, tensor.contiguous().numpy())
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+
+
+def main():
+    shutil.rmtree(OUT, ignore_errors=True)
+    for seed, (name, config) in enumerate(CONFIGS.items()):
+        torch.manual_seed(seed)
+        config._attn_implementation = "eager"
+        model = tf.AutoModelForCausalLM.from_config(config, attn_implementation="eager").float().eval()
+        with torch.no_grad():
+            for parameter in model.parameters():
+                if parameter.ndim == 1:
+                    parameter.add_(0.3 * torch.randn_like(parameter))
+        folder = OUT / name
+        model.save_pretrained(folder)
+        (folder / "generation_config.json").unlink(missing_ok=True)
+        tokens = torch.randint(0, 40, (2, T))
+        with torch.no_grad():
+            logits = model.double()(tokens).logits
+        save_file({"tokens": tokens.int(), "logits": logits.contiguous()}, folder / "golden.safetensors")
+        if name in GGUF:
+            write_gguf(name, config, load_file(folder / "model.safetensors"))
+        print(name, float(logits.abs().max()))
+
+
+if __name__ == "__main__":
+    main()
