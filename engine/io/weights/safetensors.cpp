@@ -1,0 +1,46 @@
+#include "engine/io/weights/safetensors.h"
+
+#include <algorithm>
+
+#include "engine/io/weights/safetensors_header.h"
+
+namespace sink {
+namespace {
+
+void check_covered(std::vector<SafetensorsEntry>& entries, std::uint64_t bytes) {
+  std::sort(entries.begin(), entries.end(),
+            [](auto& a, auto& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
+  std::uint64_t covered = 0;
+  for (const SafetensorsEntry& e : entries) {
+    if (e.begin != covered)
+      throw WeightFailure(in_quotes(e.name) + " begins at offset " + std::to_string(e.begin) + "; expected " +
+                          std::to_string(covered) + ", where the one before it ends");
+    covered = e.end;
+  }
+  if (covered != bytes)
+    throw WeightFailure("its tensors have " + std::to_string(covered) + " bytes, and " + std::to_string(bytes) +
+                        " follow its header");
+}
+
+void parse_safetensors(std::string_view bytes, WeightFile& file) {
+  ByteReader reader(bytes);
+  std::uint64_t length = reader.count(1, "length of the header");
+  if (length > kLongestSafetensorsHeader)
+    throw WeightFailure("its header has " + std::to_string(length) + " bytes; expected at most " +
+                        std::to_string(kLongestSafetensorsHeader));
+  std::string_view json = reader.take(length, "header");
+  if (!json.starts_with('{')) throw WeightFailure("its header begins with " + in_quotes(json.substr(0, 1)) + ", not {");
+  SafetensorsHeader header = parse_safetensors_header(json);
+  std::string_view numbers = reader.take(reader.left(), "numbers");
+  check_covered(header.entries, numbers.size());
+  for (SafetensorsEntry& e : header.entries)
+    file.add({std::move(e.name), e.type, e.shape, reinterpret_cast<const unsigned char*>(numbers.data()) + e.begin,
+              static_cast<std::size_t>(e.end - e.begin)});
+  for (auto& [key, text] : header.metadata) file.add_text(std::move(key), std::move(text));
+}
+
+}  // namespace
+
+WeightFile read_safetensors(const std::string& path) { return read_weights(path, "safetensors", parse_safetensors); }
+
+}  // namespace sink

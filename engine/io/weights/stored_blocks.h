@@ -1,0 +1,141 @@
+// What the blocks of quantised types hold, a function for each: bytes of one block in, its numbers out. The formulas
+// are exact in f32 but for the one rounding of a sum: d has 11 bits, a scale 6 or 8, a code at most 8.
+//
+// Of bytes of codes the low halves come first: byte i of n has code i in its low four bits and code i + n in its high
+// ones; `d`, `m` and `least` are f16. `omp simd`: compilers unroll sixteen steps instead of making vector code of them.
+#pragma once
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+namespace sink {
+
+// IEEE binary16: sign, 5 bits of exponent, 10 of fraction.
+inline float float_of_f16(std::uint16_t half) {
+  constexpr std::uint32_t kSubnormal = 113u << 23;  // 2^-14, the least exponent
+  std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
+  std::uint32_t rest = static_cast<std::uint32_t>(half & 0x7fffu) << 13;  // where a float has them
+  float subnormal = std::bit_cast<float>(rest + kSubnormal) - std::bit_cast<float>(kSubnormal);
+  std::uint32_t normal = rest + (rest >= 31u << 23 ? 224u << 23 : 112u << 23);  // infinity and NaN stay what they are
+  return std::bit_cast<float>(sign | (rest < 1u << 23 ? std::bit_cast<std::uint32_t>(subnormal) : normal));
+}
+
+namespace blocks {
+
+inline float f16_at(const unsigned char* bytes) {
+  std::uint16_t half;
+  std::memcpy(&half, bytes, sizeof half);
+  return float_of_f16(half);
+}
+
+// 32 numbers: d, 32 codes i8. x = d * code
+inline void decode_q8_0(const unsigned char* block, float* x) {
+  float d = f16_at(block);
+  for (int i = 0; i < 32; ++i) x[i] = d * static_cast<float>(static_cast<std::int8_t>(block[2 + i]));
+}
+
+// 32 numbers: d, 16 bytes of codes. x = d * (code - 8)
+inline void decode_q4_0(const unsigned char* block, float* x) {
+  float d = f16_at(block);
+#pragma omp simd
+  for (int i = 0; i < 16; ++i) x[i] = d * static_cast<float>((block[2 + i] & 15) - 8);
+#pragma omp simd
+  for (int i = 0; i < 16; ++i) x[i + 16] = d * static_cast<float>((block[2 + i] >> 4) - 8);
+}
+
+// 32 numbers: d, m, 16 bytes of codes. x = d * code + m
+inline void decode_q4_1(const unsigned char* block, float* x) {
+  float d = f16_at(block), m = f16_at(block + 2);
+#pragma omp simd
+  for (int i = 0; i < 16; ++i) x[i] = d * static_cast<float>(block[4 + i] & 15) + m;
+#pragma omp simd
+  for (int i = 0; i < 16; ++i) x[i + 16] = d * static_cast<float>(block[4 + i] >> 4) + m;
+}
+
+// Code i of 32: four bits out of 16 bytes, and bit i of a u32 above them.
+inline int five_bits(const unsigned char* codes, std::uint32_t fifth, int i) {
+  return (i < 16 ? codes[i] & 15 : codes[i - 16] >> 4) | static_cast<int>(fifth >> i & 1) << 4;
+}
+
+// 32 numbers: d, u32 of fifth bits, 16 bytes of codes. x = d * (code - 16)
+inline void decode_q5_0(const unsigned char* block, float* x) {
+  float d = f16_at(block);
+  std::uint32_t fifth;
+  std::memcpy(&fifth, block + 2, sizeof fifth);
+#pragma omp simd
+  for (int i = 0; i < 16; ++i) x[i] = d * static_cast<float>(five_bits(block + 6, fifth, i) - 16);
+#pragma omp simd
+  for (int i = 16; i < 32; ++i) x[i] = d * static_cast<float>(five_bits(block + 6, fifth, i) - 16);
+}
+
+// 32 numbers: d, m, u32 of fifth bits, 16 bytes of codes. x = d * code + m
+inline void decode_q5_1(const unsigned char* block, float* x) {
+  float d = f16_at(block), m = f16_at(block + 2);
+  std::uint32_t fifth;
+  std::memcpy(&fifth, block + 4, sizeof fifth);
+#pragma omp simd
+  for (int i = 0; i < 16; ++i) x[i] = d * static_cast<float>(five_bits(block + 8, fifth, i)) + m;
+#pragma omp simd
+  for (int i = 16; i < 32; ++i) x[i] = d * static_cast<float>(five_bits(block + 8, fifth, i)) + m;
+}
+
+// Twelve bytes hold a scale and a minimum of six bits for each of eight groups. Groups 0 to 3: the low six bits of
+// bytes 0 to 3 and 4 to 7. Groups 4 to 7: the low and the high four bits of bytes 8 to 11, below the two high bits of
+// bytes 0 to 3 and 4 to 7.
+inline void six_bit_scales(const unsigned char* packed, int group, float& scale, float& least) {
+  int low = packed[group % 4], middle = packed[group % 4 + 4], high = packed[group % 4 + 8];
+  scale = static_cast<float>(group < 4 ? low & 63 : (high & 15) | low >> 6 << 4);
+  least = static_cast<float>(group < 4 ? middle & 63 : high >> 4 | middle >> 6 << 4);
+}
+
+// 256 numbers: d, least, 12 bytes of six_bit_scales, 4 times 32 bytes of codes, each for two groups of 32.
+// x = d * scale * code - least * minimum
+inline void decode_q4_k(const unsigned char* block, float* x) {
+  float d = f16_at(block), least = f16_at(block + 2), scale, minimum;
+  for (int group = 0; group < 8; ++group) {
+    six_bit_scales(block + 4, group, scale, minimum);
+    scale *= d;
+    minimum *= least;
+    const unsigned char* codes = block + 16 + 32 * (group / 2);
+    int shift = group % 2 * 4;
+    for (int i = 0; i < 32; ++i) x[32 * group + i] = scale * static_cast<float>(codes[i] >> shift & 15) - minimum;
+  }
+}
+
+// 256 numbers: as Q4_K, with 32 bytes of fifth bits before the codes: bit g of byte i is that of code i of group g.
+inline void decode_q5_k(const unsigned char* block, float* x) {
+  float d = f16_at(block), least = f16_at(block + 2), scale, minimum;
+  const unsigned char* fifth = block + 16;
+  for (int group = 0; group < 8; ++group) {
+    six_bit_scales(block + 4, group, scale, minimum);
+    scale *= d;
+    minimum *= least;
+    const unsigned char* codes = block + 48 + 32 * (group / 2);
+    int shift = group % 2 * 4;
+    for (int i = 0; i < 32; ++i)
+      x[32 * group + i] = scale * static_cast<float>((codes[i] >> shift & 15) | (fifth[i] >> group & 1) << 4) - minimum;
+  }
+}
+
+// 256 numbers in two halves: 64 bytes of the codes' low four bits for each half, 32 bytes of their two high bits for
+// each, 16 scales i8, d. Of a half's four groups of 32, group g has its low bits in bytes 32 (g % 2) on, below for g <
+// 2, and its high ones in bits 2 g of the 32 bytes. x = d * scale of each 16 * (code - 32)
+inline void decode_q6_k(const unsigned char* block, float* x) {
+  float d = f16_at(block + 208);
+  for (int sixteen = 0; sixteen < 16; ++sixteen) {
+    int half = sixteen / 8, g = sixteen % 8 / 2, from = sixteen % 2 * 16;
+    const unsigned char* low = block + 64 * half + 32 * (g % 2) + from;
+    const unsigned char* high = block + 128 + 32 * half + from;
+    int low_shift = g / 2 * 4, high_shift = 2 * g;
+    float scale = d * static_cast<float>(static_cast<std::int8_t>(block[192 + sixteen]));
+#pragma omp simd
+    for (int i = 0; i < 16; ++i) {
+      int code = (low[i] >> low_shift & 15) | (high[i] >> high_shift & 3) << 4;
+      x[16 * sixteen + i] = scale * static_cast<float>(code - 32);
+    }
+  }
+}
+
+}  // namespace blocks
+}  // namespace sink

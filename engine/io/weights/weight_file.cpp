@@ -1,0 +1,108 @@
+#include "engine/io/weights/weight_file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <iterator>
+#include <numeric>
+
+#include "engine/check.h"
+
+namespace sink {
+
+const StoredTensor* WeightFile::find(std::string_view name) const {
+  auto found = std::lower_bound(by_name_.begin(), by_name_.end(), name,
+                                [&](std::uint32_t i, std::string_view sought) { return tensors_[i].name < sought; });
+  return found == by_name_.end() || tensors_[*found].name != name ? nullptr : &tensors_[*found];
+}
+
+const StoredTensor& WeightFile::tensor(std::string_view name) const {
+  const StoredTensor* found = find(name);
+  if (!found) throw Error(printable(path_) + " has no tensor " + in_quotes(name), Exit::corrupt_checkpoint);
+  return *found;
+}
+
+const MetadataValue* WeightFile::find_metadata(std::string_view key) const {
+  auto found = std::lower_bound(metadata_.begin(), metadata_.end(), key,
+                                [](const MetadataValue& v, std::string_view sought) { return v.key < sought; });
+  return found == metadata_.end() || found->key != key ? nullptr : &*found;
+}
+
+const MetadataValue& WeightFile::metadata(std::string_view key) const {
+  const MetadataValue* found = find_metadata(key);
+  if (!found) throw Error(printable(path_) + " does not say " + in_quotes(key), Exit::corrupt_checkpoint);
+  return *found;
+}
+
+void WeightFile::add(StoredTensor tensor) {
+  if (tensors_.size() == kMostTensors)
+    throw WeightsNotRead("it has more than " + std::to_string(kMostTensors) + " tensors, which are not read");
+  tensors_.push_back(std::move(tensor));
+}
+
+void WeightFile::add_text(std::string key, std::string text) {
+  texts_.push_back(std::move(key));
+  std::string_view kept_key = texts_.back();
+  texts_.push_back(std::move(text));
+  metadata_.push_back({kept_key, MetadataType::text, texts_.back()});
+}
+
+void WeightFile::add(WeightFile&& shard) {
+  std::move(shard.maps_.begin(), shard.maps_.end(), std::back_inserter(maps_));
+  for (StoredTensor& tensor : shard.tensors_) add(std::move(tensor));
+}
+
+void WeightFile::finish() {
+  by_name_.resize(tensors_.size());
+  std::iota(by_name_.begin(), by_name_.end(), 0u);
+  auto name = [&](std::uint32_t i) -> const std::string& { return tensors_[i].name; };
+  std::sort(by_name_.begin(), by_name_.end(), [&](auto a, auto b) { return name(a) < name(b); });
+  auto twice = std::adjacent_find(by_name_.begin(), by_name_.end(), [&](auto a, auto b) { return name(a) == name(b); });
+  if (twice != by_name_.end()) throw WeightFailure("it has two tensors " + in_quotes(name(*twice)));
+  std::sort(metadata_.begin(), metadata_.end(), [](const auto& a, const auto& b) { return a.key < b.key; });
+  auto again = std::adjacent_find(metadata_.begin(), metadata_.end(),
+                                  [](const auto& a, const auto& b) { return a.key == b.key; });
+  if (again != metadata_.end()) throw WeightFailure("it says " + in_quotes(again->key) + " twice");
+}
+
+MappedBytes map_weights(const std::string& path) {
+  struct Descriptor {
+    int number;
+    ~Descriptor() {
+      if (number >= 0) ::close(number);
+    }
+  } file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  struct stat about;
+  if (file.number < 0 || ::fstat(file.number, &about) != 0)
+    throw Error("cannot open " + printable(path) + ": " + std::strerror(errno) + "; expected a file of weights",
+                Exit::bad_input);
+  if (!S_ISREG(about.st_mode))
+    throw Error(printable(path) + " is not a file; expected a file of weights", Exit::bad_input);
+  return {file.number, 0, static_cast<std::size_t>(about.st_size)};
+}
+
+WeightFile read_weights(const std::string& path, const char* format,
+                        void (*parse)(std::string_view bytes, WeightFile& file)) {
+  WeightFile file;
+  file.path_ = path;
+  file.format_ = format;
+  const MappedBytes& bytes = file.maps_.emplace_back(map_weights(path));
+  try {
+    parse({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, file);
+    file.finish();
+  } catch (const WeightsNotRead& failure) {
+    throw Error("cannot read " + printable(path) + ": " + failure.what() + "; convert it to what is read",
+                Exit::corrupt_checkpoint);
+  } catch (const WeightFailure& failure) {
+    throw Error(printable(path) + " is not a usable " + format + " file: " + failure.what() +
+                    "; get it again from where it is from",
+                Exit::corrupt_checkpoint);
+  }
+  return file;
+}
+
+}  // namespace sink

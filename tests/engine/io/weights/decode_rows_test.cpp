@@ -1,0 +1,152 @@
+// Numbers of every stored type as floats: against closed forms, hand-made blocks, and PyPI gguf's own dequantised
+// values (tests/golden/weights), which must be the same to the last bit.
+#include "engine/io/weights/decode_rows.h"
+
+#include <doctest/doctest.h>
+
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "engine/io/weights/gguf.h"
+#include "engine/io/weights/safetensors.h"
+#include "engine/io/weights/stored_blocks.h"
+#include "tests/support/check_refused.h"
+#include "tests/support/weight_bytes.h"
+
+using namespace sink;
+
+namespace {
+
+const std::string kGolden = SINK_SOURCE_DIR "/tests/golden/weights/";
+
+std::vector<float> decoded(const StoredTensor& stored) {
+  std::vector<float> all(static_cast<std::size_t>(stored.shape.size()));
+  decode_rows(stored, 0, stored.rows(), all.data());
+  return all;
+}
+
+StoredTensor stored(StoredType type, const Shape& shape, const std::string& bytes) {
+  REQUIRE(stored_bytes("x", type, shape) == bytes.size());
+  return {"x", type, shape, reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size()};
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0;
+}
+
+}  // namespace
+
+TEST_CASE("decode: every f16 is what its sign, exponent and fraction say") {
+  for (int bits = 0; bits < 1 << 16; ++bits) {
+    int exponent = bits >> 10 & 31, fraction = bits & 1023;
+    double sign = bits >> 15 ? -1 : 1;
+    float expected = static_cast<float>(
+        sign * (exponent == 0 ? std::ldexp(fraction, -24) : std::ldexp(1024 + fraction, exponent - 25)));
+    if (exponent == 31) expected = static_cast<float>(sign) * std::numeric_limits<float>::infinity();
+    float got = float_of_f16(static_cast<std::uint16_t>(bits));
+    bool same = exponent == 31 && fraction != 0
+                    ? std::isnan(got)
+                    : std::bit_cast<std::uint32_t>(got) == std::bit_cast<std::uint32_t>(expected);
+    CHECK_MESSAGE(same, bits, ": expected ", expected, ", got ", got);
+  }
+}
+
+TEST_CASE("decode: plain types, at any address, are the numbers that PyPI safetensors wrote") {
+  WeightFile file = read_safetensors(kGolden + "types.safetensors");
+  for (const char* name : {"float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8"}) {
+    CAPTURE(name);
+    CHECK(decoded(file.tensor(name)) == std::vector<float>{-3, -2, -1, 0, 1, 2});
+  }
+  CHECK(decoded(file.tensor("uint8")) == std::vector<float>{0, 1, 2, 3, 4, 5});
+  CHECK(decoded(file.tensor("bool")) == std::vector<float>{0, 1, 0, 1, 0, 1});
+  CHECK(decoded(file.tensor("scalar")) == std::vector<float>{2.5});
+  CHECK(decoded(file.tensor("empty")).empty());
+  std::string bytes(1, '?');
+  bytes += raw_floats({1.5, -2});
+  StoredTensor odd{"x", StoredType::F32, {2}, reinterpret_cast<const unsigned char*>(bytes.data()) + 1, 8};
+  CHECK(decoded(odd) == std::vector<float>{1.5, -2});
+}
+
+TEST_CASE("decode: wide numbers are rounded once") {
+  std::string doubles = raw_bytes(0.1) + raw_bytes(1e300) + raw_bytes(-1e-300);
+  CHECK(same_bits(decoded(stored(StoredType::F64, {3}, doubles)), {0.1f, INFINITY, -0.0f}));
+  std::string longs = raw_bytes(std::int64_t{(1 << 24) + 1}) + raw_bytes(std::numeric_limits<std::int64_t>::max());
+  CHECK(decoded(stored(StoredType::I64, {2}, longs)) == std::vector<float>{1 << 24, 9223372036854775808.0f});
+}
+
+TEST_CASE("decode: blocks have the bits of PyPI gguf's dequantize") {
+  WeightFile file = read_gguf(kGolden + "blocks.gguf"), expected = read_safetensors(kGolden + "blocks.safetensors");
+  CHECK(file.tensors().size() == 11);
+  for (const StoredTensor& tensor : file.tensors()) {
+    CAPTURE(tensor.name);
+    CHECK(tensor.name == layout_of(tensor.type).name);
+    const StoredTensor& e = expected.tensor(tensor.name);
+    CHECK(tensor.shape == e.shape);
+    CHECK(e.type == StoredType::F32);
+    CHECK(same_bits(decoded(tensor), decoded(e)));
+    double largest = 0;
+    for (float x : decoded(e)) largest = std::max(largest, std::abs(static_cast<double>(x)));
+    CHECK(largest > 0.1);
+  }
+}
+
+TEST_CASE("decode: rows are the last axis, from any to any") {
+  WeightFile file = read_gguf(kGolden + "blocks.gguf");
+  for (const StoredTensor& tensor : file.tensors()) {
+    CAPTURE(tensor.name);
+    std::vector<float> all = decoded(tensor);
+    std::int64_t row = tensor.row_size();
+    CHECK(row == tensor.shape[-1]);
+    CHECK(tensor.rows() == tensor.shape.size() / row);
+    for (std::int64_t first = 0; first < tensor.rows(); ++first) {
+      std::vector<float> last(static_cast<std::size_t>((tensor.rows() - first) * row));
+      decode_rows(tensor, first, tensor.rows() - first, last.data());
+      CHECK(same_bits(last, {all.begin() + first * row, all.end()}));
+    }
+    decode_rows(tensor, tensor.rows(), 0, nullptr);
+    check_refused([&] { decode_rows(tensor, 1, tensor.rows(), all.data()); }, {tensor.name, "rows; asked for"});
+    check_refused([&] { decode_rows(tensor, -1, 1, all.data()); }, {tensor.name});
+  }
+}
+
+// By hand, from the layouts.
+TEST_CASE("decode: blocks whose numbers can be told") {
+  const std::string half = raw_bytes(std::uint16_t{0x3800}), two = raw_bytes(std::uint16_t{0x4000});
+  std::string codes;
+  for (int i = 0; i < 16; ++i) codes += static_cast<char>(i | (15 - i) << 4);
+  std::vector<float> q4_0 = decoded(stored(StoredType::Q4_0, {32}, half + codes)),
+                     q4_1 = decoded(stored(StoredType::Q4_1, {32}, half + two + codes)),
+                     q5_0 = decoded(stored(StoredType::Q5_0, {32}, half + raw_u32(0xFFFF0000u) + codes));
+  for (int i = 0; i < 32; ++i) {
+    int code = i < 16 ? i : 31 - i;
+    CHECK(q4_0[i] == 0.5f * static_cast<float>(code - 8));
+    CHECK(q4_1[i] == 0.5f * static_cast<float>(code) + 2.0f);
+    CHECK(q5_0[i] == 0.5f * static_cast<float>(i < 16 ? code - 16 : code));
+  }
+  // Group 5 alone has a scale, 33 = 1 of byte 9's low bits below 2 of byte 1's high ones, and a minimum, 18 = 2 of
+  // byte 9's high bits below 1 of byte 5's.
+  std::string scales(12, '\0');
+  scales[9] = 1 | 2 << 4;
+  scales[1] = static_cast<char>(2 << 6);
+  scales[5] = 1 << 6;
+  std::vector<float> q4_k = decoded(stored(StoredType::Q4_K, {256}, half + two + scales + std::string(128, '\x31')));
+  std::vector<float> q5_k = decoded(
+      stored(StoredType::Q5_K, {256}, half + two + scales + std::string(32, 1 << 5) + std::string(128, '\x31')));
+  for (int i = 0; i < 256; ++i) {
+    CHECK(q4_k[i] == (i / 32 == 5 ? 0.5f * 33 * 3 - 2.0f * 18 : 0.0f));
+    CHECK(q5_k[i] == (i / 32 == 5 ? 0.5f * 33 * 19 - 2.0f * 18 : 0.0f));
+  }
+  // Low bits 1 and 4, high bits 0, 1, 2, 3 of the four groups; the scale of each 16 its number less 8.
+  std::string sixteens;
+  for (int i = 0; i < 16; ++i) sixteens += static_cast<char>(i - 8);
+  std::vector<float> q6_k =
+      decoded(stored(StoredType::Q6_K, {256}, std::string(128, '\x41') + std::string(64, '\xE4') + sixteens + half));
+  for (int i = 0; i < 256; ++i) {
+    int group = i / 32 % 4;
+    CHECK(q6_k[i] == 0.5f * static_cast<float>((i / 16 - 8) * ((group < 2 ? 1 : 4) + 16 * group - 32)));
+  }
+}

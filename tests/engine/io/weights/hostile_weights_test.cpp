@@ -1,0 +1,107 @@
+// Every file cut at every byte, and with hostile numbers at every byte: an Error in one line, or a sound result; never
+// a crash, and no memory that the file does not fill.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "engine/io/weights/decode_rows.h"
+#include "engine/io/weights/open_weights.h"
+#include "tests/support/files.h"
+#include "tests/support/weight_bytes.h"
+
+namespace {
+std::size_t largest_allocation = 0;
+}
+
+void* operator new(std::size_t bytes) {
+  largest_allocation = std::max(largest_allocation, bytes);
+  if (void* memory = std::malloc(bytes)) return memory;
+  throw std::bad_alloc();
+}
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+
+using namespace sink;
+
+namespace {
+
+struct Tried {
+  int opened = 0, refused = 0;
+};
+
+void try_bytes(const std::string& path, const std::string& bytes, Tried& tried) {
+  write_bytes(path, bytes);
+  std::string message;
+  largest_allocation = 0;
+  Exit code = exit_of(
+      [&] {
+        WeightFile file = open_weights(path);
+        std::size_t largest = largest_allocation;
+        for (const StoredTensor& tensor : file.tensors()) {
+          CHECK(tensor.bytes <= bytes.size());
+          std::vector<float> row(tensor.rows() > 0 ? static_cast<std::size_t>(tensor.row_size()) : 0);
+          for (std::int64_t r = 0; r < tensor.rows(); ++r) decode_rows(tensor, r, 1, row.data());
+        }
+        for (const MetadataValue& value : file.metadata())
+          if (value.type == MetadataType::array) value.for_each([](const MetadataValue&) {});
+        largest_allocation = largest;
+      },
+      &message);
+  CHECK(largest_allocation <= 16 * bytes.size() + 8192);
+  if (code == Exit::ok) {
+    ++tried.opened;
+    return;
+  }
+  ++tried.refused;
+  CHECK(code == Exit::corrupt_checkpoint);
+  CHECK(message.size() < 1000);
+  CHECK(!contains(message, "\n"));
+}
+
+Tried try_all(const std::string& name, const std::string& sound) {
+  TemporaryFolder folder;
+  Tried tried;
+  for (std::size_t size = 0; size < sound.size(); ++size) try_bytes(folder / name, sound.substr(0, size), tried);
+  CHECK(tried.opened == 0);
+  for (std::size_t at = 0; at < sound.size(); ++at) {
+    for (std::uint64_t number : {0ull, 1ull, 0x7fffffffull, 0xffffffffull, 1ull << 32, 1ull << 60, ~0ull >> 1, ~0ull})
+      for (std::size_t width : {4u, 8u}) {
+        std::string changed = sound;
+        width = std::min(width, sound.size() - at);
+        changed.replace(at, width, raw_u64(number).substr(0, width));
+        try_bytes(folder / name, changed, tried);
+      }
+  }
+  try_bytes(folder / name, sound, tried);
+  return tried;
+}
+
+}  // namespace
+
+TEST_CASE("hostile: safetensors") {
+  Tried tried = try_all("x.safetensors", small_safetensors());
+  CHECK(tried.refused > 2000);
+  CHECK(tried.opened > 100);  // changed numbers, and other names
+}
+TEST_CASE("hostile: GGUF") {
+  Tried tried = try_all("x.gguf", small_gguf().bytes());
+  CHECK(tried.refused > 2000);
+  CHECK(tried.opened > 100);
+}
+TEST_CASE("hostile: llama2.c") {
+  Tried tried = try_all("x.bin", small_llama2c());
+  CHECK(tried.refused > 500);
+  CHECK(tried.opened > 100);
+}
+TEST_CASE("hostile: an index") {
+  TemporaryFolder folder;
+  Tried tried;
+  const std::string index = R"({"metadata":{"total_size":1},"weight_map":{"a":"1.safetensors"}})";
+  for (std::size_t size = 0; size < index.size(); ++size)
+    try_bytes(folder / "model.safetensors.index.json", index.substr(0, size), tried);
+  CHECK(tried.opened == 0);
+}
