@@ -1,34 +1,9 @@
 #include "engine/io/weights/decode_rows.h"
 
-#include <cstring>
-
 #include "engine/check.h"
-#include "engine/dtype.h"
-#include "engine/io/weights/stored_blocks.h"
+#include "engine/stored/decode.h"
 
 namespace sink {
-namespace {
-
-// Each number for itself; they lie at any address.
-template <class T, class Convert>
-void decode_each(const unsigned char* from, std::int64_t count, float* out, Convert&& convert) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    T number;
-    std::memcpy(&number, from + i * static_cast<std::int64_t>(sizeof number), sizeof number);
-    out[i] = convert(number);
-  }
-}
-template <class T>
-void decode_each(const unsigned char* from, std::int64_t count, float* out) {
-  decode_each<T>(from, count, out, [](T number) { return static_cast<float>(number); });
-}
-
-template <void (*decode_block)(const unsigned char*, float*)>
-void decode_blocks(const unsigned char* from, std::int64_t count, float* out, const StoredLayout& block) {
-  for (std::int64_t i = 0; i < count; i += block.numbers, from += block.bytes) decode_block(from, out + i);
-}
-
-}  // namespace
 
 void decode_rows(const StoredTensor& stored, std::int64_t first_row, std::int64_t rows, float* out) {
   SINK_CHECK(first_row >= 0 && rows >= 0 && first_row <= stored.rows() && rows <= stored.rows() - first_row, "weights",
@@ -37,44 +12,7 @@ void decode_rows(const StoredTensor& stored, std::int64_t first_row, std::int64_
   const StoredLayout& block = layout_of(stored.type);
   const std::int64_t row = stored.row_size(), count = rows * row;
   const unsigned char* from = stored.data + first_row * row / block.numbers * block.bytes;
-  switch (stored.type) {
-    case StoredType::F64:
-      return decode_each<double>(from, count, out);
-    case StoredType::F32:
-      return decode_each<float>(from, count, out);
-    case StoredType::F16:
-      return decode_each<std::uint16_t>(from, count, out, float_of_f16);
-    case StoredType::BF16:
-      return decode_each<bf16>(from, count, out);
-    case StoredType::I64:
-      return decode_each<std::int64_t>(from, count, out);
-    case StoredType::I32:
-      return decode_each<std::int32_t>(from, count, out);
-    case StoredType::I16:
-      return decode_each<std::int16_t>(from, count, out);
-    case StoredType::I8:
-      return decode_each<std::int8_t>(from, count, out);
-    case StoredType::U8:
-      return decode_each<std::uint8_t>(from, count, out);
-    case StoredType::Bool:
-      return decode_each<std::uint8_t>(from, count, out, [](std::uint8_t b) { return b != 0 ? 1.0f : 0.0f; });
-    case StoredType::Q8_0:
-      return decode_blocks<blocks::decode_q8_0>(from, count, out, block);
-    case StoredType::Q4_0:
-      return decode_blocks<blocks::decode_q4_0>(from, count, out, block);
-    case StoredType::Q4_1:
-      return decode_blocks<blocks::decode_q4_1>(from, count, out, block);
-    case StoredType::Q5_0:
-      return decode_blocks<blocks::decode_q5_0>(from, count, out, block);
-    case StoredType::Q5_1:
-      return decode_blocks<blocks::decode_q5_1>(from, count, out, block);
-    case StoredType::Q4_K:
-      return decode_blocks<blocks::decode_q4_k>(from, count, out, block);
-    case StoredType::Q5_K:
-      return decode_blocks<blocks::decode_q5_k>(from, count, out, block);
-    case StoredType::Q6_K:
-      return decode_blocks<blocks::decode_q6_k>(from, count, out, block);
-  }
+  decode(stored.type, from, count, out);
 }
 
 }  // namespace sink

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 
+#include "engine/io/weights/stored_bytes.h"
+
 namespace sink {
 namespace {
 

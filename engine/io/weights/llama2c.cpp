@@ -2,6 +2,8 @@
 
 #include <initializer_list>
 
+#include "engine/io/weights/stored_bytes.h"
+
 namespace sink {
 namespace {
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/io/weights/stored_bytes.h"
 #include "engine/io/weights/weight_json.h"
 
 namespace sink {

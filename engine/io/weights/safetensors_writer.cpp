@@ -6,6 +6,7 @@
 #include "engine/check.h"
 #include "engine/io/utf8.h"
 #include "engine/io/weights/safetensors_header.h"
+#include "engine/io/weights/stored_bytes.h"
 #include "engine/io/weights/weight_failure.h"
 
 namespace sink {

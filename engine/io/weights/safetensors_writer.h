@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "engine/io/file.h"
-#include "engine/io/weights/stored_type.h"
+#include "engine/shape.h"
+#include "engine/stored/stored_type.h"
 
 namespace sink {
 

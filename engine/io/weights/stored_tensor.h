@@ -4,7 +4,8 @@
 #include <cstddef>
 #include <string>
 
-#include "engine/io/weights/stored_type.h"
+#include "engine/shape.h"
+#include "engine/stored/stored_type.h"
 
 namespace sink {
 

@@ -24,7 +24,7 @@ void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y) {
   for_each_tile(w_NK, x.dtype(), [&](const Tensor& tile_RK, std::int64_t first) {
     const Tensor tile = tile_RK.to(Device::cuda);
     Tensor product = Tensor::empty({M, tile.dim(0)}, y.dtype(), Device::cuda);
-    matmul({x}, transposed(tile), product, false);
+    cuda::matmul({x}, transposed(tile), product, false);
     if (y.dtype() == DType::F32)
       put_columns<float>(product, first, N, y);
     else

@@ -13,7 +13,8 @@
 
 #include "engine/io/weights/gguf.h"
 #include "engine/io/weights/safetensors.h"
-#include "engine/io/weights/stored_blocks.h"
+#include "engine/io/weights/stored_bytes.h"
+#include "engine/stored/stored_blocks.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/weight_bytes.h"
 

@@ -2,9 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
-
-#include "engine/shape.h"
 
 namespace sink {
 
@@ -43,9 +40,5 @@ inline constexpr StoredLayout kStoredLayouts[] = {
 };
 constexpr const StoredLayout& layout_of(StoredType type) { return kStoredLayouts[static_cast<int>(type)]; }
 static_assert(layout_of(StoredType::Q6_K).bytes == 210);
-
-// Bytes of a tensor: product(shape) / numbers of a block * bytes of a block. Throws WeightFailure, which begins with
-// `name`, where no memory holds so many, and where the last axis is not whole blocks.
-std::uint64_t stored_bytes(std::string_view name, StoredType type, const Shape& shape);
 
 }  // namespace sink

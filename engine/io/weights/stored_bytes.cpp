@@ -1,4 +1,4 @@
-#include "engine/io/weights/stored_type.h"
+#include "engine/io/weights/stored_bytes.h"
 
 #include <algorithm>
 
