@@ -19,8 +19,12 @@ struct RunConfig : DataConfig {
   std::int64_t kv_heads = 0;        // G, heads of keys and values; 0: as many as heads
   std::int64_t window = 0;          // keys a token sees, its own included; 0: all before it
   std::int64_t head_width = 0;      // D; 0: width / heads
-  std::string init = "torch";       // torch | formula | formula-study (model/parameter_factory.h)
-  std::string initial;              // checkpoint whose parameters are the initial values; empty: drawn
+  // Numbers in which families of models differ (model/sizes.h); 0: the usual ones.
+  std::int64_t global_every = 0, rotary_context = 0;
+  double norm_epsilon = 0, attention_scale = 0;
+  double rotary_base = 0, rotary_part = 0, rotary_factor = 0, rotary_local_base = 0;
+  std::string init = "torch";  // torch | formula | formula-study (model/parameter_factory.h)
+  std::string initial;         // checkpoint whose parameters are the initial values; empty: drawn
 
   std::int64_t batch = 48;  // sequences per micro-batch
 

@@ -70,6 +70,7 @@ class GoldenCase {
   }
 
   double setting(const std::string& name) const { return settings_.at(name); }
+  double optional(const std::string& name) const { return settings_.contains(name) ? setting(name) : 0; }
   std::int64_t size(const std::string& name) const { return static_cast<std::int64_t>(setting(name)); }
 
   Sizes sizes() const {
@@ -81,7 +82,15 @@ class GoldenCase {
             .vocabulary = size("vocabulary"),
             .kv_heads = size("kv_heads"),
             .window = size("window"),
-            .prefix = size("prefix")};
+            .prefix = size("prefix"),
+            .global_every = static_cast<std::int64_t>(optional("global_every")),
+            .norm_epsilon = optional("norm_epsilon"),
+            .attention_scale = optional("attention_scale"),
+            .rotary_base = optional("rotary_base"),
+            .rotary_part = optional("rotary_part"),
+            .rotary_factor = optional("rotary_factor"),
+            .rotary_local_base = optional("rotary_local_base"),
+            .rotary_context = static_cast<std::int64_t>(optional("rotary_context"))};
   }
 
   Batch batch() const { return {tokens, targets, size("vocabulary")}; }

@@ -33,6 +33,14 @@ inline RunConfig golden_config(const GoldenCase& golden, DType type) {
   config.kv_heads = sizes.kv_heads;
   config.window = sizes.window;
   config.prefix = sizes.prefix;
+  config.global_every = sizes.global_every;
+  config.norm_epsilon = sizes.norm_epsilon;
+  config.attention_scale = sizes.attention_scale;
+  config.rotary_base = sizes.rotary_base;
+  config.rotary_part = sizes.rotary_part;
+  config.rotary_factor = sizes.rotary_factor;
+  config.rotary_local_base = sizes.rotary_local_base;
+  config.rotary_context = sizes.rotary_context;
   config.precision = name_of(type);
   config.warmup = 0;
   return config;

@@ -113,7 +113,7 @@ def identity(x):
 @dataclasses.dataclass
 class Ablation:
     position: str = "rotary"  # none absolute learnable relative alibi t5 rotary
-    placement: str = "pre"  # pre post sandwich
+    placement: str = "pre"  # pre post sandwich parallel
     norm: str = "rms"  # rms layer
     glu: bool = True
     activation: object = torch.nn.functional.silu
@@ -131,6 +131,9 @@ class Ablation:
     v_fixed: tuple = None
     bias_value: str = "none"  # none head shared: v* added to every head's output
     gate: str = "none"  # none head element
+    biases: str = "none"  # none qkv all: products that add one
+    tied: bool = False  # the unembedding is the token embedding
+    turns: str = "plain"  # plain llama3: how rotations are slowed down
 
     @property
     def has_extra_key(self):
@@ -139,6 +142,10 @@ class Ablation:
 
 def gelu(x):
     return x * (1 + torch.erf(x / math.sqrt(2))) / 2
+
+
+def gelu_tanh(x):
+    return x * (1 + torch.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3))) / 2
 
 
 silu, relu, sigmoid = torch.nn.functional.silu, torch.relu, torch.sigmoid
@@ -203,6 +210,14 @@ ABLATIONS = {
     "gate_element": A(gate="element"),
     "pos_learnable_sigmoid": A(position="learnable", op=plain(sigmoid)),
     "pos_learnable_relu": A(position="learnable", op=plain(relu)),
+    "gpt2": A(position="learnable", norm="layer", glu=False, activation=gelu_tanh, biases="all", tied=True),
+    "opt": A(position="learnable", norm="layer", glu=False, activation=relu, biases="all", tied=True),
+    "gpt_neox": A(placement="parallel", norm="layer", glu=False, activation=gelu, biases="all"),
+    "llama": A(),
+    "llama3": A(turns="llama3"),
+    "qwen2": A(biases="qkv"),
+    "qwen3": A(qk_norm=True),
+    "gemma3": A(placement="sandwich", activation=gelu_tanh, qk_norm=True),
 }
 
 
@@ -219,6 +234,15 @@ class Sizes:
     length: int = 11
     window: int = 0
     prefix: int = 0
+    # 0: the usual one
+    norm_epsilon: float = 0
+    attention_scale: float = 0
+    global_every: int = 0  # layers n, 2 n, ... have no window
+    rotary_base: float = 0
+    rotary_part: float = 0
+    rotary_factor: float = 0
+    rotary_context: int = 0
+    rotary_local_base: float = 0  # of layers with a window
 
     @property
     def width(self):
@@ -233,6 +257,14 @@ def cases():
     # Long enough for most of the 32 buckets.
     own_sizes["pos_relative"] = dict(length=131, context=131, batch=1, vocabulary=5, layers=1)
     own_sizes["pos_t5"] = dict(length=131, context=131, batch=1, vocabulary=5)
+    # Of families of open models, with numbers as theirs.
+    own_sizes["gpt2"] = own_sizes["opt"] = dict(norm_epsilon=1e-4)
+    own_sizes["gpt_neox"] = dict(rotary_part=0.5, rotary_base=300.0)
+    own_sizes["llama"] = dict(heads=4, kv_heads=2, rotary_base=500.0, rotary_factor=2.0, norm_epsilon=1e-6)
+    own_sizes["llama3"] = dict(head_width=8, rotary_base=30.0, rotary_factor=8.0, rotary_context=40)
+    own_sizes["qwen3"] = dict(heads=4, kv_heads=2, norm_epsilon=1e-3)
+    own_sizes["gemma3"] = dict(window=3, global_every=2, rotary_base=1000.0, rotary_local_base=10.0,
+                               attention_scale=0.3, kv_heads=1)
     window, prefix = dict(window=4), dict(prefix=3)
     both = {**window, **prefix}
     grouped = dict(heads=4, kv_heads=2)
@@ -299,7 +331,11 @@ def parameter_shapes(ablation, s):
             if ablation.placement == "sandwich":
                 add_norm(prefix + "post_norm")
         shapes[attention + "qkv.weight"] = ((h + 2 * s.kv_heads) * d, c)
+        if ablation.biases != "none":
+            shapes[attention + "qkv.bias"] = ((h + 2 * s.kv_heads) * d,)
         shapes[attention + "out.weight"] = (c, d if ablation.add_heads else h * d)
+        if ablation.biases == "all":
+            shapes[attention + "out.bias"] = (c,)
         if ablation.qk_norm:
             shapes[attention + "query_norm.gain"] = shapes[attention + "key_norm.gain"] = (d,)
         if ablation.features == "mlp":
@@ -314,11 +350,15 @@ def parameter_shapes(ablation, s):
             shapes[attention + "extra.logit"] = (h,)
         if ablation.gate != "none":
             shapes[attention + "gate.weight"] = (h if ablation.gate == "head" else h * d, c)
-        shapes[feed_forward + ("gate_up.weight" if ablation.glu else "up.weight")] = (2 * f if ablation.glu else f, c)
+        first, rows = ("gate_up", 2 * f) if ablation.glu else ("up", f)
+        shapes[feed_forward + first + ".weight"] = (rows, c)
         shapes[feed_forward + "down.weight"] = (c, f)
+        if ablation.biases == "all":
+            shapes.update({feed_forward + first + ".bias": (rows,), feed_forward + "down.bias": (c,)})
     if ablation.placement != "post":
         add_norm("final_norm")
-    shapes["unembedding.weight"] = (s.vocabulary, c)
+    if not ablation.tied:
+        shapes["unembedding.weight"] = (s.vocabulary, c)
     return shapes
 
 
@@ -360,13 +400,13 @@ def make_batch(s):
 # The model
 
 
-def rms_norm(x, gain):
-    return gain * x / torch.sqrt(x.square().mean(dim=-1, keepdim=True) + NORM_EPS)
+def rms_norm(x, gain, epsilon):
+    return gain * x / torch.sqrt(x.square().mean(dim=-1, keepdim=True) + epsilon)
 
 
-def layer_norm(x, gain, bias):
+def layer_norm(x, gain, bias, epsilon):
     centred = x - x.mean(dim=-1, keepdim=True)
-    return gain * centred / torch.sqrt(centred.square().mean(dim=-1, keepdim=True) + NORM_EPS) + bias
+    return gain * centred / torch.sqrt(centred.square().mean(dim=-1, keepdim=True) + epsilon) + bias
 
 
 def sinusoids(length, width):
@@ -375,14 +415,30 @@ def sinusoids(length, width):
     return torch.cat([torch.sin(angle), torch.cos(angle)], dim=-1)
 
 
-def rotate(x_BHTD):
-    """Coordinate i and coordinate i + D/2 as one complex number, turned by position * base^(-2i/D)."""
-    positions, half = x_BHTD.shape[2], x_BHTD.shape[3] // 2
-    z = torch.complex(x_BHTD[..., :half], x_BHTD[..., half:])
-    frequency = ROTARY_BASE ** (-torch.arange(half, dtype=torch.float64) / half)
-    angle = torch.outer(torch.arange(positions, dtype=torch.float64), frequency)
+def slowed(frequency, turns, s):
+    """What a longer context does to the rotations, by wavelength in the form of LLaMA 3."""
+    factor = s.rotary_factor or 1.0
+    if turns == "plain":
+        return frequency / factor
+    first = s.rotary_context or s.context
+    wavelength = 2 * math.pi / frequency
+    smooth = (first / wavelength - 1) / (4 - 1)
+    between = (1 - smooth) * frequency / factor + smooth * frequency
+    result = torch.where(wavelength > first, frequency / factor, between)
+    return torch.where(wavelength < first / 4, frequency, result)
+
+
+def rotate(x_BHTD, turns, s, is_local):
+    """Coordinate i and coordinate i + R/2 as one complex number, turned by position * base^(-2i/R); R: what rotates."""
+    R = round((s.rotary_part or 1) * x_BHTD.shape[3])
+    positions, half = x_BHTD.shape[2], R // 2
+    z = torch.complex(x_BHTD[..., :half], x_BHTD[..., half:R])
+    local = is_local and s.rotary_local_base
+    base = s.rotary_local_base if local else s.rotary_base or ROTARY_BASE
+    frequency = base ** (-torch.arange(half, dtype=torch.float64) / half)
+    angle = torch.outer(torch.arange(positions, dtype=torch.float64), frequency if local else slowed(frequency, turns, s))
     z = z * torch.exp(1j * angle)
-    return torch.cat([z.real, z.imag], dim=-1)
+    return torch.cat([z.real, z.imag, x_BHTD[..., R:]], dim=-1)
 
 
 def bucket(distance):
@@ -421,15 +477,21 @@ def allowed_keys(length, window, prefix):
 
 
 def attention(ablation, s, parameters, prefix, h_BTC, seen):
+    is_global = bool(s.global_every) and (int(prefix.split(".")[1]) + 1) % s.global_every == 0
+    window, epsilon = 0 if is_global else s.window, s.norm_epsilon or NORM_EPS
     heads, groups, d = s.heads, s.kv_heads, s.head_width
     length, E = h_BTC.shape[1], int(ablation.has_extra_key)
-    rows = parameters[prefix + "qkv.weight"].split([heads * d, groups * d, groups * d])
+    parts = [heads * d, groups * d, groups * d]
+    rows = parameters[prefix + "qkv.weight"].split(parts)
     q, k, v = (torch.einsum("btc,hdc->bhtd", h_BTC, w.reshape(-1, d, s.width)) for w in rows)
+    if ablation.biases != "none":
+        biases = parameters[prefix + "qkv.bias"].split(parts)
+        q, k, v = (x + b.reshape(1, -1, 1, d) for x, b in zip((q, k, v), biases))
     if ablation.qk_norm:
-        q = rms_norm(q, parameters[prefix + "query_norm.gain"])
-        k = rms_norm(k, parameters[prefix + "key_norm.gain"])
+        q = rms_norm(q, parameters[prefix + "query_norm.gain"], epsilon)
+        k = rms_norm(k, parameters[prefix + "key_norm.gain"], epsilon)
     if ablation.position == "rotary":
-        q, k = rotate(q), rotate(k)
+        q, k = (rotate(x, ablation.turns, s, is_local=window > 0) for x in (q, k))
     if ablation.features == "elu":
         q, k = elu_plus_one(q), elu_plus_one(k)
     if ablation.features == "mlp":
@@ -441,9 +503,9 @@ def attention(ablation, s, parameters, prefix, h_BTC, seen):
     k, v = (x.repeat_interleave(heads // groups, dim=1) for x in (k, v))
 
     dots = torch.einsum("bhid,bhjd->bhij", q, k)
-    scores = dots / math.sqrt(d) + position_bias(ablation.position, parameters, heads, length)
+    scores = dots * (s.attention_scale or 1 / math.sqrt(d)) + position_bias(ablation.position, parameters, heads, length)
     # The sink token is one more token that every token sees, where there is such a prefix.
-    mask = allowed_keys(length, s.window, s.prefix + 1 if s.prefix and ablation.sink_token else s.prefix)
+    mask = allowed_keys(length, window, s.prefix + 1 if s.prefix and ablation.sink_token else s.prefix)
     n = mask.sum(dim=-1, keepdim=True)
     if ablation.has_extra_key:
         scores = torch.cat([extra_scores(ablation, parameters, prefix, q)[..., None], scores], dim=-1)
@@ -470,7 +532,8 @@ def attention(ablation, s, parameters, prefix, h_BTC, seen):
     if ablation.gate != "none":  # [B, T, H, 1 or D]
         gate = torch.sigmoid(h_BTC @ parameters[prefix + "gate.weight"].T).unflatten(-1, (heads, -1))
         o = o * gate.transpose(1, 2)
-    return torch.einsum("bhtd,chd->btc", o, out.reshape(s.width, heads, d))
+    o = torch.einsum("bhtd,chd->btc", o, out.reshape(s.width, heads, d))
+    return o + parameters[prefix + "out.bias"] if ablation.biases == "all" else o
 
 
 def extra_scores(ablation, parameters, prefix, q_BHTD):
@@ -499,12 +562,16 @@ def extra_value(ablation, parameters, prefix, d):
 
 
 def feed_forward(ablation, parameters, prefix, h_BTC):
+    def product(name, x):
+        y = x @ parameters[f"{prefix}{name}.weight"].T
+        return y + parameters[f"{prefix}{name}.bias"] if ablation.biases == "all" else y
+
     if ablation.glu:
-        gate, up = (h_BTC @ parameters[prefix + "gate_up.weight"].T).chunk(2, dim=-1)
+        gate, up = product("gate_up", h_BTC).chunk(2, dim=-1)
         activated = ablation.activation(gate) * up
     else:
-        activated = ablation.activation(h_BTC @ parameters[prefix + "up.weight"].T)
-    return activated @ parameters[prefix + "down.weight"].T
+        activated = ablation.activation(product("up", h_BTC))
+    return product("down", activated)
 
 
 def forward(ablation, s, parameters, tokens):
@@ -514,7 +581,10 @@ def forward(ablation, s, parameters, tokens):
 
     def norm(name, x):
         gain = parameters[name + ".gain"]
-        return rms_norm(x, gain) if ablation.norm == "rms" else layer_norm(x, gain, parameters[name + ".bias"])
+        epsilon = s.norm_epsilon or NORM_EPS
+        if ablation.norm == "rms":
+            return rms_norm(x, gain, epsilon)
+        return layer_norm(x, gain, parameters[name + ".bias"], epsilon)
 
     x = parameters["embedding.token.weight"][tokens]
     if ablation.sink_token:
@@ -536,12 +606,14 @@ def forward(ablation, s, parameters, tokens):
             sandwich = ablation.placement == "sandwich"
             y = attention(ablation, s, parameters, attend, norm(attend + "norm", x), seen)
             x = x + (norm(attend + "post_norm", y) if sandwich else y)
-            y = feed_forward(ablation, parameters, feed, norm(feed + "norm", x))
+            before = seen["hidden"][-1] if ablation.placement == "parallel" else x
+            y = feed_forward(ablation, parameters, feed, norm(feed + "norm", before))
             x = x + (norm(feed + "post_norm", y) if sandwich else y)
         seen["hidden"].append(x)
     if ablation.placement != "post":
         x = norm("final_norm", x)
-    return x[:, int(ablation.sink_token):] @ parameters["unembedding.weight"].T, seen
+    unembedding = parameters["embedding.token.weight" if ablation.tied else "unembedding.weight"]
+    return x[:, int(ablation.sink_token):] @ unembedding.T, seen
 
 
 def loss_of(logits, targets):
@@ -563,8 +635,8 @@ def sinks_of(alpha_BLHK):
 
 
 def mean_over(values, pairs):
-    """Mean over the pairs (i, j) of [T, T] that are 1; 0 if there are none."""
-    return (values * pairs).sum(dim=(-2, -1)) / pairs.sum().clamp(min=1)
+    """Mean over the pairs (i, j) of [..., T, T] that are 1; 0 if there are none."""
+    return (values * pairs).sum(dim=(-2, -1)) / pairs.sum(dim=(-2, -1)).clamp(min=1)
 
 
 def measurements(ablation, s, seen):
@@ -584,11 +656,12 @@ def measurements(ablation, s, seen):
         values["measures/extra_sink"] = torch.stack([sinks_of(alpha[..., None])[:, 0] for alpha in alphas])
 
     # The product q.k before scale and bias, over the rows i >= 2: with key 1, and with all other keys.
-    mask, dots, norms = seen["mask"][0], torch.stack(seen["dots"], dim=1), torch.stack(seen["norms"], dim=1)
+    dots, norms = (torch.stack(seen[name], dim=1) for name in ("dots", "norms"))  # B, L, H, T, T
+    mask = torch.stack(seen["mask"])[:, None]  # L, 1, T, T
     cosines = torch.where(norms > 0, dots / norms.clamp(min=1e-300), torch.zeros_like(dots))
     key1, others = mask.clone(), mask.clone()
-    key1[0], key1[:, 1:] = 0, 0
-    others[0], others[:, 0] = 0, 0
+    key1[..., 0, :], key1[..., 1:] = 0, 0
+    others[..., 0, :], others[..., 0] = 0, 0
     extra_sums = [w[..., 0].sum(dim=-1) if E else torch.zeros(raw.shape[:3]).double() for w in (raw, proxy)]
     per_head = [raw[..., E:].sum(dim=-1).mean(dim=-1), torch.special.entr(proxy).sum(dim=-1).mean(dim=-1), *extra_sums,
                 *(mean_over(x, pairs) for pairs in (key1, others) for x in (dots, norms, cosines))]
@@ -671,7 +744,9 @@ def attributes(case):
     table = "".join(f"{name} {offset} {scale} {' '.join(map(str, shape))}\n"
                     for name, shape in parameter_shapes(ABLATIONS[name], s).items()
                     for offset, scale in [initial_range(name, shape)])
-    sizes = dict(dataclasses.asdict(s), width=s.width)
+    numbers = {field.name for field in dataclasses.fields(Sizes) if field.default == 0} - {"window", "prefix"}
+    sizes = {key: value for key, value in dataclasses.asdict(s).items() if value or key not in numbers}
+    sizes["width"] = s.width
     settings = dict(sizes, sample=SAMPLE, **TRAINING)
     texts = dict(ablation=name, made=f"make_golden.py, float64, torch {torch.__version__.split('+')[0]}",
                  settings="".join(f"{name} {value}\n" for name, value in settings.items()),
