@@ -17,6 +17,7 @@
 #include "engine/io/hdf5_index.h"
 #include "tests/support/packed.h"
 #include "tests/support/raw_hdf5.h"
+#include "tests/support/weight_bytes.h"
 #include "train/run_config.h"
 
 using namespace sink;
@@ -284,6 +285,37 @@ void texts() {
   put("run_folder", "numbers", R"({"schema": 1, "step": 18446744073709551615, "epsilon": [[]], "map": []})");
 }
 
+void weights() {
+  put("gguf", "sound", small_gguf().bytes());
+  GgufBytes aligned = small_gguf();
+  aligned.version = 2;
+  aligned.entry("general.alignment", raw_u32(4) + raw_u32(64));
+  aligned.tensor("k", {256}, 14, 64);
+  aligned.numbers.resize(64 + 210, '\1');
+  put("gguf", "aligned", aligned.bytes());
+  const std::uint32_t types[] = {0, 1, 2, 3, 6, 7, 8, 12, 13, 14, 30};
+  GgufBytes all;
+  for (std::uint32_t type : types) {
+    all.tensor("t" + std::to_string(type), {256}, type, all.numbers.size());
+    all.numbers.resize(all.numbers.size() + 1024, static_cast<char>(type));
+  }
+  put("gguf", "types", all.bytes());
+  GgufBytes deep;
+  deep.entry("deep", raw_u32(9) + times(9, raw_u32(9) + raw_u64(1)));
+  put("gguf", "deep", deep.bytes());
+  put("llama2c", "shared", small_llama2c(true));
+  put("llama2c", "not_shared", small_llama2c(false));
+  put("safetensors", "sound", small_safetensors());
+  put("safetensors", "header", small_safetensors_header());
+  put("safetensors", "deep", safetensors_bytes("{\"a\":" + times(1000, "["), ""));
+  put("safetensors", "types",
+      R"({"a":{"dtype":"F64","shape":[],"data_offsets":[0,8]},"b":{"dtype":"BF16","shape":[0,3],"data_offsets":[8,8]},)"
+      R"("c":{"dtype":"BOOL","shape":[1,1,1,1,2],"data_offsets":[8,10]},"d":{"dtype":"I64","shape":[1],"data_offsets":[10,18]}})");
+  put("shard_index", "sound",
+      R"({"metadata":{"total_size":44},"weight_map":{"a":"model-00001-of-00002.safetensors","b":"2.safetensors"}})");
+  put("shard_index", "more", R"({"x":[1,{"y":[]}],"metadata":{"a":[1],"b":"c","d":1.5},"weight_map":{"a":"../b"}})");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -297,5 +329,6 @@ int main(int argc, char** argv) {
   tokens();
   indices();
   texts();
+  weights();
   return 0;
 }

@@ -1,0 +1,8 @@
+// Fuzzes read_llama2c, and decodes what it accepts.
+#include "engine/io/weights/llama2c.h"
+#include "tests/fuzz/weights_fuzz.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  sink::read_all(sink::read_llama2c, sink::view_of(data, size));
+  return 0;
+}
