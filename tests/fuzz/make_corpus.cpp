@@ -311,6 +311,16 @@ void weights() {
   put("safetensors", "types",
       R"({"a":{"dtype":"F64","shape":[],"data_offsets":[0,8]},"b":{"dtype":"BF16","shape":[0,3],"data_offsets":[8,8]},)"
       R"("c":{"dtype":"BOOL","shape":[1,1,1,1,2],"data_offsets":[8,10]},"d":{"dtype":"I64","shape":[1],"data_offsets":[10,18]}})");
+  put("open_config", "gguf", small_gguf().bytes());
+  put("open_config", "llama",
+      R"({"model_type":"llama","hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"intermediate_size":40,)"
+      R"("max_position_embeddings":32,"vocab_size":40,"rope_parameters":{"rope_type":"llama3","factor":8.0}})");
+  put("open_config", "gemma3",
+      R"({"model_type":"gemma3","text_config":{"hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,)"
+      R"("intermediate_size":40,"max_position_embeddings":32,"vocab_size":40,"sliding_window":5,"layer_types":)"
+      R"(["sliding_attention","full_attention"],"query_pre_attn_scalar":24}})");
+  put("open_config", "gpt2",
+      R"({"model_type":"gpt2","n_layer":2,"n_head":3,"n_embd":24,"n_positions":32,"vocab_size":40})");
   put("shard_index", "sound",
       R"({"metadata":{"total_size":44},"weight_map":{"a":"model-00001-of-00002.safetensors","b":"2.safetensors"}})");
   put("shard_index", "more", R"({"x":[1,{"y":[]}],"metadata":{"a":[1],"b":"c","d":1.5},"weight_map":{"a":"../b"}})");

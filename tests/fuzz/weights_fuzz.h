@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/io/weights/decode_rows.h"
+#include "engine/io/weights/stored_bytes.h"
 #include "engine/io/weights/weight_file.h"
 #include "tests/fuzz/fuzz_support.h"
 

@@ -7,9 +7,11 @@
 #include <cstring>
 #include <filesystem>
 
+#include "engine/io/file.h"
 #include "engine/io/weights/open_weights.h"
 #include "tests/model/model_support.h"
 #include "tests/support/check_refused.h"
+#include "tests/support/files.h"
 
 using namespace sink;
 using namespace sink::test;
@@ -59,4 +61,71 @@ TEST_CASE("open models: another family's program refuses one, naming the program
   check_refused([] { open_model(kModels + "gpt2").load(ablation_named("llama"), DType::F32); }, {"eval_gpt2"},
                 Exit::usage);
   CHECK_NOTHROW(open_model(kModels + "llama").load(ablation_named("baseline"), DType::F32));  // of the same policies
+}
+
+namespace {
+
+// A copy of a model's folder with `from` in its config.json replaced.
+std::string edited(const TemporaryFolder& folder, const std::string& name, const std::string& from,
+                   const std::string& to) {
+  const std::string copy = folder.path + "/" + name;
+  std::filesystem::remove_all(copy);
+  std::filesystem::copy(kModels + name, copy);
+  std::string config = read_file("test", copy + "/config.json");
+  const std::size_t at = config.find(from);
+  REQUIRE_MESSAGE(at != std::string::npos, from);
+  write_file_atomically(copy + "/config.json", config.replace(at, from.size(), to));
+  return copy;
+}
+
+}  // namespace
+
+TEST_CASE("open models: what no family computes, and what does not fit its tensors, is refused by name") {
+  const TemporaryFolder folder;
+  auto refused = [&](const char* name, const char* family, const std::string& from, const std::string& to,
+                     std::initializer_list<std::string> parts) {
+    CAPTURE(to);
+    const std::string path = edited(folder, name, from, to);
+    check_refused([&] { open_model(path).load(ablation_named(family), DType::F32); }, parts, Exit::corrupt_checkpoint);
+  };
+  refused("llama", "llama", "\"llama\"", "\"mamba\"", {"config.json", "architecture `mamba`", "gpt2", "gemma3"});
+  refused("llama", "llama", "\"silu\"", "\"relu\"", {"`hidden_act` must be \"silu\"", "got \"relu\""});
+  refused("llama", "llama", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3",
+          {"layers.2.input_layernorm.weight` is missing"});
+  refused("llama", "llama", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1", {"no place for", "layers.1."});
+  refused("llama", "llama", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1e99", {"must be a whole number"});
+  refused("llama", "llama", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 900000000000", {"`layers`", "1024"});
+  refused("llama", "llama", "\"num_hidden_layers\": 2", "\"n\": 2", {"`num_hidden_layers` is missing"});
+  refused("llama", "llama", "\"hidden_size\": 32", "\"hidden_size\": 64", {"embed_tokens", "(40, 64)", "(40, 32)"});
+  refused("llama", "llama", "\"hidden_size\": 32", "\"hidden_size\": -32", {"`width`", "-32"});
+  refused("llama", "llama", "\"num_attention_heads\": 4", "\"num_attention_heads\": 0", {"`heads`", "0"});
+  refused("llama", "llama", "\"vocab_size\": 40", "\"vocab_size\": 41", {"(41, 32)", "(40, 32)"});
+  refused("llama", "llama", "\"default\"", "\"yarn\"", {"`yarn`", "linear"});
+  refused("llama3", "llama3", "\"low_freq_factor\": 1.0", "\"low_freq_factor\": 2.0", {"`low_freq_factor`", "2.0"});
+  refused("gpt2", "gpt2", "\"gelu_new\"", "\"gelu\"", {"`activation_function`"});
+  refused("gpt2", "gpt2", "\"tie_word_embeddings\": true", "\"tie_word_embeddings\": false", {"`tie_word_embeddings`"});
+  refused("opt", "opt", "\"do_layer_norm_before\": true", "\"do_layer_norm_before\": false",
+          {"`do_layer_norm_before`"});
+  refused("gpt_neox", "gpt_neox", "\"use_parallel_residual\": true", "\"use_parallel_residual\": false",
+          {"`use_parallel_residual`"});
+  refused("gemma3", "gemma3", "\"final_logit_softcapping\": null", "\"final_logit_softcapping\": 30.0",
+          {"`final_logit_softcapping`"});
+  refused("gemma3", "gemma3", "\"full_attention\"\n", "\"sliding_attention\",\n\"full_attention\",\"full_attention\"\n",
+          {"`layer_types`", "layer 4"});
+  refused("qwen3", "qwen3", "{", "[{", {"not JSON"});
+}
+
+TEST_CASE("open models: what is missing, is none, or is cut short") {
+  const TemporaryFolder folder;
+  const std::string path = edited(folder, "gpt2", "{", "{");
+  CHECK(is_open_model(path));
+  CHECK(is_open_model(kModels + "gpt2.gguf"));
+  CHECK_FALSE(is_open_model(folder.path));
+  std::filesystem::remove(path + "/model.safetensors");
+  check_refused([&] { open_model(path); }, {path}, Exit::bad_input);
+  const std::string cut = folder.path + "/cut.gguf", whole = read_file("test", kModels + "llama.gguf");
+  for (std::size_t size : {std::size_t{4}, std::size_t{100}, whole.size() / 2, whole.size() - 1}) {
+    write_file_atomically(cut, whole.substr(0, size));
+    check_refused([&] { open_model(cut).load(ablation_named("llama"), DType::F32); }, {cut}, Exit::corrupt_checkpoint);
+  }
 }

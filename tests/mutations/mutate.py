@@ -8,6 +8,7 @@ mutation at a time, in a copy that holds the baseline alone.
   mutate.py                 all rounds; 10 to 20 minutes on two cores; the list as Markdown on stdout
   mutate.py --round NAME    one of them: policies, more_policies, or the name of a shared policy
   mutate.py --list          the mutations
+  mutate.py --check         whether each text that is to be broken stands in its file, once; a second
 
 Needs git, CMake, Ninja and what the project's build needs. Works in a temporary copy; the checkout is left alone.
 """
@@ -32,7 +33,7 @@ POLICIES = [
      "return r(x) * (R(1) - logistic_fast(x));", ["pnorm_sig_2", "pnorm_sig_3", "pnorm_sig_4"]),
     ("Sigmoid: derivative without 1 - g", OP, "return gx * (R(1) - gx);", "return gx;",
      ["op_sigmoid_none*", "op_sigmoid_norm", "pos_learnable_sigmoid", "pnorm_sig_1"]),
-    ("SigmoidLogN: no log n", OP, "return std::log(n);", "return 0 * n;", ["op_sigmoid_logn"]),
+    ("SigmoidLogN: no log n", OP, "return log(n);", "return 0 * n;", ["op_sigmoid_logn"]),
     ("Elu: without the 1", OP, "return (x < R(0) ? R(0) : x) + exp_fast(x > R(0) ? R(0) : x);",
      "return (x < R(0) ? R(0) : x) + exp_fast(x > R(0) ? R(0) : x) - R(1);", ["op_elu_none", "op_elu_norm"]),
     ("Relu: derivative 1 everywhere", OP, "return x > R(0) ? R(1) : R(0);", "return x > R(0) ? R(1) : R(1);",
@@ -40,9 +41,9 @@ POLICIES = [
     ("ReluN: n + 1", OP, "return n; }", "return n + 1; }", ["op_relu_n"]),
     ("Linear: without its sign", OP, "{ return x; }", "{ return x < 0 ? -x : x; }",
      ["kern_id_none", "kern_mlp_none"]),
-    ("LinearMaxAbs: no gradient through its sum", OP, "std::copysign(R(1), S) : R(0);", "R(0) : R(0);",
+    ("LinearMaxAbs: no gradient through its sum", OP, "copysign(R(1), S) : R(0);", "R(0) : R(0);",
      ["kern_id_norm", "kern_mlp_norm"]),
-    ("Softpick: the sum without its absolute value", OP, "return std::abs(exp_fast(x) - u);",
+    ("Softpick: the sum without its absolute value", OP, "return abs(exp_fast(x) - u);",
      "return exp_fast(x) - u;", ["op_softpick*"]),
     ("ClippedSoftmax: gradient where it is clipped", OP, "? R(stretch) : R(0);", "? R(stretch) : R(stretch);",
      ["op_clipped*"]),
@@ -59,14 +60,14 @@ POLICIES = [
      "return x_BTC;", ["pos_learnable"]),
     ("PostNorm: norms the branch alone", "model/placement/post_norm.h", "return y_BTC;", "return add(u_BTC, y_BTC);", ["norm_post"]),
     ("SandwichNorm: no second norm", "model/placement/sandwich_norm.h",
-     "feed_forward.post_norm(convert(feed_forward(h_BTC), residual))",
-     "convert(feed_forward(h_BTC), residual)", ["norm_sandwich"]),
+     "feed_forward.post_norm(convert(feed_forward(h_BTC, pass), residual))",
+     "convert(feed_forward(h_BTC, pass), residual)", ["norm_sandwich", "gemma3"]),
     ("LayerNorm: mean not subtracted", OPS + "layer_norm/layer_norm_ref.cpp", "mean += x_C[c] / static_cast<double>(C);",
-     "mean += 0 * x_C[c];", ["norm_layer"]),
+     "mean += 0 * x_C[c];", ["norm_layer", "gpt2", "opt", "gpt_neox"]),
     ("ReluFeedForward: GeLU", "model/feed_forward/plain_feed_forward.h", "struct ReluFeedForward : PlainFeedForward<ReluFunction>",
-     "struct ReluFeedForward : PlainFeedForward<GeluFunction>", ["ffn_relu"]),
+     "struct ReluFeedForward : PlainFeedForward<GeluFunction>", ["ffn_relu", "opt"]),
     ("GeluFunction: logistic instead of erf", OPS + "activation/activation_math.h", "return x * Phi(x);",
-     "return x * logistic_fast(R(1.702) * x);", ["ffn_gelu", "ffn_geglu"]),
+     "return x * logistic_fast(R(1.702) * x);", ["ffn_gelu", "ffn_geglu", "gpt_neox"]),
     ("SwishFeedForward: ReLU", "model/feed_forward/plain_feed_forward.h", "struct SwishFeedForward : PlainFeedForward<SiluFunction>",
      "struct SwishFeedForward : PlainFeedForward<ReluFunction>", ["ffn_swish"]),
     ("ReGlu: SiLU", "model/feed_forward/gated_feed_forward.h", "struct ReGlu : GatedFeedForward<ReluFunction>",
@@ -79,8 +80,8 @@ POLICIES = [
      "? 0 : h) * width + (scope == Scope::shared ? (d + 1) % width : d) : -1;", ["bias_*_shared"]),
     ("LearnedKey: without gradient", "model/extra/extra_key.h", "void add_to(ExtraKeyVars& extra) const { extra.k_HD = vectors_(); }",
      "void add_to(ExtraKeyVars& extra) const { extra.k_HD = Var(vectors_().value()); }", ["bias_kv*", "bias_k", "bias_k_*"]),
-    ("ZeroLogit: 1", "model/extra/extra_key.h", "Tensor::zeros({make.sizes().heads}, make.real())",
-     "Tensor::full({make.sizes().heads}, 1, make.real())", ["op_softmax1"]),
+    ("ZeroLogit: 1", "model/extra/extra_key.h", "Tensor::zeros({make.sizes().heads}, make.real(), make.device())",
+     "Tensor::full({make.sizes().heads}, 1, make.real(), make.device())", ["op_softmax1"]),
     ("LearnedLogit: without gradient", "model/extra/extra_key.h", "extra.logit_H = logit_H_.var();",
      "extra.logit_H = Var(logit_H_.master());", ["op_sink_logit"]),
     ("ValueBias: added twice", "model/extra/value_bias.h", "return add_head_vector(o_BHTD, vectors_());",
@@ -88,17 +89,27 @@ POLICIES = [
     ("RmsQueryKeyNorm: keys with the queries' gain", "model/query_key_norm/norm_queries_keys.h",
      "rms_norm(convert(k_BGTD, real_), key_gain_, compute_, epsilon_)",
      "rms_norm(convert(k_BGTD, real_), query_gain_, compute_, epsilon_)",
-     ["qk_norm"]),
+     ["qk_norm*", "qwen3", "gemma3"]),
     ("HeadGate, ElementGate: gate without logistic derivative", OPS + "gate/gate_ref.cpp", "dgate[n] = dl * l * (1 - l);",
      "dgate[n] = dl * l;", ["gate_head", "gate_element"]),
     ("window: one key too many", "engine/key_range.h", "std::max<std::int64_t>(0, i - window + 1)",
-     "std::max<std::int64_t>(0, i - window)", ["*-window*"]),
+     "std::max<std::int64_t>(0, i - window)", ["*-window*", "gemma3"]),
     ("prefix: without its first key", "engine/key_range.h", "for (std::int64_t j = 0; j < prefix_end; ++j) f(j);",
      "for (std::int64_t j = 1; j < prefix_end; ++j) f(j);", ["*-prefix3"]),
 ]
 
 # Those that share models with one above.
 MORE_POLICIES = [
+    ("ParallelResidual: the feed-forward block behind attention", "model/placement/parallel_residual.h",
+     "feed_forward(feed_forward.norm(x_BTC), pass)", "feed_forward(feed_forward.norm(u_BTC), pass)", ["gpt_neox"]),
+    ("GeluTanhFunction: without the cube", OPS + "activation/activation_math.h",
+     "return kRoot2OverPi<R> * (x + kCubic<R> * x * x * x);", "return kRoot2OverPi<R> * x;", ["gpt2", "gemma3"]),
+    ("Llama3Rotary: slow below two turns", "model/position/rotary_position.h", "constexpr double kSlow = 1,",
+     "constexpr double kSlow = 2,", ["llama3"]),
+    ("Rotary: the factor squared", "model/position/rotary_position.h", "f /= sizes.rotary_factor;",
+     "f /= sizes.rotary_factor * sizes.rotary_factor;", ["llama"]),
+    ("linear bias: added twice", "model/layer/linear_layer.h", "return bias ? add_bias(y, *bias) : y;",
+     "return bias ? add_bias(add_bias(y, *bias), *bias) : y;", ["gpt2", "opt", "gpt_neox", "qwen2"]),
     ("DividedBySum: no gradient through the sum", OP, "    return S + R(kSumEpsilon);\n  }\n"
      "  template <class R>\n  SINK_HD static R dz(R) {\n    return R(1);",
      "    return S + R(kSumEpsilon);\n  }\n  template <class R>\n  SINK_HD static R dz(R) {\n    return R(0);",
@@ -120,26 +131,25 @@ MORE_POLICIES = [
     ("relative_bucket: one long bucket fewer", "model/position/relative_buckets.h", "if (distance < 16) return distance;",
      "if (distance < 4) return distance;\n  if (distance < 16) return distance - 1;", ["pos_relative", "pos_t5*"]),
     ("ScaledSoftmax: derivative of its sum", OP, "return R(1) / R(alpha);", "return R(1);", ["scale_*"]),
-    ("PNormExp: the root forgotten", OP, "return std::pow(S, R(root));", "return S;", ["pnorm_exp_*"]),
+    ("PNormExp: the root forgotten", OP, "return pow(S, R(root));", "return S;", ["pnorm_exp_*"]),
     ("Softpick: weights without the 1", OP, "R above = exp_fast(x) - u;", "R above = exp_fast(x) + R(0) * u;", ["op_softpick*"]),
 ]
 
 # Policies that every model has; each with the baseline alone.
 SHARED = {
     "rotary": ("Rotary: queries turned, keys not", "model/layer/attention_layer.h",
-               "position_.rotate(query_key_norm_.key(k_BGTD))", "query_key_norm_.key(k_BGTD)"),
+               "position_.rotate(query_key_norm_.key(k_BGTD), pass)", "query_key_norm_.key(k_BGTD)"),
     "softmax": ("Softmax: derivative of the sum left out", OP, "  SINK_HD static auto z(auto S) { return S; }\n"
                 "  template <class R>\n  SINK_HD static R dz(R) {\n    return R(1);",
                 "  SINK_HD static auto z(auto S) { return S; }\n  template <class R>\n  SINK_HD static R dz(R) {\n    return R(0);"),
-    "scale": ("scores: 1/D instead of 1/sqrt(D)", "model/layer/attention_layer.h",
-              "scale_(1 / std::sqrt(static_cast<double>(make.sizes().width_of_head())))",
-              "scale_(1 / static_cast<double>(make.sizes().width_of_head()))"),
+    "scale": ("scores: 1/D instead of 1/sqrt(D)", "model/sizes.h", "1 / std::sqrt(static_cast<double>(width_of_head()))",
+              "1 / static_cast<double>(width_of_head())"),
     "causal": ("mask: a query sees the key after it", "engine/key_range.h", "j <= i; ++j) f(j);",
                "j <= std::min(i + 1, T - 1); ++j) f(j);"),
-    "pre_norm": ("PreNorm: the norm forgotten", "model/placement/pre_norm.h", "feed_forward(h_BTC)", "feed_forward(u_BTC)"),
+    "pre_norm": ("PreNorm: the norm forgotten", "model/placement/pre_norm.h", "feed_forward(h_BTC, pass)", "feed_forward(u_BTC, pass)"),
     "swiglu": ("SwiGlu: ReLU", "model/feed_forward/gated_feed_forward.h", "struct SwiGlu : GatedFeedForward<SiluFunction>",
                "struct SwiGlu : GatedFeedForward<ReluFunction>"),
-    "rms_norm": ("RmsNorm: epsilon 1e-6", OPS + "rms_norm/rms_norm.h", "kNormEpsilon = 1e-5", "kNormEpsilon = 1e-6"),
+    "rms_norm": ("norms: epsilon 1e-6", "model/sizes.h", "norm_epsilon : 1e-5;", "norm_epsilon : 1e-6;"),
     "concat": ("heads: the row of the head after it", OPS + "heads/heads_ref.cpp", "rows[j] = heads[i];",
                "rows[j] = heads[(i + heads_BHTD.dim(2) * heads_BHTD.dim(3)) % heads_BHTD.size()];"),
 }
@@ -159,6 +169,17 @@ def mutate(folder, name, old, new):
     if text.count(old) != 1:
         sys.exit(f"mutate.py: error: {name} has {text.count(old)} times `{old}`, expected once: update the list")
     (folder / name).write_text(text.replace(old, new))
+
+
+def stale():
+    """Mutations whose text is not in its file, or more than once."""
+    found = 0
+    for what, path, old, *_ in [*POLICIES, *MORE_POLICIES, *SHARED.values()]:
+        count = (ROOT / path).read_text().count(old)
+        if count != 1:
+            print(f"mutate.py: {what}: {path} has {count} times `{old}`, expected once: update the list")
+            found += 1
+    return found
 
 
 def baseline_alone(folder):
@@ -226,7 +247,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--round", choices=["policies", "more_policies", *SHARED], help="one round only")
     parser.add_argument("--list", action="store_true", help="print the mutations and leave")
+    parser.add_argument("--check", action="store_true", help="see whether the list is current and leave")
     options = parser.parse_args()
+    if options.check:
+        return 1 if stale() else 0
     if options.list:
         for what, path, *_ in [*POLICIES, *MORE_POLICIES, *SHARED.values()]:
             print(f"{what}  ({path})")

@@ -1,0 +1,124 @@
+// Products with weights as files have them, against products with the same numbers as tensors.
+#include "engine/ops/stored_product/stored_product.h"
+
+#include <doctest/doctest.h>
+
+#include <cstring>
+
+#include "engine/ops/matmul/matmul.h"
+#include "engine/threads.h"
+#include "tests/support/check_refused.h"
+#include "tests/support/compare.h"
+#include "tests/support/with_reference.h"
+
+using namespace sink;
+
+namespace {
+
+// The bytes of a matrix in f32, and of one in Q8_0 (blocks of 32: a scale 2^-6 and codes), whose numbers are exact.
+struct Stored {
+  Tensor numbers_NK;
+  std::vector<unsigned char> bytes;
+  StoredMatrix matrix;
+
+  static Stored plain(std::int64_t N, std::int64_t K, bool transposed) {
+    Stored stored{random_tensor({N, K}, DType::F32, 5), {}, {}};
+    const Tensor& w = stored.numbers_NK;
+    stored.bytes.resize(w.bytes() + 1);  // one byte on, where no float is aligned
+    for (std::int64_t i = 0; i < N * K; ++i) {
+      const std::int64_t from = transposed ? i % N * K + i / N : i;
+      std::memcpy(stored.bytes.data() + 1 + 4 * i, w.data<float>() + from, 4);
+    }
+    StoredPart part{.type = StoredType::F32, .transposed = transposed, .rows = N, .lines = {}};
+    for (std::int64_t line = 0; line < (transposed ? K : N); ++line)
+      part.lines.push_back(stored.bytes.data() + 1 + 4 * line * (transposed ? N : K));
+    stored.matrix = {.rows = N, .columns = K, .parts = {part}, .owner = nullptr};
+    return stored;
+  }
+  static Stored q8(std::int64_t N, std::int64_t K) {
+    Stored stored{Tensor::empty({N, K}), {}, {}};
+    StoredPart part{.type = StoredType::Q8_0, .rows = N, .lines = {}};
+    for (std::int64_t i = 0; i < N * K; ++i) {
+      const int code = static_cast<int>(i * 37 % 251) - 125;
+      stored.numbers_NK.data<float>()[i] = static_cast<float>(code) / 64;
+      if (i % 32 == 0) stored.bytes.insert(stored.bytes.end(), {0x00, 0x24});  // 2^-6 in f16
+      stored.bytes.push_back(static_cast<unsigned char>(code));
+    }
+    for (std::int64_t n = 0; n < N; ++n) part.lines.push_back(stored.bytes.data() + n * K / 32 * 34);
+    stored.matrix = {.rows = N, .columns = K, .parts = {part}, .owner = nullptr};
+    return stored;
+  }
+};
+
+Tensor product_of(const Tensor& x, const StoredMatrix& w) {
+  Tensor y = Tensor::empty({x.dim(0), w.rows}, x.dtype());
+  stored_product(x, w, y);
+  return y;
+}
+
+}  // namespace
+
+TEST_CASE("stored product: that of the numbers, in every type, of few and of many rows, however the matrix lies") {
+  for (std::int64_t K : {32, 96})
+    for (const Stored& w : {Stored::plain(37, K, false), Stored::plain(37, K, true), Stored::q8(37, K)})
+      for (std::int64_t M : {1, 3, 7, 8, 50}) {
+        CAPTURE(M);
+        for (auto [type, tolerance] : {std::pair{DType::F64, 1e-14}, {DType::F32, 1e-6}, {DType::BF16, 0x1p-7}}) {
+          const Tensor x = random_tensor({M, K}, type, 1);
+          Tensor expected = Tensor::empty({M, 37}, DType::F64);
+          matmul({x.to(DType::F64)}, transposed(w.numbers_NK.to(DType::F64)), expected);
+          check_close("y", product_of(x, w.matrix), expected, tolerance);
+          check_close("reference y", in_reference([&] { return product_of(x, w.matrix); }), expected, tolerance);
+        }
+      }
+}
+
+TEST_CASE("stored product: the same bits on any number of threads") {
+  const Stored w = Stored::q8(300, 64);
+  const int threads = thread_count();
+  for (std::int64_t M : {2, 40}) {
+    const Tensor x = random_tensor({M, 64}, DType::F32, 1), one = product_of(x, w.matrix);
+    set_thread_count(3);
+    check_close("y of 3 threads", product_of(x, w.matrix), one, 0);
+    set_thread_count(threads);
+  }
+}
+
+TEST_CASE("stored product: parts below each other, in any order of their rows, are one matrix") {
+  const Stored a = Stored::q8(6, 32), b = Stored::plain(5, 32, false);
+  StoredMatrix both{.rows = 11, .columns = 32, .parts = {a.matrix.parts[0], b.matrix.parts[0]}, .owner = nullptr};
+  std::swap(both.parts[0].lines[0], both.parts[0].lines[4]);
+  for (std::int64_t M : {1, 20}) {
+    const Tensor x = random_tensor({M, 32}, DType::F32, 2), y = product_of(x, both);
+    const Tensor of_a = product_of(x, a.matrix), of_b = product_of(x, b.matrix);
+    for (std::int64_t m = 0; m < M; ++m) {
+      for (std::int64_t n = 0; n < 6; ++n) {
+        const std::int64_t from = n == 0 ? 4 : n == 4 ? 0 : n;
+        CHECK(y.item(m * 11 + n) == of_a.item(m * 6 + from));
+      }
+      for (std::int64_t n = 0; n < 5; ++n) CHECK(y.item(m * 11 + 6 + n) == of_b.item(m * 5 + n));
+    }
+  }
+}
+
+TEST_CASE("stored rows: those of the tokens, times a number") {
+  Stored w = Stored::q8(9, 32);
+  w.matrix.times = 3;
+  const Tensor tokens = Tensor::from<std::int32_t>({2, 2}, {8, 0, 3, 8});
+  for (DType type : {DType::F32, DType::F64}) {
+    Tensor x = Tensor::empty({2, 2, 32}, type);
+    stored_rows(tokens, w.matrix, x);
+    for (std::int64_t n = 0; n < 4; ++n)
+      for (std::int64_t k = 0; k < 32; ++k)
+        CHECK(x.item(n * 32 + k) == 3 * w.numbers_NK.item(tokens.data<std::int32_t>()[n] * 32 + k));
+  }
+}
+
+TEST_CASE("stored product: refuses shapes and types that do not fit, with both") {
+  const Stored w = Stored::q8(4, 32);
+  Tensor x = Tensor::empty({2, 31}), y = Tensor::empty({2, 4}), tokens = Tensor::empty({1, 2}, DType::I32);
+  check_refused([&] { stored_product(x, w.matrix, y); }, {"f32 (2, 31)", "stored (4, 32)", "f32 (2, 4)"});
+  Tensor y_bf16 = Tensor::empty({2, 4}, DType::BF16), x_32 = Tensor::empty({2, 32});
+  check_refused([&] { stored_product(x_32, w.matrix, y_bf16); }, {"f32 (2, 32)", "bf16 (2, 4)"});
+  check_refused([&] { stored_rows(tokens, w.matrix, x); }, {"i32 (1, 2)", "stored (4, 32)", "f32 (2, 31)"});
+}
