@@ -1,4 +1,4 @@
-// The name of a policy that has constants, as it stands in checkpoints: "PNormExp(3)", "Rotary(500000,0.25)". At least
+// The name of a policy that has constants, as it stands in checkpoints: "PNormExp(3)". At least
 // one number.
 #pragma once
 
