@@ -310,7 +310,8 @@ void weights() {
   put("safetensors", "deep", safetensors_bytes("{\"a\":" + times(1000, "["), ""));
   put("safetensors", "types",
       R"({"a":{"dtype":"F64","shape":[],"data_offsets":[0,8]},"b":{"dtype":"BF16","shape":[0,3],"data_offsets":[8,8]},)"
-      R"("c":{"dtype":"BOOL","shape":[1,1,1,1,2],"data_offsets":[8,10]},"d":{"dtype":"I64","shape":[1],"data_offsets":[10,18]}})");
+      R"("c":{"dtype":"BOOL","shape":[1,1,1,1,2],"data_offsets":[8,10]},)"
+      R"("d":{"dtype":"I64","shape":[1],"data_offsets":[10,18]}})");
   put("shard_index", "sound",
       R"({"metadata":{"total_size":44},"weight_map":{"a":"model-00001-of-00002.safetensors","b":"2.safetensors"}})");
   put("shard_index", "more", R"({"x":[1,{"y":[]}],"metadata":{"a":[1],"b":"c","d":1.5},"weight_map":{"a":"../b"}})");
