@@ -310,7 +310,8 @@ void weights() {
   put("safetensors", "deep", safetensors_bytes("{\"a\":" + times(1000, "["), ""));
   put("safetensors", "types",
       R"({"a":{"dtype":"F64","shape":[],"data_offsets":[0,8]},"b":{"dtype":"BF16","shape":[0,3],"data_offsets":[8,8]},)"
-      R"("c":{"dtype":"BOOL","shape":[1,1,1,1,2],"data_offsets":[8,10]},"d":{"dtype":"I64","shape":[1],"data_offsets":[10,18]}})");
+      R"("c":{"dtype":"BOOL","shape":[1,1,1,1,2],"data_offsets":[8,10]},)"
+      R"("d":{"dtype":"I64","shape":[1],"data_offsets":[10,18]}})");
   put("open_config", "gguf", small_gguf().bytes());
   put("open_config", "llama",
       R"({"model_type":"llama","hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"intermediate_size":40,)"

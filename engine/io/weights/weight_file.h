@@ -36,7 +36,7 @@ class WeightFile {
   void add(WeightFile&& shard);                      // its tensors and what they lie in
   void finish();
 
-  static constexpr std::size_t kMostTensors = std::size_t{1} << 20;  // Kimi K2 has 0.2 M with its scales
+  static constexpr std::size_t kMostTensors = std::size_t{1} << 20;
 
  private:
   friend WeightFile read_weights(const std::string& path, const char* format,
