@@ -9,6 +9,12 @@
 
 namespace sink {
 
+// For helps.
+inline constexpr const char* kWhatIsEvaluated =
+    "checkpoint.h5 of a run or made by hand, or a model of another program, which is read in place: a folder of "
+    "Hugging "
+    "Face with config.json and safetensors, a GGUF file, a .bin of llama2.c";
+
 struct EvaluatedModel {
   // Of a model of another program the attributes alone, as far as there are such: tokenizer_json.
   Checkpoint checkpoint;

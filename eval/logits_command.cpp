@@ -56,7 +56,7 @@ EvalCommand logits_command(CLI::App& app, const Ablation& ablation) {
       "Everything the model computes on given tokens, as HDF5 for other programs to compare with: logits, losses, and "
       "of chosen layers hidden states, queries, keys, values and attention maps. engine/io/CHECKPOINT.md describes "
       "the file.");
-  logits->add_option("--checkpoint", options->checkpoint, "checkpoint.h5 of a run, or one made by hand")->required();
+  logits->add_option("--checkpoint,--model", options->checkpoint, kWhatIsEvaluated)->required();
   add_tokens_option(logits, options->given, add_text_options(logits, options->given));
   logits->add_option("--data", options->given.data,
                      "data folder whose tokenizer to take, where the checkpoint has none");

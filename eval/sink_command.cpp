@@ -216,7 +216,7 @@ EvalCommand sink_command(CLI::App& app, const Ablation& ablation) {
       "Sink_k and alpha_k (k = 1 ... 10, and * for an extra key or sink token), raw and proxy; row mass, entropy, "
       "norms by position, massive activations, the split of q.k into norms and cosine, and maps. A table goes to "
       "stderr, evaluation JSON (eval/evaluation_json.h) to stdout or --out.");
-  sink->add_option("checkpoint", options->checkpoint, "checkpoint.h5 of a run")->required();
+  sink->add_option("checkpoint,--model", options->checkpoint, kWhatIsEvaluated)->required();
   add_input_options(sink, *options);
   sink->add_option(
           "--map", options->map,

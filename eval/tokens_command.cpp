@@ -31,7 +31,7 @@ EvalCommand tokens_command(CLI::App& app, const Ablation& ablation) {
   auto options = std::make_shared<TokensOptions>();
   CLI::App* tokens = app.add_subcommand(
       "tokens", "Prints a text as token ids, one sequence per line, as `sink` and `logits` take them with --tokens.");
-  tokens->add_option("checkpoint", options->checkpoint, "checkpoint.h5 of a run")->required();
+  tokens->add_option("checkpoint,--model", options->checkpoint, kWhatIsEvaluated)->required();
   add_text_options(tokens, options->given);
   tokens
       ->add_option("--context", options->given.context,
