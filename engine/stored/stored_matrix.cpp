@@ -19,4 +19,13 @@ void decode_rows(const StoredPart& part, std::int64_t columns, std::int64_t firs
   }
 }
 
+std::vector<double> row_of(const StoredMatrix& matrix, std::int64_t i) {
+  std::vector<float> row(static_cast<std::size_t>(matrix.columns));
+  for (const StoredPart& part : matrix.parts) {
+    if (0 <= i && i < part.rows) decode_rows(part, matrix.columns, i, 1, row.data());
+    i -= part.rows;
+  }
+  return {row.begin(), row.end()};
+}
+
 }  // namespace sink

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "engine/stored/stored_type.h"
@@ -30,5 +31,7 @@ struct StoredMatrix {
 
 // Rows [first, first + count) of a part of `columns` columns as floats, one after the other.
 void decode_rows(const StoredPart& part, std::int64_t columns, std::int64_t first, std::int64_t count, float* out);
+// Row i, for references.
+std::vector<double> row_of(const StoredMatrix& matrix, std::int64_t i);
 
 }  // namespace sink

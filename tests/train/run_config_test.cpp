@@ -207,13 +207,18 @@ TEST_CASE("run config: the settings of model and data are those of their tables,
 
   RunConfig config;
   std::int64_t number = 100;
+  auto next = [&](const SettingRule& rule) {  // another for each, of its type
+    ++number;
+    const bool whole = std::holds_alternative<std::int64_t>(rule.of_kind);
+    return whole ? SettingValue(number) : SettingValue(static_cast<double>(number));
+  };
   for (const auto& size : size_settings())
-    if (const auto* own = setting_named(run_config_table(), size.flag)) own->set(config, SettingValue(++number));
+    if (const auto* own = setting_named(run_config_table(), size.flag)) own->set(config, next(size));
   Sizes sizes = model_sizes(config, 7);
   CHECK(sizes.vocabulary == 7);
   number = 100;
   for (const auto& size : size_settings())
-    if (size.flag != "vocabulary") CHECK_MESSAGE(size.value(sizes) == SettingValue(++number), size.flag);
+    if (size.flag != "vocabulary") CHECK_MESSAGE(size.value(sizes) == next(size), size.flag);
 }
 
 TEST_CASE("run config: a file names its ablation, and is not taken for another one's") {

@@ -181,6 +181,14 @@ const std::vector<StudyRow>& beyond_the_study() {
            std::pair{"gate_element", "each number of the heads' outputs times a sigmoid gate (Qiu et al. 2025)"},
            std::pair{"pos_learnable_sigmoid", "learned positions and sigmoid: what the quickstart compares"},
            std::pair{"pos_learnable_relu", "learned positions and ReLU: what the quickstart compares"},
+           std::pair{"gpt2", "a family of open models: GPT-2"},
+           std::pair{"opt", "a family of open models: OPT"},
+           std::pair{"gpt_neox", "a family of open models: GPT-NeoX and Pythia"},
+           std::pair{"llama", "a family of open models: LLaMA 2, Mistral, SmolLM"},
+           std::pair{"llama3", "a family of open models: LLaMA 3.1 and later"},
+           std::pair{"qwen2", "a family of open models: Qwen 2"},
+           std::pair{"qwen3", "a family of open models: Qwen 3"},
+           std::pair{"gemma3", "a family of open models: Gemma 3"},
          })
       made.push_back({"", ablation, "", "", "", "", meaning});
     // clang-format on

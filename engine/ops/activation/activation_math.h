@@ -46,12 +46,12 @@ struct GeluFunction {
 struct GeluTanhFunction {
   template <class R>
   SINK_HD static R f(R x) {
-    return x * logistic_fast(R(2) * u(x));
+    return x * logistic_fast(R(2) * u(near(x)));
   }
   template <class R>
   SINK_HD static R df(R x) {
-    R l = logistic_fast(R(2) * u(x));
-    return l + x * l * (R(1) - l) * R(2) * kRoot2OverPi<R> * (R(1) + R(3) * kCubic<R> * x * x);
+    R v = near(x), w = R(2) * u(v), l = logistic_fast(w);
+    return l + v * l * logistic_fast(-w) * R(2) * kRoot2OverPi<R> * (R(1) + R(3) * kCubic<R> * v * v);
   }
 
  private:
@@ -59,6 +59,11 @@ struct GeluTanhFunction {
   static constexpr R kRoot2OverPi = R(0.797884560802865356);
   template <class R>
   static constexpr R kCubic = R(0.044715);
+  // Far from 0 it is x or 0; there no cube becomes infinite.
+  template <class R>
+  SINK_HD static R near(R x) {
+    return x < R(-12) ? R(-12) : x > R(12) ? R(12) : x;
+  }
   template <class R>
   SINK_HD static R u(R x) {
     return kRoot2OverPi<R> * (x + kCubic<R> * x * x * x);
@@ -90,7 +95,8 @@ struct EluPlusOneFunction {
   }
 };
 
-#define SINK_ACTIVATION_FUNCTIONS(X) X(ReluFunction) X(GeluFunction) X(GeluTanhFunction) X(SiluFunction) X(EluPlusOneFunction)
+#define SINK_ACTIVATION_FUNCTIONS(X) \
+  X(ReluFunction) X(GeluFunction) X(GeluTanhFunction) X(SiluFunction) X(EluPlusOneFunction)
 
 // What activation and glu are compiled for: a function that is not in the list above fails to compile where it
 // is used, instead of at link time.

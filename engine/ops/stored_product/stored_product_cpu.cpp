@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/ops/matmul/matmul_cpu.h"
+#include "engine/ops/matmul/matmul.h"
 #include "engine/ops/stored_product/stored_tiles.h"
 #include "engine/threads.h"
 
@@ -57,7 +57,7 @@ void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y) {
   }
   for_each_tile(w_NK, x.dtype(), [&](const Tensor& tile_RK, std::int64_t first) {
     Tensor product = Tensor::empty({M, tile_RK.dim(0)}, y.dtype());
-    cpu::matmul({x}, transposed(tile_RK), product, false);
+    sink::matmul({x}, transposed(tile_RK), product);
     const std::size_t row = static_cast<std::size_t>(tile_RK.dim(0)) * size_of(y.dtype());
     auto* to = static_cast<unsigned char*>(y.raw()) + static_cast<std::size_t>(first) * size_of(y.dtype());
     const auto* from = static_cast<const unsigned char*>(product.raw());

@@ -1,8 +1,8 @@
 #include "engine/ops/stored_product/stored_product_cuda.h"
 
 #include "engine/cuda/elements.cuh"
-#include "engine/ops/matmul/matmul_cuda.h"
-#include "engine/ops/stored_product/stored_product_cpu.h"
+#include "engine/ops/matmul/matmul.h"
+#include "engine/ops/stored_product/stored_product.h"
 #include "engine/ops/stored_product/stored_tiles.h"
 
 namespace sink::cuda {
@@ -24,7 +24,7 @@ void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y) {
   for_each_tile(w_NK, x.dtype(), [&](const Tensor& tile_RK, std::int64_t first) {
     const Tensor tile = tile_RK.to(Device::cuda);
     Tensor product = Tensor::empty({M, tile.dim(0)}, y.dtype(), Device::cuda);
-    cuda::matmul({x}, transposed(tile), product, false);
+    sink::matmul({x}, transposed(tile), product);
     if (y.dtype() == DType::F32)
       put_columns<float>(product, first, N, y);
     else
@@ -34,7 +34,7 @@ void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y) {
 
 void stored_rows(const Tensor& tokens_BT, const StoredMatrix& w_VK, Tensor& x_BTK) {
   Tensor x = Tensor::empty(x_BTK.shape(), x_BTK.dtype());
-  cpu::stored_rows(tokens_BT.to(Device::cpu), w_VK, x);
+  sink::stored_rows(tokens_BT.to(Device::cpu), w_VK, x);
   x_BTK.copy_from(x);
 }
 
