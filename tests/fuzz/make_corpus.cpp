@@ -215,7 +215,8 @@ void texts() {
   model.before = {0};
   put("tokenizer_json", "composed", to_tokenizer_json(model));
   model.cuts = {Cut::each_digit};
-  model.prefix_space = model.added[1].takes_left = model.added[1].single_word = model.added[1].normalized = true;
+  model.prefix_space = PrefixSpace::always;
+  model.added[1].takes_left = model.added[1].single_word = model.added[1].normalized = true;
   put("tokenizer_json", "digits", to_tokenizer_json(model));
   model.cuts = {Cut::llama3_words};
   model.words = false;

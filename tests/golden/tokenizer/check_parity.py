@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Compares the ids of our tokenizer with those of the `tokenizers` package on hostile text (hostile_text.py), document
-by document, for a tokenizer trained by the package in the form of each family and for given real ones.
+"""Compares the ids of our tokenizer, and the text that they are decoded to, with those of the `tokenizers` package on
+hostile text (hostile_text.py), document by document, for a tokenizer trained by the package in the form of each family and for given real ones.
 
-    python check_parity.py ENCODE_IDS [--bytes 5000000] [--files FOLDER]
+    python check_parity.py ENCODE_IDS [--bytes 5000000] [--families NAME ...] [--files FOLDER]
 
 ENCODE_IDS is the program of tests/golden/tokenizer/encode_ids.cpp. Each folder in FOLDER (or $SINK_TOKENIZERS) holds a
 tokenizer.json, encoder.json + vocab.bpe or vocab.json + merges.txt. Ends with 77 where the package is not installed."""
@@ -55,16 +55,30 @@ def differences(name, theirs, ours, documents):
     return wrong
 
 
+def read_documents(path):
+    data = pathlib.Path(path).read_bytes()
+    at = 0
+    while at < len(data):
+        size = struct.unpack_from("<I", data, at)[0]
+        yield data[at + 4:at + 4 + size].decode("utf-8", errors="replace")
+        at += 4 + size
+
+
 def check(name, tokenizer, path, documents, encode_ids, folder):
     write_documents(folder / "documents", documents)
     wrong = 0
     for special in ("plain", "special"):
-        subprocess.run([encode_ids, str(path), str(folder / "documents"), str(folder / "ids"), "1", special], check=True,
-                       stdout=subprocess.DEVNULL)
+        subprocess.run([encode_ids, str(path), str(folder / "documents"), str(folder / "ids"), "1", special,
+                        str(folder / "decoded")], check=True, stdout=subprocess.DEVNULL)
         theirs = [e.ids for e in tokenizer.encode_batch_fast(documents, add_special_tokens=special == "special")]
         wrong += differences(name, theirs, read_ids(folder / "ids"), documents)
+        for expected, text in zip(tokenizer.decode_batch(theirs, skip_special_tokens=False),
+                                  read_documents(folder / "decoded"), strict=True):
+            if expected != text:
+                wrong += 1
+                print(f"{name}: decoded to {text[:200]!r}, expected {expected[:200]!r}") if wrong <= 2 else None
     total = sum(map(len, theirs))
-    print(f"{name:24} {len(documents)} documents, {total} ids: " + ("equal" if not wrong else f"{wrong} DIFFER"))
+    print(f"{name:24} {len(documents)} documents, {total} ids, text: " + ("equal" if not wrong else f"{wrong} DIFFER"))
     return wrong
 
 
@@ -72,13 +86,14 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("encode_ids")
     parser.add_argument("--bytes", type=int, default=5_000_000)
+    parser.add_argument("--families", nargs="*", default=families.FAMILIES)
     parser.add_argument("--files", default=os.environ.get("SINK_TOKENIZERS"))
     options = parser.parse_args()
     documents = hostile_text.documents(options.bytes)
     wrong = 0
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
-        for family in families.FAMILIES:
+        for family in options.families:
             path = folder / "tokenizer.json"
             tokenizer = families.family(family, documents[::4], 4000)
             tokenizer.save(str(path))
