@@ -9,6 +9,7 @@
 
 #include "engine/data/tokenizer/added_tokens.h"
 #include "engine/data/tokenizer/byte_alphabet.h"
+#include "engine/data/tokenizer/llama2c_vocabulary.h"
 #include "engine/data/tokenizer/tokenizer_steps.h"
 #include "engine/io/bounded_json.h"
 #include "engine/io/file.h"
@@ -226,6 +227,7 @@ BpeModel parse_tokenizer_json(const std::string& json, const std::string& path) 
 }
 
 BpeModel read_tokenizer(const std::string& path) {
+  if (path.ends_with(".bin")) return read_llama2c_vocabulary(read_file("tokenizer", path), path);
   std::string text = read_file("tokenizer", path);
   return refusing(path, [&] {
     Json json = parse_bounded_json(text);
