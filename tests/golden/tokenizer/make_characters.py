@@ -81,12 +81,15 @@ FORMS["some bytes"]["model"]["vocab"] |= {"<0x0A>e": NEXT, "<unk>e": NEXT + 1}
 
 
 SCORED_TEXTS = ["", " ", "x", "the other", "  the  other ", "Tab\tand\nline\r\n", "caf\u00e9 \u4e2d\u6587\U0001f600 \u4e2d",
-                f"{META}a{META}", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", "abababababa ababab bababa",
+                f"{META}a{META}", "a" * 50, "abababababa ababab bababa", "bababaabbaab bbaabb abbabaab", "<0x0A> <0x0A>",
                 TRAINING[:1500], TRAINING[:700][::-1], "a<sep>b <sep> c<sep><sep>", "one  two   three    four"]
 
 
+PIECES_OF_A_BYTE = ["<", "0", "x", "A", ">", "<0", "x0", "A>", "<0x0"]  # which the token <0x0A> is not made of
+
+
 def scored(prefix, fallback, symbols):
-    """A vocabulary that SentencePiece learns; every second score is that of the piece before it."""
+    """A vocabulary that SentencePiece learns, with each score for eight pieces, so that places decide."""
     made = io.BytesIO()
     draw = random.Random(5)
     sentences = TRAINING.split("\n") + ["".join(draw.choice("ab ") for _ in range(200)) for _ in range(30)]
@@ -97,8 +100,12 @@ def scored(prefix, fallback, symbols):
     from sentencepiece import sentencepiece_model_pb2 as pb
     model = pb.ModelProto.FromString(made.getvalue())
     normal = [i for i, p in enumerate(model.pieces) if p.type == 1]
-    for i in normal[1::2]:
-        model.pieces[i].score = model.pieces[i - 1].score
+    for rank, i in enumerate(normal):
+        model.pieces[i].score = -(rank // 8)
+    missing = [p for p in PIECES_OF_A_BYTE if p not in {p.piece for p in model.pieces}]
+    longer = [i for i in normal if len(model.pieces[i].piece) > 1]
+    for i, piece in zip(longer[-len(missing):], missing, strict=True):
+        model.pieces[i].piece = piece
     processor = sentencepiece.SentencePieceProcessor(model_proto=model.SerializeToString())
     texts = SCORED_TEXTS if symbols else [t for t in SCORED_TEXTS if "<sep>" not in t]
     ids = [processor.encode(t) for t in texts]
