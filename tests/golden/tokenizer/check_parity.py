@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Compares the ids of our tokenizer, and the text that they are decoded to, with those of the `tokenizers` package on
-hostile text (hostile_text.py), document by document, for a tokenizer trained by the package in the form of each family and for given real ones.
+hostile text (hostile_text.py), document by document, for a tokenizer trained by the package in the form of each family
+and for given real ones.
 
     python check_parity.py ENCODE_IDS [--bytes 5000000] [--families NAME ...] [--files FOLDER] [--llama2c FILE]
 
 ENCODE_IDS is the program of tests/golden/tokenizer/encode_ids.cpp. Each folder in FOLDER (or $SINK_TOKENIZERS) holds a
-tokenizer.json, encoder.json + vocab.bpe or vocab.json + merges.txt. A vocabulary with scores is compared with SentencePiece,
-where it is installed, and that of FILE, as tok512.bin, with llama2.c's encode() in plain Python. Ends with 77 where the package is not installed."""
+tokenizer.json, encoder.json + vocab.bpe or vocab.json + merges.txt. A vocabulary with scores is compared with
+SentencePiece, where that is installed, and the one of FILE, as tok512.bin, with llama2.c's encode() in plain Python.
+Ends with 77 where the package is not installed."""
 import argparse
 import importlib.util
 import os
