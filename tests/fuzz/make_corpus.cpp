@@ -10,6 +10,7 @@
 #include <numeric>
 
 #include "engine/data/token_writer.h"
+#include "engine/data/tokenizer/llama2c_vocabulary.h"
 #include "engine/data/tokenizer/tokenizer.h"
 #include "engine/data/tokenizer/tokenizer_json.h"
 #include "engine/io/checkpoint.h"
@@ -41,6 +42,49 @@ std::string times(std::size_t count, const std::string& text) {
   std::string all;
   for (std::size_t i = 0; i < count; ++i) all += text;
   return all;
+}
+
+// Vocabularies of llama2.c and of GGUF (tests/fuzz/scored_vocabulary_fuzz.cpp), and tokenizer.json files made of them.
+void tokenizers_of_characters() {
+  std::string bin(4, '\0'), values = "x";
+  bin[0] = 7;
+  auto add = [&](const std::string& token, float score, char type) {
+    auto length = static_cast<std::int32_t>(token.size());
+    bin.append(reinterpret_cast<const char*>(&score), 4).append(reinterpret_cast<const char*>(&length), 4);
+    bin += token;
+    values += type + token + "\n";
+  };
+  for (const char* special : {"<unk>", "\n<s>\n", "\n</s>\n"}) add(special, 0, 3);
+  for (int byte = 0; byte < 256; ++byte) {
+    char name[7];
+    std::snprintf(name, sizeof name, "<0x%02X>", static_cast<unsigned>(byte));
+    add(name, 0, 6);
+  }
+  float score = 0;
+  for (const char* token :
+       {"he", "the", " the", "th", " t", "er", "other", "ot", "  ", "t", "h", "e", "o", "r", " ", "\u4e2d"})
+    add(token, score--, 1);
+  put("scored_vocabulary", "llama2c", '\0' + bin);
+  put("scored_vocabulary", "truncated", '\0' + bin.substr(0, 3000));
+  std::string large = bin;
+  large.replace(8, 4, "\xff\xff\xff\x7f");
+  put("scored_vocabulary", "large", '\0' + large);
+  put("scored_vocabulary", "gguf", std::string("\1") + '\x30' + values);
+  put("scored_vocabulary", "gguf_bytes",
+      std::string("\1") + "\x01\x02" + "\1t\n\1h\n\1th\n\1e\n\1\u0120\n\1the\n\3<s>\n\4e\u0301\nmt h\nmth e\n");
+  BpeModel model = read_llama2c_vocabulary(bin, "bin");
+  put("tokenizer_json", "characters", to_tokenizer_json(model));
+  model.prepends = model.replaces_spaces = false;
+  model.metaspace = model.words = model.whole_pieces = model.strips_first_token = true;
+  model.prefix_space = PrefixSpace::first;
+  model.cuts = {Cut::digit_runs};
+  put("tokenizer_json", "metaspace", to_tokenizer_json(model));
+  model.metaspace = model.words = model.strips_first_token = model.decodes_bytes = false;
+  model.prefix_space = PrefixSpace::never;
+  model.replaces_spaces = true;
+  model.id_of_byte['a'] = BpeModel::kNone;
+  model.cuts = {Cut::after_space, Cut::o200k_words, Cut::sign_runs};
+  put("tokenizer_json", "gemma", to_tokenizer_json(model));
 }
 
 // HDF5 files of other writers, as the bytes behind a seal of `seal_bytes`.
@@ -216,13 +260,15 @@ void texts() {
   model.before = {0};
   put("tokenizer_json", "composed", to_tokenizer_json(model));
   model.cuts = {Cut::each_digit};
-  model.prefix_space = model.added[1].takes_left = model.added[1].single_word = model.added[1].normalized = true;
+  model.prefix_space = PrefixSpace::always;
+  model.added[1].takes_left = model.added[1].single_word = model.added[1].normalized = true;
   put("tokenizer_json", "digits", to_tokenizer_json(model));
   model.cuts = {Cut::llama3_words};
   model.words = false;
   model.whole_pieces = true;
   model.after = {1, 0};
   put("tokenizer_json", "llama3", to_tokenizer_json(model));
+  tokenizers_of_characters();
 
   put("run_config", "sound", to_toml(RunConfig{}));
   put("run_config", "mark", "\xEF\xBB\xBFwidth = 256\n");

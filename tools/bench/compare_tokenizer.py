@@ -2,6 +2,7 @@
 """Measures encoding against the `tokenizers` package, one thread each, in turn on the same documents, best of three.
 
     python tools/bench/compare_tokenizer.py build/release/tests/encode_ids [--text FILE] [--files FOLDER] [--megabytes 5]
+        [--families NAME ...]
 
 ENCODE_IDS begins each time with an empty cache; the package keeps its own between times. Without --text the mixed text
 is Python's standard library. --files as in tests/golden/tokenizer/check_parity.py; without it the tokenizers are
@@ -68,6 +69,7 @@ def main():
     parser.add_argument("--text")
     parser.add_argument("--files")
     parser.add_argument("--megabytes", type=float, default=5)
+    parser.add_argument("--families", nargs="*", default=families.FAMILIES)
     options = parser.parse_args()
     size = int(options.megabytes * 1e6)
     texts = {"mixed": mixed_documents(options.text, size), "hostile": hostile_text.documents(size)}
@@ -80,7 +82,7 @@ def main():
                 if made:
                     slower |= compare(real.name, *made, texts, options.encode_ids, folder)
         else:
-            for family in families.FAMILIES:
+            for family in options.families:
                 tokenizer = families.family(family, texts["mixed"] + texts["hostile"][::4], 30000)
                 tokenizer.save(str(folder / "tokenizer.json"))
                 slower |= compare(family, tokenizer, folder / "tokenizer.json", texts, options.encode_ids, folder)

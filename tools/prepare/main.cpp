@@ -232,7 +232,8 @@ bool parse(int argc, char** argv, Options& options) {
   app.add_option("--out", options.out, "folder to write into; made if it is not there")->required()->type_name("DIR");
   auto* vocabulary = app.add_option("--vocab", options.vocabulary, "tokens of the vocabulary to train");
   vocabulary->check(CLI::Range(std::int64_t{258}, std::int64_t{1} << 24))->capture_default_str()->type_name("N");
-  auto* tokenizer = app.add_option("--tokenizer", options.tokenizer, "use this tokenizer.json instead of training one");
+  auto* tokenizer = app.add_option("--tokenizer", options.tokenizer,
+                                   "use this tokenizer.json (or tokenizer.bin of llama2.c) instead of training one");
   tokenizer->type_name("FILE")->excludes(vocabulary);
   app.add_option("--begin-token", options.begin_token,
                  "id put before every document; -1: none, as in the study. <|endoftext|> comes behind each anyway")

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "engine/data/tokenizer/character_class.h"
-#include "engine/data/tokenizer/composed_form.h"
+#include "engine/data/tokenizer/metaspace.h"
 #include "engine/io/utf8.h"
 
 namespace sink {
@@ -31,13 +31,13 @@ bool touches_word(std::string_view text, std::size_t begin, std::size_t end) {
 
 AddedTokens::AddedTokens(const BpeModel& model, bool normalized) {
   first_.fill(BpeModel::kNone);
-  std::string room;
+  std::string composed, spaced;
   for (const AddedToken& token : model.added) {
     if (token.normalized != normalized) continue;
     tokens_.push_back(token);
-    bool compose = normalized && model.nfc;
-    insert(compose ? composed_form(token.content, room) : std::string_view(token.content),
-           static_cast<std::int32_t>(tokens_.size()) - 1);
+    std::string_view content = token.content;
+    if (normalized) content = normal_form(model, content, composed, spaced);
+    insert(content, static_cast<std::int32_t>(tokens_.size()) - 1);
   }
 }
 

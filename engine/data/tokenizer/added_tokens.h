@@ -21,7 +21,7 @@ class AddedTokens {
     std::string_view text;
   };
 
-  // Of `model` those with this value of `normalized`; their content is looked for in the form NFC where the text is.
+  // Of `model` those with this value of `normalized`; their content is looked for in the normal form where the text is.
   AddedTokens(const BpeModel& model, bool normalized);
 
   // Appends the stretches of `text`. From left to right, of those that begin at one place the longest. (Where a token

@@ -1,4 +1,4 @@
-// What a byte-level BPE tokenizer consists of, as plain data: the same content as a tokenizer.json.
+// What a BPE tokenizer consists of, as plain data: the same content as a tokenizer.json.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace sink {
 
-// left and right, side by side, become result. Its place in the list is its rank: lower ranks merge first.
+// left and right, side by side, become result.
 struct BpeMerge {
   std::int32_t left;
   std::int32_t right;
@@ -33,10 +33,16 @@ struct AddedToken {
   bool single_word = false;  // only where no letter, digit or mark touches it
 };
 
+// Which stretches of text get a leading space where they have none.
+enum class PrefixSpace { never, first, always };  // first: the one that the text begins with
+
+// Tokens are bytes (byte-level BPE, as GPT-2) or characters (as LLaMA 2), which write spaces as U+2581 and whose
+// tokens <0x00> to <0xFF> stand for the bytes of characters that are no token.
 struct BpeModel {
   static constexpr std::int32_t kNone = -1;
 
-  std::vector<std::string> bytes;  // of every id
+  bool byte_level = true;
+  std::vector<std::string> bytes;  // of every id, as they are merged
   std::array<std::int32_t, 256> id_of_byte = [] {
     std::array<std::int32_t, 256> none;
     none.fill(kNone);
@@ -44,16 +50,24 @@ struct BpeModel {
   }();
   std::vector<bool> in_vocabulary;  // false for ids that only an added token owns
   std::vector<BpeMerge> merges;
+  std::vector<std::int32_t> ranks;  // of the merges: the lowest merges first; empty: their places in the list
   std::vector<AddedToken> added;
-  bool nfc = false;                  // text is brought into Unicode's composed form
-  std::vector<Cut> cuts;             // of the text, in this order; then
-  bool prefix_space = false;         // what they leave gets a leading space where it has none; then
-  bool words = true;                 // it is cut by Cut::words
+  bool nfc = false;                               // text is brought into Unicode's composed form,
+  bool prepends = false;                          // begins with U+2581
+  bool replaces_spaces = false;                   // and has U+2581 for its spaces
+  std::vector<Cut> cuts;                          // of the text, in this order; then
+  bool metaspace = false;                         // what they leave has U+2581 for its spaces,
+  PrefixSpace prefix_space = PrefixSpace::never;  // gets a leading space (of characters: U+2581), and
+  bool words = true;                              // is cut by Cut::words (of characters: by Cut::metaspace)
   bool whole_pieces = false;         // a piece that is a token becomes it, whatever merges would make ("ignore_merges")
   std::int32_t unknown = kNone;      // stands for bytes without a token; kNone: they are left out
   bool fuse_unknown = false;         // once for several such bytes in a row
   std::vector<std::int32_t> before;  // special tokens that a text begins with, where they are asked for
   std::vector<std::int32_t> after;   // and ends with
+  // What decoding characters does beside making spaces of U+2581:
+  bool decodes_bytes = true;        // <0x0A> becomes the byte
+  std::size_t stripped_spaces = 0;  // so many go from the beginning of the text
+  bool strips_first_token = false;  // all of the first token go
 };
 
 inline constexpr char kEndOfText[] = "<|endoftext|>";

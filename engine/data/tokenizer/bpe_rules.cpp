@@ -4,6 +4,8 @@
 #include <bit>
 #include <queue>
 
+#include "engine/io/utf8.h"
+
 namespace sink {
 
 namespace {
@@ -13,16 +15,24 @@ constexpr std::size_t kShort = 48;  // symbols up to which looking at all of the
 }  // namespace
 
 BpeRules::BpeRules(const BpeModel& model)
-    : id_of_byte_(model.id_of_byte), unknown_(model.unknown), fuse_unknown_(model.fuse_unknown) {
+    : byte_level_(model.byte_level),
+      id_of_byte_(model.id_of_byte),
+      unknown_(model.unknown),
+      fuse_unknown_(model.fuse_unknown) {
   table_.resize(std::bit_ceil(2 * model.merges.size() + 1));
   for (std::size_t rank = 0; rank < model.merges.size(); ++rank) {
     const BpeMerge& merge = model.merges[rank];
     std::uint64_t pair = pair_number(merge.left, merge.right);
-    table_[entry_of(pair)] = {pair, {static_cast<std::int32_t>(rank), merge.result}};  // of equals the last one counts
+    std::int32_t order = model.ranks.empty() ? static_cast<std::int32_t>(rank) : model.ranks[rank];
+    table_[entry_of(pair)] = {pair, {order, merge.result}};  // of equals the last one counts
   }
-  if (!model.whole_pieces) return;
   for (std::size_t id = 0; id < model.bytes.size(); ++id) {
-    if (model.in_vocabulary[id]) id_of_piece_.emplace(model.bytes[id], static_cast<std::int32_t>(id));
+    if (!model.in_vocabulary[id]) continue;
+    if (model.whole_pieces) id_of_piece_.emplace(model.bytes[id], static_cast<std::int32_t>(id));
+    std::uint32_t code = 0;
+    if (byte_level_ || utf8_length(model.bytes[id], 0, &code) != static_cast<int>(model.bytes[id].size())) continue;
+    if (code >= id_of_character_.size()) id_of_character_.resize(code + 1, BpeModel::kNone);
+    id_of_character_[code] = static_cast<std::int32_t>(id);
   }
 }
 
@@ -35,7 +45,7 @@ std::size_t BpeRules::entry_of(std::uint64_t pair) const {
   return at;
 }
 
-void BpeRules::append_symbols(std::string_view piece, std::vector<std::int32_t>& symbols) const {
+void BpeRules::append_bytes(std::string_view piece, std::vector<std::int32_t>& symbols) const {
   bool after_unknown = false;
   for (char c : piece) {
     std::int32_t id = id_of_byte_[static_cast<unsigned char>(c)];
@@ -48,13 +58,54 @@ void BpeRules::append_symbols(std::string_view piece, std::vector<std::int32_t>&
   }
 }
 
-void BpeRules::encode(std::string_view piece, std::vector<std::int32_t>& ids) const {
-  if (!id_of_piece_.empty()) {
-    auto whole = id_of_piece_.find(std::string(piece));
-    if (whole != id_of_piece_.end()) return ids.push_back(whole->second);
+// The tokens of a character's bytes, where each of them has one.
+bool BpeRules::append_fallback(std::string_view character, std::vector<std::int32_t>& symbols) const {
+  std::size_t from = symbols.size();
+  for (char c : character) {
+    std::int32_t id = id_of_byte_[static_cast<unsigned char>(c)];
+    if (id == BpeModel::kNone) {
+      symbols.resize(from);
+      return false;
+    }
+    symbols.push_back(id);
   }
+  return true;
+}
+
+// The unknown token waits for the next character that is a token, or for the end: bytes overtake it, as in the
+// `tokenizers` package.
+void BpeRules::append_characters(std::string_view piece, std::vector<std::int32_t>& symbols) const {
+  bool waiting = false;
+  for (std::size_t at = 0, next = 0; at < piece.size(); at = next) {
+    std::uint32_t code = 0;
+    next = at + static_cast<std::size_t>(utf8_length(piece, at, &code));
+    std::int32_t id = code < id_of_character_.size() ? id_of_character_[code] : BpeModel::kNone;
+    if (id != BpeModel::kNone) {
+      if (waiting) symbols.push_back(unknown_);
+      waiting = false;
+      symbols.push_back(id);
+    } else if (!append_fallback(piece.substr(at, next - at), symbols) && unknown_ != BpeModel::kNone) {
+      if (waiting && !fuse_unknown_) symbols.push_back(unknown_);
+      waiting = true;
+    }
+  }
+  if (waiting) symbols.push_back(unknown_);
+}
+
+std::int32_t BpeRules::whole(std::string_view piece) const {
+  if (id_of_piece_.empty()) return BpeModel::kNone;
+  auto found = id_of_piece_.find(std::string(piece));
+  return found == id_of_piece_.end() ? BpeModel::kNone : found->second;
+}
+
+void BpeRules::encode(std::string_view piece, std::vector<std::int32_t>& ids) const {
+  std::int32_t id = whole(piece);
+  id == BpeModel::kNone ? merge(piece, ids) : ids.push_back(id);
+}
+
+void BpeRules::merge(std::string_view piece, std::vector<std::int32_t>& ids) const {
   std::size_t from = ids.size();
-  append_symbols(piece, ids);
+  byte_level_ ? append_bytes(piece, ids) : append_characters(piece, ids);
   ids.size() - from <= kShort ? merge_short(ids, from) : merge_long(ids, from);
 }
 

@@ -1,4 +1,4 @@
-// Merges the bytes of a piece of text into tokens, by the rules of a tokenizer.
+// Merges the bytes or characters of a piece of text into tokens, by the rules of a tokenizer.
 #pragma once
 
 #include <array>
@@ -18,6 +18,12 @@ class BpeRules {
 
   // Appends the ids of `piece` (not empty, at most kLongestPiece bytes) to `ids`. Neighbours merge, always those of the
   // lowest rank and of equals the leftmost, until no rule fits: n log n steps for n bytes.
+  void merge(std::string_view piece, std::vector<std::int32_t>& ids) const;
+
+  // The token that `piece` is as a whole where such pieces are not merged, or kNone.
+  std::int32_t whole(std::string_view piece) const;
+
+  // The token that it is as a whole, or what merging makes of it.
   void encode(std::string_view piece, std::vector<std::int32_t>& ids) const;
 
  private:
@@ -34,11 +40,15 @@ class BpeRules {
 
   std::size_t entry_of(std::uint64_t pair) const;
   Rule rule_of(std::int32_t left, std::int32_t right) const { return table_[entry_of(pair_number(left, right))].rule; }
-  void append_symbols(std::string_view piece, std::vector<std::int32_t>& symbols) const;
+  void append_bytes(std::string_view piece, std::vector<std::int32_t>& symbols) const;
+  void append_characters(std::string_view piece, std::vector<std::int32_t>& symbols) const;
+  bool append_fallback(std::string_view character, std::vector<std::int32_t>& symbols) const;
   void merge_short(std::vector<std::int32_t>& ids, std::size_t from) const;
   void merge_long(std::vector<std::int32_t>& ids, std::size_t from) const;
 
+  bool byte_level_;
   std::array<std::int32_t, 256> id_of_byte_;
+  std::vector<std::int32_t> id_of_character_;  // by its code, as far as any has a token
   std::int32_t unknown_;
   bool fuse_unknown_;
   std::vector<Entry>

@@ -33,7 +33,7 @@ class EncodeCache {
   }
 
   std::vector<std::string_view> pieces;  // scratch of the tokenizer
-  std::string composed, spaced;
+  std::string composed, normal, spaced;
 
  private:
   struct Slot {

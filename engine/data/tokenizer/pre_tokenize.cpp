@@ -9,7 +9,16 @@ namespace sink {
 namespace {
 
 constexpr std::uint8_t kKind = kLetter | kNumber | kSpace;
+constexpr std::uint8_t kCase = kLetter | kUpper | kLower;
 constexpr std::uint8_t kSign = 0;  // the kind of all other characters
+
+constexpr struct NamedPattern {
+  Cut cut;
+  const char* pattern;
+} kPatterns[] = {{Cut::words, kWordsPattern},         {Cut::llama3_words, kLlama3Pattern},
+                 {Cut::qwen2_words, kQwen2Pattern},   {Cut::o200k_words, kO200kPattern},
+                 {Cut::tekken_words, kTekkenPattern}, {Cut::sign_runs, R"([\p{P}\$\+<=>\^~\|]+)"},
+                 {Cut::number_runs, R"(\p{N}+)"},     {Cut::ascii_threes, "[0-9][0-9][0-9]"}};
 
 struct Character {
   std::size_t end;  // where the next one begins
@@ -44,6 +53,13 @@ class Scanner {
 
   bool is_kind(std::size_t at, std::uint8_t kind) const { return at < size() && this->at(at).kind == kind; }
   bool is_numeric(const Character& c) const { return classes_[c.code] & kNumeric; }
+  bool is_punctuation(const Character& c) const {
+    return (classes_[c.code] & (kLetter | kPunctuation)) == kPunctuation;
+  }
+  // Of what may begin a word with capital letters: all letters but small ones, and marks; what may follow: but
+  // capitals.
+  bool is_upper(const Character& c) const { return is_cased(c, kLower); }
+  bool is_lower(const Character& c) const { return is_cased(c, kUpper); }
 
   // The end of the characters of one kind that stand from `at` on.
   std::size_t skip(std::size_t at, std::uint8_t kind) const {
@@ -83,6 +99,11 @@ class Scanner {
   }
 
  private:
+  bool is_cased(const Character& c, std::uint8_t other) const {
+    std::uint8_t kind = classes_[c.code] & kCase;
+    return kind & kLetter ? !(kind & other) : (kind & kMark) != 0;
+  }
+
   std::string_view text_;
   const std::uint8_t* classes_;
 };
@@ -115,6 +136,23 @@ std::size_t last_line_end(const Scanner& text, std::size_t at) {
   return end;
 }
 
+// What the later patterns have in common: numbers of so many digits, signs with their line ends, white space.
+std::size_t other_end(const Scanner& text, const Character& first, std::size_t at, int digits, bool slashes) {
+  if (first.kind == kNumber) {
+    std::size_t end = first.end;
+    for (int more = 1; more < digits && text.is_kind(end, kNumber); ++more) end = text.at(end).end;
+    return end;
+  }
+  if (first.kind == kSign || (first.code == ' ' && text.is_kind(first.end, kSign))) {
+    std::size_t end = text.skip(first.end, kSign);
+    while (text.is(end, '\r') || text.is(end, '\n') || (slashes && text.is(end, '/'))) ++end;
+    return end;
+  }
+  std::size_t lines = last_line_end(text, at);
+  return lines > at ? lines : text.space_end(at);
+}
+
+template <int kDigits>
 std::size_t llama3_end(const Scanner& text, std::size_t at) {
   Character first = text.at(at);
   if (first.code == '\'') {
@@ -122,66 +160,169 @@ std::size_t llama3_end(const Scanner& text, std::size_t at) {
     if (end > at) return end;
   }
   if (first.kind == kLetter) return text.skip(first.end, kLetter);
-  if (first.kind == kNumber) {
-    std::size_t end = first.end;
-    for (int more = 0; more < 2 && text.is_kind(end, kNumber); ++more) end = text.at(end).end;
-    return end;
+  if (first.kind != kNumber && !is_line_end(first) && text.is_kind(first.end, kLetter))
+    return text.skip(first.end, kLetter);
+  return other_end(text, first, at, kDigits, false);
+}
+
+// The end of [upper]*[lower]+ at `at`, else of [upper]+; `at` where it is neither. A character may be of both, so the
+// last such one of the first run may be the second run.
+std::size_t cased_end(const Scanner& text, std::size_t at, bool& has_lower) {
+  std::size_t end = at, both = at;  // behind the last of both
+  while (end < text.size()) {
+    Character c = text.at(end);
+    if (!text.is_upper(c)) break;
+    end = c.end;
+    if (text.is_lower(c)) both = end;
   }
-  if (!is_line_end(first) && text.is_kind(first.end, kLetter)) return text.skip(first.end, kLetter);
-  if (first.kind == kSign || (first.code == ' ' && text.is_kind(first.end, kSign))) {
-    std::size_t end = text.skip(first.end, kSign);
-    while (text.is(end, '\r') || text.is(end, '\n')) ++end;
-    return end;
+  std::size_t upper = end;
+  while (end < text.size()) {
+    Character c = text.at(end);
+    if (!text.is_lower(c)) break;
+    end = c.end;
   }
-  std::size_t lines = last_line_end(text, at);
-  return lines > at ? lines : text.space_end(at);
+  has_lower = end > upper || both > at;
+  return end > upper || both == at ? end : both;
+}
+
+template <int kDigits, bool kContractions>
+std::size_t o200k_end(const Scanner& text, std::size_t at) {
+  Character first = text.at(at);
+  auto with_contraction = [&](std::size_t end) {
+    return kContractions && text.is(end, '\'') ? text.contraction_end(end, true) : end;
+  };
+  // A sign or blank belongs to the word behind it; a mark may be one or begin the word itself.
+  bool leads = first.kind != kLetter && first.kind != kNumber && !is_line_end(first);
+  bool has_lower = false, own_lower = false;
+  std::size_t begin = leads ? first.end : at;
+  std::size_t end = cased_end(text, begin, has_lower);
+  if (has_lower) return with_contraction(end);
+  std::size_t own = leads ? cased_end(text, at, own_lower) : at;
+  if (own_lower) return with_contraction(own);
+  if (end > begin) return with_contraction(end);
+  return other_end(text, first, at, kDigits, true);
+}
+
+// The end of the run of characters that are `in`, or are not, as the first one.
+template <class In>
+std::size_t run_end(const Scanner& text, std::size_t at, In in) {
+  Character c = text.at(at);
+  bool first = in(c);
+  while (c.end < text.size()) {
+    std::size_t next = c.end;
+    c = text.at(next);
+    if (in(c) != first) return next;
+  }
+  return c.end;
+}
+
+std::size_t sign_run_end(const Scanner& text, std::size_t at) {
+  return run_end(text, at, [&](const Character& c) {
+    return text.is_punctuation(c) ||
+           (c.code < 0x80 && std::string_view("$+<=>^~|").find(static_cast<char>(c.code)) != std::string_view::npos);
+  });
+}
+
+bool is_ascii_digit(const Scanner& text, std::size_t at) {
+  if (at >= text.size()) return false;
+  std::uint32_t code = text.at(at).code;
+  return code >= '0' && code <= '9';
+}
+
+// Three digits, or what stands before the next three.
+std::size_t ascii_threes_end(const Scanner& text, std::size_t at) {
+  auto three = [&](std::size_t i) {
+    return is_ascii_digit(text, i) && is_ascii_digit(text, i + 1) && is_ascii_digit(text, i + 2);
+  };
+  if (three(at)) return at + 3;
+  std::size_t end = text.at(at).end;
+  while (end < text.size() && !three(end)) end = text.at(end).end;
+  return end;
+}
+
+// Before the next U+2581.
+std::size_t metaspace_end(const Scanner& text, std::size_t at) {
+  constexpr std::uint32_t kMetaspaceCode = 0x2581;
+  for (Character c = text.at(at);; c = text.at(c.end))
+    if (c.end == text.size() || text.at(c.end).code == kMetaspaceCode) return c.end;
+}
+
+std::size_t after_space_end(const Scanner& text, std::size_t at) {
+  while (at < text.size() && !text.is(at, ' ')) at = text.at(at).end;
+  return at + (at < text.size());
 }
 
 std::size_t digits_end(const Scanner& text, std::size_t at, bool each) {
   Character first = text.at(at);
-  bool numeric = text.is_numeric(first);
-  if (numeric && each) return first.end;
-  std::size_t end = first.end;
-  while (end < text.size()) {
-    Character c = text.at(end);
-    if (text.is_numeric(c) != numeric) break;
-    end = c.end;
-  }
-  return end;
+  if (each && text.is_numeric(first)) return first.end;
+  return run_end(text, at, [&](const Character& c) { return text.is_numeric(c); });
 }
 
-void append_bounded(std::string_view piece, std::vector<std::string_view>& pieces) {
-  while (piece.size() > kLongestPiece) {
-    pieces.push_back(utf8_prefix(piece, kLongestPiece));
+void append_bounded(std::string_view piece, std::vector<std::string_view>& pieces, std::size_t longest) {
+  while (piece.size() > longest) {
+    pieces.push_back(utf8_prefix(piece, longest));
     piece.remove_prefix(pieces.back().size());
   }
   if (!piece.empty()) pieces.push_back(piece);
 }
 
 template <class EndOf>
-void cut(std::string_view text, std::span<const Cut> more, std::vector<std::string_view>& pieces, EndOf end_of) {
+void cut(std::string_view text, std::span<const Cut> more, std::vector<std::string_view>& pieces, std::size_t longest,
+         EndOf end_of) {
   Scanner scanner(text);
   for (std::size_t at = 0, end; at < text.size(); at = end) {
     end = end_of(scanner, at);
     std::string_view piece = text.substr(at, end - at);
-    more.empty() ? append_bounded(piece, pieces) : pre_tokenize(piece, more, pieces);
+    more.empty() ? append_bounded(piece, pieces, longest) : pre_tokenize(piece, more, pieces, longest);
   }
 }
 
 }  // namespace
 
-void pre_tokenize(std::string_view text, std::span<const Cut> cuts, std::vector<std::string_view>& pieces) {
-  if (cuts.empty()) return append_bounded(text, pieces);
+std::optional<Cut> cut_of_pattern(std::string_view pattern) {
+  for (const NamedPattern& known : kPatterns)
+    if (pattern == known.pattern) return known.cut;
+  return std::nullopt;
+}
+
+const char* pattern_of_cut(Cut cut) {
+  for (const NamedPattern& known : kPatterns)
+    if (cut == known.cut) return known.pattern;
+  return nullptr;
+}
+
+void pre_tokenize(std::string_view text, std::span<const Cut> cuts, std::vector<std::string_view>& pieces,
+                  std::size_t longest) {
+  if (cuts.empty()) return append_bounded(text, pieces, longest);
   std::span<const Cut> more = cuts.subspan(1);
+  auto by = [&](auto end_of) { cut(text, more, pieces, longest, end_of); };
   switch (cuts[0]) {
     case Cut::words:
-      return cut(text, more, pieces, words_end);
+      return by(words_end);
     case Cut::llama3_words:
-      return cut(text, more, pieces, llama3_end);
+      return by(llama3_end<3>);
+    case Cut::qwen2_words:
+      return by(llama3_end<1>);
+    case Cut::o200k_words:
+      return by(o200k_end<3, true>);
+    case Cut::tekken_words:
+      return by(o200k_end<1, false>);
     case Cut::each_digit:
-      return cut(text, more, pieces, [](const Scanner& s, std::size_t at) { return digits_end(s, at, true); });
+      return by([](const Scanner& s, std::size_t at) { return digits_end(s, at, true); });
     case Cut::digit_runs:
-      return cut(text, more, pieces, [](const Scanner& s, std::size_t at) { return digits_end(s, at, false); });
+      return by([](const Scanner& s, std::size_t at) { return digits_end(s, at, false); });
+    case Cut::metaspace:
+      return by(metaspace_end);
+    case Cut::after_space:
+      return by(after_space_end);
+    case Cut::sign_runs:
+      return by(sign_run_end);
+    case Cut::number_runs:
+      return by([](const Scanner& s, std::size_t at) {
+        return run_end(s, at, [](const Character& c) { return c.kind == kNumber; });
+      });
+    case Cut::ascii_threes:
+      return by(ascii_threes_end);
   }
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -10,23 +11,47 @@ namespace sink {
 
 inline constexpr std::size_t kLongestPiece = std::size_t{1} << 20;  // bytes
 
-// How to cut. The first two are the regular expressions below, read from left to right by a scanner that equals them
-// (the tests compare it with PCRE2 on every character); the digits are any of Unicode's categories N.
+// How to cut. The words are the regular expressions below, read from left to right by scanners that equal them (the
+// tests compare them with PCRE2 on every character). The others leave what is between their matches as it is.
 enum class Cut {
   words,         // kWordsPattern, of GPT-2, GPT-NeoX, OPT
   llama3_words,  // kLlama3Pattern: whatever the case, numbers of three digits, signs with their line ends
-  each_digit,    // every digit by itself, what is between as it is
-  digit_runs     // digits that stand together, what is between as it is
+  qwen2_words,   // the same with every digit by itself; of Qwen 2 and 3
+  o200k_words,   // kO200kPattern, of GPT-4o and gpt-oss: words begin anew at a capital letter behind a small one
+  tekken_words,  // the same without contractions and with every digit by itself; of Mistral's Tekken
+  each_digit,    // every digit by itself: any of Unicode's categories N
+  digit_runs,    // digits that stand together
+  metaspace,     // before every U+2581, a space of tokenizers of characters
+  after_space,   // behind every space
+  sign_runs,     // [\p{P}\$\+<=>\^~\|]+, which with the two below and kWordsPattern is llama.cpp's "default"
+  number_runs,   // \p{N}+
+  ascii_threes   // [0-9][0-9][0-9]
 };
 
 inline constexpr char kWordsPattern[] = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 inline constexpr char kLlama3Pattern[] =
     R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
 
+inline constexpr char kQwen2Pattern[] =
+    R"((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+inline constexpr char kO200kPattern[] =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|)"
+    R"(\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+inline constexpr char kTekkenPattern[] =
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|)"
+    R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|)"
+    R"(\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+
+// The cut that a regular expression above stands for, and the other way round (nullptr where there is none).
+std::optional<Cut> cut_of_pattern(std::string_view pattern);
+const char* pattern_of_cut(Cut cut);
+
 // Appends the pieces of `text` (valid UTF-8) to `pieces`; joined they are the text. Each of `cuts` cuts what the one
-// before it left. A piece of more than kLongestPiece bytes, which only text without words has, is cut there, so that
-// the memory of encoding it is bounded. Safe to call from several threads.
-void pre_tokenize(std::string_view text, std::span<const Cut> cuts, std::vector<std::string_view>& pieces);
+// before it left. A piece of more than `longest` bytes, which only text without words has, is cut there, so that the
+// memory of encoding it is bounded. Safe to call from several threads.
+void pre_tokenize(std::string_view text, std::span<const Cut> cuts, std::vector<std::string_view>& pieces,
+                  std::size_t longest = kLongestPiece);
 void pre_tokenize(std::string_view text, std::vector<std::string_view>& pieces);  // by Cut::words
 
 }  // namespace sink

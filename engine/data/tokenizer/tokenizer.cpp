@@ -4,7 +4,7 @@
 
 #include "engine/check.h"
 #include "engine/data/tokenizer/bpe_trainer.h"
-#include "engine/data/tokenizer/composed_form.h"
+#include "engine/data/tokenizer/metaspace.h"
 #include "engine/data/tokenizer/tokenizer_json.h"
 #include "engine/io/file.h"
 #include "engine/io/printable.h"
@@ -12,13 +12,37 @@
 
 namespace sink {
 
+namespace {
+
+// What tokens of characters stand for. Added tokens that are found in normalised text stand for their normal form.
+std::vector<std::string> texts_of(const BpeModel& model) {
+  if (model.byte_level) return {};
+  std::vector<std::string> texts = model.bytes;
+  std::string composed, spaced;
+  for (const AddedToken& token : model.added) {
+    if (token.normalized)
+      texts[static_cast<std::size_t>(token.id)] = normal_form(model, token.content, composed, spaced);
+  }
+  for (std::string& text : texts) {
+    std::optional<unsigned char> byte = model.decodes_bytes ? byte_of_token(text) : std::nullopt;
+    std::string token = std::move(text);
+    text.clear();
+    byte ? text.push_back(static_cast<char>(*byte)) : append_spaced(token, text);
+  }
+  return texts;
+}
+
+}  // namespace
+
 Tokenizer::Tokenizer(BpeModel model)
     : model_(std::move(model)),
+      texts_(texts_of(model_)),
       rules_(model_),
-      added_{AddedTokens(model_, false), AddedTokens(model_, true)},
-      first_cuts_(model_.cuts) {
-  std::vector<Cut>& after = model_.prefix_space ? last_cuts_ : first_cuts_;
-  if (model_.words) after.push_back(Cut::words);
+      bounds_(model_),
+      added_{AddedTokens(model_, false), AddedTokens(model_, true)} {
+  bool steps_between = model_.metaspace || model_.prefix_space != PrefixSpace::never;
+  (steps_between ? first_cuts_ : last_cuts_) = model_.cuts;
+  if (model_.words) last_cuts_.push_back(model_.byte_level ? Cut::words : Cut::metaspace);
 }
 
 Tokenizer Tokenizer::train(const std::vector<std::string_view>& texts, std::int64_t vocabulary) {
@@ -32,7 +56,7 @@ void Tokenizer::save(const std::string& path) const { write_file_atomically(path
 std::string Tokenizer::json() const { return to_tokenizer_json(model_); }
 
 std::int32_t Tokenizer::end_of_text() const {
-  for (const char* name : {kEndOfText, "<|end_of_text|>", "</s>"}) {
+  for (const char* name : {kEndOfText, "<|end_of_text|>", "</s>", "<eos>"}) {
     for (const AddedToken& token : model_.added) {
       if (token.content == name) return token.id;
     }
@@ -65,37 +89,67 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, EncodeCache& 
   std::vector<AddedTokens::Stretch> stretches;
   added_[false].split(text, stretches);
   for (const AddedTokens::Stretch& stretch : stretches) {
-    stretch.id == BpeModel::kNone ? encode_stretch(stretch.text, cache, ids) : ids.push_back(stretch.id);
+    bool first = stretch.text.data() == text.data();
+    stretch.id == BpeModel::kNone ? encode_stretch(stretch.text, first, cache, ids) : ids.push_back(stretch.id);
   }
   return ids;
 }
 
-void Tokenizer::encode_stretch(std::string_view text, EncodeCache& cache, std::vector<std::int32_t>& ids) const {
-  if (model_.nfc) text = composed_form(text, cache.composed);
+void Tokenizer::encode_stretch(std::string_view text, bool first, EncodeCache& cache,
+                               std::vector<std::int32_t>& ids) const {
+  text = normal_form(model_, text, cache.composed, cache.normal);
   std::vector<AddedTokens::Stretch> stretches;
   added_[true].split(text, stretches);
   for (const AddedTokens::Stretch& stretch : stretches) {
-    stretch.id == BpeModel::kNone ? encode_plain(stretch.text, cache, ids) : ids.push_back(stretch.id);
+    bool at_begin = first && stretch.text.data() == text.data();
+    stretch.id == BpeModel::kNone ? encode_plain(stretch.text, at_begin, cache, ids) : ids.push_back(stretch.id);
   }
 }
 
-void Tokenizer::encode_plain(std::string_view text, EncodeCache& cache, std::vector<std::int32_t>& ids) const {
+// `first` says that the text begins with `text`.
+void Tokenizer::encode_plain(std::string_view text, bool first, EncodeCache& cache,
+                             std::vector<std::int32_t>& ids) const {
+  // Pieces of characters are cut where merges end, see MergeBounds.
+  const std::size_t longest = model_.byte_level ? kLongestPiece : std::string_view::npos;
   cache.pieces.clear();
-  pre_tokenize(text, first_cuts_, cache.pieces);
-  if (!model_.prefix_space) return encode_pieces(cache, ids);
+  if (!model_.metaspace && model_.prefix_space == PrefixSpace::never) {
+    pre_tokenize(text, last_cuts_, cache.pieces, longest);
+    return encode_pieces(cache, ids);
+  }
+  pre_tokenize(text, first_cuts_, cache.pieces, std::string_view::npos);
   std::vector<std::string_view> stretches;
   stretches.swap(cache.pieces);
+  const std::string_view space = model_.byte_level ? " " : kMetaspace;
   for (std::string_view stretch : stretches) {
-    cache.spaced.assign(stretch.starts_with(' ') ? "" : " ").append(stretch);
+    bool begins = first && stretch.data() == text.data();
+    bool spaced = stretch.starts_with(space) || (model_.metaspace && stretch.starts_with(' '));
+    bool prefixed = model_.prefix_space == PrefixSpace::always || (model_.prefix_space == PrefixSpace::first && begins);
+    cache.spaced.assign(prefixed && !spaced ? space : "");
+    model_.metaspace ? append_metaspaced(stretch, cache.spaced) : static_cast<void>(cache.spaced.append(stretch));
     cache.pieces.clear();
-    pre_tokenize(cache.spaced, last_cuts_, cache.pieces);
+    pre_tokenize(cache.spaced, last_cuts_, cache.pieces, longest);
     encode_pieces(cache, ids);
   }
 }
 
 void Tokenizer::encode_pieces(EncodeCache& cache, std::vector<std::int32_t>& ids) const {
-  for (std::string_view piece : cache.pieces)
-    cache.append(piece, ids, [this](std::string_view fresh, auto& into) { rules_.encode(fresh, into); });
+  auto encode = [this](std::string_view fresh, auto& into) { rules_.encode(fresh, into); };
+  auto merge = [this](std::string_view fresh, auto& into) { rules_.merge(fresh, into); };
+  for (std::string_view piece : cache.pieces) {
+    if (model_.byte_level) {
+      cache.append(piece, ids, encode);
+      continue;
+    }
+    std::int32_t whole = rules_.whole(piece);
+    if (whole != BpeModel::kNone) {
+      ids.push_back(whole);
+      continue;
+    }
+    for (std::size_t at = 0, end = 0; at < piece.size(); at = end) {
+      end = bounds_.end_of(piece, at);
+      cache.append(piece.substr(at, end - at), ids, merge);
+    }
+  }
 }
 
 std::vector<std::int32_t> Tokenizer::encode_with_special_tokens(std::string_view text, EncodeCache& cache) const {
@@ -108,13 +162,21 @@ std::vector<std::int32_t> Tokenizer::encode_with_special_tokens(std::string_view
 const std::string& Tokenizer::bytes_of(std::int32_t id) const {
   SINK_CHECK(id >= 0 && id < vocabulary(), "tokenizer",
              "token id " + std::to_string(id) + " is outside the vocabulary of " + std::to_string(vocabulary()));
-  return model_.bytes[static_cast<std::size_t>(id)];
+  return (texts_.empty() ? model_.bytes : texts_)[static_cast<std::size_t>(id)];
 }
 
 std::string Tokenizer::decode(std::span<const std::int32_t> ids) const {
   std::string text;
   for (std::int32_t id : ids) text += bytes_of(id);
-  return text;
+  if (model_.strips_first_token && !ids.empty()) {
+    std::string first = model_.bytes[static_cast<std::size_t>(ids[0])];
+    for (std::size_t at = first.find(kMetaspace); at != std::string::npos; at = first.find(kMetaspace, at))
+      first.erase(at, kMetaspace.size());
+    text.replace(0, bytes_of(ids[0]).size(), first);
+  }
+  std::size_t stripped = 0;
+  while (stripped < model_.stripped_spaces && text[stripped] == ' ') ++stripped;
+  return text.substr(stripped);
 }
 
 std::string Tokenizer::token_text(std::int32_t id) const { return printable(bytes_of(id)); }

@@ -1,4 +1,4 @@
-// Tokenizer: text to token ids and back, by byte-level BPE.
+// Tokenizer: text to token ids and back, by BPE over bytes or characters.
 #pragma once
 
 #include <cstdint>
@@ -11,6 +11,7 @@
 #include "engine/data/tokenizer/bpe_model.h"
 #include "engine/data/tokenizer/bpe_rules.h"
 #include "engine/data/tokenizer/encode_cache.h"
+#include "engine/data/tokenizer/merge_bounds.h"
 
 namespace sink {
 
@@ -20,8 +21,8 @@ class Tokenizer {
 
   // See train_bpe.
   static Tokenizer train(const std::vector<std::string_view>& texts, std::int64_t vocabulary);
-  // A tokenizer.json, of ours or of HuggingFace, or a vocabulary with its merges beside it; see read_tokenizer. Throws
-  // Error (Exit::bad_input).
+  // A tokenizer.json, of ours or of HuggingFace, a vocabulary with its merges beside it (see read_tokenizer), or a
+  // tokenizer.bin of llama2.c (see llama2c_vocabulary.h). Throws Error (Exit::bad_input).
   static Tokenizer load(const std::string& path);
   // Throws Error (Exit::io).
   void save(const std::string& path) const;
@@ -29,11 +30,11 @@ class Tokenizer {
 
   // Number of rows that an embedding needs: the largest id + 1.
   std::int64_t vocabulary() const { return static_cast<std::int64_t>(model_.bytes.size()); }
-  // The id of <|endoftext|>, or of <|end_of_text|> (LLaMA 3) or </s> (OPT). Throws Error (Exit::bad_input) if there is
-  // none of them.
+  // The id of <|endoftext|>, or of <|end_of_text|> (LLaMA 3), </s> (OPT, LLaMA 2, Mistral) or <eos> (Gemma). Throws
+  // Error (Exit::bad_input) if there is none of them.
   std::int32_t end_of_text() const;
-  // How many of the bytes that occur in UTF-8 have no token, as 8 in SmolLM: text with them does not come back. None in
-  // the tokenizers trained here.
+  // How many of the bytes that occur in UTF-8 have no token, as 8 in SmolLM: text with them (where tokens are
+  // characters: with characters of them that are no token) does not come back. None in the tokenizers trained here.
   int bytes_without_token() const;
 
   // Throws Error (Exit::bad_input) where the text is not UTF-8. Added tokens in the text become their ids; a cache
@@ -42,12 +43,18 @@ class Tokenizer {
   std::vector<std::int32_t> encode(std::string_view text) const;
   std::vector<std::int32_t> encode(std::string_view text, EncodeCache& cache) const;
 
-  // The same between the special tokens that the tokenizer gives every text, as OPT's </s> before it; with most
-  // tokenizers there are none. What the `tokenizers` package does where it is not told add_special_tokens=False.
+  // The special tokens that the tokenizer begins and ends every text with: OPT's </s>, the <s> of LLaMA 2 and Mistral,
+  // LLaMA 3's <|begin_of_text|>, Gemma's <bos>; none with GPT-2, GPT-NeoX and Qwen.
+  const std::vector<std::int32_t>& begin_tokens() const { return model_.before; }
+  const std::vector<std::int32_t>& end_tokens() const { return model_.after; }
+
+  // The ids of the text between these tokens: what the `tokenizers` package gives where it is not told
+  // add_special_tokens=False.
   std::vector<std::int32_t> encode_with_special_tokens(std::string_view text, EncodeCache& cache) const;
 
-  // decode(encode(text)) == text, but for the NFC, the leading space and the bytes without token above. Throws Error
-  // for ids outside the vocabulary.
+  // decode(encode(text)) == text, but for the NFC, the leading space and the bytes without token above; where tokens
+  // are characters, also for a U+2581 in the text, and beside added tokens. The text is that of all tokens, special
+  // ones too, and need not be UTF-8 where ids do not come from encode. Throws Error for ids outside the vocabulary.
   std::string decode(std::span<const std::int32_t> ids) const;
 
   // The token as printable UTF-8 for labels: control characters and broken characters are escaped (\n, \x1b), spaces
@@ -56,14 +63,17 @@ class Tokenizer {
 
  private:
   const std::string& bytes_of(std::int32_t id) const;
-  void encode_stretch(std::string_view text, EncodeCache& cache, std::vector<std::int32_t>& ids) const;
-  void encode_plain(std::string_view text, EncodeCache& cache, std::vector<std::int32_t>& ids) const;
+  void encode_stretch(std::string_view text, bool first, EncodeCache& cache, std::vector<std::int32_t>& ids) const;
+  void encode_plain(std::string_view text, bool first, EncodeCache& cache, std::vector<std::int32_t>& ids) const;
   void encode_pieces(EncodeCache& cache, std::vector<std::int32_t>& ids) const;
 
   BpeModel model_;
+  std::vector<std::string> texts_;  // of every id, where they are not model_.bytes
   BpeRules rules_;
-  std::array<AddedTokens, 2> added_;         // by AddedToken::normalized
-  std::vector<Cut> first_cuts_, last_cuts_;  // before and after the leading space
+  MergeBounds bounds_;
+  std::array<AddedTokens, 2> added_;  // by AddedToken::normalized
+  std::vector<Cut> first_cuts_,
+      last_cuts_;  // before and after the leading space; the last ones alone where there is none
 };
 
 }  // namespace sink

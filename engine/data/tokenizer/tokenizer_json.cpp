@@ -9,6 +9,7 @@
 
 #include "engine/data/tokenizer/added_tokens.h"
 #include "engine/data/tokenizer/byte_alphabet.h"
+#include "engine/data/tokenizer/llama2c_vocabulary.h"
 #include "engine/data/tokenizer/tokenizer_steps.h"
 #include "engine/io/bounded_json.h"
 #include "engine/io/file.h"
@@ -35,7 +36,7 @@ void check_supported(const Json& file, const std::string& path) {
   const Json& model = file.at("model");
   // Old files do not name the type of the model.
   if (model.value("type", "BPE") != "BPE") reject_tokenizer(path, "the model is " + brief_json(model.at("type")));
-  for (const char* option : {"dropout", "continuing_subword_prefix", "end_of_word_suffix", "byte_fallback"}) {
+  for (const char* option : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
     if (uses_option(model, option)) reject_tokenizer(path, std::string("the option ") + option + " is not supported");
   }
   for (const char* option : {"truncation", "padding"}) {
@@ -63,8 +64,8 @@ std::int32_t find_id(const Ids& ids, const std::string& token, const std::string
   return found->second;
 }
 
-void read_merges(BpeModel& model, const Json& merges, const Ids& ids, const std::string& path) {
-  for (const Json& merge : merges) {
+void read_merges(BpeModel& model, const Json& json, const Ids& ids, const std::string& path) {
+  for (const Json& merge : json.at("merges")) {
     std::string left, right;
     if (merge.is_array()) {
       left = merge.at(0).get<std::string>();
@@ -78,6 +79,15 @@ void read_merges(BpeModel& model, const Json& merges, const Ids& ids, const std:
     }
     model.merges.push_back({find_id(ids, left, path), find_id(ids, right, path), find_id(ids, left + right, path)});
   }
+  // A key of our own, see scored_merges.h.
+  for (const Json& rank : json.value("ranks", Json::array())) {
+    if (!rank.is_number_unsigned() || rank.get<std::uint64_t>() >= model.merges.size())
+      reject_tokenizer(path, "the rank of a merge is " + brief_json(rank));
+    model.ranks.push_back(rank.get<std::int32_t>());
+  }
+  if (!model.ranks.empty() && model.ranks.size() != model.merges.size())
+    reject_tokenizer(path, "there are " + std::to_string(model.ranks.size()) + " ranks of " +
+                               std::to_string(model.merges.size()) + " merges");
 }
 
 AddedToken added_token(const Json& token, std::int64_t most, const std::string& path) {
@@ -102,11 +112,41 @@ void read_unknown(const Json& json, const Ids& ids, BpeModel& model, const std::
   model.fuse_unknown = json.value("fuse_unk", false);
 }
 
+// What a token of the vocabulary stands for: itself, or the bytes that it is in the byte alphabet. An added token
+// stands for its own characters.
+std::string bytes_of_token(const std::string& token, std::int32_t id, const Ids& added, BpeModel& model,
+                           const std::string& path) {
+  std::optional<std::string> bytes = model.byte_level ? decode_bytes(token) : token;
+  if (model.byte_level && bytes && bytes->size() == 1) model.id_of_byte[static_cast<unsigned char>((*bytes)[0])] = id;
+  auto also_added = added.find(token);
+  if (also_added != added.end()) {
+    if (also_added->second != id)
+      reject_tokenizer(path, "the added token '" + token.substr(0, kShown) + "' has the id " + std::to_string(id) +
+                                 " in the vocabulary and " + std::to_string(also_added->second) +
+                                 " among the added tokens");
+    bytes = token;
+  }
+  if (!bytes) reject_tokenizer(path, "the token '" + token.substr(0, kShown) + "' is not written in the byte alphabet");
+  return *bytes;
+}
+
+// The tokens <0x00> to <0xFF>, where characters without a token become those of their bytes.
+void read_byte_fallback(const Json& json, const Ids& ids, BpeModel& model, const std::string& path) {
+  if (!uses_option(json, "byte_fallback")) return;
+  if (model.byte_level) reject_tokenizer(path, "the option byte_fallback is not supported with ByteLevel");
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  for (std::size_t byte = 0; byte < 256; ++byte) {
+    auto found = ids.find({'<', '0', 'x', kDigits[byte / 16], kDigits[byte % 16], '>'});
+    if (found != ids.end()) model.id_of_byte[byte] = found->second;
+  }
+}
+
 BpeModel read_model(const Json& file, std::size_t file_bytes, const std::string& path) {
   check_supported(file, path);
   // A token takes more than one byte of the file.
   std::int64_t most = std::min(kLargestId, static_cast<std::int64_t>(file_bytes));
   BpeModel model;
+  read_text_steps(file, model, path);
   Ids added;
   for (const Json& token : file.value("added_tokens", Json::array())) {
     model.added.push_back(added_token(token, most, path));
@@ -117,26 +157,14 @@ BpeModel read_model(const Json& file, std::size_t file_bytes, const std::string&
   for (const auto& [token, id_json] : json.at("vocab").items()) {
     std::int32_t id = id_of(id_json, most, path);
     ids.emplace(token, id);
-    std::optional<std::string> bytes = decode_bytes(token);
-    if (bytes && bytes->size() == 1) model.id_of_byte[static_cast<unsigned char>((*bytes)[0])] = id;
-    // An added token stands for its own characters, not for the bytes they would be in the alphabet.
-    auto also_added = added.find(token);
-    if (also_added != added.end()) {
-      if (also_added->second != id)
-        reject_tokenizer(path, "the added token '" + token.substr(0, kShown) + "' has the id " + std::to_string(id) +
-                                   " in the vocabulary and " + std::to_string(also_added->second) +
-                                   " among the added tokens");
-      bytes = token;
-    }
-    if (!bytes)
-      reject_tokenizer(path, "the token '" + token.substr(0, kShown) + "' is not written in the byte alphabet");
-    place(model, id, *bytes, true, path);
+    place(model, id, bytes_of_token(token, id, added, model, path), true, path);
   }
   for (const AddedToken& token : model.added) place(model, token.id, token.content, false, path);
-  read_merges(model, json.at("merges"), ids, path);
+  read_byte_fallback(json, ids, model, path);
+  read_merges(model, json, ids, path);
   read_unknown(json, ids, model, path);
   model.whole_pieces = json.value("ignore_merges", false);
-  read_tokenizer_steps(file, model, path);
+  read_special_steps(file, model, path);
   return model;
 }
 
@@ -199,6 +227,7 @@ BpeModel parse_tokenizer_json(const std::string& json, const std::string& path) 
 }
 
 BpeModel read_tokenizer(const std::string& path) {
+  if (path.ends_with(".bin")) return read_llama2c_vocabulary(read_file("tokenizer", path), path);
   std::string text = read_file("tokenizer", path);
   return refusing(path, [&] {
     Json json = parse_bounded_json(text);

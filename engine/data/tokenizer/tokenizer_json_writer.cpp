@@ -1,9 +1,12 @@
 // Writes tokenizer.json.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <string>
-#include <unordered_map>
+#include <string_view>
+#include <unordered_set>
 
 #include "engine/data/tokenizer/byte_alphabet.h"
+#include "engine/data/tokenizer/metaspace.h"
 #include "engine/data/tokenizer/tokenizer_json.h"
 
 namespace sink {
@@ -12,29 +15,71 @@ namespace {
 
 using OrderedJson = nlohmann::ordered_json;  // keeps keys as they come, but looks them up one by one
 
+OrderedJson step(const char* type) { return {{"type", type}}; }
+
 OrderedJson byte_level(bool prefix_space, bool words) {
   return {{"type", "ByteLevel"}, {"add_prefix_space", prefix_space}, {"trim_offsets", true}, {"use_regex", words}};
+}
+
+OrderedJson metaspace(PrefixSpace prefix, bool split) {
+  static constexpr const char* kScheme[] = {"never", "first", "always"};
+  return {{"type", "Metaspace"},
+          {"replacement", kMetaspace},
+          {"prepend_scheme", kScheme[static_cast<int>(prefix)]},
+          {"split", split}};
+}
+
+OrderedJson replace(std::string_view what, std::string_view by) {
+  return {{"type", "Replace"}, {"pattern", {{"String", what}}}, {"content", by}};
+}
+
+// null, the one step there is, or a Sequence of them.
+OrderedJson sequence(OrderedJson steps, const char* list) {
+  if (steps.empty()) return nullptr;
+  if (steps.size() == 1) return steps[0];
+  return {{"type", "Sequence"}, {list, std::move(steps)}};
 }
 
 OrderedJson cut_json(Cut cut) {
   if (cut == Cut::each_digit || cut == Cut::digit_runs)
     return {{"type", "Digits"}, {"individual_digits", cut == Cut::each_digit}};
-  OrderedJson pattern = {{"Regex", cut == Cut::words ? kWordsPattern : kLlama3Pattern}};
-  return {{"type", "Split"}, {"pattern", pattern}, {"behavior", "Isolated"}, {"invert", false}};
+  bool after_space = cut == Cut::after_space;
+  OrderedJson pattern = {{after_space ? "String" : "Regex", after_space ? " " : pattern_of_cut(cut)}};
+  const char* behavior = after_space ? "MergedWithPrevious" : "Isolated";
+  return {{"type", "Split"}, {"pattern", pattern}, {"behavior", behavior}, {"invert", false}};
+}
+
+OrderedJson normalizer(const BpeModel& model) {
+  OrderedJson steps = OrderedJson::array();
+  if (model.nfc) steps.push_back(step("NFC"));
+  if (model.prepends) steps.push_back({{"type", "Prepend"}, {"prepend", kMetaspace}});
+  if (model.replaces_spaces) steps.push_back(replace(" ", kMetaspace));
+  return sequence(std::move(steps), "normalizers");
 }
 
 OrderedJson pre_tokenizer(const BpeModel& model) {
-  OrderedJson last = byte_level(model.prefix_space, model.words);
-  if (model.cuts.empty()) return last;
   OrderedJson steps = OrderedJson::array();
   for (Cut cut : model.cuts) steps.push_back(cut_json(cut));
-  steps.push_back(last);
-  return {{"type", "Sequence"}, {"pretokenizers", steps}};
+  if (model.byte_level) steps.push_back(byte_level(model.prefix_space == PrefixSpace::always, model.words));
+  if (model.metaspace) steps.push_back(metaspace(model.prefix_space, model.words));
+  return sequence(std::move(steps), "pretokenizers");
+}
+
+OrderedJson decoder(const BpeModel& model) {
+  if (model.byte_level) return byte_level(false, true);
+  if (model.strips_first_token) return metaspace(PrefixSpace::always, true);
+  OrderedJson steps = OrderedJson::array({replace(kMetaspace, " ")});
+  if (model.decodes_bytes) steps.push_back(step("ByteFallback"));
+  steps.push_back(step("Fuse"));
+  if (model.stripped_spaces > 0)
+    steps.push_back({{"type", "Strip"}, {"content", " "}, {"start", model.stripped_spaces}, {"stop", 0}});
+  return sequence(std::move(steps), "decoders");
 }
 
 // A template where there are special tokens around a text; they are named by their ids.
 OrderedJson post_processor(const BpeModel& model) {
-  if (model.before.empty() && model.after.empty()) return byte_level(model.prefix_space, true);
+  if (model.before.empty() && model.after.empty())
+    return model.byte_level ? byte_level(model.prefix_space == PrefixSpace::always, true) : OrderedJson(nullptr);
   OrderedJson special = OrderedJson::object(), single = OrderedJson::array(), pair = OrderedJson::array();
   auto add = [&](const std::vector<std::int32_t>& ids) {
     for (std::int32_t id : ids) {
@@ -67,15 +112,19 @@ OrderedJson added_tokens(const BpeModel& model) {
 
 // How every token of the vocabulary is spelt; empty for those that are none.
 std::vector<std::string> spellings(const BpeModel& model) {
-  std::unordered_map<std::int32_t, std::string> literal;  // added tokens are spelt as they are
-  for (const AddedToken& token : model.added) literal[token.id] = token.content;
+  std::unordered_set<std::int32_t> literal;  // added tokens are spelt as they are
+  for (const AddedToken& token : model.added) literal.insert(token.id);
   std::vector<std::string> spelling(model.bytes.size());
   for (std::size_t id = 0; id < model.bytes.size(); ++id) {
     if (!model.in_vocabulary[id]) continue;
-    auto found = literal.find(static_cast<std::int32_t>(id));
-    spelling[id] = found != literal.end() ? found->second : encode_bytes(model.bytes[id]);
+    bool as_it_is = literal.contains(static_cast<std::int32_t>(id)) || !model.byte_level;
+    spelling[id] = as_it_is ? model.bytes[id] : encode_bytes(model.bytes[id]);
   }
   return spelling;
+}
+
+bool has_byte_tokens(const BpeModel& model) {
+  return std::any_of(model.id_of_byte.begin(), model.id_of_byte.end(), [](auto id) { return id != BpeModel::kNone; });
 }
 
 OrderedJson bpe(const BpeModel& model) {
@@ -100,10 +149,11 @@ OrderedJson bpe(const BpeModel& model) {
                       {"continuing_subword_prefix", nullptr},
                       {"end_of_word_suffix", nullptr},
                       {"fuse_unk", model.fuse_unknown},
-                      {"byte_fallback", false}};
+                      {"byte_fallback", !model.byte_level && has_byte_tokens(model)}};
   if (model.whole_pieces) json["ignore_merges"] = true;
   json["vocab"] = std::move(vocabulary);
   json["merges"] = std::move(merges);
+  if (!model.ranks.empty()) json["ranks"] = model.ranks;
   return json;
 }
 
@@ -114,10 +164,10 @@ std::string to_tokenizer_json(const BpeModel& model) {
                       {"truncation", nullptr},
                       {"padding", nullptr},
                       {"added_tokens", added_tokens(model)},
-                      {"normalizer", model.nfc ? OrderedJson{{"type", "NFC"}} : OrderedJson(nullptr)},
+                      {"normalizer", normalizer(model)},
                       {"pre_tokenizer", pre_tokenizer(model)},
                       {"post_processor", post_processor(model)},
-                      {"decoder", byte_level(false, true)},
+                      {"decoder", decoder(model)},
                       {"model", bpe(model)}};
   return file.dump(1) + "\n";
 }

@@ -1,4 +1,4 @@
-// The steps around byte pairs that a tokenizer.json names: what is done to text before, and which tokens go around it.
+// The steps around merging that a tokenizer.json names: what is done to text before, and which tokens go around it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -14,8 +14,10 @@ std::string brief_json(const nlohmann::json& value);  // for a message
 // True where `object` has a value other than null, false, 0 or "" under `key`: an option that changes what comes out.
 bool uses_option(const nlohmann::json& object, const char* key);
 
-// Reads "normalizer", "pre_tokenizer" and "post_processor" of `file`, whose vocabulary `model` has already. Throws as
-// above for steps that are not supported, by their name.
-void read_tokenizer_steps(const nlohmann::json& file, BpeModel& model, const std::string& path);
+// Reads "normalizer", "pre_tokenizer" and "decoder" of `file`, which say whether tokens are bytes or characters; the
+// second one "post_processor", where `model` has its vocabulary. Throw as above for steps that are not supported, by
+// their name.
+void read_text_steps(const nlohmann::json& file, BpeModel& model, const std::string& path);
+void read_special_steps(const nlohmann::json& file, BpeModel& model, const std::string& path);
 
 }  // namespace sink

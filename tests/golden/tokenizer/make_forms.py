@@ -8,13 +8,15 @@ import json
 import pathlib
 
 import hostile_text
-from families import LLAMA3
+from families import LLAMA3, O200K, QWEN2, TEKKEN
 from tokenizers import Regex, Tokenizer, normalizers, pre_tokenizers
 
 here = pathlib.Path(__file__).resolve().parent
 BASE = json.loads((here / "tokenizer.json").read_text())
 MERGES = BASE["model"]["merges"]
 WORDS = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+
+SIGNS = r"[\p{P}\$\+<=>\^~\|]+"
 
 
 def byte_level(prefix=False, words=True):
@@ -69,6 +71,11 @@ FORMS = {
                                                                    "model": {"ignore_merges": True,
                                                                              "vocab": {"zqxj": 602, "\u0120zqxj": 603}},
                                                                    "added_tokens": BASE["added_tokens"][:2]},
+    "qwen2": sequence(split(QWEN2), byte_level(words=False)) | {"normalizer": {"type": "NFC"}},
+    "gptoss": sequence(split(O200K), byte_level(words=False)),
+    "tekken": sequence({**split(TEKKEN), "behavior": "Removed", "invert": True}, byte_level(words=False)),
+    "llama.cpp's default": sequence(split(SIGNS), split(WORDS), split(r"\p{N}+"), split("[0-9][0-9][0-9]"),
+                                    byte_level(words=False)),
     "smollm": sequence(digits(True), byte_level()) | {"model": {"vocab": LACKS}},
     "digit_runs": sequence(digits(False), byte_level(prefix=True)),
     "split_words": sequence(sequence(split(WORDS))["pre_tokenizer"], byte_level(words=False)),
@@ -106,7 +113,7 @@ TEXTS = [
     "<right>   <both>. \t<both>x <right>x<right>", "word sword word, words \u0301word word\u0301 2word wordy-word_word word",
     "      \u00a0  <padding|>\u00a0\u00a0 x", "\u00f1 \U000414a1\U000814a1\U000c14a1\U000414a1 end", "1\u00b22\u0663\u0664 \u2167x3 .5,6",
     "\r\n \n\t \r\n  x\n y  \n", "...\n\n!?\r\nx -- 'tis 'Twas ''s", "<\u200dword\u200d>", "   leading and trailing   ",
-    "    four     five      six    ",
+    "    four     five      six    ", "aBCdE HELLOworld\u01c5x \u02b0A\u02b0 \u4e2dA\u4e2d e\u0301X\u0301\u0301 .\u0301a I'LLx/\r\n//\n 12345678",
 ]
 
 
@@ -115,10 +122,11 @@ def ids_hash(ids):
 
 
 def classes_hash():
-    """SHA-256 of a byte a character: 1 letter, 2 number, 4 white space, and 8 where Digits cuts."""
+    """SHA-256 of a byte a character: 1 letter, 2 number, 4 white space, and 8 where Digits cuts; 32 capital letter or mark,
+    64 small letter or punctuation."""
     codes = [c for c in range(1, 0x110000) if not 0xD800 <= c <= 0xDFFF]
     classes = bytearray(0x110000)
-    for bit, pattern in (1, r"\p{L}"), (2, r"\p{N}"), (4, r"\s"):
+    for bit, pattern in (1, r"\p{L}"), (2, r"\p{N}"), (4, r"\s"), (32, r"[\p{Lu}\p{Lt}\p{M}]"), (64, r"[\p{Ll}\p{P}]"):
         others = pre_tokenizers.Split(Regex(pattern), "removed")
         for i in range(0, len(codes), 4096):
             block = codes[i:i + 4096]

@@ -88,12 +88,15 @@ std::vector<bool> in_class(const std::string& name) {
 
 // Characters that both put into the same class: all but those that came with Unicode 15 and 16.
 std::vector<std::uint32_t> known_characters() {
-  std::vector<bool> letter = in_class("L"), number = in_class("N");
+  std::vector<bool> letter = in_class("L"), number = in_class("N"), upper = in_class("Lu"), title = in_class("Lt"),
+                    lower = in_class("Ll"), mark = in_class("M"), punctuation = in_class("P");
   std::vector<std::uint32_t> known;
   for (std::uint32_t code = 1; code < 0x110000; ++code) {
     if (code >= 0xD800 && code < 0xE000) continue;
     std::uint8_t kind = character_classes()[code];
-    if (letter[code] == bool(kind & kLetter) && number[code] == bool(kind & kNumber)) known.push_back(code);
+    bool same = letter[code] == bool(kind & kLetter) && number[code] == bool(kind & kNumber);
+    same = same && bool(kind & kUpper) == (letter[code] ? upper[code] || title[code] : mark[code]);
+    if (same && bool(kind & kLower) == (letter[code] ? lower[code] : punctuation[code])) known.push_back(code);
   }
   return known;
 }
@@ -107,7 +110,8 @@ TEST_CASE("pre_tokenize: the scanners cut where the regular expressions do") {
   const std::vector<std::string> frequent = {
       " ",      " ",      "  ",     "\n",     "\r",     "\t",     "'",          "'s",     "'LL",    "'re",
       "'V",     "s",      "e",      "a",      "Z",      "7",      "12",         ".",      "-",      "\u017f",
-      "\u00a0", "\u3000", "\u00b2", "\u0301", "\u4e2d", "\u0663", "\U0001f600", "\u0085", "\u180e", "\u212a"};
+      "\u00a0", "\u3000", "\u00b2", "\u0301", "\u4e2d", "\u0663", "\U0001f600", "\u0085", "\u180e", "\u212a",
+      "\u01c5", "\u02b0", "/",      "$",      "123",    "\u2581", "B"};
   Rng rng(8, "characters");
   std::uint64_t drawn = 0;
   auto below = [&](std::uint64_t n) { return rng.below(drawn++, n); };
@@ -115,7 +119,15 @@ TEST_CASE("pre_tokenize: the scanners cut where the regular expressions do") {
     Cut cut;
     Pattern pattern;
   } scanners[] = {{Cut::words, Pattern(for_pcre2(kWordsPattern))},
-                  {Cut::llama3_words, Pattern(for_pcre2(kLlama3Pattern))}};
+                  {Cut::llama3_words, Pattern(for_pcre2(kLlama3Pattern))},
+                  {Cut::qwen2_words, Pattern(for_pcre2(kQwen2Pattern))},
+                  {Cut::o200k_words, Pattern(for_pcre2(kO200kPattern))},
+                  {Cut::tekken_words, Pattern(for_pcre2(kTekkenPattern))},
+                  {Cut::sign_runs, Pattern(R"([\p{P}\$\+<=>\^~\|]+|[^\p{P}\$\+<=>\^~\|]+)")},
+                  {Cut::number_runs, Pattern(R"(\p{N}+|\P{N}+)")},
+                  {Cut::ascii_threes, Pattern("[0-9]{3}|(?s:(?![0-9]{3}).)+")},
+                  {Cut::metaspace, Pattern("\u2581?[^\u2581]+|\u2581")},
+                  {Cut::after_space, Pattern("[^ ]* |[^ ]+")}};
   for (int round = 0; round < 40'000; ++round) {
     std::string text;
     for (std::uint64_t length = 1 + below(14); length > 0; --length) {

@@ -1,0 +1,151 @@
+#include "engine/data/tokenizer/gguf_vocabulary.h"
+
+#include <string_view>
+#include <unordered_map>
+
+#include "engine/check.h"
+#include "engine/data/tokenizer/added_tokens.h"
+#include "engine/data/tokenizer/byte_alphabet.h"
+#include "engine/data/tokenizer/scored_vocabulary.h"
+#include "engine/io/printable.h"
+#include "engine/io/utf8.h"
+
+namespace sink {
+
+namespace {
+
+constexpr std::size_t kShownOfName = 80;  // bytes, in a message
+
+[[noreturn]] void refuse_gguf(const std::string& path, const std::string& why) {
+  fail("tokenizer", path + ": " + why, Exit::bad_input);
+}
+
+std::string shown(const std::string& name) {
+  return std::string("'").append(printable(name.substr(0, kShownOfName))).append("'");
+}
+
+// What the name of a pre-tokenizer stands for.
+struct PreTokenizer {
+  std::vector<Cut> cuts;
+  bool nfc = false;
+  bool whole_pieces = false;
+  bool adds_bos = false;
+};
+
+PreTokenizer pre_tokenizer_named(const std::string& name, const std::string& path) {
+  static const std::unordered_map<std::string, PreTokenizer> known = [] {
+    std::unordered_map<std::string, PreTokenizer> named;
+    named["default"] = {{Cut::sign_runs, Cut::words, Cut::number_runs, Cut::ascii_threes}};
+    for (const char* same : {"gpt-2", "phi-2"}) named[same] = {{Cut::words}};
+    for (const char* same : {"olmo", "mpt"}) named[same] = {{Cut::words}, true};
+    for (const char* same : {"smollm", "starcoder"}) named[same] = {{Cut::each_digit, Cut::words}};
+    for (const char* same : {"llama-bpe", "llama3", "llama-v3"}) named[same] = {{Cut::llama3_words}, false, true, true};
+    named["qwen2"] = {{Cut::qwen2_words}, true};
+    named["gpt-4o"] = {{Cut::o200k_words}};
+    named["tekken"] = {{Cut::tekken_words}, false, true, true};
+    return named;
+  }();
+  auto found = known.find(name);
+  if (found == known.end())
+    refuse_gguf(path, "tokenizer.ggml.pre is " + shown(name) +
+                          "; expected default, gpt-2, phi-2, olmo, mpt, smollm, starcoder, llama-bpe, qwen2, gpt-4o or "
+                          "tekken");
+  return found->second;
+}
+
+// The token at the beginning or the end of every text, where there is one.
+std::vector<std::int32_t> token_around(bool wanted, const std::optional<std::int64_t>& id, const char* key,
+                                       const GgufVocabulary& vocabulary, const std::string& path) {
+  if (!wanted) return {};
+  if (!id) refuse_gguf(path, std::string("wants a token around every text, but has no tokenizer.ggml.") + key);
+  if (*id < 0 || *id >= static_cast<std::int64_t>(vocabulary.tokens.size()))
+    refuse_gguf(path, std::string("tokenizer.ggml.") + key + " is " + std::to_string(*id) + " of a vocabulary of " +
+                          std::to_string(vocabulary.tokens.size()));
+  return {static_cast<std::int32_t>(*id)};
+}
+
+BpeModel scored_gguf(const GgufVocabulary& given, const std::string& path) {
+  ScoredVocabulary vocabulary;
+  vocabulary.tokens = given.tokens;
+  vocabulary.scores = given.scores;
+  for (std::int32_t type : given.token_types) vocabulary.kinds.push_back(static_cast<TokenKind>(type));
+  vocabulary.space_prefix = given.add_space_prefix.value_or(true);
+  auto bos = given.bos_token_id ? given.bos_token_id : 1, eos = given.eos_token_id ? given.eos_token_id : 2;
+  vocabulary.before = token_around(given.add_bos_token.value_or(true), bos, "bos_token_id", given, path);
+  vocabulary.after = token_around(given.add_eos_token.value_or(false), eos, "eos_token_id", given, path);
+  return scored_model(vocabulary, path);
+}
+
+using GgufIds = std::unordered_map<std::string_view, std::int32_t>;
+
+// Tokens written in the byte alphabet, and among them those that are found in text as they are.
+GgufIds read_gguf_tokens(const GgufVocabulary& given, BpeModel& model, const std::string& path) {
+  GgufIds ids;
+  for (std::size_t at = 0; at < given.tokens.size(); ++at) {
+    auto id = static_cast<std::int32_t>(at);
+    const std::string& token = given.tokens[at];
+    auto kind = static_cast<TokenKind>(given.token_types.empty() ? 1 : given.token_types[at]);
+    bool special = kind == TokenKind::control || kind == TokenKind::unknown;
+    std::string name = "token " + std::to_string(at);
+    if (utf8_valid_prefix(token) != token.size()) refuse_gguf(path, name + " is not UTF-8");
+    model.bytes.push_back(token);
+    model.in_vocabulary.push_back(kind == TokenKind::normal);
+    if (kind == TokenKind::unused) continue;
+    if (token.empty() || !ids.emplace(token, id).second)
+      refuse_gguf(path, name + " is empty or there twice: " + shown(token));
+    if (special || kind == TokenKind::user_defined) {
+      if (token.size() > kLongestAdded) refuse_gguf(path, name + " is longer than 1024 bytes");
+      model.added.push_back({id, token, special, false});
+      continue;
+    }
+    std::optional<std::string> bytes = decode_bytes(token);
+    if (kind != TokenKind::normal || !bytes)
+      refuse_gguf(path, name + " is not written in the byte alphabet, or of the unknown type " +
+                            std::to_string(static_cast<int>(kind)) + ": " + shown(token));
+    if (bytes->size() == 1) model.id_of_byte[static_cast<unsigned char>((*bytes)[0])] = id;
+    model.bytes.back() = *bytes;
+  }
+  return ids;
+}
+
+BpeModel byte_level_gguf(const GgufVocabulary& given, const std::string& path) {
+  if (!given.token_types.empty() && given.token_types.size() != given.tokens.size())
+    refuse_gguf(path, "has " + std::to_string(given.token_types.size()) + " types of " +
+                          std::to_string(given.tokens.size()) + " tokens");
+  PreTokenizer pre = pre_tokenizer_named(given.pre, path);
+  BpeModel model;
+  model.cuts = pre.cuts;
+  model.words = false;
+  model.nfc = pre.nfc;
+  model.whole_pieces = pre.whole_pieces;
+  if (given.add_space_prefix.value_or(false)) model.prefix_space = PrefixSpace::always;
+  GgufIds ids = read_gguf_tokens(given, model, path);
+  auto id_of = [&](std::string_view token) {
+    auto found = ids.find(token);
+    if (found == ids.end())
+      refuse_gguf(path, "a merge names the token " + shown(std::string(token)) + ", which is not in the vocabulary");
+    return found->second;
+  };
+  for (const std::string& merge : given.merges) {
+    std::size_t space = merge.find(' ');
+    if (space == std::string::npos) refuse_gguf(path, "the merge " + shown(merge) + " has no space");
+    std::string_view left = std::string_view(merge).substr(0, space), right = std::string_view(merge).substr(space + 1);
+    model.merges.push_back({id_of(left), id_of(right), id_of(std::string(left).append(right))});
+  }
+  model.before =
+      token_around(given.add_bos_token.value_or(pre.adds_bos), given.bos_token_id, "bos_token_id", given, path);
+  model.after = token_around(given.add_eos_token.value_or(false), given.eos_token_id, "eos_token_id", given, path);
+  return model;
+}
+
+}  // namespace
+
+BpeModel gguf_model(const GgufVocabulary& vocabulary, const std::string& path) {
+  if (vocabulary.remove_extra_whitespaces.value_or(false))
+    refuse_gguf(path, "tokenizer.ggml.remove_extra_whitespaces is not supported");
+  if (vocabulary.model == "gpt2") return byte_level_gguf(vocabulary, path);
+  if (vocabulary.model == "llama") return scored_gguf(vocabulary, path);
+  refuse_gguf(path, "tokenizer.ggml.model is " + shown(vocabulary.model) + "; expected gpt2 or llama");
+}
+
+}  // namespace sink

@@ -1,0 +1,32 @@
+// The tokenizer that a GGUF file describes in its metadata.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/data/tokenizer/bpe_model.h"
+
+namespace sink {
+
+// The values of the keys tokenizer.ggml.*, as they stand in the file; what is not there is empty.
+struct GgufVocabulary {
+  std::string model;                      // "gpt2": byte-level BPE; "llama": BPE of characters by scores
+  std::string pre;                        // with "gpt2": the name of how text is cut
+  std::vector<std::string> tokens;        // by id
+  std::vector<float> scores;              // with "llama"
+  std::vector<std::int32_t> token_types;  // TokenKind
+  std::vector<std::string> merges;        // with "gpt2": "left right"
+  std::optional<std::int64_t> bos_token_id, eos_token_id;
+  std::optional<bool> add_bos_token, add_eos_token, add_space_prefix, remove_extra_whitespaces;
+};
+
+// The tokenizer of these values. Where llama.cpp and HuggingFace's library differ it is the latter's, which the models
+// were trained with: NFC with Qwen. Special tokens around a text are those that the file asks for or, where it says
+// nothing, a beginning one with "llama", "llama-bpe" and "tekken". `path` names the file in messages. Throws Error
+// (Exit::bad_input) for values that do not fit each other and, by their name, for a model or a `pre` that is not
+// supported.
+BpeModel gguf_model(const GgufVocabulary& vocabulary, const std::string& path);
+
+}  // namespace sink
