@@ -1,10 +1,7 @@
 #include "eval/evaluated_model.h"
 
-#include <filesystem>
-
-#include "engine/io/file.h"
 #include "model/model_checkpoint.h"
-#include "model/open/open_model.h"
+#include "model/open/open_tokenizer.h"
 
 namespace sink {
 
@@ -15,12 +12,14 @@ EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation,
     evaluated.model = load_model(evaluated.checkpoint, ablation, compute, "eval_" + ablation.name, device);
     return evaluated;
   }
-  evaluated.model = open_model(path).load(ablation, compute, device);
+  const OpenModel open = open_model(path);
+  evaluated.model = open.load(ablation, compute, device);
   evaluated.checkpoint.path = path;
-  const std::filesystem::path tokenizer = std::filesystem::path(path) / "tokenizer.json";
-  std::error_code ignored;
-  if (std::filesystem::exists(tokenizer, ignored))
-    evaluated.checkpoint.attributes["tokenizer_json"] = read_file("tokenizer", tokenizer.string());
+  if (const std::optional<Tokenizer> tokenizer = tokenizer_of(open)) {
+    evaluated.checkpoint.attributes["tokenizer_json"] = tokenizer->json();
+    if (tokenizer->begin_tokens().size() == 1)
+      evaluated.checkpoint.attributes["begin_token"] = std::to_string(tokenizer->begin_tokens()[0]);
+  }
   return evaluated;
 }
 

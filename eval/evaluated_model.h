@@ -16,7 +16,8 @@ inline constexpr const char* kWhatIsEvaluated =
     "Face with config.json and safetensors, a GGUF file, a .bin of llama2.c";
 
 struct EvaluatedModel {
-  // Of a model of another program the attributes alone, as far as there are such: tokenizer_json.
+  // Of a model of another program the attributes alone, as far as there are such: tokenizer_json, and begin_token, with
+  // which its tokenizer begins every text.
   Checkpoint checkpoint;
   std::unique_ptr<LanguageModel> model;
 };

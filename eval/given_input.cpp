@@ -28,6 +28,10 @@ Tensor GivenInput::sequences(const Checkpoint& checkpoint, const Sizes& sizes) c
   if (tokens) return read_token_sequences(*tokens, sizes.vocabulary, sizes.context, least);
   TrainedOn run = trained_on(checkpoint, sizes);
   Tokenizer tokenizer = tokenizer_of(checkpoint, data.empty() ? run.data : data);
+  if (run.fixed_token < 0 && checkpoint.attributes.contains("begin_token")) {
+    run.fixed_token = checkpoint.integer("begin_token");
+    run.fixed_position = 1;
+  }
   return text_sequences(tokenizer, text_of(*this),
                         {.vocabulary = sizes.vocabulary,
                          .longest = sizes.context,

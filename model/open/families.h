@@ -1,4 +1,5 @@
-// The families of open models, which are ablations like any other (model/ablations.h), by the name that a file leads to.
+// The families of open models, which are ablations like any other (model/ablations.h), by the name that a file leads
+// to.
 #pragma once
 
 #include <string>

@@ -9,7 +9,6 @@
 namespace sink {
 namespace {
 
-constexpr std::int64_t kLongestContext = 65536;
 constexpr std::int64_t kGemmaGlobalEvery = 6;  // which files do not say
 
 // The keys of one architecture: "llama.block_count".

@@ -8,8 +8,6 @@
 namespace sink {
 namespace {
 
-constexpr std::int64_t kLongestContext = 65536;  // of the tables a model makes for itself (model/size_settings.cpp)
-
 std::int64_t context_of(std::int64_t positions) { return std::min(positions, kLongestContext); }
 
 OpenConfig gpt2_config(const ConfigJson& json) {

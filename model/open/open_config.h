@@ -9,6 +9,9 @@
 
 namespace sink {
 
+// Of the tables that a model makes for itself (model/size_settings.cpp); models that say more are used up to here.
+inline constexpr std::int64_t kLongestContext = 65536;
+
 // How a program names its tensors and lays them out.
 enum class TensorNames { hf_gpt2, hf_opt, hf_neox, hf_llama, hf_gemma3, gguf, llama2c };
 

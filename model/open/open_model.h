@@ -5,8 +5,8 @@
 #include <string>
 
 #include "model/ablation.h"
-#include "model/open/open_config.h"
 #include "model/open/family_weights.h"
+#include "model/open/open_config.h"
 
 namespace sink {
 

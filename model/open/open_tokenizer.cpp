@@ -1,0 +1,61 @@
+#include "model/open/open_tokenizer.h"
+
+#include <filesystem>
+
+#include "engine/data/tokenizer/gguf_vocabulary.h"
+
+namespace sink {
+namespace {
+
+GgufVocabulary vocabulary_of(const WeightFile& file) {
+  GgufVocabulary vocabulary;
+  auto key = [&](const char* name) { return file.find_metadata(std::string("tokenizer.ggml.") + name); };
+  auto texts = [&](const char* name, std::vector<std::string>& to) {
+    if (const MetadataValue* value = key(name)) {
+      const std::vector<std::string_view> views = value->texts();
+      to.assign(views.begin(), views.end());
+    }
+  };
+  if (const MetadataValue* value = key("model")) vocabulary.model = value->text();
+  if (const MetadataValue* value = key("pre")) vocabulary.pre = value->text();
+  texts("tokens", vocabulary.tokens);
+  texts("merges", vocabulary.merges);
+  if (const MetadataValue* value = key("scores"))
+    for (double score : value->reals()) vocabulary.scores.push_back(static_cast<float>(score));
+  if (const MetadataValue* value = key("token_type"))
+    for (std::int64_t type : value->integers()) vocabulary.token_types.push_back(static_cast<std::int32_t>(type));
+  auto integer = [&](const char* name, std::optional<std::int64_t>& to) {
+    if (const MetadataValue* value = key(name)) to = value->integer();
+  };
+  auto flag = [&](const char* name, std::optional<bool>& to) {
+    if (const MetadataValue* value = key(name)) to = value->boolean();
+  };
+  integer("bos_token_id", vocabulary.bos_token_id);
+  integer("eos_token_id", vocabulary.eos_token_id);
+  flag("add_bos_token", vocabulary.add_bos_token);
+  flag("add_eos_token", vocabulary.add_eos_token);
+  flag("add_space_prefix", vocabulary.add_space_prefix);
+  flag("remove_extra_whitespaces", vocabulary.remove_extra_whitespaces);
+  return vocabulary;
+}
+
+}  // namespace
+
+std::optional<Tokenizer> tokenizer_of(const OpenModel& model) {
+  if (model.config.names == TensorNames::gguf) {
+    if (!model.file->find_metadata("tokenizer.ggml.model")) return std::nullopt;
+    return Tokenizer(gguf_model(vocabulary_of(*model.file), model.path));
+  }
+  const std::filesystem::path path(model.path);
+  const bool is_file = model.config.names == TensorNames::llama2c;
+  const std::string by_size = "tok" + std::to_string(model.config.sizes.vocabulary) + ".bin";  // as llama2.c calls them
+  for (const std::string& name :
+       {std::string("tokenizer.json"), std::string("vocab.json"), std::string("tokenizer.bin"), by_size}) {
+    const std::filesystem::path candidate = (is_file ? path.parent_path() : path) / name;
+    std::error_code ignored;
+    if (std::filesystem::exists(candidate, ignored)) return Tokenizer::load(candidate.string());
+  }
+  return std::nullopt;
+}
+
+}  // namespace sink
