@@ -42,9 +42,9 @@ bool is_open_model(const std::string& path) {
 OpenModel open_model(const std::string& path) {
   auto file = std::make_shared<WeightFile>(open_weights(path));
   const std::string format = file->format();
-  OpenConfig config = format == "GGUF"      ? read_gguf_config(*file)
-                      : format == "llama2c" ? read_llama2c_config(*file)
-                                            : read_hf_config((fs::path(path) / "config.json").string());
+  OpenConfig config = format == "GGUF"       ? read_gguf_config(*file)
+                      : format == "llama2.c" ? read_llama2c_config(*file)
+                                             : read_hf_config((fs::path(path) / "config.json").string());
   check_sizes(path, config.sizes);
   return {path, std::move(config), std::move(file)};
 }

@@ -32,15 +32,16 @@ struct Golden {
   }
 };
 
-const char* kFamilies[][2] = {{"gpt2", "gpt2"},     {"gpt_neox", "gpt_neox"}, {"opt", "opt"},       {"llama", "llama"},
-                              {"llama3", "llama3"}, {"linear", "llama"},      {"mistral", "llama"}, {"qwen2", "qwen2"},
+const char* kFamilies[][2] = {{"gpt2", "gpt2"},     {"gpt_neox", "gpt_neox"}, {"opt", "opt"},
+                              {"llama", "llama"},   {"llama3", "llama3"},     {"linear", "llama"},
+                              {"llama2c", "llama"}, {"mistral", "llama"},     {"qwen2", "qwen2"},
                               {"qwen3", "qwen3"},   {"gemma3", "gemma3"}};
 
 }  // namespace
 
 TEST_CASE("open models: the logits of each family are those of transformers, as numbers and in place") {
   for (auto [name, family] : kFamilies)
-    for (const std::string& path : {kModels + name, kModels + name + ".gguf"}) {
+    for (const std::string& path : {kModels + name, kModels + name + ".gguf", kModels + name + ".bin"}) {
       if (!std::filesystem::exists(path)) continue;
       CAPTURE(path);
       const Golden golden(name);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tiny models of the families of open models, as Hugging Face's transformers saves them, and their logits.
 
-  make_golden.py            writes models/<name>/{config.json, model.safetensors, golden.safetensors}, and models/<name>.gguf
+  make_golden.py            writes models/<name>/{config.json, model.safetensors, golden.safetensors}, models/<name>.gguf and .bin
 
 Weights are random (of one seed), gains and biases not the trivial ones; logits are transformers' own, in float64, eager
 attention. The GGUF files hold the same weights by the names that the gguf package has for transformers' (queries and
@@ -12,6 +12,7 @@ Needs: torch, transformers, safetensors, gguf.
 import json
 import pathlib
 import shutil
+import struct
 
 import gguf
 import torch
@@ -33,6 +34,7 @@ CONFIGS = {
                              rope_parameters=dict(rope_type="llama3", rope_theta=50.0, factor=8.0, low_freq_factor=1.0,
                                                   high_freq_factor=4.0, original_max_position_embeddings=16)),
     "linear": tf.LlamaConfig(**small, rope_parameters=dict(rope_type="linear", rope_theta=300.0, factor=4.0)),
+    "llama2c": tf.LlamaConfig(**small, rms_norm_eps=1e-5),
     "mistral": tf.MistralConfig(**small, sliding_window=5, head_dim=10),
     "qwen2": tf.Qwen2Config(**small),
     "qwen3": tf.Qwen3Config(**small, head_dim=12),
@@ -96,6 +98,22 @@ def write_gguf(name, config, state):
     writer.close()
 
 
+def write_llama2c(name, config, state):
+    """llama2.c's first format: seven i32, then f32 of all layers kind by kind, and the tables of rotations (not read)."""
+    L, H, G, V = config.num_hidden_layers, config.num_attention_heads, config.num_key_value_heads, config.vocab_size
+    T, D = config.max_position_embeddings, config.hidden_size // H
+    layer = lambda end: [state[f"model.layers.{n}.{end}.weight"] for n in range(L)]
+    tensors = [state["model.embed_tokens.weight"], *layer("input_layernorm"),
+               *(permuted(w, H) for w in layer("self_attn.q_proj")), *(permuted(w, G) for w in layer("self_attn.k_proj")),
+               *layer("self_attn.v_proj"), *layer("self_attn.o_proj"), *layer("post_attention_layernorm"),
+               *layer("mlp.gate_proj"), *layer("mlp.down_proj"), *layer("mlp.up_proj"), state["model.norm.weight"],
+               torch.zeros(2, T, D // 2), state["lm_head.weight"]]
+    with open(OUT / f"{name}.bin", "wb") as file:
+        file.write(struct.pack("<7i", config.hidden_size, config.intermediate_size, L, H, G, -V, T))
+        for tensor in tensors:
+            file.write(tensor.contiguous().numpy().tobytes())
+
+
 def main():
     shutil.rmtree(OUT, ignore_errors=True)
     for seed, (name, config) in enumerate(CONFIGS.items()):
@@ -115,6 +133,8 @@ def main():
         save_file({"tokens": tokens.int(), "logits": logits.contiguous()}, folder / "golden.safetensors")
         if name in GGUF:
             write_gguf(name, config, load_file(folder / "model.safetensors"))
+        if name == "llama2c":
+            write_llama2c(name, config, load_file(folder / "model.safetensors"))
         print(name, float(logits.abs().max()))
 
 
