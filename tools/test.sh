@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Walks a debug build with gdb, runs the tests under AddressSanitizer and UBSan (every operation and reader, a model of
-# each policy), threads under ThreadSanitizer, fuzzes every reader of files for half a minute, and runs all tests in
+# each policy), threads under ThreadSanitizer, fuzzes every reader of files for 20 seconds, and runs all tests in
 # release, with the CUDA kernels on the emulated device, under those sanitizers, too; where nvcc is, it builds a program
 # for a GPU.
 #   bash tools/test.sh                 all of it
