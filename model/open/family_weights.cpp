@@ -34,6 +34,12 @@ std::int64_t row_in(RowOrder order, std::int64_t r, const Sizes& sizes) {
   return r;
 }
 
+// Rows of the parameter that tensor `n` of `tensors` has: all, half of them, or those of queries, keys and values.
+std::int64_t rows_of_tensor(std::size_t n, std::size_t tensors, std::int64_t rows, const Sizes& sizes) {
+  if (tensors < 3) return rows / static_cast<std::int64_t>(tensors);
+  return (n == 0 ? sizes.heads : sizes.key_heads()) * sizes.width_of_head();
+}
+
 }  // namespace
 
 std::vector<TensorPlace> FamilyWeights::places(const ParameterInfo& parameter) const {
@@ -61,21 +67,24 @@ StoredMatrix FamilyWeights::rows_of(const ParameterInfo& parameter) const {
   const bool vector = parameter.shape.rank() == 1;
   const std::int64_t rows = parameter.shape[0], columns = vector ? 1 : parameter.shape[1];
   StoredMatrix matrix{.rows = rows, .columns = columns, .parts = {}, .owner = file_};
-  std::int64_t found = 0;
+  bool all_fit = true;
   std::string shapes;
-  for (const TensorPlace& place : places(parameter)) {
+  const std::vector<TensorPlace> all = places(parameter);
+  for (std::size_t n = 0; n < all.size(); ++n) {
+    const TensorPlace& place = all[n];
     const StoredTensor& stored = tensor(parameter, place.name);
     shapes += (shapes.empty() ? "" : ", ") + ("`" + printable(stored.name) + "` " + stored.shape.str());
+    const std::int64_t count = rows_of_tensor(n, all.size(), rows, config_.sizes);
+    // Rows of one number, and columns, are no whole blocks.
+    const bool blocks = layout_of(stored.type).numbers > 1 && !vector && !place.transposed;
     const bool fits = stored.shape.rank() == parameter.shape.rank() &&
                       (vector || stored.shape[place.transposed ? 0 : 1] == columns) &&
-                      (is_plain(stored.type) || layout_of(stored.type).numbers > 1) &&
-                      (!place.transposed || is_plain(stored.type));
-    const std::int64_t count = fits ? stored.shape[place.transposed ? 1 : 0] - place.first_row : 0;
-    found = fits && count > 0 ? found + count : rows + 1;
-    if (found > rows) break;
+                      stored.shape[place.transposed ? 1 : 0] == count + place.first_row &&
+                      (is_plain(stored.type) || blocks);
+    all_fit = all_fit && fits;
+    if (!fits) continue;
     StoredPart part{.type = stored.type, .transposed = place.transposed, .rows = count, .lines = {}};
     const StoredLayout& layout = layout_of(stored.type);
-    // Of a vector a row is one number, so it is of a plain type (the last axis is whole blocks).
     const std::int64_t line = (place.transposed ? stored.shape[1] : columns) / layout.numbers * layout.bytes;
     for (std::int64_t r = 0; r < (place.transposed ? columns : count); ++r) {
       const std::int64_t row = place.transposed ? r : row_in(place.order, r, config_.sizes) + place.first_row;
@@ -83,10 +92,10 @@ StoredMatrix FamilyWeights::rows_of(const ParameterInfo& parameter) const {
     }
     matrix.parts.push_back(std::move(part));
   }
-  if (found != rows)
+  if (!all_fit)
     throw Error(file_->path() + ": " + parameter.name + " is " + parameter.shape.str() +
                     " by the sizes given, and comes from " + shapes +
-                    "; expected as many rows in all, of types that hold weights",
+                    "; expected as many rows of each as the heads have, of a type that holds such numbers",
                 Exit::corrupt_checkpoint);
   return matrix;
 }

@@ -140,3 +140,28 @@ TEST_CASE("open models: what is missing, is none, or is cut short") {
                   Exit::corrupt_checkpoint);
   }
 }
+
+TEST_CASE("open models: tensors whose shapes or types only seem to fit are refused") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/hostile.gguf", sound = read_file("test", kModels + "llama.gguf");
+  auto refused = [&](const std::string& bytes, std::initializer_list<std::string> parts) {
+    write_file_atomically(path, bytes);
+    check_refused([&] { open_model(path).load(ablation_named("baseline"), DType::F32); }, parts,
+                  Exit::corrupt_checkpoint);
+  };
+  auto place_of = [&](const std::string& name) {
+    const std::size_t at = sound.find(name);
+    REQUIRE(at != std::string::npos);
+    return at;
+  };
+  // Queries and keys change their names: as many rows in all.
+  std::string swapped = sound;
+  swapped[place_of("blk.0.attn_q.weight") + 11] = 'k';
+  swapped[place_of("blk.0.attn_k.weight") + 11] = 'q';
+  refused(swapped, {"blocks.0.attention.qkv.weight", "(16, 32)", "(32, 32)"});
+  // A gain in blocks of 32, of which each row, one number, would decode a whole one.
+  std::string blocks = sound;
+  const std::string gain = "blk.0.attn_norm.weight";
+  blocks[place_of(gain) + gain.size() + 4 + 8] = 8;  // behind the number of axes and its size: Q8_0
+  refused(blocks, {"blocks.0.attention.norm.gain", gain});
+}
