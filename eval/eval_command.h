@@ -19,5 +19,8 @@ EvalCommand logits_command(CLI::App& app, const Ablation& ablation);
 EvalCommand tokens_command(CLI::App& app, const Ablation& ablation);
 EvalCommand explain_command(CLI::App& app, const Ablation& ablation);
 EvalCommand interventions_command(CLI::App& app, const Ablation& ablation);
+EvalCommand generate_command(CLI::App& app, const Ablation& ablation);
+EvalCommand chat_command(CLI::App& app, const Ablation& ablation);
+EvalCommand stream_command(CLI::App& app, const Ablation& ablation);
 
 }  // namespace sink

@@ -22,9 +22,10 @@ struct EvaluatedModel {
   std::unique_ptr<LanguageModel> model;
 };
 
-// `path`: checkpoint.h5, a folder of Hugging Face, a GGUF file or a .bin of llama2.c. Throws Error as load_checkpoint,
+// `context`: the longest text it is to read, where that is not the model's own; refused (Exit::usage) where it has a
+// vector for each position. `path`: checkpoint.h5, a folder of Hugging Face, a GGUF file or a .bin of llama2.c. Throws Error as load_checkpoint,
 // load_model and open_model do.
 EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation, DType compute,
-                              Device device = Device::cpu);
+                              Device device = Device::cpu, std::int64_t context = 0);
 
 }  // namespace sink
