@@ -127,7 +127,7 @@ void FamilyWeights::require_all_used(const ParameterArena& parameters) const {
   // Written once more by some, though it is the embedding.
   if (const StoredTensor* head = find(*file_, "lm_head.weight")) used.insert(head);
   for (const StoredTensor& tensor : file_->tensors())
-    if (!used.contains(&tensor) && !is_no_weight(tensor.name))
+    if (!used.contains(&tensor) && !is_no_weight(config_, tensor.name))
       throw Error(file_->path() + ": a model of the family `" + config_.family + "` has no place for the tensor `" +
                       printable(tensor.name) + "` " + tensor.shape.str(),
                   Exit::corrupt_checkpoint);

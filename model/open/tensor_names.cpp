@@ -202,7 +202,8 @@ std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& 
   return places;
 }
 
-bool is_no_weight(const std::string& tensor) {
+bool is_no_weight(const OpenConfig& config, const std::string& tensor) {
+  if (tensor == "rope_freqs.weight") return config.names == TensorNames::gguf && config.family == "llama3";
   for (const char* end : {".attn.bias", ".attn.masked_bias", ".attention.bias", ".attention.masked_bias", "inv_freq",
                           "freq_cis_real", "freq_cis_imag"})
     if (tensor.ends_with(end)) return true;

@@ -28,6 +28,6 @@ struct TensorPlace {
 std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& name);
 
 // Whether a tensor that is no parameter may be there: tables of rotations, masks.
-bool is_no_weight(const std::string& tensor);
+bool is_no_weight(const OpenConfig& config, const std::string& tensor);
 
 }  // namespace sink

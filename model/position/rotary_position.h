@@ -82,9 +82,8 @@ struct Llama3Rotary : RotaryDefaults {
   static std::string name() { return "Llama3Rotary"; }
   explicit Llama3Rotary(ParameterFactory& make) : RotaryDefaults(make, slowed) {}
 
- private:
+  static constexpr double kSlow = 1, kFast = 4;  // turns within the first context
   static std::vector<double> slowed(std::vector<double> turns_E, const Sizes& sizes) {
-    constexpr double kSlow = 1, kFast = 4;  // turns within the first context
     const double factor = sizes.rotary_factor > 0 ? sizes.rotary_factor : 1;
     for (double& f : turns_E) {
       const double turns = static_cast<double>(sizes.first_context()) * f / (2 * std::numbers::pi);
