@@ -5,7 +5,8 @@
 
 namespace sink {
 
-EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation, DType compute, Device device) {
+EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation, DType compute, Device device,
+                              bool in_place) {
   EvaluatedModel evaluated;
   if (!is_open_model(path)) {
     evaluated.checkpoint = load_checkpoint(path);
@@ -13,7 +14,7 @@ EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation,
     return evaluated;
   }
   const OpenModel open = open_model(path);
-  evaluated.model = open.load(ablation, compute, device);
+  evaluated.model = open.load(ablation, compute, device, in_place);
   evaluated.checkpoint.path = path;
   if (const std::optional<Tokenizer> tokenizer = tokenizer_of(open)) {
     evaluated.checkpoint.attributes["tokenizer_json"] = tokenizer->json();

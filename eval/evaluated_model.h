@@ -23,8 +23,8 @@ struct EvaluatedModel {
 };
 
 // `path`: checkpoint.h5, a folder of Hugging Face, a GGUF file or a .bin of llama2.c. Throws Error as load_checkpoint,
-// load_model and open_model do.
+// load_model and open_model do. `in_place`: see OpenModel::load.
 EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation, DType compute,
-                              Device device = Device::cpu);
+                              Device device = Device::cpu, bool in_place = true);
 
 }  // namespace sink

@@ -4,46 +4,19 @@
 
 #include <doctest/doctest.h>
 
-#include <cstring>
 #include <filesystem>
+#include <limits>
 
 #include "engine/io/file.h"
 #include "engine/io/weights/open_weights.h"
-#include "tests/model/model_support.h"
+#include "tests/model/open_golden.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/files.h"
 
 using namespace sink;
 using namespace sink::test;
 
-namespace {
-
-const std::string kModels = std::string(SINK_SOURCE_DIR) + "/tests/golden/open/models/";
-
-struct Golden {
-  Tensor tokens_BT, logits_BTV;
-  explicit Golden(const std::string& name) {
-    const WeightFile file = open_weights(kModels + name + "/golden.safetensors");
-    const StoredTensor &tokens = file.tensor("tokens"), &logits = file.tensor("logits");
-    tokens_BT = Tensor::empty(tokens.shape, DType::I32);
-    std::memcpy(tokens_BT.raw(), tokens.data, tokens.bytes);
-    logits_BTV = Tensor::empty(logits.shape, DType::F64);
-    std::memcpy(logits_BTV.raw(), logits.data, logits.bytes);
-  }
-};
-
-const char* kFamilies[][2] = {{"gpt2", "gpt2"},     {"gpt_neox", "gpt_neox"}, {"opt", "opt"},
-                              {"llama", "llama"},   {"llama3", "llama3"},     {"linear", "llama"},
-                              {"llama2c", "llama"}, {"mistral", "llama"},     {"qwen2", "qwen2"},
-                              {"qwen3", "qwen3"},   {"gemma3", "gemma3"},     {"gemma3_gguf", "gemma3"}};
-
-// An ablation of this build that runs the family's models; null: it has none.
-const Ablation* program_of(const std::string& family) {
-  const std::string same = family == "llama" ? "baseline" : family == "qwen3" ? "qk_norm" : family;
-  return is_built(same) ? &ablation_named(same) : nullptr;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("open models: the logits of each family are those of transformers, as numbers and in place") {
   for (auto [name, family] : kFamilies)
