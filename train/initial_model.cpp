@@ -15,9 +15,8 @@ namespace sink {
 namespace {
 
 void require_same_sizes(const Checkpoint& checkpoint, Sizes wanted) {
-  Sizes stored = sizes_of(checkpoint);
-  stored.kv_heads = stored.key_heads();
-  wanted.kv_heads = wanted.key_heads();
+  wanted = spelled_out(wanted);
+  Sizes stored = spelled_out(sizes_of(checkpoint));
   stored.context = wanted.context;  // only says how long sequences may be
   for (const Setting<Sizes>& size : size_settings()) {
     const std::string has = plain_text(size.value(stored)), wants = plain_text(size.value(wanted));
