@@ -9,6 +9,7 @@
 #include "engine/io/program.h"
 #include "engine/precision.h"
 #include "model/model_checkpoint.h"
+#include "model/open/open_model.h"
 #include "model/size_settings.h"
 
 namespace sink {
@@ -47,6 +48,10 @@ std::unique_ptr<LanguageModel> make_run_model(const RunConfig& config, const Abl
 std::string load_initial(const RunConfig& config, const Ablation& ablation, const DataSource* data,
                          LanguageModel& model) {
   if (config.initial.empty()) return "";
+  if (is_open_model(config.initial))
+    throw Error("--initial: " + config.initial + " is a model of another program: give the checkpoint that `eval_" +
+                    ablation.name + " import " + config.initial + " OUT.h5` makes of it",
+                Exit::usage);
   Checkpoint checkpoint = load_checkpoint(config.initial);
   require_policy(checkpoint, ablation.name, ablation.policies, "train_" + ablation.name);
   require_same_sizes(checkpoint, model.sizes());

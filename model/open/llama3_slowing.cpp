@@ -3,12 +3,12 @@
 #include <cmath>
 #include <numbers>
 
-#include "model/position/rotary_position.h"
+#include "engine/ops/rotary/rotary.h"
+#include "model/position/llama3_turns.h"
 
 namespace sink {
 namespace {
 
-constexpr double kSlow = Llama3Rotary::kSlow, kFast = Llama3Rotary::kFast;
 constexpr double kClose = 1e-5;                   // of a divisor in f32 and what it was made of
 constexpr double kLongestFirstContext = 1 << 24;  // model/size_settings.cpp
 
@@ -23,31 +23,30 @@ double first_context(const std::vector<double>& divisors_E, const std::vector<do
     const double d = divisors_E[e];
     if (d > 1 + kClose && d < factor * (1 - kClose)) {
       const double kept = (1 / d - 1 / factor) / (1 - 1 / factor);
-      return std::round(context_of_turns(kSlow + kept * (kFast - kSlow), turns_E[e]));
+      return std::round(context_of_turns(kLlama3Slow + kept * (kLlama3Fast - kLlama3Slow), turns_E[e]));
     }
     if (d <= 1 + kClose)
-      least = std::max(least, std::ceil(context_of_turns(kFast, turns_E[e])));
+      least = std::max(least, std::ceil(context_of_turns(kLlama3Fast, turns_E[e])));
     else
-      most = std::min(most, std::floor(context_of_turns(kSlow, turns_E[e])));
+      most = std::min(most, std::floor(context_of_turns(kLlama3Slow, turns_E[e])));
   }
   return least > 0 ? least : most;
 }
 
 }  // namespace
 
-std::optional<Llama3Slowing> llama3_slowing(const std::vector<double>& divisors_E, Sizes sizes) {
+std::optional<Llama3Slowing> llama3_slowing(const std::vector<double>& divisors_E, const Sizes& sizes) {
   const std::vector<double> turns_E = rotary_turns(sizes.width_of_head(), sizes.rotary_base);
   if (divisors_E.empty() || divisors_E.size() != turns_E.size()) return std::nullopt;
   const double factor = divisors_E.back();  // the slowest turn's
   if (!(factor >= 1)) return std::nullopt;
   const double context = factor > 1 ? first_context(divisors_E, turns_E, factor) : 1;
   if (!(context >= 1 && context <= kLongestFirstContext)) return std::nullopt;
-  sizes.rotary_factor = factor;
-  sizes.rotary_context = static_cast<std::int64_t>(context);
-  const std::vector<double> slowed_E = Llama3Rotary::slowed(turns_E, sizes);
+  const Llama3Slowing slowing{factor, static_cast<std::int64_t>(context)};
+  const std::vector<double> slowed_E = llama3_turns(turns_E, slowing.factor, slowing.first_context);
   for (std::size_t e = 0; e < turns_E.size(); ++e)
     if (!(std::abs(slowed_E[e] * divisors_E[e] / turns_E[e] - 1) <= kClose)) return std::nullopt;
-  return Llama3Slowing{factor, sizes.rotary_context};
+  return slowing;
 }
 
 }  // namespace sink

@@ -14,9 +14,9 @@ struct Llama3Slowing {
   std::int64_t first_context;
 };
 
-// The factor and the first context with which Llama3Rotary divides the turn of each pair e by divisors_E[e], to 1e-5 of
-// it; none where there are no such. Of several contexts that do the same, one. `sizes` give the width of a head and the
-// base.
-std::optional<Llama3Slowing> llama3_slowing(const std::vector<double>& divisors_E, Sizes sizes);
+// The factor and the first context with which llama3_turns() divides the turn of each pair e by divisors_E[e], to 1e-5
+// of it; none where there are no such. Of several contexts that do the same, one. `sizes` give the width of a head and
+// the base.
+std::optional<Llama3Slowing> llama3_slowing(const std::vector<double>& divisors_E, const Sizes& sizes);
 
 }  // namespace sink

@@ -24,7 +24,7 @@ std::string run_well(const TemporaryFolder& folder, const std::string& line) {
 
 void check_one_line(const TemporaryFolder& folder, const std::string& line, int code, const std::string& clue) {
   Subprocess program(folder, words_of(line));
-  CHECK(program.wait() == code);
+  CHECK_MESSAGE(program.wait() == code, line);
   const std::string message = program.err();
   CHECK_MESSAGE(message.find(clue) != std::string::npos, line, ": ", message);
   CHECK_MESSAGE(std::count(message.begin(), message.end(), '\n') == 1, message);
@@ -82,5 +82,8 @@ TEST_CASE("export and import: there and back a checkpoint has the same parameter
       losses.push_back(step["train_loss"]);
   REQUIRE(losses.size() >= 40);
   CHECK(losses.back() < losses.front() - 0.5);
+  check_one_line(folder,
+                 "train_baseline" + sizes + " --warmup 0 --initial " + folder / "hf" + " --run " + folder / "no", 2,
+                 "eval_baseline import");
   CHECK(load_checkpoint(folder / "run/checkpoint.h5").attribute("initial_sha256") == parameters_checksum(given));
 }
