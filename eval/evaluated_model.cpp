@@ -21,12 +21,12 @@ Sizes lengthened(Sizes sizes, std::int64_t context, const Ablation& ablation) {
 }  // namespace
 
 EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation, DType compute, Device device,
-                              std::int64_t context) {
+                              const HowToLoad& how) {
   EvaluatedModel evaluated;
   if (!is_open_model(path)) {
     evaluated.checkpoint = load_checkpoint(path);
-    if (context > 0) {
-      const Sizes sizes = lengthened(sizes_of(evaluated.checkpoint), context, ablation);
+    if (how.context > 0) {
+      const Sizes sizes = lengthened(sizes_of(evaluated.checkpoint), how.context, ablation);
       evaluated.checkpoint.attributes["context"] = std::to_string(sizes.context);
       evaluated.checkpoint.attributes["rotary_context"] = std::to_string(sizes.rotary_context);
     }
@@ -34,8 +34,8 @@ EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation,
     return evaluated;
   }
   OpenModel open = open_model(path);
-  if (context > 0) open.config.sizes = lengthened(open.config.sizes, context, ablation);
-  evaluated.model = open.load(ablation, compute, device);
+  if (how.context > 0) open.config.sizes = lengthened(open.config.sizes, how.context, ablation);
+  evaluated.model = open.load(ablation, compute, device, how.in_place);
   evaluated.checkpoint.path = path;
   if (const std::optional<Tokenizer> tokenizer = tokenizer_of(open)) {
     evaluated.checkpoint.attributes["tokenizer_json"] = tokenizer->json();

@@ -22,10 +22,15 @@ struct EvaluatedModel {
   std::unique_ptr<LanguageModel> model;
 };
 
-// `context`: the longest text it is to read, where that is not the model's own; refused (Exit::usage) where it has a
-// vector for each position. `path`: checkpoint.h5, a folder of Hugging Face, a GGUF file or a .bin of llama2.c. Throws Error as load_checkpoint,
-// load_model and open_model do.
+struct HowToLoad {
+  bool in_place = true;      // see OpenModel::load
+  std::int64_t context = 0;  // the longest text it is to read; 0: the model's own
+};
+
+// `path`: checkpoint.h5, a folder of Hugging Face, a GGUF file or a .bin of llama2.c. Throws Error as load_checkpoint,
+// load_model and open_model do, and Exit::usage for a context longer than that of a model with a vector for each
+// position.
 EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation, DType compute,
-                              Device device = Device::cpu, std::int64_t context = 0);
+                              Device device = Device::cpu, const HowToLoad& how = {});
 
 }  // namespace sink

@@ -55,7 +55,7 @@ int run_stream(const StreamOptions& options, const Ablation& ablation) {
   for (const Eviction& eviction : evictions_of(options, context)) {
     std::unique_ptr<LanguageModel> longer;
     if (!eviction.any() && tokens > context)
-      longer = load_evaluated(options.model, ablation, type, device, tokens).model;
+      longer = load_evaluated(options.model, ablation, type, device, {.context = tokens}).model;
     const bool terminal = ::isatty(STDERR_FILENO);
     losses.push_back(
         stream_loss(longer ? *longer : *evaluated.model, ids, eviction, options.stretches, [&](std::int64_t read) {
