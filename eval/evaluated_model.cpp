@@ -5,15 +5,36 @@
 
 namespace sink {
 
+namespace {
+
+// Rotations that were made for the model's own context stay as they are.
+Sizes lengthened(Sizes sizes, std::int64_t context, const Ablation& ablation) {
+  SINK_CHECK(context <= sizes.context || ablation.policies.find("position=Learned") == std::string::npos, "context",
+             "the model has a vector for each of " + std::to_string(sizes.context) +
+                 " positions, and none for those up to " + std::to_string(context),
+             Exit::usage);
+  sizes.rotary_context = sizes.first_context();
+  sizes.context = context;
+  return sizes;
+}
+
+}  // namespace
+
 EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation, DType compute, Device device,
-                              bool in_place) {
+                              std::int64_t context, bool in_place) {
   EvaluatedModel evaluated;
   if (!is_open_model(path)) {
     evaluated.checkpoint = load_checkpoint(path);
+    if (context > 0) {
+      const Sizes sizes = lengthened(sizes_of(evaluated.checkpoint), context, ablation);
+      evaluated.checkpoint.attributes["context"] = std::to_string(sizes.context);
+      evaluated.checkpoint.attributes["rotary_context"] = std::to_string(sizes.rotary_context);
+    }
     evaluated.model = load_model(evaluated.checkpoint, ablation, compute, "eval_" + ablation.name, device);
     return evaluated;
   }
-  const OpenModel open = open_model(path);
+  OpenModel open = open_model(path);
+  if (context > 0) open.config.sizes = lengthened(open.config.sizes, context, ablation);
   evaluated.model = open.load(ablation, compute, device, in_place);
   evaluated.checkpoint.path = path;
   if (const std::optional<Tokenizer> tokenizer = tokenizer_of(open)) {

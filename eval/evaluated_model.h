@@ -22,9 +22,10 @@ struct EvaluatedModel {
   std::unique_ptr<LanguageModel> model;
 };
 
-// `path`: checkpoint.h5, a folder of Hugging Face, a GGUF file or a .bin of llama2.c. Throws Error as load_checkpoint,
-// load_model and open_model do. `in_place`: see OpenModel::load.
+// `context`: the longest text it is to read, where that is not the model's own; refused (Exit::usage) where it has a
+// vector for each position. `path`: checkpoint.h5, a folder of Hugging Face, a GGUF file or a .bin of llama2.c. Throws
+// Error as load_checkpoint, load_model and open_model do. `in_place`: see OpenModel::load.
 EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation, DType compute,
-                              Device device = Device::cpu, bool in_place = true);
+                              Device device = Device::cpu, std::int64_t context = 0, bool in_place = true);
 
 }  // namespace sink

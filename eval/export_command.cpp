@@ -12,7 +12,8 @@ namespace sink {
 namespace {
 
 int run_export(const std::string& from, const std::string& folder, const Ablation& ablation) {
-  const auto [checkpoint, model] = load_evaluated(from, ablation, DType::F32, Device::cpu, /*in_place=*/false);
+  const auto [checkpoint, model] =
+      load_evaluated(from, ablation, DType::F32, Device::cpu, /*context=*/0, /*in_place=*/false);
   ExportedTokenizer tokenizer{.json = attribute_or(checkpoint, "tokenizer_json", "")};
   if (checkpoint.attributes.contains("begin_token")) tokenizer.begin_token = checkpoint.integer("begin_token");
   export_hf(ablation, *model, tokenizer, folder);

@@ -40,7 +40,8 @@ int run_import(const ImportOptions& options, const Ablation& ablation) {
     throw Error("import: " + options.model +
                     " is no folder with config.json, no GGUF file and no .bin of llama2.c: expected one of these",
                 Exit::bad_input);
-  auto [checkpoint, model] = load_evaluated(options.model, ablation, DType::F32, Device::cpu, /*in_place=*/false);
+  auto [checkpoint, model] =
+      load_evaluated(options.model, ablation, DType::F32, Device::cpu, /*context=*/0, /*in_place=*/false);
   require_output(options.out, {"a checkpoint of eval_<ablation> import", is_imported}, options.force);
   store_model(ablation, *model, checkpoint);
   checkpoint.attributes.insert({{"step", "0"},

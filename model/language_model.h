@@ -16,6 +16,8 @@ class LanguageModel {
   virtual Var loss(const Batch& batch, double scale = 1, const Pass& pass = {}) = 0;
   // (B, T, V) of tokens I32 (B, T), on the model's device, as all that a probe sees; tokens are on the CPU.
   virtual Tensor logits(const Tensor& tokens_BT, const Pass& pass = {}) = 0;
+  // (B, V): those behind the last token alone, which is what a text goes on by.
+  virtual Tensor next_logits(const Tensor& tokens_BT, const Pass& pass = {}) = 0;
 
   const Sizes& sizes() const { return sizes_; }
   // Tokens that the model itself puts before every sequence; probes see them, first.

@@ -62,6 +62,15 @@ class Transformer final : public LanguageModel {
     return linear(final_hidden(tokens_BT, pass), unembedding_).value();
   }
 
+  Tensor next_logits(const Tensor& tokens_BT, const Pass& pass) override {
+    check_tokens(tokens_BT, sizes_.vocabulary);
+    const Tensor x_BTC = final_hidden(tokens_BT, pass).value();
+    const std::int64_t B = x_BTC.dim(0), T = x_BTC.dim(1), C = x_BTC.dim(2);
+    Tensor last_BC = x_BTC.new_empty({B, C}, x_BTC.dtype());
+    for (std::int64_t b = 0; b < B; ++b) last_BC.rows(b, b + 1).copy_from(x_BTC.slice((b * T + T - 1) * C, {1, C}));
+    return linear(Var(last_BC), unembedding_).value();
+  }
+
  private:
   explicit Transformer(ParameterFactory make)
       : LanguageModel(make.sizes(), Spec::Extra::kTokens, make.compute(), make.device()),
@@ -78,9 +87,11 @@ class Transformer final : public LanguageModel {
 
   // The residual stream after the last block, normed for the unembedding: (B, T, C).
   Var final_hidden(const Tensor& tokens_BT, Pass pass) const {
-    SINK_CHECK(tokens_BT.dim(1) <= sizes_.context, "transformer",
+    const std::int64_t before = pass.cache ? pass.cache->length() : 0, T = tokens_BT.dim(1);
+    const std::int64_t room = sizes_.context + (before > 0 ? Spec::Extra::kTokens : 0);
+    SINK_CHECK(before + T <= room, "transformer",
                "expected tokens (B, T) with T at most the context " + std::to_string(sizes_.context) + ", got " +
-                   tokens_BT.str(),
+                   tokens_BT.str() + (before > 0 ? " behind " + std::to_string(before) + " that were read" : ""),
                Exit::bad_input);
     Tensor tokens_on_device_BT = tokens_BT.to(parameters_.device());
     pass.documents = pass.documents.to(parameters_.device());
@@ -89,7 +100,10 @@ class Transformer final : public LanguageModel {
                "positions cannot begin anew at every document (--reset-positions) where the model puts a token of its "
                "own before all of them, from which each has another distance",
                Exit::usage);
-    Var embedded = extra_tokens_.embed(embedding(tokens_on_device_BT, token_embedding_));
+    Var embedded = embedding(tokens_on_device_BT, token_embedding_);
+    if (before == 0) embedded = extra_tokens_.embed(embedded);
+    const std::int64_t rows = embedded.value().dim(1);
+    if (pass.cache) follow(pass, tokens_BT.dim(0), rows);
     Residual x = position_.embed(embedded, pass);
     if (pass.probe) pass.probe->hidden(0, x.sum().value());
     for (const Block<Spec>& block : blocks_) {
@@ -100,8 +114,22 @@ class Transformer final : public LanguageModel {
       ++pass.layer;
       if (pass.probe) pass.probe->hidden(pass.layer, x.sum().value());
     }
-    x = extra_tokens_.drop(x);
+    if (pass.cache) pass.cache->advance(rows);
+    if (before == 0) x = extra_tokens_.drop(x);
     return final_norm_ ? x.normed(*final_norm_).y : convert(x, compute_);
+  }
+
+  // Positions of tokens that follow those of a cache.
+  void follow(Pass& pass, std::int64_t B, std::int64_t T) const {
+    SINK_CHECK(!pass.documents.defined() && !pass.documents.positions_BT.defined(), "transformer",
+               "sequences that are read part by part are one document each");
+    SINK_CHECK(pass.cache->length() + T >= sizes_.prefix, "transformer",
+               "the first " + std::to_string(sizes_.prefix) +
+                   " tokens (prefix) see each other, and must be read at "
+                   "once; got " +
+                   std::to_string(T),
+               Exit::usage);
+    pass.documents.positions_BT = pass.cache->positions_of_next(B, T).to(parameters_.device());
   }
 
   static const Sizes& checked(const Sizes& sizes) {

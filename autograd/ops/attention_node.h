@@ -46,11 +46,12 @@ struct AttentionResult {
 
 template <class Op>
 AttentionResult attention(const Op& op, const AttentionInputs& inputs, double scale, const KeyRange& range,
-                          const Tensor& document_starts_BT = {}) {
+                          const Tensor& document_starts_BT = {}, std::int64_t first_position = 0) {
   const Tensor& q = inputs.q_BHTD.value();
   AttentionConfig config{.scale = scale,
                          .range = range,
                          .document_starts_BK = document_starts_BT,
+                         .first_position = first_position,
                          .bias_HT = inputs.bias_HT.value(),
                          .bias_gradient = inputs.bias_HT.requires_grad(),
                          .extra_key = {.k_HD = inputs.extra_k_HD.value(),

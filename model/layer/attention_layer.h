@@ -48,7 +48,8 @@ class AttentionLayer {
     k_BGTD = features_(k_BGTD);
     auto [extra_k_HD, extra_logit_H, extra_v_HD] = extra_.extra_key();
     AttentionInputs inputs{q_BHTD, k_BGTD, v_BGTD, position_.bias(), extra_k_HD, extra_logit_H, extra_v_HD};
-    AttentionResult result = attention(op_, inputs, sizes_.scale(), range(pass), pass.documents.starts_BT);
+    AttentionResult result = attention(op_, inputs, sizes_.scale(), range(pass), pass.documents.starts_BT,
+                                       pass.cache ? pass.cache->length() : 0);
     if (pass.probe) report(pass, q_BHTD.value(), k_BGTD.value(), v_BGTD.value(), result);
     if (pass.edit) result.o_BHTD = Var(edited(pass, q_BHTD.value(), k_BGTD.value(), v_BGTD.value(), result));
     Var o_BTE = Spec::Heads::join(extra_.output(result.o_BHTD));
@@ -69,6 +70,7 @@ class AttentionLayer {
 
   // Queries and keys, normed and then rotated, and values; in one pass where nothing norms them and the position can.
   QueryKeyValue heads(const Var& qkv_BTE, const Pass& pass) const {
+    if (pass.cache) return cached_heads(qkv_BTE, pass);
     constexpr bool kNormed = !std::is_same_v<typename Spec::QueryKeyNorm, NoQueryKeyNorm>;
     if constexpr (!kNormed && SplitsHeads<Position>) {
       return position_.split(qkv_BTE, sizes_.heads, sizes_.key_heads(), pass);
@@ -77,6 +79,18 @@ class AttentionLayer {
       return {position_.rotate(query_key_norm_.query(q_BHTD), pass),
               position_.rotate(query_key_norm_.key(k_BGTD), pass), v_BGTD};
     }
+  }
+
+  // Queries of the tokens that follow, and all keys and values so far.
+  QueryKeyValue cached_heads(const Var& qkv_BTE, const Pass& pass) const {
+    auto [q_BHTD, k_BGTD, v_BGTD] = split_heads(qkv_BTE, sizes_.heads, sizes_.key_heads());
+    const bool rotate_later = pass.cache->positions() == KeyValueCache::Positions::of_cache;
+    k_BGTD = query_key_norm_.key(k_BGTD);
+    if (!rotate_later) k_BGTD = position_.rotate(k_BGTD, pass);
+    const KeyValueCache::KeysValues all = pass.cache->append(pass.layer, k_BGTD.value(), v_BGTD.value());
+    const Var k_BGKD(all.k_BGKD);
+    return {position_.rotate(query_key_norm_.query(q_BHTD), pass),
+            rotate_later ? position_.rotate(k_BGKD, Pass{.layer = pass.layer}) : k_BGKD, Var(all.v_BGKD)};
   }
 
   void report(const Pass& pass, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionResult& r) const {

@@ -28,6 +28,7 @@ struct ParametersOnly : LanguageModel {
   }
   Var loss(const Batch&, double, const Pass&) override { return {}; }
   Tensor logits(const Tensor&, const Pass&) override { return {}; }
+  Tensor next_logits(const Tensor&, const Pass&) override { return {}; }
 };
 
 }  // namespace
