@@ -19,5 +19,6 @@ EvalCommand logits_command(CLI::App& app, const Ablation& ablation);
 EvalCommand tokens_command(CLI::App& app, const Ablation& ablation);
 EvalCommand explain_command(CLI::App& app, const Ablation& ablation);
 EvalCommand interventions_command(CLI::App& app, const Ablation& ablation);
+EvalCommand quantise_command(CLI::App& app, const Ablation& ablation);
 
 }  // namespace sink
