@@ -53,6 +53,8 @@ class Parameter {
   const Tensor& compute() const { return compute_; }
   // Weights that are read where they lie in a file, and have none of the above (WeightSource); null for others.
   const StoredMatrix* stored() const { return stored_.get(); }
+  // Puts another matrix of the same shape in its place, and returns the one that was there.
+  std::shared_ptr<const StoredMatrix> exchange_stored(std::shared_ptr<const StoredMatrix> other);
 
  private:
   friend class ParameterArena;

@@ -1,5 +1,7 @@
 #include "autograd/parameter_arena.h"
 
+#include <utility>
+
 #include "engine/implementation.h"
 #include "engine/rng.h"
 #include "engine/threads.h"
@@ -32,6 +34,13 @@ void draw(const Init& init, const Rng& rng, Tensor& values) {
 }
 
 }  // namespace
+
+std::shared_ptr<const StoredMatrix> Parameter::exchange_stored(std::shared_ptr<const StoredMatrix> other) {
+  SINK_CHECK(stored_ && other && other->rows == stored_->rows && other->columns == stored_->columns, "parameters",
+             name() + " is replaced by a matrix of its shape alone, where it lies in a file: expected " +
+                 (stored_ ? stored_->str() : "none") + ", got " + (other ? other->str() : "none"));
+  return std::exchange(stored_, std::move(other));
+}
 
 const Parameter& ParameterArena::add(ParameterInfo info) {
   SINK_CHECK(!masters_.defined(), "parameters", info.name + " was declared after the numbers were made");

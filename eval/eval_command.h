@@ -24,5 +24,6 @@ EvalCommand chat_command(CLI::App& app, const Ablation& ablation);
 EvalCommand stream_command(CLI::App& app, const Ablation& ablation);
 EvalCommand import_command(CLI::App& app, const Ablation& ablation);
 EvalCommand export_command(CLI::App& app, const Ablation& ablation);
+EvalCommand quantise_command(CLI::App& app, const Ablation& ablation);
 
 }  // namespace sink

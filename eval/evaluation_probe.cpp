@@ -6,6 +6,7 @@
 #include <span>
 
 #include "engine/tensor_view.h"
+#include "eval/kurtosis.h"
 
 namespace sink {
 namespace {
@@ -62,17 +63,6 @@ constexpr auto largest_of = [](auto vector) {
   double largest = 0;
   for (auto x : vector) largest = std::max(largest, std::abs(static_cast<double>(x)));
   return largest;
-};
-// 0 where all numbers are the same.
-constexpr auto kurtosis_of = [](auto vector) {
-  double n = static_cast<double>(vector.size()), mean = 0, second = 0, fourth = 0;
-  for (auto x : vector) mean += static_cast<double>(x) / n;
-  for (auto x : vector) {
-    double square = std::pow(static_cast<double>(x) - mean, 2);
-    second += square / n;
-    fourth += square * square / n;
-  }
-  return second > 0 ? fourth / (second * second) : 0;
 };
 
 void add(std::vector<double>& sum, const std::vector<double>& values) {

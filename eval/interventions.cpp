@@ -6,125 +6,121 @@
 #include <numeric>
 
 #include "engine/check.h"
-#include "engine/tensor_view.h"
+#include "engine/threads.h"
+#include "eval/intervention_edit.h"
+#include "eval/quantisation.h"
 
 namespace sink {
 namespace {
 
-// For every row of `length` numbers of x: all of it rounded by its largest.
-void quantise_rows(Tensor& x, std::int64_t length, int bits) {
-  with_real(x.dtype(), [&](auto zero) {
-    using R = decltype(zero);
-    R* row = x.data<R>();
-    for (R* end = row + x.size(); row < end; row += length) {
-      double largest = 0;
-      for (std::int64_t n = 0; n < length; ++n) largest = std::max(largest, std::abs(static_cast<double>(row[n])));
-      for (std::int64_t n = 0; n < length; ++n) store(row[n], quantised(static_cast<double>(row[n]), largest, bits));
-    }
-  });
+using What = Intervention::What;
+
+constexpr std::int64_t kBytesBefore = std::int64_t{1} << 29;  // of logits that are kept to be compared with
+
+Tensor logits_of(LanguageModel& model, const Batch& part, Edit* edit, Probe* probe = nullptr) {
+  return model.logits(part.tokens_BT(), {.probe = probe, .edit = edit, .documents = part.documents()});
 }
 
-struct QuantisedInputs final : Edit {
-  int bits;
-  explicit QuantisedInputs(int bits) : bits(bits) {}
-  Tensor sublayer_input(const Tensor& h_BTC) override {
-    Tensor rounded = h_BTC.clone();
-    quantise_rows(rounded, h_BTC.size() / h_BTC.dim(0), bits);
-    return rounded;
-  }
+// f(first, last) of `batch` sequences at a time.
+template <class F>
+void in_batches(std::int64_t sequences, std::int64_t batch, F&& f) {
+  for (std::int64_t first = 0; first < sequences; first += batch) f(first, std::min(sequences, first + batch));
+}
+
+// One row of logits beside another.
+struct Compared {
+  double before = 0, after = 0, divergence = 0;  // -log p(target), 0 without one
+  bool same_greedy = true;
 };
 
-class EditedKey final : public Edit {
- public:
-  EditedKey(KeyIntervention kind, std::int64_t key) : kind_(kind), key_(key) {}
+template <class R>
+double log_sum_exp(const R* z, std::int64_t V) {
+  double largest = static_cast<double>(*std::max_element(z, z + V)), sum = 0;
+  for (std::int64_t v = 0; v < V; ++v) sum += std::exp(static_cast<double>(z[v]) - largest);
+  return largest + std::log(sum);
+}
 
-  Tensor attention_output(const AttentionOutput& attention) override {
-    const Tensor &o = attention.o_BHTD, &v = attention.v_BGTD;
-    const std::int64_t B = o.dim(0), H = o.dim(1), T = o.dim(2), D = o.dim(3), G = v.dim(1);
-    Tensor all_one = Tensor::full(v.shape(), 1, v.dtype()), one_at_key = Tensor::zeros(v.shape(), v.dtype());
-    Tensor edited = o.clone();
-    with_real(o.dtype(), [&](auto zero) {
+template <class R>
+Compared compared_rows(const R* z, const R* y, std::int64_t V, std::int32_t target) {
+  const double lse_z = log_sum_exp(z, V), lse_y = log_sum_exp(y, V);
+  Compared row;
+  for (std::int64_t v = 0; v < V; ++v) {
+    const double log_p = static_cast<double>(z[v]) - lse_z, log_q = static_cast<double>(y[v]) - lse_y;
+    row.divergence += std::exp(log_p) * (log_p - log_q);
+  }
+  row.same_greedy = std::max_element(z, z + V) - z == std::max_element(y, y + V) - y;
+  if (target >= 0) {
+    row.before = lse_z - static_cast<double>(z[target]);
+    row.after = lse_y - static_cast<double>(y[target]);
+  }
+  return row;
+}
+
+// What is gathered of one intervention, a number a sequence.
+struct Gathered {
+  std::vector<double> before, after, divergence, changed;
+
+  void add(const Tensor& before_BTV, const Tensor& after_BTV, const Tensor& targets_BT) {
+    const std::int64_t B = after_BTV.dim(0), T = after_BTV.dim(1), V = after_BTV.dim(2);
+    std::vector<Compared> rows(static_cast<std::size_t>(B * T));
+    const std::int32_t* targets = targets_BT.data<std::int32_t>();
+    with_real(after_BTV.dtype(), [&](auto zero) {
       using R = decltype(zero);
-      auto one_BGTD = view<R, 4>(one_at_key);
-      for (std::int64_t b = 0; b < B; ++b)
-        for (std::int64_t g = 0; g < G; ++g)
-          for (std::int64_t d = 0; d < D; ++d) one_BGTD(b, g, key_, d) = R(1.0f);
-      Tensor a = attention.mix(one_at_key, {});
-      Tensor Z = attention.mix(all_one, attention.extra_key ? Tensor::full({H, D}, 1, v.dtype()) : Tensor());
-      for (std::int64_t b = 0; b < B; ++b)
-        for (std::int64_t h = 0; h < H; ++h)
-          edit_head({b, h, h / (H / G), T, D}, view<R, 4>(v), view<R, 4>(a), view<R, 4>(Z), view<R, 4>(edited));
+      const R *z = before_BTV.data<R>(), *y = after_BTV.data<R>();
+      parallel_for(B * T, [&](std::int64_t n) {
+        rows[static_cast<std::size_t>(n)] = compared_rows(z + n * V, y + n * V, V, targets[n]);
+      });
     });
-    return edited;
-  }
-
- private:
-  struct Head {
-    std::int64_t b, h, g, T, D;
-  };
-
-  template <class V, class A, class O>
-  void edit_head(const Head& head, const V& v_BGTD, const A& a_BHTD, const A& Z_BHTD, O&& o_BHTD) const {
-    auto [b, h, g, T, D] = head;
-    auto weight = [&](std::int64_t i) { return static_cast<double>(a_BHTD(b, h, i, 0)); };
-    double mean = 0;
-    for (std::int64_t i = key_ + 1; i < T; ++i) mean += weight(i) / static_cast<double>(T - 1 - key_);
-    for (std::int64_t i = key_ + 1; i < T; ++i) {
-      double taken = kind_ == KeyIntervention::constant ? weight(i) - mean : weight(i), scale = 1;
-      if (kind_ == KeyIntervention::redistributed) {
-        double all = static_cast<double>(Z_BHTD(b, h, i, 0)), rest = all - weight(i);
-        if (std::abs(rest) > kNothingElse * std::abs(all)) scale = all / rest;
+    for (std::int64_t b = 0; b < B; ++b) {
+      double predicted = 0;
+      Compared sum;
+      double changed = 0;
+      for (std::int64_t n = b * T; n < (b + 1) * T; ++n) {
+        const Compared& row = rows[static_cast<std::size_t>(n)];
+        predicted += targets[n] >= 0;
+        changed += !row.same_greedy;
+        sum.before += row.before, sum.after += row.after, sum.divergence += row.divergence;
       }
-      for (std::int64_t d = 0; d < D; ++d) {
-        double o = static_cast<double>(o_BHTD(b, h, i, d)), v = static_cast<double>(v_BGTD(b, g, key_, d));
-        store(o_BHTD(b, h, i, d), scale * (o - taken * v));
-      }
+      before.push_back(sum.before / std::max(1.0, predicted));
+      after.push_back(sum.after / std::max(1.0, predicted));
+      divergence.push_back(sum.divergence / static_cast<double>(T));
+      this->changed.push_back(changed / static_cast<double>(T));
     }
   }
-
-  static constexpr double kNothingElse = 1e-6;  // of a row's weights: rounding, not weights
-  KeyIntervention kind_;
-  std::int64_t key_;
 };
 
-std::vector<double> losses(LanguageModel& model, const Batch& sequences, Edit* edit) {
-  std::vector<double> losses;
-  for (std::int64_t n = 0; n < sequences.sequences(); ++n)
-    losses.push_back(model.loss(sequences.rows(n, n + 1), 1, {.edit = edit}).value().item());
-  return losses;
-}
+// While this lives the model is changed by one intervention.
+struct Intervened {
+  std::unique_ptr<QuantisedMatrices> matrices;
+  std::unique_ptr<Edit> edit;
 
-// The matrices of the blocks, rounded while this lives.
-class RoundedMatrices {
- public:
-  RoundedMatrices(LanguageModel& model, int bits) : model_(model), kept_(model.parameters().masters().clone()) {
-    for (const auto& parameter : model.parameters()) {
-      if (!parameter->name().starts_with("blocks.") || parameter->info().shape.rank() != 2) continue;
-      quantise_rows(parameter->mutable_master(), parameter->master().dim(1), bits);
-    }
-    model.parameters().refresh();
+  Intervened(LanguageModel& model, const Intervention& intervention, const ValueSums& values)
+      : edit(edit_of(intervention, model.extra_tokens(), values)) {
+    const Quantisation& how = intervention.quantisation;
+    if (intervention.what == What::quantise && how.weight_bits > 0)
+      matrices = std::make_unique<QuantisedMatrices>(model, how.weight_bits, how.weights);
   }
-  ~RoundedMatrices() {
-    model_.parameters().masters().copy_from(kept_);
-    model_.parameters().refresh();
-  }
-  RoundedMatrices(const RoundedMatrices&) = delete;
-  RoundedMatrices& operator=(const RoundedMatrices&) = delete;
-
- private:
-  LanguageModel& model_;
-  Tensor kept_;
 };
 
 double mean_of(const std::vector<double>& values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
 }
 
-InterventionResult compared(const std::string& name, const std::string& meaning, const std::vector<double>& before,
-                            const std::vector<double>& after) {
+InterventionResult result_of(const Intervention& intervention, const Gathered& found) {
   std::vector<double> change;
-  for (std::size_t n = 0; n < before.size(); ++n) change.push_back(after[n] - before[n]);
-  InterventionResult result{name, meaning, mean_of(after), mean_of(change), std::nan("")};
+  for (std::size_t n = 0; n < found.before.size(); ++n) change.push_back(found.after[n] - found.before[n]);
+  InterventionResult result{.name = intervention.name,
+                            .meaning = intervention.meaning,
+                            .before = mean_of(found.before),
+                            .loss = mean_of(found.after),
+                            .change = mean_of(change),
+                            .error = std::nan(""),
+                            .divergence = mean_of(found.divergence),
+                            .greedy_changed = mean_of(found.changed)};
+  if (intervention.per_head) {
+    result.layer = intervention.layers[0];
+    result.head = intervention.heads[0];
+  }
   if (change.size() < 2) return result;
   double squares = 0, count = static_cast<double>(change.size());
   for (double c : change) squares += (c - result.change) * (c - result.change);
@@ -132,52 +128,147 @@ InterventionResult compared(const std::string& name, const std::string& meaning,
   return result;
 }
 
+void require_places(const Intervention& intervention, const Sizes& sizes, std::int64_t T) {
+  auto require = [&](const char* what, std::int64_t number, std::int64_t first, std::int64_t last) {
+    SINK_CHECK(number >= first && number <= last, "interventions",
+               (intervention.origin.empty() ? "" : intervention.origin + ": ") + "the " + what + " must be from " +
+                   std::to_string(first) + " to " + std::to_string(last) + ", got " + std::to_string(number),
+               Exit::usage);
+  };
+  for (std::int64_t token : intervention.tokens) require("token", token, 1, T);
+  for (std::int64_t layer : intervention.layers) require("layer", layer, 0, sizes.layers - 1);
+  for (std::int64_t head : intervention.heads) require("head", head, 0, sizes.heads - 1);
+}
+
+// Those of each layer and head in its place, where it asks for them.
+std::vector<Intervention> by_heads(const std::vector<Intervention>& interventions, const Sizes& sizes) {
+  auto all_of = [](const std::vector<std::int64_t>& chosen, std::int64_t count) {
+    std::vector<std::int64_t> all(static_cast<std::size_t>(count));
+    std::iota(all.begin(), all.end(), 0);
+    return chosen.empty() ? all : chosen;
+  };
+  std::vector<Intervention> rows;
+  for (const Intervention& intervention : interventions) {
+    if (!intervention.per_head) {
+      rows.push_back(intervention);
+      continue;
+    }
+    for (std::int64_t layer : all_of(intervention.layers, sizes.layers))
+      for (std::int64_t head : all_of(intervention.heads, sizes.heads)) {
+        Intervention one = intervention;
+        one.layers = {layer};
+        one.heads = {head};
+        one.name += " layer " + std::to_string(layer) + " head " + std::to_string(head);
+        rows.push_back(one);
+      }
+  }
+  return rows;
+}
+
+// Of the model as it is, where a value becomes the mean.
+ValueSums value_sums(LanguageModel& model, const Batch& sequences, const std::vector<Intervention>& interventions,
+                     std::int64_t batch) {
+  ValueSums sums(model.extra_tokens());
+  const auto wants_mean = [](const Intervention& i) { return i.what == What::value && i.mean_value; };
+  if (std::any_of(interventions.begin(), interventions.end(), wants_mean))
+    in_batches(sequences.sequences(), batch, [&](std::int64_t first, std::int64_t last) {
+      logits_of(model, sequences.rows(first, last), nullptr, &sums);
+    });
+  return sums;
+}
+
+std::vector<Gathered> gather(LanguageModel& model, const Batch& sequences, const std::vector<Intervention>& rows,
+                             std::int64_t batch) {
+  const std::int64_t T = sequences.context(), V = model.sizes().vocabulary;
+  const ValueSums values = value_sums(model, sequences, rows, batch);
+  const std::int64_t bytes = T * V * static_cast<std::int64_t>(size_of(model.parameters().masters().dtype()));
+  std::vector<Gathered> found(rows.size());
+  in_batches(sequences.sequences(), std::max(batch, kBytesBefore / bytes), [&](std::int64_t first, std::int64_t last) {
+    const Batch some = sequences.rows(first, last);
+    std::vector<Tensor> before;
+    in_batches(some.sequences(), batch, [&](std::int64_t begin, std::int64_t end) {
+      before.push_back(logits_of(model, some.rows(begin, end), nullptr));
+    });
+    for (std::size_t n = 0; n < rows.size(); ++n) {
+      const Intervened intervened(model, rows[n], values);
+      in_batches(some.sequences(), batch, [&](std::int64_t begin, std::int64_t end) {
+        const Batch part = some.rows(begin, end);
+        found[n].add(before[static_cast<std::size_t>(begin / batch)], logits_of(model, part, intervened.edit.get()),
+                     part.targets_BT());
+      });
+    }
+  });
+  return found;
+}
+
+Intervention named(const std::string& name, const std::string& meaning, What what) {
+  Intervention intervention;
+  intervention.name = name;
+  intervention.meaning = meaning;
+  intervention.what = what;
+  return intervention;
+}
+
 }  // namespace
 
-double quantised(double x, double largest, int bits) {
-  if (largest == 0) return 0;
-  double steps = std::exp2(bits - 1) - 1;
-  return std::nearbyint(x / largest * steps) / steps * largest;
+std::vector<double> losses_with(LanguageModel& model, const Batch& sequences, const Intervention& intervention) {
+  require_places(intervention, model.sizes(), sequences.context());
+  return gather(model, sequences, {intervention}, 1)[0].after;
 }
 
-std::vector<double> losses_with(LanguageModel& model, const Batch& sequences, KeyIntervention kind,
-                                std::int64_t token) {
-  SINK_CHECK(token >= 1 && token <= sequences.context(), "interventions",
-             "the token must be from 1 to " + std::to_string(sequences.context()) + ", got " + std::to_string(token),
-             Exit::usage);
-  EditedKey edit(kind, model.extra_tokens() + token - 1);
-  return losses(model, sequences, &edit);
+Interventions intervene(LanguageModel& model, const Batch& sequences, const std::vector<Intervention>& interventions,
+                        std::int64_t batch) {
+  for (const Intervention& intervention : interventions)
+    require_places(intervention, model.sizes(), sequences.context());
+  const std::vector<Intervention> rows = by_heads(interventions, model.sizes());
+  const std::vector<Gathered> found = gather(model, sequences, rows, batch);
+  Interventions all{sequences.sequences(), sequences.context(), mean_of(found.at(0).before), {}};
+  for (std::size_t n = 0; n < rows.size(); ++n) all.results.push_back(result_of(rows[n], found[n]));
+  return all;
 }
 
-std::vector<double> losses_with(LanguageModel& model, const Batch& sequences, Quantisation quantisation) {
-  std::unique_ptr<RoundedMatrices> rounded;
-  if (quantisation.weight_bits > 0) rounded = std::make_unique<RoundedMatrices>(model, quantisation.weight_bits);
-  if (quantisation.input_bits == 0) return losses(model, sequences, nullptr);
-  QuantisedInputs edit(quantisation.input_bits);
-  return losses(model, sequences, &edit);
-}
-
-Interventions intervene(LanguageModel& model, const Batch& sequences, const std::vector<std::int64_t>& tokens) {
-  std::vector<double> as_it_is = losses(model, sequences, nullptr);
-  Interventions all{sequences.sequences(), sequences.context(), mean_of(as_it_is), {}};
+std::vector<Intervention> default_interventions(const std::vector<std::int64_t>& tokens) {
+  std::vector<Intervention> all;
   struct Kind {
-    KeyIntervention kind;
+    What what;
     const char *name, *meaning;
   };
-  const Kind kinds[] = {{KeyIntervention::removed, "removed", "later queries get nothing of token "},
-                        {KeyIntervention::redistributed, "redistributed", "and their other weights make up for token "},
-                        {KeyIntervention::constant, "constant", "later queries all get as much of token "}};
+  const Kind kinds[] = {{What::value, "removed", "later queries get nothing of token "},
+                        {What::redistribute, "redistributed", "and their other weights make up for token "},
+                        {What::constant, "constant", "later queries all get as much of token "}};
   for (std::int64_t token : tokens)
-    for (const Kind& kind : kinds)
-      all.results.push_back(compared(std::string(kind.name) + " " + std::to_string(token),
-                                     kind.meaning + std::to_string(token), as_it_is,
-                                     losses_with(model, sequences, kind.kind, token)));
-  auto rounded = [&](const char* name, const char* meaning, Quantisation bits) {
-    all.results.push_back(compared(name, meaning, as_it_is, losses_with(model, sequences, bits)));
+    for (const Kind& kind : kinds) {
+      const std::string number = std::to_string(token);
+      all.push_back(named(std::string(kind.name) + " " + number, kind.meaning + number, kind.what));
+      all.back().tokens = {token};
+    }
+  auto rounded = [&](const char* name, const char* meaning, int weight_bits, int input_bits) {
+    all.push_back(named(name, meaning, What::quantise));
+    all.back().quantisation = {.weight_bits = weight_bits, .input_bits = input_bits, .inner = false};
   };
-  rounded("W8A8", "matrices and what they read in 8 bits", {8, 8});
-  rounded("W4A16", "matrices in 4 bits", {4, 0});
-  rounded("W4A4", "matrices and what they read in 4 bits", {4, 4});
+  rounded("W8A8", "matrices and what they read in 8 bits", 8, 8);
+  rounded("W4A16", "matrices in 4 bits", 4, 0);
+  rounded("W4A4", "matrices and what they read in 4 bits", 4, 4);
+  return all;
+}
+
+std::vector<Intervention> quantisations() {
+  std::vector<Intervention> all;
+  const char* names[] = {"tensor", "channel", "token"};
+  auto rounded = [&](const std::string& what, int bits, bool weights, bool inputs, Grain grain) {
+    const std::string scale = names[static_cast<int>(grain)], number = std::to_string(bits);
+    all.push_back(
+        named(what + " " + number + " " + scale, what + " in " + number + " bits, a scale a " + scale, What::quantise));
+    all.back().quantisation = {.weight_bits = weights ? bits : 0,
+                               .input_bits = inputs ? bits : 0,
+                               .weights = grain == Grain::tensor ? Grain::tensor : Grain::channel,
+                               .inputs = grain};
+  };
+  for (int bits : {8, 6, 5, 4, 3}) {
+    for (Grain grain : {Grain::tensor, Grain::channel}) rounded("weights", bits, true, false, grain);
+    for (Grain grain : {Grain::tensor, Grain::channel, Grain::token}) rounded("inputs", bits, false, true, grain);
+    for (Grain grain : {Grain::tensor, Grain::channel, Grain::token}) rounded("both", bits, true, true, grain);
+  }
   return all;
 }
 

@@ -111,6 +111,7 @@ class Transformer final : public LanguageModel {
         x = recompute(x, [&block, pass](const Var& in_BTC) -> Var { return block(in_BTC, pass); });
       else
         x = block(x, pass);
+      if (pass.edit) x = Var(pass.edit->residual(pass.layer, x.sum().value()));
       ++pass.layer;
       if (pass.probe) pass.probe->hidden(pass.layer, x.sum().value());
     }

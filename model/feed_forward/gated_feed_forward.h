@@ -7,6 +7,7 @@
 #include "autograd/ops/glu_node.h"
 #include "model/layer/linear_layer.h"
 #include "model/parameter_factory.h"
+#include "model/pass.h"
 
 namespace sink {
 
@@ -20,9 +21,10 @@ class GatedFeedForward {
                                        std::is_same_v<Function, SiluFunction>),
               make.linear_bias(prefix + ".down.bias", make.sizes().width, biases)} {}
 
-  Var operator()(const Var& h_BTC) const {
+  Var operator()(const Var& h_BTC, const Pass& pass = {}) const {
     Var gate_up_BTF2 = gate_up_(h_BTC);
     Var y_BTF = glu<Function>(gate_up_BTF2);
+    if (pass.edit) y_BTF = Var(pass.edit->inner_input(y_BTF.value()));
     return down_(y_BTF);
   }
 

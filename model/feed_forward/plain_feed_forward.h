@@ -5,6 +5,7 @@
 #include "autograd/ops/activation_node.h"
 #include "model/layer/linear_layer.h"
 #include "model/parameter_factory.h"
+#include "model/pass.h"
 
 namespace sink {
 
@@ -18,8 +19,9 @@ class PlainFeedForward {
                                        /*of_swiglu=*/false),
               make.linear_bias(prefix + ".down.bias", make.sizes().width, biases)} {}
 
-  Var operator()(const Var& h_BTC) const {
+  Var operator()(const Var& h_BTC, const Pass& pass = {}) const {
     Var y_BTF = activate<Function>(up_(h_BTC));
+    if (pass.edit) y_BTF = Var(pass.edit->inner_input(y_BTF.value()));
     return down_(y_BTF);
   }
 

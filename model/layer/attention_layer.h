@@ -8,6 +8,7 @@
 
 #include "autograd/ops/attention_node.h"
 #include "autograd/ops/heads_node.h"
+#include "engine/ops/attention/attention_row.h"
 #include "model/attention/constants.h"
 #include "model/layer/linear_layer.h"
 #include "model/parameter_factory.h"
@@ -53,7 +54,9 @@ class AttentionLayer {
     if (pass.probe) report(pass, q_BHTD.value(), k_BGTD.value(), v_BGTD.value(), result);
     if (pass.edit) result.o_BHTD = Var(edited(pass, q_BHTD.value(), k_BGTD.value(), v_BGTD.value(), result));
     Var o_BTE = Spec::Heads::join(extra_.output(result.o_BHTD));
-    return out_(gate_(o_BTE, h_BTC));
+    o_BTE = gate_(o_BTE, h_BTC);
+    if (pass.edit) o_BTE = Var(pass.edit->inner_input(o_BTE.value()));
+    return out_(o_BTE);
   }
 
  private:
@@ -113,15 +116,21 @@ class AttentionLayer {
   }
 
   Tensor edited(const Pass& pass, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionResult& r) const {
-    auto mix = [&](const Tensor& values, const Tensor& extra_value) {
+    auto mix = [&](const Tensor& keys, const Tensor& values, const Tensor& extra_value) {
       AttentionConfig config = r.config;
       config.extra_key.v_HD = extra_value;
       Tensor o = Tensor::empty_like(q), m = Tensor::empty_like(r.m_BHT), S = Tensor::empty_like(r.S_BHT);
-      attention<Op>(op_, q, k, values, config, o, m, S);
+      attention<Op>(op_, q, keys, values, config, o, m, S);
       return o;
     };
-    return pass.edit->attention_output(
-        {.layer = pass.layer, .v_BGTD = v, .o_BHTD = r.o_BHTD.value(), .extra_key = Extra::kExtraKey, .mix = mix});
+    return pass.edit->attention_output({.layer = pass.layer,
+                                        .k_BGTD = k,
+                                        .v_BGTD = v,
+                                        .o_BHTD = r.o_BHTD.value(),
+                                        .extra_key = Extra::kExtraKey,
+                                        .extra_v_HD = r.config.extra_key.v_HD,
+                                        .divides_by_sum = DividesBySum<Op>,
+                                        .mix = mix});
   }
 
   const Position& position_;

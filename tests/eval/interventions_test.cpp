@@ -1,17 +1,24 @@
 // Interventions against the same thing done with whole attention maps, row by row, and against models that do not see
-// the key at all; rounding against values by hand.
+// the key at all; logits by their definition; rounding against values by hand. With transformers:
+// tests/golden/open/check_interventions.py.
 #include "eval/interventions.h"
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "engine/tensor_view.h"
+#include "eval/activation_kurtosis.h"
 #include "eval/input_tokens.h"
+#include "eval/quantisation.h"
+#include "model/open/open_model.h"
 #include "tests/support/built_ablations.h"
+#include "tests/support/check_refused.h"
 
 using namespace sink;
 using test::is_built;
+using What = Intervention::What;
 
 namespace {
 
@@ -33,43 +40,80 @@ double mean(const std::vector<double>& values) {
   return sum;
 }
 
+Intervention of_token(What what, std::int64_t token = 1) {
+  Intervention one;
+  one.what = what;
+  one.tokens = {token};
+  return one;
+}
+Intervention rounded(int weight_bits, int input_bits) {
+  Intervention one = of_token(What::quantise);
+  one.quantisation = {.weight_bits = weight_bits, .input_bits = input_bits};
+  return one;
+}
+
+bool has(const std::vector<std::int64_t>& chosen, std::int64_t one) {
+  return chosen.empty() || std::find(chosen.begin(), chosen.end(), one) != chosen.end();
+}
+
 // The intervention by its definition: the layer's map, kept by the probe, is changed and multiplied with the values.
 struct ByMaps final : Probe, Edit {
-  KeyIntervention kind;
+  Intervention what;
   std::int64_t key;
-  std::vector<Tensor> maps_H;  // of one sequence
-  bool extra_key = false;
+  double score_scale = 0;
+  std::vector<Tensor> maps_H, q, k;  // of one sequence
+  bool extra_key = false, divides = true;
 
   void hidden(std::int64_t, const Tensor&) override {}
   void attention(const AttentionView& view) override {
     maps_H.clear();
     extra_key = view.extra_key;
     for (std::int64_t h = 0; h < view.q_BHTD.dim(1); ++h) maps_H.push_back(view.map(0, h));
+    q = {view.q_BHTD.clone()};
+    k = {view.k_BGTD.clone()};
+  }
+  // By how much the score of query i for the key rises.
+  double rise(std::int64_t h, std::int64_t g, std::int64_t i) const {
+    auto q_BHTD = view<double, 4>(q[0]);
+    auto k_BGTD = view<double, 4>(k[0]);
+    double dot = 0, squares = 0;
+    for (std::size_t d = 0; d < q_BHTD.shape(3); ++d) {
+      dot += q_BHTD(0, h, i, d) * k_BGTD(0, g, key, d);
+      squares += k_BGTD(0, g, key, d) * k_BGTD(0, g, key, d);
+    }
+    return score_scale * dot * (what.scale - 1 + what.along / std::sqrt(squares));
   }
   // The extra keys of these tests have the value zero.
   Tensor attention_output(const AttentionOutput& attention) override {
     Tensor o = attention.o_BHTD.clone();
+    if (!has(what.layers, attention.layer)) return o;
     auto o_BHTD = view<double, 4>(o);
     auto v_BGTD = view<double, 4>(attention.v_BGTD);
     const std::int64_t H = o.dim(1), T = o.dim(2), D = o.dim(3), G = attention.v_BGTD.dim(1);
     for (std::int64_t h = 0; h < H; ++h) {
+      if (!has(what.heads, h)) continue;
       auto a = view<double, 2>(maps_H[static_cast<std::size_t>(h)]);
       const std::int64_t first = extra_key ? 1 : 0;
       double mean = 0;
       for (std::int64_t i = key + 1; i < T; ++i) mean += a(i, first + key) / static_cast<double>(T - 1 - key);
       for (std::int64_t i = key + 1; i < T; ++i) {
-        double all = 0;
+        const double own = a(i, first + key);
+        double all = 0, changed = what.what == What::constant ? mean : 0, scale = 1;
         for (std::int64_t j = 0; j < first + T; ++j) all += a(i, j);
+        const double rest = all - own;  // zero in rows of ReLU that have nothing else
+        if (what.what == What::redistribute || (what.what == What::mask && divides))
+          scale = std::abs(rest) > 1e-6 * all ? all / rest : 1;
+        if (what.what == What::key && divides) {  // softmax
+          changed = own * std::exp(rise(h, h / (H / G), i));
+          scale = 1 / (rest + changed);
+        } else if (what.what == What::key) {  // sigmoid
+          changed = 1 / (1 + std::exp(-std::log(own / (1 - own)) - rise(h, h / (H / G), i)));
+        }
         for (std::int64_t d = 0; d < D; ++d) {
           double sum = 0;
-          for (std::int64_t j = 0; j < T; ++j) {
-            double weight = a(i, first + j);
-            if (j == key) weight = kind == KeyIntervention::constant ? mean : 0;
-            sum += weight * v_BGTD(0, h / (H / G), j, d);
-          }
-          double rest = all - a(i, first + key);  // zero in rows of ReLU that have nothing else
-          if (kind == KeyIntervention::redistributed && std::abs(rest) > 1e-6 * all) sum *= all / rest;
-          o_BHTD(0, h, i, d) = sum;
+          for (std::int64_t j = 0; j < T; ++j)
+            sum += (j == key ? changed : a(i, first + j)) * v_BGTD(0, h / (H / G), j, d);
+          o_BHTD(0, h, i, d) = scale * sum;
         }
       }
     }
@@ -77,16 +121,28 @@ struct ByMaps final : Probe, Edit {
   }
 };
 
-std::vector<double> losses_by_maps(LanguageModel& model, const Batch& sequences, KeyIntervention kind,
-                                   std::int64_t key) {
+ByMaps by_maps(const LanguageModel& model, const Intervention& what, bool divides = true) {
+  ByMaps edit;
+  edit.what = what;
+  edit.key = model.extra_tokens() + what.tokens[0] - 1;
+  edit.score_scale = model.sizes().scale();
+  edit.divides = divides;
+  return edit;
+}
+
+std::vector<double> losses_by_maps(LanguageModel& model, const Batch& sequences, const Intervention& what,
+                                   bool divides = true) {
   std::vector<double> losses;
   for (std::int64_t n = 0; n < sequences.sequences(); ++n) {
-    ByMaps by_maps;
-    by_maps.kind = kind;
-    by_maps.key = key;
-    losses.push_back(model.loss(sequences.rows(n, n + 1), 1, {.probe = &by_maps, .edit = &by_maps}).value().item());
+    ByMaps edit = by_maps(model, what, divides);
+    losses.push_back(model.loss(sequences.rows(n, n + 1), 1, {.probe = &edit, .edit = &edit}).value().item());
   }
   return losses;
+}
+
+void check_equal(const std::vector<double>& ours, const std::vector<double>& theirs, double tolerance = 1e-12) {
+  REQUIRE(ours.size() == theirs.size());
+  for (std::size_t n = 0; n < ours.size(); ++n) CHECK(ours[n] == Approx(theirs[n]).epsilon(tolerance));
 }
 
 }  // namespace
@@ -99,39 +155,232 @@ TEST_CASE("interventions: a key's share is taken as with whole maps") {
       auto model = model_of(ablation, 0, kv_heads);
       Batch sequences = sequences_of(7);
       for (std::int64_t token : {1, 3})
-        for (KeyIntervention kind :
-             {KeyIntervention::removed, KeyIntervention::redistributed, KeyIntervention::constant}) {
+        for (What what : {What::value, What::redistribute, What::constant, What::mask}) {
           CAPTURE(ablation);
           CAPTURE(token);
-          std::vector<double> ours = losses_with(*model, sequences, kind, token),
-                              theirs = losses_by_maps(*model, sequences, kind, model->extra_tokens() + token - 1);
-          for (std::size_t n = 0; n < ours.size(); ++n) CHECK(ours[n] == Approx(theirs[n]).epsilon(1e-12));
+          const bool divides = ablation != "op_sigmoid_none" && ablation != "op_relu";
+          for (Intervention one : {of_token(what, token), of_token(what, token)}) {
+            check_equal(losses_with(*model, sequences, one), losses_by_maps(*model, sequences, one, divides));
+            one.layers = {1};
+            one.heads = {0, 3};
+            check_equal(losses_with(*model, sequences, one), losses_by_maps(*model, sequences, one, divides));
+          }
         }
     }
   }
 }
 
+TEST_CASE("interventions: a steered key's scores are those of a key that is so") {
+  for (const std::string ablation : {"baseline", "op_sigmoid_none", "bias_k"}) {
+    if (!is_built(ablation)) continue;
+    for (std::int64_t kv_heads : {0, 2}) {
+      CAPTURE(ablation);
+      auto model = model_of(ablation, 0, kv_heads);
+      Intervention one = of_token(What::key, 2);
+      one.scale = 0.25;
+      one.along = -3;
+      one.heads = {1};
+      const Batch sequences = sequences_of(7);
+      const std::vector<double> losses = losses_with(*model, sequences, one);
+      check_equal(losses, losses_by_maps(*model, sequences, one, ablation != "op_sigmoid_none"), 1e-9);
+      CHECK(mean(losses) != Approx(model->loss(sequences).value().item()).epsilon(1e-7));
+    }
+  }
+}
+
+TEST_CASE("interventions: of two tokens each acts on the queries behind it") {
+  auto model = model_of("baseline");
+  const Batch sequences = sequences_of(3);
+  Intervention both = of_token(What::mask), first = of_token(What::mask);
+  both.tokens = {1, 2};
+  first.layers = both.layers = {1};  // the last, so that queries are changed one by one
+  auto narrow = model_of("baseline", /*window=*/1), wide = model_of("baseline");
+  const Tensor targets = sequences.targets_BT().clone();
+  auto only = [&](std::int64_t query) {
+    Tensor one = targets.clone();
+    for (std::int64_t n = 0; n < one.size(); ++n)
+      if (n % 3 != query) one.data<std::int32_t>()[n] = -1;
+    return Batch(sequences.tokens_BT(), one, 23);
+  };
+  check_equal(losses_with(*model, only(1), both), losses_with(*model, only(1), first));
+  CHECK(mean(losses_with(*model, only(2), both)) != Approx(mean(losses_with(*model, only(2), first))).epsilon(1e-7));
+  both.layers = {};  // without both, the third query has itself alone, as with a window of one
+  CHECK(mean(losses_with(*wide, only(2), both)) == Approx(narrow->loss(only(2)).value().item()).epsilon(1e-12));
+}
+
+TEST_CASE("interventions: a mean value is that of the other tokens, over all sequences") {
+  auto model = model_of("baseline", 0, 2);
+  const Batch sequences = sequences_of(5);
+  struct Values final : Probe, Edit {
+    std::vector<Tensor> of_layer;
+    std::int64_t next = 0;
+    void hidden(std::int64_t, const Tensor&) override {}
+    void attention(const AttentionView& view) override { of_layer.push_back(view.v_BGTD.clone()); }
+    // Token 2 has the value that is the mean of tokens 1, 3, 4, 5 of the four sequences; in layer 0, head 3.
+    Tensor attention_output(const AttentionOutput& attention) override {
+      if (attention.layer != 0) return attention.o_BHTD;
+      Tensor v = attention.v_BGTD.clone(), o = attention.o_BHTD.clone();
+      auto all = view<double, 4>(of_layer[0]);
+      auto v_BGTD = view<double, 4>(v);
+      for (std::size_t d = 0; d < v_BGTD.shape(3); ++d) {
+        double sum = 0;
+        for (std::size_t b = 0; b < 4; ++b)
+          for (std::size_t t : {0, 2, 3, 4}) sum += all(b, 1, t, d) / 16;
+        for (std::size_t b = 0; b < 4; ++b) v_BGTD(b, 1, 1, d) = sum;
+      }
+      const Tensor mixed = attention.mix(attention.k_BGTD, v, {});
+      auto from = view<double, 4>(mixed);
+      auto to = view<double, 4>(o);
+      for (std::size_t b = 0; b < 4; ++b)
+        for (std::size_t i = 2; i < 5; ++i)
+          for (std::size_t d = 0; d < v_BGTD.shape(3); ++d) to(b, 3, i, d) = from(b, 3, i, d);
+      return o;
+    }
+  } values;
+  model->loss(sequences, 1, {.probe = &values});
+  Intervention one = of_token(What::value, 2);
+  one.mean_value = true;
+  one.layers = {0};
+  one.heads = {3};
+  const double by_hand = model->loss(sequences, 1, {.edit = &values}).value().item();
+  CHECK(mean(losses_with(*model, sequences, one)) == Approx(by_hand).epsilon(1e-12));
+  for (std::int64_t batch : {1, 3, 4}) {
+    CAPTURE(batch);
+    CHECK(intervene(*model, sequences, {one}, batch).results[0].loss == Approx(by_hand).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("interventions: clipped activations are the stream of each block, within its bounds") {
+  auto model = model_of("baseline");
+  const Batch sequences = sequences_of(6);
+  struct Stream final : Probe {
+    std::vector<Tensor> x;
+    void hidden(std::int64_t, const Tensor& x_BTC) override { x.push_back(x_BTC.clone()); }
+    void attention(const AttentionView&) override {}
+  } stream;
+  model->loss(sequences, 1, {.probe = &stream});
+  struct Clipped final : Edit {
+    const Stream* seen = nullptr;
+    double medians = 0;
+    // Behind the first block alone, tokens 2 and 3.
+    Tensor residual(std::int64_t layer, const Tensor& x_BTC) override {
+      if (layer != 0) return x_BTC;
+      Tensor x = seen->x[1].clone();
+      auto x_BTC_ = view<double, 3>(x);
+      for (std::size_t b = 0; b < x_BTC_.shape(0); ++b) {
+        std::vector<double> all;
+        for (std::size_t t = 0; t < 6; ++t)
+          for (std::size_t c = 0; c < 32; ++c) all.push_back(std::abs(x_BTC_(b, t, c)));
+        std::sort(all.begin(), all.end());
+        const double limit = medians * (all[95] + all[96]) / 2;  // of 192
+        for (std::size_t t : {1, 2})
+          for (std::size_t c = 0; c < 32; ++c) {
+            double& number = x_BTC_(b, t, c);
+            if (number > limit) number = limit;
+            if (number < -limit) number = -limit;
+          }
+      }
+      return x;
+    }
+  } clipped;
+  clipped.seen = &stream;
+  clipped.medians = 1.5;
+  Intervention one = of_token(What::clip);
+  one.tokens = {2, 3};
+  one.layers = {0};
+  one.medians = 1.5;
+  const double loss = model->loss(sequences).value().item();
+  const double by_hand = model->loss(sequences, 1, {.edit = &clipped}).value().item();
+  CHECK(by_hand != Approx(loss).epsilon(1e-6));
+  CHECK(intervene(*model, sequences, {one}, 4).results[0].loss == Approx(by_hand).epsilon(1e-12));
+  one = of_token(What::clip);
+  one.tokens = {};
+  one.largest = 1e6;
+  CHECK(mean(losses_with(*model, sequences, one)) == Approx(loss).epsilon(1e-14));
+  one.largest = 1e-9;  // nothing is left but what the norm makes of signs
+  CHECK(mean(losses_with(*model, sequences, one)) != Approx(loss).epsilon(1e-6));
+}
+
+TEST_CASE("interventions: divergence and greedy tokens by their definition, whatever the batch") {
+  auto model = model_of("baseline");
+  const Batch sequences = sequences_of(7);
+  const Intervention one = of_token(What::value, 2);
+  double divergence = 0, changed = 0;
+  for (std::int64_t n = 0; n < 4; ++n) {
+    ByMaps edit = by_maps(*model, one);
+    const Tensor tokens = sequences.rows(n, n + 1).tokens_BT();
+    const Tensor before = model->logits(tokens), after = model->logits(tokens, {.probe = &edit, .edit = &edit});
+    auto z = view<double, 3>(before);
+    auto y = view<double, 3>(after);
+    for (std::size_t t = 0; t < 7; ++t) {
+      double of_z = 0, of_y = 0;
+      std::size_t greedy_z = 0, greedy_y = 0;
+      for (std::size_t v = 0; v < 23; ++v) {
+        of_z += std::exp(z(0, t, v)), of_y += std::exp(y(0, t, v));
+        if (z(0, t, v) > z(0, t, greedy_z)) greedy_z = v;
+        if (y(0, t, v) > y(0, t, greedy_y)) greedy_y = v;
+      }
+      changed += (greedy_z != greedy_y) / 28.0;
+      for (std::size_t v = 0; v < 23; ++v) {
+        const double p = std::exp(z(0, t, v)) / of_z, q = std::exp(y(0, t, v)) / of_y;
+        divergence += p * std::log(p / q) / 28;
+      }
+    }
+  }
+  for (std::int64_t batch : {1, 3, 4}) {
+    const InterventionResult r = intervene(*model, sequences, {one}, batch).results[0];
+    CHECK(r.divergence == Approx(divergence).epsilon(1e-9));
+    CHECK(r.greedy_changed == Approx(changed).epsilon(1e-12));
+    CHECK(r.before == Approx(model->loss(sequences).value().item()).epsilon(1e-12));
+    CHECK(r.change == Approx(r.loss - r.before).epsilon(1e-9));
+  }
+  CHECK(divergence > 1e-5);
+}
+
+TEST_CASE("interventions: each head alone has a row, and places that a model does not have are refused") {
+  auto model = model_of("baseline");
+  const Batch sequences = sequences_of(5);
+  Intervention one = of_token(What::mask);
+  one.name = "m";
+  one.per_head = true;
+  one.layers = {1};
+  const Interventions all = intervene(*model, sequences, {one}, 4);
+  REQUIRE(all.results.size() == 4);
+  CHECK(all.results[2].name == "m layer 1 head 2");
+  CHECK(all.results[2].head == 2);
+  one.per_head = false;
+  one.heads = {2};
+  CHECK(all.results[2].loss == Approx(mean(losses_with(*model, sequences, one))).epsilon(1e-12));
+  one.origin = "a.toml: line 3";
+  one.heads = {4};
+  check_refused([&] { intervene(*model, sequences, {one}); }, {"a.toml: line 3: the head must be from 0 to 3, got 4"},
+                Exit::usage);
+  one.heads = {};
+  one.layers = {2};
+  check_refused([&] { intervene(*model, sequences, {one}); }, {"the layer must be from 0 to 1, got 2"}, Exit::usage);
+}
+
 TEST_CASE("interventions: without the first of two tokens a model is one whose window is one token") {
   Batch sequences = sequences_of(2);
-  auto check = [&](const std::string& ablation, KeyIntervention kind) {
+  auto check = [&](const std::string& ablation, What what) {
     CAPTURE(ablation);
     auto narrow = model_of(ablation, /*window=*/1), wide = model_of(ablation);
-    double loss = mean(losses_with(*wide, sequences, kind, 1));
+    double loss = mean(losses_with(*wide, sequences, of_token(what)));
     CHECK(loss == Approx(narrow->loss(sequences).value().item()).epsilon(1e-12));
     CHECK(loss != Approx(wide->loss(sequences).value().item()).epsilon(1e-6));
   };
-  check("baseline", KeyIntervention::redistributed);
-  if (is_built("bias_k")) check("bias_k", KeyIntervention::redistributed);
-  if (is_built("op_sigmoid_none")) check("op_sigmoid_none", KeyIntervention::removed);
+  check("baseline", What::mask);
+  if (is_built("bias_k")) check("bias_k", What::mask);
+  if (is_built("op_sigmoid_none")) check("op_sigmoid_none", What::mask);
 }
 
 TEST_CASE("interventions: the last token's share is nobody's, and what one query gets is already constant") {
   auto model = model_of("baseline");
   Batch sequences = sequences_of(6);
   double loss = model->loss(sequences).value().item();
-  CHECK(mean(losses_with(*model, sequences, KeyIntervention::removed, 6)) == Approx(loss).epsilon(1e-14));
-  CHECK(mean(losses_with(*model, sequences, KeyIntervention::constant, 5)) == Approx(loss).epsilon(1e-14));
-  CHECK_THROWS_WITH_AS(losses_with(*model, sequences, KeyIntervention::removed, 7),
+  CHECK(mean(losses_with(*model, sequences, of_token(What::value, 6))) == Approx(loss).epsilon(1e-14));
+  CHECK(mean(losses_with(*model, sequences, of_token(What::constant, 5))) == Approx(loss).epsilon(1e-14));
+  CHECK_THROWS_WITH_AS(losses_with(*model, sequences, of_token(What::value, 7)),
                        "[interventions] the token must be from 1 to 6, got 7", Error);
 }
 
@@ -143,15 +392,94 @@ TEST_CASE("interventions: rounding to few bits") {
   CHECK(quantised(0, 0, 8) == 0);
 }
 
+TEST_CASE("interventions: numbers that share a scale, by hand") {
+  const std::vector<double> numbers{4, -1, 2, 0.4, 1, -0.1};
+  auto check = [&](ScalePer scale, const std::vector<double>& expected) {
+    Tensor x = Tensor::from<double>({1, 2, 3}, numbers);
+    quantise_blocks(x, 2, 3, scale, 2);  // -1, 0, 1 times the largest
+    for (std::int64_t n = 0; n < 6; ++n) CHECK(x.item(n) == Approx(expected[static_cast<std::size_t>(n)]));
+  };
+  check(ScalePer::block, {4, 0, 0, 0, 0, 0});  // half a step goes to the even one
+  check(ScalePer::row, {4, 0, 0, 0, 1, 0});
+  check(ScalePer::column, {4, -1, 2, 0, 1, 0});
+}
+
+TEST_CASE("interventions: matrices in a file are rounded as those in memory, and are then what they were") {
+  const std::string path = std::string(SINK_SOURCE_DIR) + "/tests/golden/open/models/";
+  for (const std::string name : {"llama", "llama.gguf", "gpt2"}) {
+    const std::string ablation = name == "gpt2" ? name : "baseline";
+    if (!is_built(ablation)) continue;
+    CAPTURE(name);
+    const OpenModel open = open_model(path + name);
+    auto in_place = open.load(ablation_named(ablation), DType::F32);
+    auto in_memory = open.load(ablation_named(ablation), DType::F64);
+    const Batch sequences = random_tokens(in_place->sizes().vocabulary, 4, 8, 5, 0);
+    const double loss = in_place->loss(sequences).value().item();
+    for (Grain grain : {Grain::tensor, Grain::channel}) {
+      Intervention one = rounded(3, 0);
+      one.quantisation.weights = grain;
+      const std::vector<double> losses = losses_with(*in_place, sequences, one);
+      check_equal(losses, losses_with(*in_memory, sequences, one), 1e-4);
+      CHECK(mean(losses) != Approx(loss).epsilon(1e-3));
+    }
+    CHECK(in_place->loss(sequences).value().item() == loss);
+  }
+}
+
+TEST_CASE("interventions: kurtosis and outliers of what goes through, by hand") {
+  auto model = model_of("baseline");
+  const Batch sequences = sequences_of(5);
+  struct Stream final : Probe {
+    std::vector<Tensor> x;
+    void hidden(std::int64_t, const Tensor& x_BTC) override { x.push_back(x_BTC.clone()); }
+    void attention(const AttentionView&) override {}
+  } stream;
+  struct Inputs final : Edit {
+    std::vector<Tensor> x;
+    Tensor sublayer_input(const Tensor& x_BTC) override { return x.emplace_back(x_BTC); }
+    Tensor inner_input(const Tensor& x_BTC) override { return x.emplace_back(x_BTC); }
+  } inputs;
+  model->loss(sequences, 1, {.probe = &stream, .edit = &inputs});
+  auto kurtosis = [](const Tensor& x, std::int64_t begin, std::int64_t end) {
+    double n = static_cast<double>(end - begin), mean = 0, second = 0, fourth = 0;
+    for (std::int64_t i = begin; i < end; ++i) mean += x.item(i) / n;
+    for (std::int64_t i = begin; i < end; ++i) {
+      second += std::pow(x.item(i) - mean, 2) / n;
+      fourth += std::pow(x.item(i) - mean, 4) / n;
+    }
+    return fourth / second / second;
+  };
+  REQUIRE(inputs.x.size() == 8);
+  CHECK(inputs.x[3].dim(-1) == 24);  // what down reads
+  for (std::int64_t batch : {1, 3}) {
+    const ActivationKurtosis found = activation_kurtosis(*model, sequences, batch);
+    double first = 0, others = 0, outlier = 0, down = 0;
+    for (std::int64_t b = 0; b < 4; ++b) {
+      const std::int64_t at = b * 5 * 32;
+      first += kurtosis(stream.x[2], at, at + 32) / 4;
+      for (std::int64_t t = 1; t < 5; ++t) others += kurtosis(stream.x[2], at + t * 32, at + t * 32 + 32) / 16;
+      std::vector<double> sizes;
+      for (std::int64_t n = at; n < at + 160; ++n) sizes.push_back(std::abs(stream.x[2].item(n)));
+      std::sort(sizes.begin(), sizes.end());
+      outlier += sizes[159] / ((sizes[79] + sizes[80]) / 2) / 4;
+      down += kurtosis(inputs.x[7], b * 5 * 24, (b + 1) * 5 * 24) / 4;
+    }
+    CHECK(found.residual_first.at(2) == Approx(first).epsilon(1e-9));
+    CHECK(found.residual_others.at(2) == Approx(others).epsilon(1e-9));
+    CHECK(found.residual_largest_by_median.at(2) == Approx(outlier).epsilon(1e-9));
+    CHECK(found.inputs.at(1).at(3) == Approx(down).epsilon(1e-9));
+  }
+}
+
 TEST_CASE("interventions: precision; the model is afterwards what it was") {
   auto model = model_of("baseline");
   Batch sequences = sequences_of(9);
   double loss = model->loss(sequences).value().item();
-  double fine = mean(losses_with(*model, sequences, Quantisation{30, 30}));
-  double coarse = mean(losses_with(*model, sequences, Quantisation{3, 3}));
+  double fine = mean(losses_with(*model, sequences, rounded(30, 30)));
+  double coarse = mean(losses_with(*model, sequences, rounded(3, 3)));
   CHECK(fine == Approx(loss).epsilon(1e-7));
-  CHECK(std::abs(coarse - loss) > 1e-3);
-  CHECK(mean(losses_with(*model, sequences, Quantisation{3, 0})) != Approx(coarse).epsilon(1e-6));
+  CHECK(std::abs(coarse - loss) > 1e-4);
+  CHECK(mean(losses_with(*model, sequences, rounded(3, 0))) != Approx(coarse).epsilon(1e-6));
   CHECK(model->loss(sequences).value().item() == loss);
 
   // A matrix whose rows are on a grid of 3 bits already stays, whatever the other rows hold.
@@ -164,21 +492,21 @@ TEST_CASE("interventions: precision; the model is afterwards what it was") {
   }
   model->parameters().refresh();
   double on_grid = model->loss(sequences).value().item();
-  CHECK(mean(losses_with(*model, sequences, Quantisation{3, 0})) == Approx(on_grid).epsilon(1e-12));
+  CHECK(mean(losses_with(*model, sequences, rounded(3, 0))) == Approx(on_grid).epsilon(1e-12));
 }
 
 TEST_CASE("interventions: change and standard error are over the same sequences") {
   auto model = model_of("baseline");
   Batch sequences = sequences_of(6);
-  Interventions all = intervene(*model, sequences, {1});
+  Interventions all = intervene(*model, sequences, default_interventions({1}));
   REQUIRE(all.results.size() == 6);
   CHECK(all.results[0].name == "removed 1");
-  std::vector<double> after = losses_with(*model, sequences, KeyIntervention::removed, 1), change;
+  std::vector<double> after = losses_with(*model, sequences, of_token(What::value)), change;
   for (std::int64_t n = 0; n < 4; ++n)
     change.push_back(after[static_cast<std::size_t>(n)] - model->loss(sequences.rows(n, n + 1)).value().item());
   double squares = 0;
   for (double c : change) squares += std::pow(c - mean(change), 2);
   CHECK(all.results[0].change == Approx(mean(change)).epsilon(1e-12));
   CHECK(all.results[0].error == Approx(std::sqrt(squares / 3 / 4)).epsilon(1e-9));
-  CHECK(std::isnan(intervene(*model, sequences.rows(0, 1), {1}).results[0].error));
+  CHECK(std::isnan(intervene(*model, sequences.rows(0, 1), default_interventions({1})).results[0].error));
 }

@@ -285,6 +285,17 @@ void texts() {
   put("study_file", "texts", head + "[[runs]]\nablation = [\"\"\"a\", 'b]', \"c\\\"]\"]\n[[runs]]\n[runs]\n");
   put("study_file", "product", head + times(20, "[[runs]]\nablation = [1,1,1,1,1,1,1,1]\nheads = [1,2,4,8]\n"));
   put("study_file", "from", head + "[[runs]]\nablation = \"c\"\n[[runs]]\nfrom = [\"c\", \"c\"]\nsteps = [1, 2]\n");
+  const std::string mask = "[[interventions]]\nname = \"a\"\nwhat = \"mask\"\n";
+  put("intervention_file", "sound",
+      mask +
+          "tokens = [1, 2]\nlayers = 0\nper-head = true\n[[interventions]]\nname = \"b\"\nwhat = \"key\"\n"
+          "scale = 0.5\nalong = -2\n[[interventions]]\nname = \"c\"\nwhat = \"clip\"\nmedians = 100\n"
+          "[[interventions]]\nname = \"d\"\nwhat = \"value\"\nvalue = \"mean\"\nheads = [1,\n3]\n"
+          "[[interventions]]\nname = \"e\"\nwhat = \"quantise\"\nweight-bits = 4\ninput_bits = 8\n"
+          "weights-per = \"tensor\"\ninputs-per = \"token\"\ninputs = \"sublayers\"\n");
+  put("intervention_file", "many", times(1100, mask));
+  put("intervention_file", "numbers", mask + "tokens = [" + times(1100, "1,") + "1]\n");
+  put("intervention_file", "range", mask + "tokens = [9223372036854775808]\nheads = [-0x1]\n");
   put("run_config", "list", "layers = [1,\n2,\n3]\ndata = \"a\nb\"\n");
 
   const std::string columns = "run,task,ablation,finished,measured_step,steps,step,seed,val_loss,sink_1,sink_1_raw";
