@@ -22,6 +22,7 @@ EvalCommand interventions_command(CLI::App& app, const Ablation& ablation);
 EvalCommand generate_command(CLI::App& app, const Ablation& ablation);
 EvalCommand chat_command(CLI::App& app, const Ablation& ablation);
 EvalCommand stream_command(CLI::App& app, const Ablation& ablation);
+EvalCommand score_command(CLI::App& app, const Ablation& ablation);
 EvalCommand import_command(CLI::App& app, const Ablation& ablation);
 EvalCommand export_command(CLI::App& app, const Ablation& ablation);
 EvalCommand quantise_command(CLI::App& app, const Ablation& ablation);

@@ -183,6 +183,11 @@ void tokens() {
   put("token_file", "too_wide", '\0' + wide(3));
   put("token_file", "vocabulary", '\0' + wide(30));
 
+  put("scored_items", "pair", "{\"context\": \"a\", \"continuation\": \" b\"}\n");
+  put("scored_items", "choices", "{\"query\": \"q\", \"choices\": [\"a\", \"b\"], \"gold\": 1}\n");
+  put("scored_items", "text", "{\"text\": \"one two\"}\n");
+  put("scored_items", "blank",
+      "{\"sentence\": \"The _ is.\", \"option1\": \"a\", \"option2\": \"b\", \"answer\": \"2\"}\n");
   put("token_sequences", "text", "1 2 3\n4,5,6\n\n7\t8 9\r\n");
   put("token_sequences", "too_large", "1 2 4294967298\n");
   put("token_sequences", "ragged", "1 2 3\n4 5\n");

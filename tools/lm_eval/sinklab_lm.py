@@ -1,0 +1,40 @@
+"""lm-evaluation-harness on models that eval_<name> reads: checkpoints of ours, and models of other programs in place.
+
+  PYTHONPATH=tools/lm_eval python3 -c "import sinklab_lm, lm_eval; print(lm_eval.simple_evaluate(
+      model='sinklab', model_args='program=build/release/eval_llama,path=MODEL.gguf', tasks=['sciq'])['results'])"
+
+Tokens, truncation from the left and windows of long texts are as lm_eval's `hf` makes them; its prefix token, before what
+has no context, is given by `prefix_token=ID` where it is not the tokenizer's begin or end token. Text is not generated.
+"""
+import json
+import subprocess
+
+from lm_eval.api.model import LM
+from lm_eval.api.registry import register_model
+
+
+@register_model("sinklab")
+class Sinklab(LM):
+    def __init__(self, program, path, prefix_token=None, threads=0, **_):
+        super().__init__()
+        self.command = [program, "score", str(path), "-", "--threads", str(threads)]
+        if prefix_token is not None:
+            self.command += ["--prefix-token", str(prefix_token)]
+
+    def scores(self, pairs):
+        if not pairs:
+            return []
+        lines = "".join(json.dumps({"context": context, "continuation": continuation}) + "\n"
+                        for context, continuation in pairs)
+        made = subprocess.run(self.command, input=lines.encode(), stdout=subprocess.PIPE, check=True)
+        return [json.loads(line) for line in made.stdout.splitlines()]
+
+    def loglikelihood(self, requests, **_):
+        return [(line["logprob"], line["greedy"]) for line in self.scores([request.args for request in requests])]
+
+    def loglikelihood_rolling(self, requests, **_):
+        return [line["logprob"] for line in self.scores([("", request.args[0]) for request in requests])]
+
+    def generate_until(self, requests, **_):
+        raise NotImplementedError("sinklab scores continuations and does not generate them: choose tasks whose output_type is "
+                                  "loglikelihood, loglikelihood_rolling or multiple_choice")
