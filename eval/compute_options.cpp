@@ -36,6 +36,10 @@ void check_device(const std::string& device, const std::string& precision, bool 
 
 void add_compute_options(CLI::App* command, ComputeOptions& options, const std::vector<std::string>& precisions) {
   command->add_option("--batch", options.batch, "sequences at a time [about 4096 tokens]")->check(CLI::PositiveNumber);
+  add_machine_options(command, options, precisions);
+}
+
+void add_machine_options(CLI::App* command, ComputeOptions& options, const std::vector<std::string>& precisions) {
   command
       ->add_option("--precision", options.precision,
                    "of matrix products; tf32 needs a GPU; f64 runs the reference in double")

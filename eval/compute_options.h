@@ -26,7 +26,8 @@ struct ComputeOptions {
 // and Exit::device where this build or machine has no such device.
 void check_device(const std::string& device, const std::string& precision, bool reference);
 
-// --batch, --precision (one of `precisions`), --reference, --threads, --device
+// --precision (one of `precisions`), --reference, --threads, --device; and with --batch.
+void add_machine_options(CLI::App* command, ComputeOptions& options, const std::vector<std::string>& precisions);
 void add_compute_options(CLI::App* command, ComputeOptions& options, const std::vector<std::string>& precisions);
 
 }  // namespace sink

@@ -20,5 +20,10 @@ EvalCommand tokens_command(CLI::App& app, const Ablation& ablation);
 EvalCommand explain_command(CLI::App& app, const Ablation& ablation);
 EvalCommand interventions_command(CLI::App& app, const Ablation& ablation);
 EvalCommand quantise_command(CLI::App& app, const Ablation& ablation);
+EvalCommand generate_command(CLI::App& app, const Ablation& ablation);
+EvalCommand chat_command(CLI::App& app, const Ablation& ablation);
+EvalCommand stream_command(CLI::App& app, const Ablation& ablation);
+EvalCommand import_command(CLI::App& app, const Ablation& ablation);
+EvalCommand export_command(CLI::App& app, const Ablation& ablation);
 
 }  // namespace sink

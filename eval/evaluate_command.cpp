@@ -45,9 +45,11 @@ int eval_main(int argc, char** argv, const Ablation& ablation) {
                  program);
     app.require_subcommand(1);
     app.set_version_flag("--version", program + "\npolicies: " + ablation.policies + "\ncommit: " + build_commit());
-    const EvalCommand commands[] = {sink_command(app, ablation),          logits_command(app, ablation),
-                                    tokens_command(app, ablation),        explain_command(app, ablation),
-                                    interventions_command(app, ablation), quantise_command(app, ablation)};
+    const EvalCommand commands[] = {
+        sink_command(app, ablation),     logits_command(app, ablation),        tokens_command(app, ablation),
+        explain_command(app, ablation),  interventions_command(app, ablation), quantise_command(app, ablation),
+        generate_command(app, ablation), chat_command(app, ablation),          stream_command(app, ablation),
+        import_command(app, ablation),   export_command(app, ablation)};
     app.footer(program +
                " --text \"hello\" alone explains a row of attention, without a checkpoint.\nExit codes: 0 done, 2 "
                "usage, 3 bad input, 4 checkpoint damaged or of another policy, 8 disk.");

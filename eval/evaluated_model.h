@@ -22,9 +22,15 @@ struct EvaluatedModel {
   std::unique_ptr<LanguageModel> model;
 };
 
+struct HowToLoad {
+  bool in_place = true;      // see OpenModel::load
+  std::int64_t context = 0;  // the longest text it is to read; 0: the model's own
+};
+
 // `path`: checkpoint.h5, a folder of Hugging Face, a GGUF file or a .bin of llama2.c. Throws Error as load_checkpoint,
-// load_model and open_model do.
+// load_model and open_model do, and Exit::usage for a context longer than that of a model with a vector for each
+// position.
 EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation, DType compute,
-                              Device device = Device::cpu);
+                              Device device = Device::cpu, const HowToLoad& how = {});
 
 }  // namespace sink

@@ -8,6 +8,8 @@
 namespace sink {
 namespace {
 
+constexpr std::int64_t kLongestSequence = std::int64_t{1} << 40;  // of tokens, where the model's context is no limit
+
 std::string text_of(const GivenInput& given) {
   if (given.text) return *given.text;
   std::string text = read_file("text", *given.text_file);
@@ -39,6 +41,22 @@ Tensor GivenInput::sequences(const Checkpoint& checkpoint, const Sizes& sizes) c
                          .least = least,
                          .fixed_token = run.fixed_token,
                          .fixed_position = run.fixed_position});
+}
+
+std::vector<std::int32_t> GivenInput::one_sequence(const Checkpoint& checkpoint, const Sizes& sizes,
+                                                   std::int64_t longest) const {
+  GivenInput whole = *this;
+  whole.context = 0;
+  whole.least = 1;
+  Sizes as_long = sizes;
+  as_long.context = kLongestSequence;
+  const Tensor tokens_NT = whole.sequences(checkpoint, as_long);
+  SINK_CHECK(tokens_NT.dim(0) == 1 && tokens_NT.dim(1) <= longest, "text",
+             "expected one sequence of at most " + std::to_string(longest) + " tokens, got " +
+                 std::to_string(tokens_NT.dim(0)) + " of " + std::to_string(tokens_NT.dim(1)),
+             Exit::bad_input);
+  const std::int32_t* ids = tokens_NT.data<std::int32_t>();
+  return {ids, ids + tokens_NT.dim(1)};
 }
 
 Tensor GivenInput::sequences(const Tokenizer& tokenizer, std::int64_t longest) const {

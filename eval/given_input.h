@@ -25,6 +25,9 @@ struct GivenInput {
   // I32 (N, T), by the checkpoint's tokenizer or that of `data`. Throws Error: see eval/token_sequences.h,
   // given_text.h.
   Tensor sequences(const Checkpoint& checkpoint, const Sizes& sizes) const;
+  // All of it as one sequence of at most `longest` tokens. Throws Error (Exit::bad_input) where it is longer, or
+  // --tokens has more sequences than one.
+  std::vector<std::int32_t> one_sequence(const Checkpoint& checkpoint, const Sizes& sizes, std::int64_t longest) const;
   // The same where there is no checkpoint: at most `longest` tokens of this tokenizer.
   Tensor sequences(const Tokenizer& tokenizer, std::int64_t longest) const;
 };

@@ -1,5 +1,7 @@
 #include "model/size_settings.h"
 
+#include "engine/ops/rotary/rotary.h"
+
 namespace sink {
 
 const Settings<Sizes>& size_settings() {
@@ -36,6 +38,23 @@ const Settings<Sizes>& size_settings() {
        "for which rotations were made before they were slowed down; 0: context", 0, 1 << 24},
   };
   return settings;
+}
+
+Sizes spelled_out(Sizes sizes) {
+  sizes.kv_heads = sizes.key_heads();
+  sizes.attention_scale = sizes.scale();
+  sizes.head_width = sizes.width_of_head();
+  sizes.norm_epsilon = sizes.epsilon();
+  if (sizes.rotary_base == 0) sizes.rotary_base = kRotaryBase;
+  if (sizes.rotary_part == 0) sizes.rotary_part = 1;
+  if (sizes.rotary_factor == 0) sizes.rotary_factor = 1;
+  if (sizes.global_every == 1) sizes.window = 0;
+  if (sizes.window == 0 || sizes.global_every > sizes.layers) sizes.global_every = 0;
+  if (sizes.window == 0) sizes.rotary_local_base = 0;
+  // A base of their own leaves rotations as they are; others may be slowed down.
+  if (sizes.window > 0 && sizes.rotary_local_base == 0 && sizes.rotary_factor == 1)
+    sizes.rotary_local_base = sizes.rotary_base;
+  return sizes;
 }
 
 std::string misfit_of(const Sizes& s, const std::function<std::string(const std::string& flag)>& spelled) {

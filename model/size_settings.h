@@ -12,6 +12,10 @@ namespace sink {
 
 const Settings<Sizes>& size_settings();
 
+// Sizes that mean the same made equal: where 0 stands for a number that other sizes or every policy give, that number;
+// 0 where a number has no effect.
+Sizes spelled_out(Sizes sizes);
+
 // Why sizes, each within its bounds, do not make a model together: heads that do not divide the width
 // (where no head width is given), kv_heads that do
 // not divide heads, a prefix not shorter than the context. Empty where they do. `spelled` says how a size is named in

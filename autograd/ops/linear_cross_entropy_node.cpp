@@ -13,12 +13,13 @@ namespace sink {
 namespace {
 
 // Rows of logits handled at a time: few enough that they stay in the last-level cache where the vocabulary allows it,
-// and enough that adding a block's share to the weight's gradient (one pass over V x C) costs little.
-std::int64_t rows_per_block(std::int64_t rows, std::int64_t V, std::size_t element_size) {
+// and enough that one pass over V x C costs little beside: adding a block's share to the weight's gradient in training,
+// reading the weight alone in evaluation, which may have little memory and a large vocabulary.
+std::int64_t rows_per_block(std::int64_t rows, std::int64_t V, std::size_t element_size, bool training) {
   constexpr std::int64_t kBlockBytes = std::int64_t{16} << 20;
-  constexpr std::int64_t kFewestRows = 1024;
+  const std::int64_t fewest = training ? 1024 : 64;
   std::int64_t fitting = kBlockBytes / (V * static_cast<std::int64_t>(element_size));
-  std::int64_t blocks = std::max<std::int64_t>(1, rows / std::max(fitting, kFewestRows));
+  std::int64_t blocks = std::max<std::int64_t>(1, rows / std::max(fitting, fewest));
   return (rows + blocks - 1) / blocks;
 }
 
@@ -48,7 +49,7 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
     dx = Tensor::empty_like(x_value);
     dw = weight.var().gradient().room();
   }
-  std::int64_t block = rows_per_block(rows, V, size_of(type));
+  std::int64_t block = rows_per_block(rows, V, size_of(type), tape != nullptr);
   Tensor logits_block = x_value.new_empty({std::min(block, rows), V}, type);
   for (std::int64_t first = 0; first < rows; first += block) {
     std::int64_t last = std::min(rows, first + block);

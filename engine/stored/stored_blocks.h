@@ -2,8 +2,13 @@
 // are exact in f32 but for the one rounding of a sum: d has 11 bits, a scale 6 or 8, a code at most 8.
 //
 // Of bytes of codes the low halves come first: byte i of n has code i in its low four bits and code i + n in its high
-// ones; `d`, `m` and `least` are f16. `omp simd`: compilers unroll sixteen steps instead of making vector code of them.
+// ones; `d`, `m` and `least` are f16. Sixteen codes at a time are vectors of the compiler's: of a loop over bytes it
+// would make vectors of sixteen bytes and no more.
 #pragma once
+
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
 
 #include <bit>
 #include <cstdint>
@@ -13,15 +18,38 @@ namespace sink {
 
 // IEEE binary16: sign, 5 bits of exponent, 10 of fraction.
 inline float float_of_f16(std::uint16_t half) {
+#ifdef __F16C__
+  return _cvtsh_ss(half);
+#else
   constexpr std::uint32_t kSubnormal = 113u << 23;  // 2^-14, the least exponent
   std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
   std::uint32_t rest = static_cast<std::uint32_t>(half & 0x7fffu) << 13;  // where a float has them
   float subnormal = std::bit_cast<float>(rest + kSubnormal) - std::bit_cast<float>(kSubnormal);
   std::uint32_t normal = rest + (rest >= 31u << 23 ? 224u << 23 : 112u << 23);  // infinity and NaN stay what they are
   return std::bit_cast<float>(sign | (rest < 1u << 23 ? std::bit_cast<std::uint32_t>(subnormal) : normal));
+#endif
 }
 
 namespace blocks {
+
+using Codes = unsigned char __attribute__((vector_size(16)));
+using Floats = float __attribute__((vector_size(64)));
+
+inline Codes codes_at(const unsigned char* bytes) {
+  Codes codes;
+  std::memcpy(&codes, bytes, sizeof codes);
+  return codes;
+}
+inline Floats floats_of(Codes codes) {
+  using Integers = int __attribute__((vector_size(64)));
+  return __builtin_convertvector(__builtin_convertvector(codes, Integers), Floats);
+}
+inline Floats floats_of_signed(Codes codes) {
+  using Signed = signed char __attribute__((vector_size(16)));
+  using Integers = int __attribute__((vector_size(64)));
+  return __builtin_convertvector(__builtin_convertvector(reinterpret_cast<Signed>(codes), Integers), Floats);
+}
+inline void put(const Floats& numbers, float* x) { std::memcpy(x, &numbers, sizeof numbers); }
 
 inline float f16_at(const unsigned char* bytes) {
   std::uint16_t half;
@@ -32,25 +60,24 @@ inline float f16_at(const unsigned char* bytes) {
 // 32 numbers: d, 32 codes i8. x = d * code
 inline void decode_q8_0(const unsigned char* block, float* x) {
   float d = f16_at(block);
-  for (int i = 0; i < 32; ++i) x[i] = d * static_cast<float>(static_cast<std::int8_t>(block[2 + i]));
+  put(d * floats_of_signed(codes_at(block + 2)), x);
+  put(d * floats_of_signed(codes_at(block + 18)), x + 16);
 }
 
 // 32 numbers: d, 16 bytes of codes. x = d * (code - 8)
 inline void decode_q4_0(const unsigned char* block, float* x) {
   float d = f16_at(block);
-#pragma omp simd
-  for (int i = 0; i < 16; ++i) x[i] = d * static_cast<float>((block[2 + i] & 15) - 8);
-#pragma omp simd
-  for (int i = 0; i < 16; ++i) x[i + 16] = d * static_cast<float>((block[2 + i] >> 4) - 8);
+  Codes codes = codes_at(block + 2);
+  put(d * (floats_of(codes & 15) - 8), x);
+  put(d * (floats_of(codes >> 4) - 8), x + 16);
 }
 
 // 32 numbers: d, m, 16 bytes of codes. x = d * code + m
 inline void decode_q4_1(const unsigned char* block, float* x) {
   float d = f16_at(block), m = f16_at(block + 2);
-#pragma omp simd
-  for (int i = 0; i < 16; ++i) x[i] = d * static_cast<float>(block[4 + i] & 15) + m;
-#pragma omp simd
-  for (int i = 0; i < 16; ++i) x[i + 16] = d * static_cast<float>(block[4 + i] >> 4) + m;
+  Codes codes = codes_at(block + 4);
+  put(d * floats_of(codes & 15) + m, x);
+  put(d * floats_of(codes >> 4) + m, x + 16);
 }
 
 // Code i of 32: four bits out of 16 bytes, and bit i of a u32 above them.
@@ -99,7 +126,8 @@ inline void decode_q4_k(const unsigned char* block, float* x) {
     minimum *= least;
     const unsigned char* codes = block + 16 + 32 * (group / 2);
     int shift = group % 2 * 4;
-    for (int i = 0; i < 32; ++i) x[32 * group + i] = scale * static_cast<float>(codes[i] >> shift & 15) - minimum;
+    for (int i = 0; i < 32; i += 16)
+      put(scale * floats_of(codes_at(codes + i) >> shift & 15) - minimum, x + 32 * group + i);
   }
 }
 
@@ -113,8 +141,10 @@ inline void decode_q5_k(const unsigned char* block, float* x) {
     minimum *= least;
     const unsigned char* codes = block + 48 + 32 * (group / 2);
     int shift = group % 2 * 4;
-    for (int i = 0; i < 32; ++i)
-      x[32 * group + i] = scale * static_cast<float>((codes[i] >> shift & 15) | (fifth[i] >> group & 1) << 4) - minimum;
+    for (int i = 0; i < 32; i += 16) {
+      Codes code = (codes_at(codes + i) >> shift & 15) | (codes_at(fifth + i) >> group & 1) << 4;
+      put(scale * floats_of(code) - minimum, x + 32 * group + i);
+    }
   }
 }
 
@@ -129,11 +159,8 @@ inline void decode_q6_k(const unsigned char* block, float* x) {
     const unsigned char* high = block + 128 + 32 * half + from;
     int low_shift = g / 2 * 4, high_shift = 2 * g;
     float scale = d * static_cast<float>(static_cast<std::int8_t>(block[192 + sixteen]));
-#pragma omp simd
-    for (int i = 0; i < 16; ++i) {
-      int code = (low[i] >> low_shift & 15) | (high[i] >> high_shift & 3) << 4;
-      x[16 * sixteen + i] = scale * static_cast<float>(code - 32);
-    }
+    Codes code = (codes_at(low) >> low_shift & 15) | (codes_at(high) >> high_shift & 3) << 4;
+    put(scale * (floats_of(code) - 32), x + 16 * sixteen);
   }
 }
 

@@ -3,18 +3,38 @@
 #include "model/ablations.h"
 
 namespace sink {
+namespace {
+
+struct Family {
+  const char* name;
+  std::string (*policies)();
+};
+
+constexpr Family kFamilies[] = {
+    {"gpt2", policies_of<ablations::gpt2>},         {"opt", policies_of<ablations::opt>},
+    {"gpt_neox", policies_of<ablations::gpt_neox>}, {"llama", policies_of<ablations::llama>},
+    {"llama3", policies_of<ablations::llama3>},     {"qwen2", policies_of<ablations::qwen2>},
+    {"qwen3", policies_of<ablations::qwen3>},       {"gemma3", policies_of<ablations::gemma3>}};
+
+}  // namespace
 
 std::string policies_of_family(const std::string& family) {
-  using namespace ablations;
-  if (family == "gpt2") return policies_of<gpt2>();
-  if (family == "opt") return policies_of<opt>();
-  if (family == "gpt_neox") return policies_of<gpt_neox>();
-  if (family == "llama") return policies_of<llama>();
-  if (family == "llama3") return policies_of<llama3>();
-  if (family == "qwen2") return policies_of<qwen2>();
-  if (family == "qwen3") return policies_of<qwen3>();
-  if (family == "gemma3") return policies_of<gemma3>();
+  for (const Family& one : kFamilies)
+    if (family == one.name) return one.policies();
   fail("open model", "there is no family " + family);
+}
+
+std::string family_of_policies(const std::string& policies) {
+  for (const Family& one : kFamilies)
+    if (policies == one.policies()) return one.name;
+  return "";
+}
+
+std::string family_names() {
+  std::string names;
+  for (const Family& one : kFamilies)
+    names += (names.empty() ? "" : &one == std::end(kFamilies) - 1 ? " and " : ", ") + std::string(one.name);
+  return names;
 }
 
 }  // namespace sink

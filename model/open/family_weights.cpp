@@ -23,23 +23,6 @@ bool is_plain(StoredType type) {
   return type == StoredType::F64 || type == StoredType::F32 || type == StoredType::F16 || type == StoredType::BF16;
 }
 
-// Which of the rows of a tensor is our row r.
-std::int64_t row_in(RowOrder order, std::int64_t r, const Sizes& sizes) {
-  const std::int64_t D = sizes.width_of_head(), head = r / D, d = r % D;
-  if (order == RowOrder::interleaved) return head * D + (d < D / 2 ? 2 * d : 2 * (d - D / 2) + 1);
-  if (order == RowOrder::by_head) {
-    const std::int64_t H = sizes.heads, part = head / H;
-    return (head % H * 3 + part) * D + d;
-  }
-  return r;
-}
-
-// Rows of the parameter that tensor `n` of `tensors` has: all, half of them, or those of queries, keys and values.
-std::int64_t rows_of_tensor(std::size_t n, std::size_t tensors, std::int64_t rows, const Sizes& sizes) {
-  if (tensors < 3) return rows / static_cast<std::int64_t>(tensors);
-  return (n == 0 ? sizes.heads : sizes.key_heads()) * sizes.width_of_head();
-}
-
 }  // namespace
 
 std::vector<TensorPlace> FamilyWeights::places(const ParameterInfo& parameter) const {
@@ -127,7 +110,7 @@ void FamilyWeights::require_all_used(const ParameterArena& parameters) const {
   // Written once more by some, though it is the embedding.
   if (const StoredTensor* head = find(*file_, "lm_head.weight")) used.insert(head);
   for (const StoredTensor& tensor : file_->tensors())
-    if (!used.contains(&tensor) && !is_no_weight(tensor.name))
+    if (!used.contains(&tensor) && !is_no_weight(config_, tensor.name))
       throw Error(file_->path() + ": a model of the family `" + config_.family + "` has no place for the tensor `" +
                       printable(tensor.name) + "` " + tensor.shape.str(),
                   Exit::corrupt_checkpoint);

@@ -1,15 +1,18 @@
 // The metadata of a GGUF file: what its keys mean here, family by family (the architectures of llama.cpp).
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 
 #include "engine/check.h"
 #include "engine/io/printable.h"
+#include "engine/ops/rotary/rotary.h"
+#include "model/open/llama3_slowing.h"
 #include "model/open/open_config.h"
 
 namespace sink {
 namespace {
 
-constexpr std::int64_t kGemmaGlobalEvery = 6;  // which files do not say
+constexpr std::int64_t kGemmaGlobalEvery = 6;  // where the file does not say
 
 // The keys of one architecture: "llama.block_count".
 class GgufKeys {
@@ -58,6 +61,24 @@ void take_rotations(const GgufKeys& keys, Sizes& sizes) {
     keys.refuse("rotary positions of scaling `" + printable(scaling) + "` are not computed here; linear is");
 }
 
+// By what the file divides the turns of LLaMA 3.1 and later, in place of the numbers that make the divisors.
+void take_divisors(const GgufKeys& keys, const StoredTensor& divisors_E, OpenConfig& config) {
+  Sizes& sizes = config.sizes;
+  if (divisors_E.type != StoredType::F32 || divisors_E.shape.rank() != 1 ||
+      2 * divisors_E.shape[0] != sizes.width_of_head())
+    keys.refuse("`rope_freqs.weight` must be F32, a number for every two of a head's " +
+                std::to_string(sizes.width_of_head()) + ", got " + layout_of(divisors_E.type).name + " " +
+                divisors_E.shape.str());
+  std::vector<float> numbers(static_cast<std::size_t>(divisors_E.shape[0]));
+  std::memcpy(numbers.data(), divisors_E.data, divisors_E.bytes);
+  const std::optional<Llama3Slowing> slowing = llama3_slowing({numbers.begin(), numbers.end()}, sizes);
+  if (!slowing || sizes.rotary_factor > 0)
+    keys.refuse("`rope_freqs.weight` has other divisors of rotations than LLaMA 3's, which are not computed here");
+  config.family = "llama3";
+  sizes.rotary_factor = slowing->factor;
+  sizes.rotary_context = slowing->first_context;
+}
+
 }  // namespace
 
 OpenConfig read_gguf_config(const WeightFile& file) {
@@ -89,10 +110,14 @@ OpenConfig read_gguf_config(const WeightFile& file) {
                         static_cast<double>(sizes.width_of_head());
   }
   config.pairs_interleaved = config.family == "llama";
+  if (const StoredTensor* divisors_E = file.find("rope_freqs.weight"); divisors_E && config.family == "llama")
+    take_divisors(keys, *divisors_E, config);
   sizes.window = keys.integer("attention.sliding_window", 0);
   if (config.family == "gemma3") {
-    sizes.global_every = sizes.window > 0 ? kGemmaGlobalEvery : 0;
-    sizes.rotary_local_base = sizes.window > 0 ? 10000 : 0;
+    if (sizes.window > 0) {
+      sizes.global_every = keys.integer("attention.sliding_window_pattern", kGemmaGlobalEvery);
+      sizes.rotary_local_base = keys.real("rope.freq_base_swa", kRotaryBase);
+    }
     config.embedding_scale = std::sqrt(static_cast<double>(sizes.width));
     // The largest Gemma 3 alone (62 blocks) has another scale than its heads' width.
     if (sizes.layers == 62)

@@ -31,6 +31,13 @@ void check_sizes(const std::string& path, const Sizes& sizes) {
   if (!misfit.empty()) refuse(misfit);
 }
 
+struct NumbersAlone : WeightSource {
+  const WeightSource& source;
+  explicit NumbersAlone(const WeightSource& source) : source(source) {}
+  std::shared_ptr<const StoredMatrix> matrix(const ParameterInfo&) const override { return nullptr; }
+  void numbers(const ParameterInfo& parameter, float* out) const override { source.numbers(parameter, out); }
+};
+
 }  // namespace
 
 bool is_open_model(const std::string& path) {
@@ -49,7 +56,8 @@ OpenModel open_model(const std::string& path) {
   return {path, std::move(config), std::move(file)};
 }
 
-std::unique_ptr<LanguageModel> OpenModel::load(const Ablation& ablation, DType compute, Device device) const {
+std::unique_ptr<LanguageModel> OpenModel::load(const Ablation& ablation, DType compute, Device device,
+                                               bool in_place) const {
   const std::string policies = policies_of_family(config.family);
   if (ablation.policies != policies)
     throw Error(path + " is a model of the family `" + config.family + "` (" + policies + "), and this is `" +
@@ -64,7 +72,10 @@ std::unique_ptr<LanguageModel> OpenModel::load(const Ablation& ablation, DType c
   }
   const FamilyWeights weights(file, config);
   weights.require_all_used(model->parameters());
-  model->parameters().take_from(weights);
+  if (in_place)
+    model->parameters().take_from(weights);
+  else
+    model->parameters().take_from(NumbersAlone{weights});
   return model;
 }
 

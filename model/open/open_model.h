@@ -15,10 +15,12 @@ struct OpenModel {
   OpenConfig config;
   std::shared_ptr<const WeightFile> file;
 
-  // Its mathematics with its weights: matrices stay where they are, as they are, but on the CUDA device and in F64.
+  // Its mathematics with its weights: matrices stay where they are, as they are, but on the CUDA device, in F64 and not
+  // `in_place`, where all are numbers of their own.
   // Throws Error: Exit::usage where `ablation` has other policies than the family's, Exit::corrupt_checkpoint where
   // tensors do not fit.
-  std::unique_ptr<LanguageModel> load(const Ablation& ablation, DType compute, Device device = Device::cpu) const;
+  std::unique_ptr<LanguageModel> load(const Ablation& ablation, DType compute, Device device = Device::cpu,
+                                      bool in_place = true) const;
 };
 
 // Whether a path is one of these, and not a checkpoint: a folder with config.json, or a file that begins as GGUF or

@@ -202,11 +202,27 @@ std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& 
   return places;
 }
 
-bool is_no_weight(const std::string& tensor) {
+bool is_no_weight(const OpenConfig& config, const std::string& tensor) {
+  if (tensor == "rope_freqs.weight") return config.names == TensorNames::gguf && config.family == "llama3";
   for (const char* end : {".attn.bias", ".attn.masked_bias", ".attention.bias", ".attention.masked_bias", "inv_freq",
                           "freq_cis_real", "freq_cis_imag"})
     if (tensor.ends_with(end)) return true;
   return false;
+}
+
+std::int64_t row_in(RowOrder order, std::int64_t r, const Sizes& sizes) {
+  const std::int64_t D = sizes.width_of_head(), head = r / D, d = r % D;
+  if (order == RowOrder::interleaved) return head * D + (d < D / 2 ? 2 * d : 2 * (d - D / 2) + 1);
+  if (order == RowOrder::by_head) {
+    const std::int64_t H = sizes.heads, part = head / H;
+    return (head % H * 3 + part) * D + d;
+  }
+  return r;
+}
+
+std::int64_t rows_of_tensor(std::size_t n, std::size_t tensors, std::int64_t rows, const Sizes& sizes) {
+  if (tensors < 3) return rows / static_cast<std::int64_t>(tensors);
+  return (n == 0 ? sizes.heads : sizes.key_heads()) * sizes.width_of_head();
 }
 
 }  // namespace sink

@@ -27,7 +27,13 @@ struct TensorPlace {
 // "blocks.3.attention.qkv.weight".
 std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& name);
 
+// Which of the rows of a tensor is our row r.
+std::int64_t row_in(RowOrder order, std::int64_t r, const Sizes& sizes);
+// Rows of a parameter of `rows` that tensor `n` of `tensors` has: all, half of them, or those of queries, keys and
+// values.
+std::int64_t rows_of_tensor(std::size_t n, std::size_t tensors, std::int64_t rows, const Sizes& sizes);
+
 // Whether a tensor that is no parameter may be there: tables of rotations, masks.
-bool is_no_weight(const std::string& tensor);
+bool is_no_weight(const OpenConfig& config, const std::string& tensor);
 
 }  // namespace sink

@@ -5,12 +5,11 @@
 // (model/sizes.h).
 #pragma once
 
-#include <algorithm>
 #include <cmath>
-#include <numbers>
 #include <vector>
 
 #include "autograd/ops/rotary_node.h"
+#include "model/position/llama3_turns.h"
 #include "model/position/position_defaults.h"
 
 namespace sink {
@@ -76,22 +75,14 @@ struct Rotary : RotaryDefaults {
   }
 };
 
-// Turns longer than the first context by the factor, those shorter than a quarter of it not, and between them in
-// between (LLaMA 3.1, Grattafiori et al. 2024).
+// The slow ones by the factor, the fast ones not (model/position/llama3_turns.h).
 struct Llama3Rotary : RotaryDefaults {
   static std::string name() { return "Llama3Rotary"; }
   explicit Llama3Rotary(ParameterFactory& make) : RotaryDefaults(make, slowed) {}
 
  private:
-  static std::vector<double> slowed(std::vector<double> turns_E, const Sizes& sizes) {
-    constexpr double kSlow = 1, kFast = 4;  // turns within the first context
-    const double factor = sizes.rotary_factor > 0 ? sizes.rotary_factor : 1;
-    for (double& f : turns_E) {
-      const double turns = static_cast<double>(sizes.first_context()) * f / (2 * std::numbers::pi);
-      const double kept = std::clamp((turns - kSlow) / (kFast - kSlow), 0.0, 1.0);
-      f *= kept + (1 - kept) / factor;
-    }
-    return turns_E;
+  static std::vector<double> slowed(const std::vector<double>& turns_E, const Sizes& sizes) {
+    return llama3_turns(turns_E, sizes.rotary_factor > 0 ? sizes.rotary_factor : 1, sizes.first_context());
   }
 };
 

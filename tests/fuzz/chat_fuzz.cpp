@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "tests/fuzz/fuzz_support.h"
-#include "tools/prepare/chat_template.h"
+#include "engine/data/chat/chat_template.h"
 #include "tools/prepare/documents.h"
 
 using namespace sink;

@@ -370,6 +370,19 @@ void weights() {
       R"("c":{"dtype":"BOOL","shape":[1,1,1,1,2],"data_offsets":[8,10]},)"
       R"("d":{"dtype":"I64","shape":[1],"data_offsets":[10,18]}})");
   put("open_config", "gguf", small_gguf().bytes());
+  GgufBytes llama3;
+  llama3.entry("general.architecture", raw_u32(8) + gguf_text("llama"));
+  for (auto [key, value] : {std::pair{"block_count", 2u},
+                            {"attention.head_count", 2u},
+                            {"embedding_length", 16u},
+                            {"feed_forward_length", 8u},
+                            {"context_length", 64u}})
+    llama3.entry(std::string("llama.") + key, raw_u32(4) + raw_u32(value));
+  llama3.entry("llama.rope.freq_base", raw_u32(6) + raw_floats({50}));
+  llama3.tensor("token_embd.weight", {16, 1}, 0, 0);
+  llama3.tensor("rope_freqs.weight", {4}, 0, 64);
+  llama3.numbers = std::string(64, '\0') + raw_floats({1.7359413f, 8, 8, 8});
+  put("open_config", "gguf_llama3", llama3.bytes());
   put("open_config", "llama",
       R"({"model_type":"llama","hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"intermediate_size":40,)"
       R"("max_position_embeddings":32,"vocab_size":40,"rope_parameters":{"rope_type":"llama3","factor":8.0}})");

@@ -4,46 +4,19 @@
 
 #include <doctest/doctest.h>
 
-#include <cstring>
 #include <filesystem>
+#include <limits>
 
 #include "engine/io/file.h"
 #include "engine/io/weights/open_weights.h"
-#include "tests/model/model_support.h"
+#include "tests/model/open_golden.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/files.h"
 
 using namespace sink;
 using namespace sink::test;
 
-namespace {
-
-const std::string kModels = std::string(SINK_SOURCE_DIR) + "/tests/golden/open/models/";
-
-struct Golden {
-  Tensor tokens_BT, logits_BTV;
-  explicit Golden(const std::string& name) {
-    const WeightFile file = open_weights(kModels + name + "/golden.safetensors");
-    const StoredTensor &tokens = file.tensor("tokens"), &logits = file.tensor("logits");
-    tokens_BT = Tensor::empty(tokens.shape, DType::I32);
-    std::memcpy(tokens_BT.raw(), tokens.data, tokens.bytes);
-    logits_BTV = Tensor::empty(logits.shape, DType::F64);
-    std::memcpy(logits_BTV.raw(), logits.data, logits.bytes);
-  }
-};
-
-const char* kFamilies[][2] = {{"gpt2", "gpt2"},     {"gpt_neox", "gpt_neox"}, {"opt", "opt"},
-                              {"llama", "llama"},   {"llama3", "llama3"},     {"linear", "llama"},
-                              {"llama2c", "llama"}, {"mistral", "llama"},     {"qwen2", "qwen2"},
-                              {"qwen3", "qwen3"},   {"gemma3", "gemma3"}};
-
-// An ablation of this build that runs the family's models; null: it has none.
-const Ablation* program_of(const std::string& family) {
-  const std::string same = family == "llama" ? "baseline" : family == "qwen3" ? "qk_norm" : family;
-  return is_built(same) ? &ablation_named(same) : nullptr;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 TEST_CASE("open models: the logits of each family are those of transformers, as numbers and in place") {
   for (auto [name, family] : kFamilies)
@@ -164,4 +137,30 @@ TEST_CASE("open models: tensors whose shapes or types only seem to fit are refus
   const std::string gain = "blk.0.attn_norm.weight";
   blocks[place_of(gain) + gain.size() + 4 + 8] = 8;  // behind the number of axes and its size: Q8_0
   refused(blocks, {"blocks.0.attention.norm.gain", gain});
+}
+
+TEST_CASE("open models: divisors of rotations that are not LLaMA 3's are refused") {
+  if (!is_built("llama3")) return;
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/divisors.gguf";
+  const std::string sound = read_file("test", kModels + "llama3.gguf");
+  const WeightFile file = open_weights(kModels + "llama3.gguf");
+  const StoredTensor& divisors = file.tensor("rope_freqs.weight");
+  REQUIRE(divisors.shape == Shape({4}));
+  const auto* first = reinterpret_cast<const char*>(divisors.data);
+  const std::size_t at = sound.find(std::string(first, divisors.bytes));
+  REQUIRE(at != std::string::npos);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  for (auto [which, value] : {std::pair{0, 2.0f}, {1, 1.0f}, {1, nan}, {2, 7.0f}, {3, 0.5f}, {3, 16.0f}, {3, nan}}) {
+    CAPTURE(which);
+    CAPTURE(value);
+    std::string edited = sound;
+    std::memcpy(edited.data() + at + 4 * static_cast<std::size_t>(which), &value, 4);
+    write_file_atomically(path, edited);
+    check_refused([&] { open_model(path); }, {"rope_freqs.weight", "LLaMA 3"}, Exit::corrupt_checkpoint);
+  }
+  std::string other = sound;  // of a family that has none
+  write_file_atomically(path, other.replace(other.find("rope_freqs.weight"), 4, "rape"));
+  check_refused([&] { open_model(path).load(ablation_named("baseline"), DType::F32); }, {"rape_freqs.weight"},
+                Exit::corrupt_checkpoint);
 }

@@ -19,7 +19,7 @@ refuse() { [[ $output != *"$1"* ]] || problem "says '$1'"; }
 problem() { echo "FAILED: $case: $1; it said:"; sed 's/^/  | /' <<<"$output"; failures=$((failures + 1)); }
 program() { mkdir -p "$(dirname "$1")"; { echo '#!/bin/bash'; cat; } >"$1"; chmod +x "$1"; }
 
-mkdir -p "$work/fake" "$work/house/tools"
+mkdir -p "$work/fake" "$work/house/tools/corpus"
 cp "$here"/tools/quickstart* "$here/tools/setup.sh" "$work/house/tools/"
 export PATH="$work/fake:$PATH" TMPDIR="$work"
 cd "$work/house" || exit 1
@@ -93,12 +93,30 @@ me=$(basename "$0")
 mkdir -p "$2" && echo "$me" >"$2/who"
 E2
 done
+program tools/corpus/get_smollm2.sh <<<'echo "get_smollm2: error: no index" >&2; exit 1'
 program build/release/report <<<'echo "${@: -1}" >>reports; echo "the table of $*"'
 case="a report after every run, and how to look at it"
 try bash tools/quickstart.sh --fast
 expect 0 "file://$PWD/runs/quickstart/report.html" "(1 of 3 runs)" "(3 of 3 runs)" "the table of"
 [ "$(cat reports 2>/dev/null)" = $'runs/quickstart/bigram-softmax\nruns/quickstart/bigram-sigmoid\nruns/quickstart/bigram-relu' ] ||
   problem "reports were made after: $(tr '\n' ' ' <reports)"
+case="a real model that cannot be had is no error"
+try bash tools/quickstart.sh --fast
+expect 0 "error: no index" "going on without" "(3 of 3 runs)"
+case="a real model reads the sentence that is given, first of all"
+program tools/corpus/get_smollm2.sh <<<'echo "$1/model.gguf"'
+program build/release/eval_llama <<<'printf "%s|" "$@" >sentence; [ "${BREAK:-}" != eval_llama ]'
+try bash tools/quickstart.sh --fast --text "Two words."
+expect 0 "file://$PWD/runs/quickstart/smollm2.html" "(3 of 3 runs)"
+grep -qF "sink|data/models/model.gguf|--text|Two words.|" sentence || problem "it read: $(cat sentence)"
+[ "$(grep -n -m 1 smollm2 <<<"$output" | cut -d: -f1)" -lt "$(grep -n -m 1 "0 of 3" <<<"$output" | cut -d: -f1)" ] ||
+  problem "the real model does not come first"
+BREAK=eval_llama try bash tools/quickstart.sh --fast; expect 0 "did not read the sentence" "(3 of 3 runs)"
+case="a sentence is asked for"
+try bash tools/quickstart.sh --text; expect 2 "--text expects a sentence"
+program tools/corpus/get_smollm2.sh <<<'exit 1'
+rm -f reports
+try bash tools/quickstart.sh --fast
 case="a run of an earlier recipe is set aside, the others stay"
 echo train_pos_learnable >runs/quickstart/bigram-softmax/who
 try bash tools/quickstart.sh --fast

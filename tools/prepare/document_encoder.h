@@ -8,7 +8,7 @@
 
 #include "engine/data/token_writer.h"
 #include "engine/data/tokenizer/tokenizer.h"
-#include "tools/prepare/chat_template.h"
+#include "engine/data/chat/chat_template.h"
 #include "tools/prepare/corpus.h"
 
 namespace sink {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "engine/io/sha256.h"
-#include "tools/prepare/conversation.h"
+#include "engine/data/chat/conversation.h"
 #include "tools/prepare/text_input.h"
 
 namespace sink {
@@ -26,7 +26,7 @@ class DocumentReader {
   // the end. Throws Error (Exit::bad_input), with the line or the byte, where the file is damaged, binary or not UTF-8,
   // a line of JSONL is no object with that field, or a document is too long.
   bool next(std::string& document);
-  // The conversation in the next line of JSONL (tools/prepare/conversation.h), `document` being what is said in it.
+  // The conversation in the next line of JSONL (engine/data/chat/conversation.h), `document` being what is said in it.
   bool next(std::string& document, std::vector<ChatTurn>& turns);
 
   // Of the whole file, unpacked, once next() has said false; whether it was nothing but white space.

@@ -23,7 +23,7 @@
 #include "engine/io/sha256.h"
 #include "engine/thread_start.h"
 #include "engine/threads.h"
-#include "tools/prepare/chat_template.h"
+#include "engine/data/chat/chat_template.h"
 #include "tools/prepare/corpus.h"
 #include "tools/prepare/document_encoder.h"
 #include "tools/prepare/prepare_table.h"
@@ -202,7 +202,7 @@ void add_input_options(CLI::App& app, Options& options) {
   for (const char* other : {"--text", "--domain", "--mixture"}) chat->excludes(app.get_option(other));
   app.add_option("--template", options.chat_template,
                  "what stands around a turn of --chat: plain, <|user|> and <|end|>; zephyr, <|user|> and the end of "
-                 "text, where --document-mask cuts; chatml, <|im_start|> and <|im_end|>")
+                 "text, where --document-mask cuts; chatml, <|im_start|> and <|im_end|>; llama3 and gemma, as those do")
       ->check(CLI::IsMember(chat_template_names()))
       ->capture_default_str()
       ->needs(chat);

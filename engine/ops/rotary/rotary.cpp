@@ -10,15 +10,6 @@
 
 namespace sink {
 
-std::vector<double> rotary_turns(std::int64_t width, double base) {
-  SINK_CHECK(width % 2 == 0, "rotary", "rotary positions need an even width of a head, got " + std::to_string(width),
-             Exit::usage);
-  std::vector<double> turns_E;
-  for (std::int64_t e = 0; e < width / 2; ++e)
-    turns_E.push_back(std::pow(base, -2.0 * static_cast<double>(e) / static_cast<double>(width)));
-  return turns_E;
-}
-
 RotaryTable rotary_table(std::int64_t T, const std::vector<double>& turns_E, DType dtype, double length) {
   SINK_CHECK(dtype == accumulate_type(dtype), "rotary",
              std::string("the table must be f32 or f64, got ") + name_of(dtype));

@@ -3,9 +3,11 @@
 // Numbers from 2E on stay as they are. Backward is the rotation by the opposite angle.
 #pragma once
 
+#include <cmath>
 #include <string>
 #include <vector>
 
+#include "engine/check.h"
 #include "engine/tensor.h"
 
 namespace sink {
@@ -25,9 +27,16 @@ struct RotaryTable {
   // For messages.
   std::string positions_text() const { return positions_BT.defined() ? ", positions are " + positions_BT.str() : ""; }
 };
-// base^(-e/E), what pair e turns by from one position to the next, in radians; width = 2E, the width of a head where all
-// of it is rotated.
-std::vector<double> rotary_turns(std::int64_t width, double base = kRotaryBase);
+// base^(-e/E), what pair e turns by from one position to the next, in radians; width = 2E, the width of a head where
+// all of it is rotated.
+inline std::vector<double> rotary_turns(std::int64_t width, double base = kRotaryBase) {
+  SINK_CHECK(width % 2 == 0, "rotary", "rotary positions need an even width of a head, got " + std::to_string(width),
+             Exit::usage);
+  std::vector<double> turns_E;
+  for (std::int64_t e = 0; e < width / 2; ++e)
+    turns_E.push_back(std::pow(base, -2.0 * static_cast<double>(e) / static_cast<double>(width)));
+  return turns_E;
+}
 // For positions 0 ... T - 1: cos and sin of t times turns_E, each times `length`.
 RotaryTable rotary_table(std::int64_t T, const std::vector<double>& turns_E, DType dtype, double length = 1);
 inline RotaryTable rotary_table(std::int64_t T, std::int64_t width, DType dtype) {

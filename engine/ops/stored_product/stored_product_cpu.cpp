@@ -5,24 +5,22 @@
 
 #include "engine/ops/matmul/matmul.h"
 #include "engine/ops/stored_product/stored_tiles.h"
+#include "engine/stored/dot.h"
 #include "engine/threads.h"
 
 namespace sink::cpu {
 namespace {
 
 constexpr std::int64_t kFewRows = 8;     // of x, for which weights are decoded row by row
-constexpr std::int64_t kLanes = 16;      // partial sums of a dot product, added in one order
 constexpr std::int64_t kRowsAtOnce = 4;  // of W, decoded for all rows of x
 
-float dot(const float* x, const float* w, std::int64_t K) {
-  float sums[kLanes] = {};
-  std::int64_t k = 0;
-  for (; k + kLanes <= K; k += kLanes)
-    for (std::int64_t lane = 0; lane < kLanes; ++lane) sums[lane] += x[k + lane] * w[k + lane];
-  float sum = 0;
-  for (; k < K; ++k) sum += x[k] * w[k];
-  for (float lane : sums) sum += lane;
-  return sum;
+// Of one row of x.
+template <class R>
+void one_row(const float* x_K, const StoredPart& part, std::int64_t K, R* y_N) {
+  parallel_chunks(part.rows, 16, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t n = begin; n < end; ++n)
+      store(y_N[n], dot(part.type, part.lines[static_cast<std::size_t>(n)], x_K, K));
+  });
 }
 
 // Of a few rows of x, which stay in the cache.
@@ -34,7 +32,7 @@ void few_rows(const float* x_MK, std::int64_t M, const StoredPart& part, std::in
       const std::int64_t rows = std::min(kRowsAtOnce, end - n);
       decode_rows(part, K, n, rows, w.data());
       for (std::int64_t r = 0; r < rows; ++r)
-        for (std::int64_t m = 0; m < M; ++m) store(y_MN[m * N + n + r], dot(x_MK + m * K, w.data() + r * K, K));
+        for (std::int64_t m = 0; m < M; ++m) store(y_MN[m * N + n + r], dot(w.data() + r * K, x_MK + m * K, K));
     }
   });
 }
@@ -49,7 +47,10 @@ void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y) {
       using R = decltype(zero);
       std::int64_t n = 0;
       for (const StoredPart& part : w_NK.parts) {
-        few_rows(wide.data<float>(), M, part, K, y.data<R>() + n, N);
+        if (M == 1 && !part.transposed)
+          one_row(wide.data<float>(), part, K, y.data<R>() + n);
+        else
+          few_rows(wide.data<float>(), M, part, K, y.data<R>() + n, N);
         n += part.rows;
       }
     });

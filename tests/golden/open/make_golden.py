@@ -5,7 +5,7 @@
 
 Weights are random (of one seed), gains and biases not the trivial ones; logits are transformers' own, in float64, eager
 attention. The GGUF files hold the same weights by the names that the gguf package has for transformers' (queries and
-keys of LLaMA permuted as llama.cpp's converter does). golden.safetensors: tokens I32 (2, T), logits F64 (2, T, V).
+keys of LLaMA permuted, the slowed turns of LLaMA 3 as divisors and Gemma's gains with their 1, as llama.cpp's converter does). golden.safetensors: tokens I32 (2, T), logits F64 (2, T, V).
 
 Needs: torch, transformers, safetensors, gguf.
 """
@@ -23,6 +23,10 @@ OUT = pathlib.Path(__file__).parent / "models"
 T = 20
 small = dict(num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, hidden_size=32, intermediate_size=40,
              max_position_embeddings=32, vocab_size=40, initializer_range=0.3)
+gemma3 = dict({**small, "num_hidden_layers": 3}, head_dim=12, sliding_window=5,
+              layer_types=["sliding_attention", "sliding_attention", "full_attention"],
+              rope_parameters=dict(full_attention=dict(rope_type="default", rope_theta=1000.0),
+                                   sliding_attention=dict(rope_type="default", rope_theta=10.0)))
 CONFIGS = {
     "gpt2": tf.GPT2Config(n_layer=2, n_head=3, n_embd=24, n_positions=32, vocab_size=40, initializer_range=0.3),
     "gpt_neox": tf.GPTNeoXConfig(num_hidden_layers=2, num_attention_heads=3, hidden_size=48, intermediate_size=40,
@@ -38,14 +42,11 @@ CONFIGS = {
     "mistral": tf.MistralConfig(**small, sliding_window=5, head_dim=10),
     "qwen2": tf.Qwen2Config(**small),
     "qwen3": tf.Qwen3Config(**small, head_dim=12),
-    "gemma3": tf.Gemma3TextConfig(**{**small, "num_hidden_layers": 3}, head_dim=12, sliding_window=5,
-                                  query_pre_attn_scalar=24,
-                                  layer_types=["sliding_attention", "sliding_attention", "full_attention"],
-                                  rope_parameters=dict(
-                                      full_attention=dict(rope_type="default", rope_theta=1000.0),
-                                      sliding_attention=dict(rope_type="default", rope_theta=10.0))),
+    "gemma3": tf.Gemma3TextConfig(**gemma3, query_pre_attn_scalar=24),
+    "gemma3_gguf": tf.Gemma3TextConfig(**gemma3, query_pre_attn_scalar=12),  # GGUF has no other than head_dim
 }
-GGUF = {"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "mistral": "llama", "qwen2": "qwen2", "qwen3": "qwen3"}
+GGUF = {"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "llama3": "llama", "mistral": "llama", "qwen2": "qwen2",
+        "qwen3": "qwen3", "gemma3_gguf": "gemma3"}
 
 
 def permuted(weight, heads):  # llama.cpp's converter: rows e and e + D/2 of a head become 2 e and 2 e + 1
@@ -53,7 +54,7 @@ def permuted(weight, heads):  # llama.cpp's converter: rows e and e + D/2 of a h
     return weight.reshape(heads, 2, rows // heads // 2, *weight.shape[1:]).swapaxes(1, 2).reshape(weight.shape)
 
 
-def write_gguf(name, config, state):
+def write_gguf(name, config, model, state):
     arch = GGUF[name]
     writer = gguf.GGUFWriter(OUT / f"{name}.gguf", arch)
     get = lambda *keys: next(getattr(config, key) for key in keys if getattr(config, key, None) is not None)
@@ -70,12 +71,19 @@ def write_gguf(name, config, state):
     else:
         writer.add_head_count_kv(config.num_key_value_heads)
         writer.add_layer_norm_rms_eps(config.rms_norm_eps)
-        writer.add_rope_freq_base(config.rope_parameters["rope_theta"])
+        rope = config.rope_parameters
+        writer.add_rope_freq_base(rope.get("full_attention", rope)["rope_theta"])
+        if arch == "gemma3":
+            writer.add_rope_freq_base_swa(rope["sliding_attention"]["rope_theta"])
+            writer.add_sliding_window_pattern(config.layer_types.index("full_attention") + 1)
         if getattr(config, "head_dim", None):
             writer.add_key_length(config.head_dim)
             writer.add_value_length(config.head_dim)
         if getattr(config, "sliding_window", None):
             writer.add_sliding_window(config.sliding_window)
+    if name == "llama3":
+        turned = config.rope_parameters["rope_theta"] ** (-torch.arange(0, width // heads, 2).double() / (width // heads))
+        writer.add_tensor("rope_freqs.weight", (turned / model.model.rotary_emb.inv_freq.double()).float().numpy())
     if arch == "gptneox":
         writer.add_rope_dimension_count(int(config.rope_parameters["partial_rotary_factor"] * width // heads))
         writer.add_parallel_residual(config.use_parallel_residual)
@@ -87,6 +95,8 @@ def write_gguf(name, config, state):
             tensor = permuted(tensor, heads)
         if arch == "llama" and key.endswith("k_proj.weight"):
             tensor = permuted(tensor, config.num_key_value_heads)
+        if arch == "gemma3" and key.endswith("norm.weight"):
+            tensor = 1 + tensor
         if "query_key_value" in key:
             tensor = tensor.reshape(heads, 3, -1, *tensor.shape[1:]).swapaxes(0, 1).reshape(tensor.shape)
         theirs = names.get_name(key, try_suffixes=(".weight", ".bias"))
@@ -132,7 +142,7 @@ def main():
             logits = model.double()(tokens).logits
         save_file({"tokens": tokens.int(), "logits": logits.contiguous()}, folder / "golden.safetensors")
         if name in GGUF:
-            write_gguf(name, config, load_file(folder / "model.safetensors"))
+            write_gguf(name, config, model, load_file(folder / "model.safetensors"))
         if name == "llama2c":
             write_llama2c(name, config, load_file(folder / "model.safetensors"))
         print(name, float(logits.abs().max()))

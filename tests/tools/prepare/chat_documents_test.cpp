@@ -4,7 +4,7 @@
 #include "engine/data/tokenizer/tokenizer_json.h"
 #include "tests/support/files.h"
 #include "tests/support/packed.h"
-#include "tools/prepare/chat_template.h"
+#include "engine/data/chat/chat_template.h"
 #include "tools/prepare/corpus.h"
 
 using namespace sink;

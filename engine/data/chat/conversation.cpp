@@ -1,4 +1,4 @@
-#include "tools/prepare/conversation.h"
+#include "engine/data/chat/conversation.h"
 
 #include <array>
 #include <optional>

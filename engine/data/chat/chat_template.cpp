@@ -1,4 +1,4 @@
-#include "tools/prepare/chat_template.h"
+#include "engine/data/chat/chat_template.h"
 
 #include "engine/check.h"
 #include "engine/data/tokenizer/tokenizer_json.h"
@@ -9,7 +9,9 @@ namespace {
 
 constexpr ChatTemplate kChatTemplates[] = {{"plain", "<|", "|>\n", "<|end|>"},
                                            {"zephyr", "<|", "|>\n", nullptr},
-                                           {"chatml", "<|im_start|>", "\n", "<|im_end|>"}};
+                                           {"chatml", "<|im_start|>", "\n", "<|im_end|>"},
+                                           {"llama3", "<|start_header_id|>", "<|end_header_id|>\n\n", "<|eot_id|>", ""},
+                                           {"gemma", "<start_of_turn>", "\n", "<end_of_turn>", "\n", "model"}};
 
 Tokenizer without_special_tokens(const Tokenizer& tokenizer) {
   BpeModel model = parse_tokenizer_json(tokenizer.json(), "the tokenizer");
@@ -36,19 +38,38 @@ const ChatTemplate& chat_template_named(const std::string& name) {
   fail("prepare", "there is no template `" + name + "`" + did_you_mean(name, chat_template_names()), Exit::usage);
 }
 
+const ChatTemplate& chat_template_of(const Tokenizer& tokenizer) {
+  for (const ChatTemplate& form : kChatTemplates)
+    if (form.end && tokenizer.encode(form.before).size() == 1 && tokenizer.encode(form.end).size() == 1) return form;
+  return kChatTemplates[0];
+}
+
 ChatEncoder::ChatEncoder(const Tokenizer& tokenizer, const ChatTemplate& form)
     : tokenizer_(tokenizer), content_tokenizer_(without_special_tokens(tokenizer)), form_(form) {}
 
 // One cache serves both tokenizers: they make the same of a piece, for they differ in what is found before text is cut.
+std::vector<std::int32_t> ChatEncoder::before(ChatRole role, EncodeCache& cache) const {
+  const std::string name = role == ChatRole::assistant ? form_.assistant : name_of(role);
+  return tokenizer_.encode(form_.before + name + form_.behind, cache);
+}
+std::vector<std::int32_t> ChatEncoder::content(std::string_view text, EncodeCache& cache) const {
+  return content_tokenizer_.encode(text, cache);
+}
+std::vector<std::int32_t> ChatEncoder::end(EncodeCache& cache) const {
+  return form_.end ? tokenizer_.encode(form_.end, cache) : std::vector<std::int32_t>{tokenizer_.end_of_text()};
+}
+std::vector<std::int32_t> ChatEncoder::between(EncodeCache& cache) const {
+  return tokenizer_.encode(form_.between, cache);
+}
+
 ChatTokens ChatEncoder::encode(std::string_view text, const std::vector<ChatTurn>& turns, EncodeCache& cache) const {
   ChatTokens tokens;
-  std::vector<std::int32_t> end{tokenizer_.end_of_text()}, line_end = tokenizer_.encode("\n", cache);
-  if (form_.end) end = tokenizer_.encode(form_.end, cache);
+  const std::vector<std::int32_t> turn_end = end(cache), line_end = between(cache);
   for (const ChatTurn& turn : turns) {
     bool predicted = turn.role == ChatRole::assistant;
-    append(tokenizer_.encode(std::string(form_.before) + name_of(turn.role) + form_.behind, cache), false, tokens);
-    append(content_tokenizer_.encode(text.substr(0, turn.bytes), cache), predicted, tokens);
-    append(end, predicted, tokens);
+    append(before(turn.role, cache), false, tokens);
+    append(content(text.substr(0, turn.bytes), cache), predicted, tokens);
+    append(turn_end, predicted, tokens);
     append(line_end, false, tokens);
     text.remove_prefix(turn.bytes);
   }

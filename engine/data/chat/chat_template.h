@@ -6,8 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/data/chat/conversation.h"
 #include "engine/data/tokenizer/tokenizer.h"
-#include "tools/prepare/conversation.h"
 
 namespace sink {
 
@@ -17,14 +17,20 @@ namespace sink {
 //   zephyr   <|ROLE|>\nCONTENT</s>\n                 with the tokenizer's own end of text for </s>, as in the
 //                                                    alignment-handbook, by which the study's models were tuned
 //   chatml   <|im_start|>ROLE\nCONTENT<|im_end|>\n   tokens of their own where the tokenizer has them, else text
+//   llama3   <|start_header_id|>ROLE<|end_header_id|>\n\nCONTENT<|eot_id|>              with no line end
+//   gemma    <start_of_turn>ROLE\nCONTENT<end_of_turn>\n       where the assistant is called model
 struct ChatTemplate {
   const char *name, *before, *behind;
   const char* end;  // nullptr: the id of the end of text
+  const char* between = "\n";
+  const char* assistant = "assistant";
 };
 
 std::vector<std::string> chat_template_names();
 // Throws Error (Exit::usage) for another name.
 const ChatTemplate& chat_template_named(const std::string& name);
+// The one whose marks are tokens of this tokenizer; plain where none is.
+const ChatTemplate& chat_template_of(const Tokenizer& tokenizer);
 
 struct ChatTokens {
   std::vector<std::int32_t> ids;
@@ -41,6 +47,13 @@ class ChatEncoder {
   // encoded apart, so that an answer has the tokens that a model gives which has read what stands before it. Special
   // tokens are found around contents alone: what people wrote is text, also where it reads <|endoftext|>.
   ChatTokens encode(std::string_view text, const std::vector<ChatTurn>& turns, EncodeCache& cache) const;
+
+  // The parts of it, for a conversation that is going on: what stands before the content of a turn, the content, what
+  // ends it, and what stands between turns.
+  std::vector<std::int32_t> before(ChatRole role, EncodeCache& cache) const;
+  std::vector<std::int32_t> content(std::string_view text, EncodeCache& cache) const;
+  std::vector<std::int32_t> end(EncodeCache& cache) const;
+  std::vector<std::int32_t> between(EncodeCache& cache) const;
 
  private:
   const Tokenizer& tokenizer_;

@@ -1,0 +1,199 @@
+#include "model/open/hf_export.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "engine/check.h"
+#include "engine/io/weights/safetensors_writer.h"
+#include "model/open/families.h"
+#include "model/open/hf_config_writer.h"
+#include "model/open/tensor_names.h"
+#include "model/size_settings.h"
+
+namespace sink {
+namespace {
+
+namespace fs = std::filesystem;
+
+OpenConfig config_of(const Ablation& ablation, const Sizes& sizes) {
+  const std::string family = family_of_policies(ablation.policies);
+  if (family.empty())
+    throw Error("export: Hugging Face's transformers has no model of the policies of `" + ablation.name + "` (" +
+                    ablation.policies + "); it has those of " + family_names(),
+                Exit::usage);
+  OpenConfig config{.family = family, .sizes = sizes_of_family(family, sizes), .names = TensorNames::hf_llama};
+  if (family == "gpt2") config.names = TensorNames::hf_gpt2;
+  if (family == "opt") config.names = TensorNames::hf_opt;
+  if (family == "gpt_neox") config.names = TensorNames::hf_neox;
+  if (family == "gemma3") {
+    config.names = TensorNames::hf_gemma3;
+    config.embedding_scale = std::sqrt(static_cast<double>(sizes.width));
+    config.gain_less = 1;
+  }
+  return config;
+}
+
+// Throws where they are not the same, naming one that transformers' class has no key for.
+void require_same_sizes_there(const std::string& family, const Sizes& wanted, const Sizes& written) {
+  for (const Setting<Sizes>& size : size_settings()) {
+    const std::string wants = plain_text(size.value(wanted)), has = plain_text(size.value(written));
+    if (wants == has || std::abs(std::stod(wants) - std::stod(has)) <= 1e-12 * std::abs(std::stod(wants))) continue;
+    throw Error("export: Hugging Face's `" + family + "` has no " + size.key() + " of its own: this model has " +
+                    wants + ", there it would be " + has,
+                Exit::usage);
+  }
+}
+
+// What `times` multiplies to x, where there is such a number: else what comes nearest.
+float divided(float x, float times) {
+  const float y = x / times;
+  for (const float candidate : {y, std::nextafter(y, -INFINITY), std::nextafter(y, INFINITY)})
+    if (candidate * times == x) return candidate;
+  return y;
+}
+
+// One of their tensors, and which rows of a parameter it has.
+struct Exported {
+  const Parameter* parameter;
+  TensorPlace place;
+  std::int64_t first, rows;  // of the parameter
+
+  std::int64_t columns() const { return parameter->info().shape.rank() == 1 ? 1 : parameter->info().shape[1]; }
+  Shape shape() const {
+    if (parameter->info().shape.rank() == 1) return {rows};
+    return place.transposed ? Shape{columns(), rows} : Shape{rows + place.first_row, columns()};
+  }
+  std::vector<float> numbers(const OpenConfig& config) const {
+    const std::int64_t K = columns();
+    const Tensor master = parameter->master().to(Device::cpu).to(DType::F32);
+    const float* ours = master.data<float>() + first * K;
+    std::vector<float> theirs(static_cast<std::size_t>((rows + place.first_row) * K));
+    const bool scaled = parameter->name() == "embedding.token.weight" && config.embedding_scale != 1;
+    const auto times = static_cast<float>(config.embedding_scale);
+    const bool gain = parameter->info().role == ParameterRole::norm_gain;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      const std::int64_t row = row_in(place.order, r, config.sizes) + place.first_row;
+      for (std::int64_t k = 0; k < K; ++k) {
+        const float x = *ours++;
+        theirs[static_cast<std::size_t>(place.transposed ? k * rows + r : row * K + k)] =
+            scaled ? divided(x, times)
+            : gain ? x - static_cast<float>(config.gain_less)
+                   : x;
+      }
+    }
+    return theirs;
+  }
+};
+
+// As transformers spells the names that its tables and ours share.
+std::string whole_name(const OpenConfig& config, const std::string& name) {
+  if (name == "lm_head.weight" || name == "embed_out.weight") return name;
+  return (config.names == TensorNames::hf_gpt2   ? "transformer."
+          : config.names == TensorNames::hf_neox ? "gpt_neox."
+                                                 : "model.") +
+         name;
+}
+
+std::vector<Exported> exported(const OpenConfig& config, const LanguageModel& model) {
+  std::vector<Exported> all;
+  for (const auto& parameter : model.parameters()) {
+    const std::vector<TensorPlace> places = places_of(config, parameter->name());
+    SINK_CHECK(!places.empty(), "export", config.family + " has no name for " + parameter->name());
+    std::int64_t first = 0;
+    for (std::size_t n = 0; n < places.size(); ++n) {
+      const std::int64_t rows = rows_of_tensor(n, places.size(), parameter->info().shape[0], config.sizes);
+      all.push_back({parameter.get(), places[n], first, rows});
+      first += rows;
+    }
+  }
+  return all;
+}
+
+// Where the embedding is the unembedding (times what looked up rows are multiplied with), leaves the one of them.
+bool tie(const OpenConfig& config, std::vector<Exported>& all) {
+  Exported *embedding = nullptr, *unembedding = nullptr;
+  for (Exported& one : all) {
+    if (one.parameter->name() == "embedding.token.weight") embedding = &one;
+    if (one.parameter->name() == "unembedding.weight") unembedding = &one;
+  }
+  if (!unembedding) return true;
+  const Tensor looked_up = embedding->parameter->master().to(Device::cpu).to(DType::F32);
+  const Tensor multiplied = unembedding->parameter->master().to(Device::cpu).to(DType::F32);
+  const auto times = static_cast<float>(config.embedding_scale);
+  for (std::int64_t n = 0; n < looked_up.size(); ++n)
+    if (multiplied.data<float>()[n] * times != looked_up.data<float>()[n]) return false;
+  unembedding->place.name = embedding->place.name;
+  all.erase(all.begin() + (embedding - all.data()));
+  return true;
+}
+
+void write_weights(const std::string& path, const OpenConfig& config, const std::vector<Exported>& all) {
+  std::vector<SafetensorsWriter::Entry> entries;
+  for (const Exported& one : all) entries.push_back({whole_name(config, one.place.name), StoredType::F32, one.shape()});
+  SafetensorsWriter writer(path, entries, {{"format", "pt"}});
+  for (const Exported& one : all) {
+    const std::vector<float> numbers = one.numbers(config);
+    writer.write(numbers.data(), numbers.size() * sizeof(float));
+  }
+  writer.commit();
+}
+
+// A folder that takes its name when it is complete, and goes away when it does not get there.
+class NewFolder {
+ public:
+  explicit NewFolder(const std::string& path) : path_(fs::absolute(path).lexically_normal().string()) {
+    while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
+    std::error_code failed;
+    if (fs::exists(fs::symlink_status(path_, failed)))
+      throw Error("export: " + path + " is there already; give another folder, or remove it", Exit::usage);
+    const fs::path whole(path_);
+    const std::string name = "." + whole.filename().string() + ".tmp-" + std::to_string(::getpid());
+    temporary_ = (whole.parent_path() / name).string();
+    if (!fs::create_directory(temporary_, failed)) fail_io("make the folder", temporary_, failed.value());
+  }
+  ~NewFolder() {
+    std::error_code ignored;
+    if (!temporary_.empty()) fs::remove_all(temporary_, ignored);
+  }
+  NewFolder(const NewFolder&) = delete;
+  NewFolder& operator=(const NewFolder&) = delete;
+
+  std::string operator/(const char* name) const { return temporary_ + "/" + name; }
+  // Its files are safe on the disk already.
+  void commit() {
+    if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_io("make the folder", path_, errno);
+    temporary_.clear();
+    const int parent = ::open(fs::path(path_).parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent < 0) fail_io("open the folder of", path_, errno);
+    ::fsync(parent);
+    ::close(parent);
+  }
+
+ private:
+  std::string path_, temporary_;
+};
+
+}  // namespace
+
+void export_hf(const Ablation& ablation, const LanguageModel& model, const ExportedTokenizer& tokenizer,
+               const std::string& folder) {
+  const OpenConfig config = config_of(ablation, model.sizes());
+  std::vector<Exported> all = exported(config, model);
+  const bool tied = tie(config, all);
+  NewFolder out(folder);
+  write_file_atomically(out / "config.json", hf_config_json(config, tied, tokenizer.begin_token));
+  const OpenConfig written = read_hf_config(out / "config.json");
+  SINK_CHECK(written.family == config.family, "export", config.family + " became " + written.family);
+  require_same_sizes_there(config.family, config.sizes, sizes_of_family(written.family, written.sizes));
+  if (!tokenizer.json.empty()) {
+    write_file_atomically(out / "tokenizer.json", tokenizer.json);
+    write_file_atomically(out / "tokenizer_config.json", "{\"tokenizer_class\": \"PreTrainedTokenizerFast\"}\n");
+  }
+  write_weights(out / "model.safetensors", config, all);
+  out.commit();
+}
+
+}  // namespace sink

@@ -1,0 +1,137 @@
+// eval_* generate, chat and stream as people call them.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "engine/data/tokenizer/tokenizer.h"
+#include "engine/io/checkpoint.h"
+#include "tests/support/subprocess.h"
+
+using namespace sink;
+using Json = nlohmann::json;
+
+namespace {
+
+struct Output {
+  int code;
+  std::string out, err;
+};
+
+Output outcome(const TemporaryFolder& folder, const std::vector<std::string>& words) {
+  Subprocess program(folder, words);
+  int code = program.wait();
+  return {code, program.out(), program.err()};
+}
+
+std::string run(const TemporaryFolder& folder, const std::string& line) {
+  Output said = outcome(folder, words_of(line));
+  CHECK_MESSAGE(said.code == 0, line, ": ", said.err);
+  return said.out;
+}
+
+void check_error(const TemporaryFolder& folder, const std::string& line, int code, const std::string& clue) {
+  Output said = outcome(folder, words_of(line));
+  CHECK_MESSAGE(said.code == code, line, ": ", said.err);
+  CHECK_MESSAGE(said.err.find(clue) != std::string::npos, line, ": ", said.err);
+  CHECK_MESSAGE(std::count(said.err.begin(), said.err.end(), '\n') == 1, said.err);
+}
+
+constexpr const char* kSizes =
+    " --layers 1 --heads 2 --width 16 --feed-forward 12 --context 20 --task text --vocabulary 262 --out ";
+
+// Initial values, and a tokenizer of bytes.
+std::string checkpoint_with_text(const TemporaryFolder& folder, const std::string& ablation = "baseline") {
+  const std::string bare = folder / "bare.h5", path = folder / (ablation + ".h5");
+  run(folder, "train_" + ablation + " init" + kSizes + bare);
+  Checkpoint checkpoint = load_checkpoint(bare);
+  checkpoint.attributes["tokenizer_json"] = Tokenizer::train({"the cat sat on the mat"}, 262).json();
+  save_checkpoint(path, checkpoint);
+  return path;
+}
+
+// Of a shell, so that there is something on standard input.
+Output piped(const TemporaryFolder& folder, const std::string& lines, const std::string& line) {
+  return outcome(folder, {"/bin/sh", "-c", "printf '" + lines + "' | " + std::string(SINK_BINARY_DIR) + "/" + line});
+}
+
+}  // namespace
+
+TEST_CASE("generate: the same seed, the same text; another, another") {
+  TemporaryFolder folder;
+  const std::string path = checkpoint_with_text(folder), line = "eval_baseline generate --threads 1 " + path;
+  const Json greedy = Json::parse(run(folder, line + " --text cat --most 8 --json"));
+  CHECK(greedy["prompt"] == Json(Tokenizer::train({"the cat sat on the mat"}, 262).encode("cat")));
+  CHECK(greedy["tokens"].size() == 8);
+  auto drawn = [&](const std::string& more) {
+    return Json::parse(
+        run(folder, line + " --text cat --most 12 --json --past-stops --temperature 1 " + more))["tokens"];
+  };
+  CHECK(drawn("--seed 4") == drawn("--seed 4"));
+  CHECK(drawn("--seed 4") != drawn("--seed 5"));
+  CHECK(drawn("--seed 4 --top-p 0") == drawn("--seed 5 --top-p 0"));  // the most likely one alone
+
+  write_bytes(folder / "ids.txt", "5 6 7\n");
+  const Json ids =
+      Json::parse(run(folder, line + " --tokens " + (folder / "ids.txt") + " --most 3 --json --past-stops"));
+  CHECK(ids["prompt"] == Json({5, 6, 7}));
+  CHECK(run(folder, line + " --text cat --most 1").substr(0, 3) == "cat");
+}
+
+TEST_CASE("generate: ends with the context, or goes on where older tokens are forgotten") {
+  TemporaryFolder folder;
+  const std::string path = checkpoint_with_text(folder);
+  const std::string line = "eval_baseline generate --past-stops --json --most 60 --text cat " + path;
+  const auto prompt = Tokenizer::train({"the cat sat on the mat"}, 262).encode("cat").size();
+  CHECK(Json::parse(run(folder, line))["tokens"].size() == 20 - prompt + 1);
+  CHECK(Json::parse(run(folder, line + " --window 6 --keep-first 2"))["tokens"].size() == 60);
+  check_error(folder, line + " --keep-first 2", 2, "--window");
+  check_error(folder, line + " --window 20 --keep-first 2", 2, "first 2 + window 20");
+  check_error(folder, line + " --top-p 1.5", 2, "--top-p");
+  check_error(folder, line + " --temperature -1", 2, "--temperature");
+  check_error(folder, line + " --batch 4", 2, "--batch");
+  check_error(folder, "eval_baseline generate " + path, 2, "generate needs --text");
+  check_error(folder, "eval_baseline generate " + path + " --text " + std::string(100, 'x'), 3,
+              "at most 20 tokens, got 1");
+  write_bytes(folder / "two.txt", "1 2\n3 4\n");
+  check_error(folder, "eval_baseline generate " + path + " --tokens " + (folder / "two.txt"), 3, "one sequence");
+}
+
+TEST_CASE("chat: an answer for every line, until there are no more or the context is full") {
+  TemporaryFolder folder;
+  const std::string line = "eval_baseline chat --most 1 " + checkpoint_with_text(folder);
+  const Output full = piped(folder, "the cat sat on the mat, and on it the cat sat\\n", line);
+  CHECK(full.code == 0);
+  CHECK(full.err.find("the context of 20 tokens is full") != std::string::npos);
+  const Output two = piped(folder, "a\\nb\\n", line + " --window 8 --keep-first 4");
+  CHECK_MESSAGE(two.code == 0, two.err);
+  CHECK(std::count(two.out.begin(), two.out.end(), '\n') >= 2);
+  const Output none = piped(folder, "", line);
+  CHECK(none.code == 0);
+  CHECK(none.out.empty());
+  check_error(folder, line + " --template chat", 2, "--template");
+}
+
+TEST_CASE("stream: a row for each that is kept, of a text far longer than the context") {
+  TemporaryFolder folder;
+  const std::string path = checkpoint_with_text(folder);
+  std::string text;
+  for (int n = 0; n < 30; ++n) text += "the cat sat on the mat ";
+  write_bytes(folder / "cats.txt", text);
+  const std::string line = "eval_baseline stream --threads 1 --text-file " + (folder / "cats.txt") + " " + path;
+  const Json json = Json::parse(run(folder, line + " --keep all,8,2+6 --stretches 4 --most 100"));
+  CHECK(json["tokens"] == 100);
+  CHECK(json["context"] == 20);
+  REQUIRE(json["policies"].size() == 3);
+  CHECK(json["policies"][2]["kept"] == "first 2 + window 6");
+  for (const Json& policy : json["policies"]) {
+    CHECK(policy["stretches"].size() == 4);
+    CHECK(policy["loss"].get<double>() > 4);
+  }
+  CHECK(Json::parse(run(folder, line + " --most 30"))["policies"].size() == 4);
+  check_error(folder, line + " --keep 8,four", 2, "`four`");
+  check_error(folder, "eval_baseline stream " + path, 2, "stream needs --text-file");
+  const std::string learned = checkpoint_with_text(folder, "pos_learnable");
+  check_error(folder, "eval_pos_learnable stream --keep all --text-file " + (folder / "cats.txt") + " " + learned, 2,
+              "a vector for each of 20 positions");
+}

@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Has transformers load what `eval_<family> export` writes, and compares its logits with ours.
+
+  check_export.py BUILD_FOLDER      exit 1 where they differ; 77 without the packages
+
+Of every tiny model of models/ whose program is built: it is imported, every number of the checkpoint is made another one
+(embedding and unembedding apart, gains and biases not the trivial ones), exported, and computed in float64 by both, by
+transformers with eager attention; the tolerance is 1e-5 of the largest logit. Then models of ours in sizes that the tiny
+ones have not. Needs: torch, transformers, h5py.
+"""
+import hashlib
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+try:
+    import h5py
+    import numpy
+    import torch
+    import transformers
+except ImportError as error:
+    print(f"check_export.py: {error}; python3 -m venv venv && venv/bin/pip install torch transformers h5py",
+          file=sys.stderr)
+    sys.exit(77)
+
+MODELS = pathlib.Path(__file__).parent / "models"
+FAMILIES = {"llama2c": "llama", "linear": "llama", "mistral": "llama", "gemma3_gguf": "gemma3"}
+MORE = [("llama", "llama", dict(rotary_factor=4, rotary_base=77, norm_epsilon=1e-3)),
+        ("llama", "llama", dict(window=4)),
+        ("llama3", "llama3", dict(rotary_factor=0, rotary_context=0)),
+        ("gpt_neox", "gpt_neox", dict(rotary_factor=3, rotary_base=50, norm_epsilon=1e-3)),
+        ("gpt2", "gpt2", dict(norm_epsilon=1e-3)),
+        ("qwen2", "qwen2", dict(window=5, global_every=2)),
+        ("qwen3", "qwen3", dict(window=3)),
+        ("gemma3", "gemma3", dict(window=0, global_every=0)),
+        ("gemma3", "gemma3", dict(rotary_factor=8, window=4, global_every=2, attention_scale=0.5))]
+
+
+def run(*command):
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{command}: {done.stderr}")
+
+
+def change(path, seed, sizes):
+    """Other numbers in every parameter, other sizes in the attributes, and a new seal (engine/io/CHECKPOINT.md)."""
+    generator = numpy.random.default_rng(seed)
+    with h5py.File(path, "r+") as file:
+        for name, value in sizes.items():
+            file.attrs[name] = numpy.bytes_(str(value))
+        for name, data in file["parameters"].items():
+            numbers = 0.3 * generator.standard_normal(data.shape)
+            data[...] = (1 + numbers if name.endswith(".gain") else numbers).astype(data.dtype)
+    data = path.read_bytes()[512:]
+    seal = (f"sinklab-checkpoint 1\nbytes {len(data)}\nsha256 {hashlib.sha256(data).hexdigest()}\n"
+            "HDF5 follows these 512 bytes; look inside with: h5ls -r FILE\n")
+    path.write_bytes(seal.encode().ljust(512, b"\0") + data)
+
+
+def check(program, model, folder, seed, sizes):
+    checkpoint, exported = folder / "model.h5", folder / "exported"
+    run(program, "import", MODELS / model, checkpoint)
+    change(checkpoint, seed, sizes)
+    run(program, "export", checkpoint, exported)
+    tokens = numpy.random.default_rng(seed).integers(0, 40, (2, 20))
+    numpy.savetxt(folder / "tokens.txt", tokens, fmt="%d")
+    run(program, "logits", "--checkpoint", checkpoint, "--tokens", folder / "tokens.txt", "--out", folder / "ours.h5",
+        "--precision", "f64")
+    ours = h5py.File(folder / "ours.h5")["logits"][:]
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(exported, attn_implementation="eager",
+                                                              dtype=torch.float64).eval()
+    with torch.no_grad():
+        logits = theirs(torch.tensor(tokens)).logits.numpy()
+    return abs(ours - logits).max() / abs(logits).max()
+
+
+def main():
+    build = pathlib.Path(sys.argv[1])
+    cases = [(path.name, FAMILIES.get(path.name, path.name), {}) for path in sorted(MODELS.iterdir()) if path.is_dir()]
+    worst = 0
+    for seed, (model, family, sizes) in enumerate(cases + MORE):
+        program = build / f"eval_{family}"
+        if not program.exists():
+            print(f"{program} is not built: {model} left out")
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            off = check(program, model, pathlib.Path(folder), seed, sizes)
+        worst = max(worst, off)
+        print(f"{model} {sizes or ''}: {off:.2g}")
+    return 0 if worst < 1e-5 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,157 @@
+// Models of ours as folders of Hugging Face: read again they are the same to the bit, and transformers' logits of the
+// tiny models (tests/golden/open/make_golden.py) are those of what was written of them. That transformers itself loads
+// such folders, tests/golden/open/check_export.py shows.
+#include "model/open/hf_export.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "engine/io/file.h"
+#include "model/open/open_model.h"
+#include "tests/model/open_golden.h"
+#include "tests/support/check_refused.h"
+#include "tests/support/files.h"
+
+using namespace sink;
+using namespace sink::test;
+
+namespace {
+
+// Largest difference of two parameters' numbers, over the larger of both.
+double off(const Parameter& a, const Parameter& b) {
+  REQUIRE(a.info().shape == b.info().shape);
+  double most = 0;
+  for (std::int64_t n = 0; n < a.info().shape.size(); ++n) {
+    const double x = a.master().item(n), y = b.master().item(n);
+    if (x != y) most = std::max(most, std::abs(x - y) / std::max(std::abs(x), std::abs(y)));
+  }
+  return most;
+}
+
+// All numbers of one model are those of another; a lookup table of Gemma's to the last bit of F32.
+void check_same_numbers(const LanguageModel& a, const LanguageModel& b, bool gemma) {
+  REQUIRE(a.parameters().size() == b.parameters().size());
+  for (std::size_t n = 0; n < a.parameters().size(); ++n) {
+    CAPTURE(a.parameters()[n]->name());
+    const bool scaled = gemma && a.parameters()[n]->name() == "embedding.token.weight";
+    CHECK(off(*a.parameters()[n], *b.parameters()[n]) <= (scaled ? 1.2e-7 : 0));
+  }
+}
+
+bool same_bits(const Tensor& x, const Tensor& y) {
+  return x.shape() == y.shape() && x.bytes() == y.bytes() && std::memcmp(x.raw(), y.raw(), x.bytes()) == 0;
+}
+
+// Numbers of no special kind in every parameter, gains and biases too.
+void fill(LanguageModel& model) {
+  for (const auto& parameter : model.parameters())
+    set(model, parameter->name(), [&](std::int64_t n, double) {
+      const double x = number(parameter->name().c_str(), n);
+      return parameter->info().role == ParameterRole::norm_gain ? 1 + 0.15 * x : 0.3 * x;
+    });
+}
+
+}  // namespace
+
+TEST_CASE("export: what transformers saved, written by us, is the same model again") {
+  const TemporaryFolder folder;
+  for (auto [name, family] : kFamilies) {
+    const Ablation* program = program_of(family);
+    if (!program) continue;
+    CAPTURE(name);
+    const Golden golden(name);
+    const auto model = open_model(kModels + name).load(*program, DType::F32, Device::cpu, /*in_place=*/false);
+    const std::string out = folder / name;
+    export_hf(*program, *model, {}, out);
+    const OpenModel again = open_model(out);
+    CHECK(again.config.family == family);
+    check_same_numbers(*again.load(*program, DType::F32, Device::cpu, false), *model, false);
+    const Tensor logits = again.load(*program, DType::F32)->logits(golden.tokens_BT);
+    CHECK(same_bits(logits, open_model(kModels + name).load(*program, DType::F32)->logits(golden.tokens_BT)));
+    CHECK(same_bits(logits, model->logits(golden.tokens_BT)));
+    CHECK(relative_difference(logits.to(DType::F64), golden.logits_BTV) < 1e-5);
+    auto tied = [](const std::string& path) {
+      const std::string config = read_file("test", path + "/config.json");
+      return config.find("\"tie_word_embeddings\": true") != std::string::npos;
+    };
+    CHECK(tied(out) == tied(kModels + name));
+    CHECK(entries(out) == 2);
+  }
+}
+
+TEST_CASE("export: models of ours, of every size that a family there has") {
+  const TemporaryFolder folder;
+  const Sizes small = small_sizes();
+  auto with = [&](auto change) {
+    Sizes sizes = small;
+    change(sizes);
+    return sizes;
+  };
+  const Sizes grouped = with([](Sizes& s) { s.heads = 4, s.kv_heads = 2, s.head_width = 10; });
+  const std::pair<const char*, Sizes> cases[] = {
+      {"gpt2", with([](Sizes& s) { s.norm_epsilon = 1e-3; })},
+      {"opt", small},
+      {"gpt_neox", with([](Sizes& s) { s.rotary_part = 0.25, s.rotary_base = 300, s.rotary_factor = 2; })},
+      {"baseline", small},
+      {"baseline", with([](Sizes& s) { s.rotary_factor = 4, s.rotary_base = 500, s.norm_epsilon = 1e-6; })},
+      {"baseline", with([](Sizes& s) { s.window = 4, s.kv_heads = 1; })},
+      {"llama3", with([](Sizes& s) { s.rotary_factor = 8, s.rotary_context = 7, s.rotary_base = 50; })},
+      {"llama3", small},
+      {"qwen2", with([](Sizes& s) { s.window = 3, s.global_every = 2; })},
+      {"qwen3", grouped},
+      {"gemma3", grouped},
+      {"gemma3", with([](Sizes& s) {
+         s.window = 3, s.global_every = 2, s.attention_scale = 0.25, s.rotary_local_base = 20, s.rotary_factor = 8;
+       })},
+  };
+  int made = 0;
+  for (const auto& [name, sizes] : cases) {
+    if (!is_built(name)) continue;
+    CAPTURE(name);
+    const auto model = make_model(name, sizes, DType::F32);
+    fill(*model);
+    const std::string out = folder / std::to_string(++made);
+    export_hf(ablation_named(name), *model, {.json = "{}", .begin_token = 3}, out);
+    const bool gemma = std::string(name) == "gemma3";
+    const OpenModel again = open_model(out);
+    const auto loaded = again.load(ablation_named(name), DType::F32, Device::cpu, false);
+    check_same_numbers(*loaded, *model, gemma);
+    const Tensor tokens_BT = random_tokens(2, 12, sizes.vocabulary);
+    const Tensor logits = model->logits(tokens_BT);
+    if (gemma)
+      CHECK(relative_difference(loaded->logits(tokens_BT), logits) < 1e-6);
+    else
+      CHECK(same_bits(again.load(ablation_named(name), DType::F32)->logits(tokens_BT), logits));
+    CHECK(read_file("test", out + "/tokenizer.json") == "{}");
+  }
+}
+
+TEST_CASE("export: what transformers cannot compute is refused by name, and nothing is left behind") {
+  const TemporaryFolder folder;
+  const std::string out = folder / "out";
+  auto refused = [&](const char* name, auto change, std::initializer_list<std::string> words) {
+    if (!is_built(name)) return;
+    Sizes sizes = small_sizes();
+    change(sizes);
+    const auto model = make_model(name, sizes, DType::F32);
+    check_refused([&] { export_hf(ablation_named(name), *model, {}, out); }, words, Exit::usage);
+    CHECK(entries(folder.path) == 0);
+  };
+  refused("op_sigmoid_none", [](Sizes&) {}, {"op_sigmoid_none", "attention=Sigmoid", "gemma3"});
+  refused("baseline", [](Sizes& s) { s.prefix = 3; }, {"`llama`", "prefix", "3"});
+  refused("baseline", [](Sizes& s) { s.attention_scale = 1; }, {"attention_scale"});
+  refused("baseline", [](Sizes& s) { s.window = 3, s.global_every = 2; }, {"global_every"});
+  refused("baseline", [](Sizes& s) { s.rotary_part = 0.5; }, {"rotary_part", "0.5"});
+  refused("gpt2", [](Sizes& s) { s.kv_heads = 1; }, {"`gpt2`", "kv_heads"});
+  refused("gpt2", [](Sizes& s) { s.window = 4; }, {"window"});
+  refused("opt", [](Sizes& s) { s.norm_epsilon = 1e-3; }, {"norm_epsilon"});
+  refused("llama3", [](Sizes& s) { s.window = 4; }, {"window"});
+  refused("gemma3", [](Sizes& s) { s.window = 4, s.rotary_factor = 2; }, {"rotary_local_base"});
+  std::filesystem::create_directory(out);
+  const auto model = make_model("baseline", small_sizes(), DType::F32);
+  check_refused([&] { export_hf(ablation_named("baseline"), *model, {}, out + "/"); }, {out, "there already"},
+                Exit::usage);
+  CHECK(entries(out) == 0);
+  check_refused([&] { export_hf(ablation_named("baseline"), *model, {}, folder / "none/out"); }, {"none"}, Exit::io);
+}
