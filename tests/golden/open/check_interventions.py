@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares what eval_<family> interventions says of a LLaMA with the same done to the model of transformers, in float64.
+"""Compares what eval_<family> interventions says of a LLaMA with the same done to transformers' model in float64.
 
   check_interventions.py EVAL_PROGRAM MODEL [--settings FILE.toml] [--tokens FILE] [--tolerance 1e-6]
 
@@ -147,7 +147,8 @@ def attention(module, query, key, value, mask, scaling, **_):
     scores = weights_of(key)
     weights = scores.softmax(-1)
     output = weights @ wide
-    if layer in what.get("layers", [layer]) and what.get("what") in ("mask", "redistribute", "constant", "value", "key"):
+    of_attention = what.get("what") in ("mask", "redistribute", "constant", "value", "key")
+    if of_attention and layer in what.get("layers", [layer]):
         tokens = [token - 1 for token in sorted(what.get("tokens", [1]))]
         others = [t for t in range(T) if t not in tokens]
         edited = output.clone()
@@ -187,7 +188,8 @@ def rows_of(sections, model):
             continue
         for layer in section.get("layers", range(model.config.num_hidden_layers)):
             for head in section.get("heads", range(model.config.num_attention_heads)):
-                yield {**section, "layers": [layer], "heads": [head], "name": f"{section['name']} layer {layer} head {head}"}
+                name = f"{section['name']} layer {layer} head {head}"
+                yield {**section, "layers": [layer], "heads": [head], "name": name}
 
 
 def main():
