@@ -49,7 +49,7 @@ PairEncoder bytes_with(const Tokenizer& tokenizer, std::vector<std::int32_t> beg
 }  // namespace
 
 TEST_CASE("score: what several continuations have in common is read once, and is as if each were read alone") {
-  for (const char* name : {"baseline", "pos_learnable", "op_sigmoid_none", "bias_k", "sink_token"})
+  for (const char* name : {"baseline", "pos_learnable", "op_sigmoid_none", "bias_k", "bias_sinktoken"})
     for (const std::int64_t prefix : {0, 3}) {
       if (!is_built(name)) continue;
       Sizes sizes = small_sizes();
