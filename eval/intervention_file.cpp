@@ -25,7 +25,7 @@ const std::map<std::string, What> kWhats{
     {"mask", What::mask},   {"redistribute", What::redistribute}, {"key", What::key},  {"constant", What::constant},
     {"value", What::value}, {"quantise", What::quantise},         {"clip", What::clip}};
 
-std::string quoted(const std::string& word) { return "`" + printable(word.substr(0, kMostQuoted)) + "`"; }
+std::string quoted_word(const std::string& word) { return "`" + printable(word.substr(0, kMostQuoted)) + "`"; }
 
 // `"a"`, `"b"` or `"c"`
 std::string one_of(const std::vector<std::string>& words) {
@@ -62,7 +62,7 @@ class Entries {
     if (!entry) return otherwise;
     const std::string value = one(*entry);
     if (std::find(words.begin(), words.end(), value) == words.end())
-      refuse(entry->line, entry->key + " is " + one_of(words) + ", got " + quoted(value));
+      refuse(entry->line, entry->key + " is " + one_of(words) + ", got " + quoted_word(value));
     return value;
   }
   double number(const std::string& key, double low, double otherwise) {
@@ -75,7 +75,7 @@ class Entries {
         value < low || (low == 0 && value == 0))
       refuse(entry->line, entry->key + " is a number " +
                               (low < 0 ? "from -1000000 to 1000000" : "above 0, 1000000 at most") + ", got " +
-                              quoted(text));
+                              quoted_word(text));
     return value;
   }
   std::int64_t whole(const TomlEntry& entry, const std::string& text, std::int64_t low, std::int64_t high) const {
@@ -83,7 +83,7 @@ class Entries {
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc() || end != text.data() + text.size() || value < low || value > high)
       refuse(entry.line, entry.key + (entry.is_list ? " are whole numbers" : " is a whole number") + " from " +
-                             std::to_string(low) + " to " + std::to_string(high) + ", got " + quoted(text));
+                             std::to_string(low) + " to " + std::to_string(high) + ", got " + quoted_word(text));
     return value;
   }
   int bits(const std::string& key) {
@@ -114,7 +114,7 @@ class Entries {
       if (std::find(asked_.begin(), asked_.end(), with_dashes(entry.key)) == asked_.end()) {
         std::string known;
         for (const std::string& key : asked_) known += (known.empty() ? "" : ", ") + key;
-        refuse(entry.line, "what = \"" + what + "\" has no " + quoted(entry.key) +
+        refuse(entry.line, "what = \"" + what + "\" has no " + quoted_word(entry.key) +
                                did_you_mean(with_dashes(entry.key), asked_) + " (it has " + known + ")");
       }
     }
@@ -144,7 +144,7 @@ std::string read_name(Entries& entries) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == ' ';
   };
   if (name.empty() || name.size() > kLongestName || !std::all_of(name.begin(), name.end(), allowed))
-    entries.refuse(entry->line, "a name is of 1 to 40 letters, digits and blanks, got " + quoted(name));
+    entries.refuse(entry->line, "a name is of 1 to 40 letters, digits and blanks, got " + quoted_word(name));
   return name;
 }
 
@@ -247,14 +247,15 @@ std::vector<Intervention> interventions_from_toml(const std::string& text, const
   for (const TomlSection& section : read_sections_toml(text, where, Exit::usage)) {
     if (section.name.empty()) {
       if (!section.entries.empty())
-        refuse(section.entries[0].line, "expected [[interventions]] before " + quoted(section.entries[0].key));
+        refuse(section.entries[0].line, "expected [[interventions]] before " + quoted_word(section.entries[0].key));
       continue;
     }
     if (section.name != "interventions" || !section.repeated)
-      refuse(section.line, "expected [[interventions]], got the section " + quoted(section.name));
+      refuse(section.line, "expected [[interventions]], got the section " + quoted_word(section.name));
     all.push_back(read_intervention(section, where));
     for (std::size_t n = 0; n + 1 < all.size(); ++n)
-      if (all[n].name == all.back().name) refuse(section.line, "the name " + quoted(all[n].name) + " is given twice");
+      if (all[n].name == all.back().name)
+        refuse(section.line, "the name " + quoted_word(all[n].name) + " is given twice");
     if (all.size() > kMostEntries) refuse(section.line, "more than 1000 interventions");
   }
   if (all.empty()) refuse(1, "expected interventions: [[interventions]] with name = \"...\" and what = \"...\"");
