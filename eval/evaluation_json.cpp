@@ -183,7 +183,8 @@ std::string evaluation_json(const Evaluation& e, const EvaluationContext& c) {
   json["sequences"] = e.sequences;
   json["context"] = e.context;
   json["input"] = c.input;
-  if (c.input == "random" || c.input == "repeated") json["input_seed"] = c.input_seed;
+  if (c.input.ends_with("random") || c.input.ends_with("repeated")) json["input_seed"] = c.input_seed;
+  if (!c.positions.empty()) json["positions"] = c.positions;
   if (!c.data.empty()) json["data"] = c.data;
   if (!c.input_sha256.empty()) json["input_sha256"] = c.input_sha256;
   if (!c.data_sha256.empty()) json["data_sha256"] = c.data_sha256;

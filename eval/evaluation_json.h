@@ -12,11 +12,13 @@ namespace sink {
 // What stands beside the numbers so that nobody has to guess what they are of.
 struct EvaluationContext {
   std::string run, task, ablation, policies, precision, device = "cpu", commit, config_toml;
-  std::string machine = {};         // the processor it was trained on; empty: not known
-  std::string input = "text";       // text: the run's validation sequences | random | repeated | tokens | sentence
-  std::uint64_t input_seed = 0;     // of random and repeated tokens
-  std::string data_sha256 = {};     // of the tokens that the run was trained on; empty: not known
+  std::string machine = {};      // the processor it was trained on; empty: not known
+  std::string input = "text";    // text: the run's validation sequences | random | repeated | tokens | sentence | texts
+                                 // (of JSONL) | begin+random | begin+repeated (the begin token first)
+  std::uint64_t input_seed = 0;  // of random and repeated tokens
+  std::string data_sha256 = {};  // of the tokens that the run was trained on; empty: not known
   std::string initial_sha256 = {};  // of the parameters that training began with; empty: drawn, or not known
+  std::string positions = {};       // an edit of learned positions (eval/position_edit.h); empty: none
   std::string data = {};            // the folder that text came from, the file of tokens, or the sentence; empty: none
   std::string input_sha256 = {};    // of the ids of given tokens and sentences: what tells one from another
   std::uint64_t seed = 0;
@@ -34,6 +36,7 @@ struct EvaluationContext {
 //                                      what was given, input_sha256 of given ids;
 //                                      data_sha256: of the tokens of training; initial_sha256: of the parameters of
 //                                      the checkpoint that training started from (model/model_checkpoint.h)
+//   positions                          replace:T or swap:T, of learned positions, where they were edited
 //   machine                            of a run, as training writes it: the processor
 //   epochs domains                     of a run on text, as training writes it: passes over its training data; and
 //                                      [{name, tokens: of training in use, share: of what was read, epochs}]

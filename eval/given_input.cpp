@@ -1,7 +1,6 @@
 #include "eval/given_input.h"
 
 #include "engine/io/file.h"
-#include "eval/given_text.h"
 #include "eval/token_sequences.h"
 #include "eval/trained_on.h"
 
@@ -26,21 +25,24 @@ std::string GivenInput::name() const {
   return text->size() <= kLongestName ? *text : text->substr(0, kLongestName) + "...";
 }
 
-Tensor GivenInput::sequences(const Checkpoint& checkpoint, const Sizes& sizes) const {
-  if (tokens) return read_token_sequences(*tokens, sizes.vocabulary, sizes.context, least);
+TextCut GivenInput::cut(const Checkpoint& checkpoint, const Sizes& sizes) const {
   TrainedOn run = trained_on(checkpoint, sizes);
-  Tokenizer tokenizer = tokenizer_of(checkpoint, data.empty() ? run.data : data);
   if (run.fixed_token < 0 && checkpoint.attributes.contains("begin_token")) {
     run.fixed_token = checkpoint.integer("begin_token");
     run.fixed_position = 1;
   }
-  return text_sequences(tokenizer, text_of(*this),
-                        {.vocabulary = sizes.vocabulary,
-                         .longest = sizes.context,
-                         .context = context,
-                         .least = least,
-                         .fixed_token = run.fixed_token,
-                         .fixed_position = run.fixed_position});
+  return {.vocabulary = sizes.vocabulary,
+          .longest = sizes.context,
+          .context = context,
+          .least = least,
+          .fixed_token = run.fixed_token,
+          .fixed_position = run.fixed_position};
+}
+
+Tensor GivenInput::sequences(const Checkpoint& checkpoint, const Sizes& sizes) const {
+  if (tokens) return read_token_sequences(*tokens, sizes.vocabulary, sizes.context, least);
+  Tokenizer tokenizer = tokenizer_of(checkpoint, data.empty() ? trained_on(checkpoint, sizes).data : data);
+  return text_sequences(tokenizer, text_of(*this), cut(checkpoint, sizes));
 }
 
 std::vector<std::int32_t> GivenInput::one_sequence(const Checkpoint& checkpoint, const Sizes& sizes,

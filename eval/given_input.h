@@ -9,6 +9,7 @@
 #include "engine/data/tokenizer/tokenizer.h"
 #include "engine/io/checkpoint.h"
 #include "engine/tensor.h"
+#include "eval/given_text.h"
 #include "model/sizes.h"
 
 namespace sink {
@@ -25,6 +26,8 @@ struct GivenInput {
   // I32 (N, T), by the checkpoint's tokenizer or that of `data`. Throws Error: see eval/token_sequences.h,
   // given_text.h.
   Tensor sequences(const Checkpoint& checkpoint, const Sizes& sizes) const;
+  // How a text of the checkpoint is cut: its fixed token, or the one that its tokenizer begins with, in its place.
+  TextCut cut(const Checkpoint& checkpoint, const Sizes& sizes) const;
   // All of it as one sequence of at most `longest` tokens. Throws Error (Exit::bad_input) where it is longer, or
   // --tokens has more sequences than one.
   std::vector<std::int32_t> one_sequence(const Checkpoint& checkpoint, const Sizes& sizes, std::int64_t longest) const;

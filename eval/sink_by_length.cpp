@@ -9,9 +9,9 @@ namespace {
 // Column sums of every layer, and nothing else.
 class ColumnSumProbe final : public Probe {
  public:
-  ColumnSumProbe(const Sizes& sizes, std::int64_t extra_tokens, std::int64_t N, std::int64_t T)
+  ColumnSumProbe(const Sizes& sizes, std::int64_t extra_tokens, std::int64_t N, std::int64_t T, std::int64_t positions)
       : extra_tokens_(extra_tokens),
-        K_(std::min(kSinkPositions, T)),
+        K_(std::min(positions, T)),
         raw(N, sizes.layers, sizes.heads, T, K_),
         proxy(N, sizes.layers, sizes.heads, T, K_) {}
   void hidden(std::int64_t, const Tensor&) override {}
@@ -53,9 +53,10 @@ std::string cells(double alpha, const std::vector<double>& shares) {
   return line;
 }
 
-std::vector<double> of_first_key(const SinkScores& scores) {
+// Of key k, from 1.
+std::vector<double> shares_of_key(const SinkScores& scores, std::size_t k) {
   std::vector<double> shares;
-  for (const auto& sink_k : scores.sink_k) shares.push_back(sink_k.front());
+  for (const auto& sink_k : scores.sink_k) shares.push_back(sink_k[k - 1]);
   return shares;
 }
 
@@ -63,13 +64,13 @@ std::vector<double> of_first_key(const SinkScores& scores) {
 
 void keep_sinks_by_length(LanguageModel& model, const Batch& sequences, std::int64_t batch,
                           const std::vector<double>& epsilons, const std::vector<std::int64_t>& lengths,
-                          Evaluation& evaluation) {
+                          Evaluation& evaluation, std::int64_t positions) {
   Evaluation::ByLength& kept = evaluation.by_length;
   kept = {.epsilons = epsilons, .lengths = lengths, .proxy = {}, .raw = {}};
   const std::int64_t N = sequences.sequences();
   for (std::int64_t T : lengths) {
     const Batch part = sequences.first(T);
-    ColumnSumProbe probe(model.sizes(), model.extra_tokens(), N, T);
+    ColumnSumProbe probe(model.sizes(), model.extra_tokens(), N, T, positions);
     for (probe.sequence = 0; probe.sequence < N; probe.sequence += batch) {
       const Batch rows = part.rows(probe.sequence, std::min(N, probe.sequence + batch));
       probe.documents = rows.documents();
@@ -80,15 +81,20 @@ void keep_sinks_by_length(LanguageModel& model, const Batch& sequences, std::int
   }
 }
 
-std::string sinks_by_length_table(const Evaluation::ByLength& sinks) {
+std::string sinks_by_length_table(const Evaluation::ByLength& sinks, std::int64_t k) {
   std::string table =
       heading(sinks.epsilons, "first T tokens, proxy: alpha") + heading(sinks.epsilons, "  | raw: alpha") + "\n";
   for (std::size_t t = 0; t < sinks.lengths.size(); ++t) {
     const SinkScores &proxy = sinks.proxy[t], &raw = sinks.raw[t];
-    char start[64];
-    std::snprintf(start, sizeof start, "T %6lld  token 1   ", static_cast<long long>(sinks.lengths[t]));
-    table +=
-        start + cells(proxy.alpha_1(), of_first_key(proxy)) + "  |  " + cells(raw.alpha_1(), of_first_key(raw)) + "\n";
+    for (std::int64_t key : k > 1 ? std::vector<std::int64_t>{1, k} : std::vector<std::int64_t>{1}) {
+      const auto at = static_cast<std::size_t>(key);
+      if (at > proxy.alpha_k.size()) continue;
+      char start[64];
+      std::snprintf(start, sizeof start, "T %6lld  token %-4lld", static_cast<long long>(sinks.lengths[t]),
+                    static_cast<long long>(key));
+      table += start + cells(proxy.alpha_k[at - 1], shares_of_key(proxy, at)) + "  |  " +
+               cells(raw.alpha_k[at - 1], shares_of_key(raw, at)) + "\n";
+    }
     if (proxy.star)
       table += "          extra *   " + cells(proxy.star->alpha, proxy.star->sink) + "  |  " +
                cells(raw.star->alpha, raw.star->sink) + "\n";

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "engine/data/data_source.h"
@@ -10,6 +11,7 @@
 #include "engine/io/output_kind.h"
 #include "engine/io/sha256.h"
 #include "engine/precision.h"
+#include "eval/all_inputs.h"
 #include "eval/compute_options.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
@@ -19,7 +21,9 @@
 #include "eval/given_input.h"
 #include "eval/given_text.h"
 #include "eval/input_tokens.h"
+#include "eval/position_edit.h"
 #include "eval/sink_by_length.h"
+#include "eval/text_lines.h"
 #include "eval/trained_on.h"
 #include "eval/validation_text.h"
 #include "eval/what_fits.h"
@@ -33,16 +37,20 @@ const OutputKind kEvaluationFile =
     kind_by_text("an evaluation of eval_<ablation> sink", "{", {"\"schema\"", "\"policies\""});
 
 struct SinkOptions {
-  std::string checkpoint, out, input = "text", map = "auto";
+  std::string checkpoint, out, input = "text", map = "auto", positions;
   GivenInput given;
   ComputeOptions compute;
   std::int64_t sequences = 100;
   std::vector<double> epsilons;
   std::vector<std::int64_t> lengths;
   std::uint64_t seed = 0;
-  bool force = false;
+  bool all_inputs = false, force = false;
 
-  std::string input_name() const { return given.tokens ? "tokens" : given.any() ? "sentence" : input; }
+  // Whether each line of the file of text is one.
+  bool lines() const { return given.text_file && given.text_file->ends_with(".jsonl"); }
+  std::string input_name() const {
+    return given.tokens ? "tokens" : lines() ? "texts" : given.any() ? "sentence" : input;
+  }
 };
 
 // Of the ids as they stand in memory.
@@ -74,16 +82,33 @@ MapChoice map_choice(const std::string& asked, const Sizes& sizes) {
   return {.wanted = true, .layer_head = std::pair<std::int64_t, std::int64_t>{layer, head}};
 }
 
-// What the model is to read. `data` is there for the input "text".
-Batch input_of(const SinkOptions& options, const Checkpoint& checkpoint, const Sizes& sizes, const DataSource* data,
-               std::int64_t context) {
-  if (data) return text_tokens(*data, options.sequences);
-  if (options.given.any())
-    return given_tokens(options.given.sequences(checkpoint, sizes), sizes.vocabulary, sizes.prefix);
+// What is drawn, "random" or "repeated".
+Batch drawn_tokens(const SinkOptions& options, const std::string& kind, const Sizes& sizes, std::int64_t context) {
   // Which targets count is the data's business; here as there, what sees its next token has nothing to predict.
   std::int64_t ignored = std::max<std::int64_t>(0, sizes.prefix - 1);
-  auto make_tokens = options.input == "random" ? random_tokens : repeated_tokens;
+  auto make_tokens = kind == "random" ? random_tokens : repeated_tokens;
   return make_tokens(sizes.vocabulary, options.sequences, context, options.seed, ignored);
+}
+
+struct Read {
+  Batch tokens;
+  std::vector<std::string> domains = {};  // of texts of JSONL, a sequence each
+};
+
+// What the model is to read. `data` is there for the input "text".
+Read input_of(const SinkOptions& options, const Checkpoint& checkpoint, const Sizes& sizes, const DataSource* data,
+              std::int64_t context) {
+  if (data) return {text_tokens(*data, options.sequences)};
+  if (options.lines()) {
+    TextCut cut = options.given.cut(checkpoint, sizes);
+    cut.context = context;
+    const std::string folder = options.given.data.empty() ? trained_on(checkpoint, sizes).data : options.given.data;
+    TextLines texts = read_text_lines(*options.given.text_file, tokenizer_of(checkpoint, folder), cut);
+    return {given_tokens(texts.tokens_NT, sizes.vocabulary, sizes.prefix), texts.domains};
+  }
+  if (options.given.any())
+    return {given_tokens(options.given.sequences(checkpoint, sizes), sizes.vocabulary, sizes.prefix)};
+  return {drawn_tokens(options, options.input, sizes, context)};
 }
 
 // Everything the JSON says beside the numbers.
@@ -104,6 +129,7 @@ EvaluationContext context_of(const SinkOptions& options, const Ablation& ablatio
       .input = options.input_name(),
       .input_seed = options.seed,
       .data_sha256 = attribute_or(checkpoint, "data_sha256", ""),
+      .positions = options.positions,
       .data = given.any()          ? given.name()
               : !data              ? ""
               : given.data.empty() ? run.data
@@ -133,10 +159,89 @@ std::vector<std::int64_t> lengths_of(const SinkOptions& options, const Batch& in
   return {input.context()};
 }
 
+// A model, and what is asked of it.
+struct SinkRun {
+  const SinkOptions& options;
+  const Ablation& ablation;
+  const Checkpoint& checkpoint;
+  LanguageModel& model;
+  TrainedOn run;
+  MapChoice map;
+
+  Evaluation measure(const Batch& input, bool with_maps) const {
+    const bool by_length = !options.epsilons.empty() || !options.lengths.empty() || !options.positions.empty();
+    const std::vector<std::int64_t> lengths = by_length ? lengths_of(options, input) : std::vector<std::int64_t>();
+    Evaluation evaluation = in_batches_that_fit(
+        std::min(options.compute.batch_of(input.context()), input.sequences()), [&](std::int64_t n) {
+          Evaluation measured = evaluate(model, input, n, false);
+          keep_sinks_by_length(model, input, n, epsilons_of(options), lengths, measured,
+                               std::max(kSinkPositions, edited_position()));
+          return measured;
+        });
+    if (map.wanted && with_maps) keep_maps(model, input, map.layer_head, evaluation);
+    return evaluation;
+  }
+  std::int64_t edited_position() const { return options.positions.empty() ? 1 : position_edit(options.positions).t; }
+  std::string json(const Evaluation& evaluation, const Batch& input, const DataSource* data) const {
+    return evaluation_json(evaluation, context_of(options, ablation, checkpoint, model, run, data, input));
+  }
+};
+
+void write_json(const SinkOptions& options, const std::string& json) {
+  if (options.out.empty())
+    std::fputs(json.c_str(), stdout);
+  else
+    write_file_atomically(options.out, json);
+}
+
+void measure_input(const SinkRun& run, const Batch& input, const DataSource* data) {
+  const Evaluation evaluation = run.measure(input, true);
+  std::fputs(evaluation_table(evaluation, data ? run.run.task : run.options.input_name()).c_str(), stderr);
+  if (!evaluation.by_length.lengths.empty())
+    std::fputs(sinks_by_length_table(evaluation.by_length, run.edited_position()).c_str(), stderr);
+  write_json(run.options, run.json(evaluation, input, data));
+}
+
+// Natural tokens, the same by domain, random and repeated ones; those also behind the token with which the model's
+// texts begin, if there is one.
+void measure_all_inputs(const SinkRun& run, const Read& natural, const DataSource* data) {
+  std::vector<NamedInput> inputs = inputs_by_domain(natural.tokens, natural.domains);
+  inputs.insert(inputs.begin(), {"natural", natural.tokens});
+  const std::size_t of_text = inputs.size();
+  for (const std::string kind : {"random", "repeated"})
+    inputs.push_back({kind, drawn_tokens(run.options, kind, run.model.sizes(), natural.tokens.context())});
+  if (run.checkpoint.attributes.contains("begin_token")) {
+    const auto begin = static_cast<std::int32_t>(run.checkpoint.integer("begin_token"));
+    for (std::size_t i : {of_text, of_text + 1})
+      inputs.push_back({"begin+" + inputs[i].name, with_first_token(inputs[i].tokens, begin)});
+  }
+  std::vector<std::pair<std::string, Evaluation>> measured;
+  std::string json =
+      "{\n\"schema\": 1,\n\"policies\": " + nlohmann::json(run.ablation.policies).dump() + ",\n\"inputs\": {";
+  for (std::size_t i = 0; i < inputs.size(); ++i) {
+    SinkOptions named = run.options;
+    if (i >= of_text) {
+      named.given = {};
+      named.input = inputs[i].name;
+    }
+    const SinkRun of_input{named, run.ablation, run.checkpoint, run.model, run.run, run.map};
+    measured.emplace_back(inputs[i].name, of_input.measure(inputs[i].tokens, i == 0 || i >= of_text));
+    json += (i > 0 ? ",\n" : "\n") +
+            nlohmann::json(inputs[i].name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + ": " +
+            of_input.json(measured.back().second, inputs[i].tokens, i < of_text ? data : nullptr);
+    measured.back().second.maps = {};
+  }
+  std::fputs(inputs_table(measured).c_str(), stderr);
+  write_json(run.options, json + "}\n}\n");
+}
+
 int run_sink(const SinkOptions& options, const Ablation& ablation) {
   options.compute.apply();
-  auto [checkpoint, model] = load_evaluated(options.checkpoint, ablation, stored_type(options.compute.precision),
-                                            device_named(options.compute.device));
+  if (!options.positions.empty()) position_edit(options.positions);
+  auto [checkpoint, model] =
+      load_evaluated(options.checkpoint, ablation, stored_type(options.compute.precision),
+                     device_named(options.compute.device), {.in_place = options.positions.empty()});
+  if (!options.positions.empty()) edit_positions(*model, position_edit(options.positions));
   const Sizes& sizes = model->sizes();
   TrainedOn run = trained_on(checkpoint, sizes);
   run.context = options.given.context;
@@ -149,27 +254,14 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
   bool is_text = options.input_name() == "text";
   std::unique_ptr<DataSource> data =
       is_text ? validation_text(options.checkpoint, checkpoint, run, options.given.data, sizes) : nullptr;
-  Batch input = input_of(options, checkpoint, sizes, data.get(), run.context);
+  const Read input = input_of(options, checkpoint, sizes, data.get(), run.context);
   MapChoice map = map_choice(options.map, sizes);
-
   if (!options.out.empty()) require_output(options.out, kEvaluationFile, options.force);
-  std::int64_t batch = std::min(options.compute.batch_of(input.context()), input.sequences());
-  const bool by_length = !options.epsilons.empty() || !options.lengths.empty();
-  const std::vector<std::int64_t> lengths = by_length ? lengths_of(options, input) : std::vector<std::int64_t>();
-  Evaluation evaluation = in_batches_that_fit(batch, [&](std::int64_t n) {
-    Evaluation measured = evaluate(*model, input, n, false);
-    keep_sinks_by_length(*model, input, n, epsilons_of(options), lengths, measured);
-    return measured;
-  });
-  if (map.wanted) keep_maps(*model, input, map.layer_head, evaluation);
-  std::fputs(evaluation_table(evaluation, data ? run.task : options.input_name()).c_str(), stderr);
-  if (!evaluation.by_length.lengths.empty()) std::fputs(sinks_by_length_table(evaluation.by_length).c_str(), stderr);
-  std::string json =
-      evaluation_json(evaluation, context_of(options, ablation, checkpoint, *model, run, data.get(), input));
-  if (options.out.empty())
-    std::fputs(json.c_str(), stdout);
+  const SinkRun sink_run{options, ablation, checkpoint, *model, run, map};
+  if (options.all_inputs)
+    measure_all_inputs(sink_run, input, data.get());
   else
-    write_file_atomically(options.out, json);
+    measure_input(sink_run, input.tokens, data.get());
   return 0;
 }
 
@@ -182,7 +274,14 @@ void add_input_options(CLI::App* sink, SinkOptions& options) {
               "one uniform token per sequence")
           ->check(CLI::IsMember({"text", "random", "repeated"}))
           ->capture_default_str();
+  CLI::Option* all_inputs = sink->add_flag(
+      "--all-inputs", options.all_inputs,
+      "natural, random and repeated tokens in one table and one JSON ({inputs: {natural: ..., ...}}), the latter two "
+      "also behind the model's begin token; natural is what --text-file, --tokens or the run's data give");
+  all_inputs->excludes(input);
   std::vector<CLI::Option*> texts = add_text_options(sink, options.given);
+  texts[1]->description(texts[1]->get_description() +
+                        "; of .jsonl the first tokens of each line's `text`, with --all-inputs by its `domain`, too");
   CLI::Option* tokens = add_tokens_option(sink, options.given, texts);
   CLI::Option* context =
       sink->add_option("--context", options.given.context,
@@ -203,8 +302,13 @@ void add_input_options(CLI::App* sink, SinkOptions& options) {
       ->delimiter(',')
       ->check(CLI::Range(0.0, 1.0));
   context->excludes(tokens);
-  for (CLI::Option* given : {texts[0], texts[1], tokens})
-    for (CLI::Option* other : {input, sequences, seed}) given->excludes(other);
+  for (CLI::Option* given : {texts[0], texts[1], tokens}) given->excludes(input);
+  sink->callback([&options, texts, tokens, sequences, seed] {
+    if (options.all_inputs) return;
+    for (CLI::Option* given : {texts[0], texts[1], tokens})
+      for (CLI::Option* other : {sequences, seed})
+        if (*given && *other) throw CLI::ExcludesError(given->get_name(), other->get_name());
+  });
 }
 
 }  // namespace
@@ -224,6 +328,10 @@ EvalCommand sink_command(CLI::App& app, const Ablation& ablation) {
           "tokens), none, or LAYER,HEAD to be shown first, of any length")
       ->capture_default_str();
   add_compute_options(sink, options->compute, {"f32", "bf16", "tf32", "f64"});
+  sink->add_option(
+      "--positions", options->positions,
+      "replace:T or swap:T: learned vectors of positions edited first, p_1 <- p_T or both changing places; "
+      "adds a table with Sink_T");
   sink->add_option("--out", options->out, "write the JSON to this file");
   sink->add_flag("--force", options->force, "let --out replace a file that is no such JSON");
   return {sink, [options, ablation] { return run_sink(*options, ablation); }};

@@ -403,3 +403,70 @@ TEST_CASE("text and tokens: a sentence is measured as the ids that `tokens` prin
   check_error(folder, "eval_baseline logits --checkpoint " + path + " --out " + (folder / "none.h5"), 2, "--tokens");
   check_error(folder, "eval_baseline tokens " + path, 2, "--text");
 }
+
+TEST_CASE("sink --all-inputs: each input is what it is when measured alone, and domains are their own rows") {
+  TemporaryFolder folder;
+  Tokenizer tokenizer = Tokenizer::train({"the cat sat on the mat"}, 262);
+  std::string bare = folder / "bare.h5";
+  run(folder,
+      "train_baseline init --layers 1 --heads 2 --width 16 --feed-forward 12 --context 20 --task text --vocabulary 262 "
+      "--out " +
+          bare);
+  std::string path = changed(bare, [&](Checkpoint& checkpoint) {
+    checkpoint.attributes["tokenizer_json"] = tokenizer.json();
+    checkpoint.attributes["begin_token"] = "7";
+  });
+  const std::vector<std::string> texts{"the mat sat on a dog", "a cat, a mat, a hat", "on and on and on and on"};
+  write_bytes(folder / "texts.jsonl", "{\"text\": \"" + texts[0] + "\", \"domain\": \"b\"}\n\n{\"text\": \"" +
+                                          texts[1] +
+                                          "\", \"domain\": \"a\"}\n{\"text\": \"at\", \"domain\": \"b\"}\n{\"domain\": "
+                                          "\"b\", \"text\": \"" +
+                                          texts[2] + "\"}\n");
+  // By hand: the begin token, then the first five of each text; "at" is too short.
+  std::vector<std::string> lines;
+  for (const std::string& text : texts) {
+    std::vector<std::int32_t> ids = tokenizer.encode(text);
+    std::string line = "7";
+    for (int i = 0; i < 5; ++i) line += " " + std::to_string(ids[static_cast<std::size_t>(i)]);
+    lines.push_back(line + "\n");
+  }
+  write_bytes(folder / "natural.txt", lines[0] + lines[1] + lines[2]);
+  write_bytes(folder / "b.txt", lines[0] + lines[2]);
+  write_bytes(folder / "a.txt", lines[1]);
+  std::string sink = "eval_baseline sink --threads 1 " + path, given = " --text-file " + (folder / "texts.jsonl");
+  Json all = Json::parse(run(folder, sink + given + " --all-inputs --context 6 --sequences 9 --seed 3"))["inputs"];
+  auto check_same = [&](const std::string& name, const std::string& flags) {
+    CAPTURE(name);
+    Json alone = Json::parse(run(folder, sink + flags));
+    REQUIRE(all.contains(name));
+    for (const char* key : {"val_loss", "alpha_k", "sink_k", "sequences", "context", "hidden_norm_layer_position"})
+      CHECK_MESSAGE(all[name][key] == alone[key], key);
+  };
+  CHECK(all.size() == 7);
+  check_same("natural", " --tokens " + (folder / "natural.txt"));
+  check_same("natural/b", " --tokens " + (folder / "b.txt"));
+  check_same("natural/a", " --tokens " + (folder / "a.txt"));
+  check_same("random", " --input random --context 6 --sequences 9 --seed 3");
+  check_same("repeated", " --input repeated --context 6 --sequences 9 --seed 3");
+  check_same("natural", given + " --context 6");
+  CHECK(all["natural"]["input"] == "texts");
+  CHECK(all["random"]["input"] == "random");
+  CHECK(all["random"]["input_seed"] == 3);
+  CHECK_FALSE(all["random"].contains("data"));
+  CHECK(all["begin+repeated"]["input"] == "begin+repeated");
+  for (const char* kind : {"random", "repeated"}) {
+    const Json &plain = all[kind]["maps"]["tokens"], &begun = all[std::string("begin+") + kind]["maps"]["tokens"];
+    REQUIRE(begun.size() == plain.size());
+    for (std::size_t n = 0; n < begun.size(); ++n) {
+      CHECK(begun[n][0] == tokenizer.token_text(7));
+      for (std::size_t t = 1; t < 6; ++t) CHECK(begun[n][t] == plain[n][t]);
+    }
+  }
+  check_error(folder, sink + given + " --sequences 9", 2, "--sequences");
+  write_bytes(folder / "short.jsonl", "{\"text\": \"at\"}\n");
+  check_error(folder, sink + " --context 9 --text-file " + (folder / "short.jsonl"), 3, "no text of 9 tokens");
+  check_error(folder, sink + " --all-inputs --input random", 2, "--input");
+  check_error(folder, sink + " --input random --positions swap:3", 2, "has none");
+  write_bytes(folder / "bad.jsonl", "{\"text\": \"the cat sat on\"}\n{\"text\": 5}\n");
+  check_error(folder, sink + " --context 3 --text-file " + (folder / "bad.jsonl"), 3, "line 2: expected a text `text`");
+}
