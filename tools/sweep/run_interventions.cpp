@@ -14,8 +14,10 @@ bool has_interventions(const RunConfig& run) {
 
 void store_interventions(const RunConfig& run, const Ablation& ablation) {
   set_thread_count(1);
+  GivenInput given;
+  given.data = run.data;
   const CheckpointInterventions found =
-      intervene_on_checkpoint({.checkpoint = run.run + "/checkpoint.h5", .given = {.data = run.data}}, ablation);
+      intervene_on_checkpoint({.checkpoint = run.run + "/checkpoint.h5", .given = given}, ablation);
   write_file_atomically(run.run + "/interventions.json", found.json);
 }
 
