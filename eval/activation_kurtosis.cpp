@@ -73,7 +73,7 @@ ActivationKurtosis activation_kurtosis(LanguageModel& model, const Batch& sequen
   KurtosisProbe probe(model.sizes().layers, sequences.sequences());
   for (std::int64_t first = 0; first < sequences.sequences(); first += batch) {
     const Batch part = sequences.rows(first, std::min(sequences.sequences(), first + batch));
-    model.logits(part.tokens_BT(), {.probe = &probe, .edit = &probe, .documents = part.documents()});
+    model.next_logits(part.tokens_BT(), {.probe = &probe, .edit = &probe, .documents = part.documents()});
   }
   return probe.found();
 }

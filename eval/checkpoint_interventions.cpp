@@ -85,10 +85,11 @@ Batch sequences_of(const InterventionRequest& request, const Checkpoint& checkpo
 }
 
 // Sequences at a time: of logits there are two of these beside what is kept.
-std::int64_t batch_of(const InterventionRequest& request, std::int64_t T, std::int64_t V) {
+std::int64_t batch_of(const InterventionRequest& request, std::int64_t T, const Sizes& sizes) {
   constexpr std::int64_t kMostLogits = std::int64_t{1} << 26;
   if (request.batch > 0) return request.batch;
-  return std::max<std::int64_t>(1, std::min(ComputeOptions().batch_of(T), kMostLogits / (T * V)));
+  return std::max<std::int64_t>(
+      1, std::min(ComputeOptions().batch_of(T, sizes.width), kMostLogits / (T * sizes.vocabulary)));
 }
 
 }  // namespace
@@ -99,7 +100,7 @@ CheckpointInterventions intervene_on_checkpoint(const InterventionRequest& reque
   LanguageModel& model = *evaluated.model;
   const Sizes& sizes = model.sizes();
   const Batch sequences = sequences_of(request, evaluated.checkpoint, sizes);
-  const std::int64_t batch = batch_of(request, sequences.context(), sizes.vocabulary);
+  const std::int64_t batch = batch_of(request, sequences.context(), sizes);
   CheckpointInterventions all{intervene(model, sequences, request.interventions, batch), {}, {}};
   if (request.with_kurtosis) all.kurtosis = activation_kurtosis(model, sequences, batch);
   all.json = json_of(all, request, ablation, evaluated.checkpoint);

@@ -20,7 +20,7 @@ struct InterventionRequest {
   std::vector<Intervention> interventions = default_interventions({1, 5});
   bool with_kurtosis = false;
   std::int64_t sequences = 100;  // at most
-  std::int64_t batch = 0;        // sequences at a time; 0: as many as have 4096 tokens and 256 MiB of logits
+  std::int64_t batch = 0;        // sequences at a time; 0: as ComputeOptions says, of at most 256 MiB of logits
 };
 
 struct CheckpointInterventions {

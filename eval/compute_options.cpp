@@ -8,9 +8,10 @@
 
 namespace sink {
 
-std::int64_t ComputeOptions::batch_of(std::int64_t T) const {
-  constexpr std::int64_t kTokensAtOnce = 4096;
-  return batch > 0 ? batch : std::max<std::int64_t>(1, kTokensAtOnce / T);
+std::int64_t ComputeOptions::batch_of(std::int64_t T, std::int64_t C) const {
+  constexpr std::int64_t kFewest = 512, kMost = 4096, kNumbers = 1 << 19;
+  const std::int64_t tokens = std::clamp(kNumbers / std::max<std::int64_t>(1, C), kFewest, kMost);
+  return batch > 0 ? batch : std::max<std::int64_t>(1, tokens / T);
 }
 
 void ComputeOptions::apply() const {
@@ -35,7 +36,8 @@ void check_device(const std::string& device, const std::string& precision, bool 
 }
 
 void add_compute_options(CLI::App* command, ComputeOptions& options, const std::vector<std::string>& precisions) {
-  command->add_option("--batch", options.batch, "sequences at a time [about 4096 tokens]")->check(CLI::PositiveNumber);
+  command->add_option("--batch", options.batch, "sequences at a time [of 512 to 4096 tokens, by the model's width]")
+      ->check(CLI::PositiveNumber);
   add_machine_options(command, options, precisions);
 }
 

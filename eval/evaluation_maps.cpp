@@ -66,7 +66,7 @@ Evaluation::Maps take_maps(LanguageModel& model, const Tensor& tokens_NT, std::i
     maps.tokens.emplace_back(static_cast<std::size_t>(model.extra_tokens()), -1);
     for (std::int32_t id : view<std::int32_t, 2>(tokens_1T)) maps.tokens.back().push_back(id);
     taker.sequence = n;
-    model.logits(tokens_1T, {.probe = &taker, .documents = documents.rows(n, n + 1)});
+    model.next_logits(tokens_1T, {.probe = &taker, .documents = documents.rows(n, n + 1)});
   }
   return maps;
 }

@@ -37,7 +37,8 @@ int run_logits(const LogitsOptions& options, const Ablation& ablation) {
     layers.resize(static_cast<std::size_t>(model->sizes().layers));
     std::iota(layers.begin(), layers.end(), 0);
   }
-  write_logits_file(options.out, *model, tokens_NT, layers, options.compute.batch_of(tokens_NT.dim(1)), type,
+  write_logits_file(options.out, *model, tokens_NT, layers,
+                    options.compute.batch_of(tokens_NT.dim(1), model->sizes().width), type,
                     {{"ablation", ablation.name},
                      {"policies", ablation.policies},
                      {"checkpoint", options.checkpoint},

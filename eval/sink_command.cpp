@@ -171,13 +171,14 @@ struct SinkRun {
   Evaluation measure(const Batch& input, bool with_maps) const {
     const bool by_length = !options.epsilons.empty() || !options.lengths.empty() || !options.positions.empty();
     const std::vector<std::int64_t> lengths = by_length ? lengths_of(options, input) : std::vector<std::int64_t>();
-    Evaluation evaluation = in_batches_that_fit(
-        std::min(options.compute.batch_of(input.context()), input.sequences()), [&](std::int64_t n) {
-          Evaluation measured = evaluate(model, input, n, false);
-          keep_sinks_by_length(model, input, n, epsilons_of(options), lengths, measured,
-                               std::max(kSinkPositions, edited_position()));
-          return measured;
-        });
+    Evaluation evaluation =
+        in_batches_that_fit(std::min(options.compute.batch_of(input.context(), model.sizes().width), input.sequences()),
+                            [&](std::int64_t n) {
+                              Evaluation measured = evaluate(model, input, n, false);
+                              keep_sinks_by_length(model, input, n, epsilons_of(options), lengths, measured,
+                                                   std::max(kSinkPositions, edited_position()));
+                              return measured;
+                            });
     if (map.wanted && with_maps) keep_maps(model, input, map.layer_head, evaluation);
     return evaluation;
   }

@@ -8,6 +8,7 @@
 #include "engine/ops/cross_entropy/cross_entropy.h"
 #include "engine/ops/matmul/matmul.h"
 #include "engine/ops/scaled_sum/scaled_sum.h"
+#include "engine/ops/stored_cross_entropy/stored_cross_entropy.h"
 
 namespace sink {
 namespace {
@@ -49,10 +50,12 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
     dx = Tensor::empty_like(x_value);
     dw = weight.var().gradient().room();
   }
-  std::int64_t block = rows_per_block(rows, V, size_of(type), tape != nullptr);
-  Tensor logits_block = x_value.new_empty({std::min(block, rows), V}, type);
-  for (std::int64_t first = 0; first < rows; first += block) {
-    std::int64_t last = std::min(rows, first + block);
+  const bool in_place = weight.stored() && !tape;
+  if (in_place) stored_cross_entropy(x_NC, *weight.stored(), targets_N, loss_N);
+  const std::int64_t in_blocks = in_place ? 0 : rows, block = rows_per_block(rows, V, size_of(type), tape != nullptr);
+  Tensor logits_block = x_value.new_empty({std::min(block, in_blocks), V}, type);
+  for (std::int64_t first = 0; first < in_blocks; first += block) {
+    std::int64_t last = std::min(in_blocks, first + block);
     Tensor logits = logits_block.rows(0, last - first), loss = loss_N.rows(first, last);
     product(x_NC.rows(first, last), weight, logits);
     if (!tape) {

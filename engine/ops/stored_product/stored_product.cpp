@@ -7,14 +7,6 @@
 
 namespace sink {
 
-template <>
-struct Widened<const StoredMatrix> {
-  const StoredMatrix& given;
-  explicit Widened(const StoredMatrix& given) : given(given) {}
-  const StoredMatrix& argument() const { return given; }
-  void round_back() {}
-};
-
 void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y) {
   SINK_CHECK(
       x.rank() > 0 && y.rank() == x.rank() && x.dim(-1) == w_NK.columns && y.dim(-1) == w_NK.rows &&

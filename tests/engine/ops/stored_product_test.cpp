@@ -3,52 +3,16 @@
 
 #include <doctest/doctest.h>
 
-#include <cstring>
-
 #include "engine/ops/matmul/matmul.h"
 #include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/stored_sample.h"
 #include "tests/support/with_reference.h"
 
 using namespace sink;
 
 namespace {
-
-// The bytes of a matrix in f32, and of one in Q8_0 (blocks of 32: a scale 2^-6 and codes), whose numbers are exact.
-struct Stored {
-  Tensor numbers_NK;
-  std::vector<unsigned char> bytes;
-  StoredMatrix matrix;
-
-  static Stored plain(std::int64_t N, std::int64_t K, bool transposed) {
-    Stored stored{random_tensor({N, K}, DType::F32, 5), {}, {}};
-    const Tensor& w = stored.numbers_NK;
-    stored.bytes.resize(w.bytes() + 1);  // one byte on, where no float is aligned
-    for (std::int64_t i = 0; i < N * K; ++i) {
-      const std::int64_t from = transposed ? i % N * K + i / N : i;
-      std::memcpy(stored.bytes.data() + 1 + 4 * i, w.data<float>() + from, 4);
-    }
-    StoredPart part{.type = StoredType::F32, .transposed = transposed, .rows = N, .lines = {}};
-    for (std::int64_t line = 0; line < (transposed ? K : N); ++line)
-      part.lines.push_back(stored.bytes.data() + 1 + 4 * line * (transposed ? N : K));
-    stored.matrix = {.rows = N, .columns = K, .parts = {part}, .owner = nullptr};
-    return stored;
-  }
-  static Stored q8(std::int64_t N, std::int64_t K) {
-    Stored stored{Tensor::empty({N, K}), {}, {}};
-    StoredPart part{.type = StoredType::Q8_0, .rows = N, .lines = {}};
-    for (std::int64_t i = 0; i < N * K; ++i) {
-      const int code = static_cast<int>(i * 37 % 251) - 125;
-      stored.numbers_NK.data<float>()[i] = static_cast<float>(code) / 64;
-      if (i % 32 == 0) stored.bytes.insert(stored.bytes.end(), {0x00, 0x24});  // 2^-6 in f16
-      stored.bytes.push_back(static_cast<unsigned char>(code));
-    }
-    for (std::int64_t n = 0; n < N; ++n) part.lines.push_back(stored.bytes.data() + n * K / 32 * 34);
-    stored.matrix = {.rows = N, .columns = K, .parts = {part}, .owner = nullptr};
-    return stored;
-  }
-};
 
 Tensor product_of(const Tensor& x, const StoredMatrix& w) {
   Tensor y = Tensor::empty({x.dim(0), w.rows}, x.dtype());
@@ -60,7 +24,8 @@ Tensor product_of(const Tensor& x, const StoredMatrix& w) {
 
 TEST_CASE("stored product: that of the numbers, in every type, of few and of many rows, however the matrix lies") {
   for (std::int64_t K : {32, 96})
-    for (const Stored& w : {Stored::plain(37, K, false), Stored::plain(37, K, true), Stored::q8(37, K)})
+    for (const StoredSample& w :
+         {StoredSample::plain(37, K, false), StoredSample::plain(37, K, true), StoredSample::q8(37, K)})
       for (std::int64_t M : {1, 3, 7, 8, 50}) {
         CAPTURE(M);
         for (auto [type, tolerance] : {std::pair{DType::F64, 1e-14}, {DType::F32, 1e-6}, {DType::BF16, 0x1p-7}}) {
@@ -74,7 +39,7 @@ TEST_CASE("stored product: that of the numbers, in every type, of few and of man
 }
 
 TEST_CASE("stored product: the same bits on any number of threads") {
-  const Stored w = Stored::q8(300, 64);
+  const StoredSample w = StoredSample::q8(300, 64);
   const int threads = thread_count();
   for (std::int64_t M : {2, 40}) {
     const Tensor x = random_tensor({M, 64}, DType::F32, 1), one = product_of(x, w.matrix);
@@ -85,7 +50,7 @@ TEST_CASE("stored product: the same bits on any number of threads") {
 }
 
 TEST_CASE("stored product: parts below each other, in any order of their rows, are one matrix") {
-  const Stored a = Stored::q8(6, 32), b = Stored::plain(5, 32, false);
+  const StoredSample a = StoredSample::q8(6, 32), b = StoredSample::plain(5, 32, false);
   StoredMatrix both{.rows = 11, .columns = 32, .parts = {a.matrix.parts[0], b.matrix.parts[0]}, .owner = nullptr};
   std::swap(both.parts[0].lines[0], both.parts[0].lines[4]);
   for (std::int64_t M : {1, 20}) {
@@ -102,7 +67,7 @@ TEST_CASE("stored product: parts below each other, in any order of their rows, a
 }
 
 TEST_CASE("stored rows: those of the tokens, times a number") {
-  Stored w = Stored::q8(9, 32);
+  StoredSample w = StoredSample::q8(9, 32);
   w.matrix.times = 3;
   const Tensor tokens = Tensor::from<std::int32_t>({2, 2}, {8, 0, 3, 8});
   for (DType type : {DType::F32, DType::F64}) {
@@ -115,7 +80,7 @@ TEST_CASE("stored rows: those of the tokens, times a number") {
 }
 
 TEST_CASE("stored product: refuses shapes and types that do not fit, with both") {
-  const Stored w = Stored::q8(4, 32);
+  const StoredSample w = StoredSample::q8(4, 32);
   Tensor x = Tensor::empty({2, 31}), y = Tensor::empty({2, 4}), tokens = Tensor::empty({1, 2}, DType::I32);
   check_refused([&] { stored_product(x, w.matrix, y); }, {"f32 (2, 31)", "stored (4, 32)", "f32 (2, 4)"});
   Tensor y_bf16 = Tensor::empty({2, 4}, DType::BF16), x_32 = Tensor::empty({2, 32});

@@ -1,0 +1,11 @@
+// What runs: x of F32 and BF16, on all threads.
+#pragma once
+
+#include "engine/stored/stored_matrix.h"
+#include "engine/tensor.h"
+
+namespace sink::cpu {
+
+void stored_cross_entropy(const Tensor& x_NC, const StoredMatrix& w_VC, const Tensor& targets_N, Tensor& loss_N);
+
+}  // namespace sink::cpu

@@ -1,0 +1,11 @@
+// On the CUDA device, from weights that stay on the host.
+#pragma once
+
+#include "engine/stored/stored_matrix.h"
+#include "engine/tensor.h"
+
+namespace sink::cuda {
+
+void stored_cross_entropy(const Tensor& x_NC, const StoredMatrix& w_VC, const Tensor& targets_N, Tensor& loss_N);
+
+}  // namespace sink::cuda

@@ -1,0 +1,100 @@
+// Cross-entropy with an unembedding as files have it, against the product and the cross-entropy of its numbers.
+#include "engine/ops/stored_cross_entropy/stored_cross_entropy.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "engine/implementation.h"
+#include "engine/ops/cross_entropy/cross_entropy.h"
+#include "engine/ops/matmul/matmul.h"
+#include "engine/threads.h"
+#include "tests/support/check_refused.h"
+#include "tests/support/stored_sample.h"
+#include "tests/support/with_reference.h"
+
+using namespace sink;
+
+namespace {
+
+Tensor targets_of(std::int64_t N, std::int64_t V) {
+  Tensor targets_N = Tensor::empty({N}, DType::I32);
+  for (std::int64_t n = 0; n < N; ++n)
+    targets_N.data<std::int32_t>()[n] = n % 5 == 3 ? -1 : static_cast<std::int32_t>(n * 977 % V);
+  return targets_N;
+}
+
+Tensor losses_of(const Tensor& x_NC, const StoredMatrix& w_VC, const Tensor& targets_N) {
+  Tensor loss_N = Tensor::empty({x_NC.dim(0)}, accumulate_type(x_NC.dtype()));
+  stored_cross_entropy(x_NC, w_VC, targets_N, loss_N);
+  return loss_N;
+}
+
+// From all logits at once, in double.
+Tensor expected_losses(const Tensor& x_NC, const StoredSample& w, const Tensor& targets_N) {
+  Tensor logits_NV = Tensor::empty({x_NC.dim(0), w.matrix.rows}, DType::F64);
+  Tensor loss_N = Tensor::empty({x_NC.dim(0)}, DType::F64);
+  matmul({x_NC.to(DType::F64)}, transposed(w.numbers_NK.to(DType::F64)), logits_NV);
+  cross_entropy(logits_NV, targets_N, loss_N);
+  return loss_N;
+}
+
+}  // namespace
+
+TEST_CASE("stored cross-entropy: that of all logits, over tiles of words and blocks of rows, with ignored targets") {
+  // 40,000 words of 32 numbers are three tiles, 600 rows two blocks.
+  for (auto [N, V, C] : {std::tuple{1, 5, 32}, {9, 700, 32}, {4, 40000, 32}, {600, 70, 64}}) {
+    const Tensor targets_N = targets_of(N, V);
+    for (const StoredSample& w : {StoredSample::plain(V, C, false), StoredSample::q8(V, C)}) {
+      CAPTURE(V);
+      for (auto [type, tolerance] : {std::pair{DType::F64, 1e-13}, {DType::F32, 2e-6}, {DType::BF16, 0x1p-7}}) {
+        const Tensor x_NC = random_tensor({N, C}, type, 1);
+        const Tensor expected = expected_losses(x_NC, w, targets_N);
+        check_close("loss", losses_of(x_NC, w.matrix, targets_N), expected, tolerance);
+        if (V < 40000)
+          check_close("reference loss", in_reference([&] { return losses_of(x_NC, w.matrix, targets_N); }), expected,
+                      tolerance);
+      }
+    }
+  }
+}
+
+TEST_CASE("stored cross-entropy: logits far apart neither overflow nor vanish; a NaN is not lost") {
+  const StoredSample w = StoredSample::q8(64, 32);
+  const Tensor targets_N = targets_of(3, 64);
+  Tensor x_NC = random_tensor({3, 32}, DType::F32, 1);
+  for (std::int64_t i = 0; i < x_NC.size(); ++i) x_NC.data<float>()[i] *= 1e4f;
+  const Tensor expected = expected_losses(x_NC, w, targets_N);
+  check_close("loss", losses_of(x_NC, w.matrix, targets_N), expected, 1e-5);
+  x_NC.data<float>()[40] = std::nanf("");
+  const Tensor losses = losses_of(x_NC, w.matrix, targets_N);
+  CHECK(std::isnan(losses.item(1)));
+  CHECK(std::isfinite(losses.item(0)));
+}
+
+TEST_CASE("stored cross-entropy: the same bits on any number of threads") {
+  const StoredSample w = StoredSample::q8(300, 64);
+  const Tensor x_NC = random_tensor({70, 64}, DType::F32, 1), targets_N = targets_of(70, 300);
+  const int threads = thread_count();
+  const Tensor expected = losses_of(x_NC, w.matrix, targets_N);
+  set_thread_count(3);
+  check_close("loss of 3 threads", losses_of(x_NC, w.matrix, targets_N), expected, 0);
+  set_thread_count(threads);
+}
+
+TEST_CASE("stored cross-entropy: refuses shapes and types that do not fit, with both") {
+  const StoredSample w = StoredSample::q8(4, 32);
+  const Tensor targets_N = targets_of(2, 4);
+  Tensor loss_N = Tensor::empty({2}), loss_bf16_N = Tensor::empty({2}, DType::BF16);
+  check_refused(
+      [&] {
+        stored_cross_entropy(Tensor::empty({2, 31}), w.matrix, targets_N, loss_N);
+      },
+      {"f32 (2, 31)", "stored (4, 32)", "f32 (2)"});
+  check_refused(
+      [&] {
+        stored_cross_entropy(Tensor::empty({3, 32}), w.matrix, targets_N, loss_N);
+      },
+      {"f32 (3, 32)", "i32 (2)"});
+  check_refused([&] { stored_cross_entropy(Tensor::empty({2, 32}), w.matrix, targets_N, loss_bf16_N); }, {"bf16 (2)"});
+}

@@ -1,0 +1,47 @@
+// Matrices as files have them, with their numbers beside: for tests of what reads weights in place.
+#pragma once
+
+#include <cstring>
+#include <vector>
+
+#include "engine/stored/stored_matrix.h"
+#include "tests/support/compare.h"
+
+namespace sink {
+
+// The bytes of a matrix in f32, and of one in Q8_0 (blocks of 32: a scale 2^-6 and codes), whose numbers are exact.
+struct StoredSample {
+  Tensor numbers_NK;
+  std::vector<unsigned char> bytes;
+  StoredMatrix matrix;
+
+  static StoredSample plain(std::int64_t N, std::int64_t K, bool transposed) {
+    StoredSample stored{random_tensor({N, K}, DType::F32, 5), {}, {}};
+    const Tensor& w = stored.numbers_NK;
+    stored.bytes.resize(w.bytes() + 1);  // one byte on, where no float is aligned
+    for (std::int64_t i = 0; i < N * K; ++i) {
+      const std::int64_t from = transposed ? i % N * K + i / N : i;
+      std::memcpy(stored.bytes.data() + 1 + 4 * i, w.data<float>() + from, 4);
+    }
+    StoredPart part{.type = StoredType::F32, .transposed = transposed, .rows = N, .lines = {}};
+    for (std::int64_t line = 0; line < (transposed ? K : N); ++line)
+      part.lines.push_back(stored.bytes.data() + 1 + 4 * line * (transposed ? N : K));
+    stored.matrix = {.rows = N, .columns = K, .parts = {part}, .owner = nullptr};
+    return stored;
+  }
+  static StoredSample q8(std::int64_t N, std::int64_t K) {
+    StoredSample stored{Tensor::empty({N, K}), {}, {}};
+    StoredPart part{.type = StoredType::Q8_0, .rows = N, .lines = {}};
+    for (std::int64_t i = 0; i < N * K; ++i) {
+      const int code = static_cast<int>(i * 37 % 251) - 125;
+      stored.numbers_NK.data<float>()[i] = static_cast<float>(code) / 64;
+      if (i % 32 == 0) stored.bytes.insert(stored.bytes.end(), {0x00, 0x24});  // 2^-6 in f16
+      stored.bytes.push_back(static_cast<unsigned char>(code));
+    }
+    for (std::int64_t n = 0; n < N; ++n) part.lines.push_back(stored.bytes.data() + n * K / 32 * 34);
+    stored.matrix = {.rows = N, .columns = K, .parts = {part}, .owner = nullptr};
+    return stored;
+  }
+};
+
+}  // namespace sink
