@@ -11,6 +11,7 @@
 #include "model/extra/sink_token.h"
 #include "model/extra/value_bias.h"
 #include "model/features/feature_map.h"
+#include "model/feed_forward/experts.h"
 #include "model/feed_forward/gated_feed_forward.h"
 #include "model/feed_forward/plain_feed_forward.h"
 #include "model/gate/output_gate.h"
@@ -155,6 +156,7 @@ struct llama3 : llama { using Position = Llama3Rotary; };
 struct qwen2 : llama { using LinearBias = QkvLinearBias; };
 struct qwen3 : llama { using QueryKeyNorm = RmsQueryKeyNorm; };
 struct gemma3 : qwen3 { using Placement = SandwichNorm; using FeedForward = GeGluTanh; };
+struct gpt_oss : op_sink_logit { using Position = YarnRotary; using FeedForward = Experts; using LinearBias = AllLinearBias; };
 
 // clang-format on
 

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "engine/io/sha256.h"
+#include "model/feed_forward/experts.h"
 #include "model/size_settings.h"
 
 namespace sink {
@@ -33,6 +34,9 @@ void require_sizes_of_tensors(const Checkpoint& checkpoint, const Sizes& s) {
       refuse(checkpoint, kParameters + name + " is " + stored.shape().str() + ", but with " + sizes + " it is " +
                              wanted.str() + "; one of these attributes is wrong, or the parameter is");
   };
+  const bool mixture =
+      (checkpoint.attribute("policies") + " ").find("feed_forward=" + Experts::name() + " ") != std::string::npos;
+  const std::int64_t experts = mixture ? s.expert_count() : 1;
   std::string width = number("width", s.width);
   require("embedding.token.weight", {s.vocabulary, s.width}, number("vocabulary", s.vocabulary) + " and " + width);
   std::set<std::string> blocks;
@@ -46,8 +50,9 @@ void require_sizes_of_tensors(const Checkpoint& checkpoint, const Sizes& s) {
     require(block + ".attention.qkv.weight", {(s.heads + 2 * s.key_heads()) * s.width_of_head(), s.width},
             number("heads", s.heads) + ", " + number("kv_heads", s.kv_heads) +
                 (s.head_width > 0 ? ", " + number("head_width", s.head_width) : "") + " and " + width);
-    require(block + ".feed_forward.down.weight", {s.width, s.feed_forward},
-            number("feed_forward", s.feed_forward) + " and " + width);
+    require(
+        block + ".feed_forward.down.weight", {s.width, experts * s.feed_forward},
+        number("feed_forward", s.feed_forward) + (mixture ? ", " + number("experts", experts) : "") + " and " + width);
   }
 }
 

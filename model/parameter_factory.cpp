@@ -11,12 +11,31 @@ InitScheme init_scheme(const std::string& name) {
   fail("init", "expected torch, formula or formula-study, got " + name, Exit::usage);
 }
 
+namespace {
+
+// Of a product whose outputs are sums of so many numbers.
+Init init_of_sum(InitScheme scheme, std::int64_t in) {
+  const auto fan_in = static_cast<double>(in);
+  return scheme == InitScheme::torch ? Init{Init::Kind::uniform, 1 / std::sqrt(fan_in)}
+                                     : Init{Init::Kind::normal, std::sqrt(2 / (5 * fan_in))};
+}
+
+}  // namespace
+
 const Parameter& ParameterFactory::linear(const std::string& name, std::int64_t out, std::int64_t in,
                                           const std::string& axes) {
-  double fan_in = static_cast<double>(in);
-  Init init = scheme_ == InitScheme::torch ? Init{Init::Kind::uniform, 1 / std::sqrt(fan_in)}
-                                           : Init{Init::Kind::normal, std::sqrt(2 / (5 * fan_in))};
-  return parameters_.add({name, {out, in}, axes, ParameterRole::weight, init});
+  return parameters_.add({name, {out, in}, axes, ParameterRole::weight, init_of_sum(scheme_, in)});
+}
+
+const Parameter& ParameterFactory::stacked_linear(const std::string& name, std::int64_t out, std::int64_t in,
+                                                  std::int64_t E) {
+  return parameters_.add({name, {out, E * in}, "out E*in", ParameterRole::weight, init_of_sum(scheme_, in)});
+}
+
+const Parameter* ParameterFactory::linear_biases(const std::string& name, std::int64_t out, std::int64_t E,
+                                                 bool present) {
+  if (!present) return nullptr;
+  return &parameters_.add({name, {out, E}, "out E", ParameterRole::linear_bias, {Init::Kind::constant, 0}});
 }
 
 const Parameter& ParameterFactory::depth_scaled_linear(const std::string& name, std::int64_t out, std::int64_t in,

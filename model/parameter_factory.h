@@ -46,6 +46,10 @@ class ParameterFactory {
   const Parameter& bias(const std::string& name, std::int64_t C, const std::string& axes = "C");
   // Bias of a product with `out` rows, zeros; null where the model has none.
   const Parameter* linear_bias(const std::string& name, std::int64_t out, bool present);
+  // Of a mixture of E experts: the weights of (out, in) of all of them side by side, (out, E in), drawn as those of one
+  // are; and their biases, (out, E).
+  const Parameter& stacked_linear(const std::string& name, std::int64_t out, std::int64_t in, std::int64_t E);
+  const Parameter* linear_biases(const std::string& name, std::int64_t out, std::int64_t E, bool present);
   // Extra keys, values and logits, biases of scores: normal with deviation 0.02.
   const Parameter& small(ParameterRole role, const std::string& name, const Shape& shape, const std::string& axes);
 

@@ -36,6 +36,8 @@ const Settings<Sizes>& size_settings() {
        "of blocks with a window, where --global-every leaves some without; 0: as the others", 0, 1e12},
       {"rotary-context", model, &S::rotary_context,
        "for which rotations were made before they were slowed down; 0: context", 0, 1 << 24},
+      {"experts", model, &S::experts, "E, of a mixture of experts (gpt_oss), each F wide; 0: 8", 0, 1024},
+      {"chosen-experts", model, &S::chosen_experts, "of them, by the router for every token; 0: 2", 0, 1024},
   };
   return settings;
 }
@@ -48,6 +50,8 @@ Sizes spelled_out(Sizes sizes) {
   if (sizes.rotary_base == 0) sizes.rotary_base = kRotaryBase;
   if (sizes.rotary_part == 0) sizes.rotary_part = 1;
   if (sizes.rotary_factor == 0) sizes.rotary_factor = 1;
+  sizes.experts = sizes.expert_count();
+  sizes.chosen_experts = sizes.chosen_of_experts();
   if (sizes.global_every == 1) sizes.window = 0;
   if (sizes.window == 0 || sizes.global_every > sizes.layers) sizes.global_every = 0;
   if (sizes.window == 0) sizes.rotary_local_base = 0;

@@ -30,6 +30,8 @@ struct Sizes {
   double rotary_factor = 0;         // by which slow rotations are slowed down further; 0: not
   double rotary_local_base = 0;     // of layers with a window, where some have none; 0: rotary_base
   std::int64_t rotary_context = 0;  // for which the rotations were made before they were slowed down; 0: context
+  std::int64_t experts = 0;         // E, of a mixture in the place of a feed-forward block, each F wide; 0: 8
+  std::int64_t chosen_experts = 0;  // of them, for every token; 0: 2
 
   std::int64_t width_of_head() const { return head_width > 0 ? head_width : width / heads; }  // D
   std::int64_t key_heads() const { return kv_heads > 0 ? kv_heads : heads; }
@@ -37,6 +39,8 @@ struct Sizes {
   double scale() const {
     return attention_scale > 0 ? attention_scale : 1 / std::sqrt(static_cast<double>(width_of_head()));
   }
+  std::int64_t expert_count() const { return experts > 0 ? experts : 8; }
+  std::int64_t chosen_of_experts() const { return chosen_experts > 0 ? chosen_experts : 2; }
   std::int64_t first_context() const { return rotary_context > 0 ? rotary_context : context; }
   // Whether block `layer`, from 0, sees all keys before it.
   bool is_global(std::int64_t layer) const {

@@ -20,7 +20,7 @@ struct RunConfig : DataConfig {
   std::int64_t window = 0;          // keys a token sees, its own included; 0: all before it
   std::int64_t head_width = 0;      // D; 0: width / heads
   // Numbers in which families of models differ (model/sizes.h); 0: the usual ones.
-  std::int64_t global_every = 0, rotary_context = 0;
+  std::int64_t global_every = 0, rotary_context = 0, experts = 0, chosen_experts = 0;
   double norm_epsilon = 0, attention_scale = 0;
   double rotary_base = 0, rotary_part = 0, rotary_factor = 0, rotary_local_base = 0;
   std::string init = "torch";  // torch | formula | formula-study (model/parameter_factory.h)

@@ -44,6 +44,8 @@ Settings<RunConfig> make_table() {
       of_sizes("rotary-factor", &C::rotary_factor),
       of_sizes("rotary-local-base", &C::rotary_local_base),
       of_sizes("rotary-context", &C::rotary_context),
+      of_sizes("experts", &C::experts),
+      of_sizes("chosen-experts", &C::chosen_experts),
       one_of({"torch", "formula", "formula-study"},
              {"init", model, &C::init,
               "initial weights: torch's own, or the formula in the code, which shrinks the last feed-forward matrix "

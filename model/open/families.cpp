@@ -14,7 +14,8 @@ constexpr Family kFamilies[] = {
     {"gpt2", policies_of<ablations::gpt2>},         {"opt", policies_of<ablations::opt>},
     {"gpt_neox", policies_of<ablations::gpt_neox>}, {"llama", policies_of<ablations::llama>},
     {"llama3", policies_of<ablations::llama3>},     {"qwen2", policies_of<ablations::qwen2>},
-    {"qwen3", policies_of<ablations::qwen3>},       {"gemma3", policies_of<ablations::gemma3>}};
+    {"qwen3", policies_of<ablations::qwen3>},       {"gemma3", policies_of<ablations::gemma3>},
+    {"gpt_oss", policies_of<ablations::gpt_oss>}};
 
 }  // namespace
 

@@ -10,7 +10,7 @@ namespace sink {
 std::string policies_of_family(const std::string& family);
 // The other way; empty where no family has them.
 std::string family_of_policies(const std::string& policies);
-// "gpt2, opt, ... and gemma3", for messages.
+// "gpt2, opt, ... and gpt_oss", for messages.
 std::string family_names();
 
 }  // namespace sink

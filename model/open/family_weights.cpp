@@ -19,6 +19,15 @@ const StoredTensor* find(const WeightFile& file, const std::string& name) {
   return nullptr;
 }
 
+// The shape of a tensor, without its axis of E experts: of one of their matrices, or, where their numbers are one
+// vector or the columns of one matrix, of all. Of rank 0 where there is no such axis.
+Shape without_experts(const Shape& shape, const TensorPlace& place, std::int64_t E, bool vector) {
+  if (place.experts == ExpertAxis::none) return shape;
+  if (shape.rank() != (vector ? 2 : 3) || shape[0] != E) return {};
+  if (vector) return {E * shape[1]};
+  return place.experts == ExpertAxis::rows ? Shape{shape[1], shape[2]} : Shape{E * shape[1], shape[2]};
+}
+
 bool is_plain(StoredType type) {
   return type == StoredType::F64 || type == StoredType::F32 || type == StoredType::F16 || type == StoredType::BF16;
 }
@@ -60,20 +69,27 @@ StoredMatrix FamilyWeights::rows_of(const ParameterInfo& parameter) const {
     const std::int64_t count = rows_of_tensor(n, all.size(), rows, config_.sizes);
     // Rows of one number, and columns, are no whole blocks.
     const bool blocks = layout_of(stored.type).numbers > 1 && !vector && !place.transposed;
-    const bool fits = stored.shape.rank() == parameter.shape.rank() &&
-                      (vector || stored.shape[place.transposed ? 0 : 1] == columns) &&
-                      stored.shape[place.transposed ? 1 : 0] == count + place.first_row &&
+    // Experts' rows below each other are so many matrices; else there is one.
+    const std::int64_t E = place.experts == ExpertAxis::none ? 1 : config_.sizes.experts;
+    const bool below = place.experts == ExpertAxis::rows && !vector;
+    const Shape shape = without_experts(stored.shape, place, E, vector);
+    const bool fits = shape.rank() == parameter.shape.rank() && count % E == 0 &&
+                      (vector || shape[place.transposed ? 0 : 1] == columns) &&
+                      shape[place.transposed ? 1 : 0] == (below ? count / E : count + place.first_row) &&
                       (is_plain(stored.type) || blocks);
     all_fit = all_fit && fits;
     if (!fits) continue;
-    StoredPart part{.type = stored.type, .transposed = place.transposed, .rows = count, .lines = {}};
     const StoredLayout& layout = layout_of(stored.type);
-    const std::int64_t line = (place.transposed ? stored.shape[1] : columns) / layout.numbers * layout.bytes;
-    for (std::int64_t r = 0; r < (place.transposed ? columns : count); ++r) {
-      const std::int64_t row = place.transposed ? r : row_in(place.order, r, config_.sizes) + place.first_row;
-      part.lines.push_back(stored.data + row * line);
+    const std::int64_t line = (place.transposed ? shape[1] : columns) / layout.numbers * layout.bytes;
+    for (std::int64_t e = 0; e < (below ? E : 1); ++e) {
+      StoredPart part{
+          .type = stored.type, .transposed = place.transposed, .rows = below ? count / E : count, .lines = {}};
+      for (std::int64_t r = 0; r < (place.transposed ? columns : count); ++r) {
+        const std::int64_t row = place.transposed ? r : row_in(place.order, r, config_.sizes) + place.first_row;
+        part.lines.push_back(stored.data + (e * columns + row) * line);
+      }
+      matrix.parts.push_back(std::move(part));
     }
-    matrix.parts.push_back(std::move(part));
   }
   if (!all_fit)
     throw Error(file_->path() + ": " + parameter.name + " is " + parameter.shape.str() +

@@ -52,12 +52,25 @@ struct Rope {
   double base, factor;
   std::int64_t first_context;
 };
-Rope rope_of(const ConfigJson& json, const ConfigJson& scaling, double base) {
+Rope rope_of(const ConfigJson& json, const ConfigJson& scaling, double base,
+             std::initializer_list<std::string> types = {"default", "linear", "llama3"}) {
   Rope rope{scaling.text("rope_type", scaling.text("type", "default")), scaling.real("rope_theta", base),
             scaling.real("factor", 0), scaling.integer("original_max_position_embeddings", 0)};
   if (rope.type == "default") rope.factor = 0;
-  if (rope.type != "default" && rope.type != "linear" && rope.type != "llama3")
-    json.refuse("rotary positions of type `" + rope.type + "` are not computed here; default, linear and llama3 are");
+  if (std::ranges::find(types, rope.type) == types.end()) {
+    std::string known;
+    for (const std::string& type : types)
+      known += (known.empty() ? "" : &type == types.end() - 1 ? " and " : ", ") + type;
+    json.refuse("rotary positions of type `" + rope.type + "` are not computed here; " + known + " are");
+  }
+  if (rope.type == "yarn") {
+    scaling.expect("beta_slow", {1, 1.0});
+    scaling.expect("beta_fast", {32, 32.0});
+    scaling.expect("truncate", {false});
+    if (!scaling.has("truncate")) json.refuse("`truncate` of rotary positions must be false, and is missing");
+    for (const char* key : {"attention_factor", "mscale", "mscale_all_dim"})
+      if (scaling.has(key)) json.refuse(std::string("`") + key + "` of rotary positions is not computed here");
+  }
   if (rope.type == "llama3") {
     scaling.expect("low_freq_factor", {1, 1.0});
     scaling.expect("high_freq_factor", {4, 4.0});
@@ -74,7 +87,7 @@ Rope rope_of(const ConfigJson& json) {
 void take_rope(const Rope& rope, OpenConfig& config) {
   config.sizes.rotary_base = rope.base;
   config.sizes.rotary_factor = rope.factor;
-  config.sizes.rotary_context = rope.type == "llama3" ? rope.first_context : 0;
+  config.sizes.rotary_context = rope.type == "llama3" || rope.type == "yarn" ? rope.first_context : 0;
 }
 
 OpenConfig neox_config(const ConfigJson& json) {
@@ -99,10 +112,10 @@ OpenConfig neox_config(const ConfigJson& json) {
 }
 
 // LLaMA 2 and 3, Mistral, Qwen 2 and 3, and what of Gemma 3 is the same.
-OpenConfig llama_config(const ConfigJson& json, const std::string& family) {
+OpenConfig llama_config(const ConfigJson& json, const std::string& family, bool biases = false) {
   json.expect("hidden_act", {"silu"});
   json.expect("mlp_bias", {false});
-  json.expect("attention_bias", {false});
+  json.expect("attention_bias", {biases});
   json.expect("pretraining_tp", {1});
   OpenConfig config{.family = family, .sizes = {}, .names = TensorNames::hf_llama};
   config.sizes = {.layers = json.integer("num_hidden_layers"),
@@ -159,6 +172,26 @@ OpenConfig gemma3_config(const ConfigJson& json) {
   return config;
 }
 
+OpenConfig gpt_oss_config(const ConfigJson& json) {
+  if (json.has("quantization_config"))
+    json.refuse(
+        "weights of type MXFP4 (`quantization_config`) are not read here; expected F32 or BF16, which transformers "
+        "writes: from_pretrained(MODEL, quantization_config=Mxfp4Config(dequantize=True)).save_pretrained(FOLDER)");
+  json.expect("swiglu_limit", {7, 7.0});
+  json.expect("swiglu_alpha", {1.702});
+  OpenConfig config = llama_config(json, "gpt_oss", /*biases=*/true);
+  config.names = TensorNames::hf_gpt_oss;
+  config.sizes.experts = json.integer("num_local_experts");
+  config.sizes.chosen_experts = json.integer("num_experts_per_tok");
+  if (config.sizes.experts < 1 || config.sizes.chosen_experts < 1)
+    json.refuse("`num_local_experts` and `num_experts_per_tok` must be at least 1");
+  take_window(json, config, 2);
+  take_rope(rope_of(json, json.object(json.has("rope_parameters") ? "rope_parameters" : "rope_scaling"),
+                    json.real("rope_theta", 150000), {"default", "yarn"}),
+            config);
+  return config;
+}
+
 }  // namespace
 
 OpenConfig read_hf_config(const std::string& path) {
@@ -168,6 +201,7 @@ OpenConfig read_hf_config(const std::string& path) {
   if (type == "opt") return opt_config(json);
   if (type == "gpt_neox") return neox_config(json);
   if (type == "gemma3_text") return gemma3_config(json);
+  if (type == "gpt_oss") return gpt_oss_config(json);
   if (type == "gemma3") return gemma3_config(json.object("text_config"));
   if (type == "llama" || type == "mistral" || type == "qwen2" || type == "qwen3") {
     OpenConfig config = llama_config(json, type == "mistral" ? "llama" : type);
@@ -180,7 +214,7 @@ OpenConfig read_hf_config(const std::string& path) {
     return config;
   }
   json.refuse("the architecture `" + type +
-              "` is not known here; gpt2, opt, gpt_neox, llama, mistral, qwen2, qwen3 and gemma3 are");
+              "` is not known here; gpt2, opt, gpt_neox, llama, mistral, qwen2, qwen3, gemma3 and gpt_oss are");
 }
 
 }  // namespace sink

@@ -31,6 +31,12 @@ void add_rope(const std::string& family, const Sizes& sizes, Json& json) {
                             {"low_freq_factor", 1.0},
                             {"high_freq_factor", 4.0},
                             {"original_max_position_embeddings", sizes.rotary_context}};
+  else if (family == "gpt_oss" && sizes.rotary_factor != 1)
+    json["rope_scaling"] = {{"rope_type", "yarn"}, {"factor", sizes.rotary_factor},
+                            {"beta_fast", 32.0},   {"beta_slow", 1.0},
+                            {"truncate", false},   {"original_max_position_embeddings", sizes.rotary_context}};
+  else if (family == "gpt_oss")
+    json["rope_scaling"] = {{"rope_type", "default"}};
   else if (sizes.rotary_factor != 1)
     json["rope_scaling"] = {{"rope_type", "linear"}, {"factor", sizes.rotary_factor}};
 }
@@ -105,6 +111,15 @@ Json llama_json(const std::string& family, const Sizes& sizes) {
     json["sliding_window"] = sizes.window > 0 ? Json(sizes.window) : Json();
     json["max_window_layers"] = 0;
     add_window(sizes, json);
+  } else if (family == "gpt_oss") {
+    named("gpt_oss", "GptOssForCausalLM");
+    json["attention_bias"] = true;
+    json["num_local_experts"] = sizes.experts;
+    json["num_experts_per_tok"] = sizes.chosen_experts;
+    json["swiglu_limit"] = 7.0;
+    json["swiglu_alpha"] = 1.702;
+    json["sliding_window"] = sizes.window > 0 ? sizes.window : sizes.context;
+    add_window(sizes, json);
   } else if (family == "llama" && sizes.window > 0) {
     named("mistral", "MistralForCausalLM");
     json["sliding_window"] = sizes.window;
@@ -120,7 +135,9 @@ Json llama_json(const std::string& family, const Sizes& sizes) {
 Sizes sizes_of_family(const std::string& family, const Sizes& given) {
   Sizes sizes = spelled_out(given);
   if (!turns(family)) sizes.rotary_base = sizes.rotary_part = sizes.rotary_factor = sizes.rotary_local_base = 0;
-  sizes.rotary_context = family == "llama3" ? sizes.first_context() : 0;
+  const bool slowed_by_wave = family == "llama3" || (family == "gpt_oss" && sizes.rotary_factor != 1);
+  sizes.rotary_context = slowed_by_wave ? sizes.first_context() : 0;
+  if (family != "gpt_oss") sizes.experts = sizes.chosen_experts = 0;
   return sizes;
 }
 

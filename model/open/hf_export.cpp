@@ -28,6 +28,7 @@ OpenConfig config_of(const Ablation& ablation, const Sizes& sizes) {
   if (family == "gpt2") config.names = TensorNames::hf_gpt2;
   if (family == "opt") config.names = TensorNames::hf_opt;
   if (family == "gpt_neox") config.names = TensorNames::hf_neox;
+  if (family == "gpt_oss") config.names = TensorNames::hf_gpt_oss;
   if (family == "gemma3") {
     config.names = TensorNames::hf_gemma3;
     config.embedding_scale = std::sqrt(static_cast<double>(sizes.width));
@@ -62,8 +63,12 @@ struct Exported {
   std::int64_t first, rows;  // of the parameter
 
   std::int64_t columns() const { return parameter->info().shape.rank() == 1 ? 1 : parameter->info().shape[1]; }
-  Shape shape() const {
-    if (parameter->info().shape.rank() == 1) return {rows};
+  Shape shape(const OpenConfig& config) const {
+    const std::int64_t E = config.sizes.experts;
+    if (place.experts == ExpertAxis::columns) return {E, columns() / E, rows};
+    if (parameter->info().shape.rank() == 1)
+      return place.experts == ExpertAxis::rows ? Shape{E, rows / E} : Shape{rows};
+    if (place.experts == ExpertAxis::rows) return {E, columns(), rows / E};
     return place.transposed ? Shape{columns(), rows} : Shape{rows + place.first_row, columns()};
   }
   std::vector<float> numbers(const OpenConfig& config) const {
@@ -74,11 +79,13 @@ struct Exported {
     const bool scaled = parameter->name() == "embedding.token.weight" && config.embedding_scale != 1;
     const auto times = static_cast<float>(config.embedding_scale);
     const bool gain = parameter->info().role == ParameterRole::norm_gain;
+    // Transposed matrices below each other, of so many rows each.
+    const std::int64_t height = place.experts == ExpertAxis::rows ? rows / config.sizes.experts : rows;
     for (std::int64_t r = 0; r < rows; ++r) {
       const std::int64_t row = row_in(place.order, r, config.sizes) + place.first_row;
       for (std::int64_t k = 0; k < K; ++k) {
         const float x = *ours++;
-        theirs[static_cast<std::size_t>(place.transposed ? k * rows + r : row * K + k)] =
+        theirs[static_cast<std::size_t>(place.transposed ? (r / height * K + k) * height + r % height : row * K + k)] =
             scaled ? divided(x, times)
             : gain ? x - static_cast<float>(config.gain_less)
                    : x;
@@ -132,7 +139,8 @@ bool tie(const OpenConfig& config, std::vector<Exported>& all) {
 
 void write_weights(const std::string& path, const OpenConfig& config, const std::vector<Exported>& all) {
   std::vector<SafetensorsWriter::Entry> entries;
-  for (const Exported& one : all) entries.push_back({whole_name(config, one.place.name), StoredType::F32, one.shape()});
+  for (const Exported& one : all)
+    entries.push_back({whole_name(config, one.place.name), StoredType::F32, one.shape(config)});
   SafetensorsWriter writer(path, entries, {{"format", "pt"}});
   for (const Exported& one : all) {
     const std::vector<float> numbers = one.numbers(config);

@@ -97,6 +97,18 @@ constexpr Line kHfGemma3[] = {
     {"blocks.#.feed_forward.post_norm.gain", {"layers.#.post_feedforward_layernorm.weight"}},
 };
 
+// Where gpt-oss differs from LLaMA.
+constexpr Line kHfGptOss[] = {
+    {"blocks.#.attention.extra.logit", {"layers.#.self_attn.sinks"}},
+    {"blocks.#.attention.out.bias", {"layers.#.self_attn.o_proj.bias"}},
+    {"blocks.#.feed_forward.router.weight", {"layers.#.mlp.router.weight"}},
+    {"blocks.#.feed_forward.router.bias", {"layers.#.mlp.router.bias"}},
+    {"blocks.#.feed_forward.gate_up.weight", {"layers.#.mlp.experts.gate_up_proj"}},
+    {"blocks.#.feed_forward.gate_up.bias", {"layers.#.mlp.experts.gate_up_proj_bias"}},
+    {"blocks.#.feed_forward.down.weight", {"layers.#.mlp.experts.down_proj"}},
+    {"blocks.#.feed_forward.down.bias", {"layers.#.mlp.experts.down_proj_bias"}},
+};
+
 constexpr Line kGguf[] = {
     {"embedding.token.weight", {"token_embd.weight"}},
     {"embedding.position.weight", {"position_embd.weight"}},
@@ -169,6 +181,10 @@ const Line* line_of(const OpenConfig& config, const std::string& ours) {
       const Line* own = find(kHfGemma3, ours);
       return own ? own : find(kHfLlama, ours);
     }
+    case TensorNames::hf_gpt_oss: {
+      const Line* own = find(kHfGptOss, ours);
+      return own ? own : find(kHfLlama, ours);
+    }
     case TensorNames::gguf: {
       const bool fused = config.family == "gpt2" || config.family == "gpt_neox";
       const Line* own = fused ? find(kGgufFused, ours) : nullptr;
@@ -195,6 +211,14 @@ std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& 
     if (of_heads && config.pairs_interleaved && places.size() < 2) place.order = RowOrder::interleaved;
     if (of_heads && config.names == TensorNames::hf_neox) place.order = RowOrder::by_head;
     place.transposed = config.names == TensorNames::hf_gpt2 && block != "" && ours.ends_with(".weight");
+    if (config.names == TensorNames::hf_gpt_oss && ours.find("blocks.#.feed_forward.gate_up.") == 0) {
+      place.transposed = ours.ends_with(".weight");  // (E, C, 2F), and of biases (E, 2F)
+      place.experts = ExpertAxis::rows;
+    }
+    if (config.names == TensorNames::hf_gpt_oss && ours.find("blocks.#.feed_forward.down.") == 0) {
+      place.transposed = true;  // (E, F, C), and of biases (E, C)
+      place.experts = ours.ends_with(".weight") ? ExpertAxis::columns : ExpertAxis::none;
+    }
     if (config.names == TensorNames::hf_opt && ours == "embedding.position.weight")
       place.first_row = 2;  // of which its positions are ahead of ours
     places.push_back(std::move(place));

@@ -15,11 +15,16 @@ enum class RowOrder {
   by_head,      // GPT-NeoX: of each head its queries, keys and values; ours are all queries, all keys, all values
 };
 
+// Of a tensor with an axis more, in front, of E experts: whether what they have are our rows, one expert's below the
+// other's, or our columns.
+enum class ExpertAxis { none, rows, columns };
+
 // A tensor whose rows are some of a parameter's, below those of the one before it.
 struct TensorPlace {
   std::string name;
   RowOrder order = RowOrder::ours;
-  bool transposed = false;     // (in, out), as GPT-2's Conv1D
+  bool transposed = false;  // (in, out), as GPT-2's Conv1D
+  ExpertAxis experts = ExpertAxis::none;
   std::int64_t first_row = 0;  // rows before it are no part of the parameter
 };
 

@@ -11,6 +11,7 @@
 #include "autograd/ops/rotary_node.h"
 #include "model/position/llama3_turns.h"
 #include "model/position/position_defaults.h"
+#include "model/position/yarn_turns.h"
 
 namespace sink {
 
@@ -83,6 +84,19 @@ struct Llama3Rotary : RotaryDefaults {
  private:
   static std::vector<double> slowed(const std::vector<double>& turns_E, const Sizes& sizes) {
     return llama3_turns(turns_E, sizes.rotary_factor > 0 ? sizes.rotary_factor : 1, sizes.first_context());
+  }
+};
+
+// The slow ones by the factor, the fast ones not, and all vectors longer (model/position/yarn_turns.h).
+struct YarnRotary : RotaryDefaults {
+  static std::string name() { return "YarnRotary"; }
+  explicit YarnRotary(ParameterFactory& make) : RotaryDefaults(make, slowed, yarn_length(make.sizes().rotary_factor)) {}
+
+ private:
+  static std::vector<double> slowed(const std::vector<double>& turns_E, const Sizes& sizes) {
+    if (!(sizes.rotary_factor > 0)) return turns_E;
+    return yarn_turns(turns_E, sizes.rotary_base > 0 ? sizes.rotary_base : kRotaryBase, sizes.rotary_factor,
+                      sizes.first_context());
   }
 };
 

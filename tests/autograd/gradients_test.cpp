@@ -11,6 +11,7 @@
 #include "autograd/ops/attention_node.h"
 #include "autograd/ops/convert_node.h"
 #include "autograd/ops/embedding_node.h"
+#include "autograd/ops/expert_glu_node.h"
 #include "autograd/ops/gate_node.h"
 #include "autograd/ops/gather_node.h"
 #include "autograd/ops/glu_node.h"
@@ -22,6 +23,7 @@
 #include "autograd/ops/recompute_node.h"
 #include "autograd/ops/rms_norm_node.h"
 #include "autograd/ops/rotary_node.h"
+#include "autograd/ops/top_softmax_node.h"
 #include "autograd/parameter_arena.h"
 #include "tests/support/compare.h"
 
@@ -131,6 +133,15 @@ TEST_CASE("gradient: gate, for every number, every group and the whole row") {
     check([&] { return gate(o, g); }, {o, g});
   }
   check([&] { return gate(o, o); }, {o});
+}
+
+TEST_CASE("gradient: top_softmax and expert_glu, alone and together, where the router decides what counts") {
+  Var r = random_var({2, 3, 4}, 1), gate_up = random_var({2, 3, 4 * 2 * 5}, 2, 3), p = random_var({2, 3, 4}, 3);
+  for (std::int64_t i = 0; i < gate_up.value().size(); ++i)
+    REQUIRE(std::abs(std::abs(gate_up.value().item(i)) - 7) > 2e-3);
+  check([&] { return top_softmax(r, 2); }, {r});
+  check([&] { return expert_glu(gate_up, p); }, {gate_up, p});
+  check([&] { return expert_glu(gate_up, top_softmax(r, 2)); }, {gate_up, r});
 }
 
 TEST_CASE("gradient: add_head_vector") {

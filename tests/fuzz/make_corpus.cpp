@@ -395,6 +395,10 @@ void weights() {
       R"({"model_type":"gemma3","text_config":{"hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,)"
       R"("intermediate_size":40,"max_position_embeddings":32,"vocab_size":40,"sliding_window":5,"layer_types":)"
       R"(["sliding_attention","full_attention"],"query_pre_attn_scalar":24}})");
+  put("open_config", "gpt_oss",
+      R"({"model_type":"gpt_oss","hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"num_local_experts":4,)"
+      R"("intermediate_size":40,"max_position_embeddings":32,"vocab_size":40,"num_experts_per_tok":2,"rope_parameters":)"
+      R"({"rope_type":"yarn","factor":8.0,"truncate":false,"original_max_position_embeddings":16}})");
   put("open_config", "gpt2",
       R"({"model_type":"gpt2","n_layer":2,"n_head":3,"n_embd":24,"n_positions":32,"vocab_size":40})");
   put("shard_index", "sound",

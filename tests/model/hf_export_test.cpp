@@ -104,6 +104,9 @@ TEST_CASE("export: models of ours, of every size that a family there has") {
       {"gemma3", with([](Sizes& s) {
          s.window = 3, s.global_every = 2, s.attention_scale = 0.25, s.rotary_local_base = 20, s.rotary_factor = 8;
        })},
+      {"gpt_oss",
+       with([](Sizes& s) { s.window = 3, s.global_every = 2, s.rotary_factor = 4, s.rotary_context = 200; })},
+      {"gpt_oss", with([](Sizes& s) { s.experts = 1, s.chosen_experts = 1; })},
   };
   int made = 0;
   for (const auto& [name, sizes] : cases) {

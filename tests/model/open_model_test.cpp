@@ -27,7 +27,9 @@ TEST_CASE("open models: the logits of each family are those of transformers, as 
       const Golden golden(name);
       const OpenModel open = open_model(path);
       CHECK(open.config.family == family);
-      for (auto [type, tolerance] : {std::pair{DType::F64, 1e-5}, {DType::F32, 1e-5}, {DType::BF16, 0.1}}) {
+      // A router that reads rounded numbers chooses other experts here and there: transformers in bf16 is off by 0.18.
+      const double narrow = open.config.family == "gpt_oss" ? 0.25 : 0.1;
+      for (auto [type, tolerance] : {std::pair{DType::F64, 1e-5}, {DType::F32, 1e-5}, {DType::BF16, narrow}}) {
         CAPTURE(name_of(type));
         auto model = open.load(*program, type);
         CHECK(relative_difference(model->logits(golden.tokens_BT).to(DType::F64), golden.logits_BTV) < tolerance);
@@ -95,6 +97,16 @@ TEST_CASE("open models: what no family computes, and what does not fit its tenso
           {"`final_logit_softcapping`"});
   refused("gemma3", "gemma3", "\"full_attention\"\n", "\"sliding_attention\",\n\"full_attention\",\"full_attention\"\n",
           {"`layer_types`", "layer 4"});
+  refused("gpt_oss", "gpt_oss", "\"truncate\": false", "\"truncate\": true", {"`truncate` must be false"});
+  refused("gpt_oss", "gpt_oss", "\"swiglu_limit\": 7.0", "\"swiglu_limit\": 5.0", {"`swiglu_limit`", "5.0"});
+  refused("gpt_oss", "gpt_oss", "\"vocab_size\": 40",
+          "\"vocab_size\": 40, \"quantization_config\": {\"quant_method\": \"mxfp4\"}", {"MXFP4", "dequantize"});
+  refused("gpt_oss", "gpt_oss", "\"num_local_experts\": 4", "\"num_local_experts\": 3",
+          {"router.weight", "(3, 32)", "(4, 32)"});
+  refused("gpt_oss", "gpt_oss", "\"num_local_experts\": 4", "\"num_local_experts\": 0", {"`num_local_experts`"});
+  refused("gpt_oss", "gpt_oss", "\"num_experts_per_tok\": 2", "\"num_experts_per_tok\": 9", {"9 of 4"});
+  refused("gpt_oss", "gpt_oss", "\"intermediate_size\": 40", "\"intermediate_size\": 20",
+          {"gate_up_proj", "(4, 32, 80)"});
   refused("qwen3", "qwen3", "{", "[{", {"not JSON"});
 }
 

@@ -1,10 +1,13 @@
 // Numbers and policies in which families of open models differ, by what only they do.
 #include <doctest/doctest.h>
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <numbers>
 
 #include "tests/model/model_support.h"
+#include "tests/support/check_refused.h"
 
 using namespace sink;
 using namespace sink::test;
@@ -81,6 +84,63 @@ TEST_CASE("rotary factor: position 4 p of a context four times as long turns as 
   for (std::int64_t p = 0; 4 * p < s.context; ++p)
     for (std::int64_t d = 0; d < D; ++d)
       CHECK(of_slowed.q_L[0].item(4 * p * D + d) == doctest::Approx(of_plain.q_L[0].item(p * D + d)).epsilon(1e-12));
+}
+
+TEST_CASE("YaRN's rotations: fast pairs as they were, slow ones by the factor, and all vectors longer") {
+  Sizes s = small_sizes();
+  s.head_width = 12;
+  s.rotary_base = 500;
+  s.rotary_factor = 8;
+  s.rotary_context = 300;
+  const std::string with_yarn = "gpt_oss", without = "op_sink_logit";
+  if (!is_built(with_yarn)) return;
+  auto yarn = make_model(with_yarn, s), plain = make_model(without, s);
+  // One token at all positions: its queries in the first layer are one vector, turned.
+  Tensor same = Tensor::empty({1, s.context}, DType::I32);
+  for (std::int64_t t = 0; t < s.context; ++t) same.data<std::int32_t>()[t] = 7;
+  Watcher watcher;
+  yarn->logits(same, {.probe = &watcher});
+  const std::int64_t D = 12;
+  const double length = 0.1 * std::log(8.0) + 1;
+  auto q = [&](std::int64_t t, std::int64_t d) { return watcher.q_L[0].item(t * D + d) / length; };
+  int kept = 0, slowed = 0, between = 0;
+  for (std::int64_t e = 0; e < D / 2; ++e) {
+    double f = std::pow(500.0, -2.0 * static_cast<double>(e) / 12);
+    // Pairs that turn 32 times and once within the first context: e = 6 ln(300 / (2 pi n)) / ln 500.
+    const double first = 6 * std::log(300 / (64 * std::numbers::pi)) / std::log(500.0);
+    const double last = 6 * std::log(300 / (2 * std::numbers::pi)) / std::log(500.0);
+    const double part = std::clamp((static_cast<double>(e) - first) / (last - first), 0.0, 1.0);
+    (part == 0 ? kept : part == 1 ? slowed : between)++;
+    f = (1 - part) * f + part * f / 8;
+    for (std::int64_t t = 1; t < s.context; ++t) {
+      const double angle = static_cast<double>(t) * f, x = q(0, e), y = q(0, e + D / 2);
+      CHECK(q(t, e) == doctest::Approx(x * std::cos(angle) - y * std::sin(angle)).epsilon(1e-10));
+      CHECK(q(t, e + D / 2) == doctest::Approx(x * std::sin(angle) + y * std::cos(angle)).epsilon(1e-10));
+    }
+  }
+  CHECK((kept > 0 && slowed > 0 && between > 0));
+}
+
+TEST_CASE("experts: what was not chosen does not count; what was is weighed by the router") {
+  if (!is_built("gpt_oss")) return;
+  Sizes s = small_sizes();
+  s.layers = 1;
+  s.experts = 4;
+  s.chosen_experts = 2;
+  auto a = make_model("gpt_oss", s), b = make_model("gpt_oss", s);
+  const std::string feed = "blocks.0.feed_forward.";
+  for (LanguageModel* model : {a.get(), b.get()}) {
+    set(*model, feed + "router.weight", [](std::int64_t, double) { return 0.0; });
+    set(*model, feed + "router.bias", [](std::int64_t e, double) { return std::array{0.0, 2.0, 1.0, -1.0}[e]; });
+  }
+  // Experts 0 and 3 are others in b: the same logits. Expert 2: not.
+  const std::int64_t rows = 2 * s.feed_forward * s.width;
+  set(*b, feed + "gate_up.weight", [&](std::int64_t n, double old) { return n / rows % 3 == 0 ? 5 : old; });
+  CHECK(difference(*a, *b) == 0);
+  set(*b, feed + "gate_up.weight", [&](std::int64_t n, double old) { return n / rows == 2 ? 0.5 : old; });
+  CHECK(difference(*a, *b) > 1e-3);
+  s.chosen_experts = 5;
+  check_refused([&] { make_model("gpt_oss", s); }, {"5 of 4"}, Exit::usage);
 }
 
 TEST_CASE("LLaMA 3's rotations: by wavelength, as its formula has it") {

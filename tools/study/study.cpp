@@ -189,6 +189,7 @@ const std::vector<StudyRow>& beyond_the_study() {
            std::pair{"qwen2", "a family of open models: Qwen 2"},
            std::pair{"qwen3", "a family of open models: Qwen 3"},
            std::pair{"gemma3", "a family of open models: Gemma 3"},
+           std::pair{"gpt_oss", "a family of open models: gpt-oss"},
          })
       made.push_back({"", ablation, "", "", "", "", meaning});
     // clang-format on

@@ -90,7 +90,9 @@ class GoldenCase {
             .rotary_part = optional("rotary_part"),
             .rotary_factor = optional("rotary_factor"),
             .rotary_local_base = optional("rotary_local_base"),
-            .rotary_context = static_cast<std::int64_t>(optional("rotary_context"))};
+            .rotary_context = static_cast<std::int64_t>(optional("rotary_context")),
+            .experts = static_cast<std::int64_t>(optional("experts")),
+            .chosen_experts = static_cast<std::int64_t>(optional("chosen_experts"))};
   }
 
   Batch batch() const { return {tokens, targets, size("vocabulary")}; }

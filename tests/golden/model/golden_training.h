@@ -41,6 +41,8 @@ inline RunConfig golden_config(const GoldenCase& golden, DType type) {
   config.rotary_factor = sizes.rotary_factor;
   config.rotary_local_base = sizes.rotary_local_base;
   config.rotary_context = sizes.rotary_context;
+  config.experts = sizes.experts;
+  config.chosen_experts = sizes.chosen_experts;
   config.precision = name_of(type);
   config.warmup = 0;
   return config;

@@ -133,7 +133,8 @@ class Ablation:
     gate: str = "none"  # none head element
     biases: str = "none"  # none qkv all: products that add one
     tied: bool = False  # the unembedding is the token embedding
-    turns: str = "plain"  # plain llama3: how rotations are slowed down
+    turns: str = "plain"  # plain llama3 yarn: how rotations are slowed down
+    experts: bool = False  # the feed-forward block is a mixture of them
 
     @property
     def has_extra_key(self):
@@ -218,6 +219,7 @@ ABLATIONS = {
     "qwen2": A(biases="qkv"),
     "qwen3": A(qk_norm=True),
     "gemma3": A(placement="sandwich", activation=gelu_tanh, qk_norm=True),
+    "gpt_oss": A(extra_logit="learned", biases="all", turns="yarn", experts=True),
 }
 
 
@@ -243,6 +245,8 @@ class Sizes:
     rotary_factor: float = 0
     rotary_context: int = 0
     rotary_local_base: float = 0  # of layers with a window
+    experts: int = 0
+    chosen_experts: int = 0
 
     @property
     def width(self):
@@ -265,6 +269,8 @@ def cases():
     own_sizes["qwen3"] = dict(heads=4, kv_heads=2, norm_epsilon=1e-3)
     own_sizes["gemma3"] = dict(window=3, global_every=2, rotary_base=1000.0, rotary_local_base=10.0,
                                attention_scale=0.3, kv_heads=1)
+    own_sizes["gpt_oss"] = dict(head_width=6, heads=4, kv_heads=2, window=3, global_every=2, rotary_base=500.0,
+                                rotary_factor=8.0, rotary_context=300, experts=5, chosen_experts=2)
     window, prefix = dict(window=4), dict(prefix=3)
     both = {**window, **prefix}
     grouped = dict(heads=4, kv_heads=2)
@@ -350,6 +356,12 @@ def parameter_shapes(ablation, s):
             shapes[attention + "extra.logit"] = (h,)
         if ablation.gate != "none":
             shapes[attention + "gate.weight"] = (h if ablation.gate == "head" else h * d, c)
+        if ablation.experts:
+            E = s.experts
+            for part, shape in dict(router=(E, c), gate_up=(E * 2 * f, c), down=(c, E * f)).items():
+                bias = (c, E) if part == "down" else shape[:1]
+                shapes.update({f"{feed_forward}{part}.weight": shape, f"{feed_forward}{part}.bias": bias})
+            continue
         first, rows = ("gate_up", 2 * f) if ablation.glu else ("up", f)
         shapes[feed_forward + first + ".weight"] = (rows, c)
         shapes[feed_forward + "down.weight"] = (c, f)
@@ -418,6 +430,15 @@ def sinusoids(length, width):
 def slowed(frequency, turns, s):
     """What a longer context does to the rotations, by wavelength in the form of LLaMA 3."""
     factor = s.rotary_factor or 1.0
+    if turns == "yarn":  # pairs from low to high go over from what they were to what is divided by the factor
+        pairs, base = len(frequency), s.rotary_base or ROTARY_BASE
+
+        def pair(rotations):
+            return pairs * math.log(s.rotary_context / (rotations * 2 * math.pi)) / math.log(base)
+
+        low, high = max(pair(32), 0), min(pair(1), 2 * pairs - 1)
+        ramp = ((torch.arange(pairs).double() - low) / (high - low)).clamp(0, 1)
+        return frequency / factor * ramp + frequency * (1 - ramp)
     if turns == "plain":
         return frequency / factor
     first = s.rotary_context or s.context
@@ -438,6 +459,8 @@ def rotate(x_BHTD, turns, s, is_local):
     frequency = base ** (-torch.arange(half, dtype=torch.float64) / half)
     angle = torch.outer(torch.arange(positions, dtype=torch.float64), frequency if local else slowed(frequency, turns, s))
     z = z * torch.exp(1j * angle)
+    if turns == "yarn":
+        z = z * (0.1 * math.log(s.rotary_factor) + 1)
     return torch.cat([z.real, z.imag, x_BHTD[..., R:]], dim=-1)
 
 
@@ -561,7 +584,27 @@ def extra_value(ablation, parameters, prefix, d):
     return value
 
 
-def feed_forward(ablation, parameters, prefix, h_BTC):
+def mixture(s, parameters, prefix, h_BTC):
+    """Token by token and expert by expert: those with the largest of the router's logits, weighed by their softmax."""
+    get = lambda name: parameters[prefix + name]
+    gate_up_w, gate_up_b = (get(f"gate_up.{p}").unflatten(0, (s.experts, -1)) for p in ("weight", "bias"))
+    down_w, down_b = get("down.weight").unflatten(1, (s.experts, -1)), get("down.bias")
+    rows = []
+    for h in h_BTC.flatten(0, 1):
+        chosen = torch.topk(get("router.weight") @ h + get("router.bias"), s.chosen_experts)
+        y = 0
+        for p, e in zip(torch.softmax(chosen.values, 0), chosen.indices.tolist()):
+            gate, up = (gate_up_w[e] @ h + gate_up_b[e]).unflatten(0, (-1, 2)).unbind(1)
+            gate, up = gate.clamp(max=7), up.clamp(-7, 7)
+            y = y + p * (down_w[:, e] @ ((up + 1) * gate * torch.sigmoid(1.702 * gate)) + down_b[:, e])
+        rows.append(y)
+    return torch.stack(rows).reshape(h_BTC.shape)
+
+
+def feed_forward(ablation, s, parameters, prefix, h_BTC):
+    if ablation.experts:
+        return mixture(s, parameters, prefix, h_BTC)
+
     def product(name, x):
         y = x @ parameters[f"{prefix}{name}.weight"].T
         return y + parameters[f"{prefix}{name}.bias"] if ablation.biases == "all" else y
@@ -599,7 +642,7 @@ def forward(ablation, s, parameters, tokens):
         feed = f"blocks.{layer}.feed_forward."
         if ablation.placement == "post":
             x = norm(attend + "norm", x + attention(ablation, s, parameters, attend, x, seen))
-            x = x + feed_forward(ablation, parameters, feed, x)
+            x = x + feed_forward(ablation, s, parameters, feed, x)
             seen["hidden_before_norm"].append(x)
             x = norm(feed + "norm", x)
         else:
@@ -607,7 +650,7 @@ def forward(ablation, s, parameters, tokens):
             y = attention(ablation, s, parameters, attend, norm(attend + "norm", x), seen)
             x = x + (norm(attend + "post_norm", y) if sandwich else y)
             before = seen["hidden"][-1] if ablation.placement == "parallel" else x
-            y = feed_forward(ablation, parameters, feed, norm(feed + "norm", before))
+            y = feed_forward(ablation, s, parameters, feed, norm(feed + "norm", before))
             x = x + (norm(feed + "post_norm", y) if sandwich else y)
         seen["hidden"].append(x)
     if ablation.placement != "post":

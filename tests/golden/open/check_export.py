@@ -34,7 +34,8 @@ MORE = [("llama", "llama", dict(rotary_factor=4, rotary_base=77, norm_epsilon=1e
         ("qwen2", "qwen2", dict(window=5, global_every=2)),
         ("qwen3", "qwen3", dict(window=3)),
         ("gemma3", "gemma3", dict(window=0, global_every=0)),
-        ("gemma3", "gemma3", dict(rotary_factor=8, window=4, global_every=2, attention_scale=0.5))]
+        ("gemma3", "gemma3", dict(rotary_factor=8, window=4, global_every=2, attention_scale=0.5)),
+        ("gpt_oss", "gpt_oss", dict(window=0, global_every=0, rotary_factor=0, chosen_experts=4))]
 
 
 def run(*command):
@@ -68,7 +69,7 @@ def check(program, model, folder, seed, sizes):
     run(program, "logits", "--checkpoint", checkpoint, "--tokens", folder / "tokens.txt", "--out", folder / "ours.h5",
         "--precision", "f64")
     ours = h5py.File(folder / "ours.h5")["logits"][:]
-    theirs = transformers.AutoModelForCausalLM.from_pretrained(exported, attn_implementation="eager",
+    theirs = transformers.AutoModelForCausalLM.from_pretrained(exported, attn_implementation="eager", experts_implementation="eager",
                                                               dtype=torch.float64).eval()
     with torch.no_grad():
         logits = theirs(torch.tensor(tokens)).logits.numpy()

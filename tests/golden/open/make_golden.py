@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tiny models of the families of open models, as Hugging Face's transformers saves them, and their logits.
 
-  make_golden.py            writes models/<name>/{config.json, model.safetensors, golden.safetensors}, models/<name>.gguf and .bin
+  make_golden.py [NAME ...]  writes (all, or these) models/<name>/{config.json, model.safetensors, golden.safetensors}, models/<name>.gguf and .bin
 
 Weights are random (of one seed), gains and biases not the trivial ones; logits are transformers' own, in float64, eager
 attention. The GGUF files hold the same weights by the names that the gguf package has for transformers' (queries and
@@ -13,6 +13,7 @@ import json
 import pathlib
 import shutil
 import struct
+import sys
 
 import gguf
 import torch
@@ -23,6 +24,11 @@ OUT = pathlib.Path(__file__).parent / "models"
 T = 20
 small = dict(num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, hidden_size=32, intermediate_size=40,
              max_position_embeddings=32, vocab_size=40, initializer_range=0.3)
+gpt_oss = dict({**small, "num_hidden_layers": 3, "max_position_embeddings": 64}, head_dim=12, num_local_experts=4,
+               num_experts_per_tok=2, sliding_window=5, rms_norm_eps=1e-5,
+               layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+               rope_parameters=dict(rope_type="yarn", rope_theta=500.0, factor=8.0, beta_fast=32.0, beta_slow=1.0,
+                                    truncate=False, original_max_position_embeddings=300))
 gemma3 = dict({**small, "num_hidden_layers": 3}, head_dim=12, sliding_window=5,
               layer_types=["sliding_attention", "sliding_attention", "full_attention"],
               rope_parameters=dict(full_attention=dict(rope_type="default", rope_theta=1000.0),
@@ -44,6 +50,7 @@ CONFIGS = {
     "qwen3": tf.Qwen3Config(**small, head_dim=12),
     "gemma3": tf.Gemma3TextConfig(**gemma3, query_pre_attn_scalar=24),
     "gemma3_gguf": tf.Gemma3TextConfig(**gemma3, query_pre_attn_scalar=12),  # GGUF has no other than head_dim
+    "gpt_oss": tf.GptOssConfig(**gpt_oss),
 }
 GGUF = {"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "llama3": "llama", "mistral": "llama", "qwen2": "qwen2",
         "qwen3": "qwen3", "gemma3_gguf": "gemma3"}
@@ -125,11 +132,15 @@ def write_llama2c(name, config, state):
 
 
 def main():
-    shutil.rmtree(OUT, ignore_errors=True)
+    only = sys.argv[1:]
+    if not only:
+        shutil.rmtree(OUT, ignore_errors=True)
     for seed, (name, config) in enumerate(CONFIGS.items()):
+        if only and name not in only:
+            continue
         torch.manual_seed(seed)
         config._attn_implementation = "eager"
-        model = tf.AutoModelForCausalLM.from_config(config, attn_implementation="eager").float().eval()
+        model = tf.AutoModelForCausalLM.from_config(config, attn_implementation="eager", experts_implementation="eager").float().eval()
         with torch.no_grad():
             for parameter in model.parameters():
                 if parameter.ndim == 1:

@@ -1,0 +1,52 @@
+// The gated units of one expert, F of them. R: float or double.
+#pragma once
+
+#include <cstdint>
+
+#include "engine/dtype.h"
+#include "engine/vector_math.h"
+
+namespace sink {
+
+inline constexpr double kExpertGluSlope = 1.702, kExpertGluLimit = 7;
+
+// One unit before the router's factor, and its derivatives.
+template <class R>
+struct ExpertUnit {
+  R g, u, l;
+  bool cut_gate, cut_up;
+
+  SINK_HD ExpertUnit(R gate, R up) {
+    const R limit = R(kExpertGluLimit);
+    cut_gate = gate > limit;  // a NaN is not cut off
+    cut_up = up > limit || up < -limit;
+    g = cut_gate ? limit : gate;
+    u = up > limit ? limit : up < -limit ? -limit : up;
+    l = logistic_fast(R(kExpertGluSlope) * g);
+  }
+  SINK_HD R value() const { return (u + 1) * g * l; }
+  SINK_HD R by_gate() const { return cut_gate ? R(0) : (u + 1) * l * (1 + R(kExpertGluSlope) * g * (1 - l)); }
+  SINK_HD R by_up() const { return cut_up ? R(0) : g * l; }
+};
+
+template <class R, class X>
+SINK_HD void expert_glu_units(const X* gate_up_2F, R p, std::int64_t F, X* y_F) {
+  for (std::int64_t f = 0; f < F; ++f)
+    store(y_F[f], p == 0 ? R(0) : p * ExpertUnit<R>(R(gate_up_2F[2 * f]), R(gate_up_2F[2 * f + 1])).value());
+}
+
+// Returns dp.
+template <class R, class X>
+SINK_HD R expert_glu_units_backward(const X* dy_F, const X* gate_up_2F, R p, std::int64_t F, X* dgate_up_2F) {
+  R dp = 0;
+  for (std::int64_t f = 0; f < F; ++f) {
+    const ExpertUnit<R> unit(R(gate_up_2F[2 * f]), R(gate_up_2F[2 * f + 1]));
+    const R dy = R(dy_F[f]);
+    dp += dy * unit.value();
+    store(dgate_up_2F[2 * f], dy * p * unit.by_gate());
+    store(dgate_up_2F[2 * f + 1], dy * p * unit.by_up());
+  }
+  return dp;
+}
+
+}  // namespace sink

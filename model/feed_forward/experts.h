@@ -1,0 +1,56 @@
+// Feed-forward policy: a mixture of experts, of which a router chooses a few for every token (gpt-oss 2025):
+//   r = router(h), p = softmax of the k largest of r and 0 for the others, y = sum_e p_e down_e(glu_e(gate_up_e(h))).
+//
+// Here all experts are computed and those that were not chosen count as zeros, so that each step is one product of all
+// experts' matrices, which lie below (gate_up) or beside each other (down): plain, and E / k times the work of a
+// program that sends every token to its experts alone.
+#pragma once
+
+#include "autograd/ops/add_node.h"
+#include "autograd/ops/expert_glu_node.h"
+#include "autograd/ops/top_softmax_node.h"
+#include "model/layer/linear_layer.h"
+#include "model/parameter_factory.h"
+#include "model/pass.h"
+
+namespace sink {
+
+class Experts {
+ public:
+  static std::string name() { return "Experts"; }
+  static void check(const Sizes& sizes) {
+    SINK_CHECK(sizes.chosen_of_experts() <= sizes.expert_count(), "experts",
+               "expected at most as many experts chosen (chosen_experts) as there are (experts), got " +
+                   std::to_string(sizes.chosen_of_experts()) + " of " + std::to_string(sizes.expert_count()),
+               Exit::usage);
+  }
+  Experts(ParameterFactory& make, const std::string& prefix, bool biases)
+      : chosen_(make.sizes().chosen_of_experts()),
+        router_{make.linear(prefix + ".router.weight", make.sizes().expert_count(), make.sizes().width, "E C"),
+                make.linear_bias(prefix + ".router.bias", make.sizes().expert_count(), biases)},
+        gate_up_{make.linear(prefix + ".gate_up.weight", make.sizes().expert_count() * 2 * make.sizes().feed_forward,
+                             make.sizes().width),
+                 make.linear_bias(prefix + ".gate_up.bias", make.sizes().expert_count() * 2 * make.sizes().feed_forward,
+                                  biases)},
+        down_(make.stacked_linear(prefix + ".down.weight", make.sizes().width, make.sizes().feed_forward,
+                                  make.sizes().expert_count())),
+        down_bias_CE_(
+            make.linear_biases(prefix + ".down.bias", make.sizes().width, make.sizes().expert_count(), biases)) {}
+
+  Var operator()(const Var& h_BTC, const Pass& pass = {}) const {
+    Var p_BTE = top_softmax(router_(h_BTC), chosen_);
+    Var gate_up = gate_up_(h_BTC);       // (B, T, E 2F)
+    Var y = expert_glu(gate_up, p_BTE);  // (B, T, E F)
+    if (pass.edit) y = Var(pass.edit->inner_input(y.value()));
+    Var out_BTC = linear(y, down_);
+    return down_bias_CE_ ? add(out_BTC, linear(p_BTE, *down_bias_CE_)) : out_BTC;
+  }
+
+ private:
+  std::int64_t chosen_;
+  LinearLayer router_, gate_up_;
+  const Parameter& down_;
+  const Parameter* down_bias_CE_;
+};
+
+}  // namespace sink

@@ -1,0 +1,89 @@
+// The gated units of a mixture's experts, and their gradients.
+#include "engine/ops/expert_glu/expert_glu.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "engine/threads.h"
+#include "tests/support/check_refused.h"
+#include "tests/support/compare.h"
+#include "tests/support/with_reference.h"
+
+using namespace sink;
+
+namespace {
+
+struct Units {
+  Tensor y, dgate_up, dp;
+  Units(const Tensor& gate_up, const Tensor& p, const Tensor& dy)
+      : y(Tensor::empty_like(dy)), dgate_up(Tensor::empty_like(gate_up)), dp(Tensor::empty_like(p)) {
+    expert_glu(gate_up, p, y);
+    expert_glu_backward(dy, gate_up, p, dgate_up, dp);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("expert units: those of gpt-oss by PyTorch and its autograd in double, cut off and not") {
+  const Tensor gate_up = Tensor::from<double>({1, 12}, {0.5, -1, 9, 2, -3, 8.5, 1.25, -7.5, 7.5, -9, -0.25, 0.75});
+  const Tensor p = Tensor::from<double>({1, 2}, {0.75, 0.25}),
+               dy = Tensor::from<double>({1, 6}, {1, -2, 0.5, 3, -1, 2});
+  for (auto [type, tolerance] : {std::pair{DType::F64, 1e-15}, {DType::F32, 1e-6}}) {
+    const Units units(gate_up.to(type), p.to(type), dy.to(type));
+    check_close("y", units.y,
+                Tensor::from<double>({1, 6}, {0, 15.749894538682465, -0.10842785824671582, -1.675401452164754,
+                                              -10.499929692454977, -0.04322515316866505}),
+                tolerance);
+    check_close("dgate_up", units.dgate_up,
+                Tensor::from<double>({1, 12}, {0, 0.2627913274547851, 0, -10.499929692454977, -0.07364497171695705, 0,
+                                               -4.931622525374828, 0, 0, 0, 0.2568121141475165, -0.04940017504990291}),
+                tolerance);
+    check_close("dp", units.dp, Tensor::from<double>({1, 2}, {-42.07200400865105, 21.54910011849354}), tolerance);
+  }
+}
+
+TEST_CASE("expert units: an expert that was not chosen gives zeros, whatever it computes") {
+  const Tensor gate_up = Tensor::from<float>({1, 8}, {NAN, 1, INFINITY, 2, 1, 2, 3, 4});
+  const Tensor p = Tensor::from<float>({1, 2}, {0, 1}), dy = Tensor::full({1, 4}, 1);
+  const Units units(gate_up, p, dy);
+  CHECK(units.y.item(0) == 0);
+  CHECK(units.y.item(1) == 0);
+  CHECK(units.y.item(2) != 0);
+  const Units chosen(gate_up, Tensor::from<float>({1, 2}, {1, 0}), dy);
+  CHECK(std::isnan(chosen.y.item(0)));
+}
+
+TEST_CASE("expert units: F32 and bf16 equal F64, on any number of threads and in the reference") {
+  for (DType type : {DType::F32, DType::BF16})
+    for (std::int64_t rows : {1, 60})
+      for (auto [E, F] : {std::pair{1, 1}, {3, 7}, {5, 32}}) {
+        const double tolerance = type == DType::F32 ? 2e-6 : 0x1p-7;
+        const Tensor gate_up = random_tensor({rows, E * 2 * F}, type, 1, 5), dy = random_tensor({rows, E * F}, type, 2);
+        const Tensor p = random_tensor({rows, E}, type, 3);
+        const Units fast(gate_up, p, dy), exact(gate_up.to(DType::F64), p.to(DType::F64), dy.to(DType::F64));
+        const double cancelled = type == DType::F32 ? 1e-5 : 0.1;  // sums over F, and 1 + slope g (1 - l) near its zero
+        check_close("y", fast.y, exact.y, tolerance, 1e-6);
+        check_close("dgate_up", fast.dgate_up, exact.dgate_up, tolerance, 1e-5);
+        check_close("dp", fast.dp, exact.dp, tolerance, cancelled);
+        const Units reference = in_reference([&] { return Units(gate_up, p, dy); });
+        check_close("reference y", reference.y, exact.y.to(type), 0);
+        check_close("reference dp", reference.dp, exact.dp.to(type), 0);
+        const int threads = thread_count();
+        set_thread_count(3);
+        const Units threaded(gate_up, p, dy);
+        set_thread_count(threads);
+        check_close("y of 3 threads", threaded.y, fast.y, 0);
+        check_close("dp of 3 threads", threaded.dp, fast.dp, 0);
+      }
+}
+
+TEST_CASE("expert units: refuse shapes and types that do not fit, with all of them") {
+  Tensor gate_up = Tensor::zeros({3, 12}), p = Tensor::zeros({3, 2}), y = Tensor::zeros({3, 6});
+  check_refused([&] { expert_glu(Tensor::zeros({3, 10}), p, y); }, {"[expert_glu]", "f32 (3, 10)", "f32 (3, 6)"});
+  check_refused([&] { expert_glu(gate_up, Tensor::zeros({3, 4}), y); }, {"f32 (3, 4)", "f32 (3, 6)"});
+  check_refused([&] { expert_glu(gate_up, Tensor::zeros({2, 2}), y); }, {"f32 (2, 2)"});
+  check_refused([&] { expert_glu(gate_up, Tensor::zeros({3, 2}, DType::F64), y); }, {"f64 (3, 2)"});
+  Tensor wrong = Tensor::zeros({3, 11});
+  check_refused([&] { expert_glu_backward(y, gate_up, p, wrong, p); }, {"[expert_glu_backward]", "f32 (3, 11)"});
+}

@@ -1,0 +1,88 @@
+// Softmax over the largest numbers of a row, and its gradient.
+#include "engine/ops/top_softmax/top_softmax.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "engine/threads.h"
+#include "tests/support/check_refused.h"
+#include "tests/support/compare.h"
+#include "tests/support/with_reference.h"
+
+using namespace sink;
+
+namespace {
+
+struct Chosen {
+  Tensor p, dx;
+  Chosen(const Tensor& x, std::int64_t k, const Tensor& dp) : p(Tensor::empty_like(x)), dx(Tensor::empty_like(x)) {
+    top_softmax(x, k, p);
+    top_softmax_backward(dp, p, dx);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("top softmax: that of PyTorch's topk, softmax and their autograd in double") {
+  const Tensor x = Tensor::from<double>({2, 4}, {0.5, -1.25, 2, 0.75, 3, 3.5, -2, 0});
+  const Tensor dp = Tensor::from<double>({2, 4}, {1, -2, 0.5, 3, -1, 2, 0.25, 4});
+  const std::vector<double> p[] = {
+      {0, 0, 1, 0, 0, 1, 0, 0},
+      {0, 0, 0.7772998611746911, 0.2227001388253088, 0.37754066879814546, 0.6224593312018546, 0, 0},
+      {0.14780404965619495, 0, 0.6624117938958736, 0.18978415644793137, 0.37057510088902634, 0.6109750512275837, 0,
+       0.018449847883390033}};
+  const std::vector<double> dx[] = {
+      {0, 0, 0, 0, 0, 0, 0, 0},
+      {0, 0, -0.4327619674812424, 0.4327619674812425, -0.7050111366047835, 0.7050111366047835, 0, 0},
+      {-0.0071481609282607935, 0, -0.3632417316531408, 0.37038989258140165, -0.7134216949518918, 0.6566916302366288, 0,
+       0.05673006471526295}};
+  for (std::int64_t k : {1, 2, 3})
+    for (auto [type, tolerance] : {std::pair{DType::F64, 1e-15}, {DType::F32, 1e-6}}) {
+      CAPTURE(k);
+      const Chosen chosen(x.to(type), k, dp.to(type));
+      check_close("p", chosen.p, Tensor::from<double>({2, 4}, p[k - 1]), tolerance);
+      check_close("dx", chosen.dx, Tensor::from<double>({2, 4}, dx[k - 1]), tolerance, 1e-7);
+    }
+}
+
+TEST_CASE("top softmax: k numbers of every row, which sum to 1; of equal ones the first; of huge ones no overflow") {
+  const Tensor x = Tensor::from<float>({3, 4}, {1, 1, 1, 1, -9e9f, 9e9f, 9e9f, -9e9f, 2, 5, 5, 2});
+  const Chosen chosen(x, 2, x);
+  check_close("p", chosen.p, Tensor::from<double>({3, 4}, {0.5, 0.5, 0, 0, 0, 0.5, 0.5, 0, 0, 0.5, 0.5, 0}), 1e-7);
+  const Chosen all(x, 4, x);
+  CHECK(all.p.item(0) == doctest::Approx(0.25));
+}
+
+TEST_CASE("top softmax: F32 and bf16 equal F64, on any number of threads and in the reference; a NaN stays one") {
+  for (DType type : {DType::F32, DType::BF16})
+    for (std::int64_t rows : {1, 100})
+      for (std::int64_t E : {1, 5, 32}) {
+        const double tolerance = type == DType::F32 ? 1e-6 : 0x1p-7;
+        const Tensor x = random_tensor({rows, E}, type, 1, 3), dp = random_tensor({rows, E}, type, 2);
+        const std::int64_t k = std::min<std::int64_t>(4, E);
+        const Chosen fast(x, k, dp), exact(x.to(DType::F64), k, dp.to(DType::F64));
+        check_close("p", fast.p, exact.p, tolerance);
+        check_close("dx", fast.dx, exact.dx, tolerance, type == DType::F32 ? 1e-6 : 1e-2);
+        const Chosen reference = in_reference([&] { return Chosen(x, k, dp); });
+        check_close("reference p", reference.p, exact.p.to(type), 0);
+        const int threads = thread_count();
+        set_thread_count(3);
+        const Chosen threaded(x, k, dp);
+        set_thread_count(threads);
+        check_close("p of 3 threads", threaded.p, fast.p, 0);
+        check_close("dx of 3 threads", threaded.dx, fast.dx, 0);
+      }
+  const Tensor x = Tensor::from<float>({1, 3}, {1, NAN, 0});
+  CHECK(std::isnan(Chosen(x, 2, x).p.item(1)));
+}
+
+TEST_CASE("top softmax: refuses shapes, types and numbers that do not fit") {
+  Tensor x = Tensor::zeros({3, 4}), p = Tensor::zeros({3, 5}), wide = Tensor::zeros({3, 4}, DType::F64);
+  check_refused([&] { top_softmax(x, 2, p); }, {"[top_softmax]", "f32 (3, 4)", "f32 (3, 5)"});
+  check_refused([&] { top_softmax(x, 2, wide); }, {"f32 (3, 4)", "f64 (3, 4)"});
+  Tensor q = Tensor::zeros({3, 4});
+  check_refused([&] { top_softmax(x, 5, q); }, {"k = 5", "f32 (3, 4)"});
+  check_refused([&] { top_softmax(x, 0, q); }, {"k = 0"});
+  check_refused([&] { top_softmax_backward(p, x, q); }, {"[top_softmax_backward]", "f32 (3, 5)"});
+}
