@@ -21,6 +21,15 @@ Floats floats_at(const float* x) {
   return numbers;
 }
 
+// The first half of the numbers plus the second.
+template <class Half, class Whole>
+Half in_halves(const Whole& numbers) {
+  static_assert(sizeof(Whole) == 2 * sizeof(Half));
+  Half halves[2];
+  std::memcpy(halves, &numbers, sizeof numbers);
+  return halves[0] + halves[1];
+}
+
 struct LaneSums {
   Floats low{}, high{};
 
@@ -29,10 +38,10 @@ struct LaneSums {
     high += floats_at(x + 16) * floats_at(w + 16);
   }
   float total() const {
-    Floats sums = low + high;
-    for (int half = 8; half > 0; half /= 2)
-      for (int lane = 0; lane < half; ++lane) sums[lane] += sums[lane + half];
-    return sums[0];
+    using Eight = float __attribute__((vector_size(32)));
+    using Four = float __attribute__((vector_size(16)));
+    const Four sums = in_halves<Four>(in_halves<Eight>(low + high));
+    return (sums[0] + sums[2]) + (sums[1] + sums[3]);
   }
 };
 

@@ -40,14 +40,13 @@ inline Codes codes_at(const unsigned char* bytes) {
   std::memcpy(&codes, bytes, sizeof codes);
   return codes;
 }
+using Integers = int __attribute__((vector_size(64)));
 inline Floats floats_of(Codes codes) {
-  using Integers = int __attribute__((vector_size(64)));
   return __builtin_convertvector(__builtin_convertvector(codes, Integers), Floats);
 }
+// Of i8. GCC 12 widens signed bytes one by one, so these go by what is 128 larger and has no sign.
 inline Floats floats_of_signed(Codes codes) {
-  using Signed = signed char __attribute__((vector_size(16)));
-  using Integers = int __attribute__((vector_size(64)));
-  return __builtin_convertvector(__builtin_convertvector(reinterpret_cast<Signed>(codes), Integers), Floats);
+  return __builtin_convertvector(__builtin_convertvector(codes ^ 128, Integers) - 128, Floats);
 }
 inline void put(const Floats& numbers, float* x) { std::memcpy(x, &numbers, sizeof numbers); }
 
