@@ -1,5 +1,7 @@
 #include "eval/evaluated_model.h"
 
+#include <filesystem>
+
 #include "model/model_checkpoint.h"
 #include "model/open/open_tokenizer.h"
 
@@ -24,6 +26,12 @@ EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation,
                               const HowToLoad& how) {
   EvaluatedModel evaluated;
   if (!is_open_model(path)) {
+    std::error_code ignored;
+    if (std::filesystem::is_directory(path, ignored))
+      throw Error(path +
+                      " is a folder without config.json: expected a checkpoint (runs/NAME/checkpoint.h5), a GGUF "
+                      "file, a .bin of llama2.c, or a folder of Hugging Face with config.json and safetensors",
+                  Exit::bad_input);
     evaluated.checkpoint = load_checkpoint(path);
     if (how.context > 0) {
       const Sizes sizes = lengthened(sizes_of(evaluated.checkpoint), how.context, ablation);
@@ -39,6 +47,8 @@ EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation,
   evaluated.checkpoint.path = path;
   if (const std::optional<Tokenizer> tokenizer = tokenizer_of(open)) {
     evaluated.checkpoint.attributes["tokenizer_json"] = tokenizer->json();
+    if (const std::optional<std::int32_t> begin = declared_begin(open))
+      evaluated.checkpoint.attributes["declared_begin"] = std::to_string(*begin);
     if (tokenizer->begin_tokens().size() == 1)
       evaluated.checkpoint.attributes["begin_token"] = std::to_string(tokenizer->begin_tokens()[0]);
   }

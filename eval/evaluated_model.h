@@ -17,7 +17,7 @@ inline constexpr const char* kWhatIsEvaluated =
 
 struct EvaluatedModel {
   // Of a model of another program the attributes alone, as far as there are such: tokenizer_json, and begin_token, with
-  // which its tokenizer begins every text.
+  // which its tokenizer begins every text, or declared_begin, which its files call so.
   Checkpoint checkpoint;
   std::unique_ptr<LanguageModel> model;
 };

@@ -29,7 +29,8 @@ EvalCommand export_command(CLI::App& app, const Ablation& ablation) {
       "Writes a model as a folder that transformers' AutoModelForCausalLM.from_pretrained loads: config.json, "
       "model.safetensors (F32) and, where the checkpoint has a tokenizer, tokenizer.json. Of ablations that are a "
       "model "
-      "there: gpt2, opt, gpt_neox, llama (baseline), llama3, qwen2, qwen3 (qk_norm), gemma3, gpt_oss; others are refused.");
+      "there: gpt2, opt, gpt_neox, llama (baseline), llama3, qwen2, qwen3 (qk_norm), gemma3, gpt_oss; others are "
+      "refused.");
   command->add_option("checkpoint,--model", words->first, kWhatIsEvaluated)->required();
   command->add_option("folder,--out", words->second, "folder to make; nothing may be there")->required();
   command->footer("Example:\n  eval_baseline export runs/first/checkpoint.h5 runs/first/hugging_face");

@@ -53,8 +53,10 @@ EvalCommand interventions_command(CLI::App& app, const Ablation& ablation) {
       "token's probabilities after from those before, nats; greedy, at how many positions another token is the most "
       "probable. A table goes to stderr, JSON to stdout or --out.");
   CLI::Option* tokens =
-      line->add_option("--token", options->tokens, "positions, from 1, whose share is taken; others are for comparison")
+      line->add_option("--token", options->tokens,
+                       "position, from 1, whose share is taken; again, or 1,5: of several, others for comparison")
           ->delimiter(',')
+          ->allow_extra_args(false)
           ->capture_default_str();
   line->add_option(
           "--settings", options->settings,

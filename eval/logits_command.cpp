@@ -64,7 +64,9 @@ EvalCommand logits_command(CLI::App& app, const Ablation& ablation) {
   logits->add_option("--out", options->out, "HDF5 file to write; all of it is in memory until it is written")
       ->required();
   logits->add_flag("--force", options->force, "let --out replace a file that is no such HDF5");
-  logits->add_option("--layers", options->layers, "of maps and states, from 0, such as 0,3 [all]")->delimiter(',');
+  logits->add_option("--layers", options->layers, "of maps and states, from 0, such as 0,3 [all]")
+      ->delimiter(',')
+      ->allow_extra_args(false);
   add_compute_options(logits, options->compute, {"f32", "tf32", "f64"});
   return {logits, [options, ablation] { return run_logits(*options, ablation); }};
 }

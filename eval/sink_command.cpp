@@ -296,11 +296,13 @@ void add_input_options(CLI::App* sink, SinkOptions& options) {
                    "Sink_k also of the first T tokens of every sequence, for these T, such as 16,32,64; without "
                    "--context, sequences are as long as the longest")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::PositiveNumber);
   sink->add_option("--epsilon", options.epsilons,
                    "Sink_k also at these thresholds, such as 0.1,0.2,0.3 [with --length 0.2,0.3,0.4]; the other scores "
                    "keep theirs, the study's 0.3 among them")
       ->delimiter(',')
+      ->allow_extra_args(false)
       ->check(CLI::Range(0.0, 1.0));
   context->excludes(tokens);
   for (CLI::Option* given : {texts[0], texts[1], tokens}) given->excludes(input);

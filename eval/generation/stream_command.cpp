@@ -83,7 +83,8 @@ EvalCommand stream_command(CLI::App& app, const Ablation& ablation) {
       ->add_option("--keep", options->keep,
                    "what is kept, each one a row: all; the last tokens, such as 1024; the first and the last, such as "
                    "4+1020 [all, half the context, the same with the first 1 and 4 of the text]")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->allow_extra_args(false);
   stream->add_option("--most", options->tokens, "tokens of the text to read at most")
       ->check(CLI::Range(std::int64_t{2}, std::int64_t{100000000}))
       ->capture_default_str();

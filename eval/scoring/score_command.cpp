@@ -28,10 +28,13 @@ struct ScoreOptions {
   ComputeOptions compute;
 };
 
-// What a continuation without context stands behind: as in lm-evaluation-harness the token that begins a text, else
-// that which ends one.
-std::int32_t prefix_token_of(const Tokenizer& tokenizer, const std::vector<std::int32_t>& begin) {
+// What a continuation without context stands behind: as in lm-evaluation-harness the token that begins a text, or would
+// (SmolLM's tokenizer has one and puts it nowhere), else that which ends one.
+std::int32_t prefix_token_of(const Tokenizer& tokenizer, const Checkpoint& checkpoint,
+                             const std::vector<std::int32_t>& begin) {
   if (!begin.empty()) return begin.back();
+  if (checkpoint.attributes.contains("declared_begin"))
+    return static_cast<std::int32_t>(checkpoint.integer("declared_begin"));
   try {
     return tokenizer.end_of_text();
   } catch (const Error&) { return -1; }
@@ -48,7 +51,7 @@ PairEncoder encoder_of(const ScoreOptions& options, const Tokenizer& tokenizer, 
   if (checkpoint.attributes.contains("begin_token"))
     encoder.begin = {static_cast<std::int32_t>(checkpoint.integer("begin_token"))};
   encoder.prefix = options.prefix_token >= 0 ? static_cast<std::int32_t>(options.prefix_token)
-                                             : prefix_token_of(tokenizer, encoder.begin);
+                                             : prefix_token_of(tokenizer, checkpoint, encoder.begin);
   return encoder;
 }
 
@@ -175,7 +178,8 @@ EvalCommand score_command(CLI::App& app, const Ablation& ablation) {
   score->add_option("--limit", options->limit, "the first so many lines alone [all]")->check(CLI::PositiveNumber);
   score
       ->add_option("--prefix-token", options->prefix_token,
-                   "id that a continuation without context stands behind [the token that begins texts, or ends them]")
+                   "id that a continuation without context stands behind [the token that begins texts, by the model's "
+                   "own files, or ends them]")
       ->check(CLI::NonNegativeNumber);
   score->add_option("--data", options->data, "data folder whose tokenizer to take, where the checkpoint has none");
   add_machine_options(score, options->compute, {"f32", "bf16", "tf32", "f64"});

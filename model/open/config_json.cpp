@@ -1,5 +1,7 @@
 #include "model/open/config_json.h"
 
+#include <filesystem>
+
 #include "engine/check.h"
 #include "engine/io/bounded_json.h"
 #include "engine/io/file.h"
@@ -18,6 +20,10 @@ std::string shown(const nlohmann::json& value) {
 }  // namespace
 
 ConfigJson ConfigJson::read(const std::string& path) {
+  std::error_code ignored;
+  const auto kind = std::filesystem::status(path, ignored).type();
+  if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found)
+    throw Error(path + " is not a file; expected config.json of a model", Exit::bad_input);
   const std::string bytes = read_file("config", path);
   try {
     nlohmann::json json = parse_bounded_json(bytes, kLongestConfig);
@@ -30,6 +36,8 @@ ConfigJson ConfigJson::read(const std::string& path) {
 void ConfigJson::refuse(const std::string& why) const { throw Error(where_ + ": " + why, Exit::corrupt_checkpoint); }
 
 bool ConfigJson::has(const char* key) const { return json_.contains(key) && !json_.at(key).is_null(); }
+
+bool ConfigJson::is_integer(const char* key) const { return json_.contains(key) && json_.at(key).is_number_integer(); }
 
 const nlohmann::json& ConfigJson::at(const char* key) const {
   if (!has(key)) refuse(std::string("`") + key + "` is missing");

@@ -12,7 +12,8 @@ class ConfigJson {
   // Throws Error: Exit::bad_input where there is no such file, Exit::corrupt_checkpoint where it is no JSON object.
   static ConfigJson read(const std::string& path);
 
-  bool has(const char* key) const;  // and it is not null
+  bool has(const char* key) const;         // and it is not null
+  bool is_integer(const char* key) const;  // and there
   // Each throws Error (Exit::corrupt_checkpoint) where the key is missing or of another kind; the second form gives
   // `otherwise` where it is missing or null.
   std::int64_t integer(const char* key) const;

@@ -192,10 +192,7 @@ OpenConfig gpt_oss_config(const ConfigJson& json) {
   return config;
 }
 
-}  // namespace
-
-OpenConfig read_hf_config(const std::string& path) {
-  const ConfigJson json = ConfigJson::read(path);
+OpenConfig config_of(const ConfigJson& json) {
   const std::string type = json.text("model_type");
   if (type == "gpt2") return gpt2_config(json);
   if (type == "opt") return opt_config(json);
@@ -215,6 +212,15 @@ OpenConfig read_hf_config(const std::string& path) {
   }
   json.refuse("the architecture `" + type +
               "` is not known here; gpt2, opt, gpt_neox, llama, mistral, qwen2, qwen3, gemma3 and gpt_oss are");
+}
+
+}  // namespace
+
+OpenConfig read_hf_config(const std::string& path) {
+  const ConfigJson json = ConfigJson::read(path);
+  OpenConfig config = config_of(json);
+  if (json.is_integer("bos_token_id")) config.begin_token = json.integer("bos_token_id");
+  return config;
 }
 
 }  // namespace sink

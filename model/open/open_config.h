@@ -23,6 +23,7 @@ struct OpenConfig {
       false;                   // rows of queries and keys: number 2 e beside 2 e + 1 turn together, not e and e + D/2
   double embedding_scale = 1;  // of looked up embeddings, as in Gemma
   double gain_less = 0;        // what stored gains lack, 1 in Gemma's safetensors
+  std::int64_t begin_token = -1;  // `bos_token_id` of config.json, -1: none
 };
 
 // config.json of Hugging Face. Throws Error (Exit::corrupt_checkpoint) with the key, what was expected and what came,

@@ -14,6 +14,8 @@ namespace {
 namespace fs = std::filesystem;
 
 bool begins_with(const std::string& path, const std::string& word) {
+  std::error_code ignored;
+  if (!fs::is_regular_file(path, ignored)) return false;  // a pipe is not waited for
   std::ifstream in(path, std::ios::binary);
   std::string begin(word.size(), '\0');
   return in.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == word;

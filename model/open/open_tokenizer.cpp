@@ -53,9 +53,23 @@ std::optional<Tokenizer> tokenizer_of(const OpenModel& model) {
        {std::string("tokenizer.json"), std::string("vocab.json"), std::string("tokenizer.bin"), by_size}) {
     const std::filesystem::path candidate = (is_file ? path.parent_path() : path) / name;
     std::error_code ignored;
-    if (std::filesystem::exists(candidate, ignored)) return Tokenizer::load(candidate.string());
+    if (!std::filesystem::exists(candidate, ignored)) continue;
+    if (!std::filesystem::is_regular_file(candidate, ignored))
+      throw Error(candidate.string() + " is not a file; expected a tokenizer", Exit::bad_input);
+    return Tokenizer::load(candidate.string());
   }
   return std::nullopt;
+}
+
+std::optional<std::int32_t> declared_begin(const OpenModel& model) {
+  std::int64_t id = -1;
+  if (model.config.names == TensorNames::gguf) {
+    if (const MetadataValue* value = model.file->find_metadata("tokenizer.ggml.bos_token_id")) id = value->integer();
+  } else if (model.config.names != TensorNames::llama2c) {
+    id = model.config.begin_token;
+  }
+  if (id < 0 || id >= model.config.sizes.vocabulary) return std::nullopt;
+  return static_cast<std::int32_t>(id);
 }
 
 }  // namespace sink

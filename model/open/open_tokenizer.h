@@ -13,4 +13,9 @@ namespace sink {
 // used.
 std::optional<Tokenizer> tokenizer_of(const OpenModel& model);
 
+// The token that the model's files call the first of a text, whether or not their tokenizer puts it there:
+// `bos_token_id` of config.json, `tokenizer.ggml.bos_token_id`. None where they say nothing of the kind, or what is no
+// token of the model.
+std::optional<std::int32_t> declared_begin(const OpenModel& model);
+
 }  // namespace sink

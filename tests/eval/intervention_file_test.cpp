@@ -179,3 +179,12 @@ TEST_CASE("quantise: loss against bits, each as the file says it") {
   CHECK(std::count(table.begin(), table.end(), '\n') == 11);
   CHECK(table.find("kurtosis (3: normal)") != std::string::npos);
 }
+
+TEST_CASE("interventions: a list of tokens is one word, and what follows it is the model") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "tokens.txt", "1 5 9 14 3 22\n1 30 2 8 8 17\n");
+  Subprocess program(folder, words_of("eval_baseline interventions --token 1,2 --token 4 " + kModel + " --tokens " +
+                                      folder / "tokens.txt"));
+  CHECK_MESSAGE(program.wait() == 0, program.err());
+  CHECK(program.err().find("token 4") != std::string::npos);
+}

@@ -4,7 +4,8 @@
       model='sinklab', model_args='program=build/release/eval_llama,path=MODEL.gguf', tasks=['sciq'])['results'])"
 
 Tokens, truncation from the left and windows of long texts are as lm_eval's `hf` makes them; its prefix token, before what
-has no context, is given by `prefix_token=ID` where it is not the tokenizer's begin or end token. Text is not generated.
+has no context, is the one that the model's files call the begin of a text, or else its end; `prefix_token=ID` gives another.
+Text is not generated.
 """
 import json
 import subprocess

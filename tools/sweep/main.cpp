@@ -51,8 +51,8 @@ void add_options(CLI::App& app, Request& request) {
   app.add_option("--data", request.data, "folder that `prepare` made, where the study's task is text");
   app.add_option("--chat", request.chat, "folder that `prepare --chat` made: the data of runs that start from others");
   app.add_option("--out", request.out, "folder of the runs and tables [runs/<the study's name>]");
-  app.add_option("--seeds", request.seeds, "instead of the study's: 1,2,3")->delimiter(',');
-  app.add_option("--only", request.only, "these runs or ablations, a,b,c")->delimiter(',');
+  app.add_option("--seeds", request.seeds, "instead of the study's: 1,2,3")->delimiter(',')->allow_extra_args(false);
+  app.add_option("--only", request.only, "these runs or ablations, a,b,c")->delimiter(',')->allow_extra_args(false);
   app.add_option("--set", request.sets, "another common setting, as in --set steps=500");
   app.add_option("--earlier", request.earlier,
                  "a <study>-runs.csv, made here or elsewhere: its rows with the settings of a run count as that run, "

@@ -37,6 +37,7 @@ WeightFile open_weights(const std::string& path) {
         Exit::corrupt_checkpoint);
   if (path.ends_with(".json")) return read_sharded_safetensors(path);
   if (path.ends_with(".bin")) return read_llama2c(path);
+  if (path.ends_with(".gguf")) return read_gguf(path);  // which says what it begins with
   return read_safetensors(path);
 }
 

@@ -67,6 +67,9 @@ class ShardIndexEvents : public WeightJson {
     if (file.empty() || file.front() == '.' || file.find_first_of(std::string_view("/\\\0", 3)) != std::string::npos)
       throw WeightFailure(in_quotes(word_) + " is in the file " + in_quotes(file) +
                           "; expected a plain name of a file beside the index");
+    if (file.ends_with(".json"))
+      throw WeightFailure(in_quotes(word_) + " is in the file " + in_quotes(file) +
+                          "; expected a file of weights, not an index again");
   }
   std::string where() const override { return word_; }
   const char* expected() const override {

@@ -1,0 +1,160 @@
+// eval_<ablation> score as people call it, against log-probabilities made here of what `logits` writes; and lm-eval's
+// adapter, against score.
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "engine/data/tokenizer/tokenizer.h"
+#include "engine/io/checkpoint.h"
+#include "tests/model/open_golden.h"
+#include "tests/support/golden_file.h"
+#include "tests/support/subprocess.h"
+
+using namespace sink;
+using namespace sink::test;
+using Json = nlohmann::json;
+
+namespace {
+
+std::string run(const TemporaryFolder& folder, const std::string& line) {
+  Subprocess program(folder, words_of(line));
+  CHECK_MESSAGE(program.wait() == 0, line, ": ", program.err());
+  return program.out();
+}
+
+// A tokenizer of bytes, and of what it learned of this.
+Tokenizer tokenizer() { return Tokenizer::train({"the cat sat on the mat"}, 262); }
+
+std::string checkpoint_with_text(const TemporaryFolder& folder) {
+  const std::string bare = folder / "bare.h5", path = folder / "model.h5";
+  run(folder,
+      "train_baseline init --layers 1 --heads 2 --width 16 --feed-forward 12 --context 30 --task text "
+      "--vocabulary 262 --out " +
+          bare);
+  Checkpoint checkpoint = load_checkpoint(bare);
+  checkpoint.attributes["tokenizer_json"] = tokenizer().json();
+  save_checkpoint(path, checkpoint);
+  return path;
+}
+
+// log p of the ids behind the first `before`, each after all before it.
+double log_probability(const TemporaryFolder& folder, const std::string& model, const std::vector<std::int32_t>& ids,
+                       std::size_t before) {
+  std::string text;
+  for (std::int32_t id : ids) text += std::to_string(id) + " ";
+  write_bytes(folder / "ids.txt", text + "\n");
+  run(folder, "eval_baseline logits --force --precision f64 --checkpoint " + model + " --tokens " + folder / "ids.txt" +
+                  " --out " + folder / "logits.h5");
+  const Tensor logits_1TV = GoldenFile(folder / "logits.h5").tensor("logits");
+  const std::int64_t V = logits_1TV.dim(2);
+  double sum = 0;
+  for (std::size_t t = before; t < ids.size(); ++t) {
+    auto logit = [&](std::int64_t v) { return logits_1TV.item((static_cast<std::int64_t>(t) - 1) * V + v); };
+    double total = 0;
+    for (std::int64_t v = 0; v < V; ++v) total += std::exp(logit(v));
+    sum += logit(ids[t]) - std::log(total);
+  }
+  return sum;
+}
+
+}  // namespace
+
+TEST_CASE("score: log-probabilities of continuations and choices are those of the logits; the likeliest is chosen") {
+  const TemporaryFolder folder;
+  const std::string model = checkpoint_with_text(folder);
+  write_bytes(
+      folder / "lines.jsonl",
+      "{\"context\": \"the cat\", \"continuation\": \" sat on\"}\n{\"context\": \"a\", \"continuation\": \"b\"}\n");
+  write_bytes(folder / "questions.jsonl",
+              "{\"query\": \"the\", \"choices\": [\"cat\", \"mat on a\", \"x\"], \"gold\": 1}\n");
+  const Tokenizer words = tokenizer();
+  auto expected = [&](const std::string& context, const std::string& whole) {
+    return log_probability(folder, model, words.encode(whole), words.encode(context).size());
+  };
+  std::istringstream lines(run(folder, "eval_baseline score " + model + " " + folder / "lines.jsonl"));
+  const std::vector<std::pair<std::string, std::string>> pairs{{"the cat", "the cat sat on"}, {"a", "ab"}};
+  std::string line;
+  for (const auto& [context, whole] : pairs) {
+    REQUIRE(std::getline(lines, line));
+    const Json score = Json::parse(line);
+    CHECK(score["logprob"].get<double>() == doctest::Approx(expected(context, whole)).epsilon(1e-5));
+    CHECK(score["tokens"] == words.encode(whole).size() - words.encode(context).size());
+  }
+  const Json question = Json::parse(run(folder, "eval_baseline score " + model + " " + folder / "questions.jsonl"));
+  std::size_t best = 0;
+  for (std::size_t n = 0; n < 3; ++n) {
+    const std::string choice = std::vector<std::string>{" cat", " mat on a", " x"}[n];
+    CHECK(question["logprobs"][n].get<double>() == doctest::Approx(expected("the", "the" + choice)).epsilon(1e-5));
+    if (question["logprobs"][n] > question["logprobs"][best]) best = n;
+  }
+  CHECK(question["choice"] == best);
+  CHECK(question["gold"] == 1);
+}
+
+TEST_CASE("score: what has no context stands behind the token that the model's files call the begin of a text") {
+  const TemporaryFolder folder;
+  const std::string model = folder / "llama";
+  std::filesystem::copy(kModels + "llama", model);
+  // Forty tokens, of characters; the model was made with as many.
+  Json vocabulary = Json::object();
+  for (int id = 0; id < 40; ++id)
+    vocabulary[std::string(1, static_cast<char>(id < 26 ? 'a' + id : 'A' + id - 26))] = id;
+  write_bytes(model + "/tokenizer.json",
+              Json{{"version", "1.0"},
+                   {"added_tokens", Json::array()},
+                   {"normalizer", nullptr},
+                   {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}, {"use_regex", true}}},
+                   {"post_processor", nullptr},
+                   {"decoder", {{"type", "ByteLevel"}}},
+                   {"model", {{"type", "BPE"}, {"vocab", vocabulary}, {"merges", Json::array()}}}}
+                  .dump());
+  std::string config = read_bytes(model + "/config.json");
+  write_bytes(folder / "lines.jsonl", "{\"context\": \"\", \"continuation\": \"dog\"}\n");
+  for (const int begin : {7, 12}) {
+    Json with = Json::parse(config);
+    with["bos_token_id"] = begin;
+    write_bytes(model + "/config.json", with.dump());
+    const Json score = Json::parse(run(folder, "eval_baseline score " + model + " " + folder / "lines.jsonl"));
+    const double expected = log_probability(folder, model, {begin, 3, 14, 6}, 1);
+    CHECK(score["logprob"].get<double>() == doctest::Approx(expected).epsilon(1e-5));
+    const Json given = Json::parse(run(folder, "eval_baseline score " + model + " " + folder / "lines.jsonl" +
+                                                   " --prefix-token " + std::to_string(begin)));
+    CHECK(given["logprob"] == score["logprob"]);
+  }
+}
+
+TEST_CASE("score: lm-evaluation-harness's adapter hands on what score says") {
+  const TemporaryFolder folder;
+  if (!std::filesystem::exists("/usr/bin/python3")) return;
+  const std::string model = checkpoint_with_text(folder);
+  // Of lm_eval what the adapter takes from it.
+  std::filesystem::create_directories(folder / "lm_eval/api");
+  write_bytes(folder / "lm_eval/__init__.py", "");
+  write_bytes(folder / "lm_eval/api/__init__.py", "");
+  write_bytes(folder / "lm_eval/api/model.py", "class LM:\n    pass\n");
+  write_bytes(folder / "lm_eval/api/registry.py", "def register_model(name):\n    return lambda made: made\n");
+  write_bytes(folder / "ask.py",
+              "import json, sys\nfrom types import SimpleNamespace as Request\nfrom sinklab_lm import Sinklab\n"
+              "lm = Sinklab(sys.argv[1], sys.argv[2], prefix_token=5)\n"
+              "asked = [Request(args=('the cat', ' sat on')), Request(args=('a', 'b'))]\n"
+              "print(json.dumps([lm.loglikelihood(asked), lm.loglikelihood_rolling([Request(args=('the mat',))]), "
+              "lm.loglikelihood([])]))\n");
+  write_bytes(
+      folder / "lines.jsonl",
+      "{\"context\": \"the cat\", \"continuation\": \" sat on\"}\n{\"context\": \"a\", \"continuation\": \"b\"}\n"
+      "{\"context\": \"\", \"continuation\": \"the mat\"}\n");
+  const Json said = Json::parse(run(folder, "/usr/bin/env PYTHONPATH=" + folder.path + ":" + SINK_SOURCE_DIR +
+                                                "/tools/lm_eval PYTHONDONTWRITEBYTECODE=1 "
+                                                "/usr/bin/python3 " +
+                                                folder / "ask.py" + " " + program_path("eval_baseline") + " " + model));
+  std::istringstream lines(run(folder, "eval_baseline score --prefix-token 5 " + model + " " + folder / "lines.jsonl"));
+  std::string line;
+  for (const Json& answer : {said[0][0], said[0][1], Json{said[1][0], nullptr}}) {
+    REQUIRE(std::getline(lines, line));
+    const Json score = Json::parse(line);
+    CHECK(answer[0] == score["logprob"]);
+    if (!answer[1].is_null()) CHECK(answer[1] == score["greedy"]);
+  }
+  CHECK(said[2].empty());
+}

@@ -1,0 +1,126 @@
+// Models of other programs that are damaged, foreign or no files at all, as a user meets them: one line that says what
+// was expected, an exit code of its own kind (4 for what is damaged or foreign, 3 for what is not there or no file),
+// and an end at once.
+#include <doctest/doctest.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+
+#include "engine/io/file.h"
+#include "tests/model/open_golden.h"
+#include "tests/support/files.h"
+#include "tests/support/subprocess.h"
+
+using namespace sink;
+using namespace sink::test;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The tiny LLaMA in its folder, or as one file, to be damaged.
+std::string folder_of_llama(const TemporaryFolder& folder, const std::string& name) {
+  fs::copy(kModels + "llama", folder / name);
+  return folder / name;
+}
+
+void replace_in(const std::string& path, const std::string& from, const std::string& to) {
+  std::string bytes = read_bytes(path);
+  const std::size_t at = bytes.find(from);
+  REQUIRE_MESSAGE(at != std::string::npos, from);
+  write_bytes(path, bytes.replace(at, from.size(), to));
+}
+
+void check_refused_at_once(const TemporaryFolder& folder, const std::string& model, int code,
+                           const std::vector<std::string>& clues) {
+  CAPTURE(model);
+  const auto start = std::chrono::steady_clock::now();
+  Subprocess program(
+      folder, {"eval_baseline", "sink", "--model", model, "--input", "random", "--sequences", "1", "--context", "8"});
+  CHECK(program.wait() == code);
+  CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
+  const std::string message = program.err();
+  CHECK_MESSAGE(std::count(message.begin(), message.end(), '\n') == 1, message);
+  CHECK_MESSAGE(message.starts_with("eval_baseline: error: "), message);
+  for (const std::string& clue : clues) CHECK_MESSAGE(message.find(clue) != std::string::npos, message);
+  CHECK(program.out().empty());
+}
+
+}  // namespace
+
+TEST_CASE("bad models: cut short, of hostile lengths, of other types, without what they need: exit 4") {
+  const TemporaryFolder folder;
+  const std::string weights = "/model.safetensors", sound = read_bytes(kModels + "llama/model.safetensors");
+  const std::string gguf = read_bytes(kModels + "llama.gguf"), bin = read_bytes(kModels + "llama2c.bin");
+  auto with_weights = [&](const std::string& name, const std::string& bytes) {
+    const std::string path = folder_of_llama(folder, name);
+    write_bytes(path + weights, bytes);
+    return path;
+  };
+  for (std::size_t size : {std::size_t{0}, std::size_t{7}, std::size_t{500}, sound.size() / 2, sound.size() - 1})
+    check_refused_at_once(folder, with_weights("cut" + std::to_string(size), sound.substr(0, size)), 4,
+                          {"model.safetensors", "get it again"});
+  for (std::size_t size : {std::size_t{0}, std::size_t{3}, std::size_t{100}, gguf.size() - 1}) {
+    write_bytes(folder / "cut.gguf", gguf.substr(0, size));
+    check_refused_at_once(folder, folder / "cut.gguf", 4, {"cut.gguf", "GGUF file"});
+  }
+  write_bytes(folder / "cut.bin", bin.substr(0, bin.size() / 2));
+  check_refused_at_once(folder, folder / "cut.bin", 4, {"cut.bin", "llama2.c"});
+
+  const std::string huge("\x00\x00\x00\x00\x00\x00\x00\x40{}", 10);
+  check_refused_at_once(folder, with_weights("huge", huge), 4, {"length of the header"});
+  write_bytes(folder / "huge.gguf", std::string("GGUF\x03\x00\x00\x00", 8) + std::string(16, '\x7f'));
+  check_refused_at_once(folder, folder / "huge.gguf", 4, {"huge.gguf"});
+  write_bytes(folder / "huge.bin", std::string(28, '\x7f'));
+  check_refused_at_once(folder, folder / "huge.bin", 4, {"huge.bin"});
+
+  const std::string other_type = folder_of_llama(folder, "type");
+  replace_in(other_type + weights, "\"F32\"", "\"I32\"");
+  check_refused_at_once(folder, other_type, 4, {"of a type that holds such numbers"});
+  const std::string no_type = folder_of_llama(folder, "no_type");
+  replace_in(no_type + weights, "\"F32\"", "\"X32\"");
+  check_refused_at_once(folder, no_type, 4, {"X32"});
+  const std::string missing = folder_of_llama(folder, "missing");
+  replace_in(missing + weights, "model.norm.weight", "model.xx.inv_freq");
+  check_refused_at_once(folder, missing, 4, {"`norm.weight` is missing"});
+  const std::string mamba = folder_of_llama(folder, "mamba");
+  replace_in(mamba + "/config.json", "\"model_type\": \"llama\"", "\"model_type\": \"mamba\"");
+  check_refused_at_once(folder, mamba, 4, {"architecture `mamba`", "gpt_oss"});
+  const std::string no_json = folder_of_llama(folder, "no_json");
+  write_bytes(no_json + "/config.json", std::string(1000, '['));
+  check_refused_at_once(folder, no_json, 4, {"config.json"});
+}
+
+TEST_CASE("bad models: an index of shards that names itself, what is elsewhere, what is not there") {
+  const TemporaryFolder folder;
+  auto with_index = [&](const std::string& name, const std::string& shard) {
+    const std::string path = folder_of_llama(folder, name);
+    fs::rename(path + "/model.safetensors", path + "/one.safetensors");
+    write_bytes(path + "/model.safetensors.index.json", "{\"weight_map\": {\"model.norm.weight\": \"" + shard + "\"}}");
+    return path;
+  };
+  check_refused_at_once(folder, with_index("itself", "model.safetensors.index.json"), 4, {"not an index again"});
+  check_refused_at_once(folder, with_index("above", "../llama/model.safetensors"), 4, {"a plain name"});
+  check_refused_at_once(folder, with_index("nowhere", "two.safetensors"), 3, {"two.safetensors", "cannot open"});
+  check_refused_at_once(folder, with_index("more", "one.safetensors"), 4, {"one.safetensors"});
+}
+
+TEST_CASE("bad models: what is no file is not waited for: exit 3") {
+  const TemporaryFolder folder;
+  check_refused_at_once(folder, folder / "nothing.gguf", 3, {"nothing.gguf", "No such file"});
+  fs::create_directory(folder / "empty");
+  check_refused_at_once(folder, folder / "empty", 3, {"a folder without config.json", "safetensors"});
+  for (const char* device : {"/dev/zero", "/dev/null"}) check_refused_at_once(folder, device, 3, {"is not a file"});
+  for (const std::string pipe : {"pipe", "pipe.gguf", "pipe.bin"}) {
+    REQUIRE(::mkfifo((folder / pipe).c_str(), 0600) == 0);
+    check_refused_at_once(folder, folder / pipe, 3, {"is not a file"});
+  }
+  for (const std::string inside : {"/config.json", "/model.safetensors", "/tokenizer.json"}) {
+    const std::string path = folder_of_llama(folder, "with" + inside.substr(1));
+    fs::remove(path + inside);
+    REQUIRE(::mkfifo((path + inside).c_str(), 0600) == 0);
+    check_refused_at_once(folder, path, 3, {inside, "is not a file"});
+  }
+}
