@@ -103,6 +103,7 @@ void name_arms(Group& group) {
     });
     if (shared && !firsts[i]->ablation.empty()) labels[i] += " (" + firsts[i]->ablation + ")";
     if (!settings[i].empty()) labels[i] += ", " + settings[i];
+    if (!firsts[i]->input.empty()) labels[i] = firsts[i]->name;  // "Model, natural" says it all
   }
   for (std::size_t i = 0; i < group.arms.size(); ++i) {
     group.arms[i].label = labels[i];

@@ -11,6 +11,7 @@
 #include "tools/report/page_figures.h"
 #include "tools/report/page_files.h"
 #include "tools/report/page_frames.h"
+#include "tools/report/page_inputs.h"
 #include "tools/report/page_tables.h"
 
 namespace sink::report {
@@ -54,7 +55,7 @@ std::string group_section(const Section& s) {
   return "<section class=\"group\" id=\"task-" + std::to_string(s.index) + "\"><h2>" + task_title(s.group.task) +
          "</h2>" + (about.empty() ? "" : "<p>" + about + "</p>") + bar("Final numbers", numbers_note(s.group), "") +
          final_table(s.group, s.runs, s.styles) + (s.group.task == "text" ? page_file("paper.html") : "") +
-         claims_part(s.group) +
+         inputs_part(s.group.runs) + claims_part(s.group) +
          "<div class=\"charts\"><div class=\"legend\" role=\"group\" aria-label=\"Lines shown in the charts\" "
          "data-group=\"" +
          std::to_string(s.index) + "\"></div>" + curves(s) + sink_against_loss(s) + profiles(s) + first_positions(s) +

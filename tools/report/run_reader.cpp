@@ -97,12 +97,23 @@ void read_settings(const std::string& file, Run& run) {
   read_whole(run.settings, "context", file, run.context);
 }
 
-json read_evaluation_file(const std::string& file) {
-  const json object = parse_json(read_file("report", file), {file, ""});
+json read_json_object(const std::string& file) {
+  json object = parse_json(read_file("report", file), {file, ""});
+  if (!object.is_object()) damaged({file, ""}, "expected an object");
+  return object;
+}
+
+const json& required_measurement(const json& object, const std::string& file) {
   if (!object.is_object()) damaged({file, ""}, "expected an object");
   const std::int64_t schema = Reader{object, file}.integer("schema", 0);
   if (schema != 1) damaged({file, "schema"}, "expected 1, got " + std::to_string(schema));
   if (!object.contains("alpha_1")) damaged({file, ""}, "no measurement: expected the JSON of eval_<ablation> sink");
+  return object;
+}
+
+json read_evaluation_file(const std::string& file) {
+  json object = read_json_object(file);
+  required_measurement(object, file);
   return object;
 }
 
@@ -178,6 +189,32 @@ bool has_gone_on(Run& run, const json& evaluation, const std::string& file) {
 std::string name_of_folder(const fs::path& folder) {
   const fs::path normal = fs::absolute(folder).lexically_normal();
   return normal.filename().empty() ? normal.parent_path().filename().string() : normal.filename().string();
+}
+
+// `eval sink` names its checkpoint, or the model of another program, where training names the run: the run's folder, or
+// the file's or folder's own name.
+std::string name_of_model(const std::string& named) {
+  const fs::path path(named);
+  if (path.extension() == ".h5")
+    return path.filename() == "checkpoint.h5" && path.has_parent_path() ? name_of_folder(path.parent_path())
+                                                                        : path.stem().string();
+  if (path.extension() == ".gguf" || path.extension() == ".bin") return path.stem().string();
+  return named.find('/') != std::string::npos ? name_of_folder(path) : named;
+}
+
+Run measurement(const json& object, const std::string& file) {
+  Run run;
+  run.folder = file;
+  run.name = fs::path(file).stem().string();
+  run.config_toml = Reader{object, file}.text("config_toml", "");
+  read_settings(file + " (config_toml)", run);
+  read_identity(object, file, run);
+  run.name = name_of_model(run.name);
+  run.model = run.name;
+  read_numbers(object, file, run);
+  if (run.evaluation->input != "text") run.name += ", " + run.evaluation->input + " input";
+  run.attention = attention_of(run);
+  return run;
 }
 
 }  // namespace
@@ -258,23 +295,22 @@ Run read_run_folder(const std::string& folder) {
   return run;
 }
 
-Run read_measurement(const std::string& file) {
-  const json object = read_evaluation_file(file);
-  Run run;
-  run.folder = file;
-  run.name = fs::path(file).stem().string();
-  run.config_toml = Reader{object, file}.text("config_toml", "");
-  read_settings(file + " (config_toml)", run);
-  read_identity(object, file, run);
-  const fs::path measured(run.name);  // `eval sink` names its checkpoint, training the run
-  if (measured.extension() == ".h5")
-    run.name = measured.filename() == "checkpoint.h5" && measured.has_parent_path()
-                   ? name_of_folder(measured.parent_path())
-                   : measured.stem().string();
-  read_numbers(object, file, run);
-  if (run.evaluation->input != "text") run.name += ", " + run.evaluation->input + " input";
-  run.attention = attention_of(run);
-  return run;
+std::vector<Run> read_measurements(const std::string& file) {
+  const json all = read_json_object(file);
+  if (!all.contains("inputs")) return {measurement(required_measurement(all, file), file)};
+  if (!all["inputs"].is_object() || all["inputs"].empty())
+    damaged({file, "inputs"}, "expected an object of the measurements of each input");
+  std::vector<Run> runs;
+  for (const auto& [input, object] : all["inputs"].items()) {
+    Run run = measurement(required_measurement(object, file + ": input " + input), file + ": input " + input);
+    run.folder = file;
+    run.input = input;
+    run.name = run.model + ", " + input;
+    runs.push_back(std::move(run));
+  }
+  // The file's own order is natural tokens first; an object of JSON is read by name.
+  std::ranges::stable_partition(runs, [](const Run& run) { return run.input == "natural"; });
+  return runs;
 }
 
 }  // namespace sink::report

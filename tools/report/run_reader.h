@@ -75,8 +75,9 @@ struct Evaluation {
 using Curves = std::map<std::string, Row>;
 
 struct Run {
-  std::string folder;  // or the file
-  std::string name;    // ends with its input where that is not text: "first, random input"
+  std::string folder;        // or the file
+  std::string name;          // ends with its input where that is not text: "first, random input"
+  std::string model, input;  // of a measurement of several inputs: the name without the input, and the input's
   std::string task = "unknown";
   std::string ablation;   // may be unknown (empty) in a run that an older program has begun
   std::string policies;   // may be unknown, too
@@ -112,7 +113,8 @@ bool is_run_folder(const std::string& folder);
 // Throws Error (Exit::bad_input) naming the file, what was expected and what came.
 Run read_run_folder(const std::string& folder);
 
-// One measurement: the JSON of `eval_<ablation> sink`, or an evaluation.json by itself.
-Run read_measurement(const std::string& file);
+// One measurement, an evaluation.json by itself or the JSON of `eval_<ablation> sink`, or those that the latter's
+// --all-inputs makes in one file, in its order.
+std::vector<Run> read_measurements(const std::string& file);
 
 }  // namespace sink::report

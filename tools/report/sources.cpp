@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <map>
 #include <set>
 
@@ -27,13 +28,13 @@ std::vector<std::string> runs_inside(const std::string& folder) {
 // A run, and where it started from a checkpoint, what was measured of that: two lines to compare.
 void read_folder_into(const std::string& folder, std::vector<Run>& runs) {
   const std::string before = folder + "/evaluation-before.json";
-  if (fs::exists(before)) runs.push_back(read_measurement(before));
+  if (fs::exists(before)) std::ranges::move(read_measurements(before), std::back_inserter(runs));
   runs.push_back(read_run_folder(folder));
 }
 
 void read_into(const std::string& path, std::vector<Run>& runs) {
   if (fs::is_regular_file(path)) {
-    runs.push_back(read_measurement(path));
+    std::ranges::move(read_measurements(path), std::back_inserter(runs));
     return;
   }
   if (!fs::exists(path)) fail("report", "there is no " + path, Exit::bad_input);

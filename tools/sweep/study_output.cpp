@@ -63,7 +63,7 @@ std::vector<StudyOutcome> outcomes_of(const std::vector<StudyRun>& runs,
     const FoundRun found = found_run(run.config, [] { return std::string(); });
     if (report::is_run_folder(run.config.run)) outcome.run = report::read_run_folder(run.config.run);
     const std::string before = run.config.run + "/evaluation-before.json";
-    if (run.from && std::filesystem::exists(before)) outcome.before = report::read_measurement(before).evaluation;
+    if (run.from && std::filesystem::exists(before)) outcome.before = report::read_measurements(before).front().evaluation;
     if (found.state == RunStanding::failed)
       outcome.problem = "failed: " + found.reason;
     else if (run.from && found_run(runs[*run.from].config, [] { return std::string(); }).state != RunStanding::complete)

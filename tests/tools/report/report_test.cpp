@@ -160,3 +160,42 @@ TEST_CASE("report: what cannot be read is named in one line, with exit code 3, a
   CHECK(blocked.wait() == 8);
   CHECK(contains(blocked.err(), "cannot write"));
 }
+
+TEST_CASE("report: natural, random and repeated tokens of open models, which have the names of their files") {
+  const TemporaryFolder place;
+  auto of_input = [](const std::string& model, const std::string& input, double sink) {
+    json one = evaluation(model, "unknown", "llama", "Softmax", 0, sink / 100, 1);
+    one["input"] = input;
+    one["sink_1"] = {sink, sink, sink};
+    return one;
+  };
+  auto write = [&](const std::string& file, const json& inputs) {
+    write_bytes(place / file, json{{"schema", 1}, {"policies", "attention=Softmax"}, {"inputs", inputs}}.dump());
+  };
+  const std::string small = "/somewhere/models/Small.Q4_1.gguf", large = "/somewhere/models/large-v1/";
+  write("a.json", {{"natural", of_input(small, "text", 61.5)},
+                   {"code", of_input(small, "text", 12.5)},
+                   {"random", of_input(small, "random", 30.25)},
+                   {"repeated", of_input(small, "repeated", 0)}});
+  write("b.json", {{"natural", of_input(large, "text", 80)}, {"random", of_input(large, "random", 70)}});
+  Subprocess made = report(place, "--out " + place / "page.html" + " " + place / "a.json" + " " + place / "b.json");
+  REQUIRE_MESSAGE(made.wait() == 0, made.err());
+  const std::string html = read_bytes(place / "page.html");
+  CHECK_FALSE(contains(html, "/somewhere"));
+  CHECK(contains(html,
+                 "<th scope=\"col\">natural</th><th scope=\"col\">random</th><th scope=\"col\">repeated</th>"
+                 "<th scope=\"col\">code</th>"));
+  const std::size_t row = html.find("<th scope=\"row\">Small.Q4_1</th>");
+  REQUIRE(row != std::string::npos);
+  const std::string cells = html.substr(row, 400);
+  for (const char* cell : {"<td>61.5<", "<td>30.2<", "<td>0.0<", "<td>12.5<"}) CHECK(contains(cells, cell));
+  CHECK(contains(html.substr(html.find("<th scope=\"row\">large-v1</th>"), 400), "<td>80.0<"));
+  CHECK(contains(html, "<b>Small.Q4_1, natural</b> gives the first token"));
+  const json data = embedded_data(html);
+  CHECK(data["runs"].size() == 6);
+
+  write("c.json", json::object());
+  Subprocess none = report(place, "--out " + place / "none.html" + " " + place / "c.json");
+  CHECK(none.wait() == 3);
+  CHECK(contains(none.err(), "c.json"));
+}

@@ -290,7 +290,7 @@ TEST_CASE("sweep: runs that start from others wait for them, and say what these 
     const std::string started = place / ("out/" + std::string(run) + "-1"),
                       tuned = place / ("out/" + std::string(run) + "-tuned-1");
     const report::Run end = report::read_run_folder(started);
-    const report::Run before = report::read_measurement(tuned + "/evaluation-before.json");
+    const report::Run before = report::read_measurements(tuned + "/evaluation-before.json").front();
     CHECK(before.evaluation->get("val_loss") == end.evaluation->get("val_loss"));  // the same task measures the same
     CHECK(report::read_run_folder(tuned).step == 10);
   }
