@@ -111,10 +111,12 @@ Read input_of(const SinkOptions& options, const Checkpoint& checkpoint, const Si
   return {drawn_tokens(options, options.input, sizes, context)};
 }
 
+using TokenLabels = std::function<std::string(std::int32_t)>;
+
 // Everything the JSON says beside the numbers.
 EvaluationContext context_of(const SinkOptions& options, const Ablation& ablation, const Checkpoint& checkpoint,
                              const LanguageModel& model, const TrainedOn& run, const DataSource* data,
-                             const Batch& input) {
+                             const Batch& input, const TokenLabels& labels) {
   auto whole = [&](const char* name) { return checkpoint.attributes.contains(name) ? checkpoint.integer(name) : 0; };
   const GivenInput& given = options.given;
   return {
@@ -140,7 +142,7 @@ EvaluationContext context_of(const SinkOptions& options, const Ablation& ablatio
       .steps = run.steps,
       .tokens = whole("tokens"),
       .parameters = model.parameters().count(),
-      .token_text = token_labels(checkpoint, data),
+      .token_text = labels,
   };
 }
 
@@ -167,6 +169,7 @@ struct SinkRun {
   LanguageModel& model;
   TrainedOn run;
   MapChoice map;
+  TokenLabels own_labels;  // by the tokenizer that comes with the model, or ids
 
   Evaluation measure(const Batch& input, bool with_maps) const {
     const bool by_length = !options.epsilons.empty() || !options.lengths.empty() || !options.positions.empty();
@@ -184,7 +187,8 @@ struct SinkRun {
   }
   std::int64_t edited_position() const { return options.positions.empty() ? 1 : position_edit(options.positions).t; }
   std::string json(const Evaluation& evaluation, const Batch& input, const DataSource* data) const {
-    return evaluation_json(evaluation, context_of(options, ablation, checkpoint, model, run, data, input));
+    const TokenLabels labels = data ? token_labels(checkpoint, data) : own_labels;
+    return evaluation_json(evaluation, context_of(options, ablation, checkpoint, model, run, data, input, labels));
   }
 };
 
@@ -225,7 +229,7 @@ void measure_all_inputs(const SinkRun& run, const Read& natural, const DataSourc
       named.given = {};
       named.input = inputs[i].name;
     }
-    const SinkRun of_input{named, run.ablation, run.checkpoint, run.model, run.run, run.map};
+    const SinkRun of_input{named, run.ablation, run.checkpoint, run.model, run.run, run.map, run.own_labels};
     measured.emplace_back(inputs[i].name, of_input.measure(inputs[i].tokens, i == 0 || i >= of_text));
     json += (i > 0 ? ",\n" : "\n") +
             nlohmann::json(inputs[i].name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + ": " +
@@ -258,7 +262,8 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
   const Read input = input_of(options, checkpoint, sizes, data.get(), run.context);
   MapChoice map = map_choice(options.map, sizes);
   if (!options.out.empty()) require_output(options.out, kEvaluationFile, options.force);
-  const SinkRun sink_run{options, ablation, checkpoint, *model, run, map};
+  // Before anything is computed: reading a tokenizer takes memory that the measurement then has.
+  const SinkRun sink_run{options, ablation, checkpoint, *model, run, map, token_labels(checkpoint, nullptr)};
   if (options.all_inputs)
     measure_all_inputs(sink_run, input, data.get());
   else
