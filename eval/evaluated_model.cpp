@@ -50,8 +50,8 @@ EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation,
   evaluated.checkpoint.path = path;
   if (const std::optional<Tokenizer> tokenizer = tokenizer_of(open)) {
     evaluated.checkpoint.attributes["tokenizer_json"] = tokenizer->json();
-    if (const std::optional<std::int32_t> begin = declared_begin(open))
-      evaluated.checkpoint.attributes["declared_begin"] = std::to_string(*begin);
+    if (const std::optional<std::int32_t> prefix = prefix_token(open, *tokenizer))
+      evaluated.checkpoint.attributes["prefix_token"] = std::to_string(*prefix);
     if (tokenizer->begin_tokens().size() == 1)
       evaluated.checkpoint.attributes["begin_token"] = std::to_string(tokenizer->begin_tokens()[0]);
   }

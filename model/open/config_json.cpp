@@ -42,6 +42,8 @@ bool ConfigJson::has(const char* key) const { return json_.contains(key) && !jso
 
 bool ConfigJson::is_integer(const char* key) const { return json_.contains(key) && json_.at(key).is_number_integer(); }
 
+bool ConfigJson::is_object(const char* key) const { return json_.contains(key) && json_.at(key).is_object(); }
+
 const nlohmann::json& ConfigJson::at(const char* key) const {
   if (!has(key)) refuse(std::string("`") + key + "` is missing");
   return json_.at(key);
