@@ -32,6 +32,9 @@ EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation,
                       " is a folder without config.json: expected a checkpoint (runs/NAME/checkpoint.h5), a GGUF "
                       "file, a .bin of llama2.c, or a folder of Hugging Face with config.json and safetensors",
                   Exit::bad_input);
+    if (path.ends_with(".safetensors") && std::filesystem::is_regular_file(path, ignored))
+      throw Error(path + " is weights alone: expected the folder that holds them, config.json beside them",
+                  Exit::bad_input);
     evaluated.checkpoint = load_checkpoint(path);
     if (how.context > 0) {
       const Sizes sizes = lengthened(sizes_of(evaluated.checkpoint), how.context, ablation);
@@ -47,8 +50,8 @@ EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation,
   evaluated.checkpoint.path = path;
   if (const std::optional<Tokenizer> tokenizer = tokenizer_of(open)) {
     evaluated.checkpoint.attributes["tokenizer_json"] = tokenizer->json();
-    if (const std::optional<std::int32_t> begin = declared_begin(open))
-      evaluated.checkpoint.attributes["declared_begin"] = std::to_string(*begin);
+    if (const std::optional<std::int32_t> prefix = prefix_token(open, *tokenizer))
+      evaluated.checkpoint.attributes["prefix_token"] = std::to_string(*prefix);
     if (tokenizer->begin_tokens().size() == 1)
       evaluated.checkpoint.attributes["begin_token"] = std::to_string(tokenizer->begin_tokens()[0]);
   }

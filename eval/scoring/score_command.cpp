@@ -28,13 +28,13 @@ struct ScoreOptions {
   ComputeOptions compute;
 };
 
-// What a continuation without context stands behind: as in lm-evaluation-harness the token that begins a text, or would
-// (SmolLM's tokenizer has one and puts it nowhere), else that which ends one.
+// What a continuation without context stands behind: as in lm-evaluation-harness the token that begins a text, or that
+// the model's files name for it (SmolLM's tokenizer has one and puts it nowhere), else that which ends one.
 std::int32_t prefix_token_of(const Tokenizer& tokenizer, const Checkpoint& checkpoint,
                              const std::vector<std::int32_t>& begin) {
   if (!begin.empty()) return begin.back();
-  if (checkpoint.attributes.contains("declared_begin"))
-    return static_cast<std::int32_t>(checkpoint.integer("declared_begin"));
+  if (checkpoint.attributes.contains("prefix_token"))
+    return static_cast<std::int32_t>(checkpoint.integer("prefix_token"));
   try {
     return tokenizer.end_of_text();
   } catch (const Error&) { return -1; }

@@ -23,14 +23,17 @@ ConfigJson ConfigJson::read(const std::string& path) {
   std::error_code ignored;
   const auto kind = std::filesystem::status(path, ignored).type();
   if (kind != std::filesystem::file_type::regular && kind != std::filesystem::file_type::not_found)
-    throw Error(path + " is not a file; expected config.json of a model", Exit::bad_input);
+    throw Error(path + " is not a file; expected a file of JSON that describes a model", Exit::bad_input);
   const std::string bytes = read_file("config", path);
   try {
     nlohmann::json json = parse_bounded_json(bytes, kLongestConfig);
     ConfigJson config(path, std::move(json));
     if (!config.json_.is_object()) config.refuse("expected a JSON object, got " + shown(config.json_));
     return config;
-  } catch (const JsonFailure& failure) { throw Error(path + ": " + failure.what(), Exit::corrupt_checkpoint); }
+  } catch (const JsonFailure& failure) {
+    throw Error(path + ": expected a JSON object; " + failure.what() + "; get it again from where it is from",
+                Exit::corrupt_checkpoint);
+  }
 }
 
 void ConfigJson::refuse(const std::string& why) const { throw Error(where_ + ": " + why, Exit::corrupt_checkpoint); }
@@ -38,6 +41,8 @@ void ConfigJson::refuse(const std::string& why) const { throw Error(where_ + ": 
 bool ConfigJson::has(const char* key) const { return json_.contains(key) && !json_.at(key).is_null(); }
 
 bool ConfigJson::is_integer(const char* key) const { return json_.contains(key) && json_.at(key).is_number_integer(); }
+
+bool ConfigJson::is_object(const char* key) const { return json_.contains(key) && json_.at(key).is_object(); }
 
 const nlohmann::json& ConfigJson::at(const char* key) const {
   if (!has(key)) refuse(std::string("`") + key + "` is missing");

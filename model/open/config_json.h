@@ -1,4 +1,5 @@
-// Reads the keys of a config.json, and says which one it was where something is not as expected.
+// Reads the keys of a config.json or tokenizer_config.json, and says which one it was where something is not as
+// expected.
 #pragma once
 
 #include <initializer_list>
@@ -14,6 +15,7 @@ class ConfigJson {
 
   bool has(const char* key) const;         // and it is not null
   bool is_integer(const char* key) const;  // and there
+  bool is_object(const char* key) const;   // and there
   // Each throws Error (Exit::corrupt_checkpoint) where the key is missing or of another kind; the second form gives
   // `otherwise` where it is missing or null.
   std::int64_t integer(const char* key) const;

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "engine/data/tokenizer/gguf_vocabulary.h"
+#include "model/open/config_json.h"
 
 namespace sink {
 namespace {
@@ -39,6 +40,25 @@ GgufVocabulary vocabulary_of(const WeightFile& file) {
   return vocabulary;
 }
 
+// The token that `key` of tokenizer_config.json gives by its text, or by an object with that as `content`; -1: none.
+std::int64_t token_by_text(const ConfigJson& json, const char* key, const Tokenizer& tokenizer) {
+  if (!json.has(key)) return -1;
+  const std::vector<std::int32_t> ids =
+      tokenizer.encode(json.is_object(key) ? json.object(key).text("content") : json.text(key));
+  return ids.size() == 1 ? ids[0] : -1;
+}
+
+std::int64_t hugging_face_prefix(const OpenModel& model, const Tokenizer& tokenizer) {
+  const std::string path = model.path + "/tokenizer_config.json";
+  std::error_code ignored;
+  if (std::filesystem::exists(path, ignored)) {
+    const ConfigJson json = ConfigJson::read(path);
+    for (const char* key : {"bos_token", "eos_token"})
+      if (const std::int64_t id = token_by_text(json, key, tokenizer); id >= 0) return id;
+  }
+  return model.config.begin_token;
+}
+
 }  // namespace
 
 std::optional<Tokenizer> tokenizer_of(const OpenModel& model) {
@@ -61,12 +81,12 @@ std::optional<Tokenizer> tokenizer_of(const OpenModel& model) {
   return std::nullopt;
 }
 
-std::optional<std::int32_t> declared_begin(const OpenModel& model) {
+std::optional<std::int32_t> prefix_token(const OpenModel& model, const Tokenizer& tokenizer) {
   std::int64_t id = -1;
   if (model.config.names == TensorNames::gguf) {
     if (const MetadataValue* value = model.file->find_metadata("tokenizer.ggml.bos_token_id")) id = value->integer();
   } else if (model.config.names != TensorNames::llama2c) {
-    id = model.config.begin_token;
+    id = hugging_face_prefix(model, tokenizer);
   }
   if (id < 0 || id >= model.config.sizes.vocabulary) return std::nullopt;
   return static_cast<std::int32_t>(id);

@@ -13,9 +13,11 @@ namespace sink {
 // used.
 std::optional<Tokenizer> tokenizer_of(const OpenModel& model);
 
-// The token that the model's files call the first of a text, whether or not their tokenizer puts it there:
-// `bos_token_id` of config.json, `tokenizer.ggml.bos_token_id`. None where they say nothing of the kind, or what is no
-// token of the model.
-std::optional<std::int32_t> declared_begin(const OpenModel& model);
+// The token that lm-evaluation-harness puts before what has no context, whether or not the tokenizer begins texts with
+// it: `bos_token` of tokenizer_config.json, or its `eos_token` where that is null, as with Qwen; where there is
+// neither, `bos_token_id` of config.json; of a GGUF file `tokenizer.ggml.bos_token_id`. None where the files say
+// nothing of the kind, or what is no token of the model. Throws Error (Exit::corrupt_checkpoint) where
+// tokenizer_config.json is damaged.
+std::optional<std::int32_t> prefix_token(const OpenModel& model, const Tokenizer& tokenizer);
 
 }  // namespace sink

@@ -122,6 +122,19 @@ TEST_CASE("score: what has no context stands behind the token that the model's f
                                                    " --prefix-token " + std::to_string(begin)));
     CHECK(given["logprob"] == score["logprob"]);
   }
+  // The tokenizer's own word goes before config.json's, as with lm-evaluation-harness, which does not read the latter.
+  const std::pair<const char*, std::int32_t> said[] = {
+      {R"({"bos_token": "h", "eos_token": "i"})", 7},
+      {R"({"bos_token": {"__type": "AddedToken", "content": "j"}})", 9},
+      {R"({"bos_token": null, "eos_token": "i"})", 8},
+      {R"({"model_max_length": 32})", 12}};
+  for (const auto& [text, begin] : said) {
+    CAPTURE(text);
+    write_bytes(model + "/tokenizer_config.json", text);
+    const Json score = Json::parse(run(folder, "eval_baseline score " + model + " " + folder / "lines.jsonl"));
+    CHECK(score["logprob"].get<double>() ==
+          doctest::Approx(log_probability(folder, model, {begin, 3, 14, 6}, 1)).epsilon(1e-5));
+  }
 }
 
 TEST_CASE("score: lm-evaluation-harness's adapter hands on what score says") {

@@ -91,6 +91,32 @@ TEST_CASE("bad models: cut short, of hostile lengths, of other types, without wh
   const std::string no_json = folder_of_llama(folder, "no_json");
   write_bytes(no_json + "/config.json", std::string(1000, '['));
   check_refused_at_once(folder, no_json, 4, {"config.json"});
+  const std::string empty_json = folder_of_llama(folder, "empty_json");
+  write_bytes(empty_json + "/config.json", "");
+  check_refused_at_once(folder, empty_json, 4, {"config.json", "expected a JSON object", "get it again"});
+  const std::string no_list = folder_of_llama(folder, "no_list");
+  write_bytes(no_list + "/model.safetensors.index.json", "");
+  fs::remove(no_list + weights);
+  check_refused_at_once(folder, no_list, 4, {"model.safetensors.index.json", "get it again"});
+}
+
+TEST_CASE("bad models: GGUF of another architecture, version or type, or without a tensor: exit 4") {
+  const TemporaryFolder folder;
+  const std::string sound = read_bytes(kModels + "llama.gguf"), path = folder / "bad.gguf";
+  auto check_with = [&](const std::string& from, const std::string& to, std::size_t behind, const char* clue) {
+    std::string bytes = sound;
+    const std::size_t at = bytes.find(from);
+    REQUIRE_MESSAGE(at != std::string::npos, from);
+    write_bytes(path, bytes.replace(at + behind, to.size(), to));
+    check_refused_at_once(folder, path, 4, {"bad.gguf", clue});
+  };
+  const std::string architecture = "general.architecture", norm = "output_norm.weight";
+  check_with(architecture, "mamba", architecture.size() + 12, "architecture `mamba`");  // behind its type and length
+  check_with("GGUF", std::string("\x09\0\0\0", 4), 4, "version 9");
+  check_with(norm, "output_nurm.weight", 0, "output_nurm.weight");
+  const std::size_t type = norm.size() + 4 + 8;  // behind the number of dimensions, and the one that it has
+  check_with(norm, std::string("\x1a\0\0\0", 4), type, "type 26 (I32)");
+  check_with(norm, std::string("\x63\0\0\0", 4), type, "type 99");
 }
 
 TEST_CASE("bad models: an index of shards that names itself, what is elsewhere, what is not there") {
@@ -112,6 +138,9 @@ TEST_CASE("bad models: what is no file is not waited for: exit 3") {
   check_refused_at_once(folder, folder / "nothing.gguf", 3, {"nothing.gguf", "No such file"});
   fs::create_directory(folder / "empty");
   check_refused_at_once(folder, folder / "empty", 3, {"a folder without config.json", "safetensors"});
+  check_refused_at_once(folder, kModels + "llama/model.safetensors", 3, {"weights alone", "config.json"});
+  fs::create_directory(folder / "folder.gguf");
+  check_refused_at_once(folder, folder / "folder.gguf", 3, {"a folder without config.json"});
   for (const char* device : {"/dev/zero", "/dev/null"}) check_refused_at_once(folder, device, 3, {"is not a file"});
   for (const std::string pipe : {"pipe", "pipe.gguf", "pipe.bin"}) {
     REQUIRE(::mkfifo((folder / pipe).c_str(), 0600) == 0);
@@ -122,5 +151,8 @@ TEST_CASE("bad models: what is no file is not waited for: exit 3") {
     fs::remove(path + inside);
     REQUIRE(::mkfifo((path + inside).c_str(), 0600) == 0);
     check_refused_at_once(folder, path, 3, {inside, "is not a file"});
+    fs::remove(path + inside);
+    fs::create_directory(path + inside);
+    check_refused_at_once(folder, path, 3, {inside});
   }
 }

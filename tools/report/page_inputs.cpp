@@ -8,23 +8,33 @@
 namespace sink::report {
 namespace {
 
-void add_once(std::vector<std::string>& names, const std::string& name) {
-  if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+// A model as one file of measurements has it: two files may name different models alike.
+struct MeasuredModel {
+  std::string name, file;
+  bool operator==(const MeasuredModel&) const = default;
+};
+
+MeasuredModel model_of(const Run& run) { return {run.model, run.folder}; }
+
+template <class T>
+void add_once(std::vector<T>& all, const T& one) {
+  if (std::ranges::find(all, one) == all.end()) all.push_back(one);
 }
 
-const Run* measured(const std::vector<const Run*>& runs, const std::string& model, const std::string& input) {
+const Run* measured(const std::vector<const Run*>& runs, const MeasuredModel& model, const std::string& input) {
   for (const Run* run : runs)
-    if (run->model == model && run->input == input) return run;
+    if (model_of(*run) == model && run->input == input) return run;
   return nullptr;
 }
 
 }  // namespace
 
 std::string inputs_part(const std::vector<const Run*>& runs) {
-  std::vector<std::string> models, inputs;
+  std::vector<MeasuredModel> models;
+  std::vector<std::string> inputs;
   for (const Run* run : runs) {
     if (run->input.empty() || !run->evaluation) continue;
-    add_once(models, run->model);
+    add_once(models, model_of(*run));
     add_once(inputs, run->input);
   }
   if (models.empty()) return "";
@@ -36,8 +46,9 @@ std::string inputs_part(const std::vector<const Run*>& runs) {
   std::ranges::stable_sort(inputs, {}, place);
   std::string heads, rows;
   for (const std::string& input : inputs) heads += "<th scope=\"col\">" + escape(input) + "</th>";
-  for (const std::string& model : models) {
-    rows += "<tr><th scope=\"row\">" + escape(model) + "</th>";
+  for (const MeasuredModel& model : models) {
+    const bool alone = std::ranges::count(models, model.name, &MeasuredModel::name) == 1;
+    rows += "<tr><th scope=\"row\">" + escape(alone ? model.name : model.name + " (" + model.file + ")") + "</th>";
     for (const std::string& input : inputs) {
       const Run* run = measured(runs, model, input);
       const Evaluation* numbers = run ? &*run->evaluation : nullptr;

@@ -194,6 +194,17 @@ TEST_CASE("report: natural, random and repeated tokens of open models, which hav
   const json data = embedded_data(html);
   CHECK(data["runs"].size() == 6);
 
+  // Another model of the same file name keeps its own row and its own numbers.
+  write("d.json", {{"natural", of_input("/elsewhere/Small.Q4_1.gguf", "text", 7.5)}});
+  Subprocess alike = report(place, "--out " + place / "alike.html" + " " + place / "a.json" + " " + place / "d.json");
+  REQUIRE_MESSAGE(alike.wait() == 0, alike.err());
+  const std::string both = read_bytes(place / "alike.html");
+  for (const auto& [file, cell] : {std::pair{"a.json", "<td>61.5<"}, std::pair{"d.json", "<td>7.5<"}}) {
+    const std::size_t at = both.find("<th scope=\"row\">Small.Q4_1 (" + place / file + ")</th>");
+    REQUIRE(at != std::string::npos);
+    CHECK(contains(both.substr(at, both.find("</tr>", at) - at), cell));
+  }
+
   write("c.json", json::object());
   Subprocess none = report(place, "--out " + place / "none.html" + " " + place / "c.json");
   CHECK(none.wait() == 3);
