@@ -13,7 +13,7 @@ void stored_cross_entropy(const Tensor& x_NC, const StoredMatrix& w_VC, const Te
   const std::int64_t N = x_NC.dim(0), most = std::max<std::int64_t>(1, kMostLogits / w_VC.rows);
   for (std::int64_t first = 0; first < N; first += most) {
     const std::int64_t last = std::min(N, first + most);
-    Tensor logits = x_NC.new_empty({last - first, w_VC.rows}, x_NC.dtype()), loss = loss_N.rows(first, last);
+    Tensor logits = x_NC.new_empty({last - first, w_VC.rows}, DType::F32), loss = loss_N.rows(first, last);
     sink::stored_product(x_NC.rows(first, last), w_VC, logits);
     sink::cross_entropy(logits, targets_N.rows(first, last), loss);
   }

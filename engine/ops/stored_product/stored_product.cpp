@@ -11,7 +11,7 @@ void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y) {
   SINK_CHECK(
       x.rank() > 0 && y.rank() == x.rank() && x.dim(-1) == w_NK.columns && y.dim(-1) == w_NK.rows &&
           y.size() / std::max<std::int64_t>(1, w_NK.rows) == x.size() / std::max<std::int64_t>(1, w_NK.columns) &&
-          x.dtype() == y.dtype() && x.dtype() != DType::I32,
+          (x.dtype() == y.dtype() || (x.dtype() == DType::BF16 && y.dtype() == DType::F32)) && x.dtype() != DType::I32,
       "stored_product", "x is " + x.str() + ", w is " + w_NK.str() + ", y is " + y.str());
   if (y.size() == 0) return;
   SINK_SELECT(x, stored_product)(x, w_NK, y);

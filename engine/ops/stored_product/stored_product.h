@@ -11,8 +11,8 @@
 
 namespace sink {
 
-// x: (..., K), y: (..., N) of the same type (sums are F32 for BF16, whose products read W rounded to BF16 where x has
-// many rows); W: (N, K).
+// x: (..., K), y: (..., N) of the same type, or F32 for x of BF16 (sums are F32 in both, and products read W rounded to
+// BF16 where x has many rows); W: (N, K).
 void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y);
 
 // x_btk = times w_{token(b, t), k}. tokens: I32 (B, T) with values in [0, V); x: (B, T, K), F32 or F64.
