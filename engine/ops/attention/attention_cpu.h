@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "engine/ops/attention/attention_extras.h"
+#include "engine/ops/attention/attention_few_queries.h"
 #include "engine/ops/attention/attention_head_tasks.h"
 #include "engine/ops/attention/attention_products.h"
 
@@ -100,13 +101,17 @@ template <class E>
 void product_tile(const Tile& tile, const PackSizes<E>& sizes, const Pack<E>& q, const Pack<E>& k, float* s) {
   score_tile(tile, sizes, q.by_row + tile.t0 * sizes.row_words, k.transposed + tile.j0 * sizes.depth, s);
 }
-// The scores of a tile. Without a bias they still lack the factor that is returned, which costs nothing to apply later.
+// Scores of products. Without a bias they still lack the factor that is returned, which costs nothing to apply later.
+template <class E>
+float with_bias(const Tile& tile, const Head<E>& head, const DistanceTable& bias, float* s) {
+  if (!bias.present()) return head.scale;
+  for (int block = 0; block * kRowBlock < tile.queries; ++block) add_bias(tile, block, head.scale, bias, s);
+  return 1.0f;
+}
 template <class E>
 float score_tile_with_bias(const Tile& tile, const Head<E>& head, const ScorePacks<E>& packs, float* s) {
   product_tile(tile, head.sizes.queries, packs.q, packs.k, s);
-  if (!packs.bias.present()) return head.scale;
-  for (int block = 0; block * kRowBlock < tile.queries; ++block) add_bias(tile, block, head.scale, packs.bias, s);
-  return 1.0f;
+  return with_bias(tile, head, packs.bias, s);
 }
 
 // What forward keeps of kTile queries while it walks along the keys.
@@ -233,14 +238,37 @@ inline void finish_row(float* sum, float factor, std::int64_t D, bf16* out) {
   round_row(sum, D, out);
 }
 
-// Scratch of one head.
+inline FewQueries few_queries(const Head<float>& head) { return {head.q, head.span.T, head.span.K, head.sizes.D()}; }
+
+// Scratch of one head, or where its rows are: those of few queries (attention_few_queries.h), to the same bits.
 template <class E>
 struct ForwardPacks : ScorePacks<E> {
   Pack<E> v;
+  const E *k_rows = nullptr, *v_rows = nullptr;  // where queries are few, and nothing but the bias is packed
 
   ForwardPacks(const HeadSizes<E>& sizes, Scratch& scratch)
       : ScorePacks<E>(sizes, kByRow, kTransposed, scratch), v(sizes.keys, kByRowPair, scratch) {}
+
+  void load_for(const Head<E>& head, const Tensor& k_BGKD, const Tensor& v_BGKD) {
+    if (!std::is_same_v<E, float> || head.span.T > kFewQueries) {
+      this->load(head, k_BGKD);
+      return v.load(Head<E>::rows_of(v_BGKD, head.bg));
+    }
+    k_rows = Head<E>::rows_of(k_BGKD, head.bg);
+    v_rows = Head<E>::rows_of(v_BGKD, head.bg);
+    if (head.bias) this->bias.load(head.bias, head.sizes.distances());
+  }
 };
+
+template <class E>
+float forward_scores(const Tile& tile, const Head<E>& head, const ForwardPacks<E>& packs, float* s) {
+  if constexpr (std::is_same_v<E, float>)
+    if (packs.k_rows) {
+      product_rows(tile, few_queries(head), packs.k_rows, s);
+      return with_bias(tile, head, packs.bias, s);
+    }
+  return score_tile_with_bias(tile, head, packs, s);
+}
 
 // Where the results of one head go.
 template <class E>
@@ -252,6 +280,8 @@ struct HeadOutputs {
 // o += weights v over the keys of a tile; the weights stand in rows.s.
 template <class E>
 void mix_values(const Tile& tile, const Head<E>& head, const ForwardPacks<E>& packs, QueryTile<E>& rows) {
+  if constexpr (std::is_same_v<E, float>)
+    if (packs.v_rows) return mix_rows(tile, few_queries(head), packs.v_rows, rows.s, rows.width, rows.o);
   if constexpr (std::is_same_v<E, bf16>) round_rows(tile, rows.s, rows.weights);
   mix_keys(tile, head.sizes.keys, rows.weights, packs.v.by_row_pair + tile.j0 / Words<E>::kPerWord * rows.width,
            rows.o);
@@ -268,7 +298,7 @@ void mix_with_post(const Op op, const Head<E>& head, const ForwardPacks<E>& pack
     add_row(row.post(row.g(x) * rows.inverse[i]), head.extra.v, rows.o + i * rows.width, head.sizes.D());
   }
   for_each_key_tile(head.span, t0, [&](const Tile& tile) {
-    float scale = score_tile_with_bias(tile, head, packs, rows.s);
+    float scale = forward_scores(tile, head, packs, rows.s);
     weight_tile(op, tile, scale, rows.m, rows.inverse, rows.s);
     mix_values(tile, head, packs, rows);
   });
@@ -281,7 +311,7 @@ void attention_query_tile(const Op op, const Head<E>& head, const ForwardPacks<E
   std::int64_t queries = std::min<std::int64_t>(kTile, head.span.T - t0), D = head.sizes.D();
   start_rows(op, head, t0, rows);
   for_each_key_tile(head.span, t0, [&](const Tile& tile) {
-    float scale = score_tile_with_bias(tile, head, packs, rows.s);
+    float scale = forward_scores(tile, head, packs, rows.s);
     for_each_block(tile, [&](int block, auto complete) { weigh_rows<Op, complete()>(op, tile, block, scale, rows); });
     if constexpr (!HasPost<Op>) mix_values(tile, head, packs, rows);
   });
@@ -304,9 +334,7 @@ void attention_of(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, cons
   ScratchBlocks<QueryTile<E>> rows(tasks.task_blocks(), sizes);
   auto load = [&](std::int64_t bh, std::int64_t) {
     Head<E> head(bh, sizes, q_BHTD, k_BGKD, config);
-    ForwardPacks<E>& of_head = packs[tasks.head_block(bh)];
-    of_head.load(head, k_BGKD);
-    of_head.v.load(Head<E>::rows_of(v_BGKD, head.bg));
+    packs[tasks.head_block(bh)].load_for(head, k_BGKD, v_BGKD);
   };
   std::int64_t T = sizes.span.T, tiles = sizes.queries.tiles;
   auto query_tile = [&](std::int64_t bh, std::int64_t n) {

@@ -10,7 +10,7 @@
 namespace sink::cpu {
 namespace {
 
-constexpr std::int64_t kRowsAtOnce = 512;  // of x, whose logits of a tile stay in the cache
+constexpr std::int64_t kScoredRows = 512;  // of x, whose logits of a tile stay in the cache
 
 // What a row knows after some of its logits: the largest, the sum of exp(logit - m), and the target's.
 struct TileRow {
@@ -37,8 +37,8 @@ void stored_cross_entropy(const Tensor& x_NC, const StoredMatrix& w_VC, const Te
   Tensor logits_NR;
   for_each_tile(w_VC, x_NC.dtype(), [&](const Tensor& tile_RC, std::int64_t first_word) {
     const std::int64_t R = tile_RC.dim(0);
-    for (std::int64_t first = 0; first < N; first += kRowsAtOnce) {
-      const std::int64_t count = std::min(kRowsAtOnce, N - first);
+    for (std::int64_t first = 0; first < N; first += kScoredRows) {
+      const std::int64_t count = std::min(kScoredRows, N - first);
       if (!logits_NR.defined() || logits_NR.dim(1) != R || logits_NR.dim(0) < count)
         logits_NR = Tensor::empty({count, R});
       Tensor logits = logits_NR.rows(0, count);
