@@ -40,7 +40,8 @@ template <class R, class X>
 SINK_HD R expert_glu_units_backward(const X* dy_F, const X* gate_up_2F, R p, std::int64_t F, X* dgate_up_2F) {
   R dp = 0;
   for (std::int64_t f = 0; f < F; ++f) {
-    const ExpertUnit<R> unit(R(gate_up_2F[2 * f]), R(gate_up_2F[2 * f + 1]));
+    const R gate = R(gate_up_2F[2 * f]), up = R(gate_up_2F[2 * f + 1]);
+    const ExpertUnit<R> unit(gate, up);
     const R dy = R(dy_F[f]);
     dp += dy * unit.value();
     store(dgate_up_2F[2 * f], dy * p * unit.by_gate());

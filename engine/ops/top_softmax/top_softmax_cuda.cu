@@ -4,28 +4,35 @@
 #include "engine/ops/top_softmax/top_softmax_math.h"
 
 namespace sink::cuda {
+namespace {
 
-void top_softmax(const Tensor& x, std::int64_t k, Tensor& p) {
+template <class X>
+void forward(const Tensor& x, std::int64_t k, Tensor& p) {
   const std::int64_t E = x.dim(-1);
-  with_real<float, bf16>(x.dtype(), [&](auto zero) {
-    using X = decltype(zero);
-    const X* in = x.device_data<X>();
-    X* out = p.device_data<X>();
-    for_each_element(x.size() / E,
-                     [=] __device__(std::int64_t n) { top_softmax_row<float>(in + n * E, E, k, out + n * E); });
+  const X* in = x.device_data<X>();
+  X* out = p.device_data<X>();
+  for_each_element(x.size() / E,
+                   [=] __device__(std::int64_t n) { top_softmax_row<float>(in + n * E, E, k, out + n * E); });
+}
+
+template <class X>
+void backward(const Tensor& dp, const Tensor& p, Tensor& dx) {
+  const std::int64_t E = p.dim(-1);
+  const X *dp_i = dp.device_data<X>(), *p_i = p.device_data<X>();
+  X* dx_i = dx.device_data<X>();
+  for_each_element(p.size() / E, [=] __device__(std::int64_t n) {
+    top_softmax_row_backward<float>(dp_i + n * E, p_i + n * E, E, dx_i + n * E);
   });
 }
 
+}  // namespace
+
+void top_softmax(const Tensor& x, std::int64_t k, Tensor& p) {
+  with_real<float, bf16>(x.dtype(), [&](auto zero) { forward<decltype(zero)>(x, k, p); });
+}
+
 void top_softmax_backward(const Tensor& dp, const Tensor& p, Tensor& dx) {
-  const std::int64_t E = p.dim(-1);
-  with_real<float, bf16>(p.dtype(), [&](auto zero) {
-    using X = decltype(zero);
-    const X *dp_i = dp.device_data<X>(), *p_i = p.device_data<X>();
-    X* dx_i = dx.device_data<X>();
-    for_each_element(p.size() / E, [=] __device__(std::int64_t n) {
-      top_softmax_row_backward<float>(dp_i + n * E, p_i + n * E, E, dx_i + n * E);
-    });
-  });
+  with_real<float, bf16>(p.dtype(), [&](auto zero) { backward<decltype(zero)>(dp, p, dx); });
 }
 
 }  // namespace sink::cuda
