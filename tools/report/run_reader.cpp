@@ -309,7 +309,7 @@ std::vector<Run> read_measurements(const std::string& file) {
     runs.push_back(std::move(run));
   }
   // The file's own order is natural tokens first; an object of JSON is read by name.
-  std::ranges::stable_partition(runs, [](const Run& run) { return run.input == "natural"; });
+  std::stable_partition(runs.begin(), runs.end(), [](const Run& run) { return run.input == "natural"; });
   return runs;
 }
 
