@@ -73,7 +73,7 @@ StoredMatrix FamilyWeights::rows_of(const ParameterInfo& parameter) const {
     const std::int64_t E = place.experts == ExpertAxis::none ? 1 : config_.sizes.experts;
     const bool below = place.experts == ExpertAxis::rows && !vector;
     const Shape shape = without_experts(stored.shape, place, E, vector);
-    const bool fits = shape.rank() == parameter.shape.rank() && count % E == 0 &&
+    const bool fits = shape.rank() == parameter.shape.rank() && (!below || count % E == 0) &&
                       (vector || shape[place.transposed ? 0 : 1] == columns) &&
                       shape[place.transposed ? 1 : 0] == (below ? count / E : count + place.first_row) &&
                       (is_plain(stored.type) || blocks);

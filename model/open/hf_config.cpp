@@ -176,7 +176,8 @@ OpenConfig gpt_oss_config(const ConfigJson& json) {
   if (json.has("quantization_config"))
     json.refuse(
         "weights of type MXFP4 (`quantization_config`) are not read here; expected F32 or BF16, which transformers "
-        "writes: from_pretrained(MODEL, quantization_config=Mxfp4Config(dequantize=True)).save_pretrained(FOLDER)");
+        "writes: from_pretrained(MODEL, quantization_config=Mxfp4Config(dequantize=True)).save_pretrained(FOLDER, "
+        "save_original_format=False)");
   json.expect("swiglu_limit", {7, 7.0});
   json.expect("swiglu_alpha", {1.702});
   OpenConfig config = llama_config(json, "gpt_oss", /*biases=*/true);

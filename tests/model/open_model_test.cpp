@@ -100,13 +100,14 @@ TEST_CASE("open models: what no family computes, and what does not fit its tenso
   refused("gpt_oss", "gpt_oss", "\"truncate\": false", "\"truncate\": true", {"`truncate` must be false"});
   refused("gpt_oss", "gpt_oss", "\"swiglu_limit\": 7.0", "\"swiglu_limit\": 5.0", {"`swiglu_limit`", "5.0"});
   refused("gpt_oss", "gpt_oss", "\"vocab_size\": 40",
-          "\"vocab_size\": 40, \"quantization_config\": {\"quant_method\": \"mxfp4\"}", {"MXFP4", "dequantize"});
-  refused("gpt_oss", "gpt_oss", "\"num_local_experts\": 4", "\"num_local_experts\": 3",
-          {"router.weight", "(3, 32)", "(4, 32)"});
-  refused("gpt_oss", "gpt_oss", "\"num_local_experts\": 4", "\"num_local_experts\": 0", {"`num_local_experts`"});
-  refused("gpt_oss", "gpt_oss", "\"num_experts_per_tok\": 2", "\"num_experts_per_tok\": 9", {"9 of 4"});
+          "\"vocab_size\": 40, \"quantization_config\": {\"quant_method\": \"mxfp4\"}",
+          {"MXFP4", "dequantize", "save_original_format=False"});
+  refused("gpt_oss", "gpt_oss", "\"num_local_experts\": 5", "\"num_local_experts\": 3",
+          {"router.weight", "(3, 32)", "(5, 32)"});
+  refused("gpt_oss", "gpt_oss", "\"num_local_experts\": 5", "\"num_local_experts\": 0", {"`num_local_experts`"});
+  refused("gpt_oss", "gpt_oss", "\"num_experts_per_tok\": 2", "\"num_experts_per_tok\": 9", {"9 of 5"});
   refused("gpt_oss", "gpt_oss", "\"intermediate_size\": 40", "\"intermediate_size\": 20",
-          {"gate_up_proj", "(4, 32, 80)"});
+          {"gate_up_proj", "(5, 32, 80)"});
   refused("qwen3", "qwen3", "{", "[{", {"not JSON"});
 }
 

@@ -93,7 +93,7 @@ TEST_CASE("YaRN's rotations: fast pairs as they were, slow ones by the factor, a
   s.rotary_factor = 8;
   s.rotary_context = 300;
   const std::string with_yarn = "gpt_oss", without = "op_sink_logit";
-  if (!is_built(with_yarn)) return;
+  if (!is_built(with_yarn) || !is_built(without)) return;
   auto yarn = make_model(with_yarn, s), plain = make_model(without, s);
   // One token at all positions: its queries in the first layer are one vector, turned.
   Tensor same = Tensor::empty({1, s.context}, DType::I32);
@@ -144,6 +144,7 @@ TEST_CASE("experts: what was not chosen does not count; what was is weighed by t
 }
 
 TEST_CASE("LLaMA 3's rotations: by wavelength, as its formula has it") {
+  if (!is_built("llama3") || !is_built("pos_nope")) return;
   Sizes s = small_sizes();
   s.head_width = 8;
   s.rotary_base = 30;

@@ -24,7 +24,8 @@ OUT = pathlib.Path(__file__).parent / "models"
 T = 20
 small = dict(num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, hidden_size=32, intermediate_size=40,
              max_position_embeddings=32, vocab_size=40, initializer_range=0.3)
-gpt_oss = dict({**small, "num_hidden_layers": 3, "max_position_embeddings": 64}, head_dim=12, num_local_experts=4,
+gpt_oss = dict({**small, "num_hidden_layers": 3, "max_position_embeddings": 64}, head_dim=12,
+               num_local_experts=5,  # no divisor of the width, as gpt-oss-120b's 128 is none
                num_experts_per_tok=2, sliding_window=5, rms_norm_eps=1e-5,
                layer_types=["sliding_attention", "full_attention", "sliding_attention"],
                rope_parameters=dict(rope_type="yarn", rope_theta=500.0, factor=8.0, beta_fast=32.0, beta_slow=1.0,
