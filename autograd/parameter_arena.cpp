@@ -1,5 +1,6 @@
 #include "autograd/parameter_arena.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "engine/implementation.h"
@@ -78,9 +79,10 @@ void ParameterArena::take_from(const WeightSource& source) {
     if (!p->stored_) source.numbers(p->info(), slice(taken, *p).data<float>());
   masters_ = taken.to(accumulate_type(compute_type_)).to(device_);
   compute_ = compute_type_ == DType::BF16 ? masters_.new_zeros({size_}, DType::BF16) : masters_;
+  const bool all_numbers = std::ranges::none_of(parameters_, [](const auto& p) { return p->stored_ != nullptr; });
   for (const auto& p : parameters_) {
     if (p->stored_) continue;
-    p->master_ = Var(slice(masters_, *p));
+    p->master_ = Var(slice(masters_, *p), /*requires_grad=*/all_numbers);
     p->compute_ = slice(compute_, *p);
   }
   refresh();

@@ -33,7 +33,7 @@ class ParameterArena {
   // on every device.
   void allocate(std::uint64_t seed);
   // Instead of allocate(): nothing is drawn, matrices stay where they are, and nothing wants a gradient. On a device
-  // other than the CPU and for F64 all are numbers.
+  // other than the CPU and for F64 all are numbers, which want one.
   void take_from(const WeightSource& source);
   // From now on gradients gather in one tensor, gradients(); without it each is a tensor of its own. For training.
   void allocate_gradients();

@@ -17,8 +17,7 @@ inline constexpr const char* kWhatIsEvaluated =
 
 struct EvaluatedModel {
   // Of a model of another program the attributes alone, as far as there are such: tokenizer_json, and begin_token, with
-  // which its tokenizer begins every text, or prefix_token, which lm-evaluation-harness
-  // puts before what has no context.
+  // which its tokenizer begins every text, or prefix_token, which lm-evaluation-harness puts before what has no context.
   Checkpoint checkpoint;
   std::unique_ptr<LanguageModel> model;
 };

@@ -34,7 +34,9 @@ struct LayerWatcher final : Probe {
   void attention(const AttentionView& view) override {
     if (view.layer != layer) return;
     trace = view.trace;
-    if (tape) node = tape->nodes().back().get();  // attention has just recorded itself
+    if (!tape) return;
+    SINK_CHECK(!tape->nodes().empty(), "explain", "the model was read without what gradients need");
+    node = tape->nodes().back().get();  // attention has just recorded itself
   }
   std::int64_t layer;
   const Tape* tape;

@@ -50,22 +50,24 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
     dx = Tensor::empty_like(x_value);
     dw = weight.var().gradient().room();
   }
-  const bool in_place = weight.stored() && !tape;
-  if (in_place) stored_cross_entropy(x_NC, *weight.stored(), targets_N, loss_N);
-  const std::int64_t in_blocks = in_place ? 0 : rows, block = rows_per_block(rows, V, size_of(type), tape != nullptr);
-  Tensor logits_block = x_value.new_empty({std::min(block, in_blocks), V}, type);
-  for (std::int64_t first = 0; first < in_blocks; first += block) {
-    std::int64_t last = std::min(in_blocks, first + block);
-    Tensor logits = logits_block.rows(0, last - first), loss = loss_N.rows(first, last);
-    product(x_NC.rows(first, last), weight, logits);
-    if (!tape) {
-      cross_entropy(logits, targets_N.rows(first, last), loss);
-      continue;
+  if (weight.stored()) {  // by tiles of words, of which none has all logits, nor a gradient
+    stored_cross_entropy(x_NC, *weight.stored(), targets_N, loss_N);
+  } else {
+    std::int64_t block = rows_per_block(rows, V, size_of(type), tape != nullptr);
+    Tensor logits_block = x_value.new_empty({std::min(block, rows), V}, type);
+    for (std::int64_t first = 0; first < rows; first += block) {
+      std::int64_t last = std::min(rows, first + block);
+      Tensor logits = logits_block.rows(0, last - first), loss = loss_N.rows(first, last);
+      matmul({x_NC.rows(first, last)}, transposed(weight.compute()), logits);
+      if (!tape) {
+        cross_entropy(logits, targets_N.rows(first, last), loss);
+        continue;
+      }
+      cross_entropy_to_gradient(logits, targets_N.rows(first, last), scale / targets_counted, loss);
+      Tensor dx_block = dx.reshape({rows, C}).rows(first, last);
+      matmul({logits}, {weight.compute()}, dx_block);
+      matmul(transposed(logits), {x_NC.rows(first, last)}, dw, /*accumulate=*/first > 0);
     }
-    cross_entropy_to_gradient(logits, targets_N.rows(first, last), scale / targets_counted, loss);
-    Tensor dx_block = dx.reshape({rows, C}).rows(first, last);
-    matmul({logits}, {weight.compute()}, dx_block);
-    matmul(transposed(logits), {x_NC.rows(first, last)}, dw, /*accumulate=*/first > 0);
   }
 
   Tensor loss = x_value.new_empty({1}, master_type);

@@ -87,3 +87,17 @@ TEST_CASE("export and import: there and back a checkpoint has the same parameter
                  "eval_baseline import");
   CHECK(load_checkpoint(folder / "run/checkpoint.h5").attribute("initial_sha256") == parameters_checksum(given));
 }
+
+TEST_CASE("explain: a model read in place has the gradients of the same model as a checkpoint") {
+  const TemporaryFolder folder;
+  write_bytes(folder / "tokens.txt", "1 5 9 14 3 22\n");
+  run_well(folder, "eval_baseline import " + kModels + "llama " + folder / "llama.h5");
+  auto explained = [&](const std::string& model) {
+    const std::string text = run_well(
+        folder, "eval_baseline explain --backward --checkpoint " + model + " --tokens " + folder / "tokens.txt");
+    return text.substr(text.find('\n'));  // behind the model's name
+  };
+  const std::string in_place = explained(kModels + "llama");
+  CHECK(in_place == explained(folder / "llama.h5"));
+  CHECK(in_place.find("linear_cross_entropy") != std::string::npos);
+}
