@@ -98,11 +98,14 @@ TEST_CASE("YaRN's rotations: fast pairs as they were, slow ones by the factor, a
   // One token at all positions: its queries in the first layer are one vector, turned.
   Tensor same = Tensor::empty({1, s.context}, DType::I32);
   for (std::int64_t t = 0; t < s.context; ++t) same.data<std::int32_t>()[t] = 7;
-  Watcher watcher;
+  Watcher watcher, of_plain;
   yarn->logits(same, {.probe = &watcher});
+  plain->logits(same, {.probe = &of_plain});
   const std::int64_t D = 12;
   const double length = 0.1 * std::log(8.0) + 1;
   auto q = [&](std::int64_t t, std::int64_t d) { return watcher.q_L[0].item(t * D + d) / length; };
+  // At position 0 nothing turns, and a query of the same weights without YaRN is shorter.
+  for (std::int64_t d = 0; d < D; ++d) CHECK(q(0, d) == doctest::Approx(of_plain.q_L[0].item(d)).epsilon(1e-12));
   int kept = 0, slowed = 0, between = 0;
   for (std::int64_t e = 0; e < D / 2; ++e) {
     double f = std::pow(500.0, -2.0 * static_cast<double>(e) / 12);
