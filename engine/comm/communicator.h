@@ -1,0 +1,71 @@
+// Communicator: what the ranks of a run do together. All ranks call the same collectives in the same order.
+//
+// A tensor that is cut among N ranks has N equal chunks, chunk r of rank r. Sums over ranks are taken in the order of
+// ranks, each number ((x_0 + x_1) + x_2) + ...: the same bits whatever carries the bytes.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/tensor.h"
+
+namespace sink {
+
+class Communicator {
+ public:
+  virtual ~Communicator() = default;
+  Communicator(const Communicator&) = delete;
+  Communicator& operator=(const Communicator&) = delete;
+
+  int rank() const { return rank_; }
+  int size() const { return size_; }
+  bool alone() const { return size_ == 1; }
+  // Rank 0 alone writes files and speaks.
+  bool is_writer() const { return rank_ == 0; }
+  // "no other rank", "tcp", "mpi", "nccl over tcp"
+  virtual std::string name() const = 0;
+
+  // ---- Tensors of the run's device. These return at once: they read and write their tensors beside what is computed
+  // meanwhile, one after another in the order of the calls, and when what was launched before the call is done. Nobody
+  // touches the tensors until wait().
+
+  // chunk = the sum over ranks of their whole[this rank's chunk]; with `add`, chunk + x_0 + x_1 + ... . F32 or F64;
+  // `chunk` may be the chunk of `whole` itself.
+  virtual void reduce_scatter(const Tensor& whole, Tensor& chunk, bool add) = 0;
+  // Every rank's chunk of `whole` comes to all.
+  virtual void all_gather(Tensor& whole) = 0;
+  // x of rank 0 comes to all.
+  virtual void broadcast(Tensor& x) = 0;
+  // What is computed from here on finds all of them done. On the CPU it waits; on a device it need not.
+  virtual void wait() = 0;
+
+  // ---- Bytes of the host: small, and at once.
+
+  // mine of every rank, by rank.
+  virtual std::vector<std::string> exchange(const std::string& mine) = 0;
+  // Tells the others why this rank leaves in the middle of things.
+  virtual void say_goodbye(const std::string& why, Exit code) = 0;
+
+  // Bytes that this rank has sent for collectives of tensors, and the seconds that somebody had to wait for them.
+  struct Traffic {
+    double bytes_sent = 0, seconds_busy = 0, seconds_waited = 0;
+  };
+  virtual Traffic traffic() const { return {}; }
+
+  // This rank's chunk of a tensor that is cut among the ranks.
+  Tensor chunk_of(const Tensor& whole) const {
+    const std::int64_t each = whole.size() / size_;
+    return whole.slice(rank_ * each, {each});
+  }
+
+ protected:
+  Communicator(int rank, int size) : rank_(rank), size_(size) {}
+
+  int rank_, size_;
+};
+
+// Of a run that has one rank: every collective is done when it is called.
+std::unique_ptr<Communicator> no_other_rank();
+
+}  // namespace sink
