@@ -1,7 +1,8 @@
-// Links: bytes between the ranks of a run, by TCP (tcp_links.h) or MPI (mpi_links.h). Ranks do the same transfers in the
-// same order; collectives are made of them (host_communicator.h).
+// Links: bytes between the ranks of a run, by TCP (tcp_links.h) or MPI (mpi_links.h). Ranks do the same transfers in
+// the same order; collectives are made of them (host_communicator.h).
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -57,14 +58,23 @@ class Links {
   // Tells the others, as far as that goes without waiting, why this rank leaves, and closes. They throw RankLost with
   // these words and this code.
   virtual void say_goodbye(const std::string& why, Exit code) = 0;
+  // From another thread: a transfer that waits throws soon, and so do all later ones.
+  void interrupt() { interrupted_ = true; }
 
   const Traffic& traffic() const { return traffic_; }
 
  protected:
   Links(int rank, int size) : rank_(rank), size_(size) {}
 
+  void throw_if_interrupted() const {
+    if (interrupted_) throw RankLost("[ranks] this rank leaves", rank_);
+  }
+
   int rank_, size_;
   Traffic traffic_;
+
+ private:
+  std::atomic<bool> interrupted_ = false;
 };
 
 }  // namespace sink

@@ -1,0 +1,15 @@
+// `--nproc N`: starts the ranks of a run on this machine, processes of this same program, and waits for them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace sink {
+
+// Starts `ranks` processes of `arguments` (the program first), which find in their environment which rank they are
+// (engine/comm/rank_place.h), and returns the exit code of the first that failed, 0 where none did. SIGTERM and SIGHUP
+// go on to rank 0, and through it to all at the end of a step, as does SIGUSR1; a rank that ends early is mourned by
+// the others, which leave by themselves: those that have not after `patience` seconds are killed.
+int run_local_ranks(int ranks, const std::vector<std::string>& arguments, double patience);
+
+}  // namespace sink

@@ -1,0 +1,201 @@
+// Collectives over TCP, of 1 to 4 processes: sums to the bit in the order of ranks, and what becomes of the others when
+// one is lost.
+#include "engine/comm/host_communicator.h"
+
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "engine/comm/tcp_links.h"
+#include "tests/support/forked_ranks.h"
+
+namespace sink {
+namespace {
+
+std::unique_ptr<HostCommunicator> joined(const RankPlace& place, double time_out = 20) {
+  return std::make_unique<HostCommunicator>(std::make_unique<TcpLinks>(place, time_out));
+}
+
+// Numbers whose sum depends on its order: of sizes 1 to 1e8, of both signs.
+float number_of(int rank, std::int64_t i) {
+  const double sizes[] = {1e8, 1, 3e-4, 70};
+  return static_cast<float>((rank % 2 ? -1 : 1) * sizes[(rank + i) % 4] * (1 + 1e-3 * static_cast<double>(i % 997)));
+}
+
+Tensor numbers_of(int rank, std::int64_t count) {
+  Tensor x = Tensor::empty({count});
+  for (std::int64_t i = 0; i < count; ++i) x.data<float>()[i] = number_of(rank, i);
+  return x;
+}
+
+float sum_of_ranks(int size, std::int64_t i) {
+  float sum = number_of(0, i);
+  for (int rank = 1; rank < size; ++rank) sum += number_of(rank, i);
+  return sum;
+}
+
+bool expect(bool holds, const char* what) {
+  if (!holds) std::fprintf(stderr, "not so: %s\n", what);
+  return holds;
+}
+
+double seconds_of(const std::function<void()>& work) {
+  auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+std::string message_of(const std::function<void()>& work, Exit code) {
+  try {
+    work();
+  } catch (const Error& error) {
+    if (error.code == code) return error.what();
+    return std::string("of another code: ") + error.what();
+  }
+  return "";
+}
+
+bool all_are(const std::vector<int>& codes, int code) {
+  for (int other : codes)
+    if (other != code) return false;
+  return true;
+}
+
+}  // namespace
+
+TEST_CASE("reduce_scatter sums in the order of ranks, whichever is first, and gathers back what it gave") {
+  for (int size : {1, 2, 3, 4}) {
+    CAPTURE(size);
+    CHECK(all_are(in_ranks(size,
+                           [size](const RankPlace& place) {
+                             if (size == 1) return 0;
+                             auto ranks = joined(place);
+                             const std::int64_t count = 3000 * size;  // more than one block of the sum
+                             Tensor whole = numbers_of(place.rank, count), chunk = ranks->chunk_of(whole),
+                                    apart = Tensor::full({3000}, 5);
+                             ranks->reduce_scatter(whole, apart, /*add=*/true);
+                             ranks->reduce_scatter(whole, chunk, /*add=*/false);
+                             ranks->all_gather(whole);
+                             ranks->wait();
+                             bool right = true;
+                             for (std::int64_t i = 0; i < count; ++i)
+                               right &= whole.data<float>()[i] == sum_of_ranks(size, i);
+                             for (std::int64_t i = 0; i < 3000; ++i) {
+                               float sum = 5;
+                               for (int rank = 0; rank < size; ++rank) sum += number_of(rank, place.rank * 3000 + i);
+                               right &= apart.data<float>()[i] == sum;
+                             }
+                             return expect(right, "sums in order") ? 0 : 1;
+                           }),
+                  0));
+  }
+  // The test would see another order.
+  int differ = 0;
+  for (std::int64_t i = 0; i < 100; ++i) {
+    float backwards = number_of(3, i);
+    for (int rank : {2, 1, 0}) backwards += number_of(rank, i);
+    differ += backwards != sum_of_ranks(4, i);
+  }
+  CHECK(differ > 10);
+}
+
+TEST_CASE("bytes of any length and tensors of rank 0 come to all; bytes that went out are counted") {
+  CHECK(all_are(in_ranks(3,
+                         [](const RankPlace& place) {
+                           auto ranks = joined(place);
+                           std::vector<std::string> all =
+                               ranks->exchange(std::string(static_cast<std::size_t>(place.rank) * 100000, 'x'));
+                           Tensor x = Tensor::full({1000}, place.rank + 7);
+                           ranks->broadcast(x);
+                           ranks->wait();
+                           Tensor whole = Tensor::zeros({300}, DType::F64);
+                           ranks->all_gather(whole);
+                           ranks->wait();
+                           const double sent = (place.rank == 0 ? 2 * 4000 : 0) + 2 * 800;
+                           return expect(
+                                      all[0].empty() && all[1].size() == 100000 && all[2] == std::string(200000, 'x'),
+                                      "exchange") &&
+                                          expect(x.item(999) == 7, "broadcast") &&
+                                          expect(ranks->traffic().bytes_sent == sent, "traffic")
+                                      ? 0
+                                      : 1;
+                         }),
+                0));
+}
+
+TEST_CASE("a rank that is killed is named by the others at once, waiting or not") {
+  std::vector<int> codes = in_ranks(4, [](const RankPlace& place) {
+    auto ranks = joined(place);
+    ranks->exchange("here");
+    if (place.rank == 2) ::raise(SIGKILL);
+    std::string said;
+    double seconds = seconds_of([&] {
+      // Rank 3 computes meanwhile, and hears of it all the same.
+      std::string heard;
+      if (place.rank == 3) {
+        ranks->on_loss([&](const std::exception_ptr& loss) {
+          try {
+            std::rethrow_exception(loss);
+          } catch (const RankLost& lost) { heard = std::to_string(lost.rank); }
+        });
+        std::this_thread::sleep_for(std::chrono::seconds(1));
+        if (heard.empty()) return;
+      }
+      said = message_of([&] { ranks->exchange("and you?"); }, Exit::device);
+    });
+    // Who hears of it from another that leaves for the same reason names that one.
+    return expect(said.find("is lost") != std::string::npos, said.c_str()) && expect(seconds < 5, "in time") ? 0 : 1;
+  });
+  CHECK(codes == std::vector<int>{0, 0, 128 + SIGKILL, 0});
+}
+
+TEST_CASE("a rank that leaves says why, and with which code the others leave") {
+  CHECK(in_ranks(3, [](const RankPlace& place) {
+          auto ranks = joined(place);
+          if (place.rank == 0) {
+            ranks->say_goodbye("the folder is full of files", Exit::usage);
+            return 0;
+          }
+          std::string said = message_of([&] { ranks->exchange("ready"); }, Exit::usage);
+          return expect(said.find("rank 0 of 3 has left: the folder is full of files") != std::string::npos,
+                        said.c_str())
+                     ? 0
+                     : 1;
+        }) == std::vector<int>{0, 0, 0});
+}
+
+TEST_CASE("a rank that does nothing is waited for as long as was said, and named") {
+  CHECK(in_ranks(2, [](const RankPlace& place) {
+          auto ranks = joined(place, /*time_out=*/1);
+          if (place.rank == 1) {
+            std::this_thread::sleep_for(std::chrono::seconds(3));
+            return 0;
+          }
+          std::string said;
+          double seconds = seconds_of([&] { said = message_of([&] { ranks->exchange("?"); }, Exit::device); });
+          return expect(said.find("waited 1 s in exchange 1 for rank 1") != std::string::npos, said.c_str()) &&
+                         expect(seconds > 0.9 && seconds < 2, "in time")
+                     ? 0
+                     : 1;
+        }) == std::vector<int>{0, 0});
+}
+
+TEST_CASE("ranks that do not do the same are told so") {
+  CHECK(in_ranks(2, [](const RankPlace& place) {
+          auto ranks = joined(place);
+          Tensor x = Tensor::zeros({place.rank == 0 ? 8 : 16});
+          std::string said = message_of(
+              [&] {
+                ranks->all_gather(x);
+                ranks->wait();
+              },
+              Exit::failure);
+          // The one that finds out first leaves, and the other may see no more than that.
+          return said.find("do not do the same") != std::string::npos || said.find("is lost") != std::string::npos ? 0
+                                                                                                                   : 1;
+        }) == std::vector<int>{0, 0});
+}
+
+}  // namespace sink
