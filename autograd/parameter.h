@@ -58,10 +58,11 @@ class Parameter {
 
  private:
   friend class ParameterArena;
-  Parameter(ParameterInfo info, std::int64_t begin) : info_(std::move(info)), begin_(begin) {}
+  Parameter(ParameterInfo info, int section) : info_(std::move(info)), section_(section) {}
 
   ParameterInfo info_;
-  std::int64_t begin_;
+  int section_;
+  std::int64_t begin_ = 0;
   Var master_;
   Tensor compute_;
   std::shared_ptr<const StoredMatrix> stored_;

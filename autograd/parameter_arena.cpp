@@ -12,7 +12,8 @@ namespace {
 
 constexpr std::int64_t kAlignment = 32;  // numbers: 64 bytes of the smallest type, bf16
 
-std::int64_t aligned(std::int64_t size) { return (size + kAlignment - 1) / kAlignment * kAlignment; }
+std::int64_t multiple_of(std::int64_t unit, std::int64_t size) { return (size + unit - 1) / unit * unit; }
+std::int64_t aligned(std::int64_t size) { return multiple_of(kAlignment, size); }
 
 template <class R>
 void draw(const Init& init, const Rng& rng, R* values, std::int64_t count) {
@@ -45,24 +46,60 @@ std::shared_ptr<const StoredMatrix> Parameter::exchange_stored(std::shared_ptr<c
 
 const Parameter& ParameterArena::add(ParameterInfo info) {
   SINK_CHECK(!masters_.defined(), "parameters", info.name + " was declared after the numbers were made");
-  parameters_.push_back(std::unique_ptr<Parameter>(new Parameter(std::move(info), size_)));
-  size_ += aligned(parameters_.back()->segment().size());
+  parameters_.push_back(std::unique_ptr<Parameter>(new Parameter(std::move(info), section_)));
   return *parameters_.back();
 }
 
+void ParameterArena::lay_out(std::int64_t multiple) {
+  size_ = 0;
+  sections_.clear();
+  int section = -1;
+  for (const auto& p : parameters_) {
+    if (p->section_ != section || sections_.empty()) {
+      if (!sections_.empty()) sections_.back().end = size_ = multiple_of(multiple, size_);
+      sections_.push_back({size_, size_});
+      section = p->section_;
+    }
+    p->begin_ = size_;
+    size_ += aligned(p->segment().size());
+  }
+  if (!sections_.empty()) sections_.back().end = size_ = multiple_of(multiple, size_);
+}
+
 void ParameterArena::allocate(std::uint64_t seed) {
+  lay_out(kPiece);
   Tensor drawn = Tensor::zeros({size_}, accumulate_type(compute_type_));
   for (const auto& p : parameters_) {
     Tensor values = slice(drawn, *p);
     draw(p->info().init, Rng(seed, "parameter/" + p->name()), values);
   }
   masters_ = drawn.to(device_);
+  point_at_numbers();
+}
+
+void ParameterArena::point_at_numbers() {
   compute_ = compute_type_ == DType::BF16 ? masters_.new_zeros({size_}, DType::BF16) : masters_;
   for (const auto& p : parameters_) {
     p->master_ = Var(slice(masters_, *p), /*requires_grad=*/true);
     p->compute_ = slice(compute_, *p);
   }
   refresh();
+}
+
+void ParameterArena::cut_among(int ranks) {
+  SINK_CHECK(masters_.defined() && !gradients_.defined(), "parameters",
+             "cut_among() belongs between allocate() and allocate_gradients()");
+  if (ranks == 1) return;
+  const Tensor before = masters_;
+  std::vector<std::int64_t> began;
+  for (const auto& p : parameters_) began.push_back(p->begin_);
+  lay_out(ranks * kPiece);
+  masters_ = before.new_zeros({size_}, before.dtype());
+  for (std::size_t n = 0; n < parameters_.size(); ++n) {
+    const Parameter& p = *parameters_[n];
+    slice(masters_, p).copy_from(before.slice(began[n], p.info().shape));
+  }
+  point_at_numbers();
 }
 
 void ParameterArena::take_from(const WeightSource& source) {
@@ -115,8 +152,10 @@ std::vector<Segment> ParameterArena::segments_with_gradient() const {
 
 std::vector<Segment> ParameterArena::spans_with_gradient() const {
   std::vector<Segment> spans;
+  auto next = parameters_.begin();
   for (Segment segment : segments_with_gradient()) {
-    segment.end = aligned(segment.end);
+    while ((*next)->begin_ <= segment.begin && ++next != parameters_.end()) {}
+    segment.end = next == parameters_.end() ? size_ : (*next)->begin_;
     if (!spans.empty() && spans.back().end == segment.begin)
       spans.back().end = segment.end;
     else

@@ -3,7 +3,9 @@
 // numbers alike (an update, a norm, a sum over ranks) is one call on one tensor.
 //
 // Slices stand in the order in which parameters are declared and begin at multiples of 64 bytes, whatever the type.
-// Between them is padding, at first zero, that nobody reads.
+// Between them is padding, at first zero, that nobody reads. Parameters that a pass uses together are a section (those
+// of a block): sections begin and end at multiples of kPiece numbers for every rank that they are cut among, so that
+// what is computed of pieces does not depend on the number of ranks.
 #pragma once
 
 #include <memory>
@@ -27,6 +29,8 @@ class ParameterArena {
   // `compute` is the type that products read; master values are F32, or F64 with it. All live on `device`.
   explicit ParameterArena(DType compute, Device device = Device::cpu) : compute_type_(compute), device_(device) {}
 
+  // Parameters that are declared from here on are another section.
+  void begin_section() { ++section_; }
   // Declares a parameter, which has no numbers before allocate(). The reference outlives moves of the arena.
   const Parameter& add(ParameterInfo info);
   // Makes the numbers; those of each parameter are drawn from the stream of (seed, its name), by the CPU: the same bits
@@ -35,6 +39,8 @@ class ParameterArena {
   // Instead of allocate(): nothing is drawn, matrices stay where they are, and nothing wants a gradient. On a device
   // other than the CPU and for F64 all are numbers, which want one.
   void take_from(const WeightSource& source);
+  // Widens every section to a multiple of `ranks` kPiece numbers. Before allocate_gradients().
+  void cut_among(int ranks);
   // From now on gradients gather in one tensor, gradients(); without it each is a tensor of its own. For training.
   void allocate_gradients();
 
@@ -45,6 +51,10 @@ class ParameterArena {
   const std::unique_ptr<Parameter>& operator[](std::size_t i) const { return parameters_[i]; }
   // Numbers in all parameters, without padding.
   std::int64_t count() const;
+
+  static constexpr std::int64_t kPiece = 4096;
+  // In order, covering masters(); empty where numbers came from take_from().
+  const std::vector<Segment>& sections() const { return sections_; }
 
   Device device() const { return device_; }
   Tensor& masters() { return masters_; }
@@ -66,9 +76,15 @@ class ParameterArena {
   void refresh();
 
  private:
+  // Where parameters and sections stand, each a multiple of `multiple` numbers.
+  void lay_out(std::int64_t multiple);
+  void point_at_numbers();
+
   DType compute_type_;
   Device device_;
   std::vector<std::unique_ptr<Parameter>> parameters_;
+  int section_ = 0;
+  std::vector<Segment> sections_;
   std::int64_t size_ = 0;  // with padding
   Tensor masters_, compute_, gradients_;
 };

@@ -5,9 +5,16 @@ namespace {
 
 thread_local Tape* active_tape = nullptr;
 
+// A point of the tape: no operation.
+struct ReturnNode : Node {
+  std::function<void()> f;
+  const char* name() const override { return "return"; }
+  void backward() override { f(); }
+};
+
 // A node runs if a gradient has reached any of its outputs; outputs that none has reached count as zero.
 bool complete_grads(const Node& node) {
-  bool reached = false;
+  bool reached = node.outputs.empty();  // a point of the tape
   for (const Gradient& output : node.outputs) reached |= output.value().defined();
   if (!reached) return false;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -25,6 +32,10 @@ Tape::Tape() : outer_(active_tape) { active_tape = this; }
 Tape::~Tape() { active_tape = outer_; }
 
 Tape* Tape::active() { return active_tape; }
+
+void Tape::on_return(std::function<void()> f) {
+  if (Tape* tape = active()) tape->add<ReturnNode>().f = std::move(f);
+}
 
 Tape::Pause::Pause() : paused_(active_tape) { active_tape = nullptr; }
 

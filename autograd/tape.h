@@ -34,6 +34,10 @@ class Tape {
     return added;
   }
 
+  // Has `f` called when backward comes back to this point: all that was recorded after it has run, nothing before it
+  // has. Nothing where no tape of this thread is alive.
+  static void on_return(std::function<void()> f);
+
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
 
   // Starts from d loss = 1 for a loss of one element. Every node is dropped once it has run, and with it what it saved

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <string_view>
 
 #include "eval/evaluation_maps.h"
 #include "eval/evaluation_probe.h"
@@ -20,20 +22,76 @@ std::pair<std::int64_t, std::int64_t> strongest_head(const Evaluation& evaluatio
   return strongest;
 }
 
-Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_maps) {
-  std::int64_t N = sequences.sequences(), T = sequences.context();
-  EvaluationProbe probe(model.sizes(), model.extra_tokens(), N, T);
+namespace {
+
+// What is gathered of one batch of sequences: the numbers of its probe, then the sum of its losses.
+std::vector<double> measured_batch(LanguageModel& model, const Batch& part) {
+  EvaluationProbe probe(model.sizes(), model.extra_tokens(), part.sequences(), part.context());
+  probe.begin_batch(0, part.documents());
+  double loss = static_cast<double>(part.predicted()) * model.loss(part, 1, {.probe = &probe}).value().item();
+  std::vector<double> numbers = probe.numbers();
+  numbers.push_back(loss);
+  return numbers;
+}
+
+// One behind the other, each with its length before it.
+std::string as_bytes(const std::vector<std::vector<double>>& parts) {
+  std::string bytes;
+  for (const auto& numbers : parts) {
+    const std::uint64_t count = numbers.size();
+    bytes.append(reinterpret_cast<const char*>(&count), sizeof count);
+    bytes.append(reinterpret_cast<const char*>(numbers.data()), count * sizeof(double));
+  }
+  return bytes;
+}
+
+// The next of them; `bytes` then begins behind it.
+std::vector<double> take_part(std::string_view& bytes) {
+  std::uint64_t count = 0;
+  SINK_CHECK(bytes.size() >= sizeof count, "evaluate", "a rank has measured fewer batches than are its own");
+  std::memcpy(&count, bytes.data(), sizeof count);
+  bytes.remove_prefix(sizeof count);
+  SINK_CHECK(count <= bytes.size() / sizeof(double), "evaluate", "what a rank has measured is cut short");
+  std::vector<double> numbers(count);
+  std::memcpy(numbers.data(), bytes.data(), count * sizeof(double));
+  bytes.remove_prefix(count * sizeof(double));
+  return numbers;
+}
+
+// measured(p) for p < parts, every N-th by each of N ranks; all have all.
+template <class F>
+std::vector<std::vector<double>> measured_in_turns(std::int64_t parts, Communicator* ranks, F&& measured) {
+  const std::int64_t N = ranks ? ranks->size() : 1;
+  std::vector<std::vector<double>> own;
+  for (std::int64_t p = ranks ? ranks->rank() : 0; p < parts; p += N) own.push_back(measured(p));
+  if (N == 1) return own;
+  const std::vector<std::string> bytes = ranks->exchange(as_bytes(own));
+  std::vector<std::string_view> left(bytes.begin(), bytes.end());
+  std::vector<std::vector<double>> all;
+  for (std::int64_t p = 0; p < parts; ++p) all.push_back(take_part(left[static_cast<std::size_t>(p % N)]));
+  return all;
+}
+
+}  // namespace
+
+Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_maps,
+                    Communicator* ranks) {
+  const std::int64_t N = sequences.sequences();
+  EvaluationProbe probe(model.sizes(), model.extra_tokens(), N, sequences.context());
   double loss_sum = 0;
-  for (std::int64_t first = 0; first < N; first += batch) {
-    std::int64_t last = std::min(N, first + batch);
-    Batch part = sequences.rows(first, last);
-    probe.begin_batch(first, part.documents());
-    loss_sum += static_cast<double>(part.predicted()) * model.loss(part, 1, {.probe = &probe}).value().item();
+  std::int64_t first = 0;
+  for (std::vector<double>& numbers : measured_in_turns((N + batch - 1) / batch, ranks, [&](std::int64_t part) {
+         return measured_batch(model, sequences.rows(part * batch, std::min(N, (part + 1) * batch)));
+       })) {
+    loss_sum += numbers.back();
+    numbers.pop_back();
+    probe.merge(first, numbers);
+    first += batch;
   }
   Evaluation evaluation = probe.evaluation();
   evaluation.loss_by_position = probe.loss_by_position(sequences.targets_BT());
   evaluation.loss = sequences.predicted() > 0 ? loss_sum / static_cast<double>(sequences.predicted()) : std::nan("");
-  if (with_maps) keep_maps(model, sequences, std::nullopt, evaluation);
+  if (with_maps && (!ranks || ranks->is_writer())) keep_maps(model, sequences, std::nullopt, evaluation);
   return evaluation;
 }
 

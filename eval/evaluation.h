@@ -6,6 +6,7 @@
 
 #include <utility>
 
+#include "engine/comm/communicator.h"
 #include "eval/sink_score.h"
 #include "model/language_model.h"
 
@@ -71,8 +72,10 @@ struct Evaluation {
 };
 
 // Runs the model over the sequences, `batch` at a time, and gathers all of it by streaming sums, in which no map is
-// stored; with_maps, keep_maps follows in a pass of its own.
-Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_maps);
+// stored; with_maps, keep_maps follows in a pass of its own. With `ranks` each has every N-th batch, and all get what
+// one would have got, to the bit; maps are the writer's.
+Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_maps,
+                    Communicator* ranks = nullptr);
 
 // (layer, head) of the largest proxy alpha_1.
 std::pair<std::int64_t, std::int64_t> strongest_head(const Evaluation& evaluation);

@@ -151,6 +151,45 @@ void EvaluationProbe::losses(const Tensor& loss_BT) {
   for (std::int64_t n = 0; n < losses.size(); ++n) loss_[static_cast<std::size_t>(n % T_)] += losses.item(n);
 }
 
+template <class Self, class F>
+void EvaluationProbe::for_each_row(Self& p, F&& f) {
+  for (auto* table :
+       {&p.hidden_.norm, &p.before_norm_.norm, &p.kurtosis_, &p.largest_, &p.key_norm_, &p.value_norm_, &p.row_mass_,
+        &p.extra_key_mass_, &p.entropy_, &p.value_share_, &p.first_key_.dot, &p.first_key_.norm_product,
+        &p.first_key_.cosine, &p.other_keys_.dot, &p.other_keys_.norm_product, &p.other_keys_.cosine})
+    for (auto& row : *table) f(row);
+  for (auto* row : {&p.hidden_.ratio, &p.before_norm_.ratio, &p.loss_}) f(*row);
+}
+
+std::vector<double> EvaluationProbe::numbers() const {
+  std::vector<double> numbers{extra_key_ ? 1.0 : 0.0, before_norm_seen_ ? 1.0 : 0.0};
+  auto append = [&](const std::vector<double>& row) { numbers.insert(numbers.end(), row.begin(), row.end()); };
+  for_each_row(*this, append);
+  append(raw_.numbers());
+  append(proxy_.numbers());
+  return numbers;
+}
+
+void EvaluationProbe::merge(std::int64_t sequence, const std::vector<double>& numbers) {
+  std::span<const double> left(numbers);
+  auto take = [&](std::size_t count) {
+    SINK_CHECK(count <= left.size(), "evaluate", "expected more than " + std::to_string(numbers.size()) + " numbers");
+    auto taken = left.first(count);
+    left = left.subspan(count);
+    return taken;
+  };
+  auto flags = take(2);
+  extra_key_ |= flags[0] != 0;
+  before_norm_seen_ |= flags[1] != 0;
+  for_each_row(*this, [&](std::vector<double>& row) {
+    auto other = take(row.size());
+    for (std::size_t i = 0; i < row.size(); ++i) row[i] += other[i];
+  });
+  auto alphas = take(left.size());
+  raw_.put(sequence, alphas.first(alphas.size() / 2));
+  proxy_.put(sequence, alphas.subspan(alphas.size() / 2));
+}
+
 std::vector<double> EvaluationProbe::loss_by_position(const Tensor& targets_NT) const {
   std::vector<double> loss = loss_;
   for (std::int64_t t = 0; t < T_; ++t) {

@@ -20,6 +20,11 @@ class EvaluationProbe final : public Probe {
   void attention(const AttentionView& view) override;
   void losses(const Tensor& loss_BT) override;
 
+  // All that was gathered, as numbers; and what another probe, of as many sequences as it saw, has gathered of those
+  // from `sequence` on. One after another in their order they give the same bits wherever each was measured.
+  std::vector<double> numbers() const;
+  void merge(std::int64_t sequence, const std::vector<double>& numbers);
+
   // Everything but the loss and the map; call after all sequences have passed.
   Evaluation evaluation() const;
   // The mean loss at every position over those of all sequences' targets that are not -1; NaN where there is none.
@@ -33,6 +38,10 @@ class EvaluationProbe final : public Probe {
     NumberTable norm;
     std::vector<double> ratio;
   };
+
+  // f(a row of sums) for all of them, in one order.
+  template <class Self, class F>
+  static void for_each_row(Self& probe, F&& f);
 
   std::int64_t N_, T_, extra_tokens_, K_;
   std::int64_t layers_, heads_, key_heads_;

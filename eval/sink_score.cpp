@@ -1,5 +1,7 @@
 #include "eval/sink_score.h"
 
+#include <algorithm>
+
 #include "engine/tensor_view.h"
 
 namespace sink {
@@ -30,6 +32,25 @@ void AlphaTable::store(std::int64_t sequence, std::int64_t l, const Tensor& colu
       else if (extra_key)
         star_NLH(n, l, h) = (1 + view<double, 2>(extra_sums_BH)(b, h)) / star_rows;
     }
+}
+
+std::vector<double> AlphaTable::numbers() const {
+  std::vector<double> numbers{has_star_ ? 1.0 : 0.0};
+  for (const Tensor& table : {alpha_NLHK_, star_NLH_})
+    numbers.insert(numbers.end(), table.data<double>(), table.data<double>() + table.size());
+  return numbers;
+}
+
+void AlphaTable::put(std::int64_t sequence, std::span<const double> numbers) {
+  const std::int64_t N = alpha_NLHK_.dim(0), stars = star_NLH_.size() / N, alphas = alpha_NLHK_.size() / N;
+  const auto count = static_cast<std::int64_t>(numbers.size()) - 1;
+  const std::int64_t given = count / (alphas + stars);
+  SINK_CHECK(count > 0 && count % (alphas + stars) == 0 && sequence + given <= N, "sink_score",
+             "expected numbers of at most " + std::to_string(N - sequence) + " sequences, " +
+                 std::to_string(alphas + stars) + " each, got " + std::to_string(count));
+  has_star_ |= numbers.front() != 0;
+  std::copy_n(numbers.begin() + 1, given * alphas, alpha_NLHK_.data<double>() + sequence * alphas);
+  std::copy_n(numbers.begin() + 1 + given * alphas, given * stars, star_NLH_.data<double>() + sequence * stars);
 }
 
 // Sums are taken one after another, each term divided first: xtensor's own would sum in another order and change

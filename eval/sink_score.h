@@ -17,6 +17,7 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "engine/data/batch.h"
@@ -57,6 +58,9 @@ class AlphaTable {
   // exactly the K keys, behind those of `extra_tokens` sink tokens; extra_sums_BH counts if `extra_key`.
   void store(std::int64_t sequence, std::int64_t l, const Tensor& column_sums_BHK, std::int64_t extra_tokens,
              bool extra_key, const Tensor& extra_sums_BH, const DocumentPlaces& documents = {});
+  // All of it as numbers, and those of a table of fewer sequences put in place from `sequence` on.
+  std::vector<double> numbers() const;
+  void put(std::int64_t sequence, std::span<const double> numbers);
   SinkScores scores(const std::vector<double>& epsilons = {kSinkEpsilons.begin(), kSinkEpsilons.end()}) const;
 
  private:

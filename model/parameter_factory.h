@@ -53,6 +53,9 @@ class ParameterFactory {
   // Extra keys, values and logits, biases of scores: normal with deviation 0.02.
   const Parameter& small(ParameterRole role, const std::string& name, const Shape& shape, const std::string& axes);
 
+  // What is made from here on is used at another place of a pass (SectionWatch).
+  void begin_section() { parameters_.begin_section(); }
+
   const Sizes& sizes() const { return sizes_; }
   // The longest sequence inside the model.
   std::int64_t positions() const { return sizes_.context + extra_tokens_; }

@@ -50,10 +50,12 @@ class Transformer final : public LanguageModel {
     Pass with_documents = pass;
     with_documents.documents = batch.documents();
     Var x_BTC = final_hidden(batch.tokens_BT(), with_documents);
-    if (!pass.probe) return linear_cross_entropy(x_BTC, unembedding_, targets_BT, batch.predicted(), scale);
     Tensor losses;
-    Var loss = linear_cross_entropy(x_BTC, unembedding_, targets_BT, batch.predicted(), scale, &losses);
-    pass.probe->losses(losses.reshape(targets_BT.shape()));
+    Var loss =
+        linear_cross_entropy(x_BTC, unembedding_, targets_BT, batch.predicted(), scale, pass.probe ? &losses : nullptr);
+    pass.leave(sizes_.layers + 1);
+    pass.leave(0);
+    if (pass.probe) pass.probe->losses(losses.reshape(targets_BT.shape()));
     return loss;
   }
 
@@ -100,6 +102,7 @@ class Transformer final : public LanguageModel {
                "positions cannot begin anew at every document (--reset-positions) where the model puts a token of its "
                "own before all of them, from which each has another distance",
                Exit::usage);
+    pass.enter(0);
     Var embedded = embedding(tokens_on_device_BT, token_embedding_);
     if (before == 0) embedded = extra_tokens_.embed(embedded);
     const std::int64_t rows = embedded.value().dim(1);
@@ -107,16 +110,19 @@ class Transformer final : public LanguageModel {
     Residual x = position_.embed(embedded, pass);
     if (pass.probe) pass.probe->hidden(0, x.sum().value());
     for (const Block<Spec>& block : blocks_) {
+      pass.enter(pass.layer + 1);
       if (pass.recompute)
         x = recompute(x, [&block, pass](const Var& in_BTC) -> Var { return block(in_BTC, pass); });
       else
         x = block(x, pass);
       if (pass.edit) x = Var(pass.edit->residual(pass.layer, x.sum().value()));
       ++pass.layer;
+      pass.leave(pass.layer);
       if (pass.probe) pass.probe->hidden(pass.layer, x.sum().value());
     }
     if (pass.cache) pass.cache->advance(rows);
     if (before == 0) x = extra_tokens_.drop(x);
+    pass.enter(sizes_.layers + 1);
     return final_norm_ ? x.normed(*final_norm_).y : convert(x, compute_);
   }
 
@@ -139,8 +145,11 @@ class Transformer final : public LanguageModel {
   }
   static std::vector<Block<Spec>> make_blocks(ParameterFactory& make, const typename Spec::Position& position) {
     std::vector<Block<Spec>> blocks;
-    for (std::int64_t layer = 0; layer < make.sizes().layers; ++layer)
+    for (std::int64_t layer = 0; layer < make.sizes().layers; ++layer) {
+      make.begin_section();
       blocks.emplace_back(make, "blocks." + std::to_string(layer), position);
+    }
+    make.begin_section();
     return blocks;
   }
   static std::optional<typename Spec::Norm> make_final_norm(ParameterFactory& make) {

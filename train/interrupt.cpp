@@ -9,12 +9,13 @@ namespace sink {
 namespace {
 
 std::atomic<int> stop_signal{0};
-std::atomic<bool> save_wanted{false};
+std::atomic<bool> save_wanted{false}, silent{false};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
               "a signal handler may only touch lock-free atomics");
 
 void on_stop(int signal) {
   if (stop_signal.exchange(signal) != 0 && signal == SIGINT) ::_exit(128 + SIGINT);
+  if (silent) return;
   int kept = errno;  // of the call that was interrupted
   constexpr char kMessage[] = "\nstopping after this step; the run will be saved (Ctrl-C again leaves at once)\n";
   [[maybe_unused]] ssize_t ignored = ::write(STDERR_FILENO, kMessage, sizeof(kMessage) - 1);
@@ -34,7 +35,8 @@ struct sigaction listen(int signal, void (*handler)(int)) {
 
 }  // namespace
 
-InterruptGuard::InterruptGuard() {
+InterruptGuard::InterruptGuard(Says says) {
+  silent = says == Says::nothing;
   stop_signal = 0;  // before anybody can set them
   save_wanted = false;
   old_term_ = listen(SIGTERM, on_stop);

@@ -9,7 +9,9 @@ namespace sink {
 // Listens while it lives; not to a SIGHUP that was ignored before (nohup). A second SIGINT leaves at once with 130.
 class InterruptGuard {
  public:
-  InterruptGuard();
+  // Whether it tells the user that it has heard one.
+  enum class Says { nothing, what_comes };
+  explicit InterruptGuard(Says says = Says::what_comes);
   ~InterruptGuard();
   InterruptGuard(const InterruptGuard&) = delete;
   InterruptGuard& operator=(const InterruptGuard&) = delete;

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/ops/sum_of_squares/sum_of_squares.h"
+#include "engine/ops/piece_squares/piece_squares.h"
 #include "train/optimizers/adamw_optimizer.h"
 #include "train/optimizers/lion_optimizer.h"
 #include "train/optimizers/muon_optimizer.h"
@@ -11,13 +11,36 @@
 
 namespace sink {
 
-Optimizer::Optimizer(ParameterArena& parameters, const RunConfig& config)
-    : parameters_(parameters), weight_decay_(config.weight_decay), decays_matrices_alone_(config.decay == "matrices") {
+Optimizer::Optimizer(ParameterArena& parameters, const RunConfig& config, ArenaShare share)
+    : parameters_(parameters),
+      share_(std::move(share)),
+      squares_P_(parameters.masters().new_zeros({parameters.masters().size() / kSquaresPiece}, DType::F64)),
+      weight_decay_(config.weight_decay),
+      decays_matrices_alone_(config.decay == "matrices") {
+  static_assert(ParameterArena::kPiece == kSquaresPiece);
   parameters_.allocate_gradients();
 }
 
-void Optimizer::sum_squared_gradients(Tensor& sum) const {
-  sum_of_squares(parameters_.gradients(), parameters_.segments_with_gradient(), sum);
+void Optimizer::sum_squared_gradients(Communicator& ranks, Tensor& sum) const {
+  // What stands where no gradient came is of earlier steps.
+  for (const auto& parameter : parameters_)
+    if (!parameter->var().grad().defined()) ParameterArena::slice(parameters_.gradients(), *parameter).fill(0);
+  Tensor squares_P = squares_P_;
+  auto pieces = [](const Segment& segment) {
+    return Segment{segment.begin / kSquaresPiece, segment.end / kSquaresPiece};
+  };
+  for (const Segment& owned : share_.owned()) {
+    Tensor squares = squares_P.rows(pieces(owned).begin, pieces(owned).end);
+    piece_squares(parameters_.gradients().rows(owned.begin, owned.end), squares);
+  }
+  std::vector<Segment> sections;
+  for (const Segment& section : parameters_.sections()) {
+    sections.push_back(pieces(section));
+    Tensor squares = squares_P.rows(sections.back().begin, sections.back().end);
+    if (!share_.is_whole()) ranks.all_gather(squares);
+  }
+  if (!share_.is_whole()) ranks.wait();
+  sum_pieces(squares_P, sections, sum);
 }
 
 void Optimizer::step(const Tensor& numbers) {
@@ -52,19 +75,35 @@ std::vector<Optimizer::Range> Optimizer::ranges_of(const std::function<bool(cons
 void Optimizer::for_each_with_gradient(const std::vector<Range>& ranges,
                                        const std::function<void(const Range&, Slices&)>& f) const {
   Tensor copy = parameters_.copy();
-  for (const Segment& span : parameters_.spans_with_gradient())
-    for (const Range& range : ranges) {
-      Segment both{std::max(span.begin, range.segment.begin), std::min(span.end, range.segment.end)};
-      if (both.begin >= both.end) continue;
-      Slices slices{parameters_.gradients().rows(both.begin, both.end),
-                    parameters_.masters().rows(both.begin, both.end),
-                    copy.defined() ? copy.rows(both.begin, both.end) : Tensor()};
-      f({both, range.weight_decay}, slices);
-    }
+  const std::vector<Segment> spans = parameters_.spans_with_gradient();
+  for (const Segment& owned : share_.owned())
+    for (const Segment& span : spans)
+      for (const Range& range : ranges) {
+        Segment all{std::max({owned.begin, span.begin, range.segment.begin}),
+                    std::min({owned.end, span.end, range.segment.end})};
+        if (all.begin >= all.end) continue;
+        Slices slices{parameters_.gradients().rows(all.begin, all.end), parameters_.masters().rows(all.begin, all.end),
+                      copy.defined() ? copy.rows(all.begin, all.end) : Tensor()};
+        f({all, range.weight_decay}, slices);
+      }
 }
 
 Tensor Optimizer::zeros_like_masters() const {
-  return parameters_.masters().new_zeros(parameters_.masters().shape(), parameters_.masters().dtype());
+  return parameters_.masters().new_zeros({share_.size()}, parameters_.masters().dtype());
+}
+
+Tensor Optimizer::rows_of(const Tensor& moment, const Range& range) const {
+  const Segment place = share_.place_of(range.segment);
+  return moment.rows(place.begin, place.end);
+}
+
+std::vector<OptimizerState> Optimizer::state() const {
+  SINK_CHECK(share_.is_whole(), "train", "state() of an optimiser that has a share of it (train/shared_state.h)");
+  std::vector<OptimizerState> state;
+  for (const auto& parameter : parameters_)
+    for (const OptimizerState& moment : moments())
+      state.push_back({moment.name + "/" + parameter->name(), ParameterArena::slice(moment.values, *parameter)});
+  return state;
 }
 
 Optimizer::Slices Optimizer::slices_of(const Parameter& parameter) const {
@@ -80,9 +119,19 @@ bool is_hidden_matrix(const Parameter& parameter) {
 }
 
 std::unique_ptr<Optimizer> make_optimizer(ParameterArena& parameters, const RunConfig& config) {
-  if (config.optimizer == "adamw") return std::make_unique<AdamwOptimizer>(parameters, config);
-  if (config.optimizer == "sgd") return std::make_unique<SgdOptimizer>(parameters, config);
-  if (config.optimizer == "lion") return std::make_unique<LionOptimizer>(parameters, config);
+  return make_optimizer(parameters, config, ArenaShare(parameters));
+}
+
+std::unique_ptr<Optimizer> make_optimizer(ParameterArena& parameters, const RunConfig& config,
+                                          const ArenaShare& share) {
+  if (config.optimizer == "adamw") return std::make_unique<AdamwOptimizer>(parameters, config, share);
+  if (config.optimizer == "sgd") return std::make_unique<SgdOptimizer>(parameters, config, share);
+  if (config.optimizer == "lion") return std::make_unique<LionOptimizer>(parameters, config, share);
+  if (!share.is_whole())
+    fail("train",
+         "--zero shards what is kept of single numbers (adamw, lion, sgd); " + config.optimizer +
+             " looks at whole matrices: it needs --zero 0",
+         Exit::usage);
   if (config.optimizer == "muon") return std::make_unique<MuonOptimizer>(parameters, config);
   if (config.optimizer == "orthoadam") return std::make_unique<OrthoAdamOptimizer>(parameters, config);
   fail("train", "expected the optimiser adamw, sgd, lion, muon or orthoadam, got " + config.optimizer, Exit::usage);

@@ -12,7 +12,9 @@
 #include <vector>
 
 #include "autograd/parameter_arena.h"
+#include "engine/comm/communicator.h"
 #include "engine/ops/update.h"
+#include "train/arena_share.h"
 #include "train/run_config.h"
 
 namespace sink {
@@ -25,22 +27,28 @@ struct OptimizerState {
 
 class Optimizer {
  public:
-  // Keeps `parameters`, and makes room for their gradients.
-  Optimizer(ParameterArena& parameters, const RunConfig& config);
+  // Keeps `parameters`, and makes room for their gradients. Updates those numbers that are in `share`.
+  Optimizer(ParameterArena& parameters, const RunConfig& config, ArenaShare share);
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  // The sum of the squares of all gradients; `sum`: F64, of one element. NaN or infinite if any gradient is.
-  void sum_squared_gradients(Tensor& sum) const;
+  // The sum of the squares of all gradients, of which each rank has its share; `sum`: F64, of one element. NaN or
+  // infinite if any gradient is. The same bits for any number of ranks.
+  void sum_squared_gradients(Communicator& ranks, Tensor& sum) const;
   // Clips by the norm (the root of that sum), updates the parameters that have a gradient, and drops the gradients.
   // `numbers` are those of engine/ops/update.h, on the device of the parameters. Reads none of them back.
   void step(const Tensor& numbers);
   // Drops the gradients and changes nothing else.
   void skip();
 
-  // All that a run needs to go on, zero before the first step. In the order of the parameters.
-  virtual std::vector<OptimizerState> state() const = 0;
+  // All that a run needs to go on, zero before the first step. In the order of the parameters. Where the share is the
+  // whole.
+  virtual std::vector<OptimizerState> state() const;
+  // What it keeps for every number of its share, in their order: "first_moment". Empty for an optimiser that looks at
+  // whole matrices, and so can have no other share than the whole.
+  virtual std::vector<OptimizerState> moments() const { return {}; }
+  const ArenaShare& share() const { return share_; }
 
  protected:
   // Neighbouring numbers of the arena that are updated alike, padding included.
@@ -62,18 +70,24 @@ class Optimizer {
   // f(range, slices) for what of the ranges has a gradient, in order.
   void for_each_with_gradient(const std::vector<Range>& ranges,
                               const std::function<void(const Range&, Slices&)>& f) const;
-  // A tensor of zeros laid out like the master values, for a number of state per parameter.
+  // A tensor of zeros laid out like the master values of the share, for a number of state per parameter; its rows that
+  // belong to a range.
   Tensor zeros_like_masters() const;
+  Tensor rows_of(const Tensor& moment, const Range& range) const;
   // Of `parameter`, and of its copy.
   Slices slices_of(const Parameter& parameter) const;
 
  private:
   ParameterArena& parameters_;
+  ArenaShare share_;
+  Tensor squares_P_;  // of the gradients' pieces
   double weight_decay_;
   bool decays_matrices_alone_;
 };
 
-// The optimiser that `config` names.
+// The optimiser that `config` names, of a share of the parameters or of all. Throws Error (Exit::usage) where one that
+// looks at whole matrices is asked for less.
+std::unique_ptr<Optimizer> make_optimizer(ParameterArena& parameters, const RunConfig& config, const ArenaShare& share);
 std::unique_ptr<Optimizer> make_optimizer(ParameterArena& parameters, const RunConfig& config);
 
 // Weights of the products inside the blocks: matrices, without embeddings and without the unembedding.

@@ -8,6 +8,7 @@
 #include "engine/io/build_info.h"
 #include "model/model_checkpoint.h"
 #include "train/run_config_table.h"
+#include "train/shared_state.h"
 
 namespace sink {
 namespace {
@@ -17,9 +18,9 @@ constexpr const char* kInitial = "initial_sha256";
 // Settings a run may change when it goes on: how long, what is shown and saved, on how many threads, where, what is
 // kept for the backward pass, and how it is launched.
 const std::set<std::string>& free_settings() {
-  static const std::set<std::string> keys{"steps",     "eval-every",   "eval-sequences",   "checkpoint-every",
-                                          "log-every", "nan-patience", "threads",          "device",
-                                          "recompute", "graph",        "birth-checkpoints"};
+  static const std::set<std::string> keys{"steps",     "eval-every",   "eval-sequences",    "checkpoint-every",
+                                          "log-every", "nan-patience", "threads",           "device",
+                                          "recompute", "graph",        "birth-checkpoints", "gradient-sum"};
   return keys;
 }
 
@@ -68,13 +69,15 @@ Checkpoint parameters_of(TrainingRun& run) {
 }
 
 void save_run(const std::string& path, TrainingRun& run) {
+  const std::vector<OptimizerState> states = whole_state(run);
+  if (!run.ranks().is_writer()) return;
   Checkpoint checkpoint = parameters_of(run);
-  for (const OptimizerState& state : run.optimizer().state())
-    checkpoint.tensors.emplace_back(kOptimizerFolder + state.name, state.values.to(Device::cpu));
+  for (const OptimizerState& state : states)
+    checkpoint.tensors.emplace_back(kOptimizerFolder + state.name, state.values);
   save_checkpoint(path, checkpoint);
 }
 
-void resume(const std::string& path, TrainingRun& run) {
+std::vector<OptimizerState> resume(const std::string& path, TrainingRun& run) {
   Checkpoint checkpoint = load_checkpoint(path);
   require_policy(checkpoint, run.ablation().name, run.ablation().policies, "train_" + run.ablation().name);
   if (std::none_of(checkpoint.tensors.begin(), checkpoint.tensors.end(),
@@ -83,12 +86,13 @@ void resume(const std::string& path, TrainingRun& run) {
                 Exit::usage);
   require_same_run(checkpoint, run.config(), run.data());
   restore_parameters(checkpoint, run.model());
-  for (OptimizerState& state : run.optimizer().state())
-    restore_tensor(checkpoint, kOptimizerFolder + state.name, state.values);
+  std::vector<OptimizerState> states = room_for_state(run);
+  for (OptimizerState& state : states) restore_tensor(checkpoint, kOptimizerFolder + state.name, state.values);
   run.set_state({.step = checkpoint.integer("step"),
                  .updates = checkpoint.integer("updates"),
                  .skipped_in_a_row = checkpoint.integer("skipped_in_a_row"),
                  .initial_sha256 = checkpoint.attributes[kInitial]});
+  return states;
 }
 
 }  // namespace sink

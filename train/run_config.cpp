@@ -221,6 +221,20 @@ Sizes model_sizes(const RunConfig& config, std::int64_t vocabulary) {
   return sizes;
 }
 
+void require_ranks_divide(const RunConfig& config, int ranks) {
+  if (config.accumulate % ranks == 0) return;
+  const std::int64_t sequences = config.batch * config.accumulate;
+  std::string instead = "--accumulate " + std::to_string(ranks);
+  if (sequences % ranks == 0)
+    instead += " --batch " + std::to_string(sequences / ranks) + " has as many tokens per step";
+  else
+    instead += " is one each";
+  fail("ranks",
+       std::to_string(ranks) + " ranks share the " + std::to_string(config.accumulate) +
+           " micro-batches of a step, which they must divide: " + instead,
+       Exit::usage);
+}
+
 void require_consistent(const RunConfig& config, const Ablation& ablation) {
   require_consistent_model(config, ablation);
   if (config.task == "text" && config.data.empty()) {

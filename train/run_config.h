@@ -49,7 +49,8 @@ struct RunConfig : DataConfig {
   std::int64_t threads = 0;       // 0: all
   std::string device = "cpu";     // cpu | cuda
   std::string graph = "on";       // on | off: the launches of a step on cuda as one
-  std::int64_t nan_patience = 5;  // skipped steps in a row before the run stops
+  std::string gradient_sum = "ordered";  // ordered | fast (train/gradient_sum.h)
+  std::int64_t nan_patience = 5;         // skipped steps in a row before the run stops
 
   // Measuring and saving.
   std::int64_t eval_every = 100;
@@ -61,6 +62,10 @@ struct RunConfig : DataConfig {
   bool tensorboard = false;             // curves for TensorBoard beside metrics.jsonl
   bool force = false;                   // replace an existing run folder
   bool dry_run = false;                 // print parameters, memory and FLOPs, then leave
+  std::int64_t nproc = 0;               // ranks to start here; 0: as the launcher says, or one
+  std::string comm = "auto";            // auto | tcp | mpi: what carries bytes between ranks
+  std::int64_t comm_timeout = 300;      // seconds in which ranks must meet, and something move in a collective
+  std::int64_t zero = 0;                // 0 | 1: the optimiser's state is sharded over ranks
 
   // The program it is run with, which fills them in; no flags. Empty in the settings of older programs.
   std::string ablation, policies;
@@ -84,6 +89,9 @@ bool parse_init_request(int argc, char** argv, const Ablation& ablation, InitReq
 
 // The sizes of the model that these settings describe.
 Sizes model_sizes(const RunConfig& config, std::int64_t vocabulary);
+
+// Refuses (Error, Exit::usage) a number of ranks that does not divide the micro-batches of a step, saying what would.
+void require_ranks_divide(const RunConfig& config, int ranks);
 
 // Refuses (Error, Exit::usage) values that do not fit each other: heads that do not divide the width, a prefix as long
 // as the context, sizes that a policy of the ablation cannot have, text without data.

@@ -104,6 +104,10 @@ Settings<RunConfig> make_table() {
       one_of({"on", "off"},
              {"graph", optimiser, &C::graph,
               "--device cuda: a step's launches recorded once and run as one, a CUDA graph; off: one by one"}),
+      one_of({"ordered", "fast"},
+             {"gradient-sum", optimiser, &C::gradient_sum,
+              "gradients of micro-batches summed in their order, the same bits on any number of ranks; fast: by each "
+              "rank first, in less memory and with fewer bytes between ranks"}),
       {"nan-patience", optimiser, &C::nan_patience, "NaN steps skipped in a row before the run stops", 1, kBillion},
       {"eval-every", measuring, &C::eval_every, "steps between measurements of loss and sink", 1, kBillion},
       of_data("eval-sequences", &C::eval_sequences),
@@ -122,6 +126,16 @@ Settings<RunConfig> make_table() {
       {"force", kRunning, &C::force,
        "replace the run in an existing folder; it is kept in .replaced until the new one has its first checkpoint"},
       {"dry-run", kRunning, &C::dry_run, "print parameters, memory and FLOPs, then leave"},
+      {"nproc", kRunning, &C::nproc,
+       "start this many ranks here, each with its share of the micro-batches (--accumulate); 0: one, or what mpirun, "
+       "srun or torchrun has started",
+       0, 1024},
+      one_of({"auto", "tcp", "mpi"}, {"comm", kRunning, &C::comm,
+                                      "what carries bytes between ranks; auto: mpi under mpirun where it is built "
+                                      "in, else tcp"}),
+      {"comm-timeout", kRunning, &C::comm_timeout,
+       "seconds until a rank that does not come or does not go on is given up", 1, 1000000},
+      {"zero", kRunning, &C::zero, "1: each rank keeps its share of the optimiser's state alone (ZeRO)", 0, 1},
   };
 }
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "engine/comm/local_ranks.h"
 #include "engine/implementation.h"
 #include "engine/io/build_info.h"
 #include "engine/io/cpu_name.h"
@@ -21,30 +22,32 @@
 #include "train/dry_run.h"
 #include "train/initial_model.h"
 #include "train/interrupt.h"
+#include "train/join_ranks.h"
 #include "train/memory_advice.h"
 #include "train/resume.h"
 #include "train/run_folder.h"
+#include "train/shared_state.h"
 #include "train/step_report.h"
 #include "train/tensorboard_log.h"
 
 namespace sink {
 namespace {
 
-// Saves the run in its folder.
+// Saves the run in its folder, which the writer has; the other ranks give what they have of it.
 struct CheckpointWriter : TrainingObserver {
-  const RunFolder& folder;
-  explicit CheckpointWriter(const RunFolder& folder) : folder(folder) {}
+  const RunFolder* folder;
+  explicit CheckpointWriter(const RunFolder* folder = nullptr) : folder(folder) {}
   void on_checkpoint(TrainingRun& run) override {
-    save_run(folder.checkpoint(), run);
-    folder.drop_older_run();
+    save_run(folder ? folder->checkpoint() : "", run);
+    if (folder) folder->drop_older_run();
   }
 };
 
-[[noreturn]] void fail_diverged(const TrainingRun& run, const RunFolder& folder) {
+[[noreturn]] void fail_diverged(const TrainingRun& run, const std::string& checkpoint) {
   fail("train",
        "the loss or gradient was not finite in " + std::to_string(run.state().skipped_in_a_row) +
            " steps in a row (up to step " + std::to_string(run.state().step) +
-           "); the weights are those of the last finite step, saved in " + folder.checkpoint() +
+           "); the weights are those of the last finite step, saved in " + checkpoint +
            ". Try a smaller --learning-rate or a longer --warmup.",
        Exit::diverged);
 }
@@ -92,9 +95,9 @@ void print_folder(const RunFolder& folder) {
   if (error != 0 && error != EPIPE && error != EBADF) fail_io("write", "the output (stdout)", error);
 }
 
-TrainingRun made_run(const RunConfig& config, const Ablation& ablation) {
+TrainingRun made_run(const RunConfig& config, const Ablation& ablation, Communicator& ranks) {
   try {
-    return TrainingRun(config, ablation);
+    return TrainingRun(config, ablation, ranks);
   } catch (const OutOfMemory& error) {
     throw Error(std::string(error.what()) +
                     ". Weights, their gradients and moments alone do not fit: a smaller model needs less (--layers, "
@@ -103,13 +106,28 @@ TrainingRun made_run(const RunConfig& config, const Ablation& ablation) {
   }
 }
 
+// The part of train_in_folder that every rank has.
+int train_beside_writer(TrainingRun& run) {
+  spread(run, {});
+  InterruptGuard listening(InterruptGuard::Says::nothing);
+  if (!run.config().initial.empty() && run.state().step == 0) run.evaluate();
+  CheckpointWriter checkpoint;
+  TrainingRun::Ending ending = run.train({&checkpoint});
+  if (ending == TrainingRun::Ending::diverged) fail_diverged(run, "the writer's folder");
+  if (ending == TrainingRun::Ending::stopped) return 128 + run.stop_signal();
+  run.evaluate();
+  return 0;
+}
+
 int train_in_folder(TrainingRun& run, Talk talk) {
   const RunConfig& config = run.config();
   RunFolder folder = open_run_folder(config);
+  std::vector<OptimizerState> state;
   if (folder.resume_from.empty())
     run.set_state({.initial_sha256 = load_initial(config, run.ablation(), &run.data(), run.model())});
   else
-    resume(folder.resume_from, run);
+    state = resume(folder.resume_from, run);
+  spread(run, state);
   folder.set_aside_older_run();  // not before all that this run reads was read
   write_file_atomically(folder.config(), to_toml(config));
   std::int64_t resumed_step = run.state().step;
@@ -117,6 +135,10 @@ int train_in_folder(TrainingRun& run, Talk talk) {
   InterruptGuard listening;
   Progress progress(config.steps, config.log_every, talk == Talk::nothing);
   if (config.device != "cpu") progress.note("on " + description_of(device_named(config.device)));
+  if (!run.ranks().alone())
+    progress.note(std::to_string(run.ranks().size()) + " ranks by " + run.ranks().name() + ", each with " +
+                  std::to_string(config.accumulate / run.ranks().size()) + " of the " +
+                  std::to_string(config.accumulate) + " micro-batches of a step");
   for (const std::string& note : folder.notes) progress.note("note: " + note);
   if (!log.note().empty()) progress.note("note: " + log.note());
   if (resumed_step > 0) progress.note("going on from " + folder.resume_from + ", step " + std::to_string(resumed_step));
@@ -125,7 +147,7 @@ int train_in_folder(TrainingRun& run, Talk talk) {
   const std::string before = measured_before(run, name, folder);
   if (!before.empty()) progress.note(before);
   StepReport report(log, progress);
-  CheckpointWriter checkpoint(folder);
+  CheckpointWriter checkpoint(&folder);
   std::vector<TrainingObserver*> observers{&report, &checkpoint};
   std::optional<BirthCheckpoints> birth;
   if (config.birth_checkpoints > 0)
@@ -133,12 +155,12 @@ int train_in_folder(TrainingRun& run, Talk talk) {
   std::optional<TensorboardLog> tensorboard;
   if (config.tensorboard) observers.push_back(&tensorboard.emplace(folder.path, resumed_step, progress));
   TrainingRun::Ending ending = run.train(observers);
-  if (ending == TrainingRun::Ending::diverged) fail_diverged(run, folder);
+  if (ending == TrainingRun::Ending::diverged) fail_diverged(run, folder.checkpoint());
   if (ending == TrainingRun::Ending::stopped) {
-    progress.note("stopped by signal " + std::to_string(stop_requested()) + " after step " +
+    progress.note("stopped by signal " + std::to_string(run.stop_signal()) + " after step " +
                   std::to_string(run.state().step) + "; " + folder.checkpoint() +
                   " is saved: go on with --resume auto");
-    return 128 + stop_requested();
+    return 128 + run.stop_signal();
   }
   write_evaluation(run, name, folder.evaluation());
   if (!before.empty()) progress.note(before);
@@ -160,10 +182,23 @@ void settle_process(const RunConfig& config) {
 
 int train(const RunConfig& config, const Ablation& ablation, Talk talk) {
   settle_process(config);
-  TrainingRun run = made_run(config, ablation);
+  const std::unique_ptr<Communicator> ranks = config.dry_run ? no_other_rank() : join_ranks(config, ablation);
   try {
-    return config.dry_run ? print_dry_run(run) : train_in_folder(run, talk);
-  } catch (const OutOfMemory& error) { fail_with_what_fits(run, error); }
+    TrainingRun run = made_run(config, ablation, *ranks);
+    int code = 0;
+    try {
+      if (config.dry_run) return print_dry_run(run);
+      code = ranks->is_writer() ? train_in_folder(run, talk) : train_beside_writer(run);
+    } catch (const OutOfMemory& error) { fail_with_what_fits(run, error); }
+    ranks->exchange("done");  // nobody leaves before the writer has written
+    return code;
+  } catch (const Error& error) {
+    ranks->say_goodbye(error.what(), error.code);
+    throw;
+  } catch (const std::exception& error) {
+    ranks->say_goodbye(error.what(), Exit::failure);
+    throw;
+  }
 }
 
 int train_main(int argc, char** argv, const Ablation& ablation) {
@@ -172,6 +207,10 @@ int train_main(int argc, char** argv, const Ablation& ablation) {
   return run_program(program.c_str(), [&] {
     RunConfig config;
     if (!parse_run_config(argc, argv, ablation, config)) return 0;
+    if (starts_ranks(config) && !config.dry_run) {
+      require_ranks_divide(config, static_cast<int>(config.nproc));
+      return run_local_ranks(static_cast<int>(config.nproc), {argv, argv + argc}, 2 * kMourning);
+    }
     return train(config, ablation, Talk::progress);
   });
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <optional>
 
 #include "autograd/tape.h"
@@ -13,19 +14,47 @@
 
 namespace sink {
 
-TrainingRun::TrainingRun(const RunConfig& config, const Ablation& ablation)
-    : TrainingRun(config, ablation, make_data_source(config)) {}
+namespace {
 
-TrainingRun::TrainingRun(const RunConfig& config, const Ablation& ablation, std::unique_ptr<DataSource> data)
+ArenaShare share_of(const RunConfig& config, const ParameterArena& parameters, const Communicator& ranks) {
+  return config.zero == 0 || ranks.alone() ? ArenaShare(parameters)
+                                           : ArenaShare(parameters, ranks.rank(), ranks.size());
+}
+
+std::unique_ptr<LanguageModel> make_cut_model(const RunConfig& config, const Ablation& ablation,
+                                              std::int64_t vocabulary, const Communicator& ranks) {
+  auto model = make_run_model(config, ablation, vocabulary);
+  model->parameters().cut_among(ranks.size());
+  return model;
+}
+
+}  // namespace
+
+Communicator& TrainingRun::no_other() {
+  static const std::unique_ptr<Communicator> alone = no_other_rank();
+  return *alone;
+}
+
+TrainingRun::TrainingRun(const RunConfig& config, const Ablation& ablation, Communicator& ranks)
+    : TrainingRun(config, ablation, make_data_source(config), ranks) {}
+
+TrainingRun::TrainingRun(const RunConfig& config, const Ablation& ablation, std::unique_ptr<DataSource> data,
+                         Communicator& ranks)
     : evaluation_batch(config.batch),
+      ranks_(ranks),
       config_(config),
       ablation_(ablation),
       data_(std::move(data)),
-      model_(make_run_model(config, ablation, data_->vocabulary())),
-      optimizer_(make_optimizer(model_->parameters(), config)),
-      recording_(model_->parameters().device(), config.graph == "on") {}
+      model_(make_cut_model(config, ablation, data_->vocabulary(), ranks)),
+      optimizer_(make_optimizer(model_->parameters(), config, share_of(config, model_->parameters(), ranks))),
+      gradient_sum_(std::make_unique<GradientSum>(model_->parameters(), ranks, config.accumulate / ranks.size(),
+                                                  config.gradient_sum == "ordered", optimizer_->share().is_whole())),
+      recording_(model_->parameters().device(), config.graph == "on" && ranks.alone()) {
+  require_ranks_divide(config, ranks.size());
+}
 
 TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& observers) {
+  stop_signal_ = 0;
   while (state_.step < config_.steps) {
     StepResult result = step();
     bool last = state_.step == config_.steps, diverged = state_.skipped_in_a_row >= config_.nan_patience;
@@ -34,13 +63,29 @@ TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& obs
     if (state_.step == 1 || last || state_.step % config_.eval_every == 0) evaluation = evaluate();
     for (TrainingObserver* observer : observers) observer->on_step(*this, result, evaluation ? &*evaluation : nullptr);
 
-    bool stop = stop_requested() != 0;
-    if (take_save_request() || last || stop || diverged || state_.step % config_.checkpoint_every == 0)
+    const Wishes wishes = agree();
+    const bool stop = wishes.stop_signal != 0;
+    if (wishes.save || last || stop || diverged || state_.step % config_.checkpoint_every == 0)
       for (TrainingObserver* observer : observers) observer->on_checkpoint(*this);
+    stop_signal_ = wishes.stop_signal;
     if (stop && !last) return Ending::stopped;
     if (diverged) return Ending::diverged;
   }
   return Ending::complete;
+}
+
+// Ranks that heard different signals leave by that of the first one that heard any.
+TrainingRun::Wishes TrainingRun::agree() {
+  Wishes agreed{stop_requested(), take_save_request()};
+  if (ranks_.alone()) return agreed;
+  const std::string own{static_cast<char>(agreed.stop_signal), static_cast<char>(agreed.save)};
+  agreed = {};
+  for (const std::string& wishes : ranks_.exchange(own)) {
+    SINK_CHECK(wishes.size() == 2, "ranks", "expected two bytes of wishes, got " + std::to_string(wishes.size()));
+    if (agreed.stop_signal == 0) agreed.stop_signal = wishes[0];
+    agreed.save |= wishes[1] != 0;
+  }
+  return agreed;
 }
 
 StepResult TrainingRun::step() {
@@ -49,7 +94,7 @@ StepResult TrainingRun::step() {
   double learning_rate = learning_rate_at(config_, step);
   bring_inputs(learning_rate);
   if (recording_.wanted())
-    recording_.run(constants_of_step(), [&] { launch_step(); });
+    recording_.run(inputs_.predicted, [&] { launch_step(); });
   else
     launch_step();
 
@@ -69,12 +114,16 @@ StepResult TrainingRun::step() {
 void TrainingRun::bring_inputs(double learning_rate) {
   Device device = model_->parameters().device();
   std::vector<Batch> micro_batches;
-  for (std::int64_t micro = 0; micro < config_.accumulate; ++micro)
+  for (std::int64_t micro = ranks_.rank(); micro < config_.accumulate; micro += ranks_.size())
     micro_batches.push_back(data_->train_batch(state_.step, micro, config_.batch));
   Tensor numbers = update_numbers(learning_rate, state_.updates + 1);
 
+  std::vector<std::int64_t> own;
+  for (const Batch& batch : micro_batches) own.push_back(batch.predicted());
+  inputs_.predicted = by_number(own);
   if (device == Device::cpu) {
-    inputs_ = {std::move(micro_batches), numbers};
+    inputs_.micro_batches = std::move(micro_batches);
+    inputs_.numbers = numbers;
   } else if (!inputs_.numbers.defined()) {
     for (const Batch& batch : micro_batches) inputs_.micro_batches.push_back(batch.to(device));
     inputs_.numbers = numbers.to(device);
@@ -84,10 +133,19 @@ void TrainingRun::bring_inputs(double learning_rate) {
   }
 }
 
-std::vector<std::int64_t> TrainingRun::constants_of_step() const {
-  std::vector<std::int64_t> predicted;
-  for (const Batch& batch : inputs_.micro_batches) predicted.push_back(batch.predicted());
-  return predicted;
+// Of this rank's micro-batches, to those of all.
+std::vector<std::int64_t> TrainingRun::by_number(const std::vector<std::int64_t>& own) {
+  if (ranks_.alone()) return own;
+  const std::vector<std::string> all =
+      ranks_.exchange(std::string(reinterpret_cast<const char*>(own.data()), own.size() * sizeof(std::int64_t)));
+  std::vector<std::int64_t> numbers(all.size() * own.size());
+  for (std::size_t rank = 0; rank < all.size(); ++rank) {
+    SINK_CHECK(all[rank].size() == own.size() * sizeof(std::int64_t), "ranks",
+               "rank " + std::to_string(rank) + " has another number of micro-batches");
+    for (std::size_t n = 0; n < own.size(); ++n)
+      std::memcpy(&numbers[n * all.size() + rank], all[rank].data() + n * sizeof(std::int64_t), sizeof(std::int64_t));
+  }
+  return numbers;
 }
 
 // Nothing here or below waits for the device or reads of the host what may differ from step to step.
@@ -95,25 +153,52 @@ void TrainingRun::launch_step() {
   auto number = [&](std::int64_t which) { return inputs_.numbers.rows(which, which + 1); };
   Tensor loss = number(UpdateNumber::loss), squared_norm = number(UpdateNumber::squared_norm);
   double predicted = 0;
-  for (const Batch& batch : inputs_.micro_batches) predicted += static_cast<double>(batch.predicted());
-  for (const Batch& batch : inputs_.micro_batches) {
+  for (std::int64_t targets : inputs_.predicted) predicted += static_cast<double>(targets);
+  for (std::size_t round = 0; round < inputs_.micro_batches.size(); ++round) {
+    const Batch& batch = inputs_.micro_batches[round];
     double part = predicted > 0 ? static_cast<double>(batch.predicted()) / predicted : 0;
-    add_into(loss, add_gradients(batch, part).to(DType::F64));
+    gradient_sum_->begin_round(static_cast<std::int64_t>(round));
+    Tensor loss_of_batch = add_gradients(batch, part).to(DType::F64);
+    gradient_sum_->end_round();
+    add_loss(loss_of_batch, loss);
   }
-  optimizer_->sum_squared_gradients(squared_norm);
+  optimizer_->sum_squared_gradients(ranks_, squared_norm);
   optimizer_->step(inputs_.numbers);
+  gather_parameters();
+}
+
+// In the order of micro-batches, like gradients.
+void TrainingRun::add_loss(const Tensor& loss_of_batch, Tensor& loss) {
+  if (ranks_.alone()) return add_into(loss, loss_of_batch);
+  Tensor losses = loss.new_zeros({ranks_.size()}, DType::F64);
+  losses.rows(ranks_.rank(), ranks_.rank() + 1).copy_from(loss_of_batch);
+  ranks_.all_gather(losses);
+  ranks_.wait();
+  for (std::int64_t rank = 0; rank < ranks_.size(); ++rank) add_into(loss, losses.rows(rank, rank + 1));
+}
+
+// What every rank has updated of its share comes to all.
+void TrainingRun::gather_parameters() {
+  if (optimizer_->share().is_whole()) return;
+  ParameterArena& parameters = model_->parameters();
+  for (const Segment& section : parameters.sections()) {
+    Tensor whole = parameters.masters().rows(section.begin, section.end);
+    ranks_.all_gather(whole);
+  }
+  ranks_.wait();
+  parameters.refresh();
 }
 
 Tensor TrainingRun::add_gradients(const Batch& batch, double weight) {
   Tape tape;
-  Var loss = model_->loss(batch, weight, {.recompute = config_.recompute});
+  Var loss = model_->loss(batch, weight, {.sections = gradient_sum_.get(), .recompute = config_.recompute});
   tape.backward(loss);
   return loss.value();
 }
 
 Evaluation TrainingRun::evaluate(bool with_maps) {
   std::int64_t sequences = std::min(config_.eval_sequences, data_->validation_sequences());
-  return sink::evaluate(*model_, data_->validation_batch(0, sequences), evaluation_batch, with_maps);
+  return sink::evaluate(*model_, data_->validation_batch(0, sequences), evaluation_batch, with_maps, &ranks_);
 }
 
 }  // namespace sink

@@ -5,9 +5,11 @@
 #include <memory>
 #include <vector>
 
+#include "engine/comm/communicator.h"
 #include "engine/data/data_source.h"
 #include "eval/evaluation.h"
 #include "model/ablation.h"
+#include "train/gradient_sum.h"
 #include "train/optimizer.h"
 #include "train/run_config.h"
 #include "train/step_recording.h"
@@ -45,25 +47,29 @@ class TrainingObserver {
 
 class TrainingRun {
  public:
-  // Of the data and the model that `config` describes, or of other data, whose vocabulary the model then has.
-  TrainingRun(const RunConfig& config, const Ablation& ablation);
-  TrainingRun(const RunConfig& config, const Ablation& ablation, std::unique_ptr<DataSource> data);
+  // Of the data and the model that `config` describes, or of other data, whose vocabulary the model then has. `ranks`
+  // stay the caller's; without them this process is the only one. All ranks call what is marked with (all) together.
+  TrainingRun(const RunConfig& config, const Ablation& ablation, Communicator& ranks = no_other());
+  TrainingRun(const RunConfig& config, const Ablation& ablation, std::unique_ptr<DataSource> data,
+              Communicator& ranks = no_other());
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
 
   enum class Ending { complete, diverged, stopped };
   // Trains up to config.steps: evaluates after the first step, every eval_every and after the last one; has itself
   // saved every checkpoint_every, at the end, and when a signal asks for it (train/interrupt.h). Ends early after a
-  // signal to stop, and after nan_patience skipped steps in a row.
+  // signal to stop, to whichever rank, and after nan_patience skipped steps in a row. (all)
   Ending train(const std::vector<TrainingObserver*>& observers);
 
   // One step: gradients of all micro-batches, the guard against NaN, clipping and the update. Reads numbers back from
   // tensors once, when all of it has been launched; on the CUDA device that is one launch, but for the first step.
+  // (all)
   StepResult step();
   // Forward and backward of one micro-batch; adds `weight` times the gradients of its mean loss, and returns that times
   // its loss (one element).
   Tensor add_gradients(const Batch& batch, double weight);
-  // The model on the first eval_sequences validation sequences, `evaluation_batch` at a time.
+  // The model on the first eval_sequences validation sequences, `evaluation_batch` at a time, in turns by the ranks;
+  // all get the result, but for maps, which only the writer has. (all)
   Evaluation evaluate(bool with_maps = false);
   std::int64_t evaluation_batch;  // config.batch if nobody says otherwise
 
@@ -74,25 +80,41 @@ class TrainingRun {
   Optimizer& optimizer() { return *optimizer_; }
   const RunState& state() const { return state_; }
   const StepRecording& recording() const { return recording_; }
+  Communicator& ranks() { return ranks_; }
+  // The signal that train() ended by, to whichever rank it came; 0: none.
+  int stop_signal() const { return stop_signal_; }
   // For going on with a run.
   void set_state(const RunState& state) { state_ = state; }
 
  private:
   // What a step reads of the host, on the model's device and at every step in the same place.
   struct Inputs {
-    std::vector<Batch> micro_batches;
-    Tensor numbers;  // engine/ops/update.h
+    std::vector<Batch> micro_batches;     // of this rank
+    std::vector<std::int64_t> predicted;  // targets in all micro-batches of the step, by number
+    Tensor numbers;                       // engine/ops/update.h
   };
   void bring_inputs(double learning_rate);
-  std::vector<std::int64_t> constants_of_step() const;
   void launch_step();
+  std::vector<std::int64_t> by_number(const std::vector<std::int64_t>& own);
+  void add_loss(const Tensor& loss_of_batch, Tensor& loss);
+  void gather_parameters();
+  // Whether any rank was asked to stop, by which signal, and to save.
+  struct Wishes {
+    int stop_signal = 0;
+    bool save = false;
+  };
+  Wishes agree();
+  static Communicator& no_other();
 
+  Communicator& ranks_;
   RunConfig config_;
   Ablation ablation_;
   std::unique_ptr<DataSource> data_;
   std::unique_ptr<LanguageModel> model_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<GradientSum> gradient_sum_;
   RunState state_;
+  int stop_signal_ = 0;
   Inputs inputs_;
   StepRecording recording_;
 };

@@ -45,6 +45,8 @@ std::string drawn_token() {
   set("MASTER_PORT", std::to_string(port));
   set("SINKLAB_TOKEN", token);
   set("SINKLAB_LISTENING", std::to_string(local_listening));
+  const long cores = ::sysconf(_SC_NPROCESSORS_ONLN);
+  if (!std::getenv("OMP_NUM_THREADS")) set("OMP_NUM_THREADS", std::to_string(std::max(1L, cores / ranks)));
   if (rank == 0) ::fcntl(local_listening, F_SETFD, 0);  // the one descriptor that outlives exec
   std::vector<char*> argv;
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));

@@ -10,8 +10,8 @@ AdamwSettings adamw_settings(const RunConfig& config) {
           .clip = config.clip};
 }
 
-AdamwOptimizer::AdamwOptimizer(ParameterArena& parameters, const RunConfig& config)
-    : Optimizer(parameters, config),
+AdamwOptimizer::AdamwOptimizer(ParameterArena& parameters, const RunConfig& config, const ArenaShare& share)
+    : Optimizer(parameters, config, share),
       settings_(adamw_settings(config)),
       ranges_(ranges_of([](const Parameter&) { return true; })),
       first_(zeros_like_masters()),
@@ -21,19 +21,14 @@ void AdamwOptimizer::update(const Tensor& numbers) {
   for_each_with_gradient(ranges_, [&](const Range& range, Slices& of) {
     AdamwSettings settings = settings_;
     settings.weight_decay = range.weight_decay;
-    Tensor m = first_.rows(range.segment.begin, range.segment.end);
-    Tensor v = second_.rows(range.segment.begin, range.segment.end);
+    Tensor m = rows_of(first_, range);
+    Tensor v = rows_of(second_, range);
     adamw(settings, numbers, of.gradient, of.weights, m, v, of.copy);
   });
 }
 
-std::vector<OptimizerState> AdamwOptimizer::state() const {
-  std::vector<OptimizerState> state;
-  for (const auto& parameter : parameters()) {
-    state.push_back({"first_moment/" + parameter->name(), ParameterArena::slice(first_, *parameter)});
-    state.push_back({"second_moment/" + parameter->name(), ParameterArena::slice(second_, *parameter)});
-  }
-  return state;
+std::vector<OptimizerState> AdamwOptimizer::moments() const {
+  return {{"first_moment", first_}, {"second_moment", second_}};
 }
 
 }  // namespace sink

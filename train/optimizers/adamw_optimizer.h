@@ -12,9 +12,9 @@ AdamwSettings adamw_settings(const RunConfig& config);
 
 class AdamwOptimizer : public Optimizer {
  public:
-  AdamwOptimizer(ParameterArena& parameters, const RunConfig& config);
+  AdamwOptimizer(ParameterArena& parameters, const RunConfig& config, const ArenaShare& share);
   // first_moment, second_moment
-  std::vector<OptimizerState> state() const override;
+  std::vector<OptimizerState> moments() const override;
 
  private:
   void update(const Tensor& numbers) override;

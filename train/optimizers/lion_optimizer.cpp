@@ -2,8 +2,8 @@
 
 namespace sink {
 
-LionOptimizer::LionOptimizer(ParameterArena& parameters, const RunConfig& config)
-    : Optimizer(parameters, config),
+LionOptimizer::LionOptimizer(ParameterArena& parameters, const RunConfig& config, const ArenaShare& share)
+    : Optimizer(parameters, config, share),
       settings_{.beta1 = config.beta1, .beta2 = config.beta2, .weight_decay = 0, .clip = config.clip},
       ranges_(ranges_of([](const Parameter&) { return true; })),
       momentum_(zeros_like_masters()) {}
@@ -12,16 +12,11 @@ void LionOptimizer::update(const Tensor& numbers) {
   for_each_with_gradient(ranges_, [&](const Range& range, Slices& of) {
     LionSettings settings = settings_;
     settings.weight_decay = range.weight_decay;
-    Tensor m = momentum_.rows(range.segment.begin, range.segment.end);
+    Tensor m = rows_of(momentum_, range);
     lion(settings, numbers, of.gradient, of.weights, m, of.copy);
   });
 }
 
-std::vector<OptimizerState> LionOptimizer::state() const {
-  std::vector<OptimizerState> state;
-  for (const auto& parameter : parameters())
-    state.push_back({"momentum/" + parameter->name(), ParameterArena::slice(momentum_, *parameter)});
-  return state;
-}
+std::vector<OptimizerState> LionOptimizer::moments() const { return {{"momentum", momentum_}}; }
 
 }  // namespace sink

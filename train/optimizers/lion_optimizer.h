@@ -9,9 +9,9 @@ namespace sink {
 
 class LionOptimizer : public Optimizer {
  public:
-  LionOptimizer(ParameterArena& parameters, const RunConfig& config);
+  LionOptimizer(ParameterArena& parameters, const RunConfig& config, const ArenaShare& share);
   // momentum
-  std::vector<OptimizerState> state() const override;
+  std::vector<OptimizerState> moments() const override;
 
  private:
   void update(const Tensor& numbers) override;

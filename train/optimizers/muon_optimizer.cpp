@@ -16,7 +16,7 @@ constexpr double kRootMeanSquare = 0.2;  // of an update of AdamW
 }  // namespace
 
 MuonOptimizer::MuonOptimizer(ParameterArena& parameters, const RunConfig& config)
-    : Optimizer(parameters, config),
+    : Optimizer(parameters, config, ArenaShare(parameters)),
       adamw_(adamw_settings(config)),
       momentum_(config.momentum),
       clip_(config.clip),

@@ -5,8 +5,8 @@
 
 namespace sink {
 
-SgdOptimizer::SgdOptimizer(ParameterArena& parameters, const RunConfig& config)
-    : Optimizer(parameters, config),
+SgdOptimizer::SgdOptimizer(ParameterArena& parameters, const RunConfig& config, const ArenaShare& share)
+    : Optimizer(parameters, config, share),
       momentum_(config.momentum),
       clip_(config.clip),
       ranges_(ranges_of([](const Parameter&) { return true; })),
@@ -14,17 +14,12 @@ SgdOptimizer::SgdOptimizer(ParameterArena& parameters, const RunConfig& config)
 
 void SgdOptimizer::update(const Tensor& numbers) {
   for_each_with_gradient(ranges_, [&](const Range& range, Slices& of) {
-    Tensor m = sum_.rows(range.segment.begin, range.segment.end), no_look_ahead;
+    Tensor m = rows_of(sum_, range), no_look_ahead;
     momentum({.momentum = momentum_, .clip = clip_}, numbers, of.gradient, m, no_look_ahead);
     weight_step({.weight_decay = range.weight_decay}, numbers, m, of.weights, of.copy);
   });
 }
 
-std::vector<OptimizerState> SgdOptimizer::state() const {
-  std::vector<OptimizerState> state;
-  for (const auto& parameter : parameters())
-    state.push_back({"momentum/" + parameter->name(), ParameterArena::slice(sum_, *parameter)});
-  return state;
-}
+std::vector<OptimizerState> SgdOptimizer::moments() const { return {{"momentum", sum_}}; }
 
 }  // namespace sink

@@ -11,9 +11,9 @@ namespace sink {
 
 class SgdOptimizer : public Optimizer {
  public:
-  SgdOptimizer(ParameterArena& parameters, const RunConfig& config);
+  SgdOptimizer(ParameterArena& parameters, const RunConfig& config, const ArenaShare& share);
   // momentum
-  std::vector<OptimizerState> state() const override;
+  std::vector<OptimizerState> moments() const override;
 
  private:
   void update(const Tensor& numbers) override;

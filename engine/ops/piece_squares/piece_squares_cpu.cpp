@@ -1,0 +1,29 @@
+#include "engine/ops/piece_squares/piece_squares_cpu.h"
+
+#include "engine/ops/piece_squares/piece_squares.h"
+#include "engine/threads.h"
+
+namespace sink::cpu {
+namespace {
+
+template <class X>
+double sum_of_piece(const X* x) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < kSquaresPiece; ++i) sum += static_cast<double>(x[i]) * static_cast<double>(x[i]);
+  return sum;
+}
+
+}  // namespace
+
+void piece_squares(const Tensor& x, Tensor& squares_P) {
+  double* squares = squares_P.data<double>();
+  with_real<float, bf16>(x.dtype(), [&](auto zero) {
+    const auto* numbers = x.data<decltype(zero)>();
+    parallel_chunks(squares_P.size(), 8, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t p = begin; p < end; ++p) squares[p] = sum_of_piece(numbers + p * kSquaresPiece);
+    });
+  });
+}
+
+}  // namespace sink::cpu

@@ -1,0 +1,53 @@
+#include "engine/ops/piece_squares/piece_squares_cuda.h"
+
+#include "engine/cuda/warp.cuh"
+#include "engine/ops/piece_squares/piece_squares.h"
+
+namespace sink::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+template <class X>
+__global__ void piece_squares_kernel(const X* x, double* squares) {
+  const X* piece = x + std::int64_t{blockIdx.x} * kSquaresPiece;
+  float sum = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < kSquaresPiece; i += kThreads) {
+    float x_i = static_cast<float>(piece[i]);
+    sum += x_i * x_i;
+  }
+  sum = block_sum(sum);
+  if (threadIdx.x == 0) squares[blockIdx.x] = static_cast<double>(sum);
+}
+
+// One block adds the pieces [begin, end) to `sum`.
+__global__ void add_section_kernel(const double* squares, std::int64_t begin, std::int64_t end, double* sum) {
+  double* of_threads = shared_memory<double>();
+  double of_thread = 0;
+  for (std::int64_t p = begin + threadIdx.x; p < end; p += kThreads) of_thread += squares[p];
+  of_threads[threadIdx.x] = of_thread;
+  sync_block();
+  if (threadIdx.x > 0) return;
+  double of_section = 0;
+  for (int t = 0; t < kThreads; ++t) of_section += of_threads[t];
+  *sum += of_section;
+}
+
+}  // namespace
+
+void piece_squares(const Tensor& x, Tensor& squares_P) {
+  with_real<float, bf16>(x.dtype(), [&](auto zero) {
+    using X = decltype(zero);
+    launch({static_cast<unsigned>(squares_P.size()), kThreads, kThreads / kWarp * sizeof(float)},
+           piece_squares_kernel<X>, x.device_data<X>(), squares_P.device_data<double>());
+  });
+}
+
+void sum_pieces(const Tensor& squares_P, const std::vector<Segment>& sections, Tensor& sum) {
+  sum.fill(0);
+  for (const Segment& section : sections)
+    launch({1, kThreads, kThreads * sizeof(double)}, add_section_kernel, squares_P.device_data<double>(), section.begin,
+           section.end, sum.device_data<double>());
+}
+
+}  // namespace sink::cuda

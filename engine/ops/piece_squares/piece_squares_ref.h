@@ -1,0 +1,14 @@
+// Sums of squares of pieces in plain order.
+#pragma once
+
+#include <vector>
+
+#include "engine/segment.h"
+#include "engine/tensor.h"
+
+namespace sink::ref {
+
+void piece_squares(const Tensor& x, Tensor& squares_P);
+void sum_pieces(const Tensor& squares_P, const std::vector<Segment>& sections, Tensor& sum);
+
+}  // namespace sink::ref

@@ -1,0 +1,85 @@
+#include "train/join_ranks.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <thread>
+
+#include "engine/comm/host_communicator.h"
+#include "engine/comm/rank_place.h"
+#include "engine/comm/tcp_links.h"
+#include "engine/io/build_info.h"
+#include "engine/io/printable.h"
+#include "train/run_config_table.h"
+
+namespace sink {
+namespace {
+
+// Called by the communicator's thread. The computation between two collectives may be long, or never end: this rank
+// leaves without it.
+void leave_soon(const std::exception_ptr& loss) {
+  std::thread([loss] {
+    std::this_thread::sleep_for(std::chrono::duration<double>(kMourning));
+    int code = static_cast<int>(Exit::device);
+    try {
+      std::rethrow_exception(loss);
+    } catch (const Error& error) {
+      std::fprintf(stderr, "error: %s; this rank was still computing %.0f s later and leaves\n",
+                   printable(error.what()).c_str(), kMourning);
+      code = static_cast<int>(error.code);
+    } catch (...) {}
+    ::_exit(code);
+  }).detach();
+}
+
+// What must be alike on all ranks: a line for each setting.
+std::string settings_of(const RunConfig& config, const Ablation& ablation) {
+  return "ablation = " + ablation.name + "\npolicies = " + ablation.policies + "\ncommit = " + build_commit() +
+         "\nzero = " + std::to_string(config.zero) + "\n" + to_toml(config);
+}
+
+std::string first_difference(const std::string& a, const std::string& b) {
+  std::size_t begin = 0;
+  while (begin < a.size() && begin < b.size() && a[begin] == b[begin]) ++begin;
+  begin = a.rfind('\n', begin > 0 ? begin - 1 : 0);
+  begin = begin == std::string::npos ? 0 : begin + 1;
+  auto line = [begin](const std::string& text) {
+    return begin < text.size() ? text.substr(begin, text.find('\n', begin) - begin) : std::string("nothing");
+  };
+  return line(b) + " instead of " + line(a);
+}
+
+void require_alike(Communicator& ranks, const std::string& own) {
+  const std::vector<std::string> all = ranks.exchange(own);
+  for (std::size_t rank = 1; rank < all.size(); ++rank)
+    if (all[rank] != all[0])
+      fail("ranks",
+           "rank " + std::to_string(rank) +
+               " was started with other settings than rank 0: " + first_difference(all[0], all[rank]),
+           Exit::usage);
+}
+
+std::unique_ptr<Links> links_of(const RunConfig& config, const RankPlace& place) {
+  return std::make_unique<TcpLinks>(place, static_cast<double>(config.comm_timeout));
+}
+
+}  // namespace
+
+bool starts_ranks(const RunConfig& config) { return config.nproc > 1 && rank_place().size == 1; }
+
+std::unique_ptr<Communicator> join_ranks(const RunConfig& config, const Ablation& ablation) {
+  const RankPlace place = rank_place();
+  if (config.nproc > 0 && place.size > 1 && place.size != config.nproc)
+    fail("ranks",
+         "--nproc " + std::to_string(config.nproc) + " asks for ranks that are started here, but " + place.launcher +
+             " has started " + std::to_string(place.size),
+         Exit::usage);
+  if (place.size == 1) return no_other_rank();
+  require_ranks_divide(config, place.size);
+  auto ranks = std::make_unique<HostCommunicator>(links_of(config, place));
+  require_alike(*ranks, settings_of(config, ablation));
+  ranks->on_loss(leave_soon);
+  return ranks;
+}
+
+}  // namespace sink

@@ -1,0 +1,116 @@
+#include "train/shared_state.h"
+
+#include <nlohmann/json.hpp>
+#include <utility>
+
+namespace sink {
+namespace {
+
+// The tensors that slices by name are made of: one for each moment, laid out like the arena.
+std::vector<OptimizerState> whole_moments(const Optimizer& optimizer, const ParameterArena& parameters) {
+  std::vector<OptimizerState> whole;
+  for (const OptimizerState& moment : optimizer.moments())
+    whole.push_back({moment.name, Tensor::zeros(parameters.masters().shape(), moment.values.dtype())});
+  return whole;
+}
+
+std::vector<OptimizerState> slices_by_name(const std::vector<OptimizerState>& whole, const ParameterArena& parameters) {
+  std::vector<OptimizerState> state;
+  for (const auto& parameter : parameters)
+    for (const OptimizerState& moment : whole)
+      state.push_back({moment.name + "/" + parameter->name(), ParameterArena::slice(moment.values, *parameter)});
+  return state;
+}
+
+// f(section, this rank's rows of the moment there, room for the whole section)
+template <class F>
+void for_each_section(TrainingRun& run, const OptimizerState& moment, F&& f) {
+  const ArenaShare& share = run.optimizer().share();
+  const std::vector<Segment>& sections = run.model().parameters().sections();
+  for (std::size_t n = 0; n < sections.size(); ++n) {
+    const Segment place = share.place_of(share.owned()[n]);
+    Tensor rows = moment.values.rows(place.begin, place.end);
+    Tensor room = moment.values.new_empty({sections[n].size()}, moment.values.dtype());
+    f(sections[n], rows, room);
+  }
+}
+
+// For tensors by name, of all that has a name.
+void broadcast_each(Communicator& ranks, const std::vector<OptimizerState>& state) {
+  for (const OptimizerState& one : state) {
+    Tensor values = one.values;
+    ranks.broadcast(values);
+  }
+  ranks.wait();
+}
+
+std::string text_of(const RunState& state) {
+  return nlohmann::json{state.step, state.updates, state.skipped_in_a_row, state.initial_sha256}.dump();
+}
+
+RunState state_of(const std::string& text) {
+  const auto json = nlohmann::json::parse(text);
+  return {json.at(0), json.at(1), json.at(2), json.at(3)};
+}
+
+}  // namespace
+
+std::vector<OptimizerState> whole_state(TrainingRun& run) {
+  Communicator& ranks = run.ranks();
+  std::vector<OptimizerState> state;
+  if (run.optimizer().share().is_whole()) {
+    if (!ranks.is_writer()) return {};
+    for (const OptimizerState& one : run.optimizer().state()) state.push_back({one.name, one.values.to(Device::cpu)});
+    return state;
+  }
+  const ParameterArena& parameters = run.model().parameters();
+  std::vector<OptimizerState> whole;
+  if (ranks.is_writer()) whole = whole_moments(run.optimizer(), parameters);
+  const std::vector<OptimizerState> moments = run.optimizer().moments();
+  for (std::size_t n = 0; n < moments.size(); ++n)
+    for_each_section(run, moments[n], [&](const Segment& section, Tensor& rows, Tensor& room) {
+      Tensor own = ranks.chunk_of(room);
+      own.copy_from(rows);
+      ranks.all_gather(room);
+      ranks.wait();
+      if (ranks.is_writer()) whole[n].values.rows(section.begin, section.end).copy_from(room);
+    });
+  return slices_by_name(whole, parameters);
+}
+
+std::vector<OptimizerState> room_for_state(TrainingRun& run) {
+  if (run.optimizer().share().is_whole()) return run.optimizer().state();
+  const ParameterArena& parameters = run.model().parameters();
+  return slices_by_name(whole_moments(run.optimizer(), parameters), parameters);
+}
+
+void spread(TrainingRun& run, const std::vector<OptimizerState>& state) {
+  Communicator& ranks = run.ranks();
+  if (ranks.alone()) return;
+  ParameterArena& parameters = run.model().parameters();
+  run.set_state(state_of(ranks.exchange(text_of(run.state())).front()));
+  ranks.broadcast(parameters.masters());
+  ranks.wait();
+  parameters.refresh();
+  if (run.state().step == 0) return;
+  if (run.optimizer().share().is_whole()) return broadcast_each(ranks, run.optimizer().state());
+  std::size_t moment = 0;
+  const std::vector<OptimizerState> moments = run.optimizer().moments();
+  for (const OptimizerState& own : moments) {
+    for_each_section(run, own, [&](const Segment& section, Tensor& rows, Tensor& room) {
+      if (ranks.is_writer())
+        for (std::size_t n = 0; n < parameters.size(); ++n) {
+          const Segment segment = parameters[n]->segment();
+          if (segment.begin < section.begin || segment.begin >= section.end) continue;
+          room.rows(segment.begin - section.begin, segment.end - section.begin)
+              .copy_from(state[n * moments.size() + moment].values.reshape({segment.size()}));
+        }
+      ranks.broadcast(room);
+      ranks.wait();
+      rows.copy_from(ranks.chunk_of(room));
+    });
+    ++moment;
+  }
+}
+
+}  // namespace sink
