@@ -21,7 +21,7 @@ Optimizer::Optimizer(ParameterArena& parameters, const RunConfig& config, ArenaS
   parameters_.allocate_gradients();
 }
 
-void Optimizer::sum_squared_gradients(Communicator& ranks, Tensor& sum) const {
+void Optimizer::sum_squared_gradients(Tensor& sum, Communicator& ranks) const {
   // What stands where no gradient came is of earlier steps.
   for (const auto& parameter : parameters_)
     if (!parameter->var().grad().defined()) ParameterArena::slice(parameters_.gradients(), *parameter).fill(0);

@@ -35,7 +35,7 @@ class Optimizer {
 
   // The sum of the squares of all gradients, of which each rank has its share; `sum`: F64, of one element. NaN or
   // infinite if any gradient is. The same bits for any number of ranks.
-  void sum_squared_gradients(Communicator& ranks, Tensor& sum) const;
+  void sum_squared_gradients(Tensor& sum, Communicator& ranks = no_others()) const;
   // Clips by the norm (the root of that sum), updates the parameters that have a gradient, and drops the gradients.
   // `numbers` are those of engine/ops/update.h, on the device of the parameters. Reads none of them back.
   void step(const Tensor& numbers);

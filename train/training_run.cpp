@@ -30,11 +30,6 @@ std::unique_ptr<LanguageModel> make_cut_model(const RunConfig& config, const Abl
 
 }  // namespace
 
-Communicator& TrainingRun::no_other() {
-  static const std::unique_ptr<Communicator> alone = no_other_rank();
-  return *alone;
-}
-
 TrainingRun::TrainingRun(const RunConfig& config, const Ablation& ablation, Communicator& ranks)
     : TrainingRun(config, ablation, make_data_source(config), ranks) {}
 
@@ -162,7 +157,7 @@ void TrainingRun::launch_step() {
     gradient_sum_->end_round();
     add_loss(loss_of_batch, loss);
   }
-  optimizer_->sum_squared_gradients(ranks_, squared_norm);
+  optimizer_->sum_squared_gradients(squared_norm, ranks_);
   optimizer_->step(inputs_.numbers);
   gather_parameters();
 }

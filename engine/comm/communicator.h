@@ -67,5 +67,7 @@ class Communicator {
 
 // Of a run that has one rank: every collective is done when it is called.
 std::unique_ptr<Communicator> no_other_rank();
+// One for all who are alone.
+Communicator& no_others();
 
 }  // namespace sink
