@@ -11,7 +11,8 @@ packages=(g++ cmake ninja-build mold ccache pkg-config git perl ca-certificates
   libjs-chart.js hdf5-tools)  # and for -DSINK_CUDA=EMULATED libboost-context-dev, which --tests has
 case "${1:-}" in
   "") ;;
-  --tests) packages+=(gdb lldb python3 chromium clang libclang-rt-dev spin libboost-context-dev) ;;
+  --tests) packages+=(gdb lldb python3 chromium clang libclang-rt-dev spin libboost-context-dev libopenmpi-dev openmpi-bin
+    iproute2) ;;
   *) echo "setup: error: unknown argument '$1' (expected nothing or --tests)" >&2; exit 2 ;;
 esac
 

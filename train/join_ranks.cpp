@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "engine/comm/host_communicator.h"
+#include "engine/comm/mpi_library.h"
 #include "engine/comm/rank_place.h"
 #include "engine/comm/tcp_links.h"
 #include "engine/io/build_info.h"
@@ -60,7 +61,18 @@ void require_alike(Communicator& ranks, const std::string& own) {
 }
 
 std::unique_ptr<Links> links_of(const RunConfig& config, const RankPlace& place) {
-  return std::make_unique<TcpLinks>(place, static_cast<double>(config.comm_timeout));
+  const auto time_out = static_cast<double>(config.comm_timeout);
+  const bool by_mpi =
+      config.comm == "mpi" || (config.comm == "auto" && place.launcher == "mpirun" && has_mpi_library());
+  if (!by_mpi) return std::make_unique<TcpLinks>(place, time_out);
+  std::unique_ptr<Links> links = mpi_links(time_out);
+  if (links->rank() != place.rank || links->size() != place.size)
+    fail("ranks",
+         "to " + place.launcher + " this is rank " + std::to_string(place.rank) + " of " + std::to_string(place.size) +
+             ", to MPI rank " + std::to_string(links->rank()) + " of " + std::to_string(links->size()) +
+             ": MPI did not start it; take --comm tcp",
+         Exit::usage);
+  return links;
 }
 
 }  // namespace

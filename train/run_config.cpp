@@ -8,6 +8,7 @@
 #include <set>
 
 #include "engine/check.h"
+#include "engine/comm/rank_place.h"
 #include "engine/io/build_info.h"
 #include "engine/io/file.h"
 #include "engine/io/settings_toml.h"
@@ -248,7 +249,7 @@ void require_consistent(const RunConfig& config, const Ablation& ablation) {
   if (config.min_learning_rate > config.learning_rate) {
     refuse("--min-learning-rate must not exceed --learning-rate, got more than the peak");
   }
-  if (config.warmup > config.steps) {
+  if (config.warmup > config.steps && says_what_all_ranks_know()) {
     std::fprintf(stderr, "note: the warm-up (%lld steps) is longer than the run (%lld steps)\n",
                  static_cast<long long>(config.warmup), static_cast<long long>(config.steps));
   }

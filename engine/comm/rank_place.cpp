@@ -114,4 +114,9 @@ RankPlace rank_place() {
   return rank_place([](const char* name) { return std::getenv(name); });
 }
 
+bool says_what_all_ranks_know() {
+  const RankPlace place = rank_place();
+  return place.rank == 0 && place.launcher != "--nproc";
+}
+
 }  // namespace sink

@@ -27,6 +27,9 @@ using Variable = std::function<const char*(const char*)>;
 RankPlace rank_place(const Variable& variable);
 RankPlace rank_place();
 
+// Whether this process is the one of a run that says what all of its ranks find out: rank 0, or who started it.
+bool says_what_all_ranks_know();
+
 // "node1" of "node[1-3,7],other", "a001" of "a[001-004]".
 std::string first_host(const std::string& node_list);
 

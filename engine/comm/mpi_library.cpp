@@ -1,0 +1,42 @@
+#include "engine/comm/mpi_library.h"
+
+#include <dlfcn.h>
+
+#include <filesystem>
+#include <string>
+
+namespace sink {
+namespace {
+
+// Beside the program, or a folder higher (of tests).
+std::string mpi_library() {
+  std::error_code error;
+  const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  for (const auto& place : {folder, folder.parent_path()})
+    if (auto file = place / "libsinklab_mpi.so"; std::filesystem::exists(file, error)) return file.string();
+  return "";
+}
+
+}  // namespace
+
+bool has_mpi_library() { return !mpi_library().empty(); }
+
+std::unique_ptr<Links> mpi_links(double time_out) {
+  const std::string file = mpi_library();
+  if (file.empty())
+    fail("ranks",
+         "--comm mpi: this build has no libsinklab_mpi.so beside the program; install libopenmpi-dev and build with "
+         "-DSINK_MPI=ON, or take --comm tcp",
+         Exit::device);
+  // MPI loads parts of its own, which look for its names among those of the program.
+  void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
+  using Make = Links* (*)(double);
+  Make make = library ? reinterpret_cast<Make>(::dlsym(library, "sinklab_mpi_links")) : nullptr;
+  if (!make) {
+    const char* why = ::dlerror();
+    fail("ranks", file + " cannot be loaded: " + (why ? why : "no reason given"), Exit::device);
+  }
+  return std::unique_ptr<Links>(make(time_out));
+}
+
+}  // namespace sink
