@@ -60,12 +60,19 @@ std::vector<double> take_part(std::string_view& bytes) {
 
 // measured(p) for p < parts, every N-th by each of N ranks; all have all.
 template <class F>
-std::vector<std::vector<double>> measured_in_turns(std::int64_t parts, Communicator* ranks, F&& measured) {
-  const std::int64_t N = ranks ? ranks->size() : 1;
+std::vector<std::vector<double>> measured_in_turns(std::int64_t parts, const EvaluationRanks& shared, F&& measured) {
+  const std::int64_t N = shared.ranks ? shared.ranks->size() : 1, rank = shared.ranks ? shared.ranks->rank() : 0;
+  const bool together = shared.passes == EvaluationRanks::Passes::together;
   std::vector<std::vector<double>> own;
-  for (std::int64_t p = ranks ? ranks->rank() : 0; p < parts; p += N) own.push_back(measured(p));
+  for (std::int64_t round = 0; round * N < parts; ++round) {
+    const std::int64_t p = round * N + rank;
+    if (p < parts)
+      own.push_back(measured(p));
+    else if (together)
+      measured(parts - 1);  // for the others' sake
+  }
   if (N == 1) return own;
-  const std::vector<std::string> bytes = ranks->exchange(as_bytes(own));
+  const std::vector<std::string> bytes = shared.ranks->exchange(as_bytes(own));
   std::vector<std::string_view> left(bytes.begin(), bytes.end());
   std::vector<std::vector<double>> all;
   for (std::int64_t p = 0; p < parts; ++p) all.push_back(take_part(left[static_cast<std::size_t>(p % N)]));
@@ -75,7 +82,7 @@ std::vector<std::vector<double>> measured_in_turns(std::int64_t parts, Communica
 }  // namespace
 
 Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_maps,
-                    Communicator* ranks) {
+                    const EvaluationRanks& ranks) {
   const std::int64_t N = sequences.sequences();
   EvaluationProbe probe(model.sizes(), model.extra_tokens(), N, sequences.context());
   double loss_sum = 0;
@@ -91,7 +98,8 @@ Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t b
   Evaluation evaluation = probe.evaluation();
   evaluation.loss_by_position = probe.loss_by_position(sequences.targets_BT());
   evaluation.loss = sequences.predicted() > 0 ? loss_sum / static_cast<double>(sequences.predicted()) : std::nan("");
-  if (with_maps && (!ranks || ranks->is_writer())) keep_maps(model, sequences, std::nullopt, evaluation);
+  if (with_maps && (!ranks.ranks || ranks.ranks->is_writer() || ranks.passes == EvaluationRanks::Passes::together))
+    keep_maps(model, sequences, std::nullopt, evaluation);
   return evaluation;
 }
 

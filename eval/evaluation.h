@@ -74,8 +74,13 @@ struct Evaluation {
 // Runs the model over the sequences, `batch` at a time, and gathers all of it by streaming sums, in which no map is
 // stored; with_maps, keep_maps follows in a pass of its own. With `ranks` each has every N-th batch, and all get what
 // one would have got, to the bit; maps are the writer's.
+struct EvaluationRanks {
+  Communicator* ranks = nullptr;
+  // Whether each runs its own batches alone, or all run the model as often, for they bring its parameters together.
+  enum class Passes { apart, together } passes = Passes::apart;
+};
 Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_maps,
-                    Communicator* ranks = nullptr);
+                    const EvaluationRanks& ranks = {});
 
 // (layer, head) of the largest proxy alpha_1.
 std::pair<std::int64_t, std::int64_t> strongest_head(const Evaluation& evaluation);

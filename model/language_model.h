@@ -4,6 +4,7 @@
 #include "autograd/parameter_arena.h"
 #include "engine/data/batch.h"
 #include "model/pass.h"
+#include "model/section_watch.h"
 #include "model/sizes.h"
 
 namespace sink {
@@ -28,15 +29,24 @@ class LanguageModel {
   // Floating-point operations of one training step on `tokens` tokens: 6 for every weight in a product, and attention's
   // products over half the T x T map. Recomputation inside kernels is not counted.
   double training_flops(std::int64_t tokens, std::int64_t T) const;
+  // From now on `watch` is told of every pass; null: nobody is.
+  void watch_sections(SectionWatch* watch) { watch_ = watch; }
 
  protected:
   LanguageModel(const Sizes& sizes, std::int64_t extra_tokens, DType compute, Device device = Device::cpu)
       : sizes_(sizes), extra_tokens_(extra_tokens), parameters_(compute, device) {}
 
+  // What a model calls before a pass reads a section's parameters, and behind that.
+  void enter(std::int64_t section) const;
+  void leave(std::int64_t section) const;
+
   Sizes sizes_;
   std::int64_t extra_tokens_;
   std::int64_t tied_weights_ = 0;  // of an embedding that is a weight of a product too
   ParameterArena parameters_;
+
+ private:
+  SectionWatch* watch_ = nullptr;
 };
 
 }  // namespace sink

@@ -58,13 +58,14 @@ void require_sizes_of_tensors(const Checkpoint& checkpoint, const Sizes& s) {
 
 }  // namespace
 
-void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoint& checkpoint) {
+void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoint& checkpoint, const Tensor& masters) {
   checkpoint.attributes["ablation"] = ablation.name;
   checkpoint.attributes["policies"] = ablation.policies;
   for (const Setting<Sizes>& size : size_settings())
     checkpoint.attributes[size.key()] = plain_text(size.value(model.sizes()));
   for (const auto& parameter : model.parameters()) {
-    checkpoint.tensors.emplace_back(kParameters + parameter->name(), parameter->master().to(Device::cpu));
+    const Tensor values = masters.defined() ? ParameterArena::slice(masters, *parameter) : parameter->master();
+    checkpoint.tensors.emplace_back(kParameters + parameter->name(), values.to(Device::cpu));
     checkpoint.axes[kParameters + parameter->name()] = parameter->info().axes;
   }
 }

@@ -10,8 +10,10 @@ inline constexpr const char* kParameters = "parameters/";
 // What a run's optimiser keeps, by its kind: optimizer/first_moment/<name> ...
 inline const std::string kOptimizerFolder = "optimizer/";
 
-// Adds ablation, policies, sizes and every parameter to `checkpoint`.
-void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoint& checkpoint);
+// Adds ablation, policies, sizes and every parameter to `checkpoint`, of `masters` where the model itself has only a
+// part of them: a tensor laid out like its arena.
+void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoint& checkpoint,
+                 const Tensor& masters = {});
 
 // The sizes a checkpoint was made with. Throws Exit::corrupt_checkpoint, naming the size, for those that no model has
 // and those that its own parameters do not have: a model of what it returns is no larger than the file.

@@ -53,8 +53,8 @@ class Transformer final : public LanguageModel {
     Tensor losses;
     Var loss =
         linear_cross_entropy(x_BTC, unembedding_, targets_BT, batch.predicted(), scale, pass.probe ? &losses : nullptr);
-    pass.leave(sizes_.layers + 1);
-    pass.leave(0);
+    leave(sizes_.layers + 1);
+    leave(0);
     if (pass.probe) pass.probe->losses(losses.reshape(targets_BT.shape()));
     return loss;
   }
@@ -102,7 +102,7 @@ class Transformer final : public LanguageModel {
                "positions cannot begin anew at every document (--reset-positions) where the model puts a token of its "
                "own before all of them, from which each has another distance",
                Exit::usage);
-    pass.enter(0);
+    enter(0);
     Var embedded = embedding(tokens_on_device_BT, token_embedding_);
     if (before == 0) embedded = extra_tokens_.embed(embedded);
     const std::int64_t rows = embedded.value().dim(1);
@@ -110,19 +110,19 @@ class Transformer final : public LanguageModel {
     Residual x = position_.embed(embedded, pass);
     if (pass.probe) pass.probe->hidden(0, x.sum().value());
     for (const Block<Spec>& block : blocks_) {
-      pass.enter(pass.layer + 1);
+      enter(pass.layer + 1);
       if (pass.recompute)
         x = recompute(x, [&block, pass](const Var& in_BTC) -> Var { return block(in_BTC, pass); });
       else
         x = block(x, pass);
       if (pass.edit) x = Var(pass.edit->residual(pass.layer, x.sum().value()));
       ++pass.layer;
-      pass.leave(pass.layer);
+      leave(pass.layer);
       if (pass.probe) pass.probe->hidden(pass.layer, x.sum().value());
     }
     if (pass.cache) pass.cache->advance(rows);
     if (before == 0) x = extra_tokens_.drop(x);
-    pass.enter(sizes_.layers + 1);
+    enter(sizes_.layers + 1);
     return final_norm_ ? x.normed(*final_norm_).y : convert(x, compute_);
   }
 

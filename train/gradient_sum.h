@@ -9,7 +9,7 @@
 
 #include "autograd/parameter_arena.h"
 #include "engine/comm/communicator.h"
-#include "model/pass.h"
+#include "model/section_watch.h"
 
 namespace sink {
 

@@ -14,24 +14,37 @@ namespace sink {
 Optimizer::Optimizer(ParameterArena& parameters, const RunConfig& config, ArenaShare share)
     : parameters_(parameters),
       share_(std::move(share)),
-      squares_P_(parameters.masters().new_zeros({parameters.masters().size() / kSquaresPiece}, DType::F64)),
+      squares_P_(parameters.masters().new_zeros({parameters.padded_size() / kSquaresPiece}, DType::F64)),
       weight_decay_(config.weight_decay),
       decays_matrices_alone_(config.decay == "matrices") {
   static_assert(ParameterArena::kPiece == kSquaresPiece);
-  parameters_.allocate_gradients();
+  if (config.zero < 3 || share_.is_whole()) parameters_.allocate_gradients();
+}
+
+Tensor Optimizer::gradients_at(const Segment& segment) const {
+  if (!parts_) return parameters_.gradients().rows(segment.begin, segment.end);
+  const Segment place = share_.place_of(segment);
+  return parts_->gradients().rows(place.begin, place.end);
+}
+
+Tensor Optimizer::weights_at(const Segment& segment) const {
+  if (!parts_) return parameters_.masters().rows(segment.begin, segment.end);
+  const Segment place = share_.place_of(segment);
+  return parts_->masters().rows(place.begin, place.end);
 }
 
 void Optimizer::sum_squared_gradients(Tensor& sum, Communicator& ranks) const {
   // What stands where no gradient came is of earlier steps.
   for (const auto& parameter : parameters_)
-    if (!parameter->var().grad().defined()) ParameterArena::slice(parameters_.gradients(), *parameter).fill(0);
+    if (!parts_ && !parameter->var().grad().defined())
+      ParameterArena::slice(parameters_.gradients(), *parameter).fill(0);
   Tensor squares_P = squares_P_;
   auto pieces = [](const Segment& segment) {
     return Segment{segment.begin / kSquaresPiece, segment.end / kSquaresPiece};
   };
   for (const Segment& owned : share_.owned()) {
     Tensor squares = squares_P.rows(pieces(owned).begin, pieces(owned).end);
-    piece_squares(parameters_.gradients().rows(owned.begin, owned.end), squares);
+    piece_squares(gradients_at(owned), squares);
   }
   std::vector<Segment> sections;
   for (const Segment& section : parameters_.sections()) {
@@ -45,10 +58,10 @@ void Optimizer::sum_squared_gradients(Tensor& sum, Communicator& ranks) const {
 
 void Optimizer::step(const Tensor& numbers) {
   update(numbers);
-  parameters_.clear_gradients();
+  skip();
 }
 
-void Optimizer::skip() { parameters_.clear_gradients(); }
+void Optimizer::skip() { parts_ ? parts_->clear() : parameters_.clear_gradients(); }
 
 double Optimizer::weight_decay_of(const Parameter& parameter) const {
   bool is_matrix = parameter.info().role == ParameterRole::weight && parameter.info().shape.rank() == 2;
@@ -61,8 +74,7 @@ std::vector<Optimizer::Range> Optimizer::ranges_of(const std::function<bool(cons
     const Parameter& parameter = *parameters_[n];
     if (!belongs(parameter)) continue;
     bool last = n + 1 == parameters_.size();
-    Segment padded{parameter.segment().begin,
-                   last ? parameters_.masters().size() : parameters_[n + 1]->segment().begin};
+    Segment padded{parameter.segment().begin, last ? parameters_.padded_size() : parameters_[n + 1]->segment().begin};
     double decay = weight_decay_of(parameter);
     if (!ranges.empty() && ranges.back().segment.end == padded.begin && ranges.back().weight_decay == decay)
       ranges.back().segment.end = padded.end;
@@ -75,15 +87,14 @@ std::vector<Optimizer::Range> Optimizer::ranges_of(const std::function<bool(cons
 void Optimizer::for_each_with_gradient(const std::vector<Range>& ranges,
                                        const std::function<void(const Range&, Slices&)>& f) const {
   Tensor copy = parameters_.copy();
-  const std::vector<Segment> spans = parameters_.spans_with_gradient();
+  const std::vector<Segment> spans = parts_ ? parts_->spans_with_gradient() : parameters_.spans_with_gradient();
   for (const Segment& owned : share_.owned())
     for (const Segment& span : spans)
       for (const Range& range : ranges) {
         Segment all{std::max({owned.begin, span.begin, range.segment.begin}),
                     std::min({owned.end, span.end, range.segment.end})};
         if (all.begin >= all.end) continue;
-        Slices slices{parameters_.gradients().rows(all.begin, all.end), parameters_.masters().rows(all.begin, all.end),
-                      copy.defined() ? copy.rows(all.begin, all.end) : Tensor()};
+        Slices slices{gradients_at(all), weights_at(all), copy.defined() ? copy.rows(all.begin, all.end) : Tensor()};
         f({all, range.weight_decay}, slices);
       }
 }

@@ -50,11 +50,11 @@ void require_same_run(const Checkpoint& checkpoint, const RunConfig& config, con
 
 }  // namespace
 
-Checkpoint parameters_of(TrainingRun& run) {
+Checkpoint parameters_of(TrainingRun& run, const Tensor& masters) {
   const RunConfig& config = run.config();
   const RunState& state = run.state();
   Checkpoint checkpoint;
-  store_model(run.ablation(), run.model(), checkpoint);
+  store_model(run.ablation(), run.model(), checkpoint, masters);
   checkpoint.attributes["step"] = std::to_string(state.step);
   checkpoint.attributes["updates"] = std::to_string(state.updates);
   checkpoint.attributes["skipped_in_a_row"] = std::to_string(state.skipped_in_a_row);
@@ -70,8 +70,9 @@ Checkpoint parameters_of(TrainingRun& run) {
 
 void save_run(const std::string& path, TrainingRun& run) {
   const std::vector<OptimizerState> states = whole_state(run);
+  const Tensor masters = whole_masters(run);
   if (!run.ranks().is_writer()) return;
-  Checkpoint checkpoint = parameters_of(run);
+  Checkpoint checkpoint = parameters_of(run, masters);
   for (const OptimizerState& state : states)
     checkpoint.tensors.emplace_back(kOptimizerFolder + state.name, state.values);
   save_checkpoint(path, checkpoint);

@@ -7,7 +7,8 @@
 namespace sink {
 
 // The model as it stands, with everything that says what it is: to be measured, not to go on from.
-Checkpoint parameters_of(TrainingRun& run);
+// `masters`: whole_masters(run) (train/shared_state.h), where no rank has them all.
+Checkpoint parameters_of(TrainingRun& run, const Tensor& masters = {});
 // That and what its optimiser keeps, written by the writer; all ranks call it.
 void save_run(const std::string& path, TrainingRun& run);
 

@@ -10,7 +10,7 @@ namespace {
 std::vector<OptimizerState> whole_moments(const Optimizer& optimizer, const ParameterArena& parameters) {
   std::vector<OptimizerState> whole;
   for (const OptimizerState& moment : optimizer.moments())
-    whole.push_back({moment.name, Tensor::zeros(parameters.masters().shape(), moment.values.dtype())});
+    whole.push_back({moment.name, Tensor::zeros({parameters.padded_size()}, moment.values.dtype())});
   return whole;
 }
 
@@ -22,20 +22,30 @@ std::vector<OptimizerState> slices_by_name(const std::vector<OptimizerState>& wh
   return state;
 }
 
-// f(section, this rank's rows of the moment there, room for the whole section)
+// f(section, this rank's rows of `own` there, room for the whole section), for a tensor of the rank's share.
 template <class F>
-void for_each_section(TrainingRun& run, const OptimizerState& moment, F&& f) {
+void for_each_section(TrainingRun& run, const Tensor& own, F&& f) {
   const ArenaShare& share = run.optimizer().share();
   const std::vector<Segment>& sections = run.model().parameters().sections();
   for (std::size_t n = 0; n < sections.size(); ++n) {
     const Segment place = share.place_of(share.owned()[n]);
-    Tensor rows = moment.values.rows(place.begin, place.end);
-    Tensor room = moment.values.new_empty({sections[n].size()}, moment.values.dtype());
+    Tensor rows = own.rows(place.begin, place.end);
+    Tensor room = own.new_empty({sections[n].size()}, own.dtype());
     f(sections[n], rows, room);
   }
 }
 
-// For tensors by name, of all that has a name.
+// `own` of all ranks, in `whole` of the writer.
+void gather_at_writer(TrainingRun& run, const Tensor& own, Tensor whole) {
+  Communicator& ranks = run.ranks();
+  for_each_section(run, own, [&](const Segment& section, Tensor& rows, Tensor& room) {
+    ranks.chunk_of(room).copy_from(rows);
+    ranks.all_gather(room);
+    ranks.wait();
+    if (ranks.is_writer()) whole.rows(section.begin, section.end).copy_from(room);
+  });
+}
+
 void broadcast_each(Communicator& ranks, const std::vector<OptimizerState>& state) {
   for (const OptimizerState& one : state) {
     Tensor values = one.values;
@@ -68,14 +78,17 @@ std::vector<OptimizerState> whole_state(TrainingRun& run) {
   if (ranks.is_writer()) whole = whole_moments(run.optimizer(), parameters);
   const std::vector<OptimizerState> moments = run.optimizer().moments();
   for (std::size_t n = 0; n < moments.size(); ++n)
-    for_each_section(run, moments[n], [&](const Segment& section, Tensor& rows, Tensor& room) {
-      Tensor own = ranks.chunk_of(room);
-      own.copy_from(rows);
-      ranks.all_gather(room);
-      ranks.wait();
-      if (ranks.is_writer()) whole[n].values.rows(section.begin, section.end).copy_from(room);
-    });
+    gather_at_writer(run, moments[n].values, ranks.is_writer() ? whole[n].values : Tensor());
   return slices_by_name(whole, parameters);
+}
+
+Tensor whole_masters(TrainingRun& run) {
+  if (!run.traffic()) return {};
+  const Tensor& own = run.traffic()->parts().masters();
+  Tensor whole;
+  if (run.ranks().is_writer()) whole = Tensor::zeros({run.model().parameters().padded_size()}, own.dtype());
+  gather_at_writer(run, own, whole);
+  return whole;
 }
 
 std::vector<OptimizerState> room_for_state(TrainingRun& run) {
@@ -97,7 +110,7 @@ void spread(TrainingRun& run, const std::vector<OptimizerState>& state) {
   std::size_t moment = 0;
   const std::vector<OptimizerState> moments = run.optimizer().moments();
   for (const OptimizerState& own : moments) {
-    for_each_section(run, own, [&](const Segment& section, Tensor& rows, Tensor& room) {
+    for_each_section(run, own.values, [&](const Segment& section, Tensor& rows, Tensor& room) {
       if (ranks.is_writer())
         for (std::size_t n = 0; n < parameters.size(); ++n) {
           const Segment segment = parameters[n]->segment();

@@ -12,6 +12,10 @@ namespace sink {
 // a time.
 std::vector<OptimizerState> whole_state(TrainingRun& run);
 
+// The parameters, laid out like the arena, in host memory, for the writer; undefined on other ranks, and where every
+// rank has them all in its model.
+Tensor whole_masters(TrainingRun& run);
+
 // Tensors by name into which the writer restores that state, before spread() takes them to the ranks that keep them.
 std::vector<OptimizerState> room_for_state(TrainingRun& run);
 

@@ -11,6 +11,7 @@
 #include "model/ablation.h"
 #include "train/gradient_sum.h"
 #include "train/optimizer.h"
+#include "train/parameter_traffic.h"
 #include "train/run_config.h"
 #include "train/step_recording.h"
 
@@ -81,6 +82,10 @@ class TrainingRun {
   const RunState& state() const { return state_; }
   const StepRecording& recording() const { return recording_; }
   Communicator& ranks() { return ranks_; }
+  // Every rank lets go of what is not its part of the parameters (--zero 3); before the first pass, when parameters are
+  // what the run begins with. Null before that, and where each has all of them.
+  void part_parameters();
+  ParameterTraffic* traffic() { return traffic_.get(); }
   // The signal that train() ended by, to whichever rank it came; 0: none.
   int stop_signal() const { return stop_signal_; }
   // For going on with a run.
@@ -97,6 +102,8 @@ class TrainingRun {
   void launch_step();
   std::vector<std::int64_t> by_number(const std::vector<std::int64_t>& own);
   void add_loss(const Tensor& loss_of_batch, Tensor& loss);
+  void begin_round(std::int64_t round);
+  void end_round();
   void gather_parameters();
   // Whether any rank was asked to stop, by which signal, and to save.
   struct Wishes {
@@ -112,6 +119,7 @@ class TrainingRun {
   std::unique_ptr<LanguageModel> model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<GradientSum> gradient_sum_;
+  std::unique_ptr<ParameterTraffic> traffic_;  // where every rank keeps a part of the parameters
   RunState state_;
   int stop_signal_ = 0;
   Inputs inputs_;

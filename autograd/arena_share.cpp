@@ -1,11 +1,13 @@
-#include "train/arena_share.h"
+#include "autograd/arena_share.h"
 
 #include <algorithm>
+
+#include "autograd/parameter_arena.h"
 
 namespace sink {
 
 ArenaShare::ArenaShare(const ParameterArena& arena)
-    : whole_(true), owned_{{0, arena.masters().size()}}, before_{0}, size_(arena.masters().size()) {}
+    : whole_(true), owned_{{0, arena.padded_size()}}, before_{0}, size_(arena.padded_size()) {}
 
 ArenaShare::ArenaShare(const ParameterArena& arena, int rank, int ranks) : whole_(false) {
   for (const Segment& section : arena.sections()) {
