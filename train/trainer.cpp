@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <filesystem>
 #include <optional>
 
@@ -14,6 +15,7 @@
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
 #include "engine/precision.h"
+#include "engine/storage.h"
 #include "engine/thread_start.h"
 #include "eval/compute_options.h"
 #include "eval/evaluation_json.h"
@@ -110,13 +112,26 @@ TrainingRun made_run(const RunConfig& config, const Ablation& ablation, Communic
 int train_beside_writer(TrainingRun& run) {
   spread(run, {});
   InterruptGuard listening(InterruptGuard::Says::nothing);
-  if (!run.config().initial.empty() && run.state().step == 0) run.evaluate();
+  if (!run.config().initial.empty() && run.state().step == 0) run.evaluate(/*with_maps=*/true);
   CheckpointWriter checkpoint;
   TrainingRun::Ending ending = run.train({&checkpoint});
   if (ending == TrainingRun::Ending::diverged) fail_diverged(run, "the writer's folder");
   if (ending == TrainingRun::Ending::stopped) return 128 + run.stop_signal();
-  run.evaluate();
+  run.evaluate(/*with_maps=*/true);
   return 0;
+}
+
+// What communication was, and the tensors that a rank keeps between steps: what train/rank_plan.h foretells.
+std::string communication_line(TrainingRun& run) {
+  const TrainingRun::StepTraffic& traffic = run.step_traffic();
+  const auto kept = static_cast<double>(allocator_stats(run.model().parameters().device()).bytes_in_use);
+  char line[256];
+  std::snprintf(line, sizeof line,
+                "ranks: this one sent %.4g MiB a step; of %.3g s of communication %.3g s were waited for; %.4g MiB of "
+                "tensors are kept between steps",
+                traffic.bytes_sent / static_cast<double>(traffic.steps) / (1 << 20), traffic.seconds_busy,
+                traffic.seconds_waited, kept / (1 << 20));
+  return line;
 }
 
 int train_in_folder(TrainingRun& run, Talk talk) {
@@ -155,6 +170,7 @@ int train_in_folder(TrainingRun& run, Talk talk) {
   std::optional<TensorboardLog> tensorboard;
   if (config.tensorboard) observers.push_back(&tensorboard.emplace(folder.path, resumed_step, progress));
   TrainingRun::Ending ending = run.train(observers);
+  if (!run.ranks().alone() && run.step_traffic().steps > 0) progress.note(communication_line(run));
   if (ending == TrainingRun::Ending::diverged) fail_diverged(run, folder.checkpoint());
   if (ending == TrainingRun::Ending::stopped) {
     progress.note("stopped by signal " + std::to_string(run.stop_signal()) + " after step " +

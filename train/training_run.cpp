@@ -96,6 +96,7 @@ TrainingRun::Wishes TrainingRun::agree() {
 
 StepResult TrainingRun::step() {
   auto start = std::chrono::steady_clock::now();
+  const Communicator::Traffic before = ranks_.traffic();
   std::int64_t step = state_.step + 1;
   double learning_rate = learning_rate_at(config_, step);
   part_parameters();
@@ -115,6 +116,11 @@ StepResult TrainingRun::step() {
   state_.updates += result.skipped ? 0 : 1;
   state_.skipped_in_a_row = result.skipped ? state_.skipped_in_a_row + 1 : 0;
   result.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  const Communicator::Traffic after = ranks_.traffic();
+  ++step_traffic_.steps;
+  step_traffic_.bytes_sent += after.bytes_sent - before.bytes_sent;
+  step_traffic_.seconds_busy += after.seconds_busy - before.seconds_busy;
+  step_traffic_.seconds_waited += after.seconds_waited - before.seconds_waited;
   return result;
 }
 

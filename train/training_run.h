@@ -86,6 +86,14 @@ class TrainingRun {
   // what the run begins with. Null before that, and where each has all of them.
   void part_parameters();
   ParameterTraffic* traffic() { return traffic_.get(); }
+  // Between ranks, by the steps of this process so far.
+  struct StepTraffic {
+    std::int64_t steps = 0;
+    double bytes_sent = 0;      // by this rank
+    double seconds_busy = 0;    // of the communication
+    double seconds_waited = 0;  // of them, while nothing was computed
+  };
+  const StepTraffic& step_traffic() const { return step_traffic_; }
   // The signal that train() ended by, to whichever rank it came; 0: none.
   int stop_signal() const { return stop_signal_; }
   // For going on with a run.
@@ -122,6 +130,7 @@ class TrainingRun {
   std::unique_ptr<ParameterTraffic> traffic_;  // where every rank keeps a part of the parameters
   RunState state_;
   int stop_signal_ = 0;
+  StepTraffic step_traffic_;
   Inputs inputs_;
   StepRecording recording_;
 };
