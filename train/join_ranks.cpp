@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <thread>
 
-#include "engine/comm/host_communicator.h"
+#include "engine/comm/device_communicator.h"
 #include "engine/comm/mpi_library.h"
 #include "engine/comm/rank_place.h"
 #include "engine/comm/tcp_links.h"
@@ -90,8 +90,11 @@ std::unique_ptr<Communicator> join_ranks(const RunConfig& config, const Ablation
   require_ranks_divide(config, place.size);
   auto ranks = std::make_unique<HostCommunicator>(links_of(config, place));
   require_alike(*ranks, settings_of(config, ablation));
-  ranks->on_loss(leave_soon);
-  return ranks;
+  if (config.device == "cpu") {
+    ranks->on_loss(leave_soon);
+    return ranks;
+  }
+  return device_communicator(std::move(ranks), static_cast<double>(config.comm_timeout));
 }
 
 }  // namespace sink

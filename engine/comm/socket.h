@@ -25,6 +25,7 @@ class Socket {
 
   int descriptor() const { return descriptor_; }
   bool is_open() const { return descriptor_ >= 0; }
+  int release() { return std::exchange(descriptor_, -1); }
   void close();
 
  private:

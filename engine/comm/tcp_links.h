@@ -22,6 +22,8 @@ class TcpLinks : public Links {
                 const std::vector<Receive>& receives) override;
   void look() override;
   void say_goodbye(const std::string& why, Exit code) override;
+  // From now on a transfer waits until it is interrupted.
+  void never_give_up() { time_out_ = 1e9; }
 
  private:
   struct Outgoing;

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <mutex>
 #include <numeric>
 #include <vector>
 
@@ -42,7 +43,8 @@ void set_schedule(unsigned schedule) { chosen_schedule = schedule; }
 unsigned schedule() { return chosen_schedule.load(std::memory_order_relaxed); }
 
 void run(const Shape3& grid, const std::function<void()>& kernel) {
-  if (is_recorded([=] { run(grid, kernel); })) return;
+  if (is_recorded([=] { run(grid, kernel); }) || is_put([=] { run(grid, kernel); })) return;
+  std::lock_guard one_at_a_time(device_mutex());
   unsigned threads = grid.threads.x * grid.threads.y * grid.threads.z;
   SINK_CHECK(threads > 0 && threads <= kMostThreads && grid.shared_bytes <= kMostShared && grid.blocks.x > 0 &&
                  grid.blocks.y > 0 && grid.blocks.y < 65536 && grid.blocks.z > 0 && grid.blocks.z < 65536,

@@ -14,6 +14,7 @@ struct Launches {
   std::vector<void*> freed;
 };
 Launches* being_made = nullptr;
+thread_local std::function<void(std::function<void()>)> put_launch;
 
 }  // namespace
 
@@ -33,6 +34,14 @@ void drop_recording(void* recording) {
   auto* launches = static_cast<Launches*>(recording);
   for (void* memory : launches->freed) drop_device(memory);
   delete launches;
+}
+
+void put_launches(std::function<void(std::function<void()>)> put) { put_launch = std::move(put); }
+
+bool is_put(const std::function<void()>& launch) {
+  if (!put_launch) return false;
+  put_launch(launch);
+  return true;
 }
 
 bool is_recorded(const std::function<void()>& launch) {

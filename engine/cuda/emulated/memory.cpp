@@ -39,7 +39,7 @@ struct Allocation {
 };
 
 struct Memory {
-  std::mutex mutex;
+  std::recursive_mutex mutex;
   std::map<std::byte*, Allocation> by_page;  // by its first page
   std::deque<std::byte*> freed;
   std::size_t bytes_in_use = 0;
@@ -196,6 +196,8 @@ Allocation& allocation_of(const void* p, std::size_t bytes, const char* what) {
 
 }  // namespace
 
+std::recursive_mutex& device_mutex() { return memory().mutex; }
+
 std::size_t device_bytes() {
   static const char* mib = std::getenv("SINK_DEVICE_MIB");
   return mib ? static_cast<std::size_t>(std::strtod(mib, nullptr) * (1 << 20)) : 0;
@@ -250,6 +252,7 @@ bool is_device_memory(const void* address) { return allocation_around(address) !
 
 void copy_to_device(void* device, const void* host, std::size_t bytes) {
   if (bytes == 0) return;
+  std::lock_guard lock(device_mutex());
   allocation_of(device, bytes, "copy to the device");
   DeviceAccess access;
   std::memcpy(device, host, bytes);
@@ -257,6 +260,7 @@ void copy_to_device(void* device, const void* host, std::size_t bytes) {
 
 void copy_from_device(void* host, const void* device, std::size_t bytes) {
   if (bytes == 0) return;
+  std::lock_guard lock(device_mutex());
   allocation_of(device, bytes, "copy from the device");
   DeviceAccess access;
   std::memcpy(host, device, bytes);
@@ -264,6 +268,7 @@ void copy_from_device(void* host, const void* device, std::size_t bytes) {
 
 void copy_on_device(void* to, const void* from, std::size_t bytes) {
   if (bytes == 0) return;
+  std::lock_guard lock(device_mutex());
   allocation_of(to, bytes, "copy on the device");
   allocation_of(from, bytes, "copy on the device");
   DeviceAccess access;
@@ -272,6 +277,7 @@ void copy_on_device(void* to, const void* from, std::size_t bytes) {
 
 void set_device_bytes(void* device, int value, std::size_t bytes) {
   if (bytes == 0) return;
+  std::lock_guard lock(device_mutex());
   allocation_of(device, bytes, "set");
   DeviceAccess access;
   std::memset(device, value, bytes);

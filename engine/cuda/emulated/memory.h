@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <mutex>
 
 namespace sink::emulated {
 
@@ -31,6 +32,9 @@ void copy_to_device(void* device, const void* host, std::size_t bytes);
 void copy_from_device(void* host, const void* device, std::size_t bytes);
 void copy_on_device(void* to, const void* from, std::size_t bytes);
 void set_device_bytes(void* device, int value, std::size_t bytes);
+
+// The device does one thing at a time: whoever runs a kernel, copies, allocates or frees holds it.
+std::recursive_mutex& device_mutex();
 
 // While one exists, this process may touch device memory as a kernel does.
 class DeviceAccess {

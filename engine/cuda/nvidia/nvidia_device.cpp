@@ -6,6 +6,7 @@
 #include <mutex>
 #include <string>
 
+#include "engine/comm/rank_place.h"
 #include "engine/cuda/cuda_memory.h"
 #include "engine/cuda/device.cuh"
 #include "engine/cuda/nvidia/calls.h"
@@ -36,7 +37,8 @@ std::string version_text(int version) {
 
 __global__ void probe_kernel() {}
 
-// The pool of the first GPU that the process may see (CUDA_VISIBLE_DEVICES chooses), checked to be usable.
+// The pool of the first GPU that the process may see (CUDA_VISIBLE_DEVICES chooses), of a run's ranks on one host that
+// see the same ones each its own, checked to be usable.
 struct Gpu {
   cudaDeviceProp properties;
   cudaMemPool_t pool;
@@ -48,8 +50,9 @@ struct Gpu {
     if (found == cudaErrorNoDevice || (found == cudaSuccess && count == 0))
       fail("cuda", std::string("there is no NVIDIA GPU that this process may use") + kWithoutGpu, Exit::device);
     nvidia::check(found, "cudaGetDeviceCount", __FILE__, __LINE__);
-    SINK_CALL(cudaSetDevice(0));
-    SINK_CALL(cudaGetDeviceProperties(&properties, 0));
+    const int index = count > 1 ? rank_place().local_rank % count : 0;
+    SINK_CALL(cudaSetDevice(index));
+    SINK_CALL(cudaGetDeviceProperties(&properties, index));
     cudaFuncAttributes attributes;
     cudaError_t runs = cudaFuncGetAttributes(&attributes, probe_kernel);
     if (runs == cudaErrorNoKernelImageForDevice || runs == cudaErrorInvalidDeviceFunction) refuse_architecture();
@@ -57,7 +60,7 @@ struct Gpu {
     if (!properties.memoryPoolsSupported)
       fail("cuda", std::string(properties.name) + " has no memory pools, which the engine takes its memory from",
            Exit::device);
-    SINK_CALL(cudaDeviceGetDefaultMemPool(&pool, 0));
+    SINK_CALL(cudaDeviceGetDefaultMemPool(&pool, index));
     std::uint64_t keep_all = UINT64_MAX;
     SINK_CALL(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_all));
   }

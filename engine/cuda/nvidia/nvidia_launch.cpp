@@ -16,6 +16,10 @@ namespace {
 
 }  // namespace
 
+thread_local cudaStream_t other_stream = nullptr;
+
+void use_stream(cudaStream_t stream) { other_stream = stream; }
+
 void check(cudaError_t result, const char* call, const char* file, int line) {
   if (result == cudaSuccess) return;
   cudaGetLastError();  // said here, so not once more by the next launch
@@ -48,7 +52,7 @@ cudaStream_t stream() {
     SINK_CALL(cudaStreamCreateWithFlags(&made, cudaStreamNonBlocking));
     return made;
   }();
-  return only;
+  return nvidia::other_stream ? nvidia::other_stream : only;
 }
 
 }  // namespace sink::cuda

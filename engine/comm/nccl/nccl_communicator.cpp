@@ -1,0 +1,263 @@
+#include "engine/comm/nccl/nccl_communicator.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "engine/comm/device_communicator.h"
+#include "engine/comm/nccl/on_stream.h"
+#include "engine/ops/add/add.h"
+#ifdef __CUDACC__
+#include "engine/cuda/device.cuh"
+#endif
+
+namespace sink {
+namespace {
+
+constexpr auto kLookAfterEvery = std::chrono::milliseconds(50);
+
+// The stream that kernels are launched on.
+cudaStream_t stream_of_kernels() {
+#ifdef __CUDACC__
+  return cuda::stream();
+#else
+  return nullptr;
+#endif
+}
+
+void check_cuda(cudaError_t result, const char* call) {
+  if (result != cudaSuccess) fail("ranks", std::string(call) + ": " + cudaGetErrorString(result), Exit::device);
+}
+
+constexpr auto kHostKnowsMore = std::chrono::seconds(2);
+
+// Where the numbers are, for NCCL alone.
+char* address_of(const Tensor& x) {
+  Tensor same = x;
+  if (x.dtype() == DType::F64) return reinterpret_cast<char*>(same.device_data<double>());
+  if (x.dtype() == DType::BF16) return reinterpret_cast<char*>(same.device_data<bf16>());
+  return reinterpret_cast<char*>(same.device_data<float>());
+}
+
+}  // namespace
+
+// A point of a stream.
+struct NcclCommunicator::Event {
+  cudaEvent_t event = nullptr;
+  explicit Event(cudaStream_t stream) {
+    check_cuda(cudaEventCreateWithFlags(&event, cudaEventDisableTiming), "cudaEventCreate");
+    check_cuda(cudaEventRecord(event, stream), "cudaEventRecord");
+  }
+  ~Event() { cudaEventDestroy(event); }
+  Event(const Event&) = delete;
+  Event& operator=(const Event&) = delete;
+};
+
+std::unique_ptr<Communicator> device_communicator(std::unique_ptr<HostCommunicator> host, double time_out) {
+  return std::make_unique<NcclCommunicator>(std::move(host), time_out);
+}
+
+NcclCommunicator::NcclCommunicator(std::unique_ptr<HostCommunicator> host, double time_out)
+    : Communicator(host->rank(), host->size()), host_(std::move(host)), time_out_(time_out) {
+  check_usable(Device::cuda);
+  check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
+  make_communicator(time_out);
+  host_->on_loss([this](const std::exception_ptr& loss) { give_up(loss); });
+  thread_ = std::thread([this] { look_after(); });
+}
+
+// The id goes from rank 0 to the others by the host's links: there is no file that an older run could have left.
+void NcclCommunicator::make_communicator(double time_out) {
+  ncclUniqueId id{};
+  if (is_writer()) settle(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  const std::string bytes = host_->exchange(is_writer() ? std::string(id.internal, sizeof id.internal) : "").front();
+  SINK_CHECK(bytes.size() == sizeof id.internal, "ranks", "expected NCCL's id of rank 0, got other bytes");
+  std::memcpy(id.internal, bytes.data(), sizeof id.internal);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  ncclResult_t result = ncclCommInitRankConfig(&comm_, size_, id, rank_, &config);
+  auto since = std::chrono::steady_clock::now();
+  while (result == ncclInProgress) {
+    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count() > time_out) {
+      ncclCommAbort(comm_);
+      throw RankLost("[ranks] rank " + std::to_string(rank_) + " waited " + std::to_string(static_cast<int>(time_out)) +
+                         " s for the others to join NCCL (--comm-timeout)",
+                     -1);
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    if (ncclCommGetAsyncError(comm_, &result) != ncclSuccess) break;
+  }
+  settle(result, "ncclCommInitRankConfig");
+}
+
+NcclCommunicator::~NcclCommunicator() {
+  host_->on_loss({});
+  if (thread_.joinable()) {
+    {
+      std::lock_guard lock(mutex_);
+      ends_ = true;
+    }
+    ends_changed_.notify_all();
+    thread_.join();
+  }
+  if (!aborted_ && !underway_.empty()) ncclCommAbort(comm_), aborted_ = true;  // somebody leaves in the middle
+  if (aborted_) return;  // its stream may not be idle, and the process is about to end
+  underway_.clear();
+  ncclCommFinalize(comm_);
+  for (ncclResult_t state = ncclInProgress; state == ncclInProgress;)
+    if (ncclCommGetAsyncError(comm_, &state) != ncclSuccess) break;
+  ncclCommDestroy(comm_);
+  cudaStreamDestroy(stream_);
+}
+
+// With config.blocking = 0 a call may go on behind its return.
+void NcclCommunicator::settle(ncclResult_t result, const char* call) {
+  while (result == ncclInProgress && ncclCommGetAsyncError(comm_, &result) == ncclSuccess) {}
+  if (result != ncclSuccess) {
+    throw_if_failed();
+    throw RankLost(std::string("[ranks] ") + call + ": " + ncclGetErrorString(result), -1);
+  }
+}
+
+void NcclCommunicator::begin(const char* collective, const Tensor& x) {
+  SINK_CHECK(x.device() == Device::cuda, "ranks",
+             std::string(collective) + " of a tensor on another device: " + x.str());
+  throw_if_failed();
+  collective_ = collective;
+  ++number_;
+  check_cuda(cudaStreamWaitEvent(stream_, Event(stream_of_kernels()).event, 0), "cudaStreamWaitEvent");
+}
+
+void NcclCommunicator::end(double bytes_sent) {
+  auto done = std::make_shared<Event>(stream_);
+  std::lock_guard lock(mutex_);
+  underway_.push_back({{collective_, number_}, done, std::chrono::steady_clock::now()});
+  traffic_.bytes_sent += bytes_sent;
+}
+
+void NcclCommunicator::reduce_scatter(const Tensor& whole, Tensor& chunk, bool add) {
+  SINK_CHECK(chunk.size() * size_ == whole.size() && chunk.dtype() == whole.dtype(), "ranks",
+             "reduce_scatter: expected a chunk of " + whole.str() + ", got " + chunk.str());
+  if (!received_.defined() || received_.bytes() < whole.bytes() || received_.dtype() != whole.dtype()) {
+    wait();  // another may be adding up what is there
+    received_ = whole.new_zeros({whole.size()}, whole.dtype());
+  }
+  begin("reduce_scatter", whole);
+  const std::size_t bytes = chunk.bytes();
+  settle(ncclGroupStart(), "ncclGroupStart");
+  for (int rank = 0; rank < size_; ++rank) {
+    const std::size_t place = bytes * static_cast<std::size_t>(rank);
+    settle(ncclSend(address_of(whole) + place, bytes, ncclInt8, rank, comm_, stream_), "ncclSend");
+    settle(ncclRecv(address_of(received_) + place, bytes, ncclInt8, rank, comm_, stream_), "ncclRecv");
+  }
+  settle(ncclGroupEnd(), "ncclGroupEnd");
+  {
+    OnStream on(stream_);
+    auto part = [&](int rank) { return received_.slice(rank * chunk.size(), chunk.shape()); };
+    Tensor sum = add ? chunk : part(0);
+    for (int rank = add ? 0 : 1; rank < size_; ++rank) add_into(sum, part(rank));
+    if (!add) chunk.copy_from(sum);
+  }
+  end(static_cast<double>(bytes) * (size_ - 1));
+}
+
+void NcclCommunicator::all_gather(Tensor& whole) {
+  SINK_CHECK(whole.size() % size_ == 0, "ranks",
+             "all_gather: expected a tensor of " + std::to_string(size_) + " equal chunks, got " + whole.str());
+  begin("all_gather", whole);
+  const std::size_t bytes = whole.bytes() / static_cast<std::size_t>(size_);
+  char* all = address_of(whole);
+  settle(ncclAllGather(all + bytes * static_cast<std::size_t>(rank_), all, bytes, ncclInt8, comm_, stream_),
+         "ncclAllGather");
+  end(static_cast<double>(bytes) * (size_ - 1));
+}
+
+void NcclCommunicator::broadcast(Tensor& x) {
+  begin("broadcast", x);
+  settle(ncclBroadcast(address_of(x), address_of(x), x.bytes(), ncclInt8, 0, comm_, stream_), "ncclBroadcast");
+  end(is_writer() ? static_cast<double>(x.bytes()) * (size_ - 1) : 0);
+}
+
+// Kernels that are launched from here on wait for the collective; the host does not.
+void NcclCommunicator::wait_for_first(std::uint64_t number) {
+  throw_if_failed();
+  std::shared_ptr<Event> awaited;
+  {
+    std::lock_guard lock(mutex_);
+    for (const Underway& collective : underway_)
+      if (collective.name.number <= number) awaited = collective.done;
+  }
+  auto start = std::chrono::steady_clock::now();
+  if (awaited) check_cuda(cudaStreamWaitEvent(stream_of_kernels(), awaited->event, 0), "cudaStreamWaitEvent");
+  {
+    std::lock_guard lock(mutex_);
+    traffic_.seconds_waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+  throw_if_failed();
+}
+
+std::vector<std::string> NcclCommunicator::exchange(const std::string& mine) {
+  throw_if_failed();
+  return host_->exchange(mine);
+}
+
+Communicator::Traffic NcclCommunicator::traffic() const {
+  std::lock_guard lock(mutex_);
+  return traffic_;
+}
+
+void NcclCommunicator::throw_if_failed() {
+  std::lock_guard lock(mutex_);
+  if (failure_) std::rethrow_exception(failure_);
+}
+
+void NcclCommunicator::give_up(const std::exception_ptr& why) {
+  {
+    std::lock_guard lock(mutex_);
+    if (failure_) return;
+    failure_ = why;
+  }
+  ncclCommAbort(comm_);
+  aborted_ = true;
+}
+
+void NcclCommunicator::look_after() {
+  std::unique_lock lock(mutex_);
+  while (!ends_changed_.wait_for(lock, kLookAfterEvery, [&] { return ends_; })) {
+    while (!underway_.empty() && cudaEventQuery(underway_.front().done->event) == cudaSuccess) {
+      traffic_.seconds_busy += seconds_since_queued(underway_.front());
+      underway_.pop_front();
+    }
+    if (failure_) continue;
+    const bool waits = !underway_.empty();
+    const TransferName name = waits ? underway_.front().name : TransferName{};
+    const double seconds = waits ? seconds_since_queued(underway_.front()) : 0;
+    lock.unlock();
+    look(waits, name, seconds);
+    lock.lock();
+  }
+}
+
+double NcclCommunicator::seconds_since_queued(const Underway& collective) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - collective.since).count();
+}
+
+// What NCCL itself has noticed may be another rank's end, of which the host's links know more in a moment.
+void NcclCommunicator::look(bool waits, const TransferName& name, double seconds) {
+  ncclResult_t state = ncclSuccess;
+  if (ncclCommGetAsyncError(comm_, &state) != ncclSuccess) state = ncclInternalError;
+  const std::string who = "[ranks] rank " + std::to_string(rank_) + " of " + std::to_string(size_);
+  if (state != ncclSuccess && state != ncclInProgress) {
+    if (std::chrono::steady_clock::now() <
+        (noticed_ == std::chrono::steady_clock::time_point() ? noticed_ = std::chrono::steady_clock::now() : noticed_) +
+            kHostKnowsMore)
+      return;
+    give_up(std::make_exception_ptr(
+        RankLost(who + (waits ? ", in " + name.str() : std::string()) + ": NCCL: " + ncclGetErrorString(state), -1)));
+  } else if (seconds > time_out_) {
+    give_up(std::make_exception_ptr(RankLost(who + " waited " + std::to_string(static_cast<int>(time_out_)) + " s in " +
+                                                 name.str() + ", which is not done (--comm-timeout)",
+                                             -1)));
+  }
+}
+
+}  // namespace sink

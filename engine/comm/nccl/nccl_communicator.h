@@ -1,0 +1,83 @@
+// The communicator of GPUs: collectives of NCCL on a stream of their own beside that of kernels. On the emulated device
+// the same calls meet a stand-in (stand_in/nccl_stand_in.h).
+//
+// NCCL's own sums are in an order that it chooses; here each rank gets all chunks of its own, by sends and receives,
+// and adds them up in the order of ranks with the engine's own kernels.
+//
+// A thread looks after it: NCCL's asynchronous errors, the links of the host, and the time that the oldest collective
+// takes. When one of them says that a rank is lost NCCL is aborted, never destroyed, which would wait for that rank;
+// what waited goes on with numbers that nobody will use, and the next call throws RankLost.
+#pragma once
+
+#ifdef __CUDACC__
+#include <nccl.h>
+#else
+#include "engine/comm/nccl/stand_in/nccl_stand_in.h"
+#endif
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <thread>
+
+#include "engine/comm/host_communicator.h"
+
+namespace sink {
+
+class NcclCommunicator : public Communicator {
+ public:
+  NcclCommunicator(std::unique_ptr<HostCommunicator> host, double time_out);
+  ~NcclCommunicator() override;
+
+  std::string name() const override { return "nccl, the host by " + host_->name(); }
+  void reduce_scatter(const Tensor& whole, Tensor& chunk, bool add) override;
+  void all_gather(Tensor& whole) override;
+  void broadcast(Tensor& x) override;
+  void wait() override { wait_for_first(number_); }
+  std::uint64_t called() const override { return number_; }
+  void wait_for_first(std::uint64_t number) override;
+  std::vector<std::string> exchange(const std::string& mine) override;
+  void say_goodbye(const std::string& why, Exit code) override { host_->say_goodbye(why, code); }
+  Traffic traffic() const override;
+
+ private:
+  // A collective that was put on the stream, until it is done.
+  struct Event;
+  struct Underway {
+    TransferName name;
+    std::shared_ptr<Event> done;
+    std::chrono::steady_clock::time_point since;
+  };
+  void make_communicator(double time_out);
+  // Checks the tensor, and has the stream wait for kernels that were launched; then, that it is underway.
+  void begin(const char* collective, const Tensor& x);
+  void end(double bytes_sent);
+  void settle(ncclResult_t result, const char* call);
+  void look_after();
+  void look(bool waits, const TransferName& name, double seconds);
+  void give_up(const std::exception_ptr& why);
+  static double seconds_since_queued(const Underway& collective);
+  void throw_if_failed();
+
+  std::unique_ptr<HostCommunicator> host_;
+  double time_out_;
+  ncclComm_t comm_ = nullptr;
+  cudaStream_t stream_ = nullptr;
+  Tensor received_;  // the chunks that reduce_scatter adds up
+  std::uint64_t number_ = 0;
+  const char* collective_ = "";
+
+  mutable std::mutex mutex_;
+  std::condition_variable ends_changed_;
+  std::deque<Underway> underway_;
+  std::exception_ptr failure_;
+  Traffic traffic_;
+  bool ends_ = false;
+  std::atomic<bool> aborted_ = false;
+  std::chrono::steady_clock::time_point noticed_ = {};  // when NCCL first had an error
+  std::thread thread_;
+};
+
+}  // namespace sink

@@ -1,0 +1,258 @@
+#include "engine/comm/nccl/stand_in/nccl_stand_in.h"
+
+#include <sys/random.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "engine/comm/nccl/stand_in/stream_stand_in.h"
+#include "engine/comm/tcp_links.h"
+#include "engine/cuda/emulated/memory.h"
+
+namespace {
+
+constexpr double kPatience = 60;  // of ranks that meet; NCCL has none
+
+// What is in a unique id: where rank 0 listens, and what nobody else knows.
+struct Meeting {
+  int port = 0;
+  char token[33] = {};
+};
+static_assert(sizeof(Meeting) <= NCCL_UNIQUE_ID_BYTES);
+
+std::mutex meetings_mutex;
+std::map<std::string, sink::Socket>& listening_for() {  // by token, until the communicator is made
+  static std::map<std::string, sink::Socket> sockets;
+  return sockets;
+}
+
+struct Message {
+  bool is_send;
+  void* data;
+  std::size_t bytes;
+  int peer;
+};
+
+}  // namespace
+
+struct StandInComm {
+  int rank = 0, size = 0;
+  std::unique_ptr<sink::TcpLinks> links;
+  std::atomic<ncclResult_t> state{ncclInProgress};
+  std::atomic<bool> aborted{false};
+  std::uint64_t number = 0;  // of what was queued
+  std::thread meets;
+};
+
+namespace {
+
+struct Queued {
+  StandInComm* comm;
+  StandInStream* stream;
+  Message message;
+};
+thread_local int group_depth = 0;
+thread_local std::vector<Queued> group;
+
+// On the stream's thread: from device to host, to the others, and back.
+void do_messages(StandInComm& comm, std::uint64_t number, const std::vector<Message>& messages) {
+  std::vector<std::vector<char>> bytes;
+  std::vector<sink::Links::Send> sends;
+  std::vector<sink::Links::Receive> receives;
+  for (const Message& message : messages) bytes.emplace_back(message.bytes);
+  for (std::size_t n = 0; n < messages.size(); ++n) {
+    const Message& message = messages[n];
+    if (message.is_send) sink::emulated::copy_from_device(bytes[n].data(), message.data, message.bytes);
+    if (message.peer == comm.rank) continue;
+    if (message.is_send)
+      sends.push_back({message.peer, bytes[n].data(), message.bytes});
+    else
+      receives.push_back({message.peer, bytes[n].data(), message.bytes});
+  }
+  comm.links->transfer({"group", number}, sends, receives);
+  for (std::size_t n = 0; n < messages.size(); ++n) {
+    const Message& message = messages[n];
+    if (message.is_send) continue;
+    const std::vector<char>* from = &bytes[n];
+    if (message.peer == comm.rank)  // what this rank sends itself
+      for (std::size_t other = 0; other < messages.size(); ++other)
+        if (messages[other].is_send && messages[other].peer == comm.rank) from = &bytes[other];
+    sink::emulated::copy_to_device(message.data, from->data(), message.bytes);
+  }
+}
+
+// What fails is never done: the stream stands until the communicator is aborted.
+void queue_messages(StandInComm* comm, StandInStream* stream, std::vector<Message> messages) {
+  const std::uint64_t number = ++comm->number;
+  stream->queue([comm, number, messages = std::move(messages)] {
+    if (comm->aborted) return;
+    try {
+      do_messages(*comm, number, messages);
+    } catch (const sink::RankLost&) { comm->state = ncclRemoteError; } catch (const std::exception&) {
+      comm->state = ncclInternalError;
+    }
+    while (comm->state != ncclSuccess && !comm->aborted) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  });
+}
+
+ncclResult_t queue_message(StandInComm* comm, StandInStream* stream, const Message& message) {
+  if (!comm || !stream || message.peer < 0 || message.peer >= comm->size) return ncclInvalidArgument;
+  if (comm->state == ncclInProgress) return ncclInvalidUsage;
+  group.push_back({comm, stream, message});
+  return group_depth > 0 ? ncclSuccess : (ncclGroupStart(), ncclGroupEnd());
+}
+
+std::size_t size_of(ncclDataType_t type) { return type == ncclInt8 ? 1 : type == ncclFloat32 ? 4 : 8; }
+
+void* own_place(void* all, std::size_t bytes, int rank) {
+  return static_cast<char*>(all) + bytes * static_cast<std::size_t>(rank);
+}
+
+}  // namespace
+
+const char* ncclGetErrorString(ncclResult_t result) {
+  switch (result) {
+    case ncclSuccess:
+      return "no error";
+    case ncclRemoteError:
+      return "remote process exited or there was a network error";
+    case ncclInProgress:
+      return "NCCL operation in progress";
+    case ncclInvalidUsage:
+      return "invalid usage";
+    case ncclInvalidArgument:
+      return "invalid argument";
+    default:
+      return "internal error";
+  }
+}
+
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
+  Meeting meeting;
+  unsigned char drawn[16];
+  if (::getrandom(drawn, sizeof drawn, 0) != sizeof drawn) return ncclSystemError;
+  for (std::size_t n = 0; n < sizeof drawn; ++n) {
+    meeting.token[2 * n] = "0123456789abcdef"[drawn[n] / 16];
+    meeting.token[2 * n + 1] = "0123456789abcdef"[drawn[n] % 16];
+  }
+  sink::Socket listening = sink::listen_on(0);
+  meeting.port = sink::port_of(listening);
+  std::memset(id, 0, sizeof *id);
+  std::memcpy(id, &meeting, sizeof meeting);
+  std::lock_guard lock(meetings_mutex);
+  listening_for()[meeting.token] = std::move(listening);
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int size, ncclUniqueId id, int rank, ncclConfig_t* config) {
+  if (size < 1 || rank < 0 || rank >= size) return ncclInvalidArgument;
+  Meeting meeting;
+  std::memcpy(static_cast<void*>(&meeting), &id, sizeof meeting);
+  auto* comm = *made = new StandInComm;
+  comm->rank = rank, comm->size = size;
+  sink::RankPlace place{
+      .rank = rank, .size = size, .local_rank = rank, .port = meeting.port, .token = meeting.token, .launcher = "nccl"};
+  if (rank == 0) {
+    std::lock_guard lock(meetings_mutex);
+    auto found = listening_for().find(meeting.token);
+    if (found == listening_for().end()) return ncclInvalidArgument;
+    place.listening = found->second.release();
+    listening_for().erase(found);
+  }
+  comm->meets = std::thread([comm, place] {
+    try {
+      comm->links = std::make_unique<sink::TcpLinks>(place, kPatience);
+      comm->links->never_give_up();
+      comm->state = ncclSuccess;
+    } catch (const std::exception&) { comm->state = ncclSystemError; }
+  });
+  if (config && config->blocking == 0) return ncclInProgress;
+  comm->meets.join();
+  return comm->state;
+}
+
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
+  *error = comm->state;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclCommFinalize(ncclComm_t) { return ncclSuccess; }
+
+ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  if (comm->meets.joinable()) comm->meets.join();
+  delete comm;
+  return ncclSuccess;
+}
+
+// What is queued ends undone; the communicator itself stays, as work of a stream may still look at it.
+ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  comm->aborted = true;
+  if (comm->state != ncclInProgress && comm->links) comm->links->interrupt();
+  if (comm->meets.joinable()) comm->meets.join();
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupStart() {
+  ++group_depth;
+  return ncclSuccess;
+}
+
+ncclResult_t ncclGroupEnd() {
+  if (group_depth == 0) return ncclInvalidUsage;
+  if (--group_depth > 0) return ncclSuccess;
+  std::vector<Queued> queued;
+  queued.swap(group);
+  while (!queued.empty()) {  // each communicator and stream by itself
+    const Queued first = queued.front();
+    std::vector<Message> messages;
+    std::erase_if(queued, [&](const Queued& other) {
+      if (other.comm != first.comm || other.stream != first.stream) return false;
+      messages.push_back(other.message);
+      return true;
+    });
+    queue_messages(first.comm, first.stream, std::move(messages));
+  }
+  return ncclSuccess;
+}
+
+ncclResult_t ncclSend(const void* data, std::size_t count, ncclDataType_t type, int to, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return queue_message(comm, stream, {true, const_cast<void*>(data), count * size_of(type), to});
+}
+
+ncclResult_t ncclRecv(void* data, std::size_t count, ncclDataType_t type, int from, ncclComm_t comm,
+                      cudaStream_t stream) {
+  return queue_message(comm, stream, {false, data, count * size_of(type), from});
+}
+
+ncclResult_t ncclAllGather(const void* own, void* all, std::size_t count, ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t stream) {
+  if (!comm || !stream) return ncclInvalidArgument;
+  const std::size_t bytes = count * size_of(type);
+  std::vector<Message> messages;
+  for (int rank = 0; rank < comm->size; ++rank) {
+    if (rank == comm->rank && own == own_place(all, bytes, rank)) continue;  // it is there
+    messages.push_back({true, const_cast<void*>(own), bytes, rank});
+    messages.push_back({false, own_place(all, bytes, rank), bytes, rank});
+  }
+  queue_messages(comm, stream, std::move(messages));
+  return ncclSuccess;
+}
+
+ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count, ncclDataType_t type, int root,
+                           ncclComm_t comm, cudaStream_t stream) {
+  if (!comm || !stream || root < 0 || root >= comm->size) return ncclInvalidArgument;
+  const std::size_t bytes = count * size_of(type);
+  std::vector<Message> messages;
+  if (comm->rank != root) messages.push_back({false, to, bytes, root});
+  for (int rank = 0; rank < comm->size && comm->rank == root; ++rank)
+    if (rank != root) messages.push_back({true, const_cast<void*>(from), bytes, rank});
+  queue_messages(comm, stream, std::move(messages));
+  return ncclSuccess;
+}

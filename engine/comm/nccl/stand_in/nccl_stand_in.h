@@ -1,0 +1,70 @@
+// What the communicator of devices calls of CUDA's streams and of NCCL, for the emulated device: the same names and the
+// same meaning, among processes of one machine, by TCP. So its calls run where there is no GPU, and what would hang or
+// fail there does here:
+// - Work on a stream is done later, by a thread of the stream, one after another; what the other ranks queue in another
+//   order does not fit and fails.
+// - Sends and receives outside of a group wait for each other, and so may wait for ever.
+// - A rank that is lost is an asynchronous error, and what was queued is never done until the communicator is aborted.
+// The stream of kernels is the null stream, on which everything is done when a call returns.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+
+struct StandInStream;
+struct StandInEvent;
+struct StandInComm;
+using cudaStream_t = StandInStream*;
+using cudaEvent_t = StandInEvent*;
+using ncclComm_t = StandInComm*;
+
+enum cudaError_t { cudaSuccess = 0, cudaErrorNotReady = 600 };
+inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
+const char* cudaGetErrorString(cudaError_t);
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamDestroy(cudaStream_t stream);  // what is queued is done first
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
+cudaError_t cudaEventDestroy(cudaEvent_t event);
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream);
+cudaError_t cudaEventQuery(cudaEvent_t event);
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags = 0);
+
+enum ncclResult_t {
+  ncclSuccess = 0,
+  ncclUnhandledCudaError,
+  ncclSystemError,
+  ncclInternalError,
+  ncclInvalidArgument,
+  ncclInvalidUsage,
+  ncclRemoteError,
+  ncclInProgress
+};
+enum ncclDataType_t { ncclInt8 = 0, ncclFloat32 = 7, ncclFloat64 = 8 };
+enum ncclRedOp_t { ncclSum = 0 };
+inline constexpr int NCCL_UNIQUE_ID_BYTES = 128;
+struct ncclUniqueId {
+  char internal[NCCL_UNIQUE_ID_BYTES];
+};
+struct ncclConfig_t {
+  int blocking = 1;
+};
+#define NCCL_CONFIG_INITIALIZER \
+  {}
+
+const char* ncclGetErrorString(ncclResult_t result);
+ncclResult_t ncclGetUniqueId(ncclUniqueId* id);
+ncclResult_t ncclCommInitRankConfig(ncclComm_t* comm, int size, ncclUniqueId id, int rank, ncclConfig_t* config);
+ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error);
+ncclResult_t ncclCommFinalize(ncclComm_t comm);
+ncclResult_t ncclCommDestroy(ncclComm_t comm);
+ncclResult_t ncclCommAbort(ncclComm_t comm);
+ncclResult_t ncclGroupStart();
+ncclResult_t ncclGroupEnd();
+ncclResult_t ncclSend(const void* data, std::size_t count, ncclDataType_t type, int to, ncclComm_t comm,
+                      cudaStream_t stream);
+ncclResult_t ncclRecv(void* data, std::size_t count, ncclDataType_t type, int from, ncclComm_t comm,
+                      cudaStream_t stream);
+ncclResult_t ncclAllGather(const void* own, void* all, std::size_t count, ncclDataType_t type, ncclComm_t comm,
+                           cudaStream_t stream);
+ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count, ncclDataType_t type, int root,
+                           ncclComm_t comm, cudaStream_t stream);

@@ -1,0 +1,87 @@
+#include "engine/comm/nccl/stand_in/stream_stand_in.h"
+
+#include "engine/comm/nccl/stand_in/nccl_stand_in.h"
+
+StandInStream::StandInStream() : thread_([this] { run(); }) {}
+
+StandInStream::~StandInStream() {
+  {
+    std::lock_guard lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void StandInStream::queue(std::function<void()> work) {
+  std::lock_guard lock(mutex_);
+  queued_.push_back(std::move(work));
+  changed_.notify_all();
+}
+
+void StandInStream::run() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    changed_.wait(lock, [&] { return ends_ || !queued_.empty(); });
+    if (queued_.empty()) return;
+    std::function<void()> work = std::move(queued_.front());
+    queued_.pop_front();
+    lock.unlock();
+    work();
+    lock.lock();
+  }
+}
+
+void StandInEvent::State::finish() {
+  std::lock_guard lock(mutex);
+  done = true;
+  changed.notify_all();
+}
+
+void StandInEvent::State::wait() {
+  std::unique_lock lock(mutex);
+  changed.wait(lock, [&] { return done; });
+}
+
+const char* cudaGetErrorString(cudaError_t error) { return error == cudaSuccess ? "no error" : "not ready"; }
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
+  *stream = new StandInStream;
+  return cudaSuccess;
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  delete stream;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
+  *event = new StandInEvent;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  delete event;
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
+  event->state = std::make_shared<StandInEvent::State>();
+  if (!stream) return cudaSuccess;  // of kernels, which are done
+  event->state->done = false;
+  stream->queue([state = event->state] { state->finish(); });
+  return cudaSuccess;
+}
+
+cudaError_t cudaEventQuery(cudaEvent_t event) {
+  std::lock_guard lock(event->state->mutex);
+  return event->state->done ? cudaSuccess : cudaErrorNotReady;
+}
+
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned) {
+  if (stream)
+    stream->queue([state = event->state] { state->wait(); });
+  else
+    event->state->wait();  // the next kernel runs when it is launched
+  return cudaSuccess;
+}

@@ -1,0 +1,36 @@
+// Streams and events of the emulated device (nccl_stand_in.h): a stream is a thread with a queue.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <thread>
+
+struct StandInStream {
+  StandInStream();
+  ~StandInStream();
+  void queue(std::function<void()> work);
+
+ private:
+  void run();
+
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<std::function<void()>> queued_;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+struct StandInEvent {
+  // Of the last time that it was recorded: nobody has recorded it, or all before it on its stream is done.
+  struct State {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool done = true;
+    void finish();
+    void wait();
+  };
+  std::shared_ptr<State> state = std::make_shared<State>();
+};
