@@ -126,11 +126,14 @@ std::string communication_line(TrainingRun& run) {
   const TrainingRun::StepTraffic& traffic = run.step_traffic();
   const auto kept = static_cast<double>(allocator_stats(run.model().parameters().device()).bytes_in_use);
   char line[256];
-  std::snprintf(line, sizeof line,
-                "ranks: this one sent %.4g MiB a step; of %.3g s of communication %.3g s were waited for; %.4g MiB of "
-                "tensors are kept between steps",
-                traffic.bytes_sent / static_cast<double>(traffic.steps) / (1 << 20), traffic.seconds_busy,
-                traffic.seconds_waited, kept / (1 << 20));
+  std::string waited;  // a device's streams are not timed
+  if (traffic.seconds_busy > 0) {
+    std::snprintf(line, sizeof line, "; of %.3g s of communication %.3g s were waited for", traffic.seconds_busy,
+                  traffic.seconds_waited);
+    waited = line;
+  }
+  std::snprintf(line, sizeof line, "ranks: this one sent %.4g MiB a step%s; %.4g MiB of tensors are kept between steps",
+                traffic.bytes_sent / static_cast<double>(traffic.steps) / (1 << 20), waited.c_str(), kept / (1 << 20));
   return line;
 }
 

@@ -186,12 +186,7 @@ void NcclCommunicator::wait_for_first(std::uint64_t number) {
     for (const Underway& collective : underway_)
       if (collective.name.number <= number) awaited = collective.done;
   }
-  auto start = std::chrono::steady_clock::now();
   if (awaited) check_cuda(cudaStreamWaitEvent(stream_of_kernels(), awaited->event, 0), "cudaStreamWaitEvent");
-  {
-    std::lock_guard lock(mutex_);
-    traffic_.seconds_waited += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  }
   throw_if_failed();
 }
 
@@ -223,10 +218,7 @@ void NcclCommunicator::give_up(const std::exception_ptr& why) {
 void NcclCommunicator::look_after() {
   std::unique_lock lock(mutex_);
   while (!ends_changed_.wait_for(lock, kLookAfterEvery, [&] { return ends_; })) {
-    while (!underway_.empty() && cudaEventQuery(underway_.front().done->event) == cudaSuccess) {
-      traffic_.seconds_busy += seconds_since_queued(underway_.front());
-      underway_.pop_front();
-    }
+    while (!underway_.empty() && cudaEventQuery(underway_.front().done->event) == cudaSuccess) underway_.pop_front();
     if (failure_) continue;
     const bool waits = !underway_.empty();
     const TransferName name = waits ? underway_.front().name : TransferName{};

@@ -1,0 +1,182 @@
+// Collectives of tensors on the device over NCCL's calls, which a stand-in answers: sums in the order of ranks, work
+// that follows kernels, and what becomes of the others when a rank is lost or does something else.
+#include <doctest/doctest.h>
+
+#include <chrono>
+#include <csignal>
+#include <thread>
+
+#include "engine/comm/device_communicator.h"
+#include "engine/comm/nccl/nccl_communicator.h"
+#include "engine/comm/tcp_links.h"
+#include "engine/ops/add/add.h"
+#include "tests/support/forked_ranks.h"
+
+namespace sink {
+namespace {
+
+std::unique_ptr<Communicator> on_devices(const RankPlace& place, double time_out = 20) {
+  return device_communicator(std::make_unique<HostCommunicator>(std::make_unique<TcpLinks>(place, 20)), time_out);
+}
+
+float number_of_rank(int rank, std::int64_t i) {
+  const double sizes[] = {1e8, 1, 3e-4, 70};
+  return static_cast<float>((rank % 2 ? -1 : 1) * sizes[(rank + i) % 4] * (1 + 1e-3 * static_cast<double>(i % 997)));
+}
+
+Tensor on_device(int rank, std::int64_t count) {
+  Tensor x = Tensor::empty({count});
+  for (std::int64_t i = 0; i < count; ++i) x.data<float>()[i] = number_of_rank(rank, i);
+  return x.to(Device::cuda);
+}
+
+bool is_so(bool holds, const std::string& what) {
+  if (!holds) std::fprintf(stderr, "not so: %s\n", what.c_str());
+  return holds;
+}
+
+// What `work` says when it fails as a rank that has lost another does, and after how long.
+std::pair<std::string, double> said_at_loss(const std::function<void()>& work) {
+  auto start = std::chrono::steady_clock::now();
+  std::string said;
+  try {
+    work();
+  } catch (const RankLost& lost) { said = lost.what(); }
+  return {said, std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()};
+}
+
+}  // namespace
+
+TEST_CASE("device ranks: sums in the order of ranks, to the bit of the CPU's, of what kernels have computed before") {
+  for (int size : {2, 3, 4})
+    CHECK(in_ranks(size, [size](const RankPlace& place) {
+            auto ranks = on_devices(place);
+            const std::int64_t count = 512 * size;
+            Tensor whole = on_device(place.rank, count), apart = Tensor::full({512}, 5, DType::F32, Device::cuda);
+            Tensor twice = whole.clone();
+            add_into(twice, whole);  // a kernel before the collective
+            Tensor doubled = ranks->chunk_of(twice), chunk = ranks->chunk_of(whole);
+            ranks->reduce_scatter(whole, apart, /*add=*/true);
+            ranks->reduce_scatter(whole, chunk, /*add=*/false);
+            ranks->all_gather(whole);
+            ranks->reduce_scatter(twice, doubled, /*add=*/false);
+            ranks->all_gather(twice);
+            ranks->wait();
+            Tensor found = whole.to(Device::cpu), found_twice = twice.to(Device::cpu), added = apart.to(Device::cpu);
+            bool right = true;
+            for (std::int64_t i = 0; i < count; ++i) {
+              float sum = number_of_rank(0, i);
+              for (int rank = 1; rank < size; ++rank) sum += number_of_rank(rank, i);
+              right &= found.item(i) == sum && found_twice.item(i) == 2 * sum;
+            }
+            for (std::int64_t i = 0; i < 512; ++i) {
+              float sum = 5;
+              for (int rank = 0; rank < size; ++rank) sum += number_of_rank(rank, place.rank * 512 + i);
+              right &= added.item(i) == sum;
+            }
+            return is_so(right, "sums in order") ? 0 : 1;
+          }) == std::vector<int>(static_cast<std::size_t>(size), 0));
+}
+
+TEST_CASE("device ranks: broadcast, gathers of f64 and bf16, and bytes of the host") {
+  CHECK(in_ranks(3, [](const RankPlace& place) {
+          auto ranks = on_devices(place);
+          Tensor x = Tensor::full({7}, place.rank + 3, DType::F64, Device::cuda);
+          ranks->broadcast(x);
+          Tensor all = Tensor::full({6}, place.rank, DType::BF16, Device::cuda);
+          ranks->all_gather(all);
+          ranks->wait();
+          Tensor gathered = all.to(Device::cpu);
+          bool right = x.to(Device::cpu).item(6) == 3 && ranks->exchange(std::to_string(place.rank))[2] == "2";
+          for (std::int64_t i = 0; i < 6; ++i) right &= gathered.item(i) == static_cast<double>(i / 2);
+          return is_so(right, "what came") && is_so(ranks->name() == "nccl, the host by tcp", ranks->name()) ? 0 : 1;
+        }) == std::vector<int>{0, 0, 0});
+}
+
+TEST_CASE("device ranks: a rank that is killed is named by the others, and nobody waits for it") {
+  CHECK(in_ranks(3, [](const RankPlace& place) {
+          auto ranks = on_devices(place);
+          Tensor x = Tensor::full({3000}, 1, DType::F32, Device::cuda);
+          ranks->all_gather(x);
+          ranks->wait();
+          if (place.rank == 1) ::raise(SIGKILL);
+          auto [said, seconds] = said_at_loss([&] {
+            ranks->all_gather(x);
+            ranks->wait();
+            ranks->exchange("still here");
+          });
+          return is_so(said.find("rank 1 of 3 is lost") != std::string::npos ||
+                           said.find("of 3 is lost") != std::string::npos,
+                       said) &&
+                         is_so(seconds < 5, "in time")
+                     ? 0
+                     : 1;
+        }) == std::vector<int>{0, 128 + SIGKILL, 0});
+}
+
+TEST_CASE("device ranks: one that never comes to a collective is given up after the time-out, and what waits goes on") {
+  CHECK(in_ranks(2, [](const RankPlace& place) {
+          auto ranks = on_devices(place, /*time_out=*/1);
+          if (place.rank == 1) {
+            std::this_thread::sleep_for(std::chrono::seconds(3));
+            return 0;
+          }
+          Tensor x = Tensor::full({64}, 1, DType::F32, Device::cuda);
+          auto [said, seconds] = said_at_loss([&] {
+            ranks->all_gather(x);
+            ranks->wait();
+          });
+          return is_so(said.find("waited 1 s in all_gather 1, which is not done") != std::string::npos, said) &&
+                         is_so(seconds > 0.9 && seconds < 2.5, "in time")
+                     ? 0
+                     : 1;
+        }) == std::vector<int>{0, 0});
+}
+
+TEST_CASE("device ranks: collectives in another order are an error of NCCL, not wrong numbers") {
+  CHECK(in_ranks(2, [](const RankPlace& place) {
+          auto ranks = on_devices(place);
+          Tensor x = Tensor::full({64}, 1, DType::F32, Device::cuda),
+                 y = Tensor::full({32}, 1, DType::F32, Device::cuda);
+          auto [said, seconds] = said_at_loss([&] {
+            ranks->all_gather(place.rank == 0 ? x : y);
+            ranks->all_gather(place.rank == 0 ? y : x);
+            ranks->wait();
+          });
+          return is_so(!said.empty(), "it failed") && is_so(seconds < 10, "in time") ? 0 : 1;
+        }) == std::vector<int>{0, 0});
+}
+
+TEST_CASE("NCCL's stand-in: a send without its receive in one group waits for ever, until it is aborted") {
+  ncclUniqueId id;
+  REQUIRE(ncclGetUniqueId(&id) == ncclSuccess);
+  ncclComm_t comms[2];
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 0;
+  for (int rank = 0; rank < 2; ++rank)
+    CHECK(ncclCommInitRankConfig(&comms[rank], 2, id, rank, &config) == ncclInProgress);
+  for (ncclComm_t comm : comms)
+    for (ncclResult_t state = ncclInProgress; state == ncclInProgress;)
+      CHECK(ncclCommGetAsyncError(comm, &state) == ncclSuccess);
+  cudaStream_t stream;
+  REQUIRE(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking) == cudaSuccess);
+  Tensor x = Tensor::full({8}, 1, DType::F32, Device::cuda);
+  cudaEvent_t done;
+  REQUIRE(cudaEventCreateWithFlags(&done, cudaEventDisableTiming) == cudaSuccess);
+  CHECK(ncclRecv(x.device_data<float>(), 8, ncclFloat32, 1, comms[0], stream) == ncclSuccess);
+  CHECK(ncclRecv(x.device_data<float>(), 8, ncclFloat32, 9, comms[0], stream) == ncclInvalidArgument);
+  CHECK(ncclGroupEnd() == ncclInvalidUsage);
+  CHECK(cudaEventRecord(done, stream) == cudaSuccess);
+  std::this_thread::sleep_for(std::chrono::milliseconds(300));
+  CHECK(cudaEventQuery(done) == cudaErrorNotReady);
+  CHECK(ncclCommAbort(comms[0]) == ncclSuccess);
+  CHECK(cudaStreamWaitEvent(nullptr, done) == cudaSuccess);  // comes back
+  CHECK(cudaEventQuery(done) == cudaSuccess);
+  ncclResult_t state = ncclSuccess;
+  ncclCommGetAsyncError(comms[0], &state);
+  CHECK(state == ncclRemoteError);
+  CHECK(cudaStreamDestroy(stream) == cudaSuccess);
+  CHECK(ncclCommDestroy(comms[1]) == ncclSuccess);
+}
+
+}  // namespace sink
