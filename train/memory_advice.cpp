@@ -21,13 +21,19 @@ void attempt(TrainingRun& run, const Trial& trial) {
   // For the few small tensors that a step has besides, and for what an allocator loses between its blocks.
   auto bytes_in_use = static_cast<std::int64_t>(allocator_stats(model.parameters().device()).bytes_in_use);
   Tensor spare = model.parameters().masters().new_empty({(bytes_in_use / 100 + (64 << 10)) / 4}, DType::F32);
+  // Micro-batches that the run does not have yet are summed in their order, which takes a tensor
+  // (train/gradient_sum.h).
+  Tensor sums;
+  const RunConfig& config = run.config();
+  if (trial.batch < config.batch && config.accumulate == 1 && config.gradient_sum == "ordered")
+    sums = model.parameters().masters().new_empty(model.parameters().masters().shape(), DType::F32);
   Batch batch = run.data().train_batch(0, 0, trial.batch).first(trial.context);
   for (int micro = 0; micro < 2; ++micro) {
     Tape tape;
     tape.backward(model.loss(batch, 1, {.recompute = trial.recompute}));
   }
   run.optimizer().skip();
-  std::int64_t sequences = std::min({trial.batch, run.config().eval_sequences, run.data().validation_sequences()});
+  std::int64_t sequences = std::min({trial.batch, config.eval_sequences, run.data().validation_sequences()});
   evaluate(model, run.data().validation_batch(0, sequences).first(trial.context), sequences, /*with_maps=*/true);
 }
 

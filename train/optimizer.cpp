@@ -14,7 +14,7 @@ namespace sink {
 Optimizer::Optimizer(ParameterArena& parameters, const RunConfig& config, ArenaShare share)
     : parameters_(parameters),
       share_(std::move(share)),
-      squares_P_(parameters.masters().new_zeros({parameters.padded_size() / kSquaresPiece}, DType::F64)),
+      squares_(parameters.masters().new_zeros({parameters.padded_size() / kSquaresPiece}, DType::F64)),
       weight_decay_(config.weight_decay),
       decays_matrices_alone_(config.decay == "matrices") {
   static_assert(ParameterArena::kPiece == kSquaresPiece);
@@ -38,22 +38,22 @@ void Optimizer::sum_squared_gradients(Tensor& sum, Communicator& ranks) const {
   for (const auto& parameter : parameters_)
     if (!parts_ && !parameter->var().grad().defined())
       ParameterArena::slice(parameters_.gradients(), *parameter).fill(0);
-  Tensor squares_P = squares_P_;
+  Tensor all_squares = squares_;
   auto pieces = [](const Segment& segment) {
     return Segment{segment.begin / kSquaresPiece, segment.end / kSquaresPiece};
   };
   for (const Segment& owned : share_.owned()) {
-    Tensor squares = squares_P.rows(pieces(owned).begin, pieces(owned).end);
+    Tensor squares = all_squares.rows(pieces(owned).begin, pieces(owned).end);
     piece_squares(gradients_at(owned), squares);
   }
   std::vector<Segment> sections;
   for (const Segment& section : parameters_.sections()) {
     sections.push_back(pieces(section));
-    Tensor squares = squares_P.rows(sections.back().begin, sections.back().end);
+    Tensor squares = all_squares.rows(sections.back().begin, sections.back().end);
     if (!share_.is_whole()) ranks.all_gather(squares);
   }
   if (!share_.is_whole()) ranks.wait();
-  sum_pieces(squares_P, sections, sum);
+  sum_pieces(all_squares, sections, sum);
 }
 
 void Optimizer::step(const Tensor& numbers) {

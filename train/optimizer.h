@@ -89,7 +89,7 @@ class Optimizer {
   ParameterArena& parameters_;
   ArenaShare share_;
   ParameterParts* parts_ = nullptr;
-  Tensor squares_P_;  // of the gradients' pieces
+  Tensor squares_;  // of the gradients' pieces
   double weight_decay_;
   bool decays_matrices_alone_;
 };

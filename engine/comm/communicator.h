@@ -1,4 +1,4 @@
-// Communicator: what the ranks of a run do together. All ranks call the same collectives in the same order.
+// What the ranks of a run do together. All ranks call the same collectives in the same order.
 //
 // A tensor that is cut among N ranks has N equal chunks, chunk r of rank r. Sums over ranks are taken in the order of
 // ranks, each number ((x_0 + x_1) + x_2) + ...: the same bits whatever carries the bytes.

@@ -1,4 +1,4 @@
-// Links: bytes between the ranks of a run, by TCP (tcp_links.h) or MPI (mpi_links.h). Ranks do the same transfers in
+// What carries bytes between the ranks of a run, by TCP (tcp_links.h) or MPI (mpi_links.h). Ranks do the same transfers in
 // the same order; collectives are made of them (host_communicator.h).
 #pragma once
 

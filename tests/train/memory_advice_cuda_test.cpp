@@ -49,7 +49,7 @@ TEST_CASE("memory advice: a run that did not fit trains with the flags that the 
   TemporaryFolder folder;
   std::string run = kRun + folder / "run";
   std::set<std::string> seen;
-  for (double mib : {0.1, 0.23, 0.26, 0.5}) {
+  for (double mib : {0.3, 0.55, 0.59, 0.8}) {
     CAPTURE(mib);
     Said said = on_device(mib, folder, run);
     REQUIRE_MESSAGE(said.code == 6, said.text);
@@ -89,7 +89,7 @@ TEST_CASE("memory advice: a measurement that did not fit is made with the batch 
   CHECK_MESSAGE(flags.starts_with(" --batch "), said.text);
   Said advised = on_device(0.12, folder, eval(flags));
   CHECK_MESSAGE(advised.code == 0, flags, advised.text);
-  Said none = on_device(0.04, folder, eval(" --batch 8"));
+  Said none = on_device(0.1, folder, eval(" --batch 8"));
   CHECK(none.code == 6);
   CHECK_MESSAGE(contains(none.text, "Not even one sequence"), none.text);
 }

@@ -5,7 +5,7 @@
 
 #include "engine/comm/device_communicator.h"
 #include "engine/comm/nccl/on_stream.h"
-#include "engine/ops/add/add.h"
+#include "engine/comm/nccl/sum_in_order.h"
 #ifdef __CUDACC__
 #include "engine/cuda/device.cuh"
 #endif
@@ -135,9 +135,9 @@ void NcclCommunicator::end(double bytes_sent) {
 }
 
 void NcclCommunicator::reduce_scatter(const Tensor& whole, Tensor& chunk, bool add) {
-  SINK_CHECK(chunk.size() * size_ == whole.size() && chunk.dtype() == whole.dtype(), "ranks",
-             "reduce_scatter: expected a chunk of " + whole.str() + ", got " + chunk.str());
-  if (!received_.defined() || received_.bytes() < whole.bytes() || received_.dtype() != whole.dtype()) {
+  SINK_CHECK(chunk.size() * size_ == whole.size() && chunk.dtype() == DType::F32 && whole.dtype() == DType::F32,
+             "ranks", "reduce_scatter: expected f32 numbers and a chunk of " + whole.str() + ", got " + chunk.str());
+  if (!received_.defined() || received_.size() < whole.size()) {
     wait();  // another may be adding up what is there
     received_ = whole.new_zeros({whole.size()}, whole.dtype());
   }
@@ -152,10 +152,7 @@ void NcclCommunicator::reduce_scatter(const Tensor& whole, Tensor& chunk, bool a
   settle(ncclGroupEnd(), "ncclGroupEnd");
   {
     OnStream on(stream_);
-    auto part = [&](int rank) { return received_.slice(rank * chunk.size(), chunk.shape()); };
-    Tensor sum = add ? chunk : part(0);
-    for (int rank = add ? 0 : 1; rank < size_; ++rank) add_into(sum, part(rank));
-    if (!add) chunk.copy_from(sum);
+    sum_in_order(received_.slice(0, {whole.size()}), chunk, add);
   }
   end(static_cast<double>(bytes) * (size_ - 1));
 }

@@ -13,11 +13,11 @@ namespace sink {
 
 inline constexpr std::int64_t kSquaresPiece = 4096;
 
-// squares_P[p] = sum of x_i^2 over piece p; x has whole pieces, squares_P is F64 (P).
-void piece_squares(const Tensor& x, Tensor& squares_P);
+// sums[p] = sum of x_i^2 over piece p; x has whole pieces, sums is F64 (P).
+void piece_squares(const Tensor& x, Tensor& sums);
 
-// sum = the sums of squares_P over `sections`, each summed alone and then in order; zeros at the end of a section
+// sum = the sums of sums over `sections`, each summed alone and then in order; zeros at the end of a section
 // change nothing. F64 of one element.
-void sum_pieces(const Tensor& squares_P, const std::vector<Segment>& sections, Tensor& sum);
+void sum_pieces(const Tensor& sums, const std::vector<Segment>& sections, Tensor& sum);
 
 }  // namespace sink

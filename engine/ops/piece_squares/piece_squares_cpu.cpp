@@ -16,11 +16,11 @@ double sum_of_piece(const X* x) {
 
 }  // namespace
 
-void piece_squares(const Tensor& x, Tensor& squares_P) {
-  double* squares = squares_P.data<double>();
+void piece_squares(const Tensor& x, Tensor& sums) {
+  double* squares = sums.data<double>();
   with_real<float, bf16>(x.dtype(), [&](auto zero) {
     const auto* numbers = x.data<decltype(zero)>();
-    parallel_chunks(squares_P.size(), 8, [&](std::int64_t begin, std::int64_t end) {
+    parallel_chunks(sums.size(), 8, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t p = begin; p < end; ++p) squares[p] = sum_of_piece(numbers + p * kSquaresPiece);
     });
   });

@@ -5,6 +5,6 @@
 
 namespace sink::cpu {
 
-void piece_squares(const Tensor& x, Tensor& squares_P);
+void piece_squares(const Tensor& x, Tensor& sums);
 
 }  // namespace sink::cpu

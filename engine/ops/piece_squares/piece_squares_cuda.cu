@@ -35,18 +35,18 @@ __global__ void add_section_kernel(const double* squares, std::int64_t begin, st
 
 }  // namespace
 
-void piece_squares(const Tensor& x, Tensor& squares_P) {
+void piece_squares(const Tensor& x, Tensor& sums) {
   with_real<float, bf16>(x.dtype(), [&](auto zero) {
     using X = decltype(zero);
-    launch({static_cast<unsigned>(squares_P.size()), kThreads, kThreads / kWarp * sizeof(float)},
-           piece_squares_kernel<X>, x.device_data<X>(), squares_P.device_data<double>());
+    launch({static_cast<unsigned>(sums.size()), kThreads, kThreads / kWarp * sizeof(float)}, piece_squares_kernel<X>,
+           x.device_data<X>(), sums.device_data<double>());
   });
 }
 
-void sum_pieces(const Tensor& squares_P, const std::vector<Segment>& sections, Tensor& sum) {
+void sum_pieces(const Tensor& sums, const std::vector<Segment>& sections, Tensor& sum) {
   sum.fill(0);
   for (const Segment& section : sections)
-    launch({1, kThreads, kThreads * sizeof(double)}, add_section_kernel, squares_P.device_data<double>(), section.begin,
+    launch({1, kThreads, kThreads * sizeof(double)}, add_section_kernel, sums.device_data<double>(), section.begin,
            section.end, sum.device_data<double>());
 }
 

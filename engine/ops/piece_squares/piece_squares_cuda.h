@@ -9,7 +9,7 @@
 
 namespace sink::cuda {
 
-void piece_squares(const Tensor& x, Tensor& squares_P);
-void sum_pieces(const Tensor& squares_P, const std::vector<Segment>& sections, Tensor& sum);
+void piece_squares(const Tensor& x, Tensor& sums);
+void sum_pieces(const Tensor& sums, const std::vector<Segment>& sections, Tensor& sum);
 
 }  // namespace sink::cuda

@@ -4,17 +4,17 @@
 
 namespace sink::ref {
 
-void piece_squares(const Tensor& x, Tensor& squares_P) {
+void piece_squares(const Tensor& x, Tensor& sums) {
   const double* x_i = x.data<double>();
-  double* squares = squares_P.data<double>();
-  for (std::int64_t p = 0; p < squares_P.size(); ++p) {
+  double* squares = sums.data<double>();
+  for (std::int64_t p = 0; p < sums.size(); ++p) {
     squares[p] = 0;
     for (std::int64_t i = p * kSquaresPiece; i < (p + 1) * kSquaresPiece; ++i) squares[p] += x_i[i] * x_i[i];
   }
 }
 
-void sum_pieces(const Tensor& squares_P, const std::vector<Segment>& sections, Tensor& sum) {
-  const double* squares = squares_P.data<double>();
+void sum_pieces(const Tensor& sums, const std::vector<Segment>& sections, Tensor& sum) {
+  const double* squares = sums.data<double>();
   double total = 0;
   for (const Segment& section : sections) {
     double of_section = 0;

@@ -1,0 +1,12 @@
+// The sum of what ranks have sent, on the device.
+#pragma once
+
+#include "engine/tensor.h"
+
+namespace sink {
+
+// chunk_i = x_0i + x_1i + ..., or chunk_i + x_0i + x_1i + ..., from left to right; `parts` holds x_0, x_1, ... one
+// behind the other. F32, in the order in which host_communicator.cpp sums, to the same bits.
+void sum_in_order(const Tensor& parts, Tensor& chunk, bool add);
+
+}  // namespace sink
