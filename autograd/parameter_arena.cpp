@@ -50,6 +50,18 @@ const Parameter& ParameterArena::add(ParameterInfo info) {
   return *parameters_.back();
 }
 
+std::vector<std::int64_t> ParameterArena::section_sizes(int ranks) const {
+  std::vector<std::int64_t> sizes;
+  int section = -1;
+  for (const auto& p : parameters_) {
+    if (p->section_ != section || sizes.empty()) sizes.push_back(0);
+    section = p->section_;
+    sizes.back() += aligned(p->segment().size());
+  }
+  for (std::int64_t& size : sizes) size = multiple_of(ranks * kPiece, size);
+  return sizes;
+}
+
 void ParameterArena::lay_out(std::int64_t multiple) {
   size_ = 0;
   sections_.clear();

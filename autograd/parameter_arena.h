@@ -57,6 +57,8 @@ class ParameterArena {
   std::int64_t count() const;
 
   static constexpr std::int64_t kPiece = 4096;
+  // How many numbers the sections have where they are cut among `ranks`; known before allocate().
+  std::vector<std::int64_t> section_sizes(int ranks) const;
   // In order, covering masters(); empty where numbers came from take_from().
   const std::vector<Segment>& sections() const { return sections_; }
 

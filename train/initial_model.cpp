@@ -45,6 +45,12 @@ std::unique_ptr<LanguageModel> make_run_model(const RunConfig& config, const Abl
                              stored_type(config.precision), device_named(config.device));
 }
 
+std::unique_ptr<LanguageModel> make_model_without_numbers(const RunConfig& config, const Ablation& ablation,
+                                                          std::int64_t vocabulary) {
+  return ablation.make_model(model_sizes(config, vocabulary), InitScheme::elsewhere, config.seed,
+                             stored_type(config.precision), Device::cpu);
+}
+
 std::string load_initial(const RunConfig& config, const Ablation& ablation, const DataSource* data,
                          LanguageModel& model) {
   if (config.initial.empty()) return "";

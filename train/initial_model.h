@@ -13,6 +13,10 @@ namespace sink {
 std::unique_ptr<LanguageModel> make_run_model(const RunConfig& config, const Ablation& ablation,
                                               std::int64_t vocabulary);
 
+// The same model before it has any numbers: its parameters by name and shape, in no memory.
+std::unique_ptr<LanguageModel> make_model_without_numbers(const RunConfig& config, const Ablation& ablation,
+                                                          std::int64_t vocabulary);
+
 // Puts the parameters of config.initial, if there is one, into a model of make_run_model, and returns what they are
 // (parameters_checksum), "" where there is none. Throws Error:
 // Exit::corrupt_checkpoint where that checkpoint is damaged or of other policies, Exit::usage where its sizes are not

@@ -126,6 +126,11 @@ Settings<RunConfig> make_table() {
       {"force", kRunning, &C::force,
        "replace the run in an existing folder; it is kept in .replaced until the new one has its first checkpoint"},
       {"dry-run", kRunning, &C::dry_run, "print parameters, memory and FLOPs, then leave"},
+      {"rate", kRunning, &C::rate,
+       "--dry-run --nproc N: tokens a second that one rank trains alone, as its progress line says; 0: not known", 0,
+       kBillion},
+      {"link", kRunning, &C::link, "--dry-run --nproc N: 10^9 bytes a second that a rank can send; 0: not known", 0,
+       kMillion},
       {"nproc", kRunning, &C::nproc,
        "start this many ranks here, each with its share of the micro-batches (--accumulate); 0: one, or what mpirun, "
        "srun or torchrun has started",

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "engine/comm/local_ranks.h"
+#include "engine/comm/rank_place.h"
 #include "engine/implementation.h"
 #include "engine/io/build_info.h"
 #include "engine/io/cpu_name.h"
@@ -200,6 +201,12 @@ void settle_process(const RunConfig& config) {
 }
 
 int train(const RunConfig& config, const Ablation& ablation, Talk talk) {
+  if (config.dry_run && (config.nproc > 1 || rank_place().size > 1)) {
+    const int ranks = config.nproc > 1 ? static_cast<int>(config.nproc) : rank_place().size;
+    if (!says_what_all_ranks_know()) return 0;
+    std::fputs(text_of_rank_plan(config, ablation, make_data_source(config)->vocabulary(), ranks).c_str(), stdout);
+    return 0;
+  }
   settle_process(config);
   const std::unique_ptr<Communicator> ranks = config.dry_run ? no_other_rank() : join_ranks(config, ablation);
   try {
