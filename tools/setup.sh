@@ -3,6 +3,7 @@
 # there; on systems without these packages it says so and names the container recipe.
 #   bash tools/setup.sh            to build and run
 #   bash tools/setup.sh --tests    and what the tests need besides
+#   bash tools/setup.sh --cluster  and MPI, for ranks on many hosts (train/RANKS.md)
 set -euo pipefail
 
 packages=(g++ cmake ninja-build mold ccache pkg-config git perl ca-certificates
@@ -13,7 +14,8 @@ case "${1:-}" in
   "") ;;
   --tests) packages+=(gdb lldb python3 chromium clang libclang-rt-dev spin libboost-context-dev libopenmpi-dev openmpi-bin
     iproute2) ;;
-  *) echo "setup: error: unknown argument '$1' (expected nothing or --tests)" >&2; exit 2 ;;
+  --cluster) packages+=(libopenmpi-dev openmpi-bin) ;;
+  *) echo "setup: error: unknown argument '$1' (expected nothing, --tests or --cluster)" >&2; exit 2 ;;
 esac
 
 elsewhere='Anywhere else the container recipe at the top of this folder does it (podman or docker):
