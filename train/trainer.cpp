@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "engine/comm/links.h"
 #include "engine/comm/local_ranks.h"
 #include "engine/comm/rank_place.h"
 #include "engine/implementation.h"
@@ -215,7 +216,10 @@ int train(const RunConfig& config, const Ablation& ablation, Talk talk) {
     try {
       if (config.dry_run) return print_dry_run(run);
       code = ranks->is_writer() ? train_in_folder(run, talk) : train_beside_writer(run);
-    } catch (const OutOfMemory& error) { fail_with_what_fits(run, error); }
+    } catch (const OutOfMemory& error) { fail_with_what_fits(run, error); } catch (const RankLost& lost) {
+      throw RankLost(lost.what() + ("; this rank was behind step " + std::to_string(run.state().step)), lost.rank,
+                     lost.code);
+    }
     ranks->exchange("done");  // nobody leaves before the writer has written
     return code;
   } catch (const Error& error) {
