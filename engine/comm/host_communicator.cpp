@@ -63,33 +63,35 @@ void HostCommunicator::post(const char* collective, Work work) {
   changed_.notify_all();
 }
 
+// What is posted, one after another; and whether all are still there, while nothing is. Ends with the first failure.
 void HostCommunicator::run() {
   std::unique_lock lock(mutex_);
-  for (;;) {
-    const bool work = changed_.wait_for(lock, kLookForLost, [&] { return ends_ || (!posted_.empty() && !failure_); });
+  while (!failure_) {
+    const bool work = changed_.wait_for(lock, kLookForLost, [&] { return ends_ || !posted_.empty(); });
     if (ends_) return;
+    Posted next;
+    if (work) next = posted_.front();
+    lock.unlock();
+    auto start = CommClock::now();
     std::exception_ptr failure;
-    const bool busy = work && !posted_.empty();
-    if (!failure_) {
-      Posted next;
-      if (busy) next = posted_.front();
-      lock.unlock();
-      auto start = CommClock::now();
-      try {
-        busy ? next.work(next.name) : links_->look();
-      } catch (...) { failure = std::current_exception(); }
-      next = {};  // lets go of its tensors
-      lock.lock();
-      if (busy) traffic_.seconds_busy += seconds_since(start);
+    try {
+      work ? next.work(next.name) : links_->look();
+    } catch (...) { failure = std::current_exception(); }
+    next = {};  // lets go of its tensors
+    lock.lock();
+    if (work) {
+      traffic_.seconds_busy += seconds_since(start);
+      posted_.pop_front();
     }
-    if (busy) posted_.pop_front();
     if (failure) {
       failure_ = failure;
       posted_.clear();
-      if (tell_) tell_(failure);
     }
     changed_.notify_all();
   }
+  auto tell = tell_;
+  lock.unlock();
+  if (tell) tell(failure_);
 }
 
 void HostCommunicator::transfer(const TransferName& name, const std::vector<Links::Send>& sends,
