@@ -212,8 +212,11 @@ Communicator::Traffic HostCommunicator::traffic() const {
 }
 
 void HostCommunicator::on_loss(std::function<void(const std::exception_ptr&)> tell) {
-  std::lock_guard lock(mutex_);
-  tell_ = std::move(tell);
+  std::unique_lock lock(mutex_);
+  tell_ = tell;
+  const std::exception_ptr failure = failure_;
+  lock.unlock();
+  if (failure && tell) tell(failure);  // it was lost before anybody asked
 }
 
 }  // namespace sink
