@@ -10,7 +10,7 @@
 namespace sink {
 namespace {
 
-constexpr int kUsualPort = 29500, kFirstOfJobs = 20000, kPortsOfJobs = 20000;
+constexpr int kUsualPort = 29500, kFirstOfJobs = 20000, kPortsOfJobs = 12000;  // below those that a system gives away
 
 std::string text(const Variable& variable, const char* name) {
   const char* value = variable(name);

@@ -24,6 +24,17 @@ cudaStream_t stream_of_kernels() {
 #endif
 }
 
+// What tells the GPU of this rank from all others; of the emulated device each rank has its own.
+std::string gpu_of([[maybe_unused]] int rank) {
+#ifdef __CUDACC__
+  int device = 0;
+  cudaDeviceProp properties;
+  if (cudaGetDevice(&device) == cudaSuccess && cudaGetDeviceProperties(&properties, device) == cudaSuccess)
+    return {properties.uuid.bytes, sizeof properties.uuid.bytes};
+#endif
+  return "rank " + std::to_string(rank);
+}
+
 void check_cuda(cudaError_t result, const char* call) {
   if (result != cudaSuccess) fail("ranks", std::string(call) + ": " + cudaGetErrorString(result), Exit::device);
 }
@@ -59,10 +70,24 @@ std::unique_ptr<Communicator> device_communicator(std::unique_ptr<HostCommunicat
 NcclCommunicator::NcclCommunicator(std::unique_ptr<HostCommunicator> host, double time_out)
     : Communicator(host->rank(), host->size()), host_(std::move(host)), time_out_(time_out) {
   check_usable(Device::cuda);
+  require_own_gpu();
   check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
   make_communicator(time_out);
   host_->on_loss([this](const std::exception_ptr& loss) { give_up(loss); });
   thread_ = std::thread([this] { look_after(); });
+}
+
+// NCCL itself would say no more than "invalid usage".
+void NcclCommunicator::require_own_gpu() {
+  const std::vector<std::string> gpus = host_->exchange(gpu_of(rank_));
+  for (std::size_t a = 0; a < gpus.size(); ++a)
+    for (std::size_t b = a + 1; b < gpus.size(); ++b)
+      if (gpus[a] == gpus[b])
+        fail("ranks",
+             "ranks " + std::to_string(a) + " and " + std::to_string(b) +
+                 " have one GPU between them, where each needs its own: start as many ranks on a host as it has GPUs "
+                 "(CUDA_VISIBLE_DEVICES, --gpus-per-node)",
+             Exit::usage);
 }
 
 // The id goes from rank 0 to the others by the host's links: there is no file that an older run could have left.

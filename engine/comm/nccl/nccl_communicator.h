@@ -50,6 +50,7 @@ class NcclCommunicator : public Communicator {
     std::shared_ptr<Event> done;
     std::chrono::steady_clock::time_point since;
   };
+  void require_own_gpu();
   void make_communicator(double time_out);
   // Checks the tensor, and has the stream wait for kernels that were launched; then, that it is underway.
   void begin(const char* collective, const Tensor& x);
