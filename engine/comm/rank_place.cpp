@@ -11,6 +11,7 @@ namespace sink {
 namespace {
 
 constexpr int kUsualPort = 29500, kFirstOfJobs = 20000, kPortsOfJobs = 12000;  // below those that a system gives away
+constexpr const char* kAlone = "SINKLAB_ALONE";
 
 std::string text(const Variable& variable, const char* name) {
   const char* value = variable(name);
@@ -55,6 +56,14 @@ bool is_started_by(const Names& names, const Variable& variable) {
   return std::string(names.launcher) != "srun" || has(variable, "SLURM_STEP_ID");
 }
 
+RankPlace numbers_of(const Names& names, const Variable& variable) {
+  RankPlace place;
+  place.size = number(variable, names.size, 1, 1 << 16);
+  place.rank = number(variable, names.rank, 0, place.size - 1);
+  if (has(variable, names.local_rank)) place.local_rank = number(variable, names.local_rank, 0, 1 << 16);
+  return place;
+}
+
 // Where the ranks meet, of which the launcher's own variables say nothing.
 void find_meeting_place(const Names& names, const Variable& variable, RankPlace& place) {
   const std::string launcher = names.launcher;
@@ -94,12 +103,14 @@ std::string first_host(const std::string& node_list) {
 }
 
 RankPlace rank_place(const Variable& variable) {
+  RankPlace place;
+  if (has(variable, kAlone)) {
+    place.local_rank = number(variable, kAlone, 0, 1 << 16);
+    return place;
+  }
   for (const Names& names : kLaunchers) {
     if (!is_started_by(names, variable)) continue;
-    RankPlace place;
-    place.size = number(variable, names.size, 1, 1 << 16);
-    place.rank = number(variable, names.rank, 0, place.size - 1);
-    if (has(variable, names.local_rank)) place.local_rank = number(variable, names.local_rank, 0, 1 << 16);
+    place = numbers_of(names, variable);
     if (place.size == 1) return place;
     place.launcher = has(variable, "SINKLAB_LISTENING") ? "--nproc" : names.launcher;
     find_meeting_place(names, variable, place);
@@ -107,7 +118,19 @@ RankPlace rank_place(const Variable& variable) {
       place.listening = number(variable, "SINKLAB_LISTENING", 3, 1 << 20);
     return place;
   }
-  return {};
+  return place;
+}
+
+int be_alone() {
+  const Variable variable = [](const char* name) { return std::getenv(name); };
+  RankPlace place;
+  for (const Names& names : kLaunchers)
+    if (is_started_by(names, variable)) {
+      place = numbers_of(names, variable);
+      break;
+    }
+  ::setenv(kAlone, std::to_string(place.local_rank).c_str(), 1);
+  return place.size;
 }
 
 RankPlace rank_place() {

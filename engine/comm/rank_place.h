@@ -27,6 +27,10 @@ using Variable = std::function<const char*(const char*)>;
 RankPlace rank_place(const Variable& variable);
 RankPlace rank_place();
 
+// From here on this process and those it starts are a run's only rank each, on the GPU of the rank that it was started
+// as, whatever launcher there was; of how many it was started as one. For a program whose processes share out jobs.
+int be_alone();
+
 // Whether this process is the one of a run that says what all of its ranks find out: rank 0, or who started it.
 bool says_what_all_ranks_know();
 

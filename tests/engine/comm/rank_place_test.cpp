@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cstdlib>
 #include <map>
 
 #include "engine/check.h"
@@ -10,12 +11,12 @@
 namespace sink {
 namespace {
 
-using Environment = std::map<std::string, std::string>;
+using Environment = std::map<std::string, const char*>;
 
 RankPlace place_in(const Environment& environment) {
   return rank_place([&](const char* name) {
     auto found = environment.find(name);
-    return found == environment.end() ? nullptr : found->second.c_str();
+    return found == environment.end() ? nullptr : found->second;
   });
 }
 
@@ -72,6 +73,20 @@ TEST_CASE("mpirun on one host needs no address, and ranks of one job come to one
   CHECK(place_in(environment).token != place.token);
   environment["OMPI_COMM_WORLD_LOCAL_SIZE"] = "1";
   CHECK(refusal(environment).find("set MASTER_ADDR") != std::string::npos);
+}
+
+TEST_CASE("a program whose processes share out jobs is no rank of its launcher, and keeps to its GPU") {
+  ::setenv("OMPI_COMM_WORLD_RANK", "5", 1);
+  ::setenv("OMPI_COMM_WORLD_SIZE", "8", 1);
+  ::setenv("OMPI_COMM_WORLD_LOCAL_RANK", "1", 1);
+  CHECK_THROWS_AS(rank_place(), Error);  // ranks of several hosts would have to meet
+  CHECK(be_alone() == 8);
+  CHECK(rank_place().size == 1);
+  CHECK(rank_place().rank == 0);
+  CHECK(rank_place().local_rank == 1);
+  CHECK(rank_place().launcher.empty());
+  CHECK(be_alone() == 8);
+  CHECK(rank_place().local_rank == 1);
 }
 
 TEST_CASE("srun: the first host of the job, and another token for every step and restart") {
