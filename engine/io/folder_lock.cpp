@@ -24,17 +24,6 @@ std::string host_name() {
   return name.data();
 }
 
-// "process 1234 (train_baseline) on host.example since 2026-11-21 10:00:00 UTC"
-std::string this_process() {
-  std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  ::gmtime_r(&now, &utc);
-  char since[32];
-  std::strftime(since, sizeof since, "%Y-%m-%d %H:%M:%S UTC", &utc);
-  return "process " + std::to_string(::getpid()) + " (" + ::program_invocation_short_name + ") on " + host_name() +
-         " since " + since;
-}
-
 // What a holder wrote about itself; whatever else stands there never gets further than one line.
 std::string holder_in(int descriptor) {
   std::array<char, 512> text{};
@@ -55,6 +44,16 @@ bool still_there(int descriptor, const std::string& path) {
 
 }  // namespace
 
+std::string this_process_in_words() {
+  std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char since[32];
+  std::strftime(since, sizeof since, "%Y-%m-%d %H:%M:%S UTC", &utc);
+  return "process " + std::to_string(::getpid()) + " (" + ::program_invocation_short_name + ") on " + host_name() +
+         " since " + since;
+}
+
 FolderLock::FolderLock(const std::string& folder) : path_(folder + "/" + kLockName) {
   for (int attempt = 0;; ++attempt) {
     descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
@@ -74,7 +73,7 @@ FolderLock::FolderLock(const std::string& folder) : path_(folder + "/" + kLockNa
     if (still_there(descriptor_, path_) || attempt == 100) break;  // some file systems number files as they please
     ::close(descriptor_);
   }
-  std::string before = holder_in(descriptor_), now = this_process() + "\n";
+  std::string before = holder_in(descriptor_), now = this_process_in_words() + "\n";
   if (!before.empty() && before.find(" on " + host_name() + " since ") == std::string::npos)
     std::fprintf(stderr, "note: %s was in use by %s, which did not let go and holds no lock any more; taken over\n",
                  folder.c_str(), before.c_str());

@@ -8,6 +8,9 @@ namespace sink {
 
 inline constexpr const char* kLockName = ".lock";
 
+// "process 1234 (train_baseline) on host.example since 2026-11-21 10:00:00 UTC"; since now.
+std::string this_process_in_words();
+
 class FolderLock {
  public:
   FolderLock() = default;  // holds nothing

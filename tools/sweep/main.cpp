@@ -1,36 +1,26 @@
 // sweep: runs a study, a file of train/studies: trains its runs, each an ordinary run folder, as many at once as serves
-// the machine best, and sets what was measured beside the paper's numbers. Stopped at any moment it goes on.
+// the machine best, and sets what was measured beside the paper's numbers. Stopped at any moment it goes on; started
+// several times it shares the work.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <cmath>
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <map>
 #include <optional>
+#include <thread>
 
 #include "engine/check.h"
-#include "engine/data/data_source.h"
-#include "engine/io/file.h"
-#include "engine/io/folder_lock.h"
-#include "engine/io/output_kind.h"
+#include "engine/comm/rank_place.h"
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
 #include "engine/threads.h"
 #include "model/all_ablations.h"
 #include "tools/sweep/dry_run_table.h"
-#include "tools/sweep/earlier_runs.h"
 #include "tools/sweep/machine_plan.h"
-#include "tools/sweep/run_interventions.h"
-#include "tools/sweep/run_states.h"
 #include "tools/sweep/study_list.h"
 #include "tools/sweep/study_output.h"
-#include "tools/sweep/study_runs.h"
-#include "tools/sweep/worker_processes.h"
-#include "train/progress.h"
+#include "tools/sweep/study_work.h"
 #include "train/run_config_table.h"
-#include "train/trainer.h"
 
 namespace sink {
 namespace {
@@ -40,8 +30,11 @@ struct Request : StudyRequest {
   std::vector<std::string> sets, earlier;
   std::optional<std::size_t> workers;
   std::optional<std::int64_t> threads;
+  double lease = 60;
   bool dry_run = false, retry = false, force = false;
 };
+
+constexpr std::size_t kMostNamed = 8;  // runs of others
 
 void add_options(CLI::App& app, Request& request) {
   app.add_option("STUDY", request.study, "TOML file; without one the studies of train/studies are listed");
@@ -60,17 +53,25 @@ void add_options(CLI::App& app, Request& request) {
       ->type_name("FILE")
       ->expected(1)
       ->take_all();
-  app.add_option("--workers", request.workers, "processes at once [measured]")->check(CLI::Range(1, 1024));
+  app.add_option("--workers,--nproc", request.workers, "processes at once [measured]")->check(CLI::Range(1, 1024));
   app.add_option("--threads", request.threads, "of each process [measured]")->check(CLI::Range(1, 4096));
+  app.add_option("--lease", request.lease,
+                 "seconds after which a sweep on another host that is not heard of is taken for dead")
+      ->check(CLI::Range(1.0, 1e6))
+      ->capture_default_str();
   app.add_flag("--dry-run", request.dry_run, "print the runs and how long they would take here, then leave");
   app.add_flag("--retry", request.retry, "train runs that failed again, from their beginning");
   app.add_flag("--force", request.force, "replace tables that `sweep` did not make");
   app.footer(
       "Every run is a run folder, <out>/<run>-<seed>, that report, eval_<ablation> and train_<ablation> --resume "
       "take;\n"
-      "complete ones of the same settings are kept. Writes <out>/<study>.md, .csv, -runs.csv, .svg and .html.\n\n"
+      "complete ones of the same settings are kept. Writes <out>/<study>.md, .csv, -runs.csv, .svg and .html.\n"
+      "The same command given several times at once, on one machine or many that see <out>, shares the runs: no two\n"
+      "have one run, others go on with those of a sweep that dies, and whoever ends last writes the tables.\n\n"
       "Examples:\n  sweep train/studies/bigram_backcopy.toml\n"
-      "  sweep train/studies/weight_decay.toml --data data/english --dry-run\n\n"
+      "  sweep train/studies/weight_decay.toml --data data/english --dry-run\n"
+      "  mpirun -n 8 sweep train/studies/operations.toml --data data/english --threads 4\n"
+      "  sbatch --array=0-7 tools/launch/sweep_array.sbatch train/studies/operations.toml --data data/english\n\n"
       "Exit codes: 0 done (whatever diverged), 1 a run crashed or could not be trained, 2 usage, 3 bad input, 8 disk,\n"
       "128 + n stopped by signal n.");
 }
@@ -99,65 +100,8 @@ bool parse(int argc, char** argv, Request& request) {
   return true;
 }
 
-// What the tokens of a run are; each text is looked through once.
-class DataChecksums {
- public:
-  std::string of(const RunConfig& config) {
-    std::string key;
-    for (const Setting<RunConfig>& setting : run_config_table())
-      if (setting.group == "Data" && setting.flag != "seed" && setting.flag != "batch")
-        key += plain_text(setting.value(config)) + "\n";
-    auto known = known_.find(key);
-    if (known == known_.end()) known = known_.emplace(key, make_data_source(config)->checksum()).first;
-    return known->second;
-  }
-
- private:
-  std::map<std::string, std::string> known_;
-};
-
-// The study with everything that is decided before the first run starts.
-struct Sweep {
-  Request request;
-  StudyFile study;
-  std::vector<StudyArm> arms;
-  std::vector<StudyRun> runs;
-  std::vector<FoundRun> found;  // of runs
-  EarlierRuns earlier_runs;
-  std::vector<const EarlierRun*> earlier;  // of runs: the row that stands for it, null: none does
-  std::vector<std::size_t> todo;           // of runs
-  int exit_code = 0;  // of the first run that ended without numbers in this sweep, other than diverged
-
-  const std::string& name(std::size_t run) const { return runs[run].config.run; }
-};
-
-void look_around(Sweep& sweep) {
-  DataChecksums checksums;
-  sweep.found.clear();
-  sweep.earlier.clear();
-  sweep.todo.clear();
-  for (std::size_t i = 0; i < sweep.runs.size(); ++i) {
-    RunConfig& config = sweep.runs[i].config;
-    sweep.found.push_back(found_run(config, [&] { return checksums.of(config); }));
-    FoundRun& found = sweep.found.back();
-    const EarlierRun* earlier = sweep.earlier_runs.find(config, [&] { return checksums.of(config); });
-    if (earlier && !stands_for(*earlier, found.state, sweep.request.retry)) earlier = nullptr;
-    sweep.earlier.push_back(earlier);
-    if (earlier) continue;
-    if (found.state == RunStanding::failed && sweep.request.retry) {
-      config.force = true;
-      config.resume = "never";
-    } else if (found.state == RunStanding::failed || found.state == RunStanding::complete) {
-      continue;
-    }
-    sweep.todo.push_back(i);
-  }
-  for (const std::string& note : sweep.earlier_runs.notes()) std::fprintf(stderr, "sweep: %s\n", note.c_str());
-}
-
-MachinePlan plan_of(const Sweep& sweep) {
+MachinePlan plan_of(const Request& request, const StudyState& sweep) {
   const std::int64_t cores = thread_count();
-  const Request& request = sweep.request;
   MachinePlan plan{1, 1, "as given"};
   if (!(request.workers && request.threads) && !sweep.todo.empty()) {
     const StudyRun& run = sweep.runs[sweep.todo.front()];
@@ -174,158 +118,71 @@ MachinePlan plan_of(const Sweep& sweep) {
   return plan;
 }
 
-// In a process of its own.
-int train_one(const RunConfig& config, const Ablation& ablation, bool whole_checkpoint) {
-  return run_program("sweep", [&] {
-    try {
-      const int code = train(config, ablation, Talk::nothing);
-      if (code == 0 && !whole_checkpoint) keep_parameters_alone(config.run);
-      return code;
-    } catch (const Error& error) {
-      if (!is_failure_of_run(error.code)) throw;
-      store_failure(config, error.what());
-      return static_cast<int>(error.code);
-    }
-  });
+StudyState study_of(Request& request) {
+  StudyState state;
+  state.study = read_study_file(request.study);
+  if (request.out.empty()) request.out = "runs/" + state.study.name;
+  state.arms = arms_of(state.study, request);
+  state.runs = runs_of(state.study, request, state.arms);
+  state.retry = request.retry;
+  state.earlier_runs = EarlierRuns(request.earlier);
+  return state;
 }
 
-// What became of a run, for the line that is shown; remembers those without numbers.
-std::string told(Sweep& sweep, std::size_t run, int exit_code) {
-  const RunConfig& config = sweep.runs[run].config;
-  if (exit_code == 0) {
-    const report::Run done = report::read_run_folder(config.run);
-    char text[120];
-    std::snprintf(text, sizeof text, "loss %.3f, Sink_1 %.1f %%, alpha_1 %.3f", done.evaluation->get("val_loss"),
-                  done.evaluation->sink_at(0.3, false), done.evaluation->get("alpha_1"));
-    return text;
+// One of those that find everything done writes the files; the others could but write the same.
+void write_tables(const StudyState& state, const Request& request, const StudyOutput& output, JobClaims& claims) {
+  const std::string job = state.study.name + "-tables";
+  const std::vector<StudyOutcome> outcomes = outcomes_of(state.runs, state.earlier);
+  for (;;) {
+    const ClaimStanding standing = claims.look(job);
+    if (standing == ClaimStanding::living) return output.print(state.study, request.size, state.arms, outcomes);
+    if (standing != ClaimStanding::unheard && claims.take(job)) break;
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
   }
-  const bool crashed = exit_code == 128 + SIGSEGV || exit_code == 128 + SIGABRT || exit_code == 128 + SIGBUS ||
-                       exit_code == 128 + SIGFPE || exit_code == 128 + SIGILL;
-  if (crashed) store_failure(config, "crashed with signal " + std::to_string(exit_code - 128));
-  const FoundRun found = found_run(config, [] { return std::string(); });
-  if (sweep.exit_code == 0 && exit_code != static_cast<int>(Exit::diverged))
-    sweep.exit_code = exit_code < 128 ? exit_code : static_cast<int>(Exit::failure);
-  if (found.state == RunStanding::failed) return "failed: " + found.reason;
-  return "ended with exit code " + std::to_string(exit_code) + ", to be tried again";
+  output.write(state.study, request.size, state.arms, outcomes);
+  claims.let_go(job);
 }
 
-// How far a sweep is.
-struct Count {
-  std::size_t ended = 0, all = 0;
-  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
-};
-
-// Trains these; a signal's number or 0.
-int train_some(Sweep& sweep, const std::vector<std::size_t>& some, const MachinePlan& plan, Count& count) {
-  return run_in_processes(
-      some.size(), plan.workers,
-      [&](std::size_t i) {
-        const StudyRun& run = sweep.runs[some[i]];
-        return train_one(run.config, sweep.arms[run.arm].ablation, sweep.study.whole_checkpoints);
-      },
-      [&](const JobEnd& end) {
-        ++count.ended;
-        const double passed = std::chrono::duration<double>(std::chrono::steady_clock::now() - count.start).count();
-        const double left = passed / static_cast<double>(count.ended) * static_cast<double>(count.all - count.ended);
-        const std::size_t run = some[end.job];
-        const std::string what = told(sweep, run, end.exit_code);
-        std::fprintf(stderr, "[%zu/%zu] %s: %s; %s, %s left\n", count.ended, count.all,
-                     printable(sweep.name(run)).c_str(), what.c_str(), duration(end.seconds).c_str(),
-                     duration(left).c_str());
-      });
-}
-
-bool is_complete(const StudyRun& run) {
-  return found_run(run.config, [] { return std::string(); }).state == RunStanding::complete;
-}
-
-// Trains what is to do, and what others start from before them; a signal's number or 0.
-int train_all(Sweep& sweep, const MachinePlan& plan) {
-  for (std::size_t run : sweep.todo) {
-    const std::int64_t begun_with = sweep.found[run].threads;
-    sweep.runs[run].config.threads = begun_with > 0 ? begun_with : plan.threads;
-  }
-  Count count{.all = sweep.todo.size()};
-  for (std::vector<std::size_t> left = sweep.todo, later; !left.empty(); left.swap(later)) {
-    std::vector<std::size_t> now;
-    later.clear();
-    for (std::size_t run : left) {
-      const std::optional<std::size_t> from = sweep.runs[run].from;
-      if (from && std::find(left.begin(), left.end(), *from) != left.end()) {
-        later.push_back(run);
-      } else if (from && !is_complete(sweep.runs[*from])) {
-        std::fprintf(stderr, "[%zu/%zu] %s: not begun: what it starts from is not complete\n", ++count.ended, count.all,
-                     printable(sweep.name(run)).c_str());
-      } else {
-        now.push_back(run);
-      }
-    }
-    if (int signal = train_some(sweep, now, plan, count)) return signal;
-  }
-  return 0;
-}
-
-// Measures the interventions of complete runs that have none yet; a signal's number or 0.
-int intervene_in_all(Sweep& sweep, std::size_t workers) {
-  std::vector<std::size_t> todo;
-  for (std::size_t run = 0; run < sweep.runs.size(); ++run)
-    if (is_complete(sweep.runs[run]) && !has_interventions(sweep.runs[run].config)) todo.push_back(run);
-  if (!todo.empty()) std::fprintf(stderr, "sweep: interventions on %zu runs\n", todo.size());
-  return run_in_processes(
-      todo.size(), workers,
-      [&](std::size_t i) {
-        const StudyRun& run = sweep.runs[todo[i]];
-        return run_program("sweep", [&] {
-          store_interventions(run.config, sweep.arms[run.arm].ablation);
-          return 0;
-        });
-      },
-      [&](const JobEnd& end) {
-        if (end.exit_code == 0 || sweep.exit_code != 0) return;
-        sweep.exit_code = end.exit_code < 128 ? end.exit_code : static_cast<int>(Exit::failure);
-      });
-}
-
-Sweep sweep_of(const Request& request) {
-  Sweep sweep;
-  sweep.request = request;
-  sweep.study = read_study_file(request.study);
-  if (sweep.request.out.empty()) sweep.request.out = "runs/" + sweep.study.name;
-  sweep.arms = arms_of(sweep.study, sweep.request);
-  sweep.runs = runs_of(sweep.study, sweep.request, sweep.arms);
-  sweep.earlier_runs = EarlierRuns(request.earlier);
-  return sweep;
+void tell_of_others(const std::vector<std::size_t>& others, const StudyState& state, const JobClaims& claims) {
+  std::fprintf(stderr, "sweep: nothing is left to begin; whoever ends last of these writes the tables:\n");
+  for (std::size_t i = 0; i < others.size() && i < kMostNamed; ++i)
+    std::fprintf(stderr, "  %s: %s\n", printable(state.name(others[i])).c_str(),
+                 claims.holder(claim_of_run(state.runs[others[i]])).c_str());
+  if (others.size() > kMostNamed) std::fprintf(stderr, "  and %zu more\n", others.size() - kMostNamed);
 }
 
 int run(int argc, char** argv) {
   Request request;
   if (!parse(argc, argv, request)) return 0;
+  const bool one_of_many = be_alone() > 1;  // by mpirun or srun, which share out ranks of one run else
   if (std::string note = note_of_unbuilt_ablations(); !note.empty()) std::fprintf(stderr, "%s\n", note.c_str());
   if (request.study.empty()) return list_studies("train/studies");
-  Sweep sweep = sweep_of(request);
+  StudyState state = study_of(request);
   if (request.dry_run) {
-    look_around(sweep);
-    print_dry_run_of_study(sweep.study, sweep.arms, sweep.runs, sweep.todo, plan_of(sweep));
+    look_around(state);
+    print_dry_run_of_study(state.study, state.arms, state.runs, state.todo, plan_of(request, state));
     return 0;
   }
-  std::filesystem::create_directories(sweep.request.out);
-  FolderLock lock(sweep.request.out);
-  const StudyOutput output(sweep.request.out, sweep.study.name);
+  std::filesystem::create_directories(request.out);
+  const StudyOutput output(request.out, state.study.name);
   output.require_free(request.force);
   output.require_no_input(request.earlier);
-  look_around(sweep);
-  const MachinePlan plan = plan_of(sweep);
+  look_around(state);
+  const MachinePlan plan = plan_of(request, state);
   std::fprintf(stderr, "sweep: %s: %zu runs, %zu to do; %zu at once, %lld thread%s each (%s)\n",
-               printable(sweep.study.name).c_str(), sweep.runs.size(), sweep.todo.size(), plan.workers,
+               printable(state.study.name).c_str(), state.runs.size(), state.todo.size(), plan.workers,
                static_cast<long long>(plan.threads), plan.threads == 1 ? "" : "s", plan.measured.c_str());
-  int signal = train_all(sweep, plan);
-  if (signal == 0 && sweep.study.interventions) signal = intervene_in_all(sweep, plan.workers);
-  if (signal) {
-    std::fprintf(stderr, "sweep: stopped by signal %d; the same command goes on\n", signal);
-    return 128 + signal;
+  JobClaims claims(request.out + "/.queue", request.lease);
+  const WorkEnd end = work_on(state, claims, plan, request.lease, one_of_many);
+  if (end.signal) {
+    std::fprintf(stderr, "sweep: stopped by signal %d; the same command goes on\n", end.signal);
+    return 128 + end.signal;
   }
-  output.write(sweep.study, sweep.request.size, sweep.arms, outcomes_of(sweep.runs, sweep.earlier));
-  return sweep.exit_code;
+  if (end.others.empty())
+    write_tables(state, request, output, claims);
+  else
+    tell_of_others(end.others, state, claims);
+  return end.exit_code;
 }
 
 }  // namespace

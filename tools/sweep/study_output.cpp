@@ -63,7 +63,8 @@ std::vector<StudyOutcome> outcomes_of(const std::vector<StudyRun>& runs,
     const FoundRun found = found_run(run.config, [] { return std::string(); });
     if (report::is_run_folder(run.config.run)) outcome.run = report::read_run_folder(run.config.run);
     const std::string before = run.config.run + "/evaluation-before.json";
-    if (run.from && std::filesystem::exists(before)) outcome.before = report::read_measurements(before).front().evaluation;
+    if (run.from && std::filesystem::exists(before))
+      outcome.before = report::read_measurements(before).front().evaluation;
     if (found.state == RunStanding::failed)
       outcome.problem = "failed: " + found.reason;
     else if (run.from && found_run(runs[*run.from].config, [] { return std::string(); }).state != RunStanding::complete)
@@ -74,6 +75,11 @@ std::vector<StudyOutcome> outcomes_of(const std::vector<StudyRun>& runs,
     outcomes.push_back(outcome);
   }
   return outcomes;
+}
+
+void StudyOutput::print(const StudyFile& study, const std::string& size, const std::vector<StudyArm>& arms,
+                        const std::vector<StudyOutcome>& outcomes) const {
+  std::fputs(study_text(results_of(study, size, arms, outcomes)).c_str(), stdout);
 }
 
 void StudyOutput::write(const StudyFile& study, const std::string& size, const std::vector<StudyArm>& arms,

@@ -21,6 +21,9 @@ class StudyOutput {
   // Writes it all; without Chart.js on the system no page, with a note. The page has the runs of folders alone.
   void write(const StudyFile& study, const std::string& size, const std::vector<StudyArm>& arms,
              const std::vector<StudyOutcome>& outcomes) const;
+  // The table on stdout alone.
+  void print(const StudyFile& study, const std::string& size, const std::vector<StudyArm>& arms,
+             const std::vector<StudyOutcome>& outcomes) const;
 
  private:
   std::string stem_;

@@ -1,11 +1,13 @@
 #include "tools/sweep/worker_processes.h"
 
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -21,30 +23,52 @@ using Clock = std::chrono::steady_clock;
 
 volatile std::sig_atomic_t stop_signal = 0;
 void note_signal(int signal) { stop_signal = signal; }
+void note_child(int) {}
 
-// waitpid comes back with EINTR when one of them arrives.
-class StopGuard {
+// Signals that are looked at in wait() alone, so that none arrives between a look and the wait after it.
+class SignalGuard {
  public:
-  StopGuard() {
+  SignalGuard() {
     stop_signal = 0;
-    struct sigaction action {};
-    action.sa_handler = note_signal;
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, &old_int_);
-    sigaction(SIGTERM, &action, &old_term_);
-    sigaction(SIGHUP, &action, &old_hup_);
-    if (old_hup_.sa_handler == SIG_IGN) sigaction(SIGHUP, &old_hup_, nullptr);  // nohup
+    sigset_t heard;
+    sigemptyset(&heard);
+    for (Old& old : old_) {
+      struct sigaction action {};
+      action.sa_handler = old.signal == SIGCHLD ? note_child : note_signal;
+      sigemptyset(&action.sa_mask);
+      sigaction(old.signal, &action, &old.action);
+      if (old.signal == SIGHUP && old.action.sa_handler == SIG_IGN) sigaction(SIGHUP, &old.action, nullptr);  // nohup
+      sigaddset(&heard, old.signal);
+    }
+    sigprocmask(SIG_BLOCK, &heard, &mask_);
+    open_ = mask_;
+    for (const Old& old : old_) sigdelset(&open_, old.signal);
   }
-  ~StopGuard() {
-    sigaction(SIGINT, &old_int_, nullptr);
-    sigaction(SIGTERM, &old_term_, nullptr);
-    sigaction(SIGHUP, &old_hup_, nullptr);
+  ~SignalGuard() {
+    for (const Old& old : old_) sigaction(old.signal, &old.action, nullptr);
+    sigprocmask(SIG_SETMASK, &mask_, nullptr);
   }
-  StopGuard(const StopGuard&) = delete;
-  StopGuard& operator=(const StopGuard&) = delete;
+  SignalGuard(const SignalGuard&) = delete;
+  SignalGuard& operator=(const SignalGuard&) = delete;
+
+  // Until a child ends, a signal arrives or so many seconds are over.
+  void wait(double seconds) const {
+    const timespec time{static_cast<time_t>(seconds), static_cast<long>((seconds - std::floor(seconds)) * 1e9)};
+    ppoll(nullptr, 0, &time, &open_);
+  }
+  // In a child, which any of them ends; but for SIGHUP: the sweep hears it and sends SIGTERM.
+  void leave_to_child() const {
+    for (const Old& old : old_) std::signal(old.signal, old.signal == SIGHUP ? SIG_IGN : SIG_DFL);
+    sigprocmask(SIG_SETMASK, &mask_, nullptr);
+  }
 
  private:
-  struct sigaction old_int_, old_term_, old_hup_;
+  struct Old {
+    int signal;
+    struct sigaction action {};
+  };
+  Old old_[4] = {{SIGINT}, {SIGTERM}, {SIGHUP}, {SIGCHLD}};
+  sigset_t mask_, open_;
 };
 
 struct Child {
@@ -52,47 +76,81 @@ struct Child {
   Clock::time_point start;
 };
 
-pid_t start(const std::function<int(std::size_t)>& body, std::size_t job) {
+pid_t start(JobSource& jobs, std::size_t job, const SignalGuard& signals) {
   std::fflush(nullptr);
   pid_t parent = getpid(), child = fork();
   SINK_CHECK(child >= 0, "sweep", std::string("cannot start a process: ") + std::strerror(errno));
   if (child > 0) return child;
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
-  std::signal(SIGHUP, SIG_IGN);      // the sweep hears it and sends SIGTERM
+  signals.leave_to_child();
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // nothing goes on behind the back of somebody who killed the sweep
   if (getppid() != parent) _exit(1);
-  _exit(body(job));
+  _exit(jobs.body(job));
 }
+
+// What run_in_processes without a source of its own is given.
+class CountedJobs : public JobSource {
+ public:
+  CountedJobs(std::size_t jobs, const std::function<int(std::size_t)>& body,
+              const std::function<void(const JobEnd&)>& ended)
+      : jobs_(jobs), body_(body), ended_(ended) {}
+  Next next(std::size_t& job) override {
+    if (next_ == jobs_) return Next::none;
+    job = next_++;
+    return Next::job;
+  }
+  int body(std::size_t job) override { return body_(job); }
+  void ended(const JobEnd& end) override { ended_(end); }
+
+ private:
+  std::size_t jobs_, next_ = 0;
+  const std::function<int(std::size_t)>& body_;
+  const std::function<void(const JobEnd&)>& ended_;
+};
 
 }  // namespace
 
+int run_in_processes(JobSource& jobs, std::size_t workers, double moment) {
+  const SignalGuard signals;
+  std::map<pid_t, Child> running;
+  bool told_to_end = false;
+  Clock::time_point looked = Clock::now();
+  for (;;) {
+    int status = 0;
+    while (!running.empty()) {
+      const pid_t child = waitpid(-1, &status, WNOHANG);
+      if (child <= 0) break;
+      const auto found = running.find(child);
+      if (found == running.end()) continue;
+      const Child ended = found->second;
+      running.erase(found);
+      const double seconds = std::chrono::duration<double>(Clock::now() - ended.start).count();
+      if (!told_to_end)
+        jobs.ended({ended.job, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), seconds});
+    }
+    if (stop_signal && !told_to_end) {
+      for (const auto& [child, job] : running) kill(child, SIGTERM);
+      told_to_end = true;
+    }
+    auto next = JobSource::Next::none;
+    while (!told_to_end && running.size() < workers) {
+      std::size_t job = 0;
+      if ((next = jobs.next(job)) != JobSource::Next::job) break;
+      running[start(jobs, job, signals)] = {job, Clock::now()};
+    }
+    if (running.empty() && (told_to_end || next == JobSource::Next::none)) return told_to_end ? stop_signal : 0;
+    signals.wait(moment);
+    if (std::chrono::duration<double>(Clock::now() - looked).count() < moment) continue;
+    looked = Clock::now();
+    for (const std::size_t job : jobs.look())
+      for (const auto& [child, running_job] : running)
+        if (running_job.job == job) kill(child, SIGKILL);
+  }
+}
+
 int run_in_processes(std::size_t jobs, std::size_t workers, const std::function<int(std::size_t)>& body,
                      const std::function<void(const JobEnd&)>& ended) {
-  StopGuard listening;
-  std::map<pid_t, Child> running;
-  std::size_t next = 0;
-  while (next < jobs || !running.empty()) {
-    while (!stop_signal && next < jobs && running.size() < workers) {
-      pid_t child = start(body, next);
-      running[child] = {next++, Clock::now()};
-    }
-    if (stop_signal) {
-      for (const auto& [child, job] : running) kill(child, SIGTERM);
-      for (const auto& [child, job] : running) {
-        while (waitpid(child, nullptr, 0) < 0 && errno == EINTR) {}
-      }
-      return stop_signal;
-    }
-    int status = 0;
-    pid_t child = waitpid(-1, &status, 0);
-    auto found = running.find(child);
-    if (found == running.end()) continue;  // a signal
-    double seconds = std::chrono::duration<double>(Clock::now() - found->second.start).count();
-    ended({found->second.job, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), seconds});
-    running.erase(found);
-  }
-  return 0;
+  CountedJobs counted(jobs, body, ended);
+  return run_in_processes(counted, workers);
 }
 
 }  // namespace sink
