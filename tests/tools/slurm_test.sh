@@ -5,6 +5,7 @@
 # Skips (77) without root, slurmctld, slurmd and munged.
 set -euo pipefail
 program=$(realpath "$1")
+[ -x "$program" ] || { echo "there is no program $1"; exit 2; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 name=$(basename "$program")
@@ -27,9 +28,10 @@ TOML
 run=$folder/run
 cat >"$folder/trouble.sh" <<'TROUBLE'
 reached() { for _ in $(seq 600); do [ -e "$1/metrics.jsonl" ] && [ "$(wc -l <"$1/metrics.jsonl")" -ge "$2" ] && return; sleep 0.05; done; }
-# Slurm lets two minutes go by before it starts a job again.
+# Slurm lets two minutes go by before it starts a job again; in the same second it would refuse to: "credential revoked".
 start_again() {
   for _ in $(seq 200); do [ "$(squeue --noheader --format=%T)" = PENDING ] && break; sleep 0.1; done
+  sleep 2.5
   scontrol update JobId=1 StartTime=now
 }
 reached "$1" 300

@@ -1,22 +1,32 @@
-# What the scripts for Slurm of this folder share: ABLATION CONFIG DATA RUN and more flags of train_<ablation>.
-# SINKLAB_BUILD: the folder of the programs [build/cuda].
-if [ $# -lt 4 ]; then
-  echo "usage: sbatch SCRIPT ABLATION CONFIG DATA RUN [flags of train_<ablation>]; got: $*" >&2
-  exit 2
-fi
-program=${SINKLAB_BUILD:-build/cuda}/train_$1
-data=()
-[ "$3" = none ] || data=(--data "$3")
-[ -x "$program" ] || { echo "there is no $program: cmake --preset cuda && cmake --build --preset cuda --target train_$1" >&2; exit 2; }
+# What the scripts for Slurm of this folder share. SINKLAB_BUILD: the folder of the programs [build/cuda].
+build=${SINKLAB_BUILD:-build/cuda}
+
 # Rank 0 runs on the job's first host. Each job has a port and each start of it a token of its own, which the ranks find
 # by themselves from what Slurm tells them (engine/comm/rank_place.h).
-srun --kill-on-bad-exit=0 --export=ALL "$program" --config "$2" "${data[@]}" --run "$4" --resume auto --device cuda "${@:5}"
-code=$?
-case $code in
-  0) echo "$4 is complete" ;;
-  143 | 137 | 7)  # told to stop and saved; or a rank or node was lost, and the last checkpoint counts
-    echo "ended with $code at $(date -Is): queued again"
-    scontrol requeue "$SLURM_JOB_ID" ;;
-  *) echo "ended with $code: not queued again" >&2 ;;
-esac
-exit $code
+#   go_on WHAT COMMAND...
+go_on() {
+  local what=$1
+  shift
+  [ -x "$1" ] || { echo "there is no $1: cmake --preset cuda && cmake --build --preset cuda --target ${1##*/}" >&2; exit 2; }
+  srun --kill-on-bad-exit=0 --export=ALL "$@"
+  local code=$?
+  case $code in
+    0) echo "$what is complete" ;;
+    143 | 137 | 7)  # told to stop and saved; or a rank or node was lost, and the last checkpoint counts
+      echo "$what ended with $code at $(date -Is): queued again"
+      scontrol requeue "$SLURM_JOB_ID" ;;
+    *) echo "$what ended with $code: not queued again" >&2 ;;
+  esac
+  exit $code
+}
+
+# train ABLATION CONFIG DATA RUN [flags of train_<ablation>]; DATA none: a synthetic task
+train() {
+  if [ $# -lt 4 ]; then
+    echo "usage: sbatch SCRIPT ABLATION CONFIG DATA RUN [flags of train_<ablation>]; got: $*" >&2
+    exit 2
+  fi
+  local data=()
+  [ "$3" = none ] || data=(--data "$3")
+  go_on "$4" "$build/train_$1" --config "$2" "${data[@]}" --run "$4" --resume auto --device cuda "${@:5}"
+}

@@ -18,6 +18,7 @@ mkdir -p "$place"/{ctld,spool1,spool2,munge}
 chmod 755 "$place"
 pids=()
 down() {
+  [ -z "${meanwhile:-}" ] || kill -- "-$meanwhile" 2>/dev/null || true
   scancel --quiet --user=root 2>/dev/null || true
   sleep 0.5
   for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
@@ -95,18 +96,22 @@ if [ "$1" = --shell ]; then
   exit 0
 fi
 if [ "$1" = --meanwhile ]; then
-  bash -c "$2" &
+  setsid bash -c "$2" &
+  meanwhile=$!
   shift 2
 fi
 job=$(sbatch --parsable --output="$place/job.out" "$@")
 echo "job $job"
-# A job that queues itself again is shown as ended for a moment.
+# A job that queues itself again is shown as failed for some seconds; an array has a line for each of its jobs.
 ended=0
-while [ $ended -lt 3 ]; do
+while [ $ended -lt 3 ] || { [ "$states" != COMPLETED ] && [ $ended -lt 20 ]; }; do
   sleep 1
-  state=$(squeue --noheader --states=all --jobs="$job" --format=%T 2>/dev/null || true)
-  case $state in PENDING | CONFIGURING | RUNNING | COMPLETING | REQUEUED | RESIZING | SUSPENDED) ended=0 ;; *) ended=$((ended + 1)) ;; esac
+  states=$(squeue --noheader --states=all --jobs="$job" --format=%T 2>/dev/null | sort -u | xargs)
+  case " $states " in
+    *" PENDING "* | *" CONFIGURING "* | *" RUNNING "* | *" COMPLETING "* | *" REQUEUED "* | *" RESIZING "* | *" SUSPENDED "*) ended=0 ;;
+    *) ended=$((ended + 1)) ;;
+  esac
 done
 cat "$place/job.out" 2>/dev/null || { tail -n 20 "$place"/*.log >&2; }
-echo "job $job: ${state:-gone}"
-[ "$state" = COMPLETED ]
+echo "job $job: ${states:-gone}"
+[ "$states" = COMPLETED ]
