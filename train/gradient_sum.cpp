@@ -25,7 +25,7 @@ void GradientSum::begin_round(std::int64_t round) {
 }
 
 void GradientSum::backward_ends(std::int64_t n) {
-  if (ranks_.alone() || n >= static_cast<std::int64_t>(parameters_.sections().size())) return;
+  if (n >= static_cast<std::int64_t>(parameters_.sections().size())) return;
   if (!ordered_ && !is_last()) return;
   ++handed_over_;
   Tensor whole = section(parameters_.gradients(), n);

@@ -49,7 +49,7 @@ TrainingRun::TrainingRun(const RunConfig& config, const Ablation& ablation, std:
   if (keeps_parts(config, ranks)) return;
   gradient_sum_ = std::make_unique<GradientSum>(model_->parameters(), ranks, config.accumulate / ranks.size(),
                                                 config.gradient_sum == "ordered", optimizer_->share().is_whole());
-  model_->watch_sections(gradient_sum_.get());
+  if (!ranks.alone()) model_->watch_sections(gradient_sum_.get());
 }
 
 void TrainingRun::part_parameters() {

@@ -24,7 +24,7 @@ def nodes_of_tape():
 
 def kind_of(node):
     """The node's own struct, such as "RmsNorm" of RmsNormNode; of attention its operation beside it."""
-    name = str(node.dynamic_type.target().unqualified()).replace("sink::", "")
+    name = str(node.dynamic_type.target().unqualified()).replace("sink::", "").replace("(anonymous namespace)::", "")
     head, _, rest = name.partition("Node")
     return head + rest.replace("<", " ").replace(">", "")
 
