@@ -18,15 +18,16 @@ namespace {
 
 // Called by the communicator's thread. The computation between two collectives may be long, or never end: this rank
 // leaves without it.
-void leave_soon(const std::exception_ptr& loss) {
-  std::thread([loss] {
+void leave_soon(const std::exception_ptr& loss, const TransferName& last, std::int64_t step) {
+  std::thread([loss, last, step] {
     std::this_thread::sleep_for(std::chrono::duration<double>(kMourning));
     int code = static_cast<int>(Exit::device);
     try {
       std::rethrow_exception(loss);
     } catch (const Error& error) {
-      std::fprintf(stderr, "error: %s; this rank was still computing %.0f s later and leaves\n",
-                   printable(error.what()).c_str(), kMourning);
+      std::fprintf(stderr,
+                   "error: %s; this rank was computing in step %lld, behind %s, and still is %.0f s later: it leaves\n",
+                   printable(error.what()).c_str(), static_cast<long long>(step), last.str().c_str(), kMourning);
       code = static_cast<int>(error.code);
     } catch (...) {}
     ::_exit(code);
@@ -91,7 +92,9 @@ std::unique_ptr<Communicator> join_ranks(const RunConfig& config, const Ablation
   auto ranks = std::make_unique<HostCommunicator>(links_of(config, place));
   require_alike(*ranks, settings_of(config, ablation));
   if (config.device == "cpu") {
-    ranks->on_loss(leave_soon);
+    const Communicator& known = *ranks;
+    ranks->on_loss(
+        [&known](const std::exception_ptr& loss, const TransferName& last) { leave_soon(loss, last, known.step()); });
     return ranks;
   }
   return device_communicator(std::move(ranks), static_cast<double>(config.comm_timeout));

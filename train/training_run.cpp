@@ -98,6 +98,7 @@ StepResult TrainingRun::step() {
   auto start = std::chrono::steady_clock::now();
   const Communicator::Traffic before = ranks_.traffic();
   std::int64_t step = state_.step + 1;
+  ranks_.reaches(step);
   double learning_rate = learning_rate_at(config_, step);
   part_parameters();
   bring_inputs(learning_rate);

@@ -4,6 +4,8 @@
 // ranks, each number ((x_0 + x_1) + x_2) + ...: the same bits whatever carries the bytes.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -50,6 +52,10 @@ class Communicator {
   // Tells the others why this rank leaves in the middle of things.
   virtual void say_goodbye(const std::string& why, Exit code) = 0;
 
+  // The step that this rank is in, for what it says when it loses another.
+  void reaches(std::int64_t step) { step_ = step; }
+  std::int64_t step() const { return step_; }
+
   // Bytes that this rank has sent for collectives of tensors, and the seconds that somebody had to wait for them.
   struct Traffic {
     double bytes_sent = 0, seconds_busy = 0, seconds_waited = 0;
@@ -66,6 +72,9 @@ class Communicator {
   Communicator(int rank, int size) : rank_(rank), size_(size) {}
 
   int rank_, size_;
+
+ private:
+  std::atomic<std::int64_t> step_ = 0;
 };
 
 // Of a run that has one rank: every collective is done when it is called.

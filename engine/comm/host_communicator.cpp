@@ -71,6 +71,7 @@ void HostCommunicator::run() {
     if (ends_) return;
     Posted next;
     if (work) next = posted_.front();
+    const TransferName done = next.name;
     lock.unlock();
     auto start = CommClock::now();
     std::exception_ptr failure;
@@ -82,6 +83,7 @@ void HostCommunicator::run() {
     if (work) {
       traffic_.seconds_busy += seconds_since(start);
       posted_.pop_front();
+      last_ = done;
     }
     if (failure) {
       failure_ = failure;
@@ -91,7 +93,7 @@ void HostCommunicator::run() {
   }
   auto tell = tell_;
   lock.unlock();
-  if (tell) tell(failure_);
+  if (tell) tell(failure_, last_);
 }
 
 void HostCommunicator::transfer(const TransferName& name, const std::vector<Links::Send>& sends,
@@ -211,12 +213,13 @@ Communicator::Traffic HostCommunicator::traffic() const {
   return traffic_;
 }
 
-void HostCommunicator::on_loss(std::function<void(const std::exception_ptr&)> tell) {
+void HostCommunicator::on_loss(Loss tell) {
   std::unique_lock lock(mutex_);
   tell_ = tell;
   const std::exception_ptr failure = failure_;
+  const TransferName last = last_;
   lock.unlock();
-  if (failure && tell) tell(failure);  // it was lost before anybody asked
+  if (failure && tell) tell(failure, last);  // it was lost before anybody asked
 }
 
 }  // namespace sink

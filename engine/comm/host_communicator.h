@@ -31,8 +31,9 @@ class HostCommunicator : public Communicator {
   Traffic traffic() const override;
 
   // Called by the thread when it finds that a rank is lost while nobody waits for it: in the middle of a computation,
-  // whose end may be far. The error comes out of the next call, too.
-  void on_loss(std::function<void(const std::exception_ptr&)> tell);
+  // whose end may be far. With the last collective that was done. The error comes out of the next call, too.
+  using Loss = std::function<void(const std::exception_ptr&, const TransferName& last)>;
+  void on_loss(Loss tell);
 
  private:
   using Work = std::function<void(const TransferName&)>;
@@ -52,7 +53,8 @@ class HostCommunicator : public Communicator {
   };
   std::deque<Posted> posted_;  // the first one is being done
   std::exception_ptr failure_;
-  std::function<void(const std::exception_ptr&)> tell_;
+  Loss tell_;
+  TransferName last_;
   Traffic traffic_;
   bool ends_ = false;
   std::thread thread_;  // last: it uses all of the others

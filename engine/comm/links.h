@@ -1,5 +1,5 @@
-// What carries bytes between the ranks of a run, by TCP (tcp_links.h) or MPI (mpi_links.h). Ranks do the same transfers in
-// the same order; collectives are made of them (host_communicator.h).
+// What carries bytes between the ranks of a run, by TCP (tcp_links.h) or MPI (mpi_links.h). Ranks do the same transfers
+// in the same order; collectives are made of them (host_communicator.h).
 #pragma once
 
 #include <atomic>

@@ -1,6 +1,6 @@
-// The rendezvous. The ranks of a run meet at rank 0's port and leave with a connection to each other. Who does not know the
-// run's token is sent away, whoever it is; who stays away is named when the time is over. Nothing is left behind that a
-// later run could take for its own.
+// The rendezvous. The ranks of a run meet at rank 0's port and leave with a connection to each other. Who does not know
+// the run's token is sent away, whoever it is; who stays away is named when the time is over. Nothing is left behind
+// that a later run could take for its own.
 #pragma once
 
 #include <vector>

@@ -28,11 +28,6 @@ double seconds_since(TestClock::time_point start) {
 
 void pause_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-std::string first_line(const std::string& path) {
-  const std::string text = read_bytes(path);
-  return text.substr(0, text.find('\n'));
-}
-
 std::int64_t steps_in(const std::string& run) {
   const std::string metrics = std::filesystem::exists(run + "/metrics.jsonl") ? read_bytes(run + "/metrics.jsonl") : "";
   return std::count(metrics.begin(), metrics.end(), '\n');

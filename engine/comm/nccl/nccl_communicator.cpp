@@ -73,7 +73,7 @@ NcclCommunicator::NcclCommunicator(std::unique_ptr<HostCommunicator> host, doubl
   require_own_gpu();
   check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
   make_communicator(time_out);
-  host_->on_loss([this](const std::exception_ptr& loss) { give_up(loss); });
+  host_->on_loss([this](const std::exception_ptr& loss, const TransferName&) { give_up(loss); });
   thread_ = std::thread([this] { look_after(); });
 }
 

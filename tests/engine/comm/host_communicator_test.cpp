@@ -135,13 +135,13 @@ TEST_CASE("a rank that is killed is named by the others at once, waiting or not"
       // Rank 3 computes meanwhile, and hears of it all the same.
       std::string heard;
       if (place.rank == 3) {
-        ranks->on_loss([&](const std::exception_ptr& loss) {
+        ranks->on_loss([&](const std::exception_ptr& loss, const TransferName& last) {
           try {
             std::rethrow_exception(loss);
-          } catch (const RankLost& lost) { heard = std::to_string(lost.rank); }
+          } catch (const RankLost& lost) { heard = std::to_string(lost.rank) + last.str(); }
         });
         std::this_thread::sleep_for(std::chrono::seconds(1));
-        if (heard.empty()) return;
+        if (!heard.ends_with("exchange 2")) return;  // its lengths were the first
       }
       said = message_of([&] { ranks->exchange("and you?"); }, Exit::device);
     });
