@@ -15,6 +15,7 @@
 #include <cstring>
 
 #include "engine/check.h"
+#include "engine/comm/rank_place.h"
 #include "engine/comm/socket.h"
 
 namespace sink {
@@ -32,15 +33,20 @@ std::string drawn_token() {
   return token;
 }
 
+// The GPUs of a process that is one of several with ranks of their own begin behind those of the ones before it.
+int first_local_rank(int ranks) { return rank_place().local_rank * ranks; }
+
 [[noreturn]] void become_rank(int rank, int ranks, int local_listening, int port, const std::string& token,
-                              const std::vector<std::string>& arguments, pid_t parent, const sigset_t& signals) {
+                              const std::function<int()>& body, pid_t parent, const sigset_t& signals) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(128 + SIGTERM);
   ::sigprocmask(SIG_SETMASK, &signals, nullptr);
   auto set = [](const char* name, const std::string& value) { ::setenv(name, value.c_str(), 1); };
+  const int local_rank = first_local_rank(ranks) + rank;
+  ::unsetenv(kAlone);
   set("RANK", std::to_string(rank));
   set("WORLD_SIZE", std::to_string(ranks));
-  set("LOCAL_RANK", std::to_string(rank));
+  set("LOCAL_RANK", std::to_string(local_rank));
   set("MASTER_ADDR", "127.0.0.1");
   set("MASTER_PORT", std::to_string(port));
   set("SINKLAB_TOKEN", token);
@@ -48,12 +54,7 @@ std::string drawn_token() {
   const long cores = ::sysconf(_SC_NPROCESSORS_ONLN);
   if (!std::getenv("OMP_NUM_THREADS")) set("OMP_NUM_THREADS", std::to_string(std::max(1L, cores / ranks)));
   if (rank == 0) ::fcntl(local_listening, F_SETFD, 0);  // the one descriptor that outlives exec
-  std::vector<char*> argv;
-  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-  argv.push_back(nullptr);
-  ::execv("/proc/self/exe", argv.data());
-  std::fprintf(stderr, "cannot start rank %d: %s\n", rank, std::strerror(errno));
-  ::_exit(static_cast<int>(Exit::failure));
+  ::_exit(body());
 }
 
 // Signals come here one by one, by sigtimedwait.
@@ -69,6 +70,20 @@ int code_of(int status) { return WIFEXITED(status) ? WEXITSTATUS(status) : 128 +
 }  // namespace
 
 int run_local_ranks(int ranks, const std::vector<std::string>& arguments, double patience) {
+  return run_local_ranks(
+      ranks,
+      [&] {
+        std::vector<char*> argv;
+        for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+        argv.push_back(nullptr);
+        ::execv("/proc/self/exe", argv.data());
+        std::fprintf(stderr, "cannot start a rank: %s\n", std::strerror(errno));
+        return static_cast<int>(Exit::failure);
+      },
+      patience);
+}
+
+int run_local_ranks(int ranks, const std::function<int()>& body, double patience) {
   Socket listening = listen_on(0);
   const int port = port_of(listening);
   const std::string token = drawn_token();
@@ -81,7 +96,7 @@ int run_local_ranks(int ranks, const std::vector<std::string>& arguments, double
   const pid_t self = ::getpid();
   for (int rank = 0; rank < ranks; ++rank) {
     pid_t child = ::fork();
-    if (child == 0) become_rank(rank, ranks, listening.descriptor(), port, token, arguments, self, before);
+    if (child == 0) become_rank(rank, ranks, listening.descriptor(), port, token, body, self, before);
     if (child < 0) {
       for (pid_t other : children) ::kill(other, SIGKILL);
       fail("ranks", "cannot start rank " + std::to_string(rank) + ": " + std::strerror(errno), Exit::failure);

@@ -11,7 +11,6 @@ namespace sink {
 namespace {
 
 constexpr int kUsualPort = 29500, kFirstOfJobs = 20000, kPortsOfJobs = 12000;  // below those that a system gives away
-constexpr const char* kAlone = "SINKLAB_ALONE";
 
 std::string text(const Variable& variable, const char* name) {
   const char* value = variable(name);
@@ -87,7 +86,8 @@ void find_meeting_place(const Names& names, const Variable& variable, RankPlace&
   place.token = text(variable, has(variable, "SINKLAB_TOKEN") ? "SINKLAB_TOKEN" : names.job);
   // A restarted step or a second srun of one job is another run.
   if (launcher == "srun" && !has(variable, "SINKLAB_TOKEN"))
-    place.token += "." + text(variable, "SLURM_STEP_ID") + "." + text(variable, "SLURM_RESTART_COUNT");
+    for (const char* part : {"SLURM_STEP_ID", "SLURM_RESTART_COUNT"})
+      place.token.append(".").append(text(variable, part));
 }
 
 }  // namespace

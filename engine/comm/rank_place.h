@@ -29,6 +29,7 @@ RankPlace rank_place();
 
 // From here on this process and those it starts are a run's only rank each, on the GPU of the rank that it was started
 // as, whatever launcher there was; of how many it was started as one. For a program whose processes share out jobs.
+inline constexpr const char* kAlone = "SINKLAB_ALONE";  // in the environment: the rank's number on its host
 int be_alone();
 
 // Whether this process is the one of a run that says what all of its ranks find out: rank 0, or who started it.

@@ -20,6 +20,7 @@
 #include "tools/sweep/study_list.h"
 #include "tools/sweep/study_output.h"
 #include "tools/sweep/study_work.h"
+#include "train/join_ranks.h"
 #include "train/run_config_table.h"
 
 namespace sink {
@@ -31,6 +32,7 @@ struct Request : StudyRequest {
   std::optional<std::size_t> workers;
   std::optional<std::int64_t> threads;
   double lease = 60;
+  int ranks = 1;
   bool dry_run = false, retry = false, force = false;
 };
 
@@ -55,6 +57,9 @@ void add_options(CLI::App& app, Request& request) {
       ->take_all();
   app.add_option("--workers,--nproc", request.workers, "processes at once [measured]")->check(CLI::Range(1, 1024));
   app.add_option("--threads", request.threads, "of each process [measured]")->check(CLI::Range(1, 4096));
+  app.add_option("--ranks", request.ranks, "of each run, each on a GPU of its own; other numbers have the same bits")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
   app.add_option("--lease", request.lease,
                  "seconds after which a sweep on another host that is not heard of is taken for dead")
       ->check(CLI::Range(1.0, 1e6))
@@ -103,7 +108,10 @@ bool parse(int argc, char** argv, Request& request) {
 MachinePlan plan_of(const Request& request, const StudyState& sweep) {
   const std::int64_t cores = thread_count();
   MachinePlan plan{1, 1, "as given"};
-  if (!(request.workers && request.threads) && !sweep.todo.empty()) {
+  if (request.ranks > 1) {
+    plan.threads = std::max<std::int64_t>(1, cores / request.ranks);
+    plan.measured = std::to_string(request.ranks) + " ranks a run";
+  } else if (!(request.workers && request.threads) && !sweep.todo.empty()) {
     const StudyRun& run = sweep.runs[sweep.todo.front()];
     if (!request.workers && !request.threads) {
       plan = fastest_plan({sweep.arms[run.arm].ablation, run.config}, cores, sweep.todo.size());
@@ -125,6 +133,8 @@ StudyState study_of(Request& request) {
   state.arms = arms_of(state.study, request);
   state.runs = runs_of(state.study, request, state.arms);
   state.retry = request.retry;
+  state.ranks = request.ranks;
+  for (const StudyArm& arm : state.arms) require_ranks_divide(arm.config, request.ranks);
   state.earlier_runs = EarlierRuns(request.earlier);
   return state;
 }
@@ -160,6 +170,7 @@ int run(int argc, char** argv) {
   StudyState state = study_of(request);
   if (request.dry_run) {
     look_around(state);
+    if (request.ranks > 1) std::fprintf(stderr, "note: times are those of runs of one rank\n");
     print_dry_run_of_study(state.study, state.arms, state.runs, state.todo, plan_of(request, state));
     return 0;
   }

@@ -19,6 +19,7 @@ struct StudyState {
   std::vector<StudyArm> arms;
   std::vector<StudyRun> runs;
   bool retry = false;  // those that failed
+  int ranks = 1;       // of each run
   EarlierRuns earlier_runs;
   // As of the last look, of each run:
   std::vector<FoundRun> found;

@@ -10,30 +10,42 @@
 #include <set>
 
 #include "engine/check.h"
+#include "engine/comm/local_ranks.h"
+#include "engine/comm/rank_place.h"
 #include "engine/io/folder_lock.h"
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
 #include "tools/report/run_reader.h"
 #include "tools/sweep/run_interventions.h"
 #include "tools/sweep/worker_processes.h"
+#include "train/join_ranks.h"
 #include "train/progress.h"
 #include "train/trainer.h"
 
 namespace sink {
 namespace {
 
-// In a process of its own.
-int train_one(const RunConfig& config, const Ablation& ablation, bool whole_checkpoint) {
+// As one rank or the only one.
+int train_as_rank(const RunConfig& config, const Ablation& ablation) {
   return run_program("sweep", [&] {
     try {
-      const int code = train(config, ablation, Talk::nothing);
-      if (code == 0 && !whole_checkpoint) keep_parameters_alone(config.run);
-      return code;
+      return train(config, ablation, Talk::nothing);
     } catch (const Error& error) {
       if (!is_failure_of_run(error.code)) throw;
-      store_failure(config, error.what());
+      if (rank_place().rank == 0) store_failure(config, error.what());  // who hears of another's has its code
       return static_cast<int>(error.code);
     }
+  });
+}
+
+// In a process of its own.
+int train_one(const RunConfig& config, const Ablation& ablation, int ranks, bool whole_checkpoint) {
+  const auto body = [&] { return train_as_rank(config, ablation); };
+  const int code = ranks > 1 ? run_local_ranks(ranks, body, 2 * kMourning) : body();
+  if (code != 0 || whole_checkpoint) return code;
+  return run_program("sweep", [&] {
+    keep_parameters_alone(config.run);
+    return 0;
   });
 }
 
@@ -105,7 +117,7 @@ class StudyWork : public JobSource {
   int body(std::size_t run) override {
     const StudyRun& of = state_.runs[run];
     const Ablation& ablation = state_.arms[of.arm].ablation;
-    if (!is_complete(of)) return train_one(of.config, ablation, state_.study.whole_checkpoints);
+    if (!is_complete(of)) return train_one(of.config, ablation, state_.ranks, state_.study.whole_checkpoints);
     return run_program("sweep", [&] {
       store_interventions(of.config, ablation);
       return 0;

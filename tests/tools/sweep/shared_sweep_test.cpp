@@ -132,6 +132,29 @@ TEST_CASE("sweeps that are killed at any moment, some at once: others go on with
                 << " s");
 }
 
+TEST_CASE("runs of two ranks each have the bits of runs of one, stopped and gone on with by one, too") {
+  Place one, two;
+  const std::string study = "--seeds 0 --set accumulate=2 --workers 1";
+  Sweep alone(one.command(study));
+  REQUIRE_MESSAGE(alone.process.wait() == 0, alone.process.err());
+  {
+    Sweep ranks(two.command(study + " --ranks 2"));
+    REQUIRE(waits_for(two / "out/op_sigmoid_none-0/checkpoint.h5"));
+    ranks.process.send(SIGTERM);
+    CHECK_MESSAGE(ranks.process.wait() == 128 + SIGTERM, ranks.process.err());
+  }
+  Sweep rest(two.command(study + " --only op_sigmoid_none,baseline"));
+  CHECK_MESSAGE(rest.process.wait() == 0, rest.process.err());
+  Sweep ranks(two.command(study + " --ranks 2"));
+  CHECK_MESSAGE(ranks.process.wait() == 0, ranks.process.err());
+  CHECK(contains(ranks.process.err(), "(2 ranks a run)"));
+  CHECK(contains(ranks.process.out(), "4 of 4 runs complete"));
+  CHECK(numbers_in(two / "out") == numbers_in(one / "out"));
+  Sweep three(two.command(study + " --ranks 3"));
+  CHECK(three.process.wait() == 2);
+  CHECK_MESSAGE(contains(three.process.err(), "3 ranks share the 2 micro-batches"), three.process.err());
+}
+
 TEST_CASE("a sweep on what is another host is missed after the lease, and its run gone on with") {
   Place place;
   if (std::system("unshare --pid --fork --mount-proc true 2>/dev/null") != 0) {
