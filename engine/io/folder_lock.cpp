@@ -54,15 +54,21 @@ std::string this_process_in_words() {
          " since " + since;
 }
 
-FolderLock::FolderLock(const std::string& folder) : path_(folder + "/" + kLockName) {
+FolderLock::FolderLock(const std::string& folder, Holders holders)
+    : path_(folder + "/" + kLockName), holders_(holders) {
+  const bool alone = holders == Holders::one;
   for (int attempt = 0;; ++attempt) {
     descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (descriptor_ < 0) fail_io("write into", folder, errno);
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
+    if (::flock(descriptor_, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) {
       int error = errno;
       std::string holder = holder_in(descriptor_);
       if (error == EWOULDBLOCK) {
         ::close(descriptor_);
+        if (!alone && attempt < 10) {  // the last of several has it alone for the moment in which it removes the file
+          ::usleep(20'000);
+          continue;
+        }
         throw Error(folder + " is in use by " + (holder.empty() ? "another process" : holder) +
                         "; wait until it is done, or choose another folder",
                     Exit::usage);
@@ -74,7 +80,7 @@ FolderLock::FolderLock(const std::string& folder) : path_(folder + "/" + kLockNa
     ::close(descriptor_);
   }
   std::string before = holder_in(descriptor_), now = this_process_in_words() + "\n";
-  if (!before.empty() && before.find(" on " + host_name() + " since ") == std::string::npos)
+  if (alone && !before.empty() && before.find(" on " + host_name() + " since ") == std::string::npos)
     std::fprintf(stderr, "note: %s was in use by %s, which did not let go and holds no lock any more; taken over\n",
                  folder.c_str(), before.c_str());
   // For people; the lock holds without it.
@@ -83,7 +89,8 @@ FolderLock::FolderLock(const std::string& folder) : path_(folder + "/" + kLockNa
 
 FolderLock::~FolderLock() {
   if (descriptor_ < 0) return;
-  ::unlink(path_.c_str());  // before letting go: afterwards it may be another's
+  // Before letting go: afterwards it may be another's.
+  if (holders_ == Holders::one || ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) ::unlink(path_.c_str());
   ::close(descriptor_);
 }
 
@@ -91,6 +98,7 @@ FolderLock::FolderLock(FolderLock&& other) noexcept { *this = std::move(other); 
 
 FolderLock& FolderLock::operator=(FolderLock&& other) noexcept {
   std::swap(path_, other.path_);
+  std::swap(holders_, other.holders_);
   std::swap(descriptor_, other.descriptor_);
   return *this;
 }

@@ -63,20 +63,21 @@ TEST_CASE("two runs: of two that begin together one trains, whole, and the other
   }
 }
 
-TEST_CASE("two runs: two sweeps, or two prepares, of one folder") {
+TEST_CASE("two runs: two sweeps of one folder share it, and with nobody else") {
   TemporaryFolder folder, other;
   Subprocess first(
       folder, words_of("sweep " SINK_SOURCE_DIR "/train/studies/bigram_backcopy.toml --only baseline --seeds 0 --out " +
                        folder / "out"));
-  wait_for(folder / "out/.lock");
+  wait_for(folder / "out/.queue/baseline-0.1");
   Subprocess second(
       other, words_of("sweep " SINK_SOURCE_DIR "/train/studies/bigram_backcopy.toml --only baseline --seeds 0 --out " +
                       folder / "out"));
-  CHECK(second.wait() == 2);
-  CHECK_MESSAGE(contains(second.err(), "is in use by process "), second.err());
+  CHECK(second.wait() == 0);
+  CHECK_MESSAGE(contains(second.err(), "baseline-0: process "), second.err());  // it has the study's one run
   write_bytes(other / "t.txt", std::string(1000, 'a') + "\n");
   Subprocess third(other, words_of("prepare --text " + other / "t.txt" + " --out " + folder / "out"));
   CHECK(third.wait() == 2);
+  CHECK_MESSAGE(contains(third.err(), "is in use by process "), third.err());
   first.send(SIGTERM);
   CHECK(first.wait() == 128 + SIGTERM);
 }

@@ -11,6 +11,7 @@
 
 #include "engine/check.h"
 #include "engine/comm/rank_place.h"
+#include "engine/io/folder_lock.h"
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
 #include "engine/threads.h"
@@ -175,6 +176,7 @@ int run(int argc, char** argv) {
     return 0;
   }
   std::filesystem::create_directories(request.out);
+  const FolderLock lock(request.out, FolderLock::Holders::several);  // other sweeps may, other programs may not
   const StudyOutput output(request.out, state.study.name);
   output.require_free(request.force);
   output.require_no_input(request.earlier);
