@@ -130,7 +130,7 @@ std::string communication_line(TrainingRun& run) {
   char line[256];
   std::string waited;  // a device's streams are not timed
   if (traffic.seconds_busy > 0) {
-    std::snprintf(line, sizeof line, "; of %.3g s of communication %.3g s were waited for", traffic.seconds_busy,
+    std::snprintf(line, sizeof line, "; communication took %.3g s, for which it waited %.3g s", traffic.seconds_busy,
                   traffic.seconds_waited);
     waited = line;
   }

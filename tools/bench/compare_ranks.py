@@ -27,8 +27,8 @@ def train(program, folder, flags):
     said = subprocess.run([program, "--run", str(folder), *flags], check=True, capture_output=True, text=True).stderr
     bits, lines = losses(folder)
     seconds = [b["seconds"] - a["seconds"] for a, b in zip(lines[1:-2], lines[2:-1])]  # not the first, nor one measured in
-    return bits, statistics.median(seconds), re.search(r"sent ([\d.]+) MiB a step; of ([\d.e-]+) s .* ([\d.e-]+) s were waited "
-                                                       r"for; ([\d.]+) MiB", said)
+    figures = re.search(r"sent ([\d.]+) MiB a step; communication took ([\d.e-]+) s, for which it waited ([\d.e-]+) s; ([\d.]+) MiB", said)
+    return bits, statistics.median(seconds), figures
 
 
 def sections(layers, width, feed_forward, vocabulary, ranks):
