@@ -1,3 +1,4 @@
+// What `--dry-run` says of a run on ranks: the plan of train/rank_plan.h as text.
 #include <cstdio>
 
 #include "train/dry_run.h"
