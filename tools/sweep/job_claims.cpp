@@ -79,6 +79,7 @@ JobClaims::JobClaims(std::string folder, double lease_seconds)
     : folder_(std::move(folder)), lease_(lease_seconds), system_(this_system()) {
   std::error_code error;
   std::filesystem::create_directories(folder_, error);
+  if (!error && std::filesystem::is_symlink(folder_)) error = std::make_error_code(std::errc::not_a_directory);
   if (error) fail_io("make the folder", folder_, error.value());
   std::ostringstream own;
   own << "process " << ::getpid() << " " << start_of(::getpid()) << " " << system_ << "\nlease " << lease_

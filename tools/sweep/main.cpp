@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
@@ -92,6 +93,8 @@ bool parse(int argc, char** argv, Request& request) {
     app.exit(help);
     return false;
   } catch (const CLI::ParseError& error) { throw Error(std::string(error.what()) + "; see --help", Exit::usage); }
+  SINK_CHECK(std::isfinite(request.lease), "sweep", "--lease is expected to be a number of seconds, got nan",
+             Exit::usage);
   for (const std::string& change : request.sets) {
     std::string flag = change.substr(0, change.find('='));
     const Setting<RunConfig>* setting = setting_named(run_config_table(), flag);

@@ -25,6 +25,8 @@
 namespace sink {
 namespace {
 
+constexpr auto kMoment = std::chrono::seconds(3);  // after which who waits says so
+
 // As one rank or the only one.
 int train_as_rank(const RunConfig& config, const Ablation& ablation) {
   return run_program("sweep", [&] {
@@ -171,7 +173,8 @@ class StudyWork : public JobSource {
     const std::string claim = claim_of(run);
     const ClaimStanding standing = claims_.look(claim);
     if (standing == ClaimStanding::living) return Try::with_another;
-    if (standing == ClaimStanding::unheard) return Try::soon;
+    if (standing == ClaimStanding::unheard)
+      return soon(run, "waiting to hear of " + claims_.holder(claim) + ", a lease at most");
     if (standing == ClaimStanding::ours) return begin(run);
     const bool was_taken = claims_.times_taken(claim) > times_taken_[run];
     // Somebody has let go of it: mostly because it is done, of which no claim need be made.
@@ -184,12 +187,20 @@ class StudyWork : public JobSource {
       say(run, "not begun: what it starts from is not complete");
       return Try::over;
     }
-    if (is_in_use(state_.name(run))) return Try::soon;
+    if (is_in_use(state_.name(run))) return soon(run, "waiting until another program is done in its folder");
     if (!claims_.take(claim)) return Try::soon;
     if (standing == ClaimStanding::dead) say(run, "taken over from " + claims_.holder(claim) + ", which is gone");
     if (!is_over(run, was_taken)) return begin(run);
     claims_.let_go(claim);
     return over_elsewhere(run);
+  }
+
+  // Says why, where it takes more than a moment.
+  Try soon(std::size_t run, const std::string& why) {
+    const auto [first, is_new] = waited_for_.try_emplace(run, std::chrono::steady_clock::now());
+    if (!is_new && std::chrono::steady_clock::now() - first->second > kMoment && told_.insert(run).second)
+      say(run, why);
+    return Try::soon;
   }
 
   // Of a run that is ours.
@@ -264,6 +275,8 @@ class StudyWork : public JobSource {
   std::size_t all_;                         // that were to be trained
   std::set<std::size_t> untrained_;         // of these
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+  std::map<std::size_t, std::chrono::steady_clock::time_point> waited_for_;  // runs, since when
+  std::set<std::size_t> told_;                                               // of these
   WorkEnd end_;
 };
 

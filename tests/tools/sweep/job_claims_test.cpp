@@ -211,4 +211,6 @@ TEST_CASE("what is no such file is refused, not waited for or written to") {
   CHECK(read_bytes(place / "precious") == "precious");
   write_bytes(place / "file", "");
   CHECK_THROWS_AS(JobClaims(place / "file", kLease), Error);
+  std::filesystem::create_symlink(place / "queue", place / "elsewhere");
+  CHECK_THROWS_AS(JobClaims(place / "elsewhere", kLease), Error);
 }
