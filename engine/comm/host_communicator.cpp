@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <utility>
 
 namespace sink {
 namespace {
@@ -91,9 +92,19 @@ void HostCommunicator::run() {
     }
     changed_.notify_all();
   }
-  auto tell = tell_;
   lock.unlock();
-  if (tell) tell(failure_, last_);
+  tell_of_loss();
+}
+
+// Once, and only where there is a loss and somebody who asked.
+void HostCommunicator::tell_of_loss() {
+  std::lock_guard telling(telling_);
+  std::unique_lock lock(mutex_);
+  const std::exception_ptr failure = failure_;
+  const TransferName last = last_;
+  const Loss tell = failure ? std::exchange(tell_, {}) : Loss{};
+  lock.unlock();
+  if (tell) tell(failure, last);
 }
 
 void HostCommunicator::transfer(const TransferName& name, const std::vector<Links::Send>& sends,
@@ -214,12 +225,12 @@ Communicator::Traffic HostCommunicator::traffic() const {
 }
 
 void HostCommunicator::on_loss(Loss tell) {
-  std::unique_lock lock(mutex_);
-  tell_ = tell;
-  const std::exception_ptr failure = failure_;
-  const TransferName last = last_;
-  lock.unlock();
-  if (failure && tell) tell(failure, last);  // it was lost before anybody asked
+  {
+    std::lock_guard telling(telling_);
+    std::lock_guard lock(mutex_);
+    tell_ = std::move(tell);
+  }
+  tell_of_loss();  // it was lost before anybody asked
 }
 
 }  // namespace sink

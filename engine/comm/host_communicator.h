@@ -31,7 +31,8 @@ class HostCommunicator : public Communicator {
   Traffic traffic() const override;
 
   // Called by the thread when it finds that a rank is lost while nobody waits for it: in the middle of a computation,
-  // whose end may be far. With the last collective that was done. The error comes out of the next call, too.
+  // whose end may be far. With the last collective that was done. The error comes out of the next call, too. When this
+  // returns nobody is being told as was said before.
   using Loss = std::function<void(const std::exception_ptr&, const TransferName& last)>;
   void on_loss(Loss tell);
 
@@ -39,6 +40,7 @@ class HostCommunicator : public Communicator {
   using Work = std::function<void(const TransferName&)>;
   void post(const char* collective, Work work);
   void run();
+  void tell_of_loss();
   void transfer(const TransferName& name, const std::vector<Links::Send>& sends,
                 const std::vector<Links::Receive>& receives);
 
@@ -53,7 +55,8 @@ class HostCommunicator : public Communicator {
   };
   std::deque<Posted> posted_;  // the first one is being done
   std::exception_ptr failure_;
-  Loss tell_;
+  std::mutex telling_;  // while somebody is told; locked before the other
+  Loss tell_;           // until it was
   TransferName last_;
   Traffic traffic_;
   bool ends_ = false;

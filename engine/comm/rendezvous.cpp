@@ -136,6 +136,7 @@ void answer(const Socket& socket, Welcome welcome) {
 std::vector<Socket> receive_ranks(const RankPlace& place, double seconds) {
   Socket listening = place.listening >= 0 ? Socket(place.listening) : listen_on(place.port);
   std::vector<Socket> links(static_cast<std::size_t>(place.size));
+  if (place.size == 1) return links;
   std::vector<Place> places(links.size());
   int present = 1;
   Deadline deadline = deadline_in(seconds);

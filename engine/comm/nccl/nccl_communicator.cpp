@@ -39,7 +39,12 @@ void check_cuda(cudaError_t result, const char* call) {
   if (result != cudaSuccess) fail("ranks", std::string(call) + ": " + cudaGetErrorString(result), Exit::device);
 }
 
-constexpr auto kHostKnowsMore = std::chrono::seconds(2);
+constexpr double kMoment = 1e-3;      // seconds in which a call is mostly done
+constexpr double kHostKnowsMore = 2;  // seconds after which its links would have noticed what NCCL has
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
 
 // Where the numbers are, for NCCL alone.
 char* address_of(const Tensor& x) {
@@ -72,9 +77,16 @@ NcclCommunicator::NcclCommunicator(std::unique_ptr<HostCommunicator> host, doubl
   check_usable(Device::cuda);
   require_own_gpu();
   check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
-  make_communicator(time_out);
+  int device = 0;
+  check_cuda(cudaGetDevice(&device), "cudaGetDevice");
   host_->on_loss([this](const std::exception_ptr& loss, const TransferName&) { give_up(loss); });
-  thread_ = std::thread([this] { look_after(); });
+  try {
+    make_communicator();
+  } catch (...) {
+    host_->on_loss({});
+    throw;
+  }
+  thread_ = std::thread([this, device] { look_after(device); });
 }
 
 // NCCL itself would say no more than "invalid usage".
@@ -91,56 +103,48 @@ void NcclCommunicator::require_own_gpu() {
 }
 
 // The id goes from rank 0 to the others by the host's links: there is no file that an older run could have left.
-void NcclCommunicator::make_communicator(double time_out) {
+void NcclCommunicator::make_communicator() {
   ncclUniqueId id{};
   if (is_writer()) settle(ncclGetUniqueId(&id), "ncclGetUniqueId");
   const std::string bytes = host_->exchange(is_writer() ? std::string(id.internal, sizeof id.internal) : "").front();
   SINK_CHECK(bytes.size() == sizeof id.internal, "ranks", "expected NCCL's id of rank 0, got other bytes");
   std::memcpy(id.internal, bytes.data(), sizeof id.internal);
-  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-  config.blocking = 0;
-  ncclResult_t result = ncclCommInitRankConfig(&comm_, size_, id, rank_, &config);
-  auto since = std::chrono::steady_clock::now();
-  while (result == ncclInProgress) {
-    if (std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count() > time_out) {
-      ncclCommAbort(comm_);
-      throw RankLost("[ranks] rank " + std::to_string(rank_) + " waited " + std::to_string(static_cast<int>(time_out)) +
-                         " s for the others to join NCCL (--comm-timeout)",
-                     -1);
-    }
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    if (ncclCommGetAsyncError(comm_, &result) != ncclSuccess) break;
-  }
-  settle(result, "ncclCommInitRankConfig");
+  settle(nccl_.init(size_, id, rank_), "ncclCommInitRankConfig");
 }
 
+// The host's links stay until NCCL has ended: they know when another rank never will.
 NcclCommunicator::~NcclCommunicator() {
-  host_->on_loss({});
-  if (thread_.joinable()) {
-    {
-      std::lock_guard lock(mutex_);
-      ends_ = true;
-    }
-    ends_changed_.notify_all();
-    thread_.join();
+  {
+    std::lock_guard lock(mutex_);
+    ends_ = true;
   }
-  if (!aborted_ && !underway_.empty()) ncclCommAbort(comm_), aborted_ = true;  // somebody leaves in the middle
-  if (aborted_) return;  // its stream may not be idle, and the process is about to end
-  underway_.clear();
-  ncclCommFinalize(comm_);
-  for (ncclResult_t state = ncclInProgress; state == ncclInProgress;)
-    if (ncclCommGetAsyncError(comm_, &state) != ncclSuccess) break;
-  ncclCommDestroy(comm_);
-  cudaStreamDestroy(stream_);
+  ends_changed_.notify_all();
+  thread_.join();
+  forget_what_is_done();
+  if (underway_.empty())
+    nccl_.close(time_out_);
+  else
+    nccl_.abort();  // this rank leaves in the middle
+  host_->on_loss({});
+  if (!nccl_.aborted()) cudaStreamDestroy(stream_);  // else it may not be idle, and the process is about to end
 }
 
-// With config.blocking = 0 a call may go on behind its return.
-void NcclCommunicator::settle(ncclResult_t result, const char* call) {
-  while (result == ncclInProgress && ncclCommGetAsyncError(comm_, &result) == ncclSuccess) {}
-  if (result != ncclSuccess) {
-    throw_if_failed();
-    throw RankLost(std::string("[ranks] ") + call + ": " + ncclGetErrorString(result), -1);
+void NcclCommunicator::settle(ncclResult_t result, const std::string& call) {
+  const auto since = std::chrono::steady_clock::now();
+  while (result == ncclInProgress) {
+    const double seconds = seconds_since(since);
+    if (seconds > time_out_) give_up(std::make_exception_ptr(out_of_time(call)));
+    if (seconds < kMoment)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    result = nccl_.state();
   }
+  if (result == ncclSuccess) return;
+  for (const auto noticed = std::chrono::steady_clock::now(); !failed() && seconds_since(noticed) < kHostKnowsMore;)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  throw_if_failed();
+  throw RankLost(who() + ": " + call + ": " + ncclGetErrorString(result), -1);
 }
 
 void NcclCommunicator::begin(const char* collective, const Tensor& x) {
@@ -168,13 +172,18 @@ void NcclCommunicator::reduce_scatter(const Tensor& whole, Tensor& chunk, bool a
   }
   begin("reduce_scatter", whole);
   const std::size_t bytes = chunk.bytes();
-  settle(ncclGroupStart(), "ncclGroupStart");
-  for (int rank = 0; rank < size_; ++rank) {
-    const std::size_t place = bytes * static_cast<std::size_t>(rank);
-    settle(ncclSend(address_of(whole) + place, bytes, ncclInt8, rank, comm_, stream_), "ncclSend");
-    settle(ncclRecv(address_of(received_) + place, bytes, ncclInt8, rank, comm_, stream_), "ncclRecv");
-  }
-  settle(ncclGroupEnd(), "ncclGroupEnd");
+  char *to_all = address_of(whole), *from_all = address_of(received_);
+  settle(nccl_.call([&](ncclComm_t comm) {
+    ncclResult_t result = ncclGroupStart();
+    for (int rank = 0; rank < size_ && result == ncclSuccess; ++rank) {
+      const std::size_t place = bytes * static_cast<std::size_t>(rank);
+      result = ncclSend(to_all + place, bytes, ncclInt8, rank, comm, stream_);
+      if (result == ncclSuccess) result = ncclRecv(from_all + place, bytes, ncclInt8, rank, comm, stream_);
+    }
+    const ncclResult_t end = ncclGroupEnd();
+    return result == ncclSuccess ? end : result;
+  }),
+         "ncclSend and ncclRecv");
   {
     OnStream on(stream_);
     sum_in_order(received_.slice(0, {whole.size()}), chunk, add);
@@ -188,14 +197,17 @@ void NcclCommunicator::all_gather(Tensor& whole) {
   begin("all_gather", whole);
   const std::size_t bytes = whole.bytes() / static_cast<std::size_t>(size_);
   char* all = address_of(whole);
-  settle(ncclAllGather(all + bytes * static_cast<std::size_t>(rank_), all, bytes, ncclInt8, comm_, stream_),
+  const char* own = all + bytes * static_cast<std::size_t>(rank_);
+  settle(nccl_.call([&](ncclComm_t comm) { return ncclAllGather(own, all, bytes, ncclInt8, comm, stream_); }),
          "ncclAllGather");
   end(static_cast<double>(bytes) * (size_ - 1));
 }
 
 void NcclCommunicator::broadcast(Tensor& x) {
   begin("broadcast", x);
-  settle(ncclBroadcast(address_of(x), address_of(x), x.bytes(), ncclInt8, 0, comm_, stream_), "ncclBroadcast");
+  char* all = address_of(x);
+  settle(nccl_.call([&](ncclComm_t comm) { return ncclBroadcast(all, all, x.bytes(), ncclInt8, 0, comm, stream_); }),
+         "ncclBroadcast");
   end(is_writer() ? static_cast<double>(x.bytes()) * (size_ - 1) : 0);
 }
 
@@ -222,7 +234,22 @@ Communicator::Traffic NcclCommunicator::traffic() const {
   return traffic_;
 }
 
-void NcclCommunicator::throw_if_failed() {
+std::string NcclCommunicator::who() const {
+  return "[ranks] rank " + std::to_string(rank_) + " of " + std::to_string(size_);
+}
+
+RankLost NcclCommunicator::out_of_time(const std::string& what) const {
+  return {who() + " waited " + std::to_string(static_cast<int>(time_out_)) + " s in " + what +
+              ", which is not done (--comm-timeout)",
+          -1};
+}
+
+bool NcclCommunicator::failed() const {
+  std::lock_guard lock(mutex_);
+  return failure_ != nullptr;
+}
+
+void NcclCommunicator::throw_if_failed() const {
   std::lock_guard lock(mutex_);
   if (failure_) std::rethrow_exception(failure_);
 }
@@ -233,44 +260,39 @@ void NcclCommunicator::give_up(const std::exception_ptr& why) {
     if (failure_) return;
     failure_ = why;
   }
-  ncclCommAbort(comm_);
-  aborted_ = true;
+  nccl_.abort();
 }
 
-void NcclCommunicator::look_after() {
+void NcclCommunicator::forget_what_is_done() {
+  while (!underway_.empty() && cudaEventQuery(underway_.front().done->event) == cudaSuccess) underway_.pop_front();
+}
+
+// A thread begins with the first GPU, whichever this rank has.
+void NcclCommunicator::look_after(int device) {
+  cudaSetDevice(device);
   std::unique_lock lock(mutex_);
   while (!ends_changed_.wait_for(lock, kLookAfterEvery, [&] { return ends_; })) {
-    while (!underway_.empty() && cudaEventQuery(underway_.front().done->event) == cudaSuccess) underway_.pop_front();
+    forget_what_is_done();
     if (failure_) continue;
     const bool waits = !underway_.empty();
     const TransferName name = waits ? underway_.front().name : TransferName{};
-    const double seconds = waits ? seconds_since_queued(underway_.front()) : 0;
+    const double seconds = waits ? seconds_since(underway_.front().since) : 0;
     lock.unlock();
     look(waits, name, seconds);
     lock.lock();
   }
 }
 
-double NcclCommunicator::seconds_since_queued(const Underway& collective) {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - collective.since).count();
-}
-
 // What NCCL itself has noticed may be another rank's end, of which the host's links know more in a moment.
 void NcclCommunicator::look(bool waits, const TransferName& name, double seconds) {
-  ncclResult_t state = ncclSuccess;
-  if (ncclCommGetAsyncError(comm_, &state) != ncclSuccess) state = ncclInternalError;
-  const std::string who = "[ranks] rank " + std::to_string(rank_) + " of " + std::to_string(size_);
+  const ncclResult_t state = nccl_.state();
   if (state != ncclSuccess && state != ncclInProgress) {
-    if (std::chrono::steady_clock::now() <
-        (noticed_ == std::chrono::steady_clock::time_point() ? noticed_ = std::chrono::steady_clock::now() : noticed_) +
-            kHostKnowsMore)
-      return;
-    give_up(std::make_exception_ptr(
-        RankLost(who + (waits ? ", in " + name.str() : std::string()) + ": NCCL: " + ncclGetErrorString(state), -1)));
+    if (noticed_ == std::chrono::steady_clock::time_point()) noticed_ = std::chrono::steady_clock::now();
+    if (seconds_since(noticed_) < kHostKnowsMore) return;
+    const std::string where = waits ? ", in " + name.str() : "";
+    give_up(std::make_exception_ptr(RankLost(who() + where + ": NCCL: " + ncclGetErrorString(state), -1)));
   } else if (seconds > time_out_) {
-    give_up(std::make_exception_ptr(RankLost(who + " waited " + std::to_string(static_cast<int>(time_out_)) + " s in " +
-                                                 name.str() + ", which is not done (--comm-timeout)",
-                                             -1)));
+    give_up(std::make_exception_ptr(out_of_time(name.str())));
   }
 }
 

@@ -9,12 +9,6 @@
 // what waited goes on with numbers that nobody will use, and the next call throws RankLost.
 #pragma once
 
-#ifdef __CUDACC__
-#include <nccl.h>
-#else
-#include "engine/comm/nccl/stand_in/nccl_stand_in.h"
-#endif
-
 #include <chrono>
 #include <condition_variable>
 #include <deque>
@@ -23,6 +17,7 @@
 #include <thread>
 
 #include "engine/comm/host_communicator.h"
+#include "engine/comm/nccl/nccl_handle.h"
 
 namespace sink {
 
@@ -51,20 +46,24 @@ class NcclCommunicator : public Communicator {
     std::chrono::steady_clock::time_point since;
   };
   void require_own_gpu();
-  void make_communicator(double time_out);
+  void make_communicator();
   // Checks the tensor, and has the stream wait for kernels that were launched; then, that it is underway.
   void begin(const char* collective, const Tensor& x);
   void end(double bytes_sent);
-  void settle(ncclResult_t result, const char* call);
-  void look_after();
+  // Waits until a call is done, not what it has put on the stream; throws RankLost where that fails.
+  void settle(ncclResult_t result, const std::string& call);
+  void forget_what_is_done();
+  void look_after(int device);
   void look(bool waits, const TransferName& name, double seconds);
   void give_up(const std::exception_ptr& why);
-  static double seconds_since_queued(const Underway& collective);
-  void throw_if_failed();
+  std::string who() const;
+  RankLost out_of_time(const std::string& what) const;
+  bool failed() const;
+  void throw_if_failed() const;
 
   std::unique_ptr<HostCommunicator> host_;
   double time_out_;
-  ncclComm_t comm_ = nullptr;
+  NcclHandle nccl_;
   cudaStream_t stream_ = nullptr;
   Tensor received_;  // the chunks that reduce_scatter adds up
   std::uint64_t number_ = 0;
@@ -76,7 +75,6 @@ class NcclCommunicator : public Communicator {
   std::exception_ptr failure_;
   Traffic traffic_;
   bool ends_ = false;
-  std::atomic<bool> aborted_ = false;
   std::chrono::steady_clock::time_point noticed_ = {};  // when NCCL first had an error
   std::thread thread_;
 };

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -46,6 +48,7 @@ struct StandInComm {
   std::unique_ptr<sink::TcpLinks> links;
   std::atomic<ncclResult_t> state{ncclInProgress};
   std::atomic<bool> aborted{false};
+  std::atomic<int> callers{0};
   std::uint64_t number = 0;  // of what was queued
   std::thread meets;
 };
@@ -59,6 +62,25 @@ struct Queued {
 };
 thread_local int group_depth = 0;
 thread_local std::vector<Queued> group;
+
+// A call of NCCL's that reads a communicator.
+class Call {
+ public:
+  Call(StandInComm* comm, const char* name) : comm_(comm) {
+    if (comm_->aborted) misuse(name, "was aborted: NCCL has freed it");
+    if (comm_->callers++ > 0) misuse(name, "another thread calls");
+  }
+  ~Call() { --comm_->callers; }
+  Call(const Call&) = delete;
+  Call& operator=(const Call&) = delete;
+
+ private:
+  static void misuse(const char* name, const char* why) {
+    std::fprintf(stderr, "NCCL's stand-in: %s of a communicator that %s\n", name, why);
+    std::abort();
+  }
+  StandInComm* comm_;
+};
 
 // On the stream's thread: from device to host, to the others, and back.
 void do_messages(StandInComm& comm, std::uint64_t number, const std::vector<Message>& messages) {
@@ -101,11 +123,28 @@ void queue_messages(StandInComm* comm, StandInStream* stream, std::vector<Messag
   });
 }
 
+ncclResult_t end_group() {
+  if (--group_depth > 0) return ncclSuccess;
+  std::vector<Queued> queued;
+  queued.swap(group);
+  while (!queued.empty()) {  // each communicator and stream by itself
+    const Queued first = queued.front();
+    std::vector<Message> messages;
+    std::erase_if(queued, [&](const Queued& other) {
+      if (other.comm != first.comm || other.stream != first.stream) return false;
+      messages.push_back(other.message);
+      return true;
+    });
+    queue_messages(first.comm, first.stream, std::move(messages));
+  }
+  return ncclSuccess;
+}
+
 ncclResult_t queue_message(StandInComm* comm, StandInStream* stream, const Message& message) {
-  if (!comm || !stream || message.peer < 0 || message.peer >= comm->size) return ncclInvalidArgument;
+  if (!stream || message.peer < 0 || message.peer >= comm->size) return ncclInvalidArgument;
   if (comm->state == ncclInProgress) return ncclInvalidUsage;
   group.push_back({comm, stream, message});
-  return group_depth > 0 ? ncclSuccess : (ncclGroupStart(), ncclGroupEnd());
+  return group_depth > 0 ? ncclSuccess : (++group_depth, end_group());
 }
 
 std::size_t size_of(ncclDataType_t type) { return type == ncclInt8 ? 1 : type == ncclFloat32 ? 4 : 8; }
@@ -178,13 +217,18 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int size, ncclUniqueId id,
 }
 
 ncclResult_t ncclCommGetAsyncError(ncclComm_t comm, ncclResult_t* error) {
+  Call call(comm, "ncclCommGetAsyncError");
   *error = comm->state;
   return ncclSuccess;
 }
 
-ncclResult_t ncclCommFinalize(ncclComm_t) { return ncclSuccess; }
+ncclResult_t ncclCommFinalize(ncclComm_t comm) {
+  Call call(comm, "ncclCommFinalize");
+  return ncclSuccess;
+}
 
 ncclResult_t ncclCommDestroy(ncclComm_t comm) {
+  { Call call(comm, "ncclCommDestroy"); }
   if (comm->meets.joinable()) comm->meets.join();
   delete comm;
   return ncclSuccess;
@@ -192,9 +236,14 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 
 // What is queued ends undone; the communicator itself stays, as work of a stream may still look at it.
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
+  Call call(comm, "ncclCommAbort");
   comm->aborted = true;
-  if (comm->state != ncclInProgress && comm->links) comm->links->interrupt();
-  if (comm->meets.joinable()) comm->meets.join();
+  if (comm->state == ncclInProgress) {
+    comm->meets.detach();  // those that it waits for may never come
+  } else {
+    if (comm->links) comm->links->interrupt();
+    comm->meets.join();
+  }
   return ncclSuccess;
 }
 
@@ -205,35 +254,27 @@ ncclResult_t ncclGroupStart() {
 
 ncclResult_t ncclGroupEnd() {
   if (group_depth == 0) return ncclInvalidUsage;
-  if (--group_depth > 0) return ncclSuccess;
-  std::vector<Queued> queued;
-  queued.swap(group);
-  while (!queued.empty()) {  // each communicator and stream by itself
-    const Queued first = queued.front();
-    std::vector<Message> messages;
-    std::erase_if(queued, [&](const Queued& other) {
-      if (other.comm != first.comm || other.stream != first.stream) return false;
-      messages.push_back(other.message);
-      return true;
-    });
-    queue_messages(first.comm, first.stream, std::move(messages));
-  }
-  return ncclSuccess;
+  if (group_depth == 1)
+    for (const Queued& queued : group) Call check(queued.comm, "ncclGroupEnd");
+  return end_group();
 }
 
 ncclResult_t ncclSend(const void* data, std::size_t count, ncclDataType_t type, int to, ncclComm_t comm,
                       cudaStream_t stream) {
+  Call call(comm, "ncclSend");
   return queue_message(comm, stream, {true, const_cast<void*>(data), count * size_of(type), to});
 }
 
 ncclResult_t ncclRecv(void* data, std::size_t count, ncclDataType_t type, int from, ncclComm_t comm,
                       cudaStream_t stream) {
+  Call call(comm, "ncclRecv");
   return queue_message(comm, stream, {false, data, count * size_of(type), from});
 }
 
 ncclResult_t ncclAllGather(const void* own, void* all, std::size_t count, ncclDataType_t type, ncclComm_t comm,
                            cudaStream_t stream) {
-  if (!comm || !stream) return ncclInvalidArgument;
+  Call call(comm, "ncclAllGather");
+  if (!stream) return ncclInvalidArgument;
   const std::size_t bytes = count * size_of(type);
   std::vector<Message> messages;
   for (int rank = 0; rank < comm->size; ++rank) {
@@ -247,7 +288,8 @@ ncclResult_t ncclAllGather(const void* own, void* all, std::size_t count, ncclDa
 
 ncclResult_t ncclBroadcast(const void* from, void* to, std::size_t count, ncclDataType_t type, int root,
                            ncclComm_t comm, cudaStream_t stream) {
-  if (!comm || !stream || root < 0 || root >= comm->size) return ncclInvalidArgument;
+  Call call(comm, "ncclBroadcast");
+  if (!stream || root < 0 || root >= comm->size) return ncclInvalidArgument;
   const std::size_t bytes = count * size_of(type);
   std::vector<Message> messages;
   if (comm->rank != root) messages.push_back({false, to, bytes, root});

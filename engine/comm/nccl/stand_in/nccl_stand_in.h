@@ -5,6 +5,8 @@
 //   order does not fit and fails.
 // - Sends and receives outside of a group wait for each other, and so may wait for ever.
 // - A rank that is lost is an asynchronous error, and what was queued is never done until the communicator is aborted.
+// - A call of a communicator behind its abort, or two of one at the same time, would spoil NCCL's memory: they end the
+//   process with SIGABRT.
 // The stream of kernels is the null stream, on which everything is done when a call returns.
 #pragma once
 
@@ -21,6 +23,8 @@ using ncclComm_t = StandInComm*;
 enum cudaError_t { cudaSuccess = 0, cudaErrorNotReady = 600 };
 inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;
 const char* cudaGetErrorString(cudaError_t);
+cudaError_t cudaGetDevice(int* device);  // there is one
+cudaError_t cudaSetDevice(int device);
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);  // what is queued is done first
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
