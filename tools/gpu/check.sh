@@ -3,6 +3,7 @@
 #   bash check.sh                    all parts, in this order
 #   bash check.sh conformance        every instruction that kernels use, against tables and arithmetic (selftest)
 #   bash check.sh tests              every test of an operation on the device, and of training
+#   bash check.sh ranks              collectives by NCCL; a run on one GPU and on all of this host, byte for byte
 #   bash check.sh sanitizer [TOOL]   small tests under compute-sanitizer: memcheck, or racecheck, synccheck, initcheck
 #   bash check.sh bench [ABLATION]   training steps of the 60M model, ours and PyTorch's in turn
 #   bash check.sh kernels [OP]       attention kernels, ours and PyTorch's in turn
@@ -10,7 +11,7 @@
 # It runs the programs that tools/gpu/pack.sh has packed beside it, or those in build/cuda, or --from FOLDER (a build).
 # Results: $OUT, or runs/gpu. Exit codes: 0 all is well, 1 something failed, 2 wrong use, 7 there is no GPU to run on.
 set -uo pipefail
-parts=(conformance tests sanitizer bench kernels sink)
+parts=(conformance tests ranks sanitizer bench kernels sink)
 seconds=${SINK_CHECK_SECONDS:-510}  # of a part
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -43,9 +44,11 @@ peer=$from/torch_baseline.py
 results=${OUT:-runs/gpu}
 mkdir -p "$results" || die "cannot write into $results"
 
-# Where the toolkit keeps cudart and cublasLt somewhere of its own.
+# Where the machine keeps cudart, cublasLt and NCCL somewhere of its own: PyTorch comes with the last.
+of_python=$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null)
 for library in $(ldd "$from/train_baseline" | awk '/not found/ {print $1}'); do
-  found=$(find /usr/local /opt -name "$library" -print -quit 2>/dev/null)
+  found=$(find /usr/local /opt $of_python -name "$library" -print -quit 2>/dev/null)
+  [ -n "$found" ] || say "$library is nowhere in /usr/local, /opt and python3's packages: programs will not start"
   [ -z "$found" ] || LD_LIBRARY_PATH=$(dirname "$found"):${LD_LIBRARY_PATH:-}
 done
 export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
@@ -97,6 +100,23 @@ part_tests() {
     attempt "$(basename "$test")" 240 "$test" --minimal=true
   done
   [ "$found" -eq 1 ] || { say "not done: no tests in $from/tests"; return 1; }
+}
+
+# Rank for rank the same bytes as one GPU, and what each takes.
+part_ranks() {
+  local gpus folder zero
+  attempt device_ranks_cuda_test 200 "$from/tests/device_ranks_cuda_test"
+  gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU') || true
+  if [ "$gpus" -lt 2 ]; then say "$gpus GPU: runs of several ranks need more, and are not tried"; return 0; fi
+  folder=$(mktemp -d)
+  local run=("$from/train_baseline" --device cuda --task bigram-backcopy --layers 10 --heads 8 --width 768 --feed-forward 1536
+    --context 2048 --batch 4 --accumulate $((2 * gpus)) --precision bf16 --steps 40 --warmup 10 --eval-sequences 4 "$@")
+  attempt "one GPU" 120 "${run[@]}" --run "$folder/one"
+  for zero in 0 1 3; do
+    attempt "$gpus GPUs, --zero $zero" 120 "${run[@]}" --nproc "$gpus" --zero "$zero" --run "$folder/zero_$zero" &&
+      attempt "the bytes of one GPU" 20 cmp "$folder/one/checkpoint.h5" "$folder/zero_$zero/checkpoint.h5"
+  done
+  rm -rf "$folder"
 }
 
 part_sanitizer() {

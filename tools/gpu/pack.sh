@@ -4,7 +4,8 @@
 # tokens, and tools/gpu/check.sh, which unpacks and runs them.
 #   bash tools/gpu/pack.sh [FOLDER]      build/gpu_pack
 #   bash build/gpu_pack/check.sh         there
-# The GPU machine's own are the C and C++ libraries (glibc 2.36 and g++ 12 or newer), cudart and cublasLt. Needs nvcc here.
+# The GPU machine's own are the C and C++ libraries (glibc 2.36 and g++ 12 or newer), cudart, cublasLt and NCCL (PyTorch
+# comes with it). Needs nvcc here.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 pack=${1:-build/gpu_pack}
@@ -40,7 +41,7 @@ else
 fi
 
 # Every library of every program but those that belong to the system or to the CUDA toolkit.
-own='^(linux-vdso|ld-linux.*|libc|libm|libdl|librt|libpthread|libresolv|libgcc_s|libstdc\+\+|libcuda|libcudart|libcublasLt)\.so'
+own='^(linux-vdso|ld-linux.*|libc|libm|libdl|librt|libpthread|libresolv|libgcc_s|libstdc\+\+|libcuda|libcudart|libcublasLt|libnccl)\.so'
 for program in "$content"/train_baseline "$content"/bench_step "$content"/tests/*; do
   ldd "$program" | awk '$2 == "=>" {print $1, $3}'
 done | sort -u | while read -r name path; do

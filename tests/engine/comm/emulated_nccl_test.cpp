@@ -1,5 +1,4 @@
-// Collectives of tensors on the device over NCCL's calls, which a stand-in answers: sums in the order of ranks, work
-// that follows kernels, and what becomes of the others when a rank is lost or does something else.
+// NCCL's calls, which a stand-in answers: what becomes of the others when a rank is lost or does something else.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -9,7 +8,6 @@
 #include "engine/comm/device_communicator.h"
 #include "engine/comm/nccl/nccl_communicator.h"
 #include "engine/comm/tcp_links.h"
-#include "engine/ops/add/add.h"
 #include "tests/support/forked_ranks.h"
 
 namespace sink {
@@ -17,17 +15,6 @@ namespace {
 
 std::unique_ptr<Communicator> on_devices(const RankPlace& place, double time_out = 20) {
   return device_communicator(std::make_unique<HostCommunicator>(std::make_unique<TcpLinks>(place, 20)), time_out);
-}
-
-float number_of_rank(int rank, std::int64_t i) {
-  const double sizes[] = {1e8, 1, 3e-4, 70};
-  return static_cast<float>((rank % 2 ? -1 : 1) * sizes[(rank + i) % 4] * (1 + 1e-3 * static_cast<double>(i % 997)));
-}
-
-Tensor on_device(int rank, std::int64_t count) {
-  Tensor x = Tensor::empty({count});
-  for (std::int64_t i = 0; i < count; ++i) x.data<float>()[i] = number_of_rank(rank, i);
-  return x.to(Device::cuda);
 }
 
 bool is_so(bool holds, const std::string& what) {
@@ -46,52 +33,6 @@ std::pair<std::string, double> said_at_loss(const std::function<void()>& work) {
 }
 
 }  // namespace
-
-TEST_CASE("device ranks: sums in the order of ranks, to the bit of the CPU's, of what kernels have computed before") {
-  for (int size : {2, 3, 4})
-    CHECK(in_ranks(size, [size](const RankPlace& place) {
-            auto ranks = on_devices(place);
-            const std::int64_t count = 512 * size;
-            Tensor whole = on_device(place.rank, count), apart = Tensor::full({512}, 5, DType::F32, Device::cuda);
-            Tensor twice = whole.clone();
-            add_into(twice, whole);  // a kernel before the collective
-            Tensor doubled = ranks->chunk_of(twice), chunk = ranks->chunk_of(whole);
-            ranks->reduce_scatter(whole, apart, /*add=*/true);
-            ranks->reduce_scatter(whole, chunk, /*add=*/false);
-            ranks->all_gather(whole);
-            ranks->reduce_scatter(twice, doubled, /*add=*/false);
-            ranks->all_gather(twice);
-            ranks->wait();
-            Tensor found = whole.to(Device::cpu), found_twice = twice.to(Device::cpu), added = apart.to(Device::cpu);
-            bool right = true;
-            for (std::int64_t i = 0; i < count; ++i) {
-              float sum = number_of_rank(0, i);
-              for (int rank = 1; rank < size; ++rank) sum += number_of_rank(rank, i);
-              right &= found.item(i) == sum && found_twice.item(i) == 2 * sum;
-            }
-            for (std::int64_t i = 0; i < 512; ++i) {
-              float sum = 5;
-              for (int rank = 0; rank < size; ++rank) sum += number_of_rank(rank, place.rank * 512 + i);
-              right &= added.item(i) == sum;
-            }
-            return is_so(right, "sums in order") ? 0 : 1;
-          }) == std::vector<int>(static_cast<std::size_t>(size), 0));
-}
-
-TEST_CASE("device ranks: broadcast, gathers of f64 and bf16, and bytes of the host") {
-  CHECK(in_ranks(3, [](const RankPlace& place) {
-          auto ranks = on_devices(place);
-          Tensor x = Tensor::full({7}, place.rank + 3, DType::F64, Device::cuda);
-          ranks->broadcast(x);
-          Tensor all = Tensor::full({6}, place.rank, DType::BF16, Device::cuda);
-          ranks->all_gather(all);
-          ranks->wait();
-          Tensor gathered = all.to(Device::cpu);
-          bool right = x.to(Device::cpu).item(6) == 3 && ranks->exchange(std::to_string(place.rank))[2] == "2";
-          for (std::int64_t i = 0; i < 6; ++i) right &= gathered.item(i) == static_cast<double>(i / 2);
-          return is_so(right, "what came") && is_so(ranks->name() == "nccl, the host by tcp", ranks->name()) ? 0 : 1;
-        }) == std::vector<int>{0, 0, 0});
-}
 
 TEST_CASE("device ranks: a rank that is killed is named by the others, and nobody waits for it") {
   CHECK(in_ranks(3, [](const RankPlace& place) {

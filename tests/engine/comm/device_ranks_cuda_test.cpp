@@ -1,0 +1,102 @@
+// Collectives of tensors on devices: sums in the order of ranks, and work that follows kernels. On GPUs each rank needs
+// its own: as many ranks are tried as there are.
+#include <doctest/doctest.h>
+
+#include <cstdio>
+
+#include "engine/comm/device_communicator.h"
+#include "engine/comm/local_ranks.h"
+#include "engine/comm/rank_place.h"
+#include "engine/comm/tcp_links.h"
+#include "engine/ops/add/add.h"
+
+namespace sink {
+namespace {
+
+float number_of_rank(int rank, std::int64_t i) {
+  const double sizes[] = {1e8, 1, 3e-4, 70};
+  return static_cast<float>((rank % 2 ? -1 : 1) * sizes[(rank + i) % 4] * (1 + 1e-3 * static_cast<double>(i % 997)));
+}
+
+Tensor on_device(int rank, std::int64_t count) {
+  Tensor x = Tensor::empty({count});
+  for (std::int64_t i = 0; i < count; ++i) x.data<float>()[i] = number_of_rank(rank, i);
+  return x.to(Device::cuda);
+}
+
+bool is_so(bool holds, const std::string& what) {
+  if (!holds) std::fprintf(stderr, "not so: %s\n", what.c_str());
+  return holds;
+}
+
+// Whether body(ranks) holds on all of them; where there are fewer GPUs than ranks that is said, and it counts as well.
+bool holds_on(int size, const std::function<bool(Communicator&)>& body) {
+  const int code = run_local_ranks(
+      size,
+      [&] {
+        const bool emulated = description_of(Device::cuda) == "cuda (emulated)";
+        try {
+          const RankPlace place = rank_place();
+          auto ranks =
+              device_communicator(std::make_unique<HostCommunicator>(std::make_unique<TcpLinks>(place, 60)), 60);
+          return body(*ranks) ? 0 : 1;
+        } catch (const Error& error) {
+          std::fprintf(stderr, "%s\n", error.what());
+          return emulated ? 1 : static_cast<int>(error.code);  // there each rank has a device of its own
+        }
+      },
+      /*patience=*/20);
+  const bool too_few = code == static_cast<int>(Exit::usage);
+  if (too_few) MESSAGE("not tried: ", size, " ranks need as many GPUs");
+  return code == 0 || too_few;
+}
+
+}  // namespace
+
+TEST_CASE("device ranks: sums in the order of ranks, to the bit of the CPU's, of what kernels have computed before") {
+  for (int size : {1, 2, 3, 4, 8})
+    CHECK(holds_on(size, [size](Communicator& ranks) {
+      const std::int64_t count = 512 * size;
+      Tensor whole = on_device(ranks.rank(), count), apart = Tensor::full({512}, 5, DType::F32, Device::cuda);
+      Tensor twice = whole.clone();
+      add_into(twice, whole);  // a kernel before the collective
+      Tensor doubled = ranks.chunk_of(twice), chunk = ranks.chunk_of(whole);
+      ranks.reduce_scatter(whole, apart, /*add=*/true);
+      ranks.reduce_scatter(whole, chunk, /*add=*/false);
+      ranks.all_gather(whole);
+      ranks.reduce_scatter(twice, doubled, /*add=*/false);
+      ranks.all_gather(twice);
+      ranks.wait();
+      Tensor found = whole.to(Device::cpu), found_twice = twice.to(Device::cpu), added = apart.to(Device::cpu);
+      bool right = true;
+      for (std::int64_t i = 0; i < count; ++i) {
+        float sum = number_of_rank(0, i);
+        for (int rank = 1; rank < size; ++rank) sum += number_of_rank(rank, i);
+        right &= found.item(i) == sum && found_twice.item(i) == 2 * sum;
+      }
+      for (std::int64_t i = 0; i < 512; ++i) {
+        float sum = 5;
+        for (int rank = 0; rank < size; ++rank) sum += number_of_rank(rank, ranks.rank() * 512 + i);
+        right &= added.item(i) == sum;
+      }
+      return is_so(right, "sums in order");
+    }));
+}
+
+TEST_CASE("device ranks: broadcast, gathers of f64 and bf16, and bytes of the host") {
+  for (int size : {1, 3})
+    CHECK(holds_on(size, [size](Communicator& ranks) {
+      Tensor x = Tensor::full({7}, ranks.rank() + 3, DType::F64, Device::cuda);
+      ranks.broadcast(x);
+      Tensor all = Tensor::full({2 * size}, ranks.rank(), DType::BF16, Device::cuda);
+      ranks.all_gather(all);
+      ranks.wait();
+      Tensor gathered = all.to(Device::cpu);
+      bool right = x.to(Device::cpu).item(6) == 3 &&
+                   ranks.exchange(std::to_string(ranks.rank())).back() == std::to_string(size - 1);
+      for (std::int64_t i = 0; i < 2 * size; ++i) right &= gathered.item(i) == static_cast<double>(i / 2);
+      return is_so(right, "what came") && is_so(ranks.name() == "nccl, the host by tcp", ranks.name());
+    }));
+}
+
+}  // namespace sink
