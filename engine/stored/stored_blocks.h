@@ -32,6 +32,10 @@ inline float float_of_f16(std::uint16_t half) {
 
 namespace blocks {
 
+// Where vectors are shorter than 64 bytes compilers warn that code for another machine would pass these otherwise. What
+// includes this passes them to none.
+#pragma GCC diagnostic ignored "-Wpsabi"
+
 using Codes = unsigned char __attribute__((vector_size(16)));
 using Floats = float __attribute__((vector_size(64)));
 
