@@ -32,7 +32,7 @@ class HostCommunicator : public Communicator {
 
   // Called by the thread when it finds that a rank is lost while nobody waits for it: in the middle of a computation,
   // whose end may be far. With the last collective that was done. The error comes out of the next call, too. When this
-  // returns nobody is being told as was said before.
+  // returns, whoever was to be told before is not being told any more.
   using Loss = std::function<void(const std::exception_ptr&, const TransferName& last)>;
   void on_loss(Loss tell);
 

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <exception>
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "engine/comm/rank_place.h"
@@ -57,6 +58,12 @@ inline std::vector<int> in_ranks(int size, const std::function<int(const RankPla
     codes.push_back(WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status));
   }
   return codes;
+}
+
+// In such a process, whose doctest nobody hears: says on stderr what does not hold.
+inline bool expect(bool holds, const std::string& what) {
+  if (!holds) std::fprintf(stderr, "not so: %s\n", what.c_str());
+  return holds;
 }
 
 }  // namespace sink

@@ -41,8 +41,8 @@ class NcclHandle {
 
  private:
   std::mutex mutex_;
-  std::atomic<bool> ends_ =
-      false;  // set before an abort asks for the mutex: who looks at states all the time steps aside
+  // Set before an abort asks for the mutex: who looks at states all the time steps aside.
+  std::atomic<bool> ends_ = false;
   ncclComm_t comm_ = nullptr;
 };
 

@@ -9,25 +9,11 @@
 #include "engine/comm/rank_place.h"
 #include "engine/comm/tcp_links.h"
 #include "engine/ops/add/add.h"
+#include "tests/support/forked_ranks.h"
+#include "tests/support/rank_numbers.h"
 
 namespace sink {
 namespace {
-
-float number_of_rank(int rank, std::int64_t i) {
-  const double sizes[] = {1e8, 1, 3e-4, 70};
-  return static_cast<float>((rank % 2 ? -1 : 1) * sizes[(rank + i) % 4] * (1 + 1e-3 * static_cast<double>(i % 997)));
-}
-
-Tensor on_device(int rank, std::int64_t count) {
-  Tensor x = Tensor::empty({count});
-  for (std::int64_t i = 0; i < count; ++i) x.data<float>()[i] = number_of_rank(rank, i);
-  return x.to(Device::cuda);
-}
-
-bool is_so(bool holds, const std::string& what) {
-  if (!holds) std::fprintf(stderr, "not so: %s\n", what.c_str());
-  return holds;
-}
 
 // Whether body(ranks) holds on all of them; where there are fewer GPUs than ranks that is said, and it counts as well.
 bool holds_on(int size, const std::function<bool(Communicator&)>& body) {
@@ -57,7 +43,8 @@ TEST_CASE("device ranks: sums in the order of ranks, to the bit of the CPU's, of
   for (int size : {1, 2, 3, 4, 8})
     CHECK(holds_on(size, [size](Communicator& ranks) {
       const std::int64_t count = 512 * size;
-      Tensor whole = on_device(ranks.rank(), count), apart = Tensor::full({512}, 5, DType::F32, Device::cuda);
+      Tensor whole = numbers_of_rank(ranks.rank(), count).to(Device::cuda),
+             apart = Tensor::full({512}, 5, DType::F32, Device::cuda);
       Tensor twice = whole.clone();
       add_into(twice, whole);  // a kernel before the collective
       Tensor doubled = ranks.chunk_of(twice), chunk = ranks.chunk_of(whole);
@@ -70,16 +57,12 @@ TEST_CASE("device ranks: sums in the order of ranks, to the bit of the CPU's, of
       Tensor found = whole.to(Device::cpu), found_twice = twice.to(Device::cpu), added = apart.to(Device::cpu);
       bool right = true;
       for (std::int64_t i = 0; i < count; ++i) {
-        float sum = number_of_rank(0, i);
-        for (int rank = 1; rank < size; ++rank) sum += number_of_rank(rank, i);
+        const float sum = sum_of_ranks(size, i);
         right &= found.item(i) == sum && found_twice.item(i) == 2 * sum;
       }
-      for (std::int64_t i = 0; i < 512; ++i) {
-        float sum = 5;
-        for (int rank = 0; rank < size; ++rank) sum += number_of_rank(rank, ranks.rank() * 512 + i);
-        right &= added.item(i) == sum;
-      }
-      return is_so(right, "sums in order");
+      for (std::int64_t i = 0; i < 512; ++i)
+        right &= added.item(i) == sum_of_ranks(size, ranks.rank() * 512 + i, /*first=*/5);
+      return expect(right, "sums in order");
     }));
 }
 
@@ -95,7 +78,7 @@ TEST_CASE("device ranks: broadcast, gathers of f64 and bf16, and bytes of the ho
       bool right = x.to(Device::cpu).item(6) == 3 &&
                    ranks.exchange(std::to_string(ranks.rank())).back() == std::to_string(size - 1);
       for (std::int64_t i = 0; i < 2 * size; ++i) right &= gathered.item(i) == static_cast<double>(i / 2);
-      return is_so(right, "what came") && is_so(ranks.name() == "nccl, the host by tcp", ranks.name());
+      return expect(right, "what came") && expect(ranks.name() == "nccl, the host by tcp", ranks.name());
     }));
 }
 

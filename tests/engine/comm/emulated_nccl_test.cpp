@@ -17,11 +17,6 @@ std::unique_ptr<Communicator> on_devices(const RankPlace& place, double time_out
   return device_communicator(std::make_unique<HostCommunicator>(std::make_unique<TcpLinks>(place, 20)), time_out);
 }
 
-bool is_so(bool holds, const std::string& what) {
-  if (!holds) std::fprintf(stderr, "not so: %s\n", what.c_str());
-  return holds;
-}
-
 // What `work` says when it fails as a rank that has lost another does, and after how long.
 std::pair<std::string, double> said_at_loss(const std::function<void()>& work) {
   auto start = std::chrono::steady_clock::now();
@@ -46,10 +41,10 @@ TEST_CASE("device ranks: a rank that is killed is named by the others, and nobod
             ranks->wait();
             ranks->exchange("still here");
           });
-          return is_so(said.find("rank 1 of 3 is lost") != std::string::npos ||
-                           said.find("of 3 is lost") != std::string::npos,
-                       said) &&
-                         is_so(seconds < 5, "in time")
+          return expect(said.find("rank 1 of 3 is lost") != std::string::npos ||
+                            said.find("of 3 is lost") != std::string::npos,
+                        said) &&
+                         expect(seconds < 5, "in time")
                      ? 0
                      : 1;
         }) == std::vector<int>{0, 128 + SIGKILL, 0});
@@ -67,8 +62,8 @@ TEST_CASE("device ranks: one that never comes to a collective is given up after 
             ranks->all_gather(x);
             ranks->wait();
           });
-          return is_so(said.find("waited 1 s in all_gather 1, which is not done") != std::string::npos, said) &&
-                         is_so(seconds > 0.9 && seconds < 2.5, "in time")
+          return expect(said.find("waited 1 s in all_gather 1, which is not done") != std::string::npos, said) &&
+                         expect(seconds > 0.9 && seconds < 2.5, "in time")
                      ? 0
                      : 1;
         }) == std::vector<int>{0, 0});
@@ -88,15 +83,15 @@ TEST_CASE("device ranks: one that is killed, or never comes, while NCCL begins i
   CHECK(in_ranks(2, [](const RankPlace& place) {
           if (leaves_before_nccl(place, [] { ::raise(SIGKILL); })) return 0;
           auto [said, seconds] = said_at_loss([&] { on_devices(place); });
-          return is_so(said.find("rank 1 of 2 is lost") != std::string::npos, said) && is_so(seconds < 5, "in time")
+          return expect(said.find("rank 1 of 2 is lost") != std::string::npos, said) && expect(seconds < 5, "in time")
                      ? 0
                      : 1;
         }) == std::vector<int>{0, 128 + SIGKILL});
   CHECK(in_ranks(2, [](const RankPlace& place) {
           if (leaves_before_nccl(place, [] { std::this_thread::sleep_for(std::chrono::seconds(3)); })) return 0;
           auto [said, seconds] = said_at_loss([&] { on_devices(place, /*time_out=*/1); });
-          return is_so(said.find("rank 0 of 2 waited 1 s in ncclCommInitRankConfig") != std::string::npos, said) &&
-                         is_so(seconds > 0.9 && seconds < 2.5, "in time")
+          return expect(said.find("rank 0 of 2 waited 1 s in ncclCommInitRankConfig") != std::string::npos, said) &&
+                         expect(seconds > 0.9 && seconds < 2.5, "in time")
                      ? 0
                      : 1;
         }) == std::vector<int>{0, 0});
@@ -117,7 +112,7 @@ TEST_CASE("NCCL's handle: calls of two threads come one at a time, and none behi
             other.join();
             handle.abort();
             handle.close(1);
-            if (!is_so(handle.call([](ncclComm_t) { return ncclSuccess; }) == ncclRemoteError, "nothing is called"))
+            if (!expect(handle.call([](ncclComm_t) { return ncclSuccess; }) == ncclRemoteError, "nothing is called"))
               return 2;
           }
           return 0;
@@ -134,7 +129,7 @@ TEST_CASE("device ranks: collectives in another order are an error of NCCL, not 
             ranks->all_gather(place.rank == 0 ? y : x);
             ranks->wait();
           });
-          return is_so(!said.empty(), "it failed") && is_so(seconds < 10, "in time") ? 0 : 1;
+          return expect(!said.empty(), "it failed") && expect(seconds < 10, "in time") ? 0 : 1;
         }) == std::vector<int>{0, 0});
 }
 

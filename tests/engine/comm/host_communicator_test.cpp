@@ -10,35 +10,13 @@
 
 #include "engine/comm/tcp_links.h"
 #include "tests/support/forked_ranks.h"
+#include "tests/support/rank_numbers.h"
 
 namespace sink {
 namespace {
 
 std::unique_ptr<HostCommunicator> joined(const RankPlace& place, double time_out = 20) {
   return std::make_unique<HostCommunicator>(std::make_unique<TcpLinks>(place, time_out));
-}
-
-// Numbers whose sum depends on its order: of sizes 1 to 1e8, of both signs.
-float number_of(int rank, std::int64_t i) {
-  const double sizes[] = {1e8, 1, 3e-4, 70};
-  return static_cast<float>((rank % 2 ? -1 : 1) * sizes[(rank + i) % 4] * (1 + 1e-3 * static_cast<double>(i % 997)));
-}
-
-Tensor numbers_of(int rank, std::int64_t count) {
-  Tensor x = Tensor::empty({count});
-  for (std::int64_t i = 0; i < count; ++i) x.data<float>()[i] = number_of(rank, i);
-  return x;
-}
-
-float sum_of_ranks(int size, std::int64_t i) {
-  float sum = number_of(0, i);
-  for (int rank = 1; rank < size; ++rank) sum += number_of(rank, i);
-  return sum;
-}
-
-bool expect(bool holds, const char* what) {
-  if (!holds) std::fprintf(stderr, "not so: %s\n", what);
-  return holds;
 }
 
 double seconds_of(const std::function<void()>& work) {
@@ -70,10 +48,9 @@ TEST_CASE("reduce_scatter sums in the order of ranks, whichever is first, and ga
     CAPTURE(size);
     CHECK(all_are(in_ranks(size,
                            [size](const RankPlace& place) {
-                             if (size == 1) return 0;
                              auto ranks = joined(place);
                              const std::int64_t count = 3000 * size;  // more than one block of the sum
-                             Tensor whole = numbers_of(place.rank, count), chunk = ranks->chunk_of(whole),
+                             Tensor whole = numbers_of_rank(place.rank, count), chunk = ranks->chunk_of(whole),
                                     apart = Tensor::full({3000}, 5);
                              ranks->reduce_scatter(whole, apart, /*add=*/true);
                              ranks->reduce_scatter(whole, chunk, /*add=*/false);
@@ -82,11 +59,9 @@ TEST_CASE("reduce_scatter sums in the order of ranks, whichever is first, and ga
                              bool right = true;
                              for (std::int64_t i = 0; i < count; ++i)
                                right &= whole.data<float>()[i] == sum_of_ranks(size, i);
-                             for (std::int64_t i = 0; i < 3000; ++i) {
-                               float sum = 5;
-                               for (int rank = 0; rank < size; ++rank) sum += number_of(rank, place.rank * 3000 + i);
-                               right &= apart.data<float>()[i] == sum;
-                             }
+                             for (std::int64_t i = 0; i < 3000; ++i)
+                               right &=
+                                   apart.data<float>()[i] == sum_of_ranks(size, place.rank * 3000 + i, /*first=*/5);
                              return expect(right, "sums in order") ? 0 : 1;
                            }),
                   0));
@@ -94,8 +69,8 @@ TEST_CASE("reduce_scatter sums in the order of ranks, whichever is first, and ga
   // The test would see another order.
   int differ = 0;
   for (std::int64_t i = 0; i < 100; ++i) {
-    float backwards = number_of(3, i);
-    for (int rank : {2, 1, 0}) backwards += number_of(rank, i);
+    float backwards = number_of_rank(3, i);
+    for (int rank : {2, 1, 0}) backwards += number_of_rank(rank, i);
     differ += backwards != sum_of_ranks(4, i);
   }
   CHECK(differ > 5);
