@@ -1,8 +1,5 @@
 #include "eval/intervention_options.h"
 
-#include <cstdio>
-
-#include "engine/io/file.h"
 #include "engine/io/output_kind.h"
 #include "eval/evaluated_model.h"
 
@@ -27,8 +24,7 @@ void add_intervention_options(CLI::App* line, InterventionOptions& options) {
       ->excludes(tokens);
   line->add_option("--data", request.given.data, "another data folder than the run's");
   add_compute_options(line, options.compute, {"f32", "f64"});
-  line->add_option("--out", options.out, "write the JSON to this file");
-  line->add_flag("--force", options.force, "let --out replace a file that is no such JSON");
+  add_json_output_options(line, options.output, "the JSON", "JSON");
 }
 
 int run_intervention_request(const InterventionOptions& options, const Ablation& ablation,
@@ -36,16 +32,12 @@ int run_intervention_request(const InterventionOptions& options, const Ablation&
   if (options.compute.device != "cpu")
     throw Error("interventions run on the CPU alone: leave out --device " + options.compute.device, Exit::usage);
   options.compute.apply();
-  if (!options.out.empty()) require_output(options.out, kInterventionsFile, options.force);
+  options.output.require_free(kInterventionsFile);
   InterventionRequest request = options.request;
   request.precision = options.compute.precision;
   request.batch = options.compute.batch;
   const CheckpointInterventions all = intervene_on_checkpoint(request, ablation);
-  std::fputs(table_of(all).c_str(), stderr);
-  if (options.out.empty())
-    std::fputs(all.json.c_str(), stdout);
-  else
-    write_file_atomically(options.out, all.json);
+  options.output.write(table_of(all), all.json);
   return 0;
 }
 

@@ -7,19 +7,19 @@
 
 #include "eval/checkpoint_interventions.h"
 #include "eval/compute_options.h"
+#include "eval/json_output.h"
 
 namespace sink {
 
 struct InterventionOptions {
   InterventionRequest request;
-  std::string out;
+  JsonOutput output;
   ComputeOptions compute;
-  bool force = false;
 };
 
-// The model, what it reads, how it computes, --out and --force.
+// The model, what it reads, how it computes, --json, --out and --force.
 void add_intervention_options(CLI::App* line, InterventionOptions& options);
-// Measures, writes the table to stderr and the JSON to stdout or --out, and returns the exit code.
+// Measures, writes table and JSON (json_output.h), and returns the exit code.
 int run_intervention_request(const InterventionOptions& options, const Ablation& ablation,
                              const std::function<std::string(const CheckpointInterventions&)>& table_of);
 

@@ -51,7 +51,7 @@ EvalCommand interventions_command(CLI::App& app, const Ablation& ablation) {
       "comparison, and precision (weights and inputs rounded to 8 and 4 bits); or what --settings lists. Change and "
       "its standard error are over the same sequences; KL is the mean over positions of the divergence of the next "
       "token's probabilities after from those before, nats; greedy, at how many positions another token is the most "
-      "probable. A table goes to stderr, JSON to stdout or --out.");
+      "probable. A terminal gets the table alone; a pipe, a file, --out or --json JSON, and stderr the table.");
   CLI::Option* tokens =
       line->add_option("--token", options->tokens,
                        "position, from 1, whose share is taken; again, or 1,5: of several, others for comparison")

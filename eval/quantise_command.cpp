@@ -70,8 +70,9 @@ EvalCommand quantise_command(CLI::App& app, const Ablation& ablation) {
       "What the loss becomes in 8, 6, 5, 4 and 3 bits: of the matrices of the blocks, of what all of them read, and of "
       "both; with one scale for a matrix or what is read of a sequence (tensor), one for each output of a matrix or "
       "number of a token (channel), or one for each token (of a matrix then for each output). Symmetric, up to the "
-      "largest, kept as floats. Kurtosis says how far single numbers stand out. A table goes to stderr, JSON with "
-      "standard errors to stdout or --out. Other combinations: `interventions --settings`.");
+      "largest, kept as floats. Kurtosis says how far single numbers stand out. A terminal gets the table alone; a "
+      "pipe, a file, --out or --json JSON with standard errors, and stderr the table. Other combinations: "
+      "`interventions --settings`.");
   add_intervention_options(line, *options);
   options->request.interventions = quantisations();
   options->request.with_kurtosis = true;

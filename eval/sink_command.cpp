@@ -7,7 +7,6 @@
 
 #include "engine/data/data_source.h"
 #include "engine/io/build_info.h"
-#include "engine/io/file.h"
 #include "engine/io/output_kind.h"
 #include "engine/io/sha256.h"
 #include "engine/precision.h"
@@ -21,6 +20,7 @@
 #include "eval/given_input.h"
 #include "eval/given_text.h"
 #include "eval/input_tokens.h"
+#include "eval/json_output.h"
 #include "eval/position_edit.h"
 #include "eval/sink_by_length.h"
 #include "eval/text_lines.h"
@@ -37,14 +37,15 @@ const OutputKind kEvaluationFile =
     kind_by_text("an evaluation of eval_<ablation> sink", "{", {"\"schema\"", "\"policies\""});
 
 struct SinkOptions {
-  std::string checkpoint, out, input = "text", map = "auto", positions;
+  std::string checkpoint, input = "text", map = "auto", positions;
+  JsonOutput output;
   GivenInput given;
   ComputeOptions compute;
   std::int64_t sequences = 100;
   std::vector<double> epsilons;
   std::vector<std::int64_t> lengths;
   std::uint64_t seed = 0;
-  bool all_inputs = false, force = false;
+  bool all_inputs = false;
 
   // Whether each line of the file of text is one.
   bool lines() const { return given.text_file && given.text_file->ends_with(".jsonl"); }
@@ -192,19 +193,12 @@ struct SinkRun {
   }
 };
 
-void write_json(const SinkOptions& options, const std::string& json) {
-  if (options.out.empty())
-    std::fputs(json.c_str(), stdout);
-  else
-    write_file_atomically(options.out, json);
-}
-
 void measure_input(const SinkRun& run, const Batch& input, const DataSource* data) {
   const Evaluation evaluation = run.measure(input, true);
-  std::fputs(evaluation_table(evaluation, data ? run.run.task : run.options.input_name()).c_str(), stderr);
+  std::string table = evaluation_table(evaluation, data ? run.run.task : run.options.input_name());
   if (!evaluation.by_length.lengths.empty())
-    std::fputs(sinks_by_length_table(evaluation.by_length, run.edited_position()).c_str(), stderr);
-  write_json(run.options, run.json(evaluation, input, data));
+    table += sinks_by_length_table(evaluation.by_length, run.edited_position());
+  run.options.output.write(table, run.json(evaluation, input, data));
 }
 
 // Natural tokens, the same by domain, random and repeated ones; those also behind the token with which the model's
@@ -236,8 +230,7 @@ void measure_all_inputs(const SinkRun& run, const Read& natural, const DataSourc
             of_input.json(measured.back().second, inputs[i].tokens, i < of_text ? data : nullptr);
     measured.back().second.maps = {};
   }
-  std::fputs(inputs_table(measured).c_str(), stderr);
-  write_json(run.options, json + "}\n}\n");
+  run.options.output.write(inputs_table(measured), json + "}\n}\n");
 }
 
 int run_sink(const SinkOptions& options, const Ablation& ablation) {
@@ -261,7 +254,7 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
       is_text ? validation_text(options.checkpoint, checkpoint, run, options.given.data, sizes) : nullptr;
   const Read input = input_of(options, checkpoint, sizes, data.get(), run.context);
   MapChoice map = map_choice(options.map, sizes);
-  if (!options.out.empty()) require_output(options.out, kEvaluationFile, options.force);
+  options.output.require_free(kEvaluationFile);
   // Before anything is computed: reading a tokenizer takes memory that the measurement then has.
   const SinkRun sink_run{options, ablation, checkpoint, *model, run, map, token_labels(checkpoint, nullptr)};
   if (options.all_inputs)
@@ -326,8 +319,8 @@ EvalCommand sink_command(CLI::App& app, const Ablation& ablation) {
   CLI::App* sink = app.add_subcommand(
       "sink",
       "Sink_k and alpha_k (k = 1 ... 10, and * for an extra key or sink token), raw and proxy; row mass, entropy, "
-      "norms by position, massive activations, the split of q.k into norms and cosine, and maps. A table goes to "
-      "stderr, evaluation JSON (eval/evaluation_json.h) to stdout or --out.");
+      "norms by position, massive activations, the split of q.k into norms and cosine, and maps. A terminal gets the "
+      "table alone; a pipe, a file, --out or --json evaluation JSON (eval/evaluation_json.h), and stderr the table.");
   sink->add_option("checkpoint,--model", options->checkpoint, kWhatIsEvaluated)->required();
   add_input_options(sink, *options);
   sink->add_option(
@@ -340,8 +333,7 @@ EvalCommand sink_command(CLI::App& app, const Ablation& ablation) {
       "--positions", options->positions,
       "replace:T or swap:T: learned vectors of positions edited first, p_1 <- p_T or both changing places; "
       "adds a table with Sink_T");
-  sink->add_option("--out", options->out, "write the JSON to this file");
-  sink->add_flag("--force", options->force, "let --out replace a file that is no such JSON");
+  add_json_output_options(sink, options->output, "the JSON", "JSON");
   return {sink, [options, ablation] { return run_sink(*options, ablation); }};
 }
 

@@ -10,6 +10,7 @@
 #include "eval/evaluated_model.h"
 #include "eval/generation/streaming.h"
 #include "eval/given_input.h"
+#include "eval/json_output.h"
 
 namespace sink {
 namespace {
@@ -19,6 +20,7 @@ struct StreamOptions {
   GivenInput given;
   ComputeOptions compute;
   std::vector<std::string> keep;
+  JsonOutput output;
   std::int64_t tokens = 20000, stretches = 8;
 };
 
@@ -62,8 +64,7 @@ int run_stream(const StreamOptions& options, const Ablation& ablation) {
           if (terminal) show_progress(eviction, read, tokens);
         }));
   }
-  std::fputs(stream_table(losses).c_str(), stderr);
-  std::fputs(stream_json(options.model, ablation.name, context, tokens, losses).c_str(), stdout);
+  options.output.write(stream_table(losses), stream_json(options.model, ablation.name, context, tokens, losses));
   return 0;
 }
 
@@ -74,7 +75,8 @@ EvalCommand stream_command(CLI::App& app, const Ablation& ablation) {
   CLI::App* stream = app.add_subcommand(
       "stream",
       "Reads a text token by token and forgets older tokens, as StreamingLLM does: what does each token's loss become "
-      "where the first tokens are forgotten, too? Table on stderr, JSON on stdout.");
+      "where the first tokens are forgotten, too? A terminal gets the table alone; a pipe, a file or --json JSON, and "
+      "stderr the table.");
   stream->add_option("--checkpoint,--model,model", options->model, kWhatIsEvaluated)->required();
   add_tokens_option(stream, options->given, add_text_options(stream, options->given));
   stream->add_option("--data", options->given.data,
@@ -91,6 +93,7 @@ EvalCommand stream_command(CLI::App& app, const Ablation& ablation) {
   stream->add_option("--stretches", options->stretches, "of the text, each with a column")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000}))
       ->capture_default_str();
+  add_json_option(stream, options->output);
   add_machine_options(stream, options->compute, {"f32", "bf16", "tf32", "f64"});
   stream->footer("Example:\n  eval_llama stream MODEL.gguf --text-file novel.txt --keep 1024,4+1020 --most 20000");
   return {stream, [options, ablation] { return run_stream(*options, ablation); }};

@@ -3,7 +3,6 @@
 #include <cstdio>
 #include <memory>
 
-#include "engine/io/file.h"
 #include "engine/io/json_lines.h"
 #include "engine/io/output_kind.h"
 #include "engine/precision.h"
@@ -11,6 +10,7 @@
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
 #include "eval/given_text.h"
+#include "eval/json_output.h"
 #include "eval/scoring/accuracy.h"
 #include "eval/scoring/continuation_score.h"
 #include "eval/scoring/scored_item.h"
@@ -22,9 +22,9 @@ namespace {
 const OutputKind kScoresFile = kind_by_text("scores of eval_<ablation> score", "{\"line\":", {"\"tokens\":"});
 
 struct ScoreOptions {
-  std::string model, file, data, out;
+  std::string model, file, data;
+  JsonOutput output;
   std::int64_t limit = 0, prefix_token = -1;
-  bool force = false;
   ComputeOptions compute;
 };
 
@@ -141,7 +141,7 @@ std::string summary_of(const std::vector<ScoredItem>& items,
 int run_score(const ScoreOptions& options, const Ablation& ablation) {
   options.compute.apply();
   const std::vector<ScoredItem> items = read_scored_items(options.file, options.limit);
-  if (!options.out.empty()) require_output(options.out, kScoresFile, options.force);
+  options.output.require_free(kScoresFile);
   auto [checkpoint, model] = load_evaluated(options.model, ablation, stored_type(options.compute.precision),
                                             device_named(options.compute.device));
   const TrainedOn run = trained_on(checkpoint, model->sizes());
@@ -150,11 +150,7 @@ int run_score(const ScoreOptions& options, const Ablation& ablation) {
       scores_of(items, encoder_of(options, tokenizer, checkpoint, run, model->sizes()), options.file, *model);
   std::string lines;
   for (std::size_t i = 0; i < items.size(); ++i) lines += json_line(items[i], scores[i]);
-  if (options.out.empty())
-    std::fputs(lines.c_str(), stdout);
-  else
-    write_file_atomically(options.out, lines);
-  std::fputs(summary_of(items, scores).c_str(), stderr);
+  options.output.write(summary_of(items, scores), lines);
   return 0;
 }
 
@@ -169,9 +165,8 @@ EvalCommand score_command(CLI::App& app, const Ablation& ablation) {
       "{\"context\", \"continuation\"}; {\"query\", \"choices\", \"gold\"}, of which the most likely choice is taken; "
       "{\"sentence\", \"option1\", \"option2\", \"answer\"} as of WinoGrande; or {\"text\"}, whose last word is "
       "scored, "
-      "as of LAMBADA. A line of JSON for each goes to stdout or --out, in the same order: log-probabilities, numbers "
-      "of "
-      "tokens, whether each token is the most likely one; accuracy beside chance goes to stderr.");
+      "as of LAMBADA. A terminal gets accuracy beside chance alone; a pipe, a file, --out or --json a line of JSON for "
+      "each, in the same order: log-probabilities, how many tokens, whether each token is the most likely one.");
   score->add_option("checkpoint,--model", options->model, kWhatIsEvaluated)->required();
   score->add_option("file", options->file, "JSONL; - is standard input (of a packed file: xz -dc FILE | ... -)")
       ->required();
@@ -183,8 +178,7 @@ EvalCommand score_command(CLI::App& app, const Ablation& ablation) {
       ->check(CLI::NonNegativeNumber);
   score->add_option("--data", options->data, "data folder whose tokenizer to take, where the checkpoint has none");
   add_machine_options(score, options->compute, {"f32", "bf16", "tf32", "f64"});
-  score->add_option("--out", options->out, "write the lines to this file");
-  score->add_flag("--force", options->force, "let --out replace a file that is no such JSONL");
+  add_json_output_options(score, options->output, "the lines", "JSONL");
   score->footer("Example:\n  xz -dc sciq.jsonl.xz | eval_llama score MODEL.gguf - --limit 100 --out sciq.scores.jsonl");
   return {score, [options, ablation] { return run_score(*options, ablation); }};
 }

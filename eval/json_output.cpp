@@ -1,0 +1,34 @@
+#include "eval/json_output.h"
+
+#include <unistd.h>
+
+#include <cstdio>
+
+#include "engine/io/file.h"
+
+namespace sink {
+
+void JsonOutput::require_free(const OutputKind& kind) const {
+  if (!out.empty()) require_output(out, kind, force);
+}
+
+void JsonOutput::write(const std::string& table, const std::string& json_text) const {
+  const bool terminal = ::isatty(STDOUT_FILENO) != 0, prints = out.empty() && (json || !terminal);
+  std::fputs(table.c_str(), terminal && !prints ? stdout : stderr);
+  if (prints) std::fputs(json_text.c_str(), stdout);
+  if (!out.empty()) write_file_atomically(out, json_text);
+}
+
+CLI::Option* add_json_option(CLI::App* command, JsonOutput& output) {
+  return command->add_flag("--json", output.json,
+                           "print the JSON on a terminal, too, where only the table is printed else; a pipe or file "
+                           "gets it without");
+}
+
+void add_json_output_options(CLI::App* command, JsonOutput& output, const std::string& what, const std::string& kind) {
+  CLI::Option* json = add_json_option(command, output);
+  json->excludes(command->add_option("--out", output.out, "write " + what + " to this file"));
+  command->add_flag("--force", output.force, "let --out replace a file that is no such " + kind);
+}
+
+}  // namespace sink
