@@ -1,4 +1,4 @@
-// The files of tools/report/page as they were when the program was built: markup, style and scripts of the page.
+// The files of tools/report/page, and the recipes of planned_steps.h, as they were when the program was built.
 #pragma once
 
 #include <string>

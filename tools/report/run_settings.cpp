@@ -183,6 +183,14 @@ std::vector<std::string> differences(const std::vector<const Run*>& runs) {
   return out;
 }
 
+Reading reading_of(const Run& run) {
+  return sink::reading_of([&](const std::string& flag) {
+    if (flag == "task") return run.task;
+    const std::string own = setting(run, flag.c_str());
+    return own.empty() && flag == "fixed-token" ? setting(run, "fixed-first-token") : own;  // as older runs name it
+  });
+}
+
 std::int64_t whole_setting(const Run& run, const char* key) {
   return std::max<std::int64_t>(0, std::strtoll(setting(run, key).c_str(), nullptr, 10));
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tools/report/run_reader.h"
+#include "tools/study/matching_row.h"
 
 namespace sink::report {
 
@@ -28,6 +29,9 @@ struct Identity {
 };
 
 Identity identity_of(const Run& run);
+
+// What the run read and saw, by its settings.
+Reading reading_of(const Run& run);
 
 // A setting that is a whole number and at least 0; 0 where the run has none.
 std::int64_t whole_setting(const Run& run, const char* key);

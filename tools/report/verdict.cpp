@@ -1,0 +1,64 @@
+#include "tools/report/verdict.h"
+
+#include <cmath>
+#include <cstdio>
+
+namespace sink {
+namespace {
+
+// 1500 as "1,500".
+std::string with_commas(std::int64_t value) {
+  std::string digits = std::to_string(value);
+  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<std::size_t>(at), 1, ',');
+  return digits;
+}
+
+}  // namespace
+
+std::string why_not_tested(const Evidence& evidence) {
+  const bool short_of_steps = evidence.seeds > 0 && evidence.steps < evidence.planned;
+  if (evidence.seeds >= kFewestSeeds && !short_of_steps) return "";
+  std::string why = evidence.seeds == 0   ? "no run"
+                    : evidence.seeds == 1 ? "one run"
+                                          : std::to_string(evidence.seeds) + " runs";
+  if (short_of_steps) why += ", " + with_commas(evidence.steps) + " of " + with_commas(evidence.planned) + " steps";
+  return why;
+}
+
+Verdict level_verdict(const Evidence& evidence, const Estimate& level_minus_bound) {
+  if (!why_not_tested(evidence).empty()) return Verdict::not_tested;
+  if (level_minus_bound.low() > 0) return Verdict::supported;
+  return level_minus_bound.high() < 0 ? Verdict::contradicted : Verdict::undecided;
+}
+
+Verdict comparison_verdict(const Evidence& evidence, const Estimate& difference, double smallest) {
+  if (!why_not_tested(evidence).empty()) return Verdict::not_tested;
+  if (difference.low() > -smallest && difference.high() < smallest) return Verdict::too_small;
+  if (difference.half == 0) return Verdict::undecided;
+  return level_verdict(evidence, difference);
+}
+
+std::string interval_text(const Estimate& estimate, int decimals) {
+  char text[96];
+  std::snprintf(text, sizeof text, "[%.*f, %.*f]", decimals, estimate.low(), decimals, estimate.high());
+  return text;
+}
+
+std::string verdict_text(Verdict verdict, const Evidence& evidence, const Estimate& shown, int decimals) {
+  switch (verdict) {
+    case Verdict::not_tested:
+      return "not tested: " + why_not_tested(evidence);
+    case Verdict::too_small:
+      return "too small to tell";
+    case Verdict::undecided:
+      return "undecided " + interval_text(shown, decimals);
+    case Verdict::contradicted:
+      return "contradicted";
+    case Verdict::supported:
+      return "supported";
+  }
+  return "";
+}
+
+}  // namespace sink
