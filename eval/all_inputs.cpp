@@ -63,7 +63,7 @@ std::string inputs_table(const std::vector<std::pair<std::string, Evaluation>>& 
                   e.first_value_norm_ratio, *largest, largest - e.massive_ratio.begin());
     table += padded(name) + line;
   }
-  return table;
+  return table + "Sinks and alpha_1 are of proxy weights, but for raw>0.3.\n";
 }
 
 }  // namespace sink

@@ -62,7 +62,8 @@ std::string evaluation_table(const Evaluation& e, const std::string& input) {
   if (e.extra == Evaluation::Extra::key) table += text("on the extra key %.4f, ", e.extra_key_mass);
   table += text("entropy %.3f nats, |v_1| / mean |v_t| %.3f\n", e.entropy, e.first_value_norm_ratio);
   table += text("of what values give, by length, the first one's share %.4f; ", e.value_share) + kurtosis_line(e);
-  table += text("|h_1| / mean |h_t| of the embedding %.2f; means over heads, but alpha_1:\n", e.massive_ratio.front());
+  table += text("|h_1| / mean |h_t| of the embedding %.2f; means over heads, but alpha_1 (proxy):\n",
+                e.massive_ratio.front());
   table += "layer  alpha_1 head    mass entropy   h_1/h |    q.k_1  |q||k|    cos |  q.other  |q||k|    cos\n";
   for (std::size_t layer = 0; layer < e.row_mass_layer_head.size(); ++layer) table += layer_line(e, layer);
   return table;

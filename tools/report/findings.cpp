@@ -50,13 +50,13 @@ std::string extra_share(const Said& said, bool share) {
       said.extra() == "key" && std::isfinite(mass) ? mass : said.mean(share ? "alpha_star" : "alpha_star_raw");
   if (!std::isfinite(weight)) return "";
   return std::string(" and its ") + (said.extra() == "key" ? "extra key " : "sink token ") + (share ? "" : "one of ") +
-         "<b>" + (share ? percent(weight) : plain(weight)) + "</b>";
+         "<b>" + (share ? percent(weight) : plain(weight)) + "</b>" + (share ? "" : " (raw)");
 }
 
 // What an arm's rows that do not sum to one spend on the first token, as it acts and as a share.
 std::string weight_as_it_acts(const Said& said) {
   const double mass = said.total_mass();
-  std::string text = "a weight of <b>" + plain(said.mean("alpha_1_raw")) + "</b> as it acts (";
+  std::string text = "a raw weight of <b>" + plain(said.mean("alpha_1_raw")) + "</b> (proxy: ";
   text += percent(said.mean("alpha_1")) + " of the ";
   text += mass < 0.5 ? "little it spends" : "weight it spends";
   if (std::isfinite(mass)) {
@@ -74,7 +74,7 @@ std::string arm_sentence(const Arm& arm, const Said& said, bool first) {
   if (arm.rows_sum_to_one()) {
     text += "<b>" + percent(said.mean("alpha_1")) + "</b>";
     if (first) text += " of its attention";
-    text += extra_share(said, true);
+    text += extra_share(said, true) + " (raw = proxy)";
   } else {
     text += weight_as_it_acts(said);
   }

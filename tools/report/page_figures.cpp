@@ -47,8 +47,9 @@ std::string sink_figures(const Section& s, const std::string& key, const std::st
   const std::string alpha = "&alpha;<sub>" + key + "</sub>", sink = "Sink<sub>" + key + "</sub>",
                     name = key == "*" ? "star" : key;
   if (!s.group.has_proxy())
-    return curve_figure(s, "alpha_" + name, alpha, "Attention on " + whose + "; rows sum to one." + even) +
-           curve_figure(s, "sink_" + name, sink, "Heads with " + alpha + " above 0.3, in percent.");
+    return curve_figure(s, "alpha_" + name, alpha + ", raw = proxy",
+                        "Attention on " + whose + "; rows sum to one." + even) +
+           curve_figure(s, "sink_" + name, sink + ", raw = proxy", "Heads with " + alpha + " above 0.3, in percent.");
   return curve_figure(s, "alpha_" + name, alpha + ", proxy", "Share of each row on " + whose + "." + even) +
          curve_figure(s, "alpha_" + name + "_raw", alpha + ", raw", "Weight on " + whose + " as it acts.") +
          curve_figure(s, "sink_" + name, sink + ", proxy", "Heads with a proxy " + alpha + " above 0.3, in percent.") +
@@ -103,8 +104,10 @@ namespace {
 
 std::string head_figure(const Section& s, const Run* run) {
   const Evaluation& e = *run->evaluation;
-  std::string grids = tiles("alpha_1", "&alpha;<sub>1</sub>", e.alpha_1_layer_head);
-  if (!e.alpha_star_layer_head.empty()) grids += tiles("alpha_star", "&alpha;<sub>*</sub>", e.alpha_star_layer_head);
+  const std::string same = s.group.has_proxy() ? "" : ", raw = proxy";
+  std::string grids = tiles("alpha_1", "&alpha;<sub>1</sub>" + same, e.alpha_1_layer_head);
+  if (!e.alpha_star_layer_head.empty())
+    grids += tiles("alpha_star", "&alpha;<sub>*</sub>" + same, e.alpha_star_layer_head);
   if (!e.value_share_layer_head.empty()) grids += tiles("value_share", kValueShare, e.value_share_layer_head);
   return framed_heads(
       "data-group=\"" + std::to_string(s.index) + "\" data-run=\"" + std::to_string(s.run_index(run)) + "\"",
@@ -170,10 +173,13 @@ std::string sink_against_loss(const Section& s) {
   return bar("Sink<sub>1</sub> against validation loss", "",
              s.group.has_proxy() ? segments("scatter-" + id, "Weights", {{"sink_1", "proxy"}, {"sink_1_raw", "raw"}})
                                  : "") +
-         figure(s, "class=\"wide\" data-kind=\"scatter\"", "Sink<sub>1</sub> and loss of every run", caption,
-                "Scatter plot of " + std::to_string(known) +
-                    " runs. Left and right arrows go from run to run, in order of their loss. Values in the table "
-                    "below.");
+         figure(
+             s, "class=\"wide\" data-kind=\"scatter\"",
+             std::string("Sink<sub>1</sub>") + (s.group.has_proxy() ? "" : ", raw = proxy,") + " and loss of every run",
+             caption,
+             "Scatter plot of " + std::to_string(known) +
+                 " runs. Left and right arrows go from run to run, in order of their loss. Values in the table "
+                 "below.");
 }
 
 std::string first_positions(const Section& s) {
@@ -196,7 +202,7 @@ std::string first_positions(const Section& s) {
     add("alpha_k", "&alpha;<sub>k</sub>, proxy", "Share of each row on position k." + even);
     add("alpha_k_raw", "&alpha;<sub>k</sub>, raw", "Weight on position k as it acts.");
   } else {
-    add("alpha_k", "&alpha;<sub>k</sub>", "Attention on position k." + even);
+    add("alpha_k", "&alpha;<sub>k</sub>, raw = proxy", "Attention on position k." + even);
   }
   return bar("Is it only the first token?",
              "&alpha;<sub>k</sub>: the weight on position k, averaged over the queries that can see it.", "") +

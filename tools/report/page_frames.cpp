@@ -52,7 +52,7 @@ std::string tiles(const char* which, const std::string& name, const Table& table
          "</p><div class=\"tiles\" data-tiles=\"" + which + "\" role=\"group\" aria-label=\"" + name +
          " by layer and head" +
          (table.empty() ? ""
-                        : ", largest " + significant(peak) + " in layer " + std::to_string(layer) + ", head " +
+                        : ", largest by proxy " + significant(peak) + " in layer " + std::to_string(layer) + ", head " +
                               std::to_string(head)) +
          ". Each head is a button that shows its map.\"></div></div>";
 }

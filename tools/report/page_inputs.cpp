@@ -58,8 +58,9 @@ std::string inputs_part(const std::vector<const Run*>& runs) {
     rows += "</tr>";
   }
   return bar("Natural, random and repeated tokens",
-             "Sink<sub>1</sub> at &epsilon;&nbsp;0.3 by proxy weights, in percent of heads, and &alpha;<sub>1</sub> "
-             "(small), of each model on each kind of input; random: each token drawn evenly from the vocabulary; "
+             "Sink<sub>1</sub> at &epsilon;&nbsp;0.3 in percent of heads and &alpha;<sub>1</sub> (small), both by "
+             "proxy "
+             "weights, of each model on each kind of input; random: each token drawn evenly from the vocabulary; "
              "repeated: one token throughout; begin+: behind the model\u2019s begin token.",
              "") +
          "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Sinks by kind of input\"><table "

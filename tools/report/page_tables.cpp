@@ -60,21 +60,22 @@ std::vector<Column> columns(const Group& group) {
   const auto kinds = proxy ? std::vector<bool>{false, true} : std::vector<bool>{false};
   for (const bool raw : kinds)
     for (const double epsilon : group.epsilons())
-      all.push_back({std::string("Sink<sub>1</sub>, %") + (!proxy ? ""
+      all.push_back({std::string("Sink<sub>1</sub>, %") + (!proxy ? ", raw = proxy"
                                                            : raw  ? ", raw"
                                                                   : ", proxy"),
                      "&epsilon;&nbsp;" + number(epsilon, 1), 1,
                      [=](const Run&, const Evaluation& e) { return e.sink_at(epsilon, raw); }});
   for (const bool raw : kinds)
-    all.push_back({"Sink<sub>*</sub>, %",
+    all.push_back({std::string("Sink<sub>*</sub>, %") + (proxy ? "" : ", raw = proxy"),
                    !proxy ? "&epsilon;&nbsp;0.3"
                    : raw  ? "raw"
                           : "proxy",
                    1, [=](const Run&, const Evaluation& e) { return e.sink_star_at(0.3, raw); }});
-  const std::string alpha = "&alpha;<sub>1</sub>", star = "&alpha;<sub>*</sub>";
+  const std::string same = proxy ? "" : ", raw = proxy";
+  const std::string alpha = "&alpha;<sub>1</sub>" + same, star = "&alpha;<sub>*</sub>" + same;
   all.push_back(scalar(alpha, proxy ? "proxy" : "mean", "alpha_1"));
   if (proxy) all.push_back(scalar(alpha, "raw", "alpha_1_raw"));
-  all.push_back(scalar(alpha, "max", "alpha_1_max"));
+  all.push_back(scalar(alpha, proxy ? "max, proxy" : "max", "alpha_1_max"));
   all.push_back(scalar(star, proxy ? "proxy" : "mean", "alpha_star"));
   if (proxy) all.push_back(scalar(star, "raw", "alpha_star_raw"));
   all.push_back({"", "row mass", 2, [](const Run&, const Evaluation& e) { return e.total_mass(); }});

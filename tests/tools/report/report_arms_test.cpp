@@ -68,8 +68,8 @@ TEST_CASE("report: seeds are distinct seeds of the same run, whoever watched it 
                     c = run_with(place, "c", softmax("c", 0, 0.6), "data = \".\"\n"),
                     d = run_with(place, "d", softmax("d", 0), ""), e = run_with(place, "e", later, "");
   CHECK(contains(made_of(place, b + c).html,
-                 "<b>softmax</b> gives the first token <b>62\u00a0%</b> of its attention, "
-                 "mean of 2 seeds"));
+                 "<b>softmax</b> gives the first token <b>62\u00a0%</b> of its attention "
+                 "(raw = proxy), mean of 2 seeds"));
   CHECK_FALSE(contains(made_of(place, a + d).html, "mean of 2"));  // one seed, twice
   const Made builds = made_of(place, a + e);                       // another program made it
   CHECK_FALSE(contains(builds.html, "mean of 2"));
@@ -250,7 +250,9 @@ TEST_CASE("report: a run that has not finished shows its last measurement, and s
     runs += run_with(place, "s" + std::to_string(seed), done, config);
   }
   made = made_of(place, runs);
-  CHECK(contains(made.html, "<b>softmax</b> gives the first token <b>25\u00a0%</b> of its attention, mean of 2 seeds"));
+  CHECK(contains(
+      made.html,
+      "<b>softmax</b> gives the first token <b>25\u00a0%</b> of its attention (raw = proxy), mean of 2 seeds"));
 }
 
 TEST_CASE("report: of a run that was gone on with after its end, the old end is not shown as the new") {

@@ -40,8 +40,9 @@ TEST_CASE("report: one self-contained, deterministic page of several runs and ta
   CHECK(contains(html, "default-src 'none'"));
 
   // The sentence, by hand: mean alpha (0.6 + 0.64) / 2; raw 0.5 * 0.06; evenly (1 + 1/2 + 1/3 + 1/4) / 4 = 0.5208.
-  CHECK(contains(html, "<b>softmax</b> gives the first token <b>62\u00a0%</b> of its attention, mean of 2 seeds"));
-  CHECK(contains(html, "<b>sigmoid</b>: a weight of <b>0.03</b> as it acts (50\u00a0% of the little it spends"));
+  CHECK(contains(
+      html, "<b>softmax</b> gives the first token <b>62\u00a0%</b> of its attention (raw = proxy), mean of 2 seeds"));
+  CHECK(contains(html, "<b>sigmoid</b>: a raw weight of <b>0.03</b> (proxy: 50\u00a0% of the little it spends"));
   CHECK(contains(html, "Attention spread evenly would give the first token 52\u00a0%."));
   CHECK(contains(html, "mean of 2 seeds<small>softmax</small></th>"));
 

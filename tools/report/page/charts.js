@@ -146,7 +146,7 @@ function options(x, y, titleOf) {
       legend: { display: false },
       tooltip: { backgroundColor: css("--tip"), titleColor: css("--tip-text"), bodyColor: css("--tip-text"), padding: 10,
                  usePointStyle: true, boxPadding: 4,
-                 callbacks: { title: titleOf, label: (item) => " " + item.dataset.label + "  " + significant(item.parsed.y) + withRuns(item) } },
+                 callbacks: { title: titleOf, label: (item) => " " + item.dataset.label + "  " + significant(item.parsed.y) + (item.dataset.kind ? ` (${item.dataset.kind})` : "") + withRuns(item) } },
     },
   };
 }
@@ -264,6 +264,8 @@ function keepDrawn(figure, causes, describe, rows) {
   }, () => csvOf(rows()));
   return { drawn };
 }
+// Which weights a score of these runs is of.
+const kindOf = (name, runs) => (runs.every((r) => report.runs[r].same) ? "raw = proxy" : name.endsWith("_raw") ? "raw" : "proxy");
 const finite = (values) => values.filter((v) => v !== null && Number.isFinite(v));
 // Proxy and raw stand side by side: they share the vertical scale unless the raw weights are far larger.
 function commonTop(runs, name, valuesOf) {
@@ -296,7 +298,8 @@ function curveChart(figure) {
   const runs = group.runs.filter((r) => values(report.runs[r], name).length > 0);
   const bounded = /^(alpha|sink)/.test(name), loss = name.endsWith("_loss");
   const top = bounded ? commonTop(runs, name, values) : undefined;
-  const unit = name.startsWith("sink") ? "% of heads" : name.startsWith("alpha") ? "weight" : loss ? "nats per token" : "norm";
+  const kind = bounded ? kindOf(name, group.runs) : "";
+  const unit = name.startsWith("sink") ? "% of heads, " + kind : name.startsWith("alpha") ? "weight, " + kind : loss ? "nats per token" : "norm";
   const last = Math.max(...group.runs.flatMap((r) => Object.values(report.runs[r].curves).map((c) => c.x[c.x.length - 1])));
   const isAbove = () => loss && choice("loss-" + g, "nats") === "above";
   const bands = () => figureBands(figure, (run, r) => {
@@ -309,7 +312,7 @@ function curveChart(figure) {
     const scale = choice("steps-" + g, "linear"), above = isAbove(), drawn = bands();
     const sets = lineSets(drawn, (n) => (!/^(train_loss|grad_norm)$/.test(name) && n <= 40 ? "all" : "few"),
                           (p) => ({ x: p.x, y: scale !== "linear" && p.x <= 0 ? NaN : p.y }));
-    sets.forEach((set, at) => { set.n = drawn[at].band.n; });
+    sets.forEach((set, at) => Object.assign(set, { n: drawn[at].band.n, kind }));
     const xs = drawn.flatMap(({ band }) => [band.x[0], band.x[band.x.length - 1]]).filter((x) => scale === "linear" || x > 0);
     const across = (y) => [Math.min(...xs), Math.max(...xs)].map((x) => ({ x, y }));
     if (name === "alpha_1" && group.even.length > 0 && xs.length) sets.push(evenSet(across(group.even[0])));
@@ -358,16 +361,16 @@ function profileChart(figure) {
 }
 
 function barChart(figure) {
-  const g = figure.dataset.group, group = report.groups[g], name = figure.dataset.bars;
+  const g = figure.dataset.group, group = report.groups[g], name = figure.dataset.bars, kind = kindOf(name, group.runs);
   const top = commonTop(group.runs, name, (run, key) => run[key] || []);
   const bands = () => bandsOf(g, (run) => run[name] ? { x: run[name].map((_, i) => i + 1), y: run[name] } : null);
   keepDrawn(figure, [], () => {
     const drawn = bands(), count = Math.max(0, ...drawn.map(({ band }) => band.x.length));
-    const sets = drawn.map(({ line, band }) => ({ label: line.label, line, data: band.y, n: band.n, backgroundColor: barFill(line), hidden: line.hidden,
+    const sets = drawn.map(({ line, band }) => ({ label: line.label, line, data: band.y, n: band.n, kind, backgroundColor: barFill(line), hidden: line.hidden,
                                                   categoryPercentage: 0.8, barPercentage: 0.92 }));
     if (name === "alpha_k" && group.even.length > 0) sets.unshift(evenSet(group.even.slice(0, count)));
     const made = options(axis("position k", "category", { grid: { display: false }, ticks: { color: css("--muted"), font: { size: 11.5 } } }),
-                         axis("weight", "linear", { suggestedMin: 0, suggestedMax: top }),
+                         axis("weight, " + kind, "linear", { suggestedMin: 0, suggestedMax: top }),
                          (items) => items.length ? "position " + items[0].label : "");
     made.parsing = true;
     made.interaction.mode = "index";
@@ -376,7 +379,7 @@ function barChart(figure) {
 }
 
 function scatterChart(figure) {
-  const g = figure.dataset.group, measure = () => choice("scatter-" + g, "sink_1");
+  const g = figure.dataset.group, measure = () => choice("scatter-" + g, "sink_1"), kind = () => kindOf(measure(), report.groups[g].runs);
   const points = () => linesOf(g).map((line) => ({ line, points: line.runs.flatMap((r) => {
     const { final } = report.runs[r];
     return final && Number.isFinite(final.val_loss) && Number.isFinite(final[measure()]) ? [{ x: final.val_loss, y: final[measure()], run: r }] : [];
@@ -386,9 +389,9 @@ function scatterChart(figure) {
     clip: 6, pointRadius: 5, pointHoverRadius: 8, pointBorderWidth: 2, borderDash: [],
     data: points.map((p, at) => ({ ...p, name: points.length === 1 ? report.runs[p.run].name : at === 0 ? line.label : "" })),
   }));
-  const say = ({ run, x, y }) => `${report.runs[run].name}: loss ${significant(x)}, Sink\u2081 ${significant(y)} %` + (report.runs[run].mark ? `, ${report.runs[run].mark}` : "");
+  const say = ({ run, x, y }) => `${report.runs[run].name}: loss ${significant(x)}, Sink\u2081 ${significant(y)} % (${kind()})` + (report.runs[run].mark ? `, ${report.runs[run].mark}` : "");
   const { drawn } = keepDrawn(figure, ["scatter"], () => {
-    const made = options(axis("validation loss, nats per token", "linear", { grace: "8%" }), axis("Sink\u2081, % of heads", "linear", { min: 0, grace: "5%" }), () => "");
+    const made = options(axis("validation loss, nats per token", "linear", { grace: "8%" }), axis(`Sink\u2081, % of heads, ${kind()}`, "linear", { min: 0, grace: "5%" }), () => "");
     made.interaction = { mode: "nearest", axis: "xy", intersect: true };
     made.plugins.tooltip.callbacks.label = (item) => " " + say(item.raw);
     return { type: "scatter", data: { datasets: sets() }, options: made };

@@ -277,7 +277,7 @@ function headTiles(box, run, g, choose) {
         tile.textContent = numbers ? shortNumber(known ? value : NaN) : "";
         tile.setAttribute("aria-pressed", String(chosen));
         tile.tabIndex = chosen || (layer < 0 && at === 0) ? 0 : -1;
-        const said = `layer ${l}, head ${h}: ${name} ` + (proxy === raw || run.same ? significant(values[l][h])
+        const said = `layer ${l}, head ${h}: ${name} ` + (proxy === raw || run.same ? significant(values[l][h]) + (run.same && box.dataset.tiles !== "value_share" ? " (raw = proxy)" : "")
           : `raw ${significant(raw[l][h])}, proxy ${significant(proxy[l][h])}`);
         tile.setAttribute("aria-label", said);
         tile.title = said;
@@ -370,7 +370,7 @@ function headFigure(figure) {
     }
     const mean = (column) => map.rows.reduce((sum, row) => sum + (Number.isNaN(row[column]) ? 0 : row[column]), 0) / map.rows.length;
     const mass = map.mass.reduce((sum, m) => sum + m, 0) / map.mass.length;
-    caption.textContent = `Layer ${layer}, head ${head}, sequence ${sequence() + 1}. Mean weight on token 1: ${plain(mean(star + sinkToken))}` +
+    caption.textContent = `Layer ${layer}, head ${head}, sequence ${sequence() + 1}. Mean raw weight on token 1: ${plain(mean(star + sinkToken))}` +
       (star + sinkToken ? `, on *: ${plain(mean(0))}` : "") + `; ${massName} ${plain(mass)}.` +
       (maps.of > maps.tokens[sequence()].length ? ` First ${maps.tokens[sequence()].length} of ${maps.of} tokens.` : "");
     canvas.setAttribute("aria-label", `Attention map, queries downwards, keys to the right. ${caption.textContent} Arrow keys read single weights.`);
