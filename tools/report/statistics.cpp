@@ -89,8 +89,9 @@ double kendall_tau(const std::vector<double>& x, const std::vector<double>& y) {
   return static_cast<double>(surplus) / std::sqrt(static_cast<double>(untied_x) * static_cast<double>(untied_y));
 }
 
-OrderAgreement order_agreement(const std::vector<OrderedArm>& arms) {
+OrderAgreement order_agreement(const std::vector<OrderedArm>& arms, std::size_t fewest_seeds) {
   OrderAgreement agreement;
+  agreement.fewest_seeds = fewest_seeds;
   std::vector<double> paper, ours;
   for (const OrderedArm& arm : arms) {
     if (arm.ours.empty()) continue;
@@ -99,8 +100,10 @@ OrderAgreement order_agreement(const std::vector<OrderedArm>& arms) {
     for (const OrderedArm& other : arms) {
       if (&other == &arm) break;
       if (other.ours.empty() || other.paper == arm.paper) continue;
-      const int ours_sign = sign_of(paired_difference(arm.ours, other.ours));
-      ++(ours_sign == 0                               ? agreement.undecided
+      const Estimate difference = paired_difference(arm.ours, other.ours);
+      const int ours_sign = sign_of(difference);
+      ++(difference.n < fewest_seeds                  ? agreement.not_tested
+         : ours_sign == 0                             ? agreement.undecided
          : ours_sign == sign(arm.paper - other.paper) ? agreement.agree
                                                       : agreement.disagree);
     }
@@ -111,12 +114,15 @@ OrderAgreement order_agreement(const std::vector<OrderedArm>& arms) {
 }
 
 std::string sentence(const std::string& measure, const OrderAgreement& a) {
-  const int pairs = a.agree + a.disagree + a.undecided;
-  if (pairs == 0) return measure + ": the paper tells no two of the runs that are done apart.";
+  const int pairs = a.agree + a.disagree + a.undecided + a.not_tested;
+  if (pairs == 0) return measure + kNoOrder;
   std::string text = measure + ": of " + std::to_string(pairs) + (pairs == 1 ? " pair" : " pairs") +
                      " that the paper tells apart, " + std::to_string(a.agree) + " in its order, " +
                      std::to_string(a.disagree) + " in the opposite order, " + std::to_string(a.undecided) +
-                     " undecided (the 95 % interval of our difference holds 0 or has no width, or one seed gives none)";
+                     " undecided (the 95 % interval of our difference holds 0 or has no width)";
+  if (a.not_tested > 0)
+    text +=
+        ", " + std::to_string(a.not_tested) + " not tested (fewer than " + std::to_string(a.fewest_seeds) + " seeds)";
   if (!std::isfinite(a.tau)) return text + ".";
   char tau[64];
   std::snprintf(tau, sizeof tau, "; Kendall's tau of the means of %zu runs %.2f.", a.arms, a.tau);

@@ -42,17 +42,20 @@ double kendall_tau(const std::vector<double>& x, const std::vector<double>& y);
 // Whether ours are in the order of the paper's: every pair of arms that the paper tells apart, once.
 struct OrderAgreement {
   int agree = 0, disagree = 0;
-  int undecided = 0;  // the 95 % interval of our paired difference holds 0, has no width, or is not known
-  double tau = 0;     // kendall_tau of the paper's values and our means
+  int undecided = 0;   // the 95 % interval of our paired difference holds 0 or has no width
+  int not_tested = 0;  // fewer seeds have both than are asked for
+  std::size_t fewest_seeds = 0;
+  double tau = 0;  // kendall_tau of the paper's values and our means
   std::size_t arms = 0;
 };
 struct OrderedArm {
   double paper;
   BySeed ours;
 };
-OrderAgreement order_agreement(const std::vector<OrderedArm>& arms);
+OrderAgreement order_agreement(const std::vector<OrderedArm>& arms, std::size_t fewest_seeds);
 
 // "Sink_1: of 6 pairs 3 are in the paper's order, ...".
 std::string sentence(const std::string& measure, const OrderAgreement& agreement);
+inline constexpr const char* kNoOrder = ": the paper tells no two of the runs that are done apart.";  // its end
 
 }  // namespace sink

@@ -47,7 +47,7 @@ void print_dry_run_of_study(const StudyFile& study, const std::vector<StudyArm>&
     std::printf("%-*s  %6lld  %9.3g  %9.3g  %9s  %s\n", static_cast<int>(widest), arms[i].name.c_str(),
                 static_cast<long long>(config.steps), tokens, step[i] * 1e3,
                 std::isfinite(step[i]) ? duration(seconds_of_run(config, step[i])).c_str() : "?",
-                arms[i].row.id.c_str());
+                arms[i].paper().value_or(StudyRow{}).id.c_str());
   }
   double seconds = 0;
   std::size_t unknown = 0;

@@ -75,7 +75,7 @@ Panel panel_of(const StudyResults& results, const std::string& title, const std:
   Panel panel{title, {}, 0, 0};
   for (const ArmResult& arm : results.arms) {
     panel.rows.push_back(mark_of(results, arm, measure, minus_baseline));
-    if (paper) panel.rows.back().paper = paper_value(arm.arm.row.*paper);
+    if (const auto row = paper ? arm.arm.paper() : std::nullopt) panel.rows.back().paper = paper_value((*row).*paper);
   }
   find_scale(panel);
   return panel;
@@ -140,9 +140,10 @@ std::string study_svg(const StudyResults& results) {
   const bool raw_differs = std::any_of(results.arms.begin(), results.arms.end(), [](const ArmResult& arm) {
     return std::abs(arm.estimate("sink_1").mean - arm.estimate("sink_1_raw").mean) > 1;
   });
-  std::vector<Panel> panels{panel_of(results, "Sink_1 %", "sink_1", false, &StudyRow::sink_1)};
+  std::vector<Panel> panels{panel_of(results, "Sink_1 %, proxy", "sink_1", false, &StudyRow::sink_1)};
   if (raw_differs) panels.push_back(panel_of(results, "Sink_1 %, raw", "sink_1_raw", false));
-  if (has("sink_star")) panels.push_back(panel_of(results, "Sink_* %", "sink_star", false, &StudyRow::sink_star));
+  if (has("sink_star"))
+    panels.push_back(panel_of(results, "Sink_* %, proxy", "sink_star", false, &StudyRow::sink_star));
   if (results.baseline && results.arms.size() > 1)
     panels.push_back(panel_of(results, "loss minus baseline, nats", "val_loss", true));
   if (has("change_removed_1"))
@@ -158,7 +159,7 @@ std::string study_svg(const StudyResults& results) {
   svg +=
       "<title>" + escape(title) + "</title><text class=\"title\" x=\"8\" y=\"18\">" + escape(title) +
       "</text><text class=\"small\" x=\"8\" y=\"34\">&#9679; ours: mean, seeds, 95 % interval; &#9671; the paper, at "
-      "its own size</text>\n";
+      "its own size, on the same kind of input</text>\n";
   for (std::size_t r = 0; r < rows; ++r) {
     std::string name = printable(results.arms[r].arm.name);
     if (name.size() > kLongestName) name = name.substr(0, kLongestName - 3) + "...";

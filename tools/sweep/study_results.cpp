@@ -8,6 +8,7 @@
 #include <set>
 
 #include "engine/io/printable.h"
+#include "tools/report/verdict.h"
 
 namespace sink {
 namespace {
@@ -64,11 +65,33 @@ bool is_same_of_every_seed(const Estimate& difference) {
   return difference.has_interval() && difference.half == 0 && difference.mean != 0;
 }
 
-OrderAgreement agreement_of(const StudyResults& results, const char* measure, std::string StudyRow::*paper) {
-  std::vector<OrderedArm> arms;
-  for (const ArmResult& arm : results.arms)
-    if (auto value = paper_value(arm.arm.row.*paper)) arms.push_back({*value, values_of(arm, measure)});
-  return order_agreement(arms);
+bool tells_pairs(const OrderAgreement& agreement) {
+  return agreement.agree + agreement.disagree + agreement.undecided + agreement.not_tested > 0;
+}
+
+// Of arms next to the paper's rows of the same input or, where these make no pair, of the same experiment on another
+// input, which is then said.
+std::string order_sentence(const StudyResults& results, const std::string& title, const char* measure,
+                           std::string StudyRow::*paper) {
+  std::vector<OrderedArm> same, other;
+  std::string papers, ours;  // inputs of `other`
+  const auto add = [](std::string& all, const std::string& one) {
+    if (all.empty()) all = one;
+    if (all != one) all = "several inputs";
+  };
+  for (const ArmResult& arm : results.arms) {
+    const std::optional<StudyRow> row = arm.arm.paper();
+    if (auto value = row ? paper_value((*row).*paper) : std::nullopt) same.push_back({*value, values_of(arm, measure)});
+    const auto value = paper_value(arm.arm.row.*paper);
+    if (!value) continue;
+    other.push_back({*value, values_of(arm, measure)});
+    add(papers, description_of(reading_of(arm.arm.row)));
+    add(ours, description_of(arm.arm.reading()));
+  }
+  const OrderAgreement agreement = order_agreement(same, kFewestSeeds);
+  if (tells_pairs(agreement)) return sentence(title, agreement);
+  const OrderAgreement crossed = order_agreement(other, kFewestSeeds);
+  return sentence(tells_pairs(crossed) ? title + " (paper: " + papers + "; ours: " + ours + ")" : title, crossed);
 }
 
 // "Kendall's tau, over 22 runs, between a score and how much the loss rises ...: Sink_1 +0.05, ...".
@@ -80,9 +103,9 @@ std::string what_scores_tell(const StudyResults& results) {
   if (n < 3) return "";
   std::string text;
   for (const auto& [measure, title] :
-       {std::pair("sink_1", "Sink_1"), std::pair("sink_1_raw", "Sink_1 raw"), std::pair("alpha_1", "alpha_1"),
-        std::pair("alpha_1_raw", "alpha_1 raw"), std::pair("value_share", "value share"),
-        std::pair("massive_ratio", "|h_1| / |h_t|")}) {
+       {std::pair("sink_1", "Sink_1 proxy"), std::pair("sink_1_raw", "Sink_1 raw"),
+        std::pair("alpha_1", "alpha_1 proxy"), std::pair("alpha_1_raw", "alpha_1 raw"),
+        std::pair("value_share", "value share"), std::pair("massive_ratio", "|h_1| / |h_t|")}) {
     std::vector<double> score, change;
     for (const ArmResult* arm : arms) {
       if (!arm->values.contains(measure)) continue;
@@ -107,20 +130,20 @@ std::string what_scores_tell(const StudyResults& results) {
 
 const std::vector<Measure>& measures() {
   static const std::vector<Measure> all{
-      {"sink_1", "Sink_1 %", 1},
-      {"sink_2", "Sink_2 %", 1},
-      {"sink_3", "Sink_3 %", 1},
+      {"sink_1", "Sink_1 % proxy", 1},
+      {"sink_2", "Sink_2 % proxy", 1},
+      {"sink_3", "Sink_3 % proxy", 1},
       {"sink_1_raw", "Sink_1 % raw", 1},
-      {"sink_star", "Sink_* %", 1},
-      {"alpha_1", "alpha_1", 3},
+      {"sink_star", "Sink_* % proxy", 1},
+      {"alpha_1", "alpha_1 proxy", 3},
       {"alpha_1_raw", "alpha_1 raw", 3},
-      {"alpha_star", "alpha_*", 3},
+      {"alpha_star", "alpha_* proxy", 3},
       {"val_loss", "loss", 3},
       {"row_mass", "row mass", 2},
       {"first_value_norm_ratio", "|v_1| / |v_t|", 2},
-      {"sink_1_before", "before: Sink_1 %", 1},
+      {"sink_1_before", "before: Sink_1 % proxy", 1},
       {"sink_1_raw_before", "before: Sink_1 % raw", 1},
-      {"alpha_1_before", "before: alpha_1", 3},
+      {"alpha_1_before", "before: alpha_1 proxy", 3},
       {"val_loss_before", "before: loss", 3},
       {"value_share", "value share", 3},
       {"massive_ratio", "|h_1| / |h_t|", 1},
@@ -173,10 +196,11 @@ StudyResults results_of(const StudyFile& study, const std::string& size, const s
   for (ArmResult& arm : results.arms)
     if (const Estimate difference = results.difference(arm, "sink_1"); is_same_of_every_seed(difference)) {
       char text[160];
-      std::snprintf(text, sizeof text,
-                    "Sink_1 %+.1f to the baseline for every seed, to the digit: it is counted too coarsely here for an "
-                    "interval",
-                    difference.mean);
+      std::snprintf(
+          text, sizeof text,
+          "Sink_1 proxy %+.1f to the baseline for every seed, to the digit: it is counted too coarsely here for an "
+          "interval",
+          difference.mean);
       arm.remarks.push_back(text);
     }
   results.commits.assign(commits.begin(), commits.end());
@@ -196,24 +220,32 @@ std::optional<double> paper_value(const std::string& text) {
 std::string direction(const StudyResults& results, const ArmResult& arm) {
   const Estimate difference = results.difference(arm, "sink_1");
   if (difference.n == 0) return "";
-  if (!difference.has_interval()) return "one seed";
-  if (difference.half == 0 && difference.mean == 0) return "equal";
-  const int ours = sign_of(difference);
-  if (ours == 0) return "undecided";
-  const std::string text = ours > 0 ? "more" : "less";
-  const auto own = paper_value(arm.arm.row.sink_1), base = paper_value(results.arms[*results.baseline].arm.row.sink_1);
-  if (!own || !base || *own == *base) return text;
-  return text + ((*own > *base) == (ours > 0) ? ", as in the paper" : ", against the paper");
+  const StudyArm &own = arm.arm, &base = results.arms[*results.baseline].arm;
+  const bool own_is_shorter = own.config.steps * base.planned_steps <= base.config.steps * own.planned_steps;
+  const StudyArm& shorter = own_is_shorter ? own : base;
+  const Evidence evidence{difference.n, shorter.config.steps, shorter.planned_steps};
+  const auto paper = [](const StudyArm& of) {
+    const std::optional<StudyRow> row = of.paper();
+    return row ? paper_value(row->sink_1) : std::nullopt;
+  };
+  const auto papers_own = paper(own), papers_base = paper(base);
+  const bool told = papers_own && papers_base && *papers_own != *papers_base;
+  // Of a claim that the paper does not make the sign is ours: it is never contradicted.
+  const double claimed = told ? *papers_own - *papers_base : difference.mean;
+  const Estimate effect{difference.n, claimed < 0 ? -difference.mean : difference.mean, difference.half};
+  const Verdict verdict = comparison_verdict(evidence, effect, kSmallestSink);
+  const std::string words = verdict_text(verdict, evidence, difference, 1);
+  if (verdict != Verdict::supported && verdict != Verdict::contradicted) return words;
+  return (told ? words + ": " : "") + (difference.mean > 0 ? "more" : "less");
 }
 
 std::vector<std::string> verdicts(const StudyResults& results) {
   std::vector<std::string> sentences;
-  for (const auto& [title, measure, paper] :
-       {std::tuple("Sink_1", "sink_1", &StudyRow::sink_1), std::tuple("Sink_*", "sink_star", &StudyRow::sink_star),
-        std::tuple("Loss", "val_loss", &StudyRow::valid)}) {
-    const OrderAgreement agreement = agreement_of(results, measure, paper);
-    if (agreement.agree + agreement.disagree + agreement.undecided > 0 || measure == std::string("sink_1"))
-      sentences.push_back(sentence(title, agreement));
+  for (const auto& [title, measure, paper] : {std::tuple("Sink_1 proxy", "sink_1", &StudyRow::sink_1),
+                                              std::tuple("Sink_* proxy", "sink_star", &StudyRow::sink_star),
+                                              std::tuple("Loss", "val_loss", &StudyRow::valid)}) {
+    const std::string order = order_sentence(results, title, measure, paper);
+    if (measure == std::string("sink_1") || !order.ends_with(kNoOrder)) sentences.push_back(order);
   }
   if (std::string sentence = what_scores_tell(results); !sentence.empty()) sentences.push_back(sentence);
   return sentences;

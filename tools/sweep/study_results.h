@@ -60,13 +60,13 @@ StudyResults results_of(const StudyFile& study, const std::string& size, const s
 // The number that the paper gives, "18.18", "0.44*"; none for "failed", "n.r.", "<1", "inf" and the like.
 std::optional<double> paper_value(const std::string& text);
 
-// Where an arm's Sink_1 lies beside the baseline's, and whether the paper's does so too: "more, as in the paper",
-// "less, against the paper", "more" where the paper has no such number, "undecided" where the interval holds 0 or has
-// no width, "equal" where every seed's difference is 0, "one seed" where there is no interval; "" without runs to
-// compare.
+// The verdict (tools/report/verdict.h) on the claim that an arm's Sink_1 differs from the baseline's as the paper's
+// does: "supported: more", "contradicted: less"; "more" or "less" where the paper has no row of the same input for one
+// of them; "undecided [-1.2, 3.4]", "too small to tell", "not tested: one run"; "" without runs to compare.
 std::string direction(const StudyResults& results, const ArmResult& arm);
 
-// The sentences below the table: the orders of Sink_1, Sink_* and the loss beside the paper's; and, where there are
+// The sentences below the table: the orders of Sink_1, Sink_* and the loss next to the paper's, on the same kind of
+// input or, where too few of its rows are, with both inputs named; and, where there are
 // interventions, which scores order the runs as the loss without the first token's share does (Kendall's tau of means).
 std::vector<std::string> verdicts(const StudyResults& results);
 

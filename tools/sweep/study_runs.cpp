@@ -38,6 +38,7 @@ class Expansion {
     common_.data = request.data;
     common_.threads = 1;
     for (const auto& [flag, value] : request.size == "gpu" ? study.gpu : study.cpu) set(common_, flag, value);
+    planned_steps_ = common_.steps;
     for (const auto& [flag, value] : request.changes) set(common_, flag, value);
     if (common_.task != "text") common_.data.clear();
   }
@@ -82,14 +83,16 @@ class Expansion {
   struct Begin {
     std::string name, ablation, from;
     RunConfig config;
+    std::int64_t planned_steps;
   };
   Begin begin_of(const RunProduct& product, std::size_t chosen) {
-    if (product.from.empty()) return {product.ablations[chosen], product.ablations[chosen], "", common_};
+    if (product.from.empty())
+      return {product.ablations[chosen], product.ablations[chosen], "", common_, planned_steps_};
     const std::string& from = product.from[chosen];
     auto start = begun_.find(from);
     if (start == begun_.end())
       throw Error("it starts from `" + from + "`, which is none of the runs before it: " + names(), Exit::usage);
-    Begin begin{from + "-tuned", start->second.ablation, from, start->second.config};
+    Begin begin{from + "-tuned", start->second.ablation, from, start->second.config, start->second.planned_steps};
     if (begin.config.task != "text") return begin;
     begin.config.data = request_.chat;
     if (request_.chat.empty())
@@ -118,15 +121,17 @@ class Expansion {
       arm.name = begin.name;
       arm.config = begin.config;
       arm.from = begin.from;
+      arm.planned_steps = begin.planned_steps;
       for (std::size_t s = 0; s < product.settings.size(); ++s) {
         const auto& [flag, values] = product.settings[s];
         const Setting<RunConfig>* setting = setting_named(run_config_table(), flag);
         set(arm.config, flag, values[chosen[s + 1]]);
+        if (setting->flag == "steps") arm.planned_steps = arm.config.steps;
         if (begin.from.empty() ? setting->value(arm.config) != setting->value(common_) : values.size() > 1)
           arm.name += "-" + flag + "-" + in_name(plain_text(setting->value(arm.config)));
       }
       names_.insert(arm.name);
-      begun_.emplace(arm.name, Begin{arm.name, begin.ablation, begin.from, arm.config});
+      begun_.emplace(arm.name, Begin{arm.name, begin.ablation, begin.from, arm.config, arm.planned_steps});
       if (!is_wanted(arm.name, begin.ablation)) continue;
       try {
         complete(begin.ablation, product.study.empty() ? nullptr : &product.study[n], arm);
@@ -177,6 +182,7 @@ class Expansion {
   const StudyFile& study_;
   const StudyRequest& request_;
   RunConfig common_;
+  std::int64_t planned_steps_ = 0;  // of common_, before changes
   std::vector<StudyArm> arms_;
   std::set<std::string> names_;         // of all arms
   std::set<std::string> met_;           // of request_.only
@@ -186,6 +192,11 @@ class Expansion {
 };
 
 }  // namespace
+
+Reading StudyArm::reading() const {
+  return reading_of(
+      [&](const std::string& flag) { return plain_text(setting_named(run_config_table(), flag)->value(config)); });
+}
 
 std::vector<StudyArm> arms_of(const StudyFile& study, const StudyRequest& request) {
   return Expansion(study, request).arms();

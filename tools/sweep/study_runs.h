@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "model/ablation.h"
-#include "tools/study/study.h"
+#include "tools/study/matching_row.h"
 #include "tools/sweep/study_file.h"
 #include "train/run_config.h"
 
@@ -18,9 +18,14 @@ struct StudyArm {
   // Of one that starts from another that one's name, "-tuned", and what of lists it has: "baseline-tuned-steps-400".
   std::string name;
   Ablation ablation;
-  RunConfig config;       // of no seed yet, without a folder
-  StudyRow row;           // the paper's; id empty: it has none
-  std::string from = {};  // the name of the arm whose checkpoints its runs start from; empty: of none
+  RunConfig config;                // of no seed yet, without a folder
+  StudyRow row;                    // the paper's of this experiment; id empty: it has none
+  std::string from = {};           // the name of the arm whose checkpoints its runs start from; empty: of none
+  std::int64_t planned_steps = 0;  // by the study's file, whatever --set says; 0: not known
+
+  Reading reading() const;
+  // The paper's row that may stand next to its runs: of the same experiment, on the same kind of input.
+  std::optional<StudyRow> paper() const { return matching_row(row, reading()); }
 };
 
 struct StudyRun {

@@ -45,11 +45,39 @@ std::string joined(const std::vector<std::string>& texts, const char* between) {
   return all;
 }
 
+// What the paper has of the same experiment where its input is another: no value to set ours next to.
+std::string on_other_input(const StudyRow& row) {
+  std::string values;
+  for (const auto& [name, value] : {std::pair("Sink_1", row.sink_1), std::pair("Sink_*", row.sink_star)})
+    if (paper_value(value))
+      values += (values.empty() ? "" : ", ") + std::string(name) + " " +
+                (value.ends_with('*') ? value.substr(0, value.size() - 1) + " % proxy" : value + " %");
+  return "paper on " + description_of(reading_of(row)) + ": " + (values.empty() ? row.sink_1 : values);
+}
+
 std::string remarks_of(const StudyResults& results, const ArmResult& arm) {
   std::vector<std::string> remarks = arm.remarks;
   if (results.baseline && &arm == &results.arms[*results.baseline]) remarks.insert(remarks.begin(), "baseline");
-  if (!arm.arm.row.note.empty()) remarks.push_back("paper: " + arm.arm.row.note);
+  const std::optional<StudyRow> paper = arm.arm.paper();
+  if (paper && !paper->note.empty()) remarks.push_back("paper: " + paper->note);
+  if (!paper && !arm.arm.row.id.empty()) remarks.push_back(on_other_input(arm.arm.row));
   return joined(remarks, "; ");
+}
+
+StudyRow no_row() {
+  StudyRow row;
+  row.sink_1 = kNoMatchingRow;
+  return row;
+}
+
+// "natural text, text with a fixed first token": of all arms, each once.
+std::string inputs_of(const StudyResults& results) {
+  std::vector<std::string> inputs;
+  for (const ArmResult& arm : results.arms)
+    if (const std::string input = description_of(arm.arm.reading());
+        std::find(inputs.begin(), inputs.end(), input) == inputs.end())
+      inputs.push_back(input);
+  return joined(inputs, "; ");
 }
 
 // Heading first. Of the loss and of Sink_1 the difference from the baseline stands beside. On a page, whose own table
@@ -69,8 +97,8 @@ std::vector<Cells> cells_of(const StudyResults& results, bool on_page = false) {
     heading.emplace_back(measure.title);
     if (beside(measure.key)) heading.emplace_back("minus baseline");
   }
-  if (results.baseline) heading.emplace_back("Sink_1 to baseline");
-  heading.insert(heading.end(), {"paper: Sink_1 %", "Sink_* %", "loss", "remarks"});
+  if (results.baseline) heading.emplace_back("Sink_1 proxy to baseline");
+  heading.insert(heading.end(), {"paper, same input: Sink_1 %", "Sink_* %", "loss", "remarks"});
   std::vector<Cells> rows{heading};
   for (const ArmResult& arm : results.arms) {
     Cells row{printable(arm.arm.name), std::to_string(arm.estimate("sink_1").n)};
@@ -80,7 +108,8 @@ std::vector<Cells> cells_of(const StudyResults& results, bool on_page = false) {
       if (beside(measure.key)) row.push_back(cell(results.difference(arm, measure.key), measure.decimals, true));
     }
     if (results.baseline) row.push_back(direction(results, arm));
-    row.insert(row.end(), {arm.arm.row.sink_1, arm.arm.row.sink_star, arm.arm.row.valid, remarks_of(results, arm)});
+    const StudyRow paper = arm.arm.paper().value_or(no_row());
+    row.insert(row.end(), {paper.sink_1, paper.sink_star, paper.valid, remarks_of(results, arm)});
     rows.push_back(row);
   }
   return rows;
@@ -100,9 +129,9 @@ std::vector<std::string> notes(const StudyResults& results) {
                         : std::string(" The study's baseline, " + printable(results.study.baseline) +
                                       ", is not among these runs.")));
   lines.push_back(
-      "Sinks at 0.3; not raw: proxy weights |a| / sum |a|. *: the extra key or sink token. Paper: Gu et al. 2025 at "
-      "its "
-      "own size and tokens, * there: proxy weights; n.r.: not reported.");
+      "Sinks at 0.3; raw: weights as they act; proxy: |a| / sum |a|. *: the extra key or sink token. Paper: Gu et al. "
+      "2025 at its own size and tokens, the row of the same experiment on the same kind of input (ours: " +
+      inputs_of(results) + "); * there: proxy weights, else raw = proxy; n.r.: not reported.");
   lines.push_back("Task " + config.task + ", " + std::to_string(config.layers) + " layers of " +
                   std::to_string(config.heads) + " heads, width " + std::to_string(config.width) + ", context " +
                   std::to_string(config.context) + ", " + std::to_string(config.steps) + " steps of " +
@@ -224,7 +253,7 @@ std::string study_csv(const StudyResults& results) {
     for (const Measure& measure : measures())
       for (const Estimate& e : {arm.estimate(measure.key), results.difference(arm, measure.key)})
         for (double number : {e.mean, e.low(), e.high()}) csv.append(",").append(csv_field(number));
-    const StudyRow& row = arm.arm.row;
+    const StudyRow row = arm.arm.paper().value_or(StudyRow{});
     for (const std::string& text :
          {row.id, row.sink_1, row.sink_star, row.valid, direction(results, arm), joined(arm.remarks, "; ")})
       csv.append(",").append(csv_field(text));

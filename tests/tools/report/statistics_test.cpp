@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "tests/support/files.h"
+
 using namespace sink;
 
 namespace {
@@ -67,7 +69,7 @@ TEST_CASE("statistics: pairs agree, disagree or are undecided") {
       {1, {{1, 10}, {2, 11}}}, {2, {{1, 1}, {2, 1.5}}}, {3, {{1, 20}, {2, 40}}}, {3, {}}};
   // b - a: -9, -9.5, half 12.706 * 0.25 = 3.2: below 0, and the paper's is above. c - a: 10, 29, half 120: undecided.
   // c - b: 19, 38.5, half 124: undecided.
-  OrderAgreement agreement = order_agreement(arms);
+  OrderAgreement agreement = order_agreement(arms, 2);
   CHECK(agreement.agree == 0);
   CHECK(agreement.disagree == 1);
   CHECK(agreement.undecided == 2);
@@ -75,15 +77,19 @@ TEST_CASE("statistics: pairs agree, disagree or are undecided") {
   CHECK(agreement.tau == doctest::Approx(1.0 / 3));
   CHECK(sentence("Sink_1", agreement) ==
         "Sink_1: of 3 pairs that the paper tells apart, 0 in its order, 1 in the opposite order, 2 undecided (the 95 % "
-        "interval of our difference holds 0 or has no width, or one seed gives none); Kendall's tau of the means of 3 "
+        "interval of our difference holds 0 or has no width); Kendall's tau of the means of 3 "
         "runs 0.33.");
   // The same with c clearly above both.
-  agreement = order_agreement({arms[0], arms[1], {3, {{1, 20}, {2, 21.5}}}});
+  agreement = order_agreement({arms[0], arms[1], {3, {{1, 20}, {2, 21.5}}}}, 2);
   CHECK(agreement.agree == 2);
   CHECK(agreement.undecided == 0);
   // One seed decides nothing; nothing to compare is said so.
-  agreement = order_agreement({{1, {{1, 0.0}}}, {2, {{1, 50.0}}}});
-  CHECK(agreement.undecided == 1);
-  CHECK(sentence("Loss", order_agreement({{1, {{1, 0.0}}}})) ==
+  agreement = order_agreement({{1, {{1, 0.0}}}, {2, {{1, 50.0}}}}, 3);
+  CHECK(agreement.undecided == 0);
+  CHECK(agreement.not_tested == 1);
+  CHECK(contains(sentence("Loss", agreement),
+                 "0 undecided (the 95 % interval of our difference holds 0 or has no width), "
+                 "1 not tested (fewer than 3 seeds); Kendall"));
+  CHECK(sentence("Loss", order_agreement({{1, {{1, 0.0}}}}, 3)) ==
         "Loss: the paper tells no two of the runs that are done apart.");
 }

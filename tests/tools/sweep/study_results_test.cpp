@@ -77,9 +77,9 @@ TEST_CASE("study results: means, paired differences, directions and what is not 
   CHECK(found.difference(found.arms[1], "sink_1").mean == doctest::Approx(-10));
   CHECK(found.difference(found.arms[1], "sink_1").half == doctest::Approx(2.484138));
   CHECK(direction(found, found.arms[0]).empty());
-  CHECK(direction(found, found.arms[1]) == "less, as in the paper");
-  CHECK(direction(found, found.arms[2]) == "undecided");  // -2, 3, 0
-  CHECK(direction(found, found.arms[3]) == "one seed");
+  CHECK(direction(found, found.arms[1]) == "supported: less");
+  CHECK(direction(found, found.arms[2]) == "undecided [-5.9, 6.6]");  // -2, 3, 0: 1/3 +- 4.303 * 2.517 / sqrt 3
+  CHECK(direction(found, found.arms[3]) == "not tested: one run");
   CHECK(found.arms[3].remarks == std::vector<std::string>{"seed 1: 1 step not finite, the first 2",
                                                           "seed 2: failed: the loss was not finite",
                                                           "seed 3: not begun"});
@@ -87,10 +87,11 @@ TEST_CASE("study results: means, paired differences, directions and what is not 
   REQUIRE(said.size() == 2);  // nothing has an extra key
   // Sink_1 of the paper: sigmoid < elu < baseline. elu - sigmoid: 7, 13, 11, half 7.6: in its order. Tau: means 11, 1,
   // 11.33 against 18.18, 0.44, 0.8: two pairs of three in order.
-  CHECK(said[0] ==
-        "Sink_1: of 3 pairs that the paper tells apart, 2 in its order, 0 in the opposite order, 1 undecided (the 95 % "
-        "interval of our difference holds 0 or has no width, or one seed gives none); Kendall's tau of the means of 3 "
-        "runs 0.33.");
+  CHECK(
+      said[0] ==
+      "Sink_1 proxy: of 3 pairs that the paper tells apart, 2 in its order, 0 in the opposite order, 1 undecided (the "
+      "95 % interval of our difference holds 0 or has no width); Kendall's tau of the means of 3 "
+      "runs 0.33.");
   // Loss of the paper: elu < sigmoid < baseline. sigmoid - baseline: 0.11, 0.12, 0.13: the opposite. sigmoid - elu: in
   // its order. elu - baseline: 0, no difference at all.
   CHECK(said[1].find("1 in its order, 1 in the opposite order, 1 undecided") != std::string::npos);
@@ -114,10 +115,10 @@ TEST_CASE("study results: which scores are in the order of what the loss is with
   const std::string said = verdicts(results_of(study, "cpu", arms, outcomes)).back();
   CAPTURE(said);
   CHECK(said.find("over 4 runs") != std::string::npos);
-  CHECK(said.find("Sink_1 -0.67,") != std::string::npos);
+  CHECK(said.find("Sink_1 proxy -0.67,") != std::string::npos);
   CHECK(said.find("alpha_1 raw +1.00,") != std::string::npos);
   CHECK(said.find("value share not known (3 runs)") != std::string::npos);  // all the same
-  CHECK(said.find("alpha_1 not known (0 runs)") != std::string::npos);
+  CHECK(said.find("alpha_1 proxy not known (0 runs)") != std::string::npos);
   CHECK(said.find("0 +- 0.49 ") != std::string::npos);  // sqrt(2 (2 n + 5) / (9 n (n - 1)))
   outcomes.resize(2);
   CHECK(verdicts(results_of(study, "cpu", arms, outcomes)).back().find("Kendall's tau, over") == std::string::npos);
@@ -126,7 +127,7 @@ TEST_CASE("study results: which scores are in the order of what the loss is with
 TEST_CASE("study results: against the paper, and a paper without a number") {
   StudyResults found = results();
   found.arms[1].arm.row.sink_1 = "40.00";
-  CHECK(direction(found, found.arms[1]) == "less, against the paper");
+  CHECK(direction(found, found.arms[1]) == "contradicted: less");
   found.arms[1].arm.row.sink_1 = "n.r.";
   CHECK(direction(found, found.arms[1]) == "less");
   found.arms[1].arm.row.sink_1 = "18.18";  // as much as the baseline's
@@ -162,15 +163,16 @@ TEST_CASE("study results: the same difference of every seed is no interval of wi
   const std::vector<StudyArm> arms{arm_named("baseline", "18.18", ""), arm_named("more", "20.00", ""),
                                    arm_named("equal", "0.44*", "")};
   std::vector<StudyOutcome> outcomes;
-  for (std::uint64_t seed : {1, 2})  // +6.25 twice
+  for (std::uint64_t seed : {1, 2, 3})  // +6.25 of each
     for (std::size_t arm = 0; arm < 3; ++arm)
       outcomes.push_back(outcome(arm, seed, (seed == 1 ? 8.33333333 : 27.0833333) + (arm == 1 ? 6.25 : 0), 4));
   const StudyResults found = results_of(study, "cpu", arms, outcomes);
-  CHECK(direction(found, found.arms[1]) == "undecided");
+  CHECK(direction(found, found.arms[1]) == "undecided [6.2, 6.2]");
   CHECK(found.arms[1].remarks ==
-        std::vector<std::string>{"Sink_1 +6.2 to the baseline for every seed, to the digit: it is counted too coarsely "
-                                 "here for an interval"});
-  CHECK(direction(found, found.arms[2]) == "equal");
+        std::vector<std::string>{
+            "Sink_1 proxy +6.2 to the baseline for every seed, to the digit: it is counted too coarsely "
+            "here for an interval"});
+  CHECK(direction(found, found.arms[2]) == "too small to tell");
   CHECK(found.arms[2].remarks.empty());
   // Nor is a pair that the paper tells apart decided by it.
   CHECK(verdicts(found)[0].find("0 in its order, 0 in the opposite order, 3 undecided") != std::string::npos);
@@ -213,4 +215,86 @@ TEST_CASE("study tables: same results, same bytes; unknown is empty; nothing bre
   CHECK(csv.find(",'=1+1 | <b>\n") != std::string::npos);
   CHECK(csv.find("\ns,cpu,kernel,kernel,3,1,50,,,40,,,") != std::string::npos);
   CHECK(csv.find("nan") == std::string::npos);
+}
+
+TEST_CASE("study tables: the paper's value is of the same kind of input, or there is no matching row") {
+  StudyFile study;
+  study.name = "biases";
+  study.question = "Why?";
+  study.baseline = "baseline";
+  const auto found = [&](std::int64_t fixed_token, std::int64_t position, const std::string& task = "text") {
+    std::vector<StudyArm> arms(2);
+    std::vector<StudyOutcome> outcomes;
+    for (std::size_t i : {0, 1}) {
+      arms[i].row = study_row_of(i == 0 ? "baseline" : "bias_k");
+      arms[i].name = arms[i].ablation.name = arms[i].row.ablation;
+      arms[i].config.task = task;
+      arms[i].config.fixed_token = fixed_token;
+      arms[i].config.fixed_position = position;
+      for (std::uint64_t seed : {1, 2, 3}) outcomes.push_back(outcome(i, seed, i == 0 ? 40 + double(seed) : 1, 4));
+    }
+    return results_of(study, "cpu", arms, outcomes);
+  };
+  const auto line = [&](const StudyResults& results, const std::string& arm) {
+    const std::string text = study_markdown(results);
+    const std::size_t at = text.find("\n| " + arm);
+    return text.substr(at, text.find('\n', at + 1) - at);
+  };
+  const auto picture = [](const StudyResults& results) {
+    const std::string svg = study_svg(results);
+    std::size_t n = 0;
+    for (std::size_t at = 0; (at = svg.find("class=\"paper\"", at)) != std::string::npos; ++at) ++n;
+    return n;
+  };
+  const StudyResults natural = found(-1, 1), fixed = found(1, 1), third = found(1, 3),
+                     bigram = found(-1, 1, "bigram-backcopy");
+  CHECK(line(natural, "baseline").find("| 18.18 ") != std::string::npos);
+  CHECK(line(natural, "bias_k").find("| 0.00 ") != std::string::npos);
+  CHECK(picture(natural) == 2);
+  CHECK(direction(natural, natural.arms[1]) == "supported: less");
+  CHECK(study_csv(natural).find(",base-60m,18.18,,3.73,") != std::string::npos);
+
+  CHECK(line(fixed, "baseline").find("| 74.11 ") != std::string::npos);
+  CHECK(line(fixed, "baseline").find("18.18") == std::string::npos);
+  CHECK(line(fixed, "bias_k").find("| no matching row ") != std::string::npos);
+  CHECK(line(fixed, "bias_k").find("paper on natural text: Sink_1 0.00 %, Sink_* 73.34 %") != std::string::npos);
+  CHECK(picture(fixed) == 1);
+  CHECK(direction(fixed, fixed.arms[1]) == "less");
+  CHECK(study_csv(fixed).find(",data-fix1,74.11,,n.r.,") != std::string::npos);
+  CHECK(study_csv(fixed).find("73.34") == std::string::npos);
+  CHECK(study_text(fixed).find("same kind of input (ours: text with a fixed first token)") != std::string::npos);
+
+  CHECK(line(third, "baseline").find("| 0.00 ") != std::string::npos);  // at token 1; its note has Sink_3
+  CHECK(line(third, "baseline").find("Sink_3 69.64") != std::string::npos);
+  CHECK(line(bigram, "baseline").find("| no matching row ") != std::string::npos);
+  CHECK(picture(bigram) == 0);
+
+  // Orders are told of the same input, or with both named.
+  CHECK(verdicts(natural)[0].starts_with("Sink_1 proxy: of 1 pair that the paper tells apart, 1 in its order"));
+  CHECK(verdicts(fixed)[0].starts_with(
+      "Sink_1 proxy (paper: natural text; ours: text with a fixed first token): of 1 pair that"));
+  CHECK(verdicts(bigram)[0].starts_with("Sink_1 proxy (paper: natural text; ours: Bigram-Backcopy): of 1 pair that"));
+}
+
+TEST_CASE("study results: one or two seeds, or fewer steps than the study's, test nothing") {
+  StudyFile study;
+  study.name = "s";
+  study.baseline = "baseline";
+  std::vector<StudyArm> arms{arm_named("baseline", "18.18", ""), arm_named("sigmoid", "0.44*", "")};
+  const auto found = [&](std::size_t seeds) {
+    std::vector<StudyOutcome> outcomes;
+    for (std::size_t seed = 1; seed <= seeds; ++seed)
+      for (std::size_t arm : {0, 1}) outcomes.push_back(outcome(arm, seed, arm == 0 ? 40 + double(seed) : 1, 4));
+    return results_of(study, "cpu", arms, outcomes);
+  };
+  CHECK(direction(found(1), found(1).arms[1]) == "not tested: one run");
+  CHECK(direction(found(2), found(2).arms[1]) == "not tested: 2 runs");
+  CHECK(direction(found(3), found(3).arms[1]) == "supported: less");
+  CHECK(verdicts(found(2))[0].find("0 undecided") != std::string::npos);
+  CHECK(verdicts(found(2))[0].find("1 not tested (fewer than 3 seeds)") != std::string::npos);
+  for (StudyArm& arm : arms) {
+    arm.config.steps = 500;
+    arm.planned_steps = 2000;
+  }
+  CHECK(direction(found(3), found(3).arms[1]) == "not tested: 3 runs, 500 of 2,000 steps");
 }
