@@ -189,7 +189,9 @@ StudyResults results_of(const StudyFile& study, const std::string& size, const s
     commits.insert(printable(outcome.run->commit));
     if (!outcome.run->machine.empty()) machines.insert(printable(outcome.run->machine));
   }
-  for (const auto& [arm, files] : earlier)
+  // Where all of them are of one file, the note below the table says it once.
+  const bool all_of_one_file = results.earlier.size() == 1 && results.earlier.begin()->second == results.runs;
+  for (const auto& [arm, files] : all_of_one_file ? decltype(earlier)() : earlier)
     for (const auto& [file, count] : files)
       results.arms[arm].remarks.push_back(std::to_string(count) + " of " + std::to_string(runs[arm]) +
                                           (runs[arm] == 1 ? " run from " : " runs from ") + printable(file));

@@ -115,6 +115,7 @@ TEST_CASE("study file: lists multiply, sizes and recipes go over one another") {
   arms = arms_of(study, some);
   CHECK(names_of(arms) == std::vector<std::string>{"bias_k", "bias_k-weight-decay-0.5"});
   CHECK(arms[0].config.steps == 9);
+  CHECK(arms[0].planned_steps == 7);  // --set makes the runs shorter, not the plan
   CHECK(runs_of(study, some, arms).back().config.run == "out/bias_k-weight-decay-0.5-5");
 }
 
@@ -197,7 +198,18 @@ TEST_CASE("study files: every one of train/studies is read, and its runs fit the
         return error != "no error";
       });
       CHECK_FALSE(arms.empty());
-      for (const StudyArm& arm : arms) rows.insert(arm.row.id);
+      for (const StudyArm& arm : arms) {
+        rows.insert(arm.row.id);
+        CHECK(arm.planned_steps == arm.config.steps);
+        // A fixed token is never set next to natural text.
+        CAPTURE(arm.name);
+        const auto paper = arm.paper();
+        const std::int64_t fixed = arm.config.fixed_token >= 0 ? arm.config.fixed_position : 0;
+        CHECK((!paper || reading_of(*paper).fixed_position == fixed));
+        CHECK((!paper || arm.config.task == "text"));
+        if (arm.name == "baseline" && arm.config.task == "text" && arm.row.id == "base-60m")
+          CHECK(paper.value_or(StudyRow{}).sink_1 == (fixed == 1 ? "74.11" : "18.18"));
+      }
     }
   }
   // The paper's rows each have a study that asks their question (tools/study/study.cpp says which).

@@ -197,6 +197,11 @@ TEST_CASE("study results: runs of earlier tables count, with a remark where they
   const std::string text = study_text(found);
   CHECK(text.find("2 of 3 runs are rows of before-runs.csv, not trained again.") != std::string::npos);
   CHECK(text.find("by their own clocks on A\\x1b[2J, made by commit abc") != std::string::npos);
+
+  outcomes[1].file = "before-runs.csv";  // all of them: said once, below the table
+  const StudyResults all = results_of(study, "cpu", arms, outcomes);
+  CHECK(all.arms[0].remarks.empty());
+  CHECK(study_text(all).find("3 of 3 runs are rows of before-runs.csv, not trained again.") != std::string::npos);
 }
 
 TEST_CASE("study tables: same results, same bytes; unknown is empty; nothing breaks out of its field") {
