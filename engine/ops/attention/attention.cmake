@@ -32,6 +32,8 @@ set(attention_headers
 "#include \"engine/ops/attention/attention_dispatch.h\"
 #include \"engine/ops/attention/attention_trace_ref.h\"
 ")
+set(SINK_ATTENTION_SET all CACHE STRING
+    "Attention operations to compile: all, or a list; programs of ablations with another one do not link")
 set(attention_sources "")
 set(attention_ops "")
 foreach(line ${attention_lines})
@@ -42,6 +44,9 @@ foreach(line ${attention_lines})
   sink_check_attention_line("${line}")
   string(REGEX REPLACE "^SINK_ATTENTION_OP\\(([A-Za-z0-9_]+)\\).*" "\\1" op "${line}")
   list(APPEND attention_ops ${op})
+  if(NOT SINK_ATTENTION_SET STREQUAL "all" AND NOT op IN_LIST SINK_ATTENTION_SET)
+    continue()
+  endif()
   set(source ${CMAKE_BINARY_DIR}/generated/attention_${op}.cpp)
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
 "@attention_headers@namespace sink { SINK_ATTENTION_TEMPLATES(, @op@) SINK_ATTENTION_TRACE_TEMPLATE(, @op@) }
@@ -52,4 +57,9 @@ foreach(line ${attention_lines})
 "@kernel_headers@namespace sink::cuda { SINK_ATTENTION_CUDA_TEMPLATES(, @op@) }
 ")
   list(APPEND attention_kernels ${source})
+endforeach()
+foreach(chosen ${SINK_ATTENTION_SET})
+  if(NOT chosen IN_LIST attention_ops AND NOT chosen STREQUAL "all")
+    message(FATAL_ERROR "SINK_ATTENTION_SET names ${chosen}, which is no line of ${attention}/attention_ops.def")
+  endif()
 endforeach()
