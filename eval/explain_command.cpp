@@ -46,10 +46,9 @@ int run_explain(const ExplainRequest& request, const Ablation& ablation) {
   what.all_queries = !request.html.empty();
   Explanation explanation = explain(*explained.model, explained.tokens_1T, what);
   ExplanationStyle style{explained.what, explained.token_text, request.all_numbers};
-  std::fputs(explanation_table(explanation, style).c_str(), request.json ? stderr : stdout);
+  put_text(request.json ? stderr : stdout, explanation_table(explanation, style));
   if (request.json)
-    std::fputs(explanation_json(explanation, style, ablation.name, ablation.policies, explained.trained).c_str(),
-               stdout);
+    put_text(stdout, explanation_json(explanation, style, ablation.name, ablation.policies, explained.trained));
   if (!request.html.empty()) write_page(request, explanation, style, "eval_" + ablation.name + " explain");
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "engine/io/file.h"
+#include "engine/io/printable.h"
 
 namespace sink {
 
@@ -14,8 +15,8 @@ void JsonOutput::require_free(const OutputKind& kind) const {
 
 void JsonOutput::write(const std::string& table, const std::string& json_text) const {
   const bool terminal = ::isatty(STDOUT_FILENO) != 0, prints = out.empty() && (json || !terminal);
-  std::fputs(table.c_str(), terminal && !prints ? stdout : stderr);
-  if (prints) std::fputs(json_text.c_str(), stdout);
+  put_text(terminal && !prints ? stdout : stderr, table);
+  if (prints) put_text(stdout, json_text);
   if (!out.empty()) write_file_atomically(out, json_text);
 }
 

@@ -11,6 +11,7 @@
 #include "engine/comm/rank_place.h"
 #include "engine/io/build_info.h"
 #include "engine/io/file.h"
+#include "engine/io/printable.h"
 #include "engine/io/settings_toml.h"
 #include "model/size_settings.h"
 #include "train/run_config_table.h"
@@ -175,7 +176,7 @@ bool read_settings(CommandLine& line, int argc, char** argv, const std::string& 
   config.ablation.clear();
   config.policies.clear();
   if (line.has("print-config")) {  // settings that any ablation may be run with
-    std::fputs(to_toml(config).c_str(), stdout);
+    put_text(stdout, to_toml(config));
     return false;
   }
   config.ablation = ablation;

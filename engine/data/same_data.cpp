@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "engine/io/printable.h"
 #include "engine/io/sha256.h"
 
 namespace sink {
@@ -51,13 +52,13 @@ void require_same_data(const Checkpoint& checkpoint, const DataSource& data, con
     throw Error(other + ": " + advice, Exit::bad_input);
   if (!data.checksum().empty() && attribute_or_empty(checkpoint, kChecksum).empty())
     std::fprintf(stderr, "note: %s does not say what text it was made on; taken to be that of %s\n",
-                 checkpoint.path.c_str(), folder.c_str());
+                 printable(checkpoint.path).c_str(), printable(folder).c_str());
 }
 
 void note_other_data(const Checkpoint& checkpoint, const DataSource& data, const std::string& folder) {
   require_same_tokenizer(checkpoint, data, folder);
   if (std::string other = other_text(checkpoint, data, folder); !other.empty())
-    std::fprintf(stderr, "note: %s\n", other.c_str());
+    std::fprintf(stderr, "note: %s\n", printable(other).c_str());
 }
 
 }  // namespace sink

@@ -14,6 +14,7 @@
 
 #include "engine/check.h"
 #include "engine/io/file.h"
+#include "engine/io/printable.h"
 
 namespace sink {
 namespace {
@@ -74,7 +75,7 @@ FolderLock::FolderLock(const std::string& folder, Holders holders)
                     Exit::usage);
       }
       std::fprintf(stderr, "note: %s: this file system keeps no locks; see that no other program writes there\n",
-                   folder.c_str());
+                   printable(folder).c_str());
     }
     if (still_there(descriptor_, path_) || attempt == 100) break;  // some file systems number files as they please
     ::close(descriptor_);
@@ -82,7 +83,7 @@ FolderLock::FolderLock(const std::string& folder, Holders holders)
   std::string before = holder_in(descriptor_), now = this_process_in_words() + "\n";
   if (alone && !before.empty() && before.find(" on " + host_name() + " since ") == std::string::npos)
     std::fprintf(stderr, "note: %s was in use by %s, which did not let go and holds no lock any more; taken over\n",
-                 folder.c_str(), before.c_str());
+                 printable(folder).c_str(), printable(before).c_str());
   // For people; the lock holds without it.
   if (::ftruncate(descriptor_, 0) == 0) (void)!::pwrite(descriptor_, now.data(), now.size(), 0);
 }

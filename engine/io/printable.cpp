@@ -1,7 +1,8 @@
 #include "engine/io/printable.h"
 
+#include <unistd.h>
+
 #include <cstdint>
-#include <cstdio>
 
 #include "engine/io/utf8.h"
 
@@ -16,16 +17,14 @@ bool is_visible(std::uint32_t code) {
   return !control && !separator && !reorders;
 }
 
-}  // namespace
-
-std::string printable(std::string_view text) {
+std::string escaped_where_needed(std::string_view text, bool keep_lines) {
   std::string shown;
   char escaped[12];
   for (std::size_t at = 0; at < text.size();) {
     auto byte = static_cast<unsigned char>(text[at]);
     std::uint32_t code = byte;
     int length = utf8_length(text, at, &code);
-    if (length > 0 && is_visible(code)) {
+    if (length > 0 && (is_visible(code) || (keep_lines && (byte == '\n' || byte == '\t')))) {
       shown.append(text, at, static_cast<std::size_t>(length));
     } else if (byte == '\n' || byte == '\t' || byte == '\r') {
       shown += byte == '\n' ? "\\n" : byte == '\t' ? "\\t" : "\\r";
@@ -40,6 +39,19 @@ std::string printable(std::string_view text) {
     at += static_cast<std::size_t>(length);
   }
   return shown;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) { return escaped_where_needed(text, false); }
+
+std::string printable_lines(std::string_view text) { return escaped_where_needed(text, true); }
+
+void put_text(std::FILE* to, std::string_view text) {
+  const int descriptor = ::fileno(to);
+  std::string shown;
+  if (descriptor >= 0 && ::isatty(descriptor)) text = shown = printable_lines(text);
+  std::fwrite(text.data(), 1, text.size(), to);
 }
 
 }  // namespace sink

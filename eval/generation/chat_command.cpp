@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/data/chat/chat_template.h"
+#include "engine/io/printable.h"
 #include "engine/precision.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
@@ -49,11 +50,11 @@ class Conversation {
     const Continuation text = continue_text(
         reader_, waiting_, options_.most, options_.sampling, stops_,
         [&](std::int32_t id) {
-          std::fputs(pieces.add(id).c_str(), stdout);
+          put_text(stdout, pieces.add(id));
           std::fflush(stdout);
         },
         drawn_);
-    std::puts(pieces.rest().c_str());
+    put_text(stdout, pieces.rest() + "\n");
     std::fflush(stdout);
     drawn_ += text.ids.size() + 1;
     waiting_.clear();

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "engine/io/printable.h"
 #include "engine/precision.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
@@ -53,19 +54,19 @@ int run_generate(GenerateOptions options, const Ablation& ablation) {
   if (tokenizer) pieces.emplace(*tokenizer, prompt);
   auto print = [&](std::int32_t id) {
     if (options.json) return;
-    std::fputs(pieces ? pieces->add(id).c_str() : (std::to_string(id) + " ").c_str(), stdout);
+    put_text(stdout, pieces ? pieces->add(id) : std::to_string(id) + " ");
     std::fflush(stdout);
   };
-  if (!options.json && options.given.text) std::fputs(options.given.text->c_str(), stdout);
+  if (!options.json && options.given.text) put_text(stdout, *options.given.text);
   const bool stops = tokenizer && !options.past_stops;
   const Continuation text = continue_text(reader, prompt, options.most, options.sampling,
                                           stops ? stop_tokens(*tokenizer) : std::vector<std::int32_t>(), print);
   if (options.json) {
     nlohmann::ordered_json out{{"prompt", prompt}, {"tokens", text.ids}};
     if (tokenizer) out["text"] = tokenizer->decode(text.ids);
-    std::puts(out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace).c_str());
+    put_text(stdout, out.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n");
   } else {
-    std::puts(pieces ? pieces->rest().c_str() : "");
+    put_text(stdout, (pieces ? pieces->rest() : "") + "\n");
   }
   print_rates(text, prompt.size());
   return 0;

@@ -6,7 +6,9 @@
 
 #include "engine/data/tokenizer/tokenizer.h"
 #include "engine/io/checkpoint.h"
-#include "tests/support/subprocess.h"
+#include "engine/io/printable.h"
+#include "engine/io/utf8.h"
+#include "tests/support/pseudo_terminal.h"
 
 using namespace sink;
 using Json = nlohmann::json;
@@ -55,7 +57,53 @@ Output piped(const TemporaryFolder& folder, const std::string& lines, const std:
   return outcome(folder, {"/bin/sh", "-c", "printf '" + lines + "' | " + std::string(SINK_BINARY_DIR) + "/" + line});
 }
 
+// Whether a terminal would take any of it for more than text: a control character, or a byte that is not UTF-8.
+bool commands_a_terminal(const std::string& text) {
+  for (std::size_t at = 0; at < text.size();) {
+    std::uint32_t code = 0;
+    const int length = utf8_length(text, at, &code);
+    const bool control = code < 0x20 ? code != '\n' && code != '\t' : code >= 0x7F && code < 0xA0;
+    if (length == 0 || control || (code >= 0x202A && code <= 0x202E)) return true;
+    at += static_cast<std::size_t>(length);
+  }
+  return false;
+}
+
 }  // namespace
+
+TEST_CASE("generate and chat: escape sequences of a model do not reach a terminal; a pipe gets every byte") {
+  TemporaryFolder folder;
+  const std::string path = checkpoint_with_text(folder);
+  // Nearly uniform over 262 tokens, 256 of which are single bytes.
+  const std::string drawn = " --temperature 100 --most 600 --window 8 --threads 1 ";
+  const std::string generate = "eval_baseline generate --past-stops --text cat" + drawn + path;
+  const std::string exact = run(folder, generate);
+  REQUIRE(commands_a_terminal(exact));
+  REQUIRE(contains(exact, "\x1b"));
+  const TerminalOutput shown = run_on_terminal(words_of(generate), folder / "stderr");
+  CHECK(shown.code == 0);
+  CHECK_FALSE(commands_a_terminal(shown.bytes));
+  CHECK(contains(shown.bytes, "\\x1b"));
+  CHECK(shown.bytes == printable_lines(exact));
+
+  write_bytes(folder / "lines.txt", "a\nb\nc\nd\n");
+  const std::vector<std::string> chat{"/bin/sh", "-c",
+                                      program_path("eval_baseline chat") + drawn + path + " < " + folder / "lines.txt"};
+  REQUIRE(commands_a_terminal(outcome(folder, chat).out));
+  const TerminalOutput answers = run_on_terminal(chat, folder / "stderr");
+  CHECK(answers.code == 0);
+  CHECK_FALSE(commands_a_terminal(answers.bytes));
+}
+
+TEST_CASE("generate: the JSON that a terminal shows holds no control character either") {
+  TemporaryFolder folder;
+  const std::string path = checkpoint_with_text(folder);
+  const std::string line =
+      "eval_baseline generate --past-stops --json --text cat --temperature 100 --most 600 --window 8 --threads 1 " +
+      path;
+  REQUIRE(commands_a_terminal(run(folder, line)));  // U+007F
+  CHECK_FALSE(commands_a_terminal(run_on_terminal(words_of(line), folder / "stderr").bytes));
+}
 
 TEST_CASE("generate: the same seed, the same text; another, another") {
   TemporaryFolder folder;

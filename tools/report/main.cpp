@@ -133,7 +133,7 @@ int follow(const Arguments& arguments, const std::string& chart_js, std::vector<
     try {
       runs = read_runs(arguments.sources);
     } catch (const Error& error) {  // a run that is just being replaced, say: what was read before stays
-      std::fprintf(stderr, "report: warning: %s; the page stays as it was\n", error.what());
+      std::fprintf(stderr, "report: warning: %s; the page stays as it was\n", printable(error.what()).c_str());
     }
   }
   write_report(arguments, runs, chart_js, 0);

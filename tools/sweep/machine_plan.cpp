@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "engine/check.h"
+#include "engine/io/printable.h"
 #include "tools/sweep/worker_processes.h"
 #include "train/dry_run.h"
 #include "train/run_config_table.h"
@@ -71,7 +72,8 @@ std::vector<double> seconds_per_step_of(const std::vector<TimedRun>& runs, std::
         try {
           numbers[i] = measure(runs[i]);
         } catch (const std::exception& error) {
-          std::fprintf(stderr, "sweep: %s cannot be measured: %s\n", runs[i].ablation.name.c_str(), error.what());
+          std::fprintf(stderr, "sweep: %s cannot be measured: %s\n", runs[i].ablation.name.c_str(),
+                       printable(error.what()).c_str());
         }
         return 0;
       },

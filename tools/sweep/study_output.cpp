@@ -97,7 +97,7 @@ void StudyOutput::write(const StudyFile& study, const std::string& size, const s
     const std::string page =
         report::page(charted(outcomes), "Study " + study.name, report::read_chart_js(), 0, study_html(results));
     write_file_atomically(stem_ + ".html", page);
-  } catch (const Error& error) { std::fprintf(stderr, "sweep: no page: %s\n", error.what()); }
+  } catch (const Error& error) { std::fprintf(stderr, "sweep: no page: %s\n", printable(error.what()).c_str()); }
 }
 
 }  // namespace sink

@@ -39,3 +39,19 @@ TEST_CASE("printable: any bytes become valid UTF-8 without control characters, a
     }
   }
 }
+
+TEST_CASE("printable lines: line ends and tabs stay, all else is as above") {
+  CHECK(printable_lines("a\n\tb caf\u00e9 \U0001f642\n") == "a\n\tb caf\u00e9 \U0001f642\n");
+  CHECK(printable_lines("a\r\x1b[2J\x7f\u009b\xe6\x97\u202e") == "a\\r\\x1b[2J\\x7f\\u009b\\xe6\\x97\\u202e");
+}
+
+TEST_CASE("put_text: what is no terminal gets every byte") {
+  std::FILE* file = std::tmpfile();
+  const std::string text("\x1b[31m\0\xff\n", 8);
+  put_text(file, text);
+  std::rewind(file);
+  std::string back(16, '\0');
+  back.resize(std::fread(back.data(), 1, back.size(), file));
+  std::fclose(file);
+  CHECK(back == text);
+}
