@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/implementation.h"
+#include "engine/io/number_check.h"
 #include "engine/precision.h"
 #include "engine/thread_start.h"
 
@@ -37,7 +38,7 @@ void check_device(const std::string& device, const std::string& precision, bool 
 
 void add_compute_options(CLI::App* command, ComputeOptions& options, const std::vector<std::string>& precisions) {
   command->add_option("--batch", options.batch, "sequences at a time [of 512 to 4096 tokens, by the model's width]")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   add_machine_options(command, options, precisions);
 }
 
@@ -52,7 +53,7 @@ void add_machine_options(CLI::App* command, ComputeOptions& options, const std::
       ->check(CLI::IsMember({"cpu", "cuda"}))
       ->capture_default_str();
   command->add_option("--threads", options.threads, "0: as many as there are cores")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{4096}))
+      ->check(whole_number(0, 4096))
       ->capture_default_str();
 }
 

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "engine/io/file.h"
+#include "engine/io/number_check.h"
 #include "engine/io/printable.h"
 #include "eval/eval_command.h"
 #include "eval/explained_model.h"
@@ -86,11 +87,13 @@ EvalCommand explain_command(CLI::App& app, const Ablation& ablation) {
   add_tokens_option(explain, request->given, add_text_options(explain, request->given));
   explain->add_option("--data", request->given.data,
                       "data folder whose tokenizer to take, where the checkpoint has none");
-  explain->add_option("--layer", request->what.place.layer, "from 0")->capture_default_str();
-  explain->add_option("--head", request->what.place.head, "from 0")->capture_default_str();
-  explain->add_option("--query", request->what.place.query,
-                      "position of the query, from 0; a sink token, where there is one, is 0 [the last; with "
-                      "--backward the one before, since the last predicts nothing]");
+  explain->add_option("--layer", request->what.place.layer, "from 0")->check(whole_number(0))->capture_default_str();
+  explain->add_option("--head", request->what.place.head, "from 0")->check(whole_number(0))->capture_default_str();
+  explain
+      ->add_option("--query", request->what.place.query,
+                   "position of the query, from 0; a sink token, where there is one, is 0 [the last; with "
+                   "--backward the one before, since the last predicts nothing]")
+      ->check(whole_number(0));
   explain->add_flag("--backward", request->what.backward,
                     "the gradients of the mean cross-entropy of the given tokens' own next tokens, too");
   explain->add_flag("--full", request->all_numbers,

@@ -1,5 +1,6 @@
 #include "eval/intervention_options.h"
 
+#include "engine/io/number_check.h"
 #include "engine/io/output_kind.h"
 #include "eval/evaluated_model.h"
 
@@ -16,11 +17,9 @@ void add_intervention_options(CLI::App* line, InterventionOptions& options) {
   line->add_option("checkpoint,--model", request.checkpoint, kWhatIsEvaluated)->required();
   const std::vector<CLI::Option*> texts = add_text_options(line, request.given);
   CLI::Option* tokens = add_tokens_option(line, request.given, texts);
-  line->add_option("--sequences", request.sequences, "how many at most")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+  line->add_option("--sequences", request.sequences, "how many at most")->check(whole_number(1))->capture_default_str();
   line->add_option("--context", request.given.context, "tokens per sequence [the training context; of --text all]")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_number(1))
       ->excludes(tokens);
   line->add_option("--data", request.given.data, "another data folder than the run's");
   add_compute_options(line, options.compute, {"f32", "f64"});

@@ -7,6 +7,7 @@
 
 #include "engine/data/data_source.h"
 #include "engine/io/build_info.h"
+#include "engine/io/number_check.h"
 #include "engine/io/output_kind.h"
 #include "engine/io/sha256.h"
 #include "engine/precision.h"
@@ -285,23 +286,25 @@ void add_input_options(CLI::App* sink, SinkOptions& options) {
   CLI::Option* context =
       sink->add_option("--context", options.given.context,
                        "tokens per sequence, at most the training context [64 or less; of --text all]")
-          ->check(CLI::PositiveNumber);
+          ->check(whole_number(1));
   CLI::Option* sequences =
-      sink->add_option("--sequences", options.sequences, "how many")->check(CLI::PositiveNumber)->capture_default_str();
-  CLI::Option* seed = sink->add_option("--seed", options.seed, "of random and repeated tokens")->capture_default_str();
+      sink->add_option("--sequences", options.sequences, "how many")->check(whole_number(1))->capture_default_str();
+  CLI::Option* seed = sink->add_option("--seed", options.seed, "of random and repeated tokens")
+                          ->check(seed_number())
+                          ->capture_default_str();
   sink->add_option("--data", options.given.data, "another data folder than the run's");
   sink->add_option("--length", options.lengths,
                    "Sink_k also of the first T tokens of every sequence, for these T, such as 16,32,64; without "
                    "--context, sequences are as long as the longest")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   sink->add_option("--epsilon", options.epsilons,
                    "Sink_k also at these thresholds, such as 0.1,0.2,0.3 [with --length 0.2,0.3,0.4]; the other scores "
                    "keep theirs, the study's 0.3 among them")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::Range(0.0, 1.0));
+      ->check(real_number(0, 1));
   context->excludes(tokens);
   for (CLI::Option* given : {texts[0], texts[1], tokens}) given->excludes(input);
   sink->callback([&options, texts, tokens, sequences, seed] {

@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "engine/io/number_check.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
 #include "eval/given_input.h"
@@ -36,7 +37,7 @@ EvalCommand tokens_command(CLI::App& app, const Ablation& ablation) {
   tokens
       ->add_option("--context", options->given.context,
                    "cut into sequences of so many tokens [as long as the text, at most the training context]")
-      ->check(CLI::PositiveNumber);
+      ->check(whole_number(1));
   tokens->add_option("--data", options->given.data,
                      "data folder whose tokenizer to take, where the checkpoint has none");
   tokens->footer("Example:\n  eval_baseline tokens runs/first/checkpoint.h5 --text \"The cat sat on the mat.\"");

@@ -8,6 +8,7 @@ namespace {
 
 constexpr const char* kRunning = "Running";
 constexpr double kMillion = 1e6, kBillion = 1e9;
+constexpr double kLeastEpsilon = 1e-30;  // without it, a weight without a gradient would be 0 / 0; less is 0 in f32
 
 // The line of another table, for the member of a run that it is kept in.
 template <class Config>
@@ -83,8 +84,8 @@ Settings<RunConfig> make_table() {
       {"beta2", optimiser, &C::beta2,
        "decay of the squared gradient's mean; lion: of the mean that is kept, 0.99 with its authors (not sgd)", 0, 1,
        true},
-      {"adam-epsilon", optimiser, &C::adam_epsilon, "added to the denominator (adamw, orthoadam; muon's other half)", 0,
-       1},
+      {"adam-epsilon", optimiser, &C::adam_epsilon, "added to the denominator (adamw, orthoadam; muon's other half)",
+       kLeastEpsilon, 1},
       {"momentum", optimiser, &C::momentum, "of the running sum of gradients (sgd, muon)", 0, 1, true},
       {"weight-decay", optimiser, &C::weight_decay, "decoupled, in every optimiser (Gu et al., Table 2)", 0, 1000},
       one_of({"all", "matrices"},

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <memory>
 
+#include "engine/io/number_check.h"
 #include "engine/precision.h"
 #include "eval/compute_options.h"
 #include "eval/eval_command.h"
@@ -88,10 +89,10 @@ EvalCommand stream_command(CLI::App& app, const Ablation& ablation) {
       ->delimiter(',')
       ->allow_extra_args(false);
   stream->add_option("--most", options->tokens, "tokens of the text to read at most")
-      ->check(CLI::Range(std::int64_t{2}, std::int64_t{100000000}))
+      ->check(whole_number(2, 100000000))
       ->capture_default_str();
   stream->add_option("--stretches", options->stretches, "of the text, each with a column")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1000}))
+      ->check(whole_number(1, 1000))
       ->capture_default_str();
   add_json_option(stream, options->output);
   add_machine_options(stream, options->compute, {"f32", "bf16", "tf32", "f64"});

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "engine/io/json_lines.h"
+#include "engine/io/number_check.h"
 #include "engine/io/output_kind.h"
 #include "engine/precision.h"
 #include "eval/compute_options.h"
@@ -170,12 +171,12 @@ EvalCommand score_command(CLI::App& app, const Ablation& ablation) {
   score->add_option("checkpoint,--model", options->model, kWhatIsEvaluated)->required();
   score->add_option("file", options->file, "JSONL; - is standard input (of a packed file: xz -dc FILE | ... -)")
       ->required();
-  score->add_option("--limit", options->limit, "the first so many lines alone [all]")->check(CLI::PositiveNumber);
+  score->add_option("--limit", options->limit, "the first so many lines alone [all]")->check(whole_number(1));
   score
       ->add_option("--prefix-token", options->prefix_token,
                    "id that a continuation without context stands behind [the token that begins texts, by the model's "
                    "own files, or ends them]")
-      ->check(CLI::NonNegativeNumber);
+      ->check(whole_number(0, INT32_MAX));
   score->add_option("--data", options->data, "data folder whose tokenizer to take, where the checkpoint has none");
   add_machine_options(score, options->compute, {"f32", "bf16", "tf32", "f64"});
   add_json_output_options(score, options->output, "the lines", "JSONL");

@@ -147,7 +147,8 @@ TEST_CASE("run config: TOML holds every value to the last bit") {
   TemporaryFolder folder;
   RunConfig config;
   config.learning_rate = 1.0 / 3;
-  config.adam_epsilon = 4.9406564584124654e-324;
+  config.min_learning_rate = 4.9406564584124654e-324;
+  config.adam_epsilon = 1e-30;
   config.clip = 123456789.0;
   config.weight_decay = 0;
   config.seed = 18446744073709551615u;
@@ -170,6 +171,7 @@ TEST_CASE("run config: TOML holds every value to the last bit") {
     if (is_saved(setting)) CHECK_MESSAGE(setting.value(read) == setting.value(config), setting.flag);
   CHECK(read.learning_rate == config.learning_rate);
   CHECK(read.adam_epsilon == config.adam_epsilon);
+  CHECK(read.min_learning_rate == config.min_learning_rate);
   CHECK(read.data == config.data);
   config.run = "elsewhere";
   config.resume = "auto";

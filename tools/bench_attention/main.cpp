@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "engine/check.h"
+#include "engine/io/number_check.h"
 #include "engine/io/program.h"
 #include "engine/ops/attention/attention.h"
 #include "engine/rng.h"
@@ -105,11 +106,11 @@ int run(int argc, char** argv) {
   std::vector<std::int64_t> size;
   Options options;
   CLI::App app("Times the attention operations");
-  app.add_option("shape", size, "B H T D")->expected(0, 4)->check(CLI::PositiveNumber);
+  app.add_option("shape", size, "B H T D")->expected(0, 4)->check(whole_number(1));
   app.add_option("--op", options.op, "only this operation");
-  app.add_option("--window", options.range.window)->check(CLI::NonNegativeNumber);
-  app.add_option("--prefix", options.range.prefix)->check(CLI::NonNegativeNumber);
-  app.add_option("--key-heads", options.key_heads)->check(CLI::NonNegativeNumber);
+  app.add_option("--window", options.range.window)->check(whole_number(0));
+  app.add_option("--prefix", options.range.prefix)->check(whole_number(0));
+  app.add_option("--key-heads", options.key_heads)->check(whole_number(0));
   app.add_flag("--bias", options.bias, "a bias by distance");
   app.add_flag("--extra-key", options.extra_key, "an extra key with vector and value");
   app.add_option("--dtype", options.dtype, "only this type")->check(CLI::IsMember({"f32", "bf16"}));

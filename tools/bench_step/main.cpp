@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "engine/io/number_check.h"
 #include "engine/io/program.h"
 #include "engine/ops/matmul/matmul.h"
 #include "engine/rng.h"
@@ -125,8 +126,9 @@ bool parse(int argc, char** argv, Request& request) {
   app.add_option("--graph", given.graph, "--device cuda: a step as one recording (on) or kernel by kernel (off)")
       ->check(CLI::IsMember({"on", "off"}));
   app.add_option("--optimizer", given.optimizer)->check(CLI::IsMember({"adamw", "sgd", "lion", "muon", "orthoadam"}));
-  app.add_option("--threads", request.threads, "0: all");
-  app.add_option("--seconds", request.seconds, "how long to time, after two steps of warm-up");
+  app.add_option("--threads", request.threads, "0: all")->check(whole_number(0, 4096));
+  app.add_option("--seconds", request.seconds, "how long to time, after two steps of warm-up")
+      ->check(real_number(0, 1e6));
   app.add_option("--layers", given.layers, "instead of the model's; likewise the following");
   app.add_option("--heads", given.heads);
   app.add_option("--width", given.width);

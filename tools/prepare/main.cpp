@@ -12,18 +12,19 @@
 #include <memory>
 
 #include "engine/check.h"
+#include "engine/data/chat/chat_template.h"
 #include "engine/data/token_writer.h"
 #include "engine/data/tokenizer/bpe_trainer.h"
 #include "engine/data/tokenizer/tokenizer.h"
 #include "engine/io/file.h"
 #include "engine/io/folder_lock.h"
+#include "engine/io/number_check.h"
 #include "engine/io/output_kind.h"
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
 #include "engine/io/sha256.h"
 #include "engine/thread_start.h"
 #include "engine/threads.h"
-#include "engine/data/chat/chat_template.h"
 #include "tools/prepare/corpus.h"
 #include "tools/prepare/document_encoder.h"
 #include "tools/prepare/prepare_table.h"
@@ -213,11 +214,11 @@ void add_input_options(CLI::App& app, Options& options) {
   chat->excludes(format);
   app.add_option("--field", options.rules.field, "of JSONL, that holds the text")->capture_default_str();
   app.add_option("--min-characters", options.rules.least_characters, "shorter documents are dropped, and counted")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30))
+      ->check(whole_number(0, std::int64_t{1} << 30))
       ->capture_default_str()
       ->type_name("N");
   app.add_option("--longest-document", options.rules.longest, "bytes; a longer one is refused")
-      ->check(CLI::Range(std::size_t{1000}, std::size_t{1} << 36))
+      ->check(whole_number(1000, std::int64_t{1} << 36))
       ->capture_default_str()
       ->type_name("N");
 }
@@ -231,18 +232,18 @@ bool parse(int argc, char** argv, Options& options) {
   add_input_options(app, options);
   app.add_option("--out", options.out, "folder to write into; made if it is not there")->required()->type_name("DIR");
   auto* vocabulary = app.add_option("--vocab", options.vocabulary, "tokens of the vocabulary to train");
-  vocabulary->check(CLI::Range(std::int64_t{258}, std::int64_t{1} << 24))->capture_default_str()->type_name("N");
+  vocabulary->check(whole_number(258, std::int64_t{1} << 24))->capture_default_str()->type_name("N");
   auto* tokenizer = app.add_option("--tokenizer", options.tokenizer,
                                    "use this tokenizer.json (or tokenizer.bin of llama2.c) instead of training one");
   tokenizer->type_name("FILE")->excludes(vocabulary);
   app.add_option("--begin-token", options.begin_token,
                  "id put before every document; -1: none, as in the study. <|endoftext|> comes behind each anyway")
-      ->check(CLI::Range(std::int64_t{-1}, std::int64_t{1} << 24))
+      ->check(whole_number(-1, std::int64_t{1} << 24))
       ->capture_default_str()
       ->type_name("ID");
   app.add_option("--validation-fraction", options.validation_fraction,
                  "part of the documents that is held out, chosen by the hash of each")
-      ->check(CLI::Range(0.0001, 0.5))
+      ->check(real_number(0.0001, 0.5))
       ->capture_default_str()
       ->type_name("F");
   app.add_flag("--force", options.force, "let files be replaced that `prepare` did not make");

@@ -13,6 +13,7 @@
 #include "engine/check.h"
 #include "engine/comm/rank_place.h"
 #include "engine/io/folder_lock.h"
+#include "engine/io/number_check.h"
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
 #include "engine/threads.h"
@@ -48,7 +49,10 @@ void add_options(CLI::App& app, Request& request) {
   app.add_option("--data", request.data, "folder that `prepare` made, where the study's task is text");
   app.add_option("--chat", request.chat, "folder that `prepare --chat` made: the data of runs that start from others");
   app.add_option("--out", request.out, "folder of the runs and tables [runs/<the study's name>]");
-  app.add_option("--seeds", request.seeds, "instead of the study's: 1,2,3")->delimiter(',')->allow_extra_args(false);
+  app.add_option("--seeds", request.seeds, "instead of the study's: 1,2,3")
+      ->check(seed_number())
+      ->delimiter(',')
+      ->allow_extra_args(false);
   app.add_option("--only", request.only, "these runs or ablations, a,b,c")->delimiter(',')->allow_extra_args(false);
   app.add_option("--set", request.sets, "another common setting, as in --set steps=500");
   app.add_option("--earlier", request.earlier,
@@ -57,14 +61,14 @@ void add_options(CLI::App& app, Request& request) {
       ->type_name("FILE")
       ->expected(1)
       ->take_all();
-  app.add_option("--workers,--nproc", request.workers, "processes at once [measured]")->check(CLI::Range(1, 1024));
-  app.add_option("--threads", request.threads, "of each process [measured]")->check(CLI::Range(1, 4096));
+  app.add_option("--workers,--nproc", request.workers, "processes at once [measured]")->check(whole_number(1, 1024));
+  app.add_option("--threads", request.threads, "of each process [measured]")->check(whole_number(1, 4096));
   app.add_option("--ranks", request.ranks, "of each run, each on a GPU of its own; other numbers have the same bits")
-      ->check(CLI::Range(1, 1024))
+      ->check(whole_number(1, 1024))
       ->capture_default_str();
   app.add_option("--lease", request.lease,
                  "seconds after which a sweep on another host that is not heard of is taken for dead")
-      ->check(CLI::Range(1.0, 1e6))
+      ->check(real_number(1, 1e6))
       ->capture_default_str();
   app.add_flag("--dry-run", request.dry_run, "print the runs and how long they would take here, then leave");
   app.add_flag("--retry", request.retry, "train runs that failed again, from their beginning");

@@ -94,8 +94,8 @@ TEST_CASE("sweep: killed in the middle it goes on to the same numbers") {
 
 TEST_CASE("sweep: a diverged run is a row with its reason, and is not tried again unless asked") {
   Place place(kStudy +
-              "[[runs]]\nablation = \"baseline\"\nadam-epsilon = 0\nwarmup = 0\nclip = 0\nlearning-rate = 100\n");
-  const std::string run = "baseline-adam-epsilon-0-warmup-0-clip-0-learning-rate-100",
+              "[[runs]]\nablation = \"baseline\"\nweight-decay = 1000\nwarmup = 0\nclip = 0\nlearning-rate = 100\n");
+  const std::string run = "baseline-weight-decay-1000-warmup-0-clip-0-learning-rate-100",
                     failure = place / ("out/" + run + "-0/failure.txt");
   Subprocess first(place, words_of(place.command("--seeds 0")));
   CHECK_MESSAGE(first.wait() == 0, first.err());
@@ -176,9 +176,9 @@ TEST_CASE("sweep: rows of an earlier table count as runs, whose folders are lost
 
 TEST_CASE("sweep: a row that failed is a failed run, and is tried again only when asked") {
   const std::string study =
-      kStudy + "[[runs]]\nablation = \"baseline\"\nadam-epsilon = 0\nwarmup = 0\nclip = 0\nlearning-rate = 100\n";
+      kStudy + "[[runs]]\nablation = \"baseline\"\nweight-decay = 1000\nwarmup = 0\nclip = 0\nlearning-rate = 100\n";
   Place place(study);
-  const std::string only = "--seeds 0 --only baseline-adam-epsilon-0-warmup-0-clip-0-learning-rate-100 ",
+  const std::string only = "--seeds 0 --only baseline-weight-decay-1000-warmup-0-clip-0-learning-rate-100 ",
                     earlier = place / "earlier.csv";
   Subprocess first(place, words_of(place.command(only)));
   REQUIRE_MESSAGE(first.wait() == 0, first.err());
@@ -304,14 +304,15 @@ TEST_CASE("sweep: runs that start from others wait for them, and say what these 
 }
 
 TEST_CASE("sweep: where what a run starts from failed, it is not begun, and a row that says why") {
-  Place place(kStudy +
-              "[[runs]]\nablation = \"baseline\"\nadam-epsilon = 0\nwarmup = 0\nclip = 0\nlearning-rate = 100\n"
-              "[[runs]]\nfrom = \"baseline-adam-epsilon-0-warmup-0-clip-0-learning-rate-100\"\nlearning-rate = 0.1\n");
+  Place place(
+      kStudy +
+      "[[runs]]\nablation = \"baseline\"\nweight-decay = 1000\nwarmup = 0\nclip = 0\nlearning-rate = 100\n"
+      "[[runs]]\nfrom = \"baseline-weight-decay-1000-warmup-0-clip-0-learning-rate-100\"\nlearning-rate = 0.1\n");
   Subprocess first(place, words_of(place.command("--seeds 0")));
   CHECK_MESSAGE(first.wait() == 0, first.err());
   CHECK(contains(first.err(), "-tuned-0: not begun: what it starts from is not complete"));
   CHECK(contains(first.out(), "2 of 4 runs complete"));
-  CHECK_MESSAGE(contains(first.out(), "seed 0: not begun: what it starts from, " + place / "out/baseline-adam"),
+  CHECK_MESSAGE(contains(first.out(), "seed 0: not begun: what it starts from, " + place / "out/baseline-weight"),
                 first.out());
   CHECK(contains(first.out(), "is not complete (failed: "));
 }
