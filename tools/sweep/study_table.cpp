@@ -52,7 +52,8 @@ std::string on_other_input(const StudyRow& row) {
     if (paper_value(value))
       values += (values.empty() ? "" : ", ") + std::string(name) + " " +
                 (value.ends_with('*') ? value.substr(0, value.size() - 1) + " % proxy" : value + " %");
-  return "paper on " + description_of(reading_of(row)) + ": " + (values.empty() ? row.sink_1 : values);
+  return "paper on " + description_of(reading_of(row)) + ": " + (values.empty() ? row.sink_1 : values) +
+         (row.note.empty() ? "" : " (" + row.note + ")");
 }
 
 std::string remarks_of(const StudyResults& results, const ArmResult& arm) {

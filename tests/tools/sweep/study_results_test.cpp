@@ -3,6 +3,10 @@
 
 #include <doctest/doctest.h>
 
+#include <filesystem>
+#include <sstream>
+
+#include "tests/support/files.h"
 #include "tools/sweep/study_picture.h"
 #include "tools/sweep/study_table.h"
 
@@ -302,4 +306,41 @@ TEST_CASE("study results: one or two seeds, or fewer steps than the study's, tes
     arm.planned_steps = 2000;
   }
   CHECK(direction(found(3), found(3).arms[1]) == "not tested: 3 runs, 500 of 2,000 steps");
+}
+
+TEST_CASE("study tables: no table of the repository sets a fixed token next to natural text") {
+  std::size_t tables = 0, natural = 0;
+  for (const auto& entry :
+       std::filesystem::recursive_directory_iterator(std::string(SINK_SOURCE_DIR) + "/train/studies/results")) {
+    if (entry.path().extension() != ".md" || entry.path().filename() == "README.md") continue;
+    CAPTURE(entry.path().filename().string());
+    ++tables;
+    const std::string text = read_bytes(entry.path().string());
+    std::istringstream lines(text);
+    std::size_t column = 0;
+    for (std::string line; std::getline(lines, line);) {
+      if (!line.starts_with("| ")) continue;
+      for (std::size_t at; (at = line.find("\\|")) != std::string::npos;) line.replace(at, 2, "/");
+      std::vector<std::string> cells;
+      std::istringstream bars(line);
+      for (std::string cell; std::getline(bars, cell, '|');) {
+        cell.erase(0, cell.find_first_not_of(' '));
+        cell.erase(cell.find_last_not_of(' ') + 1);
+        cells.push_back(cell);
+      }
+      if (column == 0) {
+        while (column < cells.size() && cells[column] != "paper, same input: Sink_1 %") ++column;
+        REQUIRE(column < cells.size());
+      } else if (text.find("(ours: text with a fixed first token)") != std::string::npos) {
+        CHECK((cells[column] == "74.11" || cells[column] == kNoMatchingRow));
+        if (cells[1] == "baseline") CHECK(cells[column] == "74.11");
+      } else if (cells[1] == "baseline") {
+        ++natural;
+        CHECK(cells[column] == (text.find("(ours: natural text") != std::string::npos ? "18.18" : "74.11"));
+      }
+    }
+    CHECK(column > 0);
+  }
+  CHECK(tables == 24);
+  CHECK(natural > 0);
 }
