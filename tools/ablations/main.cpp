@@ -11,7 +11,7 @@
 #include "engine/io/program.h"
 #include "model/all_ablations.h"
 #include "model/size_settings.h"
-#include "tools/study/study.h"
+#include "tools/study/matching_row.h"
 
 namespace sink {
 namespace {
@@ -73,25 +73,29 @@ std::vector<Cells> ablation_table(bool in_full) {
 }
 
 std::vector<Cells> study_table() {
-  std::vector<Cells> rows{{"id", "Sink_1 %", "Sink_* %", "valid", "meaning", "note", "study", "command"}};
+  std::vector<Cells> rows{{"id", "Sink_1 %", "Sink_* %", "valid", "input", "meaning", "note", "study", "command"}};
   for (const StudyRow& row : study_rows())
-    rows.push_back(
-        {row.id, row.sink_1, row.sink_star, row.valid, row.meaning, row.note, study_file_of(row), study_command(row)});
+    rows.push_back({row.id, row.sink_1, row.sink_star, row.valid, description_of(reading_of(row)), row.meaning,
+                    row.note, study_file_of(row), study_command(row)});
   return rows;
 }
 
 // For eyes the settings of a size are given once, not in every line.
 void print_study() {
-  std::vector<Cells> rows{{"id", "Sink_1 %", "Sink_* %", "valid", "study", "program and settings", "meaning (note)"}};
+  std::vector<Cells> rows{
+      {"id", "Sink_1 %", "Sink_* %", "valid", "input", "study", "program and settings", "meaning (note)"}};
   for (const StudyRow& row : study_rows()) {
     std::string settings = (row.preset == "60m" ? "" : "<" + row.preset + "> ") + row.settings;
-    rows.push_back({row.id, row.sink_1, row.sink_star, row.valid, std::filesystem::path(study_file_of(row)).stem(),
-                    "train_" + row.ablation + " " + settings,
+    rows.push_back({row.id, row.sink_1, row.sink_star, row.valid, description_of(reading_of(row)),
+                    std::filesystem::path(study_file_of(row)).stem(), "train_" + row.ablation + " " + settings,
                     row.meaning + (row.note.empty() ? "" : " (" + row.note + ")")});
   }
   print_aligned(rows);
   std::printf(
-      "\n* proxy weights; n.r.: not reported, or in a figure only. Give --data and --run, and before the settings\n"
+      "\nThe paper's values; *: proxy weights, else raw = proxy; n.r.: not reported, or in a figure only. Set a "
+      "run\n"
+      "next to a row of the same input alone: a fixed token has a sink of its own. Give --data and --run, and before "
+      "the settings\n"
       "above (--study --csv has each command whole). Column `study`: the file of train/studies that asks the "
       "question;\n"
       "`sweep train/studies/<study>.toml --size gpu` runs it.\n");
@@ -106,10 +110,11 @@ void print_one(const Ablation& ablation, const Sizes& sizes) {
   for (std::string policy; policies >> policy;) std::printf("  %s\n", policy.c_str());
 
   std::printf("\nIn the study:%s\n", own.id.empty() ? " no" : "");
-  std::vector<Cells> rows{{"  id", "Sink_1 %", "Sink_* %", "valid", "settings", "meaning"}};
+  std::vector<Cells> rows{{"  id", "Sink_1 %", "Sink_* %", "valid", "input", "settings", "meaning"}};
   for (const StudyRow& row : study_rows())
     if (row.ablation == ablation.name)
-      rows.push_back({"  " + row.id, row.sink_1, row.sink_star, row.valid, row.settings, row.meaning});
+      rows.push_back({"  " + row.id, row.sink_1, row.sink_star, row.valid, description_of(reading_of(row)),
+                      row.settings, row.meaning});
   if (rows.size() > 1) print_aligned(rows);
 
   auto model = ablation.make_model(sizes, InitScheme::torch, 0, DType::F32);
@@ -162,7 +167,10 @@ int run(int argc, char** argv) {
   } else {
     print_aligned(ablation_table(false));
     std::printf(
-        "\n%zu ablations; * proxy weights. `ablations NAME` says more of one, `ablations --study` has the whole "
+        "\n%zu ablations; values are the paper's on natural text, *: proxy weights, else raw = proxy. With a fixed "
+        "token the\n"
+        "paper has baseline alone (data-fix1 to 3). `ablations NAME` says more of one, `ablations --study` has the "
+        "whole\n"
         "matrix.\n",
         all_ablations().size());
   }

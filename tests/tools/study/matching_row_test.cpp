@@ -5,6 +5,8 @@
 
 #include <map>
 
+#include "tests/support/subprocess.h"
+
 using namespace sink;
 
 namespace {
@@ -68,4 +70,20 @@ TEST_CASE("matching row: what is read, in words") {
   CHECK(description_of(reading({{"random-from", "2"}, {"random-to", "2"}, {"prefix", "4"}})) ==
         "text with random tokens at position 2, prefix 4");
   CHECK(description_of(reading({{"task", "bigram-backcopy"}})) == "Bigram-Backcopy");
+}
+
+TEST_CASE("matching row: what `ablations` lists has the input that the paper's value is of") {
+  const TemporaryFolder folder;
+  const auto printed = [&](const std::string& line) {
+    const Subprocess program(folder, words_of(line));
+    CHECK_MESSAGE(program.wait() == 0, program.err());
+    return program.out();
+  };
+  const std::string csv = printed("ablations --study --csv"), matrix = printed("ablations --study");
+  CHECK(contains(csv, "\nbase-60m,18.18,,3.73,natural text,"));
+  CHECK(contains(csv, "\ndata-fix1,74.11,,n.r.,text with a fixed first token,"));
+  CHECK(contains(csv, "\nmask-win32,n.r.,,n.r.,\"natural text, window 32\","));
+  CHECK(contains(matrix, "  text with a fixed first token  "));
+  CHECK(contains(printed("ablations baseline"), "text with a fixed first token"));
+  CHECK(contains(printed("ablations"), "paper's on natural text"));
 }
