@@ -173,13 +173,13 @@ std::string sink_against_loss(const Section& s) {
   return bar("Sink<sub>1</sub> against validation loss", "",
              s.group.has_proxy() ? segments("scatter-" + id, "Weights", {{"sink_1", "proxy"}, {"sink_1_raw", "raw"}})
                                  : "") +
-         figure(
-             s, "class=\"wide\" data-kind=\"scatter\"",
-             std::string("Sink<sub>1</sub>") + (s.group.has_proxy() ? "" : ", raw = proxy,") + " and loss of every run",
-             caption,
-             "Scatter plot of " + std::to_string(known) +
-                 " runs. Left and right arrows go from run to run, in order of their loss. Values in the table "
-                 "below.");
+         figure(s, "class=\"wide\" data-kind=\"scatter\"",
+                std::string("Sink<sub>1</sub>") +
+                    (s.group.has_proxy() ? ", proxy or raw as chosen," : ", raw = proxy,") + " and loss of every run",
+                caption,
+                "Scatter plot of " + std::to_string(known) +
+                    " runs. Left and right arrows go from run to run, in order of their loss. Values in the table "
+                    "below.");
 }
 
 std::string first_positions(const Section& s) {

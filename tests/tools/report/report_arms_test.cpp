@@ -366,3 +366,27 @@ TEST_CASE("report: maps of all heads are read, those of older files too, and map
   bad["head"] = 2;
   CHECK(code_of(bad, "map") == 3);
 }
+
+TEST_CASE("report: every heading of a Sink or an alpha says raw or proxy, and so does the first screen") {
+  const TemporaryFolder place;
+  json sigmoid = evaluation("s", "text", "op_sigmoid_none", "Sigmoid", 0, 0.6, 0.05);
+  const std::string one = make_run(place, "a", softmax("a", 0)) + make_run(place, "b", softmax("b", 1)),
+                    both = one + make_run(place, "s", sigmoid);
+  for (const bool mixed : {false, true}) {
+    const std::string html = made_of(place, mixed ? both : one).html;
+    std::size_t headings = 0;
+    for (const char* element : {"h4>", "th "})
+      for (std::size_t at = 0; (at = html.find(std::string("<") + element, at)) != std::string::npos; ++at) {
+        const std::string whole = html.substr(at, html.find(std::string("</") + element[0] + element[1], at) - at);
+        if (!contains(whole, "Sink<sub>") && !contains(whole, "&alpha;<sub>")) continue;
+        ++headings;
+        // Of alpha_1, whose columns are proxy and raw, the heading over them need not.
+        const bool over = mixed && contains(whole, "class=\"over\">&alpha;");
+        CHECK_MESSAGE((over || contains(whole, "proxy") || contains(whole, "raw")), whole);
+      }
+    CHECK(headings >= 6);
+    const std::size_t at = html.find("<ul class=\"findings\">");
+    const std::string screen = html.substr(at, html.find("</ul>", at) - at);
+    CHECK(contains(screen, "(raw = proxy)"));
+  }
+}

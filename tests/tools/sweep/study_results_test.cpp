@@ -344,3 +344,11 @@ TEST_CASE("study tables: no table of the repository sets a fixed token next to n
   CHECK(tables == 24);
   CHECK(natural > 0);
 }
+
+TEST_CASE("study tables: every column of a Sink or an alpha says raw or proxy") {
+  for (const Measure& measure : measures()) {
+    const std::string title = measure.title;
+    if (contains(title, "Sink") || contains(title, "alpha"))
+      CHECK_MESSAGE((title.find(" raw") != title.npos) != (title.find(" proxy") != title.npos), title);
+  }
+}
