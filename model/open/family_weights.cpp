@@ -1,10 +1,15 @@
 #include "model/open/family_weights.h"
 
+#include <algorithm>
+#include <atomic>
+#include <cmath>
 #include <set>
 
 #include "engine/check.h"
 #include "engine/io/printable.h"
 #include "engine/stored/decode.h"
+#include "engine/stored/finite.h"
+#include "engine/threads.h"
 
 namespace sink {
 namespace {
@@ -26,6 +31,31 @@ Shape without_experts(const Shape& shape, const TensorPlace& place, std::int64_t
   if (shape.rank() != (vector ? 2 : 3) || shape[0] != E) return {};
   if (vector) return {E * shape[1]};
   return place.experts == ExpertAxis::rows ? Shape{shape[1], shape[2]} : Shape{E * shape[1], shape[2]};
+}
+
+// The first element that is NaN or infinite, -1: none. Threads take pieces of it.
+std::int64_t first_not_finite(const StoredTensor& tensor) {
+  constexpr std::int64_t kPiece = std::int64_t{1} << 18;  // elements, whole blocks of every type
+  const StoredLayout& block = layout_of(tensor.type);
+  const std::int64_t count = tensor.shape.size(), pieces = (count + kPiece - 1) / kPiece;
+  std::atomic<std::int64_t> first = count;
+  parallel_for(pieces, [&](std::int64_t piece) {
+    const std::int64_t begin = piece * kPiece;
+    if (begin >= first.load(std::memory_order_relaxed)) return;
+    const std::int64_t found = sink::first_not_finite(tensor.type, tensor.data + begin / block.numbers * block.bytes,
+                                                      std::min(kPiece, count - begin));
+    if (found < 0) return;
+    std::int64_t before = first.load();
+    while (begin + found < before && !first.compare_exchange_weak(before, begin + found)) {}
+  });
+  return first == count ? -1 : first.load();
+}
+
+// Of element `i` in the order of the file: "(3, 17)".
+std::string place_of(const StoredTensor& tensor, std::int64_t i) {
+  Shape place = tensor.shape;
+  for (int axis = place.rank(); axis-- > 0; i /= tensor.shape[axis]) place[axis] = i % tensor.shape[axis];
+  return place.str();
 }
 
 bool is_plain(StoredType type) {
@@ -119,17 +149,41 @@ void FamilyWeights::numbers(const ParameterInfo& parameter, float* out) const {
   for (float* x = out; x < next; ++x) *x = *x * times + plus;
 }
 
-void FamilyWeights::require_all_used(const ParameterArena& parameters) const {
+std::vector<const StoredTensor*> FamilyWeights::tensors_of(const ParameterArena& parameters) const {
   std::set<const StoredTensor*> used;
   for (const auto& parameter : parameters)
     for (const TensorPlace& place : places(parameter->info())) used.insert(find(*file_, place.name));
+  used.erase(nullptr);  // what is missing is refused by name where it is read
+  return {used.begin(), used.end()};
+}
+
+void FamilyWeights::require_all_used(const ParameterArena& parameters) const {
+  std::vector<const StoredTensor*> used = tensors_of(parameters);
   // Written once more by some, though it is the embedding.
-  if (const StoredTensor* head = find(*file_, "lm_head.weight")) used.insert(head);
+  if (const StoredTensor* head = find(*file_, "lm_head.weight")) used.push_back(head);
   for (const StoredTensor& tensor : file_->tensors())
-    if (!used.contains(&tensor) && !is_no_weight(config_, tensor.name))
+    if (std::ranges::find(used, &tensor) == used.end() && !is_no_weight(config_, tensor.name))
       throw Error(file_->path() + ": a model of the family `" + config_.family + "` has no place for the tensor `" +
                       printable(tensor.name) + "` " + tensor.shape.str(),
                   Exit::corrupt_checkpoint);
+}
+
+void FamilyWeights::require_finite(const ParameterArena& parameters) const {
+  for (const StoredTensor* tensor : tensors_of(parameters)) {
+    const std::int64_t at = first_not_finite(*tensor);
+    if (at < 0) continue;
+    const StoredLayout& block = layout_of(tensor->type);
+    std::vector<float> values(static_cast<std::size_t>(block.numbers));
+    decode(tensor->type, tensor->data + at / block.numbers * block.bytes, block.numbers, values.data());
+    const bool is_nan = std::isnan(values[static_cast<std::size_t>(at % block.numbers)]);
+    throw Error(file_->path() + ": the tensor `" + printable(tensor->name) + "` is " +
+                    (is_nan                            ? "NaN"
+                     : tensor->type == StoredType::F64 ? "infinite, or beyond the range of F32,"
+                                                       : "infinite") +
+                    " at " + place_of(*tensor, at) +
+                    "; expected finite weights: get the file again from where it is from, or convert it again",
+                Exit::corrupt_checkpoint);
+  }
 }
 
 }  // namespace sink

@@ -23,8 +23,12 @@ class FamilyWeights : public WeightSource {
 
   // Throws Error (Exit::corrupt_checkpoint) where the files hold weights that the model has no parameter for.
   void require_all_used(const ParameterArena& parameters) const;
+  // Throws Error (Exit::corrupt_checkpoint), naming the tensor and its first such element, where a weight is NaN or
+  // infinite: no number computed with it means anything, and few of them look as if. Reads all weights once.
+  void require_finite(const ParameterArena& parameters) const;
 
  private:
+  std::vector<const StoredTensor*> tensors_of(const ParameterArena& parameters) const;
   StoredMatrix rows_of(const ParameterInfo& parameter) const;
   const StoredTensor& tensor(const ParameterInfo& parameter, const std::string& name) const;
   std::vector<TensorPlace> places(const ParameterInfo& parameter) const;

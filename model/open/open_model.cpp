@@ -74,6 +74,7 @@ std::unique_ptr<LanguageModel> OpenModel::load(const Ablation& ablation, DType c
   }
   const FamilyWeights weights(file, config);
   weights.require_all_used(model->parameters());
+  weights.require_finite(model->parameters());
   if (in_place)
     model->parameters().take_from(weights);
   else

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 
 #include "engine/io/file.h"
@@ -33,12 +34,15 @@ void replace_in(const std::string& path, const std::string& from, const std::str
   write_bytes(path, bytes.replace(at, from.size(), to));
 }
 
-void check_refused_at_once(const TemporaryFolder& folder, const std::string& model, int code,
-                           const std::vector<std::string>& clues) {
+// By a command of eval_baseline, `MODEL` in it being the model.
+void check_refused_by(const TemporaryFolder& folder, const std::string& command, const std::string& model, int code,
+                      const std::vector<std::string>& clues) {
+  CAPTURE(command);
   CAPTURE(model);
   const auto start = std::chrono::steady_clock::now();
-  Subprocess program(
-      folder, {"eval_baseline", "sink", "--model", model, "--input", "random", "--sequences", "1", "--context", "8"});
+  std::vector<std::string> words = words_of("eval_baseline " + command);
+  std::replace(words.begin(), words.end(), std::string("MODEL"), model);
+  Subprocess program(folder, words);
   CHECK(program.wait() == code);
   CHECK(std::chrono::steady_clock::now() - start < std::chrono::seconds(20));
   const std::string message = program.err();
@@ -46,6 +50,23 @@ void check_refused_at_once(const TemporaryFolder& folder, const std::string& mod
   CHECK_MESSAGE(message.starts_with("eval_baseline: error: "), message);
   for (const std::string& clue : clues) CHECK_MESSAGE(message.find(clue) != std::string::npos, message);
   CHECK(program.out().empty());
+}
+void check_refused_at_once(const TemporaryFolder& folder, const std::string& model, int code,
+                           const std::vector<std::string>& clues) {
+  check_refused_by(folder, "sink --model MODEL --input random --sequences 1 --context 8", model, code, clues);
+}
+
+// The file with `value` in the place of element `index` of a tensor of F32.
+template <class T>
+void put_into(const std::string& path, const std::string& tensor, std::size_t index, T value) {
+  std::string bytes = read_bytes(path);
+  const WeightFile file = open_weights(path);
+  const StoredTensor& stored = file.tensor(tensor);
+  const std::string numbers(reinterpret_cast<const char*>(stored.data), stored.bytes);
+  const std::size_t at = bytes.find(numbers);
+  REQUIRE(at != std::string::npos);
+  std::memcpy(bytes.data() + at + index * sizeof value, &value, sizeof value);
+  write_bytes(path, bytes);
 }
 
 }  // namespace
@@ -154,5 +175,28 @@ TEST_CASE("bad models: what is no file is not waited for: exit 3") {
     fs::remove(path + inside);
     fs::create_directory(path + inside);
     check_refused_at_once(folder, path, 3, {inside});
+  }
+}
+
+TEST_CASE("bad models: a weight that is NaN or infinite: exit 4 of every command, with the tensor and the element") {
+  const TemporaryFolder folder;
+  const std::string nan = folder_of_llama(folder, "nan"), infinite = folder / "infinite.gguf";
+  put_into(nan + "/model.safetensors", "model.layers.1.self_attn.k_proj.weight", 5 * 32 + 7, NAN);
+  write_bytes(infinite, read_bytes(kModels + "llama.gguf"));
+  put_into(infinite, "blk.0.attn_norm.weight", 31, -INFINITY);
+  write_bytes(folder / "tokens", "1 2 3 4 5 6 7 8\n");
+  write_bytes(folder / "items", "{\"context\": \"a\", \"continuation\": \"b\"}\n");
+  const std::string tokens = " --tokens " + (folder / "tokens") + " ", out = folder / "out";
+  for (const std::string& command : std::vector<std::string>{
+           "sink MODEL --input random --sequences 1 --context 8", "sink MODEL --precision f64" + tokens,
+           "sink MODEL --precision bf16" + tokens, "logits --model MODEL --out " + out + tokens,
+           "interventions MODEL" + tokens, "quantise MODEL" + tokens, "generate MODEL --text a", "chat MODEL",
+           "stream MODEL" + tokens, "score MODEL " + (folder / "items"), "explain --checkpoint MODEL" + tokens,
+           "import MODEL " + out, "export MODEL " + out}) {
+    check_refused_by(folder, command, nan, 4,
+                     {"model.safetensors", "`model.layers.1.self_attn.k_proj.weight`", "is NaN at (5, 7)", "finite"});
+    check_refused_by(folder, command, infinite, 4,
+                     {"infinite.gguf", "`blk.0.attn_norm.weight`", "is infinite at (31)"});
+    CHECK_FALSE(fs::exists(out));
   }
 }

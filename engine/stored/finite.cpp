@@ -1,0 +1,89 @@
+#include "engine/stored/finite.h"
+
+#include <algorithm>
+#include <cstring>
+#include <initializer_list>
+
+namespace sink {
+namespace {
+
+// The least magnitudes that are not finite, as bits: all of the exponent, none of the fraction.
+constexpr std::uint16_t kInfinityF16 = 0x7c00, kInfinityBf16 = 0x7f80;
+constexpr std::uint32_t kInfinityF32 = 0x7f800000;
+constexpr std::uint64_t kRoundsToInfinityF32 = 0x47effffff0000000;  // of an F64: 2^128 - 2^103, half a step below 2^128
+
+// The first of `count` numbers at distances of `stride` bytes whose magnitude has bits of at least `limit`; -1: there
+// is none. A run is looked through without a branch for each number.
+template <class Bits>
+std::int64_t first_beyond(const unsigned char* from, std::int64_t stride, std::int64_t count, Bits limit) {
+  constexpr std::int64_t kRun = 4096;
+  const Bits magnitude = static_cast<Bits>(~Bits{0}) >> 1;
+  auto beyond = [&](std::int64_t i) {
+    Bits bits;
+    std::memcpy(&bits, from + i * stride, sizeof bits);
+    return static_cast<Bits>(bits & magnitude) >= limit;
+  };
+  for (std::int64_t begin = 0; begin < count; begin += kRun) {
+    const std::int64_t end = std::min(count, begin + kRun);
+    bool any = false;
+    for (std::int64_t i = begin; i < end; ++i) any |= beyond(i);
+    if (!any) continue;
+    for (std::int64_t i = begin; i < end; ++i)
+      if (beyond(i)) return i;
+  }
+  return -1;
+}
+
+template <class Bits>
+std::int64_t first_beyond(const unsigned char* from, std::int64_t count, Bits limit) {
+  return first_beyond(from, static_cast<std::int64_t>(sizeof limit), count, limit);
+}
+
+// Blocks with an f16 at each of these bytes.
+std::int64_t first_block_beyond(const StoredLayout& block, const unsigned char* from, std::int64_t count,
+                                std::initializer_list<int> places) {
+  std::int64_t first = -1;
+  for (int place : places) {
+    const std::int64_t found =
+        first_beyond<std::uint16_t>(from + place, block.bytes, count / block.numbers, kInfinityF16);
+    if (found >= 0 && (first < 0 || found * block.numbers < first)) first = found * block.numbers;
+  }
+  return first;
+}
+
+}  // namespace
+
+std::int64_t first_not_finite(StoredType type, const unsigned char* from, std::int64_t count) {
+  const StoredLayout& block = layout_of(type);
+  switch (type) {
+    case StoredType::F64:
+      return first_beyond(from, count, kRoundsToInfinityF32);
+    case StoredType::F32:
+      return first_beyond(from, count, kInfinityF32);
+    case StoredType::F16:
+      return first_beyond(from, count, kInfinityF16);
+    case StoredType::BF16:
+      return first_beyond(from, count, kInfinityBf16);
+    case StoredType::I64:
+    case StoredType::I32:
+    case StoredType::I16:
+    case StoredType::I8:
+    case StoredType::U8:
+    case StoredType::Bool:
+      return -1;
+    case StoredType::Q8_0:
+    case StoredType::Q4_0:
+    case StoredType::Q5_0:
+      return first_block_beyond(block, from, count, {0});
+    case StoredType::Q4_1:
+    case StoredType::Q5_1:
+    case StoredType::Q4_K:
+    case StoredType::Q5_K:
+      return first_block_beyond(block, from, count, {0, 2});
+    case StoredType::Q6_K:
+      return first_block_beyond(block, from, count, {208});
+  }
+  return -1;
+}
+
+}  // namespace sink
