@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <set>
+#include <cstring>
 
 #include "engine/check.h"
 #include "engine/io/printable.h"
@@ -22,6 +22,12 @@ const StoredTensor* find(const WeightFile& file, const std::string& name) {
   for (const char* prefix : kPrefixes)
     if (const StoredTensor* tensor = file.find(prefix + name)) return tensor;
   return nullptr;
+}
+
+// Of the unembedding. GPT-2 and OPT have no parameter for it, and some of their files a tensor.
+std::string head_name(const OpenConfig& config) {
+  const std::vector<TensorPlace> places = places_of(config, "unembedding.weight");
+  return places.empty() ? "lm_head.weight" : places[0].name;
 }
 
 // The shape of a tensor, without its axis of E experts: of one of their matrices, or, where their numbers are one
@@ -64,11 +70,29 @@ bool is_plain(StoredType type) {
 
 }  // namespace
 
+bool FamilyWeights::is_tied() const {
+  if (config_.tied) return *config_.tied;
+  return !find(*file_, head_name(config_));
+}
+
+// Some files have it once more as the unembedding, where it must be the same: transformers 4 then takes the one,
+// transformers 5 the other.
+void FamilyWeights::require_one_embedding() const {
+  const StoredTensor* head = is_tied() ? find(*file_, head_name(config_)) : nullptr;
+  const StoredTensor* embedding = find(*file_, places_of(config_, "embedding.token.weight")[0].name);
+  if (!head || !embedding) return;
+  if (head->type == embedding->type && head->shape == embedding->shape &&
+      std::memcmp(head->data, embedding->data, head->bytes) == 0)
+    return;
+  throw Error(file_->path() + ": the tensor `" + printable(head->name) + "` is not `" + printable(embedding->name) +
+                  "`, and by `tie_word_embeddings` of config.json they are one; expected the same weights in both, or "
+                  "`tie_word_embeddings` false",
+              Exit::corrupt_checkpoint);
+}
+
 std::vector<TensorPlace> FamilyWeights::places(const ParameterInfo& parameter) const {
-  std::vector<TensorPlace> places = places_of(config_, parameter.name);
-  // An unembedding that is the embedding is not there twice.
-  if (parameter.name == "unembedding.weight" && (places.empty() || !find(*file_, places[0].name)))
-    places = places_of(config_, "embedding.token.weight");
+  const bool tied = parameter.name == "unembedding.weight" && is_tied();
+  std::vector<TensorPlace> places = places_of(config_, tied ? "embedding.token.weight" : parameter.name);
   if (places.empty())
     throw Error(file_->path() + ": a model of the family `" + config_.family + "` has " + parameter.name +
                     ", which files of this kind have no name for",
@@ -80,7 +104,10 @@ const StoredTensor& FamilyWeights::tensor(const ParameterInfo& parameter, const 
   const StoredTensor* tensor = find(*file_, name);
   if (!tensor)
     throw Error(file_->path() + ": the tensor `" + name + "` is missing, which " + parameter.name + " of `" +
-                    config_.family + "` comes from",
+                    config_.family + "` comes from" +
+                    (parameter.name == "unembedding.weight"
+                         ? "; expected it, or `tie_word_embeddings` true in config.json, where it is the embedding"
+                         : ""),
                 Exit::corrupt_checkpoint);
   return *tensor;
 }
@@ -149,20 +176,20 @@ void FamilyWeights::numbers(const ParameterInfo& parameter, float* out) const {
   for (float* x = out; x < next; ++x) *x = *x * times + plus;
 }
 
-std::vector<const StoredTensor*> FamilyWeights::tensors_of(const ParameterArena& parameters) const {
+std::set<const StoredTensor*> FamilyWeights::tensors_of(const ParameterArena& parameters) const {
   std::set<const StoredTensor*> used;
   for (const auto& parameter : parameters)
     for (const TensorPlace& place : places(parameter->info())) used.insert(find(*file_, place.name));
   used.erase(nullptr);  // what is missing is refused by name where it is read
-  return {used.begin(), used.end()};
+  return used;
 }
 
 void FamilyWeights::require_all_used(const ParameterArena& parameters) const {
-  std::vector<const StoredTensor*> used = tensors_of(parameters);
-  // Written once more by some, though it is the embedding.
-  if (const StoredTensor* head = find(*file_, "lm_head.weight")) used.push_back(head);
+  std::set<const StoredTensor*> used = tensors_of(parameters);
+  require_one_embedding();
+  if (is_tied()) used.insert(find(*file_, head_name(config_)));
   for (const StoredTensor& tensor : file_->tensors())
-    if (std::ranges::find(used, &tensor) == used.end() && !is_no_weight(config_, tensor.name))
+    if (!used.contains(&tensor) && !is_no_weight(config_, tensor.name))
       throw Error(file_->path() + ": a model of the family `" + config_.family + "` has no place for the tensor `" +
                       printable(tensor.name) + "` " + tensor.shape.str(),
                   Exit::corrupt_checkpoint);

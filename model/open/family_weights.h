@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 
 #include "autograd/parameter_arena.h"
@@ -28,7 +29,9 @@ class FamilyWeights : public WeightSource {
   void require_finite(const ParameterArena& parameters) const;
 
  private:
-  std::vector<const StoredTensor*> tensors_of(const ParameterArena& parameters) const;
+  bool is_tied() const;
+  void require_one_embedding() const;
+  std::set<const StoredTensor*> tensors_of(const ParameterArena& parameters) const;
   StoredMatrix rows_of(const ParameterInfo& parameter) const;
   const StoredTensor& tensor(const ParameterInfo& parameter, const std::string& name) const;
   std::vector<TensorPlace> places(const ParameterInfo& parameter) const;

@@ -220,6 +220,8 @@ OpenConfig config_of(const ConfigJson& json) {
 OpenConfig read_hf_config(const std::string& path) {
   const ConfigJson json = ConfigJson::read(path);
   OpenConfig config = config_of(json);
+  config.tied = json.flag("tie_word_embeddings", config.family == "gpt2" || config.family == "opt" ||
+                                                     config.family == "gemma3");  // the defaults of their classes
   if (json.is_integer("bos_token_id")) config.begin_token = json.integer("bos_token_id");
   return config;
 }

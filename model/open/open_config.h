@@ -1,6 +1,7 @@
 // What a model of another program is in our terms: which family, how large, and how its tensors are to be read.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,8 @@ struct OpenConfig {
       false;                   // rows of queries and keys: number 2 e beside 2 e + 1 turn together, not e and e + D/2
   double embedding_scale = 1;  // of looked up embeddings, as in Gemma
   double gain_less = 0;        // what stored gains lack, 1 in Gemma's safetensors
+  // Whether the unembedding is the embedding, by config.json; else it is where the file has no tensor for it.
+  std::optional<bool> tied = std::nullopt;
   std::int64_t begin_token = -1;  // `bos_token_id` of config.json, -1: none
 };
 

@@ -9,6 +9,7 @@
 
 #include "engine/io/file.h"
 #include "engine/io/weights/open_weights.h"
+#include "engine/io/weights/safetensors_writer.h"
 #include "tests/model/open_golden.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/files.h"
@@ -109,6 +110,49 @@ TEST_CASE("open models: what no family computes, and what does not fit its tenso
   refused("gpt_oss", "gpt_oss", "\"intermediate_size\": 40", "\"intermediate_size\": 20",
           {"gate_up_proj", "(5, 32, 80)"});
   refused("qwen3", "qwen3", "{", "[{", {"not JSON"});
+}
+
+TEST_CASE("open models: the unembedding is the embedding where config.json says so, and its own tensor elsewhere") {
+  const TemporaryFolder folder;
+  const std::string is = "\"tie_word_embeddings\": true", is_not = "\"tie_word_embeddings\": false";
+  auto refused = [&](const std::string& name, const std::string& from, const std::string& to,
+                     std::initializer_list<std::string> parts) {
+    CAPTURE(name);
+    CAPTURE(to);
+    if (const Ablation* program = program_of(name))
+      check_refused([&] { open_model(edited(folder, name, from, to)).load(*program, DType::F32); }, parts,
+                    Exit::corrupt_checkpoint);
+  };
+  for (const char* name : {"llama3", "gemma3"})  // without lm_head.weight
+    refused(name, is, is_not, {"`lm_head.weight` is missing", "`tie_word_embeddings`"});
+  refused("llama3", is + ",", "", {"`lm_head.weight` is missing"});  // not tied by LLaMA's class
+  refused("llama", is_not, is, {"`lm_head.weight`", "`tie_word_embeddings`", "embed_tokens.weight"});
+  refused("gpt_neox", is_not, is, {"`embed_out.weight`", "`tie_word_embeddings`", "embed_in.weight"});
+  auto logits_of = [&](const std::string& name, const std::string& path, const std::string& family) {
+    return open_model(path).load(*program_of(family), DType::F64)->logits(Golden(name).tokens_BT);
+  };
+  const Golden llama("llama");
+  CHECK(relative_difference(logits_of("llama", edited(folder, "llama", is_not + ",", ""), "llama"), llama.logits_BTV) <
+        1e-5);
+  if (program_of("gemma3"))  // tied by its class
+    CHECK(relative_difference(logits_of("gemma3", edited(folder, "gemma3", is + ",", ""), "gemma3"),
+                              Golden("gemma3").logits_BTV) < 1e-5);
+  // Some files have the embedding twice.
+  if (!program_of("llama3")) return;
+  const std::string twice = edited(folder, "llama3", is, is);
+  const WeightFile sound = open_weights(kModels + "llama3");
+  std::vector<const StoredTensor*> tensors;
+  std::vector<SafetensorsWriter::Entry> entries;
+  for (const StoredTensor& tensor : sound.tensors()) {
+    tensors.push_back(&tensor);
+    entries.push_back({tensor.name, tensor.type, tensor.shape});
+  }
+  tensors.push_back(&sound.tensor("model.embed_tokens.weight"));
+  entries.push_back({"lm_head.weight", tensors.back()->type, tensors.back()->shape});
+  SafetensorsWriter writer(twice + "/model.safetensors", entries);
+  for (const StoredTensor* tensor : tensors) writer.write(tensor->data, tensor->bytes);
+  writer.commit();
+  CHECK(relative_difference(logits_of("llama3", twice, "llama3"), Golden("llama3").logits_BTV) < 1e-5);
 }
 
 TEST_CASE("open models: what is missing, is none, or is cut short") {
