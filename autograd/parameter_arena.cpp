@@ -123,10 +123,14 @@ void ParameterArena::take_from(const WeightSource& source) {
     p->begin_ = size_;
     size_ += aligned(p->segment().size());
   }
-  Tensor taken = Tensor::zeros({size_}, DType::F32);
-  for (const auto& p : parameters_)
-    if (!p->stored_) source.numbers(p->info(), slice(taken, *p).data<float>());
-  masters_ = taken.to(accumulate_type(compute_type_)).to(device_);
+  Tensor taken = Tensor::zeros({size_}, accumulate_type(compute_type_));
+  for (const auto& p : parameters_) {
+    if (source.is_repeated(p->info())) repeated_ += p->info().shape.size();
+    if (p->stored_) continue;
+    Tensor numbers = slice(taken, *p);
+    source.numbers(p->info(), numbers);
+  }
+  masters_ = taken.to(device_);
   compute_ = compute_type_ == DType::BF16 ? masters_.new_zeros({size_}, DType::BF16) : masters_;
   const bool all_numbers = std::ranges::none_of(parameters_, [](const auto& p) { return p->stored_ != nullptr; });
   for (const auto& p : parameters_) {
@@ -158,7 +162,7 @@ void ParameterArena::allocate_gradients() {
 std::int64_t ParameterArena::count() const {
   std::int64_t count = 0;
   for (const auto& p : parameters_) count += p->info().shape.size();
-  return count;
+  return count - repeated_;
 }
 
 std::vector<Segment> ParameterArena::segments_with_gradient() const {

@@ -20,8 +20,10 @@ struct WeightSource {
   virtual ~WeightSource() = default;
   // A weight of a product, or a table that tokens are looked up in, to be read where it lies; null: numbers() has it.
   virtual std::shared_ptr<const StoredMatrix> matrix(const ParameterInfo& parameter) const = 0;
-  // All of them, in the order of its shape.
-  virtual void numbers(const ParameterInfo& parameter, float* out) const = 0;
+  // All of them, in the order of its shape, as F32 or F64.
+  virtual void numbers(const ParameterInfo& parameter, Tensor& out) const = 0;
+  // Whether they are those of another parameter, too: an unembedding that is the embedding.
+  virtual bool is_repeated(const ParameterInfo& parameter) const = 0;
 };
 
 class ParameterArena {
@@ -53,7 +55,7 @@ class ParameterArena {
   auto end() const { return parameters_.end(); }
   std::size_t size() const { return parameters_.size(); }
   const std::unique_ptr<Parameter>& operator[](std::size_t i) const { return parameters_[i]; }
-  // Numbers in all parameters, without padding.
+  // Numbers in all parameters, without padding; those that a WeightSource repeats are counted once.
   std::int64_t count() const;
 
   static constexpr std::int64_t kPiece = 4096;
@@ -93,7 +95,8 @@ class ParameterArena {
   std::vector<std::unique_ptr<Parameter>> parameters_;
   int section_ = 0;
   std::vector<Segment> sections_;
-  std::int64_t size_ = 0;  // with padding
+  std::int64_t size_ = 0;      // with padding
+  std::int64_t repeated_ = 0;  // numbers that two parameters have
   Tensor masters_, compute_, gradients_;
 };
 

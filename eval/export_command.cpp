@@ -7,12 +7,14 @@
 #include "eval/evaluated_model.h"
 #include "eval/trained_on.h"
 #include "model/open/hf_export.h"
+#include "model/open/open_model.h"
 
 namespace sink {
 namespace {
 
 int run_export(const std::string& from, const std::string& folder, const Ablation& ablation) {
-  const auto [checkpoint, model] = load_evaluated(from, ablation, DType::F32, Device::cpu, {.in_place = false});
+  const DType type = is_open_model(from) ? export_type(ablation) : DType::F32;
+  const auto [checkpoint, model] = load_evaluated(from, ablation, type, Device::cpu, {.in_place = false});
   ExportedTokenizer tokenizer{.json = attribute_or(checkpoint, "tokenizer_json", "")};
   if (checkpoint.attributes.contains("begin_token")) tokenizer.begin_token = checkpoint.integer("begin_token");
   export_hf(ablation, *model, tokenizer, folder);

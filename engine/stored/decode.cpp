@@ -1,6 +1,8 @@
 #include "engine/stored/decode.h"
 
+#include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "engine/dtype.h"
 #include "engine/stored/stored_blocks.h"
@@ -69,6 +71,16 @@ void decode(StoredType type, const unsigned char* from, std::int64_t count, floa
     case StoredType::Q6_K:
       return decode_blocks<blocks::decode_q6_k>(from, count, out, block);
   }
+}
+
+void decode(StoredType type, const unsigned char* from, std::int64_t count, double* out) {
+  if (type == StoredType::F64) {
+    std::memcpy(out, from, static_cast<std::size_t>(count) * sizeof *out);
+    return;
+  }
+  std::vector<float> narrow(static_cast<std::size_t>(count));
+  decode(type, from, count, narrow.data());
+  std::ranges::copy(narrow, out);
 }
 
 }  // namespace sink

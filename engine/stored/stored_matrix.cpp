@@ -4,7 +4,8 @@
 
 namespace sink {
 
-void decode_rows(const StoredPart& part, std::int64_t columns, std::int64_t first, std::int64_t count, float* out) {
+template <class R>
+void decode_rows(const StoredPart& part, std::int64_t columns, std::int64_t first, std::int64_t count, R* out) {
   if (!part.transposed) {
     for (std::int64_t r = 0; r < count; ++r)
       decode(part.type, part.lines[static_cast<std::size_t>(first + r)], columns, out + r * columns);
@@ -12,12 +13,15 @@ void decode_rows(const StoredPart& part, std::int64_t columns, std::int64_t firs
   }
   // A strip of every column, which becomes a column of `out`.
   const std::int64_t size = layout_of(part.type).bytes;
-  std::vector<float> strip(static_cast<std::size_t>(count));
+  std::vector<R> strip(static_cast<std::size_t>(count));
   for (std::int64_t c = 0; c < columns; ++c) {
     decode(part.type, part.lines[static_cast<std::size_t>(c)] + first * size, count, strip.data());
     for (std::int64_t r = 0; r < count; ++r) out[r * columns + c] = strip[static_cast<std::size_t>(r)];
   }
 }
+
+template void decode_rows(const StoredPart&, std::int64_t, std::int64_t, std::int64_t, float*);
+template void decode_rows(const StoredPart&, std::int64_t, std::int64_t, std::int64_t, double*);
 
 std::vector<double> row_of(const StoredMatrix& matrix, std::int64_t i) {
   std::vector<float> row(static_cast<std::size_t>(matrix.columns));

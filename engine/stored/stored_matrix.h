@@ -29,8 +29,9 @@ struct StoredMatrix {
   std::string str() const { return "stored (" + std::to_string(rows) + ", " + std::to_string(columns) + ")"; }
 };
 
-// Rows [first, first + count) of a part of `columns` columns as floats, one after the other.
-void decode_rows(const StoredPart& part, std::int64_t columns, std::int64_t first, std::int64_t count, float* out);
+// Rows [first, first + count) of a part of `columns` columns, one after the other; R is float or double.
+template <class R>
+void decode_rows(const StoredPart& part, std::int64_t columns, std::int64_t first, std::int64_t count, R* out);
 // Row i, for references.
 std::vector<double> row_of(const StoredMatrix& matrix, std::int64_t i);
 

@@ -91,8 +91,8 @@ void FamilyWeights::require_one_embedding() const {
 }
 
 std::vector<TensorPlace> FamilyWeights::places(const ParameterInfo& parameter) const {
-  const bool tied = parameter.name == "unembedding.weight" && is_tied();
-  std::vector<TensorPlace> places = places_of(config_, tied ? "embedding.token.weight" : parameter.name);
+  std::vector<TensorPlace> places =
+      places_of(config_, is_repeated(parameter) ? "embedding.token.weight" : parameter.name);
   if (places.empty())
     throw Error(file_->path() + ": a model of the family `" + config_.family + "` has " + parameter.name +
                     ", which files of this kind have no name for",
@@ -164,16 +164,19 @@ std::shared_ptr<const StoredMatrix> FamilyWeights::matrix(const ParameterInfo& p
   return std::make_shared<StoredMatrix>(std::move(matrix));
 }
 
-void FamilyWeights::numbers(const ParameterInfo& parameter, float* out) const {
+void FamilyWeights::numbers(const ParameterInfo& parameter, Tensor& out) const {
   const StoredMatrix matrix = rows_of(parameter);
-  float* next = out;
-  for (const StoredPart& part : matrix.parts) {
-    decode_rows(part, matrix.columns, 0, part.rows, next);
-    next += part.rows * matrix.columns;
-  }
-  const float times = parameter.name == "embedding.token.weight" ? static_cast<float>(config_.embedding_scale) : 1;
-  const float plus = parameter.role == ParameterRole::norm_gain ? static_cast<float>(config_.gain_less) : 0;
-  for (float* x = out; x < next; ++x) *x = *x * times + plus;
+  with_real<float, double>(out.dtype(), [&](auto zero) {
+    using R = decltype(zero);
+    R *const begin = out.data<R>(), *next = begin;
+    for (const StoredPart& part : matrix.parts) {
+      decode_rows(part, matrix.columns, 0, part.rows, next);
+      next += part.rows * matrix.columns;
+    }
+    const R times = parameter.name == "embedding.token.weight" ? static_cast<R>(config_.embedding_scale) : 1;
+    const R plus = parameter.role == ParameterRole::norm_gain ? static_cast<R>(config_.gain_less) : 0;
+    for (R* x = begin; x < next; ++x) *x = *x * times + plus;
+  });
 }
 
 std::set<const StoredTensor*> FamilyWeights::tensors_of(const ParameterArena& parameters) const {

@@ -20,7 +20,10 @@ class FamilyWeights : public WeightSource {
   // Throws Error (Exit::corrupt_checkpoint), naming tensor and shapes, where one is missing or of another shape. What
   // is no matrix of a product is looked at, too, and comes by numbers().
   std::shared_ptr<const StoredMatrix> matrix(const ParameterInfo& parameter) const override;
-  void numbers(const ParameterInfo& parameter, float* out) const override;
+  void numbers(const ParameterInfo& parameter, Tensor& out) const override;
+  bool is_repeated(const ParameterInfo& parameter) const override {
+    return parameter.name == "unembedding.weight" && is_tied();
+  }
 
   // Throws Error (Exit::corrupt_checkpoint) where the files hold weights that the model has no parameter for.
   void require_all_used(const ParameterArena& parameters) const;

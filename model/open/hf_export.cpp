@@ -49,12 +49,15 @@ void require_same_sizes_there(const std::string& family, const Sizes& wanted, co
 }
 
 // What `times` multiplies to x, where there is such a number: else what comes nearest.
-float divided(float x, float times) {
+float divided(float x, double scale) {
+  const auto times = static_cast<float>(scale);
   const float y = x / times;
   for (const float candidate : {y, std::nextafter(y, -INFINITY), std::nextafter(y, INFINITY)})
     if (candidate * times == x) return candidate;
   return y;
 }
+// Of an embedding that was multiplied in double, which is not off by as much as half a step of F32.
+float divided(double x, double scale) { return static_cast<float>(x / scale); }
 
 // One of their tensors, and which rows of a parameter it has.
 struct Exported {
@@ -72,23 +75,26 @@ struct Exported {
     return place.transposed ? Shape{columns(), rows} : Shape{rows + place.first_row, columns()};
   }
   std::vector<float> numbers(const OpenConfig& config) const {
+    const Tensor master = parameter->master().to(Device::cpu);
+    return with_real<float, double>(master.dtype(),
+                                    [&](auto zero) { return numbers(config, master.data<decltype(zero)>()); });
+  }
+  template <class R>
+  std::vector<float> numbers(const OpenConfig& config, const R* master) const {
     const std::int64_t K = columns();
-    const Tensor master = parameter->master().to(Device::cpu).to(DType::F32);
-    const float* ours = master.data<float>() + first * K;
+    const R* ours = master + first * K;
     std::vector<float> theirs(static_cast<std::size_t>((rows + place.first_row) * K));
     const bool scaled = parameter->name() == "embedding.token.weight" && config.embedding_scale != 1;
-    const auto times = static_cast<float>(config.embedding_scale);
     const bool gain = parameter->info().role == ParameterRole::norm_gain;
     // Transposed matrices below each other, of so many rows each.
     const std::int64_t height = place.experts == ExpertAxis::rows ? rows / config.sizes.experts : rows;
     for (std::int64_t r = 0; r < rows; ++r) {
       const std::int64_t row = row_in(place.order, r, config.sizes) + place.first_row;
       for (std::int64_t k = 0; k < K; ++k) {
-        const float x = *ours++;
+        const R x = *ours++;
         theirs[static_cast<std::size_t>(place.transposed ? (r / height * K + k) * height + r % height : row * K + k)] =
-            scaled ? divided(x, times)
-            : gain ? x - static_cast<float>(config.gain_less)
-                   : x;
+            scaled ? divided(x, config.embedding_scale)
+                   : static_cast<float>(gain ? x - static_cast<R>(config.gain_less) : x);
       }
     }
     return theirs;
@@ -127,11 +133,15 @@ bool tie(const OpenConfig& config, std::vector<Exported>& all) {
     if (one.parameter->name() == "unembedding.weight") unembedding = &one;
   }
   if (!unembedding) return true;
-  const Tensor looked_up = embedding->parameter->master().to(Device::cpu).to(DType::F32);
-  const Tensor multiplied = unembedding->parameter->master().to(Device::cpu).to(DType::F32);
-  const auto times = static_cast<float>(config.embedding_scale);
-  for (std::int64_t n = 0; n < looked_up.size(); ++n)
-    if (multiplied.data<float>()[n] * times != looked_up.data<float>()[n]) return false;
+  const Tensor looked_up = embedding->parameter->master().to(Device::cpu);
+  const Tensor multiplied = unembedding->parameter->master().to(Device::cpu);
+  const bool same = with_real<float, double>(looked_up.dtype(), [&](auto zero) {
+    using R = decltype(zero);
+    for (std::int64_t n = 0; n < looked_up.size(); ++n)
+      if (multiplied.data<R>()[n] * static_cast<R>(config.embedding_scale) != looked_up.data<R>()[n]) return false;
+    return true;
+  });
+  if (!same) return false;
   unembedding->place.name = embedding->place.name;
   all.erase(all.begin() + (embedding - all.data()));
   return true;
@@ -185,6 +195,10 @@ class NewFolder {
 };
 
 }  // namespace
+
+DType export_type(const Ablation& ablation) {
+  return family_of_policies(ablation.policies) == "gemma3" ? DType::F64 : DType::F32;
+}
 
 void export_hf(const Ablation& ablation, const LanguageModel& model, const ExportedTokenizer& tokenizer,
                const std::string& folder) {

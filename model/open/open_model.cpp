@@ -37,7 +37,8 @@ struct NumbersAlone : WeightSource {
   const WeightSource& source;
   explicit NumbersAlone(const WeightSource& source) : source(source) {}
   std::shared_ptr<const StoredMatrix> matrix(const ParameterInfo&) const override { return nullptr; }
-  void numbers(const ParameterInfo& parameter, float* out) const override { source.numbers(parameter, out); }
+  void numbers(const ParameterInfo& parameter, Tensor& out) const override { source.numbers(parameter, out); }
+  bool is_repeated(const ParameterInfo& parameter) const override { return source.is_repeated(parameter); }
 };
 
 }  // namespace

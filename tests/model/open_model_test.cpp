@@ -4,8 +4,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <filesystem>
 #include <limits>
+#include <map>
 
 #include "engine/io/file.h"
 #include "engine/io/weights/open_weights.h"
@@ -153,6 +155,75 @@ TEST_CASE("open models: the unembedding is the embedding where config.json says 
   for (const StoredTensor* tensor : tensors) writer.write(tensor->data, tensor->bytes);
   writer.commit();
   CHECK(relative_difference(logits_of("llama3", twice, "llama3"), Golden("llama3").logits_BTV) < 1e-5);
+}
+
+TEST_CASE("open models: as many parameters as transformers counts, an unembedding that is the embedding once") {
+  // sum(p.numel() for p in model.parameters()); of OPT without the two positions that no token has, 2 C.
+  constexpr std::pair<const char*, std::int64_t> kCounts[] = {
+      {"gpt2", 16224},   {"gpt_neox", 30992},    {"opt", 10784 - 2 * 24}, {"llama", 16544}, {"llama3", 15264},
+      {"linear", 16544}, {"llama2c", 16544},     {"mistral", 18080},      {"qwen2", 16672}, {"qwen3", 19664},
+      {"gemma3", 27112}, {"gemma3_gguf", 27112}, {"gpt_oss", 76779}};
+  for (auto [name, count] : kCounts)
+    for (const char* file : {"", ".gguf", ".bin"}) {
+      const std::string path = kModels + name + file;
+      if (!std::filesystem::exists(path)) continue;
+      CAPTURE(path);
+      const OpenModel open = open_model(path);
+      if (const Ablation* program = program_of(open.config.family))
+        for (DType type : {DType::F32, DType::F64}) CHECK(open.load(*program, type)->parameters().count() == count);
+    }
+}
+
+TEST_CASE("open models: in f64 nothing of the stored numbers is rounded to f32") {
+  const TemporaryFolder folder;
+  auto parameter = [](const LanguageModel& model, const std::string& name) {
+    for (const auto& one : model.parameters())
+      if (one->name() == name) return one->master();
+    throw Error("no " + name);
+  };
+  if (const Ablation* program = program_of("gemma3")) {
+    const auto model = open_model(kModels + "gemma3").load(*program, DType::F64);
+    const WeightFile file = open_weights(kModels + "gemma3");
+    auto stored = [&](const std::string& name, std::int64_t i) {
+      float value;
+      std::memcpy(&value, file.tensor(name).data + i * 4, 4);
+      return static_cast<double>(value);
+    };
+    const Tensor gain = parameter(*model, "blocks.1.attention.norm.gain");
+    for (std::int64_t i = 0; i < gain.size(); ++i)
+      CHECK(gain.item(i) == 1 + stored("model.layers.1.input_layernorm.weight", i));
+    const Tensor embedding = parameter(*model, "embedding.token.weight");
+    const Tensor unembedding = parameter(*model, "unembedding.weight");
+    for (std::int64_t i = 0; i < embedding.size(); ++i) {
+      CHECK(embedding.item(i) == stored("model.embed_tokens.weight", i) * std::sqrt(32.0));
+      CHECK(unembedding.item(i) == stored("model.embed_tokens.weight", i));
+    }
+  }
+  // Weights of F64 that no f32 is.
+  const std::string wide = edited(folder, "llama", "{", "{");
+  const WeightFile narrow = open_weights(kModels + "llama");
+  std::vector<SafetensorsWriter::Entry> entries;
+  for (const StoredTensor& tensor : narrow.tensors()) entries.push_back({tensor.name, StoredType::F64, tensor.shape});
+  SafetensorsWriter writer(wide + "/model.safetensors", entries);
+  double next = 0.1;
+  std::map<std::string, std::vector<double>> written;
+  for (const StoredTensor& tensor : narrow.tensors()) {
+    std::vector<double>& values = written[tensor.name];
+    for (std::int64_t i = 0; i < tensor.shape.size(); ++i) values.push_back(next = std::fmod(next + 0.1, 0.7));
+    writer.write(values.data(), values.size() * sizeof(double));
+  }
+  writer.commit();
+  const auto model = open_model(wide).load(ablation_named("baseline"), DType::F64);
+  auto check_same = [&](const std::string& ours, std::int64_t first, const std::string& theirs) {
+    CAPTURE(theirs);
+    const Tensor values = parameter(*model, ours);
+    for (std::size_t i = 0; i < written.at(theirs).size(); ++i)
+      CHECK(values.item(first + static_cast<std::int64_t>(i)) == written.at(theirs)[i]);
+  };
+  check_same("blocks.0.attention.qkv.weight", 0, "model.layers.0.self_attn.q_proj.weight");
+  check_same("blocks.1.feed_forward.gate_up.weight", 40 * 32, "model.layers.1.mlp.up_proj.weight");
+  check_same("final_norm.gain", 0, "model.norm.weight");
+  check_same("unembedding.weight", 0, "lm_head.weight");
 }
 
 TEST_CASE("open models: what is missing, is none, or is cut short") {
