@@ -95,25 +95,45 @@ void check_head(ByteReader& reader) {
     throw WeightsNotRead("it is of version " + std::to_string(version) + "; expected 2 or 3");
 }
 
-// In the order of the file, which need not be that of their offsets.
-void check_offsets(const std::vector<GgufTensor>& tensors, std::uint64_t begin, std::uint64_t file_bytes,
-                   std::uint64_t alignment) {
+// The tensors, which are in the order of the file, and need not be in that of their offsets, cover `numbers` without a
+// gap: what is between them aligns the next one, and is zero. So a tensor whose type or shape is not what was written
+// does not pass for a smaller one.
+void check_offsets(const std::vector<GgufTensor>& tensors, std::string_view numbers, std::uint64_t alignment) {
   std::vector<const GgufTensor*> sorted;
   for (const GgufTensor& t : tensors) {
     if (t.offset % alignment != 0)
       throw WeightFailure(in_quotes(t.tensor.name) + " is at offset " + std::to_string(t.offset) +
                           "; expected a multiple of " + std::to_string(alignment));
-    std::uint64_t numbers = file_bytes < begin ? 0 : file_bytes - begin;
-    if (t.offset > numbers || t.tensor.bytes > numbers - t.offset)
+    if (t.offset > numbers.size() || t.tensor.bytes > numbers.size() - t.offset)
       throw WeightFailure(in_quotes(t.tensor.name) + " has " + std::to_string(t.tensor.bytes) + " bytes at offset " +
-                          std::to_string(t.offset) + " of " + std::to_string(numbers) + ": the file is cut off");
+                          std::to_string(t.offset) + " of " + std::to_string(numbers.size()) + ": the file is cut off");
     if (t.tensor.bytes > 0) sorted.push_back(&t);
   }
   std::sort(sorted.begin(), sorted.end(), [](auto* a, auto* b) { return a->offset < b->offset; });
-  for (std::size_t i = 1; i < sorted.size(); ++i)
-    if (sorted[i]->offset - sorted[i - 1]->offset < sorted[i - 1]->tensor.bytes)
-      throw WeightFailure(in_quotes(sorted[i]->tensor.name) + " begins before the end of " +
+  std::uint64_t end = 0;  // of the tensors before
+  auto after = [&](std::size_t i) { return i == 0 ? "" : " after " + in_quotes(sorted[i - 1]->tensor.name); };
+  auto check_zeros = [&](std::size_t i, std::uint64_t to) {
+    if (numbers.substr(end, to - end).find_first_not_of('\0') != std::string_view::npos)
+      throw WeightFailure(in_quotes(sorted[i - 1]->tensor.name) + " ends at offset " + std::to_string(end) +
+                          ", and there is something before offset " + std::to_string(to) +
+                          "; expected zeros up to it (is its type or shape another than was written?)");
+  };
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    const StoredTensor& tensor = sorted[i]->tensor;
+    const std::uint64_t offset = sorted[i]->offset, expected = rounded_up(end, alignment);
+    if (offset < end)
+      throw WeightFailure(in_quotes(tensor.name) + " begins before the end of " +
                           in_quotes(sorted[i - 1]->tensor.name));
+    if (offset != expected)
+      throw WeightFailure(in_quotes(tensor.name) + " is at offset " + std::to_string(offset) + "; expected " +
+                          std::to_string(expected) + after(i));
+    if (i > 0) check_zeros(i, offset);
+    end = offset + tensor.bytes;
+  }
+  if (numbers.size() > rounded_up(end, alignment))
+    throw WeightFailure("it has " + std::to_string(numbers.size()) + " bytes of numbers, and its tensors end at " +
+                        std::to_string(end));
+  if (!sorted.empty()) check_zeros(sorted.size(), numbers.size());
 }
 
 void parse_gguf(std::string_view bytes, WeightFile& file) {
@@ -137,7 +157,7 @@ void parse_gguf(std::string_view bytes, WeightFile& file) {
     tensors.push_back(take_tensor(reader));
   }
   std::uint64_t begin = rounded_up(reader.at(), alignment);
-  check_offsets(tensors, begin, bytes.size(), alignment);
+  check_offsets(tensors, bytes.substr(std::min<std::uint64_t>(begin, bytes.size())), alignment);
   for (GgufTensor& t : tensors) {
     t.tensor.data = reinterpret_cast<const unsigned char*>(bytes.data()) + (t.tensor.bytes > 0 ? begin + t.offset : 0);
     file.add(std::move(t.tensor));

@@ -150,6 +150,29 @@ TEST_CASE("gguf: tensors that do not fit the file are refused") {
   CHECK(file.tensor("c").rows() == 0);
 }
 
+TEST_CASE("gguf: every tensor begins where the one before it ends, up to the alignment; the last ends the file") {
+  GgufBytes gap;  // F16 where the numbers are F32: half of them are no tensor's
+  gap.tensor("a", {32}, 1, 0);
+  gap.tensor("b", {8}, 0, 128);
+  gap.numbers = raw_floats(std::vector<float>(40, 1));
+  check_gguf_refused(gap.bytes(), {"`b` is at offset 128; expected 64", "`a`"});
+  GgufBytes late = small_gguf();
+  late.tensors.erase(late.tensors.begin());
+  check_gguf_refused(late.bytes(), {"`b` is at offset 32; expected 0"});
+  check_changed_refused([](GgufBytes& f) { f.tensors.pop_back(); }, {"66 bytes", "its tensors end at 24"});
+  check_changed_refused([](GgufBytes& f) { f.tensors.clear(); }, {"66 bytes", "its tensors end at 0"});
+  check_changed_refused([](GgufBytes& f) { f.numbers += std::string(31, '\0'); },
+                        {"97 bytes", "its tensors end at 66"});
+  // Between tensors there are zeros: what is no zero is a number of a tensor that says it has fewer.
+  check_changed_refused([](GgufBytes& f) { f.numbers[31] = 1; }, {"`a`", "ends at offset 24", "before offset 32", "zeros"});
+  check_changed_refused([](GgufBytes& f) { f.numbers += std::string(29, '\0') + "\1"; }, {"`b`", "ends at offset 66"});
+  GgufBytes padded = small_gguf(), turned = small_gguf();
+  padded.numbers += std::string(30, '\0');
+  CHECK(GgufFile(padded.bytes()).open().tensor("b").bytes == 34);
+  std::swap(turned.tensors[0], turned.tensors[1]);
+  CHECK(GgufFile(turned.bytes()).open().tensor("b").bytes == 34);
+}
+
 TEST_CASE("gguf: entries that do not fit the file are refused") {
   auto refuse = [](const std::string& value, std::initializer_list<std::string> words) {
     check_changed_refused([&](GgufBytes& f) { f.entry("z", value); }, words);
