@@ -127,8 +127,9 @@ BpeModel byte_level_gguf(const GgufVocabulary& given, const std::string& path) {
     return found->second;
   };
   for (const std::string& merge : given.merges) {
-    std::size_t space = merge.find(' ');
-    if (space == std::string::npos) refuse_gguf(path, "the merge " + shown(merge) + " has no space");
+    const std::size_t space = merge.find(' ');
+    if (space == std::string::npos || space == 0 || space + 1 == merge.size() || space != merge.rfind(' '))
+      refuse_gguf(path, "a merge is " + shown(merge) + "; expected two parts with a space between them");
     std::string_view left = std::string_view(merge).substr(0, space), right = std::string_view(merge).substr(space + 1);
     model.merges.push_back({id_of(left), id_of(right), id_of(std::string(left).append(right))});
   }

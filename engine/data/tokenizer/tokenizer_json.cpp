@@ -64,19 +64,21 @@ std::int32_t find_id(const Ids& ids, const std::string& token, const std::string
   return found->second;
 }
 
+// The two tokens of "left right", or of ["left", "right"].
+std::pair<std::string, std::string> parts_of_merge(const Json& merge, const std::string& path) {
+  if (merge.is_array() && merge.size() == 2) return {merge[0].get<std::string>(), merge[1].get<std::string>()};
+  if (merge.is_string()) {
+    const auto& text = merge.get_ref<const std::string&>();
+    const std::size_t space = text.find(' ');
+    if (0 < space && space < text.size() - 1 && space == text.rfind(' '))
+      return {text.substr(0, space), text.substr(space + 1)};
+  }
+  reject_tokenizer(path, "a merge is " + brief_json(merge) + "; expected two parts, as in \"left right\"");
+}
+
 void read_merges(BpeModel& model, const Json& json, const Ids& ids, const std::string& path) {
   for (const Json& merge : json.at("merges")) {
-    std::string left, right;
-    if (merge.is_array()) {
-      left = merge.at(0).get<std::string>();
-      right = merge.at(1).get<std::string>();
-    } else {
-      auto text = merge.get<std::string>();
-      std::size_t space = text.find(' ');
-      if (space == std::string::npos) reject_tokenizer(path, "the merge '" + text.substr(0, kShown) + "' has no space");
-      left = text.substr(0, space);
-      right = text.substr(space + 1);
-    }
+    const auto [left, right] = parts_of_merge(merge, path);
     model.merges.push_back({find_id(ids, left, path), find_id(ids, right, path), find_id(ids, left + right, path)});
   }
   // A key of our own, see scored_merges.h.

@@ -234,6 +234,17 @@ TEST_CASE("tokens of characters: what is not supported is refused by its name") 
   CHECK(contains(with("/pre_tokenizer", {{"type", "ByteLevel"}}), "normalizer"));
   CHECK(contains(with("/model/type", "Unigram"), "Unigram"));
   CHECK(contains(with("/model/ranks", {0}), "ranks of"));
+  // Of three parts, where every token that two of them could mean is there.
+  for (const Json& merge :
+       {Json("a b c"), Json::array({"a", "b", "c"}), Json::array({"a"}), Json("a  b"), Json(" a")}) {
+    Json file = file_of("llama2");
+    std::int64_t id = 700;
+    for (const char* token : {"a", "b", "b c", "ab", "ab c", " b", "a b", ""})
+      if (!file["model"]["vocab"].contains(token)) file["model"]["vocab"][token] = id++;
+    file["model"]["merges"].push_back(merge);
+    const std::string message = error_of([&] { tokenizer_of(file); });
+    CHECK_MESSAGE(contains(message, "expected two parts"), message);
+  }
   CHECK(contains(with("/model/ranks", {-1}), "the rank of a merge is -1"));
   Json byte_level = Json::parse(read_bytes(kFolder + "tokenizer.json"));
   byte_level["decoder"] = {{"type", "WordPiece"}};
@@ -329,7 +340,13 @@ TEST_CASE("tokens of bytes: the values of a GGUF file are the tokenizer.json the
   };
   CHECK(contains(refusal([](auto& v) { v.pre = "deepseek-llm"; }), "tokenizer.ggml.pre is 'deepseek-llm'"));
   CHECK(contains(refusal([](auto& v) { v.pre.clear(); }), "tokenizer.ggml.pre is ''"));
-  CHECK(contains(refusal([](auto& v) { v.merges.push_back("ab"); }), "has no space"));
+  CHECK(contains(refusal([](auto& v) { v.merges.push_back("ab"); }), "expected two parts"));
+  const std::string three = refusal([](auto& v) {
+    v.tokens.insert(v.tokens.end(), {"b c", "ab c"});
+    v.token_types.insert(v.token_types.end(), {4, 4});  // given by the user, which have spaces
+    v.merges.push_back("a b c");
+  });
+  CHECK_MESSAGE(contains(three, "'a b c'; expected two parts"), three);
   CHECK(contains(refusal([](auto& v) { v.merges.push_back("zz zzz"); }), "'zz', which is not in the vocabulary"));
   CHECK(contains(refusal([](auto& v) { v.tokens[5] = "\u4e2d"; }), "not written in the byte alphabet"));
   CHECK(contains(refusal([](auto& v) { v.tokens[5] = v.tokens[6]; }), "there twice"));
