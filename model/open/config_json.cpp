@@ -112,4 +112,13 @@ void ConfigJson::expect(const char* key, std::initializer_list<nlohmann::json> v
          ": no family here computes that (`ablations` lists them)");
 }
 
+void ConfigJson::expect_positive(std::initializer_list<const char*> keys) const {
+  for (const char* key : keys)
+    if (has(key) && at(key).is_number() && !(at(key).get<double>() > 0))
+      refuse(std::string("`") + key + "` must be above 0, got " + shown(at(key)) +
+             ": leave it out where the default is meant");
+  for (const auto& [key, value] : json_.items())
+    if (value.is_object()) object(key.c_str()).expect_positive(keys);
+}
+
 }  // namespace sink

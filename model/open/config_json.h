@@ -31,6 +31,9 @@ class ConfigJson {
 
   // Throws Error (Exit::corrupt_checkpoint) where the key is there, and is another than these.
   void expect(const char* key, std::initializer_list<nlohmann::json> values) const;
+  // Throws Error (Exit::corrupt_checkpoint) where one of these keys, here or in an object inside, has a number that is
+  // 0 or less.
+  void expect_positive(std::initializer_list<const char*> keys) const;
   [[noreturn]] void refuse(const std::string& why) const;
 
  private:

@@ -1,7 +1,10 @@
 // The metadata of a GGUF file: what its keys mean here, family by family (the architectures of llama.cpp).
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
+#include <initializer_list>
+#include <string_view>
 
 #include "engine/check.h"
 #include "engine/io/printable.h"
@@ -14,6 +17,12 @@ namespace {
 
 constexpr std::int64_t kGemmaGlobalEvery = 6;  // where the file does not say
 
+std::string text_of(double value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", value);
+  return text;
+}
+
 // The keys of one architecture: "llama.block_count".
 class GgufKeys {
  public:
@@ -24,14 +33,27 @@ class GgufKeys {
   bool has(const char* key) const { return file_.find_metadata(spelled(key)) != nullptr; }
   std::int64_t integer(const char* key) const { return file_.metadata(spelled(key)).integer(); }
   std::int64_t integer(const char* key, std::int64_t otherwise) const { return has(key) ? integer(key) : otherwise; }
-  double real(const char* key, double otherwise) const {
-    return has(key) ? file_.metadata(spelled(key)).real() : otherwise;
-  }
+  double real(const char* key) const { return file_.metadata(spelled(key)).real(); }
+  double real(const char* key, double otherwise) const { return has(key) ? real(key) : otherwise; }
   std::string text(const char* key, const char* otherwise) const {
     return has(key) ? std::string(file_.metadata(spelled(key)).text()) : otherwise;
   }
   bool flag(const char* key, bool otherwise) const {
     return has(key) ? file_.metadata(spelled(key)).boolean() : otherwise;
+  }
+  // Where Sizes has 0 for a default, a file that says 0 does not mean it.
+  void expect_positive(std::initializer_list<const char*> keys) const {
+    for (const char* key : keys)
+      if (has(key) && !(real(key) > 0)) refuse("`" + spelled(key) + "` must be above 0, got " + text_of(real(key)));
+  }
+  // Nor is a key that is not read: what it says may change what the model computes.
+  void expect_only(std::initializer_list<std::string_view> known) const {
+    for (const MetadataValue& value : file_.metadata()) {
+      if (!value.key.starts_with(architecture_ + ".")) continue;
+      const std::string_view key = value.key.substr(architecture_.size() + 1);
+      if (std::ranges::find(known, key) == known.end())
+        refuse("the key `" + printable(value.key) + "` is not known here, and may change what the model computes");
+    }
   }
   [[noreturn]] void refuse(const std::string& why) const {
     throw Error(file_.path() + ": " + why, Exit::corrupt_checkpoint);
@@ -50,6 +72,23 @@ std::string family_of(const GgufKeys& keys) {
   if (name == "gpt2" || name == "llama" || name == "qwen2" || name == "qwen3" || name == "gemma3") return name;
   keys.refuse("the architecture `" + printable(name) +
               "` is not known here; gpt2, gptneox, llama, qwen2, qwen3 and gemma3 are");
+}
+
+void require_known(const GgufKeys& keys) {
+  keys.expect_only({"block_count", "context_length", "embedding_length", "feed_forward_length", "vocab_size",
+                    "attention.head_count", "attention.head_count_kv", "attention.key_length", "attention.value_length",
+                    "attention.layer_norm_epsilon", "attention.layer_norm_rms_epsilon", "attention.sliding_window",
+                    "attention.sliding_window_pattern", "attention.causal", "rope.dimension_count", "rope.freq_base",
+                    "rope.freq_base_swa", "rope.scaling.type", "rope.scaling.factor", "use_parallel_residual",
+                    "expert_count", "expert_used_count",
+                    // These cannot change results: a note of the converter, and what only refused scalings read.
+                    "tensor_data_layout", "rope.scaling.original_context_length", "rope.scaling.finetuned"});
+  keys.expect_positive({"attention.head_count_kv", "attention.key_length", "attention.value_length",
+                        "attention.sliding_window_pattern", "rope.dimension_count", "rope.freq_base",
+                        "rope.freq_base_swa", "rope.scaling.factor", "attention.layer_norm_epsilon",
+                        "attention.layer_norm_rms_epsilon"});
+  if (!keys.flag("attention.causal", true)) keys.refuse("attention to later tokens is not computed here");
+  if (keys.integer("expert_count", 0) != 0) keys.refuse("a mixture of experts is not known here in GGUF");
 }
 
 void take_rotations(const GgufKeys& keys, Sizes& sizes) {
@@ -84,30 +123,37 @@ void take_divisors(const GgufKeys& keys, const StoredTensor& divisors_E, OpenCon
 OpenConfig read_gguf_config(const WeightFile& file) {
   const GgufKeys keys(file);
   OpenConfig config{.family = family_of(keys), .sizes = {}, .names = TensorNames::gguf};
+  require_known(keys);
   const bool layer_norm = config.family == "gpt2" || config.family == "gpt_neox";
-  config.sizes = {.layers = keys.integer("block_count"),
-                  .heads = keys.integer("attention.head_count"),
-                  .width = keys.integer("embedding_length"),
-                  .feed_forward = keys.integer("feed_forward_length"),
-                  .context = std::min(keys.integer("context_length"), kLongestContext),
-                  .vocabulary = file.tensor("token_embd.weight").shape[0],
-                  .kv_heads = keys.integer("attention.head_count_kv", keys.integer("attention.head_count")),
-                  .head_width = keys.integer("attention.key_length", 0),
-                  .norm_epsilon = layer_norm ? keys.real("attention.layer_norm_epsilon", 1e-5)
-                                             : keys.real("attention.layer_norm_rms_epsilon", 1e-6)};
+  config.sizes = {
+      .layers = keys.integer("block_count"),
+      .heads = keys.integer("attention.head_count"),
+      .width = keys.integer("embedding_length"),
+      .feed_forward = keys.integer("feed_forward_length"),
+      .context = std::min(keys.integer("context_length"), kLongestContext),
+      .vocabulary = file.tensor("token_embd.weight").shape[0],
+      .kv_heads = keys.integer("attention.head_count_kv", keys.integer("attention.head_count")),
+      .head_width = keys.integer("attention.key_length", 0),
+      .norm_epsilon = keys.real(layer_norm ? "attention.layer_norm_epsilon" : "attention.layer_norm_rms_epsilon")};
   Sizes& sizes = config.sizes;
   if (sizes.heads <= 0 || sizes.width <= 0)
     keys.refuse("a model of " + std::to_string(sizes.heads) + " heads and width " + std::to_string(sizes.width));
+  if (keys.integer("vocab_size", sizes.vocabulary) != sizes.vocabulary)
+    keys.refuse("`vocab_size` is " + std::to_string(keys.integer("vocab_size")) + ", and token_embd.weight has " +
+                std::to_string(sizes.vocabulary) + " rows");
   if (keys.integer("attention.value_length", sizes.width_of_head()) != sizes.width_of_head())
     keys.refuse("values are as wide as keys here (" + std::to_string(sizes.width_of_head()) + "), got " +
                 std::to_string(keys.integer("attention.value_length")));
+  const std::int64_t turning = keys.integer("rope.dimension_count", sizes.width_of_head());
+  if (config.family != "gpt_neox" && turning != sizes.width_of_head())
+    keys.refuse("rotations of some of a head's " + std::to_string(sizes.width_of_head()) +
+                " numbers are computed here in gptneox alone, got " + std::to_string(turning));
   if (config.family == "gpt2") return config;
   take_rotations(keys, sizes);
   if (config.family == "gpt_neox") {
     if (!keys.flag("use_parallel_residual", true))
       keys.refuse("GPT-NeoX without a parallel residual is not known here");
-    sizes.rotary_part = static_cast<double>(keys.integer("rope.dimension_count", sizes.width_of_head())) /
-                        static_cast<double>(sizes.width_of_head());
+    sizes.rotary_part = static_cast<double>(turning) / static_cast<double>(sizes.width_of_head());
   }
   config.pairs_interleaved = config.family == "llama";
   if (const StoredTensor* divisors_E = file.find("rope_freqs.weight"); divisors_E && config.family == "llama")
@@ -136,7 +182,8 @@ OpenConfig read_llama2c_config(const WeightFile& file) {
                   .context = number("seq_len"),
                   .vocabulary = std::abs(number("vocab_size")),
                   .kv_heads = number("n_kv_heads"),
-                  .norm_epsilon = 1e-5};
+                  .norm_epsilon = 1e-5,
+                  .rotary_base = kRotaryBase};
   return config;
 }
 

@@ -219,6 +219,11 @@ OpenConfig config_of(const ConfigJson& json) {
 
 OpenConfig read_hf_config(const std::string& path) {
   const ConfigJson json = ConfigJson::read(path);
+  // Where Sizes has 0 for a default, a file that says 0 does not mean it.
+  json.expect_positive({"head_dim", "num_key_value_heads", "n_inner", "sliding_window", "sliding_window_pattern",
+                        "_sliding_window_pattern", "rotary_pct", "partial_rotary_factor", "rope_theta",
+                        "rotary_emb_base", "rope_local_base_freq", "original_max_position_embeddings",
+                        "query_pre_attn_scalar", "rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon"});
   OpenConfig config = config_of(json);
   config.tied = json.flag("tie_word_embeddings", config.family == "gpt2" || config.family == "opt" ||
                                                      config.family == "gemma3");  // the defaults of their classes

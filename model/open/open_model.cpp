@@ -6,7 +6,7 @@
 #include "engine/check.h"
 #include "engine/io/weights/open_weights.h"
 #include "model/open/families.h"
-#include "model/size_settings.h"
+#include "model/open/open_sizes.h"
 
 namespace sink {
 namespace {
@@ -19,18 +19,6 @@ bool begins_with(const std::string& path, const std::string& word) {
   std::ifstream in(path, std::ios::binary);
   std::string begin(word.size(), '\0');
   return in.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == word;
-}
-
-// Each within its bounds, and all together a model.
-void check_sizes(const std::string& path, const Sizes& sizes) {
-  auto refuse = [&](const std::string& why) { throw Error(path + ": " + why, Exit::corrupt_checkpoint); };
-  Sizes checked;
-  try {
-    for (const Setting<Sizes>& size : size_settings())
-      size.set(checked, plain_text(size.value(sizes)), "`" + size.key() + "`");
-  } catch (const Error& error) { refuse(error.what()); }
-  const std::string misfit = misfit_of(sizes, [](const std::string& flag) { return "`" + flag + "`"; });
-  if (!misfit.empty()) refuse(misfit);
 }
 
 struct NumbersAlone : WeightSource {
@@ -55,7 +43,7 @@ OpenModel open_model(const std::string& path) {
   OpenConfig config = format == "GGUF"       ? read_gguf_config(*file)
                       : format == "llama2.c" ? read_llama2c_config(*file)
                                              : read_hf_config((fs::path(path) / "config.json").string());
-  check_sizes(path, config.sizes);
+  check_open_sizes(path, config);
   return {path, std::move(config), std::move(file)};
 }
 

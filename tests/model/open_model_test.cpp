@@ -15,6 +15,7 @@
 #include "tests/model/open_golden.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/files.h"
+#include "tests/support/weight_bytes.h"
 
 using namespace sink;
 using namespace sink::test;
@@ -112,6 +113,83 @@ TEST_CASE("open models: what no family computes, and what does not fit its tenso
   refused("gpt_oss", "gpt_oss", "\"intermediate_size\": 40", "\"intermediate_size\": 20",
           {"gate_up_proj", "(5, 32, 80)"});
   refused("qwen3", "qwen3", "{", "[{", {"not JSON"});
+}
+
+namespace {
+
+// A GGUF file with the value of a key replaced, of as many bytes.
+template <class T>
+std::string with_gguf_value(const std::string& bytes, const std::string& key, T value) {
+  std::string edited = bytes;
+  const std::size_t at = edited.find(key);
+  REQUIRE_MESSAGE(at != std::string::npos, key);
+  std::memcpy(edited.data() + at + key.size() + 4, &value, sizeof value);  // after its type
+  return edited;
+}
+
+}  // namespace
+
+TEST_CASE("open models: sizes that no model has, and 0 where it is no default, are refused by name: GGUF") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/sizes.gguf", llama = read_file("test", kModels + "llama.gguf");
+  auto refused = [&](const std::string& bytes, std::initializer_list<std::string> parts) {
+    write_file_atomically(path, bytes);
+    check_refused([&] { open_model(path); }, parts, Exit::corrupt_checkpoint);
+  };
+  const std::string base = "llama.rope.freq_base", epsilon = "llama.attention.layer_norm_rms_epsilon";
+  const std::string key_length = "llama.attention.key_length", kv_heads = "llama.attention.head_count_kv";
+  for (float value : {0.0f, -1.0f, 1e-45f, 0.5f, 1e30f, NAN, INFINITY}) {
+    CAPTURE(value);
+    refused(with_gguf_value(llama, base, value), {value <= 0 || value != value ? base : "`rotary_base`"});
+    refused(with_gguf_value(llama, epsilon, value), {value <= 0 || value != value ? epsilon : "`norm_epsilon`"});
+  }
+  for (const std::string& key : {key_length, kv_heads})
+    refused(with_gguf_value(llama, key, 0), {key, "above 0, got 0"});
+  // Another key of as many letters, and of one more.
+  auto renamed = [&](const std::string& key, const std::string& to) {
+    std::string bytes = llama;
+    return bytes.replace(bytes.find(key), key.size(), to);
+  };
+  refused(renamed(key_length, "llama.attention.kez_length"), {"llama.attention.kez_length", "not known"});
+  refused(renamed(epsilon, "llama.attention.layer_norm_rms_epsilom"), {"llama.attention.layer_norm_rms_epsilom"});
+  // Rotations of a part of a head, and a vocabulary of another size than the embedding's.
+  refused(with_gguf_value(renamed(key_length, "llama.rope.dimension_count"), "llama.rope.dimension_count", 4),
+          {"rotations of some", "got 4"});
+  if (program_of("gpt_neox")) {
+    const std::string neox = read_file("test", kModels + "gpt_neox.gguf"), count = "gptneox.rope.dimension_count";
+    refused(with_gguf_value(neox, count, 0), {count, "above 0"});
+  }
+  const std::string swa = "gemma3.rope.freq_base_swa";
+  refused(with_gguf_value(read_file("test", kModels + "gemma3_gguf.gguf"), swa, 0.0f), {swa, "above 0"});
+  refused(with_gguf_value(read_file("test", kModels + "gemma3_gguf.gguf"), swa, 1e-30f), {"`rotary_local_base`"});
+}
+
+TEST_CASE("open models: sizes that no model has, and 0 where it is no default, are refused by name: config.json") {
+  const TemporaryFolder folder;
+  auto refused = [&](const char* name, const std::string& from, const std::string& to,
+                     std::initializer_list<std::string> parts) {
+    CAPTURE(to);
+    check_refused([&] { open_model(edited(folder, name, from, to)); }, parts, Exit::corrupt_checkpoint);
+  };
+  const std::string base = "\"rope_theta\": ", epsilon = "\"rms_norm_eps\": ";
+  for (const char* value : {"0", "0.0", "-0.0", "-1", "1e-400"}) {
+    refused("llama", base + "10000.0", base + value, {"`rope_theta` must be above 0"});
+    refused("llama", epsilon + "1e-06", epsilon + value, {"`rms_norm_eps` must be above 0"});
+  }
+  for (const char* value : {"1e-45", "1e-300", "0.99", "1e13", "1e308"}) {
+    refused("llama", base + "10000.0", base + value, {"`rotary_base` must be a number from 1 to"});
+    refused("llama", epsilon + "1e-06", epsilon + value, {"`norm_epsilon` must be a number from 1e-12 to 0.1"});
+  }
+  refused("llama", "\"head_dim\": 8", "\"head_dim\": 0", {"`head_dim` must be above 0, got 0"});
+  refused("llama", "\"num_key_value_heads\": 2", "\"num_key_value_heads\": 0", {"`num_key_value_heads`", "got 0"});
+  refused("mistral", "\"sliding_window\": 5", "\"sliding_window\": 0", {"`sliding_window`", "got 0"});
+  refused("gpt_neox", "\"partial_rotary_factor\": 0.25", "\"partial_rotary_factor\": 0", {"`partial_rotary_factor`"});
+  refused("gpt_neox", "\"partial_rotary_factor\": 0.25", "\"partial_rotary_factor\": 0.001", {"`rotary_part`"});
+  refused("gemma3", "\"rope_theta\": 10.0", "\"rope_theta\": 0.0", {"sliding_attention", "`rope_theta`"});
+  refused("gemma3", "\"query_pre_attn_scalar\": 24", "\"query_pre_attn_scalar\": 0", {"`query_pre_attn_scalar`"});
+  refused("gemma3", "\"query_pre_attn_scalar\": 24", "\"query_pre_attn_scalar\": 1e300", {"`attention_scale`"});
+  refused("llama3", "\"original_max_position_embeddings\": 16", "\"original_max_position_embeddings\": 0",
+          {"`original_max_position_embeddings`"});
 }
 
 TEST_CASE("open models: the unembedding is the embedding where config.json says so, and its own tensor elsewhere") {
@@ -264,7 +342,21 @@ TEST_CASE("open models: tensors whose shapes or types only seem to fit are refus
   std::string blocks = sound;
   const std::string gain = "blk.0.attn_norm.weight";
   blocks[place_of(gain) + gain.size() + 4 + 8] = 8;  // behind the number of axes and its size: Q8_0
-  refused(blocks, {"blocks.0.attention.norm.gain", gain});
+  refused(blocks, {"offset", gain});                 // it leaves a gap
+  const WeightFile whole = open_weights(kModels + "llama.gguf");
+  const StoredTensor& stored = whole.tensor(gain);
+  REQUIRE(stored.bytes == 128);
+  for (const StoredTensor& tensor : whole.tensors()) {
+    if (tensor.data <= stored.data) continue;
+    const std::size_t at = place_of(raw_bytes(std::uint64_t{tensor.name.size()}) + tensor.name) + 8 +
+                           tensor.name.size() + 4 + 8 * static_cast<std::size_t>(tensor.shape.rank()) + 4;
+    std::uint64_t offset;
+    std::memcpy(&offset, &blocks[at], sizeof offset);
+    offset -= 64;  // one block of 34 bytes takes 64
+    std::memcpy(&blocks[at], &offset, sizeof offset);
+  }
+  const std::size_t numbers = place_of({reinterpret_cast<const char*>(stored.data), stored.bytes});
+  refused(blocks.replace(numbers, 128, std::string(64, '\0')), {"blocks.0.attention.norm.gain", gain});
 }
 
 TEST_CASE("open models: divisors of rotations that are not LLaMA 3's are refused") {
