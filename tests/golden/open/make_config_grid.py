@@ -1,0 +1,523 @@
+#!/usr/bin/env python3
+"""Writes what Hugging Face's transformers computes for tiny models over a grid of config.json values, family by family.
+
+  make_config_grid.py [FAMILY ...]  writes (all, or these) grid/<family>.{json,safetensors}
+
+<family>.json: `defaults`, the values that the family's configuration class gives to missing keys; `tensors`, lists of
+names and shapes; `cases`, each with a name, a config.json and either its list of tensors, how many tokens it has and
+which arrays of <family>.safetensors are its logits (of the last 12 positions, V) and its attention (L, H, T (T + 1) / 2:
+the rows of the lower triangle; none where there are more than 12 tokens), or `refused`: what this project must name when
+it refuses the file. Arrays are F64.
+
+Weights are no file: element i of the tensor `name` is u = (top 16 bits of splitmix64(fnv1a(name) + i)) / 65536 - 1/2,
+and 1 + u in gains of norms, those of Gemma excepted, which lack their 1. Token t is splitmix64(t) mod V. F32 and F64
+hold these exactly.
+
+What transformers computes in float32 whatever the type of the model (RMSNorm, rotary positions, softmax) is computed in
+float64 here: while a model is made and run, `torch.float32` and `torch.float` are float64, `Tensor.float()` is
+`Tensor.double()`, and the default type is float64. Attention is eager.
+
+Needs: torch, transformers, safetensors, numpy.
+"""
+import contextlib
+import copy
+import itertools
+import json
+import pathlib
+import sys
+
+import numpy
+import torch
+import transformers as tf
+from safetensors.torch import save_file
+
+OUT = pathlib.Path(__file__).parent / "grid"
+V, T, LONG, LAST = 24, 12, 4100, 12
+DELETED = "(deleted)"
+
+
+@contextlib.contextmanager
+def all_float64():
+    names, float_ = ("float32", "float"), torch.Tensor.float
+    kept = [getattr(torch, name) for name in names]
+    try:
+        for name in names:
+            setattr(torch, name, torch.float64)
+        torch.Tensor.float = torch.Tensor.double
+        torch.set_default_dtype(torch.float64)
+        yield
+    finally:
+        for name, type_ in zip(names, kept):
+            setattr(torch, name, type_)
+        torch.Tensor.float = float_
+        torch.set_default_dtype(kept[0])
+
+
+def splitmix64(x):
+    with numpy.errstate(over="ignore"):
+        x = x + numpy.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> numpy.uint64(30))) * numpy.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> numpy.uint64(27))) * numpy.uint64(0x94D049BB133111EB)
+        return x ^ (x >> numpy.uint64(31))
+
+
+def fnv1a(name):
+    h = 0xCBF29CE484222325
+    for byte in name.encode():
+        h = (h ^ byte) * 0x100000001B3 % 2**64
+    return h
+
+
+def weights(name, shape, gemma):
+    count = int(numpy.prod(shape))
+    with numpy.errstate(over="ignore"):
+        bits = splitmix64(numpy.arange(count, dtype=numpy.uint64) + numpy.uint64(fnv1a(name)))
+    u = (bits >> numpy.uint64(48)).astype(numpy.float64) / 65536 - 0.5
+    gain = len(shape) == 1 and name.endswith("weight") and not gemma
+    return torch.from_numpy((u + 1 if gain else u).reshape(shape))
+
+
+def tokens(count):
+    return torch.from_numpy((splitmix64(numpy.arange(count, dtype=numpy.uint64)) % numpy.uint64(V)).astype(numpy.int64))
+
+
+def load(config):
+    """The model of a config.json as transformers reads it, and its tensors as a file would have them."""
+    cls = tf.models.auto.configuration_auto.CONFIG_MAPPING[config["model_type"]]
+    parsed = cls.from_dict(copy.deepcopy(config))
+    model = tf.AutoModelForCausalLM.from_config(parsed, attn_implementation="eager", experts_implementation="eager",
+                                               dtype=torch.float64).eval()
+    tied = model._tied_weights_keys if parsed.tie_word_embeddings else {}
+    gemma, neox = config["model_type"].startswith("gemma"), config["model_type"] == "gpt_neox"
+    names = {}
+    with torch.no_grad():
+        for name, parameter in model.state_dict().items():
+            if name in tied:
+                continue
+            name = "embed_out.weight" if neox and name == "lm_head.weight" else name  # as save_pretrained() has it
+            names[name] = list(parameter.shape)
+            parameter.copy_(weights(name, names[name], gemma))
+    return model, names
+
+
+def run(config, count):
+    with all_float64(), torch.no_grad():
+        model, names = load(config)
+        assert all(p.dtype == torch.float64 for p in model.parameters())
+        out = model(tokens(count)[None], output_attentions=count <= T, use_cache=False)
+        logits = out.logits[0, -LAST:].contiguous()
+        assert logits.dtype == torch.float64
+        result = {"logits": logits}
+        if count <= T:
+            rows, columns = torch.tril_indices(count, count)
+            attention = torch.stack([a[0] for a in out.attentions])
+            assert attention.dtype == torch.float64 and attention.triu(1).abs().max() == 0
+            result["attention"] = attention[:, :, rows, columns].contiguous()
+    return names, result
+
+
+class Family:
+    def __init__(self, name, model_type, base):
+        self.name, self.model_type = name, model_type
+        cls = tf.models.auto.configuration_auto.CONFIG_MAPPING[model_type]
+        self.defaults = cls().to_dict()
+        for key in ("transformers_version", "_name_or_path", "model_type"):
+            self.defaults.pop(key, None)
+        self.base = {"model_type": model_type, "vocab_size": V, **base}
+        self.cases, self.tensors, self.results = [], [], []
+
+    def config(self, *changes):
+        config = copy.deepcopy(self.base)
+        for change in changes:
+            config.update(copy.deepcopy(change))
+        return {key: value for key, value in config.items() if value != DELETED}
+
+    def same(self, name, *changes, count=T):
+        config = self.config(*changes)
+        names, result = run(config, count)
+        if names not in self.tensors:
+            self.tensors.append(names)
+        numbers = {key: self.number_of(value) for key, value in result.items()}
+        self.cases.append({"name": name, "config": config, "tensors": self.tensors.index(names), "tokens": count, **numbers})
+
+    def number_of(self, value):
+        found = next((n for n, other in enumerate(self.results) if torch.equal(other, value)), None)
+        if found is None:
+            self.results.append(value)
+        return len(self.results) - 1 if found is None else found
+
+    def refused(self, name, key, *changes):
+        self.cases.append({"name": name, "config": self.config(*changes), "refused": key})
+
+    def window_case(self, name, key, *changes):
+        """As transformers has it, where it is a pattern that this project computes; else refused."""
+        config = self.config(*changes)
+        try:
+            with all_float64():
+                parsed = tf.models.auto.configuration_auto.CONFIG_MAPPING[self.model_type].from_dict(copy.deepcopy(config))
+            run(config, T)
+        except Exception:  # a window that is not there
+            return self.refused(name, key, *changes)
+        types = parsed.layer_types
+        every = types.index("full_attention") + 1 if "full_attention" in types else 0
+        expected = ["full_attention" if every and (n + 1) % every == 0 else "sliding_attention" for n in range(len(types))]
+        return self.same(name, *changes) if types == expected else self.refused(name, key, *changes)
+
+    def write(self):
+        OUT.mkdir(exist_ok=True)
+        body = ",\n".join(json.dumps(case) for case in self.cases)
+        head = f'"defaults": {json.dumps(self.defaults)},\n"tensors": {json.dumps(self.tensors)}'
+        (OUT / f"{self.name}.json").write_text("{" + f'{head},\n"cases": [\n{body}\n]' + "}\n")
+        path = OUT / f"{self.name}.safetensors"
+        save_file({str(n): value for n, value in enumerate(self.results)}, path)
+        path.chmod(0o644)
+        same = sum("logits" in case for case in self.cases)
+        print(f"{self.name}: {same} cases, {len(self.cases) - same} refused; {len(self.results)} arrays, {path.stat().st_size} bytes")
+
+
+def product(**axes):
+    """Every combination of the axes' choices, each a name and changes."""
+    for choices in itertools.product(*(axis.items() for axis in axes.values())):
+        yield " ".join(name for name, _ in choices), [change for _, change in choices]
+
+
+COMMON_REFUSED = {
+    "a key of no class": ("frobnicate", dict(frobnicate=1)),
+    "a key of no class, null": ("frobnicate", dict(frobnicate=None)),
+    "quantized": ("quantization_config", dict(quantization_config={"quant_method": "fp8"})),
+    "code of its own": ("auto_map", dict(auto_map={"AutoModelForCausalLM": "modeling.Model"})),
+    "layers of their own": ("per_layer_config", dict(per_layer_config={"0": {"intermediate_size": 8}})),
+    "both ways": ("is_causal", dict(is_causal=False)),
+    "cross-attention": ("add_cross_attention", dict(add_cross_attention=True)),
+    "encoder": ("is_encoder_decoder", dict(is_encoder_decoder=True)),
+    "pruned": ("pruned_heads", dict(pruned_heads={"0": [1]})),
+    "another class": ("architectures", dict(architectures=["SomethingElseForCausalLM"])),
+}
+# What transformers 4 and 5 write, and what people add: none of it changes a logit.
+HARMLESS = dict(
+    _name_or_path="somewhere/model", transformers_version="4.40.1", torch_dtype="bfloat16", use_cache=False,
+    bos_token_id=1, eos_token_id=[2, 3], pad_token_id=None, initializer_range=0.04, output_hidden_states=True,
+    output_attentions=False, return_dict=True, task_specific_params={"text-generation": {"max_length": 50}}, id2label={"0": "A", "1": "B"},
+    label2id={"A": 0, "B": 1}, temperature=0.5, top_p=0.9, top_k=7, do_sample=True, max_length=99, num_beams=3,
+    repetition_penalty=1.3, cache_implementation="hybrid", tokenizer_class="GPT2Tokenizer", torchscript=False,
+    chunk_size_feed_forward=0, problem_type=None, unsloth_fixed=True)
+
+
+def common(family, layers):
+    family.same("harmless keys", HARMLESS)
+    for name, (key, change) in COMMON_REFUSED.items():
+        family.refused(name, key, change)
+    family.refused("layers null", layers, {layers: None})
+    family.refused("layers as text", layers, {layers: "2"})
+    family.refused("layers as a fraction", layers, {layers: 2.0})
+
+
+def gpt2():
+    f = Family("gpt2", "gpt2", dict(n_layer=2, n_head=2, n_embd=16, n_positions=20, architectures=["GPT2LMHeadModel"]))
+    for name, changes in product(inner={"inner 4C": {}, "inner null": dict(n_inner=None), "inner 20": dict(n_inner=20)},
+                                 heads={"2 heads": {}, "4 heads": dict(n_head=4)},
+                                 epsilon={"epsilon 1e-5": {}, "epsilon 0.01": dict(layer_norm_epsilon=0.01)},
+                                 act={"gelu": {}, "gelu_new": dict(activation_function="gelu_new"),
+                                      "gelu_pytorch_tanh": dict(activation_function="gelu_pytorch_tanh")}):
+        f.same(name, *changes)
+    f.same("what GPT-2's first files have", dict(n_ctx=20, attn_pdrop=0.1, embd_pdrop=0.1, resid_pdrop=0.1, summary_type="cls_index",
+           summary_use_proj=True, summary_activation=None, summary_proj_to_labels=True, summary_first_dropout=0.1))
+    f.same("upcast", dict(reorder_and_upcast_attn=True))
+    common(f, "n_layer")
+    for key, value in dict(activation_function="relu", scale_attn_weights=False, scale_attn_by_inverse_layer_idx=True,
+                           tie_word_embeddings=False, hidden_size=16, num_hidden_layers=2, head_dim=8, sliding_window=4).items():
+        f.refused(f"{key} {value}", key, {key: value})
+    return f
+
+
+def opt():
+    f = Family("opt", "opt", dict(num_hidden_layers=2, num_attention_heads=2, hidden_size=16, ffn_dim=20,
+                                  max_position_embeddings=20))
+    for name, changes in product(heads={"2 heads": {}, "4 heads": dict(num_attention_heads=4)},
+                                 proj={"proj": {}, "proj 16": dict(word_embed_proj_dim=16), "proj null": dict(word_embed_proj_dim=None)},
+                                 pad={"pad": {}, "pad 5": dict(pad_token_id=5), "pad null": dict(pad_token_id=None)}):
+        f.same(name, *changes)
+    f.same("what OPT's first files have", dict(activation_dropout=0.0, attention_dropout=0.1, dropout=0.1, layerdrop=0.0, init_std=0.02,
+           prefix="</s>", activation_function="relu", do_layer_norm_before=True, _remove_final_layer_norm=False,
+           enable_bias=True, layer_norm_elementwise_affine=True, tie_word_embeddings=True))
+    common(f, "num_hidden_layers")
+    for key, value in dict(activation_function="gelu", do_layer_norm_before=False, _remove_final_layer_norm=True,
+                           enable_bias=False, layer_norm_elementwise_affine=False, tie_word_embeddings=False,
+                           word_embed_proj_dim=8, head_dim=8).items():
+        f.refused(f"{key} {value}", key, {key: value})
+    return f
+
+
+# Rotary positions as files of transformers 4 and 5 have them, {theta} being the key that some families call otherwise.
+def ropes(theta="rope_theta", extra={}):
+    new = lambda **parameters: dict(rope_parameters=dict(parameters, **extra))
+    old = lambda base, **scaling: {theta: base, "rope_scaling": scaling or None}
+    return {"rope missing": {}, "rope null": dict(rope_parameters=None, rope_scaling=None), "rope empty": dict(rope_parameters={}),
+            "theta 50": {theta: 50.0}, "new theta 50": new(rope_type="default", rope_theta=50), "new wins": {**new(rope_theta=50.0), theta: 7.0},
+            "new without theta": {**new(rope_type="linear", factor=3.0), theta: 50.0}, "linear new": new(rope_type="linear", rope_theta=50.0, factor=4),
+            "linear old": old(50.0, type="linear", factor=4.0), "linear rope_type": old(50, rope_type="linear", factor=2.5),
+            "both": {**new(rope_type="linear", factor=2.0), "rope_scaling": dict(rope_type="linear", factor=2.0, **extra)}}
+
+
+def refused_ropes(f, llama3=True):
+    new = lambda **parameters: dict(rope_parameters=parameters)
+    f.refused("rope dynamic", "dynamic", new(rope_type="dynamic", factor=2.0))
+    f.refused("rope dynamic old", "dynamic", dict(rope_scaling=dict(type="dynamic", factor=2.0)))
+    f.refused("rope yarn", "yarn", new(rope_type="yarn", factor=2.0, original_max_position_embeddings=8))
+    f.refused("rope longrope", "longrope", new(rope_type="longrope", short_factor=[1.0], long_factor=[1.0], original_max_position_embeddings=8))
+    f.refused("rope proportional", "proportional", new(rope_type="proportional", rope_theta=10.0))
+    if llama3:
+        f.refused("rope llama3", "llama3", new(rope_type="llama3", rope_theta=10.0, factor=2.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                                               original_max_position_embeddings=8))
+    f.refused("rope of two types", "type", new(rope_type="linear", type="default", factor=2.0))
+    f.refused("rope without factor", "factor", new(rope_type="linear"))
+    f.refused("rope factor below 1", "factor", new(rope_type="linear", factor=0.5))
+    f.refused("rope key of no type", "frobnicate", new(rope_type="default", frobnicate=1))
+    f.refused("rope key of another type", "low_freq_factor", new(rope_type="linear", factor=2.0, low_freq_factor=1.0))
+    f.refused("rope default with a factor", "factor", new(rope_type="default", factor=2.0))
+    f.refused("rope nested", "full_attention", new(full_attention=dict(rope_type="default", rope_theta=10.0)))
+    f.refused("two ropes", "rope_scaling", dict(rope_parameters=dict(rope_theta=5.0), rope_scaling=dict(type="linear", factor=2.0)))
+    f.refused("rope theta null", "rope_theta", new(rope_type="default", rope_theta=None))
+    f.refused("rope interleaved", "rope_interleaved", dict(rope_interleaved=True))
+
+
+def gpt_neox():
+    f = Family("gpt_neox", "gpt_neox", dict(num_hidden_layers=2, num_attention_heads=2, hidden_size=16, intermediate_size=20,
+                                            max_position_embeddings=20))
+    parts = {"part missing": {}, "part 1": dict(rotary_pct=1.0), "part 0.5": dict(rotary_pct=0.5), "part 0.8": dict(rotary_pct=0.8)}
+    for name, changes in product(rope=ropes("rotary_emb_base"), part=parts):
+        f.same(name, *changes)
+    for name, changes in product(rope=ropes("rotary_emb_base", dict(partial_rotary_factor=0.5)), part={"part inside": {}}):
+        f.same(name, *changes)
+    f.same("tied", dict(tie_word_embeddings=True))
+    f.same("epsilon", dict(layer_norm_eps=0.01))
+    f.same("4 heads", dict(num_attention_heads=4, rotary_pct=0.5))
+    f.same("what transformers 4.48 writes", dict(rotary_emb_base=50.0, rope_theta=50.0, rotary_pct=0.5, partial_rotary_factor=0.5))
+    f.same("what Pythia's files have", dict(rotary_emb_base=10000, rotary_pct=0.25, use_parallel_residual=True, attention_bias=True,
+           hidden_act="gelu", classifier_dropout=0.1, attention_dropout=0.0, hidden_dropout=0.0, is_decoder=False))
+    common(f, "num_hidden_layers")
+    refused_ropes(f)
+    f.refused("thetas differ", "rope_theta", dict(rotary_emb_base=50.0, rope_theta=60.0))
+    f.refused("parts differ", "partial_rotary_factor", dict(rotary_pct=0.5, partial_rotary_factor=0.25))
+    for key, value in dict(hidden_act="gelu_fast", use_parallel_residual=False, attention_bias=False, head_dim=4).items():
+        f.refused(f"{key} {value}", key, {key: value})
+    return f
+
+
+LLAMA = dict(num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, hidden_size=16, intermediate_size=20,
+             max_position_embeddings=20)
+
+
+def llama_refused(f, biases=("attention_bias",)):
+    common(f, "num_hidden_layers")
+    f.refused("relu", "hidden_act", dict(hidden_act="relu"))
+    f.refused("part", "partial_rotary_factor", dict(partial_rotary_factor=0.5))
+    f.refused("kv heads 3", "kv-heads", dict(num_key_value_heads=3))
+    for key in biases:
+        f.refused(key, key, {key: True})
+
+
+def llama():
+    f = Family("llama", "llama", LLAMA)
+    shapes = {"2 kv": {}, "1 kv": dict(num_key_value_heads=1), "kv null": dict(num_key_value_heads=None),
+              "kv missing": dict(num_key_value_heads=DELETED), "head 6": dict(head_dim=6), "head null": dict(head_dim=None)}
+    for name, changes in product(rope=ropes(), shape=shapes, tied={"": {}, "tied": dict(tie_word_embeddings=True)}):
+        f.same(name, *changes)
+    f.same("epsilon", dict(rms_norm_eps=0.01))
+    f.same("epsilon given", dict(rms_norm_eps=1e-6))
+    f.same("what SmolLM2's files have", dict(is_llama_config=True, rope_interleaved=False, rope_scaling=None, rope_theta=100000, pretraining_tp=1,
+           attention_bias=False, attention_dropout=0.0, mlp_bias=False, hidden_act="silu", sliding_window=None,
+           **{"transformers.js_config": {"dtype": "q4"}}))
+    llama_refused(f, ("attention_bias", "mlp_bias"))
+    refused_ropes(f, llama3=False)
+    for key, value in dict(pretraining_tp=2, sliding_window=4, layer_types=["full_attention"] * 2, original_max_position_embeddings=8).items():
+        f.refused(f"{key} {value}", key, {key: value})
+    return f
+
+
+def llama3():
+    f = Family("llama3", "llama", {**LLAMA, "head_dim": 12})
+    slowed = dict(factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=16)
+    ropes = {"new": dict(rope_parameters=dict(rope_type="llama3", rope_theta=50.0, **slowed)),
+             "old": dict(rope_theta=50.0, rope_scaling=dict(rope_type="llama3", **slowed)),
+             "type": dict(rope_theta=500, rope_scaling=dict(type="llama3", **{**slowed, "factor": 4})),
+             "theta missing": dict(rope_scaling=dict(rope_type="llama3", **slowed)),
+             "first context missing": dict(rope_parameters=dict(rope_type="llama3", rope_theta=50.0, factor=8.0, low_freq_factor=1.0,
+                                                                high_freq_factor=4.0))}
+    for name, changes in product(rope=ropes, kv={"2 kv": {}, "4 kv": dict(num_key_value_heads=4)},
+                                 tied={"": {}, "tied": dict(tie_word_embeddings=True)}):
+        f.same(name, *changes)
+    f.same("a context longer than is used", dict(max_position_embeddings=131072, rope_parameters=dict(rope_type="llama3", rope_theta=500000.0,
+           factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0)))
+    for key in ("low_freq_factor", "high_freq_factor", "factor"):
+        less = {k: v for k, v in slowed.items() if k != key}
+        f.refused(f"without {key}", key, dict(rope_parameters=dict(rope_type="llama3", rope_theta=50.0, **less)))
+        f.refused(f"{key} 0.5", key, dict(rope_parameters=dict(rope_type="llama3", rope_theta=50.0, **{**slowed, key: 0.5})))
+    return f
+
+
+def mistral():
+    f = Family("mistral", "mistral", {**LLAMA, "sliding_window": 4})
+    windows = {"window 4": {}, "window 1": dict(sliding_window=1), "window null": dict(sliding_window=None), "window 100": dict(sliding_window=100),
+               "window missing": dict(sliding_window=DELETED)}
+    shapes = {"2 kv": {}, "head 6": dict(head_dim=6), "head null": dict(head_dim=None)}
+    for name, changes in product(rope=ropes(), window=windows, shape=shapes):
+        f.same(name, *changes)
+    f.refused("kv null", "num_key_value_heads", dict(num_key_value_heads=None))
+    f.same("tied", dict(tie_word_embeddings=True))
+    f.same("kv missing", dict(num_key_value_heads=DELETED, num_attention_heads=8, head_dim=2))
+    f.same("epsilon", dict(rms_norm_eps=0.01))
+    f.same("a window longer than any context", dict(sliding_window=131072, max_position_embeddings=131072))
+    f.same("layer types that say the same", dict(layer_types=["sliding_attention"] * 2))
+    f.same("default window", dict(sliding_window=DELETED, max_position_embeddings=LONG), count=LONG)
+    f.same("no window, long", dict(sliding_window=None, max_position_embeddings=LONG), count=LONG)
+    llama_refused(f)
+    refused_ropes(f)
+    f.refused("window 0", "sliding_window", dict(sliding_window=0))
+    f.refused("window below 0", "sliding_window", dict(sliding_window=-1))
+    f.refused("layer types that the class does not read", "layer_types", dict(layer_types=["sliding_attention", "full_attention"]))
+    f.refused("use_sliding_window", "use_sliding_window", dict(use_sliding_window=False))
+    return f
+
+
+def qwen(name):
+    f = Family(name, name, {**LLAMA, "num_hidden_layers": 3, "head_dim": 6})
+    uses = {"use missing": {}, "use": dict(use_sliding_window=True), "use not": dict(use_sliding_window=False)}
+    windows = {"window 4": dict(sliding_window=4), "window null": dict(sliding_window=None), "window missing": {}}
+    firsts = {f"first {n}": dict(max_window_layers=n) for n in (0, 1, 2, 3, 4, -1)} | {"first missing": {}}
+    types = {"".join(t[0] for t in three): dict(layer_types=[t + "_attention" for t in three])
+             for three in itertools.product(("full", "sliding"), repeat=3)} | {"types null": dict(layer_types=None)}
+    for case, changes in product(use=uses, window=windows, first=firsts):
+        f.window_case(case, "max_window_layers", *changes)
+    for case, changes in product(use=uses, window=windows, types=types):
+        f.window_case(case, "layer_types" if "types null" not in case else "max_window_layers", *changes)
+    f.window_case("types of transformers 4.55", "layer_types", dict(layer_types=["attention"] * 3))
+    for case, changes in product(rope=ropes(), tied={"": {}, "tied": dict(tie_word_embeddings=True)}):
+        f.same(case, *changes)
+    for case, changes in product(rope={"rope missing": {}, **{k: v for k, v in ropes().items() if k == "linear old"}},
+                                 kv={"1 kv": dict(num_key_value_heads=1), "kv null": dict(num_key_value_heads=None)}):
+        f.same(case, *changes)
+    f.same("kv missing", dict(num_key_value_heads=DELETED, num_attention_heads=32, head_dim=2, num_hidden_layers=1))
+    f.same("epsilon", dict(rms_norm_eps=0.01))
+    f.same("head missing", dict(head_dim=DELETED, num_hidden_layers=1))
+    long = dict(max_position_embeddings=LONG, num_hidden_layers=1, use_sliding_window=True, max_window_layers=0)
+    f.same("default window", long, count=LONG)
+    f.same("no window, long", long, dict(use_sliding_window=False), count=LONG)
+    f.same("what published files have", dict(attention_dropout=0.0, rope_theta=1000000.0, rope_scaling=None, use_sliding_window=False,
+           sliding_window=32768, max_window_layers=28, tie_word_embeddings=False))
+    llama_refused(f, ("attention_bias",) if name == "qwen3" else ())
+    refused_ropes(f)
+    f.refused("window 0", "sliding_window", dict(use_sliding_window=True, sliding_window=0, max_window_layers=0))
+    f.refused("too few types", "layer_types", dict(layer_types=["full_attention"] * 2))
+    f.refused("too many types", "layer_types", dict(layer_types=["full_attention"] * 4))
+    f.refused("another type", "layer_types", dict(layer_types=["full_attention", "chunked_attention", "full_attention"]))
+    f.refused("first null", "max_window_layers", dict(max_window_layers=None, use_sliding_window=True))
+    return f
+
+
+def gemma3():
+    f = Family("gemma3", "gemma3_text", {**LLAMA, "num_hidden_layers": 4, "head_dim": 6, "sliding_window": 4, "query_pre_attn_scalar": 5,
+                                         "layer_types": ["sliding_attention", "full_attention"] * 2})
+    default, linear = (lambda theta: dict(rope_type="default", rope_theta=theta)), (lambda theta, factor: dict(rope_type="linear", rope_theta=theta, factor=factor))
+    nested = lambda **parts: dict(rope_parameters=parts)
+    patterns = {"alternating": {}, "every 3rd": dict(layer_types=DELETED, sliding_window_pattern=3), "all full": dict(layer_types=["full_attention"] * 4),
+                "all with a window": dict(layer_types=["sliding_attention"] * 4), "every 6th": dict(layer_types=None),
+                "every one": dict(layer_types=DELETED, sliding_window_pattern=1), "types of 4": dict(layer_types=["sliding_attention"] * 3 + ["full_attention"])}
+    ropes = {"missing": {}, "null": dict(rope_parameters=None, rope_scaling=None),
+             "new": nested(full_attention=default(50.0), sliding_attention=default(5.0)),
+             "new, linear": nested(full_attention=linear(50.0, 8.0), sliding_attention=default(5)),
+             "old": dict(rope_theta=50.0, rope_local_base_freq=5.0, rope_scaling=None),
+             "old, linear": dict(rope_theta=50.0, rope_local_base_freq=5.0, rope_scaling=dict(rope_type="linear", factor=8.0)),
+             "old, default local": dict(rope_theta=50.0, rope_scaling=dict(rope_type="linear", factor=8.0)),
+             "new without sliding": nested(full_attention=default(50.0)), "new without full": nested(sliding_attention=default(5.0)),
+             "new with null": nested(full_attention=None, sliding_attention=dict(rope_type="default")),
+             "sliding linear by 1": nested(full_attention=default(50.0), sliding_attention=linear(5.0, 1.0))}
+    for name, changes in product(rope=ropes, pattern=patterns):
+        f.same(name, *changes)
+    shapes = {"1 kv": dict(num_key_value_heads=1), "4 kv": dict(num_key_value_heads=4), "head 10": dict(head_dim=10),
+              "untied": dict(tie_word_embeddings=False), "tied": dict(tie_word_embeddings=True), "epsilon": dict(rms_norm_eps=0.01),
+              "width 12": dict(hidden_size=12), "scalar 7": dict(query_pre_attn_scalar=7), "scalar missing": dict(query_pre_attn_scalar=DELETED)}
+    for name, changes in product(shape=shapes):
+        f.same(name, *changes)
+    f.same("head missing", dict(head_dim=DELETED, num_hidden_layers=1, layer_types=DELETED, num_attention_heads=1, num_key_value_heads=1))
+    f.same("heads missing", dict(num_attention_heads=DELETED, num_key_value_heads=DELETED, head_dim=2))
+    f.same("a pattern that layer types replace", dict(sliding_window_pattern=3, _sliding_window_pattern=6))
+    long = dict(max_position_embeddings=LONG, num_hidden_layers=1, layer_types=DELETED)
+    f.same("default window", long, dict(sliding_window=DELETED), count=LONG)
+    f.same("no window, long", long, dict(layer_types=["full_attention"]), count=LONG)
+    common(f, "num_hidden_layers")
+    sliding = lambda rope: nested(full_attention=default(50.0), sliding_attention=rope)
+    f.refused("sliding linear", "sliding_attention", sliding(linear(5.0, 2.0)))
+    f.refused("both linear", "sliding_attention", nested(full_attention=linear(50.0, 8.0), sliding_attention=linear(50.0, 8.0)))
+    f.refused("sliding linear, another theta", "sliding_attention", nested(full_attention=linear(50.0, 8.0), sliding_attention=linear(5.0, 8.0)))
+    for key, rope in {"dynamic": dict(rope_type="dynamic", factor=2.0), "yarn": dict(rope_type="yarn", factor=2.0, original_max_position_embeddings=8),
+                      "llama3": dict(rope_type="llama3", rope_theta=9.0, factor=2.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                                     original_max_position_embeddings=8)}.items():
+        f.refused(f"sliding {key}", key, sliding(rope))
+        f.refused(f"full {key}", key, nested(full_attention=rope, sliding_attention=default(5.0)))
+    # transformers 4 reads it as linear, transformers 5 as default.
+    f.refused("rope_scaling with the older name of its type", "`type`", dict(rope_theta=50.0, rope_scaling=dict(type="linear", factor=8.0)))
+    f.refused("rope for all", "rope_parameters", dict(rope_parameters=linear(50.0, 8.0)))
+    f.refused("two ropes", "rope_scaling", dict(nested(full_attention=default(50.0)), rope_scaling=dict(rope_type="linear", factor=8.0)))
+    f.refused("rope of a third type", "chunked_attention", nested(full_attention=default(50.0), chunked_attention=default(5.0)))
+    f.refused("a pattern that is not read", "_sliding_window_pattern", dict(layer_types=DELETED, _sliding_window_pattern=2))
+    f.refused("window null", "sliding_window", dict(sliding_window=None))
+    f.refused("window 0", "sliding_window", dict(sliding_window=0))
+    f.refused("pattern 0", "sliding_window_pattern", dict(layer_types=DELETED, sliding_window_pattern=0))
+    f.refused("too few types", "layer_types", dict(layer_types=["full_attention"] * 2))
+    f.refused("types of no pattern", "layer_types", dict(layer_types=["full_attention", "sliding_attention"] * 2))
+    for key, value in dict(final_logit_softcapping=30.0, attn_logit_softcapping=50.0, use_bidirectional_attention=True, attention_bias=True,
+                           hidden_activation="silu", query_pre_attn_scalar=0, num_key_value_heads=None).items():
+        f.refused(f"{key} {value}", key, {key: value})
+    return f
+
+
+def gpt_oss():
+    f = Family("gpt_oss", "gpt_oss", {**LLAMA, "num_hidden_layers": 3, "head_dim": 12, "intermediate_size": 8, "num_local_experts": 3,
+                                      "num_experts_per_tok": 2, "sliding_window": 4})
+    yarn = dict(rope_type="yarn", factor=8.0, beta_fast=32.0, beta_slow=1.0, truncate=False, original_max_position_embeddings=300)
+    less = lambda key: {k: v for k, v in yarn.items() if k != key}
+    ropes = {"missing": {}, "null": dict(rope_parameters=None, rope_scaling=None), "empty": dict(rope_parameters={}),
+             "theta 500": dict(rope_theta=500.0), "default": dict(rope_parameters=dict(rope_type="default", rope_theta=500.0)),
+             "yarn": dict(rope_parameters=dict(yarn, rope_theta=500.0)), "yarn old": dict(rope_theta=500, rope_scaling=yarn),
+             "yarn without theta": dict(rope_parameters=yarn), "yarn without betas": dict(rope_theta=500.0, rope_scaling=less("beta_fast")),
+             "yarn of nulls": dict(rope_theta=500.0, rope_scaling=dict(yarn, attention_factor=None, mscale=None, mscale_all_dim=None, beta_slow=None)),
+             "yarn without first context": dict(rope_theta=500.0, max_position_embeddings=300, rope_scaling=less("original_max_position_embeddings"))}
+    types = {"types missing": {}, "types null": dict(layer_types=None), "full": dict(layer_types=["full_attention"] * 3),
+             "window": dict(layer_types=["sliding_attention"] * 3), "last": dict(layer_types=["sliding_attention"] * 2 + ["full_attention"])}
+    for name, changes in product(rope=ropes, types=types):
+        f.same(name, *changes)
+    for name, changes in product(shape={"1 kv": dict(num_key_value_heads=1), "head 4": dict(head_dim=4), "tied": dict(tie_word_embeddings=True),
+                                        "1 expert": dict(num_experts_per_tok=1), "all experts": dict(num_experts_per_tok=3),
+                                        "epsilon": dict(rms_norm_eps=0.01), "epsilon given": dict(rms_norm_eps=1e-5),
+                                        "head missing": dict(head_dim=DELETED, num_attention_heads=2), "window 1": dict(sliding_window=1)}):
+        f.same(name, *changes)
+    f.same("kv missing", dict(num_key_value_heads=DELETED, num_attention_heads=8, head_dim=2))
+    f.same("default window", dict(sliding_window=DELETED, num_hidden_layers=1, max_position_embeddings=200), count=140)
+    f.same("no window, long", dict(layer_types=["full_attention"], num_hidden_layers=1, max_position_embeddings=200), count=140)
+    f.same("what published files have", dict(experts_per_token=2, initial_context_length=4096, output_router_logits=False, router_aux_loss_coef=0.9,
+           swiglu_limit=7.0, attention_bias=True, attention_dropout=0.0))
+    common(f, "num_hidden_layers")
+    rope = lambda **change: dict(rope_parameters={k: v for k, v in dict(yarn, **change).items() if v != DELETED})
+    f.refused("truncate", "truncate", rope(truncate=True))
+    f.refused("truncate missing", "truncate", rope(truncate=DELETED))
+    for key, value in dict(beta_fast=16.0, beta_slow=2.0, attention_factor=1.5, mscale=2.0, mscale_all_dim=2.0, factor=None).items():
+        f.refused(f"{key} {value}", key, rope(**{key: value}))
+    f.refused("linear", "linear", dict(rope_parameters=dict(rope_type="linear", factor=2.0)))
+    f.refused("experts differ", "experts_per_token", dict(experts_per_token=1))
+    f.refused("window null", "sliding_window", dict(sliding_window=None))
+    f.refused("types of no pattern", "layer_types", dict(layer_types=["full_attention", "sliding_attention", "full_attention"]))
+    for key, value in dict(swiglu_limit=5.0, swiglu_alpha=1.0, attention_bias=False, hidden_act="gelu", num_experts=3).items():
+        f.refused(f"{key} {value}", key, {key: value})
+    return f
+
+
+def main():
+    made = {"gpt2": gpt2, "opt": opt, "gpt_neox": gpt_neox, "llama": llama, "llama3": llama3, "mistral": mistral,
+            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss}
+    for name in sys.argv[1:] or made:
+        made[name]().write()
+
+
+if __name__ == "__main__":
+    main()
