@@ -76,8 +76,7 @@ std::string ConfigJson::text(const char* key, const std::string& otherwise) cons
   return has(key) ? text(key) : otherwise;
 }
 
-bool ConfigJson::flag(const char* key, bool otherwise) const {
-  if (!has(key)) return otherwise;
+bool ConfigJson::flag(const char* key) const {
   const nlohmann::json& value = at(key);
   if (!value.is_boolean()) refuse(std::string("`") + key + "` must be true or false, got " + shown(value));
   return value.get<bool>();
@@ -101,14 +100,33 @@ std::vector<std::string> ConfigJson::texts(const char* key) const {
   return texts;
 }
 
-void ConfigJson::expect(const char* key, std::initializer_list<nlohmann::json> values) const {
-  if (!has(key)) return;
+std::vector<std::string> ConfigJson::keys() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : json_.items()) keys.push_back(key);
+  return keys;
+}
+
+ConfigJson ConfigJson::completed(const nlohmann::json& defaults) const {
+  nlohmann::json json = json_;
+  for (const auto& [key, value] : defaults.items())
+    if (!json.contains(key)) json[key] = value;
+  return {where_, std::move(json)};
+}
+
+ConfigJson ConfigJson::with_null(const char* key) const {
+  nlohmann::json json = json_;
+  json[key] = nullptr;
+  return {where_, std::move(json)};
+}
+
+void ConfigJson::expect(const std::string& key, const nlohmann::json& values) const {
+  if (!json_.contains(key)) return;
   std::string list;
   for (const nlohmann::json& value : values) {
-    if (at(key) == value) return;
+    if (json_.at(key) == value) return;
     list += (list.empty() ? "" : " or ") + value.dump();
   }
-  refuse(std::string("`") + key + "` must be " + list + ", got " + shown(at(key)) +
+  refuse("`" + key + "` must be " + list + ", got " + shown(json_.at(key)) +
          ": no family here computes that (`ablations` lists them)");
 }
 
@@ -119,6 +137,10 @@ void ConfigJson::expect_positive(std::initializer_list<const char*> keys) const 
              ": leave it out where the default is meant");
   for (const auto& [key, value] : json_.items())
     if (value.is_object()) object(key.c_str()).expect_positive(keys);
+}
+
+void ConfigJson::expect_not_null(const std::string& key) const {
+  if (json_.contains(key) && json_.at(key).is_null()) refuse("`" + key + "` is null; expected a value, or no such key");
 }
 
 }  // namespace sink

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 namespace sink {
 
@@ -13,7 +14,8 @@ class ConfigJson {
   // Throws Error: Exit::bad_input where there is no such file, Exit::corrupt_checkpoint where it is no JSON object.
   static ConfigJson read(const std::string& path);
 
-  bool has(const char* key) const;         // and it is not null
+  bool has(const char* key) const;  // and it is not null
+  bool holds(const char* key) const { return json_.contains(key); }
   bool is_integer(const char* key) const;  // and there
   bool is_object(const char* key) const;   // and there
   // Each throws Error (Exit::corrupt_checkpoint) where the key is missing or of another kind; the second form gives
@@ -24,13 +26,20 @@ class ConfigJson {
   double real(const char* key, double otherwise) const;
   std::string text(const char* key) const;
   std::string text(const char* key, const std::string& otherwise) const;
-  bool flag(const char* key, bool otherwise) const;
+  bool flag(const char* key) const;
   // An object inside; has() of everything is false where there is none.
   ConfigJson object(const char* key) const;
   std::vector<std::string> texts(const char* key) const;
 
-  // Throws Error (Exit::corrupt_checkpoint) where the key is there, and is another than these.
-  void expect(const char* key, std::initializer_list<nlohmann::json> values) const;
+  std::vector<std::string> keys() const;
+  bool operator==(const ConfigJson& other) const { return json_ == other.json_; }
+  // The same with keys that are missing as `defaults` (an object) has them; null is there.
+  ConfigJson completed(const nlohmann::json& defaults) const;
+  ConfigJson with_null(const char* key) const;
+  // Throws Error (Exit::corrupt_checkpoint) where the key is there, and is another than these (a list); null is no
+  // other than null.
+  void expect(const std::string& key, const nlohmann::json& values) const;
+  void expect_not_null(const std::string& key) const;
   // Throws Error (Exit::corrupt_checkpoint) where one of these keys, here or in an object inside, has a number that is
   // 0 or less.
   void expect_positive(std::initializer_list<const char*> keys) const;

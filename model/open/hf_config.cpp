@@ -1,8 +1,11 @@
-// config.json of Hugging Face: what its keys mean here, family by family, in the order of its releases.
+// config.json of Hugging Face: what its keys mean here, family by family, in the order of its releases. Which keys
+// there are, and what missing ones are, is in model/open/hf_config_keys.cpp.
 #include <algorithm>
 #include <cmath>
+#include <functional>
 
 #include "model/open/config_json.h"
+#include "model/open/hf_config_keys.h"
 #include "model/open/open_config.h"
 
 namespace sink {
@@ -11,11 +14,6 @@ namespace {
 std::int64_t context_of(std::int64_t positions) { return std::min(positions, kLongestContext); }
 
 OpenConfig gpt2_config(const ConfigJson& json) {
-  json.expect("activation_function", {"gelu_new", "gelu_pytorch_tanh"});
-  json.expect("scale_attn_weights", {true});
-  json.expect("scale_attn_by_inverse_layer_idx", {false});
-  json.expect("add_cross_attention", {false});
-  json.expect("tie_word_embeddings", {true});
   OpenConfig config{.family = "gpt2", .sizes = {}, .names = TensorNames::hf_gpt2};
   config.sizes = {.layers = json.integer("n_layer"),
                   .heads = json.integer("n_head"),
@@ -23,18 +21,12 @@ OpenConfig gpt2_config(const ConfigJson& json) {
                   .feed_forward = json.integer("n_inner", 4 * json.integer("n_embd")),
                   .context = json.integer("n_positions"),
                   .vocabulary = json.integer("vocab_size"),
-                  .norm_epsilon = json.real("layer_norm_epsilon", 1e-5)};
+                  .norm_epsilon = json.real("layer_norm_epsilon")};
   return config;
 }
 
 OpenConfig opt_config(const ConfigJson& json) {
-  json.expect("activation_function", {"relu"});
-  json.expect("do_layer_norm_before", {true});
-  json.expect("_remove_final_layer_norm", {false});
-  json.expect("enable_bias", {true});
-  json.expect("layer_norm_elementwise_affine", {true});
-  json.expect("tie_word_embeddings", {true});
-  json.expect("word_embed_proj_dim", {json.integer("hidden_size")});
+  if (json.has("word_embed_proj_dim")) json.expect("word_embed_proj_dim", {json.integer("hidden_size")});
   OpenConfig config{.family = "opt", .sizes = {}, .names = TensorNames::hf_opt};
   config.sizes = {.layers = json.integer("num_hidden_layers"),
                   .heads = json.integer("num_attention_heads"),
@@ -49,51 +41,50 @@ OpenConfig opt_config(const ConfigJson& json) {
 // Of `rope_parameters`, or where older files have it: `rope_theta` and `rope_scaling`.
 struct Rope {
   std::string type;
-  double base, factor;
+  double base, factor;  // 0: of a type that has none
   std::int64_t first_context;
+  double part;  // of a head that rotates
 };
-Rope rope_of(const ConfigJson& json, const ConfigJson& scaling, double base,
-             std::initializer_list<std::string> types = {"default", "linear", "llama3"}) {
-  Rope rope{scaling.text("rope_type", scaling.text("type", "default")), scaling.real("rope_theta", base),
-            scaling.real("factor", 0), scaling.integer("original_max_position_embeddings", 0)};
-  if (rope.type == "default") rope.factor = 0;
-  if (std::ranges::find(types, rope.type) == types.end()) {
-    std::string known;
-    for (const std::string& type : types)
-      known += (known.empty() ? "" : &type == types.end() - 1 ? " and " : ", ") + type;
-    json.refuse("rotary positions of type `" + rope.type + "` are not computed here; " + known + " are");
-  }
-  if (rope.type == "yarn") {
-    scaling.expect("beta_slow", {1, 1.0});
-    scaling.expect("beta_fast", {32, 32.0});
-    scaling.expect("truncate", {false});
-    if (!scaling.has("truncate")) json.refuse("`truncate` of rotary positions must be false, and is missing");
-    for (const char* key : {"attention_factor", "mscale", "mscale_all_dim"})
-      if (scaling.has(key)) json.refuse(std::string("`") + key + "` of rotary positions is not computed here");
-  }
-  if (rope.type == "llama3") {
-    scaling.expect("low_freq_factor", {1, 1.0});
-    scaling.expect("high_freq_factor", {4, 4.0});
-  }
-  if (rope.type != "default" && !(rope.factor >= 1))
-    json.refuse("the `factor` of rotary positions must be at least 1, got " + std::to_string(rope.factor));
-  return rope;
+
+bool has_object(const ConfigJson& json, const char* key) { return json.has(key) && !json.object(key).keys().empty(); }
+
+// Which of the two there is, an empty object where there is none.
+ConfigJson rope_object(const ConfigJson& json) {
+  const bool older = has_object(json, "rope_scaling"), newer = has_object(json, "rope_parameters");
+  if (older && newer && !(json.object("rope_scaling") == json.object("rope_parameters")))
+    json.refuse("`rope_parameters` and `rope_scaling` are not the same; expected one of them");
+  return json.object(older ? "rope_scaling" : "rope_parameters");
 }
-Rope rope_of(const ConfigJson& json) {
-  const ConfigJson scaling = json.object(json.has("rope_parameters") ? "rope_parameters" : "rope_scaling");
-  return rope_of(json, scaling, json.real("rope_theta", json.real("rotary_emb_base", 10000)));
+
+// `otherwise`: base and part where the object has none, and all positions for the first ones.
+Rope rope_of(const ConfigJson& rope, const Rope& otherwise, std::initializer_list<std::string> types) {
+  const std::string type = rope.text("rope_type", rope.text("type", "default"));
+  if (std::ranges::find(types, type) == types.end()) {
+    std::string known;
+    for (const std::string& one : types) known += (known.empty() ? "" : &one == types.end() - 1 ? " and " : ", ") + one;
+    rope.refuse("rotary positions of type `" + type + "` are not computed here; " + known + " are");
+  }
+  const ConfigJson keys = known_keys(rope, "rope " + type);
+  if (rope.has("rope_type")) keys.expect("type", {type});
+  Rope read{type, keys.real("rope_theta", otherwise.base), 0, 0, keys.real("partial_rotary_factor", otherwise.part)};
+  if (type == "default") return read;
+  read.factor = keys.real("factor");
+  if (!(read.factor >= 1)) rope.refuse("`factor` must be at least 1, got " + std::to_string(read.factor));
+  if (type != "linear") read.first_context = keys.integer("original_max_position_embeddings", otherwise.first_context);
+  return read;
 }
 
 void take_rope(const Rope& rope, OpenConfig& config) {
   config.sizes.rotary_base = rope.base;
   config.sizes.rotary_factor = rope.factor;
-  config.sizes.rotary_context = rope.type == "llama3" || rope.type == "yarn" ? rope.first_context : 0;
+  config.sizes.rotary_context = rope.first_context;
+}
+
+void require_whole_heads(const ConfigJson& json, const Rope& rope) {
+  if (rope.part != 1) json.refuse("`partial_rotary_factor` must be 1, got " + std::to_string(rope.part));
 }
 
 OpenConfig neox_config(const ConfigJson& json) {
-  json.expect("hidden_act", {"gelu"});
-  json.expect("use_parallel_residual", {true});
-  json.expect("attention_bias", {true});
   OpenConfig config{.family = "gpt_neox", .sizes = {}, .names = TensorNames::hf_neox};
   config.sizes = {.layers = json.integer("num_hidden_layers"),
                   .heads = json.integer("num_attention_heads"),
@@ -101,22 +92,20 @@ OpenConfig neox_config(const ConfigJson& json) {
                   .feed_forward = json.integer("intermediate_size"),
                   .context = context_of(json.integer("max_position_embeddings")),
                   .vocabulary = json.integer("vocab_size"),
-                  .norm_epsilon = json.real("layer_norm_eps", 1e-5)};
-  const Rope rope = rope_of(json);
-  if (rope.type == "llama3") json.refuse("GPT-NeoX has no rotary positions of type `llama3`");
+                  .norm_epsilon = json.real("layer_norm_eps")};
+  const Rope rope = rope_of(rope_object(json), {"", json.real("rotary_emb_base"), 0, 0, json.real("rotary_pct")},
+                            {"default", "linear"});
+  json.expect("rope_theta", {rope.base});
+  json.expect("partial_rotary_factor", {rope.part});
   take_rope(rope, config);
-  const double part = json.object("rope_parameters").real("partial_rotary_factor", json.real("rotary_pct", 0.25));
-  const double width = std::floor(part * static_cast<double>(config.sizes.width_of_head()));  // as GPT-NeoX rounds it
-  config.sizes.rotary_part = width / static_cast<double>(config.sizes.width_of_head());
+  if (config.sizes.heads < 1) json.refuse("`num_attention_heads` must be at least 1");
+  const auto head = static_cast<double>(config.sizes.width_of_head());
+  config.sizes.rotary_part = std::floor(rope.part * head) / head;  // as GPT-NeoX rounds it
   return config;
 }
 
-// LLaMA 2 and 3, Mistral, Qwen 2 and 3, and what of Gemma 3 is the same.
-OpenConfig llama_config(const ConfigJson& json, const std::string& family, bool biases = false) {
-  json.expect("hidden_act", {"silu"});
-  json.expect("mlp_bias", {false});
-  json.expect("attention_bias", {biases});
-  json.expect("pretraining_tp", {1});
+// LLaMA 2 and 3, Mistral, Qwen 2 and 3, and what of Gemma 3 and gpt-oss is the same.
+OpenConfig llama_config(const ConfigJson& json, const std::string& family) {
   OpenConfig config{.family = family, .sizes = {}, .names = TensorNames::hf_llama};
   config.sizes = {.layers = json.integer("num_hidden_layers"),
                   .heads = json.integer("num_attention_heads"),
@@ -126,93 +115,145 @@ OpenConfig llama_config(const ConfigJson& json, const std::string& family, bool 
                   .vocabulary = json.integer("vocab_size"),
                   .kv_heads = json.integer("num_key_value_heads", json.integer("num_attention_heads")),
                   .head_width = json.integer("head_dim", 0),
-                  .norm_epsilon = json.real("rms_norm_eps", 1e-6)};
+                  .norm_epsilon = json.real("rms_norm_eps")};
   return config;
 }
 
-// Which blocks have the window: all (Mistral), none, or all but every n-th (Gemma 3).
-void take_window(const ConfigJson& json, OpenConfig& config, std::int64_t otherwise_every) {
+Rope llama_rope(const ConfigJson& json, std::initializer_list<std::string> types) {
+  const Rope rope =
+      rope_of(rope_object(json), {"", json.real("rope_theta"), 0, json.integer("max_position_embeddings"), 1}, types);
+  require_whole_heads(json, rope);
+  return rope;
+}
+
+// Which layers see all keys, from 0: those of `layer_types`, or where it is missing those for which `is_full`, as `key`
+// says. Sizes can say: every n-th.
+void take_layer_types(const ConfigJson& json, OpenConfig& config, const std::string& key,
+                      const std::function<bool(std::int64_t)>& is_full) {
   Sizes& sizes = config.sizes;
-  sizes.window = json.flag("use_sliding_window", true) ? json.integer("sliding_window", 0) : 0;
-  if (sizes.window == 0) return;
-  sizes.global_every = json.integer("_sliding_window_pattern", json.integer("sliding_window_pattern", otherwise_every));
-  if (!json.has("layer_types")) return;
-  const std::vector<std::string> types = json.texts("layer_types");
-  const auto full = std::find(types.begin(), types.end(), "full_attention");
-  sizes.global_every = full == types.end() ? 0 : full - types.begin() + 1;
-  for (std::size_t layer = 0; layer < types.size(); ++layer) {
-    const char* expected = sizes.is_global(static_cast<std::int64_t>(layer)) ? "full_attention" : "sliding_attention";
-    if (types[layer] != expected)
-      json.refuse("`layer_types` must be full_attention every n-th time and sliding_attention else, got `" +
-                  types[layer] + "` for layer " + std::to_string(layer));
+  const std::int64_t layers = sizes.layers;
+  std::vector<bool> full;
+  if (json.has("layer_types")) {
+    const std::vector<std::string> types = json.texts("layer_types");
+    if (static_cast<std::int64_t>(types.size()) != layers)
+      json.refuse("`layer_types` must have one type for each of " + std::to_string(layers) + " layers, got " +
+                  std::to_string(types.size()));
+    for (const std::string& type : types) {
+      full.push_back(type == "full_attention" || type == "attention");  // the one's older name
+      if (!full.back() && type != "sliding_attention")
+        json.refuse("`layer_types` must be full_attention or sliding_attention, got `" + type + "`");
+    }
+  } else {
+    for (std::int64_t layer = 0; layer < std::min<std::int64_t>(layers, 4096); ++layer) full.push_back(is_full(layer));
   }
-  if (sizes.global_every == 1) sizes.window = sizes.global_every = 0;
+  const auto first = std::ranges::find(full, true);
+  sizes.global_every = first == full.end() ? 0 : first - full.begin() + 1;
+  const bool any_window = std::ranges::find(full, false) != full.end();
+  if (any_window && !json.has("sliding_window"))
+    json.refuse("`layer_types` has sliding_attention, and `sliding_window` is null; expected a number of keys");
+  const std::int64_t window = any_window ? json.integer("sliding_window") : 0;
+  sizes.window = std::min(window, kLongestContext);
+  if (!any_window) sizes.global_every = 0;
+  for (std::size_t layer = 0; layer < full.size(); ++layer)
+    if (full[layer] != sizes.is_global(static_cast<std::int64_t>(layer)))
+      json.refuse("`" + std::string(json.has("layer_types") ? "layer_types" : key) +
+                  "` must be full_attention every n-th time and sliding_attention else, got `" +
+                  (full[layer] ? "full_attention" : "sliding_attention") + "` for layer " + std::to_string(layer));
+}
+
+// Mistral's class reads no layer types: all layers have the window.
+void take_mistral_window(const ConfigJson& json, OpenConfig& config) {
+  const bool has_window = json.has("sliding_window");
+  if (json.has("layer_types"))
+    for (const std::string& type : json.texts("layer_types"))
+      if (type != (has_window ? "sliding_attention" : "full_attention"))
+        json.refuse("`layer_types` has `" + type + "`, which Mistral's class does not read: all layers have " +
+                    (has_window ? "the window" : "no window"));
+  const std::int64_t window = has_window ? json.integer("sliding_window") : 0;
+  config.sizes.window = std::min(window, kLongestContext);
+}
+
+void take_qwen_window(const ConfigJson& given, OpenConfig& config) {
+  const bool used = given.flag("use_sliding_window");
+  const ConfigJson json = used ? given : given.with_null("sliding_window");
+  const std::int64_t first = json.integer("max_window_layers");
+  const bool has_window = json.has("sliding_window");
+  take_layer_types(json, config, "max_window_layers", [&](std::int64_t layer) { return !has_window || layer < first; });
 }
 
 OpenConfig gemma3_config(const ConfigJson& json) {
-  json.expect("hidden_activation", {"gelu_pytorch_tanh"});
-  json.expect("use_bidirectional_attention", {false});
-  for (const char* capping : {"attn_logit_softcapping", "final_logit_softcapping"})
-    if (json.has(capping)) json.refuse(std::string("`") + capping + "` is not computed here");
   OpenConfig config = llama_config(json, "gemma3");
   config.names = TensorNames::hf_gemma3;
-  take_window(json, config, 6);
-  if (json.has("head_dim") == false) config.sizes.head_width = 256;
-  const ConfigJson rope = json.object("rope_parameters");
-  const bool each = rope.has("full_attention");
-  take_rope(each ? rope_of(json, rope.object("full_attention"), 1e6)
-                 : rope_of(json, json.object("rope_scaling"), json.real("rope_theta", 1e6)),
-            config);
-  const double local =
-      each ? rope.object("sliding_attention").real("rope_theta", 10000) : json.real("rope_local_base_freq", 10000);
-  config.sizes.rotary_local_base = config.sizes.window > 0 ? local : 0;
-  config.sizes.attention_scale = 1 / std::sqrt(json.real("query_pre_attn_scalar", 256));
+  const std::int64_t every = json.integer("sliding_window_pattern");
+  if (!json.has("layer_types")) json.expect("_sliding_window_pattern", {every});
+  take_layer_types(json, config, "sliding_window_pattern",
+                   [&](std::int64_t layer) { return (layer + 1) % every == 0; });
+
+  const ConfigJson ropes = known_keys(json.object("rope_parameters"), "rope gemma3");
+  const bool older = has_object(json, "rope_scaling");
+  if (older && has_object(json, "rope_parameters"))
+    json.refuse("`rope_parameters` and `rope_scaling` are both there; expected one of them");
+  if (older && !json.object("rope_scaling").has("rope_type"))
+    json.refuse(
+        "`rope_scaling` without `rope_type` is of one type in transformers 4 (`type`) and of another in 5 (default); "
+        "expected `rope_type`");
+  const ConfigJson of_full = older ? json.object("rope_scaling") : ropes.object("full_attention");
+  const ConfigJson of_window = ropes.object("sliding_attention");
+  const Rope full = rope_of(of_full, {"", json.real("rope_theta"), 0, 0, 1}, {"default", "linear"});
+  const Rope window = rope_of(of_window, {"", json.real("rope_local_base_freq"), 0, 0, 1}, {"default", "linear"});
+  require_whole_heads(of_full, full);
+  require_whole_heads(of_window, window);
+  if (window.factor > 1)
+    of_window.refuse("rotary positions of layers with a window are not slowed down here; expected type default, got " +
+                     window.type + " by " + std::to_string(window.factor));
+  take_rope(full, config);
+  config.sizes.rotary_local_base = config.sizes.window > 0 ? window.base : 0;
+
+  config.sizes.attention_scale = 1 / std::sqrt(json.real("query_pre_attn_scalar"));
   config.embedding_scale = std::sqrt(static_cast<double>(config.sizes.width));
   config.gain_less = 1;
   return config;
 }
 
 OpenConfig gpt_oss_config(const ConfigJson& json) {
-  if (json.has("quantization_config"))
-    json.refuse(
-        "weights of type MXFP4 (`quantization_config`) are not read here; expected F32 or BF16, which transformers "
-        "writes: from_pretrained(MODEL, quantization_config=Mxfp4Config(dequantize=True)).save_pretrained(FOLDER, "
-        "save_original_format=False)");
-  json.expect("swiglu_limit", {7, 7.0});
-  json.expect("swiglu_alpha", {1.702});
-  OpenConfig config = llama_config(json, "gpt_oss", /*biases=*/true);
+  OpenConfig config = llama_config(json, "gpt_oss");
   config.names = TensorNames::hf_gpt_oss;
   config.sizes.experts = json.integer("num_local_experts");
   config.sizes.chosen_experts = json.integer("num_experts_per_tok");
   if (config.sizes.experts < 1 || config.sizes.chosen_experts < 1)
     json.refuse("`num_local_experts` and `num_experts_per_tok` must be at least 1");
-  take_window(json, config, 2);
-  take_rope(rope_of(json, json.object(json.has("rope_parameters") ? "rope_parameters" : "rope_scaling"),
-                    json.real("rope_theta", 150000), {"default", "yarn"}),
+  json.expect("experts_per_token", {config.sizes.chosen_experts});
+  take_layer_types(json, config, "layer_types", [](std::int64_t layer) { return layer % 2 == 1; });
+  const bool by_default = !json.has("rope_parameters") && !has_object(json, "rope_scaling");
+  take_rope(by_default ? Rope{"yarn", json.real("rope_theta"), 32, 4096, 1} : llama_rope(json, {"default", "yarn"}),
             config);
   return config;
 }
 
-OpenConfig config_of(const ConfigJson& json) {
-  const std::string type = json.text("model_type");
+OpenConfig config_of(const ConfigJson& json, const std::string& type) {
   if (type == "gpt2") return gpt2_config(json);
   if (type == "opt") return opt_config(json);
   if (type == "gpt_neox") return neox_config(json);
   if (type == "gemma3_text") return gemma3_config(json);
   if (type == "gpt_oss") return gpt_oss_config(json);
-  if (type == "gemma3") return gemma3_config(json.object("text_config"));
-  if (type == "llama" || type == "mistral" || type == "qwen2" || type == "qwen3") {
-    OpenConfig config = llama_config(json, type == "mistral" ? "llama" : type);
-    const Rope rope = rope_of(json);
-    take_rope(rope, config);
-    if (rope.type == "llama3" && type != "llama")
-      json.refuse("`" + type + "` has no rotary positions of type `llama3`");
-    if (rope.type == "llama3") config.family = "llama3";
-    if (type != "llama") take_window(json, config, 0);
-    return config;
-  }
-  json.refuse("the architecture `" + type +
-              "` is not known here; gpt2, opt, gpt_neox, llama, mistral, qwen2, qwen3, gemma3 and gpt_oss are");
+  OpenConfig config = llama_config(json, type == "mistral" ? "llama" : type);
+  if (type == "mistral") take_mistral_window(json, config);
+  if (type == "qwen2" || type == "qwen3") take_qwen_window(json, config);
+  const Rope rope =
+      type == "llama" ? llama_rope(json, {"default", "linear", "llama3"}) : llama_rope(json, {"default", "linear"});
+  take_rope(rope, config);
+  if (rope.type == "llama3") config.family = "llama3";
+  return config;
+}
+
+// The keys of the text alone, where there are images as well.
+ConfigJson keys_of_text(const ConfigJson& given) {
+  const ConfigJson json = known_keys(given, "gemma3");
+  const ConfigJson text =
+      known_keys(json.object("text_config").completed({{"model_type", "gemma3_text"}}), "gemma3_text");
+  text.expect("model_type", {"gemma3_text"});
+  json.expect("tie_word_embeddings", {text.flag("tie_word_embeddings")});
+  return text;
 }
 
 }  // namespace
@@ -224,9 +265,20 @@ OpenConfig read_hf_config(const std::string& path) {
                         "_sliding_window_pattern", "rotary_pct", "partial_rotary_factor", "rope_theta",
                         "rotary_emb_base", "rope_local_base_freq", "original_max_position_embeddings",
                         "query_pre_attn_scalar", "rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon"});
-  OpenConfig config = config_of(json);
-  config.tied = json.flag("tie_word_embeddings", config.family == "gpt2" || config.family == "opt" ||
-                                                     config.family == "gemma3");  // the defaults of their classes
+  const std::string type = json.text("model_type");
+  constexpr const char* kTypes[] = {"gpt2",  "opt",   "gpt_neox", "llama",       "mistral",
+                                    "qwen2", "qwen3", "gemma3",   "gemma3_text", "gpt_oss"};
+  if (std::ranges::find(kTypes, type) == std::end(kTypes))
+    json.refuse("the architecture `" + type +
+                "` is not known here; gpt2, opt, gpt_neox, llama, mistral, qwen2, qwen3, gemma3 and gpt_oss are");
+  if (type == "gpt_oss" && json.has("quantization_config"))
+    json.refuse(
+        "weights of type MXFP4 (`quantization_config`) are not read here; expected F32 or BF16, which transformers "
+        "writes: from_pretrained(MODEL, quantization_config=Mxfp4Config(dequantize=True)).save_pretrained(FOLDER, "
+        "save_original_format=False)");
+  const ConfigJson keys = type == "gemma3" ? keys_of_text(json) : known_keys(json, type);
+  OpenConfig config = config_of(keys, type == "gemma3" ? "gemma3_text" : type);
+  config.tied = keys.flag("tie_word_embeddings");
   if (json.is_integer("bos_token_id")) config.begin_token = json.integer("bos_token_id");
   return config;
 }

@@ -84,7 +84,8 @@ TEST_CASE("open models: what no family computes, and what does not fit its tenso
   refused("llama", "llama", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1", {"no place for", "layers.1."});
   refused("llama", "llama", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 1e99", {"must be a whole number"});
   refused("llama", "llama", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 900000000000", {"`layers`", "1024"});
-  refused("llama", "llama", "\"num_hidden_layers\": 2", "\"n\": 2", {"`num_hidden_layers` is missing"});
+  refused("llama", "llama", "\"num_hidden_layers\": 2", "\"n\": 2", {"the key `n` is not known for `llama`"});
+  refused("llama", "llama", "\"num_hidden_layers\": 2,", "", {"layers.2.input_layernorm.weight` is missing"});
   refused("llama", "llama", "\"hidden_size\": 32", "\"hidden_size\": 64", {"embed_tokens", "(40, 64)", "(40, 32)"});
   refused("llama", "llama", "\"hidden_size\": 32", "\"hidden_size\": -32", {"`width`", "-32"});
   refused("llama", "llama", "\"num_attention_heads\": 4", "\"num_attention_heads\": 0", {"`heads`", "0"});
@@ -100,7 +101,9 @@ TEST_CASE("open models: what no family computes, and what does not fit its tenso
   refused("gemma3", "gemma3", "\"final_logit_softcapping\": null", "\"final_logit_softcapping\": 30.0",
           {"`final_logit_softcapping`"});
   refused("gemma3", "gemma3", "\"full_attention\"\n", "\"sliding_attention\",\n\"full_attention\",\"full_attention\"\n",
-          {"`layer_types`", "layer 4"});
+          {"`layer_types`", "3 layers, got 5"});
+  refused("gemma3", "gemma3", "\"layer_types\": [\n    \"sliding", "\"layer_types\": [\n    \"full",
+          {"`layer_types`", "layer 1"});
   refused("gpt_oss", "gpt_oss", "\"truncate\": false", "\"truncate\": true", {"`truncate` must be false"});
   refused("gpt_oss", "gpt_oss", "\"swiglu_limit\": 7.0", "\"swiglu_limit\": 5.0", {"`swiglu_limit`", "5.0"});
   refused("gpt_oss", "gpt_oss", "\"vocab_size\": 40",
