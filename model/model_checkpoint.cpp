@@ -56,6 +56,19 @@ void require_sizes_of_tensors(const Checkpoint& checkpoint, const Sizes& s) {
   }
 }
 
+// What is not needed to compute, and what programs print or put before a text, where the file says it.
+void require_notes(const Checkpoint& checkpoint, const Sizes& sizes) {
+  auto require = [&](const char* name, std::int64_t most) {
+    if (!checkpoint.attributes.contains(name)) return;
+    const std::int64_t value = checkpoint.integer(name);
+    if (value < 0 || value > most)
+      refuse(checkpoint, quoted(name) + " is " + std::to_string(value) + "; expected a whole number from 0 to " +
+                             std::to_string(most));
+  };
+  for (const char* count : {"step", "tokens"}) require(count, INT64_MAX);
+  for (const char* id : {"begin_token", "prefix_token"}) require(id, sizes.vocabulary - 1);
+}
+
 }  // namespace
 
 void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoint& checkpoint, const Tensor& masters) {
@@ -124,6 +137,7 @@ std::unique_ptr<LanguageModel> load_model(const Checkpoint& checkpoint, const Ab
                                           const std::string& program, Device device) {
   require_policy(checkpoint, ablation.name, ablation.policies, program);
   Sizes sizes = sizes_of(checkpoint);
+  require_notes(checkpoint, sizes);
   std::unique_ptr<LanguageModel> model;
   try {
     model = ablation.make_model(sizes, InitScheme::torch, 0, compute, device);

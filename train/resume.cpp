@@ -7,6 +7,7 @@
 #include "engine/data/same_data.h"
 #include "engine/io/build_info.h"
 #include "model/model_checkpoint.h"
+#include "model/size_settings.h"
 #include "train/run_config_table.h"
 #include "train/shared_state.h"
 
@@ -32,8 +33,18 @@ bool is_same(const Setting<RunConfig>& setting, const RunConfig& stored, const R
   return setting.value(stored) == setting.value(config);
 }
 
-void require_same_run(const Checkpoint& checkpoint, const RunConfig& config, const DataSource& data) {
-  RunConfig stored = run_config_from_toml(checkpoint.attribute("config_toml"), checkpoint.path);
+[[noreturn]] void refuse(const Checkpoint& checkpoint, const std::string& why) {
+  throw Error(checkpoint.path + ": " + why + "; go back to another copy or start again", Exit::corrupt_checkpoint);
+}
+
+RunConfig config_of(const Checkpoint& checkpoint) {
+  try {
+    return run_config_from_toml(checkpoint.attribute("config_toml"), checkpoint.path + " (config_toml)");
+  } catch (const Error& error) { throw Error(error.what(), Exit::corrupt_checkpoint); }
+}
+
+void require_same_run(const Checkpoint& checkpoint, const RunConfig& stored, const RunConfig& config,
+                      const DataSource& data) {
   for (const Setting<RunConfig>& setting : run_config_table()) {
     if (!is_saved(setting) || free_settings().contains(setting.flag) || is_same(setting, stored, config)) continue;
     fail("resume",
@@ -46,6 +57,70 @@ void require_same_run(const Checkpoint& checkpoint, const RunConfig& config, con
   require_same_data(checkpoint, data, config.data,
                     "give the folder that holds it as --data, or begin another run (from these parameters: --initial " +
                         checkpoint.path + ")");
+}
+
+// A seal shows damage, not who made the file: what it says of itself has to be what a run of its settings says.
+void require_attribute(const Checkpoint& checkpoint, const std::string& name, const std::string& expected,
+                       const std::string& why) {
+  const std::string& text = checkpoint.attribute(name);
+  if (text != expected)
+    refuse(checkpoint, "`" + name + "` is `" + text.substr(0, 40) + "`, expected " + expected + ", as " + why);
+}
+
+void require_sizes(const Checkpoint& checkpoint, const Sizes& of_run) {
+  const Sizes stored = spelled_out(sizes_of(checkpoint)), expected = spelled_out(of_run);
+  for (const Setting<Sizes>& size : size_settings())
+    if (const std::string has = plain_text(size.value(stored)), wants = plain_text(size.value(expected)); has != wants)
+      refuse(checkpoint, "`" + size.key() + "` is " + has + ", but its own settings (config_toml) say " + wants);
+}
+
+std::int64_t count_in(const Checkpoint& checkpoint, const std::string& name, std::int64_t most,
+                      const std::string& why) {
+  const std::int64_t count = checkpoint.integer(name);
+  if (count < 0 || count > most)
+    refuse(checkpoint, "`" + name + "` is " + std::to_string(count) + ", expected a whole number from 0 to " +
+                           std::to_string(most) + ", " + why);
+  return count;
+}
+
+RunState state_in(const Checkpoint& checkpoint, const RunConfig& stored) {
+  RunState state;
+  state.step = count_in(checkpoint, "step", stored.steps, "the steps of its settings (config_toml)");
+  state.updates = count_in(checkpoint, "updates", state.step, "its steps");
+  state.skipped_in_a_row =
+      count_in(checkpoint, "skipped_in_a_row", state.step - state.updates, "its steps without an update");
+  require_attribute(checkpoint, "tokens", std::to_string(state.step * stored.tokens_per_step()), "its steps have read");
+  require_attribute(checkpoint, "seed", std::to_string(stored.seed), "its settings (config_toml) say");
+  require_attribute(checkpoint, "precision", stored.precision, "its settings (config_toml) say");
+  if (checkpoint.attributes.contains(kInitial)) {
+    state.initial_sha256 = checkpoint.attribute(kInitial);
+    if (state.initial_sha256.size() != 64 ||
+        state.initial_sha256.find_first_not_of("0123456789abcdef") != std::string::npos)
+      refuse(checkpoint, std::string("`") + kInitial + "` is no SHA-256; expected 64 hexadecimal digits");
+  }
+  return state;
+}
+
+bool has_negative(const Tensor& tensor) {
+  return with_real(tensor.dtype(), [&](auto zero) {
+    using R = decltype(zero);
+    const R* values = tensor.data<R>();
+    return std::any_of(values, values + tensor.size(), [](R x) { return x < 0; });
+  });
+}
+
+void restore_optimizer(const Checkpoint& checkpoint, std::vector<OptimizerState>& states) {
+  std::set<std::string> known;
+  for (OptimizerState& state : states) {
+    const std::string path = kOptimizerFolder + state.name;
+    restore_tensor(checkpoint, path, state.values);
+    known.insert(path);
+    if (path.find("second_moment/") != std::string::npos && has_negative(checkpoint.tensor(path)))
+      refuse(checkpoint, path + " has a value below 0, which no mean of squares has");
+  }
+  for (const auto& [path, tensor] : checkpoint.tensors)
+    if (path.starts_with(kOptimizerFolder) && !known.contains(path))
+      refuse(checkpoint, "it holds " + path + ", which the optimiser of its settings does not keep");
 }
 
 }  // namespace
@@ -85,14 +160,14 @@ std::vector<OptimizerState> resume(const std::string& path, TrainingRun& run) {
                    [](const auto& tensor) { return tensor.first.starts_with(kOptimizerFolder); }))
     throw Error(path + " holds parameters only, no run to go on with; begin one from them with --initial " + path,
                 Exit::usage);
-  require_same_run(checkpoint, run.config(), run.data());
+  const RunConfig stored = config_of(checkpoint);
+  require_same_run(checkpoint, stored, run.config(), run.data());
+  require_sizes(checkpoint, run.model().sizes());
+  const RunState state = state_in(checkpoint, stored);
   restore_parameters(checkpoint, run.model());
   std::vector<OptimizerState> states = room_for_state(run);
-  for (OptimizerState& state : states) restore_tensor(checkpoint, kOptimizerFolder + state.name, state.values);
-  run.set_state({.step = checkpoint.integer("step"),
-                 .updates = checkpoint.integer("updates"),
-                 .skipped_in_a_row = checkpoint.integer("skipped_in_a_row"),
-                 .initial_sha256 = checkpoint.attributes[kInitial]});
+  restore_optimizer(checkpoint, states);
+  run.set_state(state);
   return states;
 }
 
