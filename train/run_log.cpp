@@ -199,8 +199,12 @@ std::string to_json(const StepRecord& record) {
 }
 
 RunLog::RunLog(const std::string& path, std::int64_t resumed_step) : path_(path) {
+  std::error_code ignored;
+  if (std::filesystem::is_symlink(std::filesystem::symlink_status(path, ignored)))
+    throw Error(path + " is a link; expected a file of the run's own folder: remove the link, or choose another folder",
+                Exit::bad_input);
   std::int64_t bytes = resumed_step < 0 ? 0 : look_through(resumed_step);
-  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail_io("write", path, errno);
   drop_after(bytes);
 }

@@ -1,7 +1,6 @@
 #include "engine/io/file.h"
 
 #include <fcntl.h>
-#include <signal.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -15,34 +14,12 @@
 #include <filesystem>
 
 #include "engine/check.h"
+#include "engine/io/temporary_name.h"
 
 namespace sink {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string folder_of(const std::string& path) {
-  fs::path folder = fs::path(path).parent_path();
-  return folder.empty() ? "." : folder.string();
-}
-
-std::string temporary_prefix(const std::string& path) {
-  std::string prefix = ".";
-  prefix += fs::path(path).filename().string();
-  return prefix + ".tmp-";
-}
-
-// A process killed while it saved leaves its temporary; nobody else will ever want it.
-void remove_orphans(const std::string& path) {
-  std::string prefix = temporary_prefix(path);
-  std::error_code ignored;
-  for (const auto& entry : fs::directory_iterator(folder_of(path), ignored)) {
-    std::string name = entry.path().filename().string();
-    if (!name.starts_with(prefix)) continue;
-    long owner = std::strtol(name.c_str() + prefix.size(), nullptr, 10);
-    if (owner > 0 && ::kill(static_cast<pid_t>(owner), 0) != 0 && errno == ESRCH) fs::remove(entry.path(), ignored);
-  }
-}
 
 void require_space(const std::string& path, std::size_t bytes) {
   struct statvfs disk;
@@ -150,9 +127,10 @@ OutputFile::OutputFile(const std::string& path, std::size_t bytes) : path_(path)
   }
   require_space(final_path_, bytes);
   remove_orphans(final_path_);
-  temporary_path_ = folder_of(final_path_) + "/" + temporary_prefix(final_path_) + std::to_string(::getpid());
-  descriptor_ =
-      ::open(temporary_path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, exists ? there.st_mode & 0600 : 0666);
+  // O_EXCL does not follow a link, and fails where anything has that name.
+  temporary_path_ = temporary_name(final_path_);
+  descriptor_ = ::open(temporary_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                       exists ? there.st_mode & 0600 : 0666);
   if (descriptor_ < 0) fail_io("write", path_, errno);
   if (exists) keep_owner_and_mode(descriptor_, there);
 }

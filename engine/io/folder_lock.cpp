@@ -2,12 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <ctime>
 #include <utility>
@@ -34,6 +36,32 @@ std::string holder_in(int descriptor) {
   for (char& c : holder)
     if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
   return holder;
+}
+
+// The processes that a program forks inherit flock(2). They close their copy at once: the lock ends with its holder,
+// not with a child that lives a moment longer.
+constexpr std::size_t kMostLocks = 64;
+std::array<std::atomic<int>, kMostLocks> held;  // descriptor + 1; 0 is free
+
+void close_in_child() {
+  for (std::atomic<int>& one : held)
+    if (int descriptor = one.exchange(0)) ::close(descriptor - 1);
+}
+
+void close_in_children(int descriptor) {
+  static const int registered = ::pthread_atfork(nullptr, nullptr, close_in_child);
+  (void)registered;
+  for (std::atomic<int>& one : held) {
+    int free = 0;
+    if (one.compare_exchange_strong(free, descriptor + 1)) return;
+  }
+}
+
+void release(int descriptor) {
+  for (std::atomic<int>& one : held) {
+    int own = descriptor + 1;
+    if (one.compare_exchange_strong(own, 0)) return;
+  }
 }
 
 // A holder that leaves removes its file; who waited for that very file has locked nothing.
@@ -80,6 +108,7 @@ FolderLock::FolderLock(const std::string& folder, Holders holders)
     if (still_there(descriptor_, path_) || attempt == 100) break;  // some file systems number files as they please
     ::close(descriptor_);
   }
+  close_in_children(descriptor_);
   std::string before = holder_in(descriptor_), now = this_process_in_words() + "\n";
   if (alone && !before.empty() && before.find(" on " + host_name() + " since ") == std::string::npos)
     std::fprintf(stderr, "note: %s was in use by %s, which did not let go and holds no lock any more; taken over\n",
@@ -90,6 +119,7 @@ FolderLock::FolderLock(const std::string& folder, Holders holders)
 
 FolderLock::~FolderLock() {
   if (descriptor_ < 0) return;
+  release(descriptor_);
   // Before letting go: afterwards it may be another's.
   if (holders_ == Holders::one || ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) ::unlink(path_.c_str());
   ::close(descriptor_);

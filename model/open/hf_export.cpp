@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "engine/check.h"
+#include "engine/io/temporary_name.h"
 #include "engine/io/weights/safetensors_writer.h"
 #include "model/open/families.h"
 #include "model/open/hf_config_writer.h"
@@ -167,9 +168,8 @@ class NewFolder {
     std::error_code failed;
     if (fs::exists(fs::symlink_status(path_, failed)))
       throw Error("export: " + path + " is there already; give another folder, or remove it", Exit::usage);
-    const fs::path whole(path_);
-    const std::string name = "." + whole.filename().string() + ".tmp-" + std::to_string(::getpid());
-    temporary_ = (whole.parent_path() / name).string();
+    remove_orphans(path_);
+    temporary_ = temporary_name(path_);
     if (!fs::create_directory(temporary_, failed)) fail_io("make the folder", temporary_, failed.value());
   }
   ~NewFolder() {
@@ -186,8 +186,9 @@ class NewFolder {
     temporary_.clear();
     const int parent = ::open(fs::path(path_).parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (parent < 0) fail_io("open the folder of", path_, errno);
-    ::fsync(parent);
+    const int error = ::fsync(parent) != 0 ? errno : 0;
     ::close(parent);
+    if (error != 0 && error != EINVAL && error != ENOTSUP) fail_io("flush the folder of", path_, error);
   }
 
  private:

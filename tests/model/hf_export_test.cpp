@@ -138,6 +138,15 @@ TEST_CASE("export: models of ours, of every size that a family there has") {
   }
 }
 
+TEST_CASE("export: the temporary folder of a killed export goes with the next one") {
+  const TemporaryFolder folder;
+  const std::string dead = folder / ".out.tmp-4194304-0123456789abcdef";  // above the largest process id Linux gives
+  std::filesystem::create_directory(dead);
+  std::filesystem::create_symlink(folder.path, dead + "/model.safetensors");
+  export_hf(ablation_named("baseline"), *make_model("baseline", small_sizes(), DType::F32), {}, folder / "out");
+  CHECK(entries(folder.path) == 1);
+}
+
 TEST_CASE("export: what transformers cannot compute is refused by name, and nothing is left behind") {
   const TemporaryFolder folder;
   const std::string out = folder / "out";

@@ -143,6 +143,18 @@ TEST_CASE("run log: nothing is said of a log that is whole") {
   CHECK(entries(folder.path) == 1);
 }
 
+TEST_CASE("run log: a link is refused, and what it leads to stays as it is") {
+  TemporaryFolder folder;
+  write_bytes(folder / "victim", "mine");
+  std::filesystem::create_symlink(folder / "victim", folder / "metrics.jsonl");
+  for (std::int64_t resumed_step : {std::int64_t{-1}, std::int64_t{5}}) {
+    std::string message;
+    CHECK(exit_of([&] { RunLog(folder / "metrics.jsonl", resumed_step); }, &message) == Exit::bad_input);
+    CHECK(message.find("metrics.jsonl is a link; expected a file") != std::string::npos);
+  }
+  CHECK(read_bytes(folder / "victim") == "mine");
+}
+
 TEST_CASE("run log: a full disk is an error and leaves only whole lines") {
   TemporaryFolder folder;
   RunLog log(folder / "metrics.jsonl");
