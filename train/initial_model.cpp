@@ -34,7 +34,10 @@ bool is_initial_checkpoint(const std::string& path) {
   try {
     Checkpoint checkpoint = load_checkpoint(path);
     return checkpoint.attributes["step"] == "0" && checkpoint.attributes.contains("commit");
-  } catch (const Error&) { return false; }
+  } catch (const Error& error) {
+    if (error.code == Exit::out_of_memory) throw;  // which says nothing about the file
+    return false;
+  }
 }
 
 }  // namespace

@@ -65,7 +65,7 @@ void confine(const ChildLimits& limits, pid_t parent) {
   if (std::size_t held = bytes_held(); kBoundMemory && held > 0) lower_limit(RLIMIT_AS, held + limits.memory_bytes);
   lower_limit(RLIMIT_CPU, static_cast<rlim_t>(limits.cpu_seconds));
   lower_limit(RLIMIT_CORE, 0);
-  lower_limit(RLIMIT_FSIZE, 0);
+  if (!limits.writes_files) lower_limit(RLIMIT_FSIZE, 0);
 }
 
 // The length goes first, so that a report that was cut short is known as such.
@@ -98,17 +98,48 @@ bool read_to_end(int from, std::size_t most, int seconds, std::string& bytes) {
   return false;
 }
 
-// How the child ended, in words; it is gone afterwards.
-std::string end_of(pid_t child, const ChildLimits& limits) {
+struct ChildEnd {
+  std::string words;
+  bool may_lack_memory = false;  // libraries that get none crash, too
+};
+
+// How the child ended; it is gone afterwards.
+ChildEnd end_of(pid_t child, const ChildLimits& limits) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return "its end is unknown";  // a parent that ignores SIGCHLD is not told
+    if (errno != EINTR) return {"its end is unknown"};  // a parent that ignores SIGCHLD is not told
   }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == static_cast<int>(Exit::out_of_memory)) return "it ran out of memory";
-  if (!WIFSIGNALED(status)) return "it left without a report";
+  if (WIFEXITED(status) && WEXITSTATUS(status) == static_cast<int>(Exit::out_of_memory))
+    return {"it ran out of memory", true};
+  if (!WIFSIGNALED(status)) return {"it left without a report", true};
   int number = WTERMSIG(status);
-  if (number == SIGXCPU || number == SIGKILL) return "it took more than " + std::to_string(limits.cpu_seconds) + " s";
-  return "it was killed by signal " + std::to_string(number) + " (" + ::strsignal(number) + ")";
+  if (number == SIGXCPU || number == SIGKILL) return {"it took more than " + std::to_string(limits.cpu_seconds) + " s"};
+  return {"it was killed by signal " + std::to_string(number) + " (" + ::strsignal(number) + ")", true};
+}
+
+// What a child opens: its end of the pipe once more, /dev/null, and what a library opens to look at one file.
+void require_descriptors(const int (&ends)[2]) {
+  constexpr int kOpened = 4;
+  int opened[kOpened], error = 0;
+  for (int& descriptor : opened) {
+    descriptor = ::fcntl(ends[0], F_DUPFD_CLOEXEC, 0);
+    if (descriptor < 0) error = errno;
+  }
+  for (int descriptor : opened)
+    if (descriptor >= 0) ::close(descriptor);
+  if (error == 0) return;
+  ::close(ends[0]);
+  ::close(ends[1]);
+  fail_io("start", "a process for a file", error);
+}
+
+// How much less memory than `limits` a child gets, because this process may have no more; 0 where it gets all.
+bool is_short_of_memory(const ChildLimits& limits, std::size_t& left) {
+  rlimit own;
+  const std::size_t held = bytes_held();
+  if (!kBoundMemory || held == 0 || ::getrlimit(RLIMIT_AS, &own) != 0 || own.rlim_cur == RLIM_INFINITY) return false;
+  left = own.rlim_cur > held ? static_cast<std::size_t>(own.rlim_cur) - held : 0;
+  return left < limits.memory_bytes;
 }
 
 }  // namespace
@@ -116,6 +147,9 @@ std::string end_of(pid_t child, const ChildLimits& limits) {
 ChildReport report_of_child(const std::function<std::string()>& work, const ChildLimits& limits) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) fail_io("make", "a pipe", errno);
+  require_descriptors(ends);
+  std::size_t memory_left = 0;
+  const bool short_of_memory = is_short_of_memory(limits, memory_left);
   pid_t parent = ::getpid(), child = ::fork();
   if (child < 0) {
     int error = errno;
@@ -142,12 +176,16 @@ ChildReport report_of_child(const std::function<std::string()>& work, const Chil
   }
   if (!ended) ::kill(child, SIGKILL);
   ::close(ends[0]);
-  std::string end = end_of(child, limits);
+  const ChildEnd end = end_of(child, limits);
   std::uint64_t size = 0;
   if (bytes.size() >= sizeof size) std::memcpy(&size, bytes.data(), sizeof size);
   if (ended && bytes.size() >= sizeof size && size == bytes.size() - sizeof size)
     return {bytes.substr(sizeof size), ""};
-  return {"", end};
+  if (short_of_memory && end.may_lack_memory)
+    throw Error("a process for a file could not do its work in the " + std::to_string(memory_left >> 20) +
+                    " MiB that the limit on memory leaves (" + end.words + "); raise it (ulimit -v)",
+                Exit::out_of_memory);
+  return {"", end.words};
 }
 
 }  // namespace sink

@@ -55,6 +55,7 @@ std::string read_file(const char* tag, const std::string& path) {
   SINK_CHECK(::stat(path.c_str(), &about) == 0, tag, path + ": " + std::strerror(errno), Exit::bad_input);
   SINK_CHECK(!S_ISDIR(about.st_mode), tag, path + ": is a folder, expected a file", Exit::bad_input);
   std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr && is_shortage(errno)) fail_io("open", path, errno);
   SINK_CHECK(file != nullptr, tag, path + ": " + std::strerror(errno), Exit::bad_input);
   std::string bytes(static_cast<std::size_t>(about.st_size), '\0');
   std::size_t got = std::fread(bytes.data(), 1, bytes.size(), file);
@@ -98,11 +99,18 @@ std::string follow_links(std::string path, int& own_descriptor) {
   fail_io("follow the link", path, ELOOP);
 }
 
+bool is_shortage(int error_number) {
+  return error_number == EMFILE || error_number == ENFILE || error_number == ENOMEM;
+}
+
 void fail_io(const std::string& what, const std::string& path, int error_number) {
   std::string advice;
+  if (error_number == EMFILE) advice = "; raise the limit on open files (ulimit -n)";
+  if (error_number == ENOMEM) advice = "; free some memory, or raise the limit on it (ulimit -v)";
   if (error_number == ENOSPC || error_number == EDQUOT) advice = "; free some space and try again";
   if (error_number == EFBIG) advice = "; raise the limit on file sizes (ulimit -f)";
-  throw Error("cannot " + what + " " + path + ": " + std::strerror(error_number) + advice, Exit::io);
+  throw Error("cannot " + what + " " + path + ": " + std::strerror(error_number) + advice,
+              is_shortage(error_number) ? Exit::out_of_memory : Exit::io);
 }
 
 OutputFile::OutputFile(const std::string& path, std::size_t bytes) : path_(path), final_path_(path) {

@@ -60,7 +60,11 @@ std::string follow_links(std::string path, int& own_descriptor);
 // write(2) until all is written. Returns 0, or the errno of what failed.
 int write_all(int descriptor, const void* data, std::size_t bytes);
 
-// Throws Error (Exit::io): "cannot <what> <path>: <the system's reason>", with advice where there is some.
+// Whether the system lacks file descriptors or memory, which says nothing about a file.
+bool is_shortage(int error_number);
+
+// Throws Error: "cannot <what> <path>: <the system's reason>", with advice where there is some. Exit::out_of_memory for
+// a shortage, else Exit::io.
 [[noreturn]] void fail_io(const std::string& what, const std::string& path, int error_number);
 
 }  // namespace sink

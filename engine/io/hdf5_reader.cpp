@@ -10,6 +10,8 @@
 #include <cstring>
 #include <limits>
 
+#include "engine/io/file.h"
+
 namespace sink {
 namespace {
 
@@ -18,10 +20,13 @@ static_assert(std::endian::native == std::endian::little, "values are copied as 
 // At least 3, so that a child that has no standard streams still has it.
 int open_file(const std::string& path) {
   int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (opened < 0 && is_shortage(errno)) fail_io("open", path, errno);
   if (opened < 0) throw Hdf5Failure(std::string("cannot open it: ") + std::strerror(errno));
   int descriptor = ::fcntl(opened, F_DUPFD_CLOEXEC, 3);
+  const int error = errno;
   ::close(opened);
-  if (descriptor < 0) throw Hdf5Failure(std::string("cannot open it: ") + std::strerror(errno));
+  if (descriptor < 0 && is_shortage(error)) fail_io("open", path, error);
+  if (descriptor < 0) throw Hdf5Failure(std::string("cannot open it: ") + std::strerror(error));
   return descriptor;
 }
 

@@ -18,6 +18,7 @@ namespace fs = std::filesystem;
 std::string beginning_of(const std::string& path) {
   std::string text(std::size_t{1} << 16, '\0');
   std::ifstream file(path, std::ios::binary);
+  if (!file && is_shortage(errno)) fail_io("open", path, errno);
   file.read(text.data(), static_cast<std::streamsize>(text.size()));
   text.resize(static_cast<std::size_t>(file.gcount()));
   return text;

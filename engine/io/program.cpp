@@ -14,6 +14,7 @@
 #include <string>
 
 #include "engine/check.h"
+#include "engine/io/file.h"
 #include "engine/io/printable.h"
 
 namespace sink {
@@ -72,7 +73,7 @@ int run_body(const char* program, const std::function<int()>& body) {
   } catch (const Error& error) { return report(program, error.what(), error.code); } catch (const std::bad_alloc&) {
     return report(program, "out of memory; a smaller --batch or --context needs less", Exit::out_of_memory);
   } catch (const std::filesystem::filesystem_error& error) {
-    return report(program, error.what(), Exit::io);
+    return report(program, error.what(), is_shortage(error.code().value()) ? Exit::out_of_memory : Exit::io);
   } catch (const std::exception& error) { return report(program, error.what(), Exit::failure); }
 }
 

@@ -31,7 +31,7 @@ class InputFile {
     if (descriptor_ < 0 && (errno == ENOENT || errno == ENOTDIR)) {
       throw Error(std::string("there is no ") + kind.noun + " " + path + "; " + kind.origin, Exit::bad_input);
     }
-    if (descriptor_ < 0 && (errno == EACCES || errno == EPERM)) {
+    if (descriptor_ < 0 && (errno == EACCES || errno == EPERM || errno == ELOOP)) {
       throw Error("cannot open " + path + ": " + std::strerror(errno), Exit::bad_input);
     }
     if (descriptor_ < 0) fail_io("open", path, errno);

@@ -1,9 +1,11 @@
 #include "model/open/open_model.h"
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 
 #include "engine/check.h"
+#include "engine/io/file.h"
 #include "engine/io/weights/open_weights.h"
 #include "model/open/families.h"
 #include "model/open/open_sizes.h"
@@ -17,6 +19,7 @@ bool begins_with(const std::string& path, const std::string& word) {
   std::error_code ignored;
   if (!fs::is_regular_file(path, ignored)) return false;  // a pipe is not waited for
   std::ifstream in(path, std::ios::binary);
+  if (!in && is_shortage(errno)) fail_io("open", path, errno);
   std::string begin(word.size(), '\0');
   return in.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == word;
 }

@@ -128,6 +128,15 @@ TEST_CASE("errors: a byte order mark before the settings is skipped") {
   CHECK(contains(run.out(), "width = 16\n"));
 }
 
+TEST_CASE("errors: a link that leads to itself is bad input") {
+  TemporaryFolder folder;
+  const std::string loop = folder / "loop";
+  std::filesystem::create_symlink("loop", loop);
+  check_error({folder, {"eval_pos_learnable", "sink", loop}}, 3, "loop: Too many levels of symbolic links");
+  check_error({folder, small_run(folder / "run", {"--initial", loop})}, 3, "loop: Too many levels of symbolic links");
+  check_error({folder, {"train_pos_learnable", "--data", loop, "--run", folder / "run"}}, 3, "symbolic links");
+}
+
 TEST_CASE("errors: what may not be read is bad input") {
   if (::geteuid() == 0) return;  // who may read everything
   TemporaryFolder folder;

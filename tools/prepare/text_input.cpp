@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "engine/check.h"
+#include "engine/io/file.h"
 
 namespace sink {
 namespace {
@@ -26,6 +27,7 @@ class TextInput::Packed {
  public:
   explicit Packed(const std::string& path) : path_(path), piece_(kPiece) {
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+    if (descriptor_ < 0 && is_shortage(errno)) fail_io("open", path, errno);
     if (descriptor_ < 0) refuse(std::strerror(errno));
     struct stat about;
     bool is_folder = ::fstat(descriptor_, &about) == 0 && S_ISDIR(about.st_mode);

@@ -11,6 +11,7 @@
 #include <numeric>
 
 #include "engine/check.h"
+#include "engine/io/file.h"
 
 namespace sink {
 
@@ -76,6 +77,7 @@ MappedBytes map_weights(const std::string& path) {
       if (number >= 0) ::close(number);
     }
   } file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (file.number < 0 && is_shortage(errno)) fail_io("open", printable(path), errno);
   struct stat about;
   if (file.number < 0 || ::fstat(file.number, &about) != 0)
     throw Error("cannot open " + printable(path) + ": " + std::strerror(errno) + "; expected a file of weights",

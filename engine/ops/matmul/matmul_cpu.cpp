@@ -1,5 +1,8 @@
 #include "engine/ops/matmul/matmul_cpu.h"
 
+#include <sys/mman.h>
+
+#include <algorithm>
 #include <dnnl.hpp>
 #include <map>
 #include <mutex>
@@ -48,7 +51,20 @@ dnnl::matmul::primitive_desc describe(const Desc& a, const Desc& b, const Desc& 
 #endif
 }
 
+// oneDNN crashes where it gets no memory for its code and its room, so it is looked for first: addresses, as a limit on
+// them (ulimit -v) counts.
+void require_memory(std::size_t bytes) {
+  void* pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (pages == MAP_FAILED)
+    throw OutOfMemory("[matmul] out of memory: oneDNN wants " + std::to_string(bytes >> 20) +
+                      " MiB of addresses to plan a product in, which the system does not give (ulimit -v)");
+  ::munmap(pages, bytes);
+}
+
+constexpr std::size_t kRoomForCode = std::size_t{32} << 20;
+
 Plan make_plan(const Key& key) {
+  require_memory(kRoomForCode);
   auto [M, N, K, transpose_a, transpose_b, in, out, accumulate] = key;
   Plan plan;
   plan.a = Desc({M, K}, type_of(in), transpose_a ? Format::ba : Format::ab);
@@ -62,6 +78,8 @@ Plan make_plan(const Key& key) {
     attributes.set_post_ops(sum);
   }
   dnnl::matmul::primitive_desc description = describe(plan.a, wanted_b, plan.c, attributes);
+  require_memory(kRoomForCode + static_cast<std::size_t>(std::max<std::int64_t>(
+                                    0, description.query_s64(dnnl::query::memory_consumption_s64))));
   plan.product = dnnl::matmul(description);
   plan.packed_b = description.weights_desc();
   plan.packs = plan.packed_b != plan.b;
@@ -103,6 +121,9 @@ void matmul(Operand a, Operand b, Tensor& c, bool accumulate) {
                                   {DNNL_ARG_DST, memory_of(plan.c, c.raw())}});
     stream.wait();
   } catch (const dnnl::error& error) {
+    if (error.status == dnnl_out_of_memory)
+      throw OutOfMemory(std::string("[matmul] out of memory: oneDNN has none for ") + a.tensor.str() + " x " +
+                        b.tensor.str());
     fail("matmul", std::string("oneDNN refused ") + a.tensor.str() + " x " + b.tensor.str() + ": " + error.what());
   }
 }
