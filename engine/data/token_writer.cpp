@@ -185,15 +185,19 @@ void TokenWriter::close(const About& about) {
   SINK_CHECK(!temporary.empty(), "prepare", "cannot write " + path_ + ": it is no file", Exit::io);
   // A file of this length is met here if it may not be, and not inside of HDF5.
   if (::truncate(temporary.c_str(), static_cast<off_t>(tokens_bytes + kPiece)) != 0) fail_io("write", path_, errno);
-  std::uint64_t bytes =
-      write_hdf5_frame(temporary, kSealBytes,
-                       {{"vocabulary", std::to_string(vocabulary_)},
-                        {"end_of_text", std::to_string(about.end_of_text)},
-                        {"sources", about.sources},
-                        {"data_sha256", tokens_checksum(ids_of(spools_[0]), ids_of(spools_[1]), marks[0], marks[1])},
-                        {"tokenizer_sha256", about.tokenizer_sha256},
-                        {"domains", domains_to_text(domains_)}},
-                       rooms);
+  const std::vector<std::pair<std::string, std::string>> attributes{
+      {"vocabulary", std::to_string(vocabulary_)},
+      {"end_of_text", std::to_string(about.end_of_text)},
+      {"sources", about.sources},
+      {"data_sha256", tokens_checksum(ids_of(spools_[0]), ids_of(spools_[1]), marks[0], marks[1])},
+      {"tokenizer_sha256", about.tokenizer_sha256},
+      {"domains", domains_to_text(domains_)}};
+  std::uint64_t bytes = 0;
+  try {
+    bytes = write_hdf5_frame(temporary, kSealBytes, attributes, rooms);
+  } catch (const Hdf5Failure& failure) {
+    throw Error("cannot write " + path_ + ": " + failure.what() + "; is the disk full?", Exit::io);
+  }
   Descriptor file{::open(temporary.c_str(), O_RDWR | O_CLOEXEC)};
   if (file.number < 0) fail_io("write", path_, errno);
   for (std::size_t i = 0; i < lists.size(); ++i) copy_into(*lists[i].second, file.number, rooms[i].offset);

@@ -2,7 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstring>
 #include <new>
+#include <string_view>
+
+#include "engine/io/child_report.h"
 
 namespace sink {
 namespace {
@@ -19,6 +23,12 @@ herr_t keep_first_reason(unsigned depth, const H5E_error2_t* error, void* kept) 
   auto& reason = *static_cast<Reason*>(kept);
   if (depth != 0) return 0;
   if (error->desc) reason.text = error->desc;
+  // Of the system's reason HDF5 also says when, and at which address.
+  constexpr std::string_view kSystem = "error message = '";
+  if (const std::size_t at = reason.text.find(kSystem); at != std::string::npos) {
+    reason.text.erase(0, at + kSystem.size());
+    reason.text.resize(std::min(reason.text.find('\''), reason.text.size()));
+  }
   reason.memory = error->maj_num == H5E_RESOURCE && (error->min_num == H5E_NOSPACE || error->min_num == H5E_CANTALLOC);
   return 0;
 }
@@ -66,11 +76,40 @@ hid_t make_dataset_properties() {
   return properties;
 }
 
+std::string written_frame(const std::string& path, std::size_t seal_bytes,
+                          const std::vector<std::pair<std::string, std::string>>& text_attributes,
+                          std::vector<Hdf5Room> rooms) {
+  Hdf5Handle file(make_file(path, seal_bytes), H5Fclose, "make a file");
+  for (const auto& [name, text] : text_attributes) add_attribute(file, name, text);
+  Hdf5Handle properties(make_dataset_properties(), H5Pclose, "make a property list");
+  // Their bytes get their place now, and nothing is written there.
+  hdf5_check(H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY), "make room at once");
+  hdf5_check(H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER), "leave room empty");
+  for (Hdf5Room& room : rooms) {
+    hsize_t count = room.count;
+    Hdf5Handle space(H5Screate_simple(1, &count, nullptr), H5Sclose, "make the space of " + room.path);
+    Hdf5Handle dataset(H5Dcreate2(file, room.path.c_str(), room.wide ? H5T_STD_U32LE : H5T_STD_U16LE, space,
+                                  H5P_DEFAULT, properties, H5P_DEFAULT),
+                       H5Dclose, "add " + room.path);
+    room.offset = H5Dget_offset(dataset);
+    if (count > 0 && room.offset == HADDR_UNDEF) throw Hdf5Failure("cannot find the room of " + room.path);
+  }
+  hdf5_check(H5Fflush(file, H5F_SCOPE_GLOBAL), "finish the file");
+  hsize_t bytes = 0;
+  hdf5_check(H5Fget_filesize(file, &bytes), "measure the file");
+  file.close("finish the file");
+  std::vector<std::uint64_t> numbers{bytes};
+  for (const Hdf5Room& room : rooms) numbers.push_back(room.offset);
+  return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof numbers[0]};
+}
+
 }  // namespace
 
 Hdf5Handle::Hdf5Handle(hid_t id, herr_t (*close)(hid_t), const std::string& what) : id_(id), close_(close) {
   hdf5_check(id, what);
 }
+
+void Hdf5Handle::close(const std::string& what) { hdf5_check(close_(std::exchange(id_, H5I_INVALID_HID)), what); }
 
 void hdf5_check(long long result, const std::string& what) {
   if (result >= 0) return;
@@ -139,25 +178,21 @@ std::pair<const char*, std::size_t> Hdf5Image::bytes() {
 std::uint64_t write_hdf5_frame(const std::string& path, std::size_t seal_bytes,
                                const std::vector<std::pair<std::string, std::string>>& text_attributes,
                                std::vector<Hdf5Room>& rooms) {
-  Hdf5Handle file(make_file(path, seal_bytes), H5Fclose, "make a file");
-  for (const auto& [name, text] : text_attributes) add_attribute(file, name, text);
-  Hdf5Handle properties(make_dataset_properties(), H5Pclose, "make a property list");
-  // Their bytes get their place now, and nothing is written there.
-  hdf5_check(H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY), "make room at once");
-  hdf5_check(H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER), "leave room empty");
-  for (Hdf5Room& room : rooms) {
-    hsize_t count = room.count;
-    Hdf5Handle space(H5Screate_simple(1, &count, nullptr), H5Sclose, "make the space of " + room.path);
-    Hdf5Handle dataset(H5Dcreate2(file, room.path.c_str(), room.wide ? H5T_STD_U32LE : H5T_STD_U16LE, space,
-                                  H5P_DEFAULT, properties, H5P_DEFAULT),
-                       H5Dclose, "add " + room.path);
-    room.offset = H5Dget_offset(dataset);
-    if (count > 0 && room.offset == HADDR_UNDEF) throw Hdf5Failure("cannot find the room of " + room.path);
-  }
-  hdf5_check(H5Fflush(file, H5F_SCOPE_GLOBAL), "finish the file");
-  hsize_t bytes = 0;
-  hdf5_check(H5Fget_filesize(file, &bytes), "measure the file");
-  return bytes;
+  constexpr char kWritten = 'w', kFailed = 'f';
+  const ChildReport report = report_of_child(
+      [&] {
+        try {
+          return kWritten + written_frame(path, seal_bytes, text_attributes, rooms);
+        } catch (const Hdf5Failure& failure) { return std::string(1, kFailed) + failure.what(); }
+      },
+      {.writes_files = true});
+  if (!report.failure.empty()) throw Hdf5Failure("the HDF5 library cannot write it: " + report.failure);
+  if (report.bytes[0] == kFailed) throw Hdf5Failure(report.bytes.substr(1));
+  std::vector<std::uint64_t> numbers(1 + rooms.size());
+  if (report.bytes.size() != 1 + numbers.size() * sizeof numbers[0]) throw Hdf5Failure("its places are not known");
+  std::memcpy(numbers.data(), report.bytes.data() + 1, numbers.size() * sizeof numbers[0]);
+  for (std::size_t i = 0; i < rooms.size(); ++i) rooms[i].offset = numbers[1 + i];
+  return numbers[0];
 }
 
 }  // namespace sink

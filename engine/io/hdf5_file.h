@@ -19,10 +19,14 @@ namespace sink {
 class Hdf5Handle {
  public:
   Hdf5Handle(hid_t id, herr_t (*close)(hid_t), const std::string& what);
-  ~Hdf5Handle() { close_(id_); }
+  ~Hdf5Handle() {
+    if (id_ >= 0) close_(id_);
+  }
   Hdf5Handle(const Hdf5Handle&) = delete;
   Hdf5Handle& operator=(const Hdf5Handle&) = delete;
   operator hid_t() const { return id_; }
+  // Earlier than at the end of its scope, to hear of what then fails.
+  void close(const std::string& what);
 
  private:
   hid_t id_;
@@ -62,8 +66,9 @@ struct Hdf5Room {
 };
 
 // Writes the file `path` with everything but its numbers, so that lists which are longer than memory can be put in
-// their places, which this fills in; returns how long the file is. `seal_bytes` are left free at its front. Throws
-// Hdf5Failure.
+// their places, which this fills in; returns how long the file is. `seal_bytes` are left free at its front. A process
+// of its own writes it: a file that HDF5 failed to write (a full disk) it cannot give up, and crashes at its end.
+// Throws Hdf5Failure.
 std::uint64_t write_hdf5_frame(const std::string& path, std::size_t seal_bytes,
                                const std::vector<std::pair<std::string, std::string>>& text_attributes,
                                std::vector<Hdf5Room>& rooms);

@@ -7,6 +7,7 @@
 
 #include "engine/check.h"
 #include "engine/data/token_file.h"
+#include "engine/io/file.h"
 #include "engine/io/settings_toml.h"
 
 namespace sink {
@@ -98,9 +99,16 @@ void CorpusReading::add_files(const CorpusDomain& domain, std::size_t index) {
     std::vector<std::string> found;
     auto is_read = [&](const std::string& name) { return is_chat() ? is_jsonl(name) : is_text(name); };
     fs::recursive_directory_iterator entries(path, error);
-    for (; !error && entries != fs::recursive_directory_iterator(); entries.increment(error))
-      if (entries->is_regular_file() && is_read(entries->path().filename().string()))
-        found.push_back(entries->path().string());
+    for (; !error && entries != fs::recursive_directory_iterator(); entries.increment(error)) {
+      const fs::path entry = entries->path();
+      if (!is_read(entry.filename().string())) continue;
+      std::error_code lost;  // of a link that leads nowhere, or to itself
+      if (entries->is_regular_file(lost)) found.push_back(entry.string());
+      SINK_CHECK(!lost, "text",
+                 entry.string() + ": " + lost.message() + "; expected a file; remove it, or mend the link",
+                 Exit::bad_input);
+    }
+    if (error && is_shortage(error.value())) fail_io("open", path, error.value());
     SINK_CHECK(!error, "text", path + ": " + error.message(), Exit::bad_input);
     SINK_CHECK(!found.empty(), "text",
                path + ": the folder has no text files (" + (is_chat() ? "" : ".txt, .text, .md, ") +
