@@ -1,8 +1,13 @@
 #include "model/open/open_tokenizer.h"
 
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "engine/data/tokenizer/gguf_vocabulary.h"
+#include "engine/io/printable.h"
 #include "model/open/config_json.h"
 
 namespace sink {
@@ -59,12 +64,29 @@ std::int64_t hugging_face_prefix(const OpenModel& model, const Tokenizer& tokeni
   return model.config.begin_token;
 }
 
+void require_readable(const std::string& path) {
+  if (::access(path.c_str(), R_OK) != 0)
+    throw Error("cannot open " + printable(path) + ": " + std::strerror(errno) + "; expected a tokenizer",
+                Exit::bad_input);
+}
+
+// A tokenizer that comes with a model and cannot be used is damage of the model, where it would be bad input elsewhere.
+template <class Read>
+Tokenizer read_of_model(Read&& read) {
+  try {
+    return Tokenizer(read());
+  } catch (const Error& error) {
+    if (error.code != Exit::bad_input) throw;
+    throw Error(error.what(), Exit::corrupt_checkpoint);
+  }
+}
+
 }  // namespace
 
 std::optional<Tokenizer> tokenizer_of(const OpenModel& model) {
   if (model.config.names == TensorNames::gguf) {
     if (!model.file->find_metadata("tokenizer.ggml.model")) return std::nullopt;
-    return Tokenizer(gguf_model(vocabulary_of(*model.file), model.path));
+    return read_of_model([&] { return gguf_model(vocabulary_of(*model.file), model.path); });
   }
   const std::filesystem::path path(model.path);
   const bool is_file = model.config.names == TensorNames::llama2c;
@@ -76,7 +98,8 @@ std::optional<Tokenizer> tokenizer_of(const OpenModel& model) {
     if (!std::filesystem::exists(candidate, ignored)) continue;
     if (!std::filesystem::is_regular_file(candidate, ignored))
       throw Error(candidate.string() + " is not a file; expected a tokenizer", Exit::bad_input);
-    return Tokenizer::load(candidate.string());
+    require_readable(candidate.string());
+    return read_of_model([&] { return Tokenizer::load(candidate.string()); });
   }
   return std::nullopt;
 }

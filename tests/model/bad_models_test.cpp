@@ -200,3 +200,13 @@ TEST_CASE("bad models: a weight that is NaN or infinite: exit 4 of every command
     CHECK_FALSE(fs::exists(out));
   }
 }
+
+TEST_CASE("bad models: a tokenizer that is damaged: exit 4, as the model that it comes with") {
+  const TemporaryFolder folder;
+  const std::string path = folder_of_llama(folder, "merges");
+  const std::string start = "{\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false}, \"model\": ";
+  write_bytes(path + "/tokenizer.json",
+              start + "{\"vocab\": {\"a\": 0, \"b\": 1, \"c\": 2, \"ab\": 3}, \"merges\": [[\"a\", \"b\", \"c\"]]}}");
+  for (const std::string& command : {"generate MODEL --text a", "sink MODEL --input random --sequences 1 --context 8"})
+    check_refused_by(folder, command, path, 4, {"tokenizer.json", "[\"a\",\"b\",\"c\"]; expected two parts"});
+}
