@@ -153,8 +153,8 @@ TEST_CASE("explain: the header of operations has a formula for each") {
     CHECK_MESSAGE(formula.in_table(), #Op);                                                  \
     CHECK_MESSAGE(!formula.whole.empty(), #Op);                                              \
     CHECK_MESSAGE(formula.post.empty() != HasPost<Op>, #Op);                                 \
-    CHECK_MESSAGE((formula.r == "g") != SumsApart<Op>, #Op);                                 \
-    CHECK_MESSAGE((formula.z == "1") != HasDivisor<Op>, #Op);                                \
+    CHECK_MESSAGE((formula.r == "g") != HasSeparateNormalizer<Op>, #Op);                     \
+    CHECK_MESSAGE((formula.z == "1") == (Op::normalizer == Normalizer::none), #Op);          \
     CHECK_MESSAGE((formula.m.find("maximum") != std::string::npos) == ShiftsByMax<Op>, #Op); \
   }
 #include "engine/ops/attention/attention_ops.def"

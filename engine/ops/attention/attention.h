@@ -23,15 +23,15 @@
 
 #include "engine/implementation.h"
 #include "engine/key_range.h"
-#include "engine/ops/attention/attention_row.h"
+#include "engine/ops/attention/attention_op_check.h"
 
 namespace sink {
 
 template <class Op>
 inline constexpr bool listed_in_attention_ops_def = false;
-#define SINK_ATTENTION_OP(Op)                        \
-  static_assert(attention_functions_complete<Op>()); \
-  template <>                                        \
+#define SINK_ATTENTION_OP(Op)                    \
+  static_assert(attention_op_is_complete<Op>()); \
+  template <>                                    \
   inline constexpr bool listed_in_attention_ops_def<Op> = true;
 #include "engine/ops/attention/attention_ops.def"
 

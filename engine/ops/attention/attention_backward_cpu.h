@@ -22,7 +22,7 @@ struct RowState {
 template <class Op>
 inline float score_gradient(const AttentionRow<Op, float>& f, float x, float dw, const RowState& row) {
   float dg = f.dg(x);
-  if constexpr (!SumsApart<Op>) return dg * (dw - row.zD) * row.inverse;
+  if constexpr (!HasSeparateNormalizer<Op>) return dg * (dw - row.zD) * row.inverse;
   // Left to the compiler, which product is fused to the difference would differ between one copy of this and the next.
   return std::fma(dg, dw, -(f.dr(x) * row.zD)) * row.inverse;
 }

@@ -1,5 +1,5 @@
 // The attention operations: how the scores s_ij of query i become weights a_ij. One struct each, complete with its
-// formula; what the engine makes of a struct is in attention_row.h.
+// formula; attention_row.h applies a struct to a row.
 //
 //     x_ij = s_ij - m_i
 //     S_i  = sum_j r(x_ij)
@@ -23,43 +23,34 @@
 //   LinearMaxAbs    x                g             max(|S|, 1)       0                   Sun et al. 2023
 //   Softpick        max(e^x - u, 0)  |e^x - u|     S + 1e-8 u        max(0, row maximum)  Zuhri et al. 2025
 //
-// u = e^-m. The Linear ones are used with feature maps of queries and keys, whose product replaces the exponential.
+// u = e^-m. The linear operations are used with feature maps of queries and keys, whose product replaces the
+// exponential.
 //
-// To add one: a struct below and its line in attention_ops.def. The reference, the fast kernels, the tests and the
-// benchmark take it from there. A struct has
-//     name                      as the policy line of a run prints it
-//     g(x), dg(x)               and the derivative
-// and, where it differs from what stands on the right,
-//     z(S) or z(S, n)           1
-//     dz(S)                     0: its derivative by S; an operation that has it divides by its sum
-//     r(x), dr(x)               g, dg
-//     post(w), dpost(w)         the identity, 1
-//     m_of_max(s)               0: m from the row's largest score. Only if g(x + d) = e^d g(x) and z grows as g does,
-//                               so that m changes no weight and partial sums can be rescaled when a larger score comes
-//     r_factor(d)               e^d: r(x + d) / r(x), for those that have m_of_max
-//     m_of_count(n)             0
-//     row(m)                    the struct itself: what has the functions above for a row with this m, if they need it
-//     proxy_divisor(mass, z)    mass + 1e-8: what |a_ij| is divided by to score a row through proxy weights, mass being
-//                               the row's sum of |a_ij|; 1 where rows sum to one and are scored as they are
-// Constants of an operation, and what is computed from them, are data members of type Constant set by a constructor
-// with defaults.
+// To add one: a struct below, derived from AttentionOpDefaults (or from DividedBySum: z = S + 1e-8), and its line in
+// attention_ops.def. The reference, the fast kernels, the tests and the benchmark take it from there. A struct has
+// name, g(x) and dg(x), and states what differs from the defaults in attention_op_defaults.h, which say what functions
+// it then has. It inherits what its base states: derive from a base that states no more than both have in common.
 //
-// x is double in the reference, float in the kernels of the CPU, where the compiler makes vector code of these
-// functions, and FastFloat in those of CUDA (engine/cuda/fast_float.cuh). So write them without branches (a ?: is
-// fine), so that a NaN passes, with exp_fast, logistic_fast, ... of engine/vector_math.h, constants in the type of x,
-// and functions of the library as in `using std::abs; abs(x)`.
+// The constants of an operation, and what is computed from them, are data members of type Constant, which a
+// constructor with defaults sets.
+//
+// x is double in the reference, float in the CPU kernels, where the compiler vectorizes these functions, and FastFloat
+// in the CUDA kernels (engine/cuda/fast_float.cuh). So write them without branches (a ?: is fine), so that a NaN
+// passes, with exp_fast, logistic_fast, ... of engine/vector_math.h, constants in the type of x, and library functions
+// as in `using std::abs; abs(x)`.
 #pragma once
 
 #include <cmath>
 
 #include "engine/host_device.h"
+#include "engine/ops/attention/attention_op_defaults.h"
 #include "engine/vector_math.h"
 
 namespace sink {
 
 inline constexpr double kSumEpsilon = 1e-8;  // as the study's code adds it to sums that may vanish
 
-// A number of an operation in the type that it is computed in, without a conversion in a loop.
+// A constant of an operation in both types that it is used in, so that no loop converts it.
 struct Constant {
   double exact;
   float rounded;
@@ -69,8 +60,10 @@ struct Constant {
   SINK_HD operator float() const { return rounded; }
 };
 
-// z = S + 1e-8
-struct DividedBySum {
+// Similarity, divided by z = S + 1e-8.
+template <class Similarity>
+struct DividedBySumOf : Similarity {
+  static constexpr Normalizer normalizer = Normalizer::sum;
   template <class R>
   SINK_HD static R z(R S) {
     return S + R(kSumEpsilon);
@@ -80,13 +73,21 @@ struct DividedBySum {
     return R(1);
   }
 };
+using DividedBySum = DividedBySumOf<AttentionOpDefaults>;
 
-// e^s / sum e^s
-struct Softmax {
-  static constexpr const char* name = "Softmax";
+// e^s, shifted by the row maximum so that it cannot overflow.
+struct Exponential : AttentionOpDefaults {
+  static constexpr Shift shift = Shift::row_max;
   SINK_HD static auto m_of_max(auto s) { return s; }
   SINK_HD static auto g(auto x) { return exp_fast(x); }
   SINK_HD static auto dg(auto x) { return exp_fast(x); }
+};
+
+// e^s / sum e^s
+struct Softmax : Exponential {
+  static constexpr const char* name = "Softmax";
+  static constexpr Normalizer normalizer = Normalizer::sum;
+  static constexpr bool has_proxy_divisor = true;
   SINK_HD static auto z(auto S) { return S; }
   template <class R>
   SINK_HD static R dz(R) {
@@ -98,9 +99,11 @@ struct Softmax {
   }
 };
 
-// alpha softmax(s); scored as softmax, whose weights alone the study's figures can be of.
-struct ScaledSoftmax : Softmax {
+// alpha softmax(s); scored as softmax, because the study's values can only be those of its weights.
+struct ScaledSoftmax : Exponential {
   static constexpr const char* name = "ScaledSoftmax";
+  static constexpr Normalizer normalizer = Normalizer::sum;
+  static constexpr bool has_proxy_divisor = true;
   Constant alpha;
 
   ScaledSoftmax(double alpha = 2) : alpha(alpha) {}
@@ -119,11 +122,15 @@ struct ScaledSoftmax : Softmax {
 };
 
 // clip((eta - gamma) softmax(s) + gamma, 0, 1)
-struct ClippedSoftmax : Softmax {
+struct ClippedSoftmax : Exponential {
   static constexpr const char* name = "ClippedSoftmax";
+  static constexpr Normalizer normalizer = Normalizer::sum;
+  static constexpr bool has_post = true;
   Constant gamma, stretch;
 
   ClippedSoftmax(double gamma = -0.03, double eta = 1) : gamma(gamma), stretch(eta - gamma) {}
+  SINK_HD static auto z(auto S) { return S; }
+  SINK_HD static auto dz(auto S) { return decltype(S)(1); }
   template <class R>
   SINK_HD R post(R w) const {
     R y = R(stretch) * w + R(gamma);
@@ -135,15 +142,13 @@ struct ClippedSoftmax : Softmax {
     R y = R(stretch) * w + R(gamma);
     return (y >= R(0)) & (y <= R(1)) ? R(stretch) : R(0);
   }
-  template <class R>
-  SINK_HD static R proxy_divisor(R mass, R) {
-    return mass + R(kSumEpsilon);
-  }
 };
 
 // e^s / (sum e^(p s))^(1/p)
-struct PNormExp : Softmax {
+struct PNormExp : Exponential {
   static constexpr const char* name = "PNormExp";
+  static constexpr Normalizer normalizer = Normalizer::sum;
+  static constexpr bool has_separate_normalizer = true;
   Constant p, root, root_minus_1;
 
   PNormExp(double p = 2) : p(p), root(1 / p), root_minus_1(1 / p - 1) {}
@@ -166,14 +171,10 @@ struct PNormExp : Softmax {
     using std::pow;
     return R(root) * pow(S, R(root_minus_1));
   }
-  template <class R>
-  SINK_HD static R proxy_divisor(R mass, R) {
-    return mass + R(kSumEpsilon);
-  }
 };
 
 // 1 / (1 + e^-s)
-struct Sigmoid {
+struct Sigmoid : AttentionOpDefaults {
   static constexpr const char* name = "Sigmoid";
   SINK_HD static auto g(auto x) { return logistic_fast(x); }
   template <class R>
@@ -184,13 +185,15 @@ struct Sigmoid {
 };
 
 // sigmoid(s) / (sum sigmoid(s) + 1e-8)
-struct SigmoidNorm : Sigmoid, DividedBySum {
+struct SigmoidNorm : DividedBySumOf<Sigmoid> {
   static constexpr const char* name = "SigmoidNorm";
 };
 
 // sigmoid(s) / (sum sigmoid(s)^p + 1e-8)^(1/p)
 struct PNormSigmoid : Sigmoid {
   static constexpr const char* name = "PNormSigmoid";
+  static constexpr Normalizer normalizer = Normalizer::sum;
+  static constexpr bool has_separate_normalizer = true;
   Constant p, root, root_minus_1;
 
   PNormSigmoid(double p = 2) : p(p), root(1 / p), root_minus_1(1 / p - 1) {}
@@ -217,6 +220,7 @@ struct PNormSigmoid : Sigmoid {
 // sigmoid(s - log n)
 struct SigmoidLogN : Sigmoid {
   static constexpr const char* name = "SigmoidLogN";
+  static constexpr Shift shift = Shift::key_count;
   SINK_HD static auto m_of_count(auto n) {
     using std::log;
     return log(n);
@@ -224,7 +228,7 @@ struct SigmoidLogN : Sigmoid {
 };
 
 // elu(s) + 1: s + 1 above 0, e^s below
-struct Elu {
+struct Elu : AttentionOpDefaults {
   static constexpr const char* name = "Elu";
   template <class R>
   SINK_HD static R g(R x) {
@@ -237,12 +241,12 @@ struct Elu {
 };
 
 // (elu(s) + 1) / (sum (elu(s) + 1) + 1e-8)
-struct EluNorm : Elu, DividedBySum {
+struct EluNorm : DividedBySumOf<Elu> {
   static constexpr const char* name = "EluNorm";
 };
 
 // max(s, 0)
-struct Relu {
+struct Relu : AttentionOpDefaults {
   static constexpr const char* name = "Relu";
   template <class R>
   SINK_HD static R g(R x) {
@@ -257,11 +261,12 @@ struct Relu {
 // max(s, 0) / n
 struct ReluN : Relu {
   static constexpr const char* name = "ReluN";
-  SINK_HD static auto z(auto, auto n) { return n; }
+  static constexpr Normalizer normalizer = Normalizer::key_count;
+  SINK_HD static auto z(auto n) { return n; }
 };
 
 // s
-struct Linear {
+struct Linear : AttentionOpDefaults {
   static constexpr const char* name = "Linear";
   SINK_HD static auto g(auto x) { return x; }
   template <class R>
@@ -271,20 +276,22 @@ struct Linear {
 };
 
 // s / (sum s + 1e-8)
-struct LinearNorm : Linear, DividedBySum {
+struct LinearNorm : DividedBySumOf<Linear> {
   static constexpr const char* name = "LinearNorm";
-  // The 1e-8 is in z already and not added again, as in the study: |s_ij| / (sum |s_ij| + 1e-8), which is the weight
-  // itself where no score is negative.
+  static constexpr bool has_proxy_divisor = true;
+  // z already contains the 1e-8, which is not added again, as in the study: |s_ij| / (sum |s_ij| + 1e-8), which is the
+  // weight itself where no score is negative.
   template <class R>
-  SINK_HD static R proxy_divisor(R mass, R z) {
+  SINK_HD static R proxy_divisor(R absolute_sum, R z) {
     using std::abs;
-    return mass + R(kSumEpsilon) / abs(z);
+    return absolute_sum + R(kSumEpsilon) / abs(z);
   }
 };
 
 // s / max(|sum s|, 1)
 struct LinearMaxAbs : Linear {
   static constexpr const char* name = "LinearMaxAbs";
+  static constexpr Normalizer normalizer = Normalizer::sum;
   template <class R>
   SINK_HD static R z(R S) {
     using std::abs;
@@ -299,8 +306,12 @@ struct LinearMaxAbs : Linear {
 };
 
 // max(e^s - 1, 0) / (sum |e^s - 1| + 1e-8), above and below times u = e^-m with m = max(0, row maximum)
-struct Softpick {
+struct Softpick : AttentionOpDefaults {
   static constexpr const char* name = "Softpick";
+  static constexpr Shift shift = Shift::row_max;
+  static constexpr Normalizer normalizer = Normalizer::sum;
+  static constexpr bool has_separate_normalizer = true;
+  static constexpr bool has_row_functions = true;
   template <class R>
   SINK_HD static R m_of_max(R s) {
     return s < R(0) ? R(0) : s;
@@ -325,6 +336,7 @@ struct Softpick {
       R e = exp_fast(x);
       return (e > u ? e : R(0)) - (e < u ? e : R(0));
     }
+    SINK_HD R r_factor(R d) const { return exp_fast(d); }
     SINK_HD R z(R S) const { return S + R(kSumEpsilon) * u; }
     SINK_HD R dz(R) const { return R(1); }
   };

@@ -9,7 +9,7 @@ namespace sink::cuda {
 
 template <class Op, int kWidth>
 struct QueryGradients {
-  static constexpr int kKeys = SumsApart<Op> || HasPost<Op> || kWidth > 96 ? 32 : 64;  // of a tile
+  static constexpr int kKeys = HasSeparateNormalizer<Op> || HasPost<Op> || kWidth > 96 ? 32 : 64;  // of a tile
   using Queries = SharedTile<kOwned, kWidth>;
   using Keys = SharedTile<kKeys, kWidth>;
   using Bias = SharedBias<kOwned, kKeys>;

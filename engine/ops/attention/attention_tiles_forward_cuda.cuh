@@ -10,7 +10,7 @@ namespace sink::cuda {
 // What a block has at once: as much as leaves no number of a lane without a register.
 template <class Op, int kWidth>
 struct ForwardShape {
-  static constexpr bool kManyNumbers = SumsApart<Op> || HasPost<Op>;
+  static constexpr bool kManyNumbers = HasSeparateNormalizer<Op> || HasPost<Op>;
   static constexpr int kM = kWidth > 96 ? 1 : 2;  // products of 16 queries that a warp has
   static constexpr int kQueries = kTileWarps * kM * 16;
   static constexpr int kKeys = kManyNumbers || kWidth == 96 ? 32 : 64;  // of a tile
@@ -118,7 +118,7 @@ struct ForwardRows {
       FastFloat x = s[n][e] - m[e / 2], g = rows[e / 2].g(x);
       if constexpr (kSum) {
         FastFloat r = g;
-        if constexpr (SumsApart<Op>) r = rows[e / 2].r(x);
+        if constexpr (HasSeparateNormalizer<Op>) r = rows[e / 2].r(x);
         S[e / 2] += sees ? r : FastFloat(0.0f);
       }
       if constexpr (HasPost<Op>) g = rows[e / 2].post(g * inverse_z[e / 2]);

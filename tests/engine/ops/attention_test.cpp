@@ -65,19 +65,7 @@ void check_gradients(const Op& op, const KeyRange& range, Extra extra, std::int6
   }
 }
 
-// A part without its derivative is refused, where it would silently have none.
-struct DividesWithoutDerivative : Relu {
-  static float z(float S) { return S; }
-};
-struct SumsWithoutDerivative : Relu {
-  static float r(float x) { return x * x; }
-};
-struct PostWithoutDerivative : Relu {
-  static float post(float w) { return w / 2; }
-};
-static_assert(attention_functions_complete<Relu>() && attention_functions_complete<Softpick>());
-static_assert(!DivisorHasDerivative<DividesWithoutDerivative> && !SumHasDerivative<SumsWithoutDerivative> &&
-              !PostHasDerivative<PostWithoutDerivative> && DivisorHasDerivative<ReluN>);
+// illegal_attention_op.cpp has the operations that must not compile.
 static_assert(DividesBySum<Softpick> && !DividesBySum<ReluN> && !DividesBySum<Sigmoid>);
 
 }  // namespace
