@@ -1,5 +1,5 @@
-// Which keys a query may see, as numbers: causal always, optionally a sliding window, a prefix, and the query's own
-// document alone.
+// The mask of attention as a few integers: always causal, optionally a sliding window, a prefix, and only the query's
+// own document.
 #pragma once
 
 #include <algorithm>
@@ -15,24 +15,24 @@ struct Span {
   SINK_HD bool empty() const { return begin >= end; }
 };
 
-// Query i sees its own keys (i - window, i], or [0, i] without a window, and the first `prefix` keys even if they lie
-// in its future or left its window. A key outside the range does not exist for the query: nothing is ever -infinity, so
-// operations that do not normalise need no special case. Where documents follow each other, the own keys of a query are
-// those of its document.
+// Query i sees its own keys (i - window, i], or [0, i] without a window, and the first `prefix` keys even if they are
+// in its future or outside its window. A key outside the range does not exist for the query: nothing is ever -infinity,
+// so operations that do not normalise need no special case. Where documents follow each other, the own keys of a query
+// are those of its document.
 struct KeyRange {
   std::int64_t prefix = 0;  // keys that every row sees; 0 and 1 differ only under a window
   std::int64_t window = 0;  // keys a row sees, its own included; 0: all
-  // Of `positions` positions behind the first `lead`, which one begins their document, both counted behind those: a
-  // list that never falls. Null: all positions are one document.
+  // For each of `positions` positions after the first `lead`: where its document begins. Both count from `lead`, and
+  // the list is non-decreasing. Null: all positions are one document.
   const std::int32_t* document_starts = nullptr;
   std::int64_t lead = 0, positions = 0;
 
-  // Of its own keys, the first. Positions behind the last count as in the last document: padding.
+  // The first of its own keys. Positions after the last, which are padding, belong to the last document.
   SINK_HD std::int64_t first(std::int64_t i) const {
     std::int64_t in_window = window > 0 ? std::max<std::int64_t>(0, i - window + 1) : 0;
     return document_starts ? std::max(in_window, document_start(i)) : in_window;
   }
-  // The last query that has key j among its own; far behind all positions where nothing limits it.
+  // The last query that has key j among its own; INT64_MAX - 1 where nothing limits it.
   SINK_HD std::int64_t last(std::int64_t j) const {
     std::int64_t in_window = window > 0 ? j + window - 1 : INT64_MAX - 1;
     return document_starts ? std::min(in_window, document_end(j) - 1) : in_window;
@@ -52,21 +52,22 @@ struct KeyRange {
     for (std::int64_t j = std::max(prefix_end, first(i)); j <= i; ++j) f(j);
   }
 
-  // The shortest run of `keys` that holds every key some query of `queries` sees.
-  SINK_HD Span key_hull(Span queries, Span keys) const {
+  // The shortest run of `keys` that contains every key that some query of `queries` sees.
+  SINK_HD Span key_bounding_range(Span queries, Span keys) const {
     Span own{std::max(keys.begin, first(queries.begin)), std::min(keys.end, queries.end)};
     Span shared{keys.begin, std::min(keys.end, prefix)};
     if (shared.empty()) return own;
     if (own.empty()) return shared;
     return {keys.begin, std::max(own.end, shared.end)};
   }
-  // The shortest run of `queries` that holds every query some key of `keys` is seen by.
-  SINK_HD Span query_hull(Span queries, Span keys) const {
+  // The shortest run of `queries` that contains every query that sees some key of `keys`.
+  SINK_HD Span query_bounding_range(Span queries, Span keys) const {
     if (keys.begin < prefix) return queries;
     std::int64_t end = last(keys.end - 1);
     return {std::max(queries.begin, keys.begin), end < queries.end ? end + 1 : queries.end};
   }
-  // Whether every query of `queries` sees every key of `keys` (it may say no for a yes that takes prefix and window).
+  // Whether every query of `queries` sees every key of `keys`. May be false where only prefix and window together show
+  // it.
   SINK_HD bool sees_all(Span queries, Span keys) const {
     bool causal = keys.end - 1 <= queries.begin && first(queries.end - 1) <= keys.begin;
     return causal || keys.end <= prefix;
@@ -75,7 +76,7 @@ struct KeyRange {
   SINK_HD std::int64_t document_start(std::int64_t i) const {
     return i < lead || positions == 0 ? 0 : lead + document_starts[std::min(i - lead, positions - 1)];
   }
-  // The first position of a later document than that of i; far behind all positions if there is none.
+  // The first position of a later document than that of i; INT64_MAX - 1 if there is none.
   SINK_HD std::int64_t document_end(std::int64_t i) const {
     std::int64_t begin = std::max(i + 1, lead), end = lead + positions;
     if (begin >= end || document_start(end - 1) <= i) return INT64_MAX - 1;

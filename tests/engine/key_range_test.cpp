@@ -7,7 +7,7 @@
 
 using namespace sink;
 
-TEST_CASE("key range: hulls and completeness agree with single pairs") {
+TEST_CASE("key range: bounding ranges and completeness agree with single pairs") {
   // Of 12 positions the first `lead` belong to no document.
   const std::vector<std::int32_t> documents[] = {{},
                                                  {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0},
@@ -41,14 +41,15 @@ TEST_CASE("key range: hulls and completeness agree with single pairs") {
               CAPTURE(window);
               CAPTURE(i0);
               CAPTURE(j0);
-              Span key_hull = range.key_hull(queries, keys), query_hull = range.query_hull(queries, keys);
-              CHECK(key_hull.empty() == (pairs == 0));
-              CHECK(query_hull.empty() == (pairs == 0));
+              Span key_bounding_range = range.key_bounding_range(queries, keys),
+                   query_bounding_range = range.query_bounding_range(queries, keys);
+              CHECK(key_bounding_range.empty() == (pairs == 0));
+              CHECK(query_bounding_range.empty() == (pairs == 0));
               if (pairs == 0) continue;
-              CHECK(key_hull.begin <= seen_keys.begin);
-              CHECK(key_hull.end == seen_keys.end);
-              CHECK(query_hull.begin == seeing_queries.begin);
-              CHECK(query_hull.end == seeing_queries.end);
+              CHECK(key_bounding_range.begin <= seen_keys.begin);
+              CHECK(key_bounding_range.end == seen_keys.end);
+              CHECK(query_bounding_range.begin == seeing_queries.begin);
+              CHECK(query_bounding_range.end == seeing_queries.end);
               if (range.sees_all(queries, keys)) CHECK(pairs == 16);
             }
           for (std::int64_t i = 0; i < 12; ++i) {

@@ -1,24 +1,26 @@
-// Attention: every query mixes the values of the keys it sees, weighted by an operation of attention_op.h.
+// Attention: the output of a query is the weighted sum of the values of the keys that it sees. An operation of
+// attention_op.h makes the weights from the scores.
 //
 //     s_ij = scale q_i . k_j + bias_h[max(0, i - j)]     over the n_i keys j that query i sees (engine/key_range.h)
-//     m_i  = a number of the row that the operation subtracts, such as the largest s_ij;   x_ij = s_ij - m_i
-//     S_i  = sum_j r(x_ij)
+//     m_i  = what the operation subtracts, for softmax the largest s_ij;   x_ij = s_ij - m_i
+//     S_i  = sum_j r(x_ij)               r is g in most operations; for softmax both are e^x
 //     w_ij = g(x_ij) / z(S_i, n_i)
 //     a_ij = post(w_ij)
 //     o_i  = sum_j a_ij v_j
 //
-// The extra key is one key more without a position, which every query sees: its score is scale q_i . k*_h or a given
-// logit, and it takes part in m, S and o like a key (but is not counted in n).
+// The extra key is an additional key without a position, which every query sees. Its score is scale q_i . k*_h or a
+// given logit. It takes part in m, S and o like any key, but n does not count it.
 //
-// Shapes: B batch, H head, T queries, K keys, D head width, G key and value heads, a divisor of H: query head h reads
-// key head h / (H / G). The queries stand at positions first_position + 0 ... T - 1 and the keys at 0 ... K - 1;
-// i and j above are positions, and no query stands behind the last key: first_position + T <= K. In training
-// first_position = 0 and T = K; a chunk of queries, or one, against all keys so far is what generation needs.
+// Shapes: B batch, H head, T queries, K keys, D head width, G key and value heads, a divisor of H: query head h uses
+// key head h / (H / G). i and j above are positions: the queries have first_position + 0 ... T - 1, the keys 0 ... K -
+// 1, and every query has a key at its position: first_position + T <= K. In training first_position = 0 and T = K;
+// generation computes one query, or a chunk of them, against all keys so far.
 //
-// All tensors are contiguous. q, k, v, o and their gradients share one type: F32, BF16 (sums and weights' mathematics
+// All tensors are contiguous. q, k, v, o and their gradients share one type: F32, BF16 (weights and sums are computed
 // in F32) or F64 (the reference). m, S, the bias, the extra key and their gradients have accumulate_type of it. No T x
 // K matrix is ever stored (FlashAttention: Dao et al. 2022). Results have the same bits in every run and with any
-// number of threads; o, m and S also in chunks of queries of any lengths, and dq where post is the identity.
+// number of threads. So do o, m and S when the queries are computed in chunks of any lengths, and dq where post is the
+// identity.
 #pragma once
 
 #include "engine/implementation.h"
@@ -35,7 +37,8 @@ inline constexpr bool listed_in_attention_ops_def = false;
   inline constexpr bool listed_in_attention_ops_def<Op> = true;
 #include "engine/ops/attention/attention_ops.def"
 
-// Only listed operations are compiled: without this a forgotten line would be an undefined reference.
+// Only listed operations are compiled. With this concept a forgotten line is a compile error instead of an undefined
+// reference.
 template <class Op>
 concept AttentionOp = listed_in_attention_ops_def<Op>;
 
@@ -48,24 +51,25 @@ struct AttentionExtraKey {
 struct AttentionConfig {
   double scale = 1;  // 1 / sqrt(D) in the paper
   KeyRange range = {};
-  // I32 (B, K - range.lead), on the device of the others: which key begins the document of each key, both counted
-  // behind the first `lead`; a row never falls. A query sees its own document and the prefix; undefined: all is one.
+  // I32 (B, K - range.lead), on the same device: for each key after the first `lead`, the key where its document
+  // begins, both counted from `lead`; each row is non-decreasing. A query sees its own document and the prefix.
+  // Undefined: all keys are one document.
   Tensor document_starts_BK = {};
   std::int64_t first_position = 0;  // of the first query
   Tensor bias_HT = {};              // by distance, at least first_position + T columns; undefined: none
-  bool bias_gradient = true;        // false: dbias may be left undefined, a product less on the CUDA device
+  bool bias_gradient = true;        // false: dbias may be left undefined, which saves a product on the CUDA device
   AttentionExtraKey extra_key = {};
 
   // The keys that queries of sequence b see.
   KeyRange range_of(std::int64_t b) const;
 };
 
-// Writes o_BHTD, and the row shift m_BHT and row sum S_BHT that the functions below take back.
+// Computes o_BHTD, and the row shift m_BHT and row sum S_BHT, which the functions below need.
 template <AttentionOp Op>
 void attention(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
                const AttentionConfig& config, Tensor& o_BHTD, Tensor& m_BHT, Tensor& S_BHT);
 
-// Like the tensors they belong to; undefined where the configuration has none.
+// Each has the shape and type of its tensor; undefined where the configuration has none.
 struct AttentionGradients {
   Tensor dq_BHTD, dk_BGKD, dv_BGKD, dbias_HT, dextra_k_HD, dextra_logit_H, dextra_v_HD;
 };
@@ -75,28 +79,27 @@ struct AttentionGradients {
 //     ds_ij = (g'(x_ij) dw_ij - r'(x_ij) z' D_i) / z
 //     dq_i = scale sum_j ds_ij k_j,  dk_j = scale sum_i ds_ij q_i,  dv_j = sum_i a_ij do_i,  dbias[d] = sum of its
 //     ds_ij
-// The row maximum gets no gradient: where it is subtracted, the weights do not depend on it.
+// m_i gets no gradient: where it is the row maximum, the weights do not depend on it.
 template <AttentionOp Op>
 AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const Tensor& q_BHTD, const Tensor& k_BGKD,
                                       const Tensor& v_BGKD, const Tensor& o_BHTD, const Tensor& m_BHT,
                                       const Tensor& S_BHT, const AttentionConfig& config);
 
-// What the study asks of the weights, in F64. A proxy weight is |a_ij| / (sum |a_i.| + 1e-8), what a_ij would be if
-// rows summed to one, and a_ij itself where they do (proxy_divisor of attention_op.h); the extra key is one of the
-// summands.
+// The statistics of the weights that the study reports, in F64. A proxy weight is |a_ij| / (sum_j |a_ij| + 1e-8), or
+// a_ij itself where rows sum to one (proxy_divisor of attention_op.h). The sum includes the extra key.
 struct AttentionStatistics {
   Tensor column_raw_BHX;                // sum_i a_ij of the first X keys
-  Tensor column_proxy_BHX;              // the same of the proxy weights
-  Tensor extra_raw_BH, extra_proxy_BH;  // and of the extra key; 0 without one
+  Tensor column_proxy_BHX;              // the same for the proxy weights
+  Tensor extra_raw_BH, extra_proxy_BH;  // the same for the extra key; 0 without one
   Tensor row_mass_BH;                   // mean_i sum_j a_ij, without the extra key
   Tensor entropy_BH;  // mean_i of -sum_j p log p over the proxy weights p and the extra key's (natural logarithm)
-  // Why the first key scores as it does: means of q_i . k_j, |q_i| |k_j| and the cosine between them (0 for a vector of
-  // length 0), over the queries i > 0 that see key 0, and over all pairs i > 0, j > 0. Zero where there is no pair.
+  // What makes the scores of the first key: means of q_i . k_j, |q_i| |k_j| and their cosine (0 for a vector of length
+  // 0), over the queries i > 0 that see key 0, and over all pairs i > 0, j > 0. Zero where there is no pair.
   Tensor key1_dot_BH, key1_norms_BH, key1_cosine_BH;
   Tensor other_dot_BH, other_norms_BH, other_cosine_BH;
-  // What the first key's weight amounts to by the length of its value: mean over the queries i > 0 that see key 0 of
-  // |a_i0| |v_0| / sum_j |a_ij| |v_j|, the extra key among the j (Kobayashi et al. 2020, section 3). Zero where there
-  // is no such query; a row of which nothing comes has a share of zero.
+  // The share of the first key in the output, by the norms of the weighted values: mean over the queries i > 0 that see
+  // key 0 of |a_i0| |v_0| / sum_j |a_ij| |v_j|, the extra key among the j (Kobayashi et al. 2020, section 3). Zero
+  // where there is no such query; a row whose sum is zero has a share of zero.
   Tensor value_share_BH;
 
   AttentionStatistics to(Device device) const;
@@ -109,12 +112,12 @@ AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, con
                                          std::int64_t n_columns);
 
 // All weights a_ij of one sequence and head, F64 (T, E + K); zero where query i does not see key j. E is 1 with an
-// extra key, whose weights are the first column, else 0. For looking at.
+// extra key, whose weights are the first column, else 0. For figures and inspection.
 template <AttentionOp Op>
 Tensor attention_map(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT, const Tensor& S_BHT,
                      const AttentionConfig& config, std::int64_t b, std::int64_t h);
 
-// Each operation is compiled once, in a source file that CMakeLists.txt makes of its line (see attention_dispatch.h).
+// Each operation is compiled once, in a source file that CMake generates from its line (see attention_dispatch.h).
 #define SINK_ATTENTION_TEMPLATES(prefix, Op)                                                                           \
   prefix template void attention<Op>(const Op&, const Tensor&, const Tensor&, const Tensor&, const AttentionConfig&,   \
                                      Tensor&, Tensor&, Tensor&);                                                       \

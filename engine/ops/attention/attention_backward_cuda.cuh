@@ -93,8 +93,8 @@ __global__ void attention_dk_dv_kernel(Op op, RowBackward in, float* dk_BGKD, fl
   std::int64_t j = bgj % a.K, g = bgj / a.K % a.G, b = bgj / a.K / a.G, heads = a.H / a.G;
   WarpSums dk(0, 2, a.D), dv(1, 2, a.D);
   KeyRange range = a.range_of(b);
-  Span hull = range.query_hull({a.first_position, a.first_position + a.T}, {j, j + 1});
-  std::int64_t first_t = hull.begin - a.first_position, end_t = hull.end - a.first_position;
+  Span bounds = range.query_bounding_range({a.first_position, a.first_position + a.T}, {j, j + 1});
+  std::int64_t first_t = bounds.begin - a.first_position, end_t = bounds.end - a.first_position;
   for (std::int64_t h = g * heads; h < (g + 1) * heads; ++h) {
     std::int64_t first_row = (b * a.H + h) * a.T;
     for (std::int64_t first = first_t; first < end_t; first += kWarp) {

@@ -1,6 +1,6 @@
-// Fast attention on the CPU, f32 and bf16: tile by tile, no T x K matrix (FlashAttention: Dao et al. 2022 and 2023; the
-// row maximum that moves while keys pass by: online softmax, Milakov and Gimelshein 2018). The formulas are in
-// attention.h; attention_ref.h is the same in plain loops.
+// Fast attention on the CPU, f32 and bf16: tile by tile, without a T x K matrix (FlashAttention: Dao et al. 2022 and
+// 2023; the running row maximum is that of online softmax, Milakov and Gimelshein 2018). The formulas are in
+// attention.h; attention_ref.h has the same in plain loops.
 #pragma once
 
 #include <limits>
@@ -19,7 +19,7 @@ auto with_fast_type(DType dtype, F&& f) {
   return dtype == DType::BF16 ? f(bf16{}) : f(float{});
 }
 
-// What all heads of one call have in common.
+// What all heads of one call share.
 template <class E>
 struct HeadSizes {
   PackSizes<E> queries, keys;
@@ -39,11 +39,11 @@ struct HeadSizes {
   }
 };
 
-// One head: its place, and what it reads besides k, v and their like.
+// One head: its indices and its inputs, except k and v.
 template <class E>
 struct Head {
   const HeadSizes<E>& sizes;
-  std::int64_t bh, bg;  // its place among all query heads and among all key heads
+  std::int64_t bh, bg;  // its index among all query heads and among all key heads
   AttentionSpan span;   // with the documents of its sequence
   float scale;
   HeadExtraKey extra;
@@ -65,7 +65,7 @@ struct Head {
     if (config.bias_HT.defined()) bias = config.bias_HT.data<float>() + h * config.bias_HT.dim(1);
   }
 
-  // The numbers of one head of a tensor.
+  // The values of one head of a tensor.
   static const E* rows_of(const Tensor& x, std::int64_t head) { return x.data<E>() + head * x.dim(2) * x.dim(3); }
   static E* rows_of(Tensor& x, std::int64_t head) { return x.data<E>() + head * x.dim(2) * x.dim(3); }
 
@@ -79,7 +79,7 @@ struct Head {
   }
 };
 
-// What scores are made of, of one head.
+// The inputs of the scores of one head: packed q and k, and the bias.
 template <class E>
 struct ScorePacks {
   Pack<E> q, k;
@@ -101,7 +101,7 @@ template <class E>
 void product_tile(const Tile& tile, const PackSizes<E>& sizes, const Pack<E>& q, const Pack<E>& k, float* s) {
   score_tile(tile, sizes, q.by_row + tile.t0 * sizes.row_words, k.transposed + tile.j0 * sizes.depth, s);
 }
-// Scores of products. Without a bias they still lack the factor that is returned, which costs nothing to apply later.
+// Turns products into scores. Without a bias the returned factor is still to be applied, which costs nothing later.
 template <class E>
 float with_bias(const Tile& tile, const Head<E>& head, const DistanceTable& bias, float* s) {
   if (!bias.present()) return head.scale;
@@ -114,7 +114,7 @@ float score_tile_with_bias(const Tile& tile, const Head<E>& head, const ScorePac
   return with_bias(tile, head, packs.bias, s);
 }
 
-// What forward keeps of kTile queries while it walks along the keys.
+// The state of kTile queries in the forward pass while it goes over the keys.
 template <class E>
 struct QueryTile {
   std::int64_t width;
@@ -132,7 +132,7 @@ struct QueryTile {
   }
 };
 
-// Before the first key, each row holds the extra key or nothing.
+// The state before the first key: each row has seen the extra key or nothing.
 template <class Op, class E>
 void start_rows(const Op op, const Head<E>& head, std::int64_t t0, QueryTile<E>& rows) {
   std::memset(rows.o, 0, sizeof(float) * kTile * rows.width);
@@ -162,14 +162,14 @@ inline float row_maximum(const float* s, Span run, VisibleKeys visible, float sc
   return largest_of(top);
 }
 
-// Kernels that apply an operation to rows of scores are marked flatten: everything they call is inlined, without which
-// loops would not become vector code.
+// Kernels that apply an operation to rows of scores are marked flatten: their loops vectorize only if everything that
+// they call is inlined.
 
-// One block of queries of a tile on the way forward: turns scores s into g(s - m) in place, and moves m, S and the
-// unfinished o to the new row maximum.
+// Online softmax over one block of queries of a tile: turns scores s into g(s - m) in place (for softmax g = exp), and
+// rescales S and the unfinished o to the new row maximum m.
 template <class Op, bool kComplete, class E>
-[[gnu::flatten, gnu::noinline]] void weigh_rows(const Op op, const Tile& tile, int block, float scale,
-                                                QueryTile<E>& rows) {
+[[gnu::flatten, gnu::noinline]] void exp_tile(const Op op, const Tile& tile, int block, float scale,
+                                              QueryTile<E>& rows) {
   float* s = rows.s;
   Span run = tile.key_runs[block];
   for (int i = block * kRowBlock; i < (block + 1) * kRowBlock; ++i) {
@@ -206,10 +206,10 @@ template <class Op, bool kComplete, class E>
   }
 }
 
-// The same once m and S are known: turns scores into weights a, in place.
+// For one block of queries of a tile whose m and z are known: turns scores into normalized weights a, in place.
 template <class Op, bool kComplete>
-[[gnu::flatten, gnu::noinline]] void weight_rows(const Op op, const Tile& tile, int block, float scale, const float* m,
-                                                 const float* inverse, float* s) {
+[[gnu::flatten, gnu::noinline]] void normalize_tile(const Op op, const Tile& tile, int block, float scale,
+                                                    const float* m, const float* inverse, float* s) {
   Span run = tile.key_runs[block];
   for (int i = block * kRowBlock; i < (block + 1) * kRowBlock; ++i) {
     float* s_i = s + i * kTile;
@@ -223,13 +223,14 @@ template <class Op, bool kComplete>
     }
   }
 }
+// The same for all blocks of a tile.
 template <class Op>
-void weight_tile(const Op op, const Tile& tile, float scale, const float* m, const float* inverse, float* s) {
-  for_each_block(tile,
-                 [&](int block, auto complete) { weight_rows<Op, complete()>(op, tile, block, scale, m, inverse, s); });
+void weights_from_scores(const Op op, const Tile& tile, float scale, const float* m, const float* inverse, float* s) {
+  for_each_block(
+      tile, [&](int block, auto complete) { normalize_tile<Op, complete()>(op, tile, block, scale, m, inverse, s); });
 }
 
-// out = factor * sum, a row of D numbers; the sum is not kept.
+// out = factor * sum, a row of D values; overwrites the sum for bf16.
 inline void finish_row(float* sum, float factor, std::int64_t D, float* out) {
   for (std::int64_t d = 0; d < D; ++d) out[d] = sum[d] * factor;
 }
@@ -240,7 +241,8 @@ inline void finish_row(float* sum, float factor, std::int64_t D, bf16* out) {
 
 inline FewQueries few_queries(const Head<float>& head) { return {head.q, head.span.T, head.span.K, head.sizes.D()}; }
 
-// Scratch of one head, or where its rows are: those of few queries (attention_few_queries.h), to the same bits.
+// Packed inputs of one head, or pointers to its rows where queries are few (attention_few_queries.h), with the same
+// bits.
 template <class E>
 struct ForwardPacks : ScorePacks<E> {
   Pack<E> v;
@@ -270,14 +272,14 @@ float forward_scores(const Tile& tile, const Head<E>& head, const ForwardPacks<E
   return score_tile_with_bias(tile, head, packs, s);
 }
 
-// Where the results of one head go.
+// The outputs of one head.
 template <class E>
 struct HeadOutputs {
   E* o;
   float *m, *S;
 };
 
-// o += weights v over the keys of a tile; the weights stand in rows.s.
+// o += weights v over the keys of a tile; the weights are in rows.s.
 template <class E>
 void mix_values(const Tile& tile, const Head<E>& head, const ForwardPacks<E>& packs, QueryTile<E>& rows) {
   if constexpr (std::is_same_v<E, float>)
@@ -287,7 +289,7 @@ void mix_values(const Tile& tile, const Head<E>& head, const ForwardPacks<E>& pa
            rows.o);
 }
 
-// A second walk along the keys for operations with a post function, which needs m and S of the whole row: o anew.
+// A second pass over the keys for operations with a post function, which needs m and S of the whole row: recomputes o.
 template <class Op, class E>
 void mix_with_post(const Op op, const Head<E>& head, const ForwardPacks<E>& packs, std::int64_t t0,
                    std::int64_t queries, QueryTile<E>& rows) {
@@ -299,7 +301,7 @@ void mix_with_post(const Op op, const Head<E>& head, const ForwardPacks<E>& pack
   }
   for_each_key_tile(head.span, t0, [&](const Tile& tile) {
     float scale = forward_scores(tile, head, packs, rows.s);
-    weight_tile(op, tile, scale, rows.m, rows.inverse, rows.s);
+    weights_from_scores(op, tile, scale, rows.m, rows.inverse, rows.s);
     mix_values(tile, head, packs, rows);
   });
 }
@@ -312,7 +314,7 @@ void attention_query_tile(const Op op, const Head<E>& head, const ForwardPacks<E
   start_rows(op, head, t0, rows);
   for_each_key_tile(head.span, t0, [&](const Tile& tile) {
     float scale = forward_scores(tile, head, packs, rows.s);
-    for_each_block(tile, [&](int block, auto complete) { weigh_rows<Op, complete()>(op, tile, block, scale, rows); });
+    for_each_block(tile, [&](int block, auto complete) { exp_tile<Op, complete()>(op, tile, block, scale, rows); });
     if constexpr (!HasPost<Op>) mix_values(tile, head, packs, rows);
   });
   std::fill_n(rows.inverse, kTile, 0.0f);

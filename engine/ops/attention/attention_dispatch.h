@@ -1,5 +1,5 @@
-// The front door of attention: checks the arguments and selects the implementation. Included only by the source files
-// that CMakeLists.txt makes, one for each line of attention_ops.def, which compile one operation each.
+// Attention for one operation: checks the arguments and selects the implementation. Included only by the source files
+// that CMake generates, one for each line of attention_ops.def.
 #pragma once
 
 #include "engine/ops/attention/attention_backward_cpu.h"
@@ -8,6 +8,7 @@
 #include "engine/ops/attention/attention_cuda.h"
 #include "engine/ops/attention/attention_ref.h"
 #include "engine/ops/attention/attention_statistics_cpu.h"
+#include "engine/ops/attention/attention_statistics_ref.h"
 
 namespace sink {
 
@@ -43,7 +44,7 @@ AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const
   attention_check::rows(m_BHT, S_BHT, q_BHTD);
   AttentionGradients gradients =
       SINK_SELECT(q_BHTD, attention_backward<Op>)(op, do_BHTD, q_BHTD, k_BGKD, v_BGKD, o_BHTD, m_BHT, S_BHT, config);
-  // The reference's are F64: rounded once.
+  // The reference computes in F64; its results are rounded once.
   DType real = q_BHTD.dtype(), sum = accumulate_type(real);
   for (Tensor* x : {&gradients.dq_BHTD, &gradients.dk_BGKD, &gradients.dv_BGKD}) *x = x->to(real);
   for (Tensor* x : {&gradients.dbias_HT, &gradients.dextra_k_HD, &gradients.dextra_logit_H, &gradients.dextra_v_HD})
@@ -67,7 +68,7 @@ Tensor attention_map(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, c
   attention_check::inputs(q_BHTD, k_BGKD, config);
   attention_check::rows(m_BHT, S_BHT, q_BHTD);
   attention_check::head(b, h, q_BHTD);
-  // Only the reference has a map; it is given one head.
+  // Only the reference computes the pattern; it gets one head.
   std::int64_t H = q_BHTD.dim(1), G = k_BGKD.dim(1), g = h / (H / G);
   auto one_head = [](const Tensor& x, std::int64_t row) {  // of all leading axes but the last two as rows
     Shape shape =

@@ -14,7 +14,7 @@ namespace sink::cpu {
 //     -sum p log p = (A log(A + eps) - sum |a| log |a|) / (A + eps)
 struct RowSums {
   double mass = 0, absolute_mass = 0, a_log_a = 0;
-  double valued = 0;  // sum |a_j| |v_j|, the extra key's too
+  double valued = 0;  // sum |a_j| |v_j|, including the extra key
 
   // Adds weights [begin, end) of one tile, whose values have these norms; weights that are not visible are zero.
   void add(const float* a, const float* v_norm, Span run) {
@@ -32,7 +32,7 @@ struct RowSums {
     a_log_a += log_part;
     valued += valued_part;
   }
-  // The extra key's weight is no part of the mass.
+  // The extra key is not part of `mass`.
   void add_extra(float a, float v_norm) {
     float absolute = std::abs(a);
     valued += absolute * v_norm;
@@ -43,7 +43,7 @@ struct RowSums {
   double entropy(double divisor) const { return (absolute_mass * std::log(divisor) - a_log_a) / divisor; }
 };
 
-// What the angles between queries and keys need of the keys of a head. Key 0 is counted apart.
+// The norms of the keys of a head, for the angles between queries and keys. Key 0 is counted separately.
 struct KeyNorms {
   std::int64_t padded;
   float first = 0, first_inverse = 0;  // |k_0| and 1 / |k_0|
@@ -65,7 +65,7 @@ struct KeyNorms {
       norm_before[j + 1] = norm_before[j] + norm;
     }
   }
-  // Of the keys query i sees, without key 0.
+  // The sum of norms of the keys that query i sees, without key 0.
   double norm_sum(const KeyRange& range, std::int64_t i) const {
     std::int64_t prefix = std::min<std::int64_t>(range.prefix, static_cast<std::int64_t>(norm_before.size()) - 1);
     std::int64_t first_own = std::max(prefix, range.first(i));
@@ -128,7 +128,7 @@ struct StatisticsPacks : ScorePacks<E> {
         first_weights(scratch.take<float>(kTile * X)) {}
 };
 
-// What is known of kTile queries before their weights.
+// The state of kTile queries before their weights are computed.
 struct StatisticsRows {
   int queries;
   RowSums sums[kTile];
@@ -203,7 +203,7 @@ void attention_head_statistics(const Op op, const Head<E>& head, const E* k, con
       add_angles(tile, rows.queries, a, rows.q_inverse, packs.keys, other_keys);
       for (int block = 0; block * kRowBlock < tile.queries && packs.bias.present(); ++block)
         add_bias(tile, block, head.scale, packs.bias, a);
-      weight_tile(op, tile, packs.bias.present() ? 1.0f : head.scale, rows.m, rows.inverse, a);
+      weights_from_scores(op, tile, packs.bias.present() ? 1.0f : head.scale, rows.m, rows.inverse, a);
       for (int i = 0; i < rows.queries; ++i) {
         float* a_i = a + i * kTile;
         Span run = tile.key_runs[i / kRowBlock];

@@ -1,5 +1,5 @@
-// What a tile of kTile queries by kTile keys holds of the keys that queries may see: which of its parts are computed at
-// all, and which single scores count.
+// The mask of a tile of kTile queries by kTile keys: which blocks of it are computed at all, and which single scores
+// count.
 #pragma once
 
 #include <type_traits>
@@ -21,7 +21,7 @@ struct AttentionSpan {
   KeyRange range;
 };
 
-// Only row blocks of queries (keys) against runs of keys (queries) that hold a visible pair are computed. Rounding
+// Only row blocks of queries (keys) against runs of keys (queries) that contain a visible pair are computed. Rounding
 // these runs to whole vectors adds pairs that do not count; their weights are set to zero.
 struct Tile {
   KeyRange range;
@@ -41,18 +41,18 @@ struct Tile {
     queries = static_cast<int>(std::min<std::int64_t>(kTile, round_up(span.T - t0, 16)));
     keys = static_cast<int>(std::min<std::int64_t>(kTile, round_up(span.K - j0, 16)));
     Span all_queries{i0, i0 + queries}, all_keys{j0, j0 + keys};
-    if (range.key_hull(all_queries, all_keys).empty()) return false;
+    if (range.key_bounding_range(all_queries, all_keys).empty()) return false;
     complete = range.sees_all(all_queries, all_keys);
     for (int block = 0; block * kRowBlock < queries; ++block) {
       std::int64_t i = i0 + block * kRowBlock;
-      Span run = range.key_hull({i, i + kRowBlock}, all_keys);
+      Span run = range.key_bounding_range({i, i + kRowBlock}, all_keys);
       key_runs[block] =
           run.empty() ? Span{0, 0}
                       : Span{(run.begin - j0) / kVectorFloats * kVectorFloats, round_up(run.end - j0, kVectorFloats)};
     }
     for (int block = 0; block * kRowBlock < keys; ++block) {
       std::int64_t j = j0 + block * kRowBlock;
-      Span run = range.query_hull(all_queries, {j, j + kRowBlock});
+      Span run = range.query_bounding_range(all_queries, {j, j + kRowBlock});
       query_runs[block] =
           run.empty() ? Span{0, 0} : Span{(run.begin - i0) / kRowBlock * kRowBlock, round_up(run.end - i0, kRowBlock)};
     }
@@ -66,7 +66,7 @@ struct Tile {
   }
 };
 
-// f(tile) for every tile of the queries t0 ... that holds a visible pair, in rising order of keys.
+// f(tile) for every tile of the queries t0 ... that contains a visible pair, in rising order of keys.
 template <class F>
 void for_each_key_tile(const AttentionSpan& span, std::int64_t t0, F&& f) {
   Tile tile;

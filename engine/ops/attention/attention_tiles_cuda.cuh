@@ -69,7 +69,7 @@ struct AttentionHead {
 
   // Whether no query sees any of the keys; whether all there could be in 16 or more rows exist and see all of them.
   __device__ bool sees_nothing(TileSpan queries, TileSpan keys) const {
-    return queries.begin >= queries.end || range().key_hull(positions(queries), keys.wide()).empty();
+    return queries.begin >= queries.end || range().key_bounding_range(positions(queries), keys.wide()).empty();
   }
   __device__ bool sees_all(TileSpan queries, TileSpan keys) const {
     return queries.end <= T && keys.end <= K && range().sees_all(positions(queries), keys.wide());

@@ -70,10 +70,10 @@ struct KeyGradients {
     k.copy(any.key_row(in.a.k_BGKD, first_key), any.K - first_key, in.a.D);
     v.copy(any.key_row(in.a.v_BGKD, first_key), any.K - first_key, in.a.D);
     int end_key = first_key + kOwned < any.K ? first_key + kOwned : any.K;
-    Span hull = any.range().query_hull(any.positions({0, any.T}), {first_key, end_key});
-    int first_tile = (static_cast<int>(hull.begin) - any.shift) / kQueries,
-        end_tile = (static_cast<int>(hull.end) - any.shift + kQueries - 1) / kQueries,
-        tiles = hull.empty() ? 0 : end_tile - first_tile;
+    Span bounds = any.range().query_bounding_range(any.positions({0, any.T}), {first_key, end_key});
+    int first_tile = (static_cast<int>(bounds.begin) - any.shift) / kQueries,
+        end_tile = (static_cast<int>(bounds.end) - any.shift + kQueries - 1) / kQueries,
+        tiles = bounds.empty() ? 0 : end_tile - first_tile;
     auto load = [&](int n, int stage) {
       AttentionHead head = this->head(n / tiles);
       int first_t = (first_tile + n % tiles) * kQueries, count = head.T - first_t;

@@ -1,5 +1,5 @@
-// Fills an AttentionTrace with the stages of the reference: o, m, S and the gradients are those of attention_row and
-// attention_row_backward themselves; what those keep for a moment is computed here once more, by the same functions.
+// Fills an AttentionTrace with the stages of the reference: o, m, S and the gradients come from attention_row and
+// attention_row_backward; their intermediate values are computed here again, by the same functions.
 #pragma once
 
 #include <algorithm>
