@@ -72,4 +72,7 @@ if command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; then
   bash tests/tools/without_gpu_test.sh build/cuda_sm80/train_baseline || [ $? -eq 77 ]
   echo "test: preset cuda: built in $((SECONDS - began)) s"
 fi
+echo "test: preset quickstart, what a new user builds first"
+cmake --preset quickstart >/dev/null
+cmake --build --preset quickstart
 build_and_test emulated "${side_by_side[@]}"  # last, so that the closing line counts every test
