@@ -18,7 +18,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string temporary_prefix(const std::string& path) { return "." + fs::path(path).filename().string() + ".tmp-"; }
+std::string temporary_prefix(const std::string& path) {
+  std::string prefix = ".";
+  prefix += fs::path(path).filename().string();
+  return prefix + ".tmp-";
+}
 
 }  // namespace
 
