@@ -66,6 +66,7 @@ std::vector<std::vector<double>> measured_in_turns(std::int64_t parts, const Eva
   std::vector<std::vector<double>> own;
   for (std::int64_t round = 0; round * N < parts; ++round) {
     const std::int64_t p = round * N + rank;
+    if (shared.before_batch) shared.before_batch();
     if (p < parts)
       own.push_back(measured(p));
     else if (together)

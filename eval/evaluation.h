@@ -4,6 +4,7 @@
 // position" below is the first of these.
 #pragma once
 
+#include <functional>
 #include <utility>
 
 #include "engine/comm/communicator.h"
@@ -78,6 +79,8 @@ struct EvaluationRanks {
   Communicator* ranks = nullptr;
   // Whether each runs its own batches alone, or all run the model as often, for they bring its parameters together.
   enum class Passes { apart, together } passes = Passes::apart;
+  // Called by all ranks as often, before each has its next batch; what it throws ends the evaluation.
+  std::function<void()> before_batch = {};
 };
 Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_maps,
                     const EvaluationRanks& ranks = {});

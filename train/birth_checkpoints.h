@@ -24,10 +24,10 @@ double largest_alpha(const Evaluation& evaluation);
 // uninterrupted run has. An older file goes when the newer one is on the disk.
 class BirthCheckpoints : public TrainingObserver {
  public:
-  // `around` > 0 is N. Removes the files of steps after `resumed_step` (0: a new run), which come again.
+  // `around` > 0 is N. Removes the files of steps after `resumed_step` (0: a new run), which come again: the last step
+  // that was reported, for a run's own checkpoint is saved before its step is evaluated.
   BirthCheckpoints(const std::string& run_folder, std::int64_t around, std::int64_t resumed_step, Progress& progress);
 
-  // Comes before the run's own checkpoint of the same step, which a resumed run begins from.
   void on_step(TrainingRun& run, const StepResult& result, const Evaluation* evaluation) override;
 
  private:

@@ -17,7 +17,7 @@ void on_stop(int signal) {
   if (stop_signal.exchange(signal) != 0 && signal == SIGINT) ::_exit(128 + SIGINT);
   if (silent) return;
   int kept = errno;  // of the call that was interrupted
-  constexpr char kMessage[] = "\nstopping after this step; the run will be saved (Ctrl-C again leaves at once)\n";
+  constexpr char kMessage[] = "\nstopping: the run will be saved (Ctrl-C again leaves at once)\n";
   [[maybe_unused]] ssize_t ignored = ::write(STDERR_FILENO, kMessage, sizeof(kMessage) - 1);
   errno = kept;
 }

@@ -1,7 +1,9 @@
 #include "train/resume.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
+#include <optional>
 #include <set>
 
 #include "engine/data/same_data.h"
@@ -15,6 +17,23 @@ namespace sink {
 namespace {
 
 constexpr const char* kInitial = "initial_sha256";
+// Of the last step, for its line in metrics.jsonl: a checkpoint is saved before its step is evaluated.
+constexpr const char *kLoss = "train_loss", *kGradientNorm = "grad_norm", *kLearningRate = "learning_rate";
+
+// The shortest text that is read as the same number.
+std::string exact_text(double value) {
+  char text[32];
+  return {text, std::to_chars(text, text + sizeof text, value).ptr};
+}
+
+std::optional<StepResult> last_step_of(const Checkpoint& checkpoint) {
+  if (!checkpoint.attributes.contains(kLoss)) return std::nullopt;  // of an older version, saved after the evaluation
+  return StepResult{.step = checkpoint.integer("step"),
+                    .loss = checkpoint.real(kLoss),
+                    .gradient_norm = checkpoint.real(kGradientNorm),
+                    .learning_rate = checkpoint.real(kLearningRate),
+                    .skipped = checkpoint.integer("skipped_in_a_row") > 0};
+}
 
 // Settings a run may change when it goes on: how long, what is shown and saved, on how many threads, where, what is
 // kept for the backward pass, and how it is launched.
@@ -98,6 +117,7 @@ RunState state_in(const Checkpoint& checkpoint, const RunConfig& stored) {
         state.initial_sha256.find_first_not_of("0123456789abcdef") != std::string::npos)
       refuse(checkpoint, std::string("`") + kInitial + "` is no SHA-256; expected 64 hexadecimal digits");
   }
+  state.last = last_step_of(checkpoint);
   return state;
 }
 
@@ -138,6 +158,11 @@ Checkpoint parameters_of(TrainingRun& run, const Tensor& masters) {
   checkpoint.attributes["precision"] = config.precision;
   checkpoint.attributes["commit"] = build_commit();
   checkpoint.attributes["config_toml"] = to_toml(config);
+  if (state.last) {
+    checkpoint.attributes[kLoss] = exact_text(state.last->loss);
+    checkpoint.attributes[kGradientNorm] = exact_text(state.last->gradient_norm);
+    checkpoint.attributes[kLearningRate] = exact_text(state.last->learning_rate);
+  }
   if (!state.initial_sha256.empty()) checkpoint.attributes[kInitial] = state.initial_sha256;
   store_data(run.data(), checkpoint);
   return checkpoint;

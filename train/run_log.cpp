@@ -33,7 +33,7 @@ std::string number(double value) {
 // A line of a step, where it stands in the file's text.
 struct Line {
   std::int64_t step;
-  double seconds;
+  double seconds, tokens_per_second;
   std::string_view text;  // with its end
 };
 
@@ -46,7 +46,9 @@ std::optional<Line> read_line(std::string_view text) {
   if (!object.is_object() || !is("step", &Json::is_number_integer) || !is("tokens", &Json::is_number_integer) ||
       !is("seconds", &Json::is_number) || object["step"].get<std::int64_t>() < 1)
     return std::nullopt;
-  return Line{object["step"].get<std::int64_t>(), object["seconds"].get<double>(), text};
+  const bool has_pace = is("tokens_per_second", &Json::is_number);
+  return Line{object["step"].get<std::int64_t>(), object["seconds"].get<double>(),
+              has_pace ? object["tokens_per_second"].get<double>() : 0, text};
 }
 
 // Numbers in rising order, as (first, last) of those that follow each other: a hole may be of any length.
@@ -105,7 +107,7 @@ void sort_lines(Contents& found) {
   found.lines = std::move(once);
 }
 
-Contents contents_of(std::string_view text, std::int64_t last_step) {
+Contents contents_of(std::string_view text, std::int64_t last_step, bool last_comes) {
   Contents found;
   Ranges strange;       // since the last line of ours
   bool behind = false;  // a line of a later step was met: from there on all is dropped
@@ -134,7 +136,8 @@ Contents contents_of(std::string_view text, std::int64_t last_step) {
     if (next < line.step) add_range(found.missing, next, line.step - 1);
     next = line.step + 1;
   }
-  if (next <= last_step) add_range(found.missing, next, last_step);
+  const std::int64_t last_expected = last_step - (last_comes ? 1 : 0);
+  if (next <= last_expected) add_range(found.missing, next, last_expected);
   return found;
 }
 
@@ -198,21 +201,25 @@ std::string to_json(const StepRecord& record) {
   return line + "}";
 }
 
-RunLog::RunLog(const std::string& path, std::int64_t resumed_step) : path_(path) {
+RunLog::RunLog(const std::string& path, std::int64_t resumed_step, bool last_comes) : path_(path) {
   std::error_code ignored;
   if (std::filesystem::is_symlink(std::filesystem::symlink_status(path, ignored)))
     throw Error(path + " is a link; expected a file of the run's own folder: remove the link, or choose another folder",
                 Exit::bad_input);
-  std::int64_t bytes = resumed_step < 0 ? 0 : look_through(resumed_step);
+  std::int64_t bytes = resumed_step < 0 ? 0 : look_through(resumed_step, last_comes);
   descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (descriptor_ < 0) fail_io("write", path, errno);
   drop_after(bytes);
 }
 
-std::int64_t RunLog::look_through(std::int64_t last_step) {
+std::int64_t RunLog::look_through(std::int64_t last_step, bool last_comes) {
   std::string before = std::filesystem::exists(path_) ? read_file("metrics", path_) : "";
-  Contents found = contents_of(before, last_step);
-  if (!found.lines.empty()) seconds_ = found.lines.back().seconds;
+  Contents found = contents_of(before, last_step, last_comes);
+  if (!found.lines.empty()) {
+    seconds_ = found.lines.back().seconds;
+    tokens_per_second_ = found.lines.back().tokens_per_second;
+    last_step_ = found.lines.back().step;
+  }
   std::string kept_as = found.needs_repair() ? free_name_beside(path_) : "";
   if (found.needs_repair() || !found.missing.empty()) note_ = describe(found, path_, kept_as);
   std::string lines = joined(found.lines);

@@ -47,8 +47,9 @@ class RunLog {
   // Appends to `path`. A run that goes on from step n keeps one line each of steps <= n, in their order, and drops the
   // rest (and a half-written last line); a new run passes -1 and drops all. Lines that are damaged, doubled (the last
   // one counts) or out of order are repaired, and the file as it was is kept as metrics.damaged-<n>.jsonl beside; lines
-  // that are missing cannot be made again. note() says so. Throws Error (Exit::io).
-  explicit RunLog(const std::string& path, std::int64_t resumed_step = -1);
+  // that are missing cannot be made again, but for the last one where `last_comes` (RunState::last). note() says so.
+  // Throws Error (Exit::io).
+  explicit RunLog(const std::string& path, std::int64_t resumed_step = -1, bool last_comes = false);
   ~RunLog();
   RunLog(const RunLog&) = delete;
   RunLog& operator=(const RunLog&) = delete;
@@ -57,6 +58,9 @@ class RunLog {
   void write(const StepRecord& record);
   // The clock of the last line that was kept, where a resumed run's goes on; 0 for a new run.
   double seconds() const { return seconds_; }
+  // The step and the pace of the last line that was kept; 0 where there is none.
+  std::int64_t last_step() const { return last_step_; }
+  double tokens_per_second() const { return tokens_per_second_; }
   // What was wrong with the lines of a run that goes on, in one line; empty: nothing.
   const std::string& note() const { return note_; }
   // Waits until the lines are on the disk; called before a checkpoint, so that no checkpoint outlives its log.
@@ -64,13 +68,14 @@ class RunLog {
 
  private:
   // Finds out, repairs and notes what the file holds up to that step; returns the bytes to keep.
-  std::int64_t look_through(std::int64_t last_step);
+  std::int64_t look_through(std::int64_t last_step, bool last_comes);
   void drop_after(std::int64_t bytes);
 
   std::string path_;
   int descriptor_ = -1;
   std::int64_t bytes_ = 0;  // of whole lines
-  double seconds_ = 0;
+  double seconds_ = 0, tokens_per_second_ = 0;
+  std::int64_t last_step_ = 0;
   std::string note_;
 };
 

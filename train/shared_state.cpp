@@ -101,7 +101,9 @@ void spread(TrainingRun& run, const std::vector<OptimizerState>& state) {
   Communicator& ranks = run.ranks();
   if (ranks.alone()) return;
   ParameterArena& parameters = run.model().parameters();
-  run.set_state(state_of(ranks.exchange(text_of(run.state())).front()));
+  RunState place = state_of(ranks.exchange(text_of(run.state())).front());
+  place.last = run.state().last;
+  run.set_state(place);
   ranks.broadcast(parameters.masters());
   ranks.wait();
   parameters.refresh();

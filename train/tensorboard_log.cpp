@@ -61,8 +61,8 @@ void TensorboardLog::on_step(TrainingRun& run, const StepResult& result, const E
   double tokens = static_cast<double>(run.config().tokens_per_step());
   Scalars scalars{{"loss/train", result.loss},
                   {"training/gradient_norm", result.gradient_norm},
-                  {"training/learning_rate", result.learning_rate},
-                  {"training/tokens_per_second", tokens / result.seconds}};
+                  {"training/learning_rate", result.learning_rate}};
+  if (result.seconds > 0) scalars.push_back({"training/tokens_per_second", tokens / result.seconds});
   if (evaluation) add(scalars, record_of(*evaluation));
   write(tensorboard_scalars(now(), result.step, scalars));
 }

@@ -114,13 +114,21 @@ TrainingRun made_run(const RunConfig& config, const Ablation& ablation, Communic
 int train_beside_writer(TrainingRun& run) {
   spread(run, {});
   InterruptGuard listening(InterruptGuard::Says::nothing);
-  if (!run.config().initial.empty() && run.state().step == 0) run.evaluate(/*with_maps=*/true);
-  CheckpointWriter checkpoint;
-  TrainingRun::Ending ending = run.train({&checkpoint});
-  if (ending == TrainingRun::Ending::diverged) fail_diverged(run, "the writer's folder");
-  if (ending == TrainingRun::Ending::stopped) return 128 + run.stop_signal();
-  run.evaluate(/*with_maps=*/true);
+  try {
+    if (!run.config().initial.empty() && run.state().step == 0) run.evaluate(/*with_maps=*/true);
+    CheckpointWriter checkpoint;
+    TrainingRun::Ending ending = run.train({&checkpoint});
+    if (ending == TrainingRun::Ending::diverged) fail_diverged(run, "the writer's folder");
+    if (ending == TrainingRun::Ending::stopped) return 128 + run.stop_signal();
+    run.evaluate(/*with_maps=*/true);
+  } catch (const Stopped& stopped) { return 128 + stopped.signal; }
   return 0;
+}
+
+std::string stopped_line(const TrainingRun& run, int signal, const RunFolder& folder) {
+  const std::string by = "stopped by signal " + std::to_string(signal), step = std::to_string(run.state().step);
+  if (run.state().step == 0) return by + " before its first step was done: start it again with --resume auto";
+  return by + " after step " + step + "; " + folder.checkpoint() + " is saved: go on with --resume auto";
 }
 
 // What communication was, and the tensors that a rank keeps between steps: what train/rank_plan.h foretells.
@@ -139,6 +147,39 @@ std::string communication_line(TrainingRun& run) {
   return line;
 }
 
+// Where the run stands, given the lines that its log has.
+void note_what_is_reported(TrainingRun& run, const RunLog& log) {
+  RunState state = run.state();
+  state.reported = !state.last || log.last_step() == state.step;
+  run.set_state(state);
+}
+
+// From the first measurement to the last one.
+void train_and_measure(TrainingRun& run, const RunFolder& folder, RunLog& log, Progress& progress) {
+  const RunConfig& config = run.config();
+  const std::string name = std::filesystem::path(folder.path).filename().string();
+  const std::string before = measured_before(run, name, folder);
+  if (!before.empty()) progress.note(before);
+  StepReport report(log, progress);
+  CheckpointWriter checkpoint(&folder);
+  std::vector<TrainingObserver*> observers{&report, &checkpoint};
+  const std::int64_t reported_steps = run.state().step - (run.state().reported ? 0 : 1);
+  std::optional<BirthCheckpoints> birth;
+  if (config.birth_checkpoints > 0)
+    observers.push_back(&birth.emplace(folder.path, config.birth_checkpoints, reported_steps, progress));
+  std::optional<TensorboardLog> tensorboard;
+  if (config.tensorboard) observers.push_back(&tensorboard.emplace(folder.path, reported_steps, progress));
+  TrainingRun::Ending ending = run.train(observers);
+  if (!run.ranks().alone() && run.step_traffic().steps > 0) progress.note(communication_line(run));
+  if (ending == TrainingRun::Ending::diverged) fail_diverged(run, folder.checkpoint());
+  if (ending == TrainingRun::Ending::stopped) throw Stopped{run.stop_signal()};
+  write_evaluation(run, name, folder.evaluation());
+  if (!before.empty()) progress.note(before);
+  for (const std::string& line :
+       data_use(run.data(), static_cast<double>(run.state().step) * static_cast<double>(config.tokens_per_step())))
+    progress.note(line);
+}
+
 int train_in_folder(TrainingRun& run, Talk talk) {
   const RunConfig& config = run.config();
   RunFolder folder = open_run_folder(config);
@@ -151,7 +192,8 @@ int train_in_folder(TrainingRun& run, Talk talk) {
   folder.set_aside_older_run();  // not before all that this run reads was read
   write_file_atomically(folder.config(), to_toml(config));
   std::int64_t resumed_step = run.state().step;
-  RunLog log(folder.metrics(), resumed_step > 0 ? resumed_step : -1);
+  RunLog log(folder.metrics(), resumed_step > 0 ? resumed_step : -1, run.state().last.has_value());
+  note_what_is_reported(run, log);
   InterruptGuard listening;
   Progress progress(config.steps, config.log_every, talk == Talk::nothing);
   if (config.device != "cpu") progress.note("on " + description_of(device_named(config.device)));
@@ -163,31 +205,12 @@ int train_in_folder(TrainingRun& run, Talk talk) {
   if (!log.note().empty()) progress.note("note: " + log.note());
   if (resumed_step > 0) progress.note("going on from " + folder.resume_from + ", step " + std::to_string(resumed_step));
 
-  const std::string name = std::filesystem::path(folder.path).filename().string();
-  const std::string before = measured_before(run, name, folder);
-  if (!before.empty()) progress.note(before);
-  StepReport report(log, progress);
-  CheckpointWriter checkpoint(&folder);
-  std::vector<TrainingObserver*> observers{&report, &checkpoint};
-  std::optional<BirthCheckpoints> birth;
-  if (config.birth_checkpoints > 0)
-    observers.push_back(&birth.emplace(folder.path, config.birth_checkpoints, resumed_step, progress));
-  std::optional<TensorboardLog> tensorboard;
-  if (config.tensorboard) observers.push_back(&tensorboard.emplace(folder.path, resumed_step, progress));
-  TrainingRun::Ending ending = run.train(observers);
-  if (!run.ranks().alone() && run.step_traffic().steps > 0) progress.note(communication_line(run));
-  if (ending == TrainingRun::Ending::diverged) fail_diverged(run, folder.checkpoint());
-  if (ending == TrainingRun::Ending::stopped) {
-    progress.note("stopped by signal " + std::to_string(run.stop_signal()) + " after step " +
-                  std::to_string(run.state().step) + "; " + folder.checkpoint() +
-                  " is saved: go on with --resume auto");
-    return 128 + run.stop_signal();
+  try {
+    train_and_measure(run, folder, log, progress);
+  } catch (const Stopped& stopped) {
+    progress.note(stopped_line(run, stopped.signal, folder));
+    return 128 + stopped.signal;
   }
-  write_evaluation(run, name, folder.evaluation());
-  if (!before.empty()) progress.note(before);
-  for (const std::string& line :
-       data_use(run.data(), static_cast<double>(run.state().step) * static_cast<double>(config.tokens_per_step())))
-    progress.note(line);
   if (talk == Talk::progress) print_folder(folder);
   return 0;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 #include "autograd/tape.h"
 #include "engine/ops/add/add.h"
@@ -46,6 +47,8 @@ TrainingRun::TrainingRun(const RunConfig& config, const Ablation& ablation, std:
       optimizer_(make_optimizer(model_->parameters(), config, share_of(config, model_->parameters(), ranks))),
       recording_(model_->parameters().device(), config.graph == "on" && ranks.alone()) {
   require_ranks_divide(config, ranks.size());
+  // On a device passes are launched at once, and a recording of them holds no look at the host.
+  if (ranks.alone() && model_->parameters().device() == Device::cpu) model_->watch_sections(&stop_watch_);
   if (keeps_parts(config, ranks)) return;
   gradient_sum_ = std::make_unique<GradientSum>(model_->parameters(), ranks, config.accumulate / ranks.size(),
                                                 config.gradient_sum == "ordered", optimizer_->share().is_whole());
@@ -61,37 +64,59 @@ void TrainingRun::part_parameters() {
 
 TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& observers) {
   stop_signal_ = 0;
-  while (state_.step < config_.steps) {
-    StepResult result = step();
-    bool last = state_.step == config_.steps, diverged = state_.skipped_in_a_row >= config_.nan_patience;
-
-    std::optional<Evaluation> evaluation;
-    if (state_.step == 1 || last || state_.step % config_.eval_every == 0) evaluation = evaluate();
-    for (TrainingObserver* observer : observers) observer->on_step(*this, result, evaluation ? &*evaluation : nullptr);
-
-    const Wishes wishes = agree();
-    const bool stop = wishes.stop_signal != 0;
-    if (wishes.save || last || stop || diverged || state_.step % config_.checkpoint_every == 0)
-      for (TrainingObserver* observer : observers) observer->on_checkpoint(*this);
-    stop_signal_ = wishes.stop_signal;
-    if (stop && !last) return Ending::stopped;
-    if (diverged) return Ending::diverged;
+  std::int64_t saved_step = 0;  // there is nothing to save before the first step
+  const auto save = [&] {
+    if (saved_step == state_.step) return;
+    for (TrainingObserver* observer : observers) observer->on_checkpoint(*this);
+    saved_step = state_.step;
+  };
+  try {
+    if (ranks_.exchange(state_.reported ? "reported" : "").front().empty()) report(observers);
+    while (state_.step < config_.steps) {
+      step();
+      state_.reported = false;
+      const bool last = state_.step == config_.steps, diverged = state_.skipped_in_a_row >= config_.nan_patience;
+      if (!evaluation_is_due()) report(observers);
+      const int signal = agreed_stop_signal();
+      if (std::exchange(save_wanted_, false) || last || diverged || state_.step % config_.checkpoint_every == 0) save();
+      if (signal != 0) throw Stopped{signal};
+      if (evaluation_is_due()) report(observers);
+      if (diverged) return Ending::diverged;
+    }
+  } catch (const Stopped& stopped) {
+    stop_signal_ = stopped.signal;
+    save();
+    return Ending::stopped;
   }
   return Ending::complete;
 }
 
+bool TrainingRun::evaluation_is_due() const {
+  return state_.step == 1 || state_.step == config_.steps || state_.step % config_.eval_every == 0;
+}
+
+void TrainingRun::report(const std::vector<TrainingObserver*>& observers) {
+  std::optional<Evaluation> evaluation;
+  if (evaluation_is_due()) evaluation = evaluate();
+  const StepResult result = state_.last.value_or(StepResult{.step = state_.step});
+  for (TrainingObserver* observer : observers) observer->on_step(*this, result, evaluation ? &*evaluation : nullptr);
+  state_.reported = true;
+}
+
 // Ranks that heard different signals leave by that of the first one that heard any.
-TrainingRun::Wishes TrainingRun::agree() {
-  Wishes agreed{stop_requested(), take_save_request()};
-  if (ranks_.alone()) return agreed;
-  const std::string own{static_cast<char>(agreed.stop_signal), static_cast<char>(agreed.save)};
-  agreed = {};
-  for (const std::string& wishes : ranks_.exchange(own)) {
-    SINK_CHECK(wishes.size() == 2, "ranks", "expected two bytes of wishes, got " + std::to_string(wishes.size()));
-    if (agreed.stop_signal == 0) agreed.stop_signal = wishes[0];
-    agreed.save |= wishes[1] != 0;
+int TrainingRun::agreed_stop_signal() {
+  const std::string own{static_cast<char>(stop_requested()), static_cast<char>(take_save_request())};
+  int signal = 0;
+  for (const std::string& heard : ranks_.exchange(own)) {
+    SINK_CHECK(heard.size() == 2, "ranks", "expected two bytes of signals, got " + std::to_string(heard.size()));
+    if (signal == 0) signal = heard[0];
+    save_wanted_ |= heard[1] != 0;
   }
-  return agreed;
+  return signal;
+}
+
+void TrainingRun::throw_if_stopped() {
+  if (const int signal = agreed_stop_signal()) throw Stopped{signal};
 }
 
 StepResult TrainingRun::step() {
@@ -122,6 +147,7 @@ StepResult TrainingRun::step() {
   step_traffic_.bytes_sent += after.bytes_sent - before.bytes_sent;
   step_traffic_.seconds_busy += after.seconds_busy - before.seconds_busy;
   step_traffic_.seconds_waited += after.seconds_waited - before.seconds_waited;
+  state_.last = result;
   return result;
 }
 
@@ -162,7 +188,7 @@ std::vector<std::int64_t> TrainingRun::by_number(const std::vector<std::int64_t>
   return numbers;
 }
 
-// Nothing here or below waits for the device or reads of the host what may differ from step to step.
+// On a device, nothing here or below waits for it or reads of the host what may differ from step to step.
 void TrainingRun::launch_step() {
   auto number = [&](std::int64_t which) { return inputs_.numbers.rows(which, which + 1); };
   Tensor loss = number(UpdateNumber::loss), squared_norm = number(UpdateNumber::squared_norm);
@@ -170,6 +196,8 @@ void TrainingRun::launch_step() {
   for (std::int64_t targets : inputs_.predicted) predicted += static_cast<double>(targets);
   for (std::size_t round = 0; round < inputs_.micro_batches.size(); ++round) {
     const Batch& batch = inputs_.micro_batches[round];
+    // All that ranks send of a round has come when add_loss returns.
+    if (round > 0 && !ranks_.alone() && loss.device() == Device::cpu) throw_if_stopped();
     double part = predicted > 0 ? static_cast<double>(batch.predicted()) / predicted : 0;
     begin_round(static_cast<std::int64_t>(round));
     Tensor loss_of_batch = add_gradients(batch, part).to(DType::F64);
@@ -221,7 +249,9 @@ Evaluation TrainingRun::evaluate(bool with_maps) {
   part_parameters();
   std::int64_t sequences = std::min(config_.eval_sequences, data_->validation_sequences());
   return sink::evaluate(*model_, data_->validation_batch(0, sequences), evaluation_batch, with_maps,
-                        {&ranks_, traffic_ ? EvaluationRanks::Passes::together : EvaluationRanks::Passes::apart});
+                        {.ranks = &ranks_,
+                         .passes = traffic_ ? EvaluationRanks::Passes::together : EvaluationRanks::Passes::apart,
+                         .before_batch = [this] { throw_if_stopped(); }});
 }
 
 }  // namespace sink

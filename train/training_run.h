@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "engine/comm/communicator.h"
@@ -14,16 +15,9 @@
 #include "train/parameter_traffic.h"
 #include "train/run_config.h"
 #include "train/step_recording.h"
+#include "train/stop_watch.h"
 
 namespace sink {
-
-// Where a run stands. Data and learning rate are functions of the step, so this and the tensors are all there is.
-struct RunState {
-  std::int64_t step = 0;              // steps taken, skipped ones included
-  std::int64_t updates = 0;           // of them, updates of the weights
-  std::int64_t skipped_in_a_row = 0;  // at the end
-  std::string initial_sha256 = {};    // of the parameters it began with (parameters_checksum); empty: they were drawn
-};
 
 struct StepResult {
   std::int64_t step = 0;  // from 1
@@ -31,7 +25,19 @@ struct StepResult {
   double gradient_norm = 0;
   double learning_rate = 0;
   bool skipped = false;  // loss or gradient was NaN or infinite: the weights were left alone
-  double seconds = 0;    // of the step alone
+  double seconds = 0;    // of the step alone; 0: not known, the step was taken before the run was resumed
+};
+
+// Where a run stands. Data and learning rate are functions of the step, so this and the tensors are all there is.
+struct RunState {
+  std::int64_t step = 0;              // steps taken, skipped ones included
+  std::int64_t updates = 0;           // of them, updates of the weights
+  std::int64_t skipped_in_a_row = 0;  // at the end
+  std::string initial_sha256 = {};    // of the parameters it began with (parameters_checksum); empty: they were drawn
+  // The writer's: the last step, and whether observers have been told of it. A checkpoint is saved before its step is
+  // evaluated, so a run may resume with a step that is still to be evaluated and reported.
+  std::optional<StepResult> last = {};
+  bool reported = true;
 };
 
 class TrainingRun;
@@ -42,7 +48,7 @@ class TrainingObserver {
   virtual ~TrainingObserver() = default;
   // After every step; with an evaluation of the model as it then is, where one was due.
   virtual void on_step(TrainingRun&, const StepResult&, const Evaluation*) {}
-  // When the run should be saved, after on_step.
+  // When the run should be saved: after on_step, but before a step with an evaluation is evaluated.
   virtual void on_checkpoint(TrainingRun&) {}
 };
 
@@ -59,18 +65,19 @@ class TrainingRun {
   enum class Ending { complete, diverged, stopped };
   // Trains up to config.steps: evaluates after the first step, every eval_every and after the last one; has itself
   // saved every checkpoint_every, at the end, and when a signal asks for it (train/interrupt.h). Ends early after a
-  // signal to stop, to whichever rank, and after nan_patience skipped steps in a row. (all)
+  // signal to stop, to whichever rank, and after nan_patience skipped steps in a row. A step or an evaluation that the
+  // signal interrupts is dropped: a resumed run does it again, from its beginning. (all)
   Ending train(const std::vector<TrainingObserver*>& observers);
 
   // One step: gradients of all micro-batches, the guard against NaN, clipping and the update. Reads numbers back from
   // tensors once, when all of it has been launched; on the CUDA device that is one launch, but for the first step.
-  // (all)
+  // Throws Stopped where a signal asks to stop meanwhile; the run then is where it was before. (all)
   StepResult step();
   // Forward and backward of one micro-batch; adds `weight` times the gradients of its mean loss, and returns that times
   // its loss (one element).
   Tensor add_gradients(const Batch& batch, double weight);
   // The model on the first eval_sequences validation sequences, `evaluation_batch` at a time, in turns by the ranks;
-  // all get the result, but for maps, which only the writer has. (all)
+  // all get the result, but for maps, which only the writer has. Throws Stopped like step(). (all)
   Evaluation evaluate(bool with_maps = false);
   std::int64_t evaluation_batch;  // config.batch if nobody says otherwise
 
@@ -96,7 +103,7 @@ class TrainingRun {
   const StepTraffic& step_traffic() const { return step_traffic_; }
   // The signal that train() ended by, to whichever rank it came; 0: none.
   int stop_signal() const { return stop_signal_; }
-  // For going on with a run.
+  // Where the run resumes.
   void set_state(const RunState& state) { state_ = state; }
 
  private:
@@ -113,12 +120,11 @@ class TrainingRun {
   void begin_round(std::int64_t round);
   void end_round();
   void gather_parameters();
-  // Whether any rank was asked to stop, by which signal, and to save.
-  struct Wishes {
-    int stop_signal = 0;
-    bool save = false;
-  };
-  Wishes agree();
+  // The signal that asked any rank to stop, 0: none; notes whether any was asked to save. (all)
+  int agreed_stop_signal();
+  void throw_if_stopped();  // (all)
+  bool evaluation_is_due() const;
+  void report(const std::vector<TrainingObserver*>& observers);
 
   Communicator& ranks_;
   RunConfig config_;
@@ -128,8 +134,10 @@ class TrainingRun {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<GradientSum> gradient_sum_;
   std::unique_ptr<ParameterTraffic> traffic_;  // where every rank keeps a part of the parameters
+  StopWatch stop_watch_;
   RunState state_;
   int stop_signal_ = 0;
+  bool save_wanted_ = false;  // by SIGUSR1, to any rank
   StepTraffic step_traffic_;
   Inputs inputs_;
   StepRecording recording_;

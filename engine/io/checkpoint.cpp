@@ -127,6 +127,16 @@ std::int64_t Checkpoint::integer(const std::string& name) const {
   return value;
 }
 
+double Checkpoint::real(const std::string& name) const {
+  const std::string& text = attribute(name);
+  double value = 0;
+  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) {
+    refuse(*this, "has `" + name + "` = `" + text + "`; expected a number");
+  }
+  return value;
+}
+
 const Tensor& Checkpoint::tensor(const std::string& name) const {
   for (const auto& [candidate, tensor] : tensors) {
     if (candidate == name) return tensor;

@@ -41,6 +41,7 @@ struct Checkpoint {
   // These throw Error (Exit::corrupt_checkpoint), naming what is missing.
   const std::string& attribute(const std::string& name) const;
   std::int64_t integer(const std::string& name) const;
+  double real(const std::string& name) const;  // NaN and infinities are numbers, too
   const Tensor& tensor(const std::string& path) const;
 };
 

@@ -50,6 +50,17 @@ class Subprocess {
     waitpid(pid_, &status, 0);
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   }
+  // The same of a program that may hang: it is killed after so many seconds.
+  int wait_for(int seconds) const {
+    for (int i = 0; i < 100 * seconds; ++i) {
+      siginfo_t about{};
+      if (waitid(P_PID, static_cast<id_t>(pid_), &about, WEXITED | WNOHANG | WNOWAIT) != 0 || about.si_pid == pid_)
+        return wait();
+      usleep(10'000);
+    }
+    send(SIGKILL);
+    return wait();
+  }
   std::string out() const { return read_bytes(out_); }
   std::string err() const { return read_bytes(err_); }
 

@@ -1,5 +1,5 @@
-// A run that is killed at any moment and resumed ends with the same checkpoint, byte for byte, and the same metrics but
-// for the clock.
+// A run that is stopped or killed at any moment and resumed ends with the same checkpoint, byte for byte, and the same
+// metrics but for the clock.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -86,6 +86,75 @@ TEST_CASE("resume: SIGTERM, SIGINT and SIGHUP save and leave with 128 + signal, 
     CHECK(endless.wait() == 128 + signal);
     CHECK(endless.err().find("--resume auto") != std::string::npos);
     CHECK(std::filesystem::exists(run + "/checkpoint.h5"));
+  }
+}
+
+TEST_CASE("resume: a signal in the middle of an evaluation ends the run within 5 seconds and costs nothing") {
+  // An evaluation of minutes, which is interrupted, and one of a moment, with which the run goes on.
+  const std::string few = " --steps 3 --eval-every 2 --checkpoint-every 1 --eval-sequences 4",
+                    many = " --steps 3 --eval-every 2 --checkpoint-every 1 --eval-sequences 200000";
+  for (const char* ranks : {"", "--nproc 2 --accumulate 2", "--nproc 2 --accumulate 2 --zero 3"}) {
+    CAPTURE(ranks);
+    TemporaryFolder folder;
+    const std::string whole = folder / "whole", run = folder / "run";
+    Subprocess uninterrupted(folder, command(whole, words_of(ranks + few)));
+    REQUIRE_MESSAGE(uninterrupted.wait() == 0, uninterrupted.err());
+
+    Subprocess evaluating(folder, command(run, words_of(ranks + many)));
+    for (int i = 0; i < 300 && !std::filesystem::exists(run + "/checkpoint.h5"); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    CHECK_MESSAGE(std::filesystem::exists(run + "/checkpoint.h5"), "step 1 was not saved before it was evaluated");
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));  // well into the evaluation
+    const auto start = std::chrono::steady_clock::now();
+    evaluating.send(SIGTERM);
+    CHECK_MESSAGE(evaluating.wait_for(60) == 128 + SIGTERM, evaluating.err());
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    CHECK_MESSAGE(seconds < 5, "the run left ", seconds, " s after the signal");
+    CHECK(read_bytes(run + "/metrics.jsonl").empty());  // a line comes with its evaluation
+
+    Subprocess resumed(folder, command(run, words_of("--resume auto " + (ranks + few))));
+    CHECK_MESSAGE(resumed.wait() == 0, resumed.err());
+    CHECK_MESSAGE(!contains(resumed.err(), "no lines of steps"), resumed.err());
+    CHECK((files_of(run).checkpoint == files_of(whole).checkpoint));
+    CHECK(files_of(run).metrics == files_of(whole).metrics);
+  }
+}
+
+TEST_CASE("resume: stopped or killed at random moments of a run that evaluates most of the time, it loses no line") {
+  for (const std::string ranks : {"", "--nproc 2 --accumulate 2 --zero 1"}) {
+    CAPTURE(ranks);
+    TemporaryFolder folder;
+    const std::vector<std::string> more = words_of(
+        "--resume auto --steps 9 --eval-every 2 --checkpoint-every 3 --eval-sequences 2000 --threads 1 " + ranks);
+    Subprocess whole(folder, command(folder / "whole", more));
+    auto start = std::chrono::steady_clock::now();
+    REQUIRE_MESSAGE(whole.wait() == 0, whole.err());
+    double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    Finished expected = files_of(folder / "whole");
+    Rng moments(3, "kill");
+    for (std::uint64_t trial = 0; trial < 4; ++trial) {
+      std::string run = folder / ("stopped" + std::to_string(trial));
+      for (std::uint64_t stop = 0; stop < 2; ++stop) {
+        Subprocess first(folder, command(run, more));
+        std::this_thread::sleep_for(
+            std::chrono::duration<double>((0.1 + 0.5 * moments.uniform(2 * trial + stop)) * seconds));
+        // Ranks whose starter is killed save and leave on their own, a moment later.
+        first.send(trial % 2 == 0 || !ranks.empty() ? SIGTERM : SIGKILL);
+        const int code = first.wait_for(60);
+        CHECK((code == 0 || code >= 128));
+      }
+      Subprocess last(folder, command(run, more));
+      REQUIRE_MESSAGE(last.wait() == 0, last.err());
+      CHECK_MESSAGE(!contains(last.err(), "no lines of steps"), last.err());
+      CHECK_MESSAGE((files_of(run).checkpoint == expected.checkpoint), "the checkpoint differs after stop ", trial);
+      CHECK_MESSAGE(files_of(run).metrics == expected.metrics, "the metrics differ after stop ", trial);
+      auto measured = [](const std::string& folder) {
+        auto json = nlohmann::json::parse(read_bytes(folder + "/evaluation.json"));
+        for (const char* key : {"run", "date"}) json.erase(key);
+        return json;
+      };
+      CHECK_MESSAGE((measured(run) == measured(folder / "whole")), "evaluation.json differs after stop ", trial);
+    }
   }
 }
 

@@ -88,6 +88,28 @@ TEST_CASE("run log: a resumed run keeps the lines up to its step and drops the r
   CHECK(read_bytes(path).empty());
 }
 
+TEST_CASE("run log: the line of the step a run resumes with may be missing, for it comes again; others may not") {
+  TemporaryFolder folder;
+  const std::string path = folder / "metrics.jsonl";
+  struct Case {
+    std::string before, kept;
+    std::int64_t last_step;
+    bool noted;
+  } cases[] = {{lines(1, 3), lines(1, 3), 3, false}, {lines(1, 4), lines(1, 4), 4, false},
+               {lines(1, 5), lines(1, 4), 4, false}, {lines(1, 3) + "{\"step\": 4, \"tok", lines(1, 3), 3, false},
+               {lines(1, 2), lines(1, 2), 2, true},  {"", "", 0, true}};
+  for (const Case& one : cases) {
+    CAPTURE(one.before);
+    write_bytes(path, one.before);
+    RunLog log(path, 4, /*last_comes=*/true);
+    CHECK(read_bytes(path) == one.kept);
+    CHECK(log.last_step() == one.last_step);
+    CHECK(log.tokens_per_second() == (one.last_step > 0 ? 6144 : 0));
+    CHECK(contains(log.note(), "no lines of steps") == one.noted);
+    CHECK_FALSE(contains(log.note(), "4"));
+  }
+}
+
 TEST_CASE("run log: damage is found, said and repaired, and the file as it was is kept") {
   auto line = [](std::int64_t step) { return lines(step, step); };
   struct Case {

@@ -46,14 +46,14 @@ struct Witness : TrainingObserver {
 
 }  // namespace
 
-TEST_CASE("training run: observers see every step in their order, evaluations where due, then checkpoints") {
+TEST_CASE("training run: observers see every step in their order, checkpoints before an evaluation that is due") {
   TrainingRun run(small_config(7), ablation_named("baseline"));
   std::vector<std::string> calls;
   Witness a("a", calls), b("b", calls);
   CHECK(run.train({&a, &b}) == TrainingRun::Ending::complete);
-  const std::vector<std::string> expected{"a1 e", "b1 e", "a2",      "b2",      "a3 e",    "b3 e",
-                                          "a4",   "b4",   "a4 save", "b4 save", "a5",      "b5",
-                                          "a6 e", "b6 e", "a7 e",    "b7 e",    "a7 save", "b7 save"};
+  const std::vector<std::string> expected{"a1 e", "b1 e", "a2",      "b2",      "a3 e", "b3 e",
+                                          "a4",   "b4",   "a4 save", "b4 save", "a5",   "b5",
+                                          "a6 e", "b6 e", "a7 save", "b7 save", "a7 e", "b7 e"};
   CHECK(calls == expected);
   CHECK(run.state().step == 7);
   CHECK(run.state().updates == 7);
@@ -167,6 +167,57 @@ TEST_CASE("training run: the loss is the mean over the targets of a step, howeve
   CHECK(result.loss == doctest::Approx(loss).epsilon(1e-12));
   CHECK(result.gradient_norm == doctest::Approx(std::sqrt(norm)).epsilon(1e-12));
   CHECK(run.evaluate().loss > 0);
+}
+
+namespace {
+
+// Batches at which a signal comes.
+struct SignalledBatches : GivenBatches {
+  using GivenBatches::GivenBatches;
+  std::int64_t in_step = -1;  // from 0, of training
+  bool in_evaluation = false;
+  Batch train_batch(std::int64_t step, std::int64_t micro, std::int64_t batch) const override {
+    if (step == in_step) std::raise(SIGTERM);
+    return GivenBatches::train_batch(step, micro, batch);
+  }
+  Batch validation_batch(std::int64_t first, std::int64_t batch) const override {
+    if (in_evaluation) std::raise(SIGTERM);
+    return GivenBatches::validation_batch(first, batch);
+  }
+};
+
+}  // namespace
+
+TEST_CASE(
+    "training run: a signal ends an evaluation and a step in their middle; what is saved is the last whole step") {
+  InterruptGuard listening;
+  std::vector<std::string> calls;
+  Witness a("a", calls);
+  auto batches = std::make_unique<SignalledBatches>(std::vector<Batch>{partly_predicted(1, 32)});
+  SignalledBatches& signals = *batches;
+  SUBCASE("the first evaluation") {
+    signals.in_evaluation = true;
+    TrainingRun run(small_config(7), ablation_named("baseline"), std::move(batches));
+    CHECK(run.train({&a}) == TrainingRun::Ending::stopped);
+    CHECK(calls == std::vector<std::string>{"a1 save"});
+    CHECK(run.stop_signal() == SIGTERM);
+    REQUIRE(run.state().last);
+    CHECK(run.state().last->step == 1);
+  }
+  SUBCASE("a step") {
+    signals.in_step = 1;
+    TrainingRun run(small_config(7), ablation_named("baseline"), std::move(batches));
+    CHECK(run.train({&a}) == TrainingRun::Ending::stopped);
+    CHECK(calls == std::vector<std::string>{"a1 e", "a1 save"});
+    CHECK(run.state().step == 1);
+  }
+  SUBCASE("the first step, of which there is nothing to save") {
+    signals.in_step = 0;
+    TrainingRun run(small_config(7), ablation_named("baseline"), std::move(batches));
+    CHECK(run.train({&a}) == TrainingRun::Ending::stopped);
+    CHECK(calls.empty());
+    CHECK(run.state().step == 0);
+  }
 }
 
 TEST_CASE("training run: a step in which nothing is predicted has loss and gradient 0 and harms nothing") {
