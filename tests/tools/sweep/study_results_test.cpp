@@ -333,7 +333,9 @@ TEST_CASE("study tables: no table of the repository sets a fixed token next to n
         REQUIRE(column < cells.size());
       } else if (text.find("(ours: text with a fixed first token)") != std::string::npos) {
         CHECK((cells[column] == "74.11" || cells[column] == kNoMatchingRow));
-        if (cells[1] == "baseline") CHECK(cells[column] == "74.11");
+        // The paper has no run of that decay with a fixed token.
+        const bool has_row = entry.path().filename() != "key_bias_at_high_decay.md";
+        if (cells[1] == "baseline") CHECK(cells[column] == (has_row ? "74.11" : kNoMatchingRow));
       } else if (cells[1] == "baseline") {
         ++natural;
         CHECK(cells[column] == (text.find("(ours: natural text") != std::string::npos ? "18.18" : "74.11"));
@@ -341,7 +343,7 @@ TEST_CASE("study tables: no table of the repository sets a fixed token next to n
     }
     CHECK(column > 0);
   }
-  CHECK(tables == 24);
+  CHECK(tables == 25);
   CHECK(natural > 0);
 }
 
