@@ -91,8 +91,11 @@ std::string evaluation_line(const StepRecord& record) {
 Progress::Progress(std::int64_t steps, std::int64_t log_every, bool silent)
     : steps_(steps), log_every_(log_every), silent_(silent), redraws_(is_terminal()) {}
 
-Progress::~Progress() {
+Progress::~Progress() { end_line(); }
+
+void Progress::end_line() {
   if (drawn_) std::fputc('\n', stderr);
+  drawn_ = false;
 }
 
 void Progress::clear() {

@@ -33,6 +33,8 @@ class Progress {
   void show(const StepRecord& record);
   // Prints a line that stays, above the redrawn one.
   void note(const std::string& line);
+  // Ends the redrawn line: what the program prints next begins on a line of its own.
+  void end_line();
 
  private:
   using Clock = std::chrono::steady_clock;

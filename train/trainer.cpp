@@ -211,6 +211,7 @@ int train_in_folder(TrainingRun& run, Talk talk) {
     progress.note(stopped_line(run, stopped.signal, folder));
     return 128 + stopped.signal;
   }
+  progress.end_line();
   if (talk == Talk::progress) print_folder(folder);
   return 0;
 }

@@ -8,7 +8,9 @@
 #include <cstdio>
 #include <string>
 
+#include "tests/support/files.h"
 #include "tests/support/in_child.h"
+#include "tests/support/pseudo_terminal.h"
 #include "train/interrupt.h"
 
 using namespace sink;
@@ -91,6 +93,36 @@ TEST_CASE("progress: without a terminal one plain line every log_every steps") {
   CHECK(said.find("step 10/25") == 0);
   CHECK(said.find('\r') == std::string::npos);
   CHECK(said.find("step 25/25") != std::string::npos);
+}
+
+TEST_CASE("progress: on a terminal the run's folder has a line of its own after the redrawn one") {
+  TemporaryFolder folder;
+  const TerminalOutput seen = run_on_terminal({"train_pos_learnable",
+                                               "--task",
+                                               "bigram-backcopy",
+                                               "--steps",
+                                               "3",
+                                               "--layers",
+                                               "1",
+                                               "--heads",
+                                               "1",
+                                               "--width",
+                                               "16",
+                                               "--feed-forward",
+                                               "16",
+                                               "--context",
+                                               "64",
+                                               "--batch",
+                                               "2",
+                                               "--warmup",
+                                               "0",
+                                               "--eval-sequences",
+                                               "2",
+                                               "--run",
+                                               folder / "run"});
+  CHECK(seen.code == 0);
+  CHECK(seen.bytes.find("tok/s") != std::string::npos);
+  CHECK_MESSAGE(seen.bytes.ends_with("\n" + (folder / "run") + "\n"), seen.bytes);
 }
 
 TEST_CASE("interrupt: SIGTERM asks to stop, SIGUSR1 to save, once") {
