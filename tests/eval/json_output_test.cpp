@@ -9,7 +9,7 @@
 
 #include "engine/data/tokenizer/tokenizer.h"
 #include "engine/io/checkpoint.h"
-#include "tests/support/terminal.h"
+#include "tests/support/pseudo_terminal.h"
 
 using namespace sink;
 using Json = nlohmann::json;
@@ -64,15 +64,16 @@ TEST_CASE("json output: a terminal gets the table and no JSON, with --json JSON 
   const Model made;
   for (const Model::Case& c : made.cases()) {
     CAPTURE(std::string(c.name));
-    const AtTerminal person = at_terminal(made.folder, words_of(c.line));
-    CHECK_MESSAGE(person.code == 0, person.err);
-    CHECK_MESSAGE(person.out.find(c.of_table) != std::string::npos, person.out.substr(0, 400));
-    CHECK_MESSAGE(person.out.find("\":") == std::string::npos, person.out.substr(0, 400));
+    const std::string said = made.folder / "said";
+    const TerminalOutput person = run_on_terminal(words_of(c.line), said);
+    CHECK_MESSAGE(person.code == 0, read_bytes(said));
+    CHECK_MESSAGE(person.bytes.find(c.of_table) != std::string::npos, person.bytes.substr(0, 400));
+    CHECK_MESSAGE(person.bytes.find("\":") == std::string::npos, person.bytes.substr(0, 400));
 
-    const AtTerminal asked = at_terminal(made.folder, words_of(c.line + " --json"));
-    CHECK_MESSAGE(asked.code == 0, asked.err);
-    CHECK(is_json(asked.out));
-    CHECK(asked.err.find(c.of_table) != std::string::npos);
+    const TerminalOutput asked = run_on_terminal(words_of(c.line + " --json"), said);
+    CHECK_MESSAGE(asked.code == 0, read_bytes(said));
+    CHECK(is_json(asked.bytes));
+    CHECK(read_bytes(said).find(c.of_table) != std::string::npos);
 
     const Subprocess piped = shell(made.folder, c.line + " | cat > piped");
     CHECK_MESSAGE(piped.wait() == 0, piped.err());
