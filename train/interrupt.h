@@ -1,6 +1,6 @@
 // Signals a training run listens to: SIGTERM, SIGINT and SIGHUP (its terminal closed) ask it to save and leave, SIGUSR1
-// to save and go on. The handlers only set flags. A run looks at them after each step and between validation batches;
-// to stop also between the sections of a pass (one process, train/stop_watch.h) or between micro-batches (ranks).
+// to save and go on. The handlers only set flags. A run looks at them after each step, between
+// validation batches and, on the CPU, between micro-batches.
 #pragma once
 
 #include <csignal>

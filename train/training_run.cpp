@@ -47,8 +47,6 @@ TrainingRun::TrainingRun(const RunConfig& config, const Ablation& ablation, std:
       optimizer_(make_optimizer(model_->parameters(), config, share_of(config, model_->parameters(), ranks))),
       recording_(model_->parameters().device(), config.graph == "on" && ranks.alone()) {
   require_ranks_divide(config, ranks.size());
-  // On a device passes are launched at once, and a recording of them holds no look at the host.
-  if (ranks.alone() && model_->parameters().device() == Device::cpu) model_->watch_sections(&stop_watch_);
   if (keeps_parts(config, ranks)) return;
   gradient_sum_ = std::make_unique<GradientSum>(model_->parameters(), ranks, config.accumulate / ranks.size(),
                                                 config.gradient_sum == "ordered", optimizer_->share().is_whole());
@@ -196,8 +194,9 @@ void TrainingRun::launch_step() {
   for (std::int64_t targets : inputs_.predicted) predicted += static_cast<double>(targets);
   for (std::size_t round = 0; round < inputs_.micro_batches.size(); ++round) {
     const Batch& batch = inputs_.micro_batches[round];
-    // All that ranks send of a round has come when add_loss returns.
-    if (round > 0 && !ranks_.alone() && loss.device() == Device::cpu) throw_if_stopped();
+    // On the CPU a signal is looked for between micro-batches; all that ranks send of one has come when add_loss
+    // returns.
+    if ((round > 0 || ranks_.alone()) && loss.device() == Device::cpu) throw_if_stopped();
     double part = predicted > 0 ? static_cast<double>(batch.predicted()) / predicted : 0;
     begin_round(static_cast<std::int64_t>(round));
     Tensor loss_of_batch = add_gradients(batch, part).to(DType::F64);

@@ -15,7 +15,7 @@
 #include "train/parameter_traffic.h"
 #include "train/run_config.h"
 #include "train/step_recording.h"
-#include "train/stop_watch.h"
+#include "train/stopped.h"
 
 namespace sink {
 
@@ -134,7 +134,6 @@ class TrainingRun {
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<GradientSum> gradient_sum_;
   std::unique_ptr<ParameterTraffic> traffic_;  // where every rank keeps a part of the parameters
-  StopWatch stop_watch_;
   RunState state_;
   int stop_signal_ = 0;
   bool save_wanted_ = false;  // by SIGUSR1, to any rank

@@ -22,10 +22,7 @@ template <class Op>
   Row q = head.q(b, h, head.row(i));
 
   // Mask: the keys j that query i sees. Element n of k, v, s and a belongs to key j = keys[n].
-  KeyRange mask = head.config.range_of(b);
-  std::vector<std::int64_t> keys;
-  for (std::int64_t j = 0; j < head.k.T; ++j)
-    if (mask.sees(i, j)) keys.push_back(j);
+  std::vector<std::int64_t> keys = keys_of(head, b, i);
   std::vector<Row> k = head.k(b, group, keys), v = head.v(b, group, keys);
 
   // 1. Scores: s_ij = scale q_i . k_j + bias_h[max(0, i - j)]; last the extra key, which every query sees
