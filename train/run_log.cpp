@@ -155,10 +155,11 @@ std::string describe(const Contents& found, const std::string& path, const std::
 }
 
 std::string free_name_beside(const std::string& path) {
-  std::filesystem::path stem = std::filesystem::path(path).replace_extension();
+  namespace fs = std::filesystem;
+  fs::path stem = fs::path(path).replace_extension();
   for (int n = 1;; ++n) {
     std::string name = stem.string() + ".damaged-" + std::to_string(n) + ".jsonl";
-    if (!std::filesystem::exists(name)) return name;
+    if (!fs::exists(fs::symlink_status(name))) return name;  // a link counts, wherever it leads
   }
 }
 
@@ -203,8 +204,11 @@ std::string to_json(const StepRecord& record) {
 
 RunLog::RunLog(const std::string& path, std::int64_t resumed_step, bool last_comes) : path_(path) {
   std::error_code ignored;
-  if (std::filesystem::is_symlink(std::filesystem::symlink_status(path, ignored)))
-    throw Error(path + " is a link; expected a file of the run's own folder: remove the link, or choose another folder",
+  const auto type = std::filesystem::symlink_status(path, ignored).type();
+  if (type != std::filesystem::file_type::regular && type != std::filesystem::file_type::not_found)
+    throw Error(path +
+                    " is a link or a special file; expected a file of the run's own folder: remove it, or choose "
+                    "another folder",
                 Exit::bad_input);
   std::int64_t bytes = resumed_step < 0 ? 0 : look_through(resumed_step, last_comes);
   descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
