@@ -4,7 +4,11 @@
 #include "model/open/hf_export.h"
 
 #include <doctest/doctest.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 
 #include "engine/io/file.h"
@@ -52,7 +56,25 @@ void fill(LanguageModel& model) {
     });
 }
 
+void export_small(const std::string& folder) {
+  const auto model = make_model("baseline", small_sizes(), DType::F32);
+  export_hf(ablation_named("baseline"), *model, {}, folder);
+}
+
+std::string failing_folder;  // which the disk does not take
+
 }  // namespace
+
+// In the place of the C library's: a test has no disk that fails there.
+extern "C" int fsync(int descriptor) {
+  struct stat about, failing;
+  if (::stat(failing_folder.c_str(), &failing) == 0 && ::fstat(descriptor, &about) == 0 &&
+      about.st_ino == failing.st_ino && about.st_dev == failing.st_dev) {
+    errno = EIO;
+    return -1;
+  }
+  return static_cast<int>(::syscall(SYS_fsync, descriptor));
+}
 
 TEST_CASE("export: what transformers saved, written by us, is the same model again") {
   const TemporaryFolder folder;
@@ -139,12 +161,24 @@ TEST_CASE("export: models of ours, of every size that a family there has") {
 }
 
 TEST_CASE("export: the temporary folder of a killed export goes with the next one") {
+  if (!is_built("baseline")) return;
   const TemporaryFolder folder;
   const std::string dead = folder / ".out.tmp-4194304-0123456789abcdef";  // above the largest process id Linux gives
   std::filesystem::create_directory(dead);
   std::filesystem::create_symlink(folder.path, dead + "/model.safetensors");
-  export_hf(ablation_named("baseline"), *make_model("baseline", small_sizes(), DType::F32), {}, folder / "out");
+  export_small(folder / "out");
   CHECK(entries(folder.path) == 1);
+}
+
+TEST_CASE("export: a disk that fails in the last flush is Exit::io") {
+  if (!is_built("baseline")) return;
+  const TemporaryFolder folder;
+  std::string message;
+  failing_folder = folder.path;
+  const Exit code = exit_of([&] { export_small(folder / "out"); }, &message);
+  failing_folder.clear();
+  CHECK(code == Exit::io);
+  CHECK_MESSAGE(contains(message, "cannot flush the folder of " + folder / "out"), message);
 }
 
 TEST_CASE("export: what transformers cannot compute is refused by name, and nothing is left behind") {

@@ -38,8 +38,8 @@ dpkg-deb -x ./*.deb files
   perl "$tools/extract.pl" chat:dict files/usr/share/dictd/foldoc.dict.dz
   perl "$tools/extract.pl" chat:arithmetic "$kQuestions"
 } | gzip -9n > chat.jsonl.gz
-# Under its name only when it is whole.
-if ! cp chat.jsonl.gz "$out/.chat.tmp" || ! mv "$out/.chat.tmp" "$out/chat.jsonl.gz"; then
+# Under its name only when it is whole. A link in the temporary's place is removed, not followed.
+if ! cp -T --remove-destination chat.jsonl.gz "$out/.chat.tmp" || ! mv "$out/.chat.tmp" "$out/chat.jsonl.gz"; then
   rm -f "$out/.chat.tmp"
   die 8 "cannot write $out/chat.jsonl.gz"
 fi

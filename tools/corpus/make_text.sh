@@ -129,10 +129,10 @@ done <<< "$kPackages"
 [ "$total" -ge "$kEnough" ] ||
   die 3 "only $total bytes of text could be made, at least $kEnough are needed; is there a network? try: apt-get update"
 
-# SOURCES goes last: it is what says that the rest is whole.
+# SOURCES goes last: it is what says that the rest is whole. A link in a temporary's place is removed, not followed.
 for file in "$work/text"/*.txt "$work/text/SOURCES"; do
   name=$(basename "$file")
-  if ! cp "$file" "$out/.$name.tmp" || ! mv "$out/.$name.tmp" "$out/$name"; then
+  if ! cp -T --remove-destination "$file" "$out/.$name.tmp" || ! mv -T "$out/.$name.tmp" "$out/$name"; then
     rm -f "$out/.$name.tmp"
     die 8 "cannot write $out/$name"
   fi
