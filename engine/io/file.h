@@ -32,8 +32,8 @@ void write_files_atomically(const std::vector<NamedBytes>& files);
 // The same in steps, for a writer that wants to look at its file before it counts.
 class OutputFile {
  public:
-  // Creates a temporary (engine/io/temporary_name.h) in the folder of the file that `path` leads to, and removes those of processes that
-  // died. Refuses when the disk has not `bytes` to spare, and where a folder or a whole disk stands in the way.
+  // Creates a temporary (temporary_name.h) in the folder of the file that `path` leads to; removes those of processes
+  // that died. Refuses when the disk has not `bytes` to spare, and where a folder or a whole disk stands in the way.
   OutputFile(const std::string& path, std::size_t bytes);
   ~OutputFile();  // removes the temporary unless it was committed
   OutputFile(const OutputFile&) = delete;

@@ -66,8 +66,8 @@ struct Hdf5Room {
 };
 
 // Writes the file `path` with everything but its numbers, so that lists which are longer than memory can be put in
-// their places, which this fills in; returns how long the file is. `seal_bytes` are left free at its front. A process
-// of its own writes it: a file that HDF5 failed to write (a full disk) it cannot give up, and crashes at its end.
+// their places, which this fills in; returns how long the file is. `seal_bytes` are left free at its front. A child
+// process writes it: after a failed write (a full disk) the HDF5 library crashes when its process exits.
 // Throws Hdf5Failure.
 std::uint64_t write_hdf5_frame(const std::string& path, std::size_t seal_bytes,
                                const std::vector<std::pair<std::string, std::string>>& text_attributes,

@@ -166,8 +166,9 @@ EvalCommand score_command(CLI::App& app, const Ablation& ablation) {
       "{\"context\", \"continuation\"}; {\"query\", \"choices\", \"gold\"}, of which the most likely choice is taken; "
       "{\"sentence\", \"option1\", \"option2\", \"answer\"} as of WinoGrande; or {\"text\"}, whose last word is "
       "scored, "
-      "as of LAMBADA. A terminal gets accuracy beside chance alone; a pipe, a file, --out or --json a line of JSON for "
-      "each, in the same order: log-probabilities, how many tokens, whether each token is the most likely one.");
+      "as of LAMBADA. A terminal gets only the accuracy, next to that of chance. A pipe, --out and --json get a line "
+      "of JSON for each, in the same order: log-probabilities, how many tokens, whether each token is the most likely "
+      "one.");
   score->add_option("checkpoint,--model", options->model, kWhatIsEvaluated)->required();
   score->add_option("file", options->file, "JSONL; - is standard input (of a packed file: xz -dc FILE | ... -)")
       ->required();

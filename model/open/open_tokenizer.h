@@ -9,8 +9,8 @@
 namespace sink {
 
 // tokenizer.json in the folder, or vocab.json with merges.txt; what a GGUF file has in its metadata; tokenizer.bin, or
-// tok<V>.bin, beside a .bin of llama2.c. None where there is no such. Throws Error: Exit::corrupt_checkpoint where it
-// cannot be used, Exit::bad_input where it cannot be opened.
+// tok<V>.bin next to a .bin of llama2.c. Returns nothing where there is none. Throws Error:
+// Exit::corrupt_checkpoint where it cannot be used, Exit::bad_input where it cannot be opened.
 std::optional<Tokenizer> tokenizer_of(const OpenModel& model);
 
 // The token that lm-evaluation-harness puts before what has no context, whether or not the tokenizer begins texts with

@@ -90,7 +90,7 @@ TEST_CASE("resume: SIGTERM, SIGINT and SIGHUP save and leave with 128 + signal, 
 }
 
 TEST_CASE("resume: a signal in the middle of an evaluation ends the run within 5 seconds and costs nothing") {
-  // An evaluation of minutes, which is interrupted, and one of a moment, with which the run goes on.
+  // An evaluation of minutes, which is interrupted, and a short one, with which the run resumes.
   const std::string few = " --steps 3 --eval-every 2 --checkpoint-every 1 --eval-sequences 4",
                     many = " --steps 3 --eval-every 2 --checkpoint-every 1 --eval-sequences 200000";
   for (const char* ranks : {"", "--nproc 2 --accumulate 2", "--nproc 2 --accumulate 2 --zero 3"}) {
