@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <string_view>
 
 #include "tools/report/html_text.h"
 #include "tools/report/planned_steps.h"
@@ -338,12 +339,14 @@ std::string claims_table(const Group& group) {
 }
 
 std::string claims_summary(const Group& group) {
+  constexpr std::string_view kEach = " each";
   const std::vector<Claim> all = claims(group);
   if (all.empty()) return "";
   std::vector<std::pair<std::string, std::size_t>> counts;  // by their words, intervals left out
   for (const Claim& claim : all) {
     std::string words = claim.words.substr(0, claim.words.find(" ["));
     if (claim.verdict != Verdict::not_tested) words = words.substr(0, words.find_first_of(":;"));
+    if (words.ends_with(kEach)) words.resize(words.size() - kEach.size());  // said once, below
     const auto found = std::find_if(counts.begin(), counts.end(), [&](const auto& one) { return one.first == words; });
     if (found == counts.end())
       counts.emplace_back(words, 1);
@@ -353,7 +356,7 @@ std::string claims_summary(const Group& group) {
   std::string out;
   for (const auto& [words, times] : counts)
     out += (out.empty() ? "" : "; ") + (all.size() == 1 ? "" : std::to_string(times) + " ") + words +
-           (times > 1 && words.starts_with("not tested") && !words.ends_with("each") ? " each" : "");
+           (times > 1 && words.starts_with("not tested") ? std::string(kEach) : "");
   return (all.size() == 1 ? "The paper\u2019s claim that these runs could test: "
                           : "The paper\u2019s claims that these runs could test: ") +
          out + ".";

@@ -256,6 +256,15 @@ TEST_CASE("report study: a fixed token carries the sink where its alpha is the g
   CHECK(contains(html, "0.300 [-0.197, 0.797]"));
   runs = make_study_run(place, "g", {.settings = "fixed-first-token = 7\n", .alpha = {0.1, 0.6, 0.1}});
   CHECK(verdict(page_of(place, runs), kFixed) == "not tested: one run");
+  // Two models: the claim is about both, the others about one each, and the reason is given once.
+  runs += make_study_run(place, "h",
+                         {.attention = "Sigmoid",
+                          .ablation = "op_sigmoid_none",
+                          .settings = "fixed-first-token = 7\n",
+                          .alpha = {0.1, 0.6, 0.1}});
+  const std::string two = page_of(place, runs);
+  CHECK(verdict(two, kFixed) == "not tested: one run each");
+  CHECK(contains(first_screen(two), "3 not tested: one run each."));
 }
 
 TEST_CASE("report study: the paper's value next to a claim is of the same kind of input, or there is none") {
