@@ -58,6 +58,15 @@ bool is_json(const std::string& text) {
   return all;
 }
 
+// But for the lines with the time of day, which differ where a second ends between two runs.
+std::string without_dates(const std::string& json) {
+  std::istringstream lines(json);
+  std::string rest;
+  for (std::string line; std::getline(lines, line);)
+    if (line.find("\"date\": ") == std::string::npos) rest += line + "\n";
+  return rest;
+}
+
 }  // namespace
 
 TEST_CASE("json output: a terminal gets the table and no JSON, with --json JSON too; a pipe gets JSON alone") {
@@ -85,7 +94,7 @@ TEST_CASE("json output: a terminal gets the table and no JSON, with --json JSON 
     const Subprocess filed(made.folder, words_of(c.line + " --out " + made.folder / "filed" + " --force"));
     CHECK_MESSAGE(filed.wait() == 0, filed.err());
     CHECK(filed.out().empty());
-    CHECK(read_bytes(made.folder / "piped") == read_bytes(made.folder / "filed"));
+    CHECK(without_dates(read_bytes(made.folder / "piped")) == without_dates(read_bytes(made.folder / "filed")));
   }
 }
 
