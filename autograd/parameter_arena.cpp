@@ -141,19 +141,6 @@ void ParameterArena::take_from(const WeightSource& source) {
   refresh();
 }
 
-void ParameterArena::point_at(const Segment& section, const Tensor& masters, const Tensor& compute,
-                              const Tensor& gradients) {
-  for (const auto& p : parameters_) {
-    if (p->begin_ < section.begin || p->begin_ >= section.end) continue;
-    auto place = [&](const Tensor& whole) { return whole.slice(p->begin_ - section.begin, p->info().shape); };
-    p->master_ = Var(place(masters), /*requires_grad=*/true);
-    p->compute_ = place(compute);
-    p->master_.gradient().gather_in(place(gradients));
-  }
-}
-
-void ParameterArena::drop_whole() { masters_ = compute_ = gradients_ = Tensor(); }
-
 void ParameterArena::allocate_gradients() {
   gradients_ = masters_.new_zeros(masters_.shape(), masters_.dtype());
   for (const auto& p : parameters_) p->var().gradient().gather_in(slice(gradients_, *p));

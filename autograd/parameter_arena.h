@@ -43,10 +43,6 @@ class ParameterArena {
   void take_from(const WeightSource& source);
   // Widens every section to a multiple of `ranks` kPiece numbers. Before allocate_gradients().
   void cut_among(int ranks);
-  // For parameters in parts (parameter_parts.h): those of a section have their numbers, the copy of them and their
-  // gradients in tensors of its size from now on; and then the arena lets go of its own.
-  void point_at(const Segment& section, const Tensor& masters, const Tensor& compute, const Tensor& gradients);
-  void drop_whole();
   // From now on gradients gather in one tensor, gradients(); without it each is a tensor of its own. For training.
   void allocate_gradients();
 

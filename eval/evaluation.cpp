@@ -62,15 +62,11 @@ std::vector<double> take_part(std::string_view& bytes) {
 template <class F>
 std::vector<std::vector<double>> measured_in_turns(std::int64_t parts, const EvaluationRanks& shared, F&& measured) {
   const std::int64_t N = shared.ranks ? shared.ranks->size() : 1, rank = shared.ranks ? shared.ranks->rank() : 0;
-  const bool together = shared.passes == EvaluationRanks::Passes::together;
   std::vector<std::vector<double>> own;
   for (std::int64_t round = 0; round * N < parts; ++round) {
     const std::int64_t p = round * N + rank;
     if (shared.before_batch) shared.before_batch();
-    if (p < parts)
-      own.push_back(measured(p));
-    else if (together)
-      measured(parts - 1);  // for the others' sake
+    if (p < parts) own.push_back(measured(p));
   }
   if (N == 1) return own;
   const std::vector<std::string> bytes = shared.ranks->exchange(as_bytes(own));
@@ -99,8 +95,7 @@ Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t b
   Evaluation evaluation = probe.evaluation();
   evaluation.loss_by_position = probe.loss_by_position(sequences.targets_BT());
   evaluation.loss = sequences.predicted() > 0 ? loss_sum / static_cast<double>(sequences.predicted()) : std::nan("");
-  if (with_maps && (!ranks.ranks || ranks.ranks->is_writer() || ranks.passes == EvaluationRanks::Passes::together))
-    keep_maps(model, sequences, std::nullopt, evaluation);
+  if (with_maps && (!ranks.ranks || ranks.ranks->is_writer())) keep_maps(model, sequences, std::nullopt, evaluation);
   return evaluation;
 }
 

@@ -77,8 +77,6 @@ struct Evaluation {
 // one would have got, to the bit; maps are the writer's.
 struct EvaluationRanks {
   Communicator* ranks = nullptr;
-  // Whether each runs its own batches alone, or all run the model as often, for they bring its parameters together.
-  enum class Passes { apart, together } passes = Passes::apart;
   // Called by all ranks as often, before each has its next batch; what it throws ends the evaluation.
   std::function<void()> before_batch = {};
 };

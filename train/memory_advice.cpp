@@ -77,7 +77,6 @@ std::string advice(TrainingRun& run) {
 }  // namespace
 
 void fail_with_what_fits(TrainingRun& run, const OutOfMemory& error) {
-  if (run.traffic()) throw error;  // no pass without the other ranks
   run.model().watch_sections(nullptr);
   run.optimizer().skip();
   throw Error(error.what() + (". " + advice(run)), error.code);

@@ -18,33 +18,20 @@ Optimizer::Optimizer(ParameterArena& parameters, const RunConfig& config, ArenaS
       weight_decay_(config.weight_decay),
       decays_matrices_alone_(config.decay == "matrices") {
   static_assert(ParameterArena::kPiece == kSquaresPiece);
-  if (config.zero < 3 || share_.is_whole()) parameters_.allocate_gradients();
-}
-
-Tensor Optimizer::gradients_at(const Segment& segment) const {
-  if (!parts_) return parameters_.gradients().rows(segment.begin, segment.end);
-  const Segment place = share_.place_of(segment);
-  return parts_->gradients().rows(place.begin, place.end);
-}
-
-Tensor Optimizer::weights_at(const Segment& segment) const {
-  if (!parts_) return parameters_.masters().rows(segment.begin, segment.end);
-  const Segment place = share_.place_of(segment);
-  return parts_->masters().rows(place.begin, place.end);
+  parameters_.allocate_gradients();
 }
 
 void Optimizer::sum_squared_gradients(Tensor& sum, Communicator& ranks) const {
   // What stands where no gradient came is of earlier steps.
   for (const auto& parameter : parameters_)
-    if (!parts_ && !parameter->var().grad().defined())
-      ParameterArena::slice(parameters_.gradients(), *parameter).fill(0);
+    if (!parameter->var().grad().defined()) ParameterArena::slice(parameters_.gradients(), *parameter).fill(0);
   Tensor all_squares = squares_;
   auto pieces = [](const Segment& segment) {
     return Segment{segment.begin / kSquaresPiece, segment.end / kSquaresPiece};
   };
   for (const Segment& owned : share_.owned()) {
     Tensor squares = all_squares.rows(pieces(owned).begin, pieces(owned).end);
-    piece_squares(gradients_at(owned), squares);
+    piece_squares(parameters_.gradients().rows(owned.begin, owned.end), squares);
   }
   std::vector<Segment> sections;
   for (const Segment& section : parameters_.sections()) {
@@ -61,7 +48,7 @@ void Optimizer::step(const Tensor& numbers) {
   skip();
 }
 
-void Optimizer::skip() { parts_ ? parts_->clear() : parameters_.clear_gradients(); }
+void Optimizer::skip() { parameters_.clear_gradients(); }
 
 double Optimizer::weight_decay_of(const Parameter& parameter) const {
   bool is_matrix = parameter.info().role == ParameterRole::weight && parameter.info().shape.rank() == 2;
@@ -87,14 +74,15 @@ std::vector<Optimizer::Range> Optimizer::ranges_of(const std::function<bool(cons
 void Optimizer::for_each_with_gradient(const std::vector<Range>& ranges,
                                        const std::function<void(const Range&, Slices&)>& f) const {
   Tensor copy = parameters_.copy();
-  const std::vector<Segment> spans = parts_ ? parts_->spans_with_gradient() : parameters_.spans_with_gradient();
+  const std::vector<Segment> spans = parameters_.spans_with_gradient();
   for (const Segment& owned : share_.owned())
     for (const Segment& span : spans)
       for (const Range& range : ranges) {
         Segment all{std::max({owned.begin, span.begin, range.segment.begin}),
                     std::min({owned.end, span.end, range.segment.end})};
         if (all.begin >= all.end) continue;
-        Slices slices{gradients_at(all), weights_at(all), copy.defined() ? copy.rows(all.begin, all.end) : Tensor()};
+        Slices slices{parameters_.gradients().rows(all.begin, all.end), parameters_.masters().rows(all.begin, all.end),
+                      copy.defined() ? copy.rows(all.begin, all.end) : Tensor()};
         f({all, range.weight_decay}, slices);
       }
 }

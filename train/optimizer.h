@@ -13,7 +13,6 @@
 
 #include "autograd/arena_share.h"
 #include "autograd/parameter_arena.h"
-#include "autograd/parameter_parts.h"
 #include "engine/comm/communicator.h"
 #include "engine/ops/update.h"
 #include "train/run_config.h"
@@ -28,8 +27,7 @@ struct OptimizerState {
 
 class Optimizer {
  public:
-  // Keeps `parameters`, and makes room for their gradients, but where they are to be in parts. Updates those numbers
-  // that are in `share`.
+  // Keeps `parameters` and allocates their gradients. Updates the elements that are in `share`.
   Optimizer(ParameterArena& parameters, const RunConfig& config, ArenaShare share);
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
@@ -51,8 +49,6 @@ class Optimizer {
   // whole matrices, and so can have no other share than the whole.
   virtual std::vector<OptimizerState> moments() const { return {}; }
   const ArenaShare& share() const { return share_; }
-  // From now on weights and gradients are there, in parts; they stay the caller's.
-  void use_parts(ParameterParts* parts) { parts_ = parts; }
 
  protected:
   // Neighbouring numbers of the arena that are updated alike, padding included.
@@ -82,13 +78,8 @@ class Optimizer {
   Slices slices_of(const Parameter& parameter) const;
 
  private:
-  // Of numbers that are in the share.
-  Tensor gradients_at(const Segment& segment) const;
-  Tensor weights_at(const Segment& segment) const;
-
   ParameterArena& parameters_;
   ArenaShare share_;
-  ParameterParts* parts_ = nullptr;
   Tensor squares_;  // of the gradients' pieces
   double weight_decay_;
   bool decays_matrices_alone_;

@@ -11,7 +11,7 @@ struct RankPlan {
   // the blocks, each block, what is behind them.
   std::vector<std::int64_t> sections;
   std::int64_t ranks = 1;
-  std::int64_t zero = 0;           // 0 | 1 | 3
+  std::int64_t zero = 0;           // 0 | 1
   std::int64_t micro_batches = 1;  // of a step, of all ranks
   bool ordered = true;             // --gradient-sum
   bool bf16 = false;               // whether products read a copy of 2 bytes
@@ -24,9 +24,8 @@ struct RankPlan {
 // What one rank keeps between steps, without activations, which depend on --batch alone (--dry-run without --nproc).
 struct RankMemory {
   double weights = 0, copies = 0, gradients = 0, moments = 0;
-  double sums = 0;     // of several rounds of micro-batches in their order
-  double buffers = 0;  // of --zero 3: sections that are whole for a while, and their gradients
-  double total() const { return weights + copies + gradients + moments + sums + buffers; }
+  double sums = 0;  // of several rounds of micro-batches in their order
+  double total() const { return weights + copies + gradients + moments + sums; }
 };
 RankMemory memory_of(const RankPlan& plan);
 

@@ -24,8 +24,7 @@ std::string memory_text(const RankPlan& plan) {
                              {memory.copies, "their bf16 copy"},
                              {memory.gradients, "gradients"},
                              {memory.moments, "moments"},
-                             {memory.sums, "sums of micro-batches"},
-                             {memory.buffers, "sections that are whole for a while"}}) {
+                             {memory.sums, "sums of micro-batches"}}) {
     if (bytes == 0) continue;
     text += (first ? "" : ", ") + mib_text(bytes) + " " + name;
     first = false;

@@ -145,11 +145,11 @@ void restore_optimizer(const Checkpoint& checkpoint, std::vector<OptimizerState>
 
 }  // namespace
 
-Checkpoint parameters_of(TrainingRun& run, const Tensor& masters) {
+Checkpoint parameters_of(TrainingRun& run) {
   const RunConfig& config = run.config();
   const RunState& state = run.state();
   Checkpoint checkpoint;
-  store_model(run.ablation(), run.model(), checkpoint, masters);
+  store_model(run.ablation(), run.model(), checkpoint);
   checkpoint.attributes["step"] = std::to_string(state.step);
   checkpoint.attributes["updates"] = std::to_string(state.updates);
   checkpoint.attributes["skipped_in_a_row"] = std::to_string(state.skipped_in_a_row);
@@ -170,9 +170,8 @@ Checkpoint parameters_of(TrainingRun& run, const Tensor& masters) {
 
 void save_run(const std::string& path, TrainingRun& run) {
   const std::vector<OptimizerState> states = whole_state(run);
-  const Tensor masters = whole_masters(run);
   if (!run.ranks().is_writer()) return;
-  Checkpoint checkpoint = parameters_of(run, masters);
+  Checkpoint checkpoint = parameters_of(run);
   for (const OptimizerState& state : states)
     checkpoint.tensors.emplace_back(kOptimizerFolder + state.name, state.values);
   save_checkpoint(path, checkpoint);

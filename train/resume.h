@@ -7,8 +7,7 @@
 namespace sink {
 
 // The model as it stands, with everything that says what it is: to be measured, not to go on from.
-// `masters`: whole_masters(run) (train/shared_state.h), where no rank has them all.
-Checkpoint parameters_of(TrainingRun& run, const Tensor& masters = {});
+Checkpoint parameters_of(TrainingRun& run);
 // That and what its optimiser keeps, written by the writer; all ranks call it.
 void save_run(const std::string& path, TrainingRun& run);
 

@@ -246,11 +246,9 @@ void require_consistent(const RunConfig& config, const Ablation& ablation) {
   if (config.force && config.resume != "never") {
     refuse("--force starts the run anew and --resume goes on with it; give only one of them");
   }
-  if (config.zero == 2) refuse("--zero must be 0, 1 or 3, got 2: gradients alone are not sharded");
-  if (config.zero == 3 && config.birth_checkpoints > 0)
-    refuse("--birth-checkpoints are written by a rank that has all parameters: they need --zero 0 or 1");
-  if (config.zero == 3 && config.gradient_sum == "fast")
-    refuse("--gradient-sum fast needs room for all gradients on every rank, which --zero 3 saves: take one of them");
+  if (config.zero > 1)
+    refuse("--zero must be 0 or 1, got " + std::to_string(config.zero) +
+           ": gradients and parameters are not sharded; --zero 1 trains to the same bits");
   if (config.resume.empty()) refuse("--resume must be never, auto or the path of a checkpoint, got ``");
   if (config.min_learning_rate > config.learning_rate) {
     refuse("--min-learning-rate must not exceed --learning-rate, got more than the peak");

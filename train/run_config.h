@@ -66,7 +66,7 @@ struct RunConfig : DataConfig {
   std::string comm = "auto";            // auto | tcp | mpi: what carries bytes between ranks
   std::int64_t comm_timeout = 300;      // seconds in which ranks must meet, and something move in a collective
   double rate = 0, link = 0;            // of --dry-run: tokens a second of one rank, GB a second that it sends
-  std::int64_t zero = 0;                // 0 | 1 | 3: what is sharded over ranks: nothing, the optimiser's state, all
+  std::int64_t zero = 0;                // 0 | 1: what is sharded over ranks: nothing, the optimiser's state (ZeRO-1)
 
   // The program it is run with, which fills them in; no flags. Empty in the settings of older programs.
   std::string ablation, policies;

@@ -141,10 +141,7 @@ Settings<RunConfig> make_table() {
                                       "in, else tcp"}),
       {"comm-timeout", kRunning, &C::comm_timeout,
        "seconds until a rank that does not come or does not go on is given up", 1, 1000000},
-      {"zero", kRunning, &C::zero,
-       "what each rank keeps its share of alone: 0 nothing, 1 the optimiser's state, 3 parameters and gradients, too "
-       "(ZeRO)",
-       0, 3},
+      {"zero", kRunning, &C::zero, "what is sharded over the ranks: 0 nothing, 1 the optimiser's state (ZeRO-1)", 0, 3},
   };
 }
 

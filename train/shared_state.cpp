@@ -82,15 +82,6 @@ std::vector<OptimizerState> whole_state(TrainingRun& run) {
   return slices_by_name(whole, parameters);
 }
 
-Tensor whole_masters(TrainingRun& run) {
-  if (!run.traffic()) return {};
-  const Tensor& own = run.traffic()->parts().masters();
-  Tensor whole;
-  if (run.ranks().is_writer()) whole = Tensor::zeros({run.model().parameters().padded_size()}, own.dtype());
-  gather_at_writer(run, own, whole);
-  return whole;
-}
-
 std::vector<OptimizerState> room_for_state(TrainingRun& run) {
   if (run.optimizer().share().is_whole()) return run.optimizer().state();
   const ParameterArena& parameters = run.model().parameters();

@@ -1,5 +1,5 @@
-// What ranks of a run have in parts, whole where one of them saves it or goes on with it: parameters and the
-// optimiser's state. All ranks call these together.
+// The optimiser's state of all ranks, gathered where the writer saves it and scattered when a run resumes. All ranks
+// call these together.
 #pragma once
 
 #include <vector>
@@ -11,10 +11,6 @@ namespace sink {
 // The optimiser's state by name, in host memory, for the writer to save; nothing on other ranks. Passes on a section at
 // a time.
 std::vector<OptimizerState> whole_state(TrainingRun& run);
-
-// The parameters, laid out like the arena, in host memory, for the writer; undefined on other ranks, and where every
-// rank has them all in its model.
-Tensor whole_masters(TrainingRun& run);
 
 // Tensors by name into which the writer restores that state, before spread() takes them to the ranks that keep them.
 std::vector<OptimizerState> room_for_state(TrainingRun& run);

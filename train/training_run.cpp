@@ -17,8 +17,6 @@ namespace sink {
 
 namespace {
 
-bool keeps_parts(const RunConfig& config, const Communicator& ranks) { return config.zero == 3 && !ranks.alone(); }
-
 ArenaShare share_of(const RunConfig& config, const ParameterArena& parameters, const Communicator& ranks) {
   return config.zero == 0 || ranks.alone() ? ArenaShare(parameters)
                                            : ArenaShare(parameters, ranks.rank(), ranks.size());
@@ -47,17 +45,9 @@ TrainingRun::TrainingRun(const RunConfig& config, const Ablation& ablation, std:
       optimizer_(make_optimizer(model_->parameters(), config, share_of(config, model_->parameters(), ranks))),
       recording_(model_->parameters().device(), config.graph == "on" && ranks.alone()) {
   require_ranks_divide(config, ranks.size());
-  if (keeps_parts(config, ranks)) return;
   gradient_sum_ = std::make_unique<GradientSum>(model_->parameters(), ranks, config.accumulate / ranks.size(),
                                                 config.gradient_sum == "ordered", optimizer_->share().is_whole());
   if (!ranks.alone()) model_->watch_sections(gradient_sum_.get());
-}
-
-void TrainingRun::part_parameters() {
-  if (!keeps_parts(config_, ranks_) || traffic_) return;
-  traffic_ = std::make_unique<ParameterTraffic>(model_->parameters(), optimizer_->share(), ranks_);
-  optimizer_->use_parts(&traffic_->parts());
-  model_->watch_sections(traffic_.get());
 }
 
 TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& observers) {
@@ -123,7 +113,6 @@ StepResult TrainingRun::step() {
   std::int64_t step = state_.step + 1;
   ranks_.reaches(step);
   double learning_rate = learning_rate_at(config_, step);
-  part_parameters();
   bring_inputs(learning_rate);
   if (recording_.wanted())
     recording_.run(inputs_.predicted, [&] { launch_step(); });
@@ -198,21 +187,15 @@ void TrainingRun::launch_step() {
     // returns.
     if ((round > 0 || ranks_.alone()) && loss.device() == Device::cpu) throw_if_stopped();
     double part = predicted > 0 ? static_cast<double>(batch.predicted()) / predicted : 0;
-    begin_round(static_cast<std::int64_t>(round));
+    gradient_sum_->begin_round(static_cast<std::int64_t>(round));
     Tensor loss_of_batch = add_gradients(batch, part).to(DType::F64);
-    end_round();
+    gradient_sum_->end_round();
     add_loss(loss_of_batch, loss);
   }
   optimizer_->sum_squared_gradients(squared_norm, ranks_);
   optimizer_->step(inputs_.numbers);
   gather_parameters();
 }
-
-void TrainingRun::begin_round(std::int64_t round) {
-  traffic_ ? traffic_->begin_round(round) : gradient_sum_->begin_round(round);
-}
-
-void TrainingRun::end_round() { traffic_ ? traffic_->end_round() : gradient_sum_->end_round(); }
 
 // In the order of micro-batches, like gradients.
 void TrainingRun::add_loss(const Tensor& loss_of_batch, Tensor& loss) {
@@ -226,7 +209,6 @@ void TrainingRun::add_loss(const Tensor& loss_of_batch, Tensor& loss) {
 
 // What every rank has updated of its share comes to all.
 void TrainingRun::gather_parameters() {
-  if (traffic_) return traffic_->forget();
   if (optimizer_->share().is_whole()) return;
   ParameterArena& parameters = model_->parameters();
   for (const Segment& section : parameters.sections()) {
@@ -245,12 +227,9 @@ Tensor TrainingRun::add_gradients(const Batch& batch, double weight) {
 }
 
 Evaluation TrainingRun::evaluate(bool with_maps) {
-  part_parameters();
   std::int64_t sequences = std::min(config_.eval_sequences, data_->validation_sequences());
   return sink::evaluate(*model_, data_->validation_batch(0, sequences), evaluation_batch, with_maps,
-                        {.ranks = &ranks_,
-                         .passes = traffic_ ? EvaluationRanks::Passes::together : EvaluationRanks::Passes::apart,
-                         .before_batch = [this] { throw_if_stopped(); }});
+                        {.ranks = &ranks_, .before_batch = [this] { throw_if_stopped(); }});
 }
 
 }  // namespace sink

@@ -12,7 +12,6 @@
 #include "model/ablation.h"
 #include "train/gradient_sum.h"
 #include "train/optimizer.h"
-#include "train/parameter_traffic.h"
 #include "train/run_config.h"
 #include "train/step_recording.h"
 #include "train/stopped.h"
@@ -89,10 +88,6 @@ class TrainingRun {
   const RunState& state() const { return state_; }
   const StepRecording& recording() const { return recording_; }
   Communicator& ranks() { return ranks_; }
-  // Every rank lets go of what is not its part of the parameters (--zero 3); before the first pass, when parameters are
-  // what the run begins with. Null before that, and where each has all of them.
-  void part_parameters();
-  ParameterTraffic* traffic() { return traffic_.get(); }
   // Between ranks, by the steps of this process so far.
   struct StepTraffic {
     std::int64_t steps = 0;
@@ -117,8 +112,6 @@ class TrainingRun {
   void launch_step();
   std::vector<std::int64_t> by_number(const std::vector<std::int64_t>& own);
   void add_loss(const Tensor& loss_of_batch, Tensor& loss);
-  void begin_round(std::int64_t round);
-  void end_round();
   void gather_parameters();
   // The signal that asked any rank to stop, 0: none; notes whether any was asked to save. (all)
   int agreed_stop_signal();
@@ -133,7 +126,6 @@ class TrainingRun {
   std::unique_ptr<LanguageModel> model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<GradientSum> gradient_sum_;
-  std::unique_ptr<ParameterTraffic> traffic_;  // where every rank keeps a part of the parameters
   RunState state_;
   int stop_signal_ = 0;
   bool save_wanted_ = false;  // by SIGUSR1, to any rank

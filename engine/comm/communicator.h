@@ -41,9 +41,6 @@ class Communicator {
   virtual void broadcast(Tensor& x) = 0;
   // What is computed from here on finds all of them done. On the CPU it waits; on a device it need not.
   virtual void wait() = 0;
-  // How many of them were called so far; and wait() for the first `number` alone, where that can be told apart.
-  virtual std::uint64_t called() const { return 0; }
-  virtual void wait_for_first(std::uint64_t /*number*/) { wait(); }
 
   // ---- Bytes of the host: small, and at once.
 

@@ -170,10 +170,10 @@ void HostCommunicator::broadcast(Tensor& x) {
   });
 }
 
-void HostCommunicator::wait_for_first(std::uint64_t number) {
+void HostCommunicator::wait() {
   auto start = CommClock::now();
   std::unique_lock lock(mutex_);
-  changed_.wait(lock, [&] { return posted_.empty() || posted_.front().name.number > number || failure_; });
+  changed_.wait(lock, [&] { return posted_.empty() || failure_; });
   traffic_.seconds_waited += seconds_since(start);
   if (failure_) std::rethrow_exception(failure_);
 }

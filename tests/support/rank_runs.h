@@ -59,11 +59,9 @@ inline std::string bits_of_run(TrainingRun& run, std::int64_t steps) {
   for (double x : {evaluation.loss, evaluation.proxy.alpha_1(), evaluation.entropy, evaluation.hidden_norm[1][2],
                    evaluation.first_key.cosine[0][0]})
     append(bits, &x, sizeof x);
-  const Tensor masters = whole_masters(run);
   for (const auto& parameter : run.model().parameters()) {
     if (!run.ranks().is_writer()) break;
-    Tensor values =
-        masters.defined() ? ParameterArena::slice(masters, *parameter) : parameter->master().to(Device::cpu);
+    Tensor values = parameter->master().to(Device::cpu);
     append(bits, values.raw(), values.bytes());
   }
   for (const OptimizerState& state : whole_state(run)) {

@@ -93,7 +93,7 @@ TEST_CASE("resume: a signal in the middle of an evaluation ends the run within 5
   // An evaluation of minutes, which is interrupted, and a short one, with which the run resumes.
   const std::string few = " --steps 3 --eval-every 2 --checkpoint-every 1 --eval-sequences 4",
                     many = " --steps 3 --eval-every 2 --checkpoint-every 1 --eval-sequences 200000";
-  for (const char* ranks : {"", "--nproc 2 --accumulate 2", "--nproc 2 --accumulate 2 --zero 3"}) {
+  for (const char* ranks : {"", "--nproc 2 --accumulate 2", "--nproc 2 --accumulate 2 --zero 1"}) {
     CAPTURE(ranks);
     TemporaryFolder folder;
     const std::string whole = folder / "whole", run = folder / "run";

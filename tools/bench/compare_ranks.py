@@ -64,7 +64,7 @@ def main():
             ratios.append(one / ranks)
             waits.append(float(figures[3]) / float(figures[2]))
             print(f"round {n + 1}: one process {one:.3f} s a step, {N} ranks {ranks:.3f} s, ratio {one / ranks:.3f}", flush=True)
-        for zero in (0, 1, 3):
+        for zero in (0, 1):
             bits, seconds, figures = train(given.program, place / f"zero-{zero}", flags + of_ranks + ["--zero", str(zero)])
             assert bits == one_bits, f"--zero {zero} gives other bits"
             table[zero] = (seconds, float(figures[1]), float(figures[4]))
@@ -75,13 +75,11 @@ def main():
           "communication was hidden behind computing\n")
     parts = sections(given.layers, given.width, feed_forward, vocabulary, N)
     P, mib = sum(parts), 2.0 ** 20
-    whole = parts[0] + parts[-1] + (2 if given.layers > 1 else 1) * parts[1]
-    sent = {0: 2 * (N - 1) / N * 4 * P, 1: 2 * (N - 1) / N * 4 * P,
-            3: (N - 1) / N * 4 * (3 * P - 2 * parts[1] - parts[0] - parts[-1])}  # what is there need not come twice
-    kept = {0: 16 * P, 1: 8 * P + 8 * P / N, 3: 16 * P / N + 8 * whole}
+    sent = 2 * (N - 1) / N * 4 * P
+    kept = {0: 16 * P, 1: 8 * P + 8 * P / N}
     print("| --zero | s a step | MiB sent a step | by formula | MiB kept | by formula |\n|---|---|---|---|---|---|")
     for zero, (seconds, bytes_sent, in_use) in table.items():
-        print(f"| {zero} | {seconds:.3f} | {bytes_sent:.1f} | {sent[zero] / mib:.1f} | {in_use:.1f} | {kept[zero] / mib:.1f} |")
+        print(f"| {zero} | {seconds:.3f} | {bytes_sent:.1f} | {sent / mib:.1f} | {in_use:.1f} | {kept[zero] / mib:.1f} |")
 
 
 if __name__ == "__main__":

@@ -212,13 +212,12 @@ void NcclCommunicator::broadcast(Tensor& x) {
 }
 
 // Kernels that are launched from here on wait for the collective; the host does not.
-void NcclCommunicator::wait_for_first(std::uint64_t number) {
+void NcclCommunicator::wait() {
   throw_if_failed();
   std::shared_ptr<Event> awaited;
   {
     std::lock_guard lock(mutex_);
-    for (const Underway& collective : underway_)
-      if (collective.name.number <= number) awaited = collective.done;
+    if (!underway_.empty()) awaited = underway_.back().done;
   }
   if (awaited) check_cuda(cudaStreamWaitEvent(stream_of_kernels(), awaited->event, 0), "cudaStreamWaitEvent");
   throw_if_failed();

@@ -30,9 +30,7 @@ class NcclCommunicator : public Communicator {
   void reduce_scatter(const Tensor& whole, Tensor& chunk, bool add) override;
   void all_gather(Tensor& whole) override;
   void broadcast(Tensor& x) override;
-  void wait() override { wait_for_first(number_); }
-  std::uint64_t called() const override { return number_; }
-  void wait_for_first(std::uint64_t number) override;
+  void wait() override;
   std::vector<std::string> exchange(const std::string& mine) override;
   void say_goodbye(const std::string& why, Exit code) override { host_->say_goodbye(why, code); }
   Traffic traffic() const override;
