@@ -28,21 +28,19 @@ double largest_by_median(auto numbers) {
   return median > 0 ? largest / median : 0;
 }
 
-// Changes nothing; what products read comes layer by layer, in the order of a block.
-class KurtosisProbe final : public Probe, public Edit {
+// Reads the residual stream and the inputs of products; replaces nothing.
+class KurtosisHooks final : public HiddenStateHooks {
  public:
-  KurtosisProbe(std::int64_t layers, std::int64_t sequences)
+  KurtosisHooks(std::int64_t layers, std::int64_t sequences)
       : layers_(static_cast<std::size_t>(layers)), weight_(1 / static_cast<double>(sequences)) {
     found_.residual_first.assign(layers_ + 1, 0);
     found_.residual_others = found_.residual_largest_by_median = found_.residual_first;
     found_.inputs.assign(layers_, std::vector<double>(kProducts, 0));
   }
 
-  void attention(const AttentionView&) override {}
-  void hidden(std::int64_t layer, const Tensor& x_BTC) override {
+  void hidden_state(std::int64_t layer, const Tensor& x_BTC) override {
     const auto row = static_cast<std::size_t>(layer), T = static_cast<std::size_t>(x_BTC.dim(1)),
                C = static_cast<std::size_t>(x_BTC.dim(2));
-    if (layer == 0) products_seen_ = 0;
     for_each_sequence(x_BTC, [&](auto x) {
       found_.residual_first[row] += weight_ * kurtosis_of(x.subspan(0, C));
       for (std::size_t t = 1; t < T; ++t)
@@ -50,19 +48,19 @@ class KurtosisProbe final : public Probe, public Edit {
       found_.residual_largest_by_median[row] += weight_ * largest_by_median(x);
     });
   }
-  Tensor sublayer_input(const Tensor& h_BTC) override { return seen(h_BTC); }
-  Tensor inner_input(const Tensor& y_BTF) override { return seen(y_BTF); }
+  void sublayer_input(std::int64_t layer, SublayerKind kind, Var& h_BTC) override { add(layer, kind, 0, h_BTC); }
+  void projection_input(std::int64_t layer, SublayerKind kind, Var& y_BTF) override { add(layer, kind, 1, y_BTF); }
   const ActivationKurtosis& found() const { return found_; }
 
  private:
-  const Tensor& seen(const Tensor& x) {
-    double& cell = found_.inputs.at(products_seen_ / kProducts).at(products_seen_ % kProducts);
-    ++products_seen_;
-    for_each_sequence(x, [&](auto numbers) { cell += weight_ * kurtosis_of(numbers); });
-    return x;
+  // Products of a block in their order: the first and the last of attention, then of feed-forward.
+  void add(std::int64_t layer, SublayerKind kind, std::size_t product, const Var& x) {
+    const std::size_t column = (kind == SublayerKind::attention ? 0 : 2) + product;
+    double& cell = found_.inputs.at(static_cast<std::size_t>(layer)).at(column);
+    for_each_sequence(x.value(), [&](auto values) { cell += weight_ * kurtosis_of(values); });
   }
 
-  std::size_t layers_, products_seen_ = 0;
+  std::size_t layers_;
   double weight_;
   ActivationKurtosis found_;
 };
@@ -70,12 +68,12 @@ class KurtosisProbe final : public Probe, public Edit {
 }  // namespace
 
 ActivationKurtosis activation_kurtosis(LanguageModel& model, const Batch& sequences, std::int64_t batch) {
-  KurtosisProbe probe(model.sizes().layers, sequences.sequences());
+  KurtosisHooks hooks(model.sizes().layers, sequences.sequences());
   for (std::int64_t first = 0; first < sequences.sequences(); first += batch) {
     const Batch part = sequences.rows(first, std::min(sequences.sequences(), first + batch));
-    model.next_logits(part.tokens_BT(), {.probe = &probe, .edit = &probe, .documents = part.documents()});
+    model.next_logits(part.tokens_BT(), {.hooks = &hooks, .documents = part.documents()});
   }
-  return probe.found();
+  return hooks.found();
 }
 
 }  // namespace sink

@@ -5,8 +5,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "eval/evaluation_hooks.h"
 #include "eval/evaluation_maps.h"
-#include "eval/evaluation_probe.h"
 
 namespace sink {
 std::pair<std::int64_t, std::int64_t> strongest_head(const Evaluation& evaluation) {
@@ -24,12 +24,15 @@ std::pair<std::int64_t, std::int64_t> strongest_head(const Evaluation& evaluatio
 
 namespace {
 
-// What is gathered of one batch of sequences: the numbers of its probe, then the sum of its losses.
+// What is gathered of one batch of sequences: the sums of its hooks, then the sum of its losses.
 std::vector<double> measured_batch(LanguageModel& model, const Batch& part) {
-  EvaluationProbe probe(model.sizes(), model.extra_tokens(), part.sequences(), part.context());
-  probe.begin_batch(0, part.documents());
-  double loss = static_cast<double>(part.predicted()) * model.loss(part, 1, {.probe = &probe}).value().item();
-  std::vector<double> numbers = probe.numbers();
+  EvaluationHooks hooks(model.sizes(), model.extra_tokens(), part.sequences(), part.context());
+  hooks.begin_batch(0, part.documents());
+  Tensor losses_BT;
+  double loss =
+      static_cast<double>(part.predicted()) * model.loss(part, 1, {.hooks = &hooks}, &losses_BT).value().item();
+  hooks.add_losses(losses_BT);
+  std::vector<double> numbers = hooks.numbers();
   numbers.push_back(loss);
   return numbers;
 }
@@ -81,7 +84,7 @@ std::vector<std::vector<double>> measured_in_turns(std::int64_t parts, const Eva
 Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_maps,
                     const EvaluationRanks& ranks) {
   const std::int64_t N = sequences.sequences();
-  EvaluationProbe probe(model.sizes(), model.extra_tokens(), N, sequences.context());
+  EvaluationHooks hooks(model.sizes(), model.extra_tokens(), N, sequences.context());
   double loss_sum = 0;
   std::int64_t first = 0;
   for (std::vector<double>& numbers : measured_in_turns((N + batch - 1) / batch, ranks, [&](std::int64_t part) {
@@ -89,11 +92,11 @@ Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t b
        })) {
     loss_sum += numbers.back();
     numbers.pop_back();
-    probe.merge(first, numbers);
+    hooks.merge(first, numbers);
     first += batch;
   }
-  Evaluation evaluation = probe.evaluation();
-  evaluation.loss_by_position = probe.loss_by_position(sequences.targets_BT());
+  Evaluation evaluation = hooks.evaluation();
+  evaluation.loss_by_position = hooks.loss_by_position(sequences.targets_BT());
   evaluation.loss = sequences.predicted() > 0 ? loss_sum / static_cast<double>(sequences.predicted()) : std::nan("");
   if (with_maps && (!ranks.ranks || ranks.ranks->is_writer())) keep_maps(model, sequences, std::nullopt, evaluation);
   return evaluation;

@@ -13,16 +13,15 @@ constexpr std::int64_t kMostBytes = 1500000;
 constexpr std::int64_t kBytesOfWeight = 8;  // "0.01234,"
 
 // Copies the maps of one sequence, of all heads or of one.
-struct MapTaker final : Probe {
+struct MapTaker final : ForwardHooks {
   MapTaker(Evaluation::Maps& maps, bool all_heads) : maps(maps), all_heads(all_heads) {}
-  void hidden(std::int64_t, const Tensor&) override {}
-  void attention(const AttentionView& view) override {
-    maps.extra_key = view.extra_key;
+  void attention(AttentionPoint& point) override {
+    maps.extra_key = point.has_extra_key;
     for (std::int64_t head = 0; head < maps.heads; ++head) {
-      const bool chosen = view.layer == maps.layer && head == maps.head;
+      const bool chosen = point.layer == maps.layer && head == maps.head;
       if (all_heads || chosen)
-        maps.weights[static_cast<std::size_t>((sequence * maps.layers + view.layer) * maps.heads + head)] =
-            view.map(0, head);
+        maps.weights[static_cast<std::size_t>((sequence * maps.layers + point.layer) * maps.heads + head)] =
+            point.pattern(0, head);
     }
   }
   Evaluation::Maps& maps;
@@ -66,7 +65,7 @@ Evaluation::Maps take_maps(LanguageModel& model, const Tensor& tokens_NT, std::i
     maps.tokens.emplace_back(static_cast<std::size_t>(model.extra_tokens()), -1);
     for (std::int32_t id : view<std::int32_t, 2>(tokens_1T)) maps.tokens.back().push_back(id);
     taker.sequence = n;
-    model.next_logits(tokens_1T, {.probe = &taker, .documents = documents.rows(n, n + 1)});
+    model.next_logits(tokens_1T, {.hooks = &taker, .documents = documents.rows(n, n + 1)});
   }
   return maps;
 }

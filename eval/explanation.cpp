@@ -28,12 +28,11 @@ std::optional<double> norm_at(const Tensor& gradient, const Explanation& e, std:
 }
 
 // Keeps how the chosen layer makes traces, and where it stands on the tape.
-struct LayerWatcher final : Probe {
+struct LayerWatcher final : ForwardHooks {
   LayerWatcher(std::int64_t layer, const Tape* tape) : layer(layer), tape(tape) {}
-  void hidden(std::int64_t, const Tensor&) override {}
-  void attention(const AttentionView& view) override {
-    if (view.layer != layer) return;
-    trace = view.trace;
+  void attention(AttentionPoint& point) override {
+    if (point.layer != layer) return;
+    trace = point.trace();
     if (!tape) return;
     SINK_CHECK(!tape->nodes().empty(), "explain", "the model was read without what gradients need");
     node = tape->nodes().back().get();  // attention has just recorded itself
@@ -41,14 +40,14 @@ struct LayerWatcher final : Probe {
   std::int64_t layer;
   const Tape* tape;
   const Node* node = nullptr;
-  std::function<AttentionTrace(const Tensor&, std::int64_t, std::int64_t, std::int64_t)> trace;
+  AttentionPoint::Trace trace;
 };
 
 // The gradient of the layer's attention output, and what it passed on its way there.
 Tensor gradient_of_output(LanguageModel& model, const Batch& batch, Explanation& e, LayerWatcher& watcher, Tape& tape) {
   SINK_CHECK(batch.predicted() > 0, "explain", "every target is ignored (-1): there is nothing to predict",
              Exit::bad_input);
-  Var loss = model.loss(batch, 1, {.probe = &watcher});
+  Var loss = model.loss(batch, 1, {.hooks = &watcher});
   e.loss = loss.value().item();
   e.targets = batch.predicted();
   Tensor do_BHTD;
@@ -96,7 +95,7 @@ Explanation explain(LanguageModel& model, const Tensor& tokens_1T, const Explain
   if (options.backward)
     do_BHTD = gradient_of_output(model, given_tokens(tokens_1T, sizes.vocabulary, sizes.prefix), e, watcher, *tape);
   else
-    model.logits(tokens_1T, {.probe = &watcher});
+    model.logits(tokens_1T, {.hooks = &watcher});
   for (std::int64_t i = 0; i < positions; ++i)
     if (options.all_queries || i == e.query) e.rows.push_back(watcher.trace(do_BHTD, 0, e.head, i));
   for (GradientStep& step : e.arrival)  // `Linear` is an attention operation, `linear` a product with a matrix

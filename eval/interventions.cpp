@@ -7,7 +7,7 @@
 
 #include "engine/check.h"
 #include "engine/threads.h"
-#include "eval/intervention_edit.h"
+#include "eval/intervention_hooks.h"
 #include "eval/quantisation.h"
 
 namespace sink {
@@ -17,8 +17,9 @@ using What = Intervention::What;
 
 constexpr std::int64_t kBytesBefore = std::int64_t{1} << 29;  // of logits that are kept to be compared with
 
-Tensor logits_of(LanguageModel& model, const Batch& part, Edit* edit, Probe* probe = nullptr) {
-  return model.logits(part.tokens_BT(), {.probe = probe, .edit = edit, .documents = part.documents()});
+Tensor logits_of(LanguageModel& model, const Batch& part, ForwardHooks* hooks) {
+  return model.logits(part.tokens_BT(),
+                      {.hooks = hooks ? hooks : &ForwardHooks::none(), .documents = part.documents()});
 }
 
 // f(first, last) of `batch` sequences at a time.
@@ -92,10 +93,10 @@ struct Gathered {
 // While this lives the model is changed by one intervention.
 struct Intervened {
   std::unique_ptr<QuantisedMatrices> matrices;
-  std::unique_ptr<Edit> edit;
+  std::unique_ptr<ForwardHooks> hooks;  // null where the intervention changes weights alone
 
   Intervened(LanguageModel& model, const Intervention& intervention, const ValueSums& values)
-      : edit(edit_of(intervention, model.extra_tokens(), values)) {
+      : hooks(hooks_of(intervention, model.extra_tokens(), values)) {
     const Quantisation& how = intervention.quantisation;
     if (intervention.what == What::quantise && how.weight_bits > 0)
       matrices = std::make_unique<QuantisedMatrices>(model, how.weight_bits, how.weights);
@@ -171,9 +172,8 @@ ValueSums value_sums(LanguageModel& model, const Batch& sequences, const std::ve
   ValueSums sums(model.extra_tokens());
   const auto wants_mean = [](const Intervention& i) { return i.what == What::value && i.mean_value; };
   if (std::any_of(interventions.begin(), interventions.end(), wants_mean))
-    in_batches(sequences.sequences(), batch, [&](std::int64_t first, std::int64_t last) {
-      logits_of(model, sequences.rows(first, last), nullptr, &sums);
-    });
+    in_batches(sequences.sequences(), batch,
+               [&](std::int64_t first, std::int64_t last) { logits_of(model, sequences.rows(first, last), &sums); });
   return sums;
 }
 
@@ -193,7 +193,7 @@ std::vector<Gathered> gather(LanguageModel& model, const Batch& sequences, const
       const Intervened intervened(model, rows[n], values);
       in_batches(some.sequences(), batch, [&](std::int64_t begin, std::int64_t end) {
         const Batch part = some.rows(begin, end);
-        found[n].add(before[static_cast<std::size_t>(begin / batch)], logits_of(model, part, intervened.edit.get()),
+        found[n].add(before[static_cast<std::size_t>(begin / batch)], logits_of(model, part, intervened.hooks.get()),
                      part.targets_BT());
       });
     }

@@ -51,28 +51,28 @@ class Datasets {
   std::map<std::string, Dataset> datasets_;
 };
 
-struct Capture final : Probe {
+struct Capture final : HiddenStateHooks {
   Capture(Datasets& datasets, std::set<std::int64_t> layers) : datasets(datasets), layers(std::move(layers)) {}
 
-  void hidden(std::int64_t layer, const Tensor& x_BTC) override {
-    if (layers.contains(layer) || layers.contains(layer - 1))
-      datasets.write("hidden/" + std::to_string(layer), "N P C", x_BTC);
+  void hidden_state(std::int64_t l, const Tensor& x_BTC) override {
+    if (layers.contains(l) || layers.contains(l - 1)) datasets.write("hidden/" + std::to_string(l), "N P C", x_BTC);
   }
-  void hidden_before_norm(std::int64_t layer, const Tensor& x_BTC) override {
-    if (layers.contains(layer - 1)) datasets.write("hidden_before_norm/" + std::to_string(layer), "N P C", x_BTC);
+  void residual_before_norm(std::int64_t layer, const Tensor& x_BTC) override {
+    if (layers.contains(layer)) datasets.write("hidden_before_norm/" + std::to_string(layer + 1), "N P C", x_BTC);
   }
-  void attention(const AttentionView& view) override {
-    extra_key = view.extra_key;
-    if (!layers.contains(view.layer)) return;
-    std::string block = "blocks/" + std::to_string(view.layer) + "/";
-    datasets.write(block + "query", "N H P D", view.q_BHTD);
-    datasets.write(block + "key", "N G P D", view.k_BGTD);
-    datasets.write(block + "value", "N G P D", view.v_BGTD);
-    std::int64_t B = view.q_BHTD.dim(0), H = view.q_BHTD.dim(1), P = view.q_BHTD.dim(2), keys = P + view.extra_key;
+  void attention(AttentionPoint& point) override {
+    extra_key = point.has_extra_key;
+    if (!layers.contains(point.layer)) return;
+    std::string block = "blocks/" + std::to_string(point.layer) + "/";
+    datasets.write(block + "query", "N H P D", point.q_BHTD);
+    datasets.write(block + "key", "N G P D", point.k_BGTD);
+    datasets.write(block + "value", "N G P D", point.v_BGTD);
+    std::int64_t B = point.q_BHTD.dim(0), H = point.q_BHTD.dim(1), P = point.q_BHTD.dim(2),
+                 keys = P + point.has_extra_key;
     Tensor maps = Tensor::empty({B, H, P, keys}, DType::F64);
     for (std::int64_t bh = 0; bh < B * H; ++bh)
-      maps.slice(bh * P * keys, {P, keys}).copy_from(view.map(bh / H, bh % H));
-    datasets.write(block + "attention", view.extra_key ? "N H P 1+P" : "N H P P", maps);
+      maps.slice(bh * P * keys, {P, keys}).copy_from(point.pattern(bh / H, bh % H));
+    datasets.write(block + "attention", point.has_extra_key ? "N H P 1+P" : "N H P P", maps);
   }
 
   Datasets& datasets;
@@ -123,7 +123,7 @@ void write_logits_file(const std::string& path, LanguageModel& model, const Tens
     Batch part = sequences.rows(first, last);
     datasets.begin_batch(first);
     // The loss as training computes it, which never sees the logits; all sequences have as many targets.
-    loss += model.loss(part, 1, {.probe = &capture}).value().item() * static_cast<double>(part.sequences()) /
+    loss += model.loss(part, 1, {.hooks = &capture}).value().item() * static_cast<double>(part.sequences()) /
             static_cast<double>(N);
     Tensor logits_BTV = model.logits(part.tokens_BT()).to(Device::cpu);
     datasets.write("logits", "N T V", logits_BTV);

@@ -7,18 +7,18 @@ namespace sink {
 namespace {
 
 // Column sums of every layer, and nothing else.
-class ColumnSumProbe final : public Probe {
+class ColumnSumHooks final : public ForwardHooks {
  public:
-  ColumnSumProbe(const Sizes& sizes, std::int64_t extra_tokens, std::int64_t N, std::int64_t T, std::int64_t positions)
+  ColumnSumHooks(const Sizes& sizes, std::int64_t extra_tokens, std::int64_t N, std::int64_t T, std::int64_t positions)
       : extra_tokens_(extra_tokens),
         K_(std::min(positions, T)),
         raw(N, sizes.layers, sizes.heads, T, K_),
         proxy(N, sizes.layers, sizes.heads, T, K_) {}
-  void hidden(std::int64_t, const Tensor&) override {}
-  void attention(const AttentionView& view) override {
-    const AttentionStatistics s = view.statistics(K_ + extra_tokens_);
-    raw.store(sequence, view.layer, s.column_raw_BHX, extra_tokens_, view.extra_key, s.extra_raw_BH, documents);
-    proxy.store(sequence, view.layer, s.column_proxy_BHX, extra_tokens_, view.extra_key, s.extra_proxy_BH, documents);
+  void attention(AttentionPoint& point) override {
+    const AttentionStatistics s = point.statistics(K_ + extra_tokens_);
+    raw.store(sequence, point.layer, s.column_raw_BHX, extra_tokens_, point.has_extra_key, s.extra_raw_BH, documents);
+    proxy.store(sequence, point.layer, s.column_proxy_BHX, extra_tokens_, point.has_extra_key, s.extra_proxy_BH,
+                documents);
   }
 
  private:
@@ -70,14 +70,14 @@ void keep_sinks_by_length(LanguageModel& model, const Batch& sequences, std::int
   const std::int64_t N = sequences.sequences();
   for (std::int64_t T : lengths) {
     const Batch part = sequences.first(T);
-    ColumnSumProbe probe(model.sizes(), model.extra_tokens(), N, T, positions);
-    for (probe.sequence = 0; probe.sequence < N; probe.sequence += batch) {
-      const Batch rows = part.rows(probe.sequence, std::min(N, probe.sequence + batch));
-      probe.documents = rows.documents();
-      model.loss(rows, 1, {.probe = &probe});
+    ColumnSumHooks hooks(model.sizes(), model.extra_tokens(), N, T, positions);
+    for (hooks.sequence = 0; hooks.sequence < N; hooks.sequence += batch) {
+      const Batch rows = part.rows(hooks.sequence, std::min(N, hooks.sequence + batch));
+      hooks.documents = rows.documents();
+      model.loss(rows, 1, {.hooks = &hooks});
     }
-    kept.proxy.push_back(probe.proxy.scores(epsilons));
-    kept.raw.push_back(probe.raw.scores(epsilons));
+    kept.proxy.push_back(hooks.proxy.scores(epsilons));
+    kept.raw.push_back(hooks.raw.scores(epsilons));
   }
 }
 

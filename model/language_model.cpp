@@ -1,28 +1,81 @@
 #include "model/language_model.h"
 
-#include "autograd/tape.h"
+#include "autograd/ops/linear_cross_entropy_node.h"
+#include "autograd/ops/linear_node.h"
 
 namespace sink {
+namespace {
+
+// The rows of the last token of every sequence, (B, C).
+Tensor last_rows(const Tensor& y_BTC) {
+  const std::int64_t B = y_BTC.dim(0), T = y_BTC.dim(1), C = y_BTC.dim(2);
+  Tensor last_BC = y_BTC.new_empty({B, C}, y_BTC.dtype());
+  for (std::int64_t b = 0; b < B; ++b) last_BC.rows(b, b + 1).copy_from(y_BTC.slice((b * T + T - 1) * C, {1, C}));
+  return last_BC;
+}
+
+}  // namespace
+
+Var LanguageModel::loss(const Batch& batch, double loss_scale, const ForwardContext& ctx, Tensor* losses_BT) const {
+  SINK_CHECK(batch.vocabulary() <= sizes_.vocabulary, "transformer",
+             "the batch has " + std::to_string(batch.vocabulary()) + " kinds of tokens, the model " +
+                 std::to_string(sizes_.vocabulary),
+             Exit::bad_input);
+  const Tensor targets_BT = batch.targets_BT().to(parameters_.device());
+  ForwardContext with_documents = ctx;
+  with_documents.documents = batch.documents();
+  Var loss = checked_forward(batch.tokens_BT(), with_documents, [&](const Var& y_BTC, const Parameter& W_VC) {
+    return linear_cross_entropy(y_BTC, W_VC, targets_BT, batch.predicted(), loss_scale, losses_BT);
+  });
+  if (losses_BT) *losses_BT = losses_BT->reshape(targets_BT.shape());
+  return loss;
+}
+
+Tensor LanguageModel::logits(const Tensor& tokens_BT, const ForwardContext& ctx) const {
+  check_tokens(tokens_BT, sizes_.vocabulary);
+  return checked_forward(tokens_BT, ctx, [](const Var& y_BTC, const Parameter& W_VC) { return linear(y_BTC, W_VC); })
+      .value();
+}
+
+Tensor LanguageModel::next_logits(const Tensor& tokens_BT, const ForwardContext& ctx) const {
+  check_tokens(tokens_BT, sizes_.vocabulary);
+  return checked_forward(
+             tokens_BT, ctx,
+             [](const Var& y_BTC, const Parameter& W_VC) { return linear(Var(last_rows(y_BTC.value())), W_VC); })
+      .value();
+}
+
+Var LanguageModel::checked_forward(const Tensor& tokens_BT, ForwardContext ctx, const Unembed& unembed) const {
+  const Device device = parameters_.device();
+  const std::int64_t B = tokens_BT.dim(0), T = tokens_BT.dim(1), first = ctx.first_position();
+  SINK_CHECK(first + T <= sizes_.context + (first > 0 ? extra_tokens_ : 0), "transformer",
+             "expected tokens (B, T) with T at most the context " + std::to_string(sizes_.context) + ", got " +
+                 tokens_BT.str() + (first > 0 ? " behind " + std::to_string(first) + " that were read" : ""),
+             Exit::bad_input);
+  SINK_CHECK(!ctx.documents.positions_BT.defined() || extra_tokens_ == 0, "transformer",
+             "positions cannot begin anew at every document (--reset-positions) where the model puts a token of its "
+             "own before all of them, from which each has another distance",
+             Exit::usage);
+  ctx.documents = ctx.documents.to(device);
+  if (!ctx.cache) return forward(tokens_BT.to(device), ctx, unembed);
+
+  const std::int64_t rows = T + (first == 0 ? extra_tokens_ : 0);
+  set_decode_positions(ctx, B, rows, sizes_);
+  ctx.documents.positions_BT = ctx.documents.positions_BT.to(device);
+  Var y = forward(tokens_BT.to(device), ctx, unembed);
+  ctx.cache->advance(rows);
+  return y;
+}
 
 double LanguageModel::training_flops(std::int64_t tokens, std::int64_t T) const {
   double in_products = static_cast<double>(tied_weights_);
   for (const auto& parameter : parameters_)
     if (parameter->info().role == ParameterRole::weight)
       in_products += static_cast<double>(parameter->segment().size());
-  // q k^T and a v: 4 T H D operations per token over the full map, half of it under the causal range, 3 for both
+  // q k^T and a v: 4 T H D operations per token over the full pattern, half of it under the causal range, 3 for both
   // passes.
   double attention = 3.0 * 2.0 * static_cast<double>(T * sizes_.heads * sizes_.width_of_head() * sizes_.layers);
   return static_cast<double>(tokens) * (6 * in_products + attention);
-}
-
-void LanguageModel::enter(std::int64_t section) const {
-  if (!watch_) return;
-  watch_->forward_begins(section);
-  Tape::on_return([watch = watch_, section] { watch->backward_ends(section); });
-}
-
-void LanguageModel::leave(std::int64_t section) const {
-  if (watch_) Tape::on_return([watch = watch_, section] { watch->backward_begins(section); });
 }
 
 }  // namespace sink

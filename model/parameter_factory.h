@@ -53,7 +53,7 @@ class ParameterFactory {
   // Extra keys, values and logits, biases of scores: normal with deviation 0.02.
   const Parameter& small(ParameterRole role, const std::string& name, const Shape& shape, const std::string& axes);
 
-  // What is made from here on is used at another place of a pass (SectionWatch).
+  // What is made from here on is another bucket: its gradients are complete at another time of backward.
   void begin_section() { parameters_.begin_section(); }
 
   const Sizes& sizes() const { return sizes_; }

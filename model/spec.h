@@ -14,10 +14,10 @@
 
 #include "model/attention/constants.h"
 #include "model/extra/extra_defaults.h"
+#include "model/forward_context.h"
 #include "model/gate/output_gate.h"
 #include "model/heads/join_heads.h"
 #include "model/parameter_factory.h"
-#include "model/pass.h"
 
 namespace sink {
 
@@ -69,15 +69,15 @@ concept ChecksSizes = !requires {
 template <class P>
 concept MadePerBlock = std::constructible_from<P, ParameterFactory&, const std::string&>;
 
-// Made once for a model. Tokens stand at pass.documents.positions_BT (I32), or at 0 ... T - 1 where that is undefined.
-// embed: what follows the token embedding; rotate: what happens to queries and keys of block pass.layer before they
+// Made once for a model. Tokens stand at ctx.documents.positions_BT (I32), or at 0 ... T - 1 where that is undefined.
+// embed: what follows the token embedding; rotate: what happens to queries and keys of block ctx.layer before they
 // meet; bias: numbers (H, T) by head and distance i - j that are added to scores, or an undefined Var. It may have
-// split, too, a faster way to rotate (model/layer/attention_layer.h).
+// split, too, a faster way to rotate (model/layer/positioned_heads.h).
 template <class P>
 concept PositionPolicy = std::constructible_from<P, ParameterFactory&> &&
-    requires(const P& position, const Var& x, const Pass& pass) {
-  { position.embed(x, pass) } -> std::same_as<Var>;
-  { position.rotate(x, pass) } -> std::same_as<Var>;
+    requires(const P& position, const Var& x, const ForwardContext& ctx) {
+  { position.embed(x, ctx) } -> std::same_as<Var>;
+  { position.rotate(x, ctx) } -> std::same_as<Var>;
   { position.bias() } -> std::same_as<Var>;
 };
 
@@ -100,21 +100,21 @@ concept FeedForwardPolicy = std::constructible_from<F, ParameterFactory&, const 
 // What a placement is given as its two sublayers (model/layer/sublayer.h).
 template <class Norms>
 struct AnyAttention : Norms {
-  Var operator()(const Var& h_BTC, const Pass& pass) const;
+  Var operator()(const Var& h_BTC, const ForwardContext& ctx) const;
 };
 template <class Norms>
 struct AnyFeedForward : Norms {
-  Var operator()(const Var& h_BTC, const Pass& pass) const;
+  Var operator()(const Var& h_BTC, const ForwardContext& ctx) const;
 };
 
 // Norms<Norm>: the norms of one sublayer, which it then has as members; block: the residual stream after the block,
-// from that before it, each a Var or a Residual (model/residual.h), which shows the probe what it norms of it;
+// from that before it, each a Var or a Residual (model/residual.h), and hooks see what it norms of it;
 // kFinalNorm: whether the residual stream is normed before the unembedding.
 template <class P, class Norm>
 concept PlacementPolicy = MadePerBlock<typename P::template Norms<Norm>> &&
     requires(const Residual& x, const AnyAttention<typename P::template Norms<Norm>>& attention,
-             const AnyFeedForward<typename P::template Norms<Norm>>& feed_forward, const Pass& pass) {
-  { P::block(x, attention, feed_forward, pass) } -> std::convertible_to<Residual>;
+             const AnyFeedForward<typename P::template Norms<Norm>>& feed_forward, const ForwardContext& ctx) {
+  { P::block(x, attention, feed_forward, ctx) } -> std::convertible_to<Residual>;
   { P::kFinalNorm } -> std::convertible_to<bool>;
 };
 
@@ -142,14 +142,14 @@ concept FeaturesPolicy = MadePerBlock<F> && requires(const F& features, const Va
 // join.
 template <class E>
 concept ExtraPolicy = MadePerBlock<E> && std::constructible_from<typename E::Tokens, ParameterFactory&> &&
-    requires(const E& extra, const typename E::Tokens& tokens, const Var& x) {
+    requires(const E& extra, const typename E::Tokens& tokens, const Var& x, const ForwardContext& ctx) {
   { E::kTokens } -> std::convertible_to<std::int64_t>;
   { E::kExtraKey } -> std::convertible_to<bool>;
   { E::kExtraKeyHasValue } -> std::convertible_to<bool>;
   { extra.extra_key() } -> std::same_as<ExtraKeyVars>;
   { extra.output(x) } -> std::same_as<Var>;
-  { tokens.embed(x) } -> std::same_as<Var>;
-  { tokens.drop(x) } -> std::convertible_to<Residual>;
+  { tokens.embed(x, ctx) } -> std::same_as<Var>;
+  { tokens.drop(x, ctx) } -> std::convertible_to<Residual>;
 };
 
 // gate(o, h): o (B, T, width) multiplied with what is computed from the sublayer's input h (B, T, C).
@@ -182,15 +182,16 @@ consteval bool contracts_hold() {
       static_assert(ChecksSizes<P>,
                     "a policy's check is not `static void check(const Sizes&)`, and so would never be asked");
     });
-    static_assert(PositionPolicy<typename S::Position>,
-                  "Position needs Position(ParameterFactory&), embed(x, pass), rotate(x, pass) and bias(), each const and "
-                  "giving a Var: derive it from PositionDefaults");
+    static_assert(
+        PositionPolicy<typename S::Position>,
+        "Position needs Position(ParameterFactory&), embed(x, ctx), rotate(x, ctx) and bias(), each const and "
+        "giving a Var: derive it from PositionDefaults");
     static_assert(
         NormPolicy<typename S::Norm>,
         "Norm needs Norm(ParameterFactory&, prefix), norm(x) and norm(x, type), each const and giving a Var, and "
         "of_sum(a, b) and of_sum(a, b, type), giving a NormedSum");
     static_assert(PlacementPolicy<typename S::Placement, typename S::Norm>,
-                  "Placement needs Norms<Norm>, kFinalNorm and `static Var block(x, attention, feed_forward, pass)`");
+                  "Placement needs Norms<Norm>, kFinalNorm and `static Var block(x, attention, feed_forward, ctx)`");
     static_assert(
         FeedForwardPolicy<typename S::FeedForward>,
         "FeedForward needs FeedForward(ParameterFactory&, prefix, biases) and a const feed_forward(h) giving a Var");
@@ -206,7 +207,7 @@ consteval bool contracts_hold() {
     static_assert(ExtraPolicy<typename S::Extra>,
                   "Extra needs Extra(ParameterFactory&, prefix), kTokens, kExtraKey, kExtraKeyHasValue, extra_key(), "
                   "output(o) and "
-                  "Tokens with embed(x) and drop(x): derive it from ExtraDefaults");
+                  "Tokens with embed(x, ctx) and drop(x, ctx): derive it from ExtraDefaults");
     static_assert(GatePolicy<typename S::Gate>,
                   "Gate needs Gate(ParameterFactory&, prefix) and a const gate(o, h) giving a Var");
     static_assert(LinearBiasPolicy<typename S::LinearBias>,

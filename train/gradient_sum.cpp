@@ -1,5 +1,6 @@
 #include "train/gradient_sum.h"
 
+#include "autograd/tape.h"
 #include "engine/ops/add/add.h"
 
 namespace sink {
@@ -24,8 +25,11 @@ void GradientSum::begin_round(std::int64_t round) {
   if (sums_rounds() && round > 0) parameters_.clear_gradients();
 }
 
-void GradientSum::backward_ends(std::int64_t n) {
-  if (n >= static_cast<std::int64_t>(parameters_.sections().size())) return;
+void GradientSum::reduce_on_return(std::int64_t n) {
+  Tape::on_return([this, n] { reduce(n); });
+}
+
+void GradientSum::reduce(std::int64_t n) {
   if (!ordered_ && !is_last()) return;
   ++handed_over_;
   Tensor whole = section(parameters_.gradients(), n);
@@ -40,6 +44,7 @@ void GradientSum::backward_ends(std::int64_t n) {
 
 void GradientSum::end_round() {
   if (ranks_.alone()) return end_of_one_rank();
+  reduce(0);
   const auto sections = static_cast<std::int64_t>(parameters_.sections().size());
   if (ordered_ || is_last())
     SINK_CHECK(handed_over_ == sections, "ranks",

@@ -9,11 +9,11 @@
 
 #include "autograd/parameter_arena.h"
 #include "engine/comm/communicator.h"
-#include "model/section_watch.h"
+#include "model/forward_hooks.h"
 
 namespace sink {
 
-class GradientSum : public SectionWatch {
+class GradientSum : public ForwardHooks {
  public:
   // Over the gradients of `parameters`. `everywhere`: every rank gets the whole sum; else each its chunk of every
   // section (the optimiser's state is sharded), and the rest of gradients() is not to be read.
@@ -23,12 +23,21 @@ class GradientSum : public SectionWatch {
   void begin_round(std::int64_t round);
   void end_round();
 
-  void backward_ends(std::int64_t section) override;
+  // In between, these are the hooks of forward: when backward is back at such a point, the gradients of what forward
+  // did after it are complete.
+  void residual_pre(std::int64_t layer, Residual&) override { reduce_on_return(layer + 1); }
+  void residual_post(std::int64_t layer, Residual&) override {
+    if (layer + 2 == last_section()) reduce_on_return(layer + 2);
+  }
 
  private:
   bool is_last() const { return round_ + 1 == rounds_; }
   // Whether this round's gradients are added to others outside of the operations.
   bool sums_rounds() const { return ordered_ && rounds_ > 1; }
+  // Section 0 is the embedding, 1 ... L are the blocks, the last is what comes after them.
+  std::int64_t last_section() const { return static_cast<std::int64_t>(parameters_.sections().size()) - 1; }
+  void reduce_on_return(std::int64_t section);
+  void reduce(std::int64_t section);
   void end_of_one_rank();
   Tensor section(const Tensor& whole, std::int64_t n) const;
 

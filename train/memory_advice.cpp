@@ -30,7 +30,7 @@ void attempt(TrainingRun& run, const Trial& trial) {
   Batch batch = run.data().train_batch(0, 0, trial.batch).first(trial.context);
   for (int micro = 0; micro < 2; ++micro) {
     Tape tape;
-    tape.backward(model.loss(batch, 1, {.recompute = trial.recompute}));
+    tape.backward(model.loss(batch, 1, {.gradient_checkpointing = trial.recompute}));
   }
   run.optimizer().skip();
   std::int64_t sequences = std::min({trial.batch, config.eval_sequences, run.data().validation_sequences()});
@@ -77,7 +77,6 @@ std::string advice(TrainingRun& run) {
 }  // namespace
 
 void fail_with_what_fits(TrainingRun& run, const OutOfMemory& error) {
-  run.model().watch_sections(nullptr);
   run.optimizer().skip();
   throw Error(error.what() + (". " + advice(run)), error.code);
 }

@@ -47,7 +47,6 @@ TrainingRun::TrainingRun(const RunConfig& config, const Ablation& ablation, std:
   require_ranks_divide(config, ranks.size());
   gradient_sum_ = std::make_unique<GradientSum>(model_->parameters(), ranks, config.accumulate / ranks.size(),
                                                 config.gradient_sum == "ordered", optimizer_->share().is_whole());
-  if (!ranks.alone()) model_->watch_sections(gradient_sum_.get());
 }
 
 TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& observers) {
@@ -221,7 +220,9 @@ void TrainingRun::gather_parameters() {
 
 Tensor TrainingRun::add_gradients(const Batch& batch, double weight) {
   Tape tape;
-  Var loss = model_->loss(batch, weight, {.recompute = config_.recompute});
+  Var loss = model_->loss(batch, weight,
+                          {.hooks = ranks_.alone() ? &ForwardHooks::none() : gradient_sum_.get(),
+                           .gradient_checkpointing = config_.recompute});
   tape.backward(loss);
   return loss.value();
 }

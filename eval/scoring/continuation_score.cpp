@@ -72,8 +72,8 @@ class ContinuationReader {
 
   // Logits (1, T, V) behind each token, or (1, V) behind the last.
   Tensor read(std::span<const std::int32_t> ids, bool each) {
-    const Pass pass{.cache = &*cache_};
-    Tensor logits = each ? model_.logits(one_row(ids), pass) : model_.next_logits(one_row(ids), pass);
+    const ForwardContext ctx{.cache = &*cache_};
+    Tensor logits = each ? model_.logits(one_row(ids), ctx) : model_.next_logits(one_row(ids), ctx);
     held_.insert(held_.end(), ids.begin(), ids.end());
     return logits.to(Device::cpu);
   }

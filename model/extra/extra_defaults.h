@@ -2,6 +2,7 @@
 #pragma once
 
 #include "autograd/ops/attention_node.h"
+#include "model/forward_context.h"
 #include "model/parameter_factory.h"
 #include "model/residual.h"
 
@@ -20,11 +21,11 @@ struct ExtraDefaults {
   ExtraKeyVars extra_key() const { return {}; }
   Var output(const Var& o_BHTD) const { return o_BHTD; }
 
-  // What stands once in a model.
+  // Made once for a model.
   struct Tokens {
     explicit Tokens(ParameterFactory&) {}
-    Var embed(const Var& x_BTC) const { return x_BTC; }
-    Residual drop(const Residual& x) const { return x; }
+    Var embed(const Var& x_BTC, const ForwardContext&) const { return x_BTC; }
+    Residual drop(const Residual& x, const ForwardContext&) const { return x; }
   };
 };
 

@@ -18,8 +18,14 @@ class SinkToken : public ExtraDefaults {
    public:
     explicit Tokens(ParameterFactory& make)
         : row_1C_(make.embedding("embedding.sink_token.weight", 1, make.sizes().width, "1 C")) {}
-    Var embed(const Var& x_BTC) const { return prepend(x_BTC, row_1C_); }
-    Var drop(const Var& x_BTC) const { return drop_first(x_BTC); }
+    // Tokens that follow those of a cache have it in the cache.
+    Var embed(const Var& x_BTC, const ForwardContext& ctx) const {
+      return ctx.first_position() == 0 ? prepend(x_BTC, row_1C_) : x_BTC;
+    }
+    Residual drop(const Residual& x, const ForwardContext& ctx) const {
+      if (ctx.first_position() > 0) return x;
+      return drop_first(x);
+    }
 
    private:
     const Parameter& row_1C_;

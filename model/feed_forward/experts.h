@@ -9,9 +9,9 @@
 #include "autograd/ops/add_node.h"
 #include "autograd/ops/expert_glu_node.h"
 #include "autograd/ops/top_softmax_node.h"
+#include "model/forward_context.h"
 #include "model/layer/linear_layer.h"
 #include "model/parameter_factory.h"
-#include "model/pass.h"
 
 namespace sink {
 
@@ -37,11 +37,11 @@ class Experts {
         down_bias_CE_(
             make.linear_biases(prefix + ".down.bias", make.sizes().width, make.sizes().expert_count(), biases)) {}
 
-  Var operator()(const Var& h_BTC, const Pass& pass = {}) const {
+  Var operator()(const Var& h_BTC, const ForwardContext& ctx = {}) const {
     Var p_BTE = top_softmax(router_(h_BTC), chosen_);
     Var gate_up = gate_up_(h_BTC);       // (B, T, E 2F)
     Var y = expert_glu(gate_up, p_BTE);  // (B, T, E F)
-    if (pass.edit) y = Var(pass.edit->inner_input(y.value()));
+    ctx.hooks->projection_input(ctx.layer, SublayerKind::feed_forward, y);
     Var out_BTC = linear(y, down_);
     return down_bias_CE_ ? add(out_BTC, linear(p_BTE, *down_bias_CE_)) : out_BTC;
   }

@@ -5,9 +5,9 @@
 #include <type_traits>
 
 #include "autograd/ops/glu_node.h"
+#include "model/forward_context.h"
 #include "model/layer/linear_layer.h"
 #include "model/parameter_factory.h"
-#include "model/pass.h"
 
 namespace sink {
 
@@ -21,10 +21,10 @@ class GatedFeedForward {
                                        std::is_same_v<Function, SiluFunction>),
               make.linear_bias(prefix + ".down.bias", make.sizes().width, biases)} {}
 
-  Var operator()(const Var& h_BTC, const Pass& pass = {}) const {
+  Var operator()(const Var& h_BTC, const ForwardContext& ctx = {}) const {
     Var gate_up_BTF2 = gate_up_(h_BTC);
     Var y_BTF = glu<Function>(gate_up_BTF2);
-    if (pass.edit) y_BTF = Var(pass.edit->inner_input(y_BTF.value()));
+    ctx.hooks->projection_input(ctx.layer, SublayerKind::feed_forward, y_BTF);
     return down_(y_BTF);
   }
 

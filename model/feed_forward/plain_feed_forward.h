@@ -3,9 +3,9 @@
 #pragma once
 
 #include "autograd/ops/activation_node.h"
+#include "model/forward_context.h"
 #include "model/layer/linear_layer.h"
 #include "model/parameter_factory.h"
-#include "model/pass.h"
 
 namespace sink {
 
@@ -19,9 +19,9 @@ class PlainFeedForward {
                                        /*of_swiglu=*/false),
               make.linear_bias(prefix + ".down.bias", make.sizes().width, biases)} {}
 
-  Var operator()(const Var& h_BTC, const Pass& pass = {}) const {
+  Var operator()(const Var& h_BTC, const ForwardContext& ctx = {}) const {
     Var y_BTF = activate<Function>(up_(h_BTC));
-    if (pass.edit) y_BTF = Var(pass.edit->inner_input(y_BTF.value()));
+    ctx.hooks->projection_input(ctx.layer, SublayerKind::feed_forward, y_BTF);
     return down_(y_BTF);
   }
 

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "autograd/ops/add_node.h"
-#include "model/pass.h"
+#include "model/forward_context.h"
 #include "model/placement/one_norm.h"
 
 namespace sink {
@@ -16,9 +16,10 @@ struct ParallelResidual {
   using Norms = OneNorm<Norm>;
 
   template <class Attention, class FeedForward>
-  static Var block(const Var& x_BTC, const Attention& attention, const FeedForward& feed_forward, const Pass& pass) {
-    Var u_BTC = add(x_BTC, attention(attention.norm(x_BTC), pass));
-    return add(u_BTC, feed_forward(feed_forward.norm(x_BTC), pass));
+  static Var block(const Var& x_BTC, const Attention& attention, const FeedForward& feed_forward,
+                   const ForwardContext& ctx) {
+    Var u_BTC = add(x_BTC, attention(attention.norm(x_BTC), ctx));
+    return add(u_BTC, feed_forward(feed_forward.norm(x_BTC), ctx));
   }
 };
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "autograd/ops/add_node.h"
-#include "model/pass.h"
+#include "model/forward_context.h"
 #include "model/placement/one_norm.h"
 
 namespace sink {
@@ -14,13 +14,14 @@ struct PostNorm {
   template <class Norm>
   using Norms = OneNorm<Norm>;
 
-  // Massive activations live in the sum, not in what the norm makes of it: hence the probe sees both.
+  // Massive activations live in the sum, not in what the norm makes of it: hence hooks see both.
   template <class Attention, class FeedForward>
-  static Var block(const Var& x_BTC, const Attention& attention, const FeedForward& feed_forward, const Pass& pass) {
+  static Var block(const Var& x_BTC, const Attention& attention, const FeedForward& feed_forward,
+                   const ForwardContext& ctx) {
     DType residual = x_BTC.value().dtype();
-    Var u_BTC = attention.norm.of_sum(x_BTC, attention(x_BTC, pass), residual).y;
-    auto [sum_BTC, y_BTC] = feed_forward.norm.of_sum(u_BTC, feed_forward(u_BTC, pass), residual);
-    if (pass.probe) pass.probe->hidden_before_norm(pass.layer + 1, sum_BTC.value());
+    Var u_BTC = attention.norm.of_sum(x_BTC, attention(x_BTC, ctx), residual).y;
+    auto [sum_BTC, y_BTC] = feed_forward.norm.of_sum(u_BTC, feed_forward(u_BTC, ctx), residual);
+    ctx.hooks->residual_before_norm(ctx.layer, sum_BTC.value());
     return y_BTC;
   }
 };

@@ -1,7 +1,7 @@
 // Placement policy: x + f(norm(x)), the study's default (Gu et al. 2025, section 2).
 #pragma once
 
-#include "model/pass.h"
+#include "model/forward_context.h"
 #include "model/placement/one_norm.h"
 #include "model/residual.h"
 
@@ -16,10 +16,10 @@ struct PreNorm {
 
   template <class Attention, class FeedForward>
   static Residual block(const Residual& x, const Attention& attention, const FeedForward& feed_forward,
-                        const Pass& pass) {
+                        const ForwardContext& ctx) {
     auto [x_BTC, normed_BTC] = x.normed(attention.norm);
-    auto [u_BTC, h_BTC] = feed_forward.norm.of_sum(x_BTC, attention(normed_BTC, pass));
-    return {u_BTC, feed_forward(h_BTC, pass)};
+    auto [u_BTC, h_BTC] = feed_forward.norm.of_sum(x_BTC, attention(normed_BTC, ctx));
+    return {u_BTC, feed_forward(h_BTC, ctx)};
   }
 };
 

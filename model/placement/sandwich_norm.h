@@ -3,8 +3,8 @@
 
 #include "autograd/ops/add_node.h"
 #include "autograd/ops/convert_node.h"
+#include "model/forward_context.h"
 #include "model/parameter_factory.h"
-#include "model/pass.h"
 
 namespace sink {
 
@@ -21,11 +21,12 @@ struct SandwichNorm {
   };
 
   template <class Attention, class FeedForward>
-  static Var block(const Var& x_BTC, const Attention& attention, const FeedForward& feed_forward, const Pass& pass) {
+  static Var block(const Var& x_BTC, const Attention& attention, const FeedForward& feed_forward,
+                   const ForwardContext& ctx) {
     DType residual = x_BTC.value().dtype();  // norms read no bf16
-    Var branch_BTC = attention.post_norm(convert(attention(attention.norm(x_BTC), pass), residual));
+    Var branch_BTC = attention.post_norm(convert(attention(attention.norm(x_BTC), ctx), residual));
     auto [u_BTC, h_BTC] = feed_forward.norm.of_sum(x_BTC, branch_BTC);
-    return add(u_BTC, feed_forward.post_norm(convert(feed_forward(h_BTC, pass), residual)));
+    return add(u_BTC, feed_forward.post_norm(convert(feed_forward(h_BTC, ctx), residual)));
   }
 };
 

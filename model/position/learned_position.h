@@ -14,8 +14,8 @@ class Learned : public PositionDefaults {
   explicit Learned(ParameterFactory& make)
       : table_TC_(make.embedding("embedding.position.weight", make.positions(), make.sizes().width, "T C")) {}
 
-  Var embed(const Var& x_BTC, const Pass& pass) const {
-    const Tensor& positions_BT = pass.documents.positions_BT;
+  Var embed(const Var& x_BTC, const ForwardContext& ctx) const {
+    const Tensor& positions_BT = ctx.documents.positions_BT;
     if (positions_BT.defined()) return add(x_BTC, embedding(positions_BT, table_TC_));
     return add_rows(x_BTC, table_TC_.var());
   }

@@ -28,9 +28,9 @@ class RotaryDefaults : public PositionDefaults {
                Exit::usage);
   }
 
-  Var rotate(const Var& x_BHTD, const Pass& pass) const { return rotary(x_BHTD, table(pass)); }
-  QueryKeyValue split(const Var& qkv_BTE, std::int64_t H, std::int64_t G, const Pass& pass) const {
-    return split_rotary(qkv_BTE, H, G, table(pass));
+  Var rotate(const Var& x_BHTD, const ForwardContext& ctx) const { return rotary(x_BHTD, table(ctx)); }
+  QueryKeyValue split(const Var& qkv_BTE, std::int64_t H, std::int64_t G, const ForwardContext& ctx) const {
+    return split_rotary(qkv_BTE, H, G, table(ctx));
   }
 
  protected:
@@ -57,9 +57,9 @@ class RotaryDefaults : public PositionDefaults {
     const RotaryTable table = rotary_table(make.positions(), turns_E, make.real(), length);
     return {make.constant(table.cos_TE), make.constant(table.sin_TE)};
   }
-  RotaryTable table(const Pass& pass) const {
-    const RotaryTable& table = sizes_.is_global(pass.layer) ? global_ : local_;
-    return {table.cos_TE, table.sin_TE, pass.documents.positions_BT};
+  RotaryTable table(const ForwardContext& ctx) const {
+    const RotaryTable& table = sizes_.is_global(ctx.layer) ? global_ : local_;
+    return {table.cos_TE, table.sin_TE, ctx.documents.positions_BT};
   }
 };
 

@@ -33,8 +33,8 @@ class Sinusoidal : public PositionDefaults {
   explicit Sinusoidal(ParameterFactory& make)
       : table_TC_(make.constant(sinusoidal_table(make.positions(), make.sizes().width, make.real()))) {}
 
-  Var embed(const Var& x_BTC, const Pass& pass) const {
-    const Tensor& positions_BT = pass.documents.positions_BT;
+  Var embed(const Var& x_BTC, const ForwardContext& ctx) const {
+    const Tensor& positions_BT = ctx.documents.positions_BT;
     if (!positions_BT.defined()) return add_rows(x_BTC, Var(table_TC_));
     Tensor p_BTC = Tensor::empty_like(x_BTC.value());
     embedding(positions_BT, table_TC_, p_BTC);

@@ -52,18 +52,20 @@ std::unique_ptr<LanguageModel> model_of(const Case& c) {
 }
 
 // Keeps whole maps and vectors.
-struct Everything final : Probe {
+struct Everything final : HiddenStateHooks {
   struct Layer {
     Tensor q_BHTD, k_BGTD, v_BGTD;
     std::vector<Tensor> maps_BH;
     bool extra_key;
   };
-  void hidden(std::int64_t layer, const Tensor& x_BTC) override { states[layer] = x_BTC.clone(); }
-  void hidden_before_norm(std::int64_t layer, const Tensor& x_BTC) override { before_norm[layer] = x_BTC.clone(); }
-  void attention(const AttentionView& view) override {
-    Layer layer{view.q_BHTD.clone(), view.k_BGTD.clone(), view.v_BGTD.clone(), {}, view.extra_key};
+  void hidden_state(std::int64_t l, const Tensor& x_BTC) override { states[l] = x_BTC.clone(); }
+  void residual_before_norm(std::int64_t layer, const Tensor& x_BTC) override {
+    before_norm[layer + 1] = x_BTC.clone();
+  }
+  void attention(AttentionPoint& view) override {
+    Layer layer{view.q_BHTD.clone(), view.k_BGTD.clone(), view.v_BGTD.clone(), {}, view.has_extra_key};
     for (std::int64_t bh = 0; bh < view.q_BHTD.dim(0) * view.q_BHTD.dim(1); ++bh)
-      layer.maps_BH.push_back(view.map(bh / view.q_BHTD.dim(1), bh % view.q_BHTD.dim(1)));
+      layer.maps_BH.push_back(view.pattern(bh / view.q_BHTD.dim(1), bh % view.q_BHTD.dim(1)));
     layers.push_back(layer);
   }
   std::map<std::int64_t, Tensor> states, before_norm;
@@ -382,7 +384,7 @@ TEST_CASE("evaluation: every number equals a direct computation on whole maps") 
     std::int64_t X = model->extra_tokens();
     Batch input = random_tokens(23, kN, kT, 11);
     Everything seen;
-    double loss = model->loss(input, 1, {.probe = &seen}).value().item();
+    double loss = model->loss(input, 1, {.hooks = &seen}).value().item();
     Evaluation e = evaluate(*model, input, /*batch=*/2, /*with_maps=*/true);
 
     CHECK(e.loss == Approx(loss).epsilon(1e-12));

@@ -64,7 +64,7 @@ TEST_CASE("explain: the weights of every query are those of the model's map") {
     if (!is_built(c.ablation)) continue;
     auto model = make_model(c.ablation, c.sizes);
     Watcher watcher;
-    model->logits(sentence(), {.probe = &watcher});
+    model->logits(sentence(), {.hooks = &watcher});
     for (std::int64_t layer = 0; layer < 2; ++layer) {
       const std::int64_t head = c.sizes.heads - 1;
       INFO(std::string(c.ablation), " layer ", layer);

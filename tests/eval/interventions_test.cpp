@@ -57,20 +57,20 @@ bool has(const std::vector<std::int64_t>& chosen, std::int64_t one) {
 }
 
 // The intervention by its definition: the layer's map, kept by the probe, is changed and multiplied with the values.
-struct ByMaps final : Probe, Edit {
+struct ByMaps final : ForwardHooks {
   Intervention what;
   std::int64_t key;
   double score_scale = 0;
   std::vector<Tensor> maps_H, q, k;  // of one sequence
   bool extra_key = false, divides = true;
 
-  void hidden(std::int64_t, const Tensor&) override {}
-  void attention(const AttentionView& view) override {
+  void attention(AttentionPoint& point) override {
     maps_H.clear();
-    extra_key = view.extra_key;
-    for (std::int64_t h = 0; h < view.q_BHTD.dim(1); ++h) maps_H.push_back(view.map(0, h));
-    q = {view.q_BHTD.clone()};
-    k = {view.k_BGTD.clone()};
+    extra_key = point.has_extra_key;
+    for (std::int64_t h = 0; h < point.q_BHTD.dim(1); ++h) maps_H.push_back(point.pattern(0, h));
+    q = {point.q_BHTD.clone()};
+    k = {point.k_BGTD.clone()};
+    point.o_BHTD = Var(output(point));
   }
   // By how much the score of query i for the key rises.
   double rise(std::int64_t h, std::int64_t g, std::int64_t i) const {
@@ -84,8 +84,8 @@ struct ByMaps final : Probe, Edit {
     return score_scale * dot * (what.scale - 1 + what.along / std::sqrt(squares));
   }
   // The extra keys of these tests have the value zero.
-  Tensor attention_output(const AttentionOutput& attention) override {
-    Tensor o = attention.o_BHTD.clone();
+  Tensor output(const AttentionPoint& attention) const {
+    Tensor o = attention.o_BHTD.value().clone();
     if (!has(what.layers, attention.layer)) return o;
     auto o_BHTD = view<double, 4>(o);
     auto v_BGTD = view<double, 4>(attention.v_BGTD);
@@ -135,7 +135,7 @@ std::vector<double> losses_by_maps(LanguageModel& model, const Batch& sequences,
   std::vector<double> losses;
   for (std::int64_t n = 0; n < sequences.sequences(); ++n) {
     ByMaps edit = by_maps(model, what, divides);
-    losses.push_back(model.loss(sequences.rows(n, n + 1), 1, {.probe = &edit, .edit = &edit}).value().item());
+    losses.push_back(model.loss(sequences.rows(n, n + 1), 1, {.hooks = &edit}).value().item());
   }
   return losses;
 }
@@ -211,15 +211,18 @@ TEST_CASE("interventions: of two tokens each acts on the queries behind it") {
 TEST_CASE("interventions: a mean value is that of the other tokens, over all sequences") {
   auto model = model_of("baseline", 0, 2);
   const Batch sequences = sequences_of(5);
-  struct Values final : Probe, Edit {
+  struct Values final : ForwardHooks {
     std::vector<Tensor> of_layer;
-    std::int64_t next = 0;
-    void hidden(std::int64_t, const Tensor&) override {}
-    void attention(const AttentionView& view) override { of_layer.push_back(view.v_BGTD.clone()); }
+    bool replaces = false;
+    void attention(AttentionPoint& point) override {
+      if (!replaces)
+        of_layer.push_back(point.v_BGTD.clone());
+      else if (point.layer == 0)
+        point.o_BHTD = Var(output(point));
+    }
     // Token 2 has the value that is the mean of tokens 1, 3, 4, 5 of the four sequences; in layer 0, head 3.
-    Tensor attention_output(const AttentionOutput& attention) override {
-      if (attention.layer != 0) return attention.o_BHTD;
-      Tensor v = attention.v_BGTD.clone(), o = attention.o_BHTD.clone();
+    Tensor output(const AttentionPoint& attention) const {
+      Tensor v = attention.v_BGTD.clone(), o = attention.o_BHTD.value().clone();
       auto all = view<double, 4>(of_layer[0]);
       auto v_BGTD = view<double, 4>(v);
       for (std::size_t d = 0; d < v_BGTD.shape(3); ++d) {
@@ -237,12 +240,13 @@ TEST_CASE("interventions: a mean value is that of the other tokens, over all seq
       return o;
     }
   } values;
-  model->loss(sequences, 1, {.probe = &values});
+  model->loss(sequences, 1, {.hooks = &values});
+  values.replaces = true;
   Intervention one = of_token(What::value, 2);
   one.mean_value = true;
   one.layers = {0};
   one.heads = {3};
-  const double by_hand = model->loss(sequences, 1, {.edit = &values}).value().item();
+  const double by_hand = model->loss(sequences, 1, {.hooks = &values}).value().item();
   CHECK(mean(losses_with(*model, sequences, one)) == Approx(by_hand).epsilon(1e-12));
   for (std::int64_t batch : {1, 3, 4}) {
     CAPTURE(batch);
@@ -253,18 +257,17 @@ TEST_CASE("interventions: a mean value is that of the other tokens, over all seq
 TEST_CASE("interventions: clipped activations are the stream of each block, within its bounds") {
   auto model = model_of("baseline");
   const Batch sequences = sequences_of(6);
-  struct Stream final : Probe {
+  struct Stream final : HiddenStateHooks {
     std::vector<Tensor> x;
-    void hidden(std::int64_t, const Tensor& x_BTC) override { x.push_back(x_BTC.clone()); }
-    void attention(const AttentionView&) override {}
+    void hidden_state(std::int64_t, const Tensor& x_BTC) override { x.push_back(x_BTC.clone()); }
   } stream;
-  model->loss(sequences, 1, {.probe = &stream});
-  struct Clipped final : Edit {
+  model->loss(sequences, 1, {.hooks = &stream});
+  struct Clipped final : ForwardHooks {
     const Stream* seen = nullptr;
     double medians = 0;
     // Behind the first block alone, tokens 2 and 3.
-    Tensor residual(std::int64_t layer, const Tensor& x_BTC) override {
-      if (layer != 0) return x_BTC;
+    void residual_post(std::int64_t layer, Residual& residual) override {
+      if (layer != 0) return;
       Tensor x = seen->x[1].clone();
       auto x_BTC_ = view<double, 3>(x);
       for (std::size_t b = 0; b < x_BTC_.shape(0); ++b) {
@@ -280,7 +283,7 @@ TEST_CASE("interventions: clipped activations are the stream of each block, with
             if (number < -limit) number = -limit;
           }
       }
-      return x;
+      residual = Var(x);
     }
   } clipped;
   clipped.seen = &stream;
@@ -290,7 +293,7 @@ TEST_CASE("interventions: clipped activations are the stream of each block, with
   one.layers = {0};
   one.medians = 1.5;
   const double loss = model->loss(sequences).value().item();
-  const double by_hand = model->loss(sequences, 1, {.edit = &clipped}).value().item();
+  const double by_hand = model->loss(sequences, 1, {.hooks = &clipped}).value().item();
   CHECK(by_hand != Approx(loss).epsilon(1e-6));
   CHECK(intervene(*model, sequences, {one}, 4).results[0].loss == Approx(by_hand).epsilon(1e-12));
   one = of_token(What::clip);
@@ -309,7 +312,7 @@ TEST_CASE("interventions: divergence and greedy tokens by their definition, what
   for (std::int64_t n = 0; n < 4; ++n) {
     ByMaps edit = by_maps(*model, one);
     const Tensor tokens = sequences.rows(n, n + 1).tokens_BT();
-    const Tensor before = model->logits(tokens), after = model->logits(tokens, {.probe = &edit, .edit = &edit});
+    const Tensor before = model->logits(tokens), after = model->logits(tokens, {.hooks = &edit});
     auto z = view<double, 3>(before);
     auto y = view<double, 3>(after);
     for (std::size_t t = 0; t < 7; ++t) {
@@ -429,17 +432,13 @@ TEST_CASE("interventions: matrices in a file are rounded as those in memory, and
 TEST_CASE("interventions: kurtosis and outliers of what goes through, by hand") {
   auto model = model_of("baseline");
   const Batch sequences = sequences_of(5);
-  struct Stream final : Probe {
-    std::vector<Tensor> x;
-    void hidden(std::int64_t, const Tensor& x_BTC) override { x.push_back(x_BTC.clone()); }
-    void attention(const AttentionView&) override {}
+  struct Stream final : HiddenStateHooks {
+    std::vector<Tensor> x, products;
+    void hidden_state(std::int64_t, const Tensor& x_BTC) override { x.push_back(x_BTC.clone()); }
+    void sublayer_input(std::int64_t, SublayerKind, Var& h_BTC) override { products.push_back(h_BTC.value()); }
+    void projection_input(std::int64_t, SublayerKind, Var& y_BTF) override { products.push_back(y_BTF.value()); }
   } stream;
-  struct Inputs final : Edit {
-    std::vector<Tensor> x;
-    Tensor sublayer_input(const Tensor& x_BTC) override { return x.emplace_back(x_BTC); }
-    Tensor inner_input(const Tensor& x_BTC) override { return x.emplace_back(x_BTC); }
-  } inputs;
-  model->loss(sequences, 1, {.probe = &stream, .edit = &inputs});
+  model->loss(sequences, 1, {.hooks = &stream});
   auto kurtosis = [](const Tensor& x, std::int64_t begin, std::int64_t end) {
     double n = static_cast<double>(end - begin), mean = 0, second = 0, fourth = 0;
     for (std::int64_t i = begin; i < end; ++i) mean += x.item(i) / n;
@@ -449,8 +448,8 @@ TEST_CASE("interventions: kurtosis and outliers of what goes through, by hand") 
     }
     return fourth / second / second;
   };
-  REQUIRE(inputs.x.size() == 8);
-  CHECK(inputs.x[3].dim(-1) == 24);  // what down reads
+  REQUIRE(stream.products.size() == 8);
+  CHECK(stream.products[3].dim(-1) == 24);  // what down reads
   for (std::int64_t batch : {1, 3}) {
     const ActivationKurtosis found = activation_kurtosis(*model, sequences, batch);
     double first = 0, others = 0, outlier = 0, down = 0;
@@ -462,7 +461,7 @@ TEST_CASE("interventions: kurtosis and outliers of what goes through, by hand") 
       for (std::int64_t n = at; n < at + 160; ++n) sizes.push_back(std::abs(stream.x[2].item(n)));
       std::sort(sizes.begin(), sizes.end());
       outlier += sizes[159] / ((sizes[79] + sizes[80]) / 2) / 4;
-      down += kurtosis(inputs.x[7], b * 5 * 24, (b + 1) * 5 * 24) / 4;
+      down += kurtosis(stream.products[7], b * 5 * 24, (b + 1) * 5 * 24) / 4;
     }
     CHECK(found.residual_first.at(2) == Approx(first).epsilon(1e-9));
     CHECK(found.residual_others.at(2) == Approx(others).epsilon(1e-9));

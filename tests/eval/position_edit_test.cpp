@@ -17,12 +17,11 @@ namespace {
 constexpr std::int64_t kT = 12, kC = 16;
 
 // h_0, of one sequence.
-struct EmbeddingProbe final : Probe {
+struct EmbeddingHooks final : HiddenStateHooks {
   Tensor embedded_TC;
-  void hidden(std::int64_t layer, const Tensor& h_BTC) override {
-    if (layer == 0) embedded_TC = h_BTC.clone().reshape({kT, kC});
+  void hidden_state(std::int64_t l, const Tensor& h_BTC) override {
+    if (l == 0) embedded_TC = h_BTC.clone().reshape({kT, kC});
   }
-  void attention(const AttentionView&) override {}
 };
 
 std::unique_ptr<LanguageModel> model_of(const char* ablation) {
@@ -33,9 +32,9 @@ std::unique_ptr<LanguageModel> model_of(const char* ablation) {
 // For each place the position of the unedited model whose h_0, the token being the same, is this one; 0: none.
 std::vector<std::int64_t> positions_seen(LanguageModel& model, LanguageModel& plain) {
   const Batch repeated = repeated_tokens(23, 1, kT, 5);
-  EmbeddingProbe edited, original;
-  model.loss(repeated, 1, {.probe = &edited});
-  plain.loss(repeated, 1, {.probe = &original});
+  EmbeddingHooks edited, original;
+  model.loss(repeated, 1, {.hooks = &edited});
+  plain.loss(repeated, 1, {.hooks = &original});
   auto a_TC = view<double, 2>(edited.embedded_TC), b_TC = view<double, 2>(original.embedded_TC);
   std::vector<std::int64_t> seen;
   for (std::int64_t t = 0; t < kT; ++t) {

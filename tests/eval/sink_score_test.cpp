@@ -1,11 +1,11 @@
-// The sink metric on maps whose scores are known in closed form, through a hand-made AttentionView.
+// The sink metric on maps whose scores are known in closed form, through a hand-made AttentionPoint.
 #include <doctest/doctest.h>
 
 #include <cmath>
 #include <functional>
 
 #include "engine/tensor_view.h"
-#include "eval/evaluation_probe.h"
+#include "eval/evaluation_hooks.h"
 
 using namespace sink;
 
@@ -37,23 +37,36 @@ AttentionStatistics statistics_of(const std::vector<Weights>& maps, std::int64_t
   return s;
 }
 
+// Attention of one layer and head whose patterns are these.
+struct OfMaps final : AttentionPoint {
+  const std::vector<Weights>& maps;
+  std::int64_t positions;
+
+  OfMaps(const std::vector<Weights>& maps, std::int64_t positions, const Tensor& vectors, Var& o, bool extra_key)
+      : AttentionPoint(0, vectors, vectors, vectors, o, extra_key, none, true), maps(maps), positions(positions) {}
+  AttentionStatistics statistics(std::int64_t columns) const override {
+    return statistics_of(maps, positions, columns, has_extra_key);
+  }
+  Tensor pattern(std::int64_t, std::int64_t) const override { return {}; }
+  Tensor mix(const Tensor&, const Tensor&, const Tensor&) const override { return {}; }
+  Trace trace() const override { return {}; }
+
+ private:
+  static inline const Tensor none;
+};
+
 // Scores of a model of one layer and head whose sequences have these maps over `positions` positions, of which
 // `extra_tokens` are the model's own.
 SinkScores scores_of(const std::vector<Weights>& maps, std::int64_t positions, std::int64_t extra_tokens = 0,
                      bool extra_key = false) {
   std::int64_t N = static_cast<std::int64_t>(maps.size());
   Sizes sizes{.layers = 1, .heads = 1, .width = 2, .feed_forward = 1, .context = positions, .vocabulary = 2};
-  EvaluationProbe probe(sizes, extra_tokens, N, positions - extra_tokens);
+  EvaluationHooks hooks(sizes, extra_tokens, N, positions - extra_tokens);
   Tensor vectors = Tensor::full({N, 1, positions, 2}, 1, DType::F64);
-  probe.attention(
-      {.layer = 0,
-       .q_BHTD = vectors,
-       .k_BGTD = vectors,
-       .v_BGTD = vectors,
-       .extra_key = extra_key,
-       .statistics = [&](std::int64_t columns) { return statistics_of(maps, positions, columns, extra_key); },
-       .map = {}});
-  return probe.evaluation().proxy;
+  Var o(vectors);
+  OfMaps point(maps, positions, vectors, o, extra_key);
+  hooks.attention(point);
+  return hooks.evaluation().proxy;
 }
 
 double harmonic(std::int64_t n) {

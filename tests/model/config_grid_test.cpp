@@ -175,8 +175,9 @@ TEST_CASE("config grid: logits and attention are those of transformers in float6
             Watcher watcher;
             const Tensor tokens_BT = tokens_of(one["tokens"], open.config.sizes.vocabulary);
             const bool has_attention = one.contains("attention");
-            const double logits = logits_difference(
-                model->logits(tokens_BT, {.probe = has_attention ? &watcher : nullptr}), grid.array(one["logits"]));
+            const double logits =
+                logits_difference(model->logits(tokens_BT, {.hooks = has_attention ? &watcher : &ForwardHooks::none()}),
+                                  grid.array(one["logits"]));
             CHECK(logits < kClose);
             worst_logits = std::max(worst_logits, logits);
             if (!has_attention) return;

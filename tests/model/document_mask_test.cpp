@@ -36,16 +36,10 @@ Tensor part_of(const Tensor& ids_1T, Span span) {
   return part;
 }
 
-struct Losses : Probe {
-  Tensor loss_BT;
-  void hidden(std::int64_t, const Tensor&) override {}
-  void attention(const AttentionView&) override {}
-  void losses(const Tensor& losses) override { loss_BT = losses.clone(); }
-};
 Tensor losses_of(LanguageModel& model, const Batch& batch) {
-  Losses probe;
-  model.loss(batch, 1, {.probe = &probe});
-  return probe.loss_BT;
+  Tensor losses_BT;
+  model.loss(batch, 1, {}, &losses_BT);
+  return losses_BT;
 }
 
 }  // namespace

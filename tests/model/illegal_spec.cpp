@@ -49,7 +49,7 @@ struct illegal : baseline {
 struct Unrotated {
   static std::string name() { return "Unrotated"; }
   explicit Unrotated(ParameterFactory&) {}
-  Var embed(const Var& x_BTC, const Pass&) const { return x_BTC; }
+  Var embed(const Var& x_BTC, const ForwardContext&) const { return x_BTC; }
   Var bias() const { return {}; }
 };
 struct illegal : baseline {
@@ -59,22 +59,22 @@ struct illegal : baseline {
 struct Counting : PositionDefaults {
   static std::string name() { return "Counting"; }
   explicit Counting(ParameterFactory&) {}
-  Var rotate(const Var& x_BHTD, const Pass&) { return ++calls_, x_BHTD; }
+  Var rotate(const Var& x_BHTD, const ForwardContext&) { return ++calls_, x_BHTD; }
   int calls_ = 0;
 };
 struct illegal : baseline {
   using Position = Counting;
 };
-#elif defined(SINK_PLACEMENT_WITHOUT_PASS)
-struct NoPass : PreNorm {
-  static std::string name() { return "NoPass"; }
+#elif defined(SINK_PLACEMENT_WITHOUT_CONTEXT)
+struct NoContext : PreNorm {
+  static std::string name() { return "NoContext"; }
   template <class Attention, class FeedForward>
   static Var block(const Var& x_BTC, const Attention&, const FeedForward&) {
     return x_BTC;
   }
 };
 struct illegal : baseline {
-  using Placement = NoPass;
+  using Placement = NoContext;
 };
 #elif defined(SINK_NORM_OF_ONE_TYPE)
 struct OneType {

@@ -67,20 +67,20 @@ inline double relative_difference(const Tensor& x, const Tensor& y) {
   return difference / scale;
 }
 
-// Keeps one layer's map of sequence 0 and every head, and the hidden states.
-struct Watcher : Probe {
+// Keeps every layer's attention pattern of sequence 0 and every head, and the hidden states.
+struct Watcher : HiddenStateHooks {
   std::vector<std::vector<Tensor>> map_LH;
   std::vector<Tensor> hidden_L, before_norm_L;
   std::vector<Tensor> q_L, k_L;
 
-  void hidden(std::int64_t, const Tensor& x_BTC) override { hidden_L.push_back(x_BTC.clone()); }
-  void hidden_before_norm(std::int64_t, const Tensor& x_BTC) override { before_norm_L.push_back(x_BTC.clone()); }
-  void attention(const AttentionView& view) override {
+  void hidden_state(std::int64_t, const Tensor& x_BTC) override { hidden_L.push_back(x_BTC.clone()); }
+  void residual_before_norm(std::int64_t, const Tensor& x_BTC) override { before_norm_L.push_back(x_BTC.clone()); }
+  void attention(AttentionPoint& point) override {
     std::vector<Tensor> maps;
-    for (std::int64_t h = 0; h < view.q_BHTD.dim(1); ++h) maps.push_back(view.map(0, h));
+    for (std::int64_t h = 0; h < point.q_BHTD.dim(1); ++h) maps.push_back(point.pattern(0, h));
     map_LH.push_back(maps);
-    q_L.push_back(view.q_BHTD.clone());
-    k_L.push_back(view.k_BGTD.clone());
+    q_L.push_back(point.q_BHTD.clone());
+    k_L.push_back(point.k_BGTD.clone());
   }
 };
 

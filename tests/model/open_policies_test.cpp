@@ -21,7 +21,7 @@ const Tensor& tokens() {
 
 Watcher watch(LanguageModel& model) {
   Watcher watcher;
-  model.logits(tokens(), {.probe = &watcher});
+  model.logits(tokens(), {.hooks = &watcher});
   return watcher;
 }
 
@@ -78,8 +78,8 @@ TEST_CASE("rotary factor: position 4 p of a context four times as long turns as 
   Tensor same = Tensor::empty({1, s.context}, DType::I32);
   for (std::int64_t t = 0; t < s.context; ++t) same.data<std::int32_t>()[t] = 7;
   Watcher of_plain, of_slowed;
-  plain->logits(same, {.probe = &of_plain});
-  slowed->logits(same, {.probe = &of_slowed});
+  plain->logits(same, {.hooks = &of_plain});
+  slowed->logits(same, {.hooks = &of_slowed});
   const std::int64_t D = s.width_of_head();
   for (std::int64_t p = 0; 4 * p < s.context; ++p)
     for (std::int64_t d = 0; d < D; ++d)
@@ -99,8 +99,8 @@ TEST_CASE("YaRN's rotations: fast pairs as they were, slow ones by the factor, a
   Tensor same = Tensor::empty({1, s.context}, DType::I32);
   for (std::int64_t t = 0; t < s.context; ++t) same.data<std::int32_t>()[t] = 7;
   Watcher watcher, of_plain;
-  yarn->logits(same, {.probe = &watcher});
-  plain->logits(same, {.probe = &of_plain});
+  yarn->logits(same, {.hooks = &watcher});
+  plain->logits(same, {.hooks = &of_plain});
   const std::int64_t D = 12;
   const double length = 0.1 * std::log(8.0) + 1;
   auto q = [&](std::int64_t t, std::int64_t d) { return watcher.q_L[0].item(t * D + d) / length; };

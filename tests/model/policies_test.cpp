@@ -207,8 +207,8 @@ TEST_CASE("V bias: moves every output of a head by the same vector, so by W_O v*
   for (auto* model : {biased.get(), plain.get()}) set_in_blocks(*model, "feed_forward.down.weight", constant(0));
   set_in_blocks(*biased, "attention.extra.value", any_number);
   Watcher with, without;
-  biased->logits(tokens(), {.probe = &with});
-  plain->logits(tokens(), {.probe = &without});
+  biased->logits(tokens(), {.hooks = &with});
+  plain->logits(tokens(), {.hooks = &without});
   std::int64_t C = small_sizes().width;
   Tensor out_CE = parameter_of(*biased, "blocks.0.attention.out.weight").master();
   for (std::int64_t t : {0, 1, 12})
@@ -247,7 +247,7 @@ TEST_CASE("sink token: equals a baseline that reads the same vector as its first
 TEST_CASE("post-norm: the stream has root-mean-square 1 after every block, and what it was before is shown") {
   auto post = make_model("norm_post");
   Watcher watcher;
-  post->logits(tokens(), {.probe = &watcher});
+  post->logits(tokens(), {.hooks = &watcher});
   std::int64_t C = small_sizes().width;
   REQUIRE(watcher.before_norm_L.size() == 2);
   for (std::size_t layer : {1u, 2u}) {
@@ -284,8 +284,8 @@ TEST_CASE("LayerNorm: a constant added to every number of the embedding changes 
     auto once = make_model(name), moved = make_model(name);
     set(*moved, "embedding.token.weight", [](std::int64_t, double old) { return old + 5; });
     Watcher before, after;
-    once->logits(tokens(), {.probe = &before});
-    moved->logits(tokens(), {.probe = &after});
+    once->logits(tokens(), {.hooks = &before});
+    moved->logits(tokens(), {.hooks = &after});
     double d = relative_difference(after.q_L[0], before.q_L[0]);
     CHECK((name == "norm_layer" ? d < 1e-12 : d > 1e-2));
   }
@@ -312,7 +312,7 @@ TEST_CASE("feed-forward kinds: each is its formula on a row worked out by hand")
     auto model = make_model(kind.name);
     set_in_blocks(*model, "attention.out.weight", constant(0));
     Watcher watcher;
-    model->logits(tokens(), {.probe = &watcher});
+    model->logits(tokens(), {.hooks = &watcher});
     Tensor up =
         parameter_of(*model, kind.gated ? "blocks.0.feed_forward.gate_up.weight" : "blocks.0.feed_forward.up.weight")
             .master();
@@ -344,7 +344,7 @@ TEST_CASE("feature maps: elu features make every weight positive, identity and M
     if (!is_built(name)) continue;
     auto model = make_model(name);
     Watcher watcher;
-    model->logits(tokens(), {.probe = &watcher});
+    model->logits(tokens(), {.hooks = &watcher});
     double least = INFINITY;
     for (const auto& maps : watcher.map_LH)
       for (const Tensor& map : maps)
@@ -357,7 +357,7 @@ TEST_CASE("feature maps: elu features make every weight positive, identity and M
   set_in_blocks(*mlp, "attention.features.up.weight", [D](std::int64_t n, double) { return n / D == n % D; });
   set_in_blocks(*mlp, "attention.features.down.weight", [D](std::int64_t n, double) { return 2.0 * (n / D == n % D); });
   Watcher doubled;
-  mlp->logits(tokens(), {.probe = &doubled});
+  mlp->logits(tokens(), {.hooks = &doubled});
   for (std::int64_t n = 0; n < doubled.q_L[0].size(); ++n) REQUIRE(doubled.q_L[0].item(n) >= 0);
 }
 
@@ -436,7 +436,7 @@ struct tied : ablations::baseline {
 
 Tensor hidden_after_block_1(LanguageModel& model) {
   Watcher watcher;
-  model.logits(tokens(), {.probe = &watcher});
+  model.logits(tokens(), {.hooks = &watcher});
   return watcher.hidden_L[1];
 }
 
@@ -448,7 +448,7 @@ TEST_CASE("parallel residual: a block adds what each sublayer alone would have a
   set_in_blocks(*attention, "feed_forward.down.weight", constant(0));
   set_in_blocks(*feed_forward, "attention.out.weight", constant(0));
   Watcher watcher;
-  model->logits(tokens(), {.probe = &watcher});
+  model->logits(tokens(), {.hooks = &watcher});
   const Tensor &x = watcher.hidden_L[0], &y = watcher.hidden_L[1];
   Tensor a = hidden_after_block_1(*attention), f = hidden_after_block_1(*feed_forward);
   for (std::int64_t n = 0; n < x.size(); ++n)
@@ -526,7 +526,7 @@ TEST_CASE("linear bias: with no weights, a block adds out's bias and the feed-fo
     set_in_blocks(*model, "feed_forward.down.bias", [](std::int64_t n, double) { return number("down", n); });
     Tensor down_CF = parameter_of(*model, "blocks.0.feed_forward.down.weight").master();
     Watcher watcher;
-    model->logits(tokens(), {.probe = &watcher});
+    model->logits(tokens(), {.hooks = &watcher});
     for (std::int64_t c = 0; c < C; ++c) {
       double added = number("out", c) + number("down", c);
       for (std::int64_t f = 0; f < F; ++f) {
@@ -567,7 +567,7 @@ TEST_CASE("epsilon: of norms of the residual stream, r = 1 / sqrt(mean square or
     CAPTURE(layer_norm);
     auto model = layer_norm ? make_model_of<post_layer_norm>(wide) : make_model("norm_post", wide);
     Watcher watcher;
-    model->logits(tokens(), {.probe = &watcher});
+    model->logits(tokens(), {.hooks = &watcher});
     const Tensor &before = watcher.before_norm_L[0], &after = watcher.hidden_L[1];
     for (std::int64_t row : {0, 7}) {
       double mean = 0, squares = 0;
@@ -587,8 +587,8 @@ TEST_CASE("epsilon: of normed queries and keys") {
   wide.norm_epsilon = 0.5;
   auto normed = make_model_of<qk_norm_nope>(wide), plain = make_model("pos_nope", wide);
   Watcher with, without;
-  normed->logits(tokens(), {.probe = &with});
-  plain->logits(tokens(), {.probe = &without});
+  normed->logits(tokens(), {.hooks = &with});
+  plain->logits(tokens(), {.hooks = &without});
   std::int64_t D = small_sizes().width_of_head();
   for (auto tensors : {std::pair{with.q_L[0], without.q_L[0]}, std::pair{with.k_L[0], without.k_L[0]}})
     for (std::int64_t row : {0, 30}) {
@@ -608,8 +608,8 @@ TEST_CASE("rotary: with a base and a part of its own, the first numbers of a hea
   s.rotary_part = 0.5;
   auto rotated = make_model("baseline", s), plain = make_model("pos_nope");
   Watcher with, without;
-  rotated->logits(tokens(), {.probe = &with});
-  plain->logits(tokens(), {.probe = &without});
+  rotated->logits(tokens(), {.hooks = &with});
+  plain->logits(tokens(), {.hooks = &without});
   for (std::int64_t row = 0; row < with.q_L[0].size() / D; ++row) {
     auto x = [&](std::int64_t d) { return without.q_L[0].item(row * D + d); };
     for (std::int64_t d = 0; d < D; ++d) {

@@ -67,7 +67,7 @@ TEST_CASE("rotary, ALiBi and relative: equal tokens meet with scores that depend
     CAPTURE(name);
     auto model = make_model(name, s);
     Watcher watcher;
-    model->logits(repeated_tokens(1, s.context, 4), {.probe = &watcher});
+    model->logits(repeated_tokens(1, s.context, 4), {.hooks = &watcher});
     for (const Tensor& map : watcher.map_LH[0]) {
       auto ratio = [&](std::int64_t i, std::int64_t j) {
         return map.item(i * s.context + j) / map.item(i * s.context + i);
@@ -87,7 +87,7 @@ TEST_CASE("repeated tokens: the closed forms of the study's appendix C.1") {
     CAPTURE(name);
     auto model = make_model(name, s);
     Watcher watcher;
-    model->logits(tokens, {.probe = &watcher});
+    model->logits(tokens, {.hooks = &watcher});
     bool equal_states = name != "pos_learnable" && name != "pos_absolute";
     // With no position in the residual stream all rows average equal values: h_1 = ... = h_T.
     double worst = 0;

@@ -1,24 +1,25 @@
-// The Probe that gathers an Evaluation, one batch of sequences after another.
+// The hooks that gather an Evaluation, one batch of sequences after another.
 #pragma once
 
 #include "eval/evaluation.h"
 
 namespace sink {
 
-class EvaluationProbe final : public Probe {
+class EvaluationHooks final : public HiddenStateHooks {
  public:
   // Of `sequences` sequences of T real tokens, before which the model puts `extra_tokens`.
-  EvaluationProbe(const Sizes& sizes, std::int64_t extra_tokens, std::int64_t sequences, std::int64_t T);
+  EvaluationHooks(const Sizes& sizes, std::int64_t extra_tokens, std::int64_t sequences, std::int64_t T);
 
   // The next forward pass is that of sequences `sequence`, `sequence` + 1, ...
   void begin_batch(std::int64_t sequence, const DocumentPlaces& documents = {}) {
     sequence_ = sequence;
     documents_ = documents;
   }
-  void hidden(std::int64_t layer, const Tensor& x_BTC) override;
-  void hidden_before_norm(std::int64_t layer, const Tensor& x_BTC) override;
-  void attention(const AttentionView& view) override;
-  void losses(const Tensor& loss_BT) override;
+  void hidden_state(std::int64_t l, const Tensor& x_BTC) override;
+  void residual_before_norm(std::int64_t layer, const Tensor& x_BTC) override;
+  void attention(AttentionPoint& point) override;
+  // The loss of every target of the batch.
+  void add_losses(const Tensor& loss_BT);
 
   // All that was gathered, as numbers; and what another probe, of as many sequences as it saw, has gathered of those
   // from `sequence` on. One after another in their order they give the same bits wherever each was measured.

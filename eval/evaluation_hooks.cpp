@@ -1,4 +1,4 @@
-#include "eval/evaluation_probe.h"
+#include "eval/evaluation_hooks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -65,7 +65,7 @@ constexpr auto largest_of = [](auto vector) {
   return largest;
 };
 
-void add(std::vector<double>& sum, const std::vector<double>& values) {
+void add_to(std::vector<double>& sum, const std::vector<double>& values) {
   SINK_CHECK(sum.size() == values.size(), "evaluate",
              "expected vectors of " + std::to_string(sum.size()) + " positions, got " + std::to_string(values.size()));
   for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values[i];
@@ -80,17 +80,17 @@ void add_heads(std::vector<double>& sum_H, const Tensor& values_BH, double scale
 
 }  // namespace
 
-EvaluationProbe::HiddenNorms::HiddenNorms(std::int64_t rows, std::int64_t positions)
+EvaluationHooks::HiddenNorms::HiddenNorms(std::int64_t rows, std::int64_t positions)
     : norm(zeros(rows, positions)), ratio(static_cast<std::size_t>(rows), 0.0) {}
 
-void EvaluationProbe::HiddenNorms::add(std::int64_t row, const Tensor& x_BTC) {
+void EvaluationHooks::HiddenNorms::add(std::int64_t row, const Tensor& x_BTC) {
   for_each_block(x_BTC, norm_of, [&](const std::vector<double>& norms) {
-    sink::add(norm[static_cast<std::size_t>(row)], norms);
+    add_to(norm[static_cast<std::size_t>(row)], norms);
     ratio[static_cast<std::size_t>(row)] += first_against_others(norms);
   });
 }
 
-EvaluationProbe::EvaluationProbe(const Sizes& sizes, std::int64_t extra_tokens, std::int64_t sequences, std::int64_t T)
+EvaluationHooks::EvaluationHooks(const Sizes& sizes, std::int64_t extra_tokens, std::int64_t sequences, std::int64_t T)
     : N_(sequences),
       T_(T),
       extra_tokens_(extra_tokens),
@@ -114,24 +114,24 @@ EvaluationProbe::EvaluationProbe(const Sizes& sizes, std::int64_t extra_tokens, 
       first_key_{row_mass_, row_mass_, row_mass_},
       other_keys_(first_key_) {}
 
-void EvaluationProbe::hidden(std::int64_t layer, const Tensor& x_BTC) {
-  hidden_.add(layer, x_BTC);
-  std::size_t row = static_cast<std::size_t>(layer);
-  for_each_block(x_BTC, kurtosis_of, [&](const std::vector<double>& kurtosis) { add(kurtosis_[row], kurtosis); });
-  for_each_block(x_BTC, largest_of, [&](const std::vector<double>& largest) { add(largest_[row], largest); });
+void EvaluationHooks::hidden_state(std::int64_t l, const Tensor& x_BTC) {
+  hidden_.add(l, x_BTC);
+  std::size_t row = static_cast<std::size_t>(l);
+  for_each_block(x_BTC, kurtosis_of, [&](const std::vector<double>& kurtosis) { add_to(kurtosis_[row], kurtosis); });
+  for_each_block(x_BTC, largest_of, [&](const std::vector<double>& largest) { add_to(largest_[row], largest); });
 }
 
-void EvaluationProbe::hidden_before_norm(std::int64_t layer, const Tensor& x_BTC) {
+void EvaluationHooks::residual_before_norm(std::int64_t layer, const Tensor& x_BTC) {
   before_norm_seen_ = true;
-  before_norm_.add(layer - 1, x_BTC);
+  before_norm_.add(layer, x_BTC);
 }
 
-void EvaluationProbe::attention(const AttentionView& view) {
-  AttentionStatistics s = view.statistics(K_ + extra_tokens_);
-  std::size_t layer = static_cast<std::size_t>(view.layer);
-  extra_key_ = view.extra_key;
-  raw_.store(sequence_, view.layer, s.column_raw_BHX, extra_tokens_, extra_key_, s.extra_raw_BH, documents_);
-  proxy_.store(sequence_, view.layer, s.column_proxy_BHX, extra_tokens_, extra_key_, s.extra_proxy_BH, documents_);
+void EvaluationHooks::attention(AttentionPoint& point) {
+  AttentionStatistics s = point.statistics(K_ + extra_tokens_);
+  std::size_t layer = static_cast<std::size_t>(point.layer);
+  extra_key_ = point.has_extra_key;
+  raw_.store(sequence_, point.layer, s.column_raw_BHX, extra_tokens_, extra_key_, s.extra_raw_BH, documents_);
+  proxy_.store(sequence_, point.layer, s.column_proxy_BHX, extra_tokens_, extra_key_, s.extra_proxy_BH, documents_);
   add_heads(row_mass_[layer], s.row_mass_BH);
   add_heads(entropy_[layer], s.entropy_BH);
   add_heads(value_share_[layer], s.value_share_BH);
@@ -142,17 +142,17 @@ void EvaluationProbe::attention(const AttentionView& view) {
   add_heads(other_keys_.dot[layer], s.other_dot_BH);
   add_heads(other_keys_.norm_product[layer], s.other_norms_BH);
   add_heads(other_keys_.cosine[layer], s.other_cosine_BH);
-  for_each_block(view.k_BGTD, norm_of, [&](const std::vector<double>& norms) { add(key_norm_[layer], norms); });
-  for_each_block(view.v_BGTD, norm_of, [&](const std::vector<double>& norms) { add(value_norm_[layer], norms); });
+  for_each_block(point.k_BGTD, norm_of, [&](const std::vector<double>& norms) { add_to(key_norm_[layer], norms); });
+  for_each_block(point.v_BGTD, norm_of, [&](const std::vector<double>& norms) { add_to(value_norm_[layer], norms); });
 }
 
-void EvaluationProbe::losses(const Tensor& loss_BT) {
+void EvaluationHooks::add_losses(const Tensor& loss_BT) {
   Tensor losses = loss_BT.to(Device::cpu).to(DType::F64);
   for (std::int64_t n = 0; n < losses.size(); ++n) loss_[static_cast<std::size_t>(n % T_)] += losses.item(n);
 }
 
 template <class Self, class F>
-void EvaluationProbe::for_each_row(Self& p, F&& f) {
+void EvaluationHooks::for_each_row(Self& p, F&& f) {
   for (auto* table :
        {&p.hidden_.norm, &p.before_norm_.norm, &p.kurtosis_, &p.largest_, &p.key_norm_, &p.value_norm_, &p.row_mass_,
         &p.extra_key_mass_, &p.entropy_, &p.value_share_, &p.first_key_.dot, &p.first_key_.norm_product,
@@ -161,7 +161,7 @@ void EvaluationProbe::for_each_row(Self& p, F&& f) {
   for (auto* row : {&p.hidden_.ratio, &p.before_norm_.ratio, &p.loss_}) f(*row);
 }
 
-std::vector<double> EvaluationProbe::numbers() const {
+std::vector<double> EvaluationHooks::numbers() const {
   std::vector<double> numbers{extra_key_ ? 1.0 : 0.0, before_norm_seen_ ? 1.0 : 0.0};
   auto append = [&](const std::vector<double>& row) { numbers.insert(numbers.end(), row.begin(), row.end()); };
   for_each_row(*this, append);
@@ -170,7 +170,7 @@ std::vector<double> EvaluationProbe::numbers() const {
   return numbers;
 }
 
-void EvaluationProbe::merge(std::int64_t sequence, const std::vector<double>& numbers) {
+void EvaluationHooks::merge(std::int64_t sequence, const std::vector<double>& numbers) {
   std::span<const double> left(numbers);
   auto take = [&](std::size_t count) {
     SINK_CHECK(count <= left.size(), "evaluate", "expected more than " + std::to_string(numbers.size()) + " numbers");
@@ -190,7 +190,7 @@ void EvaluationProbe::merge(std::int64_t sequence, const std::vector<double>& nu
   proxy_.put(sequence, alphas.subspan(alphas.size() / 2));
 }
 
-std::vector<double> EvaluationProbe::loss_by_position(const Tensor& targets_NT) const {
+std::vector<double> EvaluationHooks::loss_by_position(const Tensor& targets_NT) const {
   std::vector<double> loss = loss_;
   for (std::int64_t t = 0; t < T_; ++t) {
     double targets = 0;
@@ -200,7 +200,7 @@ std::vector<double> EvaluationProbe::loss_by_position(const Tensor& targets_NT) 
   return loss;
 }
 
-Evaluation EvaluationProbe::evaluation() const {
+Evaluation EvaluationHooks::evaluation() const {
   Evaluation e;
   e.sequences = N_;
   e.context = T_;

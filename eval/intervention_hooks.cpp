@@ -1,4 +1,4 @@
-#include "eval/intervention_edit.h"
+#include "eval/intervention_hooks.h"
 
 #include <algorithm>
 #include <cmath>
@@ -17,28 +17,29 @@ bool is_among(std::int64_t one, const std::vector<std::int64_t>& chosen) {
   return chosen.empty() || std::find(chosen.begin(), chosen.end(), one) != chosen.end();
 }
 
-class AttentionEdit final : public Edit {
+class AttentionHooks final : public ForwardHooks {
  public:
-  AttentionEdit(const Intervention& intervention, std::int64_t extra_tokens, const ValueSums& values)
+  AttentionHooks(const Intervention& intervention, std::int64_t extra_tokens, const ValueSums& values)
       : intervention_(intervention), extra_tokens_(extra_tokens), values_(values) {}
 
-  Tensor attention_output(const AttentionOutput& attention) override {
-    if (!is_among(attention.layer, intervention_.layers)) return attention.o_BHTD;
-    Tensor edited = attention.o_BHTD.clone();
+  void attention(AttentionPoint& attention) override {
+    if (!is_among(attention.layer, intervention_.layers)) return;
+    Tensor edited = attention.o_BHTD.value().clone();
     with_real(edited.dtype(), [&](auto zero) {
       if (intervention_.what == What::constant)
         take_what_differs<decltype(zero)>(attention, edited);
       else
         take_other_rows<decltype(zero)>(attention, edited);
     });
-    return edited;
+    attention.o_BHTD = Var(edited);
   }
 
  private:
   // f(b, h, the head of keys that h has).
   template <class F>
-  void for_each_head(const AttentionOutput& attention, F&& f) const {
-    const std::int64_t B = attention.o_BHTD.dim(0), H = attention.o_BHTD.dim(1), G = attention.v_BGTD.dim(1);
+  void for_each_head(const AttentionPoint& attention, F&& f) const {
+    const std::int64_t B = attention.o_BHTD.value().dim(0), H = attention.o_BHTD.value().dim(1),
+                       G = attention.v_BGTD.dim(1);
     for (std::int64_t b = 0; b < B; ++b)
       for (std::int64_t h = 0; h < H; ++h)
         if (is_among(h, intervention_.heads)) f(b, h, h / (H / G));
@@ -46,13 +47,13 @@ class AttentionEdit final : public Edit {
   // Tokens act on later queries alone. So queries between two of them have attention in which the earlier are changed
   // and the others, of which the next query after is one, not yet.
   template <class R>
-  void take_other_rows(const AttentionOutput& attention, Tensor& edited) const {
+  void take_other_rows(const AttentionPoint& attention, Tensor& edited) const {
     const bool masks =
         intervention_.what == What::redistribute || (intervention_.what == What::mask && attention.divides_by_sum);
     const Tensor& v = attention.v_BGTD;
     Tensor k_edited = attention.k_BGTD.clone(), v_edited = v.clone();
     Tensor one = Tensor::full(v.shape(), 1, v.dtype()), of_extra;
-    if (attention.extra_key) of_extra = Tensor::full({edited.dim(1), v.dim(3)}, 1, v.dtype());
+    if (attention.has_extra_key) of_extra = Tensor::full({edited.dim(1), v.dim(3)}, 1, v.dtype());
     const Tensor all = masks ? attention.mix(attention.k_BGTD, one, of_extra) : Tensor();
     for (std::size_t n = 0; n < intervention_.tokens.size(); ++n) {
       const std::int64_t key = place(intervention_.tokens[n]);
@@ -88,7 +89,7 @@ class AttentionEdit final : public Edit {
   }
 
   template <class R>
-  void take_what_differs(const AttentionOutput& attention, Tensor& edited) const {
+  void take_what_differs(const AttentionPoint& attention, Tensor& edited) const {
     const std::int64_t T = edited.dim(2), D = edited.dim(3);
     auto v = view<R, 4>(attention.v_BGTD);
     auto o = view<R, 4>(edited);
@@ -150,13 +151,14 @@ class AttentionEdit final : public Edit {
   const ValueSums& values_;
 };
 
-class ClippedStream final : public Edit {
+class ClippedStream final : public ForwardHooks {
  public:
   ClippedStream(const Intervention& intervention, std::int64_t extra_tokens)
       : intervention_(intervention), extra_tokens_(extra_tokens) {}
 
-  Tensor residual(std::int64_t layer, const Tensor& x_BTC) override {
-    if (!is_among(layer, intervention_.layers)) return x_BTC;
+  void residual_post(std::int64_t layer, Residual& x) override {
+    if (!is_among(layer, intervention_.layers)) return;
+    const Tensor x_BTC = x.sum().value();
     Tensor clipped = x_BTC.clone();
     const std::int64_t T = x_BTC.dim(1), C = x_BTC.dim(2);
     with_real(clipped.dtype(), [&](auto zero) {
@@ -172,7 +174,7 @@ class ClippedStream final : public Edit {
               store(x[t * C + c], std::clamp(static_cast<double>(x[t * C + c]), -largest, largest));
       }
     });
-    return clipped;
+    x = Var(clipped);
   }
 
  private:
@@ -180,28 +182,30 @@ class ClippedStream final : public Edit {
   std::int64_t extra_tokens_;
 };
 
-struct QuantisedInputs final : Edit {
+struct QuantisedInputs final : ForwardHooks {
   Quantisation how;
   explicit QuantisedInputs(const Quantisation& how) : how(how) {}
-  Tensor sublayer_input(const Tensor& h_BTC) override { return rounded(h_BTC); }
-  Tensor inner_input(const Tensor& y_BTF) override { return how.inner ? rounded(y_BTF) : y_BTF; }
+  void sublayer_input(std::int64_t, SublayerKind, Var& h_BTC) override { h_BTC = rounded(h_BTC.value()); }
+  void projection_input(std::int64_t, SublayerKind, Var& y_BTF) override {
+    if (how.inner) y_BTF = rounded(y_BTF.value());
+  }
 
  private:
-  Tensor rounded(const Tensor& x_BTC) const {
+  Var rounded(const Tensor& x_BTC) const {
     const ScalePer scale = how.inputs == Grain::tensor    ? ScalePer::block
                            : how.inputs == Grain::channel ? ScalePer::column
                                                           : ScalePer::row;
     Tensor x = x_BTC.clone();
     quantise_blocks(x, x.dim(1), x.dim(2), scale, how.input_bits);
-    return x;
+    return Var(x);
   }
 };
 
 }  // namespace
 
-void ValueSums::attention(const AttentionView& view_of_layer) {
-  const Tensor& v_BGTD = view_of_layer.v_BGTD;
-  const std::size_t layer = static_cast<std::size_t>(view_of_layer.layer);
+void ValueSums::attention(AttentionPoint& point) {
+  const Tensor& v_BGTD = point.v_BGTD;
+  const std::size_t layer = static_cast<std::size_t>(point.layer);
   if (sums_GTD_.size() <= layer)
     sums_GTD_.push_back(Tensor::zeros({v_BGTD.dim(1), v_BGTD.dim(2), v_BGTD.dim(3)}, DType::F64));
   if (layer == 0) sequences_ += v_BGTD.dim(0);
@@ -226,9 +230,10 @@ Tensor ValueSums::mean(std::int64_t layer, const std::vector<std::int64_t>& toke
   return mean_GD;
 }
 
-std::unique_ptr<Edit> edit_of(const Intervention& intervention, std::int64_t extra_tokens, const ValueSums& values) {
+std::unique_ptr<ForwardHooks> hooks_of(const Intervention& intervention, std::int64_t extra_tokens,
+                                       const ValueSums& values) {
   if (intervention.what == What::clip) return std::make_unique<ClippedStream>(intervention, extra_tokens);
-  if (intervention.what != What::quantise) return std::make_unique<AttentionEdit>(intervention, extra_tokens, values);
+  if (intervention.what != What::quantise) return std::make_unique<AttentionHooks>(intervention, extra_tokens, values);
   if (intervention.quantisation.input_bits == 0) return nullptr;
   return std::make_unique<QuantisedInputs>(intervention.quantisation);
 }

@@ -1,0 +1,52 @@
+// AttentionPoint: the attention of one layer as a hook sees it. Nothing here is computed unless a hook asks for it.
+#pragma once
+
+#include <functional>
+
+#include "autograd/var.h"
+#include "engine/ops/attention/attention_trace.h"
+
+namespace sink {
+
+// Tensors are on the model's device, what is asked for is on the CPU. Positions count the model's own extra tokens,
+// which come first.
+struct AttentionPoint {
+  std::int64_t layer;
+  // The operands, after norms, rotation and feature maps.
+  const Tensor& q_BHTD;
+  const Tensor& k_BGTD;
+  const Tensor& v_BGTD;
+  // The outputs of the heads before they are joined. A hook may replace them.
+  Var& o_BHTD;
+  bool has_extra_key;        // every query sees one more key, which has no position
+  const Tensor& extra_v_HD;  // its value; undefined: zero
+  bool divides_by_sum;       // weights of a row are divided by a sum over its keys
+
+  virtual ~AttentionPoint() = default;
+  // Column sums of the first `columns` keys, row sums, entropy and the split of q . k, by a streaming pass.
+  virtual AttentionStatistics statistics(std::int64_t columns) const = 0;
+  // The attention pattern of one sequence and head, with the weights as they act: F64 (T, E+T), E = 1 with an extra
+  // key, whose column is the first.
+  virtual Tensor pattern(std::int64_t b, std::int64_t h) const = 0;
+  // The outputs that attention would have with other keys and values; an undefined extra value is zero. By it a hook
+  // removes a key's share of o, or reads weights: values that are one at key j and zero elsewhere give those of key j.
+  virtual Tensor mix(const Tensor& k_BGTD, const Tensor& v_BGTD, const Tensor& extra_v_HD) const = 0;
+  // (do_BHTD, b, h, i): query i of one sequence and head with every intermediate value, and the backward pass too where
+  // do_BHTD is defined. The function may be kept after the forward pass.
+  using Trace = std::function<AttentionTrace(const Tensor& do_BHTD, std::int64_t b, std::int64_t h, std::int64_t i)>;
+  virtual Trace trace() const = 0;
+
+ protected:
+  AttentionPoint(std::int64_t layer, const Tensor& q, const Tensor& k, const Tensor& v, Var& o, bool has_extra_key,
+                 const Tensor& extra_v, bool divides_by_sum)
+      : layer(layer),
+        q_BHTD(q),
+        k_BGTD(k),
+        v_BGTD(v),
+        o_BHTD(o),
+        has_extra_key(has_extra_key),
+        extra_v_HD(extra_v),
+        divides_by_sum(divides_by_sum) {}
+};
+
+}  // namespace sink

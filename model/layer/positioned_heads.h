@@ -1,0 +1,42 @@
+// Queries, keys and values of the heads from the projected hidden states: split, normalise, rotate. With a key-value
+// cache the keys and values are those of all tokens so far.
+#pragma once
+
+#include <concepts>
+#include <type_traits>
+
+#include "autograd/ops/heads_node.h"
+#include "model/forward_context.h"
+#include "model/query_key_norm/norm_queries_keys.h"
+
+namespace sink {
+
+// Whether a position policy has split(qkv, H, G, ctx): split_heads and the rotation of queries and keys in one kernel.
+template <class Position>
+concept SplitsHeads = requires(const Position& position, const Var& qkv_BTE, std::int64_t H,
+                               const ForwardContext& ctx) {
+  { position.split(qkv_BTE, H, H, ctx) } -> std::same_as<QueryKeyValue>;
+};
+
+// q = rotate(norm_q(.)), k = rotate(norm_k(.)), v, each (B, heads, T, D), of qkv (B, T, (H + 2 G) D).
+template <class Position, class QueryKeyNorm>
+QueryKeyValue positioned_heads(const Var& qkv_BTE, const Position& position, const QueryKeyNorm& norm,
+                               const Sizes& sizes, const ForwardContext& ctx) {
+  constexpr bool kNormed = !std::is_same_v<QueryKeyNorm, NoQueryKeyNorm>;
+  if constexpr (!kNormed && SplitsHeads<Position>) {
+    if (!ctx.cache) return position.split(qkv_BTE, sizes.heads, sizes.key_heads(), ctx);
+  }
+  auto [q_BHTD, k_BGTD, v_BGTD] = split_heads(qkv_BTE, sizes.heads, sizes.key_heads());
+  q_BHTD = position.rotate(norm.query(q_BHTD), ctx);
+  k_BGTD = norm.key(k_BGTD);
+  if (!ctx.cache) return {q_BHTD, position.rotate(k_BGTD, ctx), v_BGTD};
+
+  const bool rotates_later = ctx.cache->positions() == KeyValueCache::Positions::of_cache;
+  if (!rotates_later) k_BGTD = position.rotate(k_BGTD, ctx);
+  const KeyValueCache::KeysValues all = ctx.cache->append(ctx.layer, k_BGTD.value(), v_BGTD.value());
+  const Var k_BGKD(all.k_BGKD);
+  return {q_BHTD, rotates_later ? position.rotate(k_BGKD, ForwardContext{.layer = ctx.layer}) : k_BGKD,
+          Var(all.v_BGKD)};
+}
+
+}  // namespace sink
