@@ -1,8 +1,8 @@
 #include "eval/given_input.h"
 
 #include "engine/io/file.h"
+#include "eval/sink/trained_on.h"
 #include "eval/token_sequences.h"
-#include "eval/trained_on.h"
 
 namespace sink {
 namespace {

@@ -1,5 +1,5 @@
 // eval_<ablation>: measures a trained model.
-#include "eval/evaluate_command.h"
+#include "eval/sink/evaluate_command.h"
 
 namespace sink {
 Ablation ablation_of_program();  // made by CMakeLists.txt from the struct in model/ablations.h

@@ -8,7 +8,7 @@
 
 #include "engine/comm/communicator.h"
 #include "engine/data/data_source.h"
-#include "eval/evaluation.h"
+#include "eval/sink/evaluation.h"
 #include "model/ablation.h"
 #include "train/gradient_sum.h"
 #include "train/optimizer.h"

@@ -1,5 +1,5 @@
 // Everything an Evaluation says, against direct sums over whole attention maps and vectors of small models in double.
-#include "eval/evaluation.h"
+#include "eval/sink/evaluation.h"
 
 #include <doctest/doctest.h>
 
@@ -8,9 +8,9 @@
 #include <nlohmann/json.hpp>
 
 #include "engine/tensor_view.h"
-#include "eval/evaluation_json.h"
-#include "eval/evaluation_maps.h"
 #include "eval/input_tokens.h"
+#include "eval/sink/evaluation_json.h"
+#include "eval/sink/evaluation_maps.h"
 #include "tests/support/built_ablations.h"
 
 using namespace sink;

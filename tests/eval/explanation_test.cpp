@@ -1,13 +1,13 @@
 // What `explain` takes out of a model: the weights of its maps, and gradients that add up to those of its parameters.
-#include "eval/explanation.h"
+#include "eval/explain/explanation.h"
 
 #include <doctest/doctest.h>
 
 #include <map>
 
 #include "autograd/tape.h"
+#include "eval/explain/operation_formula.h"
 #include "eval/input_tokens.h"
-#include "eval/operation_formula.h"
 #include "tests/model/model_support.h"
 #include "tests/support/check_refused.h"
 

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "eval/generation/continuation.h"
-#include "eval/generation/streaming.h"
-#include "eval/generation/text_pieces.h"
+#include "eval/generate/continuation.h"
+#include "eval/generate/streaming.h"
+#include "eval/generate/text_pieces.h"
 #include "tests/model/model_support.h"
 #include "tests/support/check_refused.h"
 

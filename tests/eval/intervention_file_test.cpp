@@ -1,5 +1,5 @@
 // Interventions as a file says them, and eval_* interventions and quantise as people call them.
-#include "eval/intervention_file.h"
+#include "eval/interventions/intervention_file.h"
 
 #include <doctest/doctest.h>
 
@@ -16,7 +16,7 @@ using What = Intervention::What;
 
 namespace {
 
-const std::string kExample = std::string(SINK_SOURCE_DIR) + "/eval/interventions_example.toml";
+const std::string kExample = std::string(SINK_SOURCE_DIR) + "/eval/interventions/interventions_example.toml";
 const std::string kModel = std::string(SINK_SOURCE_DIR) + "/tests/golden/open/models/llama";
 
 std::vector<Intervention> read(const std::string& text) { return interventions_from_toml(text, "a.toml"); }

@@ -1,7 +1,7 @@
 // Interventions against the same thing done with whole attention maps, row by row, and against models that do not see
 // the key at all; logits by their definition; rounding against values by hand. With transformers:
 // tests/golden/open/check_interventions.py.
-#include "eval/interventions.h"
+#include "eval/interventions/interventions.h"
 
 #include <doctest/doctest.h>
 
@@ -9,9 +9,9 @@
 #include <cmath>
 
 #include "engine/tensor_view.h"
-#include "eval/activation_kurtosis.h"
 #include "eval/input_tokens.h"
-#include "eval/quantisation.h"
+#include "eval/interventions/activation_kurtosis.h"
+#include "eval/interventions/quantisation.h"
 #include "model/open/open_model.h"
 #include "tests/support/built_ablations.h"
 #include "tests/support/check_refused.h"

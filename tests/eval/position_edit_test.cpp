@@ -1,5 +1,5 @@
 // Edits of learned positions by what only they do: the vector of the embedding that a place has.
-#include "eval/position_edit.h"
+#include "eval/interventions/position_edit.h"
 
 #include <doctest/doctest.h>
 

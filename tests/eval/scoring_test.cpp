@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "engine/io/json_lines.h"
-#include "eval/scoring/accuracy.h"
-#include "eval/scoring/continuation_score.h"
-#include "eval/scoring/scored_item.h"
+#include "eval/score/accuracy.h"
+#include "eval/score/continuation_score.h"
+#include "eval/score/scored_item.h"
 #include "tests/model/model_support.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/files.h"

@@ -1,5 +1,5 @@
 // Sink_k by length and threshold: uniform attention in closed form, and a model's own scores at its context.
-#include "eval/sink_by_length.h"
+#include "eval/sink/sink_by_length.h"
 
 #include <doctest/doctest.h>
 

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "engine/tensor_view.h"
-#include "eval/evaluation_hooks.h"
+#include "eval/sink/evaluation_hooks.h"
 
 using namespace sink;
 

@@ -1,5 +1,5 @@
 // Fuzzes the TOML of interventions.
-#include "eval/intervention_file.h"
+#include "eval/interventions/intervention_file.h"
 #include "tests/fuzz/fuzz_support.h"
 
 using namespace sink;

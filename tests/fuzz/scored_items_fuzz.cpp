@@ -1,5 +1,5 @@
 // Fuzzes read_scored_items.
-#include "eval/scoring/scored_item.h"
+#include "eval/score/scored_item.h"
 #include "tests/fuzz/fuzz_support.h"
 
 using namespace sink;

@@ -9,7 +9,7 @@
 #include "engine/ops/adamw/adamw.h"
 #include "engine/ops/attention/attention.h"
 #include "engine/ops/layer_norm/layer_norm.h"
-#include "eval/sink_score.h"
+#include "eval/sink/sink_score.h"
 #include "model/ablation.h"
 #include "tests/support/compare.h"
 #ifdef SINK_TOUR_ANSWERS

@@ -1,4 +1,4 @@
-// Reads an Evaluation out of evaluation JSON (eval/evaluation_json.h) and out of the curves of a run.
+// Reads an Evaluation out of evaluation JSON (eval/sink/evaluation_json.h) and out of the curves of a run.
 #pragma once
 
 #include <nlohmann/json.hpp>

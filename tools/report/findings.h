@@ -48,7 +48,7 @@ struct Group {
 // In order of first appearance. The groups point into `runs`.
 std::vector<Group> group_by_task(const std::vector<Run>& runs);
 
-// alpha_k of a model whose every query spreads its attention evenly over the keys it sees, as eval/sink_score.h
+// alpha_k of a model whose every query spreads its attention evenly over the keys it sees, as eval/sink/sink_score.h
 // defines it: 1/(T-k+1) sum over the queries i that see k of 1/(keys that i sees), k from 1. Without window, prefix and
 // extra key that is 1/(T-k+1) sum_{i=k..T} 1/i; alpha_1 is H_T / T: 7.4 % at T = 64.
 struct Sight {

@@ -2,7 +2,7 @@
 
 #include "engine/io/file.h"
 #include "engine/threads.h"
-#include "eval/checkpoint_interventions.h"
+#include "eval/interventions/checkpoint_interventions.h"
 #include "tools/report/run_reader.h"
 
 namespace sink {

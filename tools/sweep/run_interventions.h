@@ -1,5 +1,5 @@
 // <run>/interventions.json: what the loss of a study's run becomes without its first token's share
-// (eval/interventions.h).
+// (eval/interventions/interventions.h).
 #pragma once
 
 #include "model/ablation.h"

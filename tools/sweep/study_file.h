@@ -32,7 +32,7 @@ struct StudyFile {
   std::string baseline;   // the name of the run that others are compared with
   std::string cpu_hours;  // of one core, at the size cpu; as measured by whoever wrote the file
   std::vector<std::uint64_t> seeds;
-  bool interventions = false;     // are measured of every complete run (eval/interventions.h)
+  bool interventions = false;     // are measured of every complete run (eval/interventions/interventions.h)
   bool whole_checkpoints = true;  // of complete runs; false: without what only going on needs
   GivenSettings cpu, gpu;         // what all runs of a size have in common; of two values of a setting the later counts
   std::vector<RunProduct> runs;

@@ -1,7 +1,7 @@
 // Chapter 7 of the tour: alpha_k of a map small enough to add up by hand, raw and proxy.
 #include <cstdio>
 
-#include "eval/sink_score.h"
+#include "eval/sink/sink_score.h"
 #include "tools/tour/tour_chapters.h"
 
 namespace sink::tour {

@@ -1,0 +1,61 @@
+#include "engine/io/compute_options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "engine/implementation.h"
+#include "engine/io/number_check.h"
+#include "engine/precision.h"
+#include "engine/thread_start.h"
+
+namespace sink {
+
+std::int64_t ComputeOptions::batch_of(std::int64_t T, std::int64_t C) const {
+  constexpr std::int64_t kFewest = 512, kMost = 4096, kNumbers = 1 << 19;
+  const std::int64_t tokens = std::clamp(kNumbers / std::max<std::int64_t>(1, C), kFewest, kMost);
+  return batch > 0 ? batch : std::max<std::int64_t>(1, tokens / T);
+}
+
+void ComputeOptions::apply() const {
+  check_device(device, precision, reference);
+  use_reference() = reference;
+  use_tf32() = precision == "tf32";
+  start_threads(threads);
+}
+
+void check_device(const std::string& device, const std::string& precision, bool reference) {
+  if (device == "cpu" && precision == "tf32")
+    throw Error(
+        "--precision tf32 is of products on a GPU: expected --device cuda with it, got --device cpu; on the CPU "
+        "give f32, which is exact and no slower",
+        Exit::usage);
+  if (device == "cpu") return;
+  if (reference || precision == "f64")
+    throw Error(std::string(reference ? "--reference" : "--precision f64") +
+                    " is of the CPU alone: leave out --device " + device + ", or this",
+                Exit::usage);
+  check_usable(device_named(device));
+}
+
+void add_compute_options(CLI::App* command, ComputeOptions& options, const std::vector<std::string>& precisions) {
+  command->add_option("--batch", options.batch, "sequences at a time [of 512 to 4096 tokens, by the model's width]")
+      ->check(whole_number(1));
+  add_machine_options(command, options, precisions);
+}
+
+void add_machine_options(CLI::App* command, ComputeOptions& options, const std::vector<std::string>& precisions) {
+  command
+      ->add_option("--precision", options.precision,
+                   "of matrix products; tf32 needs a GPU; f64 runs the reference in double")
+      ->check(CLI::IsMember(precisions))
+      ->capture_default_str();
+  command->add_flag("--reference", options.reference, "plain loops instead of the fast path");
+  command->add_option("--device", options.device, "cuda needs a build that has it")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str();
+  command->add_option("--threads", options.threads, "0: as many as there are cores")
+      ->check(whole_number(0, 4096))
+      ->capture_default_str();
+}
+
+}  // namespace sink

@@ -1,0 +1,42 @@
+// eval_<ablation> export: a model as a folder of Hugging Face.
+#include <cstdio>
+#include <memory>
+
+#include "engine/io/printable.h"
+#include "eval/eval_command.h"
+#include "eval/evaluated_model.h"
+#include "eval/sink/trained_on.h"
+#include "model/open/hf_export.h"
+#include "model/open/open_model.h"
+
+namespace sink {
+namespace {
+
+int run_export(const std::string& from, const std::string& folder, const Ablation& ablation) {
+  const DType type = is_open_model(from) ? export_type(ablation) : DType::F32;
+  const auto [checkpoint, model] = load_evaluated(from, ablation, type, Device::cpu, {.in_place = false});
+  ExportedTokenizer tokenizer{.json = attribute_or(checkpoint, "tokenizer_json", "")};
+  if (checkpoint.attributes.contains("begin_token")) tokenizer.begin_token = checkpoint.integer("begin_token");
+  export_hf(ablation, *model, tokenizer, folder);
+  std::printf("%s\n", printable(folder).c_str());
+  return 0;
+}
+
+}  // namespace
+
+EvalCommand export_command(CLI::App& app, const Ablation& ablation) {
+  auto words = std::make_shared<std::pair<std::string, std::string>>();
+  CLI::App* command = app.add_subcommand(
+      "export",
+      "Writes a model as a folder that transformers' AutoModelForCausalLM.from_pretrained loads: config.json, "
+      "model.safetensors (F32) and, where the checkpoint has a tokenizer, tokenizer.json. Of ablations that are a "
+      "model "
+      "there: gpt2, opt, gpt_neox, llama (baseline), llama3, qwen2, qwen3 (qk_norm), gemma3, gpt_oss; others are "
+      "refused.");
+  command->add_option("checkpoint,--model", words->first, kWhatIsEvaluated)->required();
+  command->add_option("folder,--out", words->second, "folder to make; nothing may be there")->required();
+  command->footer("Example:\n  eval_baseline export runs/first/checkpoint.h5 runs/first/hugging_face");
+  return {command, [words, ablation] { return run_export(words->first, words->second, ablation); }};
+}
+
+}  // namespace sink

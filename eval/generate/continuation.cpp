@@ -1,0 +1,53 @@
+#include "eval/generate/continuation.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "engine/check.h"
+
+namespace sink {
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+std::vector<std::int32_t> stop_tokens(const Tokenizer& tokenizer) {
+  std::vector<std::int32_t> stops;
+  for (const char* name :
+       {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|return|>"})
+    if (const std::vector<std::int32_t> ids = tokenizer.encode(name); ids.size() == 1) stops.push_back(ids[0]);
+  return stops;
+}
+
+Continuation continue_text(TokenReader& reader, std::span<const std::int32_t> prompt, std::int64_t tokens,
+                           const Sampling& sampling, const std::vector<std::int32_t>& stops,
+                           const std::function<void(std::int32_t)>& each, std::uint64_t drawn) {
+  Continuation text;
+  auto start = std::chrono::steady_clock::now();
+  Tensor logits_1V = reader.read(prompt);
+  text.prompt_seconds = seconds_since(start);
+  start = std::chrono::steady_clock::now();
+  while (static_cast<std::int64_t>(text.ids.size()) < tokens) {
+    const std::int32_t id = sampling.choose(logits_1V, drawn++);
+    if (std::find(stops.begin(), stops.end(), id) != stops.end()) {
+      text.end = ContinuationEnd::stop_token;
+      text.stop_token = id;
+      break;
+    }
+    text.ids.push_back(id);
+    each(id);
+    if (static_cast<std::int64_t>(text.ids.size()) == tokens) break;
+    if (reader.room() < 1) {
+      text.end = ContinuationEnd::context;
+      break;
+    }
+    logits_1V = reader.read({&id, 1});
+  }
+  text.seconds = seconds_since(start);
+  return text;
+}
+
+}  // namespace sink

@@ -1,0 +1,102 @@
+#include "eval/generate/streaming.h"
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "engine/check.h"
+#include "eval/generate/sampling.h"
+
+namespace sink {
+namespace {
+
+// A whole number of 1 to 9 digits; none otherwise.
+std::optional<std::int64_t> count_of(const std::string& text) {
+  if (text.empty() || text.size() > 9 || text.find_first_not_of("0123456789") != std::string::npos) return {};
+  return std::stoll(text);
+}
+
+}  // namespace
+
+Eviction eviction_named(const std::string& text) {
+  if (text == "all") return {};
+  const std::size_t plus = text.find('+');
+  const std::string window = plus == std::string::npos ? text : text.substr(plus + 1);
+  const std::optional<std::int64_t> first = plus == std::string::npos ? 0 : count_of(text.substr(0, plus)),
+                                    last = count_of(window);
+  if (!first || !last || *last < 1)
+    throw Error(
+        "expected what is kept as all, as the last tokens such as 1024, or as the first and the last such as "
+        "4+1020; got `" +
+            text + "`",
+        Exit::usage);
+  return {*first, *last};
+}
+
+StreamLoss stream_loss(LanguageModel& model, std::span<const std::int32_t> ids, const Eviction& eviction,
+                       std::int64_t stretches, const std::function<void(std::int64_t)>& told) {
+  SINK_CHECK(ids.size() >= 2, "stream", "expected at least two tokens, got " + std::to_string(ids.size()), Exit::usage);
+  const auto start = std::chrono::steady_clock::now();
+  const auto targets = static_cast<std::int64_t>(ids.size()) - 1;
+  const std::int64_t length = (targets + stretches - 1) / stretches;
+  TokenReader reader(model, eviction);
+  StreamLoss all{.eviction = eviction, .stretches = {}};
+  for (std::int64_t t = 0; t < targets; ++t) {
+    if (t % length == 0) all.stretches.push_back({t, t, 0});
+    const auto n = static_cast<std::size_t>(t);
+    const double loss = -log_probability(reader.read(ids.subspan(n, 1)), ids[n + 1]);
+    all.loss += loss;
+    all.stretches.back().loss += loss;
+    all.stretches.back().end = t + 1;
+    told(t + 2);
+  }
+  for (StreamStretch& stretch : all.stretches) stretch.loss /= static_cast<double>(stretch.end - stretch.begin);
+  all.loss /= static_cast<double>(targets);
+  all.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return all;
+}
+
+std::string stream_table(const std::vector<StreamLoss>& losses) {
+  auto cell = [](double loss) {
+    char text[32];
+    const double perplexity = std::exp(loss);
+    std::snprintf(text, sizeof text, perplexity < 1e5 ? "%12.2f" : "%12.2e", perplexity);
+    return std::string(text);
+  };
+  std::string table = "Perplexity by what is kept, of all tokens and of tokens up to\n";
+  char head[64];
+  std::snprintf(head, sizeof head, "%-24s%12s", "kept", "all");
+  table += head;
+  for (const StreamStretch& stretch : losses.front().stretches) {
+    std::snprintf(head, sizeof head, "%12lld", static_cast<long long>(stretch.end + 1));
+    table += head;
+  }
+  for (const StreamLoss& loss : losses) {
+    std::snprintf(head, sizeof head, "\n%-24s", loss.eviction.name().c_str());
+    table += head + cell(loss.loss);
+    for (const StreamStretch& stretch : loss.stretches) table += cell(stretch.loss);
+  }
+  return table + "\n";
+}
+
+std::string stream_json(const std::string& model, const std::string& ablation, std::int64_t context,
+                        std::int64_t tokens, const std::vector<StreamLoss>& losses) {
+  nlohmann::ordered_json json{{"schema", "sinklab stream 1"},
+                              {"model", model},
+                              {"ablation", ablation},
+                              {"context", context},
+                              {"tokens", tokens}};
+  for (const StreamLoss& loss : losses) {
+    nlohmann::ordered_json one{{"kept", loss.eviction.name()},      {"first", loss.eviction.first},
+                               {"window", loss.eviction.window},    {"loss", loss.loss},
+                               {"perplexity", std::exp(loss.loss)}, {"seconds", loss.seconds}};
+    for (const StreamStretch& stretch : loss.stretches)
+      one["stretches"].push_back({{"begin", stretch.begin}, {"end", stretch.end}, {"loss", stretch.loss}});
+    json["policies"].push_back(one);
+  }
+  return json.dump(1) + "\n";
+}
+
+}  // namespace sink

@@ -1,0 +1,241 @@
+#include "eval/interventions/intervention_hooks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "engine/tensor_view.h"
+#include "eval/interventions/quantisation.h"
+#include "eval/kurtosis.h"
+
+namespace sink {
+namespace {
+
+using What = Intervention::What;
+
+bool is_among(std::int64_t one, const std::vector<std::int64_t>& chosen) {
+  return chosen.empty() || std::find(chosen.begin(), chosen.end(), one) != chosen.end();
+}
+
+class AttentionHooks final : public ForwardHooks {
+ public:
+  AttentionHooks(const Intervention& intervention, std::int64_t extra_tokens, const ValueSums& values)
+      : intervention_(intervention), extra_tokens_(extra_tokens), values_(values) {}
+
+  void attention(AttentionPoint& attention) override {
+    if (!is_among(attention.layer, intervention_.layers)) return;
+    Tensor edited = attention.o_BHTD.value().clone();
+    with_real(edited.dtype(), [&](auto zero) {
+      if (intervention_.what == What::constant)
+        take_what_differs<decltype(zero)>(attention, edited);
+      else
+        take_other_rows<decltype(zero)>(attention, edited);
+    });
+    attention.o_BHTD = Var(edited);
+  }
+
+ private:
+  // f(b, h, the head of keys that h has).
+  template <class F>
+  void for_each_head(const AttentionPoint& attention, F&& f) const {
+    const std::int64_t B = attention.o_BHTD.value().dim(0), H = attention.o_BHTD.value().dim(1),
+                       G = attention.v_BGTD.dim(1);
+    for (std::int64_t b = 0; b < B; ++b)
+      for (std::int64_t h = 0; h < H; ++h)
+        if (is_among(h, intervention_.heads)) f(b, h, h / (H / G));
+  }
+  // Tokens act on later queries alone. So queries between two of them have attention in which the earlier are changed
+  // and the others, of which the next query after is one, not yet.
+  template <class R>
+  void take_other_rows(const AttentionPoint& attention, Tensor& edited) const {
+    const bool masks =
+        intervention_.what == What::redistribute || (intervention_.what == What::mask && attention.divides_by_sum);
+    const Tensor& v = attention.v_BGTD;
+    Tensor k_edited = attention.k_BGTD.clone(), v_edited = v.clone();
+    Tensor one = Tensor::full(v.shape(), 1, v.dtype()), of_extra;
+    if (attention.has_extra_key) of_extra = Tensor::full({edited.dim(1), v.dim(3)}, 1, v.dtype());
+    const Tensor all = masks ? attention.mix(attention.k_BGTD, one, of_extra) : Tensor();
+    for (std::size_t n = 0; n < intervention_.tokens.size(); ++n) {
+      const std::int64_t key = place(intervention_.tokens[n]);
+      if (intervention_.what == What::key)
+        steer<R>(k_edited, key);
+      else
+        replace_value<R>(v_edited, attention.layer, key);
+      const Tensor other = attention.mix(k_edited, v_edited, attention.extra_v_HD);
+      Tensor rest;
+      if (masks) {
+        set_row<R>(one, key, 0);
+        rest = attention.mix(attention.k_BGTD, one, of_extra);
+      }
+      const std::int64_t T = edited.dim(2), D = edited.dim(3);
+      const std::int64_t end = n + 1 < intervention_.tokens.size() ? place(intervention_.tokens[n + 1]) + 1 : T;
+      auto from = view<R, 4>(other);
+      auto to = view<R, 4>(edited);
+      for_each_head(attention, [&](std::int64_t b, std::int64_t h, std::int64_t) {
+        for (std::int64_t i = key + 1; i < end; ++i) {
+          const double scale = masks ? scale_of<R>(all, rest, b, h, i) : 1;
+          for (std::int64_t d = 0; d < D; ++d) store(to(b, h, i, d), scale * static_cast<double>(from(b, h, i, d)));
+        }
+      });
+    }
+  }
+
+  // What makes up for the weights that are gone; 1 where of the others nothing is left.
+  template <class R>
+  double scale_of(const Tensor& all, const Tensor& rest, std::int64_t b, std::int64_t h, std::int64_t i) const {
+    const double Z = static_cast<double>(view<R, 4>(all)(b, h, i, 0)), left = view<R, 4>(rest)(b, h, i, 0);
+    const double nothing = intervention_.what == What::mask ? 0 : kNothingElse * std::abs(Z);
+    return std::abs(left) > nothing ? Z / left : 1;
+  }
+
+  template <class R>
+  void take_what_differs(const AttentionPoint& attention, Tensor& edited) const {
+    const std::int64_t T = edited.dim(2), D = edited.dim(3);
+    auto v = view<R, 4>(attention.v_BGTD);
+    auto o = view<R, 4>(edited);
+    for (std::int64_t token : intervention_.tokens) {
+      const std::int64_t key = place(token);
+      Tensor one_at_key = Tensor::zeros(attention.v_BGTD.shape(), attention.v_BGTD.dtype());
+      set_row<R>(one_at_key, key, 1);
+      const Tensor weights = attention.mix(attention.k_BGTD, one_at_key, {});
+      auto a = view<R, 4>(weights);
+      for_each_head(attention, [&](std::int64_t b, std::int64_t h, std::int64_t g) {
+        auto weight = [&](std::int64_t i) { return static_cast<double>(a(b, h, i, 0)); };
+        double mean = 0;
+        for (std::int64_t i = key + 1; i < T; ++i) mean += weight(i) / static_cast<double>(T - 1 - key);
+        for (std::int64_t i = key + 1; i < T; ++i)
+          for (std::int64_t d = 0; d < D; ++d)
+            store(o(b, h, i, d),
+                  static_cast<double>(o(b, h, i, d)) - (weight(i) - mean) * static_cast<double>(v(b, g, key, d)));
+      });
+    }
+  }
+
+  template <class R>
+  static void set_row(Tensor& x_BGTD, std::int64_t key, double number) {
+    auto x = view<R, 4>(x_BGTD);
+    for (std::size_t b = 0; b < x.shape(0); ++b)
+      for (std::size_t g = 0; g < x.shape(1); ++g)
+        for (std::size_t d = 0; d < x.shape(3); ++d) store(x(b, g, key, d), number);
+  }
+
+  template <class R>
+  void replace_value(Tensor& v_BGTD, std::int64_t layer, std::int64_t key) const {
+    if (!intervention_.mean_value) return set_row<R>(v_BGTD, key, 0);
+    const Tensor mean_GD = values_.mean(layer, intervention_.tokens);
+    auto mean = view<double, 2>(mean_GD);
+    auto v = view<R, 4>(v_BGTD);
+    for (std::size_t b = 0; b < v.shape(0); ++b)
+      for (std::size_t g = 0; g < v.shape(1); ++g)
+        for (std::size_t d = 0; d < v.shape(3); ++d) store(v(b, g, key, d), mean(g, d));
+  }
+
+  template <class R>
+  void steer(Tensor& k_BGTD, std::int64_t key) const {
+    auto k = view<R, 4>(k_BGTD);
+    for (std::size_t b = 0; b < k.shape(0); ++b)
+      for (std::size_t g = 0; g < k.shape(1); ++g) {
+        double squares = 0;
+        for (std::size_t d = 0; d < k.shape(3); ++d) squares += std::pow(static_cast<double>(k(b, g, key, d)), 2);
+        double factor = intervention_.scale + (squares > 0 ? intervention_.along / std::sqrt(squares) : 0);
+        for (std::size_t d = 0; d < k.shape(3); ++d)
+          store(k(b, g, key, d), factor * static_cast<double>(k(b, g, key, d)));
+      }
+  }
+
+  std::int64_t place(std::int64_t token) const { return extra_tokens_ + token - 1; }
+
+  static constexpr double kNothingElse = 1e-6;  // of a row's weights, where they are redistributed
+  const Intervention& intervention_;
+  std::int64_t extra_tokens_;
+  const ValueSums& values_;
+};
+
+class ClippedStream final : public ForwardHooks {
+ public:
+  ClippedStream(const Intervention& intervention, std::int64_t extra_tokens)
+      : intervention_(intervention), extra_tokens_(extra_tokens) {}
+
+  void residual_post(std::int64_t layer, Residual& x) override {
+    if (!is_among(layer, intervention_.layers)) return;
+    const Tensor x_BTC = x.sum().value();
+    Tensor clipped = x_BTC.clone();
+    const std::int64_t T = x_BTC.dim(1), C = x_BTC.dim(2);
+    with_real(clipped.dtype(), [&](auto zero) {
+      auto* x = clipped.data<decltype(zero)>();
+      for (std::int64_t b = 0; b < x_BTC.dim(0); ++b, x += T * C) {
+        const double largest =
+            intervention_.largest > 0
+                ? intervention_.largest
+                : intervention_.medians * median_size_of(std::span(x, static_cast<std::size_t>(T * C)));
+        for (std::int64_t t = 0; t < T; ++t)
+          if (is_among(t - extra_tokens_ + 1, intervention_.tokens))
+            for (std::int64_t c = 0; c < C; ++c)
+              store(x[t * C + c], std::clamp(static_cast<double>(x[t * C + c]), -largest, largest));
+      }
+    });
+    x = Var(clipped);
+  }
+
+ private:
+  const Intervention& intervention_;
+  std::int64_t extra_tokens_;
+};
+
+struct QuantisedInputs final : ForwardHooks {
+  Quantisation how;
+  explicit QuantisedInputs(const Quantisation& how) : how(how) {}
+  void sublayer_input(std::int64_t, SublayerKind, Var& h_BTC) override { h_BTC = rounded(h_BTC.value()); }
+  void projection_input(std::int64_t, SublayerKind, Var& y_BTF) override {
+    if (how.inner) y_BTF = rounded(y_BTF.value());
+  }
+
+ private:
+  Var rounded(const Tensor& x_BTC) const {
+    const ScalePer scale = how.inputs == Grain::tensor    ? ScalePer::block
+                           : how.inputs == Grain::channel ? ScalePer::column
+                                                          : ScalePer::row;
+    Tensor x = x_BTC.clone();
+    quantise_blocks(x, x.dim(1), x.dim(2), scale, how.input_bits);
+    return Var(x);
+  }
+};
+
+}  // namespace
+
+void ValueSums::attention(AttentionPoint& point) {
+  const Tensor& v_BGTD = point.v_BGTD;
+  const std::size_t layer = static_cast<std::size_t>(point.layer);
+  if (sums_GTD_.size() <= layer)
+    sums_GTD_.push_back(Tensor::zeros({v_BGTD.dim(1), v_BGTD.dim(2), v_BGTD.dim(3)}, DType::F64));
+  if (layer == 0) sequences_ += v_BGTD.dim(0);
+  const Tensor numbers = v_BGTD.to(DType::F64);
+  const double* v = numbers.data<double>();
+  double* sums = sums_GTD_[layer].data<double>();
+  for (std::int64_t n = 0; n < numbers.size(); ++n) sums[n % sums_GTD_[layer].size()] += v[n];
+}
+
+Tensor ValueSums::mean(std::int64_t layer, const std::vector<std::int64_t>& tokens) const {
+  auto sums = view<double, 3>(sums_GTD_[static_cast<std::size_t>(layer)]);
+  const auto G = static_cast<std::int64_t>(sums.shape(0)), T = static_cast<std::int64_t>(sums.shape(1)),
+             D = static_cast<std::int64_t>(sums.shape(2));
+  const std::int64_t others = T - extra_tokens_ - static_cast<std::int64_t>(tokens.size());
+  Tensor mean_GD = Tensor::zeros({G, D}, DType::F64);
+  auto mean = view<double, 2>(mean_GD);
+  for (std::int64_t t = extra_tokens_; t < T && others > 0; ++t) {
+    if (is_among(t - extra_tokens_ + 1, tokens)) continue;
+    for (std::int64_t g = 0; g < G; ++g)
+      for (std::int64_t d = 0; d < D; ++d) mean(g, d) += sums(g, t, d) / static_cast<double>(others * sequences_);
+  }
+  return mean_GD;
+}
+
+std::unique_ptr<ForwardHooks> hooks_of(const Intervention& intervention, std::int64_t extra_tokens,
+                                       const ValueSums& values) {
+  if (intervention.what == What::clip) return std::make_unique<ClippedStream>(intervention, extra_tokens);
+  if (intervention.what != What::quantise) return std::make_unique<AttentionHooks>(intervention, extra_tokens, values);
+  if (intervention.quantisation.input_bits == 0) return nullptr;
+  return std::make_unique<QuantisedInputs>(intervention.quantisation);
+}
+
+}  // namespace sink

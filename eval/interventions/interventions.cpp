@@ -1,0 +1,275 @@
+#include "eval/interventions/interventions.h"
+
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <numeric>
+
+#include "engine/check.h"
+#include "engine/threads.h"
+#include "eval/interventions/intervention_hooks.h"
+#include "eval/interventions/quantisation.h"
+
+namespace sink {
+namespace {
+
+using What = Intervention::What;
+
+constexpr std::int64_t kBytesBefore = std::int64_t{1} << 29;  // of logits that are kept to be compared with
+
+Tensor logits_of(LanguageModel& model, const Batch& part, ForwardHooks* hooks) {
+  return model.logits(part.tokens_BT(),
+                      {.hooks = hooks ? hooks : &ForwardHooks::none(), .documents = part.documents()});
+}
+
+// f(first, last) of `batch` sequences at a time.
+template <class F>
+void in_batches(std::int64_t sequences, std::int64_t batch, F&& f) {
+  for (std::int64_t first = 0; first < sequences; first += batch) f(first, std::min(sequences, first + batch));
+}
+
+// One row of logits beside another.
+struct Compared {
+  double before = 0, after = 0, divergence = 0;  // -log p(target), 0 without one
+  bool same_greedy = true;
+};
+
+template <class R>
+double log_sum_exp(const R* z, std::int64_t V) {
+  double largest = static_cast<double>(*std::max_element(z, z + V)), sum = 0;
+  for (std::int64_t v = 0; v < V; ++v) sum += std::exp(static_cast<double>(z[v]) - largest);
+  return largest + std::log(sum);
+}
+
+template <class R>
+Compared compared_rows(const R* z, const R* y, std::int64_t V, std::int32_t target) {
+  const double lse_z = log_sum_exp(z, V), lse_y = log_sum_exp(y, V);
+  Compared row;
+  for (std::int64_t v = 0; v < V; ++v) {
+    const double log_p = static_cast<double>(z[v]) - lse_z, log_q = static_cast<double>(y[v]) - lse_y;
+    row.divergence += std::exp(log_p) * (log_p - log_q);
+  }
+  row.same_greedy = std::max_element(z, z + V) - z == std::max_element(y, y + V) - y;
+  if (target >= 0) {
+    row.before = lse_z - static_cast<double>(z[target]);
+    row.after = lse_y - static_cast<double>(y[target]);
+  }
+  return row;
+}
+
+// What is gathered of one intervention, a number a sequence.
+struct Gathered {
+  std::vector<double> before, after, divergence, changed;
+
+  void add(const Tensor& before_BTV, const Tensor& after_BTV, const Tensor& targets_BT) {
+    const std::int64_t B = after_BTV.dim(0), T = after_BTV.dim(1), V = after_BTV.dim(2);
+    std::vector<Compared> rows(static_cast<std::size_t>(B * T));
+    const std::int32_t* targets = targets_BT.data<std::int32_t>();
+    with_real(after_BTV.dtype(), [&](auto zero) {
+      using R = decltype(zero);
+      const R *z = before_BTV.data<R>(), *y = after_BTV.data<R>();
+      parallel_for(B * T, [&](std::int64_t n) {
+        rows[static_cast<std::size_t>(n)] = compared_rows(z + n * V, y + n * V, V, targets[n]);
+      });
+    });
+    for (std::int64_t b = 0; b < B; ++b) {
+      double predicted = 0;
+      Compared sum;
+      double changed = 0;
+      for (std::int64_t n = b * T; n < (b + 1) * T; ++n) {
+        const Compared& row = rows[static_cast<std::size_t>(n)];
+        predicted += targets[n] >= 0;
+        changed += !row.same_greedy;
+        sum.before += row.before, sum.after += row.after, sum.divergence += row.divergence;
+      }
+      before.push_back(sum.before / std::max(1.0, predicted));
+      after.push_back(sum.after / std::max(1.0, predicted));
+      divergence.push_back(sum.divergence / static_cast<double>(T));
+      this->changed.push_back(changed / static_cast<double>(T));
+    }
+  }
+};
+
+// While this lives the model is changed by one intervention.
+struct Intervened {
+  std::unique_ptr<QuantisedMatrices> matrices;
+  std::unique_ptr<ForwardHooks> hooks;  // null where the intervention changes weights alone
+
+  Intervened(LanguageModel& model, const Intervention& intervention, const ValueSums& values)
+      : hooks(hooks_of(intervention, model.extra_tokens(), values)) {
+    const Quantisation& how = intervention.quantisation;
+    if (intervention.what == What::quantise && how.weight_bits > 0)
+      matrices = std::make_unique<QuantisedMatrices>(model, how.weight_bits, how.weights);
+  }
+};
+
+double mean_of(const std::vector<double>& values) {
+  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
+
+InterventionResult result_of(const Intervention& intervention, const Gathered& found) {
+  std::vector<double> change;
+  for (std::size_t n = 0; n < found.before.size(); ++n) change.push_back(found.after[n] - found.before[n]);
+  InterventionResult result{.name = intervention.name,
+                            .meaning = intervention.meaning,
+                            .before = mean_of(found.before),
+                            .loss = mean_of(found.after),
+                            .change = mean_of(change),
+                            .error = std::nan(""),
+                            .divergence = mean_of(found.divergence),
+                            .greedy_changed = mean_of(found.changed)};
+  if (intervention.per_head) {
+    result.layer = intervention.layers[0];
+    result.head = intervention.heads[0];
+  }
+  if (change.size() < 2) return result;
+  double squares = 0, count = static_cast<double>(change.size());
+  for (double c : change) squares += (c - result.change) * (c - result.change);
+  result.error = std::sqrt(squares / (count - 1) / count);
+  return result;
+}
+
+void require_places(const Intervention& intervention, const Sizes& sizes, std::int64_t T) {
+  auto require = [&](const char* what, std::int64_t number, std::int64_t first, std::int64_t last) {
+    SINK_CHECK(number >= first && number <= last, "interventions",
+               (intervention.origin.empty() ? "" : intervention.origin + ": ") + "the " + what + " must be from " +
+                   std::to_string(first) + " to " + std::to_string(last) + ", got " + std::to_string(number),
+               Exit::usage);
+  };
+  for (std::int64_t token : intervention.tokens) require("token", token, 1, T);
+  for (std::int64_t layer : intervention.layers) require("layer", layer, 0, sizes.layers - 1);
+  for (std::int64_t head : intervention.heads) require("head", head, 0, sizes.heads - 1);
+}
+
+// Those of each layer and head in its place, where it asks for them.
+std::vector<Intervention> by_heads(const std::vector<Intervention>& interventions, const Sizes& sizes) {
+  auto all_of = [](const std::vector<std::int64_t>& chosen, std::int64_t count) {
+    std::vector<std::int64_t> all(static_cast<std::size_t>(count));
+    std::iota(all.begin(), all.end(), 0);
+    return chosen.empty() ? all : chosen;
+  };
+  std::vector<Intervention> rows;
+  for (const Intervention& intervention : interventions) {
+    if (!intervention.per_head) {
+      rows.push_back(intervention);
+      continue;
+    }
+    for (std::int64_t layer : all_of(intervention.layers, sizes.layers))
+      for (std::int64_t head : all_of(intervention.heads, sizes.heads)) {
+        Intervention one = intervention;
+        one.layers = {layer};
+        one.heads = {head};
+        one.name += " layer " + std::to_string(layer) + " head " + std::to_string(head);
+        rows.push_back(one);
+      }
+  }
+  return rows;
+}
+
+// Of the model as it is, where a value becomes the mean.
+ValueSums value_sums(LanguageModel& model, const Batch& sequences, const std::vector<Intervention>& interventions,
+                     std::int64_t batch) {
+  ValueSums sums(model.extra_tokens());
+  const auto wants_mean = [](const Intervention& i) { return i.what == What::value && i.mean_value; };
+  if (std::any_of(interventions.begin(), interventions.end(), wants_mean))
+    in_batches(sequences.sequences(), batch,
+               [&](std::int64_t first, std::int64_t last) { logits_of(model, sequences.rows(first, last), &sums); });
+  return sums;
+}
+
+std::vector<Gathered> gather(LanguageModel& model, const Batch& sequences, const std::vector<Intervention>& rows,
+                             std::int64_t batch) {
+  const std::int64_t T = sequences.context(), V = model.sizes().vocabulary;
+  const ValueSums values = value_sums(model, sequences, rows, batch);
+  const std::int64_t bytes = T * V * static_cast<std::int64_t>(size_of(model.parameters().masters().dtype()));
+  std::vector<Gathered> found(rows.size());
+  in_batches(sequences.sequences(), std::max(batch, kBytesBefore / bytes), [&](std::int64_t first, std::int64_t last) {
+    const Batch some = sequences.rows(first, last);
+    std::vector<Tensor> before;
+    in_batches(some.sequences(), batch, [&](std::int64_t begin, std::int64_t end) {
+      before.push_back(logits_of(model, some.rows(begin, end), nullptr));
+    });
+    for (std::size_t n = 0; n < rows.size(); ++n) {
+      const Intervened intervened(model, rows[n], values);
+      in_batches(some.sequences(), batch, [&](std::int64_t begin, std::int64_t end) {
+        const Batch part = some.rows(begin, end);
+        found[n].add(before[static_cast<std::size_t>(begin / batch)], logits_of(model, part, intervened.hooks.get()),
+                     part.targets_BT());
+      });
+    }
+  });
+  return found;
+}
+
+Intervention named(const std::string& name, const std::string& meaning, What what) {
+  Intervention intervention;
+  intervention.name = name;
+  intervention.meaning = meaning;
+  intervention.what = what;
+  return intervention;
+}
+
+}  // namespace
+
+std::vector<double> losses_with(LanguageModel& model, const Batch& sequences, const Intervention& intervention) {
+  require_places(intervention, model.sizes(), sequences.context());
+  return gather(model, sequences, {intervention}, 1)[0].after;
+}
+
+Interventions intervene(LanguageModel& model, const Batch& sequences, const std::vector<Intervention>& interventions,
+                        std::int64_t batch) {
+  for (const Intervention& intervention : interventions)
+    require_places(intervention, model.sizes(), sequences.context());
+  const std::vector<Intervention> rows = by_heads(interventions, model.sizes());
+  const std::vector<Gathered> found = gather(model, sequences, rows, batch);
+  Interventions all{sequences.sequences(), sequences.context(), mean_of(found.at(0).before), {}};
+  for (std::size_t n = 0; n < rows.size(); ++n) all.results.push_back(result_of(rows[n], found[n]));
+  return all;
+}
+
+std::vector<Intervention> default_interventions(const std::vector<std::int64_t>& tokens) {
+  std::vector<Intervention> all;
+  struct Kind {
+    What what;
+    const char *name, *meaning;
+  };
+  const Kind kinds[] = {{What::value, "removed", "later queries get nothing of token "},
+                        {What::redistribute, "redistributed", "and their other weights make up for token "},
+                        {What::constant, "constant", "later queries all get as much of token "}};
+  for (std::int64_t token : tokens)
+    for (const Kind& kind : kinds) {
+      const std::string number = std::to_string(token);
+      all.push_back(named(std::string(kind.name) + " " + number, kind.meaning + number, kind.what));
+      all.back().tokens = {token};
+    }
+  auto rounded = [&](const char* name, const char* meaning, int weight_bits, int input_bits) {
+    all.push_back(named(name, meaning, What::quantise));
+    all.back().quantisation = {.weight_bits = weight_bits, .input_bits = input_bits, .inner = false};
+  };
+  rounded("W8A8", "matrices and what they read in 8 bits", 8, 8);
+  rounded("W4A16", "matrices in 4 bits", 4, 0);
+  rounded("W4A4", "matrices and what they read in 4 bits", 4, 4);
+  return all;
+}
+
+std::vector<Intervention> quantisations() {
+  std::vector<Intervention> all;
+  const char* names[] = {"tensor", "channel", "token"};
+  auto rounded = [&](const std::string& what, int bits, bool weights, bool inputs, Grain grain) {
+    const std::string scale = names[static_cast<int>(grain)], number = std::to_string(bits);
+    all.push_back(
+        named(what + " " + number + " " + scale, what + " in " + number + " bits, a scale a " + scale, What::quantise));
+    all.back().quantisation = {.weight_bits = weights ? bits : 0,
+                               .input_bits = inputs ? bits : 0,
+                               .weights = grain == Grain::tensor ? Grain::tensor : Grain::channel,
+                               .inputs = grain};
+  };
+  for (int bits : {8, 6, 5, 4, 3}) {
+    for (Grain grain : {Grain::tensor, Grain::channel}) rounded("weights", bits, true, false, grain);
+    for (Grain grain : {Grain::tensor, Grain::channel, Grain::token}) rounded("inputs", bits, false, true, grain);
+    for (Grain grain : {Grain::tensor, Grain::channel, Grain::token}) rounded("both", bits, true, true, grain);
+  }
+  return all;
+}
+
+}  // namespace sink
