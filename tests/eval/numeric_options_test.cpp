@@ -60,7 +60,7 @@ const std::vector<Option> kOptions{
     {"sweep none.toml", "--workers", {"0", "1025"}},
     {"sweep none.toml", "--threads", {"0", "4097"}},
     {"sweep none.toml", "--ranks", {"0", "1025"}},
-    {"sweep none.toml", "--lease", {"0", "-1", "1e7"}},
+    {"sweep none.toml", "--index", {"-1", "1.5", "1000000001"}},
 };
 
 // Nothing is there to read: what is accepted leaves with 3, or makes what it was asked for.

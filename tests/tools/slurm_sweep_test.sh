@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# A study by tools/launch/sweep_array.sbatch on a real Slurm of two nodes: two jobs share its runs, one of them is
-# killed and queued again, the other goes on, and the numbers are those of one sweep.
+# A study by tools/launch/sweep_array.sbatch on a real Slurm of two nodes: an array of its six jobs, of which one is
+# killed and queued again; the results, collected, are those of one sweep.
 #   slurm_sweep_test.sh build/release/sweep
 # Skips (77) without root, slurmctld, slurmd and munged.
 set -euo pipefail
@@ -44,21 +44,23 @@ TROUBLE
 out=$folder/out
 export SINKLAB_BUILD=$(dirname "$program")
 code=0
-SINKLAB_NO_COLOR=1 bash tools/launch/try_slurm.sh --meanwhile "bash $folder/trouble.sh $out" --array=0-1 --cpus-per-task=1 \
-  tools/launch/sweep_array.sbatch "$folder/tiny.toml" --threads 1 --workers 1 --out "$out" >"$folder/said" 2>&1 || code=$?
+SINKLAB_NO_COLOR=1 bash tools/launch/try_slurm.sh --meanwhile "bash $folder/trouble.sh $out" --array=0-5 --cpus-per-task=1 \
+  tools/launch/sweep_array.sbatch "$folder/tiny.toml" --out "$out" >"$folder/said" 2>&1 || code=$?
 [ $code -ne 77 ] || { cat "$folder/said"; exit 77; }
 "$program" "$folder/tiny.toml" --threads 1 --workers 2 --out "$folder/one" >/dev/null 2>&1
+collected=0
+"$program" "$folder/tiny.toml" --out "$out" --collect >/dev/null 2>"$folder/collected" || collected=$?
 # Bytes of the parameters: dates and the time they took are elsewhere.
 same=0
 for run in baseline-0 baseline-1 baseline-2 op_sigmoid_none-0 op_sigmoid_none-1 op_sigmoid_none-2; do
   cmp -s "$out/$run/checkpoint.h5" "$folder/one/$run/checkpoint.h5" && same=$((same + 1))
 done
 times=$(grep -c "queued again" "$folder/said" || true)
-once=$(grep -c ": loss .*; " "$folder/said" || true)
-if [ $code -ne 0 ] || [ "$times" -ne 1 ] || [ $same -ne 6 ] || ! [ -s "$out/tiny.csv" ]; then
-  tail -n 60 "$folder/said"
-  echo "FAILED: code $code, queued again $times times, $same of 6 runs with the bits of one sweep; wanted 0, 1 and 6"
+if [ $code -ne 0 ] || [ $collected -ne 0 ] || [ "$times" -ne 1 ] || [ $same -ne 6 ] || ! cmp -s "$out/tiny.csv" "$folder/one/tiny.csv"; then
+  tail -n 60 "$folder/said" "$folder/collected"
+  echo "FAILED: code $code, --collect $collected, queued again $times times, $same of 6 runs with the bits of one sweep;" \
+       "wanted 0, 0, 1, 6 and the table of one sweep"
   exit 1
 fi
-grep "trouble: \|queued again\|taken over\|: loss " "$folder/said"
-echo "Slurm: an array of two shared six runs, one job was killed; all have the bits of one sweep"
+grep "trouble: \|queued again\|: loss " "$folder/said"
+echo "Slurm: an array ran six jobs, one was killed and queued again; all have the bits of one sweep"

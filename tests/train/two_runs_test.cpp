@@ -63,21 +63,23 @@ TEST_CASE("two runs: of two that begin together one trains, whole, and the other
   }
 }
 
-TEST_CASE("two runs: two sweeps of one folder share it, and with nobody else") {
+TEST_CASE("two runs: a sweep holds the folder of its tables; a second one, and other programs, are refused") {
   TemporaryFolder folder, other;
-  Subprocess first(
-      folder, words_of("sweep " SINK_SOURCE_DIR "/train/studies/bigram_backcopy.toml --only baseline --seeds 0 --out " +
-                       folder / "out"));
-  wait_for(folder / "out/.queue/baseline-0.1");
-  Subprocess second(
-      other, words_of("sweep " SINK_SOURCE_DIR "/train/studies/bigram_backcopy.toml --only baseline --seeds 0 --out " +
-                      folder / "out"));
-  CHECK(second.wait() == 0);
-  CHECK_MESSAGE(contains(second.err(), "baseline-0: process "), second.err());  // it has the study's one run
+  const std::string sweep = "sweep " SINK_SOURCE_DIR
+                            "/train/studies/bigram_backcopy.toml --only baseline --seeds 0 --threads 1 --workers 1 "
+                            "--out " +
+                            folder / "out";
+  Subprocess first(folder, words_of(sweep));
+  wait_for(folder / "out/baseline-0/metrics.jsonl");
   write_bytes(other / "t.txt", std::string(1000, 'a') + "\n");
-  Subprocess third(other, words_of("prepare --text " + other / "t.txt" + " --out " + folder / "out"));
-  CHECK(third.wait() == 2);
-  CHECK_MESSAGE(contains(third.err(), "is in use by process "), third.err());
+  for (const std::string& command :
+       {sweep, sweep + " --force", "prepare --text " + other / "t.txt" + " --out " + folder / "out"}) {
+    CAPTURE(command);
+    Subprocess second(other, words_of(command));
+    CHECK(second.wait() == 2);
+    CHECK_MESSAGE(contains(second.err(), folder / "out is in use by process "), second.err());
+    CHECK(contains(second.err(), "(sweep) on "));
+  }
   first.send(SIGTERM);
   CHECK(first.wait() == 128 + SIGTERM);
 }

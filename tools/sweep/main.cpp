@@ -1,14 +1,11 @@
-// sweep: runs a study, a file of train/studies: trains its runs, each an ordinary run folder, as many at once as serves
-// the machine best, and sets what was measured beside the paper's numbers. Stopped at any moment it goes on; started
-// several times it shares the work.
+// sweep: runs a study, a file of train/studies. Its jobs are its runs, each an ordinary run folder. On one machine it
+// trains as many at once as is fastest; a scheduler runs them one by one by their index. Then it compares the results
+// with the paper's.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <filesystem>
 #include <optional>
-#include <thread>
 
 #include "engine/check.h"
 #include "engine/comm/rank_place.h"
@@ -18,11 +15,11 @@
 #include "engine/io/program.h"
 #include "engine/threads.h"
 #include "model/all_ablations.h"
-#include "tools/sweep/dry_run_table.h"
 #include "tools/sweep/machine_plan.h"
-#include "tools/sweep/study_list.h"
+#include "tools/sweep/study_collection.h"
+#include "tools/sweep/study_jobs.h"
+#include "tools/sweep/study_listing.h"
 #include "tools/sweep/study_output.h"
-#include "tools/sweep/study_work.h"
 #include "train/join_ranks.h"
 #include "train/run_config_table.h"
 
@@ -34,12 +31,10 @@ struct Request : StudyRequest {
   std::vector<std::string> sets, earlier;
   std::optional<std::size_t> workers;
   std::optional<std::int64_t> threads;
-  double lease = 60;
+  std::optional<std::size_t> index;
   int ranks = 1;
-  bool dry_run = false, retry = false, force = false;
+  bool list = false, collect = false, dry_run = false, retry = false, force = false, as_rank = false;
 };
-
-constexpr std::size_t kMostNamed = 8;  // runs of others
 
 void add_options(CLI::App& app, Request& request) {
   app.add_option("STUDY", request.study, "TOML file; without one the studies of train/studies are listed");
@@ -62,34 +57,40 @@ void add_options(CLI::App& app, Request& request) {
       ->expected(1)
       ->take_all();
   app.add_option("--workers,--nproc", request.workers, "processes at once [measured]")->check(whole_number(1, 1024));
-  app.add_option("--threads", request.threads, "of each process [measured]")->check(whole_number(1, 4096));
+  app.add_option("--threads", request.threads, "of each process [measured; 1 with --index]")
+      ->check(whole_number(1, 4096));
   app.add_option("--ranks", request.ranks, "of each run, each on a GPU of its own; other numbers have the same bits")
       ->check(whole_number(1, 1024))
       ->capture_default_str();
-  app.add_option("--lease", request.lease,
-                 "seconds after which a sweep on another host that is not heard of is taken for dead")
-      ->check(real_number(1, 1e6))
-      ->capture_default_str();
-  app.add_flag("--dry-run", request.dry_run, "print the runs and how long they would take here, then leave");
+  app.add_flag("--list", request.list, "print the jobs, a line of CSV each, then exit");
+  app.add_option("--index", request.index, "run this job alone, N from 0 as --list has it; writes no tables")
+      ->type_name("N")
+      ->check(whole_number(0));
+  app.add_flag("--collect", request.collect, "train nothing: write the tables, name the jobs without a result");
+  app.add_flag("--dry-run", request.dry_run, "print the runs and how long they would take here, then exit");
   app.add_flag("--retry", request.retry, "train runs that failed again, from their beginning");
   app.add_flag("--force", request.force, "replace tables that `sweep` did not make");
+  app.add_flag("--as-rank", request.as_rank, "train as one of the ranks that this program has started")->group("");
   app.footer(
-      "Every run is a run folder, <out>/<run>-<seed>, that report, eval_<ablation> and train_<ablation> --resume "
-      "take;\n"
-      "complete ones of the same settings are kept. Writes <out>/<study>.md, .csv, -runs.csv, .svg and .html.\n"
-      "The same command given several times at once, on one machine or many that see <out>, shares the runs: no two\n"
-      "have one run, others go on with those of a sweep that dies, and whoever ends last writes the tables.\n\n"
+      "A job is a run: a run folder, <out>/<run>-<seed>, that report, eval_<ablation> and train_<ablation> --resume\n"
+      "take. Complete runs of the same settings are kept; stopped ones continue with the same bits.\n"
+      "Writes <out>/<study>.md, .csv, -runs.csv, .svg and .html, as --collect does.\n\n"
       "Examples:\n  sweep train/studies/bigram_backcopy.toml\n"
-      "  sweep train/studies/weight_decay.toml --data data/english --dry-run\n"
-      "  mpirun -n 8 sweep train/studies/operations.toml --data data/english --threads 4\n"
-      "  sbatch --array=0-7 tools/launch/sweep_array.sbatch train/studies/operations.toml --data data/english\n\n"
-      "Exit codes: 0 done (whatever diverged), 1 a run crashed or could not be trained, 2 usage, 3 bad input, 8 disk,\n"
-      "128 + n stopped by signal n.");
+      "  sweep train/studies/weight_decay.toml --data data/english --dry-run\n\n"
+      "The jobs of a study by a scheduler, with the same options each time:\n"
+      "  sweep STUDY --list\n"
+      "  sbatch --array=0-7 tools/launch/sweep_array.sbatch STUDY        (--index $SLURM_ARRAY_TASK_ID)\n"
+      "  seq 0 7 | parallel sweep STUDY --index {}                       (GNU parallel)\n"
+      "  sweep STUDY --collect\n\n"
+      "Exit codes: 0 done (whatever diverged), 1 a run crashed or could not be trained, 2 usage, or a run folder in "
+      "use,\n"
+      "3 bad input, a job whose start is not complete, or --collect with missing jobs, 8 disk, 128 + n stopped by "
+      "signal n.");
 }
 
 // False when help was asked for and printed.
 bool parse(int argc, char** argv, Request& request) {
-  CLI::App app("Runs a study: trains its runs and sets them beside the paper's numbers.", "sweep");
+  CLI::App app("Runs a study: trains its runs and compares them with the paper's.", "sweep");
   add_options(app, request);
   try {
     app.parse(argc, argv);
@@ -97,8 +98,10 @@ bool parse(int argc, char** argv, Request& request) {
     app.exit(help);
     return false;
   } catch (const CLI::ParseError& error) { throw Error(std::string(error.what()) + "; see --help", Exit::usage); }
-  SINK_CHECK(std::isfinite(request.lease), "sweep", "--lease is expected to be a number of seconds, got nan",
-             Exit::usage);
+  const int modes = request.list + request.index.has_value() + request.collect + request.dry_run;
+  if (modes > 1) throw Error("--list, --index, --collect and --dry-run exclude each other; give one", Exit::usage);
+  if (modes == 1 && request.study.empty()) throw Error("give a study, a TOML file; see --help", Exit::usage);
+  if (request.index && request.workers) throw Error("--index runs one job; leave out --workers", Exit::usage);
   for (const std::string& change : request.sets) {
     std::string flag = change.substr(0, change.find('='));
     const Setting<RunConfig>* setting = setting_named(run_config_table(), flag);
@@ -116,7 +119,9 @@ bool parse(int argc, char** argv, Request& request) {
 MachinePlan plan_of(const Request& request, const StudyState& sweep) {
   const std::int64_t cores = thread_count();
   MachinePlan plan{1, 1, "as given"};
-  if (request.ranks > 1) {
+  if (request.index && request.ranks == 1) {
+    plan.measured = "one job";
+  } else if (request.ranks > 1) {
     plan.threads = std::max<std::int64_t>(1, cores / request.ranks);
     plan.measured = std::to_string(request.ranks) + " ranks a run";
   } else if (!(request.workers && request.threads) && !sweep.todo.empty()) {
@@ -134,7 +139,31 @@ MachinePlan plan_of(const Request& request, const StudyState& sweep) {
   return plan;
 }
 
-StudyState study_of(Request& request) {
+// The program and the options that decide which jobs there are and how each is run.
+std::vector<std::string> command_of(const Request& request, const std::string& program) {
+  std::vector<std::string> words{program, request.study, "--size", request.size};
+  const auto add = [&](const std::string& flag, const std::string& value) {
+    if (!value.empty()) words.insert(words.end(), {flag, value});
+  };
+  const auto joined = [](const auto& values) {
+    std::string text;
+    for (const std::string& value : values) text += (text.empty() ? "" : ",") + value;
+    return text;
+  };
+  add("--data", request.data);
+  add("--chat", request.chat);
+  add("--out", request.out);
+  std::vector<std::string> seeds;
+  for (std::uint64_t seed : request.seeds) seeds.push_back(std::to_string(seed));
+  add("--seeds", joined(seeds));
+  add("--only", joined(request.only));
+  for (const std::string& change : request.sets) add("--set", change);
+  for (const std::string& file : request.earlier) add("--earlier", file);
+  if (request.ranks > 1) add("--ranks", std::to_string(request.ranks));
+  return words;
+}
+
+StudyState study_of(Request& request, const std::string& program) {
   StudyState state;
   state.study = read_study_file(request.study);
   if (request.out.empty()) request.out = "runs/" + state.study.name;
@@ -142,67 +171,108 @@ StudyState study_of(Request& request) {
   state.runs = runs_of(state.study, request, state.arms);
   state.retry = request.retry;
   state.ranks = request.ranks;
+  state.command = command_of(request, program);
   for (const StudyArm& arm : state.arms) require_ranks_divide(arm.config, request.ranks);
   state.earlier_runs = EarlierRuns(request.earlier);
   return state;
 }
 
-// One of those that find everything done writes the files; the others could but write the same.
-void write_tables(const StudyState& state, const Request& request, const StudyOutput& output, JobClaims& claims) {
-  const std::string job = state.study.name + "-tables";
-  const std::vector<StudyOutcome> outcomes = outcomes_of(state.runs, state.earlier);
-  for (;;) {
-    const ClaimStanding standing = claims.look(job);
-    if (standing == ClaimStanding::living) return output.print(state.study, request.size, state.arms, outcomes);
-    if (standing != ClaimStanding::unheard && claims.take(job)) break;
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));
-  }
-  output.write(state.study, request.size, state.arms, outcomes);
-  claims.let_go(job);
+void require_index(const StudyState& state, std::size_t index) {
+  if (index < state.runs.size()) return;
+  throw Error("--index must be from 0 to " + std::to_string(state.runs.size() - 1) + ": these options make " +
+                  std::to_string(state.runs.size()) + " jobs, got " + std::to_string(index) +
+                  "; `sweep STUDY --list` prints them",
+              Exit::usage);
 }
 
-void tell_of_others(const std::vector<std::size_t>& others, const StudyState& state, const JobClaims& claims) {
-  std::fprintf(stderr, "sweep: nothing is left to begin; whoever ends last of these writes the tables:\n");
-  for (std::size_t i = 0; i < others.size() && i < kMostNamed; ++i)
-    std::fprintf(stderr, "  %s: %s\n", printable(state.name(others[i])).c_str(),
-                 claims.holder(claim_of_run(state.runs[others[i]])).c_str());
-  if (others.size() > kMostNamed) std::fprintf(stderr, "  and %zu more\n", others.size() - kMostNamed);
+int exit_code_of(const JobsEnd& end) {
+  if (end.signal == 0) return end.exit_code;
+  std::fprintf(stderr, "sweep: stopped by signal %d; the same command continues\n", end.signal);
+  return 128 + end.signal;
+}
+
+// `--as-rank`: what run_jobs decided for this job, on one of its ranks.
+int run_rank(const Request& request, StudyState& state) {
+  require_index(state, request.index.value());
+  read_states(state, request.index);
+  StudyRun& run = state.runs[*request.index];
+  run.config.threads = request.threads.value();
+  return train_as_rank(run.config, state.arms[run.arm].ablation);
+}
+
+int run_single(const Request& request, StudyState& state) {
+  const std::size_t job = *request.index;
+  require_index(state, job);
+  read_states(state, job);
+  const StudyRun& run = state.runs[job];
+  if (state.todo.empty() && !lacks_interventions(state, job)) {
+    const bool failed =
+        (state.earlier[job] ? state.earlier[job]->state : state.found[job].state) == RunStanding::failed;
+    std::fprintf(stderr, "sweep: job %zu, %s: %s\n", job, printable(state.name(job)).c_str(),
+                 failed ? "failed before; --retry trains it again" : "complete, nothing to do");
+    return 0;
+  }
+  if (!state.todo.empty() && run.from && !is_complete(state.runs[*run.from]))
+    throw Error("job " + std::to_string(job) + " starts from job " + std::to_string(*run.from) + ", " +
+                    state.name(*run.from) + ", which is not complete; run that one first",
+                Exit::bad_input);
+  MachinePlan plan = plan_of(request, state);
+  plan.workers = 1;
+  return exit_code_of(run_jobs(state, plan, job));
+}
+
+int run_all(const Request& request, StudyState& state, const StudyOutput& output) {
+  read_states(state);
+  const MachinePlan plan = plan_of(request, state);
+  std::fprintf(stderr, "sweep: %s: %zu runs, %zu to do; %zu at once, %lld thread%s each (%s)\n",
+               printable(state.study.name).c_str(), state.runs.size(), state.todo.size(), plan.workers,
+               static_cast<long long>(plan.threads), plan.threads == 1 ? "" : "s", plan.measured.c_str());
+  const JobsEnd end = run_jobs(state, plan);
+  if (end.signal == 0) output.write(state.study, request.size, state.arms, outcomes_of(state.runs, state.earlier));
+  return exit_code_of(end);
+}
+
+int collect(const Request& request, StudyState& state, const StudyOutput& output) {
+  read_states(state);
+  output.write(state.study, request.size, state.arms, outcomes_of(state.runs, state.earlier));
+  const JobsWithoutResult jobs = jobs_without_result(state);
+  print_jobs_without_result(state, jobs);
+  return jobs.missing.empty() ? 0 : static_cast<int>(Exit::bad_input);
 }
 
 int run(int argc, char** argv) {
   Request request;
   if (!parse(argc, argv, request)) return 0;
-  const bool one_of_many = be_alone() > 1;  // by mpirun or srun, which share out ranks of one run else
+  if (request.as_rank) {
+    StudyState state = study_of(request, argv[0]);
+    return run_rank(request, state);
+  }
+  // A launcher's processes are ranks to train_<ablation>. Here each may have a job of its own, and no more.
+  const int processes = be_alone();
+  if (processes > 1 && !request.index)
+    throw Error("mpirun or srun has started " + std::to_string(processes) +
+                    " processes, which would all run the same study; start one, or give each a job by --index N",
+                Exit::usage);
   if (std::string note = note_of_unbuilt_ablations(); !note.empty()) std::fprintf(stderr, "%s\n", note.c_str());
   if (request.study.empty()) return list_studies("train/studies");
-  StudyState state = study_of(request);
+  StudyState state = study_of(request, argv[0]);
+  if (request.list) {
+    list_jobs(state.arms, state.runs);
+    return 0;
+  }
   if (request.dry_run) {
-    look_around(state);
+    read_states(state);
     if (request.ranks > 1) std::fprintf(stderr, "note: times are those of runs of one rank\n");
     print_dry_run_of_study(state.study, state.arms, state.runs, state.todo, plan_of(request, state));
     return 0;
   }
+  if (request.index) return run_single(request, state);
   std::filesystem::create_directories(request.out);
-  const FolderLock lock(request.out, FolderLock::Holders::several);  // other sweeps may, other programs may not
+  const FolderLock lock(request.out);  // of the tables; each run folder has its own
   const StudyOutput output(request.out, state.study.name);
   output.require_free(request.force);
   output.require_no_input(request.earlier);
-  look_around(state);
-  const MachinePlan plan = plan_of(request, state);
-  std::fprintf(stderr, "sweep: %s: %zu runs, %zu to do; %zu at once, %lld thread%s each (%s)\n",
-               printable(state.study.name).c_str(), state.runs.size(), state.todo.size(), plan.workers,
-               static_cast<long long>(plan.threads), plan.threads == 1 ? "" : "s", plan.measured.c_str());
-  JobClaims claims(request.out + "/.queue", request.lease);
-  const WorkEnd end = work_on(state, claims, plan, request.lease, one_of_many);
-  if (end.signal) {
-    std::fprintf(stderr, "sweep: stopped by signal %d; the same command goes on\n", end.signal);
-    return 128 + end.signal;
-  }
-  if (end.others.empty())
-    write_tables(state, request, output, claims);
-  else
-    tell_of_others(end.others, state, claims);
-  return end.exit_code;
+  return request.collect ? collect(request, state, output) : run_all(request, state, output);
 }
 
 }  // namespace

@@ -1,10 +1,10 @@
 #include "tools/sweep/study_state.h"
 
 #include <cstdio>
-#include <filesystem>
 #include <map>
 
 #include "engine/data/data_source.h"
+#include "tools/report/run_reader.h"
 #include "train/run_config_table.h"
 
 namespace sink {
@@ -29,19 +29,19 @@ class DataChecksums {
 
 }  // namespace
 
-void look_around(StudyState& state) {
+void read_states(StudyState& state, std::optional<std::size_t> job) {
   DataChecksums checksums;
-  state.found.clear();
-  state.earlier.clear();
+  state.found.assign(state.runs.size(), {});
+  state.earlier.assign(state.runs.size(), nullptr);
   state.todo.clear();
-  for (std::size_t i = 0; i < state.runs.size(); ++i) {
+  for (std::size_t i = job.value_or(0); i < (job ? *job + 1 : state.runs.size()); ++i) {
     RunConfig& config = state.runs[i].config;
-    state.found.push_back(found_run(config, [&] { return checksums.of(config); }));
-    FoundRun& found = state.found.back();
+    const FoundRun& found = state.found[i] = found_run(config, [&] { return checksums.of(config); });
     const EarlierRun* earlier = state.earlier_runs.find(config, [&] { return checksums.of(config); });
-    if (earlier && !stands_for(*earlier, found.state, state.retry)) earlier = nullptr;
-    state.earlier.push_back(earlier);
-    if (earlier) continue;
+    if (earlier && stands_for(*earlier, found.state, state.retry)) {
+      state.earlier[i] = earlier;
+      continue;
+    }
     if (found.state == RunStanding::failed && state.retry) {
       config.force = true;
       config.resume = "never";
@@ -50,6 +50,7 @@ void look_around(StudyState& state) {
     }
     state.todo.push_back(i);
   }
+  if (job) return;  // the rows of other jobs were not asked for
   for (const std::string& note : state.earlier_runs.notes()) std::fprintf(stderr, "sweep: %s\n", note.c_str());
 }
 
@@ -57,6 +58,10 @@ bool is_complete(const StudyRun& run) {
   return found_run(run.config, [] { return std::string(); }).state == RunStanding::complete;
 }
 
-std::string claim_of_run(const StudyRun& run) { return std::filesystem::path(run.config.run).filename().string(); }
+bool lacks_interventions(const StudyState& state, std::size_t run) {
+  if (!state.study.interventions || state.earlier[run] || !is_complete(state.runs[run])) return false;
+  const report::Run read = report::read_run_folder(state.name(run));
+  return !read.evaluation || !read.evaluation->scalar.contains("change_removed_1");
+}
 
 }  // namespace sink

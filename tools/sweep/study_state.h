@@ -1,5 +1,5 @@
-// A study with everything that is decided before its first run begins: which runs there are, what stands of each, and
-// which are to do.
+// A study with everything that is decided before its first run begins: its jobs, which are its runs, what each folder
+// holds, and which are still to be trained.
 #pragma once
 
 #include <cstddef>
@@ -17,25 +17,27 @@ namespace sink {
 struct StudyState {
   StudyFile study;
   std::vector<StudyArm> arms;
-  std::vector<StudyRun> runs;
-  bool retry = false;  // those that failed
-  int ranks = 1;       // of each run
+  std::vector<StudyRun> runs;  // job N is runs[N]
+  bool retry = false;          // train failed runs again
+  int ranks = 1;               // of each run
+  // The program and the options with which another process finds the same jobs under the same indices.
+  std::vector<std::string> command;
   EarlierRuns earlier_runs;
-  // As of the last look, of each run:
+  // As of the last read_states, for each run:
   std::vector<FoundRun> found;
-  std::vector<const EarlierRun*> earlier;  // the row that stands for it, null: none does
-  std::vector<std::size_t> todo;           // of runs: those to be trained
+  std::vector<const EarlierRun*> earlier;  // the row that replaces it; null: none does
+  std::vector<std::size_t> todo;           // the runs to be trained
 
   const std::string& name(std::size_t run) const { return runs[run].config.run; }
 };
 
-// Throws Error like found_run and EarlierRuns::find.
-void look_around(StudyState& state);
+// Reads what the folders of all runs hold, or of this job alone. Throws Error like found_run and EarlierRuns::find.
+void read_states(StudyState& state, std::optional<std::size_t> job = std::nullopt);
 
-// As it stands now: complete, with the numbers of its own settings.
+// The folder's state now: complete, with evaluation and settings of its own.
 bool is_complete(const StudyRun& run);
 
-// The name under which sweeps agree who has it: its folder's.
-std::string claim_of_run(const StudyRun& run);
+// Whether the study wants interventions and the complete run has none of its last step in its folder.
+bool lacks_interventions(const StudyState& state, std::size_t run);
 
 }  // namespace sink

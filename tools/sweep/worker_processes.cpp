@@ -7,7 +7,6 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -51,11 +50,8 @@ class SignalGuard {
   SignalGuard(const SignalGuard&) = delete;
   SignalGuard& operator=(const SignalGuard&) = delete;
 
-  // Until a child ends, a signal arrives or so many seconds are over.
-  void wait(double seconds) const {
-    const timespec time{static_cast<time_t>(seconds), static_cast<long>((seconds - std::floor(seconds)) * 1e9)};
-    ppoll(nullptr, 0, &time, &open_);
-  }
+  // Until a child ends or a signal arrives.
+  void wait() const { ppoll(nullptr, 0, nullptr, &open_); }
   // In a child, which any of them ends; but for SIGHUP: the sweep hears it and sends SIGTERM.
   void leave_to_child() const {
     for (const Old& old : old_) std::signal(old.signal, old.signal == SIGHUP ? SIG_IGN : SIG_DFL);
@@ -82,21 +78,21 @@ pid_t start(JobSource& jobs, std::size_t job, const SignalGuard& signals) {
   SINK_CHECK(child >= 0, "sweep", std::string("cannot start a process: ") + std::strerror(errno));
   if (child > 0) return child;
   signals.leave_to_child();
-  prctl(PR_SET_PDEATHSIG, SIGTERM);  // nothing goes on behind the back of somebody who killed the sweep
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // a sweep that is killed leaves no run training
   if (getppid() != parent) _exit(1);
   _exit(jobs.body(job));
 }
 
-// What run_in_processes without a source of its own is given.
+// The source of run_in_processes without one of its own.
 class CountedJobs : public JobSource {
  public:
   CountedJobs(std::size_t jobs, const std::function<int(std::size_t)>& body,
               const std::function<void(const JobEnd&)>& ended)
       : jobs_(jobs), body_(body), ended_(ended) {}
-  Next next(std::size_t& job) override {
-    if (next_ == jobs_) return Next::none;
+  bool next(std::size_t& job) override {
+    if (next_ == jobs_) return false;
     job = next_++;
-    return Next::job;
+    return true;
   }
   int body(std::size_t job) override { return body_(job); }
   void ended(const JobEnd& end) override { ended_(end); }
@@ -109,11 +105,10 @@ class CountedJobs : public JobSource {
 
 }  // namespace
 
-int run_in_processes(JobSource& jobs, std::size_t workers, double moment) {
+int run_in_processes(JobSource& jobs, std::size_t workers) {
   const SignalGuard signals;
   std::map<pid_t, Child> running;
   bool told_to_end = false;
-  Clock::time_point looked = Clock::now();
   for (;;) {
     int status = 0;
     while (!running.empty()) {
@@ -131,19 +126,10 @@ int run_in_processes(JobSource& jobs, std::size_t workers, double moment) {
       for (const auto& [child, job] : running) kill(child, SIGTERM);
       told_to_end = true;
     }
-    auto next = JobSource::Next::none;
-    while (!told_to_end && running.size() < workers) {
-      std::size_t job = 0;
-      if ((next = jobs.next(job)) != JobSource::Next::job) break;
+    for (std::size_t job = 0; !told_to_end && running.size() < workers && jobs.next(job);)
       running[start(jobs, job, signals)] = {job, Clock::now()};
-    }
-    if (running.empty() && (told_to_end || next == JobSource::Next::none)) return told_to_end ? stop_signal : 0;
-    signals.wait(moment);
-    if (std::chrono::duration<double>(Clock::now() - looked).count() < moment) continue;
-    looked = Clock::now();
-    for (const std::size_t job : jobs.look())
-      for (const auto& [child, running_job] : running)
-        if (running_job.job == job) kill(child, SIGKILL);
+    if (running.empty()) return told_to_end ? stop_signal : 0;
+    signals.wait();
   }
 }
 

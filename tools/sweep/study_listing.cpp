@@ -1,11 +1,14 @@
-#include "tools/sweep/dry_run_table.h"
+#include "tools/sweep/study_listing.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 
+#include "engine/check.h"
 #include "engine/io/printable.h"
+#include "tools/csv.h"
 #include "train/progress.h"
 
 namespace sink {
@@ -31,6 +34,37 @@ std::vector<double> seconds_of(const std::vector<StudyArm>& arms, const MachineP
 }
 
 }  // namespace
+
+int list_studies(const std::string& folder) {
+  namespace fs = std::filesystem;
+  if (!fs::is_directory(folder))
+    throw Error("give a study, a TOML file; there is no folder " + folder + " here whose studies could be listed",
+                Exit::usage);
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".toml") files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  for (const std::string& file : files) {
+    const StudyFile study = read_study_file(file);
+    std::printf("%s\n  %s\n  paper: %s; %s\n", printable(file).c_str(), printable(study.question).c_str(),
+                study.section.empty() ? "-" : printable(study.section).c_str(),
+                study.cpu_hours.empty()
+                    ? "how long it takes: --dry-run"
+                    : ("about " + printable(study.cpu_hours) + " core-hours at --size cpu").c_str());
+  }
+  std::printf("\nsweep STUDY.toml runs one; --dry-run says what it would do and how long that takes here.\n");
+  return 0;
+}
+
+void list_jobs(const std::vector<StudyArm>& arms, const std::vector<StudyRun>& runs) {
+  std::printf("index,run,ablation,seed,after,folder\n");
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const StudyRun& run = runs[i];
+    std::printf("%zu,%s,%s,%llu,%s,%s\n", i, csv_field(arms[run.arm].name).c_str(),
+                csv_field(arms[run.arm].ablation.name).c_str(), static_cast<unsigned long long>(run.config.seed),
+                run.from ? std::to_string(*run.from).c_str() : "", csv_field(run.config.run).c_str());
+  }
+}
 
 void print_dry_run_of_study(const StudyFile& study, const std::vector<StudyArm>& arms,
                             const std::vector<StudyRun>& runs, const std::vector<std::size_t>& todo,
