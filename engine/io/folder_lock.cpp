@@ -27,6 +27,17 @@ std::string host_name() {
   return name.data();
 }
 
+// "process 1234 (train_baseline) on host.example since 2026-11-21 10:00:00 UTC"; since now.
+std::string this_process_in_words() {
+  std::time_t now = std::time(nullptr);
+  std::tm utc{};
+  ::gmtime_r(&now, &utc);
+  char since[32];
+  std::strftime(since, sizeof since, "%Y-%m-%d %H:%M:%S UTC", &utc);
+  return "process " + std::to_string(::getpid()) + " (" + ::program_invocation_short_name + ") on " + host_name() +
+         " since " + since;
+}
+
 // What a holder wrote about itself; whatever else stands there never gets further than one line.
 std::string holder_in(int descriptor) {
   std::array<char, 512> text{};
@@ -73,31 +84,15 @@ bool still_there(int descriptor, const std::string& path) {
 
 }  // namespace
 
-std::string this_process_in_words() {
-  std::time_t now = std::time(nullptr);
-  std::tm utc{};
-  ::gmtime_r(&now, &utc);
-  char since[32];
-  std::strftime(since, sizeof since, "%Y-%m-%d %H:%M:%S UTC", &utc);
-  return "process " + std::to_string(::getpid()) + " (" + ::program_invocation_short_name + ") on " + host_name() +
-         " since " + since;
-}
-
-FolderLock::FolderLock(const std::string& folder, Holders holders)
-    : path_(folder + "/" + kLockName), holders_(holders) {
-  const bool alone = holders == Holders::one;
+FolderLock::FolderLock(const std::string& folder) : path_(folder + "/" + kLockName) {
   for (int attempt = 0;; ++attempt) {
     descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
     if (descriptor_ < 0) fail_io("write into", folder, errno);
-    if (::flock(descriptor_, (alone ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) {
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
       int error = errno;
       std::string holder = holder_in(descriptor_);
       if (error == EWOULDBLOCK) {
         ::close(descriptor_);
-        if (!alone && attempt < 10) {  // the last of several has it alone for the moment in which it removes the file
-          ::usleep(20'000);
-          continue;
-        }
         throw Error(folder + " is in use by " + (holder.empty() ? "another process" : holder) +
                         "; wait until it is done, or choose another folder",
                     Exit::usage);
@@ -110,7 +105,7 @@ FolderLock::FolderLock(const std::string& folder, Holders holders)
   }
   close_in_children(descriptor_);
   std::string before = holder_in(descriptor_), now = this_process_in_words() + "\n";
-  if (alone && !before.empty() && before.find(" on " + host_name() + " since ") == std::string::npos)
+  if (!before.empty() && before.find(" on " + host_name() + " since ") == std::string::npos)
     std::fprintf(stderr, "note: %s was in use by %s, which did not let go and holds no lock any more; taken over\n",
                  printable(folder).c_str(), printable(before).c_str());
   // For people; the lock holds without it.
@@ -120,8 +115,7 @@ FolderLock::FolderLock(const std::string& folder, Holders holders)
 FolderLock::~FolderLock() {
   if (descriptor_ < 0) return;
   release(descriptor_);
-  // Before letting go: afterwards it may be another's.
-  if (holders_ == Holders::one || ::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) ::unlink(path_.c_str());
+  ::unlink(path_.c_str());  // before the lock is released: afterwards the file may be another's
   ::close(descriptor_);
 }
 
@@ -129,7 +123,6 @@ FolderLock::FolderLock(FolderLock&& other) noexcept { *this = std::move(other); 
 
 FolderLock& FolderLock::operator=(FolderLock&& other) noexcept {
   std::swap(path_, other.path_);
-  std::swap(holders_, other.holders_);
   std::swap(descriptor_, other.descriptor_);
   return *this;
 }

@@ -8,28 +8,19 @@ namespace sink {
 
 inline constexpr const char* kLockName = ".lock";
 
-// "process 1234 (train_baseline) on host.example since 2026-11-21 10:00:00 UTC"; since now.
-std::string this_process_in_words();
-
 class FolderLock {
  public:
-  enum class Holders {
-    one,
-    several,  // who asks for this, beside others who do: they agree among themselves
-  };
-
   FolderLock() = default;  // holds nothing
   // Takes the lock of a folder that exists. Throws Error: Exit::usage when another holds it, naming its program,
   // process, host and since when; Exit::io when the folder cannot be written. A file system that knows no locks is
   // noted on stderr, and so is a holder on another host that this system knows to be gone.
-  explicit FolderLock(const std::string& folder, Holders holders = Holders::one);
-  ~FolderLock();  // lets go, and removes the file where nobody else has it
+  explicit FolderLock(const std::string& folder);
+  ~FolderLock();  // removes the file and releases the lock
   FolderLock(FolderLock&& other) noexcept;
   FolderLock& operator=(FolderLock&& other) noexcept;
 
  private:
   std::string path_;
-  Holders holders_ = Holders::one;
   int descriptor_ = -1;
 };
 
