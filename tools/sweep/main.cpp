@@ -16,7 +16,6 @@
 #include "engine/threads.h"
 #include "model/all_ablations.h"
 #include "tools/sweep/machine_plan.h"
-#include "tools/sweep/study_collection.h"
 #include "tools/sweep/study_jobs.h"
 #include "tools/sweep/study_listing.h"
 #include "tools/sweep/study_output.h"
@@ -166,6 +165,7 @@ std::vector<std::string> command_of(const Request& request, const std::string& p
 StudyState study_of(Request& request, const std::string& program) {
   StudyState state;
   state.study = read_study_file(request.study);
+  state.size = request.size;
   if (request.out.empty()) request.out = "runs/" + state.study.name;
   state.arms = arms_of(state.study, request);
   state.runs = runs_of(state.study, request, state.arms);
@@ -228,13 +228,13 @@ int run_all(const Request& request, StudyState& state, const StudyOutput& output
                printable(state.study.name).c_str(), state.runs.size(), state.todo.size(), plan.workers,
                static_cast<long long>(plan.threads), plan.threads == 1 ? "" : "s", plan.measured.c_str());
   const JobsEnd end = run_jobs(state, plan);
-  if (end.signal == 0) output.write(state.study, request.size, state.arms, outcomes_of(state.runs, state.earlier));
+  if (end.signal == 0) output.write(state);
   return exit_code_of(end);
 }
 
-int collect(const Request& request, StudyState& state, const StudyOutput& output) {
+int collect(StudyState& state, const StudyOutput& output) {
   read_states(state);
-  output.write(state.study, request.size, state.arms, outcomes_of(state.runs, state.earlier));
+  output.write(state);
   const JobsWithoutResult jobs = jobs_without_result(state);
   print_jobs_without_result(state, jobs);
   return jobs.missing.empty() ? 0 : static_cast<int>(Exit::bad_input);
@@ -272,7 +272,7 @@ int run(int argc, char** argv) {
   const StudyOutput output(request.out, state.study.name);
   output.require_free(request.force);
   output.require_no_input(request.earlier);
-  return request.collect ? collect(request, state, output) : run_all(request, state, output);
+  return request.collect ? collect(state, output) : run_all(request, state, output);
 }
 
 }  // namespace

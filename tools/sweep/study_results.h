@@ -27,7 +27,7 @@ struct StudyOutcome {
   std::uint64_t seed = 0;
   std::optional<report::Run> run;  // none: not begun
   std::string problem;             // why it is not complete; empty: it is
-  std::string file;                // the row of another's table that stands for it (earlier_runs.h); empty: its folder
+  std::string file;                // the row of another's table that stands for it (run_states.h); empty: its folder
   std::optional<report::Evaluation> before =
       {};  // of one that starts from another: what that measured, on the new data
 };

@@ -7,7 +7,6 @@
 #include <string>
 #include <vector>
 
-#include "tools/sweep/earlier_runs.h"
 #include "tools/sweep/run_states.h"
 #include "tools/sweep/study_file.h"
 #include "tools/sweep/study_runs.h"
@@ -16,6 +15,7 @@ namespace sink {
 
 struct StudyState {
   StudyFile study;
+  std::string size;  // cpu or gpu
   std::vector<StudyArm> arms;
   std::vector<StudyRun> runs;  // job N is runs[N]
   bool retry = false;          // train failed runs again

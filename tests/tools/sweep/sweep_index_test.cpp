@@ -10,7 +10,7 @@
 
 #include "tests/support/subprocess.h"
 #include "tools/report/run_reader.h"
-#include "tools/sweep/study_collection.h"
+#include "tools/sweep/study_output.h"
 
 using namespace sink;
 
@@ -195,6 +195,7 @@ TEST_CASE("sweep: a job that is killed or stopped and queued again has the bits 
   REQUIRE_MESSAGE(whole.wait() == 0, whole.err());
   const std::string run = broken / "out/op_sigmoid_none-0";
   std::mt19937 random(3);
+  std::string first_steps;  // of the log, with their clocks: they stay where a job continues
   int stopped = 0, killed = 0;
   for (int round = 0; round < 6; ++round) {
     Sweep job(broken.job(0, longer));
@@ -207,6 +208,7 @@ TEST_CASE("sweep: a job that is killed or stopped and queued again has the bits 
     const int code = job.wait();
     // 2: what the round before has killed was not gone yet.
     CHECK_MESSAGE((code == 0 || code == 2 || code == 128 + (round % 2 == 0 ? SIGTERM : SIGKILL)), job.err());
+    if (first_steps.empty()) first_steps = read_bytes(run + "/metrics.jsonl").substr(0, 1000);
     stopped += code == 128 + SIGTERM;
     killed += code == 128 + SIGKILL;
     if (code == 128 + SIGTERM)
@@ -221,6 +223,8 @@ TEST_CASE("sweep: a job that is killed or stopped and queued again has the bits 
   }
   CHECK(code == 0);
   REQUIRE(std::filesystem::exists(run + "/evaluation.json"));
+  CHECK(first_steps.size() == 1000);
+  CHECK(read_bytes(run + "/metrics.jsonl").starts_with(first_steps));
   CHECK(read_bytes(run + "/checkpoint.h5") == read_bytes(straight / "out/op_sigmoid_none-0/checkpoint.h5"));
   MESSAGE(stopped << " stopped, " << killed << " killed");
 }

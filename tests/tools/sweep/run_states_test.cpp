@@ -1,9 +1,8 @@
 // Which row of an earlier table stands for a run: by its settings, its data and how it ended.
-#include "tools/sweep/earlier_runs.h"
-
 #include <doctest/doctest.h>
 
 #include "tests/support/subprocess.h"
+#include "tools/sweep/run_states.h"
 
 using namespace sink;
 
