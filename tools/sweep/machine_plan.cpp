@@ -20,26 +20,26 @@ namespace sink {
 namespace {
 
 constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
-constexpr double kClearly = 1.05;      // faster than this is no chance; else more processes, which wait less
-constexpr double kSecondsOfOne = 0.7;  // of measuring, at least one measurement
+constexpr double kMinSpeedup = 1.05;       // faster than this is no chance; else more processes, which wait less
+constexpr double kMeasuringSeconds = 0.7;  // of measuring, at least one measurement
 
-// Numbers that child processes leave for their parent.
-class SharedNumbers {
+// Values that child processes leave for their parent.
+class SharedValues {
  public:
-  explicit SharedNumbers(std::size_t count) : bytes_(std::max<std::size_t>(1, count) * sizeof(double)) {
+  explicit SharedValues(std::size_t count) : bytes_(std::max<std::size_t>(1, count) * sizeof(double)) {
     void* memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     SINK_CHECK(memory != MAP_FAILED, "sweep", "no memory to share with processes", Exit::out_of_memory);
-    numbers_ = static_cast<double*>(memory);
-    std::fill_n(numbers_, count, kNotMeasured);
+    values_ = static_cast<double*>(memory);
+    std::fill_n(values_, count, kNotMeasured);
   }
-  ~SharedNumbers() { ::munmap(numbers_, bytes_); }
-  SharedNumbers(const SharedNumbers&) = delete;
-  SharedNumbers& operator=(const SharedNumbers&) = delete;
-  double& operator[](std::size_t i) { return numbers_[i]; }
+  ~SharedValues() { ::munmap(values_, bytes_); }
+  SharedValues(const SharedValues&) = delete;
+  SharedValues& operator=(const SharedValues&) = delete;
+  double& operator[](std::size_t i) { return values_[i]; }
 
  private:
   std::size_t bytes_;
-  double* numbers_;
+  double* values_;
 };
 
 // In a process of its own: the median of as many measurements as fit.
@@ -50,7 +50,7 @@ double measure(const TimedRun& timed) {
   const auto start = std::chrono::steady_clock::now();
   do {
     seconds.push_back(seconds_per_step(run));
-  } while (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < kSecondsOfOne);
+  } while (std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() < kMeasuringSeconds);
   std::nth_element(seconds.begin(), seconds.begin() + static_cast<std::ptrdiff_t>(seconds.size() / 2), seconds.end());
   return seconds[seconds.size() / 2];
 }
@@ -65,12 +65,12 @@ std::string phrase(const MachinePlan& plan, double rate) {
 }  // namespace
 
 std::vector<double> seconds_per_step_of(const std::vector<TimedRun>& runs, std::size_t at_once) {
-  SharedNumbers numbers(runs.size());
+  SharedValues values(runs.size());
   const int signal = run_in_processes(
       runs.size(), at_once,
       [&](std::size_t i) {
         try {
-          numbers[i] = measure(runs[i]);
+          values[i] = measure(runs[i]);
         } catch (const std::exception& error) {
           std::fprintf(stderr, "sweep: %s cannot be measured: %s\n", runs[i].ablation.name.c_str(),
                        printable(error.what()).c_str());
@@ -80,7 +80,7 @@ std::vector<double> seconds_per_step_of(const std::vector<TimedRun>& runs, std::
       [](const JobEnd&) {});
   if (signal) fail("sweep", "stopped by signal " + std::to_string(signal), static_cast<Exit>(128 + signal));
   std::vector<double> seconds;
-  for (std::size_t i = 0; i < runs.size(); ++i) seconds.push_back(numbers[i]);
+  for (std::size_t i = 0; i < runs.size(); ++i) seconds.push_back(values[i]);
   return seconds;
 }
 
@@ -100,7 +100,7 @@ MachinePlan fastest_plan(const TimedRun& run, std::int64_t cores, std::size_t ru
     for (double seconds : seconds_per_step_of(std::vector(plan.workers, timed), plan.workers))
       rate += std::isfinite(seconds) ? 1 / seconds : -std::numeric_limits<double>::infinity();
     measured += (measured.empty() ? "" : ", ") + (rate > 0 ? phrase(plan, rate) : std::string("one that failed"));
-    if (rate > best_rate * kClearly) {
+    if (rate > best_rate * kMinSpeedup) {
       best = plan;
       best_rate = rate;
     }

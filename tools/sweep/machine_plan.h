@@ -17,7 +17,7 @@ struct TimedRun {
   RunConfig config;
 };
 
-// Seconds of one step of each, of which `at_once` are measured beside each other; NaN for one that cannot be run.
+// Seconds of one step of each, of which `at_once` are measured at once; NaN for one that cannot be run.
 std::vector<double> seconds_per_step_of(const std::vector<TimedRun>& runs, std::size_t at_once);
 
 struct MachinePlan {
@@ -34,7 +34,7 @@ MachinePlan fastest_plan(const TimedRun& run, std::int64_t cores, std::size_t ru
 // is trained on (its forward pass), which is an estimate.
 double seconds_of_run(const RunConfig& config, double seconds_per_step);
 
-// What a step's time depends on, as one text: everything but numbers that only scale (learning rate, decay), seeds and
+// What a step's time depends on, as one text: everything but values that only scale (learning rate, decay), seeds and
 // counts of steps.
 std::string shape_of(const RunConfig& config);
 

@@ -126,7 +126,7 @@ MachinePlan plan_of(const Request& request, const StudyState& sweep) {
   } else if (!(request.workers && request.threads) && !sweep.todo.empty()) {
     const StudyRun& run = sweep.runs[sweep.todo.front()];
     if (!request.workers && !request.threads) {
-      plan = fastest_plan({sweep.arms[run.arm].ablation, run.config}, cores, sweep.todo.size());
+      plan = fastest_plan({sweep.groups[run.group].ablation, run.config}, cores, sweep.todo.size());
     } else if (request.threads) {
       plan.workers = static_cast<std::size_t>(std::max<std::int64_t>(1, cores / *request.threads));
     } else {
@@ -167,12 +167,12 @@ StudyState study_of(Request& request, const std::string& program) {
   state.study = read_study_file(request.study);
   state.size = request.size;
   if (request.out.empty()) request.out = "runs/" + state.study.name;
-  state.arms = arms_of(state.study, request);
-  state.runs = runs_of(state.study, request, state.arms);
+  state.groups = groups_of(state.study, request);
+  state.runs = runs_of(state.study, request, state.groups);
   state.retry = request.retry;
   state.ranks = request.ranks;
   state.command = command_of(request, program);
-  for (const StudyArm& arm : state.arms) require_ranks_divide(arm.config, request.ranks);
+  for (const StudyGroup& group : state.groups) require_ranks_divide(group.config, request.ranks);
   state.earlier_runs = EarlierRuns(request.earlier);
   return state;
 }
@@ -197,7 +197,7 @@ int run_rank(const Request& request, StudyState& state) {
   read_states(state, request.index);
   StudyRun& run = state.runs[*request.index];
   run.config.threads = request.threads.value();
-  return train_as_rank(run.config, state.arms[run.arm].ablation);
+  return train_as_rank(run.config, state.groups[run.group].ablation);
 }
 
 int run_single(const Request& request, StudyState& state) {
@@ -207,7 +207,7 @@ int run_single(const Request& request, StudyState& state) {
   const StudyRun& run = state.runs[job];
   if (state.todo.empty() && !lacks_interventions(state, job)) {
     const bool failed =
-        (state.earlier[job] ? state.earlier[job]->state : state.found[job].state) == RunStanding::failed;
+        (state.earlier[job] ? state.earlier[job]->status : state.found[job].status) == RunStatus::failed;
     std::fprintf(stderr, "sweep: job %zu, %s: %s\n", job, printable(state.name(job)).c_str(),
                  failed ? "failed before; --retry trains it again" : "complete, nothing to do");
     return 0;
@@ -257,13 +257,13 @@ int run(int argc, char** argv) {
   if (request.study.empty()) return list_studies("train/studies");
   StudyState state = study_of(request, argv[0]);
   if (request.list) {
-    list_jobs(state.arms, state.runs);
+    list_jobs(state.groups, state.runs);
     return 0;
   }
   if (request.dry_run) {
     read_states(state);
     if (request.ranks > 1) std::fprintf(stderr, "note: times are those of runs of one rank\n");
-    print_dry_run_of_study(state.study, state.arms, state.runs, state.todo, plan_of(request, state));
+    print_dry_run_of_study(state.study, state.groups, state.runs, state.todo, plan_of(request, state));
     return 0;
   }
   if (request.index) return run_single(request, state);

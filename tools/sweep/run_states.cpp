@@ -21,7 +21,7 @@ constexpr std::size_t kLongestReason = 2000;
 
 std::string failure_file(const std::string& run) { return run + "/failure.txt"; }
 
-// Settings that may differ: no number of a finished run depends on them, or (data) something better is compared.
+// Settings that may differ: no value of a finished run depends on them, or (data) something better is compared.
 const std::set<std::string>& free_to_differ() {
   static const std::set<std::string> flags{"threads", "eval-every", "checkpoint-every", "log-every", "recompute",
                                            "graph",   "data",       "birth-checkpoints"};
@@ -37,9 +37,9 @@ EarlierRun earlier_run(report::Run run, const std::string& file) {
   earlier.config.ablation = row.ablation;
   earlier.config.policies = row.policies;
   if (row.finished && row.step == row.steps)
-    earlier.state = RunStanding::complete;
+    earlier.status = RunStatus::complete;
   else if (!row.failure.empty())
-    earlier.state = RunStanding::failed;
+    earlier.status = RunStatus::failed;
   return earlier;
 }
 
@@ -68,7 +68,7 @@ FoundRun found_run(const RunConfig& wanted, const std::function<std::string()>& 
   const RunConfig stored = run_config_from_toml(read_file("sweep", config), config);
   if (std::string differing = differing_settings(stored, wanted); !differing.empty())
     throw Error(wanted.run + " holds a run with " + differing + "; give another --out, or move it away", Exit::usage);
-  FoundRun found{RunStanding::begun, "", stored.threads};
+  FoundRun found{RunStatus::begun, "", stored.threads};
   if (fs::exists(wanted.run + "/evaluation.json")) {
     const report::Run run = report::read_run_folder(wanted.run);
     if (run.finished && run.step == wanted.steps) {
@@ -78,14 +78,14 @@ FoundRun found_run(const RunConfig& wanted, const std::function<std::string()>& 
                         printable(run.data_sha256.substr(0, 12)) + "..., those of --data " + wanted_data.substr(0, 12) +
                         "...); give another --out, or the same --data",
                     Exit::bad_input);
-      found.state = RunStanding::complete;
+      found.status = RunStatus::complete;
       return found;
     }
   }
   if (fs::exists(failure_file(wanted.run))) {
     std::string text = read_file("sweep", failure_file(wanted.run)).substr(0, kLongestReason);
     found.reason = printable(text.substr(0, text.find('\n')));
-    found.state = RunStanding::failed;
+    found.status = RunStatus::failed;
   }
   return found;
 }
@@ -103,7 +103,7 @@ bool is_failure_of_run(Exit code) {
   return code == Exit::diverged || code == Exit::out_of_memory || code == Exit::failure;
 }
 
-void keep_parameters_alone(const std::string& run) {
+void drop_optimizer_state(const std::string& run) {
   const std::string path = run + "/checkpoint.h5";
   Checkpoint checkpoint = load_checkpoint(path);
   std::erase_if(checkpoint.tensors, [](const auto& tensor) { return tensor.first.starts_with(kOptimizerFolder); });
@@ -114,18 +114,18 @@ EarlierRuns::EarlierRuns(const std::vector<std::string>& files) : files_(files) 
   for (const std::string& file : files)
     for (report::Run& run : report::read_results_csv(read_file("sweep", file), file))
       rows_.push_back(earlier_run(std::move(run), file));
-  met_.resize(rows_.size());
+  matched_.resize(rows_.size());
 }
 
 const EarlierRun* EarlierRuns::find(const RunConfig& wanted, const std::function<std::string()>& data_checksum) {
   const EarlierRun* found = nullptr;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const EarlierRun& row = rows_[i];
-    if (row.state == RunStanding::begun || !differing_settings(row.config, wanted).empty()) continue;
+    if (row.status == RunStatus::begun || !differing_settings(row.config, wanted).empty()) continue;
     const std::string& data = row.run.data_sha256;
     if (!data.empty() && data != data_checksum()) continue;
-    met_[i] = true;
-    if (!found || (found->state == RunStanding::failed && row.state == RunStanding::complete)) found = &row;
+    matched_[i] = true;
+    if (!found || (found->status == RunStatus::failed && row.status == RunStatus::complete)) found = &row;
   }
   return found;
 }
@@ -137,8 +137,8 @@ std::vector<std::string> EarlierRuns::notes() const {
     for (std::size_t i = 0; i < rows_.size(); ++i) {
       if (rows_[i].file != file) continue;
       ++all;
-      met += met_[i];
-      begun += rows_[i].state == RunStanding::begun;
+      met += matched_[i];
+      begun += rows_[i].status == RunStatus::begun;
     }
     const std::string of = " of " + std::to_string(all) + " rows ";
     std::string line = printable(file) + ": " + std::to_string(met) + of + "are runs of this study";
@@ -149,9 +149,9 @@ std::vector<std::string> EarlierRuns::notes() const {
   return lines;
 }
 
-bool stands_for(const EarlierRun& earlier, RunStanding own, bool retry) {
-  if (own == RunStanding::complete) return false;
-  return earlier.state == RunStanding::complete || (own != RunStanding::failed && !retry);
+bool replaces_run(const EarlierRun& earlier, RunStatus own, bool retry) {
+  if (own == RunStatus::complete) return false;
+  return earlier.status == RunStatus::complete || (own != RunStatus::failed && !retry);
 }
 
 }  // namespace sink

@@ -12,24 +12,24 @@
 
 namespace sink {
 
-enum class RunStanding { missing, begun, complete, failed };
+enum class RunStatus { missing, begun, complete, failed };
 
 struct FoundRun {
-  RunStanding state = RunStanding::missing;
+  RunStatus status = RunStatus::missing;
   std::string reason;        // why it failed
   std::int64_t threads = 0;  // of one that was begun, which its bits depend on
 };
 
 // The settings in which a stored configuration differs from the wanted one, "heads = 4 instead of 8, ..."; "" where in
-// none. What no number depends on is not compared (threads, how often is measured, saved and shown), nor where the data
-// lies: what it is has a checksum. Settings that an older program did not know have their default.
+// none. Settings on which no value depends are not compared (threads, how often is measured, saved and shown), nor is
+// the path of the data: its checksum is. Settings that an older program did not know have their default.
 std::string differing_settings(const RunConfig& stored, const RunConfig& wanted);
 
 // Throws Error (Exit::usage), naming the settings, where the folder holds a run of others; Exit::bad_input where the
 // complete run was trained on other data than that of this checksum (asked for only then).
 FoundRun found_run(const RunConfig& wanted, const std::function<std::string()>& data_checksum);
 
-// <run>/failure.txt: that the run of these settings ended without its numbers, and why, in one line. It is not tried
+// <run>/failure.txt: that the run of these settings ended without a result, and why, in one line. It is not tried
 // again by itself.
 void store_failure(const RunConfig& run, const std::string& reason);
 
@@ -37,14 +37,14 @@ void store_failure(const RunConfig& run, const std::string& reason);
 // user's (a full disk, no such device, a folder in use), after which the same run may well succeed.
 bool is_failure_of_run(Exit code);
 
-// Rewrites the checkpoint of a complete run without what only going on with it needs.
-void keep_parameters_alone(const std::string& run);
+// Rewrites the checkpoint of a complete run without what only resuming it needs.
+void drop_optimizer_state(const std::string& run);
 
 struct EarlierRun {
   report::Run run;
   std::string file;
-  RunStanding state = RunStanding::begun;  // complete, failed, or begun: of no use
-  RunConfig config = {};                   // its settings; meaningless where it is only begun
+  RunStatus status = RunStatus::begun;  // complete, failed, or begun: of no use
+  RunConfig config = {};                // its settings; meaningless where it is only begun
 };
 
 class EarlierRuns {
@@ -64,11 +64,11 @@ class EarlierRuns {
  private:
   std::vector<std::string> files_;
   std::vector<EarlierRun> rows_;
-  std::vector<bool> met_;  // of rows_: a run of the study has its settings
+  std::vector<bool> matched_;  // of rows_: a run of the study has its settings
 };
 
-// Whether a row stands for a run in whose folder there is this: not where the run is complete; a failure, where the
-// folder has none of its own and it is not to be tried again.
-bool stands_for(const EarlierRun& earlier, RunStanding own, bool retry);
+// Whether a row replaces a run whose folder has this status: not where the run is complete; a row of a failure only
+// where the folder has no failure of its own and the run is not to be tried again.
+bool replaces_run(const EarlierRun& earlier, RunStatus own, bool retry);
 
 }  // namespace sink

@@ -42,7 +42,7 @@ class Reading {
       : where_(std::move(where)), sections_(read_sections_toml(text, where_, Exit::usage)) {}
 
   const std::vector<TomlSection>& sections() const { return sections_; }
-  void objects(std::size_t line, const std::string& what) {
+  void add_problem(std::size_t line, const std::string& what) {
     if (problems_.size() < kMostProblems) problems_.push_back(where_ + ": line " + std::to_string(line) + ": " + what);
   }
   void finish() const {
@@ -54,7 +54,7 @@ class Reading {
 
   // One value; a list is refused.
   std::string one(const TomlEntry& entry) {
-    if (entry.is_list) objects(entry.line, entry.key + " has one value, no list");
+    if (entry.is_list) add_problem(entry.line, entry.key + " has one value, no list");
     return entry.is_list ? "" : entry.values.front();
   }
 
@@ -65,18 +65,18 @@ class Reading {
       std::vector<std::string> known = other_keys;
       for (const auto& each : run_config_table()) known.push_back(each.flag);
       const std::string key = shown(entry.key);
-      objects(entry.line, "unknown key `" + key + "`" + did_you_mean(key, known));
+      add_problem(entry.line, "unknown key `" + key + "`" + did_you_mean(key, known));
       return "";
     }
     if (std::string why = why_not_set(setting->flag); !why.empty()) {
-      objects(entry.line, setting->flag + " is not set in a study: " + why);
+      add_problem(entry.line, setting->flag + " is not set in a study: " + why);
       return "";
     }
     // A value that is not accepted is found here, with its line.
     for (const std::string& value : entry.values) try {
         RunConfig config;
         setting->set(config, value, setting->flag);
-      } catch (const Error& error) { objects(entry.line, error.what()); }
+      } catch (const Error& error) { add_problem(entry.line, error.what()); }
     return setting->flag;
   }
 
@@ -103,9 +103,9 @@ void read_seeds(const TomlEntry& entry, Reading& reading, StudyFile& study) {
     std::uint64_t seed = 0;
     auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
     if (error != std::errc() || end != text.data() + text.size())
-      reading.objects(entry.line, "seeds are whole numbers from 0, got `" + shown(text) + "`");
+      reading.add_problem(entry.line, "seeds are whole numbers from 0, got `" + shown(text) + "`");
     else if (!seen.insert(seed).second)
-      reading.objects(entry.line, "seed " + text + " is given twice, which is no second seed");
+      reading.add_problem(entry.line, "seed " + text + " is given twice, which is no second seed");
     study.seeds.push_back(seed);
   }
 }
@@ -125,7 +125,7 @@ void read_head(const TomlSection& head, Reading& reading, StudyFile& study) {
     const std::string value = reading.one(entry);
     if (entry.key == "name") {
       study.name = value;
-      if (!is_name(value)) reading.objects(entry.line, "a name is of lower-case letters, digits, - and _");
+      if (!is_name(value)) reading.add_problem(entry.line, "a name is of lower-case letters, digits, - and _");
     } else if (entry.key == "question") {
       study.question = value;
     } else if (entry.key == "section") {
@@ -139,21 +139,21 @@ void read_head(const TomlSection& head, Reading& reading, StudyFile& study) {
     } else if (entry.key == "checkpoints") {
       study.whole_checkpoints = value == "whole";
       if (value != "whole" && value != "parameters")
-        reading.objects(entry.line, "checkpoints are \"whole\" or \"parameters\"");
+        reading.add_problem(entry.line, "checkpoints are \"whole\" or \"parameters\"");
     } else if (entry.key == "interventions") {
       study.interventions = value == "true";
-      if (value != "true" && value != "false") reading.objects(entry.line, "interventions are true or false");
+      if (value != "true" && value != "false") reading.add_problem(entry.line, "interventions are true or false");
     } else if (entry.key != "recipe") {
       const std::string key = shown(entry.key);
       const bool setting = setting_named(run_config_table(), entry.key) != nullptr;
-      reading.objects(entry.line, "unknown key `" + key + "`" +
-                                      (setting ? ": settings stand under [settings], [cpu], [gpu] or [[runs]]"
-                                               : did_you_mean(key, study_keys())));
+      reading.add_problem(entry.line, "unknown key `" + key + "`" +
+                                          (setting ? ": settings stand under [settings], [cpu], [gpu] or [[runs]]"
+                                                   : did_you_mean(key, study_keys())));
     }
   }
   for (const auto& [key, value] : {std::pair{"name", &study.name}, {"question", &study.question}})
-    if (value->empty()) reading.objects(1, std::string("a study has a ") + key + " = \"...\"");
-  if (study.seeds.empty()) reading.objects(1, "a study has seeds, as in seeds = [1, 2, 3]");
+    if (value->empty()) reading.add_problem(1, std::string("a study has a ") + key + " = \"...\"");
+  if (study.seeds.empty()) reading.add_problem(1, "a study has seeds, as in seeds = [1, 2, 3]");
 }
 
 RunProduct read_product(const TomlSection& section, Reading& reading) {
@@ -162,7 +162,7 @@ RunProduct read_product(const TomlSection& section, Reading& reading) {
   product.line = section.line;
   std::size_t runs = 1;
   auto multiply = [&](const TomlEntry& entry) {
-    if (entry.values.empty()) reading.objects(entry.line, entry.key + " is an empty list: no run");
+    if (entry.values.empty()) reading.add_problem(entry.line, entry.key + " is an empty list: no run");
     runs = std::min(kMostRuns + 1, runs * std::max<std::size_t>(1, entry.values.size()));
   };
   for (const TomlEntry& entry : section.entries) {
@@ -171,7 +171,7 @@ RunProduct read_product(const TomlSection& section, Reading& reading) {
       multiply(entry);
     } else if (entry.key == "size") {
       product.size = reading.one(entry);
-      if (product.size != "cpu" && product.size != "gpu") reading.objects(entry.line, "size is \"cpu\" or \"gpu\"");
+      if (product.size != "cpu" && product.size != "gpu") reading.add_problem(entry.line, "size is \"cpu\" or \"gpu\"");
     } else if (entry.key == "study") {
       product.study = entry.values;
     } else if (std::string flag = reading.setting_of(entry, own); !flag.empty()) {
@@ -180,14 +180,14 @@ RunProduct read_product(const TomlSection& section, Reading& reading) {
     }
   }
   if (product.ablations.empty() && product.from.empty())
-    reading.objects(section.line, "[[runs]] has an ablation = \"...\", or a list of them");
+    reading.add_problem(section.line, "[[runs]] has an ablation = \"...\", or a list of them");
   if (!product.ablations.empty() && !product.from.empty())
-    reading.objects(section.line,
-                    "[[runs]] has an ablation or starts from a run, whose ablation it then has: not both");
-  if (runs > kMostRuns) reading.objects(section.line, "more than 100000 runs");
+    reading.add_problem(section.line,
+                        "[[runs]] has an ablation or starts from a run, whose ablation it then has: not both");
+  if (runs > kMostRuns) reading.add_problem(section.line, "more than 100000 runs");
   if (!product.study.empty() && product.study.size() != runs)
-    reading.objects(section.line, "study names " + std::to_string(product.study.size()) + " rows for " +
-                                      std::to_string(runs) + " runs");
+    reading.add_problem(section.line, "study names " + std::to_string(product.study.size()) + " rows for " +
+                                          std::to_string(runs) + " runs");
   return product;
 }
 
@@ -197,14 +197,14 @@ void read_sections(Reading& reading, bool is_recipe, StudyFile& study) {
     if (section.name.empty()) {
       if (!is_recipe) read_head(section, reading, study);
       if (is_recipe && !section.entries.empty())
-        reading.objects(section.entries.front().line, "a recipe has [settings], [cpu] and [gpu] alone");
+        reading.add_problem(section.entries.front().line, "a recipe has [settings], [cpu] and [gpu] alone");
     } else if (common.contains(section.name) && !section.repeated) {
       common[section.name] = reading.settings_of(section);
     } else if (section.name == "runs" && section.repeated && !is_recipe) {
       study.runs.push_back(read_product(section, reading));
     } else {
-      reading.objects(section.line, "there is no section `" + shown(section.name) + "` here: [settings], [cpu], [gpu]" +
-                                        (is_recipe ? "" : " or [[runs]]"));
+      reading.add_problem(section.line, "there is no section `" + shown(section.name) +
+                                            "` here: [settings], [cpu], [gpu]" + (is_recipe ? "" : " or [[runs]]"));
     }
   }
   for (auto [size, settings] : {std::pair{"cpu", &study.cpu}, {"gpu", &study.gpu}}) {
@@ -231,7 +231,7 @@ StudyFile study_from_toml(const std::string& text, const std::string& where, con
   recipe.finish();
   Reading reading(text, where);
   read_sections(reading, false, study);
-  if (study.runs.empty()) reading.objects(1, "a study has runs: [[runs]] with ablation = \"...\"");
+  if (study.runs.empty()) reading.add_problem(1, "a study has runs: [[runs]] with ablation = \"...\"");
   reading.finish();
   return study;
 }
@@ -239,8 +239,8 @@ StudyFile study_from_toml(const std::string& text, const std::string& where, con
 StudyFile read_study_file(const std::string& path) {
   const std::string text = read_file("sweep", path), recipe = recipe_of_study(text, path);
   if (recipe.empty()) return study_from_toml(text, path);
-  const std::string beside = (std::filesystem::path(path).parent_path() / recipe).lexically_normal().string();
-  return study_from_toml(text, path, read_file("sweep", beside), beside);
+  const std::string recipe_path = (std::filesystem::path(path).parent_path() / recipe).lexically_normal().string();
+  return study_from_toml(text, path, read_file("sweep", recipe_path), recipe_path);
 }
 
 }  // namespace sink

@@ -1,4 +1,4 @@
-// A study as its file says it: a question, what all its runs have in common at each size, and lists whose products are
+// A study as its file gives it: a question, what all its runs have in common at each size, and lists whose products are
 // the runs. What the settings mean is looked up later (tools/sweep/study_runs.h); a key that is no setting is refused
 // here.
 #pragma once
@@ -30,7 +30,7 @@ struct StudyFile {
   std::string section;    // of the paper
   std::string note;       // what a reader of the table must know
   std::string baseline;   // the name of the run that others are compared with
-  std::string cpu_hours;  // of one core, at the size cpu; as measured by whoever wrote the file
+  std::string cpu_hours;  // of one core, at the size cpu; as the author of the file measured
   std::vector<std::uint64_t> seeds;
   bool interventions = false;     // are measured of every complete run (eval/interventions/interventions.h)
   bool whole_checkpoints = true;  // of complete runs; false: without what only going on needs
@@ -41,7 +41,7 @@ struct StudyFile {
 // Reads TOML:
 //   name = "weight_decay"          question, section, note, baseline = "...", cpu-hours = 2.5, seeds = [1, 2, 3],
 //   recipe = "recipes/text.toml"   checkpoints = "whole" or "parameters",
-//                                  interventions = true or false; the recipe is a file beside this one that has
+//                                  interventions = true or false; the recipe is a file next to this one that has
 //   [settings]  [cpu]  [gpu]       only these three sections, over which this file's go; [cpu] and [gpu] go over the
 //   [[runs]]                       [settings] of their file, and all of them are settings of train_<ablation>
 //   ablation = ["baseline", "op_sigmoid_none"]    one or a list; a list of any setting multiplies

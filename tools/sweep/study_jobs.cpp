@@ -108,10 +108,10 @@ class StudyJobs : public JobSource {
     const StudyRun& of = state_.runs[run];
     return run_program("sweep", [&] {
       wait_for_folder(of.config.run, is_single_ ? std::chrono::seconds(0) : kLongestSaving);
-      const Ablation& ablation = state_.arms[of.arm].ablation;
+      const Ablation& ablation = state_.groups[of.group].ablation;
       if (!untrained_.contains(run)) return measure_interventions(of.config, ablation);
       const int code = state_.ranks > 1 ? train_on_ranks(run) : train_as_rank(of.config, ablation);
-      if (code == 0 && !state_.study.whole_checkpoints) keep_parameters_alone(of.config.run);
+      if (code == 0 && !state_.study.whole_checkpoints) drop_optimizer_state(of.config.run);
       return code;
     });
   }
@@ -140,7 +140,7 @@ class StudyJobs : public JobSource {
     const RunConfig& config = state_.runs[run].config;
     if (exit_code == 0) return was_training ? result_of_run(config.run) : "interventions measured";
     const FoundRun found = found_run(config, [] { return std::string(); });
-    if (found.state == RunStanding::failed) return "failed: " + found.reason;
+    if (found.status == RunStatus::failed) return "failed: " + found.reason;
     return std::string(was_training ? "ended" : "its interventions ended") + " with exit code " +
            std::to_string(exit_code) + ", to be tried again";
   }

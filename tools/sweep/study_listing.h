@@ -15,11 +15,11 @@ int list_studies(const std::string& folder);
 
 // `--list`: the jobs as CSV on stdout, a line each after a header: index, run (ablation and settings, as in the
 // tables), ablation, seed, after (the index of the job whose checkpoint it starts from, or empty) and folder.
-void list_jobs(const std::vector<StudyArm>& arms, const std::vector<StudyRun>& runs);
+void list_jobs(const std::vector<StudyGroup>& groups, const std::vector<StudyRun>& runs);
 
-// `--dry-run`: one line an arm on stdout: its settings, tokens, seconds a step (measured with one run of each shape, as
-// many at once as the plan has) and hours; below, what all that is to do takes.
-void print_dry_run_of_study(const StudyFile& study, const std::vector<StudyArm>& arms,
+// `--dry-run`: one line a group on stdout: its settings, tokens, seconds a step (measured with one run of each shape,
+// as many at once as the plan has) and hours; below, what all that is to do takes.
+void print_dry_run_of_study(const StudyFile& study, const std::vector<StudyGroup>& groups,
                             const std::vector<StudyRun>& runs, const std::vector<std::size_t>& todo,
                             const MachinePlan& plan);
 

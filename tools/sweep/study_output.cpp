@@ -39,11 +39,11 @@ std::vector<StudyOutcome> outcomes_of(const StudyState& state) {
   std::vector<StudyOutcome> outcomes;
   for (std::size_t i = 0; i < runs.size(); ++i) {
     const StudyRun& run = runs[i];
-    StudyOutcome outcome{run.arm, run.config.seed, std::nullopt, "", ""};
+    StudyOutcome outcome{run.group, run.config.seed, std::nullopt, "", ""};
     if (const EarlierRun* earlier = state.earlier[i]) {
       outcome.run = earlier->run;
       outcome.file = earlier->file;
-      if (earlier->state == RunStanding::failed) outcome.problem = "failed: " + printable(outcome.run->failure);
+      if (earlier->status == RunStatus::failed) outcome.problem = "failed: " + printable(outcome.run->failure);
       outcomes.push_back(outcome);
       continue;
     }
@@ -52,12 +52,12 @@ std::vector<StudyOutcome> outcomes_of(const StudyState& state) {
     const std::string before = run.config.run + "/evaluation-before.json";
     if (run.from && std::filesystem::exists(before))
       outcome.before = report::read_measurements(before).front().evaluation;
-    if (found.state == RunStanding::failed)
+    if (found.status == RunStatus::failed)
       outcome.problem = "failed: " + found.reason;
-    else if (run.from && found_run(runs[*run.from].config, [] { return std::string(); }).state != RunStanding::complete)
+    else if (run.from && found_run(runs[*run.from].config, [] { return std::string(); }).status != RunStatus::complete)
       outcome.problem = "not begun: what it starts from, " + runs[*run.from].config.run + ", is not complete" +
                         (outcomes[*run.from].problem.empty() ? "" : " (" + outcomes[*run.from].problem + ")");
-    else if (found.state != RunStanding::complete)
+    else if (found.status != RunStatus::complete)
       outcome.problem = outcome.run ? "not finished, at step " + std::to_string(outcome.run->step) : "not begun";
     outcomes.push_back(outcome);
   }
@@ -68,12 +68,12 @@ std::vector<StudyOutcome> outcomes_of(const StudyState& state) {
 std::string reason_of(const StudyState& state, std::size_t run) {
   if (state.earlier[run]) return printable(state.earlier[run]->run.failure);
   const FoundRun& found = state.found[run];
-  if (found.state == RunStanding::complete) return "complete, but its interventions are not measured";
-  if (found.state == RunStanding::failed) return found.reason;
+  if (found.status == RunStatus::complete) return "complete, but its interventions are not measured";
+  if (found.status == RunStatus::failed) return found.reason;
   const auto& from = state.runs[run].from;
-  if (from && state.found[*from].state != RunStanding::complete)
+  if (from && state.found[*from].status != RunStatus::complete)
     return "starts from job " + std::to_string(*from) + ", which is not complete";
-  return found.state == RunStanding::begun ? "begun, not finished" : "not begun";
+  return found.status == RunStatus::begun ? "begun, not finished" : "not begun";
 }
 
 void print_jobs(const StudyState& state, const char* title, const std::vector<std::size_t>& jobs) {
@@ -102,7 +102,7 @@ void StudyOutput::require_no_input(const std::vector<std::string>& files) const 
 
 void StudyOutput::write(const StudyState& state) const {
   const std::vector<StudyOutcome> outcomes = outcomes_of(state);
-  const StudyResults results = results_of(state.study, state.size, state.arms, outcomes);
+  const StudyResults results = results_of(state.study, state.size, state.groups, outcomes);
   std::vector<report::Run> read;
   for (const StudyOutcome& outcome : outcomes)
     if (outcome.run) read.push_back(*outcome.run);
@@ -123,9 +123,9 @@ JobsWithoutResult jobs_without_result(const StudyState& state) {
   std::vector<bool> failed(state.runs.size());
   for (std::size_t run = 0; run < state.runs.size(); ++run) {
     const auto& from = state.runs[run].from;  // comes before it
-    const RunStanding own = state.earlier[run] ? state.earlier[run]->state : state.found[run].state;
-    if (own == RunStanding::complete && !lacks_interventions(state, run)) continue;
-    failed[run] = own == RunStanding::failed || (own != RunStanding::complete && from && failed[*from]);
+    const RunStatus own = state.earlier[run] ? state.earlier[run]->status : state.found[run].status;
+    if (own == RunStatus::complete && !lacks_interventions(state, run)) continue;
+    failed[run] = own == RunStatus::failed || (own != RunStatus::complete && from && failed[*from]);
     (failed[run] ? jobs.failed : jobs.missing).push_back(run);
   }
   return jobs;

@@ -14,7 +14,7 @@ class StudyOutput {
  public:
   StudyOutput(const std::string& folder, const std::string& study) : stem_(folder + "/" + study) {}
 
-  // Before any work: throws Error (Exit::usage) where another's file stands in the way.
+  // Before any work: throws Error (Exit::usage) where a file that `sweep` did not make would be replaced.
   void require_free(bool force) const;
   // Throws Error (Exit::usage) where a file that is read is one that will be written: rows of it that are no runs of
   // the study would be lost.

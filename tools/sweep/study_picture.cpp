@@ -32,20 +32,20 @@ struct Mark {
 
 struct Panel {
   std::string title;
-  std::vector<Mark> rows;  // one an arm
+  std::vector<Mark> rows;  // one a group
   double low = 0, high = 0;
 };
 
-// Values of every seed: of the arm, or minus the baseline's of the same seed.
-Mark mark_of(const StudyResults& results, const ArmResult& arm, const std::string& measure, bool minus_baseline) {
+// Values of every seed: of the group, or minus the baseline's of the same seed.
+Mark mark_of(const StudyResults& results, const GroupResult& group, const std::string& measure, bool minus_baseline) {
   Mark mark;
-  mark.mean = minus_baseline ? results.difference(arm, measure) : arm.estimate(measure);
-  const auto own = arm.values.find(measure);
-  if (own == arm.values.end() || (minus_baseline && mark.mean.n == 0)) return mark;
+  mark.mean = minus_baseline ? results.difference(group, measure) : group.estimate(measure);
+  const auto own = group.values.find(measure);
+  if (own == group.values.end() || (minus_baseline && mark.mean.n == 0)) return mark;
   for (const auto& [seed, value] : own->second) {
     double of = value;
     if (minus_baseline) {
-      const auto& baseline = results.arms[*results.baseline].values.at(measure);
+      const auto& baseline = results.groups[*results.baseline].values.at(measure);
       if (!baseline.contains(seed)) continue;
       of -= baseline.at(seed);
     }
@@ -73,9 +73,10 @@ void find_scale(Panel& panel) {
 Panel panel_of(const StudyResults& results, const std::string& title, const std::string& measure, bool minus_baseline,
                std::string StudyRow::*paper = nullptr) {
   Panel panel{title, {}, 0, 0};
-  for (const ArmResult& arm : results.arms) {
-    panel.rows.push_back(mark_of(results, arm, measure, minus_baseline));
-    if (const auto row = paper ? arm.arm.paper() : std::nullopt) panel.rows.back().paper = paper_value((*row).*paper);
+  for (const GroupResult& group : results.groups) {
+    panel.rows.push_back(mark_of(results, group, measure, minus_baseline));
+    if (const auto row = paper ? group.group.paper() : std::nullopt)
+      panel.rows.back().paper = paper_value((*row).*paper);
   }
   find_scale(panel);
   return panel;
@@ -134,22 +135,22 @@ void draw(const Panel& panel, double left, std::size_t rows, std::string& svg) {
 
 std::string study_svg(const StudyResults& results) {
   const auto has = [&](const char* measure) {
-    return std::any_of(results.arms.begin(), results.arms.end(),
-                       [&](const ArmResult& arm) { return arm.values.contains(measure); });
+    return std::any_of(results.groups.begin(), results.groups.end(),
+                       [&](const GroupResult& group) { return group.values.contains(measure); });
   };
-  const bool raw_differs = std::any_of(results.arms.begin(), results.arms.end(), [](const ArmResult& arm) {
-    return std::abs(arm.estimate("sink_1").mean - arm.estimate("sink_1_raw").mean) > 1;
+  const bool raw_differs = std::any_of(results.groups.begin(), results.groups.end(), [](const GroupResult& group) {
+    return std::abs(group.estimate("sink_1").mean - group.estimate("sink_1_raw").mean) > 1;
   });
   std::vector<Panel> panels{panel_of(results, "Sink_1 %, proxy", "sink_1", false, &StudyRow::sink_1)};
   if (raw_differs) panels.push_back(panel_of(results, "Sink_1 %, raw", "sink_1_raw", false));
   if (has("sink_star"))
     panels.push_back(panel_of(results, "Sink_* %, proxy", "sink_star", false, &StudyRow::sink_star));
-  if (results.baseline && results.arms.size() > 1)
+  if (results.baseline && results.groups.size() > 1)
     panels.push_back(panel_of(results, "loss minus baseline, nats", "val_loss", true));
   if (has("change_removed_1"))
     panels.push_back(panel_of(results, "loss without a_1 v_1, nats more", "change_removed_1", false));
 
-  const std::size_t rows = results.arms.size();
+  const std::size_t rows = results.groups.size();
   const int width = kNames + static_cast<int>(panels.size()) * (kPanel + kGap),
             height = kTop + static_cast<int>(rows) * kRow + kBottom;
   std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + std::to_string(width) + " " +
@@ -161,7 +162,7 @@ std::string study_svg(const StudyResults& results) {
       "</text><text class=\"small\" x=\"8\" y=\"34\">&#9679; ours: mean, seeds, 95 % interval; &#9671; the paper, at "
       "its own size, on the same kind of input</text>\n";
   for (std::size_t r = 0; r < rows; ++r) {
-    std::string name = printable(results.arms[r].arm.name);
+    std::string name = printable(results.groups[r].group.name);
     if (name.size() > kLongestName) name = name.substr(0, kLongestName - 3) + "...";
     svg += "<text x=\"8\" y=\"" + pixel(kTop + kRow * (static_cast<double>(r) + 0.5) + 4) + "\">" + escape(name) +
            "</text>\n";

@@ -1,5 +1,5 @@
 // A study as a picture to look at (SVG): a row for every run, with its seeds, their mean and interval, and the paper's
-// value beside it. Same results, same bytes.
+// value next to it. Same results, same bytes.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@ namespace sink {
 
 // Panels: Sink_1 in percent by proxy weights, and raw where the two differ; the loss minus the baseline's; and, where
 // interventions were measured, how much the loss rises without the first token's share. Each has a scale of its own. A
-// row without a number in a panel is empty there.
+// row without a value in a panel is empty there.
 std::string study_svg(const StudyResults& results);
 
 }  // namespace sink

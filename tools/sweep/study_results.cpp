@@ -43,21 +43,21 @@ double hours_of(const report::Run& run) {
   return run.seconds * cores / 3600;
 }
 
-void add(const StudyOutcome& outcome, ArmResult& arm) {
+void add(const StudyOutcome& outcome, GroupResult& group) {
   const std::string seed = "seed " + std::to_string(outcome.seed) + ": ";
-  if (!outcome.problem.empty()) arm.remarks.push_back(seed + outcome.problem);
+  if (!outcome.problem.empty()) group.remarks.push_back(seed + outcome.problem);
   if (!outcome.run) return;
-  if (std::string skipped = skipped_steps(*outcome.run); !skipped.empty()) arm.remarks.push_back(seed + skipped);
+  if (std::string skipped = skipped_steps(*outcome.run); !skipped.empty()) group.remarks.push_back(seed + skipped);
   if (!outcome.problem.empty()) return;
   for (const Measure& measure : measures()) {
     const double value = value_of(outcome, measure.key);
-    if (std::isfinite(value)) arm.values[measure.key][outcome.seed] = value;
+    if (std::isfinite(value)) group.values[measure.key][outcome.seed] = value;
   }
 }
 
-BySeed values_of(const ArmResult& arm, const std::string& measure) {
-  const auto found = arm.values.find(measure);
-  return found == arm.values.end() ? BySeed() : found->second;
+BySeed values_of(const GroupResult& group, const std::string& measure) {
+  const auto found = group.values.find(measure);
+  return found == group.values.end() ? BySeed() : found->second;
 }
 
 // A difference that is not 0, from which no interval can be made although there are seeds enough.
@@ -65,11 +65,11 @@ bool is_same_of_every_seed(const Estimate& difference) {
   return difference.has_interval() && difference.half == 0 && difference.mean != 0;
 }
 
-bool tells_pairs(const OrderAgreement& agreement) {
+bool has_pairs(const OrderAgreement& agreement) {
   return agreement.agree + agreement.disagree + agreement.undecided + agreement.not_tested > 0;
 }
 
-// Of arms next to the paper's rows of the same input or, where these make no pair, of the same experiment on another
+// Of groups next to the paper's rows of the same input or, where these make no pair, of the same experiment on another
 // input, which is then said.
 std::string order_sentence(const StudyResults& results, const std::string& title, const char* measure,
                            std::string StudyRow::*paper) {
@@ -79,27 +79,28 @@ std::string order_sentence(const StudyResults& results, const std::string& title
     if (all.empty()) all = one;
     if (all != one) all = "several inputs";
   };
-  for (const ArmResult& arm : results.arms) {
-    const std::optional<StudyRow> row = arm.arm.paper();
-    if (auto value = row ? paper_value((*row).*paper) : std::nullopt) same.push_back({*value, values_of(arm, measure)});
-    const auto value = paper_value(arm.arm.row.*paper);
+  for (const GroupResult& group : results.groups) {
+    const std::optional<StudyRow> row = group.group.paper();
+    if (auto value = row ? paper_value((*row).*paper) : std::nullopt)
+      same.push_back({*value, values_of(group, measure)});
+    const auto value = paper_value(group.group.row.*paper);
     if (!value) continue;
-    other.push_back({*value, values_of(arm, measure)});
-    add(papers, description_of(reading_of(arm.arm.row)));
-    add(ours, description_of(arm.arm.reading()));
+    other.push_back({*value, values_of(group, measure)});
+    add(papers, description_of(reading_of(group.group.row)));
+    add(ours, description_of(group.group.reading()));
   }
   const OrderAgreement agreement = order_agreement(same, kFewestSeeds);
-  if (tells_pairs(agreement)) return sentence(title, agreement);
+  if (has_pairs(agreement)) return sentence(title, agreement);
   const OrderAgreement crossed = order_agreement(other, kFewestSeeds);
-  return sentence(tells_pairs(crossed) ? title + " (paper: " + papers + "; ours: " + ours + ")" : title, crossed);
+  return sentence(has_pairs(crossed) ? title + " (paper: " + papers + "; ours: " + ours + ")" : title, crossed);
 }
 
 // "Kendall's tau, over 22 runs, between a score and how much the loss rises ...: Sink_1 +0.05, ...".
-std::string what_scores_tell(const StudyResults& results) {
-  std::vector<const ArmResult*> arms;
-  for (const ArmResult& arm : results.arms)
-    if (arm.values.contains("change_removed_1")) arms.push_back(&arm);
-  const std::size_t n = arms.size();
+std::string score_agreement(const StudyResults& results) {
+  std::vector<const GroupResult*> groups;
+  for (const GroupResult& group : results.groups)
+    if (group.values.contains("change_removed_1")) groups.push_back(&group);
+  const std::size_t n = groups.size();
   if (n < 3) return "";
   std::string text;
   for (const auto& [measure, title] :
@@ -107,10 +108,10 @@ std::string what_scores_tell(const StudyResults& results) {
         std::pair("alpha_1", "alpha_1 proxy"), std::pair("alpha_1_raw", "alpha_1 raw"),
         std::pair("value_share", "value share"), std::pair("massive_ratio", "|h_1| / |h_t|")}) {
     std::vector<double> score, change;
-    for (const ArmResult* arm : arms) {
-      if (!arm->values.contains(measure)) continue;
-      score.push_back(arm->estimate(measure).mean);
-      change.push_back(arm->estimate("change_removed_1").mean);
+    for (const GroupResult* group : groups) {
+      if (!group->values.contains(measure)) continue;
+      score.push_back(group->estimate(measure).mean);
+      change.push_back(group->estimate("change_removed_1").mean);
     }
     const double tau = kendall_tau(score, change);
     char number[48] = "not known";
@@ -157,32 +158,32 @@ const std::vector<Measure>& measures() {
   return all;
 }
 
-Estimate ArmResult::estimate(const std::string& measure) const { return estimate_of(values_of(*this, measure)); }
+Estimate GroupResult::estimate(const std::string& measure) const { return estimate_of(values_of(*this, measure)); }
 
-Estimate StudyResults::difference(const ArmResult& arm, const std::string& measure) const {
-  if (!baseline || &arm == &arms[*baseline]) return estimate_of(std::vector<double>());
-  return paired_difference(values_of(arm, measure), values_of(arms[*baseline], measure));
+Estimate StudyResults::difference(const GroupResult& group, const std::string& measure) const {
+  if (!baseline || &group == &groups[*baseline]) return estimate_of(std::vector<double>());
+  return paired_difference(values_of(group, measure), values_of(groups[*baseline], measure));
 }
 
-StudyResults results_of(const StudyFile& study, const std::string& size, const std::vector<StudyArm>& arms,
+StudyResults results_of(const StudyFile& study, const std::string& size, const std::vector<StudyGroup>& groups,
                         const std::vector<StudyOutcome>& outcomes) {
   StudyResults results;
   results.study = study;
   results.size = size;
   results.runs = outcomes.size();
-  for (const StudyArm& arm : arms) {
-    if (arm.name == study.baseline) results.baseline = results.arms.size();
-    results.arms.push_back({arm, {}, {}});
+  for (const StudyGroup& group : groups) {
+    if (group.name == study.baseline) results.baseline = results.groups.size();
+    results.groups.push_back({group, {}, {}});
   }
   std::set<std::string> commits, machines;
   std::set<std::uint64_t> seeds;
-  std::map<std::size_t, std::map<std::string, std::size_t>> earlier;  // of arms
+  std::map<std::size_t, std::map<std::string, std::size_t>> earlier;  // of groups
   std::map<std::size_t, std::size_t> runs;
   for (const StudyOutcome& outcome : outcomes) {
-    add(outcome, results.arms[outcome.arm]);
+    add(outcome, results.groups[outcome.group]);
     seeds.insert(outcome.seed);
-    ++runs[outcome.arm];
-    if (!outcome.file.empty()) ++earlier[outcome.arm][outcome.file], ++results.earlier[outcome.file];
+    ++runs[outcome.group];
+    if (!outcome.file.empty()) ++earlier[outcome.group][outcome.file], ++results.earlier[outcome.file];
     if (!outcome.problem.empty()) continue;
     ++results.complete;
     results.core_hours += hours_of(*outcome.run);
@@ -191,19 +192,19 @@ StudyResults results_of(const StudyFile& study, const std::string& size, const s
   }
   // Where all of them are of one file, the note below the table says it once.
   const bool all_of_one_file = results.earlier.size() == 1 && results.earlier.begin()->second == results.runs;
-  for (const auto& [arm, files] : all_of_one_file ? decltype(earlier)() : earlier)
+  for (const auto& [group, files] : all_of_one_file ? decltype(earlier)() : earlier)
     for (const auto& [file, count] : files)
-      results.arms[arm].remarks.push_back(std::to_string(count) + " of " + std::to_string(runs[arm]) +
-                                          (runs[arm] == 1 ? " run from " : " runs from ") + printable(file));
-  for (ArmResult& arm : results.arms)
-    if (const Estimate difference = results.difference(arm, "sink_1"); is_same_of_every_seed(difference)) {
+      results.groups[group].remarks.push_back(std::to_string(count) + " of " + std::to_string(runs[group]) +
+                                              (runs[group] == 1 ? " run from " : " runs from ") + printable(file));
+  for (GroupResult& group : results.groups)
+    if (const Estimate difference = results.difference(group, "sink_1"); is_same_of_every_seed(difference)) {
       char text[160];
       std::snprintf(
           text, sizeof text,
           "Sink_1 proxy %+.1f to the baseline for every seed, to the digit: it is counted too coarsely here for an "
           "interval",
           difference.mean);
-      arm.remarks.push_back(text);
+      group.remarks.push_back(text);
     }
   results.commits.assign(commits.begin(), commits.end());
   results.machines.assign(machines.begin(), machines.end());
@@ -219,14 +220,14 @@ std::optional<double> paper_value(const std::string& text) {
   return value;
 }
 
-std::string direction(const StudyResults& results, const ArmResult& arm) {
-  const Estimate difference = results.difference(arm, "sink_1");
+std::string direction(const StudyResults& results, const GroupResult& group) {
+  const Estimate difference = results.difference(group, "sink_1");
   if (difference.n == 0) return "";
-  const StudyArm &own = arm.arm, &base = results.arms[*results.baseline].arm;
+  const StudyGroup &own = group.group, &base = results.groups[*results.baseline].group;
   const bool own_is_shorter = own.config.steps * base.planned_steps <= base.config.steps * own.planned_steps;
-  const StudyArm& shorter = own_is_shorter ? own : base;
+  const StudyGroup& shorter = own_is_shorter ? own : base;
   const Evidence evidence{difference.n, shorter.config.steps, shorter.planned_steps};
-  const auto paper = [](const StudyArm& of) {
+  const auto paper = [](const StudyGroup& of) {
     const std::optional<StudyRow> row = of.paper();
     return row ? paper_value(row->sink_1) : std::nullopt;
   };
@@ -249,7 +250,7 @@ std::vector<std::string> verdicts(const StudyResults& results) {
     const std::string order = order_sentence(results, title, measure, paper);
     if (measure == std::string("sink_1") || !order.ends_with(kNoOrder)) sentences.push_back(order);
   }
-  if (std::string sentence = what_scores_tell(results); !sentence.empty()) sentences.push_back(sentence);
+  if (std::string sentence = score_agreement(results); !sentence.empty()) sentences.push_back(sentence);
   return sentences;
 }
 

@@ -43,24 +43,24 @@ class Expansion {
     if (common_.task != "text") common_.data.clear();
   }
 
-  std::vector<StudyArm> arms() {
+  std::vector<StudyGroup> groups() {
     do {
-      arms_.clear();
+      groups_.clear();
       for (const RunProduct& product : study_.runs)
         if (product.size.empty() || product.size == request_.size) add(product);
-    } while (lacks_a_start());
+    } while (adds_starts());
     if (!names_.contains(study_.baseline))
-      objects("baseline = \"" + study_.baseline + "\" is none of the runs, which are " + names());
+      add_problem("baseline = \"" + study_.baseline + "\" is none of the runs, which are " + names());
     for (const std::string& name : request_.only)
-      if (!met_.contains(name)) objects("--only " + name + " is none of the runs, which are " + names());
-    if (problems_.empty()) return std::move(arms_);
+      if (!matched_.contains(name)) add_problem("--only " + name + " is none of the runs, which are " + names());
+    if (problems_.empty()) return std::move(groups_);
     std::string text = study_.path;
     for (const std::string& problem : problems_) text += (&problem == &problems_.front() ? ": " : "; ") + problem;
     throw Error(text, Exit::usage);
   }
 
  private:
-  void objects(const std::string& what) {
+  void add_problem(const std::string& what) {
     if (problems_.size() < kMostRefusals && std::find(problems_.begin(), problems_.end(), what) == problems_.end())
       problems_.push_back(what);
   }
@@ -71,34 +71,34 @@ class Expansion {
     return text;
   }
 
-  // What an arm starts from is wanted with it; true where some were not, and now are.
-  bool lacks_a_start() {
+  // What a group starts from is wanted with it; true where some were not, and now are.
+  bool adds_starts() {
     const std::size_t before = starts_.size();
-    for (const StudyArm& arm : arms_)
-      if (!arm.from.empty()) starts_.insert(arm.from);
+    for (const StudyGroup& group : groups_)
+      if (!group.from.empty()) starts_.insert(group.from);
     return !request_.only.empty() && starts_.size() > before;
   }
 
   // What a run of this product begins with: an ablation and the common settings, or another run and its own.
-  struct Begin {
+  struct Base {
     std::string name, ablation, from;
     RunConfig config;
     std::int64_t planned_steps;
   };
-  Begin begin_of(const RunProduct& product, std::size_t chosen) {
+  Base base_of(const RunProduct& product, std::size_t chosen) {
     if (product.from.empty())
       return {product.ablations[chosen], product.ablations[chosen], "", common_, planned_steps_};
     const std::string& from = product.from[chosen];
-    auto start = begun_.find(from);
-    if (start == begun_.end())
+    auto start = bases_.find(from);
+    if (start == bases_.end())
       throw Error("it starts from `" + from + "`, which is none of the runs before it: " + names(), Exit::usage);
-    Begin begin{from + "-tuned", start->second.ablation, from, start->second.config, start->second.planned_steps};
-    if (begin.config.task != "text") return begin;
-    begin.config.data = request_.chat;
+    Base base{from + "-tuned", start->second.ablation, from, start->second.config, start->second.planned_steps};
+    if (base.config.task != "text") return base;
+    base.config.data = request_.chat;
     if (request_.chat.empty())
       throw Error("what `" + from + "` is tuned on is given by --chat: a folder that `prepare --chat` made",
                   Exit::usage);
-    return begin;
+    return base;
   }
 
   void add(const RunProduct& product) {
@@ -110,51 +110,52 @@ class Expansion {
     }
     for (std::size_t n = 0; n < count; ++n) {
       const std::vector<std::size_t> chosen = choice(n, lengths);
-      Begin begin;
+      Base base;
       try {
-        begin = begin_of(product, chosen[0]);
+        base = base_of(product, chosen[0]);
       } catch (const Error& error) {
-        objects("line " + std::to_string(product.line) + ": " + error.what());
+        add_problem("line " + std::to_string(product.line) + ": " + error.what());
         continue;
       }
-      StudyArm arm;
-      arm.name = begin.name;
-      arm.config = begin.config;
-      arm.from = begin.from;
-      arm.planned_steps = begin.planned_steps;
+      StudyGroup group;
+      group.name = base.name;
+      group.config = base.config;
+      group.from = base.from;
+      group.planned_steps = base.planned_steps;
       for (std::size_t s = 0; s < product.settings.size(); ++s) {
         const auto& [flag, values] = product.settings[s];
         const Setting<RunConfig>* setting = setting_named(run_config_table(), flag);
-        set(arm.config, flag, values[chosen[s + 1]]);
-        if (setting->flag == "steps") arm.planned_steps = arm.config.steps;
-        if (begin.from.empty() ? setting->value(arm.config) != setting->value(common_) : values.size() > 1)
-          arm.name += "-" + flag + "-" + in_name(plain_text(setting->value(arm.config)));
+        set(group.config, flag, values[chosen[s + 1]]);
+        if (setting->flag == "steps") group.planned_steps = group.config.steps;
+        if (base.from.empty() ? setting->value(group.config) != setting->value(common_) : values.size() > 1)
+          group.name += "-" + flag + "-" + in_name(plain_text(setting->value(group.config)));
       }
-      names_.insert(arm.name);
-      begun_.emplace(arm.name, Begin{arm.name, begin.ablation, begin.from, arm.config, arm.planned_steps});
-      if (!is_wanted(arm.name, begin.ablation)) continue;
+      names_.insert(group.name);
+      bases_.emplace(group.name, Base{group.name, base.ablation, base.from, group.config, group.planned_steps});
+      if (!is_wanted(group.name, base.ablation)) continue;
       try {
-        complete(begin.ablation, product.study.empty() ? nullptr : &product.study[n], arm);
-      } catch (const Error& error) { objects("line " + std::to_string(product.line) + ": " + error.what()); }
+        complete(base.ablation, product.study.empty() ? nullptr : &product.study[n], group);
+      } catch (const Error& error) { add_problem("line " + std::to_string(product.line) + ": " + error.what()); }
     }
   }
 
   // Ablation and row; refuses what cannot be trained.
-  void complete(const std::string& ablation, const std::string* id, StudyArm& arm) {
-    arm.ablation = ablation_named(ablation);
-    arm.config.ablation = arm.ablation.name;
-    arm.config.policies = arm.ablation.policies;
-    arm.row = row_of(ablation, arm.name == ablation, id);
-    RunConfig config = arm.config;
+  void complete(const std::string& ablation, const std::string* id, StudyGroup& group) {
+    group.ablation = ablation_named(ablation);
+    group.config.ablation = group.ablation.name;
+    group.config.policies = group.ablation.policies;
+    group.row = row_of(ablation, group.name == ablation, id);
+    RunConfig config = group.config;
     config.run = "run";
-    require_consistent(config, arm.ablation);
-    auto same = std::find_if(arms_.begin(), arms_.end(), [&](const StudyArm& other) { return other.name == arm.name; });
-    if (same == arms_.end()) {
-      arms_.push_back(arm);
-    } else if (to_toml(same->config) != to_toml(arm.config)) {
-      throw Error("two different runs are called " + arm.name, Exit::usage);
+    require_consistent(config, group.ablation);
+    auto same =
+        std::find_if(groups_.begin(), groups_.end(), [&](const StudyGroup& other) { return other.name == group.name; });
+    if (same == groups_.end()) {
+      groups_.push_back(group);
+    } else if (to_toml(same->config) != to_toml(group.config)) {
+      throw Error("two different runs are called " + group.name, Exit::usage);
     } else if (same->row.id.empty()) {
-      same->row = arm.row;
+      same->row = group.row;
     }
   }
 
@@ -169,11 +170,11 @@ class Expansion {
   }
 
   // Whether --only asks for it, by its name or its ablation's; the others need not be known to this build.
-  bool is_wanted(const std::string& arm, const std::string& ablation) {
-    bool wanted = request_.only.empty() || starts_.contains(arm);
+  bool is_wanted(const std::string& group, const std::string& ablation) {
+    bool wanted = request_.only.empty() || starts_.contains(group);
     for (const std::string& name : request_.only)
-      if (name == arm || name == ablation) {
-        met_.insert(name);
+      if (name == group || name == ablation) {
+        matched_.insert(name);
         wanted = true;
       }
     return wanted;
@@ -183,38 +184,39 @@ class Expansion {
   const StudyRequest& request_;
   RunConfig common_;
   std::int64_t planned_steps_ = 0;  // of common_, before changes
-  std::vector<StudyArm> arms_;
-  std::set<std::string> names_;         // of all arms
-  std::set<std::string> met_;           // of request_.only
-  std::set<std::string> starts_;        // arms that wanted ones start from
-  std::map<std::string, Begin> begun_;  // every arm so far, by its name
+  std::vector<StudyGroup> groups_;
+  std::set<std::string> names_;        // of all groups
+  std::set<std::string> matched_;      // of request_.only
+  std::set<std::string> starts_;       // groups that wanted ones start from
+  std::map<std::string, Base> bases_;  // every group so far, by its name
   std::vector<std::string> problems_;
 };
 
 }  // namespace
 
-Reading StudyArm::reading() const {
+Reading StudyGroup::reading() const {
   return reading_of(
       [&](const std::string& flag) { return plain_text(setting_named(run_config_table(), flag)->value(config)); });
 }
 
-std::vector<StudyArm> arms_of(const StudyFile& study, const StudyRequest& request) {
-  return Expansion(study, request).arms();
+std::vector<StudyGroup> groups_of(const StudyFile& study, const StudyRequest& request) {
+  return Expansion(study, request).groups();
 }
 
-std::vector<StudyRun> runs_of(const StudyFile& study, const StudyRequest& request, const std::vector<StudyArm>& arms) {
+std::vector<StudyRun> runs_of(const StudyFile& study, const StudyRequest& request,
+                              const std::vector<StudyGroup>& groups) {
   std::vector<StudyRun> runs;
   for (std::uint64_t seed : request.seeds.empty() ? study.seeds : request.seeds)
-    for (std::size_t arm = 0; arm < arms.size(); ++arm) {
-      RunConfig config = arms[arm].config;
+    for (std::size_t group = 0; group < groups.size(); ++group) {
+      RunConfig config = groups[group].config;
       config.seed = seed;
-      config.run = request.out + "/" + arms[arm].name + "-" + std::to_string(seed);
+      config.run = request.out + "/" + groups[group].name + "-" + std::to_string(seed);
       config.resume = "auto";
       std::optional<std::size_t> from;
-      for (std::size_t other = 0; other < arm && !arms[arm].from.empty(); ++other)
-        if (arms[other].name == arms[arm].from) from = runs.size() - arm + other;
+      for (std::size_t other = 0; other < group && !groups[group].from.empty(); ++other)
+        if (groups[other].name == groups[group].from) from = runs.size() - group + other;
       if (from) config.initial = runs[*from].config.run + "/checkpoint.h5";
-      runs.push_back({arm, config, from});
+      runs.push_back({group, config, from});
     }
   return runs;
 }

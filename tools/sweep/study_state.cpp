@@ -38,14 +38,14 @@ void read_states(StudyState& state, std::optional<std::size_t> job) {
     RunConfig& config = state.runs[i].config;
     const FoundRun& found = state.found[i] = found_run(config, [&] { return checksums.of(config); });
     const EarlierRun* earlier = state.earlier_runs.find(config, [&] { return checksums.of(config); });
-    if (earlier && stands_for(*earlier, found.state, state.retry)) {
+    if (earlier && replaces_run(*earlier, found.status, state.retry)) {
       state.earlier[i] = earlier;
       continue;
     }
-    if (found.state == RunStanding::failed && state.retry) {
+    if (found.status == RunStatus::failed && state.retry) {
       config.force = true;
       config.resume = "never";
-    } else if (found.state == RunStanding::failed || found.state == RunStanding::complete) {
+    } else if (found.status == RunStatus::failed || found.status == RunStatus::complete) {
       continue;
     }
     state.todo.push_back(i);
@@ -55,7 +55,7 @@ void read_states(StudyState& state, std::optional<std::size_t> job) {
 }
 
 bool is_complete(const StudyRun& run) {
-  return found_run(run.config, [] { return std::string(); }).state == RunStanding::complete;
+  return found_run(run.config, [] { return std::string(); }).status == RunStatus::complete;
 }
 
 bool lacks_interventions(const StudyState& state, std::size_t run) {

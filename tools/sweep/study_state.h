@@ -16,7 +16,7 @@ namespace sink {
 struct StudyState {
   StudyFile study;
   std::string size;  // cpu or gpu
-  std::vector<StudyArm> arms;
+  std::vector<StudyGroup> groups;
   std::vector<StudyRun> runs;  // job N is runs[N]
   bool retry = false;          // train failed runs again
   int ranks = 1;               // of each run

@@ -28,14 +28,14 @@ std::string cell(const Estimate& estimate, int decimals, bool with_sign = false)
   return estimate.has_interval() ? mean + " ± " + fixed(estimate.half, decimals) : mean;
 }
 
-// Whether a measure has a column: some arm has it; of the second and third token a sink of more than one percent; what
-// a sink is thought to come with only beside what the loss is without it.
+// Whether a measure has a column: some group has it; of the second and third token a sink of more than one percent;
+// what a sink is thought to come with only next to what the loss is without it.
 bool is_shown(const StudyResults& results, const std::string& measure) {
   const bool later_token = measure == "sink_2" || measure == "sink_3";
-  const bool beside_interventions = measure == "value_share" || measure == "massive_ratio";
-  if (beside_interventions && !is_shown(results, "change_removed_1")) return false;
-  return std::any_of(results.arms.begin(), results.arms.end(), [&](const ArmResult& arm) {
-    return arm.values.contains(measure) && (!later_token || arm.estimate(measure).mean > 1);
+  const bool with_interventions = measure == "value_share" || measure == "massive_ratio";
+  if (with_interventions && !is_shown(results, "change_removed_1")) return false;
+  return std::any_of(results.groups.begin(), results.groups.end(), [&](const GroupResult& group) {
+    return group.values.contains(measure) && (!later_token || group.estimate(measure).mean > 1);
   });
 }
 
@@ -56,12 +56,12 @@ std::string on_other_input(const StudyRow& row) {
          (row.note.empty() ? "" : " (" + row.note + ")");
 }
 
-std::string remarks_of(const StudyResults& results, const ArmResult& arm) {
-  std::vector<std::string> remarks = arm.remarks;
-  if (results.baseline && &arm == &results.arms[*results.baseline]) remarks.insert(remarks.begin(), "baseline");
-  const std::optional<StudyRow> paper = arm.arm.paper();
+std::string remarks_of(const StudyResults& results, const GroupResult& group) {
+  std::vector<std::string> remarks = group.remarks;
+  if (results.baseline && &group == &results.groups[*results.baseline]) remarks.insert(remarks.begin(), "baseline");
+  const std::optional<StudyRow> paper = group.group.paper();
   if (paper && !paper->note.empty()) remarks.push_back("paper: " + paper->note);
-  if (!paper && !arm.arm.row.id.empty()) remarks.push_back(on_other_input(arm.arm.row));
+  if (!paper && !group.group.row.id.empty()) remarks.push_back(on_other_input(group.group.row));
   return joined(remarks, "; ");
 }
 
@@ -71,46 +71,47 @@ StudyRow no_row() {
   return row;
 }
 
-// "natural text, text with a fixed first token": of all arms, each once.
+// "natural text, text with a fixed first token": of all groups, each once.
 std::string inputs_of(const StudyResults& results) {
   std::vector<std::string> inputs;
-  for (const ArmResult& arm : results.arms)
-    if (const std::string input = description_of(arm.arm.reading());
+  for (const GroupResult& group : results.groups)
+    if (const std::string input = description_of(group.group.reading());
         std::find(inputs.begin(), inputs.end(), input) == inputs.end())
       inputs.push_back(input);
   return joined(inputs, "; ");
 }
 
-// Heading first. Of the loss and of Sink_1 the difference from the baseline stands beside. On a page, whose own table
-// has the numbers of every run, only what the question is about.
+// Heading first. Of the loss and of Sink_1 the difference from the baseline comes after it. On a page, whose own table
+// has the values of every run, only what the question is about.
 std::vector<Cells> cells_of(const StudyResults& results, bool on_page = false) {
   static const std::set<std::string> asked{"sink_1",    "sink_2",   "sink_3",        "sink_1_raw",
                                            "sink_star", "val_loss", "sink_1_before", "val_loss_before"};
   const auto shown = [&](const std::string& key) {
     return is_shown(results, key) && (!on_page || asked.contains(key));
   };
-  const auto beside = [&](const std::string& key) {
+  const auto has_difference = [&](const std::string& key) {
     return results.baseline && (key == "sink_1" || key == "val_loss");
   };
   Cells heading{"run", "seeds"};
   for (const Measure& measure : measures()) {
     if (!shown(measure.key)) continue;
     heading.emplace_back(measure.title);
-    if (beside(measure.key)) heading.emplace_back("minus baseline");
+    if (has_difference(measure.key)) heading.emplace_back("minus baseline");
   }
   if (results.baseline) heading.emplace_back("Sink_1 proxy to baseline");
   heading.insert(heading.end(), {"paper, same input: Sink_1 %", "Sink_* %", "loss", "remarks"});
   std::vector<Cells> rows{heading};
-  for (const ArmResult& arm : results.arms) {
-    Cells row{printable(arm.arm.name), std::to_string(arm.estimate("sink_1").n)};
+  for (const GroupResult& group : results.groups) {
+    Cells row{printable(group.group.name), std::to_string(group.estimate("sink_1").n)};
     for (const Measure& measure : measures()) {
       if (!shown(measure.key)) continue;
-      row.push_back(cell(arm.estimate(measure.key), measure.decimals));
-      if (beside(measure.key)) row.push_back(cell(results.difference(arm, measure.key), measure.decimals, true));
+      row.push_back(cell(group.estimate(measure.key), measure.decimals));
+      if (has_difference(measure.key))
+        row.push_back(cell(results.difference(group, measure.key), measure.decimals, true));
     }
-    if (results.baseline) row.push_back(direction(results, arm));
-    const StudyRow paper = arm.arm.paper().value_or(no_row());
-    row.insert(row.end(), {paper.sink_1, paper.sink_star, paper.valid, remarks_of(results, arm)});
+    if (results.baseline) row.push_back(direction(results, group));
+    const StudyRow paper = group.group.paper().value_or(no_row());
+    row.insert(row.end(), {paper.sink_1, paper.sink_star, paper.valid, remarks_of(results, group)});
     rows.push_back(row);
   }
   return rows;
@@ -119,13 +120,13 @@ std::vector<Cells> cells_of(const StudyResults& results, bool on_page = false) {
 // What stands below the table, a paragraph a line.
 std::vector<std::string> notes(const StudyResults& results) {
   std::vector<std::string> lines = verdicts(results);
-  const RunConfig& config = results.arms.front().arm.config;
+  const RunConfig& config = results.groups.front().group.config;
   std::string seeds;
   for (std::uint64_t seed : results.seeds) seeds += (seeds.empty() ? "" : ", ") + std::to_string(seed);
   lines.push_back(
       "Mean ± half of the 95 % interval over seeds (Student's t), a mean alone where there is one seed; intervals are "
       "not corrected for how many are compared." +
-      (results.baseline ? " Differences from the baseline, " + printable(results.arms[*results.baseline].arm.name) +
+      (results.baseline ? " Differences from the baseline, " + printable(results.groups[*results.baseline].group.name) +
                               ", are taken seed by seed: same initial values, same batches."
                         : std::string(" The study's baseline, " + printable(results.study.baseline) +
                                       ", is not among these runs.")));
@@ -247,16 +248,16 @@ std::string study_csv(const StudyResults& results) {
     for (const char* of : {"", "_low", "_high", "_difference", "_difference_low", "_difference_high"})
       names += std::string(",") + measure.key + of;
   names += ",paper_row,paper_sink_1,paper_sink_star,paper_loss,sink_1_direction,remarks\n";
-  for (const ArmResult& arm : results.arms) {
-    csv += csv_field(results.study.name) + "," + results.size + "," + csv_field(arm.arm.name) + "," +
-           csv_field(arm.arm.ablation.name) + "," + std::to_string(results.seeds.size()) + "," +
-           std::to_string(arm.estimate("sink_1").n);
+  for (const GroupResult& group : results.groups) {
+    csv += csv_field(results.study.name) + "," + results.size + "," + csv_field(group.group.name) + "," +
+           csv_field(group.group.ablation.name) + "," + std::to_string(results.seeds.size()) + "," +
+           std::to_string(group.estimate("sink_1").n);
     for (const Measure& measure : measures())
-      for (const Estimate& e : {arm.estimate(measure.key), results.difference(arm, measure.key)})
+      for (const Estimate& e : {group.estimate(measure.key), results.difference(group, measure.key)})
         for (double number : {e.mean, e.low(), e.high()}) csv.append(",").append(csv_field(number));
-    const StudyRow row = arm.arm.paper().value_or(StudyRow{});
+    const StudyRow row = group.group.paper().value_or(StudyRow{});
     for (const std::string& text :
-         {row.id, row.sink_1, row.sink_star, row.valid, direction(results, arm), joined(arm.remarks, "; ")})
+         {row.id, row.sink_1, row.sink_star, row.valid, direction(results, group), joined(group.remarks, "; ")})
       csv.append(",").append(csv_field(text));
     csv += "\n";
   }

@@ -13,7 +13,7 @@ inline constexpr const char* kMarkdownMark = "<!-- made by sweep -->\n";
 
 std::string study_text(const StudyResults& results);
 std::string study_markdown(const StudyResults& results);
-// One line an arm: name, ablation, its settings, seeds; of every measure mean, ends of the interval, and the same of
+// One line a group: name, ablation, its settings, seeds; of every measure mean, ends of the interval, and the same of
 // the difference from the baseline; the paper's row, direction and remarks. What is not known is an empty field.
 std::string study_csv(const StudyResults& results);
 std::string study_html(const StudyResults& results);

@@ -21,8 +21,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 volatile std::sig_atomic_t stop_signal = 0;
-void note_signal(int signal) { stop_signal = signal; }
-void note_child(int) {}
+void on_signal(int signal) { stop_signal = signal; }
+void on_child(int) {}
 
 // Signals that are looked at in wait() alone, so that none arrives between a look and the wait after it.
 class SignalGuard {
@@ -33,7 +33,7 @@ class SignalGuard {
     sigemptyset(&heard);
     for (Old& old : old_) {
       struct sigaction action {};
-      action.sa_handler = old.signal == SIGCHLD ? note_child : note_signal;
+      action.sa_handler = old.signal == SIGCHLD ? on_child : on_signal;
       sigemptyset(&action.sa_mask);
       sigaction(old.signal, &action, &old.action);
       if (old.signal == SIGHUP && old.action.sa_handler == SIG_IGN) sigaction(SIGHUP, &old.action, nullptr);  // nohup
@@ -53,7 +53,7 @@ class SignalGuard {
   // Until a child ends or a signal arrives.
   void wait() const { ppoll(nullptr, 0, nullptr, &open_); }
   // In a child, which any of them ends; but for SIGHUP: the sweep hears it and sends SIGTERM.
-  void leave_to_child() const {
+  void restore_for_child() const {
     for (const Old& old : old_) std::signal(old.signal, old.signal == SIGHUP ? SIG_IGN : SIG_DFL);
     sigprocmask(SIG_SETMASK, &mask_, nullptr);
   }
@@ -77,7 +77,7 @@ pid_t start(JobSource& jobs, std::size_t job, const SignalGuard& signals) {
   pid_t parent = getpid(), child = fork();
   SINK_CHECK(child >= 0, "sweep", std::string("cannot start a process: ") + std::strerror(errno));
   if (child > 0) return child;
-  signals.leave_to_child();
+  signals.restore_for_child();
   prctl(PR_SET_PDEATHSIG, SIGTERM);  // a sweep that is killed leaves no run training
   if (getppid() != parent) _exit(1);
   _exit(jobs.body(job));
@@ -108,7 +108,7 @@ class CountedJobs : public JobSource {
 int run_in_processes(JobSource& jobs, std::size_t workers) {
   const SignalGuard signals;
   std::map<pid_t, Child> running;
-  bool told_to_end = false;
+  bool is_stopping = false;
   for (;;) {
     int status = 0;
     while (!running.empty()) {
@@ -119,16 +119,16 @@ int run_in_processes(JobSource& jobs, std::size_t workers) {
       const Child ended = found->second;
       running.erase(found);
       const double seconds = std::chrono::duration<double>(Clock::now() - ended.start).count();
-      if (!told_to_end)
+      if (!is_stopping)
         jobs.ended({ended.job, WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), seconds});
     }
-    if (stop_signal && !told_to_end) {
+    if (stop_signal && !is_stopping) {
       for (const auto& [child, job] : running) kill(child, SIGTERM);
-      told_to_end = true;
+      is_stopping = true;
     }
-    for (std::size_t job = 0; !told_to_end && running.size() < workers && jobs.next(job);)
+    for (std::size_t job = 0; !is_stopping && running.size() < workers && jobs.next(job);)
       running[start(jobs, job, signals)] = {job, Clock::now()};
-    if (running.empty()) return told_to_end ? stop_signal : 0;
+    if (running.empty()) return is_stopping ? stop_signal : 0;
     signals.wait();
   }
 }

@@ -1,8 +1,9 @@
-// Which row of an earlier table stands for a run: by its settings, its data and how it ended.
+// Which row of an earlier table replaces a run: by its settings, its data and how it ended.
+#include "tools/sweep/run_states.h"
+
 #include <doctest/doctest.h>
 
 #include "tests/support/subprocess.h"
-#include "tools/sweep/run_states.h"
 
 using namespace sink;
 
@@ -49,13 +50,13 @@ TEST_CASE("earlier runs: settings and data decide; complete ones go before faile
                                                                    "are of other settings or data; 3 of 8 rows never "
                                                                    "finished",
                                                  place / "b.csv" + ": 1 of 1 rows are runs of this study"});
-  EarlierRun complete{{}, "", RunStanding::complete}, failed{{}, "", RunStanding::failed};
+  EarlierRun complete{{}, "", RunStatus::complete}, failed{{}, "", RunStatus::failed};
   for (bool retry : {false, true}) {
-    CHECK_FALSE(stands_for(complete, RunStanding::complete, retry));
-    CHECK_FALSE(stands_for(failed, RunStanding::complete, retry));
-    CHECK_FALSE(stands_for(failed, RunStanding::failed, retry));
-    for (RunStanding own : {RunStanding::missing, RunStanding::begun, RunStanding::failed})
-      CHECK(stands_for(complete, own, retry));
-    CHECK(stands_for(failed, RunStanding::missing, retry) != retry);
+    CHECK_FALSE(replaces_run(complete, RunStatus::complete, retry));
+    CHECK_FALSE(replaces_run(failed, RunStatus::complete, retry));
+    CHECK_FALSE(replaces_run(failed, RunStatus::failed, retry));
+    for (RunStatus own : {RunStatus::missing, RunStatus::begun, RunStatus::failed})
+      CHECK(replaces_run(complete, own, retry));
+    CHECK(replaces_run(failed, RunStatus::missing, retry) != retry);
   }
 }

@@ -34,9 +34,9 @@ StudyRequest request_of(const std::string& size = "cpu") {
   return request;
 }
 
-std::vector<std::string> names_of(const std::vector<StudyArm>& arms) {
+std::vector<std::string> names_of(const std::vector<StudyGroup>& groups) {
   std::vector<std::string> names;
-  for (const StudyArm& arm : arms) names.push_back(arm.name);
+  for (const StudyGroup& group : groups) names.push_back(group.name);
   return names;
 }
 
@@ -84,24 +84,24 @@ TEST_CASE("study file: lists multiply, sizes and recipes go over one another") {
   CHECK_FALSE(study.interventions);
   CHECK(study_from_toml("interventions = true\n" + kStudy, "s.toml", "", "r.toml").interventions);
 
-  std::vector<StudyArm> arms = arms_of(study, request_of());
-  CHECK(names_of(arms) ==
+  std::vector<StudyGroup> groups = groups_of(study, request_of());
+  CHECK(names_of(groups) ==
         std::vector<std::string>{"baseline", "baseline-weight-decay-0.5", "bias_k", "bias_k-weight-decay-0.5"});
-  CHECK(arms[1].config.weight_decay == 0.5);
-  CHECK(arms[1].config.layers == 1);
-  CHECK(arms[1].config.steps == 7);   // of the recipe
-  CHECK(arms[1].config.heads == 2);   // the study's [settings] go over the recipe's [cpu]
-  CHECK(arms[1].config.width == 64);  // and its [cpu] over both
-  CHECK(arms[0].row.sink_1 == "18.18");
-  CHECK(arms[1].row.sink_1 == "41.08");
-  CHECK(arms[2].row.id.empty());  // "" names none
+  CHECK(groups[1].config.weight_decay == 0.5);
+  CHECK(groups[1].config.layers == 1);
+  CHECK(groups[1].config.steps == 7);   // of the recipe
+  CHECK(groups[1].config.heads == 2);   // the study's [settings] go over the recipe's [cpu]
+  CHECK(groups[1].config.width == 64);  // and its [cpu] over both
+  CHECK(groups[0].row.sink_1 == "18.18");
+  CHECK(groups[1].row.sink_1 == "41.08");
+  CHECK(groups[2].row.id.empty());  // "" names none
 
-  std::vector<StudyArm> large = arms_of(study, request_of("gpu"));
+  std::vector<StudyGroup> large = groups_of(study, request_of("gpu"));
   CHECK(names_of(large).back() == "baseline-heads-1");
   CHECK(large.back().row.id.empty());  // has a setting of its own, and the file does not say whose row it is
   CHECK(large.back().config.layers == 10);
 
-  std::vector<StudyRun> runs = runs_of(study, request_of(), arms);
+  std::vector<StudyRun> runs = runs_of(study, request_of(), groups);
   REQUIRE(runs.size() == 8);
   CHECK(runs[3].config.run == "out/bias_k-weight-decay-0.5-3");  // all of the first seed come first
   CHECK(runs[4].config.run == "out/baseline-1");
@@ -112,11 +112,11 @@ TEST_CASE("study file: lists multiply, sizes and recipes go over one another") {
   some.only = {"bias_k"};
   some.changes = {{"steps", "9"}};
   some.seeds = {5};
-  arms = arms_of(study, some);
-  CHECK(names_of(arms) == std::vector<std::string>{"bias_k", "bias_k-weight-decay-0.5"});
-  CHECK(arms[0].config.steps == 9);
-  CHECK(arms[0].planned_steps == 7);  // --set makes the runs shorter, not the plan
-  CHECK(runs_of(study, some, arms).back().config.run == "out/bias_k-weight-decay-0.5-5");
+  groups = groups_of(study, some);
+  CHECK(names_of(groups) == std::vector<std::string>{"bias_k", "bias_k-weight-decay-0.5"});
+  CHECK(groups[0].config.steps == 9);
+  CHECK(groups[0].planned_steps == 7);  // --set makes the runs shorter, not the plan
+  CHECK(runs_of(study, some, groups).back().config.run == "out/bias_k-weight-decay-0.5-5");
 }
 
 TEST_CASE("study file: everything that is wrong is said at once, with its line") {
@@ -150,7 +150,7 @@ TEST_CASE("study file: everything that is wrong is said at once, with its line")
 
 TEST_CASE("study file: runs that cannot be trained are refused before any is") {
   auto refused = [](const std::string& runs, StudyRequest request = request_of()) {
-    return error_of([&] { arms_of(study_from_toml(kHead + runs, "s.toml"), request); });
+    return error_of([&] { groups_of(study_from_toml(kHead + runs, "s.toml"), request); });
   };
   const std::string task = "[settings]\ntask = \"bigram-backcopy\"\n";
   const std::string error = refused(task +
@@ -187,27 +187,27 @@ TEST_CASE("study files: every one of train/studies is read, and its runs fit the
           if (test::is_built(ablation)) request.only.push_back(ablation);
       if (request.only.empty()) continue;
       // A size may leave an ablation out.
-      std::vector<StudyArm> arms;
+      std::vector<StudyGroup> groups;
       std::erase_if(request.only, [&](const std::string& ablation) {
         StudyRequest alone = request;
         alone.only = {ablation};
         const std::string error = error_of([&] {
-          for (StudyArm& arm : arms_of(study, alone)) arms.push_back(std::move(arm));
+          for (StudyGroup& group : groups_of(study, alone)) groups.push_back(std::move(group));
         });
         if (error != "no error") CHECK_MESSAGE(contains(error, "is none of the runs"), error);
         return error != "no error";
       });
-      CHECK_FALSE(arms.empty());
-      for (const StudyArm& arm : arms) {
-        rows.insert(arm.row.id);
-        CHECK(arm.planned_steps == arm.config.steps);
+      CHECK_FALSE(groups.empty());
+      for (const StudyGroup& group : groups) {
+        rows.insert(group.row.id);
+        CHECK(group.planned_steps == group.config.steps);
         // A fixed token is never set next to natural text.
-        CAPTURE(arm.name);
-        const auto paper = arm.paper();
-        const std::int64_t fixed = arm.config.fixed_token >= 0 ? arm.config.fixed_position : 0;
+        CAPTURE(group.name);
+        const auto paper = group.paper();
+        const std::int64_t fixed = group.config.fixed_token >= 0 ? group.config.fixed_position : 0;
         CHECK((!paper || reading_of(*paper).fixed_position == fixed));
-        CHECK((!paper || arm.config.task == "text"));
-        if (arm.name == "baseline" && arm.config.task == "text" && arm.row.id == "base-60m")
+        CHECK((!paper || group.config.task == "text"));
+        if (group.name == "baseline" && group.config.task == "text" && group.row.id == "base-60m")
           CHECK(paper.value_or(StudyRow{}).sink_1 == (fixed == 1 ? "74.11" : "18.18"));
       }
     }
@@ -223,15 +223,16 @@ TEST_CASE("study files: the size gpu is the paper's, as `ablations --study` give
   request.data = "data";
   request.chat = "chat";
   request.only = {"baseline"};
-  std::vector<StudyArm> arms = arms_of(read_study_file(SINK_SOURCE_DIR "/train/studies/model_size.toml"), request);
-  REQUIRE(arms.size() == 2);
-  const std::vector<StudyArm> tuned =
-      arms_of(read_study_file(SINK_SOURCE_DIR "/train/studies/fine_tuning.toml"), request);
+  std::vector<StudyGroup> groups =
+      groups_of(read_study_file(SINK_SOURCE_DIR "/train/studies/model_size.toml"), request);
+  REQUIRE(groups.size() == 2);
+  const std::vector<StudyGroup> tuned =
+      groups_of(read_study_file(SINK_SOURCE_DIR "/train/studies/fine_tuning.toml"), request);
   REQUIRE(tuned.size() == 2);
-  arms.push_back(tuned.back());
-  for (const StudyArm& arm : arms) {
-    CAPTURE(arm.name);
-    std::istringstream command(study_command(arm.row));
+  groups.push_back(tuned.back());
+  for (const StudyGroup& group : groups) {
+    CAPTURE(group.name);
+    std::istringstream command(study_command(group.row));
     std::string program, flag, value;
     std::map<std::string, std::string> given;  // of flags that are given twice the later counts
     for (command >> program; command >> flag >> value;) given[flag.substr(2)] = value;
@@ -241,7 +242,7 @@ TEST_CASE("study files: the size gpu is the paper's, as `ablations --study` give
       REQUIRE(setting);
       RunConfig paper;
       setting->set(paper, text, name);
-      CHECK_MESSAGE(setting->value(arm.config) == setting->value(paper), name);
+      CHECK_MESSAGE(setting->value(group.config) == setting->value(paper), name);
     }
   }
 }
@@ -255,18 +256,18 @@ TEST_CASE("study file: a run that starts from another has its settings, seed and
   const std::string head = "name = \"s\"\nquestion = \"Why?\"\nbaseline = \"baseline-heads-2\"\nseeds = [3, 1]\n";
   const StudyFile study = study_from_toml(head + task + plain + tuned, "s.toml");
   StudyRequest request = request_of();
-  std::vector<StudyArm> arms = arms_of(study, request);
-  CHECK(names_of(arms) == std::vector<std::string>{
-                              "baseline-heads-2", "baseline-heads-1", "bias_k-heads-2", "bias_k-heads-1",
-                              "baseline-heads-2-tuned-learning-rate-0.1", "baseline-heads-2-tuned-learning-rate-0.01",
-                              "bias_k-heads-1-tuned-learning-rate-0.1", "bias_k-heads-1-tuned-learning-rate-0.01"});
-  CHECK(arms[4].row.id == "sft-softmax");
-  CHECK(arms[4].config.steps == 7);
-  CHECK(arms[0].config.steps == 100);
-  CHECK(arms[7].config.heads == 1);
-  CHECK(arms[7].config.learning_rate == 0.01);
-  CHECK(arms[7].ablation.name == "bias_k");
-  std::vector<StudyRun> runs = runs_of(study, request, arms);
+  std::vector<StudyGroup> groups = groups_of(study, request);
+  CHECK(names_of(groups) == std::vector<std::string>{
+                                "baseline-heads-2", "baseline-heads-1", "bias_k-heads-2", "bias_k-heads-1",
+                                "baseline-heads-2-tuned-learning-rate-0.1", "baseline-heads-2-tuned-learning-rate-0.01",
+                                "bias_k-heads-1-tuned-learning-rate-0.1", "bias_k-heads-1-tuned-learning-rate-0.01"});
+  CHECK(groups[4].row.id == "sft-softmax");
+  CHECK(groups[4].config.steps == 7);
+  CHECK(groups[0].config.steps == 100);
+  CHECK(groups[7].config.heads == 1);
+  CHECK(groups[7].config.learning_rate == 0.01);
+  CHECK(groups[7].ablation.name == "bias_k");
+  std::vector<StudyRun> runs = runs_of(study, request, groups);
   REQUIRE(runs.size() == 16);
   CHECK(runs[3].config.initial.empty());
   CHECK_FALSE(runs[3].from);
@@ -277,16 +278,16 @@ TEST_CASE("study file: a run that starts from another has its settings, seed and
 
   request.only = {"bias_k-heads-1-tuned-learning-rate-0.1"};
   request.changes = {{"width", "32"}};
-  arms = arms_of(study, request);
-  CHECK(names_of(arms) == std::vector<std::string>{"bias_k-heads-1", "bias_k-heads-1-tuned-learning-rate-0.1"});
-  CHECK(arms[1].config.width == 32);
+  groups = groups_of(study, request);
+  CHECK(names_of(groups) == std::vector<std::string>{"bias_k-heads-1", "bias_k-heads-1-tuned-learning-rate-0.1"});
+  CHECK(groups[1].config.width == 32);
   // A chain, of which the end is asked for.
   const std::string twice = "[[runs]]\nfrom = \"baseline-heads-2-tuned-learning-rate-0.1\"\nsteps = 3\n";
   request.only = {"baseline-heads-2-tuned-learning-rate-0.1-tuned"};
-  arms = arms_of(study_from_toml(head + task + plain + tuned + twice, "s.toml"), request);
-  REQUIRE(arms.size() == 3);
-  CHECK(arms[2].config.learning_rate == 0.1);
-  CHECK(runs_of(study, request, arms)[2].from == 1);
+  groups = groups_of(study_from_toml(head + task + plain + tuned + twice, "s.toml"), request);
+  REQUIRE(groups.size() == 3);
+  CHECK(groups[2].config.learning_rate == 0.1);
+  CHECK(runs_of(study, request, groups)[2].from == 1);
 
   auto refused = [&](const std::string& runs, const std::string& chat = "",
                      const std::string& kind = "bigram-backcopy") {
@@ -294,9 +295,10 @@ TEST_CASE("study file: a run that starts from another has its settings, seed and
     own.data = "data";
     own.chat = chat;
     return error_of([&] {
-      arms_of(study_from_toml(kHead + "[settings]\ntask = \"" + kind + "\"\n[[runs]]\nablation = \"baseline\"\n" + runs,
-                              "s.toml"),
-              own);
+      groups_of(
+          study_from_toml(kHead + "[settings]\ntask = \"" + kind + "\"\n[[runs]]\nablation = \"baseline\"\n" + runs,
+                          "s.toml"),
+          own);
     });
   };
   CHECK(refused("[[runs]]\nfrom = \"baseline\"\n") == "no error");
@@ -314,8 +316,8 @@ TEST_CASE("study file: a run that starts from another has its settings, seed and
   request = request_of();
   request.data = "data";
   request.chat = "chat";
-  CHECK(arms_of(of_text, request)[0].config.data == "data");
-  CHECK(arms_of(of_text, request)[1].config.data == "chat");
+  CHECK(groups_of(of_text, request)[0].config.data == "data");
+  CHECK(groups_of(of_text, request)[1].config.data == "chat");
 }
 
 TEST_CASE("run states: settings are compared as they are, where a number depends on them") {
@@ -338,12 +340,12 @@ TEST_CASE("run states: the folder of a failed run says why, and is told from a b
   config.ablation = "baseline";
   config.run = folder / "run";
   auto none = [] { return std::string(); };
-  CHECK(found_run(config, none).state == RunStanding::missing);
+  CHECK(found_run(config, none).status == RunStatus::missing);
   store_failure(config, "the loss\nwas not finite");
-  CHECK(found_run(config, none).state == RunStanding::failed);
+  CHECK(found_run(config, none).status == RunStatus::failed);
   CHECK(found_run(config, none).reason == "the loss was not finite");
   std::filesystem::remove(config.run + "/failure.txt");
-  CHECK(found_run(config, none).state == RunStanding::begun);
+  CHECK(found_run(config, none).status == RunStatus::begun);
   config.width = 64;
   CHECK(error_of([&] { found_run(config, none); }) == "exit 2 " + config.run +
                                                           " holds a run with width = 128 instead of 64; give another "

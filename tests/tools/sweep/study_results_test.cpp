@@ -14,16 +14,16 @@ using namespace sink;
 
 namespace {
 
-StudyArm arm_named(const std::string& name, const std::string& sink_1, const std::string& valid) {
-  StudyArm arm;
-  arm.name = arm.ablation.name = name;
-  arm.row.id = name + "-row";
-  arm.row.sink_1 = sink_1;
-  arm.row.valid = valid;
-  return arm;
+StudyGroup group_named(const std::string& name, const std::string& sink_1, const std::string& valid) {
+  StudyGroup group;
+  group.name = group.ablation.name = name;
+  group.row.id = name + "-row";
+  group.row.sink_1 = sink_1;
+  group.row.valid = valid;
+  return group;
 }
 
-StudyOutcome outcome(std::size_t arm, std::uint64_t seed, double sink_1, double loss) {
+StudyOutcome outcome(std::size_t group, std::uint64_t seed, double sink_1, double loss) {
   report::Run run;
   run.evaluation.emplace();
   run.evaluation->sink_epsilon = {0.3};
@@ -32,7 +32,7 @@ StudyOutcome outcome(std::size_t arm, std::uint64_t seed, double sink_1, double 
   run.commit = "abc";
   run.settings["threads"] = "2";
   run.seconds = 1800;
-  return {arm, seed, run, "", ""};
+  return {group, seed, run, "", ""};
 }
 
 // baseline 10, 12, 11; sigmoid 1, 2, 0; elu 8, 15, 11; kernel has one seed, and one that failed.
@@ -41,19 +41,19 @@ StudyResults results() {
   study.name = "s";
   study.question = "Why?";
   study.baseline = "baseline";
-  std::vector<StudyArm> arms{arm_named("baseline", "18.18", "3.73"), arm_named("sigmoid", "0.44*", "3.70"),
-                             arm_named("elu", "0.80*", "3.69"), arm_named("kernel", "failed", "failed")};
+  std::vector<StudyGroup> groups{group_named("baseline", "18.18", "3.73"), group_named("sigmoid", "0.44*", "3.70"),
+                                 group_named("elu", "0.80*", "3.69"), group_named("kernel", "failed", "failed")};
   std::vector<StudyOutcome> outcomes;
   const double sinks[3][3] = {{10, 12, 11}, {1, 2, 0}, {8, 15, 11}};
   for (std::uint64_t seed : {1, 2, 3})
-    for (std::size_t arm = 0; arm < 3; ++arm)
-      outcomes.push_back(outcome(arm, seed, sinks[arm][seed - 1], arm == 1 ? 4.5 + 0.01 * double(seed) : 4.4));
+    for (std::size_t group = 0; group < 3; ++group)
+      outcomes.push_back(outcome(group, seed, sinks[group][seed - 1], group == 1 ? 4.5 + 0.01 * double(seed) : 4.4));
   outcomes.push_back(outcome(3, 1, 50, 5));
   outcomes.back().run->skipped_steps = 1;
   outcomes.back().run->first_skipped = 2;
   outcomes.push_back({3, 2, std::nullopt, "failed: the loss was not finite", ""});
   outcomes.push_back({3, 3, std::nullopt, "not begun", ""});
-  return results_of(study, "cpu", arms, outcomes);
+  return results_of(study, "cpu", groups, outcomes);
 }
 
 }  // namespace
@@ -75,18 +75,18 @@ TEST_CASE("study results: means, paired differences, directions and what is not 
   CHECK(found.runs == 12);
   CHECK(found.core_hours == doctest::Approx(10));  // half an hour on two threads each
   // Baseline: mean 11, s = 1, half = 4.302653 / sqrt 3.
-  CHECK(found.arms[0].estimate("sink_1").half == doctest::Approx(2.484138));
-  CHECK(found.difference(found.arms[0], "sink_1").n == 0);
+  CHECK(found.groups[0].estimate("sink_1").half == doctest::Approx(2.484138));
+  CHECK(found.difference(found.groups[0], "sink_1").n == 0);
   // sigmoid - baseline: -9, -10, -11.
-  CHECK(found.difference(found.arms[1], "sink_1").mean == doctest::Approx(-10));
-  CHECK(found.difference(found.arms[1], "sink_1").half == doctest::Approx(2.484138));
-  CHECK(direction(found, found.arms[0]).empty());
-  CHECK(direction(found, found.arms[1]) == "supported: less");
-  CHECK(direction(found, found.arms[2]) == "undecided [-5.9, 6.6]");  // -2, 3, 0: 1/3 +- 4.303 * 2.517 / sqrt 3
-  CHECK(direction(found, found.arms[3]) == "not tested: one run");
-  CHECK(found.arms[3].remarks == std::vector<std::string>{"seed 1: 1 step not finite, the first 2",
-                                                          "seed 2: failed: the loss was not finite",
-                                                          "seed 3: not begun"});
+  CHECK(found.difference(found.groups[1], "sink_1").mean == doctest::Approx(-10));
+  CHECK(found.difference(found.groups[1], "sink_1").half == doctest::Approx(2.484138));
+  CHECK(direction(found, found.groups[0]).empty());
+  CHECK(direction(found, found.groups[1]) == "supported: less");
+  CHECK(direction(found, found.groups[2]) == "undecided [-5.9, 6.6]");  // -2, 3, 0: 1/3 +- 4.303 * 2.517 / sqrt 3
+  CHECK(direction(found, found.groups[3]) == "not tested: one run");
+  CHECK(found.groups[3].remarks == std::vector<std::string>{"seed 1: 1 step not finite, the first 2",
+                                                            "seed 2: failed: the loss was not finite",
+                                                            "seed 3: not begun"});
   const std::vector<std::string> said = verdicts(found);
   REQUIRE(said.size() == 2);  // nothing has an extra key
   // Sink_1 of the paper: sigmoid < elu < baseline. elu - sigmoid: 7, 13, 11, half 7.6: in its order. Tau: means 11, 1,
@@ -106,17 +106,17 @@ TEST_CASE("study results: which scores are in the order of what the loss is with
   // six.
   StudyFile study;
   study.baseline = "a";
-  std::vector<StudyArm> arms;
+  std::vector<StudyGroup> groups;
   std::vector<StudyOutcome> outcomes;
   const double rise[] = {0.1, 0.3, 0.2, 0.4}, sink[] = {40, 10, 20, 15}, raw[] = {1, 3, 2, 9};
   for (std::size_t i = 0; i < 4; ++i) {
-    arms.push_back(arm_named(std::string(1, static_cast<char>('a' + i)), "", ""));
+    groups.push_back(group_named(std::string(1, static_cast<char>('a' + i)), "", ""));
     outcomes.push_back(outcome(i, 1, sink[i], 4));
     outcomes.back().run->evaluation->scalar["change_removed_1"] = rise[i];
     outcomes.back().run->evaluation->scalar["alpha_1_raw"] = raw[i];
     if (i > 0) outcomes.back().run->evaluation->scalar["value_share"] = 0.5;
   }
-  const std::string said = verdicts(results_of(study, "cpu", arms, outcomes)).back();
+  const std::string said = verdicts(results_of(study, "cpu", groups, outcomes)).back();
   CAPTURE(said);
   CHECK(said.find("over 4 runs") != std::string::npos);
   CHECK(said.find("Sink_1 proxy -0.67,") != std::string::npos);
@@ -125,19 +125,19 @@ TEST_CASE("study results: which scores are in the order of what the loss is with
   CHECK(said.find("alpha_1 proxy not known (0 runs)") != std::string::npos);
   CHECK(said.find("0 +- 0.49 ") != std::string::npos);  // sqrt(2 (2 n + 5) / (9 n (n - 1)))
   outcomes.resize(2);
-  CHECK(verdicts(results_of(study, "cpu", arms, outcomes)).back().find("Kendall's tau, over") == std::string::npos);
+  CHECK(verdicts(results_of(study, "cpu", groups, outcomes)).back().find("Kendall's tau, over") == std::string::npos);
 }
 
 TEST_CASE("study results: against the paper, and a paper without a number") {
   StudyResults found = results();
-  found.arms[1].arm.row.sink_1 = "40.00";
-  CHECK(direction(found, found.arms[1]) == "contradicted: less");
-  found.arms[1].arm.row.sink_1 = "n.r.";
-  CHECK(direction(found, found.arms[1]) == "less");
-  found.arms[1].arm.row.sink_1 = "18.18";  // as much as the baseline's
-  CHECK(direction(found, found.arms[1]) == "less");
+  found.groups[1].group.row.sink_1 = "40.00";
+  CHECK(direction(found, found.groups[1]) == "contradicted: less");
+  found.groups[1].group.row.sink_1 = "n.r.";
+  CHECK(direction(found, found.groups[1]) == "less");
+  found.groups[1].group.row.sink_1 = "18.18";  // as much as the baseline's
+  CHECK(direction(found, found.groups[1]) == "less");
   found.baseline.reset();
-  CHECK(direction(found, found.arms[1]).empty());
+  CHECK(direction(found, found.groups[1]).empty());
 }
 
 TEST_CASE("study picture: marks stand where their numbers are, and what is not known has none") {
@@ -164,20 +164,20 @@ TEST_CASE("study results: the same difference of every seed is no interval of wi
   StudyFile study;
   study.name = "s";
   study.baseline = "baseline";
-  const std::vector<StudyArm> arms{arm_named("baseline", "18.18", ""), arm_named("more", "20.00", ""),
-                                   arm_named("equal", "0.44*", "")};
+  const std::vector<StudyGroup> groups{group_named("baseline", "18.18", ""), group_named("more", "20.00", ""),
+                                       group_named("equal", "0.44*", "")};
   std::vector<StudyOutcome> outcomes;
   for (std::uint64_t seed : {1, 2, 3})  // +6.25 of each
-    for (std::size_t arm = 0; arm < 3; ++arm)
-      outcomes.push_back(outcome(arm, seed, (seed == 1 ? 8.33333333 : 27.0833333) + (arm == 1 ? 6.25 : 0), 4));
-  const StudyResults found = results_of(study, "cpu", arms, outcomes);
-  CHECK(direction(found, found.arms[1]) == "undecided [6.2, 6.2]");
-  CHECK(found.arms[1].remarks ==
+    for (std::size_t group = 0; group < 3; ++group)
+      outcomes.push_back(outcome(group, seed, (seed == 1 ? 8.33333333 : 27.0833333) + (group == 1 ? 6.25 : 0), 4));
+  const StudyResults found = results_of(study, "cpu", groups, outcomes);
+  CHECK(direction(found, found.groups[1]) == "undecided [6.2, 6.2]");
+  CHECK(found.groups[1].remarks ==
         std::vector<std::string>{
             "Sink_1 proxy +6.2 to the baseline for every seed, to the digit: it is counted too coarsely "
             "here for an interval"});
-  CHECK(direction(found, found.arms[2]) == "too small to tell");
-  CHECK(found.arms[2].remarks.empty());
+  CHECK(direction(found, found.groups[2]) == "too small to tell");
+  CHECK(found.groups[2].remarks.empty());
   // Nor is a pair that the paper tells apart decided by it.
   CHECK(verdicts(found)[0].find("0 in its order, 0 in the opposite order, 3 undecided") != std::string::npos);
 }
@@ -186,31 +186,31 @@ TEST_CASE("study results: runs of earlier tables count, with a remark where they
   StudyFile study;
   study.name = "s";
   study.baseline = "baseline";
-  const std::vector<StudyArm> arms{arm_named("baseline", "18.18", "")};
+  const std::vector<StudyGroup> groups{group_named("baseline", "18.18", "")};
   std::vector<StudyOutcome> outcomes;
   for (std::uint64_t seed : {1, 2, 3}) outcomes.push_back(outcome(0, seed, double(seed), 4));
   for (std::size_t i : {0, 2}) {
     outcomes[i].file = "before-runs.csv";
     outcomes[i].run->machine = "A\x1b[2J";
   }
-  const StudyResults found = results_of(study, "cpu", arms, outcomes);
+  const StudyResults found = results_of(study, "cpu", groups, outcomes);
   CHECK(found.complete == 3);
   CHECK(found.core_hours == doctest::Approx(3));
-  CHECK(found.arms[0].estimate("sink_1").mean == 2);
-  CHECK(found.arms[0].remarks == std::vector<std::string>{"2 of 3 runs from before-runs.csv"});
+  CHECK(found.groups[0].estimate("sink_1").mean == 2);
+  CHECK(found.groups[0].remarks == std::vector<std::string>{"2 of 3 runs from before-runs.csv"});
   const std::string text = study_text(found);
   CHECK(text.find("2 of 3 runs are rows of before-runs.csv, not trained again.") != std::string::npos);
   CHECK(text.find("by their own clocks on A\\x1b[2J, made by commit abc") != std::string::npos);
 
   outcomes[1].file = "before-runs.csv";  // all of them: said once, below the table
-  const StudyResults all = results_of(study, "cpu", arms, outcomes);
-  CHECK(all.arms[0].remarks.empty());
+  const StudyResults all = results_of(study, "cpu", groups, outcomes);
+  CHECK(all.groups[0].remarks.empty());
   CHECK(study_text(all).find("3 of 3 runs are rows of before-runs.csv, not trained again.") != std::string::npos);
 }
 
 TEST_CASE("study tables: same results, same bytes; unknown is empty; nothing breaks out of its field") {
   StudyResults found = results();
-  found.arms[1].remarks = {"=1+1 | <b>"};
+  found.groups[1].remarks = {"=1+1 | <b>"};
   CHECK(study_text(found) == study_text(found));
   const std::string text = study_text(found), markdown = study_markdown(found), csv = study_csv(found),
                     html = study_html(found);
@@ -232,21 +232,21 @@ TEST_CASE("study tables: the paper's value is of the same kind of input, or ther
   study.question = "Why?";
   study.baseline = "baseline";
   const auto found = [&](std::int64_t fixed_token, std::int64_t position, const std::string& task = "text") {
-    std::vector<StudyArm> arms(2);
+    std::vector<StudyGroup> groups(2);
     std::vector<StudyOutcome> outcomes;
     for (std::size_t i : {0, 1}) {
-      arms[i].row = study_row_of(i == 0 ? "baseline" : "bias_k");
-      arms[i].name = arms[i].ablation.name = arms[i].row.ablation;
-      arms[i].config.task = task;
-      arms[i].config.fixed_token = fixed_token;
-      arms[i].config.fixed_position = position;
+      groups[i].row = study_row_of(i == 0 ? "baseline" : "bias_k");
+      groups[i].name = groups[i].ablation.name = groups[i].row.ablation;
+      groups[i].config.task = task;
+      groups[i].config.fixed_token = fixed_token;
+      groups[i].config.fixed_position = position;
       for (std::uint64_t seed : {1, 2, 3}) outcomes.push_back(outcome(i, seed, i == 0 ? 40 + double(seed) : 1, 4));
     }
-    return results_of(study, "cpu", arms, outcomes);
+    return results_of(study, "cpu", groups, outcomes);
   };
-  const auto line = [&](const StudyResults& results, const std::string& arm) {
+  const auto line = [&](const StudyResults& results, const std::string& group) {
     const std::string text = study_markdown(results);
-    const std::size_t at = text.find("\n| " + arm);
+    const std::size_t at = text.find("\n| " + group);
     return text.substr(at, text.find('\n', at + 1) - at);
   };
   const auto picture = [](const StudyResults& results) {
@@ -260,7 +260,7 @@ TEST_CASE("study tables: the paper's value is of the same kind of input, or ther
   CHECK(line(natural, "baseline").find("| 18.18 ") != std::string::npos);
   CHECK(line(natural, "bias_k").find("| 0.00 ") != std::string::npos);
   CHECK(picture(natural) == 2);
-  CHECK(direction(natural, natural.arms[1]) == "supported: less");
+  CHECK(direction(natural, natural.groups[1]) == "supported: less");
   CHECK(study_csv(natural).find(",base-60m,18.18,,3.73,") != std::string::npos);
 
   CHECK(line(fixed, "baseline").find("| 74.11 ") != std::string::npos);
@@ -268,7 +268,7 @@ TEST_CASE("study tables: the paper's value is of the same kind of input, or ther
   CHECK(line(fixed, "bias_k").find("| no matching row ") != std::string::npos);
   CHECK(line(fixed, "bias_k").find("paper on natural text: Sink_1 0.00 %, Sink_* 73.34 %") != std::string::npos);
   CHECK(picture(fixed) == 1);
-  CHECK(direction(fixed, fixed.arms[1]) == "less");
+  CHECK(direction(fixed, fixed.groups[1]) == "less");
   CHECK(study_csv(fixed).find(",data-fix1,74.11,,n.r.,") != std::string::npos);
   CHECK(study_csv(fixed).find("73.34") == std::string::npos);
   CHECK(study_text(fixed).find("same kind of input (ours: text with a fixed first token)") != std::string::npos);
@@ -289,23 +289,23 @@ TEST_CASE("study results: one or two seeds, or fewer steps than the study's, tes
   StudyFile study;
   study.name = "s";
   study.baseline = "baseline";
-  std::vector<StudyArm> arms{arm_named("baseline", "18.18", ""), arm_named("sigmoid", "0.44*", "")};
+  std::vector<StudyGroup> groups{group_named("baseline", "18.18", ""), group_named("sigmoid", "0.44*", "")};
   const auto found = [&](std::size_t seeds) {
     std::vector<StudyOutcome> outcomes;
     for (std::size_t seed = 1; seed <= seeds; ++seed)
-      for (std::size_t arm : {0, 1}) outcomes.push_back(outcome(arm, seed, arm == 0 ? 40 + double(seed) : 1, 4));
-    return results_of(study, "cpu", arms, outcomes);
+      for (std::size_t group : {0, 1}) outcomes.push_back(outcome(group, seed, group == 0 ? 40 + double(seed) : 1, 4));
+    return results_of(study, "cpu", groups, outcomes);
   };
-  CHECK(direction(found(1), found(1).arms[1]) == "not tested: one run");
-  CHECK(direction(found(2), found(2).arms[1]) == "not tested: 2 runs");
-  CHECK(direction(found(3), found(3).arms[1]) == "supported: less");
+  CHECK(direction(found(1), found(1).groups[1]) == "not tested: one run");
+  CHECK(direction(found(2), found(2).groups[1]) == "not tested: 2 runs");
+  CHECK(direction(found(3), found(3).groups[1]) == "supported: less");
   CHECK(verdicts(found(2))[0].find("0 undecided") != std::string::npos);
   CHECK(verdicts(found(2))[0].find("1 not tested (fewer than 3 seeds)") != std::string::npos);
-  for (StudyArm& arm : arms) {
-    arm.config.steps = 500;
-    arm.planned_steps = 2000;
+  for (StudyGroup& group : groups) {
+    group.config.steps = 500;
+    group.planned_steps = 2000;
   }
-  CHECK(direction(found(3), found(3).arms[1]) == "not tested: 3 runs, 500 of 2,000 steps");
+  CHECK(direction(found(3), found(3).groups[1]) == "not tested: 3 runs, 500 of 2,000 steps");
 }
 
 TEST_CASE("study tables: no table of the repository sets a fixed token next to natural text") {

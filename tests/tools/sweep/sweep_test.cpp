@@ -1,4 +1,5 @@
-// sweep from outside: a study that is stopped goes on to the same bytes, failures are rows, other runs are left alone.
+// sweep from outside: a study that is stopped continues to the same bytes, failures are rows, other runs are left
+// alone.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -27,7 +28,7 @@ struct Place : TemporaryFolder {
   }
 };
 
-// A checkpoint's parameters and a run's numbers, without clocks and dates.
+// A run's curves and evaluation, without clocks and dates.
 std::string numbers_of(const std::string& run) {
   report::Run read = report::read_run_folder(run);
   std::string text;
@@ -70,7 +71,7 @@ TEST_CASE("sweep: a study makes run folders and tables; nothing is done twice; a
   CHECK_MESSAGE(contains(other.err(), "out/baseline-0 holds a run with width = 16 instead of 32"), other.err());
 }
 
-TEST_CASE("sweep: killed in the middle it goes on to the same numbers") {
+TEST_CASE("sweep: killed in the middle it continues to the same values") {
   Place straight, killed;
   const std::string longer = "--set steps=3000 --set checkpoint-every=50 --set eval-every=1000 --seeds 0";
   Subprocess whole(straight, words_of(straight.command(longer)));
@@ -110,7 +111,7 @@ TEST_CASE("sweep: a diverged run is a row with its reason, and is not tried agai
   CHECK(again.wait() == 0);
   CHECK(contains(again.err(), "3 runs, 0 to do"));
   CHECK(again.out() == first.out());
-  std::filesystem::remove(failure);  // to be told from one that is written anew
+  std::filesystem::remove(failure);  // to be told from one that is written again
   write_bytes(failure, "an older reason\n");
   Subprocess retried(place, words_of(place.command("--seeds 0 --retry")));
   CHECK(retried.wait() == 0);
