@@ -7,7 +7,7 @@
 
 #include "autograd/tape.h"
 #include "engine/implementation.h"
-#include "eval/evaluation_maps.h"
+#include "eval/sink/evaluation_maps.h"
 #include "tests/golden/model/golden_training.h"
 #include "train/training_run.h"
 

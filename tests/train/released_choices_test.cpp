@@ -94,8 +94,8 @@ TEST_CASE("released choices: the table of rotary positions is rounded to bf16, a
   std::vector<double> pairs;
   for (std::int64_t t = 0; t < T; ++t) pairs.insert(pairs.end(), {1, 1, 1, 1, 0, 0, 0, 0});
   const Var x_BHTD(Tensor::from<double>({1, 1, T, D}, pairs));
-  const Tensor y_BHTD = RotaryInBf16(make).rotate(x_BHTD, Pass()).value();
-  const Tensor exact_BHTD = Rotary(make).rotate(x_BHTD, Pass()).value();
+  const Tensor y_BHTD = RotaryInBf16(make).rotate(x_BHTD, ForwardContext()).value();
+  const Tensor exact_BHTD = Rotary(make).rotate(x_BHTD, ForwardContext()).value();
   for (std::int64_t t = 0; t < T; ++t)
     for (std::int64_t d = 0; d < D; ++d) {
       const double angle = static_cast<double>(t) * std::pow(10000.0, -static_cast<double>(d % 4) / 4.0);

@@ -196,7 +196,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program")
     parser.add_argument("model", type=pathlib.Path)
-    parser.add_argument("--settings", type=pathlib.Path, default=ROOT / "eval/interventions_example.toml")
+    parser.add_argument("--settings", type=pathlib.Path, default=ROOT / "eval/interventions/interventions_example.toml")
     parser.add_argument("--tokens", type=pathlib.Path)
     parser.add_argument("--tolerance", type=float, default=1e-6)
     parser.add_argument("--precision", default="f64")
