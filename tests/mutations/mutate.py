@@ -60,8 +60,8 @@ POLICIES = [
      "return x_BTC;", ["pos_learnable"]),
     ("PostNorm: norms the branch alone", "model/placement/post_norm.h", "return y_BTC;", "return add(u_BTC, y_BTC);", ["norm_post"]),
     ("SandwichNorm: no second norm", "model/placement/sandwich_norm.h",
-     "feed_forward.post_norm(convert(feed_forward(h_BTC, pass), residual))",
-     "convert(feed_forward(h_BTC, pass), residual)", ["norm_sandwich", "gemma3"]),
+     "feed_forward.post_norm(convert(feed_forward(h_BTC, ctx), residual))",
+     "convert(feed_forward(h_BTC, ctx), residual)", ["norm_sandwich", "gemma3"]),
     ("LayerNorm: mean not subtracted", OPS + "layer_norm/layer_norm_ref.cpp", "mean += x_C[c] / static_cast<double>(C);",
      "mean += 0 * x_C[c];", ["norm_layer", "gpt2", "opt", "gpt_neox"]),
     ("ReluFeedForward: GeLU", "model/feed_forward/plain_feed_forward.h", "struct ReluFeedForward : PlainFeedForward<ReluFunction>",
@@ -101,7 +101,7 @@ POLICIES = [
 # Those that share models with one above.
 MORE_POLICIES = [
     ("ParallelResidual: the feed-forward block behind attention", "model/placement/parallel_residual.h",
-     "feed_forward(feed_forward.norm(x_BTC), pass)", "feed_forward(feed_forward.norm(u_BTC), pass)", ["gpt_neox"]),
+     "feed_forward(feed_forward.norm(x_BTC), ctx)", "feed_forward(feed_forward.norm(u_BTC), ctx)", ["gpt_neox"]),
     ("GeluTanhFunction: without the cube", OPS + "activation/activation_math.h",
      "return kRoot2OverPi<R> * (x + kCubic<R> * x * x * x);", "return kRoot2OverPi<R> * x;", ["gpt2", "gemma3"]),
     ("Llama3Rotary: slow below two turns", "model/position/llama3_turns.h", "constexpr double kLlama3Slow = 1,",
@@ -137,8 +137,10 @@ MORE_POLICIES = [
 
 # Policies that every model has; each with the baseline alone.
 SHARED = {
-    "rotary": ("Rotary: queries turned, keys not", "model/layer/attention_layer.h",
-               "position_.rotate(query_key_norm_.key(k_BGTD), pass)", "query_key_norm_.key(k_BGTD)"),
+    "rotary": ("Rotary: queries turned, keys not", "model/layer/positioned_heads.h",
+               "if (!ctx.cache) return position.split(qkv_BTE, sizes.heads, sizes.key_heads(), ctx);",
+               "if (!ctx.cache) {\n      auto [q, k, v] = split_heads(qkv_BTE, sizes.heads, sizes.key_heads());\n"
+               "      return {position.rotate(q, ctx), k, v};\n    }"),
     "softmax": ("Softmax: derivative of the sum left out", OP, "  SINK_HD static auto z(auto S) { return S; }\n"
                 "  template <class R>\n  SINK_HD static R dz(R) {\n    return R(1);",
                 "  SINK_HD static auto z(auto S) { return S; }\n  template <class R>\n  SINK_HD static R dz(R) {\n    return R(0);"),
@@ -146,7 +148,7 @@ SHARED = {
               "1 / static_cast<double>(width_of_head())"),
     "causal": ("mask: a query sees the key after it", "engine/key_range.h", "j <= i; ++j) f(j);",
                "j <= std::min(i + 1, T - 1); ++j) f(j);"),
-    "pre_norm": ("PreNorm: the norm forgotten", "model/placement/pre_norm.h", "feed_forward(h_BTC, pass)", "feed_forward(u_BTC, pass)"),
+    "pre_norm": ("PreNorm: the norm forgotten", "model/placement/pre_norm.h", "feed_forward(h_BTC, ctx)", "feed_forward(u_BTC, ctx)"),
     "swiglu": ("SwiGlu: ReLU", "model/feed_forward/gated_feed_forward.h", "struct SwiGlu : GatedFeedForward<SiluFunction>",
                "struct SwiGlu : GatedFeedForward<ReluFunction>"),
     "rms_norm": ("norms: epsilon 1e-6", "model/sizes.h", "norm_epsilon : 1e-5;", "norm_epsilon : 1e-6;"),
