@@ -1,5 +1,5 @@
 // KeyValueCache: keys and values of what a model has read, so that each token more costs its own row alone. With it in
-// a Pass, tokens are those that follow.
+// a ForwardContext, tokens are those that follow.
 #pragma once
 
 #include <vector>
