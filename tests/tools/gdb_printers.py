@@ -104,7 +104,7 @@ check(all(close(x, y) for x, y in zip(said_o, o_i)), f"o_i {said_o}, expected {o
 trace = said("backtrace")
 names = re.findall(r"^#\d+ +(?:0x[0-9a-f]+ in )?(\S+)", trace, re.M)
 check(len(names) < 20 and "lambda" not in trace and "std::" not in " ".join(names), trace)
-for name in ("attention_row", "AttentionLayer", "final_hidden", "add_gradients", "step"):
+for name in ("attention_row", "AttentionLayer", "Transformer<", "add_gradients", "step"):
     check(any(name in found for found in names), f"{name} is not in the backtrace: {trace}")
 check(sum(name.startswith("sink::ref::attention<") for name in names) == 1, "closures are left out: " + trace)
 check("q_BHTD=(" in trace, "shapes of tensors in the backtrace: " + trace)
@@ -146,7 +146,7 @@ check(said("output q_BHTD.shape_") == f"(1, 2, {T}, {D})", said("output q_BHTD.s
 to_frame("AttentionLayer")
 var = said("output h_BTC")
 check(re.match(rf"Var f32 \(1, {T}, 16\), gradient wanted, none arrived, by \d+ (RmsNorm|SplitHeads)", var), var)
-to_frame("final_hidden")
+to_frame("Transformer<")
 parameter = said("output token_embedding_")
 check("embedding.token.weight [V C] embedding, f32 (64, 16), gradient wanted, none arrived" in parameter, parameter)
 

@@ -8,6 +8,8 @@ from .values import plain, type_name
 # Frames between an operation and what it computes that mean nothing to a reader.
 PASSED_ON = ("std::", "boost::", "_ZSt", "_ZZ", "__", "start_thread", "clone", "sink::Selected", "sink::parallel_for",
              "sink::parallel_chunks", "sink::run_program", "sink::run_body")
+# Private steps of the model's classes, each called by the function that a reader knows.
+STEPS = ("::applied", "::added", "::checked_forward")
 
 
 class Argument:
@@ -53,7 +55,8 @@ class MeaningfulFrames:
         for frame in frames:
             name = frame.inferior_frame().name() or ""
             closure = "{lambda" in name or "<lambda" in name or name.startswith("operator()")
-            if not closure and not name.startswith(PASSED_ON) and not shortened(name).startswith(PASSED_ON):
+            short = shortened(name)
+            if not closure and not name.startswith(PASSED_ON) and not short.startswith(PASSED_ON) and not short.endswith(STEPS):
                 yield PlainFrame(frame)
 
 

@@ -36,7 +36,7 @@ def layer_of_frame():
     """Which layer's attention is running, from 0; None where no caller knows."""
     for frame in frames():
         if "AttentionLayer" in (frame.name() or ""):
-            return int(plain(frame.read_var("pass"))["layer"])
+            return int(plain(frame.read_var("ctx"))["layer"])
     return None
 
 

@@ -72,7 +72,7 @@ def vocabulary():
 
 
 def ids_and_texts(b):
-    frame = frame_of("final_hidden")
+    frame = frame_of("checked_forward")
     return (tensor_of(local(frame, "tokens_BT")).row([b]), vocabulary()) if frame else None
 
 
