@@ -197,9 +197,18 @@ TEST_CASE("sweep: a job that is killed or stopped and queued again has the bits 
   std::mt19937 random(3);
   std::string first_steps;  // of the log, with their clocks: they stay where a job continues
   int stopped = 0, killed = 0;
+  const auto log_size = [&] {
+    std::error_code none;
+    const auto size = std::filesystem::file_size(run + "/metrics.jsonl", none);
+    return none ? 0 : size;
+  };
   for (int round = 0; round < 6; ++round) {
+    const auto before = log_size();
     Sweep job(broken.job(0, longer));
     REQUIRE(waits_for(run + "/checkpoint.h5"));
+    // Until it trains, it does not listen to signals; a job that is refused (2) never does.
+    for (int tries = 0; tries < 400 && log_size() == before; ++tries)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     std::this_thread::sleep_for(std::chrono::milliseconds(100 + random() % 150));
     if (round % 2 == 0)
       job.process.send(SIGTERM);
