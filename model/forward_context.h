@@ -12,7 +12,7 @@ namespace sink {
 
 struct ForwardContext {
   ForwardHooks* hooks = &ForwardHooks::none();  // looks at tensors on their way, or replaces them
-  // What the model has read of these sequences: the tokens follow those, and are added to it. Null: they are all.
+  // Keys and values of the tokens that came before these; the model adds those of these tokens. Null: none came before.
   KeyValueCache* cache = nullptr;
   // Of packed sequences. loss takes them from its batch.
   DocumentPlaces documents = {};

@@ -1,10 +1,10 @@
 // ForwardHooks: named points of a forward pass, at which an experiment looks at a tensor or replaces it. The model does
-// not know why. Training on one process has no hooks.
+// not know why. In training, ranks reduce gradients by hooks (train/gradient_sum.h).
 //
 //   point                    TransformerLens                                   shape
 //   embedding                hook_embed                                        (B, T, C)
 //   residual_pre             blocks.l.hook_resid_pre                           (B, T, C)
-//   sublayer_input           blocks.l.ln1.hook_normalized, ln2                 (B, T, C)
+//   sublayer_input           blocks.l.ln1.hook_normalized, ln2; after the gain  (B, T, C)
 //   query_key_value          blocks.l.attn.hook_rot_q, hook_rot_k, hook_v      (B, H, T, D), (B, G, T, D)
 //   attention: pattern       blocks.l.attn.hook_pattern                        (T, T) of a sequence and head
 //   attention: o_BHTD        blocks.l.attn.hook_z                              (B, H, T, D)
@@ -34,7 +34,7 @@ class ForwardHooks {
   virtual void residual_post(std::int64_t /*layer*/, Residual& /*x_BTC*/) {}
   // Post-norm only: the sum x + f(x) that the block normalises last.
   virtual void residual_before_norm(std::int64_t /*layer*/, const Tensor& /*sum_BTC*/) {}
-  // The input of attention or feed-forward, that of its last product, and its output.
+  // The input of attention or feed-forward, that of its last product, and its output before any norm on it.
   virtual void sublayer_input(std::int64_t /*layer*/, SublayerKind, Var& /*h_BTC*/) {}
   virtual void projection_input(std::int64_t /*layer*/, SublayerKind, Var& /*y_BTF*/) {}
   virtual void sublayer_output(std::int64_t /*layer*/, SublayerKind, Var& /*f_BTC*/) {}

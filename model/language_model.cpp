@@ -50,11 +50,11 @@ Var LanguageModel::checked_forward(const Tensor& tokens_BT, ForwardContext ctx, 
   const std::int64_t B = tokens_BT.dim(0), T = tokens_BT.dim(1), first = ctx.first_position();
   SINK_CHECK(first + T <= sizes_.context + (first > 0 ? extra_tokens_ : 0), "transformer",
              "expected tokens (B, T) with T at most the context " + std::to_string(sizes_.context) + ", got " +
-                 tokens_BT.str() + (first > 0 ? " behind " + std::to_string(first) + " that were read" : ""),
+                 tokens_BT.str() + (first > 0 ? " after " + std::to_string(first) + " that were read" : ""),
              Exit::bad_input);
   SINK_CHECK(!ctx.documents.positions_BT.defined() || extra_tokens_ == 0, "transformer",
-             "positions cannot begin anew at every document (--reset-positions) where the model puts a token of its "
-             "own before all of them, from which each has another distance",
+             "--reset-positions does not go with a model that puts a token of its own first: each document "
+             "would have another distance from it; leave out --reset-positions",
              Exit::usage);
   ctx.documents = ctx.documents.to(device);
   if (!ctx.cache) return forward(tokens_BT.to(device), ctx, unembed);

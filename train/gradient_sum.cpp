@@ -26,7 +26,7 @@ void GradientSum::begin_round(std::int64_t round) {
 }
 
 void GradientSum::reduce_on_return(std::int64_t n) {
-  Tape::on_return([this, n] { reduce(n); });
+  if (!ranks_.alone()) Tape::on_return([this, n] { reduce(n); });
 }
 
 void GradientSum::reduce(std::int64_t n) {

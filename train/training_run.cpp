@@ -220,9 +220,7 @@ void TrainingRun::gather_parameters() {
 
 Tensor TrainingRun::add_gradients(const Batch& batch, double weight) {
   Tape tape;
-  Var loss = model_->loss(batch, weight,
-                          {.hooks = ranks_.alone() ? &ForwardHooks::none() : gradient_sum_.get(),
-                           .gradient_checkpointing = config_.recompute});
+  Var loss = model_->loss(batch, weight, {.hooks = gradient_sum_.get(), .gradient_checkpointing = config_.recompute});
   tape.backward(loss);
   return loss.value();
 }

@@ -18,7 +18,7 @@ class SinkToken : public ExtraDefaults {
    public:
     explicit Tokens(ParameterFactory& make)
         : row_1C_(make.embedding("embedding.sink_token.weight", 1, make.sizes().width, "1 C")) {}
-    // Tokens that follow those of a cache have it in the cache.
+    // A key-value cache that is not empty has its keys and values already.
     Var embed(const Var& x_BTC, const ForwardContext& ctx) const {
       return ctx.first_position() == 0 ? prepend(x_BTC, row_1C_) : x_BTC;
     }

@@ -1,5 +1,5 @@
-// ForwardHooks: the order and shape of all points, that looking changes nothing, and that what a hook puts in a
-// tensor's place is what the model goes on with, by closed forms.
+// ForwardHooks: the order and shape of all points; reading a tensor changes no bit; a replaced tensor is used from
+// there on, by closed forms.
 #include "model/forward_hooks.h"
 
 #include <doctest/doctest.h>
@@ -140,7 +140,6 @@ TEST_CASE("forward hooks: a tensor that is replaced at any point reaches the log
     At at;
     std::int64_t calls = 0;
     explicit Replacing(At at) : at(at) {}
-    // Position 0 of a sequence of zeros; causal attention carries it to all later ones.
     void change(At here, std::int64_t layer, Var& x) {
       if (here != at || layer != 0) return;
       ++calls;

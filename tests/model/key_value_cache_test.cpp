@@ -126,7 +126,7 @@ TEST_CASE("key and value cache: what cannot be is refused") {
   Tensor tokens = random_tokens(1, T, V);
   KeyValueCache cache = cache_for(*model);
   model->logits(columns(tokens, 0, 9), {.cache = &cache});
-  check_refused([&] { model->logits(columns(tokens, 0, 5), {.cache = &cache}); }, {"13", "behind 9"}, Exit::bad_input);
+  check_refused([&] { model->logits(columns(tokens, 0, 5), {.cache = &cache}); }, {"13", "after 9"}, Exit::bad_input);
   check_refused([&] { cache.drop(2, 6); }, {"positions of the text", "last ones"}, Exit::usage);
   check_refused([&] { cache.drop(2, 10); }, {"[2, 10)", "9"});
   check_refused([&] { model->logits(random_tokens(2, 2, V), {.cache = &cache}); }, {"1 sequences", "2"});

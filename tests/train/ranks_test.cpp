@@ -85,7 +85,7 @@ TEST_CASE("ranks: micro-batches are summed in their order, which a sum rank by r
   CHECK(bits_of_ranks(4, folder, summed("fast")) == ordered);
 }
 
-TEST_CASE("ranks: a run goes on from 1 to 4 to 2 ranks, its state sharded or whole, as if it had never stopped") {
+TEST_CASE("ranks: a run continues from 1 to 4 to 2 ranks, its state sharded or whole, as if it had never stopped") {
   TemporaryFolder folder;
   const Ablation& ablation = ablation_named("baseline");
   auto config_with = [&](std::int64_t zero) {

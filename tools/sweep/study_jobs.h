@@ -1,4 +1,4 @@
-// Runs jobs of a study, each in a process of its own. A job is a run: its training, and then its interventions where
+// Runs jobs of a study, each in its own process. A job is a run: its training, and then its interventions where
 // the study has them. What a job leaves in its run folder is all that the tables are made of (study_output.h).
 #pragma once
 
