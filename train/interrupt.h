@@ -1,6 +1,6 @@
 // Signals a training run listens to: SIGTERM, SIGINT and SIGHUP (its terminal closed) ask it to save and leave, SIGUSR1
-// to save and go on. The handlers only set flags. A run looks at them after each step, between
-// validation batches and, on the CPU, between micro-batches.
+// to save and continue. The handlers only set flags. A run reads them after each step, between validation batches and
+// between the operations of forward and backward; several CPU processes and a GPU between micro-batches.
 #pragma once
 
 #include <csignal>

@@ -4,8 +4,9 @@
 
 namespace sink {
 
-void StepRecording::run(const std::vector<std::int64_t>& constants, const std::function<void()>& launches) {
-  if (constants != constants_) {
+void StepRecording::run(const std::vector<std::int64_t>& constants, bool may_record,
+                        const std::function<void()>& launches) {
+  if (constants != constants_ || !may_record) {
     recording_.reset();
     launches();
     constants_ = constants;

@@ -20,7 +20,8 @@ class StepRecording {
   // Runs `launches`, the same work at every call but for what lies in tensors and for `constants`: what goes to kernels
   // by value and may differ. The first step with other constants is launched as it comes, and so is every step where
   // they differ each time; the second with the same ones is recorded, when whatever is made at first use has been made.
-  void run(const std::vector<std::int64_t>& constants, const std::function<void()>& launches);
+  // Without `may_record` the step is launched as it comes, too.
+  void run(const std::vector<std::int64_t>& constants, bool may_record, const std::function<void()>& launches);
 
   // Whether the last step ran as a recording.
   bool replays() const { return recording_ != nullptr; }

@@ -72,6 +72,7 @@ TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& obs
     }
   } catch (const Stopped& stopped) {
     stop_signal_ = stopped.signal;
+    optimizer_->skip();  // the gradients of an interrupted step
     save();
     return Ending::stopped;
   }
@@ -106,6 +107,20 @@ void TrainingRun::throw_if_stopped() {
   if (const int signal = agreed_stop_signal()) throw Stopped{signal};
 }
 
+std::unique_ptr<StopCheck> TrainingRun::stop_between_operations() {
+  if (!ranks_.alone() || model_->parameters().device() != Device::cpu) return nullptr;
+  return std::make_unique<StopCheck>([] {
+    if (const int signal = stop_requested()) throw Stopped{signal};
+  });
+}
+
+void TrainingRun::throw_if_stopped_between_micro_batches(std::size_t round) {
+  const bool on_device = model_->parameters().device() != Device::cpu;
+  if (round == 0 || (on_device && !inputs_.long_step)) return;
+  if (on_device) inputs_.numbers.to(Device::cpu);  // waits for the micro-batches before
+  throw_if_stopped();
+}
+
 StepResult TrainingRun::step() {
   auto start = std::chrono::steady_clock::now();
   const Communicator::Traffic before = ranks_.traffic();
@@ -114,7 +129,7 @@ StepResult TrainingRun::step() {
   double learning_rate = learning_rate_at(config_, step);
   bring_inputs(learning_rate);
   if (recording_.wanted())
-    recording_.run(inputs_.predicted, [&] { launch_step(); });
+    recording_.run(inputs_.predicted, !inputs_.long_step, [&] { launch_step(); });
   else
     launch_step();
 
@@ -146,7 +161,11 @@ void TrainingRun::bring_inputs(double learning_rate) {
 
   std::vector<std::int64_t> own;
   for (const Batch& batch : micro_batches) own.push_back(batch.predicted());
+  own.push_back(!state_.last || state_.last->seconds > long_step_seconds);
   inputs_.predicted = by_number(own);
+  const auto flags = inputs_.predicted.end() - ranks_.size();
+  inputs_.long_step = std::count(flags, inputs_.predicted.end(), 1) > 0;
+  inputs_.predicted.erase(flags, inputs_.predicted.end());
   if (device == Device::cpu) {
     inputs_.micro_batches = std::move(micro_batches);
     inputs_.numbers = numbers;
@@ -182,9 +201,7 @@ void TrainingRun::launch_step() {
   for (std::int64_t targets : inputs_.predicted) predicted += static_cast<double>(targets);
   for (std::size_t round = 0; round < inputs_.micro_batches.size(); ++round) {
     const Batch& batch = inputs_.micro_batches[round];
-    // On the CPU a signal is looked for between micro-batches; all that ranks send of one has come when add_loss
-    // returns.
-    if ((round > 0 || ranks_.alone()) && loss.device() == Device::cpu) throw_if_stopped();
+    throw_if_stopped_between_micro_batches(round);  // what ranks send of one has arrived when add_loss returns
     double part = predicted > 0 ? static_cast<double>(batch.predicted()) / predicted : 0;
     gradient_sum_->begin_round(static_cast<std::int64_t>(round));
     Tensor loss_of_batch = add_gradients(batch, part).to(DType::F64);
@@ -219,6 +236,7 @@ void TrainingRun::gather_parameters() {
 }
 
 Tensor TrainingRun::add_gradients(const Batch& batch, double weight) {
+  const auto stop_check = stop_between_operations();
   Tape tape;
   Var loss = model_->loss(batch, weight, {.hooks = gradient_sum_.get(), .gradient_checkpointing = config_.recompute});
   tape.backward(loss);
@@ -226,6 +244,7 @@ Tensor TrainingRun::add_gradients(const Batch& batch, double weight) {
 }
 
 Evaluation TrainingRun::evaluate(bool with_maps) {
+  const auto stop_check = stop_between_operations();
   std::int64_t sequences = std::min(config_.eval_sequences, data_->validation_sequences());
   return sink::evaluate(*model_, data_->validation_batch(0, sequences), evaluation_batch, with_maps,
                         {.ranks = &ranks_, .before_batch = [this] { throw_if_stopped(); }});

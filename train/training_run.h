@@ -8,6 +8,7 @@
 
 #include "engine/comm/communicator.h"
 #include "engine/data/data_source.h"
+#include "engine/stop_point.h"
 #include "eval/sink/evaluation.h"
 #include "model/ablation.h"
 #include "train/gradient_sum.h"
@@ -65,7 +66,7 @@ class TrainingRun {
   // Trains up to config.steps: evaluates after the first step, every eval_every and after the last one; has itself
   // saved every checkpoint_every, at the end, and when a signal asks for it (train/interrupt.h). Ends early after a
   // signal to stop, to whichever rank, and after nan_patience skipped steps in a row. A step or an evaluation that the
-  // signal interrupts is dropped: a resumed run does it again, from its beginning. (all)
+  // signal interrupts is dropped: a resumed run repeats it from its beginning. (all)
   Ending train(const std::vector<TrainingObserver*>& observers);
 
   // One step: gradients of all micro-batches, the guard against NaN, clipping and the update. Reads numbers back from
@@ -78,7 +79,10 @@ class TrainingRun {
   // The model on the first eval_sequences validation sequences, `evaluation_batch` at a time, in turns by the ranks;
   // all get the result, but for maps, which only the writer has. Throws Stopped like step(). (all)
   Evaluation evaluate(bool with_maps = false);
-  std::int64_t evaluation_batch;  // config.batch if nobody says otherwise
+  std::int64_t evaluation_batch;  // config.batch by default
+  // On a GPU, a signal is heard between micro-batches where the last step took longer than this. Such a step is
+  // launched without a CUDA graph, whose launch could not be left.
+  double long_step_seconds = 1;
 
   const RunConfig& config() const { return config_; }
   const Ablation& ablation() const { return ablation_; }
@@ -106,6 +110,7 @@ class TrainingRun {
   struct Inputs {
     std::vector<Batch> micro_batches;     // of this rank
     std::vector<std::int64_t> predicted;  // targets in all micro-batches of the step, by number
+    bool long_step = true;                // the last step took longer than long_step_seconds on a rank, or is not known
     Tensor numbers;                       // engine/ops/update.h
   };
   void bring_inputs(double learning_rate);
@@ -116,6 +121,10 @@ class TrainingRun {
   // The signal that asked any rank to stop, 0: none; notes whether any was asked to save. (all)
   int agreed_stop_signal();
   void throw_if_stopped();  // (all)
+  // Of a single CPU process: a check that leaves a computation between two of its operations. Several ranks wait for
+  // each other's gradients, so they stop together between micro-batches.
+  std::unique_ptr<StopCheck> stop_between_operations();
+  void throw_if_stopped_between_micro_batches(std::size_t round);  // (all)
   bool evaluation_is_due() const;
   void report(const std::vector<TrainingObserver*>& observers);
 

@@ -120,6 +120,21 @@ TEST_CASE("resume: a signal in the middle of an evaluation ends the run within 5
   }
 }
 
+TEST_CASE("resume: a signal in the middle of a long step of one micro-batch ends the run within 5 seconds") {
+  TemporaryFolder folder;
+  const std::string run = folder / "run";
+  Subprocess training(folder, command(run, words_of("--steps 2 --layers 48 --heads 4 --width 256 --feed-forward 1024 "
+                                                    "--context 256 --batch 32 --recompute")));
+  for (int i = 0; i < 300 && !std::filesystem::exists(run + "/config.toml"); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  std::this_thread::sleep_for(std::chrono::seconds(1));  // well into the first step
+  const auto start = std::chrono::steady_clock::now();
+  training.send(SIGTERM);
+  CHECK_MESSAGE(training.wait_for(120) == 128 + SIGTERM, training.err());
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  CHECK_MESSAGE(seconds < 5, "the run left ", seconds, " s after the signal");
+}
+
 TEST_CASE("resume: stopped or killed at random moments of a run that evaluates most of the time, it loses no line") {
   for (const std::string ranks : {"", "--nproc 2 --accumulate 2 --zero 1"}) {
     CAPTURE(ranks);

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <csignal>
 #include <cstring>
 #include <functional>
 #include <memory>
@@ -15,6 +16,7 @@
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
 #include "tests/support/files.h"
+#include "train/interrupt.h"
 #include "train/resume.h"
 #include "train/training_run.h"
 
@@ -39,6 +41,9 @@ RunConfig tiny_config(const Ablation& ablation, const std::string& device, const
   config.precision = precision;
   return config;
 }
+
+// Emulated steps take long; a long step is not recorded.
+constexpr double kNever = 1e9;
 
 // |found - expected| relative to expected.
 double error_of(double found, double expected) { return std::abs(found - expected) / std::abs(expected); }
@@ -149,6 +154,7 @@ TEST_CASE("training on the device: with every optimiser the same bits under ever
         cuda::Schedule only(schedule);
         config.graph = graph;
         TrainingRun run(config, ablation);
+        run.long_step_seconds = kNever;
         for (int step = 0; step < 4; ++step) run.step();
         CHECK(run.recording().replays() == (config.graph == "on"));
         std::string bits = bits_of(run.model().parameters().masters());
@@ -182,6 +188,7 @@ TEST_CASE("training on the device: a recorded step has the bits of one launched 
     config.eval_sequences = 2;
     config.warmup = 3;  // so that the learning rate differs from step to step
     TrainingRun recorded(config, ablation);
+    recorded.long_step_seconds = kNever;
     config.graph = "off";
     TrainingRun launched(config, ablation);
     for (int step = 1; step <= 4; ++step) {
@@ -192,6 +199,33 @@ TEST_CASE("training on the device: a recorded step has the bits of one launched 
     }
     CHECK(bits_of(recorded.model().parameters().masters()) == bits_of(launched.model().parameters().masters()));
   }
+}
+
+TEST_CASE(
+    "training on the device: a signal is heard between the micro-batches of a long step, whose bits are the same") {
+  const Ablation& ablation = ablation_named("baseline");
+  RunConfig config = tiny_config(ablation, "cuda");
+  config.accumulate = 3;
+  config.steps = 4;
+  config.eval_sequences = 2;
+  TrainingRun whole(config, ablation), run(config, ablation);
+  whole.long_step_seconds = kNever;
+  run.long_step_seconds = 0;
+  CHECK(whole.train({}) == TrainingRun::Ending::complete);
+  {
+    InterruptGuard listening;
+    run.step();
+    run.step();
+    CHECK_FALSE(run.recording().replays());
+    const Tensor before = run.model().parameters().masters().to(Device::cpu).clone();
+    std::raise(SIGTERM);
+    CHECK_THROWS_AS(run.step(), Stopped);  // before its second micro-batch
+    run.optimizer().skip();
+    CHECK(run.state().step == 2);
+    CHECK(bits_of(run.model().parameters().masters()) == bits_of(before));
+  }
+  CHECK(run.train({}) == TrainingRun::Ending::complete);
+  CHECK(bits_of(run.model().parameters().masters()) == bits_of(whole.model().parameters().masters()));
 }
 
 namespace {
@@ -243,6 +277,7 @@ TEST_CASE("training on the device: steps that predict other numbers of tokens ar
   const Ablation& ablation = ablation_named("baseline");
   RunConfig config = tiny_config(ablation, "cuda");
   TrainingRun recorded(config, ablation, std::make_unique<ChangedData>(config, uneven));
+  recorded.long_step_seconds = kNever;
   config.graph = "off";
   TrainingRun launched(config, ablation, std::make_unique<ChangedData>(config, uneven));
   for (int step = 1; step <= 7; ++step) {
@@ -257,6 +292,7 @@ TEST_CASE("training on the device: documents that lie elsewhere in each step, fr
     const Ablation& ablation = ablation_named(name);
     RunConfig config = tiny_config(ablation, "cuda");
     TrainingRun recorded(config, ablation, std::make_unique<ChangedData>(config, of_documents));
+    recorded.long_step_seconds = kNever;
     config.graph = "off";
     TrainingRun launched(config, ablation, std::make_unique<ChangedData>(config, of_documents));
     config.device = "cpu";

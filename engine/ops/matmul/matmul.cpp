@@ -4,6 +4,7 @@
 #include "engine/ops/matmul/matmul_cpu.h"
 #include "engine/ops/matmul/matmul_cuda.h"
 #include "engine/ops/matmul/matmul_ref.h"
+#include "engine/stop_point.h"
 
 namespace sink {
 namespace {
@@ -35,6 +36,7 @@ struct Widened<Operand> {
 };
 
 void matmul(Operand a, Operand b, Tensor& c, bool accumulate) {
+  stop_point();
   Matrix C = matrix_of({c});
   auto [M, N, K] = matmul_sizes(a, b);
   SINK_CHECK(matrix_of(b).rows == K && C.rows == M && C.columns == N, "matmul",
