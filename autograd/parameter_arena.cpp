@@ -50,7 +50,7 @@ const Parameter& ParameterArena::add(ParameterInfo info) {
   return *parameters_.back();
 }
 
-std::vector<std::int64_t> ParameterArena::section_sizes(int ranks) const {
+std::vector<std::int64_t> ParameterArena::section_sizes(int shards) const {
   std::vector<std::int64_t> sizes;
   int section = -1;
   for (const auto& p : parameters_) {
@@ -58,7 +58,7 @@ std::vector<std::int64_t> ParameterArena::section_sizes(int ranks) const {
     section = p->section_;
     sizes.back() += aligned(p->segment().size());
   }
-  for (std::int64_t& size : sizes) size = multiple_of(ranks * kPiece, size);
+  for (std::int64_t& size : sizes) size = multiple_of(shards * kPiece, size);
   return sizes;
 }
 
@@ -98,14 +98,14 @@ void ParameterArena::point_at_numbers() {
   refresh();
 }
 
-void ParameterArena::cut_among(int ranks) {
+void ParameterArena::pad_sections(int shards) {
   SINK_CHECK(masters_.defined() && !gradients_.defined(), "parameters",
-             "cut_among() belongs between allocate() and allocate_gradients()");
-  if (ranks == 1) return;
+             "pad_sections() belongs between allocate() and allocate_gradients()");
+  if (shards == 1) return;
   const Tensor before = masters_;
   std::vector<std::int64_t> began;
   for (const auto& p : parameters_) began.push_back(p->begin_);
-  lay_out(ranks * kPiece);
+  lay_out(shards * kPiece);
   masters_ = before.new_zeros({size_}, before.dtype());
   for (std::size_t n = 0; n < parameters_.size(); ++n) {
     const Parameter& p = *parameters_[n];
@@ -114,8 +114,8 @@ void ParameterArena::cut_among(int ranks) {
   point_at_numbers();
 }
 
-void ParameterArena::take_from(const WeightSource& source) {
-  SINK_CHECK(!masters_.defined(), "parameters", "take_from() came after the numbers were made");
+void ParameterArena::load_weights(const WeightSource& source) {
+  SINK_CHECK(!masters_.defined(), "parameters", "load_weights() came after the numbers were made");
   size_ = 0;
   for (const auto& p : parameters_) {
     p->stored_ = device_ == Device::cpu && compute_type_ != DType::F64 ? source.matrix(p->info()) : nullptr;

@@ -4,8 +4,8 @@
 //
 // Slices stand in the order in which parameters are declared and begin at multiples of 64 bytes, whatever the type.
 // Between them is padding, at first zero, that nobody reads. Parameters that a pass uses together are a section (those
-// of a block): sections begin and end at multiples of kPiece numbers for every rank that they are cut among, so that
-// what is computed of pieces does not depend on the number of ranks.
+// of a block): sections begin and end at multiples of kPiece numbers times the number of shards, so that what
+// is computed of pieces does not depend on the number of shards.
 #pragma once
 
 #include <memory>
@@ -40,9 +40,10 @@ class ParameterArena {
   void allocate(std::uint64_t seed);
   // Instead of allocate(): nothing is drawn, matrices stay where they are, and nothing wants a gradient. On a device
   // other than the CPU and for F64 all are numbers, which want one.
-  void take_from(const WeightSource& source);
-  // Widens every section to a multiple of `ranks` kPiece numbers. Before allocate_gradients().
-  void cut_among(int ranks);
+  void load_weights(const WeightSource& source);
+  // Pads every section to a multiple of `shards` kPiece elements, so that it divides into equal shards. Before
+  // allocate_gradients().
+  void pad_sections(int shards);
   // From now on gradients gather in one tensor, gradients(); without it each is a tensor of its own. For training.
   void allocate_gradients();
 
@@ -55,9 +56,9 @@ class ParameterArena {
   std::int64_t count() const;
 
   static constexpr std::int64_t kPiece = 4096;
-  // How many numbers the sections have where they are cut among `ranks`; known before allocate().
-  std::vector<std::int64_t> section_sizes(int ranks) const;
-  // In order, covering masters(); empty where numbers came from take_from().
+  // The numbers of elements of the sections after pad_sections(shards); known before allocate().
+  std::vector<std::int64_t> section_sizes(int shards) const;
+  // In order, covering masters(); empty where numbers came from load_weights().
   const std::vector<Segment>& sections() const { return sections_; }
 
   Device device() const { return device_; }

@@ -1,5 +1,5 @@
 // ForwardHooks: named points of a forward pass, at which an experiment looks at a tensor or replaces it. The model does
-// not know why. In training, ranks reduce gradients by hooks (train/gradient_sum.h).
+// not know why. In training, ranks reduce gradients by hooks (train/distributed/data_parallel.h).
 //
 //   point                    TransformerLens                                   shape
 //   embedding                hook_embed                                        (B, T, C)

@@ -22,7 +22,7 @@ void attempt(TrainingRun& run, const Trial& trial) {
   auto bytes_in_use = static_cast<std::int64_t>(allocator_stats(model.parameters().device()).bytes_in_use);
   Tensor spare = model.parameters().masters().new_empty({(bytes_in_use / 100 + (64 << 10)) / 4}, DType::F32);
   // Micro-batches that the run does not have yet are summed in their order, which takes a tensor
-  // (train/gradient_sum.h).
+  // (train/distributed/data_parallel.h).
   Tensor sums;
   const RunConfig& config = run.config();
   if (trial.batch < config.batch && config.accumulate == 1 && config.gradient_sum == "ordered")

@@ -11,9 +11,9 @@
 
 namespace sink {
 
-Optimizer::Optimizer(ParameterArena& parameters, const RunConfig& config, ArenaShare share)
+Optimizer::Optimizer(ParameterArena& parameters, const RunConfig& config, ParameterShards shards)
     : parameters_(parameters),
-      share_(std::move(share)),
+      shards_(std::move(shards)),
       squares_(parameters.masters().new_zeros({parameters.padded_size() / kSquaresPiece}, DType::F64)),
       weight_decay_(config.weight_decay),
       decays_matrices_alone_(config.decay == "matrices") {
@@ -21,7 +21,7 @@ Optimizer::Optimizer(ParameterArena& parameters, const RunConfig& config, ArenaS
   parameters_.allocate_gradients();
 }
 
-void Optimizer::sum_squared_gradients(Tensor& sum, Communicator& ranks) const {
+void Optimizer::sum_squared_gradients(Tensor& sum, DistributedStrategy* strategy) const {
   // What stands where no gradient came is of earlier steps.
   for (const auto& parameter : parameters_)
     if (!parameter->var().grad().defined()) ParameterArena::slice(parameters_.gradients(), *parameter).fill(0);
@@ -29,17 +29,13 @@ void Optimizer::sum_squared_gradients(Tensor& sum, Communicator& ranks) const {
   auto pieces = [](const Segment& segment) {
     return Segment{segment.begin / kSquaresPiece, segment.end / kSquaresPiece};
   };
-  for (const Segment& owned : share_.owned()) {
+  for (const Segment& owned : shards_.owned()) {
     Tensor squares = all_squares.rows(pieces(owned).begin, pieces(owned).end);
     piece_squares(parameters_.gradients().rows(owned.begin, owned.end), squares);
   }
+  if (strategy) strategy->all_gather_shards(all_squares, kSquaresPiece);
   std::vector<Segment> sections;
-  for (const Segment& section : parameters_.sections()) {
-    sections.push_back(pieces(section));
-    Tensor squares = all_squares.rows(sections.back().begin, sections.back().end);
-    if (!share_.is_whole()) ranks.all_gather(squares);
-  }
-  if (!share_.is_whole()) ranks.wait();
+  for (const Segment& section : parameters_.sections()) sections.push_back(pieces(section));
   sum_pieces(all_squares, sections, sum);
 }
 
@@ -75,7 +71,7 @@ void Optimizer::for_each_with_gradient(const std::vector<Range>& ranges,
                                        const std::function<void(const Range&, Slices&)>& f) const {
   Tensor copy = parameters_.copy();
   const std::vector<Segment> spans = parameters_.spans_with_gradient();
-  for (const Segment& owned : share_.owned())
+  for (const Segment& owned : shards_.owned())
     for (const Segment& span : spans)
       for (const Range& range : ranges) {
         Segment all{std::max({owned.begin, span.begin, range.segment.begin}),
@@ -88,16 +84,17 @@ void Optimizer::for_each_with_gradient(const std::vector<Range>& ranges,
 }
 
 Tensor Optimizer::zeros_like_masters() const {
-  return parameters_.masters().new_zeros({share_.size()}, parameters_.masters().dtype());
+  return parameters_.masters().new_zeros({shards_.size()}, parameters_.masters().dtype());
 }
 
 Tensor Optimizer::rows_of(const Tensor& moment, const Range& range) const {
-  const Segment place = share_.place_of(range.segment);
+  const Segment place = shards_.local(range.segment);
   return moment.rows(place.begin, place.end);
 }
 
 std::vector<OptimizerState> Optimizer::state() const {
-  SINK_CHECK(share_.is_whole(), "train", "state() of an optimiser that has a share of it (train/shared_state.h)");
+  SINK_CHECK(shards_.is_whole(), "train",
+             "state() of an optimiser that has a shard of it (train/distributed/sharded_state.h)");
   std::vector<OptimizerState> state;
   for (const auto& parameter : parameters_)
     for (const OptimizerState& moment : moments())
@@ -118,15 +115,15 @@ bool is_hidden_matrix(const Parameter& parameter) {
 }
 
 std::unique_ptr<Optimizer> make_optimizer(ParameterArena& parameters, const RunConfig& config) {
-  return make_optimizer(parameters, config, ArenaShare(parameters));
+  return make_optimizer(parameters, config, ParameterShards(parameters));
 }
 
 std::unique_ptr<Optimizer> make_optimizer(ParameterArena& parameters, const RunConfig& config,
-                                          const ArenaShare& share) {
-  if (config.optimizer == "adamw") return std::make_unique<AdamwOptimizer>(parameters, config, share);
-  if (config.optimizer == "sgd") return std::make_unique<SgdOptimizer>(parameters, config, share);
-  if (config.optimizer == "lion") return std::make_unique<LionOptimizer>(parameters, config, share);
-  if (!share.is_whole())
+                                          const ParameterShards& shards) {
+  if (config.optimizer == "adamw") return std::make_unique<AdamwOptimizer>(parameters, config, shards);
+  if (config.optimizer == "sgd") return std::make_unique<SgdOptimizer>(parameters, config, shards);
+  if (config.optimizer == "lion") return std::make_unique<LionOptimizer>(parameters, config, shards);
+  if (!shards.is_whole())
     fail("train",
          "--zero shards what is kept of single numbers (adamw, lion, sgd); " + config.optimizer +
              " looks at whole matrices: it needs --zero 0",

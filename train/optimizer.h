@@ -11,10 +11,9 @@
 #include <string>
 #include <vector>
 
-#include "autograd/arena_share.h"
 #include "autograd/parameter_arena.h"
-#include "engine/comm/communicator.h"
 #include "engine/ops/update.h"
+#include "train/distributed/distributed_strategy.h"
 #include "train/run_config.h"
 
 namespace sink {
@@ -27,15 +26,15 @@ struct OptimizerState {
 
 class Optimizer {
  public:
-  // Keeps `parameters` and allocates their gradients. Updates the elements that are in `share`.
-  Optimizer(ParameterArena& parameters, const RunConfig& config, ArenaShare share);
+  // Keeps `parameters` and allocates their gradients. Updates the elements that are in `shards`.
+  Optimizer(ParameterArena& parameters, const RunConfig& config, ParameterShards shards);
   virtual ~Optimizer() = default;
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  // The sum of the squares of all gradients, of which each rank has its share; `sum`: F64, of one element. NaN or
-  // infinite if any gradient is. The same bits for any number of ranks.
-  void sum_squared_gradients(Tensor& sum, Communicator& ranks = no_others()) const;
+  // The sum of the squares of all gradients; `sum`: F64, of one element. NaN or infinite if any gradient is. `strategy`
+  // gathers those of other processes' shards. The same bits for any number of processes.
+  void sum_squared_gradients(Tensor& sum, DistributedStrategy* strategy = nullptr) const;
   // Clips by the norm (the root of that sum), updates the parameters that have a gradient, and drops the gradients.
   // `numbers` are those of engine/ops/update.h, on the device of the parameters. Reads none of them back.
   void step(const Tensor& numbers);
@@ -48,7 +47,7 @@ class Optimizer {
   // What it keeps for every number of its share, in their order: "first_moment". Empty for an optimiser that looks at
   // whole matrices, and so can have no other share than the whole.
   virtual std::vector<OptimizerState> moments() const { return {}; }
-  const ArenaShare& share() const { return share_; }
+  const ParameterShards& shards() const { return shards_; }
 
  protected:
   // Neighbouring numbers of the arena that are updated alike, padding included.
@@ -79,7 +78,7 @@ class Optimizer {
 
  private:
   ParameterArena& parameters_;
-  ArenaShare share_;
+  ParameterShards shards_;
   Tensor squares_;  // of the gradients' pieces
   double weight_decay_;
   bool decays_matrices_alone_;
@@ -87,7 +86,8 @@ class Optimizer {
 
 // The optimiser that `config` names, of a share of the parameters or of all. Throws Error (Exit::usage) where one that
 // looks at whole matrices is asked for less.
-std::unique_ptr<Optimizer> make_optimizer(ParameterArena& parameters, const RunConfig& config, const ArenaShare& share);
+std::unique_ptr<Optimizer> make_optimizer(ParameterArena& parameters, const RunConfig& config,
+                                          const ParameterShards& shards);
 std::unique_ptr<Optimizer> make_optimizer(ParameterArena& parameters, const RunConfig& config);
 
 // Weights of the products inside the blocks: matrices, without embeddings and without the unembedding.

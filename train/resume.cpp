@@ -10,8 +10,8 @@
 #include "engine/io/build_info.h"
 #include "model/model_checkpoint.h"
 #include "model/size_settings.h"
+#include "train/distributed/sharded_state.h"
 #include "train/run_config_table.h"
-#include "train/shared_state.h"
 
 namespace sink {
 namespace {

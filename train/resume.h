@@ -12,9 +12,9 @@ Checkpoint parameters_of(TrainingRun& run);
 void save_run(const std::string& path, TrainingRun& run);
 
 // Restores into a new run everything save_run wrote, of any number of ranks. Called by the writer; what it returns is
-// for spread() (train/shared_state.h), where there are other ranks. Refuses a checkpoint of other policies, one whose
-// configuration differs in anything that the numbers depend on, naming the first difference (Exit::usage), and one made
-// on other data (Exit::bad_input; engine/data/same_data.h).
+// for spread() (train/distributed/sharded_state.h), where there are other ranks. Refuses a checkpoint of other
+// policies, one whose configuration differs in anything that the numbers depend on, naming the first difference
+// (Exit::usage), and one made on other data (Exit::bad_input; engine/data/same_data.h).
 std::vector<OptimizerState> resume(const std::string& path, TrainingRun& run);
 
 }  // namespace sink

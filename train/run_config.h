@@ -49,7 +49,7 @@ struct RunConfig : DataConfig {
   std::int64_t threads = 0;       // 0: all
   std::string device = "cpu";     // cpu | cuda
   std::string graph = "on";       // on | off: the launches of a step on cuda as one
-  std::string gradient_sum = "ordered";  // ordered | fast (train/gradient_sum.h)
+  std::string gradient_sum = "ordered";  // ordered | fast (train/distributed/data_parallel.h)
   std::int64_t nan_patience = 5;         // skipped steps in a row before the run stops
 
   // Measuring and saving.

@@ -6,6 +6,7 @@ namespace sink {
 
 void StepRecording::run(const std::vector<std::int64_t>& constants, bool may_record,
                         const std::function<void()>& launches) {
+  if (!wanted_) return launches();
   if (constants != constants_ || !may_record) {
     recording_.reset();
     launches();

@@ -23,6 +23,7 @@
 #include "eval/sink/evaluation_json.h"
 #include "train/birth_checkpoints.h"
 #include "train/data_use.h"
+#include "train/distributed/sharded_state.h"
 #include "train/dry_run.h"
 #include "train/initial_model.h"
 #include "train/interrupt.h"
@@ -30,7 +31,6 @@
 #include "train/memory_advice.h"
 #include "train/resume.h"
 #include "train/run_folder.h"
-#include "train/shared_state.h"
 #include "train/step_report.h"
 #include "train/tensorboard_log.h"
 
@@ -133,7 +133,7 @@ std::string stopped_line(const TrainingRun& run, int signal, const RunFolder& fo
 
 // What communication was, and the tensors that a rank keeps between steps: what train/rank_plan.h foretells.
 std::string communication_line(TrainingRun& run) {
-  const TrainingRun::StepTraffic& traffic = run.step_traffic();
+  const DistributedStrategy::Traffic traffic = run.strategy().traffic();
   const auto kept = static_cast<double>(allocator_stats(run.model().parameters().device()).bytes_in_use);
   char line[256];
   std::string waited;  // a device's streams are not timed
@@ -170,7 +170,7 @@ void train_and_measure(TrainingRun& run, const RunFolder& folder, RunLog& log, P
   std::optional<TensorboardLog> tensorboard;
   if (config.tensorboard) observers.push_back(&tensorboard.emplace(folder.path, reported_steps, progress));
   TrainingRun::Ending ending = run.train(observers);
-  if (!run.ranks().alone() && run.step_traffic().steps > 0) progress.note(communication_line(run));
+  if (!run.ranks().alone() && run.strategy().traffic().steps > 0) progress.note(communication_line(run));
   if (ending == TrainingRun::Ending::diverged) fail_diverged(run, folder.checkpoint());
   if (ending == TrainingRun::Ending::stopped) throw Stopped{run.stop_signal()};
   write_evaluation(run, name, folder.evaluation());

@@ -2,6 +2,7 @@
 // (train_<ablation>, sweep, bench_step, --dry-run) is one of these with other observers.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -11,7 +12,7 @@
 #include "engine/stop_point.h"
 #include "eval/sink/evaluation.h"
 #include "model/ablation.h"
-#include "train/gradient_sum.h"
+#include "train/distributed/distributed_strategy.h"
 #include "train/optimizer.h"
 #include "train/run_config.h"
 #include "train/step_recording.h"
@@ -69,13 +70,14 @@ class TrainingRun {
   // signal interrupts is dropped: a resumed run repeats it from its beginning. (all)
   Ending train(const std::vector<TrainingObserver*>& observers);
 
-  // One step: gradients of all micro-batches, the guard against NaN, clipping and the update. Reads numbers back from
-  // tensors once, when all of it has been launched; on the CUDA device that is one launch, but for the first step.
-  // Throws Stopped where a signal asks to stop meanwhile; the run then is where it was before. (all)
+  // One step: forward and backward of all micro-batches, clipping and the update, which is skipped where the loss or a
+  // gradient is NaN or infinite. Reads values back to the host once, when all of it has been launched; on the CUDA
+  // device that is one launch from the second step on. Throws Stopped where a signal asks to stop meanwhile; the run
+  // then is where it was before, but for gradients. (all)
   StepResult step();
-  // Forward and backward of one micro-batch; adds `weight` times the gradients of its mean loss, and returns that times
-  // its loss (one element).
-  Tensor add_gradients(const Batch& batch, double weight);
+  // Forward and backward of one micro-batch: adds `loss_scale` times the gradients of its mean loss, and returns
+  // `loss_scale` times that loss (one element).
+  Tensor add_gradients(const Batch& batch, double loss_scale);
   // The model on the first eval_sequences validation sequences, `evaluation_batch` at a time, in turns by the ranks;
   // all get the result, but for maps, which only the writer has. Throws Stopped like step(). (all)
   Evaluation evaluate(bool with_maps = false);
@@ -92,39 +94,33 @@ class TrainingRun {
   const RunState& state() const { return state_; }
   const StepRecording& recording() const { return recording_; }
   Communicator& ranks() { return ranks_; }
-  // Between ranks, by the steps of this process so far.
-  struct StepTraffic {
-    std::int64_t steps = 0;
-    double bytes_sent = 0;      // by this rank
-    double seconds_busy = 0;    // of the communication
-    double seconds_waited = 0;  // of them, while nothing was computed
-  };
-  const StepTraffic& step_traffic() const { return step_traffic_; }
+  const DistributedStrategy& strategy() const { return *strategy_; }
   // The signal that train() ended by, to whichever rank it came; 0: none.
   int stop_signal() const { return stop_signal_; }
   // Where the run resumes.
   void set_state(const RunState& state) { state_ = state; }
 
  private:
-  // What a step reads of the host, on the model's device and at every step in the same place.
+  // What a step reads of the host. On a device it is at the same address in every step.
   struct Inputs {
-    std::vector<Batch> micro_batches;     // of this rank
-    std::vector<std::int64_t> predicted;  // targets in all micro-batches of the step, by number
-    bool long_step = true;                // the last step took longer than long_step_seconds on a rank, or is not known
+    std::vector<Batch> micro_batches;     // of this process
+    std::vector<std::int64_t> predicted;  // targets of every micro-batch of the step
+    bool long_step = true;                // the last step took longer than long_step_seconds, or is not known
     Tensor numbers;                       // engine/ops/update.h
+    Tensor scalar(std::int64_t which) const { return numbers.rows(which, which + 1); }
   };
-  void bring_inputs(double learning_rate);
-  void launch_step();
-  std::vector<std::int64_t> by_number(const std::vector<std::int64_t>& own);
-  void add_loss(const Tensor& loss_of_batch, Tensor& loss);
-  void gather_parameters();
-  // The signal that asked any rank to stop, 0: none; notes whether any was asked to save. (all)
+  void stage_batches(double learning_rate);
+  void begin_micro_batch(std::size_t n);
+  // The mean loss of the step is the sum of the mean losses of its micro-batches, each scaled by its part of the
+  // targets.
+  double loss_scale(const Batch& batch) const;
+  StepResult finish_step(double learning_rate, std::chrono::steady_clock::time_point start);
+  // The signal that asked any process to stop, 0: none; notes whether any was asked to save. (all)
   int agreed_stop_signal();
   void throw_if_stopped();  // (all)
-  // Of a single CPU process: a check that leaves a computation between two of its operations. Several ranks wait for
-  // each other's gradients, so they stop together between micro-batches.
+  // Of a single CPU process: a check that leaves a computation between two of its operations. Several processes wait
+  // for each other's gradients, so they stop together between micro-batches.
   std::unique_ptr<StopCheck> stop_between_operations();
-  void throw_if_stopped_between_micro_batches(std::size_t round);  // (all)
   bool evaluation_is_due() const;
   void report(const std::vector<TrainingObserver*>& observers);
 
@@ -133,12 +129,11 @@ class TrainingRun {
   Ablation ablation_;
   std::unique_ptr<DataSource> data_;
   std::unique_ptr<LanguageModel> model_;
+  std::unique_ptr<DistributedStrategy> strategy_;
   std::unique_ptr<Optimizer> optimizer_;
-  std::unique_ptr<GradientSum> gradient_sum_;
   RunState state_;
   int stop_signal_ = 0;
   bool save_wanted_ = false;  // by SIGUSR1, to any rank
-  StepTraffic step_traffic_;
   Inputs inputs_;
   StepRecording recording_;
 };

@@ -68,9 +68,9 @@ std::unique_ptr<LanguageModel> OpenModel::load(const Ablation& ablation, DType c
   weights.require_all_used(model->parameters());
   weights.require_finite(model->parameters());
   if (in_place)
-    model->parameters().take_from(weights);
+    model->parameters().load_weights(weights);
   else
-    model->parameters().take_from(NumbersAlone{weights});
+    model->parameters().load_weights(NumbersAlone{weights});
   return model;
 }
 

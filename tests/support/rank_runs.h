@@ -14,7 +14,7 @@
 #include "model/all_ablations.h"
 #include "tests/support/files.h"
 #include "tests/support/forked_ranks.h"
-#include "train/shared_state.h"
+#include "train/distributed/sharded_state.h"
 
 namespace sink {
 

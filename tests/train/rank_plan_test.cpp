@@ -48,9 +48,9 @@ TEST_CASE("rank plan: bytes that are sent and tensors that are kept are those of
             TrainingRun run(config, ablation_named("baseline"), ranks);
             const RankPlan plan = plan_of(config, run, ranks.size());
             run.step();
-            const double first = run.step_traffic().bytes_sent;
+            const double first = run.strategy().traffic().bytes_sent;
             run.step();
-            const double sent = run.step_traffic().bytes_sent - first;
+            const double sent = run.strategy().traffic().bytes_sent - first;
             const double kept = static_cast<double>(allocator_stats().bytes_in_use) - before;
             // Losses and, with a share each, sums of squares of pieces travel, too; batches and the sums are kept.
             const double pieces = static_cast<double>(plan.numbers()) / 4096 * 8;

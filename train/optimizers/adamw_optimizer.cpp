@@ -10,8 +10,8 @@ AdamwSettings adamw_settings(const RunConfig& config) {
           .clip = config.clip};
 }
 
-AdamwOptimizer::AdamwOptimizer(ParameterArena& parameters, const RunConfig& config, const ArenaShare& share)
-    : Optimizer(parameters, config, share),
+AdamwOptimizer::AdamwOptimizer(ParameterArena& parameters, const RunConfig& config, const ParameterShards& shards)
+    : Optimizer(parameters, config, shards),
       settings_(adamw_settings(config)),
       ranges_(ranges_of([](const Parameter&) { return true; })),
       first_(zeros_like_masters()),

@@ -12,7 +12,7 @@ AdamwSettings adamw_settings(const RunConfig& config);
 
 class AdamwOptimizer : public Optimizer {
  public:
-  AdamwOptimizer(ParameterArena& parameters, const RunConfig& config, const ArenaShare& share);
+  AdamwOptimizer(ParameterArena& parameters, const RunConfig& config, const ParameterShards& shards);
   // first_moment, second_moment
   std::vector<OptimizerState> moments() const override;
 

@@ -2,8 +2,8 @@
 
 namespace sink {
 
-LionOptimizer::LionOptimizer(ParameterArena& parameters, const RunConfig& config, const ArenaShare& share)
-    : Optimizer(parameters, config, share),
+LionOptimizer::LionOptimizer(ParameterArena& parameters, const RunConfig& config, const ParameterShards& shards)
+    : Optimizer(parameters, config, shards),
       settings_{.beta1 = config.beta1, .beta2 = config.beta2, .weight_decay = 0, .clip = config.clip},
       ranges_(ranges_of([](const Parameter&) { return true; })),
       momentum_(zeros_like_masters()) {}

@@ -9,7 +9,7 @@ namespace sink {
 
 class LionOptimizer : public Optimizer {
  public:
-  LionOptimizer(ParameterArena& parameters, const RunConfig& config, const ArenaShare& share);
+  LionOptimizer(ParameterArena& parameters, const RunConfig& config, const ParameterShards& shards);
   // momentum
   std::vector<OptimizerState> moments() const override;
 

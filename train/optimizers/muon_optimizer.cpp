@@ -16,7 +16,7 @@ constexpr double kRootMeanSquare = 0.2;  // of an update of AdamW
 }  // namespace
 
 MuonOptimizer::MuonOptimizer(ParameterArena& parameters, const RunConfig& config)
-    : Optimizer(parameters, config, ArenaShare(parameters)),
+    : Optimizer(parameters, config, ParameterShards(parameters)),
       adamw_(adamw_settings(config)),
       momentum_(config.momentum),
       clip_(config.clip),

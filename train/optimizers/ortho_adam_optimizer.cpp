@@ -6,7 +6,7 @@
 namespace sink {
 
 OrthoAdamOptimizer::OrthoAdamOptimizer(ParameterArena& parameters, const RunConfig& config)
-    : Optimizer(parameters, config, ArenaShare(parameters)),
+    : Optimizer(parameters, config, ParameterShards(parameters)),
       settings_(adamw_settings(config)),
       first_(zeros_like_masters()),
       second_(zeros_like_masters()) {

@@ -5,8 +5,8 @@
 
 namespace sink {
 
-SgdOptimizer::SgdOptimizer(ParameterArena& parameters, const RunConfig& config, const ArenaShare& share)
-    : Optimizer(parameters, config, share),
+SgdOptimizer::SgdOptimizer(ParameterArena& parameters, const RunConfig& config, const ParameterShards& shards)
+    : Optimizer(parameters, config, shards),
       momentum_(config.momentum),
       clip_(config.clip),
       ranges_(ranges_of([](const Parameter&) { return true; })),

@@ -11,7 +11,7 @@ namespace sink {
 
 class SgdOptimizer : public Optimizer {
  public:
-  SgdOptimizer(ParameterArena& parameters, const RunConfig& config, const ArenaShare& share);
+  SgdOptimizer(ParameterArena& parameters, const RunConfig& config, const ParameterShards& shards);
   // momentum
   std::vector<OptimizerState> moments() const override;
 

@@ -1,4 +1,4 @@
-#include "train/shared_state.h"
+#include "train/distributed/sharded_state.h"
 
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -22,13 +22,13 @@ std::vector<OptimizerState> slices_by_name(const std::vector<OptimizerState>& wh
   return state;
 }
 
-// f(section, this rank's rows of `own` there, room for the whole section), for a tensor of the rank's share.
+// f(section, this rank's rows of `own` there, room for the whole section), for a tensor of the rank's shards.
 template <class F>
 void for_each_section(TrainingRun& run, const Tensor& own, F&& f) {
-  const ArenaShare& share = run.optimizer().share();
+  const ParameterShards& shards = run.optimizer().shards();
   const std::vector<Segment>& sections = run.model().parameters().sections();
   for (std::size_t n = 0; n < sections.size(); ++n) {
-    const Segment place = share.place_of(share.owned()[n]);
+    const Segment place = shards.local(shards.owned()[n]);
     Tensor rows = own.rows(place.begin, place.end);
     Tensor room = own.new_empty({sections[n].size()}, own.dtype());
     f(sections[n], rows, room);
@@ -68,7 +68,7 @@ RunState state_of(const std::string& text) {
 std::vector<OptimizerState> whole_state(TrainingRun& run) {
   Communicator& ranks = run.ranks();
   std::vector<OptimizerState> state;
-  if (run.optimizer().share().is_whole()) {
+  if (run.optimizer().shards().is_whole()) {
     if (!ranks.is_writer()) return {};
     for (const OptimizerState& one : run.optimizer().state()) state.push_back({one.name, one.values.to(Device::cpu)});
     return state;
@@ -83,7 +83,7 @@ std::vector<OptimizerState> whole_state(TrainingRun& run) {
 }
 
 std::vector<OptimizerState> room_for_state(TrainingRun& run) {
-  if (run.optimizer().share().is_whole()) return run.optimizer().state();
+  if (run.optimizer().shards().is_whole()) return run.optimizer().state();
   const ParameterArena& parameters = run.model().parameters();
   return slices_by_name(whole_moments(run.optimizer(), parameters), parameters);
 }
@@ -99,7 +99,7 @@ void spread(TrainingRun& run, const std::vector<OptimizerState>& state) {
   ranks.wait();
   parameters.refresh();
   if (run.state().step == 0) return;
-  if (run.optimizer().share().is_whole()) return broadcast_each(ranks, run.optimizer().state());
+  if (run.optimizer().shards().is_whole()) return broadcast_each(ranks, run.optimizer().state());
   std::size_t moment = 0;
   const std::vector<OptimizerState> moments = run.optimizer().moments();
   for (const OptimizerState& own : moments) {
