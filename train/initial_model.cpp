@@ -76,14 +76,14 @@ int init_main(int argc, char** argv, const Ablation& ablation) {
     if (!parse_init_request(argc - 1, argv + 1, ablation, request)) return 0;
     const RunConfig& config = request.config;
     std::unique_ptr<DataSource> data;
-    if (config.task != "text" || !config.data.empty()) data = make_data_source(config);
-    if (!data && request.vocabulary == 0)
+    if (config.task != "text" || !config.data.empty()) data = make_data_source(config, config.context, config.prefix);
+    if (!data && config.vocabulary == 0)
       throw Error("--vocabulary is needed (or --data or --task, which have one)", Exit::usage);
-    if (data && request.vocabulary > 0 && request.vocabulary != data->vocabulary())
-      throw Error("--vocabulary is " + std::to_string(request.vocabulary) + ", but the data has " +
+    if (data && config.vocabulary > 0 && config.vocabulary != data->vocabulary())
+      throw Error("--vocabulary is " + std::to_string(config.vocabulary) + ", but the data has " +
                       std::to_string(data->vocabulary()) + " tokens: leave it out",
                   Exit::usage);
-    auto model = make_run_model(config, ablation, data ? data->vocabulary() : request.vocabulary);
+    auto model = make_run_model(config, ablation, data ? data->vocabulary() : config.vocabulary);
     load_initial(config, ablation, data.get(), *model);
     require_output(request.out, {"an initial checkpoint of train_<ablation> init", is_initial_checkpoint},
                    config.force);

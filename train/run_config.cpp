@@ -208,17 +208,13 @@ bool parse_init_request(int argc, char** argv, const Ablation& ablation, InitReq
   if (!line.has("out")) refuse("--out is needed: the checkpoint to write, such as --out initial.h5");
   request.out = line.text("out");
   if (line.has("vocabulary"))
-    request.vocabulary = std::get<std::int64_t>(
-        setting_named(size_settings(), "vocabulary")->read(line.text("vocabulary"), "--vocabulary"));
+    setting_named(size_settings(), "vocabulary")->set(request.config, line.text("vocabulary"), "--vocabulary");
   require_consistent_model(request.config, ablation);
   return true;
 }
 
 Sizes model_sizes(const RunConfig& config, std::int64_t vocabulary) {
-  Sizes sizes;
-  for (const Setting<Sizes>& size : size_settings())
-    if (const Setting<RunConfig>* given = setting_named(run_config_table(), size.flag))
-      size.set(sizes, given->value(config));
+  Sizes sizes = config;
   sizes.vocabulary = vocabulary;
   return sizes;
 }

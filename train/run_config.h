@@ -10,19 +10,10 @@
 
 namespace sink {
 
-struct RunConfig : DataConfig {
-  // Model sizes (the mathematics is the binary's type).
-  std::int64_t layers = 3;
-  std::int64_t heads = 4;
-  std::int64_t width = 128;         // C
-  std::int64_t feed_forward = 256;  // F
-  std::int64_t kv_heads = 0;        // G, heads of keys and values; 0: as many as heads
-  std::int64_t window = 0;          // keys a token sees, its own included; 0: all before it
-  std::int64_t head_width = 0;      // D; 0: width / heads
-  // Numbers in which families of models differ (model/sizes.h); 0: the usual ones.
-  std::int64_t global_every = 0, rotary_context = 0, experts = 0, chosen_experts = 0;
-  double norm_epsilon = 0, attention_scale = 0;
-  double rotary_base = 0, rotary_part = 0, rotary_factor = 0, rotary_local_base = 0;
+// The vocabulary is 0: that of the data.
+struct RunConfig : DataConfig, Sizes {
+  RunConfig() : Sizes{.layers = 3, .heads = 4, .width = 128, .feed_forward = 256, .context = 64} {}
+
   std::string init = "torch";  // torch | formula | formula-study (model/parameter_factory.h)
   std::string initial;         // checkpoint whose parameters are the initial values; empty: drawn
 
@@ -82,13 +73,12 @@ bool parse_run_config(int argc, char** argv, const Ablation& ablation, RunConfig
 // What `train_<ablation> init` is told: the settings of training, of which those of the model count, and
 struct InitRequest {
   RunConfig config;
-  std::string out;              // the checkpoint to write
-  std::int64_t vocabulary = 0;  // V; 0: that of the data
+  std::string out;  // the checkpoint to write
 };
 // The same for its command line, in which argv[0] is "init".
 bool parse_init_request(int argc, char** argv, const Ablation& ablation, InitRequest& request);
 
-// The sizes of the model that these settings describe.
+// The sizes in `config`, with the vocabulary of its data.
 Sizes model_sizes(const RunConfig& config, std::int64_t vocabulary);
 
 // Refuses (Error, Exit::usage) a number of ranks that does not divide the micro-batches of a step, saying what would.

@@ -10,62 +10,39 @@ constexpr const char* kRunning = "Running";
 constexpr double kMillion = 1e6, kBillion = 1e9;
 constexpr double kLeastEpsilon = 1e-30;  // without it, a weight without a gradient would be 0 / 0; less is 0 in f32
 
-// The line of another table, for the member of a run that it is kept in.
-template <class Config>
-Setting<RunConfig> line_of(const Settings<Config>& table, const std::string& flag, Setting<RunConfig>::Member member) {
-  const Setting<Config>* line = setting_named(table, flag);
-  if (!line) fail("settings", "no line " + flag + " in the table", Exit::failure);
-  return {*line, member};
+Setting<RunConfig> of_data(const char* flag) {
+  const Setting<DataConfig>* line = setting_named(data_settings(), flag);
+  if (!line) fail("settings", std::string("no line ") + flag + " in the table", Exit::failure);
+  return *line;
 }
 
 Settings<RunConfig> make_table() {
   using C = RunConfig;
   const char *model = "Model", *data = "Data", *optimiser = "Optimisation", *measuring = "Measuring and saving";
-  auto of_sizes = [](const char* flag, auto member) { return line_of(size_settings(), flag, member); };
-  auto of_data = [](const char* flag, auto member) { return line_of(data_settings(), flag, member); };
   auto one_of = [](std::vector<std::string> choices, Setting<RunConfig> setting) {
     setting.choices = std::move(choices);
     return setting;
   };
-  return {
-      of_sizes("layers", &C::layers),
-      of_sizes("heads", &C::heads),
-      of_sizes("width", &C::width),
-      of_sizes("feed-forward", &C::feed_forward),
-      of_sizes("context", &C::context),
-      of_sizes("kv-heads", &C::kv_heads),
-      of_sizes("window", &C::window),
-      of_sizes("prefix", &C::prefix),
-      of_sizes("head-width", &C::head_width),
-      of_sizes("global-every", &C::global_every),
-      of_sizes("norm-epsilon", &C::norm_epsilon),
-      of_sizes("attention-scale", &C::attention_scale),
-      of_sizes("rotary-base", &C::rotary_base),
-      of_sizes("rotary-part", &C::rotary_part),
-      of_sizes("rotary-factor", &C::rotary_factor),
-      of_sizes("rotary-local-base", &C::rotary_local_base),
-      of_sizes("rotary-context", &C::rotary_context),
-      of_sizes("experts", &C::experts),
-      of_sizes("chosen-experts", &C::chosen_experts),
+  Settings<RunConfig> table{
       one_of({"torch", "formula", "formula-study"},
              {"init", model, &C::init,
               "initial weights: torch's own, or the formula in the code, which shrinks the last feed-forward matrix "
               "with depth: of every kind, or as there of SwiGLU alone"}),
       {"initial", model, &C::initial, "checkpoint whose parameters are the initial values, none: drawn (--init)"},
-      of_data("task", &C::task),
-      of_data("data", &C::data),
-      of_data("data-order", &C::data_order),
-      of_data("loader-ranks", &C::loader_ranks),
-      of_data("data-fraction", &C::data_fraction),
-      of_data("fixed-token", &C::fixed_token),
-      of_data("fixed-position", &C::fixed_position),
-      of_data("random-from", &C::random_from),
-      of_data("random-to", &C::random_to),
-      of_data("document-mask", &C::document_mask),
-      of_data("reset-positions", &C::reset_positions),
+      of_data("task"),
+      of_data("data"),
+      of_data("data-order"),
+      of_data("loader-ranks"),
+      of_data("data-fraction"),
+      of_data("fixed-token"),
+      of_data("fixed-position"),
+      of_data("random-from"),
+      of_data("random-to"),
+      of_data("document-mask"),
+      of_data("reset-positions"),
       {"batch", data, &C::batch, "sequences per micro-batch", 1, 65536},
-      of_data("accumulate", &C::accumulate),
-      of_data("seed", &C::seed),
+      of_data("accumulate"),
+      of_data("seed"),
       one_of({"adamw", "sgd", "lion", "muon", "orthoadam"},
              {"optimizer", optimiser, &C::optimizer,
               "what updates the weights; each wants a learning rate of its own. A flag below that it does not read is "
@@ -111,8 +88,8 @@ Settings<RunConfig> make_table() {
               "rank first, in less memory and with fewer bytes between ranks"}),
       {"nan-patience", optimiser, &C::nan_patience, "NaN steps skipped in a row before the run stops", 1, kBillion},
       {"eval-every", measuring, &C::eval_every, "steps between measurements of loss and sink", 1, kBillion},
-      of_data("eval-sequences", &C::eval_sequences),
-      of_data("prefix-validation", &C::prefix_validation),
+      of_data("eval-sequences"),
+      of_data("prefix-validation"),
       {"checkpoint-every", measuring, &C::checkpoint_every, "steps; also at the end and on SIGTERM, SIGINT, SIGUSR1", 1,
        kBillion},
       {"birth-checkpoints", measuring, &C::birth_checkpoints,
@@ -143,6 +120,9 @@ Settings<RunConfig> make_table() {
        "seconds until a rank that does not come or does not go on is given up", 1, 1000000},
       {"zero", kRunning, &C::zero, "what is sharded over the ranks: 0 nothing, 1 the optimiser's state (ZeRO-1)", 0, 3},
   };
+  table.insert(table.begin(), size_settings().begin(), size_settings().end());
+  std::erase_if(table, [](const Setting<RunConfig>& setting) { return setting.flag == "vocabulary"; });  // the data's
+  return table;
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
-// The table of a run's settings: one line each. Those of the model and of the data have theirs in model/size_settings.h
-// and engine/data/data_settings.h; here they get their place among the others.
+// The table of a run's settings: one line each. Those of the model and of the data come from model/size_settings.h
+// and engine/data/data_settings.h.
 #pragma once
 
 #include "engine/io/setting.h"

@@ -229,7 +229,10 @@ int train(const RunConfig& config, const Ablation& ablation, Talk talk) {
   if (config.dry_run && (config.nproc > 1 || rank_place().size > 1)) {
     const int ranks = config.nproc > 1 ? static_cast<int>(config.nproc) : rank_place().size;
     if (!says_what_all_ranks_know()) return 0;
-    std::fputs(text_of_rank_plan(config, ablation, make_data_source(config)->vocabulary(), ranks).c_str(), stdout);
+    std::fputs(text_of_rank_plan(config, ablation,
+                                 make_data_source(config, config.context, config.prefix)->vocabulary(), ranks)
+                   .c_str(),
+               stdout);
     return 0;
   }
   settle_process(config);

@@ -14,7 +14,7 @@
 namespace sink {
 
 TrainingRun::TrainingRun(const RunConfig& config, const Ablation& ablation, Communicator& ranks)
-    : TrainingRun(config, ablation, make_data_source(config), ranks) {}
+    : TrainingRun(config, ablation, make_data_source(config, config.context, config.prefix), ranks) {}
 
 TrainingRun::TrainingRun(const RunConfig& config, const Ablation& ablation, std::unique_ptr<DataSource> data,
                          Communicator& ranks)

@@ -20,8 +20,8 @@ double gamma_draw(const Rng& rng, std::uint64_t i, double shape) {
   }
 }
 
-BigramBackcopy::BigramBackcopy(const DataConfig& config)
-    : context_(config.context),
+BigramBackcopy::BigramBackcopy(const DataConfig& config, std::int64_t context)
+    : context_(context),
       accumulate_(config.accumulate),
       validation_sequences_(config.eval_sequences),
       train_rng_(config.seed, "bigram-backcopy train"),

@@ -22,7 +22,7 @@ class BigramBackcopy : public DataSource {
   static constexpr std::int32_t kTriggers = 3;  // 1, 2, 3; symbol 0 is the fixed first token
   static constexpr double kConcentration = 0.1;
 
-  explicit BigramBackcopy(const DataConfig& config);
+  BigramBackcopy(const DataConfig& config, std::int64_t context);
 
   std::int64_t vocabulary() const override { return kSymbols; }
   Batch train_batch(std::int64_t step, std::int64_t micro, std::int64_t batch) const override;

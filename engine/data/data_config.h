@@ -1,4 +1,4 @@
-// What the batches of a run depend on.
+// The settings of a run's batches. Context and prefix, which batches depend on as well, are sizes of the model.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,6 @@ struct DataConfig {
   std::int64_t random_to = 0;           // hold random ids; 0: none
   bool document_mask = false;           // tokens see those of their own document alone
   bool reset_positions = false;         // and count their position from its beginning
-  std::int64_t context = 64;            // T
-  std::int64_t prefix = 0;              // tokens that every token sees; 0: none (1 counts only under a window)
   std::int64_t accumulate = 1;          // micro-batches an optimiser step
   std::int64_t eval_sequences = 100;    // for alpha, sink and validation loss
   // Whether the validation loss counts the first prefix - 1 targets: ours, no, as in training; study: yes.

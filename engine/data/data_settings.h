@@ -1,4 +1,4 @@
-// The table of what the batches of a run depend on (engine/data/data_config.h).
+// The table of the settings of a run's batches (engine/data/data_config.h).
 #pragma once
 
 #include "engine/data/data_config.h"
@@ -6,7 +6,6 @@
 
 namespace sink {
 
-// Context and prefix are sizes of the model too; their lines are in its table (model/size_settings.h).
 const Settings<DataConfig>& data_settings();
 
 }  // namespace sink

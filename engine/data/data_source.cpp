@@ -10,9 +10,9 @@ namespace sink {
 
 namespace {
 
-std::unique_ptr<DataSource> make_task(const DataConfig& config) {
-  if (config.task == "text") return std::make_unique<TextSource>(config);
-  if (config.task == "bigram-backcopy") return std::make_unique<BigramBackcopy>(config);
+std::unique_ptr<DataSource> make_task(const DataConfig& config, std::int64_t context, std::int64_t prefix) {
+  if (config.task == "text") return std::make_unique<TextSource>(config, context, prefix);
+  if (config.task == "bigram-backcopy") return std::make_unique<BigramBackcopy>(config, context);
   fail("data", "the task is text or bigram-backcopy, got '" + config.task + "'", Exit::usage);
 }
 
@@ -53,13 +53,13 @@ class WithoutFirstTargets : public DataSource {
 
 }  // namespace
 
-std::unique_ptr<DataSource> make_data_source(const DataConfig& config) {
-  if (config.prefix <= 1) return make_task(config);
-  SINK_CHECK(config.prefix < config.context, "data",
-             "the prefix must be shorter than a sequence, got a prefix of " + std::to_string(config.prefix) +
-                 " and sequences of " + std::to_string(config.context) + " tokens",
+std::unique_ptr<DataSource> make_data_source(const DataConfig& config, std::int64_t context, std::int64_t prefix) {
+  if (prefix <= 1) return make_task(config, context, prefix);
+  SINK_CHECK(prefix < context, "data",
+             "the prefix must be shorter than a sequence, got a prefix of " + std::to_string(prefix) +
+                 " and sequences of " + std::to_string(context) + " tokens",
              Exit::usage);
-  return std::make_unique<WithoutFirstTargets>(make_task(config), config.prefix - 1,
+  return std::make_unique<WithoutFirstTargets>(make_task(config, context, prefix), prefix - 1,
                                                config.prefix_validation != "study");
 }
 

@@ -44,11 +44,11 @@ class DataSource {
   virtual std::vector<DomainUse> domains() const { return {}; }
 };
 
-// The source that `config` names: task, data, fixed_first_token, context, prefix, accumulate, eval_sequences, seed.
-// With a prefix of p tokens that every token sees the first p - 1 targets of every sequence are -1: a token that sees
+// The source that `config` names, of sequences of `context` tokens (T).
+// With a `prefix` of p tokens that every token sees the first p - 1 targets of every sequence are -1: a token that sees
 // the next one has nothing to predict; in validation, too, unless prefix_validation is "study" (the released code
 // counts them there). Throws Error: Exit::usage for values that do not fit, Exit::bad_input for data
 // that cannot be used.
-std::unique_ptr<DataSource> make_data_source(const DataConfig& config);
+std::unique_ptr<DataSource> make_data_source(const DataConfig& config, std::int64_t context, std::int64_t prefix = 0);
 
 }  // namespace sink

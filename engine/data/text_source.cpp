@@ -32,12 +32,12 @@ Tokenizer open_tokenizer(const std::string& folder, const TokenFile& file) {
 
 }  // namespace
 
-TextSource::TextSource(const DataConfig& config)
+TextSource::TextSource(const DataConfig& config, std::int64_t context, std::int64_t prefix)
     : config_(config),
-      context_(config.context),
+      context_(context),
       file_(open_tokens(config.data)),
       tokenizer_(open_tokenizer(config.data, file_)) {
-  check_settings();
+  check_settings(prefix);
   train_ = make_side(true, Rng(config.seed, "random tokens"));
   validation_ = make_side(false, Rng(0, "random tokens of validation"));
   std::vector<DomainBlocks> domains;
@@ -85,7 +85,7 @@ std::vector<DomainUse> TextSource::domains() const {
   return domains;
 }
 
-void TextSource::check_settings() const {
+void TextSource::check_settings(std::int64_t prefix) const {
   SINK_CHECK(context_ >= 1 && config_.accumulate >= 1, "data", "context and accumulate must be at least 1",
              Exit::usage);
   SINK_CHECK(config_.fixed_token < file_.vocabulary, "data",
@@ -105,8 +105,8 @@ void TextSource::check_settings() const {
       Exit::usage);
   SINK_CHECK(config_.document_mask || !config_.reset_positions, "data", "--reset-positions needs --document-mask",
              Exit::usage);
-  SINK_CHECK(!config_.document_mask || config_.prefix == 0, "data",
-             "--document-mask and --prefix " + std::to_string(config_.prefix) +
+  SINK_CHECK(!config_.document_mask || prefix == 0, "data",
+             "--document-mask and --prefix " + std::to_string(prefix) +
                  " contradict each other: all tokens see a prefix, whatever their document",
              Exit::usage);
   SINK_CHECK(!config_.document_mask || file_.end_of_text >= 0, "data",

@@ -23,7 +23,7 @@ namespace sink {
 class TextSource : public DataSource {
  public:
   // Opens tokens.h5 and tokenizer.json in config.data. Throws Error (Exit::bad_input, Exit::usage).
-  explicit TextSource(const DataConfig& config);
+  TextSource(const DataConfig& config, std::int64_t context, std::int64_t prefix);
 
   std::int64_t vocabulary() const override { return file_.vocabulary; }
   Batch train_batch(std::int64_t step, std::int64_t micro, std::int64_t batch) const override;
@@ -49,7 +49,7 @@ class TextSource : public DataSource {
   // Row b is the block `place_of(b)`.
   template <class PlaceOf>
   Batch blocks(const Side& side, std::int64_t batch, PlaceOf&& place_of) const;
-  void check_settings() const;
+  void check_settings(std::int64_t prefix) const;
   // Where the documents of a block begin, for a row of T tokens.
   void find_documents(const std::vector<std::int32_t>& block, std::int32_t* starts_T, std::int32_t* positions_T) const;
 

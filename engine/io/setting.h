@@ -54,12 +54,15 @@ struct Setting : SettingRule {
 
   Setting(std::string flag, std::string group, Member member, std::string help, double low = 0, double high = 0,
           bool open_high = false)
-      : Setting({flag, group, help, {}, low, high, open_high}, member) {}
-  // By the rule of another configuration's setting of the same type.
-  Setting(SettingRule rule, Member member) : SettingRule(std::move(rule)), member(member) {
+      : SettingRule{flag, group, help, {}, low, high, open_high}, member(member) {
     of_kind = std::visit(
         [](auto pointer) { return SettingValue(std::decay_t<decltype(std::declval<Config>().*pointer)>()); }, member);
   }
+
+  // The setting of a base class of this configuration.
+  template <class Base>
+  requires(std::is_base_of_v<Base, Config> && !std::is_same_v<Base, Config>) Setting(const Setting<Base>& setting)
+      : SettingRule(setting), member(std::visit([](auto pointer) { return Member(pointer); }, setting.member)) {}
 
   SettingValue value(const Config& config) const {
     return std::visit([&](auto pointer) { return SettingValue(config.*pointer); }, member);

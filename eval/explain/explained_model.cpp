@@ -48,7 +48,8 @@ ExplainedModel model_of_checkpoint(const std::string& path, const GivenInput& gi
   explained.tokens_1T = first_sequence(given.sequences(checkpoint, sizes));
   TrainedOn run = trained_on(checkpoint, sizes);
   std::shared_ptr<DataSource> data;
-  if (run.task != "text") data = make_data_source(run);  // a synthetic task knows its tokens; text may lie elsewhere
+  if (run.task != "text")
+    data = make_data_source(run, run.context, run.prefix);  // a synthetic task knows its tokens; text may lie elsewhere
   explained.token_text = [data, of_id = token_labels(checkpoint, data.get())](std::int32_t id) {
     return data && id >= data->vocabulary() ? std::to_string(id) : of_id(id);
   };

@@ -9,6 +9,8 @@ TrainedOn trained_on(const Checkpoint& checkpoint, const Sizes& sizes) {
   const std::string where = checkpoint.path + " (config_toml)";
   const Setting<TrainedOn> steps{"steps", "", &TrainedOn::steps, "", 1, 1e9};
   TrainedOn run;
+  run.context = sizes.context;
+  run.prefix = sizes.prefix;
   try {
     for (const auto& [key, value] :
          read_settings_toml(attribute_or(checkpoint, "config_toml", ""), where, Exit::corrupt_checkpoint)) {
@@ -17,8 +19,6 @@ TrainedOn trained_on(const Checkpoint& checkpoint, const Sizes& sizes) {
         setting->set(run, value, where + ": " + key);
     }
   } catch (const Error& error) { throw Error(error.what(), Exit::corrupt_checkpoint); }
-  run.context = sizes.context;
-  run.prefix = sizes.prefix;
   return run;
 }
 

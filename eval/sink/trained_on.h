@@ -8,7 +8,9 @@
 namespace sink {
 
 struct TrainedOn : DataConfig {
-  std::int64_t steps = 0;  // 0: not said
+  std::int64_t context = 0;  // T
+  std::int64_t prefix = 0;   // tokens that every token sees
+  std::int64_t steps = 0;    // 0: not said
 };
 
 // From its config_toml, the defaults where that is silent; settings of other things are not looked at. `sizes` are the

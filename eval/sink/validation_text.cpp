@@ -12,7 +12,7 @@ std::unique_ptr<DataSource> validation_text(const std::string& path, const Check
     throw Error(
         path + " does not say what text it was trained on: give --data FOLDER, --text, --tokens" + " or --input random",
         Exit::usage);
-  std::unique_ptr<DataSource> data = make_data_source(run);
+  std::unique_ptr<DataSource> data = make_data_source(run, run.context, run.prefix);
   if (data->vocabulary() > sizes.vocabulary)
     throw Error((run.data.empty() ? "the task " + run.task : run.data) + " has " + std::to_string(data->vocabulary()) +
                     " kinds of tokens, the model " + std::to_string(sizes.vocabulary) +

@@ -205,7 +205,8 @@ TEST_CASE("run config: the settings of model and data are those of their tables,
   };
   for (const auto& setting : data_settings()) check(setting);
   for (const auto& size : size_settings())
-    if (size.flag != "vocabulary") check(size);  // which is the data's
+    if (size.flag != "vocabulary") check(size);
+  CHECK(!setting_named(run_config_table(), "vocabulary"));  // the data's
 
   RunConfig config;
   std::int64_t number = 100;

@@ -234,7 +234,8 @@ namespace {
 class ChangedData : public DataSource {
  public:
   using Change = std::function<Batch(std::int64_t step, const Batch& batch)>;
-  ChangedData(const RunConfig& config, Change change) : source_(make_data_source(config)), change_(std::move(change)) {}
+  ChangedData(const RunConfig& config, Change change)
+      : source_(make_data_source(config, config.context, config.prefix)), change_(std::move(change)) {}
   std::int64_t vocabulary() const override { return source_->vocabulary(); }
   Batch train_batch(std::int64_t step, std::int64_t micro, std::int64_t batch) const override {
     return change_(step, source_->train_batch(step, micro, batch));

@@ -108,7 +108,6 @@ double peak_mib() {
 struct Request {
   std::string model = "text", ablation;
   RunConfig config;
-  std::int64_t vocabulary = 0;
   int threads = 0;
   double seconds = 10;
 };
@@ -133,7 +132,7 @@ bool parse(int argc, char** argv, Request& request) {
   app.add_option("--heads", given.heads);
   app.add_option("--width", given.width);
   app.add_option("--feed-forward", given.feed_forward);
-  app.add_option("--vocabulary", request.vocabulary);
+  app.add_option("--vocabulary", given.vocabulary);
   app.add_option("--context", given.context);
   app.add_option("--batch", given.batch, "sequences per step");
   app.add_option("--window", given.window, "keys a token sees; 0: all");
@@ -155,7 +154,7 @@ bool parse(int argc, char** argv, Request& request) {
   config.batch = or_else(given.batch, text ? 48 : 1);
   config.learning_rate = 4e-4;
   config.warmup = 0;
-  request.vocabulary = or_else(request.vocabulary, text ? 4096 : 50432);
+  config.vocabulary = or_else(given.vocabulary, text ? 4096 : 50432);
   if (request.ablation.empty()) request.ablation = text ? "pos_learnable" : "baseline";
   return true;
 }
@@ -166,7 +165,7 @@ int run(int argc, char** argv) {
   start_threads(request.threads);
   const RunConfig& config = request.config;
   TrainingRun run(config, ablation_named(request.ablation),
-                  std::make_unique<RandomTokens>(request.vocabulary, config.batch, config.context));
+                  std::make_unique<RandomTokens>(config.vocabulary, config.batch, config.context));
   double first_loss = run.step().loss, loss = run.step().loss;  // plans and page faults
   std::vector<double> times;
   for (double total = 0; times.size() < 5 || total < 1000 * request.seconds; total += times.back()) {

@@ -24,17 +24,15 @@ std::optional<LossFloor> loss_floor(const Run& run) {
   if (run.task != "bigram-backcopy" || run.settings.empty()) return std::nullopt;
   DataConfig config;
   config.seed = static_cast<decltype(config.seed)>(run.seed);
-  config.context = whole(run, "context", run.context);
+  const std::int64_t context = whole(run, "context", run.context);
   config.eval_sequences = whole(run, "eval-sequences", config.eval_sequences);
-  if (config.context < 2 || config.context > kLongest || config.eval_sequences < 1 ||
-      config.eval_sequences > kMostTokens / config.context)
+  if (context < 2 || context > kLongest || config.eval_sequences < 1 || config.eval_sequences > kMostTokens / context)
     return std::nullopt;
   // Runs of one seed share it.
   static std::map<std::array<std::int64_t, 3>, LossFloor> known;
-  const auto [found, added] =
-      known.try_emplace({static_cast<std::int64_t>(run.seed), config.context, config.eval_sequences});
+  const auto [found, added] = known.try_emplace({static_cast<std::int64_t>(run.seed), context, config.eval_sequences});
   if (added) {
-    const BigramBackcopy task(config);
+    const BigramBackcopy task(config, context);
     found->second = {task.entropy_floor(), task.best_loss(task.validation_batch(0, task.validation_sequences()))};
   }
   return found->second;

@@ -19,7 +19,8 @@ class DataChecksums {
       if (setting.group == "Data" && setting.flag != "seed" && setting.flag != "batch")
         key += plain_text(setting.value(config)) + "\n";
     auto known = known_.find(key);
-    if (known == known_.end()) known = known_.emplace(key, make_data_source(config)->checksum()).first;
+    if (known == known_.end())
+      known = known_.emplace(key, make_data_source(config, config.context, config.prefix)->checksum()).first;
     return known->second;
   }
 

@@ -43,7 +43,7 @@ TEST_CASE("BigramBackcopy: rows are Dirichlet(0.1): they sum to 1 and their mean
   double entropy = 0, largest = 0;
   constexpr int kSeeds = 50;
   for (int seed = 0; seed < kSeeds; ++seed) {
-    BigramBackcopy task(config_for(static_cast<std::uint64_t>(seed)));
+    BigramBackcopy task(config_for(static_cast<std::uint64_t>(seed)), 64);
     for (std::int32_t a = 0; a < 64; ++a) {
       double sum = 0;
       for (double p : task.transition(a)) {
@@ -61,7 +61,7 @@ TEST_CASE("BigramBackcopy: rows are Dirichlet(0.1): they sum to 1 and their mean
 }
 
 TEST_CASE("BigramBackcopy: sequences keep the rules of the task") {
-  BigramBackcopy task(config_for(3));
+  BigramBackcopy task(config_for(3), 64);
   Batch batch = task.train_batch(0, 0, 400);
   REQUIRE(batch.tokens_BT().shape() == Shape{400, 64});
   auto tokens = values(batch.tokens_BT()), targets = values(batch.targets_BT());
@@ -90,7 +90,7 @@ TEST_CASE("BigramBackcopy: sequences keep the rules of the task") {
 }
 
 TEST_CASE("BigramBackcopy: transitions happen as often as the matrix says") {
-  BigramBackcopy task(config_for(4));
+  BigramBackcopy task(config_for(4), 64);
   std::vector<std::array<double, 64>> count(64, std::array<double, 64>{});
   for (int step = 0; step < 200; ++step) {
     Batch batch = task.train_batch(step, 0, 48);
@@ -114,7 +114,7 @@ TEST_CASE("BigramBackcopy: transitions happen as often as the matrix says") {
 }
 
 TEST_CASE("BigramBackcopy: the entropy floor is the mean loss of the predictor that knows the matrix") {
-  BigramBackcopy task(config_for(0));
+  BigramBackcopy task(config_for(0), 64);
   double loss = 0, best = 0;
   std::int64_t scored = 0;
   for (int step = 0; step < 300; ++step) {
@@ -140,7 +140,7 @@ TEST_CASE("BigramBackcopy: the entropy floor is the mean loss of the predictor t
 TEST_CASE("BigramBackcopy: batches are a pure function of seed, step, micro-batch and row") {
   DataConfig config = config_for(9);
   config.accumulate = 2;
-  BigramBackcopy first(config), second(config);
+  BigramBackcopy first(config, 64), second(config, 64);
   auto late = values(second.train_batch(50, 1, 8).tokens_BT());
   for (int step = 0; step < 50; ++step) first.train_batch(step, 0, 8);
   CHECK(values(first.train_batch(50, 1, 8).tokens_BT()) == late);
@@ -148,20 +148,20 @@ TEST_CASE("BigramBackcopy: batches are a pure function of seed, step, micro-batc
   CHECK(values(first.train_batch(51, 1, 8).tokens_BT()) != late);
   CHECK(values(first.validation_batch(0, 8).tokens_BT()) == values(second.validation_batch(0, 8).tokens_BT()));
   CHECK(values(first.validation_batch(0, 8).tokens_BT()) != values(first.train_batch(0, 0, 8).tokens_BT()));
-  CHECK(values(BigramBackcopy(config_for(10)).train_batch(0, 0, 8).tokens_BT()) !=
+  CHECK(values(BigramBackcopy(config_for(10), 64).train_batch(0, 0, 8).tokens_BT()) !=
         values(first.train_batch(0, 0, 8).tokens_BT()));
   CHECK_THROWS_AS(first.validation_batch(96, 8), Error);
 }
 
 TEST_CASE("BigramBackcopy: it makes itself known, and takes no other first token") {
   DataConfig config = config_for(0);
-  auto source = make_data_source(config);
+  auto source = make_data_source(config, 64);
   CHECK(source->vocabulary() == 64);
   CHECK(source->train_tokens() == 0);
   CHECK(source->validation_sequences() == 100);
   CHECK(source->token_text(2) == "trigger 2");
   CHECK(source->token_text(40) == "40");
-  auto refused = [](DataConfig asked) { return error_of([&] { make_data_source(asked); }); };
+  auto refused = [](DataConfig asked) { return error_of([&] { make_data_source(asked, 64); }); };
   for (auto [token, position] : {std::pair{5, 1}, {0, 2}}) {
     config.fixed_token = token;
     config.fixed_position = position;
@@ -175,7 +175,7 @@ TEST_CASE("BigramBackcopy: it makes itself known, and takes no other first token
 }
 
 TEST_CASE("BigramBackcopy: a batch of 48 x 64 takes less than 0.1 ms") {
-  BigramBackcopy task(config_for(0));
+  BigramBackcopy task(config_for(0), 64);
   double best = 1e9;  // of many: others may be using the machine
   for (int step = 0; step < 500; ++step) {
     auto start = std::chrono::steady_clock::now();

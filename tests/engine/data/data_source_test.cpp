@@ -15,11 +15,9 @@ TEST_CASE("data source: the first prefix - 1 targets are ignored, nothing else c
       DataConfig config;
       config.task = task;
       config.data = folder.path;
-      config.context = 9;
       config.eval_sequences = 4;
-      auto plain = make_data_source(config);
-      config.prefix = prefix;
-      auto source = make_data_source(config);
+      auto plain = make_data_source(config, 9);
+      auto source = make_data_source(config, 9, prefix);
       for (bool train : {true, false}) {
         CAPTURE(task);
         CAPTURE(prefix);
@@ -43,22 +41,18 @@ TEST_CASE("data source: the first prefix - 1 targets are ignored, nothing else c
 TEST_CASE("data source: the study's validation counts the first targets, its training does not") {
   DataConfig config;
   config.task = "bigram-backcopy";
-  config.context = 9;
-  config.prefix = 4;
-  auto ours = make_data_source(config);
+  auto ours = make_data_source(config, 9, 4);
   config.prefix_validation = "study";
-  auto study = make_data_source(config);
+  auto study = make_data_source(config, 9, 4);
   CHECK(values(study->train_batch(0, 0, 4).targets_BT()) == values(ours->train_batch(0, 0, 4).targets_BT()));
   Batch more = study->validation_batch(0, 4), fewer = ours->validation_batch(0, 4);
   CHECK(more.predicted() > fewer.predicted());
-  config.prefix = 0;
-  CHECK(values(more.targets_BT()) == values(make_data_source(config)->validation_batch(0, 4).targets_BT()));
+  CHECK(values(more.targets_BT()) == values(make_data_source(config, 9)->validation_batch(0, 4).targets_BT()));
 }
 
 TEST_CASE("data source: a prefix that leaves nothing to predict is refused, as when measuring short sequences") {
   DataConfig config;
   config.task = "bigram-backcopy";
-  config.prefix = config.context = 9;
-  CHECK(contains(error_of([&] { make_data_source(config); }),
+  CHECK(contains(error_of([&] { make_data_source(config, 9, 9); }),
                  "exit 2 [data] the prefix must be shorter than a sequence, got a prefix of 9 and sequences of 9"));
 }

@@ -76,8 +76,7 @@ TEST_CASE("prepare: makes data that a source can read, the same each time") {
 
   DataConfig config;
   config.data = folder / "new/data";
-  config.context = 16;
-  CHECK(make_data_source(config)->vocabulary() == 300);
+  CHECK(make_data_source(config, 16)->vocabulary() == 300);
 
   REQUIRE(run(folder, "--text " + text + " --vocab 300 --validation-fraction 0.2 --out " + folder / "again").wait() ==
           0);

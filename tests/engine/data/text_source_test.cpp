@@ -18,7 +18,6 @@ namespace {
 DataConfig config_for(const TemporaryFolder& folder) {
   DataConfig config;
   config.data = folder.path;
-  config.context = 9;
   config.eval_sequences = 4;
   config.seed = 5;
   return config;
@@ -29,7 +28,7 @@ DataConfig config_for(const TemporaryFolder& folder) {
 TEST_CASE("TextSource: inputs are consecutive tokens of a block, targets the next ones") {
   TemporaryFolder folder;
   write_counting_text(folder, 1234, 100);
-  auto source = make_data_source(config_for(folder));
+  auto source = make_data_source(config_for(folder), 9);
   CHECK(source->vocabulary() == 258);
   CHECK(source->train_tokens() == 123 * 9);
   Batch batch = source->train_batch(3, 0, 6);
@@ -45,7 +44,7 @@ TEST_CASE("TextSource: inputs are consecutive tokens of a block, targets the nex
 TEST_CASE("TextSource: an epoch visits every block once, in an order of its own") {
   TemporaryFolder folder;
   write_counting_text(folder, 251, 100);  // 25 blocks of 10; their first tokens are 0, 10, ..., 240
-  auto source = make_data_source(config_for(folder));
+  auto source = make_data_source(config_for(folder), 9);
   std::vector<std::vector<std::int32_t>> orders;
   for (std::int64_t epoch = 0; epoch < 3; ++epoch) {
     std::vector<std::int32_t> order;
@@ -68,7 +67,7 @@ TEST_CASE("TextSource: batches are the same in any order of asking and in anothe
   write_counting_text(folder, 3000, 100);
   DataConfig config = config_for(folder);
   config.accumulate = 2;
-  auto first = make_data_source(config), second = make_data_source(config);
+  auto first = make_data_source(config, 9), second = make_data_source(config, 9);
   std::vector<std::vector<std::int32_t>> seen;
   for (std::int64_t step = 0; step < 40; ++step) {
     for (std::int64_t micro = 0; micro < 2; ++micro)
@@ -79,12 +78,12 @@ TEST_CASE("TextSource: batches are the same in any order of asking and in anothe
   }
   // Micro-batches continue each other: two of 8 rows are one of 16.
   config.accumulate = 1;
-  auto whole = values(make_data_source(config)->train_batch(3, 0, 16).tokens_BT());
+  auto whole = values(make_data_source(config, 9)->train_batch(3, 0, 16).tokens_BT());
   auto halves = seen[6];
   halves.insert(halves.end(), seen[7].begin(), seen[7].end());
   CHECK(whole == halves);
   config.seed = 6;
-  CHECK(values(make_data_source(config)->train_batch(3, 0, 16).tokens_BT()) != whole);
+  CHECK(values(make_data_source(config, 9)->train_batch(3, 0, 16).tokens_BT()) != whole);
   CHECK_THROWS_AS(first->train_batch(0, 2, 8), Error);
 }
 
@@ -100,7 +99,7 @@ TEST_CASE("TextSource: nor do they depend on it in other orders and with other t
     config.random_from = config.random_to = 2;
     config.fixed_token = 257;
     config.fixed_position = 4;
-    auto first = make_data_source(config), second = make_data_source(config);
+    auto first = make_data_source(config, 9), second = make_data_source(config, 9);
     std::vector<std::vector<std::int32_t>> seen;
     for (std::int64_t n = 0; n < 300; ++n) seen.push_back(values(first->train_batch(n / 2, n % 2, 6).tokens_BT()));
     for (std::int64_t n = 299; n >= 0; n -= 7)
@@ -116,7 +115,7 @@ TEST_CASE("TextSource: a document begins behind each end of text, whatever is pu
   config.document_mask = config.reset_positions = true;
   config.fixed_token = 0;
   config.fixed_position = 3;
-  auto source = make_data_source(config);
+  auto source = make_data_source(config, 9);
   int boundaries = 0;
   for (std::int64_t step = 0; step < 10; ++step) {
     Batch batch = source->train_batch(step, 0, 10);
@@ -136,29 +135,27 @@ TEST_CASE("TextSource: a document begins behind each end of text, whatever is pu
   CHECK(boundaries > 10);
   CHECK(source->validation_batch(0, 4).documents().defined());
   config.reset_positions = false;
-  CHECK_FALSE(make_data_source(config)->train_batch(0, 0, 1).documents().positions_BT.defined());
-  config.prefix = 3;
-  check_refused([&] { make_data_source(config); }, {"--document-mask", "--prefix 3"}, Exit::usage);
-  config.prefix = 0;
+  CHECK_FALSE(make_data_source(config, 9)->train_batch(0, 0, 1).documents().positions_BT.defined());
+  check_refused([&] { make_data_source(config, 9, 3); }, {"--document-mask", "--prefix 3"}, Exit::usage);
   config.document_mask = false;
-  CHECK_FALSE(make_data_source(config)->train_batch(0, 0, 1).documents().defined());
+  CHECK_FALSE(make_data_source(config, 9)->train_batch(0, 0, 1).documents().defined());
   config.reset_positions = true;
-  check_refused([&] { make_data_source(config); }, {"--reset-positions needs --document-mask"}, Exit::usage);
+  check_refused([&] { make_data_source(config, 9); }, {"--reset-positions needs --document-mask"}, Exit::usage);
 }
 
 TEST_CASE("TextSource: validation takes evenly spaced blocks, always the same") {
   TemporaryFolder folder;
   write_counting_text(folder, 1000, 249);  // 24 blocks, 4 wanted: 0, 6, 12, 18
   DataConfig config = config_for(folder);
-  auto source = make_data_source(config);
+  auto source = make_data_source(config, 9);
   CHECK(source->validation_sequences() == 4);
   auto tokens = values(source->validation_batch(0, 4).tokens_BT());
   for (std::size_t row = 0; row < 4; ++row) CHECK(tokens[row * 9] == static_cast<std::int32_t>(60 * row));
   CHECK(values(source->validation_batch(2, 1).tokens_BT()).at(0) == 120);
   config.seed = 99;
-  CHECK(values(make_data_source(config)->validation_batch(0, 4).tokens_BT()) == tokens);
+  CHECK(values(make_data_source(config, 9)->validation_batch(0, 4).tokens_BT()) == tokens);
   config.eval_sequences = 1000;
-  CHECK(make_data_source(config)->validation_sequences() == 24);
+  CHECK(make_data_source(config, 9)->validation_sequences() == 24);
   CHECK_THROWS_AS(source->validation_batch(1, 4), Error);
 }
 
@@ -184,11 +181,11 @@ TEST_CASE("TextSource: a fixed token stands at its position of every block, and 
   TemporaryFolder folder;
   write_counting_text(folder, 1000, 249);
   DataConfig config = config_for(folder);
-  auto plain = make_data_source(config);
+  auto plain = make_data_source(config, 9);
   config.fixed_token = 257;
   for (std::int64_t position : {1, 2, 3, 9}) {
     config.fixed_position = position;
-    auto fixed = make_data_source(config);
+    auto fixed = make_data_source(config, 9);
     for (bool train : {true, false}) {
       Batch a = train ? plain->train_batch(1, 0, 4) : plain->validation_batch(0, 4);
       Batch b = train ? fixed->train_batch(1, 0, 4) : fixed->validation_batch(0, 4);
@@ -198,7 +195,7 @@ TEST_CASE("TextSource: a fixed token stands at its position of every block, and 
       if (position == 1) CHECK(values(a.targets_BT()) == values(b.targets_BT()));
     }
   }
-  auto refused = [&] { return error_of([&] { make_data_source(config); }); };
+  auto refused = [&] { return error_of([&] { make_data_source(config, 9); }); };
   config.fixed_position = 10;
   CHECK(contains(refused(), "exit 2 [data] --fixed-position must be from 1 to the context of 9, got 10"));
   config.fixed_position = 0;
@@ -212,10 +209,10 @@ TEST_CASE("TextSource: random tokens are uniform, stay the same in every epoch, 
   TemporaryFolder folder;
   write_counting_text(folder, 100000, 249);  // 10,000 blocks
   DataConfig config = config_for(folder);
-  auto plain = make_data_source(config);
+  auto plain = make_data_source(config, 9);
   config.random_from = 2;
   config.random_to = 3;
-  auto random = make_data_source(config), again = make_data_source(config);
+  auto random = make_data_source(config, 9), again = make_data_source(config, 9);
   auto before = blocks_of(plain->train_batch(0, 0, 10000)), after = blocks_of(random->train_batch(0, 0, 10000));
   std::vector<std::int64_t> count(258);
   std::int64_t equal = 0;
@@ -243,16 +240,16 @@ TEST_CASE("TextSource: random tokens are uniform, stay the same in every epoch, 
   auto valid = values(random->validation_batch(0, 4).tokens_BT());
   CHECK(valid != values(plain->validation_batch(0, 4).tokens_BT()));
   config.seed = 6;
-  auto other = make_data_source(config);
+  auto other = make_data_source(config, 9);
   CHECK(values(other->validation_batch(0, 4).tokens_BT()) == valid);  // every seed is measured on the same
   CHECK(sorted(blocks_of(other->train_batch(0, 0, 10000))) != sorted(after));
   config.fixed_token = 257;
   config.fixed_position = 2;
-  for (const auto& block : blocks_of(make_data_source(config)->train_batch(0, 0, 9))) CHECK(block[1] == 257);
+  for (const auto& block : blocks_of(make_data_source(config, 9)->train_batch(0, 0, 9))) CHECK(block[1] == 257);
   for (auto [from, to] : {std::pair{0, 1}, {3, 2}, {1, 10}, {1, 0}}) {
     config.random_from = from;
     config.random_to = to;
-    CHECK(contains(error_of([&] { make_data_source(config); }), "exit 2 [data] expected random positions"));
+    CHECK(contains(error_of([&] { make_data_source(config, 9); }), "exit 2 [data] expected random positions"));
   }
 }
 
@@ -263,7 +260,7 @@ TEST_CASE("TextSource: a fraction of the data is the same blocks for every seed,
   auto chosen = [&](double fraction, std::uint64_t seed) {
     config.data_fraction = fraction;
     config.seed = seed;
-    auto source = make_data_source(config);
+    auto source = make_data_source(config, 9);
     auto blocks = static_cast<std::size_t>(source->train_tokens() / 9);
     std::set<std::int32_t> first_epoch, second_epoch;
     for (std::int64_t step = 0; step < 2 * static_cast<std::int64_t>(blocks); ++step)
@@ -283,7 +280,7 @@ TEST_CASE("TextSource: a fraction of the data is the same blocks for every seed,
   CHECK(chosen(0.001, 5).size() == 1);
   CHECK(*half.rbegin() > 110);  // not simply the first ones
   config.data_fraction = 0;
-  CHECK(contains(error_of([&] { make_data_source(config); }), "exit 2 [data] --data-fraction must be above 0"));
+  CHECK(contains(error_of([&] { make_data_source(config, 9); }), "exit 2 [data] --data-fraction must be above 0"));
 }
 
 TEST_CASE("TextSource: no block has tokens of two domains, and each is read as its order says") {
@@ -310,19 +307,17 @@ TEST_CASE("TextSource: no block has tokens of two domains, and each is read as i
     return count;
   };
   using Counts = std::vector<std::int64_t>;
-  auto shuffled = make_data_source(config);
+  auto shuffled = make_data_source(config, 9);
   CHECK(of_each(shuffled->train_batch(0, 0, 451), 10) == Counts{100, 150, 201});
   CHECK(of_each(shuffled->validation_batch(0, 9), 20) == Counts{2, 3, 4});
   CHECK(shuffled->train_tokens() == 451 * 9);
   CHECK(shuffled->domains().at(1).tokens == 150 * 9);
   CHECK(shuffled->domains().at(1).passes(451 * 18) == doctest::Approx(2));
   config.data_order = "mixture";
-  config.prefix = 3;  // passes through what leaves targets out
-  auto mixture = make_data_source(config);
+  auto mixture = make_data_source(config, 9, 3);  // the prefix leaves the domains as they are
   CHECK(mixture->domains().at(2).name == "c");
   CHECK(mixture->domains().at(2).share == doctest::Approx(0.5).epsilon(1e-3));
-  config.prefix = 0;
-  CHECK(of_each(make_data_source(config)->train_batch(0, 0, 10000), 10) == Counts{1667, 3333, 5000});
+  CHECK(of_each(make_data_source(config, 9)->train_batch(0, 0, 10000), 10) == Counts{1667, 3333, 5000});
 }
 
 TEST_CASE("TextSource: where the file marks what is predicted, all other targets are -1") {
@@ -344,7 +339,7 @@ TEST_CASE("TextSource: where the file marks what is predicted, all other targets
   writer.close({.end_of_text = 0, .sources = "", .tokenizer_sha256 = sha256});
   writer.commit();
   DataConfig config = config_for(folder);
-  auto source = make_data_source(config);
+  auto source = make_data_source(config, 9);
   std::int64_t predicted = 0;
   for (const Batch& batch : {source->train_batch(0, 0, 48), source->validation_batch(0, 4)}) {
     auto tokens = values(batch.tokens_BT()), targets = values(batch.targets_BT());
@@ -356,7 +351,7 @@ TEST_CASE("TextSource: where the file marks what is predicted, all other targets
   // A token that is put in has the mark of its place.
   config.fixed_token = 257;
   config.fixed_position = 3;
-  auto targets = values(make_data_source(config)->validation_batch(0, 4).targets_BT());
+  auto targets = values(make_data_source(config, 9)->validation_batch(0, 4).targets_BT());
   for (std::size_t row = 0; row < 4; ++row) {
     auto place = static_cast<std::int32_t>(row * 48 / 4 % 24 * 10 + 2);
     CHECK(targets[row * 9 + 1] == (is_marked(place) ? 257 : -1));
@@ -371,7 +366,7 @@ TEST_CASE("TextSource: an id outside the vocabulary is refused when a batch has 
   file.tokenizer_sha256 = sha256;
   file.valid[7] = 258;
   write_tokens(folder / "tokens.h5", file);
-  auto source = make_data_source(config_for(folder));
+  auto source = make_data_source(config_for(folder), 9);
   source->train_batch(0, 0, 4);
   CHECK(contains(error_of([&] { source->validation_batch(0, 4); }), "exit 3 [batch] token 258 of sequence 1"));
 }
@@ -379,13 +374,11 @@ TEST_CASE("TextSource: an id outside the vocabulary is refused when a batch has 
 TEST_CASE("TextSource: data that cannot be used") {
   TemporaryFolder folder;
   DataConfig config = config_for(folder);
-  auto error = [&] { return error_of([&] { make_data_source(config); }); };
+  auto error = [&](std::int64_t context = 9) { return error_of([&] { make_data_source(config, context); }); };
   CHECK(contains(error(), "exit 3 there is no token file"));
   write_counting_text(folder, 1000, 10);
   CHECK(error() == "no error");
-  config.context = 10;
-  CHECK(contains(error(), "exit 3 [data] " + folder.path + ": too little text: valid has 10 tokens"));
-  config.context = 9;
+  CHECK(contains(error(10), "exit 3 [data] " + folder.path + ": too little text: valid has 10 tokens"));
   write_bytes(folder / "tokenizer.json", Tokenizer::train({"y"}, 258).json() + " ");
   CHECK(contains(error(), "is not the tokenizer that made tokens.h5"));
   write_counting_text(folder, 1000, 10);
@@ -408,8 +401,7 @@ TEST_CASE("TextSource: a batch of 48 x 64 takes less than 0.1 ms") {
   TemporaryFolder folder;
   write_counting_text(folder, 1000000, 1000);
   DataConfig config = config_for(folder);
-  config.context = 64;
-  auto source = make_data_source(config);
+  auto source = make_data_source(config, 64);
   double best = 1e9;  // of many: others may be using the machine
   for (int step = 0; step < 500; ++step) {
     auto start = std::chrono::steady_clock::now();

@@ -23,26 +23,8 @@ class OneBatch : public DataSource {
 
 // Without warm-up. What the optimiser is told is the caller's.
 inline RunConfig golden_config(const GoldenCase& golden, DType type) {
-  Sizes sizes = golden.sizes();
   RunConfig config;
-  config.layers = sizes.layers;
-  config.heads = sizes.heads;
-  config.width = sizes.width;
-  config.feed_forward = sizes.feed_forward;
-  config.context = sizes.context;
-  config.kv_heads = sizes.kv_heads;
-  config.window = sizes.window;
-  config.prefix = sizes.prefix;
-  config.global_every = sizes.global_every;
-  config.norm_epsilon = sizes.norm_epsilon;
-  config.attention_scale = sizes.attention_scale;
-  config.rotary_base = sizes.rotary_base;
-  config.rotary_part = sizes.rotary_part;
-  config.rotary_factor = sizes.rotary_factor;
-  config.rotary_local_base = sizes.rotary_local_base;
-  config.rotary_context = sizes.rotary_context;
-  config.experts = sizes.experts;
-  config.chosen_experts = sizes.chosen_experts;
+  static_cast<Sizes&>(config) = golden.sizes();
   config.precision = name_of(type);
   config.warmup = 0;
   return config;

@@ -186,9 +186,8 @@ TEST_CASE("report page: the floor of the loss is the task's own") {
   const json runs = data_of(place, copy + text)["runs"];
   DataConfig config;
   config.seed = 3;
-  config.context = 16;
   config.eval_sequences = 24;
-  const BigramBackcopy task(config);
+  const BigramBackcopy task(config, 16);
   const double best = task.best_loss(task.validation_batch(0, 24));
   CHECK(runs[0]["floor"]["train_loss"].get<double>() == doctest::Approx(task.entropy_floor()).epsilon(1e-4));
   CHECK(runs[0]["floor"]["val_loss"].get<double>() == doctest::Approx(best).epsilon(1e-4));
