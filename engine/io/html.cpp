@@ -17,6 +17,8 @@ std::string valid_utf8(const std::string& text) {
   return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
 }
 
+}  // namespace
+
 void round_numbers(json& value, int digits_kept) {
   if (value.is_number_float()) {
     char digits[32];
@@ -32,8 +34,6 @@ void round_numbers(json& value, int digits_kept) {
     for (auto& item : value) round_numbers(item, digits_kept);
   }
 }
-
-}  // namespace
 
 std::string escape(const std::string& text) {
   std::string out;

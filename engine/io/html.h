@@ -11,6 +11,9 @@ namespace sink {
 // `text` for an element or a quoted attribute: & < > " ' are escaped, control characters and broken UTF-8 replaced.
 std::string escape(const std::string& text);
 
+// Rounds every number in `value` to so many digits; what is not finite becomes null.
+void round_numbers(nlohmann::json& value, int digits);
+
 // `value` as JSON that may stand inside a <script> element: no <, > or & can end it. Numbers keep so many
 // digits; NaN is null.
 std::string script_json(nlohmann::json value, int digits = 5);

@@ -16,6 +16,8 @@ namespace {
 
 using nlohmann::json;
 
+constexpr int kDigits = 7;
+
 // Shorter as text, and more than anyone sees.
 double six_digits(double value) {
   if (!std::isfinite(value)) return kNaN;
@@ -221,11 +223,12 @@ json page_data(const std::vector<Run>& runs, const std::vector<Group>& groups, c
     for (std::int64_t k = 1; k <= 10 && std::isfinite(group.even(k)); ++k) even.push_back(group.even(k));
     out["groups"].push_back({{"task", group.task}, {"runs", indices}, {"arms", arms}, {"even", even}});
   }
+  round_numbers(out, kDigits);
   return out;
 }
 
 std::string page_json(const std::vector<Run>& runs, const std::vector<Group>& groups, const PageLimits& limits) {
-  return script_json(page_data(runs, groups, limits), 7);
+  return script_json(page_data(runs, groups, limits), kDigits);
 }
 
 PageLimits page_limits(const std::vector<Run>& runs, const std::vector<Group>& groups, std::size_t bytes) {

@@ -48,11 +48,11 @@ constexpr std::size_t shown_level(std::size_t levels) { return (levels + 1) / 2;
 std::map<std::string, std::string> filter_settings(const Run& run);
 
 // {groups, runs, common, xs}: `xs` are the steps of curves, named by their index there; `common` the settings in which
-// all runs agree, a run's `settings` the others. Numbers of curves and tables by position have six digits. What a run
-// does not have is absent.
+// all runs agree, a run's `settings` the others. Numbers of curves and tables by position have six digits, the
+// others seven; null where they are not finite. What a run does not have is absent.
 nlohmann::json page_data(const std::vector<Run>& runs, const std::vector<Group>& groups, const PageLimits& limits);
 
-// The same as text for a <script> element, of numbers with seven digits.
+// The same as text for a <script> element.
 std::string page_json(const std::vector<Run>& runs, const std::vector<Group>& groups, const PageLimits& limits);
 
 constexpr std::size_t kDataBytes = 4'000'000;  // of that text; the rest of a page of a hundred runs takes up to 1 MB

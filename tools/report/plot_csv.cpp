@@ -238,7 +238,7 @@ void add_heads(const Run& run, const PageLimits& limits, std::map<std::string, s
 std::map<std::string, std::string> plot_csvs(const std::vector<Run>& runs) {
   const std::vector<Group> groups = group_by_task(runs);
   const PageLimits limits = page_limits(runs, groups, kDataBytes);
-  const json data = json::parse(page_json(runs, groups, limits));  // the very numbers of the page
+  const json data = page_data(runs, groups, limits);
   std::map<std::string, std::string> files;
   for (std::size_t g = 0; g < groups.size(); ++g) add_task(data, data["groups"][g], groups[g], files);
   for (const Run& run : runs)
