@@ -1,7 +1,6 @@
 #include "engine/data/chat/chat_template.h"
 
 #include "engine/check.h"
-#include "engine/data/tokenizer/tokenizer_json.h"
 #include "engine/io/setting.h"
 
 namespace sink {
@@ -14,7 +13,7 @@ constexpr ChatTemplate kChatTemplates[] = {{"plain", "<|", "|>\n", "<|end|>"},
                                            {"gemma", "<start_of_turn>", "\n", "<end_of_turn>", "\n", "model"}};
 
 Tokenizer without_special_tokens(const Tokenizer& tokenizer) {
-  BpeModel model = parse_tokenizer_json(tokenizer.json(), "the tokenizer");
+  BpeModel model = tokenizer.model();
   std::erase_if(model.added, [](const AddedToken& token) { return token.special; });
   return Tokenizer(std::move(model));
 }

@@ -27,6 +27,7 @@ class Tokenizer {
   // Throws Error (Exit::io).
   void save(const std::string& path) const;
   std::string json() const;
+  const BpeModel& model() const { return model_; }
 
   // Number of rows that an embedding needs: the largest id + 1.
   std::int64_t vocabulary() const { return static_cast<std::int64_t>(model_.bytes.size()); }
