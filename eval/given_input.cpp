@@ -1,7 +1,6 @@
 #include "eval/given_input.h"
 
 #include "engine/io/file.h"
-#include "eval/sink/trained_on.h"
 #include "eval/token_sequences.h"
 
 namespace sink {
@@ -25,24 +24,21 @@ std::string GivenInput::name() const {
   return text->size() <= kLongestName ? *text : text->substr(0, kLongestName) + "...";
 }
 
-TextCut GivenInput::cut(const Checkpoint& checkpoint, const Sizes& sizes) const {
-  TrainedOn run = trained_on(checkpoint, sizes);
-  if (run.fixed_token < 0 && checkpoint.attributes.contains("begin_token")) {
-    run.fixed_token = checkpoint.integer("begin_token");
-    run.fixed_position = 1;
-  }
+TextCut GivenInput::cut(const Checkpoint& checkpoint, const TrainedOn& run, const Sizes& sizes) const {
+  const bool begins = run.fixed_token < 0 && checkpoint.attributes.contains("begin_token");
   return {.vocabulary = sizes.vocabulary,
           .longest = sizes.context,
           .context = context,
           .least = least,
-          .fixed_token = run.fixed_token,
-          .fixed_position = run.fixed_position};
+          .fixed_token = begins ? checkpoint.integer("begin_token") : run.fixed_token,
+          .fixed_position = begins ? 1 : run.fixed_position};
 }
 
 Tensor GivenInput::sequences(const Checkpoint& checkpoint, const Sizes& sizes) const {
   if (tokens) return read_token_sequences(*tokens, sizes.vocabulary, sizes.context, least);
-  Tokenizer tokenizer = tokenizer_of(checkpoint, data.empty() ? trained_on(checkpoint, sizes).data : data);
-  return text_sequences(tokenizer, text_of(*this), cut(checkpoint, sizes));
+  const TrainedOn run = trained_on(checkpoint, sizes);
+  const Tokenizer tokenizer = tokenizer_of(checkpoint, data.empty() ? run.data : data);
+  return text_sequences(tokenizer, text_of(*this), cut(checkpoint, run, sizes));
 }
 
 std::vector<std::int32_t> GivenInput::one_sequence(const Checkpoint& checkpoint, const Sizes& sizes,

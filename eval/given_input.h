@@ -10,6 +10,7 @@
 #include "engine/io/checkpoint.h"
 #include "engine/tensor.h"
 #include "eval/given_text.h"
+#include "eval/sink/trained_on.h"
 #include "model/sizes.h"
 
 namespace sink {
@@ -27,7 +28,7 @@ struct GivenInput {
   // given_text.h.
   Tensor sequences(const Checkpoint& checkpoint, const Sizes& sizes) const;
   // How a text of the checkpoint is cut: its fixed token, or the one that its tokenizer begins with, in its place.
-  TextCut cut(const Checkpoint& checkpoint, const Sizes& sizes) const;
+  TextCut cut(const Checkpoint& checkpoint, const TrainedOn& run, const Sizes& sizes) const;
   // All of it as one sequence of at most `longest` tokens. Throws Error (Exit::bad_input) where it is longer, or
   // --tokens has more sequences than one.
   std::vector<std::int32_t> one_sequence(const Checkpoint& checkpoint, const Sizes& sizes, std::int64_t longest) const;

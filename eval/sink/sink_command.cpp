@@ -99,19 +99,19 @@ struct Read {
 };
 
 // What the model is to read. `data` is there for the input "text".
-Read input_of(const SinkOptions& options, const Checkpoint& checkpoint, const Sizes& sizes, const DataSource* data,
-              std::int64_t context) {
+Read input_of(const SinkOptions& options, const Checkpoint& checkpoint, const TrainedOn& run, const Sizes& sizes,
+              const DataSource* data) {
   if (data) return {text_tokens(*data, options.sequences)};
   if (options.lines()) {
-    TextCut cut = options.given.cut(checkpoint, sizes);
-    cut.context = context;
-    const std::string folder = options.given.data.empty() ? trained_on(checkpoint, sizes).data : options.given.data;
+    TextCut cut = options.given.cut(checkpoint, run, sizes);
+    cut.context = run.context;
+    const std::string folder = options.given.data.empty() ? run.data : options.given.data;
     TextLines texts = read_text_lines(*options.given.text_file, tokenizer_of(checkpoint, folder), cut);
     return {given_tokens(texts.tokens_NT, sizes.vocabulary, sizes.prefix), texts.domains};
   }
   if (options.given.any())
     return {given_tokens(options.given.sequences(checkpoint, sizes), sizes.vocabulary, sizes.prefix)};
-  return {drawn_tokens(options, options.input, sizes, context)};
+  return {drawn_tokens(options, options.input, sizes, run.context)};
 }
 
 using TokenLabels = std::function<std::string(std::int32_t)>;
@@ -254,7 +254,7 @@ int run_sink(const SinkOptions& options, const Ablation& ablation) {
   bool is_text = options.input_name() == "text";
   std::unique_ptr<DataSource> data =
       is_text ? validation_text(options.checkpoint, checkpoint, run, options.given.data, sizes) : nullptr;
-  const Read input = input_of(options, checkpoint, sizes, data.get(), run.context);
+  const Read input = input_of(options, checkpoint, run, sizes, data.get());
   MapChoice map = map_choice(options.map, sizes);
   options.output.require_free(kEvaluationFile);
   // Before anything is computed: reading a tokenizer takes memory that the measurement then has.
