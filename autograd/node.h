@@ -14,7 +14,7 @@ struct Node {
   // Reads the gradients of the outputs and adds to those of the inputs that want one.
   virtual void backward() = 0;
   // Whether backward() does without the gradient of output i where none has arrived; else it finds zeros there.
-  virtual bool does_without(std::size_t) const { return false; }
+  virtual bool allows_undefined_grad(std::size_t) const { return false; }
 
   std::vector<Gradient> outputs;
   const Tensor& output_grad(std::size_t i = 0) const { return outputs[i].value(); }

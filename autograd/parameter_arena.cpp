@@ -143,7 +143,7 @@ void ParameterArena::load_weights(const WeightSource& source) {
 
 void ParameterArena::allocate_gradients() {
   gradients_ = masters_.new_zeros(masters_.shape(), masters_.dtype());
-  for (const auto& p : parameters_) p->var().gradient().gather_in(slice(gradients_, *p));
+  for (const auto& p : parameters_) p->var().gradient().bind_grad_buffer(slice(gradients_, *p));
 }
 
 std::int64_t ParameterArena::count() const {
@@ -160,7 +160,7 @@ std::vector<Segment> ParameterArena::segments_with_gradient() const {
     SINK_CHECK(gradients_.defined() && grad.begins_as(slice(gradients_, *p)), "parameters",
                "the gradient of " + p->name() +
                    " is not in gradients(): it came before allocate_gradients(), or an "
-                   "operation took room() and never gave it back");
+                   "operation took grad_buffer() and never gave it back");
     segments.push_back(p->segment());
   }
   return segments;

@@ -19,7 +19,7 @@ bool complete_grads(const Node& node) {
   if (!reached) return false;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
     const Gradient& output = node.outputs[i];
-    if (!output.value().defined() && !node.does_without(i))
+    if (!output.value().defined() && !node.allows_undefined_grad(i))
       output.accumulate(Tensor::zeros(output.shape(), output.dtype(), output.device()));
   }
   return true;
@@ -33,7 +33,7 @@ Tape::~Tape() { active_tape = outer_; }
 
 Tape* Tape::active() { return active_tape; }
 
-void Tape::on_return(std::function<void()> f) {
+void Tape::backward_hook(std::function<void()> f) {
   if (Tape* tape = active()) tape->add<ReturnNode>().f = std::move(f);
 }
 

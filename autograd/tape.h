@@ -36,7 +36,7 @@ class Tape {
 
   // Has `f` called when backward comes back to this point: all that was recorded after it has run, nothing before it
   // has. Nothing where no tape of this thread is alive.
-  static void on_return(std::function<void()> f);
+  static void backward_hook(std::function<void()> f);
 
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
 

@@ -10,7 +10,7 @@ void Gradient::accumulate(Tensor grad) const {
   SINK_CHECK(grad.shape() == shape() && grad.dtype() == dtype(), "gradient",
              std::string("the value is ") + name_of(dtype()) + " " + shape().str() + ", its gradient is " + grad.str());
   State& s = *state_;
-  if (s.slice.defined() && grad.begins_as(s.slice)) {  // room() comes back, maybe after other gradients
+  if (s.slice.defined() && grad.begins_as(s.slice)) {  // grad_buffer() comes back, maybe after other gradients
     Tensor others = std::exchange(s.value, s.slice);
     if (others.defined()) add_into(s.value, others);
   } else if (s.value.defined()) {
@@ -26,7 +26,7 @@ void Gradient::accumulate(Tensor grad) const {
 Gradient::Target Gradient::target() const {
   State& s = *state_;
   if (!s.value.defined()) {
-    s.value = room();
+    s.value = grad_buffer();
     return {s.value, false};
   }
   // The backward pass of a sum gives both inputs one gradient, shared: what is added to one must not reach the other. A
@@ -35,12 +35,12 @@ Gradient::Target Gradient::target() const {
   return {s.value, true};
 }
 
-Tensor Gradient::room() const {
+Tensor Gradient::grad_buffer() const {
   bool free = state_->slice.defined() && state_->slice.unique();  // holds no gradient, and no operation has it
   return free ? state_->slice : Tensor::empty(shape(), dtype(), device());
 }
 
-void Gradient::gather_in(Tensor slice) const {
+void Gradient::bind_grad_buffer(Tensor slice) const {
   SINK_CHECK(slice.shape() == shape() && slice.dtype() == dtype(), "gradient",
              "the gradient is " + shape().str() + ", the slice for it " + slice.str());
   state_->value = Tensor();

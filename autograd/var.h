@@ -18,14 +18,14 @@ class Gradient {
       : state_(std::make_shared<State>(State{value.shape(), value.dtype(), value.device(), Tensor(), Tensor()})) {}
 
   // Whether anybody wants it.
-  bool wanted() const { return state_ != nullptr; }
+  bool requires_grad() const { return state_ != nullptr; }
   const Shape& shape() const { return state_->shape; }
   DType dtype() const { return state_->dtype; }
   Device device() const { return state_->device; }
   // Undefined until a gradient has arrived.
   const Tensor& value() const { return state_->value; }
 
-  // Gradients add up. The first one is taken as it is, without a copy (but see gather_in).
+  // Gradients add up. The first one is taken as it is, without a copy (but see bind_grad_buffer).
   void accumulate(Tensor grad) const;
 
   // For operations that can write or add their gradient in place: where to, and whether to add to what is there.
@@ -37,10 +37,10 @@ class Gradient {
 
   // For operations that know their gradient before backward: a tensor to write it into, and to hand to accumulate()
   // then. It is the gradient's own place where that is free, so that nothing is copied.
-  Tensor room() const;
+  Tensor grad_buffer() const;
 
   // From now on the gradient gathers in this slice of a larger tensor; what had arrived is dropped.
-  void gather_in(Tensor slice) const;
+  void bind_grad_buffer(Tensor slice) const;
   void clear() const { state_->value = Tensor(); }
 
  private:
@@ -61,7 +61,7 @@ class Var {
 
   const Tensor& value() const { return value_; }
   Tensor& mutable_value() { return value_; }
-  bool requires_grad() const { return gradient_.wanted(); }
+  bool requires_grad() const { return gradient_.requires_grad(); }
   const Gradient& gradient() const { return gradient_; }
   // Undefined until a gradient has arrived.
   const Tensor& grad() const { return gradient_.value(); }

@@ -28,7 +28,7 @@ struct AddBiasNode : Node {
     auto [db, accumulate] = bias->var().gradient().target();
     Tensor db_heads = db.reshape(bias_heads(db.size()));
     add_head_vector_backward(rows_as_heads(output_grad()), db_heads, accumulate);
-    if (dx.wanted()) dx.accumulate(output_grad());
+    if (dx.requires_grad()) dx.accumulate(output_grad());
   }
 };
 

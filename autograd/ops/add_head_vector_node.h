@@ -11,11 +11,11 @@ struct AddHeadVectorNode : Node {
 
   const char* name() const override { return "add_head_vector"; }
   void backward() override {
-    if (dv_HD.wanted()) {
+    if (dv_HD.requires_grad()) {
       auto [dv, accumulate] = dv_HD.target();
       add_head_vector_backward(output_grad(), dv, accumulate);
     }
-    if (do_BHTD.wanted()) do_BHTD.accumulate(output_grad());
+    if (do_BHTD.requires_grad()) do_BHTD.accumulate(output_grad());
   }
 };
 

@@ -11,8 +11,8 @@ struct AddNode : Node {
 
   const char* name() const override { return "add"; }
   void backward() override {
-    if (da.wanted()) da.accumulate(output_grad());
-    if (db.wanted()) db.accumulate(output_grad().to(db.dtype()));
+    if (da.requires_grad()) da.accumulate(output_grad());
+    if (db.requires_grad()) db.accumulate(output_grad().to(db.dtype()));
   }
 };
 
@@ -37,17 +37,17 @@ struct NormedSumNode : Node {
   Gradient da, db;
   Tensor u;
 
-  bool does_without(std::size_t output) const override { return output == 0; }
+  bool allows_undefined_grad(std::size_t output) const override { return output == 0; }
 
  protected:
   // run(da, db) writes them: db is undefined where b has the type of a and the gradient of a is b's, too.
   template <class F>
   void pass_on(F&& run) {
     Tensor of_a = Tensor::empty_like(u), of_b;
-    if (db.wanted() && db.dtype() != u.dtype()) of_b = u.new_empty(u.shape(), db.dtype());
+    if (db.requires_grad() && db.dtype() != u.dtype()) of_b = u.new_empty(u.shape(), db.dtype());
     run(of_a, of_b);
-    if (da.wanted()) da.accumulate(of_a);
-    if (db.wanted()) db.accumulate(of_b.defined() ? of_b : of_a);
+    if (da.requires_grad()) da.accumulate(of_a);
+    if (db.requires_grad()) db.accumulate(of_b.defined() ? of_b : of_a);
   }
 };
 
@@ -56,11 +56,11 @@ struct AddRowsNode : Node {
 
   const char* name() const override { return "add_rows"; }
   void backward() override {
-    if (dp_TC.wanted()) {
+    if (dp_TC.requires_grad()) {
       auto [dp, accumulate] = dp_TC.target();
       add_rows_backward(output_grad(), dp, accumulate);
     }
-    if (dx.wanted()) dx.accumulate(output_grad());
+    if (dx.requires_grad()) dx.accumulate(output_grad());
   }
 };
 

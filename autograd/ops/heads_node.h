@@ -11,7 +11,7 @@ struct SplitHeadsNode : Node {
 
   const char* name() const override { return "split_heads"; }
   void backward() override {
-    Tensor dqkv = dqkv_BTE.room();
+    Tensor dqkv = dqkv_BTE.grad_buffer();
     split_heads_backward(output_grad(0), output_grad(1), output_grad(2), dqkv);
     dqkv_BTE.accumulate(std::move(dqkv));
   }
@@ -47,7 +47,7 @@ struct MergeHeadsNode : Node {
 
   const char* name() const override { return "merge_heads"; }
   void backward() override {
-    Tensor d_heads = do_BHTD.room();
+    Tensor d_heads = do_BHTD.grad_buffer();
     merge_heads_backward(output_grad(), d_heads);
     do_BHTD.accumulate(std::move(d_heads));
   }
@@ -69,7 +69,7 @@ struct SumHeadsNode : Node {
 
   const char* name() const override { return "sum_heads"; }
   void backward() override {
-    Tensor d_heads = do_BHTD.room();
+    Tensor d_heads = do_BHTD.grad_buffer();
     sum_heads_backward(output_grad(), d_heads);
     do_BHTD.accumulate(std::move(d_heads));
   }

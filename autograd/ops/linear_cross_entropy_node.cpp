@@ -30,7 +30,7 @@ void LinearCrossEntropyNode::backward() {
   scale(dx, output_grad());
   scale(dw, output_grad());
   weight->var().gradient().accumulate(std::move(dw));
-  if (x_gradient.wanted()) x_gradient.accumulate(std::move(dx));
+  if (x_gradient.requires_grad()) x_gradient.accumulate(std::move(dx));
 }
 
 Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& targets, std::int64_t predicted,
@@ -48,7 +48,7 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
   Tensor dx, dw;
   if (tape) {
     dx = Tensor::empty_like(x_value);
-    dw = weight.var().gradient().room();
+    dw = weight.var().gradient().grad_buffer();
   }
   if (weight.stored()) {  // by tiles of words, of which none has all logits, nor a gradient
     stored_cross_entropy(x_NC, *weight.stored(), targets_N, loss_N);

@@ -17,7 +17,7 @@ struct PrependNode : Node {
     const Tensor& dy = output_grad();
     Tensor dx = dy.new_empty({dy.dim(0), dy.dim(1) - 1, dy.dim(2)}, dy.dtype());
     prepend_backward(dy, dx, drow, accumulate);
-    if (dx_BTC.wanted()) dx_BTC.accumulate(std::move(dx));
+    if (dx_BTC.requires_grad()) dx_BTC.accumulate(std::move(dx));
   }
 };
 
@@ -41,7 +41,7 @@ struct DropFirstNode : Node {
 
   const char* name() const override { return "drop_first"; }
   void backward() override {
-    Tensor dx = dx_BTC.room();
+    Tensor dx = dx_BTC.grad_buffer();
     drop_first_backward(output_grad(), dx);
     dx_BTC.accumulate(std::move(dx));
   }

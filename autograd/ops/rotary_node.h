@@ -13,7 +13,7 @@ struct RotaryNode : Node {
 
   const char* name() const override { return "rotary"; }
   void backward() override {
-    Tensor dx = dx_BHTD.room();
+    Tensor dx = dx_BHTD.grad_buffer();
     rotary(output_grad(), table, /*inverse=*/true, dx);
     dx_BHTD.accumulate(std::move(dx));
   }
@@ -38,7 +38,7 @@ struct SplitRotaryNode : Node {
 
   const char* name() const override { return "split_rotary"; }
   void backward() override {
-    Tensor dqkv = dqkv_BTE.room();
+    Tensor dqkv = dqkv_BTE.grad_buffer();
     split_rotary_backward(output_grad(0), output_grad(1), output_grad(2), table, dqkv);
     dqkv_BTE.accumulate(std::move(dqkv));
   }

@@ -105,11 +105,11 @@ TEST_CASE("arena: room for a gradient is its own place, once") {
   const Gradient& gradient = three.a.var().gradient();
   const void* place = ParameterArena::slice(three.arena.gradients(), three.a).raw();
   {
-    Tensor unused = gradient.room();
+    Tensor unused = gradient.grad_buffer();
     CHECK(unused.raw() == place);
-    CHECK(gradient.room().raw() != place);
+    CHECK(gradient.grad_buffer().raw() != place);
   }
-  Tensor first = gradient.room(), second = gradient.room();
+  Tensor first = gradient.grad_buffer(), second = gradient.grad_buffer();
   CHECK(first.raw() == place);
   first.fill(1);
   second.fill(10);
@@ -126,13 +126,13 @@ TEST_CASE("arena: room for a gradient is its own place, once") {
   }
   CHECK(gradient.value().raw() == place);
   for (std::int64_t i = 0; i < 15; ++i) CHECK(three.arena.gradients().item(i) == 11);
-  CHECK(gradient.room().raw() != place);
+  CHECK(gradient.grad_buffer().raw() != place);
 }
 
 TEST_CASE("arena: a gradient outside of it is not passed over in silence") {
   Three three(DType::F64);
   three.arena.allocate_gradients();
-  Tensor kept = three.a.var().gradient().room();
+  Tensor kept = three.a.var().gradient().grad_buffer();
   three.a.var().gradient().accumulate(Tensor::full({3, 5}, 1, DType::F64));
   check_refused([&] { three.arena.segments_with_gradient(); }, {"gradient of a "});
 }
