@@ -3,21 +3,21 @@
 #include <algorithm>
 #include <cmath>
 
-#include "autograd/tape.h"
+#include "autograd/record.h"
 #include "engine/rng.h"
 
 namespace sink {
 namespace {
 
 // sum_i u_i y_i with a fixed random u: makes a number of any output.
-struct WeightedSumNode : Node {
+struct WeightedSumNode {
   Var y;
   Tensor u;
 
-  const char* name() const override { return "weighted_sum"; }
-  void backward() override {
+  static constexpr const char* name = "weighted_sum";
+  void backward(const Tensor& dsum) {
     Tensor dy = u.clone();
-    for (std::int64_t i = 0; i < dy.size(); ++i) dy.data<double>()[i] *= output_grad().item();
+    for (std::int64_t i = 0; i < dy.size(); ++i) dy.data<double>()[i] *= dsum.item();
     y.gradient().accumulate(dy);
   }
 };
@@ -44,11 +44,7 @@ GradCheckResult check_gradients(const std::function<Var()>& f, const std::vector
     Tape tape;
     Var y = f();
     u = random_weights(y.value().shape());
-    Var loss(Tensor::full({1}, weighted_sum(y.value(), u), DType::F64), true);
-    auto& node = tape.add<WeightedSumNode>(loss);
-    node.y = y;
-    node.u = u;
-    tape.backward(loss);
+    tape.backward(record<WeightedSumNode>(Tensor::full({1}, weighted_sum(y.value(), u), DType::F64), y, u));
   }
 
   GradCheckResult result;

@@ -5,16 +5,17 @@ namespace {
 
 thread_local Tape* active_tape = nullptr;
 
-// A point of the tape: no operation.
-struct ReturnNode : Node {
-  std::function<void()> f;
-  const char* name() const override { return "return"; }
+// A point of the tape without an operation, and so without outputs.
+struct BackwardHookNode : Node {
+  explicit BackwardHookNode(std::function<void()> f) : f(std::move(f)) {}
+  const char* name() const override { return "backward_hook"; }
   void backward() override { f(); }
+  std::function<void()> f;
 };
 
 // A node runs if a gradient has reached any of its outputs; outputs that none has reached count as zero.
 bool complete_grads(const Node& node) {
-  bool reached = node.outputs.empty();  // a point of the tape
+  bool reached = node.outputs.empty();  // a hook
   for (const Gradient& output : node.outputs) reached |= output.value().defined();
   if (!reached) return false;
   for (std::size_t i = 0; i < node.outputs.size(); ++i) {
@@ -34,7 +35,7 @@ Tape::~Tape() { active_tape = outer_; }
 Tape* Tape::active() { return active_tape; }
 
 void Tape::backward_hook(std::function<void()> f) {
-  if (Tape* tape = active()) tape->add<ReturnNode>().f = std::move(f);
+  if (Tape* tape = active()) tape->add(std::make_unique<BackwardHookNode>(std::move(f)));
 }
 
 Tape::Pause::Pause() : paused_(active_tape) { active_tape = nullptr; }

@@ -17,25 +17,12 @@ class Tape {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  // The living tape of this thread if one of the inputs wants a gradient, else null: how an operation asks whether to
-  // record itself.
-  template <class... Vars>
-  static Tape* recording(const Vars&... inputs) {
-    return (inputs.requires_grad() || ...) ? active() : nullptr;
-  }
+  // The innermost living tape of this thread, or null. Operations record themselves with record() (record.h).
+  static Tape* active();
+  void add(std::unique_ptr<Node> node) { nodes_.push_back(std::move(node)); }
 
-  // Appends a node of type N that made `outputs`; the caller fills in what it saves.
-  template <class N, class... Vars>
-  N& add(const Vars&... outputs) {
-    auto node = std::make_unique<N>();
-    node->outputs = {outputs.gradient()...};
-    N& added = *node;
-    nodes_.push_back(std::move(node));
-    return added;
-  }
-
-  // Has `f` called when backward comes back to this point: all that was recorded after it has run, nothing before it
-  // has. Nothing where no tape of this thread is alive.
+  // Calls `f` when the backward pass reaches this point: after the nodes recorded later, before those recorded earlier.
+  // Does nothing if no tape of this thread is alive.
   static void backward_hook(std::function<void()> f);
 
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
@@ -61,8 +48,6 @@ class Tape {
   };
 
  private:
-  static Tape* active();
-
   std::vector<std::unique_ptr<Node>> nodes_;
   Tape* outer_;
 };

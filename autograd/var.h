@@ -5,6 +5,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 
 #include "engine/tensor.h"
 
@@ -17,7 +18,6 @@ class Gradient {
   explicit Gradient(const Tensor& value)
       : state_(std::make_shared<State>(State{value.shape(), value.dtype(), value.device(), Tensor(), Tensor()})) {}
 
-  // Whether anybody wants it.
   bool requires_grad() const { return state_ != nullptr; }
   const Shape& shape() const { return state_->shape; }
   DType dtype() const { return state_->dtype; }
@@ -35,13 +35,15 @@ class Gradient {
   };
   Target target() const;
 
-  // For operations that know their gradient before backward: a tensor to write it into, and to hand to accumulate()
-  // then. It is the gradient's own place where that is free, so that nothing is copied.
+  // For operations that know their gradient before backward: a tensor to write it into and to pass to accumulate()
+  // later. This is the bound buffer if that is free, so that nothing is copied, else a new tensor.
   Tensor grad_buffer() const;
 
-  // From now on the gradient gathers in this slice of a larger tensor; what had arrived is dropped.
+  // From now on the gradient accumulates in this slice of a larger tensor. A gradient that had arrived is dropped.
   void bind_grad_buffer(Tensor slice) const;
   void clear() const { state_->value = Tensor(); }
+  // Returns the value and clears it.
+  Tensor take() const { return std::exchange(state_->value, Tensor()); }
 
  private:
   struct State {

@@ -1,19 +1,19 @@
 // y = f(x), element by element.
 #pragma once
 
-#include "autograd/tape.h"
+#include "autograd/record.h"
 #include "engine/ops/activation/activation.h"
 
 namespace sink {
 
 template <ListedActivationFunction F>
-struct ActivationNode : Node {
+struct ActivationNode {
   Var x;
 
-  const char* name() const override { return "activation"; }
-  void backward() override {
+  static constexpr const char* name = "activation";
+  void backward(const Tensor& dy) {
     Tensor dx = Tensor::empty_like(x.value());
-    activation_backward<F>(output_grad(), x.value(), dx);
+    activation_backward<F>(dy, x.value(), dx);
     x.gradient().accumulate(std::move(dx));
   }
 };
@@ -22,10 +22,7 @@ template <ListedActivationFunction F>
 Var activate(const Var& x) {
   Tensor y = Tensor::empty_like(x.value());
   activation<F>(x.value(), y);
-  Tape* tape = Tape::recording(x);
-  Var output(std::move(y), tape);
-  if (tape) tape->add<ActivationNode<F>>(output).x = x;
-  return output;
+  return record<ActivationNode<F>>(y, x);
 }
 
 }  // namespace sink

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "autograd/parameter.h"
-#include "autograd/tape.h"
+#include "autograd/record.h"
 #include "engine/ops/add_head_vector/add_head_vector.h"
 
 namespace sink {
@@ -19,16 +19,16 @@ inline Tensor rows_as_heads(const Tensor& x) {
   return x.reshape({x.size() / x.dim(-1), heads[0], 1, heads[1]});
 }
 
-struct AddBiasNode : Node {
+struct AddBiasNode {
   Gradient dx;
   const Parameter* bias;
 
-  const char* name() const override { return "add_bias"; }
-  void backward() override {
+  static constexpr const char* name = "add_bias";
+  void backward(const Tensor& dy) {
     auto [db, accumulate] = bias->var().gradient().target();
     Tensor db_heads = db.reshape(bias_heads(db.size()));
-    add_head_vector_backward(rows_as_heads(output_grad()), db_heads, accumulate);
-    if (dx.requires_grad()) dx.accumulate(output_grad());
+    add_head_vector_backward(rows_as_heads(dy), db_heads, accumulate);
+    if (dx.requires_grad()) dx.accumulate(dy);
   }
 };
 
@@ -38,14 +38,7 @@ inline Var add_bias(const Var& x, const Parameter& bias_C) {
   Tensor y = x.value().new_empty(x.value().shape(), x.value().dtype());
   Tensor y_heads = rows_as_heads(y);
   add_head_vector(rows_as_heads(x.value()), master.reshape(bias_heads(master.size())), y_heads);
-  Tape* tape = Tape::recording(x, bias_C.var());
-  Var output(std::move(y), tape);
-  if (tape) {
-    auto& node = tape->add<AddBiasNode>(output);
-    node.dx = x.gradient();
-    node.bias = &bias_C;
-  }
-  return output;
+  return record<AddBiasNode>(y, x.gradient(), &bias_C);
 }
 
 }  // namespace sink

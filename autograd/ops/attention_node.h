@@ -1,7 +1,7 @@
 // Fused attention with one of the operations of attention_op.h; saves two numbers per row, no map.
 #pragma once
 
-#include "autograd/tape.h"
+#include "autograd/record.h"
 #include "engine/ops/attention/attention.h"
 
 namespace sink {
@@ -10,20 +10,24 @@ namespace sink {
 struct AttentionInputs {
   Var q_BHTD, k_BGKD, v_BGKD;
   Var bias_HT = {}, extra_k_HD = {}, extra_logit_H = {}, extra_v_HD = {};
+
+  bool requires_grad() const {
+    return q_BHTD.requires_grad() || k_BGKD.requires_grad() || v_BGKD.requires_grad() || bias_HT.requires_grad() ||
+           extra_k_HD.requires_grad() || extra_logit_H.requires_grad() || extra_v_HD.requires_grad();
+  }
 };
 
 template <class Op>
-struct AttentionNode : Node {
+struct AttentionNode {
   Op op;
   AttentionInputs inputs;
   Tensor o_BHTD, m_BHT, S_BHT;
   AttentionConfig config;
 
-  const char* name() const override { return Op::name; }
-  void backward() override {
-    AttentionGradients gradients =
-        attention_backward<Op>(op, output_grad(), inputs.q_BHTD.value(), inputs.k_BGKD.value(), inputs.v_BGKD.value(),
-                               o_BHTD, m_BHT, S_BHT, config);
+  static constexpr const char* name = Op::name;
+  void backward(const Tensor& dy) {
+    AttentionGradients gradients = attention_backward<Op>(op, dy, inputs.q_BHTD.value(), inputs.k_BGKD.value(),
+                                                          inputs.v_BGKD.value(), o_BHTD, m_BHT, S_BHT, config);
     auto add_to = [](const Var& input, Tensor& gradient) {
       if (input.requires_grad()) input.gradient().accumulate(std::move(gradient));
     };
@@ -61,19 +65,7 @@ AttentionResult attention(const Op& op, const AttentionInputs& inputs, double sc
   Tensor o = q.new_empty(q.shape(), q.dtype());
   Tensor m = q.new_empty({q.dim(0), q.dim(1), q.dim(2)}, row_type), S = q.new_empty(m.shape(), row_type);
   attention<Op>(op, q, inputs.k_BGKD.value(), inputs.v_BGKD.value(), config, o, m, S);
-  Tape* tape = Tape::recording(inputs.q_BHTD, inputs.k_BGKD, inputs.v_BGKD, inputs.bias_HT, inputs.extra_k_HD,
-                               inputs.extra_logit_H, inputs.extra_v_HD);
-  AttentionResult result{Var(o, tape), m, S, config};
-  if (tape) {
-    auto& node = tape->add<AttentionNode<Op>>(result.o_BHTD);
-    node.op = op;
-    node.inputs = inputs;
-    node.o_BHTD = o;
-    node.m_BHT = m;
-    node.S_BHT = S;
-    node.config = config;
-  }
-  return result;
+  return {record<AttentionNode<Op>>(o, op, inputs, o, m, S, config), m, S, config};
 }
 
 }  // namespace sink

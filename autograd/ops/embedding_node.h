@@ -2,20 +2,20 @@
 #pragma once
 
 #include "autograd/parameter.h"
-#include "autograd/tape.h"
+#include "autograd/record.h"
 #include "engine/ops/embedding/embedding.h"
 #include "engine/ops/stored_product/stored_product.h"
 
 namespace sink {
 
-struct EmbeddingNode : Node {
+struct EmbeddingNode {
   Tensor tokens_BT;
   const Parameter* table;
 
-  const char* name() const override { return "embedding"; }
-  void backward() override {
+  static constexpr const char* name = "embedding";
+  void backward(const Tensor& dy) {
     auto [dw, accumulate] = table->var().gradient().target();
-    embedding_backward(output_grad(), tokens_BT, dw, accumulate);
+    embedding_backward(dy, tokens_BT, dw, accumulate);
   }
 };
 
@@ -29,14 +29,7 @@ inline Var embedding(const Tensor& tokens_BT, const Parameter& table_VC) {
   Tensor x = table_VC.master().new_empty({tokens_BT.dim(0), tokens_BT.dim(1), table_VC.master().dim(1)},
                                          table_VC.master().dtype());
   embedding(tokens_BT, table_VC.master(), x);
-  Tape* tape = Tape::recording(table_VC.var());
-  Var output(std::move(x), tape);
-  if (tape) {
-    auto& node = tape->add<EmbeddingNode>(output);
-    node.tokens_BT = tokens_BT;
-    node.table = &table_VC;
-  }
-  return output;
+  return record<EmbeddingNode>(x, tokens_BT, &table_VC);
 }
 
 }  // namespace sink

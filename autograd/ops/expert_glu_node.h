@@ -1,18 +1,18 @@
 // y = gated units of all experts, times what the router gives each.
 #pragma once
 
-#include "autograd/tape.h"
+#include "autograd/record.h"
 #include "engine/ops/expert_glu/expert_glu.h"
 
 namespace sink {
 
-struct ExpertGluNode : Node {
+struct ExpertGluNode {
   Var gate_up, p;
 
-  const char* name() const override { return "expert_glu"; }
-  void backward() override {
+  static constexpr const char* name = "expert_glu";
+  void backward(const Tensor& dy) {
     Tensor dgate_up = Tensor::empty_like(gate_up.value()), dp = Tensor::empty_like(p.value());
-    expert_glu_backward(output_grad(), gate_up.value(), p.value(), dgate_up, dp);
+    expert_glu_backward(dy, gate_up.value(), p.value(), dgate_up, dp);
     if (gate_up.requires_grad()) gate_up.gradient().accumulate(std::move(dgate_up));
     if (p.requires_grad()) p.gradient().accumulate(std::move(dp));
   }
@@ -24,14 +24,7 @@ inline Var expert_glu(const Var& gate_up, const Var& p) {
   shape[-1] /= 2;
   Tensor y = gate_up.value().new_empty(shape, gate_up.value().dtype());
   expert_glu(gate_up.value(), p.value(), y);
-  Tape* tape = Tape::recording(gate_up, p);
-  Var output(std::move(y), tape);
-  if (tape) {
-    auto& node = tape->add<ExpertGluNode>(output);
-    node.gate_up = gate_up;
-    node.p = p;
-  }
-  return output;
+  return record<ExpertGluNode>(y, gate_up, p);
 }
 
 }  // namespace sink

@@ -1,19 +1,19 @@
 // y = o logistic(gate), one gate for each number or for each group of adjacent numbers.
 #pragma once
 
-#include "autograd/tape.h"
+#include "autograd/record.h"
 #include "engine/ops/gate/gate.h"
 
 namespace sink {
 
-struct GateNode : Node {
+struct GateNode {
   Var o_BTE, gate_BTG;
 
-  const char* name() const override { return "gate"; }
-  void backward() override {
+  static constexpr const char* name = "gate";
+  void backward(const Tensor& dy) {
     Tensor d_o = Tensor::empty_like(o_BTE.value());
     Tensor dgate = Tensor::empty_like(gate_BTG.value());
-    gate_backward(output_grad(), o_BTE.value(), gate_BTG.value(), d_o, dgate);
+    gate_backward(dy, o_BTE.value(), gate_BTG.value(), d_o, dgate);
     if (o_BTE.requires_grad()) o_BTE.gradient().accumulate(std::move(d_o));
     if (gate_BTG.requires_grad()) gate_BTG.gradient().accumulate(std::move(dgate));
   }
@@ -22,14 +22,7 @@ struct GateNode : Node {
 inline Var gate(const Var& o_BTE, const Var& gate_BTG) {
   Tensor y = Tensor::empty_like(o_BTE.value());
   gate(o_BTE.value(), gate_BTG.value(), y);
-  Tape* tape = Tape::recording(o_BTE, gate_BTG);
-  Var output(std::move(y), tape);
-  if (tape) {
-    auto& node = tape->add<GateNode>(output);
-    node.o_BTE = o_BTE;
-    node.gate_BTG = gate_BTG;
-  }
-  return output;
+  return record<GateNode>(y, o_BTE, gate_BTG);
 }
 
 }  // namespace sink

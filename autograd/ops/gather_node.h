@@ -2,19 +2,19 @@
 #pragma once
 
 #include "autograd/parameter.h"
-#include "autograd/tape.h"
+#include "autograd/record.h"
 #include "engine/ops/gather/gather.h"
 
 namespace sink {
 
-struct GatherNode : Node {
+struct GatherNode {
   Tensor index;
   const Parameter* p;
 
-  const char* name() const override { return "gather"; }
-  void backward() override {
+  static constexpr const char* name = "gather";
+  void backward(const Tensor& dy) {
     auto [dp, accumulate] = p->var().gradient().target();
-    gather_backward(output_grad(), index, dp, accumulate);
+    gather_backward(dy, index, dp, accumulate);
   }
 };
 
@@ -22,14 +22,7 @@ struct GatherNode : Node {
 inline Var gather(const Parameter& p, const Tensor& index_I32, const Shape& shape) {
   Tensor y = p.master().new_empty(shape, p.master().dtype());
   gather(p.master(), index_I32, y);
-  Tape* tape = Tape::recording(p.var());
-  Var output(std::move(y), tape);
-  if (tape) {
-    auto& node = tape->add<GatherNode>(output);
-    node.index = index_I32;
-    node.p = &p;
-  }
-  return output;
+  return record<GatherNode>(y, index_I32, &p);
 }
 
 }  // namespace sink

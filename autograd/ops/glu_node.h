@@ -1,19 +1,19 @@
 // y = F(gate) up, gate and up side by side in the input.
 #pragma once
 
-#include "autograd/tape.h"
+#include "autograd/record.h"
 #include "engine/ops/glu/glu.h"
 
 namespace sink {
 
 template <ListedActivationFunction F>
-struct GluNode : Node {
+struct GluNode {
   Var gate_up;
 
-  const char* name() const override { return "glu"; }
-  void backward() override {
+  static constexpr const char* name = "glu";
+  void backward(const Tensor& dy) {
     Tensor dgate_up = Tensor::empty_like(gate_up.value());
-    glu_backward<F>(output_grad(), gate_up.value(), dgate_up);
+    glu_backward<F>(dy, gate_up.value(), dgate_up);
     gate_up.gradient().accumulate(std::move(dgate_up));
   }
 };
@@ -24,10 +24,7 @@ Var glu(const Var& gate_up) {
   shape[-1] /= 2;
   Tensor y = gate_up.value().new_empty(shape, gate_up.value().dtype());
   glu<F>(gate_up.value(), y);
-  Tape* tape = Tape::recording(gate_up);
-  Var output(std::move(y), tape);
-  if (tape) tape->add<GluNode<F>>(output).gate_up = gate_up;
-  return output;
+  return record<GluNode<F>>(y, gate_up);
 }
 
 }  // namespace sink

@@ -1,18 +1,18 @@
 // Splits a projection into the heads of queries, keys and values, and joins the heads of the output.
 #pragma once
 
-#include "autograd/tape.h"
+#include "autograd/record.h"
 #include "engine/ops/heads/heads.h"
 
 namespace sink {
 
-struct SplitHeadsNode : Node {
+struct SplitHeadsNode {
   Gradient dqkv_BTE;
 
-  const char* name() const override { return "split_heads"; }
-  void backward() override {
+  static constexpr const char* name = "split_heads";
+  void backward(const Tensor& dq, const Tensor& dk, const Tensor& dv) {
     Tensor dqkv = dqkv_BTE.grad_buffer();
-    split_heads_backward(output_grad(0), output_grad(1), output_grad(2), dqkv);
+    split_heads_backward(dq, dk, dv, dqkv);
     dqkv_BTE.accumulate(std::move(dqkv));
   }
 };
@@ -36,19 +36,17 @@ inline QueryKeyValue split_heads(const Var& qkv_BTE, std::int64_t H, std::int64_
   const Tensor& qkv = qkv_BTE.value();
   auto [q, k, v] = empty_heads(qkv, H, G);
   split_heads(qkv, q, k, v);
-  Tape* tape = Tape::recording(qkv_BTE);
-  QueryKeyValue parts{Var(q, tape), Var(k, tape), Var(v, tape)};
-  if (tape) tape->add<SplitHeadsNode>(parts.q_BHTD, parts.k_BGTD, parts.v_BGTD).dqkv_BTE = qkv_BTE.gradient();
-  return parts;
+  auto [q_var, k_var, v_var] = record<SplitHeadsNode>(std::array{q, k, v}, qkv_BTE.gradient());
+  return {q_var, k_var, v_var};
 }
 
-struct MergeHeadsNode : Node {
+struct MergeHeadsNode {
   Gradient do_BHTD;
 
-  const char* name() const override { return "merge_heads"; }
-  void backward() override {
+  static constexpr const char* name = "merge_heads";
+  void backward(const Tensor& dy) {
     Tensor d_heads = do_BHTD.grad_buffer();
-    merge_heads_backward(output_grad(), d_heads);
+    merge_heads_backward(dy, d_heads);
     do_BHTD.accumulate(std::move(d_heads));
   }
 };
@@ -58,19 +56,16 @@ inline Var merge_heads(const Var& o_BHTD) {
   const Tensor& o = o_BHTD.value();
   Tensor merged = o.new_empty({o.dim(0), o.dim(2), o.dim(1) * o.dim(3)}, o.dtype());
   merge_heads(o, merged);
-  Tape* tape = Tape::recording(o_BHTD);
-  Var output(std::move(merged), tape);
-  if (tape) tape->add<MergeHeadsNode>(output).do_BHTD = o_BHTD.gradient();
-  return output;
+  return record<MergeHeadsNode>(merged, o_BHTD.gradient());
 }
 
-struct SumHeadsNode : Node {
+struct SumHeadsNode {
   Gradient do_BHTD;
 
-  const char* name() const override { return "sum_heads"; }
-  void backward() override {
+  static constexpr const char* name = "sum_heads";
+  void backward(const Tensor& dy) {
     Tensor d_heads = do_BHTD.grad_buffer();
-    sum_heads_backward(output_grad(), d_heads);
+    sum_heads_backward(dy, d_heads);
     do_BHTD.accumulate(std::move(d_heads));
   }
 };
@@ -80,10 +75,7 @@ inline Var sum_heads(const Var& o_BHTD) {
   const Tensor& o = o_BHTD.value();
   Tensor y = o.new_empty({o.dim(0), o.dim(2), o.dim(3)}, o.dtype());
   sum_heads(o, y);
-  Tape* tape = Tape::recording(o_BHTD);
-  Var output(std::move(y), tape);
-  if (tape) tape->add<SumHeadsNode>(output).do_BHTD = o_BHTD.gradient();
-  return output;
+  return record<SumHeadsNode>(y, o_BHTD.gradient());
 }
 
 }  // namespace sink

@@ -26,9 +26,9 @@ std::int64_t rows_per_block(std::int64_t rows, std::int64_t V, std::size_t eleme
 
 }  // namespace
 
-void LinearCrossEntropyNode::backward() {
-  scale(dx, output_grad());
-  scale(dw, output_grad());
+void LinearCrossEntropyNode::backward(const Tensor& dloss) {
+  scale(dx, dloss);
+  scale(dw, dloss);
   weight->var().gradient().accumulate(std::move(dw));
   if (x_gradient.requires_grad()) x_gradient.accumulate(std::move(dx));
 }
@@ -44,22 +44,22 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
   DType type = x_value.dtype(), master_type = accumulate_type(type);
   Tensor loss_N = x_value.new_empty({rows}, master_type);
 
-  Tape* tape = Tape::recording(x, weight.var());
+  const bool training = recording_tape(x, &weight) != nullptr;
   Tensor dx, dw;
-  if (tape) {
+  if (training) {
     dx = Tensor::empty_like(x_value);
     dw = weight.var().gradient().grad_buffer();
   }
   if (weight.stored()) {  // by tiles of words, of which none has all logits, nor a gradient
     stored_cross_entropy(x_NC, *weight.stored(), targets_N, loss_N);
   } else {
-    std::int64_t block = rows_per_block(rows, V, size_of(type), tape != nullptr);
+    std::int64_t block = rows_per_block(rows, V, size_of(type), training);
     Tensor logits_block = x_value.new_empty({std::min(block, rows), V}, type);
     for (std::int64_t first = 0; first < rows; first += block) {
       std::int64_t last = std::min(rows, first + block);
       Tensor logits = logits_block.rows(0, last - first), loss = loss_N.rows(first, last);
       matmul({x_NC.rows(first, last)}, transposed(weight.compute()), logits);
-      if (!tape) {
+      if (!training) {
         cross_entropy(logits, targets_N.rows(first, last), loss);
         continue;
       }
@@ -73,15 +73,7 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
   Tensor loss = x_value.new_empty({1}, master_type);
   scaled_sum(loss_N, scale, targets_counted, loss);
   if (loss_of_rows) *loss_of_rows = loss_N;
-  Var output(std::move(loss), tape);
-  if (tape) {
-    auto& node = tape->add<LinearCrossEntropyNode>(output);
-    node.x_gradient = x.gradient();
-    node.weight = &weight;
-    node.dx = std::move(dx);
-    node.dw = std::move(dw);
-  }
-  return output;
+  return record<LinearCrossEntropyNode>(loss, x.gradient(), &weight, dx, dw);
 }
 
 }  // namespace sink

@@ -6,17 +6,17 @@
 #pragma once
 
 #include "autograd/parameter.h"
-#include "autograd/tape.h"
+#include "autograd/record.h"
 
 namespace sink {
 
-struct LinearCrossEntropyNode : Node {
+struct LinearCrossEntropyNode {
   Gradient x_gradient;
   const Parameter* weight;
   Tensor dx, dw;  // for d loss = 1
 
-  const char* name() const override { return "linear_cross_entropy"; }
-  void backward() override;
+  static constexpr const char* name = "linear_cross_entropy";
+  void backward(const Tensor& dloss);
 };
 
 // x: (..., C); weight: (V, C); targets: I32, one per row of x, -1 = ignored; `predicted` of them are not: where none

@@ -2,19 +2,18 @@
 #pragma once
 
 #include "autograd/parameter.h"
-#include "autograd/tape.h"
+#include "autograd/record.h"
 #include "engine/ops/matmul/matmul.h"
 #include "engine/ops/stored_product/stored_product.h"
 
 namespace sink {
 
-struct LinearNode : Node {
+struct LinearNode {
   Var x;
   const Parameter* weight;
 
-  const char* name() const override { return "linear"; }
-  void backward() override {
-    const Tensor& dy = output_grad();
+  static constexpr const char* name = "linear";
+  void backward(const Tensor& dy) {
     auto [dw, accumulate_dw] = weight->var().gradient().target();
     matmul(transposed(dy), {x.value()}, dw, accumulate_dw);
     if (!x.requires_grad()) return;
@@ -37,14 +36,7 @@ inline Var linear(const Var& x, const Parameter& weight) {
   shape[-1] = weight.info().shape[0];
   Tensor y = x.value().new_empty(shape, x.value().dtype());
   product(x.value(), weight, y);
-  Tape* tape = Tape::recording(x, weight.var());
-  Var output(std::move(y), tape);
-  if (tape) {
-    auto& node = tape->add<LinearNode>(output);
-    node.x = x;
-    node.weight = &weight;
-  }
-  return output;
+  return record<LinearNode>(y, x, &weight);
 }
 
 }  // namespace sink

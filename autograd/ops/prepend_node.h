@@ -2,19 +2,18 @@
 #pragma once
 
 #include "autograd/parameter.h"
-#include "autograd/tape.h"
+#include "autograd/record.h"
 #include "engine/ops/prepend/prepend.h"
 
 namespace sink {
 
-struct PrependNode : Node {
+struct PrependNode {
   Gradient dx_BTC;
   const Parameter* row;
 
-  const char* name() const override { return "prepend"; }
-  void backward() override {
+  static constexpr const char* name = "prepend";
+  void backward(const Tensor& dy) {
     auto [drow, accumulate] = row->var().gradient().target();
-    const Tensor& dy = output_grad();
     Tensor dx = dy.new_empty({dy.dim(0), dy.dim(1) - 1, dy.dim(2)}, dy.dtype());
     prepend_backward(dy, dx, drow, accumulate);
     if (dx_BTC.requires_grad()) dx_BTC.accumulate(std::move(dx));
@@ -26,23 +25,16 @@ inline Var prepend(const Var& x_BTC, const Parameter& row_1C) {
   const Tensor& x = x_BTC.value();
   Tensor y = x.new_empty({x.dim(0), 1 + x.dim(1), x.dim(2)}, x.dtype());
   prepend(x, row_1C.master(), y);
-  Tape* tape = Tape::recording(x_BTC, row_1C.var());
-  Var output(std::move(y), tape);
-  if (tape) {
-    auto& node = tape->add<PrependNode>(output);
-    node.dx_BTC = x_BTC.gradient();
-    node.row = &row_1C;
-  }
-  return output;
+  return record<PrependNode>(y, x_BTC.gradient(), &row_1C);
 }
 
-struct DropFirstNode : Node {
+struct DropFirstNode {
   Gradient dx_BTC;
 
-  const char* name() const override { return "drop_first"; }
-  void backward() override {
+  static constexpr const char* name = "drop_first";
+  void backward(const Tensor& dy) {
     Tensor dx = dx_BTC.grad_buffer();
-    drop_first_backward(output_grad(), dx);
+    drop_first_backward(dy, dx);
     dx_BTC.accumulate(std::move(dx));
   }
 };
@@ -52,10 +44,7 @@ inline Var drop_first(const Var& x_BTC) {
   const Tensor& x = x_BTC.value();
   Tensor y = x.new_empty({x.dim(0), x.dim(1) - 1, x.dim(2)}, x.dtype());
   drop_first(x, y);
-  Tape* tape = Tape::recording(x_BTC);
-  Var output(std::move(y), tape);
-  if (tape) tape->add<DropFirstNode>(output).dx_BTC = x_BTC.gradient();
-  return output;
+  return record<DropFirstNode>(y, x_BTC.gradient());
 }
 
 }  // namespace sink

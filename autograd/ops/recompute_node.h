@@ -5,38 +5,32 @@
 #include <functional>
 #include <utility>
 
-#include "autograd/tape.h"
+#include "autograd/record.h"
 
 namespace sink {
 
-struct RecomputeNode : Node {
+struct RecomputeNode {
   Var x;
   std::function<Var(const Var&)> f;
 
-  const char* name() const override { return "recompute"; }
-  void backward() override {
+  static constexpr const char* name = "recompute";
+  void backward(Tensor dy) {
     Tape inside;
     Var y = f(x);
-    y.gradient().accumulate(output_grad());
-    outputs[0].clear();  // so that one tensor holds it, which may be added to in place
+    y.gradient().accumulate(std::move(dy));  // its only holder, so that it may be added to in place
     inside.backward_from_outputs();
   }
 };
 
 // f(x). f is a function of x and of parameters, which outlive the tape; both runs give the same bits.
 inline Var recompute(const Var& x, std::function<Var(const Var&)> f) {
-  Tape* tape = Tape::recording(x);
-  if (!tape) return f(x);
+  if (!recording_tape(x)) return f(x);
   Tensor y;
   {
     Tape::Pause pause;
     y = f(x).value();
   }
-  Var output(y, true);
-  auto& node = tape->add<RecomputeNode>(output);
-  node.x = x;
-  node.f = std::move(f);
-  return output;
+  return record<RecomputeNode>(std::move(y), x, std::move(f));
 }
 
 }  // namespace sink

@@ -3,25 +3,25 @@
 
 #include "autograd/ops/add_node.h"
 #include "autograd/parameter.h"
-#include "autograd/tape.h"
+#include "autograd/record.h"
 #include "engine/ops/rms_norm/rms_norm.h"
 
 namespace sink {
 
-struct RmsNormNode : Node {
+struct RmsNormNode {
   Var x;
   const Parameter* gain;
   Tensor r;  // inverse root mean square of every row
 
-  const char* name() const override { return "rms_norm"; }
-  void backward() override {
+  static constexpr const char* name = "rms_norm";
+  void backward(const Tensor& dy) {
     auto [dgain, accumulate_dgain] = gain->var().gradient().target();
     if (x.requires_grad()) {
       auto [dx, accumulate_dx] = x.gradient().target();
-      rms_norm_backward(output_grad(), x.value(), gain->master(), r, dx, accumulate_dx, dgain, accumulate_dgain);
+      rms_norm_backward(dy, x.value(), gain->master(), r, dx, accumulate_dx, dgain, accumulate_dgain);
     } else {
       Tensor unused = Tensor::empty_like(x.value());
-      rms_norm_backward(output_grad(), x.value(), gain->master(), r, unused, false, dgain, accumulate_dgain);
+      rms_norm_backward(dy, x.value(), gain->master(), r, unused, false, dgain, accumulate_dgain);
     }
   }
 };
@@ -31,26 +31,21 @@ inline Var rms_norm(const Var& x, const Parameter& gain, DType type, double epsi
   Tensor y = value.new_empty(value.shape(), type);
   Tensor r = value.new_empty({value.size() / value.dim(-1)}, value.dtype());
   rms_norm(value, gain.master(), y, r, epsilon);
-  Tape* tape = Tape::recording(x, gain.var());
-  Var output(std::move(y), tape);
-  if (tape) {
-    auto& node = tape->add<RmsNormNode>(output);
-    node.x = x;
-    node.gain = &gain;
-    node.r = r;
-  }
-  return output;
+  return record<RmsNormNode>(y, x, &gain, r);
 }
 
-struct AddRmsNormNode : NormedSumNode {
+struct AddRmsNormNode {
+  SumGradients sum;
+  Tensor u;
   const Parameter* gain;
   Tensor r;
 
-  const char* name() const override { return "add_rms_norm"; }
-  void backward() override {
+  static constexpr const char* name = "add_rms_norm";
+  static bool allows_undefined_grad(std::size_t output) { return output == 0; }
+  void backward(const Tensor& du, const Tensor& dy) {
     auto [dgain, accumulate_dgain] = gain->var().gradient().target();
-    pass_on([&, &dgain = dgain, accumulate_dgain = accumulate_dgain](Tensor& da, Tensor& db) {
-      add_rms_norm_backward(output_grad(1), output_grad(0), u, gain->master(), r, da, db, dgain, accumulate_dgain);
+    sum.accumulate_from(u, [&, &dgain = dgain, accumulate_dgain = accumulate_dgain](Tensor& da, Tensor& db) {
+      add_rms_norm_backward(dy, du, u, gain->master(), r, da, db, dgain, accumulate_dgain);
     });
   }
 };
@@ -61,17 +56,8 @@ inline NormedSum add_rms_norm(const Var& a, const Var& b, const Parameter& gain,
   Tensor u = Tensor::empty_like(a.value()), y = u.new_empty(u.shape(), type);
   Tensor r = u.new_empty({u.size() / u.dim(-1)}, u.dtype());
   add_rms_norm(a.value(), b.value(), gain.master(), u, y, r, epsilon);
-  Tape* tape = Tape::recording(a, b, gain.var());
-  NormedSum outputs{Var(u, tape), Var(std::move(y), tape)};
-  if (tape) {
-    auto& node = tape->add<AddRmsNormNode>(outputs.u, outputs.y);
-    node.da = a.gradient();
-    node.db = b.gradient();
-    node.u = u;
-    node.gain = &gain;
-    node.r = r;
-  }
-  return outputs;
+  auto [u_var, y_var] = record<AddRmsNormNode>(std::array{u, y}, SumGradients{a.gradient(), b.gradient()}, u, &gain, r);
+  return {u_var, y_var};
 }
 
 }  // namespace sink

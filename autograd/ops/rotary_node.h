@@ -2,19 +2,19 @@
 #pragma once
 
 #include "autograd/ops/heads_node.h"
-#include "autograd/tape.h"
+#include "autograd/record.h"
 #include "engine/ops/rotary/rotary.h"
 
 namespace sink {
 
-struct RotaryNode : Node {
+struct RotaryNode {
   Gradient dx_BHTD;
   RotaryTable table;
 
-  const char* name() const override { return "rotary"; }
-  void backward() override {
+  static constexpr const char* name = "rotary";
+  void backward(const Tensor& dy) {
     Tensor dx = dx_BHTD.grad_buffer();
-    rotary(output_grad(), table, /*inverse=*/true, dx);
+    rotary(dy, table, /*inverse=*/true, dx);
     dx_BHTD.accumulate(std::move(dx));
   }
 };
@@ -22,24 +22,17 @@ struct RotaryNode : Node {
 inline Var rotary(const Var& x_BHTD, const RotaryTable& table) {
   Tensor y = Tensor::empty_like(x_BHTD.value());
   rotary(x_BHTD.value(), table, /*inverse=*/false, y);
-  Tape* tape = Tape::recording(x_BHTD);
-  Var output(std::move(y), tape);
-  if (tape) {
-    auto& node = tape->add<RotaryNode>(output);
-    node.dx_BHTD = x_BHTD.gradient();
-    node.table = table;
-  }
-  return output;
+  return record<RotaryNode>(y, x_BHTD.gradient(), table);
 }
 
-struct SplitRotaryNode : Node {
+struct SplitRotaryNode {
   Gradient dqkv_BTE;
   RotaryTable table;
 
-  const char* name() const override { return "split_rotary"; }
-  void backward() override {
+  static constexpr const char* name = "split_rotary";
+  void backward(const Tensor& dq, const Tensor& dk, const Tensor& dv) {
     Tensor dqkv = dqkv_BTE.grad_buffer();
-    split_rotary_backward(output_grad(0), output_grad(1), output_grad(2), table, dqkv);
+    split_rotary_backward(dq, dk, dv, table, dqkv);
     dqkv_BTE.accumulate(std::move(dqkv));
   }
 };
@@ -49,14 +42,8 @@ inline QueryKeyValue split_rotary(const Var& qkv_BTE, std::int64_t H, std::int64
   const Tensor& qkv = qkv_BTE.value();
   auto [q, k, v] = empty_heads(qkv, H, G);
   split_rotary(qkv, table, q, k, v);
-  Tape* tape = Tape::recording(qkv_BTE);
-  QueryKeyValue parts{Var(q, tape), Var(k, tape), Var(v, tape)};
-  if (tape) {
-    auto& node = tape->add<SplitRotaryNode>(parts.q_BHTD, parts.k_BGTD, parts.v_BGTD);
-    node.dqkv_BTE = qkv_BTE.gradient();
-    node.table = table;
-  }
-  return parts;
+  auto [q_var, k_var, v_var] = record<SplitRotaryNode>(std::array{q, k, v}, qkv_BTE.gradient(), table);
+  return {q_var, k_var, v_var};
 }
 
 }  // namespace sink

@@ -3,18 +3,18 @@
 
 #include <cmath>
 
-#include "autograd/tape.h"
+#include "autograd/record.h"
 
 namespace sink::tour {
 
 // y = c tanh(x / c), number by number: nearly x where x is small, never beyond c. Some models cap their logits so.
-struct SoftCapNode : Node {
+struct SoftCapNode {
   Var x;
   double c;
 
-  const char* name() const override { return "soft_cap"; }
-  void backward() override {
-    // Yours. output_grad() is d loss / dy; make d loss / dx, a tensor like x.value(), and give it to
+  static constexpr const char* name = "soft_cap";
+  void backward([[maybe_unused]] const Tensor& dy) {
+    // Yours. `dy` is d loss / dy; make d loss / dx, a tensor like x.value(), and give it to
     // x.gradient().accumulate(...). The derivative of tanh(u) is 1 - tanh(u)^2.
   }
 };
@@ -22,14 +22,7 @@ struct SoftCapNode : Node {
 inline Var soft_cap(const Var& x, double c) {
   Tensor y = Tensor::empty_like(x.value());
   for (std::int64_t i = 0; i < y.size(); ++i) y.data<double>()[i] = c * std::tanh(x.value().item(i) / c);
-  Tape* tape = Tape::recording(x);
-  Var output(y, tape);
-  if (tape) {
-    auto& node = tape->add<SoftCapNode>(output);
-    node.x = x;
-    node.c = c;
-  }
-  return output;
+  return record<SoftCapNode>(y, x, c);
 }
 
 }  // namespace sink::tour

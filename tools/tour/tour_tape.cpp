@@ -3,19 +3,19 @@
 
 #include "autograd/grad_check.h"
 #include "autograd/ops/add_node.h"
-#include "autograd/tape.h"
+#include "autograd/record.h"
 #include "tools/tour/tour_chapters.h"
 
 namespace sink::tour {
 
 // y = x^2, so dy/dx = 2x.
-struct SquareNode : Node {
+struct SquareNode {
   Var x;
 
-  const char* name() const override { return "square"; }
-  void backward() override {
+  static constexpr const char* name = "square";
+  void backward(const Tensor& dy) {
     Tensor dx = Tensor::empty_like(x.value());
-    for (std::int64_t i = 0; i < dx.size(); ++i) dx.data<double>()[i] = 2 * x.value().item(i) * output_grad().item(i);
+    for (std::int64_t i = 0; i < dx.size(); ++i) dx.data<double>()[i] = 2 * x.value().item(i) * dy.item(i);
     x.gradient().accumulate(dx);
   }
 };
@@ -23,10 +23,7 @@ struct SquareNode : Node {
 Var square(const Var& x) {
   Tensor y = Tensor::empty_like(x.value());
   for (std::int64_t i = 0; i < y.size(); ++i) y.data<double>()[i] = x.value().item(i) * x.value().item(i);
-  Tape* tape = Tape::recording(x);  // null where nobody wants a gradient
-  Var output(y, tape);
-  if (tape) tape->add<SquareNode>(output).x = x;
-  return output;
+  return record<SquareNode>(y, x);
 }
 
 void tape_chapter() {

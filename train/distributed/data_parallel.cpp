@@ -60,7 +60,7 @@ void DataParallel::begin_micro_batch(std::int64_t n) {
 }
 
 void DataParallel::reduce_when_backward_returns(std::int64_t n) {
-  Tape::on_return([this, n] { reduce(n); });
+  Tape::backward_hook([this, n] { reduce(n); });
 }
 
 void DataParallel::reduce(std::int64_t n) {

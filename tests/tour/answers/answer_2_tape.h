@@ -3,20 +3,20 @@
 
 #include <cmath>
 
-#include "autograd/tape.h"
+#include "autograd/record.h"
 
 namespace sink::tour {
 
-struct SoftCapNode : Node {
+struct SoftCapNode {
   Var x;
   double c;
 
-  const char* name() const override { return "soft_cap"; }
-  void backward() override {
+  static constexpr const char* name = "soft_cap";
+  void backward(const Tensor& dy) {
     Tensor dx = Tensor::empty_like(x.value());
     for (std::int64_t i = 0; i < dx.size(); ++i) {
       double tanh = std::tanh(x.value().item(i) / c);
-      dx.data<double>()[i] = output_grad().item(i) * (1 - tanh * tanh);
+      dx.data<double>()[i] = dy.item(i) * (1 - tanh * tanh);
     }
     x.gradient().accumulate(dx);
   }
@@ -25,14 +25,7 @@ struct SoftCapNode : Node {
 inline Var soft_cap(const Var& x, double c) {
   Tensor y = Tensor::empty_like(x.value());
   for (std::int64_t i = 0; i < y.size(); ++i) y.data<double>()[i] = c * std::tanh(x.value().item(i) / c);
-  Tape* tape = Tape::recording(x);
-  Var output(y, tape);
-  if (tape) {
-    auto& node = tape->add<SoftCapNode>(output);
-    node.x = x;
-    node.c = c;
-  }
-  return output;
+  return record<SoftCapNode>(y, x, c);
 }
 
 }  // namespace sink::tour

@@ -7,7 +7,7 @@ from .values import plain, type_name
 
 # Frames between an operation and what it computes that mean nothing to a reader.
 PASSED_ON = ("std::", "boost::", "_ZSt", "_ZZ", "__", "start_thread", "clone", "sink::Selected", "sink::parallel_for",
-             "sink::parallel_chunks", "sink::run_program", "sink::run_body", "sink::StepRecording")
+             "sink::parallel_chunks", "sink::RecordedNode", "sink::run_program", "sink::run_body", "sink::StepRecording")
 # Private steps of the model's classes, each called by the function that a reader knows.
 STEPS = ("::applied", "::added", "::checked_forward")
 

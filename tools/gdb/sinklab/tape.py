@@ -1,4 +1,6 @@
 """The living tape: sink-tape, and which operation made a Var."""
+import re
+
 import gdb
 
 from .command import Command
@@ -23,8 +25,10 @@ def nodes_of_tape():
 
 
 def kind_of(node):
-    """The node's own struct, such as "RmsNorm" of RmsNormNode; of attention its operation beside it."""
+    """The operation of a node, such as "RmsNorm" of RecordedNode<RmsNormNode, 1>; for attention with its kind."""
     name = str(node.dynamic_type.target().unqualified()).replace("sink::", "").replace("(anonymous namespace)::", "")
+    if recorded := re.fullmatch(r"RecordedNode<(.*), \d+\w*>", name):
+        name = recorded[1]
     head, _, rest = name.partition("Node")
     return head + rest.replace("<", " ").replace(">", "")
 
@@ -74,7 +78,7 @@ class SinkTape(Command):
             made = ", ".join(shape_text(sizes_of(pointee(output["state_"])["shape"]))
                              for output in vector_items(own["outputs"]) if int(pointee(output["state_"])))
             saved, names = 0, []
-            for name, tensor in tensors_in(own):
+            for name, tensor in tensors_in(own["op"] if "RecordedNode<" in str(own.type) else own):
                 names.append(name)
                 if tensor.storage not in seen:
                     seen.add(tensor.storage)

@@ -1,0 +1,79 @@
+// record: how an operation puts itself on the tape. An operation with a gradient is a plain struct and a function:
+//
+//   struct SquareNode {                       // y = x^2
+//     static constexpr const char* name = "square";
+//     Var x;                                  // what backward reads
+//     void backward(const Tensor& dy) { ... } // dy = d loss / dy; adds to x.gradient()
+//   };
+//   Var square(const Var& x) {
+//     Tensor y = ...;                         // the forward computation
+//     return record<SquareNode>(y, x);        // the output, then the members of the struct in order
+//   }
+#pragma once
+
+#include <array>
+#include <utility>
+
+#include "autograd/tape.h"
+
+namespace sink {
+
+// Whether a gradient has to reach this member of a node: a Var, a Gradient, a Parameter by its address, or a struct of
+// Vars that says so itself. Anything else (tensors, tables, settings) is a constant of the operation.
+template <class T>
+bool requires_grad(const T& saved) {
+  if constexpr (requires { saved.requires_grad(); }) return saved.requires_grad();
+  if constexpr (requires { saved->var(); }) return saved->var().requires_grad();
+  return false;
+}
+
+// The tape that an operation with these inputs is recorded on; null if there is none or no input requires a gradient.
+template <class... Inputs>
+Tape* recording_tape(const Inputs&... inputs) {
+  return (requires_grad(inputs) || ...) ? Tape::active() : nullptr;
+}
+
+// A node of the tape around an operation's struct, which has the members of the example above. `backward` takes one
+// gradient per output. An operation may declare `static bool allows_undefined_grad(std::size_t output)`.
+template <class Op, std::size_t kOutputs>
+struct RecordedNode final : Node {
+  explicit RecordedNode(Op op) : op(std::move(op)) {}
+
+  const char* name() const override { return Op::name; }
+  void backward() override { backward_of_outputs(std::make_index_sequence<kOutputs>{}); }
+  bool allows_undefined_grad([[maybe_unused]] std::size_t output) const override {
+    if constexpr (requires { Op::allows_undefined_grad(output); }) return Op::allows_undefined_grad(output);
+    return false;
+  }
+
+  Op op;
+
+ private:
+  // The gradients are handed over, so that the operation may be their only holder and write to them in place.
+  template <std::size_t... i>
+  void backward_of_outputs(std::index_sequence<i...>) {
+    op.backward(outputs[i].take()...);
+  }
+};
+
+// Makes Vars of the outputs of an operation. Where a tape is alive and one of `saved` requires a gradient, appends a
+// node with Op{saved...} to the tape, and the Vars require gradients, too.
+template <class Op, std::size_t kOutputs, class... Saved>
+std::array<Var, kOutputs> record(std::array<Tensor, kOutputs> outputs, Saved&&... saved) {
+  std::array<Var, kOutputs> vars;
+  Tape* tape = recording_tape(saved...);
+  for (std::size_t i = 0; i < kOutputs; ++i) vars[i] = Var(std::move(outputs[i]), tape != nullptr);
+  if (tape) {
+    auto node = std::make_unique<RecordedNode<Op, kOutputs>>(Op{std::forward<Saved>(saved)...});
+    for (const Var& var : vars) node->outputs.push_back(var.gradient());
+    tape->add(std::move(node));
+  }
+  return vars;
+}
+
+template <class Op, class... Saved>
+Var record(Tensor output, Saved&&... saved) {
+  return record<Op>(std::array{std::move(output)}, std::forward<Saved>(saved)...)[0];
+}
+
+}  // namespace sink
