@@ -44,6 +44,7 @@ InterruptGuard::InterruptGuard(Says says) {
   old_hup_ = listen(SIGHUP, on_stop);
   if (old_hup_.sa_handler == SIG_IGN) ::sigaction(SIGHUP, &old_hup_, nullptr);
   old_usr1_ = listen(SIGUSR1, on_save);
+  old_usr2_ = listen(SIGUSR2, on_stop);
 }
 
 InterruptGuard::~InterruptGuard() {
@@ -51,6 +52,7 @@ InterruptGuard::~InterruptGuard() {
   ::sigaction(SIGINT, &old_int_, nullptr);
   ::sigaction(SIGHUP, &old_hup_, nullptr);
   ::sigaction(SIGUSR1, &old_usr1_, nullptr);
+  ::sigaction(SIGUSR2, &old_usr2_, nullptr);
   stop_signal = 0;  // what came was for the run that listened
   save_wanted = false;
 }

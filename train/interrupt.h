@@ -1,6 +1,7 @@
-// Signals a training run listens to: SIGTERM, SIGINT and SIGHUP (its terminal closed) ask it to save and leave, SIGUSR1
-// to save and continue. The handlers only set flags. A run reads them after each step, between validation batches and
-// between the operations of forward and backward; several CPU processes and a GPU between micro-batches.
+// Signals a training run listens to: SIGTERM, SIGINT, SIGHUP (its terminal closed) and SIGUSR2 (which mpirun forwards;
+// on the others it kills the ranks) ask it to save and leave, SIGUSR1 to save and continue. The handlers only set
+// flags. A run reads them after each step, between validation batches and between the operations of forward and
+// backward; several CPU processes and a GPU between micro-batches.
 #pragma once
 
 #include <csignal>
@@ -18,7 +19,7 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
  private:
-  struct sigaction old_term_, old_int_, old_hup_, old_usr1_;
+  struct sigaction old_term_, old_int_, old_hup_, old_usr1_, old_usr2_;
 };
 
 // The signal that asked to stop while a guard lives, 0 if none did; the program then leaves with 128 + it.

@@ -1,37 +1,35 @@
 #include "train/join_ranks.h"
 
-#include <unistd.h>
-
+#include <chrono>
+#include <csignal>
 #include <cstdio>
-#include <thread>
 
 #include "engine/comm/device_communicator.h"
+#include "engine/comm/launcher.h"
 #include "engine/comm/mpi_library.h"
-#include "engine/comm/rank_place.h"
-#include "engine/comm/tcp_links.h"
 #include "engine/io/build_info.h"
-#include "engine/io/printable.h"
+#include "train/interrupt.h"
 #include "train/run_config_table.h"
 
 namespace sink {
 namespace {
 
-// Called by the communicator's thread. The computation between two collectives may be long, or never end: this rank
-// leaves without it.
-void leave_soon(const std::exception_ptr& loss, const TransferName& last, std::int64_t step) {
-  std::thread([loss, last, step] {
-    std::this_thread::sleep_for(std::chrono::duration<double>(kMourning));
-    int code = static_cast<int>(Exit::device);
-    try {
-      std::rethrow_exception(loss);
-    } catch (const Error& error) {
-      std::fprintf(stderr,
-                   "error: %s; this rank was computing in step %lld, behind %s, and still is %.0f s later: it leaves\n",
-                   printable(error.what()).c_str(), static_cast<long long>(step), last.str().c_str(), kMourning);
-      code = static_cast<int>(error.code);
-    } catch (...) {}
-    ::_exit(code);
-  }).detach();
+// For links that wait: where one rank has ended, mpirun ends the others by SIGTERM. They say first where the run stood.
+Links::Waiting report_lost_rank(const Communicator& ranks) {
+  using WaitClock = std::chrono::steady_clock;
+  return [&ranks, told = WaitClock::time_point(), reported = false](const TransferName& name,
+                                                                    const std::vector<int>& others) mutable {
+    if (reported || stop_requested() != SIGTERM) return;
+    if (told == WaitClock::time_point()) told = WaitClock::now();
+    if (std::chrono::duration<double>(WaitClock::now() - told).count() < kPeerLossGraceSeconds) return;
+    reported = true;
+    std::fprintf(
+        stderr,
+        "rank %d of %d: told to end in step %lld, while it waits in %s for %s; --resume auto continues from the "
+        "last checkpoint\n",
+        ranks.rank(), ranks.size(), static_cast<long long>(ranks.step()), name.str().c_str(),
+        text_of_ranks(others).c_str());
+  };
 }
 
 // What must be alike on all ranks: a line for each setting.
@@ -61,43 +59,41 @@ void require_alike(Communicator& ranks, const std::string& own) {
            Exit::usage);
 }
 
-std::unique_ptr<Links> links_of(const RunConfig& config, const RankPlace& place) {
-  const auto time_out = static_cast<double>(config.comm_timeout);
-  const bool by_mpi =
-      config.comm == "mpi" || (config.comm == "auto" && place.launcher == "mpirun" && has_mpi_library());
-  if (!by_mpi) return std::make_unique<TcpLinks>(place, time_out);
-  std::unique_ptr<Links> links = mpi_links(time_out);
-  if (links->rank() != place.rank || links->size() != place.size)
+std::unique_ptr<Links> links_of(const RunConfig& config, const LaunchedProcess& launched) {
+  std::unique_ptr<Links> links = mpi_links(static_cast<double>(config.comm_timeout));
+  if (links->size() != launched.size)
     fail("ranks",
-         "to " + place.launcher + " this is rank " + std::to_string(place.rank) + " of " + std::to_string(place.size) +
-             ", to MPI rank " + std::to_string(links->rank()) + " of " + std::to_string(links->size()) +
-             ": MPI did not start it; take --comm tcp",
+         launched.launcher + " has started " + std::to_string(launched.size) + " processes, of which MPI finds " +
+             std::to_string(links->size()) + ": start them by the mpirun of this MPI, or by srun --mpi=pmix",
          Exit::usage);
+  local_rank() = links->local_rank();
   return links;
 }
 
 }  // namespace
 
-bool starts_ranks(const RunConfig& config) { return config.nproc > 1 && rank_place().size == 1; }
+bool starts_ranks(const RunConfig& config) { return config.nproc > 1 && launched_process().size == 1; }
 
 std::unique_ptr<Communicator> join_ranks(const RunConfig& config, const Ablation& ablation) {
-  const RankPlace place = rank_place();
-  if (config.nproc > 0 && place.size > 1 && place.size != config.nproc)
+  const LaunchedProcess launched = launched_process();
+  if (config.nproc > 0 && launched.size > 1 && launched.size != config.nproc)
     fail("ranks",
-         "--nproc " + std::to_string(config.nproc) + " asks for ranks that are started here, but " + place.launcher +
-             " has started " + std::to_string(place.size),
+         "--nproc " + std::to_string(config.nproc) + " asks for ranks that are started here, but " + launched.launcher +
+             " has started " + std::to_string(launched.size),
          Exit::usage);
-  if (place.size == 1) return no_other_rank();
-  require_ranks_divide(config, place.size);
-  auto ranks = std::make_unique<HostCommunicator>(links_of(config, place));
-  require_alike(*ranks, settings_of(config, ablation));
-  if (config.device == "cpu") {
-    const Communicator& known = *ranks;
-    ranks->on_loss(
-        [&known](const std::exception_ptr& loss, const TransferName& last) { leave_soon(loss, last, known.step()); });
-    return ranks;
-  }
-  return device_communicator(std::move(ranks), static_cast<double>(config.comm_timeout));
+  if (launched.size == 1) return make_single_process();
+  require_ranks_divide(config, launched.size);
+  std::unique_ptr<Links> made = links_of(config, launched);
+  Links& links = *made;
+  auto host = std::make_unique<HostCommunicator>(std::move(made));
+  require_alike(*host, settings_of(config, ablation));
+  std::unique_ptr<Communicator> ranks;
+  if (config.device == "cpu")
+    ranks = std::move(host);
+  else
+    ranks = device_communicator(std::move(host), static_cast<double>(config.comm_timeout));
+  links.while_waiting(report_lost_rank(*ranks));
+  return ranks;
 }
 
 }  // namespace sink

@@ -8,15 +8,16 @@
 
 namespace sink {
 
-// Meets the other ranks that the launcher of this process has started (engine/comm/rank_place.h), by what --comm names.
-// Throws Error: Exit::device where they do not come in --comm-timeout seconds, Exit::usage where --nproc says another
-// number, or they run other settings or another program.
+// Begins MPI in a process that a launcher has started as one of several (engine/comm/launcher.h), and NCCL on GPUs.
+// Throws Error: Exit::device without MPI or NCCL or where a rank does not answer in --comm-timeout seconds, Exit::usage
+// where --nproc is another number, or the ranks have other settings or another program.
 std::unique_ptr<Communicator> join_ranks(const RunConfig& config, const Ablation& ablation);
 
-// Whether this process is one that --nproc has started, or stands for itself.
+// Whether --nproc asks this process to start the ranks.
 bool starts_ranks(const RunConfig& config);
 
-// A rank that waits for nobody when another is lost leaves all the same, after this many seconds.
-inline constexpr double kMourning = 10;
+// Seconds from the SIGTERM by which mpirun ends the ranks until a rank says which one it waits for. A second after the
+// signal mpirun kills it.
+inline constexpr double kPeerLossGraceSeconds = 0.3;
 
 }  // namespace sink

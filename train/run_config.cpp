@@ -8,7 +8,7 @@
 #include <set>
 
 #include "engine/check.h"
-#include "engine/comm/rank_place.h"
+#include "engine/comm/launcher.h"
 #include "engine/io/build_info.h"
 #include "engine/io/file.h"
 #include "engine/io/printable.h"
@@ -249,7 +249,8 @@ void require_consistent(const RunConfig& config, const Ablation& ablation) {
   if (config.min_learning_rate > config.learning_rate) {
     refuse("--min-learning-rate must not exceed --learning-rate, got more than the peak");
   }
-  if (config.warmup > config.steps && says_what_all_ranks_know()) {
+  const bool starts_ranks = config.nproc > 1 && !config.dry_run && launched_process().size == 1;  // of which one prints
+  if (config.warmup > config.steps && launched_process().rank == 0 && !starts_ranks) {
     std::fprintf(stderr, "note: the warm-up (%lld steps) is longer than the run (%lld steps)\n",
                  static_cast<long long>(config.warmup), static_cast<long long>(config.steps));
   }

@@ -54,7 +54,6 @@ struct RunConfig : DataConfig, Sizes {
   bool force = false;                   // replace an existing run folder
   bool dry_run = false;                 // print parameters, memory and FLOPs, then leave
   std::int64_t nproc = 0;               // ranks to start here; 0: as the launcher says, or one
-  std::string comm = "auto";            // auto | tcp | mpi: what carries bytes between ranks
   std::int64_t comm_timeout = 300;      // seconds in which ranks must meet, and something move in a collective
   double rate = 0, link = 0;            // of --dry-run: tokens a second of one rank, GB a second that it sends
   std::int64_t zero = 0;                // 0 | 1: what is sharded over ranks: nothing, the optimiser's state (ZeRO-1)

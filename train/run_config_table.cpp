@@ -110,12 +110,9 @@ Settings<RunConfig> make_table() {
       {"link", kRunning, &C::link, "--dry-run --nproc N: 10^9 bytes a second that a rank can send; 0: not known", 0,
        kMillion},
       {"nproc", kRunning, &C::nproc,
-       "start this many ranks here, each with its share of the micro-batches (--accumulate); 0: one, or what mpirun, "
-       "srun or torchrun has started",
+       "start this many ranks here by mpirun, each with its share of the micro-batches (--accumulate); 0: one, or "
+       "what mpirun or srun has started. MPI alone carries their bytes: there is no --comm",
        0, 1024},
-      one_of({"auto", "tcp", "mpi"}, {"comm", kRunning, &C::comm,
-                                      "what carries bytes between ranks; auto: mpi under mpirun where it is built "
-                                      "in, else tcp"}),
       {"comm-timeout", kRunning, &C::comm_timeout,
        "seconds until a rank that does not come or does not go on is given up", 1, 1000000},
       {"zero", kRunning, &C::zero, "what is sharded over the ranks: 0 nothing, 1 the optimiser's state (ZeRO-1)", 0, 3},

@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <optional>
 
+#include "engine/comm/launcher.h"
 #include "engine/comm/links.h"
-#include "engine/comm/local_ranks.h"
-#include "engine/comm/rank_place.h"
+#include "engine/comm/mpirun.h"
 #include "engine/implementation.h"
 #include "engine/io/build_info.h"
 #include "engine/io/compute_options.h"
@@ -118,7 +118,7 @@ int train_beside_writer(TrainingRun& run) {
     if (!run.config().initial.empty() && run.state().step == 0) run.evaluate(/*with_maps=*/true);
     CheckpointWriter checkpoint;
     TrainingRun::Ending ending = run.train({&checkpoint});
-    if (ending == TrainingRun::Ending::diverged) fail_diverged(run, "the writer's folder");
+    if (ending == TrainingRun::Ending::diverged) return static_cast<int>(Exit::diverged);  // the writer says why
     if (ending == TrainingRun::Ending::stopped) return 128 + run.stop_signal();
     run.evaluate(/*with_maps=*/true);
   } catch (const Stopped& stopped) { return 128 + stopped.signal; }
@@ -170,7 +170,7 @@ void train_and_measure(TrainingRun& run, const RunFolder& folder, RunLog& log, P
   std::optional<TensorboardLog> tensorboard;
   if (config.tensorboard) observers.push_back(&tensorboard.emplace(folder.path, reported_steps, progress));
   TrainingRun::Ending ending = run.train(observers);
-  if (!run.ranks().alone() && run.strategy().traffic().steps > 0) progress.note(communication_line(run));
+  if (!run.ranks().is_single_process() && run.strategy().traffic().steps > 0) progress.note(communication_line(run));
   if (ending == TrainingRun::Ending::diverged) fail_diverged(run, folder.checkpoint());
   if (ending == TrainingRun::Ending::stopped) throw Stopped{run.stop_signal()};
   write_evaluation(run, name, folder.evaluation());
@@ -197,7 +197,7 @@ int train_in_folder(TrainingRun& run, Talk talk) {
   InterruptGuard listening;
   Progress progress(config.steps, config.log_every, talk == Talk::nothing);
   if (config.device != "cpu") progress.note("on " + description_of(device_named(config.device)));
-  if (!run.ranks().alone())
+  if (!run.ranks().is_single_process())
     progress.note(std::to_string(run.ranks().size()) + " ranks by " + run.ranks().name() + ", each with " +
                   std::to_string(config.accumulate / run.ranks().size()) + " of the " +
                   std::to_string(config.accumulate) + " micro-batches of a step");
@@ -226,36 +226,25 @@ void settle_process(const RunConfig& config) {
 }
 
 int train(const RunConfig& config, const Ablation& ablation, Talk talk) {
-  if (config.dry_run && (config.nproc > 1 || rank_place().size > 1)) {
-    const int ranks = config.nproc > 1 ? static_cast<int>(config.nproc) : rank_place().size;
-    if (!says_what_all_ranks_know()) return 0;
-    std::fputs(text_of_rank_plan(config, ablation,
-                                 make_data_source(config, config.context, config.prefix)->vocabulary(), ranks)
-                   .c_str(),
-               stdout);
+  if (config.dry_run && (config.nproc > 1 || launched_process().size > 1)) {
+    const int ranks = config.nproc > 1 ? static_cast<int>(config.nproc) : launched_process().size;
+    if (launched_process().rank > 0) return 0;
+    const std::int64_t vocabulary = make_data_source(config, config.context, config.prefix)->vocabulary();
+    std::fputs(text_of_rank_plan(config, ablation, vocabulary, ranks).c_str(), stdout);
     return 0;
   }
   settle_process(config);
-  const std::unique_ptr<Communicator> ranks = config.dry_run ? no_other_rank() : join_ranks(config, ablation);
+  const std::unique_ptr<Communicator> ranks = config.dry_run ? make_single_process() : join_ranks(config, ablation);
+  TrainingRun run = made_run(config, ablation, *ranks);
+  int code = 0;
   try {
-    TrainingRun run = made_run(config, ablation, *ranks);
-    int code = 0;
-    try {
-      if (config.dry_run) return print_dry_run(run);
-      code = ranks->is_writer() ? train_in_folder(run, talk) : train_beside_writer(run);
-    } catch (const OutOfMemory& error) { fail_with_what_fits(run, error); } catch (const RankLost& lost) {
-      throw RankLost(lost.what() + ("; this rank was behind step " + std::to_string(run.state().step)), lost.rank,
-                     lost.code);
-    }
-    ranks->exchange("done");  // nobody leaves before the writer has written
-    return code;
-  } catch (const Error& error) {
-    ranks->say_goodbye(error.what(), error.code);
-    throw;
-  } catch (const std::exception& error) {
-    ranks->say_goodbye(error.what(), Exit::failure);
-    throw;
+    if (config.dry_run) return print_dry_run(run);
+    code = ranks->is_writer() ? train_in_folder(run, talk) : train_beside_writer(run);
+  } catch (const OutOfMemory& error) { fail_with_what_fits(run, error); } catch (const RankLost& lost) {
+    throw RankLost(lost.what() + ("; this rank had finished step " + std::to_string(run.state().step)));
   }
+  ranks->exchange("done");  // no rank ends before the writer has written
+  return code;
 }
 
 int train_main(int argc, char** argv, const Ablation& ablation) {
@@ -266,7 +255,7 @@ int train_main(int argc, char** argv, const Ablation& ablation) {
     if (!parse_run_config(argc, argv, ablation, config)) return 0;
     if (starts_ranks(config) && !config.dry_run) {
       require_ranks_divide(config, static_cast<int>(config.nproc));
-      return run_local_ranks(static_cast<int>(config.nproc), {argv, argv + argc}, 2 * kMourning);
+      return run_mpirun(static_cast<int>(config.nproc), {argv, argv + argc});
     }
     return train(config, ablation, Talk::progress);
   });

@@ -26,7 +26,7 @@ TrainingRun::TrainingRun(const RunConfig& config, const Ablation& ablation, std:
       model_(make_run_model(config, ablation, data_->vocabulary())),
       strategy_(make_distributed_strategy(model_->parameters(), config, ranks)),
       optimizer_(make_optimizer(model_->parameters(), config, strategy_->shards())),
-      recording_(model_->parameters().device(), config.graph == "on" && ranks.alone()) {}
+      recording_(model_->parameters().device(), config.graph == "on" && ranks.is_single_process()) {}
 
 TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& observers) {
   stop_signal_ = 0;
@@ -81,7 +81,7 @@ void TrainingRun::throw_if_stopped() {
 }
 
 std::unique_ptr<StopCheck> TrainingRun::stop_between_operations() {
-  if (!ranks_.alone() || model_->parameters().device() != Device::cpu) return nullptr;
+  if (!ranks_.is_single_process() || model_->parameters().device() != Device::cpu) return nullptr;
   return std::make_unique<StopCheck>([] {
     if (const int signal = stop_requested()) throw Stopped{signal};
   });

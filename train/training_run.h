@@ -57,9 +57,9 @@ class TrainingRun {
  public:
   // Of the data and the model that `config` describes, or of other data, whose vocabulary the model then has. `ranks`
   // stay the caller's; without them this process is the only one. All ranks call what is marked with (all) together.
-  TrainingRun(const RunConfig& config, const Ablation& ablation, Communicator& ranks = no_others());
+  TrainingRun(const RunConfig& config, const Ablation& ablation, Communicator& ranks = single_process());
   TrainingRun(const RunConfig& config, const Ablation& ablation, std::unique_ptr<DataSource> data,
-              Communicator& ranks = no_others());
+              Communicator& ranks = single_process());
   TrainingRun(const TrainingRun&) = delete;
   TrainingRun& operator=(const TrainingRun&) = delete;
 

@@ -3,10 +3,10 @@
 namespace sink {
 namespace {
 
-class OneRank : public Communicator {
+class SingleProcess : public Communicator {
  public:
-  OneRank() : Communicator(0, 1) {}
-  std::string name() const override { return "no other rank"; }
+  SingleProcess() : Communicator(0, 1) {}
+  std::string name() const override { return "single process"; }
   void reduce_scatter(const Tensor& whole, Tensor& chunk, bool) override {
     SINK_CHECK(whole.begins_as(chunk), "ranks", "one rank's sum is what it has: sum in place, or add");
   }
@@ -14,16 +14,15 @@ class OneRank : public Communicator {
   void broadcast(Tensor&) override {}
   void wait() override {}
   std::vector<std::string> exchange(const std::string& mine) override { return {mine}; }
-  void say_goodbye(const std::string&, Exit) override {}
 };
 
 }  // namespace
 
-std::unique_ptr<Communicator> no_other_rank() { return std::make_unique<OneRank>(); }
+std::unique_ptr<Communicator> make_single_process() { return std::make_unique<SingleProcess>(); }
 
-Communicator& no_others() {
-  static OneRank alone;
-  return alone;
+Communicator& single_process() {
+  static SingleProcess single;
+  return single;
 }
 
 }  // namespace sink

@@ -22,10 +22,10 @@ class Communicator {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  bool alone() const { return size_ == 1; }
-  // Rank 0 alone writes files and speaks.
+  bool is_single_process() const { return size_ == 1; }
+  // Only rank 0 writes files and prints.
   bool is_writer() const { return rank_ == 0; }
-  // "no other rank", "tcp", "mpi", "nccl over tcp"
+  // "single process", "mpi", "nccl and mpi"
   virtual std::string name() const = 0;
 
   // ---- Tensors of the run's device. These return at once: they read and write their tensors beside what is computed
@@ -46,10 +46,8 @@ class Communicator {
 
   // mine of every rank, by rank.
   virtual std::vector<std::string> exchange(const std::string& mine) = 0;
-  // Tells the others why this rank leaves in the middle of things.
-  virtual void say_goodbye(const std::string& why, Exit code) = 0;
 
-  // The step that this rank is in, for what it says when it loses another.
+  // The step that this rank is in, for messages.
   void reaches(std::int64_t step) { step_ = step; }
   std::int64_t step() const { return step_; }
 
@@ -75,8 +73,8 @@ class Communicator {
 };
 
 // Of a run that has one rank: every collective is done when it is called.
-std::unique_ptr<Communicator> no_other_rank();
-// One for all who are alone.
-Communicator& no_others();
+std::unique_ptr<Communicator> make_single_process();
+// The same, shared by all that need no communicator of their own.
+Communicator& single_process();
 
 }  // namespace sink

@@ -8,8 +8,6 @@
 namespace sink {
 namespace {
 
-constexpr auto kLookForLost = std::chrono::milliseconds(200);
-
 using CommClock = std::chrono::steady_clock;
 double seconds_since(CommClock::time_point start) {
   return std::chrono::duration<double>(CommClock::now() - start).count();
@@ -64,47 +62,29 @@ void HostCommunicator::post(const char* collective, Work work) {
   changed_.notify_all();
 }
 
-// What is posted, one after another; and whether all are still there, while nothing is. Ends with the first failure.
+// Does what is posted, one after another, until the first failure.
 void HostCommunicator::run() {
   std::unique_lock lock(mutex_);
   while (!failure_) {
-    const bool work = changed_.wait_for(lock, kLookForLost, [&] { return ends_ || !posted_.empty(); });
+    changed_.wait(lock, [&] { return ends_ || !posted_.empty(); });
     if (ends_) return;
-    Posted next;
-    if (work) next = posted_.front();
-    const TransferName done = next.name;
+    Posted next = posted_.front();
     lock.unlock();
-    auto start = CommClock::now();
+    const auto start = CommClock::now();
     std::exception_ptr failure;
     try {
-      work ? next.work(next.name) : links_->look();
+      next.work(next.name);
     } catch (...) { failure = std::current_exception(); }
-    next = {};  // lets go of its tensors
+    next = {};  // releases its tensors
     lock.lock();
-    if (work) {
-      traffic_.seconds_busy += seconds_since(start);
-      posted_.pop_front();
-      last_ = done;
-    }
+    traffic_.seconds_busy += seconds_since(start);
+    posted_.pop_front();
     if (failure) {
       failure_ = failure;
       posted_.clear();
     }
     changed_.notify_all();
   }
-  lock.unlock();
-  tell_of_loss();
-}
-
-// Once, and only where there is a loss and somebody who asked.
-void HostCommunicator::tell_of_loss() {
-  std::lock_guard telling(telling_);
-  std::unique_lock lock(mutex_);
-  const std::exception_ptr failure = failure_;
-  const TransferName last = last_;
-  const Loss tell = failure ? std::exchange(tell_, {}) : Loss{};
-  lock.unlock();
-  if (tell) tell(failure, last);
 }
 
 void HostCommunicator::transfer(const TransferName& name, const std::vector<Links::Send>& sends,
@@ -211,26 +191,9 @@ std::vector<std::string> HostCommunicator::exchange(const std::string& mine) {
   return all;
 }
 
-void HostCommunicator::say_goodbye(const std::string& why, Exit code) {
-  std::unique_lock lock(mutex_);
-  // In the middle of a transfer there is no place for it: the others see that this rank closes.
-  if (!posted_.empty() || failure_) return;
-  lock.unlock();
-  links_->say_goodbye(why, code);
-}
-
 Communicator::Traffic HostCommunicator::traffic() const {
   std::lock_guard lock(mutex_);
   return traffic_;
-}
-
-void HostCommunicator::on_loss(Loss tell) {
-  {
-    std::lock_guard telling(telling_);
-    std::lock_guard lock(mutex_);
-    tell_ = std::move(tell);
-  }
-  tell_of_loss();  // it was lost before anybody asked
 }
 
 }  // namespace sink

@@ -1,5 +1,5 @@
-// The communicator of the CPU: collectives of tensors in host memory over Links, done by a thread of their own beside
-// those that compute.
+// The communicator of the CPU: collectives of tensors in host memory over Links, done by a thread of their own while
+// others compute.
 #pragma once
 
 #include <condition_variable>
@@ -25,20 +25,12 @@ class HostCommunicator : public Communicator {
   void broadcast(Tensor& x) override;
   void wait() override;
   std::vector<std::string> exchange(const std::string& mine) override;
-  void say_goodbye(const std::string& why, Exit code) override;
   Traffic traffic() const override;
-
-  // Called by the thread when it finds that a rank is lost while nobody waits for it: in the middle of a computation,
-  // whose end may be far. With the last collective that was done. The error comes out of the next call, too. When this
-  // returns, whoever was to be told before is not being told any more.
-  using Loss = std::function<void(const std::exception_ptr&, const TransferName& last)>;
-  void on_loss(Loss tell);
 
  private:
   using Work = std::function<void(const TransferName&)>;
   void post(const char* collective, Work work);
   void run();
-  void tell_of_loss();
   void transfer(const TransferName& name, const std::vector<Links::Send>& sends,
                 const std::vector<Links::Receive>& receives);
 
@@ -53,9 +45,6 @@ class HostCommunicator : public Communicator {
   };
   std::deque<Posted> posted_;  // the first one is being done
   std::exception_ptr failure_;
-  std::mutex telling_;  // while somebody is told; locked before the other
-  Loss tell_;           // until it was
-  TransferName last_;
   Traffic traffic_;
   bool ends_ = false;
   std::thread thread_;  // last: it uses all of the others

@@ -19,15 +19,17 @@ std::string mpi_library() {
 
 }  // namespace
 
-bool has_mpi_library() { return !mpi_library().empty(); }
+void require_mpi_library() {
+  if (mpi_library().empty())
+    fail("ranks",
+         "this build has no MPI, by which ranks communicate: install libopenmpi-dev and openmpi-bin (bash "
+         "tools/setup.sh --cluster) and build again",
+         Exit::device);
+}
 
 std::unique_ptr<Links> mpi_links(double time_out) {
+  require_mpi_library();
   const std::string file = mpi_library();
-  if (file.empty())
-    fail("ranks",
-         "--comm mpi: this build has no libsinklab_mpi.so beside the program; install libopenmpi-dev and build with "
-         "-DSINK_MPI=ON, or take --comm tcp",
-         Exit::device);
   // MPI loads parts of its own, which look for its names among those of the program.
   void* library = ::dlopen(file.c_str(), RTLD_NOW | RTLD_GLOBAL);
   using Make = Links* (*)(double);

@@ -7,9 +7,10 @@
 
 namespace sink {
 
-// Whether this build has it.
-bool has_mpi_library();
-// Joins MPI's ranks. Throws Error (Exit::device) where there is no such library or it cannot be loaded.
+// Throws Error (Exit::device), which says what to install, where this build has no MPI.
+void require_mpi_library();
+// Begins MPI. A collective that takes longer than `time_out` seconds throws. A process that exits before the links are
+// destroyed ends all ranks, with its exit code. Throws Error (Exit::device) where the library cannot be loaded.
 std::unique_ptr<Links> mpi_links(double time_out);
 
 }  // namespace sink

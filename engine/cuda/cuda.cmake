@@ -42,7 +42,7 @@ endfunction()
 if(cuda STREQUAL "EMULATED")
   set(SINK_EMULATED TRUE)
   find_package(Boost REQUIRED COMPONENTS context)
-  file(GLOB emulator CONFIGURE_DEPENDS engine/cuda/emulated/*.cpp engine/comm/nccl/*.cpp engine/comm/nccl/stand_in/*.cpp)
+  file(GLOB emulator CONFIGURE_DEPENDS engine/cuda/emulated/*.cpp engine/comm/nccl/*.cpp tests/support/nccl_mock/*.cpp)
   set(SINK_KERNEL_FLAGS -fsanitize=thread CACHE STRING
       "Flags of kernels on the emulated device; without -fsanitize=thread it finds no races")
   set_source_files_properties(${kernels} ${attention_kernels} PROPERTIES LANGUAGE CXX)
@@ -51,6 +51,7 @@ if(cuda STREQUAL "EMULATED")
   sink_emulated_kernels(sink_attention_kernels "${SINK_KERNEL_FLAGS}" ${attention_kernels})
   set(attention_kernel_objects $<TARGET_OBJECTS:sink_attention_kernels>)
   target_sources(sink_engine PRIVATE $<TARGET_OBJECTS:sink_kernels> ${emulator})
+  target_include_directories(sink_engine PUBLIC tests/support/nccl_mock)  # a mock of NCCL
   target_link_libraries(sink_engine PUBLIC Boost::context ${CMAKE_DL_LIBS})
   set(SINK_CUDA_LIBRARIES -lboost_context)
   # Kernels that AddressSanitizer and UBSan look at, for programs of tests/CMakeLists.txt, whose other parts are as ever.

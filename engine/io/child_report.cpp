@@ -56,7 +56,7 @@ std::size_t bytes_held() {
 void confine(const ChildLimits& limits, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(1);
-  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGPIPE, SIGXFSZ}) ::signal(number, SIG_IGN);
+  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGXFSZ}) ::signal(number, SIG_IGN);
   for (int number : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGXCPU}) ::signal(number, SIG_DFL);
   int nothing = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   for (int stream = 0; stream <= 2; ++stream) {

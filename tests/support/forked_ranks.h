@@ -1,4 +1,4 @@
-// Ranks of a test: processes that meet by TCP on this machine.
+// Ranks of a test: forked processes, linked by sockets where a run has MPI.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -11,32 +11,18 @@
 #include <string>
 #include <vector>
 
-#include "engine/comm/rank_place.h"
-#include "engine/comm/socket.h"
+#include "tests/support/socket_links.h"
 
 namespace sink {
 
-// A place for every rank of a run that meets at a port that is listened on already.
-inline std::vector<RankPlace> places_of_ranks(int size, const Socket& listening) {
-  std::vector<RankPlace> places;
-  for (int rank = 0; rank < size; ++rank)
-    places.push_back({.rank = rank,
-                      .size = size,
-                      .local_rank = rank,
-                      .port = port_of(listening),
-                      .listening = rank == 0 ? ::dup(listening.descriptor()) : -1,
-                      .token = "a test's",
-                      .launcher = "a test"});
-  return places;
-}
-
 // Exit codes of `size` processes, each running body(its place); 99: it threw, with what it said on stderr.
 inline std::vector<int> in_ranks(int size, const std::function<int(const RankPlace&)>& body) {
-  Socket listening = listen_on(0);
-  std::vector<RankPlace> places = places_of_ranks(size, listening);
+  static int runs = 0;
+  const std::string token = std::to_string(::getpid()) + "-" + std::to_string(++runs);
   std::vector<pid_t> children;
   std::fflush(nullptr);
-  for (const RankPlace& place : places) {
+  for (int rank = 0; rank < size; ++rank) {
+    const RankPlace place{rank, size, token};
     pid_t child = ::fork();
     REQUIRE(child >= 0);
     if (child == 0) {
@@ -49,8 +35,6 @@ inline std::vector<int> in_ranks(int size, const std::function<int(const RankPla
     }
     children.push_back(child);
   }
-  ::close(places[0].listening);
-  listening.close();
   std::vector<int> codes;
   for (pid_t child : children) {
     int status = 0;

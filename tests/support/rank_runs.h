@@ -9,7 +9,6 @@
 #include <string>
 
 #include "engine/comm/device_communicator.h"
-#include "engine/comm/tcp_links.h"
 #include "engine/threads.h"
 #include "model/all_ablations.h"
 #include "tests/support/files.h"
@@ -38,8 +37,8 @@ inline RunConfig shared_config(const Ablation& ablation) {
 }
 
 inline std::unique_ptr<Communicator> communicator_of(const RankPlace& place, Device device) {
-  if (place.size == 1) return no_other_rank();
-  auto host = std::make_unique<HostCommunicator>(std::make_unique<TcpLinks>(place, 60));
+  if (place.size == 1) return make_single_process();
+  auto host = std::make_unique<HostCommunicator>(std::make_unique<SocketLinks>(place, 60));
   return device == Device::cpu ? std::move(host) : device_communicator(std::move(host), 60);
 }
 

@@ -43,6 +43,7 @@ class Subprocess {
     }
   }
 
+  pid_t pid() const { return pid_; }
   void send(int signal) const { kill(pid_, signal); }
   // The exit code, or 128 + signal if a signal ended it.
   int wait() const {

@@ -1,4 +1,4 @@
-// A run on the emulated device is the same run on any number of ranks, to the bit, over the stand-in of NCCL.
+// A run on the emulated device is the same run on any number of ranks, to the bit, over a mock of NCCL.
 #include <doctest/doctest.h>
 
 #include "tests/support/rank_runs.h"

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "engine/check.h"
-#include "engine/comm/rank_place.h"
+#include "engine/comm/launcher.h"
 #include "engine/io/folder_lock.h"
 #include "engine/io/number_check.h"
 #include "engine/io/printable.h"
@@ -248,7 +248,7 @@ int run(int argc, char** argv) {
     return run_rank(request, state);
   }
   // A launcher's processes are ranks to train_<ablation>. Here each may have a job of its own, and no more.
-  const int processes = be_alone();
+  const int processes = become_single_process();
   if (processes > 1 && !request.index)
     throw Error("mpirun or srun has started " + std::to_string(processes) +
                     " processes, which would all run the same study; start one, or give each a job by --index N",

@@ -10,8 +10,8 @@
 #include <thread>
 
 #include "engine/check.h"
-#include "engine/comm/local_ranks.h"
-#include "engine/comm/rank_place.h"
+#include "engine/comm/launcher.h"
+#include "engine/comm/mpirun.h"
 #include "engine/io/file.h"
 #include "engine/io/folder_lock.h"
 #include "engine/io/printable.h"
@@ -133,7 +133,7 @@ class StudyJobs : public JobSource {
     for (const std::string& word : {std::string("--index"), std::to_string(run), std::string("--threads"),
                                     std::to_string(state_.runs[run].config.threads), std::string("--as-rank")})
       command.push_back(word);
-    return run_local_ranks(state_.ranks, command, 2 * kMourning);
+    return run_mpirun(state_.ranks, command);
   }
 
   std::string outcome(std::size_t run, int exit_code, bool was_training) const {
@@ -184,7 +184,7 @@ int train_as_rank(const RunConfig& config, const Ablation& ablation) {
     return train(config, ablation, Talk::nothing);
   } catch (const Error& error) {
     if (!is_failure_of_run(error.code)) throw;
-    if (rank_place().rank == 0) store_failure(config, error.what());  // the other ranks have its exit code
+    if (launched_process().rank == 0) store_failure(config, error.what());
     return static_cast<int>(error.code);
   }
 }

@@ -90,7 +90,7 @@ std::vector<OptimizerState> room_for_state(TrainingRun& run) {
 
 void spread(TrainingRun& run, const std::vector<OptimizerState>& state) {
   Communicator& ranks = run.ranks();
-  if (ranks.alone()) return;
+  if (ranks.is_single_process()) return;
   ParameterArena& parameters = run.model().parameters();
   RunState place = state_of(ranks.exchange(text_of(run.state())).front());
   place.last = run.state().last;

@@ -13,7 +13,7 @@ else()
 endif()
 if(MPI_C_FOUND)
   set(SINK_HAS_MPI TRUE)
-  add_library(sinklab_mpi MODULE engine/comm/mpi/mpi_links.cpp)
+  add_library(sinklab_mpi MODULE engine/comm/mpi/mpi_links.cpp engine/comm/links.cpp)
   target_compile_definitions(sinklab_mpi PRIVATE OMPI_SKIP_MPICXX MPICH_SKIP_MPICXX)  # C++ bindings that nobody has
   target_link_libraries(sinklab_mpi PRIVATE sink_flags MPI::MPI_C)
   add_dependencies(sink_engine sinklab_mpi)  # no program is without it

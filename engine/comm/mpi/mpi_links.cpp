@@ -1,11 +1,12 @@
-// Links by MPI, for clusters whose MPI knows their network better than TCP does. A library of its own, which a program
-// loads when it is one of MPI's ranks (engine/comm/mpi_library.h): those that are not never meet MPI.
+// Links by MPI. A library of its own, which a program loads when it is one of MPI's ranks (engine/comm/mpi_library.h):
+// programs that are not never load MPI.
 #include <mpi.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <cstring>
-#include <mutex>
+#include <cstdlib>
+#include <exception>
 #include <thread>
 
 #include "engine/comm/links.h"
@@ -13,22 +14,13 @@
 namespace sink {
 namespace {
 
-constexpr int kHeadTag = 1, kPayloadTag = 2, kGoodbyeTag = 3;
+constexpr int kHeadTag = 1, kPayloadTag = 2;
 constexpr std::size_t kLongestMessage = std::size_t{1} << 30;  // MPI counts in int
-constexpr std::size_t kLongestWhy = 4096;
 
 using MpiClock = std::chrono::steady_clock;
-double seconds_after(MpiClock::time_point start) {
-  return std::chrono::duration<double>(MpiClock::now() - start).count();
-}
 
 struct Head {
   std::uint64_t number = 0, bytes = 0;
-};
-
-struct Goodbye {
-  std::int32_t code = 0;
-  char why[kLongestWhy] = {};
 };
 
 void check_mpi(int error, const char* call) {
@@ -36,72 +28,85 @@ void check_mpi(int error, const char* call) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   MPI_Error_string(error, text, &length);
-  throw RankLost(std::string("[ranks] ") + call + ": " + text, -1);
+  throw RankLost(std::string("[ranks] ") + call + ": " + text);
 }
+
+// A rank that exits before MPI_Finalize would leave the others waiting, where no mpirun ends them.
+void abort_unless_finalized(int code, void* owner) {
+  int finalized = 0;
+  MPI_Finalized(&finalized);
+  if (!finalized && ::getpid() == static_cast<pid_t>(reinterpret_cast<std::intptr_t>(owner)))
+    MPI_Abort(MPI_COMM_WORLD, code);
+}
+
+// Sends and receives that were begun, and the rank at the other end of each.
+struct Requests {
+  std::vector<MPI_Request> requests;
+  std::vector<int> ranks;
+
+  MPI_Request* add(int rank) {
+    ranks.push_back(rank);
+    return &requests.emplace_back(MPI_REQUEST_NULL);
+  }
+  bool are_done() {
+    std::vector<int> done(requests.size());
+    int count = 0;
+    check_mpi(
+        MPI_Testsome(static_cast<int>(requests.size()), requests.data(), &count, done.data(), MPI_STATUSES_IGNORE),
+        "MPI_Testsome");
+    return std::all_of(requests.begin(), requests.end(), [](MPI_Request one) { return one == MPI_REQUEST_NULL; });
+  }
+  std::vector<int> waits_for() const {
+    std::vector<int> waits;
+    for (std::size_t n = 0; n < requests.size(); ++n)
+      if (requests[n] != MPI_REQUEST_NULL) waits.push_back(ranks[n]);
+    std::sort(waits.begin(), waits.end());
+    waits.erase(std::unique(waits.begin(), waits.end()), waits.end());
+    return waits;
+  }
+};
 
 class MpiLinks : public Links {
  public:
   explicit MpiLinks(double time_out) : Links(0, 1), time_out_(time_out) {
     int level = 0;
     check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread");
+    ::on_exit(abort_unless_finalized, reinterpret_cast<void*>(static_cast<std::intptr_t>(::getpid())));
     if (level < MPI_THREAD_SERIALIZED)
-      throw Error("[ranks] this MPI lets no second thread call it; --comm tcp needs none", Exit::device);
+      throw Error("[ranks] this MPI cannot be called by a second thread (MPI_THREAD_SERIALIZED)", Exit::device);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
+    MPI_Comm host;
+    check_mpi(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &host),
+              "MPI_Comm_split_type");
+    MPI_Comm_rank(host, &local_rank_);
+    MPI_Comm_free(&host);
   }
 
-  // A rank that leaves early does not finish what MPI waits for; mpirun then ends the others.
+  // MPI_Finalize waits for all ranks. A rank that fails does not wait: its exit ends the others.
   ~MpiLinks() override {
-    if (!failed_) MPI_Finalize();
+    if (std::uncaught_exceptions() == 0) MPI_Finalize();
   }
 
   const char* name() const override { return "mpi"; }
 
   void transfer(const TransferName& name, const std::vector<Send>& sends,
                 const std::vector<Receive>& receives) override {
-    auto start = MpiClock::now();
-    try {
-      exchange_heads(name, sends, receives);
-      std::vector<MPI_Request> requests;
-      for (const Receive& receive : receives)
-        in_parts(receive.data, receive.bytes, [&](char* data, int count) {
-          check_mpi(
-              MPI_Irecv(data, count, MPI_BYTE, receive.from, kPayloadTag, MPI_COMM_WORLD, &requests.emplace_back()),
-              "MPI_Irecv");
-        });
-      for (const Send& send : sends)
-        in_parts(const_cast<void*>(send.data), send.bytes, [&](const char* data, int count) {
-          check_mpi(MPI_Isend(data, count, MPI_BYTE, send.to, kPayloadTag, MPI_COMM_WORLD, &requests.emplace_back()),
-                    "MPI_Isend");
-        });
-      wait_for(requests, name);
-    } catch (...) {
-      failed_ = true;
-      throw;
-    }
-    for (const Send& send : sends) traffic_.sent += send.bytes;
-    for (const Receive& receive : receives) traffic_.received += receive.bytes;
-    traffic_.seconds += seconds_after(start);
-  }
-
-  void look() override {
-    std::lock_guard lock(mutex_);
-    hear_goodbyes();
-  }
-
-  void say_goodbye(const std::string& why, Exit code) override {
-    std::lock_guard lock(mutex_);
-    failed_ = true;
-    goodbye_.code = static_cast<std::int32_t>(code);
-    std::copy_n(why.data(), std::min(why.size(), kLongestWhy - 1), goodbye_.why);
-    std::vector<MPI_Request> requests;
-    for (int rank = 0; rank < size_; ++rank)
-      if (rank != rank_)
-        MPI_Isend(&goodbye_, sizeof goodbye_, MPI_BYTE, rank, kGoodbyeTag, MPI_COMM_WORLD, &requests.emplace_back());
-    auto start = MpiClock::now();
-    for (int done = 0; !done && seconds_after(start) < 1;)
-      MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE);
+    exchange_heads(name, sends, receives);
+    Requests requests;
+    for (const Receive& receive : receives)
+      in_parts(receive.data, receive.bytes, [&](char* data, int count) {
+        check_mpi(
+            MPI_Irecv(data, count, MPI_BYTE, receive.from, kPayloadTag, MPI_COMM_WORLD, requests.add(receive.from)),
+            "MPI_Irecv");
+      });
+    for (const Send& send : sends)
+      in_parts(const_cast<void*>(send.data), send.bytes, [&](const char* data, int count) {
+        check_mpi(MPI_Isend(data, count, MPI_BYTE, send.to, kPayloadTag, MPI_COMM_WORLD, requests.add(send.to)),
+                  "MPI_Isend");
+      });
+    wait_for(requests, name);
   }
 
  private:
@@ -118,19 +123,17 @@ class MpiLinks : public Links {
 
   // What each is about to send, so that ranks that are not at the same transfer find out.
   void exchange_heads(const TransferName& name, const std::vector<Send>& sends, const std::vector<Receive>& receives) {
-    std::vector<MPI_Request> requests;
-    std::vector<Head> out, in(receives.size());
-    for (const Send& send : sends) out.push_back({name.number, send.bytes});
-    {
-      std::lock_guard lock(mutex_);
-      for (std::size_t n = 0; n < receives.size(); ++n)
-        check_mpi(MPI_Irecv(&in[n], sizeof(Head), MPI_BYTE, receives[n].from, kHeadTag, MPI_COMM_WORLD,
-                            &requests.emplace_back()),
-                  "MPI_Irecv");
-      for (std::size_t n = 0; n < sends.size(); ++n)
-        check_mpi(
-            MPI_Isend(&out[n], sizeof(Head), MPI_BYTE, sends[n].to, kHeadTag, MPI_COMM_WORLD, &requests.emplace_back()),
-            "MPI_Isend");
+    Requests requests;
+    std::vector<Head> out(sends.size()), in(receives.size());
+    for (std::size_t n = 0; n < receives.size(); ++n)
+      check_mpi(MPI_Irecv(&in[n], sizeof(Head), MPI_BYTE, receives[n].from, kHeadTag, MPI_COMM_WORLD,
+                          requests.add(receives[n].from)),
+                "MPI_Irecv");
+    for (std::size_t n = 0; n < sends.size(); ++n) {
+      out[n] = {name.number, sends[n].bytes};
+      check_mpi(
+          MPI_Isend(&out[n], sizeof(Head), MPI_BYTE, sends[n].to, kHeadTag, MPI_COMM_WORLD, requests.add(sends[n].to)),
+          "MPI_Isend");
     }
     wait_for(requests, name);
     for (std::size_t n = 0; n < receives.size(); ++n)
@@ -142,49 +145,17 @@ class MpiLinks : public Links {
   }
 
   // MPI makes progress when it is called; between calls this thread leaves its core to those that compute.
-  void wait_for(std::vector<MPI_Request>& requests, const TransferName& name) {
-    auto start = MpiClock::now();
-    auto pause = std::chrono::microseconds(10);
-    for (;;) {
-      int done = 0;
-      {
-        std::lock_guard lock(mutex_);
-        check_mpi(MPI_Testall(static_cast<int>(requests.size()), requests.data(), &done, MPI_STATUSES_IGNORE),
-                  "MPI_Testall");
-        if (!done) hear_goodbyes();
-      }
-      if (done) return;
-      throw_if_interrupted();
-      if (seconds_after(start) > time_out_)
-        throw RankLost("[ranks] rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " waited " +
-                           std::to_string(static_cast<int>(time_out_)) + " s in " + name.str() +
-                           ", which not all others came to (--comm-timeout)",
-                       -1);
+  void wait_for(Requests& requests, const TransferName& name) {
+    const auto start = MpiClock::now();
+    for (auto pause = std::chrono::microseconds(10); !requests.are_done();
+         pause = std::min(pause * 2, std::chrono::microseconds(200))) {
+      wait_longer(name, requests.waits_for(), std::chrono::duration<double>(MpiClock::now() - start).count(),
+                  time_out_);
       std::this_thread::sleep_for(pause);
-      pause = std::min(pause * 2, std::chrono::microseconds(200));
     }
   }
 
-  void hear_goodbyes() {
-    int waits = 0;
-    MPI_Status status;
-    check_mpi(MPI_Iprobe(MPI_ANY_SOURCE, kGoodbyeTag, MPI_COMM_WORLD, &waits, &status), "MPI_Iprobe");
-    if (!waits) return;
-    Goodbye goodbye;
-    check_mpi(
-        MPI_Recv(&goodbye, sizeof goodbye, MPI_BYTE, status.MPI_SOURCE, kGoodbyeTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE),
-        "MPI_Recv");
-    failed_ = true;
-    goodbye.why[kLongestWhy - 1] = 0;
-    throw RankLost("[ranks] rank " + std::to_string(status.MPI_SOURCE) + " of " + std::to_string(size_) +
-                       " has left: " + goodbye.why,
-                   status.MPI_SOURCE, static_cast<Exit>(goodbye.code));
-  }
-
   double time_out_;
-  bool failed_ = false;
-  std::mutex mutex_;
-  Goodbye goodbye_;
 };
 
 }  // namespace

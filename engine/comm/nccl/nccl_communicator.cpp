@@ -39,8 +39,7 @@ void check_cuda(cudaError_t result, const char* call) {
   if (result != cudaSuccess) fail("ranks", std::string(call) + ": " + cudaGetErrorString(result), Exit::device);
 }
 
-constexpr double kMoment = 1e-3;      // seconds in which a call is mostly done
-constexpr double kHostKnowsMore = 2;  // seconds after which its links would have noticed what NCCL has
+constexpr double kMoment = 1e-3;  // seconds in which a call is mostly done
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -79,13 +78,7 @@ NcclCommunicator::NcclCommunicator(std::unique_ptr<HostCommunicator> host, doubl
   check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
   int device = 0;
   check_cuda(cudaGetDevice(&device), "cudaGetDevice");
-  host_->on_loss([this](const std::exception_ptr& loss, const TransferName&) { give_up(loss); });
-  try {
-    make_communicator();
-  } catch (...) {
-    host_->on_loss({});
-    throw;
-  }
+  make_communicator();
   thread_ = std::thread([this, device] { look_after(device); });
 }
 
@@ -102,7 +95,7 @@ void NcclCommunicator::require_own_gpu() {
              Exit::usage);
 }
 
-// The id goes from rank 0 to the others by the host's links: there is no file that an older run could have left.
+// Rank 0 sends the id to the others by the host's links (MPI).
 void NcclCommunicator::make_communicator() {
   ncclUniqueId id{};
   if (is_writer()) settle(ncclGetUniqueId(&id), "ncclGetUniqueId");
@@ -112,7 +105,6 @@ void NcclCommunicator::make_communicator() {
   settle(nccl_.init(size_, id, rank_), "ncclCommInitRankConfig");
 }
 
-// The host's links stay until NCCL has ended: they know when another rank never will.
 NcclCommunicator::~NcclCommunicator() {
   {
     std::lock_guard lock(mutex_);
@@ -124,8 +116,7 @@ NcclCommunicator::~NcclCommunicator() {
   if (underway_.empty())
     nccl_.close(time_out_);
   else
-    nccl_.abort();  // this rank leaves in the middle
-  host_->on_loss({});
+    nccl_.abort();                                   // this rank leaves in the middle
   if (!nccl_.aborted()) cudaStreamDestroy(stream_);  // else it may not be idle, and the process is about to end
 }
 
@@ -141,10 +132,8 @@ void NcclCommunicator::settle(ncclResult_t result, const std::string& call) {
     result = nccl_.state();
   }
   if (result == ncclSuccess) return;
-  for (const auto noticed = std::chrono::steady_clock::now(); !failed() && seconds_since(noticed) < kHostKnowsMore;)
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
   throw_if_failed();
-  throw RankLost(who() + ": " + call + ": " + ncclGetErrorString(result), -1);
+  throw RankLost(who() + ": " + call + ": " + ncclGetErrorString(result));
 }
 
 void NcclCommunicator::begin(const char* collective, const Tensor& x) {
@@ -239,8 +228,7 @@ std::string NcclCommunicator::who() const {
 
 RankLost NcclCommunicator::out_of_time(const std::string& what) const {
   return {who() + " waited " + std::to_string(static_cast<int>(time_out_)) + " s in " + what +
-              ", which is not done (--comm-timeout)",
-          -1};
+          ", which is not done (--comm-timeout)"};
 }
 
 bool NcclCommunicator::failed() const {
@@ -282,14 +270,11 @@ void NcclCommunicator::look_after(int device) {
   }
 }
 
-// What NCCL itself has noticed may be another rank's end, of which the host's links know more in a moment.
 void NcclCommunicator::look(bool waits, const TransferName& name, double seconds) {
   const ncclResult_t state = nccl_.state();
   if (state != ncclSuccess && state != ncclInProgress) {
-    if (noticed_ == std::chrono::steady_clock::time_point()) noticed_ = std::chrono::steady_clock::now();
-    if (seconds_since(noticed_) < kHostKnowsMore) return;
     const std::string where = waits ? ", in " + name.str() : "";
-    give_up(std::make_exception_ptr(RankLost(who() + where + ": NCCL: " + ncclGetErrorString(state), -1)));
+    give_up(std::make_exception_ptr(RankLost(who() + where + ": NCCL: " + ncclGetErrorString(state))));
   } else if (seconds > time_out_) {
     give_up(std::make_exception_ptr(out_of_time(name.str())));
   }

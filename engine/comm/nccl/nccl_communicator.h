@@ -1,12 +1,12 @@
 // The communicator of GPUs: collectives of NCCL on a stream of their own beside that of kernels. On the emulated device
-// the same calls meet a stand-in (stand_in/nccl_stand_in.h).
+// a mock answers the same calls (tests/support/nccl_mock/).
 //
 // NCCL's own sums are in an order that it chooses; here each rank gets all chunks of its own, by sends and receives,
 // and adds them up in the order of ranks with the engine's own kernels.
 //
-// A thread looks after it: NCCL's asynchronous errors, the links of the host, and the time that the oldest collective
-// takes. When one of them says that a rank is lost NCCL is aborted, never destroyed, which would wait for that rank;
-// what waited goes on with numbers that nobody will use, and the next call throws RankLost.
+// A thread watches NCCL's asynchronous errors and the time that the oldest collective takes. At an error or after the
+// time-out it aborts NCCL: destroying it would wait for the lost rank. What waited goes on with values that are not
+// used, and the next call throws RankLost.
 #pragma once
 
 #include <chrono>
@@ -26,13 +26,12 @@ class NcclCommunicator : public Communicator {
   NcclCommunicator(std::unique_ptr<HostCommunicator> host, double time_out);
   ~NcclCommunicator() override;
 
-  std::string name() const override { return "nccl, the host by " + host_->name(); }
+  std::string name() const override { return "nccl and " + host_->name(); }
   void reduce_scatter(const Tensor& whole, Tensor& chunk, bool add) override;
   void all_gather(Tensor& whole) override;
   void broadcast(Tensor& x) override;
   void wait() override;
   std::vector<std::string> exchange(const std::string& mine) override;
-  void say_goodbye(const std::string& why, Exit code) override { host_->say_goodbye(why, code); }
   Traffic traffic() const override;
 
  private:
@@ -73,7 +72,6 @@ class NcclCommunicator : public Communicator {
   std::exception_ptr failure_;
   Traffic traffic_;
   bool ends_ = false;
-  std::chrono::steady_clock::time_point noticed_ = {};  // when NCCL first had an error
   std::thread thread_;
 };
 

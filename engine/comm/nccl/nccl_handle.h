@@ -5,7 +5,7 @@
 #ifdef __CUDACC__
 #include <nccl.h>
 #else
-#include "engine/comm/nccl/stand_in/nccl_stand_in.h"
+#include <nccl_mock.h>
 #endif
 
 #include <atomic>

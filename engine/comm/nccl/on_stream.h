@@ -5,8 +5,9 @@
 #ifdef __CUDACC__
 #include "engine/cuda/nvidia/calls.h"
 #else
-#include "engine/comm/nccl/stand_in/nccl_stand_in.h"
-#include "engine/comm/nccl/stand_in/stream_stand_in.h"
+#include <nccl_mock.h>
+#include <stream_mock.h>
+
 #include "engine/cuda/emulated/launches.h"
 #endif
 

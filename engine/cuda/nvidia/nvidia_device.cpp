@@ -6,7 +6,7 @@
 #include <mutex>
 #include <string>
 
-#include "engine/comm/rank_place.h"
+#include "engine/comm/launcher.h"
 #include "engine/cuda/cuda_memory.h"
 #include "engine/cuda/device.cuh"
 #include "engine/cuda/nvidia/calls.h"
@@ -50,7 +50,7 @@ struct Gpu {
     if (found == cudaErrorNoDevice || (found == cudaSuccess && count == 0))
       fail("cuda", std::string("there is no NVIDIA GPU that this process may use") + kWithoutGpu, Exit::device);
     nvidia::check(found, "cudaGetDeviceCount", __FILE__, __LINE__);
-    const int index = count > 1 ? rank_place().local_rank % count : 0;
+    const int index = count > 1 ? local_rank() % count : 0;
     SINK_CALL(cudaSetDevice(index));
     SINK_CALL(cudaGetDeviceProperties(&properties, index));
     cudaFuncAttributes attributes;

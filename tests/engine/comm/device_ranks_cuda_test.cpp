@@ -2,12 +2,11 @@
 // its own: as many ranks are tried as there are.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cstdio>
 
 #include "engine/comm/device_communicator.h"
-#include "engine/comm/local_ranks.h"
-#include "engine/comm/rank_place.h"
-#include "engine/comm/tcp_links.h"
+#include "engine/comm/launcher.h"
 #include "engine/ops/add/add.h"
 #include "tests/support/forked_ranks.h"
 #include "tests/support/rank_numbers.h"
@@ -17,21 +16,19 @@ namespace {
 
 // Whether body(ranks) holds on all of them; where there are fewer GPUs than ranks that is said, and it counts as well.
 bool holds_on(int size, const std::function<bool(Communicator&)>& body) {
-  const int code = run_local_ranks(
-      size,
-      [&] {
-        const bool emulated = description_of(Device::cuda) == "cuda (emulated)";
-        try {
-          const RankPlace place = rank_place();
-          auto ranks =
-              device_communicator(std::make_unique<HostCommunicator>(std::make_unique<TcpLinks>(place, 60)), 60);
-          return body(*ranks) ? 0 : 1;
-        } catch (const Error& error) {
-          std::fprintf(stderr, "%s\n", error.what());
-          return emulated ? 1 : static_cast<int>(error.code);  // there each rank has a device of its own
-        }
-      },
-      /*patience=*/20);
+  const std::vector<int> codes = in_ranks(size, [&](const RankPlace& place) {
+    local_rank() = place.rank;
+    const bool emulated = description_of(Device::cuda) == "cuda (emulated)";
+    try {
+      auto ranks =
+          device_communicator(std::make_unique<HostCommunicator>(std::make_unique<SocketLinks>(place, 60)), 60);
+      return body(*ranks) ? 0 : 1;
+    } catch (const Error& error) {
+      std::fprintf(stderr, "%s\n", error.what());
+      return emulated ? 1 : static_cast<int>(error.code);  // there each rank has a device of its own
+    }
+  });
+  const int code = *std::max_element(codes.begin(), codes.end());
   const bool too_few = code == static_cast<int>(Exit::usage);
   if (too_few) MESSAGE("not tried: ", size, " ranks need as many GPUs");
   return code == 0 || too_few;
@@ -78,7 +75,7 @@ TEST_CASE("device ranks: broadcast, gathers of f64 and bf16, and bytes of the ho
       bool right = x.to(Device::cpu).item(6) == 3 &&
                    ranks.exchange(std::to_string(ranks.rank())).back() == std::to_string(size - 1);
       for (std::int64_t i = 0; i < 2 * size; ++i) right &= gathered.item(i) == static_cast<double>(i / 2);
-      return expect(right, "what came") && expect(ranks.name() == "nccl, the host by tcp", ranks.name());
+      return expect(right, "what came") && expect(ranks.name() == "nccl and sockets", ranks.name());
     }));
 }
 

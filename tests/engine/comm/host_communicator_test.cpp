@@ -1,5 +1,4 @@
-// Collectives over TCP, of 1 to 4 processes: sums to the bit in the order of ranks, and what becomes of the others when
-// one is lost.
+// Collectives of 1 to 4 processes over a fake of MPI: sums to the bit in the order of ranks, and errors.
 #include "engine/comm/host_communicator.h"
 
 #include <doctest/doctest.h>
@@ -8,7 +7,6 @@
 #include <csignal>
 #include <thread>
 
-#include "engine/comm/tcp_links.h"
 #include "tests/support/forked_ranks.h"
 #include "tests/support/rank_numbers.h"
 
@@ -16,7 +14,7 @@ namespace sink {
 namespace {
 
 std::unique_ptr<HostCommunicator> joined(const RankPlace& place, double time_out = 20) {
-  return std::make_unique<HostCommunicator>(std::make_unique<TcpLinks>(place, time_out));
+  return std::make_unique<HostCommunicator>(std::make_unique<SocketLinks>(place, time_out));
 }
 
 double seconds_of(const std::function<void()>& work) {
@@ -100,45 +98,38 @@ TEST_CASE("bytes of any length and tensors of rank 0 come to all; bytes that wen
                 0));
 }
 
-TEST_CASE("a rank that is killed is named by the others at once, waiting or not") {
-  std::vector<int> codes = in_ranks(4, [](const RankPlace& place) {
-    auto ranks = joined(place);
-    ranks->exchange("here");
-    if (place.rank == 2) ::raise(SIGKILL);
-    std::string said;
-    double seconds = seconds_of([&] {
-      // Rank 3 computes meanwhile, and hears of it all the same.
-      std::string heard;
-      if (place.rank == 3) {
-        ranks->on_loss([&](const std::exception_ptr& loss, const TransferName& last) {
-          try {
-            std::rethrow_exception(loss);
-          } catch (const RankLost& lost) { heard = std::to_string(lost.rank) + last.str(); }
-        });
-        std::this_thread::sleep_for(std::chrono::seconds(1));
-        if (!heard.ends_with("exchange 2")) return;  // its lengths were the first
-      }
-      said = message_of([&] { ranks->exchange("and you?"); }, Exit::device);
-    });
-    // Who hears of it from another that leaves for the same reason names that one.
-    return expect(said.find("is lost") != std::string::npos, said.c_str()) && expect(seconds < 5, "in time") ? 0 : 1;
-  });
-  CHECK(codes == std::vector<int>{0, 0, 128 + SIGKILL, 0});
-}
-
-TEST_CASE("a rank that leaves says why, and with which code the others leave") {
+TEST_CASE("a rank that ends is an error of the collective that waits for it, and of every later call") {
   CHECK(in_ranks(3, [](const RankPlace& place) {
           auto ranks = joined(place);
-          if (place.rank == 0) {
-            ranks->say_goodbye("the folder is full of files", Exit::usage);
-            return 0;
-          }
-          std::string said = message_of([&] { ranks->exchange("ready"); }, Exit::usage);
-          return expect(said.find("rank 0 of 3 has left: the folder is full of files") != std::string::npos,
-                        said.c_str())
+          ranks->exchange("here");
+          if (place.rank == 2) ::raise(SIGKILL);
+          std::string first, second;
+          const double seconds = seconds_of([&] {
+            first = message_of([&] { ranks->exchange("and you?"); }, Exit::device);
+            second = message_of([&] { ranks->exchange("once more"); }, Exit::device);
+          });
+          return expect(first.find("has ended") != std::string::npos && first == second, first) &&
+                         expect(seconds < 5, "in time")
                      ? 0
                      : 1;
+        }) == std::vector<int>{0, 0, 128 + SIGKILL});
+}
+
+TEST_CASE("while a collective waits it reports for which ranks") {
+  CHECK(in_ranks(3, [](const RankPlace& place) {
+          auto links = std::make_unique<SocketLinks>(place, 20);
+          Links& waiting = *links;
+          HostCommunicator ranks(std::move(links));
+          std::string said;
+          waiting.while_waiting([&](const TransferName& name, const std::vector<int>& others) {
+            if (name.number == 1) said = name.str() + " for " + text_of_ranks(others);
+          });
+          if (place.rank > 0) std::this_thread::sleep_for(std::chrono::milliseconds(place.rank * 400));
+          ranks.exchange("here");
+          if (place.rank == 0) return expect(said == "exchange 1 for rank 2", said) ? 0 : 1;
+          return 0;
         }) == std::vector<int>{0, 0, 0});
+  CHECK(text_of_ranks({1, 2}) == "ranks 1, 2");
 }
 
 TEST_CASE("a rank that does nothing is waited for as long as was said, and named") {
@@ -168,8 +159,9 @@ TEST_CASE("ranks that do not do the same are told so") {
               },
               Exit::failure);
           // The one that finds out first leaves, and the other may see no more than that.
-          return said.find("do not do the same") != std::string::npos || said.find("is lost") != std::string::npos ? 0
-                                                                                                                   : 1;
+          return said.find("do not do the same") != std::string::npos || said.find("has ended") != std::string::npos
+                     ? 0
+                     : 1;
         }) == std::vector<int>{0, 0});
 }
 

@@ -1,4 +1,4 @@
-// Streams and events of the emulated device (nccl_stand_in.h): a stream is a thread with a queue.
+// Streams and events of the emulated device (nccl_mock.h): a stream is a thread with a queue.
 #pragma once
 
 #include <condition_variable>
@@ -8,9 +8,9 @@
 #include <mutex>
 #include <thread>
 
-struct StandInStream {
-  StandInStream();
-  ~StandInStream();
+struct MockStream {
+  MockStream();
+  ~MockStream();
   void queue(std::function<void()> work);
 
  private:
@@ -23,7 +23,7 @@ struct StandInStream {
   std::thread thread_;
 };
 
-struct StandInEvent {
+struct MockEvent {
   // Of the last time that it was recorded: nobody has recorded it, or all before it on its stream is done.
   struct State {
     std::mutex mutex;

@@ -1,5 +1,5 @@
 // What the communicator of devices calls of CUDA's streams and of NCCL, for the emulated device: the same names and the
-// same meaning, among processes of one machine, by TCP. So its calls run where there is no GPU, and what would hang or
+// same meaning, among processes of one machine. So its calls run where there is no GPU, and what would hang or
 // fail there does here:
 // - Work on a stream is done later, by a thread of the stream, one after another; what the other ranks queue in another
 //   order does not fit and fails.
@@ -13,12 +13,12 @@
 #include <cstddef>
 #include <memory>
 
-struct StandInStream;
-struct StandInEvent;
-struct StandInComm;
-using cudaStream_t = StandInStream*;
-using cudaEvent_t = StandInEvent*;
-using ncclComm_t = StandInComm*;
+struct MockStream;
+struct MockEvent;
+struct MockComm;
+using cudaStream_t = MockStream*;
+using cudaEvent_t = MockEvent*;
+using ncclComm_t = MockComm*;
 
 enum cudaError_t { cudaSuccess = 0, cudaErrorNotReady = 600 };
 inline constexpr unsigned cudaStreamNonBlocking = 1, cudaEventDisableTiming = 2;

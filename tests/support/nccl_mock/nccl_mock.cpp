@@ -1,4 +1,4 @@
-#include "engine/comm/nccl/stand_in/nccl_stand_in.h"
+#include "tests/support/nccl_mock/nccl_mock.h"
 
 #include <sys/random.h>
 
@@ -7,32 +7,17 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <map>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "engine/comm/nccl/stand_in/stream_stand_in.h"
-#include "engine/comm/tcp_links.h"
 #include "engine/cuda/emulated/memory.h"
+#include "tests/support/nccl_mock/stream_mock.h"
+#include "tests/support/socket_links.h"
 
 namespace {
 
 constexpr double kPatience = 60;  // of ranks that meet; NCCL has none
-
-// What is in a unique id: where rank 0 listens, and what nobody else knows.
-struct Meeting {
-  int port = 0;
-  char token[33] = {};
-};
-static_assert(sizeof(Meeting) <= NCCL_UNIQUE_ID_BYTES);
-
-std::mutex meetings_mutex;
-std::map<std::string, sink::Socket>& listening_for() {  // by token, until the communicator is made
-  static std::map<std::string, sink::Socket> sockets;
-  return sockets;
-}
 
 struct Message {
   bool is_send;
@@ -43,9 +28,9 @@ struct Message {
 
 }  // namespace
 
-struct StandInComm {
+struct MockComm {
   int rank = 0, size = 0;
-  std::unique_ptr<sink::TcpLinks> links;
+  std::unique_ptr<sink::SocketLinks> links;
   std::atomic<ncclResult_t> state{ncclInProgress};
   std::atomic<bool> aborted{false};
   std::atomic<int> callers{0};
@@ -56,8 +41,8 @@ struct StandInComm {
 namespace {
 
 struct Queued {
-  StandInComm* comm;
-  StandInStream* stream;
+  MockComm* comm;
+  MockStream* stream;
   Message message;
 };
 thread_local int group_depth = 0;
@@ -66,7 +51,7 @@ thread_local std::vector<Queued> group;
 // A call of NCCL's that reads a communicator.
 class Call {
  public:
-  Call(StandInComm* comm, const char* name) : comm_(comm) {
+  Call(MockComm* comm, const char* name) : comm_(comm) {
     if (comm_->aborted) misuse(name, "was aborted: NCCL has freed it");
     if (comm_->callers++ > 0) misuse(name, "another thread calls");
   }
@@ -76,14 +61,14 @@ class Call {
 
  private:
   static void misuse(const char* name, const char* why) {
-    std::fprintf(stderr, "NCCL's stand-in: %s of a communicator that %s\n", name, why);
+    std::fprintf(stderr, "NCCL's mock: %s of a communicator that %s\n", name, why);
     std::abort();
   }
-  StandInComm* comm_;
+  MockComm* comm_;
 };
 
 // On the stream's thread: from device to host, to the others, and back.
-void do_messages(StandInComm& comm, std::uint64_t number, const std::vector<Message>& messages) {
+void do_messages(MockComm& comm, std::uint64_t number, const std::vector<Message>& messages) {
   std::vector<std::vector<char>> bytes;
   std::vector<sink::Links::Send> sends;
   std::vector<sink::Links::Receive> receives;
@@ -110,7 +95,7 @@ void do_messages(StandInComm& comm, std::uint64_t number, const std::vector<Mess
 }
 
 // What fails is never done: the stream stands until the communicator is aborted.
-void queue_messages(StandInComm* comm, StandInStream* stream, std::vector<Message> messages) {
+void queue_messages(MockComm* comm, MockStream* stream, std::vector<Message> messages) {
   const std::uint64_t number = ++comm->number;
   stream->queue([comm, number, messages = std::move(messages)] {
     if (comm->aborted) return;
@@ -140,7 +125,7 @@ ncclResult_t end_group() {
   return ncclSuccess;
 }
 
-ncclResult_t queue_message(StandInComm* comm, StandInStream* stream, const Message& message) {
+ncclResult_t queue_message(MockComm* comm, MockStream* stream, const Message& message) {
   if (!stream || message.peer < 0 || message.peer >= comm->size) return ncclInvalidArgument;
   if (comm->state == ncclInProgress) return ncclInvalidUsage;
   group.push_back({comm, stream, message});
@@ -173,41 +158,25 @@ const char* ncclGetErrorString(ncclResult_t result) {
 }
 
 ncclResult_t ncclGetUniqueId(ncclUniqueId* id) {
-  Meeting meeting;
   unsigned char drawn[16];
   if (::getrandom(drawn, sizeof drawn, 0) != sizeof drawn) return ncclSystemError;
-  for (std::size_t n = 0; n < sizeof drawn; ++n) {
-    meeting.token[2 * n] = "0123456789abcdef"[drawn[n] / 16];
-    meeting.token[2 * n + 1] = "0123456789abcdef"[drawn[n] % 16];
-  }
-  sink::Socket listening = sink::listen_on(0);
-  meeting.port = sink::port_of(listening);
   std::memset(id, 0, sizeof *id);
-  std::memcpy(id, &meeting, sizeof meeting);
-  std::lock_guard lock(meetings_mutex);
-  listening_for()[meeting.token] = std::move(listening);
+  for (std::size_t n = 0; n < sizeof drawn; ++n) {
+    id->internal[2 * n] = "0123456789abcdef"[drawn[n] / 16];
+    id->internal[2 * n + 1] = "0123456789abcdef"[drawn[n] % 16];
+  }
   return ncclSuccess;
 }
 
 ncclResult_t ncclCommInitRankConfig(ncclComm_t* made, int size, ncclUniqueId id, int rank, ncclConfig_t* config) {
   if (size < 1 || rank < 0 || rank >= size) return ncclInvalidArgument;
-  Meeting meeting;
-  std::memcpy(static_cast<void*>(&meeting), &id, sizeof meeting);
-  auto* comm = *made = new StandInComm;
+  auto* comm = *made = new MockComm;
   comm->rank = rank, comm->size = size;
-  sink::RankPlace place{
-      .rank = rank, .size = size, .local_rank = rank, .port = meeting.port, .token = meeting.token, .launcher = "nccl"};
-  if (rank == 0) {
-    std::lock_guard lock(meetings_mutex);
-    auto found = listening_for().find(meeting.token);
-    if (found == listening_for().end()) return ncclInvalidArgument;
-    place.listening = found->second.release();
-    listening_for().erase(found);
-  }
+  const sink::RankPlace place{rank, size, "nccl-" + std::string(id.internal)};
   comm->meets = std::thread([comm, place] {
     try {
-      comm->links = std::make_unique<sink::TcpLinks>(place, kPatience);
-      comm->links->never_give_up();
+      comm->links = std::make_unique<sink::SocketLinks>(place, kPatience);
+      comm->links->set_time_out(1e9);
       comm->state = ncclSuccess;
     } catch (const std::exception&) { comm->state = ncclSystemError; }
   });

@@ -1,10 +1,10 @@
-#include "engine/comm/nccl/stand_in/stream_stand_in.h"
+#include "tests/support/nccl_mock/stream_mock.h"
 
-#include "engine/comm/nccl/stand_in/nccl_stand_in.h"
+#include "tests/support/nccl_mock/nccl_mock.h"
 
-StandInStream::StandInStream() : thread_([this] { run(); }) {}
+MockStream::MockStream() : thread_([this] { run(); }) {}
 
-StandInStream::~StandInStream() {
+MockStream::~MockStream() {
   {
     std::lock_guard lock(mutex_);
     ends_ = true;
@@ -13,13 +13,13 @@ StandInStream::~StandInStream() {
   thread_.join();
 }
 
-void StandInStream::queue(std::function<void()> work) {
+void MockStream::queue(std::function<void()> work) {
   std::lock_guard lock(mutex_);
   queued_.push_back(std::move(work));
   changed_.notify_all();
 }
 
-void StandInStream::run() {
+void MockStream::run() {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [&] { return ends_ || !queued_.empty(); });
@@ -32,13 +32,13 @@ void StandInStream::run() {
   }
 }
 
-void StandInEvent::State::finish() {
+void MockEvent::State::finish() {
   std::lock_guard lock(mutex);
   done = true;
   changed.notify_all();
 }
 
-void StandInEvent::State::wait() {
+void MockEvent::State::wait() {
   std::unique_lock lock(mutex);
   changed.wait(lock, [&] { return done; });
 }
@@ -53,7 +53,7 @@ cudaError_t cudaGetDevice(int* device) {
 cudaError_t cudaSetDevice(int) { return cudaSuccess; }
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned) {
-  *stream = new StandInStream;
+  *stream = new MockStream;
   return cudaSuccess;
 }
 
@@ -63,7 +63,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  *event = new StandInEvent;
+  *event = new MockEvent;
   return cudaSuccess;
 }
 
@@ -73,7 +73,7 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
-  event->state = std::make_shared<StandInEvent::State>();
+  event->state = std::make_shared<MockEvent::State>();
   if (!stream) return cudaSuccess;  // of kernels, which are done
   event->state->done = false;
   stream->queue([state = event->state] { state->finish(); });

@@ -1,0 +1,86 @@
+#include "engine/comm/launcher.h"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+#include <vector>
+
+#include "engine/check.h"
+
+namespace sink {
+namespace {
+
+bool has(const Variable& variable, const char* name) {
+  const char* value = variable(name);
+  return value && *value;
+}
+
+int number(const Variable& variable, const char* name, int least, int most) {
+  const std::string value = variable(name);
+  int number = 0;
+  auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+  if (error != std::errc() || end != value.data() + value.size() || number < least || number > most)
+    fail("ranks",
+         std::string("the environment's ") + name + " is expected to be a number from " + std::to_string(least) +
+             " to " + std::to_string(most) + ", got \"" + value + "\"",
+         Exit::usage);
+  return number;
+}
+
+struct Names {
+  const char *launcher, *rank, *size, *local_rank;
+};
+constexpr Names kLaunchers[] = {
+    {"mpirun", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_RANK"},
+    {"mpirun", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID"},
+    {"srun", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID"},
+};
+
+// The script of a Slurm job has SLURM_NTASKS, too, and is no rank of it: only srun sets SLURM_STEP_ID.
+bool is_started_by(const Names& names, const Variable& variable) {
+  if (!has(variable, names.rank) || !has(variable, names.size)) return false;
+  return std::string_view(names.launcher) != "srun" || has(variable, "SLURM_STEP_ID");
+}
+
+const char* environment(const char* name) { return std::getenv(name); }
+
+}  // namespace
+
+LaunchedProcess launched_process(const Variable& variable) {
+  LaunchedProcess process;
+  for (const Names& names : kLaunchers) {
+    if (!is_started_by(names, variable)) continue;
+    process.size = number(variable, names.size, 1, 1 << 16);
+    process.rank = number(variable, names.rank, 0, process.size - 1);
+    if (has(variable, names.local_rank)) process.local_rank = number(variable, names.local_rank, 0, 1 << 16);
+    if (process.size > 1) process.launcher = names.launcher;
+    break;
+  }
+  return process;
+}
+
+LaunchedProcess launched_process() { return launched_process(environment); }
+
+int become_single_process() {
+  local_rank();  // while the environment still says it
+  const int size = launched_process().size;
+  std::vector<std::string> names;
+  for (char** entry = environ; *entry; ++entry)
+    for (const char* prefix : {"OMPI_", "PMIX_", "PMI_", "PRTE_", "ORTE_", "HYDRA_", "MPI_LOCAL", "SLURM_"})
+      if (const std::string_view text = *entry; text.starts_with(prefix))
+        names.emplace_back(text.substr(0, text.find('=')));
+  for (const std::string& name : names) ::unsetenv(name.c_str());
+  return size;
+}
+
+int& local_rank() {
+  static int rank = [] {
+    const int first = has(environment, kFirstLocalRank) ? number(environment, kFirstLocalRank, 0, 1 << 16) : 0;
+    return first + launched_process().local_rank;
+  }();
+  return rank;
+}
+
+}  // namespace sink

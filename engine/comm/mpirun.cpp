@@ -1,0 +1,101 @@
+#include "engine/comm/mpirun.h"
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "engine/check.h"
+#include "engine/comm/launcher.h"
+#include "engine/comm/mpi_library.h"
+
+namespace sink {
+namespace {
+
+bool is_installed(const std::string& program) {
+  const char* variable = std::getenv("PATH");
+  const std::string path = variable ? variable : "";
+  for (std::size_t begin = 0, end; begin <= path.size(); begin = end + 1) {
+    end = std::min(path.find(':', begin), path.size());
+    if (::access((path.substr(begin, end - begin) + "/" + program).c_str(), X_OK) == 0) return true;
+  }
+  return false;
+}
+
+// More ranks than cores, by root, and bound to no core: threads are bound by the engine.
+void set_environment(int ranks) {
+  const int first_local_rank = local_rank() * ranks;
+  become_single_process();
+  for (const char* name :
+       {"OMPI_MCA_rmaps_base_oversubscribe", "OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM",
+        "PRTE_ALLOW_RUN_AS_ROOT", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM"})
+    ::setenv(name, "1", 1);
+  ::setenv("OMPI_MCA_hwloc_base_binding_policy", "none", 1);
+  ::setenv("PRTE_MCA_hwloc_default_binding_policy", "none", 1);
+  ::setenv("PRTE_MCA_rmaps_default_mapping_policy", ":oversubscribe", 1);
+  ::setenv(kFirstLocalRank, std::to_string(first_local_rank).c_str(), 1);
+  const long cores = ::sysconf(_SC_NPROCESSORS_ONLN);
+  ::setenv("OMP_NUM_THREADS", std::to_string(std::max(1L, cores / ranks)).c_str(), 0);
+}
+
+[[noreturn]] void become_mpirun(int ranks, const std::vector<std::string>& arguments, pid_t parent) {
+  ::prctl(PR_SET_PDEATHSIG, SIGTERM);
+  if (::getppid() != parent) ::_exit(128 + SIGTERM);
+  ::setpgid(0, 0);  // a terminal's Ctrl-C comes to the parent alone: mpirun would kill the ranks
+  const int nothing = ::open("/dev/null", O_RDONLY);
+  if (nothing >= 0) ::dup2(nothing, STDIN_FILENO);
+  set_environment(ranks);
+  std::vector<std::string> words{"mpirun", "-n", std::to_string(ranks),
+                                 std::filesystem::read_symlink("/proc/self/exe")};
+  words.insert(words.end(), arguments.begin() + 1, arguments.end());
+  std::vector<char*> argv;
+  for (std::string& word : words) argv.push_back(word.data());
+  argv.push_back(nullptr);
+  ::execvp(argv[0], argv.data());
+  std::fprintf(stderr, "error: cannot start mpirun: %s\n", std::strerror(errno));
+  ::_exit(static_cast<int>(Exit::failure));
+}
+
+}  // namespace
+
+int run_mpirun(int ranks, const std::vector<std::string>& arguments) {
+  if (!is_installed("mpirun"))
+    fail("ranks",
+         "ranks are started by mpirun, which is not installed: install openmpi-bin and libopenmpi-dev (bash "
+         "tools/setup.sh --cluster) and build again",
+         Exit::device);
+  require_mpi_library();
+  sigset_t heard, before;  // signals come one by one, by sigwaitinfo
+  ::sigemptyset(&heard);
+  for (int signal : {SIGCHLD, SIGTERM, SIGHUP, SIGINT, SIGUSR1}) ::sigaddset(&heard, signal);
+  ::sigprocmask(SIG_BLOCK, &heard, &before);
+  std::fflush(nullptr);
+  const pid_t self = ::getpid(), child = ::fork();
+  if (child == 0) {
+    ::sigprocmask(SIG_SETMASK, &before, nullptr);
+    become_mpirun(ranks, arguments, self);
+  }
+  SINK_CHECK(child > 0, "ranks", std::string("cannot start mpirun: ") + std::strerror(errno));
+  int stop = 0, status = 0;
+  while (::waitpid(child, &status, WNOHANG) == 0) {
+    const int signal = ::sigwaitinfo(&heard, nullptr);
+    if (signal == SIGUSR1) ::kill(child, SIGUSR1);
+    if (signal != SIGTERM && signal != SIGHUP && signal != SIGINT) continue;
+    // At a SIGTERM mpirun kills the ranks. SIGUSR2 it passes on, and they stop by it (train/interrupt.h).
+    ::kill(child, stop != 0 && signal == SIGINT ? SIGTERM : SIGUSR2);
+    if (stop == 0) stop = signal;
+  }
+  ::sigprocmask(SIG_SETMASK, &before, nullptr);
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+  return stop != 0 && code != 0 ? 128 + stop : code;
+}
+
+}  // namespace sink
