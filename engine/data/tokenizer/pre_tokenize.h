@@ -13,6 +13,9 @@ inline constexpr std::size_t kLongestPiece = std::size_t{1} << 20;  // bytes
 
 // How to cut. The words are the regular expressions below, read from left to right by scanners that equal them (the
 // tests compare them with PCRE2 on every character). The others leave what is between their matches as it is.
+//
+// PCRE2 itself does not run them: 10.42 lacks the 9,272 letters since Unicode 15, and with those added to its classes
+// its compiled patterns take 2.7 to 5.8 times as long as the scanners (2.9 MB of English, medians of 5).
 enum class Cut {
   words,         // kWordsPattern, of GPT-2, GPT-NeoX, OPT
   llama3_words,  // kLlama3Pattern: whatever the case, numbers of three digits, signs with their line ends
