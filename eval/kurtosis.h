@@ -1,19 +1,31 @@
-// How far single numbers of a vector stand out: its kurtosis, and the median that its largest is compared with.
+// How far single values of a vector stand out: its kurtosis, and the median that its largest is compared with.
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <cstdint>
-#include <vector>
+#include <cstddef>
+#include <xtensor/xadapt.hpp>
+#include <xtensor/xmath.hpp>
+#include <xtensor/xsort.hpp>
+#include <xtensor/xtensor.hpp>
 
 namespace sink {
 
-// E[(x - mean)^4] / E[(x - mean)^2]^2: 3 for a normal distribution, n for one number of n that stands out alone (Kaul
-// et al. 2025); 0 where all numbers are the same.
-inline constexpr auto kurtosis_of = [](auto vector) {
-  double n = static_cast<double>(vector.size()), mean = 0, second = 0, fourth = 0;
-  for (auto x : vector) mean += static_cast<double>(x) / n;
-  for (auto x : vector) {
+// A span as a lazy xtensor expression in double. Lazy sums, xt::sum(...)(), add one term after another as a loop does,
+// to the same bits; sums with xt::evaluation_strategy::immediate need not.
+inline constexpr auto as_doubles = [](auto span) {
+  return xt::cast<double>(
+      xt::adapt(span.data(), span.size(), xt::no_ownership(), std::array<std::size_t, 1>{span.size()}));
+};
+
+// E[(x - mean)^4] / E[(x - mean)^2]^2: 3 for a normal distribution, n for one value of n that stands out alone (Kaul
+// et al. 2025); 0 where all values are the same. A loop: around an xtensor expression compilers
+// contract products and sums of the callers differently, which changes their last bits.
+inline constexpr auto kurtosis_of = [](auto span) {
+  double n = static_cast<double>(span.size()), mean = 0, second = 0, fourth = 0;
+  for (auto x : span) mean += static_cast<double>(x) / n;
+  for (auto x : span) {
     double square = std::pow(static_cast<double>(x) - mean, 2);
     second += square / n;
     fourth += square * square / n;
@@ -21,13 +33,14 @@ inline constexpr auto kurtosis_of = [](auto vector) {
   return second > 0 ? fourth / (second * second) : 0;
 };
 
-// The median of |x|; of an even number of them the mean of the two in the middle.
-inline constexpr auto median_size_of = [](auto vector) {
-  std::vector<double> sizes;
-  for (auto x : vector) sizes.push_back(std::abs(static_cast<double>(x)));
-  const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
-  std::nth_element(sizes.begin(), middle, sizes.end());
-  return sizes.size() % 2 ? *middle : (*middle + *std::max_element(sizes.begin(), middle)) / 2;
+// The largest |x|. No xt::amax, which forgets the values before a NaN.
+inline constexpr auto largest_size_of = [](auto span) {
+  double largest = 0;
+  for (auto x : span) largest = std::max(largest, std::abs(static_cast<double>(x)));
+  return largest;
 };
+
+// The median of |x|; of an even number of them the mean of the two in the middle.
+inline constexpr auto median_size_of = [](auto span) { return xt::median(xt::abs(as_doubles(span))); };
 
 }  // namespace sink

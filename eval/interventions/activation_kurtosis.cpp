@@ -21,11 +21,9 @@ void for_each_sequence(const Tensor& x_BTC, F&& f) {
   });
 }
 
-double largest_by_median(auto numbers) {
-  double largest = 0;
-  for (auto x : numbers) largest = std::max(largest, std::abs(static_cast<double>(x)));
-  const double median = median_size_of(numbers);
-  return median > 0 ? largest / median : 0;
+double largest_by_median(auto values) {
+  const double median = median_size_of(values);
+  return median > 0 ? largest_size_of(values) / median : 0;
 }
 
 // Reads the residual stream and the inputs of products; replaces nothing.

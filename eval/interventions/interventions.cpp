@@ -4,11 +4,13 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <span>
 
 #include "engine/check.h"
 #include "engine/threads.h"
 #include "eval/interventions/intervention_hooks.h"
 #include "eval/interventions/quantisation.h"
+#include "eval/kurtosis.h"
 
 namespace sink {
 namespace {
@@ -35,24 +37,23 @@ struct Compared {
 };
 
 template <class R>
-double log_sum_exp(const R* z, std::int64_t V) {
-  double largest = static_cast<double>(*std::max_element(z, z + V)), sum = 0;
-  for (std::int64_t v = 0; v < V; ++v) sum += std::exp(static_cast<double>(z[v]) - largest);
-  return largest + std::log(sum);
+double log_sum_exp(std::span<const R> z_V) {
+  const double largest = static_cast<double>(*std::max_element(z_V.begin(), z_V.end()));
+  return largest + std::log(xt::sum(xt::exp(as_doubles(z_V) - largest))());
 }
 
 template <class R>
-Compared compared_rows(const R* z, const R* y, std::int64_t V, std::int32_t target) {
-  const double lse_z = log_sum_exp(z, V), lse_y = log_sum_exp(y, V);
+Compared compared_rows(std::span<const R> z, std::span<const R> y, std::int32_t target) {
+  const double lse_z = log_sum_exp(z), lse_y = log_sum_exp(y);
+  const auto log_p = as_doubles(z) - lse_z, log_q = as_doubles(y) - lse_y;
   Compared row;
-  for (std::int64_t v = 0; v < V; ++v) {
-    const double log_p = static_cast<double>(z[v]) - lse_z, log_q = static_cast<double>(y[v]) - lse_y;
-    row.divergence += std::exp(log_p) * (log_p - log_q);
-  }
-  row.same_greedy = std::max_element(z, z + V) - z == std::max_element(y, y + V) - y;
+  row.divergence = xt::sum(xt::exp(log_p) * (log_p - log_q))();
+  row.same_greedy =
+      std::max_element(z.begin(), z.end()) - z.begin() == std::max_element(y.begin(), y.end()) - y.begin();
   if (target >= 0) {
-    row.before = lse_z - static_cast<double>(z[target]);
-    row.after = lse_y - static_cast<double>(y[target]);
+    const auto id = static_cast<std::size_t>(target);
+    row.before = lse_z - static_cast<double>(z[id]);
+    row.after = lse_y - static_cast<double>(y[id]);
   }
   return row;
 }
@@ -63,13 +64,15 @@ struct Gathered {
 
   void add(const Tensor& before_BTV, const Tensor& after_BTV, const Tensor& targets_BT) {
     const std::int64_t B = after_BTV.dim(0), T = after_BTV.dim(1), V = after_BTV.dim(2);
+    const auto vocabulary = static_cast<std::size_t>(V);
     std::vector<Compared> rows(static_cast<std::size_t>(B * T));
     const std::int32_t* targets = targets_BT.data<std::int32_t>();
     with_real(after_BTV.dtype(), [&](auto zero) {
       using R = decltype(zero);
       const R *z = before_BTV.data<R>(), *y = after_BTV.data<R>();
       parallel_for(B * T, [&](std::int64_t n) {
-        rows[static_cast<std::size_t>(n)] = compared_rows(z + n * V, y + n * V, V, targets[n]);
+        rows[static_cast<std::size_t>(n)] =
+            compared_rows<R>({z + n * V, vocabulary}, {y + n * V, vocabulary}, targets[n]);
       });
     });
     for (std::int64_t b = 0; b < B; ++b) {
@@ -103,18 +106,15 @@ struct Intervened {
   }
 };
 
-double mean_of(const std::vector<double>& values) {
-  return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
-}
+double mean_of(const std::vector<double>& values) { return xt::mean(xt::adapt(values))(); }
 
 InterventionResult result_of(const Intervention& intervention, const Gathered& found) {
-  std::vector<double> change;
-  for (std::size_t n = 0; n < found.before.size(); ++n) change.push_back(found.after[n] - found.before[n]);
+  const xt::xtensor<double, 1> change = xt::adapt(found.after) - xt::adapt(found.before);
   InterventionResult result{.name = intervention.name,
                             .meaning = intervention.meaning,
                             .before = mean_of(found.before),
                             .loss = mean_of(found.after),
-                            .change = mean_of(change),
+                            .change = xt::mean(change)(),
                             .error = std::nan(""),
                             .divergence = mean_of(found.divergence),
                             .greedy_changed = mean_of(found.changed)};
@@ -123,9 +123,8 @@ InterventionResult result_of(const Intervention& intervention, const Gathered& f
     result.head = intervention.heads[0];
   }
   if (change.size() < 2) return result;
-  double squares = 0, count = static_cast<double>(change.size());
-  for (double c : change) squares += (c - result.change) * (c - result.change);
-  result.error = std::sqrt(squares / (count - 1) / count);
+  const double count = static_cast<double>(change.size());
+  result.error = std::sqrt(xt::sum(xt::square(change - result.change))() / (count - 1) / count);
   return result;
 }
 

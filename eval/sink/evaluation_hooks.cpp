@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 #include <span>
+#include <xtensor/xview.hpp>
 
 #include "engine/tensor_view.h"
 #include "eval/kurtosis.h"
@@ -54,28 +55,18 @@ void for_each_block(const Tensor& on_device, Of&& of, F&& f) {
   });
 }
 
-constexpr auto norm_of = [](auto vector) {
-  double sum = 0;
-  for (auto x : vector) sum += static_cast<double>(x) * static_cast<double>(x);
-  return std::sqrt(sum);
-};
-constexpr auto largest_of = [](auto vector) {
-  double largest = 0;
-  for (auto x : vector) largest = std::max(largest, std::abs(static_cast<double>(x)));
-  return largest;
-};
+constexpr auto norm_of = [](auto vector) { return std::sqrt(xt::sum(xt::square(as_doubles(vector)))()); };
 
 void add_to(std::vector<double>& sum, const std::vector<double>& values) {
   SINK_CHECK(sum.size() == values.size(), "evaluate",
              "expected vectors of " + std::to_string(sum.size()) + " positions, got " + std::to_string(values.size()));
-  for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += values[i];
+  xt::adapt(sum) += xt::adapt(values);
 }
 
 // Adds values_BH to the heads of one layer, summed over the batch.
 void add_heads(std::vector<double>& sum_H, const Tensor& values_BH, double scale = 1) {
   auto x_BH = view<double, 2>(values_BH);
-  for (std::size_t b = 0; b < x_BH.shape(0); ++b)
-    for (std::size_t h = 0; h < x_BH.shape(1); ++h) sum_H[h] += scale * x_BH(b, h);
+  for (std::size_t b = 0; b < x_BH.shape(0); ++b) xt::adapt(sum_H) += scale * xt::view(x_BH, b);
 }
 
 }  // namespace
@@ -118,7 +109,7 @@ void EvaluationHooks::hidden_state(std::int64_t l, const Tensor& x_BTC) {
   hidden_.add(l, x_BTC);
   std::size_t row = static_cast<std::size_t>(l);
   for_each_block(x_BTC, kurtosis_of, [&](const std::vector<double>& kurtosis) { add_to(kurtosis_[row], kurtosis); });
-  for_each_block(x_BTC, largest_of, [&](const std::vector<double>& largest) { add_to(largest_[row], largest); });
+  for_each_block(x_BTC, largest_size_of, [&](const std::vector<double>& largest) { add_to(largest_[row], largest); });
 }
 
 void EvaluationHooks::residual_before_norm(std::int64_t layer, const Tensor& x_BTC) {
@@ -147,8 +138,9 @@ void EvaluationHooks::attention(AttentionPoint& point) {
 }
 
 void EvaluationHooks::add_losses(const Tensor& loss_BT) {
-  Tensor losses = loss_BT.to(Device::cpu).to(DType::F64);
-  for (std::int64_t n = 0; n < losses.size(); ++n) loss_[static_cast<std::size_t>(n % T_)] += losses.item(n);
+  const Tensor losses_BT = loss_BT.to(Device::cpu).to(DType::F64);
+  auto x_BT = view<double, 2>(losses_BT);
+  for (std::size_t b = 0; b < x_BT.shape(0); ++b) xt::adapt(loss_) += xt::view(x_BT, b);
 }
 
 template <class Self, class F>
@@ -192,11 +184,8 @@ void EvaluationHooks::merge(std::int64_t sequence, const std::vector<double>& nu
 
 std::vector<double> EvaluationHooks::loss_by_position(const Tensor& targets_NT) const {
   std::vector<double> loss = loss_;
-  for (std::int64_t t = 0; t < T_; ++t) {
-    double targets = 0;
-    for (std::int64_t n = 0; n < N_; ++n) targets += targets_NT.data<std::int32_t>()[n * T_ + t] >= 0 ? 1 : 0;
-    loss[static_cast<std::size_t>(t)] /= targets > 0 ? targets : std::nan("");
-  }
+  const xt::xtensor<double, 1> targets = xt::sum(xt::cast<double>(view<std::int32_t, 2>(targets_NT) >= 0), {0});
+  xt::adapt(loss) /= xt::where(targets > 0, targets, std::nan(""));
   return loss;
 }
 

@@ -1,10 +1,23 @@
 #include "eval/sink/sink_score.h"
 
 #include <algorithm>
+#include <xtensor/xmath.hpp>
+#include <xtensor/xview.hpp>
 
 #include "engine/tensor_view.h"
 
 namespace sink {
+namespace {
+
+std::vector<double> vector_of(const xt::xtensor<double, 1>& x) { return {x.begin(), x.end()}; }
+
+NumberTable table_of(const xt::xtensor<double, 2>& x) {
+  NumberTable table;
+  for (std::size_t row = 0; row < x.shape(0); ++row) table.push_back(vector_of(xt::view(x, row)));
+  return table;
+}
+
+}  // namespace
 
 AlphaTable::AlphaTable(std::int64_t N, std::int64_t L, std::int64_t H, std::int64_t T, std::int64_t K)
     : T_(T), alpha_NLHK_(Tensor::zeros({N, L, H, K}, DType::F64)), star_NLH_(Tensor::zeros({N, L, H}, DType::F64)) {}
@@ -53,32 +66,22 @@ void AlphaTable::put(std::int64_t sequence, std::span<const double> numbers) {
   std::copy_n(numbers.begin() + 1 + given * alphas, given * stars, star_NLH_.data<double>() + sequence * stars);
 }
 
-// Sums are taken one after another, each term divided first: xtensor's own would sum in another order and change
-// digits.
+// Each term is divided before it is added, and lazy sums over one axis add terms in the order of sequences, layers and
+// heads. A sum over several axes would add partial sums, and give other digits.
 SinkScores AlphaTable::scores(const std::vector<double>& epsilons) const {
   auto alpha_NLHK = view<double, 4>(alpha_NLHK_);
   auto [N, L, H, K] = alpha_NLHK.shape();
   double sequences = static_cast<double>(N), all = static_cast<double>(N * L * H);
+  auto alpha_RK = xt::adapt(alpha_NLHK_.data<double>(), N * L * H * K, xt::no_ownership(),
+                            std::array<std::size_t, 2>{N * L * H, K});
   SinkScores scores;
-  scores.alpha_k.assign(K, 0);
-  scores.sink_k.assign(epsilons.size(), std::vector<double>(K, 0));
-  scores.alpha_layer_head_k.assign(L, NumberTable(H, std::vector<double>(K, 0)));
-  for (std::size_t n = 0; n < N; ++n)
-    for (std::size_t l = 0; l < L; ++l)
-      for (std::size_t h = 0; h < H; ++h)
-        for (std::size_t k = 0; k < K; ++k) {
-          double alpha = alpha_NLHK(n, l, h, k);
-          scores.alpha_k[k] += alpha / all;
-          scores.alpha_layer_head_k[l][h][k] += alpha / sequences;
-          // The indicator of each sample first, the mean afterwards.
-          for (std::size_t e = 0; e < epsilons.size(); ++e) scores.sink_k[e][k] += alpha > epsilons[e];
-        }
-  for (auto& sink : scores.sink_k)
-    for (double& share : sink) share *= 100 / all;
-  for (const NumberTable& heads : scores.alpha_layer_head_k) {
-    scores.alpha_1_layer_head.emplace_back();
-    for (const auto& alpha_k : heads) scores.alpha_1_layer_head.back().push_back(alpha_k.front());
-  }
+  scores.alpha_k = vector_of(xt::sum(alpha_RK / all, {0}));
+  // The indicator of each sample first, the mean afterwards.
+  for (double epsilon : epsilons)
+    scores.sink_k.push_back(vector_of(xt::sum(xt::cast<double>(alpha_RK > epsilon), {0}) * (100 / all)));
+  const xt::xtensor<double, 3> alpha_LHK = xt::sum(alpha_NLHK / sequences, {0});
+  for (std::size_t l = 0; l < L; ++l) scores.alpha_layer_head_k.push_back(table_of(xt::view(alpha_LHK, l)));
+  scores.alpha_1_layer_head = table_of(xt::view(alpha_LHK, xt::all(), xt::all(), 0));
   if (has_star_) scores.star = star(epsilons);
   return scores;
 }
@@ -87,17 +90,12 @@ SinkScores::Star AlphaTable::star(const std::vector<double>& epsilons) const {
   auto alpha_NLH = view<double, 3>(star_NLH_);
   auto [N, L, H] = alpha_NLH.shape();
   double sequences = static_cast<double>(N), all = static_cast<double>(N * L * H);
+  auto alpha_R =
+      xt::adapt(star_NLH_.data<double>(), N * L * H, xt::no_ownership(), std::array<std::size_t, 1>{N * L * H});
   SinkScores::Star star;
-  star.sink.assign(epsilons.size(), 0);
-  star.alpha_layer_head.assign(L, std::vector<double>(H, 0));
-  for (std::size_t n = 0; n < N; ++n)
-    for (std::size_t l = 0; l < L; ++l)
-      for (std::size_t h = 0; h < H; ++h) {
-        double alpha = alpha_NLH(n, l, h);
-        star.alpha += alpha / all;
-        star.alpha_layer_head[l][h] += alpha / sequences;
-        for (std::size_t e = 0; e < epsilons.size(); ++e) star.sink[e] += (alpha > epsilons[e]) * 100 / all;
-      }
+  star.alpha = xt::sum(alpha_R / all)();
+  for (double epsilon : epsilons) star.sink.push_back(xt::sum(xt::cast<double>(alpha_R > epsilon) * 100 / all)());
+  star.alpha_layer_head = table_of(xt::sum(alpha_NLH / sequences, {0}));
   return star;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 
+#include "engine/rng.h"
 #include "engine/tensor_view.h"
 #include "eval/sink/evaluation_hooks.h"
 
@@ -156,4 +157,33 @@ TEST_CASE("sink score: with documents a key's attention is divided by the rows o
   CHECK(scores.sink_k[kStudyEpsilon] == std::vector<double>{100, 0, 50, 0});
   table.store(0, 0, sums, 0, false, Tensor());  // without a mask all rows could see it
   CHECK(table.scores().alpha_k[0] == doctest::Approx((2.0 / 6 + 1) / 2));
+}
+
+TEST_CASE("sink score: means are those of terms added in the order of sequences, layers and heads, to the bit") {
+  constexpr std::int64_t N = 5, L = 3, H = 4, T = 16, K = 10, kAll = N * L * H;
+  const Rng rng(1, "sink score");
+  std::vector<double> values{1};  // there are scores of an extra key
+  for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(kAll * (K + 1)); ++i) values.push_back(rng.uniform(i, 0));
+  AlphaTable table(N, L, H, T, K);
+  table.put(0, values);
+
+  std::vector<double> alpha_k(K, 0.0), alpha_head(K, 0.0);
+  double star = 0, star_sink = 0;
+  for (std::int64_t r = 0; r < kAll; ++r) {
+    for (std::int64_t k = 0; k < K; ++k) {
+      const double alpha = values[static_cast<std::size_t>(1 + r * K + k)];
+      alpha_k[static_cast<std::size_t>(k)] += alpha / static_cast<double>(kAll);
+      if (r % (L * H) == 2 * H + 1) alpha_head[static_cast<std::size_t>(k)] += alpha / static_cast<double>(N);
+    }
+    const double alpha = values[static_cast<std::size_t>(1 + kAll * K + r)];
+    star += alpha / static_cast<double>(kAll);
+    star_sink += (alpha > 0.3) * 100 / static_cast<double>(kAll);
+  }
+  const SinkScores scores = table.scores();
+  CHECK(scores.alpha_k == alpha_k);
+  CHECK(scores.alpha_layer_head_k[2][1] == alpha_head);
+  CHECK(scores.alpha_1_layer_head[2][1] == alpha_head[0]);
+  REQUIRE(scores.star);
+  CHECK(scores.star->alpha == star);
+  CHECK(scores.star->sink[kStudyEpsilon] == star_sink);
 }

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <limits>
 #include <numbers>
+#include <xtensor/xadapt.hpp>
+#include <xtensor/xmath.hpp>
 
 #include "engine/check.h"
 
@@ -44,11 +46,10 @@ double student_t_975(std::int64_t degrees) {
 Estimate estimate_of(const std::vector<double>& values) {
   const std::size_t n = values.size();
   if (n == 0) return {0, kNotKnown, kNotKnown};
-  double sum = 0, squares = 0;
-  for (double value : values) sum += value;
-  const double count = static_cast<double>(n), mean = sum / count;
+  const auto x = xt::adapt(values);
+  const double count = static_cast<double>(n), mean = xt::mean(x)();
   if (n == 1) return {1, mean, kNotKnown};
-  for (double value : values) squares += (value - mean) * (value - mean);
+  const double squares = xt::sum(xt::square(x - mean))();
   return {n, mean, student_t_975(static_cast<std::int64_t>(n) - 1) * std::sqrt(squares / (count - 1) / count)};
 }
 
