@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <xtensor/xview.hpp>
 
 #include "engine/tensor_view.h"
 #include "eval/interventions/quantisation.h"
@@ -112,11 +113,11 @@ class AttentionHooks final : public ForwardHooks {
   }
 
   template <class R>
-  static void set_row(Tensor& x_BGTD, std::int64_t key, double number) {
+  static void set_row(Tensor& x_BGTD, std::int64_t key, double value) {
+    R stored;
+    store(stored, value);
     auto x = view<R, 4>(x_BGTD);
-    for (std::size_t b = 0; b < x.shape(0); ++b)
-      for (std::size_t g = 0; g < x.shape(1); ++g)
-        for (std::size_t d = 0; d < x.shape(3); ++d) store(x(b, g, key, d), number);
+    xt::view(x, xt::all(), xt::all(), key) = stored;
   }
 
   template <class R>
@@ -209,23 +210,20 @@ void ValueSums::attention(AttentionPoint& point) {
   if (sums_GTD_.size() <= layer)
     sums_GTD_.push_back(Tensor::zeros({v_BGTD.dim(1), v_BGTD.dim(2), v_BGTD.dim(3)}, DType::F64));
   if (layer == 0) sequences_ += v_BGTD.dim(0);
-  const Tensor numbers = v_BGTD.to(DType::F64);
-  const double* v = numbers.data<double>();
-  double* sums = sums_GTD_[layer].data<double>();
-  for (std::int64_t n = 0; n < numbers.size(); ++n) sums[n % sums_GTD_[layer].size()] += v[n];
+  const Tensor values_BGTD = v_BGTD.to(DType::F64);
+  auto values = view<double, 4>(values_BGTD);
+  for (std::size_t b = 0; b < values.shape(0); ++b) view<double, 3>(sums_GTD_[layer]) += xt::view(values, b);
 }
 
 Tensor ValueSums::mean(std::int64_t layer, const std::vector<std::int64_t>& tokens) const {
-  auto sums = view<double, 3>(sums_GTD_[static_cast<std::size_t>(layer)]);
-  const auto G = static_cast<std::int64_t>(sums.shape(0)), T = static_cast<std::int64_t>(sums.shape(1)),
-             D = static_cast<std::int64_t>(sums.shape(2));
-  const std::int64_t others = T - extra_tokens_ - static_cast<std::int64_t>(tokens.size());
-  Tensor mean_GD = Tensor::zeros({G, D}, DType::F64);
+  const Tensor& sums_GTD = sums_GTD_[static_cast<std::size_t>(layer)];
+  const std::int64_t T = sums_GTD.dim(1), others = T - extra_tokens_ - static_cast<std::int64_t>(tokens.size());
+  auto sums = view<double, 3>(sums_GTD);
+  Tensor mean_GD = Tensor::zeros({sums_GTD.dim(0), sums_GTD.dim(2)}, DType::F64);
   auto mean = view<double, 2>(mean_GD);
   for (std::int64_t t = extra_tokens_; t < T && others > 0; ++t) {
     if (is_among(t - extra_tokens_ + 1, tokens)) continue;
-    for (std::int64_t g = 0; g < G; ++g)
-      for (std::int64_t d = 0; d < D; ++d) mean(g, d) += sums(g, t, d) / static_cast<double>(others * sequences_);
+    mean += xt::view(sums, xt::all(), t) / static_cast<double>(others * sequences_);
   }
   return mean_GD;
 }
