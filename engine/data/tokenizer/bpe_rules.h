@@ -51,8 +51,9 @@ class BpeRules {
   std::vector<std::int32_t> id_of_character_;  // by its code, as far as any has a token
   std::int32_t unknown_;
   bool fuse_unknown_;
-  std::vector<Entry>
-      table_;  // a power of two of them, at least half of them empty: a pair stands at or behind its place
+  // By the hash of the pair, at its place or after it; a power of two of them, at least half of them empty. With
+  // std::unordered_map, encoding 40 MB of English by GPT-2's tokenizer takes 1.2 times as long.
+  std::vector<Entry> table_;
   std::unordered_map<std::string, std::int32_t> id_of_piece_;  // of all tokens, where pieces are looked up as a whole
 };
 
