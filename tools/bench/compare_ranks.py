@@ -2,7 +2,7 @@
 """One process with two threads beside two ranks with one thread each, in turns on the same two cores, and what ranks send
 and keep beside what the formulas of train/rank_plan.h say.
 
-usage: compare_ranks.py TRAIN_PROGRAM [--rounds 5] [--ranks 2] [--comm tcp] [--width 384] [--layers 6]
+usage: compare_ranks.py TRAIN_PROGRAM [--rounds 5] [--ranks 2] [--width 384] [--layers 6]
 
 Both train the same model on the same micro-batches, to the same bits, which is checked. Each round runs both; of the ratio
 of their tokens a second the median over the rounds is printed, and its spread. Needs a machine that is otherwise idle.
@@ -43,7 +43,6 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--comm", default="tcp")
     parser.add_argument("--layers", type=int, default=6)
     parser.add_argument("--width", type=int, default=384)
     given = parser.parse_args()
@@ -53,7 +52,7 @@ def main():
              "--feed-forward", str(feed_forward), "--context", "256", "--batch", "8", "--accumulate", str(N), "--steps", str(steps),
              "--warmup", "0", "--eval-every", "100000", "--eval-sequences", "1", "--checkpoint-every", "100000"]
     cores = len(os.sched_getaffinity(0))
-    of_ranks = ["--nproc", str(N), "--threads", str(max(1, cores // N)), "--comm", given.comm]
+    of_ranks = ["--nproc", str(N), "--threads", str(max(1, cores // N))]
     ratios, waits, table = [], [], {}
     with tempfile.TemporaryDirectory() as place:
         place = pathlib.Path(place)

@@ -108,6 +108,7 @@ part_ranks() {
   attempt device_ranks_cuda_test 200 "$from/tests/device_ranks_cuda_test"
   gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU') || true
   if [ "$gpus" -lt 2 ]; then say "$gpus GPU: runs of several ranks need more, and are not tried"; return 0; fi
+  if ! command -v mpirun >/dev/null; then say "no mpirun, which starts ranks: runs of several ranks are not tried"; return 0; fi
   folder=$(mktemp -d)
   local run=("$from/train_baseline" --device cuda --task bigram-backcopy --layers 10 --heads 8 --width 768 --feed-forward 1536
     --context 2048 --batch 4 --accumulate $((2 * gpus)) --precision bf16 --steps 40 --warmup 10 --eval-sequences 4 "$@")

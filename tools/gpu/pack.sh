@@ -33,6 +33,7 @@ trap 'rm -rf "$content"' EXIT
 mkdir -p "$content/tests" "$content/lib" "$content/text"
 for program in "${programs[@]}"; do strip -o "$content/$program" "$build/$program"; done
 for program in "${tests[@]}"; do strip -o "$content/tests/$program" "$build/tests/$program"; done
+[ ! -e "$build/libsinklab_mpi.so" ] || cp "$build/libsinklab_mpi.so" "$content"  # where that machine has Open MPI
 cp "$tokens"/* "$content/text"
 if [ -f ../shared/peers/torch_baseline.py ]; then
   cp ../shared/peers/torch_baseline.py "$content"

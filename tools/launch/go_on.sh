@@ -1,14 +1,15 @@
 # What the scripts for Slurm of this folder share. SINKLAB_BUILD: the folder of the programs [build/cuda].
 build=${SINKLAB_BUILD:-build/cuda}
 
-# Rank 0 runs on the job's first host. Each job has a port and each start of it a token of its own, which the ranks find
-# by themselves from what Slurm tells them (engine/comm/rank_place.h).
+# srun starts the ranks by PMIx, which Open MPI understands. Another MPI may need another value of SLURM_MPI_TYPE
+# (`srun --mpi=list`). A rank that ends badly ends all.
 #   go_on WHAT COMMAND...
 go_on() {
   local what=$1
   shift
   [ -x "$1" ] || { echo "there is no $1: cmake --preset cuda && cmake --build --preset cuda --target ${1##*/}" >&2; exit 2; }
-  srun --kill-on-bad-exit=0 --export=ALL "$@"
+  [ "${SLURM_NTASKS:-1}" -eq 1 ] || export SLURM_MPI_TYPE=${SLURM_MPI_TYPE:-pmix}
+  srun --kill-on-bad-exit=1 --export=ALL "$@"
   local code=$?
   case $code in
     0) echo "$what is complete" ;;

@@ -72,7 +72,6 @@ CONF
 touch "$place"/gpu{0..7}  # in name alone: job scripts ask for them
 echo "Name=gpu File=$place/gpu[0-7]" >"$place/gres.conf"
 export SLURM_CONF=$place/slurm.conf
-export MASTER_ADDR=127.0.0.1  # the nodes of this cluster have no names that anybody else knows
 for _ in $(seq 50); do [ -S "$place/munge/socket" ] && break; sleep 0.1; done
 slurmctld -D >"$place/ctld.out" 2>&1 &
 pids+=($!)

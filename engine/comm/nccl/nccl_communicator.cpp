@@ -227,8 +227,8 @@ std::string NcclCommunicator::who() const {
 }
 
 RankLost NcclCommunicator::out_of_time(const std::string& what) const {
-  return {who() + " waited " + std::to_string(static_cast<int>(time_out_)) + " s in " + what +
-          ", which is not done (--comm-timeout)"};
+  return RankLost(who() + " waited " + std::to_string(static_cast<int>(time_out_)) + " s in " + what +
+                  ", which is not done (--comm-timeout)");
 }
 
 bool NcclCommunicator::failed() const {
