@@ -14,7 +14,7 @@
 namespace sink {
 namespace {
 
-// For links that wait: where one rank has ended, mpirun ends the others by SIGTERM. They say first where the run stood.
+// For links that wait: where one rank has ended, mpirun ends the others by SIGTERM. They print where the run stood.
 Links::Waiting report_lost_rank(const Communicator& ranks) {
   using WaitClock = std::chrono::steady_clock;
   return [&ranks, told = WaitClock::time_point(), reported = false](const TransferName& name,
@@ -23,12 +23,12 @@ Links::Waiting report_lost_rank(const Communicator& ranks) {
     if (told == WaitClock::time_point()) told = WaitClock::now();
     if (std::chrono::duration<double>(WaitClock::now() - told).count() < kPeerLossGraceSeconds) return;
     reported = true;
-    std::fprintf(
-        stderr,
-        "rank %d of %d: told to end in step %lld, while it waits in %s for %s; --resume auto continues from the "
-        "last checkpoint\n",
-        ranks.rank(), ranks.size(), static_cast<long long>(ranks.step()), name.str().c_str(),
-        text_of_ranks(others).c_str());
+    std::fprintf(stderr,
+                 "rank %d of %d has SIGTERM in step %lld and waits in %s for %s; if that has ended, --resume auto "
+                 "continues from "
+                 "the last checkpoint\n",
+                 ranks.rank(), ranks.size(), static_cast<long long>(ranks.step()), name.str().c_str(),
+                 text_of_ranks(others).c_str());
   };
 }
 

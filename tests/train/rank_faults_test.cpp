@@ -147,7 +147,7 @@ TEST_CASE("rank faults: one that is killed at any moment ends all within 5 s and
     for (pid_t rank : all) CHECK(environment_of(rank, "OMPI_COMM_WORLD_RANK").empty());
     // mpirun's message, and ours with the step.
     CHECK_MESSAGE(contains(ranks.err(), "process rank " + std::to_string(victim) + " "), ranks.err());
-    CHECK_MESSAGE(contains(ranks.err(), "told to end in step "), ranks.err());
+    CHECK_MESSAGE(contains(ranks.err(), " has SIGTERM in step "), ranks.err());
     CHECK_MESSAGE(contains(ranks.err(), "for rank"), ranks.err());
     goes_on(run, round % 2 ? "" : "--nproc 2", expected);
   }
