@@ -4,7 +4,7 @@
 // study's numbers). What is a number (heads, window, prefix, learning rate ...) is a setting of the program instead.
 #pragma once
 
-#include "engine/ops/attention/attention_op.h"
+#include "engine/ops/attention/op/attention_op.h"
 #include "model/attention/constants.h"
 #include "model/extra/extra_key.h"
 #include "model/extra/no_extra.h"

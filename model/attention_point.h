@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "autograd/var.h"
-#include "engine/ops/attention/attention_trace.h"
+#include "engine/ops/attention/ref/attention_trace.h"
 
 namespace sink {
 

@@ -202,8 +202,9 @@ consteval bool contracts_hold() {
                   "giving a Var");
     static_assert(FeaturesPolicy<typename S::Features>,
                   "Features needs Features(ParameterFactory&, prefix) and a const features(x) giving a Var");
-    static_assert(listed_in_attention_ops_def<typename AttentionPolicy<typename S::Attention>::Op>,
-                  "this attention operation is not compiled: add its line to engine/ops/attention/attention_ops.def");
+    static_assert(
+        listed_in_attention_ops_def<typename AttentionPolicy<typename S::Attention>::Op>,
+        "this attention operation is not compiled: add its line to engine/ops/attention/op/attention_ops.def");
     static_assert(ExtraPolicy<typename S::Extra>,
                   "Extra needs Extra(ParameterFactory&, prefix), kTokens, kExtraKey, kExtraKeyHasValue, extra_key(), "
                   "output(o) and "

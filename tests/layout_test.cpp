@@ -37,6 +37,12 @@ bool any_mentions(const std::string& folder, const std::string& text) {
                      [&](const fs::path& path) { return text_of(path).find(text) != std::string::npos; });
 }
 
+// A reference computes in double alone.
+void check_in_double(const fs::path& path) {
+  for (std::string type : {"float", "bf16", "with_real", "F32", "BF16"})
+    CHECK_MESSAGE(text_of(path).find(type) == std::string::npos, path.filename().string(), " has ", type);
+}
+
 }  // namespace
 
 TEST_CASE("layout: every operation has contract, reference, what trains, device twin, backward and tests") {
@@ -48,22 +54,31 @@ TEST_CASE("layout: every operation has contract, reference, what trains, device 
     std::string op = entry.path().filename().string(), folder = "engine/ops/" + op + "/";
     CAPTURE(op);
     ++operations;
+    if (op == "attention") continue;  // below
     for (std::string file : {op + ".h", op + "_ref.h", op + "_cpu.h", op + "_cuda.h"})
       CHECK_MESSAGE(fs::exists(entry.path() / file), file);
     if (!without_gradient.contains(op)) CHECK_MESSAGE(any_mentions("autograd/ops", folder + op + ".h"), "a node");
     for (std::string test : {op + "_test.cpp", op + "_cuda_test.cpp"})
       CHECK_MESSAGE(fs::exists(kRoot / "tests/engine/ops" / test), test);
-    bool compiled_apart = op == "attention";  // templates, one object for each line of attention_ops.def
-    std::string selects = compiled_apart ? op + "_dispatch.h" : op + ".cpp";
-    std::string reference = op + (compiled_apart ? "_ref.h" : "_ref.cpp");
-    for (std::string file : {selects, reference, compiled_apart ? op + "_cpu.h" : op + "_cpu.cpp",
-                             op + (compiled_apart ? "_forward_cuda.cuh" : "_cuda.cu")})
+    std::string selects = op + ".cpp", reference = op + "_ref.cpp";
+    for (std::string file : {selects, reference, op + "_cpu.cpp", op + "_cuda.cu"})
       CHECK_MESSAGE(fs::exists(entry.path() / file), file);
     CHECK_MESSAGE(text_of(entry.path() / selects).find("SINK_SELECT(") != std::string::npos, selects);
-    for (std::string type : {"float", "bf16", "with_real", "F32", "BF16"})
-      CHECK_MESSAGE(text_of(entry.path() / reference).find(type) == std::string::npos, reference, " has ", type);
+    check_in_double(entry.path() / reference);
   }
   CHECK(operations >= 10);
+}
+
+// Its backends are templates, compiled once per line of attention_ops.def.
+TEST_CASE("layout: attention has a room for each backend") {
+  const fs::path attention = kRoot / "engine/ops/attention";
+  for (std::string file : {"attention.h", "op/attention_ops.def", "ref/attention_ref.h", "cpu/attention_cpu.h",
+                           "cuda/attention_cuda.h", "cuda/attention_forward_cuda.cuh"}) {
+    CHECK_MESSAGE(fs::exists(attention / file), file);
+    CHECK_MESSAGE(text_of(attention / "README.md").find(file.substr(file.find('/') + 1)) != std::string::npos, file);
+  }
+  CHECK(text_of(attention / "attention_dispatch.h").find("SINK_SELECT(") != std::string::npos);
+  for (const fs::path& path : files_under("engine/ops/attention/ref", kSources)) check_in_double(path);
 }
 
 TEST_CASE("layout: implementations are selected by their contracts alone") {

@@ -11,7 +11,8 @@ namespace sink {
 // Names are those of AttentionTrace:
 //   ablation policies model trained tokens: [{position, id (-1: sink token), text}]
 //   layer head key_head query scale has_bias
-//   formula   {operation, whole, g, r, z, m, post, proposed_by} in words, "" where engine/ops/attention/attention_op.h
+//   formula   {operation, whole, g, r, z, m, post, proposed_by} in words, "" where
+//   engine/ops/attention/op/attention_op.h
 //             has none
 //   q q_norm n m S z row_sum o o_norm strongest (index in keys)
 //   keys      [{j (-1: the extra key), token, k, v, k_norm, q_dot_k, cosine, bias, s, x, g, r, w, a, v_norm,

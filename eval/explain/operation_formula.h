@@ -1,5 +1,5 @@
-// The formula of an attention operation in words, as engine/ops/attention/attention_op.h has it: the line of its table
-// and the comment above its struct, so that no second list has to be kept.
+// The formula of an attention operation in words, as engine/ops/attention/op/attention_op.h has it: the line of its
+// table and the comment above its struct, so that no second list has to be kept.
 #pragma once
 
 #include <string>

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "engine/ops/attention/attention_op.h"
+#include "engine/ops/attention/op/attention_op.h"
 #include "model/name_with_numbers.h"
 
 namespace sink {

@@ -251,7 +251,7 @@ void check_attention() {
 }
 #define SINK_ATTENTION_OP(Op) \
   TEST_CASE("gradient: attention with " #Op) { check_attention<Op>(); }
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
 
 TEST_CASE("gradient: recompute, of one layer and inside another") {
   Var x = random_var({2, 3, 5}, 1);

@@ -157,7 +157,7 @@ TEST_CASE("explain: the header of operations has a formula for each") {
     CHECK_MESSAGE((formula.z == "1") == (Op::normalizer == Normalizer::none), #Op);          \
     CHECK_MESSAGE((formula.m.find("maximum") != std::string::npos) == ShiftsByMax<Op>, #Op); \
   }
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
   OperationFormula softmax = formula_of("Softmax"), clipped = formula_of("ClippedSoftmax");
   CHECK(softmax.whole == "e^s / sum e^s");
   CHECK(softmax.g == "e^x");

@@ -23,7 +23,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 OPS = "engine/ops/"
-OP = OPS + "attention/attention_op.h"
+OP = OPS + "attention/op/attention_op.h"
 
 # (what is broken, file, old text, new text, cases that must fail: names or patterns of golden cases)
 POLICIES = [

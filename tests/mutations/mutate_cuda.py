@@ -23,8 +23,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 ORDER = re.compile(r"^\s*(sync_block|sync_warp|commit_copies|wait_for_copies<\d>)\(\);\s*(//.*)?$")
 BOUND = re.compile(r"^\s*if \([^;]*((>=|<|>|==) ?|sees_nothing)[^;]*\) return;\s*(//.*)?$")
 # Bounds inside of expressions, and what is put in their place.
-TILES = "engine/ops/attention/attention_tiles"
-ROWS = "engine/ops/attention/attention"
+TILES = "engine/ops/attention/cuda/attention_tiles"
+ROWS = "engine/ops/attention/cuda/attention"
 PART = "begin + rows_per_block < rows ? begin + rows_per_block : rows"
 CONDITIONS = [("engine/cuda/elements.cuh", "if (i < count) ", ""),
               ("engine/cuda/column_sums.cuh", "(last < rows ? last : rows)", "last"),
@@ -103,10 +103,11 @@ def kernels_of(text):
 def mutations(only):
     """(file, number of the line, what is deleted of it, what is put there, tests that must notice)"""
     found = []
-    files = sorted(ROOT.glob("engine/ops/*/*_cuda.cu")) + sorted(ROOT.glob("engine/ops/*/*_cuda.cuh"))
+    files = sorted(ROOT.glob("engine/ops/**/*_cuda.cu")) + sorted(ROOT.glob("engine/ops/**/*_cuda.cuh"))
     for path in files + [ROOT / name for name in SHARED]:
         name = str(path.relative_to(ROOT))
-        tests = [f"{t}_cuda_test" for t in SHARED.get(name, [path.parent.name])]
+        own = "attention" if "/attention/" in name else path.stem.removesuffix("_cuda")
+        tests = [f"{t}_cuda_test" for t in SHARED.get(name, [own])]
         if name.startswith(TILES) or name == "engine/cuda/matrix_tiles.cuh":
             tests = TILE_TESTS
         text = path.read_text()
@@ -145,7 +146,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="sinklab-mutate-") as folder:
         copy = pathlib.Path(folder) / "sinklab"
         shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns("build", ".git", "runs"))
-        listed = copy / "engine/ops/attention/attention_ops.def"
+        listed = copy / "engine/ops/attention/op/attention_ops.def"
         lines = listed.read_text().splitlines()
         listed.write_text("\n".join(l for l in lines if not l.startswith("SINK_ATTENTION_OP(") or
                                     l[len("SINK_ATTENTION_OP("):-1] in OPERATIONS) + "\n")

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 build=$(cd "$1" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-folder=engine/ops/attention
+folder=engine/ops/attention/op
 mkdir -p "$work/$folder"
 
 sed -n '/^struct SoftplusNorm/,/^};$/p' README.md >"$work/struct"

@@ -124,7 +124,7 @@ int run(int argc, char** argv) {
     for (DType dtype : {DType::F32, DType::BF16}) {
       if (!options.dtype.empty() && options.dtype != name_of(dtype)) continue;
 #define SINK_ATTENTION_OP(Op) bench<Op>(one, dtype, options);
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
     }
   return 0;
 }

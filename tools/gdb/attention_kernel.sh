@@ -12,7 +12,7 @@ command -v gdb >/dev/null || { echo "attention_kernel: gdb is not installed" >&2
 
 # line_of TEXT: of the kernel's line that begins so. Before the first the weights of the first 32 keys are known, before
 # the second the output.
-source=engine/ops/attention/attention_forward_cuda.cuh
+source=engine/ops/attention/cuda/attention_forward_cuda.cuh
 line_of() {
   local found
   found=$(grep -nF "$1" "$source" | head -n 1 | cut -d: -f1)

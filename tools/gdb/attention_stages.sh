@@ -10,7 +10,7 @@ program=${1:?usage: attention_stages.sh PROGRAM [--show]}
 command -v gdb >/dev/null || { echo "attention_stages: gdb is not installed" >&2; exit 77; }
 
 # The line after which all stages are known.
-source=engine/ops/attention/attention_ref.h
+source=engine/ops/attention/ref/attention_ref.h
 line=$(grep -n '\*m_i = m;' "$source" | head -n 1 | cut -d: -f1)
 script=$(mktemp --suffix=.gdb)
 folder=$(mktemp -d)

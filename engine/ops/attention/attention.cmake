@@ -1,12 +1,12 @@
 # Attention is compiled one operation per source file, made of the lines of its list, attention_ops.def.
 set(attention engine/ops/attention)
-set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${attention}/attention_ops.def)
-file(STRINGS ${attention}/attention_ops.def attention_lines REGEX "^ *SINK_ATTENTION_OP *\\(|^#undef")
-file(READ ${attention}/attention_op.h attention_structs)
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${attention}/op/attention_ops.def)
+file(STRINGS ${attention}/op/attention_ops.def attention_lines REGEX "^ *SINK_ATTENTION_OP *\\(|^#undef")
+file(READ ${attention}/op/attention_op.h attention_structs)
 
 # Mistakes of the list that would be hundreds of lines of the compiler's, as a sentence.
 function(sink_check_attention_line line)
-  set(list ${attention}/attention_ops.def)
+  set(list ${attention}/op/attention_ops.def)
   if(NOT line MATCHES "^SINK_ATTENTION_OP\\(([A-Za-z0-9_]+)\\) *(//.*)?$")
     message(FATAL_ERROR "${list}: `${line}`: expected SINK_ATTENTION_OP(Name) alone on its line, beginning it")
   endif()
@@ -19,18 +19,18 @@ function(sink_check_attention_line line)
     message(FATAL_ERROR "${list}: SINK_ATTENTION_OP(${op}) stands there twice")
   endif()
   if(NOT attention_structs MATCHES "\nstruct ${op}[ \n]")
-    message(FATAL_ERROR "${list}: SINK_ATTENTION_OP(${op}), and ${attention}/attention_op.h has no `struct ${op}`")
+    message(FATAL_ERROR "${list}: SINK_ATTENTION_OP(${op}), and ${attention}/op/attention_op.h has no `struct ${op}`")
   endif()
 endfunction()
 
 set(kernel_headers
-"#include \"engine/ops/attention/attention_backward_cuda.cuh\"
-#include \"engine/ops/attention/attention_forward_cuda.cuh\"
-#include \"engine/ops/attention/attention_statistics_cuda.cuh\"
+"#include \"engine/ops/attention/cuda/attention_backward_cuda.cuh\"
+#include \"engine/ops/attention/cuda/attention_forward_cuda.cuh\"
+#include \"engine/ops/attention/statistics/attention_statistics_cuda.cuh\"
 ")
 set(attention_headers
 "#include \"engine/ops/attention/attention_dispatch.h\"
-#include \"engine/ops/attention/attention_trace_ref.h\"
+#include \"engine/ops/attention/ref/attention_trace_ref.h\"
 ")
 set(SINK_ATTENTION_SET all CACHE STRING
     "Attention operations to compile: all, or a list; programs of ablations with another one do not link")
@@ -60,6 +60,6 @@ foreach(line ${attention_lines})
 endforeach()
 foreach(chosen ${SINK_ATTENTION_SET})
   if(NOT chosen IN_LIST attention_ops AND NOT chosen STREQUAL "all")
-    message(FATAL_ERROR "SINK_ATTENTION_SET names ${chosen}, which is no line of ${attention}/attention_ops.def")
+    message(FATAL_ERROR "SINK_ATTENTION_SET names ${chosen}, which is no line of ${attention}/op/attention_ops.def")
   endif()
 endforeach()

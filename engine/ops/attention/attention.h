@@ -25,7 +25,7 @@
 
 #include "engine/implementation.h"
 #include "engine/key_range.h"
-#include "engine/ops/attention/attention_op_check.h"
+#include "engine/ops/attention/op/attention_op_check.h"
 
 namespace sink {
 
@@ -35,7 +35,7 @@ inline constexpr bool listed_in_attention_ops_def = false;
   static_assert(attention_op_is_complete<Op>()); \
   template <>                                    \
   inline constexpr bool listed_in_attention_ops_def<Op> = true;
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
 
 // Only listed operations are compiled. With this concept a forgotten line is a compile error instead of an undefined
 // reference.
@@ -130,6 +130,6 @@ Tensor attention_map(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, c
   prefix template Tensor attention_map<Op>(const Op&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,      \
                                            const AttentionConfig&, std::int64_t, std::int64_t);
 #define SINK_ATTENTION_OP(Op) SINK_ATTENTION_TEMPLATES(extern, Op)
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
 
 }  // namespace sink

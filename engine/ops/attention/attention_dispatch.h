@@ -2,13 +2,13 @@
 // that CMake generates, one for each line of attention_ops.def.
 #pragma once
 
-#include "engine/ops/attention/attention_backward_cpu.h"
 #include "engine/ops/attention/attention_check.h"
-#include "engine/ops/attention/attention_cpu.h"
-#include "engine/ops/attention/attention_cuda.h"
-#include "engine/ops/attention/attention_ref.h"
-#include "engine/ops/attention/attention_statistics_cpu.h"
-#include "engine/ops/attention/attention_statistics_ref.h"
+#include "engine/ops/attention/cpu/attention_backward_cpu.h"
+#include "engine/ops/attention/cpu/attention_cpu.h"
+#include "engine/ops/attention/cuda/attention_cuda.h"
+#include "engine/ops/attention/ref/attention_ref.h"
+#include "engine/ops/attention/statistics/attention_statistics_cpu.h"
+#include "engine/ops/attention/statistics/attention_statistics_ref.h"
 
 namespace sink {
 

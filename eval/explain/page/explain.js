@@ -1,4 +1,4 @@
-// Plays one row of attention: the stages of engine/ops/attention/attention_ref.h forward and, with a loss, backward, on the
+// Plays one row of attention: the stages of engine/ops/attention/ref/attention_ref.h forward and, with a loss, backward, on the
 // numbers that the program computed. Transformer Explainer (Cho et al. 2024) and bbycroft.net/llm show how a whole GPT
 // computes, with softmax and forward only; this page shows one row, of any attention operation, and its gradients.
 "use strict";

@@ -39,7 +39,7 @@ void check(const Case& c) {
 
 void check_all(const Case& c) {
 #define SINK_ATTENTION_OP(Op) check<Op>(c);
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
 }
 
 // Every gradient and statistic of a case as bytes.
@@ -139,6 +139,6 @@ TEST_CASE("attention on the device: statistics equal those of the double referen
       same("value_share", found.value_share_BH, expected.value_share_BH);
     };
 #define SINK_ATTENTION_OP(Op) check_statistics(Op{});
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
   }
 }

@@ -74,7 +74,7 @@ TEST_CASE("attention over documents: the reference has the bits of each document
     }
   };
 #define SINK_ATTENTION_OP(Op) check(Op{});
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
 }
 
 TEST_CASE("attention over documents: keys that lead are seen by all documents, and see themselves alone") {
@@ -111,7 +111,7 @@ TEST_CASE("attention over documents: the fast kernels equal the double reference
 #define SINK_ATTENTION_OP(Op)       \
   check(Op{}, T, 16, {}, extra, 0); \
   check(Op{}, T, 16, {.window = 7}, extra, 1);
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
     }
 }
 

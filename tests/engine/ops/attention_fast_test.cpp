@@ -33,7 +33,7 @@ void check_fast(const Op& op, std::int64_t T, std::int64_t D, const KeyRange& ra
 void check_fast_all(std::int64_t T, std::int64_t D, const KeyRange& range = {}, Extra extra = Extra::none,
                     std::int64_t G = 0) {
 #define SINK_ATTENTION_OP(Op) check_fast(Op{}, T, D, range, extra, G);
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ TEST_CASE("fast attention: huge scores stay finite and right") {
   };
   for (Extra extra : {Extra::none, Extra::everything}) {
 #define SINK_ATTENTION_OP(Op) check(Op{}, extra);
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
   }
 }
 
@@ -130,7 +130,7 @@ TEST_CASE("fast attention: sums that nearly vanish cost as many digits as they m
     return worst_condition;
   };
 #define SINK_ATTENTION_OP(Op) check(Op{});
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
   CHECK(check(LinearNorm{}) > 1e4);
   // And a sum of exactly zero is no division by zero.
   for (DType dtype : {DType::F32, DType::BF16}) {
@@ -140,7 +140,7 @@ TEST_CASE("fast attention: sums that nearly vanish cost as many digits as they m
   c.forward<Op>();            \
   c.backward<Op>();           \
   for (const Tensor* x : c.all_gradients()) CHECK(std::isfinite(largest_difference(*x, *x)));
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
   }
 }
 
@@ -153,7 +153,7 @@ TEST_CASE("fast attention: a NaN in a query reaches its output") {
   c.forward<Op>();                         \
   CHECK(std::isnan(c.o.item(7 * 16 + 3))); \
   CHECK(std::isfinite(c.o.item(6 * 16 + 3)));
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
   }
 }
 
@@ -178,7 +178,7 @@ TEST_CASE("fast attention: a later token changes no earlier output, bit by bit")
         }
       };
 #define SINK_ATTENTION_OP(Op) check(Op{});
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
     }
 }
 
@@ -199,7 +199,7 @@ TEST_CASE("fast attention: a window of T and a prefix of one are causal, bit by 
           CHECK(same_bits(*causal.all_gradients()[n], *other.all_gradients()[n]));
       };
 #define SINK_ATTENTION_OP(Op) check(Op{});
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
     }
 }
 
@@ -369,7 +369,7 @@ TEST_CASE("attention: queries in chunks are all queries") {
   for (DType dtype : {DType::F64, DType::F32, DType::BF16})
     for (const KeyRange& range : kMasks) {
 #define SINK_ATTENTION_OP(Op) check(Op{}, range, dtype);
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
     }
 }
 

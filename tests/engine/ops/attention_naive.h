@@ -4,7 +4,7 @@
 #pragma once
 
 #include "attention_case.h"
-#include "engine/ops/attention/attention_ref.h"
+#include "engine/ops/attention/ref/attention_ref.h"
 
 namespace sink::test {
 

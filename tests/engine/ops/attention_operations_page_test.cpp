@@ -1,4 +1,5 @@
-// engine/ops/attention/OPERATIONS.md says of every operation what is so: its weights of one row, and what was measured.
+// engine/ops/attention/op/OPERATIONS.md says of every operation what is so: its weights of one row, and what was
+// measured.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "engine/ops/attention/attention_row.h"
+#include "engine/ops/attention/op/attention_row.h"
 #include "tests/support/files.h"
 
 using namespace sink;
 
 namespace {
 
-const std::string kPage = std::string(SINK_SOURCE_DIR) + "/engine/ops/attention/OPERATIONS.md";
+const std::string kPage = std::string(SINK_SOURCE_DIR) + "/engine/ops/attention/op/OPERATIONS.md";
 const std::string kResults = std::string(SINK_SOURCE_DIR) + "/RESULTS.md";
 
 // The cells of the line of a table, without blanks and backticks around them.
@@ -73,7 +74,7 @@ TEST_CASE("page of operations: the weights of its row are those of every operati
   ++count;                                                                             \
   CHECK_MESSAGE(std::find(rows.begin(), rows.end(), row_of(Op())) != rows.end(), #Op); \
   CHECK_MESSAGE(text.find("\n### " #Op "\n") != std::string::npos, #Op);
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
   CHECK(rows.size() == count + 2);  // its head, and the line below
 }
 

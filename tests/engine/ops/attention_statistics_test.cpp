@@ -130,7 +130,7 @@ TEST_CASE("attention statistics: equal sums over the whole map") {
           CHECK(worst < 3e-5 * largest);
         };
 #define SINK_ATTENTION_OP(Op) check(Op{});
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
       }
 }
 

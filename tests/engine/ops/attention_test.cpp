@@ -198,10 +198,10 @@ TEST_CASE("attention: reference gradients equal finite differences") {
   for (const KeyRange& range : kRanges)
     for (Extra extra : {Extra::none, Extra::everything, Extra::logit}) {
 #define SINK_ATTENTION_OP(Op) check_gradients(Op{}, range, extra);
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
     }
 #define SINK_ATTENTION_OP(Op) check_gradients(Op{}, {}, Extra::everything, 1);
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
   for (double p : {0.25, 0.5, 3.0}) {
     check_gradients(PNormExp(p), {}, Extra::everything);
     check_gradients(PNormSigmoid(p), {}, Extra::everything);
@@ -237,7 +237,7 @@ TEST_CASE("attention: query heads that share a key head are query heads with cop
     check_sums(shared.gradients.dv_BGKD, copied.gradients.dv_BGKD);
   };
 #define SINK_ATTENTION_OP(Op) check(Op{});
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
 }
 
 TEST_CASE("attention: wrong arguments are refused with both shapes") {

@@ -1,6 +1,6 @@
 // The trace of a row, for every operation: against the fast kernels' outputs and gradients, against differences of the
 // output, and its parts against each other.
-#include "engine/ops/attention/attention_trace.h"
+#include "engine/ops/attention/ref/attention_trace.h"
 
 #include <doctest/doctest.h>
 
@@ -137,7 +137,7 @@ void check_operation(const Op& op) {
 
 TEST_CASE("trace: rows add up to the fast kernels' results, and move as their gradients say") {
 #define SINK_ATTENTION_OP(Op) check_operation(Op());
-#include "engine/ops/attention/attention_ops.def"
+#include "engine/ops/attention/op/attention_ops.def"
 }
 
 TEST_CASE("trace: without an upstream gradient it is the forward alone, of positions that are there") {

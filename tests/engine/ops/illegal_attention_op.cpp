@@ -1,6 +1,6 @@
 // Attention operations that must not compile, each with a sentence that says why: CTest compiles this file once per
 // case and looks for the sentence. A mistyped name is one of the cases of every function.
-#include "engine/ops/attention/attention_op_check.h"
+#include "engine/ops/attention/op/attention_op_check.h"
 
 namespace sink {
 

@@ -18,7 +18,7 @@ import sys
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[3])
 RESULTS = ROOT / "train/studies/results"
 STUDIES, MEASURED, FRONT = "train/studies/results/README.md", "RESULTS.md", "README.md"
-OPERATIONS = "engine/ops/attention/OPERATIONS.md"
+OPERATIONS = "engine/ops/attention/op/OPERATIONS.md"
 SEEDS = ("1", "2", "3")
 
 

@@ -1,0 +1,89 @@
+// The mask of a tile of kTile queries by kTile keys: which blocks of it are computed at all, and which single scores
+// count.
+#pragma once
+
+#include <type_traits>
+
+#include "engine/key_range.h"
+#include "engine/ops/attention/cpu/attention_pack.h"
+
+namespace sink::cpu {
+
+// The keys one query sees, relative to the tile: [0, prefix) and [first, last).
+struct VisibleKeys {
+  int prefix, first, last;
+  bool operator()(int j) const { return (j < prefix) | ((j >= first) & (j < last)); }
+};
+
+// T queries from first_position on against K keys.
+struct AttentionSpan {
+  std::int64_t T, K, first_position;
+  KeyRange range;
+};
+
+// Only row blocks of queries (keys) against runs of keys (queries) that contain a visible pair are computed. Rounding
+// these runs to whole vectors adds pairs that do not count; their weights are set to zero.
+struct Tile {
+  KeyRange range;
+  std::int64_t t0, i0, j0;             // first query, its position, first key
+  int queries, keys;                   // padded to 16
+  bool complete;                       // every query sees every key
+  Span key_runs[kTile / kRowBlock];    // of each block of queries: keys, in whole vectors
+  Span query_runs[kTile / kRowBlock];  // of each block of keys: queries, in whole row blocks
+
+  // The tile of queries t0 ... and keys j0 ...; false if no query sees a key, and the tile is not filled in.
+  bool open(const AttentionSpan& span, std::int64_t first_query, std::int64_t first_key) {
+    range = span.range;
+    range.prefix = std::min(range.prefix, span.K);  // padding is no key
+    t0 = first_query;
+    i0 = span.first_position + t0;
+    j0 = first_key;
+    queries = static_cast<int>(std::min<std::int64_t>(kTile, round_up(span.T - t0, 16)));
+    keys = static_cast<int>(std::min<std::int64_t>(kTile, round_up(span.K - j0, 16)));
+    Span all_queries{i0, i0 + queries}, all_keys{j0, j0 + keys};
+    if (range.key_bounding_range(all_queries, all_keys).empty()) return false;
+    complete = range.sees_all(all_queries, all_keys);
+    for (int block = 0; block * kRowBlock < queries; ++block) {
+      std::int64_t i = i0 + block * kRowBlock;
+      Span run = range.key_bounding_range({i, i + kRowBlock}, all_keys);
+      key_runs[block] =
+          run.empty() ? Span{0, 0}
+                      : Span{(run.begin - j0) / kVectorFloats * kVectorFloats, round_up(run.end - j0, kVectorFloats)};
+    }
+    for (int block = 0; block * kRowBlock < keys; ++block) {
+      std::int64_t j = j0 + block * kRowBlock;
+      Span run = range.query_bounding_range(all_queries, {j, j + kRowBlock});
+      query_runs[block] =
+          run.empty() ? Span{0, 0} : Span{(run.begin - i0) / kRowBlock * kRowBlock, round_up(run.end - i0, kRowBlock)};
+    }
+    return true;
+  }
+
+  VisibleKeys visible(int row) const {
+    std::int64_t i = i0 + row;
+    auto relative = [&](std::int64_t j) { return static_cast<int>(std::clamp<std::int64_t>(j - j0, 0, kTile)); };
+    return {relative(range.prefix), relative(range.first(i)), relative(i + 1)};
+  }
+};
+
+// f(tile) for every tile of the queries t0 ... that contains a visible pair, in rising order of keys.
+template <class F>
+void for_each_key_tile(const AttentionSpan& span, std::int64_t t0, F&& f) {
+  Tile tile;
+  for (std::int64_t j0 = 0; j0 < span.K; j0 += kTile)
+    if (tile.open(span, t0, j0)) f(tile);
+}
+
+// f(block, std::bool_constant<every query sees every key>) for every block of kRowBlock queries of a tile.
+template <class F>
+void for_each_block(const Tile& tile, F&& f) {
+  for (int block = 0; block * kRowBlock < tile.queries; ++block) {
+    if (tile.complete) {
+      f(block, std::true_type{});
+    } else {
+      f(block, std::false_type{});
+    }
+  }
+}
+
+}  // namespace sink::cpu

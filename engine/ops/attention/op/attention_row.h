@@ -1,0 +1,137 @@
+// One row of attention under an operation of attention_op.h: its functions, and the usual ones where it states none of
+// its own. References, kernels and tests call operations through this file alone.
+#pragma once
+
+#include <limits>
+#include <utility>
+
+#include "engine/ops/attention/op/attention_op.h"
+
+namespace sink {
+
+// What kernels ask of an operation while they are compiled.
+template <class Op>
+concept ShiftsByMax = Op::shift == Shift::row_max;
+template <class Op>
+concept DividesBySum = Op::normalizer == Normalizer::sum;
+template <class Op>
+concept HasSeparateNormalizer = Op::has_separate_normalizer;
+template <class Op>
+concept HasPost = Op::has_post;
+
+// The object that has g, r and z for a row with shift m: op.row(m), or the operation itself.
+template <class Op, class R>
+SINK_HD auto row_functions(const Op& op, R m) {
+  if constexpr (Op::has_row_functions) {
+    return op.row(m);
+  } else {
+    return op;
+  }
+}
+template <class Op, class R = float>
+using RowFunctions = decltype(row_functions(std::declval<const Op&>(), R{}));
+
+// m before any score is seen, of a row of n keys. Where the operation shifts by the row maximum, raised_m follows for
+// each score or for the largest of some.
+template <class R, class Op>
+SINK_HD R first_m(const Op& op, R n) {
+  if constexpr (Op::shift == Shift::key_count) {
+    return op.m_of_count(n);
+  } else if constexpr (Op::shift == Shift::row_max) {
+    return op.m_of_max(std::numeric_limits<R>::lowest());
+  } else {
+    return R(0);
+  }
+}
+template <class R, class Op>
+SINK_HD R raised_m(const Op& op, R m, R largest_score) {
+  if constexpr (ShiftsByMax<Op>) {
+    R raised = op.m_of_max(largest_score);
+    return raised > m ? raised : m;
+  } else {
+    return m;
+  }
+}
+
+// What |a_ij| is divided by to score a row through proxy weights.
+template <class Op, class R>
+SINK_HD R proxy_divisor(const Op& op, R absolute_sum, R z) {
+  if constexpr (Op::has_proxy_divisor) {
+    return op.proxy_divisor(absolute_sum, z);
+  } else {
+    return absolute_sum + R(kSumEpsilon);
+  }
+}
+
+// The row with shift m. S and n are needed for z() and dz() alone.
+template <class Op, class R>
+class AttentionRow {
+ public:
+  R m, S, n;
+
+  SINK_HD AttentionRow(const Op& op, R m, R S = 0, R n = 0) : m(m), S(S), n(n), op_(op), row_(row_functions(op, m)) {}
+
+  // Functions of x = s - m.
+  SINK_HD R g(R x) const { return row_.g(x); }
+  SINK_HD R dg(R x) const { return row_.dg(x); }
+  SINK_HD R r(R x) const {
+    if constexpr (HasSeparateNormalizer<Op>) {
+      return row_.r(x);
+    } else {
+      return row_.g(x);
+    }
+  }
+  SINK_HD R dr(R x) const {
+    if constexpr (HasSeparateNormalizer<Op>) {
+      return row_.dr(x);
+    } else {
+      return row_.dg(x);
+    }
+  }
+  SINK_HD R z() const {
+    if constexpr (Op::normalizer == Normalizer::sum) {
+      return row_.z(S);
+    } else if constexpr (Op::normalizer == Normalizer::key_count) {
+      return row_.z(n);
+    } else {
+      return R(1);
+    }
+  }
+  SINK_HD R dz() const {
+    if constexpr (DividesBySum<Op>) {
+      return row_.dz(S);
+    } else {
+      return R(0);
+    }
+  }
+  // Functions of w = g(x) / z.
+  SINK_HD R post(R w) const {
+    if constexpr (HasPost<Op>) {
+      return op_.post(w);
+    } else {
+      return w;
+    }
+  }
+  SINK_HD R dpost(R w) const {
+    if constexpr (HasPost<Op>) {
+      return op_.dpost(w);
+    } else {
+      return R(1);
+    }
+  }
+  // The factors g(x + d) / g(x) and r(x + d) / r(x), for operations that shift by the row maximum.
+  SINK_HD R g_factor(R d) const { return exp_fast(d); }
+  SINK_HD R r_factor(R d) const {
+    if constexpr (HasSeparateNormalizer<Op> && ShiftsByMax<Op>) {
+      return row_.r_factor(d);
+    } else {
+      return exp_fast(d);
+    }
+  }
+
+ private:
+  Op op_;
+  RowFunctions<Op, R> row_;
+};
+
+}  // namespace sink

@@ -1,0 +1,144 @@
+// Fills an AttentionTrace with the stages of the reference: o, m, S and the gradients come from attention_row and
+// attention_row_backward; their intermediate values are computed here again, by the same functions.
+#pragma once
+
+#include <algorithm>
+
+#include "engine/ops/attention/ref/attention_ref.h"
+#include "engine/ops/attention/ref/attention_trace.h"
+
+namespace sink::ref {
+
+inline std::vector<double> numbers(Row x) { return {x.begin(), x.end()}; }
+inline double norm_of(Row x) { return std::sqrt(dot(x, x)); }
+
+// The query, its keys and their scores, split into scale, norms, cosine and bias.
+inline AttentionTrace trace_of_scores(const Head& head, std::int64_t b, std::int64_t h, std::int64_t i) {
+  std::int64_t g = head.group_of(h);
+  std::vector<std::int64_t> keys = keys_of(head, b, i);
+  Row q = head.q(b, h, head.row(i));
+  std::vector<double> s = score_row(head, i, q, keys, head.k(b, g, keys));
+  AttentionTrace trace;
+  trace.i = i, trace.head = h, trace.key_head = g;
+  trace.scale = head.config.scale, trace.has_bias = !head.bias.empty();
+  trace.n = static_cast<double>(keys.size());
+  trace.q = numbers(q);
+  trace.q_norm = norm_of(q);
+  for (std::size_t n = 0; n < s.size(); ++n) {
+    AttentionTrace::Key key;
+    bool extra = n == keys.size();
+    key.j = extra ? AttentionTrace::kExtraKey : keys[n];
+    key.k = numbers(extra ? head.extra_k : head.k(b, g, key.j));
+    key.v = numbers(extra ? head.extra_v : head.v(b, g, key.j));
+    key.k_norm = norm_of(key.k), key.v_norm = norm_of(key.v);
+    key.q_dot_k = key.k.empty() ? 0 : dot(q, key.k);
+    double norms = trace.q_norm * key.k_norm;
+    key.cosine = norms > 0 ? key.q_dot_k / norms : 0;
+    key.bias = extra ? 0 : head.bias_at(i, key.j);
+    key.s = s[n];
+    trace.keys.push_back(key);
+  }
+  return trace;
+}
+
+// x, g, r, w and a of every key, and g around them.
+template <class Op>
+void trace_weights(const Op& op, AttentionTrace& trace) {
+  AttentionRow row(op, trace.m, trace.S, trace.n);
+  trace.z = row.z();
+  double low = INFINITY, high = -INFINITY;
+  for (AttentionTrace::Key& key : trace.keys) {
+    key.x = key.s - trace.m;
+    key.g = row.g(key.x), key.r = row.r(key.x);
+    key.w = key.g / trace.z;
+    key.a = row.post(key.w);
+    trace.row_sum += key.a;
+    low = std::min(low, key.x), high = std::max(high, key.x);
+  }
+  constexpr int kPieces = 120;
+  double margin = std::max(1.0, 0.1 * (high - low)), width = high - low + 2 * margin;
+  for (int piece = 0; piece <= kPieces; ++piece) {
+    double x = low - margin + width * piece / kPieces;
+    trace.curve.emplace_back(x, row.g(x));
+  }
+}
+
+// What each value adds to o_i.
+inline void trace_mix(AttentionTrace& trace) {
+  trace.o_norm = norm_of(trace.o);
+  for (AttentionTrace::Key& key : trace.keys) {
+    key.mixed_norm = std::abs(key.a) * key.v_norm;
+    if (trace.o_norm > 0 && !key.v.empty()) key.share = key.a * dot(key.v, trace.o) / (trace.o_norm * trace.o_norm);
+  }
+}
+
+template <class Op>
+void trace_backward(const Op& op, const Head& head, Row do_i, AttentionGradients own, std::int64_t b,
+                    AttentionTrace& trace) {
+  std::int64_t h = trace.head, i = trace.i;
+  for (Tensor* x : {&own.dq_BHTD, &own.dk_BGKD, &own.dv_BGKD}) x->fill(0);
+  HeadGradients gradients(own, h);
+  attention_row_backward(op, head, do_i, trace.m, trace.S, b, h, i, gradients);
+  trace.backward = true;
+  trace.do_i = numbers(do_i);
+  trace.dq = numbers(gradients.dq(b, h, head.row(i)));
+  AttentionRow row(op, trace.m, trace.S, trace.n);
+  trace.dz = row.dz();
+  for (AttentionTrace::Key& key : trace.keys) {
+    key.da = key.v.empty() ? 0 : dot(do_i, key.v);
+    key.dw = row.dpost(key.w) * key.da;
+    trace.D += key.w * key.dw;
+  }
+  for (AttentionTrace::Key& key : trace.keys) {
+    bool extra = key.j == AttentionTrace::kExtraKey;
+    key.dg = row.dg(key.x), key.dr = row.dr(key.x);
+    key.ds_by_g = key.dg * key.dw / trace.z;
+    key.ds_by_S = -key.dr * trace.dz * trace.D / trace.z;
+    key.ds = (key.dg * key.dw - key.dr * trace.dz * trace.D) / trace.z;
+    key.dk = numbers(extra ? gradients.dextra_k : gradients.dk(b, trace.key_head, key.j));
+    key.dv = numbers(extra ? gradients.dextra_v : gradients.dv(b, trace.key_head, key.j));
+  }
+}
+
+// The tensors are F64 and of the CPU; do_BHTD may be undefined.
+template <class Op>
+AttentionTrace attention_trace(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
+                               const AttentionConfig& config, const Tensor& do_BHTD, std::int64_t b, std::int64_t h,
+                               std::int64_t i) {
+  Head head(q_BHTD, k_BGKD, v_BGKD, config, h);
+  AttentionTrace trace = trace_of_scores(head, b, h, i);
+  trace.operation = Op::name;
+  trace.o.resize(static_cast<std::size_t>(head.v.D));
+  attention_row(op, head, b, h, i, trace.o, &trace.m, &trace.S);
+  trace_weights(op, trace);
+  trace_mix(trace);
+  if (do_BHTD.defined())
+    trace_backward(op, head, rows_of(do_BHTD)(b, h, head.row(i)),
+                   attention_check::empty_gradients(q_BHTD, k_BGKD, config), b, trace);
+  return trace;
+}
+
+}  // namespace sink::ref
+
+namespace sink {
+
+template <AttentionOp Op>
+AttentionTrace attention_trace(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
+                               const AttentionConfig& config, const Tensor& do_BHTD, std::int64_t b, std::int64_t h,
+                               std::int64_t i) {
+  attention_check::inputs(q_BHTD, k_BGKD, config);
+  attention_check::like(v_BGKD, "v", k_BGKD, "k");
+  if (do_BHTD.defined()) attention_check::like(do_BHTD, "do", q_BHTD, "q");
+  attention_check::head(b, h, q_BHTD);
+  SINK_CHECK(i >= config.first_position && i < config.first_position + q_BHTD.dim(2), "attention_trace",
+             "expected a query from position " + std::to_string(config.first_position) + " to " +
+                 std::to_string(config.first_position + q_BHTD.dim(2) - 1) + ", got " + std::to_string(i));
+  auto wide = [](const Tensor& x) { return x.defined() ? x.to(Device::cpu).to(DType::F64) : x; };
+  AttentionConfig wide_config = config;
+  for (Tensor* x :
+       {&wide_config.bias_HT, &wide_config.extra_key.k_HD, &wide_config.extra_key.logit_H, &wide_config.extra_key.v_HD})
+    *x = wide(*x);
+  return ref::attention_trace(op, wide(q_BHTD), wide(k_BGKD), wide(v_BGKD), wide_config, wide(do_BHTD), b, h, i);
+}
+
+}  // namespace sink
