@@ -93,9 +93,9 @@ Sizes sizes_of(const Checkpoint& checkpoint) {
       size.set(sizes, text, quoted(size.key()));
     } catch (const Error& error) { refuse(checkpoint, error.what()); }
   }
-  std::string misfit =
-      misfit_of(sizes, [](const std::string& flag) { return quoted(setting_named(size_settings(), flag)->key()); });
-  if (!misfit.empty()) refuse(checkpoint, misfit);
+  std::string error =
+      validate(sizes, [](const std::string& flag) { return quoted(setting_named(size_settings(), flag)->key()); });
+  if (!error.empty()) refuse(checkpoint, error);
   require_sizes_of_tensors(checkpoint, sizes);
   return sizes;
 }

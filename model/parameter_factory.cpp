@@ -66,8 +66,8 @@ const Parameter* ParameterFactory::linear_bias(const std::string& name, std::int
   return &parameters_.add({name, {out}, "out", ParameterRole::linear_bias, {Init::Kind::constant, 0}});
 }
 
-const Parameter& ParameterFactory::small(ParameterRole role, const std::string& name, const Shape& shape,
-                                         const std::string& axes) {
+const Parameter& ParameterFactory::normal_init(ParameterRole role, const std::string& name, const Shape& shape,
+                                               const std::string& axes) {
   return parameters_.add({name, shape, axes, role, {Init::Kind::normal, 0.02}});
 }
 

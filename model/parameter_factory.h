@@ -51,7 +51,8 @@ class ParameterFactory {
   const Parameter& stacked_linear(const std::string& name, std::int64_t out, std::int64_t in, std::int64_t E);
   const Parameter* linear_biases(const std::string& name, std::int64_t out, std::int64_t E, bool present);
   // Extra keys, values and logits, biases of scores: normal with deviation 0.02.
-  const Parameter& small(ParameterRole role, const std::string& name, const Shape& shape, const std::string& axes);
+  const Parameter& normal_init(ParameterRole role, const std::string& name, const Shape& shape,
+                               const std::string& axes);
 
   // What is made from here on is another bucket: its gradients are complete at another time of backward.
   void begin_section() { parameters_.begin_section(); }

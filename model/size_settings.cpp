@@ -42,7 +42,7 @@ const Settings<Sizes>& size_settings() {
   return settings;
 }
 
-Sizes spelled_out(Sizes sizes) {
+Sizes resolve_defaults(Sizes sizes) {
   sizes.kv_heads = sizes.key_heads();
   sizes.attention_scale = sizes.scale();
   sizes.head_width = sizes.width_of_head();
@@ -51,7 +51,7 @@ Sizes spelled_out(Sizes sizes) {
   if (sizes.rotary_part == 0) sizes.rotary_part = 1;
   if (sizes.rotary_factor == 0) sizes.rotary_factor = 1;
   sizes.experts = sizes.expert_count();
-  sizes.chosen_experts = sizes.chosen_of_experts();
+  sizes.chosen_experts = sizes.top_k();
   if (sizes.global_every == 1) sizes.window = 0;
   if (sizes.window == 0 || sizes.global_every > sizes.layers) sizes.global_every = 0;
   if (sizes.window == 0) sizes.rotary_local_base = 0;
@@ -61,7 +61,7 @@ Sizes spelled_out(Sizes sizes) {
   return sizes;
 }
 
-std::string misfit_of(const Sizes& s, const std::function<std::string(const std::string& flag)>& spelled) {
+std::string validate(const Sizes& s, const std::function<std::string(const std::string& flag)>& spelled) {
   auto number = [](std::int64_t value) { return std::to_string(value); };
   if (s.head_width == 0 && s.width % s.heads != 0)
     return spelled("heads") + " must divide " + spelled("width") + ", got " + number(s.heads) + " heads and width " +

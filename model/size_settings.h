@@ -12,14 +12,13 @@ namespace sink {
 
 const Settings<Sizes>& size_settings();
 
-// Sizes that mean the same made equal: where 0 stands for a number that other sizes or every policy give, that number;
-// 0 where a number has no effect.
-Sizes spelled_out(Sizes sizes);
+// Returns equal Sizes for equal models: a 0 that stands for a default becomes that default, and a size without effect
+// becomes 0.
+Sizes resolve_defaults(Sizes sizes);
 
-// Why sizes, each within its bounds, do not make a model together: heads that do not divide the width
-// (where no head width is given), kv_heads that do
-// not divide heads, a prefix not shorter than the context. Empty where they do. `spelled` says how a size is named in
-// the sentence, by its flag without dashes.
-std::string misfit_of(const Sizes& sizes, const std::function<std::string(const std::string& flag)>& spelled);
+// Returns why these sizes, each within its bounds, make no model together, or an empty string: heads that do not divide
+// the width (without a head width), kv_heads that do not divide heads, a prefix not shorter than the context. `spelled`
+// maps a flag without dashes to the name that the sentence uses.
+std::string validate(const Sizes& sizes, const std::function<std::string(const std::string& flag)>& spelled);
 
 }  // namespace sink

@@ -40,7 +40,7 @@ struct Sizes {
     return attention_scale > 0 ? attention_scale : 1 / std::sqrt(static_cast<double>(width_of_head()));
   }
   std::int64_t expert_count() const { return experts > 0 ? experts : 8; }
-  std::int64_t chosen_of_experts() const { return chosen_experts > 0 ? chosen_experts : 2; }
+  std::int64_t top_k() const { return chosen_experts > 0 ? chosen_experts : 2; }
   std::int64_t first_context() const { return rotary_context > 0 ? rotary_context : context; }
   // Whether block `layer`, from 0, sees all keys before it.
   bool is_global(std::int64_t layer) const {

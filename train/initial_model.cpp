@@ -16,8 +16,8 @@ namespace sink {
 namespace {
 
 void require_same_sizes(const Checkpoint& checkpoint, Sizes wanted) {
-  wanted = spelled_out(wanted);
-  Sizes stored = spelled_out(sizes_of(checkpoint));
+  wanted = resolve_defaults(wanted);
+  Sizes stored = resolve_defaults(sizes_of(checkpoint));
   stored.context = wanted.context;  // only says how long sequences may be
   for (const Setting<Sizes>& size : size_settings()) {
     const std::string has = plain_text(size.value(stored)), wants = plain_text(size.value(wanted));

@@ -87,7 +87,7 @@ void require_attribute(const Checkpoint& checkpoint, const std::string& name, co
 }
 
 void require_sizes(const Checkpoint& checkpoint, const Sizes& of_run) {
-  const Sizes stored = spelled_out(sizes_of(checkpoint)), expected = spelled_out(of_run);
+  const Sizes stored = resolve_defaults(sizes_of(checkpoint)), expected = resolve_defaults(of_run);
   for (const Setting<Sizes>& size : size_settings())
     if (const std::string has = plain_text(size.value(stored)), wants = plain_text(size.value(expected)); has != wants)
       refuse(checkpoint, "`" + size.key() + "` is " + has + ", but its own settings (config_toml) say " + wants);

@@ -187,8 +187,8 @@ bool read_settings(CommandLine& line, int argc, char** argv, const std::string& 
 // The part of require_consistent that is about the model.
 void require_consistent_model(const RunConfig& config, const Ablation& ablation) {
   const Sizes sizes = model_sizes(config, /*vocabulary=*/1);
-  std::string misfit = misfit_of(sizes, [](const std::string& flag) { return "--" + flag; });
-  if (!misfit.empty()) refuse(misfit);
+  std::string error = validate(sizes, [](const std::string& flag) { return "--" + flag; });
+  if (!error.empty()) refuse(error);
   ablation.check_sizes(sizes);
 }
 

@@ -35,8 +35,8 @@ Sizes tiny_sizes(const GivenSizes& given, std::int64_t T, std::int64_t vocabular
   Sizes sizes{.layers = 2, .heads = 2, .width = 16, .feed_forward = 16, .context = 16, .vocabulary = vocabulary};
   sizes.context = std::max(sizes.context, T);
   for (const auto& [flag, text] : given) setting_named(size_settings(), flag)->set(sizes, text, "--" + flag);
-  std::string misfit = misfit_of(sizes, [](const std::string& flag) { return "--" + flag; });
-  if (!misfit.empty()) throw Error(misfit, Exit::usage);
+  std::string error = validate(sizes, [](const std::string& flag) { return "--" + flag; });
+  if (!error.empty()) throw Error(error, Exit::usage);
   return sizes;
 }
 

@@ -39,7 +39,7 @@ class LearnedLogit {
   static std::string name() { return "LearnedLogit"; }
   static void check(const Sizes&) {}
   LearnedLogit(ParameterFactory& make, const std::string& prefix)
-      : logit_H_(make.small(ParameterRole::extra_logit, prefix + ".extra.logit", {make.sizes().heads}, "H")) {}
+      : logit_H_(make.normal_init(ParameterRole::extra_logit, prefix + ".extra.logit", {make.sizes().heads}, "H")) {}
   void add_to(ExtraKeyVars& extra) const { extra.logit_H = logit_H_.var(); }
 
  private:

@@ -15,7 +15,8 @@ class HeadVectors {
   // `learned` numbers of D, at most all; 0: all.
   HeadVectors(ParameterFactory& make, ParameterRole role, const std::string& name, Scope scope,
               std::int64_t learned = 0)
-      : parameter_(make.small(role, name, shape(make.sizes(), scope, learned), scope == Scope::shared ? "D" : "H D")) {
+      : parameter_(
+            make.normal_init(role, name, shape(make.sizes(), scope, learned), scope == Scope::shared ? "D" : "H D")) {
     std::int64_t D = make.sizes().width_of_head(), width = learned > 0 ? learned : D;
     auto index = [&](std::int64_t h, std::int64_t d) {
       return d < width ? (scope == Scope::shared ? 0 : h) * width + d : -1;

@@ -19,13 +19,13 @@ class Experts {
  public:
   static std::string name() { return "Experts"; }
   static void check(const Sizes& sizes) {
-    SINK_CHECK(sizes.chosen_of_experts() <= sizes.expert_count(), "experts",
+    SINK_CHECK(sizes.top_k() <= sizes.expert_count(), "experts",
                "expected at most as many experts chosen (chosen_experts) as there are (experts), got " +
-                   std::to_string(sizes.chosen_of_experts()) + " of " + std::to_string(sizes.expert_count()),
+                   std::to_string(sizes.top_k()) + " of " + std::to_string(sizes.expert_count()),
                Exit::usage);
   }
   Experts(ParameterFactory& make, const std::string& prefix, bool biases)
-      : chosen_(make.sizes().chosen_of_experts()),
+      : chosen_(make.sizes().top_k()),
         router_{make.linear(prefix + ".router.weight", make.sizes().expert_count(), make.sizes().width, "E C"),
                 make.linear_bias(prefix + ".router.bias", make.sizes().expert_count(), biases)},
         gate_up_{make.linear(prefix + ".gate_up.weight", make.sizes().expert_count() * 2 * make.sizes().feed_forward,

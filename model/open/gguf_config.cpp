@@ -9,7 +9,7 @@
 #include "engine/check.h"
 #include "engine/io/printable.h"
 #include "engine/ops/rotary/rotary.h"
-#include "model/open/llama3_slowing.h"
+#include "model/open/llama3_rope_scaling.h"
 #include "model/open/open_config.h"
 
 namespace sink {
@@ -110,12 +110,12 @@ void take_divisors(const GgufKeys& keys, const StoredTensor& divisors_E, OpenCon
                 divisors_E.shape.str());
   std::vector<float> numbers(static_cast<std::size_t>(divisors_E.shape[0]));
   std::memcpy(numbers.data(), divisors_E.data, divisors_E.bytes);
-  const std::optional<Llama3Slowing> slowing = llama3_slowing({numbers.begin(), numbers.end()}, sizes);
-  if (!slowing || sizes.rotary_factor > 0)
+  const std::optional<Llama3RopeScaling> scaling = llama3_rope_scaling({numbers.begin(), numbers.end()}, sizes);
+  if (!scaling || sizes.rotary_factor > 0)
     keys.refuse("`rope_freqs.weight` has other divisors of rotations than LLaMA 3's, which are not computed here");
   config.family = "llama3";
-  sizes.rotary_factor = slowing->factor;
-  sizes.rotary_context = slowing->first_context;
+  sizes.rotary_factor = scaling->factor;
+  sizes.rotary_context = scaling->first_context;
 }
 
 }  // namespace

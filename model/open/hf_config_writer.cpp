@@ -133,7 +133,7 @@ Json llama_json(const std::string& family, const Sizes& sizes) {
 }  // namespace
 
 Sizes sizes_of_family(const std::string& family, const Sizes& given) {
-  Sizes sizes = spelled_out(given);
+  Sizes sizes = resolve_defaults(given);
   if (!turns(family)) sizes.rotary_base = sizes.rotary_part = sizes.rotary_factor = sizes.rotary_local_base = 0;
   const bool slowed_by_wave = family == "llama3" || (family == "gpt_oss" && sizes.rotary_factor != 1);
   sizes.rotary_context = slowed_by_wave ? sizes.first_context() : 0;

@@ -7,7 +7,7 @@
 
 namespace sink {
 
-// spelled_out() (model/size_settings.h), and 0 for rotations where the family has none.
+// resolve_defaults() (model/size_settings.h), and 0 for rotations where the family has none.
 Sizes sizes_of_family(const std::string& family, const Sizes& sizes);
 
 // Of a config with sizes_of_family(). What the family's class in transformers has no key for is not in it. `tied`:

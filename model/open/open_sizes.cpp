@@ -42,8 +42,8 @@ void check_open_sizes(const std::string& path, const OpenConfig& config) {
   if (sizes.rotary_factor != 0) require_within(kFactor);
   if (sizes.attention_scale != 0) require_within(kScale);
   for (const Setting<Sizes>& size : size_settings()) require(size, size.value(sizes));
-  const std::string misfit = misfit_of(sizes, [](const std::string& flag) { return "`" + flag + "`"; });
-  if (!misfit.empty()) refuse(misfit);
+  const std::string error = validate(sizes, [](const std::string& flag) { return "`" + flag + "`"; });
+  if (!error.empty()) refuse(error);
 }
 
 }  // namespace sink

@@ -31,8 +31,8 @@ class T5Relative : public PositionDefaults {
   static std::string name() { return "T5Relative"; }
 
   explicit T5Relative(ParameterFactory& make)
-      : table_(
-            make.small(ParameterRole::score_bias, "position.bias.weight", {make.sizes().heads, kBuckets}, "H bucket")),
+      : table_(make.normal_init(ParameterRole::score_bias, "position.bias.weight", {make.sizes().heads, kBuckets},
+                                "H bucket")),
         index_HT_(make.constant(Tensor::table<std::int32_t>(
             make.sizes().heads, make.positions(),
             [](std::int64_t h, std::int64_t distance) { return h * kBuckets + relative_bucket(distance); }))) {}

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "autograd/ops/rotary_node.h"
-#include "model/position/llama3_turns.h"
+#include "model/position/llama3_inv_freq.h"
 #include "model/position/position_defaults.h"
-#include "model/position/yarn_turns.h"
+#include "model/position/yarn_inv_freq.h"
 
 namespace sink {
 
@@ -53,8 +53,8 @@ class RotaryDefaults : public PositionDefaults {
     const std::int64_t width = std::llround(sizes_.rotary_part > 0 ? sizes_.rotary_part * D : D);
     return rotary_turns(width, base);
   }
-  static RotaryTable table_of(const ParameterFactory& make, const std::vector<double>& turns_E, double length) {
-    const RotaryTable table = rotary_table(make.positions(), turns_E, make.real(), length);
+  static RotaryTable table_of(const ParameterFactory& make, const std::vector<double>& inv_freq_E, double length) {
+    const RotaryTable table = rotary_table(make.positions(), inv_freq_E, make.real(), length);
     return {make.constant(table.cos_TE), make.constant(table.sin_TE)};
   }
   RotaryTable table(const ForwardContext& ctx) const {
@@ -69,34 +69,34 @@ struct Rotary : RotaryDefaults {
   explicit Rotary(ParameterFactory& make) : RotaryDefaults(make, slowed) {}
 
  private:
-  static std::vector<double> slowed(std::vector<double> turns_E, const Sizes& sizes) {
+  static std::vector<double> slowed(std::vector<double> inv_freq_E, const Sizes& sizes) {
     if (sizes.rotary_factor > 0)
-      for (double& f : turns_E) f /= sizes.rotary_factor;
-    return turns_E;
+      for (double& f : inv_freq_E) f /= sizes.rotary_factor;
+    return inv_freq_E;
   }
 };
 
-// The slow ones by the factor, the fast ones not (model/position/llama3_turns.h).
+// The slow ones by the factor, the fast ones not (model/position/llama3_inv_freq.h).
 struct Llama3Rotary : RotaryDefaults {
   static std::string name() { return "Llama3Rotary"; }
   explicit Llama3Rotary(ParameterFactory& make) : RotaryDefaults(make, slowed) {}
 
  private:
-  static std::vector<double> slowed(const std::vector<double>& turns_E, const Sizes& sizes) {
-    return llama3_turns(turns_E, sizes.rotary_factor > 0 ? sizes.rotary_factor : 1, sizes.first_context());
+  static std::vector<double> slowed(const std::vector<double>& inv_freq_E, const Sizes& sizes) {
+    return llama3_inv_freq(inv_freq_E, sizes.rotary_factor > 0 ? sizes.rotary_factor : 1, sizes.first_context());
   }
 };
 
-// The slow ones by the factor, the fast ones not, and all vectors longer (model/position/yarn_turns.h).
+// The slow ones by the factor, the fast ones not, and all vectors longer (model/position/yarn_inv_freq.h).
 struct YarnRotary : RotaryDefaults {
   static std::string name() { return "YarnRotary"; }
   explicit YarnRotary(ParameterFactory& make) : RotaryDefaults(make, slowed, yarn_length(make.sizes().rotary_factor)) {}
 
  private:
-  static std::vector<double> slowed(const std::vector<double>& turns_E, const Sizes& sizes) {
-    if (!(sizes.rotary_factor > 0)) return turns_E;
-    return yarn_turns(turns_E, sizes.rotary_base > 0 ? sizes.rotary_base : kRotaryBase, sizes.rotary_factor,
-                      sizes.first_context());
+  static std::vector<double> slowed(const std::vector<double>& inv_freq_E, const Sizes& sizes) {
+    if (!(sizes.rotary_factor > 0)) return inv_freq_E;
+    return yarn_inv_freq(inv_freq_E, sizes.rotary_base > 0 ? sizes.rotary_base : kRotaryBase, sizes.rotary_factor,
+                         sizes.first_context());
   }
 };
 

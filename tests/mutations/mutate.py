@@ -104,7 +104,7 @@ MORE_POLICIES = [
      "feed_forward(feed_forward.norm(x_BTC), ctx)", "feed_forward(feed_forward.norm(u_BTC), ctx)", ["gpt_neox"]),
     ("GeluTanhFunction: without the cube", OPS + "activation/activation_math.h",
      "return kRoot2OverPi<R> * (x + kCubic<R> * x * x * x);", "return kRoot2OverPi<R> * x;", ["gpt2", "gemma3"]),
-    ("Llama3Rotary: slow below two turns", "model/position/llama3_turns.h", "constexpr double kLlama3Slow = 1,",
+    ("Llama3Rotary: slow below two turns", "model/position/llama3_inv_freq.h", "constexpr double kLlama3Slow = 1,",
      "constexpr double kLlama3Slow = 2,", ["llama3"]),
     ("Rotary: the factor squared", "model/position/rotary_position.h", "f /= sizes.rotary_factor;",
      "f /= sizes.rotary_factor * sizes.rotary_factor;", ["llama"]),

@@ -157,8 +157,8 @@ int run(int argc, char** argv) {
   if (!name.empty()) {
     SINK_CHECK(!study && !csv, "ablations", "give an ablation, or --study or --csv, not both", Exit::usage);
     for (const Setting<Sizes>& size : size_settings()) size.set(sizes, given.at(size.flag), "--" + size.flag);
-    std::string misfit = misfit_of(sizes, [](const std::string& flag) { return "--" + flag; });
-    if (!misfit.empty()) throw Error(misfit, Exit::usage);
+    std::string error = validate(sizes, [](const std::string& flag) { return "--" + flag; });
+    if (!error.empty()) throw Error(error, Exit::usage);
     print_one(ablation_named(name), sizes);
   } else if (csv) {
     print_csv(study ? study_table() : ablation_table(true));
