@@ -27,7 +27,7 @@
 #include "train/dry_run.h"
 #include "train/initial_model.h"
 #include "train/interrupt.h"
-#include "train/join_ranks.h"
+#include "train/distributed/join_ranks.h"
 #include "train/memory_advice.h"
 #include "train/resume.h"
 #include "train/run_folder.h"
@@ -131,7 +131,7 @@ std::string stopped_line(const TrainingRun& run, int signal, const RunFolder& fo
   return by + " after step " + step + "; " + folder.checkpoint() + " is saved: go on with --resume auto";
 }
 
-// What communication was, and the tensors that a rank keeps between steps: what train/rank_plan.h foretells.
+// What communication was, and the tensors that a rank keeps between steps: what train/distributed/rank_plan.h foretells.
 std::string communication_line(TrainingRun& run) {
   const DistributedStrategy::Traffic traffic = run.strategy().traffic();
   const auto kept = static_cast<double>(allocator_stats(run.model().parameters().device()).bytes_in_use);

@@ -1,5 +1,5 @@
 // What is foretold of ranks is what they do: bytes of real runs, tensors that they keep, and the page that plans.
-#include "train/rank_plan.h"
+#include "train/distributed/rank_plan.h"
 
 #include <doctest/doctest.h>
 

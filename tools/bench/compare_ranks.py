@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """One process with two threads beside two ranks with one thread each, in turns on the same two cores, and what ranks send
-and keep beside what the formulas of train/rank_plan.h say.
+and keep beside what the formulas of train/distributed/rank_plan.h say.
 
 usage: compare_ranks.py TRAIN_PROGRAM [--rounds 5] [--ranks 2] [--width 384] [--layers 6]
 

@@ -19,7 +19,7 @@
 #include "tools/sweep/study_jobs.h"
 #include "tools/sweep/study_listing.h"
 #include "tools/sweep/study_output.h"
-#include "train/join_ranks.h"
+#include "train/distributed/join_ranks.h"
 #include "train/run_config_table.h"
 
 namespace sink {

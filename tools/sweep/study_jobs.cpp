@@ -20,7 +20,7 @@
 #include "eval/interventions/checkpoint_interventions.h"
 #include "tools/report/run_reader.h"
 #include "tools/sweep/worker_processes.h"
-#include "train/join_ranks.h"
+#include "train/distributed/join_ranks.h"
 #include "train/progress.h"
 #include "train/trainer.h"
 

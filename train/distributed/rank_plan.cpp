@@ -1,4 +1,4 @@
-#include "train/rank_plan.h"
+#include "train/distributed/rank_plan.h"
 
 #include <algorithm>
 #include <numeric>

@@ -1,4 +1,4 @@
-#include "train/join_ranks.h"
+#include "train/distributed/join_ranks.h"
 
 #include <chrono>
 #include <csignal>

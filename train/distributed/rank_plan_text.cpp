@@ -1,10 +1,10 @@
-// What `--dry-run` says of a run on ranks: the plan of train/rank_plan.h as text.
+// What `--dry-run` says of a run on ranks: the plan of train/distributed/rank_plan.h as text.
 #include <cstdio>
 
 #include "train/dry_run.h"
 #include "train/initial_model.h"
 #include "train/progress.h"
-#include "train/rank_plan.h"
+#include "train/distributed/rank_plan.h"
 
 namespace sink {
 namespace {
