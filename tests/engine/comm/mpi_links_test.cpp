@@ -4,6 +4,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
+#include <set>
 #include <thread>
 
 #include "engine/comm/host_communicator.h"
@@ -54,14 +55,14 @@ TEST_CASE("mpi: the ranks of a host are numbered, and a transfer that waits name
   if (!is_rank("mpi: the ranks*")) return;
   std::unique_ptr<Links> links = mpi_links(20);
   CHECK(links->local_rank() == links->rank());
-  std::string said;
+  std::set<std::string> said;
   links->while_waiting([&](const TransferName& name, const std::vector<int>& others) {
-    if (name.number == 1) said = name.str() + " for " + text_of_ranks(others);
+    said.insert(name.str() + " for " + text_of_ranks(others));
   });
   HostCommunicator ranks(std::move(links));
   std::this_thread::sleep_for(std::chrono::milliseconds(ranks.rank() * 400));
   ranks.exchange("here");
-  if (ranks.rank() == 0) CHECK(said == "exchange 1 for rank 2");
+  if (ranks.rank() == 0) CHECK(said.contains("exchange 1 for rank 2"));
 }
 
 TEST_CASE("mpi: ranks at different transfers are an error") {
