@@ -49,6 +49,14 @@ std::string environment_of(pid_t process, const std::string& name) {
   return "";
 }
 
+// Whether these ranks are no more, within 5 s.
+bool have_ended(const std::vector<pid_t>& ranks) {
+  auto runs = [](pid_t rank) { return !environment_of(rank, "OMPI_COMM_WORLD_RANK").empty(); };
+  for (auto start = TestClock::now(); std::any_of(ranks.begin(), ranks.end(), runs); pause_for(0.02))
+    if (seconds_since(start) > 5) return false;
+  return true;
+}
+
 // N ranks of a user's mpirun, or of --nproc.
 class Ranks {
  public:
@@ -144,7 +152,7 @@ TEST_CASE("rank faults: one that is killed at any moment ends all within 5 s and
     if (code == 0) continue;  // it had ended before the signal came
     CHECK_MESSAGE(code == 137, ranks.err());
     CHECK(seconds_since(start) < 5);
-    for (pid_t rank : all) CHECK(environment_of(rank, "OMPI_COMM_WORLD_RANK").empty());
+    CHECK(have_ended(all));
     // mpirun's message, and ours with the step.
     CHECK_MESSAGE(contains(ranks.err(), "process rank " + std::to_string(victim) + " "), ranks.err());
     CHECK_MESSAGE(contains(ranks.err(), " has SIGTERM in step "), ranks.err());
@@ -242,10 +250,5 @@ TEST_CASE("rank faults: the ranks end with the parent of --nproc") {
   REQUIRE(all.size() == 2);
   ranks.send_to_launcher(SIGKILL);
   CHECK(ranks.wait() == 128 + SIGKILL);
-  auto runs = [&] {
-    return std::any_of(all.begin(), all.end(),
-                       [](pid_t rank) { return !environment_of(rank, "OMPI_COMM_WORLD_RANK").empty(); });
-  };
-  for (auto start = TestClock::now(); runs() && seconds_since(start) < 5;) pause_for(0.05);
-  CHECK_FALSE(runs());
+  CHECK(have_ended(all));
 }
