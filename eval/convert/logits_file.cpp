@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <set>
+#include <span>
 
 #include "engine/implementation.h"
 #include "engine/io/file.h"
@@ -11,6 +12,7 @@
 #include "engine/io/hdf5_reader.h"
 #include "engine/tensor_view.h"
 #include "eval/input_tokens.h"
+#include "eval/vector_statistics.h"
 
 namespace sink {
 namespace {
@@ -87,14 +89,11 @@ Tensor token_losses(const Tensor& logits, const Tensor& tokens) {
   auto tokens_BT = view<std::int32_t, 2>(tokens);
   auto loss_BT = view<double, 2>(losses);
   with_real(logits.dtype(), [&](auto zero) {
-    auto logits_BTV = view<decltype(zero), 3>(logits);
     for (std::int64_t b = 0; b < B; ++b)
       for (std::int64_t t = 0; t + 1 < T; ++t) {
-        auto logit = [&](std::int64_t v) { return static_cast<double>(logits_BTV(b, t, v)); };
-        double largest = logit(0), sum = 0;
-        for (std::int64_t v = 1; v < V; ++v) largest = std::max(largest, logit(v));
-        for (std::int64_t v = 0; v < V; ++v) sum += std::exp(logit(v) - largest);
-        loss_BT(b, t) = largest + std::log(sum) - logit(tokens_BT(b, t + 1));
+        const std::span z_V(logits.data<decltype(zero)>() + (b * T + t) * V, static_cast<std::size_t>(V));
+        const auto next = static_cast<std::size_t>(tokens_BT(b, t + 1));
+        loss_BT(b, t) = log_sum_exp(z_V) - static_cast<double>(z_V[next]);
       }
   });
   return losses;

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <span>
 
-#include "eval/kurtosis.h"
+#include "eval/vector_statistics.h"
 
 namespace sink {
 namespace {

@@ -10,7 +10,7 @@
 
 namespace sink {
 
-// Means over sequences of kurtoses (eval/kurtosis.h).
+// Means over sequences of kurtoses (eval/vector_statistics.h).
 struct ActivationKurtosis {
   // Of the C numbers of a token, in the residual stream: of the first position, and the mean of the others.
   std::vector<double> residual_first, residual_others;  // [layer 0 ... L]: 0 is the embedding

@@ -7,7 +7,7 @@
 
 #include "engine/tensor_view.h"
 #include "eval/interventions/quantisation.h"
-#include "eval/kurtosis.h"
+#include "eval/vector_statistics.h"
 
 namespace sink {
 namespace {

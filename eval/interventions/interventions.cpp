@@ -10,7 +10,7 @@
 #include "engine/threads.h"
 #include "eval/interventions/intervention_hooks.h"
 #include "eval/interventions/quantisation.h"
-#include "eval/kurtosis.h"
+#include "eval/vector_statistics.h"
 
 namespace sink {
 namespace {
@@ -35,12 +35,6 @@ struct Compared {
   double before = 0, after = 0, divergence = 0;  // -log p(target), 0 without one
   bool same_greedy = true;
 };
-
-template <class R>
-double log_sum_exp(std::span<const R> z_V) {
-  const double largest = static_cast<double>(*std::max_element(z_V.begin(), z_V.end()));
-  return largest + std::log(xt::sum(xt::exp(as_doubles(z_V) - largest))());
-}
 
 template <class R>
 Compared compared_rows(std::span<const R> z, std::span<const R> y, std::int32_t target) {

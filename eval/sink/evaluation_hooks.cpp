@@ -7,7 +7,7 @@
 #include <xtensor/xview.hpp>
 
 #include "engine/tensor_view.h"
-#include "eval/kurtosis.h"
+#include "eval/vector_statistics.h"
 
 namespace sink {
 namespace {

@@ -1,4 +1,4 @@
-// How far single values of a vector stand out: its kurtosis, and the median that its largest is compared with.
+// Statistics of vectors, in double: kurtosis, largest and median size, log-sum-exp.
 #pragma once
 
 #include <algorithm>
@@ -20,8 +20,8 @@ inline constexpr auto as_doubles = [](auto span) {
 };
 
 // E[(x - mean)^4] / E[(x - mean)^2]^2: 3 for a normal distribution, n for one value of n that stands out alone (Kaul
-// et al. 2025); 0 where all values are the same. A loop: around an xtensor expression compilers
-// contract products and sums of the callers differently, which changes their last bits.
+// et al. 2025); 0 where all values are the same. A loop: around an xtensor expression compilers contract products and
+// sums of the callers differently, which changes their last bits.
 inline constexpr auto kurtosis_of = [](auto span) {
   double n = static_cast<double>(span.size()), mean = 0, second = 0, fourth = 0;
   for (auto x : span) mean += static_cast<double>(x) / n;
@@ -42,5 +42,10 @@ inline constexpr auto largest_size_of = [](auto span) {
 
 // The median of |x|; of an even number of them the mean of the two in the middle.
 inline constexpr auto median_size_of = [](auto span) { return xt::median(xt::abs(as_doubles(span))); };
+
+inline constexpr auto log_sum_exp = [](auto span) {
+  const double largest = static_cast<double>(*std::max_element(span.begin(), span.end()));
+  return largest + std::log(xt::sum(xt::exp(as_doubles(span) - largest))());
+};
 
 }  // namespace sink
