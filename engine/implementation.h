@@ -1,6 +1,6 @@
-// Which implementation of an operation runs, decided here alone. Every operation `op` of engine/ops has twins of one
-// signature: sink::op checks its arguments and selects, ref::op computes in double in plain loops, cpu::op is what
-// trains (F32 and BF16, all threads), and cuda::op does on a GPU or the emulated one, in builds that have it.
+// Selects the backend of an operation. sink::op of engine/ops checks its arguments and selects one of the backends that
+// engine/ops/backends.h declares: ref::op computes in double in plain loops, cpu::op is what trains (F32 and BF16, all
+// threads), and cuda::op runs on a GPU or the emulated one, in builds that have it.
 #pragma once
 
 #include <type_traits>

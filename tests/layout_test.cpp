@@ -37,36 +37,53 @@ bool any_mentions(const std::string& folder, const std::string& text) {
                      [&](const fs::path& path) { return text_of(path).find(text) != std::string::npos; });
 }
 
-// A reference computes in double alone.
+std::vector<std::string> includes_of(const fs::path& path) {
+  std::vector<std::string> names;
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("#include ")) names.push_back(line.substr(10, line.find_first_of("\">", 10) - 10));
+  return names;
+}
+
+// A reference, what is in namespace sink::ref, computes in double alone.
 void check_in_double(const fs::path& path) {
+  const std::string text = text_of(path);
+  const std::size_t begin = text.find("namespace sink::ref {"), end = text.find("}  // namespace sink::ref");
+  CHECK_MESSAGE(end != std::string::npos, path.filename().string(), " has no reference");
   for (std::string type : {"float", "bf16", "with_real", "F32", "BF16"})
-    CHECK_MESSAGE(text_of(path).find(type) == std::string::npos, path.filename().string(), " has ", type);
+    CHECK_MESSAGE(text.substr(begin, end - begin).find(type) == std::string::npos, path.filename().string(), " has ",
+                  type);
+}
+
+bool declares_backends(const std::string& text) {
+  return text.find("\nSINK_BACKENDS(") != std::string::npos ||
+         text.find("\nSINK_DECLARE_BACKENDS(") != std::string::npos;
 }
 
 }  // namespace
 
-TEST_CASE("layout: every operation has contract, reference, what trains, device twin, backward and tests") {
-  const std::set<std::string> without_gradient{"adamw",      "lion",           "momentum",    "orthogonalize",
-                                               "scaled_sum", "sum_of_squares", "weight_step", "piece_squares"};
-  int operations = 0;
-  for (const auto& entry : fs::directory_iterator(kRoot / "engine/ops")) {
-    if (!entry.is_directory()) continue;
-    std::string op = entry.path().filename().string(), folder = "engine/ops/" + op + "/";
+TEST_CASE("layout: every operation has contract, reference, what trains, device kernels, backward and tests") {
+  const std::set<std::string> without_gradient{"optimizer", "reductions"};
+  std::map<std::string, int> operations;  // by folder
+  for (const fs::path& path : files_under("engine/ops", kHeaders)) {
+    if (!declares_backends(text_of(path))) continue;
+    const std::string op = path.stem().string(), folder = path.parent_path().filename().string();
     CAPTURE(op);
-    ++operations;
-    if (op == "attention") continue;  // below
-    for (std::string file : {op + ".h", op + "_ref.h", op + "_cpu.h", op + "_cuda.h"})
-      CHECK_MESSAGE(fs::exists(entry.path() / file), file);
-    if (!without_gradient.contains(op)) CHECK_MESSAGE(any_mentions("autograd/ops", folder + op + ".h"), "a node");
+    ++operations[folder];
+    for (std::string file : {op + "_ref.cpp", op + "_cpu.cpp", op + "_cuda.cu"})
+      CHECK_MESSAGE(fs::exists(path.parent_path() / file), file);
+    if (!without_gradient.contains(folder))
+      CHECK_MESSAGE(any_mentions("autograd/ops", fs::relative(path, kRoot).string()), "a node");
     for (std::string test : {op + "_test.cpp", op + "_cuda_test.cpp"})
       CHECK_MESSAGE(fs::exists(kRoot / "tests/engine/ops" / test), test);
-    std::string selects = op + ".cpp", reference = op + "_ref.cpp";
-    for (std::string file : {selects, reference, op + "_cpu.cpp", op + "_cuda.cu"})
-      CHECK_MESSAGE(fs::exists(entry.path() / file), file);
-    CHECK_MESSAGE(text_of(entry.path() / selects).find("SINK_SELECT(") != std::string::npos, selects);
-    check_in_double(entry.path() / reference);
+    const fs::path reference = path.parent_path() / (op + "_ref.cpp");
+    CHECK_MESSAGE(text_of(reference).find("SINK_SELECT(") != std::string::npos, op, " selects no backend");
+    check_in_double(reference);
   }
-  CHECK(operations >= 10);
+  for (const auto& entry : fs::directory_iterator(kRoot / "engine/ops"))
+    if (std::string folder = entry.path().filename().string(); entry.is_directory() && folder != "attention")
+      CHECK_MESSAGE(operations.contains(folder), "engine/ops/", folder, " has no operation");
+  CHECK(operations.size() >= 10);
 }
 
 // Its backends are templates, compiled once per line of attention_ops.def.
@@ -78,7 +95,8 @@ TEST_CASE("layout: attention has a room for each backend") {
     CHECK_MESSAGE(text_of(attention / "README.md").find(file.substr(file.find('/') + 1)) != std::string::npos, file);
   }
   CHECK(text_of(attention / "attention_dispatch.h").find("SINK_SELECT(") != std::string::npos);
-  for (const fs::path& path : files_under("engine/ops/attention/ref", kSources)) check_in_double(path);
+  for (std::string file : {"attention_ref.h", "attention_head_ref.h", "attention_trace_ref.h"})
+    check_in_double(attention / "ref" / file);
 }
 
 TEST_CASE("layout: implementations are selected by their contracts alone") {
@@ -90,18 +108,14 @@ TEST_CASE("layout: implementations are selected by their contracts alone") {
       bool selects =
           text.find("use_reference()") != std::string::npos || text.find("runs_reference(") != std::string::npos;
       CHECK_MESSAGE((!selects || set_the_switch.contains(where)), where, " asks which implementation runs");
-      std::string own = path.parent_path().filename().string();
-      if (where.starts_with("engine/ops/") && path.filename() == own + ".cpp") continue;  // the contract selects
-      if (where.starts_with("engine/ops/attention/")) continue;                           // attention_dispatch.h does
-      for (std::string twin : {"_ref.h\"", "_cpu.h\"", "_cuda.h\""}) {
-        std::size_t at = 0;
-        while ((at = text.find(twin, at + 1)) != std::string::npos) {
-          std::size_t begin = text.rfind('"', at - 1);
-          std::string name = text.substr(begin + 1, at + twin.size() - 2 - begin);
-          bool of_itself = name == (path.parent_path().lexically_relative(kRoot) / path.stem()).string() + ".h";
-          CHECK_MESSAGE(of_itself, where, " includes ", name);
-        }
-      }
+      if (where.starts_with("engine/ops/attention/")) continue;  // attention_dispatch.h selects
+      const bool selects_backend = text.find("SINK_SELECT(") != std::string::npos;
+      CHECK_MESSAGE((!selects_backend || where == "engine/implementation.h" || where == "engine/ops/backends.h" ||
+                     (where.starts_with("engine/ops/") && where.ends_with("_ref.cpp"))),
+                    where, " selects a backend");
+      for (const std::string& name : includes_of(path))
+        for (std::string backend : {"_ref.h", "_cpu.h", "_cuda.h"})
+          CHECK_MESSAGE(!name.ends_with(backend), where, " includes ", name);
     }
 }
 
@@ -219,14 +233,6 @@ std::string folder_of(const std::string& path, const Arrows& arrows) {
   for (const auto& [name, reached] : arrows)
     if (path.starts_with(name + "/") && name.size() > longest.size()) longest = name;
   return longest.empty() ? path.substr(0, path.find('/')) : longest;
-}
-
-std::vector<std::string> includes_of(const fs::path& path) {
-  std::vector<std::string> names;
-  std::ifstream file(path);
-  for (std::string line; std::getline(file, line);)
-    if (line.starts_with("#include ")) names.push_back(line.substr(10, line.find_first_of("\">", 10) - 10));
-  return names;
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/ops/piece_squares/piece_squares.h"
+#include "engine/ops/reductions/partial_squared_norms.h"
 #include "train/optimizers/adamw_optimizer.h"
 #include "train/optimizers/lion_optimizer.h"
 #include "train/optimizers/muon_optimizer.h"
@@ -31,7 +31,7 @@ void Optimizer::sum_squared_gradients(Tensor& sum, DistributedStrategy* strategy
   };
   for (const Segment& owned : shards_.owned()) {
     Tensor squares = all_squares.rows(pieces(owned).begin, pieces(owned).end);
-    piece_squares(parameters_.gradients().rows(owned.begin, owned.end), squares);
+    partial_squared_norms(parameters_.gradients().rows(owned.begin, owned.end), squares);
   }
   if (strategy) strategy->all_gather_shards(all_squares, kSquaresPiece);
   std::vector<Segment> sections;

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "autograd/parameter_arena.h"
-#include "engine/ops/update.h"
+#include "engine/ops/optimizer/update.h"
 #include "train/distributed/distributed_strategy.h"
 #include "train/run_config.h"
 
@@ -36,7 +36,7 @@ class Optimizer {
   // gathers those of other processes' shards. The same bits for any number of processes.
   void sum_squared_gradients(Tensor& sum, DistributedStrategy* strategy = nullptr) const;
   // Clips by the norm (the root of that sum), updates the parameters that have a gradient, and drops the gradients.
-  // `numbers` are those of engine/ops/update.h, on the device of the parameters. Reads none of them back.
+  // `numbers` are those of engine/ops/optimizer/update.h, on the device of the parameters. Reads none of them back.
   void step(const Tensor& numbers);
   // Drops the gradients and changes nothing else.
   void skip();

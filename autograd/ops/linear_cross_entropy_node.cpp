@@ -7,7 +7,7 @@
 #include "engine/ops/add/add.h"
 #include "engine/ops/cross_entropy/cross_entropy.h"
 #include "engine/ops/matmul/matmul.h"
-#include "engine/ops/scaled_sum/scaled_sum.h"
+#include "engine/ops/reductions/scaled_sum.h"
 #include "engine/ops/stored_cross_entropy/stored_cross_entropy.h"
 
 namespace sink {

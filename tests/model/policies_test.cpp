@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "autograd/tape.h"
-#include "engine/ops/adamw/adamw.h"
+#include "engine/ops/optimizer/adamw.h"
 #include "model/ablation_of.h"
 #include "model/placement/parallel_residual.h"
 #include "tests/model/model_support.h"

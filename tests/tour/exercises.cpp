@@ -6,9 +6,9 @@
 #include <sstream>
 
 #include "autograd/grad_check.h"
-#include "engine/ops/adamw/adamw.h"
 #include "engine/ops/attention/attention.h"
 #include "engine/ops/layer_norm/layer_norm.h"
+#include "engine/ops/optimizer/adamw.h"
 #include "eval/sink/sink_score.h"
 #include "model/ablation.h"
 #include "tests/support/compare.h"

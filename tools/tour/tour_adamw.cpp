@@ -1,7 +1,7 @@
 // Chapter 6 of the tour: three updates of one weight by AdamW.
 #include <cstdio>
 
-#include "engine/ops/adamw/adamw.h"
+#include "engine/ops/optimizer/adamw.h"
 #include "tools/tour/tour_chapters.h"
 
 namespace sink::tour {

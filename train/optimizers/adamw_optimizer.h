@@ -1,8 +1,8 @@
-// AdamW (Loshchilov and Hutter 2019), the study's optimiser: engine/ops/adamw/adamw.h has the formula. One call over
-// the whole arena where all of it is decayed alike.
+// AdamW (Loshchilov and Hutter 2019), the study's optimiser: engine/ops/optimizer/adamw.h has the formula. One call
+// over the whole arena where all of it is decayed alike.
 #pragma once
 
-#include "engine/ops/adamw/adamw.h"
+#include "engine/ops/optimizer/adamw.h"
 #include "train/optimizer.h"
 
 namespace sink {

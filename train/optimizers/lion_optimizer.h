@@ -1,8 +1,8 @@
-// Lion (Chen et al. 2023): engine/ops/lion/lion.h has the formula. Its authors take beta1 = 0.9 and beta2 = 0.99, a
-// learning rate 3 to 10 times smaller than AdamW's, and a weight decay as many times larger.
+// Lion (Chen et al. 2023): engine/ops/optimizer/lion.h has the formula. Its authors take beta1 = 0.9 and beta2 = 0.99,
+// a learning rate 3 to 10 times smaller than AdamW's, and a weight decay as many times larger.
 #pragma once
 
-#include "engine/ops/lion/lion.h"
+#include "engine/ops/optimizer/lion.h"
 #include "train/optimizer.h"
 
 namespace sink {

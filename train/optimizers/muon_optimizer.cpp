@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "engine/ops/momentum/momentum.h"
-#include "engine/ops/orthogonalize/orthogonalize.h"
-#include "engine/ops/weight_step/weight_step.h"
+#include "engine/ops/optimizer/momentum.h"
+#include "engine/ops/optimizer/orthogonalize.h"
+#include "engine/ops/optimizer/weight_step.h"
 #include "train/optimizers/adamw_optimizer.h"
 
 namespace sink {

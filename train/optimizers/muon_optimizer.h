@@ -1,7 +1,7 @@
 // Muon (Jordan et al. 2024) for the matrices inside the blocks, AdamW for all else: embeddings, unembedding, gains,
 // biases, extra keys. For a matrix W of M x N numbers with clipped gradient G,
-//   m = momentum m + G,  u = G + momentum m                      (Nesterov; engine/ops/momentum/momentum.h)
-//   O = orthogonalize(u)                                         (five Newton-Schulz steps; engine/ops/orthogonalize/)
+//   m = momentum m + G,  u = G + momentum m                      (Nesterov; engine/ops/optimizer/momentum.h)
+//   O = orthogonalize(u)                                         (five Newton-Schulz steps; engine/ops/optimizer/)
 //   W = W (1 - learning_rate weight_decay) - learning_rate 0.2 sqrt(max(M, N)) O
 // The factor is that of Liu et al. 2025 ("Muon is Scalable for LLM Training", 2502.16982, section 2.2; in PyTorch
 // adjust_lr_fn = "match_rms_adamw"): it gives an update the root mean square 0.2 that AdamW's usually have, so that one
@@ -9,7 +9,7 @@
 // Queries, keys and values are one matrix here, and so are gate and up: each is made orthogonal as it is stored.
 #pragma once
 
-#include "engine/ops/adamw/adamw.h"
+#include "engine/ops/optimizer/adamw.h"
 #include "train/optimizer.h"
 
 namespace sink {

@@ -1,6 +1,6 @@
 #include "train/optimizers/ortho_adam_optimizer.h"
 
-#include "engine/ops/weight_step/weight_step.h"
+#include "engine/ops/optimizer/weight_step.h"
 #include "train/optimizers/adamw_optimizer.h"
 
 namespace sink {

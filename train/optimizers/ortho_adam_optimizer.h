@@ -2,13 +2,13 @@
 // turned at random, so that no number of the model's own basis is scaled by itself. For a parameter W with clipped
 // gradient G and its fixed rotation R (train/optimizers/random_rotation.h),
 //   G' = R(G);  m, v: running means of G' and G'^2;  s' = m^ / (sqrt(v^) + epsilon)      (as in
-//   engine/ops/adamw/adamw.h) W = W (1 - learning_rate weight_decay) - learning_rate R^-1(s')
+//   engine/ops/optimizer/adamw.h) W = W (1 - learning_rate weight_decay) - learning_rate R^-1(s')
 // The paper has one orthogonal matrix for each parameter as one long vector, which no memory holds at size; here it is
 // a product of one per axis, in blocks (random_rotation.h), as others do who train it. A mere permutation with signs
 // would do nothing: Adam is the same in such coordinates.
 #pragma once
 
-#include "engine/ops/adamw/adamw.h"
+#include "engine/ops/optimizer/adamw.h"
 #include "train/optimizer.h"
 #include "train/optimizers/random_rotation.h"
 

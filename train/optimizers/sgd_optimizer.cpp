@@ -1,7 +1,7 @@
 #include "train/optimizers/sgd_optimizer.h"
 
-#include "engine/ops/momentum/momentum.h"
-#include "engine/ops/weight_step/weight_step.h"
+#include "engine/ops/optimizer/momentum.h"
+#include "engine/ops/optimizer/weight_step.h"
 
 namespace sink {
 

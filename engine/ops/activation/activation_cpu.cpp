@@ -1,4 +1,5 @@
-#include "engine/ops/activation/activation_cpu.h"
+// What trains: elementwise functions in F32 and BF16, computed in float.
+#include "engine/ops/activation/activation.h"
 
 #include "engine/threads.h"
 

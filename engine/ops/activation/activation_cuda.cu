@@ -1,4 +1,5 @@
-#include "engine/ops/activation/activation_cuda.h"
+// On the CUDA device: elementwise functions in F32 and BF16, computed in float.
+#include "engine/ops/activation/activation.h"
 
 #include "engine/cuda/elements.cuh"
 #include "engine/cuda/vectors.cuh"

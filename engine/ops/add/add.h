@@ -1,6 +1,7 @@
 // Sums: of two tensors, and of a table of rows to every sequence of a batch.
 #pragma once
 
+#include "engine/ops/backends.h"
 #include "engine/tensor.h"
 
 namespace sink {
@@ -18,5 +19,10 @@ void add_rows_backward(const Tensor& dy_BTC, Tensor& dp_TC, bool accumulate);
 
 // a_i *= factor, a tensor of one element of the type in which a is summed. A factor of 1 costs nothing.
 void scale(Tensor& a, const Tensor& factor);
+
+SINK_BACKENDS(add)
+SINK_BACKENDS(add_rows)
+SINK_BACKENDS(add_rows_backward)
+SINK_BACKENDS(scale)
 
 }  // namespace sink

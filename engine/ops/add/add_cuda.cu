@@ -1,4 +1,5 @@
-#include "engine/ops/add/add_cuda.h"
+// On the CUDA device: sums in F32 and BF16, added in float.
+#include "engine/ops/add/add.h"
 
 #include "engine/cuda/elements.cuh"
 #include "engine/cuda/vectors.cuh"

@@ -1,4 +1,5 @@
-#include "engine/ops/add_head_vector/add_head_vector_cuda.h"
+// On the CUDA device: head vectors in F32, heads in F32 or BF16.
+#include "engine/ops/add_head_vector/add_head_vector.h"
 
 #include <algorithm>
 

@@ -5,6 +5,7 @@
 // of a small model is stored once.
 #pragma once
 
+#include "engine/ops/backends.h"
 #include "engine/tensor.h"
 
 namespace sink {
@@ -13,5 +14,8 @@ namespace sink {
 // (F64 for F64 logits).
 void cross_entropy(const Tensor& logits_NV, const Tensor& targets_N, Tensor& loss_N);
 void cross_entropy_to_gradient(Tensor& logits_NV, const Tensor& targets_N, double gradient_scale, Tensor& loss_N);
+
+SINK_BACKENDS(cross_entropy)
+SINK_BACKENDS(cross_entropy_to_gradient)
 
 }  // namespace sink

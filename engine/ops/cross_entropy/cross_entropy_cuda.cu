@@ -1,4 +1,5 @@
-#include "engine/ops/cross_entropy/cross_entropy_cuda.h"
+// On the CUDA device: cross-entropy of F32 and BF16 logits, computed in float.
+#include "engine/ops/cross_entropy/cross_entropy.h"
 
 #include <cfloat>
 

@@ -2,6 +2,7 @@
 // in order, so the same bits come out every time (the CUDA device adds up to 32 places of a token first).
 #pragma once
 
+#include "engine/ops/backends.h"
 #include "engine/tensor.h"
 
 namespace sink {
@@ -10,5 +11,8 @@ namespace sink {
 // table's type, F32 or F64.
 void embedding(const Tensor& tokens_BT, const Tensor& w_VC, Tensor& x_BTC);
 void embedding_backward(const Tensor& dx_BTC, const Tensor& tokens_BT, Tensor& dw_VC, bool accumulate);
+
+SINK_BACKENDS(embedding)
+SINK_BACKENDS(embedding_backward)
 
 }  // namespace sink

@@ -1,4 +1,5 @@
-#include "engine/ops/embedding/embedding_cpu.h"
+// What trains: the embedding in F32.
+#include "engine/ops/embedding/embedding.h"
 
 #include "engine/threads.h"
 

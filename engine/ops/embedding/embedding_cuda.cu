@@ -1,4 +1,5 @@
-#include "engine/ops/embedding/embedding_cuda.h"
+// On the CUDA device: the embedding in F32.
+#include "engine/ops/embedding/embedding.h"
 
 #include <utility>
 

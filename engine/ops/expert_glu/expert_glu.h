@@ -7,6 +7,7 @@
 // off.
 #pragma once
 
+#include "engine/ops/backends.h"
 #include "engine/tensor.h"
 
 namespace sink {
@@ -14,5 +15,8 @@ namespace sink {
 // gate_up: (..., E 2F); p: (..., E); y: (..., E F). One element type (computed in F32 for BF16).
 void expert_glu(const Tensor& gate_up, const Tensor& p, Tensor& y);
 void expert_glu_backward(const Tensor& dy, const Tensor& gate_up, const Tensor& p, Tensor& dgate_up, Tensor& dp);
+
+SINK_BACKENDS(expert_glu)
+SINK_BACKENDS(expert_glu_backward)
 
 }  // namespace sink

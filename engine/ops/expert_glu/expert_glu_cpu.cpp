@@ -1,4 +1,5 @@
-#include "engine/ops/expert_glu/expert_glu_cpu.h"
+// What trains: F32 and BF16, computed in float, on all threads.
+#include "engine/ops/expert_glu/expert_glu.h"
 
 #include "engine/ops/expert_glu/expert_glu_math.h"
 #include "engine/threads.h"

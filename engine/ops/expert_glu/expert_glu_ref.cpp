@@ -1,5 +1,8 @@
-#include "engine/ops/expert_glu/expert_glu_ref.h"
+// In double.
+#include "engine/ops/expert_glu/expert_glu.h"
 
+#include "engine/implementation.h"
+#include "engine/ops/check_like.h"
 #include "engine/ops/expert_glu/expert_glu_math.h"
 
 namespace sink::ref {
@@ -20,3 +23,37 @@ void expert_glu_backward(const Tensor& dy, const Tensor& gate_up, const Tensor& 
 }
 
 }  // namespace sink::ref
+
+// The operation itself: it checks its arguments and selects a backend.
+namespace sink {
+namespace {
+
+void check_expert_glu(const char* tag, const char* name, const Tensor& gate_up, const Tensor& p, const Tensor& y) {
+  Shape expected = y.shape();
+  if (y.rank() > 0) expected[-1] *= 2;
+  Shape rows = p.shape();
+  if (y.rank() > 0 && rows.rank() == y.rank()) rows[-1] = y.dim(-1);
+  const bool fits = y.rank() > 0 && gate_up.shape() == expected && rows == y.shape() && p.dim(-1) > 0 &&
+                    y.dim(-1) % p.dim(-1) == 0 && gate_up.dtype() == y.dtype() && p.dtype() == y.dtype();
+  SINK_CHECK(fits, tag,
+             "expected (..., E 2F), (..., E) and (..., E F) of one type: gate_up is " + gate_up.str() + ", p is " +
+                 p.str() + ", " + name + " is " + y.str());
+}
+
+}  // namespace
+
+void expert_glu(const Tensor& gate_up, const Tensor& p, Tensor& y) {
+  check_expert_glu("expert_glu", "y", gate_up, p, y);
+  if (y.size() == 0) return;
+  SINK_SELECT(y, expert_glu)(gate_up, p, y);
+}
+
+void expert_glu_backward(const Tensor& dy, const Tensor& gate_up, const Tensor& p, Tensor& dgate_up, Tensor& dp) {
+  check_expert_glu("expert_glu_backward", "dy", gate_up, p, dy);
+  check_like("expert_glu_backward", "dgate_up", dgate_up, gate_up);
+  check_like("expert_glu_backward", "dp", dp, p);
+  if (dy.size() == 0) return;
+  SINK_SELECT(dy, expert_glu_backward)(dy, gate_up, p, dgate_up, dp);
+}
+
+}  // namespace sink

@@ -4,6 +4,7 @@
 // Backward, with l = logistic(g_n): do_e = dy_e l, dg_n = l (1 - l) sum over the group of dy_e o_e.
 #pragma once
 
+#include "engine/ops/backends.h"
 #include "engine/tensor.h"
 
 namespace sink {
@@ -12,5 +13,8 @@ namespace sink {
 void gate(const Tensor& o_BTE, const Tensor& gate_BTG, Tensor& y_BTE);
 void gate_backward(const Tensor& dy_BTE, const Tensor& o_BTE, const Tensor& gate_BTG, Tensor& do_BTE,
                    Tensor& dgate_BTG);
+
+SINK_BACKENDS(gate)
+SINK_BACKENDS(gate_backward)
 
 }  // namespace sink

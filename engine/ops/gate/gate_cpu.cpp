@@ -1,4 +1,5 @@
-#include "engine/ops/gate/gate_cpu.h"
+// What trains: the output gate in F32 and BF16, computed in float.
+#include "engine/ops/gate/gate.h"
 
 #include "engine/threads.h"
 #include "engine/vector_math.h"

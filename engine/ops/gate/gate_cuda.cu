@@ -1,4 +1,5 @@
-#include "engine/ops/gate/gate_cuda.h"
+// On the CUDA device: the output gate in F32 and BF16, computed in float.
+#include "engine/ops/gate/gate.h"
 
 #include "engine/cuda/elements.cuh"
 #include "engine/cuda/warp.cuh"

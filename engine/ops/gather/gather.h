@@ -2,6 +2,7 @@
 // vector among heads, pads one with zeros, and turns a table of buckets into a bias by distance.
 #pragma once
 
+#include "engine/ops/backends.h"
 #include "engine/tensor.h"
 
 namespace sink {
@@ -12,5 +13,8 @@ void gather(const Tensor& p, const Tensor& index, Tensor& y);
 // dp_i = sum of dy_n over index(n) = i, in double and in the order of n (on the CUDA device in
 // another order): the same bits every time.
 void gather_backward(const Tensor& dy, const Tensor& index, Tensor& dp, bool accumulate);
+
+SINK_BACKENDS(gather)
+SINK_BACKENDS(gather_backward)
 
 }  // namespace sink

@@ -1,4 +1,5 @@
-#include "engine/ops/gather/gather_cpu.h"
+// What trains: gathering F32 numbers.
+#include "engine/ops/gather/gather.h"
 
 #include "engine/threads.h"
 

@@ -1,4 +1,5 @@
-#include "engine/ops/gather/gather_cuda.h"
+// On the CUDA device: gathering F32 numbers.
+#include "engine/ops/gather/gather.h"
 
 #include "engine/cuda/elements.cuh"
 #include "engine/cuda/instructions.cuh"

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "engine/ops/activation/activation_math.h"
+#include "engine/ops/backends.h"
 #include "engine/tensor.h"
 
 namespace sink {
@@ -14,5 +15,9 @@ template <ListedActivationFunction Function>
 void glu(const Tensor& gate_up, Tensor& y);
 template <ListedActivationFunction Function>
 void glu_backward(const Tensor& dy, const Tensor& gate_up, Tensor& dgate_up);
+
+SINK_DECLARE_BACKENDS(template <ListedActivationFunction Function> void glu(const Tensor& gate_up, Tensor& y))
+SINK_DECLARE_BACKENDS(template <ListedActivationFunction Function>
+                      void glu_backward(const Tensor& dy, const Tensor& gate_up, Tensor& dgate_up))
 
 }  // namespace sink

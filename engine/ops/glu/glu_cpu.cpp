@@ -1,4 +1,5 @@
-#include "engine/ops/glu/glu_cpu.h"
+// What trains: the gated unit in F32 and BF16, computed in float.
+#include "engine/ops/glu/glu.h"
 
 #include "engine/threads.h"
 

@@ -1,4 +1,5 @@
-#include "engine/ops/glu/glu_cuda.h"
+// On the CUDA device: the gated unit in F32 and BF16, computed in float.
+#include "engine/ops/glu/glu.h"
 
 #include "engine/cuda/elements.cuh"
 #include "engine/cuda/vectors.cuh"

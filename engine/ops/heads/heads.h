@@ -1,6 +1,7 @@
 // Between the rows of a projection and the heads of attention: reorders numbers, and sums heads.
 #pragma once
 
+#include "engine/ops/backends.h"
 #include "engine/tensor.h"
 
 namespace sink {
@@ -18,5 +19,12 @@ void merge_heads_backward(const Tensor& do_BTC, Tensor& do_BHTD);
 // y_btd = sum_h o_bhtd; BF16 is summed in F32. Backward: every head receives dy.
 void sum_heads(const Tensor& o_BHTD, Tensor& y_BTD);
 void sum_heads_backward(const Tensor& dy_BTD, Tensor& do_BHTD);
+
+SINK_BACKENDS(split_heads)
+SINK_BACKENDS(split_heads_backward)
+SINK_BACKENDS(merge_heads)
+SINK_BACKENDS(merge_heads_backward)
+SINK_BACKENDS(sum_heads)
+SINK_BACKENDS(sum_heads_backward)
 
 }  // namespace sink

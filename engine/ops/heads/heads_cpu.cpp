@@ -1,4 +1,5 @@
-#include "engine/ops/heads/heads_cpu.h"
+// What trains: reordering and summing heads of F32 and BF16.
+#include "engine/ops/heads/heads.h"
 
 #include <cstring>
 

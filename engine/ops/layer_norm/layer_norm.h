@@ -5,6 +5,7 @@
 //   dx_c = r (dx^_c - mean_k(dx^_k) - x^_c mean_k(dx^_k x^_k)).
 #pragma once
 
+#include "engine/ops/backends.h"
 #include "engine/tensor.h"
 
 namespace sink {
@@ -36,5 +37,10 @@ void add_layer_norm(const Tensor& a, const Tensor& b, const Tensor& gain_C, cons
 void add_layer_norm_backward(const Tensor& dy, const Tensor& du, const Tensor& u, const Tensor& gain_C,
                              const Tensor& mean, const Tensor& r, Tensor& da, Tensor& db,
                              const LayerNormGradient& dgain_C, const LayerNormGradient& dbias_C);
+
+SINK_BACKENDS(layer_norm)
+SINK_BACKENDS(layer_norm_backward)
+SINK_BACKENDS(add_layer_norm)
+SINK_BACKENDS(add_layer_norm_backward)
 
 }  // namespace sink

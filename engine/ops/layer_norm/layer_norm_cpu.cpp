@@ -1,4 +1,5 @@
-#include "engine/ops/layer_norm/layer_norm_cpu.h"
+// What trains: layer norm of F32 rows, y in F32 or BF16.
+#include "engine/ops/layer_norm/layer_norm.h"
 
 #include <cmath>
 

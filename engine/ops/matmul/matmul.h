@@ -5,6 +5,7 @@
 // Backward of y = x W^T: dx = dy W, dW = dy^T x, each a matmul of its own.
 #pragma once
 
+#include "engine/ops/backends.h"
 #include "engine/tensor.h"
 
 namespace sink {
@@ -22,5 +23,7 @@ struct MatmulSizes {
 MatmulSizes matmul_sizes(Operand a, Operand b);
 
 void matmul(Operand a, Operand b, Tensor& c, bool accumulate = false);
+
+SINK_BACKENDS(matmul)
 
 }  // namespace sink

@@ -1,4 +1,5 @@
-#include "engine/ops/matmul/matmul_cpu.h"
+// What trains: the matrix product by oneDNN.
+#include "engine/ops/matmul/matmul.h"
 
 #include <sys/mman.h>
 

@@ -1,4 +1,5 @@
-#include "engine/ops/matmul/matmul_cuda.h"
+// On the CUDA device: the matrix product by cuBLASLt, or by what stands for it on the emulated device.
+#include "engine/ops/matmul/matmul.h"
 
 #include <utility>
 

@@ -1,6 +1,7 @@
 // A learned row before every sequence, and its removal: how a sink token enters and leaves.
 #pragma once
 
+#include "engine/ops/backends.h"
 #include "engine/tensor.h"
 
 namespace sink {
@@ -13,5 +14,10 @@ void prepend_backward(const Tensor& dy_BTC, Tensor& dx_BTC, Tensor& drow_1C, boo
 // y_b = (x_b2, ..., x_bT). x: (B, T, C), y: (B, T - 1, C) of the same type. Backward: dx_b1 = 0, the rest is dy.
 void drop_first(const Tensor& x_BTC, Tensor& y_BTC);
 void drop_first_backward(const Tensor& dy_BTC, Tensor& dx_BTC);
+
+SINK_BACKENDS(prepend)
+SINK_BACKENDS(prepend_backward)
+SINK_BACKENDS(drop_first)
+SINK_BACKENDS(drop_first_backward)
 
 }  // namespace sink

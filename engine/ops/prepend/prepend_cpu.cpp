@@ -1,4 +1,5 @@
-#include "engine/ops/prepend/prepend_cpu.h"
+// What trains: a row more in F32, a row less in F32 and BF16.
+#include "engine/ops/prepend/prepend.h"
 
 #include "engine/threads.h"
 
@@ -28,7 +29,7 @@ void prepend(const Tensor& x_BTC, const Tensor& row_1C, Tensor& y_BTC) {
 
 // A range of columns of the row's gradient belongs to one thread.
 void prepend_backward(const Tensor& dy_BTC, Tensor& dx_BTC, Tensor& drow_1C, bool accumulate_drow) {
-  drop_first(dy_BTC, dx_BTC);
+  cpu::drop_first(dy_BTC, dx_BTC);
   const float* dy = dy_BTC.data<float>();
   float* drow = drow_1C.data<float>();
   std::int64_t B = dx_BTC.dim(0), T = dx_BTC.dim(1), C = dx_BTC.dim(2);

@@ -1,4 +1,5 @@
-#include "engine/ops/prepend/prepend_cuda.h"
+// On the CUDA device: a row more in F32, a row less in F32 and BF16.
+#include "engine/ops/prepend/prepend.h"
 
 #include "engine/cuda/elements.cuh"
 
@@ -34,7 +35,7 @@ void prepend(const Tensor& x_BTC, const Tensor& row_1C, Tensor& y_BTC) {
 
 // A column of the row's gradient has a thread, which sums the sequences in order.
 void prepend_backward(const Tensor& dy_BTC, Tensor& dx_BTC, Tensor& drow_1C, bool accumulate_drow) {
-  drop_first(dy_BTC, dx_BTC);
+  cuda::drop_first(dy_BTC, dx_BTC);
   std::int64_t B = dy_BTC.dim(0), C = dy_BTC.dim(2), TC = dy_BTC.dim(1) * C;
   const float* dy = dy_BTC.device_data<float>();
   float* drow = drow_1C.device_data<float>();

@@ -5,6 +5,7 @@
 //   dx_c = r (dx^_c - x_c r^2 mean_k(dx^_k x_k)).
 #pragma once
 
+#include "engine/ops/backends.h"
 #include "engine/tensor.h"
 
 namespace sink {
@@ -26,5 +27,10 @@ void add_rms_norm(const Tensor& a, const Tensor& b, const Tensor& gain_C, Tensor
 // same rounded to BF16; undefined where b has the type of a, whose gradient is da too.
 void add_rms_norm_backward(const Tensor& dy, const Tensor& du, const Tensor& u, const Tensor& gain_C, const Tensor& r,
                            Tensor& da, Tensor& db, Tensor& dgain_C, bool accumulate_dgain);
+
+SINK_BACKENDS(rms_norm)
+SINK_BACKENDS(rms_norm_backward)
+SINK_BACKENDS(add_rms_norm)
+SINK_BACKENDS(add_rms_norm_backward)
 
 }  // namespace sink

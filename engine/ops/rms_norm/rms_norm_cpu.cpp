@@ -1,4 +1,5 @@
-#include "engine/ops/rms_norm/rms_norm_cpu.h"
+// What trains: the root-mean-square norm of F32 rows, y in F32 or BF16.
+#include "engine/ops/rms_norm/rms_norm.h"
 
 #include <cmath>
 

@@ -1,4 +1,5 @@
-#include "engine/ops/rms_norm/rms_norm_cuda.h"
+// On the CUDA device: the root-mean-square norm of F32 rows, y in F32 or BF16.
+#include "engine/ops/rms_norm/rms_norm.h"
 
 #include "engine/cuda/norm_rows.cuh"
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/check.h"
+#include "engine/ops/backends.h"
 #include "engine/tensor.h"
 
 namespace sink {
@@ -52,5 +53,9 @@ void rotary(const Tensor& x_BHTD, const RotaryTable& table, bool inverse, Tensor
 void split_rotary(const Tensor& qkv_BTE, const RotaryTable& table, Tensor& q_BHTD, Tensor& k_BGTD, Tensor& v_BGTD);
 void split_rotary_backward(const Tensor& dq_BHTD, const Tensor& dk_BGTD, const Tensor& dv_BGTD,
                            const RotaryTable& table, Tensor& dqkv_BTE);
+
+SINK_BACKENDS(rotary)
+SINK_BACKENDS(split_rotary)
+SINK_BACKENDS(split_rotary_backward)
 
 }  // namespace sink

@@ -1,4 +1,5 @@
-#include "engine/ops/rotary/rotary_cpu.h"
+// What trains: rotary embedding of F32 and BF16, computed in float.
+#include "engine/ops/rotary/rotary.h"
 
 #include "engine/ops/rotary/rotary_math.h"
 #include "engine/threads.h"

@@ -1,4 +1,5 @@
-#include "engine/ops/rotary/rotary_cuda.h"
+// On the CUDA device: rotary embedding of F32 and BF16, computed in float.
+#include "engine/ops/rotary/rotary.h"
 
 #include <algorithm>
 #include <type_traits>

@@ -6,6 +6,7 @@
 // loss = m + log S - logit. So W is decoded once, too, however many rows there are. Not for training.
 #pragma once
 
+#include "engine/ops/backends.h"
 #include "engine/stored/stored_matrix.h"
 #include "engine/tensor.h"
 
@@ -14,5 +15,7 @@ namespace sink {
 // x: (N, C); W: (V, C); targets: I32 (N) in [-1, V), -1 = ignored, loss 0; loss: (N), F32 (F64 for x of F64). Sums and
 // logits are F32 for BF16, too.
 void stored_cross_entropy(const Tensor& x_NC, const StoredMatrix& w_VC, const Tensor& targets_N, Tensor& loss_N);
+
+SINK_BACKENDS(stored_cross_entropy)
 
 }  // namespace sink

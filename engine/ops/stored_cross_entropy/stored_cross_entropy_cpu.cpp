@@ -1,4 +1,5 @@
-#include "engine/ops/stored_cross_entropy/stored_cross_entropy_cpu.h"
+// What runs: x of F32 and BF16, on all threads.
+#include "engine/ops/stored_cross_entropy/stored_cross_entropy.h"
 
 #include <cmath>
 
@@ -42,7 +43,7 @@ void stored_cross_entropy(const Tensor& x_NC, const StoredMatrix& w_VC, const Te
       if (!logits_NR.defined() || logits_NR.dim(1) != R || logits_NR.dim(0) < count)
         logits_NR = Tensor::empty({count, R});
       Tensor logits = logits_NR.rows(0, count);
-      matmul({x_NC.rows(first, first + count)}, transposed(tile_RC), logits);
+      sink::matmul({x_NC.rows(first, first + count)}, transposed(tile_RC), logits);
       parallel_chunks(count, 8, [&](std::int64_t begin, std::int64_t end) {
         for (std::int64_t n = begin; n < end; ++n) {
           const float* logits_R = logits.data<float>() + n * R;

@@ -1,4 +1,5 @@
-#include "engine/ops/stored_cross_entropy/stored_cross_entropy_cuda.h"
+// On the CUDA device, from weights that stay on the host.
+#include "engine/ops/stored_cross_entropy/stored_cross_entropy.h"
 
 #include <algorithm>
 

@@ -6,6 +6,7 @@
 // every time. Not for training: there is no backward.
 #pragma once
 
+#include "engine/ops/backends.h"
 #include "engine/stored/stored_matrix.h"
 #include "engine/tensor.h"
 
@@ -17,5 +18,8 @@ void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y);
 
 // x_btk = times w_{token(b, t), k}. tokens: I32 (B, T) with values in [0, V); x: (B, T, K), F32 or F64.
 void stored_rows(const Tensor& tokens_BT, const StoredMatrix& w_VK, Tensor& x_BTK);
+
+SINK_BACKENDS(stored_product)
+SINK_BACKENDS(stored_rows)
 
 }  // namespace sink

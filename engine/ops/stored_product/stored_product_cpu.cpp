@@ -1,4 +1,5 @@
-#include "engine/ops/stored_product/stored_product_cpu.h"
+// What runs: F32 and BF16, on all threads.
+#include "engine/ops/stored_product/stored_product.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,8 +1,8 @@
-#include "engine/ops/stored_product/stored_product_cuda.h"
+// On the CUDA device, from weights that stay on the host.
+#include "engine/ops/stored_product/stored_product.h"
 
 #include "engine/cuda/elements.cuh"
 #include "engine/ops/matmul/matmul.h"
-#include "engine/ops/stored_product/stored_product.h"
 #include "engine/ops/stored_product/stored_tiles.h"
 
 namespace sink::cuda {

@@ -1,4 +1,5 @@
-#include "engine/ops/top_softmax/top_softmax_cpu.h"
+// What trains: F32 and BF16, computed in float, a piece of the rows on each thread.
+#include "engine/ops/top_softmax/top_softmax.h"
 
 #include "engine/ops/top_softmax/top_softmax_math.h"
 #include "engine/threads.h"

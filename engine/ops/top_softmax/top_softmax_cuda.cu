@@ -1,4 +1,5 @@
-#include "engine/ops/top_softmax/top_softmax_cuda.h"
+// On the CUDA device: F32 and BF16, computed in float, a row on each thread.
+#include "engine/ops/top_softmax/top_softmax.h"
 
 #include "engine/cuda/elements.cuh"
 #include "engine/ops/top_softmax/top_softmax_math.h"

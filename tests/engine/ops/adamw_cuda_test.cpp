@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "engine/ops/adamw/adamw.h"
+#include "engine/ops/optimizer/adamw.h"
 #include "tests/support/device_twin.h"
 
 using namespace sink;

@@ -1,5 +1,5 @@
 // The AdamW update.
-#include "engine/ops/adamw/adamw.h"
+#include "engine/ops/optimizer/adamw.h"
 
 #include <doctest/doctest.h>
 

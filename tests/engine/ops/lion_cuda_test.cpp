@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "engine/ops/lion/lion.h"
+#include "engine/ops/optimizer/lion.h"
 #include "tests/support/device_twin.h"
 
 using namespace sink;

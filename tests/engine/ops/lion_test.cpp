@@ -1,5 +1,5 @@
 // The Lion update.
-#include "engine/ops/lion/lion.h"
+#include "engine/ops/optimizer/lion.h"
 
 #include <doctest/doctest.h>
 

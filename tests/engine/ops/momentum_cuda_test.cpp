@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "engine/ops/momentum/momentum.h"
+#include "engine/ops/optimizer/momentum.h"
 #include "tests/support/device_twin.h"
 
 using namespace sink;

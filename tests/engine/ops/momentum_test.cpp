@@ -1,5 +1,5 @@
 // The running sum of gradients.
-#include "engine/ops/momentum/momentum.h"
+#include "engine/ops/optimizer/momentum.h"
 
 #include <doctest/doctest.h>
 

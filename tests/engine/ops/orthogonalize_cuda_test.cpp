@@ -1,7 +1,7 @@
 // The Newton-Schulz iteration on the CUDA device.
 #include <doctest/doctest.h>
 
-#include "engine/ops/orthogonalize/orthogonalize.h"
+#include "engine/ops/optimizer/orthogonalize.h"
 #include "tests/support/device_twin.h"
 
 using namespace sink;

@@ -1,5 +1,5 @@
 // The Newton-Schulz iteration, by what it does to singular values.
-#include "engine/ops/orthogonalize/orthogonalize.h"
+#include "engine/ops/optimizer/orthogonalize.h"
 
 #include <doctest/doctest.h>
 

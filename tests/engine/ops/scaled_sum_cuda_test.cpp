@@ -1,7 +1,7 @@
 // The mean of many numbers on the CUDA device.
 #include <doctest/doctest.h>
 
-#include "engine/ops/scaled_sum/scaled_sum.h"
+#include "engine/ops/reductions/scaled_sum.h"
 #include "tests/support/device_twin.h"
 
 using namespace sink;

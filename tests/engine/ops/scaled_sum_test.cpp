@@ -1,5 +1,5 @@
 // The mean of many numbers, as the loss is made of the losses of its rows.
-#include "engine/ops/scaled_sum/scaled_sum.h"
+#include "engine/ops/reductions/scaled_sum.h"
 
 #include <doctest/doctest.h>
 

@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "engine/ops/sum_of_squares/sum_of_squares.h"
+#include "engine/ops/reductions/sum_of_squares.h"
 #include "tests/support/device_twin.h"
 
 using namespace sink;

@@ -1,5 +1,5 @@
 // The sum of squares behind the global gradient norm.
-#include "engine/ops/sum_of_squares/sum_of_squares.h"
+#include "engine/ops/reductions/sum_of_squares.h"
 
 #include <doctest/doctest.h>
 

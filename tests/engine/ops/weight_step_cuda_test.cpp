@@ -3,7 +3,7 @@
 
 #include <cmath>
 
-#include "engine/ops/weight_step/weight_step.h"
+#include "engine/ops/optimizer/weight_step.h"
 #include "tests/support/device_twin.h"
 
 using namespace sink;

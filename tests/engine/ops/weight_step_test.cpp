@@ -1,5 +1,5 @@
 // A step of the weights along a given direction.
-#include "engine/ops/weight_step/weight_step.h"
+#include "engine/ops/optimizer/weight_step.h"
 
 #include <doctest/doctest.h>
 
