@@ -34,8 +34,9 @@ Tape* recording_tape(const Inputs&... inputs) {
 }
 
 // A node of the tape around an operation's struct, which has the members of the example above. `backward` takes one
-// gradient per output. An operation may declare `static bool allows_undefined_grad(std::size_t output)`.
-template <class Op, std::size_t kOutputs>
+// gradient per output. An operation may declare `static bool allows_undefined_grad(std::size_t output)`. The number of
+// outputs is an int: gdb does not find the type of a node whose name has "1ul".
+template <class Op, int kOutputs>
 struct RecordedNode final : Node {
   explicit RecordedNode(Op op) : op(std::move(op)) {}
 
@@ -64,7 +65,7 @@ std::array<Var, kOutputs> record(std::array<Tensor, kOutputs> outputs, Saved&&..
   Tape* tape = recording_tape(saved...);
   for (std::size_t i = 0; i < kOutputs; ++i) vars[i] = Var(std::move(outputs[i]), tape != nullptr);
   if (tape) {
-    auto node = std::make_unique<RecordedNode<Op, kOutputs>>(Op{std::forward<Saved>(saved)...});
+    auto node = std::make_unique<RecordedNode<Op, int{kOutputs}>>(Op{std::forward<Saved>(saved)...});
     for (const Var& var : vars) node->outputs.push_back(var.gradient());
     tape->add(std::move(node));
   }

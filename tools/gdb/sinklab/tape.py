@@ -27,7 +27,7 @@ def nodes_of_tape():
 def kind_of(node):
     """The operation of a node, such as "RmsNorm" of RecordedNode<RmsNormNode, 1>; for attention with its kind."""
     name = str(node.dynamic_type.target().unqualified()).replace("sink::", "").replace("(anonymous namespace)::", "")
-    if recorded := re.fullmatch(r"RecordedNode<(.*), \d+\w*>", name):
+    if recorded := re.fullmatch(r"RecordedNode<(.*), \d+>", name):
         name = recorded[1]
     head, _, rest = name.partition("Node")
     return head + rest.replace("<", " ").replace(">", "")
