@@ -28,7 +28,7 @@ struct Cost {
 // is done once is done before.
 Cost measured(TrainingRun& run, std::int64_t rows, std::int64_t T) {
   Batch batch = run.data().train_batch(0, 0, rows).first(T);
-  Tensor numbers = update_numbers(/*learning_rate=*/0, /*update=*/1).to(run.model().parameters().device());
+  Tensor scalars = make_step_scalars(/*learning_rate=*/0, /*update=*/1).to(run.model().parameters().device());
   auto seconds_of = [](auto&& work) {
     auto start = std::chrono::steady_clock::now();
     work();
@@ -38,8 +38,8 @@ Cost measured(TrainingRun& run, std::int64_t rows, std::int64_t T) {
   for (int round = 0; round < 2; ++round) {
     cost.seconds = seconds_of([&] { run.add_gradients(batch, 1).to(Device::cpu); });
     cost.update_seconds = seconds_of([&] {
-      run.optimizer().step(numbers);
-      numbers.to(Device::cpu);  // waits for a GPU
+      run.optimizer().step(scalars);
+      scalars.to(Device::cpu);  // waits for a GPU
     });
   }
   cost.peak_bytes = static_cast<double>(allocator_stats(run.model().parameters().device()).peak_bytes_in_use);

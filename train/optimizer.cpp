@@ -39,8 +39,8 @@ void Optimizer::sum_squared_gradients(Tensor& sum, DistributedStrategy* strategy
   sum_pieces(all_squares, sections, sum);
 }
 
-void Optimizer::step(const Tensor& numbers) {
-  update(numbers);
+void Optimizer::step(const Tensor& step_scalars) {
+  update(step_scalars);
   skip();
 }
 

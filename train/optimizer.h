@@ -36,8 +36,8 @@ class Optimizer {
   // gathers those of other processes' shards. The same bits for any number of processes.
   void sum_squared_gradients(Tensor& sum, DistributedStrategy* strategy = nullptr) const;
   // Clips by the norm (the root of that sum), updates the parameters that have a gradient, and drops the gradients.
-  // `numbers` are those of engine/ops/optimizer/update.h, on the device of the parameters. Reads none of them back.
-  void step(const Tensor& numbers);
+  // `step_scalars` (engine/ops/optimizer/update.h) are on the device of the parameters and are not read back.
+  void step(const Tensor& step_scalars);
   // Drops the gradients and changes nothing else.
   void skip();
 
@@ -60,7 +60,7 @@ class Optimizer {
     Tensor gradient, weights, copy;
   };
 
-  virtual void update(const Tensor& numbers) = 0;
+  virtual void update(const Tensor& step_scalars) = 0;
 
   const ParameterArena& parameters() const { return parameters_; }
   double weight_decay_of(const Parameter& parameter) const;

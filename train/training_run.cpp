@@ -94,7 +94,7 @@ StepResult TrainingRun::step() {
   stage_batches(learning_rate);
 
   recording_.run(inputs_.predicted, !inputs_.long_step, [&] {
-    Tensor loss = inputs_.scalar(UpdateNumber::loss), squared_norm = inputs_.scalar(UpdateNumber::squared_norm);
+    Tensor loss = loss_of(inputs_.scalars), squared_norm = squared_norm_of(inputs_.scalars);
     for (std::size_t n = 0; n < inputs_.micro_batches.size(); ++n) {
       begin_micro_batch(n);
       const Batch& batch = inputs_.micro_batches[n];
@@ -103,7 +103,7 @@ StepResult TrainingRun::step() {
       strategy_->add_loss(loss_of_batch.to(DType::F64), loss);
     }
     optimizer_->sum_squared_gradients(squared_norm, strategy_.get());
-    optimizer_->step(inputs_.numbers);  // clips the gradients by their norm and updates the parameters
+    optimizer_->step(inputs_.scalars);  // clips the gradients by their norm and updates the parameters
     strategy_->gather_parameters();
   });
 
@@ -132,23 +132,23 @@ void TrainingRun::stage_batches(double learning_rate) {
   std::vector<Batch> micro_batches;
   for (std::int64_t n = ranks_.rank(); n < config_.accumulate; n += ranks_.size())
     micro_batches.push_back(data_->train_batch(state_.step, n, config_.batch));
-  Tensor numbers = update_numbers(learning_rate, state_.updates + 1);
+  Tensor scalars = make_step_scalars(learning_rate, state_.updates + 1);
 
   std::vector<std::int64_t> predicted;
   for (const Batch& batch : micro_batches) predicted.push_back(batch.predicted());
   inputs_.predicted = strategy_->all_gather_counts(predicted);
   if (device == Device::cpu) {
     inputs_.micro_batches = std::move(micro_batches);
-    inputs_.numbers = numbers;
+    inputs_.scalars = scalars;
     return;
   }
   inputs_.long_step = strategy_->any(!state_.last || state_.last->seconds > long_step_seconds);
-  if (!inputs_.numbers.defined()) {
+  if (!inputs_.scalars.defined()) {
     for (const Batch& batch : micro_batches) inputs_.micro_batches.push_back(batch.to(device));
-    inputs_.numbers = numbers.to(device);
+    inputs_.scalars = scalars.to(device);
   } else {
     for (std::size_t n = 0; n < micro_batches.size(); ++n) inputs_.micro_batches[n].copy_from(micro_batches[n]);
-    inputs_.numbers.copy_from(numbers);
+    inputs_.scalars.copy_from(scalars);
   }
 }
 
@@ -156,17 +156,18 @@ void TrainingRun::stage_batches(double learning_rate) {
 void TrainingRun::begin_micro_batch(std::size_t n) {
   const bool on_device = model_->parameters().device() != Device::cpu;
   if (n > 0 && (!on_device || inputs_.long_step)) {
-    if (on_device) inputs_.numbers.to(Device::cpu);  // waits for the micro-batches before
+    if (on_device) inputs_.scalars.to(Device::cpu);  // waits for the micro-batches before
     throw_if_stopped();
   }
   strategy_->begin_micro_batch(static_cast<std::int64_t>(n));
 }
 
 StepResult TrainingRun::finish_step(double learning_rate, std::chrono::steady_clock::time_point start) {
-  Tensor numbers = inputs_.numbers.to(Device::cpu);  // waits for a device
+  const Tensor scalars = inputs_.scalars.to(Device::cpu);  // waits for a device
+  const StepScalars& values = host_step_scalars(scalars);
   StepResult result{.step = state_.step + 1,
-                    .loss = numbers.item(UpdateNumber::loss),
-                    .gradient_norm = std::sqrt(numbers.item(UpdateNumber::squared_norm)),
+                    .loss = values.loss,
+                    .gradient_norm = std::sqrt(values.squared_norm),
                     .learning_rate = learning_rate};
   result.skipped = !std::isfinite(result.loss) || !std::isfinite(result.gradient_norm);
   state_.step = result.step;

@@ -106,8 +106,7 @@ class TrainingRun {
     std::vector<Batch> micro_batches;     // of this process
     std::vector<std::int64_t> predicted;  // targets of every micro-batch of the step
     bool long_step = true;                // the last step took longer than long_step_seconds, or is not known
-    Tensor numbers;                       // engine/ops/optimizer/update.h
-    Tensor scalar(std::int64_t which) const { return numbers.rows(which, which + 1); }
+    Tensor scalars;                       // StepScalars (engine/ops/optimizer/update.h)
   };
   void stage_batches(double learning_rate);
   void begin_micro_batch(std::size_t n);

@@ -385,7 +385,7 @@ TEST_CASE("alpha-scaled softmax: equals scaling W_O, and stays equal under AdamW
           Parameter& p = *model.parameters()[n];
           double f = p.name().ends_with("attention.out.weight") ? out_factor : 1;
           adamw({.beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8 / f, .weight_decay = 0.1 / f},
-                update_numbers(1e-2 * f, step), p.var().grad(), p.mutable_master(), first[n], second[n]);
+                make_step_scalars(1e-2 * f, step), p.var().grad(), p.mutable_master(), first[n], second[n]);
         }
         model.parameters().clear_gradients();
         model.parameters().refresh();

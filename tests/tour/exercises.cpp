@@ -131,7 +131,7 @@ TEST_CASE("6 step: AdamW moves a weight" * doctest::skip()) {
   Weight mine{0.5, 0, 0};
   int update = 0;
   for (double dw : {0.2, 0.2, -0.02, 0.0, 3.0}) {
-    adamw(settings, update_numbers(0.01, ++update), Tensor::full({1}, dw, DType::F64), w, m, v);
+    adamw(settings, make_step_scalars(0.01, ++update), Tensor::full({1}, dw, DType::F64), w, m, v);
     mine = updated(mine, dw, update, 0.01, 0.1, 0.9, 0.95, 1e-3);
     CHECK(mine.m == near(m.item()));
     CHECK(mine.v == near(v.item()));

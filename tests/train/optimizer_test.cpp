@@ -34,11 +34,11 @@ double norm_of(const Optimizer& optimizer) {
 }
 
 // Of a step with the gradients that there are.
-Tensor numbers_of(const Optimizer& optimizer, std::int64_t update) {
-  Tensor numbers = update_numbers(/*learning_rate=*/0.1, update);
-  Tensor squared_norm = numbers.rows(UpdateNumber::squared_norm, UpdateNumber::squared_norm + 1);
+Tensor step_scalars_of(const Optimizer& optimizer, std::int64_t update) {
+  Tensor step_scalars = make_step_scalars(/*learning_rate=*/0.1, update);
+  Tensor squared_norm = squared_norm_of(step_scalars);
   optimizer.sum_squared_gradients(squared_norm);
-  return numbers;
+  return step_scalars;
 }
 
 Tensor state_of(const Optimizer& optimizer, const std::string& name) {
@@ -84,15 +84,15 @@ TEST_CASE("optimizer: one AdamW call over the arena is one per parameter, and th
       CHECK(norm == doctest::Approx(std::sqrt(sum)).epsilon(1e-13));
       REQUIRE(norm > config.clip);
       CHECK(arena.spans_with_gradient().size() == 1);
-      Tensor numbers = numbers_of(optimizer, step);
-      optimizer.step(numbers);
+      Tensor step_scalars = step_scalars_of(optimizer, step);
+      optimizer.step(step_scalars);
       for (std::size_t i = 0; i < arena.size(); ++i)
         adamw({.beta1 = config.beta1,
                .beta2 = config.beta2,
                .epsilon = config.adam_epsilon,
                .weight_decay = config.weight_decay,
                .clip = config.clip},
-              numbers, gradient_of(*arena[i], step), w[i], m[i], v[i]);
+              step_scalars, gradient_of(*arena[i], step), w[i], m[i], v[i]);
     }
     for (std::size_t i = 0; i < arena.size(); ++i) {
       const Parameter& p = *arena[i];
@@ -114,7 +114,7 @@ TEST_CASE("optimizer: a parameter without a gradient is left alone: no decay, no
           gradient_of(*arena[static_cast<std::size_t>(i)], step));
   };
   give({0, 1, 2, 3}, 1);
-  optimizer.step(numbers_of(optimizer, 1));
+  optimizer.step(step_scalars_of(optimizer, 1));
   Tensor w = arena.masters().clone();
   std::vector<Tensor> before = clones_of(optimizer.state());
   give({0, 1, 3}, 2);
@@ -124,7 +124,7 @@ TEST_CASE("optimizer: a parameter without a gradient is left alone: no decay, no
     for (std::int64_t n = 0; n < dw.size(); ++n) sum += dw.item(n) * dw.item(n);
   }
   CHECK(norm_of(optimizer) == doctest::Approx(std::sqrt(sum)).epsilon(1e-13));  // without what c had in the step before
-  optimizer.step(numbers_of(optimizer, 2));
+  optimizer.step(step_scalars_of(optimizer, 2));
   for (const auto& p : arena)
     for (std::int64_t i = p->segment().begin; i < p->segment().end; ++i)
       CHECK((arena.masters().item(i) == w.item(i)) == (p->name() == "c"));
@@ -152,9 +152,9 @@ TEST_CASE("optimizer: what products read is the masters rounded, after every kin
       before = arena.copy().to(Device::cpu).clone();
       for (std::size_t i : with_gradient)
         arena[i]->var().gradient().accumulate(gradient_of(*arena[i], update).to(device));
-      Tensor numbers = update_numbers(/*learning_rate=*/0.1, update).to(device);
-      numbers.rows(UpdateNumber::loss, UpdateNumber::loss + 1).fill(loss);
-      optimizer.step(numbers);
+      Tensor step_scalars = make_step_scalars(/*learning_rate=*/0.1, update).to(device);
+      loss_of(step_scalars).fill(loss);
+      optimizer.step(step_scalars);
       check_close("copy", arena.copy().to(Device::cpu), arena.masters().to(Device::cpu).to(DType::BF16), 0);
     };
     step({0, 1, 2, 3}, 1, 2.0);
@@ -204,14 +204,14 @@ TEST_CASE("optimizer: every kind leaves alone what has no gradient, and all of i
       return names;
     };
     give({0, 1, 2, 3}, 1);
-    CHECK(changed([&] { optimizer->step(numbers_of(*optimizer, 1)); }) == "abcd");
+    CHECK(changed([&] { optimizer->step(step_scalars_of(*optimizer, 1)); }) == "abcd");
     give({0, 1, 3}, 2);
-    CHECK(changed([&] { optimizer->step(numbers_of(*optimizer, 2)); }) == "abd");
+    CHECK(changed([&] { optimizer->step(step_scalars_of(*optimizer, 2)); }) == "abd");
     give({0, 1, 2, 3}, 3);
     CHECK(changed([&] {
-            Tensor numbers = numbers_of(*optimizer, 3);
-            numbers.data<double>()[UpdateNumber::loss] = NAN;
-            optimizer->step(numbers);
+            Tensor step_scalars = step_scalars_of(*optimizer, 3);
+            loss_of(step_scalars).fill(NAN);
+            optimizer->step(step_scalars);
           }) == "");
   }
 }

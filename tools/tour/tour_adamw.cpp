@@ -12,7 +12,7 @@ void adamw_chapter() {
   double gradients[] = {0.2, 0.2, -0.02};
   for (int update = 1; update <= 3; ++update) {
     Tensor dw = Tensor::full({1}, gradients[update - 1], DType::F64);
-    adamw(settings, update_numbers(/*learning_rate=*/0.01, update), dw, w, m, v);
+    adamw(settings, make_step_scalars(/*learning_rate=*/0.01, update), dw, w, m, v);
     std::printf("update %d: dw = %5.2f, m = %.5f, v = %.6f, w = %.6f\n", update, dw.item(), m.item(), v.item(),
                 w.item());
   }

@@ -17,13 +17,13 @@ AdamwOptimizer::AdamwOptimizer(ParameterArena& parameters, const RunConfig& conf
       first_(zeros_like_masters()),
       second_(zeros_like_masters()) {}
 
-void AdamwOptimizer::update(const Tensor& numbers) {
+void AdamwOptimizer::update(const Tensor& step_scalars) {
   for_each_with_gradient(ranges_, [&](const Range& range, Slices& of) {
     AdamwSettings settings = settings_;
     settings.weight_decay = range.weight_decay;
     Tensor m = rows_of(first_, range);
     Tensor v = rows_of(second_, range);
-    adamw(settings, numbers, of.gradient, of.weights, m, v, of.copy);
+    adamw(settings, step_scalars, of.gradient, of.weights, m, v, of.copy);
   });
 }
 

@@ -17,7 +17,7 @@ class AdamwOptimizer : public Optimizer {
   std::vector<OptimizerState> moments() const override;
 
  private:
-  void update(const Tensor& numbers) override;
+  void update(const Tensor& step_scalars) override;
 
   AdamwSettings settings_;
   std::vector<Range> ranges_;

@@ -8,12 +8,12 @@ LionOptimizer::LionOptimizer(ParameterArena& parameters, const RunConfig& config
       ranges_(ranges_of([](const Parameter&) { return true; })),
       momentum_(zeros_like_masters()) {}
 
-void LionOptimizer::update(const Tensor& numbers) {
+void LionOptimizer::update(const Tensor& step_scalars) {
   for_each_with_gradient(ranges_, [&](const Range& range, Slices& of) {
     LionSettings settings = settings_;
     settings.weight_decay = range.weight_decay;
     Tensor m = rows_of(momentum_, range);
-    lion(settings, numbers, of.gradient, of.weights, m, of.copy);
+    lion(settings, step_scalars, of.gradient, of.weights, m, of.copy);
   });
 }
 

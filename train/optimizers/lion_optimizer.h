@@ -14,7 +14,7 @@ class LionOptimizer : public Optimizer {
   std::vector<OptimizerState> moments() const override;
 
  private:
-  void update(const Tensor& numbers) override;
+  void update(const Tensor& step_scalars) override;
 
   LionSettings settings_;
   std::vector<Range> ranges_;

@@ -25,7 +25,7 @@ MuonOptimizer::MuonOptimizer(ParameterArena& parameters, const RunConfig& config
   for (const Range& range : others_) second_.push_back(first_.new_zeros({range.segment.size()}, first_.dtype()));
 }
 
-void MuonOptimizer::update(const Tensor& numbers) {
+void MuonOptimizer::update(const Tensor& step_scalars) {
   for (std::size_t n = 0; n < others_.size(); ++n) {
     std::int64_t first_of_range = others_[n].segment.begin;
     for_each_with_gradient({others_[n]}, [&](const Range& range, Slices& of) {
@@ -33,20 +33,20 @@ void MuonOptimizer::update(const Tensor& numbers) {
       settings.weight_decay = range.weight_decay;
       std::int64_t begin = range.segment.begin, end = range.segment.end;
       Tensor m = first_.rows(begin, end), v = second_[n].rows(begin - first_of_range, end - first_of_range);
-      adamw(settings, numbers, of.gradient, of.weights, m, v, of.copy);
+      adamw(settings, step_scalars, of.gradient, of.weights, m, v, of.copy);
     });
   }
   for (const auto& parameter : parameters())
-    if (is_hidden_matrix(*parameter) && parameter->var().grad().defined()) update_matrix(*parameter, numbers);
+    if (is_hidden_matrix(*parameter) && parameter->var().grad().defined()) update_matrix(*parameter, step_scalars);
 }
 
-void MuonOptimizer::update_matrix(const Parameter& matrix, const Tensor& numbers) {
+void MuonOptimizer::update_matrix(const Parameter& matrix, const Tensor& step_scalars) {
   Slices of = slices_of(matrix);
   Tensor m = ParameterArena::slice(first_, matrix), u = Tensor::empty_like(m), direction = Tensor::empty_like(m);
-  momentum({.momentum = momentum_, .clip = clip_}, numbers, of.gradient, m, u);
+  momentum({.momentum = momentum_, .clip = clip_}, step_scalars, of.gradient, m, u);
   orthogonalize(u, direction);
   double scale = kRootMeanSquare * std::sqrt(static_cast<double>(std::max(m.dim(0), m.dim(1))));
-  weight_step({.weight_decay = weight_decay_of(matrix), .scale = scale}, numbers, direction, of.weights, of.copy);
+  weight_step({.weight_decay = weight_decay_of(matrix), .scale = scale}, step_scalars, direction, of.weights, of.copy);
 }
 
 std::vector<OptimizerState> MuonOptimizer::state() const {

@@ -21,8 +21,8 @@ class MuonOptimizer : public Optimizer {
   std::vector<OptimizerState> state() const override;
 
  private:
-  void update(const Tensor& numbers) override;
-  void update_matrix(const Parameter& matrix, const Tensor& numbers);
+  void update(const Tensor& step_scalars) override;
+  void update_matrix(const Parameter& matrix, const Tensor& step_scalars);
 
   AdamwSettings adamw_;
   double momentum_, clip_;

@@ -21,8 +21,8 @@ class OrthoAdamOptimizer : public Optimizer {
   std::vector<OptimizerState> state() const override;
 
  private:
-  void update(const Tensor& numbers) override;
-  void update_parameter(const Parameter& parameter, const RandomRotation& rotation, const Tensor& numbers);
+  void update(const Tensor& step_scalars) override;
+  void update_parameter(const Parameter& parameter, const RandomRotation& rotation, const Tensor& step_scalars);
 
   AdamwSettings settings_;
   std::vector<RandomRotation> rotations_;  // in the order of the parameters

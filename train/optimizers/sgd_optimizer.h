@@ -16,7 +16,7 @@ class SgdOptimizer : public Optimizer {
   std::vector<OptimizerState> moments() const override;
 
  private:
-  void update(const Tensor& numbers) override;
+  void update(const Tensor& step_scalars) override;
 
   double momentum_, clip_;
   std::vector<Range> ranges_;

@@ -18,10 +18,11 @@ struct AdamwSettings {
 };
 
 // w, dw, m, v: one shape, F32 or F64. `copy`: w rounded to BF16, which is kept up to date with it; or undefined.
-void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v,
+void adamw(const AdamwSettings& settings, const Tensor& step_scalars, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v,
            Tensor& copy);
 SINK_BACKENDS(adamw)
 // The same without a copy.
-void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v);
+void adamw(const AdamwSettings& settings, const Tensor& step_scalars, const Tensor& dw, Tensor& w, Tensor& m,
+           Tensor& v);
 
 }  // namespace sink

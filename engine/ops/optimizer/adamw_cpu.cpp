@@ -15,9 +15,9 @@ void update(const AdamwConstants<float>& constants, const float* dw, float* w, f
 
 }  // namespace
 
-void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v,
+void adamw(const AdamwSettings& settings, const Tensor& step_scalars, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v,
            Tensor&) {
-  AdamwConstants<float> constants(settings, numbers.data<double>());
+  AdamwConstants<float> constants(settings, host_step_scalars(step_scalars));
   if (constants.skip) return;
   parallel_chunks(w.size(), 1 << 13, [&](std::int64_t begin, std::int64_t end) {
     update(constants, dw.data<float>(), w.data<float>(), m.data<float>(), v.data<float>(), begin, end);

@@ -32,9 +32,9 @@ void update(const Tensor& constants, const Tensor& dw, Tensor& w, Tensor& m, Ten
 
 }  // namespace
 
-void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v,
+void adamw(const AdamwSettings& settings, const Tensor& step_scalars, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v,
            Tensor& copy) {
-  Tensor constants = folded<Constants>(settings, numbers);
+  Tensor constants = folded<Constants>(settings, step_scalars);
   constexpr int N = kVector<float>;
   bool vectors = in_vectors<N>(w.size(), dw.device_data<float>(), w.device_data<float>(), m.device_data<float>(),
                                v.device_data<float>(), copy_of(copy));

@@ -17,18 +17,18 @@ struct AdamwConstants {
   R epsilon;
   bool skip;  // nothing may change
 
-  SINK_HD AdamwConstants(const AdamwSettings& s, const double* numbers)
+  SINK_HD AdamwConstants(const AdamwSettings& s, const StepScalars& step)
       : beta1(static_cast<R>(s.beta1)),
         beta2(static_cast<R>(s.beta2)),
         one_minus_beta1(static_cast<R>(1 - s.beta1)),
         one_minus_beta2(static_cast<R>(1 - s.beta2)),
         epsilon(static_cast<R>(s.epsilon)) {
-    double learning_rate = numbers[UpdateNumber::learning_rate], update = numbers[UpdateNumber::update];
-    gradient_scale = static_cast<R>(sink::gradient_scale(s.clip, numbers));
+    double learning_rate = step.learning_rate, update = step.update;
+    gradient_scale = static_cast<R>(sink::gradient_scale(s.clip, step));
     keep = static_cast<R>(1 - learning_rate * s.weight_decay);
     step_size = static_cast<R>(learning_rate / (1 - std::pow(s.beta1, update)));
     second_correction = static_cast<R>(1 / std::sqrt(1 - std::pow(s.beta2, update)));
-    skip = skips_update(numbers);
+    skip = skips_update(step);
   }
 };
 

@@ -23,12 +23,12 @@ struct AdamwStep {
       step.learning_rate * m_hat / (std::sqrt(v_hat) + settings.epsilon);
 }
 
-void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v,
+void adamw(const AdamwSettings& settings, const Tensor& step_scalars, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v,
            Tensor&) {
-  AdamwConstants<double> constants(settings, numbers.data<double>());
+  AdamwConstants<double> constants(settings, host_step_scalars(step_scalars));
   if (constants.skip) return;
-  double learning_rate = numbers.data<double>()[UpdateNumber::learning_rate];
-  double update = numbers.data<double>()[UpdateNumber::update];
+  double learning_rate = host_step_scalars(step_scalars).learning_rate;
+  double update = host_step_scalars(step_scalars).update;
   AdamwStep step{learning_rate, 1 - std::pow(settings.beta1, update), 1 - std::pow(settings.beta2, update)};
   const double* dw_i = dw.data<double>();
   double *w_i = w.data<double>(), *m_i = m.data<double>(), *v_i = v.data<double>();
@@ -41,17 +41,18 @@ void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& d
 // The operation itself: it checks its arguments and selects a backend.
 namespace sink {
 
-void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v,
+void adamw(const AdamwSettings& settings, const Tensor& step_scalars, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v,
            Tensor& copy) {
-  check_update("adamw", numbers, "dw, w, m and v", {&dw, &w, &m, &v});
+  check_update("adamw", step_scalars, "dw, w, m and v", {&dw, &w, &m, &v});
   check_copy("adamw", w, copy);
-  SINK_SELECT(w, adamw)(settings, numbers, dw, w, m, v, copy);
+  SINK_SELECT(w, adamw)(settings, step_scalars, dw, w, m, v, copy);
   refresh_copy(w, copy);
 }
 
-void adamw(const AdamwSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& v) {
+void adamw(const AdamwSettings& settings, const Tensor& step_scalars, const Tensor& dw, Tensor& w, Tensor& m,
+           Tensor& v) {
   Tensor no_copy;
-  adamw(settings, numbers, dw, w, m, v, no_copy);
+  adamw(settings, step_scalars, dw, w, m, v, no_copy);
 }
 
 }  // namespace sink

@@ -18,7 +18,8 @@ struct LionSettings {
 };
 
 // w, dw, m: one shape, F32 or F64. `copy`: w rounded to BF16, which is kept up to date with it; or undefined.
-void lion(const LionSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& copy);
+void lion(const LionSettings& settings, const Tensor& step_scalars, const Tensor& dw, Tensor& w, Tensor& m,
+          Tensor& copy);
 
 SINK_BACKENDS(lion)
 

@@ -6,8 +6,8 @@
 
 namespace sink::cpu {
 
-void lion(const LionSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor&) {
-  LionConstants<float> constants(settings, numbers.data<double>());
+void lion(const LionSettings& settings, const Tensor& step_scalars, const Tensor& dw, Tensor& w, Tensor& m, Tensor&) {
+  LionConstants<float> constants(settings, host_step_scalars(step_scalars));
   if (constants.skip) return;
   const float* dw_i = dw.data<float>();
   float *w_i = w.data<float>(), *m_i = m.data<float>();

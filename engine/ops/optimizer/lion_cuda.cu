@@ -6,9 +6,10 @@
 
 namespace sink::cuda {
 
-void lion(const LionSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& copy) {
+void lion(const LionSettings& settings, const Tensor& step_scalars, const Tensor& dw, Tensor& w, Tensor& m,
+          Tensor& copy) {
   using Constants = LionConstants<float>;
-  Tensor constants = folded<Constants>(settings, numbers);
+  Tensor constants = folded<Constants>(settings, step_scalars);
   const auto* of_step = reinterpret_cast<const Constants*>(constants.device_data<float>());
   const float* dw_i = dw.device_data<float>();
   float *w_i = w.device_data<float>(), *m_i = m.device_data<float>();

@@ -13,15 +13,15 @@ struct LionConstants {
   R learning_rate;
   bool skip;  // nothing may change
 
-  SINK_HD LionConstants(const LionSettings& s, const double* numbers)
-      : gradient_scale(static_cast<R>(sink::gradient_scale(s.clip, numbers))),
+  SINK_HD LionConstants(const LionSettings& s, const StepScalars& step)
+      : gradient_scale(static_cast<R>(sink::gradient_scale(s.clip, step))),
         beta1(static_cast<R>(s.beta1)),
         beta2(static_cast<R>(s.beta2)),
         one_minus_beta1(static_cast<R>(1 - s.beta1)),
         one_minus_beta2(static_cast<R>(1 - s.beta2)),
-        keep(static_cast<R>(1 - numbers[UpdateNumber::learning_rate] * s.weight_decay)),
-        learning_rate(static_cast<R>(numbers[UpdateNumber::learning_rate])),
-        skip(skips_update(numbers)) {}
+        keep(static_cast<R>(1 - step.learning_rate * s.weight_decay)),
+        learning_rate(static_cast<R>(step.learning_rate)),
+        skip(skips_update(step)) {}
 };
 
 // One number w with its gradient dw and its momentum m.

@@ -6,10 +6,10 @@
 
 namespace sink::ref {
 
-void lion(const LionSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor&) {
-  const double* of_step = numbers.data<double>();
-  if (skips_update(of_step)) return;
-  double learning_rate = of_step[UpdateNumber::learning_rate], scale = gradient_scale(settings.clip, of_step);
+void lion(const LionSettings& settings, const Tensor& step_scalars, const Tensor& dw, Tensor& w, Tensor& m, Tensor&) {
+  const StepScalars& step = host_step_scalars(step_scalars);
+  if (skips_update(step)) return;
+  double learning_rate = step.learning_rate, scale = gradient_scale(settings.clip, step);
   const double* dw_i = dw.data<double>();
   double *w_i = w.data<double>(), *m_i = m.data<double>();
   for (std::int64_t i = 0; i < w.size(); ++i) {
@@ -26,10 +26,11 @@ void lion(const LionSettings& settings, const Tensor& numbers, const Tensor& dw,
 // The operation itself: it checks its arguments and selects a backend.
 namespace sink {
 
-void lion(const LionSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& w, Tensor& m, Tensor& copy) {
-  check_update("lion", numbers, "dw, w and m", {&dw, &w, &m});
+void lion(const LionSettings& settings, const Tensor& step_scalars, const Tensor& dw, Tensor& w, Tensor& m,
+          Tensor& copy) {
+  check_update("lion", step_scalars, "dw, w and m", {&dw, &w, &m});
   check_copy("lion", w, copy);
-  SINK_SELECT(w, lion)(settings, numbers, dw, w, m, copy);
+  SINK_SELECT(w, lion)(settings, step_scalars, dw, w, m, copy);
   refresh_copy(w, copy);
 }
 

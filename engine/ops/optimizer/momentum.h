@@ -16,7 +16,7 @@ struct MomentumSettings {
 };
 
 // dw, m, u: one shape, F32 or F64. `u` may be undefined.
-void momentum(const MomentumSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& m, Tensor& u);
+void momentum(const MomentumSettings& settings, const Tensor& step_scalars, const Tensor& dw, Tensor& m, Tensor& u);
 
 SINK_BACKENDS(momentum)
 

@@ -6,8 +6,8 @@
 
 namespace sink::cpu {
 
-void momentum(const MomentumSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& m, Tensor& u) {
-  MomentumConstants<float> constants(settings, numbers.data<double>());
+void momentum(const MomentumSettings& settings, const Tensor& step_scalars, const Tensor& dw, Tensor& m, Tensor& u) {
+  MomentumConstants<float> constants(settings, host_step_scalars(step_scalars));
   if (constants.skip) return;
   const float* dw_i = dw.data<float>();
   float *m_i = m.data<float>(), *u_i = u.defined() ? u.data<float>() : nullptr;

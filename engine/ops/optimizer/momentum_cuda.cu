@@ -6,9 +6,9 @@
 
 namespace sink::cuda {
 
-void momentum(const MomentumSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& m, Tensor& u) {
+void momentum(const MomentumSettings& settings, const Tensor& step_scalars, const Tensor& dw, Tensor& m, Tensor& u) {
   using Constants = MomentumConstants<float>;
-  Tensor constants = folded<Constants>(settings, numbers);
+  Tensor constants = folded<Constants>(settings, step_scalars);
   const auto* of_step = reinterpret_cast<const Constants*>(constants.device_data<float>());
   const float* dw_i = dw.device_data<float>();
   float *m_i = m.device_data<float>(), *u_i = u.defined() ? u.device_data<float>() : nullptr;

@@ -11,10 +11,10 @@ struct MomentumConstants {
   R gradient_scale, momentum;
   bool skip;  // nothing may change
 
-  SINK_HD MomentumConstants(const MomentumSettings& s, const double* numbers)
-      : gradient_scale(static_cast<R>(sink::gradient_scale(s.clip, numbers))),
+  SINK_HD MomentumConstants(const MomentumSettings& s, const StepScalars& step)
+      : gradient_scale(static_cast<R>(sink::gradient_scale(s.clip, step))),
         momentum(static_cast<R>(s.momentum)),
-        skip(skips_update(numbers)) {}
+        skip(skips_update(step)) {}
 };
 
 // The new m of a number with gradient dw; returns u.

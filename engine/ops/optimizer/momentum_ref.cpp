@@ -6,8 +6,8 @@
 
 namespace sink::ref {
 
-void momentum(const MomentumSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& m, Tensor& u) {
-  MomentumConstants<double> constants(settings, numbers.data<double>());
+void momentum(const MomentumSettings& settings, const Tensor& step_scalars, const Tensor& dw, Tensor& m, Tensor& u) {
+  MomentumConstants<double> constants(settings, host_step_scalars(step_scalars));
   if (constants.skip) return;
   const double* dw_i = dw.data<double>();
   double *m_i = m.data<double>(), *u_i = u.defined() ? u.data<double>() : nullptr;
@@ -23,9 +23,9 @@ void momentum(const MomentumSettings& settings, const Tensor& numbers, const Ten
 // The operation itself: it checks its arguments and selects a backend.
 namespace sink {
 
-void momentum(const MomentumSettings& settings, const Tensor& numbers, const Tensor& dw, Tensor& m, Tensor& u) {
-  check_update("momentum", numbers, "dw, m and u", {&dw, &m, u.defined() ? &u : &m});
-  SINK_SELECT(m, momentum)(settings, numbers, dw, m, u);
+void momentum(const MomentumSettings& settings, const Tensor& step_scalars, const Tensor& dw, Tensor& m, Tensor& u) {
+  check_update("momentum", step_scalars, "dw, m and u", {&dw, &m, u.defined() ? &u : &m});
+  SINK_SELECT(m, momentum)(settings, step_scalars, dw, m, u);
 }
 
 }  // namespace sink

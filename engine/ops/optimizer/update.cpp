@@ -1,14 +1,31 @@
 #include "engine/ops/optimizer/update.h"
 
+#include <cstddef>
+
 #include "engine/implementation.h"
 
 namespace sink {
 
-Tensor update_numbers(double learning_rate, std::int64_t update) {
-  return Tensor::from<double>({UpdateNumber::count}, {0, 0, learning_rate, static_cast<double>(update)});
+namespace {
+
+constexpr std::int64_t kScalars = sizeof(StepScalars) / sizeof(double);
+static_assert(kScalars == 4 && offsetof(StepScalars, squared_norm) == sizeof(double));
+
+}  // namespace
+
+Tensor make_step_scalars(double learning_rate, std::int64_t update) {
+  return Tensor::from<double>({kScalars}, {0, 0, learning_rate, static_cast<double>(update)});
 }
 
-void check_update(const char* op, const Tensor& numbers, const char* names,
+const StepScalars& host_step_scalars(const Tensor& step_scalars) {
+  return *reinterpret_cast<const StepScalars*>(step_scalars.data<double>());
+}
+
+Tensor loss_of(const Tensor& step_scalars) { return step_scalars.rows(0, 1); }
+
+Tensor squared_norm_of(const Tensor& step_scalars) { return step_scalars.rows(1, 2); }
+
+void check_update(const char* op, const Tensor& step_scalars, const char* names,
                   std::initializer_list<const Tensor*> alike) {
   const Tensor& first = **alike.begin();
   bool fits = first.dtype() == accumulate_type(first.dtype()) && first.dtype() != DType::I32;
@@ -18,8 +35,8 @@ void check_update(const char* op, const Tensor& numbers, const char* names,
     came += (came.empty() ? "" : ", ") + x->str();
   }
   SINK_CHECK(fits, op, std::string(names) + " must be alike, f32 or f64: they are " + came);
-  SINK_CHECK(numbers.size() == UpdateNumber::count && numbers.dtype() == DType::F64, op,
-             "expected the numbers of the step as update_numbers() makes them, f64 (4), got " + numbers.str());
+  SINK_CHECK(step_scalars.size() == kScalars && step_scalars.dtype() == DType::F64, op,
+             "expected the scalars of a step as make_step_scalars() makes them, f64 (4), got " + step_scalars.str());
 }
 
 void check_copy(const char* op, const Tensor& w, const Tensor& copy) {

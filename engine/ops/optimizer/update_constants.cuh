@@ -1,17 +1,18 @@
-// The constants of an update on the device: folded there, of numbers that the host has not read.
+// The constants of an update on the device: folded there, of scalars that the host has not read.
 #pragma once
 
 #include "engine/cuda/elements.cuh"
+#include "engine/ops/optimizer/update.h"
 
 namespace sink::cuda {
 
-// One thread, in double as on the host. Constants(settings, numbers) holds floats and a bool.
+// One thread, in double as on the host. Constants(settings, step) holds floats and a bool.
 template <class Constants, class Settings>
-Tensor folded(const Settings& settings, const Tensor& numbers) {
+Tensor folded(const Settings& settings, const Tensor& step_scalars) {
   Tensor constants = Tensor::empty({sizeof(Constants) / sizeof(float)}, DType::F32, Device::cuda);
-  const double* of_step = numbers.device_data<double>();
+  const auto* step = reinterpret_cast<const StepScalars*>(step_scalars.device_data<double>());
   auto* out = reinterpret_cast<Constants*>(constants.device_data<float>());
-  for_each_element(1, [=] __device__(std::int64_t) { *out = Constants(settings, of_step); });
+  for_each_element(1, [=] __device__(std::int64_t) { *out = Constants(settings, *step); });
   return constants;
 }
 

@@ -1,4 +1,4 @@
-// What every update makes of the numbers of a step, in double: whether it happens at all, and how far gradients are
+// What every update makes of the scalars of a step, in double: whether it happens at all, and how far gradients are
 // scaled down.
 #pragma once
 
@@ -9,16 +9,16 @@
 
 namespace sink {
 
-SINK_HD inline double gradient_norm(const double* numbers) { return std::sqrt(numbers[UpdateNumber::squared_norm]); }
+SINK_HD inline double gradient_norm(const StepScalars& step) { return std::sqrt(step.squared_norm); }
 
 // Nothing may change: the loss or the norm is NaN or infinite.
-SINK_HD inline bool skips_update(const double* numbers) {
-  return !std::isfinite(numbers[UpdateNumber::loss]) || !std::isfinite(gradient_norm(numbers));
+SINK_HD inline bool skips_update(const StepScalars& step) {
+  return !std::isfinite(step.loss) || !std::isfinite(gradient_norm(step));
 }
 
 // min(1, clip / (norm + 1e-6)) where norm > clip > 0, else 1.
-SINK_HD inline double gradient_scale(double clip, const double* numbers) {
-  double norm = gradient_norm(numbers);
+SINK_HD inline double gradient_scale(double clip, const StepScalars& step) {
+  double norm = gradient_norm(step);
   return clip > 0 && norm > clip ? clip / (norm + 1e-6) : 1.0;
 }
 

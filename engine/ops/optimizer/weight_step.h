@@ -16,7 +16,8 @@ struct WeightStepSettings {
 };
 
 // u, w: one shape, F32 or F64. `copy`: w rounded to BF16, which is kept up to date with it; or undefined.
-void weight_step(const WeightStepSettings& settings, const Tensor& numbers, const Tensor& u, Tensor& w, Tensor& copy);
+void weight_step(const WeightStepSettings& settings, const Tensor& step_scalars, const Tensor& u, Tensor& w,
+                 Tensor& copy);
 
 SINK_BACKENDS(weight_step)
 

@@ -6,8 +6,8 @@
 
 namespace sink::cpu {
 
-void weight_step(const WeightStepSettings& settings, const Tensor& numbers, const Tensor& u, Tensor& w, Tensor&) {
-  WeightStepConstants<float> constants(settings, numbers.data<double>());
+void weight_step(const WeightStepSettings& settings, const Tensor& step_scalars, const Tensor& u, Tensor& w, Tensor&) {
+  WeightStepConstants<float> constants(settings, host_step_scalars(step_scalars));
   if (constants.skip) return;
   const float* u_i = u.data<float>();
   float* w_i = w.data<float>();

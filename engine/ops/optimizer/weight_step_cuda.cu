@@ -6,9 +6,10 @@
 
 namespace sink::cuda {
 
-void weight_step(const WeightStepSettings& settings, const Tensor& numbers, const Tensor& u, Tensor& w, Tensor& copy) {
+void weight_step(const WeightStepSettings& settings, const Tensor& step_scalars, const Tensor& u, Tensor& w,
+                 Tensor& copy) {
   using Constants = WeightStepConstants<float>;
-  Tensor constants = folded<Constants>(settings, numbers);
+  Tensor constants = folded<Constants>(settings, step_scalars);
   const auto* of_step = reinterpret_cast<const Constants*>(constants.device_data<float>());
   const float* u_i = u.device_data<float>();
   float* w_i = w.device_data<float>();

@@ -12,11 +12,11 @@ struct WeightStepConstants {
   R rate;
   bool skip;  // nothing may change
 
-  SINK_HD WeightStepConstants(const WeightStepSettings& s, const double* numbers) {
-    double learning_rate = numbers[UpdateNumber::learning_rate];
+  SINK_HD WeightStepConstants(const WeightStepSettings& s, const StepScalars& step) {
+    double learning_rate = step.learning_rate;
     keep = static_cast<R>(1 - learning_rate * s.weight_decay);
     rate = static_cast<R>(s.by_learning_rate ? learning_rate * s.scale : s.scale);
-    skip = skips_update(numbers);
+    skip = skips_update(step);
   }
 };
 

@@ -6,10 +6,10 @@
 
 namespace sink::ref {
 
-void weight_step(const WeightStepSettings& settings, const Tensor& numbers, const Tensor& u, Tensor& w, Tensor&) {
-  const double* of_step = numbers.data<double>();
-  if (skips_update(of_step)) return;
-  double learning_rate = of_step[UpdateNumber::learning_rate];
+void weight_step(const WeightStepSettings& settings, const Tensor& step_scalars, const Tensor& u, Tensor& w, Tensor&) {
+  const StepScalars& step = host_step_scalars(step_scalars);
+  if (skips_update(step)) return;
+  double learning_rate = step.learning_rate;
   double rate = settings.by_learning_rate ? learning_rate * settings.scale : settings.scale;
   const double* u_i = u.data<double>();
   double* w_i = w.data<double>();
@@ -22,10 +22,11 @@ void weight_step(const WeightStepSettings& settings, const Tensor& numbers, cons
 // The operation itself: it checks its arguments and selects a backend.
 namespace sink {
 
-void weight_step(const WeightStepSettings& settings, const Tensor& numbers, const Tensor& u, Tensor& w, Tensor& copy) {
-  check_update("weight_step", numbers, "u and w", {&u, &w});
+void weight_step(const WeightStepSettings& settings, const Tensor& step_scalars, const Tensor& u, Tensor& w,
+                 Tensor& copy) {
+  check_update("weight_step", step_scalars, "u and w", {&u, &w});
   check_copy("weight_step", w, copy);
-  SINK_SELECT(w, weight_step)(settings, numbers, u, w, copy);
+  SINK_SELECT(w, weight_step)(settings, step_scalars, u, w, copy);
   refresh_copy(w, copy);
 }
 

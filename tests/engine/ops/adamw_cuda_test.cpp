@@ -16,21 +16,25 @@ constexpr AdamwSettings kSettings{.beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, 
 // does it. Slices that begin at `first` of their tensors. Beside F32 there is a copy in BF16, which the CPU checks.
 void check_adamw(std::int64_t n, std::int64_t first, double squared_norm) {
   auto random = [&](std::uint64_t seed) { return random_tensor({n + first}, DType::F32, seed); };
-  Tensors given{
-      random(1), random(2), random(3), Tensor::zeros({n + first}), Tensor::zeros({n + first}), update_numbers(0.1, 1)};
+  Tensors given{random(1),
+                random(2),
+                random(3),
+                Tensor::zeros({n + first}),
+                Tensor::zeros({n + first}),
+                make_step_scalars(0.1, 1)};
   check_device_twin("adamw", given, [&](Tensors& t) {
-    Tensor& numbers = t[5];
-    numbers.rows(UpdateNumber::squared_norm, UpdateNumber::squared_norm + 1).fill(squared_norm);
+    Tensor& step_scalars = t[5];
+    squared_norm_of(step_scalars).fill(squared_norm);
     for (std::int64_t update = 1; update <= 4; ++update) {
-      numbers.rows(UpdateNumber::update, UpdateNumber::update + 1).fill(static_cast<double>(update));
+      step_scalars.rows(3, 4).fill(static_cast<double>(update));
       auto slice = [&](std::size_t which) { return t[which].slice(first, {n}); };
       Tensor dw = slice(static_cast<std::size_t>(update % 2)), w = slice(2), m = slice(3), v = slice(4);
       if (w.dtype() == DType::F64) {
-        adamw(kSettings, numbers, dw, w, m, v);
+        adamw(kSettings, step_scalars, dw, w, m, v);
         continue;
       }
       Tensor copy = w.new_zeros({n + first}, DType::BF16).slice(first, {n});
-      adamw(kSettings, numbers, dw, w, m, v, copy);
+      adamw(kSettings, step_scalars, dw, w, m, v, copy);
       check_close("copy", copy.to(Device::cpu), w.to(Device::cpu).to(DType::BF16), 0);
     }
   });
@@ -55,12 +59,13 @@ TEST_CASE("adamw on the device: a loss or a norm that is NaN or infinite leaves 
     for (auto [squared_norm, loss] : std::vector<std::pair<double, double>>{{nan, 1}, {inf, 1}, {1, nan}, {1, -inf}}) {
       Tensors before{random_tensor({n}, DType::F32, 1), random_tensor({n}, DType::F32, 2),
                      random_tensor({n}, DType::F32, 3), random_tensor({n}, DType::BF16, 4)};
-      Tensor numbers = update_numbers(0.1, 3).to(Device::cuda), dw = Tensor::full({n}, nan, DType::F32, Device::cuda);
-      numbers.rows(UpdateNumber::loss, UpdateNumber::loss + 1).fill(loss);
-      numbers.rows(UpdateNumber::squared_norm, UpdateNumber::squared_norm + 1).fill(squared_norm);
+      Tensor step_scalars = make_step_scalars(0.1, 3).to(Device::cuda),
+             dw = Tensor::full({n}, nan, DType::F32, Device::cuda);
+      loss_of(step_scalars).fill(loss);
+      squared_norm_of(step_scalars).fill(squared_norm);
       Tensors after;
       for (const Tensor& x : before) after.push_back(x.to(Device::cuda));
-      adamw(kSettings, numbers, dw, after[0], after[1], after[2], after[3]);
+      adamw(kSettings, step_scalars, dw, after[0], after[1], after[2], after[3]);
       for (std::size_t i = 0; i < 4; ++i) check_close("kept", after[i].to(Device::cpu), before[i], 0);
     }
 }

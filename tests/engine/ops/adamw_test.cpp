@@ -18,21 +18,21 @@ namespace {
 
 constexpr AdamwSettings kSettings{.beta1 = 0.9, .beta2 = 0.95, .epsilon = 1e-8, .weight_decay = 0.1};
 
-Tensor numbers_of(std::int64_t update, double squared_norm = 0, double loss = 0) {
-  Tensor numbers = update_numbers(/*learning_rate=*/0.1, update);
-  numbers.data<double>()[UpdateNumber::squared_norm] = squared_norm;
-  numbers.data<double>()[UpdateNumber::loss] = loss;
-  return numbers;
+Tensor step_scalars_of(std::int64_t update, double squared_norm = 0, double loss = 0) {
+  Tensor step_scalars = make_step_scalars(/*learning_rate=*/0.1, update);
+  squared_norm_of(step_scalars).fill(squared_norm);
+  loss_of(step_scalars).fill(loss);
+  return step_scalars;
 }
 
 struct Parameter {
   Tensor w, m, v;
   explicit Parameter(const Tensor& w) : w(w), m(Tensor::zeros(w.shape(), w.dtype())), v(m.clone()) {}
-  void step(const AdamwSettings& settings, const Tensor& dw, const Tensor& numbers) {
-    adamw(settings, numbers, dw, w, m, v);
+  void step(const AdamwSettings& settings, const Tensor& dw, const Tensor& step_scalars) {
+    adamw(settings, step_scalars, dw, w, m, v);
   }
   void step(const AdamwSettings& settings, const Tensor& dw, std::int64_t update) {
-    step(settings, dw, numbers_of(update));
+    step(settings, dw, step_scalars_of(update));
   }
 };
 
@@ -102,7 +102,7 @@ TEST_CASE("adamw: gradients are scaled down to a norm of `clip`, where theirs is
   clipping.clip = 2;
   auto check_step = [&](double squared_norm, const Tensor& as_if) {
     Parameter clipped(w.clone()), expected(w.clone());
-    clipped.step(clipping, dw, numbers_of(1, squared_norm));
+    clipped.step(clipping, dw, step_scalars_of(1, squared_norm));
     expected.step(kSettings, as_if, 1);
     check_close("w", clipped.w, expected.w, 1e-14);
     check_close("m", clipped.m, expected.m, 1e-14);
@@ -126,9 +126,9 @@ TEST_CASE("adamw: a loss or a norm that is NaN or infinite leaves every bit as i
         check_close("m", p.m, m, 0);
         check_close("v", p.v, v, 0);
       };
-      p.step(kSettings, dw, numbers_of(2, squared_norm, loss));
+      p.step(kSettings, dw, step_scalars_of(2, squared_norm, loss));
       check_kept();
-      in_reference([&] { p.step(kSettings, dw, numbers_of(2, squared_norm, loss)); });
+      in_reference([&] { p.step(kSettings, dw, step_scalars_of(2, squared_norm, loss)); });
       check_kept();
     }
 }
@@ -138,14 +138,14 @@ TEST_CASE("adamw: a copy in BF16 is w rounded, by the reference too, and stays w
     for (bool reference : {false, true}) {
       Parameter p(random_tensor({n}, DType::F32, 1));
       Tensor dw = random_tensor({n}, DType::F32, 2), copy = Tensor::zeros({n}, DType::BF16);
-      auto step = [&](const Tensor& numbers) {
-        auto update = [&] { adamw(kSettings, numbers, dw, p.w, p.m, p.v, copy); };
+      auto step = [&](const Tensor& step_scalars) {
+        auto update = [&] { adamw(kSettings, step_scalars, dw, p.w, p.m, p.v, copy); };
         reference ? in_reference(update) : update();
         return p.w.to(DType::BF16);
       };
-      Tensor rounded = step(numbers_of(1));
+      Tensor rounded = step(step_scalars_of(1));
       check_close("copy", copy, rounded, 0);
-      step(numbers_of(2, std::numeric_limits<double>::infinity()));
+      step(step_scalars_of(2, std::numeric_limits<double>::infinity()));
       check_close("kept copy", copy, rounded, 0);
     }
 }
@@ -166,7 +166,7 @@ TEST_CASE("adamw: shapes and types that do not fit are named") {
   Parameter half(Tensor::zeros({4}, DType::BF16));
   check_refused([&] { half.step(kSettings, Tensor::zeros({4}, DType::BF16), 1); }, {"[adamw]", "bf16 (4)"});
   auto step_with_copy = [&](Tensor copy) {
-    adamw(kSettings, numbers_of(1), Tensor::zeros({2, 3}), p.w, p.m, p.v, copy);
+    adamw(kSettings, step_scalars_of(1), Tensor::zeros({2, 3}), p.w, p.m, p.v, copy);
   };
   check_refused([&] { step_with_copy(Tensor::zeros({2, 3})); }, {"[adamw]", "a copy in bf16", "got f32 (2, 3)"});
   check_refused([&] { step_with_copy(Tensor::zeros({3, 2}, DType::BF16)); }, {"[adamw]", "got bf16 (3, 2)"});

@@ -14,9 +14,9 @@ TEST_CASE("lion on the device: equals the double reference over two steps, its c
     for (double squared_norm : {1.0, 64.0, static_cast<double>(NAN)}) {
       CAPTURE(n);
       Tensors given{random_tensor({n}, DType::F32, 1), random_tensor({n}, DType::F32, 2),
-                    random_tensor({n}, DType::F32, 3), update_numbers(0.1, 1)};
+                    random_tensor({n}, DType::F32, 3), make_step_scalars(0.1, 1)};
       check_device_twin("lion", given, [&](Tensors& t) {
-        t[3].rows(UpdateNumber::squared_norm, UpdateNumber::squared_norm + 1).fill(squared_norm);
+        squared_norm_of(t[3]).fill(squared_norm);
         for (int step = 0; step < 2; ++step) {
           Tensor copy = t[1].dtype() == DType::F32 ? t[1].new_zeros({n}, DType::BF16) : Tensor();
           lion(kSettings, t[3], t[0], t[1], t[2], copy);

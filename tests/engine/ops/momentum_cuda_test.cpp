@@ -13,9 +13,9 @@ TEST_CASE("momentum on the device: equals the double reference over several step
     for (double squared_norm : {1.0, 64.0, static_cast<double>(NAN)}) {
       CAPTURE(n);
       Tensors given{random_tensor({n}, DType::F32, 1), random_tensor({n}, DType::F32, 2),
-                    random_tensor({n}, DType::F32, 3), update_numbers(0.1, 1)};
+                    random_tensor({n}, DType::F32, 3), make_step_scalars(0.1, 1)};
       check_device_twin("momentum", given, [&](Tensors& t) {
-        t[3].rows(UpdateNumber::squared_norm, UpdateNumber::squared_norm + 1).fill(squared_norm);
+        squared_norm_of(t[3]).fill(squared_norm);
         Tensor none;
         momentum({.momentum = 0.9, .clip = 2}, t[3], t[0], t[1], t[2]);
         momentum({.momentum = 0.9, .clip = 2}, t[3], t[0], t[1], none);

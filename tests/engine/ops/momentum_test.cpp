@@ -13,11 +13,11 @@ using namespace sink;
 
 namespace {
 
-Tensor numbers_of(double squared_norm = 0, double loss = 0) {
-  Tensor numbers = update_numbers(/*learning_rate=*/0.1, 1);
-  numbers.data<double>()[UpdateNumber::squared_norm] = squared_norm;
-  numbers.data<double>()[UpdateNumber::loss] = loss;
-  return numbers;
+Tensor step_scalars_of(double squared_norm = 0, double loss = 0) {
+  Tensor step_scalars = make_step_scalars(/*learning_rate=*/0.1, 1);
+  squared_norm_of(step_scalars).fill(squared_norm);
+  loss_of(step_scalars).fill(loss);
+  return step_scalars;
 }
 
 }  // namespace
@@ -25,7 +25,7 @@ Tensor numbers_of(double squared_norm = 0, double loss = 0) {
 TEST_CASE("momentum: a constant gradient sums to g (1 - mu^n) / (1 - mu), and u looks one step ahead") {
   Tensor g = random_tensor({40}, DType::F64, 1), m = Tensor::zeros({40}, DType::F64), u = m.clone(), none;
   for (int n = 1; n <= 6; ++n) {
-    momentum({.momentum = 0.9}, numbers_of(), g, m, n % 2 == 0 ? none : u);
+    momentum({.momentum = 0.9}, step_scalars_of(), g, m, n % 2 == 0 ? none : u);
     for (std::int64_t i = 0; i < 40; ++i) {
       CHECK(m.item(i) == doctest::Approx(g.item(i) * (1 - std::pow(0.9, n)) / 0.1).epsilon(1e-12));
       if (n % 2 == 1) CHECK(u.item(i) == doctest::Approx(g.item(i) * (1 - std::pow(0.9, n + 1)) / 0.1).epsilon(1e-12));
@@ -35,7 +35,7 @@ TEST_CASE("momentum: a constant gradient sums to g (1 - mu^n) / (1 - mu), and u 
 
 TEST_CASE("momentum: gradients are scaled down to a norm of `clip`, where theirs is above it") {
   Tensor g = Tensor::full({1}, 3, DType::F64), m = Tensor::zeros({1}, DType::F64), u = m.clone();
-  momentum({.momentum = 0.5, .clip = 2}, numbers_of(64), g, m, u);
+  momentum({.momentum = 0.5, .clip = 2}, step_scalars_of(64), g, m, u);
   CHECK(m.item() == doctest::Approx(3 * 2 / (8 + 1e-6)).epsilon(1e-14));
   CHECK(u.item() == doctest::Approx(1.5 * 3 * 2 / (8 + 1e-6)).epsilon(1e-14));
 }
@@ -46,15 +46,17 @@ TEST_CASE("momentum: F32 equals F64, by the reference too; no number of a bad st
       Tensor m = random_tensor({n}, DType::F32, 1), u = m.clone(), exact_m = m.to(DType::F64),
              exact_u = exact_m.clone();
       Tensor g = random_tensor({n}, DType::F32, 2);
-      auto step = [&](const Tensor& numbers) { momentum({.momentum = 0.9, .clip = 2}, numbers, g, m, u); };
-      auto run = [&](const Tensor& numbers) { reference ? in_reference([&] { step(numbers); }) : step(numbers); };
-      run(numbers_of(64));
-      momentum({.momentum = 0.9, .clip = 2}, numbers_of(64), g.to(DType::F64), exact_m, exact_u);
+      auto step = [&](const Tensor& step_scalars) { momentum({.momentum = 0.9, .clip = 2}, step_scalars, g, m, u); };
+      auto run = [&](const Tensor& step_scalars) {
+        reference ? in_reference([&] { step(step_scalars); }) : step(step_scalars);
+      };
+      run(step_scalars_of(64));
+      momentum({.momentum = 0.9, .clip = 2}, step_scalars_of(64), g.to(DType::F64), exact_m, exact_u);
       check_close("m", m, exact_m, 1e-6);
       check_close("u", u, exact_u, 1e-6);
       Tensor kept = m.clone();
-      run(numbers_of(NAN));
-      run(numbers_of(1, INFINITY));
+      run(step_scalars_of(NAN));
+      run(step_scalars_of(1, INFINITY));
       check_close("kept", m, kept, 0);
     }
 }
@@ -63,7 +65,7 @@ TEST_CASE("momentum: shapes and types that do not fit are named") {
   Tensor m = Tensor::zeros({2, 3}), none;
   check_refused(
       [&] {
-        momentum({.momentum = 0.9}, numbers_of(), Tensor::zeros({3, 2}), m, none);
+        momentum({.momentum = 0.9}, step_scalars_of(), Tensor::zeros({3, 2}), m, none);
       },
       {"[momentum]", "f32 (3, 2)", "f32 (2, 3)"});
   check_refused([&] { momentum({.momentum = 0.9}, Tensor::zeros({4}), m, m, none); }, {"[momentum]", "f64 (4)"});
