@@ -157,7 +157,7 @@ std::vector<Segment> ParameterArena::segments_with_gradient() const {
   for (const auto& p : parameters_) {
     const Tensor& grad = p->var().grad();
     if (!grad.defined()) continue;
-    SINK_CHECK(gradients_.defined() && grad.begins_as(slice(gradients_, *p)), "parameters",
+    SINK_CHECK(gradients_.defined() && grad.same_data_ptr(slice(gradients_, *p)), "parameters",
                "the gradient of " + p->name() +
                    " is not in gradients(): it came before allocate_gradients(), or an "
                    "operation took grad_buffer() and never gave it back");

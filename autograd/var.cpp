@@ -10,7 +10,7 @@ void Gradient::accumulate(Tensor grad) const {
   SINK_CHECK(grad.shape() == shape() && grad.dtype() == dtype(), "gradient",
              std::string("the value is ") + name_of(dtype()) + " " + shape().str() + ", its gradient is " + grad.str());
   State& s = *state_;
-  if (s.slice.defined() && grad.begins_as(s.slice)) {  // grad_buffer() comes back, maybe after other gradients
+  if (s.slice.defined() && grad.same_data_ptr(s.slice)) {  // grad_buffer() comes back, maybe after other gradients
     Tensor others = std::exchange(s.value, s.slice);
     if (others.defined()) add_into(s.value, others);
   } else if (s.value.defined()) {
@@ -31,7 +31,7 @@ Gradient::Target Gradient::target() const {
   }
   // The backward pass of a sum gives both inputs one gradient, shared: what is added to one must not reach the other. A
   // slice of the arena is never shared.
-  if (!s.value.begins_as(s.slice) && !s.value.unique()) s.value = s.value.clone();
+  if (!s.value.same_data_ptr(s.slice) && !s.value.unique()) s.value = s.value.clone();
   return {s.value, true};
 }
 

@@ -26,26 +26,26 @@ inline bool runs_reference(const Tensor& x) { return x.dtype() == DType::F64 || 
 // copies in F64, and those that the operation writes rounded back, once, when it is done. A struct that holds tensors
 // needs a specialisation with the same three members.
 template <class T>
-struct Widened {
+struct UpcastF64 {
   std::add_const_t<T>& given;
-  explicit Widened(std::add_const_t<T>& given) : given(given) {}
+  explicit UpcastF64(std::add_const_t<T>& given) : given(given) {}
   std::add_const_t<T>& argument() const { return given; }
   void round_back() {}
 };
 
 template <>
-struct Widened<const Tensor> {
+struct UpcastF64<const Tensor> {
   Tensor wide;
-  explicit Widened(const Tensor& given)
+  explicit UpcastF64(const Tensor& given)
       : wide(given.defined() && given.dtype() != DType::I32 ? given.to(DType::F64) : given) {}
   const Tensor& argument() const { return wide; }
   void round_back() {}
 };
 
 template <>
-struct Widened<Tensor> {
+struct UpcastF64<Tensor> {
   Tensor &given, wide;  // with its contents: the operation may add to them
-  explicit Widened(Tensor& given) : given(given), wide(Widened<const Tensor>(given).wide) {}
+  explicit UpcastF64(Tensor& given) : given(given), wide(UpcastF64<const Tensor>(given).wide) {}
   Tensor& argument() { return wide; }
   void round_back() {
     if (wide.dtype() != given.dtype()) given.copy_from(wide);
@@ -66,14 +66,14 @@ class Selected {
   }
 
  private:
-  // A function, as nvcc loses the dots of Widened<...>(given)... where it is written out.
+  // A function, as nvcc loses the dots of UpcastF64<...>(given)... where it is written out.
   template <class P>
-  static Widened<std::remove_reference_t<P>> widened(std::remove_reference_t<P>& given) {
-    return Widened<std::remove_reference_t<P>>(given);
+  static UpcastF64<std::remove_reference_t<P>> widened(std::remove_reference_t<P>& given) {
+    return UpcastF64<std::remove_reference_t<P>>(given);
   }
 
   // No std::apply here, nor a closure: a debugger shows this as one frame between the operation and its reference.
-  Result of_reference(Widened<std::remove_reference_t<Parameters>>... widened) const {
+  Result of_reference(UpcastF64<std::remove_reference_t<Parameters>>... widened) const {
     if constexpr (std::is_void_v<Result>) {
       ref_(widened.argument()...);
       (widened.round_back(), ...);

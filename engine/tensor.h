@@ -71,7 +71,7 @@ class Tensor {
     return base_;
   }
   // Whether both begin with the same number in memory.
-  bool begins_as(const Tensor& other) const { return base_ == other.base_; }
+  bool same_data_ptr(const Tensor& other) const { return base_ == other.base_; }
 
   // The same numbers under another shape of equal size.
   Tensor reshape(const Shape& shape) const;

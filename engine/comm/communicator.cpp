@@ -8,7 +8,7 @@ class SingleProcess : public Communicator {
   SingleProcess() : Communicator(0, 1) {}
   std::string name() const override { return "single process"; }
   void reduce_scatter(const Tensor& whole, Tensor& chunk, bool) override {
-    SINK_CHECK(whole.begins_as(chunk), "ranks", "one rank's sum is what it has: sum in place, or add");
+    SINK_CHECK(whole.same_data_ptr(chunk), "ranks", "one rank's sum is what it has: sum in place, or add");
   }
   void all_gather(Tensor&) override {}
   void broadcast(Tensor&) override {}

@@ -97,7 +97,7 @@ struct SharedTile {
 
 // Two tiles of a kind, one behind the other.
 template <class Tile>
-struct TwoStages {
+struct DoubleBuffer {
   using Number = typename Tile::Number;
   static constexpr std::size_t kBytes = 2 * Tile::kBytes;
   static constexpr int kNumbers = static_cast<int>(Tile::kBytes / sizeof(Number));
@@ -108,7 +108,7 @@ struct TwoStages {
 };
 
 // Gives tiles their places in the block's shared memory, one behind the other.
-class SharedRoom {
+class SharedMemoryAllocator {
  public:
   template <class Tile>
   __device__ void place(Tile& tile) {

@@ -13,9 +13,9 @@
 namespace sink {
 
 template <>
-struct Widened<const AttentionConfig> {
+struct UpcastF64<const AttentionConfig> {
   AttentionConfig wide;
-  explicit Widened(const AttentionConfig& given) : wide(given) {
+  explicit UpcastF64(const AttentionConfig& given) : wide(given) {
     for (Tensor* x : {&wide.bias_HT, &wide.extra_key.k_HD, &wide.extra_key.logit_H, &wide.extra_key.v_HD})
       if (x->defined()) *x = x->to(DType::F64);
   }

@@ -106,10 +106,10 @@ void check_layer_norm(const char* tag, const Tensor& x, const Tensor& gain_C, co
 }  // namespace
 
 template <>
-struct Widened<const LayerNormGradient> {
-  Widened<Tensor> grad;
+struct UpcastF64<const LayerNormGradient> {
+  UpcastF64<Tensor> grad;
   LayerNormGradient gradient;
-  explicit Widened(const LayerNormGradient& given) : grad(given.grad), gradient{grad.argument(), given.accumulate} {}
+  explicit UpcastF64(const LayerNormGradient& given) : grad(given.grad), gradient{grad.argument(), given.accumulate} {}
   const LayerNormGradient& argument() const { return gradient; }
   void round_back() { grad.round_back(); }
 };

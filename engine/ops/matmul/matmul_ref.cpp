@@ -49,10 +49,10 @@ MatmulSizes matmul_sizes(Operand a, Operand b) {
 }
 
 template <>
-struct Widened<Operand> {
-  Widened<const Tensor> tensor;
+struct UpcastF64<Operand> {
+  UpcastF64<const Tensor> tensor;
   bool transposed;
-  explicit Widened(const Operand& given) : tensor(given.tensor), transposed(given.transposed) {}
+  explicit UpcastF64(const Operand& given) : tensor(given.tensor), transposed(given.transposed) {}
   Operand argument() const { return {tensor.argument(), transposed}; }
   void round_back() {}
 };

@@ -99,9 +99,9 @@ RotaryTable rotary_table(std::int64_t T, const std::vector<double>& turns_E, DTy
 }
 
 template <>
-struct Widened<const RotaryTable> {
+struct UpcastF64<const RotaryTable> {
   RotaryTable wide;
-  explicit Widened(const RotaryTable& given)
+  explicit UpcastF64(const RotaryTable& given)
       : wide{given.cos_TE.to(DType::F64), given.sin_TE.to(DType::F64), given.positions_BT} {}
   const RotaryTable& argument() const { return wide; }
   void round_back() {}

@@ -35,13 +35,13 @@ struct BiasGradients {
   const Op& op;
   const AttentionBackward<bf16>& in;
   int h;
-  TwoStages<Tile> q, grad_o, k, v;
-  TwoStages<Bias> bias;
+  DoubleBuffer<Tile> q, grad_o, k, v;
+  DoubleBuffer<Bias> bias;
   SharedGradients gradients;
   float sum = 0;  // of the diagonal that the thread has
 
   __device__ BiasGradients(const Op& op, const AttentionBackward<bf16>& in, int h) : op(op), in(in), h(h) {
-    SharedRoom room;
+    SharedMemoryAllocator room;
     room.place(q);
     room.place(grad_o);
     room.place(k);

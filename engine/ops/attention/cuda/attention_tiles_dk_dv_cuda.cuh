@@ -43,14 +43,14 @@ struct KeyGradients {
   const AttentionBackward<bf16>& in;
   int b, g, first_key;
   Keys k, v;
-  TwoStages<Queries> q, grad_o;
-  TwoStages<Bias> bias;
-  TwoStages<Rows> rows;
+  DoubleBuffer<Queries> q, grad_o;
+  DoubleBuffer<Bias> bias;
+  DoubleBuffer<Rows> rows;
   WarpSums16<kWidth> dk, dv;
 
   __device__ KeyGradients(const Op& op, const AttentionBackward<bf16>& in, int b, int g, int first_key)
       : op(op), in(in), b(b), g(g), first_key(first_key) {
-    SharedRoom room;
+    SharedMemoryAllocator room;
     room.place(k);
     room.place(v);
     room.place(q);

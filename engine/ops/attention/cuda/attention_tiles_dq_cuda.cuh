@@ -22,14 +22,14 @@ struct QueryGradients {
   int first_t;
   LiveKeyTiles<kKeys> live;
   Queries q, grad_o;
-  TwoStages<Keys> k, v;
-  TwoStages<Bias> bias;
+  DoubleBuffer<Keys> k, v;
+  DoubleBuffer<Bias> bias;
   WarpSums16<kWidth> dq;
   LaneRows<Op> rows;
 
   __device__ QueryGradients(const Op& op, const AttentionBackward<bf16>& in, int b, int h, int first_t)
       : op(op), in(in), head(in.a, b, h), first_t(first_t), live(head, head.queries(first_t, kOwned)) {
-    SharedRoom room;
+    SharedMemoryAllocator room;
     room.place(q);
     room.place(grad_o);
     room.place(k);

@@ -24,11 +24,11 @@ struct ForwardShape {
 template <class Shape>
 struct ForwardMemory {
   typename Shape::Queries q;
-  TwoStages<typename Shape::Keys> k, v;
-  TwoStages<typename Shape::Bias> bias;
+  DoubleBuffer<typename Shape::Keys> k, v;
+  DoubleBuffer<typename Shape::Bias> bias;
 
   __device__ ForwardMemory() {
-    SharedRoom room;
+    SharedMemoryAllocator room;
     room.place(q);
     room.place(k);
     room.place(v);
