@@ -72,7 +72,7 @@ const Parameter& ParameterFactory::normal_init(ParameterRole role, const std::st
 }
 
 ParameterArena ParameterFactory::take() {
-  if (scheme_ != InitScheme::elsewhere) parameters_.allocate(seed_);
+  if (scheme_ != InitScheme::uninitialized) parameters_.allocate(seed_);
   return std::move(parameters_);
 }
 

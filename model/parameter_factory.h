@@ -15,7 +15,7 @@ enum class InitScheme {
   torch,
   formula,
   formula_study,
-  elsewhere  // none: the model has no numbers before its parameters take them from a WeightSource
+  uninitialized  // the parameters have no values before they are loaded from a WeightSource
 };
 InitScheme init_scheme(const std::string& name);  // throws Exit::usage on another name
 

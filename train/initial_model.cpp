@@ -50,7 +50,7 @@ std::unique_ptr<LanguageModel> make_run_model(const RunConfig& config, const Abl
 
 std::unique_ptr<LanguageModel> make_model_without_numbers(const RunConfig& config, const Ablation& ablation,
                                                           std::int64_t vocabulary) {
-  return ablation.make_model(model_sizes(config, vocabulary), InitScheme::elsewhere, config.seed,
+  return ablation.make_model(model_sizes(config, vocabulary), InitScheme::uninitialized, config.seed,
                              stored_type(config.precision), Device::cpu);
 }
 

@@ -59,7 +59,7 @@ std::unique_ptr<LanguageModel> OpenModel::load(const Ablation& ablation, DType c
                 Exit::usage);
   std::unique_ptr<LanguageModel> model;
   try {
-    model = ablation.make_model(config.sizes, InitScheme::elsewhere, 0, compute, device);
+    model = ablation.make_model(config.sizes, InitScheme::uninitialized, 0, compute, device);
   } catch (const Error& error) {  // of sizes that this family cannot have: here nobody gave them but the file
     if (error.code != Exit::usage) throw;
     throw Error(path + ": " + error.what(), Exit::corrupt_checkpoint);
