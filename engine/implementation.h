@@ -9,7 +9,7 @@
 
 namespace sink {
 
-// The switch `--reference`. Set it before work starts; while it is true no operation runs its cpu:: twin.
+// The switch `--reference`. Set it before work starts; while it is true no operation runs its cpu:: backend.
 inline bool& use_reference() {
   static bool on = false;
   return on;
@@ -18,13 +18,13 @@ inline bool& use_reference() {
 // The type of sums, of one number per row, of master values and their gradients, for numbers of type `dtype`.
 constexpr DType accumulate_type(DType dtype) { return dtype == DType::F64 ? DType::F64 : DType::F32; }
 
-// Whether an operation on x, a tensor of the CPU, runs its ref:: twin: always for F64, which has no other, else by the
-// switch.
+// Whether an operation on x, a tensor of the CPU, runs its ref:: backend: always for F64, which has no other, else by
+// the switch.
 inline bool runs_reference(const Tensor& x) { return x.dtype() == DType::F64 || use_reference(); }
 
-// An argument of an operation as its ref:: twin takes it: numbers and settings as they are, tensors of F32 and BF16 as
-// copies in F64, and those that the operation writes rounded back, once, when it is done. A struct that holds tensors
-// needs a specialisation with the same three members.
+// An argument of an operation as its ref:: backend takes it: numbers and settings as they are, tensors of F32 and BF16
+// as copies in F64, and those that the operation writes rounded back, once, when it is done. A struct that holds
+// tensors needs a specialisation with the same three members.
 template <class T>
 struct UpcastF64 {
   std::add_const_t<T>& given;

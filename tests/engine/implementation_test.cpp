@@ -1,4 +1,4 @@
-// Which of an operation's twins runs, and what the reference gets and gives back.
+// Which of an operation's backends runs, and what the reference gets and gives back.
 #include "engine/implementation.h"
 
 #include <doctest/doctest.h>
@@ -15,7 +15,7 @@ DType seen = DType::I32;
 
 }  // namespace
 
-// y += factor x, with a twin that says that it ran.
+// y += factor x, with a backend that says that it ran.
 namespace ref {
 static double add_scaled(const Tensor& x, const Tensor& index, double factor, Tensor& y) {
   ran = Ran::ref;

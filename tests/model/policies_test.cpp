@@ -392,8 +392,8 @@ TEST_CASE("alpha-scaled softmax: equals scaling W_O, and stays equal under AdamW
       }
       return losses;
     };
-    std::vector<double> ours = train(*scaled, 1), twin = train(*plain, alpha), untwinned;
-    for (std::size_t step = 0; step < 10; ++step) CHECK(ours[step] == doctest::Approx(twin[step]).epsilon(1e-11));
+    std::vector<double> ours = train(*scaled, 1), expected = train(*plain, alpha), unscaled;
+    for (std::size_t step = 0; step < 10; ++step) CHECK(ours[step] == doctest::Approx(expected[step]).epsilon(1e-11));
     auto not_scaled = make_model("baseline");
     set_in_blocks(*not_scaled, "attention.out.weight",
                   [alpha = alpha](std::int64_t, double old) { return alpha * old; });

@@ -1,5 +1,5 @@
-// The products of the Newton-Schulz iteration in their order, which all twins share. What is element by element is the
-// twin's own.
+// The products of the Newton-Schulz iteration in their order, which all backends share. What is element by element is
+// the backend's own.
 #pragma once
 
 #include <algorithm>

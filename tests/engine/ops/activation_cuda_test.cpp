@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "engine/ops/activation/activation.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -18,8 +18,8 @@ void check_function(const Tensor& x, const Tensor& dy) {
     activation<F>(t[0], t[2]);
     activation_backward<F>(t[1], t[0], t[3]);
   };
-  check_device_twin("activation", given, run);
-  if (x.size() == 256) check_unaligned_twin("activation", given, run);
+  check_device_backend("activation", given, run);
+  if (x.size() == 256) check_unaligned_backend("activation", given, run);
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include <limits>
 
 #include "engine/ops/optimizer/adamw.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -22,7 +22,7 @@ void check_adamw(std::int64_t n, std::int64_t first, double squared_norm) {
                 Tensor::zeros({n + first}),
                 Tensor::zeros({n + first}),
                 make_step_scalars(0.1, 1)};
-  check_device_twin("adamw", given, [&](Tensors& t) {
+  check_device_backend("adamw", given, [&](Tensors& t) {
     Tensor& step_scalars = t[5];
     squared_norm_of(step_scalars).fill(squared_norm);
     for (std::int64_t update = 1; update <= 4; ++update) {

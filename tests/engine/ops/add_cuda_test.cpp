@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/ops/add/add.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -20,8 +20,8 @@ TEST_CASE("add on the device: equals the double reference, also for a bf16 branc
         add(t[0], t[1], t[2]);
         add_into(t[3], t[1]);
       };
-      check_device_twin("add", given, run);
-      if (n == 256) check_unaligned_twin("add", given, run);
+      check_device_backend("add", given, run);
+      if (n == 256) check_unaligned_backend("add", given, run);
     }
 }
 
@@ -35,7 +35,7 @@ TEST_CASE("add_rows on the device: equals the double reference, with a table of 
           CAPTURE(C);
           Tensors given{random_tensor({B, T, C}, dtype, 1), random_tensor({T + 2, C}, dtype, 2),
                         random_tensor({B, T, C}, dtype, 3)};
-          check_device_twin("add_rows", given, [](Tensors& t) { add_rows(t[0], t[1], t[2]); });
+          check_device_backend("add_rows", given, [](Tensors& t) { add_rows(t[0], t[1], t[2]); });
         }
 }
 
@@ -51,8 +51,8 @@ TEST_CASE("add_rows_backward on the device: equals the double reference, and row
             CAPTURE(more);
             CAPTURE(accumulate);
             Tensors given{random_tensor({B, T, C}, DType::F32, 1), random_tensor({T + more, C}, DType::F32, 2)};
-            check_device_twin("add_rows_backward", given,
-                              [&](Tensors& t) { add_rows_backward(t[0], t[1], accumulate); });
+            check_device_backend("add_rows_backward", given,
+                                 [&](Tensors& t) { add_rows_backward(t[0], t[1], accumulate); });
           }
 }
 
@@ -65,6 +65,6 @@ TEST_CASE("scale on the device: equals the double reference, and a factor of 1 c
         Tensors given{random_tensor({n}, dtype, 1), Tensor::full({1}, factor)};
         bool exact = factor == 1;
         auto run = [](Tensors& t) { scale(t[0], t[1]); };
-        check_device_twin("scale", given, run, exact ? 0 : 1e-5, exact ? 0 : 1e-2);
+        check_device_backend("scale", given, run, exact ? 0 : 1e-5, exact ? 0 : 1e-2);
       }
 }

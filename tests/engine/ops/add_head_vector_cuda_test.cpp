@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/ops/add_head_vector/add_head_vector.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -13,7 +13,7 @@ void check_head_vectors(const Shape& shape_BHTD, DType dtype, bool accumulate) {
   Tensors given{random_tensor(shape_BHTD, dtype, 1), random_tensor(shape_HD, DType::F32, 2),
                 random_tensor(shape_BHTD, dtype, 3), random_tensor(shape_BHTD, dtype, 4),
                 random_tensor(shape_HD, DType::F32, 5)};
-  check_device_twin("add_head_vector", given, [&](Tensors& t) {
+  check_device_backend("add_head_vector", given, [&](Tensors& t) {
     add_head_vector(t[0], t[1], t[2]);
     add_head_vector_backward(t[3], t[4], accumulate);
   });

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "attention_twin.h"
+#include "attention_backend.h"
 #include "engine/cuda/schedules.h"
 
 using namespace sink;
@@ -34,7 +34,7 @@ void check(const Case& c) {
   if (c.documents >= 0) expected.cut_into_documents(c.documents);
   expected.forward(op);
   expected.backward(op);
-  check_twin(op, expected, worst_conditions(expected, op), c.dtype, Device::cuda);
+  check_backend(op, expected, worst_conditions(expected, op), c.dtype, Device::cuda);
 }
 
 void check_all(const Case& c) {

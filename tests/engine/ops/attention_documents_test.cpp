@@ -1,7 +1,7 @@
 // Documents that follow each other in a sequence: attention over all of them is attention over each alone, bit by bit.
 #include <doctest/doctest.h>
 
-#include "attention_twin.h"
+#include "attention_backend.h"
 #include "tests/support/check_refused.h"
 
 using namespace sink;
@@ -104,7 +104,7 @@ TEST_CASE("attention over documents: the fast kernels equal the double reference
     expected.forward(op);
     expected.backward(op);
     Conditions conditions = worst_conditions(expected, op);
-    for (DType dtype : {DType::F32, DType::BF16}) check_twin(op, expected, conditions, dtype);
+    for (DType dtype : {DType::F32, DType::BF16}) check_backend(op, expected, conditions, dtype);
   };
   for (std::int64_t T : {2, 33, 64, 150})
     for (Extra extra : {Extra::none, Extra::everything}) {

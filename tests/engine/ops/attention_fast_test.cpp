@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "attention_twin.h"
+#include "attention_backend.h"
 #include "engine/implementation.h"
 #include "engine/threads.h"
 
@@ -27,7 +27,7 @@ void check_fast(const Op& op, std::int64_t T, std::int64_t D, const KeyRange& ra
   expected.forward(op);
   expected.backward(op);
   Conditions conditions = worst_conditions(expected, op);
-  for (DType dtype : {DType::F32, DType::BF16}) check_twin(op, expected, conditions, dtype);
+  for (DType dtype : {DType::F32, DType::BF16}) check_backend(op, expected, conditions, dtype);
 }
 
 void check_fast_all(std::int64_t T, std::int64_t D, const KeyRange& range = {}, Extra extra = Extra::none,

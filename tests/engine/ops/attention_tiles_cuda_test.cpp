@@ -4,8 +4,8 @@
 
 #include <cstring>
 
+#include "attention_backend.h"
 #include "attention_naive.h"
-#include "attention_twin.h"
 #include "engine/cuda/schedules.h"
 
 using namespace sink;

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "engine/ops/cross_entropy/cross_entropy.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -24,9 +24,9 @@ void check_cross_entropy(const Tensor& logits, const Tensor& targets) {
     cross_entropy(t[0], t[1], t[2]);
     cross_entropy_to_gradient(t[0], t[1], 0.25, t[3]);
   };
-  check_device_twin("cross_entropy", {logits, targets, loss, loss}, run);
+  check_device_backend("cross_entropy", {logits, targets, loss, loss}, run);
   if (logits.dim(1) == 256 && logits.dim(0) == 1)
-    check_unaligned_twin("cross_entropy", {logits, targets, loss, loss}, run);
+    check_unaligned_backend("cross_entropy", {logits, targets, loss, loss}, run);
 }
 
 // What is not a number, at any place of a row, is not lost.

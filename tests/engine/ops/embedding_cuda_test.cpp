@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/ops/embedding/embedding.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -21,7 +21,7 @@ void check_embedding(const Tensor& tokens, std::int64_t V, std::int64_t C, bool 
   std::int64_t B = tokens.dim(0), T = tokens.dim(1);
   Tensors given{tokens, random_tensor({V, C}, DType::F32, 1), Tensor::zeros({B, T, C}),
                 random_tensor({B, T, C}, DType::F32, 3), random_tensor({V, C}, DType::F32, 4)};
-  check_device_twin("embedding", given, [&](Tensors& t) {
+  check_device_backend("embedding", given, [&](Tensors& t) {
     embedding(t[0], t[1], t[2]);
     embedding_backward(t[3], t[0], t[4], accumulate);
   });

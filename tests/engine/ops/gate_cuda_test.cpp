@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/ops/gate/gate.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -17,7 +17,7 @@ TEST_CASE("gate on the device: equals the double reference, for groups of one nu
           Shape o{2, T, G * width}, g{2, T, G};
           Tensors given{random_tensor(o, dtype, 1), random_tensor(g, dtype, 2, 3), random_tensor(o, dtype, 3),
                         random_tensor(o, dtype, 4), random_tensor(o, dtype, 5),    random_tensor(g, dtype, 6)};
-          check_device_twin("gate", given, [](Tensors& t) {
+          check_device_backend("gate", given, [](Tensors& t) {
             gate(t[0], t[1], t[3]);
             gate_backward(t[2], t[0], t[1], t[4], t[5]);
           });

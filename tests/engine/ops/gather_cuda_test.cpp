@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/ops/gather/gather.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -21,7 +21,7 @@ TEST_CASE("gather on the device: equals the double reference, with missing and u
               1;
         Tensors given{index, random_tensor({P}, DType::F32, 1), random_tensor({N}, DType::F32, 2),
                       random_tensor({N}, DType::F32, 3), random_tensor({P}, DType::F32, 4)};
-        check_device_twin("gather", given, [&](Tensors& t) {
+        check_device_backend("gather", given, [&](Tensors& t) {
           gather(t[1], t[0], t[2]);
           gather_backward(t[3], t[0], t[4], accumulate);
         });

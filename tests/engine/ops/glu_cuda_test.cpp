@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/ops/glu/glu.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -20,7 +20,7 @@ TEST_CASE_TEMPLATE("glu on the device: equals the double reference", Function, R
           glu<Function>(t[0], t[2]);
           glu_backward<Function>(t[1], t[0], t[3]);
         };
-        check_device_twin("glu", given, run);
-        if (rows == 3 && F == 128) check_unaligned_twin("glu", given, run);
+        check_device_backend("glu", given, run);
+        if (rows == 3 && F == 128) check_unaligned_backend("glu", given, run);
       }
 }

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/ops/heads/heads.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -10,8 +10,8 @@ namespace {
 
 // Tolerance 0: moved numbers are the same. What is written begins as other numbers, so none may be left out.
 void check_moved(const char* what, const Tensors& given, const std::function<void(Tensors&)>& run) {
-  check_device_twin(what, given, run, 0, 0);
-  if (given[0].dim(-1) % 8 == 0) check_unaligned_twin(what, given, run, 0, 0);
+  check_device_backend(what, given, run, 0, 0);
+  if (given[0].dim(-1) % 8 == 0) check_unaligned_backend(what, given, run, 0, 0);
 }
 
 void check_heads(std::int64_t B, std::int64_t H, std::int64_t G, std::int64_t T, std::int64_t D, DType dtype) {
@@ -22,7 +22,7 @@ void check_heads(std::int64_t B, std::int64_t H, std::int64_t G, std::int64_t T,
   check_moved("split_heads_backward", {qkv, q, k, v}, [](Tensors& t) { split_heads_backward(t[1], t[2], t[3], t[0]); });
   check_moved("merge_heads", {rows, q}, [](Tensors& t) { merge_heads(t[1], t[0]); });
   check_moved("merge_heads_backward", {rows, q}, [](Tensors& t) { merge_heads_backward(t[0], t[1]); });
-  check_device_twin("sum_heads", {q, y}, [](Tensors& t) { sum_heads(t[0], t[1]); });
+  check_device_backend("sum_heads", {q, y}, [](Tensors& t) { sum_heads(t[0], t[1]); });
   check_moved("sum_heads_backward", {y, q}, [](Tensors& t) { sum_heads_backward(t[0], t[1]); });
 }
 

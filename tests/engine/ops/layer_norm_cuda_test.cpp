@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/ops/layer_norm/layer_norm.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -28,8 +28,8 @@ void check_layer_norm(const Shape& shape, DType y_type, unsigned which) {
     layer_norm_backward(t[6], t[0], t[1], t[4], t[5], {t[7], (which & 1) != 0}, {t[8], (which & 2) != 0},
                         {t[9], (which & 4) != 0});
   };
-  check_device_twin("layer_norm", given, run);
-  if (rows == 3 && C == 264) check_unaligned_twin("layer_norm", given, run);
+  check_device_backend("layer_norm", given, run);
+  if (rows == 3 && C == 264) check_unaligned_backend("layer_norm", given, run);
 }
 
 }  // namespace
@@ -74,7 +74,7 @@ TEST_CASE("layer_norm of a sum on the device: equals the double reference") {
                         random(DType::BF16, 12),
                         of_columns(13),
                         of_columns(14)};
-          check_device_twin("add_layer_norm", given, [&](Tensors& t) {
+          check_device_backend("add_layer_norm", given, [&](Tensors& t) {
             Tensor db;
             if (b_type == DType::BF16 && t[0].dtype() == DType::F32) db = t[11];
             add_layer_norm(t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7]);

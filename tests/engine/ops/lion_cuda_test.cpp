@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "engine/ops/optimizer/lion.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -15,7 +15,7 @@ TEST_CASE("lion on the device: equals the double reference over two steps, its c
       CAPTURE(n);
       Tensors given{random_tensor({n}, DType::F32, 1), random_tensor({n}, DType::F32, 2),
                     random_tensor({n}, DType::F32, 3), make_step_scalars(0.1, 1)};
-      check_device_twin("lion", given, [&](Tensors& t) {
+      check_device_backend("lion", given, [&](Tensors& t) {
         squared_norm_of(t[3]).fill(squared_norm);
         for (int step = 0; step < 2; ++step) {
           Tensor copy = t[1].dtype() == DType::F32 ? t[1].new_zeros({n}, DType::BF16) : Tensor();

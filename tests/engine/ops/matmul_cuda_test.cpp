@@ -7,7 +7,7 @@
 #include "engine/ops/matmul/matmul.h"
 #include "engine/threads.h"
 #include "tests/support/check_refused.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -32,7 +32,7 @@ void check_all(DType in, DType out, double f32) {
           Tensors given{random_tensor(transpose_a ? Shape{s.K, s.M} : Shape{s.M, s.K}, in, 1),
                         random_tensor(transpose_b ? Shape{s.N, s.K} : Shape{s.K, s.N}, in, 2),
                         random_tensor({s.M, s.N}, out, 3)};
-          check_device_twin(
+          check_device_backend(
               given[0].str() + " x " + given[1].str(), given,
               [&](Tensors& t) {
                 matmul({t[0], transpose_a}, {t[1], transpose_b}, t[2], accumulate);
@@ -58,11 +58,11 @@ TEST_CASE("matmul on the device: axes before the last count as rows, and a sum o
   for (bool accumulate : {false, true}) {
     Tensors rows{random_tensor({2, 3, 4}, DType::F32, 4), random_tensor({5, 4}, DType::F32, 5),
                  random_tensor({2, 3, 5}, DType::F32, 6)};
-    check_device_twin("x W^T", rows, [&](Tensors& t) { matmul({t[0]}, transposed(t[1]), t[2], accumulate); });
+    check_device_backend("x W^T", rows, [&](Tensors& t) { matmul({t[0]}, transposed(t[1]), t[2], accumulate); });
     Tensors nothing{Tensor::empty({0, 3}), Tensor::empty({0, 5}), random_tensor({3, 5}, DType::F32, 7)};
-    check_device_twin("K = 0", nothing, [&](Tensors& t) { matmul(transposed(t[0]), {t[1]}, t[2], accumulate); });
+    check_device_backend("K = 0", nothing, [&](Tensors& t) { matmul(transposed(t[0]), {t[1]}, t[2], accumulate); });
     Tensors none{Tensor::empty({0, 4}), random_tensor({4, 3}, DType::F32, 8), Tensor::empty({0, 3})};
-    check_device_twin("no rows", none, [&](Tensors& t) { matmul({t[0]}, {t[1]}, t[2], accumulate); });
+    check_device_backend("no rows", none, [&](Tensors& t) { matmul({t[0]}, {t[1]}, t[2], accumulate); });
   }
 }
 

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "engine/ops/optimizer/momentum.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -14,7 +14,7 @@ TEST_CASE("momentum on the device: equals the double reference over several step
       CAPTURE(n);
       Tensors given{random_tensor({n}, DType::F32, 1), random_tensor({n}, DType::F32, 2),
                     random_tensor({n}, DType::F32, 3), make_step_scalars(0.1, 1)};
-      check_device_twin("momentum", given, [&](Tensors& t) {
+      check_device_backend("momentum", given, [&](Tensors& t) {
         squared_norm_of(t[3]).fill(squared_norm);
         Tensor none;
         momentum({.momentum = 0.9, .clip = 2}, t[3], t[0], t[1], t[2]);

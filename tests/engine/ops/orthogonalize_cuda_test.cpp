@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/ops/optimizer/orthogonalize.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -12,7 +12,7 @@ TEST_CASE("orthogonalize on the device: equals the double reference for tall, wi
     CAPTURE(M);
     CAPTURE(N);
     Tensors given{random_tensor({M, N}, DType::F32, 1), random_tensor({M, N}, DType::F32, 2)};
-    check_device_twin(
+    check_device_backend(
         "orthogonalize", given, [](Tensors& t) { orthogonalize(t[0], t[1]); }, 1e-4);
   }
 }

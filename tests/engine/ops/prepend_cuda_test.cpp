@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/ops/prepend/prepend.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -19,7 +19,7 @@ TEST_CASE("prepend on the device: equals the double reference") {
           Tensors given{random_tensor(shorter, DType::F32, 1), random_tensor({1, C}, DType::F32, 2),
                         random_tensor(longer, DType::F32, 3),  random_tensor(longer, DType::F32, 4),
                         random_tensor(shorter, DType::F32, 5), random_tensor({1, C}, DType::F32, 6)};
-          check_device_twin("prepend", given, [&](Tensors& t) {
+          check_device_backend("prepend", given, [&](Tensors& t) {
             prepend(t[0], t[1], t[2]);
             prepend_backward(t[3], t[4], t[5], accumulate);
           });
@@ -41,6 +41,6 @@ TEST_CASE("drop_first on the device: equals the double reference, to the bit") {
             drop_first(t[0], t[1]);
             drop_first_backward(t[2], t[3]);
           };
-          check_device_twin("drop_first", given, both_ways, 0, 0);
+          check_device_backend("drop_first", given, both_ways, 0, 0);
         }
 }

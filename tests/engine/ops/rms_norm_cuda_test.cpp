@@ -6,7 +6,7 @@
 
 #include "engine/ops/rms_norm/rms_norm.h"
 #include "tests/support/check_refused.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -22,12 +22,12 @@ TEST_CASE("rms_norm on the device: equals the double reference") {
                         random_tensor({rows, C}, y_type, 3),        random_tensor({rows, C}, y_type, 4),
                         random_tensor({rows}, DType::F32, 5),       random_tensor({rows, C}, DType::F32, 6),
                         random_tensor({C}, DType::F32, 7)};
-          check_device_twin("rms_norm", given, [&](Tensors& t) {
+          check_device_backend("rms_norm", given, [&](Tensors& t) {
             rms_norm(t[0], t[1], t[2], t[4]);
             rms_norm_backward(t[3], t[0], t[1], t[4], t[5], accumulate, t[6], accumulate);
           });
           if (rows != 3 || C != 264) continue;
-          check_unaligned_twin("rms_norm", given, [&](Tensors& t) {
+          check_unaligned_backend("rms_norm", given, [&](Tensors& t) {
             rms_norm(t[0], t[1], t[2], t[4]);
             rms_norm_backward(t[3], t[0], t[1], t[4], t[5], accumulate, t[6], accumulate);
           });
@@ -60,7 +60,7 @@ TEST_CASE("rms_norm of a sum on the device: equals the double reference") {
                           random(DType::F32, 9),
                           random(DType::BF16, 10),
                           random_tensor({C}, DType::F32, 11)};
-            check_device_twin("add_rms_norm", given, [&](Tensors& t) {
+            check_device_backend("add_rms_norm", given, [&](Tensors& t) {
               auto slice = [&](std::size_t n) { return t[n].slice(offset, {rows, C}); };
               Tensor u = slice(3), y = slice(4), da = slice(8), db;
               if (b_type == DType::BF16 && t[0].dtype() == DType::F32) db = slice(9);
@@ -81,7 +81,7 @@ TEST_CASE("rms_norm on the device: wide rows and many rows") {
                   random_tensor({rows, C}, DType::F32, 3), random_tensor({rows, C}, DType::F32, 4),
                   random_tensor({rows}, DType::F32, 5),    random_tensor({rows, C}, DType::F32, 6),
                   random_tensor({C}, DType::F32, 7)};
-    check_device_twin("rms_norm", given, [&](Tensors& t) {
+    check_device_backend("rms_norm", given, [&](Tensors& t) {
       rms_norm(t[0], t[1], t[2], t[4]);
       rms_norm_backward(t[3], t[0], t[1], t[4], t[5], true, t[6], true);
     });

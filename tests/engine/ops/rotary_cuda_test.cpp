@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/ops/rotary/rotary.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -33,7 +33,7 @@ void check_rotary(std::int64_t T, std::int64_t D, std::int64_t width, std::int64
                   table.cos_TE,
                   table.sin_TE,
                   positions_of(2, T, positions)};
-    check_device_twin("rotary", given, [&](Tensors& t) {
+    check_device_backend("rotary", given, [&](Tensors& t) {
       rotary(t[0], {t[3], t[4]}, inverse, t[1]);
       rotary(t[2], {t[3], t[4], t[5]}, inverse, t[2]);
     });
@@ -59,7 +59,7 @@ void check_split_rotary(std::int64_t B, std::int64_t H, std::int64_t G, std::int
                 table.cos_TE,
                 table.sin_TE,
                 positions_of(B, T, T + 2)};
-  check_device_twin("split_rotary", given, [&](Tensors& t) {
+  check_device_backend("split_rotary", given, [&](Tensors& t) {
     Tensor qkv = t[0].slice(offset, {B, T, row}), dqkv = t[4].slice(offset, {B, T, row});
     Tensor q = t[1].slice(offset, {B, H, T, D});
     Tensor k = t[2].slice(offset, {B, G, T, D}), v = t[3].slice(offset, {B, G, T, D});

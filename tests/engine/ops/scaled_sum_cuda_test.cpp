@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/ops/reductions/scaled_sum.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -12,7 +12,7 @@ TEST_CASE("scaled_sum on the device: equals the double reference, for no number 
       for (DType sum_type : {DType::F32, DType::BF16, DType::F64}) {
         CAPTURE(n);
         Tensors given{random_tensor({n}, dtype, 1), random_tensor({1}, sum_type, 2)};
-        check_device_twin("scaled_sum", given, [](Tensors& t) { scaled_sum(t[0], 3, 7, t[1]); });
+        check_device_backend("scaled_sum", given, [](Tensors& t) { scaled_sum(t[0], 3, 7, t[1]); });
       }
 }
 

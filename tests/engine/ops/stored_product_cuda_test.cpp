@@ -4,7 +4,7 @@
 #include <cstring>
 
 #include "engine/ops/stored_product/stored_product.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -20,7 +20,7 @@ TEST_CASE("stored product on the device: equals the double reference") {
         CAPTURE(M);
         Tensors given{random_tensor({M, K}, type, 1), random_tensor({M, N}, type, 2), Tensor::zeros({1, M}, DType::I32),
                       random_tensor({1, M, K}, DType::F32, 4)};
-        check_device_twin("stored_product", given, [&](Tensors& t) {
+        check_device_backend("stored_product", given, [&](Tensors& t) {
           stored_product(t[0], matrix, t[1]);
           stored_rows(t[2], matrix, t[3]);
         });

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "engine/ops/reductions/sum_of_squares.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -24,7 +24,7 @@ TEST_CASE("sum_of_squares on the device: equals the double reference, for no num
       CAPTURE(n);
       Tensors given{random_tensor({n}, dtype, 1), random_tensor({1}, DType::F64, 2)};
       auto run = [&](Tensors& t) { sum_of_squares(t[0], {{0, t[0].size()}}, t[1]); };
-      check_device_twin("sum_of_squares", given, run, 1e-6);
+      check_device_backend("sum_of_squares", given, run, 1e-6);
     }
 }
 

@@ -2,7 +2,7 @@
 #include <doctest/doctest.h>
 
 #include "engine/ops/top_softmax/top_softmax.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -16,7 +16,7 @@ TEST_CASE("top softmax on the device: equals the double reference") {
                       random_tensor({rows, E}, dtype, 3), random_tensor({rows, E}, dtype, 4),
                       random_tensor({rows, E}, dtype, 5)};
         // Any p: what is left of dp beside its mean by a p that was rounded is no digits.
-        check_device_twin("top_softmax", given, [](Tensors& t) {
+        check_device_backend("top_softmax", given, [](Tensors& t) {
           top_softmax(t[0], 2, t[2]);
           top_softmax_backward(t[1], t[3], t[4]);
         });

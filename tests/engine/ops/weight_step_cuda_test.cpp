@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "engine/ops/optimizer/weight_step.h"
-#include "tests/support/device_twin.h"
+#include "tests/support/device_backend.h"
 
 using namespace sink;
 
@@ -15,7 +15,7 @@ TEST_CASE("weight_step on the device: equals the double reference, its copy is w
         CAPTURE(n);
         WeightStepSettings settings{.weight_decay = 0.5, .scale = 3, .by_learning_rate = by_learning_rate};
         Tensors given{random_tensor({n}, DType::F32, 1), random_tensor({n}, DType::F32, 2), make_step_scalars(0.1, 1)};
-        check_device_twin("weight_step", given, [&](Tensors& t) {
+        check_device_backend("weight_step", given, [&](Tensors& t) {
           loss_of(t[2]).fill(loss);
           Tensor copy = t[1].dtype() == DType::F32 ? t[1].new_zeros({n}, DType::BF16) : Tensor();
           weight_step(settings, t[2], t[0], t[1], copy);

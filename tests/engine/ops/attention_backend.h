@@ -50,8 +50,8 @@ Conditions worst_conditions(const AttentionCase& c, const Op& op) {
 // An implementation against the reference in double on the inputs as rounded to its type. A relative error e of the
 // scores is one of conditions.weights * e of the weights, and that part of what gradients are the difference of.
 template <class Op>
-void check_twin(const Op& op, const AttentionCase& expected, const Conditions& conditions, DType dtype,
-                Device device = Device::cpu) {
+void check_backend(const Op& op, const AttentionCase& expected, const Conditions& conditions, DType dtype,
+                   Device device = Device::cpu) {
   CAPTURE(std::string(Op::name));
   CAPTURE(std::string(name_of(dtype)));
   CAPTURE(conditions.weights);

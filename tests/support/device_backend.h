@@ -23,8 +23,8 @@ inline constexpr std::pair<DType, DType> kPairsOfTypes[]{
 // run(tensors) calls operations, which read and write the tensors given, all of the CPU. It must write to them on the
 // device what it writes in double, within `f32` or `bf16` of the largest number of each (check_close), and the same
 // bits under every schedule.
-inline void check_device_twin(const std::string& what, const Tensors& given, const std::function<void(Tensors&)>& run,
-                              double f32 = 1e-5, double bf16 = 1e-2) {
+inline void check_device_backend(const std::string& what, const Tensors& given,
+                                 const std::function<void(Tensors&)>& run, double f32 = 1e-5, double bf16 = 1e-2) {
   Tensors expected, first;
   for (const Tensor& x : given) expected.push_back(x.dtype() == DType::I32 ? x.clone() : x.clone().to(DType::F64));
   run(expected);
@@ -50,8 +50,8 @@ inline void check_device_twin(const std::string& what, const Tensors& given, con
 }
 
 // The same with each tensor in turn beginning one number behind its memory, where no vector of numbers may be read.
-inline void check_unaligned_twin(const std::string& what, const Tensors& given,
-                                 const std::function<void(Tensors&)>& run, double f32 = 1e-5, double bf16 = 1e-2) {
+inline void check_unaligned_backend(const std::string& what, const Tensors& given,
+                                    const std::function<void(Tensors&)>& run, double f32 = 1e-5, double bf16 = 1e-2) {
   for (std::size_t n = 0; n < given.size(); ++n) {
     Tensors moved = given;
     moved[n] = Tensor::zeros({given[n].size() + 1}, given[n].dtype());
@@ -61,7 +61,7 @@ inline void check_unaligned_twin(const std::string& what, const Tensors& given,
       slices[n] = t[n].slice(1, given[n].shape());
       run(slices);
     };
-    check_device_twin(what + ", unaligned " + std::to_string(n), moved, run_moved, f32, bf16);
+    check_device_backend(what + ", unaligned " + std::to_string(n), moved, run_moved, f32, bf16);
   }
 }
 
