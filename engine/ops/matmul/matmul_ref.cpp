@@ -1,6 +1,9 @@
 // The matrix product in double.
 #include "engine/ops/matmul/matmul.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "engine/implementation.h"
 #include "engine/stop_point.h"
 #include "engine/threads.h"
@@ -57,8 +60,32 @@ struct UpcastF64<Operand> {
   void round_back() {}
 };
 
+namespace {
+
+// A product of more operations than this on the CPU, about a second of two cores, is computed in parts with a stop
+// point before each. The parts depend on sizes alone, so results do not depend on the number of threads or processes.
+constexpr double kLargestPart = 1e11;
+
+std::int64_t parts_of(const Operand& a, const MatmulSizes& sizes) {
+  if (a.tensor.device() != Device::cpu) return 1;
+  const double operations =
+      2.0 * static_cast<double>(sizes.M) * static_cast<double>(sizes.N) * static_cast<double>(sizes.K);
+  return static_cast<std::int64_t>(std::ceil(operations / kLargestPart));
+}
+
+// f(first, last) for parts of 0 ... count of nearly equal length.
+template <class F>
+void for_each_part(std::int64_t count, std::int64_t parts, F&& f) {
+  const std::int64_t each = (count + parts - 1) / parts;
+  for (std::int64_t first = 0; first < count; first += each) {
+    stop_point();
+    f(first, std::min(count, first + each));
+  }
+}
+
+}  // namespace
+
 void matmul(Operand a, Operand b, Tensor& c, bool accumulate) {
-  stop_point();
   Matrix C = matrix_of({c});
   auto [M, N, K] = matmul_sizes(a, b);
   SINK_CHECK(matrix_of(b).rows == K && C.rows == M && C.columns == N, "matmul",
@@ -70,7 +97,25 @@ void matmul(Operand a, Operand b, Tensor& c, bool accumulate) {
   SINK_CHECK(types_fit, "matmul",
              "element types do not fit: a is " + a.tensor.str() + ", b is " + b.tensor.str() + ", c is " + c.str());
   if (M == 0 || N == 0) return;
-  SINK_SELECT(a.tensor, matmul)(a, b, c, accumulate);
+  const auto product = SINK_SELECT(a.tensor, matmul);
+  const std::int64_t parts = parts_of(a, {M, N, K});
+  if (parts > 1 && !a.transposed) {  // rows of c
+    const Tensor a_MK = a.tensor.reshape({M, K}), c_MN = c.reshape({M, N});
+    for_each_part(M, parts, [&](std::int64_t first, std::int64_t last) {
+      Tensor rows = c_MN.rows(first, last);
+      const Tensor of_a = a_MK.rows(first, last);
+      product({of_a}, b, rows, accumulate);
+    });
+  } else if (parts > 1 && !b.transposed && out != DType::BF16) {  // summands
+    const Tensor a_KM = a.tensor.reshape({K, M}), b_KN = b.tensor.reshape({K, N});
+    for_each_part(K, parts, [&](std::int64_t first, std::int64_t last) {
+      const Tensor of_a = a_KM.rows(first, last), of_b = b_KN.rows(first, last);
+      product(transposed(of_a), {of_b}, c, accumulate || first > 0);
+    });
+  } else {
+    stop_point();
+    product(a, b, c, accumulate);
+  }
 }
 
 }  // namespace sink

@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include "engine/stop_point.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
 #include "tests/support/with_reference.h"
@@ -125,4 +126,28 @@ TEST_CASE("matmul: sizes and types that do not fit are named") {
   check_refused([&] { matmul({a}, {b_f64}, c); }, {"[matmul]", "f32 (2, 3)", "f64 (3, 5)"});
   Tensor c_bf16 = Tensor::zeros({2, 5}, DType::BF16), b_f32 = Tensor::zeros({3, 5});
   check_refused([&] { matmul({a}, {b_f32}, c_bf16); }, {"[matmul]", "bf16 (2, 5)"});
+}
+
+TEST_CASE("matmul: a large product is computed in parts, with a stop point before each") {
+  constexpr std::int64_t kSize = 3712;  // 1.02e11 operations
+  for (bool transpose_a : {false, true}) {
+    const bool accumulate = transpose_a;
+    const Case s{kSize, kSize, kSize, transpose_a, false};
+    CAPTURE(transpose_a);
+    Operands x(s, DType::F32, DType::F32);
+    const Tensor before = x.c.clone();
+    std::int64_t stop_points = 0;
+    {
+      const StopCheck count([&] { ++stop_points; });
+      multiply(s, x.a, x.b, x.c, accumulate);
+    }
+    CHECK(stop_points == 2);
+    for (std::int64_t i = 0; i < kSize; i += 371)
+      for (std::int64_t j = 0; j < kSize; j += 371) {
+        double sum = accumulate ? before.item(i * kSize + j) : 0;
+        for (std::int64_t k = 0; k < kSize; ++k)
+          sum += x.a.item(transpose_a ? k * kSize + i : i * kSize + k) * x.b.item(k * kSize + j);
+        CHECK(std::abs(x.c.item(i * kSize + j) - sum) < 1e-3);
+      }
+  }
 }
