@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "engine/rng.h"
+#include "tests/support/has_mpi.h"
 #include "tests/support/subprocess.h"
 
 using namespace sink;
@@ -96,14 +97,6 @@ class Ranks {
   bool by_nproc_;
   Subprocess launcher_;
 };
-
-// Whether ranks can be started here; a build with sanitizers has no MPI.
-bool has_mpi() {
-  const bool has = std::system("command -v mpirun >/dev/null 2>&1") == 0 &&
-                   std::filesystem::exists(program_path("libsinklab_mpi.so"));
-  if (!has) MESSAGE("skipped: there is no MPI");
-  return has;
-}
 
 bool wait_for_steps(const std::string& run, std::int64_t steps) {
   for (auto start = TestClock::now(); seconds_since(start) < 20; pause_for(0.01))

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "engine/rng.h"
+#include "tests/support/has_mpi.h"
 #include "tests/support/subprocess.h"
 
 using namespace sink;
@@ -95,6 +96,7 @@ TEST_CASE("resume: a signal in the middle of an evaluation ends the run within 5
                     many = " --steps 3 --eval-every 2 --checkpoint-every 1 --eval-sequences 200000";
   for (const char* ranks : {"", "--nproc 2 --accumulate 2", "--nproc 2 --accumulate 2 --zero 1"}) {
     CAPTURE(ranks);
+    if (!std::string(ranks).empty() && !has_mpi()) continue;
     TemporaryFolder folder;
     const std::string whole = folder / "whole", run = folder / "run";
     Subprocess uninterrupted(folder, command(whole, words_of(ranks + few)));
@@ -138,6 +140,7 @@ TEST_CASE("resume: a signal in the middle of a long step of one micro-batch ends
 TEST_CASE("resume: stopped or killed at random moments of a run that evaluates most of the time, it loses no line") {
   for (const std::string ranks : {"", "--nproc 2 --accumulate 2 --zero 1"}) {
     CAPTURE(ranks);
+    if (!std::string(ranks).empty() && !has_mpi()) continue;
     TemporaryFolder folder;
     const std::vector<std::string> more = words_of(
         "--resume auto --steps 9 --eval-every 2 --checkpoint-every 3 --eval-sequences 2000 --threads 1 " + ranks);

@@ -8,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "tests/support/has_mpi.h"
 #include "tests/support/subprocess.h"
 #include "tools/report/run_reader.h"
 #include "tools/sweep/study_output.h"
@@ -333,6 +334,7 @@ TEST_CASE("sweep: rows of an earlier table are jobs that need not run") {
 }
 
 TEST_CASE("sweep: jobs of two ranks each have the bits of jobs of one, and stop and continue with any number") {
+  if (!has_mpi()) return;
   Place one, two;
   const std::string study = "--seeds 0 --set steps=400 --set checkpoint-every=20 ";
   REQUIRE(Sweep(one.job(1, study)).wait() == 0);
