@@ -56,7 +56,7 @@ class ParameterArena {
   std::int64_t count() const;
 
   static constexpr std::int64_t kPiece = 4096;
-  // The numbers of elements of the sections after pad_sections(shards); known before allocate().
+  // The size of each section after pad_sections(shards), in elements; known before allocate().
   std::vector<std::int64_t> section_sizes(int shards) const;
   // In order, covering masters(); empty where numbers came from load_weights().
   const std::vector<Segment>& sections() const { return sections_; }

@@ -19,7 +19,7 @@
 namespace sink {
 
 // Whether a gradient has to reach this member of a node: a Var, a Gradient, a Parameter by its address, or a struct of
-// Vars that says so itself. Anything else (tensors, tables, settings) is a constant of the operation.
+// Vars that has requires_grad() itself. Anything else (tensors, tables, settings) is a constant of the operation.
 template <class T>
 bool requires_grad(const T& saved) {
   if constexpr (requires { saved.requires_grad(); }) return saved.requires_grad();

@@ -33,7 +33,7 @@ std::string footer(const std::string& program) {
          " --tiny\n\n"
          "Writes into the run folder: config.toml, metrics.jsonl, checkpoint.h5, evaluation.json; with --initial also\n"
          "evaluation-before.json, what was measured of that checkpoint before the first step.\n"
-         "Signals: SIGTERM, SIGHUP, SIGUSR2 or Ctrl-C save and leave (128 + signal), SIGUSR1 saves and goes on.\n"
+         "Signals: SIGTERM, SIGHUP, SIGUSR2 or Ctrl-C save and leave (128 + signal), SIGUSR1 saves and continues.\n"
          "Exit codes: 0 done, 1 bug, 2 usage, 3 bad input, 4 corrupt checkpoint, 5 diverged, 6 out of memory,\n"
          "7 device, 8 disk.\n";
 }

@@ -111,14 +111,14 @@ TrainingRun made_run(const RunConfig& config, const Ablation& ablation, Communic
 }
 
 // The part of train_in_folder that every rank has.
-int train_beside_writer(TrainingRun& run) {
+int train_on_other_rank(TrainingRun& run) {
   spread(run, {});
   InterruptGuard listening(InterruptGuard::Says::nothing);
   try {
     if (!run.config().initial.empty() && run.state().step == 0) run.evaluate(/*with_maps=*/true);
     CheckpointWriter checkpoint;
     TrainingRun::Ending ending = run.train({&checkpoint});
-    if (ending == TrainingRun::Ending::diverged) return static_cast<int>(Exit::diverged);  // the writer says why
+    if (ending == TrainingRun::Ending::diverged) return static_cast<int>(Exit::diverged);  // rank 0 prints why
     if (ending == TrainingRun::Ending::stopped) return 128 + run.stop_signal();
     run.evaluate(/*with_maps=*/true);
   } catch (const Stopped& stopped) { return 128 + stopped.signal; }
@@ -239,7 +239,7 @@ int train(const RunConfig& config, const Ablation& ablation, Talk talk) {
   int code = 0;
   try {
     if (config.dry_run) return print_dry_run(run);
-    code = ranks->is_writer() ? train_in_folder(run, talk) : train_beside_writer(run);
+    code = ranks->is_writer() ? train_in_folder(run, talk) : train_on_other_rank(run);
   } catch (const OutOfMemory& error) { fail_with_what_fits(run, error); } catch (const RankLost& lost) {
     throw RankLost(lost.what() + ("; this rank had finished step " + std::to_string(run.state().step)));
   }

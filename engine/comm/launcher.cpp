@@ -64,7 +64,7 @@ LaunchedProcess launched_process(const Variable& variable) {
 LaunchedProcess launched_process() { return launched_process(environment); }
 
 int become_single_process() {
-  local_rank();  // while the environment still says it
+  local_rank();  // reads the environment before it is cleared
   const int size = launched_process().size;
   std::vector<std::string> names;
   for (char** entry = environ; *entry; ++entry)

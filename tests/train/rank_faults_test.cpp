@@ -124,7 +124,7 @@ void goes_on(const std::string& run, const std::string& how, const std::string& 
 
 }  // namespace
 
-TEST_CASE("rank faults: one that is killed at any moment ends all within 5 s and is named; the run goes on") {
+TEST_CASE("rank faults: one that is killed at any moment ends all within 5 s and is named; the run resumes") {
   if (!has_mpi()) return;
   TemporaryFolder folder;
   const std::string expected = undisturbed(folder);
@@ -170,7 +170,7 @@ TEST_CASE("rank faults: SIGTERM to any rank, SIGUSR2 to mpirun: all save at one 
   }
 }
 
-TEST_CASE("rank faults: a signal to the parent of --nproc stops all at one step with its code, and the run goes on") {
+TEST_CASE("rank faults: a signal to the parent of --nproc stops all at one step with its code, and the run resumes") {
   if (!has_mpi()) return;
   TemporaryFolder folder;
   const std::string expected = undisturbed(folder);
@@ -189,7 +189,7 @@ TEST_CASE("rank faults: a signal to the parent of --nproc stops all at one step 
   }
 }
 
-TEST_CASE("rank faults: SIGUSR1 to one rank, or to the parent of --nproc, has all of them save and go on") {
+TEST_CASE("rank faults: SIGUSR1 to one rank, or to the parent of --nproc, makes all of them save and continue") {
   if (!has_mpi()) return;
   TemporaryFolder folder;
   for (bool by_nproc : {false, true}) {

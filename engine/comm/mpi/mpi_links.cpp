@@ -1,5 +1,5 @@
-// Links by MPI. A library of its own, which a program loads when it is one of MPI's ranks (engine/comm/mpi_library.h):
-// programs that are not never load MPI.
+// Links by MPI: a separate library, loaded by a program that is one of the ranks of MPI (engine/comm/mpi_library.h), so
+// that other programs never load MPI.
 #include <mpi.h>
 #include <unistd.h>
 

@@ -5,7 +5,7 @@
 // and adds them up in the order of ranks with the engine's own kernels.
 //
 // A thread watches NCCL's asynchronous errors and the time that the oldest collective takes. At an error or after the
-// time-out it aborts NCCL: destroying it would wait for the lost rank. What waited goes on with values that are not
+// time-out it aborts NCCL: destroying it would wait for the lost rank. What waited continues with values that are not
 // used, and the next call throws RankLost.
 #pragma once
 

@@ -25,7 +25,7 @@ bool holds_on(int size, const std::function<bool(Communicator&)>& body) {
       return body(*ranks) ? 0 : 1;
     } catch (const Error& error) {
       std::fprintf(stderr, "%s\n", error.what());
-      return emulated ? 1 : static_cast<int>(error.code);  // there each rank has a device of its own
+      return emulated ? 1 : static_cast<int>(error.code);  // each rank has its own emulated device
     }
   });
   const int code = *std::max_element(codes.begin(), codes.end());
