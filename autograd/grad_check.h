@@ -15,7 +15,7 @@ struct GradCheckResult {
 };
 
 // f maps the inputs (F64, requiring gradients) to one output of any shape. The upstream gradient is random, never ones,
-// so that a rule which forgets it cannot pass. Uses fourth-order central differences of step `step`.
+// so that a rule that ignores it fails. Uses fourth-order central differences of step `step`.
 GradCheckResult check_gradients(const std::function<Var()>& f, const std::vector<Var>& inputs, double step = 1e-3);
 
 }  // namespace sink

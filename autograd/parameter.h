@@ -17,13 +17,13 @@ enum class ParameterRole {
   linear_bias,  // added to a product
   norm_gain,    //
   norm_bias,    //
-  extra_key,    // what attention has beside its tokens: keys,
+  extra_key,    // of attention, in addition to its tokens: keys,
   extra_value,  // values,
-  extra_logit,  // and scores of keys that there are none of
+  extra_logit,  // and scores of keys that do not exist
   score_bias,   // added to scores by distance
 };
 
-// How initial values are drawn; every ablation draws the same numbers for the same name.
+// How initial values are drawn. Every ablation draws the same values for the same name.
 struct Init {
   enum class Kind { normal, uniform, constant };
   Kind kind = Kind::normal;
@@ -43,7 +43,7 @@ class Parameter {
  public:
   const ParameterInfo& info() const { return info_; }
   const std::string& name() const { return info_.name; }
-  // Where its numbers stand in every tensor of the arena.
+  // The position of its elements in every tensor of the arena.
   Segment segment() const { return {begin_, begin_ + info_.shape.size()}; }
 
   const Var& var() const { return master_; }
@@ -51,17 +51,17 @@ class Parameter {
   Tensor& mutable_master() { return master_.mutable_value(); }
   // The values that products read; ParameterArena::refresh() brings them up to date with the master values.
   const Tensor& compute() const { return compute_; }
-  // Weights that are read where they lie in a file, and have none of the above (WeightSource); null for others.
+  // A memory-mapped weight (WeightSource), which has none of the above; null for other parameters.
   const StoredMatrix* stored() const { return stored_.get(); }
   // Puts another matrix of the same shape in its place, and returns the one that was there.
   std::shared_ptr<const StoredMatrix> exchange_stored(std::shared_ptr<const StoredMatrix> other);
 
  private:
   friend class ParameterArena;
-  Parameter(ParameterInfo info, int section) : info_(std::move(info)), section_(section) {}
+  Parameter(ParameterInfo info, int bucket) : info_(std::move(info)), bucket_(bucket) {}
 
   ParameterInfo info_;
-  int section_;
+  int bucket_;
   std::int64_t begin_ = 0;
   Var master_;
   Tensor compute_;

@@ -10,7 +10,7 @@
 namespace sink {
 namespace {
 
-constexpr std::int64_t kAlignment = 32;  // numbers: 64 bytes of the smallest type, bf16
+constexpr std::int64_t kAlignment = 32;  // elements: 64 bytes of the smallest type, bf16
 
 std::int64_t multiple_of(std::int64_t unit, std::int64_t size) { return (size + unit - 1) / unit * unit; }
 std::int64_t aligned(std::int64_t size) { return multiple_of(kAlignment, size); }
@@ -39,57 +39,57 @@ void draw(const Init& init, const Rng& rng, Tensor& values) {
 
 std::shared_ptr<const StoredMatrix> Parameter::exchange_stored(std::shared_ptr<const StoredMatrix> other) {
   SINK_CHECK(stored_ && other && other->rows == stored_->rows && other->columns == stored_->columns, "parameters",
-             name() + " is replaced by a matrix of its shape alone, where it lies in a file: expected " +
+             name() + " can only be replaced by a stored matrix of the same shape: expected " +
                  (stored_ ? stored_->str() : "none") + ", got " + (other ? other->str() : "none"));
   return std::exchange(stored_, std::move(other));
 }
 
 const Parameter& ParameterArena::add(ParameterInfo info) {
-  SINK_CHECK(!masters_.defined(), "parameters", info.name + " was declared after the numbers were made");
-  parameters_.push_back(std::unique_ptr<Parameter>(new Parameter(std::move(info), section_)));
+  SINK_CHECK(!masters_.defined(), "parameters", info.name + " was declared after the parameters were allocated");
+  parameters_.push_back(std::unique_ptr<Parameter>(new Parameter(std::move(info), bucket_)));
   return *parameters_.back();
 }
 
-std::vector<std::int64_t> ParameterArena::section_sizes(int shards) const {
+std::vector<std::int64_t> ParameterArena::bucket_sizes(int shards) const {
   std::vector<std::int64_t> sizes;
-  int section = -1;
+  int bucket = -1;
   for (const auto& p : parameters_) {
-    if (p->section_ != section || sizes.empty()) sizes.push_back(0);
-    section = p->section_;
+    if (p->bucket_ != bucket || sizes.empty()) sizes.push_back(0);
+    bucket = p->bucket_;
     sizes.back() += aligned(p->segment().size());
   }
-  for (std::int64_t& size : sizes) size = multiple_of(shards * kPiece, size);
+  for (std::int64_t& size : sizes) size = multiple_of(shards * kBucketAlignment, size);
   return sizes;
 }
 
 void ParameterArena::lay_out(std::int64_t multiple) {
   size_ = 0;
-  sections_.clear();
-  int section = -1;
+  buckets_.clear();
+  int bucket = -1;
   for (const auto& p : parameters_) {
-    if (p->section_ != section || sections_.empty()) {
-      if (!sections_.empty()) sections_.back().end = size_ = multiple_of(multiple, size_);
-      sections_.push_back({size_, size_});
-      section = p->section_;
+    if (p->bucket_ != bucket || buckets_.empty()) {
+      if (!buckets_.empty()) buckets_.back().end = size_ = multiple_of(multiple, size_);
+      buckets_.push_back({size_, size_});
+      bucket = p->bucket_;
     }
     p->begin_ = size_;
     size_ += aligned(p->segment().size());
   }
-  if (!sections_.empty()) sections_.back().end = size_ = multiple_of(multiple, size_);
+  if (!buckets_.empty()) buckets_.back().end = size_ = multiple_of(multiple, size_);
 }
 
 void ParameterArena::allocate(std::uint64_t seed) {
-  lay_out(kPiece);
+  lay_out(kBucketAlignment);
   Tensor drawn = Tensor::zeros({size_}, accumulate_type(compute_type_));
   for (const auto& p : parameters_) {
     Tensor values = slice(drawn, *p);
     draw(p->info().init, Rng(seed, "parameter/" + p->name()), values);
   }
   masters_ = drawn.to(device_);
-  point_at_numbers();
+  create_views();
 }
 
-void ParameterArena::point_at_numbers() {
+void ParameterArena::create_views() {
   compute_ = compute_type_ == DType::BF16 ? masters_.new_zeros({size_}, DType::BF16) : masters_;
   for (const auto& p : parameters_) {
     p->master_ = Var(slice(masters_, *p), /*requires_grad=*/true);
@@ -98,24 +98,24 @@ void ParameterArena::point_at_numbers() {
   refresh();
 }
 
-void ParameterArena::pad_sections(int shards) {
+void ParameterArena::pad_buckets(int shards) {
   SINK_CHECK(masters_.defined() && !gradients_.defined(), "parameters",
-             "pad_sections() belongs between allocate() and allocate_gradients()");
+             "pad_buckets() belongs between allocate() and allocate_gradients()");
   if (shards == 1) return;
   const Tensor before = masters_;
   std::vector<std::int64_t> began;
   for (const auto& p : parameters_) began.push_back(p->begin_);
-  lay_out(shards * kPiece);
+  lay_out(shards * kBucketAlignment);
   masters_ = before.new_zeros({size_}, before.dtype());
   for (std::size_t n = 0; n < parameters_.size(); ++n) {
     const Parameter& p = *parameters_[n];
     slice(masters_, p).copy_from(before.slice(began[n], p.info().shape));
   }
-  point_at_numbers();
+  create_views();
 }
 
 void ParameterArena::load_weights(const WeightSource& source) {
-  SINK_CHECK(!masters_.defined(), "parameters", "load_weights() came after the numbers were made");
+  SINK_CHECK(!masters_.defined(), "parameters", "load_weights() was called after the parameters were allocated");
   size_ = 0;
   for (const auto& p : parameters_) {
     p->stored_ = device_ == Device::cpu && compute_type_ != DType::F64 ? source.matrix(p->info()) : nullptr;
@@ -127,15 +127,15 @@ void ParameterArena::load_weights(const WeightSource& source) {
   for (const auto& p : parameters_) {
     if (source.is_repeated(p->info())) repeated_ += p->info().shape.size();
     if (p->stored_) continue;
-    Tensor numbers = slice(taken, *p);
-    source.numbers(p->info(), numbers);
+    Tensor values = slice(taken, *p);
+    source.read_values(p->info(), values);
   }
   masters_ = taken.to(device_);
   compute_ = compute_type_ == DType::BF16 ? masters_.new_zeros({size_}, DType::BF16) : masters_;
-  const bool all_numbers = std::ranges::none_of(parameters_, [](const auto& p) { return p->stored_ != nullptr; });
+  const bool all_tensors = std::ranges::none_of(parameters_, [](const auto& p) { return p->stored_ != nullptr; });
   for (const auto& p : parameters_) {
     if (p->stored_) continue;
-    p->master_ = Var(slice(masters_, *p), /*requires_grad=*/all_numbers);
+    p->master_ = Var(slice(masters_, *p), /*requires_grad=*/all_tensors);
     p->compute_ = slice(compute_, *p);
   }
   refresh();

@@ -1,11 +1,11 @@
-// ParameterArena: all parameters of a model. Master values are one tensor, so is the copy of them that products read,
-// and in training so are the gradients and each moment of an optimiser; a parameter is a slice of each. What treats all
-// numbers alike (an update, a norm, a sum over ranks) is one call on one tensor.
+// ParameterArena: all parameters of a model. The master values are one tensor. So are their copy that products read
+// and, in training, the gradients and each moment of an optimizer. A parameter is a slice of each. An operation that
+// treats all elements alike (an update, a norm, a sum over ranks) is one call on one tensor.
 //
-// Slices stand in the order in which parameters are declared and begin at multiples of 64 bytes, whatever the type.
-// Between them is padding, at first zero, that nobody reads. Parameters that a pass uses together are a section (those
-// of a block): sections begin and end at multiples of kPiece numbers times the number of shards, so that what
-// is computed of pieces does not depend on the number of shards.
+// Slices are in the order in which parameters are declared and begin at multiples of 64 bytes, for every type. The
+// padding between them is initially zero and is never read. Parameters whose gradients are complete at the same time of
+// backward (those of a block) are a bucket. Buckets begin and end at multiples of kBucketAlignment elements times the
+// number of shards, so that the partial squared norms of the gradients do not depend on the number of shards.
 #pragma once
 
 #include <memory>
@@ -15,36 +15,37 @@
 
 namespace sink {
 
-// Where the numbers of a model come from that are not drawn: the files of another program (model/open/).
+// A source of values for a model that are not drawn: the files of another program (model/open/).
 struct WeightSource {
   virtual ~WeightSource() = default;
-  // A weight of a product, or a table that tokens are looked up in, to be read where it lies; null: numbers() has it.
+  // The weight of a product, or a table that tokens are looked up in, memory-mapped. Null: read_values() has its
+  // values.
   virtual std::shared_ptr<const StoredMatrix> matrix(const ParameterInfo& parameter) const = 0;
-  // All of them, in the order of its shape, as F32 or F64.
-  virtual void numbers(const ParameterInfo& parameter, Tensor& out) const = 0;
-  // Whether they are those of another parameter, too: an unembedding that is the embedding.
+  // All values, in the order of the parameter's shape, as F32 or F64.
+  virtual void read_values(const ParameterInfo& parameter, Tensor& out) const = 0;
+  // Whether another parameter has the same values: an unembedding that is the embedding.
   virtual bool is_repeated(const ParameterInfo& parameter) const = 0;
 };
 
 class ParameterArena {
  public:
-  // `compute` is the type that products read; master values are F32, or F64 with it. All live on `device`.
+  // `compute` is the type that products read. Master values are F32, or F64 if it is F64. All tensors are on `device`.
   explicit ParameterArena(DType compute, Device device = Device::cpu) : compute_type_(compute), device_(device) {}
 
-  // Parameters that are declared from here on are another section.
-  void begin_section() { ++section_; }
-  // Declares a parameter, which has no numbers before allocate(). The reference outlives moves of the arena.
+  // Parameters that are declared after this belong to another bucket.
+  void begin_bucket() { ++bucket_; }
+  // Declares a parameter. It has no values before allocate(). The reference stays valid when the arena is moved.
   const Parameter& add(ParameterInfo info);
-  // Makes the numbers; those of each parameter are drawn from the stream of (seed, its name), by the CPU: the same bits
-  // on every device.
+  // Allocates and draws the values. Those of each parameter come from the stream of (seed, its name) and are drawn on
+  // the CPU, so every device has the same bits.
   void allocate(std::uint64_t seed);
-  // Instead of allocate(): nothing is drawn, matrices stay where they are, and nothing wants a gradient. On a device
-  // other than the CPU and for F64 all are numbers, which want one.
+  // Replaces allocate(): nothing is drawn, matrices stay memory-mapped, and no parameter requires a gradient. On other
+  // devices than the CPU, and for F64, all parameters are tensors that require one.
   void load_weights(const WeightSource& source);
-  // Pads every section to a multiple of `shards` kPiece elements, so that it divides into equal shards. Before
-  // allocate_gradients().
-  void pad_sections(int shards);
-  // From now on gradients gather in one tensor, gradients(); without it each is a tensor of its own. For training.
+  // Pads every bucket to a multiple of `shards` * kBucketAlignment elements, so that it divides into equal shards.
+  // Before allocate_gradients().
+  void pad_buckets(int shards);
+  // Makes gradients() one tensor; without it each gradient is a separate tensor. For training.
   void allocate_gradients();
 
   // In order of declaration.
@@ -52,14 +53,14 @@ class ParameterArena {
   auto end() const { return parameters_.end(); }
   std::size_t size() const { return parameters_.size(); }
   const std::unique_ptr<Parameter>& operator[](std::size_t i) const { return parameters_[i]; }
-  // Numbers in all parameters, without padding; those that a WeightSource repeats are counted once.
+  // The number of parameter elements, without padding. Those that a WeightSource repeats are counted once.
   std::int64_t count() const;
 
-  static constexpr std::int64_t kPiece = 4096;
-  // The size of each section after pad_sections(shards), in elements; known before allocate().
-  std::vector<std::int64_t> section_sizes(int shards) const;
-  // In order, covering masters(); empty where numbers came from load_weights().
-  const std::vector<Segment>& sections() const { return sections_; }
+  static constexpr std::int64_t kBucketAlignment = 4096;  // elements
+  // The size of each bucket after pad_buckets(shards), in elements; known before allocate().
+  std::vector<std::int64_t> bucket_sizes(int shards) const;
+  // In order, covering masters(); empty after load_weights().
+  const std::vector<Segment>& buckets() const { return buckets_; }
 
   Device device() const { return device_; }
   // Padding included.
@@ -83,17 +84,17 @@ class ParameterArena {
   void refresh();
 
  private:
-  // Where parameters and sections stand, each a multiple of `multiple` numbers.
+  // Computes the positions of parameters and buckets; each bucket is a multiple of `multiple` elements.
   void lay_out(std::int64_t multiple);
-  void point_at_numbers();
+  void create_views();
 
   DType compute_type_;
   Device device_;
   std::vector<std::unique_ptr<Parameter>> parameters_;
-  int section_ = 0;
-  std::vector<Segment> sections_;
+  int bucket_ = 0;
+  std::vector<Segment> buckets_;
   std::int64_t size_ = 0;      // with padding
-  std::int64_t repeated_ = 0;  // numbers that two parameters have
+  std::int64_t repeated_ = 0;  // elements that two parameters share
   Tensor masters_, compute_, gradients_;
 };
 

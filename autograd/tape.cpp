@@ -42,19 +42,19 @@ Tape::Pause::Pause() : paused_(active_tape) { active_tape = nullptr; }
 
 Tape::Pause::~Pause() { active_tape = paused_; }
 
-void Tape::backward(const Var& loss, const Watch& before) {
+void Tape::backward(const Var& loss, const PreHook& pre_hook) {
   SINK_CHECK(loss.value().size() == 1, "backward", "expected a loss of one element, got " + loss.value().str());
   SINK_CHECK(loss.requires_grad(), "backward",
              "the loss depends on nothing that wants a gradient, or no Tape is alive");
   loss.gradient().accumulate(Tensor::full(loss.value().shape(), 1, loss.value().dtype(), loss.value().device()));
-  backward_from_outputs(before);
+  backward_from_outputs(pre_hook);
 }
 
-void Tape::backward_from_outputs(const Watch& before) {
+void Tape::backward_from_outputs(const PreHook& pre_hook) {
   for (; !nodes_.empty(); nodes_.pop_back()) {
     Node& node = *nodes_.back();
     if (complete_grads(node)) {
-      if (before) before(node);
+      if (pre_hook) pre_hook(node);
       node.backward();
     }
     for (const Gradient& output : node.outputs) output.clear();

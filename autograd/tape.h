@@ -27,13 +27,13 @@ class Tape {
 
   const std::vector<std::unique_ptr<Node>>& nodes() const { return nodes_; }
 
-  // Starts from d loss = 1 for a loss of one element. Every node is dropped once it has run, and with it what it saved
-  // and the gradients of its outputs; those of parameters and other leaves stay. `before`, if any, sees each node that
-  // runs, with the gradients of its outputs complete.
-  using Watch = std::function<void(const Node&)>;
-  void backward(const Var& loss, const Watch& before = {});
-  // The same from gradients that the outputs have been given.
-  void backward_from_outputs(const Watch& before = {});
+  // Runs backward from d loss = 1, for a loss of one element. Every node is dropped once it has run, and with it what
+  // it saved and the gradients of its outputs; those of parameters and other leaves stay. `pre_hook`, if any, is called
+  // with each node before it runs, when the gradients of its outputs are complete.
+  using PreHook = std::function<void(const Node&)>;
+  void backward(const Var& loss, const PreHook& pre_hook = {});
+  // Runs backward from the gradients that the outputs already have.
+  void backward_from_outputs(const PreHook& pre_hook = {});
 
   // While one lives, this thread records nothing, as if no Tape were alive.
   class Pause {

@@ -1,7 +1,7 @@
-// Var: a tensor and the place where its gradient gathers. Copies share both.
+// Var: a tensor and its gradient, shared by copies.
 //
-// The two are apart so that a recorded operation keeps only what its backward reads: a Var where it needs the value, a
-// Gradient where it needs only to pass a gradient on. A value that nobody keeps is freed while the model still runs.
+// The two are separate objects so that a recorded operation keeps only what its backward reads: a Var if it needs the
+// value, a Gradient if it only passes a gradient on. A value that nothing keeps is freed while the model still runs.
 #pragma once
 
 #include <memory>

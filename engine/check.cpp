@@ -3,7 +3,7 @@
 namespace sink {
 
 void fail(const char* tag, const std::string& message, Exit code) {
-  throw Error(std::string("[") + tag + "] " + message, code);
+  throw Error(code == Exit::failure ? std::string("[") + tag + "] " + message : message, code);
 }
 
 }  // namespace sink

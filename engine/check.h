@@ -1,4 +1,4 @@
-// Errors that a user can act on: what was expected, what came, and the exit code a program leaves with.
+// Errors that a user can act on: what was expected, what was found, and the exit code of the program.
 #pragma once
 
 #include <stdexcept>
@@ -6,10 +6,10 @@
 
 namespace sink {
 
-// Exit codes of every Sinklab program; scripts may rely on them. A run stopped by signal n leaves with 128 + n.
+// Exit codes of every Sinklab program; scripts may rely on them. A run stopped by signal n exits with 128 + n.
 enum class Exit : int {
   ok = 0,
-  failure = 1,             // a bug of ours
+  failure = 1,             // a bug in Sinklab
   usage = 2,               // wrong flag or value
   bad_input = 3,           // data, text or configuration that cannot be used
   corrupt_checkpoint = 4,  // truncated, damaged, foreign or of another policy
@@ -25,13 +25,13 @@ class Error : public std::runtime_error {
   Exit code;
 };
 
-// There is no memory for a tensor. A program that knows what would need less says so (train/memory_advice.h).
+// There is no memory for a tensor. train/memory_advice.h adds advice on settings that need less.
 class OutOfMemory : public Error {
  public:
   explicit OutOfMemory(const std::string& message) : Error(message, Exit::out_of_memory) {}
 };
 
-// Throws Error("[tag] message"). `tag` names the operation, as in "[rms_norm] ...".
+// Throws Error(message); the message of a bug begins with the operation, as in "[rms_norm] ...".
 [[noreturn]] void fail(const char* tag, const std::string& message, Exit code = Exit::failure);
 
 }  // namespace sink

@@ -1,4 +1,4 @@
-// Where the numbers of a tensor live, and what a tensor needs of a device that is not the CPU.
+// Devices of tensors, and the functions that a tensor needs from a device other than the CPU.
 #pragma once
 
 #include <cstddef>
@@ -10,19 +10,19 @@ namespace sink {
 enum class Device : std::uint8_t { cpu, cuda };
 
 constexpr const char* name_of(Device device) { return device == Device::cuda ? "cuda" : "cpu"; }
-// The device of a name that name_of gives.
+// The inverse of name_of.
 Device device_named(const std::string& name);
 
-// "cuda (emulated)" for the device that engine/cuda/emulated is, else name_of(device): for logs, checkpoints, reports.
+// "cuda (emulated)" for the emulated device (engine/cuda/emulated), else name_of(device): for logs and reports.
 std::string description_of(Device device);
 
-// Throws Error with Exit::device, saying why, where tensors cannot be put on `device`: this build has no CUDA, or there
-// is no GPU, or its driver is too old.
+// Throws Error with Exit::device and the reason where `device` cannot be used: this build has no CUDA, there is no GPU,
+// or its driver is too old.
 void check_usable(Device device);
 
 class Tensor;
 
-// The memory of a device. Copies and fills wait for kernels before them, and for themselves only where they say so.
+// The memory of a device. Copies and fills run after earlier kernels; they are asynchronous unless noted.
 struct DeviceMemory {
   void* (*allocate)(std::size_t bytes);  // null where there is none
   void (*release)(void* memory);
@@ -30,15 +30,15 @@ struct DeviceMemory {
   void (*copy_out)(void* host, const void* device, std::size_t bytes);  // waits until it is done
   void (*fill)(Tensor& x, double value);
   void (*convert)(const Tensor& from, Tensor& to);  // both on the device; also of one type
-  // What is launched between the first two is written down and does not run (engine/recording.h). Memory that was asked
-  // for meanwhile holds numbers only while the recording runs, and lasts until it is dropped.
+  // Launches between the first two calls are recorded and do not run (engine/recording.h). Memory that is allocated in
+  // between is valid only while the recording runs, and is freed when the recording is dropped.
   void (*begin_recording)();
   void* (*end_recording)();
   void (*run_recording)(void* recording);
   void (*drop_recording)(void* recording);
-  std::size_t (*capacity)();  // bytes that it has; 0: nobody knows
+  std::size_t (*capacity)();  // in bytes; 0: unknown
 };
-// Checked as check_usable does.
+// Throws as check_usable.
 const DeviceMemory& memory_of(Device device);
 
 }  // namespace sink

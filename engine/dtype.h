@@ -61,33 +61,11 @@ struct DTypeOf<std::int32_t> : std::integral_constant<DType, DType::I32> {};
 template <class T>
 inline constexpr DType dtype_of = DTypeOf<T>::value;
 
-constexpr std::size_t size_of(DType dtype) {
-  switch (dtype) {
-    case DType::F32:
-      return 4;
-    case DType::BF16:
-      return 2;
-    case DType::F64:
-      return 8;
-    case DType::I32:
-      return 4;
-  }
-  return 0;
-}
-
-constexpr const char* name_of(DType dtype) {
-  switch (dtype) {
-    case DType::F32:
-      return "f32";
-    case DType::BF16:
-      return "bf16";
-    case DType::F64:
-      return "f64";
-    case DType::I32:
-      return "i32";
-  }
-  return "?";
-}
+// By DType.
+inline constexpr std::size_t kDTypeSizes[] = {4, 2, 8, 4};
+inline constexpr const char* kDTypeNames[] = {"f32", "bf16", "f64", "i32"};
+constexpr std::size_t size_of(DType dtype) { return kDTypeSizes[static_cast<int>(dtype)]; }
+constexpr const char* name_of(DType dtype) { return kDTypeNames[static_cast<int>(dtype)]; }
 
 // The type of a name that name_of gives.
 inline DType dtype_named(const std::string& name) {

@@ -1,4 +1,4 @@
-// SINK_HD marks a function of one number or one row that both the CPU and, where a compiler for it runs, the GPU call.
+// SINK_HD marks a function of one value or one row that the CPU and, when compiled by nvcc, the GPU can call.
 #pragma once
 
 #ifdef __CUDACC__

@@ -15,16 +15,16 @@ inline bool& use_reference() {
   return on;
 }
 
-// The type of sums, of one number per row, of master values and their gradients, for numbers of type `dtype`.
+// The type of sums, of per-row statistics, of master weights and their gradients, for elements of type `dtype`.
 constexpr DType accumulate_type(DType dtype) { return dtype == DType::F64 ? DType::F64 : DType::F32; }
 
 // Whether an operation on x, a tensor of the CPU, runs its ref:: backend: always for F64, which has no other, else by
 // the switch.
 inline bool runs_reference(const Tensor& x) { return x.dtype() == DType::F64 || use_reference(); }
 
-// An argument of an operation as its ref:: backend takes it: numbers and settings as they are, tensors of F32 and BF16
-// as copies in F64, and those that the operation writes rounded back, once, when it is done. A struct that holds
-// tensors needs a specialisation with the same three members.
+// Converts an argument of an operation for its ref:: backend: scalars and settings are unchanged, F32 and BF16 tensors
+// are copied to F64, and outputs are rounded back once after the call. A struct that holds tensors needs a
+// specialisation with the same three members.
 template <class T>
 struct UpcastF64 {
   std::add_const_t<T>& given;

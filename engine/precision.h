@@ -1,4 +1,4 @@
-// What a name of `--precision` says: in which type numbers are stored, and how exact a GPU's products of F32 are.
+// The values of `--precision`: the element type of tensors, and the exactness of F32 matrix products on a GPU.
 #pragma once
 
 #include <string>

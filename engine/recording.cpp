@@ -1,9 +1,11 @@
 #include "engine/recording.h"
 
+#include <cstdlib>
 #include <set>
-#include <string>
+#include <string_view>
 
 #include "engine/check.h"
+#include "engine/tensor.h"
 
 namespace sink {
 namespace {
@@ -59,6 +61,34 @@ Recording::Recording(Device device, const std::function<void()>& launches) : dev
 Recording::~Recording() { memory_of(device_).drop_recording(launches_); }
 
 void Recording::run() const { memory_of(device_).run_recording(launches_); }
+
+namespace {
+
+// Records a fill and a copy with a tensor of their own, as a training step does, and runs them twice.
+std::string try_recording(Device device) {
+  if (!memory_pools_allowed()) return "SINK_MEMORY_POOLS is off";
+  try {
+    Tensor x = Tensor::zeros({1}, DType::F32, device);
+    Recording probe(device, [&] { x.copy_from(Tensor::full({1}, 1, DType::F32, device)); });
+    probe.run();
+    probe.run();
+    return x.item() == 1 ? "" : "a recorded copy did not run";
+  } catch (const Error& e) { return e.what(); }
+}
+
+}  // namespace
+
+const std::string& recording_refusal(Device device) {
+  static const std::string no_device = "the CPU has no recordings";
+  if (device == Device::cpu) return no_device;
+  static const std::string of_cuda = try_recording(Device::cuda);
+  return of_cuda;
+}
+
+bool memory_pools_allowed() {
+  const char* value = std::getenv("SINK_MEMORY_POOLS");
+  return !value || std::string_view(value) != "off";
+}
 
 void note_allocated(const void* memory) {
   if (being_made) being_made->made.insert(memory);

@@ -1,9 +1,10 @@
-// Recording: the launches of some work on a device, written down once and then run again and again as one: a CUDA
-// graph. What it reads and writes is where it was when it was recorded, and numbers that went to kernels by value are
-// what they were; only what lies in tensors may differ from run to run.
+// Recording: launches on a device that are recorded once and then run repeatedly as one (a CUDA graph). Its kernels
+// use the recorded addresses and scalar arguments in every run; only the contents of tensors may differ between
+// runs.
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "engine/device.h"
 
@@ -11,9 +12,9 @@ namespace sink {
 
 class Recording {
  public:
-  // Calls `launches`, whose work on `device`, not the CPU, is written down and does not run. One at a time, and nothing
-  // else is launched meanwhile. Throws what `launches` throws, and Error where the work could not be repeated: it
-  // copied between host and device, kept a tensor that it made, or let go of one that it did not make.
+  // Calls `launches`, whose work on `device` (not the CPU) is recorded and does not run. One recording at a time, and
+  // no other launches meanwhile. Throws what `launches` throws, and Error where the work cannot be repeated: it copied
+  // between host and device, kept a tensor that it allocated, or released one that it did not allocate.
   Recording(Device device, const std::function<void()>& launches);
   ~Recording();
   Recording(const Recording&) = delete;
@@ -27,7 +28,14 @@ class Recording {
   void* launches_;
 };
 
-// ---- What storage and tensors say of themselves while one is made; at other times nothing comes of it ----
+// Empty if work on `device` can be recorded, else the reason. The first call tries it with a small recording.
+const std::string& recording_refusal(Device device);
+
+// false if SINK_MEMORY_POOLS=off, which treats a device as one without memory pools: to test and to work around
+// drivers.
+bool memory_pools_allowed();
+
+// ---- Called by storage and tensors; without effect unless a recording is being made ----
 
 void note_allocated(const void* memory);
 void note_released(const void* memory);

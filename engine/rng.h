@@ -1,5 +1,5 @@
-// Counter-based random numbers (Philox 4x32-10, Salmon et al. 2011): draw number i of a named stream is a pure function
-// of (seed, stream, i), so nothing has to be saved or replayed and every ablation gets the same numbers.
+// Counter-based random number generator (Philox 4x32-10, Salmon et al. 2011). Draw number i of a named stream is a pure
+// function of (seed, stream, i), so nothing has to be saved or replayed, and all ablations get the same draws.
 #pragma once
 
 #include <array>

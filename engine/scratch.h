@@ -1,5 +1,5 @@
-// Scratch memory of a kernel. A layout is a struct that takes its pieces in its constructor, whose last argument is a
-// Scratch&. The constructor runs once to count and then once for every block, so that no size is written twice:
+// Scratch memory of a kernel. A layout is a struct whose constructor takes its buffers from its last argument, a
+// Scratch&. The constructor runs once to measure and then once for every block, so that no size is written twice:
 //
 //   struct Rows {
 //     float *m, *s;
@@ -7,7 +7,7 @@
 //   };
 //   ScratchBlocks<Rows> blocks(thread_count(), T);   // blocks[n].m, ...
 //
-// With AddressSanitizer, all that lies between and behind pieces is poisoned: a write past a piece stops the program.
+// AddressSanitizer stops the program at an access between buffers or after the last one.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Segment: elements [begin, end) of a tensor, counted as it lies in memory.
+// Segment: elements [begin, end) of a tensor, in memory order.
 #pragma once
 
 #include <cstdint>

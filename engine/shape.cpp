@@ -3,12 +3,6 @@
 #include "engine/check.h"
 
 namespace sink {
-namespace {
-
-constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
-
-}  // namespace
-
 Shape::Shape(std::initializer_list<std::int64_t> sizes) {
   for (std::int64_t size : sizes) append(size);
 }
@@ -20,18 +14,12 @@ void Shape::append(std::int64_t size) {
 }
 
 std::int64_t Shape::size() const {
+  constexpr std::int64_t kMostElements = std::int64_t{1} << 48;
   std::int64_t product = 1;
   for (int axis = 0; axis < rank_; ++axis)
     SINK_CHECK(!__builtin_mul_overflow(product, sizes_[axis], &product) && product < kMostElements, "shape",
                str() + " has more elements than any memory holds", Exit::out_of_memory);
   return product;
-}
-
-bool Shape::operator==(const Shape& other) const {
-  if (rank_ != other.rank_) return false;
-  for (int axis = 0; axis < rank_; ++axis)
-    if (sizes_[axis] != other.sizes_[axis]) return false;
-  return true;
 }
 
 std::string Shape::str() const {

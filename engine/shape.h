@@ -21,7 +21,7 @@ class Shape {
   std::int64_t& operator[](int axis) { return sizes_[axis < 0 ? axis + rank_ : axis]; }
   // Number of elements (1 for a scalar of rank 0).
   std::int64_t size() const;
-  bool operator==(const Shape& other) const;
+  bool operator==(const Shape& other) const = default;  // unused sizes are 0
   // "(2, 8, 64)"
   std::string str() const;
   void append(std::int64_t size);

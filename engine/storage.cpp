@@ -125,10 +125,9 @@ std::shared_ptr<Storage> allocate(std::size_t bytes, Device device) {
 
 void refuse_memory(std::size_t bytes, const std::string& what, Device device) {
   std::size_t has = device == Device::cpu ? 0 : memory_of(device).capacity();
-  throw OutOfMemory("[allocate] out of memory" + (device == Device::cpu ? "" : " on " + description_of(device)) +
-                    ": asked for " + text_of(bytes) + " for " + what + " while " +
-                    text_of(allocator_stats(device).bytes_in_use) + " are in use" +
-                    (has > 0 ? ", of " + text_of(has) : ""));
+  throw OutOfMemory("out of memory" + (device == Device::cpu ? "" : " on " + description_of(device)) + ": asked for " +
+                    text_of(bytes) + " for " + what + " while " + text_of(allocator_stats(device).bytes_in_use) +
+                    " are in use" + (has > 0 ? ", of " + text_of(has) : ""));
 }
 
 AllocatorStats allocator_stats(Device device) {

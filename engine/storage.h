@@ -1,5 +1,5 @@
-// The only place that asks the system for memory. Freed blocks of the CPU are kept and handed out again, so a training
-// step in steady state asks for none: allocator_stats().system_allocations stands still. A device keeps its own.
+// The memory of tensors. Freed CPU blocks are cached and reused, so that a training step in steady state makes no
+// system allocation: allocator_stats().system_allocations is constant. A device has its own cache.
 #pragma once
 
 #include <cstddef>
@@ -11,11 +11,11 @@
 
 namespace sink {
 
-// One block of memory, of the CPU aligned to 64 bytes; it goes back to the cache, or to its device, when its last owner
-// leaves.
+// One block of memory, on the CPU aligned to 64 bytes. It is returned to the cache, or to its device, with its last
+// owner.
 struct Storage {
   void* data = nullptr;
-  std::size_t bytes = 0;  // of the block, at least what was asked for
+  std::size_t bytes = 0;  // of the block, at least the requested size
   Device device = Device::cpu;
 
   Storage() = default;
@@ -24,20 +24,20 @@ struct Storage {
   ~Storage();
 };
 
-// Null where there is no such memory; refuse_memory says so.
+// Null where memory is exhausted; the caller then throws by refuse_memory.
 std::shared_ptr<Storage> allocate(std::size_t bytes, Device device = Device::cpu);
-// Throws OutOfMemory, naming the bytes that `what` asked for, those in use and those that the device has.
+// Throws OutOfMemory with the bytes requested for `what`, the bytes in use and the capacity of the device.
 [[noreturn]] void refuse_memory(std::size_t bytes, const std::string& what, Device device);
 
 struct AllocatorStats {
-  std::uint64_t system_allocations = 0;  // blocks ever asked of the system; of the CPU
-  std::size_t bytes_in_use = 0;          // handed out now
+  std::uint64_t system_allocations = 0;  // blocks ever requested from the system; CPU only
+  std::size_t bytes_in_use = 0;          // currently in use
   std::size_t peak_bytes_in_use = 0;
-  std::size_t bytes_reserved = 0;  // handed out or kept for reuse; of the CPU
+  std::size_t bytes_reserved = 0;  // in use or cached; CPU only
 };
 AllocatorStats allocator_stats(Device device = Device::cpu);
 
-// Gives every kept block back to the system.
+// Frees all cached blocks.
 void release_cached_memory();
 
 }  // namespace sink

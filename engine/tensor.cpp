@@ -151,7 +151,7 @@ std::string Tensor::str() const {
 void Tensor::refuse(DType asked, Device where) const {
   SINK_CHECK(asked == dtype_, "tensor", "the elements are " + str() + ", asked for as " + name_of(asked));
   fail("tensor", where == Device::cpu
-                     ? str() + " has no numbers in the CPU's memory; read to(Device::cpu), which copies them"
+                     ? str() + " is not in the CPU's memory; read to(Device::cpu), which copies it"
                      : str() + " is on the CPU, where a tensor on cuda is expected; give to(Device::cuda)");
 }
 

@@ -1,5 +1,5 @@
-// Tensor: a contiguous, row-major block of numbers with a shape and an element type. Copying a Tensor shares the
-// numbers; clone() copies them. It lives on the CPU or on another device, where only operations reach its numbers.
+// Tensor: a contiguous, row-major block of elements with a shape and an element type. Copying a Tensor shares its
+// memory; clone() copies it. It is on the CPU or on another device, where only operations can access the elements.
 #pragma once
 
 #include <memory>
@@ -16,11 +16,11 @@ class Tensor {
   Tensor() = default;  // undefined: holds nothing
 
   static Tensor empty(const Shape& shape, DType dtype = DType::F32, Device device = Device::cpu);
-  // Of the shape, type and device of another.
+  // With the shape, type and device of another.
   static Tensor empty_like(const Tensor& other);
   static Tensor zeros(const Shape& shape, DType dtype = DType::F32, Device device = Device::cpu);
   static Tensor full(const Shape& shape, double value, DType dtype = DType::F32, Device device = Device::cpu);
-  // Beside this one, on its device.
+  // On the device of this tensor.
   Tensor new_empty(const Shape& shape, DType dtype) const { return empty(shape, dtype, device()); }
   Tensor new_zeros(const Shape& shape, DType dtype) const { return zeros(shape, dtype, device()); }
   template <class T>
@@ -30,7 +30,7 @@ class Tensor {
   static Tensor table(std::int64_t rows, std::int64_t columns, F&& f);
 
   bool defined() const { return storage_ != nullptr; }
-  // No other Tensor shares the numbers.
+  // No other Tensor shares the memory.
   bool unique() const { return storage_.use_count() == 1; }
   const Shape& shape() const { return shape_; }
   int rank() const { return shape_.rank(); }
@@ -51,7 +51,7 @@ class Tensor {
     check(dtype_of<T>, Device::cpu);
     return static_cast<const T*>(base_);
   }
-  // The same on the CUDA device: for kernels to follow, never for host code.
+  // The same on the CUDA device: for kernels, not for host code.
   template <class T>
   T* device_data() {
     check(dtype_of<T>, Device::cuda);
@@ -70,20 +70,20 @@ class Tensor {
     check(dtype_, Device::cpu);
     return base_;
   }
-  // Whether both begin with the same number in memory.
+  // Whether both begin at the same address.
   bool same_data_ptr(const Tensor& other) const { return base_ == other.base_; }
 
-  // The same numbers under another shape of equal size.
+  // A view with another shape of equal size.
   Tensor reshape(const Shape& shape) const;
-  // Elements [begin, end) of the first axis, sharing the numbers.
+  // A view of [begin, end) of the first axis.
   Tensor rows(std::int64_t begin, std::int64_t end) const;
-  // The numbers from element `begin` on, as many as `shape` has, shared with this tensor; unique() of the slice counts
-  // its own copies alone.
+  // A view of the elements from `begin` on, as many as `shape` has. It keeps the memory alive; unique() of the view
+  // counts only copies of the view.
   Tensor slice(std::int64_t begin, const Shape& shape) const;
   Tensor clone() const;
-  // Converts between the real types (the result shares the numbers if the type is the same).
+  // Converts between the real types (the result shares the memory if the type is the same).
   Tensor to(DType dtype) const;
-  // The same numbers on a device (shared if they are there).
+  // The same values on a device (shared if they are already there).
   Tensor to(Device device) const;
   void fill(double value);
   // Copies values (converting between real types) from a tensor of equal size, on any device.

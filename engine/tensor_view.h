@@ -1,4 +1,4 @@
-// xtensor adaptors on a Tensor's numbers, for analysis and tests. Keep this header out of engine code: it is slow to
+// xtensor adaptors of a Tensor's elements, for analysis and tests. Keep this header out of engine code: it is slow to
 // compile.
 #pragma once
 
@@ -22,7 +22,7 @@ std::array<std::size_t, N> view_shape(const Tensor& tensor) {
 }
 }  // namespace detail
 
-// view<float, 3>(x_BTC)(b, t, c): shares the numbers of the tensor, which must outlive the view.
+// view<float, 3>(x_BTC)(b, t, c): shares the memory of the tensor, which must outlive the view.
 template <class T, std::size_t N>
 auto view(Tensor& tensor) {
   return xt::adapt(tensor.data<T>(), static_cast<std::size_t>(tensor.size()), xt::no_ownership(),

@@ -1,10 +1,10 @@
-// The threads behind engine/threads.h: they live as long as the program and take pieces of one loop after another.
+// The threads of engine/threads.h. They live as long as the program and take pieces of one loop after another.
 //
-// `ticket_` holds the number of the loop and its next piece. A thread takes a piece by counting it up in one atomic
-// step, which fails when the loop is over, so that whoever comes late finds nothing and spoils nothing. Before a new
-// loop's numbers are written the ticket is closed: one that still holds the ticket of the loop before, and already
-// reads the new number of pieces, must not get a piece for it. tests/threads/threads.pml is a model of all this, which
-// a test looks at in every order of its steps.
+// `ticket_` holds the number of the loop and its next piece. A thread takes a piece by incrementing it in one atomic
+// step, which fails when the loop is over; a thread that comes late therefore takes nothing. The ticket is closed
+// before the fields of a new loop are written: otherwise a thread that holds the previous loop's ticket, but already
+// reads the new count of pieces, could take a piece for it. tests/threads/threads.pml is a model of this protocol; a
+// test checks it in every order of its steps.
 #include "engine/threads.h"
 
 #include <pthread.h>
@@ -30,14 +30,15 @@ namespace {
 
 using Piece = void (*)(void* loop, std::int64_t i);
 
-// How long a thread that waits looks for work before it sleeps: longer than the gaps between the loops of a training
-// step, or an idle machine pays for waking it; far shorter than a time slice, or a busy one pays for the looking.
+// How long a waiting thread looks for work before it sleeps. Longer than the gaps between the loops of a training step,
+// so that an idle machine need not wake threads; far shorter than a time slice, so that a busy machine loses little.
 // Measured (tools/bench/busy_machine.py): at 100 an idle machine is 1 % slower, at 1000 two trainings at once 20 %.
 constexpr std::chrono::microseconds kSpin{300};
-// A ticket that gets nobody a piece: its next piece is beyond the last of any loop.
+// A ticket with which no thread takes a piece: its next piece is beyond the last of any loop.
 constexpr std::uint64_t kClosed = 0xffffffff;
-// What is added to a loop's number for the next, and what says that there will be none. One word tells a thread both:
-// of two, read one after the other, the call to end could come in between, and be slept through.
+// kNext is added to the number of a loop for the next one; kEnd is the bit that tells threads to exit. Both are in one
+// word, because a thread that read two words one after the other could miss an exit between the reads and sleep
+// forever.
 constexpr std::uint32_t kNext = 2, kEnd = 1;
 
 thread_local int this_thread = 0;
@@ -75,7 +76,7 @@ class Threads {
 
   int count() const { return count_; }
 
-  // Threads that there are, this one included.
+  // Returns the count of threads, including this one.
   int start() {
     started_ = true;
     try {
@@ -84,7 +85,8 @@ class Threads {
         threads_.emplace_back(&Threads::serve, this, static_cast<int>(threads_.size()) + 1);
     } catch (const std::system_error&) {  // that many, then
     } catch (const std::bad_alloc&) {}
-    // A fork() while one is still starting could copy a lock that it holds, which nobody in the child would let go.
+    // A fork() while a thread is still starting could copy a lock that it holds, and no thread of the child would
+    // release it.
     for (std::uint32_t there; (there = arrived_.load()) != threads_.size();) arrived_.wait(there);
     return static_cast<int>(threads_.size()) + 1;
   }
@@ -96,7 +98,7 @@ class Threads {
     if (threads_.empty()) return false;
     SINK_CHECK(count < (std::int64_t{1} << 31), "run_pieces", std::to_string(count) + " pieces; at most 2^31 - 1");
     ticket_.store(kClosed, std::memory_order_relaxed);
-    // Whoever reads the new numbers then finds the closed ticket, or a later one.
+    // A thread that reads the new fields then finds the closed ticket, or a later one.
     piece_.store(piece, std::memory_order_release);
     loop_.store(loop, std::memory_order_release);
     pieces_.store(static_cast<std::uint32_t>(count), std::memory_order_release);
@@ -113,8 +115,8 @@ class Threads {
   }
 
  private:
-  // Lets threads know of a new loop that `helpers` of them can help with. One that falls asleep after they were counted
-  // has seen the new number, and does not.
+  // Announces a new loop that `helpers` threads can help with. A thread that goes to sleep after the count was read
+  // sees the new number and does not sleep.
   void announce(std::int64_t helpers) {
     number_.fetch_add(kNext);
     std::int64_t sleeping = sleeping_.load();
@@ -176,7 +178,7 @@ class Threads {
   std::mutex running_, error_mutex_;
   std::exception_ptr error_;
   std::atomic<std::uint32_t> arrived_{0};
-  // What all look at stands apart from what is written once per piece.
+  // Fields that all threads poll are on other cache lines than those that are written once per piece.
   alignas(64) std::atomic<std::uint32_t> number_{0};  // of the loop, counted up by kNext when one begins; and kEnd
   std::atomic<std::uint32_t> sleeping_{0};
   std::atomic<Piece> piece_{nullptr};
@@ -218,6 +220,17 @@ void set_thread_count(int count) {
 int thread_index() { return this_thread; }
 bool inside_loop() { return in_piece; }
 int start_all_threads() { return threads()->start(); }
+
+void start_threads(std::int64_t threads) {
+  if (threads > 0) set_thread_count(static_cast<int>(threads));
+  int wanted = thread_count(), got = start_all_threads();
+  if (got == wanted) return;
+  throw Error("cannot start " + std::to_string(wanted) + " threads, the system gives " + std::to_string(got) +
+                  "; choose fewer (--threads, or the environment variable OMP_NUM_THREADS) or raise its limits (ulimit "
+                  "-u, -v)",
+              threads > 0 ? Exit::usage : Exit::out_of_memory);
+}
+
 
 bool run_pieces(std::int64_t count, Piece piece, void* loop) { return !in_piece && threads()->run(count, piece, loop); }
 

@@ -1,6 +1,6 @@
-// Loops over threads. Work is cut into pieces by size alone and whichever thread is free takes the next, so results do
-// not depend on how threads are scheduled, and a thread whose core is busy with another program is not waited for: the
-// others do its share. Threads that wait spin for a moment, then sleep.
+// Loops over threads. Work is cut into pieces by size alone, and the next free thread takes the next piece. So results
+// do not depend on how threads are scheduled, and a thread whose core is busy with another program delays nothing: the
+// others take its pieces. Waiting threads spin for a moment, then sleep.
 #pragma once
 
 #include <algorithm>
@@ -9,14 +9,14 @@
 
 namespace sink {
 
-// Threads that loops are cut for, the calling one included: what set_thread_count() has said, else OMP_NUM_THREADS,
-// else one per core that the process may use.
+// The count of threads that loops are cut for, including the calling one: the value of set_thread_count(), else
+// OMP_NUM_THREADS, else one per core that the process may use.
 int thread_count();
 
 // Ends the threads there are; the next loop starts `count` - 1. Never inside a loop.
 void set_thread_count(int count);
 
-// Which thread this is, from 0 (whoever calls a loop) to thread_count() - 1: to index scratch of one row per thread.
+// The index of this thread, from 0 (the caller of the loop) to thread_count() - 1. Selects per-thread scratch memory.
 int thread_index();
 
 // Whether this thread is inside a piece of a loop. A loop called there runs on this thread alone.
@@ -25,9 +25,13 @@ bool inside_loop();
 // Starts the threads of thread_count() now and returns how many there are, fewer where the system gives no more.
 int start_all_threads();
 
-// piece(loop, i) for every i in [0, count), each once, on all threads; returns when all are done. With count <=
-// thread_count() pieces may wait for each other (oneDNN's do). Whatever a piece throws, the first such is thrown again
-// here. Returns false, having done nothing, where a loop cannot be shared: inside another, or while another runs.
+// Starts `threads` threads; 0: thread_count(). Throws Error where the system refuses that many: Exit::usage where the
+// number was given, else Exit::out_of_memory.
+void start_threads(std::int64_t threads);
+
+// Calls piece(loop, i) once for every i in [0, count), on all threads; returns when all are done. If count <=
+// thread_count(), pieces may wait for each other (oneDNN's do). Rethrows the first exception of a piece. Returns false,
+// having done nothing, if a loop cannot be shared: inside another loop, or while another one runs.
 bool run_pieces(std::int64_t count, void (*piece)(void* loop, std::int64_t i), void* loop);
 
 // f(i) for every i in [0, count); for bodies that are worth a task of their own.

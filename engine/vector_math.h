@@ -13,7 +13,7 @@ namespace sink {
 SINK_HD inline double exp_fast(double x) { return std::exp(x); }
 
 // exp(x) = 2^n exp(r), n = round(x / ln 2), |r| <= ln(2) / 2. Relative error < 2e-7; exactly 0 below -87 (where the
-// result leaves the normal numbers) and infinity above 88.73.
+// result would be subnormal) and infinity above 88.73.
 SINK_HD inline float exp_fast(float x) {
   constexpr float kLowest = -87.3366f, kHighest = 89.0f;  // n stays in [-126, 128]
   x = x < kLowest ? kLowest : x;                          // in this order a NaN passes

@@ -1,16 +1,18 @@
 #include "eval/evaluated_model.h"
 
+#include <cstdio>
 #include <filesystem>
 
+#include "engine/io/printable.h"
+#include "engine/precision.h"
 #include "model/model_checkpoint.h"
-#include "model/open/open_tokenizer.h"
+#include "model/open/open_model.h"
 
 namespace sink {
-
 namespace {
 
-// Rotations that were made for the model's own context stay as they are.
-Sizes lengthened(Sizes sizes, std::int64_t context, const Ablation& ablation) {
+// Rotations scaled for the context of the model stay as they are.
+Sizes with_context(Sizes sizes, std::int64_t context, const Ablation& ablation) {
   SINK_CHECK(context <= sizes.context || ablation.policies.find("position=Learned") == std::string::npos, "context",
              "the model has a vector for each of " + std::to_string(sizes.context) +
                  " positions, and none for those up to " + std::to_string(context),
@@ -20,42 +22,57 @@ Sizes lengthened(Sizes sizes, std::int64_t context, const Ablation& ablation) {
   return sizes;
 }
 
+EvaluatedModel load_our_checkpoint(const std::string& path, const Ablation& ablation, DType compute, Device device,
+                                   std::int64_t context) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored))
+    throw Error(path +
+                    " is a folder without config.json: expected a checkpoint (runs/NAME/checkpoint.h5), a GGUF "
+                    "file, a .bin of llama2.c, or a folder of Hugging Face with config.json and safetensors",
+                Exit::bad_input);
+  if (path.ends_with(".safetensors") && std::filesystem::is_regular_file(path, ignored))
+    throw Error(path + " holds only weights: expected the folder that holds them and config.json", Exit::bad_input);
+  EvaluatedModel evaluated{load_checkpoint(path), nullptr};
+  if (context > 0) {
+    const Sizes sizes = with_context(sizes_of(evaluated.checkpoint), context, ablation);
+    evaluated.checkpoint.attributes["context"] = std::to_string(sizes.context);
+    evaluated.checkpoint.attributes["rotary_context"] = std::to_string(sizes.rotary_context);
+  }
+  evaluated.model = load_model(evaluated.checkpoint, ablation, compute, "eval_" + ablation.name, device);
+  return evaluated;
+}
+
 }  // namespace
 
 EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation, DType compute, Device device,
-                              const HowToLoad& how) {
-  EvaluatedModel evaluated;
-  if (!is_open_model(path)) {
-    std::error_code ignored;
-    if (std::filesystem::is_directory(path, ignored))
-      throw Error(path +
-                      " is a folder without config.json: expected a checkpoint (runs/NAME/checkpoint.h5), a GGUF "
-                      "file, a .bin of llama2.c, or a folder of Hugging Face with config.json and safetensors",
-                  Exit::bad_input);
-    if (path.ends_with(".safetensors") && std::filesystem::is_regular_file(path, ignored))
-      throw Error(path + " is weights alone: expected the folder that holds them, config.json beside them",
-                  Exit::bad_input);
-    evaluated.checkpoint = load_checkpoint(path);
-    if (how.context > 0) {
-      const Sizes sizes = lengthened(sizes_of(evaluated.checkpoint), how.context, ablation);
-      evaluated.checkpoint.attributes["context"] = std::to_string(sizes.context);
-      evaluated.checkpoint.attributes["rotary_context"] = std::to_string(sizes.rotary_context);
-    }
-    evaluated.model = load_model(evaluated.checkpoint, ablation, compute, "eval_" + ablation.name, device);
-    return evaluated;
-  }
+                              const LoadOptions& options) {
+  if (!is_open_model(path)) return load_our_checkpoint(path, ablation, compute, device, options.context);
   OpenModel open = open_model(path);
-  if (how.context > 0) open.config.sizes = lengthened(open.config.sizes, how.context, ablation);
-  evaluated.model = open.load(ablation, compute, device, how.in_place);
+  if (options.context > 0) open.config.sizes = with_context(open.config.sizes, options.context, ablation);
+  EvaluatedModel evaluated{{}, open.load(ablation, compute, device, options.in_place)};
   evaluated.checkpoint.path = path;
+  auto& attributes = evaluated.checkpoint.attributes;
   if (const std::optional<Tokenizer> tokenizer = tokenizer_of(open)) {
-    evaluated.checkpoint.attributes["tokenizer_json"] = tokenizer->json();
+    attributes["tokenizer_json"] = tokenizer->json();
     if (const std::optional<std::int32_t> prefix = prefix_token(open, *tokenizer))
-      evaluated.checkpoint.attributes["prefix_token"] = std::to_string(*prefix);
-    if (tokenizer->begin_tokens().size() == 1)
-      evaluated.checkpoint.attributes["begin_token"] = std::to_string(tokenizer->begin_tokens()[0]);
+      attributes["prefix_token"] = std::to_string(*prefix);
+    if (tokenizer->begin_tokens().size() == 1) attributes["begin_token"] = std::to_string(tokenizer->begin_tokens()[0]);
   }
   return evaluated;
+}
+
+EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation, const ComputeOptions& compute,
+                              const LoadOptions& options) {
+  compute.apply();
+  return load_evaluated(path, ablation, stored_type(compute.precision), device_named(compute.device), options);
+}
+
+void print_header(const LanguageModel& model, const std::string& path, const Ablation& ablation,
+                  const ComputeOptions& compute) {
+  std::fprintf(stderr, "evaluating %s: %s, %s; %s\n", ablation.name.c_str(),
+               counted(model.parameters().count(), "parameter").c_str(),
+               compute_description(compute.device, compute.precision, compute.reference).c_str(),
+               printable(path).c_str());
 }
 
 }  // namespace sink

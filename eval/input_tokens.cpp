@@ -1,5 +1,8 @@
 #include "eval/input_tokens.h"
 
+#include <algorithm>
+#include <xtensor/xview.hpp>
+
 #include "engine/check.h"
 #include "engine/rng.h"
 #include "engine/tensor_view.h"
@@ -7,24 +10,30 @@
 namespace sink {
 namespace {
 
-// token(n, t) at every place; targets are the same sequence, one further.
+// token(n, t) at every position; the targets are the tokens one position later.
 template <class F>
-Batch fill(std::int64_t vocabulary, std::int64_t N, std::int64_t T, std::int64_t ignored, F&& token) {
-  Tensor tokens = Tensor::empty({N, T}, DType::I32), targets = Tensor::empty_like(tokens);
-  auto tokens_NT = view<std::int32_t, 2>(tokens), targets_NT = view<std::int32_t, 2>(targets);
-  for (std::int64_t n = 0; n < N; ++n)
-    for (std::int64_t t = 0; t < T; ++t) {
-      tokens_NT(n, t) = static_cast<std::int32_t>(token(n, t));
-      targets_NT(n, t) = t < ignored ? -1 : static_cast<std::int32_t>(token(n, t + 1));
-    }
-  return {tokens, targets, vocabulary};
+Batch sampled(std::int64_t vocabulary, std::int64_t N, std::int64_t T, std::int64_t ignored, F&& token) {
+  auto target = [&](std::int64_t n, std::int64_t t) -> std::int64_t {
+    return t < ignored ? -1 : static_cast<std::int64_t>(token(n, t + 1));
+  };
+  return {Tensor::table<std::int32_t>(N, T, token), Tensor::table<std::int32_t>(N, T, target), vocabulary};
+}
+
+Batch chosen_rows(const Batch& all, const std::vector<std::int64_t>& rows) {
+  auto of = [&](const Tensor& ids_NT) {
+    auto id = view<std::int32_t, 2>(ids_NT);
+    return Tensor::table<std::int32_t>(
+        static_cast<std::int64_t>(rows.size()), all.context(),
+        [&](std::int64_t n, std::int64_t t) { return id(rows[static_cast<std::size_t>(n)], t); });
+  };
+  return {of(all.tokens_BT()), of(all.targets_BT()), all.vocabulary()};
 }
 
 }  // namespace
 
 Batch random_tokens(std::int64_t vocabulary, std::int64_t N, std::int64_t T, std::uint64_t seed, std::int64_t ignored) {
   Rng rng(seed, "random input");
-  return fill(vocabulary, N, T, ignored, [&](std::int64_t n, std::int64_t t) {
+  return sampled(vocabulary, N, T, ignored, [&](std::int64_t n, std::int64_t t) {
     return rng.below(static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(vocabulary),
                      static_cast<std::uint32_t>(t));
   });
@@ -33,25 +42,45 @@ Batch random_tokens(std::int64_t vocabulary, std::int64_t N, std::int64_t T, std
 Batch repeated_tokens(std::int64_t vocabulary, std::int64_t N, std::int64_t T, std::uint64_t seed,
                       std::int64_t ignored) {
   Rng rng(seed, "repeated input");
-  return fill(vocabulary, N, T, ignored, [&](std::int64_t n, std::int64_t) {
+  return sampled(vocabulary, N, T, ignored, [&](std::int64_t n, std::int64_t) {
     return rng.below(static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(vocabulary));
   });
 }
 
-Batch given_tokens(const Tensor& tokens, std::int64_t vocabulary, std::int64_t prefix) {
-  std::int64_t N = tokens.dim(0), T = tokens.dim(1);
+Batch given_tokens(const Tensor& tokens_NT, std::int64_t vocabulary, std::int64_t prefix) {
+  const std::int64_t N = tokens_NT.dim(0), T = tokens_NT.dim(1);
   SINK_CHECK(
       T >= 2 && T > prefix, "tokens",
       "sequences have " + std::to_string(T) + " tokens, expected more than the " +
           (prefix > 1 ? "prefix of " + std::to_string(prefix) + ", whose tokens all see" : std::string("first")) +
           ": nothing is left to predict",
       Exit::bad_input);
-  Tensor targets = Tensor::empty_like(tokens);
+  const std::int32_t* tokens = tokens_NT.data<std::int32_t>();
+  auto target = [&](std::int64_t n, std::int64_t t) {
+    return t < prefix - 1 || t + 1 == T ? -1 : tokens[n * T + t + 1];
+  };
+  return {tokens_NT, Tensor::table<std::int32_t>(N, T, target), vocabulary};
+}
+
+std::vector<NamedInput> inputs_by_domain(const Batch& natural, const std::vector<std::string>& domains) {
+  std::vector<std::pair<std::string, std::vector<std::int64_t>>> rows_of;
+  for (std::size_t n = 0; n < domains.size(); ++n) {
+    auto known = std::find_if(rows_of.begin(), rows_of.end(), [&](const auto& d) { return d.first == domains[n]; });
+    if (known == rows_of.end()) known = rows_of.insert(known, {domains[n], {}});
+    known->second.push_back(static_cast<std::int64_t>(n));
+  }
+  std::vector<NamedInput> inputs;
+  if (rows_of.size() < 2) return inputs;
+  for (const auto& [domain, rows] : rows_of)
+    inputs.push_back({"natural/" + (domain.empty() ? "(none)" : domain), chosen_rows(natural, rows)});
+  return inputs;
+}
+
+Batch with_first_token(const Batch& sequences, std::int32_t first) {
+  Tensor tokens = sequences.tokens_BT().clone();
   auto tokens_NT = view<std::int32_t, 2>(tokens);
-  auto targets_NT = view<std::int32_t, 2>(targets);
-  for (std::int64_t n = 0; n < N; ++n)
-    for (std::int64_t t = 0; t < T; ++t) targets_NT(n, t) = t < prefix - 1 || t + 1 == T ? -1 : tokens_NT(n, t + 1);
-  return {tokens, targets, vocabulary};
+  xt::view(tokens_NT, xt::all(), 0) = first;
+  return {tokens, sequences.targets_BT(), sequences.vocabulary()};
 }
 
 }  // namespace sink

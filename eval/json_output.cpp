@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 
 #include "engine/io/file.h"
@@ -22,8 +23,7 @@ void JsonOutput::write(const std::string& table, const std::string& json_text) c
 
 CLI::Option* add_json_option(CLI::App* command, JsonOutput& output) {
   return command->add_flag("--json", output.json,
-                           "print the JSON on a terminal, too, where only the table is printed else; a pipe or file "
-                           "gets it without");
+                           "print JSON on a terminal, too; pipes and files get it without this flag");
 }
 
 void add_json_output_options(CLI::App* command, JsonOutput& output, const std::string& what, const std::string& kind) {

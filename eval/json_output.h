@@ -1,12 +1,16 @@
-// Where a command's JSON and its table go. JSON goes to --out; else to standard output, unless that is a terminal and
-// --json does not ask for it: a person gets the table alone. Wherever JSON goes to standard output, the table goes to
-// standard error.
+// The outputs of a command: JSON and a table. JSON goes to --out, or else to standard output, but to a terminal only
+// with
+// --json. The table goes to standard output if that is a terminal without JSON, otherwise to standard error.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "engine/io/output_kind.h"
+
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace sink {
 
@@ -15,13 +19,13 @@ struct JsonOutput {
   bool json = false;   // --json
   bool force = false;  // --force
 
-  // Before anything is computed: throws Error (Exit::usage) where --out would replace a file of another kind.
+  // Called before the computation. Throws Error (Exit::usage) if --out would replace a file of another kind.
   void require_free(const OutputKind& kind) const;
   void write(const std::string& table, const std::string& json_text) const;
 };
 
-// --json; and --out and --force, where the command has them: `what` is written, and a file that is no such `kind` is
-// only replaced by --force.
+// --json; the second function also adds --out, which writes `what`, and --force, which lets it replace a file that is
+// no `kind`.
 CLI::Option* add_json_option(CLI::App* command, JsonOutput& output);
 void add_json_output_options(CLI::App* command, JsonOutput& output, const std::string& what, const std::string& kind);
 

@@ -1,10 +1,10 @@
 #include "eval/token_sequences.h"
 
-#include <charconv>
 #include <vector>
 
 #include "engine/io/file.h"
 #include "engine/io/hdf5_reader.h"
+#include "engine/io/parse_number.h"
 #include "engine/tensor_view.h"
 
 namespace sink {
@@ -22,11 +22,10 @@ std::vector<std::int32_t> ids_of_line(const std::string& line, const std::string
   for (std::size_t at = line.find_first_not_of(kBetweenIds); at != std::string::npos;
        at = line.find_first_not_of(kBetweenIds, at)) {
     std::size_t end = std::min(line.find_first_of(kBetweenIds, at), line.size());
-    std::int32_t id = 0;
-    auto [stopped, error] = std::from_chars(line.data() + at, line.data() + end, id);
-    if (error != std::errc() || stopped != line.data() + end)
+    const std::optional<std::int32_t> id = parse_number<std::int32_t>(std::string_view(line).substr(at, end - at));
+    if (!id)
       refuse(path, where + ": expected token ids, got `" + line.substr(at, std::min<std::size_t>(end - at, 40)) + "`");
-    ids.push_back(id);
+    ids.push_back(*id);
     at = end;
   }
   return ids;
@@ -54,19 +53,19 @@ Tensor read_hdf5(const std::string& path) {
   try {
     return Hdf5Reader(path).integers("tokens");
   } catch (const Hdf5Failure& failure) {
-    refuse(path, std::string("expected a dataset `tokens` of whole numbers: ") + failure.what());
+    refuse(path, std::string("expected a dataset `tokens` of integers: ") + failure.what());
   }
 }
 
 }  // namespace
 
 Tensor read_token_sequences(const std::string& path, std::int64_t vocabulary, std::int64_t context,
-                            std::int64_t least) {
+                            std::int64_t min_tokens) {
   std::string bytes = read_file(kTag, path);
   Tensor tokens_NT = bytes.starts_with("\x89HDF\r\n\x1a\n") ? read_hdf5(path) : read_text(path, bytes);
-  if (tokens_NT.rank() != 2 || tokens_NT.size() == 0 || tokens_NT.dim(1) < least)
-    refuse(path, std::string("expected N sequences of at least ") + (least == 1 ? "one token id" : "two token ids") +
-                     ", got " + tokens_NT.shape().str());
+  if (tokens_NT.rank() != 2 || tokens_NT.size() == 0 || tokens_NT.dim(1) < min_tokens)
+    refuse(path, std::string("expected N sequences of at least ") +
+                     (min_tokens == 1 ? "one token id" : "two token ids") + ", got " + tokens_NT.shape().str());
   std::int64_t T = tokens_NT.dim(1);
   if (T > context)
     refuse(path, "sequences have " + std::to_string(T) + " tokens, the model takes at most " + std::to_string(context));

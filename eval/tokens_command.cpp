@@ -2,17 +2,17 @@
 #include <cstdio>
 #include <memory>
 
-#include "engine/io/number_check.h"
+#include "engine/io/setting.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
-#include "eval/given_input.h"
+#include "eval/input_options.h"
 
 namespace sink {
 namespace {
 
 struct TokensOptions {
   std::string checkpoint;
-  GivenInput given;
+  InputOptions given;
 };
 
 int run_tokens(const TokensOptions& options, const Ablation& ablation) {
@@ -31,15 +31,15 @@ int run_tokens(const TokensOptions& options, const Ablation& ablation) {
 EvalCommand tokens_command(CLI::App& app, const Ablation& ablation) {
   auto options = std::make_shared<TokensOptions>();
   CLI::App* tokens = app.add_subcommand(
-      "tokens", "Prints a text as token ids, one sequence per line, as `sink` and `logits` take them with --tokens.");
+      "tokens",
+      "Prints the token ids of a text. Each line is one sequence, as --tokens of `sink` and `logits` reads it.");
   tokens->add_option("checkpoint,--model", options->checkpoint, kWhatIsEvaluated)->required();
   add_text_options(tokens, options->given);
   tokens
       ->add_option("--context", options->given.context,
-                   "cut into sequences of so many tokens [as long as the text, at most the training context]")
+                   "tokens per sequence [the whole text, at most the training context]")
       ->check(whole_number(1));
-  tokens->add_option("--data", options->given.data,
-                     "data folder whose tokenizer to take, where the checkpoint has none");
+  tokens->add_option("--data", options->given.data, "data folder of the tokenizer; for checkpoints without one");
   tokens->footer("Example:\n  eval_baseline tokens runs/first/checkpoint.h5 --text \"The cat sat on the mat.\"");
   return {tokens, [options, ablation] { return run_tokens(*options, ablation); }};
 }

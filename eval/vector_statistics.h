@@ -12,16 +12,16 @@
 
 namespace sink {
 
-// A span as a lazy xtensor expression in double. Lazy sums, xt::sum(...)(), add one term after another as a loop does,
-// to the same bits; sums with xt::evaluation_strategy::immediate need not.
+// A span as a lazy xtensor expression in double. Lazy sums, xt::sum(...)(), add terms in order like a loop, to the same
+// bits; sums with xt::evaluation_strategy::immediate need not.
 inline constexpr auto as_doubles = [](auto span) {
   return xt::cast<double>(
       xt::adapt(span.data(), span.size(), xt::no_ownership(), std::array<std::size_t, 1>{span.size()}));
 };
 
-// E[(x - mean)^4] / E[(x - mean)^2]^2: 3 for a normal distribution, n for one value of n that stands out alone (Kaul
-// et al. 2025); 0 where all values are the same. A loop: around an xtensor expression compilers contract products and
-// sums of the callers differently, which changes their last bits.
+// E[(x - mean)^4] / E[(x - mean)^2]^2: 3 for a normal distribution, n for a single outlier among n values (Kaul et al.
+// 2025), 0 for equal values. A loop instead of an xtensor expression, around which the compiler would contract products
+// and sums differently and change the last bits.
 inline constexpr auto kurtosis_of = [](auto span) {
   double n = static_cast<double>(span.size()), mean = 0, second = 0, fourth = 0;
   for (auto x : span) mean += static_cast<double>(x) / n;
@@ -33,14 +33,14 @@ inline constexpr auto kurtosis_of = [](auto span) {
   return second > 0 ? fourth / (second * second) : 0;
 };
 
-// The largest |x|. No xt::amax, which forgets the values before a NaN.
+// The largest |x|. Not xt::amax, which drops the values before a NaN.
 inline constexpr auto largest_size_of = [](auto span) {
   double largest = 0;
   for (auto x : span) largest = std::max(largest, std::abs(static_cast<double>(x)));
   return largest;
 };
 
-// The median of |x|; of an even number of them the mean of the two in the middle.
+// The median of |x|; for an even count the mean of the middle two.
 inline constexpr auto median_size_of = [](auto span) { return xt::median(xt::abs(as_doubles(span))); };
 
 inline constexpr auto log_sum_exp = [](auto span) {

@@ -1,4 +1,4 @@
-// What fits into memory, found by trying it: advice for who ran out.
+// Finds by trial what fits into memory, for error messages.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace sink {
 
-// Whether attempt() ends without running out of memory.
+// Whether attempt() does not throw OutOfMemory.
 template <class F>
 bool fits(F&& attempt) {
   try {
@@ -18,7 +18,7 @@ bool fits(F&& attempt) {
   } catch (const OutOfMemory&) { return false; }
 }
 
-// The largest n below `below` for which fits(n) is true, found by halves; 0: none.
+// The largest n < `below` with fits(n), by bisection; 0: none.
 template <class F>
 std::int64_t largest_that_fits(std::int64_t below, F&& fits) {
   std::int64_t fitting = 0;
@@ -29,8 +29,7 @@ std::int64_t largest_that_fits(std::int64_t below, F&& fits) {
   return fitting;
 }
 
-// evaluate(n) with n = `batch` sequences at a time. Where they do not fit it throws Error (Exit::out_of_memory), which
-// names the --batch that does.
+// evaluate(batch). If that runs out of memory, throws Error (Exit::out_of_memory) that names the --batch that fits.
 template <class F>
 auto in_batches_that_fit(std::int64_t batch, F&& evaluate) {
   try {

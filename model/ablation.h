@@ -1,4 +1,4 @@
-// One ablation as a run-time value, so that programs are compiled once and only the mathematics per ablation.
+// An ablation as a run-time value, so that programs are compiled once and only the model for each ablation.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@ struct Ablation {
   std::string name;      // of the struct in ablations.h
   std::string policies;  // policies_of<Spec>()
   std::unique_ptr<LanguageModel> (*make)(const Sizes&, InitScheme, std::uint64_t seed, DType compute, Device) = nullptr;
-  // Throws Exit::usage with a sentence where a policy cannot have these sizes; make_model asks too.
+  // Throws Exit::usage if a policy does not support these sizes; make_model checks too.
   void (*check_sizes)(const Sizes&) = nullptr;
 
   std::unique_ptr<LanguageModel> make_model(const Sizes& sizes, InitScheme scheme, std::uint64_t seed, DType compute,

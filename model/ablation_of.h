@@ -1,4 +1,4 @@
-// From a Spec to an Ablation: what every generated source file of an ablation includes (CMakeLists.txt).
+// Makes an Ablation of a Spec, for the generated source file of each ablation (CMakeLists.txt).
 #pragma once
 
 #include "model/ablation.h"

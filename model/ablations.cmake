@@ -3,7 +3,7 @@
 # binaries of all ablations have in common.
 set(SINK_ABLATION_SET all CACHE STRING "Ablations of model/ablations.h to compile: all, or a list (what sanitizers see)")
 set(SINK_PROGRAMS all CACHE STRING "Ablations to make train_<name> and eval_<name> for: all, none, or a list")
-set(SINK_ABLATIONS "" CACHE FILEPATH "A file with ablations of your own, which are made in any case; README.md shows one")
+set(SINK_ABLATIONS "" CACHE FILEPATH "A file with ablations of your own, which are made in any case; model/ADD_AN_ABLATION.md shows one")
 set(generated ${CMAKE_BINARY_DIR}/generated/ablations)
 foreach(program train eval)
   add_library(${program}_main OBJECT ${program}/main.cpp)
@@ -53,7 +53,13 @@ function(sink_ablation ablation header programs)
   set(its_operation "AttentionPolicy<ablations::${ablation}::Attention>::Op")
   if(SINK_ATTENTION_WHERE_USED)
     set(its_attention "${attention_headers}namespace sink {
-SINK_ATTENTION_TEMPLATES(, ${its_operation})
+using ItsOp = ${its_operation};
+// SINK_ATTENTION_TEMPLATES, with parameters for attention(), which here has an overload on Vars.
+template void attention<ItsOp>(const ItsOp&, const Tensor&, const Tensor&, const Tensor&, const AttentionConfig&, Tensor&,
+                            Tensor&, Tensor&);
+template decltype(attention_backward<ItsOp>) attention_backward<ItsOp>;
+template decltype(attention_statistics<ItsOp>) attention_statistics<ItsOp>;
+template decltype(attention_pattern<ItsOp>) attention_pattern<ItsOp>;
 SINK_ATTENTION_TRACE_TEMPLATE(, ${its_operation})
 }
 ")
@@ -72,8 +78,13 @@ Ablation ablation_@ablation@() { return ablation_of<ablations::@ablation@>(\"@ab
   set(its_objects $<TARGET_OBJECTS:ablation_${ablation}>)
   if(SINK_ATTENTION_WHERE_USED AND SINK_EMULATED)
     file(CONFIGURE OUTPUT ${generated}/attention_of_${ablation}_cuda.cpp @ONLY CONTENT
-"@kernel_headers@#include \"model/ablations.h\"@header@
-namespace sink::cuda { SINK_ATTENTION_CUDA_TEMPLATES(, @its_operation@) }
+"@kernel_headers@#include \"engine/ops/attention/cuda/attention_hopper_forward_cuda.cuh\"
+#include \"model/ablations.h\"@header@
+namespace sink::cuda {
+using ItsOp = @its_operation@;
+SINK_ATTENTION_KERNEL_TEMPLATES(, ItsOp)
+template decltype(attention_on_hopper<ItsOp>) attention_on_hopper<ItsOp>;
+}
 ")
     sink_emulated_kernels(kernels_of_${ablation} "${SINK_KERNEL_FLAGS}" ${generated}/attention_of_${ablation}_cuda.cpp)
     list(APPEND its_objects $<TARGET_OBJECTS:kernels_of_${ablation}>)
@@ -171,6 +182,6 @@ std::span<const Ablation> repository_ablations() {
 int ablations_left_out() { return @left_out@; }
 }
 ")
-add_library(sink_ablations STATIC model/all_ablations.cpp ${generated}/list_of_ablations.cpp ${objects})
+add_library(sink_ablations model/all_ablations.cpp ${generated}/list_of_ablations.cpp ${objects})
 target_link_libraries(sink_ablations PUBLIC sink_model sink_attention)
 

@@ -1,31 +1,24 @@
 // The only place where an ablation is named: each struct line makes the binaries train_<name> and eval_<name>.
 //
-// Names are the ids of the study's experiments with _ for - . and / (`build/release/ablations` lists them with the
-// study's numbers). What is a number (heads, window, prefix, learning rate ...) is a setting of the program instead.
+// Names are the ids of the paper's experiments with _ for - . and / (`build/release/ablations` lists them with the
+// results of the paper). Numeric options (heads, window, prefix, learning rate ...) are flags of the program instead.
 #pragma once
 
 #include "engine/ops/attention/op/attention_op.h"
 #include "model/attention/constants.h"
 #include "model/extra/extra_key.h"
-#include "model/extra/no_extra.h"
 #include "model/extra/sink_token.h"
 #include "model/extra/value_bias.h"
 #include "model/features/feature_map.h"
 #include "model/feed_forward/experts.h"
-#include "model/feed_forward/gated_feed_forward.h"
-#include "model/feed_forward/plain_feed_forward.h"
+#include "model/feed_forward/feed_forward.h"
 #include "model/gate/output_gate.h"
 #include "model/heads/join_heads.h"
 #include "model/linear_bias/linear_bias.h"
-#include "model/norm/layer_norm_layer.h"
-#include "model/norm/rms_norm_layer.h"
-#include "model/placement/parallel_residual.h"
-#include "model/placement/post_norm.h"
-#include "model/placement/pre_norm.h"
-#include "model/placement/sandwich_norm.h"
+#include "model/norm/norms.h"
+#include "model/placement/placements.h"
 #include "model/position/alibi_position.h"
 #include "model/position/learned_position.h"
-#include "model/position/no_position.h"
 #include "model/position/relative_position.h"
 #include "model/position/rotary_position.h"
 #include "model/position/sinusoidal_position.h"
@@ -73,7 +66,7 @@ struct ffn_reglu : baseline { using FeedForward = ReGlu; };
 struct ffn_geglu : baseline { using FeedForward = GeGlu; };
 struct head_add : baseline { using Heads = AddHeads; };
 
-// Somewhere else to put attention: a token, a key with or without a value, a value alone (section 7.3, Table 4).
+// Extra tokens, keys and values: a sink token, a key with or without a value, a value only (section 7.3, Table 4).
 template <Scope kScope> using KeyBias = ExtraKey<LearnedKey<kScope>, ZeroValue>;
 template <Scope kScope> using KeyValueBias = ExtraKey<LearnedKey<kScope>, LearnedValue<kScope>>;
 struct bias_sinktoken : baseline { using Extra = SinkToken; };
@@ -93,7 +86,7 @@ struct bias_k_v1u : baseline { using Extra = KeyBiasFixed<Direction::all_axes, 1
 struct bias_k_v5u : baseline { using Extra = KeyBiasFixed<Direction::all_axes, 5>; };
 struct bias_k_v20u : baseline { using Extra = KeyBiasFixed<Direction::all_axes, 20>; };
 
-// K biases of which only the first numbers are learned (Table 13).
+// K biases of which only the first elements are learned (Table 13).
 template <int kDimensions> using KeyBiasOf = ExtraKey<LearnedKey<Scope::per_head, kDimensions>, ZeroValue>;
 struct bias_k_d1 : baseline { using Extra = KeyBiasOf<1>; };
 struct bias_k_d2 : baseline { using Extra = KeyBiasOf<2>; };
@@ -103,7 +96,7 @@ struct bias_k_d16 : baseline { using Extra = KeyBiasOf<16>; };
 struct bias_k_d32 : baseline { using Extra = KeyBiasOf<32>; };
 struct bias_k_d64 : baseline { using Extra = KeyBiasOf<64>; };
 
-// Attention operations (section 7.4): weights that need not sum to one, and weights of scores made by feature maps.
+// Attention operations (section 7.4): weights that need not sum to one, and scores of feature maps.
 struct op_sigmoid_none : baseline { using Attention = Sigmoid; };
 struct op_sigmoid_norm : baseline { using Attention = SigmoidNorm; };
 struct op_elu_none : baseline { using Attention = Elu; };
@@ -131,7 +124,7 @@ struct pnorm_sig_2 : baseline { using Attention = With<PNormSigmoid, 2.0>; };
 struct pnorm_sig_3 : baseline { using Attention = With<PNormSigmoid, 3.0>; };
 struct pnorm_sig_4 : baseline { using Attention = With<PNormSigmoid, 4.0>; };
 
-// Beyond the study.
+// Beyond the paper.
 struct op_relu : baseline { using Attention = Relu; };                                        // Guo et al. 2024
 struct op_relu_n : baseline { using Attention = ReluN; };                                     // Wortsman et al. 2023
 struct op_sigmoid_logn : baseline { using Attention = SigmoidLogN; };                         // Ramapuram et al. 2024
@@ -143,11 +136,11 @@ struct qk_norm : baseline { using QueryKeyNorm = RmsQueryKeyNorm; };            
 struct gate_head : baseline { using Gate = HeadGate; };                                       // Qiu et al. 2025
 struct gate_element : baseline { using Gate = ElementGate; };
 
-// What the quickstart compares: learned positions, with which the synthetic task was studied.
+// For the quickstart: the synthetic task was studied with learned positions.
 struct pos_learnable_sigmoid : pos_learnable { using Attention = Sigmoid; };
 struct pos_learnable_relu : pos_learnable { using Attention = Relu; };
 
-// Families of open models (section 3). Their numbers (epsilon, bases, windows) are sizes; model/open/ reads their files.
+// Families of open models (section 3). Epsilons, bases and windows are sizes; model/open/ reads their files.
 struct gpt2 : baseline { using Position = Learned; using Norm = LayerNorm; using FeedForward = GeluTanhFeedForward; using LinearBias = AllLinearBias; using Unembedding = TiedUnembedding; };
 struct opt : gpt2 { using FeedForward = ReluFeedForward; };
 struct gpt_neox : baseline { using Placement = ParallelResidual; using Norm = LayerNorm; using FeedForward = GeluFeedForward; using LinearBias = AllLinearBias; };

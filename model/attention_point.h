@@ -1,4 +1,4 @@
-// AttentionPoint: the attention of one layer as a hook sees it. Nothing here is computed unless a hook asks for it.
+// AttentionPoint: the attention of one layer for hooks. Its functions compute on request.
 #pragma once
 
 #include <functional>
@@ -8,8 +8,8 @@
 
 namespace sink {
 
-// Tensors are on the model's device, what is asked for is on the CPU. Positions count the model's own extra tokens,
-// which come first.
+// The tensors are on the device of the model, results of functions on the CPU. Positions include the extra tokens of
+// the model, which come first.
 struct AttentionPoint {
   std::int64_t layer;
   // The operands, after norms, rotation and feature maps.
@@ -28,11 +28,11 @@ struct AttentionPoint {
   // The attention pattern of one sequence and head, with the weights as they act: F64 (T, E+T), E = 1 with an extra
   // key, whose column is the first.
   virtual Tensor pattern(std::int64_t b, std::int64_t h) const = 0;
-  // The outputs that attention would have with other keys and values; an undefined extra value is zero. By it a hook
-  // removes a key's share of o, or reads weights: values that are one at key j and zero elsewhere give those of key j.
+  // The outputs of attention with other keys and values; an undefined extra value is zero. A hook can remove a key, or
+  // read weights: values that are one at key j and zero elsewhere return the weights of key j.
   virtual Tensor mix(const Tensor& k_BGTD, const Tensor& v_BGTD, const Tensor& extra_v_HD) const = 0;
-  // (do_BHTD, b, h, i): query i of one sequence and head with every intermediate value, and the backward pass too where
-  // do_BHTD is defined. The function may be kept after the forward pass.
+  // (do_BHTD, b, h, i): query i of one sequence and head with all intermediate values, and those of the backward pass
+  // if do_BHTD is defined. The function stays valid after the forward pass.
   using Trace = std::function<AttentionTrace(const Tensor& do_BHTD, std::int64_t b, std::int64_t h, std::int64_t i)>;
   virtual Trace trace() const = 0;
 

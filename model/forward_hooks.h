@@ -1,5 +1,5 @@
-// ForwardHooks: named points of a forward pass, at which an experiment looks at a tensor or replaces it. The model does
-// not know why. In training, ranks reduce gradients by hooks (train/distributed/data_parallel.h).
+// ForwardHooks: named points of a forward pass where an experiment reads or replaces a tensor. In training, ranks
+// reduce gradients through hooks (train/distributed/data_parallel.cpp).
 //
 //   point                    TransformerLens                                   shape
 //   embedding                hook_embed                                        (B, T, C)
@@ -27,18 +27,18 @@ class ForwardHooks {
  public:
   virtual ~ForwardHooks() = default;
 
-  // The rows of the token embedding, after the model's own extra tokens were put first, before positions are added.
+  // The token embeddings with the extra tokens of the model first, before positions are added.
   virtual void embedding(Var& /*e_BTC*/) {}
   // The residual stream before and after a block.
   virtual void residual_pre(std::int64_t /*layer*/, Residual& /*x_BTC*/) {}
   virtual void residual_post(std::int64_t /*layer*/, Residual& /*x_BTC*/) {}
-  // Post-norm only: the sum x + f(x) that the block normalises last.
+  // Post-norm only: the sum x + f(x) before the last norm of the block.
   virtual void residual_before_norm(std::int64_t /*layer*/, const Tensor& /*sum_BTC*/) {}
-  // The input of attention or feed-forward, that of its last product, and its output before any norm on it.
+  // Of attention or feed-forward: its input, the input of its last product, and its output before any norm.
   virtual void sublayer_input(std::int64_t /*layer*/, SublayerKind, Var& /*h_BTC*/) {}
   virtual void projection_input(std::int64_t /*layer*/, SublayerKind, Var& /*y_BTF*/) {}
   virtual void sublayer_output(std::int64_t /*layer*/, SublayerKind, Var& /*f_BTC*/) {}
-  // Queries, keys and values just before they meet: after norms, rotation and feature maps.
+  // Queries, keys and values after norms, rotation and feature maps.
   virtual void query_key_value(std::int64_t /*layer*/, Var& /*q_BHTD*/, Var& /*k_BGTD*/, Var& /*v_BGTD*/) {}
   // The attention pattern and the outputs of the heads.
   virtual void attention(AttentionPoint&) {}
@@ -50,8 +50,8 @@ class ForwardHooks {
   }
 };
 
-// Hooks that read hidden states 0 ... L as transformers' output_hidden_states counts them, but for the last, which is
-// not normalised here: 0 is the embedding with its positions, l the output of block l - 1.
+// Hooks that read hidden states 0 ... L, numbered like output_hidden_states of transformers: 0 is the embedding with
+// positions, l the output of block l - 1. Unlike there, the last one is not normed.
 struct HiddenStateHooks : ForwardHooks {
   virtual void hidden_state(std::int64_t l, const Tensor& x_BTC) = 0;
 

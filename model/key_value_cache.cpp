@@ -33,7 +33,7 @@ Tensor KeyValueCache::positions_of_next(std::int64_t B, std::int64_t T) const {
 KeyValueCache::KeysValues KeyValueCache::append(std::int64_t layer, const Tensor& k_BGTD, const Tensor& v_BGTD) {
   const std::int64_t B = k_BGTD.dim(0), G = k_BGTD.dim(1), T = k_BGTD.dim(2), D = k_BGTD.dim(3), needed = length_ + T;
   SINK_CHECK(needed <= longest_, "cache",
-             std::to_string(T) + " tokens behind " + std::to_string(length_) + " are more than the " +
+             std::to_string(T) + " tokens after " + std::to_string(length_) + " are more than the " +
                  std::to_string(longest_) + " that it was made for",
              Exit::usage);
   if (layer >= static_cast<std::int64_t>(layers_.size())) {

@@ -1,5 +1,5 @@
-// KeyValueCache: keys and values of what a model has read, so that each token more costs its own row alone. With it in
-// a ForwardContext, tokens are those that follow.
+// KeyValueCache: the keys and values of the tokens read so far, so that a new token computes only its own row. With a
+// cache in its ForwardContext, a model reads the tokens that follow.
 #pragma once
 
 #include <vector>
@@ -10,35 +10,35 @@ namespace sink {
 
 class KeyValueCache {
  public:
-  // Which position a key has that is kept.
+  // The position of a cached key.
   enum class Positions {
-    of_text,   // the one at which it was read
-    of_cache,  // its place among those that are kept now: as if what was dropped had never been (Xiao et al. 2023)
+    of_text,   // that in the text
+    of_cache,  // its index in the cache, as if dropped tokens had never existed (Xiao et al. 2023)
   };
 
-  // Holds `longest` tokens at most, the context of the model and what it puts first itself; memory grows as they come.
+  // Holds at most `longest` tokens, the context and the extra tokens of the model. Memory grows with the tokens.
   explicit KeyValueCache(std::int64_t longest, Positions positions = Positions::of_text)
       : longest_(longest), positions_(positions) {}
 
-  // Tokens held, those that the model puts first itself included.
+  // Cached tokens, with the extra tokens of the model.
   std::int64_t length() const { return length_; }
   Positions positions() const { return positions_; }
-  // Of T tokens more in each of B sequences, I32 (B, T): length() and on.
+  // The positions of the next T tokens in each of B sequences, I32 (B, T): length(), length() + 1, ...
   Tensor positions_of_next(std::int64_t B, std::int64_t T) const;
 
   struct KeysValues {
     Tensor k_BGKD, v_BGKD;
   };
-  // Puts those of T tokens behind those that a layer, from 0, holds. Of the K places of what it returns, those behind
-  // the first length() + T hold nothing yet. Throws Error (Exit::usage) where they are more than `longest`. On the CPU
-  // or another device, always the same.
+  // Appends the keys and values of T tokens to those of a layer (from 0) and returns all. Of their K rows, those after
+  // the first length() + T are unused. Throws Error (Exit::usage) for more than `longest` tokens. The device must be
+  // the same in every call.
   KeysValues append(std::int64_t layer, const Tensor& k_BGTD, const Tensor& v_BGTD);
-  // What every layer has been given counts from here on.
+  // Counts the T tokens that every layer has appended.
   void advance(std::int64_t T) { length_ += T; }
-  // Forgets tokens [begin, end) of those held; the later ones move up. Throws Error (Exit::usage) where positions are
-  // those of the text and later ones are left, whose keys would then be at another distance than they were.
+  // Drops cached tokens [begin, end); later ones move up. Throws Error (Exit::usage) if positions are those of the text
+  // and later tokens remain, since their distances would change.
   void drop(std::int64_t begin, std::int64_t end);
-  // Memory of all layers.
+  // The memory of all layers.
   std::size_t bytes() const;
 
  private:

@@ -14,6 +14,18 @@ Tensor last_rows(const Tensor& y_BTC) {
   return last_BC;
 }
 
+// Sets the positions of the next T tokens in each of B sequences: those after the cache. Throws Error if the context
+// has documents, or if a prefix, whose tokens see each other, would be read in parts.
+void set_decode_positions(ForwardContext& ctx, std::int64_t B, std::int64_t T, const Sizes& sizes) {
+  SINK_CHECK(!ctx.documents.defined() && !ctx.documents.positions_BT.defined(), "transformer",
+             "sequences that are read part by part are one document each");
+  SINK_CHECK(ctx.cache->length() + T >= sizes.prefix, "transformer",
+             "the first " + std::to_string(sizes.prefix) +
+                 " tokens (prefix) see each other, and must be read at once; got " + std::to_string(T),
+             Exit::usage);
+  ctx.documents.positions_BT = ctx.cache->positions_of_next(B, T);
+}
+
 }  // namespace
 
 Var LanguageModel::loss(const Batch& batch, double loss_scale, const ForwardContext& ctx, Tensor* losses_BT) const {
@@ -72,8 +84,7 @@ double LanguageModel::training_flops(std::int64_t tokens, std::int64_t T) const 
   for (const auto& parameter : parameters_)
     if (parameter->info().role == ParameterRole::weight)
       in_products += static_cast<double>(parameter->segment().size());
-  // q k^T and a v: 4 T H D operations per token over the full pattern, half of it under the causal range, 3 for both
-  // passes.
+  // q k^T and a v: 4 T H D operations per token over the full pattern, half of them causal, times 3 for both passes.
   double attention = 3.0 * 2.0 * static_cast<double>(T * sizes_.heads * sizes_.width_of_head() * sizes_.layers);
   return static_cast<double>(tokens) * (6 * in_products + attention);
 }

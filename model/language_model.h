@@ -1,4 +1,4 @@
-// What training and evaluation need of a model, whatever its mathematics.
+// LanguageModel: the interface of all models for training and evaluation.
 #pragma once
 
 #include <functional>
@@ -14,23 +14,24 @@ class LanguageModel {
  public:
   virtual ~LanguageModel() = default;
 
-  // loss_scale times the mean cross-entropy in nats over the targets of the batch that are not -1. `losses_BT`, if any,
-  // becomes the cross-entropy of each target, 0 where there is none.
+  // loss_scale times the mean cross-entropy in nats over the targets of the batch that are not -1. If given,
+  // `losses_BT` receives the cross-entropy of each target, 0 without a target.
   Var loss(const Batch& batch, double loss_scale = 1, const ForwardContext& ctx = {},
            Tensor* losses_BT = nullptr) const;
-  // (B, T, V) of tokens I32 (B, T), on the model's device, as are all tensors that hooks see; tokens are on the CPU.
+  // (B, T, V) for tokens I32 (B, T). Tokens are on the CPU, the logits and the tensors of hooks on the device of the
+  // model.
   Tensor logits(const Tensor& tokens_BT, const ForwardContext& ctx = {}) const;
   // (B, V): the logits after the last token only.
   Tensor next_logits(const Tensor& tokens_BT, const ForwardContext& ctx = {}) const;
 
   const Sizes& sizes() const { return sizes_; }
-  // Tokens that the model itself puts before every sequence; hooks see them, first.
+  // Tokens that the model puts before every sequence. Tensors of hooks include them.
   std::int64_t extra_tokens() const { return extra_tokens_; }
-  // In a fixed order that depends on the sizes alone.
+  // In a fixed order that depends only on the sizes.
   const ParameterArena& parameters() const { return parameters_; }
   ParameterArena& parameters() { return parameters_; }
-  // Floating-point operations of one training step on `tokens` tokens: 6 for every weight in a product, and attention's
-  // products over half the T x T pattern. Recomputation inside kernels is not counted.
+  // Floating-point operations of one training step on `tokens` tokens: 6 for every weight of a product, and the
+  // products of attention over half the T x T pattern. Recomputation inside kernels is not counted.
   double training_flops(std::int64_t tokens, std::int64_t T) const;
 
  protected:
@@ -39,12 +40,12 @@ class LanguageModel {
 
   // (hidden states (B, T, C), unembedding W (V, C)) to logits or a loss.
   using Unembed = std::function<Var(const Var& y_BTC, const Parameter& W_VC)>;
-  // The model. Tokens and documents are on its device, and their sizes and positions have been checked.
+  // Tokens and documents are on the device of the model, with checked sizes and positions.
   virtual Var forward(const Tensor& tokens_BT, const ForwardContext& ctx, const Unembed& unembed) const = 0;
 
   Sizes sizes_;
   std::int64_t extra_tokens_;
-  std::int64_t tied_weights_ = 0;  // of an embedding that is a weight of a product too
+  std::int64_t tied_weights_ = 0;  // of an embedding that is also the unembedding
   ParameterArena parameters_;
 
  private:

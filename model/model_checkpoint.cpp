@@ -15,15 +15,15 @@ namespace {
 
 std::string quoted(const std::string& name) { return "`" + name + "`"; }
 
-// The <l> of a path parameters/blocks.<l>.<name>; empty for parameters of no block.
+// The <l> of a path parameters/blocks.<l>.<name>; empty for other parameters.
 std::string block_of(const std::string& path) {
   const std::string start = std::string(kParameters) + "blocks.";
   if (!path.starts_with(start)) return "";
   return path.substr(start.size(), path.find('.', start.size()) - start.size());
 }
 
-// Compares sizes with parameters that every ablation has, and which no other parameter is much larger than: a model of
-// these sizes is as large as its file, whatever the file says.
+// Compares the sizes with parameters that every ablation has, and that bound the size of all others. So a model of
+// these sizes is about as large as its file.
 void require_sizes_of_tensors(const Checkpoint& checkpoint, const Sizes& s) {
   auto number = [](const char* name, std::int64_t value) {
     return std::string("`") + name + "` = " + std::to_string(value);
@@ -56,7 +56,7 @@ void require_sizes_of_tensors(const Checkpoint& checkpoint, const Sizes& s) {
   }
 }
 
-// What is not needed to compute, and what programs print or put before a text, where the file says it.
+// Attributes that programs print or put before a text, if the file has them.
 void require_notes(const Checkpoint& checkpoint, const Sizes& sizes) {
   auto require = [&](const char* name, std::int64_t most) {
     if (!checkpoint.attributes.contains(name)) return;
@@ -86,7 +86,7 @@ void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoin
 Sizes sizes_of(const Checkpoint& checkpoint) {
   Sizes sizes;
   for (const Setting<Sizes>& size : size_settings()) {
-    bool may_lack = size.low == 0;  // 0 says what files without it mean
+    bool may_lack = size.low == 0;  // a missing size is 0, its default
     if (may_lack && !checkpoint.attributes.contains(size.key())) continue;
     const std::string& text = checkpoint.attribute(size.key());
     try {
@@ -141,7 +141,7 @@ std::unique_ptr<LanguageModel> load_model(const Checkpoint& checkpoint, const Ab
   std::unique_ptr<LanguageModel> model;
   try {
     model = ablation.make_model(sizes, InitScheme::torch, 0, compute, device);
-  } catch (const Error& error) {  // of sizes that this ablation cannot have: here nobody gave them but the file
+  } catch (const Error& error) {  // the sizes come from the file, not from the user
     if (error.code != Exit::usage) throw;
     refuse(checkpoint, error.what());
   }

@@ -1,4 +1,4 @@
-// Between a model and its checkpoint: names, sizes and values.
+// Stores a model in a checkpoint and loads it: names, sizes and values.
 #pragma once
 
 #include "engine/io/checkpoint.h"
@@ -7,27 +7,26 @@
 namespace sink {
 
 inline constexpr const char* kParameters = "parameters/";
-// What a run's optimiser keeps, by its kind: optimizer/first_moment/<name> ...
+// The state of the optimizer of a run, by kind: optimizer/first_moment/<name> ...
 inline const std::string kOptimizerFolder = "optimizer/";
 
-// Adds ablation, policies, sizes and every parameter to `checkpoint`, of `masters` where the model itself has only a
-// part of them: a tensor laid out like its arena.
+// Adds ablation, policies, sizes and every parameter to `checkpoint`. `masters`: a tensor in the layout of the arena,
+// for a model that holds only a shard of its parameters.
 void store_model(const Ablation& ablation, const LanguageModel& model, Checkpoint& checkpoint,
                  const Tensor& masters = {});
 
-// The sizes a checkpoint was made with. Throws Exit::corrupt_checkpoint, naming the size, for those that no model has
-// and those that its own parameters do not have: a model of what it returns is no larger than the file.
+// The sizes of the model in a checkpoint. Throws Exit::corrupt_checkpoint, naming the size, for sizes that are invalid
+// or do not match the stored parameters. So a damaged file cannot cause a model that is larger than the file.
 Sizes sizes_of(const Checkpoint& checkpoint);
 
-// Copies the values in; throws Exit::corrupt_checkpoint when a shape does not fit, a parameter is missing, or one is
-// there that the model does not have.
+// Copies the values. Throws Exit::corrupt_checkpoint for a shape that does not match, and a parameter that is missing
+// or that the model does not have.
 void restore_parameters(const Checkpoint& checkpoint, LanguageModel& model);
 
-// What its parameters are, whatever else the file holds: the SHA-256 of all of them by name, each as its name, a line
-// end and its values as stored.
+// The SHA-256 of the parameters, sorted by name: for each its name, a line end and its stored values.
 std::string parameters_checksum(const Checkpoint& checkpoint);
 
-// One tensor of the checkpoint into one of equal shape.
+// Copies one tensor of the checkpoint into one of equal shape.
 void restore_tensor(const Checkpoint& checkpoint, const std::string& path, Tensor& tensor);
 
 // A model of this ablation with the checkpoint's sizes and values; refuses a checkpoint of other policies.

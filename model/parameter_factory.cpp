@@ -13,7 +13,7 @@ InitScheme init_scheme(const std::string& name) {
 
 namespace {
 
-// Of a product whose outputs are sums of so many numbers.
+// For a product whose outputs sum `in` terms.
 Init init_of_sum(InitScheme scheme, std::int64_t in) {
   const auto fan_in = static_cast<double>(in);
   return scheme == InitScheme::torch ? Init{Init::Kind::uniform, 1 / std::sqrt(fan_in)}

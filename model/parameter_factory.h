@@ -1,5 +1,4 @@
-// Makes the parameters of a model with their initial values (of the study, Gu et al. 2025: its code and what its runs
-// effectively had), in order of creation.
+// Creates the parameters of a model, in order, with the initial values of the paper (Gu et al. 2025).
 #pragma once
 
 #include "autograd/parameter_arena.h"
@@ -8,9 +7,9 @@
 
 namespace sink {
 
-// The initialisations of the study: what its multi-GPU runs effectively had (PyTorch's defaults), and the formula
-// written in its code, which shrinks the last matrix of SwiGLU with depth and that of no other feed-forward block:
-// `formula_study` is that, `formula` shrinks it in all kinds, so that all start from the same numbers.
+// `torch`: the defaults of PyTorch, which the multi-GPU runs of the paper effectively had. `formula_study`: the formula
+// in its code, which scales down the last matrix of SwiGLU with depth, but not that of other feed-forward blocks.
+// `formula` scales it in all of them, so that all start from the same values.
 enum class InitScheme {
   torch,
   formula,
@@ -21,7 +20,7 @@ InitScheme init_scheme(const std::string& name);  // throws Exit::usage on anoth
 
 class ParameterFactory {
  public:
-  // `extra_tokens` are those the model itself puts before every sequence.
+  // `extra_tokens`: those that the model puts before every sequence.
   ParameterFactory(const Sizes& sizes, std::int64_t extra_tokens, InitScheme scheme, std::uint64_t seed, DType compute,
                    Device device = Device::cpu)
       : sizes_(sizes),
@@ -35,36 +34,36 @@ class ParameterFactory {
   // Weight of y = x W^T, (out, in): uniform +-1/sqrt(in) | normal with variance 2 / (5 in).
   const Parameter& linear(const std::string& name, std::int64_t out, std::int64_t in,
                           const std::string& axes = "out in");
-  // The same for the last product of a feed-forward block, which the formula shrinks with depth: 1 / (sqrt(in) layers).
-  // `of_swiglu`: whether the study's formula does so, too.
+  // The same for the last product of a feed-forward block, which the formula scales with depth: 1 / (sqrt(in) layers).
+  // `of_swiglu`: whether formula_study does so, too.
   const Parameter& depth_scaled_linear(const std::string& name, std::int64_t out, std::int64_t in, bool of_swiglu);
-  // Table of learned rows, (rows, C): standard normal | normal with variance 2 / (5 C). `axes` says what a row is of,
-  // as in "V C".
+  // Table of learned rows, (rows, C): standard normal | normal with variance 2 / (5 C). `axes` names the axes, as in "V
+  // C".
   const Parameter& embedding(const std::string& name, std::int64_t rows, std::int64_t C, const std::string& axes);
-  // Gain of a norm, ones; its bias, zeros. Over the C numbers of the residual stream, or those of `axes`.
+  // Gain of a norm, ones; its bias, zeros. Over the C elements of the residual stream, or those of `axes`.
   const Parameter& gain(const std::string& name, std::int64_t C, const std::string& axes = "C");
   const Parameter& bias(const std::string& name, std::int64_t C, const std::string& axes = "C");
   // Bias of a product with `out` rows, zeros; null where the model has none.
   const Parameter* linear_bias(const std::string& name, std::int64_t out, bool present);
-  // Of a mixture of E experts: the weights of (out, in) of all of them side by side, (out, E in), drawn as those of one
-  // are; and their biases, (out, E).
+  // For a mixture of E experts: the (out, in) weights of all experts side by side, (out, E in), each initialised like
+  // one matrix; and their biases, (out, E).
   const Parameter& stacked_linear(const std::string& name, std::int64_t out, std::int64_t in, std::int64_t E);
   const Parameter* linear_biases(const std::string& name, std::int64_t out, std::int64_t E, bool present);
   // Extra keys, values and logits, biases of scores: normal with deviation 0.02.
   const Parameter& normal_init(ParameterRole role, const std::string& name, const Shape& shape,
                                const std::string& axes);
 
-  // What is made from here on is another bucket: its gradients are complete at another time of backward.
-  void begin_section() { parameters_.begin_section(); }
+  // Starts another gradient bucket: the gradients of a bucket are complete at the same time of backward.
+  void begin_bucket() { parameters_.begin_bucket(); }
 
   const Sizes& sizes() const { return sizes_; }
   // The longest sequence inside the model.
   std::int64_t positions() const { return sizes_.context + extra_tokens_; }
-  // The type of products, and that of everything which is not rounded to bf16.
+  // The type of products, and the type of values that are never rounded to bf16.
   DType compute() const { return compute_; }
   DType real() const { return accumulate_type(compute_); }
   Device device() const { return device_; }
-  // A table that is not trained, as the model reads it: of type real() if it was F64, on the model's device.
+  // A table that is not trained, on the device of the model; F64 becomes real().
   Tensor constant(const Tensor& table) const {
     return (table.dtype() == DType::F64 ? table.to(real()) : table).to(device_);
   }

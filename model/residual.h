@@ -1,5 +1,5 @@
-// Residual: the residual stream x between two blocks. What the last sublayer adds to it may still wait: the norm that
-// reads the sum then adds it in its own pass, and x is not written and read once more for that alone.
+// Residual: the residual stream between two blocks, x or a pending sum x + f. The next norm computes a pending sum in
+// the same pass, which saves writing and reading x once.
 #pragma once
 
 #include <utility>
@@ -14,11 +14,11 @@ class Residual {
   // x + f, where f has the type of x or BF16.
   Residual(Var x_BTC, Var f_BTC) : x_BTC_(std::move(x_BTC)), f_BTC_(std::move(f_BTC)) {}
 
-  // The sum, for whoever reads it as it is.
+  // The stream itself.
   Var sum() const { return waits() ? add(x_BTC_, f_BTC_) : x_BTC_; }
   operator Var() const { return sum(); }
 
-  // u, the sum, and its norm y.
+  // The stream u and its norm y.
   template <class Norm>
   NormedSum normed(const Norm& norm) const {
     return waits() ? norm.of_sum(x_BTC_, f_BTC_) : NormedSum{x_BTC_, norm(x_BTC_)};

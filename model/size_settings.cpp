@@ -9,38 +9,41 @@ const Settings<Sizes>& size_settings() {
   static const char* model = "Model";
   static const Settings<Sizes> settings{
       {"layers", model, &S::layers, "transformer blocks", 1, 1024},
-      {"heads", model, &S::heads, "attention heads per layer; must divide the width, unless --head-width is given", 1,
+      {"heads", model, &S::heads, "attention heads per layer; must divide d-model, unless --head-width is given", 1,
        1024},
-      {"width", model, &S::width, "C, numbers a token carries", 1, 65536},
+      with_flag<S>("d-model", {"width", model, &S::width, "C, width of the residual stream", 1, 65536}),
       {"feed-forward", model, &S::feed_forward, "F, width inside the feed-forward block", 1, 262144},
       {"context", model, &S::context, "T, tokens per sequence", 1, 65536},
       {"vocabulary", model, &S::vocabulary, "V, kinds of tokens", 1, 1 << 24},
       {"kv-heads", model, &S::kv_heads,
-       "heads of keys and values, shared by query heads; must divide heads, 0: as many", 0, 1024},
-      {"window", model, &S::window, "keys a token sees, its own included (Gu et al., Figure 6); 0: no window", 0,
+       "heads of keys and values; shared by query heads; must divide heads, 0: as many", 0, 1024},
+      {"window", model, &S::window, "keys a token sees, its own included; 0: no window (Gu et al., Figure 6)", 0,
        65536},
       {"prefix", model, &S::prefix,
-       "tokens every token sees; the loss ignores the first prefix-1 (Gu et al., section 6); 0: none", 0, 65535},
-      {"head-width", model, &S::head_width, "D, numbers of a head's query, key and value; 0: width / heads", 0, 65536},
+       "first tokens that all tokens see; the loss ignores the first prefix-1 (Gu et al., section 6); 0: none", 0,
+       65535},
+      {"head-width", model, &S::head_width, "D, width of a head's query, key and value; 0: d-model / heads", 0, 65536},
       {"global-every", model, &S::global_every,
-       "one block in so many, the last of them, sees all keys before it whatever the window (Gemma 3: 6); 0: none", 0,
-       1024},
+       "every so many blocks, one without a window; the last of them (Gemma 3: 6); 0: none", 0, 1024},
       {"norm-epsilon", model, &S::norm_epsilon, "added to the mean square in norms; 0: 1e-5", 0, 1},
-      {"attention-scale", model, &S::attention_scale, "of q . k; 0: 1 / sqrt(D)", 0, 1e6},
-      {"rotary-base", model, &S::rotary_base, "of rotary positions; 0: 10000", 0, 1e12},
-      {"rotary-part", model, &S::rotary_part,
-       "of a head's numbers that rotate, the first ones (GPT-NeoX: 0.25); 0: all", 0, 1},
+      {"attention-scale", model, &S::attention_scale, "factor of q . k; 0: 1 / sqrt(D)", 0, 1e6},
+      {"rotary-base", model, &S::rotary_base, "base of rotary positions; 0: 10000", 0, 1e12},
+      with_flag<S>("partial-rotary-factor",
+                   {"rotary-part", model, &S::rotary_part,
+                    "rotated fraction of a head; the first elements (GPT-NeoX: 0.25); 0: all", 0, 1}),
       {"rotary-factor", model, &S::rotary_factor,
-       "by which rotations are slowed down for a longer context, as the position policy says; 0: not", 0, 1e6},
+       "slows rotations down for a longer context; as the position policy says; 0: not", 0, 1e6},
       {"rotary-local-base", model, &S::rotary_local_base,
-       "of blocks with a window, where --global-every leaves some without; 0: as the others", 0, 1e12},
-      {"rotary-context", model, &S::rotary_context,
-       "for which rotations were made before they were slowed down; 0: context", 0, 1 << 24},
+       "base of blocks with a window; with --global-every; 0: as the others", 0, 1e12},
+      {"rotary-context", model, &S::rotary_context, "context before rotations were slowed down; 0: context", 0,
+       1 << 24},
       {"experts", model, &S::experts, "E, of a mixture of experts (gpt_oss), each F wide; 0: 8", 0, 1024},
       {"chosen-experts", model, &S::chosen_experts, "of them, by the router for every token; 0: 2", 0, 1024},
   };
   return settings;
 }
+
+std::string option_of_size(const std::string& flag) { return setting_named(size_settings(), flag)->option(); }
 
 Sizes resolve_defaults(Sizes sizes) {
   sizes.kv_heads = sizes.key_heads();
@@ -55,7 +58,7 @@ Sizes resolve_defaults(Sizes sizes) {
   if (sizes.global_every == 1) sizes.window = 0;
   if (sizes.window == 0 || sizes.global_every > sizes.layers) sizes.global_every = 0;
   if (sizes.window == 0) sizes.rotary_local_base = 0;
-  // A base of their own leaves rotations as they are; others may be slowed down.
+  // A local base is never scaled, so it is only equal to a base that is not scaled either.
   if (sizes.window > 0 && sizes.rotary_local_base == 0 && sizes.rotary_factor == 1)
     sizes.rotary_local_base = sizes.rotary_base;
   return sizes;

@@ -1,5 +1,4 @@
-// The table of a model's sizes: their flags, bounds and meaning. Command lines, checkpoints and what is checked of both
-// come from it.
+// The table of the sizes of a model: flags, bounds and meaning, for command lines and checkpoints.
 #pragma once
 
 #include <functional>
@@ -12,8 +11,10 @@ namespace sink {
 
 const Settings<Sizes>& size_settings();
 
-// Returns equal Sizes for equal models: a 0 that stands for a default becomes that default, and a size without effect
-// becomes 0.
+// Returns the option that sets a size, such as "--d-model" for "width".
+std::string option_of_size(const std::string& flag);
+
+// Returns equal Sizes for equal models. A 0 that means a default becomes the default; a size without effect becomes 0.
 Sizes resolve_defaults(Sizes sizes);
 
 // Returns why these sizes, each within its bounds, make no model together, or an empty string: heads that do not divide

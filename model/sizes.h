@@ -1,4 +1,4 @@
-// Sizes are data, mathematics is type: everything here is a run-time number.
+// The sizes of a model, set at run time. Policies are types (model/spec.h).
 #pragma once
 
 #include <cmath>
@@ -17,21 +17,21 @@ struct Sizes {
   std::int64_t context = 0;       // longest T
   std::int64_t vocabulary = 0;    // V
   std::int64_t kv_heads = 0;      // G, heads of keys and values, each read by H / G query heads; 0: H
-  std::int64_t window = 0;        // keys a token sees, its own included; 0: all before it
+  std::int64_t window = 0;        // keys a token sees, including its own; 0: all before it
   std::int64_t prefix = 0;        // tokens that every token sees
-  std::int64_t head_width = 0;    // numbers of a head's queries, keys and values; 0: width / heads
+  std::int64_t head_width = 0;    // D, elements of a query, key or value; 0: width / heads
 
-  // Numbers in which families of models differ; 0: what the policy says.
-  std::int64_t global_every = 0;    // of blocks n, 2n ... , which see all keys before them whatever the window: n
+  // Sizes in which model families differ; 0: the default of the policy.
+  std::int64_t global_every = 0;    // every n-th block sees all keys before it, without the window
   double norm_epsilon = 0;          // added to the mean square in a norm; 0: 1e-5
   double attention_scale = 0;       // of q . k; 0: 1 / sqrt(D)
   double rotary_base = 0;           // 0: 10000
-  double rotary_part = 0;           // of a head's numbers that rotate, the first ones; 0: all
-  double rotary_factor = 0;         // by which slow rotations are slowed down further; 0: not
-  double rotary_local_base = 0;     // of layers with a window, where some have none; 0: rotary_base
-  std::int64_t rotary_context = 0;  // for which the rotations were made before they were slowed down; 0: context
-  std::int64_t experts = 0;         // E, of a mixture in the place of a feed-forward block, each F wide; 0: 8
-  std::int64_t chosen_experts = 0;  // of them, for every token; 0: 2
+  double rotary_part = 0;           // the fraction of the elements of a head that rotate, the first ones; 0: all
+  double rotary_factor = 0;         // divides rotary frequencies, as the position policy says; 0: not
+  double rotary_local_base = 0;     // base of layers with a window, if others have none; 0: rotary_base
+  std::int64_t rotary_context = 0;  // the context before frequencies were scaled; 0: context
+  std::int64_t experts = 0;         // E experts of a mixture, each of width F; 0: 8
+  std::int64_t chosen_experts = 0;  // top k for every token; 0: 2
 
   std::int64_t width_of_head() const { return head_width > 0 ? head_width : width / heads; }  // D
   std::int64_t key_heads() const { return kv_heads > 0 ? kv_heads : heads; }

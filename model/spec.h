@@ -1,11 +1,11 @@
-// Spec: the one struct that names a model's mathematics, a policy of every kind. An ablation derives from another and
-// changes a line. Below: what each kind of policy requires, which policies do not go together, and what a Spec is
-// called.
+// Spec: a struct that names a policy of every kind, which together define a model. An ablation derives from another
+// Spec and changes a line. Below: the requirements of each kind of policy, the combinations that are refused, and the
+// text that names the policies of a Spec.
 //
 // Every policy has `static std::string name()`, without blanks. One that cannot work with all sizes has
-// `static void check(const Sizes&)`, which throws Exit::usage with a sentence; what a policy may leave out stands in a
-// base of defaults (PositionDefaults, ExtraDefaults). One that is made for every block is made as
-// Policy(make, "blocks.<l>.attention" or "blocks.<l>.feed_forward"), and creates its parameters under that prefix.
+// `static void check(const Sizes&)`, which throws Exit::usage. Bases with defaults define optional functions
+// (PositionDefaults, ExtraDefaults). A policy of a block is constructed as Policy(make, "blocks.<l>.attention") or with
+// "blocks.<l>.feed_forward", and creates its parameters under that prefix.
 #pragma once
 
 #include <concepts>
@@ -24,21 +24,21 @@ namespace sink {
 template <class S>
 concept SpecLike = requires {
   typename S::Position;      // where order enters                          (model/position/)
-  typename S::Placement;     // how a block puts norms and sublayers        (model/placement/)
-  typename S::Norm;          // how they norm                               (model/norm/)
+  typename S::Placement;     // where the norms of a block are              (model/placement/)
+  typename S::Norm;          // the norm                                    (model/norm/)
   typename S::FeedForward;   // the sublayer after attention                (model/feed_forward/)
   typename S::Heads;         // how the heads of attention join             (model/heads/)
   typename S::QueryKeyNorm;  // whether queries and keys are normed         (model/query_key_norm/)
-  typename S::Features;      // what maps queries and keys before they meet (model/features/)
+  typename S::Features;      // feature map of queries and keys             (model/features/)
   typename S::Attention;     // similarity, divisor and their constants     (model/attention/constants.h)
   typename S::Extra;         // extra keys, values and tokens               (model/extra/)
-  typename S::Gate;          // what gates the output of attention          (model/gate/)
+  typename S::Gate;          // gate on the output of attention             (model/gate/)
   typename S::LinearBias;    // which products add a bias                   (model/linear_bias/)
-  typename S::Unembedding;   // what gives the logits                       (model/unembedding/)
+  typename S::Unembedding;   // the matrix of the logits                    (model/unembedding/)
 };
 
-// f.operator()<Policy>(kind, usual) of every kind, as checkpoints name them; kinds with a `usual` policy are named only
-// where it is another one.
+// f.operator()<Policy>(kind, usual) for every kind, as named in checkpoints. Kinds with a `usual` policy are named only
+// if they have another one.
 template <SpecLike S, class F>
 constexpr void for_each_policy(F&& f) {
   f.template operator()<typename S::Position>("position", "");
@@ -69,10 +69,10 @@ concept ChecksSizes = !requires {
 template <class P>
 concept MadePerBlock = std::constructible_from<P, ParameterFactory&, const std::string&>;
 
-// Made once for a model. Tokens stand at ctx.documents.positions_BT (I32), or at 0 ... T - 1 where that is undefined.
-// embed: what follows the token embedding; rotate: what happens to queries and keys of block ctx.layer before they
-// meet; bias: numbers (H, T) by head and distance i - j that are added to scores, or an undefined Var. It may have
-// split, too, a faster way to rotate (model/layer/positioned_heads.h).
+// One per model. Positions are ctx.documents.positions_BT (I32), or 0 ... T - 1 if that is undefined.
+// embed: maps token embeddings; rotate: maps queries and keys of block ctx.layer; bias: (H, T), added to scores by head
+// and distance i - j, or an undefined Var. Optional: split, which splits and rotates in one kernel
+// (model/layer/positioned_heads.h).
 template <class P>
 concept PositionPolicy = std::constructible_from<P, ParameterFactory&> &&
     requires(const P& position, const Var& x, const ForwardContext& ctx) {
@@ -81,7 +81,7 @@ concept PositionPolicy = std::constructible_from<P, ParameterFactory&> &&
   { position.bias() } -> std::same_as<Var>;
 };
 
-// norm(x) gives the precision of products, norm(x, type) another one; x is F32 or F64. of_sum gives a + b and its norm.
+// norm(x) returns the precision of products, norm(x, type) another; x is F32 or F64. of_sum returns a + b and its norm.
 template <class N>
 concept NormPolicy = MadePerBlock<N> && requires(const N& norm, const Var& x, DType type) {
   { norm(x) } -> std::same_as<Var>;
@@ -90,14 +90,14 @@ concept NormPolicy = MadePerBlock<N> && requires(const N& norm, const Var& x, DT
   { norm.of_sum(x, x, type) } -> std::same_as<NormedSum>;
 };
 
-// Made as FeedForward(make, prefix, biases): whether its products have them.
+// Constructed as FeedForward(make, prefix, biases): whether its products have biases.
 template <class F>
 concept FeedForwardPolicy = std::constructible_from<F, ParameterFactory&, const std::string&, bool> &&
     requires(const F& feed_forward, const Var& h) {
   { feed_forward(h) } -> std::same_as<Var>;
 };
 
-// What a placement is given as its two sublayers (model/layer/sublayer.h).
+// Placeholders that satisfy the concepts for the two sublayers of a placement (model/transformer_block.h).
 template <class Norms>
 struct AnyAttention : Norms {
   Var operator()(const Var& h_BTC, const ForwardContext& ctx) const;
@@ -107,9 +107,8 @@ struct AnyFeedForward : Norms {
   Var operator()(const Var& h_BTC, const ForwardContext& ctx) const;
 };
 
-// Norms<Norm>: the norms of one sublayer, which it then has as members; block: the residual stream after the block,
-// from that before it, each a Var or a Residual (model/residual.h), and hooks see what it norms of it;
-// kFinalNorm: whether the residual stream is normed before the unembedding.
+// Norms<Norm>: the norms of one sublayer, its members; block: maps the residual stream before the block to that after
+// it, each a Var or a Residual (model/residual.h); kFinalNorm: whether the stream is normed before the unembedding.
 template <class P, class Norm>
 concept PlacementPolicy = MadePerBlock<typename P::template Norms<Norm>> &&
     requires(const Residual& x, const AnyAttention<typename P::template Norms<Norm>>& attention,
@@ -118,7 +117,7 @@ concept PlacementPolicy = MadePerBlock<typename P::template Norms<Norm>> &&
   { P::kFinalNorm } -> std::convertible_to<bool>;
 };
 
-// width: the length of a joined row; join: (B, H, T, D) to (B, T, width).
+// width: the length of a joined row; join: (B, H, T, D) -> (B, T, width).
 template <class H>
 concept HeadsPolicy = requires(const Sizes& sizes, const Var& o) {
   { H::width(sizes) } -> std::same_as<std::int64_t>;
@@ -136,10 +135,9 @@ concept FeaturesPolicy = MadePerBlock<F> && requires(const F& features, const Va
   { features(x) } -> std::same_as<Var>;
 };
 
-// kTokens learned tokens before every sequence (Tokens, made once for a model: embed puts them there, drop takes them
-// away); kExtraKey: whether every query sees one key more, without position, which extra_key() gives, and
-// kExtraKeyHasValue whether its value can differ from zero; output: what happens to the heads' outputs before they
-// join.
+// kTokens: learned tokens before every sequence (Tokens, one per model: embed prepends them, drop removes them);
+// kExtraKey: whether every query sees one extra key without position, extra_key(); kExtraKeyHasValue: whether its value
+// can differ from zero; output: maps the outputs of the heads before they are joined.
 template <class E>
 concept ExtraPolicy = MadePerBlock<E> && std::constructible_from<typename E::Tokens, ParameterFactory&> &&
     requires(const E& extra, const typename E::Tokens& tokens, const Var& x, const ForwardContext& ctx) {
@@ -152,7 +150,7 @@ concept ExtraPolicy = MadePerBlock<E> && std::constructible_from<typename E::Tok
   { tokens.drop(x, ctx) } -> std::convertible_to<Residual>;
 };
 
-// gate(o, h): o (B, T, width) multiplied with what is computed from the sublayer's input h (B, T, C).
+// gate(o, h): o (B, T, width) times a gate computed from the input h (B, T, C) of the sublayer.
 template <class G>
 concept GatePolicy = MadePerBlock<G> && requires(const G& gate, const Var& o, const Var& h) {
   { gate(o, h) } -> std::same_as<Var>;
@@ -165,20 +163,20 @@ concept LinearBiasPolicy = requires {
   { B::kFeedForward } -> std::convertible_to<bool>;
 };
 
-// weight: (V, C), a parameter of its own or the token embedding, which exists already.
+// weight: (V, C), a new parameter or the token embedding.
 template <class U>
 concept UnembeddingPolicy = requires(ParameterFactory& make, const Parameter& token_embedding) {
   { U::weight(make, token_embedding) } -> std::same_as<const Parameter&>;
 };
 
-// Every policy of a Spec against its contract, then the combinations; a sentence for each that fails.
+// Checks every policy of a Spec against its concept, then the combinations, with a message for each failure.
 template <class S>
 consteval bool contracts_hold() {
   static_assert(SpecLike<S>, "a Spec names a policy of every kind: derive it from ablations::baseline");
   if constexpr (SpecLike<S>) {
     for_each_policy<S>([]<class P>(const char*, const char*) {
       static_assert(Named<P>,
-                    "a policy has no name: give it `static std::string name()`, which stands in every checkpoint");
+                    "a policy has no name: give it `static std::string name()`, which every checkpoint stores");
       static_assert(ChecksSizes<P>,
                     "a policy's check is not `static void check(const Sizes&)`, and so would never be asked");
     });
@@ -227,7 +225,7 @@ consteval bool contracts_hold() {
   return true;
 }
 
-// Throws Exit::usage with the sentence of the first policy that cannot have these sizes.
+// Throws Exit::usage for the first policy that does not support these sizes.
 template <SpecLike S>
 void check_sizes(const Sizes& sizes) {
   for_each_policy<S>([&]<class P>(const char*, const char*) {
@@ -235,7 +233,7 @@ void check_sizes(const Sizes& sizes) {
   });
 }
 
-// "position=Rotary placement=PreNorm norm=RmsNorm feed_forward=SwiGlu attention=Softmax": stands in every checkpoint.
+// "position=Rotary placement=PreNorm norm=RmsNorm feed_forward=SwiGlu attention=Softmax", as in checkpoints.
 template <SpecLike S>
 std::string policies_of() {
   std::string text;

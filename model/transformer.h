@@ -1,25 +1,30 @@
-// The decoder-only transformer of the study, its mathematics given by one Spec.
+// The decoder-only transformer of Gu et al. 2025 (section 2). With the policies of `baseline` (pre-norm):
+//
+//   x = W_E[tokens]                                     (B, T, C)
+//   x = x + attention(norm(x)),  x = x + feed_forward(norm(x))      for each block
+//   logits = norm(x) W_U^T                              (B, T, V)
+//
+// A Spec (model/spec.h) names the policies; model/ablations.h lists all Specs.
 #pragma once
 
 #include "autograd/ops/embedding_node.h"
-#include "model/transformer_block.h"
-#include "model/final_norm.h"
 #include "model/language_model.h"
 #include "model/spec.h"
+#include "model/transformer_block.h"
 
 namespace sink {
 
 template <SpecLike Spec>
 class Transformer final : public LanguageModel {
  public:
-  // Initial values are a function of (seed, parameter name): every ablation starts from the same values. Throws
-  // Exit::usage where a policy cannot have these sizes.
+  // Initial values are a function of (seed, parameter name), so all ablations start from the same values. Throws
+  // Exit::usage if a policy does not support these sizes.
   Transformer(const Sizes& sizes, InitScheme scheme, std::uint64_t seed, DType compute, Device device = Device::cpu)
       : Transformer(ParameterFactory(checked(sizes), Spec::Extra::kTokens, scheme, seed, compute, device)) {}
 
  private:
-  // Tokens (B, T) through the model. `unembed` makes logits y W^T of the last hidden states, or their loss
-  // (model/language_model.cpp).
+  // tokens (B, T) -> embedding -> blocks -> final norm -> unembed(y, W_U), which returns the logits y W_U^T or their
+  // loss (model/language_model.cpp). With a sink token, the T of x_BTC is one larger until `drop`.
   Var forward(const Tensor& tokens_BT, const ForwardContext& ctx, const Unembed& unembed) const override {
     Var e_BTC = extra_tokens_.embed(embedding(tokens_BT, token_embedding_), ctx);
     ctx.hooks->embedding(e_BTC);
@@ -29,7 +34,7 @@ class Transformer final : public LanguageModel {
     return unembed(y_BTC, unembedding_);
   }
 
-  // Parameters are made in this order, a bucket for each block.
+  // Parameters are created in this order, with one gradient bucket for each block.
   explicit Transformer(ParameterFactory make)
       : LanguageModel(make.sizes(), Spec::Extra::kTokens, make.compute(), make.device()),
         token_embedding_(make.embedding("embedding.token.weight", sizes_.vocabulary, sizes_.width, "V C")),
@@ -44,10 +49,10 @@ class Transformer final : public LanguageModel {
   static std::vector<Block<Spec>> make_blocks(ParameterFactory& make, const typename Spec::Position& position) {
     std::vector<Block<Spec>> blocks;
     for (std::int64_t layer = 0; layer < make.sizes().layers; ++layer) {
-      make.begin_section();
+      make.begin_bucket();
       blocks.emplace_back(make, layer, position);
     }
-    make.begin_section();
+    make.begin_bucket();
     return blocks;
   }
   static const Sizes& checked(const Sizes& sizes) {

@@ -23,7 +23,7 @@ import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # Lines as they stand (-O0). A count that two threads add to at once can lose a step, but never becomes zero again.
-CONFIGURE = ["cmake", "--preset", "emulated", "-DSINK_ABLATION_SET=baseline", "-DSINK_PROGRAMS=none",
+CONFIGURE = ["--preset", "emulated", "-DSINK_ABLATION_SET=baseline", "-DSINK_PROGRAMS=none",
              "-DSINK_BENCHMARKS=OFF", "-DSINK_KERNEL_FLAGS=-O0;--coverage", "-DCMAKE_EXE_LINKER_FLAGS=--coverage"]
 KERNELS = re.compile(r"engine/(ops|cuda)/(?!emulated/|nvidia/).*\.cuh?$")
 
@@ -32,17 +32,23 @@ def fail(message):
     sys.exit(f"kernel_coverage.py: {message}")
 
 
-def tests_of_the_device():
-    sources = [*ROOT.glob("tests/engine/**/*_cuda_test.cpp"), *ROOT.glob("tests/engine/**/emulated_*_test.cpp")]
+def tests_of_the_device(folder):
+    listed = (folder / "tests/device_tests.txt").read_text().split()
+    sources = [pathlib.Path(path) for path in listed if path.startswith("engine/")]
+    sources += ROOT.glob("tests/engine/**/emulated_*_test.cpp")
     return sorted(source.stem for source in sources if source.stem != "emulated_races_test")  # -fsanitize=thread's
 
 
+def run_cmake(*arguments):
+    done = subprocess.run(["cmake", *arguments], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    if done.returncode:
+        fail(f"the tests do not build (cmake {' '.join(map(str, arguments[:2]))}):\n{done.stdout[-3000:]}")
+
+
 def build(folder):
-    tests = tests_of_the_device()
-    for command in ([*CONFIGURE, "-B", folder], ["cmake", "--build", folder, "--target", "selftest", *tests]):
-        done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        if done.returncode:
-            fail(f"the tests do not build ({' '.join(map(str, command[:3]))}):\n{done.stdout[-3000:]}")
+    run_cmake(*CONFIGURE, "-B", folder)
+    tests = tests_of_the_device(folder)
+    run_cmake("--build", folder, "--target", "selftest", *tests)
     return [folder / "selftest", *(folder / "tests" / test for test in tests)]
 
 

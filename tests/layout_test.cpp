@@ -6,6 +6,7 @@
 #include <fstream>
 #include <iterator>
 #include <map>
+#include <regex>
 #include <set>
 #include <string>
 #include <vector>
@@ -62,7 +63,7 @@ bool declares_backends(const std::string& text) {
 
 }  // namespace
 
-TEST_CASE("layout: every operation has contract, reference, what trains, device kernels, backward and tests") {
+TEST_CASE("layout: every operation has a contract, a reference, a CPU and a CUDA backend, a node and a test") {
   const std::set<std::string> without_gradient{"optimizer", "reductions"};
   std::map<std::string, int> operations;  // by folder
   for (const fs::path& path : files_under("engine/ops", kHeaders)) {
@@ -74,8 +75,9 @@ TEST_CASE("layout: every operation has contract, reference, what trains, device 
       CHECK_MESSAGE(fs::exists(path.parent_path() / file), file);
     if (!without_gradient.contains(folder))
       CHECK_MESSAGE(any_mentions("autograd/ops", fs::relative(path, kRoot).string()), "a node");
-    for (std::string test : {op + "_test.cpp", op + "_cuda_test.cpp"})
-      CHECK_MESSAGE(fs::exists(kRoot / "tests/engine/ops" / test), test);
+    const std::string test = text_of(kRoot / "tests/engine/ops" / (op + "_test.cpp"));
+    const bool every_backend = op == "attention" || test.find(" check_backends(") != std::string::npos;
+    CHECK_MESSAGE(every_backend, "tests/engine/ops/", op, "_test.cpp does not run every backend");
     const fs::path reference = path.parent_path() / (op + "_ref.cpp");
     CHECK_MESSAGE(text_of(reference).find("SINK_SELECT(") != std::string::npos, op, " selects no backend");
     check_in_double(reference);
@@ -108,7 +110,8 @@ TEST_CASE("layout: implementations are selected by their contracts alone") {
       bool selects =
           text.find("use_reference()") != std::string::npos || text.find("runs_reference(") != std::string::npos;
       CHECK_MESSAGE((!selects || set_the_switch.contains(where)), where, " asks which implementation runs");
-      if (where.starts_with("engine/ops/attention/")) continue;  // attention_dispatch.h selects
+      if (where.starts_with("engine/ops/attention/")) continue;          // attention_dispatch.h selects
+      if (where == "tools/gpu/kernels/attention_kernels.cpp") continue;  // kernels.so is the CUDA backend
       const bool selects_backend = text.find("SINK_SELECT(") != std::string::npos;
       CHECK_MESSAGE((!selects_backend || where == "engine/implementation.h" || where == "engine/ops/backends.h" ||
                      (where.starts_with("engine/ops/") && where.ends_with("_ref.cpp"))),
@@ -120,9 +123,10 @@ TEST_CASE("layout: implementations are selected by their contracts alone") {
 }
 
 // Kernels say nothing that g++ does not understand: so every one of them runs on the emulated device.
-TEST_CASE("layout: what only CUDA can say is said in four files") {
+TEST_CASE("layout: what only CUDA can say is said in five files") {
   const std::set<std::string> may{"engine/cuda/device.cuh", "engine/cuda/instructions.cuh",
-                                  "engine/cuda/matrix_instructions.cuh", "engine/cuda/approx_instructions.cuh"};
+                                  "engine/cuda/matrix_instructions.cuh", "engine/cuda/approx_instructions.cuh",
+                                  "engine/cuda/hopper_instructions.cuh"};
   const std::vector<std::string> only_cuda{"asm ",          "asm(",          "<<<",        "__shared__", "__shfl",
                                            "__CUDA_ARCH__", "__syncthreads", "__syncwarp", "atomicAdd"};
   int kernels = 0;
@@ -181,8 +185,11 @@ TEST_CASE("layout: the page on adding an operation and the tour quote their file
   CHECK(of_tour >= 9);
 }
 
-TEST_CASE("layout: every node of autograd/ops is in the gradient test") {
-  std::string tests = text_of(kRoot / "tests/autograd/gradients_test.cpp");
+TEST_CASE("layout: every node of autograd/ops is in a test that checks gradients") {
+  std::string tests;
+  for (const std::string folder : {"tests/autograd", "tests/engine/ops"})
+    for (const fs::path& path : files_under(folder, kSources))
+      if (const std::string text = text_of(path); text.find("check_gradient(") != std::string::npos) tests += text;
   for (const fs::path& path : files_under("autograd/ops", kHeaders))
     CHECK_MESSAGE(tests.find(path.filename().string()) != std::string::npos, path.filename().string());
 }
@@ -200,16 +207,15 @@ TEST_CASE("layout: base names are unique, so that `break file:line` means one pl
 
 namespace {
 
-// What a file of a folder may include of ours beside its own folder: those that a chain of arrows in the README leads
-// to.
+// The other folders that a file of a folder may include: those that a chain of arrows in CODE_MAP.md leads to.
 using Arrows = std::map<std::string, std::set<std::string>>;
 
-// The README's sentence "Dependencies point leftwards: `a` <- `b` (words) <- `c`, `a` <- `d`;".
-Arrows drawn_in_readme() {
-  const std::string start = "Dependencies point leftwards:", readme = text_of(kRoot / "README.md");
-  std::size_t begin = readme.find(start);
+// CODE_MAP.md's sentence "Dependencies point leftwards: `a` <- `b` (words) <- `c`, `a` <- `d`;".
+Arrows drawn_in_code_map() {
+  const std::string start = "Dependencies point leftwards:", map = text_of(kRoot / "CODE_MAP.md");
+  std::size_t begin = map.find(start);
   REQUIRE(begin != std::string::npos);
-  const std::string sentence = readme.substr(begin, readme.find(';', begin) - begin);
+  const std::string sentence = map.substr(begin, map.find(';', begin) - begin);
   Arrows arrows;
   std::string left;
   for (std::size_t at = 0, before = 0; (at = sentence.find('`', at)) != std::string::npos;) {
@@ -227,7 +233,7 @@ Arrows drawn_in_readme() {
   return arrows;
 }
 
-// "engine/io" for engine/io/file.h, "engine" for engine/tensor.h: the longest name with an arrow that it lies in.
+// "engine/io" for engine/io/file.h, "engine" for engine/tensor.h: the longest folder with an arrow that contains it.
 std::string folder_of(const std::string& path, const Arrows& arrows) {
   std::string longest;
   for (const auto& [name, reached] : arrows)
@@ -237,10 +243,10 @@ std::string folder_of(const std::string& path, const Arrows& arrows) {
 
 }  // namespace
 
-TEST_CASE("layout: a folder includes only folders that the arrows of the README lead to") {
-  const Arrows arrows = drawn_in_readme();
+TEST_CASE("layout: a folder includes only folders that the arrows of CODE_MAP.md lead to") {
+  const Arrows arrows = drawn_in_code_map();
   for (const std::string& folder : kFolders) {
-    if (folder != "tests") CHECK_MESSAGE(arrows.contains(folder), folder, " has no arrow in the README");
+    if (folder != "tests") CHECK_MESSAGE(arrows.contains(folder), folder, " has no arrow in CODE_MAP.md");
   }
   for (const auto& [name, reached] : arrows) {
     CHECK_MESSAGE(fs::is_directory(kRoot / name), name, " has an arrow, but is no folder");
@@ -248,7 +254,7 @@ TEST_CASE("layout: a folder includes only folders that the arrows of the README 
   }
   int seen = 0;
   for (const std::string& folder : kFolders) {
-    if (folder == "tests") continue;  // includes what it likes, and is included by nobody else
+    if (folder == "tests") continue;  // may include everything, and is included only by itself
     for (const fs::path& path : files_under(folder, kSources)) {
       std::string where = fs::relative(path, kRoot).string(), own = folder_of(where, arrows);
       for (const std::string& name : includes_of(path)) {
@@ -286,6 +292,15 @@ std::string circle_from(const std::string& file, std::vector<std::string>& path,
 
 }  // namespace
 
+// It runs on a borrowed GPU, where a missing file costs the lease.
+TEST_CASE("layout: the build script of kernels.so names files that exist") {
+  const std::string text = text_of(kRoot / "tools/gpu/kernels/build.sh");
+  const std::regex source(R"(\bengine/[a-z0-9_/]+\.(cpp|cu)\b)");
+  std::sregex_iterator begin(text.begin(), text.end(), source), end;
+  CHECK(std::distance(begin, end) >= 8);
+  for (auto file = begin; file != end; ++file) CHECK_MESSAGE(fs::exists(kRoot / file->str()), file->str());
+}
+
 TEST_CASE("layout: no header includes itself through others") {
   std::set<std::string> done;
   for (const std::string& folder : kFolders)
@@ -306,7 +321,8 @@ TEST_CASE("layout: slow headers and libraries stay out of the engine and the mod
         bool slow = std::find(everywhere.begin(), everywhere.end(), name) != everywhere.end();
         bool is_core = folder == "autograd" ||
                        (folder == "engine" && !where.starts_with("engine/io") && !where.starts_with("engine/data"));
-        slow &= where != "engine/io/compute_options.cpp";  // flags of device and precision, which programs share
+        slow &= where != "engine/io/compute_options.cpp" &&
+                !where.starts_with("engine/io/command_line");  // shared by programs
         slow |= is_core && std::find(core.begin(), core.end(), name) != core.end();
         CHECK_MESSAGE(!slow, where, " includes ", name);
       }

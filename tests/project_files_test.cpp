@@ -57,7 +57,7 @@ TEST_CASE("project files: the hosted check runs on every change what a submissio
   for (std::string part : {"pull_request:", "push:", "run: .ci/run\n", "debian: [\"12\", \"13\"]", "debian:${{"})
     CHECK_MESSAGE(has(workflow, part), part);
   CHECK_FALSE(has(workflow, "\t"));
-  CHECK(has(text_of(".ci/run"), "\nbash tools/test.sh\n"));
+  CHECK(has(text_of(".ci/run"), "\nbash tools/test.sh --all\n"));
 }
 
 // Packages are asked for by name, from whatever index or mirror the machine is set up for.

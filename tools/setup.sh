@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Installs what Sinklab needs, from the packages of Debian 12 or 13: one apt-get line. Does nothing when all of it is
-# there; on systems without these packages it says so and names the container recipe.
+# Installs the packages that Sinklab needs, on Debian 12 or 13, with apt-get. Does nothing if all are installed. On systems
+# without these packages it prints an error that names the container recipe.
 #   bash tools/setup.sh            to build and run
-#   bash tools/setup.sh --tests    and what the tests need besides
-#   bash tools/setup.sh --cluster  and MPI, for runs of several ranks (train/RANKS.md)
+#   bash tools/setup.sh --tests    also the packages of the tests
+#   bash tools/setup.sh --cluster  also MPI, for runs of several ranks (train/RANKS.md)
 set -euo pipefail
 
 packages=(g++ cmake ninja-build mold ccache pkg-config git perl ca-certificates
@@ -18,7 +18,7 @@ case "${1:-}" in
   *) echo "setup: error: unknown argument '$1' (expected nothing, --tests or --cluster)" >&2; exit 2 ;;
 esac
 
-elsewhere='Anywhere else the container recipe at the top of this folder does it (podman or docker):
+elsewhere='On other systems use the container recipe at the top of this folder (podman or docker):
   podman build -t sinklab -f Containerfile tools && podman run --rm -v "$PWD:/sinklab:Z" sinklab'
 
 # system KEY: a value of os-release, one printable line
@@ -50,7 +50,7 @@ for package in "${packages[@]}"; do
   dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
 done
 if [ ${#missing[@]} -eq 0 ]; then
-  echo "setup: all ${#packages[@]} packages are there"
+  echo "setup: all ${#packages[@]} packages are installed"
   exit 0
 fi
 
@@ -61,7 +61,7 @@ if [ "$(id -u)" -ne 0 ]; then
 fi
 echo "setup: installing ${missing[*]}"
 log=$(mktemp "${TMPDIR:-/tmp}/sinklab-setup.XXXXXX")
-# A line every 15 seconds says how far apt-get is, which stays in the foreground, for Ctrl-C to end it.
+# Prints the progress of apt-get every 15 seconds. apt-get stays in the foreground, so that Ctrl-C ends it.
 while sleep 15 >/dev/null 2>&1; do echo "setup: $SECONDS s: $(tail -n 1 "$log" | cut -c 1-100)"; done &
 trap "kill $! 2>/dev/null || true" EXIT
 if ! { "${root[@]}" apt-get update -q &&

@@ -10,6 +10,7 @@
 #include "engine/check.h"
 #include "engine/io/checkpoint.h"
 #include "engine/io/file.h"
+#include "engine/io/str_format.h"
 #include "train/resume.h"
 
 namespace sink {
@@ -74,16 +75,13 @@ bool BirthCheckpoints::is_complete() const {
 void BirthCheckpoints::on_step(TrainingRun& run, const StepResult& result, const Evaluation* evaluation) {
   if (!evaluation || is_complete()) return;
   const double alpha = largest_alpha(*evaluation);
-  char text[32];
-  std::snprintf(text, sizeof text, "%.17g", alpha);
   Checkpoint checkpoint = parameters_of(run);
-  checkpoint.attributes[kAttribute] = text;
+  checkpoint.attributes[kAttribute] = str_format("%.17g", alpha);
   save_checkpoint(path_of(result.step), checkpoint);
   steps_.insert(result.step);
   if (!birth_ && alpha > kBirthAlpha) {
     birth_ = result.step;
-    std::snprintf(text, sizeof text, "%.3f", alpha);
-    progress_.note("a head's alpha is " + std::string(text) + " at step " + std::to_string(result.step) +
+    progress_.note("a head's alpha is " + str_format("%.3f", alpha) + " at step " + std::to_string(result.step) +
                    ": checkpoints around it are kept in " + folder_);
   }
   const auto until_birth = [&] {

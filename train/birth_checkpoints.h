@@ -1,5 +1,5 @@
-// BirthCheckpoints: the model around the birth of its sink, <run>/birth/step-<n>.h5: the last N evaluations up to the
-// one at which a head's attention on the first token passes 0.2, and N after it.
+// BirthCheckpoints saves the model around the onset of its sink, as `<run>/birth/step-<n>.h5`: at the last N
+// evaluations up to the one at which a head's attention on the first token exceeds 0.2, and at N evaluations after it.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,21 @@
 
 namespace sink {
 
-// A head whose alpha is above this is a sink in the making; evenly spread attention has H_T / T, 0.07 at T = 64.
+// A head whose alpha exceeds this is about to become a sink. Uniform attention has H_T / T, which is 0.07 at T = 64.
 inline constexpr double kBirthAlpha = 0.2;
 
-// The largest proxy alpha of any head, mean over sequences: alpha_1 or, where the model puts a key or token of its own
-// in front, which takes the first token's place as the sink, alpha_*.
+// The largest proxy alpha of any head, averaged over sequences: alpha_1, or alpha_* if the model prepends a key or
+// token of its own, which then is the sink instead of the first token.
 double largest_alpha(const Evaluation& evaluation);
 
-// Files hold parameters alone, and the alpha that was measured as the attribute `largest_alpha`, which is all that is
-// needed to go on: killed at any moment and resumed from a checkpoint of the run, the folder becomes what an
-// uninterrupted run has. An older file goes when the newer one is on the disk.
+// A file holds the parameters and, as the attribute `largest_alpha`, the measured alpha. That is all that a resumed run
+// needs: after a kill at any moment and a resume from a checkpoint, the folder becomes that of an uninterrupted run. An
+// older file is removed once the newer one is on the disk.
 class BirthCheckpoints : public TrainingObserver {
  public:
-  // `around` > 0 is N. Removes the files of steps after `resumed_step` (0: a new run), which come again: the last step
-  // that was reported, for a run's own checkpoint is saved before its step is evaluated.
+  // `around` > 0 is N. Removes the files of steps after `resumed_step` (0: a new run), because these steps are
+  // repeated. `resumed_step` is the last step that was reported: a checkpoint of a run is saved before its step is
+  // evaluated.
   BirthCheckpoints(const std::string& run_folder, std::int64_t around, std::int64_t resumed_step, Progress& progress);
 
   void on_step(TrainingRun& run, const StepResult& result, const Evaluation* evaluation) override;

@@ -5,9 +5,12 @@
 #include <cstdio>
 #include <utility>
 
+#include "engine/io/printable.h"
+#include "engine/io/str_format.h"
 #include "engine/storage.h"
 #include "engine/threads.h"
-#include "train/data_use.h"
+#include "train/distributed/rank_plan.h"
+#include "train/initial_model.h"
 #include "train/progress.h"
 
 namespace sink {
@@ -68,9 +71,43 @@ double seconds_of_step(const Cost& cost, const RunConfig& config) {
   return cost.seconds * static_cast<double>(config.accumulate) + cost.update_seconds;
 }
 
+std::string mib_text(double bytes) {
+  const bool gib = bytes >= 1 << 30;
+  return str_format(gib ? "%.2f GiB" : "%.1f MiB", bytes / (gib ? 1 << 30 : 1 << 20));
+}
+
+std::string memory_text(const RankPlan& plan) {
+  const RankMemory memory = memory_of(plan);
+  std::string text = mib_text(memory.total()) + ": ";
+  bool first = true;
+  for (auto [bytes, name] : {std::pair{memory.weights, "weights"},
+                             {memory.copies, "their bf16 copy"},
+                             {memory.gradients, "gradients"},
+                             {memory.moments, "moments"},
+                             {memory.sums, "sums of micro-batches"}}) {
+    if (bytes == 0) continue;
+    text += (first ? "" : ", ") + mib_text(bytes) + " " + name;
+    first = false;
+  }
+  return text;
+}
+
 }  // namespace
 
 double seconds_per_step(TrainingRun& run) { return seconds_of_step(cost_of(run).first, run.config()); }
+
+std::vector<std::string> data_use(const DataSource& data, double tokens) {
+  std::vector<std::string> lines;
+  auto in_data = static_cast<double>(data.train_tokens());
+  if (in_data <= 0) return lines;
+  lines.push_back(str_format("%.2f passes over %.4g tokens of data", tokens / in_data, in_data));
+  std::vector<DomainUse> domains = data.domains();
+  if (domains.size() < 2) return lines;
+  for (const DomainUse& domain : domains)
+    lines.push_back(str_format("  %-24s %7.4f of what is read, %8.2f passes over %.4g tokens", printable(domain.name),
+                               domain.share, domain.passes(tokens), static_cast<double>(domain.tokens)));
+  return lines;
+}
 
 int print_dry_run(TrainingRun& run) {
   const RunConfig& config = run.config();
@@ -84,15 +121,17 @@ int print_dry_run(TrainingRun& run) {
   std::printf("parameters       %lld\n", static_cast<long long>(model.parameters().count()));
   for (const auto& parameter : model.parameters())
     std::printf("  %-44s %s\n", parameter->name().c_str(), parameter->info().shape.str().c_str());
-  std::printf("tokens per step  %lld (%lld sequences of %lld)\n", static_cast<long long>(config.tokens_per_step()),
-              static_cast<long long>(config.batch * config.accumulate), static_cast<long long>(config.context));
+  std::printf("tokens per step  %lld (%s of %lld)\n", static_cast<long long>(config.tokens_per_step()),
+              counted(config.batch * config.accumulate, "sequence").c_str(), static_cast<long long>(config.context));
   std::printf("steps            %lld, %.4g tokens in all", static_cast<long long>(config.steps), steps * tokens);
   for (const std::string& line : data_use(run.data(), steps * tokens))
     std::printf("%s%s", line.starts_with(' ') ? "\n" : ", ", line.c_str());
   std::printf("\nFLOPs            %.4g per step, %.4g in all\n", flops, flops * steps);
   bool whole = measured_on == config.batch * config.context;
-  std::printf("memory           %s%.1f MiB at the peak of a step, weights and optimiser included\n",
-              whole ? "" : "about ", mib(cost.peak_bytes));
+  // On a GPU the logits of a block stop growing at 1 GiB (linear_cross_entropy), which the estimate ignores.
+  const char* about = whole ? "" : config.device == "cuda" ? "at most about " : "about ";
+  std::printf("memory           %s%.1f MiB at the peak of a step, weights and optimiser included\n", about,
+              mib(cost.peak_bytes));
   std::printf("%s    %.1f ms per step on %d threads (%.4g FLOP/s), so about %s for the run\n",
               whole ? "measured here" : "estimated    ", seconds * 1e3, thread_count(), flops / seconds,
               duration(seconds * steps).c_str());
@@ -100,6 +139,42 @@ int print_dry_run(TrainingRun& run) {
     std::printf("                 from one sequence of %lld tokens: a whole micro-batch has %lld, too many to try\n",
                 static_cast<long long>(measured_on), static_cast<long long>(config.batch * config.context));
   return 0;
+}
+
+std::string text_of_rank_plan(const RunConfig& config, const Ablation& ablation, std::int64_t vocabulary, int ranks) {
+  require_ranks_divide(config, ranks);
+  const std::unique_ptr<LanguageModel> model = make_unallocated_model(config, ablation, vocabulary);
+  RankPlan plan{.buckets = model->parameters().bucket_sizes(ranks),
+                .ranks = ranks,
+                .zero = config.zero,
+                .micro_batches = config.accumulate,
+                .ordered = config.gradient_sum == "ordered",
+                .bf16 = config.precision == "bf16",
+                .moments = config.optimizer == "adamw" ? 2 : 1};
+  if (config.optimizer == "muon" || config.optimizer == "orthoadam") plan.moments = 2;  // at most
+  const auto tokens = static_cast<double>(config.tokens_per_step());
+  std::string text;
+  auto say = [&](const char* name, const std::string& what) { text += str_format("%-16s %s\n", name, what); };
+  say("ablation", ablation.name + " (" + ablation.policies + ")");
+  say("parameters", std::to_string(model->parameters().count()));
+  say("ranks", str_format("%d, --zero %lld, each %lld of the %lld micro-batches of a step (%lld tokens)", ranks,
+                          config.zero, plan.rounds(), config.accumulate, config.tokens_per_step()));
+  say("memory per rank", memory_text(plan));
+  say("", "and what a pass keeps of --batch sequences (--dry-run without --nproc measures it)");
+  say("on the wire", "each rank sends " + mib_text(bytes_sent_of(plan)) + " a step");
+  if (config.rate <= 0) {
+    say("time", "not known: --rate says how many tokens a second one rank trains alone, --link what it can send");
+    return text;
+  }
+  const RankTime time = time_of(plan, tokens, config.rate, config.link * 1e9);
+  const std::string waiting = ranks == 1 || config.link > 0
+                                  ? std::to_string(time.waiting * 1e3).substr(0, 6) + " waiting"
+                                  : "waiting not known without --link";
+  say("time", str_format("%.4g ms a step (%.4g computing, %s), %.4g tokens a second, about %s for %lld steps",
+                         time.step() * 1e3, time.computing * 1e3, waiting, tokens / time.step(),
+                         duration(time.step() * static_cast<double>(config.steps)), config.steps));
+  say("", "of stated rates: --rate and --link");
+  return text;
 }
 
 }  // namespace sink

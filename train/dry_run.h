@@ -1,19 +1,23 @@
-// --dry-run: what a run would cost, before it is started.
+// --dry-run: the cost of a run, before it is started.
 #pragma once
 
 #include "train/training_run.h"
 
 namespace sink {
 
-// Takes one step's forward and backward pass on real data to measure memory and time, of a shorter sequence where a
-// whole step would take long; prints to stdout. Returns 0.
+// Runs forward and backward of one step on real data to measure memory and time, with a shorter sequence if a whole
+// step would take long. Prints to stdout. Returns 0.
 int print_dry_run(TrainingRun& run);
 
-// What --dry-run says of a run on several ranks: what one of them keeps and sends, and, of stated rates (--rate,
-// --link), how long it takes. Makes no model: a laptop plans for a cluster.
+// The output of --dry-run for a run on several ranks: what one of them keeps and sends and, for given rates (--rate,
+// --link), how long the run takes. Makes no model, so a laptop can plan for a cluster.
 std::string text_of_rank_plan(const RunConfig& config, const Ablation& ablation, std::int64_t vocabulary, int ranks);
 
-// Seconds of one optimiser step, from the same measurement.
+// Seconds of one optimizer step, from the same measurement.
 double seconds_per_step(TrainingRun& run);
+
+// For a run that reads `tokens` tokens: "2.31 passes over 7.222e+06 tokens of data", and one line per domain if there
+// are several. Empty if the data never ends.
+std::vector<std::string> data_use(const DataSource& data, double tokens);
 
 }  // namespace sink

@@ -22,14 +22,14 @@ void require_same_sizes(const Checkpoint& checkpoint, Sizes wanted) {
   for (const Setting<Sizes>& size : size_settings()) {
     const std::string has = plain_text(size.value(stored)), wants = plain_text(size.value(wanted));
     if (has == wants) continue;
-    const std::string remedy = size.flag == "vocabulary" ? "data of the same tokens" : "--" + size.flag + " " + has;
+    const std::string remedy = size.flag == "vocabulary" ? "data of the same tokens" : size.option() + " " + has;
     throw Error("--initial: " + checkpoint.path + " has " + size.key() + " = " + has + ", this run has " + wants +
                     ": give " + remedy,
                 Exit::usage);
   }
 }
 
-// Not one that training has worked on, nor one that somebody made by hand.
+// Whether `init` wrote the checkpoint. False for one that was trained or made by other means.
 bool is_initial_checkpoint(const std::string& path) {
   try {
     Checkpoint checkpoint = load_checkpoint(path);
@@ -48,8 +48,8 @@ std::unique_ptr<LanguageModel> make_run_model(const RunConfig& config, const Abl
                              stored_type(config.precision), device_named(config.device));
 }
 
-std::unique_ptr<LanguageModel> make_model_without_numbers(const RunConfig& config, const Ablation& ablation,
-                                                          std::int64_t vocabulary) {
+std::unique_ptr<LanguageModel> make_unallocated_model(const RunConfig& config, const Ablation& ablation,
+                                                      std::int64_t vocabulary) {
   return ablation.make_model(model_sizes(config, vocabulary), InitScheme::uninitialized, config.seed,
                              stored_type(config.precision), Device::cpu);
 }

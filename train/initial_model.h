@@ -1,4 +1,4 @@
-// What a run starts from: drawn values, or the parameters of a checkpoint.
+// The initial model of a run: drawn values, or the parameters of a checkpoint.
 #pragma once
 
 #include <memory>
@@ -13,14 +13,14 @@ namespace sink {
 std::unique_ptr<LanguageModel> make_run_model(const RunConfig& config, const Ablation& ablation,
                                               std::int64_t vocabulary);
 
-// The same model before it has any numbers: its parameters by name and shape, in no memory.
-std::unique_ptr<LanguageModel> make_model_without_numbers(const RunConfig& config, const Ablation& ablation,
-                                                          std::int64_t vocabulary);
+// The same model before allocation: its parameters have names and shapes, but no memory.
+std::unique_ptr<LanguageModel> make_unallocated_model(const RunConfig& config, const Ablation& ablation,
+                                                      std::int64_t vocabulary);
 
-// Puts the parameters of config.initial, if there is one, into a model of make_run_model, and returns what they are
-// (parameters_checksum), "" where there is none. Throws Error:
-// Exit::corrupt_checkpoint where that checkpoint is damaged or of other policies, Exit::usage where its sizes are not
-// the model's, Exit::bad_input where the run's data (may be null) has another tokenizer; other text is noted on stderr.
+// Copies the parameters of config.initial, if set, into a model of make_run_model. Returns their checksum
+// (parameters_checksum), or "" if it is not set. Throws Error: Exit::corrupt_checkpoint if the checkpoint is damaged or
+// of other policies; Exit::usage if its sizes are not the model's; Exit::bad_input if the run's data (may be null) has
+// another tokenizer. Other text is only noted on stderr.
 std::string load_initial(const RunConfig& config, const Ablation& ablation, const DataSource* data,
                          LanguageModel& model);
 

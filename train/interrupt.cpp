@@ -8,6 +8,8 @@
 namespace sink {
 namespace {
 
+constexpr std::array kListened{SIGHUP, SIGTERM, SIGINT, SIGUSR1, SIGUSR2};
+
 std::atomic<int> stop_signal{0};
 std::atomic<bool> save_wanted{false}, silent{false};
 static_assert(std::atomic<int>::is_always_lock_free && std::atomic<bool>::is_always_lock_free,
@@ -39,20 +41,13 @@ InterruptGuard::InterruptGuard(Says says) {
   silent = says == Says::nothing;
   stop_signal = 0;  // before anybody can set them
   save_wanted = false;
-  old_term_ = listen(SIGTERM, on_stop);
-  old_int_ = listen(SIGINT, on_stop);
-  old_hup_ = listen(SIGHUP, on_stop);
-  if (old_hup_.sa_handler == SIG_IGN) ::sigaction(SIGHUP, &old_hup_, nullptr);
-  old_usr1_ = listen(SIGUSR1, on_save);
-  old_usr2_ = listen(SIGUSR2, on_stop);
+  for (std::size_t i = 0; i < old_.size(); ++i)
+    old_[i] = listen(kListened[i], kListened[i] == SIGUSR1 ? on_save : on_stop);
+  if (old_[0].sa_handler == SIG_IGN) ::sigaction(SIGHUP, &old_[0], nullptr);
 }
 
 InterruptGuard::~InterruptGuard() {
-  ::sigaction(SIGTERM, &old_term_, nullptr);
-  ::sigaction(SIGINT, &old_int_, nullptr);
-  ::sigaction(SIGHUP, &old_hup_, nullptr);
-  ::sigaction(SIGUSR1, &old_usr1_, nullptr);
-  ::sigaction(SIGUSR2, &old_usr2_, nullptr);
+  for (std::size_t i = 0; i < old_.size(); ++i) ::sigaction(kListened[i], &old_[i], nullptr);
   stop_signal = 0;  // what came was for the run that listened
   save_wanted = false;
 }

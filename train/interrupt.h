@@ -4,6 +4,7 @@
 // backward; several CPU processes and a GPU between micro-batches.
 #pragma once
 
+#include <array>
 #include <csignal>
 
 namespace sink {
@@ -11,7 +12,7 @@ namespace sink {
 // Listens while it lives; not to a SIGHUP that was ignored before (nohup). A second SIGINT leaves at once with 130.
 class InterruptGuard {
  public:
-  // Whether it tells the user that it has heard one.
+  // Whether a signal is reported to the user.
   enum class Says { nothing, what_comes };
   explicit InterruptGuard(Says says = Says::what_comes);
   ~InterruptGuard();
@@ -19,7 +20,7 @@ class InterruptGuard {
   InterruptGuard& operator=(const InterruptGuard&) = delete;
 
  private:
-  struct sigaction old_term_, old_int_, old_hup_, old_usr1_, old_usr2_;
+  std::array<struct sigaction, 5> old_;  // what each signal did before
 };
 
 // The signal that asked to stop while a guard lives, 0 if none did; the program then leaves with 128 + it.

@@ -22,7 +22,7 @@ void attempt(TrainingRun& run, const Trial& trial) {
   auto bytes_in_use = static_cast<std::int64_t>(allocator_stats(model.parameters().device()).bytes_in_use);
   Tensor spare = model.parameters().masters().new_empty({(bytes_in_use / 100 + (64 << 10)) / 4}, DType::F32);
   // Micro-batches that the run does not have yet are summed in their order, which takes a tensor
-  // (train/distributed/data_parallel.h).
+  // (train/distributed/data_parallel.cpp).
   Tensor sums;
   const RunConfig& config = run.config();
   if (trial.batch < config.batch && config.accumulate == 1 && config.gradient_sum == "ordered")
@@ -34,7 +34,7 @@ void attempt(TrainingRun& run, const Trial& trial) {
   }
   run.optimizer().skip();
   std::int64_t sequences = std::min({trial.batch, config.eval_sequences, run.data().validation_sequences()});
-  evaluate(model, run.data().validation_batch(0, sequences).first(trial.context), sequences, /*with_maps=*/true);
+  evaluate(model, run.data().validation_batch(0, sequences).first(trial.context), sequences, /*with_patterns=*/true);
 }
 
 bool run_fits(TrainingRun& run, const Trial& trial) {
@@ -61,17 +61,17 @@ std::string advice(TrainingRun& run) {
   const RunConfig& config = run.config();
   if (std::int64_t most = largest_batch(run, config.batch, config.recompute); most > 0)
     return flags_for(config, most) +
-           (!config.recompute && run_fits(run, {config.batch, config.context, true}) ? "; so does --recompute" : "");
+           (!config.recompute && run_fits(run, {config.batch, config.context, true}) ? "; so does --gradient-checkpointing" : "");
   std::string none = "Not even one sequence of " + std::to_string(config.context) + " tokens fits";
   if (!config.recompute)
     if (std::int64_t most = largest_batch(run, config.batch + 1, true); most > 0)
-      return none + ", but --recompute " + flags_for(config, most);
+      return none + ", but --gradient-checkpointing " + flags_for(config, most);
   for (std::int64_t T = config.context / 2; T > config.prefix + 1; T /= 2)
     for (bool recompute : {config.recompute, true})
       if (run_fits(run, {1, T, recompute}))
-        return none + "; " + (recompute && !config.recompute ? "--recompute " : "") + "--context " + std::to_string(T) +
+        return none + "; " + (recompute && !config.recompute ? "--gradient-checkpointing " : "") + "--context " + std::to_string(T) +
                " --batch 1 does";
-  return none + ", nor a shorter one; a smaller model needs less (--layers, --width, --feed-forward)";
+  return none + ", nor a shorter one; a smaller model needs less (--layers, --d-model, --feed-forward)";
 }
 
 }  // namespace

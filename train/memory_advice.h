@@ -1,13 +1,13 @@
-// A run that ran out of memory says what would not.
+// Advice for a run that ran out of memory: settings that fit.
 #pragma once
 
 #include "train/training_run.h"
 
 namespace sink {
 
-// Throws Error (Exit::out_of_memory): `error`, and the largest micro-batch that the memory is enough for, or what else
-// needs less. What it recommends has been tried: gradients that add up, and an evaluation. Changes no number of the
-// run.
+// Throws Error (Exit::out_of_memory) with `error` and the largest micro-batch that fits, or another setting that needs
+// less memory. The recommendation has been tested with gradients that accumulate and an evaluation. Does not change the
+// results of the run.
 [[noreturn]] void fail_with_what_fits(TrainingRun& run, const OutOfMemory& error);
 
 }  // namespace sink

@@ -3,40 +3,36 @@
 #include <algorithm>
 
 #include "engine/ops/reductions/partial_squared_norms.h"
-#include "train/optimizers/adamw_optimizer.h"
-#include "train/optimizers/lion_optimizer.h"
-#include "train/optimizers/muon_optimizer.h"
-#include "train/optimizers/ortho_adam_optimizer.h"
-#include "train/optimizers/sgd_optimizer.h"
+#include "train/optimizers/optimizers.h"
 
 namespace sink {
 
 Optimizer::Optimizer(ParameterArena& parameters, const RunConfig& config, ParameterShards shards)
     : parameters_(parameters),
       shards_(std::move(shards)),
-      squares_(parameters.masters().new_zeros({parameters.padded_size() / kSquaresPiece}, DType::F64)),
+      squares_(parameters.masters().new_zeros({parameters.padded_size() / kSquaredNormBlock}, DType::F64)),
       weight_decay_(config.weight_decay),
       decays_matrices_alone_(config.decay == "matrices") {
-  static_assert(ParameterArena::kPiece == kSquaresPiece);
+  static_assert(ParameterArena::kBucketAlignment == kSquaredNormBlock);
   parameters_.allocate_gradients();
 }
 
 void Optimizer::sum_squared_gradients(Tensor& sum, DistributedStrategy* strategy) const {
-  // What stands where no gradient came is of earlier steps.
+  // The arena has gradients of earlier steps where no gradient arrived in this one.
   for (const auto& parameter : parameters_)
     if (!parameter->var().grad().defined()) ParameterArena::slice(parameters_.gradients(), *parameter).fill(0);
   Tensor all_squares = squares_;
-  auto pieces = [](const Segment& segment) {
-    return Segment{segment.begin / kSquaresPiece, segment.end / kSquaresPiece};
+  auto blocks = [](const Segment& segment) {
+    return Segment{segment.begin / kSquaredNormBlock, segment.end / kSquaredNormBlock};
   };
   for (const Segment& owned : shards_.owned()) {
-    Tensor squares = all_squares.rows(pieces(owned).begin, pieces(owned).end);
+    Tensor squares = all_squares.rows(blocks(owned).begin, blocks(owned).end);
     partial_squared_norms(parameters_.gradients().rows(owned.begin, owned.end), squares);
   }
-  if (strategy) strategy->all_gather_shards(all_squares, kSquaresPiece);
-  std::vector<Segment> sections;
-  for (const Segment& section : parameters_.sections()) sections.push_back(pieces(section));
-  sum_pieces(all_squares, sections, sum);
+  if (strategy) strategy->all_gather_shards(all_squares, kSquaredNormBlock);
+  std::vector<Segment> buckets;
+  for (const Segment& bucket : parameters_.buckets()) buckets.push_back(blocks(bucket));
+  sum_squared_norms(all_squares, buckets, sum);
 }
 
 void Optimizer::step(const Tensor& step_scalars) {
@@ -120,16 +116,16 @@ std::unique_ptr<Optimizer> make_optimizer(ParameterArena& parameters, const RunC
 
 std::unique_ptr<Optimizer> make_optimizer(ParameterArena& parameters, const RunConfig& config,
                                           const ParameterShards& shards) {
-  if (config.optimizer == "adamw") return std::make_unique<AdamwOptimizer>(parameters, config, shards);
-  if (config.optimizer == "sgd") return std::make_unique<SgdOptimizer>(parameters, config, shards);
-  if (config.optimizer == "lion") return std::make_unique<LionOptimizer>(parameters, config, shards);
+  if (config.optimizer == "adamw") return make_adamw(parameters, config, shards);
+  if (config.optimizer == "sgd") return make_sgd(parameters, config, shards);
+  if (config.optimizer == "lion") return make_lion(parameters, config, shards);
   if (!shards.is_whole())
     fail("train",
-         "--zero shards what is kept of single numbers (adamw, lion, sgd); " + config.optimizer +
+         "--zero shards the state of element-wise optimisers (adamw, lion, sgd); " + config.optimizer +
              " looks at whole matrices: it needs --zero 0",
          Exit::usage);
-  if (config.optimizer == "muon") return std::make_unique<MuonOptimizer>(parameters, config);
-  if (config.optimizer == "orthoadam") return std::make_unique<OrthoAdamOptimizer>(parameters, config);
+  if (config.optimizer == "muon") return make_muon(parameters, config);
+  if (config.optimizer == "orthoadam") return make_ortho_adam(parameters, config);
   fail("train", "expected the optimiser adamw, sgd, lion, muon or orthoadam, got " + config.optimizer, Exit::usage);
 }
 

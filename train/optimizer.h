@@ -1,9 +1,9 @@
-// Optimizer: what turns the gradients of all parameters into new values of them: the part that all share. Each kind is
-// a file of train/optimizers/; its formula stands there and in the operation that computes it.
+// Optimizer: turns the gradients of all parameters into new values of the parameters. This is the base class; each kind
+// is a file of train/optimizers/, with its formula, and the formula's operation is in engine/ops/optimizer/.
 //
-// Gradients are clipped by the norm of all of them (--clip), whatever the kind. Weight decay is decoupled (Loshchilov
-// and Hutter 2019) in all of them: w is multiplied by 1 - learning_rate weight_decay beside the step. It acts on all
-// parameters, as in the study, or on matrices alone (--decay).
+// Gradients are clipped by their global norm (--clip), for every kind. Weight decay is decoupled for every kind
+// (Loshchilov and Hutter 2019): w is multiplied by 1 - learning_rate weight_decay in addition to the step. It acts on
+// all parameters, as in the study, or only on matrices (--decay).
 #pragma once
 
 #include <functional>
@@ -18,7 +18,7 @@
 
 namespace sink {
 
-// A tensor that an optimiser keeps from step to step for one parameter, of its shape; shares the optimiser's numbers.
+// A tensor that an optimizer keeps from step to step for one parameter, with its shape. Shares the optimizer's memory.
 struct OptimizerState {
   std::string name;  // "first_moment/blocks.0.attention.qkv.weight"
   Tensor values;
@@ -41,21 +41,21 @@ class Optimizer {
   // Drops the gradients and changes nothing else.
   void skip();
 
-  // All that a run needs to go on, zero before the first step. In the order of the parameters. Where the share is the
-  // whole.
+  // The state that a resumed run needs, in the order of the parameters; zeros before the first step. Only if
+  // shards().is_whole().
   virtual std::vector<OptimizerState> state() const;
-  // What it keeps for every number of its share, in their order: "first_moment". Empty for an optimiser that looks at
-  // whole matrices, and so can have no other share than the whole.
+  // The state per element of the shards, in their order: "first_moment". Empty for an optimizer that updates whole
+  // matrices, which cannot be sharded.
   virtual std::vector<OptimizerState> moments() const { return {}; }
   const ParameterShards& shards() const { return shards_; }
 
  protected:
-  // Neighbouring numbers of the arena that are updated alike, padding included.
+  // A contiguous range of the arena, including padding, whose elements are updated alike.
   struct Range {
     Segment segment;
     double weight_decay;
   };
-  // What belongs to one range, as slices of the arena; `copy` is undefined where there is none.
+  // The slices of the arena of one range; `copy` is undefined if there is none.
   struct Slices {
     Tensor gradient, weights, copy;
   };
@@ -64,28 +64,31 @@ class Optimizer {
 
   const ParameterArena& parameters() const { return parameters_; }
   double weight_decay_of(const Parameter& parameter) const;
-  // The parameters that `belongs` takes, as few ranges as may be.
+  // The parameters for which `belongs` is true, as few ranges as possible.
   std::vector<Range> ranges_of(const std::function<bool(const Parameter&)>& belongs) const;
-  // f(range, slices) for what of the ranges has a gradient, in order.
+  std::vector<Range> all_ranges() const {
+    return ranges_of([](const Parameter&) { return true; });
+  }
+  // Calls f(range, slices) in order for the parts of the ranges that have a gradient.
   void for_each_with_gradient(const std::vector<Range>& ranges,
                               const std::function<void(const Range&, Slices&)>& f) const;
-  // A tensor of zeros laid out like the master values of the share, for a number of state per parameter; its rows that
-  // belong to a range.
+  // zeros_like_masters(): state for the elements of the shards, laid out like the master values. rows_of(): its rows of
+  // one range.
   Tensor zeros_like_masters() const;
   Tensor rows_of(const Tensor& moment, const Range& range) const;
-  // Of `parameter`, and of its copy.
+  // The slices of one parameter.
   Slices slices_of(const Parameter& parameter) const;
 
  private:
   ParameterArena& parameters_;
   ParameterShards shards_;
-  Tensor squares_;  // of the gradients' pieces
+  Tensor squares_;  // partial squared norms, one per kSquaredNormBlock gradient elements
   double weight_decay_;
   bool decays_matrices_alone_;
 };
 
-// The optimiser that `config` names, of a share of the parameters or of all. Throws Error (Exit::usage) where one that
-// looks at whole matrices is asked for less.
+// The optimizer that `config` names, for a shard of the parameters or for all. Throws Error (Exit::usage) for a shard
+// if the optimizer updates whole matrices.
 std::unique_ptr<Optimizer> make_optimizer(ParameterArena& parameters, const RunConfig& config,
                                           const ParameterShards& shards);
 std::unique_ptr<Optimizer> make_optimizer(ParameterArena& parameters, const RunConfig& config);

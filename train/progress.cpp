@@ -9,19 +9,13 @@
 #include <cstring>
 
 #include "engine/io/printable.h"
+#include "engine/io/str_format.h"
 
 namespace sink {
 namespace {
 
 constexpr auto kRedrawInterval = std::chrono::milliseconds(100);
 constexpr int kUnlimited = 1 << 20;
-
-template <class... Values>
-std::string print(const char* format, Values... values) {
-  char text[160];
-  std::snprintf(text, sizeof(text), format, values...);
-  return text;
-}
 
 bool is_terminal() {
   const char* no_colour = std::getenv("NO_COLOR");
@@ -37,9 +31,9 @@ int terminal_width() {
 }
 
 std::string rate(double per_second) {
-  if (per_second >= 1e6) return print("%.2fM tok/s", per_second / 1e6);
-  if (per_second >= 1e3) return print("%.1fk tok/s", per_second / 1e3);
-  return print("%.0f tok/s", per_second);
+  if (per_second >= 1e6) return str_format("%.2fM tok/s", per_second / 1e6);
+  if (per_second >= 1e3) return str_format("%.1fk tok/s", per_second / 1e3);
+  return str_format("%.0f tok/s", per_second);
 }
 
 }  // namespace
@@ -47,21 +41,21 @@ std::string rate(double per_second) {
 std::string duration(double seconds) {
   if (seconds >= 1e9) return "over 30 years";
   auto whole = static_cast<long long>(std::llround(std::fmin(std::fmax(seconds, 0), 1e9)));
-  if (whole < 60) return print("%llds", whole);
-  if (whole < 3600) return print("%lldm%02llds", whole / 60, whole % 60);
-  if (whole < 86400) return print("%lldh%02lldm", whole / 3600, whole / 60 % 60);
-  return print("%lldd%02lldh", whole / 86400, whole / 3600 % 24);
+  if (whole < 60) return str_format("%llds", whole);
+  if (whole < 3600) return str_format("%lldm%02llds", whole / 60, whole % 60);
+  if (whole < 86400) return str_format("%lldh%02lldm", whole / 3600, whole / 60 % 60);
+  return str_format("%lldd%02lldh", whole / 86400, whole / 3600 % 24);
 }
 
 std::string progress_line(const StepRecord& record, std::int64_t steps, const std::optional<EvalRecord>& measured,
                           double seconds_left, int width) {
   auto step = static_cast<long long>(record.step), all = static_cast<long long>(steps);
   std::string parts[] = {
-      print("step %lld/%lld", step, all),
-      print("%lld%%", all > 0 ? 100 * step / all : 100),
-      record.skipped ? "loss nan, step skipped" : print("loss %.4f", record.train_loss),
-      measured ? print("sink_1 %.1f%%", measured->sink_1) : "",
-      measured && measured->star ? print("sink_* %.1f%%", measured->star->sink) : "",
+      str_format("step %lld/%lld", step, all),
+      str_format("%lld%%", all > 0 ? 100 * step / all : 100),
+      record.skipped ? "loss nan, step skipped" : str_format("loss %.4f", record.train_loss),
+      measured ? str_format("sink_1 %.1f%%", measured->sink_1) : "",
+      measured && measured->star ? str_format("sink_* %.1f%%", measured->star->sink) : "",
       rate(record.tokens_per_second),
       seconds_left < 0 ? "" : duration(seconds_left) + " left",
   };
@@ -77,14 +71,15 @@ std::string progress_line(const StepRecord& record, std::int64_t steps, const st
 
 std::string evaluation_line(const StepRecord& record) {
   const EvalRecord& e = *record.evaluation;
-  double row_mass = e.row_mass + (e.star ? e.star->extra_key_mass.value_or(0) : 0);
-  std::string line = print("step %lld: val loss %.4f, sink_1 %.2f%% (raw %.2f%%)", static_cast<long long>(record.step),
-                           e.val_loss, e.sink_1, e.sink_1_raw);
-  if (e.star) line += print(", sink_* %.2f%% (raw %.2f%%)", e.star->sink, e.star->sink_raw);
-  line += print(", alpha_1 %.4f (max %.4f)", e.alpha_1, e.alpha_1_max);
-  if (e.star) line += print(", alpha_* %.4f (raw %.4f)", e.star->alpha, e.star->alpha_raw);
-  line += print(", row mass %.3f", row_mass);
-  if (e.star && e.star->extra_key_mass) line += print(", of it %.3f on the extra key", *e.star->extra_key_mass);
+  double row_sum = e.row_sum + (e.star ? e.star->extra_key_weight.value_or(0) : 0);
+  std::string line = str_format("step %lld: val loss %.4f, sink_1 %.2f%% (raw %.2f%%)",
+                                static_cast<long long>(record.step), e.val_loss, e.sink_1, e.sink_1_raw);
+  if (e.star) line += str_format(", sink_* %.2f%% (raw %.2f%%)", e.star->sink, e.star->sink_raw);
+  line += str_format(", alpha_1 %.4f (max %.4f)", e.alpha_1, e.alpha_1_max);
+  if (e.star) line += str_format(", alpha_* %.4f (raw %.4f)", e.star->alpha, e.star->alpha_raw);
+  line += str_format(", row sum %.3f", row_sum);
+  if (e.star && e.star->extra_key_weight)
+    line += str_format(", of it %.3f on the extra key", *e.star->extra_key_weight);
   return line;
 }
 

@@ -10,20 +10,20 @@
 
 namespace sink {
 
-// "step 120/1000  12%  loss 5.432  sink_1 12.3%  sink_* 25.0%  45.2k tok/s  2m13s left", without the parts at the end
-// that `width` columns have no room for. `measured` is the last evaluation, if there was one; sink_* stands there where
-// the model has an extra key or a sink token. seconds_left < 0: not known yet.
+// `step 120/1000  12%  loss 5.432  sink_1 12.3%  sink_* 25.0%  45.2k tok/s  2m13s left`, without the last parts if they
+// do not fit into `width` columns. `measured` is the last evaluation, if any. sink_* is shown if the model has an extra
+// key or a sink token. seconds_left < 0: not known yet.
 std::string progress_line(const StepRecord& record, std::int64_t steps, const std::optional<EvalRecord>& measured,
                           double seconds_left, int width);
-// "step 100: val loss 5.31, sink_1 12.34% (raw 3.21%), alpha_1 0.123 (max 0.456), row mass 1.000"; with an extra key
-// also "sink_* 25.00% (raw 25.00%)", "alpha_* 0.281 (raw 0.281)" and ", of it 0.270 on the extra key"
+// `step 100: val loss 5.31, sink_1 12.34% (raw 3.21%), alpha_1 0.123 (max 0.456), row sum 1.000`; with an extra key
+// also `sink_* 25.00% (raw 25.00%)`, `alpha_* 0.281 (raw 0.281)` and `, of it 0.270 on the extra key`
 std::string evaluation_line(const StepRecord& record);
 // "8s", "2m13s", "1h05m", "3d04h"
 std::string duration(double seconds);
 
 class Progress {
  public:
-  // Says nothing where it is `silent`: for runs beside each other.
+  // `silent`: prints nothing, for runs that train at the same time.
   Progress(std::int64_t steps, std::int64_t log_every, bool silent = false);
   ~Progress();  // leaves the cursor on a fresh line
   Progress(const Progress&) = delete;
@@ -45,7 +45,7 @@ class Progress {
   std::int64_t log_every_;
   bool silent_;
   bool redraws_;
-  bool drawn_ = false;  // the cursor stands on a redrawn line
+  bool drawn_ = false;  // the cursor is on a redrawn line
   std::optional<EvalRecord> measured_;
   std::int64_t first_step_ = -1;  // the first this process showed, and when: a resumed run has its own pace
   Clock::time_point first_time_;

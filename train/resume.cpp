@@ -35,8 +35,8 @@ std::optional<StepResult> last_step_of(const Checkpoint& checkpoint) {
                     .skipped = checkpoint.integer("skipped_in_a_row") > 0};
 }
 
-// Settings a run may change when it goes on: how long, what is shown and saved, on how many threads, where, what is
-// kept for the backward pass, and how it is launched.
+// Settings that may change when a run is resumed: how long it trains, what it shows and saves, its threads and device,
+// what it keeps for the backward pass, and how it is launched.
 const std::set<std::string>& free_settings() {
   static const std::set<std::string> keys{"steps",     "eval-every",   "eval-sequences",    "checkpoint-every",
                                           "log-every", "nan-patience", "threads",           "device",
@@ -78,7 +78,7 @@ void require_same_run(const Checkpoint& checkpoint, const RunConfig& stored, con
                         checkpoint.path + ")");
 }
 
-// A seal shows damage, not who made the file: what it says of itself has to be what a run of its settings says.
+// Checksums detect corruption, not attacks, so the attributes are compared with those of a run with these settings.
 void require_attribute(const Checkpoint& checkpoint, const std::string& name, const std::string& expected,
                        const std::string& why) {
   const std::string& text = checkpoint.attribute(name);
@@ -169,7 +169,7 @@ Checkpoint parameters_of(TrainingRun& run) {
 }
 
 void save_run(const std::string& path, TrainingRun& run) {
-  const std::vector<OptimizerState> states = whole_state(run);
+  const std::vector<OptimizerState> states = gather_optimizer_state(run);
   if (!run.ranks().is_writer()) return;
   Checkpoint checkpoint = parameters_of(run);
   for (const OptimizerState& state : states)
@@ -182,14 +182,14 @@ std::vector<OptimizerState> resume(const std::string& path, TrainingRun& run) {
   require_policy(checkpoint, run.ablation().name, run.ablation().policies, "train_" + run.ablation().name);
   if (std::none_of(checkpoint.tensors.begin(), checkpoint.tensors.end(),
                    [](const auto& tensor) { return tensor.first.starts_with(kOptimizerFolder); }))
-    throw Error(path + " holds parameters only, no run to go on with; begin one from them with --initial " + path,
+    throw Error(path + " holds parameters only, no run to resume; start a run from them with --initial " + path,
                 Exit::usage);
   const RunConfig stored = config_of(checkpoint);
   require_same_run(checkpoint, stored, run.config(), run.data());
   require_sizes(checkpoint, run.model().sizes());
   const RunState state = state_in(checkpoint, stored);
   restore_parameters(checkpoint, run.model());
-  std::vector<OptimizerState> states = room_for_state(run);
+  std::vector<OptimizerState> states = state_to_restore(run);
   restore_optimizer(checkpoint, states);
   run.set_state(state);
   return states;

@@ -1,4 +1,4 @@
-// Saving a run and going on with it, bit for bit.
+// Saving a run and resuming it, bit for bit.
 #pragma once
 
 #include "engine/io/checkpoint.h"
@@ -6,15 +6,15 @@
 
 namespace sink {
 
-// The model as it stands, with everything that says what it is: to be measured, not to go on from.
+// The parameters of the model and its description: enough to evaluate the model, not to resume the run.
 Checkpoint parameters_of(TrainingRun& run);
-// That and what its optimiser keeps, written by the writer; all ranks call it.
+// Saves the parameters and the optimizer's state. The writer writes the file; all ranks call this.
 void save_run(const std::string& path, TrainingRun& run);
 
-// Restores into a new run everything save_run wrote, of any number of ranks. Called by the writer; what it returns is
-// for spread() (train/distributed/sharded_state.h), where there are other ranks. Refuses a checkpoint of other
-// policies, one whose configuration differs in anything that the numbers depend on, naming the first difference
-// (Exit::usage), and one made on other data (Exit::bad_input; engine/data/same_data.h).
+// Restores everything that save_run wrote, with any number of ranks, into a new run. Only the writer calls this; it
+// passes the returned state to scatter_state() (train/distributed/sharded_state.h) if there are other ranks. Throws
+// Error: Exit::usage for a checkpoint of other policies or of a configuration that gives other results, naming the
+// first difference; Exit::bad_input for one made on other data (engine/data/same_data.h).
 std::vector<OptimizerState> resume(const std::string& path, TrainingRun& run);
 
 }  // namespace sink

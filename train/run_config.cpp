@@ -9,7 +9,7 @@
 
 #include "engine/check.h"
 #include "engine/comm/launcher.h"
-#include "engine/io/build_info.h"
+#include "engine/io/command_line.h"
 #include "engine/io/file.h"
 #include "engine/io/printable.h"
 #include "engine/io/settings_toml.h"
@@ -19,33 +19,41 @@
 namespace sink {
 namespace {
 
-constexpr std::size_t kLongestShownKey = 60;  // telling how near a name is costs its length
+constexpr std::size_t kLongestShownKey = 60;  // the time of did_you_mean grows with the length of the name
+
+// What --help shows; --help-all shows the rest.
+const std::set<std::string> kCommonFlags{"layers", "heads",  "d-model", "context",       "task",      "data",
+                                         "batch",  "seed",   "steps",   "learning-rate", "precision", "device",
+                                         "run",    "resume", "config",  "tiny"};
 
 [[noreturn]] void refuse(const std::string& why) { throw Error(why, Exit::usage); }
 
 std::string footer(const std::string& program) {
-  return "Each flag may also be set as an environment variable (--learning-rate: SINKLAB_LEARNING_RATE) or in a TOML\n"
-         "file given by --config (learning-rate = 0.004). A flag beats the environment, which beats the file.\n\n"
-         "Example:\n  " +
-         program + " --data data/english --run runs/first --steps 1500 --seed 1\n  " + program +
-         " --config runs/first/config.toml --run runs/first --resume auto\n  gdb -x tools/gdb/sinklab.py --args " +
+  return "Examples:\n  " + program + " --data data/english --run runs/first --steps 1500 --seed 1\n  " + program +
+         " --config runs/first/config.toml --run runs/first \\\n    --resume auto\n"
+         "  gdb -x tools/gdb/sinklab.py --args " +
          program +
          " --tiny\n\n"
-         "Writes into the run folder: config.toml, metrics.jsonl, checkpoint.h5, evaluation.json; with --initial also\n"
-         "evaluation-before.json, what was measured of that checkpoint before the first step.\n"
-         "Signals: SIGTERM, SIGHUP, SIGUSR2 or Ctrl-C save and leave (128 + signal), SIGUSR1 saves and continues.\n"
-         "Exit codes: 0 done, 1 bug, 2 usage, 3 bad input, 4 corrupt checkpoint, 5 diverged, 6 out of memory,\n"
-         "7 device, 8 disk.\n";
+         "A setting is a flag (--learning-rate 0.004), an environment variable (SINKLAB_LEARNING_RATE) or a line of "
+         "the "
+         "--config file (learning-rate = 0.004). A flag overrides the environment, which overrides the file.\n"
+         "Output in the run folder: config.toml, metrics.jsonl, checkpoint.h5, evaluation.json; with --initial also "
+         "evaluation-before.json, the evaluation of that checkpoint before the first step.\n"
+         "Signals: SIGTERM, SIGHUP, SIGUSR2 and Ctrl-C save and exit (128 + signal); SIGUSR1 saves and continues.\n"
+         "Exit codes: 0 done, 1 bug, 2 usage, 3 bad input, 4 corrupt checkpoint, 5 diverged, 6 out of memory, 7 "
+         "device, "
+         "8 disk.\n";
 }
 
-// The command line as CLI11 sees it: it knows the flags, the table knows the values.
+// The options, whose values are texts; run_config_table() reads them.
 class CommandLine {
  public:
   CommandLine(const std::string& ablation, const std::string& policies, const std::string& program)
-      : app_("Trains the `" + ablation + "` ablation of the attention-sink study.\nPolicies: " + policies, program) {
+      : app_("Trains the ablation `" + ablation + "` (" + policies + ").", program),
+        style_{.common_flags = kCommonFlags, .version_details = "policies: " + policies} {
     RunConfig defaults;
     for (const Setting<RunConfig>& setting : run_config_table()) {
-      std::string name = "--" + setting.flag;
+      const std::string name = setting.options();
       if (setting.is_switch()) {
         app_.add_flag(name, setting.help)->group(setting.group);
       } else {
@@ -55,45 +63,19 @@ class CommandLine {
             ->group(setting.group);
       }
     }
-    app_.set_help_flag("-h,--help", "print this and leave")->group("Running");
-    app_.add_flag("--version")->description("print ablation, policies and commit, then leave")->group("Running");
-    app_.add_flag("--print-config")
-        ->description("print the settings that would be used as TOML, then leave")
-        ->group("Running");
-    app_.add_flag("--tiny")
-        ->description("for a debugger: by default two steps in plain loops (--reference) on 16 made-up tokens")
-        ->group("Running");
+    app_.add_flag("--print-config")->description("print the settings as TOML and exit")->group("Running");
+    app_.add_flag("--tiny")->description("a model to debug; two steps of 16 tokens in plain loops")->group("Running");
     app_.add_option("--config", "TOML file with settings")->option_text("FILE")->group("Running");
     for (CLI::Option* option : app_.get_options()) { option->multi_option_policy(CLI::MultiOptionPolicy::TakeLast); }
-    app_.get_formatter()->column_width(46);
     app_.footer(footer(program));
-    app_.allow_extras();
   }
 
-  // False when help was asked for and printed.
-  bool parse(int argc, char** argv) {
-    try {
-      app_.parse(argc, argv);
-    } catch (const CLI::CallForHelp&) {
-      std::fputs(app_.help().c_str(), stdout);
-      return false;
-    } catch (const CLI::ArgumentMismatch& error) {
-      std::string message = error.what();  // "--batch: 1 required INT missing"
-      refuse(message.substr(0, message.find(':')) + " needs a value; --help lists the flags");
-    } catch (const CLI::ParseError& error) { refuse(std::string(error.what()) + "; --help lists the flags"); }
-    if (std::vector<std::string> unknown = app_.remaining(); !unknown.empty()) {
-      std::string name = unknown.front().substr(0, unknown.front().find('='));
-      bool is_flag = name.starts_with("-");
-      refuse(is_flag ? "unknown flag " + name + did_you_mean(name, run_config_table())
-                     : "unexpected argument `" + name + "`; settings are given as --name value");
-    }
-    return true;
-  }
+  // Returns false when the arguments ask for help or the version, which then is printed.
+  bool parse(int argc, char** argv) { return parse_command_line(app_, argc, argv, style_); }
 
   void add_init_options() {
-    app_.description(
-        "Writes the initial parameters of a model as a checkpoint: eval_* measures it, train_* --initial\n"
-        "starts from it. The settings are those of training; of them, those of the model count.");
+    app_.description("Writes the initial parameters of a model as a checkpoint, for eval_* and train_* --initial.");
+    style_.common_flags.insert({"out", "vocabulary", "init"});
     app_.footer("Example:\n  " + app_.get_name() + " --out initial.h5 --layers 2 --vocabulary 100 --seed 1\n");
     app_.add_option("--out", "checkpoint to write")->option_text("FILE")->group("Initial checkpoint");
     app_.add_option("--vocabulary", "V; needed where neither --data nor --task gives it")
@@ -106,6 +88,7 @@ class CommandLine {
 
  private:
   CLI::App app_;
+  CommandLineStyle style_;
 };
 
 // What --tiny begins with: a model whose tensors fit on a screen, and whose first row of attention is there at once.
@@ -134,11 +117,13 @@ RunConfig layered(const CommandLine& line, const std::string& ablation) {
              ": take the other program or, to use the same settings here, its line `ablation` out of a copy");
   }
   for (const Setting<RunConfig>& setting : run_config_table()) {
-    const char* value = std::getenv(setting.environment().c_str());
-    if (value && *value) setting.set(config, value, setting.environment());
+    for (const std::string& name : setting.environment()) {
+      const char* value = std::getenv(name.c_str());
+      if (value && *value) setting.set(config, value, name);
+    }
   }
   for (const Setting<RunConfig>& setting : run_config_table()) {
-    if (line.has(setting.flag)) setting.set(config, line.text(setting.flag), "--" + setting.flag);
+    if (line.has(setting.flag)) setting.set(config, line.text(setting.flag), setting.option());
   }
   if (tiny && config.device != "cpu") config.reference = false;   // its kernels are what is looked at
   if (tiny && config.run == tiny_run().run) config.force = true;  // what a debugger left there; no other folder
@@ -167,10 +152,6 @@ void require_read_flags(const CommandLine& line, const RunConfig& config) {
 bool read_settings(CommandLine& line, int argc, char** argv, const std::string& ablation, const std::string& policies,
                    RunConfig& config) {
   if (!line.parse(argc, argv)) return false;
-  if (line.has("version")) {
-    std::printf("train_%s\npolicies: %s\ncommit: %s\n", ablation.c_str(), policies.c_str(), build_commit().c_str());
-    return false;
-  }
   config = layered(line, ablation);
   require_read_flags(line, config);
   config.ablation.clear();
@@ -187,7 +168,7 @@ bool read_settings(CommandLine& line, int argc, char** argv, const std::string& 
 // The part of require_consistent that is about the model.
 void require_consistent_model(const RunConfig& config, const Ablation& ablation) {
   const Sizes sizes = model_sizes(config, /*vocabulary=*/1);
-  std::string error = validate(sizes, [](const std::string& flag) { return "--" + flag; });
+  std::string error = validate(sizes, option_of_size);
   if (!error.empty()) refuse(error);
   ablation.check_sizes(sizes);
 }
@@ -240,7 +221,7 @@ void require_consistent(const RunConfig& config, const Ablation& ablation) {
   }
   if (config.run.empty() && !config.dry_run) refuse("--run is needed: the folder to write, such as --run runs/first");
   if (config.force && config.resume != "never") {
-    refuse("--force starts the run anew and --resume goes on with it; give only one of them");
+    refuse("--force restarts the run and --resume continues it; give only one of them");
   }
   if (config.zero > 1)
     refuse("--zero must be 0 or 1, got " + std::to_string(config.zero) +

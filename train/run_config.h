@@ -40,17 +40,17 @@ struct RunConfig : DataConfig, Sizes {
   std::int64_t threads = 0;       // 0: all
   std::string device = "cpu";     // cpu | cuda
   std::string graph = "on";       // on | off: the launches of a step on cuda as one
-  std::string gradient_sum = "ordered";  // ordered | fast (train/distributed/data_parallel.h)
+  std::string gradient_sum = "ordered";  // ordered | fast (train/distributed/data_parallel.cpp)
   std::int64_t nan_patience = 5;         // skipped steps in a row before the run stops
 
   // Measuring and saving.
   std::int64_t eval_every = 100;
   std::int64_t checkpoint_every = 500;  // also at the end and on SIGTERM / SIGINT
-  std::int64_t birth_checkpoints = 0;   // N around the birth of the sink (train/birth_checkpoints.h); 0: none
+  std::int64_t birth_checkpoints = 0;   // N around the onset of the sink (train/birth_checkpoints.h); 0: none
   std::int64_t log_every = 10;          // plain progress lines, where there is no terminal
   std::string run;                      // run folder, e.g. runs/first
   std::string resume = "never";         // never | auto | path of a checkpoint
-  bool tensorboard = false;             // curves for TensorBoard beside metrics.jsonl
+  bool tensorboard = false;             // write curves for TensorBoard, next to metrics.jsonl
   bool force = false;                   // replace an existing run folder
   bool dry_run = false;                 // print parameters, memory and FLOPs, then leave
   std::int64_t nproc = 0;               // ranks to start here; 0: as the launcher says, or one
@@ -64,9 +64,9 @@ struct RunConfig : DataConfig, Sizes {
   std::int64_t tokens_per_step() const { return batch * accumulate * context; }
 };
 
-// Fills `config` from the command line, environment and TOML file (--config). Returns true when the program should go
-// on; false after --help, --version or --print-config, which it answers on stdout. Throws Error (Exit::usage) on
-// anything it does not know or cannot accept, and on a file that names another ablation.
+// Fills `config` from the command line, environment and TOML file (--config). Returns true if the program should
+// continue; false after --help, --version or --print-config, which it answers on stdout. Throws Error (Exit::usage) for
+// unknown or invalid settings and for a file that names another ablation.
 bool parse_run_config(int argc, char** argv, const Ablation& ablation, RunConfig& config);
 
 // What `train_<ablation> init` is told: the settings of training, of which those of the model count, and

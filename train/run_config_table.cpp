@@ -26,7 +26,7 @@ Settings<RunConfig> make_table() {
   Settings<RunConfig> table{
       one_of({"torch", "formula", "formula-study"},
              {"init", model, &C::init,
-              "initial weights: torch's own, or the formula in the code, which shrinks the last feed-forward matrix "
+              "initial weights; torch's own, or the formula in the code, which shrinks the last feed-forward matrix "
               "with depth: of every kind, or as there of SwiGLU alone"}),
       {"initial", model, &C::initial, "checkpoint whose parameters are the initial values, none: drawn (--init)"},
       of_data("task"),
@@ -74,8 +74,10 @@ Settings<RunConfig> make_table() {
              {"precision", optimiser, &C::precision,
               "of matrix products; tf32 (f32 but for a GPU's products) needs --device cuda; f64 runs the reference"}),
       {"reference", optimiser, &C::reference, "plain loops instead of the fast path; slow, made for stepping through"},
-      {"recompute", optimiser, &C::recompute,
-       "run each block again in the backward pass and keep its input alone: the same bits in less memory"},
+      with_flag<C>(
+          "gradient-checkpointing",
+          {"recompute", optimiser, &C::recompute,
+           "keep only each block's input and run the block again in the backward pass: the same bits, less memory"}),
       {"threads", optimiser, &C::threads, "0: as many as there are cores", 0, 4096},
       one_of({"cpu", "cuda"},
              {"device", optimiser, &C::device, "where it is computed; cuda needs a build that has it"}),
@@ -98,9 +100,9 @@ Settings<RunConfig> make_table() {
        0, 10000},
       {"log-every", measuring, &C::log_every, "steps between progress lines where there is no terminal", 1, kBillion},
       {"run", kRunning, &C::run, "folder to write, such as runs/first"},
-      {"resume", kRunning, &C::resume, "never, auto (from the run's checkpoint, if any) or a checkpoint"},
+      {"resume", kRunning, &C::resume, "never, auto or a checkpoint; auto: from the run's checkpoint, if any"},
       {"tensorboard", kRunning, &C::tensorboard,
-       "write curves for TensorBoard beside metrics.jsonl (tensorboard --logdir runs)"},
+       "write curves for TensorBoard next to metrics.jsonl (tensorboard --logdir runs)"},
       {"force", kRunning, &C::force,
        "replace the run in an existing folder; it is kept in .replaced until the new one has its first checkpoint"},
       {"dry-run", kRunning, &C::dry_run, "print parameters, memory and FLOPs, then leave"},
@@ -113,8 +115,8 @@ Settings<RunConfig> make_table() {
        "start this many ranks here by mpirun, each with its share of the micro-batches (--accumulate); 0: one, or "
        "what mpirun or srun has started. MPI alone carries their bytes: there is no --comm",
        0, 1024},
-      {"comm-timeout", kRunning, &C::comm_timeout,
-       "seconds until a rank that does not come or does not go on is given up", 1, 1000000},
+      {"comm-timeout", kRunning, &C::comm_timeout, "seconds to wait for a rank that does not start or respond", 1,
+       1000000},
       {"zero", kRunning, &C::zero, "what is sharded over the ranks: 0 nothing, 1 the optimiser's state (ZeRO-1)", 0, 3},
   };
   table.insert(table.begin(), size_settings().begin(), size_settings().end());

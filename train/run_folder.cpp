@@ -58,7 +58,7 @@ void finish_replacing(RunFolder& folder) {
 bool is_run(const RunFolder& folder) { return fs::exists(folder.config()) || holds_older_run(folder); }
 
 [[noreturn]] void refuse_occupied(const RunFolder& folder) {
-  throw Error(folder.path + " already holds files; --resume auto goes on with that run, --force replaces it" +
+  throw Error(folder.path + " already holds files; --resume auto continues that run, --force replaces it" +
                   (folder.notes.empty() ? "" : " (" + folder.notes.back() + ")"),
               Exit::usage);
 }
@@ -99,7 +99,8 @@ RunFolder open_run_folder(const RunConfig& config) {
   }
   bool resumes_path = config.resume != "never" && config.resume != "auto";
   if (resumes_path && !fs::is_regular_file(config.resume))
-    throw Error("--resume: there is no checkpoint " + config.resume, Exit::bad_input);
+    throw Error("--resume: there is no checkpoint " + config.resume + "; give runs/NAME/checkpoint.h5 or auto",
+                Exit::bad_input);
   std::error_code error;
   fs::create_directories(folder.path, error);
   if (error) fail_io("make the folder", folder.path, error.value());
@@ -112,7 +113,7 @@ RunFolder open_run_folder(const RunConfig& config) {
     if (fs::exists(folder.checkpoint())) {
       folder.resume_from = folder.checkpoint();
     } else if (!is_free(folder.path) && !is_run(folder)) {
-      throw Error(folder.path + " holds files but no run to go on with; choose another --run", Exit::usage);
+      throw Error(folder.path + " holds files but no run to resume; choose another --run", Exit::usage);
     }
   } else if (!is_free(folder.path) && !(resumes_path && lies_in(folder.resume_from, folder.path))) {
     if (!config.force) refuse_occupied(folder);

@@ -1,7 +1,8 @@
-// The folder of a run, runs/<name>/: made safely, locked, never overwritten by accident, gone on with when asked.
+// The folder of a run, runs/<name>/. It is created safely, locked, never overwritten by accident, and resumed on
+// request.
 //
-// --force never removes a run before there is another: the older one's files wait in `.replaced/` until the new one has
-// its first checkpoint. Killed at any moment, the next start finds either run whole:
+// --force removes an older run only when the new one can replace it: the older one's files are kept in `.replaced/`
+// until the new run has its first checkpoint. After a kill at any moment, the next start finds one of the two complete:
 //   .replaced/ without config.toml, which moves last   moving was cut short: the older run is moved back
 //   .replaced/ with it, no checkpoint.h5               the new run had none yet: it begins again, the older one waits
 //   .replaced/ with it, and checkpoint.h5              the older run is no longer needed: removed
@@ -17,8 +18,8 @@ namespace sink {
 
 struct RunFolder {
   std::string path;
-  std::string resume_from;         // the checkpoint to go on from; empty: a new run
-  std::vector<std::string> notes;  // what the user should hear about what was found
+  std::string resume_from;         // the checkpoint to resume from; empty: a new run
+  std::vector<std::string> notes;  // messages to the user about what was found
   bool sets_aside = false;         // --force, and there is an older run to move aside
   FolderLock lock;
 
@@ -36,12 +37,12 @@ struct RunFolder {
   void drop_older_run() const;
 };
 
-// Makes or reopens config.run, and holds it for this process as long as the RunFolder lives:
-//   resume "never"  the folder must be new or empty; with force, an older run may stand in it
-//   resume "auto"   goes on from its checkpoint if it has one, else begins anew in it
-//   resume PATH     goes on from that checkpoint; writes into config.run, which must be new, empty or hold it
-// Removes nothing of a run. Throws Error: Exit::usage where a run would be overwritten or another process writes there,
-// Exit::bad_input for a checkpoint that is not there, Exit::io where the folder cannot be made or written.
+// Creates or opens config.run and locks it for this process as long as the RunFolder exists:
+//   resume "never"  the folder must be new or empty; with --force it may hold an older run
+//   resume "auto"   resumes from the folder's checkpoint if there is one, else begins again in it
+//   resume PATH     resumes from that checkpoint; writes into config.run, which must be new, empty or hold it
+// Removes nothing of a run. Throws Error: Exit::usage if a run would be overwritten or another process writes there,
+// Exit::bad_input if the checkpoint does not exist, Exit::io if the folder cannot be created or written.
 RunFolder open_run_folder(const RunConfig& config);
 
 }  // namespace sink

@@ -16,6 +16,7 @@
 #include "engine/check.h"
 #include "engine/io/bounded_json.h"
 #include "engine/io/file.h"
+#include "engine/io/str_format.h"
 
 namespace sink {
 namespace {
@@ -25,19 +26,17 @@ constexpr std::size_t kLongestLine = std::size_t{1} << 20;
 std::string number(double value) {
   if (std::isnan(value)) return "\"nan\"";
   if (std::isinf(value)) return value > 0 ? "\"inf\"" : "\"-inf\"";
-  char text[32];
-  std::snprintf(text, sizeof(text), "%.9g", value);
-  return text;
+  return str_format("%.9g", value);
 }
 
-// A line of a step, where it stands in the file's text.
+// The line of a step, as a view of the file's text.
 struct Line {
   std::int64_t step;
   double seconds, tokens_per_second;
   std::string_view text;  // with its end
 };
 
-// Nothing when it is none of ours.
+// Empty if the text is not a line that RunLog writes.
 std::optional<Line> read_line(std::string_view text) {
   if (text.size() > kLongestLine || json_depth(text, kDeepestJson + 1) > kDeepestJson) return std::nullopt;
   auto object = nlohmann::json::parse(text, nullptr, false);
@@ -51,7 +50,7 @@ std::optional<Line> read_line(std::string_view text) {
               has_pace ? object["tokens_per_second"].get<double>() : 0, text};
 }
 
-// Numbers in rising order, as (first, last) of those that follow each other: a hole may be of any length.
+// Ascending integers as (first, last) pairs of consecutive ones, so that a gap may have any length.
 using Ranges = std::vector<std::pair<std::int64_t, std::int64_t>>;
 
 void add_range(Ranges& ranges, std::int64_t first, std::int64_t last) {
@@ -82,10 +81,10 @@ std::string ranges_text(const Ranges& ranges) {
   return text;
 }
 
-// What a log holds of the steps up to the one a run goes on from.
+// The contents of a log up to the step from which a run resumes.
 struct Contents {
   std::vector<Line> lines;           // by step, each once
-  Ranges damaged, doubled, missing;  // line numbers; steps; steps
+  Ranges damaged, doubled, missing;  // damaged: lines; the others: steps
   bool disordered = false;
 
   bool needs_repair() const { return !damaged.empty() || !doubled.empty() || disordered; }
@@ -172,6 +171,21 @@ std::string joined(const std::vector<Line>& lines) {
 
 }  // namespace
 
+std::vector<std::pair<const char*, double>> values_of(const EvalRecord& e) {
+  std::vector<std::pair<const char*, double>> values{{"val_loss", e.val_loss},       {"sink_1", e.sink_1},
+                                                     {"sink_1_raw", e.sink_1_raw},   {"alpha_1", e.alpha_1},
+                                                     {"alpha_1_raw", e.alpha_1_raw}, {"alpha_1_max", e.alpha_1_max}};
+  if (const auto& star = e.star) {
+    values.insert(values.end(), {{"sink_star", star->sink},
+                                 {"sink_star_raw", star->sink_raw},
+                                 {"alpha_star", star->alpha},
+                                 {"alpha_star_raw", star->alpha_raw}});
+    if (star->extra_key_weight) values.emplace_back("extra_key_mass", *star->extra_key_weight);
+  }
+  values.insert(values.end(), {{"row_mass", e.row_sum}, {"first_value_norm_ratio", e.first_value_norm_ratio}});
+  return values;
+}
+
 std::string to_json(const StepRecord& record) {
   std::string line = "{\"step\": " + std::to_string(record.step) + ", \"tokens\": " + std::to_string(record.tokens);
   auto add = [&](const char* key, double value) { line += std::string(", \"") + key + "\": " + number(value); };
@@ -182,22 +196,7 @@ std::string to_json(const StepRecord& record) {
   add("grad_norm", record.grad_norm);
   if (record.skipped) line += ", \"skipped\": true";
   if (record.evaluation) {
-    const EvalRecord& evaluation = *record.evaluation;
-    add("val_loss", evaluation.val_loss);
-    add("sink_1", evaluation.sink_1);
-    add("sink_1_raw", evaluation.sink_1_raw);
-    add("alpha_1", evaluation.alpha_1);
-    add("alpha_1_raw", evaluation.alpha_1_raw);
-    add("alpha_1_max", evaluation.alpha_1_max);
-    if (const auto& star = evaluation.star) {
-      add("sink_star", star->sink);
-      add("sink_star_raw", star->sink_raw);
-      add("alpha_star", star->alpha);
-      add("alpha_star_raw", star->alpha_raw);
-      if (star->extra_key_mass) add("extra_key_mass", *star->extra_key_mass);
-    }
-    add("row_mass", evaluation.row_mass);
-    add("first_value_norm_ratio", evaluation.first_value_norm_ratio);
+    for (const auto& [key, value] : values_of(*record.evaluation)) add(key, value);
   }
   return line + "}";
 }
@@ -211,7 +210,7 @@ RunLog::RunLog(const std::string& path, std::int64_t resumed_step, bool last_com
                     "another folder",
                 Exit::bad_input);
   std::int64_t bytes = resumed_step < 0 ? 0 : look_through(resumed_step, last_comes);
-  descriptor_ = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666);
+  descriptor_ = FileDescriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0666));
   if (descriptor_ < 0) fail_io("write", path, errno);
   drop_after(bytes);
 }
@@ -232,10 +231,6 @@ std::int64_t RunLog::look_through(std::int64_t last_step, bool last_comes) {
     write_file_atomically(path_, lines);
   }
   return static_cast<std::int64_t>(lines.size());
-}
-
-RunLog::~RunLog() {
-  if (descriptor_ >= 0) ::close(descriptor_);
 }
 
 void RunLog::write(const StepRecord& record) {

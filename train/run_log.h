@@ -4,6 +4,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
+
+#include "engine/io/file.h"
 
 namespace sink {
 
@@ -16,16 +20,19 @@ struct EvalRecord {
   double alpha_1 = 0;  // mean over layers, heads and sequences
   double alpha_1_raw = 0;
   double alpha_1_max = 0;
-  double row_mass = 0;  // without the extra key's part
+  double row_sum = 0;  // without the extra key's part
   double first_value_norm_ratio = 0;
 
   // Of the extra key or sink token, where the model has one.
   struct Star {
     double sink = 0, sink_raw = 0, alpha = 0, alpha_raw = 0;
-    std::optional<double> extra_key_mass = {};  // the extra key's part of a row
+    std::optional<double> extra_key_weight = {};  // the extra key's part of a row
   };
   std::optional<Star> star = {};
 };
+
+// By the keys of metrics.jsonl, in its order.
+std::vector<std::pair<const char*, double>> values_of(const EvalRecord& record);
 
 struct StepRecord {
   std::int64_t step = 0;
@@ -39,29 +46,26 @@ struct StepRecord {
   std::optional<EvalRecord> evaluation;
 };
 
-// The line, without its end: numbers as %.9g, NaN and infinities as the texts "nan", "inf", "-inf".
+// The line, without its end. Values are printed as %.9g; NaN and infinities are the texts "nan", "inf", "-inf".
 std::string to_json(const StepRecord& record);
 
 class RunLog {
  public:
-  // Appends to `path`. A run that goes on from step n keeps one line each of steps <= n, in their order, and drops the
-  // rest (and a half-written last line); a new run passes -1 and drops all. Lines that are damaged, doubled (the last
-  // one counts) or out of order are repaired, and the file as it was is kept as metrics.damaged-<n>.jsonl beside; lines
-  // that are missing cannot be made again, but for the last one where `last_comes` (RunState::last). note() says so.
-  // Throws Error (Exit::io).
+  // Appends to `path`. A new run passes -1 and drops all lines. A run that resumes from step n keeps one line for each
+  // step <= n, in order, and drops the rest, including a half-written last line. Lines that are damaged, duplicate (the
+  // last one counts) or out of order are repaired; the original file is kept as metrics.damaged-<n>.jsonl in the same
+  // folder. Missing lines cannot be restored, except the last one if `last_comes` (RunState::last). note() reports all
+  // this. Throws Error (Exit::io).
   explicit RunLog(const std::string& path, std::int64_t resumed_step = -1, bool last_comes = false);
-  ~RunLog();
-  RunLog(const RunLog&) = delete;
-  RunLog& operator=(const RunLog&) = delete;
 
   // Throws Error (Exit::io) when the line cannot be written; no half of it stays in the file.
   void write(const StepRecord& record);
-  // The clock of the last line that was kept, where a resumed run's goes on; 0 for a new run.
+  // The time of the last line that was kept, from which the clock of a resumed run continues; 0 for a new run.
   double seconds() const { return seconds_; }
   // The step and the pace of the last line that was kept; 0 where there is none.
   std::int64_t last_step() const { return last_step_; }
   double tokens_per_second() const { return tokens_per_second_; }
-  // What was wrong with the lines of a run that goes on, in one line; empty: nothing.
+  // What was wrong with the lines of a resumed run, in one line; empty if nothing was.
   const std::string& note() const { return note_; }
   // Waits until the lines are on the disk; called before a checkpoint, so that no checkpoint outlives its log.
   void sync();
@@ -72,7 +76,7 @@ class RunLog {
   void drop_after(std::int64_t bytes);
 
   std::string path_;
-  int descriptor_ = -1;
+  FileDescriptor descriptor_;
   std::int64_t bytes_ = 0;  // of whole lines
   double seconds_ = 0, tokens_per_second_ = 0;
   std::int64_t last_step_ = 0;

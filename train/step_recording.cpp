@@ -4,6 +4,9 @@
 
 namespace sink {
 
+StepRecording::StepRecording(Device device, bool wanted)
+    : device_(device), wanted_(wanted && device != Device::cpu && recording_refusal(device).empty()) {}
+
 void StepRecording::run(const std::vector<std::int64_t>& constants, bool may_record,
                         const std::function<void()>& launches) {
   if (!wanted_) return launches();

@@ -1,5 +1,5 @@
-// Runs the launches of a training step: as they come where they are new, and from then on as one recording, a CUDA
-// graph, which spares the host the calls and the GPU the gaps between kernels. The results have the same bits.
+// Runs the launches of a training step: directly while they are new, then as one recording (a CUDA graph), which saves
+// the host the calls and the GPU the gaps between kernels. The results have the same bits.
 #pragma once
 
 #include <functional>
@@ -12,15 +12,16 @@ namespace sink {
 
 class StepRecording {
  public:
-  // Whether anything is ever recorded: not on the CPU, and not where `wanted` is false.
-  StepRecording(Device device, bool wanted) : device_(device), wanted_(wanted && device != Device::cpu) {}
+  // Whether anything is ever recorded: not on the CPU, not where `wanted` is false, and not on a device that cannot
+  // (recording_refusal).
+  StepRecording(Device device, bool wanted);
 
   bool wanted() const { return wanted_; }
 
-  // Runs `launches`, the same work at every call but for what lies in tensors and for `constants`: what goes to kernels
-  // by value and may differ. The first step with other constants is launched as it comes, and so is every step where
-  // they differ each time; the second with the same ones is recorded, when whatever is made at first use has been made.
-  // Without `may_record` the step is launched as it comes, too.
+  // Runs `launches`. Every call must do the same work, except for the contents of tensors and for `constants`, the
+  // values that kernels take by value and that may differ. The first step with new constants is launched directly, and
+  // so is every step if they always differ. The second step with the same constants is recorded; by then everything
+  // that is created at first use exists. Without `may_record` the step is launched directly, too.
   void run(const std::vector<std::int64_t>& constants, bool may_record, const std::function<void()>& launches);
 
   // Whether the last step ran as a recording.

@@ -33,14 +33,14 @@ EvalRecord record_of(const Evaluation& e) {
                     .alpha_1 = e.proxy.alpha_1(),
                     .alpha_1_raw = e.raw.alpha_1(),
                     .alpha_1_max = e.alpha_1_max,
-                    .row_mass = e.row_mass,
+                    .row_sum = e.row_sum,
                     .first_value_norm_ratio = e.first_value_norm_ratio};
   if (!e.proxy.star) return record;
   record.star = {.sink = e.proxy.star->sink[kStudyEpsilon],
                  .sink_raw = e.raw.star->sink[kStudyEpsilon],
                  .alpha = e.proxy.star->alpha,
                  .alpha_raw = e.raw.star->alpha};
-  if (e.extra == Evaluation::Extra::key) record.star->extra_key_mass = e.extra_key_mass;
+  if (e.extra == Evaluation::Extra::key) record.star->extra_key_weight = e.extra_key_weight;
   return record;
 }
 

@@ -10,24 +10,21 @@
 #include "engine/comm/launcher.h"
 #include "engine/comm/links.h"
 #include "engine/comm/mpirun.h"
-#include "engine/implementation.h"
 #include "engine/io/build_info.h"
 #include "engine/io/compute_options.h"
-#include "engine/io/cpu_name.h"
 #include "engine/io/file.h"
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
+#include "engine/io/str_format.h"
 #include "engine/precision.h"
 #include "engine/storage.h"
-#include "engine/thread_start.h"
 #include "eval/sink/evaluation_json.h"
 #include "train/birth_checkpoints.h"
-#include "train/data_use.h"
+#include "train/distributed/join_ranks.h"
 #include "train/distributed/sharded_state.h"
 #include "train/dry_run.h"
 #include "train/initial_model.h"
 #include "train/interrupt.h"
-#include "train/distributed/join_ranks.h"
 #include "train/memory_advice.h"
 #include "train/resume.h"
 #include "train/run_folder.h"
@@ -80,7 +77,7 @@ Evaluation write_evaluation(TrainingRun& run, const std::string& name, const std
       .domains = run.data().domains(),
       .token_text = [&](std::int32_t id) { return run.data().token_text(id); },
   };
-  Evaluation evaluation = run.evaluate(/*with_maps=*/true);
+  Evaluation evaluation = run.evaluate(/*with_patterns=*/true);
   write_file_atomically(path, evaluation_json(evaluation, context));
   return evaluation;
 }
@@ -105,22 +102,22 @@ TrainingRun made_run(const RunConfig& config, const Ablation& ablation, Communic
   } catch (const OutOfMemory& error) {
     throw Error(std::string(error.what()) +
                     ". Weights, their gradients and moments alone do not fit: a smaller model needs less (--layers, "
-                    "--width, --feed-forward)",
+                    "--d-model, --feed-forward)",
                 error.code);
   }
 }
 
 // The part of train_in_folder that every rank has.
 int train_on_other_rank(TrainingRun& run) {
-  spread(run, {});
+  scatter_state(run, {});
   InterruptGuard listening(InterruptGuard::Says::nothing);
   try {
-    if (!run.config().initial.empty() && run.state().step == 0) run.evaluate(/*with_maps=*/true);
+    if (!run.config().initial.empty() && run.state().step == 0) run.evaluate(/*with_patterns=*/true);
     CheckpointWriter checkpoint;
     TrainingRun::Ending ending = run.train({&checkpoint});
     if (ending == TrainingRun::Ending::diverged) return static_cast<int>(Exit::diverged);  // rank 0 prints why
     if (ending == TrainingRun::Ending::stopped) return 128 + run.stop_signal();
-    run.evaluate(/*with_maps=*/true);
+    run.evaluate(/*with_patterns=*/true);
   } catch (const Stopped& stopped) { return 128 + stopped.signal; }
   return 0;
 }
@@ -128,26 +125,23 @@ int train_on_other_rank(TrainingRun& run) {
 std::string stopped_line(const TrainingRun& run, int signal, const RunFolder& folder) {
   const std::string by = "stopped by signal " + std::to_string(signal), step = std::to_string(run.state().step);
   if (run.state().step == 0) return by + " before its first step was done: start it again with --resume auto";
-  return by + " after step " + step + "; " + folder.checkpoint() + " is saved: go on with --resume auto";
+  return by + " after step " + step + "; " + folder.checkpoint() + " is saved: continue with --resume auto";
 }
 
-// What communication was, and the tensors that a rank keeps between steps: what train/distributed/rank_plan.h foretells.
+// What communication was, and the tensors that a rank keeps between steps: what train/distributed/rank_plan.h
+// foretells.
 std::string communication_line(TrainingRun& run) {
   const DistributedStrategy::Traffic traffic = run.strategy().traffic();
   const auto kept = static_cast<double>(allocator_stats(run.model().parameters().device()).bytes_in_use);
-  char line[256];
   std::string waited;  // a device's streams are not timed
-  if (traffic.seconds_busy > 0) {
-    std::snprintf(line, sizeof line, "; communication took %.3g s, for which it waited %.3g s", traffic.seconds_busy,
-                  traffic.seconds_waited);
-    waited = line;
-  }
-  std::snprintf(line, sizeof line, "ranks: this one sent %.4g MiB a step%s; %.4g MiB of tensors are kept between steps",
-                traffic.bytes_sent / static_cast<double>(traffic.steps) / (1 << 20), waited.c_str(), kept / (1 << 20));
-  return line;
+  if (traffic.seconds_busy > 0)
+    waited = str_format("; communication took %.3g s, for which it waited %.3g s", traffic.seconds_busy,
+                        traffic.seconds_waited);
+  return str_format("ranks: this one sent %.4g MiB a step%s; %.4g MiB of tensors are kept between steps",
+                    traffic.bytes_sent / static_cast<double>(traffic.steps) / (1 << 20), waited, kept / (1 << 20));
 }
 
-// Where the run stands, given the lines that its log has.
+// Updates RunState::reported from the lines of the log.
 void note_what_is_reported(TrainingRun& run, const RunLog& log) {
   RunState state = run.state();
   state.reported = !state.last || log.last_step() == state.step;
@@ -180,6 +174,13 @@ void train_and_measure(TrainingRun& run, const RunFolder& folder, RunLog& log, P
     progress.note(line);
 }
 
+// "training baseline: 425984 parameters, f32 on the CPU with 2 threads; runs/first"
+std::string first_line(TrainingRun& run, const std::string& folder) {
+  const RunConfig& config = run.config();
+  return "training " + run.ablation().name + ": " + counted(run.model().parameters().count(), "parameter") + ", " +
+         compute_description(config.device, config.precision, config.reference) + "; " + folder;
+}
+
 int train_in_folder(TrainingRun& run, Talk talk) {
   const RunConfig& config = run.config();
   RunFolder folder = open_run_folder(config);
@@ -188,7 +189,7 @@ int train_in_folder(TrainingRun& run, Talk talk) {
     run.set_state({.initial_sha256 = load_initial(config, run.ablation(), &run.data(), run.model())});
   else
     state = resume(folder.resume_from, run);
-  spread(run, state);
+  scatter_state(run, state);
   folder.set_aside_older_run();  // not before all that this run reads was read
   write_file_atomically(folder.config(), to_toml(config));
   std::int64_t resumed_step = run.state().step;
@@ -196,14 +197,16 @@ int train_in_folder(TrainingRun& run, Talk talk) {
   note_what_is_reported(run, log);
   InterruptGuard listening;
   Progress progress(config.steps, config.log_every, talk == Talk::nothing);
-  if (config.device != "cpu") progress.note("on " + description_of(device_named(config.device)));
+  progress.note(first_line(run, folder.path));
   if (!run.ranks().is_single_process())
     progress.note(std::to_string(run.ranks().size()) + " ranks by " + run.ranks().name() + ", each with " +
                   std::to_string(config.accumulate / run.ranks().size()) + " of the " +
                   std::to_string(config.accumulate) + " micro-batches of a step");
+  if (config.device == "cuda" && config.graph == "on" && !run.recording().wanted() && run.ranks().is_single_process())
+    progress.note("note: a step is launched kernel by kernel: " + recording_refusal(Device::cuda));
   for (const std::string& note : folder.notes) progress.note("note: " + note);
   if (!log.note().empty()) progress.note("note: " + log.note());
-  if (resumed_step > 0) progress.note("going on from " + folder.resume_from + ", step " + std::to_string(resumed_step));
+  if (resumed_step > 0) progress.note("resuming from " + folder.resume_from + ", step " + std::to_string(resumed_step));
 
   try {
     train_and_measure(run, folder, log, progress);
@@ -219,10 +222,9 @@ int train_in_folder(TrainingRun& run, Talk talk) {
 }  // namespace
 
 void settle_process(const RunConfig& config) {
-  check_device(config.device, config.precision, config.reference);
-  start_threads(config.threads);
-  use_reference() = config.reference;
-  use_tf32() = config.precision == "tf32";
+  ComputeOptions{
+      .precision = config.precision, .threads = config.threads, .reference = config.reference, .device = config.device}
+      .apply();
 }
 
 int train(const RunConfig& config, const Ablation& ablation, Talk talk) {

@@ -8,7 +8,6 @@
 
 #include "autograd/tape.h"
 #include "train/initial_model.h"
-#include "train/interrupt.h"
 #include "train/schedule.h"
 
 namespace sink {
@@ -26,6 +25,7 @@ TrainingRun::TrainingRun(const RunConfig& config, const Ablation& ablation, std:
       model_(make_run_model(config, ablation, data_->vocabulary())),
       strategy_(make_distributed_strategy(model_->parameters(), config, ranks)),
       optimizer_(make_optimizer(model_->parameters(), config, strategy_->shards())),
+      stop_checks_(*strategy_, model_->parameters().device(), ranks.is_single_process()),
       recording_(model_->parameters().device(), config.graph == "on" && ranks.is_single_process()) {}
 
 TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& observers) {
@@ -43,8 +43,8 @@ TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& obs
       state_.reported = false;
       const bool last = state_.step == config_.steps, diverged = state_.skipped_in_a_row >= config_.nan_patience;
       if (!evaluation_is_due()) report(observers);
-      const int signal = agreed_stop_signal();
-      if (std::exchange(save_wanted_, false) || last || diverged || state_.step % config_.checkpoint_every == 0) save();
+      const int signal = stop_checks_.stop_signal();
+      if (stop_checks_.take_save_request() || last || diverged || state_.step % config_.checkpoint_every == 0) save();
       if (signal != 0) throw Stopped{signal};
       if (evaluation_is_due()) report(observers);
       if (diverged) return Ending::diverged;
@@ -68,23 +68,6 @@ void TrainingRun::report(const std::vector<TrainingObserver*>& observers) {
   const StepResult result = state_.last.value_or(StepResult{.step = state_.step});
   for (TrainingObserver* observer : observers) observer->on_step(*this, result, evaluation ? &*evaluation : nullptr);
   state_.reported = true;
-}
-
-int TrainingRun::agreed_stop_signal() {
-  const ControlFlags flags = strategy_->agree({.stop_signal = stop_requested(), .save = take_save_request()});
-  save_wanted_ |= flags.save;
-  return flags.stop_signal;
-}
-
-void TrainingRun::throw_if_stopped() {
-  if (const int signal = agreed_stop_signal()) throw Stopped{signal};
-}
-
-std::unique_ptr<StopCheck> TrainingRun::stop_between_operations() {
-  if (!ranks_.is_single_process() || model_->parameters().device() != Device::cpu) return nullptr;
-  return std::make_unique<StopCheck>([] {
-    if (const int signal = stop_requested()) throw Stopped{signal};
-  });
 }
 
 StepResult TrainingRun::step() {
@@ -112,7 +95,7 @@ StepResult TrainingRun::step() {
 }
 
 Tensor TrainingRun::add_gradients(const Batch& batch, double loss_scale) {
-  const auto stop_check = stop_between_operations();
+  const auto stop_check = stop_checks_.between_operations();
   Tape tape;
   Var loss = model_->loss(batch, loss_scale,
                           {.hooks = strategy_->forward_hooks(), .gradient_checkpointing = config_.recompute});
@@ -127,11 +110,18 @@ double TrainingRun::loss_scale(const Batch& batch) const {
 }
 
 // Micro-batches n with n % world_size == rank are this process's.
+TrainingRun::HostBatches TrainingRun::load_batches(std::int64_t step) const {
+  HostBatches batches{.step = step, .micro_batches = {}};
+  for (std::int64_t n = ranks_.rank(); n < config_.accumulate; n += ranks_.size())
+    batches.micro_batches.push_back(data_->train_batch(step, n, config_.batch));
+  return batches;
+}
+
 void TrainingRun::stage_batches(double learning_rate) {
   Device device = model_->parameters().device();
-  std::vector<Batch> micro_batches;
-  for (std::int64_t n = ranks_.rank(); n < config_.accumulate; n += ranks_.size())
-    micro_batches.push_back(data_->train_batch(state_.step, n, config_.batch));
+  if (next_.step != state_.step) next_ = load_batches(state_.step);
+  std::vector<Batch> micro_batches = std::move(next_.micro_batches);
+  next_.step = -1;
   Tensor scalars = make_step_scalars(learning_rate, state_.updates + 1);
 
   std::vector<std::int64_t> predicted;
@@ -154,16 +144,14 @@ void TrainingRun::stage_batches(double learning_rate) {
 
 // Everything that processes send of a micro-batch has arrived when add_loss() returns, so they may stop here.
 void TrainingRun::begin_micro_batch(std::size_t n) {
-  const bool on_device = model_->parameters().device() != Device::cpu;
-  if (n > 0 && (!on_device || inputs_.long_step)) {
-    if (on_device) inputs_.scalars.to(Device::cpu);  // waits for the micro-batches before
-    throw_if_stopped();
-  }
+  if (n > 0) stop_checks_.between_micro_batches(inputs_.long_step, inputs_.scalars);
   strategy_->begin_micro_batch(static_cast<std::int64_t>(n));
 }
 
 StepResult TrainingRun::finish_step(double learning_rate, std::chrono::steady_clock::time_point start) {
-  const Tensor scalars = inputs_.scalars.to(Device::cpu);  // waits for a device
+  if (model_->parameters().device() != Device::cpu && state_.step + 1 < config_.steps)
+    next_ = load_batches(state_.step + 1);                 // while the device computes
+  const Tensor scalars = inputs_.scalars.to(Device::cpu);  // waits for the device
   const StepScalars& values = host_step_scalars(scalars);
   StepResult result{.step = state_.step + 1,
                     .loss = values.loss,
@@ -178,11 +166,11 @@ StepResult TrainingRun::finish_step(double learning_rate, std::chrono::steady_cl
   return result;
 }
 
-Evaluation TrainingRun::evaluate(bool with_maps) {
-  const auto stop_check = stop_between_operations();
+Evaluation TrainingRun::evaluate(bool with_patterns) {
+  const auto stop_check = stop_checks_.between_operations();
   std::int64_t sequences = std::min(config_.eval_sequences, data_->validation_sequences());
-  return sink::evaluate(*model_, data_->validation_batch(0, sequences), evaluation_batch, with_maps,
-                        {.ranks = &ranks_, .before_batch = [this] { throw_if_stopped(); }});
+  return sink::evaluate(*model_, data_->validation_batch(0, sequences), evaluation_batch, with_patterns,
+                        {.ranks = &ranks_, .before_batch = [this] { stop_checks_.check(); }});
 }
 
 }  // namespace sink

@@ -1,5 +1,5 @@
-// TrainingRun: a model in training: what it is made of, where it stands, one step, and the loop. What trains anything
-// (train_<ablation>, sweep, bench_step, --dry-run) is one of these with other observers.
+// TrainingRun: a model in training: its data, optimizer and state, one step, and the loop. Everything that trains
+// (train_<ablation>, sweep, bench_step, --dry-run) is a TrainingRun with its own observers.
 #pragma once
 
 #include <chrono>
@@ -9,14 +9,13 @@
 
 #include "engine/comm/communicator.h"
 #include "engine/data/data_source.h"
-#include "engine/stop_point.h"
 #include "eval/sink/evaluation.h"
 #include "model/ablation.h"
 #include "train/distributed/distributed_strategy.h"
 #include "train/optimizer.h"
 #include "train/run_config.h"
 #include "train/step_recording.h"
-#include "train/stopped.h"
+#include "train/stop_checks.h"
 
 namespace sink {
 
@@ -29,7 +28,7 @@ struct StepResult {
   double seconds = 0;    // of the step alone; 0: not known, the step was taken before the run was resumed
 };
 
-// Where a run stands. Data and learning rate are functions of the step, so this and the tensors are all there is.
+// The state of a run. Data and learning rate are functions of the step, so this and the tensors are all of it.
 struct RunState {
   std::int64_t step = 0;              // steps taken, skipped ones included
   std::int64_t updates = 0;           // of them, updates of the weights
@@ -43,7 +42,7 @@ struct RunState {
 
 class TrainingRun;
 
-// What looks on while a run trains. The observers of a run are called in their order.
+// Is called while a run trains. The observers of a run are called in order.
 class TrainingObserver {
  public:
   virtual ~TrainingObserver() = default;
@@ -80,10 +79,9 @@ class TrainingRun {
   Tensor add_gradients(const Batch& batch, double loss_scale);
   // The model on the first eval_sequences validation sequences, `evaluation_batch` at a time, in turns by the ranks;
   // all get the result, but for maps, which only the writer has. Throws Stopped like step(). (all)
-  Evaluation evaluate(bool with_maps = false);
+  Evaluation evaluate(bool with_patterns = false);
   std::int64_t evaluation_batch;  // config.batch by default
-  // On a GPU, a signal is heard between micro-batches where the last step took longer than this. Such a step is
-  // launched without a CUDA graph, whose launch could not be left.
+  // On a GPU, a step is not recorded as a CUDA graph when the last one took longer, so that a signal can interrupt it.
   double long_step_seconds = 1;
 
   const RunConfig& config() const { return config_; }
@@ -108,18 +106,18 @@ class TrainingRun {
     bool long_step = true;                // the last step took longer than long_step_seconds, or is not known
     Tensor scalars;                       // StepScalars (engine/ops/optimizer/update.h)
   };
+  // This process's micro-batches of one step, in host memory.
+  struct HostBatches {
+    std::int64_t step = -1;
+    std::vector<Batch> micro_batches;
+  };
+  HostBatches load_batches(std::int64_t step) const;
   void stage_batches(double learning_rate);
   void begin_micro_batch(std::size_t n);
   // The mean loss of the step is the sum of the mean losses of its micro-batches, each scaled by its part of the
   // targets.
   double loss_scale(const Batch& batch) const;
   StepResult finish_step(double learning_rate, std::chrono::steady_clock::time_point start);
-  // The signal that asked any process to stop, 0: none; notes whether any was asked to save. (all)
-  int agreed_stop_signal();
-  void throw_if_stopped();  // (all)
-  // Of a single CPU process: a check that leaves a computation between two of its operations. Several processes wait
-  // for each other's gradients, so they stop together between micro-batches.
-  std::unique_ptr<StopCheck> stop_between_operations();
   bool evaluation_is_due() const;
   void report(const std::vector<TrainingObserver*>& observers);
 
@@ -131,9 +129,10 @@ class TrainingRun {
   std::unique_ptr<DistributedStrategy> strategy_;
   std::unique_ptr<Optimizer> optimizer_;
   RunState state_;
+  StopChecks stop_checks_;
   int stop_signal_ = 0;
-  bool save_wanted_ = false;  // by SIGUSR1, to any rank
   Inputs inputs_;
+  HostBatches next_;  // loaded while a device works on the current step
   StepRecording recording_;
 };
 

@@ -1,4 +1,4 @@
-// y = x + b, a learned bias of the C numbers of every row. Backward: dx = dy, db = the sum of dy over rows.
+// y = x + b, a learned bias of C elements added to every row. Backward: dx = dy, db = the sum of dy over rows.
 #pragma once
 
 #include <numeric>
@@ -9,7 +9,8 @@
 
 namespace sink {
 
-// A row of C numbers is to the operation one position of C / g heads of g numbers, so that threads share the columns.
+// A row of C elements is passed to the operation as one position of C / g heads of g elements, so that threads share
+// the columns.
 inline Shape bias_heads(std::int64_t C) {
   std::int64_t g = std::gcd(C, std::int64_t{64});
   return {C / g, g};

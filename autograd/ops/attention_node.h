@@ -1,4 +1,4 @@
-// Fused attention with one of the operations of attention_op.h; saves two numbers per row, no map.
+// Fused attention with one of the operations of attention_op.h. Saves two values per row and no attention pattern.
 #pragma once
 
 #include "autograd/record.h"

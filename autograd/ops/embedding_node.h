@@ -19,7 +19,8 @@ struct EmbeddingNode {
   }
 };
 
-// tokens: I32 (B, T); the result is (B, T, C) in the type of the master weights, F32 where the table lies in a file.
+// tokens: I32 (B, T); the result is (B, T, C) in the type of the master weights, or F32 if the table is stored in a
+// file.
 inline Var embedding(const Tensor& tokens_BT, const Parameter& table_VC) {
   if (table_VC.stored()) {
     Tensor x = Tensor::empty({tokens_BT.dim(0), tokens_BT.dim(1), table_VC.info().shape[1]}, DType::F32);

@@ -1,4 +1,4 @@
-// y = o logistic(gate), one gate for each number or for each group of adjacent numbers.
+// y = o logistic(gate), one gate for each element or for each group of adjacent elements.
 #pragma once
 
 #include "autograd/record.h"

@@ -1,4 +1,4 @@
-// A larger tensor made of a parameter's numbers.
+// A larger tensor made of a parameter's elements.
 #pragma once
 
 #include "autograd/parameter.h"

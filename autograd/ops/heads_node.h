@@ -21,7 +21,7 @@ struct QueryKeyValue {
   Var q_BHTD, k_BGTD, v_BGTD;
 };
 
-// Room for the heads of qkv (B, T, (H + 2 G) D): those of queries, of keys, and of values.
+// Uninitialized tensors for the heads of qkv (B, T, (H + 2 G) D): queries, keys and values.
 struct HeadTensors {
   Tensor q_BHTD, k_BGTD, v_BGTD;
 };

@@ -22,7 +22,7 @@ struct LinearNode {
   }
 };
 
-// y = x W^T alone, whether W is a tensor or lies in a file.
+// y = x W^T without recording, for a W that is a tensor or is stored in a file.
 inline void product(const Tensor& x, const Parameter& weight, Tensor& y) {
   if (weight.stored())
     stored_product(x, *weight.stored(), y);

@@ -1,5 +1,5 @@
-// y = f(x) of which the tape keeps x alone: the backward pass runs f once more, and only then has what lies between.
-// Memory for time (Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost").
+// y = f(x), of which the tape keeps only x: the backward pass runs f again and only then holds the intermediate values.
+// Trades time for memory (Chen et al. 2016, "Training Deep Nets with Sublinear Memory Cost").
 #pragma once
 
 #include <functional>

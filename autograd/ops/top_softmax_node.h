@@ -1,4 +1,4 @@
-// p = softmax over the k largest numbers of every row, 0 for the others.
+// p = softmax over the k largest elements of every row, 0 for the others.
 #pragma once
 
 #include "autograd/record.h"

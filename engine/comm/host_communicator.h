@@ -1,5 +1,4 @@
-// The communicator of the CPU: collectives of tensors in host memory over Links, done by a thread of their own while
-// others compute.
+// The communicator of the CPU: collectives of tensors in host memory over Links, on a separate thread.
 #pragma once
 
 #include <condition_variable>
@@ -43,11 +42,19 @@ class HostCommunicator : public Communicator {
     TransferName name;
     Work work;
   };
-  std::deque<Posted> posted_;  // the first one is being done
+  std::deque<Posted> posted_;  // the first one is in progress
   std::exception_ptr failure_;
   Traffic traffic_;
   bool ends_ = false;
-  std::thread thread_;  // last: it uses all of the others
+  std::thread thread_;  // last member: it uses all others
 };
+
+// The communicator of ranks on GPUs: tensors by NCCL, small host data by the host's links.
+// Wraps the communicator of the host. `time_out`: seconds within which a collective must be done.
+// Throws Error (Exit::device) where this build has no NCCL, or NCCL fails.
+std::unique_ptr<Communicator> device_communicator(std::unique_ptr<HostCommunicator> host, double time_out);
+
+// Empty if NCCL can be loaded, else the reason.
+std::string nccl_refusal();
 
 }  // namespace sink

@@ -1,5 +1,5 @@
-// What the environment of a launcher (mpirun, srun) says about this process. It is known before MPI begins, and in
-// processes that never begin it: those that print or share out jobs. MPI itself decides (engine/comm/mpi/).
+// The launcher's environment variables (mpirun, srun) for this process. They are available before MPI_Init and in
+// processes that never call it. After MPI_Init MPI's own values are used (engine/comm/mpi/).
 #pragma once
 
 #include <functional>
@@ -17,18 +17,18 @@ struct LaunchedProcess {
 //   OMPI_COMM_WORLD_RANK _SIZE _LOCAL_RANK             mpirun of Open MPI
 //   PMI_RANK PMI_SIZE MPI_LOCALRANKID                  mpirun of MPICH and Intel MPI
 //   SLURM_PROCID SLURM_NTASKS SLURM_LOCALID            srun with more than one task
-// `variable` is getenv, or a test's. Throws Error (Exit::usage) for values that are not numbers of ranks.
+// `variable` is getenv, or a test's. Throws Error (Exit::usage) if a value is not a valid rank or count.
 using Variable = std::function<const char*(const char*)>;
 LaunchedProcess launched_process(const Variable& variable);
 LaunchedProcess launched_process();
 
-// Removes the launcher's variables, so that this process and those it starts are ranks of nothing, and returns how many
-// processes the launcher has started. For a program whose processes share out jobs. local_rank() stays.
+// Removes the launcher's variables, so that this process and its children are single processes, and returns the number
+// of processes that the launcher started. For programs that distribute jobs. local_rank() is kept.
 int become_single_process();
 
-// Selects the GPU of this process. At first what the launcher's environment says; MPI sets it when it begins.
+// Selects the GPU of this process: the launcher's local rank, replaced by MPI's at MPI_Init.
 int& local_rank();
-// The environment of ranks that a process starts itself: the local rank of the first one.
+// Environment variable for ranks that this process starts: the local rank of the first one.
 inline constexpr const char* kFirstLocalRank = "SINKLAB_FIRST_LOCAL_RANK";
 
 }  // namespace sink

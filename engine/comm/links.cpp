@@ -10,10 +10,10 @@ std::string text_of_ranks(const std::vector<int>& ranks) {
 
 void Links::wait_longer(const TransferName& name, const std::vector<int>& ranks, double seconds,
                         double time_out) const {
-  if (interrupted_) throw RankLost("[ranks] this rank leaves");
+  if (interrupted_) throw RankLost("this rank leaves");
   if (waiting_) waiting_(name, ranks);
   if (seconds > time_out)
-    throw RankLost("[ranks] rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " waited " +
+    throw RankLost("rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " waited " +
                    std::to_string(static_cast<int>(time_out)) + " s in " + name.str() + " for " + text_of_ranks(ranks) +
                    " (--comm-timeout)");
 }

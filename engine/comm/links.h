@@ -1,5 +1,5 @@
-// What carries bytes between the ranks of a run: MPI (mpi/mpi_links.cpp), or a test's sockets. Ranks do the same
-// transfers in the same order; collectives are made of them (host_communicator.h).
+// Transfers of bytes between the ranks of a run: MPI (mpi/mpi_links.cpp), or a test's sockets. All ranks do the same
+// transfers in the same order; host_communicator.h builds collectives from them.
 #pragma once
 
 #include <atomic>
@@ -17,11 +17,11 @@ namespace sink {
 // Names a collective in messages: "all_gather 17".
 struct TransferName {
   const char* collective = "";
-  std::uint64_t number = 0;  // of collectives since the run began, alike on all ranks
+  std::uint64_t number = 0;  // of collectives since the start, equal on all ranks
   std::string str() const { return std::string(collective) + " " + std::to_string(number); }
 };
 
-// Another rank has ended, or does not answer.
+// Another rank has ended or does not respond.
 class RankLost : public Error {
  public:
   explicit RankLost(const std::string& message) : Error(message, Exit::device) {}
@@ -49,21 +49,21 @@ class Links {
   int size() const { return size_; }
   int local_rank() const { return local_rank_; }  // among the ranks on this host
 
-  // All of these at once, at most one to and one from each other rank; returns when all are done. Throws RankLost where
-  // that takes longer than the time-out, naming the ranks that it waits for; Error (Exit::failure) where a rank is at
-  // another transfer. One thread at a time.
+  // Does all sends and receives concurrently, at most one to and one from each other rank. Throws RankLost, with the
+  // ranks it waits for, after the time-out; Error (Exit::failure) where a rank is at another transfer. One thread at a
+  // time.
   virtual void transfer(const TransferName& name, const std::vector<Send>& sends,
                         const std::vector<Receive>& receives) = 0;
-  // From another thread: a transfer that waits throws soon, and so do all later ones.
+  // From another thread: makes a waiting transfer and all later ones throw.
   void interrupt() { interrupted_ = true; }
-  // Called again and again while a transfer waits, with the ranks that it waits for. Set between transfers.
+  // Called repeatedly while a transfer waits, with the ranks that it waits for. Set between transfers.
   using Waiting = std::function<void(const TransferName&, const std::vector<int>& ranks)>;
   void while_waiting(Waiting call) { waiting_ = std::move(call); }
 
  protected:
   Links(int rank, int size) : rank_(rank), size_(size) {}
 
-  // For a transfer that has waited so many seconds for these ranks.
+  // Called by a transfer that has waited `seconds` for these ranks.
   void wait_longer(const TransferName& name, const std::vector<int>& ranks, double seconds, double time_out) const;
 
   int rank_, size_, local_rank_ = 0;

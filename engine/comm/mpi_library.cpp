@@ -8,7 +8,7 @@
 namespace sink {
 namespace {
 
-// Beside the program, or a folder higher (of tests).
+// The library is in the folder of the program, or one folder above (for tests).
 std::string mpi_library() {
   std::error_code error;
   const auto folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();

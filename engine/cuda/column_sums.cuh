@@ -1,5 +1,5 @@
-// Sums over rows, as gradients of gains and biases are: y_c = sum over rows of f(row, c), in an order that depends on
-// the sizes alone. Chunks of rows are summed apart, side by side, and then one after the other.
+// Sums over rows, for gradients of gains and biases: y_c = sum over rows of f(row, c), in an order that depends only on
+// the sizes. Chunks of rows are summed in parallel, then their sums in order.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace sink::cuda {
 
 inline constexpr int kColumnThreads = 128;
 
-// partial[chunk, c] = sum of f over the rows of the chunk; a column has a thread.
+// partial[chunk, c] = sum of f over the rows of the chunk; a thread per column.
 template <class F>
 __global__ void partial_column_sums_kernel(std::int64_t rows, std::int64_t columns, std::int64_t rows_per_chunk, F f,
                                            float* partial) {
@@ -23,7 +23,7 @@ __global__ void partial_column_sums_kernel(std::int64_t rows, std::int64_t colum
   partial[blockIdx.y * columns + c] = sum;
 }
 
-// A block has 32 columns; each of its warps adds up every 32nd chunk, and the first one what the others found.
+// A block has 32 columns; each of its warps sums every 32nd chunk, then the first warp sums over warps.
 template <class Y>
 __global__ void add_chunks_kernel(const float* partial, std::int64_t chunks, std::int64_t columns, bool accumulate,
                                   Y* y) {
@@ -47,7 +47,7 @@ void add_chunks(const Tensor& partial, Y* y, bool accumulate) {
   launch(grid, add_chunks_kernel<Y>, partial.device_data<float>(), partial.dim(0), columns, accumulate, y);
 }
 
-// y_c of `columns` numbers; f(row, c) is a device function that captures by value.
+// y_c = sum over rows of f(row, c), or y_c += with `accumulate`; f is a device function that captures by value.
 template <class F, class Y>
 void column_sums(std::int64_t rows, std::int64_t columns, F f, Y* y, bool accumulate) {
   if (columns == 0) return;

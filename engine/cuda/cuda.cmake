@@ -1,4 +1,4 @@
-# The CUDA back end as SINK_CUDA says: not at all, by nvcc for GPUs, or by g++ for the emulated device.
+# The CUDA backend that SINK_CUDA selects: none, nvcc for GPUs, or g++ for the emulated device.
 if(NOT SINK_CUDA MATCHES "^(OFF|ON|EMULATED|AUTO)$")
   message(FATAL_ERROR "SINK_CUDA: expected OFF, ON, EMULATED or AUTO, got ${SINK_CUDA}")
 endif()
@@ -21,17 +21,19 @@ endif()
 set(SINK_HAS_CUDA TRUE)
 set(SINK_EMULATED FALSE)
 file(GLOB_RECURSE kernels CONFIGURE_DEPENDS engine/*.cu)
+set(selftest_kernels tools/selftest/selftest_kernels.cu)  # of the program selftest and a test, not of the engine
 set(SINK_CUDA_OPERATIONS "" CACHE STRING
     "Attention operations whose kernels are compiled, all if empty; programs of others do not link")
-foreach(kernel ${attention_kernels})
-  string(REGEX REPLACE ".*/attention_(.*)_cuda.cu$" "\\1" op ${kernel})
+foreach(kernel ${attention_kernels} ${attention_hopper_kernels})
+  string(REGEX REPLACE ".*/attention_(.*)_[a-z]+.cu$" "\\1" op ${kernel})
   if(NOT SINK_CUDA_OPERATIONS STREQUAL "" AND NOT op IN_LIST SINK_CUDA_OPERATIONS)
     list(REMOVE_ITEM attention_kernels ${kernel})
+    list(REMOVE_ITEM attention_hopper_kernels ${kernel})
   endif()
 endforeach()
 target_compile_definitions(sink_engine PUBLIC SINK_CUDA)
 
-# Kernels of the emulated device as objects, with lines for messages. In a debug build they can be stepped through.
+# Kernels of the emulated device as objects, with line numbers for messages. A debug build can step through them.
 function(sink_emulated_kernels name flags)
   add_library(${name} OBJECT ${ARGN})
   target_link_libraries(${name} PRIVATE sink_flags)
@@ -45,18 +47,20 @@ if(cuda STREQUAL "EMULATED")
   file(GLOB emulator CONFIGURE_DEPENDS engine/cuda/emulated/*.cpp engine/comm/nccl/*.cpp tests/support/nccl_mock/*.cpp)
   set(SINK_KERNEL_FLAGS -fsanitize=thread CACHE STRING
       "Flags of kernels on the emulated device; without -fsanitize=thread it finds no races")
-  set_source_files_properties(${kernels} ${attention_kernels} PROPERTIES LANGUAGE CXX)
-  # -fsanitize=thread: calls of engine/cuda/emulated/races.cpp before every access; no sanitizer's library is linked.
+  list(APPEND attention_kernels ${attention_hopper_kernels})
+  set_source_files_properties(${kernels} ${attention_kernels} ${selftest_kernels} PROPERTIES LANGUAGE CXX)
+  # -fsanitize=thread inserts a call of engine/cuda/emulated/sanitizer_calls.cpp before every access. No sanitizer is linked.
   sink_emulated_kernels(sink_kernels "${SINK_KERNEL_FLAGS}" ${kernels})
   sink_emulated_kernels(sink_attention_kernels "${SINK_KERNEL_FLAGS}" ${attention_kernels})
+  sink_emulated_kernels(sink_selftest_kernels "${SINK_KERNEL_FLAGS}" ${selftest_kernels})
   set(attention_kernel_objects $<TARGET_OBJECTS:sink_attention_kernels>)
   target_sources(sink_engine PRIVATE $<TARGET_OBJECTS:sink_kernels> ${emulator})
   target_include_directories(sink_engine PUBLIC tests/support/nccl_mock)  # a mock of NCCL
   target_link_libraries(sink_engine PUBLIC Boost::context ${CMAKE_DL_LIBS})
   set(SINK_CUDA_LIBRARIES -lboost_context)
-  # Kernels that AddressSanitizer and UBSan look at, for programs of tests/CMakeLists.txt, whose other parts are as ever.
+  # Kernels with AddressSanitizer and UBSan, for programs of tests/CMakeLists.txt whose other sources have neither.
   if(SINK_TESTS AND CMAKE_BUILD_TYPE STREQUAL Release)
-    set(seen ${kernels})
+    set(seen ${kernels} ${selftest_kernels})
     foreach(op Softmax ClippedSoftmax)
       list(APPEND seen ${CMAKE_BINARY_DIR}/generated/attention_${op}_cuda.cu)
     endforeach()
@@ -64,7 +68,7 @@ if(cuda STREQUAL "EMULATED")
                           ${seen})
   endif()
 else()
-  # What CMake would set from these variables, it has done for sink_engine already; so properties say it, too.
+  # CMake reads these variables when a target is created, and sink_engine exists already: properties set them again.
   find_program(NVCC nvcc PATHS /usr/local/cuda/bin)
   if(NOT CMAKE_CUDA_COMPILER AND NVCC)
     set(CMAKE_CUDA_COMPILER ${NVCC})
@@ -72,48 +76,54 @@ else()
   if(NOT CMAKE_CUDA_HOST_COMPILER AND NOT DEFINED ENV{CUDAHOSTCXX})
     set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
   endif()
-  # Code for A100 and H100 and their kin, and PTX that the driver compiles for what comes after them.
+  # Code for A100 and H100 and their families, and PTX that the driver compiles for later GPUs.
   set(CMAKE_CUDA_ARCHITECTURES "80-real;90" CACHE STRING "GPUs to compile for: the digits of their compute capability")
   set(CMAKE_CUDA_RUNTIME_LIBRARY Shared)
   enable_language(CUDA)
-  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # which nvcc has for longer than CMake 3.25 (Debian 12) knows
+  if(NOT CMAKE_CUDA20_STANDARD_COMPILE_OPTION)  # nvcc has it; CMake 3.25 (Debian 12) does not know it
     set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION -std=c++20)
     set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION -std=c++20)
   endif()
   find_package(CUDAToolkit REQUIRED)
   file(GLOB run_time CONFIGURE_DEPENDS engine/cuda/nvidia/*.cpp)
   find_path(NCCL_INCLUDE nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-  find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
-  if(NCCL_INCLUDE AND NCCL_LIBRARY)
+  if(NCCL_INCLUDE)  # the library is loaded when ranks need it
     file(GLOB nccl CONFIGURE_DEPENDS engine/comm/nccl/*.cpp)
     list(APPEND run_time ${nccl})
-    target_link_libraries(sink_engine PUBLIC ${NCCL_LIBRARY})
+    target_link_libraries(sink_engine PUBLIC ${CMAKE_DL_LIBS})
   else()
-    message(STATUS "no NCCL: runs on GPUs have one rank")
+    message(STATUS "no nccl.h: runs on GPUs have one rank")
     target_sources(sink_engine PRIVATE engine/comm/without_nccl.cpp)
   endif()
   list(APPEND kernels ${attention_kernels})
-  set_source_files_properties(${kernels} ${run_time} PROPERTIES LANGUAGE CUDA)
-  add_library(sink_kernels OBJECT ${kernels} ${run_time})  # apart, so that nvcc's part can be built alone
-  target_link_libraries(sink_kernels PRIVATE sink_flags CUDA::cudart CUDA::cublasLt)
-  target_compile_definitions(sink_kernels PRIVATE SINK_CUDA)
+  set_source_files_properties(${kernels} ${attention_hopper_kernels} ${run_time} ${selftest_kernels}
+                              PROPERTIES LANGUAGE CUDA)
+  add_library(sink_kernels OBJECT ${kernels} ${run_time})  # a library, so that nvcc's sources can be built alone
+  add_library(sink_hopper_kernels OBJECT ${attention_hopper_kernels})
+  add_library(sink_selftest_kernels OBJECT ${selftest_kernels})
+  foreach(library sink_kernels sink_hopper_kernels sink_selftest_kernels)
+    target_link_libraries(${library} PRIVATE sink_flags CUDA::cudart CUDA::cublasLt)
+    target_compile_definitions(${library} PRIVATE SINK_CUDA)
+    target_compile_options(${library} PRIVATE --extended-lambda --expt-relaxed-constexpr
+                           -Xptxas=--warn-on-spills,--warn-on-local-memory-usage)
+    set_target_properties(${library} PROPERTIES CUDA_ARCHITECTURES "${CMAKE_CUDA_ARCHITECTURES}"
+                          CUDA_RUNTIME_LIBRARY Shared)
+    if(CCACHE)
+      set_target_properties(${library} PROPERTIES CUDA_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
+    endif()
+  endforeach()
+  # wgmma and tensor copies exist on sm_90a alone.
+  set_target_properties(sink_hopper_kernels PROPERTIES CUDA_ARCHITECTURES 90a-real)
   if(NCCL_INCLUDE)
     target_include_directories(sink_kernels PRIVATE ${NCCL_INCLUDE})
   endif()
-  target_sources(sink_engine PRIVATE $<TARGET_OBJECTS:sink_kernels>)
+  target_sources(sink_engine PRIVATE $<TARGET_OBJECTS:sink_kernels> $<TARGET_OBJECTS:sink_hopper_kernels>)
   target_link_libraries(sink_engine PUBLIC CUDA::cudart CUDA::cublasLt)
-  set_target_properties(sink_kernels PROPERTIES CUDA_ARCHITECTURES "${CMAKE_CUDA_ARCHITECTURES}"
-                        CUDA_RUNTIME_LIBRARY Shared)
-  if(CCACHE)
-    set_target_properties(sink_kernels PROPERTIES CUDA_COMPILER_LAUNCHER "${CMAKE_CXX_COMPILER_LAUNCHER}")
-  endif()
-  # nvcc passes flags of g++ on, and has its own. -Wpedantic finds fault with the lines that nvcc itself writes.
+  # Flags of g++ go through -Xcompiler. -Wpedantic warns about code that nvcc generates.
   get_target_property(flags sink_flags INTERFACE_COMPILE_OPTIONS)
   set(passed_on ${flags})
   list(REMOVE_ITEM passed_on -Wpedantic)
   list(JOIN passed_on "," passed_on)
   set_target_properties(sink_flags PROPERTIES INTERFACE_COMPILE_OPTIONS
                         "$<$<COMPILE_LANGUAGE:C,CXX>:${flags}>;$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${passed_on}>")
-  target_compile_options(sink_kernels PRIVATE --extended-lambda --expt-relaxed-constexpr
-                         -Xptxas=--warn-on-spills,--warn-on-local-memory-usage)
 endif()

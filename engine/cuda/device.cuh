@@ -1,8 +1,7 @@
-// What every kernel includes: CUDA's keywords, for a GPU or for the emulated device, and how kernels are launched.
+// Included by every kernel: CUDA's keywords, for a GPU or for the emulated device, and kernel launches.
 //
-// nvcc compiles a .cu file for a GPU (SINK_CUDA=ON). With SINK_CUDA=EMULATED g++ compiles the same file and the kernel
-// runs on the CPU, thread by thread (engine/cuda/emulated/). This file and engine/cuda/instructions.cuh are the only
-// ones that know which.
+// nvcc compiles a .cu file for a GPU (SINK_CUDA=ON). With SINK_CUDA=EMULATED g++ compiles the same file, and the kernel
+// runs on the CPU, thread by thread (engine/cuda/emulated/). Only this file and *instructions.cuh depend on which.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +16,7 @@
 
 namespace sink::cuda {
 
-// Before a loop over an array that shall lie in registers.
+// Before a loop over an array that is kept in registers.
 #ifdef __CUDACC__
 #define SINK_UNROLL _Pragma("unroll")
 #else
@@ -26,24 +25,24 @@ namespace sink::cuda {
 
 inline constexpr int kWarp = 32;  // threads that execute one instruction together
 
-// How many blocks of how many threads run a kernel, and the bytes of shared memory each block has.
+// The launch configuration: blocks, threads per block, and bytes of dynamic shared memory per block.
 struct Grid {
   dim3 blocks, threads;
   std::size_t shared_bytes = 0;
 };
 
-// Blocks of `each` that cover `count`; at least one, as no grid may be empty.
+// ceil(count / each), at least 1 because a grid may not be empty.
 constexpr unsigned blocks_for(std::int64_t count, std::int64_t each) {
   return static_cast<unsigned>(count > each ? (count + each - 1) / each : 1);
 }
 
 #ifdef __CUDACC__
 
-// Throws Error with Exit::device if the call or one before it failed.
+// Throws Error with Exit::device if this launch or an earlier call failed.
 void check_launch(const char* what);
 cudaStream_t stream();
 
-// Runs kernel(arguments...) on the engine's stream. Returns before it is done.
+// Launches kernel(arguments...) on the engine's stream. Asynchronous.
 template <class... Parameters, class... Arguments>
 void launch(const Grid& grid, void (*kernel)(Parameters...), Arguments&&... arguments) {
   if (grid.shared_bytes > 48 << 10)
@@ -53,7 +52,7 @@ void launch(const Grid& grid, void (*kernel)(Parameters...), Arguments&&... argu
   check_launch("launch");
 }
 
-// The shared memory of the block, as many bytes as the grid says, aligned to 128 bytes. The only way to it.
+// The dynamic shared memory of the block, Grid::shared_bytes, aligned to 128 bytes.
 template <class T>
 __device__ T* shared_memory() {
   extern __shared__ __align__(128) unsigned char block_memory[];
@@ -64,7 +63,9 @@ __device__ T* shared_memory() {
 
 template <class... Parameters, class... Arguments>
 void launch(const Grid& grid, void (*kernel)(Parameters...), Arguments&&... arguments) {
-  emulated::run({grid.blocks, grid.threads, grid.shared_bytes}, [=] { kernel(static_cast<Parameters>(arguments)...); });
+  emulated::run(
+      {grid.blocks, grid.threads, grid.shared_bytes}, [=] { kernel(static_cast<Parameters>(arguments)...); },
+      reinterpret_cast<const void*>(kernel));
 }
 
 template <class T>

@@ -1,5 +1,5 @@
-// A float whose exponential, logarithm and quotient are the GPU's approximations: what kernels compute the scalar
-// functions of attention_op.h in. A type of its own, because exp_fast(float) is the CPU's formula.
+// A float whose exponential, logarithm and quotient are the GPU's approximations, for the scalar functions of
+// attention_op.h in kernels. It is a separate type because exp_fast(float) is the CPU's formula.
 #pragma once
 
 #include <limits>
@@ -34,7 +34,7 @@ SINK_HD inline FastFloat operator-(FastFloat x) { return -x.value; }
 SINK_HD inline FastFloat operator+=(FastFloat& x, FastFloat y) { return x = x + y; }
 SINK_HD inline FastFloat operator*=(FastFloat& x, FastFloat y) { return x = x * y; }
 
-// Of numbers between 2^-126 and 2^126.
+// For values between 2^-126 and 2^126.
 __device__ inline FastFloat operator/(FastFloat x, FastFloat y) { return x.value * reciprocal_approx(y.value); }
 
 __device__ inline FastFloat exp_fast(FastFloat x) { return exp2_approx(x.value * 1.44269504f); }

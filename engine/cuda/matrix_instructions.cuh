@@ -1,11 +1,11 @@
-// The tensor cores' instructions: products of small bf16 matrices that a warp holds in its lanes' registers, and how
-// those come out of shared memory. sm_80 and newer.
+// Instructions of the tensor cores: products of small bf16 matrices in the registers of a warp, and loads of such
+// matrices from shared memory. sm_80 and newer.
 //
-// A register holds two numbers. With g = lane / 4 and t = lane % 4, a lane holds
+// A register holds two bf16 values. With g = lane / 4 and t = lane % 4, a lane holds
 //   of an 8 x 8 matrix                 row g, columns 2t, 2t + 1                             one register
 //   of the left operand, 16 x 16       the 8 x 8 matrices top left, bottom left, top right, bottom right
 //   of the right operand, 16 x 8       column g, rows 2t, 2t + 1 and 2t + 8, 2t + 9          two registers
-//   of the sums, 16 x 8 floats         row g and row g + 8, columns 2t, 2t + 1               four floats
+//   of the accumulators, 16 x 8        row g and row g + 8, columns 2t, 2t + 1               four floats
 #pragma once
 
 #include "engine/cuda/instructions.cuh"
@@ -15,34 +15,20 @@
 #include <cstring>
 
 #include "engine/cuda/emulated/counters.h"
-#include "engine/dtype.h"
 #endif
 
 namespace sink::cuda {
 
-using Bf16Pair = std::uint32_t;  // the first number in the lower half
-
-// Both rounded to nearest even.
-__device__ inline Bf16Pair pair_of(float first, float second) {
-#ifdef __CUDACC__
-  Bf16Pair pair;
-  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(pair) : "f"(second), "f"(first));
-  return pair;
-#else
-  return std::bit_cast<std::uint16_t>(bf16(first)) | Bf16Pair{std::bit_cast<std::uint16_t>(bf16(second))} << 16;
-#endif
-}
-
 #ifndef __CUDACC__
-namespace meaning {
+namespace emulation {
 
-// A lane's part in load_matrices: where 16 bytes of shared memory begin, and what it gets.
+// A lane's argument and result of ldmatrix_x4.
 struct MatrixLane {
-  const std::byte* row;
+  const std::byte* row;  // 16 bytes of shared memory
   Bf16Pair matrices[4];
 };
 
-// Eight rows of 16 bytes are read at once if each lies in banks of its own.
+// Eight rows of 16 bytes are read in one wavefront if no two of them share banks.
 SINK_EMULATION inline void count_wavefronts(MatrixLane* const* of_lanes) {
   emulated::Counters& counters = emulated::counters();
   ++counters.matrix_loads;
@@ -57,7 +43,7 @@ SINK_EMULATION inline void count_wavefronts(MatrixLane* const* of_lanes) {
 }
 
 template <bool kTransposed>
-SINK_EMULATION void load_matrices(void* lanes[32]) {
+SINK_EMULATION void ldmatrix_x4(void* lanes[32]) {
   auto* const* of_lanes = reinterpret_cast<MatrixLane* const*>(lanes);
   count_wavefronts(of_lanes);
   for (int m = 0; m < 4; ++m) {
@@ -80,7 +66,7 @@ struct ProductLane {
 SINK_EMULATION inline float first_of(Bf16Pair pair) { return std::bit_cast<float>(pair << 16); }
 SINK_EMULATION inline float second_of(Bf16Pair pair) { return std::bit_cast<float>(pair & 0xffff0000u); }
 
-SINK_EMULATION inline void add_product(void* lanes[32]) {
+SINK_EMULATION inline void mma_m16n8k16(void* lanes[32]) {
   ++emulated::counters().matrix_products;
   float a[16][16], b[16][8], c[16][8];
   for (int l = 0; l < 32; ++l) {
@@ -102,44 +88,44 @@ SINK_EMULATION inline void add_product(void* lanes[32]) {
 }
 
 template <bool kTransposed>
-void load_matrices(Bf16Pair (&matrices)[4], const void* row, const emulated::Site& site) {
+void ldmatrix_x4(Bf16Pair (&matrices)[4], const void* row, const emulated::Site& site) {
   emulated::read_shared(row, 16, site);
   MatrixLane own{static_cast<const std::byte*>(row), {}};
-  emulated::collective(kTransposed ? "load_matrices_transposed" : "load_matrices", load_matrices<kTransposed>, &own,
-                       site);
+  emulated::collective(kTransposed ? "ldmatrix_x4_trans" : "ldmatrix_x4", ldmatrix_x4<kTransposed>, &own, site);
   std::memcpy(matrices, own.matrices, sizeof matrices);
 }
 
-}  // namespace meaning
+}  // namespace emulation
 #endif
 
-// Four 8 x 8 matrices. `row`: in lane l, row l % 8 of matrix l / 8 in shared memory, 16 bytes at a multiple of 16. All
-// lanes. ldmatrix.
-__device__ inline void load_matrices(Bf16Pair (&matrices)[4], const void* row SINK_AND_SITE) {
+// ldmatrix: loads four 8 x 8 matrices from shared memory. `row` in lane l: row l % 8 of matrix l / 8, 16 bytes, aligned
+// to
+// 16. All lanes.
+__device__ inline void ldmatrix_x4(Bf16Pair (&matrices)[4], const void* row SINK_AND_SITE) {
 #ifdef __CUDACC__
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(matrices[0]), "=r"(matrices[1]), "=r"(matrices[2]), "=r"(matrices[3])
                : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
                : "memory");
 #else
-  meaning::load_matrices<false>(matrices, row, site);
+  emulation::ldmatrix_x4<false>(matrices, row, site);
 #endif
 }
 
-// The same, each matrix transposed.
-__device__ inline void load_matrices_transposed(Bf16Pair (&matrices)[4], const void* row SINK_AND_SITE) {
+// The same with each matrix transposed.
+__device__ inline void ldmatrix_x4_trans(Bf16Pair (&matrices)[4], const void* row SINK_AND_SITE) {
 #ifdef __CUDACC__
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
                : "=r"(matrices[0]), "=r"(matrices[1]), "=r"(matrices[2]), "=r"(matrices[3])
                : "r"(static_cast<unsigned>(__cvta_generic_to_shared(row)))
                : "memory");
 #else
-  meaning::load_matrices<true>(matrices, row, site);
+  emulation::ldmatrix_x4<true>(matrices, row, site);
 #endif
 }
 
-// sums += left right, 16 x 16 times 16 x 8, summed in float. All lanes. mma.m16n8k16.
-__device__ inline void add_product(float (&sums)[4], const Bf16Pair (&left)[4], const Bf16Pair* right SINK_AND_SITE) {
+// mma.m16n8k16: sums += left right, 16 x 16 times 16 x 8, accumulated in float. All lanes.
+__device__ inline void mma_m16n8k16(float (&sums)[4], const Bf16Pair (&left)[4], const Bf16Pair* right SINK_AND_SITE) {
 #ifdef __CUDACC__
   asm volatile(
       "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, "
@@ -147,8 +133,8 @@ __device__ inline void add_product(float (&sums)[4], const Bf16Pair (&left)[4], 
       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
       : "r"(left[0]), "r"(left[1]), "r"(left[2]), "r"(left[3]), "r"(right[0]), "r"(right[1]));
 #else
-  meaning::ProductLane own{left, right, sums};
-  emulated::collective("add_product", meaning::add_product, &own, site);
+  emulation::ProductLane own{left, right, sums};
+  emulated::collective("mma_m16n8k16", emulation::mma_m16n8k16, &own, site);
 #endif
 }
 

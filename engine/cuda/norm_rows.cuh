@@ -1,5 +1,5 @@
-// What the norms share: a row of a block's threads per row of the tensor, which hold all its numbers in registers, so
-// that every number is read once. threadIdx.x is a place in the row, threadIdx.y one of the block's rows.
+// What the norms share: threads with the same threadIdx.y process one row of the tensor and hold it in registers, so
+// that every element is read once. threadIdx.x is the position in the row.
 #pragma once
 
 #include "engine/cuda/column_sums.cuh"
@@ -9,15 +9,15 @@
 namespace sink::cuda {
 
 inline constexpr std::int64_t kMostColumns = 8192;  // 8 for each of 1024 threads
-inline constexpr int kThreadColumns = 8;            // one vector, or 8 single numbers
+inline constexpr int kThreadColumns = 8;            // one vector, or 8 single elements
 
-// A thread's numbers of one row, N side by side.
+// A thread's elements of one row, in vectors of N.
 template <int N>
 struct RowPart {
   Vector<float, N> at[kThreadColumns / N];
   __device__ Vector<float, N>& operator[](int k) { return at[k]; }
 };
-// f(k, c) for each vector k of this thread's part, which begins at column c of C.
+// Calls f(k, c) for each vector k of this thread, which begins at column c of C.
 template <int N, class F>
 __device__ void for_columns(std::int64_t C, F&& f) {
   for (int k = 0; k < kThreadColumns / N; ++k) {
@@ -26,8 +26,8 @@ __device__ void for_columns(std::int64_t C, F&& f) {
   }
 }
 
-// The sum of x over the threads of a row, in all of them the same bits: of warps, then of their sums in order. All
-// threads of the block; shared memory holds a float per warp.
+// The sum of x over the threads of a row, with the same bits in all of them: within warps, then over warps in order.
+// All threads of the block call it; shared memory holds a float per warp.
 __device__ inline float row_sum(float x) {
   x = warp_sum(x);
   if (blockDim.x == kWarp) return x;
@@ -40,7 +40,7 @@ __device__ inline float row_sum(float x) {
   return sum;
 }
 
-// Where the rows to be normed come from: a tensor x, or a sum a + b, which is written to u.
+// The input rows of a norm: a tensor x, or a sum a + b, which is also stored to u.
 struct RowsOf {
   const float* x;
   template <int N>
@@ -62,8 +62,8 @@ struct SumsOf {
   }
 };
 
-// Where the gradient of the rows goes: dx = base + what the norm gives, base null for 0 or dx itself; and the same
-// rounded, if somebody wants it.
+// Stores the gradient of the rows: dx = base + value, where base is null for 0 and may be dx; and dx rounded, unless
+// `rounded` is null.
 struct RowsGradient {
   const float* base;
   float* dx;
@@ -79,15 +79,14 @@ struct RowsGradient {
   }
   bool in_vectors(std::int64_t C) const { return cuda::in_vectors<kThreadColumns>(C, base, dx, rounded); }
 };
-// Of a sum a + b whose own gradient is du, where it is defined; db is BF16, or undefined where it is the same as da.
+// For a sum a + b whose own gradient is du, if defined. db is BF16, or undefined where it equals da.
 inline RowsGradient gradient_of_sum(const Tensor& du, Tensor& da, Tensor& db) {
   return {du.defined() ? du.device_data<float>() : nullptr, da.device_data<float>(),
           db.defined() ? db.device_data<bf16>() : nullptr};
 }
 
-// The blocks for `rows` rows of C numbers, N side by side. Forward, a block has as many rows as it has rows of threads;
-// backward some more, of which it sums what the gradients of gain and bias get: a chunk for each of its rows of
-// threads.
+// The launch configurations for `rows` rows of C columns. In the forward pass a block has one row per threadIdx.y; in
+// the backward pass several, whose terms of the gradients of gain and bias it sums: a chunk per threadIdx.y.
 struct NormGrid {
   Grid forward, backward;
   std::int64_t rows_per_block;  // backward
@@ -96,7 +95,7 @@ struct NormGrid {
   NormGrid(std::int64_t rows, std::int64_t C) {
     SINK_CHECK(
         C <= kMostColumns, "norm",
-        "on the CUDA device a row has at most " + std::to_string(kMostColumns) + " numbers, got " + std::to_string(C));
+        "on the CUDA device a row has at most " + std::to_string(kMostColumns) + " columns, got " + std::to_string(C));
     unsigned warps = blocks_for(C, kThreadColumns * kWarp), together = warps < 8 ? 8 / warps : 1;
     constexpr std::int64_t kMostBlocks = 512;
     std::int64_t per_block = (rows + kMostBlocks - 1) / kMostBlocks;
@@ -109,7 +108,7 @@ struct NormGrid {
   }
 };
 
-// The row of this thread in a block's rows [first, ...), and the chunk that it sums, of those of all blocks.
+// The row of this thread among a block's rows [first, ...), and its chunk among those of all blocks.
 __device__ inline std::int64_t row_of_threads(std::int64_t first) { return first + threadIdx.y; }
 __device__ inline std::int64_t chunk_of_threads() { return std::int64_t{blockIdx.x} * blockDim.y + threadIdx.y; }
 

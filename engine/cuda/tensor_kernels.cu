@@ -1,5 +1,5 @@
-#include "engine/cuda/tensor_kernels.h"
-
+// Fills and conversions of tensors on the device.
+#include "engine/cuda/cuda_memory.h"
 #include "engine/cuda/elements.cuh"
 #include "engine/cuda/vectors.cuh"
 

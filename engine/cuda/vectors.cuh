@@ -1,11 +1,10 @@
-// Neighbouring numbers that a thread loads and stores together, up to 16 bytes an instruction: what rows and elements
-// are read by where their size and address allow it, else one by one (N = 1).
+// Vectorized loads and stores of up to 16 bytes per instruction, used where size and address allow it; else N = 1.
 #pragma once
 
 #include <algorithm>
 #include <type_traits>
 
-#include "engine/cuda/device.cuh"
+#include "engine/cuda/instructions.cuh"
 #include "engine/dtype.h"
 
 namespace sink::cuda {
@@ -17,17 +16,17 @@ struct alignas(N * sizeof(T) < 16 ? N * sizeof(T) : 16) Vector {
   __device__ const T& operator[](int n) const { return at[n]; }
 };
 
-// How many numbers fill 16 bytes, of the largest of the types.
+// How many elements of the largest of the types fill 16 bytes.
 template <class... T>
 inline constexpr int kVector = static_cast<int>(16 / std::max({sizeof(T)...}));
 
-// Whether rows of `columns` numbers, one after the other from these addresses on, can be taken N numbers at a time.
+// Whether contiguous rows of `columns` elements at these addresses can be accessed in vectors of N.
 template <int N, class... T>
 bool in_vectors(std::int64_t columns, const T*... rows) {
   return columns % N == 0 && ((reinterpret_cast<std::uintptr_t>(rows) % alignof(Vector<T, N>) == 0) && ...);
 }
 
-// Calls f with N as a constant, or with 1 where rows are no vectors.
+// Calls f with N as a constant, or with 1.
 template <int N, class F>
 void with_vectors(bool are_vectors, F&& f) {
   if (are_vectors)
@@ -36,13 +35,13 @@ void with_vectors(bool are_vectors, F&& f) {
     f(std::integral_constant<int, 1>{});
 }
 
-// A GPU takes vectors from multiples of their bytes alone, and so does the emulated device.
+// The emulated device checks the alignment that a GPU requires.
 template <class V>
 __device__ inline void check_alignment([[maybe_unused]] const void* address) {
 #ifndef __CUDACC__
   if (reinterpret_cast<std::uintptr_t>(address) % alignof(V) != 0)
-    emulated::kernel_error("takes a vector of " + std::to_string(sizeof(V)) +
-                           " bytes from an address that is no multiple of " + std::to_string(alignof(V)));
+    emulated::kernel_error("accesses a vector of " + std::to_string(sizeof(V)) +
+                           " bytes at an address that is no multiple of " + std::to_string(alignof(V)));
 #endif
 }
 
@@ -51,7 +50,7 @@ __device__ Vector<T, N> load_vector(const T* from) {
   check_alignment<Vector<T, N>>(from);
   return *reinterpret_cast<const Vector<T, N>*>(from);
 }
-// The same as floats.
+// The same, converted to floats.
 template <int N, class T>
 __device__ Vector<float, N> load_floats(const T* from) {
   Vector<T, N> x = load_vector<N>(from);
@@ -59,13 +58,19 @@ __device__ Vector<float, N> load_floats(const T* from) {
   for (int n = 0; n < N; ++n) floats[n] = static_cast<float>(x[n]);
   return floats;
 }
-// Rounded to T, each once.
+// Rounds each element once, to T. Two floats become bf16 by one instruction instead of some eight.
 template <class T, class From, int N>
 __device__ void store_vector(T* to, const Vector<From, N>& x) {
-  Vector<T, N> rounded;
-  for (int n = 0; n < N; ++n) store(rounded[n], x[n]);
   check_alignment<Vector<T, N>>(to);
-  *reinterpret_cast<Vector<T, N>*>(to) = rounded;
+  if constexpr (std::is_same_v<T, bf16> && std::is_same_v<From, float> && N % 2 == 0) {
+    Vector<Bf16Pair, N / 2> pairs;
+    for (int n = 0; n < N; n += 2) pairs[n / 2] = pack_bf16x2(x[n], x[n + 1]);
+    *reinterpret_cast<Vector<Bf16Pair, N / 2>*>(to) = pairs;
+  } else {
+    Vector<T, N> rounded;
+    for (int n = 0; n < N; ++n) store(rounded[n], x[n]);
+    *reinterpret_cast<Vector<T, N>*>(to) = rounded;
+  }
 }
 
 }  // namespace sink::cuda

@@ -1,6 +1,7 @@
 #include "engine/data/batch.h"
 
 #include <string>
+#include <string_view>
 #include <xtensor/xview.hpp>
 
 #include "engine/tensor_view.h"
@@ -8,43 +9,32 @@
 namespace sink {
 namespace {
 
-// All of ids_BT lie in [lowest, vocabulary).
+// Throws where an element (b, t) of x_BT is not in [lowest(b, t), highest(t)].
+template <class Lowest, class Highest>
+void check_elements(const char* what, const Tensor& x, const char* advice, Exit code, Lowest&& lowest,
+                    Highest&& highest) {
+  auto x_BT = view<std::int32_t, 2>(x);
+  for (std::int64_t b = 0; b < x.dim(0); ++b)
+    for (std::int64_t t = 0; t < x.dim(1); ++t)
+      SINK_CHECK(lowest(b, t) <= x_BT(b, t) && x_BT(b, t) <= highest(t), "batch",
+                 std::string(what) + " " + std::to_string(x_BT(b, t)) + " of sequence " + std::to_string(b + 1) +
+                     (std::string_view(what) == "position" ? ", token " : ", position ") + std::to_string(t + 1) +
+                     ", is not in [" + std::to_string(lowest(b, t)) + ", " + std::to_string(highest(t)) + "]" + advice,
+                 code);
+}
+
 void check_ids(const char* what, const Tensor& ids, std::int64_t lowest, std::int64_t vocabulary) {
-  auto ids_BT = view<std::int32_t, 2>(ids);
-  for (std::int64_t b = 0; b < ids.dim(0); ++b)
-    for (std::int64_t t = 0; t < ids.dim(1); ++t)
-      SINK_CHECK(lowest <= ids_BT(b, t) && ids_BT(b, t) < vocabulary, "batch",
-                 std::string(what) + " " + std::to_string(ids_BT(b, t)) + " of sequence " + std::to_string(b + 1) +
-                     ", position " + std::to_string(t + 1) + ", is not in [" + std::to_string(lowest) + ", " +
-                     std::to_string(vocabulary) + "): was the text encoded with another tokenizer?",
-                 Exit::bad_input);
+  check_elements(
+      what, ids, ": was the text encoded with another tokenizer?", Exit::bad_input,
+      [&](std::int64_t, std::int64_t) { return lowest; }, [&](std::int64_t) { return vocabulary - 1; });
 }
 
-// The starts of every row begin with 0, never fall, and none lies behind its token.
-void check_starts(const Tensor& starts, const Tensor& tokens) {
-  SINK_CHECK(starts.shape() == tokens.shape() && starts.dtype() == DType::I32, "batch",
-             "expected document starts like the tokens " + tokens.str() + ", got " + starts.str());
-  auto starts_BT = view<std::int32_t, 2>(starts);
-  for (std::int64_t b = 0; b < starts.dim(0); ++b)
-    for (std::int64_t t = 0; t < starts.dim(1); ++t) {
-      std::int32_t lowest = t > 0 ? starts_BT(b, t - 1) : 0;
-      SINK_CHECK(lowest <= starts_BT(b, t) && starts_BT(b, t) <= t, "batch",
-                 "document start " + std::to_string(starts_BT(b, t)) + " of sequence " + std::to_string(b + 1) +
-                     ", position " + std::to_string(t + 1) + ", is not in [" + std::to_string(lowest) + ", " +
-                     std::to_string(t) + "]");
-    }
-}
-
-// No token stands further behind than in its sequence.
-void check_positions(const Tensor& positions, const Tensor& tokens) {
-  SINK_CHECK(positions.shape() == tokens.shape() && positions.dtype() == DType::I32, "batch",
-             "expected positions like the tokens " + tokens.str() + ", got " + positions.str());
-  auto positions_BT = view<std::int32_t, 2>(positions);
-  for (std::int64_t b = 0; b < positions.dim(0); ++b)
-    for (std::int64_t t = 0; t < positions.dim(1); ++t)
-      SINK_CHECK(0 <= positions_BT(b, t) && positions_BT(b, t) <= t, "batch",
-                 "position " + std::to_string(positions_BT(b, t)) + " of sequence " + std::to_string(b + 1) +
-                     ", token " + std::to_string(t + 1) + ", is not in [0, " + std::to_string(t) + "]");
+// An element of starts_BT or positions_BT is at most the token's index in its sequence.
+template <class Lowest>
+void check_places(const char* what, const Tensor& x, const Tensor& tokens, Lowest&& lowest) {
+  SINK_CHECK(x.shape() == tokens.shape() && x.dtype() == DType::I32, "batch",
+             std::string("expected ") + what + "s like the tokens " + tokens.str() + ", got " + x.str());
+  check_elements(what, x, "", Exit::failure, lowest, [](std::int64_t t) { return t; });
 }
 
 Tensor first_tokens(const Tensor& ids_BT, std::int64_t T) {
@@ -53,7 +43,7 @@ Tensor first_tokens(const Tensor& ids_BT, std::int64_t T) {
   return part;
 }
 
-// f of the tensors that there are.
+// f of the tensors that are defined.
 template <class F>
 DocumentPlaces each(const DocumentPlaces& documents, F&& f) {
   auto of = [&](const Tensor& x) { return x.defined() ? f(x) : Tensor(); };
@@ -97,8 +87,13 @@ Batch::Batch(const Tensor& tokens_BT, const Tensor& targets_BT, std::int64_t voc
   check_tokens(tokens_BT, vocabulary);
   check_ids("target", targets_BT, -1, vocabulary);
   for (std::int32_t target : view<std::int32_t, 2>(targets_BT)) predicted_ += target >= 0;
-  if (documents_.starts_BT.defined()) check_starts(documents_.starts_BT, tokens_BT);
-  if (documents_.positions_BT.defined()) check_positions(documents_.positions_BT, tokens_BT);
+  if (documents_.starts_BT.defined()) {
+    auto starts_BT = view<std::int32_t, 2>(documents_.starts_BT);
+    check_places("document start", documents_.starts_BT, tokens_BT,
+                 [&](std::int64_t b, std::int64_t t) { return t > 0 ? starts_BT(b, t - 1) : 0; });
+  }
+  if (documents_.positions_BT.defined())
+    check_places("position", documents_.positions_BT, tokens_BT, [](std::int64_t, std::int64_t) { return 0; });
 }
 
 Batch Batch::rows(std::int64_t begin, std::int64_t end) const {

@@ -1,5 +1,5 @@
-// Sequences of token ids with what is to be predicted. Ids are checked once, where a batch is made, so that nothing on
-// the way through a model has to look at them again.
+// Sequences of token ids with their targets. Ids are checked once, in the constructor, so that models need not check
+// them again.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +8,15 @@
 
 namespace sink {
 
-// Where documents lie in packed sequences, both I32 (B, T).
+// The documents of packed sequences, both I32 (B, T).
 struct DocumentPlaces {
-  Tensor starts_BT;  // of each token, where its document begins: queries see their own document alone; undefined: all
-  Tensor positions_BT;  // of each token, its position in its document; undefined: positions run through
+  Tensor starts_BT;     // the start of each token's document: queries see their own document only; undefined: no mask
+  Tensor positions_BT;  // the position of each token in its document; undefined: its index in the sequence
 
   bool defined() const { return starts_BT.defined(); }
-  // Where the document of token t of sequence b ends, of T tokens; on the CPU.
+  // The end of the document of token t of sequence b, at most T; on the CPU.
   std::int64_t end(std::int64_t b, std::int64_t t, std::int64_t T) const;
-  // Of sequences [begin, end); of the first T tokens of each; on a device.
+  // Sequences [begin, end); the first T tokens of each; a copy on a device.
   DocumentPlaces rows(std::int64_t begin, std::int64_t end) const;
   DocumentPlaces first(std::int64_t T) const;
   DocumentPlaces to(Device device) const;
@@ -26,7 +26,7 @@ class Batch {
  public:
   // I32, both (B, T), not empty. Target t is the token after position t; -1: no loss there. Throws Error
   // (Exit::bad_input) where the shapes differ or an id is not in [0, vocabulary).
-  // A row of document starts begins with 0 and never falls; no start and no position is behind its token's place.
+  // A row of document starts begins with 0 and is non-decreasing; starts and positions are at most the token's index.
   Batch(const Tensor& tokens_BT, const Tensor& targets_BT, std::int64_t vocabulary, DocumentPlaces documents = {});
 
   const Tensor& tokens_BT() const { return tokens_BT_; }
@@ -34,7 +34,7 @@ class Batch {
   const DocumentPlaces& documents() const { return documents_; }
   std::int64_t sequences() const { return tokens_BT_.dim(0); }
   std::int64_t context() const { return tokens_BT_.dim(1); }
-  // All ids are below.
+  // All ids are below this.
   std::int64_t vocabulary() const { return vocabulary_; }
   // Targets that are not -1.
   std::int64_t predicted() const { return predicted_; }
@@ -43,9 +43,9 @@ class Batch {
   Batch rows(std::int64_t begin, std::int64_t end) const;
   // The first T tokens of every sequence.
   Batch first(std::int64_t T) const;
-  // With its ids on a device, where only a model reads them.
+  // A copy with its ids on a device.
   Batch to(Device device) const;
-  // Becomes another of the same shape and vocabulary, its ids in the same place.
+  // Copies a batch of the same shape and vocabulary into the tensors of this one.
   void copy_from(const Batch& other);
 
  private:

@@ -20,10 +20,12 @@ double gamma_draw(const Rng& rng, std::uint64_t i, double shape) {
   }
 }
 
-BigramBackcopy::BigramBackcopy(const DataConfig& config, std::int64_t context)
+BigramBackcopy::BigramBackcopy(const DataConfig& config, std::int64_t context, std::int64_t prefix)
     : context_(context),
       accumulate_(config.accumulate),
       validation_sequences_(config.eval_sequences),
+      ignored_train_(std::max<std::int64_t>(1, ignored_targets(config, prefix, false))),
+      ignored_validation_(std::max<std::int64_t>(1, ignored_targets(config, prefix, true))),
       train_rng_(config.seed, "bigram-backcopy train"),
       validation_rng_(config.seed, "bigram-backcopy validation"),
       transition_(kSymbols),
@@ -36,9 +38,7 @@ BigramBackcopy::BigramBackcopy(const DataConfig& config, std::int64_t context)
              Exit::usage);
   SINK_CHECK(
       config.random_from == 0 && config.random_to == 0 && config.data_fraction == 1 && config.data_order == "shuffled",
-      "bigram-backcopy",
-      "--random-from, --random-to, --data-fraction and --data-order are of the task text; this one is drawn "
-      "without end",
+      "bigram-backcopy", "--random-from, --random-to, --data-fraction and --data-order apply to the task text only",
       Exit::usage);
   Rng rng(config.seed, "bigram-backcopy transition");
   for (std::size_t a = 0; a < transition_.size(); ++a) {
@@ -58,17 +58,18 @@ Batch BigramBackcopy::train_batch(std::int64_t step, std::int64_t micro, std::in
   SINK_CHECK(
       step >= 0 && micro >= 0 && micro < accumulate_, "bigram-backcopy",
       "step " + std::to_string(step) + ", micro-batch " + std::to_string(micro) + " of " + std::to_string(accumulate_));
-  return make_batch(train_rng_, (step * accumulate_ + micro) * batch, batch);
+  return make_batch(train_rng_, (step * accumulate_ + micro) * batch, batch, ignored_train_);
 }
 
 Batch BigramBackcopy::validation_batch(std::int64_t first_sequence, std::int64_t batch) const {
   SINK_CHECK(first_sequence >= 0 && batch >= 0 && first_sequence + batch <= validation_sequences_, "bigram-backcopy",
              "validation sequences [" + std::to_string(first_sequence) + ", " + std::to_string(first_sequence + batch) +
                  ") of " + std::to_string(validation_sequences_));
-  return make_batch(validation_rng_, first_sequence, batch);
+  return make_batch(validation_rng_, first_sequence, batch, ignored_validation_);
 }
 
-Batch BigramBackcopy::make_batch(const Rng& rng, std::int64_t first_sequence, std::int64_t batch) const {
+Batch BigramBackcopy::make_batch(const Rng& rng, std::int64_t first_sequence, std::int64_t batch,
+                                 std::int64_t ignored) const {
   Tensor tokens_BT = Tensor::empty({batch, context_}, DType::I32), targets_BT = Tensor::empty_like(tokens_BT);
   std::vector<std::int32_t> x(static_cast<std::size_t>(context_) + 1);
   for (std::int64_t row = 0; row < batch; ++row) {
@@ -91,7 +92,7 @@ Batch BigramBackcopy::make_batch(const Rng& rng, std::int64_t first_sequence, st
     }
     std::copy(x.begin(), x.end() - 1, tokens_BT.data<std::int32_t>() + row * context_);
     std::copy(x.begin() + 1, x.end(), targets_BT.data<std::int32_t>() + row * context_);
-    targets_BT.data<std::int32_t>()[row * context_] = -1;
+    std::fill_n(targets_BT.data<std::int32_t>() + row * context_, ignored, -1);
   }
   return {tokens_BT, targets_BT, kSymbols};
 }

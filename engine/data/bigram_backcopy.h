@@ -1,5 +1,5 @@
-// The Bigram-Backcopy task (Guo et al. 2024, arXiv 2410.13835): a Markov chain with trigger symbols after which the
-// symbol before the trigger comes back. The smallest task known to make attention sinks, in minutes on a CPU.
+// The Bigram-Backcopy task (Guo et al. 2024, arXiv 2410.13835): a Markov chain with trigger symbols; after a trigger
+// the symbol before it is copied. The smallest known task with attention sinks, trained in minutes on a CPU.
 #pragma once
 
 #include <array>
@@ -15,14 +15,14 @@ double gamma_draw(const Rng& rng, std::uint64_t i, double shape);
 
 // A sequence is x_0 = 0, x_1 uniform in {1, ..., 63}, then x_{t+1} = x_{t-1} if x_t is one of the triggers {1, 2, 3},
 // else drawn from row x_t of the transition matrix, with 0 replaced by 1. Rows ~ Dirichlet(0.1), a function of the seed
-// alone. Tokens are x_0 ... x_{T-1}, targets x_1 ... x_T, of which the first is ignored: nothing can predict it.
+// only. Tokens are x_0 ... x_{T-1}, targets x_1 ... x_T, of which the first is ignored: nothing can predict it.
 class BigramBackcopy : public DataSource {
  public:
   static constexpr std::int64_t kSymbols = 64;
   static constexpr std::int32_t kTriggers = 3;  // 1, 2, 3; symbol 0 is the fixed first token
   static constexpr double kConcentration = 0.1;
 
-  BigramBackcopy(const DataConfig& config, std::int64_t context);
+  BigramBackcopy(const DataConfig& config, std::int64_t context, std::int64_t prefix = 0);
 
   std::int64_t vocabulary() const override { return kSymbols; }
   Batch train_batch(std::int64_t step, std::int64_t micro, std::int64_t batch) const override;
@@ -48,11 +48,12 @@ class BigramBackcopy : public DataSource {
 
   static bool is_trigger(std::int64_t symbol) { return symbol >= 1 && symbol <= kTriggers; }
   Row next_symbol(std::int64_t a) const;
-  Batch make_batch(const Rng& rng, std::int64_t first_sequence, std::int64_t batch) const;
+  Batch make_batch(const Rng& rng, std::int64_t first_sequence, std::int64_t batch, std::int64_t ignored) const;
 
   std::int64_t context_;  // T
   std::int64_t accumulate_;
   std::int64_t validation_sequences_;
+  std::int64_t ignored_train_, ignored_validation_;  // targets at the beginning of a sequence
   Rng train_rng_;
   Rng validation_rng_;
   std::vector<Row> transition_;

@@ -16,10 +16,34 @@ std::int64_t shuffled(const Rng& rng, std::int64_t key, std::int64_t i, std::int
       permuted(rng, static_cast<std::uint64_t>(key), static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(n)));
 }
 
-// What chooses the part of the data that is used; of no seed.
+// Chooses the fraction of the data that is used; independent of the seed.
 Rng kept_rng() { return {0, "data fraction"}; }
 
-// The blocks of which a run uses a part, domain by domain.
+// Consecutive ranges of items, one per domain.
+class Ranges {
+ public:
+  void add(std::int64_t size) { ends_.push_back(total() + size); }
+  std::size_t count() const { return ends_.size(); }
+  std::int64_t total() const { return ends_.empty() ? 0 : ends_.back(); }
+  std::int64_t begin(std::size_t domain) const { return domain > 0 ? ends_[domain - 1] : 0; }
+  std::int64_t size(std::size_t domain) const { return ends_[domain] - begin(domain); }
+  // The domain of item i, and the index of i in it.
+  BlockPlace find(std::int64_t i) const {
+    auto domain = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), i) - ends_.begin());
+    return {domain, i - begin(domain)};
+  }
+  std::vector<double> shares() const {
+    std::vector<double> shares;
+    for (std::size_t d = 0; d < count(); ++d)
+      shares.push_back(static_cast<double>(size(d)) / static_cast<double>(total()));
+    return shares;
+  }
+
+ private:
+  std::vector<std::int64_t> ends_;
+};
+
+// The blocks that a run uses, a fraction of each domain.
 class KeptBlocks {
  public:
   KeptBlocks(const std::vector<DomainBlocks>& domains, double fraction) : all_(fraction >= 1) {
@@ -31,7 +55,7 @@ class KeptBlocks {
     }
   }
   const std::vector<std::int64_t>& kept() const { return kept_; }
-  // The block that is number i of those kept of a domain.
+  // Kept block i of a domain.
   BlockPlace place(std::size_t domain, std::int64_t i) const {
     return {domain, all_ ? i : shuffled(rng_, static_cast<std::int64_t>(domain), i, blocks_[domain])};
   }
@@ -45,58 +69,44 @@ class KeptBlocks {
 class Shuffled : public BlockOrder {
  public:
   Shuffled(const DataConfig& config, KeptBlocks blocks) : rng_(config.seed, "text blocks"), blocks_(std::move(blocks)) {
-    for (std::int64_t n : blocks_.kept()) ends_.push_back((ends_.empty() ? 0 : ends_.back()) + n);
+    for (std::int64_t n : blocks_.kept()) domains_.add(n);
   }
   BlockPlace place(std::int64_t step, std::int64_t in_step, std::int64_t step_samples) const override {
-    std::int64_t sample = step * step_samples + in_step, all = ends_.back();
-    std::int64_t i = shuffled(rng_, sample / all, sample % all, all);
-    auto domain = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), i) - ends_.begin());
-    return blocks_.place(domain, i - (ends_[domain] - blocks_.kept()[domain]));
+    std::int64_t sample = step * step_samples + in_step, all = domains_.total();
+    BlockPlace kept = domains_.find(shuffled(rng_, sample / all, sample % all, all));
+    return blocks_.place(kept.domain, kept.block);
   }
   std::vector<std::int64_t> used() const override { return blocks_.kept(); }
-  std::vector<double> shares() const override {
-    std::vector<double> shares;
-    for (std::int64_t n : blocks_.kept()) shares.push_back(static_cast<double>(n) / static_cast<double>(ends_.back()));
-    return shares;
-  }
+  std::vector<double> shares() const override { return domains_.shares(); }
 
  private:
   Rng rng_;
   KeptBlocks blocks_;
-  std::vector<std::int64_t> ends_;  // of each domain among the blocks of all
+  Ranges domains_;  // among all kept blocks
 };
 
 class Mixture : public BlockOrder {
  public:
   Mixture(const DataConfig& config, KeptBlocks blocks, const std::vector<DomainBlocks>& domains)
       : slots_rng_(config.seed, "mixture"), blocks_rng_(config.seed, "mixture blocks"), blocks_(std::move(blocks)) {
-    for (std::int64_t n : slots_of(domains)) ends_.push_back((ends_.empty() ? 0 : ends_.back()) + n);
+    for (std::int64_t n : slots_of(domains)) slots_.add(n);
   }
   BlockPlace place(std::int64_t step, std::int64_t in_step, std::int64_t step_samples) const override {
     std::int64_t sample = step * step_samples + in_step, round = sample / kRound;
-    std::int64_t slot = shuffled(slots_rng_, round, sample % kRound, kRound);
-    auto domain = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), slot) - ends_.begin());
-    // How often the domain was drawn in the rounds before, and this draw's number in this round.
-    std::int64_t draw = round * slots(domain) + slot - (ends_[domain] - slots(domain));
+    auto [domain, slot] = slots_.find(shuffled(slots_rng_, round, sample % kRound, kRound));
+    std::int64_t draw = round * slots_.size(domain) + slot;  // of this domain since the beginning
     std::int64_t n = blocks_.kept()[domain];
     std::int64_t epoch_of_domain =
-        draw / n * static_cast<std::int64_t>(ends_.size()) + static_cast<std::int64_t>(domain);
+        draw / n * static_cast<std::int64_t>(slots_.count()) + static_cast<std::int64_t>(domain);
     return blocks_.place(domain, shuffled(blocks_rng_, epoch_of_domain, draw % n, n));
   }
   std::vector<std::int64_t> used() const override { return blocks_.kept(); }
-  std::vector<double> shares() const override {
-    std::vector<double> shares;
-    for (std::size_t d = 0; d < ends_.size(); ++d) shares.push_back(static_cast<double>(slots(d)) / kRound);
-    return shares;
-  }
+  std::vector<double> shares() const override { return slots_.shares(); }
 
  private:
-  static constexpr std::int64_t kRound = 10000;  // samples in which the weights are kept exactly
+  static constexpr std::int64_t kRound = 10000;  // samples in which the weights are met exactly
 
-  std::int64_t slots(std::size_t domain) const { return ends_[domain] - (domain > 0 ? ends_[domain - 1] : 0); }
-
-  // Of a round's samples each domain's, one at least: the weights' parts rounded down, the rest to those that lost
-  // most.
+  // The samples of each domain in a round, at least one: proportional to the weights, by the largest remainders.
   static std::vector<std::int64_t> slots_of(const std::vector<DomainBlocks>& domains) {
     bool by_size = std::all_of(domains.begin(), domains.end(), [](const auto& domain) { return domain.weight <= 0; });
     std::vector<double> parts;
@@ -113,7 +123,7 @@ class Mixture : public BlockOrder {
       part *= kRound / sum;
       slots.push_back(part > 0 ? std::max<std::int64_t>(1, static_cast<std::int64_t>(part)) : 0);
     }
-    // How much a domain would gain by one more, or by one less; not at all where it then has none, or had no part.
+    // How much closer to its exact share one sample more or less brings a domain; at least one sample stays.
     auto gain = [&](std::size_t d, std::int64_t by) {
       bool may = by > 0 ? parts[d] > 0 : slots[d] > 1;
       return may ? static_cast<double>(by) * (parts[d] - static_cast<double>(slots[d])) : -static_cast<double>(kRound);
@@ -132,7 +142,7 @@ class Mixture : public BlockOrder {
 
   Rng slots_rng_, blocks_rng_;
   KeptBlocks blocks_;
-  std::vector<std::int64_t> ends_;  // of each domain among the samples of a round
+  Ranges slots_;  // samples of a round
 };
 
 class Released : public BlockOrder {
@@ -144,9 +154,9 @@ class Released : public BlockOrder {
         blocks_rng_(config.seed, "blocks of a file") {
     for (const DomainBlocks& domain : domains) {
       std::int64_t files = domain.blocks / kFile;
-      ends_.push_back((ends_.empty() ? 0 : ends_.back()) + (files < ranks_ ? 0 : files));
+      files_.add(files < ranks_ ? 0 : files);
     }
-    listed_ = static_cast<std::int64_t>(static_cast<double>(ends_.back()) * config.data_fraction);
+    listed_ = static_cast<std::int64_t>(static_cast<double>(files_.total()) * config.data_fraction);
     of_rank_ = listed_ / ranks_;
     SINK_CHECK(of_rank_ > 0, "data",
                "too little text for --data-order released: " + std::to_string(listed_) + " files of " +
@@ -163,7 +173,7 @@ class Released : public BlockOrder {
     return {file.domain, file.block * kFile + shuffled(blocks_rng_, visit * ranks_ + rank, sample % kFile, kFile)};
   }
   std::vector<std::int64_t> used() const override {
-    std::vector<std::int64_t> used(ends_.size());
+    std::vector<std::int64_t> used(files_.count());
     for (std::int64_t i = 0; i < of_rank_ * ranks_; ++i) used[file_at(i).domain] += kFile;
     return used;
   }
@@ -177,18 +187,16 @@ class Released : public BlockOrder {
  private:
   static constexpr std::int64_t kFile = 256;  // blocks
 
-  // File i of the shuffled list: its domain, and its number there.
+  // File i of the shuffled list.
   BlockPlace file_at(std::int64_t i) const {
     std::int64_t file = shuffled(list_rng_, 0, i, listed_);
-    if (!all_) file = shuffled(kept_rng(), 0, file, ends_.back());
-    auto domain = static_cast<std::size_t>(std::upper_bound(ends_.begin(), ends_.end(), file) - ends_.begin());
-    return {domain, file - (domain > 0 ? ends_[domain - 1] : 0)};
+    return files_.find(all_ ? file : shuffled(kept_rng(), 0, file, files_.total()));
   }
 
   std::int64_t ranks_;
   bool all_;
   Rng list_rng_, blocks_rng_;
-  std::vector<std::int64_t> ends_;  // of each domain among all files
+  Ranges files_;
   std::int64_t listed_ = 0, of_rank_ = 0;
 };
 

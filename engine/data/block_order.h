@@ -1,5 +1,5 @@
-// Which block of the text a sample of training is: a pure function of (seed, step, place in the step), so that a run
-// that goes on needs nothing but its step.
+// The order of the blocks in training: a pure function of (seed, step, index in the step), so that a resumed run needs
+// only its step.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class BlockOrder {
   virtual ~BlockOrder() = default;
   // Sample `in_step` of the `step_samples` of a step, which counts from 0.
   virtual BlockPlace place(std::int64_t step, std::int64_t in_step, std::int64_t step_samples) const = 0;
-  // Of every domain, how many blocks are ever used, and its part of all samples in the long run.
+  // Per domain: how many blocks are ever used, and the long-run fraction of all samples.
   virtual std::vector<std::int64_t> used() const = 0;
   virtual std::vector<double> shares() const = 0;
 };
@@ -29,23 +29,24 @@ class BlockOrder {
 struct DomainBlocks {
   std::string name;
   std::int64_t blocks = 0;
-  double weight = 0;  // beside the others'; 0 in all: by their blocks
+  double weight = 0;  // relative to the others; all 0: by their blocks
 };
 
-// There is at least one block in all. The order is config.data_order:
+// There must be at least one block. The order is config.data_order:
 //
-//   shuffled   Epoch after epoch each block once, in a fresh permutation of all blocks of all domains.
-//   mixture    Of every 10,000 samples each domain has as many as its weight says, to four digits, in a fresh
-//              permutation; in itself it goes on epoch after epoch, as above. This is what a list of weights means.
-//   released   What the study's released loader does (it never looks at the weights): 256 blocks of a domain are a
-//              file, what is left is dropped, and so are domains with fewer files than config.loader_ranks = W. The
-//              list of all files is shuffled once and cut to a multiple of W; rank r reads every W-th of it from r on,
-//              for ever, and gives its part of each step from one file at a time, whose blocks it shuffles anew at each
-//              visit. A step spans few domains.
+//   shuffled   Every epoch uses each block once, in a new permutation of all blocks of all domains.
+//   mixture    Every 10,000 samples are divided among the domains by their weights, in a new permutation; the blocks of
+//              each domain are shuffled per epoch as above.
+//   released   The order of the study's released loader, which ignores the weights: 256 blocks of a domain are a file,
+//              incomplete files are dropped, and so are domains with fewer files than config.loader_ranks = W. The list
+//              of all files is shuffled once and cut to a multiple of W. Rank r reads files r, r + W, ... in a cycle,
+//              takes its samples of each step from one file at a time and shuffles the blocks of a file at each visit.
+//              A step spans few domains.
 //
-// Of config.data_fraction = F, each domain with blocks keeps the part F of them, one at least (released: of the list of
-// files): which ones is chosen once by a permutation that knows no seed, so all seeds see the same, and a smaller part
-// lies within a larger one. Throws Error (Exit::usage; Exit::bad_input where a domain has no block to draw).
+// config.data_fraction = F keeps a fraction F of the blocks of each domain, at least one (released: of the list of
+// files). They are chosen by one permutation that does not depend on the seed: all seeds use the same blocks, and a
+// smaller fraction is a subset of a larger one. Throws Error (Exit::usage; Exit::bad_input where a domain has no
+// block).
 std::unique_ptr<BlockOrder> make_block_order(const DataConfig& config, const std::vector<DomainBlocks>& domains);
 
 }  // namespace sink

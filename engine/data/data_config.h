@@ -1,4 +1,4 @@
-// The settings of a run's batches. Context and prefix, which batches depend on as well, are sizes of the model.
+// The settings of a run's batches. Context and prefix, which batches also depend on, are sizes of the model.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@ struct DataConfig {
   std::string task = "text";            // text | bigram-backcopy
   std::string data;                     // folder made by `prepare` (task text)
   std::string data_order = "shuffled";  // shuffled | mixture | released (engine/data/block_order.h)
-  std::int64_t loader_ranks = 4;        // of the order `released`
-  double data_fraction = 1;             // part of the training blocks that is used, the same for every seed
-  std::int64_t fixed_token = -1;        // id put at fixed_position of every block; -1 leaves the text alone
+  std::int64_t loader_ranks = 4;        // for the order `released`
+  double data_fraction = 1;             // fraction of the training blocks that is used, the same for every seed
+  std::int64_t fixed_token = -1;        // id put at fixed_position of every block; -1: none
   std::int64_t fixed_position = 1;      // from 1
-  std::int64_t random_from = 0;         // positions random_from to random_to of every block, from 1 and both included,
-  std::int64_t random_to = 0;           // hold random ids; 0: none
-  bool document_mask = false;           // tokens see those of their own document alone
-  bool reset_positions = false;         // and count their position from its beginning
-  std::int64_t accumulate = 1;          // micro-batches an optimiser step
+  std::int64_t random_from = 0;         // positions random_from to random_to of every block, counted from 1 and both
+  std::int64_t random_to = 0;           // included, get random ids; 0: none
+  bool document_mask = false;           // tokens attend to their own document only
+  bool reset_positions = false;         // positions restart at every document
+  std::int64_t accumulate = 1;          // micro-batches per optimiser step
   std::int64_t eval_sequences = 100;    // for alpha, sink and validation loss
-  // Whether the validation loss counts the first prefix - 1 targets: ours, no, as in training; study: yes.
+  // Whether the validation loss counts the first prefix - 1 targets: "ours": no, as in training; "study": yes.
   std::string prefix_validation = "ours";
   std::uint64_t seed = 0;
 };

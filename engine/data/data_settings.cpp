@@ -9,7 +9,7 @@ const Settings<DataConfig>& data_settings() {
   static const Settings<DataConfig> settings = [] {
     const char* data = "Data";
     Settings<DataConfig> table{
-        {"task", data, &C::task, "natural text, or the synthetic task of Guo et al. 2024"},
+        {"task", data, &C::task, "natural text or the synthetic task; of Guo et al. 2024"},
         {"data", data, &C::data, "folder made by `prepare`; needed for task text"},
         {"data-order", data, &C::data_order,
          "shuffled: each block once an epoch; mixture: domains drawn by the weights that `prepare` was given; "
@@ -33,7 +33,7 @@ const Settings<DataConfig>& data_settings() {
          "tokens see those of their own document alone, where a block holds parts of several; the study has no such "
          "mask"},
         {"reset-positions", data, &C::reset_positions,
-         "with --document-mask: positions begin anew at every document. Distances within one are the same: without "
+         "with --document-mask: positions restart at every document. Distances within one are the same: without "
          "learned keys it is what learned and sinusoidal positions see"},
         {"accumulate", data, &C::accumulate, "micro-batches per optimiser step", 1, 1e6},
         {"seed", data, &C::seed, "of weights and of the order of the data"},

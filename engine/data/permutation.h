@@ -1,4 +1,4 @@
-// A shuffle without memory: a random permutation of {0, ..., n-1} that is computed at one place at a time.
+// A random permutation of {0, ..., n-1} that is computed element by element, without a table.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace sink {
 
-// Where item i of {0, ..., n-1} goes in permutation number `key`: a bijection for every n >= 1.
+// The image of i in permutation number `key` of {0, ..., n-1}, n >= 1.
 //
-// A Feistel network, a bijection whatever its round function is, permutes the smallest square 2^(2h) >= n; a place
-// outside [0, n) is permuted again until it falls inside ("cycle walking"), at most four times on average.
+// A Feistel network, which is a bijection for any round function, permutes [0, 2^(2h)) for the smallest such size >= n;
+// a result outside [0, n) is permuted again ("cycle walking"), at most four times on average.
 inline std::uint64_t permuted(const Rng& rng, std::uint64_t key, std::uint64_t i, std::uint64_t n) {
   int half = 1;
   while (half < 32 && (std::uint64_t{1} << (2 * half)) < n) ++half;

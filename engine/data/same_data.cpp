@@ -11,7 +11,6 @@ namespace {
 constexpr const char* kChecksum = "data_sha256";
 constexpr const char* kTokenizer = "tokenizer_json";
 
-// Enough to tell two apart by eye.
 std::string abbreviated(const std::string& checksum) { return checksum.substr(0, 12); }
 
 std::string attribute_or_empty(const Checkpoint& checkpoint, const char* name) {
@@ -20,7 +19,7 @@ std::string attribute_or_empty(const Checkpoint& checkpoint, const char* name) {
 }
 
 // "data/b holds other text than runs/a/checkpoint.h5 was made on (SHA-256 of its tokens 0123..., of the checkpoint's
-// 4567...)", or nothing when it is the same, or not known.
+// 4567...)"; empty where the text is the same or unknown.
 std::string other_text(const Checkpoint& checkpoint, const DataSource& data, const std::string& folder) {
   std::string theirs = attribute_or_empty(checkpoint, kChecksum), ours = data.checksum();
   if (theirs.empty() || ours.empty() || theirs == ours) return "";
@@ -51,7 +50,7 @@ void require_same_data(const Checkpoint& checkpoint, const DataSource& data, con
   if (std::string other = other_text(checkpoint, data, folder); !other.empty())
     throw Error(other + ": " + advice, Exit::bad_input);
   if (!data.checksum().empty() && attribute_or_empty(checkpoint, kChecksum).empty())
-    std::fprintf(stderr, "note: %s does not say what text it was made on; taken to be that of %s\n",
+    std::fprintf(stderr, "note: %s has no checksum of its text; assuming that of %s\n",
                  printable(checkpoint.path).c_str(), printable(folder).c_str());
 }
 

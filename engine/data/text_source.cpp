@@ -21,7 +21,7 @@ Tokenizer open_tokenizer(const std::string& folder, const TokenFile& file) {
   std::string path = folder + "/tokenizer.json";
   std::string json = read_file("data", path);
   SINK_CHECK(sha256_hex(json) == file.tokenizer_sha256, "data",
-             path + ": is not the tokenizer that made tokens.h5 beside it; run `prepare` again", Exit::bad_input);
+             path + ": is not the tokenizer that made the tokens.h5 next to it; run `prepare` again", Exit::bad_input);
   Tokenizer tokenizer(parse_tokenizer_json(json, path));
   SINK_CHECK(file.vocabulary <= tokenizer.vocabulary(), "data",
              folder + "/tokens.h5 has a vocabulary of " + std::to_string(file.vocabulary) + " tokens, tokenizer.json " +
@@ -38,8 +38,8 @@ TextSource::TextSource(const DataConfig& config, std::int64_t context, std::int6
       file_(open_tokens(config.data)),
       tokenizer_(open_tokenizer(config.data, file_)) {
   check_settings(prefix);
-  train_ = make_side(true, Rng(config.seed, "random tokens"));
-  validation_ = make_side(false, Rng(0, "random tokens of validation"));
+  train_ = make_side(true, Rng(config.seed, "random tokens"), prefix);
+  validation_ = make_side(false, Rng(0, "random tokens of validation"), prefix);
   std::vector<DomainBlocks> domains;
   for (std::size_t d = 0; d < file_.domains.size(); ++d)
     domains.push_back({file_.domains[d].name, train_.blocks[d], file_.domains[d].weight});
@@ -48,12 +48,13 @@ TextSource::TextSource(const DataConfig& config, std::int64_t context, std::int6
   validation_sequences_ = std::min(config.eval_sequences, validation_blocks_);
 }
 
-TextSource::Side TextSource::make_side(bool train, const Rng& random) const {
+TextSource::Side TextSource::make_side(bool train, const Rng& random, std::int64_t prefix) const {
   Side side{.ids = train ? &file_.train : &file_.valid,
             .predicted = train ? &file_.train_predicted : &file_.valid_predicted,
             .begins = {},
             .blocks = {},
-            .random = random};
+            .random = random,
+            .ignored_targets = ignored_targets(config_, prefix, !train)};
   std::int64_t begin = 0, blocks = 0;
   for (const TextDomain& domain : file_.domains) {
     std::int64_t tokens = train ? domain.train_tokens : domain.valid_tokens;
@@ -154,6 +155,7 @@ Batch TextSource::blocks(const Side& side, std::int64_t batch, PlaceOf&& place_o
     std::int32_t* targets = std::copy_n(block.begin() + 1, context_, targets_BT.data<std::int32_t>() + row * context_);
     for (std::int64_t t = 1; t <= context_ && !side.predicted->all(); ++t)
       if (!side.predicted->has(begin + t)) targets[t - 1 - context_] = -1;
+    std::fill_n(targets - context_, side.ignored_targets, -1);
   }
   return {tokens_BT, targets_BT, file_.vocabulary, documents};
 }

@@ -9,17 +9,17 @@
 
 namespace sink {
 
-// A block is T + 1 consecutive tokens of one domain; input = the first T, target = the last T. Documents share blocks:
-// there is no mask between them and positions run through. Which block a sample of training is says
-// engine/data/block_order.h; validation takes evenly spaced blocks of `valid`, whatever the seed. Where the file marks
-// what is predicted, as of chats, all other targets are -1.
+// A block is T + 1 consecutive tokens of one domain; inputs are the first T, targets the last T. By default documents
+// in a block attend to each other and positions do not restart. engine/data/block_order.h chooses the blocks of
+// training; validation uses evenly spaced blocks of `valid`, independent of the seed. Where the file marks the
+// predicted tokens (chats), all other targets are -1.
 //
-// The study's experiments (its section 5) change a block before it is split, so what is put at position P, from 1, is
-// also the target of position P - 1: random ids, a pure function of (seed, block, position) and so the same in every
-// epoch (validation's know no seed), then the fixed token.
+// The study's experiments (its section 5) change a block before it is split, so an id put at position P, from 1, is
+// also the target of position P - 1: first random ids, a pure function of (seed, block, position) and so the same in
+// every epoch (in validation independent of the seed), then the fixed token.
 //
-// Where there is a document mask, a document begins behind each end of text that the block has of its own; the first
-// one is the rest of a document that began earlier.
+// With a document mask, a document begins after each end-of-text token in the block; the first one is the rest of a
+// document that began earlier.
 class TextSource : public DataSource {
  public:
   // Opens tokens.h5 and tokenizer.json in config.data. Throws Error (Exit::bad_input, Exit::usage).
@@ -38,19 +38,20 @@ class TextSource : public DataSource {
   const Tokenizer& tokenizer() const { return tokenizer_; }
 
  private:
-  // Blocks of one side of the text, which begin anew at each domain.
+  // The blocks of training or validation, counted per domain.
   struct Side {
     const TokenIds* ids;
     const TokenMarks* predicted;
-    std::vector<std::int64_t> begins, blocks;  // of each domain: its first token, how many blocks it has
+    std::vector<std::int64_t> begins, blocks;  // per domain: its first token, its number of blocks
     Rng random{0, ""};
+    std::int64_t ignored_targets;
   };
-  Side make_side(bool train, const Rng& random) const;
-  // Row b is the block `place_of(b)`.
+  Side make_side(bool train, const Rng& random, std::int64_t prefix) const;
+  // Row b is the block place_of(b).
   template <class PlaceOf>
   Batch blocks(const Side& side, std::int64_t batch, PlaceOf&& place_of) const;
   void check_settings(std::int64_t prefix) const;
-  // Where the documents of a block begin, for a row of T tokens.
+  // Sets starts and positions of the documents of a block.
   void find_documents(const std::vector<std::int32_t>& block, std::int32_t* starts_T, std::int32_t* positions_T) const;
 
   DataConfig config_;

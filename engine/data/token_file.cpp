@@ -1,13 +1,13 @@
 #include "engine/data/token_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstring>
 #include <map>
 #include <string_view>
 
 #include "engine/io/hdf5_reader.h"
+#include "engine/io/parse_number.h"
 #include "engine/io/settings_toml.h"
 #include "engine/io/sha256.h"
 
@@ -15,12 +15,11 @@ namespace sink {
 
 namespace {
 
-// The number that is all of `text`, from `low` to `high`.
+// Parses all of `text` as a number from `low` to `high`.
 template <class Number>
 Number number_in(std::string_view text, const std::string& what, Number low, Number high) {
-  Number number{};
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error == std::errc() && end == text.data() + text.size() && number >= low && number <= high) return number;
+  const std::optional<Number> number = parse_number<Number>(text);
+  if (number && *number >= low && *number <= high) return *number;
   throw Hdf5Failure(what + " is '" + std::string(text.substr(0, 40)) + "'");
 }
 
@@ -93,7 +92,7 @@ void TokenIds::copy(std::int64_t begin, std::int64_t count, std::int32_t* to) co
   SINK_CHECK(begin >= 0 && count >= 0 && begin <= size_ && count <= size_ - begin, "tokens",
              "tokens [" + std::to_string(begin) + ", + " + std::to_string(count) + ") of " + std::to_string(size_));
   if (count == 0) return;
-  const unsigned char* from = bytes_.data() + begin * (wide_ ? 4 : 2);  // which stands at any address
+  const unsigned char* from = bytes_.data() + begin * (wide_ ? 4 : 2);  // not aligned
   if (wide_) {
     std::memcpy(to, from, static_cast<std::size_t>(count) * 4);
     return;
@@ -160,11 +159,11 @@ std::vector<TextDomain> domains_from_text(const std::string& text) {
 }
 
 TokenFile read_token_file(const std::string& path) {
-  int version = verify_seal(kTokenSeal, path);
+  int version = verify_checksum(kTokenFormat, path);
   try {
     return read(path, version);
   } catch (const Hdf5Failure& failure) {
-    throw Error(path + " is not a usable token file: " + failure.what() + "; " + kTokenSeal.remedy, Exit::bad_input);
+    throw Error(path + " is not a usable token file: " + failure.what() + "; " + kTokenFormat.remedy, Exit::bad_input);
   }
 }
 

@@ -1,13 +1,11 @@
 #include "engine/data/token_writer.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <filesystem>
 
 #include "engine/io/hdf5_file.h"
 #include "engine/io/sha256.h"
@@ -15,43 +13,27 @@
 namespace sink {
 namespace {
 
-constexpr std::size_t kPiece = std::size_t{1} << 20;  // bytes written or read at once
+constexpr std::size_t kBlock = std::size_t{1} << 20;  // bytes written or read at once
 
-// A file in the folder of `path` that goes with its descriptor.
-int open_nameless(const std::string& path) {
-  std::string folder = std::filesystem::path(path).parent_path().string();
-  std::string name = (folder.empty() ? "." : folder) + "/.tokens.tmp-XXXXXX";
-  int descriptor = ::mkostemp(name.data(), O_CLOEXEC);
-  if (descriptor < 0) fail_io("write", path, errno);
+// An unnamed file in the folder of `path`; it is deleted when its descriptor is closed.
+FileDescriptor open_unnamed(const std::string& path) {
+  std::string name = folder_of(path) + "/.tokens.tmp-XXXXXX";
+  FileDescriptor file(::mkostemp(name.data(), O_CLOEXEC));
+  if (file < 0) fail_io("write", path, errno);
   ::unlink(name.c_str());
-  return descriptor;
+  return file;
 }
 
-// Closes itself.
-struct Descriptor {
-  int number;
-  ~Descriptor() { ::close(number); }
-};
-
-void read_at(int descriptor, std::uint64_t offset, void* to, std::size_t bytes, const std::string& path) {
-  for (std::size_t done = 0; done < bytes;) {
-    ssize_t got = ::pread(descriptor, static_cast<char*>(to) + done, bytes - done, static_cast<off_t>(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) fail_io("read back", path, got < 0 ? errno : EIO);
-    done += static_cast<std::size_t>(got);
+// Calls use(data, bytes) for bytes [begin, end) of an open file, a block at a time.
+template <class Use>
+void for_each_block(int descriptor, std::uint64_t begin, std::uint64_t end, const std::string& path, Use&& use) {
+  std::vector<char> block(kBlock);
+  for (std::uint64_t at = begin; at < end; at += kBlock) {
+    auto count = static_cast<std::size_t>(std::min<std::uint64_t>(kBlock, end - at));
+    int error = 0;
+    if (read_at(descriptor, at, block.data(), count, error) < count) fail_io("read back", path, error ? error : EIO);
+    use(block.data(), count);
   }
-}
-
-// The SHA-256 of what stands behind the seal.
-std::string sha256_behind_seal(int descriptor, std::uint64_t bytes, const std::string& path) {
-  Sha256 digest;
-  std::vector<char> piece(kPiece);
-  for (std::uint64_t at = kSealBytes; at < bytes; at += kPiece) {
-    auto count = static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, bytes - at));
-    read_at(descriptor, at, piece.data(), count, path);
-    digest.add(piece.data(), count);
-  }
-  return digest.hex();
 }
 
 }  // namespace
@@ -60,17 +42,11 @@ TokenWriter::TokenWriter(const std::string& path, std::int64_t vocabulary, bool 
     : path_(path), vocabulary_(vocabulary), with_marks_(with_marks) {
   for (Spool& spool : spools_) {
     spool.width = vocabulary > 65536 ? 4 : 2;
-    spool.descriptor = open_nameless(path);
+    spool.file = open_unnamed(path);
   }
   if (!with_marks_) return;
   for (auto* spools : {&marks_, &words_})
-    for (Spool& spool : *spools) spool.descriptor = open_nameless(path);
-}
-
-TokenWriter::~TokenWriter() {
-  for (auto* spools : {&spools_, &marks_, &words_})
-    for (Spool& spool : *spools)
-      if (spool.descriptor >= 0) ::close(spool.descriptor);
+    for (Spool& spool : *spools) spool.file = open_unnamed(path);
 }
 
 void TokenWriter::begin_domain(const std::string& name, double weight) {
@@ -94,12 +70,11 @@ void TokenWriter::append(Spool& spool, std::span<const std::int32_t> ids) {
     for (std::uint64_t byte = 0; byte < spool.width; ++byte)
       spool.waiting.push_back(static_cast<unsigned char>(static_cast<std::uint32_t>(id) >> (8 * byte)));
   spool.count += static_cast<std::int64_t>(ids.size());
-  if (spool.waiting.size() >= kPiece) flush(spool);
+  if (spool.waiting.size() >= kBlock) flush(spool);
 }
 
 void TokenWriter::flush(Spool& spool) {
-  if (int error = write_all(spool.descriptor, spool.waiting.data(), spool.waiting.size()))
-    fail_io("write", path_, error);
+  if (int error = write_all(spool.file, spool.waiting.data(), spool.waiting.size())) fail_io("write", path_, error);
   spool.waiting.clear();
 }
 
@@ -131,8 +106,8 @@ void TokenWriter::move_last(std::int64_t count, Spool& from, Spool& to) {
   from.count -= count;
 }
 
-// Sixteen marks a word.
-void TokenWriter::pack(Spool& marks, Spool& words) {
+// 16 marks per u16 word.
+void TokenWriter::pack_bits(Spool& marks, Spool& words) {
   flush(marks);
   TokenIds all = ids_of(marks);
   std::vector<std::int32_t> piece(1 << 16);
@@ -149,20 +124,17 @@ void TokenWriter::pack(Spool& marks, Spool& words) {
 }
 
 MappedBytes TokenWriter::bytes_of(const Spool& spool) const {
-  return {spool.descriptor, 0, static_cast<std::size_t>(spool.count) * spool.width};
+  return {spool.file, 0, static_cast<std::size_t>(spool.count) * spool.width};
 }
 
 TokenIds TokenWriter::ids_of(const Spool& spool) const { return {bytes_of(spool), spool.width}; }
 
 void TokenWriter::copy_into(const Spool& spool, int descriptor, std::uint64_t offset) const {
   if (::lseek(descriptor, static_cast<off_t>(offset), SEEK_SET) < 0) fail_io("write", path_, errno);
-  std::vector<char> piece(kPiece);
-  std::uint64_t bytes = static_cast<std::uint64_t>(spool.count) * spool.width;
-  for (std::uint64_t at = 0; at < bytes; at += kPiece) {
-    auto count = static_cast<std::size_t>(std::min<std::uint64_t>(kPiece, bytes - at));
-    read_at(spool.descriptor, at, piece.data(), count, path_);
-    if (int error = write_all(descriptor, piece.data(), count)) fail_io("write", path_, error);
-  }
+  for_each_block(spool.file, 0, static_cast<std::uint64_t>(spool.count) * spool.width, path_,
+                 [&](const char* data, std::size_t count) {
+                   if (int error = write_all(descriptor, data, count)) fail_io("write", path_, error);
+                 });
 }
 
 void TokenWriter::close(const About& about) {
@@ -170,21 +142,22 @@ void TokenWriter::close(const About& about) {
   std::vector<std::pair<std::string, const Spool*>> lists{{"train", spools_.data()}, {"valid", &spools_[1]}};
   TokenMarks marks[2];
   for (std::size_t i = 0; with_marks_ && i < 2; ++i) {
-    pack(marks_[i], words_[i]);
+    pack_bits(marks_[i], words_[i]);
     marks[i] = TokenMarks(bytes_of(words_[i]), spools_[i].count);
     lists.emplace_back(i == 0 ? "train_predicted" : "valid_predicted", &words_[i]);
   }
-  std::vector<Hdf5Room> rooms;
+  std::vector<Hdf5List> lists_in_file;
   std::size_t tokens_bytes = 0;
   for (const auto& [name, spool] : lists) {
-    rooms.push_back({.path = name, .count = static_cast<std::uint64_t>(spool->count), .wide = spool->width == 4});
+    lists_in_file.push_back(
+        {.path = name, .count = static_cast<std::uint64_t>(spool->count), .wide = spool->width == 4});
     tokens_bytes += static_cast<std::size_t>(spool->count) * spool->width;
   }
-  output_ = std::make_unique<OutputFile>(path_, tokens_bytes + kPiece);
+  output_ = std::make_unique<OutputFile>(path_, tokens_bytes + kBlock);
   const std::string& temporary = output_->temporary();
-  SINK_CHECK(!temporary.empty(), "prepare", "cannot write " + path_ + ": it is no file", Exit::io);
-  // A file of this length is met here if it may not be, and not inside of HDF5.
-  if (::truncate(temporary.c_str(), static_cast<off_t>(tokens_bytes + kPiece)) != 0) fail_io("write", path_, errno);
+  SINK_CHECK(!temporary.empty(), "prepare", "cannot write " + path_ + ": it is not a regular file", Exit::io);
+  // A limit on file sizes fails here and not inside HDF5.
+  if (::truncate(temporary.c_str(), static_cast<off_t>(tokens_bytes + kBlock)) != 0) fail_io("write", path_, errno);
   const std::vector<std::pair<std::string, std::string>> attributes{
       {"vocabulary", std::to_string(vocabulary_)},
       {"end_of_text", std::to_string(about.end_of_text)},
@@ -194,18 +167,21 @@ void TokenWriter::close(const About& about) {
       {"domains", domains_to_text(domains_)}};
   std::uint64_t bytes = 0;
   try {
-    bytes = write_hdf5_frame(temporary, kSealBytes, attributes, rooms);
+    bytes = write_hdf5_frame(temporary, kChecksumHeaderBytes, attributes, lists_in_file);
   } catch (const Hdf5Failure& failure) {
     throw Error("cannot write " + path_ + ": " + failure.what() + "; is the disk full?", Exit::io);
   }
-  Descriptor file{::open(temporary.c_str(), O_RDWR | O_CLOEXEC)};
-  if (file.number < 0) fail_io("write", path_, errno);
-  for (std::size_t i = 0; i < lists.size(); ++i) copy_into(*lists[i].second, file.number, rooms[i].offset);
-  SealKind kind = kTokenSeal;
-  kind.version = with_marks_ ? 3 : 2;
-  std::string seal = make_seal(kind, sha256_behind_seal(file.number, bytes, path_), bytes - kSealBytes);
-  if (::lseek(file.number, 0, SEEK_SET) < 0) fail_io("write", path_, errno);
-  if (int error = write_all(file.number, seal.data(), seal.size())) fail_io("write", path_, error);
+  const FileDescriptor file(::open(temporary.c_str(), O_RDWR | O_CLOEXEC));
+  if (file < 0) fail_io("write", path_, errno);
+  for (std::size_t i = 0; i < lists.size(); ++i) copy_into(*lists[i].second, file, lists_in_file[i].offset);
+  FileFormat format = kTokenFormat;
+  format.version = with_marks_ ? 3 : 2;
+  Sha256 digest;
+  for_each_block(file, kChecksumHeaderBytes, bytes, path_,
+                 [&](const char* data, std::size_t count) { digest.add(data, count); });
+  const std::string header = make_checksum_header(format, digest.hex(), bytes - kChecksumHeaderBytes);
+  if (::lseek(file, 0, SEEK_SET) < 0) fail_io("write", path_, errno);
+  if (int error = write_all(file, header.data(), header.size())) fail_io("write", path_, error);
   output_->close();
 }
 

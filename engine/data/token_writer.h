@@ -1,4 +1,4 @@
-// Writes tokens.h5 (engine/data/token_file.h) as the tokens come, so that none of them has to stay in memory.
+// Writes tokens.h5 (engine/data/token_file.h) document by document; the tokens do not stay in memory.
 #pragma once
 
 #include <array>
@@ -15,38 +15,35 @@ namespace sink {
 
 class TokenWriter {
  public:
-  // Of `path`, for ids below `vocabulary`; with marks of what is predicted, or all is. They wait in files without names
-  // beside it until all have come. Throws Error (Exit::io), as does what follows.
+  // Writes ids below `vocabulary` to `path`, with marks of the predicted tokens or without (all are predicted). Until
+  // close() they are in unnamed temporary files in the same folder. All functions throw Error (Exit::io).
   TokenWriter(const std::string& path, std::int64_t vocabulary, bool with_marks = false);
-  ~TokenWriter();
-  TokenWriter(const TokenWriter&) = delete;
-  TokenWriter& operator=(const TokenWriter&) = delete;
 
-  // What is added from now on belongs to this domain.
+  // Documents that are added after this call belong to this domain.
   void begin_domain(const std::string& name, double weight);
-  // A document with the id that ends it; with marks, 1 for each id that is predicted and 0 for each other one.
+  // A document including its final end-of-text id. `predicted`, with marks: 1 for each predicted id, else 0.
   void add_document(std::span<const std::int32_t> ids, bool validation, std::span<const std::int32_t> predicted = {});
-  // Where either side has no tokens yet, the last part of all tokens becomes validation, at least one; returns how many
-  // were moved, 0 where both had some.
+  // If training or validation has no tokens, moves the last `fraction` of all tokens, at least one, to validation.
+  // Returns how many were moved.
   std::int64_t hold_out(double fraction);
 
   struct About {
     std::int64_t end_of_text = 0;
     std::string sources, tokenizer_sha256;
   };
-  // Writes the file beside its place and flushes it to the disk; commit() puts it there.
+  // Writes the temporary and flushes it to the disk; commit() renames it to `path`.
   void close(const About& about);
   void commit() { output_->commit(); }
 
   const std::vector<TextDomain>& domains() const { return domains_; }
   std::int64_t train_tokens() const { return spools_[0].count; }
   std::int64_t valid_tokens() const { return spools_[1].count; }
-  std::int64_t predicted_tokens() const { return predicted_; }  // of both; all where there are no marks
+  std::int64_t predicted_tokens() const { return predicted_; }  // of both; all tokens without marks
 
  private:
   struct Spool {
-    int descriptor = -1;
-    std::uint64_t width = 2;  // bytes of one
+    FileDescriptor file;
+    std::uint64_t width = 2;  // bytes per id
     std::int64_t count = 0;
     std::vector<unsigned char> waiting;
   };
@@ -55,15 +52,15 @@ class TokenWriter {
   MappedBytes bytes_of(const Spool& spool) const;
   TokenIds ids_of(const Spool& spool) const;
   void move_last(std::int64_t count, Spool& from, Spool& to);
-  void pack(Spool& marks, Spool& words);
+  void pack_bits(Spool& marks, Spool& words);
   void copy_into(const Spool& spool, int descriptor, std::uint64_t offset) const;
 
   std::string path_;
   std::int64_t vocabulary_;
   bool with_marks_;
   std::array<Spool, 2> spools_;  // train, valid
-  std::array<Spool, 2> marks_;   // of the same, 0 or 1 a token, until they are packed as
-  std::array<Spool, 2> words_;   // TokenMarks has them
+  std::array<Spool, 2> marks_;   // train, valid; 0 or 1 per token
+  std::array<Spool, 2> words_;   // the same packed into bits (TokenMarks)
   std::int64_t predicted_ = 0;
   std::vector<TextDomain> domains_;
   std::unique_ptr<OutputFile> output_;

@@ -1,10 +1,11 @@
-// JSON of strangers: parsed only where it is neither too long nor nested so deeply that walking through it recursively,
-// as copying and printing do, would overflow the stack.
+// Untrusted JSON: parsed only up to a maximum length and depth. (Copying and printing deep JSON recurses and would
+// overflow the stack.) Also JSONL: one JSON object per line; empty lines are skipped.
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <nlohmann/json.hpp>
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -17,42 +18,18 @@ struct JsonFailure : std::runtime_error {
 
 inline constexpr std::size_t kDeepestJson = 64;
 inline constexpr std::size_t kLongestReason = 200;
-inline constexpr std::size_t kLongestJson = std::size_t{256} << 20;  // the largest tokenizer.json known has 33 MB
+inline constexpr std::size_t kLongestJson = std::size_t{256} << 20;  // the largest known tokenizer.json has 33 MB
 
-// Deepest nesting of [ and { outside of strings; counts at most `enough`. Makes sense of valid JSON, ends on any text.
-inline std::size_t json_depth(std::string_view text, std::size_t enough) {
-  std::size_t depth = 0, deepest = 0;
-  bool in_string = false;
-  for (std::size_t i = 0; i < text.size() && deepest < enough; ++i) {
-    char c = text[i];
-    if (in_string) {
-      if (c == '\\') ++i;
-      in_string = c != '"';
-    } else if (c == '"') {
-      in_string = true;
-    } else if (c == '[' || c == '{') {
-      deepest = std::max(deepest, ++depth);
-    } else if ((c == ']' || c == '}') && depth > 0) {
-      --depth;
-    }
-  }
-  return deepest;
-}
+// The deepest nesting of [ and { outside strings, at most `limit`. Also terminates on invalid JSON.
+std::size_t json_depth(std::string_view text, std::size_t limit);
 
 // Throws JsonFailure with one line.
-template <class Json = nlohmann::json>
-Json parse_bounded_json(std::string_view text, std::size_t longest = kLongestJson) {
-  if (text.size() > longest)
-    throw JsonFailure("it has " + std::to_string(text.size()) + " bytes, at most " + std::to_string(longest) +
-                      " are read");
-  if (json_depth(text, kDeepestJson + 1) > kDeepestJson)
-    throw JsonFailure("it nests lists and objects more than " + std::to_string(kDeepestJson) + " deep");
-  try {
-    return Json::parse(text);
-  } catch (const typename Json::exception& error) {
-    // The library quotes what it read last, which may be all of a hostile file.
-    throw JsonFailure("not JSON: " + std::string(error.what()).substr(0, kLongestReason));
-  }
-}
+nlohmann::json parse_bounded_json(std::string_view text, std::size_t longest = kLongestJson);
+
+// Calls take(object, line), with lines counted from 1, for each line of the file `path` until it returns false; `-` is
+// standard input. Throws Error (Exit::bad_input) with file and line where a line is not UTF-8 or not a JSON object, or
+// `take` throws JsonFailure.
+void for_each_json_line(const char* tag, const std::string& path,
+                        const std::function<bool(const nlohmann::json& object, std::int64_t line)>& take);
 
 }  // namespace sink

@@ -1,13 +1,13 @@
 #include "engine/io/checkpoint.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <sstream>
 
 #include "engine/io/file.h"
 #include "engine/io/hdf5_file.h"
 #include "engine/io/hdf5_reader.h"
+#include "engine/io/parse_number.h"
 
 namespace sink {
 namespace {
@@ -25,7 +25,7 @@ bool all_finite(const Tensor& tensor) {
   });
 }
 
-// Parts between slashes must be names: HDF5 would fold "a//b" and "a/./b" onto "a/b".
+// HDF5 would treat "a//b" and "a/./b" as "a/b".
 bool is_path(const std::string& path) {
   std::string part;
   std::istringstream parts(path + "/");
@@ -52,7 +52,7 @@ void check_contents(const Checkpoint& checkpoint) {
   }
 }
 
-// One order whatever the caller's, so that equal contents are equal bytes.
+// So that equal contents are equal bytes.
 std::vector<std::pair<std::string, Tensor>> sorted(std::vector<std::pair<std::string, Tensor>> tensors) {
   std::sort(tensors.begin(), tensors.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   return tensors;
@@ -99,7 +99,7 @@ Checkpoint read(const std::string& path) {
   throw Error((checkpoint.path.empty() ? "the checkpoint" : checkpoint.path) + " " + why, Exit::corrupt_checkpoint);
 }
 
-// The words of `of` that `other` has not: of "position=Rotary attention=Sigmoid" mostly just the last.
+// The words of `of` that `other` lacks, such as "attention=Sigmoid".
 std::string differing(const std::string& of, const std::string& other) {
   std::istringstream words(of);
   std::string word, result;
@@ -119,22 +119,16 @@ const std::string& Checkpoint::attribute(const std::string& name) const {
 
 std::int64_t Checkpoint::integer(const std::string& name) const {
   const std::string& text = attribute(name);
-  std::int64_t value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    refuse(*this, "has `" + name + "` = `" + text + "`; expected a whole number");
-  }
-  return value;
+  const std::optional<std::int64_t> value = parse_number<std::int64_t>(text);
+  if (!value) refuse(*this, "has `" + name + "` = `" + text + "`; expected a whole number");
+  return *value;
 }
 
 double Checkpoint::real(const std::string& name) const {
   const std::string& text = attribute(name);
-  double value = 0;
-  auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) {
-    refuse(*this, "has `" + name + "` = `" + text + "`; expected a number");
-  }
-  return value;
+  const std::optional<double> value = parse_number<double>(text);
+  if (!value) refuse(*this, "has `" + name + "` = `" + text + "`; expected a number");
+  return *value;
 }
 
 const Tensor& Checkpoint::tensor(const std::string& name) const {
@@ -147,16 +141,17 @@ const Tensor& Checkpoint::tensor(const std::string& name) const {
 void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
   check_contents(checkpoint);
   try {
-    Hdf5Image image(kSealBytes);
+    Hdf5Image image(kChecksumHeaderBytes);
     fill(image, checkpoint);
     auto [bytes, size] = image.bytes();
-    std::string seal = make_seal(kCheckpointSeal, bytes + kSealBytes, size - kSealBytes);
+    std::string header =
+        make_checksum_header(kCheckpointFormat, bytes + kChecksumHeaderBytes, size - kChecksumHeaderBytes);
 
     OutputFile file(path, size);
-    file.write(seal.data(), seal.size());
-    file.write(bytes + kSealBytes, size - kSealBytes);
+    file.write(header.data(), header.size());
+    file.write(bytes + kChecksumHeaderBytes, size - kChecksumHeaderBytes);
     file.close();
-    if (!file.temporary().empty()) verify_seal(kCheckpointSeal, file.temporary());
+    if (!file.temporary().empty()) verify_checksum(kCheckpointFormat, file.temporary());
     file.commit();
   } catch (const Hdf5Failure& failure) {
     throw Error("cannot write " + path + ": " + failure.what(), Exit::io);
@@ -168,7 +163,7 @@ void save_checkpoint(const std::string& path, const Checkpoint& checkpoint) {
 }
 
 Checkpoint load_checkpoint(const std::string& path) {
-  verify_seal(kCheckpointSeal, path);
+  verify_checksum(kCheckpointFormat, path);
   try {
     return read(path);
   } catch (const Hdf5Failure& failure) {

@@ -34,7 +34,6 @@ constexpr bool kBoundMemory = true;
 constexpr bool kBoundMemory = true;
 #endif
 
-// Lowers a soft and hard limit; one that is lower already stays.
 void lower_limit(decltype(RLIMIT_AS) resource, rlim_t most) {
   rlimit limit;
   if (::getrlimit(resource, &limit) != 0) return;
@@ -43,7 +42,7 @@ void lower_limit(decltype(RLIMIT_AS) resource, rlim_t most) {
   ::setrlimit(resource, &limit);
 }
 
-// Of addresses, as RLIMIT_AS counts them; 0 where the system does not say.
+// Mapped bytes, as RLIMIT_AS counts them; 0: unknown.
 std::size_t bytes_held() {
   unsigned long long pages = 0;
   if (std::FILE* file = std::fopen("/proc/self/statm", "re")) {
@@ -68,7 +67,7 @@ void confine(const ChildLimits& limits, pid_t parent) {
   if (!limits.writes_files) lower_limit(RLIMIT_FSIZE, 0);
 }
 
-// The length goes first, so that a report that was cut short is known as such.
+// The length is written first, so that a truncated report is detected.
 [[noreturn]] void do_work(const std::function<std::string()>& work, int to) {
   try {
     std::string report = work();
@@ -80,7 +79,7 @@ void confine(const ChildLimits& limits, pid_t parent) {
   }
 }
 
-// All that comes until the other end closes. False when it took too long or is more than `most` bytes.
+// Reads until the other end closes. False after `seconds`, or with more than `most` bytes.
 bool read_to_end(int from, std::size_t most, int seconds, std::string& bytes) {
   auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   std::string piece(1 << 16, '\0');
@@ -100,14 +99,14 @@ bool read_to_end(int from, std::size_t most, int seconds, std::string& bytes) {
 
 struct ChildEnd {
   std::string words;
-  bool may_lack_memory = false;  // libraries that get none crash, too
+  bool may_lack_memory = false;  // libraries crash, too, when an allocation fails
 };
 
-// How the child ended; it is gone afterwards.
+// Waits for the child.
 ChildEnd end_of(pid_t child, const ChildLimits& limits) {
   int status = 0;
   while (::waitpid(child, &status, 0) < 0) {
-    if (errno != EINTR) return {"its end is unknown"};  // a parent that ignores SIGCHLD is not told
+    if (errno != EINTR) return {"its end is unknown"};  // where the parent ignores SIGCHLD
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == static_cast<int>(Exit::out_of_memory))
     return {"it ran out of memory", true};
@@ -117,7 +116,7 @@ ChildEnd end_of(pid_t child, const ChildLimits& limits) {
   return {"it was killed by signal " + std::to_string(number) + " (" + ::strsignal(number) + ")", true};
 }
 
-// What a child opens: its end of the pipe once more, /dev/null, and what a library opens to look at one file.
+// The child opens a copy of its pipe end, /dev/null and what a library needs to read one file.
 void require_descriptors(const int (&ends)[2]) {
   constexpr int kOpened = 4;
   int opened[kOpened], error = 0;
@@ -133,7 +132,7 @@ void require_descriptors(const int (&ends)[2]) {
   fail_io("start", "a process for a file", error);
 }
 
-// How much less memory than `limits` a child gets, because this process may have no more; 0 where it gets all.
+// Whether the limit on this process leaves the child less memory than `limits`; `left` becomes how much.
 bool is_short_of_memory(const ChildLimits& limits, std::size_t& left) {
   rlimit own;
   const std::size_t held = bytes_held();
@@ -159,7 +158,7 @@ ChildReport report_of_child(const std::function<std::string()>& work, const Chil
          Exit::out_of_memory);
   }
   if (child == 0) {
-    int report_end = ::fcntl(ends[1], F_DUPFD_CLOEXEC, 3);  // where the standard streams were closed it is one of them
+    int report_end = ::fcntl(ends[1], F_DUPFD_CLOEXEC, 3);  // may have got the number of a closed standard stream
     confine(limits, parent);
     do_work(work, report_end);
   }

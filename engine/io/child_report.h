@@ -1,5 +1,5 @@
-// Work that may crash, hang or swallow memory (a library's parser on bytes nobody vouches for), done in a process of
-// its own that hands back bytes and nothing else.
+// Runs work that may crash, hang or exhaust memory (a library's parser on untrusted input) in a child process that
+// returns only bytes.
 #pragma once
 
 #include <cstddef>
@@ -9,22 +9,22 @@
 namespace sink {
 
 struct ChildLimits {
-  std::size_t memory_bytes = std::size_t{512} << 20;  // beyond what the process holds already
+  std::size_t memory_bytes = std::size_t{512} << 20;  // in addition to what the process has mapped
   int cpu_seconds = 20;
-  int wall_seconds = 120;  // the disk's time included
+  int wall_seconds = 120;
   std::size_t report_bytes = std::size_t{256} << 20;
   bool writes_files = false;
 };
 
 struct ChildReport {
-  std::string bytes;    // what the work returned
-  std::string failure;  // why there are none, as in "it was killed by signal 11 (Segmentation fault)"; else empty
+  std::string bytes;    // the result of the work
+  std::string failure;  // why there is none, as in "it was killed by signal 11 (Segmentation fault)"; else empty
 };
 
-// Runs `work` in a forked child and returns what it reported. The child has no standard streams, writes no file unless
-// it is said to, ignores the terminal's signals and dies with its parent. Throws Error (Exit::out_of_memory) where no
-// process can be made, where file descriptors are short, and where the child fails with less memory than `limits` would
-// give it, because this process is limited itself: that says nothing about what was read.
+// Runs `work` in a forked child and returns its result. The child has no standard streams, writes no files unless
+// `writes_files`, ignores the terminal's signals and dies with its parent. Throws Error (Exit::out_of_memory) where the
+// process or its file descriptors cannot be created, and where the child fails with less memory than `limits` because
+// this process itself is limited: then the failure tells nothing about the input.
 ChildReport report_of_child(const std::function<std::string()>& work, const ChildLimits& limits = {});
 
 }  // namespace sink

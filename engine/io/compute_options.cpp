@@ -4,9 +4,10 @@
 #include <algorithm>
 
 #include "engine/implementation.h"
-#include "engine/io/number_check.h"
+#include "engine/io/printable.h"
+#include "engine/io/setting.h"
 #include "engine/precision.h"
-#include "engine/thread_start.h"
+#include "engine/threads.h"
 
 namespace sink {
 
@@ -25,16 +26,19 @@ void ComputeOptions::apply() const {
 
 void check_device(const std::string& device, const std::string& precision, bool reference) {
   if (device == "cpu" && precision == "tf32")
-    throw Error(
-        "--precision tf32 is of products on a GPU: expected --device cuda with it, got --device cpu; on the CPU "
-        "give f32, which is exact and no slower",
-        Exit::usage);
+    throw Error("--precision tf32 needs --device cuda, got --device cpu; on the CPU f32 is exact and no slower",
+                Exit::usage);
   if (device == "cpu") return;
   if (reference || precision == "f64")
     throw Error(std::string(reference ? "--reference" : "--precision f64") +
-                    " is of the CPU alone: leave out --device " + device + ", or this",
+                    " runs on the CPU only: leave out --device " + device + " or this flag",
                 Exit::usage);
   check_usable(device_named(device));
+}
+
+std::string compute_description(const std::string& device, const std::string& precision, bool reference) {
+  return (reference ? "the reference in " : "") + precision + " on " +
+         (device == "cpu" ? "the CPU with " + counted(thread_count(), "thread") : description_of(device_named(device)));
 }
 
 void add_compute_options(CLI::App* command, ComputeOptions& options, const std::vector<std::string>& precisions) {

@@ -1,4 +1,4 @@
-// How a program computes: precision, device, threads, sequences at a time.
+// Options shared by programs: precision, device, threads, batch size.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,24 @@ namespace sink {
 
 struct ComputeOptions {
   std::string precision = "f32";
-  std::int64_t batch = 0;    // 0: as batch_of says
-  std::int64_t threads = 0;  // 0: as many as there are cores
+  std::int64_t batch = 0;    // 0: see batch_of
+  std::int64_t threads = 0;  // 0: one per core
   bool reference = false;
   std::string device = "cpu";
 
-  // Sequences of T tokens at a time. Without --batch as many as have 4096 tokens, fewer of a model of a width C over
-  // 128: 512 to 4096 tokens whose residual stream has about 2^19 numbers, so that what is between two layers takes
-  // little memory beside the weights.
+  // Sequences of T tokens per batch. Without --batch 4096 tokens, fewer for a width C over 128: 512 to 4096 tokens
+  // whose residual stream has about 2^19 elements, so that activations take little memory compared with the weights.
   std::int64_t batch_of(std::int64_t T, std::int64_t C) const;
-  // For this process: threads, and the reference where it is asked for. Throws Exit::usage and Exit::device as
-  // check_device does.
+  // Applies threads, reference and precision to this process. Throws as check_device.
   void apply() const;
 };
 
-// Throws Exit::usage for what no device but the CPU has, the reference and F64, for what the CPU does not have, TF32,
-// and Exit::device where this build or machine has no such device.
+// Throws Exit::usage for the reference or F64 on a device and TF32 on the CPU, and Exit::device where this build or
+// machine has no such device.
 void check_device(const std::string& device, const std::string& precision, bool reference);
+
+// "f32 on the CPU with 2 threads"
+std::string compute_description(const std::string& device, const std::string& precision, bool reference);
 
 // --precision (one of `precisions`), --reference, --threads, --device; and with --batch.
 void add_machine_options(CLI::App* command, ComputeOptions& options, const std::vector<std::string>& precisions);

@@ -1,6 +1,9 @@
 #include "engine/io/file.h"
 
 #include <fcntl.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
@@ -12,9 +15,10 @@
 #include <cstring>
 #include <deque>
 #include <filesystem>
+#include <system_error>
 
 #include "engine/check.h"
-#include "engine/io/temporary_name.h"
+#include "engine/io/str_format.h"
 
 namespace sink {
 namespace {
@@ -32,34 +36,54 @@ void require_space(const std::string& path, std::size_t bytes) {
   }
 }
 
-void sync_folder(const std::string& path) {
-  int folder = ::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folder < 0) fail_io("open the folder of", path, errno);
-  int failed = ::fsync(folder) != 0 ? errno : 0;
-  ::close(folder);
-  // Some network file systems cannot flush a folder and say so; the rename itself has happened.
-  if (failed != 0 && failed != EINVAL && failed != ENOTSUP) fail_io("flush the folder of", path, failed);
-}
-
-// The new file stands where the old one did, for the same people. Who may not give files away keeps it as their own.
+// Without the right to change the owner, the setuid and setgid bits are dropped.
 void keep_owner_and_mode(int descriptor, const struct stat& old) {
   mode_t mode = old.st_mode & 07777;
   if (::fchown(descriptor, old.st_uid, old.st_gid) != 0) mode &= 0777;
   ::fchmod(descriptor, mode);
 }
 
+std::string temporary_prefix(const std::string& path) {
+  return std::string(".").append(fs::path(path).filename().string()).append(".tmp-");
+}
+
 }  // namespace
+
+std::string folder_of(const std::string& path) {
+  fs::path folder = fs::path(path).parent_path();
+  return folder.empty() ? "." : folder.string();
+}
+
+std::string temporary_name(const std::string& path) {
+  unsigned long long random = 0;
+  while (::getrandom(&random, sizeof random, 0) != static_cast<ssize_t>(sizeof random))
+    if (errno != EINTR) fail_io("choose a temporary name for", path, errno);
+  return folder_of(path) + "/" + temporary_prefix(path) + str_format("%d-%016llx", ::getpid(), random);
+}
+
+void remove_orphans(const std::string& path) {
+  const std::string prefix = temporary_prefix(path);
+  std::error_code ignored;
+  for (const auto& entry : fs::directory_iterator(folder_of(path), ignored)) {
+    std::string name = entry.path().filename().string();
+    if (!name.starts_with(prefix)) continue;
+    long owner = std::strtol(name.c_str() + prefix.size(), nullptr, 10);
+    if (owner > 0 && ::kill(static_cast<pid_t>(owner), 0) != 0 && errno == ESRCH) fs::remove_all(entry.path(), ignored);
+  }
+}
 
 std::string read_file(const char* tag, const std::string& path) {
   struct stat about;
-  SINK_CHECK(::stat(path.c_str(), &about) == 0, tag, path + ": " + std::strerror(errno), Exit::bad_input);
-  SINK_CHECK(!S_ISDIR(about.st_mode), tag, path + ": is a folder, expected a file", Exit::bad_input);
+  SINK_CHECK(::stat(path.c_str(), &about) == 0, tag, "cannot read " + path + ": " + std::strerror(errno),
+             Exit::bad_input);
+  SINK_CHECK(!S_ISDIR(about.st_mode), tag, "cannot read " + path + ": it is a folder, expected a file",
+             Exit::bad_input);
   std::FILE* file = std::fopen(path.c_str(), "rb");
   if (file == nullptr && is_shortage(errno)) fail_io("open", path, errno);
-  SINK_CHECK(file != nullptr, tag, path + ": " + std::strerror(errno), Exit::bad_input);
+  SINK_CHECK(file != nullptr, tag, "cannot read " + path + ": " + std::strerror(errno), Exit::bad_input);
   std::string bytes(static_cast<std::size_t>(about.st_size), '\0');
   std::size_t got = std::fread(bytes.data(), 1, bytes.size(), file);
-  // What cannot say its size beforehand (a pipe) is read piece by piece.
+  // A pipe has no size; it is read in blocks until its end.
   std::array<char, 1 << 16> piece;
   if (got == bytes.size()) {
     while (std::size_t more = std::fread(piece.data(), 1, piece.size(), file)) bytes.append(piece.data(), more);
@@ -80,6 +104,25 @@ int write_all(int descriptor, const void* data, std::size_t bytes) {
     bytes -= static_cast<std::size_t>(written);
   }
   return 0;
+}
+
+std::size_t read_at(int descriptor, std::uint64_t offset, void* data, std::size_t bytes, int& error) {
+  std::size_t done = 0;
+  for (error = 0; done < bytes;) {
+    ssize_t got = ::pread(descriptor, static_cast<char*>(data) + done, bytes - done, static_cast<off_t>(offset + done));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) error = errno;
+    if (got <= 0) break;
+    done += static_cast<std::size_t>(got);
+  }
+  return done;
+}
+
+FileDescriptor::~FileDescriptor() { close(); }
+
+int FileDescriptor::close() {
+  const int number = std::exchange(number_, -1);
+  return number >= 0 && ::close(number) != 0 ? errno : 0;
 }
 
 std::string follow_links(std::string path, int& own_descriptor) {
@@ -113,12 +156,42 @@ void fail_io(const std::string& what, const std::string& path, int error_number)
               is_shortage(error_number) ? Exit::out_of_memory : Exit::io);
 }
 
+MappedBytes::MappedBytes(int descriptor, std::uint64_t offset, std::size_t bytes) : size_(bytes) {
+  if (bytes == 0) return;
+  auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  std::uint64_t before = offset % page;
+  page_bytes_ = static_cast<std::size_t>(before) + bytes;
+  void* pages = ::mmap(nullptr, page_bytes_, PROT_READ, MAP_SHARED, descriptor, static_cast<off_t>(offset - before));
+  if (pages == MAP_FAILED) fail_io("map", "the file to memory", errno);
+  pages_ = pages;
+  data_ = static_cast<const unsigned char*>(pages_) + before;
+}
+
+MappedBytes::~MappedBytes() {
+  if (pages_) ::munmap(pages_, page_bytes_);
+}
+
+MappedBytes& MappedBytes::operator=(MappedBytes&& other) noexcept {
+  std::swap(pages_, other.pages_);
+  std::swap(page_bytes_, other.page_bytes_);
+  std::swap(data_, other.data_);
+  std::swap(size_, other.size_);
+  return *this;
+}
+
+void sync_folder(const std::string& path) {
+  const FileDescriptor folder(::open(folder_of(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder < 0) fail_io("open the folder of", path, errno);
+  // Some network file systems cannot flush a folder; the rename itself has happened.
+  if (::fsync(folder) != 0 && errno != EINVAL && errno != ENOTSUP) fail_io("flush the folder of", path, errno);
+}
+
 OutputFile::OutputFile(const std::string& path, std::size_t bytes) : path_(path), final_path_(path) {
   int own_descriptor = -1;
   final_path_ = follow_links(path, own_descriptor);
   if (own_descriptor >= 0) {
-    std::fflush(nullptr);  // what was printed before comes before
-    descriptor_ = ::fcntl(own_descriptor, F_DUPFD_CLOEXEC, 0);
+    std::fflush(nullptr);  // keeps the order of what was printed before
+    descriptor_ = FileDescriptor(::fcntl(own_descriptor, F_DUPFD_CLOEXEC, 0));
     if (descriptor_ < 0) fail_io("write", path_, errno);
     return;
   }
@@ -129,22 +202,20 @@ OutputFile::OutputFile(const std::string& path, std::size_t bytes) : path_(path)
     throw Error("cannot write " + path_ + ": it is a whole disk (a block device); expected a file", Exit::io);
   }
   if (exists && !S_ISREG(there.st_mode)) {
-    descriptor_ = ::open(final_path_.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC);
+    descriptor_ = FileDescriptor(::open(final_path_.c_str(), O_WRONLY | O_NOCTTY | O_CLOEXEC));
     if (descriptor_ < 0) fail_io("write", path_, errno);
     return;
   }
   require_space(final_path_, bytes);
   remove_orphans(final_path_);
-  // O_EXCL does not follow a link, and fails where anything has that name.
   temporary_path_ = temporary_name(final_path_);
-  descriptor_ = ::open(temporary_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                       exists ? there.st_mode & 0600 : 0666);
+  descriptor_ = FileDescriptor(::open(temporary_path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                                      exists ? there.st_mode & 0600 : 0666));
   if (descriptor_ < 0) fail_io("write", path_, errno);
   if (exists) keep_owner_and_mode(descriptor_, there);
 }
 
 OutputFile::~OutputFile() {
-  if (descriptor_ >= 0) ::close(descriptor_);
   if (!temporary_path_.empty()) ::unlink(temporary_path_.c_str());
 }
 
@@ -155,12 +226,10 @@ void OutputFile::write(const void* data, std::size_t bytes) {
 void OutputFile::close() {
   if (!temporary_path_.empty()) {
     if (::fsync(descriptor_) != 0) fail_io("flush", path_, errno);
-    // Whoever reads the file back now reads the disk, not the memory it was written from.
+    // So that reading the file back reads the disk, not the page cache.
     ::posix_fadvise(descriptor_, 0, 0, POSIX_FADV_DONTNEED);
   }
-  int closed = ::close(descriptor_);
-  descriptor_ = -1;
-  if (closed != 0) fail_io("close", path_, errno);
+  if (int error = descriptor_.close()) fail_io("close", path_, error);
 }
 
 void OutputFile::commit() {

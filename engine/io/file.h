@@ -1,13 +1,15 @@
-// Files read whole, and files that appear whole or not at all: written beside their final place, flushed to the disk,
-// then renamed over it.
+// Reading whole files, and writing files atomically: into a temporary next to the destination, which is flushed to the
+// disk and then renamed over it.
 //
-// What stands at a path is respected: a link stays and leads to the new file, a file keeps its permissions and owner,
-// and what is no file (a device, a pipe, /dev/stdout) is written to as it is.
+// Symbolic links are followed and kept, an existing file keeps its permissions and owner, and what is not a regular
+// file (a device, a pipe, /dev/stdout) is written directly.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace sink {
@@ -16,8 +18,8 @@ namespace sink {
 // reader.
 std::string read_file(const char* tag, const std::string& path);
 
-// Writes `bytes` as the file `path`, replacing an older one only once the new one is safe on the disk. Throws Error
-// (Exit::io) with the system's reason; the older file is then untouched and no temporary stays behind.
+// Writes `bytes` to the file `path`. An older file is replaced only after the new one is safe on the disk. Throws Error
+// (Exit::io) with the system's reason; the older file is then unchanged and no temporary remains.
 void write_file_atomically(const std::string& path, std::string_view bytes);
 
 struct NamedBytes {
@@ -25,15 +27,54 @@ struct NamedBytes {
   std::string_view bytes;
 };
 
-// The same for files that belong together: none is replaced before all are safe on the disk; then they are renamed in
-// the given order.
+// The same for files that belong together: no file is replaced before all are safe on the disk. They are renamed in the
+// given order.
 void write_files_atomically(const std::vector<NamedBytes>& files);
 
-// The same in steps, for a writer that wants to look at its file before it counts.
+// Owns a file descriptor; -1: none.
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int number = -1) : number_(number) {}
+  ~FileDescriptor();
+  FileDescriptor(FileDescriptor&& other) noexcept : number_(std::exchange(other.number_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+  }
+  operator int() const { return number_; }
+  // Returns 0, or the errno of close(2).
+  int close();
+
+ private:
+  int number_;
+};
+
+// Memory-mapped bytes of a file.
+class MappedBytes {
+ public:
+  MappedBytes() = default;
+  // `bytes` bytes of an open file from `offset` on, all within the file. They stay valid after the file is closed or
+  // replaced. Throws Error (Exit::io).
+  MappedBytes(int descriptor, std::uint64_t offset, std::size_t bytes);
+  ~MappedBytes();
+  MappedBytes(MappedBytes&& other) noexcept { *this = static_cast<MappedBytes&&>(other); }
+  MappedBytes& operator=(MappedBytes&& other) noexcept;
+
+  const unsigned char* data() const { return data_; }
+  std::size_t size() const { return size_; }
+
+ private:
+  void* pages_ = nullptr;  // page-aligned
+  std::size_t page_bytes_ = 0;
+  const unsigned char* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// write_file_atomically in steps, for a caller that checks the temporary before commit().
 class OutputFile {
  public:
-  // Creates a temporary (temporary_name.h) in the folder of the file that `path` leads to; removes those of processes
-  // that died. Refuses when the disk has not `bytes` to spare, and where a folder or a whole disk stands in the way.
+  // Creates a temporary in the folder of the file that `path` resolves to and removes temporaries of dead processes.
+  // Throws where the disk has less than `bytes` free, and where `path` is a folder or a block device.
   OutputFile(const std::string& path, std::size_t bytes);
   ~OutputFile();  // removes the temporary unless it was committed
   OutputFile(const OutputFile&) = delete;
@@ -41,26 +82,41 @@ class OutputFile {
 
   void write(const void* data, std::size_t bytes);
   void close();   // flushes to the disk first
-  void commit();  // renames over what `path` leads to and flushes the folder; after close()
-  // What was written so far, until commit(); empty where the bytes went to a device or a pipe and cannot be looked at.
+  void commit();  // renames over what `path` resolves to and flushes the folder; after close()
+  // The path of the temporary until commit(); empty where a device or a pipe is written directly.
   const std::string& temporary() const { return temporary_path_; }
 
  private:
   std::string path_;            // as it was given, for messages
-  std::string final_path_;      // where its links lead
+  std::string final_path_;      // with its links resolved
   std::string temporary_path_;  // empty: written directly
-  int descriptor_ = -1;
+  FileDescriptor descriptor_;
 };
 
-// The file that the links of `path` lead to; it need not be there. A link under /proc/<this process>/fd, where
-// /dev/stdout leads, is no path to go on with (the file may be deleted, or in use by others from that place on): its
-// number comes back in `own_descriptor`, which is else left as it is. Throws Error (Exit::io) for links in a circle.
+// Flushes the folder of `path` to the disk, after a rename in it. Throws Error (Exit::io).
+void sync_folder(const std::string& path);
+
+// Temporary files and folders are named `.<name>.tmp-<process>-<random>`. The random part cannot be predicted, so no
+// attacker can place a link there; the process id tells which temporaries are orphans.
+
+// The folder of `path`; "." where it has none.
+std::string folder_of(const std::string& path);
+// A new name for a temporary of this process that becomes `path`. The caller creates it with O_EXCL or mkdir(2).
+std::string temporary_name(const std::string& path);
+// Removes the temporaries of `path`, files and folders, whose process no longer exists.
+void remove_orphans(const std::string& path);
+
+// The file that the links of `path` resolve to; it need not exist. A link under /proc/<this process>/fd (where
+// /dev/stdout leads) is not resolved: `own_descriptor` becomes its number and is otherwise unchanged. Throws Error
+// (Exit::io) for circular links.
 std::string follow_links(std::string path, int& own_descriptor);
 
-// write(2) until all is written. Returns 0, or the errno of what failed.
+// Calls write(2) until all bytes are written. Returns 0 or an errno.
 int write_all(int descriptor, const void* data, std::size_t bytes);
+// Calls pread(2) until `bytes` are read or the file ends. Returns the number read; `error` becomes 0 or an errno.
+std::size_t read_at(int descriptor, std::uint64_t offset, void* data, std::size_t bytes, int& error);
 
-// Whether the system lacks file descriptors or memory, which says nothing about a file.
+// Whether an errno means that the system lacks file descriptors or memory, which is not a fault of the file.
 bool is_shortage(int error_number);
 
 // Throws Error: "cannot <what> <path>: <the system's reason>", with advice where there is some. Exit::out_of_memory for

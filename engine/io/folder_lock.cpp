@@ -38,7 +38,7 @@ std::string this_process_in_words() {
          " since " + since;
 }
 
-// What a holder wrote about itself; whatever else stands there never gets further than one line.
+// The description in the lock file: its first line, without control characters.
 std::string holder_in(int descriptor) {
   std::array<char, 512> text{};
   ssize_t got = ::pread(descriptor, text.data(), text.size(), 0);
@@ -49,8 +49,8 @@ std::string holder_in(int descriptor) {
   return holder;
 }
 
-// The processes that a program forks inherit flock(2). They close their copy at once: the lock ends with its holder,
-// not with a child that lives a moment longer.
+// Forked children inherit flock(2). They close their copy at once, so that the lock ends with its holder and not with a
+// child that lives longer.
 constexpr std::size_t kMostLocks = 64;
 std::array<std::atomic<int>, kMostLocks> held;  // descriptor + 1; 0 is free
 
@@ -75,7 +75,7 @@ void release(int descriptor) {
   }
 }
 
-// A holder that leaves removes its file; who waited for that very file has locked nothing.
+// A holder removes its file when it ends; a lock on a removed file protects nothing.
 bool still_there(int descriptor, const std::string& path) {
   struct stat opened, named;
   return ::fstat(descriptor, &opened) == 0 && ::stat(path.c_str(), &named) == 0 && opened.st_ino == named.st_ino &&
@@ -86,21 +86,19 @@ bool still_there(int descriptor, const std::string& path) {
 
 FolderLock::FolderLock(const std::string& folder) : path_(folder + "/" + kLockName) {
   for (int attempt = 0;; ++attempt) {
-    descriptor_ = ::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+    descriptor_ = FileDescriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666));
     if (descriptor_ < 0) fail_io("write into", folder, errno);
     if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
       int error = errno;
       std::string holder = holder_in(descriptor_);
-      if (error == EWOULDBLOCK) {
-        ::close(descriptor_);
+      if (error == EWOULDBLOCK)
         throw Error(folder + " is in use by " + (holder.empty() ? "another process" : holder) +
                         "; wait until it is done, or choose another folder",
                     Exit::usage);
-      }
       std::fprintf(stderr, "note: %s: this file system keeps no locks; see that no other program writes there\n",
                    printable(folder).c_str());
     }
-    if (still_there(descriptor_, path_) || attempt == 100) break;  // some file systems number files as they please
+    if (still_there(descriptor_, path_) || attempt == 100) break;  // some file systems change inodes
     ::close(descriptor_);
   }
   close_in_children(descriptor_);
@@ -108,7 +106,7 @@ FolderLock::FolderLock(const std::string& folder) : path_(folder + "/" + kLockNa
   if (!before.empty() && before.find(" on " + host_name() + " since ") == std::string::npos)
     std::fprintf(stderr, "note: %s was in use by %s, which did not let go and holds no lock any more; taken over\n",
                  printable(folder).c_str(), printable(before).c_str());
-  // For people; the lock holds without it.
+  // Only informational.
   if (::ftruncate(descriptor_, 0) == 0) (void)!::pwrite(descriptor_, now.data(), now.size(), 0);
 }
 
@@ -116,15 +114,6 @@ FolderLock::~FolderLock() {
   if (descriptor_ < 0) return;
   release(descriptor_);
   ::unlink(path_.c_str());  // before the lock is released: afterwards the file may be another's
-  ::close(descriptor_);
-}
-
-FolderLock::FolderLock(FolderLock&& other) noexcept { *this = std::move(other); }
-
-FolderLock& FolderLock::operator=(FolderLock&& other) noexcept {
-  std::swap(path_, other.path_);
-  std::swap(descriptor_, other.descriptor_);
-  return *this;
 }
 
 }  // namespace sink

@@ -1,8 +1,10 @@
-// One program at a time writes into a folder. The lock is flock(2) on the file `.lock` in it, which the system lets go
-// when its holder ends, however it ends; what stands in the file only says who it is.
+// Lets one program at a time write into a folder. The lock is flock(2) on the file `.lock` in it, which the system
+// releases when its holder ends for any reason; the text of the file only describes the holder.
 #pragma once
 
 #include <string>
+
+#include "engine/io/file.h"
 
 namespace sink {
 
@@ -11,17 +13,17 @@ inline constexpr const char* kLockName = ".lock";
 class FolderLock {
  public:
   FolderLock() = default;  // holds nothing
-  // Takes the lock of a folder that exists. Throws Error: Exit::usage when another holds it, naming its program,
-  // process, host and since when; Exit::io when the folder cannot be written. A file system that knows no locks is
-  // noted on stderr, and so is a holder on another host that this system knows to be gone.
+  // Locks an existing folder. Throws Error: Exit::usage where it is locked, with the program, process, host and time of
+  // the holder; Exit::io where the folder cannot be written. A note on stderr reports a file system without locks, and
+  // a stale lock of another host.
   explicit FolderLock(const std::string& folder);
   ~FolderLock();  // removes the file and releases the lock
-  FolderLock(FolderLock&& other) noexcept;
-  FolderLock& operator=(FolderLock&& other) noexcept;
+  FolderLock(FolderLock&&) noexcept = default;
+  FolderLock& operator=(FolderLock&&) noexcept = default;  // of one that holds nothing
 
  private:
   std::string path_;
-  int descriptor_ = -1;
+  FileDescriptor descriptor_;
 };
 
 }  // namespace sink

@@ -23,7 +23,7 @@ herr_t keep_first_reason(unsigned depth, const H5E_error2_t* error, void* kept) 
   auto& reason = *static_cast<Reason*>(kept);
   if (depth != 0) return 0;
   if (error->desc) reason.text = error->desc;
-  // Of the system's reason HDF5 also says when, and at which address.
+  // Keep only the system's own message of HDF5's text.
   constexpr std::string_view kSystem = "error message = '";
   if (const std::size_t at = reason.text.find(kSystem); at != std::string::npos) {
     reason.text.erase(0, at + kSystem.size());
@@ -34,25 +34,25 @@ herr_t keep_first_reason(unsigned depth, const H5E_error2_t* error, void* kept) 
 }
 
 // In memory where `path` is empty.
-hid_t make_file(const std::string& path, std::size_t seal_bytes) {
+hid_t make_file(const std::string& path, std::size_t user_block_bytes) {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make a property list");
   if (path.empty()) hdf5_check(H5Pset_fapl_core(access, std::size_t{1} << 24, false), "keep a file in memory");
   hdf5_check(H5Pset_file_locking(access, false, true), "turn file locks off");  // some network file systems have none
-  // The format of HDF5 1.8: every reader knows it and its object headers carry no times once told so.
+  // The format of HDF5 1.8: every reader knows it, and its object headers can leave out times.
   hdf5_check(H5Pset_libver_bounds(access, H5F_LIBVER_V18, H5F_LIBVER_V18), "choose the file format");
   Hdf5Handle creation(H5Pcreate(H5P_FILE_CREATE), H5Pclose, "make a property list");
-  hdf5_check(H5Pset_userblock(creation, seal_bytes), "reserve the seal");
+  hdf5_check(H5Pset_userblock(creation, user_block_bytes), "reserve the user block");
   hdf5_check(H5Pset_obj_track_times(creation, false), "leave out times");
-  // A name of its own: HDF5 cannot let go of an image that it failed to finish for want of memory.
+  // A unique name: HDF5 keeps an image open that it could not finish for lack of memory.
   static std::atomic<int> images = 0;
   std::string name = path.empty() ? "image " + std::to_string(++images) : path;
   hid_t file = H5Fcreate(name.c_str(), H5F_ACC_TRUNC, creation, access);
-  hdf5_check(file, "make a file");  // here, for closing the property lists makes HDF5 forget the reason
+  hdf5_check(file, "make a file");  // before the property lists are closed, which clears HDF5's error stack
   return file;
 }
 
-// To be closed by the caller, as are the properties below.
+// The caller closes the type, and the properties below.
 hid_t make_text_type(std::size_t bytes) {
   hid_t type = H5Tcopy(H5T_C_S1);
   H5Tset_size(type, std::max<std::size_t>(bytes, 1));  // HDF5 has no text of no bytes
@@ -76,30 +76,30 @@ hid_t make_dataset_properties() {
   return properties;
 }
 
-std::string written_frame(const std::string& path, std::size_t seal_bytes,
+std::string written_frame(const std::string& path, std::size_t user_block_bytes,
                           const std::vector<std::pair<std::string, std::string>>& text_attributes,
-                          std::vector<Hdf5Room> rooms) {
-  Hdf5Handle file(make_file(path, seal_bytes), H5Fclose, "make a file");
+                          std::vector<Hdf5List> lists) {
+  Hdf5Handle file(make_file(path, user_block_bytes), H5Fclose, "make a file");
   for (const auto& [name, text] : text_attributes) add_attribute(file, name, text);
   Hdf5Handle properties(make_dataset_properties(), H5Pclose, "make a property list");
-  // Their bytes get their place now, and nothing is written there.
-  hdf5_check(H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY), "make room at once");
-  hdf5_check(H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER), "leave room empty");
-  for (Hdf5Room& room : rooms) {
-    hsize_t count = room.count;
-    Hdf5Handle space(H5Screate_simple(1, &count, nullptr), H5Sclose, "make the space of " + room.path);
-    Hdf5Handle dataset(H5Dcreate2(file, room.path.c_str(), room.wide ? H5T_STD_U32LE : H5T_STD_U16LE, space,
+  // Space is allocated now; nothing is written to it.
+  hdf5_check(H5Pset_alloc_time(properties, H5D_ALLOC_TIME_EARLY), "allocate the dataset early");
+  hdf5_check(H5Pset_fill_time(properties, H5D_FILL_TIME_NEVER), "skip fill values");
+  for (Hdf5List& list : lists) {
+    hsize_t count = list.count;
+    Hdf5Handle space(H5Screate_simple(1, &count, nullptr), H5Sclose, "make the space of " + list.path);
+    Hdf5Handle dataset(H5Dcreate2(file, list.path.c_str(), list.wide ? H5T_STD_U32LE : H5T_STD_U16LE, space,
                                   H5P_DEFAULT, properties, H5P_DEFAULT),
-                       H5Dclose, "add " + room.path);
-    room.offset = H5Dget_offset(dataset);
-    if (count > 0 && room.offset == HADDR_UNDEF) throw Hdf5Failure("cannot find the room of " + room.path);
+                       H5Dclose, "add " + list.path);
+    list.offset = H5Dget_offset(dataset);
+    if (count > 0 && list.offset == HADDR_UNDEF) throw Hdf5Failure("cannot find the offset of " + list.path);
   }
   hdf5_check(H5Fflush(file, H5F_SCOPE_GLOBAL), "finish the file");
   hsize_t bytes = 0;
   hdf5_check(H5Fget_filesize(file, &bytes), "measure the file");
   file.close("finish the file");
   std::vector<std::uint64_t> numbers{bytes};
-  for (const Hdf5Room& room : rooms) numbers.push_back(room.offset);
+  for (const Hdf5List& list : lists) numbers.push_back(list.offset);
   return {reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof numbers[0]};
 }
 
@@ -119,8 +119,8 @@ void hdf5_check(long long result, const std::string& what) {
   throw Hdf5Failure("cannot " + what + ": " + reason.text);
 }
 
-Hdf5Image::Hdf5Image(std::size_t seal_bytes)
-    : seal_bytes_(seal_bytes), file_(make_file("", seal_bytes), H5Fclose, "make a file") {}
+Hdf5Image::Hdf5Image(std::size_t user_block_bytes)
+    : user_block_bytes_(user_block_bytes), file_(make_file("", user_block_bytes), H5Fclose, "make a file") {}
 
 void Hdf5Image::add_text_attribute(const std::string& name, const std::string& text) {
   add_attribute(file_, name, text);
@@ -137,7 +137,7 @@ void Hdf5Image::add_groups_above(const std::string& path) {
   }
 }
 
-// Makes and fills a dataset, and those groups of its path that are missing; to be closed by the caller.
+// Creates a dataset and the missing groups of its path; the caller closes it.
 hid_t Hdf5Image::add_dataset(const std::string& path, const std::vector<hsize_t>& sizes, hid_t file_type,
                              hid_t memory_type, const void* data) {
   add_groups_above(path);
@@ -171,27 +171,28 @@ std::pair<const char*, std::size_t> Hdf5Image::bytes() {
   hdf5_check(bytes, "measure the file");
   void** memory = nullptr;
   hdf5_check(H5Fget_vfd_handle(file_, H5P_DEFAULT, reinterpret_cast<void**>(&memory)), "find the file in memory");
-  // HDF5 measures without the room for the seal, but has it in its memory.
-  return {static_cast<const char*>(*memory), seal_bytes_ + static_cast<std::size_t>(bytes)};
+  // The size that HDF5 reports leaves out the user block, which its memory image includes.
+  return {static_cast<const char*>(*memory), user_block_bytes_ + static_cast<std::size_t>(bytes)};
 }
 
-std::uint64_t write_hdf5_frame(const std::string& path, std::size_t seal_bytes,
+std::uint64_t write_hdf5_frame(const std::string& path, std::size_t user_block_bytes,
                                const std::vector<std::pair<std::string, std::string>>& text_attributes,
-                               std::vector<Hdf5Room>& rooms) {
+                               std::vector<Hdf5List>& lists) {
   constexpr char kWritten = 'w', kFailed = 'f';
   const ChildReport report = report_of_child(
       [&] {
         try {
-          return kWritten + written_frame(path, seal_bytes, text_attributes, rooms);
+          return kWritten + written_frame(path, user_block_bytes, text_attributes, lists);
         } catch (const Hdf5Failure& failure) { return std::string(1, kFailed) + failure.what(); }
       },
       {.writes_files = true});
   if (!report.failure.empty()) throw Hdf5Failure("the HDF5 library cannot write it: " + report.failure);
   if (report.bytes[0] == kFailed) throw Hdf5Failure(report.bytes.substr(1));
-  std::vector<std::uint64_t> numbers(1 + rooms.size());
-  if (report.bytes.size() != 1 + numbers.size() * sizeof numbers[0]) throw Hdf5Failure("its places are not known");
+  std::vector<std::uint64_t> numbers(1 + lists.size());
+  if (report.bytes.size() != 1 + numbers.size() * sizeof numbers[0])
+    throw Hdf5Failure("the process that wrote it reported no offsets");
   std::memcpy(numbers.data(), report.bytes.data() + 1, numbers.size() * sizeof numbers[0]);
-  for (std::size_t i = 0; i < rooms.size(); ++i) rooms[i].offset = numbers[1 + i];
+  for (std::size_t i = 0; i < lists.size(); ++i) lists[i].offset = numbers[1 + i];
   return numbers[0];
 }
 

@@ -4,12 +4,11 @@
 #include <cstring>
 
 #include "engine/io/child_report.h"
-#include "engine/io/hdf5_walk.h"
 
 namespace sink {
 namespace {
 
-// The report: numbers as eight bytes, texts as their length and bytes; first 1 and the index, or 0 and what went wrong.
+// The report: integers as eight bytes, texts as their length and bytes. First 1 and the index, or 0 and the error.
 class Writer {
  public:
   void number(std::uint64_t value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof value); }
@@ -23,7 +22,7 @@ class Writer {
   std::string bytes_;
 };
 
-[[noreturn]] void refuse_report() { throw Hdf5Failure("the reader of HDF5 files gave a report that makes no sense"); }
+[[noreturn]] void refuse_report() { throw Hdf5Failure("the process that lists HDF5 files gave an invalid report"); }
 
 class Reader {
  public:
@@ -71,20 +70,20 @@ Hdf5Dataset decode_dataset(Reader& from) {
   return d;
 }
 
-// Whether all of it stands in a file of `file_bytes`, without ever forming a product that could overflow.
+// Whether the file contains the whole dataset. Forms no product that could overflow.
 bool fits(const Hdf5Dataset& d, std::uint64_t file_bytes) {
   if (d.element_bytes < 1 || d.element_bytes > file_bytes) return false;
-  std::uint64_t room = file_bytes / d.element_bytes;
+  std::uint64_t elements_left = file_bytes / d.element_bytes;
   for (int axis = 0; axis < d.shape.rank(); ++axis) {
     auto size = static_cast<std::uint64_t>(d.shape[axis]);
-    if (size > room) return false;
-    if (size > 0) room /= size;
+    if (size > elements_left) return false;
+    if (size > 0) elements_left /= size;
   }
   return d.bytes() == 0 || (d.offset <= file_bytes && d.bytes() <= file_bytes - d.offset);
 }
 
-// Every dataset has bytes of its own, so that all of them together need no more memory than the file is long.
-void require_apart(const std::vector<Hdf5Dataset>& datasets) {
+// No two datasets overlap, so that together they need no more memory than the file is long.
+void require_disjoint(const std::vector<Hdf5Dataset>& datasets) {
   std::vector<const Hdf5Dataset*> stored;
   for (const Hdf5Dataset& d : datasets) {
     if (d.problem.empty() && d.bytes() > 0) stored.push_back(&d);
@@ -141,7 +140,7 @@ Hdf5Index decode_hdf5_index(std::string_view report, std::uint64_t file_bytes) {
   }
   for (std::uint64_t count = from.number(from.left()); count > 0; --count) {
     Hdf5Dataset& d = index.datasets.emplace_back(decode_dataset(from));
-    if (d.problem.empty() && !fits(d, file_bytes)) d.problem = "says it is larger than the file";
+    if (d.problem.empty() && !fits(d, file_bytes)) d.problem = "claims to be larger than the file";
   }
   if (from.left() > 0) refuse_report();
   std::sort(index.datasets.begin(), index.datasets.end(), [](auto& a, auto& b) { return a.path < b.path; });
@@ -149,7 +148,7 @@ Hdf5Index decode_hdf5_index(std::string_view report, std::uint64_t file_bytes) {
     if (index.datasets[i].path == index.datasets[i - 1].path)
       throw Hdf5Failure("it has two datasets named " + index.datasets[i].path);
   }
-  require_apart(index.datasets);
+  require_disjoint(index.datasets);
   return index;
 }
 

@@ -1,6 +1,6 @@
-// What an HDF5 file holds and where: names, types, sizes and byte offsets, but no values. libhdf5 has open memory bugs
-// on damaged files and follows names of other files, so it runs in a process of its own (engine/io/child_report.h),
-// only ever sees one file, and reports this; the values are then read by engine/io/hdf5_reader.h without it.
+// The index of an HDF5 file: names, types, shapes and byte offsets, but no values. libhdf5 has open memory bugs on
+// damaged files and follows links to other files, so it lists an untrusted file in a sandboxed child process
+// (engine/io/child_report.h). engine/io/hdf5_reader.h then reads the values without libhdf5.
 #pragma once
 
 #include <cstddef>
@@ -32,11 +32,11 @@ struct Hdf5Dataset {
   bool is_signed = false, big_endian = false;
   std::uint64_t element_bytes = 0;
   Shape shape;
-  std::uint64_t offset = 0;  // in the file, of its bytes, which stand in one piece
+  std::uint64_t offset = 0;  // in the file; the layout is contiguous
   std::string axes;
   std::string problem;  // why it cannot be read; else empty
 
-  std::uint64_t bytes() const;    // of all elements; after require_sound
+  std::uint64_t bytes() const;    // of all elements
   std::string type_name() const;  // "f32", "big-endian i64", "text"
 };
 
@@ -45,13 +45,15 @@ struct Hdf5Index {
   std::vector<Hdf5Dataset> datasets;      // sorted by path
 };
 
-// Throws Hdf5Failure("cannot open it as HDF5: <reason>", and the like) when the file is no HDF5 file, or when the
-// library crashes on it or takes unreasonably long, nests deeper than 16 groups or holds more than 65,536 links. Links
-// to other places or files, datasets that are stored elsewhere, in pieces or not at all stay in the index with their
-// problem.
+// Throws Hdf5Failure where the file is not an HDF5 file, nests groups deeper than 16 or has more than 65,536 links, and
+// where libhdf5 crashes or times out. Soft and external links and datasets without contiguous data in this file are
+// listed with their problem.
 Hdf5Index read_hdf5_index(const std::string& path, std::uint64_t file_bytes);
 
-// Its two halves: what the child reports, and the parent's reading of that, which believes nothing. Throws Hdf5Failure.
+// The steps of read_hdf5_index. All throw Hdf5Failure.
+// In the child process: opens the file, then drops the right to open any other.
+Hdf5Index walk_hdf5(const std::string& path, std::uint64_t file_bytes);
+// The child's report, and the parent's decoding of it. The report is untrusted.
 std::string encode_hdf5_index(const Hdf5Index& index);
 Hdf5Index decode_hdf5_index(std::string_view report, std::uint64_t file_bytes);
 

@@ -15,22 +15,18 @@
 namespace sink {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "values are copied as they stand in the file");
+static_assert(std::endian::native == std::endian::little, "values are copied without swapping bytes");
 
-// At least 3, so that a child that has no standard streams still has it.
-int open_file(const std::string& path) {
-  int opened = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (opened < 0 && is_shortage(errno)) fail_io("open", path, errno);
-  if (opened < 0) throw Hdf5Failure(std::string("cannot open it: ") + std::strerror(errno));
-  int descriptor = ::fcntl(opened, F_DUPFD_CLOEXEC, 3);
-  const int error = errno;
-  ::close(opened);
-  if (descriptor < 0 && is_shortage(error)) fail_io("open", path, error);
-  if (descriptor < 0) throw Hdf5Failure(std::string("cannot open it: ") + std::strerror(error));
+// A descriptor of at least 3: the child process closes 0 to 2 and still needs it.
+FileDescriptor open_file(const std::string& path) {
+  const FileDescriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  FileDescriptor descriptor(opened < 0 ? -1 : ::fcntl(opened, F_DUPFD_CLOEXEC, 3));
+  if (descriptor < 0 && is_shortage(errno)) fail_io("open", path, errno);
+  if (descriptor < 0) throw Hdf5Failure(std::string("cannot open it: ") + std::strerror(errno));
   return descriptor;
 }
 
-// The file behind a descriptor, whatever becomes of its name meanwhile.
+// A path that names the open file even after `path` was renamed or replaced.
 std::string path_of(int descriptor, const std::string& path) {
   std::string own = "/proc/self/fd/" + std::to_string(descriptor);
   return ::access(own.c_str(), R_OK) == 0 ? own : path;
@@ -42,7 +38,7 @@ Hdf5Index index_of(int descriptor, const std::string& path) {
   return read_hdf5_index(path_of(descriptor, path), static_cast<std::uint64_t>(about.st_size));
 }
 
-// The whole number in `bytes` bytes; false where it does not fit 32 bits.
+// Decodes a whole number of any width; false where it does not fit 32 bits.
 bool whole_number(const unsigned char* from, const Hdf5Dataset& type, std::int32_t& to) {
   std::uint64_t bits = 0;
   for (std::size_t i = 0; i < type.element_bytes; ++i) {
@@ -60,29 +56,15 @@ bool whole_number(const unsigned char* from, const Hdf5Dataset& type, std::int32
 
 }  // namespace
 
-Hdf5Reader::Hdf5Reader(const std::string& path) : descriptor_(open_file(path)) {
-  try {
-    index_ = index_of(descriptor_, path);
-  } catch (...) {
-    ::close(descriptor_);
-    throw;
-  }
-}
-
-Hdf5Reader::~Hdf5Reader() { ::close(descriptor_); }
+Hdf5Reader::Hdf5Reader(const std::string& path) : descriptor_(open_file(path)), index_(index_of(descriptor_, path)) {}
 
 void Hdf5Reader::read(std::uint64_t offset, void* data, std::size_t bytes) const {
-  for (std::size_t done = 0; done < bytes;) {
-    ssize_t got =
-        ::pread(descriptor_, static_cast<char*>(data) + done, bytes - done, static_cast<off_t>(offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0) throw Hdf5Failure(std::string("cannot read it: ") + std::strerror(errno));
-    if (got == 0) throw Hdf5Failure("it became shorter while it was read");
-    done += static_cast<std::size_t>(got);
-  }
+  int error = 0;
+  const std::size_t got = read_at(descriptor_, offset, data, bytes, error);
+  if (error) throw Hdf5Failure(std::string("cannot read it: ") + std::strerror(error));
+  if (got < bytes) throw Hdf5Failure("it became shorter while it was read");
 }
 
-// One that can be read, of the checked index.
 const Hdf5Dataset& Hdf5Reader::dataset(const std::string& path) const {
   auto found = std::lower_bound(index_.datasets.begin(), index_.datasets.end(), path,
                                 [](const Hdf5Dataset& d, const std::string& name) { return d.path < name; });
@@ -126,7 +108,7 @@ Tensor Hdf5Reader::tensor(const std::string& path) const {
 
 Tensor Hdf5Reader::integers(const std::string& path) const {
   const Hdf5Dataset& d = dataset(path);
-  if (d.kind != Hdf5Kind::integer) throw Hdf5Failure(path + " is " + d.type_name() + "; expected whole numbers");
+  if (d.kind != Hdf5Kind::integer) throw Hdf5Failure(path + " is " + d.type_name() + "; expected integers");
   Tensor tensor = Tensor::empty(d.shape, DType::I32);
   constexpr std::int64_t kPiece = 1 << 17;  // elements
   std::vector<unsigned char> bytes(static_cast<std::size_t>(std::min(kPiece, tensor.size())) * d.element_bytes);

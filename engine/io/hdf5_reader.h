@@ -1,5 +1,5 @@
-// Reads texts, real tensors and whole numbers out of an HDF5 file that nobody vouches for: every size is checked
-// against the file before it is used, and nothing outside of the file is touched.
+// Reads texts, floating-point tensors and integers from an untrusted HDF5 file. Every size is checked against the file
+// before it is used, and no other file is opened.
 #pragma once
 
 #include <cstdint>
@@ -7,36 +7,33 @@
 #include <utility>
 #include <vector>
 
+#include "engine/io/file.h"
 #include "engine/io/hdf5_index.h"
-#include "engine/io/mapped_bytes.h"
 #include "engine/tensor.h"
 
 namespace sink {
 
-// A file opened for reading. Everything throws Hdf5Failure.
+// All functions throw Hdf5Failure.
 class Hdf5Reader {
  public:
   explicit Hdf5Reader(const std::string& path);
-  ~Hdf5Reader();
-  Hdf5Reader(const Hdf5Reader&) = delete;
-  Hdf5Reader& operator=(const Hdf5Reader&) = delete;
 
   std::vector<std::pair<std::string, std::string>> text_attributes() const;
   std::vector<std::string> dataset_paths() const;  // sorted by name
   std::string text(const std::string& path) const;
-  // Little-endian f32 or f64, stored in one piece.
+  // Little-endian f32 or f64 with a contiguous layout.
   Tensor tensor(const std::string& path) const;
   std::string axes(const std::string& path) const;  // "" when there are none
-  // Whole numbers of any width as I32; refused where one does not fit.
+  // Integers of any width as I32. Throws if one does not fit.
   Tensor integers(const std::string& path) const;
-  // A list of u16 or u32 as it stands in the file, in memory but not copied; the width in bytes comes back in `width`.
+  // A one-dimensional dataset of u16 or u32, memory-mapped; `width` becomes 2 or 4.
   MappedBytes mapped_ids(const std::string& path, std::uint64_t& width) const;
 
  private:
   const Hdf5Dataset& dataset(const std::string& path) const;
   void read(std::uint64_t offset, void* data, std::size_t bytes) const;
 
-  int descriptor_;
+  FileDescriptor descriptor_;
   Hdf5Index index_;
 };
 

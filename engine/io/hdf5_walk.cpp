@@ -1,5 +1,4 @@
-#include "engine/io/hdf5_walk.h"
-
+// The part of reading an HDF5 file that libhdf5 does, in a child process (engine/io/hdf5_index.h).
 #include <hdf5.h>
 #include <sys/resource.h>
 
@@ -30,8 +29,8 @@ constexpr auto object_info = H5Oget_info2;
 using ObjectInfo = H5O_info_t;
 #endif
 
-// Past this, nothing that the file names can be opened: no external link, no external storage, no plugin.
-void give_up_opening_files() {
+// After this call no external link, external storage or plugin can be opened.
+void drop_right_to_open_files() {
   rlimit none = {0, 0};
   ::setrlimit(RLIMIT_NOFILE, &none);
 }
@@ -39,20 +38,20 @@ void give_up_opening_files() {
 hid_t open_for_reading(const std::string& path) {
   H5Eset_auto2(H5E_DEFAULT, nullptr, nullptr);
   Hdf5Handle access(H5Pcreate(H5P_FILE_ACCESS), H5Pclose, "make a property list");
-  // Locks fail on some network file systems, and a file of ours never changes once it has its name.
+  // Locks fail on some network file systems, and our files do not change after they are renamed to their path.
   hdf5_check(H5Pset_file_locking(access, false, true), "turn file locks off");
   hid_t file = H5Fopen(path.c_str(), H5F_ACC_RDONLY, access);
   hdf5_check(file, "open it as HDF5");
   return file;
 }
 
-// Elements, or 0 where there are none or it is no plain array.
+// 0 where there are none, or the dataspace is neither scalar nor simple.
 hssize_t elements(hid_t space) {
   H5S_class_t kind = H5Sget_simple_extent_type(space);
   return kind == H5S_SCALAR || kind == H5S_SIMPLE ? H5Sget_simple_extent_npoints(space) : 0;
 }
 
-// The text of an attribute, of a fixed length of at most `limit`; else "" and the problem.
+// The text of an attribute of a fixed length of at most `limit` bytes; else "", and `problem` is set.
 std::string attribute_text(hid_t attribute, std::size_t limit, std::string& problem) {
   Hdf5Handle type(H5Aget_type(attribute), H5Tclose, "read the type of an attribute");
   Hdf5Handle space(H5Aget_space(attribute), H5Sclose, "read the size of an attribute");
@@ -62,7 +61,7 @@ std::string attribute_text(hid_t attribute, std::size_t limit, std::string& prob
   }
   std::size_t bytes = H5Tget_size(type);
   if (bytes > limit) {
-    problem = "says it is longer than the file";
+    problem = "claims to be longer than the file";
     return "";
   }
   std::string text(bytes, '\0');
@@ -70,7 +69,7 @@ std::string attribute_text(hid_t attribute, std::size_t limit, std::string& prob
   return text;
 }
 
-std::vector<Hdf5Attribute> root_attributes(hid_t file, std::size_t room) {
+std::vector<Hdf5Attribute> root_attributes(hid_t file, std::size_t bytes_left) {
   ObjectInfo info;
   hdf5_check(object_info(file, &info, H5O_INFO_NUM_ATTRS), "count the attributes");
   if (info.num_attrs > kMostAttributes) {
@@ -86,8 +85,8 @@ std::vector<Hdf5Attribute> root_attributes(hid_t file, std::size_t room) {
     hdf5_check(length, "read the name of an attribute");
     Hdf5Attribute& read = attributes.emplace_back();
     read.name.assign(name.data(), std::min(static_cast<std::size_t>(length), name.size() - 1));
-    read.text = attribute_text(attribute, room, read.problem);
-    room -= read.text.size();  // all of them together are no longer than the file
+    read.text = attribute_text(attribute, bytes_left, read.problem);
+    bytes_left -= read.text.size();  // together they are not longer than the file
   }
   return attributes;
 }
@@ -99,7 +98,7 @@ std::string axes_of(hid_t dataset) {
   return attribute_text(attribute, kLongestAxes, ignored);
 }
 
-// Number types are known by comparison: anything odd (other widths, offsets, bit orders) equals none of them.
+// Compares with each supported type, so that unusual widths, offsets and bit orders are rejected.
 void describe_type(hid_t type, Hdf5Dataset& dataset) {
   dataset.element_bytes = H5Tget_size(type);
   if (H5Tget_class(type) == H5T_STRING && H5Tis_variable_str(type) == 0) dataset.kind = Hdf5Kind::text;
@@ -123,8 +122,8 @@ void describe_type(hid_t type, Hdf5Dataset& dataset) {
   }
 }
 
-// Its shape and where it stands; false and the problem where it has no place of its own in this file.
-bool describe_place(hid_t id, Hdf5Dataset& dataset) {
+// Sets shape and offset; returns false and sets the problem where the data is not contiguous in this file.
+bool describe_layout(hid_t id, Hdf5Dataset& dataset) {
   auto refuse = [&](const std::string& why) {
     dataset.problem = why;
     return false;
@@ -144,16 +143,16 @@ bool describe_place(hid_t id, Hdf5Dataset& dataset) {
   hdf5_check(H5Sget_simple_extent_dims(space, sizes, nullptr), "read the shape");
   bool empty = false;
   for (int axis = 0; axis < rank; ++axis) {
-    if (sizes[axis] > hsize_t{1} << 62) return refuse("says it is larger than the file");
+    if (sizes[axis] > hsize_t{1} << 62) return refuse("claims to be larger than the file");
     dataset.shape.append(static_cast<std::int64_t>(sizes[axis]));
     empty = empty || sizes[axis] == 0;
   }
   if (empty) return true;
   H5D_space_status_t stored = H5D_SPACE_STATUS_NOT_ALLOCATED;
-  hdf5_check(H5Dget_space_status(id, &stored), "read the place");
+  hdf5_check(H5Dget_space_status(id, &stored), "read the storage status");
   haddr_t offset = H5Dget_offset(id);
   if (stored != H5D_SPACE_STATUS_ALLOCATED || offset == HADDR_UNDEF)
-    return refuse("is named but holds no data (it was made and never written)");
+    return refuse("has no data (it was created and never written)");
   dataset.offset = offset;
   return true;
 }
@@ -170,7 +169,7 @@ class Walk {
   }
 
  private:
-  // No exception may pass through HDF5's own frames.
+  // Exceptions must not pass through HDF5's stack frames.
   static herr_t link(hid_t group, const char* name, const LinkInfo* info, void* self) {
     auto& walk = *static_cast<Walk*>(self);
     try {
@@ -210,7 +209,7 @@ class Walk {
     dataset.path = path;
     Hdf5Handle type(H5Dget_type(id), H5Tclose, "read the type of " + path);
     describe_type(type, dataset);
-    if (describe_place(id, dataset)) dataset.axes = axes_of(id);
+    if (describe_layout(id, dataset)) dataset.axes = axes_of(id);
     return dataset;
   }
 
@@ -224,7 +223,7 @@ class Walk {
 
 Hdf5Index walk_hdf5(const std::string& path, std::uint64_t file_bytes) {
   Hdf5Handle file(open_for_reading(path), H5Fclose, "open it as HDF5");
-  give_up_opening_files();
+  drop_right_to_open_files();
   Hdf5Index index;
   index.attributes = root_attributes(file, static_cast<std::size_t>(file_bytes));
   Hdf5Handle root(H5Gopen2(file, "/", H5P_DEFAULT), H5Gclose, "open the root group");

@@ -1,9 +1,13 @@
 // Independent of the locale, so the bytes of a page never depend on where it is made.
 #include "engine/io/html.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "engine/check.h"
 
@@ -12,9 +16,18 @@ namespace {
 
 using nlohmann::json;
 
-// Broken UTF-8 becomes U+FFFD; what nlohmann-json does when told so.
+// Invalid UTF-8 becomes U+FFFD.
 std::string valid_utf8(const std::string& text) {
   return json::parse(json(text).dump(-1, ' ', false, json::error_handler_t::replace)).get<std::string>();
+}
+
+std::string with_escapes(std::string_view text, std::initializer_list<std::pair<char, const char*>> escapes) {
+  std::string out;
+  for (const char c : text) {
+    auto found = std::find_if(escapes.begin(), escapes.end(), [c](const auto& escape) { return escape.first == c; });
+    found == escapes.end() ? out += c : out += found->second;
+  }
+  return out;
 }
 
 }  // namespace
@@ -27,7 +40,7 @@ void round_numbers(json& value, int digits_kept) {
     if (!std::isfinite(rounded))
       value = nullptr;
     else if (rounded == std::floor(rounded) && std::abs(rounded) < 1e15)
-      value = static_cast<std::int64_t>(rounded);  // 0 instead of 0.0: a map has thousands of them
+      value = static_cast<std::int64_t>(rounded);  // 0 instead of 0.0, which saves bytes in large arrays
     else
       value = rounded;
   } else if (value.is_structured()) {
@@ -36,52 +49,16 @@ void round_numbers(json& value, int digits_kept) {
 }
 
 std::string escape(const std::string& text) {
-  std::string out;
-  for (const char c : valid_utf8(text)) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default: {
-        const auto byte = static_cast<unsigned char>(c);
-        out += (byte < 0x20 && c != '\n' && c != '\t') || byte == 0x7f ? ' ' : c;
-      }
-    }
-  }
-  return out;
+  std::string visible = valid_utf8(text);
+  for (char& c : visible)
+    if ((static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f) c = ' ';
+  return with_escapes(visible, {{'&', "&amp;"}, {'<', "&lt;"}, {'>', "&gt;"}, {'"', "&quot;"}, {'\'', "&#39;"}});
 }
 
 std::string script_json(json value, int digits) {
   round_numbers(value, digits);
-  std::string out;
-  for (const char c : value.dump(-1, ' ', true, json::error_handler_t::replace)) {
-    switch (c) {
-      case '<':
-        out += "\\u003c";
-        break;
-      case '>':
-        out += "\\u003e";
-        break;
-      case '&':
-        out += "\\u0026";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
+  return with_escapes(value.dump(-1, ' ', true, json::error_handler_t::replace),
+                      {{'<', "\\u003c"}, {'>', "\\u003e"}, {'&', "\\u0026"}});
 }
 
 std::string fill(const std::string& template_text, const std::vector<std::pair<std::string, std::string>>& values) {

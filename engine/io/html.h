@@ -1,21 +1,20 @@
-// Text for pages that programs write: escaping, JSON inside a page, and templates with {{name}} places.
+// Text of HTML pages: escaping, JSON inside a page, and templates with {{name}} placeholders.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 namespace sink {
 
-// `text` for an element or a quoted attribute: & < > " ' are escaped, control characters and broken UTF-8 replaced.
+// `text` for an element or a quoted attribute: & < > " ' are escaped, control characters and invalid UTF-8 replaced.
 std::string escape(const std::string& text);
 
-// Rounds every number in `value` to so many digits; what is not finite becomes null.
+// Rounds every number in `value` to `digits` significant digits; NaN and infinities become null.
 void round_numbers(nlohmann::json& value, int digits);
 
-// `value` as JSON that may stand inside a <script> element: no <, > or & can end it. Numbers keep so many
-// digits; NaN is null.
+// `value` as JSON for a <script> element: <, > and & are escaped, and every number is rounded as above.
 std::string script_json(nlohmann::json value, int digits = 5);
 
 // `template_text` with every {{name}} replaced, in one pass: replacements are not searched again.

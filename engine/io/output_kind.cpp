@@ -51,9 +51,8 @@ void require_output(const std::string& path, const OutputKind& kind, bool force)
   if (fs::is_directory(there)) fail_io("write", path, EISDIR);
   if (!fs::is_regular_file(there) || force || fs::file_size(path, error) == 0) return;
   if (!kind.recognises(path)) {
-    throw Error(
-        path + " stands there already and is not " + kind.noun + "; choose another name, or --force replaces it",
-        Exit::usage);
+    throw Error(path + " already exists and is not " + kind.noun + "; choose another name, or --force replaces it",
+                Exit::usage);
   }
   if (::access(path.c_str(), W_OK) != 0)
     throw Error(path + " is write-protected; choose another name, or --force replaces it", Exit::usage);

@@ -1,5 +1,4 @@
-// What stands where a user wants a result (--out, --csv): a new result may take the place of an older one of its kind,
-// not of anything else the user has.
+// Checks the destination of a result (--out, --csv): a result replaces an older one of its kind, but no other file.
 #pragma once
 
 #include <functional>
@@ -10,16 +9,16 @@ namespace sink {
 
 struct OutputKind {
   const char* noun;  // "an evaluation of eval_<ablation> sink"
-  // Whether the file at `path`, which is not empty, is one.
+  // Whether the non-empty file at `path` is of this kind.
   std::function<bool(const std::string& path)> recognises;
 };
 
-// A kind that is told by how its files begin and by words that all have near their beginning.
+// A kind recognised by the beginning of its files and by words in their first 64 KiB.
 OutputKind kind_by_text(const char* noun, const std::string& begin, std::vector<std::string> words = {});
 
-// To be called before the work. Throws Error: Exit::usage where a file of another kind, or one that may not be written,
-// stands at `path` (`force` lets it be replaced); Exit::io where there is no folder to write into. Links are followed;
-// devices, pipes and empty files are no obstacle.
+// Call this before the work. Throws Error: Exit::usage where `path` is a file of another kind or write-protected
+// (unless `force`); Exit::io where its folder cannot be written. Links are followed; devices, pipes and empty files are
+// accepted.
 void require_output(const std::string& path, const OutputKind& kind, bool force);
 
 }  // namespace sink

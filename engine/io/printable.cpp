@@ -4,6 +4,7 @@
 
 #include <cstdint>
 
+#include "engine/io/str_format.h"
 #include "engine/io/utf8.h"
 
 namespace sink {
@@ -19,7 +20,6 @@ bool is_visible(std::uint32_t code) {
 
 std::string escaped_where_needed(std::string_view text, bool keep_lines) {
   std::string shown;
-  char escaped[12];
   for (std::size_t at = 0; at < text.size();) {
     auto byte = static_cast<unsigned char>(text[at]);
     std::uint32_t code = byte;
@@ -29,12 +29,10 @@ std::string escaped_where_needed(std::string_view text, bool keep_lines) {
     } else if (byte == '\n' || byte == '\t' || byte == '\r') {
       shown += byte == '\n' ? "\\n" : byte == '\t' ? "\\t" : "\\r";
     } else if (length > 1) {
-      std::snprintf(escaped, sizeof escaped, "\\u%04x", static_cast<unsigned>(code));
-      shown += escaped;
+      shown += str_format("\\u%04x", code);
     } else {
       length = 1;
-      std::snprintf(escaped, sizeof escaped, "\\x%02x", static_cast<unsigned>(byte));
-      shown += escaped;
+      shown += str_format("\\x%02x", byte);
     }
     at += static_cast<std::size_t>(length);
   }
@@ -46,6 +44,10 @@ std::string escaped_where_needed(std::string_view text, bool keep_lines) {
 std::string printable(std::string_view text) { return escaped_where_needed(text, false); }
 
 std::string printable_lines(std::string_view text) { return escaped_where_needed(text, true); }
+
+std::string counted(std::int64_t count, const std::string& noun) {
+  return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
 
 void put_text(std::FILE* to, std::string_view text) {
   const int descriptor = ::fileno(to);

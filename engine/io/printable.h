@@ -1,20 +1,24 @@
-// Text from outside (names, paths, contents of files) on its way to a terminal or into a message of one line.
+// Untrusted text (names, paths, contents of files) for a terminal or a message of one line.
 #pragma once
 
+#include <cstdint>
 #include <cstdio>
 #include <string>
 #include <string_view>
 
 namespace sink {
 
-// Visible UTF-8 stays; control characters, what reorders text (bidirectional marks), line and paragraph separators, and
-// bytes that are not UTF-8 are escaped: \n, \x1b, \u202e. The result is one line without escape sequences.
+// Keeps visible UTF-8; escapes control characters, bidirectional marks, line and paragraph separators, and invalid
+// UTF-8: \n, \x1b, \u202e. The result is one line without escape sequences.
 std::string printable(std::string_view text);
-// The same for text of several lines: line ends and tabs stay.
+// The same, but keeps newlines and tabs.
 std::string printable_lines(std::string_view text);
 
-// Writes text that others made: to a terminal as printable_lines() has it, to anything else byte by byte. A character
-// has to come whole.
+// Returns "1 run" or "2 runs" for the noun "run".
+std::string counted(std::int64_t count, const std::string& noun);
+
+// Writes untrusted text: through printable_lines() to a terminal, else unchanged. Must not be called with a part of a
+// character.
 void put_text(std::FILE* to, std::string_view text);
 
 }  // namespace sink

@@ -25,8 +25,8 @@ int report(const char* program, const std::string& message, Exit code) {
   return static_cast<int>(code);
 }
 
-// The lowest free number is given out first, so each of the three is found free only when it is its turn. They are
-// opened the wrong way round: to somebody who closed stdout, writing it must not look like a success.
+// open(2) returns the lowest free number. The mode is the opposite of what is needed, so that writing to a closed
+// stdout fails.
 void reserve_standard_descriptors() {
   for (int descriptor : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO}) {
     if (::fcntl(descriptor, F_GETFD) >= 0) continue;
@@ -38,7 +38,7 @@ void reserve_standard_descriptors() {
 
 constexpr int kUnknown = -1;
 
-// The errno of an output that failed before, when stdio has only kept that it did.
+// The errno of an earlier failure, of which stdio keeps only a flag.
 int why_stdout_failed() {
   int flags = ::fcntl(STDOUT_FILENO, F_GETFL);
   if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) return EBADF;
@@ -46,12 +46,12 @@ int why_stdout_failed() {
   return ::poll(&reader, 1, 0) > 0 && (reader.revents & POLLERR) ? EPIPE : kUnknown;
 }
 
-// 0 when all that was printed has left, else the errno of what failed.
+// 0, or the errno of the failed write.
 int stdout_error() {
   bool failed_before = std::ferror(stdout);
   if (std::fflush(stdout) != 0) return errno;
   if (failed_before) return why_stdout_failed();
-  int copy = ::dup(STDOUT_FILENO);  // network file systems tell at close() what they could not store
+  int copy = ::dup(STDOUT_FILENO);  // network file systems report write errors at close()
   return copy >= 0 && ::close(copy) != 0 ? errno : 0;
 }
 

@@ -11,7 +11,9 @@
 #include <optional>
 #include <set>
 
+#include "engine/io/parse_number.h"
 #include "engine/io/printable.h"
+#include "engine/io/str_format.h"
 #include "engine/io/utf8.h"
 
 namespace sink {
@@ -19,7 +21,7 @@ namespace {
 
 constexpr std::size_t kLongestText = std::size_t{1} << 20;
 constexpr std::size_t kShownOfLine = 40;  // bytes of a line in a message
-constexpr std::size_t kWords = 160;       // bytes of toml++'s own words in a message
+constexpr std::size_t kWords = 160;       // bytes of toml++'s message in ours
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 constexpr std::string_view kBlanks = " \t";
 
@@ -39,7 +41,7 @@ bool is_bare_key(std::string_view key) {
   return !key.empty() && std::all_of(key.begin(), key.end(), belongs);
 }
 
-// Why a line is none of ours, else "". After it toml++ sees nothing but a name, an equals sign and a single value.
+// Why a line is refused, else "". An accepted line is a name, an equals sign and a single value.
 std::string objection(std::string_view line) {
   std::size_t equals = line.find('=');
   std::string_view key = trimmed(line.substr(0, equals));
@@ -56,15 +58,6 @@ std::string objection(std::string_view line) {
   return "";
 }
 
-// Whole numbers from 2^63 to 2^64 - 1, which seeds may be. TOML's end before; older programs wrote them all the same.
-std::optional<std::string> large_whole_number(std::string_view value) {
-  std::uint64_t number = 0;
-  auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
-  bool whole = error == std::errc() && end == value.data() + value.size();
-  if (!whole || number <= static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max())) return std::nullopt;
-  return std::to_string(number);
-}
-
 std::string text_of(const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
   if (const auto* number = node.as_integer()) return std::to_string(number->get());
@@ -75,12 +68,14 @@ std::string text_of(const toml::node& node) {
 
 // The value of a line that has no objection; throws toml::parse_error.
 std::string value_of(std::string_view line) {
-  if (auto number = large_whole_number(trimmed(line.substr(line.find('=') + 1)))) return *number;
+  // Integers from 2^63 to 2^64 - 1, which seeds may be. TOML does not allow them, but older programs wrote them.
+  const auto number = parse_number<std::uint64_t>(trimmed(line.substr(line.find('=') + 1)));
+  if (number && *number > std::uint64_t{INT64_MAX}) return std::to_string(*number);
   toml::table table = toml::parse(line);
   return text_of(table.begin()->second);
 }
 
-// One line after the other of a text, without blanks around them.
+// The lines of a text without surrounding blanks.
 class Lines {
  public:
   explicit Lines(std::string_view text) : text_(text) {}
@@ -95,7 +90,7 @@ class Lines {
     ++number_;
     return true;
   }
-  std::size_t number() const { return number_; }  // of the line that came last, from 1
+  std::size_t number() const { return number_; }  // of the last line, from 1
 
  private:
   std::string_view text_;
@@ -124,8 +119,7 @@ std::optional<std::string> header_of(std::string_view line, bool repeated) {
   return std::string(name);
 }
 
-// What is wrong with a line inside a list, of which `begins` says whether it is the first; `ended`: the list ends in
-// it.
+// What is wrong with a line of a list, else "". `begins`: it is the first line; sets `ended` where the list ends in it.
 std::string objection_in_list(std::string_view line, bool begins, bool& ended) {
   char quote = 0;
   for (std::size_t i = begins ? 1 : 0; i < line.size() && !ended; ++i) {
@@ -138,7 +132,7 @@ std::string objection_in_list(std::string_view line, bool begins, bool& ended) {
     } else if (c == '#') {
       break;
     } else if (c == '[' || c == '{') {
-      return "a list holds numbers, true, false or texts in quotes, no lists";
+      return "the elements of a list must be integers, floats, true, false or quoted strings, not lists";
     } else {
       ended = c == ']';
     }
@@ -146,7 +140,7 @@ std::string objection_in_list(std::string_view line, bool begins, bool& ended) {
   return quote ? "a text ends on its line" : "";
 }
 
-// The values of a list whose first line is `line`; reads on where it goes over several.
+// The values of a list that begins in `line`; takes further lines from `lines`.
 std::vector<std::string> list_of(std::string_view line, Lines& lines) {
   line = trimmed(line.substr(line.find('=') + 1));
   std::string text;
@@ -163,31 +157,7 @@ std::vector<std::string> list_of(std::string_view line, Lines& lines) {
   return values;
 }
 
-}  // namespace
-
-std::vector<std::pair<std::string, std::string>> read_settings_toml(std::string_view text, const std::string& where,
-                                                                    Exit code) {
-  std::vector<std::pair<std::string, std::string>> settings;
-  Lines lines(checked(text, where, code));
-  for (std::string_view line; lines.next(line);) {
-    if (line.empty() || line.front() == '#') continue;
-    std::string place = place_of(where, lines.number());
-    if (std::string why = objection(line); !why.empty()) throw Error(place + why, code);
-    std::string key(trimmed(line.substr(0, line.find('='))));
-    try {
-      settings.emplace_back(key, value_of(line));
-    } catch (const std::exception& error) {
-      throw Error(place + "sets " + shown(key, kShownOfLine) + ": " + shown(error.what(), kWords) +
-                      "; a value is a number, true, false or a text in quotes, on the line of its name",
-                  code);
-    }
-  }
-  return settings;
-}
-
-namespace {
-
-// Adds the section that a line begins; refuses a line that begins none, and a [name] given twice.
+// Adds the section of a header line; refuses other lines and a duplicate [name].
 void begin_section(std::string_view line, const std::string& place, std::size_t number, Exit code,
                    std::map<std::string, bool>& names, std::vector<TomlSection>& sections) {
   TomlSection section;
@@ -203,20 +173,22 @@ void begin_section(std::string_view line, const std::string& place, std::size_t 
   sections.push_back(section);
 }
 
-TomlEntry entry_of(std::string_view line, const std::string& place, Lines& lines, Exit code) {
+// The entry of a line that is no header. `lists`: whether a value may be a list.
+TomlEntry entry_of(std::string_view line, const std::string& place, Lines& lines, bool lists, Exit code) {
   const std::size_t equals = line.find('=');
   TomlEntry entry;
   entry.line = lines.number();
   entry.key = trimmed(line.substr(0, equals));
-  entry.is_list = equals != std::string_view::npos && trimmed(line.substr(equals + 1)).starts_with('[');
-  // A list has no objection but to its name.
+  entry.is_list = lists && equals != std::string_view::npos && trimmed(line.substr(equals + 1)).starts_with('[');
+  // Of a list only the name is checked here.
   if (std::string why = objection(entry.is_list ? line.substr(0, equals + 1) : line); !why.empty())
     throw Error(place + why, code);
   try {
     entry.values = entry.is_list ? list_of(line, lines) : std::vector{value_of(line)};
   } catch (const std::exception& error) {
     throw Error(place + "sets " + shown(entry.key, kShownOfLine) + ": " + shown(error.what(), kWords) +
-                    "; a value is a number, true, false or a text in quotes, or a list [a, b] of such",
+                    "; a value is a number, true, false or a text in quotes, " +
+                    (lists ? "or a list [a, b] of such" : "on the line of its name"),
                 code);
   }
   return entry;
@@ -224,10 +196,22 @@ TomlEntry entry_of(std::string_view line, const std::string& place, Lines& lines
 
 }  // namespace
 
+std::vector<std::pair<std::string, std::string>> read_settings_toml(std::string_view text, const std::string& where,
+                                                                    Exit code) {
+  std::vector<std::pair<std::string, std::string>> settings;
+  Lines lines(checked(text, where, code));
+  for (std::string_view line; lines.next(line);) {
+    if (line.empty() || line.front() == '#') continue;
+    TomlEntry entry = entry_of(line, place_of(where, lines.number()), lines, false, code);
+    settings.emplace_back(entry.key, entry.values[0]);
+  }
+  return settings;
+}
+
 std::vector<TomlSection> read_sections_toml(std::string_view text, const std::string& where, Exit code) {
   std::vector<TomlSection> sections(1);
-  std::map<std::string, bool> names;  // and whether they may be repeated
-  std::set<std::string> keys;         // of the section that was begun last
+  std::map<std::string, bool> names;  // and whether they may repeat
+  std::set<std::string> keys;         // of the current section
   Lines lines(checked(text, where, code));
   for (std::string_view line; lines.next(line);) {
     if (line.empty() || line.front() == '#') continue;
@@ -237,7 +221,7 @@ std::vector<TomlSection> read_sections_toml(std::string_view text, const std::st
       keys.clear();
       continue;
     }
-    TomlEntry entry = entry_of(line, place, lines, code);
+    TomlEntry entry = entry_of(line, place, lines, true, code);
     if (!keys.insert(entry.key).second)
       throw Error(place + "sets " + shown(entry.key, kShownOfLine) + " a second time", code);
     sections.back().entries.push_back(std::move(entry));
@@ -254,9 +238,7 @@ std::string toml_string(std::string_view text) {
     } else if (c == '\n' || c == '\t' || c == '\r') {
       quoted += {'\\', c == '\n' ? 'n' : c == '\t' ? 't' : 'r'};
     } else if (code < 0x20 || code == 0x7f) {
-      char escape[8];
-      std::snprintf(escape, sizeof(escape), "\\u%04X", code);
-      quoted += escape;
+      quoted += str_format("\\u%04X", code);
     } else {
       quoted += c;
     }

@@ -10,7 +10,7 @@
 
 namespace sink {
 
-// A digest that is fed piece by piece.
+// An incremental digest.
 class Sha256 {
  public:
   Sha256();

@@ -15,9 +15,9 @@ std::uint32_t crc32c(std::string_view bytes);
 
 // The first record of a file. `time`: seconds since 1970.
 std::string tensorboard_header(double time);
-// Begins a part of a run: what earlier files of the folder say of `step` and later ones does not count any more.
+// Begins or resumes a run: earlier records of `step` and later steps are ignored.
 std::string tensorboard_start(double time, std::int64_t step);
-// Numbers of one step by name; a name's part before "/" is the card it is shown in.
+// The scalars of one step by name; the prefix of a name before "/" is its card.
 std::string tensorboard_scalars(double time, std::int64_t step,
                                 const std::vector<std::pair<std::string, double>>& scalars);
 

@@ -1,4 +1,4 @@
-// UTF-8: one character out, one character in.
+// Decodes and encodes UTF-8.
 #pragma once
 
 #include <cstddef>
@@ -8,14 +8,14 @@
 
 namespace sink {
 
-// Bytes of the character at text[at]: 1 to 4, or 0 where the bytes there are not UTF-8 (overlong forms, surrogates and
-// anything above U+10FFFF included). The character goes to `code` if it is asked for.
+// Bytes of the character at text[at]: 1 to 4, or 0 for invalid UTF-8 (including overlong forms, surrogates and code
+// points above U+10FFFF). Sets `code` to the code point.
 int utf8_length(std::string_view text, std::size_t at, std::uint32_t* code = nullptr);
 
 // Offset of the first byte that is not part of valid UTF-8; text.size() where all of it is valid.
 std::size_t utf8_valid_prefix(std::string_view text);
 
-// The longest front of valid `text` of at most `bytes` bytes that does not end inside a character.
+// The longest prefix of valid `text` of at most `bytes` bytes that does not end inside a character.
 std::string_view utf8_prefix(std::string_view text, std::size_t bytes);
 
 void append_utf8(std::string& text, std::uint32_t code);

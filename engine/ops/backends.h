@@ -1,14 +1,14 @@
-// Declares the backends of an operation. Each has the signature of the operation: ref::op computes in double in plain
-// loops, cpu::op is what trains (F32 and BF16, all threads), and cuda::op is that for a GPU or the emulated one.
-// sink::op checks its arguments and calls SINK_SELECT (engine/implementation.h), which picks one.
+// Declares the backends of an operation, which have the signature of the operation: ref::op (plain loops in double),
+// cpu::op (F32 and BF16, all threads) and cuda::op (a GPU or the emulated device). sink::op checks its arguments and
+// selects a backend with SINK_SELECT (engine/implementation.h).
 //
-// Code in these namespaces calls another operation by its full name, as in sink::matmul(...): the checked one.
+// Backends call other operations by their full names, as in sink::matmul(...), which check their arguments.
 #pragma once
 
-// SINK_BACKENDS(rms_norm) within namespace sink, after the declaration of rms_norm.
+// In namespace sink, after the declaration of op.
 #define SINK_BACKENDS(op) SINK_DECLARE_BACKENDS(decltype(::sink::op) op)
 
-// The same for a template, which has to be written out.
+// The same for a template, whose declaration is the argument.
 #define SINK_DECLARE_BACKENDS(...) \
   namespace ref {                  \
   __VA_ARGS__;                     \

@@ -1,4 +1,4 @@
-// A check that many contracts share.
+// A check of arguments that many operations share.
 #pragma once
 
 #include <string>

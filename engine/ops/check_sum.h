@@ -1,4 +1,4 @@
-// What contracts of operations that begin with a residual sum u = a + b check of its tensors.
+// Checks of the arguments of operations that start with a residual sum u = a + b.
 #pragma once
 
 #include "engine/ops/check_like.h"
@@ -13,7 +13,7 @@ inline void check_sum(const char* tag, const Tensor& a, const Tensor& b, const T
   SINK_CHECK(fits, tag, "b must have the shape of a and its type, or bf16: a is " + a.str() + ", b is " + b.str());
 }
 
-// du may be undefined; db is undefined, or BF16 beside a da of F32.
+// du may be undefined. db is undefined, or BF16 if da is F32.
 inline void check_sum_gradient(const char* tag, const Tensor& u, const Tensor& du, const Tensor& da, const Tensor& db) {
   if (du.defined()) check_like(tag, "du", du, u);
   check_like(tag, "da", da, u);

@@ -1,5 +1,5 @@
-// One row of a residual sum u = a + b and of its gradients, for what trains on the CPU: norms of sums call these row by
-// row, while the row is in the cache.
+// One row of a residual sum u = a + b and of its gradients. The norms of sums on the CPU call these row by row, while
+// the row is in the cache.
 #pragma once
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 
 namespace sink::cpu {
 
-// Of norms whose input is no sum: what they do around a row.
-inline constexpr auto kNothing = [](std::int64_t) {};
+// Before and after a row of a norm whose input is not a sum.
+inline constexpr auto kNoOp = [](std::int64_t) {};
 
 // u_c = a_c + b_c, F32; b is F32 or BF16.
 inline void add_row(const Tensor& a, const Tensor& b, std::int64_t row, std::int64_t C, Tensor& u) {
@@ -21,12 +21,12 @@ inline void add_row(const Tensor& a, const Tensor& b, std::int64_t row, std::int
   });
 }
 
-// da_c = du_c, to be added to, where du is defined.
-inline void begin_gradient_row(const Tensor& du, std::int64_t row, std::int64_t C, Tensor& da) {
+// da_c = du_c if du is defined; the gradient of the norm is added later.
+inline void init_gradient_row(const Tensor& du, std::int64_t row, std::int64_t C, Tensor& da) {
   if (du.defined()) std::copy_n(du.data<float>() + row * C, C, da.data<float>() + row * C);
 }
 
-// db_c = da_c in BF16, where db is defined.
+// db_c = da_c rounded to BF16, if db is defined.
 inline void round_gradient_row(const Tensor& da, std::int64_t row, std::int64_t C, Tensor& db) {
   if (!db.defined()) return;
   const float* da_C = da.data<float>() + row * C;

@@ -1,8 +1,9 @@
-#include "engine/stored/finite.h"
-
+// Finds stored values that are NaN or infinite.
 #include <algorithm>
 #include <cstring>
 #include <initializer_list>
+
+#include "engine/stored/stored_type.h"
 
 namespace sink {
 namespace {
@@ -12,8 +13,8 @@ constexpr std::uint16_t kInfinityF16 = 0x7c00, kInfinityBf16 = 0x7f80;
 constexpr std::uint32_t kInfinityF32 = 0x7f800000;
 constexpr std::uint64_t kRoundsToInfinityF32 = 0x47effffff0000000;  // of an F64: 2^128 - 2^103, half a step below 2^128
 
-// The first of `count` numbers at distances of `stride` bytes whose magnitude has bits of at least `limit`; -1: there
-// is none. A run is looked through without a branch for each number.
+// The first of `count` values, `stride` bytes apart, whose magnitude has bits of at least `limit`; -1: none. The inner
+// loop has no branch, so that it is vectorised.
 template <class Bits>
 std::int64_t first_beyond(const unsigned char* from, std::int64_t stride, std::int64_t count, Bits limit) {
   constexpr std::int64_t kRun = 4096;
@@ -39,14 +40,14 @@ std::int64_t first_beyond(const unsigned char* from, std::int64_t count, Bits li
   return first_beyond(from, static_cast<std::int64_t>(sizeof limit), count, limit);
 }
 
-// Blocks with an f16 at each of these bytes.
+// Blocks with an f16 at each of these byte offsets.
 std::int64_t first_block_beyond(const StoredLayout& block, const unsigned char* from, std::int64_t count,
-                                std::initializer_list<int> places) {
+                                std::initializer_list<int> offsets) {
   std::int64_t first = -1;
-  for (int place : places) {
+  for (int offset : offsets) {
     const std::int64_t found =
-        first_beyond<std::uint16_t>(from + place, block.bytes, count / block.numbers, kInfinityF16);
-    if (found >= 0 && (first < 0 || found * block.numbers < first)) first = found * block.numbers;
+        first_beyond<std::uint16_t>(from + offset, block.bytes, count / block.elements, kInfinityF16);
+    if (found >= 0 && (first < 0 || found * block.elements < first)) first = found * block.elements;
   }
   return first;
 }
@@ -54,36 +55,16 @@ std::int64_t first_block_beyond(const StoredLayout& block, const unsigned char* 
 }  // namespace
 
 std::int64_t first_not_finite(StoredType type, const unsigned char* from, std::int64_t count) {
+  using enum StoredType;
   const StoredLayout& block = layout_of(type);
-  switch (type) {
-    case StoredType::F64:
-      return first_beyond(from, count, kRoundsToInfinityF32);
-    case StoredType::F32:
-      return first_beyond(from, count, kInfinityF32);
-    case StoredType::F16:
-      return first_beyond(from, count, kInfinityF16);
-    case StoredType::BF16:
-      return first_beyond(from, count, kInfinityBf16);
-    case StoredType::I64:
-    case StoredType::I32:
-    case StoredType::I16:
-    case StoredType::I8:
-    case StoredType::U8:
-    case StoredType::Bool:
-      return -1;
-    case StoredType::Q8_0:
-    case StoredType::Q4_0:
-    case StoredType::Q5_0:
-      return first_block_beyond(block, from, count, {0});
-    case StoredType::Q4_1:
-    case StoredType::Q5_1:
-    case StoredType::Q4_K:
-    case StoredType::Q5_K:
-      return first_block_beyond(block, from, count, {0, 2});
-    case StoredType::Q6_K:
-      return first_block_beyond(block, from, count, {208});
-  }
-  return -1;
+  if (type == F64) return first_beyond(from, count, kRoundsToInfinityF32);
+  if (type == F32) return first_beyond(from, count, kInfinityF32);
+  if (type == F16) return first_beyond(from, count, kInfinityF16);
+  if (type == BF16) return first_beyond(from, count, kInfinityBf16);
+  if (type == Q6_K) return first_block_beyond(block, from, count, {208});
+  if (type == Q8_0 || type == Q4_0 || type == Q5_0) return first_block_beyond(block, from, count, {0});
+  if (block.elements > 1) return first_block_beyond(block, from, count, {0, 2});  // a scale and a minimum
+  return -1;                                                                      // integers
 }
 
 }  // namespace sink

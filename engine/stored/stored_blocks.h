@@ -1,9 +1,9 @@
-// What the blocks of quantised types hold, a function for each: bytes of one block in, its numbers out. The formulas
-// are exact in f32 but for the one rounding of a sum: d has 11 bits, a scale 6 or 8, a code at most 8.
+// Decodes one block of each quantised type. The formulas are exact in f32 except for one rounding of a sum: d has 11
+// bits, a scale 6 or 8, a code at most 8.
 //
-// Of bytes of codes the low halves come first: byte i of n has code i in its low four bits and code i + n in its high
-// ones; `d`, `m` and `least` are f16. Sixteen codes at a time are vectors of the compiler's: of a loop over bytes it
-// would make vectors of sixteen bytes and no more.
+// Byte i of n bytes of codes has code i in its low four bits and code i + n in its high four bits; `d`, `m` and `least`
+// are f16. Sixteen codes at a time are explicit vectors: from a loop over bytes the compiler makes vectors of 16 bytes
+// only.
 #pragma once
 
 #ifdef __F16C__
@@ -23,17 +23,16 @@ inline float float_of_f16(std::uint16_t half) {
 #else
   constexpr std::uint32_t kSubnormal = 113u << 23;  // 2^-14, the least exponent
   std::uint32_t sign = static_cast<std::uint32_t>(half & 0x8000u) << 16;
-  std::uint32_t rest = static_cast<std::uint32_t>(half & 0x7fffu) << 13;  // where a float has them
+  std::uint32_t rest = static_cast<std::uint32_t>(half & 0x7fffu) << 13;  // aligned with the fraction of a float
   float subnormal = std::bit_cast<float>(rest + kSubnormal) - std::bit_cast<float>(kSubnormal);
-  std::uint32_t normal = rest + (rest >= 31u << 23 ? 224u << 23 : 112u << 23);  // infinity and NaN stay what they are
+  std::uint32_t normal = rest + (rest >= 31u << 23 ? 224u << 23 : 112u << 23);  // infinity and NaN are kept
   return std::bit_cast<float>(sign | (rest < 1u << 23 ? std::bit_cast<std::uint32_t>(subnormal) : normal));
 #endif
 }
 
 namespace blocks {
 
-// Where vectors are shorter than 64 bytes compilers warn that code for another machine would pass these otherwise. What
-// includes this passes them to none.
+// On machines with shorter vectors compilers warn that the calling convention differs. These functions are inlined.
 #pragma GCC diagnostic ignored "-Wpsabi"
 
 using Codes = unsigned char __attribute__((vector_size(16)));
@@ -48,11 +47,11 @@ using Integers = int __attribute__((vector_size(64)));
 inline Floats floats_of(Codes codes) {
   return __builtin_convertvector(__builtin_convertvector(codes, Integers), Floats);
 }
-// Of i8. GCC 12 widens signed bytes one by one, so these go by what is 128 larger and has no sign.
+// For i8. GCC 12 widens signed bytes one by one, so the codes are shifted to unsigned.
 inline Floats floats_of_signed(Codes codes) {
   return __builtin_convertvector(__builtin_convertvector(codes ^ 128, Integers) - 128, Floats);
 }
-inline void put(const Floats& numbers, float* x) { std::memcpy(x, &numbers, sizeof numbers); }
+inline void put(const Floats& values, float* x) { std::memcpy(x, &values, sizeof values); }
 
 inline float f16_at(const unsigned char* bytes) {
   std::uint16_t half;
@@ -60,14 +59,14 @@ inline float f16_at(const unsigned char* bytes) {
   return float_of_f16(half);
 }
 
-// 32 numbers: d, 32 codes i8. x = d * code
+// 32 elements: d, 32 codes i8. x = d * code
 inline void decode_q8_0(const unsigned char* block, float* x) {
   float d = f16_at(block);
   put(d * floats_of_signed(codes_at(block + 2)), x);
   put(d * floats_of_signed(codes_at(block + 18)), x + 16);
 }
 
-// 32 numbers: d, 16 bytes of codes. x = d * (code - 8)
+// 32 elements: d, 16 bytes of codes. x = d * (code - 8)
 inline void decode_q4_0(const unsigned char* block, float* x) {
   float d = f16_at(block);
   Codes codes = codes_at(block + 2);
@@ -75,7 +74,7 @@ inline void decode_q4_0(const unsigned char* block, float* x) {
   put(d * (floats_of(codes >> 4) - 8), x + 16);
 }
 
-// 32 numbers: d, m, 16 bytes of codes. x = d * code + m
+// 32 elements: d, m, 16 bytes of codes. x = d * code + m
 inline void decode_q4_1(const unsigned char* block, float* x) {
   float d = f16_at(block), m = f16_at(block + 2);
   Codes codes = codes_at(block + 4);
@@ -88,7 +87,7 @@ inline int five_bits(const unsigned char* codes, std::uint32_t fifth, int i) {
   return (i < 16 ? codes[i] & 15 : codes[i - 16] >> 4) | static_cast<int>(fifth >> i & 1) << 4;
 }
 
-// 32 numbers: d, u32 of fifth bits, 16 bytes of codes. x = d * (code - 16)
+// 32 elements: d, u32 of fifth bits, 16 bytes of codes. x = d * (code - 16)
 inline void decode_q5_0(const unsigned char* block, float* x) {
   float d = f16_at(block);
   std::uint32_t fifth;
@@ -99,7 +98,7 @@ inline void decode_q5_0(const unsigned char* block, float* x) {
   for (int i = 16; i < 32; ++i) x[i] = d * static_cast<float>(five_bits(block + 6, fifth, i) - 16);
 }
 
-// 32 numbers: d, m, u32 of fifth bits, 16 bytes of codes. x = d * code + m
+// 32 elements: d, m, u32 of fifth bits, 16 bytes of codes. x = d * code + m
 inline void decode_q5_1(const unsigned char* block, float* x) {
   float d = f16_at(block), m = f16_at(block + 2);
   std::uint32_t fifth;
@@ -119,7 +118,7 @@ inline void six_bit_scales(const unsigned char* packed, int group, float& scale,
   least = static_cast<float>(group < 4 ? middle & 63 : high >> 4 | middle >> 6 << 4);
 }
 
-// 256 numbers: d, least, 12 bytes of six_bit_scales, 4 times 32 bytes of codes, each for two groups of 32.
+// 256 elements: d, least, 12 bytes of six_bit_scales, 4 times 32 bytes of codes, each for two groups of 32.
 // x = d * scale * code - least * minimum
 inline void decode_q4_k(const unsigned char* block, float* x) {
   float d = f16_at(block), least = f16_at(block + 2), scale, minimum;
@@ -134,7 +133,7 @@ inline void decode_q4_k(const unsigned char* block, float* x) {
   }
 }
 
-// 256 numbers: as Q4_K, with 32 bytes of fifth bits before the codes: bit g of byte i is that of code i of group g.
+// 256 elements: as Q4_K, with 32 bytes of fifth bits before the codes: bit g of byte i is that of code i of group g.
 inline void decode_q5_k(const unsigned char* block, float* x) {
   float d = f16_at(block), least = f16_at(block + 2), scale, minimum;
   const unsigned char* fifth = block + 16;
@@ -151,7 +150,7 @@ inline void decode_q5_k(const unsigned char* block, float* x) {
   }
 }
 
-// 256 numbers in two halves: 64 bytes of the codes' low four bits for each half, 32 bytes of their two high bits for
+// 256 elements in two halves: 64 bytes of the codes' low four bits for each half, 32 bytes of their two high bits for
 // each, 16 scales i8, d. Of a half's four groups of 32, group g has its low bits in bytes 32 (g % 2) on, below for g <
 // 2, and its high ones in bits 2 g of the 32 bytes. x = d * scale of each 16 * (code - 32)
 inline void decode_q6_k(const unsigned char* block, float* x) {

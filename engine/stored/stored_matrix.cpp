@@ -1,6 +1,6 @@
 #include "engine/stored/stored_matrix.h"
 
-#include "engine/stored/decode.h"
+#include "engine/stored/stored_type.h"
 
 namespace sink {
 

@@ -1,5 +1,5 @@
-// A matrix of weights that is read where it lies, in a mapped file, in the type that it has there. Its rows may come
-// from several tensors, and in any order: so queries, keys and values of three matrices are one, and nothing is copied.
+// A matrix of weights in a memory-mapped file, in the type of the file. Its rows may come from several tensors in any
+// order: query, key and value matrices act as one without a copy.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace sink {
 
-// Lines of one type. They are rows of the matrix, or, where it lies transposed (GPT-2's Conv1D), its columns: then
-// there is one for each column, of plain numbers, each beginning with the first row of this part.
+// Lines of one type: rows of the matrix or, where it is stored transposed (GPT-2's Conv1D), its columns, one line per
+// column of plain elements, each beginning with the first row of this part.
 struct StoredPart {
   StoredType type = StoredType::F32;
   bool transposed = false;
@@ -23,7 +23,7 @@ struct StoredPart {
 struct StoredMatrix {
   std::int64_t rows = 0, columns = 0;
   std::vector<StoredPart> parts;      // below each other
-  float times = 1;                    // of every number, where rows are looked up
+  float times = 1;                    // factor of every element where rows are looked up
   std::shared_ptr<const void> owner;  // of the memory
 
   std::string str() const { return "stored (" + std::to_string(rows) + ", " + std::to_string(columns) + ")"; }

@@ -1,4 +1,5 @@
-// The types in which files keep weights: plain numbers, and blocks of numbers that share their scales.
+// The element types of weights in files: plain values, and quantised blocks of values with shared scales; decoding
+// them.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ enum class StoredType : std::uint8_t {
   I8,
   U8,
   Bool,
-  // Blocks of ggml; stored_blocks.h has what they hold.
+  // Blocks of ggml (stored_blocks.h).
   Q8_0,
   Q4_0,
   Q4_1,
@@ -29,8 +30,8 @@ enum class StoredType : std::uint8_t {
 
 struct StoredLayout {
   const char* name;
-  int numbers;  // of a block; 1: each for itself
-  int bytes;
+  int elements;  // of a block; 1: a plain type
+  int bytes;     // of a block
 };
 
 inline constexpr StoredLayout kStoredLayouts[] = {
@@ -40,5 +41,21 @@ inline constexpr StoredLayout kStoredLayouts[] = {
 };
 constexpr const StoredLayout& layout_of(StoredType type) { return kStoredLayouts[static_cast<int>(type)]; }
 static_assert(layout_of(StoredType::Q6_K).bytes == 210);
+
+// `count` elements in whole blocks, each rounded to f32 once (F64, I64, I32 and the sums in blocks; others are exact).
+void decode(StoredType type, const unsigned char* from, std::int64_t count, float* out);
+// The same; F64 is not rounded.
+void decode(StoredType type, const unsigned char* from, std::int64_t count, double* out);
+
+// sum_i x_i w_i over `count` elements in whole blocks, in f32: 32 partial sums of the elements with equal i mod 32,
+// which are added in halves until one is left; then the elements after the last 32.
+float dot(StoredType type, const unsigned char* w, const float* x, std::int64_t count);
+// The same with decoded weights; the bits are the same.
+float dot(const float* w, const float* x, std::int64_t count);
+
+// The first of `count` elements, in whole blocks, that decode() would make NaN or infinite; -1: all are finite. Nothing
+// is decoded: a value is not finite where all exponent bits are set, and a block where its scale or minimum is not
+// (they are f16 and cannot overflow in f32). An F64 beyond the range of f32 counts as infinite.
+std::int64_t first_not_finite(StoredType type, const unsigned char* from, std::int64_t count);
 
 }  // namespace sink

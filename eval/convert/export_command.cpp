@@ -1,4 +1,4 @@
-// eval_<ablation> export: a model as a folder of Hugging Face.
+// eval_<ablation> export: a model as a Hugging Face folder.
 #include <cstdio>
 #include <memory>
 
@@ -15,8 +15,8 @@ namespace {
 int run_export(const std::string& from, const std::string& folder, const Ablation& ablation) {
   const DType type = is_open_model(from) ? export_type(ablation) : DType::F32;
   const auto [checkpoint, model] = load_evaluated(from, ablation, type, Device::cpu, {.in_place = false});
-  ExportedTokenizer tokenizer{.json = attribute_or(checkpoint, "tokenizer_json", "")};
-  if (checkpoint.attributes.contains("begin_token")) tokenizer.begin_token = checkpoint.integer("begin_token");
+  const ExportedTokenizer tokenizer{.json = attribute_or(checkpoint, "tokenizer_json", ""),
+                                    .begin_token = integer_or(checkpoint, "begin_token", -1)};
   export_hf(ablation, *model, tokenizer, folder);
   std::printf("%s\n", printable(folder).c_str());
   return 0;
@@ -26,13 +26,12 @@ int run_export(const std::string& from, const std::string& folder, const Ablatio
 
 EvalCommand export_command(CLI::App& app, const Ablation& ablation) {
   auto words = std::make_shared<std::pair<std::string, std::string>>();
-  CLI::App* command = app.add_subcommand(
-      "export",
-      "Writes a model as a folder that transformers' AutoModelForCausalLM.from_pretrained loads: config.json, "
-      "model.safetensors (F32) and, where the checkpoint has a tokenizer, tokenizer.json. Of ablations that are a "
-      "model "
-      "there: gpt2, opt, gpt_neox, llama (baseline), llama3, qwen2, qwen3 (qk_norm), gemma3, gpt_oss; others are "
-      "refused.");
+  CLI::App* command =
+      app.add_subcommand("export",
+                         "Writes a model as a Hugging Face folder. AutoModelForCausalLM.from_pretrained loads it: "
+                         "config.json, model.safetensors (F32) and, if the checkpoint has a tokenizer, tokenizer.json. "
+                         "Only ablations that transformers has can be exported: gpt2, opt, gpt_neox, llama (baseline), "
+                         "llama3, qwen2, qwen3 (qk_norm), gemma3, gpt_oss.");
   command->add_option("checkpoint,--model", words->first, kWhatIsEvaluated)->required();
   command->add_option("folder,--out", words->second, "folder to make; nothing may be there")->required();
   command->footer("Example:\n  eval_baseline export runs/first/checkpoint.h5 runs/first/hugging_face");

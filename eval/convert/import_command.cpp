@@ -25,12 +25,13 @@ bool is_imported(const std::string& path) {
   } catch (const Error&) { return false; }
 }
 
-// The settings with which training makes a model of these sizes.
+// The flags of train_<ablation> for a model of these sizes.
 std::string size_flags(const Sizes& sizes) {
   std::string flags;
   for (const Setting<Sizes>& size : size_settings()) {
     const std::string value = plain_text(size.value(sizes));
-    if (size.flag != "vocabulary" && value != plain_text(size.value(Sizes{}))) flags += " --" + size.flag + " " + value;
+    if (size.flag != "vocabulary" && value != plain_text(size.value(Sizes{})))
+      flags += " " + size.option() + " " + value;
   }
   return flags;
 }
@@ -62,12 +63,12 @@ EvalCommand import_command(CLI::App& app, const Ablation& ablation) {
   auto options = std::make_shared<ImportOptions>();
   CLI::App* command = app.add_subcommand(
       "import",
-      "Writes a model of another program as a checkpoint of ours: parameters in f32, its tokenizer and begin token; "
-      "evaluations read it, train_<ablation> --initial starts from it. An unembedding that is the embedding stays that "
-      "in gpt2 and opt; in other families it becomes a parameter with the same numbers, which training changes alone.");
+      "Converts another program's model to a checkpoint. It holds the parameters in f32, the tokenizer and the "
+      "begin token. Evaluations read it, and train_<ablation> --initial starts from it. Tied embeddings stay tied in "
+      "gpt2 and opt; in other families the unembedding becomes a parameter of its own with the same values.");
   command->add_option("model,--model", options->model, kWhatIsEvaluated)->required();
   command->add_option("out,--out", options->out, "checkpoint to write")->required();
-  command->add_flag("--force", options->force, "let OUT replace a file that is no imported checkpoint");
+  command->add_flag("--force", options->force, "let OUT replace any file; without it, only an imported checkpoint");
   command->footer("Example:\n  eval_llama import SmolLM2-135M.gguf smollm2.h5");
   return {command, [options, ablation] { return run_import(*options, ablation); }};
 }

@@ -4,13 +4,11 @@
 #include <optional>
 
 #include "engine/io/file.h"
-#include "engine/io/number_check.h"
 #include "engine/io/printable.h"
+#include "engine/io/setting.h"
 #include "eval/eval_command.h"
 #include "eval/explain/explained_model.h"
-#include "eval/explain/explanation_json.h"
-#include "eval/explain/explanation_page.h"
-#include "eval/explain/explanation_table.h"
+#include "eval/explain/explanation_output.h"
 #include "model/size_settings.h"
 
 namespace sink {
@@ -18,7 +16,7 @@ namespace {
 
 struct ExplainRequest {
   std::string checkpoint;
-  GivenInput given;
+  InputOptions given;
   GivenSizes sizes;
   std::optional<std::uint64_t> seed;
   ExplainOptions what;
@@ -64,10 +62,10 @@ void add_initial_options(CLI::App* explain, ExplainRequest& request) {
   explain->add_option_function<std::string>("--seed", keep_seed, seed.help)->option_text("INT [0]")->group(group);
   const Sizes usual = tiny_sizes({}, 0, 0);
   for (const Setting<Sizes>& size : size_settings()) {
-    if (size.flag == "context" || size.flag == "vocabulary") continue;  // room for the text; the bytes
+    if (size.flag == "context" || size.flag == "vocabulary") continue;  // from the text; 256 bytes
     auto keep = [&request, flag = size.flag](const std::string& text) { request.sizes[flag] = text; };
-    explain->add_option_function<std::string>("--" + size.flag, keep, size.help)
-        ->option_text("INT [" + plain_text(size.value(usual)) + "]")
+    explain->add_option_function<std::string>(size.options(), keep, size.help)
+        ->option_text(size.kind() + " [" + plain_text(size.value(usual)) + "]")
         ->group(group);
   }
 }
@@ -76,40 +74,45 @@ void add_initial_options(CLI::App* explain, ExplainRequest& request) {
 
 EvalCommand explain_command(CLI::App& app, const Ablation& ablation) {
   auto request = std::make_shared<ExplainRequest>();
-  CLI::App* explain = app.add_subcommand(
-      "explain",
-      "One query's attention in scalars, in double and with the names of engine/ops/attention/attention.h: its scores "
-      "split into norms, cosine and bias, m, S, weights, what each value adds to the output; with --backward the "
-      "gradients likewise. What is not said is the first layer, its first head, and the last token as the query. "
-      "Without --checkpoint an initial model that fits on a screen is explained, which has learned nothing; "
-      "`--text ...` alone does so, too, without the word explain.");
+  CLI::App* explain =
+      app.add_subcommand("explain",
+                         "Shows how one row of attention is computed. All values are in double, named as in "
+                         "engine/ops/attention/attention.h: the scores, split into norms, cosine and bias, m, S, the "
+                         "weights, and what each value adds to the output; with --backward also the gradients. The "
+                         "default is the last token as the query, in the first head of the first layer. Without a "
+                         "model, it shows a small untrained model; `--text ...` alone does the same.");
   explain->add_option("--checkpoint", request->checkpoint, "checkpoint.h5 of a run");
   add_tokens_option(explain, request->given, add_text_options(explain, request->given));
-  explain->add_option("--data", request->given.data,
-                      "data folder whose tokenizer to take, where the checkpoint has none");
-  explain->add_option("--layer", request->what.place.layer, "from 0")->check(whole_number(0))->capture_default_str();
-  explain->add_option("--head", request->what.place.head, "from 0")->check(whole_number(0))->capture_default_str();
+  explain->add_option("--data", request->given.data, "data folder of the tokenizer; for checkpoints without one");
+  explain->add_option("--layer", request->what.place.layer, "layer, from 0")
+      ->check(whole_number(0))
+      ->capture_default_str();
+  explain->add_option("--head", request->what.place.head, "head, from 0")
+      ->check(whole_number(0))
+      ->capture_default_str();
   explain
       ->add_option("--query", request->what.place.query,
                    "position of the query, from 0; a sink token, where there is one, is 0 [the last; with "
                    "--backward the one before, since the last predicts nothing]")
       ->check(whole_number(0));
   explain->add_flag("--backward", request->what.backward,
-                    "the gradients of the mean cross-entropy of the given tokens' own next tokens, too");
+                    "also gradients; of the mean cross-entropy of the next tokens");
   explain->add_flag("--full", request->all_numbers,
-                    "vectors in full, not their first four numbers, and every key of a long row");
+                    "whole vectors and all keys; without it, the first four elements and keys of a short row");
   explain->add_flag("--json", request->json,
-                    "every number as JSON to stdout (eval/explain/explanation_json.h), and the table to stderr");
+                    "print JSON on stdout, the table on stderr; eval/explain/explanation_output.h describes the JSON");
   explain->add_option("--html", request->html,
-                      "write a page that plays the row step by step, for any browser, without network");
+                      "write a page that steps through the row; for any browser, without network");
   explain->add_flag("--force", request->force, "let --html replace a file that is no such page");
   add_initial_options(explain, *request);
   explain->footer(
-      "Examples:\n  eval_baseline --text \"hello\"\n  eval_baseline explain --checkpoint "
-      "runs/sink/checkpoint.h5 --tokens ids.txt --layer 1 --head 3 --backward\n  gdb -x tools/gdb/sinklab.py --args "
-      "build/debug/eval_baseline --text \"hello\"      (then: break attention_row)");
+      "Examples:\n  eval_baseline --text \"hello\"\n"
+      "  eval_baseline explain --model runs/sink/checkpoint.h5 --tokens ids.txt \\\n"
+      "    --layer 1 --head 3 --backward\n"
+      "  gdb -x tools/gdb/sinklab.py -ex 'break attention_row' --args \\\n"
+      "    build/debug/eval_baseline --text \"hello\"");
   return {explain, [request, ablation] {
-            request->given.least = request->what.backward ? 2 : 1;
+            request->given.min_tokens = request->what.backward ? 2 : 1;
             return run_explain(*request, ablation);
           }};
 }

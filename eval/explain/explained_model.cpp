@@ -6,16 +6,14 @@
 #include "engine/data/tokenizer/bpe_trainer.h"
 #include "engine/threads.h"
 #include "eval/evaluated_model.h"
-#include "eval/given_text.h"
 #include "eval/sink/trained_on.h"
 #include "model/size_settings.h"
 
 namespace sink {
 namespace {
 
-constexpr std::int64_t kLongestInitial = 1024;  // tokens: plain loops take seconds then
+constexpr std::int64_t kLongestInitial = 1024;  // tokens; the naive attention then takes seconds
 
-// The first of the given sequences.
 Tensor first_sequence(const Tensor& tokens_NT) {
   if (tokens_NT.dim(0) > 1)
     std::fprintf(stderr, "note: the first of %lld sequences is explained\n", static_cast<long long>(tokens_NT.dim(0)));
@@ -34,13 +32,13 @@ std::vector<std::string> words_of(const ExplainedModel& explained) {
 Sizes tiny_sizes(const GivenSizes& given, std::int64_t T, std::int64_t vocabulary) {
   Sizes sizes{.layers = 2, .heads = 2, .width = 16, .feed_forward = 16, .context = 16, .vocabulary = vocabulary};
   sizes.context = std::max(sizes.context, T);
-  for (const auto& [flag, text] : given) setting_named(size_settings(), flag)->set(sizes, text, "--" + flag);
-  std::string error = validate(sizes, [](const std::string& flag) { return "--" + flag; });
+  for (const auto& [flag, text] : given) setting_named(size_settings(), flag)->set(sizes, text, option_of_size(flag));
+  std::string error = validate(sizes, option_of_size);
   if (!error.empty()) throw Error(error, Exit::usage);
   return sizes;
 }
 
-ExplainedModel model_of_checkpoint(const std::string& path, const GivenInput& given, const Ablation& ablation) {
+ExplainedModel model_of_checkpoint(const std::string& path, const InputOptions& given, const Ablation& ablation) {
   ExplainedModel explained;
   auto [checkpoint, model] = load_evaluated(path, ablation, DType::F64);
   explained.model = std::move(model);
@@ -49,20 +47,21 @@ ExplainedModel model_of_checkpoint(const std::string& path, const GivenInput& gi
   TrainedOn run = trained_on(checkpoint, sizes);
   std::shared_ptr<DataSource> data;
   if (run.task != "text")
-    data = make_data_source(run, run.context, run.prefix);  // a synthetic task knows its tokens; text may lie elsewhere
+    data =
+        make_data_source(run, run.context, run.prefix);  // a synthetic task has token texts; text data may have moved
   explained.token_text = [data, of_id = token_labels(checkpoint, data.get())](std::int32_t id) {
     return data && id >= data->vocabulary() ? std::to_string(id) : of_id(id);
   };
   explained.words_T = words_of(explained);
-  std::int64_t step = checkpoint.attributes.contains("step") ? checkpoint.integer("step") : -1;
+  const std::int64_t step = integer_or(checkpoint, "step", -1);
   explained.trained = step != 0;
   explained.what = path + (step < 0 ? "" : ", step " + std::to_string(step) + (step == 0 ? ": not trained" : ""));
   return explained;
 }
 
-ExplainedModel initial_model(const GivenInput& given, const GivenSizes& sizes, std::uint64_t seed,
+ExplainedModel initial_model(const InputOptions& given, const GivenSizes& sizes, std::uint64_t seed,
                              const Ablation& ablation) {
-  set_thread_count(1);  // so that a debugger meets the rows in their order
+  set_thread_count(1);  // so that a debugger stops at the rows in order
   auto bytes = std::make_shared<Tokenizer>(Tokenizer::train({}, kSmallestVocabulary));
   ExplainedModel explained;
   explained.tokens_1T = first_sequence(given.sequences(*bytes, kLongestInitial));

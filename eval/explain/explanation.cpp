@@ -15,11 +15,11 @@ void require_below(const char* flag, std::int64_t value, std::int64_t count, con
                 Exit::usage);
 }
 
-// The norm of what belongs to the query in a gradient (B, T, C), or (B, H, T, D) of its head; none in other gradients.
+// The norm of the query's row of a gradient (B, T, C), or (B, H, T, D) of its head; none for other shapes.
 std::optional<double> norm_at(const Tensor& gradient, const Explanation& e, std::int64_t positions) {
   Tensor x = gradient.to(Device::cpu).to(DType::F64);
   std::int64_t rank = x.rank(), T = rank >= 2 ? x.dim(rank - 2) : 0, width = x.dim(rank - 1);
-  std::int64_t row = e.query - (positions - T);  // without the model's own tokens, which are the first
+  std::int64_t row = e.query - (positions - T);  // gradients may lack the extra tokens of the model, which come first
   if (rank < 3 || row < 0) return std::nullopt;
   if (rank == 4) row += std::min(e.head, x.dim(1) - 1) * T;
   double sum = 0;
@@ -27,15 +27,15 @@ std::optional<double> norm_at(const Tensor& gradient, const Explanation& e, std:
   return std::sqrt(sum);
 }
 
-// Keeps how the chosen layer makes traces, and where it stands on the tape.
-struct LayerWatcher final : ForwardHooks {
-  LayerWatcher(std::int64_t layer, const Tape* tape) : layer(layer), tape(tape) {}
+// Captures the trace function of the chosen layer and its node on the tape.
+struct LayerCapture final : ForwardHooks {
+  LayerCapture(std::int64_t layer, const Tape* tape) : layer(layer), tape(tape) {}
   void attention(AttentionPoint& point) override {
     if (point.layer != layer) return;
     trace = point.trace();
     if (!tape) return;
     SINK_CHECK(!tape->nodes().empty(), "explain", "the model was read without what gradients need");
-    node = tape->nodes().back().get();  // attention has just recorded itself
+    node = tape->nodes().back().get();  // attention is the last node recorded
   }
   std::int64_t layer;
   const Tape* tape;
@@ -43,21 +43,21 @@ struct LayerWatcher final : ForwardHooks {
   AttentionPoint::Trace trace;
 };
 
-// The gradient of the layer's attention output, and what it passed on its way there.
-Tensor gradient_of_output(LanguageModel& model, const Batch& batch, Explanation& e, LayerWatcher& watcher, Tape& tape) {
+// The gradient of the layer's attention output; fills e.loss, e.targets and e.arrival.
+Tensor gradient_of_output(LanguageModel& model, const Batch& batch, Explanation& e, LayerCapture& capture, Tape& tape) {
   SINK_CHECK(batch.predicted() > 0, "explain", "every target is ignored (-1): there is nothing to predict",
              Exit::bad_input);
-  Var loss = model.loss(batch, 1, {.hooks = &watcher});
+  Var loss = model.loss(batch, 1, {.hooks = &capture});
   e.loss = loss.value().item();
   e.targets = batch.predicted();
   Tensor do_BHTD;
   auto positions = static_cast<std::int64_t>(e.tokens.size());
   tape.backward(loss, [&](const Node& node) {
     if (do_BHTD.defined()) return;
-    if (&node == watcher.node) do_BHTD = node.output_grad();
+    if (&node == capture.node) do_BHTD = node.output_grad();
     for (const Gradient& output : node.outputs) {
       const Tensor& gradient = output.value();
-      if (!gradient.defined()) continue;  // of a sum that only its norm reads
+      if (!gradient.defined()) continue;  // a sum that only its norm reads has none
       std::optional<double> norm = gradient.size() == 1 ? gradient.item() : norm_at(gradient, e, positions);
       if (norm) e.arrival.push_back({node.name(), gradient.shape().str(), *norm});
       return;
@@ -91,13 +91,13 @@ Explanation explain(LanguageModel& model, const Tensor& tokens_1T, const Explain
   Tensor do_BHTD;
   std::optional<Tape> tape;
   if (options.backward) tape.emplace();
-  LayerWatcher watcher(e.layer, options.backward ? &*tape : nullptr);
+  LayerCapture capture(e.layer, options.backward ? &*tape : nullptr);
   if (options.backward)
-    do_BHTD = gradient_of_output(model, given_tokens(tokens_1T, sizes.vocabulary, sizes.prefix), e, watcher, *tape);
+    do_BHTD = gradient_of_output(model, given_tokens(tokens_1T, sizes.vocabulary, sizes.prefix), e, capture, *tape);
   else
-    model.logits(tokens_1T, {.hooks = &watcher});
+    model.logits(tokens_1T, {.hooks = &capture});
   for (std::int64_t i = 0; i < positions; ++i)
-    if (options.all_queries || i == e.query) e.rows.push_back(watcher.trace(do_BHTD, 0, e.head, i));
+    if (options.all_queries || i == e.query) e.rows.push_back(capture.trace(do_BHTD, 0, e.head, i));
   for (GradientStep& step : e.arrival)  // `Linear` is an attention operation, `linear` a product with a matrix
     if (step.operation == e.rows.front().operation) step.operation.insert(0, "attention ");
   return e;

@@ -2,8 +2,6 @@
 
 #include <vector>
 
-#include "eval/explain/explain_files.h"
-
 namespace sink {
 namespace {
 
@@ -14,7 +12,7 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// What stands between runs of two and more blanks.
+// The fields between runs of two or more blanks.
 std::vector<std::string> columns_of(const std::string& line) {
   std::vector<std::string> columns;
   for (std::size_t from = 0; from != std::string::npos && from < line.size();) {
@@ -31,7 +29,7 @@ OperationFormula formula_of(const std::string& operation) {
   OperationFormula formula;
   std::string before;
   for (const std::string& line : lines_of(explain_file("attention_op.h"))) {
-    if (line.starts_with("//   ")) {  // a line of the table: operation, g, r, z, m, post or nothing, proposed by
+    if (line.starts_with("//   ")) {  // a line of the table: operation, g, r, z, m, [post,] proposed by
       std::vector<std::string> columns = columns_of(line.substr(5));
       if (columns.size() >= 6 && columns[0] == operation) {
         formula.g = columns[1], formula.r = columns[2], formula.z = columns[3], formula.m = columns[4];

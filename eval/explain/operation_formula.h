@@ -1,5 +1,5 @@
-// The formula of an attention operation in words, as engine/ops/attention/op/attention_op.h has it: the line of its
-// table and the comment above its struct, so that no second list has to be kept.
+// The formula of an attention operation as text, parsed from engine/ops/attention/op/attention_op.h: the line of its
+// table and the comment above its struct. So there is no second list to maintain.
 #pragma once
 
 #include <string>
@@ -14,7 +14,11 @@ struct OperationFormula {
   bool in_table() const { return !g.empty(); }
 };
 
-// Of the struct `operation`; what the header does not say is empty.
+// A file that is compiled into eval_<ablation>, by name: attention_op.h, or one of the page of `explain`
+// (eval/explain/page). Throws Error for an unknown name.
+std::string explain_file(const std::string& name);
+
+// For the struct `operation`; fields that the header lacks are empty.
 OperationFormula formula_of(const std::string& operation);
 
 }  // namespace sink

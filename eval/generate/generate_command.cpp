@@ -1,29 +1,26 @@
-// eval_<ablation> generate: a text, and how the model goes on.
+// eval_<ablation> generate: continues a text.
 #include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "engine/io/printable.h"
-#include "engine/precision.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
 #include "eval/generate/continuation.h"
 #include "eval/generate/generation_options.h"
-#include "eval/generate/text_pieces.h"
-#include "eval/given_input.h"
-#include "eval/given_text.h"
+#include "eval/input_options.h"
 #include "eval/sink/trained_on.h"
 
 namespace sink {
 namespace {
 
 struct GenerateOptions : GenerationOptions {
-  GivenInput given;
+  InputOptions given;
   bool json = false, past_stops = false;
 };
 
-// None where there is no tokenizer: ids are printed then.
+// None without a tokenizer: ids are printed.
 std::optional<Tokenizer> tokenizer_for_text(const GenerateOptions& options, const Checkpoint& checkpoint,
                                             const Sizes& sizes) {
   const std::string data = options.data.empty() ? trained_on(checkpoint, sizes).data : options.data;
@@ -33,7 +30,7 @@ std::optional<Tokenizer> tokenizer_for_text(const GenerateOptions& options, cons
 
 void print_rates(const Continuation& text, std::size_t prompt) {
   const char* why = text.end == ContinuationEnd::stop_token ? ", where the text ends"
-                    : text.end == ContinuationEnd::context  ? ", where the context ends (--window goes on)"
+                    : text.end == ContinuationEnd::context  ? ", where the context ends (--window continues)"
                                                             : "";
   std::fprintf(stderr, "%zu tokens read in %.2f s, %zu generated in %.2f s (%.1f a second)%s\n", prompt,
                text.prompt_seconds, text.ids.size(), text.seconds,
@@ -43,15 +40,14 @@ void print_rates(const Continuation& text, std::size_t prompt) {
 int run_generate(GenerateOptions options, const Ablation& ablation) {
   options.given.data = options.data;
   if (!options.given.any()) throw Error("generate needs --text, --text-file or --tokens; see --help", Exit::usage);
-  options.compute.apply();
-  auto [checkpoint, model] = load_evaluated(options.model, ablation, stored_type(options.compute.precision),
-                                            device_named(options.compute.device));
+  auto [checkpoint, model] = load_evaluated(options.model, ablation, options.compute);
   TokenReader reader(*model, options.eviction);
   const std::vector<std::int32_t> prompt = options.given.one_sequence(
       checkpoint, model->sizes(), options.eviction.any() ? INT64_MAX : model->sizes().context);
   const std::optional<Tokenizer> tokenizer = tokenizer_for_text(options, checkpoint, model->sizes());
   std::optional<TextPieces> pieces;
   if (tokenizer) pieces.emplace(*tokenizer, prompt);
+  print_header(*model, options.model, ablation, options.compute);
   auto print = [&](std::int32_t id) {
     if (options.json) return;
     put_text(stdout, pieces ? pieces->add(id) : std::to_string(id) + " ");
@@ -77,13 +73,14 @@ int run_generate(GenerateOptions options, const Ablation& ablation) {
 EvalCommand generate_command(CLI::App& app, const Ablation& ablation) {
   auto options = std::make_shared<GenerateOptions>();
   CLI::App* generate = app.add_subcommand(
-      "generate", "Goes on with a text. Keys and values of what was read are kept, each token costs its own row.");
+      "generate", "Continues a text. Keys and values are cached, so each new token computes one row of attention.");
   add_generation_options(generate, *options, 128);
   add_tokens_option(generate, options->given, add_text_options(generate, options->given));
-  generate->add_flag("--past-stops", options->past_stops, "go on behind an end of text, or of a turn of a chat");
-  generate->add_flag("--json", options->json, "the ids of text and continuation, when all are there");
+  generate->add_flag("--ignore-eos,--past-stops", options->past_stops,
+                     "continue after an end-of-text or end-of-turn token");
+  generate->add_flag("--json", options->json, "print the ids of text and continuation at the end");
   generate->footer(
-      "Example:\n  eval_llama generate MODEL.gguf --text \"Once upon a time\" --temperature 0.8 --top-p 0.9");
+      "Example:\n  eval_llama generate MODEL.gguf --text \"Once upon a time\" \\\n    --temperature 0.8 --top-p 0.9");
   return {generate, [options, ablation] { return run_generate(*options, ablation); }};
 }
 

@@ -1,12 +1,15 @@
-// What generate and chat have in common on a command line.
+// The command-line options that generate and chat share.
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 
 #include "engine/io/compute_options.h"
 #include "eval/generate/sampling.h"
 #include "eval/generate/token_reader.h"
+
+namespace CLI {
+class App;
+}
 
 namespace sink {
 
@@ -18,7 +21,7 @@ struct GenerationOptions {
   std::int64_t most = 0;  // tokens
 };
 
-// The model, --most and its like; `most`: the number that is meant where none is given.
+// The model and the sampling; `most`: the default number of tokens.
 void add_generation_options(CLI::App* command, GenerationOptions& options, std::int64_t most);
 // --window and --keep-first.
 void add_eviction_options(CLI::App* command, Eviction& eviction);

@@ -11,7 +11,7 @@
 namespace sink {
 namespace {
 
-std::vector<double> numbers_of(const Tensor& logits_V) {
+std::vector<double> checked_logits(const Tensor& logits_V) {
   const Tensor exact = logits_V.to(DType::F64);
   const double* first = exact.data<double>();
   std::vector<double> logits(first, first + exact.size());
@@ -27,7 +27,7 @@ std::int32_t largest(const std::vector<double>& x) {
 }  // namespace
 
 std::int32_t Sampling::choose(const Tensor& logits_V, std::uint64_t n) const {
-  const std::vector<double> logits = numbers_of(logits_V);
+  const std::vector<double> logits = checked_logits(logits_V);
   if (temperature == 0) return largest(logits);
   const double top = *std::max_element(logits.begin(), logits.end());
   std::vector<double> p(logits.size());
@@ -51,11 +51,13 @@ std::int32_t Sampling::choose(const Tensor& logits_V, std::uint64_t n) const {
 }
 
 double log_probability(const Tensor& logits_V, std::int32_t id) {
-  const std::vector<double> logits = numbers_of(logits_V);
+  const std::vector<double> logits = checked_logits(logits_V);
   const double top = *std::max_element(logits.begin(), logits.end());
   double sum = 0;
   for (double logit : logits) sum += std::exp(logit - top);
-  return logits.at(static_cast<std::size_t>(id)) - top - std::log(sum);
+  const double logprob = logits.at(static_cast<std::size_t>(id)) - top - std::log(sum);
+  SINK_CHECK(!std::isnan(logprob), "sampling", "the model gives an infinite logit", Exit::diverged);
+  return logprob;
 }
 
 }  // namespace sink

@@ -1,16 +1,17 @@
-// eval_<ablation> stream: the perplexity of a long text by what is kept of it.
+// eval_<ablation> stream: the perplexity of a long text by cache size.
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 
 #include "engine/io/compute_options.h"
-#include "engine/io/number_check.h"
+#include "engine/io/setting.h"
 #include "engine/precision.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
 #include "eval/generate/streaming.h"
-#include "eval/given_input.h"
+#include "eval/input_options.h"
 #include "eval/json_output.h"
 
 namespace sink {
@@ -18,7 +19,7 @@ namespace {
 
 struct StreamOptions {
   std::string model;
-  GivenInput given;
+  InputOptions given;
   ComputeOptions compute;
   std::vector<std::string> keep;
   JsonOutput output;
@@ -31,7 +32,7 @@ void show_progress(const Eviction& eviction, std::int64_t read, std::int64_t tok
                static_cast<long long>(tokens), read == tokens ? "\n" : "");
 }
 
-// What is kept where nothing is said: half the context, with and without the first tokens, and all.
+// By default all tokens, and half the context with 0, 1 and 4 of the first tokens.
 std::vector<Eviction> evictions_of(const StreamOptions& options, std::int64_t context) {
   std::vector<Eviction> evictions;
   for (const std::string& keep : options.keep) evictions.push_back(eviction_named(keep));
@@ -44,26 +45,26 @@ std::vector<Eviction> evictions_of(const StreamOptions& options, std::int64_t co
 
 int run_stream(const StreamOptions& options, const Ablation& ablation) {
   if (!options.given.any()) throw Error("stream needs --text-file, --text or --tokens; see --help", Exit::usage);
-  std::vector<Eviction> asked;
-  for (const std::string& keep : options.keep) asked.push_back(eviction_named(keep));
-  options.compute.apply();
-  const DType type = stored_type(options.compute.precision);
-  const Device device = device_named(options.compute.device);
-  EvaluatedModel evaluated = load_evaluated(options.model, ablation, type, device);
+  for (const std::string& keep : options.keep) eviction_named(keep);  // throws before the model is loaded
+  EvaluatedModel evaluated = load_evaluated(options.model, ablation, options.compute);
   const std::int64_t context = evaluated.model->sizes().context;
   std::vector<std::int32_t> ids = options.given.one_sequence(evaluated.checkpoint, evaluated.model->sizes(), INT64_MAX);
   if (static_cast<std::int64_t>(ids.size()) > options.tokens) ids.resize(static_cast<std::size_t>(options.tokens));
   const auto tokens = static_cast<std::int64_t>(ids.size());
+  if (tokens < 2) throw Error("stream needs at least two tokens, got " + std::to_string(tokens), Exit::usage);
+  const std::vector<Eviction> evictions = evictions_of(options, context);
+  for (const Eviction& eviction : evictions) TokenReader(*evaluated.model, eviction);  // throws if it does not fit
+  std::unique_ptr<LanguageModel> longer;
+  if (tokens > context && !std::all_of(evictions.begin(), evictions.end(), [](const Eviction& e) { return e.any(); }))
+    longer = load_evaluated(options.model, ablation, options.compute, {.context = tokens}).model;
+  print_header(*evaluated.model, options.model, ablation, options.compute);
   std::vector<StreamLoss> losses;
-  for (const Eviction& eviction : evictions_of(options, context)) {
-    std::unique_ptr<LanguageModel> longer;
-    if (!eviction.any() && tokens > context)
-      longer = load_evaluated(options.model, ablation, type, device, {.context = tokens}).model;
+  for (const Eviction& eviction : evictions) {
     const bool terminal = ::isatty(STDERR_FILENO);
-    losses.push_back(
-        stream_loss(longer ? *longer : *evaluated.model, ids, eviction, options.stretches, [&](std::int64_t read) {
-          if (terminal) show_progress(eviction, read, tokens);
-        }));
+    LanguageModel& model = longer && !eviction.any() ? *longer : *evaluated.model;
+    losses.push_back(stream_loss(model, ids, eviction, options.stretches, [&](std::int64_t read) {
+      if (terminal) show_progress(eviction, read, tokens);
+    }));
   }
   options.output.write(stream_table(losses), stream_json(options.model, ablation.name, context, tokens, losses));
   return 0;
@@ -75,20 +76,19 @@ EvalCommand stream_command(CLI::App& app, const Ablation& ablation) {
   auto options = std::make_shared<StreamOptions>();
   CLI::App* stream = app.add_subcommand(
       "stream",
-      "Reads a text token by token and forgets older tokens, as StreamingLLM does: what does each token's loss become "
-      "where the first tokens are forgotten, too? A terminal gets the table alone; a pipe, a file or --json JSON, and "
-      "stderr the table.");
+      "Measures the loss of texts in a bounded cache. As in StreamingLLM, the text is read token by token and "
+      "older tokens are evicted; the table compares the loss with and without the first tokens. Prints a table on a "
+      "terminal. With --json or --out, or into a pipe, it writes JSON and prints the table on stderr.");
   stream->add_option("--checkpoint,--model,model", options->model, kWhatIsEvaluated)->required();
   add_tokens_option(stream, options->given, add_text_options(stream, options->given));
-  stream->add_option("--data", options->given.data,
-                     "data folder whose tokenizer to take, where the checkpoint has none");
+  stream->add_option("--data", options->given.data, "data folder of the tokenizer; for checkpoints without one");
   stream
       ->add_option("--keep", options->keep,
-                   "what is kept, each one a row: all; the last tokens, such as 1024; the first and the last, such as "
+                   "what is kept, one row each; all; the last tokens, such as 1024; the first and the last, such as "
                    "4+1020 [all, half the context, the same with the first 1 and 4 of the text]")
       ->delimiter(',')
       ->allow_extra_args(false);
-  stream->add_option("--most", options->tokens, "tokens of the text to read at most")
+  stream->add_option("--max-tokens,--most", options->tokens, "maximum number of tokens of the text to read")
       ->check(whole_number(2, 100000000))
       ->capture_default_str();
   stream->add_option("--stretches", options->stretches, "of the text, each with a column")
@@ -96,7 +96,8 @@ EvalCommand stream_command(CLI::App& app, const Ablation& ablation) {
       ->capture_default_str();
   add_json_option(stream, options->output);
   add_machine_options(stream, options->compute, {"f32", "bf16", "tf32", "f64"});
-  stream->footer("Example:\n  eval_llama stream MODEL.gguf --text-file novel.txt --keep 1024,4+1020 --most 20000");
+  stream->footer(
+      "Example:\n  eval_llama stream MODEL.gguf --text-file novel.txt \\\n    --keep 1024,4+1020 --max-tokens 20000");
   return {stream, [options, ablation] { return run_stream(*options, ablation); }};
 }
 

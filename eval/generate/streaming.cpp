@@ -2,11 +2,11 @@
 
 #include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "engine/check.h"
+#include "engine/io/str_format.h"
 #include "eval/generate/sampling.h"
 
 namespace sink {
@@ -36,7 +36,7 @@ Eviction eviction_named(const std::string& text) {
 }
 
 StreamLoss stream_loss(LanguageModel& model, std::span<const std::int32_t> ids, const Eviction& eviction,
-                       std::int64_t stretches, const std::function<void(std::int64_t)>& told) {
+                       std::int64_t stretches, const std::function<void(std::int64_t)>& on_read) {
   SINK_CHECK(ids.size() >= 2, "stream", "expected at least two tokens, got " + std::to_string(ids.size()), Exit::usage);
   const auto start = std::chrono::steady_clock::now();
   const auto targets = static_cast<std::int64_t>(ids.size()) - 1;
@@ -50,7 +50,7 @@ StreamLoss stream_loss(LanguageModel& model, std::span<const std::int32_t> ids, 
     all.loss += loss;
     all.stretches.back().loss += loss;
     all.stretches.back().end = t + 1;
-    told(t + 2);
+    on_read(t + 2);
   }
   for (StreamStretch& stretch : all.stretches) stretch.loss /= static_cast<double>(stretch.end - stretch.begin);
   all.loss /= static_cast<double>(targets);
@@ -60,22 +60,14 @@ StreamLoss stream_loss(LanguageModel& model, std::span<const std::int32_t> ids, 
 
 std::string stream_table(const std::vector<StreamLoss>& losses) {
   auto cell = [](double loss) {
-    char text[32];
     const double perplexity = std::exp(loss);
-    std::snprintf(text, sizeof text, perplexity < 1e5 ? "%12.2f" : "%12.2e", perplexity);
-    return std::string(text);
+    return str_format(perplexity < 1e5 ? "%12.2f" : "%12.2e", perplexity);
   };
-  std::string table = "Perplexity by what is kept, of all tokens and of tokens up to\n";
-  char head[64];
-  std::snprintf(head, sizeof head, "%-24s%12s", "kept", "all");
-  table += head;
-  for (const StreamStretch& stretch : losses.front().stretches) {
-    std::snprintf(head, sizeof head, "%12lld", static_cast<long long>(stretch.end + 1));
-    table += head;
-  }
+  std::string table =
+      str_format("Perplexity by what is kept, of all tokens and of tokens up to\n%-24s%12s", "kept", "all");
+  for (const StreamStretch& stretch : losses.front().stretches) table += str_format("%12lld", stretch.end + 1);
   for (const StreamLoss& loss : losses) {
-    std::snprintf(head, sizeof head, "\n%-24s", loss.eviction.name().c_str());
-    table += head + cell(loss.loss);
+    table += str_format("\n%-24s", loss.eviction.name()) + cell(loss.loss);
     for (const StreamStretch& stretch : loss.stretches) table += cell(stretch.loss);
   }
   return table + "\n";

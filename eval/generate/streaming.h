@@ -1,4 +1,4 @@
-// What a model makes of a text far longer than what it keeps of it (the experiment of StreamingLLM, Xiao et al. 2023).
+// The loss on a text far longer than the cache (the experiment of StreamingLLM, Xiao et al. 2023).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace sink {
 
-// Of targets [begin, end) of the text, counted from 0: the token after the first is target 0.
+// Targets [begin, end) of the text; target 0 is the token after the first.
 struct StreamStretch {
   std::int64_t begin = 0, end = 0;
   double loss = 0;  // mean, nats a token
@@ -24,13 +24,13 @@ struct StreamLoss {
   double seconds = 0;
 };
 
-// The loss of every token but the first from those before it that are kept, averaged over `stretches` runs of equal
-// length (the last may be shorter). `told(n)` sees how many have been read. Throws Error (Exit::usage) for fewer than
-// two tokens, and as TokenReader does.
+// The loss of every token but the first given the cached tokens before it, averaged over `stretches` parts of equal
+// length (the last may be shorter). `on_read(n)` is called after n tokens. Throws Error (Exit::usage) for fewer than
+// two tokens, and like TokenReader.
 StreamLoss stream_loss(LanguageModel& model, std::span<const std::int32_t> ids, const Eviction& eviction,
-                       std::int64_t stretches, const std::function<void(std::int64_t)>& told);
+                       std::int64_t stretches, const std::function<void(std::int64_t)>& on_read);
 
-// "all", "1024" (the last so many) or "4+1020" (the first so many, too). Throws Error (Exit::usage) for anything else.
+// "all", "1024" (the last tokens) or "4+1020" (first and last tokens). Throws Error (Exit::usage) for anything else.
 Eviction eviction_named(const std::string& text);
 
 // A row for each; a column for each stretch.

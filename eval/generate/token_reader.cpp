@@ -31,7 +31,7 @@ Tensor TokenReader::read(std::span<const std::int32_t> ids) {
   SINK_CHECK(static_cast<std::int64_t>(ids.size()) <= room(), "reader",
              "expected at most " + std::to_string(room()) + " tokens more within the context of " +
                  std::to_string(model_.sizes().context) + ", got " + std::to_string(ids.size()) +
-                 ": give a shorter text, or --window to forget older tokens",
+                 ": give a shorter text, or --window to drop older tokens",
              Exit::usage);
   Tensor logits_1V;
   while (!ids.empty()) {
@@ -45,8 +45,8 @@ Tensor TokenReader::read(std::span<const std::int32_t> ids) {
       room_now = std::max<std::int64_t>(1, std::min(kPart, most_kept() - held));
     }
     const std::size_t n = std::min(ids.size(), static_cast<std::size_t>(room_now));
-    Tensor part_1T = Tensor::empty({1, static_cast<std::int64_t>(n)}, DType::I32);
-    std::copy_n(ids.data(), n, part_1T.data<std::int32_t>());
+    const auto part_1T = Tensor::from<std::int32_t>({1, static_cast<std::int64_t>(n)},
+                                                    {ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(n)});
     logits_1V = model_.next_logits(part_1T, {.cache = &cache_});
     ids = ids.subspan(n);
   }

@@ -1,4 +1,4 @@
-// Reading a text token by token, with the keys and values of what was read before, all of them or a part.
+// Reads a text through a key-value cache, with or without eviction of older tokens.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace sink {
 
-// Which tokens are kept when there are more: the first `first` and the last `window` (Xiao et al. 2023), what a token
-// sees of itself included. Tokens that the model puts first itself stay in any case.
+// The tokens kept in the cache: the first `first` and the last `window`, with the current token (Xiao et al. 2023). The
+// extra tokens of the model are always kept.
 struct Eviction {
   std::int64_t first = 0;
-  std::int64_t window = 0;  // 0: all are kept
+  std::int64_t window = 0;  // 0: no eviction
 
   bool any() const { return window > 0; }
   std::string name() const;  // "all", "window 60", "first 4 + window 60"
@@ -22,14 +22,13 @@ struct Eviction {
 
 class TokenReader {
  public:
-  // Keeps the model by reference. Throws Error (Exit::usage) where the model's context has no room for what is kept.
+  // Keeps a reference to the model. Throws Error (Exit::usage) if more tokens are kept than its context has.
   explicit TokenReader(LanguageModel& model, Eviction eviction = {});
 
-  // (1, V): the logits behind the last of these tokens, which follow those that were read. Part by part, so that memory
-  // is that of kPart tokens; one by one where tokens have to be dropped. Throws Error (Exit::usage) where the context
-  // ends before them.
+  // Reads the next tokens. Returns the logits after the last one, (1, V). Reads kPart tokens at a time to bound memory,
+  // and one at a time during eviction. Throws Error (Exit::usage) for tokens beyond the context.
   Tensor read(std::span<const std::int32_t> ids);
-  // How many can still be read; without end where tokens are dropped.
+  // The number of tokens that still fit the context; INT64_MAX with eviction.
   std::int64_t room() const;
   const KeyValueCache& cache() const { return cache_; }
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kProducts = 4;  // of a block
 
-// f(the numbers of sequence b) for each.
+// f(elements of a sequence) for each sequence.
 template <class F>
 void for_each_sequence(const Tensor& x_BTC, F&& f) {
   const auto count = static_cast<std::size_t>(x_BTC.size() / x_BTC.dim(0));
@@ -26,41 +26,40 @@ double largest_by_median(auto values) {
   return median > 0 ? largest_size_of(values) / median : 0;
 }
 
-// Reads the residual stream and the inputs of products; replaces nothing.
 class KurtosisHooks final : public HiddenStateHooks {
  public:
   KurtosisHooks(std::int64_t layers, std::int64_t sequences)
       : layers_(static_cast<std::size_t>(layers)), weight_(1 / static_cast<double>(sequences)) {
-    found_.residual_first.assign(layers_ + 1, 0);
-    found_.residual_others = found_.residual_largest_by_median = found_.residual_first;
-    found_.inputs.assign(layers_, std::vector<double>(kProducts, 0));
+    kurtosis_.residual_first.assign(layers_ + 1, 0);
+    kurtosis_.residual_others = kurtosis_.residual_largest_by_median = kurtosis_.residual_first;
+    kurtosis_.inputs.assign(layers_, std::vector<double>(kProducts, 0));
   }
 
   void hidden_state(std::int64_t layer, const Tensor& x_BTC) override {
     const auto row = static_cast<std::size_t>(layer), T = static_cast<std::size_t>(x_BTC.dim(1)),
                C = static_cast<std::size_t>(x_BTC.dim(2));
     for_each_sequence(x_BTC, [&](auto x) {
-      found_.residual_first[row] += weight_ * kurtosis_of(x.subspan(0, C));
+      kurtosis_.residual_first[row] += weight_ * kurtosis_of(x.subspan(0, C));
       for (std::size_t t = 1; t < T; ++t)
-        found_.residual_others[row] += weight_ * kurtosis_of(x.subspan(t * C, C)) / static_cast<double>(T - 1);
-      found_.residual_largest_by_median[row] += weight_ * largest_by_median(x);
+        kurtosis_.residual_others[row] += weight_ * kurtosis_of(x.subspan(t * C, C)) / static_cast<double>(T - 1);
+      kurtosis_.residual_largest_by_median[row] += weight_ * largest_by_median(x);
     });
   }
   void sublayer_input(std::int64_t layer, SublayerKind kind, Var& h_BTC) override { add(layer, kind, 0, h_BTC); }
   void projection_input(std::int64_t layer, SublayerKind kind, Var& y_BTF) override { add(layer, kind, 1, y_BTF); }
-  const ActivationKurtosis& found() const { return found_; }
+  const ActivationKurtosis& kurtosis() const { return kurtosis_; }
 
  private:
-  // Products of a block in their order: the first and the last of attention, then of feed-forward.
+  // Columns: the first and the last product of attention, then of feed-forward.
   void add(std::int64_t layer, SublayerKind kind, std::size_t product, const Var& x) {
     const std::size_t column = (kind == SublayerKind::attention ? 0 : 2) + product;
-    double& cell = found_.inputs.at(static_cast<std::size_t>(layer)).at(column);
+    double& cell = kurtosis_.inputs.at(static_cast<std::size_t>(layer)).at(column);
     for_each_sequence(x.value(), [&](auto values) { cell += weight_ * kurtosis_of(values); });
   }
 
   std::size_t layers_;
   double weight_;
-  ActivationKurtosis found_;
+  ActivationKurtosis kurtosis_;
 };
 
 }  // namespace
@@ -71,7 +70,7 @@ ActivationKurtosis activation_kurtosis(LanguageModel& model, const Batch& sequen
     const Batch part = sequences.rows(first, std::min(sequences.sequences(), first + batch));
     model.next_logits(part.tokens_BT(), {.hooks = &hooks, .documents = part.documents()});
   }
-  return hooks.found();
+  return hooks.kurtosis();
 }
 
 }  // namespace sink

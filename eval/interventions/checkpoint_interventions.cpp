@@ -10,7 +10,6 @@
 #include "eval/evaluated_model.h"
 #include "eval/input_tokens.h"
 #include "eval/sink/trained_on.h"
-#include "eval/sink/validation_text.h"
 
 namespace sink {
 namespace {
@@ -54,7 +53,7 @@ std::string json_of(const CheckpointInterventions& all, const InterventionReques
                               {"checkpoint", request.checkpoint},
                               {"data_sha256", attribute_or(checkpoint, "data_sha256", "")},
                               {"precision", request.precision},
-                              {"step", checkpoint.attributes.contains("step") ? checkpoint.integer("step") : 0},
+                              {"step", integer_or(checkpoint, "step", 0)},
                               {"commit", build_commit()},
                               {"input", request.given.any() ? request.given.name() : "text"},
                               {"sequences", all.measured.sequences},
@@ -75,21 +74,16 @@ Batch sequences_of(const InterventionRequest& request, const Checkpoint& checkpo
   TrainedOn run = trained_on(checkpoint, sizes);
   if (request.given.context > 0) run.context = request.given.context;
   run.eval_sequences = request.sequences;
-  if (run.task == "text" && run.data.empty() && request.given.data.empty())
-    throw Error(request.checkpoint +
-                    " does not say what text it was trained on: give --text-file, --text, --tokens or "
-                    "--data FOLDER",
-                Exit::usage);
-  auto data = validation_text(request.checkpoint, checkpoint, run, request.given.data, sizes);
+  auto data = validation_text(checkpoint, run, request.given.data, sizes);
   return data->validation_batch(0, std::min(request.sequences, data->validation_sequences()));
 }
 
-// Sequences at a time: of logits there are two of these beside what is kept.
+// Sequences at a time. Two such batches of logits are in memory, in addition to the logits before.
 std::int64_t batch_of(const InterventionRequest& request, std::int64_t T, const Sizes& sizes) {
-  constexpr std::int64_t kMostLogits = std::int64_t{1} << 26;
+  constexpr std::int64_t kMaxLogits = std::int64_t{1} << 26;
   if (request.batch > 0) return request.batch;
   return std::max<std::int64_t>(
-      1, std::min(ComputeOptions().batch_of(T, sizes.width), kMostLogits / (T * sizes.vocabulary)));
+      1, std::min(ComputeOptions().batch_of(T, sizes.width), kMaxLogits / (T * sizes.vocabulary)));
 }
 
 }  // namespace
@@ -101,6 +95,9 @@ CheckpointInterventions intervene_on_checkpoint(const InterventionRequest& reque
   const Sizes& sizes = model.sizes();
   const Batch sequences = sequences_of(request, evaluated.checkpoint, sizes);
   const std::int64_t batch = batch_of(request, sequences.context(), sizes);
+  for (const Intervention& intervention : request.interventions)
+    require_places(intervention, sizes, sequences.context());
+  if (request.before_computation) request.before_computation(model);
   CheckpointInterventions all{intervene(model, sequences, request.interventions, batch), {}, {}};
   if (request.with_kurtosis) all.kurtosis = activation_kurtosis(model, sequences, batch);
   all.json = json_of(all, request, ablation, evaluated.checkpoint);

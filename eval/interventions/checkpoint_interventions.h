@@ -1,12 +1,13 @@
-// Interventions on a checkpoint, on the text it was validated on, or on a model of another program: what
-// `eval_<ablation> interventions` and `quantise` and `sweep` measure, and the file they write.
+// Interventions on a checkpoint or a model of another program: the work of `eval_<ablation> interventions`, `quantise`
+// and `sweep`, and the JSON that they write.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "eval/given_input.h"
+#include "eval/input_options.h"
 #include "eval/interventions/activation_kurtosis.h"
 #include "eval/interventions/interventions.h"
 #include "model/ablation.h"
@@ -15,21 +16,23 @@ namespace sink {
 
 struct InterventionRequest {
   std::string checkpoint;  // or a model of another program (eval/evaluated_model.h)
-  GivenInput given;  // nothing: validation sequences of the run, or of the folder `data`; context 0: as in training
+  // Empty: validation sequences of the run or of the folder `data`; context 0: as in training.
+  InputOptions given;
   std::string precision = "f32";  // or f64
   std::vector<Intervention> interventions = default_interventions({1, 5});
   bool with_kurtosis = false;
   std::int64_t sequences = 100;  // at most
-  std::int64_t batch = 0;        // sequences at a time; 0: as ComputeOptions says, of at most 256 MiB of logits
+  std::int64_t batch = 0;        // sequences at a time; 0: ComputeOptions::batch_of, with at most 256 MiB of logits
+  std::function<void(const LanguageModel&)> before_computation = {};
 };
 
 struct CheckpointInterventions {
   Interventions measured;
   std::optional<ActivationKurtosis> kurtosis;
-  std::string json;  // an object: what was measured, of what
+  std::string json;  // an object with the results and what they are of
 };
 
-// Throws Error as load_evaluated, validation_text, GivenInput and intervene do.
+// Throws Error like load_evaluated, validation_text, InputOptions and intervene.
 CheckpointInterventions intervene_on_checkpoint(const InterventionRequest& request, const Ablation& ablation);
 
 }  // namespace sink

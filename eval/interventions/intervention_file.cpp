@@ -1,12 +1,12 @@
 #include "eval/interventions/intervention_file.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <functional>
 #include <map>
 
 #include "engine/check.h"
+#include "engine/io/parse_number.h"
 #include "engine/io/printable.h"
 #include "engine/io/setting.h"
 #include "engine/io/settings_toml.h"
@@ -16,16 +16,16 @@ namespace {
 
 using What = Intervention::What;
 
-constexpr std::size_t kMostQuoted = 60;     // bytes of a word of the file in a message
-constexpr std::size_t kLongestName = 40;    // of an intervention
-constexpr std::size_t kMostEntries = 1000;  // interventions, and numbers of a list
+constexpr std::size_t kMaxQuoted = 60;     // bytes of a value of the file in a message
+constexpr std::size_t kMaxName = 40;       // of an intervention
+constexpr std::size_t kMaxEntries = 1000;  // interventions in a file, and elements of a list
 constexpr double kLargestNumber = 1e6;
 
 const std::map<std::string, What> kWhats{
     {"mask", What::mask},   {"redistribute", What::redistribute}, {"key", What::key},  {"constant", What::constant},
     {"value", What::value}, {"quantise", What::quantise},         {"clip", What::clip}};
 
-std::string quoted_word(const std::string& word) { return "`" + printable(word.substr(0, kMostQuoted)) + "`"; }
+std::string quoted_word(const std::string& word) { return "`" + printable(word.substr(0, kMaxQuoted)) + "`"; }
 
 // `"a"`, `"b"` or `"c"`
 std::string one_of(const std::vector<std::string>& words) {
@@ -35,7 +35,7 @@ std::string one_of(const std::vector<std::string>& words) {
   return text;
 }
 
-// The keys of one [[interventions]], each asked for once; those that nobody asks for do not belong there.
+// The entries of one [[interventions]] section. Keys that are never asked for are unknown.
 class Entries {
  public:
   Entries(const TomlSection& section, std::string where) : section_(section), where_(std::move(where)) {}
@@ -46,7 +46,7 @@ class Entries {
   std::string origin() const { return where_ + ": line " + std::to_string(section_.line); }
   std::size_t line() const { return section_.line; }
 
-  // Null: it is not there.
+  // Null if missing.
   const TomlEntry* find(const std::string& key) {
     asked_.push_back(key);
     return first_of(key);
@@ -69,33 +69,30 @@ class Entries {
     const TomlEntry* entry = find(key);
     if (!entry) return otherwise;
     const std::string text = one(*entry);
-    double value = 0;
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || !(std::abs(value) <= kLargestNumber) ||
-        value < low || (low == 0 && value == 0))
+    const std::optional<double> value = parse_number<double>(text);
+    if (!value || !(std::abs(*value) <= kLargestNumber) || *value < low || (low == 0 && *value == 0))
       refuse(entry->line, entry->key + " is a number " +
                               (low < 0 ? "from -1000000 to 1000000" : "above 0, 1000000 at most") + ", got " +
                               quoted_word(text));
-    return value;
+    return *value;
   }
   std::int64_t whole(const TomlEntry& entry, const std::string& text, std::int64_t low, std::int64_t high) const {
-    std::int64_t value = 0;
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size() || value < low || value > high)
-      refuse(entry.line, entry.key + (entry.is_list ? " are whole numbers" : " is a whole number") + " from " +
+    const std::optional<std::int64_t> value = parse_number<std::int64_t>(text);
+    if (!value || *value < low || *value > high)
+      refuse(entry.line, entry.key + (entry.is_list ? " must be integers" : " must be an integer") + " from " +
                              std::to_string(low) + " to " + std::to_string(high) + ", got " + quoted_word(text));
-    return value;
+    return *value;
   }
   int bits(const std::string& key) {
     const TomlEntry* entry = find(key);
     return entry ? static_cast<int>(whole(*entry, one(*entry), 2, 16)) : 0;
   }
-  // In order; one number counts as a list of it.
+  // Sorted; a single number is a list of one.
   std::vector<std::int64_t> places(const std::string& key, std::int64_t low, std::vector<std::int64_t> otherwise) {
     const TomlEntry* entry = find(key);
     if (!entry) return otherwise;
-    if (entry->values.empty() || entry->values.size() > kMostEntries)
-      refuse(entry->line, entry->key + " is a list of 1 to 1000 whole numbers, got " +
+    if (entry->values.empty() || entry->values.size() > kMaxEntries)
+      refuse(entry->line, entry->key + " must be a list of 1 to 1000 integers, got " +
                               std::to_string(entry->values.size()) + "; leave it out for the default");
     std::vector<std::int64_t> numbers;
     for (const std::string& text : entry->values) numbers.push_back(whole(*entry, text, low, 1'000'000'000));
@@ -106,7 +103,7 @@ class Entries {
   }
   bool truth(const std::string& key) { return word(key, {"true", "false"}, "false") == "true"; }
 
-  // All keys that this kind of intervention can have were asked for.
+  // Called after the last find(): throws for unknown and repeated keys.
   void require_no_others(const std::string& what) const {
     for (const TomlEntry& entry : section_.entries) {
       if (const TomlEntry* first = first_of(with_dashes(entry.key)); first != &entry)
@@ -143,7 +140,7 @@ std::string read_name(Entries& entries) {
   const auto allowed = [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == ' ';
   };
-  if (name.empty() || name.size() > kLongestName || !std::all_of(name.begin(), name.end(), allowed))
+  if (name.empty() || name.size() > kMaxName || !std::all_of(name.begin(), name.end(), allowed))
     entries.refuse(entry->line, "a name is of 1 to 40 letters, digits and blanks, got " + quoted_word(name));
   return name;
 }
@@ -163,7 +160,7 @@ std::string in_bits(int bits, const std::string& what, const std::string& scale)
   return bits == 0 ? "" : what + " in " + std::to_string(bits) + " bits, a scale a " + scale;
 }
 
-// What only this kind has; returns what it does, in words.
+// Reads the keys of this kind only. Returns the meaning of the intervention.
 std::string read_kind(Entries& entries, Intervention& one) {
   const std::string of = list_of("token", one.tokens);
   switch (one.what) {
@@ -208,7 +205,7 @@ std::string read_kind(Entries& entries, Intervention& one) {
       return of_weights + (of_weights.empty() || of_inputs.empty() ? "" : "; ") + of_inputs;
     }
   }
-  return "";  // never
+  return "";  // unreachable
 }
 
 Intervention read_intervention(const TomlSection& section, const std::string& where) {
@@ -256,7 +253,7 @@ std::vector<Intervention> interventions_from_toml(const std::string& text, const
     for (std::size_t n = 0; n + 1 < all.size(); ++n)
       if (all[n].name == all.back().name)
         refuse(section.line, "the name " + quoted_word(all[n].name) + " is given twice");
-    if (all.size() > kMostEntries) refuse(section.line, "more than 1000 interventions");
+    if (all.size() > kMaxEntries) refuse(section.line, "more than 1000 interventions");
   }
   if (all.empty()) refuse(1, "expected interventions: [[interventions]] with name = \"...\" and what = \"...\"");
   return all;

@@ -28,15 +28,15 @@ class AttentionHooks final : public ForwardHooks {
     Tensor edited = attention.o_BHTD.value().clone();
     with_real(edited.dtype(), [&](auto zero) {
       if (intervention_.what == What::constant)
-        take_what_differs<decltype(zero)>(attention, edited);
+        subtract_deviation<decltype(zero)>(attention, edited);
       else
-        take_other_rows<decltype(zero)>(attention, edited);
+        recompute_rows<decltype(zero)>(attention, edited);
     });
     attention.o_BHTD = Var(edited);
   }
 
  private:
-  // f(b, h, the head of keys that h has).
+  // f(b, h, key head of h) for the chosen heads.
   template <class F>
   void for_each_head(const AttentionPoint& attention, F&& f) const {
     const std::int64_t B = attention.o_BHTD.value().dim(0), H = attention.o_BHTD.value().dim(1),
@@ -45,10 +45,10 @@ class AttentionHooks final : public ForwardHooks {
       for (std::int64_t h = 0; h < H; ++h)
         if (is_among(h, intervention_.heads)) f(b, h, h / (H / G));
   }
-  // Tokens act on later queries alone. So queries between two of them have attention in which the earlier are changed
-  // and the others, of which the next query after is one, not yet.
+  // A token changes only later queries. So the rows between two tokens come from attention in which the tokens before
+  // them are changed, and the tokens after them not yet.
   template <class R>
-  void take_other_rows(const AttentionPoint& attention, Tensor& edited) const {
+  void recompute_rows(const AttentionPoint& attention, Tensor& edited) const {
     const bool masks =
         intervention_.what == What::redistribute || (intervention_.what == What::mask && attention.divides_by_sum);
     const Tensor& v = attention.v_BGTD;
@@ -57,7 +57,7 @@ class AttentionHooks final : public ForwardHooks {
     if (attention.has_extra_key) of_extra = Tensor::full({edited.dim(1), v.dim(3)}, 1, v.dtype());
     const Tensor all = masks ? attention.mix(attention.k_BGTD, one, of_extra) : Tensor();
     for (std::size_t n = 0; n < intervention_.tokens.size(); ++n) {
-      const std::int64_t key = place(intervention_.tokens[n]);
+      const std::int64_t key = position_of(intervention_.tokens[n]);
       if (intervention_.what == What::key)
         steer<R>(k_edited, key);
       else
@@ -69,7 +69,7 @@ class AttentionHooks final : public ForwardHooks {
         rest = attention.mix(attention.k_BGTD, one, of_extra);
       }
       const std::int64_t T = edited.dim(2), D = edited.dim(3);
-      const std::int64_t end = n + 1 < intervention_.tokens.size() ? place(intervention_.tokens[n + 1]) + 1 : T;
+      const std::int64_t end = n + 1 < intervention_.tokens.size() ? position_of(intervention_.tokens[n + 1]) + 1 : T;
       auto from = view<R, 4>(other);
       auto to = view<R, 4>(edited);
       for_each_head(attention, [&](std::int64_t b, std::int64_t h, std::int64_t) {
@@ -81,7 +81,7 @@ class AttentionHooks final : public ForwardHooks {
     }
   }
 
-  // What makes up for the weights that are gone; 1 where of the others nothing is left.
+  // Z / (Z - a_ik) for row i; 1 where nothing is left of the other weights.
   template <class R>
   double scale_of(const Tensor& all, const Tensor& rest, std::int64_t b, std::int64_t h, std::int64_t i) const {
     const double Z = static_cast<double>(view<R, 4>(all)(b, h, i, 0)), left = view<R, 4>(rest)(b, h, i, 0);
@@ -90,12 +90,12 @@ class AttentionHooks final : public ForwardHooks {
   }
 
   template <class R>
-  void take_what_differs(const AttentionPoint& attention, Tensor& edited) const {
+  void subtract_deviation(const AttentionPoint& attention, Tensor& edited) const {
     const std::int64_t T = edited.dim(2), D = edited.dim(3);
     auto v = view<R, 4>(attention.v_BGTD);
     auto o = view<R, 4>(edited);
     for (std::int64_t token : intervention_.tokens) {
-      const std::int64_t key = place(token);
+      const std::int64_t key = position_of(token);
       Tensor one_at_key = Tensor::zeros(attention.v_BGTD.shape(), attention.v_BGTD.dtype());
       set_row<R>(one_at_key, key, 1);
       const Tensor weights = attention.mix(attention.k_BGTD, one_at_key, {});
@@ -144,17 +144,17 @@ class AttentionHooks final : public ForwardHooks {
       }
   }
 
-  std::int64_t place(std::int64_t token) const { return extra_tokens_ + token - 1; }
+  std::int64_t position_of(std::int64_t token) const { return extra_tokens_ + token - 1; }
 
-  static constexpr double kNothingElse = 1e-6;  // of a row's weights, where they are redistributed
+  static constexpr double kNothingElse = 1e-6;  // of the row sum
   const Intervention& intervention_;
   std::int64_t extra_tokens_;
   const ValueSums& values_;
 };
 
-class ClippedStream final : public ForwardHooks {
+class ClipHooks final : public ForwardHooks {
  public:
-  ClippedStream(const Intervention& intervention, std::int64_t extra_tokens)
+  ClipHooks(const Intervention& intervention, std::int64_t extra_tokens)
       : intervention_(intervention), extra_tokens_(extra_tokens) {}
 
   void residual_post(std::int64_t layer, Residual& x) override {
@@ -183,9 +183,9 @@ class ClippedStream final : public ForwardHooks {
   std::int64_t extra_tokens_;
 };
 
-struct QuantisedInputs final : ForwardHooks {
+struct QuantiseHooks final : ForwardHooks {
   Quantisation how;
-  explicit QuantisedInputs(const Quantisation& how) : how(how) {}
+  explicit QuantiseHooks(const Quantisation& how) : how(how) {}
   void sublayer_input(std::int64_t, SublayerKind, Var& h_BTC) override { h_BTC = rounded(h_BTC.value()); }
   void projection_input(std::int64_t, SublayerKind, Var& y_BTF) override {
     if (how.inner) y_BTF = rounded(y_BTF.value());
@@ -230,10 +230,10 @@ Tensor ValueSums::mean(std::int64_t layer, const std::vector<std::int64_t>& toke
 
 std::unique_ptr<ForwardHooks> hooks_of(const Intervention& intervention, std::int64_t extra_tokens,
                                        const ValueSums& values) {
-  if (intervention.what == What::clip) return std::make_unique<ClippedStream>(intervention, extra_tokens);
+  if (intervention.what == What::clip) return std::make_unique<ClipHooks>(intervention, extra_tokens);
   if (intervention.what != What::quantise) return std::make_unique<AttentionHooks>(intervention, extra_tokens, values);
   if (intervention.quantisation.input_bits == 0) return nullptr;
-  return std::make_unique<QuantisedInputs>(intervention.quantisation);
+  return std::make_unique<QuantiseHooks>(intervention.quantisation);
 }
 
 }  // namespace sink

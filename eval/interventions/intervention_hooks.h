@@ -1,4 +1,4 @@
-// Interventions as what they do inside a pass.
+// The forward hooks that carry out an intervention.
 #pragma once
 
 #include <memory>
@@ -8,13 +8,13 @@
 
 namespace sink {
 
-// Sums of values over sequences, by layer, token, and head of keys: what a mean value is made of.
+// Sums of values over sequences, by layer, token, and key head.
 class ValueSums final : public ForwardHooks {
  public:
   explicit ValueSums(std::int64_t extra_tokens) : extra_tokens_(extra_tokens) {}
   void attention(AttentionPoint& point) override;
 
-  // (G, D) F64: the mean over all sequences and all tokens but these, which count from 1; zero where there is no other.
+  // (G, D) F64: the mean over all sequences and all tokens but these (from 1); zero if there are no others.
   Tensor mean(std::int64_t layer, const std::vector<std::int64_t>& tokens) const;
 
  private:
@@ -22,8 +22,8 @@ class ValueSums final : public ForwardHooks {
   std::vector<Tensor> sums_GTD_;  // [layer] F64
 };
 
-// What an intervention changes in a pass; null where it changes weights alone. `values` are those of a model as it is,
-// read where a value becomes the mean; both it and the intervention must outlive the hooks.
+// Null for an intervention that changes weights only. `values` are those of the unchanged model, for mean values; they
+// and the intervention must outlive the hooks.
 std::unique_ptr<ForwardHooks> hooks_of(const Intervention& intervention, std::int64_t extra_tokens,
                                        const ValueSums& values);
 

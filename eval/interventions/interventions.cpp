@@ -17,7 +17,7 @@ namespace {
 
 using What = Intervention::What;
 
-constexpr std::int64_t kBytesBefore = std::int64_t{1} << 29;  // of logits that are kept to be compared with
+constexpr std::int64_t kBytesBefore = std::int64_t{1} << 29;  // of logits before, which are kept
 
 Tensor logits_of(LanguageModel& model, const Batch& part, ForwardHooks* hooks) {
   return model.logits(part.tokens_BT(),
@@ -30,17 +30,17 @@ void in_batches(std::int64_t sequences, std::int64_t batch, F&& f) {
   for (std::int64_t first = 0; first < sequences; first += batch) f(first, std::min(sequences, first + batch));
 }
 
-// One row of logits beside another.
-struct Compared {
-  double before = 0, after = 0, divergence = 0;  // -log p(target), 0 without one
+// The logits of one position before and after.
+struct RowComparison {
+  double before = 0, after = 0, divergence = 0;  // losses -log p(target), 0 without a target
   bool same_greedy = true;
 };
 
 template <class R>
-Compared compared_rows(std::span<const R> z, std::span<const R> y, std::int32_t target) {
+RowComparison compare_rows(std::span<const R> z, std::span<const R> y, std::int32_t target) {
   const double lse_z = log_sum_exp(z), lse_y = log_sum_exp(y);
   const auto log_p = as_doubles(z) - lse_z, log_q = as_doubles(y) - lse_y;
-  Compared row;
+  RowComparison row;
   row.divergence = xt::sum(xt::exp(log_p) * (log_p - log_q))();
   row.same_greedy =
       std::max_element(z.begin(), z.end()) - z.begin() == std::max_element(y.begin(), y.end()) - y.begin();
@@ -52,29 +52,29 @@ Compared compared_rows(std::span<const R> z, std::span<const R> y, std::int32_t 
   return row;
 }
 
-// What is gathered of one intervention, a number a sequence.
-struct Gathered {
+// The results of one intervention, one value for each sequence.
+struct Comparison {
   std::vector<double> before, after, divergence, changed;
 
   void add(const Tensor& before_BTV, const Tensor& after_BTV, const Tensor& targets_BT) {
     const std::int64_t B = after_BTV.dim(0), T = after_BTV.dim(1), V = after_BTV.dim(2);
     const auto vocabulary = static_cast<std::size_t>(V);
-    std::vector<Compared> rows(static_cast<std::size_t>(B * T));
+    std::vector<RowComparison> rows(static_cast<std::size_t>(B * T));
     const std::int32_t* targets = targets_BT.data<std::int32_t>();
     with_real(after_BTV.dtype(), [&](auto zero) {
       using R = decltype(zero);
       const R *z = before_BTV.data<R>(), *y = after_BTV.data<R>();
       parallel_for(B * T, [&](std::int64_t n) {
         rows[static_cast<std::size_t>(n)] =
-            compared_rows<R>({z + n * V, vocabulary}, {y + n * V, vocabulary}, targets[n]);
+            compare_rows<R>({z + n * V, vocabulary}, {y + n * V, vocabulary}, targets[n]);
       });
     });
     for (std::int64_t b = 0; b < B; ++b) {
       double predicted = 0;
-      Compared sum;
+      RowComparison sum;
       double changed = 0;
       for (std::int64_t n = b * T; n < (b + 1) * T; ++n) {
-        const Compared& row = rows[static_cast<std::size_t>(n)];
+        const RowComparison& row = rows[static_cast<std::size_t>(n)];
         predicted += targets[n] >= 0;
         changed += !row.same_greedy;
         sum.before += row.before, sum.after += row.after, sum.divergence += row.divergence;
@@ -87,10 +87,10 @@ struct Gathered {
   }
 };
 
-// While this lives the model is changed by one intervention.
+// Changes the model by one intervention for its lifetime.
 struct Intervened {
   std::unique_ptr<QuantisedMatrices> matrices;
-  std::unique_ptr<ForwardHooks> hooks;  // null where the intervention changes weights alone
+  std::unique_ptr<ForwardHooks> hooks;  // null if the intervention changes weights only
 
   Intervened(LanguageModel& model, const Intervention& intervention, const ValueSums& values)
       : hooks(hooks_of(intervention, model.extra_tokens(), values)) {
@@ -102,7 +102,7 @@ struct Intervened {
 
 double mean_of(const std::vector<double>& values) { return xt::mean(xt::adapt(values))(); }
 
-InterventionResult result_of(const Intervention& intervention, const Gathered& found) {
+InterventionResult result_of(const Intervention& intervention, const Comparison& found) {
   const xt::xtensor<double, 1> change = xt::adapt(found.after) - xt::adapt(found.before);
   InterventionResult result{.name = intervention.name,
                             .meaning = intervention.meaning,
@@ -122,19 +122,7 @@ InterventionResult result_of(const Intervention& intervention, const Gathered& f
   return result;
 }
 
-void require_places(const Intervention& intervention, const Sizes& sizes, std::int64_t T) {
-  auto require = [&](const char* what, std::int64_t number, std::int64_t first, std::int64_t last) {
-    SINK_CHECK(number >= first && number <= last, "interventions",
-               (intervention.origin.empty() ? "" : intervention.origin + ": ") + "the " + what + " must be from " +
-                   std::to_string(first) + " to " + std::to_string(last) + ", got " + std::to_string(number),
-               Exit::usage);
-  };
-  for (std::int64_t token : intervention.tokens) require("token", token, 1, T);
-  for (std::int64_t layer : intervention.layers) require("layer", layer, 0, sizes.layers - 1);
-  for (std::int64_t head : intervention.heads) require("head", head, 0, sizes.heads - 1);
-}
-
-// Those of each layer and head in its place, where it asks for them.
+// Replaces interventions with per_head by one for each layer and head.
 std::vector<Intervention> by_heads(const std::vector<Intervention>& interventions, const Sizes& sizes) {
   auto all_of = [](const std::vector<std::int64_t>& chosen, std::int64_t count) {
     std::vector<std::int64_t> all(static_cast<std::size_t>(count));
@@ -159,7 +147,7 @@ std::vector<Intervention> by_heads(const std::vector<Intervention>& intervention
   return rows;
 }
 
-// Of the model as it is, where a value becomes the mean.
+// Empty unless an intervention sets a value to the mean.
 ValueSums value_sums(LanguageModel& model, const Batch& sequences, const std::vector<Intervention>& interventions,
                      std::int64_t batch) {
   ValueSums sums(model.extra_tokens());
@@ -170,12 +158,12 @@ ValueSums value_sums(LanguageModel& model, const Batch& sequences, const std::ve
   return sums;
 }
 
-std::vector<Gathered> gather(LanguageModel& model, const Batch& sequences, const std::vector<Intervention>& rows,
-                             std::int64_t batch) {
+std::vector<Comparison> gather(LanguageModel& model, const Batch& sequences, const std::vector<Intervention>& rows,
+                               std::int64_t batch) {
   const std::int64_t T = sequences.context(), V = model.sizes().vocabulary;
   const ValueSums values = value_sums(model, sequences, rows, batch);
   const std::int64_t bytes = T * V * static_cast<std::int64_t>(size_of(model.parameters().masters().dtype()));
-  std::vector<Gathered> found(rows.size());
+  std::vector<Comparison> found(rows.size());
   in_batches(sequences.sequences(), std::max(batch, kBytesBefore / bytes), [&](std::int64_t first, std::int64_t last) {
     const Batch some = sequences.rows(first, last);
     std::vector<Tensor> before;
@@ -204,6 +192,18 @@ Intervention named(const std::string& name, const std::string& meaning, What wha
 
 }  // namespace
 
+void require_places(const Intervention& intervention, const Sizes& sizes, std::int64_t T) {
+  auto require = [&](const char* what, std::int64_t number, std::int64_t first, std::int64_t last) {
+    SINK_CHECK(number >= first && number <= last, "interventions",
+               (intervention.origin.empty() ? "" : intervention.origin + ": ") + "the " + what + " must be from " +
+                   std::to_string(first) + " to " + std::to_string(last) + ", got " + std::to_string(number),
+               Exit::usage);
+  };
+  for (std::int64_t token : intervention.tokens) require("token", token, 1, T);
+  for (std::int64_t layer : intervention.layers) require("layer", layer, 0, sizes.layers - 1);
+  for (std::int64_t head : intervention.heads) require("head", head, 0, sizes.heads - 1);
+}
+
 std::vector<double> losses_with(LanguageModel& model, const Batch& sequences, const Intervention& intervention) {
   require_places(intervention, model.sizes(), sequences.context());
   return gather(model, sequences, {intervention}, 1)[0].after;
@@ -214,7 +214,7 @@ Interventions intervene(LanguageModel& model, const Batch& sequences, const std:
   for (const Intervention& intervention : interventions)
     require_places(intervention, model.sizes(), sequences.context());
   const std::vector<Intervention> rows = by_heads(interventions, model.sizes());
-  const std::vector<Gathered> found = gather(model, sequences, rows, batch);
+  const std::vector<Comparison> found = gather(model, sequences, rows, batch);
   Interventions all{sequences.sequences(), sequences.context(), mean_of(found.at(0).before), {}};
   for (std::size_t n = 0; n < rows.size(); ++n) all.results.push_back(result_of(rows[n], found[n]));
   return all;

@@ -1,6 +1,6 @@
-// Interventions: what the loss and the logits of a trained model become when something is changed in it while it runs.
-// A score says where attention goes; this says whether it matters. (Of which first-token attention is a sink in the
-// sense that counts: RESULTS.md.)
+// Interventions: the loss and the logits of a trained model when something in it is changed during the forward pass.
+// Scores show where attention goes; interventions show whether it matters
+// (train/studies/results/README.md).
 #pragma once
 
 #include <string>
@@ -14,37 +14,39 @@ namespace sink {
 struct InterventionResult {
   std::string name;                    // "removed 1": of token 1; "W8A8"; with per_head "removed 1 layer 0 head 3"
   std::string meaning;                 // a sentence
-  std::int64_t layer = -1, head = -1;  // of per_head
-  double before = 0;                   // the model as it is, nats a target
+  std::int64_t layer = -1, head = -1;  // with per_head
+  double before = 0;                   // loss of the unchanged model, nats per target
   double loss = 0;                     // after
   double change = 0;                   // mean over sequences,
-  double error = 0;                    // and its standard error (the same sequences both times); NaN of one sequence
-  // Means over all positions, with a target or not: sum over tokens v of p_v log(p_v / q_v), nats, p before and q
-  // after;
+  double error = 0;                    // and its standard error, paired by sequence; NaN for one sequence
+  // Means over all positions, with or without a target: sum_v p_v log(p_v / q_v), nats, p before and q after;
   double divergence = 0;
-  double greedy_changed = 0;  // the share whose most probable token is another (the first of equals)
+  double greedy_changed = 0;  // the share of positions whose most probable token changes (the first of equals)
 };
 
 struct Interventions {
   std::int64_t sequences = 0, context = 0;
-  double loss = 0;  // of the model as it is
+  double loss = 0;  // of the unchanged model
   std::vector<InterventionResult> results;
 };
 
-// Those without a file: keys `tokens` (1: the first of the text), removed, redistributed and constant, on all layers
-// and heads at once; and W8A8, W4A16, W4A4: matrices by output, and what attention and feed-forward read by sequence.
+// Used without a file: for each of `tokens` (1: the first of the text) removed, redistributed and constant, in all
+// layers and heads at once; and W8A8, W4A16, W4A4: matrices per output, inputs of attention and feed-forward per
+// sequence.
 std::vector<Intervention> default_interventions(const std::vector<std::int64_t>& tokens);
-// Loss against bits: 8, 6, 5, 4, 3 of weights, of inputs, of both, each with every scale that they can have; named
-// "weights 4 tensor".
+// Loss against bits: 8, 6, 5, 4, 3 for weights, inputs and both, with every grain; named "weights 4 tensor".
 std::vector<Intervention> quantisations();
 
-// One pass of the model for each, `batch` sequences at a time, and leaves the model as it was. Tensors on the CPU, F32
-// or F64; weights may lie in a file. Logits before are kept for as many sequences as half a gibibyte holds. Throws
-// Error (Exit::usage) for a token outside [1, T], and a layer or head that the model does not have.
+// Throws Error (Exit::usage) for a token outside [1, T], and a layer or head that the model does not have.
+void require_places(const Intervention& intervention, const Sizes& sizes, std::int64_t T);
+
+// One pass of the model for each intervention, `batch` sequences at a time; the model is unchanged afterwards. Runs on
+// the CPU in F32 or F64; weights may be memory-mapped. Logits before are kept for as many sequences as fit 512 MiB.
+// Throws Error like require_places.
 Interventions intervene(LanguageModel& model, const Batch& sequences, const std::vector<Intervention>& interventions,
                         std::int64_t batch = 1);
 
-// The losses of every sequence with one of them.
+// The loss of every sequence with the intervention.
 std::vector<double> losses_with(LanguageModel& model, const Batch& sequences, const Intervention& intervention);
 
 }  // namespace sink

@@ -1,17 +1,70 @@
-// eval_<ablation> interventions: what the loss becomes without the first token's share, and with whatever a file says.
+// eval_<ablation> interventions and quantise: the loss without the attention to the first token, or with the
+// interventions of a file; and the loss against bits, with the kurtosis of the rounded activations.
+#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
+#include <functional>
 #include <memory>
 
+#include "engine/io/compute_options.h"
 #include "engine/io/file.h"
+#include "engine/io/output_kind.h"
+#include "engine/io/printable.h"
+#include "engine/io/setting.h"
+#include "engine/io/str_format.h"
 #include "eval/eval_command.h"
+#include "eval/evaluated_model.h"
+#include "eval/interventions/checkpoint_interventions.h"
 #include "eval/interventions/intervention_file.h"
-#include "eval/interventions/intervention_options.h"
+#include "eval/json_output.h"
 
 namespace sink {
 namespace {
 
-struct InterventionsLine : InterventionOptions {
+const OutputKind kInterventionsFile =
+    kind_by_text("interventions of eval_<ablation>", "{", {"\"interventions\"", "\"policies\""});
+
+struct InterventionOptions {
+  InterventionRequest request;
+  JsonOutput output;
+  ComputeOptions compute;
+};
+
+// Model, input, device and precision, --json, --out and --force.
+void add_intervention_options(CLI::App* line, InterventionOptions& options) {
+  InterventionRequest& request = options.request;
+  line->add_option("checkpoint,--model", request.checkpoint, kWhatIsEvaluated)->required();
+  const std::vector<CLI::Option*> texts = add_text_options(line, request.given);
+  CLI::Option* tokens = add_tokens_option(line, request.given, texts);
+  line->add_option("--sequences", request.sequences, "maximum number of sequences")
+      ->check(whole_number(1))
+      ->capture_default_str();
+  line->add_option("--context", request.given.context, "tokens per sequence [the training context; of --text all]")
+      ->check(whole_number(1))
+      ->excludes(tokens);
+  line->add_option("--data", request.given.data, "data folder, instead of that of the run");
+  add_compute_options(line, options.compute, {"f32", "f64"});
+  add_json_output_options(line, options.output, "the JSON", "JSON");
+}
+
+// Measures, writes the table and the JSON (json_output.h), and returns the exit code.
+int run_intervention_request(const InterventionOptions& options, const Ablation& ablation,
+                             const std::function<std::string(const CheckpointInterventions&)>& table_of) {
+  if (options.compute.device != "cpu")
+    throw Error("interventions run on the CPU only: leave out --device " + options.compute.device, Exit::usage);
+  options.compute.apply();
+  options.output.require_free(kInterventionsFile);
+  InterventionRequest request = options.request;
+  request.precision = options.compute.precision;
+  request.batch = options.compute.batch;
+  request.before_computation = [&](const LanguageModel& model) {
+    print_header(model, request.checkpoint, ablation, options.compute);
+  };
+  const CheckpointInterventions all = intervene_on_checkpoint(request, ablation);
+  options.output.write(table_of(all), all.json);
+  return 0;
+}
+
+struct InterventionsOptions : InterventionOptions {
   std::vector<std::int64_t> tokens{1, 5};
   std::string settings;
 };
@@ -20,51 +73,106 @@ std::string table_of_interventions(const CheckpointInterventions& found) {
   const Interventions& all = found.measured;
   std::size_t width = 16;
   for (const InterventionResult& r : all.results) width = std::max(width, r.name.size());
-  char line[512];
-  std::snprintf(line, sizeof line, "%lld sequences of %lld tokens, loss %.4f nats\n%-*s %8s %8s %10s %8s %8s %8s\n",
-                static_cast<long long>(all.sequences), static_cast<long long>(all.context), all.loss,
-                static_cast<int>(width), "", "before", "loss", "change", "+-", "KL", "greedy %");
-  std::string table = line;
-  for (const InterventionResult& r : all.results) {
-    std::snprintf(line, sizeof line, "%-*s %8.4f %8.4f %+10.4f %8.4f %8.4f %8.1f  ", static_cast<int>(width),
-                  r.name.c_str(), r.before, r.loss, r.change, r.error, r.divergence, 100 * r.greedy_changed);
-    table += line + r.meaning + "\n";
-  }
+  const int columns = static_cast<int>(width);
+  std::string table = str_format("%s of %s, loss %.4f nats\n%-*s %8s %8s %10s %8s %8s %8s\n",
+                                 counted(all.sequences, "sequence"), counted(all.context, "token"), all.loss, columns,
+                                 "", "before", "loss", "change", "+-", "KL", "greedy %");
+  for (const InterventionResult& r : all.results)
+    table += str_format("%-*s %8.4f %8.4f %+10.4f %8.4f %8.4f %8.1f  %s\n", columns, r.name, r.before, r.loss, r.change,
+                        r.error, r.divergence, 100 * r.greedy_changed, r.meaning);
   return table;
 }
 
-int run_interventions(InterventionsLine options, const Ablation& ablation) {
+int run_interventions(InterventionsOptions options, const Ablation& ablation) {
   options.request.interventions =
       options.settings.empty() ? default_interventions(options.tokens)
                                : interventions_from_toml(read_file("settings", options.settings), options.settings);
   return run_intervention_request(options, ablation, table_of_interventions);
 }
 
+struct Largest {
+  double value = 0;
+  std::size_t at = 0;
+};
+Largest largest_in(const std::vector<double>& values) {
+  const auto largest = std::max_element(values.begin(), values.end());
+  return {*largest, static_cast<std::size_t>(largest - values.begin())};
+}
+
+std::string lines_of_kurtosis(const ActivationKurtosis& kurtosis) {
+  const Largest first = largest_in(kurtosis.residual_first), others = largest_in(kurtosis.residual_others),
+                outlier = largest_in(kurtosis.residual_largest_by_median);
+  std::string lines = str_format(
+      "kurtosis (3: normal), the largest of any layer: residual stream %.1f of the first position (layer "
+      "%zu), %.1f of the others (layer %zu);\n  largest |x| %.0f medians (layer %zu)\n  what products read:",
+      first.value, first.at, others.value, others.at, outlier.value, outlier.at);
+  const char* products[] = {"q k v", "out", "up", "down"};
+  for (std::size_t product = 0; product < 4; ++product) {
+    std::vector<double> of_layers;
+    for (const std::vector<double>& layer : kurtosis.inputs) of_layers.push_back(layer[product]);
+    const Largest most = largest_in(of_layers);
+    lines += str_format("%s %s %.1f (layer %zu)", product ? "," : "", products[product], most.value, most.at);
+  }
+  return lines + "\n";
+}
+
+// The change of loss: a row for each number of bits, a column for each grain, in the order of quantisations().
+std::string table_of_quantisations(const CheckpointInterventions& found) {
+  constexpr std::size_t kColumns = 8;
+  const Interventions& all = found.measured;
+  std::string table = str_format("%s of %s, loss %.4f nats; its change, a scale a ...\n",
+                                 counted(all.sequences, "sequence"), counted(all.context, "token"), all.loss) +
+                      "         weights                inputs                         both\n"
+                      "bits     tensor    channel    tensor    channel     token    tensor    channel     token\n";
+  for (std::size_t n = 0; n < all.results.size(); ++n) {
+    if (n % kColumns == 0) {
+      const std::string& name = all.results[n].name;  // "weights 8 tensor"
+      table += "   " + name.substr(name.find(' ') + 1, 1);
+    }
+    table += str_format(" %+10.4f%s", all.results[n].change, n % kColumns == kColumns - 1 ? "\n" : "");
+  }
+  return table + lines_of_kurtosis(*found.kurtosis);
+}
+
 }  // namespace
 
 EvalCommand interventions_command(CLI::App& app, const Ablation& ablation) {
-  auto options = std::make_shared<InterventionsLine>();
+  auto options = std::make_shared<InterventionsOptions>();
   CLI::App* line = app.add_subcommand(
       "interventions",
-      "Changes something in a trained model while it runs and says what its loss becomes: what attention gets from the "
-      "first token (taken out, made up for by other keys, or made the same for all queries), beside another token for "
-      "comparison, and precision (weights and inputs rounded to 8 and 4 bits); or what --settings lists. Change and "
-      "its standard error are over the same sequences; KL is the mean over positions of the divergence of the next "
-      "token's probabilities after from those before, nats; greedy, at how many positions another token is the most "
-      "probable. A terminal gets the table alone; a pipe, a file, --out or --json JSON, and stderr the table.");
-  CLI::Option* tokens =
-      line->add_option("--token", options->tokens,
-                       "position, from 1, whose share is taken; again, or 1,5: of several, others for comparison")
-          ->delimiter(',')
-          ->allow_extra_args(false)
-          ->capture_default_str();
+      "Measures the loss after a change inside the model. The attention to the first token is "
+      "removed, given to the other keys, or made equal for all queries, next to the same change for another token; "
+      "weights and inputs are rounded to 8 and 4 bits. --settings FILE lists other changes. Differences and standard "
+      "errors are over the same sequences; KL is the mean divergence of the next token's distribution in nats; greedy "
+      "counts positions whose most probable token changes. Prints a table on a terminal. With --json or --out, or into "
+      "a pipe, it writes JSON and prints the table on stderr.");
+  CLI::Option* tokens = line->add_option("--token", options->tokens,
+                                         "position of the token, from 1; several, such as 1,5, for comparison")
+                            ->delimiter(',')
+                            ->allow_extra_args(false)
+                            ->capture_default_str();
   line->add_option(
           "--settings", options->settings,
-          "TOML file that lists interventions: masked tokens, other values, steered keys, clipped activations, "
-          "fewer bits, by layers and heads; eval/interventions/interventions_example.toml has one of each")
+          "TOML file of interventions; masked tokens, other values, steered keys, clipped activations, fewer bits, by "
+          "layers and heads: eval/interventions/interventions_example.toml has one of each")
       ->excludes(tokens);
   add_intervention_options(line, *options);
   return {line, [options, ablation] { return run_interventions(*options, ablation); }};
+}
+
+EvalCommand quantise_command(CLI::App& app, const Ablation& ablation) {
+  auto options = std::make_shared<InterventionOptions>();
+  CLI::App* line = app.add_subcommand(
+      "quantise",
+      "Measures the loss after rounding to 3 to 8 bits. Weights of the blocks, their inputs, and both are "
+      "rounded to 8, 6, 5, 4 and 3 bits, with one scale per matrix or sequence (tensor), per output or input feature "
+      "(channel), or per token. Rounding is symmetric and simulated in floating point. The kurtosis shows outliers. "
+      "Prints a table on a terminal. With --json or --out, or into a pipe, it writes JSON and prints the table on "
+      "stderr. `interventions --settings` takes other combinations.");
+  add_intervention_options(line, *options);
+  options->request.interventions = quantisations();
+  options->request.with_kurtosis = true;
+  return {line, [options, ablation] { return run_intervention_request(*options, ablation, table_of_quantisations); }};
 }
 
 }  // namespace sink

@@ -1,5 +1,5 @@
-// Fake quantisation: numbers rounded to a grid of few bits and kept as floats, so that a model computes what it would
-// if they were stored so. The grid is symmetric around zero and ends at the largest |x| of those that share a scale.
+// Fake quantisation: values rounded to a grid of few bits and kept in floating point, so that the model computes what
+// it would with quantised storage. The grid is symmetric around zero and ends at the largest |x| that shares the scale.
 #pragma once
 
 #include <memory>
@@ -11,15 +11,14 @@
 
 namespace sink {
 
-// x on a grid of 2^bits - 1 steps around zero that ends at +-`largest`; 0 where largest is 0.
+// x rounded to the 2^bits - 1 steps of [-largest, largest]; 0 if largest is 0.
 double quantised(double x, double largest, int bits);
 
-// Every (rows, columns) block of x: one scale for all of it, or for each row or column.
+// Quantises every (rows, columns) block of x, with one scale for the block, or for each row or column.
 enum class ScalePer { block, row, column };
 void quantise_blocks(Tensor& x, std::int64_t rows, std::int64_t columns, ScalePer scale, int bits);
 
-// The matrices of the blocks, rounded while this lives. Those that lie in a file are decoded to memory, 4 bytes a
-// number.
+// Quantises the matrices of the blocks of a model for its lifetime. Memory-mapped matrices are decoded to f32 copies.
 class QuantisedMatrices {
  public:
   QuantisedMatrices(LanguageModel& model, int bits, Grain grain);
@@ -29,7 +28,7 @@ class QuantisedMatrices {
 
  private:
   LanguageModel& model_;
-  Tensor kept_;
+  Tensor saved_;
   std::vector<std::pair<Parameter*, std::shared_ptr<const StoredMatrix>>> replaced_;
 };
 

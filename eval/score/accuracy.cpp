@@ -2,7 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
+
+#include "engine/io/str_format.h"
 
 namespace sink {
 namespace {
@@ -49,9 +50,7 @@ Accuracy accuracy_of(const std::vector<Choices>& questions) {
 std::string accuracy_table(const Accuracy& accuracy) {
   std::string table = std::to_string(accuracy.questions) + " questions\n";
   auto row = [&](const char* name, double share, double error) {
-    char line[96];
-    std::snprintf(line, sizeof line, "%-34s %6.2f %% +- %.2f\n", name, 100 * share, 100 * error);
-    table += line;
+    table += str_format("%-34s %6.2f %% +- %.2f\n", name, 100 * share, 100 * error);
   };
   row("right, by log-probability", accuracy.by_sum.share, accuracy.by_sum.error);
   row("right, by log-probability per byte", accuracy.by_bytes.share, accuracy.by_bytes.error);

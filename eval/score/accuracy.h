@@ -1,4 +1,4 @@
-// How often a model's choice is the right one, beside what chance would give.
+// The accuracy of the choices of a model, and that of chance.
 #pragma once
 
 #include <cstdint>
@@ -7,14 +7,14 @@
 
 namespace sink {
 
-// Of one question.
+// One question.
 struct Choices {
   std::vector<double> logprobs;    // of each choice
-  std::vector<std::size_t> bytes;  // that each has
+  std::vector<std::size_t> bytes;  // of each choice
   std::size_t gold = 0;
 
-  std::size_t by_sum() const;    // the first of the most likely ones
-  std::size_t by_bytes() const;  // the same of log-probabilities divided by the bytes of the choice
+  std::size_t by_sum() const;    // the most likely choice, the first of equals
+  std::size_t by_bytes() const;  // the same by log-probability per byte
 };
 
 // A share of n questions, with its standard error sqrt(p (1 - p) / (n - 1)); 0 where n is 1.
@@ -27,7 +27,7 @@ struct Accuracy {
   std::int64_t questions = 0;
   Share by_sum, by_bytes;
   double chance = 0;        // the mean of one over the number of choices
-  double chance_error = 0;  // standard error of the share that guesses would get
+  double chance_error = 0;  // standard error of the accuracy of guesses
 };
 Accuracy accuracy_of(const std::vector<Choices>& questions);
 

@@ -1,23 +1,29 @@
 #include "eval/score/continuation_score.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <optional>
 #include <span>
 
 #include "engine/check.h"
+#include "engine/io/bounded_json.h"
+#include "engine/io/utf8.h"
+#include "eval/generate/sampling.h"
 #include "model/key_value_cache.h"
 
 namespace sink {
 namespace {
 
-constexpr std::size_t kReadTogether = 256;  // tokens
+// The white space of str.strip in Python.
+bool is_white_space(std::uint32_t c) {
+  return (c >= 0x09 && c <= 0x0d) || (c >= 0x1c && c <= 0x20) || c == 0x85 || c == 0xa0 || c == 0x1680 ||
+         (c >= 0x2000 && c <= 0x200a) || c == 0x2028 || c == 0x2029 || c == 0x202f || c == 0x205f || c == 0x3000;
+}
+
+constexpr std::size_t kMaxTokensPerPass = 256;  // tokens
 
 Tensor one_row(std::span<const std::int32_t> ids) {
-  Tensor ids_1T = Tensor::empty({1, static_cast<std::int64_t>(ids.size())}, DType::I32);
-  std::copy(ids.begin(), ids.end(), ids_1T.data<std::int32_t>());
-  return ids_1T;
+  return Tensor::from<std::int32_t>({1, static_cast<std::int64_t>(ids.size())}, {ids.begin(), ids.end()});
 }
 
 class ContinuationReader {
@@ -28,23 +34,23 @@ class ContinuationReader {
     const std::span<const std::int32_t> ids(tokens.ids), context = ids.first(ids.size() - tokens.scored);
     read_context(context);
     ContinuationScore score;
-    judge(behind_context_, ids[context.size()], score);
+    add_score(after_context_, ids[context.size()], score);
     for (std::size_t at = context.size(); at + 1 < ids.size();) {
-      const std::size_t count = std::min(ids.size() - 1 - at, kReadTogether);
+      const std::size_t count = std::min(ids.size() - 1 - at, kMaxTokensPerPass);
       const Tensor logits_1TV = read(ids.subspan(at, count), true);
       const std::int64_t V = logits_1TV.dim(2);
       for (std::size_t t = 0; t < count; ++t)
-        judge(logits_1TV.slice(static_cast<std::int64_t>(t) * V, {V}), ids[at + t + 1], score);
+        add_score(logits_1TV.slice(static_cast<std::int64_t>(t) * V, {V}), ids[at + t + 1], score);
       at += count;
     }
     return score;
   }
 
  private:
-  // Keeps what is read of it already, and what comes behind it: choices have their context in common.
+  // Reuses the cache for the common beginning, and the logits after the context if it is the same: choices share it.
   void read_context(std::span<const std::int32_t> context) {
-    const bool same = behind_context_.defined() && std::equal(context.begin(), context.end(), held_.begin(),
-                                                              held_.begin() + static_cast<std::ptrdiff_t>(context_));
+    const bool same = after_context_.defined() && std::equal(context.begin(), context.end(), held_.begin(),
+                                                             held_.begin() + static_cast<std::ptrdiff_t>(context_));
     std::size_t common = context.size();
     if (!same) {
       const auto differs = std::mismatch(context.begin(), context.end(), held_.begin(), held_.end()).first;
@@ -54,8 +60,8 @@ class ContinuationReader {
     if (same) return;
     const auto prefix = static_cast<std::size_t>(model_.sizes().prefix);
     while (held_.size() < context.size()) {
-      const std::size_t most = std::max(kReadTogether, held_.empty() ? prefix : 0);
-      behind_context_ = read(context.subspan(held_.size(), std::min(most, context.size() - held_.size())), false);
+      const std::size_t most = std::max(kMaxTokensPerPass, held_.empty() ? prefix : 0);
+      after_context_ = read(context.subspan(held_.size(), std::min(most, context.size() - held_.size())), false);
     }
     context_ = context.size();
   }
@@ -70,7 +76,7 @@ class ContinuationReader {
     held_.resize(count);
   }
 
-  // Logits (1, T, V) behind each token, or (1, V) behind the last.
+  // Logits (1, T, V) after each token, or (1, V) after the last.
   Tensor read(std::span<const std::int32_t> ids, bool each) {
     const ForwardContext ctx{.cache = &*cache_};
     Tensor logits = each ? model_.logits(one_row(ids), ctx) : model_.next_logits(one_row(ids), ctx);
@@ -78,26 +84,58 @@ class ContinuationReader {
     return logits.to(Device::cpu);
   }
 
-  static void judge(const Tensor& logits_V, std::int32_t id, ContinuationScore& score) {
-    const Tensor exact_V = logits_V.to(DType::F64);
-    const std::span<const double> logits(exact_V.data<double>(), static_cast<std::size_t>(exact_V.size()));
-    const auto top = std::max_element(logits.begin(), logits.end());
-    double sum = 0;
-    for (double logit : logits) sum += std::exp(logit - *top);
-    const double logprob = logits[static_cast<std::size_t>(id)] - *top - std::log(sum);
-    SINK_CHECK(!std::isnan(logprob), "score", "the model gives NaN for a token", Exit::diverged);
-    score.logprobs.push_back(logprob);
-    score.greedy.push_back(top - logits.begin() == id);
+  static void add_score(const Tensor& logits_V, std::int32_t id, ContinuationScore& score) {
+    score.logprobs.push_back(log_probability(logits_V, id));
+    score.greedy.push_back(Sampling{}.choose(logits_V, 0) == id);
   }
 
   LanguageModel& model_;
   std::optional<KeyValueCache> cache_;
-  std::vector<std::int32_t> held_;  // what the cache has been given
-  std::size_t context_ = 0;         // of which the first are the context that was read last
-  Tensor behind_context_;           // (1, V)
+  std::vector<std::int32_t> held_;  // the tokens in the cache
+  std::size_t context_ = 0;         // length of the last context, which is the beginning of held_
+  Tensor after_context_;            // (1, V)
 };
 
 }  // namespace
+
+std::size_t without_white_space_at_end(std::string_view text) {
+  std::size_t end = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    std::uint32_t code = 0;
+    at += static_cast<std::size_t>(std::max(1, utf8_length(text, at, &code)));
+    if (!is_white_space(code)) end = at;
+  }
+  return end;
+}
+
+std::vector<ContinuationTokens> PairEncoder::operator()(const ScorePair& pair, EncodeCache& cache) const {
+  const std::string context = pair.context.substr(0, without_white_space_at_end(pair.context));
+  std::vector<std::int32_t> ids = tokenizer.encode(pair.context + pair.continuation, cache);
+  std::size_t before = tokenizer.encode(context, cache).size();
+  const std::vector<std::int32_t> first = before > 0 || !begin.empty() ? begin : std::vector<std::int32_t>{prefix};
+  if (first == std::vector<std::int32_t>{-1})
+    throw JsonFailure("expected a context, as the tokenizer has no token to begin with: give --prefix-token");
+  if (ids.size() < first.size() || !std::equal(first.begin(), first.end(), ids.begin())) {
+    ids.insert(ids.begin(), first.begin(), first.end());
+    before += first.size();
+  }
+  before = std::max(before, first.size());
+  if (pair.continuation.empty() || ids.size() <= before)
+    throw JsonFailure("expected a continuation of at least one token after the context");
+  const std::size_t scored = ids.size() - before, room = static_cast<std::size_t>(longest);
+  if (scored > room && !context.empty())
+    throw JsonFailure("the continuation has " + std::to_string(scored) + " tokens, the model reads at most " +
+                      std::to_string(longest));
+  std::vector<ContinuationTokens> parts;
+  for (std::size_t done = 0; done < scored;) {
+    const std::size_t part = std::min(scored - done, room);
+    done += part;
+    const std::size_t end = before + done, first = end > room + 1 ? end - room - 1 : 0;
+    parts.push_back(
+        {{ids.begin() + static_cast<std::ptrdiff_t>(first), ids.begin() + static_cast<std::ptrdiff_t>(end)}, part});
+  }
+  return parts;
+}
 
 double ContinuationScore::sum() const { return std::accumulate(logprobs.begin(), logprobs.end(), 0.0); }
 

@@ -1,21 +1,22 @@
-// eval_<ablation> score: the log-probability of continuations, and how often a model's choice is the right one.
+// eval_<ablation> score: the log-probability of continuations, and the accuracy of choices.
 #include <cmath>
-#include <cstdio>
+#include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
 
+#include "engine/io/bounded_json.h"
 #include "engine/io/compute_options.h"
-#include "engine/io/json_lines.h"
-#include "engine/io/number_check.h"
 #include "engine/io/output_kind.h"
-#include "engine/precision.h"
+#include "engine/io/setting.h"
+#include "engine/io/str_format.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
-#include "eval/given_text.h"
 #include "eval/json_output.h"
 #include "eval/score/accuracy.h"
 #include "eval/score/continuation_score.h"
 #include "eval/score/scored_item.h"
 #include "eval/sink/trained_on.h"
+#include "eval/text_sequences.h"
 
 namespace sink {
 namespace {
@@ -29,13 +30,13 @@ struct ScoreOptions {
   ComputeOptions compute;
 };
 
-// What a continuation without context stands behind: as in lm-evaluation-harness the token that begins a text, or that
-// the model's files name for it (SmolLM's tokenizer has one and puts it nowhere), else that which ends one.
+// The context of a continuation without one, as in lm-evaluation-harness: the begin token of texts, or the one in the
+// files of the model (the tokenizer of SmolLM has one but does not add it), else the end-of-text token.
 std::int32_t prefix_token_of(const Tokenizer& tokenizer, const Checkpoint& checkpoint,
                              const std::vector<std::int32_t>& begin) {
   if (!begin.empty()) return begin.back();
-  if (checkpoint.attributes.contains("prefix_token"))
-    return static_cast<std::int32_t>(checkpoint.integer("prefix_token"));
+  if (const std::int64_t prefix = integer_or(checkpoint, "prefix_token", -1); prefix >= 0)
+    return static_cast<std::int32_t>(prefix);
   try {
     return tokenizer.end_of_text();
   } catch (const Error&) { return -1; }
@@ -46,19 +47,20 @@ PairEncoder encoder_of(const ScoreOptions& options, const Tokenizer& tokenizer, 
   PairEncoder encoder{.tokenizer = tokenizer, .begin = {}, .prefix = -1, .longest = sizes.context};
   if (run.fixed_token >= 0 && run.fixed_position != 1)
     throw Error(options.model + " was trained with a fixed token at position " + std::to_string(run.fixed_position) +
-                    " of every sequence; score takes models where it stands first, or that have none",
+                    " of every sequence; score takes models that have it first, or have none",
                 Exit::usage);
   if (run.fixed_token >= 0) encoder.begin = {static_cast<std::int32_t>(run.fixed_token)};
-  if (checkpoint.attributes.contains("begin_token"))
-    encoder.begin = {static_cast<std::int32_t>(checkpoint.integer("begin_token"))};
+  if (const std::int64_t begin = integer_or(checkpoint, "begin_token", -1); begin >= 0)
+    encoder.begin = {static_cast<std::int32_t>(begin)};
   encoder.prefix = options.prefix_token >= 0 ? static_cast<std::int32_t>(options.prefix_token)
                                              : prefix_token_of(tokenizer, checkpoint, encoder.begin);
   return encoder;
 }
 
-// Scores of all parts of all continuations of all items, in order.
+// [item][pair]
 std::vector<std::vector<ContinuationScore>> scores_of(const std::vector<ScoredItem>& items, const PairEncoder& encode,
-                                                      const std::string& file, LanguageModel& model) {
+                                                      const std::string& file, LanguageModel& model,
+                                                      const std::function<void()>& before_computation) {
   EncodeCache cache;
   std::vector<ContinuationTokens> tokens;
   std::vector<std::vector<std::size_t>> ends;
@@ -72,6 +74,7 @@ std::vector<std::vector<ContinuationScore>> scores_of(const std::vector<ScoredIt
         fail("score", file + ": line " + std::to_string(item.line) + ": " + failure.what(), Exit::bad_input);
       }
   }
+  before_computation();
   const std::vector<ContinuationScore> parts = score_continuations(model, tokens);
   std::vector<std::vector<ContinuationScore>> scores;
   std::size_t at = 0;
@@ -131,24 +134,20 @@ std::string summary_of(const std::vector<ScoredItem>& items,
     sum += score[0].sum();
   }
   const Share share = share_of(greedy, static_cast<std::int64_t>(items.size()));
-  char line[160];
-  std::snprintf(line, sizeof line,
-                "%zu continuations of %lld tokens, perplexity of a token %.4f, greedy %.2f %% +- %.2f\n", items.size(),
-                static_cast<long long>(tokens), std::exp(-sum / static_cast<double>(tokens)), 100 * share.share,
-                100 * share.error);
-  return line;
+  return str_format("%zu continuations of %lld tokens, perplexity of a token %.4f, greedy %.2f %% +- %.2f\n",
+                    items.size(), tokens, std::exp(-sum / static_cast<double>(tokens)), 100 * share.share,
+                    100 * share.error);
 }
 
 int run_score(const ScoreOptions& options, const Ablation& ablation) {
-  options.compute.apply();
   const std::vector<ScoredItem> items = read_scored_items(options.file, options.limit);
   options.output.require_free(kScoresFile);
-  auto [checkpoint, model] = load_evaluated(options.model, ablation, stored_type(options.compute.precision),
-                                            device_named(options.compute.device));
+  auto [checkpoint, model] = load_evaluated(options.model, ablation, options.compute);
   const TrainedOn run = trained_on(checkpoint, model->sizes());
   const Tokenizer tokenizer = tokenizer_of(checkpoint, options.data.empty() ? run.data : options.data);
-  const auto scores =
-      scores_of(items, encoder_of(options, tokenizer, checkpoint, run, model->sizes()), options.file, *model);
+  const PairEncoder encoder = encoder_of(options, tokenizer, checkpoint, run, model->sizes());
+  const auto scores = scores_of(items, encoder, options.file, *model,
+                                [&] { print_header(*model, options.model, ablation, options.compute); });
   std::string lines;
   for (std::size_t i = 0; i < items.size(); ++i) lines += json_line(items[i], scores[i]);
   options.output.write(summary_of(items, scores), lines);
@@ -161,27 +160,26 @@ EvalCommand score_command(CLI::App& app, const Ablation& ablation) {
   auto options = std::make_shared<ScoreOptions>();
   CLI::App* score = app.add_subcommand(
       "score",
-      "The log-probability, in nats, of continuations, tokenised as lm-evaluation-harness does it. Each line of FILE "
-      "is "
-      "{\"context\", \"continuation\"}; {\"query\", \"choices\", \"gold\"}, of which the most likely choice is taken; "
-      "{\"sentence\", \"option1\", \"option2\", \"answer\"} as of WinoGrande; or {\"text\"}, whose last word is "
-      "scored, "
-      "as of LAMBADA. A terminal gets only the accuracy, next to that of chance. A pipe, --out and --json get a line "
-      "of JSON for each, in the same order: log-probabilities, how many tokens, whether each token is the most likely "
-      "one.");
+      "Scores continuations by their log-probability. It follows lm-evaluation-harness. Each line of FILE is "
+      "{\"context\", \"continuation\"}; {\"query\", \"choices\", \"gold\"} (the most probable choice is taken); "
+      "{\"sentence\", \"option1\", \"option2\", \"answer\"} as in WinoGrande; or {\"text\"}, whose last word is "
+      "scored, as in LAMBADA. A terminal shows the accuracy next to that of chance. A pipe, --out and --json get one "
+      "line of JSON per line of FILE: log-probabilities in nats, the number of tokens, and whether every token is the "
+      "most probable one.");
   score->add_option("checkpoint,--model", options->model, kWhatIsEvaluated)->required();
   score->add_option("file", options->file, "JSONL; - is standard input (of a packed file: xz -dc FILE | ... -)")
       ->required();
-  score->add_option("--limit", options->limit, "the first so many lines alone [all]")->check(whole_number(1));
+  score->add_option("--limit", options->limit, "number of lines to score [all]")->check(whole_number(1));
   score
       ->add_option("--prefix-token", options->prefix_token,
-                   "id that a continuation without context stands behind [the token that begins texts, by the model's "
-                   "own files, or ends them]")
+                   "id of the token before text without a context [the begin token of the model, or its "
+                   "end-of-text token]")
       ->check(whole_number(0, INT32_MAX));
-  score->add_option("--data", options->data, "data folder whose tokenizer to take, where the checkpoint has none");
+  score->add_option("--data", options->data, "data folder of the tokenizer; for checkpoints without one");
   add_machine_options(score, options->compute, {"f32", "bf16", "tf32", "f64"});
   add_json_output_options(score, options->output, "the lines", "JSONL");
-  score->footer("Example:\n  xz -dc sciq.jsonl.xz | eval_llama score MODEL.gguf - --limit 100 --out sciq.scores.jsonl");
+  score->footer(
+      "Example:\n  xz -dc sciq.jsonl.xz | eval_llama score MODEL.gguf - \\\n    --limit 100 --out sciq.scores.jsonl");
   return {score, [options, ablation] { return run_score(*options, ablation); }};
 }
 

@@ -1,7 +1,9 @@
 #include "eval/score/scored_item.h"
 
+#include <nlohmann/json.hpp>
+
 #include "engine/check.h"
-#include "engine/io/json_lines.h"
+#include "engine/io/bounded_json.h"
 
 namespace sink {
 namespace {
@@ -47,7 +49,7 @@ void read_blank(const json& object, ScoredItem& item) {
   const std::size_t blank = sentence.find('_');
   if (blank == std::string::npos) throw JsonFailure("expected a `sentence` with an underscore");
   const std::size_t after = sentence.find_first_not_of(' ', blank + 1);
-  if (after == std::string::npos) throw JsonFailure("expected a `sentence` that goes on behind its underscore");
+  if (after == std::string::npos) throw JsonFailure("expected a `sentence` that continues after its underscore");
   for (const char* option : {"option1", "option2"})
     item.pairs.push_back(
         {sentence.substr(0, blank) + text_field(object, option), sentence.substr(after).insert(0, 1, ' ')});

@@ -1,9 +1,8 @@
-// What is scored, as lines of JSONL give it: continuations of contexts, and questions with choices of which one is
-// right.
+// The lines of a JSONL file to score: continuations of contexts, and questions with choices.
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,10 +15,10 @@ struct ScorePair {
 
 enum class ItemKind {
   pair,       // {"context", "continuation"}
-  choices,    // {"query", "choices", "gold"}: the query goes on with a blank and one of the choices; gold is from 0
-  last_word,  // {"text"}, as LAMBADA: its last word, with the blank before it, continues what stands before
-  // {"sentence", "option1", "option2", "answer"}, as WinoGrande: what follows the _ in the sentence continues the
-  // sentence up to it with each option in its place; answer is "1" or "2"
+  choices,    // {"query", "choices", "gold"}: query, a blank and one of the choices; gold counts from 0
+  last_word,  // {"text"}, as in LAMBADA: the last word, with the blank before it, is the continuation
+  // {"sentence", "option1", "option2", "answer"}, as in WinoGrande: the context is the sentence up to the _ with an
+  // option in its place, the continuation the rest of the sentence; answer is "1" or "2"
   blank,
 };
 
@@ -31,11 +30,11 @@ struct ScoredItem {
   std::optional<std::size_t> gold;
 };
 
-// The kind is told by the fields, in the order above; other fields are ignored. Throws JsonFailure.
+// The fields determine the kind, in the order above; other fields are ignored. Throws JsonFailure.
 ScoredItem scored_item(const nlohmann::json& object, std::int64_t line);
 
-// Of a file of JSONL, `-` being standard input; the first `limit`, all if 0. Throws Error (Exit::bad_input), with the
-// line, for one that is no such item or of another kind than the first, and where there is none.
+// The first `limit` lines (0: all) of a JSONL file; `-` is standard input. Throws Error (Exit::bad_input), with the
+// line, for a line that is no item or of another kind than the first, and for an empty file.
 std::vector<ScoredItem> read_scored_items(const std::string& path, std::int64_t limit);
 
 }  // namespace sink

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "engine/io/build_info.h"
+#include "engine/io/command_line.h"
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
 #include "eval/eval_command.h"
@@ -12,13 +12,12 @@ namespace sink {
 
 namespace {
 
-// The arguments in the order CLI11 takes them, the last first. `--text ...` alone asks for an explanation.
-std::vector<std::string> without_the_word(int argc, char** argv) {
+// Options without a command, such as `--text ...`, are those of `explain`.
+std::vector<std::string> arguments_of(int argc, char** argv) {
   std::vector<std::string> words(argv + 1, argv + argc);
-  const std::set<std::string> of_the_program{"-h", "--help", "--version"};
+  const std::set<std::string> of_the_program{"-h", "--help", "--help-all", "--version", "--completion", "--man"};
   if (!words.empty() && words[0].starts_with("-") && !of_the_program.contains(words[0]))
     words.insert(words.begin(), "explain");
-  std::reverse(words.begin(), words.end());
   return words;
 }
 
@@ -41,24 +40,20 @@ void require_command(const CLI::App& app, int argc, char** argv) {
 int eval_main(int argc, char** argv, const Ablation& ablation) {
   std::string program = "eval_" + ablation.name;
   return run_program(program.c_str(), [&] {
-    CLI::App app("Measures checkpoints of the `" + ablation.name + "` ablation.\nPolicies: " + ablation.policies,
-                 program);
+    CLI::App app("Evaluates models of the ablation `" + ablation.name + "` (" + ablation.policies + ").", program);
     app.require_subcommand(1);
-    app.set_version_flag("--version", program + "\npolicies: " + ablation.policies + "\ncommit: " + build_commit());
     const EvalCommand commands[] = {
         sink_command(app, ablation),     logits_command(app, ablation),        tokens_command(app, ablation),
         explain_command(app, ablation),  interventions_command(app, ablation), quantise_command(app, ablation),
         generate_command(app, ablation), chat_command(app, ablation),          stream_command(app, ablation),
         score_command(app, ablation),    import_command(app, ablation),        export_command(app, ablation)};
-    app.footer(program +
-               " --text \"hello\" alone explains a row of attention, without a checkpoint.\nExit codes: 0 done, 2 "
-               "usage, 3 bad input, 4 checkpoint damaged or of another policy, 8 disk.");
+    app.footer(
+        program + " COMMAND --help describes a command.\n" + program +
+        " --text \"hello\" explains a row of attention of an untrained model.\nExit codes: 0 done, 2 usage, 3 bad "
+        "input, 4 checkpoint damaged or of another policy, 8 disk.");
     require_command(app, argc, argv);
-    try {
-      app.parse(without_the_word(argc, argv));
-    } catch (const CLI::Success& help) { return app.exit(help); } catch (const CLI::ParseError& error) {
-      throw Error(std::string(error.what()) + "; --help lists the flags", Exit::usage);
-    }
+    if (!parse_command_line(app, arguments_of(argc, argv), {.version_details = "policies: " + ablation.policies}))
+      return 0;
     for (const EvalCommand& command : commands)
       if (command.line->parsed()) return command.run();
     return static_cast<int>(Exit::usage);  // never: one is required

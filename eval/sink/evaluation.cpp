@@ -5,101 +5,131 @@
 #include <cstring>
 #include <string_view>
 
+#include "eval/sink/attention_patterns.h"
 #include "eval/sink/evaluation_hooks.h"
-#include "eval/sink/evaluation_maps.h"
 
 namespace sink {
-std::pair<std::int64_t, std::int64_t> strongest_head(const Evaluation& evaluation) {
-  const NumberTable& alpha = evaluation.proxy.alpha_1_layer_head;
-  std::pair<std::int64_t, std::int64_t> strongest{0, 0};
-  double largest = -1;
-  for (std::size_t layer = 0; layer < alpha.size(); ++layer)
-    for (std::size_t head = 0; head < alpha[layer].size(); ++head)
-      if (alpha[layer][head] > largest) {
-        largest = alpha[layer][head];
-        strongest = {layer, head};
-      }
-  return strongest;
-}
-
 namespace {
 
-// What is gathered of one batch of sequences: the sums of its hooks, then the sum of its losses.
-std::vector<double> measured_batch(LanguageModel& model, const Batch& part) {
-  EvaluationHooks hooks(model.sizes(), model.extra_tokens(), part.sequences(), part.context());
-  hooks.begin_batch(0, part.documents());
+// The sums of the hooks over one batch, then the sum of its losses.
+std::vector<double> sums_of_batch(LanguageModel& model, const Batch& batch) {
+  EvaluationHooks hooks(model.sizes(), model.extra_tokens(), batch.sequences(), batch.context());
+  hooks.begin_batch(0, batch.documents());
   Tensor losses_BT;
   double loss =
-      static_cast<double>(part.predicted()) * model.loss(part, 1, {.hooks = &hooks}, &losses_BT).value().item();
+      static_cast<double>(batch.predicted()) * model.loss(batch, 1, {.hooks = &hooks}, &losses_BT).value().item();
   hooks.add_losses(losses_BT);
-  std::vector<double> numbers = hooks.numbers();
-  numbers.push_back(loss);
-  return numbers;
+  std::vector<double> sums = hooks.sums();
+  sums.push_back(loss);
+  return sums;
 }
 
-// One behind the other, each with its length before it.
-std::string as_bytes(const std::vector<std::vector<double>>& parts) {
+// Each vector as its length and its values.
+std::string serialize(const std::vector<std::vector<double>>& vectors) {
   std::string bytes;
-  for (const auto& numbers : parts) {
-    const std::uint64_t count = numbers.size();
+  for (const auto& values : vectors) {
+    const std::uint64_t count = values.size();
     bytes.append(reinterpret_cast<const char*>(&count), sizeof count);
-    bytes.append(reinterpret_cast<const char*>(numbers.data()), count * sizeof(double));
+    bytes.append(reinterpret_cast<const char*>(values.data()), count * sizeof(double));
   }
   return bytes;
 }
 
-// The next of them; `bytes` then begins behind it.
-std::vector<double> take_part(std::string_view& bytes) {
+// The first vector; removes it from `bytes`.
+std::vector<double> deserialize_first(std::string_view& bytes) {
   std::uint64_t count = 0;
-  SINK_CHECK(bytes.size() >= sizeof count, "evaluate", "a rank has measured fewer batches than are its own");
+  SINK_CHECK(bytes.size() >= sizeof count, "evaluate", "a rank has sent fewer batches than it was assigned");
   std::memcpy(&count, bytes.data(), sizeof count);
   bytes.remove_prefix(sizeof count);
-  SINK_CHECK(count <= bytes.size() / sizeof(double), "evaluate", "what a rank has measured is cut short");
-  std::vector<double> numbers(count);
-  std::memcpy(numbers.data(), bytes.data(), count * sizeof(double));
+  SINK_CHECK(count <= bytes.size() / sizeof(double), "evaluate", "the sums that a rank has sent are truncated");
+  std::vector<double> values(count);
+  std::memcpy(values.data(), bytes.data(), count * sizeof(double));
   bytes.remove_prefix(count * sizeof(double));
-  return numbers;
+  return values;
 }
 
-// measured(p) for p < parts, every N-th by each of N ranks; all have all.
+// measure(b) for b < batches, every N-th on each of N ranks; all ranks return all results.
 template <class F>
-std::vector<std::vector<double>> measured_in_turns(std::int64_t parts, const EvaluationRanks& shared, F&& measured) {
-  const std::int64_t N = shared.ranks ? shared.ranks->size() : 1, rank = shared.ranks ? shared.ranks->rank() : 0;
-  std::vector<std::vector<double>> own;
-  for (std::int64_t round = 0; round * N < parts; ++round) {
-    const std::int64_t p = round * N + rank;
-    if (shared.before_batch) shared.before_batch();
-    if (p < parts) own.push_back(measured(p));
+std::vector<std::vector<double>> measure_on_ranks(std::int64_t batches, const EvaluationRanks& on, F&& measure) {
+  const std::int64_t N = on.ranks ? on.ranks->size() : 1, rank = on.ranks ? on.ranks->rank() : 0;
+  std::vector<std::vector<double>> local;
+  for (std::int64_t round = 0; round * N < batches; ++round) {
+    const std::int64_t b = round * N + rank;
+    if (on.before_batch) on.before_batch();
+    if (b < batches) local.push_back(measure(b));
   }
-  if (N == 1) return own;
-  const std::vector<std::string> bytes = shared.ranks->exchange(as_bytes(own));
+  if (N == 1) return local;
+  const std::vector<std::string> bytes = on.ranks->exchange(serialize(local));
   std::vector<std::string_view> left(bytes.begin(), bytes.end());
   std::vector<std::vector<double>> all;
-  for (std::int64_t p = 0; p < parts; ++p) all.push_back(take_part(left[static_cast<std::size_t>(p % N)]));
+  for (std::int64_t b = 0; b < batches; ++b) all.push_back(deserialize_first(left[static_cast<std::size_t>(b % N)]));
   return all;
 }
 
+class ColumnSumHooks final : public ForwardHooks {
+ public:
+  ColumnSumHooks(const Sizes& sizes, std::int64_t extra_tokens, std::int64_t N, std::int64_t T, std::int64_t positions)
+      : extra_tokens_(extra_tokens),
+        K_(std::min(positions, T)),
+        raw(N, sizes.layers, sizes.heads, T, K_),
+        proxy(N, sizes.layers, sizes.heads, T, K_) {}
+  void attention(AttentionPoint& point) override {
+    const AttentionStatistics s = point.statistics(K_ + extra_tokens_);
+    raw.store(sequence, point.layer, s.column_raw_BHX, extra_tokens_, point.has_extra_key, s.extra_raw_BH, documents);
+    proxy.store(sequence, point.layer, s.column_proxy_BHX, extra_tokens_, point.has_extra_key, s.extra_proxy_BH,
+                documents);
+  }
+
+ private:
+  std::int64_t extra_tokens_, K_;
+
+ public:
+  std::int64_t sequence = 0;  // the first of the next forward pass
+  DocumentPlaces documents;   // of its sequences
+  AlphaTable raw, proxy;
+};
+
 }  // namespace
 
-Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_maps,
+Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_patterns,
                     const EvaluationRanks& ranks) {
   const std::int64_t N = sequences.sequences();
   EvaluationHooks hooks(model.sizes(), model.extra_tokens(), N, sequences.context());
   double loss_sum = 0;
   std::int64_t first = 0;
-  for (std::vector<double>& numbers : measured_in_turns((N + batch - 1) / batch, ranks, [&](std::int64_t part) {
-         return measured_batch(model, sequences.rows(part * batch, std::min(N, (part + 1) * batch)));
+  for (std::vector<double>& sums : measure_on_ranks((N + batch - 1) / batch, ranks, [&](std::int64_t b) {
+         return sums_of_batch(model, sequences.rows(b * batch, std::min(N, (b + 1) * batch)));
        })) {
-    loss_sum += numbers.back();
-    numbers.pop_back();
-    hooks.merge(first, numbers);
+    loss_sum += sums.back();
+    sums.pop_back();
+    hooks.merge(first, sums);
     first += batch;
   }
   Evaluation evaluation = hooks.evaluation();
   evaluation.loss_by_position = hooks.loss_by_position(sequences.targets_BT());
   evaluation.loss = sequences.predicted() > 0 ? loss_sum / static_cast<double>(sequences.predicted()) : std::nan("");
-  if (with_maps && (!ranks.ranks || ranks.ranks->is_writer())) keep_maps(model, sequences, std::nullopt, evaluation);
+  if (with_patterns && (!ranks.ranks || ranks.ranks->is_writer()))
+    add_patterns(model, sequences, std::nullopt, evaluation);
   return evaluation;
+}
+
+void add_sinks_by_length(LanguageModel& model, const Batch& sequences, std::int64_t batch,
+                         const std::vector<double>& epsilons, const std::vector<std::int64_t>& lengths,
+                         Evaluation& evaluation, std::int64_t positions) {
+  Evaluation::ByLength& by_length = evaluation.by_length;
+  by_length = {.epsilons = epsilons, .lengths = lengths, .proxy = {}, .raw = {}};
+  const std::int64_t N = sequences.sequences();
+  for (std::int64_t T : lengths) {
+    const Batch part = sequences.first(T);
+    ColumnSumHooks hooks(model.sizes(), model.extra_tokens(), N, T, positions);
+    for (hooks.sequence = 0; hooks.sequence < N; hooks.sequence += batch) {
+      const Batch rows = part.rows(hooks.sequence, std::min(N, hooks.sequence + batch));
+      hooks.documents = rows.documents();
+      model.loss(rows, 1, {.hooks = &hooks});
+    }
+    by_length.proxy.push_back(hooks.proxy.scores(epsilons));
+    by_length.raw.push_back(hooks.raw.scores(epsilons));
+  }
 }
 
 }  // namespace sink

@@ -1,7 +1,7 @@
-// What is measured of a model on a set of sequences: the sinks, and what belongs beside them.
+// Measurements of a model on a set of sequences: its attention sinks, and the quantities that explain them.
 //
-// Positions are those inside the model: 0 ... T-1, or with a sink token 0 ... T, the sink token first. "The first
-// position" below is the first of these.
+// Positions are those inside the model: 0 ... T-1, or 0 ... T with a sink token, which comes first. "The first
+// position" is position 0.
 #pragma once
 
 #include <functional>
@@ -16,74 +16,77 @@ namespace sink {
 struct Evaluation {
   std::int64_t sequences = 0;
   std::int64_t context = 0;              // T, real tokens of a sequence
-  double loss = 0;                       // nats a target; NaN where there is none
-  std::vector<double> loss_by_position;  // [0 ... T-1]: of the target behind it; NaN where no sequence has one
-  // What the model itself puts where queries can attend to it.
+  double loss = 0;                       // nats per target; NaN without targets
+  std::vector<double> loss_by_position;  // [0 ... T-1]: of the next token; NaN where no sequence has a target
+  // What the model adds for queries to attend to.
   enum class Extra { none, key, token } extra = Extra::none;
   SinkScores proxy, raw;
   double alpha_1_max = 0;  // largest proxy alpha_1 of any (layer, head), mean over sequences
 
-  // Means over rows (and sequences; in the first form also over layers and heads).
-  double row_mass = 0;        // of sum_j a_ij, the extra key not counted
-  double extra_key_mass = 0;  // of a_i*, the extra key's; 0 without one
-  double entropy = 0;         // of the proxy weights, extra key included, nats
-  NumberTable row_mass_layer_head, extra_key_mass_layer_head, entropy_layer_head;
+  // Means over rows and sequences; the scalars also over layers and heads.
+  double row_sum = 0;           // sum_j a_ij, without the extra key
+  double extra_key_weight = 0;  // a_i*, the weight of the extra key; 0 without one
+  double entropy = 0;           // of the proxy weights with the extra key, nats
+  ValueTable row_sum_layer_head, extra_key_weight_layer_head, entropy_layer_head;
 
-  // Mean over layers of |v_1| against the mean |v_t|, t > 1 (norms averaged over sequences and heads).
+  // |v_1| / mean_{t > 1} |v_t|, norms averaged over sequences and heads; mean over layers.
   double first_value_norm_ratio = 0;
-  // |a_i1| |v_1| against the sum of all |a_ij| |v_j|, mean over rows i > 1 that see key 1 (attention.h), and over
-  // layers and heads.
+  // |a_i1| |v_1| / sum_j |a_ij| |v_j|, mean over rows i > 1 that see key 1 (attention.h), and over layers and heads.
   double value_share = 0;
-  NumberTable value_share_layer_head;
-  NumberTable hidden_norm;              // [layer 0 ... L][position]
-  NumberTable hidden_before_norm_norm;  // [layer 1 ... L][position]: post-norm's FFN(U) + U; empty for others
-  NumberTable key_norm, value_norm;     // [layer][position], mean over heads too
-  // Of the C numbers of h_t: their kurtosis, E[(x - mean)^4] / E[(x - mean)^2]^2 (3 for a normal distribution, C for
-  // one that stands out alone; Kaul et al. 2025), and the largest |x|; means over sequences. [layer 0 ... L][position]
-  NumberTable hidden_kurtosis, hidden_largest;
-  // |h_1| / mean_{t > 1} |h_t| of each sequence, averaged over sequences: massive activations.
+  ValueTable value_share_layer_head;
+  ValueTable hidden_norm;              // [layer 0 ... L][position]
+  ValueTable hidden_before_norm_norm;  // [layer 1 ... L][position]: |FFN(u) + u| of post-norm; empty for others
+  ValueTable key_norm, value_norm;     // [layer][position], mean over heads too
+  // Over the C elements of h_t: kurtosis, E[(x - mean)^4] / E[(x - mean)^2]^2 (3 for a normal distribution, C for a
+  // single outlier; Kaul et al. 2025), and the largest |x|; means over sequences. [layer 0 ... L][position]
+  ValueTable hidden_kurtosis, hidden_largest;
+  // Massive activations: |h_1| / mean_{t > 1} |h_t| of each sequence, averaged over sequences.
   std::vector<double> massive_ratio;              // [layer 0 ... L]
-  std::vector<double> massive_ratio_before_norm;  // [layer 1 ... L]: of hidden_before_norm
+  std::vector<double> massive_ratio_before_norm;  // [layer 1 ... L], of hidden_before_norm
 
   // q_i . k_j = |q_i| |k_j| cos, unscaled and before position biases: means over rows i > 1 that see key 1 (for j = 1),
   // and over all visible pairs i, j > 1. [layer][head]
   struct Split {
-    NumberTable dot, norm_product, cosine;
+    ValueTable dot, norm_product, cosine;
   };
   Split first_key, other_keys;
 
-  // Scores of the first T tokens of every sequence, for other thresholds, where they are asked for
-  // (eval/sink/sink_by_length.h); empty otherwise.
+  // Scores of the first T tokens of every sequence at other thresholds, on request (add_sinks_by_length).
   struct ByLength {
     std::vector<double> epsilons;
     std::vector<std::int64_t> lengths;   // T
     std::vector<SinkScores> proxy, raw;  // [T]
   } by_length;
 
-  // Whole maps of a few sequences, to look at (eval/sink/evaluation_maps.h); zero where a query does not see a key.
-  struct Maps {
+  // Attention patterns of a few sequences (eval/sink/attention_patterns.h); zero where a query does not see a key.
+  struct Patterns {
     std::int64_t layers = 0, heads = 0;
-    bool extra_key = false;                         // column 0 is the extra key's
+    bool extra_key = false;                         // column 0 is the extra key
     std::vector<std::vector<std::int32_t>> tokens;  // [sequence][position]; -1: the sink token
-    // [(sequence * layers + layer) * heads + head]: F64 (positions, extra key + positions), raw; undefined where not
-    // kept
+    // [(sequence * layers + layer) * heads + head]: F64 (positions, extra key + positions), raw; undefined where it is
+    // not kept.
     std::vector<Tensor> weights;
-    std::int64_t layer = 0, head = 0;  // chosen, to be shown first, of the first sequence
-  } maps;
+    std::int64_t layer = 0, head = 0;  // the one that reports show first, of the first sequence
+  } patterns;
 };
 
-// Runs the model over the sequences, `batch` at a time, and gathers all of it by streaming sums, in which no map is
-// stored; with_maps, keep_maps follows in a pass of its own. With `ranks` each has every N-th batch, and all get what
-// one would have got, to the bit; maps are the writer's.
+// Runs the model over the sequences, `batch` at a time, and accumulates sums; no attention pattern is stored.
+// `with_patterns`: add_patterns runs afterwards, in a separate pass. With `ranks`, each of N ranks measures every N-th
+// batch, and all return the result of a single process to the bit; only the writer has patterns.
 struct EvaluationRanks {
   Communicator* ranks = nullptr;
-  // Called by all ranks as often, before each has its next batch; what it throws ends the evaluation.
+  // All ranks call it equally often, before each batch. An exception from it ends the evaluation.
   std::function<void()> before_batch = {};
 };
-Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_maps,
+Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_patterns,
                     const EvaluationRanks& ranks = {});
 
-// (layer, head) of the largest proxy alpha_1.
-std::pair<std::int64_t, std::int64_t> strongest_head(const Evaluation& evaluation);
+// Sink_k at any threshold and sequence length; the paper reports 0.3 at 64 tokens only.
+// Fills evaluation.by_length: for every T of `lengths` (at most the context of the sequences, more than the prefix of
+// the model) the model reads the first T tokens of every sequence, `batch` at a time. alpha_k is computed from column
+// sums over those T rows, Sink_k at each of `epsilons`, for k up to `positions` (at most T).
+void add_sinks_by_length(LanguageModel& model, const Batch& sequences, std::int64_t batch,
+                         const std::vector<double>& epsilons, const std::vector<std::int64_t>& lengths,
+                         Evaluation& evaluation, std::int64_t positions = kSinkPositions);
 
 }  // namespace sink

@@ -1,4 +1,4 @@
-// An Evaluation as a table for people.
+// An Evaluation as a table for the terminal.
 #pragma once
 
 #include <string>
@@ -7,7 +7,14 @@
 
 namespace sink {
 
-// A few lines that fit 100 columns: sinks of the first keys, then one line per layer. `input` names what was measured.
+// At most 100 columns: sinks of the first keys, then a line per layer. `input` names the sequences.
 std::string evaluation_table(const Evaluation& evaluation, const std::string& input);
+
+// A line for each input: Sink_1 and Sink_2 (proxy, and raw Sink_1), alpha_1, the share of the first value, and the
+// norms of the first position relative to the others.
+std::string inputs_table(const std::vector<std::pair<std::string, Evaluation>>& measured);
+
+// Sink_1 by length and threshold as a table, with Sink_* of an extra key or sink token, and with Sink_k for k > 1.
+std::string sinks_by_length_table(const Evaluation::ByLength& sinks, std::int64_t k = 1);
 
 }  // namespace sink

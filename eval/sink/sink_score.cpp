@@ -1,6 +1,7 @@
 #include "eval/sink/sink_score.h"
 
 #include <algorithm>
+#include <limits>
 #include <xtensor/xmath.hpp>
 #include <xtensor/xview.hpp>
 
@@ -11,13 +12,25 @@ namespace {
 
 std::vector<double> vector_of(const xt::xtensor<double, 1>& x) { return {x.begin(), x.end()}; }
 
-NumberTable table_of(const xt::xtensor<double, 2>& x) {
-  NumberTable table;
+ValueTable table_of(const xt::xtensor<double, 2>& x) {
+  ValueTable table;
   for (std::size_t row = 0; row < x.shape(0); ++row) table.push_back(vector_of(xt::view(x, row)));
   return table;
 }
 
 }  // namespace
+
+std::pair<std::int64_t, std::int64_t> largest_cell(const ValueTable& table) {
+  std::pair<std::int64_t, std::int64_t> cell{0, 0};
+  double largest = -std::numeric_limits<double>::infinity();
+  for (std::size_t row = 0; row < table.size(); ++row)
+    for (std::size_t column = 0; column < table[row].size(); ++column)
+      if (table[row][column] > largest) {
+        largest = table[row][column];
+        cell = {row, column};
+      }
+  return cell;
+}
 
 AlphaTable::AlphaTable(std::int64_t N, std::int64_t L, std::int64_t H, std::int64_t T, std::int64_t K)
     : T_(T), alpha_NLHK_(Tensor::zeros({N, L, H, K}, DType::F64)), star_NLH_(Tensor::zeros({N, L, H}, DType::F64)) {}
@@ -47,27 +60,27 @@ void AlphaTable::store(std::int64_t sequence, std::int64_t l, const Tensor& colu
     }
 }
 
-std::vector<double> AlphaTable::numbers() const {
-  std::vector<double> numbers{has_star_ ? 1.0 : 0.0};
+std::vector<double> AlphaTable::values() const {
+  std::vector<double> values{has_star_ ? 1.0 : 0.0};
   for (const Tensor& table : {alpha_NLHK_, star_NLH_})
-    numbers.insert(numbers.end(), table.data<double>(), table.data<double>() + table.size());
-  return numbers;
+    values.insert(values.end(), table.data<double>(), table.data<double>() + table.size());
+  return values;
 }
 
-void AlphaTable::put(std::int64_t sequence, std::span<const double> numbers) {
+void AlphaTable::set_values(std::int64_t sequence, std::span<const double> values) {
   const std::int64_t N = alpha_NLHK_.dim(0), stars = star_NLH_.size() / N, alphas = alpha_NLHK_.size() / N;
-  const auto count = static_cast<std::int64_t>(numbers.size()) - 1;
+  const auto count = static_cast<std::int64_t>(values.size()) - 1;
   const std::int64_t given = count / (alphas + stars);
   SINK_CHECK(count > 0 && count % (alphas + stars) == 0 && sequence + given <= N, "sink_score",
-             "expected numbers of at most " + std::to_string(N - sequence) + " sequences, " +
+             "expected values of at most " + std::to_string(N - sequence) + " sequences, " +
                  std::to_string(alphas + stars) + " each, got " + std::to_string(count));
-  has_star_ |= numbers.front() != 0;
-  std::copy_n(numbers.begin() + 1, given * alphas, alpha_NLHK_.data<double>() + sequence * alphas);
-  std::copy_n(numbers.begin() + 1 + given * alphas, given * stars, star_NLH_.data<double>() + sequence * stars);
+  has_star_ |= values.front() != 0;
+  std::copy_n(values.begin() + 1, given * alphas, alpha_NLHK_.data<double>() + sequence * alphas);
+  std::copy_n(values.begin() + 1 + given * alphas, given * stars, star_NLH_.data<double>() + sequence * stars);
 }
 
-// Each term is divided before it is added, and lazy sums over one axis add terms in the order of sequences, layers and
-// heads. A sum over several axes would add partial sums, and give other digits.
+// Each term is divided before it is added. Lazy sums over one axis add terms in the order of sequences, layers and
+// heads; a sum over several axes would add partial sums, in another order.
 SinkScores AlphaTable::scores(const std::vector<double>& epsilons) const {
   auto alpha_NLHK = view<double, 4>(alpha_NLHK_);
   auto [N, L, H, K] = alpha_NLHK.shape();
@@ -76,7 +89,6 @@ SinkScores AlphaTable::scores(const std::vector<double>& epsilons) const {
                             std::array<std::size_t, 2>{N * L * H, K});
   SinkScores scores;
   scores.alpha_k = vector_of(xt::sum(alpha_RK / all, {0}));
-  // The indicator of each sample first, the mean afterwards.
   for (double epsilon : epsilons)
     scores.sink_k.push_back(vector_of(xt::sum(xt::cast<double>(alpha_RK > epsilon), {0}) * (100 / all)));
   const xt::xtensor<double, 3> alpha_LHK = xt::sum(alpha_NLHK / sequences, {0});

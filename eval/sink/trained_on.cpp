@@ -1,6 +1,7 @@
 #include "eval/sink/trained_on.h"
 
 #include "engine/data/data_settings.h"
+#include "engine/data/same_data.h"
 #include "engine/io/settings_toml.h"
 
 namespace sink {
@@ -24,6 +25,32 @@ TrainedOn trained_on(const Checkpoint& checkpoint, const Sizes& sizes) {
 
 std::string attribute_or(const Checkpoint& checkpoint, const std::string& name, const std::string& otherwise) {
   return checkpoint.attributes.contains(name) ? checkpoint.attribute(name) : otherwise;
+}
+
+std::int64_t integer_or(const Checkpoint& checkpoint, const std::string& name, std::int64_t otherwise) {
+  return checkpoint.attributes.contains(name) ? checkpoint.integer(name) : otherwise;
+}
+
+std::unique_ptr<DataSource> validation_text(const Checkpoint& checkpoint, TrainedOn run, const std::string& other,
+                                            const Sizes& sizes) {
+  if (!other.empty()) run.data = other;
+  if (run.task == "text" && run.data.empty())
+    throw Error(checkpoint.path +
+                    " does not record its training text: give --data FOLDER, --text, --text-file or "
+                    "--tokens; `sink` also has --input random",
+                Exit::usage);
+  std::unique_ptr<DataSource> data = make_data_source(run, run.context, run.prefix);
+  if (data->vocabulary() > sizes.vocabulary)
+    throw Error((run.data.empty() ? "the task " + run.task : run.data) + " has " + std::to_string(data->vocabulary()) +
+                    " kinds of tokens, the model " + std::to_string(sizes.vocabulary) +
+                    ": give the data that it was trained on",
+                Exit::bad_input);
+  if (!other.empty())
+    require_same_tokenizer(checkpoint, *data, run.data);
+  else
+    require_same_data(checkpoint, *data, run.data,
+                      "give the folder that holds it as --data, or this one to measure on other text");
+  return data;
 }
 
 }  // namespace sink

@@ -1,7 +1,11 @@
-// What a checkpoint says of the data and the length of its run.
+// The data and length of the run that made a checkpoint, and its validation text.
 #pragma once
 
+#include <memory>
+#include <string>
+
 #include "engine/data/data_config.h"
+#include "engine/data/data_source.h"
 #include "engine/io/checkpoint.h"
 #include "model/sizes.h"
 
@@ -10,14 +14,21 @@ namespace sink {
 struct TrainedOn : DataConfig {
   std::int64_t context = 0;  // T
   std::int64_t prefix = 0;   // tokens that every token sees
-  std::int64_t steps = 0;    // 0: not said
+  std::int64_t steps = 0;    // 0: unknown
 };
 
-// From its config_toml, the defaults where that is silent; settings of other things are not looked at. `sizes` are the
-// model's own: what was once given on a command line does not say how it is. Throws Error (Exit::corrupt_checkpoint).
+// From config_toml of the checkpoint, with defaults for missing keys; other keys are ignored. Context and prefix are
+// those of `sizes`: the model may differ from the command line of its run. Throws Error (Exit::corrupt_checkpoint).
 TrainedOn trained_on(const Checkpoint& checkpoint, const Sizes& sizes);
 
-// A checkpoint made by hand may lack what only training knows.
+// A checkpoint made by hand may lack attributes that only training writes.
 std::string attribute_or(const Checkpoint& checkpoint, const std::string& name, const std::string& otherwise);
+std::int64_t integer_or(const Checkpoint& checkpoint, const std::string& name, std::int64_t otherwise);
+
+// The data that the checkpoint was trained on, or that of the folder `other` (empty: none), which may hold other text
+// of the same tokenizer. Throws Error: Exit::usage if neither is known, Exit::bad_input if the tokens are not those of
+// the model or the text is not that of the run.
+std::unique_ptr<DataSource> validation_text(const Checkpoint& checkpoint, TrainedOn run, const std::string& other,
+                                            const Sizes& sizes);
 
 }  // namespace sink

@@ -1,4 +1,4 @@
-// What an extra policy does where it says nothing: no token, no key, no value is added.
+// The defaults of extra policies, which add no token, key or value, and the policy that adds nothing.
 #pragma once
 
 #include "autograd/ops/attention_node.h"
@@ -8,7 +8,7 @@
 
 namespace sink {
 
-// The parts of an extra key that exist.
+// The parts of an extra key; undefined parts do not exist.
 struct ExtraKeyVars {
   Var k_HD, logit_H, v_HD;
 };
@@ -21,12 +21,18 @@ struct ExtraDefaults {
   ExtraKeyVars extra_key() const { return {}; }
   Var output(const Var& o_BHTD) const { return o_BHTD; }
 
-  // Made once for a model.
+  // One per model.
   struct Tokens {
     explicit Tokens(ParameterFactory&) {}
     Var embed(const Var& x_BTC, const ForwardContext&) const { return x_BTC; }
     Residual drop(const Residual& x, const ForwardContext&) const { return x; }
   };
+};
+
+struct NoExtra : ExtraDefaults {
+  static std::string name() { return "NoExtra"; }
+
+  NoExtra(ParameterFactory&, const std::string&) {}
 };
 
 }  // namespace sink

@@ -1,4 +1,4 @@
-// Extra policies that give every query one key more, which has no position and belongs to no token: KV biases, K biases
+// Extra policies with one extra key for every query, which has no position and belongs to no token: KV biases, K biases
 // and the implicit logits of softmax-off-by-one and learned sinks (Gu et al. 2025, section 7.3; Miller 2023).
 #pragma once
 
@@ -9,9 +9,9 @@
 
 namespace sink {
 
-// Keys: how the score of the extra key comes about.
+// Keys: the score of the extra key.
 
-// scale q . k*_h with k* learned; kDimensions: only the first so many numbers of k* (0: all).
+// scale q . k*_h with k* learned; kDimensions: only the first elements of k* are learned (0: all).
 template <Scope kScope, int kDimensions = 0>
 class LearnedKey {
  public:
@@ -21,7 +21,7 @@ class LearnedKey {
   }
   static void check(const Sizes& sizes) {
     SINK_CHECK(kDimensions <= sizes.width_of_head(), "extra key",
-               "this ablation learns " + std::to_string(kDimensions) + " numbers of a key, but heads are " +
+               "this ablation learns " + std::to_string(kDimensions) + " elements of a key, but heads are " +
                    std::to_string(sizes.width_of_head()) + " wide; take fewer heads or a larger width",
                Exit::usage);
   }
@@ -33,7 +33,7 @@ class LearnedKey {
   HeadVectors vectors_;
 };
 
-// A learned number b_h (gpt-oss 2025).
+// A learned scalar b_h (gpt-oss 2025).
 class LearnedLogit {
  public:
   static std::string name() { return "LearnedLogit"; }
@@ -59,7 +59,7 @@ class ZeroLogit {
   Tensor logit_H_;
 };
 
-// Values: what the extra key adds to the output.
+// Values of the extra key.
 
 struct ZeroValue {
   static constexpr bool kZero = true;
@@ -81,7 +81,7 @@ class LearnedValue {
   HeadVectors vectors_;
 };
 
-// Fixed vectors of Euclidean norm kNorm: along the first axis, or equal numbers on all (Gu et al. 2025, Table 5).
+// Fixed vectors of Euclidean norm kNorm: along the first axis, or with equal elements (Gu et al. 2025, Table 5).
 enum class Direction { first_axis, all_axes };
 
 template <Direction kDirection, int kNorm>

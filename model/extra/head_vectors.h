@@ -1,6 +1,5 @@
-// One learned vector of D numbers for each head of a block, in the forms the study compares: a vector of its own for
-// every head, one for all heads, or only the first few numbers learned and the others 0 (Gu et al. 2025, Tables 4, 12
-// and 13).
+// Learned vectors of D elements for the heads of a block, in the variants of the paper: one for each head, one for all
+// heads, or only the first elements learned and the others 0 (Gu et al. 2025, Tables 4, 12 and 13).
 #pragma once
 
 #include "autograd/ops/gather_node.h"
@@ -12,7 +11,7 @@ enum class Scope { per_head, shared };
 
 class HeadVectors {
  public:
-  // `learned` numbers of D, at most all; 0: all.
+  // `learned`: how many of the D elements are learned; 0: all.
   HeadVectors(ParameterFactory& make, ParameterRole role, const std::string& name, Scope scope,
               std::int64_t learned = 0)
       : parameter_(

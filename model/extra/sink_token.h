@@ -18,7 +18,7 @@ class SinkToken : public ExtraDefaults {
    public:
     explicit Tokens(ParameterFactory& make)
         : row_1C_(make.embedding("embedding.sink_token.weight", 1, make.sizes().width, "1 C")) {}
-    // A key-value cache that is not empty has its keys and values already.
+    // A key-value cache that is not empty already has the keys and values of the token.
     Var embed(const Var& x_BTC, const ForwardContext& ctx) const {
       return ctx.first_position() == 0 ? prepend(x_BTC, row_1C_) : x_BTC;
     }

@@ -21,7 +21,7 @@ struct EluFeatures {
   Var operator()(const Var& x_BHTD) const { return activate<EluPlusOneFunction>(x_BHTD); }
 };
 
-// phi(x) = W2 relu(W1 x) on the D numbers of a head; one pair of matrices per block, for all heads, queries and keys.
+// phi(x) = W2 relu(W1 x) on the D elements of a head; one pair of matrices per block, for all heads, queries and keys.
 class MlpFeatures {
  public:
   static std::string name() { return "Mlp"; }

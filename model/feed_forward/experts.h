@@ -1,9 +1,9 @@
-// Feed-forward policy: a mixture of experts, of which a router chooses a few for every token (gpt-oss 2025):
+// Feed-forward policy: a mixture of experts, of which a router chooses the top k for every token (gpt-oss 2025):
 //   r = router(h), p = softmax of the k largest of r and 0 for the others, y = sum_e p_e down_e(glu_e(gate_up_e(h))).
 //
-// Here all experts are computed and those that were not chosen count as zeros, so that each step is one product of all
-// experts' matrices, which lie below (gate_up) or beside each other (down): plain, and E / k times the work of a
-// program that sends every token to its experts alone.
+// This implementation computes all experts and multiplies those that were not chosen by zero. So each step is one
+// product with the matrices of all experts, stacked (gate_up) or side by side (down). It takes E / k times the work of
+// a program that routes each token to its experts only.
 #pragma once
 
 #include "autograd/ops/add_node.h"

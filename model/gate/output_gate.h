@@ -1,5 +1,5 @@
-// Gate policies: what the output of attention is multiplied with before the output projection, computed from the normed
-// input h of the layer (Qiu et al. 2025, "gated attention": no sink, no massive activations).
+// Gate policies: factors on the output of attention before the output projection, computed from the normed input h of
+// the layer (Qiu et al. 2025, "gated attention": no sink, no massive activations).
 #pragma once
 
 #include "autograd/ops/gate_node.h"
@@ -33,7 +33,7 @@ struct HeadGate : OutputGate {
   HeadGate(ParameterFactory& make, const std::string& prefix) : OutputGate(make, prefix, make.sizes().heads) {}
 };
 
-// One gate per number.
+// One gate per element.
 struct ElementGate : OutputGate {
   static std::string name() { return "ElementGate"; }
   ElementGate(ParameterFactory& make, const std::string& prefix)

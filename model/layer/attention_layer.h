@@ -1,15 +1,62 @@
-// Multi-head causal self-attention, out(join_h(attention_h(h W_q, h W_k, h W_v))) (Gu et al. 2025, section 2), with
-// every policy of a Spec that acts on it, in the order in which they act.
+// Multi-head causal self-attention (Gu et al. 2025, section 2). With the policies of `baseline`, for each head:
+//
+//   q_i, k_i, v_i = W_q h_i, W_k h_i, W_v h_i            D elements each; q and k are rotated by position
+//   a_ij = softmax over j <= i of q_i . k_j / sqrt(D)    the attention pattern, (T, T)
+//   o_i = sum_j a_ij v_j                                 the output of the head
+//
+// and W_o [o of all heads]_i is the output of the layer. The other policies of a Spec act in the order of the code
+// below.
 #pragma once
 
 #include "autograd/ops/attention_node.h"
 #include "model/attention/constants.h"
-#include "model/layer/attention_point_of.h"
+#include "model/attention_point.h"
 #include "model/layer/linear_layer.h"
 #include "model/layer/positioned_heads.h"
 #include "model/parameter_factory.h"
 
 namespace sink {
+
+// AttentionPoint for one attention operation: computes the requests of hooks from the operands and from m and S of each
+// row (engine/ops/attention/attention.h).
+template <class Op>
+class AttentionPointOf final : public AttentionPoint {
+ public:
+  // Keeps references to the operands and to `result`, whose o_BHTD a hook may replace.
+  AttentionPointOf(std::int64_t layer, const Op& op, const AttentionInputs& inputs, AttentionResult& result,
+                   bool has_extra_key)
+      : AttentionPoint(layer, inputs.q_BHTD.value(), inputs.k_BGKD.value(), inputs.v_BGKD.value(), result.o_BHTD,
+                       has_extra_key, result.config.extra_key.v_HD, DividesBySum<Op>),
+        op_(op),
+        m_BHT_(result.m_BHT),
+        S_BHT_(result.S_BHT),
+        config_(result.config) {}
+
+  AttentionStatistics statistics(std::int64_t columns) const override {
+    return attention_statistics(op_, q_BHTD, k_BGTD, v_BGTD, m_BHT_, S_BHT_, config_, columns).to(Device::cpu);
+  }
+  Tensor pattern(std::int64_t b, std::int64_t h) const override {
+    return attention_pattern(op_, q_BHTD, k_BGTD, m_BHT_, S_BHT_, config_, b, h);
+  }
+  Tensor mix(const Tensor& keys, const Tensor& values, const Tensor& extra_values) const override {
+    AttentionConfig config = config_;
+    config.extra_key.v_HD = extra_values;
+    Tensor o = Tensor::empty_like(q_BHTD), m = Tensor::empty_like(m_BHT_), S = Tensor::empty_like(S_BHT_);
+    sink::attention<Op>(op_, q_BHTD, keys, values, config, o, m, S);
+    return o;
+  }
+  Trace trace() const override {
+    return [op = op_, q = q_BHTD, k = k_BGTD, v = v_BGTD, config = config_](const Tensor& do_BHTD, std::int64_t b,
+                                                                            std::int64_t h, std::int64_t i) {
+      return attention_trace(op, q, k, v, config, do_BHTD, b, h, i);
+    };
+  }
+
+ private:
+  const Op& op_;
+  const Tensor &m_BHT_, &S_BHT_;
+  const AttentionConfig& config_;
+};
 
 template <class Spec>
 class AttentionLayer {
@@ -18,7 +65,7 @@ class AttentionLayer {
   using Position = typename Spec::Position;
   using Extra = typename Spec::Extra;
 
-  // Keeps a reference to `position`, which the layers of a model share.
+  // Keeps a reference to `position`, which all layers share.
   AttentionLayer(ParameterFactory& make, const std::string& prefix, const Position& position)
       : position_(position),
         sizes_(make.sizes()),
@@ -31,7 +78,7 @@ class AttentionLayer {
         out_{make.linear(prefix + ".out.weight", make.sizes().width, Spec::Heads::width(make.sizes())),
              make.linear_bias(prefix + ".out.bias", make.sizes().width, Spec::LinearBias::kOut)} {}
 
-  // h (B, T, C) to (B, T, C): project, position, attend, join, gate, project.
+  // h (B, T, C) -> (B, T, C). H heads of queries, G <= H heads of keys and values, D elements per head.
   Var operator()(const Var& h_BTC, const ForwardContext& ctx) const {
     auto [q_BHTD, k_BGTD, v_BGTD] = positioned_heads(qkv_(h_BTC), position_, query_key_norm_, sizes_, ctx);
     q_BHTD = features_(q_BHTD);
@@ -49,7 +96,8 @@ class AttentionLayer {
   }
 
  private:
-  // Tokens that the model itself puts first belong to no document: all queries see them.
+  // The range of keys of a query: causal, with the window of this layer and the prefix. With documents, a query sees
+  // only its own document and the extra tokens of the model (kTokens), which belong to no document.
   KeyRange visible_keys(const ForwardContext& ctx) const {
     KeyRange range{.prefix = sizes_.prefix, .window = sizes_.is_global(ctx.layer) ? 0 : sizes_.window};
     if (range.prefix > 0) range.prefix += Extra::kTokens;

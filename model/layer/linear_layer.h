@@ -1,4 +1,4 @@
-// A product of a block: y = x W^T, or x W^T + b where the model has biases (model/linear_bias/).
+// A linear layer of a block: y = x W^T, or x W^T + b where the model has biases (model/linear_bias/).
 #pragma once
 
 #include "autograd/ops/add_bias_node.h"

@@ -1,5 +1,5 @@
-// Queries, keys and values of the heads from the projected hidden states: split, normalise, rotate. With a key-value
-// cache the keys and values are those of all tokens so far.
+// Splits projected hidden states into the queries, keys and values of the heads, norms queries and keys, and rotates
+// them by position. With a key-value cache, keys and values are those of all tokens so far.
 #pragma once
 
 #include <concepts>
@@ -11,14 +11,14 @@
 
 namespace sink {
 
-// Whether a position policy has split(qkv, H, G, ctx): split_heads and the rotation of queries and keys in one kernel.
+// A position policy with split(qkv, H, G, ctx), which splits and rotates in one kernel.
 template <class Position>
 concept SplitsHeads = requires(const Position& position, const Var& qkv_BTE, std::int64_t H,
                                const ForwardContext& ctx) {
   { position.split(qkv_BTE, H, H, ctx) } -> std::same_as<QueryKeyValue>;
 };
 
-// q = rotate(norm_q(.)), k = rotate(norm_k(.)), v, each (B, heads, T, D), of qkv (B, T, (H + 2 G) D).
+// qkv (B, T, (H + 2 G) D) -> rotate(norm_q(q)) (B, H, T, D), rotate(norm_k(k)) and v (B, G, T, D).
 template <class Position, class QueryKeyNorm>
 QueryKeyValue positioned_heads(const Var& qkv_BTE, const Position& position, const QueryKeyNorm& norm,
                                const Sizes& sizes, const ForwardContext& ctx) {
@@ -31,6 +31,7 @@ QueryKeyValue positioned_heads(const Var& qkv_BTE, const Position& position, con
   k_BGTD = norm.key(k_BGTD);
   if (!ctx.cache) return {q_BHTD, position.rotate(k_BGTD, ctx), v_BGTD};
 
+  // Positions that change with the cache are applied to all keys at every step.
   const bool rotates_later = ctx.cache->positions() == KeyValueCache::Positions::of_cache;
   if (!rotates_later) k_BGTD = position.rotate(k_BGTD, ctx);
   const KeyValueCache::KeysValues all = ctx.cache->append(ctx.layer, k_BGTD.value(), v_BGTD.value());

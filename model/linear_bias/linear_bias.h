@@ -1,4 +1,5 @@
-// Linear bias policies: which products of a block add a learned bias, zeros at first. The study's models have none.
+// Linear bias policies: which products of a block add a learned bias, initially zero. The models of the paper have
+// none.
 #pragma once
 
 #include <string>
@@ -10,7 +11,7 @@ struct NoLinearBias {
   static constexpr bool kQkv = false, kOut = false, kFeedForward = false;
 };
 
-// Queries, keys and values alone (Qwen2, Yang et al. 2024, section 2.2.1).
+// Only queries, keys and values (Qwen2, Yang et al. 2024, section 2.2.1).
 struct QkvLinearBias {
   static std::string name() { return "Qkv"; }
   static constexpr bool kQkv = true, kOut = false, kFeedForward = false;

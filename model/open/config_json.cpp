@@ -17,6 +17,10 @@ std::string shown(const nlohmann::json& value) {
   return text.size() <= 60 ? text : text.substr(0, 57) + "...";
 }
 
+std::string must_be(const char* key, const char* type, const nlohmann::json& value) {
+  return std::string("`") + key + "` must be " + type + ", got " + shown(value);
+}
+
 }  // namespace
 
 ConfigJson ConfigJson::read(const std::string& path) {
@@ -49,52 +53,46 @@ const nlohmann::json& ConfigJson::at(const char* key) const {
   return json_.at(key);
 }
 
+const nlohmann::json& ConfigJson::at(const char* key, const char* type, Is is) const {
+  const nlohmann::json& value = at(key);
+  if (!(value.*is)()) refuse(must_be(key, type, value));
+  return value;
+}
+
 std::int64_t ConfigJson::integer(const char* key) const {
   const nlohmann::json& value = at(key);
   if (value.is_number_unsigned() && value.get<std::uint64_t>() > static_cast<std::uint64_t>(INT64_MAX))
     refuse(std::string("`") + key + "` is " + shown(value) + ", which no model has");
-  if (!value.is_number_integer()) refuse(std::string("`") + key + "` must be a whole number, got " + shown(value));
+  if (!value.is_number_integer()) refuse(must_be(key, "a whole number", value));
   return value.get<std::int64_t>();
 }
 std::int64_t ConfigJson::integer(const char* key, std::int64_t otherwise) const {
   return has(key) ? integer(key) : otherwise;
 }
 
-double ConfigJson::real(const char* key) const {
-  const nlohmann::json& value = at(key);
-  if (!value.is_number()) refuse(std::string("`") + key + "` must be a number, got " + shown(value));
-  return value.get<double>();
-}
+double ConfigJson::real(const char* key) const { return at(key, "a number", &nlohmann::json::is_number).get<double>(); }
 double ConfigJson::real(const char* key, double otherwise) const { return has(key) ? real(key) : otherwise; }
 
 std::string ConfigJson::text(const char* key) const {
-  const nlohmann::json& value = at(key);
-  if (!value.is_string()) refuse(std::string("`") + key + "` must be a text, got " + shown(value));
-  return value.get<std::string>();
+  return at(key, "a text", &nlohmann::json::is_string).get<std::string>();
 }
 std::string ConfigJson::text(const char* key, const std::string& otherwise) const {
   return has(key) ? text(key) : otherwise;
 }
 
 bool ConfigJson::flag(const char* key) const {
-  const nlohmann::json& value = at(key);
-  if (!value.is_boolean()) refuse(std::string("`") + key + "` must be true or false, got " + shown(value));
-  return value.get<bool>();
+  return at(key, "true or false", &nlohmann::json::is_boolean).get<bool>();
 }
 
 ConfigJson ConfigJson::object(const char* key) const {
   if (!has(key)) return {where_ + ": " + key, nlohmann::json::object()};
-  const nlohmann::json& value = at(key);
-  if (!value.is_object()) refuse(std::string("`") + key + "` must be an object, got " + shown(value));
-  return {where_ + ": " + key, value};
+  return {where_ + ": " + key, at(key, "an object", &nlohmann::json::is_object)};
 }
 
 std::vector<std::string> ConfigJson::texts(const char* key) const {
   std::vector<std::string> texts;
-  const nlohmann::json& value = at(key);
-  if (!value.is_array()) refuse(std::string("`") + key + "` must be a list, got " + shown(value));
-  for (const nlohmann::json& one : value) {
-    if (!one.is_string()) refuse(std::string("`") + key + "` must be a list of texts, got " + shown(one));
+  for (const nlohmann::json& one : at(key, "a list", &nlohmann::json::is_array)) {
+    if (!one.is_string()) refuse(must_be(key, "a list of texts", one));
     texts.push_back(one.get<std::string>());
   }
   return texts;

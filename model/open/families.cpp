@@ -1,6 +1,6 @@
-#include "model/open/families.h"
-
+// The families of open models and their policies.
 #include "model/ablations.h"
+#include "model/open/open_config.h"
 
 namespace sink {
 namespace {

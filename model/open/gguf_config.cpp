@@ -1,27 +1,23 @@
-// The metadata of a GGUF file: what its keys mean here, family by family (the architectures of llama.cpp).
+// The metadata of a GGUF file: the meaning of its keys, family by family (the architectures of llama.cpp).
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <cstring>
 #include <initializer_list>
+#include <numbers>
+#include <optional>
 #include <string_view>
 
 #include "engine/check.h"
 #include "engine/io/printable.h"
+#include "engine/io/str_format.h"
 #include "engine/ops/rotary/rotary.h"
-#include "model/open/llama3_rope_scaling.h"
 #include "model/open/open_config.h"
+#include "model/position/scaled_inv_freq.h"
 
 namespace sink {
 namespace {
 
-constexpr std::int64_t kGemmaGlobalEvery = 6;  // where the file does not say
-
-std::string text_of(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%g", value);
-  return text;
-}
+constexpr std::int64_t kGemmaGlobalEvery = 6;  // if the file has no value
 
 // The keys of one architecture: "llama.block_count".
 class GgufKeys {
@@ -41,12 +37,13 @@ class GgufKeys {
   bool flag(const char* key, bool otherwise) const {
     return has(key) ? file_.metadata(spelled(key)).boolean() : otherwise;
   }
-  // Where Sizes has 0 for a default, a file that says 0 does not mean it.
+  // 0 is a default in Sizes, but an error in a file.
   void expect_positive(std::initializer_list<const char*> keys) const {
     for (const char* key : keys)
-      if (has(key) && !(real(key) > 0)) refuse("`" + spelled(key) + "` must be above 0, got " + text_of(real(key)));
+      if (has(key) && !(real(key) > 0))
+        refuse("`" + spelled(key) + "` must be above 0, got " + str_format("%g", real(key)));
   }
-  // Nor is a key that is not read: what it says may change what the model computes.
+  // Refuses unknown keys, which may change what the model computes.
   void expect_only(std::initializer_list<std::string_view> known) const {
     for (const MetadataValue& value : file_.metadata()) {
       if (!value.key.starts_with(architecture_ + ".")) continue;
@@ -81,7 +78,7 @@ void require_known(const GgufKeys& keys) {
                     "attention.sliding_window_pattern", "attention.causal", "rope.dimension_count", "rope.freq_base",
                     "rope.freq_base_swa", "rope.scaling.type", "rope.scaling.factor", "use_parallel_residual",
                     "expert_count", "expert_used_count",
-                    // These cannot change results: a note of the converter, and what only refused scalings read.
+                    // These cannot change results: a note of the converter, and keys of scalings that are refused.
                     "tensor_data_layout", "rope.scaling.original_context_length", "rope.scaling.finetuned"});
   keys.expect_positive({"attention.head_count_kv", "attention.key_length", "attention.value_length",
                         "attention.sliding_window_pattern", "rope.dimension_count", "rope.freq_base",
@@ -100,7 +97,52 @@ void take_rotations(const GgufKeys& keys, Sizes& sizes) {
     keys.refuse("rotary positions of scaling `" + printable(scaling) + "` are not computed here; linear is");
 }
 
-// By what the file divides the turns of LLaMA 3.1 and later, in place of the numbers that make the divisors.
+constexpr double kClose = 1e-5;                   // relative error of a divisor in f32
+constexpr double kLongestFirstContext = 1 << 24;  // model/size_settings.cpp
+
+// The context in which a pair makes this many turns.
+double context_of_turns(double turns, double turn) { return turns * 2 * std::numbers::pi / turn; }
+
+// The first context. A pair between slow and fast determines it; otherwise fast pairs give a lower bound, slow pairs an
+// upper bound.
+double first_context(const std::vector<double>& divisors_E, const std::vector<double>& inv_freq_E, double factor) {
+  double least = 0, most = kLongestFirstContext;
+  for (std::size_t e = 0; e < inv_freq_E.size(); ++e) {
+    const double d = divisors_E[e];
+    if (d > 1 + kClose && d < factor * (1 - kClose)) {
+      const double kept = (1 / d - 1 / factor) / (1 - 1 / factor);
+      return std::round(context_of_turns(kLlama3Slow + kept * (kLlama3Fast - kLlama3Slow), inv_freq_E[e]));
+    }
+    if (d <= 1 + kClose)
+      least = std::max(least, std::ceil(context_of_turns(kLlama3Fast, inv_freq_E[e])));
+    else
+      most = std::min(most, std::floor(context_of_turns(kLlama3Slow, inv_freq_E[e])));
+  }
+  return least > 0 ? least : most;
+}
+
+// The scaling of LLaMA 3 whose llama3_inv_freq() divides the frequency of each pair e by divisors_E[e], to 1e-5; none
+// if there is no such scaling. Several contexts can match; returns one. `sizes`: the width of a head and the base.
+struct Llama3RopeScaling {
+  double factor;
+  std::int64_t first_context;
+};
+
+std::optional<Llama3RopeScaling> llama3_rope_scaling(const std::vector<double>& divisors_E, const Sizes& sizes) {
+  const std::vector<double> inv_freq_E = rotary_inv_freq(sizes.width_of_head(), sizes.rotary_base);
+  if (divisors_E.empty() || divisors_E.size() != inv_freq_E.size()) return std::nullopt;
+  const double factor = divisors_E.back();  // that of the lowest frequency
+  if (!(factor >= 1)) return std::nullopt;
+  const double context = factor > 1 ? first_context(divisors_E, inv_freq_E, factor) : 1;
+  if (!(context >= 1 && context <= kLongestFirstContext)) return std::nullopt;
+  const Llama3RopeScaling scaling{factor, static_cast<std::int64_t>(context)};
+  const std::vector<double> slowed_E = llama3_inv_freq(inv_freq_E, scaling.factor, scaling.first_context);
+  for (std::size_t e = 0; e < inv_freq_E.size(); ++e)
+    if (!(std::abs(slowed_E[e] * divisors_E[e] / inv_freq_E[e] - 1) <= kClose)) return std::nullopt;
+  return scaling;
+}
+
+// Finds the scaling of LLaMA 3.1 and later from the divisors of frequencies, which the file stores instead.
 void take_divisors(const GgufKeys& keys, const StoredTensor& divisors_E, OpenConfig& config) {
   Sizes& sizes = config.sizes;
   if (divisors_E.type != StoredType::F32 || divisors_E.shape.rank() != 1 ||
@@ -147,7 +189,7 @@ OpenConfig read_gguf_config(const WeightFile& file) {
   const std::int64_t turning = keys.integer("rope.dimension_count", sizes.width_of_head());
   if (config.family != "gpt_neox" && turning != sizes.width_of_head())
     keys.refuse("rotations of some of a head's " + std::to_string(sizes.width_of_head()) +
-                " numbers are computed here in gptneox alone, got " + std::to_string(turning));
+                " elements is only supported for gptneox, got " + std::to_string(turning));
   if (config.family == "gpt2") return config;
   take_rotations(keys, sizes);
   if (config.family == "gpt_neox") {
@@ -165,7 +207,7 @@ OpenConfig read_gguf_config(const WeightFile& file) {
       sizes.rotary_local_base = keys.real("rope.freq_base_swa", kRotaryBase);
     }
     config.embedding_scale = std::sqrt(static_cast<double>(sizes.width));
-    // The largest Gemma 3 alone (62 blocks) has another scale than its heads' width.
+    // Only the largest Gemma 3 (62 blocks) has an attention scale other than 1 / sqrt(D).
     if (sizes.layers == 62)
       sizes.attention_scale = 1 / std::sqrt(static_cast<double>(sizes.width) / static_cast<double>(sizes.heads));
   }

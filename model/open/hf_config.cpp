@@ -1,5 +1,5 @@
-// config.json of Hugging Face: what its keys mean here, family by family, in the order of its releases. Which keys
-// there are, and what missing ones are, is in model/open/hf_config_keys.cpp.
+// config.json of Hugging Face: the meaning of its keys, family by family. The keys and their defaults are in
+// model/open/CONFIG_KEYS.md.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -10,8 +10,6 @@
 
 namespace sink {
 namespace {
-
-std::int64_t context_of(std::int64_t positions) { return std::min(positions, kLongestContext); }
 
 OpenConfig gpt2_config(const ConfigJson& json) {
   OpenConfig config{.family = "gpt2", .sizes = {}, .names = TensorNames::hf_gpt2};
@@ -25,30 +23,35 @@ OpenConfig gpt2_config(const ConfigJson& json) {
   return config;
 }
 
+// The sizes whose keys are the same in all families but GPT-2.
+Sizes common_sizes(const ConfigJson& json, const char* feed_forward) {
+  return {.layers = json.integer("num_hidden_layers"),
+          .heads = json.integer("num_attention_heads"),
+          .width = json.integer("hidden_size"),
+          .feed_forward = json.integer(feed_forward),
+          .context = std::min(json.integer("max_position_embeddings"), kLongestContext),
+          .vocabulary = json.integer("vocab_size")};
+}
+
 OpenConfig opt_config(const ConfigJson& json) {
   if (json.has("word_embed_proj_dim")) json.expect("word_embed_proj_dim", {json.integer("hidden_size")});
-  OpenConfig config{.family = "opt", .sizes = {}, .names = TensorNames::hf_opt};
-  config.sizes = {.layers = json.integer("num_hidden_layers"),
-                  .heads = json.integer("num_attention_heads"),
-                  .width = json.integer("hidden_size"),
-                  .feed_forward = json.integer("ffn_dim"),
-                  .context = json.integer("max_position_embeddings"),
-                  .vocabulary = json.integer("vocab_size"),
-                  .norm_epsilon = 1e-5};
+  OpenConfig config{.family = "opt", .sizes = common_sizes(json, "ffn_dim"), .names = TensorNames::hf_opt};
+  config.sizes.context = json.integer("max_position_embeddings");
+  config.sizes.norm_epsilon = 1e-5;
   return config;
 }
 
-// Of `rope_parameters`, or where older files have it: `rope_theta` and `rope_scaling`.
+// From `rope_parameters`, or `rope_theta` and `rope_scaling` of older files.
 struct Rope {
   std::string type;
-  double base, factor;  // 0: of a type that has none
+  double base, factor;  // factor 0: the type has none
   std::int64_t first_context;
-  double part;  // of a head that rotates
+  double part;  // fraction of a head that rotates
 };
 
 bool has_object(const ConfigJson& json, const char* key) { return json.has(key) && !json.object(key).keys().empty(); }
 
-// Which of the two there is, an empty object where there is none.
+// The one that exists; an empty object if none does.
 ConfigJson rope_object(const ConfigJson& json) {
   const bool older = has_object(json, "rope_scaling"), newer = has_object(json, "rope_parameters");
   if (older && newer && !(json.object("rope_scaling") == json.object("rope_parameters")))
@@ -56,7 +59,7 @@ ConfigJson rope_object(const ConfigJson& json) {
   return json.object(older ? "rope_scaling" : "rope_parameters");
 }
 
-// `otherwise`: base and part where the object has none, and all positions for the first ones.
+// `otherwise`: base, part and first context for missing keys.
 Rope rope_of(const ConfigJson& rope, const Rope& otherwise, std::initializer_list<std::string> types) {
   const std::string type = rope.text("rope_type", rope.text("type", "default"));
   if (std::ranges::find(types, type) == types.end()) {
@@ -64,7 +67,7 @@ Rope rope_of(const ConfigJson& rope, const Rope& otherwise, std::initializer_lis
     for (const std::string& one : types) known += (known.empty() ? "" : &one == types.end() - 1 ? " and " : ", ") + one;
     rope.refuse("rotary positions of type `" + type + "` are not computed here; " + known + " are");
   }
-  const ConfigJson keys = known_keys(rope, "rope " + type);
+  const ConfigJson keys = known_keys(rope, "rotary positions of type `" + type + "`");
   if (rope.has("rope_type")) keys.expect("type", {type});
   Rope read{type, keys.real("rope_theta", otherwise.base), 0, 0, keys.real("partial_rotary_factor", otherwise.part)};
   if (type == "default") return read;
@@ -85,14 +88,9 @@ void require_whole_heads(const ConfigJson& json, const Rope& rope) {
 }
 
 OpenConfig neox_config(const ConfigJson& json) {
-  OpenConfig config{.family = "gpt_neox", .sizes = {}, .names = TensorNames::hf_neox};
-  config.sizes = {.layers = json.integer("num_hidden_layers"),
-                  .heads = json.integer("num_attention_heads"),
-                  .width = json.integer("hidden_size"),
-                  .feed_forward = json.integer("intermediate_size"),
-                  .context = context_of(json.integer("max_position_embeddings")),
-                  .vocabulary = json.integer("vocab_size"),
-                  .norm_epsilon = json.real("layer_norm_eps")};
+  OpenConfig config{
+      .family = "gpt_neox", .sizes = common_sizes(json, "intermediate_size"), .names = TensorNames::hf_neox};
+  config.sizes.norm_epsilon = json.real("layer_norm_eps");
   const Rope rope = rope_of(rope_object(json), {"", json.real("rotary_emb_base"), 0, 0, json.real("rotary_pct")},
                             {"default", "linear"});
   json.expect("rope_theta", {rope.base});
@@ -104,18 +102,12 @@ OpenConfig neox_config(const ConfigJson& json) {
   return config;
 }
 
-// LLaMA 2 and 3, Mistral, Qwen 2 and 3, and what of Gemma 3 and gpt-oss is the same.
+// LLaMA 2 and 3, Mistral, Qwen 2 and 3, and the common keys of Gemma 3 and gpt-oss.
 OpenConfig llama_config(const ConfigJson& json, const std::string& family) {
-  OpenConfig config{.family = family, .sizes = {}, .names = TensorNames::hf_llama};
-  config.sizes = {.layers = json.integer("num_hidden_layers"),
-                  .heads = json.integer("num_attention_heads"),
-                  .width = json.integer("hidden_size"),
-                  .feed_forward = json.integer("intermediate_size"),
-                  .context = context_of(json.integer("max_position_embeddings")),
-                  .vocabulary = json.integer("vocab_size"),
-                  .kv_heads = json.integer("num_key_value_heads", json.integer("num_attention_heads")),
-                  .head_width = json.integer("head_dim", 0),
-                  .norm_epsilon = json.real("rms_norm_eps")};
+  OpenConfig config{.family = family, .sizes = common_sizes(json, "intermediate_size"), .names = TensorNames::hf_llama};
+  config.sizes.kv_heads = json.integer("num_key_value_heads", config.sizes.heads);
+  config.sizes.head_width = json.integer("head_dim", 0);
+  config.sizes.norm_epsilon = json.real("rms_norm_eps");
   return config;
 }
 
@@ -126,8 +118,8 @@ Rope llama_rope(const ConfigJson& json, std::initializer_list<std::string> types
   return rope;
 }
 
-// Which layers see all keys, from 0: those of `layer_types`, or where it is missing those for which `is_full`, as `key`
-// says. Sizes can say: every n-th.
+// Sets window and global_every from `layer_types`, or if it is missing from is_full(layer), which `key` determines.
+// Only patterns in which every n-th layer sees all keys are supported.
 void take_layer_types(const ConfigJson& json, OpenConfig& config, const std::string& key,
                       const std::function<bool(std::int64_t)>& is_full) {
   Sizes& sizes = config.sizes;
@@ -139,7 +131,7 @@ void take_layer_types(const ConfigJson& json, OpenConfig& config, const std::str
       json.refuse("`layer_types` must have one type for each of " + std::to_string(layers) + " layers, got " +
                   std::to_string(types.size()));
     for (const std::string& type : types) {
-      full.push_back(type == "full_attention" || type == "attention");  // the one's older name
+      full.push_back(type == "full_attention" || type == "attention");  // "attention" is the older name
       if (!full.back() && type != "sliding_attention")
         json.refuse("`layer_types` must be full_attention or sliding_attention, got `" + type + "`");
     }
@@ -161,7 +153,7 @@ void take_layer_types(const ConfigJson& json, OpenConfig& config, const std::str
                   (full[layer] ? "full_attention" : "sliding_attention") + "` for layer " + std::to_string(layer));
 }
 
-// Mistral's class reads no layer types: all layers have the window.
+// The class of Mistral ignores layer types: all layers have the window.
 void take_mistral_window(const ConfigJson& json, OpenConfig& config) {
   const bool has_window = json.has("sliding_window");
   if (json.has("layer_types"))
@@ -189,7 +181,7 @@ OpenConfig gemma3_config(const ConfigJson& json) {
   take_layer_types(json, config, "sliding_window_pattern",
                    [&](std::int64_t layer) { return (layer + 1) % every == 0; });
 
-  const ConfigJson ropes = known_keys(json.object("rope_parameters"), "rope gemma3");
+  const ConfigJson ropes = known_keys(json.object("rope_parameters"), "`rope_parameters` of gemma3_text");
   const bool older = has_object(json, "rope_scaling");
   if (older && has_object(json, "rope_parameters"))
     json.refuse("`rope_parameters` and `rope_scaling` are both there; expected one of them");
@@ -246,7 +238,7 @@ OpenConfig config_of(const ConfigJson& json, const std::string& type) {
   return config;
 }
 
-// The keys of the text alone, where there are images as well.
+// The keys of the text model in a config with images.
 ConfigJson keys_of_text(const ConfigJson& given) {
   const ConfigJson json = known_keys(given, "gemma3");
   const ConfigJson text =
@@ -260,7 +252,7 @@ ConfigJson keys_of_text(const ConfigJson& given) {
 
 OpenConfig read_hf_config(const std::string& path) {
   const ConfigJson json = ConfigJson::read(path);
-  // Where Sizes has 0 for a default, a file that says 0 does not mean it.
+  // 0 is a default in Sizes, but an error in a file.
   json.expect_positive({"head_dim", "num_key_value_heads", "n_inner", "sliding_window", "sliding_window_pattern",
                         "_sliding_window_pattern", "rotary_pct", "partial_rotary_factor", "rope_theta",
                         "rotary_emb_base", "rope_local_base_freq", "original_max_position_embeddings",

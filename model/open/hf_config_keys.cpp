@@ -1,55 +1,69 @@
 #include "model/open/hf_config_keys.h"
 
+#include <algorithm>
+
 #include "engine/check.h"
 #include "engine/io/printable.h"
-#include "model/open/hf_key_tables.h"
+#include "model/open/name_tables.h"
 
 namespace sink {
 namespace {
 
-const ConfigTable& table_named(const std::string& name) {
-  for (const ConfigTable& table : config_tables())
-    if (table.name == name) return table;
-  fail("open model", "there is no table of keys `" + name + "`");
+using Json = nlohmann::json;
+using Use = ConfigKey::Use;
+
+// Of the cells key, use, missing and note.
+ConfigKey key_of(const std::vector<std::string>& cells) {
+  const std::string &use = cells.at(1), &missing = cells.at(2);
+  ConfigKey key{.name = code_in(cells[0]).at(0), .use = Use::fixed, .note = cells.at(3)};
+  if (use == "read") key.use = Use::read;
+  if (use == "read, or null") key.use = Use::read_or_null;
+  if (use == "ignored") key.use = Use::ignored;
+  key.required = missing == "refused";
+  if (missing.starts_with('`')) key.missing = Json::parse(code_in(missing)[0]);
+  for (const std::string& value : code_in(use)) key.values.push_back(Json::parse(value));
+  return key;
 }
 
 const ConfigKey* key_named(const std::vector<ConfigKey>& keys, const std::string& name) {
-  for (const ConfigKey& key : keys)
-    if (name == key.name) return &key;
-  return nullptr;
+  const auto found = std::ranges::find(keys, name, &ConfigKey::name);
+  return found == keys.end() ? nullptr : &*found;
 }
 
 }  // namespace
 
 const std::vector<ConfigTable>& config_tables() {
   static const std::vector<ConfigTable> tables = [] {
-    std::vector<ConfigTable> all{{"every", "Every family", common_keys(), false}};
-    for (const std::vector<ConfigTable>& more : {family_tables(), rope_tables()})
-      all.insert(all.end(), more.begin(), more.end());
+    std::vector<ConfigTable> all;
+    for (const NameTable& page : name_tables(name_page("CONFIG_KEYS.md"))) {
+      ConfigTable& table = all.emplace_back(
+          ConfigTable{page.title, {}, page.text.find("the keys of every family") != std::string::npos});
+      for (const auto& cells : page.rows) table.keys.push_back(key_of(cells));
+    }
     return all;
   }();
   return tables;
 }
 
-ConfigJson known_keys(const ConfigJson& json, const std::string& name) {
-  const ConfigTable& table = table_named(name);
+ConfigJson known_keys(const ConfigJson& json, const std::string& title) {
+  const auto table = std::ranges::find(config_tables(), title, &ConfigTable::title);
+  SINK_CHECK(table != config_tables().end(), "open model", "there is no table of keys `" + title + "`");
   const std::vector<ConfigKey>& common = config_tables()[0].keys;
   for (const std::string& key : json.keys())
-    if (!key_named(table.keys, key) && !(table.and_common && key_named(common, key)))
+    if (!key_named(table->keys, key) && !(table->and_common && key_named(common, key)))
       json.refuse("the key `" + printable(key.substr(0, 60)) + "` is not known for " +
-                  (table.and_common ? "`" + table.name + "`" : table.title) +
+                  (table->and_common ? "`" + title + "`" : title) +
                   "; expected those of model/open/CONFIG_KEYS.md; remove it where it cannot change results");
-  nlohmann::json defaults = nlohmann::json::object();
+  Json defaults = Json::object();
   auto check = [&](const ConfigKey& key) {
-    if (key.use == ConfigKey::Use::ignored) return;
-    if (!key.missing && !json.holds(key.name)) json.refuse(std::string("`") + key.name + "` is missing");
-    if (key.use == ConfigKey::Use::fixed) json.expect(key.name, nlohmann::json::parse(key.values));
-    const std::string missing = key.missing ? key.missing : "";
-    if (key.use == ConfigKey::Use::read && missing != "null") json.expect_not_null(key.name);
-    if (!missing.empty()) defaults[key.name] = nlohmann::json::parse(missing);
+    if (key.use == Use::ignored) return;
+    if (key.required && !json.holds(key.name)) json.refuse("`" + key.name + "` is missing");
+    if (key.use == Use::fixed) json.expect(key.name, key.values);
+    if (key.use == Use::read && !(key.missing && key.missing->is_null())) json.expect_not_null(key.name);
+    if (key.missing) defaults[key.name] = *key.missing;
   };
-  for (const ConfigKey& key : table.keys) check(key);
-  if (table.and_common)
+  for (const ConfigKey& key : table->keys) check(key);
+  if (table->and_common)
     for (const ConfigKey& key : common) check(key);
   return json.completed(defaults);
 }

@@ -1,8 +1,8 @@
-#include "model/open/hf_config_writer.h"
-
+// Writes config.json of Hugging Face, which hf_config.cpp reads.
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "model/open/open_config.h"
 #include "model/size_settings.h"
 
 namespace sink {

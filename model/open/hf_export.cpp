@@ -7,10 +7,8 @@
 #include <filesystem>
 
 #include "engine/check.h"
-#include "engine/io/temporary_name.h"
+#include "engine/io/file.h"
 #include "engine/io/weights/safetensors_writer.h"
-#include "model/open/families.h"
-#include "model/open/hf_config_writer.h"
 #include "model/open/tensor_names.h"
 #include "model/size_settings.h"
 
@@ -38,7 +36,7 @@ OpenConfig config_of(const Ablation& ablation, const Sizes& sizes) {
   return config;
 }
 
-// Throws where they are not the same, naming one that transformers' class has no key for.
+// Throws for different sizes, naming one that the class in transformers has no key for.
 void require_same_sizes_there(const std::string& family, const Sizes& wanted, const Sizes& written) {
   for (const Setting<Sizes>& size : size_settings()) {
     const std::string wants = plain_text(size.value(wanted)), has = plain_text(size.value(written));
@@ -49,7 +47,7 @@ void require_same_sizes_there(const std::string& family, const Sizes& wanted, co
   }
 }
 
-// What `times` multiplies to x, where there is such a number: else what comes nearest.
+// y with y * scale == x in F32, or else the nearest y.
 float divided(float x, double scale) {
   const auto times = static_cast<float>(scale);
   const float y = x / times;
@@ -57,10 +55,10 @@ float divided(float x, double scale) {
     if (candidate * times == x) return candidate;
   return y;
 }
-// Of an embedding that was multiplied in double, which is not off by as much as half a step of F32.
+// For an embedding multiplied in double, whose error is less than half a unit of F32.
 float divided(double x, double scale) { return static_cast<float>(x / scale); }
 
-// One of their tensors, and which rows of a parameter it has.
+// A tensor of the export, and the rows of a parameter that it holds.
 struct Exported {
   const Parameter* parameter;
   TensorPlace place;
@@ -87,7 +85,7 @@ struct Exported {
     std::vector<float> theirs(static_cast<std::size_t>((rows + place.first_row) * K));
     const bool scaled = parameter->name() == "embedding.token.weight" && config.embedding_scale != 1;
     const bool gain = parameter->info().role == ParameterRole::norm_gain;
-    // Transposed matrices below each other, of so many rows each.
+    // The rows of each stacked, transposed matrix.
     const std::int64_t height = place.experts == ExpertAxis::rows ? rows / config.sizes.experts : rows;
     for (std::int64_t r = 0; r < rows; ++r) {
       const std::int64_t row = row_in(place.order, r, config.sizes) + place.first_row;
@@ -102,7 +100,7 @@ struct Exported {
   }
 };
 
-// As transformers spells the names that its tables and ours share.
+// The full name in transformers.
 std::string whole_name(const OpenConfig& config, const std::string& name) {
   if (name == "lm_head.weight" || name == "embed_out.weight") return name;
   return (config.names == TensorNames::hf_gpt2   ? "transformer."
@@ -126,7 +124,7 @@ std::vector<Exported> exported(const OpenConfig& config, const LanguageModel& mo
   return all;
 }
 
-// Where the embedding is the unembedding (times what looked up rows are multiplied with), leaves the one of them.
+// Removes one of embedding and unembedding if they are equal up to the embedding scale. Returns whether they are tied.
 bool tie(const OpenConfig& config, std::vector<Exported>& all) {
   Exported *embedding = nullptr, *unembedding = nullptr;
   for (Exported& one : all) {
@@ -160,7 +158,7 @@ void write_weights(const std::string& path, const OpenConfig& config, const std:
   writer.commit();
 }
 
-// A folder that takes its name when it is complete, and goes away when it does not get there.
+// A temporary folder that commit() renames; removed without commit().
 class NewFolder {
  public:
   explicit NewFolder(const std::string& path) : path_(fs::absolute(path).lexically_normal().string()) {
@@ -180,15 +178,11 @@ class NewFolder {
   NewFolder& operator=(const NewFolder&) = delete;
 
   std::string operator/(const char* name) const { return temporary_ + "/" + name; }
-  // Its files are safe on the disk already.
+  // The files have been flushed before.
   void commit() {
     if (::rename(temporary_.c_str(), path_.c_str()) != 0) fail_io("make the folder", path_, errno);
     temporary_.clear();
-    const int parent = ::open(fs::path(path_).parent_path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (parent < 0) fail_io("open the folder of", path_, errno);
-    const int error = ::fsync(parent) != 0 ? errno : 0;
-    ::close(parent);
-    if (error != 0 && error != EINVAL && error != ENOTSUP) fail_io("flush the folder of", path_, error);
+    sync_folder(path_);
   }
 
  private:

@@ -1,4 +1,4 @@
-// What a model of another program is in our terms: which family, how large, and how its tensors are to be read.
+// A model of another program in our terms: its family, its sizes, and how its tensors are read.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace sink {
 
-// Of the tables that a model makes for itself (model/size_settings.cpp); models that say more are used up to here.
+// The longest context of position tables (model/size_settings.cpp); longer models are used up to here.
 inline constexpr std::int64_t kLongestContext = 65536;
 
 // How a program names its tensors and lays them out.
@@ -20,20 +20,37 @@ struct OpenConfig {
   std::string family;  // its ablation, as in "llama3"
   Sizes sizes;
   TensorNames names = TensorNames::hf_llama;
-  bool pairs_interleaved =
-      false;                   // rows of queries and keys: number 2 e beside 2 e + 1 turn together, not e and e + D/2
-  double embedding_scale = 1;  // of looked up embeddings, as in Gemma
-  double gain_less = 0;        // what stored gains lack, 1 in Gemma's safetensors
-  // Whether the unembedding is the embedding, by config.json; else it is where the file has no tensor for it.
+  bool pairs_interleaved = false;  // rows of q and k: elements 2 e and 2 e + 1 rotate together, not e and e + D/2
+  double embedding_scale = 1;      // multiplies token embeddings, as in Gemma
+  double gain_less = 0;            // added to stored gains, 1 for safetensors of Gemma
+  // Whether config.json ties unembedding and embedding; without it, they are tied if the file has no unembedding.
   std::optional<bool> tied = std::nullopt;
   std::int64_t begin_token = -1;  // `bos_token_id` of config.json, -1: none
 };
 
-// config.json of Hugging Face. Throws Error (Exit::corrupt_checkpoint) with the key, what was expected and what came,
-// for what no family here computes.
+// From config.json of Hugging Face. Throws Error (Exit::corrupt_checkpoint), with the key and the expected values, for
+// what no family here implements.
 OpenConfig read_hf_config(const std::string& path);
-// What a GGUF file, or a .bin of llama2.c, says of itself. Throws the same.
+// From the metadata of a GGUF file or a .bin of llama2.c. Throws the same.
 OpenConfig read_gguf_config(const WeightFile& file);
 OpenConfig read_llama2c_config(const WeightFile& file);
+
+// Throws Error (Exit::corrupt_checkpoint), naming the size, if a size is out of bounds or the sizes make no model. The
+// bounds are narrower than those of flags, and 0 is no default: the readers above fill in defaults of missing keys.
+void check_open_sizes(const std::string& path, const OpenConfig& config);
+
+// config.json for a model with sizes_of_family(); keys that the class of the family in transformers lacks are left out.
+// `tied`: whether the unembedding is the embedding; `begin_token`: -1 for none.
+std::string hf_config_json(const OpenConfig& config, bool tied, std::int64_t begin_token);
+// resolve_defaults() (model/size_settings.h), with 0 for rotary sizes if the family has no rotary positions.
+Sizes sizes_of_family(const std::string& family, const Sizes& sizes);
+
+// Families of open models are ablations (model/ablations.h). Any ablation with the policies of a family,
+// "position=Rotary placement=PreNorm ...", can run its models.
+std::string policies_of_family(const std::string& family);
+// The inverse; empty if no family has these policies.
+std::string family_of_policies(const std::string& policies);
+// "gpt2, opt, ... and gpt_oss", for messages.
+std::string family_names();
 
 }  // namespace sink

@@ -6,9 +6,7 @@
 
 #include "engine/check.h"
 #include "engine/io/file.h"
-#include "engine/io/weights/open_weights.h"
-#include "model/open/families.h"
-#include "model/open/open_sizes.h"
+#include "engine/io/weights/weight_file.h"
 
 namespace sink {
 namespace {
@@ -17,20 +15,12 @@ namespace fs = std::filesystem;
 
 bool begins_with(const std::string& path, const std::string& word) {
   std::error_code ignored;
-  if (!fs::is_regular_file(path, ignored)) return false;  // a pipe is not waited for
+  if (!fs::is_regular_file(path, ignored)) return false;  // do not block on a pipe
   std::ifstream in(path, std::ios::binary);
   if (!in && is_shortage(errno)) fail_io("open", path, errno);
   std::string begin(word.size(), '\0');
   return in.read(begin.data(), static_cast<std::streamsize>(begin.size())) && begin == word;
 }
-
-struct NumbersAlone : WeightSource {
-  const WeightSource& source;
-  explicit NumbersAlone(const WeightSource& source) : source(source) {}
-  std::shared_ptr<const StoredMatrix> matrix(const ParameterInfo&) const override { return nullptr; }
-  void numbers(const ParameterInfo& parameter, Tensor& out) const override { source.numbers(parameter, out); }
-  bool is_repeated(const ParameterInfo& parameter) const override { return source.is_repeated(parameter); }
-};
 
 }  // namespace
 
@@ -60,17 +50,11 @@ std::unique_ptr<LanguageModel> OpenModel::load(const Ablation& ablation, DType c
   std::unique_ptr<LanguageModel> model;
   try {
     model = ablation.make_model(config.sizes, InitScheme::uninitialized, 0, compute, device);
-  } catch (const Error& error) {  // of sizes that this family cannot have: here nobody gave them but the file
+  } catch (const Error& error) {  // the sizes come from the file, not from the user
     if (error.code != Exit::usage) throw;
     throw Error(path + ": " + error.what(), Exit::corrupt_checkpoint);
   }
-  const FamilyWeights weights(file, config);
-  weights.require_all_used(model->parameters());
-  weights.require_finite(model->parameters());
-  if (in_place)
-    model->parameters().load_weights(weights);
-  else
-    model->parameters().load_weights(NumbersAlone{weights});
+  load_family_weights(file, config, model->parameters(), in_place);
   return model;
 }
 

@@ -1,11 +1,13 @@
-// A model of another program, read in place: a folder of Hugging Face, a GGUF file, or a .bin of llama2.c.
+// A model of another program, read in place: a Hugging Face folder, a GGUF file, or a llama2.c .bin.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "engine/data/tokenizer/tokenizer.h"
+#include "engine/io/weights/weight_file.h"
 #include "model/ablation.h"
-#include "model/open/family_weights.h"
 #include "model/open/open_config.h"
 
 namespace sink {
@@ -15,18 +17,34 @@ struct OpenModel {
   OpenConfig config;
   std::shared_ptr<const WeightFile> file;
 
-  // Its mathematics with its weights: matrices stay where they are, as they are, but on the CUDA device, in F64 and not
-  // `in_place`, where all are numbers of their own.
-  // Throws Error: Exit::usage where `ablation` has other policies than the family's, Exit::corrupt_checkpoint where
-  // tensors do not fit.
+  // The model with its weights. Matrices stay in the memory-mapped file in their stored type; on the CUDA device, in
+  // F64 and without `in_place` they are copied. Throws Error: Exit::usage if `ablation` has other policies than the
+  // family, Exit::corrupt_checkpoint for tensors of wrong shapes.
   std::unique_ptr<LanguageModel> load(const Ablation& ablation, DType compute, Device device = Device::cpu,
                                       bool in_place = true) const;
 };
 
-// Whether a path is one of these, and not a checkpoint: a folder with config.json, or a file that begins as GGUF or
-// ends in .bin.
+// Whether a path is such a model and no checkpoint: a folder with config.json, a GGUF file, or a file that ends in
+// .bin.
 bool is_open_model(const std::string& path);
-// Throws Error: Exit::bad_input where something is missing, Exit::corrupt_checkpoint where it is damaged or not known.
+// Throws Error: Exit::bad_input for missing files, Exit::corrupt_checkpoint for damaged or unknown ones.
 OpenModel open_model(const std::string& path);
+
+// Loads the weights of a file of a family, of which matrices stay in it or, not `in_place`, are copied. Throws Error
+// (Exit::corrupt_checkpoint), naming the tensor: for one that is missing, of another shape or without a parameter, and
+// for NaN or infinite weights, which would make results meaningless without notice.
+void load_family_weights(std::shared_ptr<const WeightFile> file, const OpenConfig& config, ParameterArena& parameters,
+                         bool in_place);
+
+// The tokenizer of the model. From tokenizer.json in the folder, or vocab.json with merges.txt; the metadata of a GGUF
+// file; tokenizer.bin or tok<V>.bin next to a llama2.c .bin. None if there is no such file. Throws Error:
+// Exit::corrupt_checkpoint for a damaged tokenizer, Exit::bad_input for a file that cannot be opened.
+std::optional<Tokenizer> tokenizer_of(const OpenModel& model);
+
+// The token that lm-evaluation-harness puts before an empty context, whether or not the tokenizer begins texts with it:
+// `bos_token` of tokenizer_config.json, or its `eos_token` if that is null (Qwen), or else `bos_token_id` of
+// config.json; `tokenizer.ggml.bos_token_id` of a GGUF file. None if the files have none, or no token of the model.
+// Throws Error (Exit::corrupt_checkpoint) for a damaged tokenizer_config.json.
+std::optional<std::int32_t> prefix_token(const OpenModel& model, const Tokenizer& tokenizer);
 
 }  // namespace sink

@@ -1,5 +1,4 @@
-#include "model/open/open_tokenizer.h"
-
+// The tokenizer of a model of another program.
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,6 +8,7 @@
 #include "engine/data/tokenizer/gguf_vocabulary.h"
 #include "engine/io/printable.h"
 #include "model/open/config_json.h"
+#include "model/open/open_model.h"
 
 namespace sink {
 namespace {
@@ -45,7 +45,7 @@ GgufVocabulary vocabulary_of(const WeightFile& file) {
   return vocabulary;
 }
 
-// The token that `key` of tokenizer_config.json gives by its text, or by an object with that as `content`; -1: none.
+// The token whose text is `key` of tokenizer_config.json, or `content` of that object; -1: none.
 std::int64_t token_by_text(const ConfigJson& json, const char* key, const Tokenizer& tokenizer) {
   if (!json.has(key)) return -1;
   const std::vector<std::int32_t> ids =
@@ -70,7 +70,7 @@ void require_readable(const std::string& path) {
                 Exit::bad_input);
 }
 
-// A tokenizer that comes with a model and cannot be used is damage of the model, where it would be bad input elsewhere.
+// A bad tokenizer of a model means a damaged model; elsewhere it would be bad input.
 template <class Read>
 Tokenizer read_of_model(Read&& read) {
   try {
@@ -90,7 +90,8 @@ std::optional<Tokenizer> tokenizer_of(const OpenModel& model) {
   }
   const std::filesystem::path path(model.path);
   const bool is_file = model.config.names == TensorNames::llama2c;
-  const std::string by_size = "tok" + std::to_string(model.config.sizes.vocabulary) + ".bin";  // as llama2.c calls them
+  const std::string by_size =
+      "tok" + std::to_string(model.config.sizes.vocabulary) + ".bin";  // named like llama2.c does
   for (const std::string& name :
        {std::string("tokenizer.json"), std::string("vocab.json"), std::string("tokenizer.bin"), by_size}) {
     const std::filesystem::path candidate = (is_file ? path.parent_path() : path) / name;

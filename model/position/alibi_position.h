@@ -1,5 +1,5 @@
-// Position policy: scores fall linearly with distance, at another slope in every head (Press et al. 2022; Gu et al.
-// 2025, section 7.1).
+// Position policy: scores decrease linearly with distance, with a different slope in every head (Press et al. 2022; Gu
+// et al. 2025, section 7.1).
 #pragma once
 
 #include <cmath>

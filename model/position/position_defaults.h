@@ -1,4 +1,4 @@
-// What a position policy does where it says nothing: neither the embedding, nor queries and keys, nor scores change.
+// The defaults of position policies, and the policy without positions.
 #pragma once
 
 #include "model/forward_context.h"
@@ -6,10 +6,18 @@
 
 namespace sink {
 
+// Changes neither the embedding, nor queries and keys, nor scores.
 struct PositionDefaults {
   Var embed(const Var& x_BTC, const ForwardContext&) const { return x_BTC; }
   Var rotate(const Var& x_BHTD, const ForwardContext&) const { return x_BHTD; }
   Var bias() const { return {}; }
+};
+
+// "NoPE": only the causal mask distinguishes positions (Gu et al. 2025, section 7.1).
+struct NoPosition : PositionDefaults {
+  static std::string name() { return "NoPosition"; }
+
+  explicit NoPosition(ParameterFactory&) {}
 };
 
 }  // namespace sink

@@ -1,15 +1,27 @@
-// Position policies by bucketed distance: the study's, whose bias is the bucket's number itself, and T5's, which learns
-// a number for every bucket and head (Gu et al. 2025, section 7.1 and appendix B; Raffel et al. 2020).
+// Position policies with score biases by bucketed distance: the one of the paper, whose bias is the bucket index, and
+// that of T5, which learns a bias for every bucket and head (Gu et al. 2025, section 7.1 and appendix B; Raffel et al.
+// 2020).
 #pragma once
+
+#include <algorithm>
+#include <cmath>
 
 #include "autograd/ops/gather_node.h"
 #include "model/position/position_defaults.h"
-#include "model/position/relative_buckets.h"
 
 namespace sink {
 
-// s_ij += bucket(i - j), 0 ... 31, the same for all heads: nothing is learned, and far tokens gain up to 31. This is
-// what the study's released code computes and its results belong to.
+inline constexpr std::int64_t kBuckets = 32;
+
+// The bucket of a distance n = i - j: n for n < 16, else min(31, 16 + floor(16 ln(n / 16) / ln(128 / 16))).
+inline std::int64_t relative_bucket(std::int64_t distance) {
+  if (distance < 16) return distance;
+  auto wide = static_cast<std::int64_t>(16 * std::log(static_cast<double>(distance) / 16) / std::log(8.0));
+  return std::min(kBuckets - 1, 16 + wide);
+}
+
+// s_ij += bucket(i - j), 0 ... 31, the same for all heads: nothing is learned, and far tokens gain up to 31. The
+// released code of the paper computes this, so its results are for it.
 class BucketIndex : public PositionDefaults {
  public:
   static std::string name() { return "BucketIndex"; }

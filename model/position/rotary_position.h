@@ -1,17 +1,15 @@
 // Position policies: rotary embedding of queries and keys, half-split (Su et al. 2021; Gu et al. 2025, section 2).
 //
-// Pair e of E turns by position times f_e = base^(-e/E); the policies differ in how slow turns are slowed down further
-// for contexts longer than those the model was first trained on. Base, part of a head and factor are sizes
-// (model/sizes.h).
+// Pair e of E is rotated by position times f_e = base^(-e/E). The policies differ in how they scale f_e for contexts
+// longer than that of the first training. Base, rotated part of a head and factor are sizes (model/sizes.h).
 #pragma once
 
 #include <cmath>
 #include <vector>
 
 #include "autograd/ops/rotary_node.h"
-#include "model/position/llama3_inv_freq.h"
 #include "model/position/position_defaults.h"
-#include "model/position/yarn_inv_freq.h"
+#include "model/position/scaled_inv_freq.h"
 
 namespace sink {
 
@@ -34,8 +32,8 @@ class RotaryDefaults : public PositionDefaults {
   }
 
  protected:
-  // slowed(f_E, sizes): the angles of layers that see all keys; those with a window keep theirs where they have a base
-  // of their own. cos and sin are multiplied by `length`.
+  // slowed(f_E, sizes): the scaled frequencies of layers that see all keys; layers with a window and rotary_local_base
+  // are not scaled. cos and sin are multiplied by `length`.
   template <class Slowed>
   RotaryDefaults(ParameterFactory& make, Slowed&& slowed, double length = 1) : sizes_(make.sizes()) {
     const double base = sizes_.rotary_base > 0 ? sizes_.rotary_base : kRotaryBase;
@@ -51,7 +49,7 @@ class RotaryDefaults : public PositionDefaults {
   std::vector<double> turns(double base) const {
     const auto D = static_cast<double>(sizes_.width_of_head());
     const std::int64_t width = std::llround(sizes_.rotary_part > 0 ? sizes_.rotary_part * D : D);
-    return rotary_turns(width, base);
+    return rotary_inv_freq(width, base);
   }
   static RotaryTable table_of(const ParameterFactory& make, const std::vector<double>& inv_freq_E, double length) {
     const RotaryTable table = rotary_table(make.positions(), inv_freq_E, make.real(), length);
@@ -63,7 +61,7 @@ class RotaryDefaults : public PositionDefaults {
   }
 };
 
-// Every turn by the same factor, where there is one: positions are divided by it (Chen et al. 2023).
+// Divides all frequencies by the same factor, if any: positional interpolation (Chen et al. 2023).
 struct Rotary : RotaryDefaults {
   static std::string name() { return "Rotary"; }
   explicit Rotary(ParameterFactory& make) : RotaryDefaults(make, slowed) {}
@@ -76,7 +74,7 @@ struct Rotary : RotaryDefaults {
   }
 };
 
-// The slow ones by the factor, the fast ones not (model/position/llama3_inv_freq.h).
+// Divides low frequencies only (model/position/scaled_inv_freq.h).
 struct Llama3Rotary : RotaryDefaults {
   static std::string name() { return "Llama3Rotary"; }
   explicit Llama3Rotary(ParameterFactory& make) : RotaryDefaults(make, slowed) {}
@@ -87,7 +85,7 @@ struct Llama3Rotary : RotaryDefaults {
   }
 };
 
-// The slow ones by the factor, the fast ones not, and all vectors longer (model/position/yarn_inv_freq.h).
+// Divides low frequencies and scales queries and keys (model/position/scaled_inv_freq.h).
 struct YarnRotary : RotaryDefaults {
   static std::string name() { return "YarnRotary"; }
   explicit YarnRotary(ParameterFactory& make) : RotaryDefaults(make, slowed, yarn_length(make.sizes().rotary_factor)) {}

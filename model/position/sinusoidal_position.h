@@ -9,8 +9,8 @@
 
 namespace sink {
 
-// p_t = [sin(t w_0) ... sin(t w_{C/2-1}), cos(t w_0) ... cos(t w_{C/2-1})], w_i = 10000^(-2i/C), t from 0: the sines
-// before the cosines, as the study's code has it, not alternating as its text has it. C is even.
+// p_t = [sin(t w_0) ... sin(t w_{C/2-1}), cos(t w_0) ... cos(t w_{C/2-1})], w_i = 10000^(-2i/C), t from 0: sines
+// before cosines as in the code of the paper, not alternating as in its text. C is even.
 inline Tensor sinusoidal_table(std::int64_t T, std::int64_t C, DType type) {
   auto p = [C](std::int64_t t, std::int64_t c) {
     auto i = static_cast<double>(c % (C / 2));

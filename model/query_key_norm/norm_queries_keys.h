@@ -15,7 +15,7 @@ struct NoQueryKeyNorm {
   Var key(const Var& k_BGTD) const { return k_BGTD; }
 };
 
-// RMS norm over the D numbers of a head; one gain for the queries of all heads and one for the keys.
+// RMS norm over the D elements of a head; one gain for the queries of all heads and one for the keys.
 class RmsQueryKeyNorm {
  public:
   static std::string name() { return "RmsNorm"; }

@@ -1,4 +1,4 @@
-// Unembedding policies: the matrix whose product with the residual stream gives the logits, (V, C).
+// Unembedding policies: the matrix W_U (V, C) of logits = x W_U^T.
 #pragma once
 
 #include "model/parameter_factory.h"
@@ -12,7 +12,7 @@ struct OwnUnembedding {
   }
 };
 
-// The token embedding itself (Press and Wolf 2017): one parameter, whose gradient is the sum of both uses.
+// The token embedding itself (Press and Wolf 2017): one parameter with the summed gradient of both uses.
 struct TiedUnembedding {
   static std::string name() { return "Tied"; }
   static const Parameter& weight(ParameterFactory&, const Parameter& token_embedding_VC) { return token_embedding_VC; }

@@ -86,7 +86,7 @@ TEST_CASE("arena: gradients gather in one tensor, and only those that came are n
   REQUIRE(segments.size() == 2);
   CHECK(segments[0].begin == three.a.segment().begin);
   CHECK(segments[1].end == three.c.segment().end);
-  CHECK(three.arena.spans_with_gradient().size() == 2);  // b stands between
+  CHECK(three.arena.spans_with_gradient().size() == 2);  // b is between them
   three.b.var().gradient().accumulate(Tensor::full({1}, 1, DType::F64));
   auto spans = three.arena.spans_with_gradient();
   REQUIRE(spans.size() == 1);
@@ -96,7 +96,7 @@ TEST_CASE("arena: gradients gather in one tensor, and only those that came are n
   three.arena.clear_gradients();
   CHECK_FALSE(three.a.var().grad().defined());
   CHECK(three.arena.segments_with_gradient().empty());
-  CHECK_FALSE(three.c.var().gradient().target().accumulate);  // begins anew
+  CHECK_FALSE(three.c.var().gradient().target().accumulate);  // the next gradient overwrites
 }
 
 TEST_CASE("arena: room for a gradient is its own place, once") {

@@ -17,7 +17,7 @@ float rounded(float x) { return bf16(x); }
 }  // namespace
 
 TEST_CASE("bf16: rounds to nearest, ties to even") {
-  // Next to 1 the numbers are 2^-7 apart.
+  // Next to 1 the values are 2^-7 apart.
   CHECK(rounded(1) == 1);
   CHECK(rounded(1 + 0x1p-8f) == 1);                       // a tie; 1 is even
   CHECK(rounded(1 + 0x1p-8f + 0x1p-20f) == 1 + 0x1p-7f);  // just above

@@ -1,8 +1,9 @@
-// Recordings on the CUDA device: what is written down runs again, with what then lies in tensors, and what cannot be
+// Recordings on the CUDA device: recorded work runs again with the current contents of tensors, and work that cannot be
 // repeated is refused.
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "engine/ops/matmul/matmul.h"
 #include "engine/recording.h"
 #include "tests/support/check_refused.h"
+#include "tests/support/in_child.h"
 
 using namespace sink;
 
@@ -98,4 +100,14 @@ TEST_CASE("recording: of nothing, dropped before it ran, and dropped with others
   first.reset();
   second->run();
   CHECK(x.item() == 2);
+}
+
+TEST_CASE("recording: the device can record, and refuses without memory pools") {
+  CHECK(recording_refusal(Device::cuda) == "");
+  CHECK(recording_refusal(Device::cpu) != "");
+  CHECK(memory_pools_allowed());
+  CHECK(in_child([] {
+          ::setenv("SINK_MEMORY_POOLS", "off", 1);
+          return !memory_pools_allowed() ? 0 : 1;
+        }) == 0);
 }

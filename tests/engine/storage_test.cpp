@@ -69,7 +69,7 @@ TEST_CASE("storage: too much is refused with the sizes and its own exit code") {
       [] {
         Tensor::empty({1 << 10, std::int64_t{1} << 37}, DType::F64);
       },
-      {"[allocate] out of memory: asked for 1048576.0 GiB for a tensor f64 (1024, 137438953472) while ", " are in use"},
+      {"out of memory: asked for 1048576.0 GiB for a tensor f64 (1024, 137438953472) while ", " are in use"},
       Exit::out_of_memory);
   CHECK(allocator_stats().bytes_in_use == before.bytes_in_use);
   CHECK(allocator_stats().system_allocations == before.system_allocations);

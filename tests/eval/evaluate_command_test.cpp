@@ -1,4 +1,4 @@
-// The programs as people call them: train_* init, eval_* sink and logits, train_* --initial, and what they refuse.
+// Command lines of train_* init, eval_* sink and logits and train_* --initial, with their errors.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ std::string checkpoint_in(const TemporaryFolder& folder, const std::string& abla
   return path;
 }
 
-// A checkpoint as somebody's own program would write it: another one, changed.
+// A checkpoint from another program, made by changing one of ours.
 std::string changed(const std::string& path, const std::function<void(Checkpoint&)>& change) {
   Checkpoint checkpoint = load_checkpoint(path);
   change(checkpoint);
@@ -179,9 +179,9 @@ TEST_CASE("logits: the file holds what was asked for, in the sizes that CHECKPOI
   for (std::int64_t i = 0; i < 12; ++i) mean += file.tensor("token_loss").item(i) / 12;
   CHECK(file.tensor("loss").item() == doctest::Approx(mean).epsilon(1e-13));
 
-  check_error(folder, command + "--layers 2", 2, "layers from 0 to 1");
+  check_error(folder, command + "--layers 2", 2, "--layers must be from 0 to 1");
   check_error(folder, command + "--precision bf16", 2, "precision");
-  check_error(folder, command + "--precision tf32", 2, "expected --device cuda");
+  check_error(folder, command + "--precision tf32", 2, "needs --device cuda");
   std::string before = read_bytes(out);
   write_bytes(folder / "tokens.txt", "1 2 30\n");
   check_error(folder, command, 3, "30");
@@ -282,23 +282,42 @@ TEST_CASE("eval: a checkpoint whose attributes or parameters no model has is ref
       "parameters/unembedding.bias, which a model of its policies does not have");
 }
 
+TEST_CASE("eval: the first line on stderr has model, parameters, precision, device, threads and file") {
+  TemporaryFolder folder;
+  const std::string checkpoint = checkpoint_in(folder, "bias_kv");
+  write_bytes(folder / "tokens.txt", "1 2 3 4 5 6 7 8 9 10\n");
+  const std::string given = " " + checkpoint + " --threads 1 --tokens " + (folder / "tokens.txt");
+  std::int64_t parameters = 0;
+  for (const auto& [name, tensor] : load_checkpoint(checkpoint).tensors) parameters += tensor.size();
+  const std::string line = "evaluating bias_kv: " + std::to_string(parameters) +
+                           " parameters, f32 on the CPU with 1 thread; " + checkpoint + "\n";
+  for (const std::string& command :
+       {"sink" + given, "interventions" + given, "quantise" + given, "stream" + given, "generate" + given,
+        "logits --checkpoint" + given + " --out " + (folder / "numbers.h5")}) {
+    CAPTURE(command);
+    Subprocess program(folder, words_of("eval_bias_kv " + command));
+    CHECK(program.wait() == 0);
+    CHECK_MESSAGE(program.err().starts_with(line), program.err());
+  }
+}
+
 TEST_CASE("eval: a file that is no checkpoint, or not as one is stored, is told what it lacks") {
   TemporaryFolder folder;
   std::string path = folder / "made.h5", body;
   {
-    Hdf5Image image(kSealBytes);
+    Hdf5Image image(kChecksumHeaderBytes);
     image.add_text_attribute("format", "sinklab-checkpoint");
     image.add_tensor("parameters/x", Tensor::zeros({2}, DType::F64), "");
     auto [bytes, size] = image.bytes();
     body.assign(bytes, size);
   }
-  write_bytes(path, body.substr(kSealBytes));
+  write_bytes(path, body.substr(kChecksumHeaderBytes));
   check_error(folder, "eval_baseline sink " + path, 4, "engine/io/CHECKPOINT.md");
   write_bytes(path, body);
   check_error(folder, "eval_baseline sink " + path, 4, "engine/io/CHECKPOINT.md");
 
   hid_t file = -1, creation = H5Pcreate(H5P_FILE_CREATE), space = H5Screate(H5S_SCALAR), type = H5Tcopy(H5T_C_S1);
-  H5Pset_userblock(creation, kSealBytes);
+  H5Pset_userblock(creation, kChecksumHeaderBytes);
   file = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, H5P_DEFAULT);
   H5Tset_size(type, 18);
   hid_t format = H5Acreate2(file, "format", type, space, H5P_DEFAULT, H5P_DEFAULT);
@@ -310,8 +329,8 @@ TEST_CASE("eval: a file that is no checkpoint, or not as one is stored, is told 
   H5Dwrite(dataset, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers);
   H5Dclose(dataset), H5Aclose(format), H5Tclose(type), H5Sclose(space), H5Sclose(line), H5Pclose(creation);
   H5Fclose(file);
-  body = read_bytes(path).substr(kSealBytes);
-  write_bytes(path, make_seal(kCheckpointSeal, body.data(), body.size()) + body);
+  body = read_bytes(path).substr(kChecksumHeaderBytes);
+  write_bytes(path, make_checksum_header(kCheckpointFormat, body.data(), body.size()) + body);
   check_error(folder, "eval_baseline sink " + path, 4, "x is big-endian f64; expected little-endian f32 or f64");
 }
 
@@ -396,7 +415,7 @@ TEST_CASE("text and tokens: a sentence is measured as the ids that `tokens` prin
   CHECK(run(folder, "eval_baseline tokens " + bare + file + " --data " + folder.path) == line + "\n");
   check_error(folder, "eval_baseline sink " + bare + file, 2, "has no tokenizer: give --data FOLDER");
   check_error(folder, "eval_baseline sink " + small + file + " --data " + folder.path, 3, "vocabulary 30 tokens");
-  check_error(folder, "eval_baseline sink " + path + " --text x --context 9", 3, "the text has 1 tokens");
+  check_error(folder, "eval_baseline sink " + path + " --text x --context 9", 3, "the text has 1 token,");
   check_error(folder, "eval_baseline sink " + path + " --text x", 3, "at least two tokens, got 1");
   check_error(folder, "eval_baseline sink " + path + " --text x --tokens y", 2, "--t");
   check_error(folder, "eval_baseline sink " + path + " --text x --input random", 2, "--input");

@@ -1,4 +1,4 @@
-// Everything an Evaluation says, against direct sums over whole attention maps and vectors of small models in double.
+// All values of an Evaluation, against direct sums over whole attention patterns and vectors of small models in double.
 #include "eval/sink/evaluation.h"
 
 #include <doctest/doctest.h>
@@ -9,8 +9,8 @@
 
 #include "engine/tensor_view.h"
 #include "eval/input_tokens.h"
+#include "eval/sink/attention_patterns.h"
 #include "eval/sink/evaluation_json.h"
-#include "eval/sink/evaluation_maps.h"
 #include "tests/support/built_ablations.h"
 
 using namespace sink;
@@ -91,7 +91,7 @@ bool sees(const Case& c, std::int64_t extra_tokens, std::int64_t i, std::int64_t
   return j < prefix || (j <= i && (c.window == 0 || j > i - c.window));
 }
 
-void check_norms(const NumberTable& norms, std::size_t rows, const std::function<Tensor(std::size_t)>& tensor) {
+void check_norms(const ValueTable& norms, std::size_t rows, const std::function<Tensor(std::size_t)>& tensor) {
   REQUIRE(norms.size() == rows);
   for (std::size_t l = 0; l < rows; ++l) {
     Tensor x = tensor(l);
@@ -117,10 +117,10 @@ double massive(const Tensor& x_BTC) {
   return ratio;
 }
 
-// What one map says, by the definitions.
+// The values of one attention pattern, by the definitions.
 struct MapNumbers {
   std::vector<double> alpha;  // real keys
-  double star = 0, mass = 0, extra_key_mass = 0, entropy = 0;
+  double star = 0, row_sum = 0, extra_key_weight = 0, entropy = 0;
 };
 MapNumbers numbers_of(const Tensor& map, const Case& c, std::int64_t X, bool extra_key, bool proxy) {
   std::int64_t P = map.dim(0), E = extra_key;
@@ -129,13 +129,13 @@ MapNumbers numbers_of(const Tensor& map, const Case& c, std::int64_t X, bool ext
   std::vector<double> column(static_cast<std::size_t>(P + E), 0.0);
   for (std::int64_t i = 0; i < P; ++i) {
     std::vector<double> a = row(map, i), p = a;
-    double mass = 0;
-    for (double weight : a) mass += std::abs(weight);
-    for (double& weight : p) weight = c.rows_sum_to_one ? weight : std::abs(weight) / (mass + 1e-8);
+    double absolute_sum = 0;
+    for (double weight : a) absolute_sum += std::abs(weight);
+    for (double& weight : p) weight = c.rows_sum_to_one ? weight : std::abs(weight) / (absolute_sum + 1e-8);
     for (std::size_t j = 0; j < a.size(); ++j) {
       column[j] += proxy ? p[j] : a[j];
       if (p[j] > 0) numbers.entropy -= p[j] * std::log(p[j]) / static_cast<double>(P);
-      (E == 1 && j == 0 ? numbers.extra_key_mass : numbers.mass) += a[j] / static_cast<double>(P);
+      (E == 1 && j == 0 ? numbers.extra_key_weight : numbers.row_sum) += a[j] / static_cast<double>(P);
     }
   }
   for (std::int64_t k = 0; k < kT; ++k)
@@ -150,7 +150,7 @@ void check_scores(const SinkScores& scores, const Case& c, const Everything& see
   std::size_t L = seen.layers.size(), H = 4;
   double maps = static_cast<double>(L * H * kN);
   std::vector<double> alpha_k(10, 0), star_sink(3, 0);
-  NumberTable sink_k(3, std::vector<double>(10, 0));
+  ValueTable sink_k(3, std::vector<double>(10, 0));
   double star = 0;
   for (std::size_t l = 0; l < L; ++l)
     for (std::size_t h = 0; h < H; ++h) {
@@ -215,28 +215,29 @@ void check_split(const Evaluation::Split& split, const Case& c, const Everything
 }
 
 void check_masses(const Evaluation& e, const Case& c, const Everything& seen, std::int64_t X) {
-  double mass = 0, extra_key_mass = 0, entropy = 0, heads = 0;
+  double row_sum = 0, extra_key_weight = 0, entropy = 0, heads = 0;
   for (std::size_t l = 0; l < seen.layers.size(); ++l)
     for (std::size_t h = 0; h < 4; ++h) {
       MapNumbers sum;
       for (std::size_t b = 0; b < kN; ++b) {
         MapNumbers numbers = numbers_of(seen.layers[l].maps_BH[b * 4 + h], c, X, seen.layers[l].extra_key, true);
-        sum.mass += numbers.mass / kN;
-        sum.extra_key_mass += numbers.extra_key_mass / kN;
+        sum.row_sum += numbers.row_sum / kN;
+        sum.extra_key_weight += numbers.extra_key_weight / kN;
         sum.entropy += numbers.entropy / kN;
       }
-      CHECK(e.row_mass_layer_head[l][h] == Approx(sum.mass).epsilon(1e-9));
-      CHECK(e.extra_key_mass_layer_head[l][h] == Approx(sum.extra_key_mass).epsilon(1e-9));
+      CHECK(e.row_sum_layer_head[l][h] == Approx(sum.row_sum).epsilon(1e-9));
+      CHECK(e.extra_key_weight_layer_head[l][h] == Approx(sum.extra_key_weight).epsilon(1e-9));
       CHECK(e.entropy_layer_head[l][h] == Approx(sum.entropy).epsilon(1e-9));
-      mass += sum.mass, extra_key_mass += sum.extra_key_mass, entropy += sum.entropy, ++heads;
+      row_sum += sum.row_sum, extra_key_weight += sum.extra_key_weight, entropy += sum.entropy, ++heads;
     }
-  CHECK(e.row_mass == Approx(mass / heads).epsilon(1e-9));
-  CHECK(e.extra_key_mass == Approx(extra_key_mass / heads).epsilon(1e-9));
+  CHECK(e.row_sum == Approx(row_sum / heads).epsilon(1e-9));
+  CHECK(e.extra_key_weight == Approx(extra_key_weight / heads).epsilon(1e-9));
   CHECK(e.entropy == Approx(entropy / heads).epsilon(1e-9));
-  if (c.rows_sum_to_one) CHECK(e.row_mass + e.extra_key_mass == Approx(1));
+  if (c.rows_sum_to_one) CHECK(e.row_sum + e.extra_key_weight == Approx(1));
 }
 
-// Of one head and sequence's map and values; the extra key's value is `extra_v`, or without numbers.
+// The mean share of the first value in the output of a head and sequence. `extra_v` is the extra key's value; empty: it
+// has none.
 double value_share_of(const Tensor& map, const Tensor& v_BGTD, std::int64_t bg, const Case& c, std::int64_t X,
                       const std::vector<double>& extra_v) {
   std::int64_t P = v_BGTD.dim(2), E = map.dim(1) - P;
@@ -342,7 +343,7 @@ const std::vector<Case> kCases{
 
 // All maps of the first four of the five sequences, and the chosen one.
 void check_maps(const Evaluation& e, const Case& c, const Everything& seen, std::int64_t X) {
-  const Evaluation::Maps& maps = e.maps;
+  const Evaluation::Patterns& maps = e.patterns;
   std::int64_t P = kT + X, E = c.extra == Evaluation::Extra::key;
   CHECK(maps.extra_key == (E == 1));
   REQUIRE(maps.tokens.size() == 4);
@@ -385,7 +386,7 @@ TEST_CASE("evaluation: every number equals a direct computation on whole maps") 
     Batch input = random_tokens(23, kN, kT, 11);
     Everything seen;
     double loss = model->loss(input, 1, {.hooks = &seen}).value().item();
-    Evaluation e = evaluate(*model, input, /*batch=*/2, /*with_maps=*/true);
+    Evaluation e = evaluate(*model, input, /*batch=*/2, /*with_patterns=*/true);
 
     CHECK(e.loss == Approx(loss).epsilon(1e-12));
     CHECK(e.sequences == kN);
@@ -441,18 +442,18 @@ TEST_CASE("evaluation: batches change nothing") {
 TEST_CASE("evaluation: a map that is not there is refused") {
   auto model = model_of(kCases[0]);
   Tensor tokens = random_tokens(23, 1, kT, 0).tokens_BT();
-  Evaluation::Maps one = take_maps(*model, tokens, 1, 3, /*all_heads=*/false);
+  Evaluation::Patterns one = capture_patterns(*model, tokens, 1, 3, /*all_heads=*/false);
   for (std::size_t i = 0; i < one.weights.size(); ++i) CHECK(one.weights[i].defined() == (i == 1 * 4 + 3));
-  CHECK_THROWS_WITH_AS(take_maps(*model, tokens, 2, 0, true),
-                       "[map] expected a layer below 2 and a head below 4, got layer 2 and head 0", Error);
+  CHECK_THROWS_WITH_AS(capture_patterns(*model, tokens, 2, 0, true),
+                       "expected a layer below 2 and a head below 4, got layer 2 and head 0", Error);
 }
 
 TEST_CASE("evaluation: the map to show is that of the largest weight as it acts, an extra key's included") {
   Evaluation e;
-  // A sigmoid: the proxy's strongest head has next to no weight, another layer stands at one half.
+  // A sigmoid: the head with the largest proxy has almost no weight, one in the other layer has 0.5.
   e.proxy.alpha_1_layer_head = {{0.9, 0.1}, {0.2, 0.1}};
   e.raw.alpha_1_layer_head = {{0.0016, 0.0002}, {0.5, 0.4}};
-  CHECK(strongest_head(e) == std::pair<std::int64_t, std::int64_t>{0, 0});
+  CHECK(largest_cell(e.proxy.alpha_1_layer_head) == std::pair<std::int64_t, std::int64_t>{0, 0});
   CHECK(head_to_show(e) == std::pair<std::int64_t, std::int64_t>{1, 0});
   e.raw.star.emplace();
   e.raw.star->alpha_layer_head = {{0.1, 0.6}, {0.1, 0.1}};
@@ -476,10 +477,10 @@ TEST_CASE("evaluation: all maps of as many sequences as make a small file, of lo
   auto model = ablation_named("baseline").make_model(sizes, InitScheme::torch, 3, DType::F32);
   Batch input = random_tokens(23, 2, 300, 5);
   Evaluation e = evaluate(*model, input, 2, true);
-  CHECK(e.maps.weights.empty());
-  keep_maps(*model, input, std::pair<std::int64_t, std::int64_t>{1, 2}, e);
-  REQUIRE(e.maps.weights.size() == 8);
-  for (std::size_t i = 0; i < 8; ++i) CHECK(e.maps.weights[i].defined() == (i == 1 * 4 + 2));
+  CHECK(e.patterns.weights.empty());
+  add_patterns(*model, input, std::pair<std::int64_t, std::int64_t>{1, 2}, e);
+  REQUIRE(e.patterns.weights.size() == 8);
+  for (std::size_t i = 0; i < 8; ++i) CHECK(e.patterns.weights[i].defined() == (i == 1 * 4 + 2));
 
   auto text = [](std::int32_t id) { return id == 3 ? std::string("\xff\"") : std::to_string(id); };
   EvaluationContext context;
@@ -505,13 +506,13 @@ TEST_CASE("evaluation: the JSON's maps are the maps, row for row, to four digits
     auto maps = nlohmann::json::parse(written)["maps"];
     CHECK(maps["layers"] == 2);
     CHECK(maps["heads"] == 4);
-    CHECK(maps["extra_key"] == e.maps.extra_key);
-    CHECK(maps["chosen"]["layer"] == e.maps.layer);
+    CHECK(maps["extra_key"] == e.patterns.extra_key);
+    CHECK(maps["chosen"]["layer"] == e.patterns.layer);
     CHECK(maps["tokens"].size() == 4);
     CHECK((maps["tokens"][0][0] == "<sink token>") == (std::string(name) == "bias_sinktoken"));
     REQUIRE(maps["weights"].size() == 4);
-    for (std::size_t i = 0; i < e.maps.weights.size(); ++i) {
-      const Tensor& map = e.maps.weights[i];
+    for (std::size_t i = 0; i < e.patterns.weights.size(); ++i) {
+      const Tensor& map = e.patterns.weights[i];
       const auto& rows = maps["weights"][i / 8][i / 4 % 2][i % 4];
       REQUIRE(static_cast<std::int64_t>(rows.size()) == map.dim(0));
       for (std::int64_t r = 0; r < map.dim(0); ++r)
@@ -564,7 +565,7 @@ TEST_CASE("input tokens: one repeated token makes NoPE's rows uniform (appendix 
   double harmonic = 0;
   for (int i = 1; i <= kT; ++i) harmonic += 1.0 / i;
   CHECK(e.proxy.alpha_1() == Approx(harmonic / kT).epsilon(1e-12));
-  auto weights = view<double, 2>(e.maps.weights[0]);
+  auto weights = view<double, 2>(e.patterns.weights[0]);
   for (std::int64_t i = 0; i < kT; ++i)
     for (std::int64_t j = 0; j <= i; ++j) CHECK(weights(i, j) == Approx(1 / static_cast<double>(i + 1)).epsilon(1e-12));
   for (const auto& norms : e.hidden_norm)

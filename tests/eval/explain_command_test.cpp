@@ -1,4 +1,4 @@
-// eval_* explain as people call it: what it prints, its JSON, and what it refuses.
+// Command lines of eval_* explain: its table, JSON and page, and its errors.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -84,7 +84,7 @@ TEST_CASE("explain: the JSON stands on stdout, the table beside it on stderr") {
   for (const Json& key : json["keys"]) sum += key["a"].get<double>();
   CHECK(sum == doctest::Approx(1));
   char mass[80];
-  std::snprintf(mass, sizeof mass, "row sum 1.0000, without the extra key (row mass) %.4f;",
+  std::snprintf(mass, sizeof mass, "row sum 1.0000, without the extra key (row sum) %.4f;",
                 sum - json["keys"][4]["a"].get<double>());
   CHECK(has(table.out, mass));
   CHECK(json["backward"]["targets"] == 8);
@@ -116,7 +116,7 @@ TEST_CASE("explain: a checkpoint is explained by its own tokens, and its place i
   check_refusal(folder, "eval_bias_k explain --checkpoint " + path + " --text x", 4, "eval_baseline");
   check_refusal(folder, "eval_baseline explain", 2, "--text, --text-file or --tokens");
   check_refusal(folder, "eval_baseline --text hello --query 5", 2, "--query must be from 0 to 4");
-  check_refusal(folder, "eval_baseline --text hello --width 15", 2, "--heads must divide --width");
+  check_refusal(folder, "eval_baseline --text hello --width 15", 2, "--heads must divide --d-model");
   check_refusal(folder, "eval_baseline --text hello --kv-heads many", 2, "--kv-heads must be a whole number");
   check_refusal(folder, "eval_baseline --nothing", 2, "--nothing");
 }
@@ -138,7 +138,7 @@ TEST_CASE("explain: a page replaces a page, and nothing else of the user's") {
   CHECK(run(folder, what + " --force").code == 0);
   CHECK(read_bytes(page) == first);
   check_refusal(folder, "eval_baseline --text hello --html " + (folder / "none/row.html"), 8, "none");
-  // All queries of a long text would make a large page: the asked one alone is there, and the page says so.
+  // A page with all queries of a long text would be too large: it has only the one asked for, with a note.
   write_bytes(folder / "text", std::string(300, 'a'));
   CHECK(run(folder, "eval_baseline --text-file " + (folder / "text") + " --html " + page).code == 0);
   CHECK(read_bytes(page).size() < 1000000);
@@ -162,7 +162,9 @@ TEST_CASE("explain: a command line that means nothing is refused before anything
   CHECK(has(one.out, "query i = 0 `x`"));
   CHECK(has(one.out, "row sum 1.0000; most goes to key 0 `x`: 1.0000"));
   CHECK(run(folder, "eval_baseline --tokens " + (folder / "ids")).code == 0);
-  refused("eval_baseline hello", 2, "`hello` is no command of eval_baseline: expected sink, logits, tokens, explain, interventions, quantise, generate, chat, stream, score, import or export");
+  refused("eval_baseline hello", 2,
+          "`hello` is no command of eval_baseline: expected sink, logits, tokens, explain, interventions, quantise, "
+          "generate, chat, stream, score, import or export");
 }
 
 TEST_CASE("explain: of a long row the table shows the first keys, the last and the strongest") {

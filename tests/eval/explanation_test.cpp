@@ -1,4 +1,4 @@
-// What `explain` takes out of a model: the weights of its maps, and gradients that add up to those of its parameters.
+// An Explanation of a model: attention weights, and gradients that sum to those of the parameters.
 #include "eval/explain/explanation.h"
 
 #include <doctest/doctest.h>
@@ -121,12 +121,12 @@ TEST_CASE("explain: the gradient arrives through the operations above, at the qu
   CHECK(names == std::vector<std::string>{"linear_cross_entropy", "add_rms_norm", "linear", "glu", "linear",
                                           "add_rms_norm", "linear", "merge_heads", "attention Softmax"});
   double square = 0;
-  for (double x : e.asked().do_i) square += x * x;
+  for (double x : e.query_row().do_i) square += x * x;
   CHECK(e.arrival.back().norm == doctest::Approx(std::sqrt(square)));
   CHECK(e.arrival.front().norm == 1);
   // The last token predicts nothing, and nothing comes back to its row of the last layer.
   Explanation last = explain(*model, sentence(), {.place = {.layer = 1, .head = 0, .query = 10}, .backward = true});
-  for (double x : last.asked().do_i) CHECK(x == 0);
+  for (double x : last.query_row().do_i) CHECK(x == 0);
   CHECK(explain(*model, sentence(), {}).query == 10);
   CHECK(explain(*model, sentence(), {.place = {}, .backward = true}).query == 9);
 }

@@ -1,4 +1,4 @@
-// eval_* generate, chat and stream as people call them.
+// Command lines of eval_* generate, chat and stream.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -75,8 +75,8 @@ TEST_CASE("generate and chat: escape sequences of a model do not reach a termina
   TemporaryFolder folder;
   const std::string path = checkpoint_with_text(folder);
   // Nearly uniform over 262 tokens, 256 of which are single bytes.
-  const std::string drawn = " --temperature 100 --most 600 --window 8 --threads 1 ";
-  const std::string generate = "eval_baseline generate --past-stops --text cat" + drawn + path;
+  const std::string drawn = " --temperature 100 --max-new-tokens 600 --window 8 --threads 1 ";
+  const std::string generate = "eval_baseline generate --ignore-eos --text cat" + drawn + path;
   const std::string exact = run(folder, generate);
   REQUIRE(commands_a_terminal(exact));
   REQUIRE(contains(exact, "\x1b"));
@@ -99,7 +99,8 @@ TEST_CASE("generate: the JSON that a terminal shows holds no control character e
   TemporaryFolder folder;
   const std::string path = checkpoint_with_text(folder);
   const std::string line =
-      "eval_baseline generate --past-stops --json --text cat --temperature 100 --most 600 --window 8 --threads 1 " +
+      "eval_baseline generate --ignore-eos --json --text cat --temperature 100 --max-new-tokens 600 --window 8 "
+      "--threads 1 " +
       path;
   REQUIRE(commands_a_terminal(run(folder, line)));  // U+007F
   CHECK_FALSE(commands_a_terminal(run_on_terminal(words_of(line), folder / "stderr").bytes));
@@ -108,12 +109,12 @@ TEST_CASE("generate: the JSON that a terminal shows holds no control character e
 TEST_CASE("generate: the same seed, the same text; another, another") {
   TemporaryFolder folder;
   const std::string path = checkpoint_with_text(folder), line = "eval_baseline generate --threads 1 " + path;
-  const Json greedy = Json::parse(run(folder, line + " --text cat --most 8 --json"));
+  const Json greedy = Json::parse(run(folder, line + " --text cat --max-new-tokens 8 --json"));
   CHECK(greedy["prompt"] == Json(Tokenizer::train({"the cat sat on the mat"}, 262).encode("cat")));
   CHECK(greedy["tokens"].size() == 8);
   auto drawn = [&](const std::string& more) {
     return Json::parse(
-        run(folder, line + " --text cat --most 12 --json --past-stops --temperature 1 " + more))["tokens"];
+        run(folder, line + " --text cat --max-new-tokens 12 --json --ignore-eos --temperature 1 " + more))["tokens"];
   };
   CHECK(drawn("--seed 4") == drawn("--seed 4"));
   CHECK(drawn("--seed 4") != drawn("--seed 5"));
@@ -121,15 +122,15 @@ TEST_CASE("generate: the same seed, the same text; another, another") {
 
   write_bytes(folder / "ids.txt", "5 6 7\n");
   const Json ids =
-      Json::parse(run(folder, line + " --tokens " + (folder / "ids.txt") + " --most 3 --json --past-stops"));
+      Json::parse(run(folder, line + " --tokens " + (folder / "ids.txt") + " --max-new-tokens 3 --json --ignore-eos"));
   CHECK(ids["prompt"] == Json({5, 6, 7}));
-  CHECK(run(folder, line + " --text cat --most 1").substr(0, 3) == "cat");
+  CHECK(run(folder, line + " --text cat --max-new-tokens 1").substr(0, 3) == "cat");
 }
 
 TEST_CASE("generate: ends with the context, or goes on where older tokens are forgotten") {
   TemporaryFolder folder;
   const std::string path = checkpoint_with_text(folder);
-  const std::string line = "eval_baseline generate --past-stops --json --most 60 --text cat " + path;
+  const std::string line = "eval_baseline generate --ignore-eos --json --max-new-tokens 60 --text cat " + path;
   const auto prompt = Tokenizer::train({"the cat sat on the mat"}, 262).encode("cat").size();
   CHECK(Json::parse(run(folder, line))["tokens"].size() == 20 - prompt + 1);
   CHECK(Json::parse(run(folder, line + " --window 6 --keep-first 2"))["tokens"].size() == 60);
@@ -147,7 +148,7 @@ TEST_CASE("generate: ends with the context, or goes on where older tokens are fo
 
 TEST_CASE("chat: an answer for every line, until there are no more or the context is full") {
   TemporaryFolder folder;
-  const std::string line = "eval_baseline chat --most 1 " + checkpoint_with_text(folder);
+  const std::string line = "eval_baseline chat --max-new-tokens 1 " + checkpoint_with_text(folder);
   const Output full = piped(folder, "the cat sat on the mat, and on it the cat sat\\n", line);
   CHECK(full.code == 0);
   CHECK(full.err.find("the context of 20 tokens is full") != std::string::npos);
@@ -167,7 +168,7 @@ TEST_CASE("stream: a row for each that is kept, of a text far longer than the co
   for (int n = 0; n < 30; ++n) text += "the cat sat on the mat ";
   write_bytes(folder / "cats.txt", text);
   const std::string line = "eval_baseline stream --threads 1 --text-file " + (folder / "cats.txt") + " " + path;
-  const Json json = Json::parse(run(folder, line + " --keep all,8,2+6 --stretches 4 --most 100"));
+  const Json json = Json::parse(run(folder, line + " --keep all,8,2+6 --stretches 4 --max-tokens 100"));
   CHECK(json["tokens"] == 100);
   CHECK(json["context"] == 20);
   REQUIRE(json["policies"].size() == 3);
@@ -176,9 +177,11 @@ TEST_CASE("stream: a row for each that is kept, of a text far longer than the co
     CHECK(policy["stretches"].size() == 4);
     CHECK(policy["loss"].get<double>() > 4);
   }
-  CHECK(Json::parse(run(folder, line + " --most 30"))["policies"].size() == 4);
+  CHECK(Json::parse(run(folder, line + " --max-tokens 30"))["policies"].size() == 4);
   check_error(folder, line + " --keep 8,four", 2, "`four`");
   check_error(folder, "eval_baseline stream " + path, 2, "stream needs --text-file");
+  check_error(folder, "eval_baseline stream --text x " + path, 2, "at least two tokens, got 1");
+  check_error(folder, line + " --keep 30", 2, "at most the context of 20 tokens to be kept, got window 30");
   const std::string learned = checkpoint_with_text(folder, "pos_learnable");
   check_error(folder, "eval_pos_learnable stream --keep all --text-file " + (folder / "cats.txt") + " " + learned, 2,
               "a vector for each of 20 positions");

@@ -1,4 +1,4 @@
-// A text that goes on: which token is drawn, what is read and forgotten, and what is printed.
+// Text generation: the sampled tokens, the cache with eviction, and the printed text.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -6,7 +6,6 @@
 
 #include "eval/generate/continuation.h"
 #include "eval/generate/streaming.h"
-#include "eval/generate/text_pieces.h"
 #include "tests/model/model_support.h"
 #include "tests/support/check_refused.h"
 

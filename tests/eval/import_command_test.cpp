@@ -1,4 +1,4 @@
-// eval_<ablation> import and export as people call them: there and back, and training on.
+// Command lines of eval_<ablation> import and export: round trips, and further training.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -95,7 +95,7 @@ TEST_CASE("explain: a model read in place has the gradients of the same model as
   auto explained = [&](const std::string& model) {
     const std::string text = run_well(
         folder, "eval_baseline explain --backward --checkpoint " + model + " --tokens " + folder / "tokens.txt");
-    return text.substr(text.find('\n'));  // behind the model's name
+    return text.substr(text.find('\n'));  // after the model's name
   };
   const std::string in_place = explained(kModels + "llama");
   CHECK(in_place == explained(folder / "llama.h5"));

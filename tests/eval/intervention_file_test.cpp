@@ -1,4 +1,4 @@
-// Interventions as a file says them, and eval_* interventions and quantise as people call them.
+// Files of interventions, and command lines of eval_* interventions and quantise.
 #include "eval/interventions/intervention_file.h"
 
 #include <doctest/doctest.h>
@@ -78,11 +78,11 @@ TEST_CASE("intervention file: what it does not understand is refused with its li
   refused("what = 3\n", {"line 3", "got `3`"});
   refused("what = [\"mask\"]\n", {"line 3: what has one value, no list"});
   refused(mask + "token = 1\n", {"line 4", "has no `token`", "did you mean tokens?"});
-  refused(mask + "tokens = [0]\n", {"line 4: tokens are whole numbers from 1 to 1000000000, got `0`"});
-  refused(mask + "tokens = 1.5\n", {"line 4: tokens is a whole number from 1", "got `1.5`"});
-  refused(mask + "tokens = []\n", {"line 4: tokens is a list of 1 to 1000", "got 0"});
+  refused(mask + "tokens = [0]\n", {"line 4: tokens must be integers from 1 to 1000000000, got `0`"});
+  refused(mask + "tokens = 1.5\n", {"line 4: tokens must be an integer from 1", "got `1.5`"});
+  refused(mask + "tokens = []\n", {"line 4: tokens must be a list of 1 to 1000", "got 0"});
   refused(mask + "tokens = [2, 3, 2]\n", {"line 4: tokens has 2 twice"});
-  refused(mask + "layers = [-1]\n", {"line 4: layers are whole numbers from 0", "got `-1`"});
+  refused(mask + "layers = [-1]\n", {"line 4: layers must be integers from 0", "got `-1`"});
   refused(mask + "per-head = 1\n", {"line 4: per-head is \"true\" or \"false\", got `1`"});
   refused(mask + "per-head = true\nper_head = true\n", {"line 5: sets per_head twice, first in line 4"});
   refused(mask + "scale = 2\n", {"line 4: what = \"mask\" has no `scale`"});
@@ -95,7 +95,7 @@ TEST_CASE("intervention file: what it does not understand is refused with its li
   refused(clip + "largest = 0\n", {"line 4: largest is a number above 0, 1000000 at most, got `0`"});
   refused(clip + "largest = 1\nheads = [1]\n", {"line 5: what = \"clip\" has no `heads`"});
   refused(quantise, {"line 1: what = \"quantise\" has weight-bits or input-bits"});
-  refused(quantise + "weight-bits = 1\n", {"line 4: weight-bits is a whole number from 2 to 16, got `1`"});
+  refused(quantise + "weight-bits = 1\n", {"line 4: weight-bits must be an integer from 2 to 16, got `1`"});
   refused(quantise + "weight-bits = 4\nweights-per = \"token\"\n",
           {"line 5: weights-per is \"tensor\" or \"channel\""});
   refused(quantise + "weight-bits = 4\nlayers = [1]\n", {"line 5: what = \"quantise\" has no `layers`"});
@@ -176,7 +176,7 @@ TEST_CASE("quantise: loss against bits, each as the file says it") {
   CHECK(written[2]["loss"] == rows[4 * 8 + 3]["loss"]);
   CHECK(found["kurtosis"]["residual_first"].size() == 3);
   CHECK(found["kurtosis"]["inputs"][1].size() == 4);
-  CHECK(std::count(table.begin(), table.end(), '\n') == 11);
+  CHECK(std::count(table.begin(), table.end(), '\n') == 1 + 11);  // the first line and the table
   CHECK(table.find("kurtosis (3: normal)") != std::string::npos);
 }
 

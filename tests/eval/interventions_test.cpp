@@ -265,7 +265,7 @@ TEST_CASE("interventions: clipped activations are the stream of each block, with
   struct Clipped final : ForwardHooks {
     const Stream* seen = nullptr;
     double medians = 0;
-    // Behind the first block alone, tokens 2 and 3.
+    // Only after the first block, at tokens 2 and 3.
     void residual_post(std::int64_t layer, Residual& residual) override {
       if (layer != 0) return;
       Tensor x = seen->x[1].clone();
@@ -383,8 +383,8 @@ TEST_CASE("interventions: the last token's share is nobody's, and what one query
   double loss = model->loss(sequences).value().item();
   CHECK(mean(losses_with(*model, sequences, of_token(What::value, 6))) == Approx(loss).epsilon(1e-14));
   CHECK(mean(losses_with(*model, sequences, of_token(What::constant, 5))) == Approx(loss).epsilon(1e-14));
-  CHECK_THROWS_WITH_AS(losses_with(*model, sequences, of_token(What::value, 7)),
-                       "[interventions] the token must be from 1 to 6, got 7", Error);
+  CHECK_THROWS_WITH_AS(losses_with(*model, sequences, of_token(What::value, 7)), "the token must be from 1 to 6, got 7",
+                       Error);
 }
 
 TEST_CASE("interventions: rounding to few bits") {

@@ -103,7 +103,7 @@ TEST_CASE("json output: --json prints, --out writes a file, and both are refused
   const std::string line = made.cases()[0].line;
   const Subprocess both(made.folder, words_of(line + " --json --out " + made.folder / "x.json"));
   CHECK(both.wait() == 2);
-  CHECK(both.err().find("--json excludes --out") != std::string::npos);
+  CHECK(both.err().find("--json and --out exclude each other: give only one") != std::string::npos);
   for (const char* command : {"sink", "interventions", "quantise", "stream", "score", "generate", "explain"}) {
     const Subprocess help(made.folder, words_of(std::string("eval_baseline ") + command + " --help"));
     CHECK(help.wait() == 0);

@@ -1,4 +1,4 @@
-// eval_<ablation> score as people call it, against log-probabilities made here of what `logits` writes; and lm-eval's
+// Command lines of eval_<ablation> score, against log-probabilities made here of what `logits` writes; and lm-eval's
 // adapter, against score.
 #include <doctest/doctest.h>
 
@@ -38,7 +38,7 @@ std::string checkpoint_with_text(const TemporaryFolder& folder) {
   return path;
 }
 
-// log p of the ids behind the first `before`, each after all before it.
+// log p of the ids after the first `before`, each given all ids before it.
 double log_probability(const TemporaryFolder& folder, const std::string& model, const std::vector<std::int32_t>& ids,
                        std::size_t before) {
   std::string text;

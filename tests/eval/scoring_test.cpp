@@ -1,9 +1,10 @@
-// Log-probabilities of continuations, how they are tokenised, and which choice is the right one.
+// Log-probabilities of continuations, their tokenisation, and the accuracy of choices.
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
-#include "engine/io/json_lines.h"
+#include "engine/io/bounded_json.h"
 #include "eval/score/accuracy.h"
 #include "eval/score/continuation_score.h"
 #include "eval/score/scored_item.h"

@@ -1,5 +1,5 @@
-// Sink_k by length and threshold: uniform attention in closed form, and a model's own scores at its context.
-#include "eval/sink/sink_by_length.h"
+// Sink_k by length and threshold: uniform attention in closed form, and the scores of a model at its context.
+#include "eval/sink/evaluation_table.h"
 
 #include <doctest/doctest.h>
 
@@ -48,7 +48,7 @@ TEST_CASE("sink by length: uniform attention has alpha_k = (H_T - H_{k-1}) / (T 
   const std::vector<std::int64_t> lengths{4, 16, 64, 1};
   const std::vector<double> epsilons{0.05, 0.1, 0.3, 0.6};
   Evaluation evaluation;
-  keep_sinks_by_length(*model, sequences, 2, epsilons, lengths, evaluation);
+  add_sinks_by_length(*model, sequences, 2, epsilons, lengths, evaluation);
   const Evaluation::ByLength& kept = evaluation.by_length;
   for (const std::vector<SinkScores>* kind : {&kept.proxy, &kept.raw}) {
     REQUIRE(kind->size() == lengths.size());
@@ -73,7 +73,7 @@ TEST_CASE("sink by length: of uniform attention with an extra key, alpha_* = (1 
   if (!test::is_built("bias_k")) return;
   auto model = model_named("bias_k", 0);
   Evaluation evaluation;
-  keep_sinks_by_length(*model, random_tokens(23, 3, kContext, 1, 0), 3, {0.1, 0.3}, {8, 64}, evaluation);
+  add_sinks_by_length(*model, random_tokens(23, 3, kContext, 1, 0), 3, {0.1, 0.3}, {8, 64}, evaluation);
   for (std::size_t t : {0, 1}) {
     const double T = t == 0 ? 8 : 64, alpha = harmonic(t == 0 ? 9 : 65) / (T + 1);  // 0.314, 0.073
     const auto& star = evaluation.by_length.raw[t].star;
@@ -89,7 +89,7 @@ TEST_CASE("sink by length: at the sequences' own length it is what evaluate() me
     const Batch sequences = random_tokens(23, 7, kContext, 1, std::max<std::int64_t>(0, prefix - 1));
     Evaluation whole = evaluate(*model, sequences, 3, false);
     const Evaluation short_one = evaluate(*model, sequences.first(20), 3, false);
-    keep_sinks_by_length(*model, sequences, 3, {0.2, 0.3, 0.4}, {20, kContext}, whole);
+    add_sinks_by_length(*model, sequences, 3, {0.2, 0.3, 0.4}, {20, kContext}, whole);
     CHECK(whole.by_length.proxy[1].alpha_k == whole.proxy.alpha_k);
     CHECK(whole.by_length.proxy[1].sink_k == whole.proxy.sink_k);
     CHECK(whole.by_length.raw[0].alpha_k == short_one.raw.alpha_k);

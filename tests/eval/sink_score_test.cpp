@@ -21,7 +21,7 @@ AttentionStatistics statistics_of(const std::vector<Weights>& maps, std::int64_t
   std::int64_t B = static_cast<std::int64_t>(maps.size());
   AttentionStatistics s;
   for (Tensor* sums :
-       {&s.extra_raw_BH, &s.extra_proxy_BH, &s.row_mass_BH, &s.entropy_BH, &s.key1_dot_BH, &s.key1_norms_BH,
+       {&s.extra_raw_BH, &s.extra_proxy_BH, &s.row_sum_BH, &s.entropy_BH, &s.key1_dot_BH, &s.key1_norms_BH,
         &s.key1_cosine_BH, &s.other_dot_BH, &s.other_norms_BH, &s.other_cosine_BH, &s.value_share_BH})
     *sums = Tensor::zeros({B, 1}, DType::F64);
   s.column_raw_BHX = Tensor::zeros({B, 1, columns}, DType::F64);
@@ -57,7 +57,7 @@ struct OfMaps final : AttentionPoint {
 };
 
 // Scores of a model of one layer and head whose sequences have these maps over `positions` positions, of which
-// `extra_tokens` are the model's own.
+// `extra_tokens`: those that the model puts first.
 SinkScores scores_of(const std::vector<Weights>& maps, std::int64_t positions, std::int64_t extra_tokens = 0,
                      bool extra_key = false) {
   std::int64_t N = static_cast<std::int64_t>(maps.size());
@@ -165,7 +165,7 @@ TEST_CASE("sink score: means are those of terms added in the order of sequences,
   std::vector<double> values{1};  // there are scores of an extra key
   for (std::uint64_t i = 0; i < static_cast<std::uint64_t>(kAll * (K + 1)); ++i) values.push_back(rng.uniform(i, 0));
   AlphaTable table(N, L, H, T, K);
-  table.put(0, values);
+  table.set_values(0, values);
 
   std::vector<double> alpha_k(K, 0.0), alpha_head(K, 0.0);
   double star = 0, star_sink = 0;

@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const ChatEncoder encoder(tokenizer, chat_template_named(names[data[0] % names.size()]));
   FuzzFile on_disk(view_of(data + 1, size - 1));
   may_refuse({Exit::bad_input}, [&] {
-    DocumentReader reader(on_disk.path(), /*jsonl=*/true, {.longest = 100000});
+    DocumentReader reader(on_disk.path(), /*jsonl=*/true, {.max_bytes = 100000});
     std::string text;
     std::size_t all = 0;
     EncodeCache cache;

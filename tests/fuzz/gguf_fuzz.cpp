@@ -1,5 +1,5 @@
 // Fuzzes read_gguf, and decodes what it accepts.
-#include "engine/io/weights/gguf.h"
+#include "engine/io/weights/weight_file.h"
 #include "tests/fuzz/weights_fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,5 +1,5 @@
 // Fuzzes read_llama2c, and decodes what it accepts.
-#include "engine/io/weights/llama2c.h"
+#include "engine/io/weights/weight_file.h"
 #include "tests/fuzz/weights_fuzz.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

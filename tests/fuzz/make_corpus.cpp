@@ -10,7 +10,7 @@
 #include <numeric>
 
 #include "engine/data/token_writer.h"
-#include "engine/data/tokenizer/llama2c_vocabulary.h"
+#include "engine/data/tokenizer/scored_vocabulary.h"
 #include "engine/data/tokenizer/tokenizer.h"
 #include "engine/data/tokenizer/tokenizer_json.h"
 #include "engine/io/checkpoint.h"
@@ -87,14 +87,14 @@ void tokenizers_of_characters() {
   put("tokenizer_json", "gemma", to_tokenizer_json(model));
 }
 
-// HDF5 files of other writers, as the bytes behind a seal of `seal_bytes`.
-std::string raw(std::size_t seal_bytes, const std::function<void(RawHdf5&)>& fill) {
+// HDF5 files of other writers, as the bytes after a user block of `user_block_bytes`.
+std::string raw(std::size_t user_block_bytes, const std::function<void(RawHdf5&)>& fill) {
   fs::path path = root / "raw.h5";
   {
-    RawHdf5 file(path.string(), seal_bytes);
+    RawHdf5 file(path.string(), user_block_bytes);
     fill(file);
   }
-  std::string bytes = bytes_of(path).substr(seal_bytes);
+  std::string bytes = bytes_of(path).substr(user_block_bytes);
   fs::remove(path);
   return bytes;
 }
@@ -108,12 +108,12 @@ void checkpoints() {
   save_checkpoint((root / "sound.h5").string(), sound);
   std::string whole = bytes_of(root / "sound.h5");
   fs::remove(root / "sound.h5");
-  put("checkpoint", "sound", '\0' + whole.substr(kSealBytes));
+  put("checkpoint", "sound", '\0' + whole.substr(kChecksumHeaderBytes));
   put("checkpoint", "sealed", '\1' + whole);
   put("checkpoint", "truncated", '\1' + whole.substr(0, 700));
   put("checkpoint", "empty", "\1");
   auto add = [&](const std::string& name, const std::function<void(RawHdf5&)>& fill) {
-    std::string bytes = raw(kSealBytes, [&](RawHdf5& file) {
+    std::string bytes = raw(kChecksumHeaderBytes, [&](RawHdf5& file) {
       file.attribute("format", "sinklab-checkpoint");
       fill(file);
     });
@@ -157,8 +157,8 @@ void tokens() {
     sound.commit();
     std::string whole = bytes_of(root / "tokens.h5"), name = vocabulary == 300 ? "narrow" : "wide";
     fs::remove(root / "tokens.h5");
-    put("token_file", name, '\0' + whole.substr(kSealBytes));
-    put("token_file", name + "_of_version_1", '\2' + whole.substr(kSealBytes));
+    put("token_file", name, '\0' + whole.substr(kChecksumHeaderBytes));
+    put("token_file", name + "_of_version_1", '\2' + whole.substr(kChecksumHeaderBytes));
     put("token_file", name + "_sealed", '\1' + whole);
   }
   TokenWriter chat((root / "tokens.h5").string(), 300, /*with_marks=*/true);
@@ -168,13 +168,13 @@ void tokens() {
   chat.add_document(answer, true, marks);
   chat.close({});
   chat.commit();
-  std::string marked = bytes_of(root / "tokens.h5").substr(kSealBytes);
+  std::string marked = bytes_of(root / "tokens.h5").substr(kChecksumHeaderBytes);
   fs::remove(root / "tokens.h5");
   put("token_file", "marked", '\4' + marked);
   put("token_file", "marked_cut", '\4' + marked.substr(0, marked.size() - 1));
   const std::int64_t ids[] = {1, 2, 3, (std::int64_t{1} << 32) + 1};
   auto wide = [&](hsize_t vocabulary_digits) {
-    return raw(kSealBytes, [&](RawHdf5& file) {
+    return raw(kChecksumHeaderBytes, [&](RawHdf5& file) {
       file.attribute("vocabulary", std::string(vocabulary_digits, '9'));
       file.dataset("train", H5T_STD_I64LE, {4}, H5T_NATIVE_INT64, ids);
       file.dataset("valid", H5T_STD_U16BE, {3}, H5T_NATIVE_INT64, ids);

@@ -1,5 +1,5 @@
 // Fuzzes what models of other programs say of themselves: config.json, and the metadata of GGUF files.
-#include "engine/io/weights/gguf.h"
+#include "engine/io/weights/weight_file.h"
 #include "model/open/open_config.h"
 #include "tests/fuzz/fuzz_support.h"
 

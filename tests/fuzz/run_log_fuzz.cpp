@@ -1,4 +1,4 @@
-// Fuzzes what a run that goes on reads of its metrics.jsonl: any file is repaired, and what is repaired is sound.
+// Fuzzes how a resumed run reads its metrics.jsonl: any file is repaired, and the repaired file is sound.
 #include <filesystem>
 #include <fstream>
 

@@ -1,7 +1,7 @@
-// Fuzzes read_safetensors and decodes what it accepts; the input as it is, and, so that a parser sees more of it, as a
-// header whose length is right and as many numbers as make the file whole.
-#include "engine/io/weights/safetensors.h"
-#include "engine/io/weights/safetensors_header.h"
+// Fuzzes read_safetensors and decodes what it accepts: the input itself and, to get deeper into the parser, the input
+// as a header with the right length and as many data bytes as it asks for.
+#include "engine/io/weights/safetensors_json.h"
+#include "engine/io/weights/weight_file.h"
 #include "tests/fuzz/weights_fuzz.h"
 #include "tests/support/weight_bytes.h"
 

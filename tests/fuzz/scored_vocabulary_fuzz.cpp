@@ -1,7 +1,7 @@
 // Fuzzes the vocabularies with scores: the reader of llama2.c's files, and the same tokens as the values of a GGUF
 // file, whose types and flags are the input's first bytes; then merging by scores, encoding and decoding.
 #include "engine/data/tokenizer/gguf_vocabulary.h"
-#include "engine/data/tokenizer/llama2c_vocabulary.h"
+#include "engine/data/tokenizer/scored_vocabulary.h"
 #include "engine/data/tokenizer/tokenizer.h"
 #include "engine/data/tokenizer/tokenizer_json.h"
 #include "engine/io/utf8.h"
@@ -26,7 +26,7 @@ void encode_scored(const BpeModel& model, std::string_view text) {
     must(tokenizer.decode(ids) == text, "decode(encode(text)) is the text");
 }
 
-// Lists of values that are as long as they are: strings that end with a line end, numbers of a byte.
+// The fields of a vocabulary from the input: a string ends at a line end, an integer is one byte.
 GgufVocabulary values_of(std::string_view input) {
   GgufVocabulary values;
   auto byte = [&] {

@@ -1,6 +1,6 @@
 // Fuzzes parse_shard_index, the reader of model.safetensors.index.json.
-#include "engine/io/weights/shard_index.h"
-#include "engine/io/weights/weight_failure.h"
+#include "engine/io/weights/byte_reader.h"
+#include "engine/io/weights/safetensors_json.h"
 #include "tests/fuzz/fuzz_support.h"
 
 using namespace sink;

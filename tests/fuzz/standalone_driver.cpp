@@ -31,7 +31,7 @@ void run(const Bytes& input, const std::string& prefix) {
   LLVMFuzzerTestOneInput(input.data(), input.size());
 }
 
-// A few flips, cuts, copies and odd numbers.
+// A few flips, cuts, copies and unusual integers.
 Bytes mutated(Bytes bytes, const Bytes& other, std::mt19937_64& random) {
   for (std::uint64_t edits = 1 + random() % 4; edits > 0 && !bytes.empty(); --edits) {
     std::size_t at = random() % bytes.size(), length = std::min<std::size_t>(1 + random() % 16, bytes.size() - at);

@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   FuzzFile on_disk(view_of(data + 1, size - 1));
   may_refuse({Exit::bad_input}, [&] {
     constexpr std::size_t kLongest = 100000;
-    DocumentReader reader(on_disk.path(), data[0] & 1, {.longest = kLongest});
+    DocumentReader reader(on_disk.path(), data[0] & 1, {.max_bytes = kLongest});
     std::vector<std::string> documents;
     std::size_t bytes = 0;
     for (std::string document; reader.next(document); documents.push_back(document)) {

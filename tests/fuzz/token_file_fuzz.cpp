@@ -1,4 +1,4 @@
-// Fuzzes read_token_file, the reader of tokens.h5. The input is what follows the seal; see checkpoint_fuzz.cpp.
+// Fuzzes read_token_file, the reader of tokens.h5. The input follows the checksum header; see checkpoint_fuzz.cpp.
 #include <algorithm>
 
 #include "engine/data/token_file.h"
@@ -11,9 +11,9 @@ extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5"; }
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;
   std::string_view rest = view_of(data + 1, size - 1);
-  SealKind kind = kTokenSeal;
+  FileFormat kind = kTokenFormat;
   kind.version = data[0] & 2 ? 1 : data[0] & 4 ? 3 : 2;
-  FuzzFile on_disk(data[0] & 1 ? std::string(rest) : make_seal(kind, rest.data(), rest.size()).append(rest));
+  FuzzFile on_disk(data[0] & 1 ? std::string(rest) : make_checksum_header(kind, rest.data(), rest.size()).append(rest));
   may_refuse({Exit::bad_input}, [&] {
     TokenFile file = read_token_file(on_disk.path());
     std::int64_t train = 0, valid = 0;

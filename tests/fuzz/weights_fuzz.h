@@ -4,10 +4,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "engine/io/weights/decode_rows.h"
-#include "engine/io/weights/stored_bytes.h"
 #include "engine/io/weights/weight_file.h"
 #include "tests/fuzz/fuzz_support.h"
+#include "tests/support/decode_rows.h"
 
 namespace sink {
 

@@ -99,7 +99,7 @@ TEST_CASE("bad models: cut short, of hostile lengths, of other types, without wh
 
   const std::string other_type = folder_of_llama(folder, "type");
   replace_in(other_type + weights, "\"F32\"", "\"I32\"");
-  check_refused_at_once(folder, other_type, 4, {"of a type that holds such numbers"});
+  check_refused_at_once(folder, other_type, 4, {"of a type that holds such values"});
   const std::string no_type = folder_of_llama(folder, "no_type");
   replace_in(no_type + weights, "\"F32\"", "\"X32\"");
   check_refused_at_once(folder, no_type, 4, {"X32"});
@@ -132,10 +132,10 @@ TEST_CASE("bad models: GGUF of another architecture, version or type, or without
     check_refused_at_once(folder, path, 4, {"bad.gguf", clue});
   };
   const std::string architecture = "general.architecture", norm = "output_norm.weight";
-  check_with(architecture, "mamba", architecture.size() + 12, "architecture `mamba`");  // behind its type and length
+  check_with(architecture, "mamba", architecture.size() + 12, "architecture `mamba`");  // after its type and length
   check_with("GGUF", std::string("\x09\0\0\0", 4), 4, "version 9");
   check_with(norm, "output_nurm.weight", 0, "output_nurm.weight");
-  const std::size_t type = norm.size() + 4 + 8;  // behind the number of dimensions, and the one that it has
+  const std::size_t type = norm.size() + 4 + 8;  // after the number of dimensions and the only dimension
   check_with(norm, std::string("\x1a\0\0\0", 4), type, "type 26 (I32)");
   check_with(norm, std::string("\x63\0\0\0", 4), type, "type 99");
 }
@@ -148,7 +148,7 @@ TEST_CASE("bad models: an index of shards that names itself, what is elsewhere, 
     write_bytes(path + "/model.safetensors.index.json", "{\"weight_map\": {\"model.norm.weight\": \"" + shard + "\"}}");
     return path;
   };
-  check_refused_at_once(folder, with_index("itself", "model.safetensors.index.json"), 4, {"not an index again"});
+  check_refused_at_once(folder, with_index("itself", "model.safetensors.index.json"), 4, {"not another index"});
   check_refused_at_once(folder, with_index("above", "../llama/model.safetensors"), 4, {"a plain name"});
   check_refused_at_once(folder, with_index("nowhere", "two.safetensors"), 3, {"two.safetensors", "cannot open"});
   check_refused_at_once(folder, with_index("more", "one.safetensors"), 4, {"one.safetensors"});
@@ -159,7 +159,7 @@ TEST_CASE("bad models: what is no file is not waited for: exit 3") {
   check_refused_at_once(folder, folder / "nothing.gguf", 3, {"nothing.gguf", "No such file"});
   fs::create_directory(folder / "empty");
   check_refused_at_once(folder, folder / "empty", 3, {"a folder without config.json", "safetensors"});
-  check_refused_at_once(folder, kModels + "llama/model.safetensors", 3, {"weights alone", "config.json"});
+  check_refused_at_once(folder, kModels + "llama/model.safetensors", 3, {"holds only weights", "config.json"});
   fs::create_directory(folder / "folder.gguf");
   check_refused_at_once(folder, folder / "folder.gguf", 3, {"a folder without config.json"});
   for (const char* device : {"/dev/zero", "/dev/null"}) check_refused_at_once(folder, device, 3, {"is not a file"});

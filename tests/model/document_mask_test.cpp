@@ -1,4 +1,4 @@
-// A sequence of several documents, in whole models: each is as it would be alone.
+// A sequence of several documents in whole models: each has the results of a sequence with that document only.
 #include <doctest/doctest.h>
 
 #include "tests/model/model_support.h"
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t T = 13;
 
-// Wide enough for every ablation that learns numbers of a key.
+// Wide enough for every ablation with learned elements of a key.
 Sizes wide_heads() {
   Sizes sizes = small_sizes();
   sizes.head_width = 64;

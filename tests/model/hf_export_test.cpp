@@ -22,7 +22,7 @@ using namespace sink::test;
 
 namespace {
 
-// Largest difference of two parameters' numbers, over the larger of both.
+// Largest difference of two parameters, relative to the larger.
 double off(const Parameter& a, const Parameter& b) {
   REQUIRE(a.info().shape == b.info().shape);
   double most = 0;
@@ -33,7 +33,7 @@ double off(const Parameter& a, const Parameter& b) {
   return most;
 }
 
-// All numbers of one model are those of another; a lookup table of Gemma's to the last bit of F32.
+// The parameters of two models are equal; the embedding of Gemma up to the last bit of F32.
 void check_same_numbers(const LanguageModel& a, const LanguageModel& b, bool gemma) {
   REQUIRE(a.parameters().size() == b.parameters().size());
   for (std::size_t n = 0; n < a.parameters().size(); ++n) {
@@ -47,7 +47,7 @@ bool same_bits(const Tensor& x, const Tensor& y) {
   return x.shape() == y.shape() && x.bytes() == y.bytes() && std::memcmp(x.raw(), y.raw(), x.bytes()) == 0;
 }
 
-// Numbers of no special kind in every parameter, gains and biases too.
+// Fills every parameter, including gains and biases, with values that are not special.
 void fill(LanguageModel& model) {
   for (const auto& parameter : model.parameters())
     set(model, parameter->name(), [&](std::int64_t n, double) {

@@ -1,4 +1,4 @@
-// Specs and policies that must not compile, each with a sentence that says why: CTest compiles this file once per case
+// Specs and policies that must not compile, each with a message: CTest compiles this file once per case
 // and looks for it.
 #include "model/ablation_of.h"
 

@@ -1,4 +1,4 @@
-// Reading part by part, each key and value computed once, is reading at once.
+// Reading part by part with a key-value cache gives the results of reading at once.
 #include "model/key_value_cache.h"
 
 #include <doctest/doctest.h>
@@ -16,7 +16,7 @@ const std::vector<std::int64_t> kParts{5, 1, 1, 4, 2};
 
 Sizes cached_sizes(std::int64_t window = 0, std::int64_t prefix = 0) {
   Sizes sizes = small_sizes();
-  sizes.head_width = 64;  // wide enough for every ablation that learns numbers of a key
+  sizes.head_width = 64;  // wide enough for every ablation that learns elements of a key
   sizes.window = window;
   sizes.prefix = prefix;
   return sizes;
@@ -82,8 +82,8 @@ TEST_CASE("key and value cache: the logits behind the last token are the last of
       CHECK(next.item(b * V + id) == doctest::Approx(all.item((b * T + T - 1) * V + id)).epsilon(1e-12));
 }
 
-// In a model of one block keys depend on their own token alone: forgetting some is never having read them, but for
-// where tokens stand.
+// In a model of one block a key depends only on its token: dropping tokens equals not reading them, except for their
+// positions.
 TEST_CASE("key and value cache: what was dropped has never been, where positions are those of the cache") {
   Sizes sizes = cached_sizes();
   sizes.layers = 1;

@@ -1,4 +1,4 @@
-// The sizes and parameters that a checkpoint keeps of a model.
+// The sizes and parameters of a model in a checkpoint.
 #include "model/model_checkpoint.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// Small models by name and a way to put numbers into their parameters, shared by the tests of policies.
+// Small models by name and functions that set their parameters, shared by the tests of policies.
 #pragma once
 
 #include <functional>
@@ -42,7 +42,7 @@ inline void set_in_blocks(LanguageModel& model, const std::string& name,
     set(model, "blocks." + std::to_string(layer) + "." + name, value);
 }
 
-// A stream of normal numbers: element n is always the same.
+// A stream of normal values: element n is always the same.
 inline double number(const char* stream, std::int64_t n) {
   return Rng(11, stream).normal(static_cast<std::uint64_t>(n));
 }

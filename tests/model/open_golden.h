@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "engine/io/weights/open_weights.h"
+#include "engine/io/weights/weight_file.h"
 #include "tests/model/model_support.h"
 
 namespace sink::test {

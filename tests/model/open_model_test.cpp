@@ -10,8 +10,8 @@
 #include <map>
 
 #include "engine/io/file.h"
-#include "engine/io/weights/open_weights.h"
 #include "engine/io/weights/safetensors_writer.h"
+#include "engine/io/weights/weight_file.h"
 #include "tests/model/open_golden.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/files.h"
@@ -31,7 +31,7 @@ TEST_CASE("open models: the logits of each family are those of transformers, as 
       const Golden golden(name);
       const OpenModel open = open_model(path);
       CHECK(open.config.family == family);
-      // A router that reads rounded numbers chooses other experts here and there: transformers in bf16 is off by 0.18.
+      // A router that reads rounded values sometimes chooses other experts: transformers in bf16 is off by 0.18.
       const double narrow = open.config.family == "gpt_oss" ? 0.25 : 0.1;
       for (auto [type, tolerance] : {std::pair{DType::F64, 1e-5}, {DType::F32, 1e-5}, {DType::BF16, narrow}}) {
         CAPTURE(name_of(type));
@@ -344,7 +344,7 @@ TEST_CASE("open models: tensors whose shapes or types only seem to fit are refus
   // A gain in blocks of 32, of which each row, one number, would decode a whole one.
   std::string blocks = sound;
   const std::string gain = "blk.0.attn_norm.weight";
-  blocks[place_of(gain) + gain.size() + 4 + 8] = 8;  // behind the number of axes and its size: Q8_0
+  blocks[place_of(gain) + gain.size() + 4 + 8] = 8;  // after the number of axes and its size: Q8_0
   refused(blocks, {"offset", gain});                 // it leaves a gap
   const WeightFile whole = open_weights(kModels + "llama.gguf");
   const StoredTensor& stored = whole.tensor(gain);

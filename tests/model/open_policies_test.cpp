@@ -1,4 +1,4 @@
-// Numbers and policies in which families of open models differ, by what only they do.
+// Sizes and policies in which families of open models differ, each by a property that only it has.
 #include <doctest/doctest.h>
 
 #include <algorithm>

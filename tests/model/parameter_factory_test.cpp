@@ -1,12 +1,11 @@
-// What initial values are drawn from, by scheme and kind of feed-forward block (paper: the released _init_weights).
+// The distributions of initial values, by scheme and kind of feed-forward block (paper: the released _init_weights).
 #include "model/parameter_factory.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-#include "model/feed_forward/gated_feed_forward.h"
-#include "model/feed_forward/plain_feed_forward.h"
+#include "model/feed_forward/feed_forward.h"
 #include "tests/support/files.h"
 
 using namespace sink;

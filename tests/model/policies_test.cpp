@@ -7,7 +7,7 @@
 #include "autograd/tape.h"
 #include "engine/ops/optimizer/adamw.h"
 #include "model/ablation_of.h"
-#include "model/placement/parallel_residual.h"
+#include "model/placement/placements.h"
 #include "tests/model/model_support.h"
 #include "tests/support/check_refused.h"
 
@@ -651,7 +651,7 @@ TEST_CASE("policies: each refuses the sizes that it cannot have, with a sentence
   odd_width.head_width = 8;
   refused("baseline", odd_heads, {"rotary", "even width of a head", "7"});
   refused("pos_absolute", odd_width, {"sinusoidal", "even width", "25"});
-  refused("bias_k_d64", small_sizes(), {"64 numbers of a key", "8 wide"});
+  refused("bias_k_d64", small_sizes(), {"64 elements of a key", "8 wide"});
   for (const char* name : {"pos_nope", "bias_k_d4"})
     if (is_built(name)) CHECK_NOTHROW(ablation_named(name).check_sizes(odd_width));
   CHECK_NOTHROW(ablation_named("pos_absolute").check_sizes(odd_heads));
@@ -662,7 +662,7 @@ TEST_CASE("a model refuses tokens that its vocabulary does not have") {
   std::int64_t V = model->sizes().vocabulary;
   Tensor foreign = tokens().clone();
   foreign.data<std::int32_t>()[0] = static_cast<std::int32_t>(V);
-  check_refused([&] { model->logits(foreign); }, {"token " + std::to_string(V), "[0, " + std::to_string(V) + ")"},
+  check_refused([&] { model->logits(foreign); }, {"token " + std::to_string(V), "[0, " + std::to_string(V - 1) + "]"},
                 Exit::bad_input);
   check_refused([&] { model->loss(Batch(foreign, tokens(), V + 1)); },
                 {std::to_string(V + 1) + " kinds of tokens", "the model " + std::to_string(V)}, Exit::bad_input);

@@ -1,10 +1,10 @@
-// Position policies and masks by what only they do, in whole models.
+// Position policies and masks in whole models, each by a property that only it has.
 #include <doctest/doctest.h>
 
 #include <cmath>
 
 #include "model/position/alibi_position.h"
-#include "model/position/relative_buckets.h"
+#include "model/position/relative_position.h"
 #include "tests/model/model_support.h"
 
 using namespace sink;

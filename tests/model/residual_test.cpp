@@ -1,4 +1,4 @@
-// The residual stream between blocks: a sum that waits for the norm which reads it has the bits of one made at once.
+// The residual stream between blocks: a pending sum, computed by the next norm, has the bits of a sum computed at once.
 #include "model/residual.h"
 
 #include <doctest/doctest.h>
@@ -8,8 +8,7 @@
 #include "autograd/ops/convert_node.h"
 #include "autograd/tape.h"
 #include "engine/data/batch.h"
-#include "model/norm/layer_norm_layer.h"
-#include "model/norm/rms_norm_layer.h"
+#include "model/norm/norms.h"
 #include "tests/model/model_support.h"
 #include "tests/support/compare.h"
 

@@ -7,7 +7,7 @@
 
 #include "autograd/tape.h"
 #include "engine/implementation.h"
-#include "eval/sink/evaluation_maps.h"
+#include "eval/sink/attention_patterns.h"
 #include "tests/golden/model/golden_training.h"
 #include "train/training_run.h"
 
@@ -63,22 +63,22 @@ Tensor train(const GoldenCase& golden, DType type) {
 }
 
 // The table with a further axis in front, as a tensor.
-Tensor stacked(const std::vector<NumberTable>& tables) {
+Tensor stacked(const std::vector<ValueTable>& tables) {
   std::vector<double> numbers;
-  for (const NumberTable& table : tables)
+  for (const ValueTable& table : tables)
     for (const auto& row : table) numbers.insert(numbers.end(), row.begin(), row.end());
   auto count = [](const auto& list) { return static_cast<std::int64_t>(list.size()); };
   return Tensor::from<double>({count(tables), count(tables[0]), count(tables[0][0])}, numbers);
 }
 
-// actual, whose shape may group the same numbers otherwise, within 1e-9 of the dataset of that name.
+// Checks `actual` against the dataset `name` with tolerance 1e-9. Its shape may group the same elements differently.
 void check_measure(const GoldenCase& golden, const std::string& name, const Tensor& actual) {
   Tensor expected = golden.file.tensor(name);
   REQUIRE_MESSAGE(actual.size() == expected.size(), golden.name, ": ", name);
   check_close(golden.name + ": " + name, actual.reshape(expected.shape()), expected, 1e-9);
 }
 
-std::vector<NumberTable> with_axis(std::vector<NumberTable> tables, const std::vector<NumberTable>& more) {
+std::vector<ValueTable> with_axis(std::vector<ValueTable> tables, const std::vector<ValueTable>& more) {
   tables.insert(tables.end(), more.begin(), more.end());
   return tables;
 }
@@ -110,8 +110,8 @@ TEST_CASE("golden model: --reference in f32 agrees to 1e-5") {
 
 TEST_CASE(
     "golden training: ten AdamW steps with clipping equal PyTorch's, in double to 1e-9, in f32 to 1e-4 and 1e-3") {
-  // AdamW divides by the size of gradients, also of tiny ones, so rounding grows from step to step and differs between
-  // compilers: at 64 numbers per head (bias_k_d64), 4e-4 after ten steps without fused multiply-adds.
+  // AdamW divides by the size of gradients, even of tiny ones, so rounding errors grow from step to step and differ
+  // between compilers: 4e-4 after ten steps without fused multiply-adds at 64 elements per head (bias_k_d64).
   for_each_golden_case([](const GoldenCase& golden) {
     Tensor expected = golden.file.tensor("training");
     check_close(golden.name + ": losses and gradient norms in f64", train(golden, DType::F64), expected, 1e-9);
@@ -127,22 +127,22 @@ TEST_CASE(
 TEST_CASE("golden measurements: sinks, row mass, entropy, norms and the split of q.k equal PyTorch's on full maps") {
   for_each_golden_case([](const GoldenCase& golden) {
     auto model = golden.model(DType::F64);
-    Evaluation e = evaluate(*model, golden.batch(), /*batch=*/1, /*with_maps=*/false);
+    Evaluation e = evaluate(*model, golden.batch(), /*batch=*/1, /*with_patterns=*/false);
     check_number(golden, "loss", e.loss, golden.file.tensor("loss").item(), 1e-9);
 
-    auto sinks = [](const SinkScores& scores) { return NumberTable(scores.sink_k.begin(), scores.sink_k.end()); };
+    auto sinks = [](const SinkScores& scores) { return ValueTable(scores.sink_k.begin(), scores.sink_k.end()); };
     check_measure(golden, "measures/alpha", stacked(with_axis(e.raw.alpha_layer_head_k, e.proxy.alpha_layer_head_k)));
     check_measure(golden, "measures/sink", stacked({sinks(e.raw), sinks(e.proxy)}));
     CHECK_MESSAGE(e.raw.star.has_value() == golden.file.has("measures/extra_alpha"), golden.name);
-    NumberTable no_extra(e.row_mass_layer_head.size(), std::vector<double>(e.row_mass_layer_head[0].size(), 0));
-    NumberTable extra_sums = e.extra_key_mass_layer_head;  // sums over rows in the file
+    ValueTable no_extra(e.row_sum_layer_head.size(), std::vector<double>(e.row_sum_layer_head[0].size(), 0));
+    ValueTable extra_sums = e.extra_key_weight_layer_head;  // sums over rows in the file
     for (auto& row : extra_sums)
       for (double& mass : row) mass *= static_cast<double>(e.context);
-    NumberTable extra_proxy_sums = no_extra;
+    ValueTable extra_proxy_sums = no_extra;
     if (e.raw.star) {
       check_measure(golden, "measures/extra_alpha",
                     stacked({e.raw.star->alpha_layer_head, e.proxy.star->alpha_layer_head}));
-      auto star = [](const SinkScores::Star& s) { return NumberTable{{s.sink.begin(), s.sink.end()}}; };
+      auto star = [](const SinkScores::Star& s) { return ValueTable{{s.sink.begin(), s.sink.end()}}; };
       check_measure(golden, "measures/extra_sink", stacked({star(*e.raw.star), star(*e.proxy.star)}));
       if (e.extra == Evaluation::Extra::key) {
         extra_proxy_sums = e.proxy.star->alpha_layer_head;
@@ -151,7 +151,7 @@ TEST_CASE("golden measurements: sinks, row mass, entropy, norms and the split of
       }
     }
     check_measure(golden, "measures/per_head",
-                  stacked({e.row_mass_layer_head, e.entropy_layer_head, extra_sums, extra_proxy_sums, e.first_key.dot,
+                  stacked({e.row_sum_layer_head, e.entropy_layer_head, extra_sums, extra_proxy_sums, e.first_key.dot,
                            e.first_key.norm_product, e.first_key.cosine, e.other_keys.dot, e.other_keys.norm_product,
                            e.other_keys.cosine}));
     check_measure(golden, "measures/hidden_norm", stacked({e.hidden_norm}));
@@ -173,8 +173,8 @@ TEST_CASE("golden maps: the last layer's weights on the first sequence equal PyT
     auto model = golden.model(DType::F64);
     Tensor expected = golden.file.tensor("attention_map");  // H, T, extra key + T
     std::int64_t last = golden.size("layers") - 1;
-    Evaluation::Maps taken = take_maps(*model, golden.tokens.rows(0, 1), last, 0, /*all_heads=*/true);
-    std::vector<NumberTable> heads;
+    Evaluation::Patterns taken = capture_patterns(*model, golden.tokens.rows(0, 1), last, 0, /*all_heads=*/true);
+    std::vector<ValueTable> heads;
     for (std::int64_t h = 0; h < expected.dim(0); ++h) {
       const Tensor& map = taken.weights[static_cast<std::size_t>(last * expected.dim(0) + h)];
       heads.emplace_back();

@@ -11,6 +11,7 @@ emulated device, a temporary copy; the checkout is left alone.
   mutate_cuda.py --list       what would be deleted
 """
 import argparse
+import os
 import pathlib
 import re
 import shutil
@@ -20,10 +21,13 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 # A whole line that is a barrier, a commit or a wait, or a return of threads without work.
-ORDER = re.compile(r"^\s*(sync_block|sync_warp|commit_copies|wait_for_copies<\d>)\(\);\s*(//.*)?$")
+ORDER = re.compile(r"^\s*(?:(?:sync_block|sync_warp|cp_async_commit_group|cp_async_wait_group<\d>|fence_mbarrier_init|"
+                   r"wgmma_fence|wgmma_commit_group|wgmma_wait_group<\d>|wait_for_turn|give_turn)\(\)|"
+                   r"(?:wait_for|release|mbarrier_wait)\(.*\));\s*(//.*)?$")
 BOUND = re.compile(r"^\s*if \([^;]*((>=|<|>|==) ?|sees_nothing)[^;]*\) return;\s*(//.*)?$")
 # Bounds inside of expressions, and what is put in their place.
 TILES = "engine/ops/attention/cuda/attention_tiles"
+HOPPER = "engine/ops/attention/cuda/attention_hopper"
 ROWS = "engine/ops/attention/cuda/attention"
 PART = "begin + rows_per_block < rows ? begin + rows_per_block : rows"
 CONDITIONS = [("engine/cuda/elements.cuh", "if (i < count) ", ""),
@@ -45,8 +49,8 @@ CONDITIONS = [("engine/cuda/elements.cuh", "if (i < count) ", ""),
               ("engine/ops/embedding/embedding_cuda.cu", "other + run < N ? other + run : N", "other + run"),
               ("engine/ops/embedding/embedding_cuda.cu", "n > 0 && ", ""),
               ("engine/ops/embedding/embedding_cuda.cu", "n < count && ", ""),
-              ("engine/ops/embedding/embedding_cuda.cu", "begin + kPiece < runs.count ? begin + kPiece : runs.count",
-               "begin + kPiece"),
+              ("engine/ops/embedding/embedding_cuda.cu", "begin + kBlock < runs.count ? begin + kBlock : runs.count",
+               "begin + kBlock"),
               (f"{ROWS}_forward_cuda.cuh", "n < keys ? weights.a(query.score(query.key(n))) : 0",
                "weights.a(query.score(query.key(n)))"),
               (f"{ROWS}_forward_cuda.cuh", "keys - first < kWarp ? keys - first : kWarp", "kWarp"),
@@ -58,27 +62,49 @@ CONDITIONS = [("engine/cuda/elements.cuh", "if (i < count) ", ""),
               (f"{ROWS}_backward_cuda.cuh", "j >= 0 && ", ""),
               ("engine/cuda/matrix_tiles.cuh", "row + n * kStep < count);", "true);"),
               ("engine/cuda/matrix_tiles.cuh", "if (column >= width) count = 0;", ""),
-              (f"{TILES}_cuda.cuh", "always || last - position >= queries ? queries : ", ""),
+              (f"{TILES}_cuda.cuh", "in_prefix || last - position >= queries ? queries : ", ""),
               (f"{TILES}_cuda.cuh", "column >= begin[e / 2] && ", ""),
               (f"{TILES}_cuda.cuh", " && column < end[e / 2]", ""),
-              (f"{TILES}_cuda.cuh", " || (!kTransposed && column < always_end[e / 2])", ""),
+              (f"{TILES}_cuda.cuh", " || (!kTransposed && column < prefix_end[e / 2])", ""),
               (f"{TILES}_cuda.cuh", "distance < last ? distance : last", "distance"),
               (f"{TILES}_cuda.cuh", "nearest + n < 0 ? 0 : nearest + n", "nearest + n"),
               (f"{TILES}_cuda.cuh", "if (!exists(e)) continue;", ""),
               (f"{TILES}_cuda.cuh", "if (d < D) *", "*"),
               (f"{TILES}_cuda.cuh", "if (begin_ < prefix_end_) begin_ = prefix_end_;", ""),
+              (f"{TILES}_cuda.cuh", "(range.first(queries.end - 1 + head.shift) + kKeys - 1)",
+               "range.first(queries.end - 1 + head.shift)"),
+              (f"{TILES}_cuda.cuh", "(queries.begin + head.shift + 1) / kKeys", "(queries.begin + head.shift + kKeys) / kKeys"),
+              (f"{TILES}_cuda.cuh", "has_bias && scale > 0", "has_bias"),
+              (f"{TILES}_forward_cuda.cuh", "kSeesAll || !is_masked(s[n][e])", "true"),
               (f"{TILES}_forward_cuda.cuh", "t_of(mt, e) < head.T ? t_of(mt, e) : head.T - 1", "t_of(mt, e)"),
               (f"{TILES}_forward_cuda.cuh", "!exists(2 * half) || ", ""),
-              (f"{TILES}_dq_cuda.cuh", "exists(e) ? t_of(e) : head.T - 1", "t_of(e)"),
-              (f"{TILES}_dq_cuda.cuh", "return exists(e) && ", "return "),
-              (f"{TILES}_dk_dv_cuda.cuh", "(exists ? t : head.T - 1)", "t"),
-              (f"{TILES}_dbias_cuda.cuh", "t < head.T ? t : head.T - 1", "t")]
+              (f"{TILES}_cuda.cuh", "first_t + row < head.T);", "true);"),
+              (f"{TILES}_dq_cuda.cuh", "exists(mt, e) ? t_of(mt, e) : head.T - 1", "t_of(mt, e)"),
+              (f"{TILES}_dq_cuda.cuh", "return exists(mt, e) && ", "return "),
+              (f"{TILES}_dk_dv_cuda.cuh", "last_of_first_key < first.T ? last_of_first_key + 1 : first.T", "first.T"),
+              (f"{TILES}_dk_dv_cuda.cuh", "(keys.end - 1 - first.shift + kQueries - 1) / kQueries", "0"),
+              (f"{TILES}_dk_dv_cuda.cuh", "keys.begin < head.K && ", ""),
+              (f"{TILES}_dbias_cuda.cuh", "t < head.T ? t : head.T - 1", "t"),
+              (f"{HOPPER}_tiles_cuda.cuh", "if (use.n >= Shape::kStages) ", "if (false) "),
+              (f"{HOPPER}_tiles_cuda.cuh", "1 - use.parity()", "use.parity()"),
+              (f"{HOPPER}_tiles_cuda.cuh", "distance < last ? distance : last", "distance"),
+              (f"{HOPPER}_tiles_cuda.cuh", "nearest + n < 0 ? 0 : nearest + n", "nearest + n"),
+              (f"{HOPPER}_forward_cuda.cuh", "key >= first[half] && ", ""),
+              (f"{HOPPER}_forward_cuda.cuh", " && key < end[half]", ""),
+              (f"{HOPPER}_forward_cuda.cuh", " || key < prefix", ""),
+              (f"{HOPPER}_forward_cuda.cuh", "first_key >= full_begin && ", ""),
+              (f"{HOPPER}_forward_cuda.cuh", " && end_key <= full_end", ""),
+              (f"{HOPPER}_forward_cuda.cuh", "t_of(e) < head.T ? t_of(e) : head.T - 1", "t_of(e)"),
+              (f"{HOPPER}_forward_cuda.cuh", "t_of(2 * half) >= head.T || ", ""),
+              (f"{HOPPER}_forward_cuda.cuh", "return t_of(e) < head.T;", "return true;"),
+              (f"{HOPPER}_forward_cuda.cuh", "if (consumer_index == 1) consumer.give_turn();", ""),
+              (f"{HOPPER}_forward_cuda.cuh", "if (rescales) rows.rescale_output(factors);", "")]
 # Which tests look at what the kernels of several operations share.
-SHARED = {"engine/cuda/warp.cuh": ["scaled_sum", "sum_of_squares", "rms_norm"],
-          "engine/cuda/elements.cuh": ["add", "rotary"],
-          "engine/cuda/column_sums.cuh": ["rms_norm", "attention"],
-          "engine/cuda/norm_rows.cuh": ["rms_norm", "layer_norm"],
-          "engine/cuda/matrix_tiles.cuh": ["attention_tiles"]}
+SHARED = {"engine/cuda/warp.cuh": ["scaled_sum_test", "sum_of_squares_test", "rms_norm_test"],
+          "engine/cuda/elements.cuh": ["add_test", "rotary_test"],
+          "engine/cuda/column_sums.cuh": ["rms_norm_test", "attention_cuda_test"],
+          "engine/cuda/norm_rows.cuh": ["rms_norm_test", "layer_norm_test"],
+          "engine/cuda/matrix_tiles.cuh": ["attention_tiles_cuda_test"]}
 TILE_TESTS = ["attention_tiles_cuda_test", "emulated_attention_cost_test"]
 # Of attention's operations, those that its test names and one that divides by a sum: the others have the same kernels.
 OPERATIONS = ["Softmax", "Sigmoid", "SigmoidLogN", "ClippedSoftmax", "Softpick", "Linear", "EluNorm"]
@@ -106,10 +132,12 @@ def mutations(only):
     files = sorted(ROOT.glob("engine/ops/**/*_cuda.cu")) + sorted(ROOT.glob("engine/ops/**/*_cuda.cuh"))
     for path in files + [ROOT / name for name in SHARED]:
         name = str(path.relative_to(ROOT))
-        own = "attention" if "/attention/" in name else path.stem.removesuffix("_cuda")
-        tests = [f"{t}_cuda_test" for t in SHARED.get(name, [own])]
+        own = "attention_cuda_test" if "/attention/" in name else path.stem.removesuffix("_cuda") + "_test"
+        tests = SHARED.get(name, [own])
         if name.startswith(TILES) or name == "engine/cuda/matrix_tiles.cuh":
             tests = TILE_TESTS
+        if name.startswith(HOPPER):
+            tests = TILE_TESTS[:1]
         text = path.read_text()
         for number, (line, inside) in enumerate(zip(text.splitlines(), kernels_of(text))):
             if inside and (ORDER.match(line) or BOUND.match(line)):
@@ -125,6 +153,12 @@ def mutations(only):
 
 def run(command, **more):
     return subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", **more)
+
+
+def run_test(copy, test, name, **more):
+    """For a mutation of the file `name`."""
+    environment = dict(os.environ, SINK_COMPUTE_CAPABILITY="90" if name.startswith(HOPPER) else "80")
+    return run([f"build/tests/{test}", "--abort-after=1"], cwd=copy, env=environment, **more)
 
 
 def build(copy, tests):
@@ -157,7 +191,7 @@ def main():
         if built.returncode:
             sys.exit(f"mutate_cuda.py: the copy does not build:\n{built.stdout[-3000:]}")
         for test in tests:
-            if run([f"build/tests/{test}"], cwd=copy).returncode:
+            if any(run_test(copy, test, name).returncode for name in {HOPPER, ""}):
                 sys.exit(f"mutate_cuda.py: {test} fails before anything is deleted")
         survivors = []
         for count, (name, number, old, new, tests) in enumerate(all_of_them, 1):
@@ -170,7 +204,7 @@ def main():
             noticed = "does not compile" if built.returncode else None
             for test in tests if not noticed else []:
                 try:
-                    if run([f"build/tests/{test}", "--abort-after=1"], cwd=copy, timeout=300).returncode:
+                    if run_test(copy, test, name, timeout=300).returncode:
                         noticed = test
                         break
                 except subprocess.TimeoutExpired:

@@ -13,7 +13,7 @@
 
 namespace sink {
 
-// "(1, 0, 5)": where element i of a contiguous tensor lies.
+// "(1, 0, 5)": the index of element i of a contiguous tensor.
 inline std::string index_text(const Shape& shape, std::int64_t i) {
   std::string text;
   for (int axis = shape.rank() - 1; axis >= 0; --axis) {

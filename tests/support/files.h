@@ -89,7 +89,7 @@ Exit exit_of(Action&& action, std::string* message = nullptr) {
   return Exit::ok;
 }
 
-// Both as one text, "exit 3 [tokenizer] ...".
+// Both as one text, "exit 3 ...".
 template <class Action>
 std::string error_of(Action&& action) {
   std::string message;

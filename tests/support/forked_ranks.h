@@ -44,7 +44,7 @@ inline std::vector<int> in_ranks(int size, const std::function<int(const RankPla
   return codes;
 }
 
-// In such a process, whose doctest nobody hears: says on stderr what does not hold.
+// A check in a forked rank, where doctest does not report: prints on stderr what does not hold.
 inline bool expect(bool holds, const std::string& what) {
   if (!holds) std::fprintf(stderr, "not so: %s\n", what.c_str());
   return holds;

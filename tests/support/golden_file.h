@@ -1,5 +1,5 @@
-// GoldenFile: reads the datasets and texts of an HDF5 file of expected values. Reals come as F64, whole numbers as I32,
-// whatever width the file has.
+// GoldenFile: reads the datasets and texts of an HDF5 file of expected values. Floats of any width come as F64,
+// integers as I32.
 #pragma once
 
 #include <hdf5.h>

@@ -1,4 +1,5 @@
-// What ranks of a test add up: numbers whose sum depends on its order, of sizes 3e-4 to 1e8 and of both signs.
+// Values for the ranks of a test to sum. Their sum depends on the order: they are of sizes 3e-4 to 1e8 and of both
+// signs.
 #pragma once
 
 #include <cstdint>

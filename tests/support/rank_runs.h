@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/comm/device_communicator.h"
+#include "engine/comm/host_communicator.h"
 #include "engine/threads.h"
 #include "model/all_ablations.h"
 #include "tests/support/files.h"
@@ -63,7 +63,7 @@ inline std::string bits_of_run(TrainingRun& run, std::int64_t steps) {
     Tensor values = parameter->master().to(Device::cpu);
     append(bits, values.raw(), values.bytes());
   }
-  for (const OptimizerState& state : whole_state(run)) {
+  for (const OptimizerState& state : gather_optimizer_state(run)) {
     Tensor values = state.values;
     bits += state.name;
     append(bits, values.raw(), values.bytes());

@@ -9,11 +9,11 @@
 
 namespace sink {
 
-// Closed at the end of its scope. With `seal_bytes` left free at its front.
+// Closed at the end of its scope. With `user_block_bytes` left free at its front.
 struct RawHdf5 {
-  explicit RawHdf5(const std::string& path, hsize_t seal_bytes = 0) {
+  explicit RawHdf5(const std::string& path, hsize_t user_block_bytes = 0) {
     hid_t creation = H5Pcreate(H5P_FILE_CREATE);
-    H5Pset_userblock(creation, seal_bytes);
+    H5Pset_userblock(creation, user_block_bytes);
     id = H5Fcreate(path.c_str(), H5F_ACC_TRUNC, creation, H5P_DEFAULT);
     H5Pclose(creation);
     if (id < 0) throw std::runtime_error("cannot make " + path);

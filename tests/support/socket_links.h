@@ -121,11 +121,11 @@ class SocketLinks : public Links {
     const ssize_t moved = message.is_send ? ::send(socket_of(message), place, left, MSG_NOSIGNAL)
                                           : ::recv(socket_of(message), place, left, 0);
     if (moved < 0 && (errno == EAGAIN || errno == EINTR)) return false;
-    if (moved <= 0) throw RankLost("[ranks] rank " + std::to_string(message.other) + " has ended");
+    if (moved <= 0) throw RankLost("rank " + std::to_string(message.other) + " has ended");
     message.done += static_cast<std::size_t>(moved);
     if (!message.is_send && in_head && message.done == sizeof(Head) &&
         (message.head.number != name.number || message.head.bytes != message.bytes))
-      throw Error("[ranks] rank " + std::to_string(message.other) + " is at another transfer than " + name.str() +
+      throw Error("rank " + std::to_string(message.other) + " is at another transfer than " + name.str() +
                   ": they do not do the same");
     return true;
   }

@@ -1,4 +1,4 @@
-// Matrices as files have them, with their numbers beside: for tests of what reads weights in place.
+// Matrices as they are stored in files, with their values as tensors, for tests of memory-mapped weights.
 #pragma once
 
 #include <cstring>
@@ -9,7 +9,7 @@
 
 namespace sink {
 
-// The bytes of a matrix in f32, and of one in Q8_0 (blocks of 32: a scale 2^-6 and codes), whose numbers are exact.
+// The bytes of a matrix in F32, or in Q8_0 (blocks of 32: a scale 2^-6 and codes), whose values are exact.
 struct StoredSample {
   Tensor numbers_NK;
   std::vector<unsigned char> bytes;

@@ -7,7 +7,7 @@
 
 namespace sink {
 
-// As it stands in a file: little-endian.
+// The bytes of a value in a file: little-endian.
 template <class T>
 std::string raw_bytes(T value) {
   return {reinterpret_cast<const char*>(&value), sizeof value};
@@ -27,7 +27,7 @@ inline std::string safetensors_bytes(const std::string& header, const std::strin
 
 inline std::string gguf_text(const std::string& text) { return raw_u64(text.size()) + text; }
 
-// "GGUF", version, how many; then entries and tensors as they are given, blanks up to the alignment, the numbers.
+// "GGUF", version, counts; then the given entries and tensors, padding up to the alignment, and the data.
 struct GgufBytes {
   std::uint32_t version = 3;
   std::vector<std::string> entries, tensors;
@@ -77,7 +77,7 @@ inline std::string small_safetensors() {
                            raw_floats({1, 2, 3, 4, 5, 6}) + raw_bytes(std::int16_t{-7}) + raw_bytes(std::int16_t{9}));
 }
 
-// dim 4, hidden_dim 3, 2 layers, 2 heads, 1 of keys and values, 5 words, 2 positions: numbers 0, 1, 2, ...
+// dim 4, hidden_dim 3, 2 layers, 2 heads, 1 key-value head, 5 words, 2 positions. The weights are 0, 1, 2, ...
 inline std::string small_llama2c(bool shared = true) {
   std::string bytes;
   for (std::int32_t size : {4, 3, 2, 2, 1, shared ? 5 : -5, 2}) bytes += raw_bytes(size);

@@ -15,7 +15,7 @@ import sys
 import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-TEXTS = ["README.md", "GLOSSARY.md", "CONTRIBUTING.md", "engine/**/*.md", "tools/**/*.md", "tools/gdb/sinklab/*.py",
+TEXTS = ["README.md", "GUIDE.md", "CODE_MAP.md", "CONTRIBUTING.md", "engine/**/*.md", "tools/**/*.md", "tools/gdb/sinklab/*.py",
          "tools/gdb/sinklab.py", "engine/ops/attention/**/*.h", "engine/cuda/emulated/*.h", "train/run_config.cpp"]
 DEFAULT = "train_pos_learnable"
 IN_PROGRAM = r"(?:[^.`\n]{0,40}\bin `((?:train|eval)_\w+)`)?"

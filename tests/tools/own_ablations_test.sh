@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A file of ablations outside the repository (SINK_ABLATIONS): the README's own example is configured, compiled and run,
+# A file of ablations outside the repository (SINK_ABLATIONS): the example of model/ADD_AN_ABLATION.md is configured, compiled and run,
 # with the libraries of the build that this test belongs to; files that cannot be meant are refused with a sentence.
 #   own_ablations_test.sh BUILD
 set -euo pipefail
@@ -27,9 +27,9 @@ refused "$work/known.h" "has an ablation \`bias_k\`, and there is one already of
 printf 'struct twice : baseline {};\nstruct twice : baseline {};\n' >"$work/twice.h"
 refused "$work/twice.h" "has an ablation \`twice\`, and there is one already of this name"
 
-sed -n '/^\/\/ my_ablations.h$/,/^```$/p' README.md | sed '$d' >"$work/my_ablations.h"
-grep -q '^struct alibi_relu ' "$work/my_ablations.h" || fail "README.md has no my_ablations.h with alibi_relu"
-configure "$work/my_ablations.h" || { cat "$work/log" >&2; fail "the README's file was refused"; }
+sed -n '/^\/\/ my_ablations.h$/,/^```$/p' model/ADD_AN_ABLATION.md | sed '$d' >"$work/my_ablations.h"
+grep -q '^struct alibi_relu ' "$work/my_ablations.h" || fail "model/ADD_AN_ABLATION.md has no my_ablations.h with alibi_relu"
+configure "$work/my_ablations.h" || { cat "$work/log" >&2; fail "the page's file was refused"; }
 [ "$(tail -n 1 "$work/build/generated/ablations/names.txt")" = alibi_relu ] || fail "names.txt does not end with it"
 grep -q 'ablation_alibi_relu(),' "$work/build/generated/ablations/list_of_ablations.cpp" || fail "all_ablations() lacks it"
 grep -q 'size() - 1)' "$work/build/generated/ablations/list_of_ablations.cpp" || fail "repository_ablations() has it"
@@ -47,4 +47,4 @@ link=${link//-o train_baseline/-o $work/train_alibi_relu}
 "$work/train_alibi_relu" --task bigram-backcopy --layers 1 --heads 1 --width 16 --feed-forward 16 --batch 2 --steps 3 \
   --eval-sequences 2 --threads 1 --run "$work/run" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "it does not train"; }
 grep -q '^ablation = "alibi_relu"$' "$work/run/config.toml" || fail "config.toml does not name it"
-echo "own_ablations_test: the README's file of ablations configures, compiles and trains"
+echo "own_ablations_test: the page's file of ablations configures, compiles and trains"

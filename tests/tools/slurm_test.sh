@@ -56,5 +56,5 @@ if [ $code -ne 0 ] || [ "$times" -ne 2 ] || ! cmp -s "$run/checkpoint.h5" "$fold
   echo "FAILED: code $code, queued again $times times; wanted 0, 2 and the bits of one process"
   exit 1
 fi
-grep "trouble: \|queued again\|going on from\| is lost\|is complete" "$folder/said"
+grep "trouble: \|queued again\|resuming from\| is lost\|is complete" "$folder/said"
 echo "Slurm: told to stop, then a rank lost; the run is that of one process"

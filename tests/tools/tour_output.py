@@ -71,7 +71,7 @@ def main():
     write, build = "--write" in more, pathlib.Path(build).resolve()
     pages = {page: page.read_text() for page in sorted((ROOT / "tools/tour").glob("*.md"))}
     commands = [command for text in pages.values() for command, _ in BLOCK.findall(text) if f"build/{kind}/" in command]
-    without_gdb = [command for command in commands if command.startswith("gdb ")] if not shutil.which("gdb") else []
+    without_gdb = [command for command in commands if command.startswith(("gdb ", "bash tools/gdb/"))] if not shutil.which("gdb") else []
     commands = [command for command in commands if command not in without_gdb]
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         outputs = dict(zip(commands, pool.map(lambda command: output_of(command, build, kind), commands)))

@@ -53,18 +53,18 @@ std::set<std::string> words_of(const fs::path& path) {
   return words;
 }
 
+std::string number_of(const fs::path& chapter) {
+  const std::string name = chapter.filename().string();
+  return name.substr(0, name.find('_'));
+}
+
 // chapters()[0] is the path of chapter 1, and so on.
 std::vector<fs::path> chapters() {
   std::vector<fs::path> found;
   for (const auto& entry : fs::directory_iterator(kTour))
     if (entry.path().extension() == ".md" && entry.path().filename() != "README.md") found.push_back(entry.path());
-  std::sort(found.begin(), found.end());
+  std::ranges::sort(found, {}, [](const fs::path& chapter) { return std::stoi(number_of(chapter)); });
   return found;
-}
-
-std::string number_of(const fs::path& chapter) {
-  const std::string name = chapter.filename().string();
-  return name.substr(0, name.find('_'));
 }
 
 std::string title_of(const fs::path& chapter) {
@@ -81,7 +81,7 @@ std::string link_to(const fs::path& chapter) {
 TEST_CASE("tour: chapters come in order, from the README and from one to the next") {
   CHECK(has(text_of(kRoot / "README.md"), "](tools/tour/1_tensor.md)"));
   const std::vector<fs::path> all = chapters();
-  CHECK(all.size() == 9);
+  CHECK(all.size() == 10);
   const std::string contents = text_of(kTour / "README.md");
   std::size_t at = 0;
   for (std::size_t n = 0; n < all.size(); ++n) {

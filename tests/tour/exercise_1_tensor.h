@@ -1,4 +1,4 @@
-// Exercise 1 of the tour: where a number of a tensor lies.
+// Exercise 1 of the tour: the position of an element of a tensor.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// Exercise 5 of the tour: how many numbers a model learns.
+// Exercise 5 of the tour: how many parameters a model has.
 #pragma once
 
 #include "model/sizes.h"

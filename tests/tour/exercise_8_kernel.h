@@ -5,8 +5,8 @@
 
 namespace sink::tour {
 
-// What is known of some keys of a softmax row: their largest score, the sum of e^(s_j - m), and that of e^(s_j - m) v_j
-// (the values are plain numbers here).
+// Partial results for some keys of a softmax row: their largest score m, S, the sum of e^(s_j - m), and o, the sum of
+// e^(s_j - m) v_j (the values are scalars here).
 struct Half {
   double m, S, o;
 };

@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <fstream>
 #include <sstream>
 
 #include "autograd/grad_check.h"
@@ -13,6 +14,7 @@
 #include "model/ablation.h"
 #include "tests/support/compare.h"
 #ifdef SINK_TOUR_ANSWERS
+#include "tests/tour/answers/answer_10_tensor_cores.h"
 #include "tests/tour/answers/answer_1_tensor.h"
 #include "tests/tour/answers/answer_2_tape.h"
 #include "tests/tour/answers/answer_3_operation.h"
@@ -23,6 +25,7 @@
 #include "tests/tour/answers/answer_8_kernel.h"
 #include "tests/tour/answers/answer_9_policy.h"
 #else
+#include "tests/tour/exercise_10_tensor_cores.h"
 #include "tests/tour/exercise_1_tensor.h"
 #include "tests/tour/exercise_2_tape.h"
 #include "tests/tour/exercise_3_operation.h"
@@ -55,7 +58,7 @@ struct ScoredRow {
     o = Tensor::empty_like(q);
     m = Tensor::empty({1, 1, 1}, DType::F64), S = Tensor::empty_like(m);
     attention(op, q, k, k, config, o, m, S);
-    map = attention_map(op, q, k, m, S, config, 0, 0);
+    map = attention_pattern(op, q, k, m, S, config, 0, 0);
   }
 };
 
@@ -204,6 +207,26 @@ TEST_CASE("9 policy: ALiBi, and a query may keep silent" * doctest::skip()) {
   int different = 0;
   for (std::string a, b; mine >> a;) different += !(usual >> b) || a != b;
   CHECK(different == 2);
+}
+
+TEST_CASE("10 tensor cores: the accumulators of a warp are where NVIDIA's CuTe says" * doctest::skip()) {
+  std::ifstream tables(SINK_SOURCE_DIR "/tests/golden/cuda/cute_tables.txt");
+  int checked = 0;
+  for (std::string line; std::getline(tables, line);) {  // such as "sums 5: 1,2 1,3 9,2 9,3"
+    if (!line.starts_with("sums ")) continue;
+    std::istringstream words(line.substr(5));
+    int lane, row, column;
+    char separator;
+    words >> lane >> separator;
+    for (int index = 0; words >> row >> separator >> column; ++index, ++checked) {
+      CAPTURE(row);
+      CAPTURE(column);
+      Place place = place_of(row, column);
+      CHECK(place.lane == lane);
+      CHECK(place.index == index);
+    }
+  }
+  CHECK(checked == 128);
 }
 
 }  // namespace tour

@@ -1,4 +1,4 @@
-// The models around the birth of the sink: which files are there, after any kill and resume, and that they are models.
+// The checkpoints around the onset of the sink: which files exist, after any kill and resume, and that they are models.
 #include "train/birth_checkpoints.h"
 
 #include <doctest/doctest.h>

@@ -1,4 +1,4 @@
-// What happens when numbers stop being numbers: the step is skipped, and k skipped steps in a row end the run.
+// NaN or infinite losses: the step is skipped, and k skipped steps in a row end the run.
 #include <doctest/doctest.h>
 
 #include <limits>

@@ -37,9 +37,9 @@ TEST_CASE("errors: wrong flags and values leave with 2") {
   std::string run = folder / "run";
   check_error({folder, small_run(run, {"--learning-rat", "1"})}, 2, "--learning-rate");
   check_error({folder, small_run(run, {"--heads", "three"})}, 2, "--heads");
-  check_error({folder, small_run(run, {"--heads", "3"})}, 2, "--width");
+  check_error({folder, small_run(run, {"--heads", "3"})}, 2, "--d-model");
   check_error({folder, small_run(run, {"--precision", "f16"})}, 2, "bf16");
-  check_error({folder, small_run(run, {"--precision", "tf32"})}, 2, "expected --device cuda");
+  check_error({folder, small_run(run, {"--precision", "tf32"})}, 2, "needs --device cuda");
   check_error({folder, {"train_pos_learnable", "--task", "bigram-backcopy"}}, 2, "--run");
   CHECK_FALSE(std::filesystem::exists(run));
 }

@@ -1,5 +1,5 @@
-// Fine-tuning on chats, from text to the tuned model: what the loss counts, what is measured before and after, that a
-// run which is stopped goes on bit for bit, and what is refused.
+// Fine-tuning on chats, from text to the tuned model: which tokens the loss counts, what is measured before and after,
+// that a stopped run resumes bit for bit, and what is refused.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -55,8 +55,8 @@ struct Trained : TemporaryFolder {
   }
 };
 
-// The mean of -log p over the targets that the marks of the file name, out of the model's logits: written anew from the
-// definition, block by block.
+// The mean of -log p over the targets that the file marks, from the model's logits: an independent implementation of
+// the definition, block by block.
 double loss_by_hand(LanguageModel& model, const TokenFile& file, std::int64_t T, std::int64_t fixed_token,
                     std::int64_t sequences) {
   double sum = 0;

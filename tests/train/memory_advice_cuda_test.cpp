@@ -60,19 +60,19 @@ TEST_CASE("memory advice: a run that did not fit trains with the flags that the 
       continue;
     }
     std::string advice = said.text.substr(said.text.find("--", said.text.find("in use, of ")));
-    std::size_t other = advice.find("; so does --recompute");
+    std::size_t other = advice.find("; so does --gradient-checkpointing");
     std::string flags = flags_in(advice.substr(0, other));
     for (const std::string& word : words_of(flags))
       if (word.starts_with("--")) seen.insert(word);
     Said advised = on_device(mib, folder, run + flags);
     CHECK_MESSAGE(advised.code == 0, advice, advised.text);
     if (other == std::string::npos) continue;
-    seen.insert("or --recompute");
-    Said recomputed = on_device(mib, folder, run + " --recompute");
+    seen.insert("or --gradient-checkpointing");
+    Said recomputed = on_device(mib, folder, run + " --gradient-checkpointing");
     CHECK_MESSAGE(recomputed.code == 0, advice, recomputed.text);
   }
-  CHECK(seen ==
-        std::set<std::string>{"model", "--batch", "--accumulate", "--recompute", "--context", "or --recompute"});
+  CHECK(seen == std::set<std::string>{"model", "--batch", "--accumulate", "--gradient-checkpointing", "--context",
+                                      "or --gradient-checkpointing"});
 }
 
 TEST_CASE("memory advice: a measurement that did not fit is made with the batch that the message names") {

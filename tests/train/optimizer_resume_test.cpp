@@ -1,5 +1,5 @@
-// A run of any optimiser goes on exactly; a checkpoint of another is refused, but begins a run; and what older programs
-// left, without a word of an optimiser, is AdamW's.
+// A run with any optimizer resumes exactly. A checkpoint of another optimizer is refused by --resume but accepted by
+// --initial. A checkpoint of an older program, which names no optimizer, is AdamW's.
 #include <doctest/doctest.h>
 
 #include <regex>

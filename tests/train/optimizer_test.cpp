@@ -1,5 +1,5 @@
-// AdamW over the whole arena of parameters: the same numbers as parameter by parameter, and nothing where no gradient
-// has arrived.
+// AdamW over the whole arena of parameters: the same values as parameter by parameter, and no change without a
+// gradient.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -7,7 +7,7 @@
 #include <functional>
 
 #include "tests/support/compare.h"
-#include "train/optimizers/adamw_optimizer.h"
+#include "train/optimizers/optimizers.h"
 
 using namespace sink;
 
@@ -66,7 +66,8 @@ TEST_CASE("optimizer: one AdamW call over the arena is one per parameter, and th
   for (DType compute : {DType::F64, DType::F32, DType::BF16}) {
     RunConfig config = some_config();
     ParameterArena arena = made_arena(compute);
-    AdamwOptimizer optimizer(arena, config, ParameterShards(arena));
+    const std::unique_ptr<Optimizer> made = make_optimizer(arena, config);
+    Optimizer& optimizer = *made;
     std::vector<Tensor> w, m, v;
     for (const auto& p : arena) {
       w.push_back(p->master().clone());
@@ -107,7 +108,8 @@ TEST_CASE("optimizer: one AdamW call over the arena is one per parameter, and th
 
 TEST_CASE("optimizer: a parameter without a gradient is left alone: no decay, no moment") {
   ParameterArena arena = made_arena(DType::F64);
-  AdamwOptimizer optimizer(arena, some_config(), ParameterShards(arena));
+  const std::unique_ptr<Optimizer> made = make_optimizer(arena, some_config());
+  Optimizer& optimizer = *made;
   auto give = [&](std::initializer_list<int> to, std::int64_t step) {
     for (int i : to)
       arena[static_cast<std::size_t>(i)]->var().gradient().accumulate(
@@ -142,7 +144,8 @@ TEST_CASE("optimizer: what products read is the masters rounded, after every kin
 #endif
   for (Device device : devices) {
     ParameterArena arena = made_arena(DType::BF16, device);
-    AdamwOptimizer optimizer(arena, some_config(), ParameterShards(arena));
+    const std::unique_ptr<Optimizer> made = make_optimizer(arena, some_config());
+    Optimizer& optimizer = *made;
     Tensor before = arena.copy().to(Device::cpu).clone();
     auto changed = [&](const Parameter& p) {
       Tensor now = p.compute().to(Device::cpu), then = ParameterArena::slice(before, p);
@@ -168,7 +171,8 @@ TEST_CASE("optimizer: what products read is the masters rounded, after every kin
 
 TEST_CASE("optimizer: skip drops the gradients and changes nothing else") {
   ParameterArena arena = made_arena(DType::F32);
-  AdamwOptimizer optimizer(arena, some_config(), ParameterShards(arena));
+  const std::unique_ptr<Optimizer> made = make_optimizer(arena, some_config());
+  Optimizer& optimizer = *made;
   Tensor w = arena.masters().clone();
   arena[0]->var().gradient().accumulate(gradient_of(*arena[0], 1));
   optimizer.skip();

@@ -1,5 +1,5 @@
-// Ranks that are lost, stopped or told to stop: the others leave in time, say who it was, and the run goes on from what
-// is saved, with the bits of one that nothing happened to.
+// Ranks that are lost, stopped or told to stop: the others exit in time and name that rank, and the run resumes from
+// its checkpoint with the bits of an undisturbed one.
 #include <doctest/doctest.h>
 
 #include <algorithm>

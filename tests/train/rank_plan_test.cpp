@@ -23,7 +23,7 @@ RunConfig planned_config(std::int64_t zero, std::int64_t accumulate, const std::
 }
 
 RankPlan plan_of(const RunConfig& config, TrainingRun& run, int ranks) {
-  return {.sections = run.model().parameters().section_sizes(ranks),
+  return {.buckets = run.model().parameters().bucket_sizes(ranks),
           .ranks = ranks,
           .zero = config.zero,
           .micro_batches = config.accumulate,
@@ -52,9 +52,9 @@ TEST_CASE("rank plan: bytes that are sent and tensors that are kept are those of
             run.step();
             const double sent = run.strategy().traffic().bytes_sent - first;
             const double kept = static_cast<double>(allocator_stats().bytes_in_use) - before;
-            // Losses and, with a share each, sums of squares of pieces travel, too; batches and the sums are kept.
-            const double pieces = static_cast<double>(plan.numbers()) / 4096 * 8;
-            const bool bytes_hold = sent >= bytes_sent_of(plan) && sent <= bytes_sent_of(plan) + pieces + 8 * 8 * 4;
+            // In addition losses and, with shards, partial squared norms are sent; batches and the sums are kept.
+            const double norms = static_cast<double>(plan.elements()) / 4096 * 8;
+            const bool bytes_hold = sent >= bytes_sent_of(plan) && sent <= bytes_sent_of(plan) + norms + 8 * 8 * 4;
             const bool memory_holds = std::abs(kept - memory_of(plan).total()) < 0.05 * memory_of(plan).total() + 40000;
             return (bytes_hold
                         ? ""
@@ -68,8 +68,8 @@ TEST_CASE("rank plan: bytes that are sent and tensors that are kept are those of
 }
 
 TEST_CASE("rank plan: by hand, two ranks of ten blocks") {
-  RankPlan plan{.sections = {1000, 100, 100, 100, 100, 400}, .ranks = 2, .zero = 0, .micro_batches = 2};
-  CHECK(plan.numbers() == 1800);
+  RankPlan plan{.buckets = {1000, 100, 100, 100, 100, 400}, .ranks = 2, .zero = 0, .micro_batches = 2};
+  CHECK(plan.elements() == 1800);
   CHECK(bytes_sent_of(plan) == 0.5 * 4 * 1800 * 2);
   CHECK(memory_of(plan).total() == 16 * 1800);
   plan.bf16 = true;
@@ -84,12 +84,12 @@ TEST_CASE("rank plan: by hand, two ranks of ten blocks") {
 }
 
 TEST_CASE("rank plan: time is computing, and what no computing hides") {
-  RankPlan plan{.sections = {1000, 8000, 1000}, .ranks = 2, .zero = 0, .micro_batches = 2};
+  RankPlan plan{.buckets = {1000, 8000, 1000}, .ranks = 2, .zero = 0, .micro_batches = 2};
   // 2000 tokens, 1000 each at 1000 a second; 40 kB a step, of which the embedding's 4 kB are last.
   CHECK(time_of(plan, 2000, 1000, 0).step() == 1);
   CHECK(time_of(plan, 2000, 1000, 40000).waiting == doctest::Approx(0.1 + (0.9 - 2.0 / 3)));
   CHECK(time_of(plan, 2000, 1000, 400000).waiting == doctest::Approx(0.01));
-  plan.zero = 1;  // and the weights behind the update
+  plan.zero = 1;  // and the weights after the update
   CHECK(time_of(plan, 2000, 1000, 400000).waiting == doctest::Approx((2000 + 20000) / 400000.0));
   plan.ranks = 1;
   CHECK(time_of(plan, 2000, 1000, 400000).step() == 2);
@@ -109,7 +109,7 @@ TEST_CASE("rank plan: --dry-run plans for a cluster what no laptop has room for,
   CHECK_MESSAGE(text.find("tokens a second, about ") != std::string::npos, text);
 }
 
-// tools/launch/PLAN.md has these lines word for word: SINK_WRITE_PLAN=1 prints them anew.
+// tools/launch/PLAN.md has these lines verbatim; SINK_WRITE_PLAN=1 prints them.
 TEST_CASE("rank plan: the page that plans 8 and 64 GPUs says what the programs say") {
   const std::string page = read_bytes(std::string(SINK_SOURCE_DIR) + "/tools/launch/PLAN.md");
   struct Case {

@@ -1,4 +1,4 @@
-// Ranks as a user starts them: the same files as one process writes, whoever starts them and however they go on.
+// Ranks as a user starts them: the same files as from one process, for any launcher and after any resume.
 #include <doctest/doctest.h>
 
 #include <nlohmann/json.hpp>

@@ -1,5 +1,5 @@
-// A run is the same run on any number of ranks, to the bit: every ablation, every optimiser, however its state is kept,
-// and whoever goes on with it.
+// A run is the same on any number of ranks, to the bit: for every ablation, every optimizer, with sharded or whole
+// state, and after a resume with another number of ranks.
 #include <doctest/doctest.h>
 
 #include "tests/support/check_refused.h"
@@ -104,7 +104,7 @@ TEST_CASE("ranks: a run continues from 1 to 4 to 2 ranks, its state sharded or w
       TrainingRun run(config_with(zero), ablation, ranks);
       std::vector<OptimizerState> state;
       if (!from.empty() && ranks.is_writer()) state = resume(folder / from, run);
-      spread(run, state);
+      scatter_state(run, state);
       if (to.empty()) return bits_of_run(run, 3);
       for (int step = 0; step < 3; ++step) run.step();
       save_run(folder / to, run);

@@ -1,5 +1,5 @@
-// The released code's choices (train/studies/released/released_choices.h) against PyTorch's numbers, finite differences
-// and float's limits.
+// The released code's choices (train/studies/released/released_choices.h) compared with PyTorch's results, finite
+// differences and the limits of float.
 #include "train/studies/released/released_choices.h"
 
 #include <doctest/doctest.h>

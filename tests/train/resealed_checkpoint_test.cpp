@@ -1,5 +1,5 @@
-// A checkpoint that somebody has changed and given a right checksum: nothing in it is believed that its tensors and its
-// other attributes contradict. Training and evaluation leave with 4 and one sentence.
+// A checkpoint that was changed and given a valid checksum: content that contradicts its tensors or other attributes is
+// rejected. Training and evaluation exit with code 4 and one sentence.
 #include <doctest/doctest.h>
 
 #include <algorithm>

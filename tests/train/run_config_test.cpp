@@ -1,4 +1,4 @@
-// A run's settings: which source wins, what is refused and how it says so, and that TOML keeps every bit.
+// A run's settings: which source wins, what is refused with which message, and that TOML keeps every bit.
 #include "train/run_config.h"
 
 #include <doctest/doctest.h>
@@ -90,7 +90,7 @@ TEST_CASE("run config: --tiny is other defaults, for a debugger, which any flag 
   CHECK(other.context == 9);
   CHECK(other.run == "elsewhere");
   CHECK(tiny.force);
-  CHECK(!other.force);  // a run that somebody wants
+  CHECK(!other.force);  // the user named this run
   CHECK(other.steps == 7);
   CHECK(other.layers == tiny.layers);
   CHECK(!parse({"--tiny", "--device", "cuda"}).reference);  // which has no loops to step through
@@ -100,7 +100,7 @@ TEST_CASE("run config: --tiny is other defaults, for a debugger, which any flag 
 TEST_CASE("run config: what is not known is refused and the nearest name given") {
   TemporaryFolder folder;
   CHECK(refusal({"--lerning-rate", "3"}) == "unknown flag --lerning-rate; did you mean --learning-rate?");
-  CHECK(refusal({"--zzzzzzzzzz=3"}) == "unknown flag --zzzzzzzzzz");
+  CHECK(refusal({"--zzzzzzzzzz=3"}) == "unknown flag --zzzzzzzzzz; train_baseline --help lists the flags");
   CHECK(refusal({"train"}).find("unexpected argument `train`") == 0);
   CHECK(refusal({"--batch"}).find("--batch needs a value") == 0);
   write_bytes(folder / "a.toml", "\nbatchh = 3\n");
@@ -126,7 +126,7 @@ TEST_CASE("run config: values out of range say what was expected, what came and 
 }
 
 TEST_CASE("run config: values that do not fit each other are refused") {
-  CHECK(refusal(enough({"--heads", "3"})) == "--heads must divide --width, got 3 heads and width 128");
+  CHECK(refusal(enough({"--heads", "3"})) == "--heads must divide --d-model, got 3 heads and width 128");
   for (const char* heads : {"64", "1"}) CHECK(parse(enough({"--width", "768", "--heads", heads})).width == 768);
   CHECK(refusal(enough({"--heads", "4", "--width", "36"})).find("even width") != std::string::npos);
   CHECK(parse(enough({"--heads", "4", "--width", "36"}), kLearned).width == 36);
@@ -319,7 +319,7 @@ TEST_CASE("run config: the files of older programs are read as they were meant")
   CHECK(config.data == " it's, [a] folder; caf\xc3\xa9 = 1 ");
   CHECK(config.seed == 18446744073709551615u);
   CHECK(config.adam_epsilon == 1e-8);
-  CHECK(contains(to_toml(config), "\nseed = \"18446744073709551615\"\n"));  // TOML's whole numbers end at 2^63 - 1
+  CHECK(contains(to_toml(config), "\nseed = \"18446744073709551615\"\n"));  // TOML's integers end at 2^63 - 1
   CHECK(run_config_from_toml("seed = 9223372036854775807", "a").seed == 9223372036854775807u);
 }
 

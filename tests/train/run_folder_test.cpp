@@ -21,7 +21,7 @@ RunConfig run_in(const std::string& folder, const std::string& resume = "never",
   return config;
 }
 
-// A folder as a run leaves it, with a file of the user's beside.
+// A folder as a run leaves it, and a file of the user in it.
 void leave_run(const std::string& folder) {
   fs::create_directories(folder);
   for (const char* name : {"config.toml", "metrics.jsonl", "checkpoint.h5", "notes.txt"}) {
@@ -48,7 +48,7 @@ TEST_CASE("run folder: an older run is neither overwritten nor emptied unless as
   std::string message, run = folder / "run";
   leave_run(run);
   CHECK(exit_of([&] { open_run_folder(run_in(run)); }, &message) == Exit::usage);
-  CHECK(message == run + " already holds files; --resume auto goes on with that run, --force replaces it");
+  CHECK(message == run + " already holds files; --resume auto continues that run, --force replaces it");
   CHECK(fs::exists(run + "/checkpoint.h5"));
 
   RunFolder forced = open_run_folder(run_in(run, "never", true));
@@ -106,7 +106,7 @@ TEST_CASE("run folder: a new run without a checkpoint never takes the place of t
     CHECK(read_bytes(run + "/.replaced/checkpoint.h5") == "checkpoint.h5");
   }
   CHECK(contains(open_run_folder(run_in(run, "auto")).notes.at(0), "is kept in " + run + "/.replaced"));
-  write_bytes(run + "/checkpoint.h5", "new");  // killed right behind its first checkpoint
+  write_bytes(run + "/checkpoint.h5", "new");  // killed right after its first checkpoint
   CHECK(open_run_folder(run_in(run, "auto")).resume_from == run + "/checkpoint.h5");
   CHECK_FALSE(fs::exists(run + "/.replaced"));
 }

@@ -1,4 +1,4 @@
-// metrics.jsonl: what a line says, and what stays of it when a killed run goes on.
+// metrics.jsonl: the contents of a line, and which lines are kept when a killed run resumes.
 #include "train/run_log.h"
 
 #include <doctest/doctest.h>
@@ -59,7 +59,7 @@ TEST_CASE("run log: a line has the keys and digits it promises") {
   CHECK(object["alpha_star"] == 0.5);
   CHECK(object["alpha_star_raw"] == 0.375);
   CHECK_FALSE(object.contains("extra_key_mass"));  // a sink token
-  record.evaluation->star->extra_key_mass = 0.25;
+  record.evaluation->star->extra_key_weight = 0.25;
   CHECK(nlohmann::json::parse(to_json(record))["extra_key_mass"] == 0.25);
 }
 

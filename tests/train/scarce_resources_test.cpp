@@ -1,5 +1,5 @@
-// File descriptors and memory that the system does not give: a sentence that says so and exit code 6 (or 8), never a
-// signal and never a word against the file that was being read.
+// Too few file descriptors or too little memory: the program reports it in one sentence with exit code 6 (or 8). It
+// never ends by a signal and never blames the file that it was reading.
 #include <doctest/doctest.h>
 
 #include <vector>

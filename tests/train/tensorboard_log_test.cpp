@@ -1,4 +1,5 @@
-// A run's event file: one record a step, the numbers of metrics.jsonl; and a folder that takes none ends no run.
+// A run's event file: one record per step with the values of metrics.jsonl. A folder that cannot be written ends no
+// run.
 #include "train/tensorboard_log.h"
 
 #include <doctest/doctest.h>
@@ -37,7 +38,7 @@ std::vector<std::string> event_files(const std::string& folder) {
   return files;
 }
 
-// The messages of the records: what stands between the lengths and the checksums.
+// The messages of the records: the bytes between the lengths and the checksums.
 std::vector<std::string> messages(const std::string& file) {
   std::vector<std::string> found;
   std::string bytes = read_file("test", file);

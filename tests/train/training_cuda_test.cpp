@@ -9,13 +9,13 @@
 #include <string>
 #include <vector>
 
-#include "engine/cuda/schedules.h"
 #include "engine/io/checkpoint.h"
 #include "engine/precision.h"
 #include "model/all_ablations.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
 #include "tests/support/files.h"
+#include "tests/support/schedules.h"
 #include "train/interrupt.h"
 #include "train/resume.h"
 #include "train/training_run.h"
@@ -338,13 +338,13 @@ TEST_CASE("measuring on the device: loss and sinks are the CPU's") {
     Evaluation expected = host.evaluate(true), found = device.evaluate(true);
     CHECK(error_of(found.loss, expected.loss) < 1e-6);
     CHECK(error_of(found.entropy, expected.entropy) < 1e-5);
-    CHECK(error_of(found.row_mass, expected.row_mass) < 1e-5);
+    CHECK(error_of(found.row_sum, expected.row_sum) < 1e-5);
     for (std::size_t k = 0; k < expected.raw.alpha_k.size(); ++k) {
       CHECK(std::abs(found.raw.alpha_k[k] - expected.raw.alpha_k[k]) < 1e-5);
       CHECK(std::abs(found.proxy.alpha_k[k] - expected.proxy.alpha_k[k]) < 1e-5);
     }
-    for (std::size_t n = 0; n < expected.maps.weights.size(); ++n)
-      if (expected.maps.weights[n].defined())
-        check_close("map", found.maps.weights[n], expected.maps.weights[n], 1e-5, 1e-6);
+    for (std::size_t n = 0; n < expected.patterns.weights.size(); ++n)
+      if (expected.patterns.weights[n].defined())
+        check_close("map", found.patterns.weights[n], expected.patterns.weights[n], 1e-5, 1e-6);
   }
 }

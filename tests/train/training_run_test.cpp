@@ -289,7 +289,7 @@ TEST_CASE("training run: every parameter of every ablation receives a gradient i
   for (const Ablation& ablation : all_ablations()) {
     CAPTURE(ablation.name);
     RunConfig config = small_config(1);
-    config.width = 128;  // bias_k_d64 learns 64 numbers of a key
+    config.width = 128;  // bias_k_d64 learns 64 elements of a key
     TrainingRun run(config, ablation);
     run.add_gradients(run.data().train_batch(0, 0, 2), 1);
     const ParameterArena& parameters = run.model().parameters();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What compiling costs: processor seconds per object and per header of a configured build folder.
+"""Measures compile times: processor seconds per object and per header of a configured build folder.
 
   python3 tools/bench/build_times.py build/release                        every object that `all` compiles
   python3 tools/bench/build_times.py build/tsan --target thread_tests     what one target needs
@@ -9,9 +9,9 @@
   python3 tools/bench/build_times.py build/release --links                links too; the folder must be built
   python3 tools/bench/build_times.py build/release --headers              headers: objects that read it x cost alone
 
-Every object is compiled anew, one at a time, without ccache; user and system time are counted, so that other programs on
-the machine hardly matter (they do not wait in the sum, but share caches and clock). Outputs are thrown away. Precompiled
-headers are compiled first, where the build has them, and stay.
+Every object is compiled again, one at a time, without ccache. User and system time are counted, so that other programs on
+the machine matter little (they share caches and clock). Outputs are deleted. Precompiled headers are compiled first and
+kept.
 """
 import argparse
 import collections

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""How fast a training of small products goes on a machine that others use too, and prints a table.
+"""Measures the speed of training a small model on a machine that runs other programs too, and prints a table.
 
-The training is the synthetic task of quickstart, on all cores; it runs alone, two and three at once, and beside one plain
-busy loop per core. With --before, an older build of the same program runs the same in turn: "alone" alternates between the
-two in every round, and the idle ratio is the median of the ratios within rounds. Needs a machine that is otherwise idle:
+The training is the synthetic task of quickstart, on all cores; it runs alone, two and three at once, and next to one
+busy loop per core. With --before, an older build of the same program runs too: "alone" alternates between the two in every
+round, and the idle ratio is the median of the ratios within rounds. Needs a machine that is otherwise idle:
 "others" says how much of it other programs took meanwhile. 2 minutes with three rounds and --before.
 
   busy_machine.py --before ../before/build/release/train_baseline

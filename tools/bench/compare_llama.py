@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Reading and writing tokens of a GGUF model, here and in llama.cpp, in turns on the same cores.
+"""Compares prompt processing and generation of a GGUF model with llama.cpp, alternating on the same cores.
 
 usage: compare_llama.py EVAL_PROGRAM LLAMA_BENCH MODEL.gguf [--threads 2] [--rounds 5] [--prompt 512] [--depth 0]
 
 EVAL_PROGRAM is eval_llama or the program of the model's family; LLAMA_BENCH is built from llama.cpp's source, which PyPI's
 `llama-cpp-python` brings along (cmake -DLLAMA_BUILD_SERVER=OFF, target llama-bench). Each round runs both, so that a slower
-minute is one for both; of each the best and the median of the rounds are printed, in tokens a second, and the ratio of the
-medians. llama.cpp multiplies with weights as they are in blocks of 8-bit inputs; here products are in f32, and in bf16.
+minute affects both. Prints best and median tokens per second of each, and the ratio of the medians. llama.cpp multiplies with weights as they are in blocks of 8-bit inputs; here products are in f32, and in bf16.
 """
 import argparse
 import json
@@ -21,7 +20,7 @@ def of_ours(program, model, threads, prompt, written, precision):
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as ids:
         ids.write(" ".join(str(100 + 7 * n % 1000) for n in range(prompt)) + "\n")
         ids.flush()
-        said = subprocess.run([program, "generate", model, "--tokens", ids.name, "--most", str(written), "--past-stops", "--threads",
+        said = subprocess.run([program, "generate", model, "--tokens", ids.name, "--max-new-tokens", str(written), "--ignore-eos", "--threads",
                                str(threads), "--precision", precision], check=True, capture_output=True, text=True).stderr
     read, seconds, count, later = re.search(r"(\d+) tokens read in ([\d.]+) s, (\d+) generated in ([\d.]+) s", said).groups()
     return int(read) / float(seconds), int(count) / float(later)

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""One process with two threads beside two ranks with one thread each, in turns on the same two cores, and what ranks send
-and keep beside what the formulas of train/distributed/rank_plan.h say.
+"""Compares one process with two threads with two ranks of one thread each, alternating on the same two cores, and the bytes
+that ranks send and store with the formulas of train/distributed/rank_plan.h.
 
 usage: compare_ranks.py TRAIN_PROGRAM [--rounds 5] [--ranks 2] [--width 384] [--layers 6]
 
-Both train the same model on the same micro-batches, to the same bits, which is checked. Each round runs both; of the ratio
-of their tokens a second the median over the rounds is printed, and its spread. Needs a machine that is otherwise idle.
+Both train the same model on the same micro-batches; their results must be identical. Prints the median over the rounds of
+the ratio of tokens per second, and its range. Needs a machine that is otherwise idle.
 """
 import argparse
 import hashlib
@@ -31,8 +31,8 @@ def train(program, folder, flags):
     return bits, statistics.median(seconds), figures
 
 
-def sections(layers, width, feed_forward, vocabulary, ranks):
-    """Numbers in the sections of llama-like models (embedding, blocks, what is behind them), filled up for the ranks."""
+def bucket_sizes(layers, width, feed_forward, vocabulary, ranks):
+    """The gradient bucket sizes of llama-like models (embedding, each block, the rest), padded for the ranks."""
     unit = 4096 * ranks
     block = 4 * width * width + 3 * width * feed_forward + 2 * width
     return [-(-n // unit) * unit for n in [vocabulary * width] + [block] * layers + [width + vocabulary * width]]
@@ -48,7 +48,7 @@ def main():
     given = parser.parse_args()
     feed_forward = given.width * 8 // 3 // 64 * 64
     N, steps = given.ranks, 10
-    flags = ["--task", "bigram-backcopy", "--layers", str(given.layers), "--heads", str(given.width // 64), "--width", str(given.width),
+    flags = ["--task", "bigram-backcopy", "--layers", str(given.layers), "--heads", str(given.width // 64), "--d-model", str(given.width),
              "--feed-forward", str(feed_forward), "--context", "256", "--batch", "8", "--accumulate", str(N), "--steps", str(steps),
              "--warmup", "0", "--eval-every", "100000", "--eval-sequences", "1", "--checkpoint-every", "100000"]
     cores = len(os.sched_getaffinity(0))
@@ -72,7 +72,7 @@ def main():
     print(f"\n{N} ranks of {max(1, cores // N)} thread(s) against one process of {cores}: {statistics.median(ratios):.3f} of its rate "
           f"({min(ratios):.3f} to {max(ratios):.3f} in {given.rounds} rounds); {100 * (1 - statistics.median(waits)):.0f} % of the "
           "communication was hidden behind computing\n")
-    parts = sections(given.layers, given.width, feed_forward, vocabulary, N)
+    parts = bucket_sizes(given.layers, given.width, feed_forward, vocabulary, N)
     P, mib = sum(parts), 2.0 ** 20
     sent = 2 * (N - 1) / N * 4 * P
     kept = {0: 16 * P, 1: 8 * P + 8 * P / N}

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Races one training step of Sinklab against PyTorch, eager and compiled, and prints a table.
+"""Compares one training step of Sinklab with PyTorch, eager and compiled, and prints a table.
 
-Every number is a process of its own; the programs alternate (ours, eager, compile, ours, ...) for several rounds, so that
-a slower minute of the machine meets all of them, and the ratio is the median of the ratios within rounds.
+Every measurement is a separate process. The programs alternate (ours, eager, compile, ours, ...) for several rounds, so
+that a slow minute of the machine affects all of them; the ratio is the median of the ratios within rounds.
 
   compare_step.py --python venv/bin/python --markdown step.md
   compare_step.py --models 60m --precisions bf16 --rounds 5
 
-PyTorch is only a peer to race against: without it our own numbers are printed alone.
+Without PyTorch only our times are printed.
 """
 import argparse
 import datetime

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Measures encoding against the `tokenizers` package, one thread each, in turn on the same documents, best of three.
+"""Compares the speed of encoding with the `tokenizers` package: one thread each, alternating on the same documents, best of
+three.
 
     python tools/bench/compare_tokenizer.py build/release/tests/encode_ids [--text FILE] [--files FOLDER] [--megabytes 5]
         [--families NAME ...]
 
-ENCODE_IDS begins each time with an empty cache; the package keeps its own between times. Without --text the mixed text
+ENCODE_IDS starts each time with an empty cache; the package keeps its cache. Without --text the mixed text
 is Python's standard library. --files as in tests/golden/tokenizer/check_parity.py; without it the tokenizers are
-trained in the form of each family. Prints megabytes a second and the ratio; ends with 1 where one is below 1."""
+trained in the form of each family. Prints megabytes per second and the ratio; exits with 1 if a ratio is below 1."""
 import argparse
 import os
 import pathlib

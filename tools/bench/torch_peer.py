@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Times one training step of Sinklab's softmax model in PyTorch on the CPU and prints one JSON line.
 
-A step is forward, loss, backward, global-norm clipping, AdamW and zero_grad, on batches made beforehand. It is written
-the way a PyTorch user who cares for speed would: fused projections, scaled_dot_product_attention, fused AdamW, and
-under --mode compile one Inductor graph for forward, loss and backward. --tuning best (the default) adds what has to be
-known: an allocator that keeps its pages, huge pages, and MKL's AVX-512 code on CPUs that are not Intel's. --tuning stock
+A step is forward, loss, backward, global-norm clipping, AdamW and zero_grad, on batches made before. It is written
+as an experienced PyTorch user would: fused projections, scaled_dot_product_attention, fused AdamW, and
+under --mode compile one Inductor graph for forward, loss and backward. --tuning best (the default) adds
+an allocator that keeps its pages, huge pages, and MKL's AVX-512 code on CPUs that are not Intel's. --tuning stock
 is PyTorch as pip installs it.
 
   torch_peer.py --model 60m --precision bf16 --mode compile --threads 2 --seconds 20

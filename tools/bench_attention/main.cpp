@@ -14,8 +14,9 @@
 #include <vector>
 
 #include "engine/check.h"
-#include "engine/io/number_check.h"
+#include "engine/io/command_line.h"
 #include "engine/io/program.h"
+#include "engine/io/setting.h"
 #include "engine/ops/attention/attention.h"
 #include "engine/rng.h"
 #include "engine/threads.h"
@@ -43,20 +44,20 @@ struct Milliseconds {
   double median, best;
 };
 
-// Of one call, over about a third of a second of calls. A GPU gets ten at a time, as waiting for it takes time, too.
+// The time of one call, from about a third of a second of calls. On a GPU ten calls per synchronization.
 template <class F>
 Milliseconds measure(Device device, F&& f) {
   using Clock = std::chrono::steady_clock;
-  Tensor mark = Tensor::zeros({1}, DType::F32, device);
-  int at_a_time = device == Device::cpu ? 1 : 10;
+  Tensor sync = Tensor::zeros({1}, DType::F32, device);
+  int calls_per_sync = device == Device::cpu ? 1 : 10;
   auto time = [&] {
     auto start = Clock::now();
-    for (int call = 0; call < at_a_time; ++call) f();
-    mark.to(Device::cpu);  // waits for a GPU
-    return std::chrono::duration<double, std::milli>(Clock::now() - start).count() / at_a_time;
+    for (int call = 0; call < calls_per_sync; ++call) f();
+    sync.to(Device::cpu);  // waits for a GPU
+    return std::chrono::duration<double, std::milli>(Clock::now() - start).count() / calls_per_sync;
   };
   time();
-  int calls = std::clamp(static_cast<int>(300.0 / time() / at_a_time), 5, 300);
+  int calls = std::clamp(static_cast<int>(300.0 / time() / calls_per_sync), 5, 300);
   std::vector<double> ms;
   for (int call = 0; call < calls; ++call) ms.push_back(time());
   std::sort(ms.begin(), ms.end());
@@ -105,20 +106,23 @@ int run(int argc, char** argv) {
       {48, 4, 64, 32}, {48, 4, 64, 16}, {8, 8, 256, 64}, {1, 8, 2048, 96}, {1, 8, 2048, 128}};
   std::vector<std::int64_t> size;
   Options options;
-  CLI::App app("Times the attention operations");
+  CLI::App app(
+      "Times the attention operations, forward and backward; prints one JSON line per operation, type and shape.",
+      "bench_attention");
   app.add_option("shape", size, "B H T D")->expected(0, 4)->check(whole_number(1));
-  app.add_option("--op", options.op, "only this operation");
-  app.add_option("--window", options.range.window)->check(whole_number(0));
-  app.add_option("--prefix", options.range.prefix)->check(whole_number(0));
-  app.add_option("--key-heads", options.key_heads)->check(whole_number(0));
+  std::vector<std::string> operations;
+#define SINK_ATTENTION_OP(Op) operations.push_back(Op::name);
+#include "engine/ops/attention/op/attention_ops.def"
+  app.add_option("--op", options.op, "only this operation")->check(CLI::IsMember(operations))->option_text("NAME");
+  app.add_option("--window", options.range.window, "keys a query sees; 0: all")->check(whole_number(0));
+  app.add_option("--prefix", options.range.prefix, "first keys that every query sees")->check(whole_number(0));
+  app.add_option("--key-heads", options.key_heads, "0: as many as query heads")->check(whole_number(0));
   app.add_flag("--bias", options.bias, "a bias by distance");
   app.add_flag("--extra-key", options.extra_key, "an extra key with vector and value");
   app.add_option("--dtype", options.dtype, "only this type")->check(CLI::IsMember({"f32", "bf16"}));
   app.add_option("--device", options.device)->check(CLI::IsMember({"cpu", "cuda"}));
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) { return app.exit(error) == 0 ? 0 : static_cast<int>(Exit::usage); }
-  if (!size.empty() && size.size() != 4) throw Error("expected no shape or B H T D", Exit::usage);
+  if (!parse_command_line(app, argc, argv)) return 0;
+  if (!size.empty() && size.size() != 4) throw Error("expected a shape B H T D, or none", Exit::usage);
   if (!size.empty()) sizes = {size};
   for (const auto& one : sizes)
     for (DType dtype : {DType::F32, DType::BF16}) {

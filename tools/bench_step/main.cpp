@@ -1,5 +1,5 @@
-// bench_step: times training steps of a model on random tokens, and the matrix products of that model alone in the same
-// process, on the CPU or on the CUDA device. Prints one JSON line; tools/bench/compare_step.py sets it beside PyTorch.
+// bench_step: times training steps of a model on random tokens, and separately its matrix products, on the CPU or on
+// the CUDA device. Prints one JSON line; tools/bench/compare_step.py compares it with PyTorch.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
@@ -7,13 +7,14 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "engine/io/number_check.h"
+#include "engine/io/command_line.h"
 #include "engine/io/program.h"
+#include "engine/io/setting.h"
 #include "engine/ops/matmul/matmul.h"
 #include "engine/rng.h"
-#include "engine/thread_start.h"
 #include "engine/threads.h"
 #include "model/all_ablations.h"
+#include "tools/bench_step/random_tokens.h"
 #include "train/training_run.h"
 
 namespace sink {
@@ -28,34 +29,6 @@ double median(std::vector<double> values) {
   std::nth_element(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2), values.end());
   return values[values.size() / 2];
 }
-
-// Four batches of random tokens, in turn.
-class RandomTokens : public DataSource {
- public:
-  RandomTokens(std::int64_t V, std::int64_t B, std::int64_t T) : vocabulary_(V) {
-    for (std::uint64_t n = 0; n < 4; ++n) {
-      Rng rng(n, "bench tokens");
-      auto id = [&](std::int64_t i, std::int64_t) {
-        return rng.below(static_cast<std::uint64_t>(i), static_cast<std::uint64_t>(V));
-      };
-      Tensor ids = Tensor::table<std::int32_t>(B * T + 1, 1, id);
-      batches_.emplace_back(ids.rows(0, B * T).reshape({B, T}), ids.rows(1, B * T + 1).reshape({B, T}), V);
-    }
-  }
-
-  std::int64_t vocabulary() const override { return vocabulary_; }
-  Batch train_batch(std::int64_t step, std::int64_t, std::int64_t) const override {
-    return batches_[static_cast<std::size_t>(step % 4)];
-  }
-  Batch validation_batch(std::int64_t, std::int64_t) const override { return batches_[0]; }
-  std::int64_t validation_sequences() const override { return batches_[0].sequences(); }
-  std::string token_text(std::int32_t id) const override { return std::to_string(id); }
-  std::int64_t train_tokens() const override { return 0; }
-
- private:
-  std::int64_t vocabulary_;
-  std::vector<Batch> batches_;
-};
 
 Tensor random_values(const Shape& shape, DType type, Device device) {
   Rng rng(1, "bench");
@@ -78,16 +51,16 @@ double gemm_rate(const LanguageModel& model, std::int64_t tokens, DType type, De
   for (auto [out, in, count] : products) {
     Tensor x = random_values({tokens, in}, type, device), w = random_values({out, in}, type, device);
     Tensor y = random_values({tokens, out}, type, device), dw = Tensor::empty({out, in}, DType::F32, device);
-    Tensor mark = Tensor::zeros({1}, DType::F32, device);
+    Tensor sync = Tensor::zeros({1}, DType::F32, device);
     auto time = [&](auto&& product) {
       std::vector<double> times;
       for (int round = 0; round < 6; ++round) {
         double start = now_ms();
         product();
-        mark.to(Device::cpu);  // waits for a GPU
+        sync.to(Device::cpu);  // waits for a GPU
         times.push_back(now_ms() - start);
       }
-      times.erase(times.begin());  // plans and page faults
+      times.erase(times.begin());  // includes planning and page faults
       milliseconds += static_cast<double>(count) * median(times);
       operations += 2.0 * static_cast<double>(count * tokens * out * in);
     };
@@ -112,36 +85,32 @@ struct Request {
   double seconds = 10;
 };
 
-// False when help was asked for and printed.
+// Returns false after --help.
 bool parse(int argc, char** argv, Request& request) {
-  CLI::App app("Times training steps (forward, backward, clipping, update) on random tokens; prints one JSON line.");
-  app.add_option("--model", request.model, "text: the real-text model of quickstart; 60m: the study's model, T = 2048")
+  CLI::App app("Times training steps (forward, backward, clipping, update) on random tokens; prints one JSON line.",
+               "bench_step");
+  app.add_option("--model", request.model, "text: of the quickstart, 60m: of the paper; with T = 2048")
       ->check(CLI::IsMember({"text", "60m"}));
   RunConfig given;
   given.layers = given.heads = given.width = given.feed_forward = given.context = given.batch = 0;
   app.add_option("--precision", given.precision)->check(CLI::IsMember({"f32", "bf16"}));
-  app.add_option("--ablation", request.ablation, "default: pos_learnable for text, baseline for 60m");
+  app.add_option("--ablation", request.ablation, "[pos_learnable for text, baseline for 60m]");
   app.add_option("--device", given.device)->check(CLI::IsMember({"cpu", "cuda"}));
-  app.add_option("--graph", given.graph, "--device cuda: a step as one recording (on) or kernel by kernel (off)")
+  app.add_option("--graph", given.graph, "CUDA graph or one launch per kernel; with --device cuda")
       ->check(CLI::IsMember({"on", "off"}));
   app.add_option("--optimizer", given.optimizer)->check(CLI::IsMember({"adamw", "sgd", "lion", "muon", "orthoadam"}));
   app.add_option("--threads", request.threads, "0: all")->check(whole_number(0, 4096));
-  app.add_option("--seconds", request.seconds, "how long to time, after two steps of warm-up")
+  app.add_option("--seconds", request.seconds, "duration of the measurement; after two warm-up steps")
       ->check(real_number(0, 1e6));
-  app.add_option("--layers", given.layers, "instead of the model's; likewise the following");
+  app.add_option("--layers", given.layers, "overrides --model, as do the options below");
   app.add_option("--heads", given.heads);
-  app.add_option("--width", given.width);
+  app.add_option("--d-model,--width", given.width);
   app.add_option("--feed-forward", given.feed_forward);
   app.add_option("--vocabulary", given.vocabulary);
   app.add_option("--context", given.context);
   app.add_option("--batch", given.batch, "sequences per step");
   app.add_option("--window", given.window, "keys a token sees; 0: all");
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& help) {
-    app.exit(help);
-    return false;
-  } catch (const CLI::ParseError& error) { throw Error(std::string(error.what()) + "; see --help", Exit::usage); }
+  if (!parse_command_line(app, argc, argv)) return false;
 
   bool text = request.model == "text";
   auto or_else = [](std::int64_t value, std::int64_t of_model) { return value ? value : of_model; };
@@ -166,7 +135,7 @@ int run(int argc, char** argv) {
   const RunConfig& config = request.config;
   TrainingRun run(config, ablation_named(request.ablation),
                   std::make_unique<RandomTokens>(config.vocabulary, config.batch, config.context));
-  double first_loss = run.step().loss, loss = run.step().loss;  // plans and page faults
+  double first_loss = run.step().loss, loss = run.step().loss;  // warm-up
   std::vector<double> times;
   for (double total = 0; times.size() < 5 || total < 1000 * request.seconds; total += times.back()) {
     StepResult result = run.step();

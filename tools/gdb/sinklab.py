@@ -1,12 +1,12 @@
-"""Sinklab in gdb: tensors print as numbers, backtraces show what means something, and a few commands look around.
+"""Sinklab in gdb: printers for tensors, short backtraces, and commands to inspect attention and the tape.
 
   gdb -x tools/gdb/sinklab.py --args build/debug/train_pos_learnable --tiny
 
-Or automatically with every program of a debug build, where ~/.config/gdb/gdbinit has
+To load it automatically with every program of a debug build, add this line to ~/.config/gdb/gdbinit:
   add-auto-load-safe-path <this repository>
 
-"help sink" says what there is. Everything reads the program's memory and calls nothing in it; `sink-row b h i` and
-`sink-heat` let the program run on. One idea a file: sinklab/ beside this one.
+"help sink" lists the commands. They read the program's memory and call no functions in it; `sink-row b h i` and
+`sink-heat` continue the program. The code is in sinklab/, next to this file.
 """
 import os
 import sys

@@ -1,240 +1,417 @@
 #!/usr/bin/env bash
-# What only a GPU can show, in parts of at most 9 minutes; their results are appended to one file each.
-#   bash check.sh                    all parts, in this order
-#   bash check.sh conformance        every instruction that kernels use, against tables and arithmetic (selftest)
-#   bash check.sh tests              every test of an operation on the device, and of training
-#   bash check.sh ranks              collectives by NCCL; a run on one GPU and on all of this host, byte for byte
-#   bash check.sh sanitizer [TOOL]   small tests under compute-sanitizer: memcheck, or racecheck, synccheck, initcheck
-#   bash check.sh bench [ABLATION]   training steps of the 60M model, ours and PyTorch's in turn
-#   bash check.sh kernels [OP]       attention kernels, ours and PyTorch's in turn
-#   bash check.sh sink [FLAGS]       trains 60M on English text with softmax and with sigmoid; Sink_1 over steps
-# It runs the programs that tools/gpu/pack.sh has packed beside it, or those in build/cuda, or --from FOLDER (a build).
-# Results: $OUT, or runs/gpu. Exit codes: 0 all is well, 1 something failed, 2 wrong use, 7 there is no GPU to run on.
+# What only a GPU can show, in one half hour: three commands of at most 9 minutes each.
+#   bash check.sh --plan       prints the plan, which every run begins with
+#   bash check.sh first        probe conformance correctness kernels
+#   bash check.sh second       tests bench
+#   bash check.sh third        sink
+#   bash check.sh              all three
+# One part alone, with its own limit of time:
+#   bash check.sh probe                one kernel, memory pools, graphs, NCCL; only this part can prevent the others
+#   bash check.sh conformance          every instruction that kernels use, against tables and arithmetic (selftest)
+#   bash check.sh correctness [OP]     builds kernels.so here; every attention kernel against float64
+#   bash check.sh kernels [OP]         times kernels.so against FlashAttention-2, cuDNN and FlexAttention; profiles it
+#   bash check.sh tests                every test of the device, each case in a separate process, eight at a time
+#   bash check.sh bench [ABLATION]     training steps of the 60M model, then PyTorch's
+#   bash check.sh sink [FLAGS]         trains 60M on the packed text with softmax, then sigmoid; Sink_1 over steps
+#   bash check.sh ranks                collectives by NCCL; a run on one GPU and on all of this host, byte for byte
+#   bash check.sh sanitizer [TOOL]     tests of operations under compute-sanitizer: memcheck, racecheck, synccheck, initcheck
+# It runs the programs that tools/gpu/pack.sh has packed next to it, or those in build/cuda, or --from FOLDER (a build).
+# Results: one folder per part in $SINK_CHECK_RESULTS (default: sinklab_results in the temporary folder), appended to,
+# never deleted, and after every step all of them as $OUT/results.tar.gz (default of OUT: runs/gpu).
+# SINK_CHECK_PERCENT=50 halves all limits of time. SINK_CHECK_SMALL=1 uses small shapes, for a rehearsal.
+# Exit codes: 0 all is well, 1 something failed or was stopped, 2 wrong use, 7 there is no device to run on.
 set -uo pipefail
-parts=(conformance tests ranks sanitizer bench kernels sink)
-seconds=${SINK_CHECK_SECONDS:-510}  # of a part
+
+# part | seconds | what it shows
+plan='probe|30|one kernel runs; memory pools, graphs, NCCL, PyTorch, tools
+conformance|60|the self-test of instructions and matrix products
+correctness|120|kernels.so is built; attention against float64
+kernels|320|attention kernels against FlashAttention-2, cuDNN and FlexAttention; a profile of six
+tests|240|the tests of the device, one case per process
+bench|230|training steps of 60M, and one round of PyTorch
+sink|530|60M runs on text with softmax and sigmoid, and their curves of Sink_1'
+first="probe conformance correctness kernels" second="tests bench" third="sink"
+alone='ranks|530|
+sanitizer|530|'
+percent=${SINK_CHECK_PERCENT:-100}
+seconds_of() { printf '%s\n%s\n' "$plan" "$alone" | awk -F'|' -v part="$1" -v percent="$percent" \
+  '$1 == part {print int($2 * percent / 100 + 0.5)}'; }
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 say() { echo "check: $*"; }
 die() { echo "check: error: $*" >&2; exit 2; }
 
+print_plan() {  # print_plan PART...
+  local begin=0 part seconds what
+  echo "check: the plan, in minutes; a part that is not done by its end is stopped there"
+  for part in "$@"; do
+    seconds=$(seconds_of "$part")
+    what=$(printf '%s\n' "$plan" | awk -F'|' -v part="$part" '$1 == part {print $3}')
+    awk -v b="$begin" -v s="$seconds" -v p="$part" -v w="$what" 'BEGIN {printf "  %5.1f to %4.1f  %-12s %s\n", b/60, (b+s)/60, p, w}'
+    begin=$((begin + seconds))
+  done
+}
+
 from=""
 if [ "${1:-}" = --from ]; then
-  from=${2:?check.sh: --from FOLDER}
+  from=${2:?check.sh: --from needs a folder}
   shift 2
-elif [ -f "$here/sinklab_gpu.tar.xz" ]; then
-  from=${TMPDIR:-/tmp}/sinklab_gpu_$(cksum <"$here/sinklab_gpu.tar.xz" | cut -d' ' -f1)
-  if [ ! -f "$from/PACK" ]; then
-    rm -rf "$from" "$from.new"
-    mkdir -p "$from.new" || die "cannot write into $(dirname "$from")"
-    tar -C "$from.new" -xf "$here/sinklab_gpu.tar.xz" 2>/dev/null ||  # where tar knows no xz, Python does
-      python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' \
-        "$here/sinklab_gpu.tar.xz" "$from.new" || die "cannot unpack $here/sinklab_gpu.tar.xz"
-    mv "$from.new" "$from"
-  fi
-else
-  from=build/cuda
 fi
-[ -x "$from/train_baseline" ] || die "no train_baseline in $from: build it (cmake --preset cuda), or make a pack (tools/gpu/pack.sh)"
+chosen="$first $second $third"
+case ${1:-} in
+  "") ;;
+  --plan) print_plan $chosen; exit 0 ;;
+  first | second | third) [ $# -eq 1 ] || die "$1 takes no arguments"; chosen=${!1}; shift ;;
+  *)
+    [ -n "$(seconds_of "$1")" ] || die "unknown part '$1' (expected first, second, third, --plan or one of: $first $second $third ranks sanitizer)"
+    chosen=$1
+    shift
+    ;;
+esac
+
+work=${SINK_CHECK_WORK:-${TMPDIR:-/tmp}/sinklab_check}  # what is unpacked and built; kept for the next command
+mkdir -p "$work" || die "cannot write into $work"
+# unpack NAME FOLDER: an archive of the pack into a folder of it. Where tar knows no xz, Python does.
+unpack() {
+  mkdir -p "$2"
+  tar -C "$2" -xf "$here/$1" 2>/dev/null ||
+    python3 -c 'import sys, tarfile; tarfile.open(sys.argv[1]).extractall(sys.argv[2])' "$here/$1" "$2" ||
+    die "cannot unpack $here/$1"
+}
+if [ -z "$from" ] && [ -f "$here/sinklab_gpu.tar.xz" ]; then
+  from=$work/pack_$(cat "$here"/*.tar.xz | cksum | cut -d' ' -f1)
+  if [ ! -f "$from/PACK" ]; then
+    fresh=$(mktemp -d "$work/unpacking.XXXXXX")
+    unpack sinklab_gpu.tar.xz "$fresh"
+    [ ! -f "$here/text.tar.xz" ] || unpack text.tar.xz "$fresh/text"
+    mv -T "$fresh" "$from" || die "cannot write $from"
+  fi
+fi
+from=${from:-build/cuda}
+[ -d "$from" ] || die "no folder $from: build it (cmake --preset cuda), or make a pack (tools/gpu/pack.sh)"
 from=$(cd "$from" && pwd)
+# The sources of kernels.so: of the checkout that this is called in, where a fix may be, else the packed ones.
+source=$from/source
+[ ! -f tools/gpu/kernels/build.sh ] || source=$PWD
 text=$from/text
 [ -d "$text" ] || text=$from/../gpu/text_tokens
 peer=$from/torch_baseline.py
 [ -f "$peer" ] || peer=$here/../../../shared/peers/torch_baseline.py
-results=${OUT:-runs/gpu}
-mkdir -p "$results" || die "cannot write into $results"
+out=${OUT:-runs/gpu}
+results=${SINK_CHECK_RESULTS:-${TMPDIR:-/tmp}/sinklab_results}
+mkdir -p "$out" "$results" || die "cannot write into $out and $results"
+out=$(cd "$out" && pwd) results=$(cd "$results" && pwd)
 
-# Where the machine keeps cudart, cublasLt and NCCL somewhere of its own: PyTorch comes with the last.
+# A GPU machine may keep cudart and cublasLt outside the library path, and NCCL with PyTorch.
 of_python=$(python3 -c 'import sysconfig; print(sysconfig.get_path("purelib"))' 2>/dev/null)
-for library in $(ldd "$from/train_baseline" | awk '/not found/ {print $1}'); do
+for library in $(ldd "$from/selftest" 2>/dev/null | awk '/not found/ {print $1}'); do
   found=$(find /usr/local /opt $of_python -name "$library" -print -quit 2>/dev/null)
-  [ -n "$found" ] || say "$library is nowhere in /usr/local, /opt and python3's packages: programs will not start"
+  [ -n "$found" ] || say "$library is not in /usr/local, /opt or python3's packages: programs will not start"
   [ -z "$found" ] || LD_LIBRARY_PATH=$(dirname "$found"):${LD_LIBRARY_PATH:-}
 done
 export LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-}
+if [ -z "${SINK_NCCL:-}" ] && ! ldconfig -p 2>/dev/null | grep -q 'libnccl\.so\.2'; then
+  found=$(find /usr/local /opt $of_python -name libnccl.so.2 -print -quit 2>/dev/null)
+  [ -z "$found" ] || export SINK_NCCL=$found
+fi
+
+# All results so far, as one file that is always whole.
+tar_results() {
+  tar -C "$results" --exclude='*.h5' --exclude=lock -czf "$out/.results.$BASHPID" . 2>/dev/null
+  mv -f "$out/.results.$BASHPID" "$out/results.tar.gz"
+}
 
 failures=0
 deadline=0
+folder=$results
 left() { echo $((deadline - SECONDS)); }
 
-# attempt WHAT LIMIT COMMAND...: within LIMIT seconds and what is left of the part; its output, a line of how it ended.
+# attempt WHAT LIMIT COMMAND...: within LIMIT seconds and what is left of the part. Prints the command's output and how
+# it ended. It runs in a new process group, so that its children are killed with it; SIGINT comes first.
 attempt() {
-  local what=$1 limit=$2 began=$SECONDS code=0
+  local what=$1 limit=$(($2 * percent / 100)) began=$SECONDS code=0 ended=0 last=$SECONDS pid
   shift 2
-  if [ "$(left)" -lt 5 ]; then say "not run, as the part's time is over: $what"; failures=$((failures + 1)); return 1; fi
+  if [ "$(left)" -lt 2 ]; then say "not run, as the part's time is over: $what"; failures=$((failures + 1)); return 1; fi
   [ "$limit" -le "$(left)" ] || limit=$(left)
-  timeout --signal=INT --kill-after=20 "$limit" "$@" 2>&1 </dev/null || code=$?
+  set -m
+  "$@" 2>&1 </dev/null &
+  pid=$!
+  set +m
+  running=$pid
+  while kill -0 "$pid" 2>/dev/null; do
+    if [ $((SECONDS - began)) -ge "$limit" ]; then
+      code=124
+      stop_group "$pid"
+      break
+    fi
+    if [ $((SECONDS - last)) -ge 10 ]; then tar_results; last=$SECONDS; fi
+    sleep 0.2
+  done
+  wait "$pid" 2>/dev/null || ended=$?
+  running=""
+  [ "$code" -ne 0 ] || code=$ended
   case $code in
     0) say "ok: $what ($((SECONDS - began)) s)" ;;
-    124 | 137) say "STOPPED after $limit s: $what"; failures=$((failures + 1)) ;;
+    124) say "STOPPED after $limit s: $what"; failures=$((failures + 1)) ;;
     *) say "FAILED with code $code: $what"; failures=$((failures + 1)) ;;
   esac
+  tar_results
   return "$code"
 }
-
-# Whether the programs find a GPU: one step of a tiny model.
-gpu_is_there() {
-  local folder code=0
-  folder=$(mktemp -d)
-  "$from/train_baseline" --device cuda --task bigram-backcopy --layers 1 --heads 1 --width 16 --feed-forward 16 --batch 1 \
-    --steps 1 --warmup 1 --eval-sequences 1 --run "$folder/run" >"$folder/log" 2>&1 || code=$?
-  if [ "$code" -eq 0 ]; then grep '^on ' "$folder/log"; else sed 's/^/  /' "$folder/log"; fi
-  rm -rf "$folder"
-  return "$code"
+running=""
+stop_group() {
+  local wait
+  kill -INT -- "-$1" 2>/dev/null
+  for wait in $(seq 30); do  # a training run saves first
+    kill -0 -- "-$1" 2>/dev/null || return 0
+    sleep 0.5
+  done
+  kill -KILL -- "-$1" 2>/dev/null
 }
+trap '[ -z "$running" ] || kill -KILL -- "-$running" 2>/dev/null' EXIT
+trap 'exit 143' TERM INT
 
-with_torch() {
-  if [ ! -f "$peer" ]; then say "torch_baseline.py is not here: ours alone"; return 1; fi
-  python3 -c 'import torch' 2>/dev/null || { say "python3 has no PyTorch here: ours alone"; return 1; }
+fail_part() { say "not done: $*"; failures=$((failures + 1)); return 1; }
+need() { [ -x "$from/$1" ] || fail_part "there is no program $1 in $from"; }
+small() { [ "${SINK_CHECK_SMALL:-0}" = 1 ]; }
+
+device=""  # "cuda (NVIDIA H100)", "cuda (emulated)"
+part_probe() {
+  local code=0
+  need selftest || return 7
+  attempt "a kernel on the device" 25 "$from/selftest" --probe >"$folder/probe.txt" || code=$?
+  cat "$folder/probe.txt"
+  device=$(sed -n 's/^kernels  *//p' "$folder/probe.txt")
+  [ -n "$device" ] || return 7
+  nvidia-smi --query-gpu=name,driver_version,clocks.sm,clocks.max.sm,power.limit,memory.total,ecc.mode.current \
+    --format=csv,noheader 2>/dev/null || say "no nvidia-smi here"
+  python3 - <<'PYTHON' 2>&1 || say "python3 has no NumPy here: correctness and kernels cannot run"
+import sys, numpy
+print("python3", sys.version.split()[0], "numpy", numpy.__version__)
+try:
+    import torch
+    print("torch", torch.__version__, "CUDA", torch.version.cuda, "sees a GPU:", torch.cuda.is_available())
+except ImportError:
+    print("no torch")
+PYTHON
+  local tool
+  for tool in nvcc ncu compute-sanitizer mpirun; do echo "$tool: $(command -v $tool || ls /usr/local/cuda/bin/$tool 2>/dev/null || echo no)"; done
+  echo "$(nproc) cores"
 }
 
 part_conformance() {
-  if [ -x "$from/selftest" ]; then attempt selftest 120 "$from/selftest" "$@"; else say "not done: there is no program selftest in $from"; return 1; fi
+  need selftest || return 1
+  attempt selftest 120 "$from/selftest" "$@"
+}
+
+# Builds kernels.so for this device; the sources that have not changed are not compiled again.
+kernels_so() {
+  local options=()
+  library=$work/kernels.so
+  [ -f "$source/tools/gpu/kernels/build.sh" ] || { fail_part "no sources of kernels.so in $source"; return 1; }
+  if [[ $device = *emulated* ]]; then options=(--emulated); library=$work/kernels_emulated.so; fi
+  python3 -c 'import numpy' 2>/dev/null || { fail_part "python3 has no NumPy"; return 1; }
+  attempt "kernels.so" 90 bash "$source/tools/gpu/kernels/build.sh" "${options[@]}" ${SINK_CHECK_OPERATIONS:+--operations "$SINK_CHECK_OPERATIONS"} "$library" >>"$folder/build.txt"
+  local code=$?
+  tail -n 4 "$folder/build.txt"
+  return "$code"
+}
+
+part_correctness() {
+  local options=() limit=45
+  kernels_so || return 1
+  if small; then options=(--cases 2); limit=${SINK_CHECK_OPERATION_SECONDS:-60}; fi
+  [ -z "${1:-}" ] || options+=(--operations "$1")
+  attempt "attention against float64" 300 python3 -B "$source/tools/gpu/kernels/kernel_check.py" --library "$library" \
+    --operation-seconds "$limit" --out "$folder/correctness.jsonl" "${options[@]}"
+}
+
+part_kernels() {
+  local options=() profiler
+  kernels_so || return 1
+  if [ -n "${1:-}" ]; then options=(--operations "$1"); else options=(--correctness "$results/correctness/correctness.jsonl"); fi
+  ! small || options+=(--shapes 1x2x96x64 --rounds 1)
+  # Begins nothing in the last minute, which is for the profile.
+  attempt "attention kernels and their peers" 3600 python3 -B "$source/tools/gpu/kernels/kernel_times.py" --library "$library" \
+    --seconds $(($(left) * 8 / 10 - 20)) --out "$folder/kernels.jsonl" "${options[@]}"
+  profiler=$(command -v ncu || ls /usr/local/cuda/bin/ncu 2>/dev/null)
+  if [ -z "$profiler" ]; then say "no ncu here: no profile"; return 0; fi
+  say "the times that follow are under the profiler and mean nothing"
+  attempt "a profile of six kernels" 60 "$profiler" --clock-control none --set detailed --csv --page raw -k regex:attention_tiles \
+    --launch-skip 6 --launch-count 6 --log-file "$folder/profile.csv" \
+    python3 -B "$source/tools/gpu/kernels/kernel_times.py" --library "$library" --operations Softmax --rounds 1 --no-peers \
+    --shapes 16x8x2048x96,8x16x2048x128 --seconds 0.1
+}
+
+# case_of_test PROGRAM N: one test case, within what is left of the part. One line; a failure's output goes to a file.
+case_of_test() {
+  local program=$1 n=$2 log code=0 name
+  name=$(basename "$program").$n
+  if [ "$(date +%s)" -ge "$CASES_END" ]; then echo "not run: $name"; return; fi
+  log=$CASES_FOLDER/$name.txt
+  timeout --foreground --kill-after=5 "$CASE_SECONDS" "$program" ${SINK_CHECK_TESTS:+"--source-file=$SINK_CHECK_TESTS"} \
+    --first="$n" --last="$n" >"$log" 2>&1 </dev/null || code=$?
+  if [ "$code" -eq 0 ]; then echo "ok: $name"; return; fi
+  [ "$code" -ne 124 ] && [ "$code" -ne 137 ] || echo "stopped after $CASE_SECONDS s" >>"$log"
+  echo "FAILED with code $code: $name: $(grep -m1 '^TEST CASE' "$log" || tail -n 1 "$log")"
+}
+export -f case_of_test
+
+# Every test program of the pack or build: one, or one for each source.
+test_programs() {
+  if [ -x "$from/tests/device_tests" ]; then echo "$from/tests/device_tests"; return; fi
+  local source
+  for source in $(sort "$from/tests/device_tests.txt" 2>/dev/null); do
+    [ ! -x "$from/tests/$(basename "$source" .cpp)" ] || echo "$from/tests/$(basename "$source" .cpp)"
+  done
 }
 
 part_tests() {
-  local found=0 test
-  for test in "$from"/tests/*_cuda_test; do
-    [ -x "$test" ] || continue
-    found=1
-    attempt "$(basename "$test")" 240 "$test" --minimal=true
-  done
-  [ "$found" -eq 1 ] || { say "not done: no tests in $from/tests"; return 1; }
+  local program count jobs ok failed not_run
+  jobs=$(for program in $(test_programs); do
+    count=$("$program" --count ${SINK_CHECK_TESTS:+"--source-file=$SINK_CHECK_TESTS"} 2>/dev/null | sed -n 's/.*current filters: \([0-9]*\).*/\1/p')
+    seq -f "$program %.0f" 1 "${count:-0}"
+  done)
+  [ -n "$jobs" ] || { fail_part "no tests in $from/tests"; return 1; }
+  CASES_END=$(($(date +%s) + $(left) - 15)) CASES_FOLDER=$(mktemp -d "$folder/cases.XXXXXX") CASE_SECONDS=${SINK_CHECK_CASE_SECONDS:-60}
+  export CASES_END CASES_FOLDER CASE_SECONDS
+  attempt "$(wc -l <<<"$jobs") test cases" 3600 bash -c 'printf "%s\n" "$1" | xargs -P 8 -n 2 bash -c "case_of_test \$0 \$1"' _ "$jobs" \
+    >"$CASES_FOLDER/cases.txt"
+  ok=$(grep -c '^ok: ' "$CASES_FOLDER/cases.txt") failed=$(grep -c '^FAILED' "$CASES_FOLDER/cases.txt")
+  not_run=$(grep -c '^not run' "$CASES_FOLDER/cases.txt")
+  grep '^FAILED\|^check:' "$CASES_FOLDER/cases.txt"
+  say "$ok cases passed, $failed failed, $not_run not run"
+  [ "$failed" -eq 0 ] && [ "$not_run" -eq 0 ] || failures=$((failures + 1))
 }
 
-# Rank for rank the same bytes as one GPU, and what each takes.
-part_ranks() {
-  local gpus folder zero
-  attempt device_ranks_cuda_test 200 "$from/tests/device_ranks_cuda_test"
-  gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU') || true
-  if [ "$gpus" -lt 2 ]; then say "$gpus GPU: runs of several ranks need more, and are not tried"; return 0; fi
-  if ! command -v mpirun >/dev/null; then say "no mpirun, which starts ranks: runs of several ranks are not tried"; return 0; fi
-  folder=$(mktemp -d)
-  local run=("$from/train_baseline" --device cuda --task bigram-backcopy --layers 10 --heads 8 --width 768 --feed-forward 1536
-    --context 2048 --batch 4 --accumulate $((2 * gpus)) --precision bf16 --steps 40 --warmup 10 --eval-sequences 4 "$@")
-  attempt "one GPU" 120 "${run[@]}" --run "$folder/one"
-  for zero in 0 1; do
-    attempt "$gpus GPUs, --zero $zero" 120 "${run[@]}" --nproc "$gpus" --zero "$zero" --run "$folder/zero_$zero" &&
-      attempt "the bytes of one GPU" 20 cmp "$folder/one/checkpoint.h5" "$folder/zero_$zero/checkpoint.h5"
-  done
-  rm -rf "$folder"
-}
-
-part_sanitizer() {
-  local sanitizer test name tool=${1:-memcheck}
-  sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
-  [ -x "$sanitizer" ] || { say "not done: compute-sanitizer is not on this machine"; return 1; }
-  for test in "$from"/tests/*_cuda_test; do
-    name=$(basename "$test")
-    [ "$name" != training_cuda_test ] || continue  # every ablation, for minutes
-    attempt "$tool $name" 120 "$sanitizer" --tool "$tool" --error-exitcode 1 "$test" --minimal=true
-  done
-}
-
-# Three rounds, each of them ours and then the peers.
+bench_ours() { attempt "ours, $1" 60 "$from/bench_step" --precision bf16 --device cuda "${@:2}" > >(tee -a "$folder/bench.jsonl"); }
 part_bench() {
-  local round torch=1 ablation
-  with_torch || torch=0
-  for round in 1 2 3; do
-    say "round $round"
-    for ablation in ${1:-baseline op_sigmoid_none}; do
-      attempt "ours, $ablation" 90 "$from/bench_step" --model 60m --batch 16 --precision bf16 --device cuda --seconds 5 \
-        --ablation "$ablation"
-    done
-    attempt "ours, launched kernel by kernel" 90 "$from/bench_step" --model 60m --batch 16 --precision bf16 --device cuda \
-      --seconds 5 --graph off
-    [ "$torch" -eq 0 ] || attempt "PyTorch" 180 python3 "$peer" --model 60m --micro 16 --rounds 1 --attn sdpa-cudnn,flex-sigmoid
+  local ablation model=(--model 60m --batch 16 --seconds 4)
+  need bench_step || return 1
+  ! small || model=(--layers 1 --heads 2 --d-model 32 --feed-forward 32 --vocabulary 64 --context 32 --batch 1 --seconds 0)
+  for ablation in ${1:-baseline op_sigmoid_none}; do
+    bench_ours "$ablation" "${model[@]}" --ablation "$ablation"
   done
+  bench_ours "launched kernel by kernel" "${model[@]}" --ablation baseline --graph off
+  if [[ $device = *emulated* ]]; then say "the emulated device: PyTorch is not timed"; return 0; fi
+  [ -f "$peer" ] || { say "torch_baseline.py is not here: ours alone"; return 0; }
+  python3 -c 'import torch' 2>/dev/null || { say "python3 has no PyTorch here: ours alone"; return 0; }
+  attempt PyTorch $(($(left) - 40)) python3 "$peer" --model 60m --micro 16 --rounds 1 --attn sdpa-cudnn,flex-sigmoid > >(tee -a "$folder/bench.jsonl")
+  bench_ours "baseline again" "${model[@]}" --ablation baseline
 }
 
-# bench_attention's operations and who computes the same with PyTorch; ours before and after.
-part_kernels() {
-  local torch=1 op peers shapes=(16x8x2048x96 8x16x2048x128) shape
-  with_torch || torch=0
-  while IFS='=' read -r op peers; do
-    [ -z "${1:-}" ] || [ "$1" = "$op" ] || continue
-    for shape in "${shapes[@]}"; do
-      attempt "ours, $op" 60 "$from/bench_attention" ${shape//x/ } --dtype bf16 --device cuda --op "$op"
-    done
-    [ "$torch" -eq 0 ] || attempt "PyTorch, $peers" 150 python3 "$peer" --kernels --shapes "$(IFS=,; echo "${shapes[*]}")" --attn "$peers"
-    for shape in "${shapes[@]}"; do
-      attempt "ours again, $op" 60 "$from/bench_attention" ${shape//x/ } --dtype bf16 --device cuda --op "$op"
-    done
-  done <<'PEERS'
-Softmax=sdpa-cudnn,sdpa-flash,flex-causal
-Sigmoid=flex-sigmoid,eager-sigmoid
-SigmoidNorm=flex-sigmoidnorm
-EluNorm=flex-elunorm
-LinearMaxAbs=eager-linearnorm
-PEERS
-  [ -z "${1:-}" ] || [ "$1" = Softmax ] || return 0
-  for shape in "${shapes[@]}"; do
-    attempt "ours, Softmax with a window of 128" 60 "$from/bench_attention" ${shape//x/ } --dtype bf16 --device cuda --op Softmax --window 128
-  done
-}
-
+# Softmax, then sigmoid attention. By default as many steps as the text lasts without a repetition.
 part_sink() {
-  [ -s "$text/tokens.h5" ] || { say "not done: no tokens of a text in $text; tools/gpu/pack.sh makes them"; return 1; }
-  local folder ablation code each=$(((seconds - 30) / 2))
-  folder=$(mktemp -d)
-  for ablation in baseline op_sigmoid_none; do
-    code=0  # as many steps as there is time for: SIGINT saves and leaves, with 128 + 2
-    timeout --preserve-status --signal=INT --kill-after=30 "$each" env SINKLAB_LAYERS=10 SINKLAB_HEADS=8 SINKLAB_WIDTH=768 \
-      SINKLAB_FEED_FORWARD=1536 SINKLAB_CONTEXT=2048 SINKLAB_BATCH=16 SINKLAB_PRECISION=bf16 SINKLAB_DEVICE=cuda \
-      SINKLAB_LEARNING_RATE=0.0004 SINKLAB_WARMUP=100 SINKLAB_STEPS=20000 SINKLAB_EVAL_EVERY=50 SINKLAB_EVAL_SEQUENCES=16 \
-      SINKLAB_CHECKPOINT_EVERY=20000 "$from/train_$ablation" --data "$text" --run "$folder/$ablation" "$@" 2>&1 |
-      tail -n 4 || code=$?
-    case $code in
-      0 | 130) say "ok: trained $ablation" ;;
-      *) say "FAILED with code $code: train_$ablation"; failures=$((failures + 1)) ;;
-    esac
+  local runs batch=${SINK_CHECK_BATCH:-4} steps=20000 flags ablation programs=() n=0 code limit
+  need train_baseline || return 1
+  [ -s "$text/tokens.h5" ] || { fail_part "no tokens of a text in $text; tools/gpu/pack.sh makes them"; return 1; }
+  [ ! -f "$text/TRAIN_TOKENS" ] || steps=$(($(cat "$text/TRAIN_TOKENS") * ${SINK_CHECK_PASSES:-1} / (batch * 2048)))
+  flags=(--layers 10 --heads 8 --d-model 768 --feed-forward 1536 --context 2048 --batch "$batch" --precision bf16
+    --learning-rate 0.0004 --warmup 100 --steps "$steps" --eval-every 200 --eval-sequences 4 --checkpoint-every 1000000)
+  ! small || flags=(--layers 1 --heads 2 --d-model 32 --feed-forward 32 --context 32 --batch 1 --steps 4 --eval-every 2
+    --eval-sequences 4 --warmup 1)
+  say "$steps steps of $batch sequences: ${SINK_CHECK_PASSES:-1} pass over the text"
+  runs=$(mktemp -d "$folder/runs.XXXXXX")
+  for ablation in baseline op_sigmoid_none; do [ ! -x "$from/train_$ablation" ] || programs+=("$ablation"); done
+  for ablation in "${programs[@]}"; do
+    code=0
+    limit=$(($(left) / (${#programs[@]} - n) - 20))  # SIGINT at its end saves the run
+    n=$((n + 1))
+    attempt "$ablation" "$limit" "$from/train_$ablation" --device cuda --data "$text" --run "$runs/$ablation" "${flags[@]}" "$@" \
+      >>"$runs/$ablation.txt" || code=$?
+    head -n 3 "$runs/$ablation.txt"
+    tail -n 4 "$runs/$ablation.txt"
+    if [ "$code" -eq 124 ] && [ -s "$runs/$ablation/metrics.jsonl" ]; then
+      say "the time was over before the text was; what was trained counts"
+      failures=$((failures - 1))
+    fi
   done
-  python3 - "$folder" <<'PYTHON' || { say "FAILED: no table of Sink_1"; failures=$((failures + 1)); }
+  python3 - "$runs" "${programs[@]}" <<'PYTHON' || { say "FAILED: no table of Sink_1"; failures=$((failures + 1)); }
 import json, pathlib, sys
 runs = {}
-for name in ("baseline", "op_sigmoid_none"):
+for name in sys.argv[2:]:
     lines = [json.loads(line) for line in (pathlib.Path(sys.argv[1]) / name / "metrics.jsonl").read_text().splitlines()]
     runs[name] = {line["step"]: line for line in lines if "sink_1" in line}
     speeds = sorted(line["tokens_per_second"] for line in lines if "tokens_per_second" in line)
-    print(f"{name}: {len(lines)} steps, median {speeds[len(speeds) // 2]:.0f} tokens/s" if speeds else name)
+    print(f"{name}: {lines[-1]['step']} steps, median {speeds[len(speeds) // 2]:.0f} tokens/s")
 print(f"Sink_1 in percent, proxy and raw, and the validation loss\n{'step':>7}" + "".join(f"{name:>28}" for name in runs))
 for step in sorted(set().union(*runs.values())):
     cells = ["{sink_1:6.2f} {sink_1_raw:6.2f}  {val_loss:.4f}".format(**of[step]) if step in of else "" for of in runs.values()]
     print(f"{step:7}" + "".join(f"{cell:>28}" for cell in cells))
+sys.exit(0 if runs and all(runs.values()) else 1)
 PYTHON
-  rm -rf "$folder"
 }
 
-run_part() {
-  local part=$1
+# Rank for rank the same bytes as one GPU, and what each takes.
+part_ranks() {
+  local gpus runs zero run program
+  for program in $(test_programs); do
+    attempt "collectives" 200 "$program" --source-file='*device_ranks_cuda_test.cpp' --minimal=true
+  done
+  gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU') || true
+  if [ "$gpus" -lt 2 ]; then say "$gpus GPU: runs of several ranks need more, and are not tried"; return 0; fi
+  if ! command -v mpirun >/dev/null; then say "no mpirun, which starts ranks: runs of several ranks are not tried"; return 0; fi
+  runs=$(mktemp -d "$folder/run.XXXXXX")
+  run=("$from/train_baseline" --device cuda --task bigram-backcopy --layers 10 --heads 8 --d-model 768 --feed-forward 1536
+    --context 2048 --batch 4 --accumulate $((2 * gpus)) --precision bf16 --steps 40 --warmup 10 --eval-sequences 4 "$@")
+  attempt "one GPU" 120 "${run[@]}" --run "$runs/one"
+  for zero in 0 1; do
+    attempt "$gpus GPUs, --zero $zero" 120 "${run[@]}" --nproc "$gpus" --zero "$zero" --run "$runs/zero_$zero" &&
+      attempt "the bytes of one GPU" 20 cmp "$runs/one/checkpoint.h5" "$runs/zero_$zero/checkpoint.h5"
+  done
+}
+
+part_sanitizer() {
+  local sanitizer program tool=${1:-memcheck}
+  sanitizer=$(command -v compute-sanitizer || echo /usr/local/cuda/bin/compute-sanitizer)
+  [ -x "$sanitizer" ] || { fail_part "compute-sanitizer is not on this machine"; return 1; }
+  for program in $(test_programs); do  # without training, which takes minutes
+    attempt "$tool $(basename "$program")" 500 "$sanitizer" --tool "$tool" --error-exitcode 1 "$program" --minimal=true \
+      --source-file-exclude='*training_cuda_test.cpp'
+  done
+}
+
+run_part() {  # run_part PART ARGUMENTS...
+  local part=$1 code=0
   shift
   failures=0
-  deadline=$((SECONDS + seconds))
-  echo "==== $part, $(date -u '+%F %T') UTC, $(uname -n)"
-  "$from/train_baseline" --version | grep commit
-  nvidia-smi --query-gpu=name,driver_version,clocks.sm,memory.total --format=csv,noheader 2>/dev/null || say "no nvidia-smi here"
-  local code=0
-  gpu_is_there || code=$?
-  if [ "$code" -ne 0 ]; then
-    say "$part: NOTHING was run: the programs do not run on a GPU here (code $code, above)"
-    return "$code"
-  fi
-  "part_$part" "$@" || failures=$((failures + ($? != 0)))
-  say "$part: $([ "$failures" -eq 0 ] && echo 'all is well' || echo "$failures things failed or were not done")"
+  folder=$results/$part
+  mkdir -p "$folder"
+  deadline=$((SECONDS + $(seconds_of "$part")))
+  echo "==== $part, $(date -u '+%F %T') UTC, $(uname -n), minute $(awk -v s="$SECONDS" 'BEGIN {printf "%.1f", s / 60}')"
+  "part_$part" "$@" || code=$?
+  [ "$code" -ne 7 ] || return 7
+  [ "$code" -eq 0 ] || [ "$failures" -gt 0 ] || failures=1
+  say "$part: $([ "$failures" -eq 0 ] && echo 'all is well' || echo "$failures failed or not done") ($((SECONDS - deadline + $(seconds_of "$part"))) s)"
   [ "$failures" -eq 0 ]
 }
 
-chosen=("${parts[@]}")
-if [ $# -gt 0 ]; then
-  [[ " ${parts[*]} " = *" $1 "* ]] || die "unknown part '$1' (expected one of: ${parts[*]})"
-  chosen=("$1")
-  shift
+print_plan $chosen
+if [[ $chosen != probe* ]]; then  # the others want to know the device
+  device=$("$from/selftest" --probe 2>&1 | sed -n 's/^kernels  *//p')
+  if [ -z "$device" ]; then
+    "$from/selftest" --probe
+    say "NOTHING was run: no kernel runs on a device here"
+    exit 7
+  fi
 fi
 worst=0
-for part in "${chosen[@]}"; do
+for part in $chosen; do
   code=0
-  run_part "$part" "$@" 2>&1 | tee -a "$results/$part.txt" || code=$?
-  echo "$(date -u '+%F %T') $part code $code" >>"$results/summary.txt"
-  [ "$code" -eq 0 ] || [ "$worst" -eq 1 ] || worst=$([ "$code" -eq 7 ] && echo 7 || echo 1)
+  exec 3>&1
+  # Its output as it comes, and in the part's log; in this shell, as the probe sets `device`.
+  mkdir -p "$results/$part"
+  exec > >(tee -a "$results/$part/log.txt") 2>&1
+  logger=$!
+  run_part "$part" "$@" || code=$?
+  exec 1>&3 2>&1 3>&-
+  wait "$logger" 2>/dev/null
+  echo "$(date -u '+%F %T') $part code $code" | tee -a "$results/summary.txt" "$out/summary.txt" >/dev/null
+  tar_results
+  [ "$code" -eq 0 ] || worst=1
+  if [ "$code" -eq 7 ]; then
+    say "NOTHING else was run: no kernel runs on a device here (above)"
+    exit 7
+  fi
 done
 exit "$worst"

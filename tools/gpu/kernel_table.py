@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What nvcc made of every kernel for sm_80, one line each: engine/cuda/kernels_sm80.txt. No GPU is needed.
+"""What nvcc made of every kernel for sm_80 and sm_90, one line each: engine/cuda/kernels_sm{80,90}.txt. No GPU is needed.
 
-    python3 tools/gpu/kernel_table.py            builds the kernels (preset cuda), reads them, writes the table
-    python3 tools/gpu/kernel_table.py --check    writes nothing; names the kernels that differ from the table
+    python3 tools/gpu/kernel_table.py            builds the kernels (preset cuda), reads them, writes the tables
+    python3 tools/gpu/kernel_table.py --check    writes nothing; names the kernels that differ from the tables
 
-cuobjdump and nvdisasm come from PyPI, into build/gpu_tools.
+Both print the inner loops of Softmax's tensor-core kernels and the speed that they allow (sass_loops.py); the tables
+have those of every operation. cuobjdump and nvdisasm come from PyPI, into build/gpu_tools.
 Exit codes: 0 done, or nothing differs; 1 kernels differ; 2 something is missing.
 """
 import collections
@@ -15,8 +16,10 @@ import re
 import subprocess
 import sys
 
+import sass_loops
+
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TABLE = ROOT / "engine/cuda/kernels_sm80.txt"
+TABLES = {arch: ROOT / f"engine/cuda/kernels_{arch.replace('_', '')}.txt" for arch in ("sm_80", "sm_90")}
 OBJECTS = ROOT / "build/cuda/CMakeFiles/sink_kernels.dir"
 TOOLS = ROOT / "build/gpu_tools"
 PACKAGES = ["nvidia-cuda-cuobjdump==13.2.51", "nvidia-cuda-nvdisasm==13.2.51"]
@@ -33,7 +36,10 @@ COLUMNS = {
 }
 HEADER = " ".join(f"{column:>9}" for column in COLUMNS) + "  kernel"
 Kernel = collections.namedtuple("Kernel", COLUMNS)
-OPCODE = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:\{\s*)?(?:@!?U?P\w+\s+)?([A-Z][\w.]*)")
+TILES = re.compile(r"attention_tiles_(|dq_|dk_dv_|dbias_)kernel ?<(\w+), (\d+)>$")
+LOOP = ("hmma", "ldsm", "copies", "lds", "sts", "mufu", "all", "body")
+LOOP_HEADER = ("#   " + " ".join(f"{column:>6}" for column in LOOP + ("tensor", "shared", "issue", "mufu", "TFLOP")) +
+               "  kernel")
 KINDS = {
     "local": re.compile(r"(LDL|STL)\b"),
     "fp64": re.compile(r"(DADD|DMUL|DFMA|DSETP|DMNMX|DMMA)\b|MUFU\.R(CP|SQ)64H"),
@@ -94,47 +100,72 @@ def short(name):
     return re.sub(r"\s+", " ", name).strip()
 
 
-def kernels_of(path, tools):
-    """Of an object: {mangled name: Kernel}."""
+def kernels_of(path, tools, arch):
+    """Of an object: {mangled name: (Kernel, its inner loops with products)}."""
     environment = dict(os.environ, PATH=f"{tools}:{os.environ['PATH']}")
-    read = lambda what: run(tools / "cuobjdump", what, "-arch", "sm_80", path, env=environment)
+    read = lambda what: run(tools / "cuobjdump", what, "-arch", arch, path, env=environment)
     resources = {}
     for name, line in re.findall(r"^ Function (\S+):\n(.*)$", read("-res-usage"), re.M):
         resources[name] = {key: int(value) for key, value in re.findall(r"(REG|STACK|SHARED|LOCAL):(\d+)", line)}
-    counts = collections.defaultdict(collections.Counter)
+    code = collections.defaultdict(list)
     if resources:
         for line in read("-sass").splitlines():
             if "Function :" in line:
                 name = line.split()[-1]
-            elif opcode := OPCODE.match(line):
-                counts[name].update(kind for kind, those in KINDS.items() if those.match(opcode[1]))
-    return {name: Kernel(registers=of["REG"], shared=of["SHARED"], stack=of["STACK"] + of["LOCAL"],
-                         **{kind: counts[name][kind] for kind in KINDS}) for name, of in resources.items()}
+            elif instruction := sass_loops.parse(line):
+                code[name].append(instruction)
+    result = {}
+    for name, of in resources.items():
+        counts = {kind: sum(bool(those.match(i.opcode)) for i in code[name]) for kind, those in KINDS.items()}
+        kernel = Kernel(registers=of["REG"], shared=of["SHARED"], stack=of["STACK"] + of["LOCAL"], **counts)
+        result[name] = kernel, tuple(sass_loops.loops_of(code[name]) if "attention_tiles" in name else [])
+    return result
 
 
-def all_kernels():
-    """{short name: Kernel}; a kernel of several objects is the same in all, or has a line for each kind."""
-    objects, tools = build(), tools_folder()
+def all_kernels(objects, tools, arch):
+    """({short name: Kernel}, {short name: loops}); a kernel of several objects is the same in all, or has a line for
+    each kind."""
     with concurrent.futures.ThreadPoolExecutor() as pool:
         found = collections.defaultdict(set)
-        for of_object in pool.map(lambda path: kernels_of(path, tools), objects):
+        for of_object in pool.map(lambda path: kernels_of(path, tools, arch), objects):
             for mangled, kernel in of_object.items():
                 found[mangled].add(kernel)
     readable = run("c++filt", input="\n".join(found)).splitlines()
-    table = {}
+    table, loops = {}, {}
     for name, kernels in zip(map(short, readable), found.values()):
-        for kernel in sorted(kernels):
+        for kernel, of_kernel in sorted(kernels):
             number = 1
             while (unique := name if number == 1 else f"{name} ({number})") in table:
                 number += 1
             table[unique] = kernel
-    return dict(sorted(table.items()))
+            if of_kernel:
+                loops[unique] = of_kernel[0]  # without masks
+    return dict(sorted(table.items())), dict(sorted(loops.items()))
 
 
-def text_of(table):
+def ceiling(name, loops):
+    """TFLOP/s that the loops of a forward kernel, or of both backward kernels, allow; None for other kernels."""
+    kernel, op, width = TILES.match(name).groups()
+    if kernel == "":
+        return sass_loops.forward_ceiling(loops[name])
+    dq, dk_dv = (loops.get(f"attention_tiles_{which}_kernel<{op}, {width}>") for which in ("dq", "dk_dv"))
+    return sass_loops.backward_ceiling([(dq, 3), (dk_dv, 4)]) if kernel == "dk_dv_" and dq and dk_dv else None
+
+
+def loop_lines(loops, only=""):
+    yield LOOP_HEADER
+    for name, loop in loops.items():
+        if only in name:
+            limit = ceiling(name, loops)
+            columns = [getattr(loop, column) for column in LOOP] + [round(x) for x in loop.clocks().values()]
+            yield ("#   " + " ".join(f"{value:6}" for value in columns) +
+                   (f" {limit:6.0f}" if limit else " " * 7) + "  " + name)
+
+
+def text_of(arch, table, loops):
     compiler = next((ROOT / "build/cuda/CMakeFiles").glob("*/CMakeCUDACompiler.cmake")).read_text()
     release = re.search(r'CMAKE_CUDA_COMPILER_VERSION "(.+?)"', compiler)[1]
-    lines = [f"# Every CUDA kernel as nvcc {release} makes it for sm_80, written by tools/gpu/kernel_table.py.", "#"]
+    lines = [f"# Every CUDA kernel as nvcc {release} makes it for {arch}, written by tools/gpu/kernel_table.py.", "#"]
     lines += [f"# {name}: {meaning}" for name, meaning in COLUMNS.items()]
     lines += ["#"]
     for column, what in (("fp64", "compute in double precision"), ("fp64cvt", "convert from or to it"),
@@ -146,7 +177,9 @@ def text_of(table):
                 those[base].append("<" * bool(arguments) + arguments)
         lines.append(f"# {sum(map(len, those.values()))} of {len(table)} kernels {what}{':' * bool(those)}")
         lines += [" ".join(["#  ", base, *filter(None, arguments)]) for base, arguments in sorted(those.items())]
-    lines.append(HEADER)
+    lines += ["# Inner loops of attention: an iteration's instructions, its clocks on an H100 and TFLOP/s that they allow"]
+    lines += ["# (sass_loops.py); those of the backward pass, dq and dk_dv together, are with dk_dv"]
+    lines += list(loop_lines(loops)) + [HEADER]
     lines += [" ".join(f"{value:9}" for value in kernel) + "  " + name for name, kernel in table.items()]
     return "\n".join(lines) + "\n"
 
@@ -172,17 +205,21 @@ def differences(before, now):
 def main():
     if sys.argv[1:] not in ([], ["--check"]):
         leave(f"unknown arguments {' '.join(sys.argv[1:])} (expected nothing or --check)")
-    before = table_in(TABLE.read_text()) if TABLE.exists() else {}
-    now = all_kernels()
-    changes = list(differences(before, now))
-    if not now:
-        leave("no code for sm_80 in build/cuda; -DCMAKE_CUDA_ARCHITECTURES='80-real;90' makes it")
-    for line in changes[:40] + [f"and {len(changes) - 40} more"] * (len(changes) > 40):
-        print(line)
-    print(f"kernel_table: {len(now)} kernels, {len(changes)} differ from {TABLE.relative_to(ROOT)}")
-    if "--check" in sys.argv:
-        raise SystemExit(1 if changes else 0)
-    TABLE.write_text(text_of(now))
+    objects, tools, differ = build(), tools_folder(), False
+    for arch, path in TABLES.items():
+        before = table_in(path.read_text()) if path.exists() else {}
+        now, loops = all_kernels(objects, tools, arch)
+        if not now:
+            leave(f"no code for {arch} in build/cuda; -DCMAKE_CUDA_ARCHITECTURES='80-real;90' makes it")
+        changes = list(differences(before, now))
+        for line in changes[:40] + [f"and {len(changes) - 40} more"] * (len(changes) > 40):
+            print(line)
+        print(f"kernel_table: {len(now)} kernels, {len(changes)} differ from {path.relative_to(ROOT)}; loops for {arch}:")
+        print("\n".join(line[4:] for line in loop_lines(loops, "<Softmax,")))
+        differ = differ or bool(changes)
+        if "--check" not in sys.argv:
+            path.write_text(text_of(arch, now, loops))
+    raise SystemExit(1 if differ and "--check" in sys.argv else 0)
 
 
 if __name__ == "__main__":

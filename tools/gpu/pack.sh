@@ -1,66 +1,110 @@
 #!/usr/bin/env bash
-# Makes one folder of at most 60 MiB with all that a GPU machine needs which has a CUDA toolkit, a driver and Python, and
-# no package registry: programs and tests built here for sm_80, sm_90 and later, the libraries they need, English text in
-# tokens, and tools/gpu/check.sh, which unpacks and runs them.
-#   bash tools/gpu/pack.sh [FOLDER]      build/gpu_pack
-#   bash build/gpu_pack/check.sh         there
-# The GPU machine's own are the C and C++ libraries (glibc 2.36 and g++ 12 or newer), cudart, cublasLt and NCCL (PyTorch
-# comes with it). Needs nvcc here.
+# Makes one folder of at most 30 MiB with all that check.sh needs on a GPU machine that has a CUDA toolkit, a driver and
+# Python, and no package registry: programs and tests built here, the libraries they need, the sources of kernels.so,
+# and text as tokens.
+#   bash tools/gpu/pack.sh [--arch 90] [--text FILE.txt.xz] [FOLDER]     build/gpu_pack
+#   bash tools/gpu/pack.sh --emulated build/emulated_pack                for the emulated device, to rehearse
+#   bash build/gpu_pack/check.sh first                                   there
+# --arch: the GPUs, as in CMAKE_CUDA_ARCHITECTURES; 90 is for an H100 or H200, and PTX for later ones. --text: documents
+# separated by lines <|endoftext|>, by default the mixture of ../shared/data/text where it is, else text from Debian
+# packages. As many documents are packed as fit, evenly taken; the 60M run then reads each once.
+# The GPU machine's own are the C and C++ libraries (glibc 2.36 and g++ 12 or newer), cudart and cublasLt, and NCCL if
+# several GPUs are used. Needs nvcc here, but no GPU.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-pack=${1:-build/gpu_pack}
-limit_mib=60
+emulated=0 arch=90 corpus=../shared/data/text/mix150_train.txt.xz pack=build/gpu_pack
+while [ $# -gt 0 ]; do
+  case $1 in
+    --arch) arch=${2:?pack.sh: --arch needs a value}; shift ;;
+    --text) corpus=${2:?pack.sh: --text needs a file}; shift ;;
+    --emulated) emulated=1 ;;
+    -*) echo "pack.sh: error: unknown flag $1" >&2; exit 2 ;;
+    *) pack=$1 ;;
+  esac
+  shift
+done
+limit_mib=30
 build=build/gpu
-programs=(train_baseline train_op_sigmoid_none eval_baseline eval_op_sigmoid_none bench_attention bench_step)
-[ ! -d tools/selftest ] || programs+=(selftest)
-tests=()
-for source in $(find tests -name '*_cuda_test.cpp' | sort); do tests+=("$(basename "$source" .cpp)"); done
+programs=(train_baseline train_op_sigmoid_none bench_step selftest)
+# Of every position, normalization, extra key and operation that has its own kernels.
+ablations="baseline;op_sigmoid_none;pos_alibi;pos_t5;pos_learnable;norm_layer;ffn_geglu;bias_kv;op_softmax1;kern_elu_norm;gate_head;qk_norm"
+step() { echo "pack: $1, at $SECONDS s"; }
 
-# DT_RPATH, which libraries of libraries are looked for in, too. Any x86 of the last ten years that has a GPU beside it.
+# DT_RPATH, where the libraries of libraries are looked for, too. Any x86 processor of the last ten years.
 rpath='$ORIGIN/lib:$ORIGIN/../lib:/usr/local/cuda/lib64'
-cmake --preset cuda -B "$build" -DSINK_ARCH=x86-64-v3 -DSINK_PROGRAMS="baseline;op_sigmoid_none" \
-  -DCMAKE_SKIP_BUILD_RPATH=ON -DCMAKE_EXE_LINKER_FLAGS="-Wl,--disable-new-dtags,-rpath,'$rpath'" >/dev/null
-cmake --build "$build" --target "${programs[@]}" "${tests[@]}" prepare
-
-tokens=$build/text_tokens
-if [ ! -s "$tokens/tokens.h5" ]; then
-  bash tools/corpus/make_text.sh "$build/text"
-  "$build/prepare" --text "$build"/text/*.txt --vocab 16384 --out "$tokens"
+left_out='^engine/(io|data|comm|stored|cuda/emulated)/'
+if [ "$emulated" -eq 1 ]; then
+  build=build/emulated left_out='^engine/(io|data|comm|stored)/'
+  cmake --preset emulated >/dev/null
+else
+  cmake --preset cuda -B "$build" -DSINK_ARCH=x86-64-v3 -DSINK_PROGRAMS="baseline;op_sigmoid_none" \
+    -DSINK_ABLATION_SET="$ablations" -DCMAKE_CUDA_ARCHITECTURES="$arch" -DCMAKE_SKIP_BUILD_RPATH=ON \
+    -DCMAKE_EXE_LINKER_FLAGS="-Wl,--disable-new-dtags,-rpath,'$rpath'" >/dev/null
 fi
+cmake --build "$build" --target "${programs[@]}" device_tests prepare
+step built
 
 content=$(mktemp -d)
 trap 'rm -rf "$content"' EXIT
-mkdir -p "$content/tests" "$content/lib" "$content/text"
-for program in "${programs[@]}"; do strip -o "$content/$program" "$build/$program"; done
-for program in "${tests[@]}"; do strip -o "$content/tests/$program" "$build/tests/$program"; done
+mkdir -p "$content/tests" "$content/lib" "$content/source/tools/gpu" "$pack"
+for program in "${programs[@]}" tests/device_tests; do strip -o "$content/$program" "$build/$program"; done
 [ ! -e "$build/libsinklab_mpi.so" ] || cp "$build/libsinklab_mpi.so" "$content"  # where that machine has Open MPI
-cp "$tokens"/* "$content/text"
+cp -r tools/gpu/kernels "$content/source/tools/gpu"
+find engine -name '*.h' -o -name '*.cuh' -o -name '*.cu' -o -name '*.cpp' -o -name '*.def' |
+  grep -vE "$left_out" | tar -c -T - | tar -x -C "$content/source"
 if [ -f ../shared/peers/torch_baseline.py ]; then
   cp ../shared/peers/torch_baseline.py "$content"
 else
-  echo "pack: no ../shared/peers/torch_baseline.py: the pack will measure ours alone" >&2
+  echo "pack: no ../shared/peers/torch_baseline.py: training steps will be timed without PyTorch's" >&2
 fi
 
 # Every library of every program but those that belong to the system or to the CUDA toolkit.
-own='^(linux-vdso|ld-linux.*|libc|libm|libdl|librt|libpthread|libresolv|libgcc_s|libstdc\+\+|libcuda|libcudart|libcublasLt|libnccl)\.so'
-for program in "$content"/train_baseline "$content"/bench_step "$content"/tests/*; do
-  ldd "$program" | awk '$2 == "=>" {print $1, $3}'
+own='^(linux-vdso|ld-linux.*|libc|libm|libdl|librt|libpthread|libresolv|libgcc_s|libstdc\+\+|libcuda|libcudart|libcublasLt|libcublas)\.so'
+for program in "${programs[@]}" tests/device_tests; do
+  ldd "$content/$program" | awk '$2 == "=>" {print $1, $3}'
 done | sort -u | while read -r name path; do
   if [[ $name =~ $own ]]; then continue; fi
   [ -f "$path" ] || { echo "pack: error: $name is not found here" >&2; exit 1; }
   cp -L "$path" "$content/lib/$name"
 done
-
-mkdir -p "$pack"
-rm -f "$pack"/sinklab_gpu.tar.xz
 {
   "$content/train_baseline" --version | grep commit
-  "$(sed -n 's/^NVCC:FILEPATH=//p' "$build/CMakeCache.txt")" --version | grep release
+  [ "$emulated" -eq 1 ] || "$(sed -n 's/^NVCC:FILEPATH=//p' "$build/CMakeCache.txt")" --version | grep release
   date -u +'packed: %F %T UTC'
 } >"$content/PACK"
-tar -C "$content" --sort=name -c . | xz -T1 -6 --lzma2=preset=6,dict=64MiB >"$pack/sinklab_gpu.tar.xz"
+# compress FOLDER FILE: SINK_PACK_XZ=-0 is fast and large, for a rehearsal.
+compress() {
+  tar -C "$1" --sort=name -c . | if [ -n "${SINK_PACK_XZ:-}" ]; then xz "$SINK_PACK_XZ"; else xz -T1 --lzma2=preset=5,dict=64MiB; fi >"$2"
+}
+compress "$content" "$pack/sinklab_gpu.tar.xz"
 cp tools/gpu/check.sh "$pack"
+used=$(du -sb --exclude=text.tar.xz "$pack" | cut -f1)
+step "programs packed: $((used >> 20)) MiB"
+
+# The text gets what the programs leave of the limit: 4.1 bytes of it take one as compressed tokens (measured).
+if [ ! -f "$corpus" ]; then
+  bash tools/corpus/make_text.sh "$build/text"
+  cat "$build"/text/*.txt | xz -T0 -0 >"$build/text.txt.xz"
+  corpus=$build/text.txt.xz
+fi
+text_bytes=$(xz --robot --list "$corpus" | awk '$1 == "totals" {print $5}')
+percent=$(((((limit_mib << 20) - used) * 95 / 100) * 390 / text_bytes))
+[ "$percent" -le 100 ] || percent=100
+[ "$percent" -ge 1 ] || { echo "pack: error: the programs leave no room for text" >&2; exit 1; }
+tokens=$build/text_tokens_$percent
+if [ ! -s "$tokens/tokens.h5" ]; then
+  # A document is taken if the share of the bytes so far allows it.
+  xz -dc "$corpus" | awk -v share="$percent" 'BEGIN {RS = "<\\|endoftext\\|>\n"; ORS = "<|endoftext|>\n"}
+    {seen += length; if ((kept + length) * 100 <= seen * share) {kept += length; print}}' >"$build/text_share.txt"
+  "$build/prepare" --text "$build/text_share.txt" --vocab 16384 --validation-fraction 0.01 --out "$tokens" | tee "$tokens.log"
+fi
+mkdir "$content/text"  # a separate archive: the size of the other one decides how much text there is
+cp "$tokens"/* "$content/text"
+awk '$1 == "train" && $2 == "tokens" {print $3}' "$tokens.log" >"$content/text/TRAIN_TOKENS"  # for the number of steps
+step "text: $percent %"
+
+compress "$content/text" "$pack/text.tar.xz"
 bytes=$(du -sb "$pack" | cut -f1)
-echo "pack: $pack: $((bytes >> 20)) MiB, unpacked $(du -sm "$content" | cut -f1) MiB: ${#programs[@]} programs, ${#tests[@]} tests"
+echo "pack: $pack: $((bytes * 10 >> 20)) tenths of a MiB, unpacked $(du -sm "$content" | cut -f1) MiB; ${#programs[@]} programs and device_tests; $SECONDS s"
 cat "$content/PACK"
 [ "$bytes" -le $((limit_mib << 20)) ] || { echo "pack: error: more than $limit_mib MiB" >&2; exit 1; }

@@ -1,8 +1,8 @@
-# What the scripts for Slurm of this folder share. SINKLAB_BUILD: the folder of the programs [build/cuda].
+# Shared by the Slurm scripts of this folder. SINKLAB_BUILD: the folder of the programs [build/cuda].
 build=${SINKLAB_BUILD:-build/cuda}
 
 # srun starts the ranks by PMIx, which Open MPI understands. Another MPI may need another value of SLURM_MPI_TYPE
-# (`srun --mpi=list`). A rank that ends badly ends all.
+# (`srun --mpi=list`). A rank that fails ends all ranks.
 #   go_on WHAT COMMAND...
 go_on() {
   local what=$1

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A throw-away Slurm cluster of two "nodes" on this machine, to try job scripts on: Debian's slurmctld, slurmd and munge.
+# A temporary Slurm cluster of two "nodes" on this machine, to test job scripts: Debian's slurmctld, slurmd and munge.
 #   try_slurm.sh JOB.sbatch [sbatch's arguments and the job's ...]   submits it, waits, prints what it wrote
 #   try_slurm.sh --meanwhile 'COMMAND' JOB.sbatch [...]               runs a command of the cluster beside it: what goes wrong
 #   try_slurm.sh --shell                                             a shell in which sbatch, srun, squeue and scancel work

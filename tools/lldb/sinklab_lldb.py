@@ -1,11 +1,11 @@
-"""Sinklab in lldb: a Tensor, Var or Shape prints as what it means, a row of the reference as its numbers.
+"""Sinklab in lldb: readable printing of Tensor, Var and Shape, and the values of rows of the reference.
 
   lldb -o "command script import tools/lldb/sinklab_lldb.py" -- build/debug/train_pos_learnable --tiny
   (lldb) breakpoint set -r "attention_row<" -c "h == 1 && i == 5"
 
-Where lldb says that it has no embedded_interpreter (Debian 12), tell it where its own Python lies:
+If lldb reports that it has no embedded_interpreter (Debian 12), give it the path of its own Python:
   export PYTHONPATH=/usr/lib/llvm-14/lib/python3.11/dist-packages
-Commands such as sink-row are in gdb alone (tools/gdb/sinklab.py)."""
+Commands such as sink-row exist only in gdb (tools/gdb/sinklab.py)."""
 import os
 import sys
 

@@ -1,11 +1,11 @@
-"""lm-evaluation-harness on models that eval_<name> reads: checkpoints of ours, and models of other programs in place.
+"""lm-evaluation-harness for the models of eval_<name>: our checkpoints, and open models in their own formats.
 
   PYTHONPATH=tools/lm_eval python3 -c "import sinklab_lm, lm_eval; print(lm_eval.simple_evaluate(
       model='sinklab', model_args='program=build/release/eval_llama,path=MODEL.gguf', tasks=['sciq'])['results'])"
 
-Tokens, truncation from the left and windows of long texts are as lm_eval's `hf` makes them; its prefix token, before what
-has no context, is the one that the model's files call the begin of a text, or else its end; `prefix_token=ID` gives another.
-Text is not generated.
+Tokens, truncation from the left and windows of long texts equal those of lm_eval's `hf`. The prefix token, before text
+without context, is the model's begin-of-text token, or else its end-of-text token; `prefix_token=ID` sets another.
+Generation is not supported.
 """
 import json
 import subprocess

@@ -1,13 +1,13 @@
 #include "tools/prepare/corpus.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <set>
 
 #include "engine/check.h"
 #include "engine/data/token_file.h"
 #include "engine/io/file.h"
+#include "engine/io/parse_number.h"
 #include "engine/io/settings_toml.h"
 
 namespace sink {
@@ -15,21 +15,20 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kLongestSources = 60000;  // bytes; an HDF5 attribute holds 64 KiB at most
-constexpr double kLargestWeight = 1e6;
+constexpr std::size_t kMaxSourcesBytes = 60000;  // an HDF5 attribute holds at most 64 KiB
+constexpr double kMaxWeight = 1e6;
 
-// The weight behind the last colon of `text`, which is cut off; 0 where there is none.
+// The weight after the last colon of `text`, which it removes; 0 if there is none.
 double take_weight(std::string& text, const std::string& where) {
   std::size_t colon = text.rfind(':');
   if (colon == std::string::npos) return 0;
-  double weight = 0;
-  const char *begin = text.data() + colon + 1, *end = text.data() + text.size();
-  auto [stopped, error] = std::from_chars(begin, end, weight);
-  if (error != std::errc() || stopped != end) return 0;  // a colon of a path
-  SINK_CHECK(weight > 0 && weight <= kLargestWeight, "prepare",
-             where + ": expected a weight above 0 and at most 1000000, got " + std::string(begin, end), Exit::usage);
+  const std::string end = text.substr(colon + 1);
+  const std::optional<double> weight = parse_number<double>(end);
+  if (!weight) return 0;  // the colon is part of a path
+  SINK_CHECK(*weight > 0 && *weight <= kMaxWeight, "prepare",
+             where + ": expected a weight above 0 and at most 1000000, got " + end, Exit::usage);
   text.resize(colon);
-  return weight;
+  return *weight;
 }
 
 std::int64_t characters_of(std::string_view text) {
@@ -38,7 +37,7 @@ std::int64_t characters_of(std::string_view text) {
 
 }  // namespace
 
-CorpusDomain domain_of_text(const std::string& text, const std::string& folder, const std::string& where) {
+CorpusDomain parse_domain(const std::string& text, const std::string& folder, const std::string& where) {
   std::size_t equals = text.find('=');
   SINK_CHECK(equals != std::string::npos && equals > 0, "prepare",
              where + ": expected NAME=PATH[,PATH...][:WEIGHT], got `" + text + "`", Exit::usage);
@@ -58,7 +57,7 @@ CorpusDomain domain_of_text(const std::string& text, const std::string& folder, 
 std::vector<CorpusDomain> read_mixture(const std::string& toml, const std::string& folder, const std::string& where) {
   std::vector<CorpusDomain> domains;
   for (const auto& [name, value] : read_settings_toml(toml, where, Exit::bad_input))
-    domains.push_back(domain_of_text(name + "=" + value, folder, where));
+    domains.push_back(parse_domain(name + "=" + value, folder, where));
   SINK_CHECK(!domains.empty(), "prepare", where + " has no domains; a line is NAME = \"PATH[,PATH...][:WEIGHT]\"",
              Exit::bad_input);
   return domains;
@@ -74,22 +73,22 @@ void check_domains(const std::vector<CorpusDomain>& domains) {
     bool printable = std::none_of(domain.name.begin(), domain.name.end(),
                                   [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
     SINK_CHECK(printable && !domain.name.empty() && domain.name.size() <= kLongestDomainName, "prepare",
-               "the name of a domain has 1 to " + std::to_string(kLongestDomainName) + " printable bytes, got `" +
+               "the name of a domain must have 1 to " + std::to_string(kLongestDomainName) + " printable bytes, got `" +
                    domain.name + "`",
                Exit::usage);
     SINK_CHECK(names.insert(domain.name).second, "prepare", "domain " + domain.name + " is given twice", Exit::usage);
     weighted += domain.weight > 0;
   }
   SINK_CHECK(weighted == 0 || weighted == domains.size(), "prepare",
-             "some domains have a weight and some have none: give all of them one, or none", Exit::usage);
+             "only some domains have a weight; give all of them one, or none", Exit::usage);
 }
 
-CorpusReading::CorpusReading(const std::vector<CorpusDomain>& domains, const CorpusRules& rules)
+CorpusReader::CorpusReader(const std::vector<CorpusDomain>& domains, const CorpusRules& rules)
     : rules_(rules), counts_(domains.size()) {
   for (std::size_t d = 0; d < domains.size(); ++d) add_files(domains[d], d);
 }
 
-void CorpusReading::add_files(const CorpusDomain& domain, std::size_t index) {
+void CorpusReader::add_files(const CorpusDomain& domain, std::size_t index) {
   for (const std::string& path : domain.paths) {
     std::error_code error;
     if (!fs::is_directory(path, error)) {
@@ -102,10 +101,10 @@ void CorpusReading::add_files(const CorpusDomain& domain, std::size_t index) {
     for (; !error && entries != fs::recursive_directory_iterator(); entries.increment(error)) {
       const fs::path entry = entries->path();
       if (!is_read(entry.filename().string())) continue;
-      std::error_code lost;  // of a link that leads nowhere, or to itself
+      std::error_code lost;  // a broken link, or one to itself
       if (entries->is_regular_file(lost)) found.push_back(entry.string());
       SINK_CHECK(!lost, "text",
-                 entry.string() + ": " + lost.message() + "; expected a file; remove it, or mend the link",
+                 entry.string() + ": " + lost.message() + "; expected a file; remove it, or repair the link",
                  Exit::bad_input);
     }
     if (error && is_shortage(error.value())) fail_io("open", path, error.value());
@@ -119,7 +118,7 @@ void CorpusReading::add_files(const CorpusDomain& domain, std::size_t index) {
   }
 }
 
-bool CorpusReading::next(Document& document) {
+bool CorpusReader::next(Document& document) {
   for (; at_ < files_.size(); ++at_) {
     const File& file = files_[at_];
     if (!reader_) {
@@ -135,24 +134,24 @@ bool CorpusReading::next(Document& document) {
   return false;
 }
 
-void CorpusReading::end_file() {
+void CorpusReader::end_file() {
   const File& file = files_[at_];
   SINK_CHECK(!file.named || !reader_->blank(), "text", file.path + ": is empty, expected text", Exit::bad_input);
-  DomainCount& count = counts_[file.domain];
+  DomainCounts& count = counts_[file.domain];
   ++count.files;
   count.read_bytes += reader_->bytes();
-  if (sources_.size() < kLongestSources)
+  if (sources_.size() < kMaxSourcesBytes)
     sources_ += fs::path(file.path).filename().string() + " " + std::to_string(reader_->bytes()) +
                 " sha256:" + reader_->sha256() + "\n";
   reader_.reset();
 }
 
-bool CorpusReading::is_kept(Document& document) {
-  DomainCount& count = counts_[document.domain];
+bool CorpusReader::is_kept(Document& document) {
+  DomainCounts& count = counts_[document.domain];
   std::string_view text = document.text;
   if (text.find_first_not_of(" \t\r\n") == std::string_view::npos) return ++count.empty, false;
   if (is_chat() && !has_answer(text, document.turns)) return ++count.empty, false;
-  if (characters_of(text) < rules_.least_characters) return ++count.tiny, false;
+  if (characters_of(text) < rules_.min_characters) return ++count.too_short, false;
   document.key = key_of(is_chat() ? conversation_identity(text, document.turns) : document.text);
   if (!seen_.insert(document.key).second) return ++count.duplicate, false;
   ++count.documents;

@@ -1,68 +1,70 @@
-// What text a data set is made of: named domains of files and folders, with weights; and one reading of all of it.
+// The text of a data set: named domains of files and folders, with weights, and a reader of all their documents.
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <unordered_set>
+#include <utility>
 #include <vector>
 
+#include "engine/data/tokenizer/bpe_trainer.h"
 #include "tools/prepare/documents.h"
 
 namespace sink {
 
 struct CorpusDomain {
   std::string name;
-  std::vector<std::string> paths;  // files, and folders whose text files count in the order of their names
+  std::vector<std::string> paths;  // files, and folders whose text files are read in the order of their names
   double weight = 0;               // 0: not given
 };
 
-// "NAME=PATH[,PATH...][:WEIGHT]", paths that are not absolute below `folder`. `where` opens the messages of the Error
+// Parses "NAME=PATH[,PATH...][:WEIGHT]"; relative paths are below `folder`. `where` starts the messages of the Error
 // (Exit::usage): "--domain".
-CorpusDomain domain_of_text(const std::string& text, const std::string& folder, const std::string& where);
-// The same from TOML, one line a domain: NAME = "PATH[,PATH...][:WEIGHT]". Throws Error (Exit::bad_input).
+CorpusDomain parse_domain(const std::string& text, const std::string& folder, const std::string& where);
+// The same from TOML, one line per domain: NAME = "PATH[,PATH...][:WEIGHT]". Throws Error (Exit::bad_input).
 std::vector<CorpusDomain> read_mixture(const std::string& toml, const std::string& folder, const std::string& where);
-// Refuses (Error, Exit::usage) names that are no names or given twice, and weights that only some have.
+// Throws Error (Exit::usage) for invalid or repeated names, and if only some domains have a weight.
 void check_domains(const std::vector<CorpusDomain>& domains);
 
 struct CorpusRules : DocumentRules {
-  std::int64_t least_characters = 20;  // of a document; shorter ones are dropped
-  std::string format = "auto";         // auto (by name) | text | jsonl | chat
+  std::int64_t min_characters = 20;  // shorter documents are dropped
+  std::string format = "auto";       // auto (by name) | text | jsonl | chat
 };
 
-// What became of the documents of a domain.
-struct DomainCount {
+// Counts of files, of kept and dropped documents, and of the bytes of a domain.
+struct DomainCounts {
   std::int64_t files = 0, documents = 0;
-  std::int64_t empty = 0, tiny = 0, duplicate = 0;  // dropped; empty is a conversation without an answer, too
-  std::uint64_t bytes = 0;                          // of the documents that are kept
-  std::uint64_t read_bytes = 0;                     // of the files, unpacked
+  std::int64_t empty = 0, too_short = 0, duplicate = 0;  // dropped; a conversation without an answer counts as empty
+  std::uint64_t bytes = 0;                               // of the kept documents
+  std::uint64_t read_bytes = 0;                          // of the files, decompressed
 };
 
 struct Document {
   std::string text;
   std::size_t domain = 0;
   DocumentKey key;
-  std::vector<ChatTurn> turns = {};  // of a conversation, to which text is what is said
+  std::vector<ChatTurn> turns = {};  // of a conversation; `text` is its content
 };
 
-// Goes through all documents once, domain after domain, and leaves out those that are empty (nothing but white space),
-// tiny, or equal to one that came before, in whatever domain. Remembers 16 bytes of each document, and the one it is
-// at.
-class CorpusReading {
+// Reads all documents once, domain by domain, except those that are empty (only white space), too short, or equal to an
+// earlier one of any domain. Keeps 16 bytes per document in memory.
+class CorpusReader {
  public:
-  CorpusReading(const std::vector<CorpusDomain>& domains, const CorpusRules& rules);
+  CorpusReader(const std::vector<CorpusDomain>& domains, const CorpusRules& rules);
 
-  // False at the end. Throws Error (Exit::bad_input).
+  // Returns false at the end. Throws Error (Exit::bad_input).
   bool next(Document& document);
-  const std::vector<DomainCount>& counts() const { return counts_; }
-  // A line for each file that was read: its name, bytes and SHA-256, unpacked.
+  const std::vector<DomainCounts>& counts() const { return counts_; }
+  // A line per file read so far: name, bytes and SHA-256, decompressed.
   const std::string& sources() const { return sources_; }
 
  private:
   struct File {
     std::string path;
     std::size_t domain;
-    bool named;  // by the user, and not found in a folder
+    bool named;  // by the user, not found in a folder
   };
   struct KeyHash {
     std::size_t operator()(const DocumentKey& key) const { return key.low; }
@@ -77,8 +79,37 @@ class CorpusReading {
   std::size_t at_ = 0;  // of files_
   std::unique_ptr<DocumentReader> reader_;
   std::unordered_set<DocumentKey, KeyHash> seen_;
-  std::vector<DomainCount> counts_;
+  std::vector<DomainCounts> counts_;
   std::string sources_;
+};
+
+// The text on which a tokenizer is trained: all text in its order if it fits. Otherwise the documents whose keys are
+// below a bound, which is halved whenever they are too many, so that the sample does not depend on the order of the
+// documents.
+class TextSample {
+ public:
+  // Keeps at most that many bytes, but at least one document.
+  explicit TextSample(std::size_t max_bytes = 2 * kTrainingBytes) : max_bytes_(max_bytes) {}
+
+  void add(Document document) {
+    if (document.key.low >= bound_) return;
+    bytes_ += document.text.size();
+    documents_.push_back(std::move(document));
+    while (bytes_ > max_bytes_ && documents_.size() > 1) {
+      bound_ /= 2;
+      std::erase_if(documents_, [&](const Document& d) { return d.key.low >= bound_; });
+      bytes_ = 0;
+      for (const Document& d : documents_) bytes_ += d.text.size();
+    }
+  }
+  bool is_all() const { return bound_ == std::numeric_limits<std::uint64_t>::max(); }
+  std::vector<Document>& documents() { return documents_; }
+
+ private:
+  std::size_t max_bytes_;
+  std::vector<Document> documents_;
+  std::size_t bytes_ = 0;
+  std::uint64_t bound_ = std::numeric_limits<std::uint64_t>::max();
 };
 
 }  // namespace sink

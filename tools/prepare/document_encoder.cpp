@@ -7,15 +7,15 @@
 namespace sink {
 namespace {
 
-constexpr std::size_t kAtOnce = std::size_t{32} << 20;  // bytes of text that wait
-constexpr std::size_t kShare = std::size_t{1} << 20;    // bytes for a thread: long enough to fill a cache
+constexpr std::size_t kBatchBytes = std::size_t{32} << 20;  // of text
+constexpr std::size_t kChunkBytes = std::size_t{1} << 20;   // for one EncodeCache: enough to fill it
 
 }  // namespace
 
 void DocumentEncoder::add(Document document) {
   bytes_ += document.text.size();
   waiting_.push_back(std::move(document));
-  if (bytes_ >= kAtOnce) flush();
+  if (bytes_ >= kBatchBytes) flush();
 }
 
 void DocumentEncoder::finish() {
@@ -28,7 +28,7 @@ void DocumentEncoder::begin_domain() {
   ++begun_;
 }
 
-// Each document is followed by the end-of-text token; before it stands one only where it is asked for.
+// Each document is followed by the end-of-text token, and preceded by the begin token if there is one.
 ChatTokens DocumentEncoder::encoded(const Document& document, EncodeCache& cache) const {
   ChatTokens tokens;
   if (chat_) {
@@ -44,17 +44,17 @@ ChatTokens DocumentEncoder::encoded(const Document& document, EncodeCache& cache
 }
 
 void DocumentEncoder::flush() {
-  std::vector<std::size_t> begins{0};  // of the shares
+  std::vector<std::size_t> begins{0};  // of the chunks
   for (std::size_t i = 0, bytes = 0; i < waiting_.size(); ++i) {
     bytes += waiting_[i].text.size();
-    if (bytes < kShare && i + 1 < waiting_.size()) continue;
+    if (bytes < kChunkBytes && i + 1 < waiting_.size()) continue;
     begins.push_back(i + 1);
     bytes = 0;
   }
   tokens_.assign(waiting_.size(), {});
-  parallel_for(static_cast<std::int64_t>(begins.size()) - 1, [&](std::int64_t share) {
+  parallel_for(static_cast<std::int64_t>(begins.size()) - 1, [&](std::int64_t chunk) {
     EncodeCache cache;
-    auto n = static_cast<std::size_t>(share);
+    auto n = static_cast<std::size_t>(chunk);
     for (std::size_t i = begins[n]; i < begins[n + 1]; ++i) tokens_[i] = encoded(waiting_[i], cache);
   });
   for (std::size_t i = 0; i < waiting_.size(); ++i) {

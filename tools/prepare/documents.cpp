@@ -1,6 +1,7 @@
 #include "tools/prepare/documents.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "engine/check.h"
 #include "engine/data/tokenizer/bpe_model.h"
@@ -8,10 +9,9 @@
 #include "engine/io/utf8.h"
 
 namespace sink {
-
 namespace {
 
-constexpr std::size_t kReadAtOnce = std::size_t{1} << 18;
+constexpr std::size_t kReadBytes = std::size_t{1} << 18;
 
 std::string_view without_line_end(std::string_view line) {
   if (line.ends_with('\n')) line.remove_suffix(1);
@@ -30,26 +30,26 @@ bool ends_with_one_of(std::string_view name, std::initializer_list<std::string_v
 DocumentReader::DocumentReader(const std::string& path, bool jsonl, const DocumentRules& rules)
     : path_(path), jsonl_(jsonl), rules_(rules), input_(path) {}
 
-void DocumentReader::refuse(const std::string& why) const { fail("text", path_ + ": " + why, Exit::bad_input); }
+void DocumentReader::reject(const std::string& why) const { fail("text", path_ + ": " + why, Exit::bad_input); }
 
 bool DocumentReader::next_line(std::string_view& line) {
   for (std::size_t searched = at_;;) {
-    std::size_t end = piece_.find('\n', searched);
-    if (end != std::string::npos || piece_.size() - at_ > rules_.longest + 2) {
-      end = std::min(end, piece_.size() - 1);
-      line = std::string_view(piece_).substr(at_, end + 1 - at_);
+    std::size_t end = buffer_.find('\n', searched);
+    if (end != std::string::npos || buffer_.size() - at_ > rules_.max_bytes + 2) {
+      end = std::min(end, buffer_.size() - 1);
+      line = std::string_view(buffer_).substr(at_, end + 1 - at_);
       break;
     }
-    piece_.erase(0, at_);
+    buffer_.erase(0, at_);
     at_ = 0;
-    searched = piece_.size();
-    piece_.resize(searched + kReadAtOnce);
-    std::size_t got = input_.read(piece_.data() + searched, kReadAtOnce);
-    piece_.resize(searched + got);
-    digest_.add(piece_.data() + searched, got);
+    searched = buffer_.size();
+    buffer_.resize(searched + kReadBytes);
+    std::size_t got = input_.read(buffer_.data() + searched, kReadBytes);
+    buffer_.resize(searched + got);
+    digest_.add(buffer_.data() + searched, got);
     if (got > 0) continue;
-    if (piece_.empty()) return false;
-    line = piece_;
+    if (buffer_.empty()) return false;
+    line = buffer_;
     break;
   }
   at_ += line.size();
@@ -62,30 +62,30 @@ bool DocumentReader::next_line(std::string_view& line) {
 void DocumentReader::check_text(std::string_view text, std::uint64_t at) const {
   std::size_t zero = text.find('\0');
   if (zero != std::string_view::npos)
-    refuse("is binary (byte " + std::to_string(at + zero) + " is 0), expected plain UTF-8 text");
+    reject("is binary (byte " + std::to_string(at + zero) + " is 0), expected plain UTF-8 text");
   std::size_t valid = utf8_valid_prefix(text);
   if (valid < text.size())
-    refuse("is not UTF-8 at byte " + std::to_string(at + valid) +
+    reject("is not UTF-8 at byte " + std::to_string(at + valid) +
            "; convert it first, as with `iconv -f LATIN1 -t UTF-8`");
 }
 
 bool DocumentReader::next_of_text(std::string& document) {
   std::uint64_t begin = bytes_;
-  auto check_length = [&](std::size_t longest) {
-    if (document.size() > longest)
-      refuse("the document that begins at byte " + std::to_string(begin) + " is longer than " +
-             std::to_string(rules_.longest) + " bytes: put lines " + kEndOfText +
+  auto check_length = [&](std::size_t max_bytes) {
+    if (document.size() > max_bytes)
+      reject("the document that begins at byte " + std::to_string(begin) + " is longer than " +
+             std::to_string(rules_.max_bytes) + " bytes: put lines " + kEndOfText +
              " between documents, or raise --longest-document");
   };
   bool ended = false;
   for (std::string_view line; !ended && next_line(line);) {
     ended = without_line_end(line) == kEndOfText;
     if (!ended) document += line;
-    check_length(rules_.longest + 2);  // its last line end does not count
+    check_length(rules_.max_bytes + 2);  // the last line end does not count
   }
   check_text(document, begin);
   while (document.ends_with('\n') || document.ends_with('\r')) document.pop_back();
-  check_length(rules_.longest);
+  check_length(rules_.max_bytes);
   return ended || !document.empty();
 }
 
@@ -93,14 +93,14 @@ template <class Take>
 bool DocumentReader::next_object(Take&& take) {
   for (std::string_view line; next_line(line);) {
     std::string place = "line " + std::to_string(lines_) + " ";
-    if (line.size() > rules_.longest + 1)
-      refuse(place + "is longer than " + std::to_string(rules_.longest) +
+    if (line.size() > rules_.max_bytes + 1)
+      reject(place + "is longer than " + std::to_string(rules_.max_bytes) +
              " bytes: a line is one JSON object; --longest-document raises this");
     if (without_line_end(line).find_first_not_of(" \t") == std::string_view::npos) continue;
     try {
       take(parse_bounded_json(line));
       return true;
-    } catch (const JsonFailure& failure) { refuse(place + "is not a document: " + failure.what()); }
+    } catch (const JsonFailure& failure) { reject(place + "is not a document: " + failure.what()); }
   }
   return false;
 }

@@ -1,4 +1,4 @@
-// The bytes of a text file piece by piece, unpacked where it is gzip or zstd: told by its first bytes, not by its name.
+// Reads the bytes of a text file, decompressing gzip and zstd, which it recognizes by the first bytes, not by the name.
 #pragma once
 
 #include <cstddef>
@@ -9,21 +9,21 @@ namespace sink {
 
 class TextInput {
  public:
-  // Throws Error (Exit::bad_input) where it cannot be opened or is a folder.
+  // Throws Error (Exit::bad_input) if the file cannot be opened or is a folder.
   explicit TextInput(const std::string& path);
   ~TextInput();
   TextInput(const TextInput&) = delete;
   TextInput& operator=(const TextInput&) = delete;
 
-  // Up to `bytes` bytes, at least one; 0 at the end. Needs no more memory however much the file unpacks to. Throws
-  // Error (Exit::bad_input) where it is damaged, cut off or cannot be read.
+  // Reads 1 to `bytes` bytes; returns 0 at the end. Memory is bounded, however much the file expands. Throws Error
+  // (Exit::bad_input) if it is damaged, truncated or unreadable.
   std::size_t read(char* to, std::size_t bytes);
 
  private:
-  class Packed;
+  class Plain;
   class Gzip;
   class Zstd;
-  std::unique_ptr<Packed> packed_;
+  std::unique_ptr<Plain> file_;
 };
 
 }  // namespace sink

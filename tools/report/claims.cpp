@@ -1,5 +1,4 @@
-#include "tools/report/claims.h"
-
+// The paper's claims that the runs of a task can test (findings.h).
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
@@ -9,47 +8,120 @@
 #include <set>
 #include <string_view>
 
+#include "engine/io/settings_toml.h"
+#include "tools/report/findings.h"
 #include "tools/report/html_text.h"
-#include "tools/report/planned_steps.h"
 #include "tools/report/run_settings.h"
+#include "tools/report/verdict.h"
+#include "train/run_config_table.h"
 
 namespace sink::report {
 namespace {
 
-constexpr std::size_t kMostArms = 6;  // whose values are listed in one claim
+constexpr std::size_t kMaxListedGroups = 6;  // whose values one claim shows
 
-// What one group of runs, or a series of groups, says of a claim.
-struct Answer {
-  Verdict verdict;
-  Evidence evidence;
-  std::string words, values;
-  Reading reading;
+// ---- Planned steps
+
+struct Recipe {
+  Settings settings;
+  std::int64_t steps = 0;
 };
 
-// The runs that speak for a group: finished ones, or where none is, one of each seed with its last measurement.
-std::vector<const Run*> asked(const Arm& arm) {
-  std::vector<const Run*> out = arm.finished();
+// Settings that do not change the results of a given number of steps.
+bool is_interval(const std::string& flag) {
+  static const std::set<std::string> flags{"steps",   "eval-every", "eval-sequences", "checkpoint-every", "log-every",
+                                           "threads", "seed"};
+  return flags.contains(flag);
+}
+
+Recipe recipe_of(const std::string& file, const std::string& size) {
+  Recipe recipe;
+  for (const TomlSection& section : read_sections_toml(page_file(file), file, Exit::failure)) {
+    if (!section.name.empty() && section.name != "settings" && section.name != size) continue;
+    for (const TomlEntry& entry : section.entries) {
+      const Setting<RunConfig>* setting = setting_named(run_config_table(), entry.key);
+      const std::string flag = setting ? setting->flag : entry.key;
+      if (flag == "steps") recipe.steps = std::strtoll(entry.values.front().c_str(), nullptr, 10);
+      if (!is_interval(flag)) recipe.settings[flag] = entry.values.front();
+    }
+  }
+  return recipe;
+}
+
+const std::vector<Recipe>& recipes() {
+  static const std::vector<Recipe> all{recipe_of("quickstart_bigram.toml", ""), recipe_of("quickstart_text.toml", ""),
+                                       recipe_of("text.toml", "cpu"), recipe_of("text.toml", "gpu")};
+  return all;
+}
+
+bool matches(const Run& run, const Recipe& recipe) {
+  return std::all_of(recipe.settings.begin(), recipe.settings.end(), [&](const auto& setting) {
+    const auto found = run.settings.find(setting.first);
+    return found != run.settings.end() && found->second == setting.second;
+  });
+}
+
+// The planned steps of a run: those of its recipe in this repository (tools/quickstart_bigram.toml,
+// tools/quickstart_text.toml, train/studies/recipes/text.toml), if the run has all settings of the recipe except steps
+// and the intervals of measuring and saving; else the run's own. Of several such recipes the fewest steps that are not
+// below the run's own, or the most. 0 if the settings are unknown.
+std::int64_t planned_steps(const Run& run) {
+  std::int64_t above = 0, most = 0;
+  for (const Recipe& recipe : recipes()) {
+    if (!matches(run, recipe)) continue;
+    most = std::max(most, recipe.steps);
+    if (recipe.steps >= run.steps && (above == 0 || recipe.steps < above)) above = recipe.steps;
+  }
+  return std::max(run.steps, above > 0 ? above : most);
+}
+
+// ---- Answers
+
+// How one group, or one series of groups, answers a claim. Texts are HTML.
+struct Answer {
+  Verdict verdict;
+  std::string words, values;
+  InputKind input;
+};
+
+struct Claim {
+  std::string sentence;
+  Verdict verdict = Verdict::not_tested;
+  std::string words;   // of the verdict; of several groups also how they differ
+  std::string values;  // list items, one per answer
+  std::string paper;   // the paper's value on the same kind of input, or that it has none
+};
+
+// Finished runs, or where there are none, one run per seed with its last measurement. Only models that were trained
+// here, whose seeds are known, on their own text.
+std::vector<const Run*> evaluated_runs(const Group& group) {
+  std::vector<const Run*> out = group.finished();
   std::set<std::uint64_t> seeds;
   if (out.empty())
-    for (const Run* run : arm.runs)
+    for (const Run* run : group.runs)
       if (run->evaluation && seeds.insert(run->seed).second) out.push_back(run);
-  std::erase_if(out, [](const Run* run) { return !run->evaluation || run->evaluation->input != "text"; });
+  std::erase_if(
+      out, [](const Run* run) { return !run->trained_here() || !run->evaluation || run->evaluation->input != "text"; });
   return out;
 }
 
-BySeed by_seed(const Arm& arm, const std::function<double(const Run&)>& value) {
+BySeed by_seed(const Group& group, const std::function<double(const Run&)>& value) {
   BySeed out;
-  for (const Run* run : asked(arm))
+  for (const Run* run : evaluated_runs(group))
     if (const double found = value(*run); std::isfinite(found)) out[run->seed] = found;
   return out;
 }
 
-// Of the runs of these groups whose seeds `values` has: how many seeds, and the run that got least far.
-Evidence evidence_of(const std::vector<const Arm*>& arms, const BySeed& values) {
+double sink_percent(const Run& run) { return run.evaluation->sink_at(0.3, false); }
+double raw_sink_percent(const Run& run) { return run.evaluation->sink_at(0.3, true); }
+double star_percent(const Run& run) { return run.evaluation->sink_star_at(0.3, false); }
+
+// Of the runs of these groups whose seeds are in `values`: the number of seeds, and the run that is least complete.
+Evidence evidence_of(const std::vector<const Group*>& groups, const BySeed& values) {
   Evidence evidence{values.size(), 0, 0};
   double least = HUGE_VAL;
-  for (const Arm* arm : arms)
-    for (const Run* run : asked(*arm)) {
+  for (const Group* group : groups)
+    for (const Run* run : evaluated_runs(*group)) {
       if (!values.contains(run->seed)) continue;
       const std::int64_t steps = run->finished ? run->step : run->unfinished_step, planned = planned_steps(*run);
       const double part = planned > 0 ? static_cast<double>(steps) / static_cast<double>(planned) : 1;
@@ -58,56 +130,63 @@ Evidence evidence_of(const std::vector<const Arm*>& arms, const BySeed& values) 
   return evidence;
 }
 
-std::string seeds_of(const BySeed& values) {
-  std::string out;
-  for (const auto& [seed, value] : values) out += (out.empty() ? "" : ", ") + std::to_string(seed);
-  return (values.size() == 1 ? "seed " : "seeds ") + out;
-}
-
 // "41.7 [38.0, 45.4] % (seeds 0, 1, 2)"; of one seed "41.7 % (seed 0, no interval)".
-std::string spelled(const BySeed& values, const char* unit, int decimals) {
+std::string with_interval(const BySeed& values, const char* unit, int decimals) {
   const Estimate i = estimate_of(values);
-  std::string out = number(i.mean, decimals);
-  if (i.n > 1) out += " " + interval_text(i, decimals);
-  return out + unit + " (" + seeds_of(values) + (i.n > 1 ? "" : ", no interval") + ")";
+  std::string seeds;
+  for (const auto& [seed, value] : values) seeds += (seeds.empty() ? "" : ", ") + std::to_string(seed);
+  return number(i.mean, decimals) + (i.n > 1 ? " " + interval_text(i, decimals) : "") + unit +
+         (i.n == 1 ? " (seed " : " (seeds ") + seeds + (i.n > 1 ? ")" : ", no interval)");
 }
 
-BySeed minus(BySeed values, double bound, int sign = 1) {
-  for (auto& [seed, value] : values) value = sign * (value - bound);
-  return values;
+// Whether a level in percent is above the smallest sink (sign 1) or below it (sign -1).
+Answer level(const Group& group, const BySeed& values, int sign, std::string text) {
+  const Evidence evidence = evidence_of({&group}, values);
+  BySeed effects = values;
+  for (auto& [seed, value] : effects) value = sign * (value - kMinSinkEffect);
+  const Verdict verdict = level_verdict(evidence, estimate_of(effects));
+  return {verdict, verdict_text(verdict, evidence, estimate_of(values), 1), std::move(text),
+          input_kind_of(*evaluated_runs(group).front())};
 }
 
-// Whether a level lies above the bound (sign 1) or below it (-1).
-Answer level(const std::vector<const Arm*>& arms, const BySeed& values, double bound, int sign, std::string text) {
-  const Evidence evidence = evidence_of(arms, values);
-  const Verdict verdict = level_verdict(evidence, estimate_of(minus(values, bound, sign)));
-  return {verdict, evidence, verdict_text(verdict, evidence, estimate_of(values), 1), std::move(text),
-          reading_of(*asked(*arms.front()).front())};
+Answer comparison(const std::vector<const Group*>& groups, const BySeed& differences, const Estimate& estimate,
+                  double smallest, int decimals, std::string text) {
+  const Evidence evidence = evidence_of(groups, differences);
+  const Verdict verdict = comparison_verdict(evidence, estimate, smallest);
+  return {verdict, verdict_text(verdict, evidence, estimate, decimals), std::move(text),
+          input_kind_of(*evaluated_runs(*groups.front()).front())};
+}
+
+// Asks every group that has evaluated runs, with the first of them.
+template <class Ask>
+std::vector<Answer> answers_of(const TaskRuns& task, Ask ask) {
+  std::vector<Answer> answers;
+  for (const Group& group : task.groups)
+    if (const auto runs = evaluated_runs(group); !runs.empty())
+      if (std::optional<Answer> answer = ask(group, *runs.front())) answers.push_back(std::move(*answer));
+  return answers;
 }
 
 std::size_t count(const std::vector<Answer>& answers, Verdict verdict) {
-  return static_cast<std::size_t>(
-      std::count_if(answers.begin(), answers.end(), [&](const Answer& a) { return a.verdict == verdict; }));
+  return static_cast<std::size_t>(std::ranges::count(answers, verdict, &Answer::verdict));
 }
 
-// Of the groups that are not tested the reason they share, or that of the first.
+// The reason that untested groups share, or that of the first.
 std::string untested_words(const std::vector<Answer>& answers) {
-  std::string words = answers.front().words;
-  const bool alike =
-      std::all_of(answers.begin(), answers.end(), [&](const Answer& answer) { return answer.words == words; });
+  const std::string& words = answers.front().words;
   if (answers.size() == 1) return words;
-  return alike ? words + " each" : words + " (and the like of " + std::to_string(answers.size() - 1) + " more)";
+  const bool shared = std::ranges::count(answers, words, &Answer::words) == std::ssize(answers);
+  return words + (shared ? " each" : " (similar for " + std::to_string(answers.size() - 1) + " more)");
 }
 
-// A claim has the verdict that all tested groups give; where they differ it is undecided.
-void judge(const std::vector<Answer>& answers, Claim& claim) {
+// The verdict of all tested groups; undecided where they differ.
+void set_verdict(const std::vector<Answer>& answers, Claim& claim) {
   const std::size_t untested = count(answers, Verdict::not_tested), tested = answers.size() - untested;
   if (tested == 0) {
     claim.words = untested_words(answers);
     return;
   }
   claim.verdict = Verdict::undecided;
-  std::string intervals;
   for (const Verdict verdict : {Verdict::too_small, Verdict::undecided, Verdict::contradicted, Verdict::supported})
     if (count(answers, verdict) == tested) claim.verdict = verdict;
   for (const Answer& answer : answers)
@@ -121,40 +200,34 @@ void judge(const std::vector<Answer>& answers, Claim& claim) {
     claim.words += "; " + std::to_string(untested) + " of " + std::to_string(answers.size()) + " not tested";
 }
 
-// `paper` tells what the paper found for runs that read so; "" where it has no such row.
-std::optional<Claim> together(const std::string& sentence, const std::vector<Answer>& answers,
-                              const std::function<std::string(const Reading&)>& paper) {
-  if (answers.empty()) return std::nullopt;
-  Claim claim{sentence, Verdict::not_tested, "", "", ""};
-  judge(answers, claim);
-  std::vector<Reading> readings;
-  for (std::size_t i = 0; i < answers.size(); ++i) {
-    const Answer& answer = answers[i];
-    if (std::find(readings.begin(), readings.end(), answer.reading) == readings.end())
-      readings.push_back(answer.reading);
-    if (i < kMostArms)
+// `paper` is the paper's value for an input, "" if it has none.
+void add_claim(const char* sentence, const std::vector<Answer>& answers,
+               const std::function<std::string(const InputKind&)>& paper, std::vector<Claim>& claims) {
+  if (answers.empty()) return;
+  Claim claim;
+  claim.sentence = sentence;
+  set_verdict(answers, claim);
+  std::vector<InputKind> inputs;
+  for (const Answer& answer : answers) {
+    if (std::ranges::find(inputs, answer.input) == inputs.end()) inputs.push_back(answer.input);
+    if (&answer - answers.data() < static_cast<std::ptrdiff_t>(kMaxListedGroups))
       claim.values += "<li>" + answer.values + (answers.size() > 1 ? ": " + answer.words : "") + "</li>";
   }
-  if (answers.size() > kMostArms)
+  if (answers.size() > kMaxListedGroups)
     claim.values +=
-        "<li>and " + std::to_string(answers.size() - kMostArms) + " more, in the table of final values</li>";
-  for (const Reading& reading : readings) {
-    const std::string found = paper(reading), what = escape(description_of(reading));
+        "<li>and " + std::to_string(answers.size() - kMaxListedGroups) + " more, in the table of final values</li>";
+  for (const InputKind& input : inputs) {
+    const std::string found = paper(input), what = escape(describe(input));
     claim.paper += (claim.paper.empty() ? "" : "; ") +
                    (found.empty() ? std::string(kNoMatchingRow) + " for " + what : found + " on " + what);
   }
-  return claim;
+  claims.push_back(std::move(claim));
 }
 
-StudyRow row_named(const char* id) {
-  for (const StudyRow& row : study_rows())
-    if (row.id == id) return row;
-  return {};
-}
-
-// "18.18 %", of the paper's row of this experiment for runs that read so.
-std::string paper_sink(const char* id, const Reading& reading, std::string StudyRow::*value = &StudyRow::sink_1) {
-  const std::optional<StudyRow> row = matching_row(row_named(id), reading);
+// "18.18 %": the value in the paper's row of this experiment for the same input.
+std::string paper_sink(const char* id, const InputKind& input, std::string PaperRow::*value = &PaperRow::sink_1) {
+  const auto named = std::ranges::find(paper_rows(), id, &PaperRow::id);
+  const std::optional<PaperRow> row = matching_row(*named, input);
   if (!row || (*row).*value == "n.r.") return "";
   std::string text = (*row).*value;
   const bool proxy = text.ends_with('*');
@@ -162,88 +235,58 @@ std::string paper_sink(const char* id, const Reading& reading, std::string Study
   return text + (proxy ? " % (proxy)" : " %");
 }
 
-double sink_percent(const Run& run) { return run.evaluation->sink_at(0.3, false); }
-double raw_percent(const Run& run) { return run.evaluation->sink_at(0.3, true); }
+bool is_plain_softmax(const Run& run) { return run.attention == "softmax" && run.evaluation->extra == "none"; }
 
-const Run* measured(const Arm& arm) {
-  const auto runs = asked(arm);
-  return runs.empty() ? nullptr : runs.front();
+std::optional<Answer> softmax_answer(const Group& group, const Run& run) {
+  const BySeed sinks = by_seed(group, sink_percent);
+  if (!is_plain_softmax(run) || sinks.empty()) return std::nullopt;
+  return level(group, sinks, 1,
+               escape(group.label) + ": Sink<sub>1</sub> (raw = proxy) " + with_interval(sinks, " %", 1));
 }
 
-std::optional<Claim> softmax_has_a_sink(const Group& group) {
-  std::vector<Answer> answers;
-  for (const Arm& arm : group.arms) {
-    const Run* run = measured(arm);
-    if (!run || run->attention != "softmax" || run->evaluation->extra != "none") continue;
-    const BySeed sinks = by_seed(arm, sink_percent);
-    if (sinks.empty()) continue;
-    answers.push_back(level({&arm}, sinks, kSmallestSink, 1,
-                            escape(arm.label) + ": Sink<sub>1</sub> (raw = proxy) " + spelled(sinks, " %", 1)));
-  }
-  return together("Softmax attention has a sink on the first token.", answers,
-                  [](const Reading& reading) { return paper_sink("base-60m", reading); });
+std::optional<Answer> sigmoid_answer(const Group& group, const Run& run) {
+  const BySeed sinks = by_seed(group, sink_percent), raw = by_seed(group, raw_sink_percent);
+  if (run.attention != "sigmoid" || sinks.empty()) return std::nullopt;
+  return level(group, sinks, -1,
+               escape(group.label) + ": Sink<sub>1</sub> by proxy, as the paper scores it, " +
+                   with_interval(sinks, " %", 1) + "; raw " + with_interval(raw, " %", 1));
 }
 
-std::optional<Claim> sigmoid_has_none(const Group& group) {
-  std::vector<Answer> answers;
-  for (const Arm& arm : group.arms) {
-    const Run* run = measured(arm);
-    if (!run || run->attention != "sigmoid") continue;
-    const BySeed sinks = by_seed(arm, sink_percent), raw = by_seed(arm, raw_percent);
-    if (sinks.empty()) continue;
-    answers.push_back(level({&arm}, sinks, kSmallestSink, -1,
-                            escape(arm.label) + ": Sink<sub>1</sub> by proxy, as the paper scores it, " +
-                                spelled(sinks, " %", 1) + "; raw " + spelled(raw, " %", 1)));
-  }
-  return together("Sigmoid attention without normalisation has no sink.", answers,
-                  [](const Reading& reading) { return paper_sink("op-sigmoid-none", reading); });
+// Two conditions: the extra key has a sink, and the first token has none.
+std::optional<Answer> extra_key_answer(const Group& group, const Run& run) {
+  const BySeed first = by_seed(group, sink_percent), star = by_seed(group, star_percent);
+  if ((run.evaluation->extra != "key" && run.evaluation->extra != "token") || first.empty() || star.empty())
+    return std::nullopt;
+  const std::string text = escape(group.label) + ": Sink<sub>*</sub> by proxy " + with_interval(star, " %", 1) +
+                           ", Sink<sub>1</sub> by proxy " + with_interval(first, " %", 1);
+  const Answer none = level(group, first, -1, text), taken = level(group, star, 1, text);
+  // The answer that is not supported; of two such the contradiction.
+  return none.verdict == Verdict::supported || taken.verdict == Verdict::contradicted ? taken : none;
 }
 
-// Both must hold: the extra key has a sink, and the first token none.
-std::optional<Claim> extra_key_takes_it(const Group& group) {
-  std::vector<Answer> answers;
-  for (const Arm& arm : group.arms) {
-    const Run* run = measured(arm);
-    if (!run || (run->evaluation->extra != "key" && run->evaluation->extra != "token")) continue;
-    const BySeed first = by_seed(arm, sink_percent),
-                 star = by_seed(arm, [](const Run&r) { return r.evaluation->sink_star_at(0.3, false); });
-    if (first.empty() || star.empty()) continue;
-    const std::string text = escape(arm.label) + ": Sink<sub>*</sub> by proxy " + spelled(star, " %", 1) +
-                             ", Sink<sub>1</sub> by proxy " + spelled(first, " %", 1);
-    const Answer none = level({&arm}, first, kSmallestSink, -1, text),
-                 taken = level({&arm}, star, kSmallestSink, 1, text);
-    const auto is = [](const Answer& answer, Verdict verdict) { return answer.verdict == verdict; };
-    // The one that says less than supported; of two the one that contradicts.
-    answers.push_back(is(none, Verdict::supported) || is(taken, Verdict::contradicted) ? taken : none);
-  }
-  return together(
-      "An extra key or sink token takes the sink from the first token.", answers, [](const Reading& reading) {
-        const std::string token = paper_sink("bias-sinktoken", reading, &StudyRow::sink_star),
-                          key = paper_sink("bias-k", reading, &StudyRow::sink_star);
-        return key.empty() ? key : "sink token " + token + ", K biases " + key + " on *; 0.00 % on token 1,";
-      });
+std::string extra_key_paper(const InputKind& input) {
+  const std::string token = paper_sink("bias-sinktoken", input, &PaperRow::sink_star),
+                    key = paper_sink("bias-k", input, &PaperRow::sink_star);
+  return key.empty() ? "" : "sink token " + token + ", K biases " + key + " on *; 0.00 % on token 1,";
 }
 
-// Arms of softmax that differ in nothing but the setting of that name, by its value.
-using Series = std::map<double, const Arm*>;
+// Softmax groups that differ in nothing but one setting, by its value.
+using Series = std::map<double, const Group*>;
 
-std::vector<Series> series_of(const Group& group, const std::string& name, double most) {
+std::vector<Series> series_of(const TaskRuns& task, const std::string& setting, double most) {
   std::vector<std::pair<Identity, Series>> all;
-  for (const Arm& arm : group.arms) {
-    const Run* run = measured(arm);
-    if (!run || run->attention != "softmax" || run->evaluation->extra != "none") continue;
-    Identity identity = identity_of(*run);
-    const auto found = identity.training.find(name);
+  for (const Group& group : task.groups) {
+    const auto runs = evaluated_runs(group);
+    if (runs.empty() || !is_plain_softmax(*runs.front())) continue;
+    Identity identity = identity_of(*runs.front());
+    const auto found = identity.training.find(setting);
     if (!identity.known || found == identity.training.end()) continue;
     const double value = std::strtod(found->second.c_str(), nullptr);
-    identity.training.erase(name);
+    identity.training.erase(setting);
     if (value > most) continue;
-    auto series = std::find_if(all.begin(), all.end(), [&](const auto& other) {
-      return other.first.training == identity.training && other.first.data_sha256 == identity.data_sha256 &&
-             other.first.measurement == identity.measurement;
-    });
+    auto series = std::ranges::find(all, identity, &std::pair<Identity, Series>::first);
     if (series == all.end()) series = all.insert(all.end(), {identity, {}});
-    series->second.emplace(value, &arm);
+    series->second.emplace(value, &group);
   }
   std::vector<Series> out;
   for (auto& [identity, series] : all)
@@ -251,103 +294,97 @@ std::vector<Series> series_of(const Group& group, const std::string& name, doubl
   return out;
 }
 
-std::optional<Claim> grows_with(const Group& group, const std::string& name, double most, const std::string& sentence,
-                                const std::string& natural_text) {
+std::vector<Answer> growth_answers(const TaskRuns& task, const std::string& setting, double most) {
   std::vector<Answer> answers;
-  for (const Series& series : series_of(group, name, most)) {
+  for (const Series& series : series_of(task, setting, most)) {
     std::string means;
-    for (const auto& [value, arm] : series)
-      means += (means.empty() ? "" : "; ") + plain(value) + ": " + spelled(by_seed(*arm, sink_percent), " %", 1);
-    const Arm &least = *series.begin()->second, &greatest = *series.rbegin()->second;
-    const BySeed low = by_seed(least, sink_percent), high = by_seed(greatest, sink_percent);
+    for (const auto& [value, group] : series)
+      means +=
+          (means.empty() ? "" : "; ") + plain(value) + ": " + with_interval(by_seed(*group, sink_percent), " %", 1);
+    const Group &lowest = *series.begin()->second, &highest = *series.rbegin()->second;
+    const BySeed low = by_seed(lowest, sink_percent), high = by_seed(highest, sink_percent);
     BySeed differences;
     for (const auto& [seed, value] : high)
       if (const auto other = low.find(seed); other != low.end()) differences[seed] = value - other->second;
     if (differences.empty()) continue;
-    const Evidence evidence = evidence_of({&least, &greatest}, differences);
-    const Estimate difference = paired_difference(high, low);
-    const Verdict verdict = comparison_verdict(evidence, difference, kSmallestSink);
-    answers.push_back({verdict, evidence, verdict_text(verdict, evidence, difference, 1),
-                       escape(least.ablation) + ", Sink<sub>1</sub> (raw = proxy) at " + escape(name) + " " + means +
-                           ". At the greatest less at the least, seed by seed: " + spelled(differences, "", 1),
-                       reading_of(*measured(least))});
+    answers.push_back(
+        comparison({&lowest, &highest}, differences, paired_difference(high, low), kMinSinkEffect, 1,
+                   escape(lowest.ablation) + ", Sink<sub>1</sub> (raw = proxy) at " + escape(setting) + " " + means +
+                       ". At the greatest less at the least, seed by seed: " + with_interval(differences, "", 1)));
   }
-  return together(sentence, answers,
-                  [&](const Reading& reading) { return reading == Reading{} ? natural_text : std::string(); });
+  return answers;
 }
 
-std::optional<Claim> fixed_token_carries_it(const Group& group) {
-  std::vector<Answer> answers;
-  for (const Arm& arm : group.arms) {
-    const Run* run = measured(arm);
-    if (!run || run->evaluation->extra != "none") continue;
-    const auto position = static_cast<std::size_t>(reading_of(*run).fixed_position);
-    if (position == 0 || position > run->evaluation->alpha_k.size()) continue;
-    const BySeed lead = by_seed(arm, [&](const Run& r) {
-      Row alpha = r.evaluation->alpha_k;
-      if (alpha.size() < std::max<std::size_t>(2, position)) return kNaN;
-      const double own = alpha[position - 1];
-      alpha.erase(alpha.begin() + static_cast<std::ptrdiff_t>(position) - 1);
-      return own - *std::max_element(alpha.begin(), alpha.end());
-    });
-    if (lead.empty()) continue;
-    const Evidence evidence = evidence_of({&arm}, lead);
-    const Verdict verdict = comparison_verdict(evidence, estimate_of(lead), kSmallestAlpha);
-    answers.push_back({verdict, evidence, verdict_text(verdict, evidence, estimate_of(lead), 3),
-                       escape(arm.label) + ": &alpha; by proxy of position " + std::to_string(position) +
-                           " less the greatest of the other first ten: " + spelled(lead, "", 3),
-                       reading_of(*run)});
-  }
-  return together("A fixed token carries the sink at the position where it is.", answers, [](const Reading& reading) {
-    const char* values[] = {"74.11 % there", "69.03 % there, 0.00 % on token 1", "69.64 % there, 0.00 % on token 1"};
-    const bool known = matching_row(row_named("base-60m"), reading).has_value() && reading.fixed_position <= 3;
-    return known ? std::string(values[reading.fixed_position - 1]) : "";
+std::optional<Answer> fixed_token_answer(const Group& group, const Run& run) {
+  const auto position = static_cast<std::size_t>(input_kind_of(run).fixed_position);
+  if (run.evaluation->extra != "none" || position == 0 || position > run.evaluation->alpha_k.size())
+    return std::nullopt;
+  const BySeed lead = by_seed(group, [&](const Run& r) {
+    Row alpha = r.evaluation->alpha_k;
+    if (alpha.size() < std::max<std::size_t>(2, position)) return kNaN;
+    const double fixed = alpha[position - 1];
+    alpha.erase(alpha.begin() + static_cast<std::ptrdiff_t>(position) - 1);
+    return fixed - *std::ranges::max_element(alpha);
   });
+  if (lead.empty()) return std::nullopt;
+  return comparison({&group}, lead, estimate_of(lead), kMinAlphaEffect, 3,
+                    escape(group.label) + ": &alpha; by proxy of position " + std::to_string(position) +
+                        " less the greatest of the other first ten: " + with_interval(lead, "", 3));
+}
+
+std::string fixed_token_paper(const InputKind& input) {
+  const char* values[] = {"74.11 % there", "69.03 % there, 0.00 % on token 1", "69.64 % there, 0.00 % on token 1"};
+  return input.fixed_position <= 3 && !paper_sink("base-60m", input).empty() ? values[input.fixed_position - 1] : "";
+}
+
+std::vector<Claim> claims_of(const TaskRuns& task) {
+  const auto natural_text = [](const char* values) {
+    return [=](const InputKind& input) { return std::string(input == InputKind{} ? values : ""); };
+  };
+  std::vector<Claim> claims;
+  add_claim(
+      "Softmax attention has a sink on the first token.", answers_of(task, softmax_answer),
+      [](const InputKind& input) { return paper_sink("base-60m", input); }, claims);
+  add_claim(
+      "Sigmoid attention without normalisation has no sink.", answers_of(task, sigmoid_answer),
+      [](const InputKind& input) { return paper_sink("op-sigmoid-none", input); }, claims);
+  add_claim("An extra key or sink token takes the sink from the first token.", answers_of(task, extra_key_answer),
+            extra_key_paper, claims);
+  add_claim("The sink of softmax grows with the learning rate.", growth_answers(task, "learning rate", HUGE_VAL),
+            natural_text("2.90 % at 1e-4, 11.21 % at 2e-4, 18.18 % at 4e-4, 32.23 % at 8e-4,"), claims);
+  add_claim("The sink of softmax grows with weight decay, up to 0.5.", growth_answers(task, "weight decay", 0.5),
+            natural_text("15.20 % at 0, 18.18 % at 0.1, 41.08 % at 0.5,"), claims);
+  add_claim("A fixed token carries the sink at the position where it is.", answers_of(task, fixed_token_answer),
+            fixed_token_paper, claims);
+  return claims;
 }
 
 }  // namespace
 
-std::vector<Claim> claims(const Group& group) {
-  std::vector<Claim> out;
-  for (std::optional<Claim> claim :
-       {softmax_has_a_sink(group), sigmoid_has_none(group), extra_key_takes_it(group),
-        grows_with(group, "learning rate", HUGE_VAL, "The sink of softmax grows with the learning rate.",
-                   "2.90 % at 1e-4, 11.21 % at 2e-4, 18.18 % at 4e-4, 32.23 % at 8e-4,"),
-        grows_with(group, "weight decay", 0.5, "The sink of softmax grows with weight decay, up to 0.5.",
-                   "15.20 % at 0, 18.18 % at 0.1, 41.08 % at 0.5,"),
-        fixed_token_carries_it(group)})
-    if (claim) out.push_back(std::move(*claim));
-  return out;
-}
-
-std::string claims_table(const Group& group) {
-  const std::vector<Claim> all = claims(group);
-  if (all.empty()) return "";
-  std::string out =
-      "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Claims of the paper and their "
-      "verdicts\"><table "
-      "class=\"claims\"><thead><tr><th scope=\"col\" class=\"word\">claim of the paper</th><th scope=\"col\" "
-      "class=\"word\">in these runs</th><th scope=\"col\" class=\"word\">because</th><th scope=\"col\" "
-      "class=\"word\">the paper, on the same kind of input</th></tr></thead><tbody>";
-  for (const Claim& claim : all) {
+std::string claims_table(const TaskRuns& task) {
+  std::string rows;
+  for (const Claim& claim : claims_of(task)) {
     const bool tested = claim.verdict != Verdict::not_tested;
-    out += "<tr><th scope=\"row\" class=\"word\">" + claim.claim + "</th><td class=\"word\">" + (tested ? "<b>" : "") +
-           claim.words + (tested ? "</b>" : "") + "</td><td class=\"word\"><ul>" + claim.values +
-           "</ul></td><td class=\"word\">" + claim.paper + "</td></tr>";
+    rows += "<tr><th scope=\"row\" class=\"word\">" + claim.sentence + "</th><td class=\"word\">" +
+            (tested ? "<b>" + claim.words + "</b>" : claim.words) + "</td><td class=\"word\"><ul>" + claim.values +
+            "</ul></td><td class=\"word\">" + claim.paper + "</td></tr>";
   }
-  return out + "</tbody></table></div>";
+  return rows.empty() ? ""
+                      : fill(page_file("claims.html"), {{"seeds", std::to_string(kMinSeeds)},
+                                                        {"sink", plain(kMinSinkEffect)},
+                                                        {"alpha", plain(kMinAlphaEffect)},
+                                                        {"rows", rows}});
 }
 
-std::string claims_summary(const Group& group) {
+std::string claims_summary(const TaskRuns& task) {
   constexpr std::string_view kEach = " each";
-  const std::vector<Claim> all = claims(group);
-  if (all.empty()) return "";
-  std::vector<std::pair<std::string, std::size_t>> counts;  // by their words, intervals left out
+  const std::vector<Claim> all = claims_of(task);
+  std::vector<std::pair<std::string, std::size_t>> counts;  // by words without intervals
   for (const Claim& claim : all) {
     std::string words = claim.words.substr(0, claim.words.find(" ["));
     if (claim.verdict != Verdict::not_tested) words = words.substr(0, words.find_first_of(":;"));
-    if (words.ends_with(kEach)) words.resize(words.size() - kEach.size());  // said once, below
-    const auto found = std::find_if(counts.begin(), counts.end(), [&](const auto& one) { return one.first == words; });
+    if (words.ends_with(kEach)) words.resize(words.size() - kEach.size());  // added below
+    const auto found = std::ranges::find(counts, words, &std::pair<std::string, std::size_t>::first);
     if (found == counts.end())
       counts.emplace_back(words, 1);
     else
@@ -357,9 +394,7 @@ std::string claims_summary(const Group& group) {
   for (const auto& [words, times] : counts)
     out += (out.empty() ? "" : "; ") + (all.size() == 1 ? "" : std::to_string(times) + " ") + words +
            (times > 1 && words.starts_with("not tested") ? std::string(kEach) : "");
-  return (all.size() == 1 ? "The paper\u2019s claim that these runs could test: "
-                          : "The paper\u2019s claims that these runs could test: ") +
-         out + ".";
+  return out.empty() ? "" : (all.size() == 1 ? "The paper\u2019s claim: " : "The paper\u2019s claims: ") + out + ".";
 }
 
 }  // namespace sink::report

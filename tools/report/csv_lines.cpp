@@ -24,8 +24,8 @@ bool CsvLines::next(std::vector<std::string>& fields) {
   if (at_ == text_.size()) return false;
   line_ = next_line_;
   for (;; ++at_) {
-    if (fields.size() == kMostFields)
-      throw Error(where() + ": expected at most " + std::to_string(kMostFields) + " fields", Exit::bad_input);
+    if (fields.size() == kMaxFields)
+      throw Error(where() + ": expected at most " + std::to_string(kMaxFields) + " fields", Exit::bad_input);
     fields.push_back(at_ < text_.size() && text_[at_] == '"' ? quoted_field() : field());
     if (at_line_end()) break;
   }
@@ -38,7 +38,7 @@ std::string CsvLines::field() {
   const std::size_t begin = at_;
   while (!at_line_end() && text_[at_] != ',') {
     if (text_[at_] == '"')
-      throw Error(where() + ": a quote inside a field; such a field stands in quotes, and its quotes are doubled",
+      throw Error(where() + ": a quote inside a field; write such a field in quotes and double its quotes",
                   Exit::bad_input);
     ++at_;
   }
@@ -59,7 +59,7 @@ std::string CsvLines::quoted_field() {
   }
   next_line_ += static_cast<std::size_t>(std::count(value.begin(), value.end(), '\n'));
   if (!at_line_end() && text_[at_] != ',')
-    throw Error(where() + ": text behind the closing quote of a field", Exit::bad_input);
+    throw Error(where() + ": text after the closing quote of a field", Exit::bad_input);
   return value;
 }
 

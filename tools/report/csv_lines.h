@@ -9,20 +9,20 @@ namespace sink::report {
 
 class CsvLines {
  public:
-  // `text` must stay where it is. A byte order mark in front is skipped. `file` opens the messages.
+  // `text` must outlive this object. A leading byte order mark is skipped. Messages begin with `file`.
   CsvLines(std::string_view text, std::string file);
 
   // The fields of the next line that is not empty, without quotes; false after the last one. Throws Error
-  // (Exit::bad_input) for a quote inside a field that has none around it, text behind a closing quote, a field whose
-  // quote is never closed, and more fields than kMostFields.
+  // (Exit::bad_input) for a quote inside an unquoted field, text after a closing quote, a
+  // quote that is never closed, and more than kMaxFields fields.
   bool next(std::vector<std::string>& fields);
-  // Where that line begins, "runs.csv line 3".
+  // The location of that line: "runs.csv line 3".
   std::string where() const { return file_ + " line " + std::to_string(line_); }
 
-  static constexpr std::size_t kMostFields = 1000;
+  static constexpr std::size_t kMaxFields = 1000;
 
  private:
-  // The field at `at_`, which then stands on what ended it.
+  // The field at `at_`, which moves to its end.
   std::string field();
   std::string quoted_field();
   bool at_line_end() const;

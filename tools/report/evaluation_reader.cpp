@@ -1,21 +1,48 @@
-// Checks everything the page later relies on, so that damage is found here and named.
 #include "tools/report/evaluation_reader.h"
 
 #include <algorithm>
 #include <cmath>
 
+#include "engine/io/file.h"
 #include "tools/report/json_input.h"
 
 namespace sink::report {
 namespace {
 
 using nlohmann::json;
-constexpr std::size_t kMostWeights = std::size_t{1} << 26;  // of all maps of a file: 512 MiB
+constexpr std::size_t kMaxWeights = std::size_t{1} << 26;  // of all maps of a file: 512 MiB
+constexpr std::size_t kMaxInterventions = 1000;
+constexpr std::size_t kMaxNameLength = 40;  // of an intervention
 
 constexpr const char* kScalars[] = {
     "alpha_1",    "alpha_1_raw",    "alpha_1_max", "alpha_star", "alpha_star_raw",
     "row_mass",   "extra_key_mass", "entropy",     "val_loss",   "first_value_norm_ratio",
     "value_share"};
+
+constexpr std::pair<const char*, Row Evaluation::*> kRows[] = {{"sink_epsilon", &Evaluation::sink_epsilon},
+                                                               {"sink_1", &Evaluation::sink_1},
+                                                               {"sink_1_raw", &Evaluation::sink_1_raw},
+                                                               {"sink_star", &Evaluation::sink_star},
+                                                               {"sink_star_raw", &Evaluation::sink_star_raw},
+                                                               {"sink_k", &Evaluation::sink_k},
+                                                               {"alpha_k", &Evaluation::alpha_k},
+                                                               {"alpha_k_raw", &Evaluation::alpha_k_raw},
+                                                               {"loss_position", &Evaluation::loss_position}};
+
+constexpr std::pair<const char*, Table Evaluation::*> kTables[] = {
+    {"hidden_norm_layer_position", &Evaluation::hidden_norm},
+    {"key_norm_layer_position", &Evaluation::key_norm},
+    {"value_norm_layer_position", &Evaluation::value_norm},
+    {"hidden_kurtosis_layer_position", &Evaluation::hidden_kurtosis},
+    {"hidden_largest_layer_position", &Evaluation::hidden_largest}};
+
+// Tables [L][H], which must have the shape of alpha_1_layer_head.
+constexpr std::pair<const char*, Table Evaluation::*> kHeadTables[] = {
+    {"alpha_1_layer_head", &Evaluation::alpha_1_layer_head},
+    {"alpha_1_layer_head_raw", &Evaluation::alpha_1_layer_head_raw},
+    {"alpha_star_layer_head", &Evaluation::alpha_star_layer_head},
+    {"alpha_star_layer_head_raw", &Evaluation::alpha_star_layer_head_raw},
+    {"value_share_layer_head", &Evaluation::value_share_layer_head}};
 
 std::vector<std::string> to_tokens(const json& value, const Place& at) {
   if (!value.is_array()) damaged(at, "expected a list of tokens");
@@ -28,13 +55,13 @@ std::vector<std::string> to_tokens(const json& value, const Place& at) {
 }
 
 // One map: a row per token, which may stop after its last weight that is not zero.
-Row to_weights(const json& rows, std::size_t tokens, bool extra_key, std::size_t& room, const Place& at) {
+Row to_weights(const json& rows, std::size_t tokens, bool extra_key, std::size_t& weights_left, const Place& at) {
   const std::size_t columns = tokens + extra_key;
   if (!rows.is_array() || rows.size() != tokens)
     damaged(at, "expected " + std::to_string(tokens) + " rows of weights, one per token, got " +
                     (rows.is_array() ? std::to_string(rows.size()) : std::string(rows.type_name())));
-  if (tokens * columns > room) damaged(at, "the maps are too large to be shown");
-  room -= tokens * columns;
+  if (tokens * columns > weights_left) damaged(at, "the maps are too large to be shown");
+  weights_left -= tokens * columns;
   Row weights(tokens * columns, 0.0);
   for (std::size_t i = 0; i < tokens; ++i) {
     const Row row = to_row(rows[i], at);
@@ -61,7 +88,7 @@ AttentionMaps to_maps(const json& value, const std::string& file) {
   const json tokens = value.value("tokens", json::array()), weights = value.value("weights", json::array());
   require(tokens.is_array() && weights.is_array() && !weights.empty() && weights.size() == tokens.size(), at,
           "expected tokens and weights of the same sequences, at least one");
-  std::size_t room = kMostWeights;
+  std::size_t weights_left = kMaxWeights;
   for (std::size_t n = 0; n < weights.size(); ++n) {
     maps.tokens.push_back(to_tokens(tokens[n], at));
     require(weights[n].is_array() && static_cast<std::int64_t>(weights[n].size()) == maps.layers, at,
@@ -70,8 +97,8 @@ AttentionMaps to_maps(const json& value, const std::string& file) {
       require(layer.is_array() && static_cast<std::int64_t>(layer.size()) == maps.heads, at,
               "expected weights of " + std::to_string(maps.heads) + " heads");
       for (const json& head : layer)
-        maps.weights.push_back(head.is_null() ? Row()
-                                              : to_weights(head, maps.tokens[n].size(), maps.extra_key, room, at));
+        maps.weights.push_back(
+            head.is_null() ? Row() : to_weights(head, maps.tokens[n].size(), maps.extra_key, weights_left, at));
     }
   }
   const json chosen = value.value("chosen", json::object());
@@ -81,12 +108,12 @@ AttentionMaps to_maps(const json& value, const std::string& file) {
   const auto& [sequence, layer, head] = maps.chosen;
   const auto sequences = static_cast<std::int64_t>(maps.tokens.size());
   require(sequence >= 0 && sequence < sequences && layer >= 0 && layer < maps.layers && head >= 0 &&
-              head < maps.heads && !maps.of(sequence, layer, head).empty(),
+              head < maps.heads && !maps.at(sequence, layer, head).empty(),
           at, "the chosen map is not among the stored ones");
   return maps;
 }
 
-// The one map of files of older programs; the others are not there.
+// The single map in files of older programs.
 AttentionMaps to_single_map(const json& value, const Evaluation& e, const std::string& file) {
   const Place at{file, "map"};
   require(value.is_object(), at, "expected an object");
@@ -103,8 +130,8 @@ AttentionMaps to_single_map(const json& value, const Evaluation& e, const std::s
   const Row on_extra_key = read.row("extra_key_weights");
   maps.extra_key = !on_extra_key.empty();
   const std::size_t T = maps.tokens[0].size();
-  std::size_t room = kMostWeights;
-  const Row weights = to_weights(value.value("weights", json::array()), T, false, room, at);
+  std::size_t weights_left = kMaxWeights;
+  const Row weights = to_weights(value.value("weights", json::array()), T, false, weights_left, at);
   require(on_extra_key.empty() || on_extra_key.size() == T, at, "expected one of extra_key_weights per token");
   maps.weights.resize(static_cast<std::size_t>(maps.layers * maps.heads));
   Row& out = maps.weights[static_cast<std::size_t>(maps.chosen.layer * maps.heads + maps.chosen.head)];
@@ -116,8 +143,8 @@ AttentionMaps to_single_map(const json& value, const Evaluation& e, const std::s
   return maps;
 }
 
-// The loss on other input is no validation loss.
-void name_the_loss(Evaluation& e) {
+// Keeps val_loss only for text: losses on other inputs are not comparable.
+void set_input_loss(Evaluation& e) {
   const auto loss = e.scalar.find("val_loss");
   if (loss == e.scalar.end()) return;
   e.scalar["input_loss"] = loss->second;
@@ -132,9 +159,16 @@ void require_one_per_epsilon(const Evaluation& e, const char* name, const Row& p
                               std::to_string(proxy.size()) + " and (raw) " + std::to_string(raw.size()));
 }
 
-void require_same_shape(const Table& proxy, const Table& raw, const char* name, const std::string& file) {
-  if (proxy.size() != raw.size() || (!proxy.empty() && proxy[0].size() != raw[0].size()))
-    damaged({file, name}, "expected as many layers and heads as of the proxy weights");
+// "W8A8" as change_w8a8, "removed 1" as change_removed_1.
+std::string change_key(const std::string& name, const Place& at) {
+  std::string key = "change_";
+  for (const char c : name) {
+    const bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'), digit = c >= '0' && c <= '9';
+    if (!(letter || digit || c == ' ') || key.size() > kMaxNameLength)
+      damaged(at, "expected names of letters, digits and spaces");
+    key += c == ' ' ? '_' : letter ? static_cast<char>(c | 0x20) : c;
+  }
+  return key;
 }
 
 double at_epsilon(const Row& epsilons, const Row& values, double epsilon) {
@@ -158,9 +192,9 @@ double Evaluation::sink_star_at(double epsilon, bool raw) const {
   return at_epsilon(sink_epsilon, raw ? sink_star_raw : sink_star, epsilon);
 }
 
-double Evaluation::total_mass() const {
+double Evaluation::row_sum() const {
   if (extra == "unknown") return kNaN;
-  return get("row_mass") + (has_extra_key ? get("extra_key_mass") : 0);
+  return get("row_mass") + (extra == "key" ? get("extra_key_mass") : 0);
 }
 
 Evaluation to_evaluation(const json& object, const std::string& file) {
@@ -171,40 +205,24 @@ Evaluation to_evaluation(const json& object, const std::string& file) {
   e.data = read.text("data", e.data);
   e.input_sha256 = read.text("input_sha256", "");
   e.input_seed = read.seed("input_seed", 0);
-  e.has_extra_key = e.extra == "key";
   for (const char* key : kScalars)
     if (read.has(key)) e.scalar[key] = to_number(object[key], {file, key});
   if (const Row ratios = read.row("massive_ratio_layer"); !ratios.empty())
     e.scalar["massive_ratio"] = *std::max_element(ratios.begin(), ratios.end());
-  name_the_loss(e);
-  e.sink_epsilon = read.row("sink_epsilon");
-  e.sink_1 = read.row("sink_1");
-  e.sink_1_raw = read.row("sink_1_raw");
+  set_input_loss(e);
+  for (const auto& [key, member] : kRows) e.*member = read.row(key);
   require_one_per_epsilon(e, "sink_1", e.sink_1, e.sink_1_raw, file);
-  e.sink_star = read.row("sink_star");
-  e.sink_star_raw = read.row("sink_star_raw");
   if (!e.sink_star.empty() || !e.sink_star_raw.empty())
     require_one_per_epsilon(e, "sink_star", e.sink_star, e.sink_star_raw, file);
-  e.sink_k = read.row("sink_k");
-  e.alpha_k = read.row("alpha_k");
-  e.alpha_k_raw = read.row("alpha_k_raw");
-  e.alpha_1_layer_head = read.table("alpha_1_layer_head");
-  e.alpha_1_layer_head_raw = read.table("alpha_1_layer_head_raw");
-  require_same_shape(e.alpha_1_layer_head, e.alpha_1_layer_head_raw, "alpha_1_layer_head_raw", file);
-  e.alpha_star_layer_head = read.table("alpha_star_layer_head");
-  e.alpha_star_layer_head_raw = read.table("alpha_star_layer_head_raw");
-  require_same_shape(e.alpha_star_layer_head, e.alpha_star_layer_head_raw, "alpha_star_layer_head_raw", file);
-  if (!e.alpha_star_layer_head.empty())
-    require_same_shape(e.alpha_1_layer_head, e.alpha_star_layer_head, "alpha_star_layer_head", file);
-  e.hidden_norm = read.table("hidden_norm_layer_position");
-  e.key_norm = read.table("key_norm_layer_position");
-  e.value_norm = read.table("value_norm_layer_position");
-  e.hidden_kurtosis = read.table("hidden_kurtosis_layer_position");
-  e.hidden_largest = read.table("hidden_largest_layer_position");
-  e.loss_position = read.row("loss_position");
-  e.value_share_layer_head = read.table("value_share_layer_head");
-  if (!e.value_share_layer_head.empty())
-    require_same_shape(e.alpha_1_layer_head, e.value_share_layer_head, "value_share_layer_head", file);
+  for (const auto& [key, member] : kTables) e.*member = read.table(key);
+  for (const auto& [key, member] : kHeadTables) {
+    const Table& table = e.*member = read.table(key);
+    const Table& shape =
+        std::string(key) == "alpha_star_layer_head_raw" ? e.alpha_star_layer_head : e.alpha_1_layer_head;
+    const bool optional = table.empty() && !std::string(key).ends_with("_raw");
+    require(optional || (table.size() == shape.size() && (table.empty() || table[0].size() == shape[0].size())),
+            {file, key}, "expected as many layers and heads as of the proxy weights");
+  }
   if (read.has("maps"))
     e.maps = to_maps(object["maps"], file);
   else if (read.has("map"))
@@ -223,14 +241,14 @@ std::optional<LastMeasurement> last_measurement(const Curves& curves) {
     const auto column = curves.find(name);
     return column == curves.end() ? kNaN : column->second[line];
   };
-  // A loss that is not finite is a measurement, too: it comes with a row mass, a line without one has neither.
+  // A line with a loss that is not finite is a measurement if it has a row_mass.
   for (std::size_t line = measured->second.size(); line-- > 0;) {
     if (!std::isfinite(measured->second[line]) && !std::isfinite(at("row_mass", line))) continue;
     LastMeasurement last{static_cast<std::int64_t>(curves.at("step")[line]), {}};
     Evaluation& e = last.evaluation;
     for (const char* key : kScalars)
       if (curves.contains(key)) e.scalar[key] = at(key, line);
-    name_the_loss(e);
+    set_input_loss(e);
     e.sink_epsilon = {0.3};
     e.sink_1 = {at("sink_1", line)};
     e.sink_1_raw = {at("sink_1_raw", line)};
@@ -238,11 +256,24 @@ std::optional<LastMeasurement> last_measurement(const Curves& curves) {
       e.sink_star = {at("sink_star", line)};
       e.sink_star_raw = {at("sink_star_raw", line)};
       e.extra = curves.contains("extra_key_mass") ? "key" : "token";
-      e.has_extra_key = e.extra == "key";
     }
     return last;
   }
   return std::nullopt;
+}
+
+void read_interventions(const std::string& file, Run& run) {
+  const json object = parse_json(read_file("report", file), {file, ""});
+  const Place at{file, "interventions"};
+  require(object.is_object() && object.contains("interventions") && object["interventions"].is_array(), at,
+          "expected a list: the JSON of `eval_<ablation> interventions`");
+  if (Reader{object, file}.integer("step", run.step) != run.step) return;
+  const json& list = object["interventions"];
+  require(list.size() <= kMaxInterventions, at, "too long a list");
+  for (const json& one : list) {
+    require(one.is_object() && one.contains("change"), at, "expected objects with name and change");
+    run.evaluation->scalar[change_key(Reader{one, file}.text("name", ""), at)] = to_number(one["change"], at);
+  }
 }
 
 }  // namespace sink::report

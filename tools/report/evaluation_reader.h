@@ -1,21 +1,27 @@
-// Reads an Evaluation out of evaluation JSON (eval/sink/evaluation_json.h) and out of the curves of a run.
+// Reads and validates an Evaluation: from evaluation JSON (eval/sink/evaluation_json.h), from the curves of a run and
+// from interventions.json (eval/interventions/interventions.h).
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "tools/report/run_reader.h"
 
 namespace sink::report {
 
-// Throws Error (Exit::bad_input) for tables that do not fit each other.
+// Throws Error (Exit::bad_input) for tables whose shapes do not match.
 Evaluation to_evaluation(const nlohmann::json& object, const std::string& file);
 
-// The last measurement in the curves, and its step; nothing before the first.
 struct LastMeasurement {
   std::int64_t step;
   Evaluation evaluation;
 };
+// Of the curves; nothing before the first measurement.
 std::optional<LastMeasurement> last_measurement(const Curves& curves);
+
+// Adds to the run's evaluation `change_removed_1`, `change_w4a4`, ... (nats) by the names in the file; nothing where
+// the file is of another step than the evaluation. Throws Error (Exit::bad_input).
+void read_interventions(const std::string& file, Run& run);
 
 }  // namespace sink::report

@@ -1,5 +1,4 @@
-// What the runs say, in numbers and in a plain sentence: groups by task, means over seeds, what even attention would
-// be.
+// Groups runs by task and by configuration, averages over seeds, and states the result in one sentence.
 #pragma once
 
 #include <cstdint>
@@ -10,57 +9,76 @@
 
 namespace sink::report {
 
-// Runs that may differ in their seed and in nothing else (run_settings.h); the others are arms of their own.
-struct Arm {
-  // The attention operation, the ablation where several share it, and the settings in which the group's arms differ:
-  // "softmax, learning rate 0.01", "softmax (bias_k)".
+// Runs that differ in nothing but their seed (run_settings.h).
+struct Group {
+  // The attention operation or the name of a model trained elsewhere, the ablation where several share it, and the
+  // settings in which the groups of the task differ: "softmax, learning rate 0.01", "softmax (bias_k)".
   std::string label;
   std::string ablation;
   std::vector<const Run*> runs;
 
-  // One run of each seed that has finished, the first given: the same seed twice is no second seed.
+  // One finished run per seed, the first given.
   std::vector<const Run*> finished() const;
-  // Means of a number of the evaluation over finished(); NaN without any.
-  double mean(const std::string& name) const;
-  double mean_sink(double epsilon, bool raw) const;
-  double mean_sink_star(double epsilon, bool raw) const;
-  double mean_total_mass() const;  // of a row, the extra key's part included
   bool rows_sum_to_one() const;
 };
 
-struct Group {
-  std::string task;
+struct TaskRuns {
+  std::string name;
   std::vector<const Run*> runs;  // in the order given
-  std::vector<Arm> arms;         // in order of first appearance
+  std::vector<Group> groups;     // in order of first appearance
 
   bool has_proxy() const;                // some run's rows do not sum to one
   bool has_star() const;                 // some run has an extra key or a sink token
-  bool has_other_input() const;          // something else than its own text was measured
-  std::int64_t context() const;          // the first known one; 0 if none
+  bool has_other_input() const;          // some run was measured on other input than its own text
   std::vector<double> epsilons() const;  // every sink_epsilon in use, ascending
-  // alpha_k of attention that is spread evenly; NaN where the runs do not agree (contexts, windows, prefixes, extra
-  // keys) or it is not known.
-  double even(std::int64_t k) const;
-  // The label of the run's arm, and its seed where the arm has several: "softmax, learning rate 0.01, seed 1".
+  // uniform_alpha of all runs; NaN where they do not agree or it is unknown.
+  double uniform(std::int64_t k) const;
+  // The label of the run's group, and its seed where the group has several: "softmax, learning rate 0.01, seed 1".
   std::string label(const Run& run) const;
 };
 
-// In order of first appearance. The groups point into `runs`.
-std::vector<Group> group_by_task(const std::vector<Run>& runs);
+// In order of first appearance. The tasks point into `runs`.
+std::vector<TaskRuns> group_by_task(const std::vector<Run>& runs);
 
-// alpha_k of a model whose every query spreads its attention evenly over the keys it sees, as eval/sink/sink_score.h
-// defines it: 1/(T-k+1) sum over the queries i that see k of 1/(keys that i sees), k from 1. Without window, prefix and
-// extra key that is 1/(T-k+1) sum_{i=k..T} 1/i; alpha_1 is H_T / T: 7.4 % at T = 64.
-struct Sight {
-  std::int64_t window = 0, prefix = 0;  // as the settings of those names; 0: none
-  std::string extra = "none";           // none | key | token
+// alpha_k of uniform attention, where every query spreads its weight evenly over the keys it sees (as in
+// eval/sink/sink_score.h): 1/(T-k+1) times the sum, over the queries i that see k, of 1/(number of keys that i sees),
+// k from 1. Without window, prefix and extra key: 1/(T-k+1) sum_{i=k..T} 1/i; alpha_1 is H_T / T, 7.4 % at T = 64.
+// NaN where the run's context or its extra key is unknown.
+double uniform_alpha(const Run& run, std::int64_t k);
+
+// What the page states of a group: means over its finished seeds or, before any has finished, the last measurement of
+// its first run. No runs where none was evaluated.
+struct GroupSummary {
+  const Group* group;
+  std::vector<const Run*> runs;
+
+  explicit GroupSummary(const Group& group);
+  double mean(const char* name) const;
+  double row_sum() const;
+  // The smaller of proxy and raw alpha_1: a sink has a large share of the row and a large weight.
+  double sink_strength() const;
 };
-double even_alpha(std::int64_t T, std::int64_t k, const Sight& sight = {});
-// The same for what the run measured; NaN where its context is not known.
-double even_alpha(const Run& run, std::int64_t k);
 
-// One sentence of HTML (escaped) on the first token's share in each arm, and the extra key's; proxy and raw are both
-// named where they differ, and where a run has not finished.
-std::string finding(const Group& group);
+// The groups with the strongest and the weakest sink on the first token, in this order; one or none where there are no
+// more evaluated groups.
+std::vector<GroupSummary> extreme_groups(const TaskRuns& task);
+
+// One sentence of HTML: the weight on the first token in the extreme groups.
+std::string headline(const TaskRuns& task);
+
+// What the headline leaves out, as sentences of HTML: uniform attention, row sums, number of seeds.
+std::string headline_note(const TaskRuns& task);
+
+// The paper's claims that the runs of a task can test, each with a verdict (verdict.h) and the values it rests on
+// (claims.cpp). They are about runs on their own text: softmax has a sink, sigmoid without normalization has none, an
+// extra key takes the sink, the sink grows with the learning rate and with weight decay up to 0.5, a fixed token
+// carries it. Each claim is tested on every group, by its finished runs or, without any, by the last measurements.
+// Where some groups are tested, the others do not count; where verdicts differ, the claim is undecided.
+
+// A table of HTML; "" without claims.
+std::string claims_table(const TaskRuns& task);
+
+// "Claims of the paper: 2 not tested: one run each."; "" without claims.
+std::string claims_summary(const TaskRuns& task);
 
 }  // namespace sink::report

@@ -1,4 +1,5 @@
-// Numbers for the page, as people read them; engine/io/html.h has the rest of its text.
+// Texts of the page: values formatted independently of the locale, and files. See engine/io/html.h for escaping and
+// templates.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,11 @@ std::string number(double value, int decimals);  // fixed point; an en dash for 
 std::string percent(double share);               // 0.6213 -> "62 %", 0.0312 -> "3.1 %"
 std::string significant(double value);           // three digits, never with an exponent: 0.0312, 4.57, 128
 std::string plain(double value);                 // two digits for a sentence, no trailing zeros: 0.031, 1.9, 0.4
-std::string grouped(std::int64_t value);         // 1234567 -> "1 234 567" with narrow spaces
+// 1234567 -> "1 234 567", by default with narrow spaces.
+std::string grouped(std::int64_t value, const char* separator = "\u202f");
+
+// The files of tools/report/page, and the recipes of tools/ and train/studies that claims.cpp compares runs with, as
+// they were when the program was built. By name ("style.css"); throws Error when there is none.
+std::string page_file(const std::string& name);
 
 }  // namespace sink::report

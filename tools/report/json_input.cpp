@@ -13,7 +13,7 @@ void damaged(const Place& at, const std::string& what) {
 
 json parse_json(const std::string& text, const Place& at) {
   try {
-    return parse_bounded_json<json>(text);
+    return parse_bounded_json(text);
   } catch (const JsonFailure& failure) { damaged(at, failure.what()); }
 }
 
@@ -28,7 +28,7 @@ double to_number(const json& value, const Place& at) {
 }
 
 Row to_row(const json& value, const Place& at) {
-  if (!value.is_array()) damaged(at, "expected a list of numbers, got " + std::string(value.type_name()));
+  if (!value.is_array()) damaged(at, "expected a list of values, got " + std::string(value.type_name()));
   Row row;
   row.reserve(value.size());
   for (const auto& item : value) row.push_back(to_number(item, at));
@@ -63,7 +63,7 @@ std::int64_t Reader::integer(const char* key, std::int64_t otherwise) const {
 
 std::uint64_t Reader::seed(const char* key, std::uint64_t otherwise) const {
   if (!has(key)) return otherwise;
-  if (!object[key].is_number_unsigned()) damaged({file, key}, "expected a whole number from 0");
+  if (!object[key].is_number_unsigned()) damaged({file, key}, "expected a whole number that is not negative");
   return object[key].get<std::uint64_t>();
 }
 

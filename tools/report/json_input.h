@@ -1,4 +1,4 @@
-// Looks values up in JSON of others and says, where one is not as expected, in which file and under which key.
+// Typed access to untrusted JSON. Errors name the file and the key.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace sink::report {
 
-// Where a value stands, for messages: the file and the key.
+// The location of a value, for messages.
 struct Place {
   std::string file;
   std::string key;
@@ -19,12 +19,12 @@ struct Place {
 [[noreturn]] void damaged(const Place& at, const std::string& what);
 
 nlohmann::json parse_json(const std::string& text, const Place& at);
-// null, "nan", "inf" and "-inf" are NaN: there is no number to show.
+// null, "nan", "inf" and "-inf" are NaN.
 double to_number(const nlohmann::json& value, const Place& at);
 Row to_row(const nlohmann::json& value, const Place& at);
 Table to_table(const nlohmann::json& value, const Place& at);
 
-// Typed look-ups in one JSON object; a missing key gives the default.
+// One JSON object; a missing key has the default.
 struct Reader {
   const nlohmann::json& object;
   std::string file;

@@ -1,26 +1,24 @@
-// report: makes one self-contained HTML page, and results.csv, of runs and measurements; once, or as the runs go on.
+// report: makes one self-contained HTML page, and results.csv, of runs and measurements; once or repeatedly.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <thread>
 
 #include "engine/check.h"
+#include "engine/io/command_line.h"
 #include "engine/io/file.h"
 #include "engine/io/output_kind.h"
+#include "engine/io/parse_number.h"
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
-#include "tools/report/chart_js.h"
 #include "tools/report/page.h"
-#include "tools/report/plot_csv.h"
 #include "tools/report/results_csv.h"
-#include "tools/report/results_table.h"
-#include "tools/report/sources.h"
 
 namespace sink::report {
 namespace {
@@ -30,41 +28,61 @@ struct Arguments {
   std::string csv;
   std::string title = "Attention sinks: what these runs show";
   std::string chart_js;
-  std::string follow;  // seconds between two looks, "true" for the usual ones; empty: one look
+  std::string follow;  // seconds between two reads, "true" for the default; empty: once
   std::vector<std::string> sources;
   bool force = false;
 };
 
-// Pages made before they named their generator had the theme.
+// Older pages have no generator.
 bool is_report(const std::string& path) {
   return kind_by_text("", "<!doctype html>", {"content=\"Sinklab report\""}).recognises(path) ||
          kind_by_text("", "<!doctype html>", {"<html lang=\"en\" data-theme=\"light\">"}).recognises(path);
 }
 
-// results.csv, or a file of plot_csv.h.
+// results.csv, or a file of plot_csvs().
 bool is_table(const std::string& path) {
   return kind_by_text("", "run,", {"sink_1"}).recognises(path) ||
          kind_by_text("", "line,", {"runs"}).recognises(path) ||
          kind_by_text("", "what,layer,head,query", {}).recognises(path);
 }
 
+// report.html in the given folder, or in the nearest common folder of several paths.
+std::string default_page(const std::vector<std::string>& paths) {
+  const auto folder_of = [](const std::string& path) {
+    std::filesystem::path normal = std::filesystem::absolute(path).lexically_normal();
+    if (normal.filename().empty()) normal = normal.parent_path();
+    return std::filesystem::is_directory(normal) ? normal : normal.parent_path();
+  };
+  std::filesystem::path common = folder_of(paths.front());
+  for (const std::string& path : paths) {
+    const std::filesystem::path folder = folder_of(path);
+    const auto end = std::mismatch(common.begin(), common.end(), folder.begin(), folder.end()).first;
+    std::filesystem::path shared;
+    for (auto part = common.begin(); part != end; ++part) shared /= *part;
+    common = shared;
+  }
+  const std::filesystem::path shorter = common.lexically_relative(std::filesystem::current_path());
+  const bool below = !shorter.empty() && *shorter.begin() != "..";
+  return ((below ? shorter : common) / "report.html").lexically_normal().string();
+}
+
 bool is_csv_folder(const std::string& path) { return path.ends_with('/') || std::filesystem::is_directory(path); }
 
-// Makes missing folders.
-void make_room(const std::string& path, const OutputKind& kind, bool force) {
-  std::error_code ignored;  // what matters is whether the file can be written
+// Creates missing folders.
+void prepare_output(const std::string& path, const OutputKind& kind, bool force) {
+  std::error_code ignored;  // require_output reports what cannot be written
   std::filesystem::create_directories(std::filesystem::absolute(path).parent_path(), ignored);
   require_output(path, kind, force);
 }
 
-// Before any work, as what follows may take long.
+// Checked before any work, which may take long.
 void require_outputs(const Arguments& arguments) {
-  make_room(arguments.out, {"a page of `report`", is_report}, arguments.force);
+  prepare_output(arguments.out, {"a page of `report`", is_report}, arguments.force);
   if (!arguments.csv.empty() && !is_csv_folder(arguments.csv))
-    make_room(arguments.csv, kind_by_text("a table of `report`", "run,", {"sink_1"}), arguments.force);
+    prepare_output(arguments.csv, kind_by_text("a table of `report`", "run,", {"sink_1"}), arguments.force);
 }
 
-// The table of all runs, or that and the numbers of every figure.
+// results.csv alone, or in a folder with a file per figure.
 void write_csv(const Arguments& arguments, const std::vector<Run>& runs) {
   if (!is_csv_folder(arguments.csv)) {
     write_file_atomically(arguments.csv, results_csv(runs));
@@ -73,7 +91,8 @@ void write_csv(const Arguments& arguments, const std::vector<Run>& runs) {
   std::map<std::string, std::string> files = plot_csvs(runs);
   files["results.csv"] = results_csv(runs);
   const std::filesystem::path folder(arguments.csv);
-  for (const auto& [name, text] : files) make_room(folder / name, {"a table of `report`", is_table}, arguments.force);
+  for (const auto& [name, text] : files)
+    prepare_output(folder / name, {"a table of `report`", is_table}, arguments.force);
   for (const auto& [name, text] : files) write_file_atomically(folder / name, text);
 }
 
@@ -92,18 +111,17 @@ void write_report(const Arguments& arguments, const std::vector<Run>& runs, cons
 std::atomic<int> stopped_by{0};
 void stop(int signal) { stopped_by = signal; }
 
-// 0 where nothing is to be followed.
+// 0 without --follow.
 int seconds_of(const std::string& follow) {
   if (follow.empty()) return 0;
   if (follow == "true") return 10;
-  int seconds = 0;
-  const auto [end, error] = std::from_chars(follow.data(), follow.data() + follow.size(), seconds);
-  if (error != std::errc() || end != follow.data() + follow.size() || seconds < 1 || seconds > 86400)
+  const std::optional<int> seconds = parse_number<int>(follow);
+  if (!seconds || *seconds < 1 || *seconds > 86400)
     throw Error("--follow takes whole seconds from 1 to 86400, as in --follow=30; got `" + follow + "`", Exit::usage);
-  return seconds;
+  return *seconds;
 }
 
-// What another look would find changed, and only that: how far each run has got.
+// The progress of each run.
 std::vector<std::string> state_of(const std::vector<Run>& runs) {
   std::vector<std::string> state;
   for (const Run& run : runs)
@@ -117,8 +135,8 @@ void wait(int seconds) {
   while (!stopped_by && Clock::now() < until) std::this_thread::sleep_for(std::chrono::milliseconds(50));
 }
 
-// Rewrites the report whenever a run has gone on, until all have finished and another look finds none new; the last
-// page does not reload itself. The exit code.
+// Rewrites the report whenever a run has progressed, until all have finished and another read finds no new one; the
+// last page does not reload itself. Returns the exit code.
 int follow(const Arguments& arguments, const std::string& chart_js, std::vector<Run>& runs, int seconds) {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) std::signal(signal, stop);
   std::vector<std::string> written;
@@ -132,8 +150,8 @@ int follow(const Arguments& arguments, const std::string& chart_js, std::vector<
     if (stopped_by) break;
     try {
       runs = read_runs(arguments.sources);
-    } catch (const Error& error) {  // a run that is just being replaced, say: what was read before stays
-      std::fprintf(stderr, "report: warning: %s; the page stays as it was\n", printable(error.what()).c_str());
+    } catch (const Error& error) {  // for example of a run that is being replaced
+      std::fprintf(stderr, "report: warning: %s; the page is unchanged\n", printable(error.what()).c_str());
     }
   }
   write_report(arguments, runs, chart_js, 0);
@@ -156,38 +174,38 @@ int make_report(Arguments arguments) {
 }
 
 void add_options(CLI::App& app, Arguments& arguments) {
-  app.add_option("--out,-o", arguments.out,
-                 "the HTML file to write [report.html in the one folder given, else in the nearest folder that holds "
-                 "everything given]");
+  app.add_option(
+      "--out,-o", arguments.out,
+      "HTML file to write [report.html in the one folder given, else in the nearest folder that holds everything "
+      "given]");
   app.add_option(
       "--csv", arguments.csv,
-      "also write the numbers and settings of every run to this file; into a folder (one that exists, or PATH/), "
-      "as results.csv beside the numbers of every figure as it is first drawn");
-  app.add_flag("--force", arguments.force, "let --out and --csv replace files that `report` did not make");
+      "also write results and settings as CSV; into this file, or as results.csv into a folder (an existing one, or "
+      "PATH/), together with a CSV file per figure");
+  app.add_flag("--force", arguments.force, "replace files that `report` did not make");
   app.add_option("--title", arguments.title, "heading of the page")->capture_default_str();
-  app.add_option("--chart-js", arguments.chart_js, "Chart.js to put into the page; found by itself on Debian");
-  // A flag, whose value stands behind `=`, because `--follow runs/first` names a run.
+  app.add_option("--chart-js", arguments.chart_js, "Chart.js to embed [that of the Debian package libjs-chart.js]");
+  // A flag with an optional `=value`, because `--follow runs/first` names a run.
   app.add_flag("--follow", arguments.follow,
-               "write the page anew as the runs go on, looking every 10 seconds or as many as given; meanwhile it "
-               "reloads itself. Ends when all runs have finished and the next look finds no new one, or with Ctrl-C")
+               "rewrite the page as the runs progress; every 10 seconds or as many as given; the page reloads itself. "
+               "Ends when all runs have finished and no new one has begun, or with Ctrl-C")
       ->option_text("[=SECONDS]");
-  app.add_option("RUN", arguments.sources,
-                 "run folders, folders of runs, and JSON files of eval_<ablation> sink, in any mixture")
-      ->required();
+  app.add_option("RUN", arguments.sources, "runs, folders of runs, JSON of eval_* sink")->required();
   app.footer(
-      "Examples:\n  report runs/quickstart                     every run in that folder; writes "
-      "runs/quickstart/report.html\n  report --follow runs/first                 while it trains\n"
+      "Examples:\n  report runs/quickstart          all runs in the folder; writes its report.html\n"
+      "  report --follow runs/first      while the run trains\n"
       "  report random.json repeated.json runs/first   inputs side by side\n\n"
-      "A study is a folder of runs: its page has seeds as one line with a band, a filter (learning-rate=0.01 "
-      "ablation~op_), groupings, two runs side by side, the study's claims with a verdict, and CSV of every figure.\n\n"
+      "The page of a folder of runs shows seeds as one line with a band, a filter (learning-rate=0.01 ablation~op_), "
+      "groupings, two runs side by side, the paper's claims with a verdict, and CSV of every figure.\n\n"
       "A study in pandas, after `report runs/study --csv study.csv`:\n"
       "  import pathlib, pandas as pd\n"
-      "  runs = pd.read_csv(\"study.csv\")  # a row per run: what was measured, and every setting\n"
+      "  runs = pd.read_csv(\"study.csv\")  # a row per run: measurements and settings\n"
       "  files = sorted(pathlib.Path(\"runs/study\").glob(\"*/metrics.jsonl\"))\n"
-      "  steps = pd.concat([pd.read_json(f, lines=True).assign(run=f.parent.name) for f in files])  # a row per step\n"
-      "  print(runs.groupby([\"ablation\", \"learning_rate\"])[[\"val_loss\", \"sink_1\"]].agg([\"mean\", \"min\", "
-      "\"max\"]))\n\n"
-      "Only runs that differ in nothing but their seed are averaged; the others are named by their settings.\n"
+      "  read = lambda f: pd.read_json(f, lines=True).assign(run=f.parent.name)\n"
+      "  steps = pd.concat(map(read, files))  # a row per step\n"
+      "  groups = runs.groupby([\"ablation\", \"learning_rate\"])[[\"val_loss\", \"sink_1\"]]\n"
+      "  print(groups.agg([\"mean\", \"min\", \"max\"]))\n\n"
+      "Only runs that differ in nothing but their seed are averaged; others are labelled by their settings.\n"
       "Exit codes: 0 done, 2 usage, 3 bad input, 8 disk, 128 + n stopped by signal n.");
 }
 
@@ -197,14 +215,10 @@ void add_options(CLI::App& app, Arguments& arguments) {
 int main(int argc, char** argv) {
   return sink::run_program("report", [&] {
     sink::report::Arguments arguments;
-    CLI::App app("Makes one self-contained HTML page of runs, readable without a network, and prints their numbers.",
+    CLI::App app("Makes one self-contained HTML page of runs, which needs no network, and prints their results.",
                  "report");
     sink::report::add_options(app, arguments);
-    try {
-      app.parse(argc, argv);
-    } catch (const CLI::Success& help) { return app.exit(help); } catch (const CLI::ParseError& error) {
-      throw sink::Error(std::string(error.what()) + "; see --help", sink::Exit::usage);
-    }
+    if (!sink::parse_command_line(app, argc, argv)) return 0;
     return sink::report::make_report(arguments);
   });
 }

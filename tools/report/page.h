@@ -1,4 +1,4 @@
-// The report itself: one self-contained HTML page.
+// The report: one self-contained HTML page.
 #pragma once
 
 #include <string>
@@ -8,10 +8,13 @@
 
 namespace sink::report {
 
-// `chart_js` is the source of Chart.js, put into the page as it is. The same input gives the same bytes. With
-// `reload_seconds` the page loads itself anew that often, while runs are followed. `lead` is HTML to stand before all
-// else.
+// The source of Chart.js: of the file `given`, or where distributions install it. Throws Error (Exit::bad_input) if it
+// is missing or cannot be embedded in a page.
+std::string read_chart_js(const std::string& given = {});
+
+// `chart_js` is the source of Chart.js. The same input gives the same bytes. With `reload_seconds` the page reloads
+// itself that often, for runs in progress. `study` is the HTML of a study's table, which follows the first screen.
 std::string page(const std::vector<Run>& runs, const std::string& title, const std::string& chart_js,
-                 int reload_seconds = 0, const std::string& lead = {});
+                 int reload_seconds = 0, const std::string& study = {});
 
 }  // namespace sink::report

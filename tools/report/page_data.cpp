@@ -1,15 +1,16 @@
-// Gathers the numbers for the charts and maps, thinned and cut so that one page stays small.
 #include "tools/report/page_data.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <cstdio>
 #include <cstdlib>
 #include <set>
 #include <sstream>
 
+#include "engine/data/bigram_backcopy.h"
 #include "engine/io/html.h"
-#include "tools/report/loss_floor.h"
+#include "engine/io/str_format.h"
+#include "tools/report/run_settings.h"
 
 namespace sink::report {
 namespace {
@@ -17,22 +18,15 @@ namespace {
 using nlohmann::json;
 
 constexpr int kDigits = 7;
+constexpr std::int64_t kMaxFloorContext = 4096, kMaxFloorTokens = std::int64_t{1} << 24;  // computed within a second
 
-// Shorter as text, and more than anyone sees.
-double six_digits(double value) {
-  if (!std::isfinite(value)) return kNaN;
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return std::strtod(text, nullptr);
-}
-
-Row six_digits(Row values) {
-  for (double& value : values) value = six_digits(value);
+Row rounded(Row values) {
+  std::ranges::transform(values, values.begin(), six_digits);
   return values;
 }
 
 Row cut(const Row& row, std::size_t columns) {
-  return six_digits(Row(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(std::min(columns, row.size()))));
+  return rounded(Row(row.begin(), row.begin() + static_cast<std::ptrdiff_t>(std::min(columns, row.size()))));
 }
 
 json cut(const Table& table, std::size_t columns) {
@@ -41,7 +35,7 @@ json cut(const Table& table, std::size_t columns) {
   return rows;
 }
 
-// Rows of steps, each once: curves of one run, and runs of one study, mostly share them.
+// Rows of steps without duplicates: curves of a run, and runs of a study, mostly share them.
 class Steps {
  public:
   std::size_t index(const Row& x) {
@@ -66,17 +60,19 @@ json curves_json(const Curves& curves, std::size_t points, Steps& steps) {
     const Row& step = curves.at("step");
     const bool every_step = std::string(name) == "train_loss" || std::string(name) == "grad_norm";
     for (std::size_t i = 0; i < step.size(); ++i) {
-      // Between two evaluations there is nothing to draw; a train loss that is missing is a gap.
+      // Between two evaluations nothing is drawn; a missing training loss is a gap.
       if (!every_step && !std::isfinite(found->second[i])) continue;
       x.push_back(step[i]);
       y.push_back(found->second[i]);
     }
     if (x.empty()) continue;
     const ThinCurve curve = thin(x, y, points);
-    out[name] = {{"x", steps.index(curve.x)}, {"y", six_digits(curve.y)}};
+    out[name] = {{"x", steps.index(curve.x)}, {"y", rounded(curve.y)}};
     if (curve.least.empty()) continue;
-    out[name]["least"] = six_digits(curve.least);
-    out[name]["greatest"] = six_digits(curve.greatest);
+    out[name]["least"] = rounded(curve.least);
+    out[name]["greatest"] = rounded(curve.greatest);
+    const auto last = std::find_if(y.rbegin(), y.rend(), [](double value) { return std::isfinite(value); });
+    out[name]["last"] = last == y.rend() ? kNaN : *last;  // of the steps, not the mean of a bucket
   }
   return out;
 }
@@ -113,7 +109,7 @@ json run_json(const Run& run, const LineStyle& style, const PageLimits& limits, 
   json out{{"name", run.name},
            {"colour", style.colour},
            {"dash", style.dash},
-           {"mark", run.mark()},
+           {"mark", run.status()},
            {"curves", curves_json(run.curves, limits.points, steps)},
            {"same", run.rows_sum_to_one()}};
   if (const auto floor = loss_floor(run))
@@ -122,7 +118,7 @@ json run_json(const Run& run, const LineStyle& style, const PageLimits& limits, 
   return out;
 }
 
-// Settings in which all runs agree are said once.
+// Settings that all runs share are stored once.
 void add_settings(const std::vector<Run>& runs, json& out) {
   std::vector<std::map<std::string, std::string>> all;
   std::set<std::string> names;
@@ -144,22 +140,70 @@ void add_settings(const std::vector<Run>& runs, json& out) {
   }
 }
 
+// What a run's colour belongs to.
+std::string colour_name(const Run& run) {
+  return !run.trained_here() ? run.model : run.ablation.empty() ? run.attention : run.ablation;
+}
+
+// Frequent ablations have different colours; the colour of another name is a hash (FNV-1a) of the name.
+int colour_of(const std::string& name) {
+  static const std::map<std::string, int> table{{"baseline", 0},    {"pos_learnable", 0},
+                                                {"softmax", 0},     {"op_sigmoid_none", 1},
+                                                {"sigmoid", 1},     {"pos_learnable_sigmoid", 1},
+                                                {"op_relu", 2},     {"pos_learnable_relu", 2},
+                                                {"relu", 2},        {"bias_k", 3},
+                                                {"bias_kv", 4},     {"bias_sinktoken", 5},
+                                                {"op_softmax1", 6}, {"op_sigmoid_norm", 7}};
+  if (const auto found = table.find(name); found != table.end()) return found->second;
+  std::uint32_t hash = 2166136261;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619;
+  return static_cast<int>(hash % kColours);
+}
+
 }  // namespace
 
-std::vector<LineStyle> line_styles(const std::vector<Run>& runs, const std::vector<Group>& groups) {
-  std::vector<std::string> labels;
+std::optional<LossFloor> loss_floor(const Run& run) {
+  if (run.task != "bigram-backcopy" || run.settings.empty()) return std::nullopt;
+  DataConfig config;
+  config.seed = static_cast<decltype(config.seed)>(run.seed);
+  const std::int64_t context = whole_setting(run, "context", run.context);
+  config.eval_sequences = whole_setting(run, "eval-sequences", config.eval_sequences);
+  if (context < 2 || context > kMaxFloorContext || config.eval_sequences < 1 ||
+      config.eval_sequences > kMaxFloorTokens / context)
+    return std::nullopt;
+  // Shared by runs with the same seed.
+  static std::map<std::array<std::int64_t, 3>, LossFloor> known;
+  const auto [found, added] = known.try_emplace({static_cast<std::int64_t>(run.seed), context, config.eval_sequences});
+  if (added) {
+    const BigramBackcopy task(config, context);
+    found->second = {task.entropy_floor(), task.best_loss(task.validation_batch(0, task.validation_sequences()))};
+  }
+  return found->second;
+}
+
+std::vector<LineStyle> line_styles(const std::vector<Run>& runs, const std::vector<TaskRuns>& tasks) {
   std::vector<LineStyle> styles(runs.size());
-  for (const Group& group : groups) {
+  for (const TaskRuns& task : tasks) {
+    std::set<std::string> names, labels;
+    for (const Group& group : task.groups) {
+      names.insert(colour_name(*group.runs.front()));
+      labels.insert(group.label);
+    }
     int lines[kColours] = {};  // so far, of each colour
-    for (const Arm& arm : group.arms) {
-      auto label = std::find(labels.begin(), labels.end(), arm.label);
-      if (label == labels.end()) label = labels.insert(labels.end(), arm.label);
-      const int colour = static_cast<int>(label - labels.begin()) % kColours;
-      for (const Run* run : arm.runs)
+    for (const Group& group : task.groups) {
+      // Runs of a single ablation are told apart by their settings.
+      const int rank = static_cast<int>(std::distance(labels.begin(), labels.find(group.label)));
+      const int colour =
+          names.size() == 1 && labels.size() > 1 ? rank % kColours : colour_of(colour_name(*group.runs.front()));
+      for (const Run* run : group.runs)
         styles[static_cast<std::size_t>(run - runs.data())] = {colour, lines[colour]++ % kDashes};
     }
   }
   return styles;
+}
+
+double six_digits(double value) {
+  return std::isfinite(value) ? std::strtod(str_format("%.6g", value).c_str(), nullptr) : kNaN;
 }
 
 ThinCurve thin(const Row& x, const Row& y, std::size_t points) {
@@ -204,39 +248,58 @@ std::map<std::string, std::string> filter_settings(const Run& run) {
   return out;
 }
 
-json page_data(const std::vector<Run>& runs, const std::vector<Group>& groups, const PageLimits& limits) {
+json page_data(const std::vector<Run>& runs, const std::vector<TaskRuns>& tasks, const PageLimits& limits) {
   json out{{"groups", json::array()}, {"runs", json::array()}};
-  const std::vector<LineStyle> styles = line_styles(runs, groups);
+  const std::vector<LineStyle> styles = line_styles(runs, tasks);
   Steps steps;
   for (std::size_t i = 0; i < runs.size(); ++i) out["runs"].push_back(run_json(runs[i], styles[i], limits, steps));
   out["xs"] = steps.rows();
   if (!runs.empty()) add_settings(runs, out);
   const auto index = [&](const Run* run) { return run - runs.data(); };
-  for (const Group& group : groups) {
-    json indices = json::array(), even = json::array(), arms = json::array();
-    for (const Run* run : group.runs) indices.push_back(index(run));
-    for (const Arm& arm : group.arms) {
-      json members = json::array();
-      for (const Run* run : arm.runs) members.push_back(index(run));
-      arms.push_back({{"label", arm.label}, {"runs", members}});
+  for (const TaskRuns& task : tasks) {
+    json indices = json::array(), even = json::array(), groups = json::array(), story = json::array();
+    std::size_t positions = 0;
+    bool sink_token = false;
+    for (const Run* run : task.runs) {
+      indices.push_back(index(run));
+      if (!run->evaluation) continue;
+      if (const Table& hidden = run->evaluation->hidden_norm; !hidden.empty())
+        positions = std::max(positions, hidden[0].size());
+      sink_token = sink_token || run->evaluation->extra == "token";
     }
-    for (std::int64_t k = 1; k <= 10 && std::isfinite(group.even(k)); ++k) even.push_back(group.even(k));
-    out["groups"].push_back({{"task", group.task}, {"runs", indices}, {"arms", arms}, {"even", even}});
+    for (const GroupSummary& summary : extreme_groups(task)) {
+      const auto run = std::ranges::find_if(
+          summary.runs, [](const Run* one) { return one->evaluation->has_heads() && one->evaluation->maps; });
+      if (run != summary.runs.end()) story.push_back(index(*run));
+    }
+    for (const Group& group : task.groups) {
+      json members = json::array();
+      for (const Run* run : group.runs) members.push_back(index(run));
+      groups.push_back({{"label", group.label}, {"runs", members}});
+    }
+    for (std::int64_t k = 1; k <= 10 && std::isfinite(task.uniform(k)); ++k) even.push_back(task.uniform(k));
+    out["groups"].push_back({{"task", task.name},
+                             {"runs", indices},
+                             {"arms", groups},
+                             {"even", even},
+                             {"story", story},
+                             {"positions", positions},
+                             {"sink_token", sink_token}});
   }
   round_numbers(out, kDigits);
   return out;
 }
 
-std::string page_json(const std::vector<Run>& runs, const std::vector<Group>& groups, const PageLimits& limits) {
-  return script_json(page_data(runs, groups, limits), kDigits);
+std::string page_json(const std::vector<Run>& runs, const std::vector<TaskRuns>& tasks, const PageLimits& limits) {
+  return script_json(page_data(runs, tasks, limits), kDigits);
 }
 
-PageLimits page_limits(const std::vector<Run>& runs, const std::vector<Group>& groups, std::size_t bytes) {
+PageLimits page_limits(const std::vector<Run>& runs, const std::vector<TaskRuns>& tasks, std::size_t bytes) {
   PageLimits limits;
   std::size_t map_bytes = kMapBytes;
   for (int halving = 0;; ++halving) {
     limits.maps = map_limits(runs, map_bytes);
-    if (halving == 8 || page_json(runs, groups, limits).size() <= bytes) return limits;
+    if (halving == 8 || page_json(runs, tasks, limits).size() <= bytes) return limits;
     map_bytes /= 2;
     if (halving % 2 == 0) continue;
     limits.points = std::max<std::size_t>(40, limits.points / 2);

@@ -1,5 +1,6 @@
-// Cuts maps to what a query sees and to what fits, and writes their weights as short text.
 #include "tools/report/page_maps.h"
+
+#include <openssl/evp.h>
 
 #include <algorithm>
 #include <bit>
@@ -13,72 +14,49 @@ namespace sink::report {
 namespace {
 
 using nlohmann::json;
-constexpr std::size_t kFewestTokens = 32;
+constexpr std::size_t kMinTokens = 32;
 
-// `value` in 16 bits.
-std::uint16_t half(double value) {
-  const auto sign = static_cast<std::uint16_t>(std::signbit(value) ? 0x8000 : 0);
-  if (std::isnan(value)) return 0x7e00;
-  const double size = std::abs(value);
-  if (size >= 65520) return sign | 0x7c00;  // rounds to infinity
-  int exponent = 0;
-  std::frexp(size, &exponent);                    // size < 2^exponent
-  const int unit = std::max(exponent, -13) - 11;  // of the last bit: 11 bits per number, 2^-24 the smallest
-  const auto units = std::nearbyint(std::ldexp(size, -unit));  // at most 2^11, which carries into the exponent
-  return sign | static_cast<std::uint16_t>(units + 1024 * (std::max(exponent, -13) + 13));
-}
+// The maps of a run and how the page draws them.
+struct Drawing {
+  const AttentionMaps& maps;
+  KeyRange range;
+  bool full = false;  // some weight is outside of the mask of the settings: all keys are drawn
+  int exponent = 0;   // weights are divided by 2^exponent, so that the largest is near the top of the range of 16 bits
 
-// The number that these 16 bits are.
-double of_half(std::uint16_t bits) {
-  const int exponent = bits >> 10 & 31, part = bits & 1023;
-  if (exponent == 31) return kNaN;
-  const double size = exponent == 0 ? std::ldexp(part, -24) : std::ldexp(1024 + part, exponent - 25);
-  return bits & 0x8000 ? -size : size;
-}
-
-// A power of two that puts the largest weight near the top of what 16 bits can say: small ones stay exact enough.
-int exponent_of(const AttentionMaps& maps) {
-  double largest = 0;
-  for (const Row& weights : maps.weights)
-    for (const double a : weights)
-      if (std::isfinite(a)) largest = std::max(largest, std::abs(a));
-  return largest > 0 ? static_cast<int>(std::ceil(std::log2(largest))) - 15 : 0;
-}
-
-// How many tokens of a sequence are shown. Rows are whole: every row sees the prefix.
-std::size_t shown_tokens(const AttentionMaps& maps, std::size_t sequence, const MapLimits& limits,
-                         const KeyRange& range) {
-  return std::min(std::max(limits.tokens, static_cast<std::size_t>(range.prefix)), maps.tokens[sequence].size());
-}
-
-// The weights of a map that the page shows, in the order it expects.
-std::vector<double> visible(const Row& weights, std::size_t tokens, std::size_t shown, bool extra_key,
-                            const KeyRange& range, bool full) {
-  std::vector<double> out;
-  const std::size_t columns = tokens + extra_key;
-  for (std::size_t i = 0; i < shown; ++i) {
-    const double* row = weights.data() + i * columns;
-    if (extra_key) out.push_back(*row++);
-    for (std::size_t j = 0; j < shown; ++j)
-      if (full || range.sees(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j))) out.push_back(row[j]);
+  explicit Drawing(const Run& run)
+      : maps(*run.evaluation->maps), range{whole_setting(run, "prefix"), whole_setting(run, "window")} {
+    double largest = 0;
+    const auto per_sequence = static_cast<std::size_t>(maps.layers * maps.heads);
+    for (std::size_t m = 0; m < maps.weights.size(); ++m) {
+      const auto columns = static_cast<std::int64_t>(maps.tokens[m / per_sequence].size() + maps.extra_key);
+      for (std::int64_t at = 0; at < std::ssize(maps.weights[m]); ++at) {
+        const double a = maps.weights[m][static_cast<std::size_t>(at)];
+        const std::int64_t key = at % columns - maps.extra_key;
+        if (std::isfinite(a)) largest = std::max(largest, std::abs(a));
+        full = full || (a != 0 && key >= 0 && !range.sees(at / columns, key));
+      }
+    }
+    if (largest > 0) exponent = static_cast<int>(std::ceil(std::log2(largest))) - 15;
   }
-  return out;
-}
 
-// Whether some weight stands where the settings say that none can.
-bool leaves(const AttentionMaps& maps, const KeyRange& range) {
-  const auto per_sequence = static_cast<std::size_t>(maps.layers * maps.heads);
-  for (std::size_t m = 0; m < maps.weights.size(); ++m) {
-    const std::size_t n = maps.tokens[m / per_sequence].size(), columns = n + maps.extra_key;
-    if (maps.weights[m].empty()) continue;
-    for (std::size_t i = 0; i < n; ++i)
-      for (std::size_t j = 0; j < n; ++j)
-        if (maps.weights[m][i * columns + maps.extra_key + j] != 0 &&
-            !range.sees(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j)))
-          return true;
+  // The tokens of a sequence that are drawn. Rows are complete: every row sees the prefix.
+  std::size_t tokens(std::size_t sequence, const MapLimits& limits) const {
+    return std::min(std::max(limits.tokens, static_cast<std::size_t>(range.prefix)), maps.tokens[sequence].size());
   }
-  return false;
-}
+
+  // f(query, key, weight) of a map, in the order of the page; key -1 is the extra key.
+  template <class F>
+  void each(std::size_t sequence, const Row& weights, const MapLimits& limits, F f) const {
+    const auto shown = static_cast<std::int64_t>(tokens(sequence, limits));
+    const std::size_t columns = maps.tokens[sequence].size() + maps.extra_key;
+    for (std::int64_t i = 0; i < shown; ++i) {
+      const double* row = weights.data() + static_cast<std::size_t>(i) * columns;
+      if (maps.extra_key) f(i, -1, *row++);
+      for (std::int64_t j = 0; j < shown; ++j)
+        if (full || range.sees(i, j)) f(i, j, row[j]);
+    }
+  }
+};
 
 std::size_t text_size(const Run& run, const MapLimits& limits) {
   if (!run.evaluation || !run.evaluation->maps) return 0;
@@ -95,19 +73,16 @@ std::size_t text_size(const Run& run, const MapLimits& limits) {
 }  // namespace
 
 std::string halves_base64(const std::vector<double>& values) {
-  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string bytes, out;
+  std::string bytes;
   for (const double value : values) {
-    const std::uint16_t bits = half(value);
+    const auto bits = std::bit_cast<std::uint16_t>(static_cast<_Float16>(value));
     bytes += {static_cast<char>(bits & 255), static_cast<char>(bits >> 8)};
   }
-  for (std::size_t at = 0; at < bytes.size(); at += 3) {
-    const std::size_t n = std::min<std::size_t>(3, bytes.size() - at);
-    std::uint32_t word = 0;
-    for (std::size_t k = 0; k < 3; ++k) word = word << 8 | (k < n ? static_cast<unsigned char>(bytes[at + k]) : 0u);
-    for (std::size_t k = 0; k < 4; ++k) out += k <= n ? kDigits[word >> (18 - 6 * k) & 63] : '=';
-  }
-  return out;
+  std::string text(4 * ((bytes.size() + 2) / 3) + 1, '\0');  // EVP_EncodeBlock ends it with a zero
+  const auto* begin = reinterpret_cast<const unsigned char*>(bytes.data());
+  text.resize(static_cast<std::size_t>(
+      EVP_EncodeBlock(reinterpret_cast<unsigned char*>(text.data()), begin, static_cast<int>(bytes.size()))));
+  return text;
 }
 
 MapLimits map_limits(const std::vector<Run>& runs, std::size_t bytes) {
@@ -118,7 +93,7 @@ MapLimits map_limits(const std::vector<Run>& runs, std::size_t bytes) {
   };
   MapLimits limits;
   while (!fits(limits)) {
-    if (limits.tokens > 64 || (limits.sequences == 1 && limits.tokens > kFewestTokens))
+    if (limits.tokens > 64 || (limits.sequences == 1 && limits.tokens > kMinTokens))
       limits.tokens /= 2;
     else if (limits.sequences > 1)
       --limits.sequences;
@@ -130,52 +105,39 @@ MapLimits map_limits(const std::vector<Run>& runs, std::size_t bytes) {
 
 std::vector<DrawnWeight> drawn_map(const Run& run, const MapLimits& limits, std::int64_t sequence, std::int64_t layer,
                                    std::int64_t head) {
-  const AttentionMaps& maps = *run.evaluation->maps;
-  const Row& weights = maps.of(sequence, layer, head);
+  const Drawing drawing(run);
+  const Row& weights = drawing.maps.at(sequence, layer, head);
   if (weights.empty()) return {};
-  const KeyRange range{whole_setting(run, "prefix"), whole_setting(run, "window")};
-  const bool full = leaves(maps, range);
-  const int exponent = exponent_of(maps), token = run.evaluation->extra == "token" ? 1 : 0;
-  const std::vector<std::string>& tokens = maps.tokens[static_cast<std::size_t>(sequence)];
-  const std::size_t shown = shown_tokens(maps, static_cast<std::size_t>(sequence), limits, range);
+  const int token = run.evaluation->extra == "token" ? 1 : 0;
+  const std::vector<std::string>& tokens = drawing.maps.tokens[static_cast<std::size_t>(sequence)];
   std::vector<DrawnWeight> out;
-  const auto add = [&](std::size_t i, std::int64_t key, const std::string& key_token, double weight) {
-    const double drawn = std::ldexp(of_half(half(std::ldexp(weight, -exponent))), exponent);
+  drawing.each(static_cast<std::size_t>(sequence), weights, limits, [&](std::int64_t i, std::int64_t j, double a) {
+    const double drawn =
+        std::ldexp(static_cast<double>(static_cast<_Float16>(std::ldexp(a, -drawing.exponent))), drawing.exponent);
     if (std::isfinite(drawn))
-      out.push_back({static_cast<std::int64_t>(i) + 1 - token, key, tokens[i], key_token, drawn});
-  };
-  for (std::size_t i = 0; i < shown; ++i) {
-    const double* row = weights.data() + i * (tokens.size() + maps.extra_key);
-    if (maps.extra_key) add(i, 0, "*", *row++);
-    for (std::size_t j = 0; j < shown; ++j)
-      if (full || range.sees(static_cast<std::int64_t>(i), static_cast<std::int64_t>(j)))
-        add(i, static_cast<std::int64_t>(j) + 1 - token, tokens[j], row[j]);
-  }
+      out.push_back({i + 1 - token, j < 0 ? 0 : j + 1 - token, tokens[static_cast<std::size_t>(i)],
+                     j < 0 ? "*" : tokens[static_cast<std::size_t>(j)], drawn});
+  });
   return out;
 }
 
 json maps_json(const Run& run, const MapLimits& limits) {
-  const AttentionMaps& maps = *run.evaluation->maps;
-  const KeyRange range{whole_setting(run, "prefix"), whole_setting(run, "window")};
-  const bool full = leaves(maps, range);
-  const int exponent = exponent_of(maps);
+  const Drawing drawing(run);
+  const AttentionMaps& maps = drawing.maps;
   const auto per_sequence = static_cast<std::size_t>(maps.layers * maps.heads);
   const std::size_t sequences = std::min(limits.sequences, maps.tokens.size());
   json tokens = json::array(), texts = json::array();
   std::size_t longest = 0;
   for (std::size_t s = 0; s < sequences; ++s) {
-    const std::vector<std::string>& all = maps.tokens[s];
-    const std::size_t shown = shown_tokens(maps, s, limits, range);
-    longest = std::max(longest, all.size());
-    tokens.push_back(std::vector<std::string>(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(shown)));
+    const auto begin = maps.tokens[s].begin();
+    longest = std::max(longest, maps.tokens[s].size());
+    tokens.push_back(std::vector<std::string>(begin, begin + static_cast<std::ptrdiff_t>(drawing.tokens(s, limits))));
     for (std::size_t m = s * per_sequence; m < (s + 1) * per_sequence; ++m) {
-      if (maps.weights[m].empty()) {
-        texts.push_back(nullptr);
-        continue;
-      }
-      std::vector<double> values = visible(maps.weights[m], all.size(), shown, maps.extra_key, range, full);
-      for (double& a : values) a = std::ldexp(a, -exponent);
-      texts.push_back(halves_base64(values));
+      Row values;
+      if (!maps.weights[m].empty())
+        drawing.each(s, maps.weights[m], limits,
+                     [&](std::int64_t, std::int64_t, double a) { values.push_back(std::ldexp(a, -drawing.exponent)); });
+      texts.push_back(values.empty() ? json() : json(halves_base64(values)));
     }
   }
   const bool kept = static_cast<std::size_t>(maps.chosen.sequence) < sequences;
@@ -183,10 +145,10 @@ json maps_json(const Run& run, const MapLimits& limits) {
           {"heads", maps.heads},
           {"extra_key", maps.extra_key},
           {"sink_token", run.evaluation->extra == "token"},
-          {"window", range.window},
-          {"prefix", range.prefix},
-          {"full", full},
-          {"exponent", exponent},
+          {"window", drawing.range.window},
+          {"prefix", drawing.range.prefix},
+          {"full", drawing.full},
+          {"exponent", drawing.exponent},
           {"of", longest},
           {"tokens", tokens},
           {"chosen",

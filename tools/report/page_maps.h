@@ -1,4 +1,4 @@
-// Attention maps as text that is short enough to be part of the page.
+// Attention patterns as short text inside the page.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -11,13 +11,12 @@ namespace sink::report {
 
 constexpr std::size_t kMapBytes = 3'000'000;  // of the text of all maps of a page
 
-// How much of the stored maps the page shows.
 struct MapLimits {
   std::size_t tokens = 512;   // of a sequence, from its begin
   std::size_t sequences = 8;  // of a run
 };
 
-// The largest limits, fewer tokens first, with which the maps of all runs together take at most `bytes` of text.
+// The largest limits with which the maps of all runs take at most `bytes` of text; tokens are reduced first.
 MapLimits map_limits(const std::vector<Run>& runs, std::size_t bytes);
 
 // 16-bit floats (IEEE 754 binary16, little-endian, rounded to nearest even) in base64.
@@ -26,11 +25,11 @@ std::string halves_base64(const std::vector<double>& values);
 // {layers, heads, extra_key, sink_token, window, prefix, full, exponent, of, tokens: [sequence][T], chosen: {...},
 // weights: [(sequence * layers + layer) * heads + head]}. A map is the text of its weights divided by 2^exponent, row
 // by row: the extra key's, if there is one, then those of the keys that the query sees (all keys, if `full`); null
-// where the run has not stored it. `of` is how many tokens the sequences have in truth.
+// where the run has not stored it. `of` is the full number of tokens of the sequences.
 nlohmann::json maps_json(const Run& run, const MapLimits& limits);
 
-// The weights of one map as the page shows them, its rounding included, row by row. Positions count from 1; 0 is the
-// extra key or sink token. Empty where the map was not stored.
+// The weights of one map as the page shows them, with its rounding, row by row. Positions count from 1; 0 is the extra
+// key or sink token. Empty if the map was not stored.
 struct DrawnWeight {
   std::int64_t query, key;
   std::string query_token, key_token;  // `*` of an extra key

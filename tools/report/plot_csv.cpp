@@ -1,224 +1,190 @@
-#include "tools/report/plot_csv.h"
-
+// The values of every figure as CSV (results_csv.h).
 #include <algorithm>
 #include <cctype>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <optional>
 #include <set>
 
 #include "tools/csv.h"
 #include "tools/report/page_data.h"
+#include "tools/report/results_csv.h"
 
 namespace sink::report {
 namespace {
 
 using nlohmann::json;
+using Files = std::map<std::string, std::string>;
 
-struct CurveOf {
+struct Curve {
   Row x, y, least, greatest;
 };
-
-double number_of(const json& value) { return value.is_number() ? value.get<double>() : kNaN; }
+using CurveOf = std::function<std::optional<Curve>(const json& run)>;
 
 Row row_of(const json& values) {
   Row out;
-  for (const json& value : values) out.push_back(number_of(value));
+  for (const json& value : values) out.push_back(value.is_number() ? value.get<double>() : kNaN);
   return out;
 }
 
-// As fileName of svg.js, with a number where two figures have one name.
-std::string free_name(const std::string& name, const std::map<std::string, std::string>& files) {
+// Values at `from`, `from` + 1, ...
+Curve curve_from(double from, Row y) {
+  Curve out{{}, std::move(y), {}, {}};
+  for (std::size_t i = 0; i < out.y.size(); ++i) out.x.push_back(from + static_cast<double>(i));
+  return out;
+}
+
+// As fileName in svg.js, with a number where two figures have the same name.
+void add_file(Files& files, const std::string& name, const std::string& text) {
   std::string stem;
   for (const char c : name) {
-    const bool kept = std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == '-';
-    if (kept)
-      stem += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) || c == '_' || c == '.' || c == '-')
+      stem += static_cast<char>(std::tolower(byte));
     else if (!stem.ends_with('\1'))
-      stem += '\1';  // a run of others
+      stem += '\1';  // other characters in a row are one hyphen
   }
-  std::replace(stem.begin(), stem.end(), '\1', '-');
+  std::ranges::replace(stem, '\1', '-');
   stem.erase(0, stem.find_first_not_of("-."));
   stem.erase(stem.find_last_not_of("-.") + 1);
   stem = stem.empty() ? "figure" : stem.substr(0, 80);
   std::string file = stem + ".csv";
   for (int copy = 2; files.contains(file); ++copy) file = stem + "-" + std::to_string(copy) + ".csv";
-  return file;
+  files[file] = text;
 }
 
-// To the digits of the page.
-double rounded(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.6g", value);
-  return std::isfinite(value) ? std::strtod(text, nullptr) : kNaN;
-}
-
-// As valueAt of lines.js: between two points on a straight line, NaN outside and in gaps.
-double value_at(const CurveOf& curve, double x) {
-  const auto above = std::lower_bound(curve.x.begin(), curve.x.end(), x);
+// As valueAt in lines.js: linear between two points, NaN outside and in gaps.
+double value_at(const Curve& curve, double x) {
+  const auto above = std::ranges::lower_bound(curve.x, x);
   if (above == curve.x.end() || x < curve.x.front()) return kNaN;
   const auto i = static_cast<std::size_t>(above - curve.x.begin());
   if (*above == x) return curve.y[i];
   return curve.y[i - 1] + (curve.y[i] - curve.y[i - 1]) * (x - curve.x[i - 1]) / (curve.x[i] - curve.x[i - 1]);
 }
 
-std::string whole(double value) { return std::to_string(static_cast<std::int64_t>(value)); }
-
-void add_row(std::string& csv, const std::string& label, double x, const Row& numbers, std::size_t runs) {
-  csv.append(csv_field(label)).append(",").append(whole(x));
-  for (const double value : numbers) csv.append(",").append(csv_field(value));
-  csv.append(",").append(std::to_string(runs)).append("\n");
-}
-
-// The rows of one line, as bandOf of lines.js makes them.
-void add_line(std::string& csv, const std::string& label, const std::vector<CurveOf>& curves) {
-  if (curves.size() == 1) {
-    const CurveOf& c = curves.front();
-    for (std::size_t i = 0; i < c.x.size(); ++i)
-      add_row(csv, label, c.x[i], {c.y[i], c.least.empty() ? kNaN : c.least[i], c.least.empty() ? kNaN : c.greatest[i]},
-              1);
-    return;
-  }
-  std::set<double> places;
-  for (const CurveOf& curve : curves) places.insert(curve.x.begin(), curve.x.end());
-  for (const double x : places) {
-    double sum = 0, least = kNaN, greatest = kNaN;
-    std::size_t n = 0;
-    for (const CurveOf& curve : curves) {
-      const double value = value_at(curve, x);
-      if (!std::isfinite(value)) continue;
-      sum += value;
-      ++n;
-      least = std::fmin(least, value);
-      greatest = std::fmax(greatest, value);
-    }
-    add_row(csv, label, x, {n > 0 ? sum / static_cast<double>(n) : kNaN, least, greatest}, n);
-  }
-}
-
-double mean(const Row& row, std::size_t from = 0) {
+double mean(const Row& row) {
   double sum = 0;
   int n = 0;
-  for (std::size_t i = from; i < row.size(); ++i)
-    if (std::isfinite(row[i])) sum += row[i], ++n;
+  for (const double value : row)
+    if (std::isfinite(value)) sum += value, ++n;
   return n > 0 ? sum / n : kNaN;
 }
 
-CurveOf counted(Row y, double from) {
-  CurveOf out{{}, std::move(y), {}, {}};
-  for (std::size_t i = 0; i < out.y.size(); ++i) out.x.push_back(from + static_cast<double>(i));
-  return out;
+// The rows of one line, as bandOf in lines.js.
+std::string line_rows(const std::string& label, const std::vector<Curve>& curves) {
+  std::string csv;
+  const auto add = [&](double x, const Row& values, std::size_t runs) {
+    csv.append(csv_field(label)).append(",").append(std::to_string(static_cast<std::int64_t>(x)));
+    for (const double value : values) csv.append(",").append(csv_field(value));
+    csv.append(",").append(std::to_string(runs)).append("\n");
+  };
+  if (curves.size() == 1) {
+    const auto& [x, y, least, greatest] = curves.front();
+    for (std::size_t i = 0; i < x.size(); ++i)
+      add(x[i], {y[i], least.empty() ? kNaN : least[i], least.empty() ? kNaN : greatest[i]}, 1);
+    return csv;
+  }
+  std::set<double> places;
+  for (const Curve& curve : curves) places.insert(curve.x.begin(), curve.x.end());
+  for (const double x : places) {
+    Row known;
+    for (const Curve& curve : curves)
+      if (const double value = value_at(curve, x); std::isfinite(value)) known.push_back(value);
+    const auto [least, greatest] = std::ranges::minmax_element(known);
+    add(x, {mean(known), known.empty() ? kNaN : *least, known.empty() ? kNaN : *greatest}, known.size());
+  }
+  return csv;
 }
 
-// The files of one task.
-class PlotsOfTask {
- public:
-  PlotsOfTask(const json& data, const json& group, std::map<std::string, std::string>& files)
-      : data_(data), group_(group), task_(task_name(group["task"].get<std::string>())), files_(files) {}
+// The values under a key of a run.
+CurveOf row_at(const std::string& key) {
+  return [=](const json& run) -> std::optional<Curve> {
+    if (!run.contains(key)) return std::nullopt;
+    return curve_from(1, row_of(run[key]));
+  };
+}
 
-  void curve(const std::string& name) {
-    lines(name, "step", [&](const json& run) -> std::optional<CurveOf> {
+// One row of a table by layer and position.
+CurveOf layer_row(const std::string& key, std::size_t layer) {
+  return [=](const json& run) -> std::optional<Curve> {
+    if (!run.contains(key) || layer >= run[key].size()) return std::nullopt;
+    return curve_from(1, row_of(run[key][layer]));
+  };
+}
+
+std::optional<Curve> value_share(const json& run) {
+  if (!run.contains("value_share")) return std::nullopt;
+  Row means;
+  for (const json& heads : run["value_share"]) means.push_back(mean(row_of(heads)));
+  return curve_from(0, means);
+}
+
+void add_task(const json& data, const json& in_data, const TaskRuns& task, Files& files) {
+  const std::string prefix = task_name(task.name) + " ";
+  const auto run_at = [&](const json& index) -> const json& { return data["runs"][index.get<std::size_t>()]; };
+  const auto label_of = [&](const json& group) {
+    const json& members = group["runs"];
+    return members.size() > 1 ? group["label"].get<std::string>() + ", " + std::to_string(members.size()) + " seeds"
+                              : run_at(members[0])["name"].get<std::string>();
+  };
+  const auto add_lines = [&](const std::string& name, const std::string& place, const CurveOf& curve_of) {
+    std::string csv;
+    for (const json& group : in_data["arms"]) {
+      std::vector<Curve> curves;
+      for (const json& r : group["runs"])
+        if (auto curve = curve_of(run_at(r))) curves.push_back(std::move(*curve));
+      if (!curves.empty()) csv += line_rows(label_of(group), curves);
+    }
+    if (!csv.empty()) add_file(files, prefix + name, "line," + place + ",value,least,greatest,runs\n" + csv);
+  };
+  const auto add_curve = [&](const std::string& name) {
+    add_lines(name, "step", [&](const json& run) -> std::optional<Curve> {
       if (!run["curves"].contains(name)) return std::nullopt;
       const json& c = run["curves"][name];
-      CurveOf out{row_of(data_["xs"][c["x"].get<std::size_t>()]), row_of(c["y"]), {}, {}};
+      Curve out{row_of(data["xs"][c["x"].get<std::size_t>()]), row_of(c["y"]), {}, {}};
       if (c.contains("least")) out.least = row_of(c["least"]), out.greatest = row_of(c["greatest"]);
       return out;
     });
-  }
-  // A row of a table by layer and position.
-  void profile(const std::string& name, std::size_t layer) {
-    lines(name, "position", [&](const json& run) -> std::optional<CurveOf> {
-      if (!run.contains(name) || layer >= run[name].size()) return std::nullopt;
-      return counted(row_of(run[name][layer]), 1);
-    });
-  }
-  void row(const std::string& name, const std::string& place) {
-    lines(name, place, [&](const json& run) -> std::optional<CurveOf> {
-      if (!run.contains(name)) return std::nullopt;
-      return counted(row_of(run[name]), 1);
-    });
-  }
-  void value_share() {
-    lines("value_share", "layer", [](const json& run) -> std::optional<CurveOf> {
-      if (!run.contains("value_share")) return std::nullopt;
-      Row means;
-      for (const json& heads : run["value_share"]) means.push_back(mean(row_of(heads)));
-      return counted(means, 0);
-    });
-  }
-  void scatter() {
-    std::string csv;
-    std::size_t points = 0;
-    for (const json& arm : group_["arms"])
-      for (const json& r : arm["runs"]) {
-        const json& run = data_["runs"][r.get<std::size_t>()];
-        if (!run.contains("final")) continue;
-        const double loss = number_of(run["final"]["val_loss"]), sink = number_of(run["final"]["sink_1"]);
-        if (!std::isfinite(loss) || !std::isfinite(sink)) continue;
-        csv += csv_field(run["name"].get<std::string>()) + "," + csv_field(label_of(arm)) + "," + csv_field(loss) +
-               "," + csv_field(sink) + "\n";
-        ++points;
-      }
-    if (points >= 2) put("scatter", "run,line,val_loss,sink_1\n" + csv);
-  }
-
- private:
-  std::string label_of(const json& arm) const {
-    const json& members = arm["runs"];
-    return members.size() > 1 ? arm["label"].get<std::string>() + ", " + std::to_string(members.size()) + " seeds"
-                              : data_["runs"][members[0].get<std::size_t>()]["name"].get<std::string>();
-  }
-  void lines(const std::string& name, const std::string& place,
-             const std::function<std::optional<CurveOf>(const json&)>& curve_of) {
-    std::string csv;
-    for (const json& arm : group_["arms"]) {
-      std::vector<CurveOf> curves;
-      for (const json& r : arm["runs"])
-        if (auto curve = curve_of(data_["runs"][r.get<std::size_t>()])) curves.push_back(std::move(*curve));
-      if (!curves.empty()) add_line(csv, label_of(arm), curves);
-    }
-    if (!csv.empty()) put(name, "line," + place + ",value,least,greatest,runs\n" + csv);
-  }
-  void put(const std::string& name, const std::string& csv) { files_[free_name(task_ + " " + name, files_)] = csv; }
-
-  const json &data_, &group_;
-  std::string task_;
-  std::map<std::string, std::string>& files_;
-};
-
-void add_task(const json& data, const json& in_data, const Group& group, std::map<std::string, std::string>& files) {
-  PlotsOfTask plots(data, in_data, files);
-  const bool proxy = group.has_proxy();
-  for (const std::string name : {"val_loss", "train_loss", "grad_norm"}) plots.curve(name);
+  };
+  for (const char* name : {"val_loss", "train_loss", "grad_norm"}) add_curve(name);
   for (const std::string name : {"alpha_1", "sink_1", "alpha_star", "sink_star"}) {
-    plots.curve(name);
-    if (proxy) plots.curve(name + "_raw");
+    add_curve(name);
+    if (task.has_proxy()) add_curve(name + "_raw");
   }
-  plots.scatter();
+  std::string points;
+  for (const json& group : in_data["arms"])
+    for (const json& r : group["runs"]) {
+      const json& run = run_at(r);
+      if (!run.contains("final")) continue;
+      const Row values = row_of({run["final"]["val_loss"], run["final"]["sink_1"]});
+      if (std::isfinite(values[0]) && std::isfinite(values[1]))
+        points += csv_field(run["name"].get<std::string>()) + "," + csv_field(label_of(group)) + "," +
+                  csv_field(values[0]) + "," + csv_field(values[1]) + "\n";
+    }
+  if (std::ranges::count(points, '\n') >= 2) add_file(files, prefix + "scatter", "run,line,val_loss,sink_1\n" + points);
   std::size_t levels = 0;
-  for (const Run* run : group.runs)
+  for (const Run* run : task.runs)
     if (run->evaluation) levels = std::max(levels, run->evaluation->hidden_norm.size());
   const std::size_t level = shown_level(levels);
-  for (const std::string name : {"hidden_norm", "hidden_kurtosis", "hidden_largest"}) plots.profile(name, level);
+  for (const char* name : {"hidden_norm", "hidden_kurtosis", "hidden_largest"})
+    add_lines(name, "position", layer_row(name, level));
   if (level > 0)
-    for (const std::string name : {"key_norm", "value_norm"}) plots.profile(name, level - 1);
-  plots.value_share();
-  plots.row("loss_position", "position");
-  plots.row("alpha_k", "k");
-  if (proxy) plots.row("alpha_k_raw", "k");
+    for (const char* name : {"key_norm", "value_norm"}) add_lines(name, "position", layer_row(name, level - 1));
+  add_lines("value_share", "layer", value_share);
+  add_lines("loss_position", "position", row_at("loss_position"));
+  add_lines("alpha_k", "k", row_at("alpha_k"));
+  if (task.has_proxy()) add_lines("alpha_k_raw", "k", row_at("alpha_k_raw"));
 }
 
-// The heads of a run and the map that the page shows first, raw weights.
-void add_heads(const Run& run, const PageLimits& limits, std::map<std::string, std::string>& files) {
+// The heads of a run and the pattern that the page shows first, raw weights.
+void add_heads(const Run& run, const PageLimits& limits, Files& files) {
   const Evaluation& e = *run.evaluation;
   std::string csv = "what,layer,head,query,key,query_token,key_token,raw\n", name = run.name + " attention ";
   const Table& heads = e.alpha_1_layer_head_raw.empty() ? e.alpha_1_layer_head : e.alpha_1_layer_head_raw;
   for (std::size_t l = 0; l < heads.size(); ++l)
     for (std::size_t h = 0; h < heads[l].size(); ++h)
-      csv +=
-          "alpha_1," + std::to_string(l) + "," + std::to_string(h) + ",,,,," + csv_field(rounded(heads[l][h])) + "\n";
+      csv += "alpha_1," + std::to_string(l) + "," + std::to_string(h) + ",,,,," + csv_field(six_digits(heads[l][h])) +
+             "\n";
   if (e.maps) {
     const auto& [sequence, layer, head] = e.maps->chosen;
     const std::string place = std::to_string(layer) + "," + std::to_string(head) + ",";
@@ -230,20 +196,19 @@ void add_heads(const Run& run, const PageLimits& limits, std::map<std::string, s
   } else {
     name += "heads";
   }
-  files[free_name(name, files)] = csv;
+  add_file(files, name, csv);
 }
 
 }  // namespace
 
 std::map<std::string, std::string> plot_csvs(const std::vector<Run>& runs) {
-  const std::vector<Group> groups = group_by_task(runs);
-  const PageLimits limits = page_limits(runs, groups, kDataBytes);
-  const json data = page_data(runs, groups, limits);
-  std::map<std::string, std::string> files;
-  for (std::size_t g = 0; g < groups.size(); ++g) add_task(data, data["groups"][g], groups[g], files);
+  const std::vector<TaskRuns> tasks = group_by_task(runs);
+  const PageLimits limits = page_limits(runs, tasks, kDataBytes);
+  const json data = page_data(runs, tasks, limits);
+  Files files;
+  for (std::size_t i = 0; i < tasks.size(); ++i) add_task(data, data["groups"][i], tasks[i], files);
   for (const Run& run : runs)
-    if (run.evaluation && !run.evaluation->alpha_1_layer_head.empty() && !run.evaluation->alpha_1_layer_head[0].empty())
-      add_heads(run, limits, files);
+    if (run.evaluation && run.evaluation->has_heads()) add_heads(run, limits, files);
   return files;
 }
 

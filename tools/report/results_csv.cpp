@@ -1,109 +1,380 @@
 #include "tools/report/results_csv.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <cstdlib>
+#include <functional>
+#include <map>
+#include <optional>
 #include <set>
 
+#include "engine/check.h"
+#include "engine/io/parse_number.h"
+#include "engine/io/printable.h"
 #include "tools/csv.h"
+#include "tools/report/csv_lines.h"
 #include "tools/report/findings.h"
+#include "train/run_config_table.h"
 
 namespace sink::report {
 namespace {
 
-struct Line {
-  std::string names, values;
-  void add(const std::string& name, const std::string& field) {
-    const char* comma = names.empty() ? "" : ",";
-    names += comma + name;
-    values += comma + field;
-  }
-  void add(const std::string& name, double number) { add(name, csv_field(number)); }
-  void text(const std::string& name, const std::string& value) { add(name, csv_field(value)); }
-  void whole(const std::string& name, std::int64_t value) { add(name, std::to_string(value)); }
+constexpr std::size_t kMaxBytes = std::size_t{1} << 26;
+constexpr double kMaxValue = 1e300;
+constexpr std::int64_t kMaxCount = 1'000'000'000'000'000;  // of tokens, steps, sequences
+constexpr std::uint64_t kMaxSeed = ~std::uint64_t{0};
+constexpr double kPaperEpsilon = 0.3;
+
+// Sink_1 proxy and raw, Sink_* proxy and raw.
+using Sinks = std::array<double, 4>;
+constexpr std::array<const char*, 4> kSinkColumns{"sink_1", "sink_1_raw", "sink_star", "sink_star_raw"};
+const Sinks kNoSinks{kNaN, kNaN, kNaN, kNaN};
+
+struct ReadLine {
+  Run run;
+  Evaluation measured;
+  std::int64_t measured_step = -1;
+  Sinks at_paper = kNoSinks;      // the columns without an epsilon
+  std::map<double, Sinks> sinks;  // by epsilon
+  double sink_2 = kNaN, sink_3 = kNaN;
 };
 
-// -1 is a number, not a formula.
-std::string setting_field(const std::string& value) {
-  char* end = nullptr;
-  std::strtod(value.c_str(), &end);
-  return !value.empty() && *end == '\0' ? value : csv_field(value);
+// A field and its location for messages.
+struct Cell {
+  const std::string& text;
+  const std::string& line;
+  const std::string& column;
+
+  [[noreturn]] void refuse(const std::string& expected) const {
+    throw Error(
+        line + ", column " + column + ": expected " + expected + ", got `" + printable(text.substr(0, 200)) + "`",
+        Exit::bad_input);
+  }
+  // Without the apostrophe that csv_field puts before formulas.
+  std::string plain() const {
+    const bool guarded =
+        text.size() > 1 && text[0] == '\'' && std::string("=+-@\t\r").find(text[1]) != std::string::npos;
+    return guarded ? text.substr(1) : text;
+  }
+  // NaN for an empty field.
+  double number(double low, double high) const {
+    const double value = text.empty() ? low : parse_number<double>(text).value_or(kNaN);
+    if (!(value >= low && value <= high))
+      refuse(low == -kMaxValue ? "a number or nothing"
+             : high == 100     ? "a number from 0 to 100, or nothing"
+                               : "a number that is not negative, or nothing");
+    return text.empty() ? kNaN : value;
+  }
+  template <class Whole>
+  Whole whole(Whole otherwise, Whole most) const {
+    if (text.empty()) return otherwise;
+    const std::optional<Whole> value = parse_number<Whole>(text);
+    if (!value || *value < 0 || *value > most) refuse("a whole number from 0 to " + std::to_string(most));
+    return *value;
+  }
+  std::string one_of(const std::vector<std::string>& choices) const {
+    if (std::ranges::find(choices, text) != choices.end()) return text;
+    std::string all;
+    for (const std::string& choice : choices) all += (all.empty() ? "" : ", ") + (choice.empty() ? "nothing" : choice);
+    refuse("one of " + all);
+  }
+};
+
+struct CsvColumn {
+  std::string name;
+  std::function<std::string(const Run&)> write;
+  std::function<void(const Cell&, ReadLine&)> read;
+};
+
+CsvColumn text_column(const char* name, std::string Run::*member) {
+  return {name, [member](const Run& run) { return csv_field(run.*member); },
+          [member](const Cell& cell, ReadLine& line) { line.run.*member = cell.plain(); }};
 }
 
-void add_measurement(const Run& run, const Evaluation& e, const std::set<double>& epsilons,
-                     const std::set<std::string>& changes, Line& line) {
-  line.text("input", run.evaluation ? e.input : "");
-  line.add("input_seed", run.evaluation && e.input != "text" ? std::to_string(e.input_seed) : "");
-  line.text("extra", run.evaluation ? e.extra : "");
-  line.add("measured_context", run.finished ? std::to_string(run.context) : "");
-  line.add("measured_sequences", run.finished ? std::to_string(run.sequences) : "");
-  line.text("measured_precision", run.finished ? run.precision : "");
-  for (const char* name : {"val_loss", "input_loss"}) line.add(name, e.get(name));
-  const auto sinks = [&](double epsilon, const std::string& end) {
-    line.add("sink_1" + end, e.sink_at(epsilon, false));
-    line.add("sink_1_raw" + end, e.sink_at(epsilon, true));
-    line.add("sink_star" + end, e.sink_star_at(epsilon, false));
-    line.add("sink_star_raw" + end, e.sink_star_at(epsilon, true));
-  };
-  sinks(0.3, "");
-  for (const char* name : {"alpha_1", "alpha_1_raw", "alpha_1_max", "alpha_star", "alpha_star_raw", "row_mass",
-                           "extra_key_mass", "entropy", "first_value_norm_ratio", "value_share", "massive_ratio"})
-    line.add(name, e.get(name));
-  for (const std::string& change : changes) line.add(change, e.get(change));
-  for (const std::size_t k : {2, 3})
-    line.add("sink_" + std::to_string(k), e.sink_k.size() < k ? kNaN : e.sink_k[k - 1]);
-  for (const double epsilon : epsilons) sinks(epsilon, "_eps" + csv_field(epsilon));
+CsvColumn count_column(const char* name, std::int64_t Run::*member) {
+  return {name, [member](const Run& run) { return std::to_string(run.*member); },
+          [member](const Cell& cell, ReadLine& line) { line.run.*member = cell.whole(std::int64_t{0}, kMaxCount); }};
+}
+
+// A column that only runs with `condition` have.
+template <class Condition>
+CsvColumn where(Condition condition, CsvColumn column) {
+  column.write = [condition, write = column.write](const Run& run) { return condition(run) ? write(run) : ""; };
+  return column;
+}
+bool is_finished(const Run& run) { return run.finished; }
+bool is_measured(const Run& run) { return run.evaluation.has_value(); }
+
+// A value of Evaluation::scalar.
+CsvColumn scalar_column(const std::string& name) {
+  return where(is_measured, {name, [name](const Run& run) { return csv_field(run.evaluation->get(name)); },
+                             [name](const Cell& cell, ReadLine& line) {
+                               const double value = cell.number(-kMaxValue, kMaxValue);
+                               if (!std::isnan(value)) line.measured.scalar[name] = value;
+                             }});
+}
+
+// The i-th of kSinkColumns; without an epsilon that of the paper.
+CsvColumn sink_column(std::size_t i, std::optional<double> epsilon) {
+  const double at = epsilon.value_or(kPaperEpsilon);
+  return where(is_measured, {kSinkColumns[i] + (epsilon ? "_eps" + csv_field(*epsilon) : std::string()),
+                             [=](const Run& run) {
+                               const Evaluation& e = *run.evaluation;
+                               return csv_field(i < 2 ? e.sink_at(at, i == 1) : e.sink_star_at(at, i == 3));
+                             },
+                             [=](const Cell& cell, ReadLine& line) {
+                               Sinks& sinks =
+                                   epsilon ? line.sinks.try_emplace(at, kNoSinks).first->second : line.at_paper;
+                               sinks[i] = cell.number(0, 100);
+                             }});
+}
+
+CsvColumn sink_k_column(std::size_t k, double ReadLine::*member) {
+  return where(is_measured, {"sink_" + std::to_string(k),
+                             [k](const Run& run) {
+                               const Row& sinks = run.evaluation->sink_k;
+                               return csv_field(sinks.size() < k ? kNaN : sinks[k - 1]);
+                             },
+                             [member](const Cell& cell, ReadLine& line) { line.*member = cell.number(0, 100); }});
+}
+
+// Columns before those of interventions, before those of other epsilons, and the rest but for settings.
+constexpr const char* kLastBeforeChanges = "massive_ratio";
+constexpr const char* kLastBeforeEpsilons = "sink_3";
+
+const std::vector<CsvColumn>& fixed_columns() {
+  static const std::vector<CsvColumn> all = [] {
+    std::vector<CsvColumn> columns{
+        text_column("run", &Run::name),
+        text_column("task", &Run::task),
+        text_column("ablation", &Run::ablation),
+        {"label", {}, [](const Cell&, ReadLine&) {}},  // follows from the other columns
+        {"finished", [](const Run& run) { return std::string(run.finished ? "true" : "false"); },
+         [](const Cell& cell, ReadLine& line) {
+           line.run.finished = cell.one_of({"true", "false"}) == "true";
+         }},
+        where(is_measured,
+              {"measured_step",
+               [](const Run& run) { return std::to_string(run.finished ? run.step : run.unfinished_step); },
+               [](const Cell& cell, ReadLine& line) { line.measured_step = cell.whole(std::int64_t{-1}, kMaxCount); }}),
+        count_column("steps", &Run::steps),
+        count_column("step", &Run::step),
+        count_column("tokens", &Run::tokens),
+        {"seed", [](const Run& run) { return std::to_string(run.seed); },
+         [](const Cell& cell, ReadLine& line) { line.run.seed = cell.whole(std::uint64_t{0}, kMaxSeed); }},
+        where(is_measured, {"input", [](const Run& run) { return csv_field(run.evaluation->input); },
+                            [](const Cell& cell, ReadLine& line) { line.measured.input = cell.plain(); }}),
+        where([](const Run& run) { return run.evaluation && run.evaluation->input != "text"; },
+              {"input_seed", [](const Run& run) { return std::to_string(run.evaluation->input_seed); },
+               [](const Cell& cell, ReadLine& line) {
+                 line.measured.input_seed = cell.whole(std::uint64_t{0}, kMaxSeed);
+               }}),
+        where(is_measured, {"extra", [](const Run& run) { return csv_field(run.evaluation->extra); },
+                            [](const Cell& cell, ReadLine& line) {
+                              line.measured.extra = cell.one_of({"none", "key", "token", "unknown", ""});
+                            }}),
+        where(is_finished, count_column("measured_context", &Run::context)),
+        where(is_finished, count_column("measured_sequences", &Run::sequences)),
+        where(is_finished, text_column("measured_precision", &Run::precision))};
+    for (const char* name : {"val_loss", "input_loss"}) columns.push_back(scalar_column(name));
+    for (std::size_t i = 0; i < kSinkColumns.size(); ++i) columns.push_back(sink_column(i, std::nullopt));
+    for (const char* name : {"alpha_1", "alpha_1_raw", "alpha_1_max", "alpha_star", "alpha_star_raw", "row_mass",
+                             "extra_key_mass", "entropy", "first_value_norm_ratio", "value_share", kLastBeforeChanges})
+      columns.push_back(scalar_column(name));
+    columns.push_back(sink_k_column(2, &ReadLine::sink_2));
+    columns.push_back(sink_k_column(3, &ReadLine::sink_3));
+    columns.push_back({"seconds", [](const Run& run) { return csv_field(run.seconds); },
+                       [](const Cell& cell, ReadLine& line) {
+                         if (!cell.text.empty()) line.run.seconds = cell.number(0, kMaxValue);
+                       }});
+    columns.push_back(count_column("skipped_steps", &Run::skipped_steps));
+    columns.push_back(count_column("first_skipped", &Run::first_skipped));
+    const std::pair<const char*, std::string Run::*> texts[] = {
+        {"failure", &Run::failure}, {"commit", &Run::commit},           {"date", &Run::date},
+        {"machine", &Run::machine}, {"data_sha256", &Run::data_sha256}, {"policies", &Run::policies}};
+    for (const auto& [name, member] : texts) columns.push_back(text_column(name, member));
+    return columns;
+  }();
+  return all;
+}
+
+// A saved setting, under its name in config.toml with _ for -.
+CsvColumn setting_column(const std::string& flag) {
+  std::string name = flag;
+  std::ranges::replace(name, '-', '_');
+  return {name,
+          [flag](const Run& run) {
+            const auto found = run.settings.find(flag);
+            if (found == run.settings.end() || found->second.empty()) return std::string();
+            char* end = nullptr;
+            std::strtod(found->second.c_str(), &end);  // -1 is a number, not a formula
+            return *end == '\0' ? found->second : csv_field(found->second);
+          },
+          [flag](const Cell& cell, ReadLine& line) {
+            if (cell.text.empty()) return;  // the default
+            const Setting<RunConfig>& setting = *setting_named(run_config_table(), flag);
+            try {
+              line.run.settings[flag] = plain_text(setting.read(cell.plain(), cell.line + ", column " + cell.column));
+            } catch (const Error& error) { throw Error(error.what(), Exit::bad_input); }
+          }};
+}
+
+// The column of that name; nothing for an unknown one.
+std::optional<CsvColumn> column_named(const std::string& name) {
+  const auto fixed = std::ranges::find(fixed_columns(), name, &CsvColumn::name);
+  if (fixed != fixed_columns().end()) return *fixed;
+  for (std::size_t i = 0; i < kSinkColumns.size(); ++i) {  // "sink_1_raw_eps0.2"
+    const std::string start = std::string(kSinkColumns[i]) + "_eps";
+    if (!name.starts_with(start)) continue;
+    const std::optional<double> epsilon = parse_number<double>(std::string_view(name).substr(start.size()));
+    return epsilon >= 0.0 && epsilon < kMaxValue ? std::optional(sink_column(i, epsilon)) : std::nullopt;
+  }
+  if (name.starts_with("change_")) {  // "change_removed_1": the effect of an intervention on the loss
+    constexpr std::size_t kMaxLength = 48;
+    const bool plain =
+        std::ranges::all_of(name, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
+    if (plain && name.size() <= kMaxLength) return scalar_column(name);
+    return std::nullopt;
+  }
+  const Setting<RunConfig>* setting = setting_named(run_config_table(), name);
+  if (setting && is_saved(*setting)) return setting_column(setting->flag);
+  return std::nullopt;
+}
+
+std::vector<CsvColumn> columns_of(const std::vector<std::string>& header, const std::string& line) {
+  std::vector<CsvColumn> columns;
+  std::set<std::string> seen;
+  for (const std::string& name : header) {
+    const std::string shown = printable(name.substr(0, 200));
+    const std::optional<CsvColumn> column = column_named(name);
+    if (!column)
+      throw Error(line + ": unknown column `" + shown +
+                      "`; expected those of a results.csv, or <study>-runs.csv, of this program or of an older one",
+                  Exit::bad_input);
+    if (!seen.insert(name).second) throw Error(line + ": the column `" + shown + "` is there twice", Exit::bad_input);
+    columns.push_back(*column);
+  }
+  for (const char* name : {"run", "task", "ablation", "finished", "measured_step", "steps", "step", "seed", "val_loss",
+                           "sink_1", "sink_1_raw"})
+    if (!seen.contains(name))
+      throw Error(line + ": no column `" + name + "`; expected the header of a results.csv, or <study>-runs.csv",
+                  Exit::bad_input);
+  return columns;
+}
+
+// The columns by epsilon repeat those without one.
+void set_sinks(ReadLine& line, const std::string& where) {
+  Sinks& paper = line.sinks.try_emplace(kPaperEpsilon, kNoSinks).first->second;
+  for (std::size_t i = 0; i < paper.size(); ++i) {
+    if (std::isnan(paper[i])) paper[i] = line.at_paper[i];
+    if (paper[i] != line.at_paper[i] && !(std::isnan(paper[i]) && std::isnan(line.at_paper[i])))
+      throw Error(where + ", column " + kSinkColumns[i] + ": expected the same number as in " + kSinkColumns[i] +
+                      "_eps0.3, got another",
+                  Exit::bad_input);
+  }
+  Evaluation& e = line.measured;
+  const bool star = e.extra == "key" || e.extra == "token";
+  for (const auto& [epsilon, sinks] : line.sinks) {
+    if (std::isnan(sinks[0]) && std::isnan(sinks[1])) continue;
+    e.sink_epsilon.push_back(epsilon);
+    e.sink_1.push_back(sinks[0]);
+    e.sink_1_raw.push_back(sinks[1]);
+    if (star) e.sink_star.push_back(sinks[2]);
+    if (star) e.sink_star_raw.push_back(sinks[3]);
+  }
+  if (!std::isnan(line.sink_2)) e.sink_k = {line.at_paper[0], line.sink_2};
+  if (!std::isnan(line.sink_2) && !std::isnan(line.sink_3)) e.sink_k.push_back(line.sink_3);
+}
+
+// Missing settings have their default; without any settings they are unknown.
+void complete_settings(Run& run) {
+  if (run.settings.empty()) return;
+  RunConfig config;
+  config.task = run.task;
+  config.seed = run.seed;
+  config.steps = run.steps;
+  for (const Setting<RunConfig>& setting : run_config_table())
+    if (is_saved(setting)) run.settings.emplace(setting.flag, plain_text(setting.value(config)));
+  if (!run.ablation.empty()) run.settings["ablation"] = run.ablation;
+  if (!run.policies.empty()) run.settings["policies"] = run.policies;
+  if (run.precision.empty()) run.precision = run.settings["precision"];
+}
+
+Run finished_line(ReadLine& line, const std::string& where) {
+  Run& run = line.run;
+  const bool measured = line.measured_step >= 0;
+  if (run.finished && line.measured_step != run.step)
+    throw Error(where + ", column measured_step: expected the step of a finished run, " + std::to_string(run.step) +
+                    ", got " + (measured ? std::to_string(line.measured_step) : "nothing"),
+                Exit::bad_input);
+  complete_settings(run);
+  run.attention = attention_of(run);
+  if (!measured) return std::move(run);
+  if (!run.finished) run.unfinished_step = line.measured_step;
+  set_sinks(line, where);
+  run.evaluation = std::move(line.measured);
+  return std::move(run);
 }
 
 }  // namespace
 
 std::string results_csv(const std::vector<Run>& runs) {
-  const std::vector<Group> groups = group_by_task(runs);
+  const std::vector<TaskRuns> tasks = group_by_task(runs);
   std::set<double> epsilons;
   std::set<std::string> settings, changes;
   for (const Run& run : runs) {
-    if (run.evaluation) epsilons.insert(run.evaluation->sink_epsilon.begin(), run.evaluation->sink_epsilon.end());
     for (const auto& [name, value] : run.settings) settings.insert(name);
     if (!run.evaluation) continue;
+    epsilons.insert(run.evaluation->sink_epsilon.begin(), run.evaluation->sink_epsilon.end());
     for (const auto& [name, value] : run.evaluation->scalar)
       if (name.starts_with("change_")) changes.insert(name);
   }
   for (const char* column : {"task", "ablation", "policies", "seed", "steps"}) settings.erase(column);
+  std::vector<CsvColumn> columns;
+  for (const CsvColumn& column : fixed_columns()) {
+    columns.push_back(column);
+    if (column.name == "label")
+      columns.back().write = [&](const Run& run) {
+        return csv_field(std::ranges::find(tasks, run.task, &TaskRuns::name)->label(run));
+      };
+    if (column.name == kLastBeforeChanges)
+      for (const std::string& change : changes) columns.push_back(scalar_column(change));
+    if (column.name == kLastBeforeEpsilons)
+      for (const double epsilon : epsilons)
+        for (std::size_t i = 0; i < kSinkColumns.size(); ++i) columns.push_back(sink_column(i, epsilon));
+  }
+  for (const std::string& setting : settings) columns.push_back(setting_column(setting));
 
   std::string csv;
-  const Evaluation none;
-  for (const Run& run : runs) {
-    const auto group = std::find_if(groups.begin(), groups.end(), [&](const Group& g) { return g.task == run.task; });
-    Line line;
-    line.text("run", run.name);
-    line.text("task", run.task);
-    line.text("ablation", run.ablation);
-    line.text("label", group->label(run));
-    line.add("finished", run.finished ? "true" : "false");
-    line.add("measured_step",
-             run.evaluation ? std::to_string(run.finished ? run.step : run.unfinished_step) : std::string());
-    line.whole("steps", run.steps);
-    line.whole("step", run.step);
-    line.whole("tokens", run.tokens);
-    line.add("seed", std::to_string(run.seed));
-    add_measurement(run, run.evaluation ? *run.evaluation : none, epsilons, changes, line);
-    line.add("seconds", run.seconds);
-    line.whole("skipped_steps", run.skipped_steps);
-    line.whole("first_skipped", run.first_skipped);
-    line.text("failure", run.failure);
-    line.text("commit", run.commit);
-    line.text("date", run.date);
-    line.text("machine", run.machine);
-    line.text("data_sha256", run.data_sha256);
-    line.text("policies", run.policies);
-    for (const std::string& name : settings) {
-      std::string column = name;
-      std::replace(column.begin(), column.end(), '-', '_');
-      const auto found = run.settings.find(name);
-      line.add(column, found == run.settings.end() ? "" : setting_field(found->second));
-    }
-    csv += (csv.empty() ? line.names + "\n" : "") + line.values + "\n";
-  }
+  const auto add_line = [&](const auto& field) {
+    for (const CsvColumn& column : columns) csv += (&column == columns.data() ? "" : ",") + field(column);
+    csv += '\n';
+  };
+  if (!runs.empty()) add_line([](const CsvColumn& column) { return column.name; });
+  for (const Run& run : runs) add_line([&](const CsvColumn& column) { return column.write(run); });
   return csv;
+}
+
+std::vector<Run> read_results_csv(const std::string& text, const std::string& file) {
+  if (text.size() > kMaxBytes)
+    throw Error(file + ": expected at most " + std::to_string(kMaxBytes) + " bytes", Exit::bad_input);
+  CsvLines lines(text, file);
+  std::vector<std::string> header, fields;
+  if (!lines.next(header)) throw Error(file + ": expected a header and a line a run, got nothing", Exit::bad_input);
+  const std::vector<CsvColumn> columns = columns_of(header, lines.where());
+  std::vector<Run> runs;
+  while (lines.next(fields)) {
+    const std::string where = lines.where();
+    if (fields.size() != header.size())
+      throw Error(where + ": expected " + std::to_string(header.size()) + " fields, as many as the header has, got " +
+                      std::to_string(fields.size()),
+                  Exit::bad_input);
+    ReadLine line;
+    for (std::size_t i = 0; i < columns.size(); ++i) columns[i].read({fields[i], where, header[i]}, line);
+    runs.push_back(finished_line(line, where));
+  }
+  return runs;
 }
 
 }  // namespace sink::report

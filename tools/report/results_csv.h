@@ -1,6 +1,8 @@
-// results.csv: one line per run, for plotting elsewhere.
+// The results of runs: results.csv, one line per run, for other programs; the values of figures as CSV; and tables for
+// a terminal.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -9,20 +11,33 @@
 namespace sink::report {
 
 // What was run: run,task,ablation,label,finished,measured_step,steps,step,tokens,seed; what was measured:
-// input,input_seed,extra,measured_context,measured_sequences,measured_precision; numbers: val_loss (of the run's own
-// text), input_loss (of whatever the input was), sink_1, sink_1_raw, sink_star, sink_star_raw (all at 0.3), alpha_1,
+// input,input_seed,extra,measured_context,measured_sequences,measured_precision; values: val_loss (of the run's own
+// text), input_loss (of any input), sink_1, sink_1_raw, sink_star, sink_star_raw (all at 0.3), alpha_1,
 // alpha_1_raw, alpha_1_max, alpha_star, alpha_star_raw, row_mass, extra_key_mass (the extra key's part of a row, not in
 // row_mass), entropy, first_value_norm_ratio, sink_2, sink_3; the sinks again for every epsilon in use, sink_1_eps<e>
-// and so on; then seconds (by its own clock), skipped_steps and the first of them, failure (why it has no numbers),
+// and so on; then seconds (wall time), skipped_steps and the first of them, failure (why it has no results),
 // commit, date, machine, data_sha256 (of its tokens), policies and every saved setting of any run, under its name in
-// config.toml with _ for -. In a run that has not finished, the numbers are those of measured_step. What a run does not
-// have is an empty field.
+// config.toml with _ for -. An unfinished run has the values of measured_step. Missing values are empty fields.
 std::string results_csv(const std::vector<Run>& runs);
 
-// The runs of such a file, which people may have edited: everything that its columns hold, without curves, tables and
-// maps. Columns may stand in any order; those that an older program did not write may lack. Throws Error
-// (Exit::bad_input) naming `file`, line and column: for unknown, doubled and missing columns, lines with more or fewer
-// fields than the header, and fields that are not what the column holds.
+// The runs of such a file, which may have been edited; without curves, tables and maps. Columns may be in any order,
+// and columns that older programs did not write may be missing. Throws Error (Exit::bad_input) with `file`, line and
+// column for unknown, repeated and missing columns, lines of another length than the header, and invalid fields.
 std::vector<Run> read_results_csv(const std::string& text, const std::string& file);
+
+// ---- The values of every figure, as the CSV buttons of a newly opened page save them (plot_csv.cpp).
+
+// A file's name ("text-val_loss.csv") and its text, for every figure. Curves and profiles have a row per line and
+// place: line, step | position | layer | k, value, least, greatest, runs. A line of several seeds has their mean at
+// each place where one of them has a number, of those that have one there or on both sides of it, on a straight line;
+// least and greatest are theirs, of a single long run those of the bucket of steps.
+std::map<std::string, std::string> plot_csvs(const std::vector<Run>& runs);
+
+// ---- For a terminal (results_table.cpp)
+
+// One table per task, one line per run: name, label, loss (on other input than text in a separate column), sinks in
+// percent at epsilon 0.3, proxy and raw, also of the extra key or sink token. An unfinished run has its last
+// measurement and its step. Control characters in names are escaped.
+std::string results_table(const std::vector<Run>& runs);
 
 }  // namespace sink::report

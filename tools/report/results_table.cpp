@@ -1,29 +1,17 @@
-#include "tools/report/results_table.h"
-
+// The results of every run as a table for a terminal (results_csv.h).
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include "engine/io/printable.h"
 #include "tools/report/findings.h"
+#include "tools/report/html_text.h"
+#include "tools/report/results_csv.h"
+#include "tools/text_table.h"
 
 namespace sink::report {
 namespace {
 
-using Cells = std::vector<std::string>;
-
-std::string cell(double value, int decimals) {
-  if (!std::isfinite(value)) return "-";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f", decimals, value);
-  return text;
-}
-
-// Columns on a terminal: the bytes that do not continue a character.
-std::size_t width(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
+std::string cell(double value, int decimals) { return std::isfinite(value) ? number(value, decimals) : "-"; }
 
 Cells line_of(const Run& run, const std::string& label, bool star, bool inputs) {
   static const Evaluation none;
@@ -37,9 +25,9 @@ Cells line_of(const Run& run, const std::string& label, bool star, bool inputs) 
   for (const char* name : {"alpha_1", "alpha_1_raw"}) cells.push_back(cell(e.get(name), 3));
   if (star)
     for (const char* name : {"alpha_star", "alpha_star_raw"}) cells.push_back(cell(e.get(name), 3));
-  cells.push_back(cell(e.total_mass(), 2));
+  cells.push_back(cell(e.row_sum(), 2));
   cells.push_back(cell(e.get("first_value_norm_ratio"), 2));
-  cells.push_back(printable(run.mark()));
+  cells.push_back(printable(run.status()));
   return cells;
 }
 
@@ -59,44 +47,27 @@ std::vector<Cells> heading(bool star, bool inputs) {
   if (star) pair("Sink_* %");
   pair("alpha_1");
   if (star) pair("alpha_*");
-  above.insert(above.end(), {"mass of", "|v_1| /", ""});
-  below.insert(below.end(), {"a row", "mean |v_t|", ""});
+  above.insert(above.end(), {"row", "|v_1| /", ""});
+  below.insert(below.end(), {"sum", "mean |v_t|", ""});
   return {above, below};
-}
-
-std::string aligned(const std::vector<Cells>& lines) {
-  std::vector<std::size_t> widths(lines.front().size(), 0);
-  for (const Cells& line : lines)
-    for (std::size_t c = 0; c < line.size(); ++c) widths[c] = std::max(widths[c], width(line[c]));
-  std::string text;
-  for (const Cells& line : lines) {
-    std::string row;
-    for (std::size_t c = 0; c < line.size(); ++c) {
-      const std::string space(widths[c] - width(line[c]), ' ');
-      const bool words = c < 2 || c + 1 == line.size();  // the others are numbers, and stand to the right
-      row += (c > 0 ? "  " : "") + (words ? line[c] + space : space + line[c]);
-    }
-    text += row.substr(0, row.find_last_not_of(' ') + 1) + "\n";
-  }
-  return text;
 }
 
 }  // namespace
 
 std::string results_table(const std::vector<Run>& runs) {
-  const std::vector<Group> groups = group_by_task(runs);
-  const bool star = std::any_of(groups.begin(), groups.end(), [](const Group& group) { return group.has_star(); });
+  const std::vector<TaskRuns> tasks = group_by_task(runs);
+  const bool star = std::any_of(tasks.begin(), tasks.end(), [](const TaskRuns& task) { return task.has_star(); });
   std::string text;
-  for (const Group& group : groups) {
-    const bool inputs = group.has_other_input();
-    std::vector<Cells> lines = heading(group.has_star(), inputs);
-    for (const Run* run : group.runs) lines.push_back(line_of(*run, group.label(*run), group.has_star(), inputs));
+  for (const TaskRuns& task : tasks) {
+    const bool inputs = task.has_other_input();
+    std::vector<Cells> lines = heading(task.has_star(), inputs);
+    for (const Run* run : task.runs) lines.push_back(line_of(*run, task.label(*run), task.has_star(), inputs));
     if (!text.empty()) text += '\n';
-    if (groups.size() > 1) text.append(printable(group.task)).append("\n");
-    text += aligned(lines);
+    if (tasks.size() > 1) text.append(printable(task.name)).append("\n");
+    text += aligned(lines, [&](std::size_t c) { return c >= 2 && c + 1 < lines.front().size(); });
   }
-  text += "raw: weights as they act; proxy: |a| / sum |a| of each row; the same where rows sum to one\n";
-  if (star) text += "*: the extra key, whose weight is part of the mass of a row, or the sink token\n";
+  text += "raw: the weights that multiply the values; proxy: |a| / sum |a| of each row; equal where rows sum to one\n";
+  if (star) text += "*: the extra key, whose weight is part of the row sum, or the sink token\n";
   return text;
 }
 

@@ -1,18 +1,18 @@
-// Reads a run folder or a measurement, and decides what of it are the numbers of a finished run.
 #include "tools/report/run_reader.h"
 
 #include <algorithm>
 #include <cctype>
-#include <charconv>
 #include <cmath>
 #include <filesystem>
+#include <iterator>
+#include <set>
 #include <sstream>
 
 #include "engine/check.h"
 #include "engine/io/file.h"
+#include "engine/io/parse_number.h"
 #include "engine/io/settings_toml.h"
 #include "tools/report/evaluation_reader.h"
-#include "tools/report/interventions_reader.h"
 #include "tools/report/json_input.h"
 #include "train/run_config_table.h"
 
@@ -21,8 +21,9 @@ namespace {
 
 namespace fs = std::filesystem;
 using nlohmann::json;
-constexpr std::size_t kMostKeys = 256;              // of metrics.jsonl: each has a column as long as the run
-constexpr std::int64_t kMostSteps = 1'000'000'000;  // of a run
+constexpr std::size_t kMaxKeys = 256;  // of metrics.jsonl: each has a column as long as the run
+constexpr std::int64_t kMaxSteps = 1'000'000'000;
+constexpr std::size_t kMaxFailureLength = 2000;
 
 Curves to_curves(const std::string& text, const std::string& file) {
   Curves curves{{"step", {}}};
@@ -30,22 +31,22 @@ Curves to_curves(const std::string& text, const std::string& file) {
   std::size_t begin = 0;
   for (std::int64_t line = 1; begin < text.size(); ++line) {
     const std::size_t end = text.find('\n', begin);
-    if (end == std::string::npos) break;  // a run in progress is still writing its last line
+    if (end == std::string::npos) break;  // a run in progress may have written half of its last line
     const std::string row_text = text.substr(begin, end - begin);
     begin = end + 1;
     const Place at{file + " line " + std::to_string(line), ""};
     const json object = parse_json(row_text, at);
     if (!object.is_object() || !object.contains("step")) damaged(at, "expected an object with a \"step\"");
     const std::int64_t whole = Reader{object, at.file}.integer("step", 0);
-    if (whole < 0 || whole > kMostSteps) damaged(at, "expected a step from 0 to " + std::to_string(kMostSteps));
+    if (whole < 0 || whole > kMaxSteps) damaged(at, "expected a step from 0 to " + std::to_string(kMaxSteps));
     const double now = static_cast<double>(whole);
     while (!step.empty() && step.back() >= now)  // a resumed run repeats the steps after its checkpoint
       for (auto& [name, column] : curves) column.pop_back();
     for (const auto& [key, value] : object.items()) {
       if (key == "step" || value.is_boolean()) continue;
       Row& column = curves[key];
-      if (curves.size() > kMostKeys) damaged(at, "expected at most " + std::to_string(kMostKeys) + " different keys");
-      column.resize(step.size(), kNaN);  // a key that was not there before
+      if (curves.size() > kMaxKeys) damaged(at, "expected at most " + std::to_string(kMaxKeys) + " different keys");
+      column.resize(step.size(), kNaN);  // a new key
       column.push_back(to_number(value, {at.file, key}));
     }
     step.push_back(now);
@@ -54,7 +55,7 @@ Curves to_curves(const std::string& text, const std::string& file) {
   return curves;
 }
 
-// What a config.toml says, and the defaults of the settings it is silent about.
+// The settings of a config.toml, completed with defaults.
 std::map<std::string, std::string> to_settings(const std::string& toml, const std::string& file) {
   std::map<std::string, std::string> settings;
   for (auto& [key, value] : read_settings_toml(toml, file + ": not a run's configuration", Exit::bad_input)) {
@@ -63,47 +64,40 @@ std::map<std::string, std::string> to_settings(const std::string& toml, const st
     if (const Setting<RunConfig>* setting = setting_named(run_config_table(), flag)) flag = setting->flag;
     settings[flag] = value;
   }
-  if (settings.empty()) return settings;  // not known, which is not the same as the defaults
+  if (settings.empty()) return settings;  // unknown, which differs from the defaults
   const RunConfig defaults;
   for (const Setting<RunConfig>& setting : run_config_table())
     if (is_saved(setting)) settings.emplace(setting.flag, plain_text(setting.value(defaults)));
   return settings;
 }
 
-template <class Number>
-void read_whole(const std::map<std::string, std::string>& settings, const char* key, const std::string& file,
-                Number& number) {
-  const auto found = settings.find(key);
-  if (found == settings.end()) return;
-  const std::string& text = found->second;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  if (error != std::errc() || end != text.data() + text.size())
-    damaged({file, key}, "not a run's configuration: expected a whole number, got `" + text + "`");
-}
-
-// What config.toml knows of a run before its evaluation exists.
+// The settings in config.toml that the evaluation repeats.
 void read_settings(const std::string& file, Run& run) {
   run.settings = to_settings(run.config_toml, file);
-  const auto text = [&](const char* key, std::string& value) {
+  const auto read = [&]<class T>(const char* key, T& value) {
     const auto found = run.settings.find(key);
-    if (found != run.settings.end() && !found->second.empty()) value = found->second;
+    if (found == run.settings.end()) return;
+    const std::string& text = found->second;
+    if constexpr (std::is_same_v<T, std::string>) {
+      if (!text.empty()) value = text;
+    } else {
+      const std::optional<T> number = parse_number<T>(text);
+      if (!number) damaged({file, key}, "not a run's configuration: expected a whole number, got `" + text + "`");
+      value = *number;
+    }
   };
-  text("task", run.task);
-  text("ablation", run.ablation);
-  text("policies", run.policies);
-  text("precision", run.precision);
-  read_whole(run.settings, "seed", file, run.seed);
-  read_whole(run.settings, "steps", file, run.steps);
-  read_whole(run.settings, "context", file, run.context);
+  read("task", run.task);
+  read("ablation", run.ablation);
+  read("policies", run.policies);
+  read("precision", run.precision);
+  read("seed", run.seed);
+  read("steps", run.steps);
+  read("context", run.context);
 }
 
-json read_json_object(const std::string& file) {
-  json object = parse_json(read_file("report", file), {file, ""});
-  if (!object.is_object()) damaged({file, ""}, "expected an object");
-  return object;
-}
+json read_json(const std::string& file) { return parse_json(read_file("report", file), {file, ""}); }
 
-const json& required_measurement(const json& object, const std::string& file) {
+const json& require_measurement(const json& object, const std::string& file) {
   if (!object.is_object()) damaged({file, ""}, "expected an object");
   const std::int64_t schema = Reader{object, file}.integer("schema", 0);
   if (schema != 1) damaged({file, "schema"}, "expected 1, got " + std::to_string(schema));
@@ -111,13 +105,6 @@ const json& required_measurement(const json& object, const std::string& file) {
   return object;
 }
 
-json read_evaluation_file(const std::string& file) {
-  json object = read_json_object(file);
-  required_measurement(object, file);
-  return object;
-}
-
-// Everything an evaluation says of its run beside the numbers.
 void read_identity(const json& object, const std::string& file, Run& run) {
   const Reader read{object, file};
   run.name = read.text("run", run.name);
@@ -134,7 +121,7 @@ void read_identity(const json& object, const std::string& file, Run& run) {
   run.parameters = read.integer("parameters", 0);
 }
 
-void read_numbers(const json& object, const std::string& file, Run& run) {
+void read_measurement(const json& object, const std::string& file, Run& run) {
   const Reader read{object, file};
   run.step = read.integer("step", 0);
   run.tokens = read.integer("tokens", 0);
@@ -144,7 +131,7 @@ void read_numbers(const json& object, const std::string& file, Run& run) {
   run.finished = true;
 }
 
-// What the curves say of the run's time, and of its steps that went wrong.
+// Wall time and steps with values that are not finite.
 void read_clock(Run& run) {
   const auto column = [&](const char* name) {
     const auto found = run.curves.find(name);
@@ -157,7 +144,7 @@ void read_clock(Run& run) {
       if (run.skipped_steps++ == 0) run.first_skipped = static_cast<std::int64_t>(step[i]);
 }
 
-// Where the curves have got to, and what was measured last.
+// The last step and the last measurement of the curves.
 void read_progress(Run& run) {
   const Row& step = run.curves["step"];
   if (step.empty()) return;
@@ -168,17 +155,14 @@ void read_progress(Run& run) {
   if (auto last = last_measurement(run.curves)) {
     run.evaluation = std::move(last->evaluation);
     run.unfinished_step = last->step;
-    // Older programs logged nothing of an extra key or token.
-    const bool unseen = run.evaluation->sink_star.empty() && run.policies.find("extra=") != std::string::npos;
-    if (unseen || run.policies.empty()) run.evaluation->extra = "unknown";
+    // Older programs did not log the extra key or token.
+    const bool not_logged = run.evaluation->sink_star.empty() && run.policies.find("extra=") != std::string::npos;
+    if (not_logged || run.policies.empty()) run.evaluation->extra = "unknown";
   }
 }
 
-constexpr std::size_t kLongestReason = 2000;
-std::string first_line(const std::string& text) { return text.substr(0, std::min(text.find('\n'), kLongestReason)); }
-
-// A run that was gone on with after its end keeps the evaluation of that end until it has its new one.
-bool has_gone_on(Run& run, const json& evaluation, const std::string& file) {
+// A run that was continued with more steps keeps its old evaluation until it ends again.
+bool was_continued(Run& run, const json& evaluation, const std::string& file) {
   const Reader read{evaluation, file};
   if (!read.has("step")) return false;
   const std::int64_t evaluated = read.integer("step", 0);
@@ -191,8 +175,8 @@ std::string name_of_folder(const fs::path& folder) {
   return normal.filename().empty() ? normal.parent_path().filename().string() : normal.filename().string();
 }
 
-// `eval sink` names its checkpoint, or the model of another program, where training names the run: the run's folder, or
-// the file's or folder's own name.
+// `eval sink` stores the path of the checkpoint or model as the run's name: shortened to the run's folder, or to the
+// name of the model's file or folder.
 std::string name_of_model(const std::string& named) {
   const fs::path path(named);
   if (path.extension() == ".h5")
@@ -202,7 +186,7 @@ std::string name_of_model(const std::string& named) {
   return named.find('/') != std::string::npos ? name_of_folder(path) : named;
 }
 
-Run measurement(const json& object, const std::string& file) {
+Run to_measurement(const json& object, const std::string& file) {
   Run run;
   run.folder = file;
   run.name = fs::path(file).stem().string();
@@ -211,7 +195,7 @@ Run measurement(const json& object, const std::string& file) {
   read_identity(object, file, run);
   run.name = name_of_model(run.name);
   run.model = run.name;
-  read_numbers(object, file, run);
+  read_measurement(object, file, run);
   if (run.evaluation->input != "text") run.name += ", " + run.evaluation->input + " input";
   run.attention = attention_of(run);
   return run;
@@ -220,13 +204,12 @@ Run measurement(const json& object, const std::string& file) {
 }  // namespace
 
 std::string attention_of(const Run& run) {
+  constexpr std::string_view kKey = "attention=";
   std::istringstream words(run.policies);
-  std::string word;
-  while (words >> word) {
-    if (word.rfind("attention=", 0) != 0) continue;
-    std::string name = word.substr(10);
-    std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return std::tolower(c); });
-    return name;
+  for (std::string word; words >> word;) {
+    if (!word.starts_with(kKey)) continue;
+    std::ranges::transform(word, word.begin(), [](unsigned char c) { return std::tolower(c); });
+    return word.substr(kKey.size());
   }
   return run.ablation.empty() ? run.name : run.ablation;
 }
@@ -234,11 +217,11 @@ std::string attention_of(const Run& run) {
 bool Run::rows_sum_to_one() const {
   if (!evaluation) return attention == "softmax";
   // Half a percent covers bf16 rounding of rows that sum to one by construction.
-  return std::abs(evaluation->total_mass() - 1) < 5e-3 &&
+  return std::abs(evaluation->row_sum() - 1) < 5e-3 &&
          std::abs(evaluation->get("alpha_1") - evaluation->get("alpha_1_raw")) < 5e-3;
 }
 
-std::string Run::mark() const {
+std::string Run::status() const {
   const std::string of = steps > 0 ? " of " + std::to_string(steps) : "";
   if (finished) return step < steps ? "at step " + std::to_string(step) + of : "";
   if (!evaluation) return "nothing measured yet";
@@ -272,7 +255,7 @@ Run read_run_folder(const std::string& folder) {
   if (fs::exists(metrics)) run.curves = to_curves(read_file("report", metrics), metrics);
   read_clock(run);
   json object = json::object();
-  if (fs::exists(evaluation)) object = read_evaluation_file(evaluation);
+  if (fs::exists(evaluation)) object = require_measurement(read_json(evaluation), evaluation);
   if (fs::exists(config)) {
     run.config_toml = read_file("report", config);
     read_settings(config, run);
@@ -280,36 +263,97 @@ Run read_run_folder(const std::string& folder) {
     run.config_toml = Reader{object, evaluation}.text("config_toml", "");
     read_settings(evaluation + " (config_toml)", run);
   }
-  if (!object.empty() && !has_gone_on(run, object, evaluation)) {
+  if (!object.empty() && !was_continued(run, object, evaluation)) {
     read_identity(object, evaluation, run);
-    read_numbers(object, evaluation, run);
+    read_measurement(object, evaluation, run);
     if (const fs::path interventions = root / "interventions.json"; fs::exists(interventions))
       read_interventions(interventions, run);
   } else {
     run.ablation = Reader{object, evaluation}.text("ablation", run.ablation);
     run.policies = Reader{object, evaluation}.text("policies", run.policies);
     read_progress(run);
-    if (fs::exists(failure)) run.failure = first_line(read_file("report", failure));
+    if (fs::exists(failure)) {
+      const std::string text = read_file("report", failure);
+      run.failure = text.substr(0, std::min(text.find('\n'), kMaxFailureLength));
+    }
   }
   run.attention = attention_of(run);
   return run;
 }
 
 std::vector<Run> read_measurements(const std::string& file) {
-  const json all = read_json_object(file);
-  if (!all.contains("inputs")) return {measurement(required_measurement(all, file), file)};
+  const json all = read_json(file);
+  if (!all.is_object() || !all.contains("inputs")) return {to_measurement(require_measurement(all, file), file)};
   if (!all["inputs"].is_object() || all["inputs"].empty())
-    damaged({file, "inputs"}, "expected an object of the measurements of each input");
+    damaged({file, "inputs"}, "expected an object with a measurement per input");
   std::vector<Run> runs;
   for (const auto& [input, object] : all["inputs"].items()) {
-    Run run = measurement(required_measurement(object, file + ": input " + input), file + ": input " + input);
+    Run run = to_measurement(require_measurement(object, file + ": input " + input), file + ": input " + input);
     run.folder = file;
     run.input = input;
     run.name = run.model + ", " + input;
     runs.push_back(std::move(run));
   }
-  // The file's own order is natural tokens first; an object of JSON is read by name.
+  // JSON objects are read in order of their names.
   std::stable_partition(runs.begin(), runs.end(), [](const Run& run) { return run.input == "natural"; });
+  return runs;
+}
+
+namespace {
+
+// The run folders directly inside a folder, by name.
+std::vector<std::string> runs_inside(const std::string& folder) {
+  std::vector<std::string> found;
+  std::error_code error;
+  fs::directory_iterator entries(folder, error);
+  if (error) fail("report", "cannot read the folder " + folder + ": " + error.message(), Exit::bad_input);
+  for (const auto& entry : entries)
+    if (entry.is_directory(error) && is_run_folder(entry.path())) found.push_back(entry.path());
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+// A run and, if it started from a checkpoint, the measurement of that checkpoint.
+void read_folder_into(const std::string& folder, std::vector<Run>& runs) {
+  const std::string before = folder + "/evaluation-before.json";
+  if (fs::exists(before)) std::ranges::move(read_measurements(before), std::back_inserter(runs));
+  runs.push_back(read_run_folder(folder));
+}
+
+void read_into(const std::string& path, std::vector<Run>& runs) {
+  if (fs::is_regular_file(path)) {
+    std::ranges::move(read_measurements(path), std::back_inserter(runs));
+    return;
+  }
+  if (!fs::exists(path)) fail("report", "there is no " + path, Exit::bad_input);
+  if (!fs::is_directory(path)) fail("report", path + " is neither a folder nor a file", Exit::bad_input);
+  if (is_run_folder(path)) {
+    read_folder_into(path, runs);
+    return;
+  }
+  const std::vector<std::string> inside = runs_inside(path);
+  if (inside.empty())
+    fail("report",
+         path +
+             " is not a run folder and contains none: expected evaluation.json, or config.toml and metrics.jsonl of a "
+             "run in progress, in it or in its subfolders",
+         Exit::bad_input);
+  for (const std::string& folder : inside) read_folder_into(folder, runs);
+}
+
+}  // namespace
+
+std::vector<Run> read_runs(const std::vector<std::string>& paths) {
+  std::vector<Run> runs;
+  for (const std::string& path : paths) read_into(path, runs);
+  std::map<std::string, int> times;
+  for (const Run& run : runs) ++times[run.name];
+  std::set<std::string> names;
+  for (Run& run : runs) {
+    if (times[run.name] > 1) run.name += " (" + run.folder + ")";
+    const std::string name = run.name;
+    for (int copy = 2; !names.insert(run.name).second; ++copy) run.name = name + " (" + std::to_string(copy) + ")";
+  }
   return runs;
 }
 

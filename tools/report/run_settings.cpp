@@ -9,17 +9,17 @@
 namespace sink::report {
 namespace {
 
-constexpr std::size_t kMostNamed = 5;
+constexpr std::size_t kMaxNamed = 5;
 
-// Settings without which a run would give the same numbers, and the seed.
-const std::set<std::string>& left_out() {
+// Settings that do not change results, and those that are compared separately.
+bool is_left_out(const std::string& key) {
   static const std::set<std::string> keys{"seed",      "eval-every", "eval-sequences", "checkpoint-every",
                                           "log-every", "threads",    "nan-patience",   "ablation",
                                           "policies",  "recompute",  "graph",          "birth-checkpoints"};
-  return keys;
+  return keys.contains(key);
 }
 
-std::string spoken(std::string key) {
+std::string display_name(std::string key) {
   std::replace(key.begin(), key.end(), '-', ' ');
   return key;
 }
@@ -33,7 +33,7 @@ std::string setting(const Run& run, const char* key) {
   return found == run.settings.end() ? "" : found->second;
 }
 
-// Only what differs from training's own, so that a run is not named by the same thing twice.
+// Only what differs from training, so that labels name no setting twice.
 Settings measurement_of(const Run& run) {
   Settings out;
   const Evaluation& e = *run.evaluation;
@@ -54,8 +54,7 @@ Settings measurement_of(const Run& run) {
   return out;
 }
 
-// The checkpoint that a run started from; where that is one of its own seed, as `sweep` names folders, <run>-<seed>,
-// without it.
+// The checkpoint that a run started from, without the seed in folders that `sweep` named <run>-<seed>.
 std::string start_of(const Run& run, const std::string& initial) {
   const std::filesystem::path path(initial);
   const std::string seed = "-" + std::to_string(run.seed), folder = path.parent_path().string();
@@ -83,10 +82,10 @@ Identity identity_of(const Run& run) {
   for (std::string word; words >> word;)
     identity.training["policy " + word.substr(0, word.find('='))] = word.substr(word.find('=') + 1);
   for (const auto& [key, value] : run.settings)
-    if (!left_out().contains(key))
-      identity.training[spoken(key)] = key == "data"      ? path_text(value)
-                                       : key == "initial" ? start_of(run, value)
-                                                          : value;
+    if (!is_left_out(key))
+      identity.training[display_name(key)] = key == "data"      ? path_text(value)
+                                             : key == "initial" ? start_of(run, value)
+                                                                : value;
   if (run.evaluation && run.finished) identity.measurement = measurement_of(run);
   return identity;
 }
@@ -102,7 +101,7 @@ bool same_but_seed(const Run& a, const Run& b) {
 
 namespace {
 
-// Some runs beside one another: in which settings they are not all alike.
+// The settings in which some runs differ.
 class Comparison {
  public:
   explicit Comparison(const std::vector<const Run*>& runs) : runs_(runs) {
@@ -113,7 +112,7 @@ class Comparison {
     }
   }
 
-  // The names, what was read first; then training, how it was measured, and by which build.
+  // In the order input, training, measurement, commit.
   std::vector<std::string> varying() const {
     std::vector<std::string> names;
     for (const auto& [name, of_measurement] : of_measurement_)
@@ -122,7 +121,7 @@ class Comparison {
     return names;
   }
 
-  // "learning rate 0.01"; empty where the run says nothing of it.
+  // "learning rate 0.01"; empty where it is unknown.
   std::string words(std::size_t run, const std::string& name) const {
     const std::string text = value(run, name);
     if (text.empty() && (of_measurement_.at(name) || !all_[run].known)) return "";
@@ -172,27 +171,29 @@ std::vector<std::string> differences(const std::vector<const Run*>& runs) {
     std::size_t named = 0;
     for (const std::string& name : names) {
       const std::string words = comparison.words(run, name);
-      if (words.empty() || named++ >= kMostNamed) continue;
+      if (words.empty() || named++ >= kMaxNamed) continue;
       text += (text.empty() ? "" : ", ") + words;
     }
-    if (named > kMostNamed)
+    if (named > kMaxNamed)
       text +=
-          " and " + std::to_string(named - kMostNamed) + (named == kMostNamed + 1 ? " setting more" : " settings more");
+          " and " + std::to_string(named - kMaxNamed) + (named == kMaxNamed + 1 ? " setting more" : " settings more");
     out.push_back(text);
   }
   return out;
 }
 
-Reading reading_of(const Run& run) {
-  return sink::reading_of([&](const std::string& flag) {
+InputKind input_kind_of(const Run& run) {
+  return sink::input_kind_of([&](const std::string& flag) {
     if (flag == "task") return run.task;
     const std::string own = setting(run, flag.c_str());
-    return own.empty() && flag == "fixed-token" ? setting(run, "fixed-first-token") : own;  // as older runs name it
+    return own.empty() && flag == "fixed-token" ? setting(run, "fixed-first-token") : own;  // its name in older runs
   });
 }
 
-std::int64_t whole_setting(const Run& run, const char* key) {
-  return std::max<std::int64_t>(0, std::strtoll(setting(run, key).c_str(), nullptr, 10));
+std::int64_t whole_setting(const Run& run, const char* key, std::int64_t otherwise) {
+  const auto found = run.settings.find(key);
+  return found == run.settings.end() ? otherwise
+                                     : std::max<std::int64_t>(0, std::strtoll(found->second.c_str(), nullptr, 10));
 }
 
 }  // namespace sink::report

@@ -1,5 +1,4 @@
-// What a run is apart from its seed, and how it is told from others: only runs that differ in nothing but the seed are
-// seeds of one another.
+// The identity of a run without its seed: which runs may be averaged, and in which settings others differ.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +7,7 @@
 #include <vector>
 
 #include "tools/report/run_reader.h"
-#include "tools/study/matching_row.h"
+#include "tools/study/study.h"
 
 namespace sink::report {
 
@@ -16,31 +15,29 @@ namespace sink::report {
 using Settings = std::map<std::string, std::string>;
 
 struct Identity {
-  // Whether the settings are known at all; what is not known is the same as nothing else.
-  bool known = false;
-  // Ablation, policies and every saved setting that the numbers depend on; not how often they were looked at or saved,
-  // and on how many threads.
+  bool known = false;  // false: the settings are unknown, and the run is equal to no other
+  // Ablation, policies and saved settings, without those that do not change results (intervals of measuring and saving,
+  // threads).
   Settings training;
-  // Of the tokens of training; where two runs have it, their data is told by it and not by its path.
-  std::string data_sha256;
-  // What was measured, and by which build: the input, and context, sequences, precision, data and step where they are
-  // not training's own.
+  std::string data_sha256;  // of the training tokens; if both runs have it, it is compared instead of the path
+  // What was measured, and the commit: the input, and context, sequences, precision, data and step where they differ
+  // from training.
   Settings measurement;
+  bool operator==(const Identity&) const = default;
 };
 
 Identity identity_of(const Run& run);
 
-// What the run read and saw, by its settings.
-Reading reading_of(const Run& run);
+InputKind input_kind_of(const Run& run);
 
-// A setting that is a whole number and at least 0; 0 where the run has none.
-std::int64_t whole_setting(const Run& run, const char* key);
+// A setting that is a whole number, at least 0; `otherwise` where the run has none.
+std::int64_t whole_setting(const Run& run, const char* key, std::int64_t otherwise = 0);
 
-// Whether two runs may differ in their seed, and in nothing else. The measurement counts where both have finished.
+// Whether two runs differ in nothing but their seed. The measurement counts if both have finished.
 bool same_but_seed(const Run& a, const Run& b);
 
-// For each run the settings in which they are not all alike, without the seed: "learning rate 0.01, heads 8". Policies
-// are only named where runs of one ablation differ in them. At most five settings; the rest is counted.
+// For each run the settings in which the runs differ, without the seed: "learning rate 0.01, heads 8". Policies are
+// named only if runs of one ablation differ in them. At most five settings; the others are counted.
 std::vector<std::string> differences(const std::vector<const Run*>& runs);
 
 }  // namespace sink::report

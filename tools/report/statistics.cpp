@@ -2,20 +2,19 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <limits>
 #include <numbers>
 #include <xtensor/xadapt.hpp>
 #include <xtensor/xmath.hpp>
 
 #include "engine/check.h"
+#include "engine/io/str_format.h"
 
 namespace sink {
 namespace {
 
-constexpr double kNotKnown = std::numeric_limits<double>::quiet_NaN();
-constexpr double kDigitsLeft =
-    3e-8;  // what nine digits of two numbers leave of their difference, relative to the larger
+constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+constexpr double kRoundingError = 3e-8;  // of a difference of two values with nine digits, relative to the larger
 
 // P(|T| < t) for whole degrees of freedom: Abramowitz and Stegun 26.7.3 and 26.7.4, with theta = atan(t / sqrt(nu)).
 double within(double t, std::int64_t degrees) {
@@ -45,10 +44,10 @@ double student_t_975(std::int64_t degrees) {
 
 Estimate estimate_of(const std::vector<double>& values) {
   const std::size_t n = values.size();
-  if (n == 0) return {0, kNotKnown, kNotKnown};
+  if (n == 0) return {0, kUnknown, kUnknown};
   const auto x = xt::adapt(values);
   const double count = static_cast<double>(n), mean = xt::mean(x)();
-  if (n == 1) return {1, mean, kNotKnown};
+  if (n == 1) return {1, mean, kUnknown};
   const double squares = xt::sum(xt::square(x - mean))();
   return {n, mean, student_t_975(static_cast<std::int64_t>(n) - 1) * std::sqrt(squares / (count - 1) / count)};
 }
@@ -69,7 +68,7 @@ Estimate paired_difference(const BySeed& a, const BySeed& b) {
     }
   Estimate estimate = estimate_of(differences);
   const auto [least, most] = std::minmax_element(differences.begin(), differences.end());
-  if (estimate.has_interval() && *most - *least <= kDigitsLeft * largest) estimate.half = 0;
+  if (estimate.has_interval() && *most - *least <= kRoundingError * largest) estimate.half = 0;
   return estimate;
 }
 
@@ -90,26 +89,26 @@ double kendall_tau(const std::vector<double>& x, const std::vector<double>& y) {
   return static_cast<double>(surplus) / std::sqrt(static_cast<double>(untied_x) * static_cast<double>(untied_y));
 }
 
-OrderAgreement order_agreement(const std::vector<OrderedArm>& arms, std::size_t fewest_seeds) {
+OrderAgreement order_agreement(const std::vector<OrderedGroup>& groups, std::size_t min_seeds) {
   OrderAgreement agreement;
-  agreement.fewest_seeds = fewest_seeds;
+  agreement.min_seeds = min_seeds;
   std::vector<double> paper, ours;
-  for (const OrderedArm& arm : arms) {
-    if (arm.ours.empty()) continue;
-    paper.push_back(arm.paper);
-    ours.push_back(estimate_of(arm.ours).mean);
-    for (const OrderedArm& other : arms) {
-      if (&other == &arm) break;
-      if (other.ours.empty() || other.paper == arm.paper) continue;
-      const Estimate difference = paired_difference(arm.ours, other.ours);
+  for (const OrderedGroup& group : groups) {
+    if (group.ours.empty()) continue;
+    paper.push_back(group.paper);
+    ours.push_back(estimate_of(group.ours).mean);
+    for (const OrderedGroup& other : groups) {
+      if (&other == &group) break;
+      if (other.ours.empty() || other.paper == group.paper) continue;
+      const Estimate difference = paired_difference(group.ours, other.ours);
       const int ours_sign = sign_of(difference);
-      ++(difference.n < fewest_seeds                  ? agreement.not_tested
-         : ours_sign == 0                             ? agreement.undecided
-         : ours_sign == sign(arm.paper - other.paper) ? agreement.agree
-                                                      : agreement.disagree);
+      ++(difference.n < min_seeds                       ? agreement.not_tested
+         : ours_sign == 0                               ? agreement.undecided
+         : ours_sign == sign(group.paper - other.paper) ? agreement.agree
+                                                        : agreement.disagree);
     }
   }
-  agreement.arms = paper.size();
+  agreement.groups = paper.size();
   agreement.tau = kendall_tau(paper, ours);
   return agreement;
 }
@@ -122,12 +121,9 @@ std::string sentence(const std::string& measure, const OrderAgreement& a) {
                      std::to_string(a.disagree) + " in the opposite order, " + std::to_string(a.undecided) +
                      " undecided (the 95 % interval of our difference holds 0 or has no width)";
   if (a.not_tested > 0)
-    text +=
-        ", " + std::to_string(a.not_tested) + " not tested (fewer than " + std::to_string(a.fewest_seeds) + " seeds)";
+    text += ", " + std::to_string(a.not_tested) + " not tested (fewer than " + std::to_string(a.min_seeds) + " seeds)";
   if (!std::isfinite(a.tau)) return text + ".";
-  char tau[64];
-  std::snprintf(tau, sizeof tau, "; Kendall's tau of the means of %zu runs %.2f.", a.arms, a.tau);
-  return text + tau;
+  return text + str_format("; Kendall's tau of the means of %zu runs %.2f.", a.groups, a.tau);
 }
 
 }  // namespace sink

@@ -1,28 +1,18 @@
 #include "tools/report/verdict.h"
 
-#include <cmath>
-#include <cstdio>
+#include "engine/io/str_format.h"
+#include "tools/report/html_text.h"
 
 namespace sink {
-namespace {
-
-// 1500 as "1,500".
-std::string with_commas(std::int64_t value) {
-  std::string digits = std::to_string(value);
-  for (std::ptrdiff_t at = static_cast<std::ptrdiff_t>(digits.size()) - 3; at > 0; at -= 3)
-    digits.insert(static_cast<std::size_t>(at), 1, ',');
-  return digits;
-}
-
-}  // namespace
 
 std::string why_not_tested(const Evidence& evidence) {
   const bool short_of_steps = evidence.seeds > 0 && evidence.steps < evidence.planned;
-  if (evidence.seeds >= kFewestSeeds && !short_of_steps) return "";
+  if (evidence.seeds >= kMinSeeds && !short_of_steps) return "";
   std::string why = evidence.seeds == 0   ? "no run"
                     : evidence.seeds == 1 ? "one run"
                                           : std::to_string(evidence.seeds) + " runs";
-  if (short_of_steps) why += ", " + with_commas(evidence.steps) + " of " + with_commas(evidence.planned) + " steps";
+  if (short_of_steps)
+    why += ", " + report::grouped(evidence.steps, ",") + " of " + report::grouped(evidence.planned, ",") + " steps";
   return why;
 }
 
@@ -40,9 +30,7 @@ Verdict comparison_verdict(const Evidence& evidence, const Estimate& difference,
 }
 
 std::string interval_text(const Estimate& estimate, int decimals) {
-  char text[96];
-  std::snprintf(text, sizeof text, "[%.*f, %.*f]", decimals, estimate.low(), decimals, estimate.high());
-  return text;
+  return str_format("[%.*f, %.*f]", decimals, estimate.low(), decimals, estimate.high());
 }
 
 std::string verdict_text(Verdict verdict, const Evidence& evidence, const Estimate& shown, int decimals) {

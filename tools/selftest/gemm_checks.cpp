@@ -1,4 +1,4 @@
-// Products of whole matrices, as the engine asks for them, against sums in double.
+// Matrix products in every configuration that the engine uses, against sums in double.
 #include "engine/cuda/gemm.h"
 #include "engine/rng.h"
 #include "engine/tensor.h"
@@ -11,7 +11,7 @@ struct Sizes {
   std::int64_t m, n, k;
 };
 
-// A matrix whose columns lie `leading` apart, of numbers in [-1, 1).
+// A column-major matrix of random values in [-1, 1) with this leading dimension.
 Tensor matrix(std::int64_t leading, std::int64_t columns, DType dtype, const char* stream) {
   Rng random(3, stream);
   Tensor x = Tensor::empty({columns, leading}, DType::F32);
@@ -25,11 +25,11 @@ double element(const Tensor& x, bool transpose, std::int64_t i, std::int64_t j) 
   return transpose ? x.item(i * x.dim(1) + j) : x.item(j * x.dim(1) + i);
 }
 
-void* start(Tensor& x) {
+void* data_of(Tensor& x) {
   return x.dtype() == DType::F32 ? static_cast<void*>(x.device_data<float>()) : x.device_data<bf16>();
 }
 
-// What is multiplied, and what comes of it.
+// Of the factors and of the product.
 struct Types {
   DType in, out;
   bool tf32 = false;
@@ -37,7 +37,7 @@ struct Types {
 
 void multiply(const Sizes& s, const Types& types, bool transpose_a, bool transpose_b, float beta, Finding& found) {
   auto [in, out, tf32] = types;
-  constexpr std::int64_t kPad = 8;  // of every column, which must not be touched
+  constexpr std::int64_t kPad = 8;  // elements after each column that the product must not touch
   constexpr float kAlpha = 0.5f;
   Tensor a = matrix((transpose_a ? s.k : s.m) + kPad, transpose_a ? s.m : s.k, in, "a"),
          b = matrix((transpose_b ? s.n : s.k) + kPad, transpose_b ? s.k : s.n, in, "b"),
@@ -48,7 +48,7 @@ void multiply(const Sizes& s, const Types& types, bool transpose_a, bool transpo
   g.transpose_a = transpose_a, g.transpose_b = transpose_b;
   g.lda = a.dim(1), g.ldb = b.dim(1), g.ldc = c.dim(1);
   g.in = in, g.out = out, g.tf32 = tf32, g.alpha = kAlpha, g.beta = beta;
-  g.a = start(on_device[0]), g.b = start(on_device[1]), g.c = start(on_device[2]);
+  g.a = data_of(on_device[0]), g.b = data_of(on_device[1]), g.c = data_of(on_device[2]);
   cuda::gemm(g);
   Tensor back = on_device[2].to(Device::cpu);
   for (std::int64_t j = 0; j < s.n; ++j)
@@ -79,7 +79,7 @@ Finding products(const Types& types) {
   return found;
 }
 
-// As the engine promises of every step: products of the same numbers have the same bits, with a sum over a long k too.
+// Repeated products have the same bits, also with a long k.
 Finding repeated_products(const Types& types) {
   constexpr std::int64_t kM = 96, kN = 64, kK = 8192;
   Finding found;
@@ -89,12 +89,12 @@ Finding repeated_products(const Types& types) {
     cuda::Gemm g;
     g.m = g.lda = g.ldc = kM, g.n = kN, g.k = g.ldb = kK;
     g.in = types.in, g.out = types.out, g.tf32 = types.tf32;
-    g.a = start(a), g.b = start(b), g.c = start(c);
+    g.a = data_of(a), g.b = data_of(b), g.c = data_of(c);
     cuda::gemm(g);
     Tensor back = c.to(Device::cpu);
     if (run == 0) first = back;
     for (std::int64_t i = 0; i < back.size(); ++i)
-      found.compare(back.item(i), first.item(i), 0, [&] { return "number " + std::to_string(i); });
+      found.compare(back.item(i), first.item(i), 0, [&] { return "element " + std::to_string(i); });
   }
   return found;
 }

@@ -1,15 +1,13 @@
-// Shuffles, barriers, asynchronous copies and approximations, each against what it is documented to do.
+// Shuffles, barriers, asynchronous copies and approximations, against their documentation.
 #include <bit>
 #include <limits>
 
-#include "engine/cuda/selftest_kernels.h"
 #include "engine/rng.h"
 #include "tools/selftest/finding.h"
+#include "tools/selftest/selftest_kernels.h"
 
 namespace sink::selftest {
 namespace {
-
-using cuda::Approximation;
 
 std::string lane_text(std::int64_t i) { return "warp " + std::to_string(i / 32) + " lane " + std::to_string(i % 32); }
 
@@ -19,7 +17,7 @@ Finding shuffles() {
   for (std::int64_t i = 0; i < x.size(); ++i) x.data<float>()[i] = static_cast<float>(i);
   Tensor on_device = x.to(Device::cuda);
   for (int mask = 0; mask < 32; ++mask) {
-    cuda::shuffle_lanes(on_device, mask, y);
+    shuffle_lanes(on_device, mask, y);
     Tensor back = y.to(Device::cpu);
     for (std::int64_t i = 0; i < x.size(); ++i)
       found.compare(back.data<float>()[i], static_cast<double>(i ^ mask), 0,
@@ -28,11 +26,11 @@ Finding shuffles() {
   return found;
 }
 
-Finding barriers(bool of_block, int before = 0) {
+Finding barriers(bool of_block, int offset = 0) {
   constexpr int kRounds = 37;
   Finding found;
   Tensor y = Tensor::zeros({16, 1024}, DType::F32, Device::cuda);
-  of_block ? cuda::pass_round_block(kRounds, y, before) : cuda::pass_round_warps(kRounds, y);
+  of_block ? pass_round_block(kRounds, y, offset) : pass_round_warps(kRounds, y);
   Tensor back = y.to(Device::cpu);
   std::int64_t n = of_block ? 1024 : 32;
   for (std::int64_t i = 0; i < y.size(); ++i)
@@ -41,26 +39,25 @@ Finding barriers(bool of_block, int before = 0) {
 }
 
 Finding copies(int stages) {
-  constexpr std::int64_t kSteps = 11, kReal = 10 * 128 + 77;
+  constexpr std::int64_t kSteps = 11, kChunks = 10 * 128 + 77;
   Finding found;
   Tensor x = Tensor::empty({kSteps * 512}), y = Tensor::zeros(x.shape(), DType::F32, Device::cuda);
   for (std::int64_t i = 0; i < x.size(); ++i) x.data<float>()[i] = static_cast<float>(i + 1);
-  cuda::copy_in_steps(x.to(Device::cuda), stages, kReal, y);
+  copy_in_steps(x.to(Device::cuda), stages, kChunks, y);
   Tensor back = y.to(Device::cpu);
   for (std::int64_t i = 0; i < x.size(); ++i)
-    found.compare(back.data<float>()[i], i / 4 < kReal ? static_cast<double>(i + 1) : 0, 0,
-                  [&] { return "chunk " + std::to_string(i / 4) + ", number " + std::to_string(i % 4); });
+    found.compare(back.data<float>()[i], i / 4 < kChunks ? static_cast<double>(i + 1) : 0, 0,
+                  [&] { return "chunk " + std::to_string(i / 4) + ", value " + std::to_string(i % 4); });
   return found;
 }
 
-// What the device makes of x, by error(got, x), which is 0 where it is right to the last bit, against the error that is
-// documented.
+// Compares error(y, x) of the device's results y with the documented error.
 template <class Error>
 Finding approximations(Approximation which, const std::vector<float>& x, double documented, Error&& error) {
   Finding found;
-  Tensor given = Tensor::from<float>({static_cast<std::int64_t>(x.size())}, x);
-  Tensor y = Tensor::empty(given.shape(), DType::F32, Device::cuda);
-  cuda::approximate(which, given.to(Device::cuda), y);
+  Tensor inputs = Tensor::from<float>({static_cast<std::int64_t>(x.size())}, x);
+  Tensor y = Tensor::empty(inputs.shape(), DType::F32, Device::cuda);
+  approximate(which, inputs.to(Device::cuda), y);
   Tensor back = y.to(Device::cpu);
   for (std::size_t i = 0; i < x.size(); ++i)
     found.compare(error(static_cast<double>(back.data<float>()[i]), static_cast<double>(x[i])), 0, documented,
@@ -68,8 +65,8 @@ Finding approximations(Approximation which, const std::vector<float>& x, double 
   return found;
 }
 
-// 2^16 numbers of [lowest, highest), equally dense, or equally dense in their exponents.
-std::vector<float> numbers(double lowest, double highest, bool by_exponent) {
+// 2^16 random values: uniform in [lowest, highest), or 2^x of such x.
+std::vector<float> random_values(double lowest, double highest, bool by_exponent) {
   Rng random(0, "selftest");
   std::vector<float> x(1 << 16);
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -82,31 +79,31 @@ std::vector<float> numbers(double lowest, double highest, bool by_exponent) {
 double relative(double got, double exact) { return got / exact - 1; }
 
 Finding exp2_errors() {
-  return approximations(Approximation::exp2, numbers(-125.99, 127.99, false), 0x1p-22,
+  return approximations(Approximation::exp2, random_values(-125.99, 127.99, false), 0x1p-22,
                         [](double y, double x) { return relative(y, std::exp2(x)); });
 }
 
 Finding log2_errors() {
-  return approximations(Approximation::log2, numbers(-126, 127.99, true), 0x1p-22, [](double y, double x) {
+  return approximations(Approximation::log2, random_values(-126, 127.99, true), 0x1p-22, [](double y, double x) {
     return x > 0.5 && x < 2 ? y - std::log2(x) : relative(y, std::log2(x));
   });
 }
 
 Finding log2_errors_near_one() {
-  return approximations(Approximation::log2, numbers(0.5001, 1.9999, false), 0x1p-22,
+  return approximations(Approximation::log2, random_values(0.5001, 1.9999, false), 0x1p-22,
                         [](double y, double x) { return y - std::log2(x); });
 }
 
 Finding reciprocal_errors() {
-  std::vector<float> x = numbers(-125.99, 125.99, true);
+  std::vector<float> x = random_values(-125.99, 125.99, true);
   for (std::size_t i = 0; i < x.size(); i += 2) x[i] = -x[i];
   return approximations(Approximation::reciprocal, x, 0x1p-23, [](double y, double x) { return relative(y, 1 / x); });
 }
 
-// Zero, infinity, NaN, and numbers below 2^-126, which are taken for zero.
+// Zero, infinity, NaN, and values below 2^-126, which are flushed to zero.
 Finding special_values() {
   constexpr float kInfinity = std::numeric_limits<float>::infinity(), kNan = std::numeric_limits<float>::quiet_NaN(),
-                  kSmall = 0x1p-130f, kNone = 0;
+                  kSmall = 0x1p-130f;
   struct Case {
     Approximation which;
     float x, y;
@@ -114,9 +111,9 @@ Finding special_values() {
   const std::vector<Case> cases{
       {Approximation::exp2, 0, 1},
       {Approximation::exp2, kInfinity, kInfinity},
-      {Approximation::exp2, -kInfinity, kNone},
+      {Approximation::exp2, -kInfinity, 0},
       {Approximation::exp2, kNan, kNan},
-      {Approximation::exp2, -127.5f, kNone},
+      {Approximation::exp2, -127.5f, 0},
       {Approximation::exp2, 128.5f, kInfinity},
       {Approximation::log2, 0, -kInfinity},
       {Approximation::log2, kSmall, -kInfinity},
@@ -125,14 +122,14 @@ Finding special_values() {
       {Approximation::log2, -1, kNan},
       {Approximation::reciprocal, 0, kInfinity},
       {Approximation::reciprocal, kSmall, kInfinity},
-      {Approximation::reciprocal, kInfinity, kNone},
-      {Approximation::reciprocal, 0x1.8p126f, kNone},
+      {Approximation::reciprocal, kInfinity, 0},
+      {Approximation::reciprocal, 0x1.8p126f, 0},
       {Approximation::reciprocal, kNan, kNan},
   };
   Finding found;
   for (const Case& one : cases) {
     Tensor y = Tensor::empty({1}, DType::F32, Device::cuda);
-    cuda::approximate(one.which, Tensor::full({1}, one.x).to(Device::cuda), y);
+    approximate(one.which, Tensor::full({1}, one.x).to(Device::cuda), y);
     const char* name = one.which == Approximation::exp2   ? "exp2 of "
                        : one.which == Approximation::log2 ? "log2 of "
                                                           : "reciprocal of ";
@@ -148,9 +145,9 @@ std::vector<Check> instruction_checks() {
           {"sync_block, 37 rounds of 1024 threads", [] { return barriers(true); }},
           {"sync_block, at the end of 96 KiB of shared memory", [] { return barriers(true, 23 * 1024); }},
           {"sync_warp, 37 rounds", [] { return barriers(false); }},
-          {"copy_async_16, 1 stage, zeros at the end", [] { return copies(1); }},
-          {"copy_async_16, 2 stages", [] { return copies(2); }},
-          {"copy_async_16, 3 stages", [] { return copies(3); }},
+          {"cp_async_16, 1 stage, zeros at the end", [] { return copies(1); }},
+          {"cp_async_16, 2 stages", [] { return copies(2); }},
+          {"cp_async_16, 3 stages", [] { return copies(3); }},
           {"exp2_approx, relative error", exp2_errors},
           {"log2_approx, error", log2_errors},
           {"log2_approx near 1, absolute error", log2_errors_near_one},

@@ -8,6 +8,8 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <memory>
+#include <optional>
 
 #include "engine/check.h"
 #include "engine/io/printable.h"
@@ -20,29 +22,19 @@ namespace sink {
 namespace {
 
 constexpr double kNotMeasured = std::numeric_limits<double>::quiet_NaN();
-constexpr double kMinSpeedup = 1.05;       // faster than this is no chance; else more processes, which wait less
-constexpr double kMeasuringSeconds = 0.7;  // of measuring, at least one measurement
+constexpr double kMinSpeedup = 1.05;       // smaller differences are noise: then more processes are preferred
+constexpr double kMeasuringSeconds = 0.7;  // of measuring each plan
 
-// Values that child processes leave for their parent.
-class SharedValues {
- public:
-  explicit SharedValues(std::size_t count) : bytes_(std::max<std::size_t>(1, count) * sizeof(double)) {
-    void* memory = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    SINK_CHECK(memory != MAP_FAILED, "sweep", "no memory to share with processes", Exit::out_of_memory);
-    values_ = static_cast<double*>(memory);
-    std::fill_n(values_, count, kNotMeasured);
-  }
-  ~SharedValues() { ::munmap(values_, bytes_); }
-  SharedValues(const SharedValues&) = delete;
-  SharedValues& operator=(const SharedValues&) = delete;
-  double& operator[](std::size_t i) { return values_[i]; }
+// Memory in which child processes store one value each for their parent.
+std::shared_ptr<double[]> shared_values(std::size_t count) {
+  const std::size_t bytes = std::max<std::size_t>(1, count) * sizeof(double);
+  void* memory = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  SINK_CHECK(memory != MAP_FAILED, "sweep", "cannot allocate memory shared with child processes", Exit::out_of_memory);
+  std::fill_n(static_cast<double*>(memory), count, kNotMeasured);
+  return {static_cast<double*>(memory), [bytes](double* values) { ::munmap(values, bytes); }};
+}
 
- private:
-  std::size_t bytes_;
-  double* values_;
-};
-
-// In a process of its own: the median of as many measurements as fit.
+// The median of as many measurements as fit into kMeasuringSeconds. Runs in its own process.
 double measure(const TimedRun& timed) {
   settle_process(timed.config);
   TrainingRun run(timed.config, timed.ablation);
@@ -55,7 +47,7 @@ double measure(const TimedRun& timed) {
   return seconds[seconds.size() / 2];
 }
 
-std::string phrase(const MachinePlan& plan, double rate) {
+std::string speed_text(const MachinePlan& plan, double rate) {
   char text[96];
   std::snprintf(text, sizeof text, "%zu of %lld thread%s %.3g steps/s", plan.workers,
                 static_cast<long long>(plan.threads), plan.threads == 1 ? "" : "s", rate);
@@ -65,27 +57,25 @@ std::string phrase(const MachinePlan& plan, double rate) {
 }  // namespace
 
 std::vector<double> seconds_per_step_of(const std::vector<TimedRun>& runs, std::size_t at_once) {
-  SharedValues values(runs.size());
-  const int signal = run_in_processes(
-      runs.size(), at_once,
-      [&](std::size_t i) {
-        try {
-          values[i] = measure(runs[i]);
-        } catch (const std::exception& error) {
-          std::fprintf(stderr, "sweep: %s cannot be measured: %s\n", runs[i].ablation.name.c_str(),
-                       printable(error.what()).c_str());
-        }
-        return 0;
-      },
-      [](const JobEnd&) {});
+  const std::shared_ptr<double[]> values = shared_values(runs.size());
+  const auto body = [&](std::size_t i) {
+    try {
+      values[i] = measure(runs[i]);
+    } catch (const std::exception& error) {
+      std::fprintf(stderr, "sweep: warning: cannot measure the speed of %s: %s\n", runs[i].ablation.name.c_str(),
+                   printable(error.what()).c_str());
+    }
+    return 0;
+  };
+  std::size_t started = 0;
+  const auto next = [&] { return started < runs.size() ? std::optional(started++) : std::nullopt; };
+  const int signal = run_in_processes({next, body, [](const JobEnd&) {}}, at_once);
   if (signal) fail("sweep", "stopped by signal " + std::to_string(signal), static_cast<Exit>(128 + signal));
-  std::vector<double> seconds;
-  for (std::size_t i = 0; i < runs.size(); ++i) seconds.push_back(values[i]);
-  return seconds;
+  return {values.get(), values.get() + runs.size()};
 }
 
 MachinePlan fastest_plan(const TimedRun& run, std::int64_t cores, std::size_t runs) {
-  if (run.config.device != "cpu") return {1, cores, "one process has the device"};
+  if (run.config.device != "cpu") return {1, cores, "the device runs one process"};
   std::vector<std::int64_t> tried;
   for (std::int64_t threads = 1; threads < cores; threads *= 2) tried.push_back(threads);
   tried.push_back(cores);
@@ -99,7 +89,7 @@ MachinePlan fastest_plan(const TimedRun& run, std::int64_t cores, std::size_t ru
     double rate = 0;
     for (double seconds : seconds_per_step_of(std::vector(plan.workers, timed), plan.workers))
       rate += std::isfinite(seconds) ? 1 / seconds : -std::numeric_limits<double>::infinity();
-    measured += (measured.empty() ? "" : ", ") + (rate > 0 ? phrase(plan, rate) : std::string("one that failed"));
+    measured += (measured.empty() ? "" : ", ") + (rate > 0 ? speed_text(plan, rate) : std::string("one that failed"));
     if (rate > best_rate * kMinSpeedup) {
       best = plan;
       best_rate = rate;
@@ -116,11 +106,11 @@ double seconds_of_run(const RunConfig& config, double seconds_per_step) {
   return steps * seconds_per_step + evaluations * static_cast<double>(config.eval_sequences) * sequence / 3;
 }
 
-std::string shape_of(const RunConfig& config) {
+std::string timing_key(const RunConfig& config) {
   RunConfig shape = config;
-  const RunConfig usual;
+  const RunConfig defaults;
   for (const Setting<RunConfig>& setting : run_config_table())
-    if (std::holds_alternative<double>(setting.of_kind)) setting.set(shape, setting.value(usual));
+    if (std::holds_alternative<double>(setting.of_kind)) setting.set(shape, setting.value(defaults));
   shape.seed = 0;
   shape.steps = shape.warmup = shape.eval_every = shape.checkpoint_every = shape.log_every = 1;
   return to_toml(shape);

@@ -1,6 +1,5 @@
-// sweep: runs a study, a file of train/studies. Its jobs are its runs, each an ordinary run folder. On one machine it
-// trains as many at once as is fastest; a scheduler runs them one by one by their index. Then it compares the results
-// with the paper's.
+// sweep: trains the runs of a study, a file of train/studies, and compares the results with the paper's. On one machine
+// it trains as many runs at once as is fastest; a scheduler can run them one by one, by index.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -9,15 +8,15 @@
 
 #include "engine/check.h"
 #include "engine/comm/launcher.h"
+#include "engine/io/command_line.h"
 #include "engine/io/folder_lock.h"
-#include "engine/io/number_check.h"
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
+#include "engine/io/setting.h"
 #include "engine/threads.h"
 #include "model/all_ablations.h"
 #include "tools/sweep/machine_plan.h"
 #include "tools/sweep/study_jobs.h"
-#include "tools/sweep/study_listing.h"
 #include "tools/sweep/study_output.h"
 #include "train/distributed/join_ranks.h"
 #include "train/run_config_table.h"
@@ -36,67 +35,69 @@ struct Request : StudyRequest {
 };
 
 void add_options(CLI::App& app, Request& request) {
-  app.add_option("STUDY", request.study, "TOML file; without one the studies of train/studies are listed");
-  app.add_option("--size", request.size, "cpu: a small model, overnight on two cores; gpu: the paper's")
+  app.add_option("STUDY", request.study, "TOML file or name in train/studies [lists them]");
+  app.add_option("--size", request.size, "cpu: a small model; gpu: the paper's")
       ->check(CLI::IsMember({"cpu", "gpu"}))
       ->capture_default_str();
-  app.add_option("--data", request.data, "folder that `prepare` made, where the study's task is text");
-  app.add_option("--chat", request.chat, "folder that `prepare --chat` made: the data of runs that start from others");
-  app.add_option("--out", request.out, "folder of the runs and tables [runs/<the study's name>]");
-  app.add_option("--seeds", request.seeds, "instead of the study's: 1,2,3")
+  app.add_option("--data", request.data, "text: the folder that `prepare` made")->type_name("DIR");
+  app.add_option("--chat", request.chat, "data of tuned runs: a folder of `prepare --chat`")->type_name("DIR");
+  app.add_option("--out", request.out, "folder of runs and tables [runs/<name>]")->type_name("DIR");
+  app.add_option("--seeds", request.seeds, "seeds to use, as in 1,2,3 [the study's]")
       ->check(seed_number())
       ->delimiter(',')
-      ->allow_extra_args(false);
-  app.add_option("--only", request.only, "these runs or ablations, a,b,c")->delimiter(',')->allow_extra_args(false);
-  app.add_option("--set", request.sets, "another common setting, as in --set steps=500");
-  app.add_option("--earlier", request.earlier,
-                 "a <study>-runs.csv, made here or elsewhere: its rows with the settings of a run count as that run, "
-                 "which is not trained; may be given several times")
+      ->allow_extra_args(false)
+      ->type_name("LIST");
+  app.add_option("--only", request.only, "only these runs or ablations, as in a,b,c")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("LIST");
+  app.add_option("--set", request.sets, "override a common setting, as in --set steps=500")->type_name("FLAG=VALUE");
+  app.add_option("--earlier", request.earlier, "a <study>-runs.csv whose rows replace equal runs")
       ->type_name("FILE")
       ->expected(1)
       ->take_all();
-  app.add_option("--workers,--nproc", request.workers, "processes at once [measured]")->check(whole_number(1, 1024));
-  app.add_option("--threads", request.threads, "of each process [measured; 1 with --index]")
-      ->check(whole_number(1, 4096));
-  app.add_option("--ranks", request.ranks, "of each run, each on a GPU of its own; other numbers have the same bits")
+  app.add_option("--workers,--nproc", request.workers, "processes at once [measured]")
       ->check(whole_number(1, 1024))
-      ->capture_default_str();
-  app.add_flag("--list", request.list, "print the jobs, a line of CSV each, then exit");
-  app.add_option("--index", request.index, "run this job alone, N from 0 as --list has it; writes no tables")
+      ->type_name("N");
+  app.add_option("--threads", request.threads, "threads per process [measured; 1 with --index]")
+      ->check(whole_number(1, 4096))
+      ->type_name("N");
+  app.add_option("--ranks", request.ranks, "ranks per run, each on its own GPU; same results")
+      ->check(whole_number(1, 1024))
+      ->capture_default_str()
+      ->type_name("N");
+  app.add_flag("--list", request.list, "print the jobs as CSV and exit");
+  app.add_option("--index", request.index, "run only job N of --list, from 0; write no tables")
       ->type_name("N")
       ->check(whole_number(0));
-  app.add_flag("--collect", request.collect, "train nothing: write the tables, name the jobs without a result");
-  app.add_flag("--dry-run", request.dry_run, "print the runs and how long they would take here, then exit");
-  app.add_flag("--retry", request.retry, "train runs that failed again, from their beginning");
+  app.add_flag("--collect", request.collect, "train nothing; write the tables, list missing jobs");
+  app.add_flag("--dry-run", request.dry_run, "print the runs and how long they take here");
+  app.add_flag("--retry", request.retry, "train failed runs again, from the start");
   app.add_flag("--force", request.force, "replace tables that `sweep` did not make");
   app.add_flag("--as-rank", request.as_rank, "train as one of the ranks that this program has started")->group("");
   app.footer(
-      "A job is a run: a run folder, <out>/<run>-<seed>, that report, eval_<ablation> and train_<ablation> --resume\n"
-      "take. Complete runs of the same settings are kept; stopped ones continue with the same bits.\n"
+      "A job is a run. Its folder <out>/<run>-<seed> works with report, eval_<ablation> "
+      "and train_<ablation> --resume. Complete runs with the same settings are kept; "
+      "stopped runs continue with identical results. Rows of --earlier files, from "
+      "this or another machine, replace runs with the same settings; repeatable.\n"
       "Writes <out>/<study>.md, .csv, -runs.csv, .svg and .html, as --collect does.\n\n"
-      "Examples:\n  sweep train/studies/bigram_backcopy.toml\n"
+      "Examples:\n  sweep bigram_backcopy\n"
       "  sweep train/studies/weight_decay.toml --data data/english --dry-run\n\n"
-      "The jobs of a study by a scheduler, with the same options each time:\n"
+      "With a scheduler, giving the same options each time:\n"
       "  sweep STUDY --list\n"
-      "  sbatch --array=0-7 tools/launch/sweep_array.sbatch STUDY        (--index $SLURM_ARRAY_TASK_ID)\n"
-      "  seq 0 7 | parallel sweep STUDY --index {}                       (GNU parallel)\n"
+      "  sbatch --array=0-7 tools/launch/sweep_array.sbatch STUDY\n"
+      "  seq 0 7 | parallel sweep STUDY --index {}\n"
       "  sweep STUDY --collect\n\n"
-      "Exit codes: 0 done (whatever diverged), 1 a run crashed or could not be trained, 2 usage, or a run folder in "
-      "use,\n"
-      "3 bad input, a job whose start is not complete, or --collect with missing jobs, 8 disk, 128 + n stopped by "
-      "signal n.");
+      "Exit codes: 0 done (runs may have diverged), 1 a run crashed or could not be "
+      "trained, 2 usage, or a run folder in use, 3 bad input, a job whose start is "
+      "not complete, or --collect with missing jobs, 8 disk, 128 + n signal n.");
 }
 
-// False when help was asked for and printed.
+// Returns false if help was printed.
 bool parse(int argc, char** argv, Request& request) {
-  CLI::App app("Runs a study: trains its runs and compares them with the paper's.", "sweep");
+  CLI::App app("Trains the runs of a study and compares the results with the paper's.", "sweep");
   add_options(app, request);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::CallForHelp& help) {
-    app.exit(help);
-    return false;
-  } catch (const CLI::ParseError& error) { throw Error(std::string(error.what()) + "; see --help", Exit::usage); }
+  if (!parse_command_line(app, argc, argv)) return false;
   const int modes = request.list + request.index.has_value() + request.collect + request.dry_run;
   if (modes > 1) throw Error("--list, --index, --collect and --dry-run exclude each other; give one", Exit::usage);
   if (modes == 1 && request.study.empty()) throw Error("give a study, a TOML file; see --help", Exit::usage);
@@ -105,10 +106,10 @@ bool parse(int argc, char** argv, Request& request) {
     std::string flag = change.substr(0, change.find('='));
     const Setting<RunConfig>* setting = setting_named(run_config_table(), flag);
     const bool free = flag != "seed" && flag != "data" && flag != "threads";
-    SINK_CHECK(setting && is_saved(*setting) && change.size() > flag.size() && free, "sweep",
-               "--set takes a setting of train_<ablation> and its value, as in learning-rate=0.01; got `" + change +
-                   "`" + did_you_mean(flag, run_config_table()),
-               Exit::usage);
+    if (!setting || !is_saved(*setting) || change.size() == flag.size() || !free)
+      throw Error("--set expects a setting of train_<ablation> and its value, as in learning-rate=0.01; got `" +
+                      change + "`" + (setting ? "" : did_you_mean(flag, run_config_table())),
+                  Exit::usage);
     setting->read(change.substr(flag.size() + 1), "--set " + flag);
     request.changes.emplace_back(setting->flag, change.substr(flag.size() + 1));
   }
@@ -138,7 +139,7 @@ MachinePlan plan_of(const Request& request, const StudyState& sweep) {
   return plan;
 }
 
-// The program and the options that decide which jobs there are and how each is run.
+// The program with the options that determine the jobs and how each is run.
 std::vector<std::string> command_of(const Request& request, const std::string& program) {
   std::vector<std::string> words{program, request.study, "--size", request.size};
   const auto add = [&](const std::string& flag, const std::string& value) {
@@ -164,6 +165,7 @@ std::vector<std::string> command_of(const Request& request, const std::string& p
 
 StudyState study_of(Request& request, const std::string& program) {
   StudyState state;
+  request.study = find_study(request.study, studies_folder());
   state.study = read_study_file(request.study);
   state.size = request.size;
   if (request.out.empty()) request.out = "runs/" + state.study.name;
@@ -179,19 +181,19 @@ StudyState study_of(Request& request, const std::string& program) {
 
 void require_index(const StudyState& state, std::size_t index) {
   if (index < state.runs.size()) return;
-  throw Error("--index must be from 0 to " + std::to_string(state.runs.size() - 1) + ": these options make " +
+  throw Error("--index must be from 0 to " + std::to_string(state.runs.size() - 1) + ": these options give " +
                   std::to_string(state.runs.size()) + " jobs, got " + std::to_string(index) +
                   "; `sweep STUDY --list` prints them",
               Exit::usage);
 }
 
-int exit_code_of(const JobsEnd& end) {
+int exit_code_of(const JobsResult& end) {
   if (end.signal == 0) return end.exit_code;
   std::fprintf(stderr, "sweep: stopped by signal %d; the same command continues\n", end.signal);
   return 128 + end.signal;
 }
 
-// `--as-rank`: what run_jobs decided for this job, on one of its ranks.
+// `--as-rank`: trains this job as one of its ranks.
 int run_rank(const Request& request, StudyState& state) {
   require_index(state, request.index.value());
   read_states(state, request.index);
@@ -214,7 +216,7 @@ int run_single(const Request& request, StudyState& state) {
   }
   if (!state.todo.empty() && run.from && !is_complete(state.runs[*run.from]))
     throw Error("job " + std::to_string(job) + " starts from job " + std::to_string(*run.from) + ", " +
-                    state.name(*run.from) + ", which is not complete; run that one first",
+                    state.name(*run.from) + ", which is not complete; run that job first",
                 Exit::bad_input);
   MachinePlan plan = plan_of(request, state);
   plan.workers = 1;
@@ -224,10 +226,10 @@ int run_single(const Request& request, StudyState& state) {
 int run_all(const Request& request, StudyState& state, const StudyOutput& output) {
   read_states(state);
   const MachinePlan plan = plan_of(request, state);
-  std::fprintf(stderr, "sweep: %s: %zu runs, %zu to do; %zu at once, %lld thread%s each (%s)\n",
-               printable(state.study.name).c_str(), state.runs.size(), state.todo.size(), plan.workers,
-               static_cast<long long>(plan.threads), plan.threads == 1 ? "" : "s", plan.measured.c_str());
-  const JobsEnd end = run_jobs(state, plan);
+  std::fprintf(stderr, "sweep: %s: %s, %zu to do; %zu at once, %s each (%s)\n", printable(state.study.name).c_str(),
+               counted(std::ssize(state.runs), "run").c_str(), state.todo.size(), plan.workers,
+               counted(plan.threads, "thread").c_str(), plan.measured.c_str());
+  const JobsResult end = run_jobs(state, plan);
   if (end.signal == 0) output.write(state);
   return exit_code_of(end);
 }
@@ -235,9 +237,7 @@ int run_all(const Request& request, StudyState& state, const StudyOutput& output
 int collect(StudyState& state, const StudyOutput& output) {
   read_states(state);
   output.write(state);
-  const JobsWithoutResult jobs = jobs_without_result(state);
-  print_jobs_without_result(state, jobs);
-  return jobs.missing.empty() ? 0 : static_cast<int>(Exit::bad_input);
+  return print_jobs_without_result(state) ? static_cast<int>(Exit::bad_input) : 0;
 }
 
 int run(int argc, char** argv) {
@@ -247,28 +247,28 @@ int run(int argc, char** argv) {
     StudyState state = study_of(request, argv[0]);
     return run_rank(request, state);
   }
-  // A launcher's processes are ranks to train_<ablation>. Here each may have a job of its own, and no more.
+  // For train_<ablation> a launcher's processes are ranks. Here each process may only run its own job.
   const int processes = become_single_process();
   if (processes > 1 && !request.index)
     throw Error("mpirun or srun has started " + std::to_string(processes) +
                     " processes, which would all run the same study; start one, or give each a job by --index N",
                 Exit::usage);
   if (std::string note = note_of_unbuilt_ablations(); !note.empty()) std::fprintf(stderr, "%s\n", note.c_str());
-  if (request.study.empty()) return list_studies("train/studies");
+  if (request.study.empty()) return list_studies(studies_folder());
   StudyState state = study_of(request, argv[0]);
   if (request.list) {
-    list_jobs(state.groups, state.runs);
+    list_jobs(state);
     return 0;
   }
   if (request.dry_run) {
     read_states(state);
-    if (request.ranks > 1) std::fprintf(stderr, "note: times are those of runs of one rank\n");
-    print_dry_run_of_study(state.study, state.groups, state.runs, state.todo, plan_of(request, state));
+    if (request.ranks > 1) std::fprintf(stderr, "sweep: note: times are for runs with one rank\n");
+    print_dry_run(state, plan_of(request, state));
     return 0;
   }
   if (request.index) return run_single(request, state);
   std::filesystem::create_directories(request.out);
-  const FolderLock lock(request.out);  // of the tables; each run folder has its own
+  const FolderLock lock(request.out);  // for the tables; each run folder has its own
   const StudyOutput output(request.out, state.study.name);
   output.require_free(request.force);
   output.require_no_input(request.earlier);

@@ -1,12 +1,13 @@
 #include "tools/sweep/study_file.h"
 
-#include <charconv>
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
 
 #include "engine/check.h"
 #include "engine/io/file.h"
+#include "engine/io/parse_number.h"
 #include "engine/io/printable.h"
 #include "engine/io/settings_toml.h"
 #include "train/run_config_table.h"
@@ -14,36 +15,32 @@
 namespace sink {
 namespace {
 
-constexpr std::size_t kMostShown = 60;     // bytes of a word of the file in a message
-constexpr std::size_t kMostProblems = 20;  // in one message
-constexpr std::size_t kMostRuns = 100000;  // of a product, so that a list cannot ask for more memory than there is
+namespace fs = std::filesystem;
 
-const std::vector<std::string>& study_keys() {
-  static const std::vector<std::string> keys{"name",      "question", "section", "note",        "baseline",
-                                             "cpu-hours", "seeds",    "recipe",  "checkpoints", "interventions"};
-  return keys;
-}
+constexpr std::size_t kMaxShownBytes = 60;  // of a word of the file in a message
+constexpr std::size_t kMaxProblems = 20;    // in one message
+constexpr std::size_t kMaxRuns = 100000;    // of a grid, which bounds the memory that a file can ask for
 
-// Settings that a study gives in another way, or that say how a run is started.
+// Why a study cannot set this flag; "" if it can.
 std::string why_not_set(const std::string& flag) {
-  if (flag == "seed") return "the study's seeds are `seeds`";
-  if (flag == "data") return "text is given on the command line, --data FOLDER";
-  if (flag == "threads") return "how many threads a run has is found by the sweep, or --threads";
+  if (flag == "seed") return "use `seeds`";
+  if (flag == "data") return "give it on the command line, --data FOLDER";
+  if (flag == "threads") return "the sweep measures how many threads are fastest; or give --threads";
   const Setting<RunConfig>* setting = setting_named(run_config_table(), flag);
-  return setting && !is_saved(*setting) ? "it says how a run is started, which the sweep does" : "";
+  return setting && !is_saved(*setting) ? "the sweep sets it when it starts a run" : "";
 }
 
-std::string shown(const std::string& word) { return printable(word.substr(0, kMostShown)); }
+std::string shown(const std::string& word) { return printable(word.substr(0, kMaxShownBytes)); }
 
-// Reads the sections of one file and keeps what is wrong with them, to be said at once.
-class Reading {
+// Reads the sections of one file and collects its problems, which finish() throws together.
+class StudyReader {
  public:
-  Reading(const std::string& text, std::string where)
+  StudyReader(const std::string& text, std::string where)
       : where_(std::move(where)), sections_(read_sections_toml(text, where_, Exit::usage)) {}
 
   const std::vector<TomlSection>& sections() const { return sections_; }
   void add_problem(std::size_t line, const std::string& what) {
-    if (problems_.size() < kMostProblems) problems_.push_back(where_ + ": line " + std::to_string(line) + ": " + what);
+    if (problems_.size() < kMaxProblems) problems_.push_back(where_ + ": line " + std::to_string(line) + ": " + what);
   }
   void finish() const {
     if (problems_.empty()) return;
@@ -52,13 +49,13 @@ class Reading {
     throw Error(text, Exit::usage);
   }
 
-  // One value; a list is refused.
+  // The single value of an entry; a list is a problem.
   std::string one(const TomlEntry& entry) {
-    if (entry.is_list) add_problem(entry.line, entry.key + " has one value, no list");
+    if (entry.is_list) add_problem(entry.line, entry.key + " takes one value, not a list");
     return entry.is_list ? "" : entry.values.front();
   }
 
-  // The flag of a setting, "" where it is none.
+  // The flag of the setting of this key; "" and a problem if there is none.
   std::string setting_of(const TomlEntry& entry, const std::vector<std::string>& other_keys) {
     const Setting<RunConfig>* setting = setting_named(run_config_table(), entry.key);
     if (!setting) {
@@ -69,11 +66,10 @@ class Reading {
       return "";
     }
     if (std::string why = why_not_set(setting->flag); !why.empty()) {
-      add_problem(entry.line, setting->flag + " is not set in a study: " + why);
+      add_problem(entry.line, setting->flag + " cannot be set in a study: " + why);
       return "";
     }
-    // A value that is not accepted is found here, with its line.
-    for (const std::string& value : entry.values) try {
+    for (const std::string& value : entry.values) try {  // refuses a bad value here, where its line is known
         RunConfig config;
         setting->set(config, value, setting->flag);
       } catch (const Error& error) { add_problem(entry.line, error.what()); }
@@ -97,114 +93,108 @@ class Reading {
 
 void append(GivenSettings& to, const GivenSettings& more) { to.insert(to.end(), more.begin(), more.end()); }
 
-void read_seeds(const TomlEntry& entry, Reading& reading, StudyFile& study) {
+void read_seeds(const TomlEntry& entry, StudyReader& reader, StudyFile& study) {
   std::set<std::uint64_t> seen;
   for (const std::string& text : entry.values) {
-    std::uint64_t seed = 0;
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
-    if (error != std::errc() || end != text.data() + text.size())
-      reading.add_problem(entry.line, "seeds are whole numbers from 0, got `" + shown(text) + "`");
-    else if (!seen.insert(seed).second)
-      reading.add_problem(entry.line, "seed " + text + " is given twice, which is no second seed");
-    study.seeds.push_back(seed);
+    const std::optional<std::uint64_t> seed = parse_number<std::uint64_t>(text);
+    if (!seed)
+      reader.add_problem(entry.line, "seeds must be integers from 0, got `" + shown(text) + "`");
+    else if (!seen.insert(*seed).second)
+      reader.add_problem(entry.line, "seed " + text + " is given twice");
+    study.seeds.push_back(seed.value_or(0));
   }
 }
 
-// A name is part of file names.
+// Whether a text can be a study's name, which is part of file names.
 bool is_name(const std::string& text) {
-  return !text.empty() && text.size() <= kMostShown &&
+  return !text.empty() && text.size() <= kMaxShownBytes &&
          text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == std::string::npos;
 }
 
-void read_head(const TomlSection& head, Reading& reading, StudyFile& study) {
+void read_head(const TomlSection& head, StudyReader& reader, StudyFile& study) {
+  static const std::map<std::string, std::string StudyFile::*> texts{
+      {"name", &StudyFile::name}, {"question", &StudyFile::question}, {"section", &StudyFile::section},
+      {"note", &StudyFile::note}, {"baseline", &StudyFile::baseline}, {"cpu-hours", &StudyFile::cpu_hours}};
   for (const TomlEntry& entry : head.entries) {
     if (entry.key == "seeds") {
-      read_seeds(entry, reading, study);
+      read_seeds(entry, reader, study);
       continue;
     }
-    const std::string value = reading.one(entry);
-    if (entry.key == "name") {
-      study.name = value;
-      if (!is_name(value)) reading.add_problem(entry.line, "a name is of lower-case letters, digits, - and _");
-    } else if (entry.key == "question") {
-      study.question = value;
-    } else if (entry.key == "section") {
-      study.section = value;
-    } else if (entry.key == "note") {
-      study.note = value;
-    } else if (entry.key == "baseline") {
-      study.baseline = value;
-    } else if (entry.key == "cpu-hours") {
-      study.cpu_hours = value;
+    const std::string value = reader.one(entry);
+    if (const auto text = texts.find(entry.key); text != texts.end()) {
+      study.*text->second = value;
+      if (entry.key == "name" && !is_name(value))
+        reader.add_problem(entry.line, "a name has only lower-case letters, digits, - and _");
     } else if (entry.key == "checkpoints") {
       study.whole_checkpoints = value == "whole";
       if (value != "whole" && value != "parameters")
-        reading.add_problem(entry.line, "checkpoints are \"whole\" or \"parameters\"");
+        reader.add_problem(entry.line, "checkpoints must be \"whole\" or \"parameters\"");
     } else if (entry.key == "interventions") {
       study.interventions = value == "true";
-      if (value != "true" && value != "false") reading.add_problem(entry.line, "interventions are true or false");
+      if (value != "true" && value != "false") reader.add_problem(entry.line, "interventions must be true or false");
     } else if (entry.key != "recipe") {
+      std::vector<std::string> known{"seeds", "recipe", "checkpoints", "interventions"};
+      for (const auto& [key, member] : texts) known.push_back(key);
       const std::string key = shown(entry.key);
       const bool setting = setting_named(run_config_table(), entry.key) != nullptr;
-      reading.add_problem(entry.line, "unknown key `" + key + "`" +
-                                          (setting ? ": settings stand under [settings], [cpu], [gpu] or [[runs]]"
-                                                   : did_you_mean(key, study_keys())));
+      reader.add_problem(entry.line, "unknown key `" + key + "`" +
+                                         (setting ? ": settings belong under [settings], [cpu], [gpu] or [[runs]]"
+                                                  : did_you_mean(key, known)));
     }
   }
   for (const auto& [key, value] : {std::pair{"name", &study.name}, {"question", &study.question}})
-    if (value->empty()) reading.add_problem(1, std::string("a study has a ") + key + " = \"...\"");
-  if (study.seeds.empty()) reading.add_problem(1, "a study has seeds, as in seeds = [1, 2, 3]");
+    if (value->empty()) reader.add_problem(1, std::string("a study needs ") + key + " = \"...\"");
+  if (study.seeds.empty()) reader.add_problem(1, "a study needs seeds, as in seeds = [1, 2, 3]");
 }
 
-RunProduct read_product(const TomlSection& section, Reading& reading) {
+RunGrid read_grid(const TomlSection& section, StudyReader& reader) {
   static const std::vector<std::string> own{"ablation", "from", "size", "study"};
-  RunProduct product;
-  product.line = section.line;
+  RunGrid grid;
+  grid.line = section.line;
   std::size_t runs = 1;
   auto multiply = [&](const TomlEntry& entry) {
-    if (entry.values.empty()) reading.add_problem(entry.line, entry.key + " is an empty list: no run");
-    runs = std::min(kMostRuns + 1, runs * std::max<std::size_t>(1, entry.values.size()));
+    if (entry.values.empty()) reader.add_problem(entry.line, entry.key + " is an empty list, which makes no run");
+    runs = std::min(kMaxRuns + 1, runs * std::max<std::size_t>(1, entry.values.size()));
   };
   for (const TomlEntry& entry : section.entries) {
     if (entry.key == "ablation" || entry.key == "from") {
-      (entry.key == "from" ? product.from : product.ablations) = entry.values;
+      (entry.key == "from" ? grid.from : grid.ablations) = entry.values;
       multiply(entry);
     } else if (entry.key == "size") {
-      product.size = reading.one(entry);
-      if (product.size != "cpu" && product.size != "gpu") reading.add_problem(entry.line, "size is \"cpu\" or \"gpu\"");
+      grid.size = reader.one(entry);
+      if (grid.size != "cpu" && grid.size != "gpu") reader.add_problem(entry.line, "size must be \"cpu\" or \"gpu\"");
     } else if (entry.key == "study") {
-      product.study = entry.values;
-    } else if (std::string flag = reading.setting_of(entry, own); !flag.empty()) {
-      product.settings.emplace_back(flag, entry.values);
+      grid.study = entry.values;
+    } else if (std::string flag = reader.setting_of(entry, own); !flag.empty()) {
+      grid.settings.emplace_back(flag, entry.values);
       multiply(entry);
     }
   }
-  if (product.ablations.empty() && product.from.empty())
-    reading.add_problem(section.line, "[[runs]] has an ablation = \"...\", or a list of them");
-  if (!product.ablations.empty() && !product.from.empty())
-    reading.add_problem(section.line,
-                        "[[runs]] has an ablation or starts from a run, whose ablation it then has: not both");
-  if (runs > kMostRuns) reading.add_problem(section.line, "more than 100000 runs");
-  if (!product.study.empty() && product.study.size() != runs)
-    reading.add_problem(section.line, "study names " + std::to_string(product.study.size()) + " rows for " +
-                                          std::to_string(runs) + " runs");
-  return product;
+  if (grid.ablations.empty() && grid.from.empty())
+    reader.add_problem(section.line, "[[runs]] needs an ablation = \"...\", or a list of them");
+  if (!grid.ablations.empty() && !grid.from.empty())
+    reader.add_problem(section.line, "[[runs]] takes either `ablation` or `from`, not both");
+  if (runs > kMaxRuns) reader.add_problem(section.line, "more than 100000 runs");
+  if (!grid.study.empty() && grid.study.size() != runs)
+    reader.add_problem(section.line, "study names " + std::to_string(grid.study.size()) + " rows of the paper for " +
+                                         std::to_string(runs) + " runs");
+  return grid;
 }
 
-void read_sections(Reading& reading, bool is_recipe, StudyFile& study) {
+void read_sections(StudyReader& reader, bool is_recipe, StudyFile& study) {
   std::map<std::string, GivenSettings> common{{"settings", {}}, {"cpu", {}}, {"gpu", {}}};
-  for (const TomlSection& section : reading.sections()) {
+  for (const TomlSection& section : reader.sections()) {
     if (section.name.empty()) {
-      if (!is_recipe) read_head(section, reading, study);
+      if (!is_recipe) read_head(section, reader, study);
       if (is_recipe && !section.entries.empty())
-        reading.add_problem(section.entries.front().line, "a recipe has [settings], [cpu] and [gpu] alone");
+        reader.add_problem(section.entries.front().line, "a recipe has only [settings], [cpu] and [gpu]");
     } else if (common.contains(section.name) && !section.repeated) {
-      common[section.name] = reading.settings_of(section);
+      common[section.name] = reader.settings_of(section);
     } else if (section.name == "runs" && section.repeated && !is_recipe) {
-      study.runs.push_back(read_product(section, reading));
+      study.runs.push_back(read_grid(section, reader));
     } else {
-      reading.add_problem(section.line, "there is no section `" + shown(section.name) +
-                                            "` here: [settings], [cpu], [gpu]" + (is_recipe ? "" : " or [[runs]]"));
+      reader.add_problem(section.line, "unknown section `" + shown(section.name) +
+                                           "`: expected [settings], [cpu], [gpu]" + (is_recipe ? "" : " or [[runs]]"));
     }
   }
   for (auto [size, settings] : {std::pair{"cpu", &study.cpu}, {"gpu", &study.gpu}}) {
@@ -213,34 +203,70 @@ void read_sections(Reading& reading, bool is_recipe, StudyFile& study) {
   }
 }
 
-}  // namespace
-
-std::string recipe_of_study(const std::string& text, const std::string& where) {
-  const std::vector<TomlSection> sections = read_sections_toml(text, where, Exit::usage);
-  for (const TomlEntry& entry : sections.front().entries)
-    if (entry.key == "recipe" && !entry.is_list) return entry.values.front();
-  return "";
-}
-
-StudyFile study_from_toml(const std::string& text, const std::string& where, const std::string& recipe_text,
-                          const std::string& recipe_where) {
+// Adds the recipe, if there is one, and then the study itself, whose settings override it.
+StudyFile study_of(StudyReader& reader, const std::string& where, StudyReader recipe) {
   StudyFile study;
   study.path = where;
-  Reading recipe(recipe_text, recipe_where);  // first: what comes later goes over it
   read_sections(recipe, true, study);
   recipe.finish();
-  Reading reading(text, where);
-  read_sections(reading, false, study);
-  if (study.runs.empty()) reading.add_problem(1, "a study has runs: [[runs]] with ablation = \"...\"");
-  reading.finish();
+  read_sections(reader, false, study);
+  if (study.runs.empty()) reader.add_problem(1, "a study needs runs: [[runs]] with ablation = \"...\"");
+  reader.finish();
   return study;
 }
 
+// The file that the entry `recipe` of a study names.
+std::string find_recipe(const std::string& study, const TomlEntry& entry) {
+  const std::string& name = entry.values.front();
+  const std::string beside = (fs::path(study).parent_path() / name).lexically_normal().string();
+  if (fs::exists(beside)) return beside;
+  const std::string folder = studies_folder(), shared = (fs::path(folder) / name).lexically_normal().string();
+  if (!folder.empty() && fs::exists(shared)) return shared;
+  throw Error(study + ": line " + std::to_string(entry.line) + ": there is no recipe " + beside +
+                  (folder.empty() ? "" : ", nor " + shared) +
+                  "; set recipe to the path of the file, absolute or relative to this study",
+              Exit::usage);
+}
+
+}  // namespace
+
+StudyFile study_from_toml(const std::string& text, const std::string& where, const std::string& recipe_text,
+                          const std::string& recipe_where) {
+  StudyReader reader(text, where);
+  return study_of(reader, where, StudyReader(recipe_text, recipe_where));
+}
+
 StudyFile read_study_file(const std::string& path) {
-  const std::string text = read_file("sweep", path), recipe = recipe_of_study(text, path);
-  if (recipe.empty()) return study_from_toml(text, path);
-  const std::string recipe_path = (std::filesystem::path(path).parent_path() / recipe).lexically_normal().string();
-  return study_from_toml(text, path, read_file("sweep", recipe_path), recipe_path);
+  StudyReader reader(read_file("sweep", path), path);
+  for (const TomlEntry& entry : reader.sections().front().entries)
+    if (entry.key == "recipe" && !entry.is_list) {
+      const std::string recipe = find_recipe(path, entry);
+      return study_of(reader, path, StudyReader(read_file("sweep", recipe), recipe));
+    }
+  return study_of(reader, path, StudyReader("", ""));
+}
+
+std::string studies_folder() {
+  const std::string folder = "train/studies";
+  if (fs::is_directory(folder)) return folder;
+  std::error_code error;
+  for (fs::path at = fs::read_symlink("/proc/self/exe", error); at.has_relative_path(); at = at.parent_path())
+    if (fs::is_directory(at.parent_path() / folder, error)) return (at.parent_path() / folder).string();
+  return "";
+}
+
+std::string find_study(const std::string& given, const std::string& folder) {
+  if (fs::exists(given) && !fs::is_directory(given)) return given;
+  std::vector<std::string> names;
+  if (!folder.empty())
+    for (const auto& entry : fs::directory_iterator(folder))
+      if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
+  const std::string name = fs::path(given).stem().string();
+  if (std::find(names.begin(), names.end(), name) != names.end() && fs::path(given).filename() == given)
+    return folder + "/" + name + ".toml";
+  throw Error("there is no study " + given + "; give a TOML file or a name that `sweep` without arguments lists" +
+                  did_you_mean(name, names),
+              Exit::usage);
 }
 
 }  // namespace sink

@@ -12,12 +12,14 @@
 #include "engine/check.h"
 #include "engine/comm/launcher.h"
 #include "engine/comm/mpirun.h"
+#include "engine/io/checkpoint.h"
 #include "engine/io/file.h"
 #include "engine/io/folder_lock.h"
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
 #include "engine/threads.h"
 #include "eval/interventions/checkpoint_interventions.h"
+#include "model/model_checkpoint.h"
 #include "tools/report/run_reader.h"
 #include "tools/sweep/worker_processes.h"
 #include "train/distributed/join_ranks.h"
@@ -27,7 +29,7 @@
 namespace sink {
 namespace {
 
-constexpr auto kLongestSaving = std::chrono::seconds(60);  // of a run whose sweep was killed
+constexpr auto kMaxSaveTime = std::chrono::seconds(60);  // of a run whose sweep was killed
 
 // "loss 5.135, Sink_1 1.6 %, alpha_1 0.034" of a complete run.
 std::string result_of_run(const std::string& folder) {
@@ -38,11 +40,11 @@ std::string result_of_run(const std::string& folder) {
   return text;
 }
 
-// Returns when no other process writes into the folder. Throws Error (Exit::usage), naming the process, where one still
-// does after `patience`.
-void wait_for_folder(const std::string& folder, std::chrono::seconds patience) {
+// Waits until no other process writes into the folder. Throws Error (Exit::usage), naming the process, if one still
+// does after `timeout`.
+void wait_for_folder(const std::string& folder, std::chrono::seconds timeout) {
   if (!std::filesystem::exists(folder)) return;
-  const auto end = std::chrono::steady_clock::now() + patience;
+  const auto end = std::chrono::steady_clock::now() + timeout;
   for (bool noted = false;; noted = true) try {
       const FolderLock lock(folder);
       return;
@@ -50,17 +52,30 @@ void wait_for_folder(const std::string& folder, std::chrono::seconds patience) {
       if (error.code != Exit::usage || std::chrono::steady_clock::now() >= end) throw;
       if (!noted)
         std::fprintf(stderr, "sweep: %s; waiting up to %lld s\n", printable(error.what()).c_str(),
-                     static_cast<long long>(patience.count()));
+                     static_cast<long long>(timeout.count()));
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
 }
 
-// Measures the interventions of a complete run on its checkpoint (eval/interventions/interventions.h), with one thread,
-// and writes <run>/interventions.json.
+// Whether an error with this exit code is caused by the run itself (diverged, out of memory, a bug). Other errors are
+// those of the machine or the user (a full disk, no such device, a folder in use); then the same run may succeed later.
+bool is_failure_of_run(Exit code) {
+  return code == Exit::diverged || code == Exit::out_of_memory || code == Exit::failure;
+}
+
+void drop_optimizer_state(const std::string& run) {
+  const std::string path = run + "/checkpoint.h5";
+  Checkpoint checkpoint = load_checkpoint(path);
+  std::erase_if(checkpoint.tensors, [](const auto& tensor) { return tensor.first.starts_with(kOptimizerFolder); });
+  save_checkpoint(path, checkpoint);
+}
+
+// Measures the interventions of a complete run on its checkpoint (eval/interventions/interventions.h) and writes
+// <run>/interventions.json. One thread, so that the values do not depend on the machine.
 int measure_interventions(const RunConfig& run, const Ablation& ablation) {
   const FolderLock lock(run.run);
   set_thread_count(1);
-  GivenInput given;
+  InputOptions given;
   given.data = run.data;
   const CheckpointInterventions found =
       intervene_on_checkpoint({.checkpoint = run.run + "/checkpoint.h5", .given = given}, ablation);
@@ -68,7 +83,7 @@ int measure_interventions(const RunConfig& run, const Ablation& ablation) {
   return 0;
 }
 
-class StudyJobs : public JobSource {
+class StudyJobs {
  public:
   StudyJobs(StudyState& state, std::int64_t threads, std::optional<std::size_t> job)
       : state_(state),
@@ -81,33 +96,40 @@ class StudyJobs : public JobSource {
       if (lacks_interventions(state, run)) waiting_.push_back(run);
   }
 
-  bool next(std::size_t& job) override {
+  JobsResult run(std::size_t workers) {
+    const int signal = run_in_processes(
+        {[&] { return next(); }, [&](std::size_t run) { return body(run); }, [&](const JobEnd& end) { ended(end); }},
+        workers);
+    return {signal, exit_code_};
+  }
+
+ private:
+  std::optional<std::size_t> next() {
     for (auto at = waiting_.begin(); at != waiting_.end();) {
       const std::size_t run = *at;
       const std::optional<std::size_t>& from = state_.runs[run].from;
       const bool lacks_start = from && untrained_.contains(run) && !is_complete(state_.runs[*from]);
-      if (lacks_start && untrained_.contains(*from)) {  // it may still become complete
+      if (lacks_start && untrained_.contains(*from)) {  // its start may still become complete
         ++at;
         continue;
       }
       at = waiting_.erase(at);
-      if (lacks_start) {
-        untrained_.erase(run);
-        print(run, "not begun: what it starts from is not complete");
-        continue;
+      if (!lacks_start) {
+        const std::int64_t begun_with = found_run(state_.runs[run].config).threads;
+        state_.runs[run].config.threads = begun_with > 0 ? begun_with : threads_;
+        return run;
       }
-      const std::int64_t begun_with = found_run(state_.runs[run].config, [] { return std::string(); }).threads;
-      state_.runs[run].config.threads = begun_with > 0 ? begun_with : threads_;
-      job = run;
-      return true;
+      untrained_.erase(run);
+      print(run, "not begun: the run that it starts from is not complete");
     }
-    return false;
+    return std::nullopt;
   }
 
-  int body(std::size_t run) override {
+  // Runs in a child process.
+  int body(std::size_t run) {
     const StudyRun& of = state_.runs[run];
     return run_program("sweep", [&] {
-      wait_for_folder(of.config.run, is_single_ ? std::chrono::seconds(0) : kLongestSaving);
+      wait_for_folder(of.config.run, is_single_ ? std::chrono::seconds(0) : kMaxSaveTime);
       const Ablation& ablation = state_.groups[of.group].ablation;
       if (!untrained_.contains(run)) return measure_interventions(of.config, ablation);
       const int code = state_.ranks > 1 ? train_on_ranks(run) : train_as_rank(of.config, ablation);
@@ -116,7 +138,7 @@ class StudyJobs : public JobSource {
     });
   }
 
-  void ended(const JobEnd& end) override {
+  void ended(const JobEnd& end) {
     const std::size_t run = end.job;
     const bool was_training = untrained_.erase(run) > 0;
     if (end.exit_code != 0) note_failure(run, end.exit_code);
@@ -124,25 +146,21 @@ class StudyJobs : public JobSource {
     if (was_training && end.exit_code == 0 && lacks_interventions(state_, run)) waiting_.push_front(run);
   }
 
-  int exit_code() const { return exit_code_; }
-
- private:
   // Each rank is a process of this program that trains the same job (train_as_rank).
   int train_on_ranks(std::size_t run) const {
     std::vector<std::string> command = state_.command;
-    for (const std::string& word : {std::string("--index"), std::to_string(run), std::string("--threads"),
-                                    std::to_string(state_.runs[run].config.threads), std::string("--as-rank")})
-      command.push_back(word);
+    command.insert(command.end(), {"--index", std::to_string(run), "--threads",
+                                   std::to_string(state_.runs[run].config.threads), "--as-rank"});
     return run_mpirun(state_.ranks, command);
   }
 
   std::string outcome(std::size_t run, int exit_code, bool was_training) const {
     const RunConfig& config = state_.runs[run].config;
     if (exit_code == 0) return was_training ? result_of_run(config.run) : "interventions measured";
-    const FoundRun found = found_run(config, [] { return std::string(); });
+    const FoundRun found = found_run(config);
     if (found.status == RunStatus::failed) return "failed: " + found.reason;
     return std::string(was_training ? "ended" : "its interventions ended") + " with exit code " +
-           std::to_string(exit_code) + ", to be tried again";
+           std::to_string(exit_code) + "; the same command retries it";
   }
 
   void note_failure(std::size_t run, int exit_code) {
@@ -169,9 +187,9 @@ class StudyJobs : public JobSource {
 
   StudyState& state_;
   std::int64_t threads_;
-  bool is_single_;                   // one job, which waits for no other process
-  std::size_t total_;                // of the runs to be trained
-  std::deque<std::size_t> waiting_;  // runs to be trained, or measured, that have not started
+  bool is_single_;                   // one job, which does not wait for other processes
+  std::size_t total_;                // runs to be trained
+  std::deque<std::size_t> waiting_;  // runs to be trained or measured that have not started
   std::set<std::size_t> untrained_;  // runs to be trained whose training has not ended
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   int exit_code_ = 0;
@@ -189,10 +207,8 @@ int train_as_rank(const RunConfig& config, const Ablation& ablation) {
   }
 }
 
-JobsEnd run_jobs(StudyState& state, const MachinePlan& plan, std::optional<std::size_t> job) {
-  StudyJobs jobs(state, plan.threads, job);
-  const int signal = run_in_processes(jobs, plan.workers);
-  return {signal, jobs.exit_code()};
+JobsResult run_jobs(StudyState& state, const MachinePlan& plan, std::optional<std::size_t> job) {
+  return StudyJobs(state, plan.threads, job).run(plan.workers);
 }
 
 }  // namespace sink

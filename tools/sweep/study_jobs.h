@@ -1,5 +1,5 @@
-// Runs jobs of a study, each in its own process. A job is a run: its training, and then its interventions where
-// the study has them. What a job leaves in its run folder is all that the tables are made of (study_output.h).
+// Runs jobs of a study, each in its own process. A job is a run: its training, then its interventions if the study has
+// them. The tables are made from what the jobs leave in their run folders (study_output.h).
 #pragma once
 
 #include <optional>
@@ -9,17 +9,17 @@
 
 namespace sink {
 
-struct JobsEnd {
-  int signal = 0;     // that stopped them, or 0
+struct JobsResult {
+  int signal = 0;     // that stopped the jobs, or 0
   int exit_code = 0;  // of the first run that ended without a result, other than diverged
 };
 
-// Runs everything that is to be done, after read_states, or what is to be done of this job alone. A job alone is
-// refused where another process writes into its run folder; of all jobs, one whose folder is in use first waits a
-// minute: a sweep that was killed leaves runs that still save themselves. Prints the result of each run on stderr.
-JobsEnd run_jobs(StudyState& state, const MachinePlan& plan, std::optional<std::size_t> job = std::nullopt);
+// Runs all jobs of state.todo, or only this one, and prints the result of each on stderr. Call read_states first. If
+// another process writes into a run folder, a single job is refused; a job of many waits up to a minute, because the
+// runs of a killed sweep still save themselves.
+JobsResult run_jobs(StudyState& state, const MachinePlan& plan, std::optional<std::size_t> job = std::nullopt);
 
-// Trains a job as one of several ranks that run_jobs has started, and returns the exit code.
+// Trains a job as one of the ranks that run_jobs started, and returns the exit code.
 int train_as_rank(const RunConfig& config, const Ablation& ablation);
 
 }  // namespace sink

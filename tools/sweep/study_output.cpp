@@ -2,38 +2,39 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <map>
 
 #include "engine/check.h"
 #include "engine/io/file.h"
 #include "engine/io/output_kind.h"
 #include "engine/io/printable.h"
-#include "tools/report/chart_js.h"
+#include "tools/csv.h"
 #include "tools/report/page.h"
 #include "tools/report/results_csv.h"
-#include "tools/sweep/study_picture.h"
 #include "tools/sweep/study_results.h"
-#include "tools/sweep/study_table.h"
+#include "train/progress.h"
 
 namespace sink {
 namespace {
 
-constexpr std::size_t kMostListed = 20;   // jobs without a result
-constexpr std::size_t kMostCharted = 40;  // runs on a page: more lines no eye tells apart
+constexpr std::size_t kMaxListed = 20;   // jobs without a result
+constexpr std::size_t kMaxCharted = 40;  // runs on a page; more lines cannot be told apart
 
-// All runs, or those of the first seed where that is too many.
+// All runs, or those of the first seed if that is too many.
 std::vector<report::Run> charted(const std::vector<StudyOutcome>& outcomes) {
   std::vector<report::Run> all, first;
   for (const StudyOutcome& outcome : outcomes) {
     if (!outcome.run || !outcome.file.empty()) continue;
     all.push_back(*outcome.run);
-    if (outcome.seed == outcomes.front().seed && first.size() < kMostCharted) first.push_back(*outcome.run);
+    if (outcome.seed == outcomes.front().seed && first.size() < kMaxCharted) first.push_back(*outcome.run);
   }
-  return all.size() <= kMostCharted ? all : first;
+  return all.size() <= kMaxCharted ? all : first;
 }
 
-// The outcome of each run now, in its folder or in the row that replaces it.
+// The current outcome of each run, from its folder or from the row that replaces it.
 std::vector<StudyOutcome> outcomes_of(const StudyState& state) {
   const std::vector<StudyRun>& runs = state.runs;
   std::vector<StudyOutcome> outcomes;
@@ -47,15 +48,15 @@ std::vector<StudyOutcome> outcomes_of(const StudyState& state) {
       outcomes.push_back(outcome);
       continue;
     }
-    const FoundRun found = found_run(run.config, [] { return std::string(); });
+    const FoundRun found = found_run(run.config);
     if (report::is_run_folder(run.config.run)) outcome.run = report::read_run_folder(run.config.run);
     const std::string before = run.config.run + "/evaluation-before.json";
     if (run.from && std::filesystem::exists(before))
       outcome.before = report::read_measurements(before).front().evaluation;
     if (found.status == RunStatus::failed)
       outcome.problem = "failed: " + found.reason;
-    else if (run.from && found_run(runs[*run.from].config, [] { return std::string(); }).status != RunStatus::complete)
-      outcome.problem = "not begun: what it starts from, " + runs[*run.from].config.run + ", is not complete" +
+    else if (run.from && found_run(runs[*run.from].config).status != RunStatus::complete)
+      outcome.problem = "not begun: " + runs[*run.from].config.run + ", from which it starts, is not complete" +
                         (outcomes[*run.from].problem.empty() ? "" : " (" + outcomes[*run.from].problem + ")");
     else if (found.status != RunStatus::complete)
       outcome.problem = outcome.run ? "not finished, at step " + std::to_string(outcome.run->step) : "not begun";
@@ -64,7 +65,7 @@ std::vector<StudyOutcome> outcomes_of(const StudyState& state) {
   return outcomes;
 }
 
-// Why a job is not complete, by what its folder holds.
+// Why a job is not complete.
 std::string reason_of(const StudyState& state, std::size_t run) {
   if (state.earlier[run]) return printable(state.earlier[run]->run.failure);
   const FoundRun& found = state.found[run];
@@ -77,10 +78,29 @@ std::string reason_of(const StudyState& state, std::size_t run) {
 }
 
 void print_jobs(const StudyState& state, const char* title, const std::vector<std::size_t>& jobs) {
-  for (std::size_t i = 0; i < jobs.size() && i < kMostListed; ++i)
+  for (std::size_t i = 0; i < jobs.size() && i < kMaxListed; ++i)
     std::fprintf(stderr, "  %s: job %zu, %s: %s\n", title, jobs[i], printable(state.name(jobs[i])).c_str(),
                  reason_of(state, jobs[i]).c_str());
-  if (jobs.size() > kMostListed) std::fprintf(stderr, "  and %zu more\n", jobs.size() - kMostListed);
+  if (jobs.size() > kMaxListed) std::fprintf(stderr, "  and %zu more\n", jobs.size() - kMaxListed);
+}
+
+// Seconds per step of every group; groups with the same timing_key are measured once.
+std::vector<double> seconds_of(const std::vector<StudyGroup>& groups, const MachinePlan& plan) {
+  std::map<std::string, std::size_t> index;
+  std::vector<TimedRun> timed;
+  std::vector<std::size_t> of_group;
+  for (const StudyGroup& group : groups) {
+    auto [found, is_new] = index.emplace(timing_key(group.config), timed.size());
+    if (is_new) {
+      timed.push_back({group.ablation, group.config});
+      timed.back().config.threads = plan.threads;
+    }
+    of_group.push_back(found->second);
+  }
+  const std::vector<double> measured = seconds_per_step_of(timed, plan.workers);
+  std::vector<double> seconds;
+  for (std::size_t n : of_group) seconds.push_back(measured[n]);
+  return seconds;
 }
 
 }  // namespace
@@ -97,7 +117,7 @@ void StudyOutput::require_no_input(const std::vector<std::string>& files) const 
   std::error_code error;
   for (const std::string& file : files)
     if (std::filesystem::equivalent(file, stem_ + "-runs.csv", error))
-      throw Error("--earlier " + file + " is what this sweep writes: move it, or give another --out", Exit::usage);
+      throw Error("--earlier " + file + " is an output of this sweep: move it, or give another --out", Exit::usage);
 }
 
 void StudyOutput::write(const StudyState& state) const {
@@ -118,48 +138,45 @@ void StudyOutput::write(const StudyState& state) const {
   } catch (const Error& error) { std::fprintf(stderr, "sweep: no page: %s\n", printable(error.what()).c_str()); }
 }
 
-JobsWithoutResult jobs_without_result(const StudyState& state) {
-  JobsWithoutResult jobs;
-  std::vector<bool> failed(state.runs.size());
+bool print_jobs_without_result(const StudyState& state) {
+  std::vector<std::size_t> missing, failed;
+  std::vector<bool> has_failed(state.runs.size());
   for (std::size_t run = 0; run < state.runs.size(); ++run) {
-    const auto& from = state.runs[run].from;  // comes before it
+    const auto& from = state.runs[run].from;  // an earlier index
     const RunStatus own = state.earlier[run] ? state.earlier[run]->status : state.found[run].status;
     if (own == RunStatus::complete && !lacks_interventions(state, run)) continue;
-    failed[run] = own == RunStatus::failed || (own != RunStatus::complete && from && failed[*from]);
-    (failed[run] ? jobs.failed : jobs.missing).push_back(run);
+    has_failed[run] = own == RunStatus::failed || (own != RunStatus::complete && from && has_failed[*from]);
+    (has_failed[run] ? failed : missing).push_back(run);
   }
-  return jobs;
-}
-
-void print_jobs_without_result(const StudyState& state, const JobsWithoutResult& jobs) {
   std::fprintf(stderr, "sweep: %s: %zu jobs: %zu complete, %zu failed, %zu missing\n",
                printable(state.study.name).c_str(), state.runs.size(),
-               state.runs.size() - jobs.failed.size() - jobs.missing.size(), jobs.failed.size(), jobs.missing.size());
-  print_jobs(state, "failed", jobs.failed);
-  print_jobs(state, "missing", jobs.missing);
+               state.runs.size() - failed.size() - missing.size(), failed.size(), missing.size());
+  print_jobs(state, "failed", failed);
+  print_jobs(state, "missing", missing);
   std::string options;
   for (std::size_t i = 1; i < state.command.size(); ++i) options.append(" ").append(shell_word(state.command[i]));
   const std::string sweep = shell_word(state.command.front()) + options;
-  std::vector<std::size_t> ready;  // of what is missing, what does not wait for another
+  std::vector<std::size_t> ready;  // missing jobs that need no other missing job first
   std::string indices;
-  for (std::size_t run : jobs.missing) {
+  for (std::size_t run : missing) {
     const auto& from = state.runs[run].from;
-    if (from && std::binary_search(jobs.missing.begin(), jobs.missing.end(), *from)) continue;
+    if (from && std::binary_search(missing.begin(), missing.end(), *from)) continue;
     ready.push_back(run);
     indices.append(" ").append(std::to_string(run));
   }
   if (!ready.empty())
     std::fprintf(stderr,
-                 "sweep: to run what is missing%s:\n"
+                 "sweep: to run the missing jobs%s:\n"
                  "  one job at a time: %s --index %zu\n"
                  "  GNU parallel:      parallel -q %s --index {} :::%s\n"
                  "  Slurm:             sbatch --array=%s tools/launch/sweep_array.sbatch%s\n",
-                 ready.size() < jobs.missing.size() ? " (then what starts from it; --collect again names those)" : "",
+                 ready.size() < missing.size() ? " (run --collect again for the jobs that start from them)" : "",
                  sweep.c_str(), ready.front(), sweep.c_str(), indices.c_str(), index_ranges(ready).c_str(),
                  options.c_str());
-  if (!jobs.failed.empty())
-    std::fprintf(stderr, "sweep: to train what failed again: %s --retry --index N, N of %s\n", sweep.c_str(),
-                 index_ranges(jobs.failed).c_str());
+  if (!failed.empty())
+    std::fprintf(stderr, "sweep: to train the failed jobs again: %s --retry --index N, N of %s\n", sweep.c_str(),
+                 index_ranges(failed).c_str());
+  return !missing.empty();
 }
 
 std::string index_ranges(const std::vector<std::size_t>& indices) {
@@ -182,6 +199,69 @@ std::string shell_word(const std::string& word) {
   std::string quoted = "'";
   for (char c : printable(word)) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
   return quoted + "'";
+}
+
+int list_studies(const std::string& folder) {
+  namespace fs = std::filesystem;
+  if (folder.empty())
+    throw Error("give a study, a TOML file; there is no folder train/studies here whose studies could be listed",
+                Exit::usage);
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".toml") files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  for (const std::string& file : files) {
+    const StudyFile study = read_study_file(file);
+    std::printf("%s\n  %s\n  paper: %s; %s\n", printable(file).c_str(), printable(study.question).c_str(),
+                study.section.empty() ? "-" : printable(study.section).c_str(),
+                study.cpu_hours.empty()
+                    ? "time: see --dry-run"
+                    : ("about " + printable(study.cpu_hours) + " core-hours at --size cpu").c_str());
+  }
+  std::printf(
+      "\n`sweep STUDY` runs a study, as in `sweep weight_decay`; --dry-run shows its runs and how long they take "
+      "here.\n");
+  return 0;
+}
+
+void list_jobs(const StudyState& state) {
+  std::printf("index,run,ablation,seed,after,folder\n");
+  for (std::size_t i = 0; i < state.runs.size(); ++i) {
+    const StudyRun& run = state.runs[i];
+    const StudyGroup& group = state.groups[run.group];
+    std::printf("%zu,%s,%s,%llu,%s,%s\n", i, csv_field(group.name).c_str(), csv_field(group.ablation.name).c_str(),
+                static_cast<unsigned long long>(run.config.seed), run.from ? std::to_string(*run.from).c_str() : "",
+                csv_field(run.config.run).c_str());
+  }
+}
+
+void print_dry_run(const StudyState& state, const MachinePlan& plan) {
+  const std::vector<StudyGroup>& groups = state.groups;
+  const std::vector<double> step = seconds_of(groups, plan);
+  std::printf("%s: %s\n\n", printable(state.study.name).c_str(), printable(state.study.question).c_str());
+  std::size_t widest = 3;
+  for (const StudyGroup& group : groups) widest = std::max(widest, group.name.size());
+  std::printf("%-*s  %6s  %9s  %9s  %9s  %s\n", static_cast<int>(widest), "run", "steps", "tokens", "ms/step", "a seed",
+              "paper's row");
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    const RunConfig& config = groups[i].config;
+    const double tokens = static_cast<double>(config.steps) * static_cast<double>(config.tokens_per_step());
+    std::printf("%-*s  %6lld  %9.3g  %9.3g  %9s  %s\n", static_cast<int>(widest), groups[i].name.c_str(),
+                static_cast<long long>(config.steps), tokens, step[i] * 1e3,
+                std::isfinite(step[i]) ? duration(seconds_of_run(config, step[i])).c_str() : "?",
+                groups[i].paper().value_or(PaperRow{}).id.c_str());
+  }
+  double seconds = 0;
+  std::size_t unknown = 0;
+  for (std::size_t run : state.todo) {
+    const double own = seconds_of_run(state.runs[run].config, step[state.runs[run].group]);
+    std::isfinite(own) ? seconds += own : ++unknown;
+  }
+  std::printf("\n%s, %zu to do: about %s on this machine, %zu at once with %s each (%s)\n",
+              counted(std::ssize(state.runs), "run").c_str(), state.todo.size(),
+              duration(seconds / static_cast<double>(plan.workers)).c_str(), plan.workers,
+              counted(plan.threads, "thread").c_str(), plan.measured.c_str());
+  if (unknown > 0) std::printf("The time excludes %zu runs that could not be measured.\n", unknown);
 }
 
 }  // namespace sink

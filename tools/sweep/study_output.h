@@ -1,11 +1,12 @@
-// What a study comes to: its files <out>/<study>.md, .csv, -runs.csv, .svg and .html, with the table on stdout, and for
-// `--collect` which jobs have no result, why, and how to run them.
+// The output of `sweep`: the files of a study, <out>/<study>.md, .csv, -runs.csv, .svg and .html, and what it prints:
+// studies, jobs, their times, and the jobs without a result.
 #pragma once
 
 #include <cstddef>
 #include <string>
 #include <vector>
 
+#include "tools/sweep/machine_plan.h"
 #include "tools/sweep/study_state.h"
 
 namespace sink {
@@ -14,33 +15,39 @@ class StudyOutput {
  public:
   StudyOutput(const std::string& folder, const std::string& study) : stem_(folder + "/" + study) {}
 
-  // Before any work: throws Error (Exit::usage) where a file that `sweep` did not make would be replaced.
+  // Throws Error (Exit::usage) if a file that `sweep` did not make would be replaced. Called before any work.
   void require_free(bool force) const;
-  // Throws Error (Exit::usage) where a file that is read is one that will be written: rows of it that are no runs of
-  // the study would be lost.
+  // Throws Error (Exit::usage) if an input file would be overwritten, which would lose rows of other studies.
   void require_no_input(const std::vector<std::string>& files) const;
-  // Writes them as the folders and rows are now; without Chart.js on the system no page, with a note. The page has the
-  // runs of folders alone.
+  // Writes the files from the current folders and rows. Without Chart.js on the system it writes no page and prints a
+  // note. The page shows only runs with a folder.
   void write(const StudyState& state) const;
 
  private:
   std::string stem_;
 };
 
-// Jobs of a study after read_states; a job that is in neither list is complete.
-struct JobsWithoutResult {
-  std::vector<std::size_t> missing;  // not run, not finished, or without the interventions that the study wants
-  std::vector<std::size_t> failed;   // ended without a result, or start from a run that did
-};
-JobsWithoutResult jobs_without_result(const StudyState& state);
+// Prints on stderr how many jobs are complete, each of the others with its reason, and the commands that run them. Call
+// read_states first. Returns whether any job is missing: not run, not finished, or without the interventions that the
+// study measures. Failed jobs, and jobs that start from one, are not missing.
+bool print_jobs_without_result(const StudyState& state);
 
-// Prints on stderr how many jobs are complete, each of the others with its reason, and the commands that run them.
-void print_jobs_without_result(const StudyState& state, const JobsWithoutResult& jobs);
-
-// "0-2,5,7-9" of ascending indices: what sbatch --array takes.
+// "0-2,5,7-9" for ascending indices, as sbatch --array takes them.
 std::string index_ranges(const std::vector<std::size_t>& indices);
 
-// A word as a shell takes it: in quotes where it needs them.
+// A word quoted for a shell, if necessary.
 std::string shell_word(const std::string& word);
+
+// Prints every study of a folder on stdout: file, question, section of the paper, hours at the size cpu. Returns 0.
+// Throws Error (Exit::usage) if the folder is empty text: there is none.
+int list_studies(const std::string& folder);
+
+// `--list`: the jobs as CSV on stdout, one line each: index, run (the name of the table), ablation, seed, after (the
+// index of the job whose checkpoint it starts from, or empty) and folder.
+void list_jobs(const StudyState& state);
+
+// `--dry-run`: one line per group on stdout: steps, tokens, time per step (measured with one run of each kind, as many
+// at once as the plan has) and hours; then the time of all runs that are to be trained.
+void print_dry_run(const StudyState& state, const MachinePlan& plan);
 
 }  // namespace sink

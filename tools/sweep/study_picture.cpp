@@ -1,64 +1,197 @@
-#include "tools/sweep/study_picture.h"
-
+// The SVG figure of a study.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <numeric>
+#include <set>
 
 #include "engine/io/html.h"
 #include "engine/io/printable.h"
+#include "tools/sweep/study_results.h"
+#include "train/run_config_table.h"
 
 namespace sink {
 namespace {
 
-constexpr int kNames = 230, kPanel = 230, kGap = 30, kRow = 20, kTop = 58, kBottom = 30;  // pixels
-constexpr std::size_t kLongestName = 34;
+constexpr int kLabels = 330, kPanel = 200, kGap = 110, kRow = 20, kTop = 84, kBottom = 30;  // pixels
+constexpr std::size_t kMaxLabelBytes = 50;
 constexpr const char* kStyle =
     "text{font:12px sans-serif;fill:#222}.small{font-size:11px;fill:#555}.title{font-weight:bold}"
     ".grid{stroke:#ddd}.zero{stroke:#888}.ours{fill:#1f5fa8;stroke:#1f5fa8}.seed{fill:#1f5fa8;fill-opacity:.35}"
-    ".paper{fill:none;stroke:#c4501b;stroke-width:1.5}";
+    ".paper{fill:none;stroke:#c4501b;stroke-width:1.5}.value{fill:#1f5fa8}.papers-value{fill:#c4501b}";
 
-// A number that the browser reads back, with at most one decimal.
-std::string pixel(double x) {
+std::string formatted(const char* format, double value) {
   char text[32];
-  std::snprintf(text, sizeof text, "%.1f", x);
+  std::snprintf(text, sizeof text, format, value);
   return text;
 }
+
+// A coordinate, in pixels.
+std::string pixel(double x) { return formatted("%.1f", x); }
+
+std::string text_at(double x, double y, const std::string& attributes, const std::string& text) {
+  return "<text" + (attributes.empty() ? "" : " " + attributes) + " x=\"" + pixel(x) + "\" y=\"" + pixel(y) + "\">" +
+         escape(text) + "</text>";
+}
+
+std::string line_at(const char* style, const std::string& x1, const std::string& x2, double y1, double y2) {
+  return std::string("<line class=\"") + style + "\" x1=\"" + x1 + "\" x2=\"" + x2 + "\" y1=\"" + pixel(y1) +
+         "\" y2=\"" + pixel(y2) + "\"/>";
+}
+
+double middle_of_row(std::size_t row) { return kTop + kRow * (static_cast<double>(row) + 0.5); }
+
+// ---- Labels and order of the rows ----
+
+// Settings that differ between groups, other than those that describe() puts into words.
+std::vector<const Setting<RunConfig>*> varying_settings(const StudyResults& results) {
+  static const std::set<std::string> skipped{"task",      "data",   "fixed-token", "fixed-position",    "random-from",
+                                             "random-to", "prefix", "window",      "prefix-validation", "initial"};
+  std::vector<const Setting<RunConfig>*> varying;
+  const RunConfig& first = results.groups.front().group.config;
+  for (const Setting<RunConfig>& setting : run_config_table())
+    if (is_saved(setting) && !skipped.contains(setting.flag) &&
+        std::any_of(results.groups.begin(), results.groups.end(), [&](const GroupResult& group) {
+          return setting.value(group.group.config) != setting.value(first);
+        }))
+      varying.push_back(&setting);
+  return varying;
+}
+
+template <class Key>
+bool all_equal(const StudyResults& results, const Key& key) {
+  return std::all_of(results.groups.begin(), results.groups.end(),
+                     [&](const GroupResult& group) { return key(group.group) == key(results.groups.front().group); });
+}
+
+// What an ablation changes, in a few words; its name if it has no line in tools/study/paper.json.
+std::string words_of(const std::string& ablation) {
+  std::string meaning = paper_row_of(ablation).meaning;
+  if (ablation == "baseline" || meaning == paper_row_of("").meaning) return ablation;
+  if (const std::size_t source = meaning.rfind(" ("); meaning.ends_with(')') && source != std::string::npos)
+    meaning.resize(source);
+  if (const std::string family = "a family of open models: "; meaning.starts_with(family))
+    meaning.erase(0, family.size());
+  return meaning;
+}
+
+// "weight decay 0.5", "sigmoid of the score, tuned": what distinguishes a group from the others.
+std::string label_of(const StudyResults& results, const StudyGroup& group,
+                     const std::vector<const Setting<RunConfig>*>& varying) {
+  const bool one_ablation = all_equal(results, [](const StudyGroup& each) { return each.ablation.name; });
+  const bool is_baseline = group.name == results.study.baseline;
+  std::vector<std::string> words;
+  if (!one_ablation) words.push_back(words_of(group.ablation.name));
+  if (!all_equal(results, [](const StudyGroup& each) { return describe(each.input_kind()); }))
+    words.push_back(describe(group.input_kind()));
+  if (!group.from.empty()) words.push_back("tuned");
+  for (const Setting<RunConfig>* setting : varying) {
+    const SettingValue value = setting->value(group.config);
+    if (!one_ablation && results.baseline && value == setting->value(results.groups[*results.baseline].group.config))
+      continue;
+    std::string flag = setting->flag;
+    std::replace(flag.begin(), flag.end(), '-', ' ');
+    const double* number = std::get_if<double>(&value);
+    words.push_back(flag + " " + (number ? formatted("%g", *number) : plain_text(value)));
+  }
+  std::string label;
+  for (const std::string& word : words) label += (label.empty() ? "" : ", ") + word;
+  if (label.empty()) label = group.name;
+  if (is_baseline && label != "baseline") label += " (baseline)";
+  label = printable(label);
+  return label.size() > kMaxLabelBytes ? label.substr(0, label.rfind(' ', kMaxLabelBytes - 3)) + "..." : label;
+}
+
+// The results without groups that have no complete run; all of them if no group has one.
+StudyResults with_values(const StudyResults& all) {
+  StudyResults results = all;
+  results.groups.clear();
+  results.baseline.reset();
+  for (std::size_t g = 0; g < all.groups.size(); ++g) {
+    if (!all.groups[g].values.contains("sink_1")) continue;
+    if (all.baseline == g) results.baseline = results.groups.size();
+    results.groups.push_back(all.groups[g]);
+  }
+  return results.groups.empty() ? all : results;
+}
+
+struct RowOrder {
+  std::vector<std::size_t> groups;
+  std::string by;
+};
+
+// By the one numeric setting in which the groups differ, ascending; otherwise by Sink_1, descending.
+RowOrder order_of(const StudyResults& results, const std::vector<const Setting<RunConfig>*>& varying) {
+  RowOrder order{std::vector<std::size_t>(results.groups.size()), "Sink_1"};
+  std::iota(order.groups.begin(), order.groups.end(), std::size_t{0});
+  const auto number = [&](const StudyGroup& group) {
+    const SettingValue value = varying.front()->value(group.config);
+    if (const double* real = std::get_if<double>(&value)) return *real;
+    const std::int64_t* whole = std::get_if<std::int64_t>(&value);
+    return whole ? static_cast<double>(*whole) : std::nan("");
+  };
+  const bool by_setting = varying.size() == 1 && !std::isnan(number(results.groups.front().group)) &&
+                          all_equal(results, [](const StudyGroup& group) {
+                            return group.ablation.name + group.from + describe(group.input_kind());
+                          });
+  if (by_setting) {
+    order.by = varying.front()->flag;
+    std::replace(order.by.begin(), order.by.end(), '-', ' ');
+  }
+  const auto key = [&](std::size_t g) {
+    if (by_setting) return number(results.groups[g].group);
+    return -results.groups[g].estimate("sink_1").mean;
+  };
+  std::stable_sort(order.groups.begin(), order.groups.end(),
+                   [&](std::size_t a, std::size_t b) { return key(a) < key(b); });
+  return order;
+}
+
+// ---- Panels ----
 
 struct Mark {
   std::vector<double> seeds;
   Estimate mean;
-  std::optional<double> paper;
+  std::string papers_value;  // as the paper gives it, "18.18", "failed"; empty: no row of the same input
 };
 
 struct Panel {
   std::string title;
-  std::vector<Mark> rows;  // one a group
+  int decimals;
+  bool is_difference;
+  std::vector<Mark> rows = {};  // in the order of the rows
   double low = 0, high = 0;
 };
 
-// Values of every seed: of the group, or minus the baseline's of the same seed.
+// The values of every seed of a group, or their differences from the baseline with the same seed.
 Mark mark_of(const StudyResults& results, const GroupResult& group, const std::string& measure, bool minus_baseline) {
   Mark mark;
   mark.mean = minus_baseline ? results.difference(group, measure) : group.estimate(measure);
   const auto own = group.values.find(measure);
-  if (own == group.values.end() || (minus_baseline && mark.mean.n == 0)) return mark;
+  if (own == group.values.end() || mark.mean.n == 0) return mark;
   for (const auto& [seed, value] : own->second) {
-    double of = value;
-    if (minus_baseline) {
-      const auto& baseline = results.groups[*results.baseline].values.at(measure);
-      if (!baseline.contains(seed)) continue;
-      of -= baseline.at(seed);
+    if (!minus_baseline) {
+      mark.seeds.push_back(value);
+      continue;
     }
-    mark.seeds.push_back(of);
+    const BySeed& baseline = results.groups[*results.baseline].values.at(measure);
+    if (baseline.contains(seed)) mark.seeds.push_back(value - baseline.at(seed));
   }
   return mark;
 }
 
-// The scale holds 0 and every mark; intervals of few seeds, which can be very wide, up to the marks' own extent again.
-void find_scale(Panel& panel) {
-  for (const Mark& row : panel.rows) {
-    std::vector<double> values = row.seeds;
-    if (row.paper) values.push_back(*row.paper);
+Panel panel_of(const StudyResults& results, const RowOrder& order, const std::string& title, const std::string& measure,
+               bool minus_baseline = false, std::string PaperRow::*paper = nullptr) {
+  const auto found =
+      std::find_if(measures().begin(), measures().end(), [&](const Measure& each) { return each.key == measure; });
+  Panel panel{title, found->decimals, minus_baseline};
+  for (std::size_t g : order.groups) {
+    const GroupResult& group = results.groups[g];
+    Mark& mark = panel.rows.emplace_back(mark_of(results, group, measure, minus_baseline));
+    if (const auto row = paper ? group.group.paper() : std::nullopt) mark.papers_value = (*row).*paper;
+    // The scale holds 0 and all values. Intervals of few seeds can be far wider; they are cut off.
+    std::vector<double> values = mark.seeds;
+    if (const auto papers = paper_value(mark.papers_value)) values.push_back(*papers);
     for (double value : values) {
       panel.low = std::min(panel.low, value);
       panel.high = std::max(panel.high, value);
@@ -68,107 +201,113 @@ void find_scale(Panel& panel) {
   const double margin = 0.06 * (panel.high - panel.low);
   if (panel.low < 0) panel.low -= margin;
   panel.high += margin;
-}
-
-Panel panel_of(const StudyResults& results, const std::string& title, const std::string& measure, bool minus_baseline,
-               std::string StudyRow::*paper = nullptr) {
-  Panel panel{title, {}, 0, 0};
-  for (const GroupResult& group : results.groups) {
-    panel.rows.push_back(mark_of(results, group, measure, minus_baseline));
-    if (const auto row = paper ? group.group.paper() : std::nullopt)
-      panel.rows.back().paper = paper_value((*row).*paper);
-  }
-  find_scale(panel);
   return panel;
 }
 
-// Round numbers, three to six of them.
+// Three to six round values.
 std::vector<double> ticks(double low, double high) {
-  const double span = high - low;
-  double step = std::pow(10, std::floor(std::log10(span)));
-  while (span / step < 3) step /= span / step < 1.5 ? 5 : 2;
-  while (span / step > 6) step *= 2;
+  const double range = high - low;
+  double step = std::pow(10, std::floor(std::log10(range)));
+  while (range / step < 3) step /= range / step < 1.5 ? 5 : 2;
+  while (range / step > 6) step *= 2;
   std::vector<double> at;
   for (double n = std::ceil(low / step); n * step <= high && at.size() < 20; ++n) at.push_back(n * step);
   return at;
 }
 
-std::string tick_text(double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "%.4g", std::abs(value) < 1e-12 ? 0.0 : value);
-  return text;
+// Our mean, and next to it the paper's value.
+std::string values_at(double x, double y, const Panel& panel, const Mark& mark) {
+  std::string svg;
+  if (mark.mean.n > 0) {
+    char text[32];
+    std::snprintf(text, sizeof text, panel.is_difference ? "%+.*f" : "%.*f", panel.decimals, mark.mean.mean);
+    svg += text_at(x, y, "class=\"value\"", text);
+  }
+  if (!mark.papers_value.empty()) svg += text_at(x + 44, y, "class=\"papers-value\"", mark.papers_value);
+  return svg + "\n";
 }
 
-void draw(const Panel& panel, double left, std::size_t rows, std::string& svg) {
+std::string drawn(const Panel& panel, double left) {
   const auto x = [&](double value) {
-    return pixel(left + kPanel * (std::clamp(value, panel.low, panel.high) - panel.low) / (panel.high - panel.low));
+    return left + kPanel * (std::clamp(value, panel.low, panel.high) - panel.low) / (panel.high - panel.low);
   };
-  const std::string bottom = std::to_string(kTop + static_cast<int>(rows) * kRow);
-  svg += "<text class=\"title\" x=\"" + pixel(left) + "\" y=\"" + std::to_string(kTop - 12) + "\">" +
-         escape(panel.title) + "</text>\n";
+  const double bottom = kTop + static_cast<double>(panel.rows.size()) * kRow;
+  std::string svg = text_at(left, kTop - 12, "class=\"title\"", panel.title) + "\n";
+  const bool has_paper =
+      std::any_of(panel.rows.begin(), panel.rows.end(), [](const Mark& row) { return !row.papers_value.empty(); });
+  if (has_paper)
+    svg += text_at(left + kPanel + 8, kTop - 12, "class=\"small\"", "ours") +
+           text_at(left + kPanel + 52, kTop - 12, "class=\"small\"", "paper") + "\n";
   for (double tick : ticks(panel.low, panel.high)) {
     const bool zero = std::abs(tick) < 1e-12;
-    svg += std::string("<line class=\"") + (zero ? "zero" : "grid") + "\" x1=\"" + x(tick) + "\" x2=\"" + x(tick) +
-           "\" y1=\"" + std::to_string(kTop - 4) + "\" y2=\"" + bottom + "\"/><text class=\"small\" x=\"" + x(tick) +
-           "\" y=\"" + std::to_string(kTop + static_cast<int>(rows) * kRow + 14) + "\" text-anchor=\"middle\">" +
-           tick_text(tick) + "</text>\n";
+    svg +=
+        line_at(zero ? "zero" : "grid", pixel(x(tick)), pixel(x(tick)), kTop - 4, bottom) +
+        text_at(x(tick), bottom + 14, "class=\"small\" text-anchor=\"middle\"", formatted("%.4g", zero ? 0.0 : tick)) +
+        "\n";
   }
   for (std::size_t r = 0; r < panel.rows.size(); ++r) {
     const Mark& row = panel.rows[r];
-    const std::string y = pixel(kTop + kRow * (static_cast<double>(r) + 0.5));
-    if (row.paper) {
-      const double at = std::stod(x(*row.paper)), middle = std::stod(y);
-      svg += "<path class=\"paper\" d=\"M" + pixel(at - 5) + " " + y + "L" + pixel(at) + " " + pixel(middle - 5) + "L" +
-             pixel(at + 5) + " " + y + "L" + pixel(at) + " " + pixel(middle + 5) + "Z\"/>\n";
+    const double y = middle_of_row(r);
+    if (const auto papers = paper_value(row.papers_value)) {
+      const double at = x(*papers);
+      svg += "<path class=\"paper\" d=\"M" + pixel(at - 5) + " " + pixel(y) + "L" + pixel(at) + " " + pixel(y - 5) +
+             "L" + pixel(at + 5) + " " + pixel(y) + "L" + pixel(at) + " " + pixel(y + 5) + "Z\"/>\n";
     }
+    svg += values_at(left + kPanel + 8, y + 4, panel, row);
     if (row.mean.n == 0) continue;
-    if (row.mean.has_interval())
-      svg += "<line class=\"ours\" x1=\"" + x(row.mean.low()) + "\" x2=\"" + x(row.mean.high()) + "\" y1=\"" + y +
-             "\" y2=\"" + y + "\"/>\n";
+    if (row.mean.has_interval()) svg += line_at("ours", pixel(x(row.mean.low())), pixel(x(row.mean.high())), y, y);
     for (double seed : row.seeds)
-      if (row.seeds.size() > 1) svg += "<circle class=\"seed\" cx=\"" + x(seed) + "\" cy=\"" + y + "\" r=\"3\"/>";
-    svg += "<circle class=\"ours\" cx=\"" + x(row.mean.mean) + "\" cy=\"" + y + "\" r=\"4\"/>\n";
+      if (row.seeds.size() > 1)
+        svg += "<circle class=\"seed\" cx=\"" + pixel(x(seed)) + "\" cy=\"" + pixel(y) + "\" r=\"3\"/>";
+    svg += "<circle class=\"ours\" cx=\"" + pixel(x(row.mean.mean)) + "\" cy=\"" + pixel(y) + "\" r=\"4\"/>\n";
   }
+  return svg;
 }
 
 }  // namespace
 
-std::string study_svg(const StudyResults& results) {
+std::string study_svg(const StudyResults& all) {
+  const StudyResults results = with_values(all);
+  const std::vector<const Setting<RunConfig>*> varying = varying_settings(results);
+  const RowOrder order = order_of(results, varying);
+  const auto any = [&](const auto& holds) { return std::any_of(results.groups.begin(), results.groups.end(), holds); };
   const auto has = [&](const char* measure) {
-    return std::any_of(results.groups.begin(), results.groups.end(),
-                       [&](const GroupResult& group) { return group.values.contains(measure); });
+    return any([&](const GroupResult& group) { return group.values.contains(measure); });
   };
-  const bool raw_differs = std::any_of(results.groups.begin(), results.groups.end(), [](const GroupResult& group) {
-    return std::abs(group.estimate("sink_1").mean - group.estimate("sink_1_raw").mean) > 1;
-  });
-  std::vector<Panel> panels{panel_of(results, "Sink_1 %, proxy", "sink_1", false, &StudyRow::sink_1)};
-  if (raw_differs) panels.push_back(panel_of(results, "Sink_1 %, raw", "sink_1_raw", false));
+  std::vector<Panel> panels{panel_of(results, order, "Sink_1 %, proxy", "sink_1", false, &PaperRow::sink_1)};
+  if (any([](const GroupResult& group) {
+        return std::abs(group.estimate("sink_1").mean - group.estimate("sink_1_raw").mean) > 1;
+      }))
+    panels.push_back(panel_of(results, order, "Sink_1 %, raw", "sink_1_raw"));
   if (has("sink_star"))
-    panels.push_back(panel_of(results, "Sink_* %, proxy", "sink_star", false, &StudyRow::sink_star));
+    panels.push_back(panel_of(results, order, "Sink_* %, proxy", "sink_star", false, &PaperRow::sink_star));
   if (results.baseline && results.groups.size() > 1)
-    panels.push_back(panel_of(results, "loss minus baseline, nats", "val_loss", true));
+    panels.push_back(panel_of(results, order, "loss minus baseline, nats", "val_loss", true));
   if (has("change_removed_1"))
-    panels.push_back(panel_of(results, "loss without a_1 v_1, nats more", "change_removed_1", false));
+    panels.push_back(panel_of(results, order, "loss increase without a_1 v_1, nats", "change_removed_1"));
 
-  const std::size_t rows = results.groups.size();
-  const int width = kNames + static_cast<int>(panels.size()) * (kPanel + kGap),
-            height = kTop + static_cast<int>(rows) * kRow + kBottom;
+  const int width = kLabels + static_cast<int>(panels.size()) * (kPanel + kGap),
+            height = kTop + static_cast<int>(order.groups.size()) * kRow + kBottom;
+  const std::string title = printable(results.study.question);
+  const bool has_paper = any([](const GroupResult& group) { return group.group.paper().has_value(); });
   std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + std::to_string(width) + " " +
                     std::to_string(height) + "\" width=\"" + std::to_string(width) + "\" role=\"img\"><style>" +
-                    kStyle + "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n";
-  const std::string title = printable(results.study.question);
-  svg +=
-      "<title>" + escape(title) + "</title><text class=\"title\" x=\"8\" y=\"18\">" + escape(title) +
-      "</text><text class=\"small\" x=\"8\" y=\"34\">&#9679; ours: mean, seeds, 95 % interval; &#9671; the paper, at "
-      "its own size, on the same kind of input</text>\n";
-  for (std::size_t r = 0; r < rows; ++r) {
-    std::string name = printable(results.groups[r].group.name);
-    if (name.size() > kLongestName) name = name.substr(0, kLongestName - 3) + "...";
-    svg += "<text x=\"8\" y=\"" + pixel(kTop + kRow * (static_cast<double>(r) + 0.5) + 4) + "\">" + escape(name) +
-           "</text>\n";
+                    kStyle + "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<title>" + escape(title) +
+                    "</title>" + text_at(8, 18, "class=\"title\"", title) + "\n" +
+                    text_at(8, 34, "class=\"small\"",
+                            "\u25cf our mean, with seeds and 95 % interval; rows are sorted by " + order.by) +
+                    "\n" +
+                    text_at(8, 48, "class=\"small\"",
+                            has_paper ? "\u25c7 the paper, with its own model size, on the same kind of input"
+                                      : "The paper has no run on the same kind of input.") +
+                    "\n";
+  for (std::size_t r = 0; r < order.groups.size(); ++r) {
+    const StudyGroup& group = results.groups[order.groups[r]].group;
+    svg += "<g><title>" + escape(printable(group.name)) + "</title>" +
+           text_at(8, middle_of_row(r) + 4, "", label_of(results, group, varying)) + "</g>\n";
   }
   for (std::size_t p = 0; p < panels.size(); ++p)
-    draw(panels[p], kNames + static_cast<double>(p) * (kPanel + kGap), rows, svg);
+    svg += drawn(panels[p], kLabels + static_cast<double>(p) * (kPanel + kGap));
   return svg + "</svg>\n";
 }
 

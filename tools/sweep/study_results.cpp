@@ -1,36 +1,36 @@
 #include "tools/sweep/study_results.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <set>
 
+#include "engine/io/parse_number.h"
 #include "engine/io/printable.h"
 #include "tools/report/verdict.h"
 
 namespace sink {
 namespace {
 
-constexpr double kEpsilon = 0.3;  // the study's
+constexpr double kEpsilon = 0.3;  // the paper's threshold
 
 double value_of(const report::Evaluation& e, const std::string& key) {
   if (key == "sink_1" || key == "sink_1_raw") return e.sink_at(kEpsilon, key != "sink_1");
   if (key == "sink_star" || key == "sink_star_raw") return e.sink_star_at(kEpsilon, key != "sink_star");
   for (std::size_t k : {2, 3})
     if (key == "sink_" + std::to_string(k)) return e.sink_k.size() >= k ? e.sink_k[k - 1] : report::kNaN;
-  return key == "row_mass" ? e.total_mass() : e.get(key);
+  return key == "row_mass" ? e.row_sum() : e.get(key);
 }
 
-// Of what a run started from the measures whose names end so.
+// Measures that end in "_before" are those of the checkpoint from which the run started.
 double value_of(const StudyOutcome& outcome, const std::string& key) {
-  const std::string_view end = "_before";
-  if (!key.ends_with(end)) return value_of(*outcome.run->evaluation, key);
-  return outcome.before ? value_of(*outcome.before, key.substr(0, key.size() - end.size())) : report::kNaN;
+  const std::string_view suffix = "_before";
+  if (!key.ends_with(suffix)) return value_of(*outcome.run->evaluation, key);
+  return outcome.before ? value_of(*outcome.before, key.substr(0, key.size() - suffix.size())) : report::kNaN;
 }
 
-// Steps whose loss or gradient was not finite; the first of them.
+// "3 steps not finite, the first 120": of the loss or the gradient.
 std::string skipped_steps(const report::Run& run) {
   if (run.skipped_steps == 0) return "";
   return std::to_string(run.skipped_steps) + (run.skipped_steps == 1 ? " step" : " steps") + " not finite, the first " +
@@ -60,7 +60,7 @@ BySeed values_of(const GroupResult& group, const std::string& measure) {
   return found == group.values.end() ? BySeed() : found->second;
 }
 
-// A difference that is not 0, from which no interval can be made although there are seeds enough.
+// A nonzero difference that is the same for every seed, so that its interval has no width.
 bool is_same_of_every_seed(const Estimate& difference) {
   return difference.has_interval() && difference.half == 0 && difference.mean != 0;
 }
@@ -69,33 +69,33 @@ bool has_pairs(const OrderAgreement& agreement) {
   return agreement.agree + agreement.disagree + agreement.undecided + agreement.not_tested > 0;
 }
 
-// Of groups next to the paper's rows of the same input or, where these make no pair, of the same experiment on another
-// input, which is then said.
+// Compares the order of the groups with the paper's rows of the same input or, if these make no pair, with its rows of
+// the same experiment on another input, which the sentence then names.
 std::string order_sentence(const StudyResults& results, const std::string& title, const char* measure,
-                           std::string StudyRow::*paper) {
-  std::vector<OrderedArm> same, other;
-  std::string papers, ours;  // inputs of `other`
+                           std::string PaperRow::*paper) {
+  std::vector<OrderedGroup> same, other;
+  std::string papers, ours;  // the inputs of `other`
   const auto add = [](std::string& all, const std::string& one) {
     if (all.empty()) all = one;
     if (all != one) all = "several inputs";
   };
   for (const GroupResult& group : results.groups) {
-    const std::optional<StudyRow> row = group.group.paper();
+    const std::optional<PaperRow> row = group.group.paper();
     if (auto value = row ? paper_value((*row).*paper) : std::nullopt)
       same.push_back({*value, values_of(group, measure)});
     const auto value = paper_value(group.group.row.*paper);
     if (!value) continue;
     other.push_back({*value, values_of(group, measure)});
-    add(papers, description_of(reading_of(group.group.row)));
-    add(ours, description_of(group.group.reading()));
+    add(papers, describe(input_kind_of(group.group.row)));
+    add(ours, describe(group.group.input_kind()));
   }
-  const OrderAgreement agreement = order_agreement(same, kFewestSeeds);
+  const OrderAgreement agreement = order_agreement(same, kMinSeeds);
   if (has_pairs(agreement)) return sentence(title, agreement);
-  const OrderAgreement crossed = order_agreement(other, kFewestSeeds);
+  const OrderAgreement crossed = order_agreement(other, kMinSeeds);
   return sentence(has_pairs(crossed) ? title + " (paper: " + papers + "; ours: " + ours + ")" : title, crossed);
 }
 
-// "Kendall's tau, over 22 runs, between a score and how much the loss rises ...: Sink_1 +0.05, ...".
+// "Kendall's tau, over 22 runs, between a score and the increase of the loss ...: Sink_1 +0.05, ...".
 std::string score_agreement(const StudyResults& results) {
   std::vector<const GroupResult*> groups;
   for (const GroupResult& group : results.groups)
@@ -123,8 +123,8 @@ std::string score_agreement(const StudyResults& results) {
   char chance[48];
   std::snprintf(chance, sizeof chance, "%.2f", std::sqrt(2 * (2 * count + 5) / (9 * count * (count - 1))));
   return "Kendall's tau, over " + std::to_string(n) +
-         " runs, between a score and how much the loss rises without the first token's share: " + text +
-         ". Scores that have nothing to do with it would give 0 +- " + chance + " (one standard deviation).";
+         " runs, between a score and the increase of the loss without the first token's contribution: " + text +
+         ". Unrelated scores would give 0 +- " + chance + " (one standard deviation).";
 }
 
 }  // namespace
@@ -140,7 +140,7 @@ const std::vector<Measure>& measures() {
       {"alpha_1_raw", "alpha_1 raw", 3},
       {"alpha_star", "alpha_* proxy", 3},
       {"val_loss", "loss", 3},
-      {"row_mass", "row mass", 2},
+      {"row_mass", "row sum", 2},
       {"first_value_norm_ratio", "|v_1| / |v_t|", 2},
       {"sink_1_before", "before: Sink_1 % proxy", 1},
       {"sink_1_raw_before", "before: Sink_1 % raw", 1},
@@ -190,7 +190,7 @@ StudyResults results_of(const StudyFile& study, const std::string& size, const s
     commits.insert(printable(outcome.run->commit));
     if (!outcome.run->machine.empty()) machines.insert(printable(outcome.run->machine));
   }
-  // Where all of them are of one file, the note below the table says it once.
+  // If all runs come from one file, only the note below the table mentions it.
   const bool all_of_one_file = results.earlier.size() == 1 && results.earlier.begin()->second == results.runs;
   for (const auto& [group, files] : all_of_one_file ? decltype(earlier)() : earlier)
     for (const auto& [file, count] : files)
@@ -201,8 +201,7 @@ StudyResults results_of(const StudyFile& study, const std::string& size, const s
       char text[160];
       std::snprintf(
           text, sizeof text,
-          "Sink_1 proxy %+.1f to the baseline for every seed, to the digit: it is counted too coarsely here for an "
-          "interval",
+          "Sink_1 proxy differs from the baseline by exactly %+.1f for every seed: too coarse here for an interval",
           difference.mean);
       group.remarks.push_back(text);
     }
@@ -213,11 +212,8 @@ StudyResults results_of(const StudyFile& study, const std::string& size, const s
 }
 
 std::optional<double> paper_value(const std::string& text) {
-  double value = 0;
-  const char* end = text.data() + text.size() - (text.ends_with('*') ? 1 : 0);
-  const auto [stopped, error] = std::from_chars(text.data(), end, value);
-  if (error != std::errc() || stopped != end || !std::isfinite(value)) return std::nullopt;
-  return value;
+  const auto value = parse_number<double>(std::string_view(text).substr(0, text.size() - text.ends_with('*')));
+  return value && std::isfinite(*value) ? value : std::nullopt;
 }
 
 std::string direction(const StudyResults& results, const GroupResult& group) {
@@ -228,25 +224,25 @@ std::string direction(const StudyResults& results, const GroupResult& group) {
   const StudyGroup& shorter = own_is_shorter ? own : base;
   const Evidence evidence{difference.n, shorter.config.steps, shorter.planned_steps};
   const auto paper = [](const StudyGroup& of) {
-    const std::optional<StudyRow> row = of.paper();
+    const std::optional<PaperRow> row = of.paper();
     return row ? paper_value(row->sink_1) : std::nullopt;
   };
   const auto papers_own = paper(own), papers_base = paper(base);
-  const bool told = papers_own && papers_base && *papers_own != *papers_base;
-  // Of a claim that the paper does not make the sign is ours: it is never contradicted.
-  const double claimed = told ? *papers_own - *papers_base : difference.mean;
+  const bool paper_differs = papers_own && papers_base && *papers_own != *papers_base;
+  // If the paper claims nothing, the claim has our sign, so that it is never contradicted.
+  const double claimed = paper_differs ? *papers_own - *papers_base : difference.mean;
   const Estimate effect{difference.n, claimed < 0 ? -difference.mean : difference.mean, difference.half};
-  const Verdict verdict = comparison_verdict(evidence, effect, kSmallestSink);
+  const Verdict verdict = comparison_verdict(evidence, effect, kMinSinkEffect);
   const std::string words = verdict_text(verdict, evidence, difference, 1);
   if (verdict != Verdict::supported && verdict != Verdict::contradicted) return words;
-  return (told ? words + ": " : "") + (difference.mean > 0 ? "more" : "less");
+  return (paper_differs ? words + ": " : "") + (difference.mean > 0 ? "more" : "less");
 }
 
 std::vector<std::string> verdicts(const StudyResults& results) {
   std::vector<std::string> sentences;
-  for (const auto& [title, measure, paper] : {std::tuple("Sink_1 proxy", "sink_1", &StudyRow::sink_1),
-                                              std::tuple("Sink_* proxy", "sink_star", &StudyRow::sink_star),
-                                              std::tuple("Loss", "val_loss", &StudyRow::valid)}) {
+  for (const auto& [title, measure, paper] : {std::tuple("Sink_1 proxy", "sink_1", &PaperRow::sink_1),
+                                              std::tuple("Sink_* proxy", "sink_star", &PaperRow::sink_star),
+                                              std::tuple("Loss", "val_loss", &PaperRow::valid)}) {
     const std::string order = order_sentence(results, title, measure, paper);
     if (measure == std::string("sink_1") || !order.ends_with(kNoOrder)) sentences.push_back(order);
   }

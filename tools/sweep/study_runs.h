@@ -1,4 +1,4 @@
-// The runs of a study: every product of its lists as an ablation, a configuration and the paper's row.
+// The runs of a study: every combination of its grids as an ablation, a configuration and the paper's row.
 #pragma once
 
 #include <optional>
@@ -6,26 +6,26 @@
 #include <vector>
 
 #include "model/ablation.h"
-#include "tools/study/matching_row.h"
+#include "tools/study/study.h"
 #include "tools/sweep/study_file.h"
 #include "train/run_config.h"
 
 namespace sink {
 
-// One line of the study's table: runs that differ in their seed alone.
+// One row of the study's table: runs that differ only in their seed.
 struct StudyGroup {
-  // The ablation and what of its own [[runs]] is other than the study's common settings: "baseline-weight-decay-0.5".
-  // Of one that starts from another that one's name, "-tuned", and what of lists it has: "baseline-tuned-steps-400".
+  // The ablation and the settings of its [[runs]] that differ from the common ones: "baseline-weight-decay-0.5". A run
+  // that starts from another has that name, "-tuned" and its listed settings: "baseline-tuned-steps-400".
   std::string name;
   Ablation ablation;
-  RunConfig config;                // of no seed yet, without a folder
-  StudyRow row;                    // the paper's of this experiment; id empty: it has none
-  std::string from = {};           // the name of the group whose checkpoints its runs start from; empty: of none
-  std::int64_t planned_steps = 0;  // by the study's file, whatever --set says; 0: not known
+  RunConfig config;                // without seed and folder
+  PaperRow row;                    // of the paper, the same experiment; id empty: there is none
+  std::string from = {};           // the name of the group from whose checkpoints its runs start; empty: none
+  std::int64_t planned_steps = 0;  // in the study's file, whatever --set says; 0: unknown
 
-  Reading reading() const;
-  // The paper's row that may stand next to its runs: of the same experiment, on the same kind of input.
-  std::optional<StudyRow> paper() const { return matching_row(row, reading()); }
+  InputKind input_kind() const;
+  // The paper's row of the same experiment on the same kind of input, which may be compared with its runs.
+  std::optional<PaperRow> paper() const { return matching_row(row, input_kind()); }
 };
 
 struct StudyRun {
@@ -36,19 +36,19 @@ struct StudyRun {
 
 struct StudyRequest {
   std::string size = "cpu", data, out;
-  std::string chat;                  // the data of runs that start from others, where the task is text
-  GivenSettings changes;             // over the common settings; what a [[runs]] sets itself stays
+  std::string chat;                  // data of runs that start from others, if the task is text
+  GivenSettings changes;             // override the common settings, but not those of a [[runs]]
   std::vector<std::uint64_t> seeds;  // empty: the study's
-  std::vector<std::string> only;     // ablations or names of groups, which bring what they start from; empty: all
+  std::vector<std::string> only;     // ablations or names of groups, with the groups they start from; empty: all
 };
 
-// In the file's order; of two that are the same the first. Throws Error (Exit::usage) with everything that is wrong
-// with any of them, before anything is trained: unknown ablations, sizes a policy cannot have, text without --data,
-// rows that the paper does not have, one name for two runs, a baseline that is no run.
+// In the order of the file, without duplicates. Throws Error (Exit::usage) with all problems before anything is
+// trained: unknown ablations, sizes that a policy cannot have, text without --data, rows that the paper does not have,
+// one name for two runs, a baseline that is not a run.
 std::vector<StudyGroup> groups_of(const StudyFile& study, const StudyRequest& request);
 
-// All groups of the first seed, then all of the second: a sweep that is stopped early has compared them all. Folders
-// are <out>/<group>-<seed>.
+// All groups with the first seed, then all with the second, so that a sweep that is stopped early has every group.
+// Folders are <out>/<group>-<seed>.
 std::vector<StudyRun> runs_of(const StudyFile& study, const StudyRequest& request,
                               const std::vector<StudyGroup>& groups);
 

@@ -1,44 +1,170 @@
 #include "tools/sweep/study_state.h"
 
+#include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <map>
+#include <set>
 
+#include "engine/check.h"
 #include "engine/data/data_source.h"
-#include "tools/report/run_reader.h"
+#include "engine/io/file.h"
+#include "engine/io/printable.h"
+#include "tools/report/results_csv.h"
 #include "train/run_config_table.h"
 
 namespace sink {
 namespace {
 
-// What the tokens of a run are; each text is looked through once.
-class DataChecksums {
- public:
-  std::string of(const RunConfig& config) {
-    std::string key;
-    for (const Setting<RunConfig>& setting : run_config_table())
-      if (setting.group == "Data" && setting.flag != "seed" && setting.flag != "batch")
-        key += plain_text(setting.value(config)) + "\n";
-    auto known = known_.find(key);
-    if (known == known_.end())
-      known = known_.emplace(key, make_data_source(config, config.context, config.prefix)->checksum()).first;
-    return known->second;
-  }
+namespace fs = std::filesystem;
+constexpr std::size_t kMaxReasonBytes = 2000;
 
- private:
-  std::map<std::string, std::string> known_;
-};
+std::string failure_file(const std::string& run) { return run + "/failure.txt"; }
+
+// Settings that may differ: no result of a finished run depends on them. Of the data the checksum is compared.
+const std::set<std::string>& ignored_settings() {
+  static const std::set<std::string> flags{"threads", "eval-every", "checkpoint-every", "log-every", "recompute",
+                                           "graph",   "data",       "birth-checkpoints"};
+  return flags;
+}
+
+EarlierRun earlier_run(report::Run run, const std::string& file) {
+  EarlierRun earlier{std::move(run), file};
+  const report::Run& row = earlier.run;
+  if (row.settings.empty()) return earlier;
+  for (const Setting<RunConfig>& setting : run_config_table())
+    if (is_saved(setting)) setting.set(earlier.config, row.settings.at(setting.flag), file);
+  earlier.config.ablation = row.ablation;
+  earlier.config.policies = row.policies;
+  if (row.finished && row.step == row.steps)
+    earlier.status = RunStatus::complete;
+  else if (!row.failure.empty())
+    earlier.status = RunStatus::failed;
+  return earlier;
+}
+
+// The checksum of the tokens of a run. `known` holds those of the data sets that were read already.
+std::string data_checksum(const RunConfig& config, std::map<std::string, std::string>& known) {
+  std::string key;
+  for (const Setting<RunConfig>& setting : run_config_table())
+    if (setting.group == "Data" && setting.flag != "seed" && setting.flag != "batch")
+      key += plain_text(setting.value(config)) + "\n";
+  std::string& checksum = known[key];
+  if (checksum.empty()) checksum = make_data_source(config, config.context, config.prefix)->checksum();
+  return checksum;
+}
 
 }  // namespace
 
+std::string differing_settings(const RunConfig& stored, const RunConfig& wanted) {
+  std::string text;
+  auto differs = [&](const std::string& name, const std::string& has, const std::string& wants) {
+    text += (text.empty() ? "" : ", ") + name + " = " + has + " instead of " + wants;
+  };
+  if (stored.ablation != wanted.ablation)
+    differs("ablation", toml_text(SettingValue(stored.ablation)), toml_text(SettingValue(wanted.ablation)));
+  for (const Setting<RunConfig>& setting : run_config_table()) {
+    if (!is_saved(setting) || ignored_settings().contains(setting.flag)) continue;
+    if (setting.flag == "initial" && fs::weakly_canonical(stored.initial) == fs::weakly_canonical(wanted.initial))
+      continue;
+    if (setting.value(stored) != setting.value(wanted))
+      differs(setting.flag, toml_text(setting.value(stored)), toml_text(setting.value(wanted)));
+  }
+  return text;
+}
+
+FoundRun found_run(const RunConfig& wanted, const std::function<std::string()>& data_checksum) {
+  const std::string config = wanted.run + "/config.toml";
+  if (!fs::exists(config)) return {};
+  const RunConfig stored = run_config_from_toml(read_file("sweep", config), config);
+  if (std::string differing = differing_settings(stored, wanted); !differing.empty())
+    throw Error(wanted.run + " holds a run with " + differing + "; give another --out, or move it away", Exit::usage);
+  FoundRun found{RunStatus::begun, "", stored.threads};
+  if (fs::exists(wanted.run + "/evaluation.json")) {
+    const report::Run run = report::read_run_folder(wanted.run);
+    if (run.finished && run.step == wanted.steps) {
+      const std::string wanted_data = data_checksum ? data_checksum() : "";
+      if (!wanted_data.empty() && run.data_sha256 != wanted_data)
+        throw Error(wanted.run + " holds a run on other data (its tokens have the checksum " +
+                        printable(run.data_sha256.substr(0, 12)) + "..., those of --data " + wanted_data.substr(0, 12) +
+                        "...); give another --out, or the same --data",
+                    Exit::bad_input);
+      found.status = RunStatus::complete;
+      return found;
+    }
+  }
+  if (fs::exists(failure_file(wanted.run))) {
+    std::string text = read_file("sweep", failure_file(wanted.run)).substr(0, kMaxReasonBytes);
+    found.reason = printable(text.substr(0, text.find('\n')));
+    found.status = RunStatus::failed;
+  }
+  return found;
+}
+
+void store_failure(const RunConfig& run, const std::string& reason) {
+  std::error_code ignored;  // the run may have failed before it made its folder
+  fs::create_directories(run.run, ignored);
+  if (!fs::exists(run.run + "/config.toml")) write_file_atomically(run.run + "/config.toml", to_toml(run));
+  std::string line = reason;
+  std::replace(line.begin(), line.end(), '\n', ' ');
+  write_file_atomically(failure_file(run.run), line + "\n");
+}
+
+EarlierRuns::EarlierRuns(const std::vector<std::string>& files) : files_(files) {
+  for (const std::string& file : files)
+    for (report::Run& run : report::read_results_csv(read_file("sweep", file), file))
+      rows_.push_back(earlier_run(std::move(run), file));
+  matched_.resize(rows_.size());
+}
+
+const EarlierRun* EarlierRuns::find(const RunConfig& wanted, const std::function<std::string()>& data_checksum) {
+  const EarlierRun* found = nullptr;
+  for (std::size_t i = 0; i < rows_.size(); ++i) {
+    const EarlierRun& row = rows_[i];
+    if (row.status == RunStatus::begun || !differing_settings(row.config, wanted).empty()) continue;
+    const std::string& data = row.run.data_sha256;
+    if (!data.empty() && data != data_checksum()) continue;
+    matched_[i] = true;
+    if (!found || (found->status == RunStatus::failed && row.status == RunStatus::complete)) found = &row;
+  }
+  return found;
+}
+
+std::vector<std::string> EarlierRuns::notes() const {
+  std::vector<std::string> lines;
+  for (const std::string& file : files_) {
+    std::size_t all = 0, matched = 0, begun = 0;
+    for (std::size_t i = 0; i < rows_.size(); ++i) {
+      if (rows_[i].file != file) continue;
+      ++all;
+      matched += matched_[i];
+      begun += rows_[i].status == RunStatus::begun;
+    }
+    const std::string of = " of " + std::to_string(all) + " rows ";
+    std::string line = printable(file) + ": " + std::to_string(matched) + of + "are runs of this study";
+    if (all > matched + begun)
+      line += "; " + std::to_string(all - matched - begun) + of + "are of other settings or data";
+    if (begun > 0) line += "; " + std::to_string(begun) + of + "never finished";
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+bool replaces_run(const EarlierRun& earlier, RunStatus own, bool retry) {
+  if (own == RunStatus::complete) return false;
+  return earlier.status == RunStatus::complete || (own != RunStatus::failed && !retry);
+}
+
 void read_states(StudyState& state, std::optional<std::size_t> job) {
-  DataChecksums checksums;
+  std::map<std::string, std::string> known;
   state.found.assign(state.runs.size(), {});
   state.earlier.assign(state.runs.size(), nullptr);
   state.todo.clear();
   for (std::size_t i = job.value_or(0); i < (job ? *job + 1 : state.runs.size()); ++i) {
     RunConfig& config = state.runs[i].config;
-    const FoundRun& found = state.found[i] = found_run(config, [&] { return checksums.of(config); });
-    const EarlierRun* earlier = state.earlier_runs.find(config, [&] { return checksums.of(config); });
+    const auto checksum = [&] { return data_checksum(config, known); };
+    const FoundRun& found = state.found[i] = found_run(config, checksum);
+    const EarlierRun* earlier = state.earlier_runs.find(config, checksum);
     if (earlier && replaces_run(*earlier, found.status, state.retry)) {
       state.earlier[i] = earlier;
       continue;
@@ -51,13 +177,11 @@ void read_states(StudyState& state, std::optional<std::size_t> job) {
     }
     state.todo.push_back(i);
   }
-  if (job) return;  // the rows of other jobs were not asked for
+  if (job) return;  // notes() needs all runs
   for (const std::string& note : state.earlier_runs.notes()) std::fprintf(stderr, "sweep: %s\n", note.c_str());
 }
 
-bool is_complete(const StudyRun& run) {
-  return found_run(run.config, [] { return std::string(); }).status == RunStatus::complete;
-}
+bool is_complete(const StudyRun& run) { return found_run(run.config).status == RunStatus::complete; }
 
 bool lacks_interventions(const StudyState& state, std::size_t run) {
   if (!state.study.interventions || state.earlier[run] || !is_complete(state.runs[run])) return false;

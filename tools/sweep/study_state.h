@@ -1,17 +1,69 @@
-// A study with everything that is decided before its first run begins: its jobs, which are its runs, what each folder
-// holds, and which are still to be trained.
+// A study with all that is decided before its first run starts: its runs, which of them are complete already, and which
+// are to be trained. A run is complete if its folder or a row of an earlier <study>-runs.csv has the same settings.
 #pragma once
 
-#include <cstddef>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "tools/sweep/run_states.h"
+#include "tools/report/run_reader.h"
 #include "tools/sweep/study_file.h"
 #include "tools/sweep/study_runs.h"
 
 namespace sink {
+
+enum class RunStatus { missing, begun, complete, failed };
+
+struct FoundRun {
+  RunStatus status = RunStatus::missing;
+  std::string reason;        // of a failure
+  std::int64_t threads = 0;  // of a run that was started; its results depend on them
+};
+
+// The settings in which a stored configuration differs from the wanted one, "heads = 4 instead of 8, ..."; "" if none.
+// Ignores settings on which no result depends (threads, how often is evaluated, saved and logged) and the path of the
+// data, whose checksum is compared instead. Settings unknown to older programs have their default.
+std::string differing_settings(const RunConfig& stored, const RunConfig& wanted);
+
+// What the folder of a run holds. Throws Error (Exit::usage), naming the settings, if it holds a run with others;
+// Exit::bad_input if the complete run was trained on data with another checksum (computed only then; not checked
+// without the function).
+FoundRun found_run(const RunConfig& wanted, const std::function<std::string()>& data_checksum = {});
+
+// Writes <run>/failure.txt: the run with these settings failed, and why, in one line. It is not retried automatically.
+void store_failure(const RunConfig& run, const std::string& reason);
+
+struct EarlierRun {
+  report::Run run;
+  std::string file;
+  RunStatus status = RunStatus::begun;  // complete, failed, or begun, which is not used
+  RunConfig config = {};                // undefined if only begun
+};
+
+class EarlierRuns {
+ public:
+  EarlierRuns() = default;
+  // Throws Error (Exit::bad_input) with file, line and column for what is not a row of such a file.
+  explicit EarlierRuns(const std::vector<std::string>& files);
+
+  // The row with the settings of `wanted` (differing_settings) and, if the row has a checksum, its data: the first
+  // complete row, else the first failed one; null if there is none.
+  const EarlierRun* find(const RunConfig& wanted, const std::function<std::string()>& data_checksum);
+
+  // One line per file, valid after find() was called for all runs of the study: "F: 17 of 30 rows are runs of this
+  // study; 12 of 30 rows are of other settings or data; 1 of 30 rows never finished".
+  std::vector<std::string> notes() const;
+
+ private:
+  std::vector<std::string> files_;
+  std::vector<EarlierRun> rows_;
+  std::vector<bool> matched_;  // rows_ with the settings of a run of the study
+};
+
+// Whether a row replaces a run whose folder has this status. It never replaces a complete run. A failed row replaces
+// only a run whose folder holds no failure itself and that is not to be retried.
+bool replaces_run(const EarlierRun& earlier, RunStatus own, bool retry);
 
 struct StudyState {
   StudyFile study;
@@ -19,25 +71,25 @@ struct StudyState {
   std::vector<StudyGroup> groups;
   std::vector<StudyRun> runs;  // job N is runs[N]
   bool retry = false;          // train failed runs again
-  int ranks = 1;               // of each run
-  // The program and the options with which another process finds the same jobs under the same indices.
+  int ranks = 1;               // per run
+  // The program and the options with which another process gets the same jobs under the same indices.
   std::vector<std::string> command;
   EarlierRuns earlier_runs;
-  // As of the last read_states, for each run:
+  // Set by read_states, for each run:
   std::vector<FoundRun> found;
-  std::vector<const EarlierRun*> earlier;  // the row that replaces it; null: none does
+  std::vector<const EarlierRun*> earlier;  // the row that replaces it, or null
   std::vector<std::size_t> todo;           // the runs to be trained
 
   const std::string& name(std::size_t run) const { return runs[run].config.run; }
 };
 
-// Reads what the folders of all runs hold, or of this job alone. Throws Error like found_run and EarlierRuns::find.
+// Reads the folders of all runs, or of this job only. Throws Error like found_run and EarlierRuns::find.
 void read_states(StudyState& state, std::optional<std::size_t> job = std::nullopt);
 
-// The folder's state now: complete, with evaluation and settings of its own.
+// Whether the folder holds the complete run now.
 bool is_complete(const StudyRun& run);
 
-// Whether the study wants interventions and the complete run has none of its last step in its folder.
+// Whether the study measures interventions and the complete run has none of its last step.
 bool lacks_interventions(const StudyState& state, std::size_t run);
 
 }  // namespace sink

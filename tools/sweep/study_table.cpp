@@ -1,5 +1,4 @@
-#include "tools/sweep/study_table.h"
-
+// A study's results as a table for a terminal, Markdown, CSV and a section of an HTML page (study_results.h).
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -9,11 +8,11 @@
 #include "engine/io/printable.h"
 #include "engine/io/setting.h"
 #include "tools/csv.h"
+#include "tools/sweep/study_results.h"
+#include "tools/text_table.h"
 
 namespace sink {
 namespace {
-
-using Cells = std::vector<std::string>;
 
 std::string fixed(double value, int decimals, bool with_sign = false) {
   char text[64];
@@ -21,15 +20,15 @@ std::string fixed(double value, int decimals, bool with_sign = false) {
   return text;
 }
 
-// "14.6 ± 1.2"; without an interval the mean alone; "" without runs.
+// "14.6 ± 1.2"; without an interval only the mean; "" without runs.
 std::string cell(const Estimate& estimate, int decimals, bool with_sign = false) {
   if (estimate.n == 0) return "";
   const std::string mean = fixed(estimate.mean, decimals, with_sign);
   return estimate.has_interval() ? mean + " ± " + fixed(estimate.half, decimals) : mean;
 }
 
-// Whether a measure has a column: some group has it; of the second and third token a sink of more than one percent;
-// what a sink is thought to come with only next to what the loss is without it.
+// Whether a measure has a column: some group has it; for the second and third token, with a sink above one percent; the
+// suspected companions of a sink only next to the loss without it.
 bool is_shown(const StudyResults& results, const std::string& measure) {
   const bool later_token = measure == "sink_2" || measure == "sink_3";
   const bool with_interventions = measure == "value_share" || measure == "massive_ratio";
@@ -45,49 +44,49 @@ std::string joined(const std::vector<std::string>& texts, const char* between) {
   return all;
 }
 
-// What the paper has of the same experiment where its input is another: no value to set ours next to.
-std::string on_other_input(const StudyRow& row) {
+// The paper's values of the same experiment on another input, which may not be compared with ours.
+std::string on_other_input(const PaperRow& row) {
   std::string values;
   for (const auto& [name, value] : {std::pair("Sink_1", row.sink_1), std::pair("Sink_*", row.sink_star)})
     if (paper_value(value))
       values += (values.empty() ? "" : ", ") + std::string(name) + " " +
                 (value.ends_with('*') ? value.substr(0, value.size() - 1) + " % proxy" : value + " %");
-  return "paper on " + description_of(reading_of(row)) + ": " + (values.empty() ? row.sink_1 : values) +
+  return "paper on " + describe(input_kind_of(row)) + ": " + (values.empty() ? row.sink_1 : values) +
          (row.note.empty() ? "" : " (" + row.note + ")");
 }
 
 std::string remarks_of(const StudyResults& results, const GroupResult& group) {
   std::vector<std::string> remarks = group.remarks;
   if (results.baseline && &group == &results.groups[*results.baseline]) remarks.insert(remarks.begin(), "baseline");
-  const std::optional<StudyRow> paper = group.group.paper();
+  const std::optional<PaperRow> paper = group.group.paper();
   if (paper && !paper->note.empty()) remarks.push_back("paper: " + paper->note);
   if (!paper && !group.group.row.id.empty()) remarks.push_back(on_other_input(group.group.row));
   return joined(remarks, "; ");
 }
 
-StudyRow no_row() {
-  StudyRow row;
+PaperRow no_row() {
+  PaperRow row;
   row.sink_1 = kNoMatchingRow;
   return row;
 }
 
-// "natural text, text with a fixed first token": of all groups, each once.
+// "natural text; text with a fixed first token": the inputs of all groups, each once.
 std::string inputs_of(const StudyResults& results) {
   std::vector<std::string> inputs;
   for (const GroupResult& group : results.groups)
-    if (const std::string input = description_of(group.group.reading());
+    if (const std::string input = describe(group.group.input_kind());
         std::find(inputs.begin(), inputs.end(), input) == inputs.end())
       inputs.push_back(input);
   return joined(inputs, "; ");
 }
 
-// Heading first. Of the loss and of Sink_1 the difference from the baseline comes after it. On a page, whose own table
-// has the values of every run, only what the question is about.
+// The heading, then a row per group. Loss and Sink_1 are followed by their difference from the baseline. A page shows
+// only the measures in question, because it has a table of all runs.
 std::vector<Cells> cells_of(const StudyResults& results, bool on_page = false) {
-  static const std::set<std::string> asked{"sink_1",    "sink_2",   "sink_3",        "sink_1_raw",
-                                           "sink_star", "val_loss", "sink_1_before", "val_loss_before"};
+  static const std::set<std::string> on_pages{"sink_1",    "sink_2",   "sink_3",        "sink_1_raw",
+                                              "sink_star", "val_loss", "sink_1_before", "val_loss_before"};
   const auto shown = [&](const std::string& key) {
-    return is_shown(results, key) && (!on_page || asked.contains(key));
+    return is_shown(results, key) && (!on_page || on_pages.contains(key));
   };
   const auto has_difference = [&](const std::string& key) {
     return results.baseline && (key == "sink_1" || key == "val_loss");
@@ -110,29 +109,30 @@ std::vector<Cells> cells_of(const StudyResults& results, bool on_page = false) {
         row.push_back(cell(results.difference(group, measure.key), measure.decimals, true));
     }
     if (results.baseline) row.push_back(direction(results, group));
-    const StudyRow paper = group.group.paper().value_or(no_row());
+    const PaperRow paper = group.group.paper().value_or(no_row());
     row.insert(row.end(), {paper.sink_1, paper.sink_star, paper.valid, remarks_of(results, group)});
     rows.push_back(row);
   }
   return rows;
 }
 
-// What stands below the table, a paragraph a line.
+// The paragraphs below the table.
 std::vector<std::string> notes(const StudyResults& results) {
   std::vector<std::string> lines = verdicts(results);
   const RunConfig& config = results.groups.front().group.config;
   std::string seeds;
   for (std::uint64_t seed : results.seeds) seeds += (seeds.empty() ? "" : ", ") + std::to_string(seed);
   lines.push_back(
-      "Mean ± half of the 95 % interval over seeds (Student's t), a mean alone where there is one seed; intervals are "
-      "not corrected for how many are compared." +
+      "Mean ± half of the 95 % interval over seeds (Student's t); only the mean if there is one seed. Intervals are "
+      "not corrected for the number of comparisons." +
       (results.baseline ? " Differences from the baseline, " + printable(results.groups[*results.baseline].group.name) +
-                              ", are taken seed by seed: same initial values, same batches."
+                              ", are paired by seed: runs of one seed share initial weights and batches."
                         : std::string(" The study's baseline, " + printable(results.study.baseline) +
                                       ", is not among these runs.")));
   lines.push_back(
-      "Sinks at 0.3; raw: weights as they act; proxy: |a| / sum |a|. *: the extra key or sink token. Paper: Gu et al. "
-      "2025 at its own size and tokens, the row of the same experiment on the same kind of input (ours: " +
+      "Sink threshold 0.3; raw: the attention weights; proxy: |a| / sum |a|. *: the extra key or sink token. Paper: Gu "
+      "et al. 2025 with its own model size and tokens, the row of the same experiment on the same kind of input "
+      "(ours: " +
       inputs_of(results) + "); * there: proxy weights, else raw = proxy; n.r.: not reported.");
   lines.push_back("Task " + config.task + ", " + std::to_string(config.layers) + " layers of " +
                   std::to_string(config.heads) + " heads, width " + std::to_string(config.width) + ", context " +
@@ -141,20 +141,24 @@ std::vector<std::string> notes(const StudyResults& results) {
                   plain_text(SettingValue(config.learning_rate)) + " in the first run of the table; seeds " + seeds +
                   ".");
   lines.push_back(std::to_string(results.complete) + " of " + std::to_string(results.runs) + " runs complete, " +
-                  fixed(results.core_hours, 2) + " core-hours by their own clocks" +
-                  (results.machines.empty() ? "" : " on " + joined(results.machines, ", ")) + ", made by commit " +
-                  joined(results.commits, ", ") + (results.commits.size() > 1 ? " (a mean may be over several)" : "") +
+                  fixed(results.core_hours, 2) + " core-hours" +
+                  (results.machines.empty() ? "" : " on " + joined(results.machines, ", ")) + ", commit " +
+                  joined(results.commits, ", ") + (results.commits.size() > 1 ? " (a mean may combine several)" : "") +
                   ".");
+  if (is_shown(results, "val_loss_before"))
+    lines.push_back(
+        "before: the checkpoint that a run starts from, measured on the run's data before its first step. The values "
+        "are in evaluation-before.json of each run folder, not in the CSV of the runs.");
   for (const auto& [file, count] : results.earlier)
     lines.push_back(std::to_string(count) + " of " + std::to_string(results.runs) + " runs are rows of " +
                     printable(file) + ", not trained again.");
   if (is_shown(results, "change_removed_1"))
     lines.push_back(
-        "Loss without a_1 v_1 and the columns behind it: how much the loss of the trained model rises, in nats, when "
-        "no query gets the first token's share (the other weights as they are, or made larger for it), when each gets "
-        "the same of it, when the fifth token's share is missing, and with weights and inputs of 8 and 4 bits; value "
-        "share: |a_1| |v_1| of sum |a_j| |v_j|; |h_1| / |h_t|: of the residual stream, in the layer where it is "
-        "largest.");
+        "Loss without a_1 v_1 and the columns after it: the increase of the trained model's loss, in nats, without the "
+        "first token's contribution (the other weights unchanged, or rescaled to make up for it), with its mean "
+        "contribution for every query, without the fifth token's contribution, and with weights and inputs of 8 and 4 "
+        "bits. Value share: |a_1| |v_1| / sum |a_j| |v_j|. |h_1| / |h_t|: norms of the residual stream, in the layer "
+        "with the largest ratio.");
   if (!results.study.note.empty()) lines.push_back(printable(results.study.note));
   return lines;
 }
@@ -164,22 +168,6 @@ std::string title_of(const StudyResults& results) {
          (results.study.section.empty() ? "" : " (paper: " + printable(results.study.section) + ")");
 }
 
-// Columns on a terminal: the bytes that do not continue a character.
-std::size_t width(const std::string& text) {
-  return static_cast<std::size_t>(
-      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
-}
-
-std::vector<std::size_t> widths(const std::vector<Cells>& rows) {
-  std::vector<std::size_t> widest(rows.front().size(), 1);
-  for (const Cells& row : rows)
-    for (std::size_t c = 0; c < row.size(); ++c) widest[c] = std::max(widest[c], width(row[c]));
-  return widest;
-}
-
-std::string padded(const std::string& text, std::size_t to) { return text + std::string(to - width(text), ' '); }
-
-// For a cell of Markdown.
 std::string with_escaped_bars(const std::string& text) {
   std::string escaped;
   for (char c : text) {
@@ -189,7 +177,7 @@ std::string with_escaped_bars(const std::string& text) {
   return escaped;
 }
 
-// A mean and its interval stay on one line.
+// Keeps a mean and its interval on one line.
 std::string unbroken(std::string html) {
   for (std::size_t at; (at = html.find(" ± ")) != std::string::npos;) html.replace(at, 4, "&nbsp;±&nbsp;");
   return html;
@@ -212,15 +200,7 @@ std::string table_html(const std::vector<Cells>& rows) {
 }  // namespace
 
 std::string study_text(const StudyResults& results) {
-  const std::vector<Cells> rows = cells_of(results);
-  const std::vector<std::size_t> widest = widths(rows);
-  std::string text = title_of(results) + "\n\n";
-  for (const Cells& row : rows) {
-    std::string line;
-    for (std::size_t c = 0; c < row.size(); ++c) line += (c ? "  " : "") + padded(row[c], widest[c]);
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
-  }
-  text += "\n";
+  std::string text = title_of(results) + "\n\n" + aligned(cells_of(results)) + "\n";
   for (const std::string& note : notes(results)) text += note + "\n";
   return text;
 }
@@ -229,13 +209,13 @@ std::string study_markdown(const StudyResults& results) {
   std::vector<Cells> rows = cells_of(results);
   for (Cells& row : rows)
     for (std::string& cell : row) cell = with_escaped_bars(cell);
-  const std::vector<std::size_t> widest = widths(rows);
+  const std::vector<std::size_t> widths = column_widths(rows);
   std::string text = kMarkdownMark + ("# " + title_of(results)) + "\n\n";
   for (const Cells& row : rows) {
-    for (std::size_t c = 0; c < row.size(); ++c) text.append("| ").append(padded(row[c], widest[c])).append(" ");
+    for (std::size_t c = 0; c < row.size(); ++c) text.append("| ").append(padded(row[c], widths[c])).append(" ");
     text += "|\n";
     if (&row != &rows.front()) continue;
-    for (std::size_t columns : widest) text.append("|").append(columns + 2, '-');
+    for (std::size_t columns : widths) text.append("|").append(columns + 2, '-');
     text += "|\n";
   }
   for (const std::string& note : notes(results)) text += "\n" + note + "\n";
@@ -255,7 +235,7 @@ std::string study_csv(const StudyResults& results) {
     for (const Measure& measure : measures())
       for (const Estimate& e : {group.estimate(measure.key), results.difference(group, measure.key)})
         for (double number : {e.mean, e.low(), e.high()}) csv.append(",").append(csv_field(number));
-    const StudyRow row = group.group.paper().value_or(StudyRow{});
+    const PaperRow row = group.group.paper().value_or(PaperRow{});
     for (const std::string& text :
          {row.id, row.sink_1, row.sink_star, row.valid, direction(results, group), joined(group.remarks, "; ")})
       csv.append(",").append(csv_field(text));
@@ -265,7 +245,7 @@ std::string study_csv(const StudyResults& results) {
 }
 
 std::string study_html(const StudyResults& results) {
-  std::string html = "<section class=\"group study\"><h2>" + escape(results.study.name) + "</h2><p>" +
+  std::string html = "<section class=\"study\"><h3>" + escape(results.study.name) + "</h3><p>" +
                      escape(results.study.question) + "</p>" + table_html(cells_of(results, true)) + "<ul>";
   for (const std::string& note : notes(results)) html += "<li>" + escape(note) + "</li>";
   return html + "</ul></section>";

@@ -24,46 +24,47 @@ volatile std::sig_atomic_t stop_signal = 0;
 void on_signal(int signal) { stop_signal = signal; }
 void on_child(int) {}
 
-// Signals that are looked at in wait() alone, so that none arrives between a look and the wait after it.
+// Blocks the signals except inside wait(), so that none arrives between a check of stop_signal and the wait after it.
 class SignalGuard {
  public:
   SignalGuard() {
     stop_signal = 0;
-    sigset_t heard;
-    sigemptyset(&heard);
-    for (Old& old : old_) {
+    sigset_t handled;
+    sigemptyset(&handled);
+    for (Saved& saved : saved_) {
       struct sigaction action {};
-      action.sa_handler = old.signal == SIGCHLD ? on_child : on_signal;
+      action.sa_handler = saved.signal == SIGCHLD ? on_child : on_signal;
       sigemptyset(&action.sa_mask);
-      sigaction(old.signal, &action, &old.action);
-      if (old.signal == SIGHUP && old.action.sa_handler == SIG_IGN) sigaction(SIGHUP, &old.action, nullptr);  // nohup
-      sigaddset(&heard, old.signal);
+      sigaction(saved.signal, &action, &saved.action);
+      if (saved.signal == SIGHUP && saved.action.sa_handler == SIG_IGN)
+        sigaction(SIGHUP, &saved.action, nullptr);  // nohup
+      sigaddset(&handled, saved.signal);
     }
-    sigprocmask(SIG_BLOCK, &heard, &mask_);
+    sigprocmask(SIG_BLOCK, &handled, &mask_);
     open_ = mask_;
-    for (const Old& old : old_) sigdelset(&open_, old.signal);
+    for (const Saved& saved : saved_) sigdelset(&open_, saved.signal);
   }
   ~SignalGuard() {
-    for (const Old& old : old_) sigaction(old.signal, &old.action, nullptr);
+    for (const Saved& saved : saved_) sigaction(saved.signal, &saved.action, nullptr);
     sigprocmask(SIG_SETMASK, &mask_, nullptr);
   }
   SignalGuard(const SignalGuard&) = delete;
   SignalGuard& operator=(const SignalGuard&) = delete;
 
-  // Until a child ends or a signal arrives.
+  // Returns when a child ends or a signal arrives.
   void wait() const { ppoll(nullptr, 0, nullptr, &open_); }
-  // In a child, which any of them ends; but for SIGHUP: the sweep hears it and sends SIGTERM.
+  // Restores the default actions in a child. SIGHUP stays ignored: the parent handles it and sends SIGTERM.
   void restore_for_child() const {
-    for (const Old& old : old_) std::signal(old.signal, old.signal == SIGHUP ? SIG_IGN : SIG_DFL);
+    for (const Saved& saved : saved_) std::signal(saved.signal, saved.signal == SIGHUP ? SIG_IGN : SIG_DFL);
     sigprocmask(SIG_SETMASK, &mask_, nullptr);
   }
 
  private:
-  struct Old {
+  struct Saved {
     int signal;
     struct sigaction action {};
   };
-  Old old_[4] = {{SIGINT}, {SIGTERM}, {SIGHUP}, {SIGCHLD}};
+  Saved saved_[4] = {{SIGINT}, {SIGTERM}, {SIGHUP}, {SIGCHLD}};
   sigset_t mask_, open_;
 };
 
@@ -72,40 +73,20 @@ struct Child {
   Clock::time_point start;
 };
 
-pid_t start(JobSource& jobs, std::size_t job, const SignalGuard& signals) {
+pid_t start(const JobCallbacks& jobs, std::size_t job, const SignalGuard& signals) {
   std::fflush(nullptr);
   pid_t parent = getpid(), child = fork();
   SINK_CHECK(child >= 0, "sweep", std::string("cannot start a process: ") + std::strerror(errno));
   if (child > 0) return child;
   signals.restore_for_child();
-  prctl(PR_SET_PDEATHSIG, SIGTERM);  // a sweep that is killed leaves no run training
+  prctl(PR_SET_PDEATHSIG, SIGTERM);  // no run outlives a killed sweep
   if (getppid() != parent) _exit(1);
   _exit(jobs.body(job));
 }
 
-// The source of run_in_processes without one of its own.
-class CountedJobs : public JobSource {
- public:
-  CountedJobs(std::size_t jobs, const std::function<int(std::size_t)>& body,
-              const std::function<void(const JobEnd&)>& ended)
-      : jobs_(jobs), body_(body), ended_(ended) {}
-  bool next(std::size_t& job) override {
-    if (next_ == jobs_) return false;
-    job = next_++;
-    return true;
-  }
-  int body(std::size_t job) override { return body_(job); }
-  void ended(const JobEnd& end) override { ended_(end); }
-
- private:
-  std::size_t jobs_, next_ = 0;
-  const std::function<int(std::size_t)>& body_;
-  const std::function<void(const JobEnd&)>& ended_;
-};
-
 }  // namespace
 
-int run_in_processes(JobSource& jobs, std::size_t workers) {
+int run_in_processes(const JobCallbacks& jobs, std::size_t workers) {
   const SignalGuard signals;
   std::map<pid_t, Child> running;
   bool is_stopping = false;
@@ -126,17 +107,14 @@ int run_in_processes(JobSource& jobs, std::size_t workers) {
       for (const auto& [child, job] : running) kill(child, SIGTERM);
       is_stopping = true;
     }
-    for (std::size_t job = 0; !is_stopping && running.size() < workers && jobs.next(job);)
-      running[start(jobs, job, signals)] = {job, Clock::now()};
+    while (!is_stopping && running.size() < workers) {
+      const std::optional<std::size_t> job = jobs.next();
+      if (!job) break;
+      running[start(jobs, *job, signals)] = {*job, Clock::now()};
+    }
     if (running.empty()) return is_stopping ? stop_signal : 0;
     signals.wait();
   }
-}
-
-int run_in_processes(std::size_t jobs, std::size_t workers, const std::function<int(std::size_t)>& body,
-                     const std::function<void(const JobEnd&)>& ended) {
-  CountedJobs counted(jobs, body, ended);
-  return run_in_processes(counted, workers);
 }
 
 }  // namespace sink

@@ -79,5 +79,8 @@ class DistributedStrategy {
 // (Exit::usage) where the micro-batches of a step cannot be shared out evenly.
 std::unique_ptr<DistributedStrategy> make_distributed_strategy(ParameterArena& parameters, const RunConfig& config,
                                                                Communicator& ranks);
+// With several processes (train/distributed/data_parallel.cpp). `micro_batches`: of this process in a step.
+std::unique_ptr<DistributedStrategy> make_data_parallel(ParameterArena& parameters, Communicator& ranks,
+                                                        std::int64_t micro_batches, bool ordered, bool shards_state);
 
 }  // namespace sink

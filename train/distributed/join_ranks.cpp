@@ -4,7 +4,7 @@
 #include <csignal>
 #include <cstdio>
 
-#include "engine/comm/device_communicator.h"
+#include "engine/comm/host_communicator.h"
 #include "engine/comm/launcher.h"
 #include "engine/comm/mpi_library.h"
 #include "engine/io/build_info.h"

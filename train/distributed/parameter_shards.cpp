@@ -8,10 +8,10 @@ ParameterShards::ParameterShards(const ParameterArena& arena)
     : whole_(true), owned_{{0, arena.padded_size()}}, begin_{0}, size_(arena.padded_size()) {}
 
 ParameterShards::ParameterShards(const ParameterArena& arena, int rank, int world_size) : whole_(false) {
-  for (const Segment& section : arena.sections()) {
-    SINK_CHECK(section.size() % world_size == 0, "ranks",
+  for (const Segment& bucket : arena.buckets()) {
+    SINK_CHECK(bucket.size() % world_size == 0, "ranks",
                "the arena is not padded for " + std::to_string(world_size) + " ranks");
-    const std::int64_t each = section.size() / world_size, begin = section.begin + rank * each;
+    const std::int64_t each = bucket.size() / world_size, begin = bucket.begin + rank * each;
     owned_.push_back({begin, begin + each});
     begin_.push_back(size_);
     size_ += each;

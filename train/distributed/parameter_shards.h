@@ -1,5 +1,5 @@
-// ParameterShards: the elements of a parameter arena that a process updates and keeps optimiser state of. These are all
-// of them, or with --zero 1 one shard of every section (ZeRO-1, Rajbhandari et al. 2020).
+// ParameterShards: the elements of a parameter arena that a process updates and keeps optimizer state of: all, or with
+// --zero 1 one shard of every bucket (ZeRO-1, Rajbhandari et al. 2020).
 #pragma once
 
 #include <vector>
@@ -12,13 +12,13 @@ class ParameterShards {
  public:
   // All elements.
   explicit ParameterShards(const ParameterArena& arena);
-  // Shard `rank` of `world_size` equal shards of every section. The arena is padded for as many (pad_sections()).
+  // Shard `rank` of `world_size` equal shards of every bucket. The arena is padded for as many (pad_buckets()).
   ParameterShards(const ParameterArena& arena, int rank, int world_size);
 
   bool is_whole() const { return whole_; }
   // In order.
   const std::vector<Segment>& owned() const { return owned_; }
-  // The number of elements, and where the elements of a segment that lies in one of owned() are among them.
+  // The number of elements. local() returns the position among them of a segment inside one of owned().
   std::int64_t size() const { return size_; }
   Segment local(const Segment& segment) const;
 

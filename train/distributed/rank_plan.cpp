@@ -12,10 +12,10 @@ double of_others(const RankPlan& plan) { return static_cast<double>(plan.ranks -
 
 }  // namespace
 
-std::int64_t RankPlan::numbers() const { return std::accumulate(sections.begin(), sections.end(), std::int64_t{0}); }
+std::int64_t RankPlan::elements() const { return std::accumulate(buckets.begin(), buckets.end(), std::int64_t{0}); }
 
 RankMemory memory_of(const RankPlan& plan) {
-  const auto P = static_cast<double>(plan.numbers()), N = static_cast<double>(plan.ranks);
+  const auto P = static_cast<double>(plan.elements()), N = static_cast<double>(plan.ranks);
   RankMemory memory;
   memory.weights = kF32 * P;
   memory.gradients = kF32 * P;
@@ -26,7 +26,7 @@ RankMemory memory_of(const RankPlan& plan) {
 }
 
 double bytes_sent_of(const RankPlan& plan) {
-  const auto P = static_cast<double>(plan.numbers()), rounds = static_cast<double>(plan.rounds());
+  const auto P = static_cast<double>(plan.elements()), rounds = static_cast<double>(plan.rounds());
   return of_others(plan) * kF32 * P * ((plan.ordered ? rounds : 1) + 1);
 }
 
@@ -34,8 +34,8 @@ RankTime time_of(const RankPlan& plan, double tokens_per_step, double rate, doub
   RankTime time;
   time.computing = tokens_per_step / static_cast<double>(plan.ranks) / rate;
   if (plan.ranks == 1 || link <= 0) return time;
-  const double first = of_others(plan) * kF32 * static_cast<double>(plan.sections.front());
-  const double weights = plan.zero == 1 ? of_others(plan) * kF32 * static_cast<double>(plan.numbers()) : 0;
+  const double first = of_others(plan) * kF32 * static_cast<double>(plan.buckets.front());
+  const double weights = plan.zero == 1 ? of_others(plan) * kF32 * static_cast<double>(plan.elements()) : 0;
   const double open = (plan.zero == 0 ? 2 : 1) * first + weights;
   const double hidden = std::max(0.0, bytes_sent_of(plan) - open) / link;
   const double backward = time.computing * 2 / 3 / (plan.ordered ? 1.0 : static_cast<double>(plan.rounds()));

@@ -22,27 +22,27 @@ std::vector<OptimizerState> slices_by_name(const std::vector<OptimizerState>& wh
   return state;
 }
 
-// f(section, this rank's rows of `own` there, room for the whole section), for a tensor of the rank's shards.
+// Calls f(bucket, this rank's rows of `own` in it, a buffer for the whole bucket) for a tensor of the rank's shards.
 template <class F>
-void for_each_section(TrainingRun& run, const Tensor& own, F&& f) {
+void for_each_bucket(TrainingRun& run, const Tensor& own, F&& f) {
   const ParameterShards& shards = run.optimizer().shards();
-  const std::vector<Segment>& sections = run.model().parameters().sections();
-  for (std::size_t n = 0; n < sections.size(); ++n) {
+  const std::vector<Segment>& buckets = run.model().parameters().buckets();
+  for (std::size_t n = 0; n < buckets.size(); ++n) {
     const Segment place = shards.local(shards.owned()[n]);
     Tensor rows = own.rows(place.begin, place.end);
-    Tensor room = own.new_empty({sections[n].size()}, own.dtype());
-    f(sections[n], rows, room);
+    Tensor buffer = own.new_empty({buckets[n].size()}, own.dtype());
+    f(buckets[n], rows, buffer);
   }
 }
 
 // `own` of all ranks, in `whole` of the writer.
 void gather_at_writer(TrainingRun& run, const Tensor& own, Tensor whole) {
   Communicator& ranks = run.ranks();
-  for_each_section(run, own, [&](const Segment& section, Tensor& rows, Tensor& room) {
-    ranks.chunk_of(room).copy_from(rows);
-    ranks.all_gather(room);
+  for_each_bucket(run, own, [&](const Segment& bucket, Tensor& rows, Tensor& buffer) {
+    ranks.chunk_of(buffer).copy_from(rows);
+    ranks.all_gather(buffer);
     ranks.wait();
-    if (ranks.is_writer()) whole.rows(section.begin, section.end).copy_from(room);
+    if (ranks.is_writer()) whole.rows(bucket.begin, bucket.end).copy_from(buffer);
   });
 }
 
@@ -65,7 +65,7 @@ RunState state_of(const std::string& text) {
 
 }  // namespace
 
-std::vector<OptimizerState> whole_state(TrainingRun& run) {
+std::vector<OptimizerState> gather_optimizer_state(TrainingRun& run) {
   Communicator& ranks = run.ranks();
   std::vector<OptimizerState> state;
   if (run.optimizer().shards().is_whole()) {
@@ -82,13 +82,13 @@ std::vector<OptimizerState> whole_state(TrainingRun& run) {
   return slices_by_name(whole, parameters);
 }
 
-std::vector<OptimizerState> room_for_state(TrainingRun& run) {
+std::vector<OptimizerState> state_to_restore(TrainingRun& run) {
   if (run.optimizer().shards().is_whole()) return run.optimizer().state();
   const ParameterArena& parameters = run.model().parameters();
   return slices_by_name(whole_moments(run.optimizer(), parameters), parameters);
 }
 
-void spread(TrainingRun& run, const std::vector<OptimizerState>& state) {
+void scatter_state(TrainingRun& run, const std::vector<OptimizerState>& state) {
   Communicator& ranks = run.ranks();
   if (ranks.is_single_process()) return;
   ParameterArena& parameters = run.model().parameters();
@@ -103,17 +103,17 @@ void spread(TrainingRun& run, const std::vector<OptimizerState>& state) {
   std::size_t moment = 0;
   const std::vector<OptimizerState> moments = run.optimizer().moments();
   for (const OptimizerState& own : moments) {
-    for_each_section(run, own.values, [&](const Segment& section, Tensor& rows, Tensor& room) {
+    for_each_bucket(run, own.values, [&](const Segment& bucket, Tensor& rows, Tensor& buffer) {
       if (ranks.is_writer())
         for (std::size_t n = 0; n < parameters.size(); ++n) {
           const Segment segment = parameters[n]->segment();
-          if (segment.begin < section.begin || segment.begin >= section.end) continue;
-          room.rows(segment.begin - section.begin, segment.end - section.begin)
+          if (segment.begin < bucket.begin || segment.begin >= bucket.end) continue;
+          buffer.rows(segment.begin - bucket.begin, segment.end - bucket.begin)
               .copy_from(state[n * moments.size() + moment].values.reshape({segment.size()}));
         }
-      ranks.broadcast(room);
+      ranks.broadcast(buffer);
       ranks.wait();
-      rows.copy_from(ranks.chunk_of(room));
+      rows.copy_from(ranks.chunk_of(buffer));
     });
     ++moment;
   }

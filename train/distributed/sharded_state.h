@@ -1,5 +1,5 @@
-// The optimiser's state of all ranks, gathered where the writer saves it and scattered when a run resumes. All ranks
-// call these together.
+// Gathers the optimizer's state of all ranks for the writer to save, and scatters it when a run resumes. All ranks call
+// these functions together.
 #pragma once
 
 #include <vector>
@@ -8,15 +8,15 @@
 
 namespace sink {
 
-// The optimiser's state by name, in host memory, for the writer to save; nothing on other ranks. Passes on a section at
-// a time.
-std::vector<OptimizerState> whole_state(TrainingRun& run);
+// Returns the optimizer's state by name in host memory, for the writer to save; nothing on other ranks. Transfers one
+// bucket at a time.
+std::vector<OptimizerState> gather_optimizer_state(TrainingRun& run);
 
-// Tensors by name into which the writer restores that state, before spread() takes them to the ranks that keep them.
-std::vector<OptimizerState> room_for_state(TrainingRun& run);
+// Returns tensors by name, into which the writer reads a checkpoint before scatter_state() sends them to the ranks.
+std::vector<OptimizerState> state_to_restore(TrainingRun& run);
 
-// The writer's place in the run and its parameters come to all ranks, and `state`, the writer's of room_for_state(), to
-// those that keep it (where the run has taken steps).
-void spread(TrainingRun& run, const std::vector<OptimizerState>& state);
+// Sends the writer's RunState and parameters to all ranks, and `state` (the writer's, from state_to_restore()) to the
+// ranks that own it, if the run has taken steps.
+void scatter_state(TrainingRun& run, const std::vector<OptimizerState>& state);
 
 }  // namespace sink

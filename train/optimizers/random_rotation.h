@@ -1,8 +1,8 @@
-// A random rotation of a parameter's step_scalars, fixed for a run: R(G) = Q_rows G Q_columns^T for a matrix G, Q g for
-// a vector. Each Q is block-diagonal with one orthogonal block of b x b numbers repeated, b the largest divisor of the
-// axis that is at most 256, drawn from Haar's measure (the Q of a QR factorisation, R's diagonal positive, of normal
-// numbers; Mezzadri 2007) out of the stream (seed, "rotation/<parameter>/<axis>"). So a rotation is a function of seed
-// and name, and nothing of it has to be saved. Axes of tokens and of positions are not rotated.
+// A random rotation of a parameter's gradient, fixed for a run: R(G) = Q_rows G Q_columns^T for a matrix G, Q g for a
+// vector. Each Q is block-diagonal: one orthogonal b x b block repeated, where b is the largest divisor of the axis
+// that is at most 256. The block is drawn from Haar's measure: it is the Q of a QR factorization, with the diagonal of
+// R positive, of a matrix of normal variates (Mezzadri 2007) from the stream (seed, "rotation/<parameter>/<axis>"). So
+// a rotation is a function of seed and name and is not saved. Axes of tokens and of positions are not rotated.
 #pragma once
 
 #include "autograd/parameter.h"
@@ -24,8 +24,8 @@ class RandomRotation {
   Tensor rows_, columns_;  // the blocks; undefined where an axis is not rotated
 };
 
-// b x b step_scalars, F64; rows and columns are orthonormal. Row i of the normal numbers is made orthogonal to those
-// before it.
+// A b x b F64 matrix with orthonormal rows and columns. Row i of normal variates is made orthogonal to the rows before
+// it.
 Tensor random_orthogonal(std::int64_t b, std::uint64_t seed, const std::string& stream);
 
 }  // namespace sink

@@ -28,7 +28,7 @@ void check_mpi(int error, const char* call) {
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   MPI_Error_string(error, text, &length);
-  throw RankLost(std::string("[ranks] ") + call + ": " + text);
+  throw RankLost(std::string(call) + ": " + text);
 }
 
 // A rank that exits before MPI_Finalize would leave the others waiting, where no mpirun ends them.
@@ -73,7 +73,7 @@ class MpiLinks : public Links {
     check_mpi(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_SERIALIZED, &level), "MPI_Init_thread");
     ::on_exit(abort_unless_finalized, reinterpret_cast<void*>(static_cast<std::intptr_t>(::getpid())));
     if (level < MPI_THREAD_SERIALIZED)
-      throw Error("[ranks] this MPI cannot be called by a second thread (MPI_THREAD_SERIALIZED)", Exit::device);
+      throw Error("this MPI cannot be called by a second thread (MPI_THREAD_SERIALIZED)", Exit::device);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     MPI_Comm_size(MPI_COMM_WORLD, &size_);
@@ -138,10 +138,9 @@ class MpiLinks : public Links {
     wait_for(requests, name);
     for (std::size_t n = 0; n < receives.size(); ++n)
       if (in[n].number != name.number || in[n].bytes != receives[n].bytes)
-        throw Error("[ranks] rank " + std::to_string(receives[n].from) + " is at transfer " +
-                    std::to_string(in[n].number) + " of " + std::to_string(in[n].bytes) + " bytes, rank " +
-                    std::to_string(rank_) + " at " + name.str() + " of " + std::to_string(receives[n].bytes) +
-                    ": they do not do the same");
+        throw Error("rank " + std::to_string(receives[n].from) + " is at transfer " + std::to_string(in[n].number) +
+                    " of " + std::to_string(in[n].bytes) + " bytes, rank " + std::to_string(rank_) + " at " +
+                    name.str() + " of " + std::to_string(receives[n].bytes) + ": they do not do the same");
   }
 
   // MPI makes progress when it is called; between calls this thread leaves its core to those that compute.

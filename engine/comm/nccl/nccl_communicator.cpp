@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "engine/comm/device_communicator.h"
+#include "engine/comm/host_communicator.h"
 #include "engine/comm/nccl/on_stream.h"
 #include "engine/comm/nccl/sum_in_order.h"
 #ifdef __CUDACC__
@@ -45,7 +45,7 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// Where the numbers are, for NCCL alone.
+// The device address of the data. Only NCCL needs it.
 char* address_of(const Tensor& x) {
   Tensor same = x;
   if (x.dtype() == DType::F64) return reinterpret_cast<char*>(same.device_data<double>());
@@ -73,6 +73,7 @@ std::unique_ptr<Communicator> device_communicator(std::unique_ptr<HostCommunicat
 
 NcclCommunicator::NcclCommunicator(std::unique_ptr<HostCommunicator> host, double time_out)
     : Communicator(host->rank(), host->size()), host_(std::move(host)), time_out_(time_out) {
+  nccl();  // loaded before anything waits for another rank
   check_usable(Device::cuda);
   require_own_gpu();
   check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreate");
@@ -98,7 +99,7 @@ void NcclCommunicator::require_own_gpu() {
 // Rank 0 sends the id to the others by the host's links (MPI).
 void NcclCommunicator::make_communicator() {
   ncclUniqueId id{};
-  if (is_writer()) settle(ncclGetUniqueId(&id), "ncclGetUniqueId");
+  if (is_writer()) settle(nccl().ncclGetUniqueId(&id), "ncclGetUniqueId");
   const std::string bytes = host_->exchange(is_writer() ? std::string(id.internal, sizeof id.internal) : "").front();
   SINK_CHECK(bytes.size() == sizeof id.internal, "ranks", "expected NCCL's id of rank 0, got other bytes");
   std::memcpy(id.internal, bytes.data(), sizeof id.internal);
@@ -133,7 +134,7 @@ void NcclCommunicator::settle(ncclResult_t result, const std::string& call) {
   }
   if (result == ncclSuccess) return;
   throw_if_failed();
-  throw RankLost(who() + ": " + call + ": " + ncclGetErrorString(result));
+  throw RankLost(who() + ": " + call + ": " + nccl().ncclGetErrorString(result));
 }
 
 void NcclCommunicator::begin(const char* collective, const Tensor& x) {
@@ -154,7 +155,7 @@ void NcclCommunicator::end(double bytes_sent) {
 
 void NcclCommunicator::reduce_scatter(const Tensor& whole, Tensor& chunk, bool add) {
   SINK_CHECK(chunk.size() * size_ == whole.size() && chunk.dtype() == DType::F32 && whole.dtype() == DType::F32,
-             "ranks", "reduce_scatter: expected f32 numbers and a chunk of " + whole.str() + ", got " + chunk.str());
+             "ranks", "reduce_scatter: expected f32 elements and a chunk of " + whole.str() + ", got " + chunk.str());
   if (!received_.defined() || received_.size() < whole.size()) {
     wait();  // another may be adding up what is there
     received_ = whole.new_zeros({whole.size()}, whole.dtype());
@@ -163,13 +164,13 @@ void NcclCommunicator::reduce_scatter(const Tensor& whole, Tensor& chunk, bool a
   const std::size_t bytes = chunk.bytes();
   char *to_all = address_of(whole), *from_all = address_of(received_);
   settle(nccl_.call([&](ncclComm_t comm) {
-    ncclResult_t result = ncclGroupStart();
+    ncclResult_t result = nccl().ncclGroupStart();
     for (int rank = 0; rank < size_ && result == ncclSuccess; ++rank) {
       const std::size_t place = bytes * static_cast<std::size_t>(rank);
-      result = ncclSend(to_all + place, bytes, ncclInt8, rank, comm, stream_);
-      if (result == ncclSuccess) result = ncclRecv(from_all + place, bytes, ncclInt8, rank, comm, stream_);
+      result = nccl().ncclSend(to_all + place, bytes, ncclInt8, rank, comm, stream_);
+      if (result == ncclSuccess) result = nccl().ncclRecv(from_all + place, bytes, ncclInt8, rank, comm, stream_);
     }
-    const ncclResult_t end = ncclGroupEnd();
+    const ncclResult_t end = nccl().ncclGroupEnd();
     return result == ncclSuccess ? end : result;
   }),
          "ncclSend and ncclRecv");
@@ -187,7 +188,7 @@ void NcclCommunicator::all_gather(Tensor& whole) {
   const std::size_t bytes = whole.bytes() / static_cast<std::size_t>(size_);
   char* all = address_of(whole);
   const char* own = all + bytes * static_cast<std::size_t>(rank_);
-  settle(nccl_.call([&](ncclComm_t comm) { return ncclAllGather(own, all, bytes, ncclInt8, comm, stream_); }),
+  settle(nccl_.call([&](ncclComm_t comm) { return nccl().ncclAllGather(own, all, bytes, ncclInt8, comm, stream_); }),
          "ncclAllGather");
   end(static_cast<double>(bytes) * (size_ - 1));
 }
@@ -195,7 +196,8 @@ void NcclCommunicator::all_gather(Tensor& whole) {
 void NcclCommunicator::broadcast(Tensor& x) {
   begin("broadcast", x);
   char* all = address_of(x);
-  settle(nccl_.call([&](ncclComm_t comm) { return ncclBroadcast(all, all, x.bytes(), ncclInt8, 0, comm, stream_); }),
+  settle(nccl_.call(
+             [&](ncclComm_t comm) { return nccl().ncclBroadcast(all, all, x.bytes(), ncclInt8, 0, comm, stream_); }),
          "ncclBroadcast");
   end(is_writer() ? static_cast<double>(x.bytes()) * (size_ - 1) : 0);
 }
@@ -222,9 +224,7 @@ Communicator::Traffic NcclCommunicator::traffic() const {
   return traffic_;
 }
 
-std::string NcclCommunicator::who() const {
-  return "[ranks] rank " + std::to_string(rank_) + " of " + std::to_string(size_);
-}
+std::string NcclCommunicator::who() const { return "rank " + std::to_string(rank_) + " of " + std::to_string(size_); }
 
 RankLost NcclCommunicator::out_of_time(const std::string& what) const {
   return RankLost(who() + " waited " + std::to_string(static_cast<int>(time_out_)) + " s in " + what +
@@ -274,7 +274,7 @@ void NcclCommunicator::look(bool waits, const TransferName& name, double seconds
   const ncclResult_t state = nccl_.state();
   if (state != ncclSuccess && state != ncclInProgress) {
     const std::string where = waits ? ", in " + name.str() : "";
-    give_up(std::make_exception_ptr(RankLost(who() + where + ": NCCL: " + ncclGetErrorString(state))));
+    give_up(std::make_exception_ptr(RankLost(who() + where + ": NCCL: " + nccl().ncclGetErrorString(state))));
   } else if (seconds > time_out_) {
     give_up(std::make_exception_ptr(out_of_time(name.str())));
   }

@@ -1,8 +1,8 @@
-// The communicator of GPUs: collectives of NCCL on a stream of their own beside that of kernels. On the emulated device
+// The communicator of GPUs: NCCL collectives on a separate stream. On the emulated device
 // a mock answers the same calls (tests/support/nccl_mock/).
 //
-// NCCL's own sums are in an order that it chooses; here each rank gets all chunks of its own, by sends and receives,
-// and adds them up in the order of ranks with the engine's own kernels.
+// NCCL does not fix the order of its sums, so each rank receives all contributions to its chunk and adds them in the
+// order of ranks with an engine kernel.
 //
 // A thread watches NCCL's asynchronous errors and the time that the oldest collective takes. At an error or after the
 // time-out it aborts NCCL: destroying it would wait for the lost rank. What waited continues with values that are not

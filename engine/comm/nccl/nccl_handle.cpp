@@ -9,26 +9,26 @@ ncclResult_t NcclHandle::init(int size, const ncclUniqueId& id, int rank) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
   std::lock_guard lock(mutex_);
-  return ends_ ? ncclRemoteError : ncclCommInitRankConfig(&comm_, size, id, rank, &config);
+  return ends_ ? ncclRemoteError : nccl().ncclCommInitRankConfig(&comm_, size, id, rank, &config);
 }
 
 ncclResult_t NcclHandle::state() {
   return call([](ncclComm_t comm) {
     ncclResult_t state = ncclSuccess;
-    return ncclCommGetAsyncError(comm, &state) == ncclSuccess ? state : ncclInternalError;
+    return nccl().ncclCommGetAsyncError(comm, &state) == ncclSuccess ? state : ncclInternalError;
   });
 }
 
 void NcclHandle::abort() {
   ends_ = true;
   std::lock_guard lock(mutex_);
-  if (comm_) ncclCommAbort(comm_);
+  if (comm_) nccl().ncclCommAbort(comm_);
   comm_ = nullptr;
 }
 
 void NcclHandle::close(double seconds) {
   const auto since = std::chrono::steady_clock::now();
-  ncclResult_t result = call([](ncclComm_t comm) { return ncclCommFinalize(comm); });
+  ncclResult_t result = call([](ncclComm_t comm) { return nccl().ncclCommFinalize(comm); });
   while (result == ncclInProgress &&
          std::chrono::duration<double>(std::chrono::steady_clock::now() - since).count() < seconds) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -36,7 +36,7 @@ void NcclHandle::close(double seconds) {
   }
   if (result != ncclSuccess) return abort();
   std::lock_guard lock(mutex_);
-  if (comm_) ncclCommDestroy(comm_);
+  if (comm_) nccl().ncclCommDestroy(comm_);
   comm_ = nullptr;
 }
 

@@ -1,15 +1,11 @@
-// NCCL's handle of a communicator, for the threads of a rank: its calls come one at a time, and none behind an abort,
-// which frees what they would read. None of them waits for another rank, so that an abort has not to wait for them.
+// A thread-safe NCCL communicator handle: calls are serialised, and none follows an abort, which frees the
+// communicator. No call waits for another rank, so an abort does not wait either.
 #pragma once
-
-#ifdef __CUDACC__
-#include <nccl.h>
-#else
-#include <nccl_mock.h>
-#endif
 
 #include <atomic>
 #include <mutex>
+
+#include "engine/comm/nccl/nccl_library.h"
 
 namespace sink {
 
@@ -20,28 +16,28 @@ class NcclHandle {
   NcclHandle(const NcclHandle&) = delete;
   NcclHandle& operator=(const NcclHandle&) = delete;
 
-  // As rank `rank` of `size`; goes on behind its return.
+  // Asynchronous: may continue after it returns.
   ncclResult_t init(int size, const ncclUniqueId& id, int rank);
-  // call(ncclComm_t), one of NCCL's or a group of them; it may go on behind its return. ncclRemoteError, and nothing is
-  // called, where there is no communicator, or none any more.
+  // Calls call(ncclComm_t), one NCCL call or a group, which may continue after it returns. Returns ncclRemoteError
+  // without calling where there is no communicator.
   template <class Call>
   ncclResult_t call(Call&& call) {
     if (ends_) return ncclRemoteError;
     std::lock_guard lock(mutex_);
     return comm_ && !ends_ ? call(comm_) : ncclRemoteError;
   }
-  // Of all calls so far: ncclInProgress while one goes on, or what went wrong behind one's return.
+  // The asynchronous state of all calls so far.
   ncclResult_t state();
 
-  // Ends what goes on, and frees it. From any thread, and more than once.
+  // Aborts and frees the communicator. From any thread, any number of times.
   void abort();
   bool aborted() const { return ends_; }
-  // When all ranks are done: waits for them, so many seconds at most, and frees it.
+  // Finalizes: waits for all ranks, at most `seconds`, and frees the communicator.
   void close(double seconds);
 
  private:
   std::mutex mutex_;
-  // Set before an abort asks for the mutex: who looks at states all the time steps aside.
+  // Set before an abort locks the mutex, so that polling threads yield to it.
   std::atomic<bool> ends_ = false;
   ncclComm_t comm_ = nullptr;
 };

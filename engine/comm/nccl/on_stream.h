@@ -1,5 +1,4 @@
-// While one lives, what this thread launches goes to another stream than the engine's: kernels that are part of a
-// collective.
+// While an object lives, launches of this thread go to another stream: kernels that are part of a collective.
 #pragma once
 
 #ifdef __CUDACC__
@@ -20,9 +19,9 @@ class OnStream {
   ~OnStream() { nvidia::use_stream(nullptr); }
 #else
   explicit OnStream(cudaStream_t stream) {
-    emulated::put_launches([stream](std::function<void()> launch) { stream->queue(std::move(launch)); });
+    emulated::enqueue_launches([stream](std::function<void()> launch) { stream->queue(std::move(launch)); });
   }
-  ~OnStream() { emulated::put_launches({}); }
+  ~OnStream() { emulated::enqueue_launches({}); }
 #endif
   OnStream(const OnStream&) = delete;
   OnStream& operator=(const OnStream&) = delete;

@@ -5,8 +5,8 @@
 
 namespace sink {
 
-// chunk_i = x_0i + x_1i + ..., or chunk_i + x_0i + x_1i + ..., from left to right; `parts` holds x_0, x_1, ... one
-// behind the other. F32, in the order in which host_communicator.cpp sums, to the same bits.
+// chunk_i = x_0i + x_1i + ..., or chunk_i + x_0i + x_1i + ..., from left to right. `parts` holds x_0, x_1, ... one
+// after the other. F32, summed in the order of host_communicator.cpp, to the same bits.
 void sum_in_order(const Tensor& parts, Tensor& chunk, bool add);
 
 }  // namespace sink

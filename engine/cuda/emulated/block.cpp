@@ -1,4 +1,4 @@
-// One block: its threads as fibers, switched directly from one to the next, and what they may not do.
+// The threads of one block as fibers, which are switched directly from one to the next, and the checks of what they do.
 #include "engine/cuda/emulated/block.h"
 
 #include <algorithm>
@@ -10,11 +10,15 @@
 
 #include "engine/check.h"
 #include "engine/cuda/emulated/block_memory.h"
+#include "engine/cuda/emulated/block_threads.h"
 #include "engine/cuda/emulated/context.h"
 #include "engine/cuda/emulated/counters.h"
+#include "engine/cuda/emulated/mbarriers.h"
+#include "engine/cuda/emulated/named_barriers.h"
 #include "engine/cuda/emulated/races.h"
+#include "engine/cuda/emulated/scheduler.h"
 #include "engine/cuda/emulated/source_line.h"
-#include "engine/rng.h"
+#include "engine/cuda/emulated/wgmma.h"
 
 namespace sink::emulated {
 
@@ -22,16 +26,11 @@ thread_local Position here;
 
 namespace {
 
-constexpr int kWarp = 32;
 constexpr unsigned kAllLanes = ~0u;
 
-constexpr unsigned char kOnItsWay = 0xff;  // a NaN of any real type
+constexpr unsigned char kInFlight = 0xff;  // a NaN of any real type
 
-std::string text_of(const Site& site) {
-  return path_in_repository(site.file_name()) + ":" + std::to_string(site.line());
-}
-
-std::string text_of(const uint3& at) {
+std::string coordinates_of(const uint3& at) {
   std::string text = "(";
   text.append(std::to_string(at.x)).append(",").append(std::to_string(at.y)).append(",");
   return text.append(std::to_string(at.z)).append(")");
@@ -46,25 +45,16 @@ struct Copy {
   void* to;
   const void* from;  // null: zeros
   int bytes, group;
-  Site site;  // of what began it
+  Site site;  // of the instruction that started it
 };
 
 struct Fiber {
   Context context;
   Stack stack;
-  bool done = false;
-  const char* waits_at = "start";
+  const char* instruction = "start";  // the last one, and its call site
   Site site;
-  std::vector<Copy> copies;
-  int group = 0;  // that the next copies belong to
-};
-
-struct Warp {
-  unsigned alive = 0, runnable = 0, arrived = 0;  // a bit per lane
-  void* arguments[kWarp] = {};
-  const char* instruction = nullptr;
-  Site site;
-  unsigned priority = 0;
+  std::vector<Copy> copies;  // in flight
+  int group = 0;             // of the next copies
 };
 
 struct Barrier {
@@ -72,241 +62,28 @@ struct Barrier {
   Site site;
 };
 
-// What a thread of the system keeps from block to block.
-class Block {
- public:
-  static Block& current() {
-    static thread_local Block block;
-    return block;
-  }
+// The block that this thread of the system runs. It is reused for the next block.
+struct Block {
+  std::vector<Fiber> fibers;
+  std::vector<Warp> warps;
+  Barrier barrier;
+  BlockMemory shared;
+  Scheduler scheduler;
+  int current = -1, alive = 0;  // the running thread; how many threads have not returned
+  const std::function<void()>* kernel = nullptr;
+  Context caller;  // of run_block()
+  std::optional<std::string> error;
 
-  void run(const Shape3& grid, const std::function<void()>& kernel, std::int64_t index) {
-    kernel_ = &kernel;
-    error_.reset();
-    here.grid_size = grid.blocks;
-    here.block_size = grid.threads;
-    auto x = static_cast<std::int64_t>(grid.blocks.x), y = static_cast<std::int64_t>(grid.blocks.y);
-    here.block = {unsigned(index % x), unsigned(index / x % y), unsigned(index / x / y)};
-    shared_.prepare(grid.shared_bytes);
-    prepare_threads(grid.threads.x * grid.threads.y * grid.threads.z);
-    random_ = Rng(schedule(), "emulated block");
-    draws_ = static_cast<std::uint64_t>(index) << 32;
-    choose_priorities();
-    if (const RaceHooks* races = race_hooks()) races->block(shared_.begin(), shared_.size());
-    home_ = {};
-    current_ = -1;
-    go_to(pick(), home_);
-    current_ = -1;
-    if (!error_ && !shared_.end_is_whole())
-      error_ = "block " + text_of(here.block) + " wrote behind the " + std::to_string(grid.shared_bytes) +
-               " bytes of shared memory that its kernel was launched with";
-    if (!error_) return;
-    for (Fiber& fiber : fibers_) fiber.stack.unpoison_all();
-    fail("emulated device", *error_, Exit::device);
-  }
+  Fiber& fiber() { return fibers[static_cast<std::size_t>(current)]; }
+  Warp& warp() { return warps[static_cast<std::size_t>(current / kWarp)]; }
+  int lane() const { return current % kWarp; }
 
-  std::byte* shared_memory() { return shared_.begin(); }
-
-  [[noreturn]] void error(const char* instruction, const std::string& message, const Site& site) {
-    Fiber& me = fibers_[static_cast<std::size_t>(current_)];
-    me.waits_at = instruction;
-    me.site = site;
-    end_with(message + ": " + describe(current_));
-  }
-
-  void collective(const char* instruction, Together together, void* arguments, const Site& site) {
-    Fiber& me = note(instruction, site);
-    Warp& warp = warps_[static_cast<std::size_t>(current_ / kWarp)];
-    if (warp.arrived && (warp.instruction != instruction || !same(warp.site, site)))
-      end_with("lanes of one warp meet at different instructions, " + std::string(warp.instruction) + " at " +
-               text_of(warp.site) + " and this one: " + describe(current_));
-    warp.instruction = instruction;
-    warp.site = site;
-    warp.arguments[lane()] = arguments;
-    warp.arrived |= 1u << lane();
-    if (warp.arrived != warp.alive) return wait(me);
-    if (warp.alive != kAllLanes) end_with(std::string(instruction) + " needs all 32 lanes: " + describe(current_));
-    warp.arrived = 0;
-    warp.runnable = warp.alive;
-    if (together) together(warp.arguments);
-  }
-
-  void barrier(const Site& site) {
-    Fiber& me = note("sync_block", site);
-    if (barrier_.arrived && !same(barrier_.site, site))
-      end_with("threads of one block meet at different barriers, " + text_of(barrier_.site) +
-               " and this one: " + describe(current_));
-    barrier_.site = site;
-    if (++barrier_.arrived < alive_) return wait(me);
-    open_barrier();
-  }
-
-  void copy_async(void* to, const void* from, int bytes, const Site& site) {
-    Fiber& me = note("copy_async", site);
-    check_alignment(from, bytes);
-    check_shared(to, bytes, "a copy to");
-    std::memset(to, kOnItsWay, static_cast<std::size_t>(bytes));
-    me.copies.push_back({to, from, bytes, me.group, site});
-  }
-
-  void read_shared(const void* from, int bytes, const Site& site) {
-    note("a matrix load", site);
-    check_shared(from, bytes, "a read");
-    if (const RaceHooks* races = race_hooks())
-      races->access(from, static_cast<std::size_t>(bytes), false, {nullptr, site});
-  }
-
-  void commit_copies() { ++fibers_[static_cast<std::size_t>(current_)].group; }
-
-  void wait_for_copies(int groups) {
-    Fiber& me = fibers_[static_cast<std::size_t>(current_)];
-    std::erase_if(me.copies, [&](const Copy& copy) {
-      if (copy.group >= me.group - groups) return false;
-      auto bytes = static_cast<std::size_t>(copy.bytes);
-      if (const RaceHooks* races = race_hooks()) {
-        races->access(copy.to, bytes, true, {nullptr, copy.site});
-        if (copy.from) races->access(copy.from, bytes, false, {nullptr, copy.site});
-      }
-      if (copy.from) {
-        counters().copied_bytes += copy.bytes;
-        std::memcpy(copy.to, copy.from, bytes);
-      } else {
-        std::memset(copy.to, 0, bytes);
-      }
-      return true;
-    });
-  }
-
-  int lane() const { return current_ % kWarp; }
-  int current_thread() const { return current_; }
-
- private:
-  void check_alignment(const void* p, int bytes) {
-    if (reinterpret_cast<std::uintptr_t>(p) % static_cast<unsigned>(bytes) != 0)
-      end_with("an address that is no multiple of " + std::to_string(bytes) + " bytes: " + describe(current_));
-  }
-
-  void check_shared(const void* place, int bytes, const char* what) {
-    check_alignment(place, bytes);
-    if (!shared_.contains(place, static_cast<std::size_t>(bytes)))
-      end_with(std::string(what) + " outside of the block's shared memory: " + describe(current_));
-  }
-
-  void prepare_threads(unsigned count) {
-    if (fibers_.size() < count) fibers_.resize(count);
-    warps_.assign((count + kWarp - 1) / kWarp, {});
-    barrier_ = {};
-    alive_ = static_cast<int>(count);
-    for (unsigned n = 0; n < count; ++n) {
-      Fiber& fiber = fibers_[n];
-      fiber.context = fiber.stack.context(&Block::entry);
-      fiber.done = false;
-      fiber.waits_at = "start";
-      fiber.site = Site();
-      fiber.copies.clear();
-      fiber.group = 0;
-      Warp& warp = warps_[n / kWarp];
-      warp.alive |= 1u << n % kWarp;
-      warp.runnable = warp.alive;
-    }
-  }
-
-  static void entry(transfer_t from) {
-    Block& block = current();
-    begin_fiber(from, block.home_);
-    (*block.kernel_)();
-    block.leave();
-  }
-
-  // The current thread has returned from the kernel.
-  [[noreturn]] void leave() {
-    Fiber& me = fibers_[static_cast<std::size_t>(current_)];
-    if (!me.copies.empty()) {
-      me.waits_at = "its end";
-      me.site = Site();
-      end_with("a thread returned while copies of its own were on their way: " + describe(current_));
-    }
-    Warp& warp = warps_[static_cast<std::size_t>(current_ / kWarp)];
-    if (warp.arrived) {
-      me.waits_at = "its end";
-      me.site = Site();
-      end_with("a lane returned while others of its warp wait at " + std::string(warp.instruction) + ", " +
-               text_of(warp.site) + ": " + describe(current_));
-    }
-    me.done = true;
-    warp.alive &= ~(1u << lane());
-    warp.runnable &= ~(1u << lane());
-    if (--alive_ == 0) {
-      jump(me.context, home_, nullptr);
-    } else {
-      if (barrier_.arrived == alive_) open_barrier();
-      go_to(next(), me.context);
-    }
-    std::abort();  // nobody comes back
-  }
-
-  Fiber& note(const char* instruction, const Site& site) {
-    Fiber& me = fibers_[static_cast<std::size_t>(current_)];
-    me.waits_at = instruction;
+  // Records what the current thread does, for messages.
+  Fiber& at(const char* instruction, const Site& site) {
+    Fiber& me = fiber();
+    me.instruction = instruction;
     me.site = site;
     return me;
-  }
-
-  // Until another thread has made this one runnable again.
-  void wait(Fiber& me) {
-    warps_[static_cast<std::size_t>(current_ / kWarp)].runnable &= ~(1u << lane());
-    go_to(next(), me.context);
-  }
-
-  void open_barrier() {
-    if (const RaceHooks* races = race_hooks()) races->barrier();
-    barrier_.arrived = 0;
-    for (Warp& warp : warps_) warp.runnable = warp.alive;
-  }
-
-  std::uint64_t draw(std::uint64_t below) { return random_.below(draws_++, below); }
-
-  void choose_priorities() {
-    unsigned by = schedule();
-    for (std::size_t w = 0; w < warps_.size(); ++w)
-      warps_[w].priority = by == 0   ? static_cast<unsigned>(w)
-                           : by == 1 ? static_cast<unsigned>(warps_.size() - 1 - w)
-                                     : static_cast<unsigned>(draw(1000));
-    until_change_ = by < 2 ? -1 : 1 + static_cast<long>(draw(200));
-  }
-
-  // The runnable thread to go on with, or -1.
-  int pick() {
-    if (--until_change_ == 0) choose_priorities();
-    const Warp* best = nullptr;
-    for (const Warp& warp : warps_)
-      if (warp.runnable && (!best || warp.priority < best->priority)) best = &warp;
-    if (!best) return -1;
-    int lane = schedule() % 2 ? 31 - __builtin_clz(best->runnable) : __builtin_ctz(best->runnable);
-    return static_cast<int>(best - warps_.data()) * kWarp + lane;
-  }
-
-  int next() {
-    int thread = pick();
-    if (thread >= 0) return thread;
-    std::string message = "deadlock: no thread can go on; the first at each place:";
-    std::vector<const Fiber*> shown;
-    for (int n = 0; n < static_cast<int>(warps_.size()) * kWarp; ++n) {
-      if (!(warps_[static_cast<std::size_t>(n / kWarp)].alive >> n % kWarp & 1)) continue;
-      const Fiber& fiber = fibers_[static_cast<std::size_t>(n)];
-      if (std::any_of(shown.begin(), shown.end(), [&](const Fiber* other) { return same(other->site, fiber.site); }))
-        continue;
-      shown.push_back(&fiber);
-      message += "\n  " + describe(n);
-    }
-    end_with(message);
-  }
-
-  void go_to(int thread, Context& from) {
-    if (thread == current_ && &from != &home_) return;
-    current_ = thread;
-    here.thread = position_of(thread);
-    jump(from, fibers_[static_cast<std::size_t>(thread)].context, &from == &home_ ? nullptr : &home_);
   }
 
   static uint3 position_of(int thread) {
@@ -316,62 +93,272 @@ class Block {
   }
 
   std::string describe(int thread) const {
-    const Fiber& fiber = fibers_[static_cast<std::size_t>(thread)];
-    std::string at;
-    if (*fiber.waits_at) at.append(" at ").append(fiber.waits_at);
-    if (fiber.site.line() > 0) at += ", " + text_of(fiber.site);
-    return "block " + text_of(here.block) + " thread " + text_of(position_of(thread)) + at + " (schedule " +
-           std::to_string(schedule()) + ")";
+    const Fiber& that = fibers[static_cast<std::size_t>(thread)];
+    std::string instruction;
+    if (*that.instruction) instruction.append(" at ").append(that.instruction);
+    if (that.site.line() > 0) instruction += ", " + text_of(that.site);
+    return "block " + coordinates_of(here.block) + " thread " + coordinates_of(position_of(thread)) + instruction +
+           " (schedule " + std::to_string(schedule()) + ")";
   }
 
-  // Leaves the block as it is, for good.
-  [[noreturn]] void end_with(const std::string& message) {
-    error_ = message;
-    jump(fibers_[static_cast<std::size_t>(current_)].context, home_, nullptr);
+  // Ends the block with this error and abandons its fibers.
+  [[noreturn]] void stop(const std::string& message) {
+    error = message;
+    jump(fiber().context, caller, nullptr);
     std::abort();
   }
+  [[noreturn]] void stop_here(const std::string& message) { stop(message + ": " + describe(current)); }
 
-  std::vector<Fiber> fibers_;
-  std::vector<Warp> warps_;
-  Barrier barrier_;
-  BlockMemory shared_;
-  int current_ = -1, alive_ = 0;
-  long until_change_ = -1;
-  Rng random_{0, ""};
-  std::uint64_t draws_ = 0;
-  const std::function<void()>* kernel_ = nullptr;
-  Context home_;
-  std::optional<std::string> error_;
+  void check_alignment(const void* p, int bytes) {
+    if (reinterpret_cast<std::uintptr_t>(p) % static_cast<unsigned>(bytes) != 0)
+      stop_here("an address that is no multiple of " + std::to_string(bytes) + " bytes");
+  }
+  void check_shared(const void* p, int bytes, const char* what) {
+    check_alignment(p, bytes);
+    if (!shared.contains(p, static_cast<std::size_t>(bytes)))
+      stop_here(std::string(what) + " outside of the block's shared memory");
+  }
+
+  void switch_to(int thread, Context& from) {
+    if (thread == current && &from != &caller) return;
+    current = thread;
+    here.thread = position_of(thread);
+    jump(from, fibers[static_cast<std::size_t>(thread)].context, &from == &caller ? nullptr : &caller);
+  }
+
+  int next_thread() {
+    complete_a_copy(false);
+    int thread = scheduler.next(warps);
+    while (thread < 0 && complete_a_copy(true)) thread = scheduler.next(warps);
+    if (thread >= 0) return thread;
+    std::string message = "deadlock: no thread can continue; the first at each place:";
+    std::vector<const Fiber*> shown;
+    for (int n = 0; n < static_cast<int>(warps.size()) * kWarp; ++n) {
+      if (!(warps[static_cast<std::size_t>(n / kWarp)].alive >> n % kWarp & 1)) continue;
+      const Fiber& that = fibers[static_cast<std::size_t>(n)];
+      if (std::any_of(shown.begin(), shown.end(), [&](const Fiber* other) { return same(other->site, that.site); }))
+        continue;
+      shown.push_back(&that);
+      message += "\n  " + describe(n);
+    }
+    stop(message + describe_mbarriers());
+  }
+
+  // Suspends the current thread until another one has made it runnable.
+  void wait() {
+    warp().runnable &= ~(1u << lane());
+    switch_to(next_thread(), fiber().context);
+  }
+
+  void open_barrier() {
+    if (const RaceHooks* races = race_hooks()) races->barrier();
+    barrier.arrived = 0;
+    for (Warp& each : warps) each.runnable = each.alive;
+  }
+
+  void start_threads(unsigned count, void (*entry)(transfer_t)) {
+    if (fibers.size() < count) fibers.resize(count);
+    warps.assign((count + kWarp - 1) / kWarp, {});
+    barrier = {};
+    alive = static_cast<int>(count);
+    for (unsigned n = 0; n < count; ++n) {
+      Fiber& each = fibers[n];
+      each.context = each.stack.context(entry);
+      each.instruction = "start";
+      each.site = Site();
+      each.copies.clear();
+      each.group = 0;
+      Warp& of = warps[n / kWarp];
+      of.alive |= 1u << n % kWarp;
+      of.runnable = of.alive;
+    }
+  }
+
+  // The current thread has returned from the kernel.
+  [[noreturn]] void exit_thread() {
+    Fiber& me = fiber();
+    Warp& mine = warp();
+    if (!me.copies.empty() || mine.arrived) at("its end", Site());
+    if (!me.copies.empty()) stop_here("a thread returned while copies of its own were in flight");
+    if (std::string wrong = wgmma_at_end_of_thread(); !wrong.empty()) stop_here(wrong);
+    if (mine.arrived)
+      stop_here("a lane returned while others of its warp wait at " + std::string(mine.instruction) + ", " +
+                text_of(mine.site));
+    mine.alive &= ~(1u << lane());
+    mine.runnable &= ~(1u << lane());
+    if (--alive == 0) {
+      for (const std::string& wrong : {mbarriers_at_end(), wgmma_at_end()})
+        if (!wrong.empty()) stop_block(wrong);
+      jump(me.context, caller, nullptr);
+    } else {
+      if (barrier.arrived == alive) open_barrier();
+      switch_to(next_thread(), me.context);
+    }
+    std::abort();  // not reached
+  }
 };
+
+Block& block() {
+  static thread_local Block of_thread;
+  return of_thread;
+}
+
+void fiber_main(transfer_t from) {
+  begin_fiber(from, block().caller);
+  (*block().kernel)();
+  block().exit_thread();
+}
 
 }  // namespace
 
 void run_block(const Shape3& grid, const std::function<void()>& kernel, std::int64_t index) {
-  Block::current().run(grid, kernel, index);
+  Block& b = block();
+  b.kernel = &kernel;
+  b.error.reset();
+  here.grid_size = grid.blocks;
+  here.block_size = grid.threads;
+  auto x = static_cast<std::int64_t>(grid.blocks.x), y = static_cast<std::int64_t>(grid.blocks.y);
+  here.block = {unsigned(index % x), unsigned(index / x % y), unsigned(index / x / y)};
+  b.shared.prepare(grid.shared_bytes);
+  b.start_threads(grid.threads.x * grid.threads.y * grid.threads.z, fiber_main);
+  b.scheduler.start(index, b.warps);
+  start_mbarriers();
+  start_named_barriers();
+  start_wgmma();
+  if (const RaceHooks* races = race_hooks()) races->block(b.shared.begin(), b.shared.size(), b.alive);
+  b.caller = {};
+  b.current = -1;
+  b.switch_to(b.scheduler.next(b.warps), b.caller);
+  b.current = -1;
+  if (!b.error && !b.shared.end_is_intact())
+    b.error = "block " + coordinates_of(here.block) + " wrote after the " + std::to_string(grid.shared_bytes) +
+              " bytes of shared memory that its kernel was launched with";
+  if (!b.error) return;
+  for (Fiber& each : b.fibers) each.stack.unpoison_all();
+  fail("emulated device", *b.error, Exit::device);
 }
-std::byte* shared_memory() { return Block::current().shared_memory(); }
-void kernel_error(const std::string& message) { Block::current().error("", message, Site()); }
+
+std::byte* shared_memory() { return block().shared.begin(); }
+
 void kernel_error(const char* instruction, const std::string& message, const Site& site) {
-  Block::current().error(instruction, message, site);
+  block().at(instruction, site);
+  block().stop_here(message);
 }
+void kernel_error(const std::string& message) { kernel_error("", message, Site()); }
+
 void collective(const char* instruction, Together together, void* arguments, const Site& site) {
-  Block::current().collective(instruction, together, arguments, site);
+  Block& b = block();
+  b.at(instruction, site);
+  Warp& warp = b.warp();
+  if (warp.arrived && (warp.instruction != instruction || !same(warp.site, site)))
+    b.stop_here("lanes of one warp meet at different instructions, " + std::string(warp.instruction) + " at " +
+                text_of(warp.site) + " and this one");
+  warp.instruction = instruction;
+  warp.site = site;
+  warp.arguments[b.lane()] = arguments;
+  warp.arrived |= 1u << b.lane();
+  if (warp.arrived != warp.alive) return b.wait();
+  if (warp.alive != kAllLanes) b.stop_here(std::string(instruction) + " needs all 32 lanes");
+  warp.arrived = 0;
+  warp.runnable = warp.alive;
+  if (together) together(warp.arguments);
 }
-void barrier(const Site& site) { Block::current().barrier(site); }
-void copy_async(void* to, const void* from, int bytes, const Site& site) {
-  Block::current().copy_async(to, from, bytes, site);
+
+void barrier(const Site& site) {
+  Block& b = block();
+  b.at("sync_block", site);
+  if (b.barrier.arrived && !same(b.barrier.site, site))
+    b.stop_here("threads of one block meet at different barriers, " + text_of(b.barrier.site) + " and this one");
+  b.barrier.site = site;
+  if (++b.barrier.arrived < b.alive) return b.wait();
+  b.open_barrier();
 }
-void read_shared(const void* from, int bytes, const Site& site) { Block::current().read_shared(from, bytes, site); }
-void commit_copies() { Block::current().commit_copies(); }
-void wait_for_copies(int groups) { Block::current().wait_for_copies(groups); }
-int lane() { return Block::current().lane(); }
-int current_thread() { return Block::current().current_thread(); }
 
 void warp_barrier(const Site& site) {
   auto met = [](void**) {
     if (const RaceHooks* races = race_hooks()) races->warp(current_thread() / kWarp);
   };
-  Block::current().collective("sync_warp", met, nullptr, site);
+  collective("sync_warp", met, nullptr, site);
 }
+
+void read_shared(const void* from, int bytes, const Site& site) {
+  block().at("a matrix load", site);
+  block().check_shared(from, bytes, "a read");
+  if (const RaceHooks* races = race_hooks())
+    races->access(from, static_cast<std::size_t>(bytes), false, {nullptr, site});
+}
+
+void copy_async(void* to, const void* from, int bytes, const Site& site) {
+  Block& b = block();
+  Fiber& me = b.at("cp_async_16", site);
+  b.check_alignment(from, bytes);
+  b.check_shared(to, bytes, "a copy to");
+  std::memset(to, kInFlight, static_cast<std::size_t>(bytes));
+  me.copies.push_back({to, from, bytes, me.group, site});
+}
+
+void commit_copies() { ++block().fiber().group; }
+
+void wait_for_copies(int groups) {
+  Fiber& me = block().fiber();
+  std::erase_if(me.copies, [&](const Copy& copy) {
+    if (copy.group >= me.group - groups) return false;
+    auto bytes = static_cast<std::size_t>(copy.bytes);
+    if (const RaceHooks* races = race_hooks()) {
+      races->access(copy.to, bytes, true, {nullptr, copy.site});
+      if (copy.from) races->access(copy.from, bytes, false, {nullptr, copy.site});
+    }
+    if (copy.from) {
+      counters().copied_bytes += copy.bytes;
+      std::memcpy(copy.to, copy.from, bytes);
+    } else {
+      std::memset(copy.to, 0, bytes);
+    }
+    return true;
+  });
+}
+
+int current_thread() { return block().current; }
+
+// ---- block_threads.h ----
+
+int threads_of_block() { return static_cast<int>(here.block_size.x * here.block_size.y * here.block_size.z); }
+
+void suspend() { block().wait(); }
+
+void resume(int thread) {
+  Warp& warp = block().warps[static_cast<std::size_t>(thread / kWarp)];
+  warp.runnable |= 1u << thread % kWarp & warp.alive;
+}
+
+void set_instruction(const char* instruction, const Site& site) { block().at(instruction, site); }
+void stop_thread(const std::string& message) { block().stop_here(message); }
+void stop_block(const std::string& message) {
+  block().stop(message + ": block " + coordinates_of(here.block) + " (schedule " + std::to_string(schedule()) + ")");
+}
+
+std::string text_of(const Site& site) {
+  return path_in_repository(site.file_name()) + ":" + std::to_string(site.line());
+}
+
+std::uint64_t chosen(std::uint64_t below) { return block().scheduler.choose(below); }
+
+void check_shared(const void* address, std::size_t bytes, unsigned alignment, const char* what) {
+  block().check_alignment(address, static_cast<int>(alignment));
+  if (!block().shared.contains(address, bytes))
+    stop_thread(std::string(what) + " outside of the block's shared memory");
+}
+
+namespace {
+std::byte* shared_window() {
+  constexpr std::uintptr_t kPage = 4096;
+  return block().shared.begin() - reinterpret_cast<std::uintptr_t>(block().shared.begin()) % kPage;
+}
+}  // namespace
+
+std::uint32_t shared_address(const void* address) {
+  return static_cast<std::uint32_t>(static_cast<const std::byte*>(address) - shared_window());
+}
+std::byte* at_shared_address(std::uint32_t address) { return shared_window() + address; }
 
 }  // namespace sink::emulated

@@ -1,4 +1,4 @@
-// Shared memory of a block, with guard pages and, under AddressSanitizer, poison around it.
+// Shared memory of a block between guard pages. AddressSanitizer reports accesses outside the requested bytes.
 #include "engine/cuda/emulated/block_memory.h"
 
 #include <sys/mman.h>
@@ -12,8 +12,8 @@
 namespace sink::emulated {
 namespace {
 
-constexpr unsigned char kFresh = 0xff;   // a NaN of any real type
-constexpr unsigned char kBeside = 0xa5;  // behind what was asked for, up to the alignment
+constexpr unsigned char kFresh = 0xff;    // a NaN of any real type
+constexpr unsigned char kPadding = 0xa5;  // after the requested bytes, up to the alignment
 
 }  // namespace
 
@@ -31,21 +31,21 @@ void BlockMemory::prepare(std::size_t bytes) {
     mprotect(mapped_ + kPage, kMapped - 2 * kPage, PROT_READ | PROT_WRITE);
   }
   unpoison(mapped_, kMapped);
-  asked_ = bytes;
+  requested_ = bytes;
   size_ = (bytes + 127) / 128 * 128;
   std::memset(begin(), kFresh, bytes);
-  std::memset(begin() + bytes, kBeside, size_ - bytes);
+  std::memset(begin() + bytes, kPadding, size_ - bytes);
   poison(mapped_, static_cast<std::size_t>(begin() - mapped_));
   poison(begin() + bytes, size_ - bytes);
 }
 
-bool BlockMemory::contains(const void* place, std::size_t bytes) const {
-  auto* first = static_cast<const std::byte*>(place);
+bool BlockMemory::contains(const void* p, std::size_t bytes) const {
+  auto* first = static_cast<const std::byte*>(p);
   return first >= begin() && first + bytes <= begin() + size_;
 }
 
-bool BlockMemory::end_is_whole() const {
-  return std::all_of(begin() + asked_, begin() + size_, [](std::byte beside) { return beside == std::byte{kBeside}; });
+bool BlockMemory::end_is_intact() const {
+  return std::all_of(begin() + requested_, begin() + size_, [](std::byte b) { return b == std::byte{kPadding}; });
 }
 
 }  // namespace sink::emulated

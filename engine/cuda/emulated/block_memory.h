@@ -1,4 +1,4 @@
-// The shared memory of one emulated block: NaN when a kernel begins, and nothing that it may touch around it.
+// The shared memory of one emulated block: filled with NaN when the block starts, between guard pages.
 #pragma once
 
 #include <cstddef>
@@ -13,22 +13,22 @@ class BlockMemory {
   BlockMemory(const BlockMemory&) = delete;
   ~BlockMemory();
 
-  // For a kernel that was launched with so many bytes, at most kMostShared.
+  // For a kernel launched with `bytes` of shared memory, at most kMostShared.
   void prepare(std::size_t bytes);
   std::byte* begin() const { return mapped_ + kMapped - kPage - size_; }
-  // What was asked for, up to the alignment.
+  // The launch's bytes, rounded up to the alignment.
   std::size_t size() const { return size_; }
-  bool contains(const void* place, std::size_t bytes) const;
-  // Whether nobody wrote between what was asked for and the alignment.
-  bool end_is_whole() const;
+  bool contains(const void* p, std::size_t bytes) const;
+  // Whether the padding after the launch's bytes is unchanged.
+  bool end_is_intact() const;
 
  private:
   static constexpr std::size_t kPage = 4096;
-  // It ends where a page begins that nobody may touch, and begins after one.
+  // It ends at a guard page, and another one precedes it.
   static constexpr std::size_t kMapped = (kMostShared / kPage + 3) * kPage;
 
   std::byte* mapped_ = nullptr;
-  std::size_t size_ = 0, asked_ = 0;
+  std::size_t size_ = 0, requested_ = 0;
 };
 
 }  // namespace sink::emulated

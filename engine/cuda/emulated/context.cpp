@@ -9,28 +9,28 @@
 namespace sink::emulated {
 namespace {
 
-void arrive(void* fake_stack, Context* home) {
+void arrive(void* fake_stack, Context* caller) {
   if (!__sanitizer_finish_switch_fiber) return;
   const void* stack;
   std::size_t bytes;
   __sanitizer_finish_switch_fiber(fake_stack, &stack, &bytes);
-  if (home && !home->stack) home->stack = stack, home->stack_bytes = bytes;
+  if (caller && !caller->stack) caller->stack = stack, caller->stack_bytes = bytes;
 }
 
-// Whoever came here can be found again there.
+// Stores the context that jumped here.
 void remember(const transfer_t& from) { *static_cast<fcontext_t*>(from.data) = from.fctx; }
 
 }  // namespace
 
-void jump(Context& from, const Context& to, Context* home) {
+void jump(Context& from, const Context& to, Context* caller) {
   if (__sanitizer_start_switch_fiber) __sanitizer_start_switch_fiber(&from.fake_stack, to.stack, to.stack_bytes);
   remember(boost::context::detail::jump_fcontext(to.at, &from.at));
-  arrive(from.fake_stack, home);
+  arrive(from.fake_stack, caller);
 }
 
-void begin_fiber(transfer_t from, Context& home) {
+void begin_fiber(transfer_t from, Context& caller) {
   remember(from);
-  arrive(nullptr, &home);
+  arrive(nullptr, &caller);
 }
 
 Stack::~Stack() {

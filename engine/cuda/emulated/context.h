@@ -1,5 +1,5 @@
-// What a thread of an emulated block runs in: a machine context of Boost.Context on a stack of its own, of which
-// AddressSanitizer is told, where it is there.
+// The execution context of a thread of an emulated block: a context of Boost.Context with its own stack, which is
+// reported to AddressSanitizer if the program has it.
 #pragma once
 
 #include <boost/context/detail/fcontext.hpp>
@@ -11,7 +11,7 @@ namespace sink::emulated {
 using boost::context::detail::fcontext_t;
 using boost::context::detail::transfer_t;
 
-// A place to jump to.
+// The target of a jump.
 struct Context {
   fcontext_t at = nullptr;
   const void* stack = nullptr;
@@ -19,11 +19,11 @@ struct Context {
   void* fake_stack = nullptr;
 };
 
-// Goes on at `to` and returns when somebody jumps to `from`. `home` is where the first fiber came from, if this is one
-// of the jumps that may come back there first.
-void jump(Context& from, const Context& to, Context* home);
-// The first thing a fiber does, with what its function was given.
-void begin_fiber(transfer_t from, Context& home);
+// Continues at `to`, and returns after a jump to `from`. `caller`: the context that started the first fiber, if control
+// may return there first; else null.
+void jump(Context& from, const Context& to, Context* caller);
+// Called first in every fiber, with its function's argument.
+void begin_fiber(transfer_t from, Context& caller);
 
 class Stack {
  public:
@@ -37,9 +37,9 @@ class Stack {
   }
   ~Stack();
 
-  // At the beginning of `function`; the memory comes with the first call.
+  // A context at the beginning of `function`. The first call allocates the memory.
   Context context(void (*function)(transfer_t));
-  // Of a fiber that was left for good, its frames with it.
+  // For the frames of an abandoned fiber.
   void unpoison_all();
 
  private:

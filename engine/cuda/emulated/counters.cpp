@@ -9,7 +9,7 @@ namespace {
 
 struct AllCounters {
   std::mutex mutex;
-  std::vector<std::unique_ptr<Counters>> of_threads;  // which outlive their threads
+  std::vector<std::unique_ptr<Counters>> of_threads;  // outlive their threads
 };
 AllCounters& all_counters() {
   static AllCounters* all = new AllCounters;

@@ -1,8 +1,9 @@
 // The emulated device as the engine sees a device: memory, copies, recordings.
+#include <cstdlib>
+
 #include "engine/cuda/cuda_memory.h"
 #include "engine/cuda/emulated/launches.h"
 #include "engine/cuda/emulated/memory.h"
-#include "engine/cuda/tensor_kernels.h"
 
 namespace sink::cuda {
 
@@ -22,5 +23,10 @@ const DeviceMemory& device_memory() {
 }
 
 std::string description() { return "cuda (emulated)"; }
+
+int compute_capability() {
+  static const char* chosen = std::getenv("SINK_COMPUTE_CAPABILITY");
+  return chosen ? std::atoi(chosen) : 80;
+}
 
 }  // namespace sink::cuda

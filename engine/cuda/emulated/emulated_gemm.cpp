@@ -1,4 +1,4 @@
-// The matrix product of the emulated device, which stands for cuBLASLt: F32 sums, in a fixed order, on all threads.
+// The matrix product of the emulated device, in place of cuBLASLt: F32 sums in a fixed order, on all threads.
 #include <algorithm>
 #include <bit>
 #include <cstdint>
@@ -6,28 +6,29 @@
 
 #include "engine/cuda/emulated/launches.h"
 #include "engine/cuda/emulated/memory.h"
+#include "engine/cuda/emulated/traffic.h"
 #include "engine/cuda/gemm.h"
 #include "engine/threads.h"
 
 namespace sink::cuda {
 namespace {
 
-// A tile of c, and how much of k is packed at a time: what stays in a core's cache.
+// A tile of c, and the depth of k that is packed at a time, so that both stay in a core's cache.
 constexpr std::int64_t kRows = 64, kColumns = 64, kDepth = 256;
-// Sums that stay in registers while the loop over k runs.
+// Accumulators in registers during the loop over k.
 constexpr std::int64_t kStrip = 16, kGroup = 4;
-// Multiplications that are worth a thread of their own.
+// Multiplications that are worth another thread.
 constexpr std::int64_t kWorthThread = 1 << 18;
 
-// One tile at work. Behind the last row and column all is zero, so that every sum is made by the same instructions.
+// One tile. It is padded with zeros, so that the same instructions compute every sum.
 struct Tile {
-  std::int64_t row, column, rows, columns;  // where it lies in c; rows and columns of c that it has
+  std::int64_t row, column, rows, columns;  // its position in c, and its size without padding
   float a[kRows / kStrip][kDepth][kStrip];
   float b[kColumns / kGroup][kDepth][kGroup];
   float sums[kColumns][kRows];  // column by column, as c is
 };
 
-// A factor without the bits that are not of the mask.
+// A factor with only the bits of the mask.
 template <class In>
 float factor(In x, std::uint32_t mask) {
   return std::bit_cast<float>(std::bit_cast<std::uint32_t>(static_cast<float>(x)) & mask);
@@ -50,18 +51,18 @@ void pack(const Gemm& g, std::int64_t first, std::int64_t depth, Tile& tile) {
           j < tile.columns ? factor(b[(tile.column + j) * b_column + (first + p) * b_depth], mask) : 0;
 }
 
-// sums += a b for one strip of rows and one group of columns of a tile, k in order.
+// sums += a b for one strip of rows and one group of columns of a tile, in ascending k.
 void multiply(const float (*a)[kStrip], const float (*b)[kGroup], std::int64_t depth, float* sums) {
-  float kept[kGroup][kStrip];
+  float c[kGroup][kStrip];
   for (std::int64_t j = 0; j < kGroup; ++j)
-    for (std::int64_t i = 0; i < kStrip; ++i) kept[j][i] = sums[j * kRows + i];
+    for (std::int64_t i = 0; i < kStrip; ++i) c[j][i] = sums[j * kRows + i];
   for (std::int64_t p = 0; p < depth; ++p)
     for (std::int64_t j = 0; j < kGroup; ++j) {
 #pragma omp simd
-      for (std::int64_t i = 0; i < kStrip; ++i) kept[j][i] += a[p][i] * b[p][j];
+      for (std::int64_t i = 0; i < kStrip; ++i) c[j][i] += a[p][i] * b[p][j];
     }
   for (std::int64_t j = 0; j < kGroup; ++j)
-    for (std::int64_t i = 0; i < kStrip; ++i) sums[j * kRows + i] = kept[j][i];
+    for (std::int64_t i = 0; i < kStrip; ++i) sums[j * kRows + i] = c[j][i];
 }
 
 template <class Out>
@@ -111,6 +112,7 @@ void gemm(const Gemm& g) {
   check(g);
   if (emulated::is_recorded([g] { gemm(g); })) return;
   emulated::DeviceAccess access;
+  emulated::note_gemm(g);
   if (g.in == DType::F32) return execute<float, float>(g);
   if (g.out == DType::F32) return execute<bf16, float>(g);
   execute<bf16, bf16>(g);

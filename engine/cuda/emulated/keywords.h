@@ -1,5 +1,5 @@
-// CUDA's keywords and built-in variables for g++: a kernel is an ordinary function, and threadIdx reads which of the
-// emulated threads it is run for.
+// CUDA's keywords and built-in variables for g++: a kernel is an ordinary function, and threadIdx is the index of the
+// emulated thread that runs.
 #pragma once
 
 #include <source_location>
@@ -11,7 +11,7 @@
 #define __launch_bounds__(...)
 #define __restrict__ __restrict
 
-// What an instruction means, rather than a kernel: not watched for races, and fast.
+// For the emulation of an instruction, not for kernels: optimized, and without race detection.
 #define SINK_EMULATION __attribute__((no_sanitize_thread, optimize("O3")))
 
 struct dim3 {
@@ -28,7 +28,7 @@ struct Position {
   uint3 thread, block;
   dim3 block_size, grid_size;
 };
-// Of the emulated thread that this thread of the system runs now; for gdb, too:
+// The emulated thread that this thread of the system runs now. In gdb:
 //   break attention_kernel if sink::emulated::here.thread.x == 37 && sink::emulated::here.block.x == 1
 extern thread_local Position here;
 

@@ -10,19 +10,19 @@ namespace {
 
 struct Launches {
   std::vector<std::function<void()>> in_order;
-  std::set<void*> asked_for;  // and not freed yet
+  std::set<void*> allocated;  // and not freed yet
   std::vector<void*> freed;
 };
-Launches* being_made = nullptr;
-thread_local std::function<void(std::function<void()>)> put_launch;
+Launches* in_progress = nullptr;
+thread_local std::function<void(std::function<void()>)> enqueue_launch;
 
 }  // namespace
 
-void begin_recording() { being_made = new Launches; }
+void begin_recording() { in_progress = new Launches; }
 
 void* end_recording() {
-  Launches* made = being_made;
-  being_made = nullptr;
+  Launches* made = in_progress;
+  in_progress = nullptr;
   return made;
 }
 
@@ -36,28 +36,28 @@ void drop_recording(void* recording) {
   delete launches;
 }
 
-void put_launches(std::function<void(std::function<void()>)> put) { put_launch = std::move(put); }
+void enqueue_launches(std::function<void(std::function<void()>)> enqueue) { enqueue_launch = std::move(enqueue); }
 
-bool is_put(const std::function<void()>& launch) {
-  if (!put_launch) return false;
-  put_launch(launch);
+bool is_enqueued(const std::function<void()>& launch) {
+  if (!enqueue_launch) return false;
+  enqueue_launch(launch);
   return true;
 }
 
 bool is_recorded(const std::function<void()>& launch) {
-  if (!being_made) return false;
-  being_made->in_order.push_back(launch);
+  if (!in_progress) return false;
+  in_progress->in_order.push_back(launch);
   return true;
 }
 
 void note_recorded_allocation(void* memory) {
   if (!is_recorded([memory] { reopen_device(memory); })) return;
-  being_made->asked_for.insert(memory);
+  in_progress->allocated.insert(memory);
 }
 
 bool note_recorded_free(void* memory) {
-  if (!being_made || being_made->asked_for.erase(memory) == 0) return false;
-  being_made->freed.push_back(memory);
+  if (!in_progress || in_progress->allocated.erase(memory) == 0) return false;
+  in_progress->freed.push_back(memory);
   close_device(memory);
   return is_recorded([memory] { close_device(memory); });
 }

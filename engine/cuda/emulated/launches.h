@@ -1,6 +1,6 @@
-// A recording of the emulated device (engine/recording.h): what was launched, written down in order. Memory that is
-// asked for meanwhile is fresh at every run from there on, and freed memory from where it was freed on, so a kernel
-// that relies on what the last run left behind is found out.
+// A recording of the emulated device (engine/recording.h): the launches, in order. In every run, memory that was
+// allocated during the recording is filled with NaN where it was allocated and inaccessible after it was freed, so that
+// a kernel cannot rely on data of the last run.
 #pragma once
 
 #include <functional>
@@ -12,16 +12,18 @@ void* end_recording();
 void run_recording(void* recording);
 void drop_recording(void* recording);
 
-// Whether a recording is being made; the launch is part of it then, else the caller is to run it.
+// Adds the launch to the recording in progress and returns true; returns false if there is none, and the caller runs
+// it.
 bool is_recorded(const std::function<void()>& launch);
 
-// What this thread launches is given to `put` instead of being run, from now on; {}: it runs at once. For kernels of
+// From now on this thread passes its launches to `enqueue` instead of running them; {} ends this. For kernels of
 // another stream.
-void put_launches(std::function<void(std::function<void()>)> put);
-// Whether the launch was put somewhere.
-bool is_put(const std::function<void()>& launch);
+void enqueue_launches(std::function<void(std::function<void()>)> enqueue);
+// Whether the launch was enqueued.
+bool is_enqueued(const std::function<void()>& launch);
 
-// What a recording must know of memory. Whether the memory is a recording's: then it is not to be freed yet.
+// Tell the recording in progress about memory. The second returns whether the memory is the recording's and must be
+// kept.
 void note_recorded_allocation(void* memory);
 bool note_recorded_free(void* memory);
 

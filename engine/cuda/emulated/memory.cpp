@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <initializer_list>
 #include <map>
 #include <mutex>
 #include <string>
@@ -24,11 +25,11 @@ namespace sink::emulated {
 namespace {
 
 constexpr std::size_t kPage = 4096;
-constexpr std::size_t kKeptFreed = 256;  // how many freed allocations stay known, and out of bounds
-constexpr unsigned char kFresh = 0xff, kBeside = 0xa5;
+constexpr std::size_t kKeptFreed = 256;  // freed allocations that stay mapped and inaccessible
+constexpr unsigned char kFresh = 0xff, kPadding = 0xa5;
 
 struct Allocation {
-  std::byte* pages = nullptr;  // the first that may be touched; one before and one behind may not
+  std::byte* pages = nullptr;  // without the guard pages before and after
   std::size_t page_bytes = 0;
   std::byte* begin = nullptr;
   std::size_t bytes = 0;
@@ -40,17 +41,17 @@ struct Allocation {
 
 struct Memory {
   std::recursive_mutex mutex;
-  std::map<std::byte*, Allocation> by_page;  // by its first page
+  std::map<std::byte*, Allocation> by_page;  // by `pages`
   std::deque<std::byte*> freed;
   std::size_t bytes_in_use = 0;
-  std::atomic<int> kernels{0};  // that run now
+  std::atomic<int> kernels{0};  // in progress
 };
 Memory& memory() {
   static Memory* all = new Memory;
   return *all;
 }
 
-// The allocation whose pages, or whose untouchable pages, hold the address.
+// The allocation whose pages or guard pages contain the address.
 Allocation* allocation_around(const void* address) {
   auto* p = static_cast<std::byte*>(const_cast<void*>(address));
   auto& all = memory().by_page;
@@ -65,7 +66,7 @@ std::string place_in(const Allocation& allocation, const std::byte* p) {
   if (p < allocation.begin) return std::to_string(allocation.begin - p) + " bytes before the beginning" + of;
   if (p >= allocation.begin + allocation.bytes)
     return std::to_string(p - allocation.begin - static_cast<std::ptrdiff_t>(allocation.bytes)) +
-           " bytes behind the end" + of;
+           " bytes after the end" + of;
   return "byte " + std::to_string(p - allocation.begin) + of + (allocation.freed ? " that was freed" : "");
 }
 
@@ -92,7 +93,7 @@ struct sigaction action_before;
 void on_fault(int signal, siginfo_t* info, void* context_) {
   auto* context = static_cast<const ucontext_t*>(context_);
   Allocation* touched = allocation_around(info->si_addr);
-  if (!touched) {  // not ours: as it was before us
+  if (!touched) {  // not of the device: restore the previous handler
     sigaction(signal, &action_before, nullptr);
     return;
   }
@@ -101,22 +102,22 @@ void on_fault(int signal, siginfo_t* info, void* context_) {
   if (kernel_runs && !touched->freed && p >= touched->pages && p < touched->pages + touched->page_bytes) {
     touched->allow(true);
     touched->open = true;
-    return;  // and it tries again
+    return;  // the access is repeated
   }
-  char who[160] = "host code";
+  char accessor[160] = "host code";
   if (kernel_runs)
-    std::snprintf(who, sizeof who, "block (%u,%u,%u) thread (%u,%u,%u)", here.block.x, here.block.y, here.block.z,
-                  here.thread.x, here.thread.y, here.thread.z);
-  std::string message = std::string("emulated device: ") + who + " " + access_of(context) + " " +
+    std::snprintf(accessor, sizeof accessor, "block (%u,%u,%u) thread (%u,%u,%u)", here.block.x, here.block.y,
+                  here.block.z, here.thread.x, here.thread.y, here.thread.z);
+  std::string message = std::string("emulated device: ") + accessor + " " + access_of(context) + " " +
                         place_in(*touched, p) + ", at " + source_line(instruction_of(context)) +
                         (kernel_runs ? " (schedule " + std::to_string(schedule()) + ")"
-                                     : "; a tensor on the device is read through to(Device::cpu)") +
+                                     : "; read a tensor of the device with to(Device::cpu)") +
                         "\n";
   (void)!write(STDERR_FILENO, message.data(), message.size());
   std::_Exit(static_cast<int>(Exit::device));
 }
 
-// Asked at every kernel: others set handlers of their own in between (doctest does at every test case).
+// Called for every kernel: other code sets its own handlers in between (doctest does for every test case).
 void watch_faults() {
   struct sigaction now {};
   sigaction(SIGSEGV, nullptr, &now);
@@ -134,25 +135,24 @@ bool all_are(const std::byte* begin, const std::byte* end, unsigned char value) 
   return true;
 }
 
-// What is left of the pages was not written to. With the allocation open.
-void check_beside(const Allocation& allocation) {
+// Checks that the rest of the pages was not written. They must be accessible.
+void check_padding(const Allocation& allocation) {
   const std::byte* end = allocation.begin + allocation.bytes;
-  bool whole = all_are(allocation.pages, allocation.begin, kBeside) &&
-               all_are(end, allocation.pages + allocation.page_bytes, kBeside);
-  if (whole) return;
-  std::fprintf(
-      stderr,
-      "emulated device: a kernel wrote beside an allocation of %zu bytes, closely enough to miss the page that "
-      "guards it. SINK_SCHEDULE=%u moves it to the other end of its page, where the write itself is seen\n",
-      allocation.bytes, schedule() ^ 1);
+  bool intact = all_are(allocation.pages, allocation.begin, kPadding) &&
+                all_are(end, allocation.pages + allocation.page_bytes, kPadding);
+  if (intact) return;
+  std::fprintf(stderr,
+               "emulated device: a kernel wrote next to an allocation of %zu bytes without reaching its guard page. "
+               "SINK_SCHEDULE=%u aligns it to the other end of its page, where the write itself is found\n",
+               allocation.bytes, schedule() ^ 1);
   std::_Exit(static_cast<int>(Exit::device));
 }
 
-// Fresh memory, and what shows a write beside it.
+// Fills the allocation with NaN and the rest of its pages with the padding.
 void make_fresh(Allocation& allocation) {
   memory().bytes_in_use += allocation.bytes;
   allocation.allow(true);
-  std::memset(allocation.pages, kBeside, allocation.page_bytes);
+  std::memset(allocation.pages, kPadding, allocation.page_bytes);
   std::memset(allocation.begin, kFresh, allocation.bytes);
   std::byte *end = allocation.begin + allocation.bytes, *pages_end = allocation.pages + allocation.page_bytes;
   poison(allocation.pages, static_cast<std::size_t>(allocation.begin - allocation.pages));
@@ -165,14 +165,14 @@ void close(Allocation& allocation) {
   memory().bytes_in_use -= allocation.bytes;
   allocation.allow(true);
   unpoison(allocation.pages, allocation.page_bytes);
-  check_beside(allocation);
+  check_padding(allocation);
   madvise(allocation.pages, allocation.page_bytes, MADV_DONTNEED);
   allocation.allow(false);
   allocation.freed = true;
 }
 
-// It stays known for a while.
-void let_go(const Allocation& allocation) {
+// Keeps the allocation mapped until kKeptFreed others have been freed.
+void retire(const Allocation& allocation) {
   Memory& m = memory();
   m.freed.push_back(allocation.pages);
   if (m.freed.size() <= kKeptFreed) return;
@@ -189,9 +189,19 @@ Allocation& allocation_of(const void* p, std::size_t bytes, const char* what) {
   SINK_CHECK(
       found && !found->freed && begin >= found->begin && begin + bytes <= found->begin + found->bytes,
       "emulated device",
-      std::string(what) + " of " + std::to_string(bytes) + " bytes that do not lie in one allocation of the device",
+      std::string(what) + " of " + std::to_string(bytes) + " bytes that are not inside of one allocation of the device",
       Exit::device);
   return *found;
+}
+
+// Calls f(), which accesses `bytes` of device memory at each of these addresses.
+template <class F>
+void access_device(std::initializer_list<const void*> addresses, std::size_t bytes, const char* what, F f) {
+  if (bytes == 0) return;
+  std::lock_guard lock(device_mutex());
+  for (const void* address : addresses) allocation_of(address, bytes, what);
+  DeviceAccess access;
+  f();
 }
 
 }  // namespace
@@ -228,7 +238,7 @@ void free_device(void* p) {
   std::lock_guard lock(memory().mutex);
   Allocation& allocation = allocation_of(p, 0, "free");
   close(allocation);
-  let_go(allocation);
+  retire(allocation);
 }
 
 void close_device(void* p) {
@@ -244,43 +254,26 @@ void reopen_device(void* p) {
 void drop_device(void* p) {
   std::lock_guard lock(memory().mutex);
   Allocation& allocation = *allocation_around(p);
-  if (!allocation.freed) close(allocation);  // a run of the recording broke off
-  let_go(allocation);
+  if (!allocation.freed) close(allocation);  // a run of the recording was aborted
+  retire(allocation);
 }
 
 bool is_device_memory(const void* address) { return allocation_around(address) != nullptr; }
 
 void copy_to_device(void* device, const void* host, std::size_t bytes) {
-  if (bytes == 0) return;
-  std::lock_guard lock(device_mutex());
-  allocation_of(device, bytes, "copy to the device");
-  DeviceAccess access;
-  std::memcpy(device, host, bytes);
+  access_device({device}, bytes, "copy to the device", [&] { std::memcpy(device, host, bytes); });
 }
 
 void copy_from_device(void* host, const void* device, std::size_t bytes) {
-  if (bytes == 0) return;
-  std::lock_guard lock(device_mutex());
-  allocation_of(device, bytes, "copy from the device");
-  DeviceAccess access;
-  std::memcpy(host, device, bytes);
+  access_device({device}, bytes, "copy from the device", [&] { std::memcpy(host, device, bytes); });
 }
 
 void copy_on_device(void* to, const void* from, std::size_t bytes) {
-  if (bytes == 0) return;
-  std::lock_guard lock(device_mutex());
-  allocation_of(to, bytes, "copy on the device");
-  allocation_of(from, bytes, "copy on the device");
-  DeviceAccess access;
-  std::memcpy(to, from, bytes);
+  access_device({to, from}, bytes, "copy on the device", [&] { std::memcpy(to, from, bytes); });
 }
 
 void set_device_bytes(void* device, int value, std::size_t bytes) {
-  if (bytes == 0) return;
-  std::lock_guard lock(device_mutex());
-  allocation_of(device, bytes, "set");
-  DeviceAccess access;
-  std::memset(device, value, bytes);
+  access_device({device}, bytes, "set", [&] { std::memset(device, value, bytes); });
 }
 
 DeviceAccess::DeviceAccess() {

@@ -1,6 +1,5 @@
-// Memory that no kernel may touch, said to AddressSanitizer where a program is linked with it: the test
-// kernels_asan_test is, whose kernels alone are compiled with it. Elsewhere these functions are null, and nothing is
-// said.
+// Reports memory that no kernel may access to AddressSanitizer, in programs that are linked with it, such as
+// kernels_asan_test, whose kernels alone are compiled with it. In other programs these functions are null.
 #pragma once
 
 #include <cstddef>

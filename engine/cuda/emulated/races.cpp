@@ -1,58 +1,132 @@
-// The detector, and the calls that -fsanitize=thread puts before every access. Not itself compiled with
-// -fsanitize=thread, nor linked with its library.
+// The detector: what threads know of each other, the accesses so far, and the checks of new ones.
 #include "engine/cuda/emulated/races.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdlib>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/cuda/emulated/block.h"
 #include "engine/cuda/emulated/memory.h"
 #include "engine/cuda/emulated/source_line.h"
+#include "engine/cuda/emulated/wgmma.h"
 
 namespace sink::emulated {
 namespace {
 
-bool looking = [] {
-  const char* said = std::getenv("SINK_RACES");
-  return said && *said && *said != '0';
-}();
+constexpr std::size_t kCell = 2;    // bytes per cell; the smallest type of a kernel is bf16
+constexpr std::size_t kChunk = 16;  // bytes; an asynchronous product reads whole chunks of shared memory
 
-constexpr std::size_t kCell = 2;  // bytes that are watched as one: the smallest number of a kernel is a bf16
+using Time = std::uint32_t;
 
 struct Access {
-  std::uint64_t launch = 0;
-  std::uint64_t block = 0, block_epoch = 0, warp_epoch = 0;
-  int thread = -1;
+  std::uint64_t launch = 0, block = 0;
+  int thread = -1;  // that executed or issued it
+  int entity = 0;   // whose time it has: a thread, or an agent after the threads
+  Time time = 0;
   Origin origin;
 };
 
-// The last write of a place, and its last reads by two different threads.
+// The last write of a cell, and its last reads by two different threads.
 struct Cell {
   Access write, read, other_read;
 };
 
-// Blocks of a race build run one after the other on one thread of the system, so nothing here is locked.
+void raise(Time* to, const Time* from, std::size_t count) {
+  for (std::size_t n = 0; n < count; ++n) to[n] = to[n] > from[n] ? to[n] : from[n];
+}
+void lower(Time* to, const Time* from, std::size_t count) {
+  for (std::size_t n = 0; n < count; ++n) to[n] = to[n] < from[n] ? to[n] : from[n];
+}
+
+// What the threads of a block know of each other and of the agents.
+struct Knowledge {
+  std::size_t threads = 0, entities = 0;
+  std::vector<Time> now;         // of each thread; its accesses have it until it next arrives somewhere
+  std::vector<Time> at_barrier;  // of each entity: what every thread knows since the last barrier of the block
+  // A row per thread of what it knows besides. Rows of other blocks are empty.
+  std::vector<std::uint64_t> row_block;
+  std::vector<Time> known, fenced;
+
+  void start(std::size_t count) {
+    threads = count;
+    entities = count + kAgents;
+    now.assign(threads, 1);
+    at_barrier.assign(entities, 0);
+    if (row_block.size() < threads) row_block.resize(threads, 0);
+    if (known.size() < threads * entities) known.resize(threads * entities), fenced.resize(threads * entities);
+  }
+  bool has_row(std::size_t thread, std::uint64_t block) const { return row_block[thread] == block; }
+  void make_row(std::size_t thread, std::uint64_t block) {
+    if (has_row(thread, block)) return;
+    row_block[thread] = block;
+    std::fill_n(known_row(thread), entities, 0);
+    std::fill_n(fenced_row(thread), entities, 0);
+  }
+  Time* known_row(std::size_t thread) { return known.data() + thread * entities; }
+  Time* fenced_row(std::size_t thread) { return fenced.data() + thread * entities; }
+};
+
+// The reads of shared memory by asynchronous products: by chunk and agent, the time of the last one.
+struct AgentReads {
+  std::vector<Time> last;
+  std::vector<std::vector<std::pair<Time, Site>>> sites;  // of each agent
+  bool any = false;
+
+  void use(std::size_t shared_bytes) {
+    if (std::exchange(any, true)) return;
+    last.assign((shared_bytes / kChunk + 1) * kAgents, 0);
+    sites.assign(kAgents, {});
+  }
+  Site site_of(std::size_t agent, Time time) const {
+    for (const auto& [at, site] : sites[agent])
+      if (at == time) return site;
+    return {};
+  }
+};
+
+// With the detector, blocks run one after another on one thread of the system, so it needs no lock.
 struct Detector {
-  std::uint64_t launch = 0, block = 0, block_epoch = 0;
-  std::vector<std::uint64_t> warp_epochs;
+  std::uint64_t launch = 0, block = 0;
+  Knowledge knowledge;
+  bool has_agents = false;  // since the first one of the block
   const std::byte* shared = nullptr;
   std::size_t shared_bytes = 0;
   std::vector<Cell> of_shared;
   std::unordered_map<std::uintptr_t, Cell> of_device;  // by address / kCell
+  AgentReads agent_reads;
+
+  bool is_shared(const void* address) const {
+    auto* p = static_cast<const std::byte*>(address);
+    return p >= shared && p < shared + shared_bytes;
+  }
+  // The cells of these bytes: f(cell).
+  template <class F>
+  void for_each_cell(const void* address, std::size_t bytes, bool in_shared, F f) {
+    auto begin = in_shared ? static_cast<std::uintptr_t>(static_cast<const std::byte*>(address) - shared)
+                           : reinterpret_cast<std::uintptr_t>(address);
+    for (std::uintptr_t cell = begin / kCell; cell < (begin + bytes + kCell - 1) / kCell; ++cell)
+      f(in_shared ? of_shared[cell] : of_device[cell]);
+  }
 };
 Detector& detector() {
   static Detector* one = new Detector;
   return *one;
 }
 
+std::size_t index(int n) { return static_cast<std::size_t>(n); }
+
+// Whether `before` is complete for the current thread.
 bool in_order(const Access& before, const Access& now) {
   if (before.thread < 0 || before.launch != now.launch) return true;
-  if (before.block != now.block) return false;  // blocks of a grid are in no order
-  return before.thread == now.thread || before.block_epoch < now.block_epoch ||
-         (before.thread / 32 == now.thread / 32 && before.warp_epoch < now.warp_epoch);
+  if (before.block != now.block) return false;  // blocks of a grid are not ordered
+  Detector& d = detector();
+  Knowledge& k = d.knowledge;
+  return before.entity == now.thread || before.time <= k.at_barrier[index(before.entity)] ||
+         (k.has_row(index(now.thread), d.block) && before.time <= k.known_row(index(now.thread))[index(before.entity)]);
 }
 
 std::string text_of(const Origin& origin) {
@@ -60,13 +134,20 @@ std::string text_of(const Origin& origin) {
   return path_in_repository(origin.site.file_name()) + ":" + std::to_string(origin.site.line());
 }
 
-[[noreturn]] void report(const char* does, bool in_shared, const Access& now, const Access& before, const char* did) {
+[[noreturn]] void report(const char* verb, bool in_shared, const Access& now, const Access& before,
+                         const char* before_verb) {
   bool same_block = before.block == now.block;
   std::string other =
       "thread " + std::to_string(before.thread) + (same_block ? " of its block " : " of another block ");
-  kernel_error("race in " + std::string(in_shared ? "shared" : "device") + " memory: a thread " + does + " at " +
-               text_of(now.origin) + " what " + other + did + " at " + text_of(before.origin) +
+  kernel_error("race in " + std::string(in_shared ? "shared" : "device") + " memory: a thread " + verb + " at " +
+               text_of(now.origin) + " what " + other + before_verb + " at " + text_of(before.origin) +
                ", with nothing that orders the two; the first is");
+}
+
+[[noreturn]] void report_proxy(const char* verb, const Origin& now, const Access& before) {
+  kernel_error("without fence_proxy_async: an asynchronous instruction " + std::string(verb) + " at " + text_of(now) +
+               " what thread " + std::to_string(before.thread) + " of its block wrote with an ordinary store at " +
+               text_of(before.origin) + "; the first is of");
 }
 
 void check(Cell& cell, const Access& now, bool write, bool in_shared) {
@@ -81,102 +162,210 @@ void check(Cell& cell, const Access& now, bool write, bool in_shared) {
   cell.write = now;
 }
 
-void access(const void* place, std::size_t bytes, bool write, const Origin& origin) {
+// A write to shared memory that asynchronous products may still read.
+void check_agent_reads(const void* address, std::size_t bytes, const Access& now) {
+  Detector& d = detector();
+  if (!d.agent_reads.any) return;
+  Knowledge& k = d.knowledge;
+  auto begin = static_cast<std::size_t>(static_cast<const std::byte*>(address) - d.shared);
+  const Time* known = k.has_row(index(now.thread), d.block) ? k.known_row(index(now.thread)) : nullptr;
+  for (std::size_t chunk = begin / kChunk; chunk <= (begin + bytes - 1) / kChunk; ++chunk)
+    for (std::size_t agent = 0; agent < kAgents; ++agent) {
+      Time read = d.agent_reads.last[chunk * kAgents + agent];
+      std::size_t entity = k.threads + agent;
+      if (read <= k.at_barrier[entity] || (known && read <= known[entity])) continue;
+      Access before = now;
+      before.thread = static_cast<int>(agent) * 32;  // the first lane of its warp
+      before.origin = {nullptr, d.agent_reads.site_of(agent, read)};
+      report("writes", true, now, before, "reads with a wgmma");
+    }
+}
+
+Access access_of_thread(int thread, const Origin& origin) {
+  Detector& d = detector();
+  return {d.launch, d.block, thread, thread, d.knowledge.now[index(thread)], origin};
+}
+
+void access(const void* address, std::size_t bytes, bool write, const Origin& origin) {
   int thread = current_thread();
   if (thread < 0) return;  // host code
   Detector& d = detector();
-  auto* p = static_cast<const std::byte*>(place);
-  bool in_shared = p >= d.shared && p < d.shared + d.shared_bytes;
-  if (!in_shared && !is_device_memory(place)) return;  // a stack
-  Access now{d.launch, d.block, d.block_epoch, d.warp_epochs[static_cast<std::size_t>(thread / 32)], thread, origin};
-  auto begin = in_shared ? static_cast<std::uintptr_t>(p - d.shared) : reinterpret_cast<std::uintptr_t>(p);
-  for (std::uintptr_t cell = begin / kCell; cell < (begin + bytes + kCell - 1) / kCell; ++cell)
-    check(in_shared ? d.of_shared[cell] : d.of_device[cell], now, write, in_shared);
+  bool in_shared = d.is_shared(address);
+  if (const Site* site = product_that_accumulates_at(address))
+    kernel_error("a thread accesses at " + text_of(origin) + " an accumulator of the wgmma at " +
+                 text_of(Origin{nullptr, *site}) + ", which is in flight; the thread is");
+  if (!in_shared && !is_device_memory(address)) return;  // a stack
+  Access now = access_of_thread(thread, origin);
+  if (in_shared && write) check_agent_reads(address, bytes, now);
+  d.for_each_cell(address, bytes, in_shared, [&](Cell& cell) { check(cell, now, write, in_shared); });
+}
+
+// Since the first agent of a block, its threads have rows.
+void use_agents() {
+  Detector& d = detector();
+  if (std::exchange(d.has_agents, true)) return;
+  for (std::size_t t = 0; t < d.knowledge.threads; ++t) d.knowledge.make_row(t, d.block);
+}
+
+void agent_access(int agent, Time time, const void* address, std::size_t bytes, bool write, const Origin& origin) {
+  use_agents();
+  Detector& d = detector();
+  int thread = current_thread();
+  bool in_shared = d.is_shared(address);
+  Access now = access_of_thread(thread, origin);
+  if (in_shared && write) check_agent_reads(address, bytes, now);
+  const Time* fenced = d.knowledge.fenced_row(index(thread));
+  d.for_each_cell(address, bytes, in_shared, [&](Cell& cell) {
+    const Access& before = cell.write;
+    bool of_block = before.thread >= 0 && before.launch == now.launch && before.block == now.block;
+    if (of_block && before.entity == before.thread && in_order(before, now) &&
+        before.time > fenced[index(before.entity)])
+      report_proxy(write ? "overwrites" : "reads", origin, before);
+    check(cell, now, write, in_shared);
+    Access& made = write ? cell.write : cell.read;
+    made.entity = static_cast<int>(d.knowledge.threads) + agent;
+    made.time = time;
+  });
+}
+
+void agent_reads(int agent, Time time, int warp, const std::vector<std::uint32_t>& chunks, const Site& site) {
+  use_agents();
+  Detector& d = detector();
+  Knowledge& k = d.knowledge;
+  d.agent_reads.use(d.shared_bytes);
+  d.agent_reads.sites[index(agent)].emplace_back(time, site);
+  // What all lanes of the warp know.
+  std::size_t first = index(warp) * 32;
+  std::vector<Time> known(k.known_row(first), k.known_row(first) + k.entities),
+      fenced(k.fenced_row(first), k.fenced_row(first) + k.entities);
+  for (std::size_t lane = 0; lane < 32; ++lane) {
+    std::vector<Time> own(k.known_row(first + lane), k.known_row(first + lane) + k.entities);
+    own[first + lane] = k.now[first + lane];
+    lower(known.data(), own.data(), k.entities);
+    lower(fenced.data(), k.fenced_row(first + lane), k.entities);
+  }
+  raise(known.data(), k.at_barrier.data(), k.entities);
+  Access now = access_of_thread(current_thread(), {nullptr, site});
+  for (std::uint32_t chunk : chunks) {
+    d.agent_reads.last[chunk * kAgents + index(agent)] = time;
+    for (std::size_t cell = chunk * kChunk / kCell; cell < (chunk + 1) * kChunk / kCell; ++cell) {
+      const Access& before = d.of_shared[cell].write;
+      if (before.thread < 0 || before.launch != now.launch || before.block != now.block) continue;
+      if (before.time > known[index(before.entity)]) report("reads with a wgmma", true, now, before, "wrote");
+      if (before.entity == before.thread && before.time > fenced[index(before.entity)])
+        report_proxy("reads", now.origin, before);
+    }
+  }
+}
+
+void complete(int agent, Time time) {
+  use_agents();
+  Knowledge& k = detector().knowledge;
+  Time& known = k.known_row(index(current_thread()))[k.threads + index(agent)];
+  known = std::max(known, time);
+}
+
+void complete_at(Clock& clock, int agent, Time time) {
+  use_agents();
+  Knowledge& k = detector().knowledge;
+  clock.known.resize(k.entities, 0);
+  Time& known = clock.known[k.threads + index(agent)];
+  known = std::max(known, time);
+}
+
+void release(Clock& clock) {
+  Detector& d = detector();
+  Knowledge& k = d.knowledge;
+  std::size_t t = index(current_thread());
+  k.make_row(t, d.block);
+  clock.known.resize(k.entities, 0);
+  clock.fenced.resize(k.entities, 0);
+  raise(clock.known.data(), k.known_row(t), k.entities);
+  raise(clock.fenced.data(), k.fenced_row(t), k.entities);
+  clock.known[t] = k.now[t]++;
+}
+
+void acquire(const Clock& clock) {
+  Detector& d = detector();
+  Knowledge& k = d.knowledge;
+  std::size_t t = index(current_thread());
+  k.make_row(t, d.block);
+  raise(k.known_row(t), clock.known.data(), clock.known.size());
+  raise(k.fenced_row(t), clock.fenced.data(), clock.fenced.size());
+}
+
+void fence_proxy() {
+  use_agents();
+  Knowledge& k = detector().knowledge;
+  std::size_t t = index(current_thread());
+  raise(k.fenced_row(t), k.known_row(t), k.entities);
+  raise(k.fenced_row(t), k.at_barrier.data(), k.entities);
+  k.fenced_row(t)[t] = k.now[t]++;
+}
+
+// All threads from `first` on know what each of them knows.
+void join(std::size_t first, std::size_t count) {
+  Detector& d = detector();
+  Knowledge& k = d.knowledge;
+  for (std::size_t t = first; t < first + count; ++t) {
+    k.make_row(t, d.block);
+    k.known_row(t)[t] = k.now[t]++;
+  }
+  for (std::size_t t = first + 1; t < first + count; ++t) {
+    raise(k.known_row(first), k.known_row(t), k.entities);
+    if (d.has_agents) raise(k.fenced_row(first), k.fenced_row(t), k.entities);
+  }
+  for (std::size_t t = first + 1; t < first + count; ++t) {
+    std::copy_n(k.known_row(first), k.entities, k.known_row(t));
+    if (d.has_agents) std::copy_n(k.fenced_row(first), k.entities, k.fenced_row(t));
+  }
+}
+
+void block_barrier() {
+  Detector& d = detector();
+  Knowledge& k = d.knowledge;
+  if (d.has_agents) join(0, k.threads);
+  if (d.has_agents) std::copy_n(k.known_row(0) + k.threads, kAgents, k.at_barrier.data() + k.threads);
+  for (std::size_t t = 0; t < k.threads; ++t) k.at_barrier[t] = k.now[t]++;
+}
+
+void start_block(const std::byte* shared, std::size_t bytes, int threads) {
+  Detector& d = detector();
+  ++d.block;
+  d.knowledge.start(index((threads + 31) / 32 * 32));
+  d.has_agents = false;
+  d.shared = shared;
+  d.shared_bytes = bytes;
+  d.of_shared.assign(bytes / kCell + 1, {});
+  d.agent_reads.any = false;
 }
 
 const RaceHooks kHooks{
     .launch =
         [] {
-          Detector& d = detector();
-          ++d.launch;
-          d.of_device.clear();
+          ++detector().launch;
+          detector().of_device.clear();
         },
-    .block =
-        [](const std::byte* shared, std::size_t bytes) {
-          Detector& d = detector();
-          ++d.block;
-          d.block_epoch = 0;
-          d.warp_epochs.assign(32, 0);
-          d.shared = shared;
-          d.shared_bytes = bytes;
-          d.of_shared.assign(bytes / kCell + 1, {});
-        },
-    .barrier = [] { ++detector().block_epoch; },
-    .warp = [](int warp) { ++detector().warp_epochs[static_cast<std::size_t>(warp)]; },
+    .block = start_block,
+    .barrier = block_barrier,
+    .warp = [](int warp) { join(index(warp) * 32, 32); },
     .access = access,
+    .release = release,
+    .acquire = acquire,
+    .fence_proxy = fence_proxy,
+    .agent_access = agent_access,
+    .agent_reads = agent_reads,
+    .complete = complete,
+    .complete_at = complete_at,
 };
 
 }  // namespace
 
-void find_races(bool on) { looking = on; }
-bool finds_races() { return looking; }
-const RaceHooks* race_hooks() { return looking ? &kHooks : nullptr; }
+const RaceHooks* enabled_race_hooks = [] {
+  const char* value = std::getenv("SINK_RACES");
+  return value && *value && *value != '0' ? &kHooks : nullptr;
+}();
+
+void find_races(bool on) { enabled_race_hooks = on ? &kHooks : nullptr; }
 
 }  // namespace sink::emulated
-
-#define SINK_ACCESS(name, bytes, write)                                       \
-  void __tsan_##name(void* p) {                                               \
-    if (sink::emulated::looking) [[unlikely]]                                 \
-      sink::emulated::access(p, bytes, write, {__builtin_return_address(0)}); \
-  }
-#define SINK_ACCESSES(bytes)                       \
-  SINK_ACCESS(read##bytes, bytes, false)           \
-  SINK_ACCESS(write##bytes, bytes, true)           \
-  SINK_ACCESS(unaligned_read##bytes, bytes, false) \
-  SINK_ACCESS(unaligned_write##bytes, bytes, true) \
-  SINK_ACCESS(volatile_read##bytes, bytes, false)  \
-  SINK_ACCESS(volatile_write##bytes, bytes, true)
-// Of the host code that stands in a kernel's file; kernels have none.
-#define SINK_ATOMIC(bits)                                                                                        \
-  using Int##bits = std::uint##bits##_t;                                                                         \
-  Int##bits __tsan_atomic##bits##_load(const Int##bits* p, int) { return __atomic_load_n(p, __ATOMIC_SEQ_CST); } \
-  void __tsan_atomic##bits##_store(Int##bits* p, Int##bits x, int) { __atomic_store_n(p, x, __ATOMIC_SEQ_CST); } \
-  Int##bits __tsan_atomic##bits##_exchange(Int##bits* p, Int##bits x, int) {                                     \
-    return __atomic_exchange_n(p, x, __ATOMIC_SEQ_CST);                                                          \
-  }                                                                                                              \
-  Int##bits __tsan_atomic##bits##_fetch_add(Int##bits* p, Int##bits x, int) {                                    \
-    return __atomic_fetch_add(p, x, __ATOMIC_SEQ_CST);                                                           \
-  }                                                                                                              \
-  Int##bits __tsan_atomic##bits##_fetch_sub(Int##bits* p, Int##bits x, int) {                                    \
-    return __atomic_fetch_sub(p, x, __ATOMIC_SEQ_CST);                                                           \
-  }                                                                                                              \
-  bool __tsan_atomic##bits##_compare_exchange_strong(Int##bits* p, Int##bits* old, Int##bits x, int, int) {      \
-    return __atomic_compare_exchange_n(p, old, x, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                    \
-  }                                                                                                              \
-  bool __tsan_atomic##bits##_compare_exchange_weak(Int##bits* p, Int##bits* old, Int##bits x, int, int) {        \
-    return __atomic_compare_exchange_n(p, old, x, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                     \
-  }
-
-extern "C" {
-SINK_ACCESSES(1)
-SINK_ACCESSES(2)
-SINK_ACCESSES(4)
-SINK_ACCESSES(8)
-SINK_ACCESSES(16)
-SINK_ATOMIC(8)
-SINK_ATOMIC(16)
-SINK_ATOMIC(32)
-SINK_ATOMIC(64)
-void __tsan_read_range(void* p, unsigned long bytes) {
-  if (sink::emulated::looking) sink::emulated::access(p, bytes, false, {__builtin_return_address(0)});
-}
-void __tsan_write_range(void* p, unsigned long bytes) {
-  if (sink::emulated::looking) sink::emulated::access(p, bytes, true, {__builtin_return_address(0)});
-}
-void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
-void __tsan_vptr_update(void**, void*) {}
-void __tsan_vptr_read(void**) {}
-void __tsan_func_entry(void*) {}
-void __tsan_func_exit() {}
-void __tsan_init() {}
-}

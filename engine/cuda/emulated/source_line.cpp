@@ -11,7 +11,7 @@ namespace {
 std::string first_line_of(const std::string& command) {
   std::string line;
   if (FILE* pipe = popen(command.c_str(), "r")) {
-    char buffer[1024];
+    char buffer[4096];
     if (std::fgets(buffer, sizeof buffer, pipe)) line = buffer;
     pclose(pipe);
   }
@@ -19,12 +19,29 @@ std::string first_line_of(const std::string& command) {
   return line;
 }
 
+std::size_t offset_of(const Dl_info& info, const void* instruction) {
+  return static_cast<std::size_t>(static_cast<const char*>(instruction) - static_cast<const char*>(info.dli_fbase));
+}
+
+std::string addr2line(const char* options, const Dl_info& info, const void* instruction) {
+  char text[512];
+  std::snprintf(text, sizeof text, "addr2line %s -e '%s' 0x%zx 2>/dev/null", options, info.dli_fname,
+                offset_of(info, instruction));
+  return first_line_of(text);
+}
+
 }  // namespace
 
 std::string path_in_repository(const std::string& path) {
-  for (const char* folder : {"/tests/", "/engine/"})
+  for (const char* folder : {"/tests/", "/engine/", "/tools/"})
     if (std::size_t at = path.rfind(folder); at != std::string::npos) return path.substr(at + 1);
   return path;
+}
+
+std::string function_name(const void* instruction) {
+  Dl_info info{};
+  if (!dladdr(instruction, &info) || !info.dli_fname) return "?";
+  return addr2line("-f -C", info, instruction);
 }
 
 std::string source_line(const void* instruction) {
@@ -34,16 +51,13 @@ std::string source_line(const void* instruction) {
     std::snprintf(text, sizeof text, "%p", instruction);
     return text;
   }
-  auto offset =
-      static_cast<std::size_t>(static_cast<const char*>(instruction) - static_cast<const char*>(info.dli_fbase));
-  std::snprintf(text, sizeof text, "addr2line -e '%s' 0x%zx 2>/dev/null", info.dli_fname, offset);
-  std::string line = first_line_of(text);
+  std::string line = addr2line("", info, instruction);
   line = line.substr(0, line.find(" ("));  // without "(discriminator 2)"
   if (!line.empty() && line[0] != '?' && !line.ends_with(":?") && !line.ends_with(":0")) {
     return path_in_repository(line);
   }
   if (info.dli_sname) return info.dli_sname;
-  std::snprintf(text, sizeof text, "%s+0x%zx", info.dli_fname, offset);
+  std::snprintf(text, sizeof text, "%s+0x%zx", info.dli_fname, offset_of(info, instruction));
   return text;
 }
 

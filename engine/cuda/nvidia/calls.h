@@ -1,4 +1,4 @@
-// Calls of the CUDA runtime and of cuBLASLt, checked: every one goes through SINK_CALL.
+// Checked calls of the CUDA runtime and of cuBLASLt, through SINK_CALL.
 #pragma once
 
 #include <cublasLt.h>
@@ -8,12 +8,30 @@
 
 namespace sink::nvidia {
 
-// Throw Error with Exit::device, naming the call and its place, where `result` is no success.
+// Throw Error with Exit::device, with the call and its source line, if `result` is not success.
 void check(cudaError_t result, const char* call, const char* file, int line);
 void check(cublasStatus_t result, const char* call, const char* file, int line);
 
-// What this thread launches and copies goes to that stream from now on; null: to the engine's own.
+// From now on this thread launches and copies on `stream`; null: the engine's stream.
 void use_stream(cudaStream_t stream);
+
+// Synchronizes, and returns cached memory to the driver, including that of graphs (nvidia_device.cpp).
+void release_cached_memory();
+
+// Whether memory comes from the driver's pool (nvidia_device.cpp).
+bool has_memory_pool();
+
+// Calls f() and, if the GPU is out of memory, again without cached memory.
+template <class F>
+cudaError_t retry_without_cache(F f) {
+  cudaError_t result = f();
+  if (result != cudaErrorMemoryAllocation) return result;
+  cudaGetLastError();
+  release_cached_memory();
+  result = f();
+  if (result == cudaErrorMemoryAllocation) cudaGetLastError();
+  return result;
+}
 
 }  // namespace sink::nvidia
 

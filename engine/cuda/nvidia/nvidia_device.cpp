@@ -1,4 +1,5 @@
-// Memory of a GPU: from the driver's pool, which keeps what is freed, in the order of the engine's stream.
+// Memory of a GPU, from the driver's pool, which caches freed memory, in the order of the engine's stream. Where a GPU
+// has no pools (some virtual ones), or SINK_MEMORY_POOLS=off, from cudaMalloc and a cache of our own.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -9,9 +10,10 @@
 #include "engine/comm/launcher.h"
 #include "engine/cuda/cuda_memory.h"
 #include "engine/cuda/device.cuh"
+#include "engine/cuda/nvidia/block_cache.h"
 #include "engine/cuda/nvidia/calls.h"
 #include "engine/cuda/nvidia/graph.h"
-#include "engine/cuda/tensor_kernels.h"
+#include "engine/recording.h"
 
 namespace sink::cuda {
 namespace {
@@ -19,7 +21,7 @@ namespace {
 constexpr const char* kWithoutGpu =
     ". Without a GPU use --device cpu, or a build with -DSINK_CUDA=EMULATED, which runs the same kernels on the CPU";
 
-// Of a number as the driver gives it: 13000 is "13.0".
+// The driver's 13000 is "13.0".
 std::string version_text(int version) {
   return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
 }
@@ -37,11 +39,24 @@ std::string version_text(int version) {
 
 __global__ void probe_kernel() {}
 
-// The pool of the first GPU that the process may see (CUDA_VISIBLE_DEVICES chooses), of a run's ranks on one host that
-// see the same ones each its own, checked to be usable.
+// Sets `pool` to the GPU's, which keeps all freed memory. Returns false if that or an allocation from it fails.
+bool pool_works(int gpu, cudaMemPool_t& pool) {
+  std::uint64_t keep_all = UINT64_MAX;
+  void* memory = nullptr;
+  bool works = cudaDeviceGetDefaultMemPool(&pool, gpu) == cudaSuccess &&
+               cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_all) == cudaSuccess &&
+               cudaMallocAsync(&memory, 1, stream()) == cudaSuccess && cudaFreeAsync(memory, stream()) == cudaSuccess &&
+               cudaStreamSynchronize(stream()) == cudaSuccess;
+  if (!works) cudaGetLastError();
+  return works;
+}
+
+// The GPU of this process and its memory pool, after checks that it is usable: the first visible one
+// (CUDA_VISIBLE_DEVICES), or one per rank where several ranks of a host see the same GPUs.
 struct Gpu {
   cudaDeviceProp properties;
-  cudaMemPool_t pool;
+  cudaMemPool_t pool = nullptr;
+  bool has_pool = false;
 
   Gpu() {
     int count = 0;
@@ -57,12 +72,7 @@ struct Gpu {
     cudaError_t runs = cudaFuncGetAttributes(&attributes, probe_kernel);
     if (runs == cudaErrorNoKernelImageForDevice || runs == cudaErrorInvalidDeviceFunction) refuse_architecture();
     SINK_CALL(runs);
-    if (!properties.memoryPoolsSupported)
-      fail("cuda", std::string(properties.name) + " has no memory pools, which the engine takes its memory from",
-           Exit::device);
-    SINK_CALL(cudaDeviceGetDefaultMemPool(&pool, index));
-    std::uint64_t keep_all = UINT64_MAX;
-    SINK_CALL(cudaMemPoolSetAttribute(pool, cudaMemPoolAttrReleaseThreshold, &keep_all));
+    has_pool = memory_pools_allowed() && properties.memoryPoolsSupported && pool_works(index, pool);
   }
 
   [[noreturn]] void refuse_architecture() const {
@@ -70,7 +80,7 @@ struct Gpu {
     fail("cuda",
          "the GPU is a " + std::string(properties.name) + " of compute capability " + major + "." + minor +
              ", which this build has no kernels for; -DCMAKE_CUDA_ARCHITECTURES=" + major + minor +
-             " makes them (8.0 is the least they are written for)",
+             " makes them (at least 8.0)",
          Exit::device);
   }
 };
@@ -81,31 +91,41 @@ const Gpu& gpu() {
 
 std::size_t capacity() { return gpu().properties.totalGlobalMem; }
 
+// Blocks by cudaMalloc, for a GPU without a pool. Never destroyed: the driver may be gone by then.
+nvidia::BlockCache& blocks() {
+  static auto* only = new nvidia::BlockCache(
+      [](std::size_t bytes) -> void* {
+        void* memory = nullptr;
+        cudaError_t result = cudaMalloc(&memory, bytes);
+        if (result == cudaErrorMemoryAllocation) return cudaGetLastError(), nullptr;
+        SINK_CALL(result);
+        return memory;
+      },
+      [](void* memory) {
+        if (cudaFree(memory) != cudaSuccess) cudaGetLastError();
+      });
+  return *only;
+}
+
 void* allocate(std::size_t bytes) {
+  if (!gpu().has_pool) return blocks().allocate(bytes);
   void* memory = nullptr;
-  auto ask = [&] { return cudaMallocAsync(&memory, std::max<std::size_t>(bytes, 1), stream()); };
-  cudaError_t result = ask();
-  if (result == cudaErrorMemoryAllocation) {
-    cudaGetLastError();
-    nvidia::give_back_kept();
-    result = ask();
-    if (result == cudaErrorMemoryAllocation) {
-      cudaGetLastError();
-      return nullptr;
-    }
-  }
+  cudaError_t result =
+      nvidia::retry_without_cache([&] { return cudaMallocAsync(&memory, std::max<std::size_t>(bytes, 1), stream()); });
+  if (result == cudaErrorMemoryAllocation) return nullptr;
   SINK_CALL(result);
   return memory;
 }
 
-// Called by destructors, so it throws nothing: where a kernel has failed, the next call says so; where the program
-// ends, the driver may be gone.
+// Called by destructors, so it does not throw. After a failed kernel the next call reports it; at the program's end the
+// driver may be gone.
 void release(void* memory) {
+  if (!gpu().has_pool) return blocks().release(memory);
   if (cudaFreeAsync(memory, stream()) != cudaSuccess) cudaGetLastError();
 }
 
-// Memory that the GPU copies from by itself. What is small is copied there first, as the caller may free or change its
-// own memory at once, and waits for nothing unless all slots are under way.
+// Pinned memory for asynchronous copies of small data to the GPU: the caller may free or change its own memory after
+// copy(), which waits only if all slots are in flight.
 class Staging {
  public:
   static constexpr std::size_t kSlotBytes = std::size_t{1} << 20;
@@ -118,7 +138,7 @@ class Staging {
   void copy(void* device, const void* host, std::size_t bytes) {
     std::lock_guard lock(mutex_);
     char* slot = static_cast<char*>(memory_) + next_ * kSlotBytes;
-    SINK_CALL(cudaEventSynchronize(done_[next_]));  // at once where it was never recorded
+    SINK_CALL(cudaEventSynchronize(done_[next_]));  // returns at once if it was never recorded
     std::memcpy(slot, host, bytes);
     SINK_CALL(cudaMemcpyAsync(device, slot, bytes, cudaMemcpyHostToDevice, stream()));
     SINK_CALL(cudaEventRecord(done_[next_], stream()));
@@ -135,7 +155,7 @@ class Staging {
 void copy_in(void* device, const void* host, std::size_t bytes) {
   if (bytes == 0) return;
   if (bytes <= Staging::kSlotBytes) {
-    static Staging* staging = new Staging;  // never destroyed, as the driver may be gone by then
+    static Staging* staging = new Staging;  // never destroyed: the driver may be gone by then
     return staging->copy(device, host, bytes);
   }
   SINK_CALL(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, stream()));
@@ -165,16 +185,23 @@ const DeviceMemory& device_memory() {
   return memory;
 }
 
-std::string description() { return "cuda (" + std::string(gpu().properties.name) + ")"; }
+std::string description() {
+  return "cuda (" + std::string(gpu().properties.name) + (gpu().has_pool ? ")" : ", without memory pools)");
+}
+
+int compute_capability() { return gpu().properties.major * 10 + gpu().properties.minor; }
 
 }  // namespace sink::cuda
 
 namespace sink::nvidia {
 
-void give_back_kept() {
+void release_cached_memory() {
   SINK_CALL(cudaStreamSynchronize(cuda::stream()));
+  if (!cuda::gpu().has_pool) return cuda::blocks().trim();
   SINK_CALL(cudaMemPoolTrimTo(cuda::gpu().pool, 0));
   SINK_CALL(cudaDeviceGraphMemTrim(0));
 }
+
+bool has_memory_pool() { return cuda::gpu().has_pool; }
 
 }  // namespace sink::nvidia

@@ -1,6 +1,6 @@
-// Matrix products by cuBLASLt, by the algorithm that it holds for the fastest: the same in every run on one kind of
-// GPU. SINK_GEMM_ALGORITHMS=16 times so many at the first product of a shape and keeps the fastest, which may be
-// another in the next run, with other last bits.
+// Matrix products with cuBLASLt, with its first heuristic algorithm: the same in every run on one model of GPU.
+// SINK_GEMM_ALGORITHMS=16 times the first 16 at the first product of a shape and keeps the fastest, which may differ
+// between runs, with different last bits.
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -22,15 +22,15 @@ namespace {
 
 constexpr std::size_t kWorkspaceBytes = std::size_t{32} << 20;
 constexpr int kMostAlgorithms = 16, kTimedRuns = 5;
-// An algorithm further down the row must be this much faster, or the noise of a measurement would choose.
+// A later algorithm must be this much faster, so that measurement noise does not choose.
 constexpr float kWorthIt = 0.95f;
 
-// With a name of its own: nvcc 13.0 breaks off at a vector of cuBLASLt's, which has none.
+// A named struct: nvcc 13.0 fails to compile a vector of cuBLASLt's unnamed one.
 struct Algorithm {
   cublasLtMatmulAlgo_t algo;
 };
 
-// What is planned once. Never destroyed: the driver may be gone when static objects are.
+// Created once per shape. Never destroyed: the driver may be gone when static objects are destroyed.
 struct Plan {
   cublasLtMatmulDesc_t product;
   cublasLtMatrixLayout_t a, b, c;
@@ -51,13 +51,13 @@ Library& library() {
   return *only;
 }
 
-// The largest power of two that divides the address, up to what the driver's own allocations have.
+// The largest power of two that divides the address, up to the alignment of the driver's allocations.
 std::uint32_t alignment_of(const void* memory) {
   return std::min<std::uint32_t>(256, 1u << std::min(31, std::countr_zero(reinterpret_cast<std::uintptr_t>(memory))));
 }
 
-// All that an algorithm may depend on: sizes and leading dimensions, transposes, types, TF32, whether c is read,
-// alignments.
+// Everything that an algorithm may depend on: sizes and leading dimensions, transposes, types, TF32, whether c is read,
+// and alignments.
 using Key = std::tuple<std::array<std::int64_t, 6>, bool, bool, DType, DType, bool, bool, std::array<std::uint32_t, 3>>;
 Key key_of(const Gemm& g) {
   return {{g.m, g.n, g.k, g.lda, g.ldb, g.ldc},
@@ -102,12 +102,12 @@ cublasStatus_t run(const Gemm& g, const Plan& plan, const Algorithm& algorithm, 
                         result, plan.c, &algorithm.algo, library().workspace, kWorkspaceBytes, stream());
 }
 
-int algorithms_wanted() {
-  const char* said = std::getenv("SINK_GEMM_ALGORITHMS");
-  return said ? std::clamp(std::atoi(said), 1, kMostAlgorithms) : 1;
+int requested_algorithms() {
+  const char* value = std::getenv("SINK_GEMM_ALGORITHMS");
+  return value ? std::clamp(std::atoi(value), 1, kMostAlgorithms) : 1;
 }
 
-// Algorithms for the product, the one that cuBLASLt holds for the fastest first.
+// Algorithms for the product, in the order of cuBLASLt's heuristic.
 std::vector<Algorithm> candidates(const Gemm& g, const Plan& plan) {
   cublasLtMatmulPreference_t preference;
   SINK_CALL(cublasLtMatmulPreferenceCreate(&preference));
@@ -115,7 +115,7 @@ std::vector<Algorithm> candidates(const Gemm& g, const Plan& plan) {
     SINK_CALL(cublasLtMatmulPreferenceSetAttribute(preference, which, &value, sizeof value));
   };
   prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspaceBytes);
-  // Where k is split, the parts are added in F32, not in c's type.
+  // Where k is split, partial sums are added in F32, not in c's type.
   prefer(CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignment_of(g.a));
   prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignment_of(g.b));
@@ -124,7 +124,7 @@ std::vector<Algorithm> candidates(const Gemm& g, const Plan& plan) {
   std::array<cublasLtMatmulHeuristicResult_t, kMostAlgorithms> found{};
   int count = 0;
   cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(library().handle, plan.product, plan.a, plan.b, plan.c, plan.c,
-                                                         preference, algorithms_wanted(), found.data(), &count);
+                                                         preference, requested_algorithms(), found.data(), &count);
   SINK_CALL(cublasLtMatmulPreferenceDestroy(preference));
   if (status != CUBLAS_STATUS_NOT_SUPPORTED) SINK_CALL(status);
   std::vector<Algorithm> algorithms;
@@ -134,7 +134,7 @@ std::vector<Algorithm> candidates(const Gemm& g, const Plan& plan) {
   return algorithms;
 }
 
-// Milliseconds of a few runs, or more than any could take where cuBLASLt refuses the algorithm.
+// Milliseconds of a few runs; 1e30 if cuBLASLt refuses the algorithm.
 float time_of(const Gemm& g, const Plan& plan, const Algorithm& algorithm, void* result) {
   if (run(g, plan, algorithm, result) != CUBLAS_STATUS_SUCCESS) return 1e30f;
   cudaEvent_t begin, end;
@@ -154,10 +154,10 @@ float time_of(const Gemm& g, const Plan& plan, const Algorithm& algorithm, void*
 Algorithm fastest(const Gemm& g, const Plan& plan) {
   std::vector<Algorithm> algorithms = candidates(g, plan);
   if (algorithms.size() == 1 || nvidia::is_recording()) return algorithms[0];
-  void* result = g.c;  // which the product itself writes afterwards, unless it adds to it
+  void* result = g.c;  // the product overwrites it afterwards, unless beta != 0
   if (g.beta != 0) {
     auto bytes = static_cast<std::size_t>(g.ldc * (g.n - 1) + g.m) * size_of(g.out);
-    if (cudaMallocAsync(&result, bytes, stream()) != cudaSuccess) {  // then there is no room to try in
+    if (cudaMallocAsync(&result, bytes, stream()) != cudaSuccess) {  // no memory for trial runs
       cudaGetLastError();
       return algorithms[0];
     }

@@ -1,5 +1,5 @@
-// Recordings as CUDA graphs. What is asked for and freed meanwhile (cudaMallocAsync, cudaFreeAsync) becomes part of the
-// graph, at addresses that stay the same; a graph has memory of its own.
+// Recordings as CUDA graphs. Allocations and frees during the capture (cudaMallocAsync, cudaFreeAsync) become nodes of
+// the graph, which has its own memory at fixed addresses.
 #include "engine/cuda/device.cuh"
 #include "engine/cuda/nvidia/calls.h"
 #include "engine/cuda/nvidia/graph.h"
@@ -8,7 +8,11 @@ namespace sink::nvidia {
 
 using cuda::stream;
 
-void begin_recording() { SINK_CALL(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeThreadLocal)); }
+void begin_recording() {
+  if (!has_memory_pool())
+    fail("cuda", "memory does not come from a pool, which a graph's allocations need", Exit::device);
+  SINK_CALL(cudaStreamBeginCapture(stream(), cudaStreamCaptureModeThreadLocal));
+}
 
 void* end_recording() {
   cudaGraph_t graph = nullptr;
@@ -16,26 +20,18 @@ void* end_recording() {
   cudaGraphExec_t ready = nullptr;
   SINK_CALL(cudaGraphInstantiate(&ready, graph, 0));
   SINK_CALL(cudaGraphDestroy(graph));
-  give_back_kept();  // which the same launches took before they were recorded
+  release_cached_memory();  // that the same launches used before they were recorded
   return ready;
 }
 
 void run_recording(void* recording) {
-  auto launch = [&] { return cudaGraphLaunch(static_cast<cudaGraphExec_t>(recording), stream()); };
-  cudaError_t result = launch();
-  if (result == cudaErrorMemoryAllocation) {
-    cudaGetLastError();
-    give_back_kept();
-    result = launch();
-    if (result == cudaErrorMemoryAllocation) {
-      cudaGetLastError();
-      throw OutOfMemory("[cuda] out of memory of the GPU for work recorded as a graph");
-    }
-  }
+  cudaError_t result =
+      retry_without_cache([&] { return cudaGraphLaunch(static_cast<cudaGraphExec_t>(recording), stream()); });
+  if (result == cudaErrorMemoryAllocation) throw OutOfMemory("out of memory of the GPU for work recorded as a graph");
   SINK_CALL(result);
 }
 
-// Called by destructors, as memory's release is.
+// Called by destructors, so it does not throw.
 void drop_recording(void* recording) {
   if (cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(recording)) != cudaSuccess) cudaGetLastError();
 }

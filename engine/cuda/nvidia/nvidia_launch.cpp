@@ -1,4 +1,4 @@
-// The engine's stream, and the checks of what is put on it.
+// The engine's stream, and the checks of calls and launches.
 #include <string>
 
 #include "engine/cuda/device.cuh"
@@ -8,10 +8,10 @@ namespace sink::nvidia {
 namespace {
 
 [[noreturn]] void refuse(const char* call, const char* file, int line, const std::string& why) {
-  std::string place = file;
-  std::size_t in_repository = place.rfind("engine/");
-  if (in_repository != std::string::npos) place.erase(0, in_repository);
-  fail("cuda", std::string(call) + " at " + place + ":" + std::to_string(line) + ": " + why, Exit::device);
+  std::string path = file;
+  std::size_t in_repository = path.rfind("engine/");
+  if (in_repository != std::string::npos) path.erase(0, in_repository);
+  fail("cuda", std::string(call) + " at " + path + ":" + std::to_string(line) + ": " + why, Exit::device);
 }
 
 }  // namespace
@@ -22,7 +22,7 @@ void use_stream(cudaStream_t stream) { other_stream = stream; }
 
 void check(cudaError_t result, const char* call, const char* file, int line) {
   if (result == cudaSuccess) return;
-  cudaGetLastError();  // said here, so not once more by the next launch
+  cudaGetLastError();  // reported here, so reset it
   refuse(call, file, line, std::string(cudaGetErrorString(result)) + " (" + cudaGetErrorName(result) + ")");
 }
 
@@ -44,8 +44,8 @@ void check_launch(const char* what) {
        Exit::device);
 }
 
-// One for all the engine does, so that all of it is done in the order of the calls. It does not wait for the stream
-// that other libraries use if nobody says which.
+// One stream for the whole engine, so that everything executes in the order of the calls. It does not synchronize with
+// the default stream, which other libraries use.
 cudaStream_t stream() {
   static const cudaStream_t only = [] {
     cudaStream_t made;

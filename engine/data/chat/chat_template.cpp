@@ -46,10 +46,10 @@ const ChatTemplate& chat_template_of(const Tokenizer& tokenizer) {
 ChatEncoder::ChatEncoder(const Tokenizer& tokenizer, const ChatTemplate& form)
     : tokenizer_(tokenizer), content_tokenizer_(without_special_tokens(tokenizer)), form_(form) {}
 
-// One cache serves both tokenizers: they make the same of a piece, for they differ in what is found before text is cut.
+// Both tokenizers share a cache: they differ only in added tokens, which are found before text is cut into pieces.
 std::vector<std::int32_t> ChatEncoder::before(ChatRole role, EncodeCache& cache) const {
   const std::string name = role == ChatRole::assistant ? form_.assistant : name_of(role);
-  return tokenizer_.encode(form_.before + name + form_.behind, cache);
+  return tokenizer_.encode(form_.before + name + form_.after, cache);
 }
 std::vector<std::int32_t> ChatEncoder::content(std::string_view text, EncodeCache& cache) const {
   return content_tokenizer_.encode(text, cache);

@@ -1,6 +1,7 @@
 #include "engine/data/chat/conversation.h"
 
 #include <array>
+#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "engine/io/bounded_json.h"
@@ -11,7 +12,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// How a data set writes its turns.
+// The keys and roles of a data set.
 struct ChatForm {
   const char *list, *role, *content;
   std::array<const char*, 3> roles;  // by ChatRole
@@ -20,7 +21,7 @@ struct ChatForm {
 constexpr ChatForm kForms[] = {{"messages", "role", "content", {"system", "user", "assistant"}},
                                {"conversations", "from", "value", {"system", "human", "gpt"}}};
 
-// The text under a key of a turn; none where there is none.
+// The text of a key of a turn, or null.
 const std::string* text_of(const Json& turn, const char* key) {
   if (!turn.is_object()) return nullptr;
   auto found = turn.find(key);
@@ -65,8 +66,8 @@ std::vector<ChatTurn> read_conversation(const Json& object, std::string& text) {
 bool has_answer(std::string_view text, const std::vector<ChatTurn>& turns) {
   std::size_t begin = 0;
   for (const ChatTurn& turn : turns) {
-    bool says = text.substr(begin, turn.bytes).find_first_not_of(" \t\r\n") != std::string_view::npos;
-    if (says && turn.role == ChatRole::assistant) return true;
+    bool has_words = text.substr(begin, turn.bytes).find_first_not_of(" \t\r\n") != std::string_view::npos;
+    if (has_words && turn.role == ChatRole::assistant) return true;
     begin += turn.bytes;
   }
   return false;

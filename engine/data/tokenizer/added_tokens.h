@@ -1,4 +1,4 @@
-// Finds the tokens of a tokenizer that stand in the text as they are, as <|endoftext|>.
+// Finds added tokens such as <|endoftext|> in text.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace sink {
 
-inline constexpr std::size_t kLongestAdded = 1024;  // bytes of an added token; so many steps for each byte of the text
+inline constexpr std::size_t kLongestAdded = 1024;  // bytes of an added token; bounds the steps per byte of text
 
 class AddedTokens {
  public:
@@ -21,12 +21,12 @@ class AddedTokens {
     std::string_view text;
   };
 
-  // Of `model` those with this value of `normalized`; their content is looked for in the normal form where the text is.
+  // The added tokens of `model` with this value of `normalized`; normalized ones are searched in their normal form.
   AddedTokens(const BpeModel& model, bool normalized);
 
-  // Appends the stretches of `text`. From left to right, of those that begin at one place the longest. (Where a token
-  // begins in the white space that the one before it takes, the `tokenizers` package stops with a panic; here it is
-  // part of that white space.)
+  // Appends the stretches of `text`, from left to right; of tokens that begin at the same byte the longest. (Where a
+  // token begins in white space that the previous token takes, the `tokenizers` package panics; here it is part of that
+  // white space.)
   void split(std::string_view text, std::vector<Stretch>& stretches) const;
 
  private:

@@ -1,4 +1,4 @@
-// What a BPE tokenizer consists of, as plain data: the same content as a tokenizer.json.
+// A BPE tokenizer as plain data: the content of a tokenizer.json.
 #pragma once
 
 #include <array>
@@ -10,34 +10,34 @@
 
 namespace sink {
 
-// left and right, side by side, become result.
+// Adjacent left and right become result.
 struct BpeMerge {
   std::int32_t left;
   std::int32_t right;
   std::int32_t result;
 };
 
-// A pair of ids as one number, to look it up by.
+// A pair of ids as one key.
 inline std::uint64_t pair_number(std::int32_t left, std::int32_t right) {
   return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
 }
 
-// A token found in the text as a whole, before anything else is cut.
+// A token that is found in the text before pre-tokenization.
 struct AddedToken {
   std::int32_t id;
   std::string content;
-  bool special;              // left out of the vocabulary's ordinary text, as <|endoftext|>
-  bool normalized;           // looked for after the others, in normalised text
+  bool special;              // such as <|endoftext|>
+  bool normalized;           // searched after the others, in normalised text
   bool takes_left = false;   // with the white space before it
-  bool takes_right = false;  // with the white space behind it
+  bool takes_right = false;  // with the white space after it
   bool single_word = false;  // only where no letter, digit or mark touches it
 };
 
-// Which stretches of text get a leading space where they have none.
-enum class PrefixSpace { never, first, always };  // first: the one that the text begins with
+// Which stretches of text get a leading space where they have none; first: only at the beginning of the text.
+enum class PrefixSpace { never, first, always };
 
-// Tokens are bytes (byte-level BPE, as GPT-2) or characters (as LLaMA 2), which write spaces as U+2581 and whose
-// tokens <0x00> to <0xFF> stand for the bytes of characters that are no token.
+// Tokens are bytes (byte-level BPE, as GPT-2) or characters (as LLaMA 2). Characters write spaces as U+2581, and their
+// tokens <0x00> to <0xFF> encode the bytes of characters without a token.
 struct BpeModel {
   static constexpr std::int32_t kNone = -1;
 
@@ -60,11 +60,11 @@ struct BpeModel {
   PrefixSpace prefix_space = PrefixSpace::never;  // gets a leading space (of characters: U+2581), and
   bool words = true;                              // is cut by Cut::words (of characters: by Cut::metaspace)
   bool whole_pieces = false;         // a piece that is a token becomes it, whatever merges would make ("ignore_merges")
-  std::int32_t unknown = kNone;      // stands for bytes without a token; kNone: they are left out
+  std::int32_t unknown = kNone;      // replaces bytes without a token; kNone: they are dropped
   bool fuse_unknown = false;         // once for several such bytes in a row
   std::vector<std::int32_t> before;  // special tokens that a text begins with, where they are asked for
   std::vector<std::int32_t> after;   // and ends with
-  // What decoding characters does beside making spaces of U+2581:
+  // What decoding characters does in addition to making spaces of U+2581:
   bool decodes_bytes = true;        // <0x0A> becomes the byte
   std::size_t stripped_spaces = 0;  // so many go from the beginning of the text
   bool strips_first_token = false;  // all of the first token go

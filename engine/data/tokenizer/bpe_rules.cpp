@@ -36,7 +36,7 @@ BpeRules::BpeRules(const BpeModel& model)
   }
 }
 
-// Where `pair` stands, or the empty place where it would.
+// The slot of `pair`, or the empty slot where it would be inserted.
 std::size_t BpeRules::entry_of(std::uint64_t pair) const {
   std::uint64_t mixed = (pair ^ pair >> 32) * 0x9E3779B97F4A7C15u;
   std::size_t mask = table_.size() - 1;
@@ -72,8 +72,8 @@ bool BpeRules::append_fallback(std::string_view character, std::vector<std::int3
   return true;
 }
 
-// The unknown token waits for the next character that is a token, or for the end: bytes overtake it, as in the
-// `tokenizers` package.
+// The unknown token is appended before the next character that is a token, or at the end; byte tokens go before it, as
+// in the `tokenizers` package.
 void BpeRules::append_characters(std::string_view piece, std::vector<std::int32_t>& symbols) const {
   bool waiting = false;
   for (std::size_t at = 0, next = 0; at < piece.size(); at = next) {

@@ -16,14 +16,14 @@ class BpeRules {
  public:
   explicit BpeRules(const BpeModel& model);
 
-  // Appends the ids of `piece` (not empty, at most kLongestPiece bytes) to `ids`. Neighbours merge, always those of the
-  // lowest rank and of equals the leftmost, until no rule fits: n log n steps for n bytes.
+  // Appends the ids of `piece` (not empty, at most kLongestPiece bytes) to `ids`. Merges the adjacent pair of the
+  // lowest rank, the leftmost among equals, until no rule applies: O(n log n) for n bytes.
   void merge(std::string_view piece, std::vector<std::int32_t>& ids) const;
 
-  // The token that `piece` is as a whole where such pieces are not merged, or kNone.
+  // The token equal to `piece` where the tokenizer does not merge such pieces (ignore_merges), else kNone.
   std::int32_t whole(std::string_view piece) const;
 
-  // The token that it is as a whole, or what merging makes of it.
+  // Appends whole(piece), else merges.
   void encode(std::string_view piece, std::vector<std::int32_t>& ids) const;
 
  private:
@@ -48,13 +48,13 @@ class BpeRules {
 
   bool byte_level_;
   std::array<std::int32_t, 256> id_of_byte_;
-  std::vector<std::int32_t> id_of_character_;  // by its code, as far as any has a token
+  std::vector<std::int32_t> id_of_character_;  // by code point, up to the largest with a token
   std::int32_t unknown_;
   bool fuse_unknown_;
-  // By the hash of the pair, at its place or after it; a power of two of them, at least half of them empty. With
-  // std::unordered_map, encoding 40 MB of English by GPT-2's tokenizer takes 1.2 times as long.
+  // Open addressing by the hash of the pair; the size is a power of two, at least half of it empty. With
+  // std::unordered_map, encoding 40 MB of English with GPT-2's tokenizer takes 1.2 times as long.
   std::vector<Entry> table_;
-  std::unordered_map<std::string, std::int32_t> id_of_piece_;  // of all tokens, where pieces are looked up as a whole
+  std::unordered_map<std::string, std::int32_t> id_of_piece_;  // of all tokens, for whole()
 };
 
 }  // namespace sink

@@ -1,4 +1,4 @@
-// Learns byte pairs from text.
+// Trains byte-level BPE.
 #pragma once
 
 #include <cstdint>
@@ -13,9 +13,9 @@ inline constexpr std::int64_t kSmallestVocabulary = 258;  // <|endoftext|>, <|pa
 inline constexpr std::size_t kTrainingBytes = std::size_t{64}
                                               << 20;  // of a longer text, evenly spaced documents are taken
 
-// A vocabulary of `vocabulary` tokens: ids 0 and 1 are <|endoftext|> and <|padding|>, then the bytes, then the pairs in
-// the order found: always the most frequent one, of equals the one with the smaller left, then right, id. Ends early
-// when no pair is left. `texts` are documents in valid UTF-8. The result does not depend on the number of threads.
+// A vocabulary of `vocabulary` tokens: ids 0 and 1 are <|endoftext|> and <|padding|>, then the bytes, then the merged
+// pairs in order: each the most frequent one, ties by the smaller left, then right, id. Ends early when no pair is
+// left. `texts` are documents in valid UTF-8. The result does not depend on the number of threads.
 BpeModel train_bpe(const std::vector<std::string_view>& texts, std::int64_t vocabulary);
 
 }  // namespace sink

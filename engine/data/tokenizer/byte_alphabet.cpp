@@ -15,7 +15,7 @@ bool stands_for_itself(std::uint32_t byte) {
   return (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
 }
 
-// Byte of every character, -1 where it stands for none.
+// The byte that each character represents, or -1 for none.
 std::array<int, kCharacters> make_bytes() {
   std::array<int, kCharacters> bytes;
   bytes.fill(-1);

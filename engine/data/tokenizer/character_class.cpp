@@ -12,7 +12,7 @@ struct Range {
   std::uint32_t first, last;
 };
 
-// What Unicode 16 has and utf8proc 2.8 (Unicode 15) has not; a later utf8proc says the same.
+// In Unicode 16 but not in utf8proc 2.8 (Unicode 15); a later utf8proc gives the same result.
 constexpr Range kLetters16[] = {{0x1C89, 0x1C8A},   {0xA7CB, 0xA7CD},   {0xA7DA, 0xA7DC},   {0x105C0, 0x105F3},
                                 {0x10D4A, 0x10D65}, {0x10D6F, 0x10D85}, {0x10EC2, 0x10EC4}, {0x11380, 0x11389},
                                 {0x1138B, 0x1138B}, {0x1138E, 0x1138E}, {0x11390, 0x113B5}, {0x113B7, 0x113B7},
@@ -33,7 +33,7 @@ constexpr Range kPunctuation16[] = {{0x1B4E, 0x1B4F},   {0x1B7F, 0x1B7F},   {0x1
 constexpr Range kNumeric17[] = {{0x11DE0, 0x11DE9}, {0x16FF4, 0x16FF6}};
 constexpr Range kSpaces[] = {{0x9, 0xD},       {0x20, 0x20},     {0x85, 0x85},     {0xA0, 0xA0},     {0x1680, 0x1680},
                              {0x2000, 0x200A}, {0x2028, 0x2029}, {0x202F, 0x202F}, {0x205F, 0x205F}, {0x3000, 0x3000}};
-// Letters by their use though not by their category, and the characters that join letters.
+// Alphabetic characters outside the letter categories, and joiners.
 constexpr Range kOtherInWord[] = {
     {0x200C, 0x200D}, {0x24B6, 0x24E9}, {0x1F130, 0x1F149}, {0x1F150, 0x1F169}, {0x1F170, 0x1F189}};
 

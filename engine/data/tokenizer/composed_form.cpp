@@ -25,12 +25,12 @@ constexpr struct {
               {0x11F41, 0x11F42}, {0x16FF0, 0x16FF1}, {0x1E08F, 0x1E08F}, {0x1E130, 0x1E136}, {0x1E2AE, 0x1E2AE},
               {0x1E2EC, 0x1E2EF}, {0x1E4EC, 0x1E4EF}};
 
-constexpr std::uint32_t kFirstActive = 0x300;  // all below are NFC and stay what they are before others of them
+constexpr std::uint32_t kFirstActive = 0x300;  // all code points below are NFC among themselves
 constexpr int kLongestDecomposition = 8;
 
 using Codes = std::vector<utf8proc_int32_t>;
 
-// Characters that may change, move or join what is before them. Between two others the text can be cut.
+// Characters that may change, move or compose with earlier ones. The text can be cut between two others.
 using Active = std::vector<bool>;
 
 int decompose(utf8proc_int32_t code, std::array<utf8proc_int32_t, kLongestDecomposition>& into) {
@@ -61,7 +61,7 @@ Active make_active() {
   return active;
 }
 
-// Appends the composed form of `stretch`, one character that is not active and the active ones behind it.
+// Appends the composed form of `stretch`: one character that is not active and the active ones after it.
 void append_composed(std::string_view stretch, Codes& codes, std::string& out) {
   codes.clear();
   std::array<utf8proc_int32_t, kLongestDecomposition> parts;
@@ -92,8 +92,8 @@ void append_composed(std::string_view stretch, Codes& codes, std::string& out) {
 std::string_view composed_form(std::string_view text, std::string& room) {
   static const Active active = make_active();
   Codes codes;
-  std::size_t copied = 0;  // bytes of the text that `room` has
-  std::size_t cut = 0;     // where the last character begins that active ones behind it may join
+  std::size_t copied = 0;  // bytes of the text that have been copied to `room`
+  std::size_t cut = 0;     // begin of the last character that later active ones may compose with
   room.clear();
   for (std::size_t at = 0; at < text.size();) {
     if (static_cast<unsigned char>(text[at]) < 0xCC) {  // below U+0300, two bytes at most

@@ -6,9 +6,9 @@
 
 namespace sink {
 
-// `text` (valid UTF-8) in the form NFC. The result is `text` itself or lies in `room`. The rules are those of
-// the `tokenizers` package 0.23: Unicode 9; a character that came later composes with nothing and moves nowhere. Takes
-// n log n steps. Safe to call from several threads.
+// Returns `text` (valid UTF-8) in the form NFC: either `text` itself or a view of `room`, which is overwritten. As in
+// the `tokenizers` package 0.23 the rules are those of Unicode 9; later characters neither compose nor move. Takes
+// O(n log n) time. Thread-safe.
 std::string_view composed_form(std::string_view text, std::string& room);
 
 }  // namespace sink

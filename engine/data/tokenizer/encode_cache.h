@@ -1,4 +1,4 @@
-// The ids of pieces of text met before: natural text repeats its words.
+// A cache of the ids of pieces: natural text repeats its words.
 #pragma once
 
 #include <cstdint>
@@ -9,15 +9,14 @@
 
 namespace sink {
 
-// One for each tokenizer and thread. A hash table whose keys and values are stored one after another in two arrays:
-// with std::unordered_map, encoding 40 MB of English by GPT-2's tokenizer takes 1.3 times as long. Holds at most
-// kMostPieces, then it is emptied.
+// One per tokenizer and thread. A hash table with its keys and values in two arrays: with std::unordered_map, encoding
+// 40 MB of English with GPT-2's tokenizer takes 1.3 times as long. It is cleared at kMostPieces.
 class EncodeCache {
  public:
-  static constexpr std::size_t kLongestPiece = 64;  // bytes; longer ones are not kept
+  static constexpr std::size_t kLongestPiece = 64;  // bytes; longer pieces are not cached
   static constexpr std::size_t kMostPieces = std::size_t{1} << 19;
 
-  // Calls encode(piece, ids), which appends, where the piece is new; appends its ids to `ids`.
+  // Appends the ids of `piece` to `ids`, by encode(piece, ids) where it is not cached.
   template <class Encode>
   void append(std::string_view piece, std::vector<std::int32_t>& ids, Encode&& encode) {
     if (piece.size() > kLongestPiece) return encode(piece, ids);
@@ -44,7 +43,7 @@ class EncodeCache {
   };
 
   static std::uint64_t hash_of(std::string_view piece);
-  // Where the piece stands, or the empty place where it would.
+  // The slot of the piece, or the empty slot where it would be inserted.
   std::size_t slot_of(std::string_view piece, std::uint64_t hash) const {
     std::size_t mask = slots_.size() - 1;
     for (std::size_t at = hash & mask;; at = (at + 1) & mask) {
@@ -55,7 +54,7 @@ class EncodeCache {
   }
   void insert(std::size_t at, std::uint64_t hash, std::string_view piece, std::span<const std::int32_t> ids);
 
-  std::vector<Slot> slots_ = std::vector<Slot>(256);  // a power of two of them, at least half of them empty
+  std::vector<Slot> slots_ = std::vector<Slot>(256);  // the size is a power of two, at least half of it empty
   std::size_t used_ = 0;
   std::string keys_;
   std::vector<std::int32_t> values_;

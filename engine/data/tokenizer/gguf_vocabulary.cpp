@@ -24,7 +24,6 @@ std::string shown(const std::string& name) {
   return std::string("'").append(printable(name.substr(0, kShownOfName))).append("'");
 }
 
-// What the name of a pre-tokenizer stands for.
 struct PreTokenizer {
   std::vector<Cut> cuts;
   bool nfc = false;
@@ -53,7 +52,7 @@ PreTokenizer pre_tokenizer_named(const std::string& name, const std::string& pat
   return found->second;
 }
 
-// The token at the beginning or the end of every text, where there is one.
+// The token before or after every text, if any.
 std::vector<std::int32_t> token_around(bool wanted, const std::optional<std::int64_t>& id, const char* key,
                                        const GgufVocabulary& vocabulary, const std::string& path) {
   if (!wanted) return {};
@@ -78,7 +77,7 @@ BpeModel scored_gguf(const GgufVocabulary& given, const std::string& path) {
 
 using GgufIds = std::unordered_map<std::string_view, std::int32_t>;
 
-// Tokens written in the byte alphabet, and among them those that are found in text as they are.
+// Reads tokens in the byte alphabet, and added tokens.
 GgufIds read_gguf_tokens(const GgufVocabulary& given, BpeModel& model, const std::string& path) {
   GgufIds ids;
   for (std::size_t at = 0; at < given.tokens.size(); ++at) {

@@ -1,4 +1,4 @@
-// The tokenizer that a GGUF file describes in its metadata.
+// The tokenizer in the metadata of a GGUF file.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace sink {
 
-// The values of the keys tokenizer.ggml.*, as they stand in the file; what is not there is empty.
+// The values of the keys tokenizer.ggml.*; missing ones are empty.
 struct GgufVocabulary {
   std::string model;                      // "gpt2": byte-level BPE; "llama": BPE of characters by scores
-  std::string pre;                        // with "gpt2": the name of how text is cut
+  std::string pre;                        // with "gpt2": the name of the pre-tokenizer
   std::vector<std::string> tokens;        // by id
   std::vector<float> scores;              // with "llama"
   std::vector<std::int32_t> token_types;  // TokenKind

@@ -1,5 +1,4 @@
-#include "engine/data/tokenizer/llama2c_vocabulary.h"
-
+// Reads the vocabularies of llama2.c.
 #include <cstring>
 #include <string_view>
 #include <tuple>

@@ -1,4 +1,4 @@
-// Where a long text of characters falls apart: between two characters over which no merge of the tokenizer reaches.
+// Cuts long text of character-level tokenizers between characters that no merge joins.
 #pragma once
 
 #include <cstddef>
@@ -10,17 +10,15 @@
 
 namespace sink {
 
-// Text without a pre-tokenizer is one piece, however long. A merge of `left` and `right` reaches over the place between
-// the last character of one and the first of the other; where two characters stand side by side that no merge joins so,
-// what is before and what is behind merge for themselves. So words are met again and a cache serves, and the memory of
-// merging is that of a stretch. Knows every pair that a merge joins, and takes a few others for one: that costs time
-// only.
+// Without a pre-tokenizer a text is one piece of any length. A merge of `left` and `right` joins the last character of
+// one and the first of the other; between two adjacent characters that no merge joins, both sides merge independently.
+// Cutting there makes words repeat, so that the cache works, and bounds the memory of merging. The set of joined pairs
+// has false positives, which only cost time.
 class MergeBounds {
  public:
   explicit MergeBounds(const BpeModel& model);
 
-  // The end of the stretch that begins at `at` in `text` (valid UTF-8): the next such place, or the end of the text.
-  // A stretch of more than kLongestPiece bytes is cut there, as pieces are.
+  // The end of the stretch that begins at `at` in `text` (valid UTF-8), at most kLongestPiece bytes later.
   std::size_t end_of(std::string_view text, std::size_t at) const;
 
  private:
@@ -29,9 +27,9 @@ class MergeBounds {
   }
   bool joins(std::uint32_t left, std::uint32_t right) const;
 
-  std::vector<std::uint64_t> joined_;  // a bit for each pair of characters, at a place that pairs may share
+  std::vector<std::uint64_t> joined_;  // a Bloom filter with one bit per pair of characters
   int shift_;
-  std::vector<bool> known_;  // characters that are tokens; empty: places between others are bounds, too
+  std::vector<bool> known_;  // characters that are tokens; empty: others are bounds, too
 };
 
 }  // namespace sink

@@ -83,7 +83,7 @@ class Scanner {
     return end;
   }
 
-  // The end of 's, 't, 're, 've, 'm, 'll or 'd at `at`, where a ' stands; `at` where it is none of them.
+  // The end of 's, 't, 're, 've, 'm, 'll or 'd at `at`, where the ' is. Returns `at` if there is none of them.
   std::size_t contraction_end(std::size_t at, bool any_case) const {
     auto letter = [&](std::size_t i) {
       char c = i < size() ? text_[i] : '\0';
@@ -136,7 +136,7 @@ std::size_t last_line_end(const Scanner& text, std::size_t at) {
   return end;
 }
 
-// What the later patterns have in common: numbers of so many digits, signs with their line ends, white space.
+// The alternatives that the later patterns share: up to `digits` digits, signs with their line ends, white space.
 std::size_t other_end(const Scanner& text, const Character& first, std::size_t at, int digits, bool slashes) {
   if (first.kind == kNumber) {
     std::size_t end = first.end;
@@ -168,7 +168,7 @@ std::size_t llama3_end(const Scanner& text, std::size_t at) {
 // The end of [upper]*[lower]+ at `at`, else of [upper]+; `at` where it is neither. A character may be of both, so the
 // last such one of the first run may be the second run.
 std::size_t cased_end(const Scanner& text, std::size_t at, bool& has_lower) {
-  std::size_t end = at, both = at;  // behind the last of both
+  std::size_t end = at, both = at;  // after the last character that is both
   while (end < text.size()) {
     Character c = text.at(end);
     if (!text.is_upper(c)) break;
@@ -191,7 +191,7 @@ std::size_t o200k_end(const Scanner& text, std::size_t at) {
   auto with_contraction = [&](std::size_t end) {
     return kContractions && text.is(end, '\'') ? text.contraction_end(end, true) : end;
   };
-  // A sign or blank belongs to the word behind it; a mark may be one or begin the word itself.
+  // A sign or blank belongs to the word after it. A mark may do so too, or begin the word itself.
   bool leads = first.kind != kLetter && first.kind != kNumber && !is_line_end(first);
   bool has_lower = false, own_lower = false;
   std::size_t begin = leads ? first.end : at;
@@ -229,7 +229,7 @@ bool is_ascii_digit(const Scanner& text, std::size_t at) {
   return code >= '0' && code <= '9';
 }
 
-// Three digits, or what stands before the next three.
+// The end of three digits, or of the text before the next three.
 std::size_t ascii_threes_end(const Scanner& text, std::size_t at) {
   auto three = [&](std::size_t i) {
     return is_ascii_digit(text, i) && is_ascii_digit(text, i + 1) && is_ascii_digit(text, i + 2);

@@ -79,8 +79,8 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
   return encode(text, cache);
 }
 
-// Cuts the text at its added tokens: at those that are looked for first, and what lies between, composed, at the
-// others.
+// Cuts the text at the added tokens that are matched first. encode_stretch composes the text between them and cuts it
+// at the others.
 std::vector<std::int32_t> Tokenizer::encode(std::string_view text, EncodeCache& cache) const {
   std::size_t valid = utf8_valid_prefix(text);
   SINK_CHECK(valid == text.size(), "tokenizer", "the text is not UTF-8 at byte " + std::to_string(valid),

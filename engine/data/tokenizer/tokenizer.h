@@ -21,8 +21,8 @@ class Tokenizer {
 
   // See train_bpe.
   static Tokenizer train(const std::vector<std::string_view>& texts, std::int64_t vocabulary);
-  // A tokenizer.json, of ours or of HuggingFace, a vocabulary with its merges beside it (see read_tokenizer), or a
-  // tokenizer.bin of llama2.c (see llama2c_vocabulary.h). Throws Error (Exit::bad_input).
+  // Loads a tokenizer.json (ours or HuggingFace's), a vocabulary with its merges in the same folder (see
+  // read_tokenizer), or a tokenizer.bin of llama2.c (see scored_vocabulary.h). Throws Error (Exit::bad_input).
   static Tokenizer load(const std::string& path);
   // Throws Error (Exit::io).
   void save(const std::string& path) const;
@@ -53,9 +53,9 @@ class Tokenizer {
   // add_special_tokens=False.
   std::vector<std::int32_t> encode_with_special_tokens(std::string_view text, EncodeCache& cache) const;
 
-  // decode(encode(text)) == text, but for the NFC, the leading space and the bytes without token above; where tokens
-  // are characters, also for a U+2581 in the text, and beside added tokens. The text is that of all tokens, special
-  // ones too, and need not be UTF-8 where ids do not come from encode. Throws Error for ids outside the vocabulary.
+  // decode(encode(text)) == text, except for the NFC, the leading space and the bytes without token above. Where tokens
+  // are characters it also differs for a U+2581 in the text and next to added tokens. The text includes that of special
+  // tokens, and need not be UTF-8 if the ids do not come from encode. Throws Error for ids outside the vocabulary.
   std::string decode(std::span<const std::int32_t> ids) const;
 
   // The token as printable UTF-8 for labels: control characters and broken characters are escaped (\n, \x1b), spaces

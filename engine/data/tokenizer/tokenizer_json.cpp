@@ -4,12 +4,13 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <sstream>
 #include <string_view>
 #include <unordered_map>
 
 #include "engine/data/tokenizer/added_tokens.h"
 #include "engine/data/tokenizer/byte_alphabet.h"
-#include "engine/data/tokenizer/llama2c_vocabulary.h"
+#include "engine/data/tokenizer/scored_vocabulary.h"
 #include "engine/data/tokenizer/tokenizer_steps.h"
 #include "engine/io/bounded_json.h"
 #include "engine/io/file.h"
@@ -24,7 +25,7 @@ using Ids = std::unordered_map<std::string, std::int32_t>;
 constexpr std::int64_t kLargestId = 1 << 24;
 constexpr std::size_t kShown = 80;  // bytes of a token in a message
 
-// A token's id, which must be less than `most`: never cut to fit, and no table grows beyond what its file pays for.
+// A token's id, which must be less than `most`, so that tables stay in proportion to the file.
 std::int32_t id_of(const Json& value, std::int64_t most, const std::string& path) {
   bool fits = value.is_number_unsigned() && value.get<std::uint64_t>() < static_cast<std::uint64_t>(most);
   if (!fits)
@@ -81,7 +82,7 @@ void read_merges(BpeModel& model, const Json& json, const Ids& ids, const std::s
     const auto [left, right] = parts_of_merge(merge, path);
     model.merges.push_back({find_id(ids, left, path), find_id(ids, right, path), find_id(ids, left + right, path)});
   }
-  // A key of our own, see scored_merges.h.
+  // A key of our own, see scored_vocabulary.cpp.
   for (const Json& rank : json.value("ranks", Json::array())) {
     if (!rank.is_number_unsigned() || rank.get<std::uint64_t>() >= model.merges.size())
       reject_tokenizer(path, "the rank of a merge is " + brief_json(rank));
@@ -114,8 +115,8 @@ void read_unknown(const Json& json, const Ids& ids, BpeModel& model, const std::
   model.fuse_unknown = json.value("fuse_unk", false);
 }
 
-// What a token of the vocabulary stands for: itself, or the bytes that it is in the byte alphabet. An added token
-// stands for its own characters.
+// The bytes of a token of the vocabulary: its text, or the bytes that its text is in the byte alphabet. An added token
+// is always its text.
 std::string bytes_of_token(const std::string& token, std::int32_t id, const Ids& added, BpeModel& model,
                            const std::string& path) {
   std::optional<std::string> bytes = model.byte_level ? decode_bytes(token) : token;
@@ -185,12 +186,10 @@ BpeModel refusing(const std::string& path, Read&& read) {
 // The lines "left right" of merges.txt or vocab.bpe as a list.
 Json merges_of_lines(const std::string& text) {
   Json merges = Json::array();
-  for (std::size_t at = 0; at < text.size();) {
-    std::size_t end = std::min(text.find('\n', at), text.size());
-    std::string line = text.substr(at, end - at);
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
     if (line.ends_with('\r')) line.pop_back();
     if (!line.empty() && !line.starts_with("#version")) merges.push_back(line);
-    at = end + 1;
   }
   return merges;
 }
@@ -199,7 +198,7 @@ Json special_token(const Json& vocabulary, const char* content) {
   return {{"id", vocabulary.at(content)}, {"content", content}, {"special", true}, {"normalized", false}};
 }
 
-// What the vocabulary alone does not say, as the files of GPT-2 and OPT mean it.
+// Adds the merges and the special tokens of GPT-2 and OPT to a plain vocabulary.
 Json with_merges(const Json& vocabulary, const std::string& merges) {
   Json file = {{"model", {{"vocab", vocabulary}, {"merges", merges_of_lines(merges)}}},
                {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}},

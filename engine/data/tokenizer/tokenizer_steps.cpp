@@ -40,8 +40,8 @@ bool is_string_pattern(const Json& step, std::string_view text) {
   return pattern.is_object() && pattern.contains("String") && pattern.at("String") == text;
 }
 
-// A Split by one of the known patterns, each match a piece of its own (what is between matches is nothing), or Gemma's
-// behind spaces.
+// A Split by one of the known patterns, where each match is a piece (nothing is between matches), or Gemma's Split
+// after every space.
 Cut split_of(const Json& step, const std::string& path) {
   std::string behavior = step.value("behavior", "");
   bool inverted = uses_option(step, "invert");

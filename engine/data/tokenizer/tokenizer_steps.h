@@ -1,4 +1,4 @@
-// The steps around merging that a tokenizer.json names: what is done to text before, and which tokens go around it.
+// The steps of a tokenizer.json around merging: normalizer, pre-tokenizer, decoder and special tokens.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -8,10 +8,10 @@
 
 namespace sink {
 
-// What both readers of a tokenizer.json share. `path` is what messages call the file; throws Error (Exit::bad_input).
+// Throws Error (Exit::bad_input); `path` names the file.
 [[noreturn]] void reject_tokenizer(const std::string& path, const std::string& why);
 std::string brief_json(const nlohmann::json& value);  // for a message
-// True where `object` has a value other than null, false, 0 or "" under `key`: an option that changes what comes out.
+// Whether `object` has a value other than null, false, 0 or "" under `key`.
 bool uses_option(const nlohmann::json& object, const char* key);
 
 // Reads "normalizer", "pre_tokenizer" and "decoder" of `file`, which say whether tokens are bytes or characters; the

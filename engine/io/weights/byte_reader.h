@@ -1,17 +1,37 @@
-// Reads a file that lies in memory from front to back, and never beyond its end. Numbers are little-endian.
+// Reads bytes from front to back and never beyond their end. Integers are little-endian. Also the errors of readers of
+// weights, which do not know the path of their file.
 #pragma once
 
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
-#include "engine/io/weights/weight_failure.h"
+#include "engine/io/printable.h"
 
 namespace sink {
 
-static_assert(std::endian::native == std::endian::little, "numbers are copied as they stand in the file");
+static_assert(std::endian::native == std::endian::little, "values are copied without swapping bytes");
+
+// The file is damaged.
+struct WeightFailure : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// The file may be valid, but uses a feature that is not supported.
+struct WeightsNotRead : WeightFailure {
+  using WeightFailure::WeightFailure;
+};
+
+// A name from a file for a message: printable and of bounded length.
+inline std::string in_quotes(std::string_view name) {
+  constexpr std::size_t kMost = 100;
+  std::string text = "`";
+  text += printable(name.substr(0, kMost));
+  return text += name.size() > kMost ? "...`" : "`";
+}
 
 class ByteReader {
  public:
@@ -20,10 +40,11 @@ class ByteReader {
   std::uint64_t at() const { return at_; }
   std::uint64_t left() const { return bytes_.size() - at_; }
 
-  // The next bytes, where they are. Throws WeightFailure where fewer are left; `what` says what they were to be.
+  // The next bytes, not copied. Throws WeightFailure where fewer are left; `what` names them in its message.
   std::string_view take(std::uint64_t count, const char* what) {
     if (count > left()) [[unlikely]]
-      refuse(count, what);
+      throw WeightFailure("expected " + std::to_string(count) + " bytes of the " + what + " at byte " +
+                          std::to_string(at_) + ", got " + std::to_string(left()));
     std::string_view taken = bytes_.substr(at_, count);
     at_ += count;
     return taken;
@@ -36,7 +57,7 @@ class ByteReader {
     return value;
   }
 
-  // How many of something follow: a u64, and each takes at least `least_bytes` of what is left behind it.
+  // A u64 count of items that follow, each of at least `least_bytes` bytes.
   std::uint64_t count(std::uint64_t least_bytes, const char* what) {
     std::uint64_t count = number<std::uint64_t>(what);
     if (count > left() / least_bytes) [[unlikely]]
@@ -46,11 +67,6 @@ class ByteReader {
   }
 
  private:
-  [[noreturn]] void refuse(std::uint64_t count, const char* what) const {
-    throw WeightFailure("expected " + std::to_string(count) + " bytes of the " + what + " at byte " +
-                        std::to_string(at_) + ", got " + std::to_string(left()));
-  }
-
   std::string_view bytes_;
   std::uint64_t at_ = 0;
 };

@@ -1,9 +1,15 @@
-#include "engine/io/weights/gguf.h"
+// GGUF on disk, little-endian, a string being a u64 length and its bytes:
+//   "GGUF"; u32 version; u64 tensors; u64 entries
+//   an entry: string key; u32 type (MetadataType); the value
+//   a tensor: string name; u32 axes; u64 size of each axis, innermost first; u32 type; u64 offset
+//   padding to a multiple of the entry `general.alignment` (32 by default); the data, which offsets count from
+// Each tensor begins where another ends, padded with zeros to a multiple of the alignment; the end of the file may be
+// padded, too. A row is whole blocks.
 
 #include <algorithm>
 #include <bit>
 
-#include "engine/io/weights/stored_bytes.h"
+#include "engine/io/weights/weight_file.h"
 
 namespace sink {
 namespace {
@@ -45,7 +51,7 @@ StoredType gguf_type(std::uint32_t number, const std::string& name) {
 
 std::uint64_t rounded_up(std::uint64_t number, std::uint64_t to) { return (number + to - 1) / to * to; }
 
-// Numbers of the offsets, which alone are left to be added to StoredTensor::data.
+// A tensor and the offset of its data. StoredTensor::data is set once the position of the data is known.
 struct GgufTensor {
   StoredTensor tensor;
   std::uint64_t offset;
@@ -95,9 +101,9 @@ void check_head(ByteReader& reader) {
     throw WeightsNotRead("it is of version " + std::to_string(version) + "; expected 2 or 3");
 }
 
-// The tensors, which are in the order of the file, and need not be in that of their offsets, cover `numbers` without a
-// gap: what is between them aligns the next one, and is zero. So a tensor whose type or shape is not what was written
-// does not pass for a smaller one.
+// The tensors must cover `numbers` without gaps other than zero padding for alignment. They are in the order of the
+// file, which need not be the order of their offsets. A tensor whose type or shape is not the one that was written is
+// therefore not read as a smaller one.
 void check_offsets(const std::vector<GgufTensor>& tensors, std::string_view numbers, std::uint64_t alignment) {
   std::vector<const GgufTensor*> sorted;
   for (const GgufTensor& t : tensors) {
@@ -131,7 +137,7 @@ void check_offsets(const std::vector<GgufTensor>& tensors, std::string_view numb
     end = offset + tensor.bytes;
   }
   if (numbers.size() > rounded_up(end, alignment))
-    throw WeightFailure("it has " + std::to_string(numbers.size()) + " bytes of numbers, and its tensors end at " +
+    throw WeightFailure("it has " + std::to_string(numbers.size()) + " bytes of data, and its tensors end at " +
                         std::to_string(end));
   if (!sorted.empty()) check_zeros(sorted.size(), numbers.size());
 }

@@ -1,8 +1,10 @@
-#include "engine/io/weights/llama2c.h"
+// llama2.c on disk: seven i32 (dim, hidden_dim, n_layers, n_heads, n_kv_heads, vocab_size, seq_len; vocab_size is
+// negative where the unembedding is not the embedding), which become metadata of these names; then f32, each kind of
+// tensor for all layers together, with LLaMA's own names (parse_llama2c). The size of the file must match exactly.
 
 #include <initializer_list>
 
-#include "engine/io/weights/stored_bytes.h"
+#include "engine/io/weights/weight_file.h"
 
 namespace sink {
 namespace {
@@ -10,7 +12,7 @@ namespace {
 constexpr const char* kLlama2cNumbers[] = {"dim",        "hidden_dim", "n_layers", "n_heads",
                                            "n_kv_heads", "vocab_size", "seq_len"};
 
-// Hands out the tensors one behind the other.
+// Takes the tensors in the order of the file.
 class Llama2cTensors {
  public:
   Llama2cTensors(ByteReader& reader, WeightFile& file, std::int64_t layers)

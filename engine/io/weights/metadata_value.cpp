@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <limits>
+#include <optional>
 
 #include "engine/check.h"
 
@@ -10,7 +11,7 @@ namespace {
 
 struct MetadataLayout {
   const char* name;
-  std::uint64_t bytes;  // 0: as many as the value says
+  std::uint64_t bytes;  // 0: variable
 };
 constexpr MetadataLayout kMetadataLayouts[] = {{"u8", 1},  {"i8", 1},  {"u16", 2},  {"i16", 2},    {"u32", 4},
                                                {"i32", 4}, {"f32", 4}, {"bool", 1}, {"a text", 0}, {"an array", 0},
@@ -26,29 +27,14 @@ T value_in(std::string_view bytes) {
   return value;
 }
 
-// Calls f with the whole number; false where the type has none.
-template <class F>
-bool with_integer(const MetadataValue& value, F&& f) {
-  switch (value.type) {
-    case MetadataType::u8:
-      return f(value_in<std::uint8_t>(value.bytes));
-    case MetadataType::i8:
-      return f(value_in<std::int8_t>(value.bytes));
-    case MetadataType::u16:
-      return f(value_in<std::uint16_t>(value.bytes));
-    case MetadataType::i16:
-      return f(value_in<std::int16_t>(value.bytes));
-    case MetadataType::u32:
-      return f(value_in<std::uint32_t>(value.bytes));
-    case MetadataType::i32:
-      return f(value_in<std::int32_t>(value.bytes));
-    case MetadataType::u64:
-      return f(value_in<std::uint64_t>(value.bytes));
-    case MetadataType::i64:
-      return f(value_in<std::int64_t>(value.bytes));
-    default:
-      return false;
-  }
+// The bits of a whole number as 64 bits; none for other types.
+std::optional<std::uint64_t> integer_bits(const MetadataValue& value) {
+  const auto [name, bytes] = layout_of(value.type);
+  if (name[0] != 'u' && name[0] != 'i') return std::nullopt;
+  std::uint64_t bits = 0;
+  std::memcpy(&bits, value.bytes.data(), bytes);
+  const std::uint64_t unused = 64 - 8 * bytes;
+  return name[0] == 'u' ? bits : static_cast<std::uint64_t>(static_cast<std::int64_t>(bits << unused) >> unused);
 }
 
 }  // namespace
@@ -67,11 +53,11 @@ std::string_view take_metadata_value(ByteReader& reader, MetadataType type, int 
   if (type != MetadataType::array) {
     std::string_view bytes = reader.take(layout_of(type).bytes, what);
     if (type == MetadataType::boolean && static_cast<unsigned char>(bytes[0]) > 1)
-      throw WeightFailure("byte " + std::to_string(reader.at() - 1) + " is no bool; expected 0 or 1");
+      throw WeightFailure("byte " + std::to_string(reader.at() - 1) + " is not a bool; expected 0 or 1");
     return bytes;
   }
   if (depth == kDeepestMetadata)
-    throw WeightFailure("arrays lie more than " + std::to_string(kDeepestMetadata) + " deep in each other at byte " +
+    throw WeightFailure("arrays nest more than " + std::to_string(kDeepestMetadata) + " deep at byte " +
                         std::to_string(reader.at()));
   ByteReader begin = reader;
   MetadataType of = take_metadata_type(reader);
@@ -85,25 +71,18 @@ std::string_view take_metadata_value(ByteReader& reader, MetadataType type, int 
 }
 
 std::int64_t MetadataValue::integer() const {
-  std::int64_t result = 0;
-  bool fits = with_integer(*this, [&](auto number) {
-    result = static_cast<std::int64_t>(number);
-    return sizeof number < 8 || std::is_signed_v<decltype(number)> || result >= 0;
-  });
-  if (!fits) refuse("a whole number");
-  return result;
+  const std::optional<std::uint64_t> bits = integer_bits(*this);
+  if (!bits || (type == MetadataType::u64 && *bits >> 63 != 0)) refuse("a whole number");
+  return static_cast<std::int64_t>(*bits);
 }
 
 double MetadataValue::real() const {
   if (type == MetadataType::f32) return static_cast<double>(value_in<float>(bytes));
   if (type == MetadataType::f64) return value_in<double>(bytes);
-  double result = 0;
-  bool whole = with_integer(*this, [&](auto number) {
-    result = static_cast<double>(number);
-    return true;
-  });
-  if (!whole) refuse("a number");
-  return result;
+  if (type == MetadataType::u64) return static_cast<double>(value_in<std::uint64_t>(bytes));
+  const std::optional<std::uint64_t> bits = integer_bits(*this);
+  if (!bits) refuse("a number");
+  return static_cast<double>(static_cast<std::int64_t>(*bits));
 }
 
 bool MetadataValue::boolean() const {
@@ -118,25 +97,24 @@ std::string_view MetadataValue::text() const {
 
 std::uint64_t MetadataValue::size() const { return value_in<std::uint64_t>(array_bytes().substr(4)); }
 
+namespace {
+
+template <class T, class Get>
+std::vector<T> list_of(const MetadataValue& array, Get get) {
+  std::vector<T> list;
+  list.reserve(array.size());
+  array.for_each([&](const MetadataValue& element) { list.push_back((element.*get)()); });
+  return list;
+}
+
+}  // namespace
+
 std::vector<std::int64_t> MetadataValue::integers() const {
-  std::vector<std::int64_t> list;
-  list.reserve(size());
-  for_each([&](const MetadataValue& element) { list.push_back(element.integer()); });
-  return list;
+  return list_of<std::int64_t>(*this, &MetadataValue::integer);
 }
-
-std::vector<double> MetadataValue::reals() const {
-  std::vector<double> list;
-  list.reserve(size());
-  for_each([&](const MetadataValue& element) { list.push_back(element.real()); });
-  return list;
-}
-
+std::vector<double> MetadataValue::reals() const { return list_of<double>(*this, &MetadataValue::real); }
 std::vector<std::string_view> MetadataValue::texts() const {
-  std::vector<std::string_view> list;
-  list.reserve(size());
-  for_each([&](const MetadataValue& element) { list.push_back(element.text()); });
-  return list;
+  return list_of<std::string_view>(*this, &MetadataValue::text);
 }
 
 std::string_view MetadataValue::array_bytes() const {
@@ -150,7 +128,7 @@ MetadataValue MetadataValue::element(ByteReader& reader, MetadataType of) const 
 
 void MetadataValue::refuse(const char* expected) const {
   std::string message = in_quotes(key) + " is " + layout_of(type).name + "; expected " + expected;
-  if (type == MetadataType::u64 && with_integer(*this, [](auto) { return true; })) message += " that fits 63 bits";
+  if (type == MetadataType::u64 && std::string_view(expected) == "a whole number") message += " that fits 63 bits";
   throw Error(message, Exit::corrupt_checkpoint);
 }
 

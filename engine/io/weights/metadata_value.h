@@ -1,4 +1,4 @@
-// One entry of what a file of weights says about itself: a key, and a value that is looked at where it lies.
+// One metadata entry of a file of weights: a key and a value, which is decoded on access.
 #pragma once
 
 #include <cstdint>
@@ -10,18 +10,18 @@
 
 namespace sink {
 
-// In the order of GGUF, whose numbers they are.
+// The values are GGUF's.
 enum class MetadataType : std::uint8_t { u8, i8, u16, i16, u32, i32, f32, boolean, text, array, u64, i64, f64 };
 
 struct MetadataValue {
   std::string_view key;
   MetadataType type = MetadataType::text;
-  // Numbers little-endian; a text without its length; an array as GGUF has it: u32 type of its elements, u64 how many,
-  // the elements, of which texts have a u64 length before them.
+  // A scalar is little-endian. A text is without its length. An array is as in GGUF: u32 type of its elements, u64
+  // count, then the elements; a text among them has a u64 length before it.
   std::string_view bytes;
 
-  // Each throws Error (Exit::corrupt_checkpoint), with the key, where the value is of another type. Whole numbers
-  // count as reals; a u64 above the largest i64 is no integer.
+  // Each throws Error (Exit::corrupt_checkpoint) with the key if the value has another type. real() also reads
+  // integers; integer() refuses a u64 above the largest i64.
   std::int64_t integer() const;
   double real() const;
   bool boolean() const;
@@ -44,11 +44,11 @@ struct MetadataValue {
   [[noreturn]] void refuse(const char* expected) const;
 };
 
-// The type that GGUF writes as a u32. Throws WeightFailure.
+// Takes a type, a u32. Throws WeightFailure.
 MetadataType take_metadata_type(ByteReader& reader);
 
-// Takes a value of that type, and looks at every element of an array. Throws WeightFailure where it does not end in the
-// file, and for arrays in more than eight arrays.
+// Takes a value of that type and checks every element of an array. Throws WeightFailure where the value exceeds the
+// file, and for arrays nested deeper than eight.
 std::string_view take_metadata_value(ByteReader& reader, MetadataType type, int depth = 0);
 
 }  // namespace sink

@@ -1,8 +1,13 @@
-#include "engine/io/weights/safetensors.h"
+// safetensors on disk: u64 bytes of the header, the header (safetensors_json.h), the data, which the offsets of the
+// tensors cover without gap or overlap. The texts of `__metadata__` become metadata.
 
 #include <algorithm>
+#include <filesystem>
+#include <set>
 
-#include "engine/io/weights/safetensors_header.h"
+#include "engine/check.h"
+#include "engine/io/weights/safetensors_json.h"
+#include "engine/io/weights/weight_file.h"
 
 namespace sink {
 namespace {
@@ -31,7 +36,7 @@ void parse_safetensors(std::string_view bytes, WeightFile& file) {
   std::string_view json = reader.take(length, "header");
   if (!json.starts_with('{')) throw WeightFailure("its header begins with " + in_quotes(json.substr(0, 1)) + ", not {");
   SafetensorsHeader header = parse_safetensors_header(json);
-  std::string_view numbers = reader.take(reader.left(), "numbers");
+  std::string_view numbers = reader.take(reader.left(), "data");
   check_covered(header.entries, numbers.size());
   for (SafetensorsEntry& e : header.entries)
     file.add({std::move(e.name), e.type, e.shape, reinterpret_cast<const unsigned char*>(numbers.data()) + e.begin,
@@ -39,8 +44,35 @@ void parse_safetensors(std::string_view bytes, WeightFile& file) {
   for (auto& [key, text] : header.metadata) file.add_text(std::move(key), std::move(text));
 }
 
+void parse_sharded(std::string_view bytes, WeightFile& file) {
+  ShardIndex index = parse_shard_index(bytes);
+  std::string folder = std::filesystem::path(file.path()).parent_path().string();
+  std::set<std::string> names;
+  for (const auto& [tensor, name] : index.files) names.insert(name);
+  for (const std::string& name : names) {
+    std::string path = folder.empty() ? name : folder + "/" + name;
+    WeightFile shard = read_safetensors(path);
+    for (const StoredTensor& tensor : shard.tensors()) {
+      auto found = std::lower_bound(index.files.begin(), index.files.end(), std::pair(tensor.name, std::string()));
+      bool listed = found != index.files.end() && found->first == tensor.name;
+      if (!listed || found->second != name)
+        throw WeightFailure(in_quotes(tensor.name) + " is in " + in_quotes(name) + ", and the index says " +
+                            (listed ? "in " + in_quotes(found->second) : "nothing of it"));
+    }
+    for (const auto& [tensor, in] : index.files)
+      if (in == name && !shard.find(tensor))
+        throw WeightFailure(in_quotes(tensor) + " is not in " + in_quotes(name) + ", where the index says it is");
+    file.add(std::move(shard));
+  }
+  for (auto& [key, text] : index.metadata) file.add_text(std::move(key), std::move(text));
+}
+
 }  // namespace
 
 WeightFile read_safetensors(const std::string& path) { return read_weights(path, "safetensors", parse_safetensors); }
+
+WeightFile read_sharded_safetensors(const std::string& path) {
+  return read_weights(path, "safetensors index", parse_sharded);
+}
 
 }  // namespace sink

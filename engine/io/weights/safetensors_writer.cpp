@@ -5,48 +5,37 @@
 
 #include "engine/check.h"
 #include "engine/io/utf8.h"
-#include "engine/io/weights/safetensors_header.h"
-#include "engine/io/weights/stored_bytes.h"
-#include "engine/io/weights/weight_failure.h"
+#include "engine/io/weights/safetensors_json.h"
+#include "engine/io/weights/weight_file.h"
 
 namespace sink {
 namespace {
 
-std::string in_json_quotes(const std::string& text) {
+const std::string& checked(const std::string& text) {
   SINK_CHECK(utf8_valid_prefix(text) == text.size(), "safetensors", in_quotes(text) + " is not UTF-8");
-  return nlohmann::json(text).dump();
+  return text;
 }
 
 }  // namespace
 
 SafetensorsWriter::Head SafetensorsWriter::head_of(const std::vector<Entry>& entries,
                                                    const std::map<std::string, std::string>& metadata) {
-  std::string json = "{", comma;
-  auto add = [&](const std::string& key, const std::string& value) {
-    json += comma + in_json_quotes(key) + ":" + value;
-    comma = ",";
-  };
-  if (!metadata.empty()) {
-    std::string texts;
-    for (const auto& [key, text] : metadata)
-      texts += (texts.empty() ? "" : ",") + in_json_quotes(key) + ":" + in_json_quotes(text);
-    add("__metadata__", "{" + texts + "}");
-  }
+  nlohmann::ordered_json header = nlohmann::ordered_json::object();
+  for (const auto& [key, text] : metadata) header["__metadata__"][checked(key)] = checked(text);
   std::uint64_t end = 0;
   std::set<std::string> names;
   for (const auto& [name, type, shape] : entries) {
     SINK_CHECK(!name.empty() && name != "__metadata__" && names.insert(name).second, "safetensors",
                in_quotes(name) + " cannot be the name of a tensor, or is that of two");
-    SINK_CHECK(layout_of(type).numbers == 1, "safetensors",
-               in_quotes(name) + " is " + layout_of(type).name + ", which safetensors has not");
-    std::string sizes;
-    for (int axis = 0; axis < shape.rank(); ++axis) sizes += (axis > 0 ? "," : "") + std::to_string(shape[axis]);
-    std::uint64_t begin = end;
+    SINK_CHECK(layout_of(type).elements == 1, "safetensors",
+               in_quotes(name) + " is " + layout_of(type).name + ", a type that safetensors does not have");
+    const std::uint64_t begin = end;
     end += stored_bytes(name, type, shape);
-    add(name, std::string("{\"dtype\":\"") + layout_of(type).name + "\",\"shape\":[" + sizes + "],\"data_offsets\":[" +
-                  std::to_string(begin) + "," + std::to_string(end) + "]}");
+    nlohmann::ordered_json sizes = nlohmann::ordered_json::array();
+    for (int axis = 0; axis < shape.rank(); ++axis) sizes.push_back(shape[axis]);
+    header[checked(name)] = {{"dtype", layout_of(type).name}, {"shape", sizes}, {"data_offsets", {begin, end}}};
   }
-  json += "}";
+  std::string json = header.dump();
   json.resize((json.size() + 7) / 8 * 8, ' ');
   SINK_CHECK(json.size() <= kLongestSafetensorsHeader, "safetensors",
              "the header has " + std::to_string(json.size()) + " bytes; the format has at most " +

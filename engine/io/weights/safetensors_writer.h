@@ -1,4 +1,4 @@
-// Writes a safetensors file from front to back, without holding its numbers.
+// Writes a safetensors file from front to back without holding its data in memory.
 #pragma once
 
 #include <cstddef>
@@ -21,27 +21,27 @@ class SafetensorsWriter {
     Shape shape;
   };
 
-  // The tensors in the order in which write() will give them; the header is padded with blanks so that they begin at a
-  // multiple of eight bytes. Throws Error: Exit::failure for names that are not UTF-8, empty, twice or `__metadata__`,
-  // and for block types, which the format has not; Exit::io as OutputFile.
+  // `entries` in the order of the calls of write(); the header is padded with blanks so that the data begins at a
+  // multiple of eight bytes. Throws Error: Exit::failure for names that are not UTF-8, empty, duplicate or
+  // `__metadata__`, and for block types, which the format lacks; Exit::io as OutputFile.
   SafetensorsWriter(const std::string& path, const std::vector<Entry>& entries,
                     const std::map<std::string, std::string>& metadata = {});
 
-  // The numbers of all tensors, one behind the other, in pieces of any size.
+  // The data of all tensors in order, in pieces of any size.
   void write(const void* data, std::size_t bytes);
-  // Safe on the disk, in place of an older file. Throws Error (Exit::failure) where numbers are missing.
+  // Flushes and replaces an older file. Throws Error (Exit::failure) where data is missing.
   void commit();
 
  private:
   struct Head {
     std::string text;     // with its length before it
-    std::uint64_t bytes;  // of the numbers
+    std::uint64_t bytes;  // of the data
   };
   static Head head_of(const std::vector<Entry>& entries, const std::map<std::string, std::string>& metadata);
   SafetensorsWriter(const std::string& path, const Head& head);
 
   OutputFile file_;
-  std::uint64_t left_;  // bytes of numbers that are still to come
+  std::uint64_t left_;  // bytes of data that are still to come
 };
 
 }  // namespace sink

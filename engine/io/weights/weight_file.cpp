@@ -2,11 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
 #include <numeric>
 
@@ -14,6 +14,38 @@
 #include "engine/io/file.h"
 
 namespace sink {
+namespace {
+
+std::string weights_in(const std::string& folder) {
+  std::error_code ignored;
+  for (const char* name : {"model.safetensors", "model.safetensors.index.json"}) {
+    std::string path = (std::filesystem::path(folder) / name).string();
+    if (std::filesystem::exists(path, ignored)) return path;
+  }
+  throw Error(printable(folder) +
+                  " has no weights: expected model.safetensors or model.safetensors.index.json in it; " +
+                  "name a file where it is called otherwise",
+              Exit::bad_input);
+}
+
+}  // namespace
+
+std::uint64_t stored_bytes(std::string_view name, StoredType type, const Shape& shape) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 48;  // elements, as of Shape
+  std::int64_t elements = 1;                             // axes of size 0 count as 1
+  bool empty = false;
+  for (int axis = 0; axis < shape.rank(); ++axis) {
+    empty = empty || shape[axis] == 0;
+    if (__builtin_mul_overflow(elements, std::max<std::int64_t>(shape[axis], 1), &elements) || elements >= kMost)
+      throw WeightFailure(in_quotes(name) + " has shape " + shape.str() + ", more elements than any memory holds");
+  }
+  const StoredLayout& block = layout_of(type);
+  if (block.elements > 1 && (shape.rank() == 0 || shape[-1] % block.elements != 0))
+    throw WeightFailure(in_quotes(name) + " has shape " + shape.str() + "; expected rows of whole blocks of " +
+                        std::to_string(block.elements) + ", as " + block.name + " has them");
+  if (empty) return 0;
+  return static_cast<std::uint64_t>(elements / block.elements) * static_cast<std::uint64_t>(block.bytes);
+}
 
 const StoredTensor* WeightFile::find(std::string_view name) const {
   auto found = std::lower_bound(by_name_.begin(), by_name_.end(), name,
@@ -71,20 +103,15 @@ void WeightFile::finish() {
 }
 
 MappedBytes map_weights(const std::string& path) {
-  struct Descriptor {
-    int number;
-    ~Descriptor() {
-      if (number >= 0) ::close(number);
-    }
-  } file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file.number < 0 && is_shortage(errno)) fail_io("open", printable(path), errno);
+  const FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file < 0 && is_shortage(errno)) fail_io("open", printable(path), errno);
   struct stat about;
-  if (file.number < 0 || ::fstat(file.number, &about) != 0)
+  if (file < 0 || ::fstat(file, &about) != 0)
     throw Error("cannot open " + printable(path) + ": " + std::strerror(errno) + "; expected a file of weights",
                 Exit::bad_input);
   if (!S_ISREG(about.st_mode))
     throw Error(printable(path) + " is not a file; expected a file of weights", Exit::bad_input);
-  return {file.number, 0, static_cast<std::size_t>(about.st_size)};
+  return {file, 0, static_cast<std::size_t>(about.st_size)};
 }
 
 WeightFile read_weights(const std::string& path, const char* format,
@@ -105,6 +132,22 @@ WeightFile read_weights(const std::string& path, const char* format,
                 Exit::corrupt_checkpoint);
   }
   return file;
+}
+
+WeightFile open_weights(const std::string& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return open_weights(weights_in(path));
+  MappedBytes bytes = map_weights(path);
+  std::string_view head(reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 4));
+  if (head == "GGUF") return read_gguf(path);
+  if (head.starts_with("PK") || head.starts_with("\x80\x02"))
+    throw Error(
+        printable(path) + " is a pickle of PyTorch, which can run programs and is not read; convert it to safetensors",
+        Exit::corrupt_checkpoint);
+  if (path.ends_with(".json")) return read_sharded_safetensors(path);
+  if (path.ends_with(".bin")) return read_llama2c(path);
+  if (path.ends_with(".gguf")) return read_gguf(path);  // its error names the first bytes
+  return read_safetensors(path);
 }
 
 }  // namespace sink

@@ -1,4 +1,4 @@
-// What trains: elementwise functions in F32 and BF16, computed in float.
+// CPU backend: elementwise functions in F32 and BF16, computed in float.
 #include "engine/ops/activation/activation.h"
 
 #include "engine/threads.h"

@@ -1,4 +1,4 @@
-// On the CUDA device: elementwise functions in F32 and BF16, computed in float.
+// CUDA backend: elementwise functions in F32 and BF16, computed in float.
 #include "engine/ops/activation/activation.h"
 
 #include "engine/cuda/elements.cuh"

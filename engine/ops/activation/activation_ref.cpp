@@ -1,4 +1,4 @@
-// Elementwise functions in double.
+// Reference: elementwise functions in double.
 #include "engine/ops/activation/activation.h"
 
 #include "engine/implementation.h"

@@ -1,4 +1,4 @@
-// What trains: sums in F32 and BF16, added in float.
+// CPU backend: sums in F32 and BF16, added in float.
 #include "engine/ops/add/add.h"
 
 #include "engine/threads.h"

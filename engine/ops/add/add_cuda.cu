@@ -1,4 +1,4 @@
-// On the CUDA device: sums in F32 and BF16, added in float.
+// CUDA backend: sums in F32 and BF16, added in float.
 #include "engine/ops/add/add.h"
 
 #include "engine/cuda/elements.cuh"
@@ -43,6 +43,7 @@ void add_rows_as(const Tensor& x_BTC, const Tensor& p_TC, Tensor& y_BTC) {
 template <int N, class A>
 void scale_by(std::int64_t count, const float* factor, A* a_i) {
   for_each_element(count / N, [=] __device__(std::int64_t group) {
+    if (*factor == 1) return;  // neither read nor written
     auto a = load_floats<N>(a_i + group * N);
     for (int n = 0; n < N; ++n) a[n] *= *factor;
     store_vector(a_i + group * N, a);

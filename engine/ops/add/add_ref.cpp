@@ -1,4 +1,4 @@
-// Sums in double.
+// Reference: sums in double.
 #include "engine/ops/add/add.h"
 
 #include "engine/implementation.h"

@@ -1,4 +1,4 @@
-// What trains: head vectors in F32, heads in F32 or BF16.
+// CPU backend: head vectors in F32, heads in F32 or BF16.
 #include "engine/ops/add_head_vector/add_head_vector.h"
 
 #include "engine/threads.h"

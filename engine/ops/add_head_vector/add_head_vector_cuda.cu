@@ -1,4 +1,4 @@
-// On the CUDA device: head vectors in F32, heads in F32 or BF16.
+// CUDA backend: head vectors in F32, heads in F32 or BF16.
 #include "engine/ops/add_head_vector/add_head_vector.h"
 
 #include <algorithm>
@@ -31,7 +31,7 @@ __global__ void sum_positions_kernel(const X* dy_BHTD, std::int64_t B, std::int6
   std::int64_t first = blockIdx.y * positions_per_chunk, last = first + positions_per_chunk;
   last = last < B * T ? last : B * T;
   double sum = 0;
-  while (first < last) {  // as much of the chunk as lies in one sequence
+  while (first < last) {  // the positions of the chunk in one sequence
     std::int64_t t = first % T, end = t + last - first < T ? t + last - first : T;
     const X* dy_TD = dy_BHTD + (first / T * H + hd / D) * T * D + hd % D;
     first += end - t;

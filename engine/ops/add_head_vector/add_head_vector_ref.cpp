@@ -1,4 +1,4 @@
-// Head vectors in double.
+// Reference: head vectors in double.
 #include "engine/ops/add_head_vector/add_head_vector.h"
 
 #include "engine/implementation.h"

@@ -1,10 +1,10 @@
-# Attention is compiled one operation per source file, made of the lines of its list, attention_ops.def.
+# Attention is compiled with one operation per source file, generated from the lines of attention_ops.def.
 set(attention engine/ops/attention)
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${attention}/op/attention_ops.def)
 file(STRINGS ${attention}/op/attention_ops.def attention_lines REGEX "^ *SINK_ATTENTION_OP *\\(|^#undef")
 file(READ ${attention}/op/attention_op.h attention_structs)
 
-# Mistakes of the list that would be hundreds of lines of the compiler's, as a sentence.
+# Reports mistakes in the list, which would otherwise be hundreds of lines of compiler errors.
 function(sink_check_attention_line line)
   set(list ${attention}/op/attention_ops.def)
   if(NOT line MATCHES "^SINK_ATTENTION_OP\\(([A-Za-z0-9_]+)\\) *(//.*)?$")
@@ -12,14 +12,14 @@ function(sink_check_attention_line line)
   endif()
   set(op ${CMAKE_MATCH_1})
   if("#undef" IN_LIST attention_ops)
-    message(FATAL_ERROR "${list}: SINK_ATTENTION_OP(${op}) stands below #undef SINK_ATTENTION_OP, where it means nothing; "
+    message(FATAL_ERROR "${list}: SINK_ATTENTION_OP(${op}) is below #undef SINK_ATTENTION_OP, where it has no effect; "
                         "put it above that line")
   endif()
   if(op IN_LIST attention_ops)
-    message(FATAL_ERROR "${list}: SINK_ATTENTION_OP(${op}) stands there twice")
+    message(FATAL_ERROR "${list}: SINK_ATTENTION_OP(${op}) is listed twice")
   endif()
   if(NOT attention_structs MATCHES "\nstruct ${op}[ \n]")
-    message(FATAL_ERROR "${list}: SINK_ATTENTION_OP(${op}), and ${attention}/op/attention_op.h has no `struct ${op}`")
+    message(FATAL_ERROR "${list}: SINK_ATTENTION_OP(${op}): ${attention}/op/attention_op.h has no `struct ${op}`")
   endif()
 endfunction()
 
@@ -35,6 +35,7 @@ set(attention_headers
 set(SINK_ATTENTION_SET all CACHE STRING
     "Attention operations to compile: all, or a list; programs of ablations with another one do not link")
 set(attention_sources "")
+set(attention_hopper_kernels "")  # for sm_90a
 set(attention_ops "")
 foreach(line ${attention_lines})
   if(line MATCHES "^#undef")
@@ -54,12 +55,18 @@ foreach(line ${attention_lines})
   list(APPEND attention_sources ${source})
   set(source ${CMAKE_BINARY_DIR}/generated/attention_${op}_cuda.cu)
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
-"@kernel_headers@namespace sink::cuda { SINK_ATTENTION_CUDA_TEMPLATES(, @op@) }
+"@kernel_headers@namespace sink::cuda { SINK_ATTENTION_KERNEL_TEMPLATES(, @op@) }
 ")
   list(APPEND attention_kernels ${source})
+  set(source ${CMAKE_BINARY_DIR}/generated/attention_${op}_hopper.cu)
+  file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
+"#include \"engine/ops/attention/cuda/attention_hopper_forward_cuda.cuh\"
+namespace sink::cuda { template decltype(attention_on_hopper<@op@>) attention_on_hopper<@op@>; }
+")
+  list(APPEND attention_hopper_kernels ${source})
 endforeach()
 foreach(chosen ${SINK_ATTENTION_SET})
   if(NOT chosen IN_LIST attention_ops AND NOT chosen STREQUAL "all")
-    message(FATAL_ERROR "SINK_ATTENTION_SET names ${chosen}, which is no line of ${attention}/op/attention_ops.def")
+    message(FATAL_ERROR "SINK_ATTENTION_SET: ${chosen} is not in ${attention}/op/attention_ops.def")
   endif()
 endforeach()

@@ -1,4 +1,4 @@
-// Checks of attention's arguments (attention_check.h). The operations themselves are compiled one by one, see
+// Checks of the arguments of attention (attention_check.h). The operations are compiled one by one, see
 // attention_dispatch.h.
 #include "engine/ops/attention/attention_check.h"
 
@@ -6,9 +6,9 @@ namespace sink {
 
 AttentionStatistics AttentionStatistics::to(Device device) const {
   AttentionStatistics all = *this;
-  for (Tensor* x : {&all.column_raw_BHX, &all.column_proxy_BHX, &all.extra_raw_BH, &all.extra_proxy_BH,
-                    &all.row_mass_BH, &all.entropy_BH, &all.key1_dot_BH, &all.key1_norms_BH, &all.key1_cosine_BH,
-                    &all.other_dot_BH, &all.other_norms_BH, &all.other_cosine_BH, &all.value_share_BH})
+  for (Tensor* x : {&all.column_raw_BHX, &all.column_proxy_BHX, &all.extra_raw_BH, &all.extra_proxy_BH, &all.row_sum_BH,
+                    &all.entropy_BH, &all.key1_dot_BH, &all.key1_norms_BH, &all.key1_cosine_BH, &all.other_dot_BH,
+                    &all.other_norms_BH, &all.other_cosine_BH, &all.value_share_BH})
     *x = x->to(device);
   return all;
 }
@@ -31,7 +31,7 @@ constexpr const char* kTag = "attention";
 
 DType row_type(const Tensor& q) { return accumulate_type(q.dtype()); }
 
-// An optional tensor of one number or one row per head.
+// An optional tensor with one value or one row per head.
 void per_head(const Tensor& x, const char* name, const char* shape, bool right_shape, const Tensor& q) {
   if (!x.defined()) return;
   SINK_CHECK(right_shape && x.dtype() == row_type(q), kTag,
@@ -39,9 +39,9 @@ void per_head(const Tensor& x, const char* name, const char* shape, bool right_s
                  x.str() + ", q is " + q.str());
 }
 
-void row_numbers(const Tensor& x, const char* name, const Tensor& q) {
+void row_values(const Tensor& x, const char* name, const Tensor& q) {
   SINK_CHECK(x.shape() == Shape({q.dim(0), q.dim(1), q.dim(2)}) && x.dtype() == row_type(q), kTag,
-             std::string(name) + " must hold one " + name_of(row_type(q)) + " number per query (B, H, T): " + name +
+             std::string(name) + " must hold one " + name_of(row_type(q)) + " value per query (B, H, T): " + name +
                  " is " + x.str() + ", q is " + q.str());
 }
 
@@ -49,17 +49,17 @@ void row_numbers(const Tensor& x, const char* name, const Tensor& q) {
 
 void inputs(const Tensor& q, const Tensor& k, const AttentionConfig& config) {
   SINK_CHECK(q.rank() == 4 && q.size() > 0 && q.dtype() != DType::I32, kTag,
-             "q must be real numbers of shape (B, H, T, D), got " + q.str());
+             "q must be f32, bf16 or f64 of shape (B, H, T, D), got " + q.str());
   std::int64_t B = q.dim(0), H = q.dim(1), T = q.dim(2), D = q.dim(3), end = config.first_position + T;
   SINK_CHECK(k.rank() == 4 && k.dim(1) > 0 && H % k.dim(1) == 0 && k.shape() == Shape({B, k.dim(1), k.dim(2), D}) &&
                  k.dtype() == q.dtype(),
              kTag,
-             "k must be like q, but for its length and a number of heads that divides q's: k is " + k.str() +
-                 ", q is " + q.str());
+             "k must have q's shape and type, except for its length and a number of heads that divides q's: k is " +
+                 k.str() + ", q is " + q.str());
   SINK_CHECK(config.first_position >= 0 && end <= k.dim(2), kTag,
-             "queries must stand at positions that have keys: the first one at " +
-                 std::to_string(config.first_position) + " and the last one at " + std::to_string(end - 1) +
-                 ", with keys at 0 to " + std::to_string(k.dim(2) - 1));
+             "every query needs a key at its position: queries are at positions " +
+                 std::to_string(config.first_position) + " to " + std::to_string(end - 1) + ", keys at 0 to " +
+                 std::to_string(k.dim(2) - 1));
   SINK_CHECK(config.range.prefix >= 0 && config.range.window >= 0, kTag,
              "prefix and window must be at least 0, got " + std::to_string(config.range.prefix) + " and " +
                  std::to_string(config.range.window));
@@ -68,7 +68,7 @@ void inputs(const Tensor& q, const Tensor& k, const AttentionConfig& config) {
                                    starts.dtype() == DType::I32 && starts.device() == q.device()),
              kTag,
              "document_starts must be i32 (B, K - " + std::to_string(config.range.lead) +
-                 "), where q is: document_starts is " + starts.str() + ", q is " + q.str() + ", k is " + k.str());
+                 ") on q's device: document_starts is " + starts.str() + ", q is " + q.str() + ", k is " + k.str());
   const Tensor &bias = config.bias_HT, &extra_k = config.extra_key.k_HD, &logit = config.extra_key.logit_H,
                &extra_v = config.extra_key.v_HD;
   std::string bias_shape = "(H, at least " + std::to_string(end) + ")";
@@ -90,8 +90,8 @@ void like(const Tensor& x, const char* name, const Tensor& other, const char* ot
 }
 
 void rows(const Tensor& m, const Tensor& S, const Tensor& q) {
-  row_numbers(m, "m", q);
-  row_numbers(S, "S", q);
+  row_values(m, "m", q);
+  row_values(S, "S", q);
 }
 
 void columns(std::int64_t n_columns, const Tensor& k) {
@@ -121,7 +121,7 @@ AttentionStatistics zero_statistics(const Tensor& q, std::int64_t n_columns) {
   for (Tensor* x : {&all.column_raw_BHX, &all.column_proxy_BHX})
     *x = q.new_zeros({q.dim(0), q.dim(1), n_columns}, DType::F64);
   for (Tensor* x :
-       {&all.extra_raw_BH, &all.extra_proxy_BH, &all.row_mass_BH, &all.entropy_BH, &all.key1_dot_BH, &all.key1_norms_BH,
+       {&all.extra_raw_BH, &all.extra_proxy_BH, &all.row_sum_BH, &all.entropy_BH, &all.key1_dot_BH, &all.key1_norms_BH,
         &all.key1_cosine_BH, &all.other_dot_BH, &all.other_norms_BH, &all.other_cosine_BH, &all.value_share_BH})
     *x = q.new_zeros({q.dim(0), q.dim(1)}, DType::F64);
   return all;

@@ -42,7 +42,7 @@ inline constexpr bool listed_in_attention_ops_def = false;
 template <class Op>
 concept AttentionOp = listed_in_attention_ops_def<Op>;
 
-// By its vector k* or its logit (not both), with a value v* or, undefined, the value zero.
+// A vector k* or a logit (not both), and a value v*, zero where undefined.
 struct AttentionExtraKey {
   Tensor k_HD = {}, logit_H = {}, v_HD = {};
   bool present() const { return k_HD.defined() || logit_H.defined(); }
@@ -85,16 +85,16 @@ AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const
                                       const Tensor& v_BGKD, const Tensor& o_BHTD, const Tensor& m_BHT,
                                       const Tensor& S_BHT, const AttentionConfig& config);
 
-// The statistics of the weights that the study reports, in F64. A proxy weight is |a_ij| / (sum_j |a_ij| + 1e-8), or
+// The statistics of the attention pattern, in F64. A proxy weight is |a_ij| / (sum_j |a_ij| + 1e-8), or
 // a_ij itself where rows sum to one (proxy_divisor of attention_op.h). The sum includes the extra key.
 struct AttentionStatistics {
   Tensor column_raw_BHX;                // sum_i a_ij of the first X keys
   Tensor column_proxy_BHX;              // the same for the proxy weights
   Tensor extra_raw_BH, extra_proxy_BH;  // the same for the extra key; 0 without one
-  Tensor row_mass_BH;                   // mean_i sum_j a_ij, without the extra key
+  Tensor row_sum_BH;                    // mean_i sum_j a_ij, without the extra key
   Tensor entropy_BH;  // mean_i of -sum_j p log p over the proxy weights p and the extra key's (natural logarithm)
-  // What makes the scores of the first key: means of q_i . k_j, |q_i| |k_j| and their cosine (0 for a vector of length
-  // 0), over the queries i > 0 that see key 0, and over all pairs i > 0, j > 0. Zero where there is no pair.
+  // The factors of the scores: means of q_i . k_j, |q_i| |k_j| and their cosine (0 for a vector of length 0), over the
+  // queries i > 0 that see key 0, and over all pairs i > 0, j > 0. Zero where there is no pair.
   Tensor key1_dot_BH, key1_norms_BH, key1_cosine_BH;
   Tensor other_dot_BH, other_norms_BH, other_cosine_BH;
   // The share of the first key in the output, by the norms of the weighted values: mean over the queries i > 0 that see
@@ -105,7 +105,7 @@ struct AttentionStatistics {
   AttentionStatistics to(Device device) const;
 };
 
-// A second pass over q, k and the lengths of v with the forward's m and S; n_columns is X, at most K.
+// A second pass over q, k and the norms of v with m and S of the forward pass. n_columns is X, at most K.
 template <AttentionOp Op>
 AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
                                          const Tensor& m_BHT, const Tensor& S_BHT, const AttentionConfig& config,
@@ -114,21 +114,16 @@ AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, con
 // All weights a_ij of one sequence and head, F64 (T, E + K); zero where query i does not see key j. E is 1 with an
 // extra key, whose weights are the first column, else 0. For figures and inspection.
 template <AttentionOp Op>
-Tensor attention_map(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT, const Tensor& S_BHT,
-                     const AttentionConfig& config, std::int64_t b, std::int64_t h);
+Tensor attention_pattern(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
+                         const Tensor& S_BHT, const AttentionConfig& config, std::int64_t b, std::int64_t h);
 
 // Each operation is compiled once, in a source file that CMake generates from its line (see attention_dispatch.h).
-#define SINK_ATTENTION_TEMPLATES(prefix, Op)                                                                           \
-  prefix template void attention<Op>(const Op&, const Tensor&, const Tensor&, const Tensor&, const AttentionConfig&,   \
-                                     Tensor&, Tensor&, Tensor&);                                                       \
-  prefix template AttentionGradients attention_backward<Op>(const Op&, const Tensor&, const Tensor&, const Tensor&,    \
-                                                            const Tensor&, const Tensor&, const Tensor&,               \
-                                                            const Tensor&, const AttentionConfig&);                    \
-  prefix template AttentionStatistics attention_statistics<Op>(const Op&, const Tensor&, const Tensor&, const Tensor&, \
-                                                               const Tensor&, const Tensor&, const AttentionConfig&,   \
-                                                               std::int64_t);                                          \
-  prefix template Tensor attention_map<Op>(const Op&, const Tensor&, const Tensor&, const Tensor&, const Tensor&,      \
-                                           const AttentionConfig&, std::int64_t, std::int64_t);
+#define SINK_ATTENTION_KERNEL_TEMPLATES(prefix, Op)                        \
+  prefix template decltype(attention<Op>) attention<Op>;                   \
+  prefix template decltype(attention_backward<Op>) attention_backward<Op>; \
+  prefix template decltype(attention_statistics<Op>) attention_statistics<Op>;
+#define SINK_ATTENTION_TEMPLATES(prefix, Op) \
+  SINK_ATTENTION_KERNEL_TEMPLATES(prefix, Op) prefix template decltype(attention_pattern<Op>) attention_pattern<Op>;
 #define SINK_ATTENTION_OP(Op) SINK_ATTENTION_TEMPLATES(extern, Op)
 #include "engine/ops/attention/op/attention_ops.def"
 

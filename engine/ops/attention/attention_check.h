@@ -1,18 +1,18 @@
-// What the functions of attention.h refuse, and what they allocate: the parts that are the same for every operation.
+// The checks and allocations of attention.h that do not depend on the operation.
 #pragma once
 
 #include "engine/ops/attention/attention.h"
 
 namespace sink::attention_check {
 
-// Each throws Error naming the tensor, what it must be like, and what it is.
+// Each throws an Error that names the tensor, what was expected, and what it is.
 void inputs(const Tensor& q_BHTD, const Tensor& k_BGKD, const AttentionConfig& config);
 void like(const Tensor& x, const char* name, const Tensor& other, const char* other_name);
 void rows(const Tensor& m_BHT, const Tensor& S_BHT, const Tensor& q_BHTD);
 void columns(std::int64_t n_columns, const Tensor& k_BGKD);
 void head(std::int64_t b, std::int64_t h, const Tensor& q_BHTD);
 
-// Those of q, k and v without values; the others zero.
+// dq, dk and dv uninitialized; the others zero.
 AttentionGradients empty_gradients(const Tensor& q_BHTD, const Tensor& k_BGKD, const AttentionConfig& config);
 AttentionStatistics zero_statistics(const Tensor& q_BHTD, std::int64_t n_columns);
 

@@ -63,8 +63,8 @@ AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, con
 }
 
 template <AttentionOp Op>
-Tensor attention_map(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT, const Tensor& S_BHT,
-                     const AttentionConfig& config, std::int64_t b, std::int64_t h) {
+Tensor attention_pattern(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
+                         const Tensor& S_BHT, const AttentionConfig& config, std::int64_t b, std::int64_t h) {
   attention_check::inputs(q_BHTD, k_BGKD, config);
   attention_check::rows(m_BHT, S_BHT, q_BHTD);
   attention_check::head(b, h, q_BHTD);
@@ -81,8 +81,8 @@ Tensor attention_map(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, c
     if (x->defined()) *x = x->rows(h, h + 1).to(Device::cpu).to(DType::F64);
   if (config.document_starts_BK.defined())
     of_head.document_starts_BK = config.document_starts_BK.rows(b, b + 1).to(Device::cpu);
-  return ref::attention_map(op, one_head(q_BHTD, b * H + h), one_head(k_BGKD, b * G + g), one_head(m_BHT, b * H + h),
-                            one_head(S_BHT, b * H + h), of_head, 0, 0);
+  return ref::attention_pattern(op, one_head(q_BHTD, b * H + h), one_head(k_BGKD, b * G + g),
+                                one_head(m_BHT, b * H + h), one_head(S_BHT, b * H + h), of_head, 0, 0);
 }
 
 }  // namespace sink

@@ -10,8 +10,8 @@
 
 namespace sink {
 
-// logits: (N, V); targets: I32 (N) in [-1, V), which whoever makes them checks (engine/data/batch.h); loss: (N), F32
-// (F64 for F64 logits).
+// logits: (N, V); targets: I32 (N) in [-1, V), checked when a batch is made (engine/data/batch.h); loss: (N), F32 (F64
+// for F64 logits).
 void cross_entropy(const Tensor& logits_NV, const Tensor& targets_N, Tensor& loss_N);
 void cross_entropy_to_gradient(Tensor& logits_NV, const Tensor& targets_N, double gradient_scale, Tensor& loss_N);
 

@@ -1,4 +1,4 @@
-// What trains: cross-entropy of F32 and BF16 logits, computed in float.
+// CPU backend: cross-entropy of F32 and BF16 logits, computed in float.
 #include "engine/ops/cross_entropy/cross_entropy.h"
 
 #include <cmath>

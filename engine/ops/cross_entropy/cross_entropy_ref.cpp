@@ -1,4 +1,4 @@
-// Cross-entropy in double.
+// Reference: cross-entropy in double.
 #include "engine/ops/cross_entropy/cross_entropy.h"
 
 #include <algorithm>
@@ -19,7 +19,7 @@ double sum_of_exp(Row logits_V, double m) {
 
 }  // namespace
 
-// Landmark for the debugger: the loss of row n, -log p_target, p = softmax(logits). 0 without a target (-1).
+// Breakpoint function: the loss of row n, -log p_target, p = softmax(logits). 0 without a target (-1).
 [[gnu::noinline]] double cross_entropy_row([[maybe_unused]] std::int64_t n, Row logits_V, std::int32_t target) {
   if (target < 0) return 0;
   double m = std::ranges::max(logits_V), S = sum_of_exp(logits_V, m);

@@ -7,7 +7,7 @@
 
 namespace sink {
 
-// tokens: I32 (B, T) with values in [0, V), which whoever makes them checks (engine/data/batch.h); x: (B, T, C) of the
+// tokens: I32 (B, T) with values in [0, V), checked when a batch is made (engine/data/batch.h); x: (B, T, C) of the
 // table's type, F32 or F64.
 void embedding(const Tensor& tokens_BT, const Tensor& w_VC, Tensor& x_BTC);
 void embedding_backward(const Tensor& dx_BTC, const Tensor& tokens_BT, Tensor& dw_VC, bool accumulate);

@@ -1,4 +1,4 @@
-// What trains: the embedding in F32.
+// CPU backend: the embedding in F32.
 #include "engine/ops/embedding/embedding.h"
 
 #include "engine/threads.h"

@@ -1,4 +1,4 @@
-// On the CUDA device: the embedding in F32.
+// CUDA backend: the embedding in F32.
 #include "engine/ops/embedding/embedding.h"
 
 #include <utility>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr int kThreads = 128;        // of a block of columns
 constexpr std::int64_t kTile = 256;  // keys that are sorted by counting
-constexpr std::int64_t kPiece = 32;  // sorted places that are summed alone
+constexpr std::int64_t kBlock = 32;  // sorted places that are summed separately
 
 // A warp per token, which copies its row.
 template <int N>
@@ -25,7 +25,7 @@ __global__ void embedding_kernel(std::int64_t tokens, std::int64_t C, const std:
     store_vector(x + n * C + c, load_vector<N>(w_C + c));
 }
 
-// A token above the place where it stands: no two are equal, and in order they stand by token and then by place.
+// The token in the upper bits, its place in the lower: keys are unique and sort by token, then by place.
 using Key = std::int64_t;
 SINK_HD Key key_of(std::int32_t token, std::int64_t place) { return (static_cast<Key>(token) << 32) | place; }
 SINK_HD std::int64_t token_of(Key key) { return key >> 32; }
@@ -44,7 +44,7 @@ __device__ std::int64_t count_below(const Key* keys, std::int64_t begin, std::in
   return begin - first;
 }
 
-// Tiles are sorted, each key counting those of its tile that come before it.
+// Sorts tiles: the rank of a key is the number of smaller keys in its tile.
 void sort_tiles(std::int64_t N, const std::int32_t* tokens_N, Key* keys) {
   for_each_element(N, [=] __device__(std::int64_t n) {
     std::int64_t begin = n / kTile * kTile, end = begin + kTile < N ? begin + kTile : N, before = 0;
@@ -54,8 +54,8 @@ void sort_tiles(std::int64_t N, const std::int32_t* tokens_N, Key* keys) {
   });
 }
 
-// Every two neighbouring runs of `run` sorted keys become one: a key stands behind those of its own run and those of
-// the other that are below it.
+// Merges pairs of adjacent runs of `run` sorted keys. The rank of a key is its rank in its run plus the number of
+// smaller keys in the other.
 void merge_runs(std::int64_t N, std::int64_t run, const Key* from, Key* to) {
   for_each_element(N, [=] __device__(std::int64_t n) {
     std::int64_t pair = n / (2 * run) * (2 * run), own = n / run * run, other = own == pair ? pair + run : pair;
@@ -64,13 +64,13 @@ void merge_runs(std::int64_t N, std::int64_t run, const Key* from, Key* to) {
   });
 }
 
-// Row token(n) of dw += dx of all places n of that token. The places lie sorted in pieces of kPiece. A token's run of
-// places within one piece is summed in order and added to dw; of a longer one each piece writes its part to `parts`:
-// where the run begins before the piece to the first of the piece's two rows, else to the second.
+// Row token(n) of dw += dx of all places n of that token. The places lie sorted in blocks of kBlock. A token's run of
+// places within one block is summed in order and added to dw; of a longer one each block writes its part to `parts`:
+// where the run begins before the block to the first of the block's two rows, else to the second.
 struct Runs {
   std::int64_t count;  // of places
   const Key* keys;
-  float* parts;  // (pieces, 2, C)
+  float* parts;  // (blocks, 2, C)
 
   __device__ bool continues(std::int64_t n) const { return n > 0 && n < count && same(n - 1, n); }
   __device__ bool same(std::int64_t a, std::int64_t b) const { return token_of(keys[a]) == token_of(keys[b]); }
@@ -84,19 +84,19 @@ __device__ void add_vector(float* y, const Vector<float, N>& x) {
 }
 
 template <int N>
-__global__ void sum_pieces_kernel(std::int64_t C, Runs runs, const float* dx, float* dw) {
-  std::int64_t piece = blockIdx.x, c = (static_cast<std::int64_t>(blockIdx.y) * kThreads + threadIdx.x) * N;
+__global__ void sum_blocks_kernel(std::int64_t C, Runs runs, const float* dx, float* dw) {
+  std::int64_t block = blockIdx.x, c = (static_cast<std::int64_t>(blockIdx.y) * kThreads + threadIdx.x) * N;
   if (c >= C) return;
-  std::int64_t begin = piece * kPiece, end = begin + kPiece < runs.count ? begin + kPiece : runs.count;
+  std::int64_t begin = block * kBlock, end = begin + kBlock < runs.count ? begin + kBlock : runs.count;
   bool from_before = runs.continues(begin);
   Vector<float, N> sum{};
   for (std::int64_t k = begin; k < end; ++k) {
     auto dx_N = load_vector<N>(dx + place_of(runs.keys[k]) * C + c);
     for (int n = 0; n < N; ++n) sum[n] += dx_N[n];
-    bool goes_on = runs.continues(k + 1);
-    if (goes_on && k + 1 < end) continue;
-    if (from_before || goes_on)
-      store_vector(runs.parts + (piece * 2 + (from_before ? 0 : 1)) * C + c, sum);
+    bool continues = runs.continues(k + 1);
+    if (continues && k + 1 < end) continue;
+    if (from_before || continues)
+      store_vector(runs.parts + (block * 2 + (from_before ? 0 : 1)) * C + c, sum);
     else
       add_vector(dw + token_of(runs.keys[k]) * C + c, sum);
     from_before = false;
@@ -104,28 +104,28 @@ __global__ void sum_pieces_kernel(std::int64_t C, Runs runs, const float* dx, fl
   }
 }
 
-// Adds the parts of the run that begins in a piece and goes on behind it, in order.
+// Adds the parts of the run that starts in a block and continues after it, in order.
 template <int N>
 __global__ void sum_parts_kernel(std::int64_t C, Runs runs, float* dw) {
-  std::int64_t piece = blockIdx.x, c = (static_cast<std::int64_t>(blockIdx.y) * kThreads + threadIdx.x) * N;
+  std::int64_t block = blockIdx.x, c = (static_cast<std::int64_t>(blockIdx.y) * kThreads + threadIdx.x) * N;
   if (c >= C) return;
-  std::int64_t begin = piece * kPiece, end = begin + kPiece;
+  std::int64_t begin = block * kBlock, end = begin + kBlock;
   if (!runs.continues(end)) return;
   bool began_before = runs.continues(begin) && runs.same(begin, end - 1);
   if (began_before) return;
-  auto sum = load_vector<N>(runs.parts + (piece * 2 + 1) * C + c);
-  for (; runs.continues(end) && runs.same(end, begin + kPiece - 1); end += kPiece) {
-    auto part = load_vector<N>(runs.parts + (end / kPiece * 2) * C + c);
+  auto sum = load_vector<N>(runs.parts + (block * 2 + 1) * C + c);
+  for (; runs.continues(end) && runs.same(end, begin + kBlock - 1); end += kBlock) {
+    auto part = load_vector<N>(runs.parts + (end / kBlock * 2) * C + c);
     for (int n = 0; n < N; ++n) sum[n] += part[n];
   }
-  add_vector(dw + token_of(runs.keys[begin + kPiece - 1]) * C + c, sum);
+  add_vector(dw + token_of(runs.keys[begin + kBlock - 1]) * C + c, sum);
 }
 
 template <int N>
 void add_runs(const Runs& runs, const Tensor& dx_BTC, Tensor& dw_VC) {
   std::int64_t C = dw_VC.dim(1);
-  dim3 blocks(blocks_for(runs.count, kPiece), blocks_for(C, kThreads * N));
-  launch({blocks, kThreads}, sum_pieces_kernel<N>, C, runs, dx_BTC.device_data<float>(), dw_VC.device_data<float>());
+  dim3 blocks(blocks_for(runs.count, kBlock), blocks_for(C, kThreads * N));
+  launch({blocks, kThreads}, sum_blocks_kernel<N>, C, runs, dx_BTC.device_data<float>(), dw_VC.device_data<float>());
   launch({blocks, kThreads}, sum_parts_kernel<N>, C, runs, dw_VC.device_data<float>());
 }
 
@@ -153,7 +153,7 @@ void embedding_backward(const Tensor& dx_BTC, const Tensor& tokens_BT, Tensor& d
     merge_runs(N, run, keys, other);
     std::swap(keys, other);
   }
-  Tensor parts = Tensor::empty({blocks_for(N, kPiece), 2, C}, DType::F32, Device::cuda);
+  Tensor parts = Tensor::empty({blocks_for(N, kBlock), 2, C}, DType::F32, Device::cuda);
   Runs runs{N, keys, parts.device_data<float>()};
   bool vectors = in_vectors<4>(C, dx_BTC.device_data<float>(), dw_VC.device_data<float>(), runs.parts);
   with_vectors<4>(vectors, [&](auto width) { add_runs<decltype(width)::value>(runs, dx_BTC, dw_VC); });

@@ -1,4 +1,4 @@
-// The embedding in double.
+// Reference: the embedding in double.
 #include "engine/ops/embedding/embedding.h"
 
 #include "engine/implementation.h"

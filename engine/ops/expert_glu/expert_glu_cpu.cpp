@@ -1,4 +1,4 @@
-// What trains: F32 and BF16, computed in float, on all threads.
+// CPU backend: F32 and BF16, computed in float, on all threads.
 #include "engine/ops/expert_glu/expert_glu.h"
 
 #include "engine/ops/expert_glu/expert_glu_math.h"

@@ -1,4 +1,4 @@
-// On the CUDA device: F32 and BF16, computed in float, an expert of a row on each thread.
+// CUDA backend: F32 and BF16, computed in float, an expert of a row on each thread.
 #include "engine/ops/expert_glu/expert_glu.h"
 
 #include "engine/cuda/elements.cuh"

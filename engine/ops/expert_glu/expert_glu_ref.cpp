@@ -1,4 +1,4 @@
-// In double.
+// Reference: in double.
 #include "engine/ops/expert_glu/expert_glu.h"
 
 #include "engine/implementation.h"

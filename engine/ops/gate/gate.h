@@ -1,5 +1,5 @@
-// Output gate of attention: every group of adjacent numbers is multiplied with a number between 0 and 1,
-//   y_bte = o_bte logistic(g_btn), n = e / (E / G): element e belongs to group n of E/G numbers (Qiu et al. 2025).
+// Output gate of attention: multiplies every group of adjacent elements by one value between 0 and 1,
+//   y_bte = o_bte logistic(g_btn), n = e / (E / G): element e belongs to group n of E/G elements (Qiu et al. 2025).
 //
 // Backward, with l = logistic(g_n): do_e = dy_e l, dg_n = l (1 - l) sum over the group of dy_e o_e.
 #pragma once

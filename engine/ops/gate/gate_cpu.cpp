@@ -1,4 +1,4 @@
-// What trains: the output gate in F32 and BF16, computed in float.
+// CPU backend: the output gate in F32 and BF16, computed in float.
 #include "engine/ops/gate/gate.h"
 
 #include "engine/threads.h"
@@ -9,8 +9,7 @@ namespace {
 
 constexpr std::int64_t kGateRows = 8;
 
-// One row of G groups of `width` numbers: vector code along the numbers of a group, or along the groups where they are
-// single numbers.
+// One row of G groups of `width` elements. Vectorizes over the elements of a group, or over the groups if width is 1.
 template <class X>
 void gate_row(const X* o_E, const X* gate_G, X* y_E, std::int64_t G, std::int64_t width) {
   if (width == 1) {

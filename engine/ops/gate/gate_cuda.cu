@@ -1,4 +1,4 @@
-// On the CUDA device: the output gate in F32 and BF16, computed in float.
+// CUDA backend: the output gate in F32 and BF16, computed in float.
 #include "engine/ops/gate/gate.h"
 
 #include "engine/cuda/elements.cuh"
@@ -8,7 +8,7 @@
 namespace sink::cuda {
 namespace {
 
-// Counted through all rows, group n holds the numbers [n width, (n + 1) width).
+// Group n, counted over all rows, is the elements [n width, (n + 1) width).
 template <class X>
 void forward(const Tensor& o_BTE, const Tensor& gate_BTG, Tensor& y_BTE) {
   std::int64_t width = o_BTE.dim(2) / gate_BTG.dim(2);
@@ -19,7 +19,7 @@ void forward(const Tensor& o_BTE, const Tensor& gate_BTG, Tensor& y_BTE) {
   });
 }
 
-// A warp per group; lane l has the numbers l, l + 32, ... of it.
+// One warp per group; lane l has its elements l, l + 32, ...
 template <class X>
 __global__ void gate_backward_kernel(std::int64_t groups, std::int64_t width, const X* dy, const X* o, const X* g,
                                      X* d_o, X* dgate) {
@@ -35,7 +35,8 @@ __global__ void gate_backward_kernel(std::int64_t groups, std::int64_t width, co
   if (lane_of_thread() == 0) store(dgate[n], dl * l * (1 - l));
 }
 
-// A thread per group where a warp would have idle lanes: for groups of single numbers neighbours have neighbours.
+// One thread per group, for groups narrower than a warp. With width 1 neighbouring threads access neighbouring
+// elements.
 template <class X>
 void backward_of_narrow_groups(std::int64_t groups, std::int64_t width, const X* dy, const X* o, const X* g, X* d_o,
                                X* dgate) {

@@ -1,4 +1,4 @@
-// The output gate in double.
+// Reference: the output gate in double.
 #include "engine/ops/gate/gate.h"
 
 #include "engine/implementation.h"
@@ -7,7 +7,7 @@
 
 namespace sink::ref {
 
-// Counted through all rows, group n holds the numbers [n width, (n + 1) width).
+// Group n, counted over all rows, is the elements [n width, (n + 1) width).
 void gate(const Tensor& o_BTE, const Tensor& gate_BTG, Tensor& y_BTE) {
   std::int64_t width = o_BTE.dim(2) / gate_BTG.dim(2);
   const double *o = o_BTE.data<double>(), *g = gate_BTG.data<double>();

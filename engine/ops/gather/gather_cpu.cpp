@@ -1,4 +1,4 @@
-// What trains: gathering F32 numbers.
+// CPU backend: gathering F32 values.
 #include "engine/ops/gather/gather.h"
 
 #include "engine/threads.h"

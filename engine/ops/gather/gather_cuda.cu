@@ -1,4 +1,4 @@
-// On the CUDA device: gathering F32 numbers.
+// CUDA backend: gathering F32 values.
 #include "engine/ops/gather/gather.h"
 
 #include "engine/cuda/elements.cuh"
@@ -7,11 +7,11 @@
 namespace sink::cuda {
 namespace {
 
-constexpr int kThreads = 128;  // of the block of one learned number
+constexpr int kThreads = 128;  // of the block of one learned value
 
-// Block i sums the dy of all places whose index is i: every thread those of its places in order, and then the threads
-// one after the other. In double, as gather.h promises: one number may have any number of places. That reads the whole
-// index once per learned number, of which there are few.
+// Block i sums dy over all n with index(n) = i: each thread sums its n in order, then thread 0 adds the sums of the
+// threads in order. In double, as gather.h promises, since any number of n may have the same index. The whole index is
+// read once per learned value, of which there are few.
 __global__ void gather_backward_kernel(std::int64_t N, const float* dy_N, const std::int32_t* index_N, float* dp,
                                        bool accumulate) {
   auto i = static_cast<std::int32_t>(blockIdx.x);

@@ -1,4 +1,4 @@
-// Gathering in double.
+// Reference: gathering in double.
 #include "engine/ops/gather/gather.h"
 
 #include "engine/implementation.h"
@@ -32,8 +32,8 @@ void check_gather(const char* tag, const Tensor& p, const Tensor& index, const T
   bool fits = index.dtype() == DType::I32 && index.size() == y.size() && p.dtype() == y.dtype() &&
               p.dtype() == accumulate_type(p.dtype());
   SINK_CHECK(fits, tag,
-             "expected f32 or f64 numbers, one i32 index per place and a result of the numbers' type, got " + p.str() +
-                 ", " + index.str() + " and " + y.str());
+             "expected f32 or f64 elements, one i32 index per position and a result of the elements' type, got " +
+                 p.str() + ", " + index.str() + " and " + y.str());
   if (index.device() != Device::cpu) return;  // made and checked on the CPU; here the host cannot look
   const std::int32_t* places = index.data<std::int32_t>();
   for (std::int64_t n = 0; n < index.size(); ++n)

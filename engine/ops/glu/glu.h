@@ -1,4 +1,4 @@
-// Gated unit: y_f = F(gate_f) up_f; the two halves of one row lie behind each other (Shazeer 2020). With F = silu it is
+// Gated unit: y_f = F(gate_f) up_f; a row of the input is all gates, then all ups (Shazeer 2020). With F = silu it is
 // called SwiGLU, with relu ReGLU, with gelu GeGLU.
 //
 // Backward: dup = dy F(gate), dgate = dy up F'(gate).

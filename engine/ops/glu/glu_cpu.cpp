@@ -1,4 +1,4 @@
-// What trains: the gated unit in F32 and BF16, computed in float.
+// CPU backend: the gated unit in F32 and BF16, computed in float.
 #include "engine/ops/glu/glu.h"
 
 #include "engine/threads.h"

@@ -1,5 +1,7 @@
-// On the CUDA device: the gated unit in F32 and BF16, computed in float.
+// CUDA backend: the gated unit in F32 and BF16, computed in float.
 #include "engine/ops/glu/glu.h"
+
+#include <algorithm>
 
 #include "engine/cuda/elements.cuh"
 #include "engine/cuda/vectors.cuh"
@@ -7,29 +9,31 @@
 namespace sink::cuda {
 namespace {
 
-// Rows of y have G groups of N numbers. Group g has its gates at group g / G * 2G + g % G of gate_up, which is
-// g / G * G + g, and its numbers up G groups behind that.
+// A row of gate_up has the F gates and then the F values of up; y has rows of F. Each thread takes vectors of N
+// columns.
 template <int N, class Function, class X>
-void forward_by(std::int64_t count, std::int64_t G, const X* in, X* out) {
-  for_each_element(count, [=] __device__(std::int64_t g) {
-    std::int64_t at = g / G * G + g;
-    auto gate = load_floats<N>(in + at * N), up = load_floats<N>(in + (at + G) * N);
+void forward_rows(std::int64_t rows, std::int64_t F, const X* gate_up, X* y) {
+  for_each_in_rows(rows, F / N, [=] __device__(std::int64_t row, int column) {
+    const X* gate_N = gate_up + row * 2 * F + column * N;
+    auto gate = load_floats<N>(gate_N), up = load_floats<N>(gate_N + F);
     for (int n = 0; n < N; ++n) up[n] *= Function::f(gate[n]);
-    store_vector(out + g * N, up);
+    store_vector(y + row * F + column * N, up);
   });
 }
 
 template <int N, class Function, class X>
-void backward_by(std::int64_t count, std::int64_t G, const X* dy_i, const X* in, X* out) {
-  for_each_element(count, [=] __device__(std::int64_t g) {
-    std::int64_t at = g / G * G + g;
-    auto dy = load_floats<N>(dy_i + g * N), gate = load_floats<N>(in + at * N), up = load_floats<N>(in + (at + G) * N);
+void backward_rows(std::int64_t rows, std::int64_t F, const X* dy_i, const X* gate_up, X* dgate_up) {
+  for_each_in_rows(rows, F / N, [=] __device__(std::int64_t row, int column) {
+    std::int64_t i = row * 2 * F + column * N;
+    auto dy = load_floats<N>(dy_i + row * F + column * N);
+    auto gate = load_floats<N>(gate_up + i), up = load_floats<N>(gate_up + i + F);
+    Vector<float, N> dgate, dup;
     for (int n = 0; n < N; ++n) {
-      up[n] = dy[n] * up[n] * Function::df(gate[n]);
-      gate[n] = dy[n] * Function::f(gate[n]);
+      dgate[n] = dy[n] * up[n] * Function::df(gate[n]);
+      dup[n] = dy[n] * Function::f(gate[n]);
     }
-    store_vector(out + at * N, up);
-    store_vector(out + (at + G) * N, gate);
+    store_vector(dgate_up + i, dgate);
+    store_vector(dgate_up + i + F, dup);
   });
 }
 
@@ -40,7 +44,7 @@ void forward(const Tensor& gate_up, Tensor& y) {
   X* out = y.device_data<X>();
   with_vectors<kVector<X>>(in_vectors<kVector<X>>(F, in, out), [&](auto width) {
     constexpr int N = decltype(width)::value;
-    forward_by<N, Function>(y.size() / N, F / N, in, out);
+    forward_rows<N, Function>(y.size() / std::max<std::int64_t>(F, 1), F, in, out);
   });
 }
 
@@ -51,7 +55,7 @@ void backward(const Tensor& dy, const Tensor& gate_up, Tensor& dgate_up) {
   X* out = dgate_up.device_data<X>();
   with_vectors<kVector<X>>(in_vectors<kVector<X>>(F, dy_i, in, out), [&](auto width) {
     constexpr int N = decltype(width)::value;
-    backward_by<N, Function>(dy.size() / N, F / N, dy_i, in, out);
+    backward_rows<N, Function>(dy.size() / std::max<std::int64_t>(F, 1), F, dy_i, in, out);
   });
 }
 

@@ -1,4 +1,4 @@
-// The gated unit in double.
+// Reference: the gated unit in double.
 #include "engine/ops/glu/glu.h"
 
 #include "engine/implementation.h"

@@ -1,4 +1,4 @@
-// Between the rows of a projection and the heads of attention: reorders numbers, and sums heads.
+// Splits rows of a projection into attention heads, merges heads into rows, and sums heads.
 #pragma once
 
 #include "engine/ops/backends.h"
@@ -6,17 +6,16 @@
 
 namespace sink {
 
-// qkv: (B, T, (H + 2 G) D), the queries of all H heads, then the keys of G, then their values. q comes as (B, H, T, D),
-// k and v as (B, G, T, D); G is H, or fewer where query heads share keys and values.
+// qkv: (B, T, (H + 2 G) D), the queries of H heads, then the keys of G heads, then their values. q: (B, H, T, D); k, v:
+// (B, G, T, D). G < H where query heads share keys and values.
 void split_heads(const Tensor& qkv_BTE, Tensor& q_BHTD, Tensor& k_BGTD, Tensor& v_BGTD);
-// Its backward: gathers the three gradients into one.
 void split_heads_backward(const Tensor& dq_BHTD, const Tensor& dk_BGTD, const Tensor& dv_BGTD, Tensor& dqkv_BTE);
 
-// o: (B, H, T, D) to (B, T, H D), the heads side by side. The two are each other's backward.
+// o: (B, H, T, D) to (B, T, H D), the concatenated heads, and back.
 void merge_heads(const Tensor& o_BHTD, Tensor& o_BTC);
 void merge_heads_backward(const Tensor& do_BTC, Tensor& do_BHTD);
 
-// y_btd = sum_h o_bhtd; BF16 is summed in F32. Backward: every head receives dy.
+// y_btd = sum_h o_bhtd; BF16 is summed in F32. Backward: do_bhtd = dy_btd.
 void sum_heads(const Tensor& o_BHTD, Tensor& y_BTD);
 void sum_heads_backward(const Tensor& dy_BTD, Tensor& do_BHTD);
 

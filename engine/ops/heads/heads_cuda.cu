@@ -1,4 +1,4 @@
-// On the CUDA device: reordering and summing heads of F32 and BF16.
+// CUDA backend: reordering and summing heads of F32 and BF16.
 #include "engine/ops/heads/heads.h"
 
 #include <algorithm>
@@ -9,8 +9,7 @@
 namespace sink::cuda {
 namespace {
 
-// A block has a position, and a thread N of the D numbers of a head, as they lie in the heads and in the rows, where
-// head h is number first_head + h.
+// One block per position; a thread moves N of the D elements of a head. Head h is head first_head + h of a row.
 template <int N, bool kToHeads, class Heads, class Rows>
 __global__ void move_kernel(Heads* heads_BHTD, Rows* rows_BTE, std::int64_t first_head, std::int64_t H, std::int64_t T,
                             std::int64_t D, std::int64_t E) {
@@ -27,7 +26,7 @@ __global__ void move_kernel(Heads* heads_BHTD, Rows* rows_BTE, std::int64_t firs
   }
 }
 
-// The H heads of `heads` to or from heads [first_head, first_head + H) of those in every row of `rows`.
+// Moves H heads to or from heads [first_head, first_head + H) of every row.
 template <bool kToHeads, class X, class Heads, class Rows>
 void move_as(Heads& heads_BHTD, Rows& rows_BTE, std::int64_t first_head) {
   std::int64_t B = heads_BHTD.dim(0), H = heads_BHTD.dim(1), T = heads_BHTD.dim(2), D = heads_BHTD.dim(3);
@@ -49,7 +48,7 @@ void move(Heads& heads_BHTD, Rows& rows_BTE, std::int64_t first_head) {
                          [&](auto zero) { move_as<kToHeads, decltype(zero)>(heads_BHTD, rows_BTE, first_head); });
 }
 
-// N = T D numbers of a head.
+// N = T D, the elements of a head.
 template <class X>
 void sum_heads_as(const Tensor& o_BHTD, Tensor& y_BTD) {
   std::int64_t B = o_BHTD.dim(0), H = o_BHTD.dim(1), N = o_BHTD.dim(2) * o_BHTD.dim(3);

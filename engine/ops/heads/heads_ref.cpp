@@ -1,4 +1,4 @@
-// Reordering and summing heads in double.
+// Reference: reordering and summing heads in double.
 #include "engine/ops/heads/heads.h"
 
 #include "engine/implementation.h"
@@ -6,8 +6,8 @@
 namespace sink::ref {
 namespace {
 
-// f(i, j) for every element i = (b, h, t, d) of the heads and its place j in rows, where head h is number
-// first_head + h.
+// f(i, j) for every element i = (b, h, t, d) of the heads and its index j in the rows; head h is head first_head + h of
+// a row.
 template <class F>
 void for_each_place(const Tensor& heads_BHTD, const Tensor& rows_BTE, std::int64_t first_head, F&& f) {
   std::int64_t B = heads_BHTD.dim(0), H = heads_BHTD.dim(1), T = heads_BHTD.dim(2), D = heads_BHTD.dim(3);
@@ -62,7 +62,6 @@ void sum_heads(const Tensor& o_BHTD, Tensor& y_BTD) {
     }
 }
 
-// Every head receives dy.
 void sum_heads_backward(const Tensor& dy_BTD, Tensor& do_BHTD) {
   std::int64_t B = do_BHTD.dim(0), H = do_BHTD.dim(1), TD = do_BHTD.dim(2) * do_BHTD.dim(3);
   const double* dy = dy_BTD.data<double>();

@@ -1,4 +1,4 @@
-// What trains: layer norm of F32 rows, y in F32 or BF16.
+// CPU backend: layer norm of F32 rows, y in F32 or BF16.
 #include "engine/ops/layer_norm/layer_norm.h"
 
 #include <cmath>
@@ -116,13 +116,13 @@ void backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Ten
 
 void layer_norm(const Tensor& x, const Tensor& gain_C, const Tensor& bias_C, Tensor& y, Tensor& mean, Tensor& r,
                 double epsilon) {
-  forward(x, gain_C, bias_C, y, mean, r, epsilon, kNothing);
+  forward(x, gain_C, bias_C, y, mean, r, epsilon, kNoOp);
 }
 
 void layer_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Tensor& mean, const Tensor& r,
                          const LayerNormGradient& dx, const LayerNormGradient& dgain_C,
                          const LayerNormGradient& dbias_C) {
-  backward(dy, x, gain_C, mean, r, dx, dgain_C, dbias_C, kNothing, kNothing);
+  backward(dy, x, gain_C, mean, r, dx, dgain_C, dbias_C, kNoOp, kNoOp);
 }
 
 void add_layer_norm(const Tensor& a, const Tensor& b, const Tensor& gain_C, const Tensor& bias_C, Tensor& u, Tensor& y,
@@ -137,7 +137,7 @@ void add_layer_norm_backward(const Tensor& dy, const Tensor& du, const Tensor& u
   std::int64_t C = gain_C.size();
   backward(
       dy, u, gain_C, mean, r, {da, du.defined()}, dgain_C, dbias_C,
-      [&](std::int64_t row) { begin_gradient_row(du, row, C, da); },
+      [&](std::int64_t row) { init_gradient_row(du, row, C, da); },
       [&](std::int64_t row) { round_gradient_row(da, row, C, db); });
 }
 

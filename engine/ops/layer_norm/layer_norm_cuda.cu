@@ -1,4 +1,4 @@
-// On the CUDA device: layer norm of F32 rows, y in F32 or BF16.
+// CUDA backend: layer norm of F32 rows, y in F32 or BF16.
 #include "engine/ops/layer_norm/layer_norm.h"
 
 #include "engine/cuda/norm_rows.cuh"

@@ -1,4 +1,4 @@
-// Layer norm in double.
+// Reference: layer norm in double.
 #include "engine/ops/layer_norm/layer_norm.h"
 
 #include <cmath>
@@ -14,7 +14,7 @@ struct LayerNormRow {
   double mean, r;
 };
 
-// Landmark for the debugger: one row of x (C numbers) to one row of y.
+// Breakpoint function: one row of x (C elements) to one row of y.
 [[gnu::noinline]] LayerNormRow layer_norm_row([[maybe_unused]] std::int64_t row, Row x_C, Row gain_C, Row bias_C,
                                               std::span<double> y_C, double epsilon) {
   std::size_t C = x_C.size();

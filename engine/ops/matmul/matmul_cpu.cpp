@@ -1,4 +1,4 @@
-// What trains: the matrix product by oneDNN.
+// CPU backend: the matrix product by oneDNN.
 #include "engine/ops/matmul/matmul.h"
 
 #include <sys/mman.h>
@@ -52,12 +52,12 @@ dnnl::matmul::primitive_desc describe(const Desc& a, const Desc& b, const Desc& 
 #endif
 }
 
-// oneDNN crashes where it gets no memory for its code and its room, so it is looked for first: addresses, as a limit on
-// them (ulimit -v) counts.
+// oneDNN crashes if it gets no memory for its code and scratchpad, so their size is checked first. The check maps
+// addresses, because that is what ulimit -v counts.
 void require_memory(std::size_t bytes) {
   void* pages = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (pages == MAP_FAILED)
-    throw OutOfMemory("[matmul] out of memory: oneDNN wants " + std::to_string(bytes >> 20) +
+    throw OutOfMemory("out of memory: oneDNN wants " + std::to_string(bytes >> 20) +
                       " MiB of addresses to plan a product in, which the system does not give (ulimit -v)");
   ::munmap(pages, bytes);
 }
@@ -123,8 +123,7 @@ void matmul(Operand a, Operand b, Tensor& c, bool accumulate) {
     stream.wait();
   } catch (const dnnl::error& error) {
     if (error.status == dnnl_out_of_memory)
-      throw OutOfMemory(std::string("[matmul] out of memory: oneDNN has none for ") + a.tensor.str() + " x " +
-                        b.tensor.str());
+      throw OutOfMemory(std::string("out of memory: oneDNN has none for ") + a.tensor.str() + " x " + b.tensor.str());
     fail("matmul", std::string("oneDNN refused ") + a.tensor.str() + " x " + b.tensor.str() + ": " + error.what());
   }
 }

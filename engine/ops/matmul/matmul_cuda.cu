@@ -1,4 +1,4 @@
-// On the CUDA device: the matrix product by cuBLASLt, or by what stands for it on the emulated device.
+// CUDA backend: the matrix product by cuBLASLt, or by its substitute on the emulated device.
 #include "engine/ops/matmul/matmul.h"
 
 #include <utility>
@@ -20,10 +20,6 @@ void* memory_of(Tensor& x) { return const_cast<void*>(memory_of(std::as_const(x)
 // A row-major matrix, read column by column, is its transpose. So c_MN is asked for as c_NM = op(b)_NK op(a)_KM.
 void matmul(Operand a, Operand b, Tensor& c, bool accumulate) {
   auto [M, N, K] = matmul_sizes(a, b);
-  if (K == 0) {  // a sum of nothing, which cuBLASLt does not take
-    if (!accumulate) c.fill(0);
-    return;
-  }
   Gemm g;
   g.m = N, g.n = M, g.k = K;
   g.transpose_a = b.transposed, g.transpose_b = a.transposed;

@@ -1,4 +1,4 @@
-// The matrix product in double.
+// Reference: the matrix product in double.
 #include "engine/ops/matmul/matmul.h"
 
 #include <algorithm>
@@ -96,7 +96,8 @@ void matmul(Operand a, Operand b, Tensor& c, bool accumulate) {
       in == b.tensor.dtype() && in != DType::I32 && (out == in || (in == DType::BF16 && out == DType::F32));
   SINK_CHECK(types_fit, "matmul",
              "element types do not fit: a is " + a.tensor.str() + ", b is " + b.tensor.str() + ", c is " + c.str());
-  if (M == 0 || N == 0) return;
+  if (K == 0 && !accumulate) c.fill(0);
+  if (M == 0 || N == 0 || K == 0) return;  // neither oneDNN nor cuBLASLt takes empty matrices
   const auto product = SINK_SELECT(a.tensor, matmul);
   const std::int64_t parts = parts_of(a, {M, N, K});
   if (parts > 1 && !a.transposed) {  // rows of c

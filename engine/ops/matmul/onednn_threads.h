@@ -5,12 +5,12 @@
 
 namespace sink::cpu {
 
-// Debian's oneDNN asks OpenMP for threads, by the few functions of GCC's libgomp that onednn_threads.cpp defines: the
-// dynamic linker prefers a program's own functions to a library's. So one set of threads serves all, and none spins
-// where others need the core, as libgomp's would. (libgomp is still loaded, and starts no thread.)
+// Debian's oneDNN asks OpenMP for threads through a few functions of GCC's libgomp. onednn_threads.cpp defines them:
+// the dynamic linker prefers a program's own functions to a library's. So one set of threads serves everything, and
+// none spins while others need the core, as libgomp's would. (libgomp is still loaded, and starts no thread.)
 //
-// Returns how often oneDNN has had threads since the program began. Whoever uses oneDNN calls it, for this links them
-// in.
+// Returns how many times oneDNN has requested threads since the program began. Every file that uses oneDNN calls it,
+// because the call links onednn_threads.cpp in.
 std::int64_t onednn_loops();
 
 }  // namespace sink::cpu

@@ -1,4 +1,4 @@
-// What trains: AdamW on F32. The copy is left to the caller, as by the reference.
+// CPU backend: AdamW on F32. The copy is left to the caller, as by the reference.
 #include "engine/ops/optimizer/adamw.h"
 
 #include "engine/ops/optimizer/adamw_math.h"

@@ -1,4 +1,4 @@
-// On the CUDA device: AdamW on F32.
+// CUDA backend: AdamW on F32.
 #include "engine/ops/optimizer/adamw.h"
 
 #include "engine/cuda/vectors.cuh"

@@ -1,4 +1,4 @@
-// AdamW in double.
+// Reference: AdamW in double.
 #include "engine/ops/optimizer/adamw.h"
 
 #include "engine/implementation.h"
@@ -6,14 +6,14 @@
 
 namespace sink::ref {
 
-// What one step has for all numbers.
+// The constants of one step.
 struct AdamwStep {
   double learning_rate;
   double m_correction, v_correction;  // 1 - beta^update
 };
 
-// Landmark for the debugger: number i of a tensor, w, with its clipped gradient g and its moments m and v. The formulas
-// are those of adamw.h as they stand, adamw_math.h folds them.
+// Breakpoint function: element i of a tensor, w, with its clipped gradient g and its moments m and v. The formulas are
+// written as in adamw.h; adamw_math.h simplifies them.
 [[gnu::noinline]] void adamw_element([[maybe_unused]] std::int64_t i, const AdamwSettings& settings,
                                      const AdamwStep& step, double g, double& w, double& m, double& v) {
   m = settings.beta1 * m + (1 - settings.beta1) * g;

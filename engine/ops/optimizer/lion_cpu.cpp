@@ -1,4 +1,4 @@
-// What trains: Lion on F32. The copy is left to the caller, as by the reference.
+// CPU backend: Lion on F32. The copy is left to the caller, as by the reference.
 #include "engine/ops/optimizer/lion.h"
 
 #include "engine/ops/optimizer/lion_math.h"

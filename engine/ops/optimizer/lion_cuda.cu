@@ -1,4 +1,4 @@
-// On the CUDA device: Lion on F32.
+// CUDA backend: Lion on F32.
 #include "engine/ops/optimizer/lion.h"
 
 #include "engine/ops/optimizer/lion_math.h"

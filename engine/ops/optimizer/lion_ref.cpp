@@ -1,4 +1,4 @@
-// Lion in double.
+// Reference: Lion in double.
 #include "engine/ops/optimizer/lion.h"
 
 #include "engine/implementation.h"

@@ -1,4 +1,4 @@
-// What trains: momentum of F32.
+// CPU backend: momentum of F32.
 #include "engine/ops/optimizer/momentum.h"
 
 #include "engine/ops/optimizer/momentum_math.h"

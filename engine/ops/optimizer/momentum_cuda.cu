@@ -1,4 +1,4 @@
-// On the CUDA device: momentum of F32.
+// CUDA backend: momentum of F32.
 #include "engine/ops/optimizer/momentum.h"
 
 #include "engine/ops/optimizer/momentum_math.h"

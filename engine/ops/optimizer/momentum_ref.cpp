@@ -1,4 +1,4 @@
-// Momentum in double.
+// Reference: momentum in double.
 #include "engine/ops/optimizer/momentum.h"
 
 #include "engine/implementation.h"

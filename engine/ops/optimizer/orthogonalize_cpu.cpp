@@ -1,4 +1,4 @@
-// What trains: the Newton-Schulz iteration in F32.
+// CPU backend: the Newton-Schulz iteration in F32.
 #include "engine/ops/optimizer/orthogonalize.h"
 
 #include <cmath>

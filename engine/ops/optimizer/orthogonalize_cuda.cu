@@ -1,4 +1,4 @@
-// On the CUDA device: the Newton-Schulz iteration in F32.
+// CUDA backend: the Newton-Schulz iteration in F32.
 #include "engine/ops/optimizer/orthogonalize.h"
 
 #include <cmath>

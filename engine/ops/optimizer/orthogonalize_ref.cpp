@@ -1,4 +1,4 @@
-// The Newton-Schulz iteration in double.
+// Reference: the Newton-Schulz iteration in double.
 #include "engine/ops/optimizer/orthogonalize.h"
 
 #include <cmath>

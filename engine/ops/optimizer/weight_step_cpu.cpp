@@ -1,4 +1,4 @@
-// What trains: a step of F32 weights. The copy is left to the caller, as by the reference.
+// CPU backend: a step of F32 weights. The copy is left to the caller, as by the reference.
 #include "engine/ops/optimizer/weight_step.h"
 
 #include "engine/ops/optimizer/weight_step_math.h"

@@ -1,4 +1,4 @@
-// On the CUDA device: a step of F32 weights.
+// CUDA backend: a step of F32 weights.
 #include "engine/ops/optimizer/weight_step.h"
 
 #include "engine/ops/optimizer/update_constants.cuh"

@@ -1,4 +1,4 @@
-// A step of the weights in double.
+// Reference: a step of the weights in double.
 #include "engine/ops/optimizer/weight_step.h"
 
 #include "engine/implementation.h"

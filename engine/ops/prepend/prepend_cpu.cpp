@@ -1,4 +1,4 @@
-// What trains: a row more in F32, a row less in F32 and BF16.
+// CPU backend: a row more in F32, a row less in F32 and BF16.
 #include "engine/ops/prepend/prepend.h"
 
 #include "engine/threads.h"

@@ -1,4 +1,4 @@
-// On the CUDA device: a row more in F32, a row less in F32 and BF16.
+// CUDA backend: a row more in F32, a row less in F32 and BF16.
 #include "engine/ops/prepend/prepend.h"
 
 #include "engine/cuda/elements.cuh"

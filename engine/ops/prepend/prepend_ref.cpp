@@ -1,4 +1,4 @@
-// A row more and a row less, in double.
+// Reference: a row more and a row less, in double.
 #include "engine/ops/prepend/prepend.h"
 
 #include "engine/implementation.h"

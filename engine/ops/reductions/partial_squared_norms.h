@@ -1,7 +1,7 @@
-// The sum of squares of a tensor that ranks may have in parts, for the global gradient norm: pieces of kSquaresPiece
-// numbers are summed alone, wherever they are, and their sums are added in one order. So the bits do not depend on who
-// has which pieces, nor on the number of threads. On the CUDA device the squares of a piece are summed in float, and
-// those beyond its range make the sum infinite.
+// The squared norm of a tensor whose shards are on several ranks, for the global gradient norm. Blocks of
+// kSquaredNormBlock elements are summed separately and their sums are added in a fixed order, so the result depends
+// neither on which rank has which blocks nor on the number of threads. The CUDA device sums a block in float; squares
+// beyond its range make the sum infinite.
 #pragma once
 
 #include <vector>
@@ -12,16 +12,16 @@
 
 namespace sink {
 
-inline constexpr std::int64_t kSquaresPiece = 4096;
+inline constexpr std::int64_t kSquaredNormBlock = 4096;
 
-// sums[p] = sum of x_i^2 over piece p; x has whole pieces, sums is F64 (P).
+// sums[p] = sum of x_i^2 over block p; x has whole blocks; sums: F64 (P).
 void partial_squared_norms(const Tensor& x, Tensor& sums);
 
-// sum = the sums of sums over `sections`, each summed alone and then in order; zeros at the end of a section
-// change nothing. F64 of one element.
-void sum_pieces(const Tensor& sums, const std::vector<Segment>& sections, Tensor& sum);
+// sum = the total over `ranges` of sums; each range is summed separately and then added in order, so zeros at the end
+// of a range change nothing. sum: F64, one element.
+void sum_squared_norms(const Tensor& sums, const std::vector<Segment>& ranges, Tensor& sum);
 
 SINK_BACKENDS(partial_squared_norms)
-SINK_BACKENDS(sum_pieces)
+SINK_BACKENDS(sum_squared_norms)
 
 }  // namespace sink

@@ -1,5 +1,5 @@
-// y = factor (sum_i x_i) / divisor, summed in double and in order (on the CUDA device blocks in float first): the mean
-// loss of a batch from the losses of its rows.
+// y = factor (sum_i x_i) / divisor, for the mean loss of a batch. Summed in double and in order; the CUDA device sums
+// blocks in float first.
 #pragma once
 
 #include "engine/ops/backends.h"

@@ -1,4 +1,4 @@
-// What trains: the sum of F32 and BF16 numbers in order, in double.
+// CPU backend: the sum of F32 and BF16 elements in order, in double.
 #include "engine/ops/reductions/scaled_sum.h"
 
 namespace sink::cpu {

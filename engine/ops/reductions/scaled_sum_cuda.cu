@@ -1,5 +1,4 @@
-// On the CUDA device: the sum of F32 and BF16 numbers, of blocks in float by a fixed tree, and of the blocks' sums in
-// order and in double.
+// CUDA backend: sums blocks of F32 and BF16 elements in float by a fixed tree, and the blocks in order, in double.
 #include "engine/ops/reductions/scaled_sum.h"
 
 #include "engine/cuda/elements.cuh"
@@ -9,7 +8,7 @@ namespace sink::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr std::int64_t kBlock = 1 << 12;  // numbers that are summed alone
+constexpr std::int64_t kBlock = 1 << 12;  // elements that are summed separately
 
 template <class X>
 __global__ void partial_sums_kernel(std::int64_t count, const X* x, float* partial) {
@@ -20,7 +19,7 @@ __global__ void partial_sums_kernel(std::int64_t count, const X* x, float* parti
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
 
-// In double, as the contract says: beside a large sum in float a block's would be lost. Rounded once, to y's type.
+// In double, as a large sum in float would lose the sum of a block. Rounded once, to the type of y.
 template <class Y>
 void add_in_order(const Tensor& partial, double factor, double divisor, Tensor& y) {
   std::int64_t blocks = partial.size();

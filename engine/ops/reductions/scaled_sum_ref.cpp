@@ -1,4 +1,4 @@
-// The sum of n numbers in order, in double.
+// Reference: the sum in order, in double.
 #include "engine/ops/reductions/scaled_sum.h"
 
 #include "engine/implementation.h"
@@ -18,8 +18,8 @@ void scaled_sum(const Tensor& x, double factor, double divisor, Tensor& y) {
 namespace sink {
 
 void scaled_sum(const Tensor& x, double factor, double divisor, Tensor& y) {
-  SINK_CHECK(x.dtype() != DType::I32, "scaled_sum", "expected real numbers, got " + x.str());
-  SINK_CHECK(y.size() == 1, "scaled_sum", "expected a tensor of one number for the sum, got " + y.str());
+  SINK_CHECK(x.dtype() != DType::I32, "scaled_sum", "expected floating-point elements, got " + x.str());
+  SINK_CHECK(y.size() == 1, "scaled_sum", "expected a tensor of one element for the sum, got " + y.str());
   SINK_SELECT(x, scaled_sum)(x, factor, divisor, y);
 }
 

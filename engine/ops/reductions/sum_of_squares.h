@@ -1,5 +1,5 @@
-// sum_i x_i^2 in double, for the global gradient norm. The same bits for any number of threads. The CUDA device squares
-// and sums blocks in float first, so there squares beyond its range make the sum infinite.
+// sum_i x_i^2 in double, for the global gradient norm. Results do not depend on the number of threads. The CUDA device
+// squares and sums blocks in float first; squares beyond its range make the sum infinite.
 #pragma once
 
 #include <vector>
@@ -10,7 +10,7 @@
 
 namespace sink {
 
-// Over the numbers of x in `segments`, each summed alone and then in order; sum: F64, of one element.
+// Over the elements of x in `segments`; each is summed separately and then added in order. sum: F64, one element.
 void sum_of_squares(const Tensor& x, const std::vector<Segment>& segments, Tensor& sum);
 
 SINK_BACKENDS(sum_of_squares)

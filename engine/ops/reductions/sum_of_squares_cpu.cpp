@@ -1,4 +1,4 @@
-// What trains: the sum of squares of F32 and BF16 numbers, in double.
+// CPU backend: the sum of squares of F32 and BF16 elements, in double.
 #include "engine/ops/reductions/sum_of_squares.h"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace sink::cpu {
 namespace {
 
-constexpr std::int64_t kSumBlock = 1 << 14;  // summed alone; the sums of blocks are added in order
+constexpr std::int64_t kSumBlock = 1 << 14;  // summed separately; the sums of blocks are added in order
 
 std::int64_t block_count(const Segment& segment) { return (segment.size() + kSumBlock - 1) / kSumBlock; }
 

@@ -1,5 +1,5 @@
-// On the CUDA device: the sum of squares of F32 and BF16 numbers, of blocks in float by a fixed tree (so squares beyond
-// F32 make it infinite), and of the blocks' sums in order and in double.
+// CUDA backend: sums the squares of blocks of F32 and BF16 elements in float by a fixed tree, so squares beyond F32
+// make the sum infinite, and the blocks in order, in double.
 #include "engine/ops/reductions/sum_of_squares.h"
 
 #include "engine/cuda/warp.cuh"
@@ -8,17 +8,17 @@ namespace sink::cuda {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr std::int64_t kBlock = 1 << 16;  // numbers that are summed alone
+constexpr std::int64_t kBlock = 1 << 16;  // elements that are summed separately
 
-// Segments that go to a kernel as its arguments, 4 KiB of which every GPU takes, and how the blocks of its grid are
-// theirs: those from first_block[n] on, up to first_block[n + 1], sum segment n.
+// Segments passed as kernel arguments, which every GPU limits to 4 KiB. Thread blocks first_block[n] to
+// first_block[n + 1] sum segment n.
 struct Group {
-  static constexpr int kMost = 128;
-  Segment segments[kMost];
-  unsigned first_block[kMost + 1] = {};
+  static constexpr int kMax = 128;
+  Segment segments[kMax];
+  unsigned first_block[kMax + 1] = {};
   int count = 0;
 
-  bool full() const { return count == kMost; }
+  bool full() const { return count == kMax; }
   unsigned blocks() const { return first_block[count]; }
   void add(const Segment& segment) {
     segments[count] = segment;
@@ -42,9 +42,8 @@ __global__ void partial_sums_kernel(const X* x, const Group group, float* partia
   if (threadIdx.x == 0) partial[blockIdx.x] = sum;
 }
 
-// One block. In double, the type of the sum, so that the parts of a large model lose nothing when they are added: a
-// thread sums the blocks of a segment, and the first one the segments, each alone and then in order, as the contract
-// says.
+// One thread block, in double, so that sums of a large model lose no digits. A thread sums the blocks of one segment;
+// then thread 0 adds the segments in order.
 __global__ void add_in_order_kernel(const float* partial, const Group group, double* sum) {
   double* of_segments = shared_memory<double>();
   int n = static_cast<int>(threadIdx.x);
@@ -66,7 +65,7 @@ void add_group(const X* x, const Group& group, Tensor& sum) {
   Tensor partial = Tensor::empty({group.blocks()}, DType::F32, Device::cuda);
   launch({group.blocks(), kThreads, kThreads / kWarp * sizeof(float)}, partial_sums_kernel<X>, x, group,
          partial.device_data<float>());
-  launch({1, Group::kMost, Group::kMost * sizeof(double)}, add_in_order_kernel, partial.device_data<float>(), group,
+  launch({1, Group::kMax, Group::kMax * sizeof(double)}, add_in_order_kernel, partial.device_data<float>(), group,
          sum.device_data<double>());
 }
 

@@ -1,4 +1,4 @@
-// The sum of squares in plain order.
+// Reference: the sum of squares, in order.
 #include "engine/ops/reductions/sum_of_squares.h"
 
 #include "engine/implementation.h"
@@ -22,9 +22,9 @@ void sum_of_squares(const Tensor& x, const std::vector<Segment>& segments, Tenso
 namespace sink {
 
 void sum_of_squares(const Tensor& x, const std::vector<Segment>& segments, Tensor& sum) {
-  SINK_CHECK(x.dtype() != DType::I32, "sum_of_squares", "expected real numbers, got " + x.str());
+  SINK_CHECK(x.dtype() != DType::I32, "sum_of_squares", "expected floating-point elements, got " + x.str());
   SINK_CHECK(sum.size() == 1 && sum.dtype() == DType::F64, "sum_of_squares",
-             "expected one f64 for the sum, got " + sum.str());
+             "expected a sum of one f64, got " + sum.str());
   for (const Segment& segment : segments)
     SINK_CHECK(0 <= segment.begin && segment.begin <= segment.end && segment.end <= x.size(), "sum_of_squares",
                "the segment [" + std::to_string(segment.begin) + ", " + std::to_string(segment.end) + ") is not in " +

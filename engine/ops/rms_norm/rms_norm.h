@@ -15,7 +15,7 @@ inline constexpr double kNormEpsilon = 1e-5;
 // x: (..., C) F32 or F64; gain_C like x; y: shape of x, its type or BF16; r: one number per row, saved for backward.
 void rms_norm(const Tensor& x, const Tensor& gain_C, Tensor& y, Tensor& r, double epsilon = kNormEpsilon);
 
-// dy like y; dx like x; dgain like gain. Either is added to if its flag says so.
+// dy like y; dx like x; dgain like gain. With accumulate_dx and accumulate_dgain they are added to, else overwritten.
 void rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Tensor& r, Tensor& dx,
                        bool accumulate_dx, Tensor& dgain_C, bool accumulate_dgain);
 

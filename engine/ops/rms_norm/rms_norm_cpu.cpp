@@ -1,4 +1,4 @@
-// What trains: the root-mean-square norm of F32 rows, y in F32 or BF16.
+// CPU backend: the root-mean-square norm of F32 rows, y in F32 or BF16.
 #include "engine/ops/rms_norm/rms_norm.h"
 
 #include <cmath>
@@ -88,12 +88,12 @@ void backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Ten
 }  // namespace
 
 void rms_norm(const Tensor& x, const Tensor& gain_C, Tensor& y, Tensor& r, double epsilon) {
-  forward(x, gain_C, y, r, epsilon, kNothing);
+  forward(x, gain_C, y, r, epsilon, kNoOp);
 }
 
 void rms_norm_backward(const Tensor& dy, const Tensor& x, const Tensor& gain_C, const Tensor& r, Tensor& dx,
                        bool accumulate_dx, Tensor& dgain_C, bool accumulate_dgain) {
-  backward(dy, x, gain_C, r, dx, accumulate_dx, dgain_C, accumulate_dgain, kNothing, kNothing);
+  backward(dy, x, gain_C, r, dx, accumulate_dx, dgain_C, accumulate_dgain, kNoOp, kNoOp);
 }
 
 void add_rms_norm(const Tensor& a, const Tensor& b, const Tensor& gain_C, Tensor& u, Tensor& y, Tensor& r,
@@ -107,7 +107,7 @@ void add_rms_norm_backward(const Tensor& dy, const Tensor& du, const Tensor& u, 
   std::int64_t C = gain_C.size();
   backward(
       dy, u, gain_C, r, da, du.defined(), dgain_C, accumulate_dgain,
-      [&](std::int64_t row) { begin_gradient_row(du, row, C, da); },
+      [&](std::int64_t row) { init_gradient_row(du, row, C, da); },
       [&](std::int64_t row) { round_gradient_row(da, row, C, db); });
 }
 

@@ -1,4 +1,4 @@
-// On the CUDA device: the root-mean-square norm of F32 rows, y in F32 or BF16.
+// CUDA backend: the root-mean-square norm of F32 rows, y in F32 or BF16.
 #include "engine/ops/rms_norm/rms_norm.h"
 
 #include "engine/cuda/norm_rows.cuh"

@@ -1,4 +1,4 @@
-// The root-mean-square norm in double.
+// Reference: the root-mean-square norm in double.
 #include "engine/ops/rms_norm/rms_norm.h"
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace sink::ref {
 
-// Landmark for the debugger: one row of x (C numbers) to one row of y. Returns r, the inverse root mean square.
+// Breakpoint function: one row of x (C elements) to one row of y. Returns r, the inverse root mean square.
 [[gnu::noinline]] double rms_norm_row([[maybe_unused]] std::int64_t row, Row x_C, Row gain_C, std::span<double> y_C,
                                       double epsilon) {
   double mean_square = 0;

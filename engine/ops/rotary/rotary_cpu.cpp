@@ -1,4 +1,4 @@
-// What trains: rotary embedding of F32 and BF16, computed in float.
+// CPU backend: rotary embedding of F32 and BF16, computed in float.
 #include "engine/ops/rotary/rotary.h"
 
 #include "engine/ops/rotary/rotary_math.h"
@@ -7,7 +7,7 @@
 namespace sink::cpu {
 namespace {
 
-// The first 2E of D numbers by the angles of their position, or by the opposite ones where `sign` is -1.
+// Rotates the first 2E of D elements by the angles of one position, or by the opposite angles if `sign` is -1.
 template <class X>
 [[gnu::noinline]] void rotate_row(const X* x_D, const float* cos_E, const float* sin_E, float sign, X* y_D,
                                   std::int64_t E, std::int64_t D) {
@@ -20,17 +20,17 @@ template <class X>
   if (y_D != x_D) std::copy(x_D + 2 * E, x_D + D, y_D + 2 * E);
 }
 
-// run(row of D numbers in rows, the same in heads, row of the table) for all heads of x, of which the first is number
-// first_head in the rows: a task has some positions of a sequence.
+// run(D elements in rows, the same in heads, row of the table) for all heads of x; the first is head first_head of a
+// row. A task handles up to kPositions positions of a sequence.
 template <class X, class Rows, class Heads, class F>
 void for_each_head(const RotaryTable& table, Rows& rows_BTE, Heads& x_BHTD, std::int64_t first_head, const F& run) {
   constexpr std::int64_t kPositions = 64;
   std::int64_t B = x_BHTD.dim(0), H = x_BHTD.dim(1), T = x_BHTD.dim(2), D = x_BHTD.dim(3), width = rows_BTE.dim(2);
-  std::int64_t pieces = (T + kPositions - 1) / kPositions;
+  std::int64_t splits = (T + kPositions - 1) / kPositions;
   auto* rows = rows_BTE.template data<X>();
   auto* heads = x_BHTD.template data<X>();
-  parallel_for(B * pieces, [&](std::int64_t task) {
-    std::int64_t b = task / pieces, begin = task % pieces * kPositions, end = std::min(T, begin + kPositions);
+  parallel_for(B * splits, [&](std::int64_t task) {
+    std::int64_t b = task / splits, begin = task % splits * kPositions, end = std::min(T, begin + kPositions);
     for (std::int64_t h = 0; h < H; ++h)
       for (std::int64_t t = begin; t < end; ++t)
         run(rows + (b * T + t) * width + (first_head + h) * D, heads + ((b * H + h) * T + t) * D, table.row(b, t, T));

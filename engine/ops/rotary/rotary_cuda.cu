@@ -1,4 +1,4 @@
-// On the CUDA device: rotary embedding of F32 and BF16, computed in float.
+// CUDA backend: rotary embedding of F32 and BF16, computed in float.
 #include "engine/ops/rotary/rotary.h"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace sink::cuda {
 namespace {
 
-// Which row of the table a token has: RotaryTable::row.
+// RotaryTable::row on the device.
 struct TableRow {
   const std::int32_t* positions_BT;
   std::int64_t T;
@@ -23,8 +23,8 @@ struct TableRow {
   }
 };
 
-// A thread has a pair of numbers that are rotated, or one that is not, so y may be x. In a row of D those are the E
-// pairs first and the D - 2E others behind.
+// A thread rotates a pair of elements or copies one other element, so y may be x. A row of D has E pairs, then D - 2E
+// other elements.
 template <class X>
 void rotate_rows(const Tensor& x_BHTD, const RotaryTable& table, float sign, Tensor& y_BHTD) {
   std::int64_t T = x_BHTD.dim(2), D = x_BHTD.dim(3), E = table.cos_TE.dim(1), items = D - E;
@@ -49,13 +49,13 @@ void rotate_rows(const Tensor& x_BHTD, const RotaryTable& table, float sign, Ten
   });
 }
 
-// Queries, keys and values as heads; X is const where they are read.
+// Heads of queries, keys and values; X is const for inputs.
 template <class X>
 struct SplitHeads {
   X *q_BHTD, *k_BGTD, *v_BGTD;
   std::int64_t H, G, T, D;
 
-  // The D numbers of head `head` of a row, where queries come first, at position t of sequence b.
+  // The D elements of head `head` of a row (queries first) at position t of sequence b.
   __device__ X* row(std::int64_t b, std::int64_t t, std::int64_t head) const {
     if (head < H) return q_BHTD + ((b * H + head) * T + t) * D;
     X* heads = head < H + G ? k_BGTD : v_BGTD;
@@ -63,9 +63,8 @@ struct SplitHeads {
   }
 };
 
-// A block has a position: reads its rows from `from` and writes them to `to`, one of which is the row of all heads. Per
-// head a thread has N pairs of numbers that are rotated, or N numbers that are not, as in rotate_rows; pairs of a value
-// are moved only.
+// One block per position. Per head, a thread rotates N pairs or copies N other elements, as in rotate_rows; pairs of
+// values are copied.
 template <int N, bool kToHeads, class Rows, class Heads>
 __global__ void split_rotary_kernel(Rows* rows_BTE, SplitHeads<Heads> heads, const float* cos_TE, const float* sin_TE,
                                     std::int64_t E, TableRow table_row) {

@@ -1,4 +1,4 @@
-// The rotation of one pair of numbers.
+// The rotation of one pair of elements.
 #pragma once
 
 #include "engine/host_device.h"

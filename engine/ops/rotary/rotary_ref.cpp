@@ -1,4 +1,4 @@
-// Rotary embedding in double.
+// Reference: rotary embedding in double.
 #include "engine/ops/rotary/rotary.h"
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace sink::ref {
 
-// Landmark for the debugger: the D numbers at position t, the first 2E of them rotated by the angles of that position,
-// or by the opposite ones where `sign` is -1.
+// Breakpoint function: rotates the first 2E of D elements by the angles of position t, or by the opposite angles if
+// `sign` is -1.
 [[gnu::noinline]] void rotary_row([[maybe_unused]] std::int64_t t, Row x_D, Row cos_E, Row sin_E, double sign,
                                   std::span<double> y_D) {
   std::size_t E = cos_E.size(), D = x_D.size();
@@ -35,8 +35,8 @@ void rotary(const Tensor& x_BHTD, const RotaryTable& table, bool inverse, Tensor
 
 namespace {
 
-// f(row of the table, of qkv and of x), the last two of D numbers, for every position and head of x, which is number
-// first_head + h of the row_heads heads of qkv.
+// f(row of the table, D elements of qkv, D elements of x) for every position and head of x, which is head first_head +
+// h of the row_heads heads of qkv.
 template <class F>
 void for_each_head(const RotaryTable& table, const Tensor& x_BHTD, std::int64_t first_head, std::int64_t row_heads,
                    F&& f) {
@@ -85,13 +85,14 @@ void split_rotary_backward(const Tensor& dq_BHTD, const Tensor& dk_BGTD, const T
 // The operation itself: it checks its arguments and selects a backend.
 namespace sink {
 
-RotaryTable rotary_table(std::int64_t T, const std::vector<double>& turns_E, DType dtype, double length) {
+RotaryTable rotary_table(std::int64_t T, const std::vector<double>& inv_freq_E, DType dtype, double attention_scaling) {
   SINK_CHECK(dtype == accumulate_type(dtype), "rotary",
              std::string("the table must be f32 or f64, got ") + name_of(dtype));
   auto table = [&](auto f) {
-    return Tensor::table<double>(T, static_cast<std::int64_t>(turns_E.size()),
+    return Tensor::table<double>(T, static_cast<std::int64_t>(inv_freq_E.size()),
                                  [&](std::int64_t t, std::int64_t e) {
-                                   return length * f(static_cast<double>(t) * turns_E[static_cast<std::size_t>(e)]);
+                                   return attention_scaling *
+                                          f(static_cast<double>(t) * inv_freq_E[static_cast<std::size_t>(e)]);
                                  })
         .to(dtype);
   };
@@ -109,7 +110,7 @@ struct UpcastF64<const RotaryTable> {
 
 namespace {
 
-// A row of the table for each of T positions, of at most D/2 columns; a position for each token, if for any.
+// Whether the table has a row for each of T positions and at most D/2 columns, and a position for each token, if any.
 bool fits(const RotaryTable& table, const Tensor& x_BHTD) {
   const Tensor& cos_TE = table.cos_TE;
   return x_BHTD.rank() == 4 && cos_TE.dim(0) >= x_BHTD.dim(2) && 2 * cos_TE.dim(1) <= x_BHTD.dim(3) &&

@@ -1,4 +1,4 @@
-// What runs: x of F32 and BF16, on all threads.
+// CPU backend: x of F32 and BF16, on all threads.
 #include "engine/ops/stored_cross_entropy/stored_cross_entropy.h"
 
 #include <cmath>

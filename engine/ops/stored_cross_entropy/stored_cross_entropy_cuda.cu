@@ -1,4 +1,4 @@
-// On the CUDA device, from weights that stay on the host.
+// CUDA backend, with weights that stay on the host.
 #include "engine/ops/stored_cross_entropy/stored_cross_entropy.h"
 
 #include <algorithm>

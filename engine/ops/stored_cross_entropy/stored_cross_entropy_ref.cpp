@@ -1,4 +1,4 @@
-// In double, in plain loops.
+// Reference: in double, in plain loops.
 #include "engine/ops/stored_cross_entropy/stored_cross_entropy.h"
 
 #include <cmath>

@@ -1,9 +1,8 @@
-// y = x W^T, and rows of W, for a matrix of weights that is read where it lies in a file
-// (engine/stored/stored_matrix.h).
+// y = x W^T, and rows of W, for a matrix of weights in a memory-mapped file (engine/stored/stored_matrix.h).
 //
-// Weights are decoded on the way: in the CPU's implementation row by row where x has few rows, else in tiles of rows
-// that then are a matrix product like any other. On the CUDA device tiles are decoded by the CPU and sent there, again
-// every time. Not for training: there is no backward.
+// Weights are decoded on every call. The CPU backend decodes row by row if x has few rows, else in tiles of rows, each
+// multiplied by the ordinary matrix product. The CUDA backend decodes tiles on the CPU and copies them to the device.
+// Not for training: there is no backward.
 #pragma once
 
 #include "engine/ops/backends.h"

@@ -1,4 +1,4 @@
-// What runs: F32 and BF16, on all threads.
+// CPU backend: F32 and BF16, on all threads.
 #include "engine/ops/stored_product/stored_product.h"
 
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 #include "engine/ops/matmul/matmul.h"
 #include "engine/ops/stored_product/stored_tiles.h"
-#include "engine/stored/dot.h"
+#include "engine/stored/stored_type.h"
 #include "engine/threads.h"
 
 namespace sink::cpu {

@@ -1,4 +1,4 @@
-// On the CUDA device, from weights that stay on the host.
+// CUDA backend, with weights that stay on the host.
 #include "engine/ops/stored_product/stored_product.h"
 
 #include "engine/cuda/elements.cuh"

@@ -1,8 +1,8 @@
-// Softmax over the k largest of every row's E numbers, 0 for the others: what a mixture of experts weighs those with
-// that a router chose (Shazeer et al. 2017, with the softmax behind the choice; gpt-oss 2025).
+// Softmax over the k largest of the E elements of every row, 0 for the others: the weights of the experts that a router
+// chose (Shazeer et al. 2017, but with the softmax after the choice; gpt-oss 2025).
 //   p_e = exp(x_e) / sum over the chosen of exp(x_j).
 //
-// Of equal numbers the first is chosen. Backward: dx_e = p_e (dp_e - sum_j p_j dp_j), which is 0 for the others.
+// Of equal elements the first is chosen. Backward: dx_e = p_e (dp_e - sum_j p_j dp_j), which is 0 for the others.
 #pragma once
 
 #include "engine/ops/backends.h"

@@ -1,4 +1,4 @@
-// What trains: F32 and BF16, computed in float, a piece of the rows on each thread.
+// CPU backend: F32 and BF16, computed in float, a piece of the rows on each thread.
 #include "engine/ops/top_softmax/top_softmax.h"
 
 #include "engine/ops/top_softmax/top_softmax_math.h"

@@ -1,4 +1,4 @@
-// On the CUDA device: F32 and BF16, computed in float, a row on each thread.
+// CUDA backend: F32 and BF16, computed in float, a row on each thread.
 #include "engine/ops/top_softmax/top_softmax.h"
 
 #include "engine/cuda/elements.cuh"

@@ -1,4 +1,4 @@
-// One row of E numbers: which are chosen, their softmax, its gradient. R: float or double, of sums.
+// One row of E elements: which are chosen, their softmax, its gradient. R: float or double, the type of the sums.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace sink {
 
-// Whether number e is one of the k largest; of equal ones those that come first are. E is small: rows have as many
-// numbers as a layer has experts.
+// Whether element e is one of the k largest. Of equal elements the first ones are. Takes O(E) time, which is fine since
+// E is small: the number of experts of a layer.
 template <class R, class X>
 SINK_HD bool among_largest(const X* x_E, std::int64_t E, std::int64_t k, std::int64_t e) {
   std::int64_t before = 0;

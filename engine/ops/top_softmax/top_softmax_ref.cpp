@@ -1,4 +1,4 @@
-// In double.
+// Reference: in double.
 #include "engine/ops/top_softmax/top_softmax.h"
 
 #include "engine/implementation.h"
@@ -27,7 +27,7 @@ namespace sink {
 void top_softmax(const Tensor& x, std::int64_t k, Tensor& p) {
   check_like("top_softmax", "p", p, x);
   SINK_CHECK(x.rank() > 0 && 1 <= k && k <= x.dim(-1), "top_softmax",
-             "expected rows of at least k = " + std::to_string(k) + " numbers, k from 1, got x " + x.str());
+             "expected rows of at least k = " + std::to_string(k) + " elements, k from 1, got x " + x.str());
   if (x.size() == 0) return;
   SINK_SELECT(x, top_softmax)(x, k, p);
 }

@@ -26,7 +26,7 @@ const few = (count) => Math.min(16, count);
 const lastOf = (row, part) => upTo(row.keys.j.length, part, few(row.keys.j.length)) - 1;
 // The row mass that evaluations measure, where it is another number than the row sum.
 const massOf = (row) => !row.keys.j.includes(-1) ? ""
-  : `, without the extra key (row mass) ${num(row.keys.a.reduce((sum, a, n) => row.keys.j[n] < 0 ? sum : sum + a, 0))}`;
+  : `, without the extra key (row sum) ${num(row.keys.a.reduce((sum, a, n) => row.keys.j[n] < 0 ? sum : sum + a, 0))}`;
 const zeros = () => rowOf().q.map(() => 0);
 const vectors = (kind, row) => row.keys.j.map((j) => vectorOf(kind, j).length ? vectorOf(kind, j) : zeros());
 // What the first keys add up to, and what the last of them added.

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "engine/comm/device_communicator.h"
+#include "engine/comm/host_communicator.h"
 #include "engine/comm/launcher.h"
 #include "engine/ops/add/add.h"
 #include "tests/support/forked_ranks.h"

@@ -5,8 +5,9 @@
 #include <csignal>
 #include <thread>
 
-#include "engine/comm/device_communicator.h"
+#include "engine/comm/host_communicator.h"
 #include "engine/comm/nccl/nccl_communicator.h"
+#include "tests/support/check_refused.h"
 #include "tests/support/forked_ranks.h"
 
 namespace sink {
@@ -160,6 +161,26 @@ TEST_CASE("NCCL's mock: a send without its receive in one group waits for ever, 
   CHECK(cudaEventQuery(done) == cudaSuccess);
   CHECK(cudaStreamDestroy(stream) == cudaSuccess);
   CHECK(ncclCommDestroy(comms[1]) == ncclSuccess);
+}
+
+TEST_CASE("NCCL's library: a missing one, and one without NCCL's functions, are one sentence") {
+  check_refused([] { load_nccl("libno_such_nccl.so.2"); },
+                {"several ranks on GPUs need", "libno_such_nccl.so.2", "one GPU does not need it"}, Exit::device);
+  check_refused([] { load_nccl("libm.so.6"); }, {"ncclGetErrorString"}, Exit::device);
+}
+
+TEST_CASE("device ranks: without NCCL every rank reports it before it waits for another") {
+  CHECK(in_ranks(2, [](const RankPlace& place) {
+          ::setenv("SINK_NCCL", "libno_such_nccl.so.2", 1);
+          std::string said;
+          try {
+            on_devices(place);
+          } catch (const Error& error) { said = error.what(); }
+          return expect(said.find("NCCL, which several ranks on GPUs need, cannot be loaded") != std::string::npos,
+                        said)
+                     ? 0
+                     : 1;
+        }) == std::vector<int>{0, 0});
 }
 
 }  // namespace sink

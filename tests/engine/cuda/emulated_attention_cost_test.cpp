@@ -1,4 +1,4 @@
-// What attention's tensor-core kernels execute, counted by the emulated device in place of a clock.
+// The cost of the tensor-core kernels of attention, counted by the emulated device.
 #include <doctest/doctest.h>
 
 #include "engine/cuda/emulated/counters.h"
@@ -9,7 +9,7 @@ using namespace sink::test;
 
 namespace {
 
-// Pairs of `rows` neighbouring queries and `columns` neighbouring keys, counted from 0, of which a query sees a key.
+// The number of tiles of `rows` queries and `columns` keys in which a query sees a key.
 std::int64_t live_tiles(const KeyRange& range, std::int64_t T, std::int64_t rows, std::int64_t columns) {
   std::int64_t live = 0;
   for (std::int64_t i = 0; i < T; i += rows)
@@ -47,7 +47,7 @@ const KeyRange kMasks[] = {{}, {.window = 40}, {.prefix = 70}, {.prefix = 1, .wi
 
 }  // namespace
 
-TEST_CASE("attention's cost: no row of shared memory waits for another") {
+TEST_CASE("attention's cost: no bank conflicts in shared memory") {
   for (std::int64_t D : {64, 96, 128}) {
     CAPTURE(D);
     AttentionCase c = a_case(200, D, {}, Extra::bias);
@@ -59,18 +59,18 @@ TEST_CASE("attention's cost: no row of shared memory waits for another") {
   }
 }
 
-TEST_CASE("attention's cost: products of tiles that are seen, and no others") {
+TEST_CASE("attention's cost: products of visible tiles, and no others") {
   constexpr std::int64_t T = 330, D = 64;
-  constexpr std::int64_t kOne = 16 * 8 * 16;  // multiplications of an instruction
+  constexpr std::int64_t kOne = 16 * 8 * 16;  // multiplications per instruction
   for (const KeyRange& range : kMasks) {
     CAPTURE(range.prefix);
     CAPTURE(range.window);
     AttentionCase c = a_case(T, D, range);
-    // Two products of 32 queries, a warp's, and 64 keys.
+    // Two products of 32 queries (of a warp) and 64 keys.
     CHECK(of_forward<Softmax>(c).matrix_products == live_tiles(range, T, 32, 64) * 2 * 32 * 64 * D / kOne);
-    // Three of 16 queries and 64 keys for dq, four of 64 queries and 16 keys for dk and dv.
+    // Three of 32 queries and 32 keys for dq, four of 64 queries and 32 keys for dk and dv.
     CHECK(of_backward<Softmax>(c).matrix_products ==
-          (live_tiles(range, T, 16, 64) * 3 + live_tiles(range, T, 64, 16) * 4) * 16 * 64 * D / kOne);
+          (live_tiles(range, T, 32, 32) * 3 * 32 + live_tiles(range, T, 64, 32) * 4 * 64) * 32 * D / kOne);
   }
 }
 
@@ -91,7 +91,7 @@ TEST_CASE("attention's cost: approximations per score") {
   auto per_score = [&](const emulated::Counters& counters) {
     return static_cast<double>(counters.approximations) / scores;
   };
-  CHECK(per_score(of_forward<Softmax>(c)) < 1.2);  // 1, and two per row and tile that make room for a new maximum
+  CHECK(per_score(of_forward<Softmax>(c)) < 1.2);  // 1, and two per row and tile for a new maximum
   CHECK(per_score(of_forward<Sigmoid>(c)) < 2.1);
   CHECK(per_score(of_forward<EluNorm>(c)) < 1.1);
   CHECK(per_score(of_forward<Linear>(c)) < 0.1);

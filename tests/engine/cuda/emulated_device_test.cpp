@@ -1,5 +1,4 @@
-// The emulated device: what a kernel may not do ends it with one message, under every schedule; and what it may do is
-// done as on a GPU.
+// The emulated device: an error of a kernel ends it with a message under every schedule; other kernels run as on a GPU.
 #include <doctest/doctest.h>
 
 #include <string>
@@ -7,32 +6,17 @@
 
 #include "engine/cuda/emulated/memory.h"
 #include "engine/cuda/instructions.cuh"
-#include "engine/cuda/schedules.h"
 #include "engine/cuda/vectors.cuh"
 #include "engine/tensor.h"
 #include "tests/support/compare.h"
 #include "tests/support/in_child.h"
+#include "tests/support/kernel_errors.h"
+#include "tests/support/schedules.h"
 
 using namespace sink;
 using namespace sink::cuda;
 
 namespace {
-
-// What the Error of a launch says; empty if there is none.
-template <class Launch>
-std::string error_of(Launch&& launch) {
-  try {
-    launch();
-  } catch (const Error& error) {
-    CHECK(error.code == Exit::device);
-    return error.what();
-  }
-  return "";
-}
-
-void check_says(const std::string& text, const std::vector<std::string>& parts) {
-  for (const std::string& part : parts) CHECK_MESSAGE(text.find(part) != std::string::npos, part, " is not in: ", text);
-}
 
 template <class F>
 void for_each_schedule(F&& f) {
@@ -45,7 +29,7 @@ void for_each_schedule(F&& f) {
 
 Tensor on_device(std::int64_t count) { return Tensor::zeros({count}, DType::F32, Device::cuda); }
 
-// y_t = the t-th number of the block's in reverse, by way of shared memory, `rounds` times.
+// Reverses the values of the block's threads through shared memory, `rounds` times.
 __global__ void reverse_kernel(float* y, int rounds, bool wait_before_use, bool wait_before_reuse) {
   float* shared = shared_memory<float>();
   unsigned t = threadIdx.x, n = blockDim.x;
@@ -70,11 +54,11 @@ std::vector<float> reversed(int rounds, bool wait_before_use, bool wait_before_r
 __global__ void copy_kernel(const float* x, float* y, bool wait, bool misaligned, bool outside) {
   float* shared = shared_memory<float>();
   unsigned t = threadIdx.x;
-  copy_async_16(shared + 4 * t + (misaligned ? 1 : 0) + (outside ? 4096 : 0), x + 4 * t, t != 5);
-  commit_copies();
-  if (wait) wait_for_copies<0>();
+  cp_async_16(shared + 4 * t + (misaligned ? 1 : 0) + (outside ? 4096 : 0), x + 4 * t, t != 5);
+  cp_async_commit_group();
+  if (wait) cp_async_wait_group<0>();
   for (int n = 0; n < 4; ++n) y[4 * t + n] = shared[4 * t + n];
-  wait_for_copies<0>();
+  cp_async_wait_group<0>();
 }
 
 __global__ void shuffle_kernel(float* y) { y[threadIdx.x] = shuffle_xor(static_cast<float>(threadIdx.x), 5); }
@@ -91,8 +75,8 @@ __global__ void broken_kernel(int how) {
     if (t == 0) sync_block();  // the others of its warp wait for it
     sync_warp();
   }
-  if (how == 4) copy_async_16(shared_memory<float>() + 4 * t, nullptr, false);  // and nobody waits
-  if (how == 5) shared_memory<float>()[300 + t % 4] = 1;                        // behind what was asked for
+  if (how == 4) cp_async_16(shared_memory<float>() + 4 * t, nullptr, false);  // without a wait
+  if (how == 5) shared_memory<float>()[300 + t % 4] = 1;                      // after the requested bytes
 }
 
 __global__ void touch_kernel(float* x, std::int64_t at) {
@@ -101,29 +85,29 @@ __global__ void touch_kernel(float* x, std::int64_t at) {
 
 __global__ void vector_kernel(float* x, int first) { store_vector(x, load_vector<4>(x + first)); }
 
-// What a child says that does `body` with device memory, and leaves with 7.
+// The output of a child process that runs `body` and exits with 7.
 template <class Body>
 std::string fault_of(Body&& body) {
-  std::string said;
+  std::string output;
   CHECK(in_child(
             [&] {
               body();
               return 0;
             },
-            &said) == static_cast<int>(Exit::device));
-  return said;
+            &output) == static_cast<int>(Exit::device));
+  return output;
 }
 
 }  // namespace
 
-TEST_CASE("emulated device: threads of a block meet at barriers, and memory they share begins as NaN") {
+TEST_CASE("emulated device: threads of a block meet at barriers, and shared memory is filled with NaN") {
   for_each_schedule([] {
     std::vector<float> y = reversed(3, true, true);
     for (std::size_t i = 0; i < y.size(); ++i) CHECK(y[i] == static_cast<float>(95 - i % 96));
   });
 }
 
-TEST_CASE("emulated device: a barrier left out gives wrong numbers under some schedule") {
+TEST_CASE("emulated device: a missing barrier gives wrong results under some schedule") {
   int wrong_use = 0, wrong_reuse = 0;
   for_each_schedule([&] {
     wrong_use += reversed(3, false, true) != reversed(3, true, true);
@@ -133,7 +117,7 @@ TEST_CASE("emulated device: a barrier left out gives wrong numbers under some sc
   CHECK(wrong_reuse > 0);
 }
 
-TEST_CASE("emulated device: lanes exchange numbers") {
+TEST_CASE("emulated device: lanes exchange values") {
   for_each_schedule([] {
     Tensor y = on_device(64);
     launch({1, 64}, shuffle_kernel, y.device_data<float>());
@@ -153,19 +137,20 @@ TEST_CASE("emulated device: copies arrive when they are waited for and not befor
     for (std::int64_t i = 0; i < 64; ++i) CHECK(y.item(i) == (i / 4 == 5 ? 0 : i));
     run(false);
     for (std::int64_t i = 0; i < 64; ++i) CHECK(std::isnan(y.item(i)));
-    check_says(error_of([&] { run(true, true); }), {"multiple of 16 bytes", "copy_async", "emulated_device_test.cpp:"});
+    check_says(error_of([&] { run(true, true); }),
+               {"multiple of 16 bytes", "cp_async_16", "emulated_device_test.cpp:"});
     check_says(error_of([&] { run(true, false, true); }), {"outside of the block's shared memory"});
   });
 }
 
-TEST_CASE("emulated device: a kernel's mistakes are named with block, thread and line") {
+TEST_CASE("emulated device: errors of a kernel are reported with block, thread and line") {
   const std::vector<std::vector<std::string>> says{
       {"shuffle_xor", "block (", "thread ("},
       {"different instructions", "sync_warp", "shuffle_xor"},
       {"different barriers"},
       {"deadlock", "sync_block", "sync_warp"},
-      {"copies of its own were on their way"},
-      {"wrote behind the 1200 bytes of shared memory"},
+      {"copies of its own were in flight"},
+      {"wrote after the 1200 bytes of shared memory"},
   };
   for_each_schedule([&] {
     for (int how = 0; how < 6; ++how) {
@@ -180,15 +165,13 @@ TEST_CASE("emulated device: a kernel's mistakes are named with block, thread and
   check_says(error_of([&] {
                launch({1, 1}, vector_kernel, x.device_data<float>(), 1);
              }),
-             {"takes a vector of 16 bytes from an address that is no multiple of 16", "thread (0,0,0)"});
+             {"accesses a vector of 16 bytes at an address that is no multiple of 16", "thread (0,0,0)"});
   check_says(error_of([] { launch({1, 2048}, broken_kernel, 9); }), {"1 to 1024 threads", "2048"});
   check_says(error_of([] { launch({1, 32, std::size_t{1} << 20}, broken_kernel, 9); }), {"shared memory"});
-  CHECK(error_of([] {
-          launch({2, 64, 1200}, broken_kernel, 9);
-        }).empty());  // and the next kernel runs as if nothing was
+  CHECK(error_of([] { launch({2, 64, 1200}, broken_kernel, 9); }).empty());  // the next kernel runs normally
 }
 
-TEST_CASE("emulated device: memory out of bounds is named with block, thread and line") {
+TEST_CASE("emulated device: an access out of bounds is reported with block, thread and line") {
   for (unsigned schedule : {0u, 1u}) {
     Schedule only(schedule);
     Tensor x = on_device(1024);  // a whole page, so that both ends are guarded
@@ -197,7 +180,7 @@ TEST_CASE("emulated device: memory out of bounds is named with block, thread and
     };
     std::vector<std::string> where{"block (1,0,0) thread (37,0,0) writes", "emulated_device_test.cpp:"};
     check_says(touch(1024), where);
-    check_says(touch(1024), {"0 bytes behind the end of an allocation of 4096 bytes"});
+    check_says(touch(1024), {"0 bytes after the end of an allocation of 4096 bytes"});
     check_says(touch(-1), {"4 bytes before the beginning of an allocation of 4096 bytes"});
     launch({2, 64}, touch_kernel, x.device_data<float>(), 1023);
     CHECK(x.item(1023) == 1);
@@ -218,16 +201,16 @@ TEST_CASE("emulated device: host code and freed memory are out of bounds, and ne
   CHECK(error_of([&] { emulated::copy_to_device(data + 60, &fresh, 32); }).find("one allocation") != std::string::npos);
 }
 
-TEST_CASE("emulated device: a byte written beside an allocation is found when it is freed") {
-  Schedule reverse(1);  // allocations begin at a page, their ends are not guarded
+TEST_CASE("emulated device: a byte written next to an allocation is found when it is freed") {
+  Schedule reverse(1);  // allocations are aligned to the beginning of a page, and their ends are not guarded
   check_says(fault_of([] {
                Tensor x = on_device(10);
                launch({2, 64}, touch_kernel, x.device_data<float>(), 11);
              }),
-             {"wrote beside an allocation of 40 bytes", "SINK_SCHEDULE=0"});
+             {"wrote next to an allocation of 40 bytes", "SINK_SCHEDULE=0"});
 }
 
-TEST_CASE("tensors on the device: its memory is counted apart from the CPU's") {
+TEST_CASE("tensors on the device: its memory is counted separately from the CPU's") {
   AllocatorStats host = allocator_stats(), before = allocator_stats(Device::cuda);
   {
     Tensor x = Tensor::empty({1000}, DType::F32, Device::cuda);
@@ -238,7 +221,7 @@ TEST_CASE("tensors on the device: its memory is counted apart from the CPU's") {
   CHECK(allocator_stats(Device::cuda).peak_bytes_in_use >= before.bytes_in_use + 4000);
 }
 
-TEST_CASE("tensors on the device: only operations reach their numbers") {
+TEST_CASE("tensors on the device: only operations access their values") {
   Tensor x = Tensor::full({2, 3}, 1.5, DType::F32, Device::cuda);
   CHECK(x.str() == "f32 (2, 3) on cuda");
   CHECK(x.to(Device::cuda).same_data_ptr(x));
@@ -248,22 +231,21 @@ TEST_CASE("tensors on the device: only operations reach their numbers") {
     } catch (const Error& error) { return std::string(error.what()); }
     return std::string();
   };
-  check_says(refused([&] { x.data<float>(); }),
-             {"f32 (2, 3) on cuda has no numbers in the CPU's memory", "to(Device::cpu)"});
-  check_says(refused([&] { x.raw(); }), {"no numbers in the CPU's memory"});
+  check_says(refused([&] { x.data<float>(); }), {"f32 (2, 3) on cuda is not in the CPU's memory", "to(Device::cpu)"});
+  check_says(refused([&] { x.raw(); }), {"f32 (2, 3) on cuda is not in the CPU's memory"});
   check_says(refused([&] { Tensor::zeros({2}).device_data<float>(); }), {"f32 (2) is on the CPU", "to(Device::cuda)"});
   CHECK(x.item(5) == 1.5);
   Tensor y = x.to(DType::BF16).to(Device::cpu);
   CHECK(y.dtype() == DType::BF16);
   CHECK(y.item(4) == 1.5);
   Tensor z = Tensor::zeros({6}, DType::F64);
-  z.copy_from(x);  // another device and another type at once
+  z.copy_from(x);  // converts device and type
   CHECK(z.item(2) == 1.5);
   CHECK(x.slice(2, {2}).to(Device::cpu).item() == 1.5);
 }
 
-// Pairs of places where 16 bytes of both begin, of one of them, and of neither.
-TEST_CASE("emulated device: fills and conversions of every size and type, wherever they begin") {
+// Pairs of offsets where both are aligned to 16 bytes, one of them, or neither.
+TEST_CASE("emulated device: fills and conversions of every size, type and alignment") {
   auto check = [](std::int64_t n, std::int64_t first, std::int64_t to_first, DType from, DType to) {
     CAPTURE(n);
     CAPTURE(first);

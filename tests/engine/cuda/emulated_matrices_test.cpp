@@ -1,5 +1,4 @@
-// The tensor cores' instructions on the emulated device: what they refuse, what they race with, and what the counters
-// say of how a tile lies in shared memory.
+// Instructions of the tensor cores on the emulated device: errors, races, and bank conflicts of tiles in shared memory.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -8,19 +7,21 @@
 
 #include "engine/cuda/emulated/counters.h"
 #include "engine/cuda/matrix_instructions.cuh"
-#include "engine/cuda/schedules.h"
-#include "engine/cuda/selftest_kernels.h"
 #include "engine/cuda/warp.cuh"
 #include "engine/rng.h"
+#include "tests/support/kernel_errors.h"
+#include "tests/support/schedules.h"
+#include "tools/selftest/selftest_kernels.h"
 
 using namespace sink;
 using namespace sink::cuda;
+using namespace sink::selftest;
 
 namespace {
 
 enum class Bug { none, misaligned, outside, before, without_lane, without_lane_product, write_before, write_after };
 
-// A warp writes 32 rows of 16 bytes, each lane one that another lane gives, and loads them, twice.
+// Twice, a warp writes 32 rows of 16 bytes and loads them; each lane writes a row that another lane addresses.
 __global__ void load_kernel(std::int32_t* y, Bug bug, bool transposed) {
   auto* shared = shared_memory<std::int32_t>();
   auto t = static_cast<int>(threadIdx.x);
@@ -34,9 +35,9 @@ __global__ void load_kernel(std::int32_t* y, Bug bug, bool transposed) {
     if (t == 21 && bug == Bug::outside) row = shared + 32 * 4;
     if (t == 21 && bug == Bug::before) row = shared - 4;
     if (t == 21 && bug == Bug::without_lane) return;
-    transposed ? load_matrices_transposed(got, row) : load_matrices(got, row);
+    transposed ? ldmatrix_x4_trans(got, row) : ldmatrix_x4(got, row);
     if (t == 21 && bug == Bug::without_lane_product) return;
-    add_product(sums, got, got);
+    mma_m16n8k16(sums, got, got);
     if (bug != Bug::write_after) sync_block();
   }
   for (int r = 0; r < 4; ++r) y[t * 4 + r] = static_cast<std::int32_t>(got[r]);
@@ -44,17 +45,9 @@ __global__ void load_kernel(std::int32_t* y, Bug bug, bool transposed) {
 
 std::string error_of(Bug bug, bool transposed, unsigned threads = 32) {
   Tensor y = Tensor::zeros({128}, DType::I32, Device::cuda);
-  try {
+  return sink::error_of([&] {
     launch({1, threads, 32 * 16}, load_kernel, y.device_data<std::int32_t>(), bug, transposed);
-  } catch (const Error& error) {
-    CHECK(error.code == Exit::device);
-    return error.what();
-  }
-  return "";
-}
-
-void check_says(const std::string& text, const std::vector<std::string>& parts) {
-  for (const std::string& part : parts) CHECK_MESSAGE(text.find(part) != std::string::npos, part, " is not in: ", text);
+  });
 }
 
 template <class F>
@@ -77,7 +70,7 @@ Tensor tile(std::int64_t width) {
 
 }  // namespace
 
-TEST_CASE("emulated matrices: an address that is misaligned or not the block's is named") {
+TEST_CASE("emulated matrices: a misaligned address or one outside of shared memory is reported") {
   for_each_schedule([](bool transposed) {
     CHECK(error_of(Bug::none, transposed) == "");
     check_says(error_of(Bug::misaligned, transposed), {"no multiple of 16 bytes", "thread (21,0,0)", kHere});
@@ -89,16 +82,16 @@ TEST_CASE("emulated matrices: an address that is misaligned or not the block's i
 
 TEST_CASE("emulated matrices: a warp without one of its lanes is refused") {
   for_each_schedule([](bool transposed) {
-    const std::string load = transposed ? "load_matrices_transposed" : "load_matrices";
+    const std::string load = transposed ? "ldmatrix_x4_trans" : "ldmatrix_x4";
     check_says(error_of(Bug::none, transposed, 31), {load + " needs all 32 lanes", kHere});
     check_says(error_of(Bug::without_lane, transposed), {"a lane returned while others of its warp wait at " + load});
     check_says(error_of(Bug::without_lane_product, transposed),
-               {"a lane returned while others of its warp wait at add_product"});
+               {"a lane returned while others of its warp wait at mma_m16n8k16"});
   });
 }
 
-#ifdef __SANITIZE_THREAD__  // else nothing watches what these kernels touch
-TEST_CASE("emulated matrices: a load that races with a write is named with both lines") {
+#ifdef __SANITIZE_THREAD__  // else accesses of these kernels are not seen
+TEST_CASE("emulated matrices: a load that races with a write is reported with both lines") {
   FindRaces on;
   for_each_schedule([](bool transposed) {
     CHECK(error_of(Bug::none, transposed) == "");
@@ -111,12 +104,12 @@ TEST_CASE("emulated matrices: a load that races with a write is named with both 
 }
 #endif
 
-TEST_CASE("emulated matrices: rows in banks of their own are read at once, others one after the other") {
+TEST_CASE("emulated matrices: swizzled rows are read without bank conflicts, plain ones are not") {
   for (std::int64_t width : {32, 64, 96, 128}) {
     CAPTURE(width);
     Tensor x = tile(width).to(Device::cuda);
     Tensor registers = Tensor::empty({4, width / 16, 32, 4}, DType::I32, Device::cuda);
-    // Of eight rows of 64 or 128 numbers all begin in one bank, of 32 or 96 four.
+    // Eight rows of 64 or 128 values all begin in the same bank, of 32 or 96 four.
     std::int64_t eights = 8 * width / 8, extra_of_eight = width % 64 == 0 ? 7 : 3;
     for (TileLoad load : {TileLoad::left, TileLoad::rows, TileLoad::columns})
       for (Order order : {Order::plain, Order::swizzled}) {
@@ -140,7 +133,7 @@ TEST_CASE("emulated matrices: products are counted by the warp") {
   CHECK(emulated::take_counters().matrix_products == 0);
 }
 
-TEST_CASE("emulated approximations: wrong by nearly their documented errors and not more, the same in every run") {
+TEST_CASE("emulated approximations: errors are close to the documented ones, and the same in every run") {
   struct Case {
     Approximation which;
     double lowest, highest, error;

@@ -1,12 +1,12 @@
-// Races of kernels on the emulated device: each is named with both threads and both lines, under every schedule, also
-// where the numbers come out right.
+// Races of kernels on the emulated device: each is reported with both threads and both lines, under every schedule,
+// even if the results are right.
 #include <doctest/doctest.h>
 
 #include <string>
 
 #include "engine/cuda/instructions.cuh"
-#include "engine/cuda/schedules.h"
 #include "engine/tensor.h"
+#include "tests/support/schedules.h"
 
 using namespace sink;
 using namespace sink::cuda;
@@ -40,13 +40,13 @@ std::string error_of(Bug bug) {
   return "";
 }
 
-// Every thread copies four numbers, and reads those that another one copied.
+// Every thread copies four values, and reads those that another one copied.
 __global__ void copy_kernel(const float* x, float* y, bool wait) {
   float* shared = shared_memory<float>();
   unsigned t = threadIdx.x;
-  copy_async_16(shared + 4 * t, x + 4 * t, true);
-  commit_copies();
-  wait_for_copies<0>();
+  cp_async_16(shared + 4 * t, x + 4 * t, true);
+  cp_async_commit_group();
+  cp_async_wait_group<0>();
   if (wait) sync_block();
   y[t] = shared[4 * (t ^ 1)];
 }
@@ -61,7 +61,7 @@ std::string error_of_copies(bool wait) {
 
 }  // namespace
 
-TEST_CASE("races: a copy that its own thread alone has waited for is named by the line that began it") {
+TEST_CASE("races: a copy that only its own thread has waited for is reported with the line that started it") {
   FindRaces on;
   CHECK(error_of_copies(true) == "");
   std::string text = error_of_copies(false), file = "tests/engine/cuda/emulated_races_test.cpp:";
@@ -69,7 +69,7 @@ TEST_CASE("races: a copy that its own thread alone has waited for is named by th
   CHECK_MESSAGE(text.find(file, text.find(file) + 1) != std::string::npos, text);
 }
 
-TEST_CASE("races: each missing barrier is named under every schedule, and nothing else is") {
+TEST_CASE("races: each missing barrier is reported under every schedule, and nothing else is") {
   FindRaces on;
   for (unsigned schedule : {0u, 1u, 2u, 7u, 12u}) {
     Schedule only(schedule);
@@ -91,4 +91,4 @@ TEST_CASE("races: each missing barrier is named under every schedule, and nothin
   }
 }
 
-TEST_CASE("races: nobody looks unless asked") { CHECK(error_of(Bug::between_blocks) == ""); }
+TEST_CASE("races: the detector is off by default") { CHECK(error_of(Bug::between_blocks) == ""); }

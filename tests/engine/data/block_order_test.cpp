@@ -100,7 +100,7 @@ TEST_CASE("block order: a mixture has its weights exactly in 10,000 samples, and
   CHECK(error_of([&] {
           make_block_order(config_for("mixture"), {{"a", 1, 1}, {"b", 0, 1}});
         }) ==
-        "exit 3 [data] the mixture draws from domain b, which has too little text for one block of this context: "
+        "exit 3 the mixture draws from domain b, which has too little text for one block of this context: "
         "prepare more of it, or none");
 }
 
@@ -136,7 +136,7 @@ TEST_CASE("block order: released reads whole files, each rank one at a time, and
     }
     CHECK(files.size() == 4);
   }
-  CHECK(std::vector<Block>(pass.begin() + kSteps * kStep, pass.end()) != first);  // whose blocks it shuffles anew
+  CHECK(std::vector<Block>(pass.begin() + kSteps * kStep, pass.end()) != first);  // blocks in another order
 
   config.data_fraction = 0.5;
   auto used_of = [&](std::uint64_t seed) {
@@ -148,12 +148,12 @@ TEST_CASE("block order: released reads whole files, each rank one at a time, and
   CHECK(used_of(3).size() == 8);
   CHECK(used_of(3) == used_of(4));  // int(17 / 2) files, a multiple of the ranks
   config.loader_ranks = 9;
-  CHECK(
-      contains(error_of([&] { make_block_order(config, domains); }), "exit 3 [data] too little text for --data-order"));
+  CHECK(contains(error_of([&] { make_block_order(config, domains); }), "exit 3 too little text for --data-order"));
 }
 
 TEST_CASE("block order: the blocks are those that a program of the same functions in Python names") {
-  // Philox, the Feistel permutation and the orders written anew; a run that goes on under another build needs them.
+  // The expected values are from an independent implementation of Philox, the Feistel permutation and the orders. A run
+  // that resumes with another build needs the same order.
   DataConfig config = config_for("shuffled");
   config.data_fraction = 0.5;
   std::vector<std::int64_t> shuffled;

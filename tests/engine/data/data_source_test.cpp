@@ -54,5 +54,5 @@ TEST_CASE("data source: a prefix that leaves nothing to predict is refused, as w
   DataConfig config;
   config.task = "bigram-backcopy";
   CHECK(contains(error_of([&] { make_data_source(config, 9, 9); }),
-                 "exit 2 [data] the prefix must be shorter than a sequence, got a prefix of 9 and sequences of 9"));
+                 "exit 2 the prefix must be shorter than a sequence, got a prefix of 9 and sequences of 9"));
 }

@@ -1,4 +1,4 @@
-// A small prepared text, and the numbers of a tensor.
+// A small prepared text, and the values of a tensor.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +39,7 @@ inline void write_tokens(const std::string& path, const NewTokens& tokens) {
   writer.commit();
 }
 
-// Tokens count up modulo 251, so that each tells its place; `train` and `valid` are numbers of tokens.
+// Token i is i modulo 251, so that each tells its position; `train` and `valid` are token counts.
 inline void write_counting_text(const TemporaryFolder& folder, std::size_t train, std::size_t valid) {
   std::string json = Tokenizer::train({"x"}, 258).json();
   NewTokens file;

@@ -23,7 +23,7 @@ Subprocess run(const TemporaryFolder& folder, const std::string& arguments) {
   return {folder, words_of("prepare " + arguments)};
 }
 
-// 40 documents of about 250 bytes, with words, numbers and marks.
+// 40 documents of about 250 bytes, with words, digits and marks.
 std::string some_text() {
   std::string text;
   for (int i = 0; i < 40; ++i) {
@@ -63,7 +63,7 @@ TEST_CASE("prepare: makes data that a source can read, the same each time") {
   CHECK(contains(program.out(), "vocabulary        300\n"));
   TokenFile tokens = read_token_file(folder / "new/data/tokens.h5");
   CHECK(contains(tokens.sources, "a.txt " + std::to_string(some_text().size()) + " sha256:"));
-  // Every document, followed by id 0, stands on one side; together they are the text.
+  // Every document, followed by id 0, is in one of the two sets; together they are the text.
   Tokenizer tokenizer = Tokenizer::load(folder / "new/data/tokenizer.json");
   std::vector<std::int32_t> train = values(tokens.train), valid = values(tokens.valid);
   CHECK(std::count(train.begin(), train.end(), 0) + std::count(valid.begin(), valid.end(), 0) == 40);
@@ -113,7 +113,7 @@ TEST_CASE("prepare: text that cannot be used leaves with 3, one line each, and w
   check_error(error("abc\xe9" + some_text()), 3, "t.txt: is not UTF-8 at byte 3");
   std::string marks;
   for (int i = 0; i < 100; ++i) marks += "<|endoftext|>\n";
-  check_error(error(marks), 3, "no documents");
+  check_error(error(marks), 3, "no documents are left");
   check_error(
       run(folder, "--format jsonl --text " + write_text(folder, "l.txt", "{\"text\": 1}\n" + some_text()) + out), 3,
       "l.txt: line 1 is not a document: expected an object with a text `text`");
@@ -135,7 +135,7 @@ TEST_CASE("prepare: wrong use leaves with 2") {
   check_error(run(folder, out + "--domain a=" + file + ":-1"), 2, "expected a weight above 0");
   check_error(run(folder, text + "--vocab 100"), 2, "258");
   check_error(run(folder, text + "--vocabulary 300"), 2, "--vocabulary");
-  check_error(run(folder, text + "--vocab 300 --tokenizer x"), 2, "excludes");
+  check_error(run(folder, text + "--vocab 300 --tokenizer x"), 2, "exclude each other");
   check_error(run(folder, text + "--validation-fraction 0.9"), 2, "0.9");
   CHECK(run(folder, "--help").wait() == 0);
   CHECK(!std::filesystem::exists(folder / "data"));
@@ -197,7 +197,7 @@ TEST_CASE("prepare: domains of text and JSONL, plain and packed, without copies,
   CHECK(row("second")[1] == "2");
   CHECK(row("second")[10] == "10");
 
-  // Every document stands on the side of its hash, between its begin and end, domain after domain.
+  // Every document is in the set that its hash selects, between its begin and end tokens. Domains are in order.
   Tokenizer tokenizer = Tokenizer::load(folder / "data/tokenizer.json");
   std::string train, valid;
   for (int i = 0; i < 51; ++i) {
@@ -208,7 +208,7 @@ TEST_CASE("prepare: domains of text and JSONL, plain and packed, without copies,
   CHECK(tokenizer.decode(values(file.valid)) == valid);
   std::string back = tokenizer.decode(values(file.train));
   CHECK(back.size() == train.size());
-  // c stands before deep/b in its folder.
+  // c is before deep/b in its folder.
   if (std::size_t at = train.find("<|padding|>" + document(99)); at != std::string::npos) {
     std::string last = train.substr(at);
     train.erase(at);
@@ -271,7 +271,7 @@ TEST_CASE("prepare: chats become tokens of which the answers are predicted, by t
   write_bytes(folder / "bad.jsonl", jsonl + "{\"text\": \"a\"}\n");
   check_error(run(folder, "--chat " + folder / "bad.jsonl" + tokenizer + out), 3,
               "bad.jsonl: line 51 is not a document: expected an object with a list `messages`");
-  check_error(run(folder, "--chat " + folder / "bad.jsonl" + " --text " + text + out), 2, "excludes");
+  check_error(run(folder, "--chat " + folder / "bad.jsonl" + " --text " + text + out), 2, "exclude each other");
   check_error(run(folder, "--text " + text + " --template chatml" + out), 2, "--chat");
   check_error(run(folder, "--chat " + folder / "bad.jsonl" + " --template phi" + out), 2, "phi");
 }

@@ -96,7 +96,7 @@ TEST_CASE("data: another text under the same path is refused, with both checksum
   for (const char* chosen : {"kept", "dd"})  // knowingly
     CHECK(world.run("eval_pos_learnable sink run/checkpoint.h5 > /dev/null --data " + std::string(chosen)) == 0);
 
-  // Parameters may go on with other text; it is said.
+  // Training may continue from parameters with other text; a note reports it.
   CHECK(world.run(kTraining + std::string("--data dd --steps 1 --run second --initial run/checkpoint.h5")) == 0);
   CHECK(contains(world.said, "note: dd holds other text"));
   CHECK(world.run(kTraining + std::string("--data kept --steps 1 --run third --initial run/checkpoint.h5")) == 0);
@@ -127,8 +127,8 @@ TEST_CASE("data: a checkpoint that does not say what its text was is accepted, w
   older.attributes.erase("data_sha256");
   save_checkpoint(world / "run/checkpoint.h5", older);
   CHECK(world.run("eval_pos_learnable sink run/checkpoint.h5 > /dev/null") == 0);
-  CHECK(contains(world.said, "note: run/checkpoint.h5 does not say what text it was made on"));
+  CHECK(contains(world.said, "note: run/checkpoint.h5 has no checksum of its text"));
   CHECK(world.run(kTraining + std::string("--data dd --steps 6 --run run --resume auto")) == 0);
-  CHECK(contains(world.said, "note: run/checkpoint.h5 does not say"));
+  CHECK(contains(world.said, "note: run/checkpoint.h5 has no checksum"));
   CHECK(load_checkpoint(world / "run/checkpoint.h5").attributes.contains("data_sha256"));
 }

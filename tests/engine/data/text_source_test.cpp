@@ -124,7 +124,7 @@ TEST_CASE("TextSource: a document begins behind each end of text, whatever is pu
     for (std::size_t row = 0; row < 10; ++row) {
       std::int32_t first = tokens[9 * row];  // ids count up modulo 251
       for (std::int32_t t = 0; t < 9; ++t) {
-        std::int32_t to_end = (251 - first) % 251;  // where the end of text stands in this block
+        std::int32_t to_end = (251 - first) % 251;  // the position of the end of text in this block
         std::int32_t start = t > to_end ? to_end + 1 : 0;
         boundaries += start > 0;
         CHECK(starts[9 * row + static_cast<std::size_t>(t)] == start);
@@ -197,12 +197,12 @@ TEST_CASE("TextSource: a fixed token stands at its position of every block, and 
   }
   auto refused = [&] { return error_of([&] { make_data_source(config, 9); }); };
   config.fixed_position = 10;
-  CHECK(contains(refused(), "exit 2 [data] --fixed-position must be from 1 to the context of 9, got 10"));
+  CHECK(contains(refused(), "exit 2 --fixed-position must be from 1 to the context of 9, got 10"));
   config.fixed_position = 0;
-  CHECK(contains(refused(), "exit 2 [data] --fixed-position"));
+  CHECK(contains(refused(), "exit 2 --fixed-position"));
   config.fixed_position = 1;
   config.fixed_token = 258;
-  CHECK(contains(refused(), "exit 2 [data] --fixed-token is 258"));
+  CHECK(contains(refused(), "exit 2 --fixed-token is 258"));
 }
 
 TEST_CASE("TextSource: random tokens are uniform, stay the same in every epoch, and leave the rest alone") {
@@ -249,7 +249,7 @@ TEST_CASE("TextSource: random tokens are uniform, stay the same in every epoch, 
   for (auto [from, to] : {std::pair{0, 1}, {3, 2}, {1, 10}, {1, 0}}) {
     config.random_from = from;
     config.random_to = to;
-    CHECK(contains(error_of([&] { make_data_source(config, 9); }), "exit 2 [data] expected random positions"));
+    CHECK(contains(error_of([&] { make_data_source(config, 9); }), "exit 2 expected random positions"));
   }
 }
 
@@ -280,7 +280,7 @@ TEST_CASE("TextSource: a fraction of the data is the same blocks for every seed,
   CHECK(chosen(0.001, 5).size() == 1);
   CHECK(*half.rbegin() > 110);  // not simply the first ones
   config.data_fraction = 0;
-  CHECK(contains(error_of([&] { make_data_source(config, 9); }), "exit 2 [data] --data-fraction must be above 0"));
+  CHECK(contains(error_of([&] { make_data_source(config, 9); }), "exit 2 --data-fraction must be above 0"));
 }
 
 TEST_CASE("TextSource: no block has tokens of two domains, and each is read as its order says") {
@@ -368,7 +368,7 @@ TEST_CASE("TextSource: an id outside the vocabulary is refused when a batch has 
   write_tokens(folder / "tokens.h5", file);
   auto source = make_data_source(config_for(folder), 9);
   source->train_batch(0, 0, 4);
-  CHECK(contains(error_of([&] { source->validation_batch(0, 4); }), "exit 3 [batch] token 258 of sequence 1"));
+  CHECK(contains(error_of([&] { source->validation_batch(0, 4); }), "exit 3 token 258 of sequence 1"));
 }
 
 TEST_CASE("TextSource: data that cannot be used") {
@@ -378,23 +378,22 @@ TEST_CASE("TextSource: data that cannot be used") {
   CHECK(contains(error(), "exit 3 there is no token file"));
   write_counting_text(folder, 1000, 10);
   CHECK(error() == "no error");
-  CHECK(contains(error(10), "exit 3 [data] " + folder.path + ": too little text: valid has 10 tokens"));
+  CHECK(contains(error(10), "exit 3 " + folder.path + ": too little text: valid has 10 tokens"));
   write_bytes(folder / "tokenizer.json", Tokenizer::train({"y"}, 258).json() + " ");
-  CHECK(contains(error(), "is not the tokenizer that made tokens.h5"));
+  CHECK(contains(error(), "is not the tokenizer that made the tokens.h5"));
   write_counting_text(folder, 1000, 10);
   std::string sha256 = read_token_file(folder / "tokens.h5").tokenizer_sha256;
   write_tokens(folder / "tokens.h5", {.train = std::vector<std::int32_t>(1000),
                                       .valid = std::vector<std::int32_t>(10),
                                       .vocabulary = 300,  // with ids that have no text
                                       .tokenizer_sha256 = sha256});
-  CHECK(contains(error(),
-                 "exit 3 [data] " + folder.path + "/tokens.h5 has a vocabulary of 300 tokens, tokenizer.json 258"));
+  CHECK(contains(error(), "exit 3 " + folder.path + "/tokens.h5 has a vocabulary of 300 tokens, tokenizer.json 258"));
   std::filesystem::remove(folder / "tokenizer.json");
   CHECK(contains(error(), "exit 3"));
   config.data = "";
-  CHECK(contains(error(), "exit 2 [data] the task text needs --data"));
+  CHECK(contains(error(), "exit 2 the task text needs --data"));
   config.task = "sudoku";
-  CHECK(contains(error(), "exit 2 [data] the task is text or bigram-backcopy, got 'sudoku'"));
+  CHECK(contains(error(), "exit 2 the task is text or bigram-backcopy, got 'sudoku'"));
 }
 
 TEST_CASE("TextSource: a batch of 48 x 64 takes less than 0.1 ms") {

@@ -179,7 +179,8 @@ TEST_CASE("token file: marks that are not those of its tokens are refused") {
 }
 
 TEST_CASE("token file: version 1 is read, with the checksum that its checkpoints hold") {
-  // Made by `prepare` of version 1; numbers by h5py and hashlib from the documented bytes.
+  // The file was written by `prepare` of version 1. The expected values are from h5py and hashlib, by the documented
+  // format.
   TokenFile file = read_token_file(SINK_SOURCE_DIR "/tests/golden/data/tokens_version_1.h5");
   CHECK(file.checksum == "0c1455652d12b1ff62021a488e58143a6c02b091864fd718cc2aeff84659a5e1");
   CHECK(file.vocabulary == 294);

@@ -1,4 +1,4 @@
-// Damaged checkpoints: whatever happened to the file, loading says so in one line with the right exit code.
+// Damaged checkpoints: for any damage, loading reports it in one line with the right exit code.
 #include <doctest/doctest.h>
 #include <hdf5.h>
 
@@ -12,7 +12,7 @@
 
 using namespace sink;
 
-// HDF5 1.10 forgets some of its own memory when it gives up on damaged metadata; that is not ours to mend.
+// HDF5 1.10 leaks some memory when it rejects damaged metadata. We cannot fix that.
 extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5"; }
 
 namespace {
@@ -37,10 +37,10 @@ struct Damage {
   }
 };
 
-// The same bytes under a seal that fits them, as an attacker or another writer would leave them.
-std::string sealed_again(std::string bytes) {
-  std::string body = bytes.substr(kSealBytes);
-  return make_seal(kCheckpointSeal, body.data(), body.size()) + body;
+// The same bytes with a matching checksum, as an attacker or another writer would make them.
+std::string with_checksum_header(std::string bytes) {
+  std::string body = bytes.substr(kChecksumHeaderBytes);
+  return make_checksum_header(kCheckpointFormat, body.data(), body.size()) + body;
 }
 
 std::string bytes_of(const Tensor& tensor) { return {static_cast<const char*>(tensor.raw()), tensor.bytes()}; }
@@ -64,7 +64,7 @@ TEST_CASE("damaged checkpoint: cut anywhere it is refused as truncated") {
   CHECK(damage.load("", &message) == Exit::corrupt_checkpoint);
   CHECK(message.find("empty") != std::string::npos);
   CHECK(damage.load(damage.good + "x", &message) == Exit::corrupt_checkpoint);
-  CHECK(message.find("behind its end") != std::string::npos);
+  CHECK(message.find("after its end") != std::string::npos);
   CHECK(damage.load(damage.good) == Exit::ok);
 }
 
@@ -80,7 +80,7 @@ TEST_CASE("damaged checkpoint: one flipped bit in any tensor, attribute or elsew
   for (const auto& [name, text] : small_checkpoint().attributes) {
     if (!text.empty()) places.push_back(damage.good.find(text));
   }
-  for (std::size_t i = 0; i < kSealBytes; ++i) places.push_back(i);
+  for (std::size_t i = 0; i < kChecksumHeaderBytes; ++i) places.push_back(i);
   Rng rng(7, "flipped bits");
   for (std::uint64_t i = 0; i < 200; ++i) places.push_back(rng.below(i, damage.good.size()));
   for (std::size_t place : places) {
@@ -92,16 +92,16 @@ TEST_CASE("damaged checkpoint: one flipped bit in any tensor, attribute or elsew
   }
 }
 
-TEST_CASE("damaged checkpoint: under a seal that fits, HDF5 never crashes us") {
+TEST_CASE("damaged checkpoint: with a matching checksum, HDF5 never crashes us") {
   // Nothing promises that HDF5 notices; a change it accepts may only be one that loads as a checkpoint.
   Damage damage;
   Rng rng(8, "flipped bits under a good seal");
   for (std::uint64_t i = 0; i < 200; ++i) {
     std::string bytes = damage.good;
-    std::size_t place = kSealBytes + rng.below(i, bytes.size() - kSealBytes);
+    std::size_t place = kChecksumHeaderBytes + rng.below(i, bytes.size() - kChecksumHeaderBytes);
     CAPTURE(place);
     bytes[place] = static_cast<char>(bytes[place] ^ (1 << (i % 8)));
-    Exit code = damage.load(sealed_again(bytes));
+    Exit code = damage.load(with_checksum_header(bytes));
     CHECK((code == Exit::ok || code == Exit::corrupt_checkpoint));
   }
 }
@@ -115,7 +115,7 @@ TEST_CASE("damaged checkpoint: NaN in a parameter is refused by name") {
   float nan = std::numeric_limits<float>::quiet_NaN();
   std::memcpy(bytes.data() + at + 8, &nan, sizeof(nan));
   std::string message;
-  CHECK(damage.load(sealed_again(bytes), &message) == Exit::corrupt_checkpoint);
+  CHECK(damage.load(with_checksum_header(bytes), &message) == Exit::corrupt_checkpoint);
   CHECK(message.find("parameters/blocks.0.attention.qkv.weight holds NaN") != std::string::npos);
 }
 
@@ -129,13 +129,13 @@ TEST_CASE("damaged checkpoint: foreign files are told apart") {
   H5Fclose(file);
   CHECK(exit_of([&] { load_checkpoint(damage.path); }, &message) == Exit::corrupt_checkpoint);
   CHECK(message.ends_with(
-      " is an HDF5 file, but not a checkpoint: it has no seal; engine/io/CHECKPOINT.md shows how one made by "
-      "hand is sealed"));
+      " is an HDF5 file, but not a checkpoint: it has no checksum header; engine/io/CHECKPOINT.md shows how to add "
+      "one"));
 
-  Hdf5Image image(kSealBytes);  // ours by its seal, somebody else's inside
+  Hdf5Image image(kChecksumHeaderBytes);  // a checksum header, and another format inside
   image.add_text_attribute("format", "other");
   auto [bytes, size] = image.bytes();
-  CHECK(damage.load(sealed_again(std::string(bytes, size)), &message) == Exit::corrupt_checkpoint);
+  CHECK(damage.load(with_checksum_header(std::string(bytes, size)), &message) == Exit::corrupt_checkpoint);
   CHECK(message.find("sinklab-checkpoint") != std::string::npos);
 
   std::string newer = damage.good;
@@ -143,7 +143,7 @@ TEST_CASE("damaged checkpoint: foreign files are told apart") {
   CHECK(damage.load(newer, &message) == Exit::corrupt_checkpoint);
   CHECK(message.find("version 2; this program reads version 1") != std::string::npos);
 
-  CHECK(damage.load(sealed_again(std::string(kSealBytes, '\0') + "not HDF5 at all"), &message) ==
+  CHECK(damage.load(with_checksum_header(std::string(kChecksumHeaderBytes, '\0') + "not HDF5 at all"), &message) ==
         Exit::corrupt_checkpoint);
   CHECK(message.find("open it as HDF5") != std::string::npos);
 }

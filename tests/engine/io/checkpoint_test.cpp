@@ -108,7 +108,7 @@ TEST_CASE("checkpoint: a full disk leaves the older file and no half-written one
   CHECK(code == Exit::io);
   CHECK(read_bytes(folder / "checkpoint.h5") == before);
   CHECK(entries(folder.path) == 1);
-  save_checkpoint(folder / "checkpoint.h5", larger);  // and once there is room it goes on
+  save_checkpoint(folder / "checkpoint.h5", larger);  // succeeds once the disk has space
   CHECK(load_checkpoint(folder / "checkpoint.h5").tensors.size() == larger.tensors.size());
 }
 

@@ -1,4 +1,4 @@
-// Work in a child process: what it reports comes back, and however it ends the parent goes on and can say why.
+// Work in a child process: its report comes back, and however it ends, the parent continues and can report the cause.
 #include "engine/io/child_report.h"
 
 #include <doctest/doctest.h>

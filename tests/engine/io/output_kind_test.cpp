@@ -1,4 +1,5 @@
-// What stands where a result goes: special files are written to, links followed, modes kept, other kinds refused.
+// Existing files at the path of a result: special files are written to, links followed, modes kept, other kinds
+// refused.
 #include "engine/io/output_kind.h"
 
 #include <doctest/doctest.h>
@@ -157,7 +158,7 @@ TEST_CASE("output: a file of another kind is refused before the work, unless for
       write_bytes(folder / one.out, other);
       Subprocess refused = shell(folder, one.command);
       CHECK(refused.wait() == 2);
-      CHECK_MESSAGE(contains(refused.err(), one.out + " stands there already"), refused.err());
+      CHECK_MESSAGE(contains(refused.err(), one.out + " already exists"), refused.err());
       CHECK(read_bytes(folder / one.out) == other);
     }
     CHECK(shell(folder, one.command + " --force").wait() == 0);

@@ -1,7 +1,5 @@
 // Temporaries of files that are replaced: links planted under a name that could be guessed, and what killed programs
 // leave.
-#include "engine/io/temporary_name.h"
-
 #include <doctest/doctest.h>
 #include <unistd.h>
 

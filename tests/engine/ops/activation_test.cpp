@@ -5,9 +5,13 @@
 
 #include <cmath>
 
+#include "autograd/ops/activation_node.h"
+#include "autograd/ops/add_node.h"
 #include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/every_backend.h"
+#include "tests/support/gradients.h"
 #include "tests/support/with_reference.h"
 
 using namespace sink;
@@ -36,6 +40,18 @@ void check_table(const std::vector<double>& y, const std::vector<double>& dx) {
     check_close("y", a.y, Tensor::from<double>({8}, y), tolerance);
     check_close("dx", a.dx, Tensor::from<double>({8}, dx), tolerance);
   }
+}
+
+// y = F(x) and dx for the upstream gradient dy.
+template <class F>
+void check_function(const Tensor& x, const Tensor& dy) {
+  Tensors given{x, dy, random_tensor(x.shape(), x.dtype(), 3), random_tensor(x.shape(), x.dtype(), 4)};
+  auto run = [](Tensors& t) {
+    activation<F>(t[0], t[2]);
+    activation_backward<F>(t[1], t[0], t[3]);
+  };
+  check_backends("activation", given, run);
+  if (x.size() == 256) check_unaligned_backends("activation", given, run);
 }
 
 }  // namespace
@@ -105,6 +121,33 @@ TEST_CASE_TEMPLATE("activation: a NaN stays a NaN", F, ReluFunction, GeluFunctio
     activation<F>(x, y);
     for (std::int64_t i = 0; i < 40; ++i) CHECK(std::isnan(y.item(i)));
   }
+}
+
+TEST_CASE_TEMPLATE("activation: every backend equals the double reference", F, ReluFunction, GeluFunction,
+                   GeluTanhFunction, SiluFunction, EluPlusOneFunction) {
+  for (DType dtype : {DType::F32, DType::BF16})
+    for (Shape shape : {Shape{1}, Shape{7}, Shape{3, 11}, Shape{65}, Shape{256}, Shape{2, 5, 130}, Shape{0}}) {
+      CAPTURE(shape.str());
+      double scale = shape.size() == 1 ? 1 : 3;  // keeps the only element from where 1 + erf(x) cancels
+      check_function<F>(random_tensor(shape, dtype, 1, scale), random_tensor(shape, dtype, 2));
+    }
+}
+
+TEST_CASE_TEMPLATE("activation: every backend far from 0 and at NaN", F, ReluFunction, GeluFunction, GeluTanhFunction,
+                   SiluFunction, EluPlusOneFunction) {
+  for (DType dtype : {DType::F32, DType::BF16}) {
+    Tensor x = Tensor::from<float>({6}, {NAN, 1024, -1024, 0x1p70f, -0x1p70f, 0}).to(dtype);
+    check_function<F>(x, Tensor::full({6}, 1, dtype));
+  }
+}
+
+TEST_CASE_TEMPLATE("gradient: activation", F, ReluFunction, GeluFunction, GeluTanhFunction, SiluFunction,
+                   EluPlusOneFunction) {
+  // Every x is further from the kink of a function at 0 than the differences reach.
+  Var x = random_var({2, 3, 10}, 1, 2);
+  for (std::int64_t i = 0; i < x.value().size(); ++i) REQUIRE(std::abs(x.value().item(i)) > 2e-3);
+  check_gradient([&] { return activate<F>(x); }, {x});
+  check_gradient([&] { return add(activate<F>(x), x); }, {x});
 }
 
 TEST_CASE("activation: shapes and types that do not fit are named") {

@@ -3,12 +3,31 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/ops/add_bias_node.h"
+#include "autograd/ops/add_head_vector_node.h"
 #include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/every_backend.h"
+#include "tests/support/gradients.h"
 #include "tests/support/with_reference.h"
 
 using namespace sink;
+
+namespace {
+
+void check_head_vectors(const Shape& shape_BHTD, DType dtype, bool accumulate) {
+  Shape shape_HD{shape_BHTD[1], shape_BHTD[3]};
+  Tensors given{random_tensor(shape_BHTD, dtype, 1), random_tensor(shape_HD, DType::F32, 2),
+                random_tensor(shape_BHTD, dtype, 3), random_tensor(shape_BHTD, dtype, 4),
+                random_tensor(shape_HD, DType::F32, 5)};
+  check_backends("add_head_vector", given, [&](Tensors& t) {
+    add_head_vector(t[0], t[1], t[2]);
+    add_head_vector_backward(t[3], t[4], accumulate);
+  });
+}
+
+}  // namespace
 
 TEST_CASE("add_head_vector: two heads and two positions by hand, in every type") {
   for (DType dtype : {DType::F32, DType::BF16, DType::F64}) {
@@ -61,6 +80,44 @@ TEST_CASE("add_head_vector: F32 and BF16 equal F64; reference and any number of 
               check_close("reference y", reference, exact.to(dtype), 0);
             });
           }
+}
+
+TEST_CASE("add_head_vector: every backend equals the double reference") {
+  for (DType dtype : {DType::F32, DType::BF16})
+    for (bool accumulate : {false, true}) {
+      CAPTURE(accumulate);
+      for (std::int64_t B : {1, 5})
+        for (std::int64_t H : {1, 3})
+          for (std::int64_t T : {1, 7, 65})
+            for (std::int64_t D : {1, 33, 65}) {
+              CAPTURE(B);
+              CAPTURE(H);
+              CAPTURE(T);
+              CAPTURE(D);
+              check_head_vectors({B, H, T, D}, dtype, accumulate);
+            }
+      check_head_vectors({2, 3, 0, 7}, dtype, accumulate);
+      check_head_vectors({300, 2, 33, 2}, dtype, accumulate);  // chunks of more than 32 positions
+    }
+}
+
+TEST_CASE("gradient: add_head_vector") {
+  Var o = random_var({2, 3, 4, 5}, 1), v = random_var({3, 5}, 2);
+  check_gradient([&] { return add_head_vector(o, v); }, {o, v});
+  check_gradient([&] { return add_head_vector(add_head_vector(o, v), v); }, {o, v});
+}
+
+TEST_CASE("gradient: add_bias, of any width, alone and twice") {
+  for (std::int64_t C : {1, 7, 96, 130}) {
+    CAPTURE(C);
+    Var x = random_var({2, 3, C}, 1);
+    const Parameter& b = random_parameter("b", {C});
+    Var y = add_bias(x, b);
+    for (std::int64_t n = 0; n < x.value().size(); ++n)
+      REQUIRE(y.value().item(n) == x.value().item(n) + b.master().item(n % C));
+    check_gradient([&] { return add_bias(x, b); }, {x, b.var()});
+    check_gradient([&] { return add_bias(add(x, add_bias(x, b)), b); }, {x, b.var()});
+  }
 }
 
 TEST_CASE("add_head_vector: shapes and types that do not fit are named") {

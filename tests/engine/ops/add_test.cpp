@@ -3,8 +3,11 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/ops/add_node.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/every_backend.h"
+#include "tests/support/gradients.h"
 #include "tests/support/with_reference.h"
 
 using namespace sink;
@@ -100,6 +103,80 @@ TEST_CASE("scale: multiplies every number") {
   Tensor x = Tensor::zeros({3}), two = Tensor::zeros({2}), wide = Tensor::zeros({1}, DType::F64);
   check_refused([&] { scale(x, two); }, {"[scale]", "f32 (3)", "f32 (2)"});
   check_refused([&] { scale(x, wide); }, {"[scale]", "f32 (3)", "f64 (1)"});
+}
+
+TEST_CASE("add: every backend equals the double reference, also for a bf16 branch and in place") {
+  struct Types {
+    DType a, b;
+  };
+  for (Types types : {Types{DType::F32, DType::F32}, Types{DType::BF16, DType::BF16}, Types{DType::F32, DType::BF16},
+                      Types{DType::F64, DType::F64}})
+    for (std::int64_t n : {0, 1, 7, 33, 256, 1003}) {
+      CAPTURE(n);
+      Tensors given{random_tensor({n}, types.a, 1), random_tensor({n}, types.b, 2), random_tensor({n}, types.a, 3),
+                    random_tensor({n}, types.a, 4)};
+      auto run = [](Tensors& t) {
+        add(t[0], t[1], t[2]);
+        add_into(t[3], t[1]);
+      };
+      check_backends("add", given, run);
+      if (n == 256) check_unaligned_backends("add", given, run);
+    }
+}
+
+TEST_CASE("add_rows: every backend equals the double reference, with a table of more rows than positions") {
+  for (DType dtype : {DType::F32, DType::BF16})
+    for (std::int64_t B : {1, 5})
+      for (std::int64_t T : {0, 1, 7, 65})
+        for (std::int64_t C : {1, 33, 128}) {
+          CAPTURE(B);
+          CAPTURE(T);
+          CAPTURE(C);
+          Tensors given{random_tensor({B, T, C}, dtype, 1), random_tensor({T + 2, C}, dtype, 2),
+                        random_tensor({B, T, C}, dtype, 3)};
+          check_backends("add_rows", given, [](Tensors& t) { add_rows(t[0], t[1], t[2]); });
+        }
+}
+
+TEST_CASE("add_rows_backward: every backend equals the double reference, and rows without a position get 0") {
+  for (std::int64_t B : {1, 5})
+    for (std::int64_t T : {0, 1, 7, 65})
+      for (std::int64_t C : {1, 33, 128})
+        for (std::int64_t more : {0, 2})
+          for (bool accumulate : {false, true}) {
+            CAPTURE(B);
+            CAPTURE(T);
+            CAPTURE(C);
+            CAPTURE(more);
+            CAPTURE(accumulate);
+            Tensors given{random_tensor({B, T, C}, DType::F32, 1), random_tensor({T + more, C}, DType::F32, 2)};
+            check_backends("add_rows_backward", given, [&](Tensors& t) { add_rows_backward(t[0], t[1], accumulate); });
+          }
+}
+
+TEST_CASE("scale: every backend equals the double reference, and a factor of 1 changes nothing") {
+  for (DType dtype : {DType::F32, DType::BF16})
+    for (std::int64_t n : {0, 1, 7, 33, 256, 1003})
+      for (float factor : {1.0f / 3, -2.0f, 1.0f}) {
+        CAPTURE(n);
+        CAPTURE(factor);
+        Tensors given{random_tensor({n}, dtype, 1), Tensor::full({1}, factor)};
+        bool exact = factor == 1;
+        auto run = [](Tensors& t) { scale(t[0], t[1]); };
+        check_backends("scale", given, run, exact ? 0 : 1e-5, exact ? 0 : 1e-2);
+      }
+}
+
+TEST_CASE("gradient: add, also of a tensor with itself") {
+  Var a = random_var({3, 4}, 1), b = random_var({3, 4}, 2);
+  check_gradient([&] { return add(a, b); }, {a, b});
+  check_gradient([&] { return add(add(a, a), b); }, {a, b});
+}
+
+TEST_CASE("gradient: add_rows, with more rows than positions") {
+  Var x = random_var({2, 3, 4}, 1);
+  const Parameter& p = random_parameter("p", {5, 4});
+  check_gradient([&] { return add_rows(x, p.var()); }, {x, p.var()});
 }
 
 TEST_CASE("add: shapes and types that do not fit are named") {

@@ -1,4 +1,4 @@
-// An implementation of attention against the reference in double.
+// Compares a backend of attention with the reference in double.
 #pragma once
 
 #include <doctest/doctest.h>
@@ -11,10 +11,10 @@
 
 namespace sink::test {
 
-// How errors of the scores grow on their way, by the worst row of a case computed in double.
+// The condition number of the scores, in the worst row of a case computed in double: how much their errors grow.
 struct Conditions {
-  double weights = 1;    // |z'| sum_j |r_ij| / |z|: relative, of the divisor; large where a sum nearly vanishes
-  double gradients = 1;  // max_j (|g'| + |r'| |z'| sum |w|) / |z|: size of what is subtracted to make ds_ij for da = 1
+  double weights = 1;    // |z'| sum_j |r_ij| / |z|, of the divisor; large where a sum nearly cancels
+  double gradients = 1;  // max_j (|g'| + |r'| |z'| sum |w|) / |z|: the terms of ds_ij for da = 1
 };
 template <class Op>
 Conditions row_conditions(const AttentionCase& c, const Op& op, std::int64_t b, std::int64_t h, std::int64_t t) {
@@ -23,15 +23,15 @@ Conditions row_conditions(const AttentionCase& c, const Op& op, std::int64_t b, 
   std::int64_t i = head.position(t);
   std::vector<std::int64_t> keys = ref::keys_of(head, b, i);
   std::int64_t row = (b * c.q.dim(1) + h) * c.q.dim(2) + t;
-  AttentionRow numbers(op, c.m.item(row), c.S.item(row), static_cast<double>(keys.size()));
-  double z = std::abs(numbers.z()), dz = std::abs(numbers.dz()), r = 0, w = 0, dg = 0, dr = 0;
+  AttentionRow row_functions(op, c.m.item(row), c.S.item(row), static_cast<double>(keys.size()));
+  double z = std::abs(row_functions.z()), dz = std::abs(row_functions.dz()), r = 0, w = 0, dg = 0, dr = 0;
   ref::Row q = head.q(b, h, t);
   for (double s : ref::score_row(head, i, q, keys, head.k(b, head.group_of(h), keys))) {
-    double x = s - numbers.m;
-    r += std::abs(numbers.r(x));
-    w += std::abs(numbers.g(x)) / z;
-    dg = std::max(dg, std::abs(numbers.dg(x)));
-    dr = std::max(dr, std::abs(numbers.dr(x)));
+    double x = s - row_functions.m;
+    r += std::abs(row_functions.r(x));
+    w += std::abs(row_functions.g(x)) / z;
+    dg = std::max(dg, std::abs(row_functions.dg(x)));
+    dr = std::max(dr, std::abs(row_functions.dr(x)));
   }
   return {std::max(1.0, dz * r / z), (dg + dr * dz * w) / z};
 }
@@ -47,8 +47,8 @@ Conditions worst_conditions(const AttentionCase& c, const Op& op) {
   return worst;
 }
 
-// An implementation against the reference in double on the inputs as rounded to its type. A relative error e of the
-// scores is one of conditions.weights * e of the weights, and that part of what gradients are the difference of.
+// Compares a backend with the reference in double, on inputs rounded to `dtype`. A relative error e of the scores is an
+// error conditions.weights * e of the weights and of the terms of the gradients.
 template <class Op>
 void check_backend(const Op& op, const AttentionCase& expected, const Conditions& conditions, DType dtype,
                    Device device = Device::cpu) {
@@ -56,10 +56,10 @@ void check_backend(const Op& op, const AttentionCase& expected, const Conditions
   CAPTURE(std::string(name_of(dtype)));
   CAPTURE(conditions.weights);
   CAPTURE(conditions.gradients);
-  AttentionCase there = expected.to(dtype).to(device);
-  there.forward(op);
-  there.backward(op);
-  AttentionCase fast = there.to(Device::cpu);
+  AttentionCase on_device = expected.to(dtype).to(device);
+  on_device.forward(op);
+  on_device.backward(op);
+  AttentionCase fast = on_device.to(Device::cpu);
   double tolerance = (dtype == DType::F32 ? 1e-5 : 2e-2) * conditions.weights;
   double row_tolerance = std::min(tolerance, 1e-4);
   CHECK(relative_error(fast.o, expected.o) <= tolerance);

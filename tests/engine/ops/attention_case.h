@@ -1,4 +1,4 @@
-// One set of attention inputs and outputs with random numbers, shared by the attention tests.
+// Random inputs of attention and its outputs, shared by the attention tests.
 #pragma once
 
 #include <cmath>
@@ -23,7 +23,7 @@ inline double largest_magnitude(const Tensor& x) {
   return largest;
 }
 
-// Infinite if a number is not finite, so that a NaN cannot pass as a small difference.
+// Infinite if a value is not finite, so that NaN is never a small difference.
 inline double largest_difference(const Tensor& x, const Tensor& y) {
   double largest = 0;
   for (std::int64_t n = 0; n < x.size(); ++n) {
@@ -33,14 +33,14 @@ inline double largest_difference(const Tensor& x, const Tensor& y) {
   return largest;
 }
 
-// Relative to the largest number, or to 1 where all are small (softmax over a single key has gradient 0).
+// Relative to the largest value, at least 1 (softmax over a single key has gradient 0).
 inline double relative_error(const Tensor& x, const Tensor& expected) {
   return largest_difference(x, expected) / std::max(1.0, largest_magnitude(expected));
 }
 
 inline bool same_bits(const Tensor& x, const Tensor& y) { return std::memcmp(x.raw(), y.raw(), x.bytes()) == 0; }
 
-// What a case has besides q, k and v.
+// The inputs of a case besides q, k and v.
 enum class Extra { none, bias, key, key_only, logit, everything };
 inline const char* name_of(Extra extra) {
   const char* names[] = {"none",      "bias",        "extra key and value",
@@ -73,8 +73,8 @@ struct AttentionCase {
     make_outputs();
   }
 
-  // Every sequence is cut into documents, each in its own way: the first begins in the middle of one that is a few
-  // tokens long, some are of one token. Behind `lead` keys that all see, with a prefix of so many.
+  // Divides every sequence into different documents: the first ones have a few tokens, some have one. They are preceded
+  // by `lead` keys, as a prefix of at least that length.
   void cut_into_documents(std::int64_t lead = 0) {
     std::int64_t B = k.dim(0), K = k.dim(2) - lead;
     Rng rng(7, "documents");
@@ -89,23 +89,23 @@ struct AttentionCase {
       }
   }
 
-  // The tensors of the configuration that are there.
+  // The defined tensors of the configuration.
   std::vector<Tensor*> extras() {
-    std::vector<Tensor*> there;
+    std::vector<Tensor*> defined;
     for (Tensor* x : {&config.bias_HT, &config.extra_key.k_HD, &config.extra_key.logit_H, &config.extra_key.v_HD})
-      if (x->defined()) there.push_back(x);
-    return there;
+      if (x->defined()) defined.push_back(x);
+    return defined;
   }
-  // All gradients that there are: of q, k, v and of extras(), in that order.
+  // The defined gradients: of q, k, v and of extras(), in that order.
   std::vector<const Tensor*> all_gradients() const {
-    std::vector<const Tensor*> there;
+    std::vector<const Tensor*> defined;
     for (const Tensor* x : {&gradients.dq_BHTD, &gradients.dk_BGKD, &gradients.dv_BGKD, &gradients.dbias_HT,
                             &gradients.dextra_k_HD, &gradients.dextra_logit_H, &gradients.dextra_v_HD})
-      if (x->defined()) there.push_back(x);
-    return there;
+      if (x->defined()) defined.push_back(x);
+    return defined;
   }
 
-  // The same inputs (as rounded) in another type.
+  // The same inputs, rounded, in another type.
   AttentionCase to(DType dtype) const {
     AttentionCase other = *this;
     for (Tensor* x : {&other.q, &other.k, &other.v, &other.upstream}) *x = x->clone().to(dtype);
@@ -114,7 +114,7 @@ struct AttentionCase {
     return other;
   }
 
-  // The same on a device, with all that was computed.
+  // The same on a device, with outputs and gradients.
   AttentionCase to(Device device) const {
     AttentionCase other = *this;
     for (Tensor* x : {&other.q, &other.k, &other.v, &other.upstream, &other.o, &other.m, &other.S}) *x = x->to(device);
@@ -141,7 +141,7 @@ struct AttentionCase {
   static void add(Tensor& x, const Tensor& y) {
     for (std::int64_t n = 0; n < x.size(); ++n) x.data<double>()[n] += y.data<double>()[n];
   }
-  // The queries at positions [begin, end) against all keys.
+  // The queries at positions [begin, end) with all keys.
   AttentionCase chunk(std::int64_t begin, std::int64_t end) const {
     AttentionCase part = *this;
     part.q = positions(q, begin, end);
@@ -171,7 +171,7 @@ struct AttentionCase {
   }
   template <class Op>
   Tensor map(std::int64_t b, std::int64_t h, const Op& op = {}) const {
-    return attention_map<Op>(op, q, k, m, S, config, b, h);
+    return attention_pattern<Op>(op, q, k, m, S, config, b, h);
   }
 };
 

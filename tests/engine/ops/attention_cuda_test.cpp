@@ -1,10 +1,10 @@
-// Attention on the CUDA device against the reference in double. Every line of attention_ops.def is taken as it comes.
+// Attention on the CUDA device against the reference in double, for every operation of attention_ops.def.
 #include <doctest/doctest.h>
 
 #include <cstring>
 
 #include "attention_backend.h"
-#include "engine/cuda/schedules.h"
+#include "tests/support/schedules.h"
 
 using namespace sink;
 using namespace sink::test;
@@ -17,7 +17,7 @@ struct Case {
   Extra extra = Extra::none;
   std::int64_t G = 0;
   DType dtype = DType::F32;
-  std::int64_t documents = -1;  // behind so many keys that all see; -1: all is one
+  std::int64_t documents = -1;  // the number of leading keys that all documents see; -1: one document
 };
 
 template <class Op>
@@ -42,17 +42,17 @@ void check_all(const Case& c) {
 #include "engine/ops/attention/op/attention_ops.def"
 }
 
-// Every gradient and statistic of a case as bytes.
+// The bytes of all outputs, gradients and statistics of a case.
 template <class Op>
 std::vector<std::string> all_bytes(AttentionCase c) {
   Op op;
   c.forward(op);
   c.backward(op);
   AttentionStatistics statistics = c.statistics(5, op);
-  AttentionCase there = c.to(Device::cpu);
-  std::vector<const Tensor*> tensors = there.all_gradients();
+  AttentionCase on_cpu = c.to(Device::cpu);
+  std::vector<const Tensor*> tensors = on_cpu.all_gradients();
   Tensor columns = statistics.column_proxy_BHX.to(Device::cpu), entropy = statistics.entropy_BH.to(Device::cpu);
-  for (const Tensor* x : {&there.o, &there.m, &there.S, &columns, &entropy}) tensors.push_back(x);
+  for (const Tensor* x : {&on_cpu.o, &on_cpu.m, &on_cpu.S, &columns, &entropy}) tensors.push_back(x);
   std::vector<std::string> bytes;
   for (const Tensor* x : tensors) bytes.emplace_back(static_cast<const char*>(x->raw()), x->bytes());
   return bytes;
@@ -71,12 +71,12 @@ TEST_CASE("attention on the device: equals the double reference at ragged length
   for (std::int64_t D : {1, 33, 64, 96, 128, 192}) check_all({.T = 34, .D = D});
 }
 
-TEST_CASE("attention on the device: equals the double reference where documents follow each other") {
+TEST_CASE("attention on the device: equals the double reference with several documents") {
   for (std::int64_t T : {1, 40, 70}) check_all({.T = T, .D = 8, .extra = Extra::everything, .G = 1, .documents = 0});
   check_all({.T = 41, .D = 16, .range = {.window = 7}, .extra = Extra::bias, .documents = 1});
 }
 
-TEST_CASE("attention on the device: no kernel's threads race") {
+TEST_CASE("attention on the device: kernels have no races") {
   cuda::FindRaces on;
   check_all({.T = 37, .D = 8, .extra = Extra::everything, .G = 1, .documents = 0});
   check_all({.T = 37, .D = 8, .range = {.prefix = 3, .window = 20}, .extra = Extra::everything, .G = 1});
@@ -93,7 +93,7 @@ TEST_CASE("attention on the device: equals the double reference in bf16, with sh
   check_all({.T = 37, .D = 16, .extra = Extra::logit});
 }
 
-TEST_CASE("attention on the device: a chunk of queries is those queries") {
+TEST_CASE("attention on the device: a chunk of queries has the bits of all queries") {
   AttentionCase whole(1, 2, 40, 16, DType::F32, {.prefix = 2, .window = 12}, 1, Extra::everything, 1);
   AttentionCase chunk = whole.chunk(23, 40).to(Device::cuda);
   whole.forward<EluNorm>();
@@ -112,7 +112,7 @@ TEST_CASE("attention on the device: the same bits under every schedule") {
 
 TEST_CASE("attention on the device: statistics equal those of the double reference") {
   for (Extra extra : {Extra::none, Extra::everything, Extra::logit}) {
-    AttentionCase c(1, 3, 41, 16, DType::F32, {.prefix = 3, .window = 20}, 1, extra, 1);  // no multiple of a block
+    AttentionCase c(1, 3, 41, 16, DType::F32, {.prefix = 3, .window = 20}, 1, extra, 1);  // not a multiple of a block
     auto check_statistics = [&](auto op) {
       CAPTURE(std::string(decltype(op)::name));
       AttentionCase wide = c.to(DType::F64), there = c.to(Device::cuda);
@@ -128,7 +128,7 @@ TEST_CASE("attention on the device: statistics equal those of the double referen
       same("column_proxy", found.column_proxy_BHX, expected.column_proxy_BHX);
       same("extra_raw", found.extra_raw_BH, expected.extra_raw_BH);
       same("extra_proxy", found.extra_proxy_BH, expected.extra_proxy_BH);
-      same("row_mass", found.row_mass_BH, expected.row_mass_BH);
+      same("row_sum", found.row_sum_BH, expected.row_sum_BH);
       same("entropy", found.entropy_BH, expected.entropy_BH);
       same("key1_dot", found.key1_dot_BH, expected.key1_dot_BH);
       same("key1_norms", found.key1_norms_BH, expected.key1_norms_BH);

@@ -1,4 +1,4 @@
-// Documents that follow each other in a sequence: attention over all of them is attention over each alone, bit by bit.
+// Several documents in a sequence: attention over all of them has the bits of attention over each one alone.
 #include <doctest/doctest.h>
 
 #include "attention_backend.h"
@@ -9,7 +9,7 @@ using namespace sink::test;
 
 namespace {
 
-// [begin, end) of every document of sequence b; both count the keys that all see.
+// [begin, end) of every document of sequence b; both include the leading keys.
 std::vector<Span> documents_of(const AttentionCase& c, std::int64_t b) {
   std::int64_t lead = c.config.range.lead, K = c.k.dim(2);
   KeyRange range = c.config.range_of(b);
@@ -26,7 +26,7 @@ Tensor part_of(const Tensor& x, std::int64_t b, Span span) {
   return AttentionCase::positions(x.rows(b, b + 1), span.begin, span.end);
 }
 
-// One document of sequence b and nothing else; without what was computed.
+// One document of sequence b alone, without outputs.
 AttentionCase alone(const AttentionCase& c, std::int64_t b, Span span) {
   AttentionCase part = c;
   for (Tensor* x : {&part.q, &part.k, &part.v, &part.upstream}) *x = part_of(*x, b, span);

@@ -1,5 +1,5 @@
-// The fast attention kernels against the reference in double, and what must hold bit by bit. Every line of
-// attention_ops.def is taken as it comes.
+// The CPU kernels of attention against the reference in double, and results that must have the same bits, for every
+// operation of attention_ops.def.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -22,7 +22,7 @@ void check_fast(const Op& op, std::int64_t T, std::int64_t D, const KeyRange& ra
   CAPTURE(range.prefix);
   CAPTURE(range.window);
   CAPTURE(std::string(name_of(extra)));
-  // Numbers that bf16 holds, so that one reference serves both types.
+  // Values that bf16 represents, so that one reference serves both types.
   AttentionCase expected = AttentionCase(1, 2, T, D, DType::BF16, range, 1, extra, G).to(DType::F64);
   expected.forward(op);
   expected.backward(op);
@@ -51,7 +51,8 @@ TEST_CASE("fast attention: equals the double reference at every head size") {
 }
 
 TEST_CASE("fast attention: equals the double reference for heads as wide as the model") {
-  // One head of 768, two of 384 and four of 192 are the study's head-1, head-2 and head-4; 129 fills no vector.
+  // One head of 768, two of 384 and four of 192 are head-1, head-2 and head-4 of the paper; 129 is not a multiple of a
+  // vector.
   for (std::int64_t D : {129, 192, 256, 384, 768}) check_fast_all(40, D, kMasks[3], Extra::everything, 1);
   check_fast_all(70, 129, kMasks[1], Extra::logit);
   check_fast_all(70, 256, kMasks[2], Extra::bias);
@@ -86,7 +87,7 @@ TEST_CASE("fast attention: equals the double reference at other constants of the
 
 TEST_CASE("fast attention: huge scores stay finite and right") {
   // Scores of magnitude 1e4: softmax is one-hot nearly everywhere. A score of 1e4 has an f32 rounding error of about
-  // 1e-3, which is a relative error of the weights, so o is compared at that and the gradients only for being finite.
+  // 1e-3, which is a relative error of the weights, so o is compared with that tolerance, and gradients must be finite.
   auto check = [&]<class Op>(const Op& op, Extra extra) {
     CAPTURE(std::string(Op::name));
     AttentionCase c(1, 2, 100, 32, DType::F32, {}, 1e4, extra);
@@ -132,7 +133,7 @@ TEST_CASE("fast attention: sums that nearly vanish cost as many digits as they m
 #define SINK_ATTENTION_OP(Op) check(Op{});
 #include "engine/ops/attention/op/attention_ops.def"
   CHECK(check(LinearNorm{}) > 1e4);
-  // And a sum of exactly zero is no division by zero.
+  // A sum of exactly zero causes no division by zero.
   for (DType dtype : {DType::F32, DType::BF16}) {
     AttentionCase c(1, 1, 40, 16, dtype);
     c.q.fill(0);
@@ -238,7 +239,7 @@ TEST_CASE("fast attention: an extra key at -1e30 is none, bit by bit") {
 
 namespace {
 
-// Calls f with a number of threads and restores it.
+// Calls f with this number of threads, then restores the previous one.
 template <class F>
 void with_threads(int threads, F&& f) {
   int before = thread_count();
@@ -254,7 +255,7 @@ TEST_CASE("fast attention: the same bits with any number of threads") {
     std::int64_t B, H, T, G;
     KeyRange range;
   };
-  // Fewer heads than threads share the tiles of a head, others take whole heads.
+  // With fewer heads than threads, threads share the tiles of a head; else each has whole heads.
   const Shape shapes[] = {{1, 1, 400, 1, {}},
                           {1, 1, 330, 1, {.prefix = 100}},
                           {1, 2, 300, 1, {.window = 70}},
@@ -298,7 +299,7 @@ TEST_CASE("fast attention: the same bits with any number of threads") {
 }
 
 TEST_CASE("fast attention: key tiles of one head add to dq and dbias in their turn, every time") {
-  // Long enough for tiles to overtake each other: without the turns, a third of the runs have other bits.
+  // Long enough that tiles finish out of order: without the turns, a third of the runs have different bits.
   for (Extra extra : {Extra::none, Extra::everything}) {
     AttentionCase whole(1, 1, 1024, 16, DType::F32, {}, 1, extra);
     with_threads(1, [&] {
@@ -316,7 +317,7 @@ TEST_CASE("fast attention: key tiles of one head add to dq and dbias in their tu
 }
 
 TEST_CASE("attention: queries in chunks are all queries") {
-  // Bit by bit where a number belongs to one query; what all queries add to is summed in another order.
+  // Results of one query have the same bits; sums over queries have another order.
   auto check = [&]<class Op>(const Op& op, const KeyRange& range, DType dtype) {
     CAPTURE(std::string(Op::name));
     CAPTURE(std::string(name_of(dtype)));
@@ -395,21 +396,21 @@ TEST_CASE("fast attention: a query against more keys than it may see reads none 
   }
 }
 
-TEST_CASE("fast attention: no memory is asked of the system in steady state") {
+TEST_CASE("fast attention: no memory is allocated from the system in steady state") {
   AttentionCase c(2, 2, 70, 32, DType::F32, {}, 1, Extra::everything, 1);
   auto step = [&] {
     c.forward<Softmax>();
     c.backward<Softmax>();
   };
   step();
-  step();  // the first one's gradients are still alive here
+  step();  // the gradients of the first step are still allocated here
   auto before = allocator_stats().system_allocations;
   step();
   CHECK(allocator_stats().system_allocations == before);
 }
 
-TEST_CASE("fast attention: numbers at an odd address give the same bits") {
-  // T = 32 and D = 16 are read in place when aligned, and packed otherwise.
+TEST_CASE("fast attention: inputs at an odd address give the same bits") {
+  // T = 32 and D = 16 are read in place if aligned, else packed.
   AttentionCase aligned(1, 2, 32, 16, DType::F32, {}, 1, Extra::everything), shifted = aligned.to(DType::F32);
   for (Tensor* x : {&shifted.q, &shifted.k, &shifted.v, &shifted.upstream, &shifted.config.extra_key.k_HD}) {
     Tensor larger = Tensor::zeros({x->size() + 1});

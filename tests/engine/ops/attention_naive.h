@@ -1,6 +1,5 @@
-// Attention as one would write it in BF16 without a kernel of its own: the map before and after its division, its
-// gradient and the results are stored in BF16, all else is computed in double. Its errors are what a fused kernel in
-// BF16 is measured by.
+// Naive attention in BF16: the attention pattern before and after division, its gradient and the results are rounded to
+// BF16; everything else is computed in double. The errors of the fused kernels are compared with its errors.
 #pragma once
 
 #include "attention_case.h"
@@ -13,7 +12,7 @@ inline void round_to_bf16(Tensor& x) {
   for (std::int64_t n = 0; n < x.size(); ++n) x.data<double>()[n] = to_bf16(x.data<double>()[n]);
 }
 
-// Outputs and gradients of a case in F64 whose inputs are BF16 numbers.
+// Outputs and gradients of a case in F64 whose inputs are BF16 values.
 template <class Op>
 AttentionCase naive_in_bf16(AttentionCase c, const Op& op) {
   c.make_outputs();  // its own

@@ -1,5 +1,4 @@
-// engine/ops/attention/op/OPERATIONS.md says of every operation what is so: its weights of one row, and what was
-// measured.
+// engine/ops/attention/op/OPERATIONS.md is correct for every operation: its weights of one row, and its measurements.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -17,9 +16,9 @@ using namespace sink;
 namespace {
 
 const std::string kPage = std::string(SINK_SOURCE_DIR) + "/engine/ops/attention/op/OPERATIONS.md";
-const std::string kResults = std::string(SINK_SOURCE_DIR) + "/RESULTS.md";
+const std::string kResults = std::string(SINK_SOURCE_DIR) + "/results/synthetic_task.md";
 
-// The cells of the line of a table, without blanks and backticks around them.
+// The cells of a line of a table, without surrounding blanks and backticks.
 std::vector<std::string> cells_of(const std::string& line) {
   std::vector<std::string> cells;
   for (std::size_t from = 1, to; (to = line.find('|', from)) != std::string::npos; from = to + 1) {
@@ -30,7 +29,7 @@ std::vector<std::string> cells_of(const std::string& line) {
   return cells;
 }
 
-// Of all lines of tables with so many cells.
+// All lines of tables with this number of cells.
 std::vector<std::vector<std::string>> rows_of(const std::string& path, std::size_t cells) {
   std::vector<std::vector<std::string>> rows;
   std::string text = read_bytes(path);
@@ -75,10 +74,10 @@ TEST_CASE("page of operations: the weights of its row are those of every operati
   CHECK_MESSAGE(std::find(rows.begin(), rows.end(), row_of(Op())) != rows.end(), #Op); \
   CHECK_MESSAGE(text.find("\n### " #Op "\n") != std::string::npos, #Op);
 #include "engine/ops/attention/op/attention_ops.def"
-  CHECK(rows.size() == count + 2);  // its head, and the line below
+  CHECK(rows.size() == count + 2);  // with its header and the line below
 }
 
-TEST_CASE("page of operations: what it says was measured is in RESULTS.md") {
+TEST_CASE("page of operations: what it says was measured is in results/synthetic_task.md") {
   std::map<std::string, std::vector<std::string>> measured;
   for (const std::vector<std::string>& row : rows_of(kResults, 10)) measured[row[0]] = row;
   auto mean = [](const std::string& cell) { return cell.substr(0, cell.find(' ')); };

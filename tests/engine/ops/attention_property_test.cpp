@@ -1,4 +1,4 @@
-// What only one attention operation has, or one mask: the properties by which a wrong formula would be noticed.
+// Properties of single operations and masks that a wrong formula would violate.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -30,7 +30,7 @@ bool same(AttentionCase c, const Op& op, const Other& other_op, DType dtype) {
   return equal;
 }
 
-// Of the processor, on all threads: others may be using the machine.
+// CPU time over all threads, because other processes may use the machine.
 double seconds(auto&& f) {
   f();
   double best = 1e9;
@@ -103,7 +103,7 @@ TEST_CASE("attention: rows of a scaled softmax sum to alpha, which scales the ou
     AttentionCase scaled(1, 2, 70, 8, DType::F32), plain = scaled.to(DType::F32);
     scaled.forward(ScaledSoftmax(alpha));
     plain.forward(Softmax{});
-    CHECK(scaled.statistics(1, ScaledSoftmax(alpha)).row_mass_BH.item(0) == doctest::Approx(alpha).epsilon(1e-6));
+    CHECK(scaled.statistics(1, ScaledSoftmax(alpha)).row_sum_BH.item(0) == doctest::Approx(alpha).epsilon(1e-6));
     for (std::int64_t n = 0; n < plain.o.size(); ++n) plain.o.data<float>()[n] *= static_cast<float>(alpha);
     CHECK(relative_error(scaled.o, plain.o) < 1e-6);
     // Scored without the scale.
@@ -113,7 +113,7 @@ TEST_CASE("attention: rows of a scaled softmax sum to alpha, which scales the ou
 }
 
 TEST_CASE("attention: an extra key with logit 0 and no value is softmax-off-by-one") {
-  // a_ij = exp(s_ij) / (1 + sum_k exp(s_ik)): all keys together may get less than 1.
+  // a_ij = exp(s_ij) / (1 + sum_k exp(s_ik)): the weights of all keys may sum to less than 1.
   for (DType dtype : {DType::F64, DType::F32}) {
     constexpr std::int64_t T = 70;
     AttentionCase c(1, 1, T, 8, dtype);
@@ -142,7 +142,8 @@ TEST_CASE("attention: an extra key with logit 0 and no value is softmax-off-by-o
 }
 
 TEST_CASE("attention: an extra key with a key and a value is one key more before the others") {
-  // The first position's key, given as the extra key to the positions after it, without a bias to tell where it is.
+  // The key of the first position is the extra key of the positions after it, without a bias, which would depend on its
+  // position.
   auto check = [&]<class Op>(const Op& op) {
     CAPTURE(std::string(Op::name));
     for (DType dtype : kTypes) {
@@ -278,7 +279,7 @@ TEST_CASE("attention: bias of ALiBi's form makes far keys fade as e^(-slope dist
 }
 
 TEST_CASE("attention: keys outside the window are not computed") {
-  // 0.8 % of the pairs of full causal attention lie in a window of 16 at T = 4096.
+  // At T = 4096 a window of 16 contains 0.8 % of the pairs of full causal attention.
   AttentionCase causal(1, 1, 4096, 32, DType::F32), windowed = causal;
   windowed.make_outputs();
   windowed.config.range.window = 16;

@@ -1,4 +1,4 @@
-// The streamed statistics of attention against direct computation on the reference's full map.
+// The statistics of attention against direct computation on the full attention pattern of the reference.
 #include <doctest/doctest.h>
 
 #include <cmath>
@@ -12,10 +12,10 @@ namespace {
 
 constexpr std::int64_t B = 2, H = 4, T = 75, K = 70, D = 16;
 
-// Everything of attention.h's AttentionStatistics of one head, from all weights a_ij.
+// AttentionStatistics of one head, from all weights a_ij.
 struct Expected {
   std::vector<double> raw, proxy;
-  double extra_raw = 0, extra_proxy = 0, mass = 0, entropy = 0, value_share = 0;
+  double extra_raw = 0, extra_proxy = 0, row_sum = 0, entropy = 0, value_share = 0;
 
   template <class Op>
   Expected(const AttentionCase& c, const Op& op, std::int64_t b, std::int64_t h) : raw(K), proxy(K) {
@@ -51,7 +51,7 @@ struct Expected {
           extra_proxy += p;
           continue;
         }
-        mass += weight / T;
+        row_sum += weight / T;
         if (n - E < K) raw[n - E] += weight;
         if (n - E < K) proxy[n - E] += p;
       }
@@ -62,7 +62,7 @@ struct Expected {
 struct Angles {
   double pairs = 0, dot = 0, norms = 0, cosine = 0;
 };
-// Of pairs (i, j) with i > 0, j == 0 (first) or j > 0.
+// Over pairs (i, j) with i > 0, j == 0 (first) or j > 0.
 Angles mean_angles(const AttentionCase& c, std::int64_t b, std::int64_t h, bool first) {
   Angles sum;
   std::int64_t G = c.k.dim(1);
@@ -89,7 +89,7 @@ Angles mean_angles(const AttentionCase& c, std::int64_t b, std::int64_t h, bool 
 
 }  // namespace
 
-TEST_CASE("attention statistics: equal sums over the whole map") {
+TEST_CASE("attention statistics: equal sums over the whole attention pattern") {
   for (DType dtype : {DType::F64, DType::F32, DType::BF16})
     for (auto [range, documents] : {std::pair{KeyRange{}, false},
                                     {KeyRange{.prefix = 3, .window = 20}, false},
@@ -123,7 +123,7 @@ TEST_CASE("attention statistics: equal sums over the whole map") {
             }
             compare(expected.extra_raw, found.extra_raw_BH.item(bh));
             compare(expected.extra_proxy, found.extra_proxy_BH.item(bh));
-            compare(expected.mass, found.row_mass_BH.item(bh));
+            compare(expected.row_sum, found.row_sum_BH.item(bh));
             compare(expected.entropy, found.entropy_BH.item(bh));
             compare(expected.value_share, found.value_share_BH.item(bh));
           }
@@ -168,14 +168,14 @@ TEST_CASE("attention statistics: without an extra key its sums are zero, with on
   c.forward<Softmax>();
   extra.forward<Softmax>();
   CHECK(c.statistics<Softmax>(1).extra_raw_BH.item(0) == 0);
-  CHECK(c.statistics<Softmax>(1).row_mass_BH.item(0) == doctest::Approx(1).epsilon(1e-6));
+  CHECK(c.statistics<Softmax>(1).row_sum_BH.item(0) == doctest::Approx(1).epsilon(1e-6));
   AttentionStatistics found = extra.statistics<Softmax>(1);
   CHECK(found.extra_raw_BH.item(0) > 0.1);
   CHECK(found.extra_raw_BH.item(0) == found.extra_proxy_BH.item(0));
-  CHECK(found.row_mass_BH.item(0) + found.extra_raw_BH.item(0) / 40 == doctest::Approx(1).epsilon(1e-6));
+  CHECK(found.row_sum_BH.item(0) + found.extra_raw_BH.item(0) / 40 == doctest::Approx(1).epsilon(1e-6));
 }
 
-TEST_CASE("attention statistics: proxy weights of normalised rows, computed by hand as the study's code does") {
+TEST_CASE("attention statistics: proxy weights of normalised rows, computed by hand as the paper's code does") {
   // Keys (1, 0) and (0, 1), scale 1: query 0 = (1, .) has the score 1; query 1 has scores 3 and 1, or -3 and 1.
   constexpr double kEpsilon = 1e-8;
   auto first_key = [&]<class Op>(const Op& op, double score) {
@@ -187,10 +187,10 @@ TEST_CASE("attention statistics: proxy weights of normalised rows, computed by h
     return attention_statistics(op, q, k, k, m, S, config, 1).column_proxy_BHX.item(0);
   };
   auto near = [](double x) { return doctest::Approx(x).epsilon(1e-15); };
-  // Of a kernel that divides by its sum the weights are scored themselves: the 1e-8 is in them once.
+  // LinearNorm's proxies are its weights: they contain the 1e-8 once.
   CHECK(first_key(LinearNorm{}, 3) == near(1 / (1 + kEpsilon) + 3 / (4 + kEpsilon)));
   CHECK(first_key(LinearNorm{}, -3) == near(1 / (1 + kEpsilon) + 3 / (4 + kEpsilon)));
-  // Softmax times a factor is scored as softmax, which has none.
+  // The proxies of ScaledSoftmax are those of softmax.
   double softmax = std::exp(2.0) / (std::exp(2.0) + 1);
   CHECK(first_key(Softmax{}, 3) == near(1 + softmax));
   for (double alpha : {0.05, 0.2, 2.0}) CHECK(first_key(ScaledSoftmax(alpha), 3) == near(1 + softmax));

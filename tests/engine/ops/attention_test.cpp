@@ -1,4 +1,4 @@
-// The reference of attention against hand computation, closed forms and finite differences, and what it refuses.
+// The reference of attention against hand computation, closed forms and finite differences; and invalid arguments.
 #include "engine/ops/attention/attention.h"
 
 #include <doctest/doctest.h>
@@ -65,13 +65,13 @@ void check_gradients(const Op& op, const KeyRange& range, Extra extra, std::int6
   }
 }
 
-// illegal_attention_op.cpp has the operations that must not compile.
+// illegal_attention_op.cpp contains operations that must not compile.
 static_assert(DividesBySum<Softpick> && !DividesBySum<ReluN> && !DividesBySum<Sigmoid>);
 
 }  // namespace
 
 TEST_CASE("attention: one-hot keys and values, computed by hand") {
-  // Two positions, D = 2, scale 1: query 0 sees key 0; query 1 = (ln 3, 0) meets scores ln 3 and 0.
+  // Two positions, D = 2, scale 1: query 0 sees key 0; query 1 = (ln 3, 0) has scores ln 3 and 0.
   AttentionConfig config{.scale = 1};
   Tensor q = Tensor::from<double>({1, 1, 2, 2}, {0, 0, std::log(3.0), 0});
   Tensor k = Tensor::from<double>({1, 1, 2, 2}, {1, 0, 0, 1});
@@ -129,7 +129,7 @@ TEST_CASE("attention: bias, prefix and extra key, computed by hand") {
   attention(Softmax{}, zero, zero, v, config, o, m, S);
   CHECK(o.item(0) == doctest::Approx((2 * 1 + 3 * 100) / 5.0).epsilon(1e-14));
   CHECK(o.item(1) == doctest::Approx((5 * 1 + 2 * 10 + 3 * 100) / 10.0).epsilon(1e-14));
-  Tensor a = attention_map(Softmax{}, zero, zero, m, S, config, 0, 0);
+  Tensor a = attention_pattern(Softmax{}, zero, zero, m, S, config, 0, 0);
   CHECK(a.shape() == Shape({2, 3}));
   CHECK(a.item(0) == doctest::Approx(0.6).epsilon(1e-14));
   CHECK(a.item(3) == doctest::Approx(0.3).epsilon(1e-14));
@@ -141,7 +141,7 @@ TEST_CASE("attention: bias, prefix and extra key, computed by hand") {
 
 TEST_CASE("attention: two queries from position 3 on against 6 keys, computed by hand") {
   // Scores are 0: weights are uniform over the keys that a query sees. Values are 1, 10, ..., 1e5, so that the output
-  // times the number of keys names them.
+  // times the number of keys identifies them.
   Tensor q = Tensor::zeros({1, 1, 2, 1}, DType::F64), k = Tensor::zeros({1, 1, 6, 1}, DType::F64), o = q.clone();
   Tensor v = Tensor::from<double>({1, 1, 6, 1}, {1, 10, 100, 1e3, 1e4, 1e5});
   Tensor m = Tensor::empty({1, 1, 2}, DType::F64), S = m.clone();
@@ -186,7 +186,7 @@ TEST_CASE("attention: zero queries give uniform weights") {
     CHECK(c.statistics<Softmax>(1).column_raw_BHX.item(1) == doctest::Approx(harmonic).epsilon(1e-6));
     c.forward<Sigmoid>();
     CHECK(c.map<Sigmoid>(0, 0).item(20 * 70 + 7) == doctest::Approx(0.5).epsilon(1e-6));
-    CHECK(c.statistics<Sigmoid>(1).row_mass_BH.item(0) == doctest::Approx(0.5 * 71 / 2).epsilon(1e-6));
+    CHECK(c.statistics<Sigmoid>(1).row_sum_BH.item(0) == doctest::Approx(0.5 * 71 / 2).epsilon(1e-6));
     c.forward<Relu>();
     CHECK(largest_magnitude(c.o) == 0);
     CHECK(largest_magnitude(c.map<Relu>(0, 0)) == 0);
@@ -247,13 +247,14 @@ TEST_CASE("attention: wrong arguments are refused with both shapes") {
   };
   Tensor narrow_k = Tensor::zeros({1, 2, 8, 3}), short_k = Tensor::zeros({1, 2, 7, 4});
   CHECK_THROWS_WITH_AS(run(narrow_k, c.v, c.config),
-                       "[attention] k must be like q, but for its length and a number of heads that divides q's: k is "
-                       "f32 (1, 2, 8, 3), q is f32 (1, 2, 8, 4)",
+                       "[attention] k must have q's shape and type, except for its length and a number of heads that "
+                       "divides q's: k is f32 (1, 2, 8, 3), q is f32 (1, 2, 8, 4)",
                        Error);
-  CHECK_THROWS_WITH_AS(run(short_k, c.v, c.config),
-                       "[attention] queries must stand at positions that have keys: the first one at 0 and the last "
-                       "one at 7, with keys at 0 to 6",
-                       Error);
+  CHECK_THROWS_WITH_AS(
+      run(short_k, c.v, c.config),
+      "[attention] every query needs a key at its position: queries are at positions 0 to 7, keys at 0 "
+      "to 6",
+      Error);
   for (std::int64_t first : {-1, 1}) {
     AttentionConfig late = c.config;
     late.first_position = first;

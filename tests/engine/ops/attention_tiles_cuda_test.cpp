@@ -1,12 +1,12 @@
-// Attention in BF16 on the tensor cores: no worse than twice the errors of the naive computation in BF16, both measured
-// by the reference in double. Every line of attention_ops.def is taken as it comes.
+// Attention in BF16 on the tensor cores: errors are at most twice those of the naive computation in BF16, both measured
+// against the reference in double, for every operation of attention_ops.def.
 #include <doctest/doctest.h>
 
 #include <cstring>
 
 #include "attention_backend.h"
 #include "attention_naive.h"
-#include "engine/cuda/schedules.h"
+#include "tests/support/schedules.h"
 
 using namespace sink;
 using namespace sink::test;
@@ -19,17 +19,19 @@ struct Case {
   Extra extra = Extra::none;
   std::int64_t B = 1, H = 1, G = 0;
   double deviation = 1;             // of scores
+  double scale_factor = 1;          // multiplies the scale
   std::int64_t first_position = 0;  // of a chunk of queries up to T
-  std::int64_t documents = -1;      // behind so many keys that all see; -1: all is one
+  std::int64_t documents = -1;      // the number of leading keys that all documents see; -1: one document
 };
 
 AttentionCase case_of(const Case& c, DType dtype) {
   AttentionCase whole(c.B, c.H, c.T, c.D, DType::BF16, c.range, c.deviation, c.extra, c.G);
+  whole.config.scale *= c.scale_factor;
   if (c.documents >= 0) whole.cut_into_documents(c.documents);
   return (c.first_position > 0 ? whole.chunk(c.first_position, c.T) : whole).to(dtype);
 }
 
-// The root of the mean square of x - y; infinite if a number is not finite.
+// The root mean square of x - y; infinite if a value is not finite.
 double typical_difference(const Tensor& x, const Tensor& y) {
   double sum = 0;
   for (std::int64_t n = 0; n < x.size(); ++n) sum += (x.item(n) - y.item(n)) * (x.item(n) - y.item(n));
@@ -58,11 +60,11 @@ void check(const Case& c) {
   CHECK(relative_error(found.m, expected.m) <= 1e-5);
   CHECK(relative_error(found.S, expected.S) <= 1e-5);
   auto check_number = [&](const Tensor& x, const Tensor& by_naive, const Tensor& exact, double size, bool many) {
-    // The only weight of a row that sees one key is 1 to the naive; the kernel divides what it rounded by what it did
-    // not.
+    // In a row with one key the naive weight is exactly 1; the kernel divides a rounded value by one that is not
+    // rounded.
     double rounding = (c.T == 1 ? 0x1p-8 : 1e-5) * conditions.weights * size, worst = largest_difference(x, exact);
     if (many) CHECK(typical_difference(x, exact) <= 2 * typical_difference(by_naive, exact) + rounding);
-    if (!many) rounding = 1e-2 * conditions.weights * size;  // what it makes of few numbers is chance
+    if (!many) rounding = 1e-2 * conditions.weights * size;  // errors of few values are random
     CHECK(worst <= 6 * largest_difference(by_naive, exact) + rounding);
   };
   check_number(found.o, naive.o, expected.o, largest_magnitude(expected.o), true);
@@ -121,7 +123,7 @@ TEST_CASE("attention in tiles: lengths at which both stages are filled again and
   }
 }
 
-TEST_CASE("attention in tiles: queries that begin at a position") {
+TEST_CASE("attention in tiles: queries from a position on") {
   for (std::int64_t first : {1, 63, 130}) {
     check<Softmax>({.T = 199, .D = 64, .extra = Extra::everything, .first_position = first});
     check<SigmoidLogN>(
@@ -129,7 +131,7 @@ TEST_CASE("attention in tiles: queries that begin at a position") {
   }
 }
 
-TEST_CASE("attention in tiles: documents that follow each other") {
+TEST_CASE("attention in tiles: several documents in a sequence") {
   check_all({.T = 77, .D = 64, .extra = Extra::everything, .B = 2, .H = 2, .G = 1, .documents = 0});
   for (std::int64_t T : {1, 65, 129, 200}) {
     check<Softmax>({.T = T, .D = 64, .extra = Extra::bias, .B = 3, .documents = 0});
@@ -146,10 +148,16 @@ TEST_CASE("attention in tiles: large scores") {
   check<ClippedSoftmax>({.T = 70, .D = 64, .deviation = 40});
 }
 
-TEST_CASE("attention in tiles: no threads race") {
+TEST_CASE("attention in tiles: a negative scale, whose largest score is that of the smallest product") {
+  check<Softmax>({.T = 150, .D = 64, .scale_factor = -1});
+  check<Softpick>({.T = 70, .D = 96, .extra = Extra::bias, .scale_factor = -1});
+}
+
+TEST_CASE("attention in tiles: kernels have no races") {
   cuda::FindRaces on;
   check_all({.T = 67, .D = 64, .range = {.prefix = 3, .window = 20}, .extra = Extra::everything, .H = 2, .G = 1});
   check<Softmax>({.T = 200, .D = 96, .extra = Extra::bias});
+  check<Softmax>({.T = 390, .D = 64, .extra = Extra::bias});  // Hopper's stages are filled again
   check<ClippedSoftmax>({.T = 200, .D = 128});
   check<Softmax>({.T = 150, .D = 64, .extra = Extra::everything, .B = 2, .documents = 1});
 }

@@ -1,5 +1,5 @@
-// The trace of a row, for every operation: against the fast kernels' outputs and gradients, against differences of the
-// output, and its parts against each other.
+// The trace of a row, for every operation: against outputs and gradients of the CPU kernels, against finite
+// differences, and its values against each other.
 #include "engine/ops/attention/ref/attention_trace.h"
 
 #include <doctest/doctest.h>
@@ -13,7 +13,7 @@ namespace {
 
 using Key = AttentionTrace::Key;
 
-// What all rows of a case add up to.
+// The sums over all rows of a case.
 template <class Op>
 AttentionGradients sum_of_traces(const AttentionCase& c, const Op& op) {
   AttentionGradients sum;
@@ -55,7 +55,7 @@ double dot(const std::vector<double>& x, const std::vector<double>& y) {
   return sum;
 }
 
-// The parts of one row belong together.
+// The values of one row are consistent.
 void check_parts(const AttentionTrace& t) {
   double a_sum = 0, shares = 0, D_i = 0;
   std::vector<double> o(t.q.size(), 0.0), dq(t.q.size(), 0.0);
@@ -79,7 +79,7 @@ void check_parts(const AttentionTrace& t) {
   }
 }
 
-// do_i . o_i moves with q_i as dq_i says: central differences of the reference's output.
+// dq_i against central differences of do_i . o_i of the reference.
 template <class Op>
 void check_differences(AttentionCase c, const Op& op, const AttentionTrace& t, std::int64_t h) {
   constexpr double kStep = 1e-6;
@@ -121,7 +121,7 @@ void check_operation(const Op& op) {
     check(sum.dextra_v_HD, fast.gradients.dextra_v_HD, "dv*");
     check(sum.dextra_logit_H, fast.gradients.dextra_logit_H, "db*");
 
-    Tensor map = attention_map(op, fast.q, fast.k, fast.m, fast.S, fast.config, 0, 3);
+    Tensor map = attention_pattern(op, fast.q, fast.k, fast.m, fast.S, fast.config, 0, 3);
     AttentionTrace t = attention_trace(op, wide.q, wide.k, wide.v, wide.config, wide.upstream, 0, 3, 7);
     CHECK(t.key_head == 1);
     CHECK(t.n == 6);  // the prefix 0 and 1, the window 4 to 7
@@ -149,7 +149,7 @@ TEST_CASE("trace: without an upstream gradient it is the forward alone, of posit
   CHECK(t.dq.empty());
   CHECK(t.i == 4);
   CHECK(t.keys.size() == 5);
-  CHECK(t.keys[t.strongest()].a == doctest::Approx(0.2));  // q = 0: all alike
+  CHECK(t.keys[t.strongest()].a == doctest::Approx(0.2));  // q = 0: all are equal
   CHECK(t.keys[0].cosine == 0);
   CHECK_THROWS_WITH_AS(attention_trace(Softmax(), two, c.k, c.v, c.config, Tensor(), 0, 1, 6),
                        doctest::Contains("from position 3 to 5, got 6"), Error);

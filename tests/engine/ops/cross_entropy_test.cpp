@@ -5,19 +5,22 @@
 
 #include <cmath>
 
+#include "autograd/ops/linear_cross_entropy_node.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/every_backend.h"
+#include "tests/support/gradients.h"
 #include "tests/support/with_reference.h"
 
 using namespace sink;
 
 namespace {
 
-// Targets 0, 1, 2, ... below V, with -1 at every fifth row but the first.
+// Targets below V, the last among them, with -1 at every fifth row but the first.
 Tensor some_targets(std::int64_t N, std::int64_t V) {
   Tensor targets = Tensor::empty({N}, DType::I32);
   for (std::int64_t n = 0; n < N; ++n)
-    targets.data<std::int32_t>()[n] = n % 5 == 4 ? -1 : static_cast<std::int32_t>(n * 7 % V);
+    targets.data<std::int32_t>()[n] = n % 5 == 4 ? -1 : static_cast<std::int32_t>((V - 1 + n * 7) % V);
   return targets;
 }
 
@@ -33,6 +36,23 @@ Result evaluate(const Tensor& logits, const Tensor& targets, double gradient_sca
   cross_entropy(logits, targets, loss);
   check_close("the loss without gradient", loss, result.loss, 1e-6);
   return result;
+}
+
+void check_cross_entropy(const Tensor& logits, const Tensor& targets) {
+  Tensor loss = random_tensor({logits.dim(0)}, DType::F32, 2);
+  auto run = [](Tensors& t) {
+    cross_entropy(t[0], t[1], t[2]);
+    cross_entropy_to_gradient(t[0], t[1], 0.25, t[3]);
+  };
+  check_backends("cross_entropy", {logits, targets, loss, loss}, run);
+  if (logits.dim(1) == 256 && logits.dim(0) == 1)
+    check_unaligned_backends("cross_entropy", {logits, targets, loss, loss}, run);
+}
+
+void check_nan(std::int64_t place) {
+  Tensor logits = random_tensor({1, 300}, DType::F32, 4);
+  logits.data<float>()[place] = NAN;
+  check_cross_entropy(logits, some_targets(1, 300));
 }
 
 }  // namespace
@@ -66,8 +86,8 @@ TEST_CASE("cross_entropy: F32 and bf16 equal F64") {
         Result reference = in_reference([&] { return evaluate(logits, targets, 0.25); });
         check_close("reference loss", reference.loss, expected.loss.to(DType::F32), 0);
         check_close("reference gradient", reference.gradient, expected.gradient.to(dtype), 0);
-        check_close("loss", fast.loss, expected.loss, 1e-5);  // bf16 logits are summed in f32
-        check_close("gradient", fast.gradient, expected.gradient, dtype == DType::F32 ? 1e-5 : 2e-2);
+        check_close("loss", fast.loss, expected.loss, 1e-5, 1e-6);  // bf16 logits are summed in f32
+        check_close("gradient", fast.gradient, expected.gradient, dtype == DType::F32 ? 1e-5 : 2e-2, 1e-7);
       }
 }
 
@@ -114,6 +134,31 @@ TEST_CASE("cross_entropy: a NaN reaches the loss") {
     cross_entropy(logits, Tensor::from<std::int32_t>({1}, {5}), loss);
     CHECK(std::isnan(loss.item()));
   }
+}
+
+TEST_CASE("cross_entropy: every backend equals the double reference, large logits and NaN too") {
+  for (DType dtype : {DType::F32, DType::BF16})
+    for (std::int64_t N : {0, 1, 7})
+      for (std::int64_t V : {1, 2, 65, 256, 300, 1000}) {
+        CAPTURE(N);
+        CAPTURE(V);
+        // Of scale 1: where a target is nearly certain, the loss is a small difference of logits.
+        check_cross_entropy(random_tensor({N, V}, dtype, 1), some_targets(N, V));
+      }
+  // More logits than a block takes at once, in vectors and one by one, the last pass full or not.
+  for (DType dtype : {DType::F32, DType::BF16})
+    for (std::int64_t V : {1101, 2048, 4104, 9000})
+      check_cross_entropy(random_tensor({2, V}, dtype, 1), some_targets(2, V));
+  Tensor large = Tensor::from<float>({3, 3}, {1e4f, -1e4f, 0, 1e4f, -1e4f, 0, -1e4f, -1e4f, -1e4f});
+  check_cross_entropy(large, Tensor::from<std::int32_t>({3}, {0, 1, 2}));
+  for (std::int64_t place : {0, 7, 33, 299}) check_nan(place);
+}
+
+TEST_CASE("gradient: linear_cross_entropy, with ignored targets and a scale") {
+  Var x = random_var({2, 3, 4}, 1);
+  const Parameter& w = random_parameter("w", {7, 4});
+  Tensor targets = Tensor::from<std::int32_t>({2, 3}, {1, -1, 6, 0, 0, -1});
+  check_gradient([&] { return linear_cross_entropy(x, w, targets, 4, 0.25); }, {x, w.var()});
 }
 
 TEST_CASE("cross_entropy: shapes and types that do not fit are named") {

@@ -5,9 +5,13 @@
 
 #include <cmath>
 
+#include "autograd/ops/expert_glu_node.h"
+#include "autograd/ops/top_softmax_node.h"
 #include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/every_backend.h"
+#include "tests/support/gradients.h"
 #include "tests/support/with_reference.h"
 
 using namespace sink;
@@ -76,6 +80,30 @@ TEST_CASE("expert units: F32 and bf16 equal F64, on any number of threads and in
         check_close("y of 3 threads", threaded.y, fast.y, 0);
         check_close("dp of 3 threads", threaded.dp, fast.dp, 0);
       }
+}
+
+TEST_CASE("expert units: every backend equals the double reference") {
+  for (std::int64_t rows : {0, 1, 33})
+    for (auto [E, F] : {std::pair{2, 1}, {3, 33}})
+      for (DType dtype : {DType::F32, DType::BF16}) {
+        CAPTURE(rows);
+        CAPTURE(F);
+        Tensors given{random_tensor({rows, E * 2 * F}, dtype, 1, 4), random_tensor({rows, E}, dtype, 2),
+                      random_tensor({rows, E * F}, dtype, 3),        random_tensor({rows, E * F}, dtype, 4),
+                      random_tensor({rows, E * 2 * F}, dtype, 5),    random_tensor({rows, E}, dtype, 6)};
+        check_backends("expert_glu", given, [](Tensors& t) {
+          expert_glu(t[0], t[1], t[3]);
+          expert_glu_backward(t[2], t[0], t[1], t[4], t[5]);
+        });
+      }
+}
+
+TEST_CASE("gradient: expert_glu, alone and with the weights of a router") {
+  Var r = random_var({2, 3, 4}, 1), gate_up = random_var({2, 3, 4 * 2 * 5}, 2, 3), p = random_var({2, 3, 4}, 3);
+  for (std::int64_t i = 0; i < gate_up.value().size(); ++i)
+    REQUIRE(std::abs(std::abs(gate_up.value().item(i)) - 7) > 2e-3);
+  check_gradient([&] { return expert_glu(gate_up, p); }, {gate_up, p});
+  check_gradient([&] { return expert_glu(gate_up, top_softmax(r, 2)); }, {gate_up, r});
 }
 
 TEST_CASE("expert units: refuse shapes and types that do not fit, with all of them") {

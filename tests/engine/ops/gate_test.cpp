@@ -5,9 +5,12 @@
 
 #include <cmath>
 
+#include "autograd/ops/gate_node.h"
 #include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/every_backend.h"
+#include "tests/support/gradients.h"
 #include "tests/support/with_reference.h"
 
 using namespace sink;
@@ -123,6 +126,33 @@ TEST_CASE("gate: a NaN stays a NaN") {
   CHECK_FALSE(std::isnan(y.item(1)));
   CHECK(std::isnan(y.item(2)));
   CHECK(std::isnan(y.item(3)));
+}
+
+TEST_CASE("gate: every backend equals the double reference, for groups of one number to more than a warp has lanes") {
+  for (std::int64_t T : {0, 1, 33})
+    for (std::int64_t G : {1, 3, 8})
+      for (std::int64_t width : {1, 7, 31, 32, 33, 65})
+        for (DType dtype : {DType::F32, DType::BF16}) {
+          CAPTURE(T);
+          CAPTURE(G);
+          CAPTURE(width);
+          Shape o{2, T, G * width}, g{2, T, G};
+          Tensors given{random_tensor(o, dtype, 1), random_tensor(g, dtype, 2, 3), random_tensor(o, dtype, 3),
+                        random_tensor(o, dtype, 4), random_tensor(o, dtype, 5),    random_tensor(g, dtype, 6)};
+          check_backends("gate", given, [](Tensors& t) {
+            gate(t[0], t[1], t[3]);
+            gate_backward(t[2], t[0], t[1], t[4], t[5]);
+          });
+        }
+}
+
+TEST_CASE("gradient: gate, for every number, every group and the whole row") {
+  Var o = random_var({2, 3, 6}, 1);
+  for (std::int64_t G : {6, 2, 1}) {
+    Var g = random_var({2, 3, G}, 2, 2);
+    check_gradient([&] { return gate(o, g); }, {o, g});
+  }
+  check_gradient([&] { return gate(o, o); }, {o});
 }
 
 TEST_CASE("gate: shapes and types that do not fit are named") {

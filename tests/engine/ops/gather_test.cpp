@@ -1,10 +1,14 @@
-// A larger tensor made of a few numbers, and the sums of its gradient.
+// A larger tensor made of a few values, and the sums of its gradient.
 #include "engine/ops/gather/gather.h"
 
 #include <doctest/doctest.h>
 
+#include "autograd/ops/add_node.h"
+#include "autograd/ops/gather_node.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/every_backend.h"
+#include "tests/support/gradients.h"
 #include "tests/support/with_reference.h"
 
 using namespace sink;
@@ -62,4 +66,33 @@ TEST_CASE("gather: sizes, types and indices outside the numbers are named") {
     check_refused([&] { gather(p, index, y); }, {"[gather]", "index " + std::to_string(bad) + " at place 1", "[0, 3)"});
     check_refused([&] { gather_backward(y, index, p, false); }, {"[gather_backward]", "index " + std::to_string(bad)});
   }
+}
+
+TEST_CASE("gather: every backend equals the double reference, with missing and unused places") {
+  for (std::int64_t P : {1, 7, 33, 300})
+    for (std::int64_t N : {0, 1, 7, 128, 129, 1000})
+      for (bool accumulate : {false, true}) {
+        CAPTURE(P);
+        CAPTURE(N);
+        CAPTURE(accumulate);
+        Tensor index = Tensor::empty({N}, DType::I32);
+        Rng rng(0, "places");
+        for (std::int64_t n = 0; n < N; ++n)
+          index.data<std::int32_t>()[n] =
+              static_cast<std::int32_t>(rng.below(static_cast<std::uint64_t>(n), static_cast<std::uint64_t>(P + 1))) -
+              1;
+        Tensors given{index, random_tensor({P}, DType::F32, 1), random_tensor({N}, DType::F32, 2),
+                      random_tensor({N}, DType::F32, 3), random_tensor({P}, DType::F32, 4)};
+        check_backends("gather", given, [&](Tensors& t) {
+          gather(t[1], t[0], t[2]);
+          gather_backward(t[3], t[0], t[4], accumulate);
+        });
+      }
+}
+
+TEST_CASE("gradient: gather, with repeated, missing and unused places") {
+  const Parameter& p = random_parameter("p", {2, 3});
+  Tensor index = Tensor::from<std::int32_t>({7}, {5, 0, -1, 5, 2, -1, 1});
+  check_gradient([&] { return gather(p, index, {7, 1}); }, {p.var()});
+  check_gradient([&] { return add(gather(p, index, {7}), gather(p, index, {7})); }, {p.var()});
 }

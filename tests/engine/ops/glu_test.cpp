@@ -5,9 +5,12 @@
 
 #include <cmath>
 
+#include "autograd/ops/glu_node.h"
 #include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/every_backend.h"
+#include "tests/support/gradients.h"
 #include "tests/support/with_reference.h"
 
 using namespace sink;
@@ -113,6 +116,32 @@ TEST_CASE_TEMPLATE("glu: a NaN stays a NaN", F, ReluFunction, GeluFunction, Gelu
   glu<F>(gate_up, y);
   CHECK(std::isnan(y.item(0)));
   CHECK(std::isnan(y.item(1)));
+}
+
+TEST_CASE_TEMPLATE("glu: every backend equals the double reference", Function, ReluFunction, GeluFunction,
+                   GeluTanhFunction, SiluFunction, EluPlusOneFunction) {
+  for (std::int64_t rows : {0, 1, 3, 65})
+    for (std::int64_t F : {1, 7, 33, 128})
+      for (DType dtype : {DType::F32, DType::BF16}) {
+        CAPTURE(rows);
+        CAPTURE(F);
+        double scale = rows * F == 1 ? 1 : 3;  // the only gate does not lie where 1 + erf(x) cancels
+        Tensors given{random_tensor({rows, 2 * F}, dtype, 1, scale), random_tensor({rows, F}, dtype, 2),
+                      random_tensor({rows, F}, dtype, 3), random_tensor({rows, 2 * F}, dtype, 4)};
+        auto run = [](Tensors& t) {
+          glu<Function>(t[0], t[2]);
+          glu_backward<Function>(t[1], t[0], t[3]);
+        };
+        check_backends("glu", given, run);
+        if (rows == 3 && F == 128) check_unaligned_backends("glu", given, run);
+      }
+}
+
+TEST_CASE_TEMPLATE("gradient: glu", F, ReluFunction, GeluFunction, GeluTanhFunction, SiluFunction, EluPlusOneFunction) {
+  // Every x is further from the kink of a function at 0 than the differences reach.
+  Var x = random_var({2, 3, 10}, 1, 2);
+  for (std::int64_t i = 0; i < x.value().size(); ++i) REQUIRE(std::abs(x.value().item(i)) > 2e-3);
+  check_gradient([&] { return glu<F>(x); }, {x});
 }
 
 TEST_CASE("glu: shapes and types that do not fit are named") {

@@ -3,11 +3,38 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/ops/add_node.h"
+#include "autograd/ops/heads_node.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/every_backend.h"
+#include "tests/support/gradients.h"
 #include "tests/support/with_reference.h"
 
 using namespace sink;
+
+namespace {
+
+// Tolerance 0, because values are only moved. The outputs start with other values, so an element that is not written is
+// found.
+void check_moved(const char* what, const Tensors& given, const std::function<void(Tensors&)>& run) {
+  check_backends(what, given, run, 0, 0);
+  if (given[0].dim(-1) % 8 == 0) check_unaligned_backends(what, given, run, 0, 0);
+}
+
+void check_heads(std::int64_t B, std::int64_t H, std::int64_t G, std::int64_t T, std::int64_t D, DType dtype) {
+  Tensor qkv = random_tensor({B, T, (H + 2 * G) * D}, dtype, 1), rows = random_tensor({B, T, H * D}, dtype, 2);
+  Tensor q = random_tensor({B, H, T, D}, dtype, 3), k = random_tensor({B, G, T, D}, dtype, 4);
+  Tensor v = random_tensor({B, G, T, D}, dtype, 5), y = random_tensor({B, T, D}, dtype, 6);
+  check_moved("split_heads", {qkv, q, k, v}, [](Tensors& t) { split_heads(t[0], t[1], t[2], t[3]); });
+  check_moved("split_heads_backward", {qkv, q, k, v}, [](Tensors& t) { split_heads_backward(t[1], t[2], t[3], t[0]); });
+  check_moved("merge_heads", {rows, q}, [](Tensors& t) { merge_heads(t[1], t[0]); });
+  check_moved("merge_heads_backward", {rows, q}, [](Tensors& t) { merge_heads_backward(t[0], t[1]); });
+  check_backends("sum_heads", {q, y}, [](Tensors& t) { sum_heads(t[0], t[1]); });
+  check_moved("sum_heads_backward", {y, q}, [](Tensors& t) { sum_heads_backward(t[0], t[1]); });
+}
+
+}  // namespace
 
 TEST_CASE("heads: two positions and two heads by hand") {
   // Row t holds q of heads 0 and 1, then k, then v; D = 1.
@@ -119,6 +146,41 @@ TEST_CASE("sum_heads: F32 and BF16 equal F64 within their rounding, the referenc
             in_reference([&] { sum_heads(o, slow); });
             check_close("reference", slow, y64.to(dtype), 0);
           }
+}
+
+TEST_CASE("heads: every backend equals the double reference") {
+  const std::pair<std::int64_t, std::int64_t> heads[]{{1, 1}, {4, 4}, {6, 2}};
+  for (DType dtype : {DType::F32, DType::BF16})
+    for (std::int64_t B : {1, 3})
+      for (auto [H, G] : heads)
+        for (std::int64_t T : {1, 9})
+          for (std::int64_t D : {1, 7, 65, 72}) {
+            CAPTURE(B);
+            CAPTURE(H);
+            CAPTURE(T);
+            CAPTURE(D);
+            check_heads(B, H, G, T, D, dtype);
+          }
+  check_heads(2, 3, 1, 0, 8, DType::F32);
+  check_heads(1, 20, 1, 2, 64, DType::F32);  // more vectors than a block has threads
+}
+
+TEST_CASE("gradient: split_heads, merge_heads and sum_heads") {
+  Var x = random_var({2, 3, 3 * 2 * 4}, 1);
+  check_gradient([&] { return merge_heads(split_heads(x, 2, 2).k_BGTD); }, {x});
+  check_gradient(
+      [&] {
+        auto [q, k, v] = split_heads(x, 2, 2);
+        return add(add(q, v), add(v, k));
+      },
+      {x});
+  // Four query heads share one head of keys and values.
+  check_gradient(
+      [&] {
+        auto [q, k, v] = split_heads(x, 4, 1);
+        return add(sum_heads(q), add(merge_heads(k), merge_heads(v)));
+      },
+      {x});
 }
 
 TEST_CASE("heads: shapes and types that do not fit are named") {

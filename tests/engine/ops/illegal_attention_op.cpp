@@ -1,5 +1,5 @@
-// Attention operations that must not compile, each with a sentence that says why: CTest compiles this file once per
-// case and looks for the sentence. A mistyped name is one of the cases of every function.
+// Attention operations that must not compile, each with its error message: CTest compiles this file once per case and
+// searches for the message. Every function has a case with a mistyped name.
 #include "engine/ops/attention/op/attention_op_check.h"
 
 namespace sink {

@@ -3,16 +3,20 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/ops/add_node.h"
+#include "autograd/ops/layer_norm_node.h"
 #include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/every_backend.h"
+#include "tests/support/gradients.h"
 #include "tests/support/with_reference.h"
 
 using namespace sink;
 
 namespace {
 
-// One norm with its gradients; dx, dgain and dbias start out holding numbers, which `accumulate` keeps.
+// One norm with its gradients. dx, dgain and dbias start with values, which `accumulate` keeps.
 struct Norm {
   Tensor x, gain, bias, dy, y, mean, r, dx, dgain, dbias;
 
@@ -28,7 +32,7 @@ struct Norm {
         dgain(random_tensor({C}, dtype, 6)),
         dbias(random_tensor({C}, dtype, 7)) {}
 
-  // With numbers of its own.
+  // Copies the data, too.
   Norm copy() const {
     Norm other = *this;
     for (Tensor* t : other.tensors()) *t = t->clone();
@@ -50,6 +54,30 @@ struct Norm {
  private:
   std::vector<Tensor*> tensors() { return {&x, &gain, &bias, &dy, &y, &mean, &r, &dx, &dgain, &dbias}; }
 };
+
+// `which` says, bit by bit, which of the gradients of x, gain and bias are added to.
+void check_layer_norm(const Shape& shape, DType y_type, unsigned which) {
+  std::int64_t C = shape[shape.rank() - 1], rows = shape.size() / C;
+  Tensor x = random_tensor(shape, DType::F32, 1, 3);
+  for (std::int64_t i = 0; i < x.size(); ++i) x.data<float>()[i] += 5;  // a mean that is not nearly 0
+  Tensors given{x,
+                random_tensor({C}, DType::F32, 2),
+                random_tensor({C}, DType::F32, 3),
+                random_tensor(shape, y_type, 4),
+                random_tensor({rows}, DType::F32, 5),
+                random_tensor({rows}, DType::F32, 6),
+                random_tensor(shape, y_type, 7),
+                random_tensor(shape, DType::F32, 8),
+                random_tensor({C}, DType::F32, 9),
+                random_tensor({C}, DType::F32, 10)};
+  auto run = [&](Tensors& t) {
+    layer_norm(t[0], t[1], t[2], t[3], t[4], t[5]);
+    layer_norm_backward(t[6], t[0], t[1], t[4], t[5], {t[7], (which & 1) != 0}, {t[8], (which & 2) != 0},
+                        {t[9], (which & 4) != 0});
+  };
+  check_backends("layer_norm", given, run);
+  if (rows == 3 && C == 264) check_unaligned_backends("layer_norm", given, run);
+}
 
 }  // namespace
 
@@ -186,6 +214,73 @@ TEST_CASE("layer_norm: the epsilon that is asked for") {
     CHECK(n.mean.item() == 3);
     CHECK(n.r.item() == 0.25);
   }
+}
+
+TEST_CASE("layer_norm: every backend equals the double reference") {
+  for (std::int64_t rows : {1, 3, 21})
+    for (std::int64_t C : {7, 33, 128, 264})
+      for (DType y_type : {DType::F32, DType::BF16})
+        for (unsigned which : {0u, 7u}) {
+          CAPTURE(rows);
+          CAPTURE(C);
+          CAPTURE(which);
+          check_layer_norm({rows, C}, y_type, which);
+        }
+  for (unsigned which : {1u, 2u, 4u}) check_layer_norm({2, 3, 40}, DType::F32, which);
+  check_layer_norm({4099, 9}, DType::F32, 0);  // blocks that have rows for their threads once, twice and not quite
+  check_layer_norm({2, 2056}, DType::F32, 0);
+}
+
+TEST_CASE("layer_norm of a sum: every backend equals the double reference") {
+  for (std::int64_t rows : {1, 7, 9})
+    for (std::int64_t C : {24, 33, 264})
+      for (auto [b_type, y_type] : kPairsOfTypes)
+        for (bool with_du : {false, true}) {
+          if (b_type != y_type && rows != 7) continue;
+          CAPTURE(rows);
+          CAPTURE(C);
+          CAPTURE(with_du);
+          auto random = [&](DType type, std::uint64_t seed) { return random_tensor({rows, C}, type, seed, 3); };
+          auto of_columns = [&](std::uint64_t seed) { return random_tensor({C}, DType::F32, seed); };
+          Tensors given{random(DType::F32, 1),
+                        random(b_type, 2),
+                        of_columns(3),
+                        of_columns(4),
+                        random(DType::F32, 5),
+                        random(y_type, 6),
+                        random_tensor({rows}, DType::F32, 7),
+                        random_tensor({rows}, DType::F32, 8),
+                        random(y_type, 9),
+                        random(DType::F32, 10),
+                        random(DType::F32, 11),
+                        random(DType::BF16, 12),
+                        of_columns(13),
+                        of_columns(14)};
+          check_backends("add_layer_norm", given, [&](Tensors& t) {
+            Tensor db;
+            if (b_type == DType::BF16 && t[0].dtype() == DType::F32) db = t[11];
+            add_layer_norm(t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7]);
+            add_layer_norm_backward(t[8], with_du ? t[9] : Tensor(), t[4], t[2], t[6], t[7], t[10], db,
+                                    {t[12], with_du}, {t[13], with_du});
+            if (b_type == DType::BF16 && !db.defined()) t[11].copy_from(t[10]);  // the reference in double
+          });
+        }
+}
+
+TEST_CASE("gradient: layer_norm, alone and beside a residual connection") {
+  Var x = random_var({2, 3, 8}, 1);
+  const Parameter &gain = random_parameter("gain", {8}), &bias = random_parameter("bias", {8});
+  check_gradient([&] { return layer_norm(x, gain, bias, DType::F64); }, {x, gain.var(), bias.var()});
+  check_gradient([&] { return add(x, layer_norm(x, gain, bias, DType::F64)); }, {x, gain.var(), bias.var()});
+  check_gradient([&] { return layer_norm(layer_norm(x, gain, bias, DType::F64), gain, bias, DType::F64); },
+                 {x, gain.var(), bias.var()});
+}
+
+TEST_CASE("gradient: add_layer_norm, of the sum, of the norm and of both") {
+  Var a = random_var({3, 4, 5}, 1), b = random_var({3, 4, 5}, 2);
+  const Parameter &gain = random_parameter("gain", {5}), &bias = random_parameter("bias", {5});
+  check_normed_sum([&](const Var& a, const Var& b) { return add_layer_norm(a, b, gain, bias, DType::F64); }, a, b,
+                   {a, b, gain.var(), bias.var()});
 }
 
 TEST_CASE("layer_norm: shapes and types that do not fit are named") {

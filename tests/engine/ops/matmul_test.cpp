@@ -1,11 +1,18 @@
-// The matrix product: oneDNN and the plain loops against products by hand, each other and F64.
+// The matrix product: every backend against products by hand and F64.
 #include "engine/ops/matmul/matmul.h"
 
 #include <doctest/doctest.h>
 
+#include <cmath>
+#include <cstring>
+
+#include "autograd/ops/linear_node.h"
 #include "engine/stop_point.h"
+#include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/every_backend.h"
+#include "tests/support/gradients.h"
 #include "tests/support/with_reference.h"
 
 using namespace sink;
@@ -14,48 +21,37 @@ namespace {
 
 struct Case {
   std::int64_t M, N, K;
-  bool transpose_a = false, transpose_b = false;
 };
 
-// Sizes of one, odd ones, and enough rows (256) for oneDNN to pack b.
-const Case kCases[] = {{1, 1, 1},
-                       {1, 7, 5},
-                       {5, 1, 3},
-                       {3, 4, 1},
-                       {17, 33, 65},
-                       {64, 64, 64},
-                       {300, 48, 96},
-                       {257, 65, 31},
-                       {31, 5, 700},
-                       {6, 5, 4, true, false},
-                       {6, 5, 4, false, true},
-                       {6, 5, 4, true, true},
-                       {270, 33, 19, true, false},
-                       {270, 33, 19, false, true},
-                       {270, 33, 19, true, true}};
+// One, odd sizes, those of the emulator's strips, tiles and depths, one more or less, and enough rows (256) for oneDNN
+// to pack b.
+const Case kCases[] = {{1, 1, 1},     {1, 7, 5},      {5, 1, 3},     {3, 4, 1},     {6, 5, 4},      {7, 33, 65},
+                       {17, 33, 65},  {64, 64, 64},   {16, 64, 17},  {31, 5, 700},  {128, 65, 255}, {65, 63, 33},
+                       {257, 65, 31}, {33, 128, 257}, {270, 33, 19}, {300, 48, 128}};
 
-struct Operands {
-  Tensor a, b, c;
-  Operands(const Case& s, DType in, DType out)
-      : a(random_tensor(s.transpose_a ? Shape{s.K, s.M} : Shape{s.M, s.K}, in, 1)),
-        b(random_tensor(s.transpose_b ? Shape{s.N, s.K} : Shape{s.K, s.N}, in, 2)),
-        c(random_tensor({s.M, s.N}, out, 3)) {}
-};
-
-void multiply(const Case& s, const Tensor& a, const Tensor& b, Tensor& c, bool accumulate) {
-  matmul({a, s.transpose_a}, {b, s.transpose_b}, c, accumulate);
+// a, b and c, transposed or not.
+Tensors operands(const Case& s, bool transpose_a, bool transpose_b, DType in, DType out) {
+  return {random_tensor(transpose_a ? Shape{s.K, s.M} : Shape{s.M, s.K}, in, 1),
+          random_tensor(transpose_b ? Shape{s.N, s.K} : Shape{s.K, s.N}, in, 2), random_tensor({s.M, s.N}, out, 3)};
 }
 
-void check_all(DType in, DType out, double tolerance) {
-  for (const Case& s : kCases) {
-    for (bool accumulate : {false, true}) {
-      Operands x(s, in, out);
-      Tensor expected = x.c.to(DType::F64).clone();
-      multiply(s, x.a.to(DType::F64), x.b.to(DType::F64), expected, accumulate);
-      multiply(s, x.a, x.b, x.c, accumulate);
-      check_close(x.a.str() + " x " + x.b.str() + (accumulate ? " added" : ""), x.c, expected, tolerance);
-    }
-  }
+void check_all(DType in, DType out) {
+  for (const Case& s : kCases)
+    for (bool transpose_a : {false, true})
+      for (bool transpose_b : {false, true})
+        for (bool accumulate : {false, true}) {
+          CAPTURE(transpose_a);
+          CAPTURE(transpose_b);
+          CAPTURE(accumulate);
+          const Tensors given = operands(s, transpose_a, transpose_b, in, out);
+          const auto multiply = [&](Tensors& t) { matmul({t[0], transpose_a}, {t[1], transpose_b}, t[2], accumulate); };
+          check_backends(given[0].str() + " x " + given[1].str(), given, multiply);
+          Tensors rounded{given[0], given[1], given[2].clone()}, exact = rounded;
+          for (Tensor& x : exact) x = x.clone().to(DType::F64);
+          in_reference([&] { multiply(rounded); });
+          multiply(exact);
+          check_close("reference", rounded[2], exact[2].to(out), 0);
+        }
 }
 
 }  // namespace
@@ -83,17 +79,10 @@ TEST_CASE("matmul: a product by hand, every way of transposing") {
   }
 }
 
-TEST_CASE("matmul: the fast path equals F64") {
-  check_all(DType::F32, DType::F32, 1e-5);
-  check_all(DType::BF16, DType::F32, 1e-5);  // products of bf16 numbers are exact in f32
-  check_all(DType::BF16, DType::BF16, 2e-2);
-}
-
-TEST_CASE("matmul: --reference equals F64 and so the fast path") {
-  WithReference reference;
-  check_all(DType::F32, DType::F32, 0x1p-24);  // rounded once
-  check_all(DType::BF16, DType::F32, 0x1p-24);
-  check_all(DType::BF16, DType::BF16, 0x1p-8);
+TEST_CASE("matmul: every backend equals the double reference, for every transpose and type") {
+  check_all(DType::F32, DType::F32);
+  check_all(DType::BF16, DType::F32);  // products of bf16 values are exact in f32
+  check_all(DType::BF16, DType::BF16);
 }
 
 TEST_CASE("matmul: the identity changes nothing, to the bit") {
@@ -114,9 +103,49 @@ TEST_CASE("matmul: axes before the last count as rows") {
   check_close("x W^T", y.reshape({6, 5}), flat, 0);
 }
 
-TEST_CASE("matmul: no rows are no work") {
-  Tensor a = Tensor::empty({0, 4}), b = random_tensor({4, 3}, DType::F32, 7), c = Tensor::empty({0, 3});
-  CHECK_NOTHROW(matmul({a}, {b}, c));
+TEST_CASE("matmul: every backend takes axes before the last as rows; a sum of nothing is zero") {
+  for (bool accumulate : {false, true}) {
+    Tensors rows{random_tensor({2, 3, 4}, DType::F32, 4), random_tensor({5, 4}, DType::F32, 5),
+                 random_tensor({2, 3, 5}, DType::F32, 6)};
+    check_backends("x W^T", rows, [&](Tensors& t) { matmul({t[0]}, transposed(t[1]), t[2], accumulate); });
+    Tensors nothing{Tensor::empty({0, 3}), Tensor::empty({0, 5}), random_tensor({3, 5}, DType::F32, 7)};
+    check_backends("K = 0", nothing, [&](Tensors& t) { matmul(transposed(t[0]), {t[1]}, t[2], accumulate); });
+    Tensors none{Tensor::empty({0, 4}), random_tensor({4, 3}, DType::F32, 8), Tensor::empty({0, 3})};
+    check_backends("no rows", none, [&](Tensors& t) { matmul({t[0]}, {t[1]}, t[2], accumulate); });
+  }
+}
+
+TEST_CASE("matmul: the bits depend neither on what c held nor on the number of threads") {
+  int threads = thread_count();
+  for (Device device : kDevices) {
+    Tensor a = random_tensor({130, 600}, DType::BF16, 9).to(device);
+    Tensor b = random_tensor({600, 200}, DType::BF16, 10).to(device);
+    Tensor first;
+    for (int count : {1, 2, 5}) {
+      set_thread_count(count);
+      Tensor c = Tensor::full({130, 200}, NAN, DType::F32, device);
+      matmul({a}, {b}, c);
+      CHECK(c.device() == device);
+      Tensor got = c.to(Device::cpu);
+      if (!first.defined()) first = got;
+      CHECK(std::memcmp(got.raw(), first.raw(), got.bytes()) == 0);
+    }
+    set_thread_count(threads);
+    CHECK(std::isfinite(first.item()));
+  }
+}
+
+TEST_CASE("gradient: linear") {
+  Var x = random_var({2, 3, 5}, 1);
+  const Parameter& w = random_parameter("w", {4, 5});
+  check_gradient([&] { return linear(x, w); }, {x, w.var()});
+}
+
+TEST_CASE("matmul: the device refuses F64") {
+  for (Device device : kAccelerators) {
+    Tensor x = Tensor::zeros({2, 2}, DType::F64, device), y = Tensor::zeros({2, 2}, DType::F64, device);
+    check_refused([&] { matmul({x}, {x}, y); }, {"f64"});
+  }
 }
 
 TEST_CASE("matmul: sizes and types that do not fit are named") {
@@ -132,22 +161,21 @@ TEST_CASE("matmul: a large product is computed in parts, with a stop point befor
   constexpr std::int64_t kSize = 3712;  // 1.02e11 operations
   for (bool transpose_a : {false, true}) {
     const bool accumulate = transpose_a;
-    const Case s{kSize, kSize, kSize, transpose_a, false};
     CAPTURE(transpose_a);
-    Operands x(s, DType::F32, DType::F32);
-    const Tensor before = x.c.clone();
+    Tensors x = operands({kSize, kSize, kSize}, transpose_a, false, DType::F32, DType::F32);
+    const Tensor before = x[2].clone();
     std::int64_t stop_points = 0;
     {
       const StopCheck count([&] { ++stop_points; });
-      multiply(s, x.a, x.b, x.c, accumulate);
+      matmul({x[0], transpose_a}, {x[1]}, x[2], accumulate);
     }
     CHECK(stop_points == 2);
     for (std::int64_t i = 0; i < kSize; i += 371)
       for (std::int64_t j = 0; j < kSize; j += 371) {
         double sum = accumulate ? before.item(i * kSize + j) : 0;
         for (std::int64_t k = 0; k < kSize; ++k)
-          sum += x.a.item(transpose_a ? k * kSize + i : i * kSize + k) * x.b.item(k * kSize + j);
-        CHECK(std::abs(x.c.item(i * kSize + j) - sum) < 1e-3);
+          sum += x[0].item(transpose_a ? k * kSize + i : i * kSize + k) * x[1].item(k * kSize + j);
+        CHECK(std::abs(x[2].item(i * kSize + j) - sum) < 1e-3);
       }
   }
 }

@@ -7,6 +7,7 @@
 
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/every_backend.h"
 #include "tests/support/with_reference.h"
 
 using namespace sink;
@@ -49,7 +50,7 @@ TEST_CASE("orthogonalize: a matrix of rank one becomes one of norm p(p(p(p(p(1))
   for (std::int64_t i = 0; i < x.size(); ++i) squares += x.item(i) * x.item(i);
   Tensor expected = x.clone();
   for (std::int64_t i = 0; i < x.size(); ++i) expected.data<double>()[i] *= five_times(1) / std::sqrt(squares);
-  check_close("y", made(x), expected, 1e-6);  // 1e-7 beside the norm
+  check_close("y", made(x), expected, 1e-6);  // 1e-7 is added to the norm
 }
 
 TEST_CASE("orthogonalize: singular values end between 0.6 and 1.3, and the transpose gives the transpose") {
@@ -76,6 +77,17 @@ TEST_CASE("orthogonalize: F32 is near F64, the reference in F32 equals it, and z
     check_close("fast", made(x), exact, 1e-4);
     check_close("reference", in_reference([&] { return made(x); }), exact.to(DType::F32), 0);
     check_close("zeros", made(Tensor::zeros({M, N})), Tensor::zeros({M, N}), 0);
+  }
+}
+
+TEST_CASE("orthogonalize: every backend equals the double reference for tall, wide and square matrices") {
+  for (auto [M, N] :
+       std::vector<std::pair<std::int64_t, std::int64_t>>{{1, 1}, {1, 7}, {9, 1}, {24, 40}, {33, 17}, {20, 20}}) {
+    CAPTURE(M);
+    CAPTURE(N);
+    Tensors given{random_tensor({M, N}, DType::F32, 1), random_tensor({M, N}, DType::F32, 2)};
+    check_backends(
+        "orthogonalize", given, [](Tensors& t) { orthogonalize(t[0], t[1]); }, 1e-4);
   }
 }
 

@@ -3,9 +3,12 @@
 
 #include <doctest/doctest.h>
 
+#include "autograd/ops/prepend_node.h"
 #include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/every_backend.h"
+#include "tests/support/gradients.h"
 #include "tests/support/with_reference.h"
 
 using namespace sink;
@@ -88,6 +91,53 @@ TEST_CASE("prepend: dropping undoes it at sizes for two threads; F32 sums equal 
         }
         set_thread_count(threads);
       }
+}
+
+TEST_CASE("prepend: every backend equals the double reference") {
+  for (std::int64_t B : {1, 9})
+    for (std::int64_t T : {0, 1, 7, 33})
+      for (std::int64_t C : {1, 33, 128})
+        for (bool accumulate : {false, true}) {
+          CAPTURE(B);
+          CAPTURE(T);
+          CAPTURE(C);
+          CAPTURE(accumulate);
+          Shape shorter{B, T, C}, longer{B, 1 + T, C};
+          Tensors given{random_tensor(shorter, DType::F32, 1), random_tensor({1, C}, DType::F32, 2),
+                        random_tensor(longer, DType::F32, 3),  random_tensor(longer, DType::F32, 4),
+                        random_tensor(shorter, DType::F32, 5), random_tensor({1, C}, DType::F32, 6)};
+          check_backends("prepend", given, [&](Tensors& t) {
+            prepend(t[0], t[1], t[2]);
+            prepend_backward(t[3], t[4], t[5], accumulate);
+          });
+        }
+}
+
+TEST_CASE("drop_first: every backend equals the double reference, to the bit") {
+  for (DType dtype : {DType::F32, DType::BF16})
+    for (std::int64_t B : {1, 5})
+      for (std::int64_t T : {0, 1, 7, 65})
+        for (std::int64_t C : {1, 33, 128}) {
+          CAPTURE(B);
+          CAPTURE(T);
+          CAPTURE(C);
+          Shape shorter{B, T, C}, longer{B, 1 + T, C};
+          Tensors given{random_tensor(longer, dtype, 1), random_tensor(shorter, dtype, 2),
+                        random_tensor(shorter, dtype, 3), random_tensor(longer, dtype, 4)};
+          auto both_ways = [](Tensors& t) {
+            drop_first(t[0], t[1]);
+            drop_first_backward(t[2], t[3]);
+          };
+          check_backends("drop_first", given, both_ways, 0, 0);
+        }
+}
+
+TEST_CASE("gradient: prepend and drop_first") {
+  Var x = random_var({2, 3, 4}, 1);
+  const Parameter& row = random_parameter("row", {1, 4});
+  check_gradient([&] { return prepend(x, row); }, {x, row.var()});
+  check_gradient([&] { return prepend(prepend(x, row), row); }, {x, row.var()});
+  check_gradient([&] { return drop_first(x); }, {x});
 }
 
 TEST_CASE("prepend: shapes and types that do not fit are named") {

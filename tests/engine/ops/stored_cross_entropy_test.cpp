@@ -1,4 +1,4 @@
-// Cross-entropy with an unembedding as files have it, against the product and the cross-entropy of its numbers.
+// Cross-entropy with a memory-mapped unembedding, compared with the product and the cross-entropy of its values.
 #include "engine/ops/stored_cross_entropy/stored_cross_entropy.h"
 
 #include <doctest/doctest.h>
@@ -10,6 +10,8 @@
 #include "engine/ops/matmul/matmul.h"
 #include "engine/threads.h"
 #include "tests/support/check_refused.h"
+#include "tests/support/compare.h"
+#include "tests/support/every_backend.h"
 #include "tests/support/stored_sample.h"
 #include "tests/support/with_reference.h"
 
@@ -42,7 +44,7 @@ Tensor expected_losses(const Tensor& x_NC, const StoredSample& w, const Tensor& 
 }  // namespace
 
 TEST_CASE("stored cross-entropy: that of all logits, over tiles of words and blocks of rows, with ignored targets") {
-  // 40,000 words of 32 numbers are three tiles, 600 rows two blocks.
+  // 40,000 rows of 32 elements are three tiles; 600 rows of logits are two blocks.
   for (auto [N, V, C] : {std::tuple{1, 5, 32}, {9, 700, 32}, {4, 40000, 32}, {600, 70, 64}}) {
     const Tensor targets_N = targets_of(N, V);
     for (const StoredSample& w : {StoredSample::plain(V, C, false), StoredSample::q8(V, C)}) {
@@ -80,6 +82,18 @@ TEST_CASE("stored cross-entropy: the same bits on any number of threads") {
   set_thread_count(3);
   check_close("loss of 3 threads", losses_of(x_NC, w.matrix, targets_N), expected, 0);
   set_thread_count(threads);
+}
+
+TEST_CASE("stored cross-entropy: every backend equals the double reference") {
+  for (auto [V, C] : {std::pair{5, 32}, {70, 64}}) {
+    const StoredSample w = StoredSample::q8(V, C);
+    for (DType type : {DType::F32, DType::BF16}) {
+      Tensors given{random_tensor({3, C}, type, 1), Tensor::from<std::int32_t>({3}, {4, -1, 0}),
+                    random_tensor({3}, DType::F32, 2)};
+      check_backends("stored_cross_entropy", given,
+                     [&](Tensors& t) { stored_cross_entropy(t[0], w.matrix, t[1], t[2]); });
+    }
+  }
 }
 
 TEST_CASE("stored cross-entropy: refuses shapes and types that do not fit, with both") {

@@ -1,12 +1,15 @@
-// Products with weights as files have them, against products with the same numbers as tensors.
+// Products with memory-mapped weights, compared with products of tensors with the same values.
 #include "engine/ops/stored_product/stored_product.h"
 
 #include <doctest/doctest.h>
+
+#include <cstring>
 
 #include "engine/ops/matmul/matmul.h"
 #include "engine/threads.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/every_backend.h"
 #include "tests/support/stored_sample.h"
 #include "tests/support/with_reference.h"
 
@@ -80,6 +83,26 @@ TEST_CASE("stored rows: those of the tokens, times a number") {
     for (std::int64_t n = 0; n < 4; ++n)
       for (std::int64_t k = 0; k < 32; ++k)
         CHECK(x.item(n * 32 + k) == 3 * w.numbers_NK.item(tokens.data<std::int32_t>()[n] * 32 + k));
+  }
+}
+
+TEST_CASE("stored product: every backend equals the double reference") {
+  for (auto [N, K] : {std::pair{1, 32}, {37, 64}}) {
+    const Tensor w = random_tensor({N, K}, DType::F32, 3);
+    StoredPart part{.type = StoredType::F32, .rows = N, .lines = {}};
+    for (std::int64_t n = 0; n < N; ++n)
+      part.lines.push_back(reinterpret_cast<const unsigned char*>(w.data<float>() + n * K));
+    const StoredMatrix matrix{.rows = N, .columns = K, .parts = {part}, .times = 2, .owner = nullptr};
+    for (DType type : {DType::F32, DType::BF16})
+      for (std::int64_t M : {1, 9}) {
+        CAPTURE(M);
+        Tensors given{random_tensor({M, K}, type, 1), random_tensor({M, N}, type, 2), Tensor::zeros({1, M}, DType::I32),
+                      random_tensor({1, M, K}, DType::F32, 4)};
+        check_backends("stored_product", given, [&](Tensors& t) {
+          stored_product(t[0], matrix, t[1]);
+          stored_rows(t[2], matrix, t[3]);
+        });
+      }
   }
 }
 

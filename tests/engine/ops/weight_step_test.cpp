@@ -7,18 +7,12 @@
 
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
-#include "tests/support/with_reference.h"
+#include "tests/support/every_backend.h"
+#include "tests/support/step_scalars.h"
 
 using namespace sink;
 
 namespace {
-
-Tensor step_scalars_of(double squared_norm = 0, double loss = 0) {
-  Tensor step_scalars = make_step_scalars(/*learning_rate=*/0.1, 1);
-  squared_norm_of(step_scalars).fill(squared_norm);
-  loss_of(step_scalars).fill(loss);
-  return step_scalars;
-}
 
 double stepped(const WeightStepSettings& settings, double u, double w) {
   Tensor w_1 = Tensor::full({1}, w, DType::F64), no_copy;
@@ -36,25 +30,23 @@ TEST_CASE("weight_step: by hand, with a rate of 0.1") {
         doctest::Approx(1.9 + 3).epsilon(1e-14));
 }
 
-TEST_CASE("weight_step: F32 and its copy in BF16, by the reference too; a bad step changes nothing") {
-  for (std::int64_t n : {1, 17, 50001})
-    for (bool reference : {false, true}) {
-      Tensor w = random_tensor({n}, DType::F32, 1), exact = w.to(DType::F64), none, copy = w.to(DType::BF16);
-      Tensor u = random_tensor({n}, DType::F32, 2);
-      WeightStepSettings settings{.weight_decay = 0.5, .scale = 3};
-      auto step = [&](const Tensor& step_scalars) { weight_step(settings, step_scalars, u, w, copy); };
-      auto run = [&](const Tensor& step_scalars) {
-        reference ? in_reference([&] { step(step_scalars); }) : step(step_scalars);
-      };
-      run(step_scalars_of());
-      weight_step(settings, step_scalars_of(), u.to(DType::F64), exact, none);
-      check_close("w", w, exact, 1e-6);
-      check_close("copy", copy, w.to(DType::BF16), 0);
-      Tensor kept = w.clone();
-      run(step_scalars_of(INFINITY));
-      run(step_scalars_of(1, NAN));
-      check_close("kept", w, kept, 0);
-    }
+TEST_CASE("weight_step: every backend equals the double reference; the copy is w rounded; a bad step changes no bit") {
+  for (std::int64_t n : {0, 1, 7, 256, 1003, 50001})
+    for (bool by_learning_rate : {true, false})
+      for (auto [squared_norm, loss] : {std::pair<double, double>{0, 1}, {0, NAN}, {INFINITY, 0}}) {
+        CAPTURE(n);
+        WeightStepSettings settings{.weight_decay = 0.5, .scale = 3, .by_learning_rate = by_learning_rate};
+        Tensors given{random_tensor({n}, DType::F32, 1), random_tensor({n}, DType::F32, 2), make_step_scalars(0.1, 1)};
+        const auto step = [&](Tensors& t) {
+          squared_norm_of(t[2]).fill(squared_norm);
+          loss_of(t[2]).fill(loss);
+          Tensor copy = t[1].dtype() == DType::F32 ? t[1].new_zeros({n}, DType::BF16) : Tensor();
+          weight_step(settings, t[2], t[0], t[1], copy);
+          if (copy.defined() && std::isfinite(squared_norm + loss))
+            check_close("copy", copy.to(Device::cpu), t[1].to(Device::cpu).to(DType::BF16), 0);
+        };
+        check_backends("weight_step", given, step, std::isfinite(squared_norm + loss) ? 1e-6 : 0);
+      }
 }
 
 TEST_CASE("weight_step: shapes and types that do not fit are named") {

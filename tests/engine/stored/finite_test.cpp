@@ -1,5 +1,4 @@
 // The first stored element that is NaN or infinite: against what decode() makes of each element.
-#include "engine/stored/finite.h"
 
 #include <doctest/doctest.h>
 
@@ -10,7 +9,7 @@
 #include <vector>
 
 #include "engine/rng.h"
-#include "engine/stored/decode.h"
+#include "engine/stored/stored_type.h"
 #include "tests/support/weight_bytes.h"
 
 using namespace sink;
@@ -44,7 +43,7 @@ TEST_CASE("finite: of random bytes of every type, the first that decode() makes 
       const int blocks = 1 + static_cast<int>(seed) % 40;
       std::string bytes(static_cast<std::size_t>(blocks * block.bytes), '\0');
       for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(256 * rng.uniform(i));
-      const std::int64_t count = blocks * block.numbers, expected = first_decoded(type, bytes, count);
+      const std::int64_t count = blocks * block.elements, expected = first_decoded(type, bytes, count);
       CHECK(first_of(type, bytes, count) == expected);
       ++(expected >= 0 ? found : passed);
     }

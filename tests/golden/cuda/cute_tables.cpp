@@ -1,5 +1,5 @@
-// Prints where NVIDIA's CuTe holds the numbers of the tensor cores' instructions to lie, as cute_tables.txt has it: its
-// layouts are functions that run on the host. make_cute_tables.py compiles and runs this.
+// Prints the positions of the elements of tensor core instructions according to NVIDIA's CuTe, in the format of
+// cute_tables.txt. CuTe's layouts are functions that run on the host. make_cute_tables.py compiles and runs this.
 #include <cutlass/version.h>
 
 #include <cstdio>
@@ -42,8 +42,8 @@ void print_load(const char* name) {
   }
 }
 
-// One line a row of a tile of bf16 rows, `width` numbers long: where its chunks of 16 bytes lie, counted in chunks from
-// the row's own beginning.
+// One line per row of a tile of bf16 rows of `width` elements: the positions of its 16-byte chunks, counted in chunks
+// from the beginning of the row.
 template <class Swizzle>
 void print_swizzle(int width) {
   Swizzle swizzle;

@@ -45,7 +45,7 @@ def run(*command):
 
 
 def change(path, seed, sizes):
-    """Other numbers in every parameter, other sizes in the attributes, and a new seal (engine/io/CHECKPOINT.md)."""
+    """Other numbers in every parameter, other sizes in the attributes, and a new checksum header (engine/io/CHECKPOINT.md)."""
     generator = numpy.random.default_rng(seed)
     with h5py.File(path, "r+") as file:
         for name, value in sizes.items():
@@ -54,9 +54,9 @@ def change(path, seed, sizes):
             numbers = 0.3 * generator.standard_normal(data.shape)
             data[...] = (1 + numbers if name.endswith(".gain") else numbers).astype(data.dtype)
     data = path.read_bytes()[512:]
-    seal = (f"sinklab-checkpoint 1\nbytes {len(data)}\nsha256 {hashlib.sha256(data).hexdigest()}\n"
-            "HDF5 follows these 512 bytes; look inside with: h5ls -r FILE\n")
-    path.write_bytes(seal.encode().ljust(512, b"\0") + data)
+    header = (f"sinklab-checkpoint 1\nbytes {len(data)}\nsha256 {hashlib.sha256(data).hexdigest()}\n"
+              "HDF5 follows these 512 bytes; look inside with: h5ls -r FILE\n")
+    path.write_bytes(header.encode().ljust(512, b"\0") + data)
 
 
 def check(program, model, folder, seed, sizes):

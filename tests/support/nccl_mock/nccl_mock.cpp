@@ -94,7 +94,7 @@ void do_messages(MockComm& comm, std::uint64_t number, const std::vector<Message
   }
 }
 
-// What fails is never done: the stream stands until the communicator is aborted.
+// Failed work never completes: the stream blocks until the communicator is aborted.
 void queue_messages(MockComm* comm, MockStream* stream, std::vector<Message> messages) {
   const std::uint64_t number = ++comm->number;
   stream->queue([comm, number, messages = std::move(messages)] {

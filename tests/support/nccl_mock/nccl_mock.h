@@ -1,13 +1,13 @@
-// What the communicator of devices calls of CUDA's streams and of NCCL, for the emulated device: the same names and the
-// same meaning, among processes of one machine. So its calls run where there is no GPU, and what would hang or
-// fail there does here:
-// - Work on a stream is done later, by a thread of the stream, one after another; what the other ranks queue in another
-//   order does not fit and fails.
-// - Sends and receives outside of a group wait for each other, and so may wait for ever.
-// - A rank that is lost is an asynchronous error, and what was queued is never done until the communicator is aborted.
-// - A call of a communicator behind its abort, or two of one at the same time, would spoil NCCL's memory: they end the
-//   process with SIGABRT.
-// The stream of kernels is the null stream, on which everything is done when a call returns.
+// A mock of the calls of CUDA's streams and of NCCL that the communicator of devices makes, for the emulated device:
+// the same names and semantics, among processes of one machine. So these calls are tested without a GPU, and what would
+// hang or fail there does so here:
+//   - Work on a stream is done later, by a thread of the stream, in order. If another rank queues its work in another
+//     order, the work does not match and fails.
+//   - Sends and receives outside of a group wait for each other, and so may wait forever.
+//   - A lost rank is an asynchronous error. Queued work is never done until the communicator is aborted.
+//   - A call of a communicator after its abort, or two calls of one at the same time, would corrupt NCCL's memory. Both
+//     end the process with SIGABRT.
+// The stream of kernels is the null stream, on which all work is done when a call returns.
 #pragma once
 
 #include <cstddef>

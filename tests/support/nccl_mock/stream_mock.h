@@ -24,7 +24,7 @@ struct MockStream {
 };
 
 struct MockEvent {
-  // Of the last time that it was recorded: nobody has recorded it, or all before it on its stream is done.
+  // The last recording of the event. `done`: it was never recorded, or the work before it on its stream is done.
   struct State {
     std::mutex mutex;
     std::condition_variable changed;

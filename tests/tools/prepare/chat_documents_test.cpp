@@ -1,10 +1,10 @@
-// Tests of conversations: what is read of a line, which tokens a template makes of it, and which of them are predicted.
+// Tests of conversations: reading a line, the tokens that a template makes of it, and which of them are predicted.
 #include <doctest/doctest.h>
 
+#include "engine/data/chat/chat_template.h"
 #include "engine/data/tokenizer/tokenizer_json.h"
 #include "tests/support/files.h"
 #include "tests/support/packed.h"
-#include "engine/data/chat/chat_template.h"
 #include "tools/prepare/corpus.h"
 
 using namespace sink;
@@ -24,11 +24,11 @@ std::string one_line(std::string text) {
   return text + "\n";
 }
 
-std::vector<Document> documents_in(const std::string& path, std::vector<DomainCount>* counts = nullptr) {
+std::vector<Document> documents_in(const std::string& path, std::vector<DomainCounts>* counts = nullptr) {
   CorpusRules rules;
   rules.format = "chat";
-  rules.least_characters = 5;
-  CorpusReading reading({{.name = "chat", .paths = {path}}}, rules);
+  rules.min_characters = 5;
+  CorpusReader reading({{.name = "chat", .paths = {path}}}, rules);
   std::vector<Document> documents;
   for (Document document; reading.next(document);) documents.push_back(document);
   if (counts) *counts = reading.counts();
@@ -81,13 +81,13 @@ TEST_CASE("conversations: messages and ShareGPT's form are read, plain and packe
   CHECK(documents[0].turns == Turns{{kSystem, 8}, {kUser, 2}, {kAssistant, 7}, {kUser, 0}});
   CHECK(documents[1].text == "One?Two.");
   CHECK(documents[1].turns == Turns{{kUser, 4}, {kAssistant, 4}});
-  // Known by who says what, so that a turn more is another conversation.
+  // Identified by roles and contents, so that an additional turn makes another conversation.
   CHECK(documents[1].key == key_of("user 4\nassistant 4\nOne?Two."));
   std::filesystem::create_directory(folder / "more");
   write_bytes(folder / "more/b.jsonl.gz", gzipped(one_line(kHello)));
   write_bytes(folder / "more/c.jsonl.zst", zstd_packed(one_line(kHello)));
   write_bytes(folder / "more/readme.md", "no conversation");
-  std::vector<DomainCount> counts;
+  std::vector<DomainCounts> counts;
   documents = documents_in(folder / "more", &counts);
   CHECK(documents.size() == 1);
   CHECK(counts[0].files == 2);
@@ -104,23 +104,23 @@ TEST_CASE("conversations: those without turns or an answer are dropped and count
                                       turns("a", "b") +
                                       R"({"messages": [{"role": "user", "content": "Anybody there?"}]})" + "\n" +
                                       turns("Question", "Answer") + turns("QuestionA", "nswer"));
-  std::vector<DomainCount> counts;
+  std::vector<DomainCounts> counts;
   std::vector<Document> documents = documents_in(folder / "a.jsonl", &counts);
   REQUIRE(documents.size() == 2);
   CHECK(documents[0].text == documents[1].text);  // but not by whom it is said
   CHECK(counts[0].empty == 3);
-  CHECK(counts[0].tiny == 1);
+  CHECK(counts[0].too_short == 1);
   CHECK(counts[0].duplicate == 1);
   CHECK(counts[0].documents == 2);
 }
 
-TEST_CASE("conversations: what is none is refused with its line and turn") {
+TEST_CASE("conversations: invalid ones are refused with their line and turn") {
   TemporaryFolder folder;
   auto error = [&](const std::string& line) {
     write_bytes(folder / "a.jsonl", one_line(kHello) + line);
     return error_of([&] { documents_in(folder / "a.jsonl"); });
   };
-  const std::string place = "exit 3 [text] " + folder / "a.jsonl" + ": line 2 is not a document: ";
+  const std::string place = "exit 3 " + folder / "a.jsonl" + ": line 2 is not a document: ";
   CHECK(contains(error("[]"), place + "expected an object with a list `messages`"));
   CHECK(contains(error("{\"text\": \"a\"}"), place + "expected an object with a list `messages`"));
   CHECK(contains(error("{\"messages\": {}}"), place + "expected an object with a list `messages`"));
@@ -136,7 +136,7 @@ TEST_CASE("conversations: what is none is refused with its line and turn") {
   CHECK(contains(error(std::string(100, '[')), "more than 64 deep"));
 }
 
-TEST_CASE("chat template: which tokens stand around turns, and that the answers with their ends alone are predicted") {
+TEST_CASE("chat template: the tokens around turns; only answers and their ends are predicted") {
   const Tokenizer bytes = byte_tokenizer();
   CHECK(shown(bytes, encoded(bytes, "plain", kText, kTurns)) ==
         "<|system|>\nBe kind.<|end|>\n<|user|>\nHi<|end|>\n<|assistant|>\n[Hello!<|end|>]\n<|user|>\nAnd?<|end|>\n"
@@ -170,6 +170,5 @@ TEST_CASE("chat template: special tokens of the tokenizer are used around conten
   CHECK(std::count(tokens.ids.begin(), tokens.ids.end(), 259) == 1);
   CHECK(std::count(tokens.ids.begin(), tokens.ids.end(), 0) == 1);
   CHECK(std::count(tokens.predicted.begin(), tokens.predicted.end(), 1) == static_cast<long>(sly.size()) + 1);
-  CHECK(
-      contains(error_of([] { chat_template_named("zephir"); }), "exit 2 [prepare] there is no template `zephir`; did"));
+  CHECK(contains(error_of([] { chat_template_named("zephir"); }), "exit 2 there is no template `zephir`; did"));
 }

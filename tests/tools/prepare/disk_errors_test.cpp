@@ -45,7 +45,7 @@ TEST_CASE("prepare: a disk that fails from its n-th call on leaves with 8, which
                    program_path("prepare"), "--vocab", "280", "--text", folder / "a.txt", "--out", folder / "data"});
       code = program.wait();
       if (code == 0) break;
-      // Notes of how far it is go to stderr, which is a file here: from the first call on they are lost.
+      // Progress goes to stderr, which is a file here, and is lost from the first call on.
       CHECK(code == 8);
       CHECK(read_bytes(folder / "data/tokens.h5") == older);
     }

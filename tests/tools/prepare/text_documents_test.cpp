@@ -7,7 +7,6 @@
 #include "tests/support/files.h"
 #include "tests/support/packed.h"
 #include "tools/prepare/corpus.h"
-#include "tools/prepare/text_sample.h"
 
 using namespace sink;
 
@@ -31,7 +30,7 @@ using Texts = std::vector<std::string>;
 
 }  // namespace
 
-TEST_CASE("text input: unpacks what was packed, whatever is read at once, of files in several parts") {
+TEST_CASE("text input: decompresses files of several members, with any size of read") {
   TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 60000; ++i) text += std::to_string(i * 7919 % 10007) + (i % 9 ? " " : "\n");
@@ -52,11 +51,11 @@ TEST_CASE("text input: unpacks what was packed, whatever is read at once, of fil
   }
   write_bytes(folder / "nothing", "");
   CHECK(unpacked(folder / "nothing", 10).empty());
-  CHECK(contains(error_of([&] { TextInput(folder / "none"); }), "exit 3 [text] " + folder / "none" + ": No such file"));
+  CHECK(contains(error_of([&] { TextInput(folder / "none"); }), "exit 3 " + folder / "none" + ": No such file"));
   CHECK(contains(error_of([&] { TextInput input(folder.path); }), "is a folder, expected a file"));
 }
 
-TEST_CASE("text input: a packed file that was cut off or damaged is refused, and never read as less text") {
+TEST_CASE("text input: a truncated or damaged compressed file is refused, and never read as less text") {
   TemporaryFolder folder;
   std::string text;
   for (int i = 0; i < 900; ++i) text += std::to_string(i * 7919 % 10007) + " ";
@@ -74,15 +73,15 @@ TEST_CASE("text input: a packed file that was cut off or damaged is refused, and
     };
     CHECK(read(good) == "no error");
     for (std::size_t size = 5; size < good.size(); size += 67)
-      CHECK_MESSAGE(contains(read(good.substr(0, size)), "exit 3 [text] "), size);
-    CHECK(contains(read(good.substr(0, good.size() - 1)), "it was cut off"));
+      CHECK_MESSAGE(contains(read(good.substr(0, size)), "exit 3 "), size);
+    CHECK(contains(read(good.substr(0, good.size() - 1)), "is truncated: it ends in the middle of"));
     for (std::size_t at = 10; at < good.size(); at += 41) {
       std::string bad = good;
       bad[at] = static_cast<char>(bad[at] ^ 0x24);
       std::string error = read(bad);
-      CHECK_MESSAGE((contains(error, "exit 3 [text] ") || error == "no error"), at, error);
+      CHECK_MESSAGE((contains(error, "exit 3 ") || error == "no error"), at, error);
     }
-    CHECK(contains(read(good + "more"), "exit 3 [text] "));
+    CHECK(contains(read(good + "more"), "exit 3 "));
   }
 }
 
@@ -99,7 +98,7 @@ TEST_CASE("documents: text is cut at the marks, JSONL at its lines") {
               "{\"text\": \" a\\n\\u00e9\\u0000\", \"x\": [1]}\n\n {\"text\": \"\"}\r\n{\"x\": 1, \"text\": \"b\"}");
   CHECK(documents_in(folder / "d", true) == Texts{std::string(" a\n\xc3\xa9\0", 6), "", "b"});
 
-  // Lines and documents that are longer than what is read at once.
+  // Lines and documents that are longer than one read.
   std::string longer(700000, 'y'),
       text = longer + "\n<|endoftext|>\n" + longer + "\n" + longer + "\n<|endoftext|>\nz\n";
   write_bytes(folder / "e", text);
@@ -112,11 +111,11 @@ TEST_CASE("documents: text is cut at the marks, JSONL at its lines") {
   CHECK(reader.sha256() == sha256_hex(text));
 }
 
-TEST_CASE("documents: what is no document is refused with its place") {
+TEST_CASE("documents: invalid ones are refused with their position") {
   TemporaryFolder folder;
   auto error = [&](const std::string& bytes, bool jsonl, std::size_t longest = 1000) {
     write_bytes(folder / "x", bytes);
-    return error_of([&] { documents_in(folder / "x", jsonl, {.longest = longest}); });
+    return error_of([&] { documents_in(folder / "x", jsonl, {.max_bytes = longest}); });
   };
   CHECK(contains(error("a\n<|endoftext|>\nb\xe9", false), "is not UTF-8 at byte 17"));
   CHECK(contains(error("a\n<|endoftext|>\n" + std::string(2, '\0'), false), "is binary (byte 16 is 0)"));
@@ -147,11 +146,11 @@ TEST_CASE("documents: of a bomb no more is unpacked than a document may have") {
   write_bytes(folder / "bomb.zst", bomb);
   for (const char* name : {"bomb.gz", "bomb.zst"})
     for (bool jsonl : {false, true})
-      CHECK(contains(error_of([&] { documents_in(folder / name, jsonl, {.longest = std::size_t{1} << 20}); }),
+      CHECK(contains(error_of([&] { documents_in(folder / name, jsonl, {.max_bytes = std::size_t{1} << 20}); }),
                      "is longer than 1048576 bytes"));
 }
 
-TEST_CASE("text sample: all of what fits, else the same documents in whatever order they come") {
+TEST_CASE("text sample: all text if it fits, otherwise the same documents in any order") {
   std::vector<Document> all;
   for (int i = 0; i < 1000; ++i) {
     std::string text = "document " + std::to_string(i);
@@ -178,15 +177,14 @@ TEST_CASE("text sample: all of what fits, else the same documents in whatever or
 }
 
 TEST_CASE("corpus: names, weights and files") {
-  CorpusDomain domain = domain_of_text("a=x.txt,y:z/w:2.5", "/in", "--domain");
+  CorpusDomain domain = parse_domain("a=x.txt,y:z/w:2.5", "/in", "--domain");
   CHECK(domain.name == "a");
   CHECK(domain.paths == Texts{"/in/x.txt", "/in/y:z/w"});
   CHECK(domain.weight == 2.5);
-  CHECK(domain_of_text("a=/x:y", "/in", "").paths == Texts{"/x:y"});
-  CHECK(domain_of_text("a=/x:y", "/in", "").weight == 0);
+  CHECK(parse_domain("a=/x:y", "/in", "").paths == Texts{"/x:y"});
+  CHECK(parse_domain("a=/x:y", "/in", "").weight == 0);
   for (const char* text : {"a", "=x", "a=", "a=x,,y", "a=x:0", "a=x:-1", "a=x:1e9"})
-    CHECK_MESSAGE(contains(error_of([&] { domain_of_text(text, ".", "--domain"); }), "exit 2 [prepare] --domain"),
-                  text);
+    CHECK_MESSAGE(contains(error_of([&] { parse_domain(text, ".", "--domain"); }), "exit 2 --domain"), text);
   CHECK(read_mixture("a = \"x:1\"\n# b\nb = 'y'\n", ".", "m.toml").size() == 2);
   CHECK(contains(error_of([&] { read_mixture("[a]\n", ".", "m.toml"); }), "exit 3 m.toml: line 1"));
   CHECK(contains(error_of([&] { read_mixture("", ".", "m.toml"); }), "m.toml has no domains"));

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Opens a report in headless Chromium, looks at it and uses it: errors, blank pictures, a page wider than a phone; then as a
-reader does, with mouse and keys: heads and sequences, tooltips, zoom, filter, grouping, two runs side by side, downloads.
+"""Opens a report in headless Chromium: errors, blank pictures, a page wider than a phone, the first screen; then with mouse and
+keys: heads and sequences, tooltips, zoom, filter, grouping, two runs side by side, downloads.
 
     browser_check.py REPORT.html CSV_FOLDER LONG.html [FOLDER_FOR_SCREENSHOTS]
 
@@ -12,8 +12,10 @@ Speaks the DevTools protocol over a pipe, so it needs nothing but Python's stand
 import base64
 import csv
 import json
+import math
 import os
 import pathlib
+import re
 import select
 import shutil
 import struct
@@ -22,17 +24,32 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree
-import zlib
 
 VIEWS = [  # name, width, height, colour scheme, phone
+    ("desktop_light", 1440, 900, "light", False),
+    ("desktop_dark", 1440, 900, "dark", False),
     ("laptop_light", 1280, 900, "light", False),
-    ("laptop_dark", 1280, 900, "dark", False),
     ("phone_light", 390, 844, "light", True),
     ("phone_dark", 390, 844, "dark", True),
 ]
 
-# Figures far from the window are drawn when they come near; here all of them, once.
-OPEN = 'drawEverything(); for (const details of document.querySelectorAll("details")) details.open = true; setTimeout(drawEverything, 100)'
+# Figures are drawn when they are open and near the window; here all of them, once.
+OPEN = 'for (const details of document.querySelectorAll("details")) details.open = true; drawEverything(); setTimeout(drawEverything, 100)'
+
+# The first screen, without scrolling: the sentence, two attention patterns side by side and the curve of Sink_1.
+FIRST_SCREEN = """(() => {
+  const inside = (e) => { const r = e.getBoundingClientRect(); return r.width > 0 && r.height > 0 && r.top >= 0 && r.left >= 0 && r.bottom <= innerHeight && r.right <= innerWidth; };
+  const painted = (canvas) => { const copy = document.createElement("canvas"); [copy.width, copy.height] = [canvas.width, canvas.height];
+    const pen = copy.getContext("2d", { willReadFrequently: true }); pen.drawImage(canvas, 0, 0);
+    return new Set(new Uint32Array(pen.getImageData(0, 0, copy.width, copy.height).data.buffer)).size >= 12; };
+  const section = document.querySelector("section.group"), sentence = section.querySelector("h2.headline");
+  const maps = [...section.querySelectorAll(".story figure.heads canvas")], curve = section.querySelector('.story figure[data-curve="sink_1"] canvas');
+  return { sentence: inside(sentence) ? sentence.textContent : "", maps: maps.filter((c) => inside(c) && painted(c)).map((c) => c.getBoundingClientRect().top),
+           shown: maps.map((c) => c.getBoundingClientRect().width), curve: curve !== null && inside(curve) && painted(curve), scrolled: scrollY,
+           terms: getComputedStyle(document.querySelector(".terms")).display, twice: document.querySelectorAll('figure[data-curve="sink_1"]:not(#two-runs figure)').length
+             - document.querySelectorAll("section.group[data-task]").length,
+           opened: [...document.querySelectorAll("details.more[open]")].map((d) => d.textContent.trim().slice(0, 30)) };
+})()"""
 
 # What is there: canvases whose pixels are all alike (by label), whether the page is wider than the window, ...
 LOOK = """(() => {
@@ -67,7 +84,7 @@ LOOK = """(() => {
 # Uses the page as a reader does: every switch, every legend button twice, keys on the maps.
 USE = """(() => {
   const key = (element, name) => element.dispatchEvent(new KeyboardEvent("keydown", { key: name, bubbles: true }));
-  for (const details of document.querySelectorAll("details")) details.open = false;
+  for (const details of document.querySelectorAll("details:not(.more)")) details.open = false;
   for (const input of document.querySelectorAll("input[type=radio]")) input.click();
   for (const select of document.querySelectorAll("select"))
     for (const option of select.options) { select.value = option.value; select.dispatchEvent(new Event("change")); }
@@ -188,37 +205,19 @@ class Browser:
             self._process.wait()
 
 
-def commonest_colour(png):
-    """Share of the commonest colour of an 8-bit RGB or RGBA PNG."""
-    at, data, width, height, channels = 8, b"", 0, 0, 0
-    while at < len(png):
-        length, kind = struct.unpack(">I4s", png[at:at + 8])
-        body = png[at + 8:at + 8 + length]
-        if kind == b"IHDR":
-            width, height, _, colour = struct.unpack(">IIBB", body[:10])
-            channels = {2: 3, 6: 4}[colour]
-        if kind == b"IDAT":
-            data += body
-        at += 12 + length
-    data = zlib.decompress(data)
-    stride, above, counts = width * channels, bytes(width * channels), {}
-    for y in range(height):
-        how, row = data[y * (stride + 1)], bytearray(data[y * (stride + 1) + 1:(y + 1) * (stride + 1)])
-        for i in range(stride):
-            a = row[i - channels] if i >= channels else 0
-            b, c = above[i], above[i - channels] if i >= channels else 0
-            if how == 4:
-                p = a + b - c
-                pa, pb, pc = abs(p - a), abs(p - b), abs(p - c)
-                guess = a if pa <= pb and pa <= pc else b if pb <= pc else c
-            else:
-                guess = (0, a, b, (a + b) // 2)[how]
-            row[i] = (row[i] + guess) & 255
-        above = row
-        for x in range(0, stride, channels):
-            pixel = bytes(row[x:x + 3])
-            counts[pixel] = counts.get(pixel, 0) + 1
-    return max(counts.values()) / (width * height)
+# Share of the commonest colour of a PNG, without its alpha.
+COMMONEST = """(async () => {
+  const image = await createImageBitmap(new Blob([Uint8Array.from(atob("%s"), (c) => c.charCodeAt(0))], { type: "image/png" }));
+  const pen = new OffscreenCanvas(image.width, image.height).getContext("2d", { willReadFrequently: true }), counts = new Map();
+  pen.drawImage(image, 0, 0);
+  const pixels = new Uint32Array(pen.getImageData(0, 0, image.width, image.height).data.buffer);
+  for (const pixel of pixels) counts.set(pixel & 0xffffff, (counts.get(pixel & 0xffffff) || 0) + 1);
+  return Math.max(...counts.values()) / pixels.length;
+})()"""
+
+
+def commonest_colour(browser, png):
+    return browser.evaluate(COMMONEST % base64.b64encode(png).decode())
 
 
 def complaints(events):
@@ -238,6 +237,19 @@ def complaints(events):
     return out
 
 
+def check_first_screen(browser, phone):
+    seen, wrong = browser.evaluate(FIRST_SCREEN), []
+    if "on the first token" not in seen["sentence"]:
+        wrong.append(f"the first screen has no sentence with the result: {seen['sentence']!r}")
+    if len(seen["maps"]) != 2 or abs(seen["maps"][0] - seen["maps"][1]) > 1 or min(seen["shown"], default=0) < (150 if phone else 300):
+        wrong.append(f"the first screen has no two attention patterns side by side: tops {seen['maps']}, widths {seen['shown']}")
+    if not seen["curve"] or seen["scrolled"]:
+        wrong.append("the curve of Sink_1 is not on the first screen")
+    if seen["terms"] != "none" or seen["opened"] or seen["twice"]:
+        wrong.append(f"the page does not open short: definitions {seen['terms']}, open {seen['opened']}, {seen['twice']} curves twice")
+    return wrong
+
+
 def check_view(browser, url, name, width, height, scheme, phone, shots):
     wrong = []
     browser.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=2 if phone else 1,
@@ -245,13 +257,15 @@ def check_view(browser, url, name, width, height, scheme, phone, shots):
     browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
     browser.events.clear()
     browser.open(url)
+    time.sleep(0.3)
+    wrong += check_first_screen(browser, phone)
     long = browser.evaluate("document.documentElement.scrollHeight")
     shot = lambda scale: base64.b64decode(browser.call(
         "Page.captureScreenshot", format="png", captureBeyondViewport=True,
         clip={"x": 0, "y": 0, "width": width, "height": long, "scale": scale})["data"])
     if shots:
         (shots / (name + ".png")).write_bytes(shot(1))
-    share = commonest_colour(shot(0.125))
+    share = commonest_colour(browser, shot(0.125))
     if share > 0.97:
         wrong.append(f"the screenshot is {100 * share:.0f} % one colour")
     browser.evaluate(OPEN)
@@ -282,10 +296,9 @@ def check_view(browser, url, name, width, height, scheme, phone, shots):
     return [f"{name}: {text}" for text in wrong]
 
 
-# What a reader sees of the maps, measured.
 MAPS = """(() => {
-  const figures = [...document.querySelectorAll("figure.heads")], root = document.documentElement;
-  const bar = document.querySelector(".mapgroup .bar");
+  const figures = [...document.querySelectorAll("section.group figure.heads")], root = document.documentElement;
+  const bar = document.querySelector(".toolbar");
   const box = (e) => { const r = e.getBoundingClientRect(); return { x: r.x, y: r.y, width: r.width, height: r.height }; };
   return { bar: bar ? bar.offsetHeight : 0, figures: figures.map((f) => ({ ...box(f), name: f.querySelector("h4").textContent,
     canvas: box(f.querySelector("canvas")) })) };
@@ -337,18 +350,68 @@ def check_colours(browser, wrong):
         wrong.append(f"zero and masked can hardly be told apart: contrast {ratio:.2f}")
 
 
+# Colour vision: normal, and complete protanopia, deuteranopia and tritanopia as matrices on linear RGB (Machado et al. 2009).
+VISION = {"normal": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+          "protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216), (-0.003882, -0.048116, 1.051998)),
+          "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413), (-0.011820, 0.042940, 0.968881)),
+          "tritanopia": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602), (0.004733, 0.691367, 0.303900))}
+
+
+def linear_rgb(text):
+    parts = [int(text.strip()[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+    return [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts]
+
+
+def lab(rgb):
+    """CIELAB of linear RGB, where a distance of 15 is plainly visible."""
+    to_xyz = ((0.4124, 0.3576, 0.1805), (0.2126, 0.7152, 0.0722), (0.0193, 0.1192, 0.9505))
+    xyz = [sum(a * c for a, c in zip(row, rgb)) / white for row, white in zip(to_xyz, (0.9505, 1, 1.089))]
+    x, y, z = (t ** (1 / 3) if t > 0.008856 else 7.787 * t + 16 / 116 for t in xyz)
+    return 116 * y - 16, 500 * (x - y), 200 * (y - z)
+
+
+def check_palette(browser, wrong):
+    """The colours of lines differ from each other, for colour-blind readers too, and from the background."""
+    names = ["--ground"] + [f"--c{i}" for i in range(8)]
+    ground, *lines = (linear_rgb(c) for c in browser.evaluate(f"{json.dumps(names)}.map((n) => css(n))"))
+    for vision, matrix in VISION.items():
+        seen = [lab([min(1, max(0, sum(m * c for m, c in zip(row, rgb)))) for row in matrix]) for rgb in lines]
+        near = min((math.dist(seen[i], seen[j]), i, j) for i in range(8) for j in range(i))
+        if near[0] < 15:
+            wrong.append(f"{vision}: the colours {near[2]} and {near[1]} differ by {near[0]:.0f} only")
+    light = lambda rgb: sum(a * c for a, c in zip((0.2126, 0.7152, 0.0722), rgb)) + 0.05
+    for i, rgb in enumerate(lines):
+        contrast = max(light(rgb), light(ground)) / min(light(rgb), light(ground))
+        if contrast < 3:
+            wrong.append(f"the colour {i} has a contrast of {contrast:.1f} to the background")
+
+
+def check_terms(browser, wrong):
+    """A term explains itself in a tooltip when it is focused, as by a tap, and when the mouse is over it."""
+    browser.evaluate('scrollTo(0, 0); document.querySelector("abbr[data-term=sink_1]").focus()')
+    time.sleep(0.1)
+    focused = browser.evaluate(TIP)
+    browser.evaluate("document.activeElement.blur()")
+    box = browser.evaluate('(({ x, y, width, height }) => [x + width / 2, y + height / 2])(document.querySelector("abbr[data-term=sink_1]").getBoundingClientRect())')
+    browser.mouse("mouseMoved", *box)
+    hovered = browser.evaluate(TIP)
+    for how, tip in (("focus", focused), ("mouse", hovered)):
+        if tip["hidden"] or "percentage of heads" not in tip["text"] or tip["x"] < 0 or tip["right"] > 1280:
+            wrong.append(f"no tooltip for a term by {how}: {tip}")
+
+
 def check_pairs(browser, height, wrong):
-    """Two maps stand side by side, and each fits into the window below the bar that stays."""
+    """Two maps are side by side, and each fits into the window below the sticky toolbar."""
     seen = browser.evaluate(MAPS)
     figures = seen["figures"]
     if len(figures) < 2:
         wrong.append("fewer than two maps")
         return
     if abs(figures[0]["y"] - figures[1]["y"]) > 1 or figures[1]["x"] <= figures[0]["x"]:
-        wrong.append("two maps do not stand side by side")
+        wrong.append("two maps are not side by side")
     for figure in figures:
-        if figure["height"] + seen["bar"] > height:
-            wrong.append(f"{figure['name']}: {figure['height']:.0f} px and a bar of {seen['bar']} px do not fit into {height} px")
+        if figure["canvas"]["height"] + seen["bar"] > height:
+            wrong.append(f"{figure['name']}: {figure['canvas']['height']:.0f} px and a bar of {seen['bar']} px do not fit into {height} px")
         if figure["canvas"]["height"] < 250:
             wrong.append(f"{figure['name']}: the map is only {figure['canvas']['height']:.0f} px high")
 
@@ -377,6 +440,8 @@ def check_choices(browser, wrong):
 
 
 def check_tooltip(browser, wrong):
+    browser.evaluate("scrollTo(0, 0)")
+    time.sleep(0.2)
     figure = browser.evaluate(FIGURE % 0)
     canvas = figure["canvas"]
     for across, down in ((0.15, 0.6), (0.5, 0.97), (0.9, 0.2)):  # in the map, at its end, on what is masked
@@ -389,7 +454,7 @@ def check_tooltip(browser, wrong):
             continue
         if tip["x"] < 0 or tip["y"] < 0 or tip["right"] > 1280 or tip["bottom"] > 900:
             wrong.append("the tooltip leaves the window")
-        needed = ["query", "key", "row mass"] + (["not visible"] if across == 0.9 else ["weight, raw", "share, proxy"])
+        needed = ["query", "key", "row sum"] + (["not visible"] if across == 0.9 else ["weight, raw", "share, proxy"])
         wrong += [f"the tooltip does not say {part}" for part in needed if part not in tip["text"]]
     # Its number is that of the table.
     stated = browser.evaluate("""(() => {
@@ -461,9 +526,9 @@ def check_zoom(browser, wrong):
     browser.evaluate('document.querySelector(\'input[name^="loss-"][value="nats"]\').click()')
 
 
-SHOWN = """(() => ({ said: document.getElementById("filter-said").textContent, invalid: document.getElementById("filter").ariaInvalid,
+SHOWN = """(() => ({ said: document.getElementById("filter-status").textContent, invalid: document.getElementById("filter").ariaInvalid,
   rows: [...document.querySelectorAll("tr[data-run]:not([hidden])")].map((r) => r.querySelector("th").firstChild.nextSibling.textContent),
-  maps: document.querySelectorAll(".mapgroup figure.heads:not([hidden])").length,
+  maps: document.querySelectorAll("section.group figure.heads:not([hidden])").length,
   lines: document.querySelector('figure[data-curve="val_loss"]').chart().data.datasets.filter((d) => d.pointStyle !== "line")
     .map((d) => [d.label, d.data.length, d.band ? d.band.greatest[d.band.greatest.length - 1] - d.band.least[d.band.least.length - 1] : 0]) }))()"""
 
@@ -471,8 +536,8 @@ SHOWN = """(() => ({ said: document.getElementById("filter-said").textContent, i
 def choose_runs(browser, words, grouping="seeds"):
     browser.evaluate(f"""(() => {{ const filter = document.getElementById("filter"), by = document.getElementById("group-by");
       filter.value = {json.dumps(words)}; by.value = {json.dumps(grouping)}; filter.dispatchEvent(new Event("input"));
-      by.dispatchEvent(new Event("change")); }})()""")
-    time.sleep(0.4)  # it waits for who is still typing
+      by.dispatchEvent(new Event("change"));
+      return new Promise((done) => setTimeout(done, 200)); }})()""")  # the filter waits 150 ms for the end of typing
     browser.evaluate("drawEverything()")
     return browser.evaluate(SHOWN)
 
@@ -530,7 +595,8 @@ def check_scatter(browser, wrong):
 def check_pair(browser, wrong):
     """Two runs: what differs is what differs, both curves and both maps are there, and the names act on nothing."""
     browser.evaluate("""(() => { const [a, b] = ["a", "b"].map((s) => document.querySelector(`select[name=${s}-pair]`));
-      a.selectedIndex = 0; b.selectedIndex = 3; b.dispatchEvent(new Event("change")); document.getElementById("two-runs").scrollIntoView(); drawEverything(); })()""")
+      a.selectedIndex = 0; b.selectedIndex = 3; b.dispatchEvent(new Event("change")); const pair = document.getElementById("two-runs");
+      pair.open = true; pair.scrollIntoView(); drawEverything(); })()""")
     seen = browser.evaluate("""(() => { const cells = (id) => [...document.querySelectorAll(`#${id} tbody tr`)].map((r) => [...r.cells].map((c) => c.textContent));
       const data = document.querySelector('#pair-curves figure[data-curve="val_loss"]').chart().data.datasets.filter((d) => d.pointStyle !== "line");
       const by = (n) => report.runs[n].final; const a = +document.querySelector("select[name=a-pair]").value, b = +document.querySelector("select[name=b-pair]").value;
@@ -548,6 +614,20 @@ def check_pair(browser, wrong):
         wrong.append("the maps side by side are not those of the two runs")
     if seen["title"] == "broken":
         wrong.append("a name has acted on the page")
+
+
+def check_words(browser, wrong):
+    """Every heading of a Sink or an alpha says raw or proxy; what was not measured is named, and is no zero."""
+    seen = browser.evaluate("""({ headings: [...document.querySelectorAll("section.group h4")].map((h) => h.textContent).filter((text) => /Sink|\u03b1/.test(text)),
+      notes: [...document.querySelectorAll("section.group[data-index]")].map((s) => [...s.querySelectorAll("details.more .note")].map((n) => n.textContent).join(" ")),
+      kurtosis: [...document.querySelectorAll("section.group[data-index]")].map((s) => s.querySelector("[data-norm=hidden_kurtosis] figcaption p")?.textContent) })""")
+    silent = [text for text in seen["headings"] if "raw" not in text and "proxy" not in text]
+    if silent or len(seen["headings"]) < 12:
+        wrong.append(f"of {len(seen['headings'])} headings of sinks and alphas these say neither raw nor proxy: {silent}")
+    if "Not measured in these runs: Kurtosis, Largest element, Value share by layer, Loss by position." not in seen["notes"][0] or seen["kurtosis"][0]:
+        wrong.append(f"what no run was measured for is not named: {seen['notes'][0]!r}")
+    if "Not measured" in seen["notes"][1] or not re.search(r"3 for a normal distribution\. Unknown for [^,]+\.$", seen["kurtosis"][1] or ""):
+        wrong.append(f"the run that was not measured is not named: {seen['kurtosis'][1]!r}")
 
 
 def same_table(one, other):
@@ -613,9 +693,11 @@ def check_downloads(browser, wrong):
         folder = pathlib.Path(name)
         browser.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=name)
         kinds = browser.evaluate("""[...document.querySelectorAll("figure")].map((f) => f.className + f.dataset.kind + (f.dataset.curve || f.dataset.norm || f.dataset.bars || ""))""")
-        count, figures = 0, len(kinds)
+        count, figures, last = 0, len(kinds), 0
         for at in [kinds.index(kind) for kind in dict.fromkeys(kinds)]:
             for kind in ("svg", "png"):
+                time.sleep(max(0, last + 0.15 - time.monotonic()))  # Chromium drops downloads that follow too quickly
+                last = time.monotonic()
                 browser.evaluate(f'document.querySelectorAll("figure")[{at}].querySelector("button[data-save={kind}]").click()')
                 count += 1
                 deadline = time.monotonic() + (20 if not wrong else 2)
@@ -627,19 +709,19 @@ def check_downloads(browser, wrong):
                 else:
                     wrong.append(f"figure {at}: no {kind} file came")
                     continue
-                check_picture(done[0], at, wrong)
+                check_picture(browser, done[0], at, wrong)
                 done[0].unlink()
         print(f"downloads: {count} of {figures} figures")
     browser.call("Browser.setDownloadBehavior", behavior="default")
 
 
-def check_picture(file, at, wrong):
+def check_picture(browser, file, at, wrong):
     if file.suffix == ".png":
         png = file.read_bytes()
         width, height = struct.unpack(">II", png[16:24]) if png[:8] == b"\x89PNG\r\n\x1a\n" else (0, 0)
         if width < 700 or height < 400:
             wrong.append(f"figure {at}: {file.name} is {width} x {height}")
-        elif at % 5 == 0 and commonest_colour(png) > 0.985:
+        elif at % 5 == 0 and commonest_colour(browser, png) > 0.985:
             wrong.append(f"figure {at}: {file.name} is nearly blank")
         return
     try:
@@ -655,6 +737,13 @@ def check_picture(file, at, wrong):
         wrong.append(f"figure {at}: {file.name} holds what is no number")
 
 
+def check_heads_once(browser, wrong):
+    """A figure of a given head, the second of a single run, has no tiles: those of the first show the same values."""
+    tiles = browser.evaluate('["", \' data-layer="0" data-head="0"\'].map((head) => framedHeads(0, 0, "", "", head).includes("All heads"))')
+    if tiles != [True, False]:
+        wrong.append(f"tiles of a figure that chooses its head, and of one whose head is given: {tiles}")
+
+
 def check_use(browser, url, scheme, folder):
     """A reader at 1280 x 900."""
     wrong = []
@@ -663,15 +752,14 @@ def check_use(browser, url, scheme, folder):
     browser.events.clear()
     browser.open(url)
     browser.evaluate('document.documentElement.style.scrollBehavior = "auto"')
-    for check in (check_csv, check_filter, check_scatter, check_pair, check_pairs, check_colours, check_choices, check_tooltip, check_extra_key,
+    for check in (check_csv, check_words, check_heads_once, check_filter, check_scatter, check_pair, check_pairs, check_colours, check_palette, check_terms, check_choices, check_tooltip, check_extra_key,
                   check_zoom, check_downloads):
         try:
             if check is check_csv:
                 check(browser, folder, wrong)
             elif check is check_pairs:
-                browser.evaluate('scrollTo(0, 0); document.querySelector(".mapgroup .bar").scrollIntoView()')
-                time.sleep(0.5)  # the maps that came near are drawn, which moves what is below
-                browser.evaluate('scrollTo(0, 0); document.querySelector(".mapgroup .bar").scrollIntoView()')
+                browser.evaluate("scrollTo(0, 0)")
+                time.sleep(0.5)
                 check(browser, 900, wrong)
             elif check is not check_downloads or scheme == "light":
                 check(browser, wrong)

@@ -6,7 +6,7 @@ build=$1
 command -v chromium >/dev/null || { echo "chromium is not installed"; exit 77; }
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-python3 tests/tools/report/make_runs.py "$folder/copy" --task bigram-backcopy --prefix copy- --runs 6
+python3 tests/tools/report/make_runs.py "$folder/copy" --task bigram-backcopy --prefix copy- --runs 6 --older 6
 python3 tests/tools/report/make_runs.py "$folder/text" --runs 9 --older 1 --hostile
 python3 tests/tools/report/make_runs.py "$folder/long" --runs 3 --context 512
 "$build/report" --out "$folder/report.html" --csv "$folder/csv/" "$folder/copy" "$folder/text" >"$folder/log"

@@ -2,6 +2,7 @@
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -202,4 +203,49 @@ TEST_CASE("report page: the floor of the loss is the task's own") {
   data_of(place, copy + text);
   CHECK_FALSE(has(above));
   CHECK_FALSE(has(">above best<"));
+}
+
+TEST_CASE("report page: a colour belongs to the ablation, whatever the order of the runs and whatever else is shown") {
+  const TemporaryFolder place;
+  const auto run = [&](const std::string& name, const std::string& ablation, const std::string& attention) {
+    return make_run(place, name, evaluation(name, "text", ablation, attention, 0, 0.2, 0.5));
+  };
+  const std::string soft = run("s", "baseline", "Softmax"), sigmoid = run("g", "op_sigmoid_none", "Sigmoid"),
+                    own = run("o", "somebodys_own", "Own");
+  const auto colours = [&](const std::string& runs) {
+    std::map<std::string, int> out;
+    const json data = data_of(place, runs);
+    for (const json& drawn : data["runs"]) out[drawn["name"]] = drawn["colour"].get<int>();
+    return out;
+  };
+  const auto all = colours(soft + sigmoid + own);
+  CHECK(all.at("s") == 0);
+  CHECK(all.at("g") == 1);
+  CHECK(colours(own + sigmoid + soft) == all);
+  for (const auto& [name, colour] : colours(sigmoid + own)) CHECK(all.at(name) == colour);
+  CHECK(colours(own).at("o") == all.at("o"));
+}
+
+TEST_CASE(
+    "report page: the filter comes with five runs; a model trained elsewhere has its name and no text on training") {
+  const TemporaryFolder place;
+  std::string runs;
+  for (int seed = 0; seed < 5; ++seed) {
+    runs += make_run(place, std::string(1, static_cast<char>('a' + seed)), softmax_run("r", seed));
+    data_of(place, runs);
+    CHECK(contains(read_bytes(place / "r.html"), "<details class=\"chooser\" hidden>") == (seed < 4));
+  }
+  CHECK(contains(read_bytes(place / "r.html"), "data-term=\"text\""));
+  json model = softmax_run("models/SmolLM2/", 0);
+  model["config_toml"] = "";
+  model.erase("steps");
+  write_bytes(place / "m.json", model.dump());
+  const json data = data_of(place, place / "m.json");
+  const std::string html = read_bytes(place / "r.html");
+  CHECK(data["groups"][0]["arms"][0]["label"] == "SmolLM2");
+  CHECK(contains(html, "<h2 class=\"headline\"><b>SmolLM2</b> puts <b>60\u00a0%</b>"));
+  CHECK_FALSE(contains(html, "data-term=\"text\""));
+  CHECK_FALSE(contains(html, "What the paper found at full size"));
+  CHECK_FALSE(contains(html, "<b>softmax"));
+  CHECK_FALSE(contains(html, "seed 0"));  // nothing is known of its training
 }

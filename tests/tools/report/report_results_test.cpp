@@ -1,4 +1,4 @@
-// The report's numbers outside of the page: results.csv and the table on the terminal.
+// The report's values outside of the page: results.csv and the table on the terminal.
 #include <doctest/doctest.h>
 
 #include <algorithm>

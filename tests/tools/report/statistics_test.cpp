@@ -1,4 +1,5 @@
-// Means, intervals and orders against SciPy's numbers (statistics_golden.py prints them) and by hand.
+// Means, intervals and orders compared with SciPy's results (statistics_golden.py prints them) and with results by
+// hand.
 #include "tools/report/statistics.h"
 
 #include <doctest/doctest.h>
@@ -38,7 +39,8 @@ TEST_CASE("statistics: a mean has an interval from two seeds on, a paired differ
   CHECK(std::isnan(one.half));
   CHECK(std::isnan(estimate_of(BySeed{}).mean));
   CHECK(paired_difference(kA, {{9, 1.0}}).n == 0);
-  // 6.25 twice, of numbers as files keep them: 33.3333333 - 27.0833333 is another double than 14.5833333 - 8.33333333.
+  // 6.25 twice, from values with the digits of files: 33.3333333 - 27.0833333 is another double than 14.5833333 -
+  // 8.33333333.
   difference = paired_difference({{1, 33.3333333}, {2, 14.5833333}}, {{1, 27.0833333}, {2, 8.33333333}});
   CHECK(difference.mean == doctest::Approx(6.25));
   CHECK(difference.half == 0);
@@ -65,22 +67,22 @@ TEST_CASE("statistics: Kendall's tau-b equals SciPy's, ties included") {
 
 TEST_CASE("statistics: pairs agree, disagree or are undecided") {
   // The paper: a < b < c = d. Ours by seed: a 10 and 11, b 1 and 1.5, c 20 and 40, d has no run.
-  const std::vector<OrderedArm> arms{
+  const std::vector<OrderedGroup> groups{
       {1, {{1, 10}, {2, 11}}}, {2, {{1, 1}, {2, 1.5}}}, {3, {{1, 20}, {2, 40}}}, {3, {}}};
   // b - a: -9, -9.5, half 12.706 * 0.25 = 3.2: below 0, and the paper's is above. c - a: 10, 29, half 120: undecided.
   // c - b: 19, 38.5, half 124: undecided.
-  OrderAgreement agreement = order_agreement(arms, 2);
+  OrderAgreement agreement = order_agreement(groups, 2);
   CHECK(agreement.agree == 0);
   CHECK(agreement.disagree == 1);
   CHECK(agreement.undecided == 2);
-  CHECK(agreement.arms == 3);
+  CHECK(agreement.groups == 3);
   CHECK(agreement.tau == doctest::Approx(1.0 / 3));
   CHECK(sentence("Sink_1", agreement) ==
         "Sink_1: of 3 pairs that the paper tells apart, 0 in its order, 1 in the opposite order, 2 undecided (the 95 % "
         "interval of our difference holds 0 or has no width); Kendall's tau of the means of 3 "
         "runs 0.33.");
   // The same with c clearly above both.
-  agreement = order_agreement({arms[0], arms[1], {3, {{1, 20}, {2, 21.5}}}}, 2);
+  agreement = order_agreement({groups[0], groups[1], {3, {{1, 20}, {2, 21.5}}}}, 2);
   CHECK(agreement.agree == 2);
   CHECK(agreement.undecided == 0);
   // One seed decides nothing; nothing to compare is said so.

@@ -39,11 +39,11 @@ TEST_CASE("verdict: one run, two runs and fewer steps than planned test nothing,
   CHECK(why_not_tested({5, 1234567, 1234568}) == "5 runs, 1,234,567 of 1,234,568 steps");
   CHECK(why_not_tested({0, 0, 6000}) == "no run");
   CHECK(why_not_tested({3, 6000, 6000}).empty());
-  CHECK(why_not_tested({3, 8000, 6000}).empty());  // gone on with
-  CHECK(why_not_tested({3, 500, 0}).empty());      // of a plan that is not known
+  CHECK(why_not_tested({3, 8000, 6000}).empty());  // trained longer than planned
+  CHECK(why_not_tested({3, 500, 0}).empty());      // the plan is unknown
   for (const Evidence& evidence : {Evidence{1, 6000, 6000}, Evidence{2, 6000, 6000}, Evidence{3, 5999, 6000}}) {
     CHECK(level_verdict(evidence, of({50, 50.1, 50.2})) == Verdict::not_tested);
-    CHECK(comparison_verdict(evidence, of({-50, -50.1, -50.2}), kSmallestSink) == Verdict::not_tested);
+    CHECK(comparison_verdict(evidence, of({-50, -50.1, -50.2}), kMinSinkEffect) == Verdict::not_tested);
   }
 }
 
@@ -60,7 +60,7 @@ TEST_CASE("verdict: an interval above, below and over the bound, and within the 
   CHECK(comparison_verdict(seeds(3), of({1.2, 0.4, -0.9}), 2) == Verdict::undecided);
   CHECK(comparison_verdict(seeds(3), of({1.2, 0.4, -0.9}), 3) == Verdict::too_small);
   CHECK(comparison_verdict(seeds(5), of({2.5, 1.7, 4.0, 0.3, 2.2}), 2) == Verdict::supported);
-  CHECK(comparison_verdict(seeds(3), of({0.030, 0.045, 0.027}), kSmallestAlpha) == Verdict::supported);
+  CHECK(comparison_verdict(seeds(3), of({0.030, 0.045, 0.027}), kMinAlphaEffect) == Verdict::supported);
   // Equal to the digit: too coarse a measure for an interval.
   CHECK(comparison_verdict(seeds(3), of({6.25, 6.25, 6.25}), 2) == Verdict::undecided);
   CHECK(comparison_verdict(seeds(3), of({0, 0, 0}), 2) == Verdict::too_small);

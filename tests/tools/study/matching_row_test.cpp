@@ -1,78 +1,74 @@
-// The paper's rows next to our runs: by what a run reads. The values are those of the paper's Tables 2, 4 and 10.
-#include "tools/study/matching_row.h"
-
+// Tests which row of the paper matches a run, by its input. The values are those of the paper's Tables 2, 4 and 10.
 #include <doctest/doctest.h>
 
 #include <map>
 
 #include "tests/support/subprocess.h"
+#include "tools/study/study.h"
 
 using namespace sink;
 
 namespace {
 
-StudyRow row(const std::string& id) {
-  for (const StudyRow& row : study_rows())
+PaperRow row(const std::string& id) {
+  for (const PaperRow& row : paper_rows())
     if (row.id == id) return row;
   FAIL(id);
   return {};
 }
 
-std::string id_of(const std::optional<StudyRow>& row) { return row ? row->id : kNoMatchingRow; }
+std::string id_of(const std::optional<PaperRow>& row) { return row ? row->id : kNoMatchingRow; }
 
-Reading reading(std::map<std::string, std::string> settings) {
-  return reading_of([&](const std::string& flag) { return settings[flag]; });
+InputKind input(std::map<std::string, std::string> settings) {
+  return input_kind_of([&](const std::string& flag) { return settings[flag]; });
 }
 
 }  // namespace
 
 TEST_CASE("matching row: a fixed token is set next to the paper's row of a fixed token at that position") {
-  CHECK(matching_row(row("base-60m"), reading({}))->sink_1 == "18.18");
-  CHECK(matching_row(row("base-60m"), reading({{"fixed-token", "-1"}, {"fixed-position", "1"}}))->sink_1 == "18.18");
-  CHECK(matching_row(row("base-60m"), reading({{"fixed-token", "1"}, {"fixed-position", "1"}}))->sink_1 == "74.11");
-  CHECK(matching_row(row("base-60m"), reading({{"fixed-token", "0"}}))->id ==
-        "data-fix1");  // which one is fixed is free
-  CHECK(id_of(matching_row(row("base-60m"), reading({{"fixed-token", "1"}, {"fixed-position", "2"}}))) == "data-fix2");
-  CHECK(id_of(matching_row(row("base-60m"), reading({{"fixed-token", "1"}, {"fixed-position", "3"}}))) == "data-fix3");
-  CHECK(id_of(matching_row(row("base-60m"), reading({{"fixed-token", "1"}, {"fixed-position", "4"}}))) ==
-        kNoMatchingRow);
-  CHECK(id_of(matching_row(row("data-fix1"), reading({}))) == "base-60m");  // and the other way round
-  CHECK(id_of(matching_row(row("base-60m"), reading({{"random-from", "1"}, {"random-to", "2"}}))) == "data-rand12");
-  CHECK(id_of(matching_row(row("base-60m"), reading({{"window", "32"}}))) == "mask-win32");
-  CHECK(id_of(matching_row(row("base-60m"), reading({{"prefix", "3"}}))) == "loss-prefix3");
+  CHECK(matching_row(row("base-60m"), input({}))->sink_1 == "18.18");
+  CHECK(matching_row(row("base-60m"), input({{"fixed-token", "-1"}, {"fixed-position", "1"}}))->sink_1 == "18.18");
+  CHECK(matching_row(row("base-60m"), input({{"fixed-token", "1"}, {"fixed-position", "1"}}))->sink_1 == "74.11");
+  CHECK(matching_row(row("base-60m"), input({{"fixed-token", "0"}}))->id == "data-fix1");  // which one is fixed is free
+  CHECK(id_of(matching_row(row("base-60m"), input({{"fixed-token", "1"}, {"fixed-position", "2"}}))) == "data-fix2");
+  CHECK(id_of(matching_row(row("base-60m"), input({{"fixed-token", "1"}, {"fixed-position", "3"}}))) == "data-fix3");
+  CHECK(id_of(matching_row(row("base-60m"), input({{"fixed-token", "1"}, {"fixed-position", "4"}}))) == kNoMatchingRow);
+  CHECK(id_of(matching_row(row("data-fix1"), input({}))) == "base-60m");  // and the other way round
+  CHECK(id_of(matching_row(row("base-60m"), input({{"random-from", "1"}, {"random-to", "2"}}))) == "data-rand12");
+  CHECK(id_of(matching_row(row("base-60m"), input({{"window", "32"}}))) == "mask-win32");
+  CHECK(id_of(matching_row(row("base-60m"), input({{"prefix", "3"}}))) == "loss-prefix3");
 }
 
 TEST_CASE("matching row: where the paper has no such experiment there is none") {
-  const Reading fixed = reading({{"fixed-token", "1"}});
-  CHECK(id_of(matching_row(row("bias-k"), reading({}))) == "bias-k");
-  for (const StudyRow& experiment : study_rows()) {
+  const InputKind fixed = input({{"fixed-token", "1"}});
+  CHECK(id_of(matching_row(row("bias-k"), input({}))) == "bias-k");
+  for (const PaperRow& experiment : paper_rows()) {
     CAPTURE(experiment.id);
     // Only the default model was trained with a fixed token.
     const bool is_default = experiment.id == "base-60m" || experiment.id.starts_with("data-fix") ||
                             experiment.id.starts_with("data-rand") || experiment.id.starts_with("mask-") ||
                             experiment.id.starts_with("loss-");
     CHECK(id_of(matching_row(experiment, fixed)) == (is_default ? "data-fix1" : kNoMatchingRow));
-    CHECK(id_of(matching_row(experiment, reading({{"task", "bigram-backcopy"}}))) == kNoMatchingRow);
-    CHECK(matching_row(experiment, reading_of(experiment)).has_value());
+    CHECK(id_of(matching_row(experiment, input({{"task", "bigram-backcopy"}}))) == kNoMatchingRow);
+    CHECK(matching_row(experiment, input_kind_of(experiment)).has_value());
   }
-  CHECK(id_of(matching_row(row("mask-win32"), reading({{"fixed-token", "1"}, {"window", "32"}}))) == kNoMatchingRow);
-  CHECK(id_of(matching_row(study_row_of("op_relu"), reading({}))) == kNoMatchingRow);  // is not of the paper
-  CHECK(id_of(matching_row(row("big-softmax"), fixed)) == kNoMatchingRow);             // nor is that size
+  CHECK(id_of(matching_row(row("mask-win32"), input({{"fixed-token", "1"}, {"window", "32"}}))) == kNoMatchingRow);
+  CHECK(id_of(matching_row(paper_row_of("op_relu"), input({}))) == kNoMatchingRow);  // is not of the paper
+  CHECK(id_of(matching_row(row("big-softmax"), fixed)) == kNoMatchingRow);           // nor is that size
 }
 
-TEST_CASE("matching row: what is read, in words") {
-  CHECK(description_of(reading({})) == "natural text");
-  CHECK(description_of(reading({{"fixed-token", "1"}})) == "text with a fixed first token");
-  CHECK(description_of(reading({{"fixed-token", "1"}, {"fixed-position", "3"}, {"window", "32"}})) ==
+TEST_CASE("matching row: the input in words") {
+  CHECK(describe(input({})) == "natural text");
+  CHECK(describe(input({{"fixed-token", "1"}})) == "text with a fixed first token");
+  CHECK(describe(input({{"fixed-token", "1"}, {"fixed-position", "3"}, {"window", "32"}})) ==
         "text with a fixed token at position 3, window 32");
-  CHECK(description_of(reading({{"random-from", "1"}, {"random-to", "3"}})) ==
-        "text with random tokens at positions 1 to 3");
-  CHECK(description_of(reading({{"random-from", "2"}, {"random-to", "2"}, {"prefix", "4"}})) ==
+  CHECK(describe(input({{"random-from", "1"}, {"random-to", "3"}})) == "text with random tokens at positions 1 to 3");
+  CHECK(describe(input({{"random-from", "2"}, {"random-to", "2"}, {"prefix", "4"}})) ==
         "text with random tokens at position 2, prefix 4");
-  CHECK(description_of(reading({{"task", "bigram-backcopy"}})) == "Bigram-Backcopy");
+  CHECK(describe(input({{"task", "bigram-backcopy"}})) == "Bigram-Backcopy");
 }
 
-TEST_CASE("matching row: what `ablations` lists has the input that the paper's value is of") {
+TEST_CASE("matching row: `ablations` lists the input of the paper's value") {
   const TemporaryFolder folder;
   const auto printed = [&](const std::string& line) {
     const Subprocess program(folder, words_of(line));

@@ -14,8 +14,8 @@ using namespace sink;
 
 TEST_CASE("study: ids are unique, every row names an ablation there is, and a preset there is") {
   std::set<std::string> ids, presets;
-  for (const StudyPreset& preset : study_presets()) presets.insert(preset.name);
-  for (const StudyRow& row : study_rows()) {
+  for (const PaperPreset& preset : paper_presets()) presets.insert(preset.name);
+  for (const PaperRow& row : paper_rows()) {
     CAPTURE(row.id);
     CHECK(ids.insert(row.id).second);
     if (test::is_built(row.ablation)) CHECK_NOTHROW(ablation_named(row.ablation));
@@ -32,7 +32,7 @@ TEST_CASE("study: every experiment that changes the mathematics has the struct o
   const std::vector<std::string> settings{"opt-", "data-", "loss-",  "mask-",  "sig-",
                                           "big-", "sft-",  "head-4", "head-2", "head-1"};
   int structs = 0;
-  for (const StudyRow& row : study_rows()) {
+  for (const PaperRow& row : paper_rows()) {
     CAPTURE(row.id);
     bool is_setting =
         std::any_of(settings.begin(), settings.end(), [&](const auto& s) { return row.id.starts_with(s); });
@@ -50,39 +50,39 @@ TEST_CASE("study: every experiment that changes the mathematics has the struct o
   CHECK(structs == 56);
 }
 
-TEST_CASE("study: every ablation has its line, and no two have the same policies but for families of open models") {
+TEST_CASE("study: every ablation has a line, and no two have the same policies except families of open models") {
   std::map<std::string, std::string> seen;
   for (const Ablation& ablation : repository_ablations()) {
     CAPTURE(ablation.name);
-    CHECK(study_row_of(ablation.name).ablation == ablation.name);
-    CHECK(study_row_of(ablation.name).meaning != study_row_of("mine").meaning);
+    CHECK(paper_row_of(ablation.name).ablation == ablation.name);
+    CHECK(paper_row_of(ablation.name).meaning != paper_row_of("mine").meaning);
     auto [place, is_new] = seen.emplace(ablation.policies, ablation.name);
-    // Families of open models have programs of their own names, whatever they share.
-    const bool is_family = study_row_of(ablation.name).meaning.starts_with("a family of open models");
+    // Families of open models have their own programs, even with equal policies.
+    const bool is_family = paper_row_of(ablation.name).meaning.starts_with("a family of open models");
     CHECK_MESSAGE((is_new || is_family), place->second, " says the same: ", ablation.policies);
   }
   CHECK(repository_ablations().size() + static_cast<std::size_t>(ablations_left_out()) ==
-        56 + beyond_the_study().size());
+        56 + beyond_the_paper().size());
 }
 
 TEST_CASE("study: the settings of every experiment are flags that its program takes") {
   TemporaryFolder folder;
-  for (const StudyRow& row : study_rows()) {
+  for (const PaperRow& row : paper_rows()) {
     if (row.ablation != "baseline") continue;  // whose program every build has
     CAPTURE(row.id);
-    Subprocess program(folder, words_of(study_command(row) + " --data none --run none --print-config"));
+    Subprocess program(folder, words_of(paper_command(row) + " --data none --run none --print-config"));
     CHECK_MESSAGE(program.wait() == 0, program.err());
   }
 }
 
-TEST_CASE("study: somebody's own ablation has a line that says what it is, and what holds all says what it lacks") {
-  StudyRow mine = study_row_of("mine");
+TEST_CASE("study: an ablation without a line is described as such") {
+  PaperRow mine = paper_row_of("mine");
   CHECK(mine.ablation == "mine");
   CHECK(mine.id.empty());
-  CHECK(mine.meaning == "not of the study, and without a line in tools/study/study.cpp");
+  CHECK(mine.meaning == "not in the paper, and without a line in tools/study/paper.json");
   CHECK(
       error_of([] { ablation_named("my_bias_k"); }) ==
-      "exit 2 [ablation] `my_bias_k` is not known to this build, which has " + std::to_string(all_ablations().size()) +
+      "exit 2 `my_bias_k` is not known to this build, which has " + std::to_string(all_ablations().size()) +
           " ablations; did you mean one of bias_k?; if it was just added to model/ablations.h: cmake --build --preset "
           "release --target ablations sweep");
   TemporaryFolder folder;

@@ -1,9 +1,8 @@
 // Which row of an earlier table replaces a run: by its settings, its data and how it ended.
-#include "tools/sweep/run_states.h"
-
 #include <doctest/doctest.h>
 
 #include "tests/support/subprocess.h"
+#include "tools/sweep/study_state.h"
 
 using namespace sink;
 

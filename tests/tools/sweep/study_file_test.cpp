@@ -1,4 +1,4 @@
-// A study's file: what it may say, the runs that come out of its lists, and what is refused with which words.
+// Tests of study files: the keys, the runs that the lists make, and the errors.
 #include "tools/sweep/study_file.h"
 
 #include <doctest/doctest.h>
@@ -11,8 +11,7 @@
 #include "engine/io/settings_toml.h"
 #include "tests/support/built_ablations.h"
 #include "tests/support/files.h"
-#include "tools/sweep/run_states.h"
-#include "tools/sweep/study_runs.h"
+#include "tools/sweep/study_state.h"
 #include "train/run_config_table.h"
 
 using namespace sink;
@@ -56,8 +55,8 @@ TEST_CASE("study file: sections and lists are read, flat and bounded") {
   CHECK(sections[3].entries.at(0).values.empty());
 
   for (auto [text, why] : {
-           std::pair{"a = [[1]]", "no lists"},
-           {"a = [1, {b = 2}]", "no lists"},
+           std::pair{"a = [[1]]", "not lists"},
+           {"a = [1, {b = 2}]", "not lists"},
            {"a = [1,", "the list has no end"},
            {"a = [\"x\ny\"]", "a text ends on its line"},
            {"a = [\"\"\"x\"\"\"]\nb = [1] 2", "line 2 sets b"},
@@ -119,7 +118,28 @@ TEST_CASE("study file: lists multiply, sizes and recipes go over one another") {
   CHECK(runs_of(study, some, groups).back().config.run == "out/bias_k-weight-decay-0.5-5");
 }
 
-TEST_CASE("study file: everything that is wrong is said at once, with its line") {
+TEST_CASE("study file: a study is found by its name, and a copy of it elsewhere finds its recipe") {
+  TemporaryFolder folder;
+  std::filesystem::create_directories(folder / "studies/recipes");
+  write_bytes(folder / "studies/decay.toml", kStudy);
+  CHECK(find_study(folder / "studies/decay.toml", "") == folder / "studies/decay.toml");
+  for (const char* name : {"decay", "decay.toml"})
+    CHECK(find_study(name, folder / "studies") == folder / "studies/decay.toml");
+  CHECK(contains(error_of([&] { find_study("decey", folder / "studies"); }),
+                 "exit 2 there is no study decey; give a TOML file or a name that `sweep` without arguments "
+                 "lists; did you mean decay?"));
+  CHECK(contains(error_of([&] { find_study("elsewhere/decay.toml", folder / "studies"); }), "there is no study"));
+
+  const std::string copy = folder / "copy.toml", source = SINK_SOURCE_DIR "/train/studies/weight_decay.toml";
+  std::filesystem::copy_file(source, copy);
+  CHECK(read_study_file(copy).cpu == read_study_file(source).cpu);  // of the repository's recipe
+  write_bytes(folder / "lost.toml", "recipe = \"recipes/none.toml\"\n" + kStudy);
+  const std::string error = error_of([&] { read_study_file(folder / "lost.toml"); });
+  CHECK_MESSAGE(contains(error, "lost.toml: line 1: there is no recipe " + folder / "recipes/none.toml"), error);
+  CHECK(contains(error, "; set recipe to the path of the file, absolute or relative to this study"));
+}
+
+TEST_CASE("study file: all problems are reported together, with their lines") {
   const std::string error = error_of([] {
     study_from_toml(kHead +
                         "sed = 1\nlayers = 2\n[settings]\nlerning-rate = 1\nheads = [1, 2]\nwidth = -1\n"
@@ -127,22 +147,22 @@ TEST_CASE("study file: everything that is wrong is said at once, with its line")
                     "s.toml");
   });
   for (const char* part :
-       {"s.toml: line 5: unknown key `sed`; did you mean seeds?", "line 6: unknown key `layers`: settings stand under",
-        "line 8: unknown key `lerning-rate`; did you mean learning-rate?", "line 9: heads has one value, no list",
-        "line 10: width must be a whole number from 1", "line 11: data is not set in a study: text is given",
-        "line 12: run is not set in a study", "line 13: there is no section `tpu`",
-        "line 15: ablation is an empty list", "line 16: size is \"cpu\" or \"gpu\""})
+       {"s.toml: line 5: unknown key `sed`; did you mean seeds?", "line 6: unknown key `layers`: settings belong under",
+        "line 8: unknown key `lerning-rate`; did you mean learning-rate?", "line 9: heads takes one value, not a list",
+        "line 10: width must be a whole number from 1", "line 11: data cannot be set in a study: give it on",
+        "line 12: run cannot be set in a study", "line 13: unknown section `tpu`", "line 15: ablation is an empty list",
+        "line 16: size must be \"cpu\" or \"gpu\""})
     CHECK_MESSAGE(error.find(part) != std::string::npos, part, " in ", error);
 
-  CHECK(
-      error_of([] { study_from_toml("seeds = [1, 1, -2]\n", "s.toml"); }) ==
-      "exit 2 s.toml: line 1: seed 1 is given twice, which is no second seed; s.toml: line 1: seeds are whole numbers "
-      "from 0, got `-2`; s.toml: line 1: a study has a name = \"...\"; s.toml: line 1: a study has a question = "
-      "\"...\"; s.toml: line 1: a study has runs: [[runs]] with ablation = \"...\"");
+  CHECK(error_of([] { study_from_toml("seeds = [1, 1, -2]\n", "s.toml"); }) ==
+        "exit 2 s.toml: line 1: seed 1 is given twice; s.toml: line 1: seeds must be integers from 0, got `-2`; "
+        "s.toml: line 1: a study needs name = \"...\"; s.toml: line 1: a study needs question = \"...\"; s.toml: line "
+        "1: a "
+        "study needs runs: [[runs]] with ablation = \"...\"");
   CHECK(error_of([] { study_from_toml(kHead + "[[runs]]\nablation = [\"a\", \"b\"]\nstudy = [\"x\"]\n", "s.toml"); }) ==
-        "exit 2 s.toml: line 5: study names 1 rows for 2 runs");
+        "exit 2 s.toml: line 5: study names 1 rows of the paper for 2 runs");
   CHECK(error_of([] { study_from_toml(kStudy, "s.toml", "name = \"r\"\n", "r.toml"); }) ==
-        "exit 2 r.toml: line 1: a recipe has [settings], [cpu] and [gpu] alone");
+        "exit 2 r.toml: line 1: a recipe has only [settings], [cpu] and [gpu]");
   std::string many;
   for (int i = 0; i < 40; ++i) many += "ablation" + std::to_string(i) + " = 1\n";
   CHECK(error_of([&] { study_from_toml(kHead + many, "s.toml"); }).size() < 3000);
@@ -162,11 +182,11 @@ TEST_CASE("study file: runs that cannot be trained are refused before any is") {
   CHECK(refused("[settings]\ntask = \"text\"\n[[runs]]\nablation = \"baseline\"\n").find("--data is needed") !=
         std::string::npos);
   CHECK(refused(task + "[[runs]]\nablation = \"bias_k\"\n") ==
-        "exit 2 s.toml: baseline = \"baseline\" is none of the runs, which are bias_k");
+        "exit 2 s.toml: baseline = \"baseline\" must be one of the runs: bias_k");
   StudyRequest other = request_of();
   other.only = {"pos_nope"};
   CHECK(refused(task + "[[runs]]\nablation = \"baseline\"\n", other) ==
-        "exit 2 s.toml: --only pos_nope is none of the runs, which are baseline");
+        "exit 2 s.toml: --only pos_nope must be one of the runs: baseline");
 }
 
 TEST_CASE("study files: every one of train/studies is read, and its runs fit their ablations at both sizes") {
@@ -182,8 +202,8 @@ TEST_CASE("study files: every one of train/studies is read, and its runs fit the
       StudyRequest request = request_of(size);
       request.data = "data";
       request.chat = "chat";
-      for (const RunProduct& product : study.runs)
-        for (const std::string& ablation : product.ablations)
+      for (const RunGrid& grid : study.runs)
+        for (const std::string& ablation : grid.ablations)
           if (test::is_built(ablation)) request.only.push_back(ablation);
       if (request.only.empty()) continue;
       // A size may leave an ablation out.
@@ -194,7 +214,7 @@ TEST_CASE("study files: every one of train/studies is read, and its runs fit the
         const std::string error = error_of([&] {
           for (StudyGroup& group : groups_of(study, alone)) groups.push_back(std::move(group));
         });
-        if (error != "no error") CHECK_MESSAGE(contains(error, "is none of the runs"), error);
+        if (error != "no error") CHECK_MESSAGE(contains(error, "must be one of the runs"), error);
         return error != "no error";
       });
       CHECK_FALSE(groups.empty());
@@ -205,15 +225,15 @@ TEST_CASE("study files: every one of train/studies is read, and its runs fit the
         CAPTURE(group.name);
         const auto paper = group.paper();
         const std::int64_t fixed = group.config.fixed_token >= 0 ? group.config.fixed_position : 0;
-        CHECK((!paper || reading_of(*paper).fixed_position == fixed));
+        CHECK((!paper || input_kind_of(*paper).fixed_position == fixed));
         CHECK((!paper || group.config.task == "text"));
         if (group.name == "baseline" && group.config.task == "text" && group.row.id == "base-60m")
-          CHECK(paper.value_or(StudyRow{}).sink_1 == (fixed == 1 ? "74.11" : "18.18"));
+          CHECK(paper.value_or(PaperRow{}).sink_1 == (fixed == 1 ? "74.11" : "18.18"));
       }
     }
   }
-  // The paper's rows each have a study that asks their question (tools/study/study.cpp says which).
-  for (const StudyRow& row : study_rows())
+  // Each row of the paper is in the study that tools/study/paper.json names.
+  for (const PaperRow& row : paper_rows())
     if (test::is_built(row.ablation) && !study_file_of(row).empty())
       CHECK_MESSAGE(rows.contains(row.id), row.id, " is in no study");
 }
@@ -232,7 +252,7 @@ TEST_CASE("study files: the size gpu is the paper's, as `ablations --study` give
   groups.push_back(tuned.back());
   for (const StudyGroup& group : groups) {
     CAPTURE(group.name);
-    std::istringstream command(study_command(group.row));
+    std::istringstream command(paper_command(group.row));
     std::string program, flag, value;
     std::map<std::string, std::string> given;  // of flags that are given twice the later counts
     for (command >> program; command >> flag >> value;) given[flag.substr(2)] = value;
@@ -247,7 +267,7 @@ TEST_CASE("study files: the size gpu is the paper's, as `ablations --study` give
   }
 }
 
-TEST_CASE("study file: a run that starts from another has its settings, seed and ablation, and comes behind it") {
+TEST_CASE("study file: a run that starts from another has its settings, seed and ablation, and comes after it") {
   const std::string task = "[settings]\ntask = \"bigram-backcopy\"\nsteps = 100\n";
   const std::string plain = "[[runs]]\nablation = [\"baseline\", \"bias_k\"]\nheads = [2, 1]\n";
   const std::string tuned =
@@ -303,12 +323,12 @@ TEST_CASE("study file: a run that starts from another has its settings, seed and
   };
   CHECK(refused("[[runs]]\nfrom = \"baseline\"\n") == "no error");
   CHECK(refused("[[runs]]\nfrom = \"bias_k\"\n") ==
-        "exit 2 s.toml: line 9: it starts from `bias_k`, which is none of the runs before it: baseline");
+        "exit 2 s.toml: line 9: from = `bias_k` must be one of the runs before it: baseline");
   CHECK(contains(refused("[[runs]]\nfrom = \"baseline\"\nablation = \"baseline\"\n"),
-                 "line 9: [[runs]] has an ablation or"));
-  CHECK(contains(refused("[[runs]]\nfrom = []\n"), "from is an empty list: no run"));
-  CHECK(contains(refused("[[runs]]\nfrom = \"baseline\"\n", "", "text"),
-                 "line 9: what `baseline` is tuned on is given by --chat"));
+                 "line 9: [[runs]] takes either `ablation` or `from`"));
+  CHECK(contains(refused("[[runs]]\nfrom = []\n"), "from is an empty list, which makes no run"));
+  CHECK(
+      contains(refused("[[runs]]\nfrom = \"baseline\"\n", "", "text"), "line 9: --chat is needed to tune `baseline`"));
   CHECK(refused("[[runs]]\nfrom = \"baseline\"\n", "chat", "text") == "no error");
   const StudyFile of_text = study_from_toml(
       kHead + "[settings]\ntask = \"text\"\n[[runs]]\nablation = \"baseline\"\n[[runs]]\nfrom = \"baseline\"\n",
@@ -320,7 +340,7 @@ TEST_CASE("study file: a run that starts from another has its settings, seed and
   CHECK(groups_of(of_text, request)[1].config.data == "chat");
 }
 
-TEST_CASE("run states: settings are compared as they are, where a number depends on them") {
+TEST_CASE("run states: settings on which results depend are compared") {
   RunConfig stored, wanted;
   stored.ablation = wanted.ablation = "baseline";
   wanted.threads = 7;
@@ -334,7 +354,7 @@ TEST_CASE("run states: settings are compared as they are, where a number depends
         "ablation = \"bias_k\" instead of \"baseline\", heads = 2 instead of 4, weight-decay = 0.5 instead of 0.1");
 }
 
-TEST_CASE("run states: the folder of a failed run says why, and is told from a begun and an empty one") {
+TEST_CASE("run states: failed, begun and missing runs are distinguished, with the reason of a failure") {
   TemporaryFolder folder;
   RunConfig config;
   config.ablation = "baseline";

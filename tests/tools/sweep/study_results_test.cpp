@@ -1,4 +1,4 @@
-// What is said of a study's results: every verdict by numbers worked out by hand.
+// Tests of a study's results: every verdict, from values computed by hand.
 #include "tools/sweep/study_results.h"
 
 #include <doctest/doctest.h>
@@ -7,8 +7,6 @@
 #include <sstream>
 
 #include "tests/support/files.h"
-#include "tools/sweep/study_picture.h"
-#include "tools/sweep/study_table.h"
 
 using namespace sink;
 
@@ -68,7 +66,7 @@ TEST_CASE("study results: the paper's values are numbers or none") {
   }
 }
 
-TEST_CASE("study results: means, paired differences, directions and what is not known") {
+TEST_CASE("study results: means, paired differences, directions and unknown values") {
   const StudyResults found = results();
   CHECK(found.baseline == 0);
   CHECK(found.complete == 10);
@@ -101,7 +99,7 @@ TEST_CASE("study results: means, paired differences, directions and what is not 
   CHECK(said[1].find("1 in its order, 1 in the opposite order, 1 undecided") != std::string::npos);
 }
 
-TEST_CASE("study results: which scores are in the order of what the loss is without the first token") {
+TEST_CASE("study results: which scores have the order of the loss without the first token") {
   // Losses rise by 0.1, 0.3, 0.2, 0.4: alpha_1 raw is in that order, Sink_1 in the opposite one but for one pair of
   // six.
   StudyFile study;
@@ -140,7 +138,7 @@ TEST_CASE("study results: against the paper, and a paper without a number") {
   CHECK(direction(found, found.groups[1]).empty());
 }
 
-TEST_CASE("study picture: marks stand where their numbers are, and what is not known has none") {
+TEST_CASE("study picture: marks are at their values, and unknown values have none") {
   const StudyResults found = results();
   const std::string svg = study_svg(found);
   CHECK(svg == study_svg(results()));
@@ -152,12 +150,53 @@ TEST_CASE("study picture: marks stand where their numbers are, and what is not k
   CHECK(count("class=\"title\"") == 1 + 2);    // the question; Sink_1 and the loss minus the baseline's
   CHECK(count("class=\"paper\"") == 3);        // kernel failed in the paper
   CHECK(count("class=\"ours\" cx") == 4 + 3);  // the baseline has no difference from itself
-  // Sink_1: the scale goes from 0 to 50 + 6 %, over 230 pixels from 230 on; the baseline's mean is 11.
-  CHECK(svg.find("class=\"ours\" cx=\"277.7\" cy=\"68.0\"") != std::string::npos);
+  // Sink_1: the scale goes from 0 to 50 + 6 %, over 200 pixels from 330 on; the baseline's mean is 11. Rows are sorted
+  // by their means: kernel 50, elu 11.3, baseline 11, sigmoid 1.
+  CHECK(svg.find("class=\"ours\" cx=\"371.5\" cy=\"134.0\"") != std::string::npos);
   // Its seeds 10, 12, 11.
-  for (const char* x : {"273.4", "282.1", "277.7"})
+  for (const char* x : {"367.7", "375.3", "371.5"})
     CHECK_MESSAGE(svg.find(std::string("class=\"seed\" cx=\"") + x) != std::string::npos, x);
-  CHECK(svg.find(">sigmoid</text>") != std::string::npos);
+  CHECK(svg.find(">sigmoid</text>") > svg.find(">baseline</text>"));
+  CHECK(svg.find(">baseline</text>") > svg.find(">kernel</text>"));
+  CHECK(contains(svg, "sorted by Sink_1"));
+  // Our value and the paper's next to it.
+  for (const char* value : {">50.0</text><text class=\"papers-value\" x=\"582.0\" y=\"98.0\">failed<",
+                            ">11.0</text><text class=\"papers-value\" x=\"582.0\" y=\"138.0\">18.18<"})
+    CHECK_MESSAGE(contains(svg, value), value);
+}
+
+TEST_CASE("study picture: labels are words, and a study of one setting is sorted by it") {
+  StudyFile study;
+  study.question = "Why?";
+  study.baseline = "baseline";
+  std::vector<StudyGroup> groups;
+  std::vector<StudyOutcome> outcomes;
+  for (double decay : {0.05, 0.5, 0.0}) {
+    StudyGroup group =
+        group_named(decay == 0.05 ? "baseline" : "baseline-weight-decay-" + std::to_string(decay), "", "");
+    group.ablation.name = "baseline";
+    group.config.task = "text";
+    group.config.fixed_token = 1;
+    group.config.weight_decay = decay;
+    outcomes.push_back(outcome(groups.size(), 1, 10 + decay, 4));
+    groups.push_back(group);
+  }
+  const std::string svg = study_svg(results_of(study, "cpu", groups, outcomes));
+  CHECK(contains(svg, "sorted by weight decay"));
+  const std::size_t least = svg.find(">weight decay 0</text>"),
+                    middle = svg.find(">weight decay 0.05 (baseline)</text>"),
+                    most = svg.find(">weight decay 0.5</text>");
+  CHECK(least < middle);
+  CHECK(middle < most);
+  CHECK(most != std::string::npos);
+
+  groups[1].ablation.name = "op_sigmoid_none";
+  groups[2].ablation.name = "op_softmax1";
+  groups[1].config.weight_decay = groups[2].config.weight_decay = 0.05;
+  const std::string operations = study_svg(results_of(study, "cpu", groups, outcomes));
+  CHECK(contains(operations, ">sigmoid of the score</text>"));
+  CHECK(contains(operations, ">softmax off by one: an extra score of zero...</text>"));
+  CHECK(contains(operations, ">baseline</text>"));
 }
 
 TEST_CASE("study results: the same difference of every seed is no interval of width zero") {
@@ -174,11 +213,10 @@ TEST_CASE("study results: the same difference of every seed is no interval of wi
   CHECK(direction(found, found.groups[1]) == "undecided [6.2, 6.2]");
   CHECK(found.groups[1].remarks ==
         std::vector<std::string>{
-            "Sink_1 proxy +6.2 to the baseline for every seed, to the digit: it is counted too coarsely "
-            "here for an interval"});
+            "Sink_1 proxy differs from the baseline by exactly +6.2 for every seed: too coarse here for an interval"});
   CHECK(direction(found, found.groups[2]) == "too small to tell");
   CHECK(found.groups[2].remarks.empty());
-  // Nor is a pair that the paper tells apart decided by it.
+  // A pair with different values in the paper stays undecided, too.
   CHECK(verdicts(found)[0].find("0 in its order, 0 in the opposite order, 3 undecided") != std::string::npos);
 }
 
@@ -200,7 +238,7 @@ TEST_CASE("study results: runs of earlier tables count, with a remark where they
   CHECK(found.groups[0].remarks == std::vector<std::string>{"2 of 3 runs from before-runs.csv"});
   const std::string text = study_text(found);
   CHECK(text.find("2 of 3 runs are rows of before-runs.csv, not trained again.") != std::string::npos);
-  CHECK(text.find("by their own clocks on A\\x1b[2J, made by commit abc") != std::string::npos);
+  CHECK(text.find("on A\\x1b[2J, commit abc") != std::string::npos);
 
   outcomes[1].file = "before-runs.csv";  // all of them: said once, below the table
   const StudyResults all = results_of(study, "cpu", groups, outcomes);
@@ -235,7 +273,7 @@ TEST_CASE("study tables: the paper's value is of the same kind of input, or ther
     std::vector<StudyGroup> groups(2);
     std::vector<StudyOutcome> outcomes;
     for (std::size_t i : {0, 1}) {
-      groups[i].row = study_row_of(i == 0 ? "baseline" : "bias_k");
+      groups[i].row = paper_row_of(i == 0 ? "baseline" : "bias_k");
       groups[i].name = groups[i].ablation.name = groups[i].row.ablation;
       groups[i].config.task = task;
       groups[i].config.fixed_token = fixed_token;
@@ -278,7 +316,7 @@ TEST_CASE("study tables: the paper's value is of the same kind of input, or ther
   CHECK(line(bigram, "baseline").find("| no matching row ") != std::string::npos);
   CHECK(picture(bigram) == 0);
 
-  // Orders are told of the same input, or with both named.
+  // Orders are compared on the same input, or both inputs are named.
   CHECK(verdicts(natural)[0].starts_with("Sink_1 proxy: of 1 pair that the paper tells apart, 1 in its order"));
   CHECK(verdicts(fixed)[0].starts_with(
       "Sink_1 proxy (paper: natural text; ours: text with a fixed first token): of 1 pair that"));
@@ -347,7 +385,7 @@ TEST_CASE("study tables: no table of the repository sets a fixed token next to n
   CHECK(natural > 0);
 }
 
-TEST_CASE("study tables: every column of a Sink or an alpha says raw or proxy") {
+TEST_CASE("study tables: every column of a Sink or an alpha is labelled raw or proxy") {
   for (const Measure& measure : measures()) {
     const std::string title = measure.title;
     if (contains(title, "Sink") || contains(title, "alpha"))

@@ -29,7 +29,7 @@ const std::string kDiverging =
 
 struct Place : TemporaryFolder {
   explicit Place(const std::string& study = kStudy + kTuned) { write_bytes(*this / "tiny.toml", study); }
-  // In the study's folder, so that what two places write names the same paths.
+  // Runs in the study's folder, so that the outputs of two places contain the same paths.
   std::string command(const std::string& more) const {
     return "/usr/bin/env -C " + path + " " + program_path("sweep") + " " + *this / "tiny.toml" + " --out out " + more;
   }
@@ -38,7 +38,7 @@ struct Place : TemporaryFolder {
   }
 };
 
-// Each with its own files of output.
+// Each sweep has its own output files.
 struct Sweep {
   TemporaryFolder folder;
   Subprocess process;
@@ -124,13 +124,13 @@ TEST_CASE("sweep --list: a line of CSV for every job, and nothing is written") {
   CHECK_FALSE(std::filesystem::exists(place / "out"));
 }
 
-TEST_CASE("sweep --index: what is no job is refused in one sentence") {
+TEST_CASE("sweep --index: an index that is not a job is refused in one sentence") {
   Place place;
   const std::pair<const char*, const char*> cases[] = {
-      {"--index 6", "--index must be from 0 to 5: these options make 6 jobs, got 6; `sweep STUDY --list` prints them"},
-      {"--index -1", "--index: expected a whole number from 0"},
-      {"--index x", "--index: expected a whole number from 0"},
-      {"--only op_sigmoid_none --seeds 1 --index 1", "--index must be from 0 to 0: these options make 1 jobs, got 1"},
+      {"--index 6", "--index must be from 0 to 5: these options give 6 jobs, got 6; `sweep STUDY --list` prints them"},
+      {"--index -1", "--index must be a whole number from 0"},
+      {"--index x", "--index must be a whole number from 0"},
+      {"--only op_sigmoid_none --seeds 1 --index 1", "--index must be from 0 to 0: these options give 1 jobs, got 1"},
       {"--index 1 --collect", "--list, --index, --collect and --dry-run exclude each other; give one"},
       {"--list --dry-run", "--list, --index, --collect and --dry-run exclude each other; give one"},
       {"--index 1 --workers 2", "--index runs one job; leave out --workers"}};
@@ -216,7 +216,7 @@ TEST_CASE("sweep: a job that is killed or stopped and queued again has the bits 
     else
       kill_whole(job, broken);
     const int code = job.wait();
-    // 2: what the round before has killed was not gone yet.
+    // 2: a process that the previous round killed still existed.
     CHECK_MESSAGE((code == 0 || code == 2 || code == 128 + (round % 2 == 0 ? SIGTERM : SIGKILL)), job.err());
     if (first_steps.empty()) first_steps = read_bytes(run + "/metrics.jsonl").substr(0, 1000);
     stopped += code == 128 + SIGTERM;
@@ -255,7 +255,7 @@ TEST_CASE("sweep: of two jobs on one run folder the second is refused, and the f
   CHECK_MESSAGE(first.wait() == 128 + SIGTERM, first.err());
 }
 
-TEST_CASE("sweep --collect: what is missing has no result, and the study is not complete") {
+TEST_CASE("sweep --collect: missing jobs have no result, and the study is not complete") {
   Place place(kStudy + kTuned + kDiverging);
   const std::string run = "baseline-weight-decay-1000-warmup-0-clip-0-learning-rate-100";
   CHECK(Sweep(place.job(1, "--seeds 0")).wait() == 0);
@@ -284,7 +284,7 @@ TEST_CASE("sweep --collect: what is missing has no result, and the study is not 
   CHECK(contains(csv, "seed 0: not begun"));
   CHECK_FALSE(std::filesystem::exists(place / "out/baseline-0"));
 
-  // Nothing else is missing once its jobs have run; what failed stays failed until it is retried.
+  // No job is missing once all have run; failed jobs stay failed until they are retried.
   for (std::size_t index : {0, 2}) CHECK(Sweep(place.job(index, "--seeds 0")).wait() == 0);
   Sweep all(place.command("--seeds 0 --collect"));
   CHECK_MESSAGE(all.wait() == 0, all.err());

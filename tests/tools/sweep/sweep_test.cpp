@@ -1,5 +1,5 @@
-// sweep from outside: a study that is stopped continues to the same bytes, failures are rows, other runs are left
-// alone.
+// Tests of the program sweep: a stopped study continues to the same bytes, failures are rows, other runs are not
+// changed.
 #include <doctest/doctest.h>
 
 #include <chrono>
@@ -49,7 +49,12 @@ TEST_CASE("sweep: a study makes run folders and tables; nothing is done twice; a
   CHECK(contains(first.out(), "4 of 4 runs complete"));
   const std::string csv = read_bytes(place / "out/tiny.csv"), html = read_bytes(place / "out/tiny.html");
   CHECK(std::count(csv.begin(), csv.end(), '\n') == 3);
-  if (!html.empty()) CHECK(contains(html, "<section class=\"group study\"><h2>tiny</h2>"));
+  if (!html.empty()) {  // the study's table follows the first screen
+    const std::size_t table = html.find("<section class=\"study\"><h3>tiny</h3>");
+    REQUIRE(table != std::string::npos);
+    CHECK(html.find("data-part=\"story\"") < table);
+    CHECK(table < html.find("Final values"));
+  }
   for (const char* name : {"config.toml", "metrics.jsonl", "checkpoint.h5", "evaluation.json"})
     CHECK_MESSAGE(std::filesystem::exists(place / ("out/op_sigmoid_none-1/" + std::string(name))), name);
 
@@ -148,7 +153,7 @@ TEST_CASE("sweep: rows of an earlier table count as runs, whose folders are lost
   };
   CHECK(numbers(read_bytes(out + "/tiny.csv")) == numbers(table));
 
-  // Of several the first; a folder of one's own goes before; what another study trained is left out.
+  // The first of several rows counts, a run folder has precedence, and rows of another study are ignored.
   std::string other = baseline;
   other.replace(other.rfind(",16,"), 4, ",32,");
   write_bytes(place / "more.csv", header + other + baseline);
@@ -168,7 +173,7 @@ TEST_CASE("sweep: rows of an earlier table count as runs, whose folders are lost
 
   Subprocess itself(place, words_of(place.command("--earlier " + out + "/tiny-runs.csv")));
   CHECK(itself.wait() == 2);
-  CHECK(contains(itself.err(), "is what this sweep writes"));
+  CHECK(contains(itself.err(), "is an output of this sweep"));
   write_bytes(place / "more.csv", header + "x" + baseline + "y\n");
   Subprocess broken(place, words_of(place.command("--earlier " + place / "more.csv")));
   CHECK(broken.wait() == 3);
@@ -187,13 +192,13 @@ TEST_CASE("sweep: a row that failed is a failed run, and is tried again only whe
   std::filesystem::remove_all(place / "out");
   Subprocess again(place, words_of(place.command(only + "--earlier " + earlier)));
   CHECK(again.wait() == 0);
-  CHECK(contains(again.err(), "1 runs, 0 to do"));
+  CHECK(contains(again.err(), ": 1 run, 0 to do"));
   CHECK(contains(again.out(), "seed 0: failed: "));
   CHECK(contains(again.out(), "0 of 1 runs complete"));
   CHECK(read_bytes(place / "out/tiny-runs.csv") == read_bytes(earlier));
   Subprocess retried(place, words_of(place.command(only + "--retry --earlier " + earlier)));
   CHECK(retried.wait() == 0);
-  CHECK(contains(retried.err(), "1 runs, 1 to do"));
+  CHECK(contains(retried.err(), ": 1 run, 1 to do"));
 }
 
 TEST_CASE("sweep: a run of the same settings that train_<ablation> made counts as done, others are refused") {
@@ -249,7 +254,7 @@ TEST_CASE("sweep: interventions are measured of complete runs, once, as eval_<ab
                        doctest::Contains("interventions.json"), Error);
 }
 
-TEST_CASE("sweep: --dry-run trains nothing and says what would be, and the studies are listed") {
+TEST_CASE("sweep: --dry-run trains nothing and prints the plan; studies are listed and found by name") {
   Place place;
   Subprocess dry(place, words_of(place.command("--dry-run")));
   REQUIRE_MESSAGE(dry.wait() == 0, dry.err());
@@ -259,11 +264,16 @@ TEST_CASE("sweep: --dry-run trains nothing and says what would be, and the studi
   Subprocess list = shell(place, std::string("cd ") + SINK_SOURCE_DIR + " && sweep");
   CHECK(list.wait() == 0);
   CHECK(contains(list.out(), "train/studies/operations.toml\n  Does the sink come from"));
-  Subprocess nowhere = shell(place, "sweep");
-  CHECK(nowhere.wait() == 2);
+  Subprocess by_name = shell(place, std::string("cd ") + SINK_SOURCE_DIR + " && sweep weight_deca");
+  CHECK(by_name.wait() == 2);
+  CHECK_MESSAGE(contains(by_name.err(), "there is no study weight_deca;"), by_name.err());
+  CHECK_MESSAGE(contains(by_name.err(), "; did you mean weight_decay?\n"), by_name.err());
+  Subprocess elsewhere = shell(place, "cd / && sweep weight_decay --set task=bigram-backcopy --list");
+  CHECK(elsewhere.wait() == 0);
+  CHECK(contains(elsewhere.out(), "0,baseline,baseline,1,,runs/weight_decay/baseline-1\n"));
 }
 
-TEST_CASE("sweep: what cannot be run is refused before anything is written") {
+TEST_CASE("sweep: requests that cannot be run are refused before anything is written") {
   Place place;
   for (const char* wrong : {"--only bias_q", "--set learning=1", "--set learning-rate", "--set heads=3", "--workers 0",
                             "--set steps=0", "--set seed=1", "--size tpu"}) {
@@ -274,13 +284,14 @@ TEST_CASE("sweep: what cannot be run is refused before anything is written") {
   }
 }
 
-TEST_CASE("sweep: runs that start from others wait for them, and say what these measured on the same data") {
+TEST_CASE("sweep: runs that start from others wait for them, and report the start's measures on the same data") {
   Place place(kStudy + "[[runs]]\nfrom = [\"op_sigmoid_none\", \"baseline\"]\nsteps = 10\nlearning-rate = 0.001\n");
   Subprocess first(place, words_of(place.command("--seeds 0,1")));
   REQUIRE_MESSAGE(first.wait() == 0, first.err());
   CHECK(contains(first.err(), "tiny: 8 runs, 8 to do"));
   CHECK(contains(first.out(), "8 of 8 runs complete"));
   CHECK_MESSAGE(contains(first.out(), "before: Sink_1 %"), first.out());
+  CHECK(contains(first.out(), "evaluation-before.json of each run folder"));
   for (const char* run : {"baseline", "op_sigmoid_none"}) {
     CAPTURE(run);
     const std::string started = place / ("out/" + std::string(run) + "-1"),
@@ -294,7 +305,7 @@ TEST_CASE("sweep: runs that start from others wait for them, and say what these 
   CHECK(again.wait() == 0);
   CHECK(contains(again.err(), "8 runs, 0 to do"));
   CHECK(again.out() == first.out());
-  // What is lost is made again from what it starts from, also from another spelling of the folder's name.
+  // A lost run is trained again from its start, also with another spelling of the folder's name.
   const std::string before = numbers_of(place / "out/baseline-tuned-0");
   std::filesystem::remove_all(place / "out/baseline-tuned-0");
   Subprocess third(place, words_of("sweep " + place / "tiny.toml" + " --workers 2 --threads 1 --seeds 0,1 --out " +
@@ -304,16 +315,15 @@ TEST_CASE("sweep: runs that start from others wait for them, and say what these 
   CHECK(numbers_of(place / "out/baseline-tuned-0") == before);
 }
 
-TEST_CASE("sweep: where what a run starts from failed, it is not begun, and a row that says why") {
+TEST_CASE("sweep: a run whose start failed is not begun, and its row has the reason") {
   Place place(
       kStudy +
       "[[runs]]\nablation = \"baseline\"\nweight-decay = 1000\nwarmup = 0\nclip = 0\nlearning-rate = 100\n"
       "[[runs]]\nfrom = \"baseline-weight-decay-1000-warmup-0-clip-0-learning-rate-100\"\nlearning-rate = 0.1\n");
   Subprocess first(place, words_of(place.command("--seeds 0")));
   CHECK_MESSAGE(first.wait() == 0, first.err());
-  CHECK(contains(first.err(), "-tuned-0: not begun: what it starts from is not complete"));
+  CHECK(contains(first.err(), "-tuned-0: not begun: the run that it starts from is not complete"));
   CHECK(contains(first.out(), "2 of 4 runs complete"));
-  CHECK_MESSAGE(contains(first.out(), "seed 0: not begun: what it starts from, " + place / "out/baseline-weight"),
-                first.out());
-  CHECK(contains(first.out(), "is not complete (failed: "));
+  CHECK_MESSAGE(contains(first.out(), "seed 0: not begun: " + place / "out/baseline-weight"), first.out());
+  CHECK(contains(first.out(), ", from which it starts, is not complete (failed: "));
 }

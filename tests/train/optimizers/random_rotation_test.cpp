@@ -8,7 +8,7 @@
 #include "autograd/parameter_arena.h"
 #include "engine/ops/matmul/matmul.h"
 #include "tests/support/compare.h"
-#include "train/optimizers/ortho_adam_optimizer.h"
+#include "train/optimizer.h"
 
 using namespace sink;
 

@@ -1,19 +1,19 @@
-"""The frame filter: `bt` shows what a reader of the engine looks for, `bt -no-filters` everything."""
+"""The frame filter: `bt` hides frames of libraries and glue code, `bt -no-filters` shows all."""
 import gdb
 import gdb.FrameDecorator
 
 from .stack import shortened
 from .values import plain, type_name
 
-# Frames between an operation and what it computes that mean nothing to a reader.
-PASSED_ON = ("std::", "boost::", "_ZSt", "_ZZ", "__", "start_thread", "clone", "sink::Selected", "sink::parallel_for",
+# Glue code between an operation and its computation, hidden.
+HIDDEN = ("std::", "boost::", "_ZSt", "_ZZ", "__", "start_thread", "clone", "sink::Selected", "sink::parallel_for",
              "sink::parallel_chunks", "sink::RecordedNode", "sink::run_program", "sink::run_body", "sink::StepRecording")
-# Private steps of the model's classes, each called by the function that a reader knows.
+# Private helpers of the model's classes, hidden: their callers are shown.
 STEPS = ("::applied", "::added", "::checked_forward")
 
 
 class Argument:
-    """An argument of a frame; of a tensor its shape alone."""
+    """An argument of a frame; for a tensor only its shape."""
 
     def __init__(self, symbol, frame):
         self.name, value = symbol.name, frame.read_var(symbol)
@@ -56,7 +56,7 @@ class MeaningfulFrames:
             name = frame.inferior_frame().name() or ""
             closure = "{lambda" in name or "<lambda" in name or name.startswith("operator()")
             short = shortened(name)
-            if not closure and not name.startswith(PASSED_ON) and not short.startswith(PASSED_ON) and not short.endswith(STEPS):
+            if not closure and not name.startswith(HIDDEN) and not short.startswith(HIDDEN) and not short.endswith(STEPS):
                 yield PlainFrame(frame)
 
 

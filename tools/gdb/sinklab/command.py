@@ -1,4 +1,4 @@
-"""What all commands share: an error is a sentence, and the program runs on without a word of it."""
+"""The base class of commands, which reports errors as sentences, and helpers to continue the program silently."""
 import contextlib
 
 import gdb
@@ -24,7 +24,7 @@ class Command(gdb.Command):
             raise gdb.GdbError(f"{self.name}: {str(problem).strip(chr(39))}") from None
 
     def whole_numbers(self, words, *counts):
-        """The words as whole numbers from 0; as many as one of `counts`."""
+        """The words as whole numbers from 0; their count must be one of `counts`."""
         if len(words) not in counts or not all(word.isdecimal() for word in words):
             raise gdb.GdbError(f"expected {self.usage}, whole numbers from 0; "
                                + (f"got `{' '.join(words)}`" if words else "got nothing"))
@@ -33,7 +33,7 @@ class Command(gdb.Command):
 
 @contextlib.contextmanager
 def only_own_breakpoints():
-    """Those that are there are passed by; what is set inside stops."""
+    """Disables the existing breakpoints; those set inside the block stop the program."""
     others = [stop for stop in gdb.breakpoints() if stop.enabled]
     for stop in others:
         stop.enabled = False
@@ -46,7 +46,7 @@ def only_own_breakpoints():
 
 
 def run_on():
-    """To the next breakpoint, without a word of it; starts the program where it has not been started."""
+    """Continues to the next breakpoint without output; starts the program if necessary."""
     if not gdb.current_progspace().filename:
         raise gdb.GdbError("no program: gdb --args build/debug/train_pos_learnable --tiny")
     try:

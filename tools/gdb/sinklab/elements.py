@@ -1,4 +1,4 @@
-"""Numbers of tensors by their indices: $row(tensor, i, j, ...) and sink-diff."""
+"""Elements of tensors by their indices: $row(tensor, i, j, ...) and sink-diff."""
 import struct
 
 import gdb
@@ -9,7 +9,7 @@ from .values import numbers_or_tensor, plain, read_memory, tensor_of, type_name
 
 
 def rows_or_tensor(value, indices):
-    """Of a tensor, or of attention's Rows, which know heads, positions and width, as in $row(head.q, b, h, t)."""
+    """The TensorView of a tensor or of attention's Rows, as in $row(head.q, b, h, t)."""
     if not type_name(value).startswith("sink::ref::Rows<"):
         return tensor_of(value)
     rows = plain(value)
@@ -18,8 +18,8 @@ def rows_or_tensor(value, indices):
 
 
 class Row(gdb.Function):
-    """$row(tensor, i, j, ...): the numbers of the last axis at these indices of the others, as an array of doubles; also
-    of the rows that attention reads, $row(head.k, b, g, j)."""
+    """$row(tensor, i, j, ...): the elements of the last axis at these indices of the others, as an array of doubles; also
+    for the input rows of attention, $row(head.k, b, g, j)."""
 
     def __init__(self):
         super().__init__("row")
@@ -35,7 +35,7 @@ class Row(gdb.Function):
 
 
 class SinkDiff(Command):
-    """sink-diff A B: where two Tensors, Vars, or vectors or spans of numbers first differ, and by how much at most."""
+    """sink-diff A B: the first difference of two Tensors, Vars, vectors or spans of numbers, and the largest."""
 
     completer = gdb.COMPLETE_EXPRESSION
 

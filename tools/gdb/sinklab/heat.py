@@ -1,4 +1,4 @@
-"""sink-heat: a head's weights as a map of characters, gathered from the rows of attention_row as they are computed."""
+"""sink-heat: draws the attention pattern of a head with characters, from the rows that attention_row computes."""
 import gdb
 
 from .command import Command, only_own_breakpoints, run_on
@@ -10,7 +10,7 @@ SHADES = " .:-=+*#%@"
 
 
 class EndOfRows(gdb.Breakpoint):
-    """Gathers the weights of one head's rows as they are computed; stops the program after the last."""
+    """Collects the weights of one head's rows as they are computed; stops the program after the last row."""
 
     def __init__(self, layer, head):
         super().__init__(end_of_row(), internal=True)
@@ -19,7 +19,7 @@ class EndOfRows(gdb.Breakpoint):
 
     def stop(self):
         self.several_threads = len(gdb.selected_inferior().threads()) > 1
-        if self.several_threads:  # which layer it is only the thread knows that waits for the loop
+        if self.several_threads:  # the layer is only known in the thread that waits for the loop
             return True
         if layer_of_frame() not in (None, self.layer):
             return False
@@ -33,7 +33,7 @@ class EndOfRows(gdb.Breakpoint):
 
 
 def layer_of_frame():
-    """Which layer's attention is running, from 0; None where no caller knows."""
+    """The layer whose attention is running, from 0; None if no caller knows it."""
     for frame in frames():
         if "AttentionLayer" in (frame.name() or ""):
             return int(plain(frame.read_var("ctx"))["layer"])
@@ -41,8 +41,8 @@ def layer_of_frame():
 
 
 class SinkHeat(Command):
-    """sink-heat layer head: the program runs on through that head's attention of the first sequence, and its weights
-    are drawn as they were computed: a line per query, a character per key, darker for more; a * in front: the extra key.
+    """sink-heat layer head: continues through that head's attention of the first sequence and draws its attention
+    pattern: a line per query, a character per key, darker for larger weights; the column * is the extra key.
 
     Layers and heads count from 0. Needs the reference: --reference, and --threads 1, both of which --tiny has."""
 

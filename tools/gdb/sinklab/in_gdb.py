@@ -1,2 +1,2 @@
-"""All that gdb gets: each of these adds what it has, once."""
+"""Imports every module, which adds its commands, functions and printers to gdb."""
 from . import backtrace, elements, heat, help, printers, row, tape

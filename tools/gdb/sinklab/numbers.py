@@ -1,12 +1,12 @@
-"""A tensor of the program: what its dtype, shape and address say, read from memory when asked for. Knows no debugger:
-whoever makes a TensorView gives it a function that reads memory."""
+"""A tensor of the program: dtype, shape and address, with elements read from memory on demand. Independent of the debugger:
+the caller passes a function that reads memory."""
 import struct
 
 BYTES = {"F32": 4, "F64": 8, "BF16": 2, "I32": 4}
 
 
 class Unreadable(Exception):
-    """A sentence on what cannot be shown."""
+    """The reason why a value cannot be shown, as a sentence."""
 
 
 def bf16_of(bits):
@@ -14,7 +14,7 @@ def bf16_of(bits):
 
 
 def decode(dtype, data):
-    """The numbers of `data`, little-endian, as Python's."""
+    """The little-endian elements of `data` as Python numbers."""
     count = len(data) // BYTES[dtype]
     if dtype == "BF16":
         return [bf16_of(bits) for bits in struct.unpack(f"<{count}H", data)]
@@ -30,8 +30,8 @@ def shape_text(sizes):
 
 
 class TensorView:
-    """read(address, bytes) gives bytes, or None where they cannot be read. `storage`: the address of what holds the
-    numbers, which tensors may share; 0 for an undefined tensor."""
+    """read(address, bytes) returns bytes, or None if they cannot be read. `storage`: the address of the storage, which
+    tensors may share; 0 for an undefined tensor."""
 
     def __init__(self, read, storage, base, dtype, sizes, device):
         self.read, self.storage, self.base, self.dtype, self.sizes, self.device = read, storage, base, dtype, sizes, device
@@ -52,7 +52,7 @@ class TensorView:
         return self.size * BYTES[self.dtype] if self.defined else 0
 
     def numbers(self, begin, count):
-        """Elements [begin, begin + count) as they lie in memory; None where they cannot be read."""
+        """Elements [begin, begin + count) in memory order; None if they cannot be read."""
         width = BYTES[self.dtype]
         data = self.read(self.base + begin * width, count * width) if self.defined else None
         return decode(self.dtype, data) if data is not None else None

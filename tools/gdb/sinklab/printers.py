@@ -1,4 +1,4 @@
-"""Printers: `print x` shows a Tensor, Var, Gradient, Shape, Parameter, KeyRange, Span or Segment as what it means."""
+"""Printers: `print x` shows a Tensor, Var, Gradient, Shape, Parameter, KeyRange, Span or Segment in one readable line."""
 import struct
 
 import gdb
@@ -67,8 +67,10 @@ PRINTERS = {
     "sink::Shape": lambda value: shape_text(sizes_of(value)),
     "sink::Var": print_var,
     "sink::Gradient": print_gradient,
-    "sink::KeyRange": print_key_range,
-    "sink::Span": print_span,
+    "sink::KeyRangeOf<long>": print_key_range,
+    "sink::KeyRangeOf<int>": print_key_range,
+    "sink::SpanOf<long>": print_span,
+    "sink::SpanOf<int>": print_span,
     "sink::Segment": print_span,
     "sink::Parameter": print_parameter,
 }

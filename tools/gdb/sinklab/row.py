@@ -1,4 +1,4 @@
-"""sink-row: one query's attention as a table, of the locals of attention_row."""
+"""sink-row: one query's attention as a table, from the local variables of attention_row."""
 import gdb
 
 from .command import Command, only_own_breakpoints, run_on
@@ -6,11 +6,11 @@ from .stack import frame_of, in_scope, line_of_local, local
 from .tokens import token_words
 from .values import numbers_of, plain, vector_items
 
-LAST_LINE = "*m_i = m;"  # where in attention_row all of the row is known
+LAST_LINE = "*m_i = m;"  # in attention_row, where the whole row is known
 
 
 def line_of_end(table):
-    """The number of LAST_LINE in a source file, which gdb names as a symbol table."""
+    """The line number of LAST_LINE in the source file of a symbol table."""
     try:
         with open(table.fullname(), encoding="utf-8") as source:
             for number, line in enumerate(source, 1):
@@ -22,7 +22,7 @@ def line_of_end(table):
 
 
 def at_end(frame):
-    """Whether all of the row is known; False where the source is not there to tell."""
+    """Whether the whole row is known; False if the source is missing."""
     place = frame.find_sal()
     try:
         return line_of_end(place.symtab) <= place.line
@@ -31,7 +31,7 @@ def at_end(frame):
 
 
 def end_of_row():
-    """The place of LAST_LINE as breakpoints take places."""
+    """The location of LAST_LINE for a breakpoint."""
     try:
         places = gdb.decode_line("attention_row")[1]
     except gdb.error:
@@ -43,7 +43,7 @@ def end_of_row():
 
 
 def of_row(stop, condition):
-    """The breakpoint, in attention_row, under a condition on the row."""
+    """Sets the condition of a breakpoint in attention_row."""
     try:
         stop.condition = condition
     except gdb.error:
@@ -57,12 +57,12 @@ def vector_text(numbers, most=6):
 
 
 def known(frame, name):
-    """The numbers of a local, None before its line."""
+    """The values of a local variable, None before its declaration."""
     return numbers_of(local(frame, name)) if in_scope(frame, name) else None
 
 
 def complete(frame, name, then):
-    """A number as text, "?" before the line that declares `then`, the local after the loop that makes the number."""
+    """A value as text, "?" before the declaration of `then`, the local variable after the loop that computes it."""
     done = in_scope(frame, name) and line_of_local(frame, then) <= frame.find_sal().line
     return f"{float(local(frame, name)):.6g}" if done else "?"
 
@@ -70,9 +70,9 @@ def complete(frame, name, then):
 class SinkRow(Command):
     """sink-row [b h i]: one query's attention as a table: q; of each key k, s and a; m, S and o.
 
-    Without numbers, the row of attention_row that the program is in, as far as it has come. With them the program runs
-    on to the end of the row of sequence b, head h and position i (counted from 0). What is not known yet, or not whole,
-    is a ?. Needs the reference: --reference."""
+    Without indices, shows the row in which the program is, up to its current line. With them, continues to the end of
+    the row of sequence b, head h and position i (from 0). Values that are not complete yet are shown as ?. Needs the
+    reference: --reference."""
 
     def run(self, words):
         numbers = self.whole_numbers(words, 0, 3)

@@ -1,4 +1,4 @@
-"""Frames of the program: which there are, their locals, their names as a reader would say them."""
+"""Frames of the program, their local variables, and short names."""
 import re
 
 import gdb
@@ -7,7 +7,7 @@ NO_PROGRAM = "the program is not running: `run` it to a landmark first, such as 
 
 
 def frames():
-    """The selected frame and those that called it."""
+    """The selected frame and its callers."""
     try:
         frame = gdb.selected_frame()
     except gdb.error:
@@ -18,7 +18,7 @@ def frames():
 
 
 def of_caller(find):
-    """find(), of the thread that is selected; where that is one of a loop's and finds nothing, of the one that waits for
+    """find() in the selected thread; if that is a worker of a parallel loop and finds nothing, in the thread that waits for
     the loop."""
     found, thread = find(), gdb.selected_thread()
     first = min(gdb.selected_inferior().threads(), key=lambda thread: thread.num)
@@ -35,25 +35,25 @@ def of_caller(find):
 
 
 def shortened(name):
-    """Without the arguments of templates and functions, but for a word: AttentionLayer<pos_learnable>::operator()."""
+    """A name without template and function arguments, except single words: AttentionLayer<pos_learnable>::operator()."""
     name = name.replace("sink::ablations::", "").replace("(anonymous namespace)::", "")
     name = re.sub(r"operator ?\(\)", "operator__", name)
     words = re.compile(r"<([^<>]*)>")
     while (found := words.search(name)):
         word = found[1].replace("sink::", "")
         name = name[:found.start()] + (f"\1{word}\2" if word.isidentifier() else "") + name[found.end():]
-    name = re.sub("\1[^\1\2]*(\1[^\1\2]*\2)+[^\1\2]*\2", "", name)  # of arguments that have arguments nothing
+    name = re.sub("\1[^\1\2]*(\1[^\1\2]*\2)+[^\1\2]*\2", "", name)  # drops arguments that have arguments
     name = name.partition("(")[0].replace("\1", "<").replace("\2", ">").replace("operator__", "operator()")
-    return name if "operator " in name else name.split(" ")[-1]  # without debug information its type stands in front
+    return name if "operator " in name else name.split(" ")[-1]  # without debug information the return type comes first
 
 
 def function_of(frame):
-    """attention_row, of sink::ref::attention_row<sink::Softmax>(...)."""
+    """attention_row for sink::ref::attention_row<sink::Softmax>(...)."""
     return re.sub("<[^<>]*>", "", shortened(frame.name() or "")).split("::")[-1]
 
 
 def frame_of(function):
-    """The frame of that name, the selected one or one that called it; None if there is none."""
+    """The first frame of this function, from the selected one through its callers; None if there is none."""
     return next((frame for frame in frames() if function_of(frame) == function), None)
 
 
@@ -69,10 +69,10 @@ def local(frame, name):
 
 
 def locals_of(frame):
-    """(name, value) of all that a frame has, arguments included."""
+    """(name, value) of all local variables and arguments of a frame."""
     try:
         block = frame.block()
-    except RuntimeError:  # compiled without names
+    except RuntimeError:  # no debug information
         return
     while block and not block.is_static and not block.is_global:
         for symbol in block:
@@ -87,7 +87,7 @@ def locals_of(frame):
 
 
 def line_of_local(frame, name):
-    """The line that declares it; infinity where there is none."""
+    """The line that declares it; infinity if there is none."""
     block = frame.block()
     while block and not block.is_static:
         for symbol in block:
@@ -98,5 +98,5 @@ def line_of_local(frame, name):
 
 
 def in_scope(frame, name):
-    """A local whose line has been passed: before it, its memory holds anything."""
+    """Whether the declaration of a local variable has been passed; before it, its memory is uninitialized."""
     return line_of_local(frame, name) < frame.find_sal().line

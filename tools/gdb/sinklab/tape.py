@@ -1,4 +1,4 @@
-"""The living tape: sink-tape, and which operation made a Var."""
+"""The active tape: sink-tape, and the operation that made a Var."""
 import re
 
 import gdb
@@ -9,7 +9,7 @@ from .values import pointee, sizes_of, tensor_of, vector_items
 
 
 def tape():
-    """The living tape as a pointer, or None."""
+    """A pointer to the active tape, or None."""
     for name in ("sink::(anonymous namespace)::active_tape", "sink::active_tape"):
         try:
             found = gdb.parse_and_eval(f"'{name}'")
@@ -25,7 +25,7 @@ def nodes_of_tape():
 
 
 def kind_of(node):
-    """The operation of a node, such as "RmsNorm" of RecordedNode<RmsNormNode, 1>; for attention with its kind."""
+    """The operation of a node, "RmsNorm" for RecordedNode<RmsNormNode, 1>; for attention with its kind."""
     name = str(node.dynamic_type.target().unqualified()).replace("sink::", "").replace("(anonymous namespace)::", "")
     if recorded := re.fullmatch(r"RecordedNode<(.*), \d+>", name):
         name = recorded[1]
@@ -34,7 +34,7 @@ def kind_of(node):
 
 
 def maker_of(gradient):
-    """"3 RmsNorm", the operation on the tape whose output has this gradient; "" if none."""
+    """"3 RmsNorm": the operation on the tape whose output has this gradient; "" if there is none."""
     state = int(pointee(gradient["state_"]))
     if not state:
         return ""
@@ -46,14 +46,14 @@ def maker_of(gradient):
 
 
 def tensors_in(value, depth=0):
-    """(name, TensorView) of every tensor that a struct holds, in itself, in structs of its own and in its bases."""
+    """(name, TensorView) of every tensor of a struct, including its member structs and bases."""
     found = []
     for field in sorted(value.type.strip_typedefs().fields(), key=lambda field: field.is_base_class):
         if not hasattr(field, "bitpos"):  # static members
             continue
         member = value[field]
         kind = member.type.unqualified().strip_typedefs()
-        if kind.name == "sink::Node":  # what every node has
+        if kind.name == "sink::Node":  # the base of every node
             continue
         if kind.name in ("sink::Tensor", "sink::Var"):
             found.append((field.name, tensor_of(member)))
@@ -64,9 +64,10 @@ def tensors_in(value, depth=0):
 
 
 class SinkTape(Command):
-    """sink-tape: the operations on the living tape, in the order they ran: what each made and what it has saved.
+    """sink-tape: the operations on the active tape in the order they ran, with the shapes of their outputs and the bytes they
+    saved.
 
-    Saved bytes of tensors that several operations share count once, at the first of them."""
+    The bytes of a tensor that several operations saved count once, for the first of them."""
 
     def run(self, words):
         if tape() is None:

@@ -1,5 +1,5 @@
-"""What stands at each position of the model's input: the text of its token, where the program has a tokenizer, else its
-number. The tokenizer is found in the frames: in the data that is read, or as the checkpoint carries it."""
+"""The tokens of the model's input: their text if the program has a tokenizer, otherwise their ids. The tokenizer is found
+in the frames: in the data source or in the checkpoint."""
 import json
 
 import gdb
@@ -14,7 +14,7 @@ BYTE_OF.update({chr(256 + n): byte for n, byte in enumerate(byte for byte in ran
 
 
 def texts_of_data(source):
-    """Of a DataSource by its pointer: id -> text, {} where it has no text."""
+    """id -> text from a pointer to a DataSource; {} if it has no text."""
     data = source.cast(source.dynamic_type).dereference()
     if "tokenizer_" not in {field.name for field in data.type.fields()}:
         return {}
@@ -22,7 +22,7 @@ def texts_of_data(source):
 
 
 def texts_of_json(text):
-    """Of a tokenizer.json."""
+    """id -> text from a tokenizer.json."""
     tokenizer = json.loads(text)
     words = {id: bytes(BYTE_OF.get(c, 63) for c in word).decode("utf-8", "replace")
              for word, id in tokenizer["model"]["vocab"].items()}
@@ -47,7 +47,7 @@ def texts_of_explained(explained):
 
 
 def texts_in(frame, name, value):
-    """What a local knows of texts, {} where nothing."""
+    """id -> text from a local variable; {} if it has none."""
     kind = type_name(value)
     if name == "this":
         of_run = (frame.name() or "").startswith("sink::TrainingRun::")
@@ -62,7 +62,7 @@ def texts_in(frame, name, value):
 
 
 def vocabulary():
-    """id -> text, of the nearest frame that knows; {} where none does."""
+    """id -> text from the nearest frame that has it; {} if none has."""
     for frame in frames():
         for name, value in locals_of(frame):
             texts = texts_in(frame, name, value)
@@ -77,7 +77,7 @@ def ids_and_texts(b):
 
 
 def token_words(b, keys):
-    """One word a key of sequence b, "*" for a model's own tokens, which stand first; "" where nothing is known."""
+    """One word per key of sequence b; "*" for tokens that the model adds in front; "" if unknown."""
     ids, texts = of_caller(lambda: ids_and_texts(b)) or (None, None)
     if ids is None:
         return [""] * keys

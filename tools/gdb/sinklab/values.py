@@ -1,4 +1,4 @@
-"""What gdb's values hold: standard containers, strings, shapes, tensors. Reads members and memory, calls nothing."""
+"""Reads standard containers, strings, shapes and tensors from gdb's values, without calling functions of the program."""
 import re
 
 import gdb
@@ -9,7 +9,7 @@ DTYPES = {"double": "F64", "float": "F32", "int": "I32"}
 
 
 def read_memory(address, size):
-    """Bytes, or None where gdb cannot read them."""
+    """Bytes, or None if gdb cannot read them."""
     try:
         return bytes(gdb.selected_inferior().read_memory(address, size)) if size else b""
     except gdb.MemoryError:
@@ -17,7 +17,7 @@ def read_memory(address, size):
 
 
 def plain(value):
-    """Without references."""
+    """The value without references."""
     if value.type.strip_typedefs().code in (gdb.TYPE_CODE_REF, gdb.TYPE_CODE_RVALUE_REF):
         value = value.referenced_value()
     return value
@@ -32,7 +32,7 @@ def enumerator(value):
 
 
 def pointee(shared):
-    """What a std::shared_ptr or std::unique_ptr points to, as a pointer."""
+    """The raw pointer of a std::shared_ptr or std::unique_ptr."""
     if shared.type.strip_typedefs().code == gdb.TYPE_CODE_PTR:
         return shared
     for path in (["_M_ptr"], ["_M_t", "_M_t", "_M_head_impl"]):
@@ -53,7 +53,7 @@ def vector_items(vector):
 
 
 def place_of(value):
-    """Where the elements of a std::vector or std::span are, and how many."""
+    """Address and number of the elements of a std::vector or std::span."""
     value = plain(value)
     if type_name(value).startswith("std::span<"):
         return int(value["_M_ptr"]), int(value["_M_extent"]["_M_extent_value"])
@@ -62,7 +62,7 @@ def place_of(value):
 
 
 def numbers_of(value):
-    """The doubles of a std::vector or std::span of them; [] where they cannot be read."""
+    """The doubles of a std::vector or std::span; [] if they cannot be read."""
     begin, count = place_of(value)
     data = read_memory(begin, 8 * count)
     return decode("F64", data) if data is not None else []

@@ -1,4 +1,4 @@
-// The page's common script: formatting, value tables, theme, and figures that are drawn when they are near the window.
+// Common functions: formatting, value tables, theme, tooltips, and drawing of figures near the window.
 "use strict";
 const report = JSON.parse(document.getElementById("report-data").textContent);
 for (const run of report.runs) for (const curve of Object.values(run.curves)) curve.x = report.xs[curve.x];
@@ -6,16 +6,17 @@ const all = (selector, root = document) => Array.from(root.querySelectorAll(sele
 const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
 // What is drawn: {figure, draw, group, causes, due}. `causes` are the controls of its group that change it. A figure far
-// from the window is only marked as due, and drawn when it comes near, a few at a time: pages of a hundred runs open at
-// once and never stand still.
+// from the window or in closed <details> is only marked as due and drawn when it is seen, a few at a time, so that pages
+// of a hundred runs open quickly and stay responsive.
 const redraws = [];
 const nearFigures = new Set();
 let drawingSoon = false;
+const isRendered = (figure) => !figure.hidden && (figure.checkVisibility ? figure.checkVisibility() : figure.offsetParent !== null);
 function drawDue() {
   drawingSoon = false;
   const until = performance.now() + 12;
   for (const entry of redraws) {
-    if (!entry.due || !nearFigures.has(entry.figure) || entry.figure.hidden) continue;
+    if (!entry.due || !nearFigures.has(entry.figure) || !isRendered(entry.figure)) continue;
     if (performance.now() > until) { drawSoon(); return; }
     entry.due = false;
     entry.draw();
@@ -34,11 +35,11 @@ function whenNear(figure, causes, draw) {
   redraws.push({ figure, draw, group: figure.dataset.group, causes, due: true });
   watcher.observe(figure);
 }
-// What is near the window is drawn at once, or `soon`.
+// Figures near the window are drawn at once or, with `soon`, in the background.
 function redrawIf(wanted, soon) {
   for (let at = redraws.length; at-- > 0;) if (!redraws[at].figure.isConnected) redraws.splice(at, 1);
   for (const entry of redraws.filter(wanted)) {
-    entry.due = soon || !nearFigures.has(entry.figure) || entry.figure.hidden;
+    entry.due = soon || !nearFigures.has(entry.figure) || !isRendered(entry.figure);
     if (!entry.due) entry.draw();
   }
   if (soon) drawSoon();
@@ -48,13 +49,13 @@ function redrawAll() {
   drawSoon();
 }
 const redrawFor = (group, cause) => redrawIf((entry) => entry.group === group && entry.causes.includes(cause));
-// For paper and for tests: everything at once.
+// For printing and for tests: everything that is open, at once.
 function drawEverything() {
   for (let at = 0; at < redraws.length; ++at)  // which may grow
-    if (redraws[at].due && !redraws[at].figure.hidden) { redraws[at].due = false; redraws[at].draw(); }
+    if (redraws[at].due && isRendered(redraws[at].figure)) { redraws[at].due = false; redraws[at].draw(); }
 }
 
-// Numbers as people read them: 0.0312, 4.57, 1 500, 2.1M.
+// 0.0312, 4.57, 1 500, 2.1M.
 function significant(x) {
   if (x === null || x === undefined || !Number.isFinite(x)) return "\u2013";
   if (x === 0) return "0";
@@ -70,7 +71,7 @@ function compact(x) {
   if (size !== 0 && size < 1e-3) return x.toExponential(0);
   return String(+x.toPrecision(4));
 }
-// Tokens are shown with their blanks visible, and never longer than they are useful.
+// A token with visible white space, cut to `longest` characters.
 function tokenLabel(token, longest) {
   const shown = token.replace(/ /g, "\u00b7").replace(/\n/g, "\u21b5").replace(/\t/g, "\u2192")
                      .replace(/[\u0000-\u001f\u007f]/g, "\u25a1");
@@ -93,22 +94,22 @@ function tableOf([header, ...body]) {
   }
   return table;
 }
-const kMostRows = 1000;  // of a table on the page; its CSV has them all
+const kMaxRows = 1000;  // of a table on the page; its CSV has them all
 // Fills a <details> with a table when it is opened. `rows` returns [header, ...rows].
 function valueTable(figure, causes, rows) {
   const details = figure.querySelector("details.values");
   if (!details) return;
   const fillTable = () => {
     if (!details.open) return;
-    const lines = rows(), more = lines.length - 1 - kMostRows, shown = tableOf(lines.slice(0, kMostRows + 1));
-    if (more > 0) shown.createCaption().textContent = `The first ${kMostRows} rows; the other ${more} are in the CSV.`;
+    const lines = rows(), more = lines.length - 1 - kMaxRows, shown = tableOf(lines.slice(0, kMaxRows + 1));
+    if (more > 0) shown.createCaption().textContent = `The first ${kMaxRows} rows; the other ${more} are in the CSV.`;
     details.querySelector(".scroll").replaceChildren(shown);
   };
   details.addEventListener("toggle", fillTable);
   whenNear(figure, causes, fillTable);
 }
 
-// The value of a radio group or select by name; `otherwise` when the page has none.
+// The value of a radio group or select by name; `otherwise` if the page has none.
 function choice(name, otherwise) {
   const element = document.querySelector(`input[name="${name}"]:checked, select[name="${name}"]`);
   return element ? element.value : otherwise;
@@ -126,10 +127,6 @@ themeButton.addEventListener("click", () => {
   showTheme();
 });
 theme.system.addEventListener("change", showTheme);
-// Paper is white: print in the light theme and come back.
-addEventListener("beforeprint", () => { document.documentElement.dataset.theme = "light"; redrawAll(); drawEverything(); });
+// Prints in the light theme, with everything open.
+addEventListener("beforeprint", () => { for (const details of all("details.more")) details.open = true; document.documentElement.dataset.theme = "light"; redrawAll(); drawEverything(); });
 addEventListener("afterprint", showTheme);
-
-// A control's name is "<cause>-<group>".
-for (const input of all(".controls input, .controls select"))
-  input.addEventListener("change", () => redrawFor(input.name.split("-")[1], input.name.split("-")[0]));

@@ -4,7 +4,7 @@ const kDashes = [[], [9, 4], [2, 3], [11, 4, 2, 4], [5, 4], [14, 4, 2, 3, 2, 4]]
 const kMarkers = ["circle", "triangle", "rect", "rectRot", "star", "crossRot", "rectRounded", "cross"];
 const lineColour = (line) => css("--c" + line.colour);  // of a line, or a run
 
-// A bar's fill: plain, or hatched as the line is dashed, where lines share a colour. `svg` says the same to an SvgPen.
+// A bar's fill: plain, or hatched where the line is dashed. `svg` is the same for an SvgPen.
 function barFill(line) {
   const colour = lineColour(line), paper = css("--ground");
   const strokes = [[], [[0, 8, 8, 0]], [[0, 0, 8, 8]], [[0, 4, 8, 4]], [[4, 0, 4, 8]], [[0, 4, 8, 4], [4, 0, 4, 8]]][line.dash];
@@ -28,7 +28,7 @@ function barFill(line) {
   return pattern;
 }
 
-// `mark`: which points carry the line's marker: "all", "few" (eight or so, where the line's turn is), "first" or "none".
+// `mark`: which points have the line's marker: "all", "few" (about eight, at other steps for each line), "first" or "none".
 // `band`: {least, greatest} of the points.
 function lineSet(line, points, mark, band) {
   const colour = lineColour(line), every = Math.max(1, Math.ceil(points.length / 8));
@@ -38,8 +38,8 @@ function lineSet(line, points, mark, band) {
            borderDash: kDashes[line.dash], pointStyle: kMarkers[line.colour], pointRadius: marked ? points.map((_, i) => (marked(i) ? 3 : 0)) : 0,
            pointHoverRadius: 5, pointHitRadius: 6, hidden: line.hidden, segment: {}, band };
 }
-// Lines with their bands; `change(point)` may move a point or make it NaN, and its band with it. Of many lines
-// none has markers, which would take long to draw and hide each other.
+// Lines with their bands; `change(point)` may move a point and its band, or make it NaN. Many lines have no markers, which
+// would be slow and hide each other.
 function lineSets(bands, mark, change = (p) => p) {
   return bands.map(({ line, band }) => {
     const moved = (ys) => band.x.map((x, i) => change({ x, y: ys[i] ?? NaN }));
@@ -48,7 +48,7 @@ function lineSets(bands, mark, change = (p) => p) {
                    band.least ? { least: side(band.least), greatest: side(band.greatest) } : null);
   });
 }
-// Paints the bands below the lines, a piece between any two gaps.
+// Paints the bands below the lines, between gaps.
 const bandPainter = {
   id: "bands",
   beforeDatasetsDraw(chart) {
@@ -78,12 +78,12 @@ const bandPainter = {
     }
   },
 };
-// The least and greatest of lines and bands, for an axis to hold them.
+// The range of lines and bands, for axes.
 function bandRange(sets) {
   const values = sets.filter((set) => !set.hidden && set.band).flatMap((set) => [...set.band.least, ...set.band.greatest]).filter(Number.isFinite);
   return values.length ? { suggestedMin: values.reduce((a, b) => Math.min(a, b)), suggestedMax: values.reduce((a, b) => Math.max(a, b)) } : {};
 }
-// Writes names beside points of a scatter plot, where there is room.
+// Writes names next to points of a scatter plot where they do not overlap.
 const namePainter = {
   id: "names",
   afterDatasetsDraw(chart) {
@@ -111,12 +111,12 @@ const namePainter = {
   },
 };
 
-// A thin line to compare with, of no run.
+// A thin reference line.
 function reference(label, points, dash) {
   return { label, data: points, type: "line", borderColor: css("--muted"), backgroundColor: css("--muted"), borderWidth: 1.25,
            borderDash: dash, pointRadius: 0, pointHitRadius: 0, pointStyle: "line", segment: {} };
 }
-const evenSet = (points) => reference("even attention", points, [1.5, 3]);
+const evenSet = (points) => reference("uniform attention", points, [1.5, 3]);
 
 function axis(title, type, extra) {
   // 1, 2 and 5 of each decade, or the decades alone where there are many.
@@ -151,8 +151,8 @@ function options(x, y, titleOf) {
   };
 }
 
-// Zoom: drag a box (a flat one zooms along the steps only), or + - 0 and the arrows on a focused chart. `view` keeps
-// the part that is shown, {x: [from, to], y: [from, to]}, in values.
+// Zoom: drag a box (a flat one zooms along the steps only), or + - 0 and the arrows on a focused chart. `view` is the
+// range shown, {x: [from, to], y: [from, to]}, in values.
 function zoomable(figure, canvas, chartOf, view, redraw) {
   const plot = canvas.parentElement, box = document.createElement("div"), undo = figure.querySelector("button[data-zoom]");
   box.className = "selection";
@@ -219,7 +219,7 @@ function zoomable(figure, canvas, chartOf, view, redraw) {
   });
 }
 
-// A chart's data and options are made anew at each change; Chart.js then redraws in place. `rows()` is what is drawn, as
+// A chart's data and options are rebuilt at each change; Chart.js then redraws in place. `rows()` is what is drawn, as
 // [header, ...rows], for the table and the CSV.
 function keepDrawn(figure, causes, describe, rows) {
   const canvas = figure.querySelector("canvas"), view = { x: null, y: null }, plugins = [bandPainter, namePainter];
@@ -241,10 +241,10 @@ function keepDrawn(figure, causes, describe, rows) {
   const drawn = () => { if (chart === null) draw(); return chart; };
   whenNear(figure, ["runs", ...causes], draw);
   if (figure.dataset.kind !== "bars") zoomable(figure, canvas, drawn, view, draw);
-  figure.chart = drawn;  // for whoever inspects the page
+  figure.chart = drawn;  // for tests
   figure.destroy = () => { if (chart) chart.destroy(); };
   valueTable(figure, ["runs", ...causes], rows);
-  const title = plainText(figure.querySelector("h4")), task = figure.closest(".group").querySelector("h2").textContent;
+  const title = plainText(figure.querySelector("h4")), task = figure.closest(".group").dataset.task;
   const { curve, norm, bars, kind } = figure.dataset;
   offerDownloads(figure, () => `${task} ${curve || norm || bars || kind}`, () => {
     const { type, data, options } = described(), width = 720, height = 360;
@@ -267,14 +267,14 @@ function keepDrawn(figure, causes, describe, rows) {
 // Which weights a score of these runs is of.
 const kindOf = (name, runs) => (runs.every((r) => report.runs[r].same) ? "raw = proxy" : name.endsWith("_raw") ? "raw" : "proxy");
 const finite = (values) => values.filter((v) => v !== null && Number.isFinite(v));
-// Proxy and raw stand side by side: they share the vertical scale unless the raw weights are far larger.
+// Proxy and raw charts share the vertical scale unless the raw weights are far larger.
 function commonTop(runs, name, valuesOf) {
   const top = (key) => Math.max(0, ...runs.flatMap((r) => finite(valuesOf(report.runs[r], key))));
   const plain = name.replace(/_raw$/, ""), proxy = top(plain), raw = top(plain + "_raw");
   return raw > 1.5 * proxy ? undefined : Math.max(proxy, raw);
 }
 
-// What a loss is measured from: the loss of the best predictor where the task has one, else the lowest of the group.
+// The zero of the loss scale: the loss of the best predictor if known, else the lowest of the group.
 function lossFloor(group, index, name) {
   const own = report.runs[index].floor;
   if (own) return own[name];
@@ -282,11 +282,11 @@ function lossFloor(group, index, name) {
   return losses.length ? Math.min(...losses) : 0;
 }
 
-// The lines of a figure: those of its task, or the two runs that stand side by side.
+// The lines of a figure: those of its task, or two runs.
 function figureBands(figure, curveOf) {
   const g = figure.dataset.group;
   if (g !== "pair") return bandsOf(g, curveOf);
-  const lines = figure.dataset.pair.split(" ").map((r, at) => ({ key: r, label: report.runs[r].name, runs: [Number(r)], colour: at, dash: at, hidden: false }));
+  const lines = figure.dataset.pair.split(" ").map((r, at) => ({ key: r, label: report.runs[r].name, runs: [Number(r)], ...pairLooks(figure.dataset.pair.split(" ").map(Number))[at], hidden: false }));
   return bandsOf(g, curveOf, lines);
 }
 const figureGroup = (figure) => (figure.dataset.group === "pair" ? { runs: figure.dataset.pair.split(" ").map(Number), even: [] } : report.groups[figure.dataset.group]);
@@ -322,7 +322,7 @@ function curveChart(figure) {
     const held = bandRange(sets), y = above
       ? axis(report.runs[runs[0]].floor ? "nats above the best possible" : "nats above the lowest", "logarithmic")
       : axis(unit, name === "grad_norm" ? "logarithmic" : "linear",
-             bounded ? { suggestedMin: 0, suggestedMax: Math.max(top ?? 0, held.suggestedMax ?? 0) || undefined } : held);
+             bounded ? { suggestedMin: 0, suggestedMax: Math.max(top ?? 0, held.suggestedMax ?? 0) || (name.startsWith("sink") ? 1 : undefined) } : held);
     return { type: "line", data: { datasets: sets },
              options: options(axis("step", scale, { max: last }), y, (items) => items.length ? "step " + compact(items[0].parsed.x) : "") };
   }, () => [bandHeader("step"), ...bandRows(bands())]);
@@ -353,7 +353,7 @@ function profileChart(figure) {
     const x = layers ? axis("after layer (\u22121: embedding)", "linear", { ticks: { color: css("--muted"), precision: 0, stepSize: 1 } })
                      : axis("position", "linear", { min: 1, max: Math.max(2, ...ends), afterBuildTicks: positionTicks });
     if (layers && !hidden) x.title.text = "layer";
-    const unit = { hidden_kurtosis: "kurtosis", hidden_largest: "largest |number|", value_share: "share", loss_position: "nats" }[name] || "norm";
+    const unit = { hidden_kurtosis: "kurtosis", hidden_largest: "largest |element|", value_share: "share", loss_position: "nats" }[name] || "norm";
     return { type: "line", data: { datasets: sets },
              options: options(x, axis(unit, scale, scale === "linear" && !loss ? { min: 0, ...bandRange(sets), suggestedMin: undefined } : {}),
                               (items) => items.length ? (layers ? "layer " : "position ") + items[0].parsed.x : "") };
@@ -397,7 +397,7 @@ function scatterChart(figure) {
     return { type: "scatter", data: { datasets: sets() }, options: made };
   }, () => [["run", "line", "val_loss", measure()], ...points().flatMap(({ line, points }) => line.hidden ? [] :
       points.map((p) => [report.runs[p.run].name, line.label, p.x, p.y]))]);
-  // Left and right go from run to run, in order of their loss; what is chosen is said and marked.
+  // Left and right select runs in order of their loss.
   const canvas = figure.querySelector("canvas"), readout = document.createElement("p");
   readout.className = "readout";
   readout.setAttribute("role", "status");

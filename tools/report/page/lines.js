@@ -1,5 +1,4 @@
-// Which runs the page shows, and which of them are one line: the filter, the choice of a grouping, means and bands, and
-// the same numbers as CSV.
+// Which runs the page shows, and which of them form one line: filter, grouping, means and bands, and their CSV.
 "use strict";
 const settingOf = (run, name) => {
   const found = (settings) => (Object.hasOwn(settings, name) ? settings[name] : undefined);
@@ -39,7 +38,7 @@ const filterBox = document.getElementById("filter"), groupBox = document.getElem
 let shownRuns = new Set(report.runs.keys());
 const hiddenLines = new Set();  // "<group>|<line>": switched off in the legend
 
-// The lines of a task: runs that the chosen grouping puts together, of those that the filter lets through.
+// The lines of a task: the filtered runs, by the chosen grouping.
 function linesOf(g) {
   const group = report.groups[g], by = groupBox.value, lines = new Map();
   const put = (key, label, r, look) => {
@@ -113,10 +112,7 @@ function csvField(value) {
 }
 const csvOf = (rows) => rows.map((row) => row.map((value) => csvField(value ?? NaN)).join(",") + "\n").join("");
 
-// The line's look in a legend, as page_tables.cpp draws it in tables.
-const kMarkerPaths = ["M10.5 5a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0 -7 0", "M14 1l4 7h-8z", "M11 2h6v6h-6z", "M14 1l4 4l-4 4l-4 -4z",
-  "M14 1v8M10 5h8M11.2 2.2l5.6 5.6M11.2 7.8l5.6 -5.6", "M11.2 2.2l5.6 5.6M11.2 7.8l5.6 -5.6",
-  "M12 2h4q1 0 1 1v4q0 1 -1 1h-4q-1 0 -1 -1v-4q0 -1 1 -1z", "M14 1v8M10 5h8"];
+// A line's style in a legend, as in page_tables.cpp.
 function swatch({ colour, dash }) {
   const make = (name, attributes) => {
     const element = document.createElementNS("http://www.w3.org/2000/svg", name);
@@ -124,7 +120,7 @@ function swatch({ colour, dash }) {
     return element;
   };
   const out = make("svg", { class: `swatch c${colour} d${dash}`, viewBox: "0 0 28 10", "aria-hidden": "true" });
-  out.append(make("path", { d: "M1 5h26" }), make("path", { class: "marker", d: kMarkerPaths[colour] }));
+  out.append(make("path", { d: "M1 5h26" }), make("use", { class: "marker", href: "#m" + colour }));
   return out;
 }
 function showLegend(box) {
@@ -144,13 +140,13 @@ function showLegend(box) {
   }));
 }
 
-// Lets through what the box says, everywhere on the page; nothing changes while a word makes no sense.
+// Applies the filter everywhere on the page; an invalid filter changes nothing.
 function applyFilter() {
-  const { wrong, holds } = parseFilter(filterBox.value), said = document.getElementById("filter-said");
+  const { wrong, holds } = parseFilter(filterBox.value), status = document.getElementById("filter-status");
   filterBox.setAttribute("aria-invalid", String(wrong !== ""));
-  if (wrong) { said.textContent = wrong; return; }
+  if (wrong) { status.textContent = wrong; return; }
   shownRuns = new Set([...report.runs.keys()].filter((r) => holds(report.runs[r])));
-  said.textContent = `${shownRuns.size} of ${report.runs.length} runs`;
+  status.textContent = `${shownRuns.size} of ${report.runs.length} runs`;
   for (const element of all("tr[data-run], details[data-run], figure.heads[data-run]"))
     if (!element.closest("#two-runs")) element.hidden = !shownRuns.has(Number(element.dataset.run));
   for (const row of all("tr[data-runs]")) row.hidden = row.dataset.runs.split(" ").some((r) => !shownRuns.has(Number(r)));
@@ -161,7 +157,7 @@ function applyGrouping() {
   for (const box of all(".legend[data-group]")) showLegend(box);
   redrawIf((entry) => entry.causes.includes("runs"), true);
   try { sessionStorage.setItem("sinklab-runs " + location.pathname, JSON.stringify([filterBox.value, groupBox.value])); }
-  catch (error) { /* a page that reloads itself forgets */ }
+  catch (error) { /* lost when the page reloads itself */ }
 }
 const varying = [...new Set(report.runs.flatMap((run) => Object.keys(run.settings)))].filter((name) => name !== "name").sort();
 for (const name of varying) groupBox.add(new Option(name, "key " + name));
@@ -169,6 +165,7 @@ document.getElementById("filter-names").textContent = [...settingNames].sort().j
 try {
   const [filter, grouping] = JSON.parse(sessionStorage.getItem("sinklab-runs " + location.pathname)) || ["", "seeds"];
   filterBox.value = filter;
+  if (filter) document.querySelector(".chooser").open = true;
   if ([...groupBox.options].some((option) => option.value === grouping)) groupBox.value = grouping;
 } catch (error) { filterBox.value = ""; }
 let filterTimer = 0;

@@ -1,8 +1,7 @@
-// Draws the heads and their attention maps: tiles to choose a head by, the map of the chosen head and sequence on a
-// canvas, and a tooltip at the cursor.
+// Draws attention patterns: tiles to choose a head, the pattern of the chosen head and sequence, and a tooltip.
 "use strict";
-// "mako" of viridisLite: even in lightness and safe for colour-blind eyes. From a zero to a full weight; what a query
-// cannot see is not painted, and stands further from a full weight than a zero does, in both themes.
+// "mako" of viridisLite: even in lightness and safe for colour-blind readers, from a weight of 0 to 1. Keys that a query
+// cannot see are not painted; the background is further from weight 1 than weight 0 is, in both themes.
 const kRamps = {
   light: [[222, 245, 229], [138, 217, 177], [64, 183, 173], [52, 143, 168], [55, 101, 158], [65, 61, 123], [46, 30, 60], [11, 4, 5]],
   dark: [[44, 47, 77], [56, 70, 132], [55, 101, 158], [52, 143, 168], [64, 183, 173], [112, 207, 173], [168, 227, 198], [232, 250, 238]],
@@ -30,7 +29,7 @@ function scaleShare(value, top, logarithmic) {
   const size = Math.abs(value);
   return size === 0 ? 0 : Math.sign(value) * Math.max(0, 1 + Math.log10(size / top) / -Math.log10(kLogFloor));
 }
-// A round number at or above the largest size; 1 for anything that could be a share.
+// A round number at or above the largest magnitude; 1 if all are at most 1.
 function scaleTop(rows) {
   let largest = 0;
   for (const row of rows) for (const v of row) if (Math.abs(v) > largest) largest = Math.abs(v);
@@ -39,7 +38,7 @@ function scaleTop(rows) {
   return Math.ceil(largest / unit) * unit;
 }
 
-// Weights arrive as base64 of 16-bit floats, little-endian, and are read when they are first shown.
+// Decodes base64 of 16-bit floats, little-endian.
 function halves(text, exponent) {
   const bytes = atob(text), scale = 2 ** exponent, out = new Float64Array(bytes.length / 2);
   for (let i = 0; i < out.length; ++i) {
@@ -53,10 +52,10 @@ function halves(text, exponent) {
 // Whether query i sees key j, as engine/key_range.h has it.
 const sees = (maps, i, j) => j < maps.prefix || (j <= i && (maps.window === 0 || i - j < maps.window));
 
-const kMapsKept = 24;  // of a run, decoded; the oldest is forgotten first
+const kMaxDecodedMaps = 24;  // of a run, cached; the oldest is dropped first
 const kLargeGrid = 20000;  // cells: beyond that a grid is painted as one picture, and its table is short
 
-// The map of one head: {rows: [i] -> weights by column, NaN where masked; shares, alike; mass: [i]}, null if it is not stored.
+// The map of one head: {rows: [i] -> weights by column, NaN where masked; shares, sums: [i]}, null if it is not stored.
 // Column 0 is the extra key where there is one.
 function mapOf(maps, sequence, layer, head) {
   const at = (sequence * maps.layers + layer) * maps.heads + head, text = maps.weights[at];
@@ -72,16 +71,16 @@ function mapOf(maps, sequence, layer, head) {
     rows.push(row);
   }
   const sum = (values) => values.reduce((total, a) => (Number.isNaN(a) ? total : total + a), 0);
-  // As evaluation.json has them: proxy is |a| / (sum |a| + 1e-8); the mass is that of the tokens, with its sign.
+  // As in evaluation.json: proxy is |a| / (sum |a| + 1e-8); the sum is over tokens, with signs.
   const shares = rows.map((row) => { const size = sum(row.map(Math.abs)) + 1e-8; return row.map((a) => Math.abs(a) / size); });
-  const mass = rows.map((row) => sum(row.subarray(star)));
-  const made = { rows, shares, mass, top: scaleTop(rows), shareTop: scaleTop(shares), negative: rows.some((row) => row.some((a) => a < 0)) };
-  if (maps.read.size >= kMapsKept) maps.read.delete(maps.read.keys().next().value);
+  const sums = rows.map((row) => sum(row.subarray(star)));
+  const made = { rows, shares, sums, top: scaleTop(rows), shareTop: scaleTop(shares), negative: rows.some((row) => row.some((a) => a < 0)) };
+  if (maps.read.size >= kMaxDecodedMaps) maps.read.delete(maps.read.keys().next().value);
   maps.read.set(at, made);
   return made;
 }
 
-// A large grid as a picture of a pixel per cell; where a cell is smaller than a pixel of the screen, of the largest of
+// A large grid as a picture with a pixel per cell; cells smaller than a pixel of the screen are reduced to the largest of
 // each block, so that no stripe is lost.
 function pictureOf(grid, fromColumn, toColumn, ratio) {
   const block = Math.max(1, Math.ceil(1 / (grid.cell * ratio) - 1e-6)), shades = [];
@@ -107,7 +106,7 @@ function pictureOf(grid, fromColumn, toColumn, ratio) {
   return { canvas, width: canvas.width * block * grid.cell, height: canvas.height * block * grid.cell };
 }
 
-// Draws a grid of numbers from (0, 0) on: `grid` is {rows, columns, value(i, j), top, logarithmic, cell, left, head, gap,
+// Draws a grid of values from (0, 0) on: `grid` is {rows, columns, value(i, j), top, logarithmic, cell, left, head, gap,
 // numbers, rowLabels, columnLabels: [{at, text}], turned, title, axes}.
 function paintGrid(pen, grid) {
   const { rows, columns, cell, left, head } = grid, family = css("--sans");
@@ -164,7 +163,7 @@ function paintGrid(pen, grid) {
   pen.restore();
   pen.textAlign = "left";
 }
-// For sentences: what is next to nothing, without its digits.
+// For sentences: tiny values without digits.
 const plain = (x) => (x !== 0 && Math.abs(x) < 1e-4 ? "below 0.0001" : significant(x));
 // Two digits in the space of a tile: .89, 1, 2.4, 31.
 function shortNumber(value) {
@@ -201,7 +200,7 @@ function showRamp(box, top, logarithmic, negative) {
   box.replaceChildren(low, bar, high, masked, name);
 }
 
-// The tooltip, beside a point of the window and inside of it. `lines` are [name, value].
+// The tooltip, next to a point of the window and inside the window. `lines` are [name, value].
 const tip = document.getElementById("tip");
 function showTip(x, y, lines) {
   tip.replaceChildren(...lines.map(([name, value]) => {
@@ -221,8 +220,8 @@ function hideTip() { tip.hidden = true; }
 addEventListener("scroll", hideTip, { passive: true });
 addEventListener("keydown", (event) => { if (event.key === "Escape") hideTip(); });
 
-// Keeps the room of the tiles until they are made, so that nothing moves then; whether they have numbers.
-function roomForTiles(box, rows, columns) {
+// Reserves the space of the tiles, so that nothing moves when they are made. Returns whether they show numbers.
+function reserveTiles(box, rows, columns) {
   const numbers = columns <= 12 && rows <= 6;
   box.style.setProperty("--columns", columns);
   box.style.minHeight = `calc(1.1rem + ${rows * (numbers ? 30 : 15)}px)`;
@@ -233,9 +232,9 @@ function roomForTiles(box, rows, columns) {
 // The tiles: a button per head, coloured by its alpha; arrow keys go from tile to tile.
 function headTiles(box, run, g, choose) {
   const name = { alpha_1: "\u03b1\u2081", alpha_star: "\u03b1*", value_share: "share of |a||v|" }[box.dataset.tiles];
-  const key = { alpha_1: "layer_head", alpha_star: "star_head", value_share: "value_share" }[box.dataset.tiles];
+  const key = kHeadTables[box.dataset.tiles];
   const proxy = run[key], raw = run[key + "_raw"] || proxy;
-  const rows = proxy.length, columns = proxy[0].length, tiles = [], numbers = roomForTiles(box, rows, columns);
+  const rows = proxy.length, columns = proxy[0].length, tiles = [], numbers = reserveTiles(box, rows, columns);
   const table = () => (choice("weights-" + g, "raw") === "proxy" ? proxy : raw);
   const label = (text, row, column) => {
     const span = document.createElement("span");
@@ -277,10 +276,10 @@ function headTiles(box, run, g, choose) {
         tile.textContent = numbers ? shortNumber(known ? value : NaN) : "";
         tile.setAttribute("aria-pressed", String(chosen));
         tile.tabIndex = chosen || (layer < 0 && at === 0) ? 0 : -1;
-        const said = `layer ${l}, head ${h}: ${name} ` + (proxy === raw || run.same ? significant(values[l][h]) + (run.same && box.dataset.tiles !== "value_share" ? " (raw = proxy)" : "")
+        const label = `layer ${l}, head ${h}: ${name} ` + (proxy === raw || run.same ? significant(values[l][h]) + (run.same && box.dataset.tiles !== "value_share" ? " (raw = proxy)" : "")
           : `raw ${significant(raw[l][h])}, proxy ${significant(proxy[l][h])}`);
-        tile.setAttribute("aria-label", said);
-        tile.title = said;
+        tile.setAttribute("aria-label", label);
+        tile.title = label;
       });
     },
     grid() {
@@ -293,7 +292,7 @@ function headTiles(box, run, g, choose) {
   };
 }
 
-// Where labels stand: every token where there is room for its letters, else every eighth position.
+// Labels: every token if its letters fit, else some positions.
 function mapLabels(tokens, star, sinkToken, cell, spelled) {
   const labels = star ? [{ at: 0, text: "*" }] : [];
   const step = spelled ? 1 : [4, 8, 16, 32, 64].find((s) => s * cell >= 22) || 128;
@@ -310,11 +309,12 @@ function headFigure(figure) {
   const run = report.runs[Number(figure.dataset.run)], g = figure.dataset.group, maps = run.maps;
   const canvas = figure.querySelector("canvas"), mapBox = figure.querySelector(".mapbox"), cursorBox = figure.querySelector(".cursor");
   const readout = figure.querySelector(".readout"), caption = figure.querySelector(".chosen");
-  let { layer, head } = maps ? maps.chosen : { layer: -1, head: -1 };
+  let { layer, head } = maps ? { ...maps.chosen } : { layer: -1, head: -1 };
+  if (figure.dataset.layer) [layer, head] = [Number(figure.dataset.layer), Number(figure.dataset.head)];
   let shown = null, cursor = null, tiles = null;
   // The extra key is a column more than there are rows, a sink token the first of the tokens; both are `*`, token 1 follows.
   const star = maps && maps.extra_key ? 1 : 0, sinkToken = maps && maps.sink_token ? 1 : 0, starName = sinkToken ? "sink token" : "extra key";
-  const massName = star ? "row mass without *" : "row mass";
+  const sumName = star ? "row sum without *" : "row sum";
   const sequence = () => Math.min(maps.tokens.length - 1, Number(choice("sequence-" + g, "0")));
   const proxy = () => choice("weights-" + g, "raw") === "proxy";
   const choose = (l, h) => {
@@ -327,28 +327,28 @@ function headFigure(figure) {
     hideTip();
     redrawIf((entry) => entry.figure === figure);
   };
-  for (const box of all(".tiles", figure)) roomForTiles(box, run.layer_head.length, run.layer_head[0].length);
+  for (const box of all(".tiles", figure)) reserveTiles(box, run.layer_head.length, run.layer_head[0].length);
   if (maps) mapBox.style.minHeight = Math.min(figure.clientWidth, 520) + "px";
   const headGrids = () => (tiles = tiles || all(".tiles", figure).map((box) => headTiles(box, run, g, choose)));
   const place = () => `layer ${layer}, head ${head}`;
 
-  // As large as its column and the window allow, so that a map and what belongs to it are seen at once.
+  // As large as the column and the height of the window allow.
   const gridOf = (map, width, height) => {
     const tokens = maps.tokens[sequence()], n = tokens.length, columns = n + star;
-    const size = (margin) => Math.min((width - margin - 8 - 3 * star) / columns, (height - margin - 8) / n, 26);
-    const spelled = size(80) >= 11, margin = spelled ? 80 : 38, ratio = window.devicePixelRatio || 1;
+    const size = (margin) => Math.min((width - margin - 8 - 3 * star) / columns, (height - margin - 8) / n);
+    const spelled = size(80) >= 11, narrow = width < 260, margin = spelled ? 80 : narrow ? 22 : 38, ratio = window.devicePixelRatio || 1;
     const widest = (width - margin - 8 - 3 * star) / columns;  // may be narrower than a pixel, on a phone
     // Small cells are whole pixels of the screen, at least one.
     const cell = size(margin) >= 4 ? size(margin) : Math.min(widest, Math.max(1, Math.floor(size(margin) * ratio)) / ratio);
     const labels = mapLabels(tokens, star, sinkToken, cell, spelled), values = proxy() ? map.shares : map.rows;
     return { rows: n, columns, star: star === 1, value: (i, j) => values[i][j], top: proxy() ? map.shareTop : map.top,
-             logarithmic: choice("colour-" + g, "linear") === "log", cell, left: margin, head: margin, gap: 0, numbers: false, axes: true,
-             fontSize: spelled ? Math.min(12, cell - 0.5) : 10.5, turned: spelled,
+             logarithmic: choice("colour-" + g, "linear") === "log", cell, left: margin, head: margin, gap: 0, numbers: false, axes: !narrow,
+             fontSize: spelled ? Math.min(12, cell - 0.5) : narrow ? 9 : 10.5, turned: spelled,
              rowLabels: labels.filter(({ at }) => at >= star).map(({ at, text }) => ({ at: at - star, text })), columnLabels: labels };
   };
   const size = (grid) => [Math.ceil(grid.left + grid.columns * grid.cell + 3 * star + 8), Math.ceil(grid.head + grid.rows * grid.cell + Math.max(1, 7 - grid.cell / 2))];
-  const roomBelow = () => {  // what stands around the canvas in this figure, its closed table and the bar above it
-    const bar = figure.closest(".mapgroup").querySelector(".bar"), below = all(".ramp, summary", figure);
+  const heightLeft = () => {  // below the sticky toolbar, with the ramp and the caption
+    const bar = figure.closest(".group").querySelector(".toolbar, .mapgroup .bar"), below = all(".ramp, .chosen", figure);
     const rest = mapBox.getBoundingClientRect().top - figure.getBoundingClientRect().top +
                  below.reduce((sum, e) => sum + e.offsetHeight + 8, 0);
     return Math.max(260, Math.min(900, window.innerHeight) - rest - (getComputedStyle(bar).position === "sticky" ? bar.offsetHeight : 0) - 12);
@@ -369,13 +369,13 @@ function headFigure(figure) {
       return;
     }
     const mean = (column) => map.rows.reduce((sum, row) => sum + (Number.isNaN(row[column]) ? 0 : row[column]), 0) / map.rows.length;
-    const mass = map.mass.reduce((sum, m) => sum + m, 0) / map.mass.length;
-    caption.textContent = `Layer ${layer}, head ${head}, sequence ${sequence() + 1}. Mean raw weight on token 1: ${plain(mean(star + sinkToken))}` +
-      (star + sinkToken ? `, on *: ${plain(mean(0))}` : "") + `; ${massName} ${plain(mass)}.` +
+    const sum = map.sums.reduce((total, s) => total + s, 0) / map.sums.length;
+    caption.textContent = `Layer ${layer}, head ${head}: ${plain(mean(star + sinkToken))} on token 1` +
+      (star + sinkToken ? `, ${plain(mean(0))} on *` : "") + `, ${sumName} ${plain(sum)} (raw).` +
       (maps.of > maps.tokens[sequence()].length ? ` First ${maps.tokens[sequence()].length} of ${maps.of} tokens.` : "");
-    canvas.setAttribute("aria-label", `Attention map, queries downwards, keys to the right. ${caption.textContent} Arrow keys read single weights.`);
-    shown = gridOf(map, figure.clientWidth, 100);  // first as low as it gets, to see what stands around it
-    shown = gridOf(map, figure.clientWidth, roomBelow());
+    canvas.setAttribute("aria-label", `Attention pattern, queries downwards, keys to the right. ${caption.textContent} Arrow keys read single weights.`);
+    shown = gridOf(map, figure.clientWidth, 100);  // first small, to measure the rest of the figure
+    shown = gridOf(map, figure.clientWidth, heightLeft());
     mapBox.style.minHeight = "";
     paintGrid(sizedPen(canvas, ...size(shown)), shown);
     showRamp(ramp, shown.top, shown.logarithmic, map.negative && !proxy());
@@ -392,7 +392,7 @@ function headFigure(figure) {
     const lines = [["query", nameOf(tokens, i + star)], ["key", nameOf(tokens, j)]];
     if (Number.isNaN(weight)) lines.push(["", "not visible to this query"]);
     else lines.push(["weight, raw", significant(weight)], ["share, proxy", significant(map.shares[i][j])]);
-    lines.push([massName, significant(map.mass[i])]);
+    lines.push([sumName, significant(map.sums[i])]);
     const area = canvas.getBoundingClientRect();
     showTip(at ? at.clientX : area.left + left + shown.cell, at ? at.clientY : area.top + top + shown.cell, lines);
     if (!at) readout.textContent = lines.map((line) => line.join(" ").trim()).join(", ");
@@ -422,21 +422,21 @@ function headFigure(figure) {
       const map = mapOf(maps, sequence(), layer, head), tokens = maps.tokens[sequence()];
       if (!map) return [["this map was not stored"]];
       if (tokens.length * (tokens.length + star) > kLargeGrid)  // the whole of it is in the CSV
-        return [[`${place()}: query`, "on token 1", "largest", "on key", massName],
+        return [[`${place()}: query`, "on token 1", "largest", "on key", sumName],
                 ...(proxy() ? map.shares : map.rows).map((row, i) => {
                   const most = row.reduce((best, a, j) => (Math.abs(a) > Math.abs(row[best]) || Number.isNaN(row[best]) ? j : best), 0);
-                  return [nameOf(tokens, i + star), row[star + sinkToken], row[most], nameOf(tokens, most), map.mass[i]];
+                  return [nameOf(tokens, i + star), row[star + sinkToken], row[most], nameOf(tokens, most), map.sums[i]];
                 })];
       const keys = Array.from({ length: tokens.length + star }, (_, j) => nameOf(tokens, j));
-      return [[`${place()}: query \\ key`, ...keys, massName],
+      return [[`${place()}: query \\ key`, ...keys, sumName],
               ...(proxy() ? map.shares : map.rows).map((row, i) => [nameOf(tokens, i + star),
-                ...Array.from(row, (a) => (Number.isNaN(a) ? "" : a)), map.mass[i]])];
+                ...Array.from(row, (a) => (Number.isNaN(a) ? "" : a)), map.sums[i]])];
     });
   }
   offerDownloads(figure, () => `${run.name} attention ${maps ? `sequence ${sequence() + 1} ${place()}` : "heads"}`, () => {
     const grids = headGrids().map((tile) => tile.grid()), heads = (grid) => grid.head + grid.rows * grid.cell + 24;
     const map = maps && mapOf(maps, sequence(), layer, head), grid = map ? gridOf(map, 640, 640) : null;
-    const above = Math.max(...grids.map(heads));
+    const above = Math.max(0, ...grids.map(heads));
     const widths = grids.map((tile) => tile.left + tile.columns * tile.cell + 40);
     const width = Math.max(grid ? size(grid)[0] : 0, widths.reduce((sum, w) => sum + w, 0));
     return composed(`${run.name}: attention`, grid ? caption.textContent : "Heads", [], width, above + (grid ? size(grid)[1] + 40 : 0), (pen) => {

@@ -1,21 +1,15 @@
-// Two runs side by side: what differs, their curves in one chart each, their maps next to each other. Then, as the last
-// script, the page's first look.
+// Two runs side by side: differing settings, curves in one chart each, attention patterns. As the last script it then
+// shows the page.
 "use strict";
 const kPairCurves = [["val_loss", "Validation loss"], ["train_loss", "Training loss"], ["sink_1", "Sink\u2081, proxy"], ["sink_1_raw", "Sink\u2081, raw"],
                      ["alpha_1", "\u03b1\u2081, proxy"], ["alpha_1_raw", "\u03b1\u2081, raw"], ["grad_norm", "Gradient norm"]];
+// The runs' own styles, with another dash where they are equal.
+const pairLooks = (pair) => pair.map((r, at) => ({ colour: report.runs[r].colour,
+  dash: at === 1 && report.runs[pair[0]].colour === report.runs[r].colour ? (report.runs[pair[0]].dash + 1) % 6 : report.runs[r].dash }));
 const pairOf = () => ["a", "b"].map((side) => Number(choice(side + "-pair", "0")));
 
-// A figure of a <template>, with its attributes and title.
-function pairFigure(template, data, title, caption) {
-  const figure = document.getElementById(template).content.firstElementChild.cloneNode(true);
-  Object.assign(figure.dataset, data);
-  figure.querySelector("h4").append(...[title].flat());
-  if (caption) figure.querySelector("figcaption p").textContent = caption;
-  return figure;
-}
-
 function showPair() {
-  const pair = pairOf(), runs = pair.map((r) => report.runs[r]), looks = [0, 1].map((at) => ({ colour: at, dash: at }));
+  const pair = pairOf(), runs = pair.map((r) => report.runs[r]), looks = pairLooks(pair);
   const differing = [...settingNames].filter((name) => !report.runs[0].final || !(name in report.runs[0].final)).sort()
     .map((name) => [name, ...runs.map((run) => settingOf(run, name) ?? "not known")]).filter(([name, a, b]) => name !== "name" && a !== b);
   const names = ["left", "right"];
@@ -29,31 +23,18 @@ function showPair() {
 
   const curves = document.getElementById("pair-curves"), maps = document.getElementById("pair-maps");
   for (const old of all("figure", curves)) old.destroy();
-  curves.replaceChildren(...kPairCurves.filter(([key]) => runs.some((run) => run.curves[key]))
-    .map(([key, title]) => pairFigure("pair-curve", { curve: key, pair: pair.join(" ") }, title, runs.map((run) => `\u2068${run.name}\u2069`).join(" and "))));
-  for (const figure of all("figure", curves)) {
-    figure.querySelector("canvas").setAttribute("aria-label", `Line chart: ${figure.querySelector("h4").textContent} of two runs over training steps. Plus and minus zoom, arrows move, 0 shows all.`);
-    drawChart.curve(figure);
-  }
+  const caption = runs.map((run) => `\u2068${xml(run.name)}\u2069`).join(" and ");
+  curves.innerHTML = kPairCurves.filter(([key]) => runs.some((run) => run.curves[key])).map(([key, title]) =>
+    framed("pair", `data-kind="pair" data-curve="${key}" data-pair="${pair.join(" ")}"`, title, caption, `Line chart: ${title} of two runs over training steps.`)).join("");
+  for (const figure of all("figure", curves)) drawChart.curve(figure);
   document.getElementById("pair-legend").replaceChildren(...runs.map((run, at) => {
     const entry = document.createElement("span"), name = document.createElement("bdi");
     name.textContent = run.name;
     entry.append(swatch(looks[at]), name);
     return entry;
   }));
-  maps.replaceChildren(...pair.filter((r) => report.runs[r].layer_head && report.runs[r].layer_head.length)
-    .map((r) => pairFigure("pair-head", { run: r }, report.runs[r].name)));
-  headFigures.splice(0, headFigures.length, ...headFigures.filter(({ group }) => group !== "pair"));
-  for (const figure of all("figure", maps)) {
-    const run = report.runs[Number(figure.dataset.run)];
-    for (const box of all(".tilebox", figure))
-      if (!run[{ alpha_1: "layer_head", alpha_star: "star_head", value_share: "value_share" }[box.querySelector(".tiles").dataset.tiles]]) box.remove();
-    if (!run.maps) {
-      figure.querySelector("canvas").hidden = true;
-      figure.querySelector(".chosen").textContent = "No maps were stored with this run.";
-    }
-    headFigures.push(headFigure(figure));
-  }
+  maps.innerHTML = pair.filter((r) => hasHeads(report.runs[r])).map((r) => framedHeads("pair", r, xml(report.runs[r].name), "")).join("");
+  headFigures.splice(0, headFigures.length, ...headFigures.filter(({ group }) => group !== "pair"), ...all("figure", maps).map(headFigure));
   maps.closest(".mapgroup").hidden = maps.children.length === 0;
 }
 

@@ -196,7 +196,8 @@ const fileName = (name) => (name.replace(/[^\w.-]+/g, "-").replace(/^[-.]+|-+$/g
 // A heading as plain text, its subscripts kept.
 function plainText(element) {
   const small = { 1: "\u2081", k: "\u2096", "*": "\u204e" };
-  return Array.from(element.childNodes, (node) => node.nodeName === "SUB" ? small[node.textContent] || node.textContent : node.textContent).join("");
+  return Array.from(element.childNodes, (node) => node.nodeName === "SUB" ? small[node.textContent] || node.textContent
+    : node.childNodes.length ? plainText(node) : node.textContent).join("");
 }
 
 // Buttons of a figure: `name()` is what the files are called, `picture()` gives the pen that has drawn it all, `csv()` the

@@ -1,6 +1,6 @@
 // Runs in <head>, before anything is painted, so that a dark page never flashes white.
 "use strict";
-// What goes wrong is shown on the page, not only in a console that nobody has open.
+// Errors are shown on the page, not only in the console.
 addEventListener("error", (event) => {
   const text = event.message || "an element could not be loaded";
   document.documentElement.dataset.errors = ((document.documentElement.dataset.errors || "") + " " + text).trim();

@@ -1,6 +1,6 @@
 // Six configurations failed in the study (Gu et al. 2025, Table 15 and appendix D.4) and train here. These ablations
-// are them with the choices of its released code, one at a time, so that one can see which choice makes which training
-// fail: failed.toml beside it. Not part of every build; made by
+// add the choices of the study's released code to them, one at a time, to show which choice makes which training fail.
+// The study is failed.toml in this folder. Not part of every build; made by
 //
 //   cmake --preset release -DSINK_ABLATIONS=train/studies/released/released_choices.h -DSINK_ATTENTION_WHERE_USED=ON
 #pragma once

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Recomputes values in README.md, RESULTS.md, OPERATIONS.md and this folder's README.md from the committed CSV files.
+"""Recomputes values in README.md, GUIDE.md, RESULTS.md, results/, OPERATIONS.md and this folder's README.md from the committed CSV files.
 
 Usage: check_claims.py [ROOT]
 
 A claim is a sentence of a page. This script writes the sentence with the values that the CSV files give and looks for it in
 the page, where line breaks do not matter. It prints every claim, and exits with 1 if a page says something else. Values of
-the paper come from tools/study/study.cpp. Python's standard library is enough.
+the paper come from tools/study/paper.json. Python's standard library is enough.
 """
 import csv
 import itertools
+import json
 import math
 import pathlib
 import re
@@ -17,7 +18,8 @@ import sys
 
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[3])
 RESULTS = ROOT / "train/studies/results"
-STUDIES, MEASURED, FRONT = "train/studies/results/README.md", "RESULTS.md", "README.md"
+STUDIES, FINDINGS, FRONT, GUIDE = "train/studies/results/README.md", "RESULTS.md", "README.md", "GUIDE.md"
+SYNTHETIC, OPEN = "results/synthetic_task.md", "results/open_models.md"
 OPERATIONS = "engine/ops/attention/op/OPERATIONS.md"
 SEEDS = ("1", "2", "3")
 
@@ -54,16 +56,19 @@ def seeds_of(name, group, measure):
     return [value(name, f"{group}-{seed}", measure) for seed in SEEDS]
 
 
+def paper_lines():
+    """The experiments of the paper: [id, ablation, settings, Sink_1, Sink_*, loss, meaning, ...]."""
+    return [line for lines in json.loads((ROOT / "tools/study/paper.json").read_text())["experiments"].values() for line in lines]
+
+
 def paper(row, column="sink_1"):
     """A value of the paper, as text: "18.18"."""
-    text = (ROOT / "tools/study/study.cpp").read_text()
-    found = re.search(r'\{"' + re.escape(row) + r'", "[^"]*", "[^"]*", "([^"]*)", "([^"]*)", "([^"]*)"', text)
-    return found.group({"sink_1": 1, "sink_star": 2, "loss": 3}[column])
+    return next(line for line in paper_lines() if line[0] == row)[{"sink_1": 3, "sink_star": 4, "loss": 5}[column]]
 
 
 def synthetic(ablation, column):
-    """A cell of the table of the synthetic task in RESULTS.md: the mean over three seeds, without least and greatest."""
-    found = re.search(r"^\| " + re.escape(ablation) + r" \|(.*)\|$", (ROOT / MEASURED).read_text(), re.MULTILINE)
+    """A cell of the table of results/synthetic_task.md: the mean over three seeds, without least and greatest."""
+    found = re.search(r"^\| " + re.escape(ablation) + r" \|(.*)\|$", (ROOT / SYNTHETIC).read_text(), re.MULTILINE)
     cells = [cell.strip() for cell in found.group(1).split("|")]
     return cells[{"alpha_1": 0, "alpha_1_raw": 1, "alpha_star": 2, "sink_1": 3}[column]].split(" ")[0]
 
@@ -215,8 +220,7 @@ def every_ablation():
     holds("each score is the one at the threshold 0.3, in all runs",
           all(row[score] == row.get(score + "_eps0.3", row[score]) for row in runs
               for score in ("sink_1", "sink_1_raw", "sink_star", "sink_star_raw")))
-    found = re.findall(r'\{"[^"]+", "([^"]*)", "", "([^"]*)", "[^"]*", "', (ROOT / "tools/study/study.cpp").read_text())
-    of_paper = {ablation: number(sink) for ablation, sink in reversed(found)}
+    of_paper = {line[1]: number(line[3]) for line in reversed(paper_lines()) if not line[2]}
     both = [(float(row["sink_1"]), of_paper[row["ablation"]]) for row in table("every_ablation")
             if of_paper.get(row["ablation"]) is not None]
     says(STUDIES, f"[All {len(table('every_ablation'))} ablations in one table](every_ablation.md), one seed each: over the "
@@ -388,7 +392,7 @@ def single_seeds():
 def operations():
     name = "three_seeds/raw_against_proxy"
     mean = lambda group, measure: statistics.mean(seeds_of(name, group, measure))
-    says(STUDIES, f"Normalised sigmoid has Sink_1 {interval(seeds_of(name, 'op_sigmoid_norm', 'sink_1'))} % and the normalised elu "
+    says(STUDIES, f"Normalized sigmoid has Sink_1 {interval(seeds_of(name, 'op_sigmoid_norm', 'sink_1'))} % and the normalized elu "
          f"kernel {one(mean('kern_elu_norm', 'sink_1'))} %, where the paper has {paper('op-sigmoid-norm')} and "
          f"{paper('kern-elu-norm').rstrip('*')} % on natural text.")
     kernel = paired(name, "kern_elu_norm", "baseline", "alpha_1")
@@ -422,7 +426,7 @@ def raw_against_proxy():
          f"{share} for the value share and {proxy} for Sink_1 by proxy; chance alone gives 0 +- {chance_of_tau(len(rows)):.2f}.")
     inside = [row for row in rows if row["group"] in unnormalised]
     raw, proxy, _ = taus(inside)
-    says(STUDIES, f"Inside the {len(inside)} operations without a normaliser it is {raw} raw and {proxy} proxy.")
+    says(STUDIES, f"Inside the {len(inside)} operations without a normalizer it is {raw} raw and {proxy} proxy.")
     others = [row for row in rows if row["group"] not in unnormalised]
     raw, proxy, share = taus(others)
     says(STUDIES, f"Inside the other {len(others)} it is {raw} raw, {proxy} proxy and {share} for the value share.")
@@ -471,8 +475,8 @@ def two_tasks():
     says(STUDIES, f"| K bias, weight decay 0.5 | | {three(high['alpha_1'])}, alpha_\\* {three(high['alpha_star'])}; "
          f"{one(high['sink_1'])}, Sink_\\* {one(high['sink_star'])} (2 seeds) | |")
     says(STUDIES, f"| softmax times 0.1 | {task('scale_0_1')} | {once('scale_0_1')} | {paper('scale-0.1')} |")
-    says(STUDIES, f"| normalised sigmoid | {task('op_sigmoid_norm')} | {text('op_sigmoid_norm')} | {paper('op-sigmoid-norm')} |")
-    says(STUDIES, f"| normalised elu kernel | {task('kern_elu_norm')} | {text('kern_elu_norm')} | "
+    says(STUDIES, f"| normalized sigmoid | {task('op_sigmoid_norm')} | {text('op_sigmoid_norm')} | {paper('op-sigmoid-norm')} |")
+    says(STUDIES, f"| normalized elu kernel | {task('kern_elu_norm')} | {text('kern_elu_norm')} | "
          f"{paper('kern-elu-norm').rstrip('*')} |")
     says(STUDIES, f"| clipped softmax | {task('op_clipped')} | {once('op_clipped')} | |")
     says(STUDIES, f"| QK-norm | {task('qk_norm')} | {once('qk_norm')} | |")
@@ -480,38 +484,64 @@ def two_tasks():
 
 
 def measured_page():
-    """RESULTS.md, README.md and OPERATIONS.md."""
+    """README.md, GUIDE.md, RESULTS.md, results/ and OPERATIONS.md."""
     name = "three_seeds/raw_against_proxy"
-    says(MEASURED, f"On text softpick has Sink_1 {interval(seeds_of(name, 'op_softpick', 'sink_1'))} % (proxy, three seeds; softmax "
+    says(SYNTHETIC, f"On text softpick has Sink_1 {interval(seeds_of(name, 'op_softpick', 'sink_1'))} % (proxy, three seeds; softmax "
          f"{interval(seeds_of(name, 'baseline', 'sink_1'))} %).")
     says(OPERATIONS, f"on text Sink_1 is {interval(seeds_of(name, 'op_softpick', 'sink_1'))} % (proxy, three seeds)")
     says(OPERATIONS, f"On text Sink_1 is {interval(seeds_of(name, 'op_sigmoid_norm', 'sink_1'))} % (three seeds).")
     z = [(right - 50) / (50 / math.sqrt(100)) for right in (38.0, 58.0)]
-    says(MEASURED, "| BoolQ | 38.0 +- 4.9 | 58.0 +- 5.0 | 50.0 |")
-    says(MEASURED, f"(38.0 %, z = {z[0]:.1f}) and is not told from it by log-probability per byte (58.0 %, z = {z[1]:+.1f})")
-    text = (ROOT / MEASURED).read_text()
+    says(OPEN, "| BoolQ | 38.0 +- 4.9 | 58.0 +- 5.0 | 50.0 |")
+    says(OPEN, f"(38.0 %, z = {z[0]:.1f}) and is not told from it by log-probability per byte (58.0 %, z = {z[1]:+.1f})")
+    text = (ROOT / OPEN).read_text()
     lost = {model: tuple(re.search(r"^\| " + re.escape(model) + r"[ (].*\| (\S+) \+- (\S+) \|$", text, re.MULTILINE).groups())
             for model in ("softmax", "softmax1", "K biases", "softpick", "sigmoid")}
     both = lambda model: " +- ".join(lost[model])
-    says(MEASURED, f"Sigmoid at 0.0 % loses {both('sigmoid')}, two thirds of softmax's {both('softmax')}.")
-    says(MEASURED, f"softpick loses more than softmax ({both('softpick')}) and a learned key less ({both('K biases')}). The "
+    says(OPEN, f"Sigmoid at 0.0 % loses {both('sigmoid')}, two thirds of softmax's {both('softmax')}.")
+    says(OPEN, f"softpick loses more than softmax ({both('softpick')}) and a learned key less ({both('K biases')}). The "
          f"differences of softmax1 ({both('softmax1')}) and of the learned key are below two standard errors: undecided.")
     far = {model: (float(x) - float(lost["softmax"][0])) / math.hypot(float(error), float(lost["softmax"][1]))
            for model, (x, error) in lost.items()}
     holds("softpick loses more than softmax by two standard errors; softmax1 and the learned key are within two",
           far["softpick"] > 2 and abs(far["softmax1"]) < 2 and -2 < far["K biases"] < 0)
-    says(MEASURED, f"softmax {paper('data-fix1')} % with a fixed first token, as in this recipe, and {paper('base-60m')} % on "
+    says(SYNTHETIC, f"softmax {paper('data-fix1')} % with a fixed first token, as in this recipe, and {paper('base-60m')} % on "
          "natural text")
-    says(FRONT, f"softmax {paper('data-fix1')} % with a fixed first token, as here, and {paper('base-60m')} % on natural text")
+    says(FRONT, f"the paper has softmax {paper('data-fix1')} % with a fixed first token, as here, and {paper('base-60m')} % on natural text")
+    text = (ROOT / SYNTHETIC).read_text()
     seen = [float(x) for x in re.search(r"Sink_1, proxy, of ([0-9.]+), ([0-9.]+), ([0-9.]+) % for softmax", text).groups()]
     seen += [float(re.search(r"\| text-softmax \| \S+ \| (\S+) \|", text).group(1))]
     seen += [float(re.search(r"ended at loss \S+\s+with\s+Sink_1 ([0-9.]+) %", flat(text)).group(1))]
-    says(FRONT, f"a sink on real text: Sink_1 {one(min(seen))} to {one(max(seen))} % by seed, machine")
+    says(GUIDE, f"Sink_1 of softmax ends between {one(min(seen))} and {one(max(seen))} %, depending on the seed and the machine")
+
+
+def findings():
+    """The table of RESULTS.md."""
+    name = "three_seeds/raw_against_proxy"
+    lost = [interval(seeds_of(name, group, "change_removed_1"), digits)
+            for group, digits in (("baseline", 3), ("op_sigmoid_none", 3), ("op_elu_none", 2))]
+    says(FINDINGS, f"the loss rises by {lost[0]} (softmax), {lost[1]} (sigmoid), {lost[2]} (elu)")
+    name = "three_seeds/weight_decay"
+    sinks = [interval(seeds_of(name, f"baseline{decay}", "sink_1")) for decay in ("-weight-decay-0.5", "", "-weight-decay-2")]
+    says(FINDINGS, f"Sink_1 {sinks[0]} % at 0.5, {sinks[1]} % at 0.05, {sinks[2]} % at 2")
+    rates = [seeds_of("three_seeds/learning_rate", "baseline" + rate, "sink_1")
+             for rate in ("-learning-rate-0.0025", "-learning-rate-0.005", "", "-learning-rate-0.02")]
+    says(FINDINGS, f"trend supported (p = {page_p(list(zip(*rates))):.4f})")
+    says(FINDINGS, f"{listed([statistics.mean(sinks) for sinks in rates])} % at a quarter, half, once and twice the rate")
+    stars = [value("key_bias_at_high_decay", f"bias_k-{seed}", "sink_star") for seed in ("1", "77")]
+    ones = [value("key_bias_at_high_decay", f"bias_k-{seed}", "sink_1") for seed in ("1", "77")]
+    says(FINDINGS, f"Sink_1 {one(max(ones))} %, Sink_\\* {listed(stars)} %")
+    gate = [-x for x in paired("three_seeds/raw_against_proxy", "gate_head", "baseline", "val_loss")]
+    says(FINDINGS, f"loss lower by {interval(gate, 3)} nats, Sink_1 "
+         f"{one(max(seeds_of('three_seeds/raw_against_proxy', 'gate_head', 'sink_1')))} %")
+    for sentence in ("Kendall's tau", "chance alone gives 0 +-"):  # computed by every_ablation()
+        number = re.search(re.escape(sentence) + r"[^0-9]*?([0-9.]+[0-9])", flat((ROOT / FINDINGS).read_text())).group(1)
+        holds(f"{FINDINGS} and {STUDIES} have the same {sentence} {number}",
+              f"{number}" in flat((ROOT / STUDIES).read_text()).split("over the 41 runs")[1][:200])
 
 
 def main():
     for check in (size_and_noise, every_ablation, learning_rate, weight_decay, fixed_tokens, biases, key_bias_at_high_decay,
-                  positions, window_and_prefix, single_seeds, operations, raw_against_proxy, two_tasks, measured_page):
+                  positions, window_and_prefix, single_seeds, operations, raw_against_proxy, two_tasks, measured_page, findings):
         check()
     if failed:
         print(f"\nerror: {len(failed)} of {checked} claims differ from the CSV files; the lines marked WRONG say what they "

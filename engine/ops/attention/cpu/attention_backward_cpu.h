@@ -1,30 +1,30 @@
-// The backward pass of attention_cpu.h: key tiles outside, query tiles inside, five products for each pair of tiles
-// (Dao et al. 2023). dk and dv of the key tile and dq of the whole head are summed in scratch, always in the same
-// order: a key tile waits at each query tile for the key tiles before it.
+// The backward pass of attention_cpu.h: an outer loop over key tiles, an inner loop over query tiles, five products for
+// each pair of tiles (Dao et al. 2023). dk and dv of the key tile and dq of the head are summed in scratch memory, in a
+// fixed order: at each query tile, a key tile waits for the key tiles before it.
 #pragma once
 
 #include <atomic>
 
 #include "engine/ops/attention/attention_check.h"
 #include "engine/ops/attention/cpu/attention_cpu.h"
-#include "engine/ops/attention/cpu/attention_gradient_parts.h"
+#include "engine/ops/attention/cpu/attention_partial_gradients.h"
 
 namespace sink::cpu {
 
-// What the gradient of a score needs to know of its row.
+// The row constants of the gradient of a score.
 struct RowState {
   float m;
   float inverse;  // 1 / z
-  float zD;       // z' D
+  float dz_D;     // z' D
 };
 
 // ds = (g' dw - r' z' D) / z
 template <class Op>
 inline float score_gradient(const AttentionRow<Op, float>& f, float x, float dw, const RowState& row) {
   float dg = f.dg(x);
-  if constexpr (!HasSeparateNormalizer<Op>) return dg * (dw - row.zD) * row.inverse;
-  // Left to the compiler, which product is fused to the difference would differ between one copy of this and the next.
-  return std::fma(dg, dw, -(f.dr(x) * row.zD)) * row.inverse;
+  if constexpr (!HasSeparateNormalizer<Op>) return dg * (dw - row.dz_D) * row.inverse;
+  // An explicit fma: otherwise the compiler fuses different products in different copies of this function.
+  return std::fma(dg, dw, -(f.dr(x) * row.dz_D)) * row.inverse;
 }
 
 // One block of queries of a tile: turns scores s into a, and da into ds, both in place.
@@ -71,13 +71,13 @@ template <class Op, bool kComplete>
         float product = w * f.dpost(w) * da[i * kTile + j + n];
         w_dw[n] = kComplete || visible(static_cast<int>(j) + n) ? product : 0.0f;
       }
-      sum += load_numbers(w_dw);
+      sum += load_floats(w_dw);
     }
     D[i] += sum_of(sum);
   }
 }
 
-// bf16: replaces each two rows of a tile by one row of words.
+// bf16: packs each two rows of a tile into one row of words.
 inline void pair_rows(const Tile& tile, float* x) {
   for (int i = 0; i < tile.queries; i += 2) {
     auto [begin, end] = tile.key_runs[i / kRowBlock];
@@ -86,7 +86,7 @@ inline void pair_rows(const Tile& tile, float* x) {
   }
 }
 
-// What the backward pass of a head reads.
+// The inputs of the backward pass of a head, besides q, k and v.
 template <class E>
 struct BackwardInputs {
   const E *grad_o, *o;
@@ -95,16 +95,16 @@ struct BackwardInputs {
 
 // Scratch of one head.
 template <class E>
-struct BackwardPacks : ScorePacks<E> {
+struct BackwardPanels : ScorePanels<E> {
   using Turn = std::atomic<std::int32_t>;
-  Pack<E> grad_o, v;
+  Panel<E> grad_o, v;
   DistanceTable dbias;
   float *dq, *dextra_k, *dextra_v;
   RowState* rows;
-  Turn* turns;  // of each query tile: which key tile is to add to it next
+  Turn* turns;  // per query tile: the key tile that adds to it next
 
-  BackwardPacks(const HeadSizes<E>& sizes, Scratch& scratch)
-      : ScorePacks<E>(sizes, kByRow | kByRowPair, kByRowPair | kTransposed, scratch),
+  BackwardPanels(const HeadSizes<E>& sizes, Scratch& scratch)
+      : ScorePanels<E>(sizes, kByRow | kByRowPair, kByRowPair | kTransposed, scratch),
         grad_o(sizes.queries, kByRow | kByRowPair, scratch),
         v(sizes.keys, kTransposed, scratch),
         dbias(sizes.distance_table(scratch)),
@@ -115,8 +115,8 @@ struct BackwardPacks : ScorePacks<E> {
         turns(scratch.take<Turn>(sizes.queries.tiles)) {}
 
   void load(const Head<E>& head, const Tensor& k_BGKD, const Tensor& v_BGKD, const Tensor& do_BHTD) {
-    const PackSizes<E>& queries = head.sizes.queries;
-    ScorePacks<E>::load(head, k_BGKD);
+    const PanelSizes<E>& queries = head.sizes.queries;
+    ScorePanels<E>::load(head, k_BGKD);
     grad_o.load(Head<E>::rows_of(do_BHTD, head.bh));
     v.load(Head<E>::rows_of(v_BGKD, head.bg));
     if (head.bias) dbias.clear();
@@ -152,21 +152,21 @@ struct GradientTile {
   }
 };
 
-// The scores of a tile, which lack the factor that is returned, and da_ij = do_i . v_j.
+// Computes the scores of a tile, up to the returned factor, and da_ij = do_i . v_j.
 template <class E>
-float scores_and_da(const Tile& tile, const Head<E>& head, const BackwardPacks<E>& packs, GradientTile<E>& pair) {
-  float scale = score_tile_with_bias(tile, head, packs, pair.s);
-  product_tile(tile, head.sizes.queries, packs.grad_o, packs.v, pair.da);
+float scores_and_da(const Tile& tile, const Head<E>& head, const BackwardPanels<E>& panels, GradientTile<E>& pair) {
+  float scale = score_tile_with_bias(tile, head, panels, pair.s);
+  product_tile(tile, head.sizes.queries, panels.grad_o, panels.v, pair.da);
   return scale;
 }
 
-// D_i = sum_j w_ij dw_ij of the queries t0 ..., where it is not do_i . o_i.
+// D_i = sum_j w_ij dw_ij of the queries t0 ..., for operations where it is not do_i . o_i.
 template <class Op, class E>
-void sum_weighted_gradients(const Op op, const Head<E>& head, const BackwardPacks<E>& packs, const E* grad_o,
+void sum_weighted_gradients(const Op op, const Head<E>& head, const BackwardPanels<E>& panels, const E* grad_o,
                             std::int64_t t0, std::int64_t queries, GradientTile<E>& pair, float* D_i) {
-  const RowState* rows = packs.rows + t0;
+  const RowState* rows = panels.rows + t0;
   for_each_key_tile(head.span, t0, [&](const Tile& tile) {
-    float scale = scores_and_da(tile, head, packs, pair);
+    float scale = scores_and_da(tile, head, panels, pair);
     for_each_block(tile, [&](int block, auto complete) {
       add_weighted_gradients<Op, complete()>(op, tile, block, scale, rows, pair.s, pair.da, D_i);
     });
@@ -180,40 +180,41 @@ void sum_weighted_gradients(const Op op, const Head<E>& head, const BackwardPack
   }
 }
 
-// First stage: what the gradients of scores need to know of the queries t0 ...
+// First stage: the row constants of the queries t0 ...
 template <class Op, class E>
 void find_row_states(const Op op, const Head<E>& head, const BackwardInputs<E>& in, std::int64_t t0,
-                     const BackwardPacks<E>& packs, GradientTile<E>& pair) {
+                     const BackwardPanels<E>& panels, GradientTile<E>& pair) {
   std::int64_t queries = std::min<std::int64_t>(kTile, head.span.T - t0), D = head.sizes.D();
-  RowState* rows = packs.rows + t0;
-  // Queries of the padding have no weights: far below m, every g is 0 or finite, and they have no inverse.
+  RowState* rows = panels.rows + t0;
+  // Padding: scores are far below m, where g is 0 or finite, and 1 / z is 0, so weights are 0.
   for (std::int64_t i = queries; i < std::min<std::int64_t>(kTile, head.sizes.queries.padded - t0); ++i)
     rows[i] = {std::numeric_limits<float>::max(), 0, 0};
   auto row_of = [&](std::int64_t i) { return head.row(op, t0 + i, in.m[t0 + i], in.S[t0 + i]); };
   for (std::int64_t i = 0; i < queries; ++i) rows[i] = {in.m[t0 + i], 1.0f / row_of(i).z(), 0};
   float D_i[kTile] = {};
   if constexpr (HasPost<Op>) {
-    sum_weighted_gradients(op, head, packs, in.grad_o, t0, queries, pair, D_i);
+    sum_weighted_gradients(op, head, panels, in.grad_o, t0, queries, pair, D_i);
   } else {
     for (std::int64_t i = 0; i < queries; ++i) D_i[i] = row_dot(in.grad_o + (t0 + i) * D, in.o + (t0 + i) * D, D);
   }
-  for (std::int64_t i = 0; i < queries; ++i) rows[i].zD = row_of(i).dz() * D_i[i];
+  for (std::int64_t i = 0; i < queries; ++i) rows[i].dz_D = row_of(i).dz() * D_i[i];
 }
 
 // The gradients through one pair of tiles: adds to dk and dv, and in its turn to dq and dbias.
 template <class Op, class E>
-void backward_tile(const Op op, const Tile& tile, const Head<E>& head, BackwardPacks<E>& packs, GradientTile<E>& pair) {
+void backward_tile(const Op op, const Tile& tile, const Head<E>& head, BackwardPanels<E>& panels,
+                   GradientTile<E>& pair) {
   constexpr int kPerWord = Words<E>::kPerWord;
-  const PackSizes<E>& sizes = head.sizes.queries;
+  const PanelSizes<E>& sizes = head.sizes.queries;
   auto query_tile = tile.t0 / kTile;
   auto key_tile = static_cast<std::int32_t>(tile.j0 / kTile);
-  float scale = scores_and_da(tile, head, packs, pair);
+  float scale = scores_and_da(tile, head, panels, pair);
   for_each_block(tile, [&](int block, auto complete) {
-    score_rows_backward<Op, complete()>(op, tile, block, scale, packs.rows + tile.t0, pair.s, pair.da);
+    score_rows_backward<Op, complete()>(op, tile, block, scale, panels.rows + tile.t0, pair.s, pair.da);
   });
   if (head.bias) {
-    packs.await_turn(query_tile, key_tile);
-    add_bias_gradient(tile, pair.da, packs.dbias);
+    panels.await_turn(query_tile, key_tile);
+    add_bias_gradient(tile, pair.da, panels.dbias);
   }
   if constexpr (std::is_same_v<E, bf16>) {
     round_rows(tile, pair.da, pair.ds_by_query);
@@ -221,15 +222,15 @@ void backward_tile(const Op op, const Tile& tile, const Head<E>& head, BackwardP
     pair_rows(tile, pair.da);
   }
   std::int64_t query_words = tile.t0 / kPerWord * sizes.width, key_words = tile.j0 / kPerWord * sizes.width;
-  mix_queries<E>(tile, sizes, pair.s, packs.grad_o.by_row_pair + query_words, pair.dv);
-  mix_queries<E>(tile, sizes, pair.da, packs.q.by_row_pair + query_words, pair.dk);
-  packs.await_turn(query_tile, key_tile);
-  mix_keys(tile, sizes, pair.ds_by_query, packs.k.by_row_pair + key_words, packs.dq + tile.t0 * sizes.width);
+  mix_queries<E>(tile, sizes, pair.s, panels.grad_o.by_row_pair + query_words, pair.dv);
+  mix_queries<E>(tile, sizes, pair.da, panels.q.by_row_pair + query_words, pair.dk);
+  panels.await_turn(query_tile, key_tile);
+  mix_keys(tile, sizes, pair.ds_by_query, panels.k.by_row_pair + key_words, panels.dq + tile.t0 * sizes.width);
 }
 
-// Second stage: dk and dv of the keys of one tile, and its part of dq and dbias.
+// Second stage: dk and dv of the keys of one tile, and their terms of dq and dbias.
 template <class Op, class E>
-void backward_key_tile(const Op op, const Head<E>& head, std::int64_t key_tile, BackwardPacks<E>& packs,
+void backward_key_tile(const Op op, const Head<E>& head, std::int64_t key_tile, BackwardPanels<E>& panels,
                        GradientTile<E>& pair, const HeadGradients<E>& out) {
   const AttentionSpan& span = head.span;
   std::int64_t width = head.sizes.keys.width, D = head.sizes.D(), j0 = key_tile * kTile;
@@ -237,27 +238,27 @@ void backward_key_tile(const Op op, const Head<E>& head, std::int64_t key_tile, 
   std::memset(pair.dv, 0, sizeof(float) * kTile * width);
   for (std::int64_t n = 0; n < head.sizes.queries.tiles; ++n) {
     Tile tile;
-    if (tile.open(span, n * kTile, j0)) backward_tile(op, tile, head, packs, pair);
-    packs.await_turn(n, static_cast<std::int32_t>(key_tile));
-    packs.pass_turn(n, static_cast<std::int32_t>(key_tile));
+    if (tile.open(span, n * kTile, j0)) backward_tile(op, tile, head, panels, pair);
+    panels.await_turn(n, static_cast<std::int32_t>(key_tile));
+    panels.pass_turn(n, static_cast<std::int32_t>(key_tile));
   }
   for (std::int64_t j = 0; j < std::min<std::int64_t>(kTile, span.K - j0); ++j) {
     float *dk_j = pair.dk + j * width, *dv_j = pair.dv + j * width;
     std::int64_t place = (j0 + j) * D;
-    if (out.wide_dk) {
-      finish_row(dk_j, head.scale, D, out.wide_dk + place);
-      finish_row(dv_j, 1.0f, D, out.wide_dv + place);
+    if (out.dk_of_query_head) {
+      store_row(dk_j, head.scale, D, out.dk_of_query_head + place);
+      store_row(dv_j, 1.0f, D, out.dv_of_query_head + place);
     } else {
-      finish_row(dk_j, head.scale, D, out.dk + place);
-      finish_row(dv_j, 1.0f, D, out.dv + place);
+      store_row(dk_j, head.scale, D, out.dk + place);
+      store_row(dv_j, 1.0f, D, out.dv + place);
     }
   }
 }
 
-// The extra key's part of one row: adds to dq_i (without the scale) and to the gradients of the extra key.
+// The extra key in one row: adds to dq_i (without the scale) and to the gradients of the extra key.
 template <class Op, class E>
 void extra_key_row_backward(const Op op, const Head<E>& head, const RowState& row, std::int64_t t, const E* do_i,
-                            BackwardPacks<E>& packs, double& dextra_logit) {
+                            BackwardPanels<E>& panels, double& dextra_logit) {
   std::int64_t D = head.sizes.D();
   AttentionRow f(op, row.m);
   float x = head.extra_score(t) - row.m;
@@ -265,29 +266,29 @@ void extra_key_row_backward(const Op op, const Head<E>& head, const RowState& ro
   float da = head.extra.v ? row_dot(do_i, head.extra.v, D) : 0.0f;
   float ds = score_gradient(f, x, f.dpost(w) * da, row);
   dextra_logit += ds;
-  if (head.extra.v) add_row(f.post(w), do_i, packs.dextra_v, D);
+  if (head.extra.v) add_row(f.post(w), do_i, panels.dextra_v, D);
   if (!head.extra.k) return;
-  add_row(ds, head.extra.k, packs.dq + t * head.sizes.queries.width, D);
-  add_row(ds, head.q_row(t), packs.dextra_k, D);
+  add_row(ds, head.extra.k, panels.dq + t * head.sizes.queries.width, D);
+  add_row(ds, head.q_row(t), panels.dextra_k, D);
 }
 
-// Third stage: the extra key, and what all key tiles have added to.
+// Third stage: the extra key, then dbias and dq, which all key tiles have added to.
 template <class Op, class E>
-void finish_head(const Op op, const Head<E>& head, const BackwardInputs<E>& in, BackwardPacks<E>& packs,
+void finish_head(const Op op, const Head<E>& head, const BackwardInputs<E>& in, BackwardPanels<E>& panels,
                  const HeadGradients<E>& out) {
   std::int64_t T = head.span.T, D = head.sizes.D(), width = head.sizes.queries.width;
   if (head.extra.present()) {
     double dextra_logit = 0;
-    std::fill_n(packs.dextra_k, width, 0.0f);
-    std::fill_n(packs.dextra_v, width, 0.0f);
+    std::fill_n(panels.dextra_k, width, 0.0f);
+    std::fill_n(panels.dextra_v, width, 0.0f);
     for (std::int64_t t = 0; t < T; ++t)
-      extra_key_row_backward(op, head, packs.rows[t], t, in.grad_o + t * D, packs, dextra_logit);
-    if (out.dextra_k) finish_row(packs.dextra_k, head.scale, D, out.dextra_k);
-    if (out.dextra_v) finish_row(packs.dextra_v, 1.0f, D, out.dextra_v);
+      extra_key_row_backward(op, head, panels.rows[t], t, in.grad_o + t * D, panels, dextra_logit);
+    if (out.dextra_k) store_row(panels.dextra_k, head.scale, D, out.dextra_k);
+    if (out.dextra_v) store_row(panels.dextra_v, 1.0f, D, out.dextra_v);
     if (out.dextra_logit) *out.dextra_logit = static_cast<float>(dextra_logit);
   }
-  if (head.bias) packs.dbias.store(head.sizes.distances(), out.dbias);
-  for (std::int64_t t = 0; t < T; ++t) finish_row(packs.dq + t * width, head.scale, D, out.dq + t * D);
+  if (head.bias) panels.dbias.store(head.sizes.distances(), out.dbias);
+  for (std::int64_t t = 0; t < T; ++t) store_row(panels.dq + t * width, head.scale, D, out.dq + t * D);
 }
 
 template <class Op, class E>
@@ -296,22 +297,22 @@ AttentionGradients attention_backward_of(const Op& op, const Tensor& do_BHTD, co
                                          const Tensor& m_BHT, const Tensor& S_BHT, const AttentionConfig& config) {
   HeadSizes<E> sizes(q_BHTD, k_BGKD, config);
   AttentionGradients gradients = attention_check::empty_gradients(q_BHTD, k_BGKD, config);
-  GradientParts<E> parts(gradients, sizes);
+  PartialGradients<E> partial(gradients, sizes);
   HeadTasks tasks(q_BHTD.dim(0) * q_BHTD.dim(1));
-  ScratchBlocks<BackwardPacks<E>> packs(tasks.head_blocks(), sizes);
+  ScratchBlocks<BackwardPanels<E>> panels(tasks.head_blocks(), sizes);
   ScratchBlocks<GradientTile<E>> pairs(tasks.task_blocks(), sizes);
   std::int64_t T = sizes.span.T;
-  // f(head, what it reads, its scratch, n)
+  // f(head, its inputs, its scratch, n)
   auto stage = [&](std::int64_t count, auto f) {
     return HeadStage{count, [&, f](std::int64_t bh, std::int64_t n) {
                        Head<E> head(bh, sizes, q_BHTD, k_BGKD, config);
                        BackwardInputs<E> in{Head<E>::rows_of(do_BHTD, bh), Head<E>::rows_of(o_BHTD, bh),
                                             m_BHT.data<float>() + bh * T, S_BHT.data<float>() + bh * T};
-                       f(head, in, packs[tasks.head_block(bh)], n);
+                       f(head, in, panels[tasks.head_block(bh)], n);
                      }};
   };
   using In = const BackwardInputs<E>&;
-  using Packs = BackwardPacks<E>&;
+  using Packs = BackwardPanels<E>&;
   tasks.run({stage(1, [&](const Head<E>& head, In, Packs of_head,
                           std::int64_t) { of_head.load(head, k_BGKD, v_BGKD, do_BHTD); }),
              stage(sizes.queries.tiles,
@@ -320,12 +321,12 @@ AttentionGradients attention_backward_of(const Op& op, const Tensor& do_BHTD, co
                    }),
              stage(sizes.keys.tiles,
                    [&](const Head<E>& head, In, Packs of_head, std::int64_t n) {
-                     backward_key_tile(op, head, n, of_head, pairs[tasks.task_block()], parts.of(head));
+                     backward_key_tile(op, head, n, of_head, pairs[tasks.task_block()], partial.of(head));
                    }),
              stage(1, [&](const Head<E>& head, In in, Packs of_head, std::int64_t) {
-               finish_head(op, head, in, of_head, parts.of(head));
+               finish_head(op, head, in, of_head, partial.of(head));
              })});
-  parts.add_up();
+  partial.reduce();
   return gradients;
 }
 

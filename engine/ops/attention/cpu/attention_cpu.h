@@ -1,6 +1,6 @@
-// Fast attention on the CPU, f32 and bf16: tile by tile, without a T x K matrix (FlashAttention: Dao et al. 2022 and
-// 2023; the running row maximum is that of online softmax, Milakov and Gimelshein 2018). The formulas are in
-// attention.h; attention_ref.h has the same in plain loops.
+// Attention on the CPU, f32 and bf16: tile by tile, without a T x K matrix (FlashAttention: Dao et al. 2022 and 2023;
+// the running row maximum is that of online softmax, Milakov and Gimelshein 2018). The formulas are in attention.h;
+// attention_ref.h has the same in plain loops.
 #pragma once
 
 #include <limits>
@@ -13,16 +13,16 @@
 
 namespace sink::cpu {
 
-// f(zero of the element type), float or bf16.
+// Calls f with a zero of the element type, float or bf16.
 template <class F>
 auto with_fast_type(DType dtype, F&& f) {
   return dtype == DType::BF16 ? f(bf16{}) : f(float{});
 }
 
-// What all heads of one call share.
+// The sizes that all heads of one call share.
 template <class E>
 struct HeadSizes {
-  PackSizes<E> queries, keys;
+  PanelSizes<E> queries, keys;
   AttentionSpan span;
   bool bias;
 
@@ -32,7 +32,7 @@ struct HeadSizes {
         span{q_BHTD.dim(2), k_BGKD.dim(2), config.first_position, config.range},
         bias(config.bias_HT.defined()) {}
   std::int64_t D() const { return queries.D; }
-  // Distances between a query and the keys it sees.
+  // The number of distances between a query and the keys that it sees.
   std::int64_t distances() const { return span.first_position + span.T; }
   DistanceTable distance_table(Scratch& scratch) const {
     return {bias, span.first_position + queries.padded, keys.padded, scratch};
@@ -79,16 +79,14 @@ struct Head {
   }
 };
 
-// The inputs of the scores of one head: packed q and k, and the bias.
+// The inputs of the scores of one head: panels of q and k, and the bias.
 template <class E>
-struct ScorePacks {
-  Pack<E> q, k;
+struct ScorePanels {
+  Panel<E> q, k;
   DistanceTable bias;
 
-  ScorePacks(const HeadSizes<E>& sizes, int q_packings, int k_packings, Scratch& scratch)
-      : q(sizes.queries, q_packings, scratch),
-        k(sizes.keys, k_packings, scratch),
-        bias(sizes.distance_table(scratch)) {}
+  ScorePanels(const HeadSizes<E>& sizes, int q_layouts, int k_layouts, Scratch& scratch)
+      : q(sizes.queries, q_layouts, scratch), k(sizes.keys, k_layouts, scratch), bias(sizes.distance_table(scratch)) {}
   void load(const Head<E>& head, const Tensor& k_BGKD) {
     q.load(head.q);
     k.load(Head<E>::rows_of(k_BGKD, head.bg));
@@ -98,10 +96,10 @@ struct ScorePacks {
 
 // q_i . k_j of a tile.
 template <class E>
-void product_tile(const Tile& tile, const PackSizes<E>& sizes, const Pack<E>& q, const Pack<E>& k, float* s) {
+void product_tile(const Tile& tile, const PanelSizes<E>& sizes, const Panel<E>& q, const Panel<E>& k, float* s) {
   score_tile(tile, sizes, q.by_row + tile.t0 * sizes.row_words, k.transposed + tile.j0 * sizes.depth, s);
 }
-// Turns products into scores. Without a bias the returned factor is still to be applied, which costs nothing later.
+// Turns products into scores, up to the returned factor: without a bias, the caller applies the scale.
 template <class E>
 float with_bias(const Tile& tile, const Head<E>& head, const DistanceTable& bias, float* s) {
   if (!bias.present()) return head.scale;
@@ -109,12 +107,12 @@ float with_bias(const Tile& tile, const Head<E>& head, const DistanceTable& bias
   return 1.0f;
 }
 template <class E>
-float score_tile_with_bias(const Tile& tile, const Head<E>& head, const ScorePacks<E>& packs, float* s) {
-  product_tile(tile, head.sizes.queries, packs.q, packs.k, s);
-  return with_bias(tile, head, packs.bias, s);
+float score_tile_with_bias(const Tile& tile, const Head<E>& head, const ScorePanels<E>& panels, float* s) {
+  product_tile(tile, head.sizes.queries, panels.q, panels.k, s);
+  return with_bias(tile, head, panels.bias, s);
 }
 
-// The state of kTile queries in the forward pass while it goes over the keys.
+// The state of kTile queries during the pass over the keys.
 template <class E>
 struct QueryTile {
   std::int64_t width;
@@ -132,7 +130,7 @@ struct QueryTile {
   }
 };
 
-// The state before the first key: each row has seen the extra key or nothing.
+// The state before the first key: that of the extra key, if there is one.
 template <class Op, class E>
 void start_rows(const Op op, const Head<E>& head, std::int64_t t0, QueryTile<E>& rows) {
   std::memset(rows.o, 0, sizeof(float) * kTile * rows.width);
@@ -150,7 +148,7 @@ void start_rows(const Op op, const Head<E>& head, std::int64_t t0, QueryTile<E>&
 
 // The largest visible score of a row of a tile; lowest() if there is none.
 template <bool kComplete>
-inline float row_maximum(const float* s, Span run, VisibleKeys visible, float scale) {
+inline float row_max(const float* s, Span run, VisibleKeys visible, float scale) {
   FloatVector top = FloatVector{} + std::numeric_limits<float>::lowest();
   for (std::int64_t j = run.begin; j < run.end; j += kVectorFloats) {
     FloatVector x;
@@ -162,8 +160,8 @@ inline float row_maximum(const float* s, Span run, VisibleKeys visible, float sc
   return largest_of(top);
 }
 
-// Kernels that apply an operation to rows of scores are marked flatten: their loops vectorize only if everything that
-// they call is inlined.
+// Kernels that apply an operation to rows of scores are marked flatten: their loops vectorize only if all calls are
+// inlined.
 
 // Online softmax over one block of queries of a tile: turns scores s into g(s - m) in place (for softmax g = exp), and
 // rescales S and the unfinished o to the new row maximum m.
@@ -176,7 +174,7 @@ template <class Op, bool kComplete, class E>
     float* s_i = s + i * kTile;
     VisibleKeys visible = tile.visible(i);
     if constexpr (ShiftsByMax<Op>) {
-      float raised = raised_m(op, rows.m[i], row_maximum<kComplete>(s_i, run, visible, scale));
+      float raised = raised_m(op, rows.m[i], row_max<kComplete>(s_i, run, visible, scale));
       if (raised > rows.m[i]) {
         if (rows.S[i] != 0) {  // g(s - raised) = g(s - m) e^(m - raised)
           AttentionRow row(op, raised);
@@ -200,13 +198,13 @@ template <class Op, bool kComplete, class E>
         s_i[j + n] = counts ? gx : 0.0f;
         r_n[n] = counts ? rx : 0.0f;
       }
-      sum += load_numbers(r_n);
+      sum += load_floats(r_n);
     }
     rows.S[i] += sum_of(sum);
   }
 }
 
-// For one block of queries of a tile whose m and z are known: turns scores into normalized weights a, in place.
+// Turns scores into weights a, in place, for one block of queries with known m and z.
 template <class Op, bool kComplete>
 [[gnu::flatten, gnu::noinline]] void normalize_tile(const Op op, const Tile& tile, int block, float scale,
                                                     const float* m, const float* inverse, float* s) {
@@ -230,26 +228,26 @@ void weights_from_scores(const Op op, const Tile& tile, float scale, const float
       tile, [&](int block, auto complete) { normalize_tile<Op, complete()>(op, tile, block, scale, m, inverse, s); });
 }
 
-// out = factor * sum, a row of D values; overwrites the sum for bf16.
-inline void finish_row(float* sum, float factor, std::int64_t D, float* out) {
+// out = factor * sum, a row of D values. Overwrites sum where out is bf16.
+inline void store_row(float* sum, float factor, std::int64_t D, float* out) {
   for (std::int64_t d = 0; d < D; ++d) out[d] = sum[d] * factor;
 }
-inline void finish_row(float* sum, float factor, std::int64_t D, bf16* out) {
+inline void store_row(float* sum, float factor, std::int64_t D, bf16* out) {
   for (std::int64_t d = 0; d < D; ++d) sum[d] *= factor;
   round_row(sum, D, out);
 }
 
 inline FewQueries few_queries(const Head<float>& head) { return {head.q, head.span.T, head.span.K, head.sizes.D()}; }
 
-// Packed inputs of one head, or pointers to its rows where queries are few (attention_few_queries.h), with the same
-// bits.
+// The inputs of one head as panels, or as pointers to its rows where there are few queries (attention_few_queries.h).
+// Both give the same bits.
 template <class E>
-struct ForwardPacks : ScorePacks<E> {
-  Pack<E> v;
-  const E *k_rows = nullptr, *v_rows = nullptr;  // where queries are few, and nothing but the bias is packed
+struct ForwardPanels : ScorePanels<E> {
+  Panel<E> v;
+  const E *k_rows = nullptr, *v_rows = nullptr;  // set where there are few queries
 
-  ForwardPacks(const HeadSizes<E>& sizes, Scratch& scratch)
-      : ScorePacks<E>(sizes, kByRow, kTransposed, scratch), v(sizes.keys, kByRowPair, scratch) {}
+  ForwardPanels(const HeadSizes<E>& sizes, Scratch& scratch)
+      : ScorePanels<E>(sizes, kByRow, kTransposed, scratch), v(sizes.keys, kByRowPair, scratch) {}
 
   void load_for(const Head<E>& head, const Tensor& k_BGKD, const Tensor& v_BGKD) {
     if (!std::is_same_v<E, float> || head.span.T > kFewQueries) {
@@ -263,13 +261,13 @@ struct ForwardPacks : ScorePacks<E> {
 };
 
 template <class E>
-float forward_scores(const Tile& tile, const Head<E>& head, const ForwardPacks<E>& packs, float* s) {
+float forward_scores(const Tile& tile, const Head<E>& head, const ForwardPanels<E>& panels, float* s) {
   if constexpr (std::is_same_v<E, float>)
-    if (packs.k_rows) {
-      product_rows(tile, few_queries(head), packs.k_rows, s);
-      return with_bias(tile, head, packs.bias, s);
+    if (panels.k_rows) {
+      product_rows(tile, few_queries(head), panels.k_rows, s);
+      return with_bias(tile, head, panels.bias, s);
     }
-  return score_tile_with_bias(tile, head, packs, s);
+  return score_tile_with_bias(tile, head, panels, s);
 }
 
 // The outputs of one head.
@@ -281,17 +279,17 @@ struct HeadOutputs {
 
 // o += weights v over the keys of a tile; the weights are in rows.s.
 template <class E>
-void mix_values(const Tile& tile, const Head<E>& head, const ForwardPacks<E>& packs, QueryTile<E>& rows) {
+void mix_values(const Tile& tile, const Head<E>& head, const ForwardPanels<E>& panels, QueryTile<E>& rows) {
   if constexpr (std::is_same_v<E, float>)
-    if (packs.v_rows) return mix_rows(tile, few_queries(head), packs.v_rows, rows.s, rows.width, rows.o);
+    if (panels.v_rows) return mix_rows(tile, few_queries(head), panels.v_rows, rows.s, rows.width, rows.o);
   if constexpr (std::is_same_v<E, bf16>) round_rows(tile, rows.s, rows.weights);
-  mix_keys(tile, head.sizes.keys, rows.weights, packs.v.by_row_pair + tile.j0 / Words<E>::kPerWord * rows.width,
+  mix_keys(tile, head.sizes.keys, rows.weights, panels.v.by_row_pair + tile.j0 / Words<E>::kPerWord * rows.width,
            rows.o);
 }
 
-// A second pass over the keys for operations with a post function, which needs m and S of the whole row: recomputes o.
+// The second pass over the keys of operations with a post function, which needs m and S of the whole row: recomputes o.
 template <class Op, class E>
-void mix_with_post(const Op op, const Head<E>& head, const ForwardPacks<E>& packs, std::int64_t t0,
+void mix_with_post(const Op op, const Head<E>& head, const ForwardPanels<E>& panels, std::int64_t t0,
                    std::int64_t queries, QueryTile<E>& rows) {
   std::memset(rows.o, 0, sizeof(float) * kTile * rows.width);
   for (int i = 0; i < queries && head.extra.v; ++i) {
@@ -300,28 +298,28 @@ void mix_with_post(const Op op, const Head<E>& head, const ForwardPacks<E>& pack
     add_row(row.post(row.g(x) * rows.inverse[i]), head.extra.v, rows.o + i * rows.width, head.sizes.D());
   }
   for_each_key_tile(head.span, t0, [&](const Tile& tile) {
-    float scale = forward_scores(tile, head, packs, rows.s);
+    float scale = forward_scores(tile, head, panels, rows.s);
     weights_from_scores(op, tile, scale, rows.m, rows.inverse, rows.s);
-    mix_values(tile, head, packs, rows);
+    mix_values(tile, head, panels, rows);
   });
 }
 
 // The queries t0 ... of one head.
 template <class Op, class E>
-void attention_query_tile(const Op op, const Head<E>& head, const ForwardPacks<E>& packs, std::int64_t t0,
+void attention_query_tile(const Op op, const Head<E>& head, const ForwardPanels<E>& panels, std::int64_t t0,
                           QueryTile<E>& rows, const HeadOutputs<E>& out) {
   std::int64_t queries = std::min<std::int64_t>(kTile, head.span.T - t0), D = head.sizes.D();
   start_rows(op, head, t0, rows);
   for_each_key_tile(head.span, t0, [&](const Tile& tile) {
-    float scale = forward_scores(tile, head, packs, rows.s);
+    float scale = forward_scores(tile, head, panels, rows.s);
     for_each_block(tile, [&](int block, auto complete) { exp_tile<Op, complete()>(op, tile, block, scale, rows); });
-    if constexpr (!HasPost<Op>) mix_values(tile, head, packs, rows);
+    if constexpr (!HasPost<Op>) mix_values(tile, head, panels, rows);
   });
   std::fill_n(rows.inverse, kTile, 0.0f);
   for (int i = 0; i < queries; ++i) rows.inverse[i] = 1.0f / head.row(op, t0 + i, rows.m[i], rows.S[i]).z();
-  if constexpr (HasPost<Op>) mix_with_post(op, head, packs, t0, queries, rows);
+  if constexpr (HasPost<Op>) mix_with_post(op, head, panels, t0, queries, rows);
   for (int i = 0; i < queries; ++i) {
-    finish_row(rows.o + i * rows.width, HasPost<Op> ? 1.0f : rows.inverse[i], D, out.o + (t0 + i) * D);
+    store_row(rows.o + i * rows.width, HasPost<Op> ? 1.0f : rows.inverse[i], D, out.o + (t0 + i) * D);
     out.m[t0 + i] = rows.m[i];
     out.S[t0 + i] = rows.S[i];
   }
@@ -332,18 +330,18 @@ void attention_of(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, cons
                   const AttentionConfig& config, Tensor& o_BHTD, Tensor& m_BHT, Tensor& S_BHT) {
   HeadSizes<E> sizes(q_BHTD, k_BGKD, config);
   HeadTasks tasks(q_BHTD.dim(0) * q_BHTD.dim(1));
-  ScratchBlocks<ForwardPacks<E>> packs(tasks.head_blocks(), sizes);
+  ScratchBlocks<ForwardPanels<E>> panels(tasks.head_blocks(), sizes);
   ScratchBlocks<QueryTile<E>> rows(tasks.task_blocks(), sizes);
   auto load = [&](std::int64_t bh, std::int64_t) {
     Head<E> head(bh, sizes, q_BHTD, k_BGKD, config);
-    packs[tasks.head_block(bh)].load_for(head, k_BGKD, v_BGKD);
+    panels[tasks.head_block(bh)].load_for(head, k_BGKD, v_BGKD);
   };
   std::int64_t T = sizes.span.T, tiles = sizes.queries.tiles;
   auto query_tile = [&](std::int64_t bh, std::int64_t n) {
     Head<E> head(bh, sizes, q_BHTD, k_BGKD, config);
     HeadOutputs<E> out{Head<E>::rows_of(o_BHTD, bh), m_BHT.data<float>() + bh * T, S_BHT.data<float>() + bh * T};
-    std::int64_t t0 = (tiles - 1 - n) * kTile;  // those that see most keys first
-    attention_query_tile(op, head, packs[tasks.head_block(bh)], t0, rows[tasks.task_block()], out);
+    std::int64_t t0 = (tiles - 1 - n) * kTile;  // the queries that see the most keys first
+    attention_query_tile(op, head, panels[tasks.head_block(bh)], t0, rows[tasks.task_block()], out);
   };
   tasks.run({{1, load}, {tiles, query_tile}});
 }

@@ -1,4 +1,4 @@
-// What a bias by distance and an extra key need in the fast attention kernels.
+// The bias by distance and the extra key in the CPU attention kernels.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ template <class X, class Y>
 float row_dot(const X* x, const Y* y, std::int64_t D) {
   FloatVector sum{};
   std::int64_t d = 0;
-  for (; d + kVectorFloats <= D; d += kVectorFloats) sum += load_numbers(x + d) * load_numbers(y + d);
+  for (; d + kVectorFloats <= D; d += kVectorFloats) sum += load_floats(x + d) * load_floats(y + d);
   for (; d < D; ++d) sum[0] += static_cast<float>(x[d]) * static_cast<float>(y[d]);
   return sum_of(sum);
 }
@@ -25,8 +25,8 @@ void add_row(float factor, const X* x, float* y, std::int64_t D) {
   for (std::int64_t d = 0; d < D; ++d) y[d] += factor * static_cast<float>(x[d]);
 }
 
-// One number for each distance max(0, i - j) of one head, backwards and with distance 0 repeated at the end, so that a
-// row of a tile finds the numbers of rising keys j side by side: at row(i)[j].
+// One value for each distance max(0, i - j) of one head, in descending order of distance and with distance 0 repeated
+// at the end, so that the values of query i and ascending keys j are contiguous: row(i)[j].
 class DistanceTable {
  public:
   // Query positions i < queries and keys j < keys, both padded; absent if not `present`.
@@ -41,7 +41,7 @@ class DistanceTable {
     for (std::int64_t d = 0; d < distances; ++d) row(d)[0] = of_distance[d];
     std::fill_n(row(0), keys_, of_distance[0]);
   }
-  // Numbers that were added up at row(i)[j].
+  // Sums the values that were added at row(i)[j].
   void store(std::int64_t distances, float* of_distance) const {
     for (std::int64_t d = 1; d < distances; ++d) of_distance[d] = row(d)[0];
     of_distance[0] = 0;
@@ -64,7 +64,7 @@ inline void add_bias(const Tile& tile, int block, float scale, const DistanceTab
   }
 }
 
-// Adds the gradients of scores to those of the bias.
+// dbias += ds
 inline void add_bias_gradient(const Tile& tile, const float* ds, const DistanceTable& dbias) {
   for (int i = 0; i < tile.queries; ++i) {
     Span run = tile.key_runs[i / kRowBlock];

@@ -1,5 +1,4 @@
-// Spreads the heads of attention over the threads: whole heads, or the tiles of each where heads are fewer than
-// threads.
+// Distributes attention over the threads: by head, or by tile where there are fewer heads than threads.
 #pragma once
 
 #include <atomic>
@@ -10,8 +9,8 @@
 
 namespace sink::cpu {
 
-// One stage of the work on a head: run(bh, n) for n in [0, tasks). A task may wait for one with a smaller n of its own
-// head and stage, and for no other.
+// One stage of a head: run(bh, n) for n in [0, tasks). A task may wait only for tasks of its head and stage with
+// smaller n.
 struct HeadStage {
   std::int64_t tasks;
   std::function<void(std::int64_t bh, std::int64_t n)> run;
@@ -21,13 +20,13 @@ class HeadTasks {
  public:
   HeadTasks(std::int64_t heads) : heads_(heads), split_(heads < thread_count()) {}
 
-  // Scratch memory: of one head while it is worked on, and of one task.
+  // Indices of scratch memory: per head in progress, and per task.
   std::int64_t head_blocks() const { return split_ ? heads_ : thread_count(); }
   std::int64_t head_block(std::int64_t bh) const { return split_ ? bh : thread_index(); }
   static std::int64_t task_blocks() { return thread_count(); }
   static std::int64_t task_block() { return thread_index(); }
 
-  // All stages of all heads; a stage of a head begins when the one before has ended.
+  // Runs all stages of all heads. A stage of a head starts after the previous one has finished.
   void run(const std::vector<HeadStage>& stages) const {
     if (split_) {
       for (const HeadStage& stage : stages) run_split(stage);
@@ -40,7 +39,7 @@ class HeadTasks {
   }
 
  private:
-  // Tasks are begun in the order of their numbers, whatever the scheduler does: what a task waits for is running.
+  // Tasks start in ascending order, whatever the scheduler does: a task never waits for one that has not started.
   void run_split(const HeadStage& stage) const {
     std::atomic<std::int64_t> next = 0;
     parallel_for(heads_ * stage.tasks, [&](std::int64_t) {

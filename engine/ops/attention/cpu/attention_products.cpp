@@ -1,10 +1,10 @@
-// Compiles the parts of the fast kernels that no operation changes.
+// Instantiates what does not depend on the operation.
 #include "engine/ops/attention/cpu/attention_products.h"
 
 namespace sink::cpu {
 
-template class Pack<float>;
-template class Pack<bf16>;
+template class Panel<float>;
+template class Panel<bf16>;
 SINK_ATTENTION_PRODUCTS(, float)
 SINK_ATTENTION_PRODUCTS(, bf16)
 

@@ -1,13 +1,13 @@
-// The three products of attention on one tile, restricted to the parts of it that hold visible pairs.
+// The three products of attention on one tile, restricted to the blocks that contain visible pairs.
 #pragma once
 
 #include "engine/ops/attention/cpu/attention_tile.h"
 
 namespace sink::cpu {
 
-// S = Q K^T of a tile, unscaled: s[kTile][kTile]. q is packed by row, k_T is this key tile transposed.
+// S = Q K^T of a tile, unscaled: s[kTile][kTile]. q is a panel by row, k_T this key tile transposed.
 template <class E>
-void score_tile(const Tile& tile, const PackSizes<E>& sizes, const typename Words<E>::Word* q,
+void score_tile(const Tile& tile, const PanelSizes<E>& sizes, const typename Words<E>::Word* q,
                 const typename Words<E>::Word* k_T, float* s) {
   for (int block = 0; block * kRowBlock < tile.queries; ++block) {
     auto [begin, end] = tile.key_runs[block];
@@ -16,10 +16,9 @@ void score_tile(const Tile& tile, const PackSizes<E>& sizes, const typename Word
   }
 }
 
-// C += W B over the keys of a tile. w[kTile][kTile] holds numbers of type E by query; b is packed by
-// row pair.
+// C += W B over the keys of a tile. w[kTile][kTile] is row-major, of type E; b is a panel by row pair.
 template <class E>
-void mix_keys(const Tile& tile, const PackSizes<E>& sizes, const E* w, const typename Words<E>::Word* b, float* c) {
+void mix_keys(const Tile& tile, const PanelSizes<E>& sizes, const E* w, const typename Words<E>::Word* b, float* c) {
   constexpr int kPerWord = Words<E>::kPerWord;
   const auto* w_words = reinterpret_cast<const typename Words<E>::Word*>(w);
   for (int block = 0; block * kRowBlock < tile.queries; ++block) {
@@ -30,9 +29,9 @@ void mix_keys(const Tile& tile, const PackSizes<E>& sizes, const E* w, const typ
   }
 }
 
-// C += W^T B over the queries of a tile. w[kTile][kTile] is packed by row pair, in each kPerWord-th row, as b is.
+// C += W^T B over the queries of a tile. w[kTile][kTile] is packed by row pair, in every kPerWord-th row; so is b.
 template <class E>
-void mix_queries(const Tile& tile, const PackSizes<E>& sizes, const float* w, const typename Words<E>::Word* b,
+void mix_queries(const Tile& tile, const PanelSizes<E>& sizes, const float* w, const typename Words<E>::Word* b,
                  float* c) {
   constexpr int kPerWord = Words<E>::kPerWord;
   const auto* w_words = reinterpret_cast<const typename Words<E>::Word*>(w);
@@ -44,7 +43,7 @@ void mix_queries(const Tile& tile, const PackSizes<E>& sizes, const float* w, co
   }
 }
 
-// The numbers of a tile in bf16.
+// Rounds a tile to bf16.
 inline void round_rows(const Tile& tile, const float* x, bf16* out) {
   for (int i = 0; i < tile.queries; ++i) {
     auto [begin, end] = tile.key_runs[i / kRowBlock];
@@ -53,11 +52,10 @@ inline void round_rows(const Tile& tile, const float* x, bf16* out) {
 }
 
 // Compiled once, in attention_products.cpp, and not again with every operation.
-#define SINK_ATTENTION_PRODUCTS(prefix, E)                                                                           \
-  prefix template void score_tile<E>(const Tile&, const PackSizes<E>&, const Words<E>::Word*, const Words<E>::Word*, \
-                                     float*);                                                                        \
-  prefix template void mix_keys<E>(const Tile&, const PackSizes<E>&, const E*, const Words<E>::Word*, float*);       \
-  prefix template void mix_queries<E>(const Tile&, const PackSizes<E>&, const float*, const Words<E>::Word*, float*);
+#define SINK_ATTENTION_PRODUCTS(prefix, E)               \
+  prefix template decltype(score_tile<E>) score_tile<E>; \
+  prefix template decltype(mix_keys<E>) mix_keys<E>;     \
+  prefix template decltype(mix_queries<E>) mix_queries<E>;
 SINK_ATTENTION_PRODUCTS(extern, float)
 SINK_ATTENTION_PRODUCTS(extern, bf16)
 

@@ -1,11 +1,10 @@
-// The mask of a tile of kTile queries by kTile keys: which blocks of it are computed at all, and which single scores
-// count.
+// The mask of a tile of kTile queries by kTile keys: which blocks are computed, and which scores are visible.
 #pragma once
 
 #include <type_traits>
 
 #include "engine/key_range.h"
-#include "engine/ops/attention/cpu/attention_pack.h"
+#include "engine/ops/attention/cpu/attention_panel.h"
 
 namespace sink::cpu {
 
@@ -15,14 +14,14 @@ struct VisibleKeys {
   bool operator()(int j) const { return (j < prefix) | ((j >= first) & (j < last)); }
 };
 
-// T queries from first_position on against K keys.
+// T queries from first_position on, and K keys.
 struct AttentionSpan {
   std::int64_t T, K, first_position;
   KeyRange range;
 };
 
-// Only row blocks of queries (keys) against runs of keys (queries) that contain a visible pair are computed. Rounding
-// these runs to whole vectors adds pairs that do not count; their weights are set to zero.
+// Each block of queries (keys) is computed with the range of keys (queries) that contains all of its visible pairs,
+// rounded to whole vectors. The weights of the invisible pairs in it are set to zero.
 struct Tile {
   KeyRange range;
   std::int64_t t0, i0, j0;             // first query, its position, first key
@@ -31,10 +30,10 @@ struct Tile {
   Span key_runs[kTile / kRowBlock];    // of each block of queries: keys, in whole vectors
   Span query_runs[kTile / kRowBlock];  // of each block of keys: queries, in whole row blocks
 
-  // The tile of queries t0 ... and keys j0 ...; false if no query sees a key, and the tile is not filled in.
+  // Sets the tile to the queries t0 ... and keys j0 ...; returns false if no query sees a key.
   bool open(const AttentionSpan& span, std::int64_t first_query, std::int64_t first_key) {
     range = span.range;
-    range.prefix = std::min(range.prefix, span.K);  // padding is no key
+    range.prefix = std::min(range.prefix, span.K);  // without padding
     t0 = first_query;
     i0 = span.first_position + t0;
     j0 = first_key;
@@ -66,7 +65,7 @@ struct Tile {
   }
 };
 
-// f(tile) for every tile of the queries t0 ... that contains a visible pair, in rising order of keys.
+// f(tile) for every tile of the queries t0 ... that contains a visible pair, in ascending order of keys.
 template <class F>
 void for_each_key_tile(const AttentionSpan& span, std::int64_t t0, F&& f) {
   Tile tile;

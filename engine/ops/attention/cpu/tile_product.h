@@ -1,8 +1,8 @@
-// The one matrix product of the fast attention kernels: C (+)= A B on tiles that lie packed in scratch memory, A
-// element by element, B and C in vectors.
+// The matrix product of the CPU attention kernels: C (+)= A B on panels in scratch memory. Elements of A are broadcast;
+// B and C are read in vectors.
 //
-// The depth k of a product is counted in words. A word of f32 is one number; a word of bf16 holds two numbers adjacent
-// in depth, which is what the processor's bf16 dot product takes, and otherwise the same code serves both.
+// The depth k of a product is counted in words. A word of f32 is one value; a word of bf16 holds two values adjacent in
+// depth, as the processor's bf16 dot product expects. The same code serves both.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ using FloatVector = float __attribute__((vector_size(4 * kVectorFloats)));
 // Pairs of bf16 are written as bf16 and read as words, hence may_alias.
 using WordVector = std::uint32_t __attribute__((vector_size(4 * kVectorFloats), may_alias));
 
-// x with its elements moved kBy places towards the front, the first ones to the end.
+// x rotated by kBy elements towards the front.
 template <int kBy, std::size_t... n>
 inline FloatVector rotated(FloatVector x, std::index_sequence<n...>) {
   return __builtin_shufflevector(x, x, (n + kBy) % kVectorFloats...);
@@ -52,20 +52,20 @@ inline float sum_of(FloatVector x) {
   return reduce(x, [](FloatVector a, FloatVector b) { return a + b; });
 }
 
-// kVectorFloats numbers from any address.
-inline FloatVector load_numbers(const float* x) {
-  FloatVector numbers;
-  std::memcpy(&numbers, x, sizeof(numbers));
-  return numbers;
+// Loads kVectorFloats values from an unaligned address.
+inline FloatVector load_floats(const float* x) {
+  FloatVector values;
+  std::memcpy(&values, x, sizeof(values));
+  return values;
 }
-inline FloatVector load_numbers(const bf16* x) {
+inline FloatVector load_floats(const bf16* x) {
   using Halves = std::uint16_t __attribute__((vector_size(2 * kVectorFloats)));
   Halves halves;
   std::memcpy(&halves, x, sizeof(halves));
   return (FloatVector)(__builtin_convertvector(halves, WordVector) << 16);  // a bf16 is the upper half of a float
 }
 
-// Requires: Word, kPerWord (numbers a word holds), Vector (of words), multiply_add(c, a, b) = c + a . b
+// Requires: Word, kPerWord (values per word), Vector (of words), multiply_add(c, a, b) = c + a . b
 template <class E>
 struct Words;
 
@@ -87,7 +87,7 @@ struct Words<bf16> {
 #if defined(__AVX512BF16__) && defined(__AVX512F__)
     return (FloatVector)_mm512_dpbf16_ps((__m512)c, (__m512bh)a_all, (__m512bh)b);
 #else
-    // The low and the high number of each word, as the upper halves of floats.
+    // The low and the high value of each word, as the upper halves of floats.
     c += (FloatVector)(a_all << 16) * (FloatVector)(b << 16);
     return c + (FloatVector)(a_all & 0xffff0000u) * (FloatVector)(b & 0xffff0000u);
 #endif
@@ -144,7 +144,7 @@ inline void multiply_rows(const typename Words<E>::Word* a, std::int64_t a_strid
       std::int64_t left = vectors - n;
       const auto* b_n = b + n * kVectorFloats;
       float* c_n = c_rows + n * kVectorFloats;
-      if (left == 3 || left > 4) {  // 4 is better cut 2 + 2 than 3 + 1
+      if (left == 3 || left > 4) {  // 2 + 2 is faster than 3 + 1
         multiply_registers<E, kAccess, 3>(a_rows, a_stride, b_n, b_stride, c_n, c_stride, depth, add);
         n += 3;
       } else if (left >= 2) {

@@ -1,6 +1,6 @@
-// The backward pass on the CUDA device in F32, without a number that two warps add to: a warp per query for dq and D, a
-// warp per key for dk and dv, a warp per head and distance for dbias; what the extra key gets of each query is written
-// down and summed afterwards.
+// The backward pass in F32, without atomics: a warp per query for dq, a warp per key for dk and dv, a warp per
+// head and distance for dbias. Each query's contribution to the gradients of the extra key is stored and summed
+// afterwards.
 #pragma once
 
 #include "engine/ops/attention/attention_check.h"
@@ -9,11 +9,15 @@
 
 namespace sink::cuda {
 
-// With what a query's row of the map needs of it.
 struct RowBackward : AttentionBackward<float> {
   template <class Op>
   __device__ AttentionWeights<Op> weights(const Op& op, const AttentionQuery& query) const {
     return {op, m_BHT[query.bht], S_BHT[query.bht], query.keys()};
+  }
+  // The same from what the dq kernel has stored: without S.
+  template <class Op>
+  __device__ AttentionWeights<Op> stored_weights(const Op& op, const AttentionQuery& query) const {
+    return {op, FastFloat(m_BHT[query.bht]), FastFloat(inverse_z_BHT[query.bht])};
   }
   __device__ const float* do_D(const AttentionQuery& query) const { return do_BHTD + query.bht * a.D; }
   // do_i . v of the extra key
@@ -22,7 +26,7 @@ struct RowBackward : AttentionBackward<float> {
   }
 };
 
-// D_i = sum_j w_ij dw_ij, in all lanes; do_i . o_i where post is the identity.
+// Returns D_i = sum_j w_ij dw_ij, in all lanes; do_i . o_i where post is the identity.
 template <class Op>
 __device__ float row_D(const Op& op, const RowBackward& in, const AttentionQuery& query) {
   if constexpr (!DividesBySum<Op>) {
@@ -45,7 +49,7 @@ __device__ float row_D(const Op& op, const RowBackward& in, const AttentionQuery
   }
 }
 
-// A query's dq_i = scale sum_j ds_ij k_j, its D_i, and the extra key's ds_i* and a_i*.
+// dq_i = scale sum_j ds_ij k_j, 1 / z_i, z' D_i, and ds_i* and a_i* of the extra key.
 template <class Op>
 __global__ void attention_dq_kernel(Op op, RowBackward in, float* dq_BHTD, float* extra_ds_BHT, float* extra_a_BHT) {
   const AttentionArguments<float>& a = in.a;
@@ -55,8 +59,11 @@ __global__ void attention_dq_kernel(Op op, RowBackward in, float* dq_BHTD, float
   AttentionWeights<Op> weights = in.weights(op, query);
   std::int64_t keys = query.keys();
   const float* do_D = in.do_D(query);
-  float D_i = row_D(op, in, query), through_sum = weights.through_sum(D_i);
-  if (lane_of_thread() == 0) in.D_BHT[bht] = D_i;
+  float dz_D = weights.dz_D(row_D(op, in, query));
+  if (lane_of_thread() == 0) {
+    in.inverse_z_BHT[bht] = float(weights.inverse_z);
+    in.dz_D_BHT[bht] = dz_D;
+  }
 
   WarpSums dq(0, 1, a.D);
   for (std::int64_t first = 0; first < keys; first += kWarp) {
@@ -64,16 +71,16 @@ __global__ void attention_dq_kernel(Op op, RowBackward in, float* dq_BHTD, float
     float ds = 0;
     if (n < keys) {
       std::int64_t j = query.key(n);
-      ds = weights.ds(query.score(j), dot(do_D, query.v_D(j), a.D), through_sum);
+      ds = weights.ds(query.score(j), dot(do_D, query.v_D(j), a.D), dz_D);
     }
-    dq.of_lanes[lane_of_thread()] = ds;
+    dq.lane_values[lane_of_thread()] = ds;
     sync_warp();
     int count = static_cast<int>(keys - first < kWarp ? keys - first : kWarp);
     dq.add(count, [&](int lane) { return query.k_D(query.key(first + lane)); });
     sync_warp();
   }
   if (a.has_extra_key()) {
-    float s = query.extra_score(), ds = weights.ds(s, in.extra_da(query), through_sum);
+    float s = query.extra_score(), ds = weights.ds(s, in.extra_da(query), dz_D);
     if (a.extra_k_HD)
       for (std::int64_t d = lane_of_thread(); d < a.D; d += kWarp) dq.sums_D[d] += ds * a.extra_k_HD[query.h * a.D + d];
     if (lane_of_thread() == 0) {
@@ -81,10 +88,10 @@ __global__ void attention_dq_kernel(Op op, RowBackward in, float* dq_BHTD, float
       extra_a_BHT[bht] = weights.a(s);
     }
   }
-  dq.write(a.scale, dq_BHTD + bht * a.D);
+  dq.store(a.scale, dq_BHTD + bht * a.D);
 }
 
-// A key's dk_j = scale sum_i ds_ij q_i and dv_j = sum_i a_ij do_i, over the queries of all heads that read its head.
+// dk_j = scale sum_i ds_ij q_i and dv_j = sum_i a_ij do_i, over the queries of all heads of the group.
 template <class Op>
 __global__ void attention_dk_dv_kernel(Op op, RowBackward in, float* dk_BGKD, float* dv_BGKD) {
   const AttentionArguments<float>& a = in.a;
@@ -102,13 +109,13 @@ __global__ void attention_dk_dv_kernel(Op op, RowBackward in, float* dk_BGKD, fl
       float ds = 0, weight = 0;
       if (t < end_t && range.sees(a.first_position + t, j)) {
         AttentionQuery query(a, first_row + t);
-        AttentionWeights<Op> weights = in.weights(op, query);
+        AttentionWeights<Op> weights = in.stored_weights(op, query);
         float s = query.score(j);
         weight = weights.a(s);
-        ds = weights.ds(s, dot(in.do_D(query), query.v_D(j), a.D), weights.through_sum(in.D_BHT[query.bht]));
+        ds = weights.ds(s, dot(in.do_D(query), query.v_D(j), a.D), in.dz_D_BHT[query.bht]);
       }
-      dk.of_lanes[lane_of_thread()] = ds;
-      dv.of_lanes[lane_of_thread()] = weight;
+      dk.lane_values[lane_of_thread()] = ds;
+      dv.lane_values[lane_of_thread()] = weight;
       sync_warp();
       int count = static_cast<int>(end_t - first < kWarp ? end_t - first : kWarp);
       dk.add(count, [&](int lane) { return a.q_BHTD + (first_row + first + lane) * a.D; });
@@ -116,11 +123,11 @@ __global__ void attention_dk_dv_kernel(Op op, RowBackward in, float* dk_BGKD, fl
       sync_warp();
     }
   }
-  dk.write(a.scale, dk_BGKD + bgj * a.D);
-  dv.write(1, dv_BGKD + bgj * a.D);
+  dk.store(a.scale, dk_BGKD + bgj * a.D);
+  dv.store(1, dv_BGKD + bgj * a.D);
 }
 
-// dbias_h[distance] = sum of ds_ij over all queries and the keys at that distance; at 0 also those in its future.
+// dbias_h[distance] = sum of ds_ij over all queries and the keys at that distance; 0 includes keys after the query.
 template <class Op>
 __global__ void attention_dbias_kernel(Op op, RowBackward in, float* dbias_HT) {
   const AttentionArguments<float>& a = in.a;
@@ -129,13 +136,13 @@ __global__ void attention_dbias_kernel(Op op, RowBackward in, float* dbias_HT) {
   float sum = 0;
   for (std::int64_t bt = lane_of_thread(); bt < a.B * a.T; bt += kWarp) {
     AttentionQuery query(a, (bt / a.T * a.H + h) * a.T + bt % a.T);
-    AttentionWeights<Op> weights = in.weights(op, query);
+    AttentionWeights<Op> weights = in.stored_weights(op, query);
     std::int64_t first = query.i - distance,
                  end = distance == 0 && a.range.prefix > first + 1 ? a.range.prefix : first + 1;
-    float through_sum = weights.through_sum(in.D_BHT[query.bht]);
+    float dz_D = in.dz_D_BHT[query.bht];
     for (std::int64_t j = first; j < (end < a.K ? end : a.K); ++j)
       if (j >= 0 && query.range.sees(query.i, j))
-        sum += weights.ds(query.score(j), dot(in.do_D(query), query.v_D(j), a.D), through_sum);
+        sum += weights.ds(query.score(j), dot(in.do_D(query), query.v_D(j), a.D), dz_D);
   }
   sum = warp_sum(sum);
   if (lane_of_thread() == 0) dbias_HT[row] = sum;
@@ -145,24 +152,20 @@ template <class Op>
 AttentionGradients attention_backward_in_rows(const Op& op, const Tensor& grad_o, const Tensor& q, const Tensor& k,
                                               const Tensor& v, const Tensor& o, const Tensor& m, const Tensor& S,
                                               const AttentionConfig& config) {
-  AttentionGradients gradients = empty_gradients(q, k, config);
-  Tensor row_D = Tensor::empty_like(m), extra_ds, extra_a;
-  if (config.extra_key.present()) extra_ds = Tensor::empty_like(m), extra_a = Tensor::empty_like(m);
-  RowBackward in{{attention_arguments<float>(q, k, v, config), grad_o.device_data<float>(), o.device_data<float>(),
-                  m.device_data<float>(), S.device_data<float>(), row_D.device_data<float>()}};
   Grid queries = grid_of_rows(m.size()), keys = grid_of_rows(k.size() / k.dim(3));
   queries.shared_bytes = WarpSums::bytes(1, q.dim(3));
   keys.shared_bytes = WarpSums::bytes(2, q.dim(3));
-  launch(queries, attention_dq_kernel<Op>, op, in, gradients.dq_BHTD.device_data<float>(),
-         extra_ds.defined() ? extra_ds.device_data<float>() : nullptr,
-         extra_a.defined() ? extra_a.device_data<float>() : nullptr);
-  launch(keys, attention_dk_dv_kernel<Op>, op, in, gradients.dk_BGKD.device_data<float>(),
-         gradients.dv_BGKD.device_data<float>());
-  if (gradients.dbias_HT.defined())
-    launch(grid_of_rows(config.bias_HT.size()), attention_dbias_kernel<Op>, op, in,
-           gradients.dbias_HT.device_data<float>());
-  if (config.extra_key.present()) sum_extra_gradients(in, extra_ds, extra_a, gradients);
-  return gradients;
+  return backward_with<float>(
+      grad_o, q, k, v, o, m, S, config,
+      [&](const AttentionBackward<float>& inputs, AttentionGradients& gradients, float* extra_ds, float* extra_a) {
+        RowBackward in{inputs};
+        launch(queries, attention_dq_kernel<Op>, op, in, gradients.dq_BHTD.device_data<float>(), extra_ds, extra_a);
+        launch(keys, attention_dk_dv_kernel<Op>, op, in, gradients.dk_BGKD.device_data<float>(),
+               gradients.dv_BGKD.device_data<float>());
+        if (gradients.dbias_HT.defined())
+          launch(grid_of_rows(config.bias_HT.size()), attention_dbias_kernel<Op>, op, in,
+                 gradients.dbias_HT.device_data<float>());
+      });
 }
 
 template <class Op>

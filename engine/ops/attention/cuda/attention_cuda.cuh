@@ -1,9 +1,9 @@
-// What attention's CUDA kernels share: their arguments, one query with one key, and a row's weights.
+// What the CUDA kernels of attention share: their arguments, the scores of one query, and the weights of one row.
 //
-// Scores are computed where they are needed and never stored: memory is O(T). In F32 a warp has one row of the map, or
-// one column of it; its lanes have neighbouring keys, or queries, and each computes whole scores. Then all lanes add up
-// vectors, each lane its own coordinates. In BF16 the tensor cores compute tiles of the map (attention_tiles_cuda.cuh);
-// heads whose width does not fit them are converted to F32.
+// Scores are recomputed where they are needed and never stored: memory is O(T). In F32 a warp has one query (or key);
+// each of its lanes computes whole scores with neighbouring keys (queries). Then the lanes add up weighted vectors
+// together, each lane its own elements. In BF16 the tensor cores compute tiles of scores (attention_tiles_cuda.cuh);
+// heads whose width does not fit are converted to F32.
 #pragma once
 
 #include "engine/cuda/fast_float.cuh"
@@ -22,6 +22,7 @@ struct AttentionArguments {
   KeyRange range;
   const std::int32_t* document_starts_BK;  // null where there is none
   std::int64_t first_position;
+  int queries_per_key_head;  // H / G
 
   __device__ bool has_extra_key() const { return extra_k_HD || extra_logit_H; }
   // The keys that queries of sequence b see.
@@ -32,13 +33,17 @@ struct AttentionArguments {
   }
 };
 
+// Null for an undefined tensor.
 inline const float* data_or_null(const Tensor& x) { return x.defined() ? x.device_data<float>() : nullptr; }
+inline float* data_or_null(Tensor& x) { return x.defined() ? x.device_data<float>() : nullptr; }
 
 template <class X>
 AttentionArguments<X> attention_arguments(const Tensor& q, const Tensor& k, const Tensor& v,
                                           const AttentionConfig& config) {
   const Tensor& starts = config.document_starts_BK;
   KeyRange range = config.range;
+  range.prefix = std::min(range.prefix, k.dim(2));  // no larger than the number of keys, which fits an int in tiles
+  range.window = std::min(range.window, k.dim(2));
   if (starts.defined()) range.positions = starts.dim(1);
   return {.B = q.dim(0),
           .H = q.dim(1),
@@ -57,7 +62,8 @@ AttentionArguments<X> attention_arguments(const Tensor& q, const Tensor& k, cons
           .scale = static_cast<float>(config.scale),
           .range = range,
           .document_starts_BK = starts.defined() ? starts.device_data<std::int32_t>() : nullptr,
-          .first_position = config.first_position};
+          .first_position = config.first_position,
+          .queries_per_key_head = static_cast<int>(q.dim(1) / k.dim(1))};
 }
 
 __device__ inline float dot(const float* x_D, const float* y_D, std::int64_t D) {
@@ -66,10 +72,10 @@ __device__ inline float dot(const float* x_D, const float* y_D, std::int64_t D) 
   return sum;
 }
 
-// One query: row `bht` of q, of head h and position i.
+// One query: row bht of q, in head h at position i.
 struct AttentionQuery {
   const AttentionArguments<float>& a;
-  std::int64_t bht, h, i, first_key_row;  // the last: of k and v, where its key head begins
+  std::int64_t bht, h, i, first_key_row;  // first_key_row: of its key head in k and v
   const float* q_D;
   KeyRange range;
 
@@ -82,7 +88,7 @@ struct AttentionQuery {
         q_D(a.q_BHTD + bht * a.D),
         range(a.range_of(bht / a.T / a.H)) {}
 
-  // How many keys it sees, and which is the n-th of them.
+  // The number of keys that it sees, and the n-th of them.
   __device__ std::int64_t keys() const { return range.count(i, a.K); }
   __device__ std::int64_t key(std::int64_t n) const {
     std::int64_t prefix = range.prefix < a.K ? range.prefix : a.K, first = range.first(i);
@@ -92,26 +98,27 @@ struct AttentionQuery {
   __device__ const float* v_D(std::int64_t j) const { return a.v_BGKD + (first_key_row + j) * a.D; }
 
   // s_ij = scale q_i . k_j + bias_h[max(0, i - j)]
-  __device__ float score(std::int64_t j) const {
-    float s = a.scale * dot(q_D, k_D(j), a.D);
+  __device__ float score(std::int64_t j) const { return score(j, dot(q_D, k_D(j), a.D)); }
+  __device__ float score(std::int64_t j, float qk) const {
+    float s = a.scale * qk;
     return a.bias_HT ? s + a.bias_HT[h * a.bias_columns + (i > j ? i - j : 0)] : s;
   }
-  // The score of the extra key, where there is one.
+  // The score of the extra key, if there is one.
   __device__ float extra_score() const {
     return a.extra_logit_H ? a.extra_logit_H[h] : a.scale * dot(q_D, a.extra_k_HD + h * a.D, a.D);
   }
 };
 
-// What backward reads of the forward pass, and one number per query that its kernels hand on.
+// The inputs of the backward kernels, and 1 / z and z' D, which the dq kernel stores and the others load.
 template <class X>
 struct AttentionBackward {
   AttentionArguments<X> a;
   const X *do_BHTD, *o_BHTD;
   const float *m_BHT, *S_BHT;
-  float* D_BHT;
+  float *inverse_z_BHT, *dz_D_BHT;
 };
 
-// A row of the map that a forward pass has made: its weights and, for a backward pass, what scores get of it.
+// The weights of a row after the forward pass, and the gradients of its scores.
 template <class Op>
 struct AttentionWeights {
   AttentionRow<Op, FastFloat> row;
@@ -122,46 +129,53 @@ struct AttentionWeights {
       : row(op, m, S, static_cast<float>(keys)), inverse_z(FastFloat(1.0f) / row.z()) {}
 
   __device__ float z() const { return float(row.z()); }
-  __device__ FastFloat w(FastFloat s) const { return row.g(s - row.m) * inverse_z; }
-  __device__ float a(float s) const { return float(row.post(w(s))); }
-  // What a weight gets of the gradient da of what `post` makes of it.
-  __device__ FastFloat dw(FastFloat s, FastFloat da) const { return HasPost<Op> ? row.dpost(w(s)) * da : da; }
-  // z' D, which ds needs; of a row that knows its S.
-  __device__ float through_sum(float D) const { return float(row.dz() * D); }
+  __device__ FastFloat w(FastFloat s) const { return w_at(s - row.m); }
+  __device__ float a(FastFloat s) const { return a_at(s - row.m); }
+  __device__ FastFloat dw(FastFloat s, FastFloat da) const { return dw_at(s - row.m, da); }
+  // z' D of a row that has its S.
+  __device__ float dz_D(float D) const { return float(row.dz() * D); }
+  __device__ float ds(FastFloat s, float da, float dz_D) const { return ds_at(s - row.m, da, dz_D); }
+
+  // The same as functions of x = s - m.
+  __device__ FastFloat w_at(FastFloat x) const { return row.g(x) * inverse_z; }
+  __device__ float a_at(FastFloat x) const { return float(row.post(w_at(x))); }
+  // dw = post'(w) da
+  __device__ FastFloat dw_at(FastFloat x, FastFloat da) const { return HasPost<Op> ? row.dpost(w_at(x)) * da : da; }
   // ds = (g' dw - r' z' D) / z
-  __device__ float ds(float s, float da, float through_sum) const {
-    FastFloat x = s - row.m, gradient = row.dg(x) * dw(s, da);
-    if constexpr (DividesBySum<Op>) gradient = gradient - row.dr(x) * through_sum;
+  __device__ float ds_at(FastFloat x, float da, float dz_D) const {
+    FastFloat gradient = row.dg(x) * dw_at(x, da);
+    if constexpr (DividesBySum<Op>) gradient = gradient - row.dr(x) * dz_D;
     return float(gradient * inverse_z);
   }
 };
 
-// For every warp of a block: a vector of D sums, each coordinate a lane's own, and a number of each lane that all read.
+// In shared memory, for every warp of a block: a vector of D sums, whose element d belongs to lane d % 32, and one
+// value per lane that all lanes read.
 struct WarpSums {
-  float *sums_D, *of_lanes;
+  float *sums_D, *lane_values;
   std::int64_t D;
 
-  // The n-th of `vectors` per warp.
+  // Vector n of `vectors` per warp, zero.
   __device__ WarpSums(int n, int vectors, std::int64_t D) : D(D) {
     std::int64_t warp = threadIdx.x / kWarp;
     float* own = shared_memory<float>() + warp * vectors * (D + kWarp) + n * (D + kWarp);
     sums_D = own;
-    of_lanes = own + D;
+    lane_values = own + D;
     for (std::int64_t d = lane_of_thread(); d < D; d += kWarp) sums_D[d] = 0;
   }
   static std::size_t bytes(int vectors, std::int64_t D) {
     return sizeof(float) * static_cast<std::size_t>(kRowThreads / kWarp * vectors * (D + kWarp));
   }
 
-  // sums += sum over n < count of (lane n's number) x_n; x_of(n) is a row of D. Between two sync_warp.
+  // sums_D += sum over n < count of lane_values[n] x_of(n). Between two sync_warp().
   template <class RowOf>
   __device__ void add(int count, RowOf x_of) {
     for (int n = 0; n < count; ++n) {
       const float* x_D = x_of(n);
-      for (std::int64_t d = lane_of_thread(); d < D; d += kWarp) sums_D[d] += of_lanes[n] * x_D[d];
+      for (std::int64_t d = lane_of_thread(); d < D; d += kWarp) sums_D[d] += lane_values[n] * x_D[d];
     }
   }
-  __device__ void write(float factor, float* y_D) const {
+  __device__ void store(float factor, float* y_D) const {
     for (std::int64_t d = lane_of_thread(); d < D; d += kWarp) y_D[d] = factor * sums_D[d];
   }
 };

@@ -1,12 +1,13 @@
-// The forward pass on the CUDA device in F32: a warp per query. First m and S in one pass over the keys (online,
-// Milakov and Gimelshein 2018), each lane for its own keys; then the weights and the output.
+// The forward pass in F32: a warp per query. The first pass over the keys computes m and S, each lane for its own keys
+// (online softmax: Milakov and Gimelshein 2018); the second computes the weights and the output.
 #pragma once
 
+#include "engine/ops/attention/cuda/attention_hopper_cuda.h"
 #include "engine/ops/attention/cuda/attention_tiles_forward_cuda.cuh"
 
 namespace sink::cuda {
 
-// m_i and S_i, in all lanes.
+// Computes m_i and S_i, in all lanes.
 template <class Op>
 __device__ void row_sums(const Op& op, const AttentionQuery& query, float& m_i, float& S_i) {
   std::int64_t keys = query.keys();
@@ -42,7 +43,7 @@ __global__ void attention_kernel(Op op, AttentionArguments<float> a, float* o_BH
   WarpSums o(0, 1, a.D);
   for (std::int64_t first = 0; first < keys; first += kWarp) {
     std::int64_t n = first + lane_of_thread();
-    o.of_lanes[lane_of_thread()] = n < keys ? weights.a(query.score(query.key(n))) : 0;
+    o.lane_values[lane_of_thread()] = n < keys ? weights.a(query.score(query.key(n))) : 0;
     sync_warp();
     int count = static_cast<int>(keys - first < kWarp ? keys - first : kWarp);
     o.add(count, [&](int lane) { return query.v_D(query.key(first + lane)); });
@@ -53,7 +54,7 @@ __global__ void attention_kernel(Op op, AttentionArguments<float> a, float* o_BH
     for (std::int64_t d = lane_of_thread(); d < a.D; d += kWarp)
       o.sums_D[d] += weight * a.extra_v_HD[query.h * a.D + d];
   }
-  o.write(1, o_BHTD + bht * a.D);
+  o.store(1, o_BHTD + bht * a.D);
   if (lane_of_thread() == 0) {
     m_BHT[bht] = m;
     S_BHT[bht] = S;
@@ -73,6 +74,8 @@ template <class Op>
 void attention(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
                const AttentionConfig& config, Tensor& o_BHTD, Tensor& m_BHT, Tensor& S_BHT) {
   if (q_BHTD.dtype() == DType::F32) return attention_in_rows(op, q_BHTD, k_BGKD, v_BGKD, config, o_BHTD, m_BHT, S_BHT);
+  if (fits_tiles(q_BHTD) && has_hopper())
+    return attention_on_hopper(op, q_BHTD, k_BGKD, v_BGKD, config, o_BHTD, m_BHT, S_BHT);
   if (fits_tiles(q_BHTD)) return attention_in_tiles(op, q_BHTD, k_BGKD, v_BGKD, config, o_BHTD, m_BHT, S_BHT);
   Tensor o = q_BHTD.new_empty(q_BHTD.shape(), DType::F32);
   attention_in_rows(op, q_BHTD.to(DType::F32), k_BGKD.to(DType::F32), v_BGKD.to(DType::F32), config, o, m_BHT, S_BHT);

@@ -1,81 +1,62 @@
-// The forward pass on the tensor cores: a block has 128 queries, or 64 of wide heads, and keeps their outputs in
-// registers while the keys and values that they see come by in tiles (FlashAttention-2: Dao 2023). Where `post` is the
-// identity they come once, m and S growing with them; else twice, first for m and S.
+// The forward pass in BF16: a block has 128 queries and keeps their outputs in registers while it iterates over the
+// tiles of keys and values (FlashAttention-2: Dao 2023). Where `post` is the identity, m, S and o are updated in one
+// pass over the keys; else the first pass computes m and S, the second o.
 #pragma once
 
 #include "engine/ops/attention/cuda/attention_tiles_cuda.cuh"
 
 namespace sink::cuda {
 
-// What a block has at once: as much as leaves no number of a lane without a register.
+// Tile sizes: as large as registers allow without spills. With 32 queries per warp each ldmatrix of keys or values
+// feeds four products. A tile at width 128, 128 queries and 32 keys, is 4 x 128 x 32 x 128 = 2.1 MFLOP; its warps read
+// 4 x 48 x 512 bytes = 96 KB of shared memory, and 16 KB are copied to it.
 template <class Op, int kWidth>
 struct ForwardShape {
-  static constexpr bool kManyNumbers = HasSeparateNormalizer<Op> || HasPost<Op>;
-  static constexpr int kM = kWidth > 96 ? 1 : 2;  // products of 16 queries that a warp has
+  static constexpr bool kManyRegisters = HasSeparateNormalizer<Op> || HasPost<Op>;
+  static constexpr int kM = HasPost<Op> && kWidth == 128 ? 1 : 2;  // fragments of 16 queries per warp
   static constexpr int kQueries = kTileWarps * kM * 16;
-  static constexpr int kKeys = kManyNumbers || kWidth == 96 ? 32 : 64;  // of a tile
+  static constexpr int kKeys = kManyRegisters || kWidth > 64 ? 32 : 64;  // of a tile
 
   using Queries = SharedTile<kQueries, kWidth>;
-  using Keys = SharedTile<kKeys, kWidth>;
-  using Bias = SharedBias<kQueries, kKeys>;
-  using Place = ScorePlace<false, kQueries, kKeys>;
+  using Tiles = KeyTiles<kQueries, kKeys, kWidth>;
+  using Scores = ScoreTile<false, kQueries, kKeys>;
+  static constexpr std::size_t kBytes = Queries::kBytes + Tiles::kBytes;
+  static_assert(kBytes <= kMaxSharedBytes);
 };
 
-template <class Shape>
-struct ForwardMemory {
-  typename Shape::Queries q;
-  DoubleBuffer<typename Shape::Keys> k, v;
-  DoubleBuffer<typename Shape::Bias> bias;
-
-  __device__ ForwardMemory() {
-    SharedMemoryAllocator room;
-    room.place(q);
-    room.place(k);
-    room.place(v);
-    room.place(bias);
-  }
-  static constexpr std::size_t bytes() {
-    return decltype(q)::kBytes + decltype(k)::kBytes + decltype(v)::kBytes + decltype(bias)::kBytes;
-  }
-};
-
-// Two of a lane's rows: [e / 2].
-template <class Op, int kWidth>
+// The state of a lane's rows of one fragment of queries, and their steps with a tile of keys. Arrays of 2: [e / 2].
+template <class Op, int kWidth, int kKeys = ForwardShape<Op, kWidth>::kKeys>
 struct ForwardRows {
-  using Place = typename ForwardShape<Op, kWidth>::Place;
-  static constexpr int kKeys = ForwardShape<Op, kWidth>::kKeys;
-
-  WarpSums16<kWidth> o;
-  FastFloat m[2], S[2];  // S is of the lane's own keys until add_up()
+  AccumulatorFragment<kWidth> o;
+  FastFloat m[2], S[2];  // S sums the lane's own keys until reduce_S()
   FastFloat inverse_z[2];
 
   __device__ AttentionRow<Op, FastFloat> row(const Op& op, int half) const { return {op, m[half]}; }
-  __device__ bool counts_once() const { return lane_of_thread() % 4 == 0; }  // of a quad, the one that counts once
 
-  // Before any key, of rows that see `keys` of them.
-  __device__ void begin(const Op& op, const FastFloat (&keys)[2]) {
+  // The state before any key, of rows that see n keys.
+  __device__ void init(const Op& op, const FastFloat (&n)[2]) {
     SINK_UNROLL
     for (int half = 0; half < 2; ++half) {
-      m[half] = first_m(op, keys[half]);
+      m[half] = first_m(op, n[half]);
       S[half] = 0.0f;
     }
-    for_each_sum<kWidth>([&](int n, int e) { o[n][e] = 0; });
+    for_each_accumulator<kWidth>([&](int n, int e) { o[n][e] = 0; });
   }
 
-  // The extra key is the first.
-  __device__ void begin_with_extra_key(const Op& op, const float (&score)[2]) {
+  // Adds the extra key, before all others, to m and S.
+  __device__ void add_extra_key(const Op& op, const float (&score)[2]) {
     SINK_UNROLL
     for (int half = 0; half < 2; ++half) {
       m[half] = raised_m(op, m[half], FastFloat(score[half]));
-      if (counts_once()) S[half] = row(op, half).r(score[half] - m[half]);
+      if (is_quad_leader()) S[half] = row(op, half).r(score[half] - m[half]);
     }
   }
 
-  // o starts with the extra key's value, times its weight.
-  __device__ void begin_output(const Op& op, const float (&extra_score)[2], const float* extra_v_D, std::int64_t D) {
+  // o = the extra key's value times its weight.
+  __device__ void init_output(const Op& op, const float (&extra_score)[2], const float* extra_v_D, std::int64_t D) {
     float weights[2] = {float(weight(op, extra_score[0], 0)), float(weight(op, extra_score[1], 1))};
-    for_each_sum<kWidth>([&](int n, int e) {
-      int d = column_of_sum(n, e);
+    for_each_accumulator<kWidth>([&](int n, int e) {
+      int d = fragment_column(n, e);
       o[n][e] = d < D ? weights[e / 2] * extra_v_D[d] : 0;
     });
   }
@@ -86,36 +67,37 @@ struct ForwardRows {
     return g;
   }
 
-  // Scores in place of dots, and the largest of those that are seen, of the lane's own.
-  template <bool kSeesAll>
-  __device__ void score(WarpSums16<kKeys>& s, const Place& place, float (&largest)[2]) const {
-    for_each_sum<kKeys>([&](int n, int e) {
-      s[n][e] = place.score(s[n][e], n, e);
-      if constexpr (ShiftsByMax<Op>)
-        if ((kSeesAll || place.sees(n, e)) && s[n][e] > largest[e / 2]) largest[e / 2] = s[n][e];
-    });
-  }
-
-  // Makes room for scores up to `largest`. All lanes.
-  __device__ void raise_m(const Op& op, const float (&largest)[2]) {
+  // Raises m to the row maximum of the visible scores factor s, and rescales S. Where o must be rescaled, too, calls
+  // rescale(factors). All lanes.
+  template <class Rescale>
+  __device__ void raise_m(const Op& op, const AccumulatorFragment<kKeys>& s, float factor, Rescale rescale) {
+    float largest[2] = {std::numeric_limits<float>::lowest(), std::numeric_limits<float>::lowest()};
+    for_each_accumulator<kKeys>([&](int n, int e) { largest[e / 2] = fmaxf(largest[e / 2], s[n][e]); });
+    FastFloat raised[2] = {raised_m(op, m[0], FastFloat(factor * quad_max(largest[0]))),
+                           raised_m(op, m[1], FastFloat(factor * quad_max(largest[1])))};
+    bool is_raised = raised[0] > m[0] || raised[1] > m[1];
+    if (!any_lane(is_raised)) return;  // all factors are 1
     float factors[2];
     SINK_UNROLL
     for (int half = 0; half < 2; ++half) {
-      FastFloat raised = raised_m(op, m[half], FastFloat(quad_max(largest[half]))), by = m[half] - raised;
-      m[half] = raised;
+      FastFloat by = m[half] - raised[half];
+      m[half] = raised[half];
       S[half] *= row(op, half).r_factor(by);
       factors[half] = float(row(op, half).g_factor(by));
     }
-    if constexpr (!HasPost<Op>) for_each_sum<kWidth>([&](int n, int e) { o[n][e] *= factors[e / 2]; });
+    if constexpr (!HasPost<Op>) rescale(factors);
+  }
+  __device__ void rescale_output(const float (&factors)[2]) {
+    for_each_accumulator<kWidth>([&](int n, int e) { o[n][e] *= factors[e / 2]; });
   }
 
-  // S grows by the keys of a tile; where kWeigh, their scores become what values are summed with.
+  // kSum: adds the keys of a tile with scores factor s to S. kWeigh: replaces s by the weights of the values in o.
   template <bool kSeesAll, bool kSum, bool kWeigh>
-  __device__ void take(const Op& op, WarpSums16<kKeys>& s, const Place& place) {
+  __device__ void compute_weights(const Op& op, AccumulatorFragment<kKeys>& s, float factor) {
     AttentionRow<Op, FastFloat> rows[2] = {row(op, 0), row(op, 1)};
-    for_each_sum<kKeys>([&](int n, int e) {
-      bool sees = kSeesAll || place.sees(n, e);
-      FastFloat x = s[n][e] - m[e / 2], g = rows[e / 2].g(x);
+    for_each_accumulator<kKeys>([&](int n, int e) {
+      bool sees = kSeesAll || !is_masked(s[n][e]);
+      FastFloat x = fmaf(factor, s[n][e], -float(m[e / 2])), g = rows[e / 2].g(x);
       if constexpr (kSum) {
         FastFloat r = g;
         if constexpr (HasSeparateNormalizer<Op>) r = rows[e / 2].r(x);
@@ -126,8 +108,8 @@ struct ForwardRows {
     });
   }
 
-  // S of all keys, and z.
-  __device__ void add_up(const Op& op, const FastFloat (&keys)[2]) {
+  // S over all lanes, and 1 / z.
+  __device__ void reduce_S(const Op& op, const FastFloat (&keys)[2]) {
     SINK_UNROLL
     for (int half = 0; half < 2; ++half) {
       S[half] = quad_sum(float(S[half]));
@@ -144,116 +126,103 @@ struct ForwardBlock {
   const Op& op;
   AttentionHead head;
   int first_t;  // of the block's queries
-  LiveKeyTiles<kKeys> live;
-  ForwardMemory<Shape> memory;
+  typename Shape::Tiles tiles;
+  typename Shape::Queries q;
   ForwardRows<Op, kWidth> rows[kM];
 
   __device__ ForwardBlock(const Op& op, const AttentionArguments<bf16>& a, int b, int h, int first_t)
-      : op(op), head(a, b, h), first_t(first_t), live(head, head.queries(first_t, Shape::kQueries)) {}
+      : op(op), head(a, b, h), first_t(first_t), tiles(head, head.queries(first_t, Shape::kQueries)) {
+    allocate_shared(q, tiles.k, tiles.v, tiles.bias);
+  }
 
-  __device__ static int warp_row() { return static_cast<int>(threadIdx.x) / kWarp * kM * 16; }
-  // Which query a lane's row e of product mt is; and one that exists in place of one that does not.
-  __device__ int t_of(int mt, int e) const { return first_t + warp_row() + 16 * mt + row_of_sum(e); }
-  __device__ int real_t_of(int mt, int e) const { return t_of(mt, e) < head.T ? t_of(mt, e) : head.T - 1; }
+  __device__ static int warp_row() { return cuda::warp_row() * kM; }
+  // The query in a lane's row e of fragment mt, and the same for rows after the last query.
+  __device__ int t_of(int mt, int e) const { return opaque(first_t) + opaque(warp_row()) + 16 * mt + fragment_row(e); }
+  __device__ int clamped_t(int mt, int e) const { return t_of(mt, e) < head.T ? t_of(mt, e) : head.T - 1; }
 
   __device__ void count_keys(int mt, FastFloat (&keys)[2]) const {
     SINK_UNROLL
     for (int half = 0; half < 2; ++half)
-      keys[half] = static_cast<float>(head.range().count(real_t_of(mt, 2 * half) + head.shift, head.K));
+      keys[half] = static_cast<float>(head.range().count(clamped_t(mt, 2 * half) + head.shift, head.K));
   }
   __device__ void extra_scores(int mt, float (&scores)[2]) const {
     const AttentionArguments<bf16>& a = head.a;
     SINK_UNROLL
     for (int half = 0; half < 2; ++half)
-      scores[half] = a.extra_logit_H ? a.extra_logit_H[head.h]
-                                     : a.scale * quad_dot(head.query_row(a.q_BHTD, real_t_of(mt, 2 * half)),
-                                                          a.extra_k_HD + head.h * a.D, a.D);
+      scores[half] = a.extra_logit_H ? a.extra_logit_H[head.h] : extra_key_dot(head, clamped_t(mt, 2 * half));
   }
 
-  __device__ void begin() {
-    memory.q.copy(head.query_row(head.a.q_BHTD, first_t), head.T - first_t, head.a.D);
+  // Starts to copy q, and sets m and S to those of the extra key alone.
+  __device__ void load_rows() {
+    q.copy(head.query_row(head.a.q_BHTD, first_t), head.T - first_t, head.a.D);
     SINK_UNROLL
     for (int mt = 0; mt < kM; ++mt) {
       FastFloat keys[2];
       count_keys(mt, keys);
-      rows[mt].begin(op, keys);
+      rows[mt].init(op, keys);
       if (head.a.has_extra_key()) {
         float extra[2];
         extra_scores(mt, extra);
-        rows[mt].begin_with_extra_key(op, extra);
+        rows[mt].add_extra_key(op, extra);
       }
     }
   }
 
-  __device__ void begin_output() {
+  __device__ void init_output() {
     if (!head.a.extra_v_HD) return;
     SINK_UNROLL
     for (int mt = 0; mt < kM; ++mt) {
       float extra[2];
       extra_scores(mt, extra);
-      rows[mt].begin_output(op, extra, head.a.extra_v_HD + head.h * head.a.D, head.a.D);
+      rows[mt].init_output(op, extra, head.a.extra_v_HD + head.h * head.a.D, head.a.D);
     }
   }
 
-  __device__ void add_up() {
+  __device__ void reduce_S() {
     SINK_UNROLL
     for (int mt = 0; mt < kM; ++mt) {
       FastFloat keys[2];
       count_keys(mt, keys);
-      rows[mt].add_up(op, keys);
+      rows[mt].reduce_S(op, keys);
     }
   }
 
-  // All keys and, where kWeigh, values.
+  // One pass over the keys. kSum: updates m and S. kWeigh: o += a v.
   template <bool kSum, bool kWeigh>
   __device__ void pass() {
-    auto load = [&](int n, int stage) {
-      int first_key = live.first_key(n), count = head.K - first_key;
-      memory.k[stage].copy(head.key_row(head.a.k_BGKD, first_key), count, head.a.D);
-      if (kWeigh) memory.v[stage].copy(head.key_row(head.a.v_BGKD, first_key), count, head.a.D);
-      memory.bias[stage].load(head, first_t, first_key);
-    };
-    auto use = [&](int n, int stage) {
-      TileSpan keys{live.first_key(n), live.first_key(n) + kKeys};
-      if (head.sees_nothing(head.queries(first_t + warp_row(), kM * 16), keys)) return;
-      WarpSums16<kKeys> s[kM];
-      row_dots(s, memory.q, warp_row(), memory.k[stage]);
-      WarpPairs16<kKeys> weights[kM];
-      SINK_UNROLL
-      for (int mt = 0; mt < kM; ++mt) {
-        take<kSum, kWeigh>(mt, s[mt], keys, stage);
-        to_pairs<kKeys>(s[mt], weights[mt]);
-      }
-      if constexpr (kWeigh) {
-        WarpSums16<kWidth>* o[kM];
-        SINK_UNROLL
-        for (int mt = 0; mt < kM; ++mt) o[mt] = &rows[mt].o;
-        add_weighted_rows(o, weights, memory.v[stage]);
-      }
-    };
-    with_two_stages(live.count(), load, use);
+    tiles.template for_each<kWeigh>(head, first_t, [&](auto sees_all, int n, int stage) {
+      add_tile<sees_all(), kSum, kWeigh>(tiles.keys(n), stage);
+    });
   }
 
-  template <bool kSum, bool kWeigh>
-  __device__ void take(int mt, WarpSums16<kKeys>& s, TileSpan keys, int stage) {
-    int row = warp_row() + 16 * mt;
-    typename Shape::Place place(head, memory.bias[stage], first_t, keys.begin, row);
-    bool all = head.sees_all({first_t + row, first_t + row + 16}, keys);
-    float largest[2] = {std::numeric_limits<float>::lowest(), std::numeric_limits<float>::lowest()};
-    if (all) {
-      rows[mt].template score<true>(s, place, largest);
-    } else {
-      rows[mt].template score<false>(s, place, largest);
+  // One tile of keys and values. kSeesAll: every query sees every key.
+  template <bool kSeesAll, bool kSum, bool kWeigh>
+  __device__ void add_tile(TileSpan keys, int stage) {
+    TileSpan queries = head.queries(first_t + warp_row(), kM * 16);
+    if (kSeesAll ? queries.begin >= queries.end : head.sees_nothing(queries, keys)) return;
+    AccumulatorFragment<kKeys> s[kM];
+    multiply_transposed<kKeys>(s, q, warp_row(), tiles.k[stage]);
+    OperandFragment<kKeys> weights[kM];
+    SINK_UNROLL
+    for (int mt = 0; mt < kM; ++mt) {
+      typename Shape::Scores scores(head, tiles.bias[stage], first_t, keys.begin, warp_row() + 16 * mt);
+      float factor = scores.add_bias(s[mt]);
+      if constexpr (!kSeesAll) scores.mask_scores(s[mt]);
+      if constexpr (kSum && ShiftsByMax<Op>)
+        rows[mt].raise_m(op, s[mt], factor, [&](const float(&factors)[2]) { rows[mt].rescale_output(factors); });
+      rows[mt].template compute_weights<kSeesAll, kSum, kWeigh>(op, s[mt], factor);
+      round_to_operand<kKeys>(s[mt], weights[mt]);
     }
-    if constexpr (kSum && ShiftsByMax<Op>) rows[mt].raise_m(op, largest);
-    if (all) {
-      rows[mt].template take<true, kSum, kWeigh>(op, s, place);
-    } else {
-      rows[mt].template take<false, kSum, kWeigh>(op, s, place);
+    if constexpr (kWeigh) {
+      AccumulatorFragment<kWidth>* o[kM];
+      SINK_UNROLL
+      for (int mt = 0; mt < kM; ++mt) o[mt] = &rows[mt].o;
+      multiply_add(o, weights, tiles.v[stage]);
     }
   }
 
   __device__ void store(bf16* o_BHTD, float* m_BHT, float* S_BHT) const {
+    AttentionHead head(this->head.a, opaque(static_cast<int>(blockIdx.y)), opaque(static_cast<int>(blockIdx.x)));
     SINK_UNROLL
     for (int mt = 0; mt < kM; ++mt) {
       const ForwardRows<Op, kWidth>& row = rows[mt];
@@ -263,8 +232,8 @@ struct ForwardBlock {
           [&](int e) { return HasPost<Op> ? 1.0f : float(row.inverse_z[e / 2]); }, exists);
       SINK_UNROLL
       for (int half = 0; half < 2; ++half) {
-        if (!exists(2 * half) || !row.counts_once()) continue;
-        std::int64_t bht = head.first_query_row + t_of(mt, 2 * half);
+        if (!exists(2 * half) || !is_quad_leader()) continue;
+        int bht = head.first_query_row + t_of(mt, 2 * half);
         m_BHT[bht] = float(row.m[half]);
         S_BHT[bht] = float(row.S[half]);
       }
@@ -275,20 +244,20 @@ struct ForwardBlock {
 template <class Op, int kWidth>
 __global__ void __launch_bounds__(kTileThreads, 2)
     attention_tiles_kernel(Op op, AttentionArguments<bf16> a, bf16* o_BHTD, float* m_BHT, float* S_BHT) {
-  // The last queries see most: they begin first.
-  int heads = static_cast<int>(a.B * a.H), bh = static_cast<int>(blockIdx.x) % heads,
-      tile = static_cast<int>(gridDim.x - 1 - blockIdx.x) / heads, H = static_cast<int>(a.H);
-  ForwardBlock<Op, kWidth> block(op, a, bh / H, bh % H, tile * ForwardShape<Op, kWidth>::kQueries);
-  block.begin();
+  // The last queries see the most keys, so their blocks start first.
+  int tile = static_cast<int>(gridDim.z - 1 - blockIdx.z);
+  ForwardBlock<Op, kWidth> block(op, a, static_cast<int>(blockIdx.y), static_cast<int>(blockIdx.x),
+                                 tile * ForwardShape<Op, kWidth>::kQueries);
+  block.load_rows();
   if constexpr (HasPost<Op>) {
     block.template pass<true, false>();
-    block.add_up();
-    block.begin_output();
+    block.reduce_S();
+    block.init_output();
     block.template pass<false, true>();
   } else {
-    block.begin_output();
+    block.init_output();
     block.template pass<true, true>();
-    block.add_up();
+    block.reduce_S();
   }
   block.store(o_BHTD, m_BHT, S_BHT);
 }
@@ -296,11 +265,11 @@ __global__ void __launch_bounds__(kTileThreads, 2)
 template <class Op>
 void attention_in_tiles(const Op& op, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionConfig& config,
                         Tensor& o, Tensor& m, Tensor& S) {
+  check_rows(q, k);
   auto a = attention_arguments<bf16>(q, k, v, config);
   with_tile_width(a.D, [&](auto width) {
     using Shape = ForwardShape<Op, width()>;
-    Grid grid{blocks_for(a.T, Shape::kQueries) * static_cast<unsigned>(a.B * a.H), kTileThreads,
-              ForwardMemory<Shape>::bytes()};
+    Grid grid{tile_blocks(a.H, a.B, a.T, Shape::kQueries), kTileThreads, Shape::kBytes};
     launch(grid, attention_tiles_kernel<Op, width()>, op, a, o.device_data<bf16>(), m.device_data<float>(),
            S.device_data<float>());
   });

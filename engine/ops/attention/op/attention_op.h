@@ -1,9 +1,9 @@
-// The attention operations: how the scores s_ij of query i become weights a_ij. One struct each, complete with its
-// formula; attention_row.h applies a struct to a row.
+// The attention operations: how scores s_ij of query i become weights a_ij. Each is one struct; attention_row.h applies
+// it to a row.
 //
 //     x_ij = s_ij - m_i
 //     S_i  = sum_j r(x_ij)
-//     a_ij = post(g(x_ij) / z(S_i, n_i))      n_i: how many keys query i sees
+//     a_ij = post(g(x_ij) / z(S_i, n_i))      n_i: the number of keys query i sees
 //
 //   operation       g                r             z                 m             post  proposed by
 //   Softmax         e^x              g             S                 row maximum         Vaswani et al. 2017
@@ -26,18 +26,19 @@
 // u = e^-m. The linear operations are used with feature maps of queries and keys, whose product replaces the
 // exponential.
 //
-// To add one: a struct below, derived from AttentionOpDefaults (or from DividedBySum: z = S + 1e-8), and its line in
-// attention_ops.def. The reference, the fast kernels, the tests and the benchmark take it from there. A struct has
-// name, g(x) and dg(x), and states what differs from the defaults in attention_op_defaults.h, which say what functions
-// it then has. It inherits what its base states: derive from a base that states no more than both have in common.
+// To add an operation, write a struct below, derived from AttentionOpDefaults (or from DividedBySum: z = S + 1e-8), and
+// add its line to attention_ops.def. The reference, the kernels, the tests and the benchmark then include it. A struct
+// has name, g(x) and dg(x). It states the properties that differ from those in attention_op_defaults.h and has the
+// functions that they require. It inherits the properties of its base, so derive only from a base whose properties it
+// shares.
 //
-// The constants of an operation, and what is computed from them, are data members of type Constant, which a
-// constructor with defaults sets.
+// The constants of an operation, and values computed from them, are data members of type Constant, set by a constructor
+// with default arguments.
 //
 // x is double in the reference, float in the CPU kernels, where the compiler vectorizes these functions, and FastFloat
-// in the CUDA kernels (engine/cuda/fast_float.cuh). So write them without branches (a ?: is fine), so that a NaN
-// passes, with exp_fast, logistic_fast, ... of engine/vector_math.h, constants in the type of x, and library functions
-// as in `using std::abs; abs(x)`.
+// in the CUDA kernels (engine/cuda/fast_float.cuh). Write functions without branches (a ?: is fine) that propagate NaN,
+// with exp_fast, logistic_fast, ... of engine/vector_math.h, constants in the type of x, and library functions as in
+// `using std::abs; abs(x)`.
 #pragma once
 
 #include <cmath>
@@ -48,9 +49,9 @@
 
 namespace sink {
 
-inline constexpr double kSumEpsilon = 1e-8;  // as the study's code adds it to sums that may vanish
+inline constexpr double kSumEpsilon = 1e-8;  // that the paper's code adds to sums that may be 0
 
-// A constant of an operation in both types that it is used in, so that no loop converts it.
+// A constant of an operation in double and in float, so that no loop converts it.
 struct Constant {
   double exact;
   float rounded;
@@ -99,7 +100,7 @@ struct Softmax : Exponential {
   }
 };
 
-// alpha softmax(s); scored as softmax, because the study's values can only be those of its weights.
+// alpha softmax(s). Scored as softmax, because the paper's values can only be those of softmax weights.
 struct ScaledSoftmax : Exponential {
   static constexpr const char* name = "ScaledSoftmax";
   static constexpr Normalizer normalizer = Normalizer::sum;
@@ -279,8 +280,8 @@ struct Linear : AttentionOpDefaults {
 struct LinearNorm : DividedBySumOf<Linear> {
   static constexpr const char* name = "LinearNorm";
   static constexpr bool has_proxy_divisor = true;
-  // z already contains the 1e-8, which is not added again, as in the study: |s_ij| / (sum |s_ij| + 1e-8), which is the
-  // weight itself where no score is negative.
+  // The proxy is |s_ij| / (sum |s_ij| + 1e-8), as in the paper: z contains the 1e-8 already. It equals the weight where
+  // no score is negative.
   template <class R>
   SINK_HD static R proxy_divisor(R absolute_sum, R z) {
     using std::abs;

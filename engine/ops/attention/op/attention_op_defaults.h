@@ -1,6 +1,6 @@
-// What an attention operation states about itself, and the defaults for what it does not state. Every operation of
-// attention_op.h derives from AttentionOpDefaults; attention_op_check.h refuses one whose functions are not those that
-// it states, so that a mistyped name is a compile error.
+// The properties of an attention operation and their defaults. Every operation of attention_op.h derives from
+// AttentionOpDefaults. attention_op_check.h checks that it has the functions of its properties, so a mistyped name is a
+// compile error.
 #pragma once
 
 namespace sink {
@@ -9,7 +9,7 @@ namespace sink {
 enum class Shift {
   none,       // m = 0
   row_max,    // m = m_of_max(the row's largest score). Only if g(x + d) = e^d g(x) and z grows in the same way: then m
-              // changes no weight, and partial sums can be rescaled when a larger score comes.
+              // changes no weight, and partial sums can be rescaled when a larger score appears.
   key_count,  // m = m_of_count(n)
 };
 
@@ -20,10 +20,10 @@ enum class Normalizer {
   key_count,  // z(n)
 };
 
-// The members in the order of the formula; each comment names the functions that an operation then has. Every
-// operation also has g(x), the similarity of a score, and its derivative dg(x).
+// Members in the order of the formula; each comment names the functions that the property requires. Every operation
+// also has g(x), the similarity of a score, and its derivative dg(x).
 struct AttentionOpDefaults {
-  static constexpr const char* name = nullptr;  // required: the word for it in a run's policy line and its checkpoints
+  static constexpr const char* name = nullptr;  // required: its name in the policy line of a run and in checkpoints
   static constexpr Shift shift = Shift::none;
   static constexpr Normalizer normalizer = Normalizer::none;
   // false: S sums g. true: S sums r(x), whose derivative is dr(x); with Shift::row_max also r_factor(d) = r(x + d) /
@@ -34,8 +34,8 @@ struct AttentionOpDefaults {
   // true: row(m) returns a struct that has g, dg, r, dr, r_factor, z and dz in place of the operation, for a row with
   // this m.
   static constexpr bool has_row_functions = false;
-  // By what |a_ij| is divided to score row i through proxy weights. false: A + 1e-8, where A is the row's sum of
-  // |a_ij|. true: proxy_divisor(A, z), as for rows that sum to one and are scored as they are.
+  // The divisor of |a_ij| in the proxy weights of row i. false: A + 1e-8, where A is the row's sum of |a_ij|. true:
+  // proxy_divisor(A, z), as for rows that sum to one, whose proxies are the weights.
   static constexpr bool has_proxy_divisor = false;
 };
 

@@ -1,5 +1,5 @@
-// One row of attention under an operation of attention_op.h: its functions, and the usual ones where it states none of
-// its own. References, kernels and tests call operations through this file alone.
+// One row of attention with an operation of attention_op.h: its functions, or the defaults of those that it does not
+// have. The reference, kernels and tests call operations only through this file.
 #pragma once
 
 #include <limits>
@@ -9,7 +9,7 @@
 
 namespace sink {
 
-// What kernels ask of an operation while they are compiled.
+// The properties of an operation that kernels use at compile time.
 template <class Op>
 concept ShiftsByMax = Op::shift == Shift::row_max;
 template <class Op>
@@ -31,8 +31,8 @@ SINK_HD auto row_functions(const Op& op, R m) {
 template <class Op, class R = float>
 using RowFunctions = decltype(row_functions(std::declval<const Op&>(), R{}));
 
-// m before any score is seen, of a row of n keys. Where the operation shifts by the row maximum, raised_m follows for
-// each score or for the largest of some.
+// m of a row of n keys before any score. Where the operation shifts by the row maximum, raised_m updates it with each
+// score or with the largest of several.
 template <class R, class Op>
 SINK_HD R first_m(const Op& op, R n) {
   if constexpr (Op::shift == Shift::key_count) {
@@ -53,7 +53,7 @@ SINK_HD R raised_m(const Op& op, R m, R largest_score) {
   }
 }
 
-// What |a_ij| is divided by to score a row through proxy weights.
+// The divisor of |a_ij| in the proxy weights of a row.
 template <class Op, class R>
 SINK_HD R proxy_divisor(const Op& op, R absolute_sum, R z) {
   if constexpr (Op::has_proxy_divisor) {
@@ -63,7 +63,7 @@ SINK_HD R proxy_divisor(const Op& op, R absolute_sum, R z) {
   }
 }
 
-// The row with shift m. S and n are needed for z() and dz() alone.
+// The row with shift m. Only z() and dz() need S and n.
 template <class Op, class R>
 class AttentionRow {
  public:

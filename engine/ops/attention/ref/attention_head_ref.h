@@ -1,4 +1,4 @@
-// What the reference of attention reads and writes of one head, by rows, and the vector arithmetic of its rows.
+// The inputs and gradients of one head in the reference, by row, and the vector arithmetic of rows.
 #pragma once
 
 #include <cmath>
@@ -9,7 +9,7 @@
 
 namespace sink::ref {
 
-// The rows of a (B, H, T, D) tensor: of one position, or of several.
+// The rows of a (B, H, T, D) tensor: one position, or several.
 template <class Number>
 struct Rows {
   Number* data;
@@ -69,14 +69,14 @@ struct Head {
   }
 };
 
-// The keys that query i of sequence b sees, in rising order, as in attention_row.
+// The keys that query i of sequence b sees, in ascending order, as in attention_row.
 inline std::vector<std::int64_t> keys_of(const Head& head, std::int64_t b, std::int64_t i) {
   std::vector<std::int64_t> keys;
   head.config.range_of(b).for_each_key(i, head.k.T, [&](std::int64_t j) { keys.push_back(j); });
   return keys;
 }
 
-// Pass 1 of attention_row: the scores of these keys, and after them that of an extra key.
+// Pass 1 of attention_row: the scores of these keys, then that of the extra key.
 inline std::vector<double> score_row(const Head& head, std::int64_t i, Row q, const std::vector<std::int64_t>& keys,
                                      const std::vector<Row>& k) {
   double scale = head.config.scale;

@@ -9,10 +9,10 @@
 
 namespace sink::ref {
 
-inline std::vector<double> numbers(Row x) { return {x.begin(), x.end()}; }
+inline std::vector<double> copy_of(Row x) { return {x.begin(), x.end()}; }
 inline double norm_of(Row x) { return std::sqrt(dot(x, x)); }
 
-// The query, its keys and their scores, split into scale, norms, cosine and bias.
+// The query, its keys, and the scores with their factors: scale, norms, cosine and bias.
 inline AttentionTrace trace_of_scores(const Head& head, std::int64_t b, std::int64_t h, std::int64_t i) {
   std::int64_t g = head.group_of(h);
   std::vector<std::int64_t> keys = keys_of(head, b, i);
@@ -22,14 +22,14 @@ inline AttentionTrace trace_of_scores(const Head& head, std::int64_t b, std::int
   trace.i = i, trace.head = h, trace.key_head = g;
   trace.scale = head.config.scale, trace.has_bias = !head.bias.empty();
   trace.n = static_cast<double>(keys.size());
-  trace.q = numbers(q);
+  trace.q = copy_of(q);
   trace.q_norm = norm_of(q);
   for (std::size_t n = 0; n < s.size(); ++n) {
     AttentionTrace::Key key;
     bool extra = n == keys.size();
     key.j = extra ? AttentionTrace::kExtraKey : keys[n];
-    key.k = numbers(extra ? head.extra_k : head.k(b, g, key.j));
-    key.v = numbers(extra ? head.extra_v : head.v(b, g, key.j));
+    key.k = copy_of(extra ? head.extra_k : head.k(b, g, key.j));
+    key.v = copy_of(extra ? head.extra_v : head.v(b, g, key.j));
     key.k_norm = norm_of(key.k), key.v_norm = norm_of(key.v);
     key.q_dot_k = key.k.empty() ? 0 : dot(q, key.k);
     double norms = trace.q_norm * key.k_norm;
@@ -41,7 +41,7 @@ inline AttentionTrace trace_of_scores(const Head& head, std::int64_t b, std::int
   return trace;
 }
 
-// x, g, r, w and a of every key, and g around them.
+// x, g, r, w and a of every key, and the curve of g.
 template <class Op>
 void trace_weights(const Op& op, AttentionTrace& trace) {
   AttentionRow row(op, trace.m, trace.S, trace.n);
@@ -55,15 +55,15 @@ void trace_weights(const Op& op, AttentionTrace& trace) {
     trace.row_sum += key.a;
     low = std::min(low, key.x), high = std::max(high, key.x);
   }
-  constexpr int kPieces = 120;
+  constexpr int kIntervals = 120;
   double margin = std::max(1.0, 0.1 * (high - low)), width = high - low + 2 * margin;
-  for (int piece = 0; piece <= kPieces; ++piece) {
-    double x = low - margin + width * piece / kPieces;
+  for (int n = 0; n <= kIntervals; ++n) {
+    double x = low - margin + width * n / kIntervals;
     trace.curve.emplace_back(x, row.g(x));
   }
 }
 
-// What each value adds to o_i.
+// Each value's share of o_i.
 inline void trace_mix(AttentionTrace& trace) {
   trace.o_norm = norm_of(trace.o);
   for (AttentionTrace::Key& key : trace.keys) {
@@ -80,8 +80,8 @@ void trace_backward(const Op& op, const Head& head, Row do_i, AttentionGradients
   HeadGradients gradients(own, h);
   attention_row_backward(op, head, do_i, trace.m, trace.S, b, h, i, gradients);
   trace.backward = true;
-  trace.do_i = numbers(do_i);
-  trace.dq = numbers(gradients.dq(b, h, head.row(i)));
+  trace.do_i = copy_of(do_i);
+  trace.dq = copy_of(gradients.dq(b, h, head.row(i)));
   AttentionRow row(op, trace.m, trace.S, trace.n);
   trace.dz = row.dz();
   for (AttentionTrace::Key& key : trace.keys) {
@@ -95,8 +95,8 @@ void trace_backward(const Op& op, const Head& head, Row do_i, AttentionGradients
     key.ds_by_g = key.dg * key.dw / trace.z;
     key.ds_by_S = -key.dr * trace.dz * trace.D / trace.z;
     key.ds = (key.dg * key.dw - key.dr * trace.dz * trace.D) / trace.z;
-    key.dk = numbers(extra ? gradients.dextra_k : gradients.dk(b, trace.key_head, key.j));
-    key.dv = numbers(extra ? gradients.dextra_v : gradients.dv(b, trace.key_head, key.j));
+    key.dk = copy_of(extra ? gradients.dextra_k : gradients.dk(b, trace.key_head, key.j));
+    key.dv = copy_of(extra ? gradients.dextra_v : gradients.dv(b, trace.key_head, key.j));
   }
 }
 

@@ -1,4 +1,4 @@
-// The statistics of attention.h on the CPU, f32 and bf16: scores by tiles as in attention_cpu.h, reduced row by row.
+// The statistics of attention.h on the CPU, f32 and bf16: scores by tile as in attention_cpu.h, reduced by row.
 #pragma once
 
 #include <cmath>
@@ -10,37 +10,37 @@
 
 namespace sink::cpu {
 
-// Sums over one row of weights. The proxy p = |a| / (A + eps), A = absolute_mass, is only known at the row's end:
+// Sums over one row of weights. The proxies p = |a| / (A + eps), A = absolute_sum, are known only after the row:
 //     -sum p log p = (A log(A + eps) - sum |a| log |a|) / (A + eps)
 struct RowSums {
-  double mass = 0, absolute_mass = 0, a_log_a = 0;
+  double sum = 0, absolute_sum = 0, a_log_a = 0;
   double valued = 0;  // sum |a_j| |v_j|, including the extra key
 
-  // Adds weights [begin, end) of one tile, whose values have these norms; weights that are not visible are zero.
+  // Adds the weights of `run` in one tile, with the norms of their values. Invisible weights are zero.
   void add(const float* a, const float* v_norm, Span run) {
-    float mass_part = 0, absolute_part = 0, log_part = 0, valued_part = 0;
-#pragma omp simd reduction(+ : mass_part, absolute_part, log_part, valued_part)
+    float sum_part = 0, absolute_part = 0, log_part = 0, valued_part = 0;
+#pragma omp simd reduction(+ : sum_part, absolute_part, log_part, valued_part)
     for (std::int64_t j = run.begin; j < run.end; ++j) {
       float absolute = a[j] < 0 ? -a[j] : a[j];
-      mass_part += a[j];
+      sum_part += a[j];
       absolute_part += absolute;
       log_part += absolute * log_fast(absolute);
       valued_part += absolute * v_norm[j];
     }
-    mass += mass_part;
-    absolute_mass += absolute_part;
+    sum += sum_part;
+    absolute_sum += absolute_part;
     a_log_a += log_part;
     valued += valued_part;
   }
-  // The extra key is not part of `mass`.
+  // The extra key is not part of `sum`.
   void add_extra(float a, float v_norm) {
     float absolute = std::abs(a);
     valued += absolute * v_norm;
-    absolute_mass += absolute;
+    absolute_sum += absolute;
     a_log_a += absolute * log_fast(absolute);
   }
   // -sum_j p_j log p_j with p_j = |a_j| / divisor.
-  double entropy(double divisor) const { return (absolute_mass * std::log(divisor) - a_log_a) / divisor; }
+  double entropy(double divisor) const { return (absolute_sum * std::log(divisor) - a_log_a) / divisor; }
 };
 
 // The norms of the keys of a head, for the angles between queries and keys. Key 0 is counted separately.
@@ -88,8 +88,7 @@ struct ValueNorms {
   }
 };
 
-// Adds the dot products and cosines of the pairs of one tile that have neither query 0 nor key 0; qk holds the
-// products.
+// Adds the dot products qk and the cosines of the pairs of one tile, without query 0 and key 0.
 inline void add_angles(const Tile& tile, int queries, const float* qk, const float* q_inverse, const KeyNorms& keys,
                        AngleSums& sums) {
   const float* inverse = keys.inverse + tile.j0;
@@ -106,7 +105,7 @@ inline void add_angles(const Tile& tile, int queries, const float* qk, const flo
         x[n] = visible(key) & (key >= first_key) ? qk[i * kTile + key] : 0.0f;
       }
       dots += x;
-      cosines += x * load_numbers(inverse + j) * q_inverse[i];
+      cosines += x * load_floats(inverse + j) * q_inverse[i];
     }
   }
   sums.dot += sum_of(dots);
@@ -115,13 +114,13 @@ inline void add_angles(const Tile& tile, int queries, const float* qk, const flo
 
 // Scratch of one head.
 template <class E>
-struct StatisticsPacks : ScorePacks<E> {
+struct StatisticsPanels : ScorePanels<E> {
   KeyNorms keys;
   ValueNorms values;
-  float *a, *first_weights;  // of a tile; of its queries, the weights of the first X keys
+  float *a, *first_weights;  // the weights of a tile; the weights of its queries and the first X keys
 
-  StatisticsPacks(const HeadSizes<E>& sizes, std::int64_t X, Scratch& scratch)
-      : ScorePacks<E>(sizes, kByRow, kTransposed, scratch),
+  StatisticsPanels(const HeadSizes<E>& sizes, std::int64_t X, Scratch& scratch)
+      : ScorePanels<E>(sizes, kByRow, kTransposed, scratch),
         keys(sizes.keys.padded, scratch),
         values(sizes.keys.padded, scratch),
         a(scratch.take<float>(kTile * kTile)),
@@ -167,52 +166,52 @@ void start_statistics(const Op op, const Head<E>& head, const float* m, const fl
 
 // Adds the finished rows, of queries t0 ..., to the sums of the head.
 template <class Op, class E>
-void add_rows(const Op op, const Head<E>& head, const StatisticsRows& rows, const StatisticsPacks<E>& packs,
+void add_rows(const Op op, const Head<E>& head, const StatisticsRows& rows, const StatisticsPanels<E>& panels,
               std::int64_t X, std::int64_t t0, FirstShare& share, HeadStatistics& out) {
-  const float* first_weights = packs.first_weights;
+  const float* first_weights = panels.first_weights;
   const std::int64_t T = head.span.T;
   for (int i = 0; i < rows.queries; ++i) {
-    double divisor = proxy_divisor(op, rows.sums[i].absolute_mass, 1.0 / rows.inverse[i]);
+    double divisor = proxy_divisor(op, rows.sums[i].absolute_sum, 1.0 / rows.inverse[i]);
     for (std::int64_t j = 0; j < X; ++j) {
       out.column_raw[j] += first_weights[i * X + j];
       out.column_proxy[j] += std::abs(first_weights[i * X + j]) / divisor;
     }
     out.extra_raw += rows.extra_weight[i];
     out.extra_proxy += std::abs(rows.extra_weight[i]) / divisor;
-    out.row_mass += rows.sums[i].mass / static_cast<double>(T);
+    out.row_sum += rows.sums[i].sum / static_cast<double>(T);
     out.entropy += rows.sums[i].entropy(divisor) / static_cast<double>(T);
     std::int64_t position = head.position(t0 + i);
     if (position > 0 && head.span.range.sees(position, 0))
-      share.add(std::abs(first_weights[i * X]) * packs.values.norm[0], rows.sums[i].valued);
+      share.add(std::abs(first_weights[i * X]) * panels.values.norm[0], rows.sums[i].valued);
   }
 }
 
 template <class Op, class E>
 void attention_head_statistics(const Op op, const Head<E>& head, const E* k, const float* m, const float* S,
-                               std::int64_t X, StatisticsPacks<E>& packs, HeadStatistics out) {
+                               std::int64_t X, StatisticsPanels<E>& panels, HeadStatistics out) {
   std::int64_t T = head.span.T;
   AngleSums first_key, other_keys;
   FirstShare share;
   for (std::int64_t t0 = 0; t0 < T; t0 += kTile) {
     StatisticsRows rows;
-    start_statistics(op, head, m, S, k, packs.keys, t0, rows, first_key, other_keys);
-    std::memset(packs.first_weights, 0, sizeof(float) * kTile * X);
+    start_statistics(op, head, m, S, k, panels.keys, t0, rows, first_key, other_keys);
+    std::memset(panels.first_weights, 0, sizeof(float) * kTile * X);
     for_each_key_tile(head.span, t0, [&](const Tile& tile) {
-      float* a = packs.a;
-      product_tile(tile, head.sizes.queries, packs.q, packs.k, a);
-      add_angles(tile, rows.queries, a, rows.q_inverse, packs.keys, other_keys);
-      for (int block = 0; block * kRowBlock < tile.queries && packs.bias.present(); ++block)
-        add_bias(tile, block, head.scale, packs.bias, a);
-      weights_from_scores(op, tile, packs.bias.present() ? 1.0f : head.scale, rows.m, rows.inverse, a);
+      float* a = panels.a;
+      product_tile(tile, head.sizes.queries, panels.q, panels.k, a);
+      add_angles(tile, rows.queries, a, rows.q_inverse, panels.keys, other_keys);
+      for (int block = 0; block * kRowBlock < tile.queries && panels.bias.present(); ++block)
+        add_bias(tile, block, head.scale, panels.bias, a);
+      weights_from_scores(op, tile, panels.bias.present() ? 1.0f : head.scale, rows.m, rows.inverse, a);
       for (int i = 0; i < rows.queries; ++i) {
         float* a_i = a + i * kTile;
         Span run = tile.key_runs[i / kRowBlock];
-        rows.sums[i].add(a_i, packs.values.norm + tile.j0, run);
+        rows.sums[i].add(a_i, panels.values.norm + tile.j0, run);
         for (std::int64_t j = run.begin; j < std::min(run.end, X - tile.j0); ++j)
-          packs.first_weights[i * X + tile.j0 + j] = a_i[j];
+          panels.first_weights[i * X + tile.j0 + j] = a_i[j];
       }
     });
-    add_rows(op, head, rows, packs, X, t0, share, out);
+    add_rows(op, head, rows, panels, X, t0, share, out);
   }
   out.set_angles(first_key, other_keys);
   out.value_share = share.mean();
@@ -224,11 +223,11 @@ void attention_statistics_of(const Op& op, const Tensor& q_BHTD, const Tensor& k
                              AttentionStatistics& statistics) {
   HeadSizes<E> sizes(q_BHTD, k_BGKD, config);
   std::int64_t T = sizes.span.T, X = statistics.column_raw_BHX.dim(2);
-  ScratchBlocks<StatisticsPacks<E>> packs(thread_count(), sizes, X);
+  ScratchBlocks<StatisticsPanels<E>> panels(thread_count(), sizes, X);
   parallel_for(q_BHTD.dim(0) * q_BHTD.dim(1), [&](std::int64_t bh) {
     Head<E> head(bh, sizes, q_BHTD, k_BGKD, config);
     const E* k = Head<E>::rows_of(k_BGKD, head.bg);
-    StatisticsPacks<E>& of_thread = packs[thread_index()];
+    StatisticsPanels<E>& of_thread = panels[thread_index()];
     of_thread.load(head, k_BGKD);
     of_thread.keys.load(k, sizes.span.K, sizes.D());
     of_thread.values.load(Head<E>::rows_of(v_BGKD, head.bg), sizes.span.K, sizes.D());

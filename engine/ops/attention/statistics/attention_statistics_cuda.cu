@@ -21,7 +21,7 @@ void sum_rows(const Tensor& rows, std::int64_t T, Tensor& sums) {
          sums.device_data<float>());
 }
 
-Tensor head_numbers(const Tensor& sums_RBH, int n, int pairs, std::int64_t rows, const Shape& BH) {
+Tensor head_means(const Tensor& sums_RBH, int n, int pairs, std::int64_t rows, const Shape& BH) {
   std::int64_t heads = BH.size();
   Tensor x_BH = Tensor::empty(BH, DType::F32, Device::cuda);
   const float* sums = sums_RBH.device_data<float>();

@@ -1,15 +1,16 @@
-// The map's statistics on the CUDA device: a warp per query writes its row's numbers down, a warp per column sums that
-// column, and the rows' numbers are summed in order. No map is stored. Computed in float, given in F64 as the others.
+// The statistics on the CUDA device: a warp per query stores the statistics of its row, a warp per key sums its column
+// of the attention pattern, and the rows are summed in a fixed order. Computed in float, returned in F64.
 #pragma once
 
 #include "engine/ops/attention/cuda/attention_cuda.cuh"
+#include "engine/ops/reductions/row_statistics.h"
 
 namespace sink::cuda {
 
-// Sums over the keys of a row, of each lane for its own keys.
+// A lane's sums over its own keys of a row.
 struct RowStatistics {
-  enum Number {
-    mass,
+  enum Statistic {
+    row_sum,
     entropy,
     extra_raw,
     extra_proxy,
@@ -20,22 +21,31 @@ struct RowStatistics {
     share,
     count
   };
-  float numbers[count] = {};
+  float values[count] = {};
 
-  // Pairs, dot products, products of norms and cosines of one key, if it belongs to those that are counted at kAt. (The
-  // place is known to the compiler, or the numbers could not stay in registers.)
-  template <Number kAt>
-  __device__ void add_angle(bool belongs, float qk, float norms) {
-    numbers[kAt] += belongs ? 1 : 0;
-    numbers[kAt + 1] += belongs ? qk : 0;
-    numbers[kAt + 2] += belongs ? norms : 0;
-    numbers[kAt + 3] += belongs && norms > 0 ? qk / norms : 0;
+  // Adds one key, if `included`, to the number of pairs, dot products, products of norms and cosines at kAt. (kAt is a
+  // constant so that the values stay in registers.)
+  template <Statistic kAt>
+  __device__ void add_angle(bool included, float qk, float norms) {
+    values[kAt] += included ? 1 : 0;
+    values[kAt + 1] += included ? qk : 0;
+    values[kAt + 2] += included ? norms : 0;
+    values[kAt + 3] += included && norms > 0 ? qk / norms : 0;
   }
 };
 
+// Begins with |x| of every row of x.
+inline Tensor lengths(const Tensor& x) {
+  Tensor statistics = Tensor::empty({3, x.size() / x.dim(-1)}, DType::F64, x.device());
+  sink::row_statistics(x, statistics);
+  return statistics;
+}
+
+// One dot product per pair, q_i . k_j, gives the score, the weight and the angle.
 template <class Op>
-__global__ void attention_row_statistics_kernel(Op op, AttentionArguments<float> a, const float* m_BHT,
-                                                const float* S_BHT, float* rows_RBHT) {
+__global__ void attention_row_statistics_kernel(Op op, AttentionArguments<float> a, const double* q_length_BHT,
+                                                const double* k_length_BGK, const double* v_length_BGK,
+                                                const float* m_BHT, const float* S_BHT, float* rows_RBHT) {
   std::int64_t bht = row_of_warp(), all = a.B * a.H * a.T;
   if (bht >= all) return;
   AttentionQuery query(a, bht);
@@ -45,48 +55,53 @@ __global__ void attention_row_statistics_kernel(Op op, AttentionArguments<float>
   float extra_a = extra ? weights.a(query.extra_score()) : 0;
 
   RowStatistics row;
-  float absolute_mass = fabsf(extra_a), valued = 0, first_valued = 0, q_norm = sqrtf(dot(query.q_D, query.q_D, a.D));
-  auto length = [&](const float* x_D) { return sqrtf(dot(x_D, x_D, a.D)); };
-  if (extra && a.extra_v_HD) valued = fabsf(extra_a) * length(a.extra_v_HD + query.h * a.D);
+  float absolute_sum = 0, log_sum = 0;  // of |a| and of |a| log |a|
+  auto add_size = [&](float weight) {
+    float size = fabsf(weight);
+    absolute_sum += size;
+    if (size > 0) log_sum += size * float(log_fast(FastFloat(size)));
+  };
+  float valued = 0, first_valued = 0, q_length = static_cast<float>(q_length_BHT[bht]);
+  add_size(extra_a);
+  if (extra && a.extra_v_HD) {
+    const float* v_D = a.extra_v_HD + query.h * a.D;
+    valued = fabsf(extra_a) * sqrtf(dot(v_D, v_D, a.D));
+  }
   for (std::int64_t n = lane_of_thread(); n < keys; n += kWarp) {
-    std::int64_t j = query.key(n);
-    float weight = weights.a(query.score(j));
-    absolute_mass += fabsf(weight);
-    row.numbers[RowStatistics::mass] += weight;
+    std::int64_t j = query.key(n), key_row = query.first_key_row + j;
+    float qk = dot(query.q_D, query.k_D(j), a.D), weight = weights.a(query.score(j, qk));
+    add_size(weight);
+    row.values[RowStatistics::row_sum] += weight;
     if (query.i == 0) continue;
-    float of_value = fabsf(weight) * length(query.v_D(j));
+    float of_value = fabsf(weight) * static_cast<float>(v_length_BGK[key_row]);
     valued += of_value;
     first_valued += j == 0 ? of_value : 0;
-    const float* k_D = query.k_D(j);
-    float qk = dot(query.q_D, k_D, a.D), norms = q_norm * sqrtf(dot(k_D, k_D, a.D));
+    float norms = q_length * static_cast<float>(k_length_BGK[key_row]);
     row.add_angle<RowStatistics::first_key>(j == 0, qk, norms);
     row.add_angle<RowStatistics::other_keys>(j != 0, qk, norms);
   }
-  float divisor = proxy_divisor(op, warp_sum(absolute_mass), weights.z());
-  auto add_entropy = [&](float weight) {
-    float proxy = fabsf(weight) / divisor;
-    if (proxy > 0) row.numbers[RowStatistics::entropy] -= proxy * float(log_fast(proxy));
-  };
-  for (std::int64_t n = lane_of_thread(); n < keys; n += kWarp) add_entropy(weights.a(query.score(query.key(n))));
-  if (extra) add_entropy(extra_a);
-  row.numbers[RowStatistics::extra_raw] = extra_a;
-  row.numbers[RowStatistics::extra_proxy] = fabsf(extra_a) / divisor;
+  // With p = |a| / divisor: -sum p log p = sum |a| / divisor log divisor - sum |a| log |a| / divisor.
+  absolute_sum = warp_sum(absolute_sum);
+  float divisor = proxy_divisor(op, absolute_sum, weights.z());
+  float entropy = (absolute_sum * float(log_fast(FastFloat(divisor))) - warp_sum(log_sum)) / divisor;
+  row.values[RowStatistics::entropy] = lane_of_thread() == 0 ? entropy : 0;
+  row.values[RowStatistics::extra_raw] = extra_a;
+  row.values[RowStatistics::extra_proxy] = fabsf(extra_a) / divisor;
   valued = warp_sum(valued);
   bool counted = lane_of_thread() == 0 && query.i > 0 && query.range.sees(query.i, 0);  // key 0 is lane 0's
-  row.numbers[RowStatistics::share_rows] = counted ? 1 : 0;
-  row.numbers[RowStatistics::share] = counted && valued > 0 ? first_valued / valued : 0;
-  row.numbers[RowStatistics::divisor] = lane_of_thread() == 0 ? divisor : 0;
+  row.values[RowStatistics::share_rows] = counted ? 1 : 0;
+  row.values[RowStatistics::share] = counted && valued > 0 ? first_valued / valued : 0;
+  row.values[RowStatistics::divisor] = lane_of_thread() == 0 ? divisor : 0;
   for (int n = 0; n < RowStatistics::count; ++n) {
-    float sum = warp_sum(row.numbers[n]);
+    float sum = warp_sum(row.values[n]);
     if (lane_of_thread() == 0) rows_RBHT[n * all + bht] = sum;
   }
 }
 
-// sums_n = the n-th T of all rows' numbers, in an order of its own.
+// sums_n = sum of the values [n T, (n + 1) T) of `rows`, in a fixed order.
 void sum_rows(const Tensor& rows, std::int64_t T, Tensor& sums);
-// Number n of every (b, h) in F64, divided by `rows` or, for angles, by how many pairs there are (number `pairs`, or
-// -1).
-Tensor head_numbers(const Tensor& sums_RBH, int n, int pairs, std::int64_t rows, const Shape& BH);
+// Statistic n of every (b, h) in F64, divided by statistic `pairs` (0 where that is 0), or by `rows` if `pairs` is -1.
+Tensor head_means(const Tensor& sums_RBH, int n, int pairs, std::int64_t rows, const Shape& BH);
 
 // sum_i a_ij and the same of the proxies for the first X keys; a warp per column.
 template <class Op>
@@ -122,20 +137,22 @@ AttentionStatistics attention_statistics_in_rows(const Op& op, const Tensor& q, 
   Tensor raw_BHX = q.new_empty({B, H, X}, DType::F32), proxy_BHX = Tensor::empty_like(raw_BHX);
   const float *m_data = m.device_data<float>(), *S_data = S.device_data<float>();
   float* rows = rows_RBHT.device_data<float>();
-  launch(grid_of_rows(m.size()), attention_row_statistics_kernel<Op>, op, a, m_data, S_data, rows);
+  const Tensor q_length = lengths(q), k_length = lengths(k), v_length = lengths(v);
+  launch(grid_of_rows(m.size()), attention_row_statistics_kernel<Op>, op, a, q_length.device_data<double>(),
+         k_length.device_data<double>(), v_length.device_data<double>(), m_data, S_data, rows);
   sum_rows(rows_RBHT, T, sums_RBH);
   launch(grid_of_rows(raw_BHX.size()), attention_column_statistics_kernel<Op>, op, a, m_data, S_data,
          rows + Row::divisor * m.size(), X, raw_BHX.device_data<float>(), proxy_BHX.device_data<float>());
 
   Shape BH{B, H};
-  auto sum = [&](int n) { return head_numbers(sums_RBH, n, -1, 1, BH); };
-  auto mean = [&](int n) { return head_numbers(sums_RBH, n, -1, T, BH); };
-  auto angle = [&](int of, int n) { return head_numbers(sums_RBH, of + n, of, 0, BH); };
+  auto sum = [&](int n) { return head_means(sums_RBH, n, -1, 1, BH); };
+  auto mean = [&](int n) { return head_means(sums_RBH, n, -1, T, BH); };
+  auto angle = [&](int of, int n) { return head_means(sums_RBH, of + n, of, 0, BH); };
   return {.column_raw_BHX = raw_BHX.to(DType::F64),
           .column_proxy_BHX = proxy_BHX.to(DType::F64),
           .extra_raw_BH = sum(Row::extra_raw),
           .extra_proxy_BH = sum(Row::extra_proxy),
-          .row_mass_BH = mean(Row::mass),
+          .row_sum_BH = mean(Row::row_sum),
           .entropy_BH = mean(Row::entropy),
           .key1_dot_BH = angle(Row::first_key, 1),
           .key1_norms_BH = angle(Row::first_key, 2),
@@ -143,7 +160,7 @@ AttentionStatistics attention_statistics_in_rows(const Op& op, const Tensor& q, 
           .other_dot_BH = angle(Row::other_keys, 1),
           .other_norms_BH = angle(Row::other_keys, 2),
           .other_cosine_BH = angle(Row::other_keys, 3),
-          .value_share_BH = head_numbers(sums_RBH, Row::share, Row::share_rows, 0, BH)};
+          .value_share_BH = head_means(sums_RBH, Row::share, Row::share_rows, 0, BH)};
 }
 
 template <class Op>

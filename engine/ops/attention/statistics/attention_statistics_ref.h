@@ -11,8 +11,8 @@
 
 namespace sink::ref {
 
-// The weights a_i of one query over E + K columns: first the extra key (E is 1 with one, else 0), then the keys. Zero
-// for keys that the query does not see.
+// The weights a_i of one query: E + K columns, first that of the extra key (E is 1 with one, else 0). Zero for keys
+// that the query does not see.
 template <class Op>
 std::vector<double> weight_row(const Op& op, const Head& head, double m, double S, std::int64_t b, std::int64_t h,
                                std::int64_t i) {
@@ -51,7 +51,7 @@ inline void add_weights(const std::vector<double>& a, std::size_t E, double divi
       sums.extra_proxy += proxy;
       continue;
     }
-    sums.row_mass += a[n] / rows;
+    sums.row_sum += a[n] / rows;
     if (static_cast<std::int64_t>(n - E) < X) sums.column_raw[n - E] += a[n];
     if (static_cast<std::int64_t>(n - E) < X) sums.column_proxy[n - E] += proxy;
   }
@@ -85,11 +85,11 @@ AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, con
     FirstShare share;
     for (std::int64_t t = 0; t < T; ++t) {
       std::int64_t i = head.position(t);
-      double m = m_BHT.data<double>()[bh * T + t], S = S_BHT.data<double>()[bh * T + t], mass = 0;
+      double m = m_BHT.data<double>()[bh * T + t], S = S_BHT.data<double>()[bh * T + t], absolute_sum = 0;
       std::vector<double> a = weight_row(op, head, m, S, b, h, i);
-      for (double a_j : a) mass += std::abs(a_j);
+      for (double a_j : a) absolute_sum += std::abs(a_j);
       double n = static_cast<double>(range.count(i, head.k.T));
-      double divisor = proxy_divisor(op, mass, AttentionRow(op, m, S, n).z());
+      double divisor = proxy_divisor(op, absolute_sum, AttentionRow(op, m, S, n).z());
       add_weights(a, config.extra_key.present() ? 1 : 0, divisor, static_cast<double>(T), n_columns, sums);
       if (i == 0) continue;
       add_angles(head, b, h, i, first_key, other_keys);
@@ -102,8 +102,8 @@ AttentionStatistics attention_statistics(const Op& op, const Tensor& q_BHTD, con
 }
 
 template <class Op>
-Tensor attention_map(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT, const Tensor& S_BHT,
-                     const AttentionConfig& config, std::int64_t b, std::int64_t h) {
+Tensor attention_pattern(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& m_BHT,
+                         const Tensor& S_BHT, const AttentionConfig& config, std::int64_t b, std::int64_t h) {
   std::int64_t H = q_BHTD.dim(1), T = q_BHTD.dim(2), columns = k_BGKD.dim(2) + (config.extra_key.present() ? 1 : 0);
   Head head(q_BHTD, k_BGKD, k_BGKD, config, h);
   const double *m = m_BHT.data<double>() + (b * H + h) * T, *S = S_BHT.data<double>() + (b * H + h) * T;

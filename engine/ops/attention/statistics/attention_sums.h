@@ -1,4 +1,4 @@
-// Where the statistics of one head are gathered, by the reference and by the fast kernel.
+// The sums of the statistics of one head, for the reference and the CPU kernel.
 #pragma once
 
 #include "engine/ops/attention/attention.h"
@@ -16,7 +16,7 @@ struct AngleSums {
   }
 };
 
-// What the first key's value amounts to, over the queries after the first that see it.
+// The share of the first key's value in the output, over the queries after the first that see it.
 struct FirstShare {
   double rows = 0, sum = 0;
   // first: |a_i0| |v_0|; all: sum_j |a_ij| |v_j|.
@@ -27,10 +27,10 @@ struct FirstShare {
   double mean() const { return rows > 0 ? sum / rows : 0; }
 };
 
-// The places of one head in AttentionStatistics.
+// The elements of AttentionStatistics that belong to one head.
 struct HeadStatistics {
   double *column_raw, *column_proxy;
-  double &extra_raw, &extra_proxy, &row_mass, &entropy;
+  double &extra_raw, &extra_proxy, &row_sum, &entropy;
   double &key1_dot, &key1_norms, &key1_cosine, &other_dot, &other_norms, &other_cosine;
   double& value_share;
 
@@ -47,20 +47,20 @@ struct HeadStatistics {
 
 inline HeadStatistics head_statistics(AttentionStatistics& all, std::int64_t bh) {
   std::int64_t X = all.column_raw_BHX.dim(2);
-  auto number = [&](Tensor& x_BH) -> double& { return x_BH.data<double>()[bh]; };
+  auto element = [&](Tensor& x_BH) -> double& { return x_BH.data<double>()[bh]; };
   return {all.column_raw_BHX.data<double>() + bh * X,
           all.column_proxy_BHX.data<double>() + bh * X,
-          number(all.extra_raw_BH),
-          number(all.extra_proxy_BH),
-          number(all.row_mass_BH),
-          number(all.entropy_BH),
-          number(all.key1_dot_BH),
-          number(all.key1_norms_BH),
-          number(all.key1_cosine_BH),
-          number(all.other_dot_BH),
-          number(all.other_norms_BH),
-          number(all.other_cosine_BH),
-          number(all.value_share_BH)};
+          element(all.extra_raw_BH),
+          element(all.extra_proxy_BH),
+          element(all.row_sum_BH),
+          element(all.entropy_BH),
+          element(all.key1_dot_BH),
+          element(all.key1_norms_BH),
+          element(all.key1_cosine_BH),
+          element(all.other_dot_BH),
+          element(all.other_norms_BH),
+          element(all.other_cosine_BH),
+          element(all.value_share_BH)};
 }
 
 }  // namespace sink

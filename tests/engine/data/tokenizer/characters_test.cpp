@@ -9,8 +9,8 @@
 
 #include "engine/data/tokenizer/byte_alphabet.h"
 #include "engine/data/tokenizer/gguf_vocabulary.h"
-#include "engine/data/tokenizer/llama2c_vocabulary.h"
 #include "engine/data/tokenizer/metaspace.h"
+#include "engine/data/tokenizer/scored_vocabulary.h"
 #include "engine/data/tokenizer/tokenizer.h"
 #include "engine/data/tokenizer/tokenizer_json.h"
 #include "engine/io/utf8.h"

@@ -46,7 +46,7 @@ class Pattern {
     pcre2_code_free(code_);
   }
 
-  // Matches one behind the other; every character begins one.
+  // All matches in order; each begins where the one before ends.
   std::vector<std::string_view> pieces(std::string_view text) const {
     std::vector<std::string_view> pieces;
     const PCRE2_SIZE* range = pcre2_get_ovector_pointer(match_);
@@ -143,7 +143,7 @@ TEST_CASE("pre_tokenize: the scanners cut where the regular expressions do") {
       CHECK(cut(text, by) == pattern.pieces(text));
     }
   }
-  // Every character: before and behind a letter, a number, a sign, a blank and itself.
+  // Every character before and after a letter, a digit, a sign, a blank and itself.
   for (std::size_t i = 0; i < known.size(); i += 97) {
     std::string text;
     for (std::size_t j = i; j < std::min(i + 97, known.size()); ++j) {

@@ -72,7 +72,7 @@ TEST_CASE("Tokenizer: training by hand") {
   CHECK(model.bytes[260] == " x");
   CHECK(model.bytes[261] == "abababab");
   CHECK(train_bpe(texts, 1000).bytes.size() == 262);  // no pair is left
-  CHECK(contains(error_of([&] { train_bpe(texts, 257); }), "exit 2 [train_bpe] a vocabulary has 258 to"));
+  CHECK(contains(error_of([&] { train_bpe(texts, 257); }), "exit 2 a vocabulary has 258 to"));
 }
 
 TEST_CASE("Tokenizer: saved and loaded it is the same") {
@@ -108,7 +108,7 @@ TEST_CASE("Tokenizer: what is not byte-level BPE is rejected with a reason") {
     return load(file.dump());
   };
   CHECK(load(good) == "no error");
-  CHECK(contains(load(good.substr(0, good.size() / 2)), "exit 3 [tokenizer] "));
+  CHECK(contains(load(good.substr(0, good.size() / 2)), "exit 3 "));
   CHECK(contains(load("[]"), "exit 3"));
   CHECK(contains(load("{}"), "exit 3"));
   CHECK(contains(with("/model/type", "Unigram"), "the model is \"Unigram\""));
@@ -182,7 +182,7 @@ TEST_CASE("Tokenizer: labels are printable") {
 
 TEST_CASE("Tokenizer: text that is not UTF-8 is an error that names the byte") {
   Tokenizer tokenizer = Tokenizer::train({"x"}, 258);
-  CHECK(contains(error_of([&] { tokenizer.encode("abc\xff"); }), "exit 3 [tokenizer] the text is not UTF-8 at byte 3"));
+  CHECK(contains(error_of([&] { tokenizer.encode("abc\xff"); }), "exit 3 the text is not UTF-8 at byte 3"));
 }
 
 TEST_CASE("Tokenizer: a piece of a million equal bytes takes no quadratic time") {

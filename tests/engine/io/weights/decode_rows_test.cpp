@@ -1,6 +1,6 @@
-// Numbers of every stored type as floats: against closed forms, hand-made blocks, and PyPI gguf's own dequantised
-// values (tests/golden/weights), which must be the same to the last bit.
-#include "engine/io/weights/decode_rows.h"
+// Values of every stored type as floats, compared with closed forms, hand-made blocks, and values that PyPI's gguf
+// dequantized (tests/golden/weights). They must be equal to the last bit.
+#include "tests/support/decode_rows.h"
 
 #include <doctest/doctest.h>
 
@@ -11,9 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/io/weights/gguf.h"
-#include "engine/io/weights/safetensors.h"
-#include "engine/io/weights/stored_bytes.h"
+#include "engine/io/weights/weight_file.h"
 #include "engine/stored/stored_blocks.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/weight_bytes.h"

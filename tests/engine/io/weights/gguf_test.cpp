@@ -1,15 +1,13 @@
 // GGUF: a file by hand, one of PyPI gguf, and what is refused.
-#include "engine/io/weights/gguf.h"
-
 #include <doctest/doctest.h>
 
 #include <chrono>
 #include <string>
 #include <vector>
 
-#include "engine/io/weights/decode_rows.h"
-#include "engine/io/weights/open_weights.h"
+#include "engine/io/weights/weight_file.h"
 #include "tests/support/check_refused.h"
+#include "tests/support/decode_rows.h"
 #include "tests/support/files.h"
 #include "tests/support/weight_bytes.h"
 
@@ -151,7 +149,7 @@ TEST_CASE("gguf: tensors that do not fit the file are refused") {
 }
 
 TEST_CASE("gguf: every tensor begins where the one before it ends, up to the alignment; the last ends the file") {
-  GgufBytes gap;  // F16 where the numbers are F32: half of them are no tensor's
+  GgufBytes gap;  // F16 but the data are F32: half of the bytes belong to no tensor
   gap.tensor("a", {32}, 1, 0);
   gap.tensor("b", {8}, 0, 128);
   gap.numbers = raw_floats(std::vector<float>(40, 1));
@@ -164,7 +162,8 @@ TEST_CASE("gguf: every tensor begins where the one before it ends, up to the ali
   check_changed_refused([](GgufBytes& f) { f.numbers += std::string(31, '\0'); },
                         {"97 bytes", "its tensors end at 66"});
   // Between tensors there are zeros: what is no zero is a number of a tensor that says it has fewer.
-  check_changed_refused([](GgufBytes& f) { f.numbers[31] = 1; }, {"`a`", "ends at offset 24", "before offset 32", "zeros"});
+  check_changed_refused([](GgufBytes& f) { f.numbers[31] = 1; },
+                        {"`a`", "ends at offset 24", "before offset 32", "zeros"});
   check_changed_refused([](GgufBytes& f) { f.numbers += std::string(29, '\0') + "\1"; }, {"`b`", "ends at offset 66"});
   GgufBytes padded = small_gguf(), turned = small_gguf();
   padded.numbers += std::string(30, '\0');
@@ -178,8 +177,8 @@ TEST_CASE("gguf: entries that do not fit the file are refused") {
     check_changed_refused([&](GgufBytes& f) { f.entry("z", value); }, words);
   };
   refuse(raw_u32(13) + std::string(20, '\0'), {"says 13 as the type of a value"});
-  refuse(raw_u32(7) + "\2", {"is no bool"});
-  refuse(raw_u32(9) + raw_u32(7) + raw_u64(2) + "\1\2", {"is no bool"});
+  refuse(raw_u32(7) + "\2", {"is not a bool"});
+  refuse(raw_u32(9) + raw_u32(7) + raw_u64(2) + "\1\2", {"is not a bool"});
   refuse(raw_u32(8) + raw_u64(~std::uint64_t{0}), {"18446744073709551615 as the length of a text"});
   for (std::uint32_t of : {0u, 4u, 7u, 8u, 9u, 12u})
     refuse(raw_u32(9) + raw_u32(of) + raw_u64(std::uint64_t{1} << 61), {"2305843009213693952 as the size of an array"});

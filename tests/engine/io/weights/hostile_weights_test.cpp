@@ -1,5 +1,5 @@
-// Every file cut at every byte, and with hostile numbers at every byte: an Error in one line, or a sound result; never
-// a crash, and no memory that the file does not fill.
+// Every file cut at every byte, and with hostile values at every byte. The result is an Error in one line or a sound
+// file; never a crash, and never more memory than the file fills.
 #include <doctest/doctest.h>
 
 #include <algorithm>
@@ -8,11 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "engine/io/weights/decode_rows.h"
-#include "engine/io/weights/gguf.h"
-#include "engine/io/weights/llama2c.h"
-#include "engine/io/weights/safetensors.h"
+#include "engine/io/weights/weight_file.h"
 #include "tests/fuzz/fuzz_support.h"
+#include "tests/support/decode_rows.h"
 #include "tests/support/files.h"
 #include "tests/support/weight_bytes.h"
 
@@ -89,7 +87,7 @@ Tried try_all(Read read, const std::string& sound) {
 TEST_CASE("hostile: safetensors") {
   Tried tried = try_all(read_safetensors, small_safetensors());
   CHECK(tried.refused > 2000);
-  CHECK(tried.opened > 100);  // changed numbers, and other names
+  CHECK(tried.opened > 100);  // changed values, and other names
 }
 TEST_CASE("hostile: GGUF") {
   Tried tried = try_all(read_gguf, small_gguf().bytes());

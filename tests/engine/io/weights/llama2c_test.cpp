@@ -1,14 +1,12 @@
 // llama2.c's files: every tensor's place in one by hand, and what is refused.
-#include "engine/io/weights/llama2c.h"
-
 #include <doctest/doctest.h>
 
 #include <string>
 #include <vector>
 
-#include "engine/io/weights/decode_rows.h"
-#include "engine/io/weights/open_weights.h"
+#include "engine/io/weights/weight_file.h"
 #include "tests/support/check_refused.h"
+#include "tests/support/decode_rows.h"
 #include "tests/support/files.h"
 #include "tests/support/weight_bytes.h"
 

@@ -1,15 +1,13 @@
 // safetensors: files of other programs and by hand, what is refused, shards, and the writer.
-#include "engine/io/weights/safetensors.h"
-
 #include <doctest/doctest.h>
 
 #include <filesystem>
 #include <string>
 #include <vector>
 
-#include "engine/io/weights/decode_rows.h"
-#include "engine/io/weights/open_weights.h"
+#include "engine/io/weights/weight_file.h"
 #include "tests/support/check_refused.h"
+#include "tests/support/decode_rows.h"
 #include "tests/support/files.h"
 #include "tests/support/weight_bytes.h"
 
@@ -95,7 +93,7 @@ TEST_CASE("safetensors: a header that breaks a rule is refused, with the tensor 
   check_header_refused("{}", "x", {"have 0 bytes, and 1 follow"});
   check_header_refused(object(good + R"(,"b":{"dtype":"F32","shape":[1],"data_offsets":[2,6]})"), "xxxxxx",
                        {"`b` begins at offset 2; expected 4"});
-  check_header_refused(object(good + "," + tensor_json("F32", "[1]", "[4,8]")), four + four, {"two tensors `a`"});
+  check_header_refused(object(good + "," + tensor_json("F32", "[1]", "[4,8]")), four + four, {"`a` twice"});
   check_header_refused(object(tensor_json("F32", "[4294967296,4294967296,4294967296]", "[0,0]")), "",
                        {"more elements than any memory"});
   check_header_refused(object(tensor_json("F64", "[281474976710655]", "[0,8]")), "", {"2251799813685240 bytes"});
@@ -110,21 +108,22 @@ TEST_CASE("safetensors: a header that breaks a rule is refused, with the tensor 
   check_header_refused(R"({"a":{"dtype":"F32","shape":[1]}})", four, {"`a` has no data_offsets"});
   check_header_refused(R"({"a":{"shape":[1],"data_offsets":[0,4]}})", four, {"`a` has no dtype"});
   check_header_refused(R"({"a":{"dtype":"F32","data_offsets":[0,4]}})", four, {"`a` has no shape"});
-  check_header_refused(R"({"a":{"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]}})", four, {"a second"});
+  check_header_refused(R"({"a":{"dtype":"F32","dtype":"F32","shape":[1],"data_offsets":[0,4]}})", four,
+                       {"`dtype` twice"});
   check_header_refused(R"({"a":{"dtype":"F32","more":1,"shape":[1],"data_offsets":[0,4]}})", four, {"got `more`"});
   check_header_refused(R"({"a":3})", four, {"expected an object for each name, got 3"});
   check_header_refused(R"({"a":[]})", four, {"a list"});
   check_header_refused(R"({"__metadata__":{"k":1},)" + good + "}", four, {"expected a text for each key"});
   check_header_refused(R"({"__metadata__":{"k":"1","k":"2"},)" + good + "}", four, {"`k` twice"});
-  check_header_refused(R"({"__metadata__":{},"__metadata__":{},)" + good + "}", four, {"two `__metadata__`"});
+  check_header_refused(R"({"__metadata__":{},"__metadata__":{},)" + good + "}", four, {"`__metadata__` twice"});
   check_header_refused("[]", "", {"begins with `[`"});
   check_header_refused(" {}", "", {"begins with ` `"});
   check_header_refused("", "", {"begins with"});
-  check_header_refused("{\"\xff\":1}", "", {"no sound JSON"});
-  check_header_refused("{} {}", "", {"no sound JSON"});
-  check_header_refused("{", "", {"no sound JSON"});
-  check_header_refused(std::string(100000, '{'), "", {"no sound JSON"});
-  check_header_refused(R"({"a":)" + std::string(100000, '[') + "}", "", {"a list"});
+  check_header_refused("{\"\xff\":1}", "", {"no valid JSON"});
+  check_header_refused("{} {}", "", {"no valid JSON"});
+  check_header_refused("{", "", {"no valid JSON"});
+  check_header_refused(std::string(100000, '{'), "", {"no valid JSON"});
+  check_header_refused(R"({"a":)" + std::string(100000, '[') + "}", "", {"nests more than 64 deep"});
 }
 
 TEST_CASE("safetensors: lengths, folders and other files") {
@@ -180,12 +179,12 @@ TEST_CASE("safetensors: an index that does not fit its shards is refused") {
   refuse(R"({"weight_map":{"a":"2a.safetensors","b":"1.safetensors"}})",
          {"`a` is in `1.safetensors`", "2a.safetensors"});
   refuse(R"({"weight_map":{"b":"2a.safetensors"}})", {"`a` is in `2a.safetensors`", "nothing of it"});
-  refuse(R"({"weight_map":{"a":"1.safetensors","a":"2a.safetensors"}})", {"names `a` twice"});
+  refuse(R"({"weight_map":{"a":"1.safetensors","a":"2a.safetensors"}})", {"`a` twice"});
   refuse(R"({"weight_map":{"a":"3.safetensors"}})", {"cannot open", "3.safetensors"}, Exit::bad_input);
-  refuse(R"({"weight_map":{"a":"model.safetensors.index.json"}})", {"index.json", "not an index again"});
+  refuse(R"({"weight_map":{"a":"model.safetensors.index.json"}})", {"index.json", "not another index"});
   for (const char* file : {"../1.safetensors", "/etc/passwd", "..", ".", "", "a\\\\b", ".hidden", "a\\u0000b"})
     refuse(std::string(R"({"weight_map":{"a":")") + file + "\"}}",
-           {"expected a plain name of a file beside the index"});
+           {"expected a plain name of a file next to the index"});
   refuse("{}", {"no `weight_map`"});
   refuse("[]", {"expected an object"});
   refuse("3", {"expected an object"});
@@ -193,9 +192,9 @@ TEST_CASE("safetensors: an index that does not fit its shards is refused") {
   refuse(R"({"weight_map":"a"})", {"an object of names and files"});
   refuse(R"({"weight_map":{"a":{}}})", {"at `a`", "expected the name of a file"});
   refuse(R"({"weight_map":{"a":1}})", {"at `a`", "expected the name of a file"});
-  refuse(R"({"weight_map":{},"weight_map":{}})", {"two `weight_map`"});
+  refuse(R"({"weight_map":{},"weight_map":{}})", {"`weight_map` twice"});
   refuse(R"({"metadata":{"a":1,"a":2},"weight_map":{}})", {"`a` twice"});
-  refuse(R"({"weight_map":{})", {"no sound JSON"});
+  refuse(R"({"weight_map":{})", {"no valid JSON"});
   // Links lead where they lead, as those of the Hugging Face cache do; in a circle they lead nowhere.
   TemporaryFolder elsewhere;
   std::filesystem::rename(folder / "1.safetensors", elsewhere / "blob");

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/io/weights/safetensors.h"
+#include "engine/io/weights/weight_file.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/files.h"
 #include "tests/support/weight_bytes.h"

@@ -1,0 +1,101 @@
+#include "eval/input_options.h"
+
+#include <CLI/CLI.hpp>
+
+#include "engine/io/file.h"
+#include "eval/token_sequences.h"
+
+namespace sink {
+namespace {
+
+constexpr std::int64_t kLongestSequence = std::int64_t{1} << 40;  // tokens, where the context is no limit
+
+std::string text_of(const InputOptions& input) {
+  if (input.text) return *input.text;
+  std::string text = read_file("text", *input.text_file);
+  if (text.ends_with('\n')) text.pop_back();  // the line end of the file is no part of the text
+  return text;
+}
+
+}  // namespace
+
+std::string InputOptions::name() const {
+  constexpr std::size_t kLongestName = 40;
+  if (tokens) return *tokens;
+  if (text_file) return *text_file;
+  return text->size() <= kLongestName ? *text : text->substr(0, kLongestName) + "...";
+}
+
+TextCut InputOptions::cut(const Checkpoint& checkpoint, const TrainedOn& run, const Sizes& sizes) const {
+  const bool begins = run.fixed_token < 0 && checkpoint.attributes.contains("begin_token");
+  return {.vocabulary = sizes.vocabulary,
+          .max_tokens = sizes.context,
+          .context = context,
+          .min_tokens = min_tokens,
+          .fixed_token = begins ? checkpoint.integer("begin_token") : run.fixed_token,
+          .fixed_position = begins ? 1 : run.fixed_position};
+}
+
+Tokenizer InputOptions::tokenizer(const Checkpoint& checkpoint, const TrainedOn& run) const {
+  return tokenizer_of(checkpoint, data.empty() ? run.data : data);
+}
+
+Tensor InputOptions::sequences(const Checkpoint& checkpoint, const Sizes& sizes) const {
+  if (tokens) return read_token_sequences(*tokens, sizes.vocabulary, sizes.context, min_tokens);
+  const TrainedOn run = trained_on(checkpoint, sizes);
+  return text_sequences(tokenizer(checkpoint, run), text_of(*this), cut(checkpoint, run, sizes));
+}
+
+Tensor InputOptions::sequences(const Tokenizer& tokenizer, std::int64_t max_tokens) const {
+  std::int64_t vocabulary = tokenizer.vocabulary();
+  if (tokens) return read_token_sequences(*tokens, vocabulary, max_tokens, min_tokens);
+  return text_sequences(
+      tokenizer, text_of(*this),
+      {.vocabulary = vocabulary, .max_tokens = max_tokens, .context = context, .min_tokens = min_tokens});
+}
+
+std::vector<std::int32_t> InputOptions::one_sequence(const Checkpoint& checkpoint, const Sizes& sizes,
+                                                     std::int64_t max_tokens) const {
+  InputOptions whole = *this;
+  whole.context = 0;
+  whole.min_tokens = 1;
+  Sizes unlimited = sizes;
+  unlimited.context = kLongestSequence;
+  const Tensor tokens_NT = whole.sequences(checkpoint, unlimited);
+  SINK_CHECK(tokens_NT.dim(0) == 1 && tokens_NT.dim(1) <= max_tokens, "text",
+             "expected one sequence of at most " + std::to_string(max_tokens) + " tokens, got " +
+                 std::to_string(tokens_NT.dim(0)) + " of " + std::to_string(tokens_NT.dim(1)),
+             Exit::bad_input);
+  const std::int32_t* ids = tokens_NT.data<std::int32_t>();
+  return {ids, ids + tokens_NT.dim(1)};
+}
+
+std::vector<CLI::Option*> add_text_options(CLI::App* command, InputOptions& input) {
+  CLI::Option* text = command->add_option(
+      "--text", input.text, "a text; tokenised like the training data, with its --fixed-token at --fixed-position");
+  CLI::Option* file = command->add_option("--text-file", input.text_file, "the same, from a UTF-8 file");
+  text->excludes(file);
+  return {text, file};
+}
+
+CLI::Option* add_tokens_option(CLI::App* command, InputOptions& input, const std::vector<CLI::Option*>& texts) {
+  CLI::Option* tokens = command->add_option(
+      "--tokens", input.tokens,
+      "file of token ids; text with one sequence per line, or HDF5 with a dataset `tokens` of N x T "
+      "integers; the command `tokens` prints the ids of a text");
+  for (CLI::Option* text : texts) tokens->excludes(text);
+  return tokens;
+}
+
+void require_context(std::int64_t context, const Sizes& sizes, const std::string& flag) {
+  if (context > sizes.context)
+    throw Error(flag + " must be at most the " + std::to_string(sizes.context) + " tokens of the model, got " +
+                    std::to_string(context),
+                Exit::usage);
+  if (context <= sizes.prefix)
+    throw Error(flag + " must be more than the " + std::to_string(sizes.prefix) +
+                    " tokens of the checkpoint's prefix, got " + std::to_string(context),
+                Exit::usage);
+}
+
+}  // namespace sink

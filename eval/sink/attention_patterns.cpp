@@ -1,0 +1,84 @@
+#include "eval/sink/attention_patterns.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/tensor_view.h"
+
+namespace sink {
+namespace {
+
+constexpr std::int64_t kMaxSequences = 4;
+constexpr std::int64_t kMaxBytes = 1500000;
+constexpr std::int64_t kBytesPerWeight = 8;  // "0.01234,"
+
+// Copies the patterns of one sequence, of all heads or of the chosen one.
+struct PatternHooks final : ForwardHooks {
+  PatternHooks(Evaluation::Patterns& patterns, bool all_heads) : patterns(patterns), all_heads(all_heads) {}
+  void attention(AttentionPoint& point) override {
+    patterns.extra_key = point.has_extra_key;
+    for (std::int64_t head = 0; head < patterns.heads; ++head) {
+      const bool chosen = point.layer == patterns.layer && head == patterns.head;
+      if (all_heads || chosen)
+        patterns.weights[static_cast<std::size_t>((sequence * patterns.layers + point.layer) * patterns.heads + head)] =
+            point.pattern(0, head);
+    }
+  }
+  Evaluation::Patterns& patterns;
+  bool all_heads;
+  std::int64_t sequence = 0;
+};
+
+}  // namespace
+
+std::pair<std::int64_t, std::int64_t> head_to_show(const Evaluation& evaluation) {
+  ValueTable weight = evaluation.raw.alpha_1_layer_head;
+  for (std::size_t l = 0; l < weight.size(); ++l)
+    for (std::size_t h = 0; h < weight[l].size(); ++h) {
+      weight[l][h] = std::abs(weight[l][h]);
+      if (const auto& star = evaluation.raw.star)
+        weight[l][h] = std::max(weight[l][h], std::abs(star->alpha_layer_head[l][h]));
+    }
+  return largest_cell(weight);
+}
+
+Evaluation::Patterns capture_patterns(LanguageModel& model, const Tensor& tokens_NT, std::int64_t layer,
+                                      std::int64_t head, bool all_heads, const DocumentPlaces& documents) {
+  const Sizes& s = model.sizes();
+  SINK_CHECK(layer >= 0 && layer < s.layers && head >= 0 && head < s.heads, "map",
+             "expected a layer below " + std::to_string(s.layers) + " and a head below " + std::to_string(s.heads) +
+                 ", got layer " + std::to_string(layer) + " and head " + std::to_string(head),
+             Exit::usage);
+  Evaluation::Patterns patterns;
+  patterns.layers = s.layers, patterns.heads = s.heads;
+  patterns.layer = layer, patterns.head = head;
+  patterns.weights.resize(static_cast<std::size_t>(tokens_NT.dim(0) * s.layers * s.heads));
+  PatternHooks hooks(patterns, all_heads);
+  for (std::int64_t n = 0; n < tokens_NT.dim(0); ++n) {
+    Tensor tokens_1T = tokens_NT.rows(n, n + 1);
+    patterns.tokens.emplace_back(static_cast<std::size_t>(model.extra_tokens()), -1);
+    for (std::int32_t id : view<std::int32_t, 2>(tokens_1T)) patterns.tokens.back().push_back(id);
+    hooks.sequence = n;
+    model.next_logits(tokens_1T, {.hooks = &hooks, .documents = documents.rows(n, n + 1)});
+  }
+  return patterns;
+}
+
+std::int64_t sequences_to_keep(const Sizes& sizes, std::int64_t sequences, std::int64_t positions) {
+  if (positions > kMaxPatternTokens) return 0;
+  const std::int64_t weights = positions * (positions + 3) / 2;  // of a causal pattern with an extra key
+  return std::min({sequences, kMaxSequences, kMaxBytes / (sizes.layers * sizes.heads * weights * kBytesPerWeight)});
+}
+
+void add_patterns(LanguageModel& model, const Batch& sequences,
+                  const std::optional<std::pair<std::int64_t, std::int64_t>>& head, Evaluation& evaluation) {
+  if (!head && sequences.context() > kMaxPatternTokens) return;
+  const std::int64_t kept =
+      sequences_to_keep(model.sizes(), sequences.sequences(), sequences.context() + model.extra_tokens());
+  auto [layer, of_layer] = head.value_or(head_to_show(evaluation));
+  Batch first = sequences.rows(0, std::max<std::int64_t>(1, kept));
+  evaluation.patterns =
+      capture_patterns(model, first.tokens_BT(), layer, of_layer, /*all_heads=*/kept > 0, first.documents());
+}
+
+}  // namespace sink

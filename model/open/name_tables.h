@@ -1,0 +1,23 @@
+// The tables of CONFIG_KEYS.md and TENSOR_NAMES.md, which the program carries as text (CMakeLists.txt): a page for
+// people, and what the readers of model/open/ know of the files of other programs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace sink {
+
+// A section `## <title>` of a page: its text, and the cells of its table without the header.
+struct NameTable {
+  std::string title, text;
+  std::vector<std::vector<std::string>> rows;
+};
+std::vector<NameTable> name_tables(const std::string& page);
+
+// What is in backticks in a cell, in order.
+std::vector<std::string> code_in(const std::string& cell);
+
+// The page with this file name.
+std::string name_page(const std::string& file);
+
+}  // namespace sink

@@ -1,0 +1,143 @@
+// results.csv read back: what was written comes back to the digit, and what people break while editing is named.
+#include "tools/report/results_csv.h"
+
+#include <doctest/doctest.h>
+
+#include <filesystem>
+
+#include "tests/support/subprocess.h"
+#include "tools/report/csv_lines.h"
+#include "tools/report/run_reader.h"
+
+using namespace sink;
+using sink::report::CsvLines;
+using sink::report::read_results_csv;
+
+namespace {
+
+const std::string kHeader = "run,task,ablation,finished,measured_step,steps,step,seed,val_loss,sink_1,sink_1_raw";
+const std::string kSound = kHeader + ",learning_rate\nA,text,baseline,true,20,20,20,3,4.5,25,26,0.01\n";
+
+std::string refusal(const std::string& csv) {
+  try {
+    read_results_csv(csv, "f.csv");
+  } catch (const Error& error) {
+    CHECK(error.code == Exit::bad_input);
+    return error.what();
+  }
+  return "";
+}
+
+}  // namespace
+
+TEST_CASE("csv lines: RFC 4180, with the lines that fields begin on") {
+  const std::string text =
+      "\xef\xbb\xbf"
+      "a,\"b,\"\"c\"\"\nd\",\r\n\r\n\"\",x\n\n\"e\"";
+  CsvLines lines(text, "f.csv");
+  std::vector<std::string> fields;
+  REQUIRE(lines.next(fields));
+  CHECK(fields == std::vector<std::string>{"a", "b,\"c\"\nd", ""});
+  CHECK(lines.where() == "f.csv line 1");
+  REQUIRE(lines.next(fields));
+  CHECK(fields == std::vector<std::string>{"", "x"});
+  CHECK(lines.where() == "f.csv line 4");
+  REQUIRE(lines.next(fields));
+  CHECK(fields == std::vector<std::string>{"e"});
+  CHECK(lines.where() == "f.csv line 6");
+  CHECK_FALSE(lines.next(fields));
+  for (const char* wrong : {"a,b\"c", "\"a\"b,c", "a,\"b\nc"}) {
+    CAPTURE(wrong);
+    CsvLines broken(wrong, "f.csv");
+    CHECK_THROWS_WITH(broken.next(fields), doctest::Contains("f.csv line 1: "));
+  }
+  const std::string commas(CsvLines::kMaxFields, ',');
+  CHECK_THROWS_WITH(CsvLines(commas, "f.csv").next(fields), doctest::Contains("at most 1000 fields"));
+}
+
+TEST_CASE("results.csv read back: every number and setting that was written, to the digit") {
+  const TemporaryFolder place;
+  for (const char* folder : {"a", "open", "nothing"}) std::filesystem::create_directories(place / folder);
+  write_bytes(place / "a/config.toml",
+              "task = \"text\"\nseed = 3\nsteps = 20\nablation = \"bias_k\"\n"
+              "policies = \"attention=Softmax extra=LearnedKey+ZeroValue\"\n");
+  write_bytes(place / "a/evaluation.json",
+              R"({"schema": 1, "run": "=k", "task": "text", "ablation": "bias_k", "seed": 3, "step": 20, "steps": 20,
+                  "policies": "attention=Softmax extra=LearnedKey+ZeroValue", "tokens": 5120, "commit": "abc123",
+                  "date": "2026-11-21T10:00:00Z", "machine": "A CPU, fast", "data_sha256": "00ff", "precision": "bf16",
+                  "val_loss": 4.123456789, "sequences": 100, "context": 4, "sink_epsilon": [0.2, 0.3, 0.4],
+                  "sink_1": [75, 50, 25], "sink_1_raw": [70, 45, 20], "sink_k": [50, 3.25, 0.125, 0],
+                  "alpha_1": 0.123456789, "alpha_1_raw": 0.5, "alpha_1_max": 0.9, "row_mass": 1, "extra": "key",
+                  "extra_key_mass": 0.27, "alpha_star": 0.28, "alpha_star_raw": 0.281, "sink_star": [40, 25, 10],
+                  "sink_star_raw": [41, 26, 11], "first_value_norm_ratio": "nan"})");
+  write_bytes(place / "a/metrics.jsonl",
+              "{\"step\": 19, \"seconds\": 10.5, \"train_loss\": \"nan\", \"grad_norm\": 1}\n"
+              "{\"step\": 20, \"seconds\": 11.2345678, \"train_loss\": 5, \"grad_norm\": 1}\n");
+  write_bytes(place / "open/config.toml", "task = \"text\"\nseed = 7\nsteps = 20\ncontext = 4\n");
+  write_bytes(place / "open/metrics.jsonl",
+              "{\"step\": 3, \"tokens\": 768, \"train_loss\": 5.5, \"val_loss\": 5.4, \"alpha_1\": 0.2}\n");
+  write_bytes(place / "open/failure.txt", "the loss was not finite,\nand more\n");
+  write_bytes(place / "nothing/config.toml", "task = \"text\"\nseed = 18446744073709551615\nlearning-rate = 1e-5\n");
+  write_bytes(place / "nothing/failure.txt", "out of memory\n");
+  const std::vector<report::Run> runs{report::read_run_folder(place / "a"), report::read_run_folder(place / "open"),
+                                      report::read_run_folder(place / "nothing")};
+  const std::string csv = report::results_csv(runs);
+  const std::vector<report::Run> read = read_results_csv(csv, "f.csv");
+  CHECK(report::results_csv(read) == csv);
+  REQUIRE(read.size() == 3);
+  const report::Run& a = read[0];
+  CHECK(a.name == "=k");
+  CHECK(a.finished);
+  CHECK(a.seconds == 11.2345678);
+  CHECK(a.skipped_steps == 1);
+  CHECK(a.first_skipped == 19);
+  CHECK(a.machine == "A CPU, fast");
+  CHECK(a.data_sha256 == "00ff");
+  CHECK(a.commit == "abc123");
+  CHECK(a.evaluation->sink_at(0.3, false) == 50);
+  CHECK(a.evaluation->sink_star_at(0.3, true) == 26);
+  CHECK(a.evaluation->sink_k == report::Row{50, 3.25, 0.125});
+  CHECK(a.evaluation->get("alpha_1") == 0.123456789);
+  CHECK(a.evaluation->row_sum() == doctest::Approx(1.27));
+  CHECK(a.settings == runs[0].settings);
+  CHECK_FALSE(read[1].finished);
+  CHECK(read[1].unfinished_step == 3);
+  CHECK(read[1].failure == "the loss was not finite,");
+  CHECK(read[2].seed == 18446744073709551615u);
+  CHECK(read[2].failure == "out of memory");
+  CHECK(read[2].settings == runs[2].settings);
+  CHECK_FALSE(read[2].evaluation.has_value());
+}
+
+TEST_CASE("results.csv edited by people: errors name file, line and column") {
+  const std::vector<report::Run> sound = read_results_csv(kSound, "f.csv");
+  REQUIRE(sound.size() == 1);
+  CHECK(sound[0].settings.at("learning-rate") == "0.01");
+  CHECK(sound[0].settings.at("heads") == "4");  // a setting that an older program did not know
+  CHECK(read_results_csv(kHeader + "\n", "f.csv").empty());
+  const auto with = [](std::string from, const std::string& to) {
+    std::string csv = kSound;
+    return csv.replace(csv.find(from), from.size(), to);
+  };
+  for (const auto& [csv, said] : std::vector<std::pair<std::string, std::string>>{
+           {"", "f.csv: expected a header and a line a run, got nothing"},
+           {with("learning_rate", "remark"), "f.csv line 1: unknown column `remark`"},
+           {with("learning_rate", "resume"), "f.csv line 1: unknown column `resume`"},
+           {with("learning_rate", "seed"), "f.csv line 1: the column `seed` is there twice"},
+           {with("val_loss,", ""), "f.csv line 1: no column `val_loss`"},
+           {with(",0.01", ""), "f.csv line 2: expected 12 fields, as many as the header has, got 11"},
+           {with("4.5", "4,5"), "f.csv line 2: expected 12 fields, as many as the header has, got 13"},
+           {with("4.5", "4.5x"), "f.csv line 2, column val_loss: expected a number or nothing, got `4.5x`"},
+           {with("25", "nan"), "f.csv line 2, column sink_1: expected a number from 0 to 100, or nothing, got `nan`"},
+           {with("25", "125"), "f.csv line 2, column sink_1: expected a number from 0 to 100, or nothing, got `125`"},
+           {with("true", "yes"), "f.csv line 2, column finished: expected one of true, false, got `yes`"},
+           {with(",3,", ",-3,"), "f.csv line 2, column seed: expected a whole number from 0 to 18446744073709551615"},
+           {with("0.01", "fast"), "f.csv line 2, column learning_rate must be a number from 0 to 100, got `fast`"},
+           {with("true,20", "true,19"), "f.csv line 2, column measured_step: expected the step of a finished run, 20"},
+           {with("A,", "\"A,"), "f.csv line 2: the quote of a field is never closed"},
+           {kHeader + ",sink_1_eps0.3\nA,text,baseline,true,20,20,20,3,4.5,25,26,24\n",
+            "f.csv line 2, column sink_1: expected the same number as in sink_1_eps0.3"}}) {
+    const std::string got = refusal(csv);
+    CHECK_MESSAGE(got.find(said) != std::string::npos, got, " instead of ", said);
+  }
+}

@@ -1,0 +1,16 @@
+# Run by `cmake --install`: asks each of `programs` for its completions and man page, and writes them where shells and
+# man look for them.
+set(prefix "$ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}")
+function(write_page program file)
+  execute_process(COMMAND "${prefix}/${binary_folder}/${program}" ${ARGN} OUTPUT_VARIABLE text RESULT_VARIABLE failed)
+  if(failed)
+    message(FATAL_ERROR "${program} ${ARGN} failed: ${failed}")
+  endif()
+  file(WRITE "${prefix}/${data_folder}/${file}" "${text}")
+endfunction()
+foreach(program ${programs})
+  write_page(${program} bash-completion/completions/${program} --completion bash)
+  write_page(${program} zsh/site-functions/_${program} --completion zsh)
+  write_page(${program} fish/vendor_completions.d/${program}.fish --completion fish)
+  write_page(${program} man/man1/${program}.1 --man)
+endforeach()

@@ -1,0 +1,49 @@
+// Tables of text for terminals, with aligned columns.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+namespace sink {
+
+using Cells = std::vector<std::string>;
+
+// Columns on a terminal: bytes other than UTF-8 continuation bytes.
+inline std::size_t text_width(const std::string& text) {
+  return static_cast<std::size_t>(
+      std::count_if(text.begin(), text.end(), [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+// The width of the widest cell of each column.
+inline std::vector<std::size_t> column_widths(const std::vector<Cells>& rows) {
+  std::vector<std::size_t> widths(rows.front().size(), 1);
+  for (const Cells& row : rows)
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], text_width(row[c]));
+  return widths;
+}
+
+inline std::string padded(const std::string& text, std::size_t width) {
+  return text + std::string(width - text_width(text), ' ');
+}
+
+// One line per row, columns two spaces apart, without trailing spaces; is_right(c): column c ends at its right edge.
+template <class IsRight>
+std::string aligned(const std::vector<Cells>& rows, IsRight is_right) {
+  const std::vector<std::size_t> widths = column_widths(rows);
+  std::string text;
+  for (const Cells& row : rows) {
+    std::string line;
+    for (std::size_t c = 0; c < row.size(); ++c) {
+      const std::string space(widths[c] - text_width(row[c]), ' ');
+      line += (c ? "  " : "") + (is_right(c) ? space + row[c] : row[c] + space);
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return text;
+}
+inline std::string aligned(const std::vector<Cells>& rows) {
+  return aligned(rows, [](std::size_t) { return false; });
+}
+
+}  // namespace sink
