@@ -63,6 +63,18 @@ bool declares_backends(const std::string& text) {
 
 }  // namespace
 
+TEST_CASE("layout: what a notify follows is a read-modify-write") {
+  // notify_one() and notify_all() of libstdc++ skip the call of the kernel if they see no thread that waits. A plain
+  // store before them may become visible after that look, so a thread that begins to wait then is never woken.
+  const std::regex lost_wake(R"(\.store\([^;]*;\s*[\w\[\]>.-]*\.notify_)");
+  CHECK(std::regex_search("turn[n].store(1);\n  turn[n].notify_all();", lost_wake));
+  for (const std::string& folder : kFolders)
+    for (const fs::path& path : files_under(folder, kSources)) {
+      if (path.filename() == "layout_test.cpp") continue;
+      CHECK_MESSAGE(!std::regex_search(text_of(path), lost_wake), path.string());
+    }
+}
+
 TEST_CASE("layout: every operation has a contract, a reference, a CPU and a CUDA backend, a node and a test") {
   const std::set<std::string> without_gradient{"optimizer", "reductions"};
   std::map<std::string, int> operations;  // by folder

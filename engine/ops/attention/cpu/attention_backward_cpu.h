@@ -127,8 +127,10 @@ struct BackwardPanels : ScorePanels<E> {
     for (std::int32_t turn; (turn = turns[query_tile].load(std::memory_order_acquire)) != key_tile;)
       turns[query_tile].wait(turn, std::memory_order_acquire);
   }
+  // exchange() and not store(): notify_all() of libstdc++ first reads whether a thread waits. A store may reach the other
+  // threads only after that read, and then a thread that begins to wait in between is never woken.
   void pass_turn(std::int64_t query_tile, std::int32_t key_tile) const {
-    turns[query_tile].store(key_tile + 1, std::memory_order_release);
+    turns[query_tile].exchange(key_tile + 1);
     turns[query_tile].notify_all();
   }
 };
