@@ -9,12 +9,14 @@
 #include "engine/check.h"
 #include "engine/comm/launcher.h"
 #include "engine/io/command_line.h"
+#include "engine/io/file.h"
 #include "engine/io/folder_lock.h"
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
 #include "engine/io/setting.h"
 #include "engine/threads.h"
 #include "model/all_ablations.h"
+#include "tools/sweep/claim_verdicts.h"
 #include "tools/sweep/machine_plan.h"
 #include "tools/sweep/study_jobs.h"
 #include "tools/sweep/study_output.h"
@@ -25,7 +27,7 @@ namespace sink {
 namespace {
 
 struct Request : StudyRequest {
-  std::string study;
+  std::string study, verdicts, results;
   std::vector<std::string> sets, earlier;
   std::optional<std::size_t> workers;
   std::optional<std::int64_t> threads;
@@ -72,6 +74,8 @@ void add_options(CLI::App& app, Request& request) {
       ->check(whole_number(0));
   app.add_flag("--collect", request.collect, "train nothing; write the tables, list missing jobs");
   app.add_flag("--dry-run", request.dry_run, "print the runs and how long they take here");
+  app.add_option("--verdicts", request.verdicts, "judge the claims of a preregistration.toml")->type_name("FILE");
+  app.add_option("--results", request.results, "with --verdicts: <study>-runs.csv files [results]")->type_name("DIR");
   app.add_flag("--retry", request.retry, "train failed runs again, from the start");
   app.add_flag("--force", request.force, "replace tables that `sweep` did not make");
   app.add_flag("--as-rank", request.as_rank, "train as one of the ranks that this program has started")->group("");
@@ -99,6 +103,10 @@ bool parse(int argc, char** argv, Request& request) {
   add_options(app, request);
   if (!parse_command_line(app, argc, argv)) return false;
   const int modes = request.list + request.index.has_value() + request.collect + request.dry_run;
+  if (!request.verdicts.empty() && (modes > 0 || !request.study.empty()))
+    throw Error("--verdicts judges all studies; leave out STUDY and other modes", Exit::usage);
+  if (!request.results.empty() && request.verdicts.empty())
+    throw Error("--results is for --verdicts", Exit::usage);
   if (modes > 1) throw Error("--list, --index, --collect and --dry-run exclude each other; give one", Exit::usage);
   if (modes == 1 && request.study.empty()) throw Error("give a study, a TOML file; see --help", Exit::usage);
   if (request.index && request.workers) throw Error("--index runs one job; leave out --workers", Exit::usage);
@@ -240,9 +248,23 @@ int collect(StudyState& state, const StudyOutput& output) {
   return print_jobs_without_result(state) ? static_cast<int>(Exit::bad_input) : 0;
 }
 
+// `--verdicts`: prints the tables; with --out also writes them.
+int print_verdicts(const Request& request) {
+  const Preregistration registered = read_preregistration(request.verdicts);
+  const std::filesystem::path folder = std::filesystem::path(request.verdicts).parent_path() / "results";
+  const RunsOfStudies runs = read_runs_of(registered, request.results.empty() ? folder.string() : request.results);
+  std::fputs(verdicts_text(registered, runs).c_str(), stdout);
+  if (request.out.empty()) return 0;
+  std::filesystem::create_directories(request.out);
+  const std::string markdown = verdicts_markdown(registered, runs), csv = verdicts_csv(registered, runs);
+  write_files_atomically({{request.out + "/verdicts.md", markdown}, {request.out + "/verdicts.csv", csv}});
+  return 0;
+}
+
 int run(int argc, char** argv) {
   Request request;
   if (!parse(argc, argv, request)) return 0;
+  if (!request.verdicts.empty()) return print_verdicts(request);
   if (request.as_rank) {
     StudyState state = study_of(request, argv[0]);
     return run_rank(request, state);

@@ -19,3 +19,9 @@ print("a - b:", interval([a[s] - b[s] for s in (1, 2, 3)]))
 paper = [18.18, 0.44, 30.24, 0.8, 53.65, 0.44]
 ours = [14.0, 0.0, 20.0, 0.0, 3.0, 1.0]
 print("tau-b:", round(float(stats.kendalltau(paper, ours).statistic), 9))
+
+d = [0.31, 0.12, 0.25, -0.04, 0.2]
+n = len(d)
+mean, se = np.mean(d), stats.sem(d)
+print("two-sided p:", round(float(stats.ttest_1samp(d, 0).pvalue), 9))
+print("equality p, margin 0.3:", round(float(max(stats.t.sf((mean + 0.3) / se, n - 1), stats.t.cdf((mean - 0.3) / se, n - 1))), 9))

@@ -1,0 +1,33 @@
+// alpha_1 and alpha_* of a model without any preference: every row spreads its weight evenly over the keys that it sees.
+//
+//   alpha_1 = 1/T sum_i [row i sees key 1] / n_i        n_i keys are visible to row i, the extra key or sink token included
+//   alpha_* = 1/(T+1) (1 + sum_i 1 / n_i)               its own row has weight 1 on itself
+//
+// Row i sees key j if j <= i and j > i - window, or j <= prefix; blocks without a window see all keys j <= i. The value
+// of a model is the mean over its blocks. Example: T = 64 without a window, prefix or extra key: alpha_1 = 0.0741.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "tools/report/run_reader.h"
+
+namespace sink::report {
+
+struct VisibleKeysOfRun {
+  std::int64_t T = 0, layers = 1;
+  std::int64_t window = 0;        // 0: none
+  std::int64_t prefix = 0;        // the first keys, which every row sees
+  std::int64_t global_every = 0;  // every n-th block has no window; 0: all have it
+  bool extra_key = false;         // or a sink token
+};
+
+struct EvenAttention {
+  double alpha_1, alpha_star;  // alpha_star is NaN without an extra key
+};
+EvenAttention even_attention(const VisibleKeysOfRun& keys);
+
+// Of a measured run; none where its context, window, prefix or kind of extra key is unknown.
+std::optional<EvenAttention> even_attention_of(const Run& run);
+
+}  // namespace sink::report
