@@ -285,7 +285,7 @@ void read_shared(const void* from, int bytes, const Site& site) {
   block().at("a matrix load", site);
   block().check_shared(from, bytes, "a read");
   if (const RaceHooks* races = race_hooks())
-    races->access(from, static_cast<std::size_t>(bytes), false, {nullptr, site});
+    races->access(from, static_cast<std::size_t>(bytes), false, false, {nullptr, site});
 }
 
 void copy_async(void* to, const void* from, int bytes, const Site& site) {
@@ -305,8 +305,8 @@ void wait_for_copies(int groups) {
     if (copy.group >= me.group - groups) return false;
     auto bytes = static_cast<std::size_t>(copy.bytes);
     if (const RaceHooks* races = race_hooks()) {
-      races->access(copy.to, bytes, true, {nullptr, copy.site});
-      if (copy.from) races->access(copy.from, bytes, false, {nullptr, copy.site});
+      races->access(copy.to, bytes, true, false, {nullptr, copy.site});
+      if (copy.from) races->access(copy.from, bytes, false, false, {nullptr, copy.site});
     }
     if (copy.from) {
       counters().copied_bytes += copy.bytes;

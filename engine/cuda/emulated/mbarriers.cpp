@@ -68,7 +68,7 @@ Mbarrier& use_mbarrier(const char* instruction, void* mbarrier, const Site& site
   check_shared(mbarrier, 8, 8, "an mbarrier");
   Mbarrier& found = mbarrier_at(shared_address(mbarrier));
   // Its initialization must be ordered before.
-  if (const RaceHooks* races = race_hooks()) races->access(mbarrier, 8, false, {nullptr, site});
+  if (const RaceHooks* races = race_hooks()) races->access(mbarrier, 8, false, false, {nullptr, site});
   return found;
 }
 
@@ -149,7 +149,7 @@ void mbarrier_init(void* mbarrier, unsigned arrivals, const Site& site) {
   if (arrivals < 1 || arrivals > kMostArrivals) stop_thread("an mbarrier without arrivals");
   std::map<std::uint32_t, Mbarrier>& all = state().mbarriers;
   if (all.contains(address)) stop_thread("an mbarrier that is initialized already");
-  if (const RaceHooks* races = race_hooks()) races->access(mbarrier, 8, true, {nullptr, site});
+  if (const RaceHooks* races = race_hooks()) races->access(mbarrier, 8, true, false, {nullptr, site});
   std::uint64_t now = contents(address);
   std::memcpy(mbarrier, &now, sizeof now);
   Mbarrier& made = all[address];

@@ -11,6 +11,7 @@
 
 #include "engine/cuda/emulated/block.h"
 #include "engine/cuda/emulated/memory.h"
+#include "engine/cuda/emulated/race_clocks.h"
 #include "engine/cuda/emulated/source_line.h"
 #include "engine/cuda/emulated/wgmma.h"
 
@@ -20,8 +21,6 @@ namespace {
 constexpr std::size_t kCell = 2;    // bytes per cell; the smallest type of a kernel is bf16
 constexpr std::size_t kChunk = 16;  // bytes; an asynchronous product reads whole chunks of shared memory
 
-using Time = std::uint32_t;
-
 struct Access {
   std::uint64_t launch = 0, block = 0;
   int thread = -1;  // that executed or issued it
@@ -30,45 +29,26 @@ struct Access {
   Origin origin;
 };
 
-// The last write of a cell, and its last reads by two different threads.
+// The last accesses of one kind by two different threads.
+struct LastTwo {
+  Access last, before;
+  void add(const Access& access) {
+    if (last.thread != access.thread || last.block != access.block) before = last;
+    last = access;
+  }
+};
+
+// The last ordinary write of a cell, and the ordinary reads.
 struct Cell {
-  Access write, read, other_read;
+  Access write;
+  LastTwo reads;
 };
 
-void raise(Time* to, const Time* from, std::size_t count) {
-  for (std::size_t n = 0; n < count; ++n) to[n] = to[n] > from[n] ? to[n] : from[n];
-}
-void lower(Time* to, const Time* from, std::size_t count) {
-  for (std::size_t n = 0; n < count; ++n) to[n] = to[n] < from[n] ? to[n] : from[n];
-}
-
-// What the threads of a block know of each other and of the agents.
-struct Knowledge {
-  std::size_t threads = 0, entities = 0;
-  std::vector<Time> now;         // of each thread; its accesses have it until it next arrives somewhere
-  std::vector<Time> at_barrier;  // of each entity: what every thread knows since the last barrier of the block
-  // A row per thread of what it knows besides. Rows of other blocks are empty.
-  std::vector<std::uint64_t> row_block;
-  std::vector<Time> known, fenced;
-
-  void start(std::size_t count) {
-    threads = count;
-    entities = count + kAgents;
-    now.assign(threads, 1);
-    at_barrier.assign(entities, 0);
-    if (row_block.size() < threads) row_block.resize(threads, 0);
-    if (known.size() < threads * entities) known.resize(threads * entities), fenced.resize(threads * entities);
-  }
-  bool has_row(std::size_t thread, std::uint64_t block) const { return row_block[thread] == block; }
-  void make_row(std::size_t thread, std::uint64_t block) {
-    if (has_row(thread, block)) return;
-    row_block[thread] = block;
-    std::fill_n(known_row(thread), entities, 0);
-    std::fill_n(fenced_row(thread), entities, 0);
-  }
-  Time* known_row(std::size_t thread) { return known.data() + thread * entities; }
-  Time* fenced_row(std::size_t thread) { return fenced.data() + thread * entities; }
+// The atomic accesses of a cell, those that write and those that only read.
+struct AtomicCell {
+  LastTwo writes, reads;
 };
+using AtomicCells = std::unordered_map<std::uintptr_t, AtomicCell>;  // by address / kCell
 
 // The reads of shared memory by asynchronous products: by chunk and agent, the time of the last one.
 struct AgentReads {
@@ -97,19 +77,28 @@ struct Detector {
   std::size_t shared_bytes = 0;
   std::vector<Cell> of_shared;
   std::unordered_map<std::uintptr_t, Cell> of_device;  // by address / kCell
+  AtomicCells atomics_of_shared, atomics_of_device;
   AgentReads agent_reads;
 
   bool is_shared(const void* address) const {
     auto* p = static_cast<const std::byte*>(address);
     return p >= shared && p < shared + shared_bytes;
   }
-  // The cells of these bytes: f(cell).
+  // The cells of these bytes: f(cell, its number).
   template <class F>
   void for_each_cell(const void* address, std::size_t bytes, bool in_shared, F f) {
     auto begin = in_shared ? static_cast<std::uintptr_t>(static_cast<const std::byte*>(address) - shared)
                            : reinterpret_cast<std::uintptr_t>(address);
     for (std::uintptr_t cell = begin / kCell; cell < (begin + bytes + kCell - 1) / kCell; ++cell)
-      f(in_shared ? of_shared[cell] : of_device[cell]);
+      f(in_shared ? of_shared[cell] : of_device[cell], cell);
+  }
+  AtomicCells& atomics(bool in_shared) { return in_shared ? atomics_of_shared : atomics_of_device; }
+  // Null for a cell without atomic accesses.
+  const AtomicCell* atomics_at(std::uintptr_t cell, bool in_shared) {
+    const AtomicCells& cells = atomics(in_shared);
+    if (cells.empty()) return nullptr;
+    const auto found = cells.find(cell);
+    return found == cells.end() ? nullptr : &found->second;
   }
 };
 Detector& detector() {
@@ -150,16 +139,29 @@ std::string text_of(const Origin& origin) {
                text_of(before.origin) + "; the first is of");
 }
 
-void check(Cell& cell, const Access& now, bool write, bool in_shared) {
-  if (!in_order(cell.write, now)) report(write ? "writes" : "reads", in_shared, now, cell.write, "wrote");
-  if (!write) {
-    if (cell.read.thread != now.thread || cell.read.block != now.block) cell.other_read = cell.read;
-    cell.read = now;
-    return;
-  }
-  for (const Access* read : {&cell.read, &cell.other_read})
-    if (!in_order(*read, now)) report("writes", in_shared, now, *read, "read");
+void require_order(const LastTwo& before, const char* before_verb, const Access& now, const char* verb,
+                   bool in_shared) {
+  for (const Access* access : {&before.last, &before.before})
+    if (!in_order(*access, now)) report(verb, in_shared, now, *access, before_verb);
+}
+
+// `atomics`: the atomic accesses of the cell; null: none.
+void check(Cell& cell, const AtomicCell* atomics, const Access& now, bool write, bool in_shared) {
+  const char* verb = write ? "writes" : "reads";
+  if (!in_order(cell.write, now)) report(verb, in_shared, now, cell.write, "wrote");
+  if (atomics) require_order(atomics->writes, "changed atomically", now, verb, in_shared);
+  if (!write) return cell.reads.add(now);
+  require_order(cell.reads, "read", now, verb, in_shared);
+  if (atomics) require_order(atomics->reads, "read atomically", now, verb, in_shared);
   cell.write = now;
+}
+
+// Two atomic accesses need no order.
+void check_atomic(Cell& cell, AtomicCell& atomics, const Access& now, bool write, bool in_shared) {
+  const char* verb = write ? "changes atomically" : "reads atomically";
+  if (!in_order(cell.write, now)) report(verb, in_shared, now, cell.write, "wrote");
+  if (write) require_order(cell.reads, "read", now, verb, in_shared);
+  (write ? atomics.writes : atomics.reads).add(now);
 }
 
 // A write to shared memory that asynchronous products may still read.
@@ -186,7 +188,7 @@ Access access_of_thread(int thread, const Origin& origin) {
   return {d.launch, d.block, thread, thread, d.knowledge.now[index(thread)], origin};
 }
 
-void access(const void* address, std::size_t bytes, bool write, const Origin& origin) {
+void access(const void* address, std::size_t bytes, bool write, bool atomic, const Origin& origin) {
   int thread = current_thread();
   if (thread < 0) return;  // host code
   Detector& d = detector();
@@ -197,7 +199,10 @@ void access(const void* address, std::size_t bytes, bool write, const Origin& or
   if (!in_shared && !is_device_memory(address)) return;  // a stack
   Access now = access_of_thread(thread, origin);
   if (in_shared && write) check_agent_reads(address, bytes, now);
-  d.for_each_cell(address, bytes, in_shared, [&](Cell& cell) { check(cell, now, write, in_shared); });
+  d.for_each_cell(address, bytes, in_shared, [&](Cell& cell, std::uintptr_t number) {
+    if (atomic) return check_atomic(cell, d.atomics(in_shared)[number], now, write, in_shared);
+    check(cell, d.atomics_at(number, in_shared), now, write, in_shared);
+  });
 }
 
 // Since the first agent of a block, its threads have rows.
@@ -215,14 +220,14 @@ void agent_access(int agent, Time time, const void* address, std::size_t bytes, 
   Access now = access_of_thread(thread, origin);
   if (in_shared && write) check_agent_reads(address, bytes, now);
   const Time* fenced = d.knowledge.fenced_row(index(thread));
-  d.for_each_cell(address, bytes, in_shared, [&](Cell& cell) {
+  d.for_each_cell(address, bytes, in_shared, [&](Cell& cell, std::uintptr_t number) {
     const Access& before = cell.write;
     bool of_block = before.thread >= 0 && before.launch == now.launch && before.block == now.block;
     if (of_block && before.entity == before.thread && in_order(before, now) &&
         before.time > fenced[index(before.entity)])
       report_proxy(write ? "overwrites" : "reads", origin, before);
-    check(cell, now, write, in_shared);
-    Access& made = write ? cell.write : cell.read;
+    check(cell, d.atomics_at(number, in_shared), now, write, in_shared);
+    Access& made = write ? cell.write : cell.reads.last;
     made.entity = static_cast<int>(d.knowledge.threads) + agent;
     made.time = time;
   });
@@ -337,6 +342,7 @@ void start_block(const std::byte* shared, std::size_t bytes, int threads) {
   d.shared = shared;
   d.shared_bytes = bytes;
   d.of_shared.assign(bytes / kCell + 1, {});
+  d.atomics_of_shared.clear();
   d.agent_reads.any = false;
 }
 
@@ -345,6 +351,7 @@ const RaceHooks kHooks{
         [] {
           ++detector().launch;
           detector().of_device.clear();
+          detector().atomics_of_device.clear();
         },
     .block = start_block,
     .barrier = block_barrier,

@@ -2,9 +2,10 @@
 // it.
 //
 // Kernels are compiled with -fsanitize=thread and linked with our own functions in place of the sanitizer's, which see
-// every access. Two accesses to an address, one of them a write, must be ordered: they are of one thread or of two
-// kernels, or barriers, sync_warp and mbarriers lead from one to the other. Otherwise the kernel ends with an Error
-// that names both threads and both lines, whatever the schedule was.
+// every access. Two accesses to an address, one of them a write and one of them not atomic, must be ordered: they are
+// of one thread or of two kernels, or barriers, sync_warp and mbarriers lead from one to the other. Otherwise the
+// kernel ends with an Error that names both threads and both lines, whatever the schedule was. Atomic accesses order
+// nothing.
 //
 // The order is kept in vector clocks (Mattern 1989). Tensor copies and wgmma access memory as *agents*, asynchronously
 // to the thread that issued them: what they access is ordered before a thread only if it has waited for them. They also
@@ -40,7 +41,7 @@ struct RaceHooks {
   void (*block)(const std::byte* shared, std::size_t bytes, int threads);  // a block starts
   void (*barrier)();                                                       // all its threads have arrived
   void (*warp)(int warp);                                                  // all lanes of one have arrived
-  void (*access)(const void* address, std::size_t bytes, bool write, const Origin& origin);
+  void (*access)(const void* address, std::size_t bytes, bool write, bool atomic, const Origin& origin);
 
   // The thread arrives at a barrier with this clock; it has waited there.
   void (*release)(Clock& clock);

@@ -4,10 +4,10 @@
 
 #include "engine/cuda/emulated/races.h"
 
-#define SINK_ACCESS(name, bytes, write)                                \
-  void __tsan_##name(void* p) {                                        \
-    if (const auto* races = sink::emulated::race_hooks()) [[unlikely]] \
-      races->access(p, bytes, write, {__builtin_return_address(0)});   \
+#define SINK_ACCESS(name, bytes, write)                                     \
+  void __tsan_##name(void* p) {                                             \
+    if (const auto* races = sink::emulated::race_hooks()) [[unlikely]]      \
+      races->access(p, bytes, write, false, {__builtin_return_address(0)}); \
   }
 #define SINK_ACCESSES(bytes)                       \
   SINK_ACCESS(read##bytes, bytes, false)           \
@@ -16,25 +16,39 @@
   SINK_ACCESS(unaligned_write##bytes, bytes, true) \
   SINK_ACCESS(volatile_read##bytes, bytes, false)  \
   SINK_ACCESS(volatile_write##bytes, bytes, true)
-// Used by the host code in kernels' files; kernels have no atomics.
-#define SINK_ATOMIC(bits)                                                                                        \
-  using Int##bits = std::uint##bits##_t;                                                                         \
-  Int##bits __tsan_atomic##bits##_load(const Int##bits* p, int) { return __atomic_load_n(p, __ATOMIC_SEQ_CST); } \
-  void __tsan_atomic##bits##_store(Int##bits* p, Int##bits x, int) { __atomic_store_n(p, x, __ATOMIC_SEQ_CST); } \
-  Int##bits __tsan_atomic##bits##_exchange(Int##bits* p, Int##bits x, int) {                                     \
-    return __atomic_exchange_n(p, x, __ATOMIC_SEQ_CST);                                                          \
-  }                                                                                                              \
-  Int##bits __tsan_atomic##bits##_fetch_add(Int##bits* p, Int##bits x, int) {                                    \
-    return __atomic_fetch_add(p, x, __ATOMIC_SEQ_CST);                                                           \
-  }                                                                                                              \
-  Int##bits __tsan_atomic##bits##_fetch_sub(Int##bits* p, Int##bits x, int) {                                    \
-    return __atomic_fetch_sub(p, x, __ATOMIC_SEQ_CST);                                                           \
-  }                                                                                                              \
-  bool __tsan_atomic##bits##_compare_exchange_strong(Int##bits* p, Int##bits* old, Int##bits x, int, int) {      \
-    return __atomic_compare_exchange_n(p, old, x, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                    \
-  }                                                                                                              \
-  bool __tsan_atomic##bits##_compare_exchange_weak(Int##bits* p, Int##bits* old, Int##bits x, int, int) {        \
-    return __atomic_compare_exchange_n(p, old, x, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                     \
+// A compare-exchange counts as a write, also where it fails.
+#define SINK_RECORD_ATOMIC(write)                                    \
+  if (const auto* races = sink::emulated::race_hooks()) [[unlikely]] \
+  races->access(p, sizeof *p, write, true, {__builtin_return_address(0)})
+#define SINK_ATOMIC(bits)                                                                                   \
+  using Int##bits = std::uint##bits##_t;                                                                    \
+  Int##bits __tsan_atomic##bits##_load(const Int##bits* p, int) {                                           \
+    SINK_RECORD_ATOMIC(false);                                                                              \
+    return __atomic_load_n(p, __ATOMIC_SEQ_CST);                                                            \
+  }                                                                                                         \
+  void __tsan_atomic##bits##_store(Int##bits* p, Int##bits x, int) {                                        \
+    SINK_RECORD_ATOMIC(true);                                                                               \
+    __atomic_store_n(p, x, __ATOMIC_SEQ_CST);                                                               \
+  }                                                                                                         \
+  Int##bits __tsan_atomic##bits##_exchange(Int##bits* p, Int##bits x, int) {                                \
+    SINK_RECORD_ATOMIC(true);                                                                               \
+    return __atomic_exchange_n(p, x, __ATOMIC_SEQ_CST);                                                     \
+  }                                                                                                         \
+  Int##bits __tsan_atomic##bits##_fetch_add(Int##bits* p, Int##bits x, int) {                               \
+    SINK_RECORD_ATOMIC(true);                                                                               \
+    return __atomic_fetch_add(p, x, __ATOMIC_SEQ_CST);                                                      \
+  }                                                                                                         \
+  Int##bits __tsan_atomic##bits##_fetch_sub(Int##bits* p, Int##bits x, int) {                               \
+    SINK_RECORD_ATOMIC(true);                                                                               \
+    return __atomic_fetch_sub(p, x, __ATOMIC_SEQ_CST);                                                      \
+  }                                                                                                         \
+  bool __tsan_atomic##bits##_compare_exchange_strong(Int##bits* p, Int##bits* old, Int##bits x, int, int) { \
+    SINK_RECORD_ATOMIC(true);                                                                               \
+    return __atomic_compare_exchange_n(p, old, x, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);               \
+  }                                                                                                         \
+  bool __tsan_atomic##bits##_compare_exchange_weak(Int##bits* p, Int##bits* old, Int##bits x, int, int) {   \
+    SINK_RECORD_ATOMIC(true);                                                                               \
+    return __atomic_compare_exchange_n(p, old, x, true, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);                \
   }
 
 extern "C" {
@@ -48,10 +62,12 @@ SINK_ATOMIC(16)
 SINK_ATOMIC(32)
 SINK_ATOMIC(64)
 void __tsan_read_range(void* p, unsigned long bytes) {
-  if (const auto* races = sink::emulated::race_hooks()) races->access(p, bytes, false, {__builtin_return_address(0)});
+  if (const auto* races = sink::emulated::race_hooks())
+    races->access(p, bytes, false, false, {__builtin_return_address(0)});
 }
 void __tsan_write_range(void* p, unsigned long bytes) {
-  if (const auto* races = sink::emulated::race_hooks()) races->access(p, bytes, true, {__builtin_return_address(0)});
+  if (const auto* races = sink::emulated::race_hooks())
+    races->access(p, bytes, true, false, {__builtin_return_address(0)});
 }
 void __tsan_atomic_thread_fence(int) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 void __tsan_vptr_update(void**, void*) {}

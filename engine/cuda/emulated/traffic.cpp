@@ -66,7 +66,7 @@ const RaceHooks kHooks{
     .block = [](const std::byte*, std::size_t, int) {},
     .barrier = [] {},
     .warp = [](int) {},
-    .access = [](const void* address, std::size_t bytes, bool write,
+    .access = [](const void* address, std::size_t bytes, bool write, bool,
                  const Origin&) { traffic->access(address, bytes, write); },
     .release = [](Clock&) {},
     .acquire = [](const Clock&) {},
