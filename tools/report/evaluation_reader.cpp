@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "engine/io/file.h"
 #include "tools/report/json_input.h"
@@ -211,6 +212,9 @@ Evaluation to_evaluation(const json& object, const std::string& file) {
     e.scalar["massive_ratio"] = *std::max_element(ratios.begin(), ratios.end());
   set_input_loss(e);
   for (const auto& [key, member] : kRows) e.*member = read.row(key);
+  if (const Row& alphas = e.alpha_k_raw; alphas.size() > 1)
+    e.scalar["alpha_others_raw"] =
+        std::accumulate(alphas.begin() + 1, alphas.end(), 0.0) / static_cast<double>(alphas.size() - 1);
   require_one_per_epsilon(e, "sink_1", e.sink_1, e.sink_1_raw, file);
   if (!e.sink_star.empty() || !e.sink_star_raw.empty())
     require_one_per_epsilon(e, "sink_star", e.sink_star, e.sink_star_raw, file);

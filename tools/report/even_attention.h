@@ -1,7 +1,8 @@
-// alpha_1 and alpha_* of a model without any preference: every row spreads its weight evenly over the keys that it sees.
+// alpha_1 and alpha_* of a model without any preference: every row spreads its weight evenly over the keys that it
+// sees.
 //
-//   alpha_1 = 1/T sum_i [row i sees key 1] / n_i        n_i keys are visible to row i, the extra key or sink token included
-//   alpha_* = 1/(T+1) (1 + sum_i 1 / n_i)               its own row has weight 1 on itself
+//   alpha_1 = 1/T sum_i [row i sees key 1] / n_i        n_i keys are visible to row i, the extra key or sink token
+//   included alpha_* = 1/(T+1) (1 + sum_i 1 / n_i)               its own row has weight 1 on itself
 //
 // Row i sees key j if j <= i and j > i - window, or j <= prefix; blocks without a window see all keys j <= i. The value
 // of a model is the mean over its blocks. Example: T = 64 without a window, prefix or extra key: alpha_1 = 0.0741.

@@ -179,8 +179,9 @@ const std::vector<CsvColumn>& fixed_columns() {
         where(is_finished, text_column("measured_precision", &Run::precision))};
     for (const char* name : {"val_loss", "input_loss"}) columns.push_back(scalar_column(name));
     for (std::size_t i = 0; i < kSinkColumns.size(); ++i) columns.push_back(sink_column(i, std::nullopt));
-    for (const char* name : {"alpha_1", "alpha_1_raw", "alpha_1_max", "alpha_star", "alpha_star_raw", "row_mass",
-                             "extra_key_mass", "entropy", "first_value_norm_ratio", "value_share", kLastBeforeChanges})
+    for (const char* name :
+         {"alpha_1", "alpha_1_raw", "alpha_others_raw", "alpha_1_max", "alpha_star", "alpha_star_raw", "row_mass",
+          "extra_key_mass", "entropy", "first_value_norm_ratio", "value_share", kLastBeforeChanges})
       columns.push_back(scalar_column(name));
     columns.push_back(sink_k_column(2, &ReadLine::sink_2));
     columns.push_back(sink_k_column(3, &ReadLine::sink_3));

@@ -38,8 +38,8 @@ double p_of_difference(const Estimate& difference);
 // Two one-sided t tests of |difference| >= margin, the larger p value: small if the difference is within +- margin
 // (Schuirmann 1987).
 double p_of_equality(const Estimate& difference, double margin);
-// Holm's correction (1979): p values that may be compared with one level. In sorted order the r-th of n is multiplied by
-// n - r + 1, and none is smaller than the one before it.
+// Holm's correction (1979): p values that may be compared with one level. In sorted order the r-th of n is multiplied
+// by n - r + 1, and none is smaller than the one before it.
 std::vector<double> holm(const std::vector<double>& p);
 
 // Kendall's tau-b: (pairs in the same order - pairs in opposite order) / sqrt((pairs not tied in x)(pairs not tied in

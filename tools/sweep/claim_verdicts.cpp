@@ -104,8 +104,8 @@ std::string p_text(double p) { return p < 0.0001 ? "< 0.0001" : str_format("%.4f
 
 // A row per claim, below the heading.
 std::vector<Cells> claim_cells(const std::vector<JudgedClaim>& claims) {
-  std::vector<Cells> rows{{"family", "run", "against", "measure", "expected", "difference", "smallest", "p, Holm",
-                           "verdict"}};
+  std::vector<Cells> rows{
+      {"family", "run", "against", "measure", "expected", "difference", "smallest", "p, Holm", "verdict"}};
   for (const JudgedClaim& judged : claims) {
     const RegisteredClaim& claim = judged.claim;
     const bool has_test = judged.verdict != ClaimVerdict::not_run && judged.verdict != ClaimVerdict::not_testable;
@@ -119,7 +119,8 @@ std::vector<Cells> claim_cells(const std::vector<JudgedClaim>& claims) {
 }
 
 std::vector<Cells> candidate_cells(const std::vector<RecipeCandidate>& candidates) {
-  std::vector<Cells> rows{{"run", "steps", "seeds", "alpha_1 / even", "variation", "loss", "above the lowest", "passes"}};
+  std::vector<Cells> rows{
+      {"run", "steps", "seeds", "alpha_1 / even", "variation", "loss", "above the lowest", "passes"}};
   for (const RecipeCandidate& c : candidates)
     rows.push_back({printable(c.run), std::to_string(c.steps), std::to_string(c.seeds), str_format("%.2f", c.ratio),
                     str_format("%.0f %%", 100 * c.variation), str_format("%.3f", c.loss),

@@ -25,9 +25,9 @@ const char* name_of(ClaimVerdict verdict);
 struct JudgedClaim {
   RegisteredClaim claim;
   ClaimVerdict verdict = ClaimVerdict::not_run;
-  Estimate difference;    // run minus against, paired by seed; n = 0 if not judged
-  double smallest = 0;    // the smallest effect of interest; NaN: the baseline has no excess
-  double p = 1;           // 1 if not judged
+  Estimate difference;     // run minus against, paired by seed; n = 0 if not judged
+  double smallest = 0;     // the smallest effect of interest; NaN: the baseline has no excess
+  double p = 1;            // 1 if not judged
   double p_of_family = 1;  // corrected
 };
 std::vector<JudgedClaim> judge(const Preregistration& registered, const RunsOfStudies& runs);

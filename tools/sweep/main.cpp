@@ -105,8 +105,7 @@ bool parse(int argc, char** argv, Request& request) {
   const int modes = request.list + request.index.has_value() + request.collect + request.dry_run;
   if (!request.verdicts.empty() && (modes > 0 || !request.study.empty()))
     throw Error("--verdicts judges all studies; leave out STUDY and other modes", Exit::usage);
-  if (!request.results.empty() && request.verdicts.empty())
-    throw Error("--results is for --verdicts", Exit::usage);
+  if (!request.results.empty() && request.verdicts.empty()) throw Error("--results is for --verdicts", Exit::usage);
   if (modes > 1) throw Error("--list, --index, --collect and --dry-run exclude each other; give one", Exit::usage);
   if (modes == 1 && request.study.empty()) throw Error("give a study, a TOML file; see --help", Exit::usage);
   if (request.index && request.workers) throw Error("--index runs one job; leave out --workers", Exit::usage);

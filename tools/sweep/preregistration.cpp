@@ -100,9 +100,9 @@ void add_claims(Reader& reader, const TomlSection& section, std::vector<Register
                            claim.expected = reader.one_of(entry, kExpected);
                            has_direction = true;
                          }}});
-  for (const auto& [key, missing] : {std::pair("says", claim.says.empty()), std::pair("family", claim.family.empty()),
-                                     std::pair("study", claim.study.empty()), std::pair("run", runs.empty()),
-                                     std::pair("expected", !has_direction)})
+  for (const auto& [key, missing] :
+       {std::pair("says", claim.says.empty()), std::pair("family", claim.family.empty()),
+        std::pair("study", claim.study.empty()), std::pair("run", runs.empty()), std::pair("expected", !has_direction)})
     if (missing) reader.add_problem(section.line, std::string("this claim has no key `") + key + "`");
   if (claim.measure == "val_loss" && !claim.smallest)
     reader.add_problem(section.line, "a claim on val_loss needs `smallest`, in nats");
@@ -124,18 +124,20 @@ Preregistration preregistration_from_toml(const std::string& text, const std::st
     } else if (section.name == "choice" && !section.repeated) {
       RecipeChoice& choice = all.choice;
       const auto for_people = [](const TomlEntry&) {};  // the study's file has these
-      reader.read(section,
-                  {{"study", [&](const TomlEntry& entry) { choice.study = reader.text(entry); }},
-                   {"seeds", [&](const TomlEntry& entry) { choice.seeds = reader.seeds(entry); }},
-                   {"least-ratio", [&](const TomlEntry& entry) { choice.least_ratio = reader.number(entry); }},
-                   {"most-variation", [&](const TomlEntry& entry) { choice.most_variation = reader.number(entry); }},
-                   {"most-loss-excess", [&](const TomlEntry& entry) { choice.most_loss_excess = reader.number(entry); }},
-                   {"weight-decay", for_people},
-                   {"steps", for_people}});
+      reader.read(
+          section,
+          {{"study", [&](const TomlEntry& entry) { choice.study = reader.text(entry); }},
+           {"seeds", [&](const TomlEntry& entry) { choice.seeds = reader.seeds(entry); }},
+           {"least-ratio", [&](const TomlEntry& entry) { choice.least_ratio = reader.number(entry); }},
+           {"most-variation", [&](const TomlEntry& entry) { choice.most_variation = reader.number(entry); }},
+           {"most-loss-excess", [&](const TomlEntry& entry) { choice.most_loss_excess = reader.number(entry); }},
+           {"weight-decay", for_people},
+           {"steps", for_people}});
     } else if (section.name == "judged" && !section.repeated) {
-      reader.read(section, {{"seeds", [&](const TomlEntry& entry) { all.seeds = reader.seeds(entry); }},
-                            {"level", [&](const TomlEntry& entry) { all.level = reader.number(entry); }},
-                            {"smallest-share", [&](const TomlEntry& entry) { all.smallest_share = reader.number(entry); }}});
+      reader.read(section,
+                  {{"seeds", [&](const TomlEntry& entry) { all.seeds = reader.seeds(entry); }},
+                   {"level", [&](const TomlEntry& entry) { all.level = reader.number(entry); }},
+                   {"smallest-share", [&](const TomlEntry& entry) { all.smallest_share = reader.number(entry); }}});
     } else if (!section.name.empty() || !section.entries.empty()) {
       reader.add_problem(section.line, "expected [choice], [judged] or [[claim]]");
     }

@@ -255,12 +255,20 @@ std::string studies_folder() {
   return "";
 }
 
+std::vector<std::string> study_files(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(folder))
+    if (entry.path().extension() == ".toml" && entry.path().filename() != "preregistration.toml")
+      files.push_back(entry.path().string());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 std::string find_study(const std::string& given, const std::string& folder) {
   if (fs::exists(given) && !fs::is_directory(given)) return given;
   std::vector<std::string> names;
   if (!folder.empty())
-    for (const auto& entry : fs::directory_iterator(folder))
-      if (entry.path().extension() == ".toml") names.push_back(entry.path().stem().string());
+    for (const std::string& file : study_files(folder)) names.push_back(fs::path(file).stem().string());
   const std::string name = fs::path(given).stem().string();
   if (std::find(names.begin(), names.end(), name) != names.end() && fs::path(given).filename() == given)
     return folder + "/" + name + ".toml";

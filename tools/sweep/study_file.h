@@ -59,6 +59,9 @@ StudyFile study_from_toml(const std::string& text, const std::string& where, con
 // if there is none.
 std::string studies_folder();
 
+// The studies of a folder, sorted: its TOML files except the registered claims (tools/sweep/preregistration.h).
+std::vector<std::string> study_files(const std::string& folder);
+
 // The file of a study given by its path or, as in `sweep weight_decay`, by its name in `folder`. Throws Error
 // (Exit::usage) if there is neither.
 std::string find_study(const std::string& given, const std::string& folder);

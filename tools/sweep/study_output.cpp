@@ -202,15 +202,10 @@ std::string shell_word(const std::string& word) {
 }
 
 int list_studies(const std::string& folder) {
-  namespace fs = std::filesystem;
   if (folder.empty())
     throw Error("give a study, a TOML file; there is no folder train/studies here whose studies could be listed",
                 Exit::usage);
-  std::vector<std::string> files;
-  for (const auto& entry : fs::directory_iterator(folder))
-    if (entry.path().extension() == ".toml") files.push_back(entry.path().string());
-  std::sort(files.begin(), files.end());
-  for (const std::string& file : files) {
+  for (const std::string& file : study_files(folder)) {
     const StudyFile study = read_study_file(file);
     std::printf("%s\n  %s\n  paper: %s; %s\n", printable(file).c_str(), printable(study.question).c_str(),
                 study.section.empty() ? "-" : printable(study.section).c_str(),

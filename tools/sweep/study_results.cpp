@@ -138,6 +138,7 @@ const std::vector<Measure>& measures() {
       {"sink_star", "Sink_* % proxy", 1},
       {"alpha_1", "alpha_1 proxy", 3},
       {"alpha_1_raw", "alpha_1 raw", 3},
+      {"alpha_others_raw", "alpha_2..10 raw", 3},
       {"alpha_star", "alpha_* proxy", 3},
       {"val_loss", "loss", 3},
       {"row_mass", "row sum", 2},

@@ -38,7 +38,8 @@ TEST_CASE("even attention: values by hand") {
   CHECK(extra.alpha_1 == doctest::Approx((1 / 2.0 + 1 / 3.0 + 1 / 4.0) / 3).epsilon(1e-14));
   CHECK(extra.alpha_star == doctest::Approx((1 + 1 / 2.0 + 1 / 3.0 + 1 / 4.0) / 4).epsilon(1e-14));
   CHECK(even_attention({.T = 4, .window = 2}).alpha_1 == doctest::Approx((1 + 1 / 2.0) / 4).epsilon(1e-14));
-  CHECK(even_attention({.T = 3, .prefix = 2}).alpha_1 == doctest::Approx((1 / 2.0 + 1 / 2.0 + 1 / 3.0) / 3).epsilon(1e-14));
+  CHECK(even_attention({.T = 3, .prefix = 2}).alpha_1 ==
+        doctest::Approx((1 / 2.0 + 1 / 2.0 + 1 / 3.0) / 3).epsilon(1e-14));
 }
 
 TEST_CASE("even attention: every window, prefix, block and extra key as the sum over the mask") {

@@ -67,7 +67,7 @@ TEST_CASE("results.csv read back: every number and setting that was written, to 
                   "date": "2026-11-21T10:00:00Z", "machine": "A CPU, fast", "data_sha256": "00ff", "precision": "bf16",
                   "val_loss": 4.123456789, "sequences": 100, "context": 4, "sink_epsilon": [0.2, 0.3, 0.4],
                   "sink_1": [75, 50, 25], "sink_1_raw": [70, 45, 20], "sink_k": [50, 3.25, 0.125, 0],
-                  "alpha_1": 0.123456789, "alpha_1_raw": 0.5, "alpha_1_max": 0.9, "row_mass": 1, "extra": "key",
+                  "alpha_1": 0.123456789, "alpha_1_raw": 0.5, "alpha_k_raw": [0.5, 0.25, 0.125], "alpha_1_max": 0.9, "row_mass": 1, "extra": "key",
                   "extra_key_mass": 0.27, "alpha_star": 0.28, "alpha_star_raw": 0.281, "sink_star": [40, 25, 10],
                   "sink_star_raw": [41, 26, 11], "first_value_norm_ratio": "nan"})");
   write_bytes(place / "a/metrics.jsonl",
@@ -98,6 +98,7 @@ TEST_CASE("results.csv read back: every number and setting that was written, to 
   CHECK(a.evaluation->sink_star_at(0.3, true) == 26);
   CHECK(a.evaluation->sink_k == report::Row{50, 3.25, 0.125});
   CHECK(a.evaluation->get("alpha_1") == 0.123456789);
+  CHECK(a.evaluation->get("alpha_others_raw") == 0.1875);
   CHECK(a.evaluation->row_sum() == doctest::Approx(1.27));
   CHECK(a.settings == runs[0].settings);
   CHECK_FALSE(read[1].finished);

@@ -25,7 +25,8 @@ std::string claim(const std::string& run, const std::string& expected, const std
 Preregistration registered(const std::string& claims) { return preregistration_from_toml(kHead + claims, "p.toml"); }
 
 // A complete run with alpha_1 = ratio x even attention.
-report::Run run_of(const std::string& group, std::uint64_t seed, double ratio, double loss = 4, double star = report::kNaN) {
+report::Run run_of(const std::string& group, std::uint64_t seed, double ratio, double loss = 4,
+                   double star = report::kNaN) {
   report::Run run;
   run.name = group + "-" + std::to_string(seed);
   run.seed = seed;
@@ -58,9 +59,9 @@ ClaimVerdict verdict(const std::string& expected, double a, double b, double c, 
 
 TEST_CASE("claims: each verdict") {
   CHECK(verdict("less", 1.0, 1.15, 0.95) == ClaimVerdict::replicated);
-  CHECK(verdict("greater", 1.0, 1.15, 0.95) == ClaimVerdict::contradicted);   // significant, the other sign
-  CHECK(verdict("less", 2.9, 3.05, 2.85) == ClaimVerdict::contradicted);      // within the smallest effect
-  CHECK(verdict("less", 1.0, 3.4, 2.9) == ClaimVerdict::underpowered);        // too wide
+  CHECK(verdict("greater", 1.0, 1.15, 0.95) == ClaimVerdict::contradicted);  // significant, the other sign
+  CHECK(verdict("less", 2.9, 3.05, 2.85) == ClaimVerdict::contradicted);     // within the smallest effect
+  CHECK(verdict("less", 1.0, 3.4, 2.9) == ClaimVerdict::underpowered);       // too wide
   CHECK(verdict("equal", 3.05, 3.1, 2.96) == ClaimVerdict::replicated);
   CHECK(verdict("equal", 1.0, 1.15, 0.95) == ClaimVerdict::contradicted);
   CHECK(verdict("equal", 1.0, 3.4, 2.9) == ClaimVerdict::underpowered);
@@ -100,7 +101,8 @@ TEST_CASE("claims: the total of an extra key and the first token") {
   std::vector<report::Run> runs{run_of("baseline", 1, 3.0), run_of("baseline", 2, 3.1), run_of("baseline", 3, 2.9)};
   for (std::uint64_t seed : {1, 2, 3}) runs.push_back(run_of("x", seed, 0.5, 4, 4 + 0.01 * static_cast<double>(seed)));
   const JudgedClaim star =
-      judge(registered(claim("x", "greater", "measure = \"excess_star\"\nagainst = \"even\"\n")), {{"s", runs}}).front();
+      judge(registered(claim("x", "greater", "measure = \"excess_star\"\nagainst = \"even\"\n")), {{"s", runs}})
+          .front();
   CHECK(star.difference.mean == doctest::Approx(3.02));
   CHECK(star.smallest == doctest::Approx(0.6));
   const report::EvenAttention even = report::even_attention({.T = 64, .extra_key = true});
@@ -117,9 +119,9 @@ TEST_CASE("claims: the recipe is the largest of those that pass") {
   };
   add("low", 3.1, 3.2, 3.3, 4.0);
   add("middle", 4.1, 4.2, 4.3, 4.2);
-  add("high", 5.1, 5.2, 5.3, 4.31);    // loss
+  add("high", 5.1, 5.2, 5.3, 4.31);     // loss
   add("unsteady", 3.0, 5.2, 7.3, 4.1);  // variation
-  add("small", 2.8, 2.9, 2.9, 4.1);    // ratio
+  add("small", 2.8, 2.9, 2.9, 4.1);     // ratio
   const std::vector<RecipeCandidate> candidates = recipe_candidates(registered(""), {{"choice", runs}});
   REQUIRE(candidates.size() == 5);
   for (const RecipeCandidate& candidate : candidates)

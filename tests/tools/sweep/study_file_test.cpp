@@ -191,11 +191,10 @@ TEST_CASE("study file: runs that cannot be trained are refused before any is") {
 
 TEST_CASE("study files: every one of train/studies is read, and its runs fit their ablations at both sizes") {
   std::set<std::string> rows;
-  for (const auto& entry : std::filesystem::directory_iterator(SINK_SOURCE_DIR "/train/studies")) {
-    if (entry.path().extension() != ".toml") continue;
-    CAPTURE(entry.path());
-    const StudyFile study = read_study_file(entry.path().string());
-    CHECK(study.name == entry.path().stem());
+  for (const std::string& file : study_files(SINK_SOURCE_DIR "/train/studies")) {
+    CAPTURE(file);
+    const StudyFile study = read_study_file(file);
+    CHECK(study.name == std::filesystem::path(file).stem());
     CHECK(study.seeds.size() >= 1);
     for (const char* size : {"cpu", "gpu"}) {
       CAPTURE(size);
