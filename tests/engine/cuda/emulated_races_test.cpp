@@ -59,7 +59,47 @@ std::string error_of_copies(bool wait) {
   return "";
 }
 
+// Lane 0 makes the first access to a value, lane 32 the second, in another warp.
+enum class Kind { read, write, atomic_read, atomic_add };
+__device__ void access(int* x, Kind kind, int* out) {
+  if (kind == Kind::read) *out = *x;
+  if (kind == Kind::write) *x = 1;
+  if (kind == Kind::atomic_read) *out = __atomic_load_n(x, __ATOMIC_RELAXED);
+  if (kind == Kind::atomic_add) __atomic_fetch_add(x, 1, __ATOMIC_RELAXED);
+}
+__global__ void two_accesses_kernel(int* x, int* out, Kind first, Kind second, bool barrier) {
+  if (threadIdx.x == 0) access(x, first, out);
+  if (barrier) sync_block();
+  if (threadIdx.x == 32) access(x, second, out + 1);
+}
+
+std::string error_of_accesses(Kind first, Kind second, bool barrier) {
+  Tensor x = Tensor::zeros({4}, DType::I32, Device::cuda);
+  int* values = x.device_data<std::int32_t>();
+  try {
+    launch({1, 64, 0}, two_accesses_kernel, values, values + 2, first, second, barrier);
+  } catch (const Error& error) { return error.what(); }
+  return "";
+}
+
 }  // namespace
+
+TEST_CASE("races: of two unordered accesses one writes and one is not atomic, in either order") {
+  FindRaces on;
+  const Kind kinds[] = {Kind::read, Kind::write, Kind::atomic_read, Kind::atomic_add};
+  for (unsigned schedule : {0u, 1u, 7u})
+    for (Kind first : kinds)
+      for (Kind second : kinds) {
+        Schedule only(schedule);
+        const auto writes = [](Kind kind) { return kind == Kind::write || kind == Kind::atomic_add; };
+        const auto atomic = [](Kind kind) { return kind == Kind::atomic_read || kind == Kind::atomic_add; };
+        const bool race = (writes(first) || writes(second)) && !(atomic(first) && atomic(second));
+        CAPTURE(static_cast<int>(first));
+        CAPTURE(static_cast<int>(second));
+        CHECK((error_of_accesses(first, second, false).find("race in device memory") != std::string::npos) == race);
+        CHECK(error_of_accesses(first, second, true) == "");
+      }
+}
 
 TEST_CASE("races: a copy that only its own thread has waited for is reported with the line that started it") {
   FindRaces on;
