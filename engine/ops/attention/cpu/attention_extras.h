@@ -14,15 +14,15 @@ template <class X, class Y>
 float row_dot(const X* x, const Y* y, std::int64_t D) {
   FloatVector sum{};
   std::int64_t d = 0;
-  for (; d + kVectorFloats <= D; d += kVectorFloats) sum += load_floats(x + d) * load_floats(y + d);
-  for (; d < D; ++d) sum[0] += static_cast<float>(x[d]) * static_cast<float>(y[d]);
+  for (; d + kVectorFloats <= D; d += kVectorFloats) sum = fma_floats(load_floats(x + d), load_floats(y + d), sum);
+  for (; d < D; ++d) sum[0] = std::fma(static_cast<float>(x[d]), static_cast<float>(y[d]), sum[0]);
   return sum_of(sum);
 }
 
 // y += factor x
 template <class X>
 void add_row(float factor, const X* x, float* y, std::int64_t D) {
-  for (std::int64_t d = 0; d < D; ++d) y[d] += factor * static_cast<float>(x[d]);
+  for (std::int64_t d = 0; d < D; ++d) y[d] = std::fma(factor, static_cast<float>(x[d]), y[d]);
 }
 
 // One value for each distance max(0, i - j) of one head, in descending order of distance and with distance 0 repeated
@@ -60,7 +60,7 @@ inline void add_bias(const Tile& tile, int block, float scale, const DistanceTab
     const float* bias_i = bias.row(tile.i0 + i) + tile.j0;
     float* s_i = s + i * kTile;
 #pragma omp simd
-    for (std::int64_t j = run.begin; j < run.end; ++j) s_i[j] = s_i[j] * scale + bias_i[j];
+    for (std::int64_t j = run.begin; j < run.end; ++j) s_i[j] = std::fma(s_i[j], scale, bias_i[j]);
   }
 }
 

@@ -55,7 +55,7 @@ struct FewQueries {
       const float* v = v_rows + (tile.j0 + j) * D;
       const float a = s[i * kTile + j];
 #pragma omp simd
-      for (std::int64_t d = 0; d < D; ++d) o_i[d] += a * v[d];
+      for (std::int64_t d = 0; d < D; ++d) o_i[d] = std::fma(a, v[d], o_i[d]);
     }
   }
 }
