@@ -16,8 +16,8 @@ std::unique_ptr<Communicator> join_ranks(const RunConfig& config, const Ablation
 // Whether --nproc asks this process to start the ranks.
 bool starts_ranks(const RunConfig& config);
 
-// Seconds from the SIGTERM by which mpirun ends the ranks until a rank says which one it waits for. A second after the
-// signal mpirun kills it.
-inline constexpr double kPeerLossGraceSeconds = 0.3;
+// Seconds from the SIGTERM by which mpirun ends the ranks until a rank says which one it waits for. mpirun kills it 1 s
+// after the signal (Open MPI 4) or 0.25 s after it (Open MPI 5).
+inline constexpr double kPeerLossGraceSeconds = 0.1;
 
 }  // namespace sink
