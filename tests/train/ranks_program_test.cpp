@@ -132,9 +132,10 @@ TEST_CASE("ranks: wrong settings are errors, and nothing of the user's is change
   // A run that diverges, whose end the writer explains.
   said = said_by(line_of(folder / "d", "--steps 100 --nproc 2 --learning-rate 100 --clip 0"), 5);
   CHECK_MESSAGE(contains(said, "the loss or gradient was not finite"), said);
-  // Ranks that were started with other settings.
-  said = said_by(kMpirun + "1 " + line_of(folder / "y", "--steps 5 --learning-rate 0.5") + " : -n 1 " +
-                     line_of(folder / "y", "--steps 5"),
+  // Ranks that were started with other settings. A shell chooses them, not `mpirun ... : ...`: mpirun of Debian 13's Open
+  // MPI 5.0.7 has a segmentation fault there, whatever the programs (its issue 13303).
+  said = said_by(kMpirun + "2 sh -c 'test $OMPI_COMM_WORLD_RANK = 1 || rate=0.5; exec " +
+                     line_of(folder / "y", "--steps 5 --learning-rate ${rate:-0.001}") + "'",
                  2);
   CHECK_MESSAGE(contains(said, "rank 1 was started with other settings than rank 0: learning-rate = "), said);
 }
