@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/ops/reductions/partial_squared_norms.h"
+#include "train/decay_groups.h"
 #include "train/optimizers/optimizers.h"
 
 namespace sink {
@@ -12,7 +13,8 @@ Optimizer::Optimizer(ParameterArena& parameters, const RunConfig& config, Parame
       shards_(std::move(shards)),
       squares_(parameters.masters().new_zeros({parameters.padded_size() / kSquaredNormBlock}, DType::F64)),
       weight_decay_(config.weight_decay),
-      decays_matrices_alone_(config.decay == "matrices") {
+      decay_(config.decay),
+      sizes_(config) {
   static_assert(ParameterArena::kBucketAlignment == kSquaredNormBlock);
   parameters_.allocate_gradients();
 }
@@ -43,22 +45,32 @@ void Optimizer::step(const Tensor& step_scalars) {
 void Optimizer::skip() { parameters_.clear_gradients(); }
 
 double Optimizer::weight_decay_of(const Parameter& parameter) const {
-  bool is_matrix = parameter.info().role == ParameterRole::weight && parameter.info().shape.rank() == 2;
-  return decays_matrices_alone_ && !is_matrix ? 0 : weight_decay_;
+  const Segment part = decayed_part(parameter.info(), decay_, sizes_);
+  const bool is_whole = part.size() == parameter.info().shape.size();
+  SINK_CHECK(is_whole || part.size() == 0, "optimizer", "only a part of " + parameter.name() + " decays");
+  return is_whole ? weight_decay_ : 0;
 }
 
 std::vector<Optimizer::Range> Optimizer::ranges_of(const std::function<bool(const Parameter&)>& belongs) const {
   std::vector<Range> ranges;
+  const auto add = [&](Segment segment, double decay) {
+    if (segment.size() == 0) return;
+    if (!ranges.empty() && ranges.back().segment.end == segment.begin && ranges.back().weight_decay == decay)
+      ranges.back().segment.end = segment.end;
+    else
+      ranges.push_back({segment, decay});
+  };
   for (std::size_t n = 0; n < parameters_.size(); ++n) {
     const Parameter& parameter = *parameters_[n];
     if (!belongs(parameter)) continue;
-    bool last = n + 1 == parameters_.size();
-    Segment padded{parameter.segment().begin, last ? parameters_.padded_size() : parameters_[n + 1]->segment().begin};
-    double decay = weight_decay_of(parameter);
-    if (!ranges.empty() && ranges.back().segment.end == padded.begin && ranges.back().weight_decay == decay)
-      ranges.back().segment.end = padded.end;
-    else
-      ranges.push_back({padded, decay});
+    const bool last = n + 1 == parameters_.size();
+    const auto [begin, end] = parameter.segment();
+    const std::int64_t padded_end = last ? parameters_.padded_size() : parameters_[n + 1]->segment().begin;
+    const Segment part = decayed_part(parameter.info(), decay_, sizes_);
+    const std::int64_t decay_begin = begin + part.begin, decay_end = begin + part.end;
+    add({begin, decay_begin}, 0);
+    add({decay_begin, decay_end == end ? padded_end : decay_end}, weight_decay_);
+    if (decay_end != end) add({decay_end, padded_end}, 0);
   }
   return ranges;
 }

@@ -63,6 +63,7 @@ class Optimizer {
   virtual void update(const Tensor& step_scalars) = 0;
 
   const ParameterArena& parameters() const { return parameters_; }
+  // Of a parameter that decays as a whole or not at all.
   double weight_decay_of(const Parameter& parameter) const;
   // The parameters for which `belongs` is true, as few ranges as possible.
   std::vector<Range> ranges_of(const std::function<bool(const Parameter&)>& belongs) const;
@@ -84,7 +85,8 @@ class Optimizer {
   ParameterShards shards_;
   Tensor squares_;  // partial squared norms, one per kSquaredNormBlock gradient elements
   double weight_decay_;
-  bool decays_matrices_alone_;
+  std::string decay_;  // a group of decay_groups.h
+  Sizes sizes_;
 };
 
 // The optimizer that `config` names, for a shard of the parameters or for all. Throws Error (Exit::usage) for a shard

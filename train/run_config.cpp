@@ -226,6 +226,9 @@ void require_consistent(const RunConfig& config, const Ablation& ablation) {
   if (config.zero > 1)
     refuse("--zero must be 0 or 1, got " + std::to_string(config.zero) +
            ": gradients and parameters are not sharded; --zero 1 trains to the same bits");
+  if ((config.decay == "qk" || config.decay == "vo") && (config.optimizer == "muon" || config.optimizer == "orthoadam"))
+    refuse("--decay " + config.decay + " decays a part of attention.qkv.weight, which --optimizer " + config.optimizer +
+           " updates as a whole: choose adamw, sgd or lion, or another group");
   if (config.resume.empty()) refuse("--resume must be never, auto or the path of a checkpoint, got ``");
   if (config.min_learning_rate > config.learning_rate) {
     refuse("--min-learning-rate must not exceed --learning-rate, got more than the peak");

@@ -65,10 +65,10 @@ Settings<RunConfig> make_table() {
        kLeastEpsilon, 1},
       {"momentum", optimiser, &C::momentum, "of the running sum of gradients (sgd, muon)", 0, 1, true},
       {"weight-decay", optimiser, &C::weight_decay, "decoupled, in every optimiser (Gu et al., Table 2)", 0, 1000},
-      one_of({"all", "matrices"},
+      one_of({"all", "matrices", "qk", "vo", "ffn", "embeddings", "gains"},
              {"decay", optimiser, &C::decay,
-              "what decays: all parameters, as in the study, or the weights of products alone, as is usual "
-              "elsewhere: no embeddings, gains, biases, extra keys"}),
+              "what decays: all parameters, as in the study; the weights of products, as is usual elsewhere (no "
+              "embeddings, gains, biases, extra keys); or one group of weights"}),
       {"clip", optimiser, &C::clip, "global gradient norm above which it is scaled, 0: never", 0, kBillion},
       one_of({"f32", "bf16", "tf32", "f64"},
              {"precision", optimiser, &C::precision,
