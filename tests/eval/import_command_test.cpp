@@ -43,7 +43,7 @@ TEST_CASE("import: the checkpoint computes to the bit what is computed in place"
   std::string tokens;
   for (int t = 0; t < 30; ++t) tokens += std::to_string(t * 7 % 40) + " ";
   write_bytes(folder / "tokens.txt", tokens + "\n");
-  for (const std::string& name : {"llama", "llama.gguf", "llama2c.bin", "mistral", "linear"}) {
+  for (const std::string name : {"llama", "llama.gguf", "llama2c.bin", "mistral", "linear"}) {
     CAPTURE(name);
     const std::string out = folder / (name + ".h5");
     CHECK(run_well(folder, "eval_baseline import " + kModels + name + " " + out) == out + "\n");

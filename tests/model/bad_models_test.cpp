@@ -207,6 +207,6 @@ TEST_CASE("bad models: a tokenizer that is damaged: exit 4, as the model that it
   const std::string start = "{\"pre_tokenizer\": {\"type\": \"ByteLevel\", \"add_prefix_space\": false}, \"model\": ";
   write_bytes(path + "/tokenizer.json",
               start + "{\"vocab\": {\"a\": 0, \"b\": 1, \"c\": 2, \"ab\": 3}, \"merges\": [[\"a\", \"b\", \"c\"]]}}");
-  for (const std::string& command : {"generate MODEL --text a", "sink MODEL --input random --sequences 1 --context 8"})
+  for (const std::string command : {"generate MODEL --text a", "sink MODEL --input random --sequences 1 --context 8"})
     check_refused_by(folder, command, path, 4, {"tokenizer.json", "[\"a\",\"b\",\"c\"]; expected two parts"});
 }

@@ -202,7 +202,7 @@ void prepare(const Options& options) {
     for (Document& document : sample.documents()) encoder.add(std::move(document));
   } else {
     std::string first = reader->sources();
-    sample = {};
+    sample = TextSample();
     if (trains) {
       require_readable_twice(domains);
       reader = std::make_unique<CorpusReader>(domains, options.rules);

@@ -14,13 +14,13 @@
 
 namespace sink {
 
-struct PaperRow {         // the columns of paper.json, in this order
-  std::string id;         // of the experiment: op-sigmoid-none
-  std::string ablation;   // the struct of model/ablations.h: op_sigmoid_none
-  std::string settings;   // flags in addition to those of the preset: "--heads 4"
-  std::string sink_1;     // percent of heads with a mean weight above 0.3 on the first token
-  std::string sink_star;  // the same for the extra key or sink token
-  std::string valid;      // validation loss on Pile-CC, nats
+struct PaperRow {              // the columns of paper.json, in this order
+  std::string id = {};         // of the experiment: op-sigmoid-none
+  std::string ablation;        // the struct of model/ablations.h: op_sigmoid_none
+  std::string settings = {};   // flags in addition to those of the preset: "--heads 4"
+  std::string sink_1 = {};     // percent of heads with a mean weight above 0.3 on the first token
+  std::string sink_star = {};  // the same for the extra key or sink token
+  std::string valid = {};      // validation loss on Pile-CC, nats
   std::string meaning;
   std::string note = {};       // other results, or what to add to the settings
   std::string preset = "60m";  // of paper_presets()
