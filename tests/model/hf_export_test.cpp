@@ -47,6 +47,13 @@ bool same_bits(const Tensor& x, const Tensor& y) {
   return x.shape() == y.shape() && x.bytes() == y.bytes() && std::memcmp(x.raw(), y.raw(), x.bytes()) == 0;
 }
 
+// Gemma's embedding is stored divided by sqrt(C), which rounds it. With the rounded one all other bits are the same.
+void copy_embedding(const LanguageModel& from, LanguageModel& to) {
+  for (const auto& parameter : from.parameters())
+    if (parameter->name() == "embedding.token.weight")
+      set(to, parameter->name(), [&](std::int64_t n, double) { return parameter->master().item(n); });
+}
+
 // Fills every parameter, including gains and biases, with values that are not special.
 void fill(LanguageModel& model) {
   for (const auto& parameter : model.parameters())
@@ -150,12 +157,9 @@ TEST_CASE("export: models of ours, of every size that a family there has") {
     const OpenModel again = open_model(out);
     const auto loaded = again.load(ablation_named(name), DType::F32, Device::cpu, false);
     check_same_numbers(*loaded, *model, gemma);
+    if (gemma) copy_embedding(*loaded, *model);
     const Tensor tokens_BT = random_tokens(2, 12, sizes.vocabulary);
-    const Tensor logits = model->logits(tokens_BT);
-    if (gemma)
-      CHECK(relative_difference(loaded->logits(tokens_BT), logits) < 1e-6);
-    else
-      CHECK(same_bits(again.load(ablation_named(name), DType::F32)->logits(tokens_BT), logits));
+    CHECK(same_bits(again.load(ablation_named(name), DType::F32)->logits(tokens_BT), model->logits(tokens_BT)));
     CHECK(read_file("test", out + "/tokenizer.json") == "{}");
   }
 }
