@@ -100,7 +100,7 @@ POLICIES = [
 
 # Those that share models with one above.
 MORE_POLICIES = [
-    ("ParallelResidual: the feed-forward block behind attention", "model/placement/placements.h",
+    ("ParallelResidual: the feed-forward block after attention", "model/placement/placements.h",
      "feed_forward(feed_forward.norm(x_BTC), ctx)", "feed_forward(feed_forward.norm(u_BTC), ctx)", ["gpt_neox"]),
     ("GeluTanhFunction: without the cube", OPS + "activation/activation_math.h",
      "return kRoot2OverPi<R> * (x + kCubic<R> * x * x * x);", "return kRoot2OverPi<R> * x;", ["gpt2", "gemma3"]),

@@ -17,7 +17,7 @@ echo "$text"
 check "$text"
 bash tools/gdb/attention_stages.sh "$program" --show >"$folder/stages.gdb"
 grep -qF "# gdb -x THIS_FILE --args $program --tiny --force" "$folder/stages.gdb"
-# The session goes on after the script: `next` moves to the next line of attention_row.
+# The session continues after the script: `next` moves to the next line of attention_row.
 text=$(gdb -q -batch -x "$folder/stages.gdb" -ex next -ex frame --args "$program" --tiny --run "$folder/run" 2>&1)
 check "$text"
 grep -q 'S_i = S' <<<"$text"

@@ -128,7 +128,10 @@ std::vector<Cells> candidate_cells(const std::vector<RecipeCandidate>& candidate
   return rows;
 }
 
-std::string chosen(const std::vector<RecipeCandidate>& candidates) {
+std::string chosen(const std::vector<RecipeCandidate>& candidates, std::size_t seeds) {
+  for (const RecipeCandidate& candidate : candidates)
+    if (candidate.seeds < seeds)
+      return "Not chosen yet: the rule needs all " + std::to_string(seeds) + " seeds of every candidate.";
   const RecipeCandidate* best = nullptr;
   for (const RecipeCandidate& candidate : candidates)
     if (candidate.passes && (!best || candidate.ratio > best->ratio)) best = &candidate;
@@ -245,7 +248,7 @@ std::string verdicts_text(const Preregistration& registered, const RunsOfStudies
   const std::vector<JudgedClaim> claims = judge(registered, runs);
   std::string text = "Choice of the recipe\n\n";
   if (!candidates.empty()) text += aligned(candidate_cells(candidates)) + "\n";
-  text += chosen(candidates) + "\n\n";
+  text += chosen(candidates, registered.choice.seeds.size()) + "\n\n";
   if (!claims.empty()) text += "Claims\n\n" + aligned(claim_cells(claims)) + "\n";
   return text + count_of(claims) + "\n";
 }
@@ -262,7 +265,7 @@ std::string verdicts_markdown(const Preregistration& registered, const RunsOfStu
       text += "Not testable, " + printable(judged.claim.run) + ": " + printable(judged.claim.not_testable) + "\n\n";
   text += "## Choice of the recipe\n\n";
   if (!candidates.empty()) text += markdown_of(candidate_cells(candidates)) + "\n";
-  return text + chosen(candidates) + "\n";
+  return text + chosen(candidates, registered.choice.seeds.size()) + "\n";
 }
 
 std::string verdicts_csv(const Preregistration& registered, const RunsOfStudies& runs) {

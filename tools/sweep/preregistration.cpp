@@ -8,33 +8,17 @@
 #include "engine/io/file.h"
 #include "engine/io/parse_number.h"
 #include "engine/io/printable.h"
-#include "engine/io/settings_toml.h"
+#include "tools/sweep/sections_reader.h"
 
 namespace sink {
 namespace {
 
-constexpr std::size_t kMaxMessages = 20;
-
-class Reader {
+class Reader : public SectionsReader {
  public:
-  explicit Reader(std::string where) : where_(std::move(where)) {}
+  using SectionsReader::SectionsReader;
 
-  void add_problem(std::size_t line, const std::string& what) {
-    if (problems_.size() < kMaxMessages) problems_.push_back(where_ + ": line " + std::to_string(line) + ": " + what);
-  }
-  void finish() const {
-    std::string all;
-    for (const std::string& problem : problems_) all += (all.empty() ? "" : "; ") + problem;
-    if (!all.empty()) throw Error(all, Exit::usage);
-  }
-
-  std::string text(const TomlEntry& entry) {
-    if (!entry.is_list) return entry.values.front();
-    add_problem(entry.line, entry.key + " takes one value, not a list");
-    return "";
-  }
   double number(const TomlEntry& entry) {
-    const std::optional<double> value = parse_number<double>(text(entry));
+    const std::optional<double> value = parse_number<double>(one(entry));
     if (!value || !(*value >= 0)) add_problem(entry.line, entry.key + " is a number that is not negative");
     return value.value_or(0);
   }
@@ -49,7 +33,7 @@ class Reader {
   }
   template <class Value>
   Value one_of(const TomlEntry& entry, const std::map<std::string, Value>& choices) {
-    const auto found = choices.find(text(entry));
+    const auto found = choices.find(one(entry));
     if (found != choices.end()) return found->second;
     std::string all;
     for (const auto& [name, value] : choices) all += (all.empty() ? "" : ", ") + name;
@@ -72,10 +56,6 @@ class Reader {
                                   "]; expected one of " + all);
     }
   }
-
- private:
-  std::string where_;
-  std::vector<std::string> problems_;
 };
 
 void add_claims(Reader& reader, const TomlSection& section, std::vector<RegisteredClaim>& claims) {
@@ -86,7 +66,7 @@ void add_claims(Reader& reader, const TomlSection& section, std::vector<Register
   RegisteredClaim claim;
   std::vector<std::string> runs;
   bool has_direction = false;
-  const auto to = [&](std::string& member) { return [&](const TomlEntry& entry) { member = reader.text(entry); }; };
+  const auto to = [&](std::string& member) { return [&](const TomlEntry& entry) { member = reader.one(entry); }; };
   reader.read(section, {{"says", to(claim.says)},
                         {"family", to(claim.family)},
                         {"paper", to(claim.paper)},
@@ -117,8 +97,8 @@ void add_claims(Reader& reader, const TomlSection& section, std::vector<Register
 Preregistration preregistration_from_toml(const std::string& text, const std::string& where) {
   Preregistration all;
   all.path = where;
-  Reader reader(where);
-  for (const TomlSection& section : read_sections_toml(text, where, Exit::usage)) {
+  Reader reader(text, where);
+  for (const TomlSection& section : reader.sections()) {
     if (section.name == "claim" && section.repeated) {
       add_claims(reader, section, all.claims);
     } else if (section.name == "choice" && !section.repeated) {
@@ -126,7 +106,7 @@ Preregistration preregistration_from_toml(const std::string& text, const std::st
       const auto for_people = [](const TomlEntry&) {};  // the study's file has these
       reader.read(
           section,
-          {{"study", [&](const TomlEntry& entry) { choice.study = reader.text(entry); }},
+          {{"study", [&](const TomlEntry& entry) { choice.study = reader.one(entry); }},
            {"seeds", [&](const TomlEntry& entry) { choice.seeds = reader.seeds(entry); }},
            {"least-ratio", [&](const TomlEntry& entry) { choice.least_ratio = reader.number(entry); }},
            {"most-variation", [&](const TomlEntry& entry) { choice.most_variation = reader.number(entry); }},

@@ -9,7 +9,7 @@
 #include "engine/io/file.h"
 #include "engine/io/parse_number.h"
 #include "engine/io/printable.h"
-#include "engine/io/settings_toml.h"
+#include "tools/sweep/sections_reader.h"
 #include "train/run_config_table.h"
 
 namespace sink {
@@ -18,7 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxShownBytes = 60;  // of a word of the file in a message
-constexpr std::size_t kMaxProblems = 20;    // in one message
 constexpr std::size_t kMaxRuns = 100000;    // of a grid, which bounds the memory that a file can ask for
 
 // Why a study cannot set this flag; "" if it can.
@@ -32,28 +31,10 @@ std::string why_not_set(const std::string& flag) {
 
 std::string shown(const std::string& word) { return printable(word.substr(0, kMaxShownBytes)); }
 
-// Reads the sections of one file and collects its problems, which finish() throws together.
-class StudyReader {
+// A study or a recipe.
+class StudyReader : public SectionsReader {
  public:
-  StudyReader(const std::string& text, std::string where)
-      : where_(std::move(where)), sections_(read_sections_toml(text, where_, Exit::usage)) {}
-
-  const std::vector<TomlSection>& sections() const { return sections_; }
-  void add_problem(std::size_t line, const std::string& what) {
-    if (problems_.size() < kMaxProblems) problems_.push_back(where_ + ": line " + std::to_string(line) + ": " + what);
-  }
-  void finish() const {
-    if (problems_.empty()) return;
-    std::string text;
-    for (const std::string& problem : problems_) text += (text.empty() ? "" : "; ") + problem;
-    throw Error(text, Exit::usage);
-  }
-
-  // The single value of an entry; a list is a problem.
-  std::string one(const TomlEntry& entry) {
-    if (entry.is_list) add_problem(entry.line, entry.key + " takes one value, not a list");
-    return entry.is_list ? "" : entry.values.front();
-  }
+  using SectionsReader::SectionsReader;
 
   // The flag of the setting of this key; "" and a problem if there is none.
   std::string setting_of(const TomlEntry& entry, const std::vector<std::string>& other_keys) {
@@ -84,11 +65,6 @@ class StudyReader {
     }
     return settings;
   }
-
- private:
-  std::string where_;
-  std::vector<TomlSection> sections_;
-  std::vector<std::string> problems_;
 };
 
 void append(GivenSettings& to, const GivenSettings& more) { to.insert(to.end(), more.begin(), more.end()); }

@@ -179,7 +179,7 @@ struct Block {
     Fiber& me = fiber();
     Warp& mine = warp();
     if (!me.copies.empty() || mine.arrived) at("its end", Site());
-    if (!me.copies.empty()) stop_here("a thread returned while copies of its own were in flight");
+    if (!me.copies.empty()) stop_here("a thread returned while its copies were in flight");
     if (std::string wrong = wgmma_at_end_of_thread(); !wrong.empty()) stop_here(wrong);
     if (mine.arrived)
       stop_here("a lane returned while others of its warp wait at " + std::string(mine.instruction) + ", " +

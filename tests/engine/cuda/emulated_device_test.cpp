@@ -149,7 +149,7 @@ TEST_CASE("emulated device: errors of a kernel are reported with block, thread a
       {"different instructions", "sync_warp", "shuffle_xor"},
       {"different barriers"},
       {"deadlock", "sync_block", "sync_warp"},
-      {"copies of its own were in flight"},
+      {"its copies were in flight"},
       {"wrote after the 1200 bytes of shared memory"},
   };
   for_each_schedule([&] {

@@ -267,7 +267,7 @@ TEST_CASE("layer_norm of a sum: every backend equals the double reference") {
         }
 }
 
-TEST_CASE("gradient: layer_norm, alone and beside a residual connection") {
+TEST_CASE("gradient: layer_norm, alone and with a residual connection") {
   Var x = random_var({2, 3, 8}, 1);
   const Parameter &gain = random_parameter("gain", {8}), &bias = random_parameter("bias", {8});
   check_gradient([&] { return layer_norm(x, gain, bias, DType::F64); }, {x, gain.var(), bias.var()});

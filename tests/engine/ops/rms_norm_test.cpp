@@ -224,7 +224,7 @@ TEST_CASE("rms_norm: wide rows and many rows, and rows too wide for the device")
   }
 }
 
-TEST_CASE("gradient: rms_norm, alone and beside a residual connection") {
+TEST_CASE("gradient: rms_norm, alone and with a residual connection") {
   Var x = random_var({2, 3, 8}, 1);
   const Parameter& gain = random_parameter("gain", {8});
   check_gradient([&] { return rms_norm(x, gain, DType::F64); }, {x, gain.var()});
