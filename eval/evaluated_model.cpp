@@ -5,6 +5,7 @@
 
 #include "engine/io/printable.h"
 #include "engine/precision.h"
+#include "eval/model_path.h"
 #include "model/model_checkpoint.h"
 #include "model/open/open_model.h"
 
@@ -44,8 +45,9 @@ EvaluatedModel load_our_checkpoint(const std::string& path, const Ablation& abla
 
 }  // namespace
 
-EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation, DType compute, Device device,
+EvaluatedModel load_evaluated(const std::string& given, const Ablation& ablation, DType compute, Device device,
                               const LoadOptions& options) {
+  const std::string path = model_path(given);
   if (!is_open_model(path)) return load_our_checkpoint(path, ablation, compute, device, options.context);
   OpenModel open = open_model(path);
   if (options.context > 0) open.config.sizes = with_context(open.config.sizes, options.context, ablation);
@@ -57,6 +59,7 @@ EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation,
     if (const std::optional<std::int32_t> prefix = prefix_token(open, *tokenizer))
       attributes["prefix_token"] = std::to_string(*prefix);
     if (tokenizer->begin_tokens().size() == 1) attributes["begin_token"] = std::to_string(tokenizer->begin_tokens()[0]);
+    attributes["begin_rule"] = begin_rule(open);
   }
   return evaluated;
 }

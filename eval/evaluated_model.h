@@ -12,12 +12,13 @@ namespace sink {
 
 // For helps.
 inline constexpr const char* kWhatIsEvaluated =
-    "checkpoint.h5, Hugging Face folder or GGUF file; read in place: a folder has config.json and safetensors; a .bin "
-    "of llama2.c works, too";
+    "GGUF file, Hugging Face folder, checkpoint or run; a Hugging Face folder has config.json and safetensors, that of "
+    "a run checkpoint.h5; the name of a model in the cache of the hub (ORG/NAME) and a .bin of llama2.c work, too";
 
 struct EvaluatedModel {
   // For a model of another program only the attributes that exist for it: tokenizer_json; begin_token, which its
-  // tokenizer puts before every text; prefix_token, which lm-evaluation-harness puts before an empty context.
+  // tokenizer puts before every text, and begin_rule, what decides that; prefix_token, which lm-evaluation-harness puts
+  // before an empty context.
   Checkpoint checkpoint;
   std::unique_ptr<LanguageModel> model;
 };
@@ -27,9 +28,10 @@ struct LoadOptions {
   std::int64_t context = 0;  // the longest text to be read; 0: the context of the model
 };
 
-// `path`: checkpoint.h5, a Hugging Face folder, a GGUF file or a llama2.c .bin. Throws Error like load_checkpoint,
-// load_model and open_model, and Exit::usage for a context beyond that of a model with learned positions.
-EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation, DType compute,
+// `given`: what model_path (model_path.h) finds: checkpoint.h5, a Hugging Face folder, a GGUF file or a llama2.c .bin.
+// Throws Error like model_path, load_checkpoint, load_model and open_model, and Exit::usage for a context beyond that
+// of a model with learned positions.
+EvaluatedModel load_evaluated(const std::string& given, const Ablation& ablation, DType compute,
                               Device device = Device::cpu, const LoadOptions& options = {});
 // Applies `compute` to this process first.
 EvaluatedModel load_evaluated(const std::string& path, const Ablation& ablation, const ComputeOptions& compute,

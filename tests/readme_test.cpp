@@ -107,6 +107,8 @@ TEST_CASE("readme: programs of its commands can be built, and know the flags the
       std::string program = words[0].substr(std::string("build/release/").size());
       std::vector<std::string> asked{program};
       if (program.starts_with("eval_")) asked.push_back(words[1]);
+      if (program == "sinklab")
+        asked.push_back(words[1].find_first_of("./") == std::string::npos ? words[1] : "attention");
       asked.push_back(program.starts_with("train_") ? "--help-all" : "--help");
       std::string& help = helps[asked[0] + asked[1]];
       if (help.empty()) help = help_of(asked);

@@ -58,7 +58,7 @@ std::string first_clause(const std::string& text) { return text.substr(0, std::m
 // --help shows a line per option; --help-all shows all options and their whole descriptions.
 class HelpFormatter : public CLI::Formatter {
  public:
-  explicit HelpFormatter(std::set<std::string> common_flags) : common_flags_(std::move(common_flags)) {}
+  explicit HelpFormatter(const CommandLineStyle& style) : common_flags_(style.common_flags), usage_(style.usage) {}
 
   std::string make_help(const CLI::App* app, std::string name, CLI::AppFormatMode mode) const override {
     whole_ = mode == CLI::AppFormatMode::All;
@@ -77,6 +77,10 @@ class HelpFormatter : public CLI::Formatter {
   }
   std::string make_description(const CLI::App* app) const override {
     return wrapped_lines(app->get_description()) + '\n';
+  }
+  std::string make_usage(const CLI::App* app, std::string name) const override {
+    if (usage_.empty() || app->get_parent()) return CLI::Formatter::make_usage(app, std::move(name));
+    return "\nUsage: " + usage_ + "\n\n";
   }
   std::string make_footer(const CLI::App* app) const override { return wrapped_lines(app->get_footer()); }
   std::string make_option(const CLI::Option* option, bool is_positional) const override {
@@ -132,6 +136,7 @@ class HelpFormatter : public CLI::Formatter {
   }
 
   std::set<std::string> common_flags_;
+  std::string usage_;
   mutable bool whole_ = false;  // the help that is being made is that of --help-all
 };
 
@@ -225,7 +230,7 @@ std::string first_sentence(const std::string& text) {
 }
 
 bool parse_command_line(CLI::App& app, std::vector<std::string> arguments, const CommandLineStyle& style) {
-  set_style(app, std::make_shared<HelpFormatter>(style.common_flags));
+  set_style(app, std::make_shared<HelpFormatter>(style));
   app.set_version_flag("--version", app.get_name() + " " + build_description() +
                                         (style.version_details.empty() ? "" : "\n" + style.version_details));
   app.get_version_ptr()->description("print version, build and libraries and exit")->group(kHelpGroup);

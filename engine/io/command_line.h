@@ -15,6 +15,7 @@ struct CommandLineStyle {
   // Flags without dashes that --help shows; Empty: all.
   std::set<std::string> common_flags = {};
   std::string version_details = {};  // further lines of --version
+  std::string usage = {};            // "program [COMMAND] FILE", instead of what CLI11 makes of the options
 };
 
 // Parses the arguments by the options of `app` and of its subcommands. Of an option with several names ("--d-model,

@@ -7,6 +7,7 @@
 #include "engine/io/printable.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
+#include "eval/model_path.h"
 #include "model/model_checkpoint.h"
 #include "model/open/open_model.h"
 #include "model/size_settings.h"
@@ -37,7 +38,7 @@ std::string size_flags(const Sizes& sizes) {
 }
 
 int run_import(const ImportOptions& options, const Ablation& ablation) {
-  if (!is_open_model(options.model))
+  if (!is_open_model(model_path(options.model)))
     throw Error("import: " + options.model +
                     " is no folder with config.json, no GGUF file and no .bin of llama2.c: expected one of these",
                 Exit::bad_input);

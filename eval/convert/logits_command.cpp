@@ -214,7 +214,7 @@ EvalCommand logits_command(CLI::App& app, const Ablation& ablation) {
       "logits",
       "Writes the logits and activations of tokens. The HDF5 file holds logits, losses and, of chosen layers, "
       "hidden states, queries, keys, values and attention patterns; engine/io/CHECKPOINT.md describes it.");
-  logits->add_option("--checkpoint,--model", options->checkpoint, kWhatIsEvaluated)->required();
+  logits->add_option("--checkpoint,--model,model", options->checkpoint, kWhatIsEvaluated)->required();
   add_tokens_option(logits, options->given, add_text_options(logits, options->given));
   logits->add_option("--data", options->given.data, "data folder of the tokenizer; for checkpoints without one");
   logits->add_option("--out", options->out, "HDF5 file to write; all of it is in memory until it is written")

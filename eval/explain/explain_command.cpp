@@ -7,6 +7,7 @@
 #include "engine/io/printable.h"
 #include "engine/io/setting.h"
 #include "eval/eval_command.h"
+#include "eval/evaluated_model.h"
 #include "eval/explain/explained_model.h"
 #include "eval/explain/explanation_output.h"
 #include "model/size_settings.h"
@@ -81,7 +82,7 @@ EvalCommand explain_command(CLI::App& app, const Ablation& ablation) {
                          "weights, and what each value adds to the output; with --backward also the gradients. The "
                          "default is the last token as the query, in the first head of the first layer. Without a "
                          "model, it shows a small untrained model; `--text ...` alone does the same.");
-  explain->add_option("--checkpoint", request->checkpoint, "checkpoint.h5 of a run");
+  explain->add_option("--checkpoint,--model,model", request->checkpoint, kWhatIsEvaluated);
   add_tokens_option(explain, request->given, add_text_options(explain, request->given));
   explain->add_option("--data", request->given.data, "data folder of the tokenizer; for checkpoints without one");
   explain->add_option("--layer", request->what.place.layer, "layer, from 0")

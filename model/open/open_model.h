@@ -41,6 +41,10 @@ void load_family_weights(std::shared_ptr<const WeightFile> file, const OpenConfi
 // Exit::corrupt_checkpoint for a damaged tokenizer, Exit::bad_input for a file that cannot be opened.
 std::optional<Tokenizer> tokenizer_of(const OpenModel& model);
 
+// What says whether texts of the model begin with a token of its own: "tokenizer.ggml.add_bos_token = false", "the
+// post-processor of tokenizer.json", ...
+std::string begin_rule(const OpenModel& model);
+
 // The token that lm-evaluation-harness puts before an empty context, whether or not the tokenizer begins texts with it:
 // `bos_token` of tokenizer_config.json, or its `eos_token` if that is null (Qwen), or else `bos_token_id` of
 // config.json; `tokenizer.ggml.bos_token_id` of a GGUF file. None if the files have none, or no token of the model.

@@ -105,6 +105,18 @@ std::optional<Tokenizer> tokenizer_of(const OpenModel& model) {
   return std::nullopt;
 }
 
+std::string begin_rule(const OpenModel& model) {
+  if (model.config.names == TensorNames::llama2c) return "the rule of llama2.c";
+  if (model.config.names != TensorNames::gguf) {
+    std::error_code ignored;
+    const bool has_json = std::filesystem::exists(std::filesystem::path(model.path) / "tokenizer.json", ignored);
+    return has_json ? "the post-processor of tokenizer.json" : "vocab.json and merges.txt, which have no rule";
+  }
+  const MetadataValue* value = model.file->find_metadata("tokenizer.ggml.add_bos_token");
+  if (!value) return "the default of a GGUF file without add_bos_token";
+  return std::string("tokenizer.ggml.add_bos_token = ") + (value->boolean() ? "true" : "false");
+}
+
 std::optional<std::int32_t> prefix_token(const OpenModel& model, const Tokenizer& tokenizer) {
   std::int64_t id = -1;
   if (model.config.names == TensorNames::gguf) {

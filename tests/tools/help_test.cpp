@@ -11,8 +11,9 @@
 namespace sink {
 namespace {
 
-const std::vector<std::string> kEvalCommands{"sink",     "logits", "tokens", "explain", "interventions", "quantise",
-                                             "generate", "chat",   "stream", "score",   "import",        "export"};
+const std::vector<std::string> kEvalCommands{"attention",     "sink",     "logits",   "tokens", "explain",
+                                             "interventions", "quantise", "generate", "chat",   "stream",
+                                             "score",         "import",   "export"};
 
 struct Output {
   int code;
@@ -31,6 +32,8 @@ std::vector<std::string> help_commands() {
                                     "train_baseline --help-all",
                                     "train_baseline init --help",
                                     "eval_baseline --help",
+                                    "sinklab --help",
+                                    "sinklab attention --help-all",
                                     "prepare --help",
                                     "report --help",
                                     "sweep --help",

@@ -6,6 +6,8 @@
 #include <set>
 #include <sstream>
 
+#include "engine/io/parse_number.h"
+
 namespace sink::report {
 namespace {
 
@@ -194,6 +196,22 @@ std::int64_t whole_setting(const Run& run, const char* key, std::int64_t otherwi
   const auto found = run.settings.find(key);
   return found == run.settings.end() ? otherwise
                                      : std::max<std::int64_t>(0, std::strtoll(found->second.c_str(), nullptr, 10));
+}
+
+std::optional<EvenAttention> even_attention_of(const Run& run) {
+  const auto count = [&](const char* name) -> std::optional<std::int64_t> {
+    const auto found = run.settings.find(name);
+    return found == run.settings.end() ? std::nullopt : parse_number<std::int64_t>(found->second);
+  };
+  const std::optional<std::int64_t> window = count("window"), prefix = count("prefix");
+  const std::int64_t T = run.context > 0 ? run.context : count("context").value_or(0);
+  if (!window || !prefix || T < 1 || !run.evaluation || run.evaluation->extra == "unknown") return std::nullopt;
+  return even_attention({.T = T,
+                         .layers = std::max<std::int64_t>(1, count("layers").value_or(1)),
+                         .window = *window,
+                         .prefix = *prefix,
+                         .global_every = count("global_every").value_or(count("global-every").value_or(0)),
+                         .extra_key = run.evaluation->extra != "none"});
 }
 
 }  // namespace sink::report

@@ -3,9 +3,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "eval/sink/even_attention.h"
 #include "tools/report/run_reader.h"
 #include "tools/study/study.h"
 
@@ -32,6 +34,10 @@ InputKind input_kind_of(const Run& run);
 
 // A setting that is a whole number, at least 0; `otherwise` where the run has none.
 std::int64_t whole_setting(const Run& run, const char* key, std::int64_t otherwise = 0);
+
+// alpha of a measured run if attention were even; none where its context, window, prefix or kind of extra key is
+// unknown.
+std::optional<EvenAttention> even_attention_of(const Run& run);
 
 // Whether two runs differ in nothing but their seed. The measurement counts if both have finished.
 bool same_but_seed(const Run& a, const Run& b);

@@ -10,8 +10,8 @@
 #include "engine/io/printable.h"
 #include "engine/io/str_format.h"
 #include "tools/csv.h"
-#include "tools/report/even_attention.h"
 #include "tools/report/results_csv.h"
+#include "tools/report/run_settings.h"
 #include "tools/sweep/study_results.h"
 #include "tools/text_table.h"
 
@@ -34,7 +34,7 @@ bool is_complete(const report::Run& run) {
 double value_of(const report::Run& run, const std::string& measure) {
   const report::Evaluation& e = *run.evaluation;
   if (measure == "val_loss") return e.get("val_loss");
-  const std::optional<report::EvenAttention> even = report::even_attention_of(run);
+  const std::optional<EvenAttention> even = report::even_attention_of(run);
   if (!even) return report::kNaN;
   const double alpha_1 = e.get("alpha_1"), alpha_star = e.get("alpha_star");
   if (measure == "excess_1") return alpha_1 / even->alpha_1 - 1;

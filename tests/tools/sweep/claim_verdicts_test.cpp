@@ -6,8 +6,8 @@
 #include <cmath>
 
 #include "engine/check.h"
+#include "eval/sink/even_attention.h"
 #include "tests/support/files.h"
-#include "tools/report/even_attention.h"
 
 using namespace sink;
 
@@ -36,7 +36,7 @@ report::Run run_of(const std::string& group, std::uint64_t seed, double ratio, d
   run.settings = {{"window", "0"}, {"prefix", "0"}, {"layers", "2"}, {"global-every", "0"}};
   report::Evaluation e;
   e.extra = std::isnan(star) ? "none" : "key";
-  const report::EvenAttention even = report::even_attention({.T = 64, .extra_key = !std::isnan(star)});
+  const EvenAttention even = even_attention({.T = 64, .extra_key = !std::isnan(star)});
   e.scalar = {{"alpha_1", ratio * even.alpha_1}, {"val_loss", loss}};
   if (!std::isnan(star)) e.scalar["alpha_star"] = star * even.alpha_star;
   run.evaluation = e;
@@ -105,7 +105,7 @@ TEST_CASE("claims: the total of an extra key and the first token") {
           .front();
   CHECK(star.difference.mean == doctest::Approx(3.02));
   CHECK(star.smallest == doctest::Approx(0.6));
-  const report::EvenAttention even = report::even_attention({.T = 64, .extra_key = true});
+  const EvenAttention even = even_attention({.T = 64, .extra_key = true});
   const double total = (0.5 * even.alpha_1 + 4.02 * even.alpha_star) / (even.alpha_1 + even.alpha_star) - 1;
   const JudgedClaim both = judge(registered(claim("x", "equal", "measure = \"total\"\n")), {{"s", runs}}).front();
   CHECK(both.difference.mean == doctest::Approx(total - 2.0));

@@ -9,13 +9,12 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
-#include "tools/report/run_reader.h"
+#include "model/sizes.h"
 
-namespace sink::report {
+namespace sink {
 
-struct VisibleKeysOfRun {
+struct VisibleKeys {
   std::int64_t T = 0, layers = 1;
   std::int64_t window = 0;        // 0: none
   std::int64_t prefix = 0;        // the first keys, which every row sees
@@ -26,9 +25,8 @@ struct VisibleKeysOfRun {
 struct EvenAttention {
   double alpha_1, alpha_star;  // alpha_star is NaN without an extra key
 };
-EvenAttention even_attention(const VisibleKeysOfRun& keys);
+EvenAttention even_attention(const VisibleKeys& keys);
+// Of a model that reads T tokens. `extra_key`: or a sink token.
+EvenAttention even_attention(const Sizes& sizes, std::int64_t T, bool extra_key);
 
-// Of a measured run; none where its context, window, prefix or kind of extra key is unknown.
-std::optional<EvenAttention> even_attention_of(const Run& run);
-
-}  // namespace sink::report
+}  // namespace sink

@@ -1,16 +1,16 @@
 // alpha of even attention, compared with sums over the whole mask and with values by hand.
-#include "tools/report/even_attention.h"
+#include "eval/sink/even_attention.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
 
-using namespace sink::report;
+using namespace sink;
 
 namespace {
 
 // The definition: one row of weights after the other, one block after the other.
-EvenAttention by_mask(const VisibleKeysOfRun& keys) {
+EvenAttention by_mask(const VisibleKeys& keys) {
   double first = 0, extra = 0;
   for (std::int64_t layer = 1; layer <= keys.layers; ++layer)
     for (std::int64_t i = 1; i <= keys.T; ++i) {
@@ -47,7 +47,7 @@ TEST_CASE("even attention: every window, prefix, block and extra key as the sum 
     for (std::int64_t prefix : {0, 1, 2, 7, 20})
       for (std::int64_t global_every : {0, 2})
         for (bool extra_key : {false, true}) {
-          const VisibleKeysOfRun keys{10, 3, window, prefix, global_every, extra_key};
+          const VisibleKeys keys{10, 3, window, prefix, global_every, extra_key};
           CAPTURE(window);
           CAPTURE(prefix);
           CHECK(even_attention(keys).alpha_1 == doctest::Approx(by_mask(keys).alpha_1).epsilon(1e-14));

@@ -1,0 +1,78 @@
+// eval_<ablation> attention: where the attention of one text goes, head by head.
+#include <cstdio>
+#include <memory>
+
+#include "engine/io/file.h"
+#include "engine/io/output_kind.h"
+#include "engine/io/printable.h"
+#include "eval/attention/attention_output.h"
+#include "eval/eval_command.h"
+#include "eval/evaluated_model.h"
+#include "eval/input_options.h"
+
+namespace sink {
+namespace {
+
+const OutputKind kAttentionFile =
+    kind_by_text("a summary of eval_<ablation> attention", "{", {"\"schema\"", "\"secondary_sinks\""});
+
+struct AttentionOptions {
+  std::string model;
+  InputOptions given;
+  std::string out;
+  bool json = false, force = false;
+  ComputeOptions compute;
+};
+
+// How the text began, for a person.
+std::string begin_of(const AttentionOptions& options, const Checkpoint& checkpoint, const TextCut& cut,
+                     const std::function<std::string(std::int32_t)>& token_text) {
+  if (options.given.tokens) return "as given";
+  const std::string rule = attribute_or(checkpoint, "begin_rule", "the run's --fixed-token");
+  if (cut.fixed_token >= 0 && cut.fixed_position == 1)
+    return "the first is " + printable(token_text(static_cast<std::int32_t>(cut.fixed_token))) + ", added by " + rule;
+  return "no begin token (" + rule + (checkpoint.attributes.contains("begin_rule") ? ")" : ": none)");
+}
+
+int run_attention(const AttentionOptions& options, const Ablation& ablation) {
+  if (!options.given.any()) throw Error("attention needs --text, --text-file or --tokens; see --help", Exit::usage);
+  if (!options.out.empty()) require_output(options.out, kAttentionFile, options.force);
+  auto [checkpoint, model] = load_evaluated(options.model, ablation, options.compute);
+  const std::vector<std::int32_t> ids =
+      options.given.one_sequence(checkpoint, model->sizes(), std::min(kLongestSummary, model->sizes().context));
+  const TrainedOn run = trained_on(checkpoint, model->sizes());
+  SummaryLabels labels{.model = options.model, .ablation = ablation.name, .policies = ablation.policies};
+  labels.token_text = token_labels(checkpoint, nullptr);
+  const TextCut cut = options.given.cut(checkpoint, run, model->sizes());
+  labels.text_begins = !options.given.tokens && cut.fixed_token >= 0 && cut.fixed_position == 1;
+  labels.begin = begin_of(options, checkpoint, cut, labels.token_text);
+  print_header(*model, options.model, ablation, options.compute);
+  const AttentionSummary summary =
+      summarise_attention(*model, Tensor::from<std::int32_t>({1, static_cast<std::int64_t>(ids.size())}, ids));
+  put_text(options.json ? stderr : stdout, attention_table(summary, labels));
+  if (options.json) put_text(stdout, attention_json(summary, labels));
+  if (!options.out.empty()) write_file_atomically(options.out, attention_json(summary, labels));
+  return 0;
+}
+
+}  // namespace
+
+EvalCommand attention_command(CLI::App& app, const Ablation& ablation) {
+  auto options = std::make_shared<AttentionOptions>();
+  CLI::App* attention = app.add_subcommand(
+      "attention",
+      "Shows where the attention of a text goes. Prints the tokens, alpha_1 and Sink_1 with how the text began, other "
+      "tokens that are sinks, alpha_1 by layer, the heads with the strongest sink and those that look elsewhere. "
+      "Weights are proxy weights. eval/attention/attention_output.h describes the JSON.");
+  attention->add_option("checkpoint,--model", options->model, kWhatIsEvaluated)->required();
+  add_tokens_option(attention, options->given, add_text_options(attention, options->given));
+  attention->add_option("--data", options->given.data, "data folder of the tokenizer; for checkpoints without one");
+  attention->add_flag("--json", options->json, "print JSON on stdout, the table on stderr");
+  attention->add_option("--out", options->out, "also write the JSON to this file");
+  attention->add_flag("--force", options->force, "let --out replace a file that is no such JSON");
+  add_machine_options(attention, options->compute, {"f32", "bf16", "tf32", "f64"});
+  attention->footer("Example:\n  sinklab SmolLM2-135M.gguf --text \"The sink is the first token.\"");
+  return {attention, [options, ablation] { return run_attention(*options, ablation); }};
+}
+
+}  // namespace sink

@@ -1,0 +1,59 @@
+// Where the attention of one text goes: how much of it each token gets in every head.
+//
+// Weights are proxy weights, |a_ij| / sum_j |a_ij|, so that every row sums to one. Key k is a token of the text,
+// k = 1 ... T, or what the model adds before it, `*` (an extra key or a sink token).
+//
+//     alpha_k = 1/(T - k + 1) sum_{i >= k} a_ik     mean weight in the rows that see k (sink_score.h)
+//     share_k = 1/T sum_i a_ik                      of all attention
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "eval/sink/evaluation.h"
+#include "model/language_model.h"
+
+namespace sink {
+
+struct HeadSummary {
+  std::int64_t layer = 0, head = 0;  // from 0
+  std::vector<double> alpha_T;
+  std::vector<double> share_T;
+  double alpha_star = 0;          // 0 without an extra key or sink token
+  double self = 0, previous = 0;  // mean weight of the query's own token, and of the one before (rows from 2 on)
+  double row_sum = 0;             // mean of sum_j a_ij, the weights as they act, without the extra key
+
+  double alpha_1() const { return alpha_T.front(); }
+};
+
+struct AttentionSummary {
+  std::vector<std::int32_t> tokens_T;
+  std::int64_t layers = 0, heads = 0;
+  Evaluation::Extra extra = Evaluation::Extra::none;
+  double loss = std::numeric_limits<double>::quiet_NaN();  // nats per token; NaN for a text of one token
+  double even_alpha_1 = 0, even_alpha_star = 0;            // if every row were even (even_attention.h)
+  std::vector<HeadSummary> head_LH;                        // all heads, by layer
+
+  double alpha_1() const;  // mean over heads
+  double alpha_star() const;
+  double sink_1(double epsilon) const;  // percentage of heads whose alpha_1 is above epsilon
+  std::vector<double> alpha_1_by_layer() const;
+};
+
+// Runs the model over tokens_1T, I32 of at most kLongestSummary tokens, one attention pattern at a time.
+inline constexpr std::int64_t kLongestSummary = 1024;
+AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T);
+
+// A token other than the first that is a sink in some heads: alpha_k above the study's threshold of 0.3. Only tokens
+// that at least 8 queries and a quarter of all see count: the last ones have a large alpha_k from their own row alone.
+struct SecondarySink {
+  std::int64_t position = 0;                     // k, from 1
+  std::int64_t heads = 0;                        // how many
+  std::int64_t first_layer = 0, last_layer = 0;  // of those heads
+};
+// Those of the most heads first.
+std::vector<SecondarySink> secondary_sinks(const AttentionSummary& summary);
+
+}  // namespace sink

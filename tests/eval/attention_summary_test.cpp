@@ -1,0 +1,150 @@
+// Where attention goes: a closed form for even attention, and the values of an Evaluation, which come from column sums
+// and not from whole patterns.
+#include "eval/attention/attention_summary.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <numeric>
+
+#include "engine/tensor_view.h"
+#include "eval/input_tokens.h"
+#include "tests/support/built_ablations.h"
+
+using namespace sink;
+
+namespace {
+
+using Approx = doctest::Approx;
+constexpr std::int64_t kT = 13;
+
+Sizes small_sizes(std::int64_t window = 0, std::int64_t prefix = 0) {
+  return {.layers = 2,
+          .heads = 4,
+          .width = 32,
+          .feed_forward = 24,
+          .context = 16,
+          .vocabulary = 23,
+          .window = window,
+          .prefix = prefix};
+}
+
+// Initial weights, with those of queries, keys and extra keys multiplied by `factor`.
+std::unique_ptr<LanguageModel> model_of(const std::string& ablation, const Sizes& sizes, double factor) {
+  auto model = ablation_named(ablation).make_model(sizes, InitScheme::torch, 3, DType::F64);
+  for (const auto& parameter : model->parameters()) {
+    if (!parameter->name().ends_with("qkv.weight") && parameter->name().find("extra") == std::string::npos) continue;
+    Tensor values = parameter->mutable_master().reshape({parameter->master().size()});
+    view<double, 1>(values) *= factor;
+  }
+  model->parameters().refresh();
+  return model;
+}
+
+Batch one_text(const Sizes& sizes) {
+  return given_tokens(random_tokens(sizes.vocabulary, 1, kT, 7).tokens_BT(), sizes.vocabulary, sizes.prefix);
+}
+
+}  // namespace
+
+TEST_CASE("attention summary: rows of equal weights give harmonic numbers") {
+  const Sizes sizes = small_sizes();
+  auto model = model_of("baseline", sizes, 0);
+  const AttentionSummary summary = summarise_attention(*model, one_text(sizes).tokens_BT());
+  REQUIRE(summary.head_LH.size() == 8);
+  CHECK(summary.tokens_T.size() == kT);
+  CHECK(summary.extra == Evaluation::Extra::none);
+  std::vector<double> tail(kT + 2, 0.0);  // sum_{i >= k} 1 / i
+  for (std::int64_t k = kT; k > 0; --k)
+    tail[static_cast<std::size_t>(k)] = tail[static_cast<std::size_t>(k + 1)] + 1 / static_cast<double>(k);
+  for (std::size_t n = 0; n < summary.head_LH.size(); ++n) {
+    const HeadSummary& head = summary.head_LH[n];
+    CHECK(head.layer == static_cast<std::int64_t>(n / 4));
+    CHECK(head.head == static_cast<std::int64_t>(n % 4));
+    for (std::size_t k = 1; k <= kT; ++k) {
+      CHECK(head.alpha_T[k - 1] == Approx(tail[k] / static_cast<double>(kT - k + 1)).epsilon(1e-13));
+      CHECK(head.share_T[k - 1] == Approx(tail[k] / kT).epsilon(1e-13));
+    }
+    CHECK(head.self == Approx(tail[1] / kT).epsilon(1e-13));
+    CHECK(head.previous == Approx((tail[1] - 1) / (kT - 1)).epsilon(1e-13));
+    CHECK(head.row_sum == Approx(1).epsilon(1e-13));
+    CHECK(head.alpha_star == 0);
+  }
+  CHECK(summary.even_alpha_1 == Approx(tail[1] / kT).epsilon(1e-13));
+  CHECK(summary.alpha_1() == Approx(summary.even_alpha_1).epsilon(1e-13));
+  CHECK(summary.sink_1(0.2) == 100);  // 0.245
+  CHECK(summary.sink_1(0.3) == 0);
+  for (double alpha : summary.alpha_1_by_layer()) CHECK(alpha == Approx(summary.even_alpha_1).epsilon(1e-13));
+}
+
+TEST_CASE("attention summary: the loss, alpha and row sums are those of an evaluation") {
+  struct Case {
+    const char* ablation;
+    Evaluation::Extra extra = Evaluation::Extra::none;
+    std::int64_t window = 0, prefix = 0;
+  };
+  const Case cases[] = {{"baseline"},
+                        {"baseline", Evaluation::Extra::none, 5},
+                        {"baseline", Evaluation::Extra::none, 0, 4},
+                        {"op_sigmoid_none"},
+                        {"kern_mlp_none"},
+                        {"bias_k", Evaluation::Extra::key},
+                        {"op_softmax1", Evaluation::Extra::key},
+                        {"bias_sinktoken", Evaluation::Extra::token}};
+  for (const Case& c : cases) {
+    if (!test::is_built(c.ablation)) continue;
+    CAPTURE(c.ablation);
+    CAPTURE(c.window);
+    const Sizes sizes = small_sizes(c.window, c.prefix);
+    auto model = model_of(c.ablation, sizes, 3);
+    const Batch text = one_text(sizes);
+    const AttentionSummary summary = summarise_attention(*model, text.tokens_BT());
+    const Evaluation evaluation = evaluate(*model, text, 1, false);
+    CHECK(summary.extra == c.extra);
+    CHECK(summary.loss == Approx(evaluation.loss).epsilon(1e-12));
+    CHECK(summary.alpha_1() == Approx(evaluation.proxy.alpha_1()).epsilon(1e-7));
+    if (evaluation.proxy.star) CHECK(summary.alpha_star() == Approx(evaluation.proxy.star->alpha).epsilon(1e-7));
+    double largest = 0;
+    for (const HeadSummary& head : summary.head_LH) {
+      const auto l = static_cast<std::size_t>(head.layer), h = static_cast<std::size_t>(head.head);
+      const std::vector<double>& alpha_k = evaluation.proxy.alpha_layer_head_k[l][h];
+      for (std::size_t k = 0; k < alpha_k.size(); ++k) {
+        // Under a prefix, Sink_k is divided by the same T - k + 1 rows.
+        CHECK(head.alpha_T[k] == Approx(alpha_k[k]).epsilon(1e-7));
+        largest = std::max(largest, alpha_k[k]);
+      }
+      CHECK(head.row_sum == Approx(evaluation.row_sum_layer_head[l][h]).epsilon(1e-9));
+      double all = std::accumulate(head.share_T.begin(), head.share_T.end(), 0.0);
+      if (c.extra != Evaluation::Extra::none) all += (head.alpha_star * (kT + 1) - 1) / kT;
+      CHECK(all == Approx(1).epsilon(1e-12));
+    }
+    CHECK(largest > summary.even_alpha_1);  // the patterns are not even
+  }
+}
+
+TEST_CASE("attention summary: secondary sinks are tokens that enough queries see, those of the most heads first") {
+  AttentionSummary summary;
+  summary.tokens_T.assign(16, 0);
+  summary.layers = 3;
+  summary.heads = 1;
+  for (std::int64_t layer = 0; layer < 3; ++layer) {
+    HeadSummary head;
+    head.layer = layer;
+    head.alpha_T.assign(16, 0.1);
+    summary.head_LH.push_back(head);
+  }
+  CHECK(secondary_sinks(summary).empty());
+  summary.head_LH[0].alpha_T[0] = 0.9;   // the first token is no secondary sink
+  summary.head_LH[1].alpha_T[4] = 0.31;  // position 5
+  summary.head_LH[0].alpha_T[8] = 0.5;   // position 9: seen by 8 queries, as few as count
+  summary.head_LH[2].alpha_T[8] = 0.5;
+  summary.head_LH[2].alpha_T[9] = 0.9;  // position 10: 7 queries
+  const std::vector<SecondarySink> sinks = secondary_sinks(summary);
+  REQUIRE(sinks.size() == 2);
+  CHECK(sinks[0].position == 9);
+  CHECK(sinks[0].heads == 2);
+  CHECK(sinks[0].first_layer == 0);
+  CHECK(sinks[0].last_layer == 2);
+  CHECK(sinks[1].position == 5);
+  CHECK(sinks[1].heads == 1);
+}

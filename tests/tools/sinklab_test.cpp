@@ -1,0 +1,152 @@
+// sinklab: one program for a model of any family, found from its file, as a user types it.
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "tests/support/built_ablations.h"
+#include "tests/support/subprocess.h"
+
+using namespace sink;
+namespace fs = std::filesystem;
+using Json = nlohmann::json;
+
+namespace {
+
+const std::string kModels = std::string(SINK_SOURCE_DIR) + "/tests/golden/open/models/";
+
+struct Result {
+  int code;
+  std::string out, err;
+};
+Result run(const TemporaryFolder& folder, const std::string& line) {
+  Subprocess program(folder, words_of(line));
+  const int code = program.wait();
+  return {code, program.out(), program.err()};
+}
+
+std::string tokens_in(const TemporaryFolder& folder) {
+  const std::string path = folder / "tokens.txt";
+  write_bytes(path, "3 1 4 1 5 9 2 6 5 3\n");
+  return path;
+}
+
+Json summary_of(const TemporaryFolder& folder, const std::string& model) {
+  const Result result = run(folder, "sinklab " + model + " --json --tokens " + tokens_in(folder));
+  CHECK_MESSAGE(result.code == 0, model, ": ", result.err);
+  return Json::parse(result.out);
+}
+
+void check_refused(const TemporaryFolder& folder, const std::string& line, int code, const std::string& clue) {
+  const Result result = run(folder, line);
+  CHECK_MESSAGE(result.code == code, line, ": ", result.err);
+  CHECK_MESSAGE(result.err.find(clue) != std::string::npos, line, ": ", result.err);
+  CHECK(std::count(result.err.begin(), result.err.end(), '\n') == 1);
+}
+
+// A folder like that of `hf download ORG/NAME`, whose files are links.
+void make_hub_snapshot(const fs::path& hub, const std::string& folder_name, const fs::path& model) {
+  const fs::path root = hub / folder_name, snapshot = root / "snapshots/0123abcd";
+  fs::create_directories(snapshot);
+  fs::create_directories(root / "refs");
+  write_bytes((root / "refs/main").string(), "0123abcd");
+  for (const fs::directory_entry& file : fs::directory_iterator(model))
+    fs::create_symlink(file.path(), snapshot / file.path().filename());
+}
+
+}  // namespace
+
+TEST_CASE("sinklab: finds the family of every kind of file") {
+  TemporaryFolder folder;
+  const std::pair<const char*, const char*> models[] = {
+      {"gpt2", "gpt2"},        {"gpt2.gguf", "gpt2"}, {"opt", "opt"},       {"gpt_neox.gguf", "gpt_neox"},
+      {"llama", "llama"},      {"mistral", "llama"},  {"llama3", "llama3"}, {"llama2c.bin", "llama"},
+      {"qwen2.gguf", "qwen2"}, {"qwen3", "qwen3"},    {"gemma3", "gemma3"}, {"gemma3_gguf.gguf", "gemma3"},
+      {"gpt_oss", "gpt_oss"}};
+  for (const auto& [model, family] : models) {
+    if (!test::is_built(family)) continue;
+    CAPTURE(model);
+    const Json summary = summary_of(folder, kModels + model);
+    CHECK(summary.at("ablation") == family);
+    CHECK(summary.at("tokens").size() == 10);
+    // The same as the program of the family says.
+    const Result of_family = run(folder, "eval_" + std::string(family) + " attention " + kModels + model +
+                                             " --json --tokens " + tokens_in(folder));
+    CHECK(of_family.code == 0);
+    CHECK(Json::parse(of_family.out) == summary);
+  }
+}
+
+TEST_CASE("sinklab: a checkpoint, the folder of a run, a folder with one GGUF file, a name of the hub") {
+  TemporaryFolder folder;
+  const std::string path = folder / "checkpoint.h5";
+  const std::string init =
+      " init --layers 2 --heads 2 --width 16 --feed-forward 12 --context 20 --task text --vocabulary 30 --out " + path;
+  for (const std::string ablation : {"baseline", "op_sigmoid_none", "bias_k"}) {
+    if (!test::is_built(ablation)) continue;
+    CHECK(run(folder, "train_" + ablation + init + " --force").code == 0);
+    CHECK(summary_of(folder, path).at("ablation") == ablation);
+    CHECK(summary_of(folder, folder.path).at("ablation") == ablation);
+    CHECK(summary_of(folder, path).at("alpha_star").is_null() == (ablation != "bias_k"));
+    CHECK(run(folder, "eval_" + ablation + " attention " + folder.path + " --tokens " + tokens_in(folder)).code == 0);
+  }
+  const std::string files = folder / "files";
+  fs::create_directory(files);
+  fs::copy_file(kModels + "llama.gguf", files + "/one.gguf");
+  CHECK(summary_of(folder, files).at("ablation") == "llama");
+  fs::copy_file(kModels + "llama.gguf", files + "/two.gguf");
+  check_refused(folder, "sinklab " + files + " --tokens " + tokens_in(folder), 2, "2 GGUF files");
+
+  make_hub_snapshot(folder / "hub", "models--some-one--tiny.model", kModels + "llama");
+  ::setenv("HF_HUB_CACHE", (folder / "hub").c_str(), 1);
+  CHECK(summary_of(folder, "some-one/tiny.model").at("ablation") == "llama");
+  check_refused(folder, "sinklab some-one/other --tokens " + tokens_in(folder), 3, "run `hf download some-one/other`");
+  write_bytes(folder / "hub/models--some-one--tiny.model/refs/main", "../../../../etc");
+  check_refused(folder, "sinklab some-one/tiny.model --tokens " + tokens_in(folder), 3, "hf download");
+  ::unsetenv("HF_HUB_CACHE");
+}
+
+TEST_CASE("sinklab: the command may come before or after the model, and is `attention` without one") {
+  TemporaryFolder folder;
+  const std::string model = kModels + "llama.gguf", tokens = " --tokens " + tokens_in(folder);
+  const Result plain = run(folder, "sinklab " + model + tokens);
+  CHECK(plain.code == 0);
+  CHECK(plain.out.starts_with("10 tokens, loss "));
+  CHECK(plain.out.find("Strongest sinks") != std::string::npos);
+  CHECK(std::count(plain.out.begin(), plain.out.end(), '\n') <= 40);
+  std::istringstream lines(plain.out);
+  for (std::string line; std::getline(lines, line);)
+    CHECK_MESSAGE(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }) <= 100, line);
+  CHECK(plain.err.starts_with("evaluating llama: "));
+  for (const std::string line : {"attention " + model, model + " attention", "attention --model " + model})
+    CHECK(run(folder, "sinklab " + line + tokens).out == plain.out);
+  const Result sink = run(folder, "sinklab " + model + " sink --map none" + tokens);
+  CHECK(sink.code == 0);
+  CHECK(sink.err == run(folder, "eval_llama sink " + model + " --map none" + tokens).err);  // the table
+  // alpha_1 is the one that `sink` measures.
+  const double alpha_1 = summary_of(folder, model).at("alpha_1");
+  CHECK(alpha_1 == doctest::Approx(Json::parse(sink.out).at("alpha_1").get<double>()).epsilon(1e-5));
+
+  const Result help = run(folder, "sinklab");
+  CHECK(help.code == 0);
+  CHECK(help.out.find("Usage: sinklab [COMMAND] MODEL [OPTIONS]") != std::string::npos);
+  CHECK(run(folder, "sinklab sink --help").code == 0);
+  check_refused(folder, "sinklab sink", 2, "sinklab sink MODEL");
+  check_refused(folder, "sinklab " + model, 2, "--text");
+  check_refused(folder, "sinklab " + (folder / "nothing.gguf") + tokens, 3, "nothing.gguf");
+  check_refused(folder, "sinklab " + model + " --txt hello", 2, "did you mean --text?");
+}
+
+TEST_CASE("sinklab: --out keeps a file of another kind") {
+  TemporaryFolder folder;
+  const std::string out = folder / "out.json",
+                    line = "sinklab " + kModels + "llama --tokens " + tokens_in(folder) + " --out " + out;
+  CHECK(run(folder, line).code == 0);
+  CHECK(Json::parse(read_bytes(out)).at("schema") == 1);
+  CHECK(run(folder, line).code == 0);
+  write_bytes(out, "mine");
+  check_refused(folder, line, 2, "--force");
+  CHECK(read_bytes(out) == "mine");
+  CHECK(run(folder, line + " --force").code == 0);
+}
