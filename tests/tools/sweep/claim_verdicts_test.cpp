@@ -138,7 +138,7 @@ TEST_CASE("claims: the repository's file is read, and what is wrong in a file is
   const Preregistration ours = read_preregistration(SINK_SOURCE_DIR "/train/studies/preregistration.toml");
   CHECK(ours.seeds == std::vector<std::uint64_t>{11, 12, 13, 14, 15});
   CHECK(ours.claims.size() > 40);
-  CHECK(ours.choice.study == "recipe_choice");
+  CHECK(ours.choice.study == "recipe_steps");
   const auto message = [](const std::string& text) -> std::string {
     try {
       preregistration_from_toml(text, "p.toml");
