@@ -53,7 +53,12 @@ constexpr Decode kDecode[] = {decode_each<double>,
                               decode_blocks<StoredType::Q5_1, blocks::decode_q5_1>,
                               decode_blocks<StoredType::Q4_K, blocks::decode_q4_k>,
                               decode_blocks<StoredType::Q5_K, blocks::decode_q5_k>,
-                              decode_blocks<StoredType::Q6_K, blocks::decode_q6_k>};
+                              decode_blocks<StoredType::Q6_K, blocks::decode_q6_k>,
+                              decode_blocks<StoredType::Q2_K, blocks::decode_q2_k>,
+                              decode_blocks<StoredType::Q3_K, blocks::decode_q3_k>,
+                              decode_blocks<StoredType::IQ4_NL, blocks::decode_iq4_nl>,
+                              decode_blocks<StoredType::IQ4_XS, blocks::decode_iq4_xs>,
+                              decode_blocks<StoredType::MXFP4, blocks::decode_mxfp4>};
 static_assert(std::size(kDecode) == std::size(kStoredLayouts));
 
 }  // namespace

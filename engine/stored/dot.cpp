@@ -100,7 +100,12 @@ constexpr Dot kDot[] = {dot_any,
                         dot_steps<32, 24, blocks::decode_q5_1>,
                         dot_steps<256, 144, blocks::decode_q4_k>,
                         dot_steps<256, 176, blocks::decode_q5_k>,
-                        dot_steps<256, 210, blocks::decode_q6_k>};
+                        dot_steps<256, 210, blocks::decode_q6_k>,
+                        dot_steps<256, 84, blocks::decode_q2_k>,
+                        dot_steps<256, 110, blocks::decode_q3_k>,
+                        dot_steps<32, 18, blocks::decode_iq4_nl>,
+                        dot_steps<256, 136, blocks::decode_iq4_xs>,
+                        dot_steps<32, 17, blocks::decode_mxfp4>};
 static_assert(std::size(kDot) == std::size(kStoredLayouts));
 
 }  // namespace

@@ -1,8 +1,10 @@
 // Finds stored values that are NaN or infinite.
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <initializer_list>
 
+#include "engine/stored/stored_blocks.h"
 #include "engine/stored/stored_type.h"
 
 namespace sink {
@@ -52,6 +54,20 @@ std::int64_t first_block_beyond(const StoredLayout& block, const unsigned char* 
   return first;
 }
 
+// A block of MXFP4 is decoded where its largest value, 6 times the scale, would be infinite: from a scale of 2^126 on.
+std::int64_t first_mxfp4_beyond(const unsigned char* from, std::int64_t count) {
+  constexpr unsigned char kLargestFinite = 252;
+  const StoredLayout& block = layout_of(StoredType::MXFP4);
+  for (std::int64_t i = 0; i < count; i += block.elements, from += block.bytes) {
+    if (from[0] <= kLargestFinite) continue;
+    float x[32];
+    blocks::decode_mxfp4(from, x);
+    for (int n = 0; n < 32; ++n)
+      if (!std::isfinite(x[n])) return i + n;
+  }
+  return -1;
+}
+
 }  // namespace
 
 std::int64_t first_not_finite(StoredType type, const unsigned char* from, std::int64_t count) {
@@ -61,8 +77,12 @@ std::int64_t first_not_finite(StoredType type, const unsigned char* from, std::i
   if (type == F32) return first_beyond(from, count, kInfinityF32);
   if (type == F16) return first_beyond(from, count, kInfinityF16);
   if (type == BF16) return first_beyond(from, count, kInfinityBf16);
+  if (type == Q2_K) return first_block_beyond(block, from, count, {80, 82});
+  if (type == Q3_K) return first_block_beyond(block, from, count, {108});
   if (type == Q6_K) return first_block_beyond(block, from, count, {208});
-  if (type == Q8_0 || type == Q4_0 || type == Q5_0) return first_block_beyond(block, from, count, {0});
+  if (type == MXFP4) return first_mxfp4_beyond(from, count);
+  if (type == Q8_0 || type == Q4_0 || type == Q5_0 || type == IQ4_NL || type == IQ4_XS)
+    return first_block_beyond(block, from, count, {0});
   if (block.elements > 1) return first_block_beyond(block, from, count, {0, 2});  // a scale and a minimum
   return -1;                                                                      // integers
 }

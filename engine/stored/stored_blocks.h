@@ -1,5 +1,5 @@
 // Decodes one block of each quantised type. The formulas are exact in f32 except for one rounding of a sum: d has 11
-// bits, a scale 6 or 8, a code at most 8.
+// bits, a scale at most 8, a code at most 8.
 //
 // Byte i of n bytes of codes has code i in its low four bits and code i + n in its high four bits; `d`, `m` and `least`
 // are f16. Sixteen codes at a time are explicit vectors: from a loop over bytes the compiler makes vectors of 16 bytes
@@ -13,6 +13,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 namespace sink {
 
@@ -50,6 +51,16 @@ inline Floats floats_of(Codes codes) {
 // For i8. GCC 12 widens signed bytes one by one, so the codes are shifted to unsigned.
 inline Floats floats_of_signed(Codes codes) {
   return __builtin_convertvector(__builtin_convertvector(codes ^ 128, Integers) - 128, Floats);
+}
+// Of i8: table[code] for codes below 16.
+inline Codes look_up(Codes table, Codes codes) {
+#ifdef __clang__
+  Codes found;
+  for (int i = 0; i < 16; ++i) found[i] = table[codes[i]];
+  return found;
+#else
+  return __builtin_shuffle(table, codes);
+#endif
 }
 inline void put(const Floats& values, float* x) { std::memcpy(x, &values, sizeof values); }
 
@@ -164,6 +175,79 @@ inline void decode_q6_k(const unsigned char* block, float* x) {
     Codes code = (codes_at(low) >> low_shift & 15) | (codes_at(high) >> high_shift & 3) << 4;
     put(scale * (floats_of(code) - 32), x + 16 * sixteen);
   }
+}
+
+// 256 elements: 16 bytes with a scale below a minimum of each 16, in four bits each, 64 bytes of codes of two bits, d,
+// least. Two halves of 32 bytes of codes: bits 2 g of a half's bytes are its group g of 32.
+// x = d * scale * code - least * minimum
+inline void decode_q2_k(const unsigned char* block, float* x) {
+  float d = f16_at(block + 80), least = f16_at(block + 82);
+  for (int sixteen = 0; sixteen < 16; ++sixteen) {
+    int half = sixteen / 8, g = sixteen % 8 / 2, from = sixteen % 2 * 16;
+    float scale = d * static_cast<float>(block[sixteen] & 15);
+    float minimum = least * static_cast<float>(block[sixteen] >> 4);
+    Codes code = codes_at(block + 16 + 32 * half + from) >> (2 * g) & 3;
+    put(scale * floats_of(code) - minimum, x + 16 * sixteen);
+  }
+}
+
+// 256 elements: 32 bytes of third bits, 64 bytes of the codes' low two bits as in Q2_K, 12 bytes of scales, d. Bit g of
+// byte i of the third bits is that of code i of group g of 32, of eight. Scale s of each 16 has six bits: byte s % 8 of
+// the scales has its low four (below for s < 8), byte 8 + s % 4 its high two, in bits 2 (s / 4).
+// x = d * (scale - 32) * (code - 4)
+inline void decode_q3_k(const unsigned char* block, float* x) {
+  const unsigned char* scales = block + 96;
+  float d = f16_at(block + 108);
+  for (int sixteen = 0; sixteen < 16; ++sixteen) {
+    int half = sixteen / 8, g = sixteen % 8 / 2, from = sixteen % 2 * 16;
+    int low = scales[sixteen % 8] >> (sixteen / 8 * 4) & 15, high = scales[8 + sixteen % 4] >> (sixteen / 4 * 2) & 3;
+    float scale = d * static_cast<float>((low | high << 4) - 32);
+    Codes third = codes_at(block + from) >> (4 * half + g) & 1;
+    Codes code = (codes_at(block + 32 + 32 * half + from) >> (2 * g) & 3) | third << 2;
+    put(scale * (floats_of(code) - 4), x + 16 * sixteen);
+  }
+}
+
+// The values of IQ4_NL and IQ4_XS, as i8, by code: denser near zero, as weights are.
+inline constexpr signed char kNonlinear[16] = {-127, -104, -83, -65, -49, -35, -22, -10,
+                                               1,    13,   25,  38,  53,  69,  89,  113};
+
+// 32 elements whose codes are 16 bytes: x = d * table[code]
+inline void put_looked_up(float d, const signed char* table, const unsigned char* codes, float* x) {
+  Codes values, code = codes_at(codes);
+  std::memcpy(&values, table, sizeof values);
+  put(d * floats_of_signed(look_up(values, code & 15)), x);
+  put(d * floats_of_signed(look_up(values, code >> 4)), x + 16);
+}
+
+// 32 elements: d, 16 bytes of codes. x = d * kNonlinear[code]
+inline void decode_iq4_nl(const unsigned char* block, float* x) {
+  put_looked_up(f16_at(block), kNonlinear, block + 2, x);
+}
+
+// 256 elements: d, u16 of the scales' high two bits, 4 bytes of their low four bits, 8 times 16 bytes of codes, each
+// for a group of 32. Group g has its high bits in bits 2 g of the u16, its low ones in byte g / 2, below for even g.
+// x = d * (scale - 32) * kNonlinear[code]
+inline void decode_iq4_xs(const unsigned char* block, float* x) {
+  float d = f16_at(block);
+  for (int g = 0; g < 8; ++g) {
+    int high = block[2 + g / 4] >> (g % 4 * 2) & 3, low = block[4 + g / 2] >> (g % 2 * 4) & 15;
+    put_looked_up(d * static_cast<float>((low | high << 4) - 32), kNonlinear, block + 8 + 16 * g, x + 32 * g);
+  }
+}
+
+// Twice the values of E2M1 (sign, 2 bits of exponent, 1 of fraction), as i8, by code.
+inline constexpr signed char kTwiceE2m1[16] = {0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12};
+
+// Half of an E8M0 scale: 2^(exponent - 128), and NaN for 255 (Open Compute Project, Microscaling Formats 1.0, 2023).
+inline float half_of_e8m0(unsigned char exponent) {
+  if (exponent == 255) return std::numeric_limits<float>::quiet_NaN();
+  return std::bit_cast<float>(exponent < 2 ? 0x00200000u << exponent : (exponent - 1u) << 23);
+}
+
+// 32 elements: an E8M0 scale, 16 bytes of codes. x = scale * E2M1
+inline void decode_mxfp4(const unsigned char* block, float* x) {
+  put_looked_up(half_of_e8m0(block[0]), kTwiceE2m1, block + 1, x);
 }
 
 }  // namespace blocks

@@ -355,7 +355,7 @@ void weights() {
   aligned.tensor("k", {256}, 14, 64);
   aligned.numbers.resize(64 + 210, '\1');
   put("gguf", "aligned", aligned.bytes());
-  const std::uint32_t types[] = {0, 1, 2, 3, 6, 7, 8, 12, 13, 14, 30};
+  const std::uint32_t types[] = {0, 1, 2, 3, 6, 7, 8, 10, 11, 12, 13, 14, 20, 23, 30, 39};
   GgufBytes all;
   for (std::uint32_t type : types) {
     all.tensor("t" + std::to_string(type), {256}, type, all.numbers.size());

@@ -16,7 +16,7 @@ using namespace sink;
 
 namespace {
 
-constexpr StoredType kLast = StoredType::Q6_K;
+constexpr StoredType kLast = StoredType::MXFP4;
 
 std::int64_t first_of(StoredType type, const std::string& bytes, std::int64_t count) {
   return first_not_finite(type, reinterpret_cast<const unsigned char*>(bytes.data()), count);
@@ -52,6 +52,21 @@ TEST_CASE("finite: of random bytes of every type, the first that decode() makes 
     if (type != StoredType::F64 && type != StoredType::F32)
       CHECK((found > 0) == !whole);  // few random exponents are 255
   }
+}
+
+TEST_CASE("finite: every scale of MXFP4 with every code") {
+  for (int scale = 0; scale < 256; ++scale)
+    for (int code = 0; code < 16; ++code) {
+      CAPTURE(scale);
+      CAPTURE(code);
+      std::string blocks(34, '\0');  // the second is the hostile one, at its last element
+      blocks[17] = static_cast<char>(scale);
+      blocks[33] = static_cast<char>(code << 4);
+      // 0.5, 1, 1.5, 2, 3, 4, 6 times 2^(scale - 127); a scale of 255 is NaN.
+      constexpr double kMagnitudes[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+      const bool finite = std::ldexp(kMagnitudes[code % 8], scale - 127) <= std::numeric_limits<float>::max();
+      CHECK(first_of(StoredType::MXFP4, blocks, 64) == (scale == 255 ? 32 : finite ? -1 : 63));
+    }
 }
 
 TEST_CASE("finite: NaN, infinities and their neighbours, at every place") {

@@ -63,6 +63,15 @@ def write_blocks():
     expected["F16"] = normal.astype(np.float16).astype(np.float32)
     writer.add_tensor("F32", normal)
     expected["F32"] = normal
+    for kind, f16_at in ((Type.Q2_K, (80, 82)), (Type.Q3_K, (108,)), (Type.IQ4_NL, (0,)), (Type.IQ4_XS, (0,))):
+        raw = k_blocks(3, 2, gguf.GGML_QUANT_SIZES[kind][1], f16_at, 0.01)
+        writer.add_tensor(kind.name, raw, raw_dtype=kind)
+        expected[kind.name] = gguf.quants.dequantize(raw, kind)
+    # Scales of 2^-127, whose values are subnormal, to 2^127, whose largest are infinite. 255 is NaN, which gguf ignores.
+    raw = k_blocks(3, 5, 17, (), 0)
+    raw[:, ::17] = np.array([[0, 1, 2, 3, 125], [126, 127, 128, 129, 130], [250, 252, 253, 254, 110]])
+    writer.add_tensor("MXFP4", raw, raw_dtype=Type.MXFP4)
+    expected["MXFP4"] = gguf.quants.dequantize(raw, Type.MXFP4)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "engine/io/weights/weight_file.h"
+#include "engine/rng.h"
 #include "engine/stored/stored_blocks.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/weight_bytes.h"
@@ -79,7 +80,7 @@ TEST_CASE("decode: wide numbers are rounded once") {
 
 TEST_CASE("decode: blocks have the bits of PyPI gguf's dequantize") {
   WeightFile file = read_gguf(kGolden + "blocks.gguf"), expected = read_safetensors(kGolden + "blocks.safetensors");
-  CHECK(file.tensors().size() == 11);
+  CHECK(file.tensors().size() == 16);
   for (const StoredTensor& tensor : file.tensors()) {
     CAPTURE(tensor.name);
     CHECK(tensor.name == layout_of(tensor.type).name);
@@ -90,6 +91,31 @@ TEST_CASE("decode: blocks have the bits of PyPI gguf's dequantize") {
     double largest = 0;
     for (float x : decoded(e)) largest = std::max(largest, std::abs(static_cast<double>(x)));
     CHECK(largest > 0.1);
+  }
+}
+
+TEST_CASE("decode: dot products with rows of every type have the bits of those with decoded rows") {
+  WeightFile file = read_gguf(kGolden + "blocks.gguf");
+  for (const StoredTensor& tensor : file.tensors()) {
+    CAPTURE(tensor.name);
+    const std::int64_t row = tensor.row_size();
+    const std::vector<float> all = decoded(tensor);
+    std::vector<float> x(static_cast<std::size_t>(row));
+    const Rng rng(3, "x");
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(rng.uniform(i)) - 0.5f;
+    for (std::int64_t r = 0; r < tensor.rows(); ++r) {
+      const unsigned char* bytes = tensor.data + static_cast<std::size_t>(r) * (tensor.bytes / tensor.rows());
+      double sum = 0, magnitude = 0;
+      for (std::int64_t i = 0; i < row; ++i) {
+        const double term = static_cast<double>(x[i]) * static_cast<double>(all[r * row + i]);
+        sum += term;
+        magnitude += std::abs(term);
+      }
+      const float got = dot(tensor.type, bytes, x.data(), row), same = dot(all.data() + r * row, x.data(), row);
+      if (!std::isfinite(sum)) continue;  // values of MXFP4 beyond f32
+      CHECK(std::bit_cast<std::uint32_t>(got) == std::bit_cast<std::uint32_t>(same));
+      if (magnitude < 1e38) CHECK(std::abs(static_cast<double>(got) - sum) <= 1e-6 * magnitude);
+    }
   }
 }
 
@@ -147,5 +173,38 @@ TEST_CASE("decode: blocks whose numbers can be told") {
   for (int i = 0; i < 256; ++i) {
     int group = i / 32 % 4;
     CHECK(q6_k[i] == 0.5f * static_cast<float>((i / 16 - 8) * ((group < 2 ? 1 : 4) + 16 * group - 32)));
+  }
+  // Q2_K: scale i % 16 and minimum 15 - i of each 16; codes 0, 1, 2, 3 of the four groups of a half.
+  std::string scales_and_minima;
+  for (int i = 0; i < 16; ++i) scales_and_minima += static_cast<char>(i | (15 - i) << 4);
+  std::vector<float> q2_k =
+      decoded(stored(StoredType::Q2_K, {256}, scales_and_minima + std::string(64, '\xE4') + half + two));
+  // Q3_K: all low bits are those codes; third bits 0 to 3 are set, those of the first half, so that its codes are 4
+  // more. Scale 5 alone is not 0: 35 = 3 of byte 5's low bits below 2 of byte 9's bits 2 and 3.
+  std::string twelve(12, '\0');
+  for (int i = 8; i < 12; ++i) twelve[i] = '\xAA';
+  twelve[5] = 3;
+  std::vector<float> q3_k =
+      decoded(stored(StoredType::Q3_K, {256}, std::string(32, '\x0F') + std::string(64, '\xE4') + twelve + half));
+  std::string eight_times;
+  for (int g = 0; g < 8; ++g) eight_times += codes;
+  // IQ4_XS: scale 6 alone is not 32: 49 = 1 of byte 3's low bits below 3 of bits 12 and 13.
+  std::vector<float> iq4_xs = decoded(stored(
+      StoredType::IQ4_XS, {256}, half + raw_bytes(std::uint16_t{0xBAAA}) + std::string("\0\0\0\1", 4) + eight_times));
+  std::vector<float> iq4_nl = decoded(stored(StoredType::IQ4_NL, {32}, half + codes)),
+                     mxfp4 = decoded(stored(StoredType::MXFP4, {32}, "\x81" + codes)),
+                     nan = decoded(stored(StoredType::MXFP4, {32}, "\xFF" + codes));
+  constexpr float kE2m1[] = {0, 0.5, 1, 1.5, 2, 3, 4, 6};
+  for (int i = 0; i < 256; ++i) {
+    const int code = i / 32 % 4, sixteen = i / 16;
+    CHECK(q2_k[i] == 0.5f * static_cast<float>(sixteen * code) - 2.0f * static_cast<float>(15 - sixteen));
+    CHECK(q3_k[i] == (sixteen == 5 ? 0.5f * 3 * static_cast<float>(code) : 0.0f));
+    CHECK(iq4_xs[i] == (i / 32 == 6 ? 17 * iq4_nl[i % 32] : 0.0f));
+  }
+  for (int i = 0; i < 32; ++i) {
+    const int code = i < 16 ? i : 31 - i;
+    CHECK(iq4_nl[i] == 0.5f * blocks::kNonlinear[code]);
+    CHECK(mxfp4[i] == (code < 8 ? 4 : -4) * kE2m1[code % 8]);
+    CHECK(std::isnan(nan[i]));
   }
 }

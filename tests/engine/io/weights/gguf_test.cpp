@@ -115,7 +115,7 @@ TEST_CASE("gguf: what is no GGUF, or one that is not read, is refused by name") 
   check_changed_refused([](GgufBytes& f) { f.version = 4; }, {"version 4"});
   check_changed_refused([](GgufBytes& f) { f.version = 3 << 24; }, {"big-endian"});
   check_changed_refused([](GgufBytes& f) { f.tensor("c", {32}, 9, 96); }, {"`c` is of type 9 (Q8_1)", "Q4_K"});
-  check_changed_refused([](GgufBytes& f) { f.tensor("c", {256}, 10, 96); }, {"(Q2_K)"});
+  check_changed_refused([](GgufBytes& f) { f.tensor("c", {256}, 17, 96); }, {"(IQ2_XS)", "MXFP4"});
   check_changed_refused([](GgufBytes& f) { f.tensor("c", {256}, 4, 96); }, {"type 4, which"});
   check_changed_refused([](GgufBytes& f) { f.tensor("c", {256}, ~0u, 96); }, {"type 4294967295"});
 }
@@ -137,6 +137,11 @@ TEST_CASE("gguf: tensors that do not fit the file are refused") {
   refuse({std::uint64_t{1} << 62, 0}, 0, 96, {"more elements than any memory holds"});
   refuse({33}, 8, 96, {"`c` has shape (33)", "whole blocks of 32"});
   refuse({128, 2}, 12, 96, {"whole blocks of 256"});
+  refuse({255}, 10, 96, {"`c` has shape (255)", "whole blocks of 256, as Q2_K"});
+  refuse({128}, 11, 96, {"whole blocks of 256, as Q3_K"});
+  refuse({48}, 20, 96, {"whole blocks of 32, as IQ4_NL"});
+  refuse({128}, 23, 96, {"whole blocks of 256, as IQ4_XS"});
+  refuse({16, 2}, 39, 96, {"`c` has shape (2, 16)", "whole blocks of 32, as MXFP4"});
   refuse({}, 8, 96, {"whole blocks of 32"});
   check_changed_refused([](GgufBytes& f) { f.numbers.pop_back(); }, {"`b` has 34 bytes at offset 32 of 65"});
   check_changed_refused([](GgufBytes& f) { f.tensor("a", {0}, 0, 64); }, {"two tensors `a`"});
