@@ -1,4 +1,4 @@
-// eval_<ablation> attention: where the attention of one text goes, head by head.
+// eval_<ablation> attention and view: where the attention of one text goes, as text and as a page.
 #include <cstdio>
 #include <memory>
 
@@ -6,6 +6,7 @@
 #include "engine/io/output_kind.h"
 #include "engine/io/printable.h"
 #include "eval/attention/attention_output.h"
+#include "eval/attention/view_page.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
 #include "eval/input_options.h"
@@ -34,9 +35,14 @@ std::string begin_of(const AttentionOptions& options, const Checkpoint& checkpoi
   return "no begin token (" + rule + (checkpoint.attributes.contains("begin_rule") ? ")" : ": none)");
 }
 
-int run_attention(const AttentionOptions& options, const Ablation& ablation) {
-  if (!options.given.any()) throw Error("attention needs --text, --text-file or --tokens; see --help", Exit::usage);
-  if (!options.out.empty()) require_output(options.out, kAttentionFile, options.force);
+struct ReadText {
+  Checkpoint checkpoint;
+  std::unique_ptr<LanguageModel> model;
+  Tensor tokens_1T;
+  SummaryLabels labels;
+};
+
+ReadText read_text(const AttentionOptions& options, const Ablation& ablation) {
   auto [checkpoint, model] = load_evaluated(options.model, ablation, options.compute);
   const std::vector<std::int32_t> ids =
       options.given.one_sequence(checkpoint, model->sizes(), std::min(kLongestSummary, model->sizes().context));
@@ -47,12 +53,40 @@ int run_attention(const AttentionOptions& options, const Ablation& ablation) {
   labels.text_begins = !options.given.tokens && cut.fixed_token >= 0 && cut.fixed_position == 1;
   labels.begin = begin_of(options, checkpoint, cut, labels.token_text);
   print_header(*model, options.model, ablation, options.compute);
-  const AttentionSummary summary =
-      summarise_attention(*model, Tensor::from<std::int32_t>({1, static_cast<std::int64_t>(ids.size())}, ids));
-  put_text(options.json ? stderr : stdout, attention_table(summary, labels));
-  if (options.json) put_text(stdout, attention_json(summary, labels));
-  if (!options.out.empty()) write_file_atomically(options.out, attention_json(summary, labels));
+  return {std::move(checkpoint), std::move(model),
+          Tensor::from<std::int32_t>({1, static_cast<std::int64_t>(ids.size())}, ids), std::move(labels)};
+}
+
+int run_attention(const AttentionOptions& options, const Ablation& ablation) {
+  if (!options.given.any()) throw Error("attention needs --text, --text-file or --tokens; see --help", Exit::usage);
+  if (!options.out.empty()) require_output(options.out, kAttentionFile, options.force);
+  const ReadText text = read_text(options, ablation);
+  const AttentionSummary summary = summarise_attention(*text.model, text.tokens_1T);
+  put_text(options.json ? stderr : stdout, attention_table(summary, text.labels));
+  if (options.json) put_text(stdout, attention_json(summary, text.labels));
+  if (!options.out.empty()) write_file_atomically(options.out, attention_json(summary, text.labels));
   return 0;
+}
+
+int run_view(const AttentionOptions& options, const Ablation& ablation) {
+  if (!options.given.any()) throw Error("view needs --text, --text-file or --tokens; see --help", Exit::usage);
+  require_output(options.out, view_page_kind(), options.force);
+  const ReadText text = read_text(options, ablation);
+  ViewMaps maps(text.model->sizes(), text.tokens_1T.dim(1));
+  const AttentionSummary summary = summarise_attention(
+      *text.model, text.tokens_1T, [&](const HeadSummary&, const Tensor& weights_TT) { maps.add(weights_TT); });
+  const std::string page = view_page(summary, text.labels, maps);
+  write_file_atomically(options.out, page);
+  std::printf("%s, %.2f MB\n", printable(options.out).c_str(), static_cast<double>(page.size()) / 1e6);
+  return 0;
+}
+
+// What both commands read.
+void add_text_and_machine(CLI::App* command, AttentionOptions& options) {
+  command->add_option("checkpoint,--model", options.model, kWhatIsEvaluated)->required();
+  add_tokens_option(command, options.given, add_text_options(command, options.given));
+  command->add_option("--data", options.given.data, "data folder of the tokenizer; for checkpoints without one");
+  add_machine_options(command, options.compute, {"f32", "bf16", "tf32", "f64"});
 }
 
 }  // namespace
@@ -64,15 +98,29 @@ EvalCommand attention_command(CLI::App& app, const Ablation& ablation) {
       "Shows where the attention of a text goes. Prints the tokens, alpha_1 and Sink_1 with how the text began, other "
       "tokens that are sinks, alpha_1 by layer, the heads with the strongest sink and those that look elsewhere. "
       "Weights are proxy weights. eval/attention/attention_output.h describes the JSON.");
-  attention->add_option("checkpoint,--model", options->model, kWhatIsEvaluated)->required();
-  add_tokens_option(attention, options->given, add_text_options(attention, options->given));
-  attention->add_option("--data", options->given.data, "data folder of the tokenizer; for checkpoints without one");
+  add_text_and_machine(attention, *options);
   attention->add_flag("--json", options->json, "print JSON on stdout, the table on stderr");
   attention->add_option("--out", options->out, "also write the JSON to this file");
   attention->add_flag("--force", options->force, "let --out replace a file that is no such JSON");
-  add_machine_options(attention, options->compute, {"f32", "bf16", "tf32", "f64"});
   attention->footer("Example:\n  sinklab SmolLM2-135M.gguf --text \"The sink is the first token.\"");
   return {attention, [options, ablation] { return run_attention(*options, ablation); }};
+}
+
+EvalCommand view_command(CLI::App& app, const Ablation& ablation) {
+  auto options = std::make_shared<AttentionOptions>();
+  options->out = "view.html";
+  CLI::App* command =
+      app.add_subcommand("view",
+                         "Draws the attention patterns of a text. Writes one page that needs no network: all heads are "
+                         "small maps, sorted by "
+                         "layer or by sink; a click opens one with its tokens, lines from token to token, and the "
+                         "lengths of values and of "
+                         "the residual stream. Texts have at most 1024 tokens; patterns of long ones are pooled.");
+  add_text_and_machine(command, *options);
+  command->add_option("--out", options->out, "the page to write")->capture_default_str();
+  command->add_flag("--force", options->force, "let --out replace a file that is no such page");
+  command->footer("Example:\n  sinklab view SmolLM2-135M.gguf --text-file speech.txt --out speech.html");
+  return {command, [options, ablation] { return run_view(*options, ablation); }};
 }
 
 }  // namespace sink

@@ -76,6 +76,13 @@ std::string sink_lines(const AttentionSummary& summary, const SummaryLabels& lab
   return lines + "Other sinks: " + (list.empty() ? "none" : list) + ".\n";
 }
 
+std::string massive_line(const AttentionSummary& summary) {
+  const auto [ratio, l] = summary.massive_ratio();
+  return str_format("|h_1| / mean |h_t| at most %.1f, ", ratio) +
+         (l == 0 ? std::string("of the embedding") : "after layer " + std::to_string(l - 1)) +
+         (ratio > 10 ? ": a massive activation.\n" : ".\n");
+}
+
 // One character for each layer, from ▁ (0) to █ (1).
 std::string layer_line(const AttentionSummary& summary) {
   static const char* const kBars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -122,7 +129,7 @@ std::string attention_table(const AttentionSummary& summary, const SummaryLabels
   std::string table = counted(T, "token");
   if (!std::isnan(summary.loss)) table += str_format(", loss %.4f nats", summary.loss);
   table += ", " + labels.begin + ":\n" + token_lines(summary, labels) + "\n" + sink_lines(summary, labels) +
-           layer_line(summary);
+           massive_line(summary) + layer_line(summary);
   std::vector<const HeadSummary*> heads;
   for (const HeadSummary& head : summary.head_LH) heads.push_back(&head);
   auto weaker = [](const HeadSummary* a, const HeadSummary* b) { return a->alpha_1() < b->alpha_1(); };
@@ -169,6 +176,8 @@ std::string attention_json(const AttentionSummary& summary, const SummaryLabels&
                   {"alpha_star", or_null(extra, summary.alpha_star())},
                   {"even_alpha_star", or_null(extra, summary.even_alpha_star)},
                   {"secondary_sinks", sinks},
+                  {"hidden_norm", summary.hidden_norm_LT},
+                  {"value_norm", summary.value_norm_LT},
                   {"heads", heads}};
   return json.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }

@@ -17,13 +17,14 @@ struct SummaryLabels {
   std::function<std::string(std::int32_t)> token_text;
 };
 
-// At most 40 lines of 100 columns: the tokens, alpha_1 and Sink_1 with how the text began, other sinks, alpha_1 by
-// layer, the heads with the strongest sink, and those that look elsewhere.
+// At most 40 lines of 100 columns: the tokens, alpha_1 and Sink_1 with how the text began, other sinks, massive
+// activation, alpha_1 by layer, the heads with the strongest sink, and those that look elsewhere.
 std::string attention_table(const AttentionSummary& summary, const SummaryLabels& labels);
 
 // {"schema": 1, "model", "ablation", "policies", "tokens": [T], "token_text": [T], "begin": {"added", "why"}, "loss",
 //  "alpha_1", "even_alpha_1", "sink_1" (percent of heads above 0.3), "alpha_star" and "even_alpha_star" (null without
 //  an extra key), "secondary_sinks": [{"position", "heads", "first_layer", "last_layer"}],
+//  "hidden_norm": [0 ... L][T], "value_norm": [layer][T],
 //  "heads": [{"layer", "head", "alpha": [T], "alpha_star", "self", "previous", "row_sum"}]}
 // Layers and heads count from 0, positions from 1.
 std::string attention_json(const AttentionSummary& summary, const SummaryLabels& labels);

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "engine/tensor_view.h"
+#include "engine/threads.h"
 #include "eval/input_tokens.h"
 #include "eval/sink/even_attention.h"
 
@@ -16,53 +17,100 @@ struct Before {
   std::int64_t columns, rows;
 };
 
-HeadSummary summary_of_head(const Tensor& pattern, Before before, std::int64_t T) {
-  HeadSummary head;
-  head.alpha_T.assign(static_cast<std::size_t>(T), 0);
+// |a_ij| / sum_j |a_ij| between tokens of the text; a row without any weight stays zero. `star`: what the rows give to
+// the extra key or sink token.
+Tensor proxy_weights(const Tensor& pattern, Before before, std::int64_t T, double& star, double& row_sums) {
+  Tensor weights_TT = Tensor::zeros({T, T}, DType::F64);
   const auto a = view<double, 2>(pattern);
-  double star = 1, row_sums = 0;  // the row of `*` itself has weight 1 on itself
+  auto p = view<double, 2>(weights_TT);
   for (std::int64_t i = 0; i < T; ++i) {
-    const auto row = static_cast<std::size_t>(i + before.rows);
-    double sum = 0, acting = 0;
+    const auto row = static_cast<std::size_t>(i), of_pattern = static_cast<std::size_t>(i + before.rows);
+    double sum = 0;
     for (std::size_t j = 0; j < a.shape(1); ++j) {
-      sum += std::abs(a(row, j));
-      acting += a(row, j);
+      sum += std::abs(a(of_pattern, j));
+      row_sums += a(of_pattern, j);
     }
-    auto weight = [&](std::int64_t j) {  // of token j; 0 for a row without any weight
-      return sum > 0 ? std::abs(a(row, static_cast<std::size_t>(j + before.columns))) / sum : 0;
-    };
-    for (std::int64_t j = 0; j < T; ++j) head.alpha_T[static_cast<std::size_t>(j)] += weight(j);
-    head.self += weight(i);
-    if (i > 0) head.previous += weight(i - 1);
-    if (before.columns > 0) star += weight(-1);
-    row_sums += acting - (before.columns > before.rows ? a(row, 0) : 0);
+    if (before.columns > before.rows) row_sums -= a(of_pattern, 0);  // the extra key
+    if (sum == 0) continue;
+    if (before.columns > 0) star += std::abs(a(of_pattern, 0)) / sum;
+    for (std::size_t j = 0; j < static_cast<std::size_t>(T); ++j)
+      p(row, j) = std::abs(a(of_pattern, j + static_cast<std::size_t>(before.columns))) / sum;
   }
+  return weights_TT;
+}
+
+HeadSummary summary_of_head(const Tensor& weights_TT, bool has_star, double star, double row_sums) {
+  const auto p = view<double, 2>(weights_TT);
+  const std::size_t T = p.shape(0);
   const auto rows = static_cast<double>(T);
-  head.share_T = head.alpha_T;
-  for (double& share : head.share_T) share /= rows;
-  for (std::int64_t k = 0; k < T; ++k) head.alpha_T[static_cast<std::size_t>(k)] /= static_cast<double>(T - k);
-  head.alpha_star = before.columns > 0 ? star / (rows + 1) : 0;
-  head.self /= rows;
-  head.previous /= std::max(rows - 1, 1.0);
+  HeadSummary head;
+  head.share_T.assign(T, 0);
+  for (std::size_t i = 0; i < T; ++i) {
+    for (std::size_t j = 0; j < T; ++j) head.share_T[j] += p(i, j) / rows;
+    head.self += p(i, i) / rows;
+    if (i > 0) head.previous += p(i, i - 1) / (rows - 1);
+  }
+  head.alpha_T = head.share_T;
+  for (std::size_t k = 0; k < T; ++k) head.alpha_T[k] *= rows / static_cast<double>(T - k);
+  head.alpha_star = has_star ? (1 + star) / (rows + 1) : 0;  // the row of `*` itself has weight 1 on itself
   head.row_sum = row_sums / rows;
   return head;
 }
 
-struct SummaryHooks final : ForwardHooks {
-  SummaryHooks(AttentionSummary& summary, std::int64_t extra_tokens) : summary(summary), extra_tokens(extra_tokens) {}
+// Lengths of the vectors of the last T positions of x_1TC, or of x_1GTD, then means over g.
+std::vector<double> vector_norms(const Tensor& x, std::int64_t T) {
+  const Tensor values = x.to(Device::cpu).to(DType::F64);
+  const std::int64_t positions = values.dim(-2), width = values.dim(-1), G = values.size() / (positions * width);
+  std::vector<double> norms(static_cast<std::size_t>(T), 0);
+  const double* value = values.data<double>();
+  for (std::int64_t g = 0; g < G; ++g)
+    for (std::int64_t t = 0; t < positions; ++t) {
+      double sum = 0;
+      for (std::int64_t d = 0; d < width; ++d, ++value) sum += *value * *value;
+      if (t >= positions - T)
+        norms[static_cast<std::size_t>(t - (positions - T))] += std::sqrt(sum) / static_cast<double>(G);
+    }
+  return norms;
+}
+
+struct SummaryHooks final : HiddenStateHooks {
+  SummaryHooks(AttentionSummary& summary, std::int64_t extra_tokens, const PatternVisitor& visit)
+      : summary(summary),
+        extra_tokens(extra_tokens),
+        T(static_cast<std::int64_t>(summary.tokens_T.size())),
+        visit(visit) {}
+
+  void hidden_state(std::int64_t, const Tensor& x_BTC) override {
+    summary.hidden_norm_LT.push_back(vector_norms(x_BTC, T));
+  }
+
   void attention(AttentionPoint& point) override {
     if (point.has_extra_key) summary.extra = Evaluation::Extra::key;
-    const auto T = static_cast<std::int64_t>(summary.tokens_T.size());
-    for (std::int64_t h = 0; h < summary.heads; ++h) {
-      HeadSummary head =
-          summary_of_head(point.pattern(0, h), {extra_tokens + (point.has_extra_key ? 1 : 0), extra_tokens}, T);
-      head.layer = point.layer;
-      head.head = h;
-      summary.head_LH.push_back(std::move(head));
+    const Before before{extra_tokens + (point.has_extra_key ? 1 : 0), extra_tokens};
+    summary.value_norm_LT.push_back(vector_norms(point.v_BGTD, T));
+    // As many patterns at a time as there are threads.
+    const std::int64_t at_once = point.q_BHTD.device() == Device::cpu ? thread_count() : 1;
+    for (std::int64_t first = 0; first < summary.heads; first += at_once) {
+      std::vector<std::pair<HeadSummary, Tensor>> computed(
+          static_cast<std::size_t>(std::min(at_once, summary.heads - first)));
+      parallel_for(static_cast<std::int64_t>(computed.size()), [&](std::int64_t n) {
+        auto& [head, weights_TT] = computed[static_cast<std::size_t>(n)];
+        double star = 0, row_sums = 0;
+        weights_TT = proxy_weights(point.pattern(0, first + n), before, T, star, row_sums);
+        head = summary_of_head(weights_TT, before.columns > 0, star, row_sums);
+        head.layer = point.layer;
+        head.head = first + n;
+      });
+      for (auto& [head, weights_TT] : computed) {
+        if (visit) visit(head, weights_TT);
+        summary.head_LH.push_back(std::move(head));
+      }
     }
   }
+
   AttentionSummary& summary;
-  std::int64_t extra_tokens;
+  std::int64_t extra_tokens, T;
+  const PatternVisitor& visit;
 };
 
 double mean_over_heads(const std::vector<HeadSummary>& heads, auto&& value) {
@@ -92,14 +140,25 @@ std::vector<double> AttentionSummary::alpha_1_by_layer() const {
   return alpha_L;
 }
 
-AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T) {
+std::pair<double, std::int64_t> AttentionSummary::massive_ratio() const {
+  std::pair<double, std::int64_t> largest{0, 0};
+  for (std::size_t l = 0; l < hidden_norm_LT.size(); ++l) {
+    const std::vector<double>& norm_T = hidden_norm_LT[l];
+    const double others = std::accumulate(norm_T.begin() + 1, norm_T.end(), 0.0);
+    const double ratio = others > 0 ? norm_T[0] * static_cast<double>(norm_T.size() - 1) / others : 1;
+    if (ratio > largest.first) largest = {ratio, static_cast<std::int64_t>(l)};
+  }
+  return largest;
+}
+
+AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T, const PatternVisitor& visit) {
   const Sizes& sizes = model.sizes();
   AttentionSummary summary;
   for (std::int32_t id : view<std::int32_t, 2>(tokens_1T)) summary.tokens_T.push_back(id);
   summary.layers = sizes.layers;
   summary.heads = sizes.heads;
   if (model.extra_tokens() > 0) summary.extra = Evaluation::Extra::token;
-  SummaryHooks hooks(summary, model.extra_tokens());
+  SummaryHooks hooks(summary, model.extra_tokens(), visit);
   const auto T = static_cast<std::int64_t>(summary.tokens_T.size());
   if (T > std::max<std::int64_t>(1, sizes.prefix))
     summary.loss =

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -35,16 +36,23 @@ struct AttentionSummary {
   double loss = std::numeric_limits<double>::quiet_NaN();  // nats per token; NaN for a text of one token
   double even_alpha_1 = 0, even_alpha_star = 0;            // if every row were even (even_attention.h)
   std::vector<HeadSummary> head_LH;                        // all heads, by layer
+  // Lengths of vectors at the tokens of the text.
+  std::vector<std::vector<double>> hidden_norm_LT;  // |h_t|, [0 ... L]: 0 is the embedding, l the output of block l - 1
+  std::vector<std::vector<double>> value_norm_LT;   // |v_t|, [layer], mean over the heads of values
 
   double alpha_1() const;  // mean over heads
   double alpha_star() const;
   double sink_1(double epsilon) const;  // percentage of heads whose alpha_1 is above epsilon
   std::vector<double> alpha_1_by_layer() const;
+  // |h_1| / mean_{t > 1} |h_t| where it is largest, the massive activation; and l of hidden_norm_LT.
+  std::pair<double, std::int64_t> massive_ratio() const;
 };
 
-// Runs the model over tokens_1T, I32 of at most kLongestSummary tokens, one attention pattern at a time.
+// Runs the model over tokens_1T, I32 of at most kLongestSummary tokens, one attention pattern at a time. `visit` sees
+// the proxy weights of each head, F64 (T, T) between tokens of the text, before they are released.
 inline constexpr std::int64_t kLongestSummary = 1024;
-AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T);
+using PatternVisitor = std::function<void(const HeadSummary&, const Tensor& weights_TT)>;
+AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T, const PatternVisitor& visit = {});
 
 // A token other than the first that is a sink in some heads: alpha_k above the study's threshold of 0.3. Only tokens
 // that at least 8 queries and a quarter of all see count: the last ones have a large alpha_k from their own row alone.

@@ -159,12 +159,12 @@ std::string explanation_page(const Explanation& e, const ExplanationStyle& style
                       e.query_row().operation;
   std::string data = script_json(data_of_page(e, style, true), kDigits);
   if (data.size() > kLargestPage) data = script_json(data_of_page(e, style, false), kDigits);
-  return fill(explain_file("explain.html"), {{"title", escape(title)},
+  return fill(eval_file("explain.html"), {{"title", escape(title)},
                                              {"model", "Of " + escape(style.what) + "."},
                                              {"command", escape(command)},
-                                             {"style", explain_file("explain.css")},
+                                             {"style", eval_file("explain.css")},
                                              {"data", data},
-                                             {"script", explain_file("explain_draw.js") + explain_file("explain.js")}});
+                                             {"script", eval_file("explain_draw.js") + eval_file("explain.js")}});
 }
 
 OutputKind explanation_page_kind() {

@@ -28,7 +28,7 @@ std::vector<std::string> columns_of(const std::string& line) {
 OperationFormula formula_of(const std::string& operation) {
   OperationFormula formula;
   std::string before;
-  for (const std::string& line : lines_of(explain_file("attention_op.h"))) {
+  for (const std::string& line : lines_of(eval_file("attention_op.h"))) {
     if (line.starts_with("//   ")) {  // a line of the table: operation, g, r, z, m, [post,] proposed by
       std::vector<std::string> columns = columns_of(line.substr(5));
       if (columns.size() >= 6 && columns[0] == operation) {

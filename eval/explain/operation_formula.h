@@ -16,7 +16,7 @@ struct OperationFormula {
 
 // A file that is compiled into eval_<ablation>, by name: attention_op.h, or one of the page of `explain`
 // (eval/explain/page). Throws Error for an unknown name.
-std::string explain_file(const std::string& name);
+std::string eval_file(const std::string& name);
 
 // For the struct `operation`; fields that the header lacks are empty.
 OperationFormula formula_of(const std::string& operation);

@@ -1,0 +1,269 @@
+"use strict";
+const data = JSON.parse(document.getElementById("view-data").textContent);
+const byId = (id) => document.getElementById(id);
+const T = data.tokens.length, n = Math.ceil(T / data.cell), count = data.maps.length;
+const dark = matchMedia("(prefers-color-scheme: dark)");
+let head = 0, query = n - 1;
+
+// Weights of one head, n x n; zero above the diagonal.
+const weightsOf = (() => {
+  const kept = new Map();
+  return (h) => {
+    if (kept.has(h)) return kept.get(h);
+    const bytes = Uint8Array.from(atob(data.maps[h]), (c) => c.charCodeAt(0));
+    const weights = new Float32Array(n * n);
+    for (let i = 0, at = 0; i < n; ++i)
+      for (let j = 0; j < (data.square ? n : i + 1); ++j, ++at) weights[i * n + j] = (bytes[at] / 255) ** 2;
+    if (kept.size > 64) kept.clear();
+    kept.set(h, weights);
+    return weights;
+  };
+})();
+
+// From the background to a dark blue, on a dark page from it to a light one; by the square root of the weight.
+function colour(weight) {
+  const x = Math.sqrt(weight);
+  const from = dark.matches ? [20, 23, 27] : [255, 255, 255], to = dark.matches ? [150, 208, 255] : [8, 48, 107];
+  return from.map((f, c) => Math.round(f + (to[c] - f) * x));
+}
+
+function drawInto(canvas, h) {
+  canvas.width = canvas.height = n;
+  const context = canvas.getContext("2d"), image = context.createImageData(n, n), weights = weightsOf(h);
+  for (let k = 0; k < n * n; ++k) {
+    const [r, g, b] = colour(weights[k]);
+    image.data.set([r, g, b, 255], 4 * k);
+  }
+  context.putImageData(image, 0, 0);
+}
+
+const label = (t) => data.tokens[t].replace(/ /g, "\u00b7");
+const quoted = (t) => "\u201c" + data.tokens[t] + "\u201d";
+const percent = (x) => (100 * x).toFixed(x < 0.0995 ? 1 : 0) + " %";
+// The tokens of a row or column of the map.
+function span(k) {
+  const first = k * data.cell, last = Math.min(T, first + data.cell) - 1;
+  return first === last ? `${quoted(first)} (${first + 1})` : `tokens ${first + 1} to ${last + 1}, ${quoted(first)} \u2026 ${quoted(last)}`;
+}
+
+function order() {
+  const heads = [...Array(count).keys()];
+  if (byId("order").value === "sink") heads.sort((a, b) => data.alpha[b] - data.alpha[a] || a - b);
+  if (byId("order").value === "least") heads.sort((a, b) => data.alpha[a] - data.alpha[b] || a - b);
+  return heads;
+}
+
+const nameOf = (h) => `layer ${Math.floor(h / data.heads)}, head ${h % data.heads}`;
+
+function drawGrid() {
+  const grid = byId("grid");
+  grid.replaceChildren();
+  const seen = new IntersectionObserver((entries) => {
+    for (const entry of entries)
+      if (entry.isIntersecting) {
+        drawInto(entry.target.firstChild, Number(entry.target.dataset.head));
+        seen.unobserve(entry.target);
+      }
+  }, { rootMargin: "200px" });
+  for (const h of order()) {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.tabIndex = -1;
+    button.dataset.head = h;
+    button.setAttribute("role", "option");
+    button.title = `${nameOf(h)}: alpha_1 ${data.alpha[h].toFixed(3)}`;
+    const name = document.createElement("span");
+    name.textContent = `${Math.floor(h / data.heads)}.${h % data.heads} ${data.alpha[h].toFixed(2)}`;
+    button.append(document.createElement("canvas"), name);
+    button.addEventListener("click", () => choose(h));
+    grid.append(button);
+    seen.observe(button);
+  }
+  markGrid();
+}
+
+function markGrid() {
+  for (const button of byId("grid").children) button.setAttribute("aria-selected", String(Number(button.dataset.head) === head));
+}
+
+function choose(h) {
+  head = h;
+  markGrid();
+  drawHead();
+}
+
+// The large map: tokens on both axes where there is room, the chosen query framed, secondary sinks marked.
+function drawMap() {
+  const canvas = byId("map"), weights = weightsOf(head), names = data.cell === 1 && n <= 48;
+  const size = 1040, left = names ? 120 : 16, top = names ? 120 : 16, step = (size - left) / n;
+  canvas.width = canvas.height = size;
+  const context = canvas.getContext("2d"), style = getComputedStyle(document.documentElement);
+  const text = style.getPropertyValue("--text"), mark = style.getPropertyValue("--mark");
+  context.clearRect(0, 0, size, size);
+  const small = document.createElement("canvas");
+  drawInto(small, head);
+  context.imageSmoothingEnabled = false;
+  context.drawImage(small, left, top, step * n, step * n);
+  context.strokeStyle = style.getPropertyValue("--rule");
+  context.strokeRect(left, top, step * n, step * n);
+  context.strokeStyle = mark;
+  context.lineWidth = 2;
+  context.strokeRect(left, top + query * step, step * n, step);
+  context.fillStyle = mark;
+  for (const [position] of data.sinks) {
+    const x = left + (Math.floor(position / data.cell) + 0.5) * step;
+    context.beginPath();
+    context.moveTo(x - 5, top - 9);
+    context.lineTo(x + 5, top - 9);
+    context.lineTo(x, top - 1);
+    context.fill();
+  }
+  if (names) {
+    context.fillStyle = text;
+    context.font = `${Math.min(20, Math.max(11, step * 0.7))}px ${style.getPropertyValue("--mono")}`;
+    context.textBaseline = "middle";
+    for (let t = 0; t < n; ++t) {
+      const word = label(t).slice(0, 9);
+      context.textAlign = "right";
+      context.fillText(word, left - 6, top + (t + 0.5) * step);
+      context.save();
+      context.translate(left + (t + 0.5) * step, top - 12);
+      context.rotate(-Math.PI / 2);
+      context.textAlign = "left";
+      context.fillText(word, 0, 0);
+      context.restore();
+    }
+  }
+  canvas.setAttribute("aria-label", `Attention pattern of ${nameOf(head)}`);
+  const at = (event) => {
+    const box = canvas.getBoundingClientRect(), scale = size / box.width;
+    return [Math.floor(((event.clientY - box.top) * scale - top) / step), Math.floor(((event.clientX - box.left) * scale - left) / step)];
+  };
+  canvas.onmousemove = (event) => {
+    const [i, j] = at(event);
+    if (i >= 0 && i < n && j >= 0 && j < n)
+      byId("cell").textContent = `${span(i)} looks at ${span(j)}: ${percent(weights[i * n + j])}`;
+  };
+  canvas.onclick = (event) => {
+    const [i] = at(event);
+    if (i >= 0 && i < n) setQuery(i);
+  };
+}
+
+function setQuery(i) {
+  query = i;
+  drawMap();
+  drawTokens();
+  drawLines();
+}
+
+function drawTokens() {
+  const box = byId("tokens"), weights = weightsOf(head);
+  box.replaceChildren();
+  data.tokens.forEach((word, t) => {
+    const button = document.createElement("button"), k = Math.floor(t / data.cell), weight = weights[query * n + k];
+    button.type = "button";
+    button.textContent = label(t);
+    const [r, g, b] = colour(weight);
+    button.style.background = `rgb(${r},${g},${b})`;
+    button.style.color = (weight > 0.25) !== dark.matches ? "#fff" : dark.matches && weight <= 0.25 ? "#e6e9ed" : "#14171b";
+    if (k === query) button.className = "query";
+    else if (!data.square && k > query) button.className = "unseen";
+    button.title = `${span(query)} looks at ${span(k)}: ${percent(weight)}`;
+    button.addEventListener("click", () => setQuery(k));
+    box.append(button);
+  });
+  const best = [...Array(n).keys()].sort((a, b) => weights[query * n + b] - weights[query * n + a]).slice(0, 3)
+    .filter((j, rank) => rank === 0 || weights[query * n + j] >= 0.005);
+  byId("cell").textContent = `Query ${span(query)} looks at ` + best.map((j) => `${span(j)} ${percent(weights[query * n + j])}`).join(", ");
+}
+
+function svg(name, attributes, parent, text) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+  if (text !== undefined) element.textContent = text;
+  parent.append(element);
+  return element;
+}
+
+// Queries left, keys right; the lines of the chosen query are strong, those of the others faint.
+function drawLines() {
+  byId("lines-box").hidden = data.cell > 1 || n > 64;
+  const box = byId("lines");
+  box.replaceChildren();
+  if (byId("lines-box").hidden) return;
+  const weights = weightsOf(head), height = 18 * n + 8;
+  const picture = svg("svg", { viewBox: `0 0 420 ${height}`, role: "img", "aria-label": "Lines from queries to keys" }, box);
+  for (let i = 0; i < n; ++i)
+    for (let j = 0; j < n; ++j)
+      if (weights[i * n + j] > (i === query ? 0.005 : 0.05))
+        svg("line", { x1: 122, y1: 18 * i + 12, x2: 298, y2: 18 * j + 12, stroke: i === query ? "var(--mark)" : "var(--accent)",
+                      "stroke-width": 0.5 + 3 * weights[i * n + j], opacity: i === query ? 0.25 + 0.75 * weights[i * n + j] : 0.3 * weights[i * n + j] }, picture);
+  for (let t = 0; t < n; ++t) {
+    const left = svg("text", { x: 116, y: 18 * t + 16, "text-anchor": "end", style: "cursor:pointer" + (t === query ? ";font-weight:700" : "") }, picture, label(t).slice(0, 16));
+    left.addEventListener("click", () => setQuery(t));
+    svg("text", { x: 304, y: 18 * t + 16 }, picture, label(t).slice(0, 16));
+  }
+}
+
+function drawTracks() {
+  const layer = Math.floor(head / data.heads), box = byId("tracks");
+  box.replaceChildren();
+  for (const [name, values] of [["|v|", data.value[layer]], ["|h|", data.hidden[layer + 1]]]) {
+    const largest = Math.max(...values), others = values.slice(1).reduce((a, b) => a + b, 0) / Math.max(1, T - 1);
+    const picture = svg("svg", { viewBox: "0 0 700 64", role: "img", "aria-label": `${name} by position` }, box);
+    svg("text", { x: 0, y: 12 }, picture, `${name}, largest ${largest.toPrecision(3)}; first / mean of others ${T > 1 ? (values[0] / others).toPrecision(3) : "-"}`);
+    values.forEach((value, t) => {
+      const bar = svg("rect", { x: 700 * t / T, width: Math.max(0.5, 700 / T - 0.6), y: 62 - 44 * value / largest, height: 44 * value / largest,
+                                fill: t === 0 ? "var(--mark)" : "var(--accent)" }, picture);
+      svg("title", {}, bar, `${quoted(t)} (${t + 1}): ${value.toPrecision(4)}`);
+    });
+  }
+}
+
+function drawHead() {
+  byId("name").textContent = nameOf(head).replace("l", "L");
+  let facts = `alpha_1 ${data.alpha[head].toFixed(3)} (even ${data.even.toFixed(3)})`;
+  if (data.star) facts += `, alpha_* ${data.star[head].toFixed(3)}`;
+  facts += `, on itself ${percent(data.self[head])}`;
+  byId("facts").textContent = facts;
+  drawMap();
+  drawTokens();
+  drawLines();
+  drawTracks();
+}
+
+function drawAll() {
+  const sinks = data.alpha.filter((alpha) => alpha > 0.3).length, mean = data.alpha.reduce((a, b) => a + b, 0) / count;
+  let sentence = `The first token, ${quoted(0)}, is a sink in ${sinks} of ${count} heads; alpha_1 is ${mean.toFixed(3)}, ${data.even.toFixed(3)} if attention were even.`;
+  if (data.star) sentence += ` What the model adds before the text gets alpha_* ${(data.star.reduce((a, b) => a + b, 0) / count).toFixed(3)}.`;
+  if (data.sinks.length) sentence += " Other sinks: " + data.sinks.slice(0, 3).map(([t, heads]) => `${quoted(t)} (${t + 1}) in ${heads}`).join(", ") + ".";
+  if (data.cell > 1) sentence += ` The text is long: a cell of a map is the attention from ${data.cell} queries (mean) to ${data.cell} keys (sum).`;
+  if (Math.abs(data.row_sum - 1) > 0.01) sentence += ` Rows of this model sum to ${data.row_sum.toFixed(2)}; here each is scaled to 1.`;
+  byId("sentence").textContent = sentence;
+  drawGrid();
+  drawHead();
+}
+
+addEventListener("error", (event) => {
+  byId("trouble").hidden = false;
+  byId("trouble").textContent = "The page could not be drawn: " + event.message;
+  document.documentElement.dataset.errors = event.message;
+});
+byId("order").addEventListener("change", drawGrid);
+dark.addEventListener("change", drawAll);
+addEventListener("keydown", (event) => {
+  if (event.target.tagName === "SELECT" || event.ctrlKey || event.metaKey || event.altKey) return;
+  const buttons = [...byId("grid").children], at = buttons.findIndex((b) => Number(b.dataset.head) === head);
+  const across = Math.max(1, buttons.findIndex((b) => b.offsetTop > buttons[0].offsetTop));
+  const move = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across }[event.key];
+  if (move === undefined || !buttons[at + move]) return;
+  event.preventDefault();
+  choose(Number(buttons[at + move].dataset.head));
+  buttons[at + move].scrollIntoView({ block: "nearest" });
+});
+// The head to begin with is an average one: a sink, and a pattern next to it.
+const average = data.alpha.reduce((a, b) => a + b, 0) / count;
+data.alpha.forEach((alpha, h) => { if (Math.abs(alpha - average) < Math.abs(data.alpha[head] - average)) head = h; });
+drawAll();
+document.documentElement.dataset.ready = "yes";

@@ -1,0 +1,94 @@
+#include "eval/attention/view_page.h"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "engine/io/html.h"
+#include "engine/tensor_view.h"
+#include "eval/explain/operation_formula.h"
+
+namespace sink {
+namespace {
+
+constexpr std::int64_t kMostBytes = 14000000;  // of all patterns, before base64
+
+std::string base64(const std::string& bytes) {
+  static const char* const kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  text.reserve((bytes.size() + 2) / 3 * 4);
+  for (std::size_t n = 0; n < bytes.size(); n += 3) {
+    std::uint32_t group = 0;
+    for (std::size_t b = 0; b < 3; ++b)
+      group = group << 8 | (n + b < bytes.size() ? static_cast<unsigned char>(bytes[n + b]) : 0u);
+    for (std::size_t d = 0; d < 4; ++d) text += n + d <= bytes.size() ? kDigits[group >> (18 - 6 * d) & 63u] : '=';
+  }
+  return text;
+}
+
+}  // namespace
+
+ViewMaps::ViewMaps(const Sizes& sizes, std::int64_t T) : cell_(1), square_(sizes.prefix > 1) {
+  auto bytes = [&] {
+    const std::int64_t n = (T + cell_ - 1) / cell_;
+    return sizes.layers * sizes.heads * (square_ ? n * n : n * (n + 1) / 2);
+  };
+  while (bytes() > kMostBytes) cell_ *= 2;
+}
+
+void ViewMaps::add(const Tensor& weights_TT) {
+  const auto p = view<double, 2>(weights_TT);
+  const std::size_t T = p.shape(0), cell = static_cast<std::size_t>(cell_), n = (T + cell - 1) / cell;
+  std::string bytes;
+  for (std::size_t row = 0; row < n; ++row) {
+    const std::size_t end = std::min(T, (row + 1) * cell);
+    for (std::size_t column = 0; column < (square_ ? n : row + 1); ++column) {
+      double sum = 0;
+      for (std::size_t i = row * cell; i < end; ++i)
+        for (std::size_t j = column * cell; j < std::min(T, (column + 1) * cell); ++j) sum += p(i, j);
+      const double weight = std::clamp(sum / static_cast<double>(end - row * cell), 0.0, 1.0);
+      bytes += static_cast<char>(std::lround(255 * std::sqrt(weight)));
+    }
+  }
+  base64_LH_.push_back(base64(bytes));
+}
+
+std::string view_page(const AttentionSummary& summary, const SummaryLabels& labels, const ViewMaps& maps) {
+  using json = nlohmann::json;
+  const bool extra = summary.extra != Evaluation::Extra::none;
+  json alpha = json::array(), star = json::array(), self = json::array(), texts = json::array(), sinks = json::array();
+  double row_sum = 0;
+  for (const HeadSummary& head : summary.head_LH) {
+    alpha.push_back(head.alpha_1());
+    star.push_back(head.alpha_star);
+    self.push_back(head.self);
+    row_sum += head.row_sum / static_cast<double>(summary.head_LH.size());
+  }
+  for (std::int32_t id : summary.tokens_T) texts.push_back(labels.token_text(id));
+  for (const SecondarySink& sink : secondary_sinks(summary)) sinks.push_back({sink.position - 1, sink.heads});
+  const json data{{"layers", summary.layers},
+                  {"heads", summary.heads},
+                  {"tokens", texts},
+                  {"cell", maps.cell()},
+                  {"square", maps.is_square()},
+                  {"maps", maps.base64_LH()},
+                  {"alpha", alpha},
+                  {"star", extra ? star : json()},
+                  {"self", self},
+                  {"sinks", sinks},
+                  {"even", summary.even_alpha_1},
+                  {"row_sum", row_sum},
+                  {"hidden", summary.hidden_norm_LT},
+                  {"value", summary.value_norm_LT}};
+  return fill(eval_file("view.html"), {{"model", escape(labels.model)},
+                                       {"summary", escape(attention_table(summary, labels))},
+                                       {"style", eval_file("view.css")},
+                                       {"data", script_json(data, 5)},
+                                       {"script", eval_file("view.js")}});
+}
+
+OutputKind view_page_kind() {
+  return kind_by_text("a page of eval_<ablation> view", "<!doctype html>", {"content=\"Sinklab view\""});
+}
+
+}  // namespace sink

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Opens a page of `sinklab view` in headless Chromium and uses it: the weights are those of `explain`, every map is drawn,
+keys and choices do what they say, nothing is wider than a phone, nothing complains.
+
+    view_in_browser.py BUILD_FOLDER [FOLDER_FOR_SCREENSHOTS]     exit 77: no Chromium here
+"""
+
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tools/report"))
+from browser_check import Browser, complaints  # noqa: E402
+
+MODEL = pathlib.Path(__file__).parents[1] / "golden/open/models/llama.gguf"
+STATE = """(() => { const d = document.documentElement; const text = (id) => document.getElementById(id).textContent;
+  return { ready: d.dataset.ready || "", errors: d.dataset.errors || "", name: text("name"), cell: text("cell"),
+           sentence: text("sentence"), heads: document.querySelectorAll("#grid button").length,
+           chosen: document.querySelectorAll("#grid [aria-selected=true]").length,
+           drawn: [...document.querySelectorAll("#grid canvas")].filter((c) => c.width === n).length,
+           tokens: document.querySelectorAll("#tokens button").length, lines: document.querySelectorAll("#lines line").length,
+           tracks: document.querySelectorAll("#tracks rect").length, wide: d.scrollWidth - d.clientWidth }; })()"""
+
+
+def command(build, *words):
+    return subprocess.run([build / "sinklab", *map(str, words)], check=True, capture_output=True, text=True).stdout
+
+
+def main():
+    build = pathlib.Path(sys.argv[1]).resolve()
+    shots = pathlib.Path(sys.argv[2]) if len(sys.argv) > 2 else None
+    program = next((p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None)
+    if not program:
+        print("view_in_browser: no Chromium here (Debian package chromium): skipped", file=sys.stderr)
+        sys.exit(77)
+    wrong = []
+
+    def expect(holds, what):
+        if not holds:
+            wrong.append(what)
+
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
+        folder = pathlib.Path(folder)
+        tokens, page = folder / "tokens.txt", folder / "view.html"
+        tokens.write_text("3 1 4 1 5 9 2 6 5 3\n")
+        command(build, "view", MODEL, "--tokens", tokens, "--out", page)
+        summary = json.loads(command(build, MODEL, "--tokens", tokens, "--json"))
+        browser = Browser(program, str(folder))
+        try:
+            browser.call("Emulation.setDeviceMetricsOverride", width=1280, height=900, deviceScaleFactor=1, mobile=False)
+            browser.events.clear()
+            browser.open(page.as_uri())
+            state = browser.evaluate(STATE)
+            count = len(summary["heads"])
+            expect(state["ready"] == "yes" and not state["errors"], f"the script did not reach its end: {state['errors']}")
+            expect(state["heads"] == state["drawn"] == count, f"{state['drawn']} of {count} maps are drawn")
+            expect(state["chosen"] == 1 and state["tokens"] == 10 and state["tracks"] == 20, f"drawn: {state}")
+            expect(state["lines"] > 0 and f"in {round(summary['sink_1'] / 100 * count)} of {count} heads" in state["sentence"],
+                   f"the sentence or the lines are wrong: {state}")
+            for n, head in enumerate(summary["heads"]):
+                for query in (0, 4, 9):
+                    row = browser.evaluate(f"[...weightsOf({n}).slice({10 * query}, {10 * query + 10})]")
+                    explained = json.loads(command(build, "explain", MODEL, "--tokens", tokens, "--json", "--layer",
+                                                   head["layer"], "--head", head["head"], "--query", query))
+                    for key in explained["keys"]:
+                        expect(abs(row[key["j"]] - key["a"]) < 0.004, f"head {n}, query {query}, key {key['j']}: {row[key['j']]}"
+                               f" on the page, {key['a']} in the JSON of explain")
+            browser.evaluate("choose(0)")
+            browser.key("ArrowRight")
+            expect(browser.evaluate(STATE)["name"] == "Layer 0, head 1", "the right arrow does not choose the next head")
+            browser.evaluate("document.querySelectorAll('#tokens button')[5].click()")
+            expect(browser.evaluate(STATE)["cell"].startswith("Query \u201c9\u201d (6)"), "a click on a token chooses no query")
+            browser.evaluate("document.getElementById('order').value = 'sink'; drawGrid()")
+            alphas = browser.evaluate("[...document.querySelectorAll('#grid button')].map((b) => data.alpha[b.dataset.head])")
+            expect(alphas == sorted(alphas, reverse=True), "the heads are not sorted by alpha_1")
+            for scheme in ("light", "dark"):
+                for width in (390, 1440):
+                    browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+                    browser.call("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 500)
+                    browser.open(page.as_uri())
+                    state = browser.evaluate(STATE)
+                    expect(state["wide"] <= 0, f"the page is {state['wide']} pixels wider than {width}")
+                    if shots:
+                        import base64
+                        picture = browser.call("Page.captureScreenshot", format="png")["data"]
+                        (shots / f"view_{scheme}_{width}.png").write_bytes(base64.b64decode(picture))
+            wrong += complaints(browser.events)
+        finally:
+            browser.close()
+    for text in wrong:
+        print("view_in_browser: " + text, file=sys.stderr)
+    print(f"view_in_browser: {len(wrong)} complaints")
+    sys.exit(1 if wrong else 0)
+
+
+main()
