@@ -7,8 +7,9 @@ namespace sink {
 template <class R>
 void decode_rows(const StoredPart& part, std::int64_t columns, std::int64_t first, std::int64_t count, R* out) {
   if (!part.transposed) {
-    for (std::int64_t r = 0; r < count; ++r)
-      decode(part.type, part.lines[static_cast<std::size_t>(first + r)], columns, out + r * columns);
+    const std::int64_t piece = columns / part.pieces;  // whole blocks
+    for (std::int64_t n = 0; n < count * part.pieces; ++n)
+      decode(part.type, part.lines[static_cast<std::size_t>(first * part.pieces + n)], piece, out + n * piece);
     return;
   }
   // A strip of every column, which becomes a column of `out`.

@@ -11,13 +11,15 @@
 
 namespace sink {
 
-// Lines of one type: rows of the matrix or, where it is stored transposed (GPT-2's Conv1D), its columns, one line per
-// column of plain elements, each beginning with the first row of this part.
+// Lines of one type: rows of the matrix, each of `pieces` lines of equal length after each other (the columns of each
+// expert), or, where it is stored transposed (GPT-2's Conv1D), its columns, one line per column of plain elements, each
+// beginning with the first row of this part.
 struct StoredPart {
   StoredType type = StoredType::F32;
   bool transposed = false;
   std::int64_t rows = 0;
   std::vector<const unsigned char*> lines;
+  std::int64_t pieces = 1;  // lines of a row
 };
 
 struct StoredMatrix {

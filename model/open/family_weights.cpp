@@ -36,13 +36,30 @@ std::string head_name(const OpenConfig& config) {
   return places.empty() ? "lm_head.weight" : places[0].name;
 }
 
-// The shape of a tensor without its axis of E experts: of the matrix of one expert, or, for vectors and for columns of
-// one matrix, of all experts together. Rank 0 if the tensor has no such axis.
+// The shape of a tensor without its axis of E experts: of the matrix of one expert, or, for vectors and where experts
+// are columns of one matrix, of all experts together. Rank 0 if the tensor has no such axis.
 Shape without_experts(const Shape& shape, const TensorPlace& place, std::int64_t E, bool vector) {
   if (place.experts == ExpertAxis::none) return shape;
   if (shape.rank() != (vector ? 2 : 3) || shape[0] != E) return {};
   if (vector) return {E * shape[1]};
-  return place.experts == ExpertAxis::rows ? Shape{shape[1], shape[2]} : Shape{E * shape[1], shape[2]};
+  if (place.experts == ExpertAxis::rows) return {shape[1], shape[2]};
+  return place.transposed ? Shape{E * shape[1], shape[2]} : Shape{shape[1], E * shape[2]};
+}
+
+// Parts of two tensors as one part each, whose rows come from the first and the second in turn. False if a pair is of
+// two types, which no part holds.
+bool alternate(std::vector<StoredPart>& parts) {
+  const std::size_t count = parts.size() / 2;
+  for (std::size_t n = 0; n < count; ++n) {
+    StoredPart &first = parts[n], &second = parts[count + n];
+    if (first.type != second.type) return false;
+    std::vector<const unsigned char*> lines;
+    for (std::size_t r = 0; r < first.lines.size(); ++r) lines.insert(lines.end(), {first.lines[r], second.lines[r]});
+    first.lines = std::move(lines);
+    first.rows *= 2;
+  }
+  parts.resize(count);
+  return true;
 }
 
 // The index of the first element that is NaN or infinite; -1: none.
@@ -197,21 +214,30 @@ class FamilyWeights : public WeightSource {
       all_fit = all_fit && fits;
       if (!fits) continue;
       const StoredLayout& layout = layout_of(stored.type);
-      const std::int64_t line = (place.transposed ? shape[1] : columns) / layout.elements * layout.bytes;
+      // Experts that are columns of rows: each row has a line of every expert, `lines` lines apart.
+      const std::int64_t pieces = place.experts == ExpertAxis::columns && !place.transposed ? E : 1;
+      const std::int64_t lines = place.transposed ? columns : below ? count / E : count;
+      const std::int64_t line = (place.transposed ? shape[1] : columns / pieces) / layout.elements * layout.bytes;
       for (std::int64_t e = 0; e < (below ? E : 1); ++e) {
-        StoredPart part{
-            .type = stored.type, .transposed = place.transposed, .rows = below ? count / E : count, .lines = {}};
-        for (std::int64_t r = 0; r < (place.transposed ? columns : count); ++r) {
+        StoredPart part{.type = stored.type,
+                        .transposed = place.transposed,
+                        .rows = below ? count / E : count,
+                        .lines = {},
+                        .pieces = pieces};
+        for (std::int64_t r = 0; r < lines; ++r) {
           const std::int64_t row = place.transposed ? r : row_in(place.order, r, config_.sizes) + place.first_row;
-          part.lines.push_back(stored.data + (e * columns + row) * line);
+          for (std::int64_t piece = 0; piece < pieces; ++piece)
+            part.lines.push_back(stored.data + ((e + piece) * lines + row) * line);
         }
         matrix.parts.push_back(std::move(part));
       }
     }
+    if (all_fit && all[0].order == RowOrder::alternating) all_fit = alternate(matrix.parts);
     if (!all_fit)
       throw Error(file_->path() + ": " + parameter.name + " is " + parameter.shape.str() +
                       " by the sizes given, and comes from " + shapes +
-                      "; expected as many rows of each as the heads have, of a type that holds such values",
+                      "; expected as many rows of each as the heads have, of a type that holds such values" +
+                      (all[0].order == RowOrder::alternating ? ", the same in both" : ""),
                   Exit::corrupt_checkpoint);
     return matrix;
   }

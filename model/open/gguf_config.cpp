@@ -66,9 +66,10 @@ class GgufKeys {
 std::string family_of(const GgufKeys& keys) {
   const std::string& name = keys.architecture();
   if (name == "gptneox") return "gpt_neox";
+  if (name == "gpt-oss") return "gpt_oss";
   if (name == "gpt2" || name == "llama" || name == "qwen2" || name == "qwen3" || name == "gemma3") return name;
   keys.refuse("the architecture `" + printable(name) +
-              "` is not known here; gpt2, gptneox, llama, qwen2, qwen3 and gemma3 are");
+              "` is not known here; gpt2, gptneox, llama, qwen2, qwen3, gemma3 and gpt-oss are");
 }
 
 void require_known(const GgufKeys& keys) {
@@ -77,24 +78,41 @@ void require_known(const GgufKeys& keys) {
                     "attention.layer_norm_epsilon", "attention.layer_norm_rms_epsilon", "attention.sliding_window",
                     "attention.sliding_window_pattern", "attention.causal", "rope.dimension_count", "rope.freq_base",
                     "rope.freq_base_swa", "rope.scaling.type", "rope.scaling.factor", "use_parallel_residual",
-                    "expert_count", "expert_used_count",
-                    // These cannot change results: a note of the converter, and keys of scalings that are refused.
-                    "tensor_data_layout", "rope.scaling.original_context_length", "rope.scaling.finetuned"});
+                    "expert_count", "expert_used_count", "expert_feed_forward_length",
+                    // These cannot change results: a note of the converter, and a key of scalings that are refused.
+                    "tensor_data_layout", "rope.scaling.finetuned", "rope.scaling.original_context_length"});
   keys.expect_positive({"attention.head_count_kv", "attention.key_length", "attention.value_length",
                         "attention.sliding_window_pattern", "rope.dimension_count", "rope.freq_base",
                         "rope.freq_base_swa", "rope.scaling.factor", "attention.layer_norm_epsilon",
-                        "attention.layer_norm_rms_epsilon"});
+                        "attention.layer_norm_rms_epsilon", "rope.scaling.original_context_length"});
   if (!keys.flag("attention.causal", true)) keys.refuse("attention to later tokens is not computed here");
-  if (keys.integer("expert_count", 0) != 0) keys.refuse("a mixture of experts is not known here in GGUF");
+  if (keys.architecture() != "gpt-oss" && keys.integer("expert_count", 0) != 0)
+    keys.refuse("a mixture of experts is only known here of gpt-oss");
 }
 
 void take_rotations(const GgufKeys& keys, Sizes& sizes) {
   sizes.rotary_base = keys.real("rope.freq_base", 10000);
   const std::string scaling = keys.text("rope.scaling.type", "none");
-  if (scaling == "linear")
-    sizes.rotary_factor = keys.real("rope.scaling.factor", 1);
-  else if (scaling != "none")
-    keys.refuse("rotary positions of scaling `" + printable(scaling) + "` are not computed here; linear is");
+  const std::string computed = keys.architecture() == "gpt-oss" ? "yarn" : "linear";
+  if (scaling == "none") return;
+  if (scaling != computed)
+    keys.refuse("rotary positions of scaling `" + printable(scaling) + "` are not computed here; " + computed + " is");
+  sizes.rotary_factor = keys.real("rope.scaling.factor", 1);
+  if (scaling == "yarn") sizes.rotary_context = keys.integer("rope.scaling.original_context_length");
+}
+
+// Its window alternates with all keys, and its YaRN does not round the range of pairs, as in the published config.json;
+// GGUF has no keys for either.
+void take_gpt_oss(const GgufKeys& keys, Sizes& sizes) {
+  sizes.experts = keys.integer("expert_count");
+  sizes.chosen_experts = keys.integer("expert_used_count");
+  if (sizes.experts < 1 || sizes.chosen_experts < 1)
+    keys.refuse("`gpt-oss.expert_count` and `gpt-oss.expert_used_count` must be at least 1");
+  if (keys.integer("expert_feed_forward_length", sizes.feed_forward) != sizes.feed_forward)
+    keys.refuse("all layers have experts here: `gpt-oss.expert_feed_forward_length` must be `feed_forward_length`, " +
+                std::to_string(sizes.feed_forward) + ", got " +
+                std::to_string(keys.integer("expert_feed_forward_length")));
+  if (sizes.window > 0) sizes.global_every = 2;
 }
 
 constexpr double kClose = 1e-5;                   // relative error of a divisor in f32
@@ -201,6 +219,7 @@ OpenConfig read_gguf_config(const WeightFile& file) {
   if (const StoredTensor* divisors_E = file.find("rope_freqs.weight"); divisors_E && config.family == "llama")
     take_divisors(keys, *divisors_E, config);
   sizes.window = keys.integer("attention.sliding_window", 0);
+  if (config.family == "gpt_oss") take_gpt_oss(keys, sizes);
   if (config.family == "gemma3") {
     if (sizes.window > 0) {
       sizes.global_every = keys.integer("attention.sliding_window_pattern", kGemmaGlobalEvery);

@@ -44,6 +44,7 @@ std::vector<std::string> tables_of(const OpenConfig& config) {
     case TensorNames::hf_gpt_oss:
       return {"gpt-oss", "LLaMA"};
     case TensorNames::gguf:
+      if (config.family == "gpt_oss") return {"GGUF of gpt-oss", "GGUF"};
       if (config.family == "gpt2" || config.family == "gpt_neox") return {"GGUF of GPT-2 and GPT-NeoX", "GGUF"};
       return {"GGUF"};
     case TensorNames::llama2c:
@@ -87,6 +88,14 @@ std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& 
     if (config.names == TensorNames::hf_gpt_oss && ours.find("blocks.#.feed_forward.down.") == 0) {
       place.transposed = true;  // (E, F, C), and of biases (E, C)
       place.experts = ours.ends_with(".weight") ? ExpertAxis::columns : ExpertAxis::none;
+    }
+    if (config.names == TensorNames::gguf && config.family == "gpt_oss") {
+      if (ours.find("blocks.#.feed_forward.gate_up.") == 0) {  // two of (E, F, C), and of biases (E, F)
+        place.order = RowOrder::alternating;
+        place.experts = ExpertAxis::rows;
+      }
+      if (ours == "blocks.#.feed_forward.down.weight") place.experts = ExpertAxis::columns;  // (E, C, F)
+      if (ours == "blocks.#.feed_forward.down.bias") place.transposed = true;                // (E, C)
     }
     if (config.names == TensorNames::hf_opt && ours == "embedding.position.weight")
       place.first_row = 2;  // its first two rows are unused

@@ -13,6 +13,7 @@ enum class RowOrder {
   ours,
   interleaved,  // in each head of q and k, rows 2 e and 2 e + 1 are our rows e and e + D/2
   by_head,      // GPT-NeoX: q, k and v of each head; ours are all q, all k, all v
+  alternating,  // of two tensors: row r of the first is our row 2 r, of the second 2 r + 1
 };
 
 // For a tensor with a first axis of E experts: whether the experts are our rows, stacked, or our columns.

@@ -241,9 +241,9 @@ TEST_CASE("open models: the unembedding is the embedding where config.json says 
 TEST_CASE("open models: as many parameters as transformers counts, an unembedding that is the embedding once") {
   // sum(p.numel() for p in model.parameters()); of OPT without the two positions that no token has, 2 C.
   constexpr std::pair<const char*, std::int64_t> kCounts[] = {
-      {"gpt2", 16224},   {"gpt_neox", 30992},    {"opt", 10784 - 2 * 24}, {"llama", 16544}, {"llama3", 15264},
-      {"linear", 16544}, {"llama2c", 16544},     {"mistral", 18080},      {"qwen2", 16672}, {"qwen3", 19664},
-      {"gemma3", 27112}, {"gemma3_gguf", 27112}, {"gpt_oss", 76779}};
+      {"gpt2", 16224},   {"gpt_neox", 30992},    {"opt", 10784 - 2 * 24}, {"llama", 16544},       {"llama3", 15264},
+      {"linear", 16544}, {"llama2c", 16544},     {"mistral", 18080},      {"qwen2", 16672},       {"qwen3", 19664},
+      {"gemma3", 27112}, {"gemma3_gguf", 27112}, {"gpt_oss", 76779},      {"gpt_oss_gguf", 75570}};
   for (auto [name, count] : kCounts)
     for (const char* file : {"", ".gguf", ".bin"}) {
       const std::string path = kModels + name + file;
@@ -253,6 +253,81 @@ TEST_CASE("open models: as many parameters as transformers counts, an unembeddin
       if (const Ablation* program = program_of(open.config.family))
         for (DType type : {DType::F32, DType::F64}) CHECK(open.load(*program, type)->parameters().count() == count);
     }
+}
+
+TEST_CASE("open models: experts in MXFP4 are those in F32 of the same values, to the last bit") {
+  if (!program_of("gpt_oss")) return;
+  const TemporaryFolder folder;
+  // GGUF has epsilon in f32.
+  const std::string plain =
+      edited(folder, "gpt_oss_gguf", "\"rms_norm_eps\": 1e-05", "\"rms_norm_eps\": 9.999999747378752e-06");
+  const OpenModel in_f32 = open_model(plain), in_blocks = open_model(kModels + "gpt_oss_gguf.gguf");
+  CHECK(in_f32.file->tensor("model.layers.1.mlp.experts.down_proj").type == StoredType::F32);
+  for (const char* name : {"gate", "up", "down"})
+    CHECK(in_blocks.file->tensor(std::string("blk.1.ffn_") + name + "_exps.weight").type == StoredType::MXFP4);
+  const Tensor tokens_BT = Golden("gpt_oss_gguf").tokens_BT;
+  for (DType type : {DType::F64, DType::F32, DType::BF16}) {
+    CAPTURE(name_of(type));
+    auto expected = in_f32.load(*program_of("gpt_oss"), type), got = in_blocks.load(*program_of("gpt_oss"), type);
+    for (std::int64_t tokens : {1, 3, 20}) {  // products of one row, of few and of many
+      CAPTURE(tokens);
+      const Tensor some_BT = tokens_BT.slice(0, {1, tokens});
+      CHECK(relative_difference(got->logits(some_BT).to(DType::F64), expected->logits(some_BT).to(DType::F64)) == 0);
+    }
+  }
+}
+
+TEST_CASE("open models: a GGUF file of gpt-oss with other experts, positions or scales is refused by name") {
+  const Ablation* program = program_of("gpt_oss");
+  if (!program) return;
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/oss.gguf", sound = read_file("test", kModels + "gpt_oss_gguf.gguf");
+  auto refused = [&](const std::string& bytes, std::initializer_list<std::string> parts) {
+    write_file_atomically(path, bytes);
+    check_refused([&] { open_model(path).load(*program, DType::F32); }, parts, Exit::corrupt_checkpoint);
+  };
+  auto renamed = [&](const std::string& from, const std::string& to) {
+    std::string bytes = sound;
+    REQUIRE(from.size() == to.size());
+    return bytes.replace(bytes.find(from), from.size(), to);
+  };
+  refused(with_gguf_value(sound, "gpt-oss.expert_count", 0), {"`gpt-oss.expert_count`", "at least 1"});
+  refused(with_gguf_value(sound, "gpt-oss.expert_count", 4), {"router.weight", "(4, 32)", "(5, 32)"});
+  refused(with_gguf_value(sound, "gpt-oss.expert_used_count", 6), {"6 of 5"});
+  refused(with_gguf_value(sound, "gpt-oss.expert_feed_forward_length", 32), {"expert_feed_forward_length", "64", "32"});
+  refused(with_gguf_value(sound, "gpt-oss.feed_forward_length", 32), {"expert_feed_forward_length", "32", "64"});
+  refused(with_gguf_value(sound, "gpt-oss.rope.scaling.original_context_length", 0), {"original_context_length"});
+  refused(renamed("yarn", "warp"), {"`warp`", "yarn is"});
+  refused(renamed("gpt-oss", "gpt-osx"), {"`gpt-osx`", "gpt-oss are"});
+  // Of the second block of one row, a scale that is NaN, and one that is infinite with a code that is not 0.
+  const WeightFile file = open_weights(kModels + "gpt_oss_gguf.gguf");
+  const StoredTensor& down = file.tensor("blk.1.ffn_down_exps.weight");
+  const std::size_t at = sound.find({reinterpret_cast<const char*>(down.data), down.bytes});
+  REQUIRE(at != std::string::npos);
+  for (auto [scale, word] : {std::pair{'\xFF', "NaN"}, {'\xFE', "infinite"}}) {
+    std::string bytes = sound;
+    bytes[at + 17] = scale;
+    if (scale == '\xFE') bytes[at + 18] = 7;  // 6 times the scale
+    refused(bytes, {"`blk.1.ffn_down_exps.weight`", word, "at (0, 0, 32)"});
+  }
+  // The ups of a block in F32, and its gates in MXFP4.
+  GgufBytes mixed;
+  for (const MetadataValue& value : file.metadata())
+    mixed.entry(std::string(value.key), raw_u32(static_cast<std::uint32_t>(value.type)) +
+                                            (value.type == MetadataType::text ? gguf_text(std::string(value.bytes))
+                                                                              : std::string(value.bytes)));
+  for (const StoredTensor& tensor : file.tensors()) {
+    const bool in_blocks = tensor.type == StoredType::MXFP4, changed = tensor.name == "blk.0.ffn_up_exps.weight";
+    std::vector<std::uint64_t> inner_first;
+    for (int axis = tensor.shape.rank(); axis-- > 0;)
+      inner_first.push_back(static_cast<std::uint64_t>(tensor.shape[axis]));
+    mixed.tensor(tensor.name, inner_first, in_blocks && !changed ? 39 : 0, mixed.numbers.size());
+    mixed.numbers += changed ? std::string(static_cast<std::size_t>(tensor.shape.size()) * 4, '\0')
+                             : std::string(reinterpret_cast<const char*>(tensor.data), tensor.bytes);
+    mixed.numbers.resize((mixed.numbers.size() + 31) / 32 * 32, '\0');
+  }
+  refused(mixed.bytes(),
+          {"`blk.0.ffn_gate_exps.weight` (5, 64, 32)", "`blk.0.ffn_up_exps.weight`", "the same in both"});
 }
 
 TEST_CASE("open models: in f64 nothing of the stored numbers is rounded to f32") {

@@ -9,7 +9,8 @@
 
 namespace sink {
 
-// The bytes of a matrix in F32, or in Q8_0 (blocks of 32: a scale 2^-6 and codes), whose values are exact.
+// The bytes of a matrix in F32, or in Q8_0 (blocks of 32: a scale 2^-6 and codes), whose values are exact. in_pieces():
+// the rows of either in lines of K / pieces columns.
 struct StoredSample {
   Tensor numbers_NK;
   std::vector<unsigned char> bytes;
@@ -28,6 +29,17 @@ struct StoredSample {
       part.lines.push_back(stored.bytes.data() + 1 + 4 * line * (transposed ? N : K));
     stored.matrix = {.rows = N, .columns = K, .parts = {part}, .owner = nullptr};
     return stored;
+  }
+  StoredMatrix in_pieces(std::int64_t pieces) const {
+    StoredMatrix cut = matrix;
+    StoredPart& part = cut.parts[0];
+    const StoredLayout& layout = layout_of(part.type);
+    part.lines.clear();
+    part.pieces = pieces;
+    for (const unsigned char* line : matrix.parts[0].lines)
+      for (std::int64_t p = 0; p < pieces; ++p)
+        part.lines.push_back(line + p * (matrix.columns / pieces) / layout.elements * layout.bytes);
+    return cut;
   }
   static StoredSample q8(std::int64_t N, std::int64_t K) {
     StoredSample stored{Tensor::empty({N, K}), {}, {}};

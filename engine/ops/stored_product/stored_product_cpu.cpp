@@ -48,7 +48,7 @@ void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y) {
       using R = decltype(zero);
       std::int64_t n = 0;
       for (const StoredPart& part : w_NK.parts) {
-        if (M == 1 && !part.transposed)
+        if (M == 1 && !part.transposed && part.pieces == 1)
           one_row(wide.data<float>(), part, K, y.data<R>() + n);
         else
           few_rows(wide.data<float>(), M, part, K, y.data<R>() + n, N);

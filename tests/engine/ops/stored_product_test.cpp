@@ -73,6 +73,16 @@ TEST_CASE("stored product: parts below each other, in any order of their rows, a
   }
 }
 
+TEST_CASE("stored product: rows in pieces have the bits of whole rows") {
+  for (const StoredSample& w : {StoredSample::plain(37, 96, false), StoredSample::q8(37, 96)})
+    for (std::int64_t pieces : {1, 3})
+      for (DType type : {DType::F64, DType::F32, DType::BF16})
+        for (std::int64_t M : {1, 3, 50}) {
+          const Tensor x = random_tensor({M, 96}, type, 1);
+          check_close("y", product_of(x, w.in_pieces(pieces)), product_of(x, w.matrix), 0);
+        }
+}
+
 TEST_CASE("stored rows: those of the tokens, times a number") {
   StoredSample w = StoredSample::q8(9, 32);
   w.matrix.times = 3;

@@ -25,7 +25,8 @@ except ImportError as error:
     sys.exit(77)
 
 MODELS = pathlib.Path(__file__).parent / "models"
-FAMILIES = {"llama2c": "llama", "linear": "llama", "mistral": "llama", "gemma3_gguf": "gemma3"}
+FAMILIES = {"llama2c": "llama", "linear": "llama", "mistral": "llama", "gemma3_gguf": "gemma3",
+            "gpt_oss_gguf": "gpt_oss"}
 MORE = [("llama", "llama", dict(rotary_factor=4, rotary_base=77, norm_epsilon=1e-3)),
         ("llama", "llama", dict(window=4)),
         ("llama3", "llama3", dict(rotary_factor=0, rotary_context=0)),

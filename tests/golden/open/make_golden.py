@@ -5,7 +5,7 @@
 
 Weights are random (of one seed), gains and biases not the trivial ones; logits are transformers' own, in float64, eager
 attention. The GGUF files hold the same weights by the names that the gguf package has for transformers' (queries and
-keys of LLaMA permuted, the slowed turns of LLaMA 3 as divisors and Gemma's gains with their 1, as llama.cpp's converter does). golden.safetensors: tokens I32 (2, T), logits F64 (2, T, V).
+keys of LLaMA permuted, the slowed turns of LLaMA 3 as divisors, Gemma's gains with their 1 and gates and ups of gpt-oss apart, as llama.cpp's converter does). golden.safetensors: tokens I32 (2, T), logits F64 (2, T, V).
 
 Needs: torch, transformers, safetensors, gguf.
 """
@@ -52,9 +52,13 @@ CONFIGS = {
     "gemma3": tf.Gemma3TextConfig(**gemma3, query_pre_attn_scalar=24),
     "gemma3_gguf": tf.Gemma3TextConfig(**gemma3, query_pre_attn_scalar=12),  # GGUF has no other than head_dim
     "gpt_oss": tf.GptOssConfig(**gpt_oss),
+    # Rows of whole blocks of MXFP4, the type of the experts' weights in the file; the folder has the values in F32.
+    "gpt_oss_gguf": tf.GptOssConfig(**{**gpt_oss, "num_hidden_layers": 2, "intermediate_size": 64,
+                                       "num_experts_per_tok": 3, "layer_types": gpt_oss["layer_types"][:2]}),
 }
 GGUF = {"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "llama3": "llama", "mistral": "llama", "qwen2": "qwen2",
-        "qwen3": "qwen3", "gemma3_gguf": "gemma3"}
+        "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss"}
+MXFP4 = gguf.GGMLQuantizationType.MXFP4
 
 
 def permuted(weight, heads):  # llama.cpp's converter: rows e and e + D/2 of a head become 2 e and 2 e + 1
@@ -89,6 +93,13 @@ def write_gguf(name, config, model, state):
             writer.add_value_length(config.head_dim)
         if getattr(config, "sliding_window", None):
             writer.add_sliding_window(config.sliding_window)
+        if arch == "gpt-oss":
+            writer.add_expert_count(config.num_local_experts)
+            writer.add_expert_used_count(config.num_experts_per_tok)
+            writer.add_expert_feed_forward_length(config.intermediate_size)
+            writer.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+            writer.add_rope_scaling_factor(rope["factor"])
+            writer.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
     if name == "llama3":
         turned = config.rope_parameters["rope_theta"] ** (-torch.arange(0, width // heads, 2).double() / (width // heads))
         writer.add_tensor("rope_freqs.weight", (turned / model.model.rotary_emb.inv_freq.double()).float().numpy())
@@ -97,6 +108,9 @@ def write_gguf(name, config, model, state):
         writer.add_parallel_residual(config.use_parallel_residual)
     names = gguf.get_tensor_name_map(next(a for a, n in gguf.MODEL_ARCH_NAMES.items() if n == arch), layers)
     for key, tensor in state.items():
+        if arch == "gpt-oss" and ("mlp.experts." in key or key.endswith("sinks")):
+            write_gpt_oss(writer, key, tensor)
+            continue
         if arch == "gpt2" and key.endswith((".c_attn.weight", ".c_proj.weight", ".c_fc.weight")):
             tensor = tensor.T.contiguous()
         if arch == "llama" and key.endswith("q_proj.weight"):
@@ -114,6 +128,28 @@ def write_gguf(name, config, model, state):
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
     writer.close()
+
+
+def in_mxfp4(weight_EIO):
+    """Of experts' weights (E, in, out): the blocks of MXFP4 (E, out, in / 32 * 17), and their values (E, in, out)."""
+    blocks = gguf.quants.quantize(weight_EIO.transpose(1, 2).contiguous().numpy(), MXFP4)
+    return blocks, torch.from_numpy(gguf.quants.dequantize(blocks, MXFP4)).transpose(1, 2).contiguous()
+
+
+def write_gpt_oss(writer, key, tensor):
+    block = "blk." + key.split(".")[2]
+    if key.endswith("sinks"):
+        writer.add_tensor(f"{block}.attn_sinks.weight", tensor.numpy())
+    elif key.endswith("_bias"):
+        parts = {"down": tensor} if "down" in key else {"gate": tensor[:, ::2], "up": tensor[:, 1::2]}
+        for name, part in parts.items():
+            writer.add_tensor(f"{block}.ffn_{name}_exps.bias", part.contiguous().numpy())
+    else:
+        parts = {"down": tensor} if "down" in key else {"gate": tensor[..., ::2], "up": tensor[..., 1::2]}
+        for name, part in parts.items():
+            blocks, values = in_mxfp4(part)
+            assert torch.equal(values, part), key  # the folder has the same values
+            writer.add_tensor(f"{block}.ffn_{name}_exps.weight", blocks, raw_dtype=MXFP4)
 
 
 def write_llama2c(name, config, state):
@@ -146,6 +182,9 @@ def main():
             for parameter in model.parameters():
                 if parameter.ndim == 1:
                     parameter.add_(0.3 * torch.randn_like(parameter))
+            for key, parameter in model.named_parameters():
+                if name == "gpt_oss_gguf" and key.endswith(("gate_up_proj", "down_proj")):
+                    parameter.copy_(in_mxfp4(parameter)[1])
         folder = OUT / name
         model.save_pretrained(folder)
         (folder / "generation_config.json").unlink(missing_ok=True)
