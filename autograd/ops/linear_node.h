@@ -39,4 +39,15 @@ inline Var linear(const Var& x, const Parameter& weight) {
   return record<LinearNode>(y, x, &weight);
 }
 
+// The same for the experts of a mixture, stacked, whose outputs the router multiplies by p: (..., E). Outputs that p =
+// 0 makes irrelevant are unspecified where the weights are stored in a file.
+inline Var expert_linear(const Var& x, const Var& p, const Parameter& weight) {
+  if (!weight.stored()) return linear(x, weight);
+  Shape shape = x.value().shape();
+  shape[-1] = weight.info().shape[0];
+  Tensor y = x.value().new_empty(shape, x.value().dtype());
+  stored_expert_product(x.value(), p.value(), *weight.stored(), y);
+  return record<LinearNode>(y, x, &weight);
+}
+
 }  // namespace sink

@@ -3,7 +3,9 @@
 //
 // This implementation computes all experts and multiplies those that were not chosen by zero. So each step is one
 // product with the matrices of all experts, stacked (gate_up) or side by side (down). It takes E / k times the work of
-// a program that routes each token to its experts only.
+// a program that routes each token to its experts only. Only where up to 7 tokens at once meet weights stored in a
+// file, as in generation on the CPU, are the chosen experts alone read and computed, with the same results
+// (engine/ops/stored_product/).
 #pragma once
 
 #include "autograd/ops/add_node.h"
@@ -39,7 +41,8 @@ class Experts {
 
   Var operator()(const Var& h_BTC, const ForwardContext& ctx = {}) const {
     Var p_BTE = top_softmax(router_(h_BTC), chosen_);
-    Var gate_up = gate_up_(h_BTC);       // (B, T, E 2F)
+    Var gate_up = expert_linear(h_BTC, p_BTE, gate_up_.weight);  // (B, T, E 2F)
+    if (gate_up_.bias) gate_up = add_bias(gate_up, *gate_up_.bias);
     Var y = expert_glu(gate_up, p_BTE);  // (B, T, E F)
     ctx.hooks->projection_input(ctx.layer, SublayerKind::feed_forward, y);
     Var out_BTC = linear(y, down_);

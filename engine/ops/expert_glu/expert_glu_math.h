@@ -31,8 +31,12 @@ struct ExpertUnit {
 
 template <class R, class X>
 SINK_HD void expert_glu_units(const X* gate_up_2F, R p, std::int64_t F, X* y_F) {
+  if (p == 0) {  // not chosen
+    for (std::int64_t f = 0; f < F; ++f) store(y_F[f], R(0));
+    return;
+  }
   for (std::int64_t f = 0; f < F; ++f)
-    store(y_F[f], p == 0 ? R(0) : p * ExpertUnit<R>(R(gate_up_2F[2 * f]), R(gate_up_2F[2 * f + 1])).value());
+    store(y_F[f], p * ExpertUnit<R>(R(gate_up_2F[2 * f]), R(gate_up_2F[2 * f + 1])).value());
 }
 
 // Returns dp.
