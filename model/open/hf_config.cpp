@@ -265,8 +265,10 @@ OpenConfig read_hf_config(const std::string& path) {
                 "` is not known here; gpt2, opt, gpt_neox, llama, mistral, qwen2, qwen3, gemma3 and gpt_oss are");
   if (type == "gpt_oss" && json.has("quantization_config"))
     json.refuse(
-        "weights of type MXFP4 (`quantization_config`) are not read here; expected F32 or BF16, which transformers "
-        "writes: from_pretrained(MODEL, quantization_config=Mxfp4Config(dequantize=True)).save_pretrained(FOLDER, "
+        "weights of type MXFP4 (`quantization_config`) are only read from GGUF files; expected one, or F32 or BF16, "
+        "which "
+        "transformers writes: from_pretrained(MODEL, "
+        "quantization_config=Mxfp4Config(dequantize=True)).save_pretrained(FOLDER, "
         "save_original_format=False)");
   const ConfigJson keys = type == "gemma3" ? keys_of_text(json) : known_keys(json, type);
   OpenConfig config = config_of(keys, type == "gemma3" ? "gemma3_text" : type);

@@ -108,7 +108,7 @@ TEST_CASE("open models: what no family computes, and what does not fit its tenso
   refused("gpt_oss", "gpt_oss", "\"swiglu_limit\": 7.0", "\"swiglu_limit\": 5.0", {"`swiglu_limit`", "5.0"});
   refused("gpt_oss", "gpt_oss", "\"vocab_size\": 40",
           "\"vocab_size\": 40, \"quantization_config\": {\"quant_method\": \"mxfp4\"}",
-          {"MXFP4", "dequantize", "save_original_format=False"});
+          {"MXFP4", "GGUF", "dequantize", "save_original_format=False"});
   refused("gpt_oss", "gpt_oss", "\"num_local_experts\": 5", "\"num_local_experts\": 3",
           {"router.weight", "(3, 32)", "(5, 32)"});
   refused("gpt_oss", "gpt_oss", "\"num_local_experts\": 5", "\"num_local_experts\": 0", {"`num_local_experts`"});

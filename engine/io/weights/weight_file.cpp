@@ -16,11 +16,24 @@
 namespace sink {
 namespace {
 
+[[noreturn]] void refuse_pickle(const std::string& path, const std::string& folder) {
+  const std::string name = "'" + printable(folder) + "'";
+  throw Error(printable(path) +
+                  " is a pickle of PyTorch, which can run programs and is not read; convert its folder to safetensors: "
+                  "python3 -c \"from transformers import AutoModelForCausalLM as M; M.from_pretrained(" +
+                  name + ").save_pretrained(" + name + ", safe_serialization=True)\"",
+              Exit::corrupt_checkpoint);
+}
+
 std::string weights_in(const std::string& folder) {
   std::error_code ignored;
   for (const char* name : {"model.safetensors", "model.safetensors.index.json"}) {
     std::string path = (std::filesystem::path(folder) / name).string();
     if (std::filesystem::exists(path, ignored)) return path;
+  }
+  for (const char* name : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+    const std::string path = (std::filesystem::path(folder) / name).string();
+    if (std::filesystem::exists(path, ignored)) refuse_pickle(path, folder);
   }
   throw Error(printable(folder) +
                   " has no weights: expected model.safetensors or model.safetensors.index.json in it; " +
@@ -141,9 +154,7 @@ WeightFile open_weights(const std::string& path) {
   std::string_view head(reinterpret_cast<const char*>(bytes.data()), std::min<std::size_t>(bytes.size(), 4));
   if (head == "GGUF") return read_gguf(path);
   if (head.starts_with("PK") || head.starts_with("\x80\x02"))
-    throw Error(
-        printable(path) + " is a pickle of PyTorch, which can run programs and is not read; convert it to safetensors",
-        Exit::corrupt_checkpoint);
+    refuse_pickle(path, std::filesystem::absolute(path, ignored).parent_path().string());
   if (path.ends_with(".json")) return read_sharded_safetensors(path);
   if (path.ends_with(".bin")) return read_llama2c(path);
   if (path.ends_with(".gguf")) return read_gguf(path);  // its error names the first bytes

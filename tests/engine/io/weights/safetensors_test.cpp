@@ -136,7 +136,7 @@ TEST_CASE("safetensors: lengths, folders and other files") {
   refuse(raw_u64(~std::uint64_t{0}) + "{}", {"18446744073709551615", "only 2 bytes follow"});
   refuse(raw_u64(3) + "{}", {"says 3", "only 2 bytes follow"});
   refuse(raw_u64(100'000'001) + "{}" + std::string(100'000'000, ' '), {"100000001 bytes; expected at most 100000000"});
-  refuse("PK\3\4........", {"pickle", "convert it to safetensors"});
+  refuse("PK\3\4........", {"pickle", "convert its folder to safetensors", "from_pretrained('" + folder.path + "')"});
   check_refused([&] { open_weights(folder / "none.safetensors"); }, {"cannot open", "none.safetensors"},
                 Exit::bad_input);
   check_refused([&] { open_weights(folder.path); }, {"has no weights", "model.safetensors.index.json"},
@@ -144,6 +144,20 @@ TEST_CASE("safetensors: lengths, folders and other files") {
   check_refused([&] { read_safetensors(folder.path); }, {"is not a file"}, Exit::bad_input);
   std::filesystem::create_symlink(folder / "loop", folder / "loop");
   check_refused([&] { open_weights(folder / "loop"); }, {"cannot open"}, Exit::bad_input);
+}
+
+TEST_CASE("safetensors: a folder that only has a pickle of PyTorch is refused with the command that converts it") {
+  for (const char* name : {"pytorch_model.bin", "pytorch_model.bin.index.json"}) {
+    TemporaryFolder folder;
+    write_bytes(folder / name, "PK\3\4........");
+    check_refused([&] { open_weights(folder.path); },
+                  {folder / name + " is a pickle of PyTorch",
+                   "python3 -c \"from transformers import AutoModelForCausalLM as M; M.from_pretrained('" +
+                       folder.path + "').save_pretrained('" + folder.path + "', safe_serialization=True)\""},
+                  Exit::corrupt_checkpoint);
+    write_bytes(folder / "model.safetensors", small_safetensors());  // after the command
+    CHECK_NOTHROW(open_weights(folder.path));
+  }
 }
 
 TEST_CASE("safetensors: the shards of an index are one file") {
