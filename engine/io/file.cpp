@@ -186,6 +186,16 @@ void sync_folder(const std::string& path) {
   if (::fsync(folder) != 0 && errno != EINVAL && errno != ENOTSUP) fail_io("flush the folder of", path, errno);
 }
 
+void make_folders(const std::string& path) {
+  std::error_code error;
+  std::vector<fs::path> missing;
+  for (fs::path folder = path; !folder.empty() && !fs::exists(folder, error); folder = folder.parent_path())
+    missing.push_back(folder);
+  fs::create_directories(path, error);
+  if (error) fail_io("make the folder", path, error.value());
+  for (const fs::path& folder : missing) sync_folder(folder.string());
+}
+
 OutputFile::OutputFile(const std::string& path, std::size_t bytes) : path_(path), final_path_(path) {
   int own_descriptor = -1;
   final_path_ = follow_links(path, own_descriptor);

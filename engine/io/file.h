@@ -96,6 +96,10 @@ class OutputFile {
 // Flushes the folder of `path` to the disk, after a rename in it. Throws Error (Exit::io).
 void sync_folder(const std::string& path);
 
+// Creates a folder and the missing ones above it, and flushes their names to the disk: a file that is flushed into a
+// folder whose name was not is lost with it. Throws Error (Exit::io).
+void make_folders(const std::string& path);
+
 // Temporary files and folders are named `.<name>.tmp-<process>-<random>`. The random part cannot be predicted, so no
 // attacker can place a link there; the process id tells which temporaries are orphans.
 

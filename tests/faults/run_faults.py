@@ -66,12 +66,14 @@ Scenario = collections.namedtuple("Scenario", "setup command partial", defaults=
 SCENARIOS = {
     "init": Scenario([f"train_baseline init {MODEL} --seed 1 --out start.h5"], f"train_baseline init {MODEL} --out start.h5"),
     "prepare": Scenario(["prepare --vocab 300 --text text.txt --out data"], "prepare --vocab 280 --text text.txt --out data"),
+    "prepare_new": Scenario([], "prepare --vocab 280 --text text.txt --out data/new"),
     "sink": Scenario([TRAIN, "eval_baseline sink run/checkpoint.h5 --sequences 2 --threads 1 --out sink.json"],
                      "eval_baseline sink run/checkpoint.h5 --sequences 4 --threads 1 --out sink.json"),
     "logits": Scenario([TRAIN], "eval_baseline logits --checkpoint run/checkpoint.h5 --tokens tokens.txt --threads 1 --out logits.h5"),
     "export": Scenario([TRAIN], "eval_baseline export run/checkpoint.h5 exported"),
     "import": Scenario([TRAIN, "eval_baseline export run/checkpoint.h5 exported"],
                        "eval_baseline import exported imported.h5"),
+    "report": Scenario([TRAIN], "report run --out page.html --csv tables/"),
 }
 
 

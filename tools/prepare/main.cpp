@@ -60,9 +60,7 @@ class Progress {
 // Creates and locks the output folder before any work. Throws Error if it cannot be written, or holds files of these
 // names that `prepare` did not make.
 FolderLock take_folder(const std::string& path, bool force) {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  SINK_CHECK(!error, "prepare", "cannot make the folder " + path + ": " + error.message(), Exit::io);
+  make_folders(path);
   SINK_CHECK(::access(path.c_str(), W_OK) == 0, "prepare", "cannot write into " + path + ": " + std::strerror(errno),
              Exit::io);
   FolderLock lock(path);

@@ -70,8 +70,7 @@ bool is_csv_folder(const std::string& path) { return path.ends_with('/') || std:
 
 // Creates missing folders.
 void prepare_output(const std::string& path, const OutputKind& kind, bool force) {
-  std::error_code ignored;  // require_output reports what cannot be written
-  std::filesystem::create_directories(std::filesystem::absolute(path).parent_path(), ignored);
+  make_folders(std::filesystem::absolute(path).parent_path().string());
   require_output(path, kind, force);
 }
 

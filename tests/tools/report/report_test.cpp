@@ -160,7 +160,7 @@ TEST_CASE("report: what cannot be read is named in one line, with exit code 3, a
   write_bytes(place / "file", "");
   const Subprocess blocked = report(place, "--out " + place / "file/r.html " + run);
   CHECK(blocked.wait() == 8);
-  CHECK(contains(blocked.err(), "cannot write"));
+  CHECK(contains(blocked.err(), "cannot make the folder"));
 }
 
 TEST_CASE("report: natural, random and repeated tokens of open models, which have the names of their files") {
