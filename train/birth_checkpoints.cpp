@@ -33,6 +33,7 @@ void remove_birth_file(const std::string& path) {
   std::error_code error;
   fs::remove(path, error);
   if (error) fail_io("remove", path, error.value());
+  sync_folder(path);
 }
 
 }  // namespace
@@ -48,9 +49,7 @@ double largest_alpha(const Evaluation& evaluation) {
 BirthCheckpoints::BirthCheckpoints(const std::string& run_folder, std::int64_t around, std::int64_t resumed_step,
                                    Progress& progress)
     : folder_(run_folder + "/birth"), around_(around), progress_(progress) {
-  std::error_code error;
-  fs::create_directories(folder_, error);
-  if (error) fail_io("make the folder", folder_, error.value());
+  make_folders(folder_);
   for (const auto& entry : fs::directory_iterator(folder_))
     if (auto step = step_of(entry.path().filename().string())) steps_.insert(*step);
   while (!steps_.empty() && *steps_.rbegin() > resumed_step) {

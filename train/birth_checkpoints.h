@@ -21,7 +21,8 @@ double largest_alpha(const Evaluation& evaluation);
 
 // A file holds the parameters and, as the attribute `largest_alpha`, the measured alpha. That is all that a resumed run
 // needs: after a kill at any moment and a resume from a checkpoint, the folder becomes that of an uninterrupted run. An
-// older file is removed once the newer one is on the disk.
+// older file is removed once the newer one is on the disk. It observes a step before the log does: a step in the log is
+// not reported again.
 class BirthCheckpoints : public TrainingObserver {
  public:
   // `around` > 0 is N. Removes the files of steps after `resumed_step` (0: a new run), because these steps are

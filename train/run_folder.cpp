@@ -35,6 +35,8 @@ void move_run(const std::string& from, const std::string& to) {
     std::string file = from + "/" + name, place = to + "/" + name;
     if (fs::exists(file) && ::rename(file.c_str(), place.c_str()) != 0) fail_io("move", file, errno);
   }
+  sync_folder(to + "/config.toml");  // in this order: a power loss leaves a file in both folders, not in neither
+  sync_folder(from + "/config.toml");
 }
 
 bool holds_older_run(const RunFolder& folder) { return fs::exists(folder.replaced() + "/config.toml"); }
@@ -101,9 +103,7 @@ RunFolder open_run_folder(const RunConfig& config) {
   if (resumes_path && !fs::is_regular_file(config.resume))
     throw Error("--resume: there is no checkpoint " + config.resume + "; give runs/NAME/checkpoint.h5 or auto",
                 Exit::bad_input);
-  std::error_code error;
-  fs::create_directories(folder.path, error);
-  if (error) fail_io("make the folder", folder.path, error.value());
+  make_folders(folder.path);
   if (::access(folder.path.c_str(), W_OK | X_OK) != 0) fail_io("write into", folder.path, errno);
   folder.lock = FolderLock(folder.path);  // what is found from here on stays as it is found
 

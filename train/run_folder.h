@@ -2,7 +2,8 @@
 // request.
 //
 // --force removes an older run only when the new one can replace it: the older one's files are kept in `.replaced/`
-// until the new run has its first checkpoint. After a kill at any moment, the next start finds one of the two complete:
+// until the new run has its first checkpoint. After a kill or power loss at any moment, the next start finds one of the
+// two complete:
 //   .replaced/ without config.toml, which moves last   moving was cut short: the older run is moved back
 //   .replaced/ with it, no checkpoint.h5               the new run had none yet: it begins again, the older one waits
 //   .replaced/ with it, and checkpoint.h5              the older run is no longer needed: removed

@@ -156,17 +156,20 @@ void train_and_measure(TrainingRun& run, const RunFolder& folder, RunLog& log, P
   if (!before.empty()) progress.note(before);
   StepReport report(log, progress);
   CheckpointWriter checkpoint(&folder);
-  std::vector<TrainingObserver*> observers{&report, &checkpoint};
+  std::vector<TrainingObserver*> observers;
   const std::int64_t reported_steps = run.state().step - (run.state().reported ? 0 : 1);
   std::optional<BirthCheckpoints> birth;
   if (config.birth_checkpoints > 0)
     observers.push_back(&birth.emplace(folder.path, config.birth_checkpoints, reported_steps, progress));
   std::optional<TensorboardLog> tensorboard;
   if (config.tensorboard) observers.push_back(&tensorboard.emplace(folder.path, reported_steps, progress));
+  // After those above: a step with a line in the log is not reported again when the run resumes.
+  observers.insert(observers.end(), {&report, &checkpoint});
   TrainingRun::Ending ending = run.train(observers);
   if (!run.ranks().is_single_process() && run.strategy().traffic().steps > 0) progress.note(communication_line(run));
   if (ending == TrainingRun::Ending::diverged) fail_diverged(run, folder.checkpoint());
   if (ending == TrainingRun::Ending::stopped) throw Stopped{run.stop_signal()};
+  log.sync();  // a run with evaluation.json is complete and is not resumed
   write_evaluation(run, name, folder.evaluation());
   if (!before.empty()) progress.note(before);
   for (const std::string& line :

@@ -64,6 +64,8 @@ weight-decay = 0.5
 # partial: files that a failed program makes of what there is.
 Scenario = collections.namedtuple("Scenario", "setup command partial", defaults=["no file"])
 SCENARIOS = {
+    "train": Scenario([], TRAIN + " --resume auto"),
+    "train_force": Scenario([TRAIN + " --seed 1"], TRAIN + " --force"),
     "init": Scenario([f"train_baseline init {MODEL} --seed 1 --out start.h5"], f"train_baseline init {MODEL} --out start.h5"),
     "prepare": Scenario(["prepare --vocab 300 --text text.txt --out data"], "prepare --vocab 280 --text text.txt --out data"),
     "prepare_new": Scenario([], "prepare --vocab 280 --text text.txt --out data/new"),
