@@ -76,6 +76,7 @@ SCENARIOS = {
     "import": Scenario([TRAIN, "eval_baseline export run/checkpoint.h5 exported"],
                        "eval_baseline import exported imported.h5"),
     "report": Scenario([TRAIN], "report run --out page.html --csv tables/"),
+    "sweep": Scenario([], "sweep tiny.toml --workers 1 --threads 1 --out out", "out/tiny.*"),
 }
 
 

@@ -214,7 +214,7 @@ int run_single(const Request& request, StudyState& state) {
   require_index(state, job);
   read_states(state, job);
   const StudyRun& run = state.runs[job];
-  if (state.todo.empty() && !lacks_interventions(state, job)) {
+  if (state.todo.empty() && !lacks_interventions(state, job) && !keeps_optimizer_state(state, job)) {
     const bool failed =
         (state.earlier[job] ? state.earlier[job]->status : state.found[job].status) == RunStatus::failed;
     std::fprintf(stderr, "sweep: job %zu, %s: %s\n", job, printable(state.name(job)).c_str(),
@@ -254,7 +254,7 @@ int print_verdicts(const Request& request) {
   const RunsOfStudies runs = read_runs_of(registered, request.results.empty() ? folder.string() : request.results);
   std::fputs(verdicts_text(registered, runs).c_str(), stdout);
   if (request.out.empty()) return 0;
-  std::filesystem::create_directories(request.out);
+  make_folders(request.out);
   const std::string markdown = verdicts_markdown(registered, runs), csv = verdicts_csv(registered, runs);
   write_files_atomically({{request.out + "/verdicts.md", markdown}, {request.out + "/verdicts.csv", csv}});
   return 0;
@@ -288,7 +288,7 @@ int run(int argc, char** argv) {
     return 0;
   }
   if (request.index) return run_single(request, state);
-  std::filesystem::create_directories(request.out);
+  make_folders(request.out);
   const FolderLock lock(request.out);  // for the tables; each run folder has its own
   const StudyOutput output(request.out, state.study.name);
   output.require_free(request.force);

@@ -64,6 +64,7 @@ bool is_failure_of_run(Exit code) {
 }
 
 void drop_optimizer_state(const std::string& run) {
+  const FolderLock lock(run);
   const std::string path = run + "/checkpoint.h5";
   Checkpoint checkpoint = load_checkpoint(path);
   std::erase_if(checkpoint.tensors, [](const auto& tensor) { return tensor.first.starts_with(kOptimizerFolder); });
@@ -93,7 +94,7 @@ class StudyJobs {
         waiting_(state.todo.begin(), state.todo.end()),
         untrained_(state.todo.begin(), state.todo.end()) {
     for (std::size_t run = job.value_or(0); run < (job ? *job + 1 : state.runs.size()); ++run)
-      if (lacks_interventions(state, run)) waiting_.push_back(run);
+      if (lacks_interventions(state, run) || keeps_optimizer_state(state, run)) waiting_.push_back(run);
   }
 
   JobsResult run(std::size_t workers) {
@@ -131,7 +132,10 @@ class StudyJobs {
     return run_program("sweep", [&] {
       wait_for_folder(of.config.run, is_single_ ? std::chrono::seconds(0) : kMaxSaveTime);
       const Ablation& ablation = state_.groups[of.group].ablation;
-      if (!untrained_.contains(run)) return measure_interventions(of.config, ablation);
+      if (!untrained_.contains(run)) {
+        if (keeps_optimizer_state(state_, run)) drop_optimizer_state(of.config.run);
+        return lacks_interventions(state_, run) ? measure_interventions(of.config, ablation) : 0;
+      }
       const int code = state_.ranks > 1 ? train_on_ranks(run) : train_as_rank(of.config, ablation);
       if (code == 0 && !state_.study.whole_checkpoints) drop_optimizer_state(of.config.run);
       return code;
@@ -156,7 +160,8 @@ class StudyJobs {
 
   std::string outcome(std::size_t run, int exit_code, bool was_training) const {
     const RunConfig& config = state_.runs[run].config;
-    if (exit_code == 0) return was_training ? result_of_run(config.run) : "interventions measured";
+    if (exit_code == 0 && was_training) return result_of_run(config.run);
+    if (exit_code == 0) return state_.study.interventions ? "interventions measured" : "optimizer state removed";
     const FoundRun found = found_run(config);
     if (found.status == RunStatus::failed) return "failed: " + found.reason;
     return std::string(was_training ? "ended" : "its interventions ended") + " with exit code " +

@@ -131,11 +131,15 @@ void StudyOutput::write(const StudyState& state) const {
   write_file_atomically(stem_ + ".md", study_markdown(results));
   write_file_atomically(stem_ + ".svg", study_svg(results));
   std::fputs(study_text(results).c_str(), stdout);
+  std::string page;
   try {
-    const std::string page =
+    page =
         report::page(charted(outcomes), "Study " + state.study.name, report::read_chart_js(), 0, study_html(results));
-    write_file_atomically(stem_ + ".html", page);
-  } catch (const Error& error) { std::fprintf(stderr, "sweep: no page: %s\n", printable(error.what()).c_str()); }
+  } catch (const Error& error) {  // Chart.js is not installed
+    std::fprintf(stderr, "sweep: no page: %s\n", printable(error.what()).c_str());
+    return;
+  }
+  write_file_atomically(stem_ + ".html", page);
 }
 
 bool print_jobs_without_result(const StudyState& state) {

@@ -9,7 +9,9 @@
 #include "engine/check.h"
 #include "engine/data/data_source.h"
 #include "engine/io/file.h"
+#include "engine/io/hdf5_reader.h"
 #include "engine/io/printable.h"
+#include "model/model_checkpoint.h"
 #include "tools/report/results_csv.h"
 #include "train/run_config_table.h"
 
@@ -102,8 +104,7 @@ FoundRun found_run(const RunConfig& wanted, const std::function<std::string()>& 
 }
 
 void store_failure(const RunConfig& run, const std::string& reason) {
-  std::error_code ignored;  // the run may have failed before it made its folder
-  fs::create_directories(run.run, ignored);
+  make_folders(run.run);  // the run may have failed before it made it
   if (!fs::exists(run.run + "/config.toml")) write_file_atomically(run.run + "/config.toml", to_toml(run));
   std::string line = reason;
   std::replace(line.begin(), line.end(), '\n', ' ');
@@ -187,6 +188,17 @@ bool lacks_interventions(const StudyState& state, std::size_t run) {
   if (!state.study.interventions || state.earlier[run] || !is_complete(state.runs[run])) return false;
   const report::Run read = report::read_run_folder(state.name(run));
   return !read.evaluation || !read.evaluation->scalar.contains("change_removed_1");
+}
+
+bool keeps_optimizer_state(const StudyState& state, std::size_t run) {
+  const std::string checkpoint = state.name(run) + "/checkpoint.h5";
+  if (state.study.whole_checkpoints || state.earlier[run] || !is_complete(state.runs[run]) || !fs::exists(checkpoint))
+    return false;
+  try {
+    const std::vector<std::string> paths = Hdf5Reader(checkpoint).dataset_paths();
+    return std::any_of(paths.begin(), paths.end(),
+                       [](const std::string& path) { return path.starts_with(kOptimizerFolder); });
+  } catch (const Hdf5Failure&) { return false; }  // the programs that read it say what it is
 }
 
 }  // namespace sink

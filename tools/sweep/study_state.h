@@ -92,4 +92,8 @@ bool is_complete(const StudyRun& run);
 // Whether the study measures interventions and the complete run has none of its last step.
 bool lacks_interventions(const StudyState& state, std::size_t run);
 
+// Whether the study keeps parameters only and the complete run has its optimizer state: a sweep was killed before it
+// removed that.
+bool keeps_optimizer_state(const StudyState& state, std::size_t run);
+
 }  // namespace sink
