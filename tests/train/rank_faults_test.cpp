@@ -11,6 +11,7 @@
 
 #include "engine/rng.h"
 #include "tests/support/has_mpi.h"
+#include "tests/support/processes.h"
 #include "tests/support/subprocess.h"
 
 using namespace sink;
@@ -35,12 +36,6 @@ void pause_for(double seconds) { std::this_thread::sleep_for(std::chrono::durati
 std::int64_t steps_in(const std::string& run) {
   const std::string metrics = std::filesystem::exists(run + "/metrics.jsonl") ? read_bytes(run + "/metrics.jsonl") : "";
   return std::count(metrics.begin(), metrics.end(), '\n');
-}
-
-// The processes whose parent is `parent`.
-std::vector<pid_t> children_of(pid_t parent) {
-  std::ifstream file("/proc/" + std::to_string(parent) + "/task/" + std::to_string(parent) + "/children");
-  return {std::istream_iterator<pid_t>(file), {}};
 }
 
 std::string environment_of(pid_t process, const std::string& name) {
@@ -244,4 +239,20 @@ TEST_CASE("rank faults: the ranks end with the parent of --nproc") {
   ranks.send_to_launcher(SIGKILL);
   CHECK(ranks.wait() == 128 + SIGKILL);
   CHECK(have_ended(all));
+}
+
+TEST_CASE("rank faults: no rank begins when the parent of --nproc is killed before mpirun is tied to it") {
+  const std::string shim = program_path("tests/libfault_shim.so");
+  if (!has_mpi() || !std::filesystem::exists(shim)) return;  // the sanitizers' builds have no shim
+  TemporaryFolder folder;
+  std::vector<std::string> words{"/usr/bin/env", "LD_PRELOAD=" + shim, "FAULT_CALL=prctl:1:late"};
+  for (const std::string& word : words_of(program_path(run_line(folder / "run", "--steps 1000000 --nproc 2"))))
+    words.push_back(word);
+  Subprocess parent(folder, words);
+  const pid_t child = first_child_of(parent.pid());
+  REQUIRE(child > 0);
+  parent.send(SIGKILL);
+  CHECK(parent.wait() == 128 + SIGKILL);
+  CHECK(ends_within(child, 5));
+  ::kill(child, SIGTERM);
 }

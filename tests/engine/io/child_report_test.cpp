@@ -2,6 +2,7 @@
 #include "engine/io/child_report.h"
 
 #include <doctest/doctest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -11,6 +12,7 @@
 #include <stdexcept>
 
 #include "tests/support/files.h"
+#include "tests/support/processes.h"
 
 using namespace sink;
 
@@ -73,6 +75,21 @@ TEST_CASE("child report: time and size are bounded") {
   CHECK(report_of_child([] { return std::string(2 << 20, 'x'); }, limits).failure != "");
   std::chrono::duration<double> passed = std::chrono::steady_clock::now() - start;
   CHECK(passed.count() < 60);
+}
+
+TEST_CASE("child report: the child ends with a parent that is killed") {
+  const pid_t parent = ::fork();
+  if (parent == 0) {
+    report_of_child([] { return std::string(static_cast<std::size_t>(::sleep(60)), 'x'); }, {.wall_seconds = 60});
+    ::_exit(0);
+  }
+  const pid_t child = first_child_of(parent);
+  REQUIRE(child > 0);
+  ::usleep(200'000);  // until it sleeps
+  ::kill(parent, SIGKILL);
+  ::waitpid(parent, nullptr, 0);
+  CHECK(ends_within(child, 5));
+  ::kill(child, SIGKILL);
 }
 
 TEST_CASE("child report: the child has no voice and writes no file") {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "tests/support/processes.h"
 #include "tests/support/subprocess.h"
 #include "tools/report/run_reader.h"
 
@@ -95,6 +96,30 @@ TEST_CASE("sweep: killed in the middle it continues to the same values") {
   for (const char* run : {"out/baseline-0", "out/op_sigmoid_none-0"}) {
     CAPTURE(run);
     CHECK(numbers_of(killed / run) == numbers_of(straight / run));
+  }
+}
+
+TEST_CASE("sweep: a run ends with the sweep that is killed, also when that happens before it is tied to it") {
+  const std::string shim = program_path("tests/libfault_shim.so");
+  for (const bool late : {false, true}) {
+    CAPTURE(late);
+    if (late && !std::filesystem::exists(shim)) continue;  // the sanitizers' builds have none
+    Place place;
+    const std::string log = place / "out/baseline-0/metrics.jsonl";
+    std::vector<std::string> words{"/usr/bin/env"};
+    if (late) words.insert(words.end(), {"LD_PRELOAD=" + shim, "FAULT_CALL=prctl:1:late"});
+    for (const std::string& word : words_of(program_path(place.command("--seeds 0 --set steps=1000000"))))
+      words.push_back(word);
+    Subprocess sweep(place, words);
+    const pid_t child = first_child_of(sweep.pid());
+    REQUIRE(child > 0);
+    for (int i = 0; !late && i < 2000 && read_bytes(log).empty(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    sweep.send(SIGKILL);
+    CHECK(sweep.wait() == 128 + SIGKILL);
+    CHECK(ends_within(child, 10));  // it saves the run first
+    CHECK(read_bytes(log).empty() == late);
+    ::kill(child, SIGKILL);
   }
 }
 
