@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Breaks every policy on purpose, one line each, and sees that the golden values of the models that have it catch it.
+"""Breaks every policy on purpose, one line each, and sees that the golden values of the models that have it catch it;
+and each call that guards files and processes against faults, which tests/faults and tests of processes catch.
 
 Mutations that touch different models are made together and built once, in two rounds: each must fail every case of its own models, and
 no case of a model that has no mutation may fail. What all models share (rotary, softmax, pre-norm ...) is broken one
 mutation at a time, in a copy that builds and tests the baseline only.
 
   mutate.py                 all rounds; 10 to 20 minutes on two cores; the list as Markdown on stdout
-  mutate.py --round NAME    one of them: policies, more_policies, or the name of a shared policy
+  mutate.py --round NAME    one of them: policies, more_policies, the name of a shared policy, or faults
   mutate.py --list          the mutations
   mutate.py --check         whether each text that is to be broken stands in its file, once; a second
 
@@ -156,6 +157,51 @@ SHARED = {
                "rows[j] = heads[(i + heads_BHTD.dim(2) * heads_BHTD.dim(3)) % heads_BHTD.size()];"),
 }
 
+# What a power loss, a failing disk or a killed parent needs: (what is broken, file, old text, new text, test that must fail).
+FILE = "engine/io/file.cpp"
+FAULTS_OF = "python3 -B tests/faults/run_faults.py --build build/release --only "
+FAULTS = [
+    ("OutputFile: the file is not flushed", FILE, 'if (::fsync(descriptor_) != 0) fail_io("flush", path_, errno);', "",
+     FAULTS_OF + "init"),
+    ("OutputFile: the folder is not flushed after the rename", FILE, "temporary_path_.clear();\n  sync_folder(final_path_);",
+     "temporary_path_.clear();", FAULTS_OF + "init"),
+    ("OutputFile: a rename that fails is not noticed", FILE, 'if (::rename(temporary_path_.c_str(), final_path_.c_str()) != 0) '
+     'fail_io("replace", path_, errno);', "(void)!::rename(temporary_path_.c_str(), final_path_.c_str());", FAULTS_OF + "init"),
+    ("write_all: a short write is taken for a whole one", FILE, "bytes -= static_cast<std::size_t>(written);", "bytes = 0;",
+     FAULTS_OF + "init"),
+    ("make_folders: names of new folders are not flushed", FILE,
+     "for (const fs::path& folder : missing) sync_folder(folder.string());", "", FAULTS_OF + "prepare_new"),
+    ("export: the folder that holds the new one is not flushed", "model/open/hf_export.cpp", "sync_folder(path_);", "",
+     FAULTS_OF + "export"),
+    ("RunLog: the log is not flushed", "train/run_log.cpp", 'if (::fsync(descriptor_) != 0) fail_io("flush", path_, errno);', "",
+     FAULTS_OF + "train"),
+    ("train: the log's last line is not flushed", "train/trainer.cpp", "  log.sync();  //", "  //", FAULTS_OF + "train"),
+    ("train: a step is logged before its birth checkpoint", "train/trainer.cpp",
+     "observers.insert(observers.end(), {&report, &checkpoint});", "observers.insert(observers.begin(), {&report, &checkpoint});",
+     FAULTS_OF + "train"),
+    ("train --force: the older run goes before the new checkpoint is there", "train/trainer.cpp",
+     'save_run(folder ? folder->checkpoint() : "", run);\n    if (folder) folder->drop_older_run();',
+     'if (folder) folder->drop_older_run();\n    save_run(folder ? folder->checkpoint() : "", run);', FAULTS_OF + "train_force"),
+    ("train --force: the older run's new names are not flushed", "train/run_folder.cpp", 'sync_folder(to + "/config.toml");', "",
+     FAULTS_OF + "train_force"),
+    ("BirthCheckpoints: a removal is not flushed", "train/birth_checkpoints.cpp", "  sync_folder(path);\n", "", FAULTS_OF + "train"),
+    ("sweep: a page that cannot be written is no error", "tools/sweep/study_output.cpp",
+     '  write_file_atomically(stem_ + ".html", page);', '  try { write_file_atomically(stem_ + ".html", page); } catch (const Error&) {}',
+     FAULTS_OF + "sweep"),
+    ("sweep: an optimizer state that a killed sweep left is not removed", "tools/sweep/study_jobs.cpp",
+     "lacks_interventions(state, run) || keeps_optimizer_state(state, run)", "lacks_interventions(state, run)", FAULTS_OF + "sweep"),
+    ("sweep: a run outlives a killed sweep", "tools/sweep/worker_processes.cpp", "prctl(PR_SET_PDEATHSIG, SIGTERM);", "",
+     "build/release/tests/sweep_test --test-case=*that?is?killed*"),
+    ("sweep: a run begins after its sweep was killed", "tools/sweep/worker_processes.cpp", "if (getppid() != parent) _exit(1);",
+     "", "build/release/tests/sweep_test --test-case=*that?is?killed*"),
+    ("--nproc: mpirun outlives its killed parent", "engine/comm/mpirun.cpp", "::prctl(PR_SET_PDEATHSIG, SIGTERM);", "",
+     "build/release/tests/rank_faults_test --test-case=*with?the?parent*"),
+    ("--nproc: mpirun begins after its parent was killed", "engine/comm/mpirun.cpp",
+     "if (::getppid() != parent) ::_exit(128 + SIGTERM);", "", "build/release/tests/rank_faults_test --test-case=*no?rank?begins*"),
+    ("report_of_child: the child outlives its killed parent", "engine/io/child_report.cpp", "::prctl(PR_SET_PDEATHSIG, SIGKILL);",
+     "", "build/release/tests/child_report_test"),
+]
+
 
 def copy_checkout(folder):
     files = subprocess.run(["git", "ls-files", "-co", "--exclude-standard", "-z"], cwd=ROOT, check=True,
@@ -176,7 +222,7 @@ def mutate(folder, name, old, new):
 def stale():
     """Mutations whose text is not in its file, or more than once."""
     found = 0
-    for what, path, old, *_ in [*POLICIES, *MORE_POLICIES, *SHARED.values()]:
+    for what, path, old, *_ in [*POLICIES, *MORE_POLICIES, *SHARED.values(), *FAULTS]:
         count = (ROOT / path).read_text().count(old)
         if count != 1:
             print(f"mutate.py: {what}: {path} has {count} times `{old}`, expected once: update the list")
@@ -242,23 +288,54 @@ def round_of(shared):
         return [(what, path, ["baseline"], [] if "baseline" in failed else ["baseline"])], set()
 
 
+def round_of_faults():
+    """Each alone, in one copy: few sources are compiled again. Every test passes before and fails with its mutation."""
+    programs = ["train_baseline", "train_pos_learnable", "eval_baseline", "prepare", "report", "sweep"]
+    tests = ["fault_shim", "sweep_test", "rank_faults_test", "child_report_test"]
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="sinklab-mutate-") as name:
+        folder = pathlib.Path(name)
+        copy_checkout(folder)
+
+        def passes(test):
+            for command in (["cmake", "--preset", "release", "-DSINK_PROGRAMS=baseline;pos_learnable",
+                             "-DSINK_ABLATION_SET=baseline;op_sigmoid_none;pos_learnable"],
+                            ["ninja", "-C", "build/release", *programs, *tests]):
+                done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+                if done.returncode:
+                    sys.exit(f"mutate.py: error: {' '.join(command[:1])} failed:\n{done.stdout[-3000:]}{done.stderr[-2000:]}")
+            return subprocess.run(test.split(), cwd=folder, capture_output=True).returncode == 0
+
+        for test in sorted({test for *_, test in FAULTS}):
+            if not passes(test):
+                sys.exit(f"mutate.py: error: {test} fails without a mutation")
+        for what, path, old, new, test in FAULTS:
+            original = (folder / path).read_text()
+            mutate(folder, path, old, new)
+            rows.append((what, path, [test.replace("python3 -B ", "").replace(" --build build/release", "")], [test] if passes(test) else []))
+            (folder / path).write_text(original)
+            print(f"mutate.py: {what}: {'missed' if rows[-1][3] else 'caught'}", file=sys.stderr, flush=True)
+    return rows, set()
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--round", choices=["policies", "more_policies", *SHARED], help="one round only")
+    parser.add_argument("--round", choices=["policies", "more_policies", *SHARED, "faults"], help="one round only")
     parser.add_argument("--list", action="store_true", help="print the mutations and leave")
     parser.add_argument("--check", action="store_true", help="see whether the list is current and leave")
     options = parser.parse_args()
     if options.check:
         return 1 if stale() else 0
     if options.list:
-        for what, path, *_ in [*POLICIES, *MORE_POLICIES, *SHARED.values()]:
+        for what, path, *_ in [*POLICIES, *MORE_POLICIES, *SHARED.values(), *FAULTS]:
             print(f"{what}  ({path})")
         return 0
     missed = 0
     print("| broken on purpose | in | cases that must fail | missed |\n|---|---|---|---|")
     together = {"policies": POLICIES, "more_policies": MORE_POLICIES}
-    for name in [options.round] if options.round else [*together, *SHARED]:
-        rows, touched = round_of_policies(together[name]) if name in together else round_of(name)
+    for name in [options.round] if options.round else [*together, *SHARED, "faults"]:
+        rows, touched = (round_of_faults() if name == "faults" else
+                         round_of_policies(together[name]) if name in together else round_of(name))
         for what, path, cases, survivors in rows:
             shown = ", ".join(cases[:4]) + (f" and {len(cases) - 4} more" if len(cases) > 4 else "")
             print(f"| {what} | `{path}` | {shown} | {', '.join(survivors) or 'none'} |" if path else
