@@ -291,7 +291,7 @@ int prctl(int option, ...) {
   va_end(more);
   const pid_t parent = ::getppid();
   if (option == PR_SET_PDEATHSIG && shim().next(kPrctl) == kLate)
-    for (int i = 0; i < 1000 && ::getppid() == parent; ++i) ::usleep(10'000);
+    for (int i = 0; i < 200 && ::getppid() == parent; ++i) ::usleep(10'000);  // 2 s where it is gone already
   return static_cast<int>(::syscall(SYS_prctl, option, arguments[0], arguments[1], arguments[2], arguments[3]));
 }
 }
