@@ -17,7 +17,7 @@ inline constexpr const char* kWhatIsEvaluated =
 
 struct EvaluatedModel {
   // For a model of another program only the attributes that exist for it: tokenizer_json; begin_token, which its
-  // tokenizer puts before every text, and begin_rule, what decides that; prefix_token, which lm-evaluation-harness puts
+  // tokenizer puts before every text, and begin_rule, the source of that rule; prefix_token, which lm-evaluation-harness puts
   // before an empty context.
   Checkpoint checkpoint;
   std::unique_ptr<LanguageModel> model;

@@ -25,14 +25,17 @@ struct AttentionOptions {
   ComputeOptions compute;
 };
 
-// How the text began, for a person.
-std::string begin_of(const AttentionOptions& options, const Checkpoint& checkpoint, const TextCut& cut,
-                     const std::function<std::string(std::int32_t)>& token_text) {
+// How the text began, for a person. A run's --fixed-token counts before the begin token of a tokenizer.
+std::string begin_of(const AttentionOptions& options, const Checkpoint& checkpoint, const TrainedOn& run,
+                     const TextCut& cut, const std::function<std::string(std::int32_t)>& token_text) {
   if (options.given.tokens) return "as given";
-  const std::string rule = attribute_or(checkpoint, "begin_rule", "the run's --fixed-token");
+  const bool by_tokenizer = run.fixed_token < 0 && checkpoint.attributes.contains("begin_token");
+  const std::string rule = run.fixed_token >= 0 ? "the run's --fixed-token"
+                                                : attribute_or(checkpoint, "begin_rule",
+                                                               by_tokenizer ? "its tokenizer" : "no --fixed-token");
   if (cut.fixed_token >= 0 && cut.fixed_position == 1)
     return "the first is " + printable(token_text(static_cast<std::int32_t>(cut.fixed_token))) + ", added by " + rule;
-  return "no begin token (" + rule + (checkpoint.attributes.contains("begin_rule") ? ")" : ": none)");
+  return "no begin token (" + rule + ")";
 }
 
 struct ReadText {
@@ -51,7 +54,7 @@ ReadText read_text(const AttentionOptions& options, const Ablation& ablation) {
   labels.token_text = token_labels(checkpoint, nullptr);
   const TextCut cut = options.given.cut(checkpoint, run, model->sizes());
   labels.text_begins = !options.given.tokens && cut.fixed_token >= 0 && cut.fixed_position == 1;
-  labels.begin = begin_of(options, checkpoint, cut, labels.token_text);
+  labels.begin = begin_of(options, checkpoint, run, cut, labels.token_text);
   print_header(*model, options.model, ablation, options.compute);
   return {std::move(checkpoint), std::move(model),
           Tensor::from<std::int32_t>({1, static_cast<std::int64_t>(ids.size())}, ids), std::move(labels)};
@@ -73,8 +76,8 @@ int run_view(const AttentionOptions& options, const Ablation& ablation) {
   require_output(options.out, view_page_kind(), options.force);
   const ReadText text = read_text(options, ablation);
   ViewMaps maps(text.model->sizes(), text.tokens_1T.dim(1));
-  const AttentionSummary summary = summarise_attention(
-      *text.model, text.tokens_1T, [&](const HeadSummary&, const Tensor& weights_TT) { maps.add(weights_TT); });
+  const AttentionSummary summary =
+      summarise_attention(*text.model, text.tokens_1T, [&](const Tensor& weights_TT) { maps.add(weights_TT); });
   const std::string page = view_page(summary, text.labels, maps);
   write_file_atomically(options.out, page);
   std::printf("%s, %.2f MB\n", printable(options.out).c_str(), static_cast<double>(page.size()) / 1e6);
@@ -109,13 +112,11 @@ EvalCommand attention_command(CLI::App& app, const Ablation& ablation) {
 EvalCommand view_command(CLI::App& app, const Ablation& ablation) {
   auto options = std::make_shared<AttentionOptions>();
   options->out = "view.html";
-  CLI::App* command =
-      app.add_subcommand("view",
-                         "Draws the attention patterns of a text. Writes one page that needs no network: all heads are "
-                         "small maps, sorted by "
-                         "layer or by sink; a click opens one with its tokens, lines from token to token, and the "
-                         "lengths of values and of "
-                         "the residual stream. Texts have at most 1024 tokens; patterns of long ones are pooled.");
+  CLI::App* command = app.add_subcommand(
+      "view",
+      "Draws the attention patterns of a text. Writes one page that needs no network: all heads are small maps, "
+      "sorted by layer or by sink; a click opens one with its tokens, lines from token to token, and the lengths "
+      "of values and of the residual stream. Texts have at most 1024 tokens; patterns of long ones are pooled.");
   add_text_and_machine(command, *options);
   command->add_option("--out", options->out, "the page to write")->capture_default_str();
   command->add_flag("--force", options->force, "let --out replace a file that is no such page");

@@ -102,7 +102,7 @@ struct SummaryHooks final : HiddenStateHooks {
         head.head = first + n;
       });
       for (auto& [head, weights_TT] : computed) {
-        if (visit) visit(head, weights_TT);
+        if (visit) visit(weights_TT);
         summary.head_LH.push_back(std::move(head));
       }
     }

@@ -10,7 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <optional>
+#include <utility>
 #include <vector>
 
 #include "eval/sink/evaluation.h"
@@ -48,10 +48,11 @@ struct AttentionSummary {
   std::pair<double, std::int64_t> massive_ratio() const;
 };
 
-// Runs the model over tokens_1T, I32 of at most kLongestSummary tokens, one attention pattern at a time. `visit` sees
-// the proxy weights of each head, F64 (T, T) between tokens of the text, before they are released.
+// Runs the model over tokens_1T, I32 of at most kLongestSummary tokens. As many attention patterns as there are
+// threads are in memory at a time. `visit` sees the proxy weights of each head in turn, F64 (T, T) between tokens of
+// the text, before they are released.
 inline constexpr std::int64_t kLongestSummary = 1024;
-using PatternVisitor = std::function<void(const HeadSummary&, const Tensor& weights_TT)>;
+using PatternVisitor = std::function<void(const Tensor& weights_TT)>;
 AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T, const PatternVisitor& visit = {});
 
 // A token other than the first that is a sink in some heads: alpha_k above the study's threshold of 0.3. Only tokens

@@ -266,8 +266,7 @@ OpenConfig read_hf_config(const std::string& path) {
   if (type == "gpt_oss" && json.has("quantization_config"))
     json.refuse(
         "weights of type MXFP4 (`quantization_config`) are only read from GGUF files; expected one, or F32 or BF16, "
-        "which "
-        "transformers writes: from_pretrained(MODEL, "
+        "which transformers writes: from_pretrained(MODEL, "
         "quantization_config=Mxfp4Config(dequantize=True)).save_pretrained(FOLDER, "
         "save_original_format=False)");
   const ConfigJson keys = type == "gemma3" ? keys_of_text(json) : known_keys(json, type);

@@ -41,7 +41,7 @@ void load_family_weights(std::shared_ptr<const WeightFile> file, const OpenConfi
 // Exit::corrupt_checkpoint for a damaged tokenizer, Exit::bad_input for a file that cannot be opened.
 std::optional<Tokenizer> tokenizer_of(const OpenModel& model);
 
-// What says whether texts of the model begin with a token of its own: "tokenizer.ggml.add_bos_token = false", "the
+// The source of the rule whether texts begin with a special token: "tokenizer.ggml.add_bos_token = false", "the
 // post-processor of tokenizer.json", ...
 std::string begin_rule(const OpenModel& model);
 

@@ -119,7 +119,8 @@ TEST_CASE("sinklab: the command may come before or after the model, and is `atte
   for (std::string line; std::getline(lines, line);)
     CHECK_MESSAGE(std::count_if(line.begin(), line.end(), [](char c) { return (c & 0xC0) != 0x80; }) <= 100, line);
   CHECK(plain.err.starts_with("evaluating llama: "));
-  for (const std::string line : {"attention " + model, model + " attention", "attention --model " + model})
+  for (const std::string line :
+       {"attention " + model, model + " attention", "attention --model " + model, "--model " + model})
     CHECK(run(folder, "sinklab " + line + tokens).out == plain.out);
   const Result sink = run(folder, "sinklab " + model + " sink --map none" + tokens);
   CHECK(sink.code == 0);
@@ -133,6 +134,7 @@ TEST_CASE("sinklab: the command may come before or after the model, and is `atte
   CHECK(help.out.find("Usage: sinklab [COMMAND] MODEL [OPTIONS]") != std::string::npos);
   CHECK(run(folder, "sinklab sink --help").code == 0);
   check_refused(folder, "sinklab sink", 2, "sinklab sink MODEL");
+  check_refused(folder, "sinklab --text hello", 2, "sinklab attention MODEL");
   check_refused(folder, "sinklab " + model, 2, "--text");
   check_refused(folder, "sinklab " + (folder / "nothing.gguf") + tokens, 3, "nothing.gguf");
   check_refused(folder, "sinklab " + model + " --txt hello", 2, "did you mean --text?");

@@ -32,9 +32,10 @@ bool is_command(const std::string& word) {
   return std::find(names.begin(), names.end(), word) != names.end();
 }
 
-// "MODEL ..." becomes "attention MODEL ...", "MODEL sink ..." becomes "sink MODEL ...".
+// "MODEL ..." becomes "attention MODEL ...", as do options without a command; "MODEL sink ..." becomes "sink MODEL
+// ...".
 Words with_command(Words words) {
-  if (words.empty() || words[0].starts_with("-") || is_command(words[0])) return words;
+  if (is_command(words[0])) return words;
   if (words.size() > 1 && is_command(words[1]))
     std::swap(words[0], words[1]);
   else
@@ -59,7 +60,7 @@ bool asks_for_help(const Words& words) {
   });
 }
 
-// The ablation with the policies of the model.
+// The ablation with the policies of the model. The file is read once more for its values.
 const Ablation& ablation_of_model(const std::string& path) {
   if (is_open_model(path)) return ablation_named(open_model(path).config.family);
   const Checkpoint checkpoint = load_checkpoint(path);
@@ -76,8 +77,9 @@ const Ablation& ablation_of_model(const std::string& path) {
 }
 
 int run(Words words) {
-  if (words.empty() || asks_for_help(words) || words[0].starts_with("-"))
-    return run_eval(program(), words.empty() ? Words{"--help"} : with_command(words), ablation_named("baseline"));
+  if (words.empty()) words = {"--help"};
+  if (asks_for_help(words))
+    return run_eval(program(), words[0].starts_with("-") ? words : with_command(words), ablation_named("baseline"));
   words = with_command(std::move(words));
   const std::string model = model_of(words);
   if (model.empty()) throw Error("expected a model: sinklab " + printable(words[0]) + " MODEL [OPTIONS]", Exit::usage);
