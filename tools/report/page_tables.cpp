@@ -6,6 +6,7 @@
 #include <map>
 
 #include "tools/report/html_text.h"
+#include "tools/report/run_settings.h"
 
 namespace sink::report {
 namespace {
@@ -39,6 +40,17 @@ Column above_best_column(const std::vector<const Run*>& runs) {
           }};
 }
 
+// alpha_1 or alpha_* as a multiple of that of even attention.
+Column over_even_column(const std::string& over, const std::vector<const Run*>& runs, double EvenAttention::*member) {
+  std::map<const Evaluation*, double> ratios;
+  for (const Run* run : runs)
+    if (run->evaluation) ratios[&*run->evaluation] = alpha_over_even(*run).*member;
+  return {over, "/ even", 2, [ratios](const Evaluation& e) {
+            const auto ratio = ratios.find(&e);
+            return ratio == ratios.end() ? kNaN : ratio->second;
+          }};
+}
+
 std::vector<Column> columns(const TaskRuns& task) {
   const bool proxy = task.has_proxy();
   const std::string same = proxy ? "" : ", raw = proxy";
@@ -61,8 +73,10 @@ std::vector<Column> columns(const TaskRuns& task) {
                    [=](const Evaluation& e) { return e.sink_star_at(0.3, kind == "raw"); }});
   add(alpha, proxy ? "proxy" : "mean", "alpha_1");
   if (proxy) add(alpha, "raw", "alpha_1_raw");
+  all.push_back(over_even_column(alpha, task.runs, &EvenAttention::alpha_1));
   add(alpha, proxy ? "max, proxy" : "max", "alpha_1_max");
   add(star, proxy ? "proxy" : "mean", "alpha_star");
+  all.push_back(over_even_column(star, task.runs, &EvenAttention::alpha_star));
   if (proxy) add(star, "raw", "alpha_star_raw");
   all.push_back({"", term("row_sum", "row sum"), 2, [](const Evaluation& e) { return e.row_sum(); }});
   add("", "weight on *", "extra_key_mass", 2);

@@ -15,6 +15,7 @@
 #include "tools/csv.h"
 #include "tools/report/csv_lines.h"
 #include "tools/report/findings.h"
+#include "tools/report/run_settings.h"
 #include "train/run_config_table.h"
 
 namespace sink::report {
@@ -139,6 +140,12 @@ CsvColumn sink_k_column(std::size_t k, double ReadLine::*member) {
                              [member](const Cell& cell, ReadLine& line) { line.*member = cell.number(0, 100); }});
 }
 
+// Follows from other columns, so that it is written and never read.
+CsvColumn over_even_column(const char* name, double EvenAttention::*member) {
+  return where(is_measured, {name, [member](const Run& run) { return csv_field(alpha_over_even(run).*member); },
+                             [](const Cell&, ReadLine&) {}});
+}
+
 // Columns before those of interventions, before those of other epsilons, and the rest but for settings.
 constexpr const char* kLastBeforeChanges = "massive_ratio";
 constexpr const char* kLastBeforeEpsilons = "sink_3";
@@ -183,6 +190,8 @@ const std::vector<CsvColumn>& fixed_columns() {
          {"alpha_1", "alpha_1_raw", "alpha_others_raw", "alpha_1_max", "alpha_star", "alpha_star_raw", "row_mass",
           "extra_key_mass", "entropy", "first_value_norm_ratio", "value_share", kLastBeforeChanges})
       columns.push_back(scalar_column(name));
+    columns.push_back(over_even_column("alpha_1_over_even", &EvenAttention::alpha_1));
+    columns.push_back(over_even_column("alpha_star_over_even", &EvenAttention::alpha_star));
     columns.push_back(sink_k_column(2, &ReadLine::sink_2));
     columns.push_back(sink_k_column(3, &ReadLine::sink_3));
     columns.push_back({"seconds", [](const Run& run) { return csv_field(run.seconds); },

@@ -214,4 +214,10 @@ std::optional<EvenAttention> even_attention_of(const Run& run) {
                          .extra_key = run.evaluation->extra != "none"});
 }
 
+EvenAttention alpha_over_even(const Run& run) {
+  const std::optional<EvenAttention> even = even_attention_of(run);
+  if (!even) return {kNaN, kNaN};
+  return {run.evaluation->get("alpha_1") / even->alpha_1, run.evaluation->get("alpha_star") / even->alpha_star};
+}
+
 }  // namespace sink::report

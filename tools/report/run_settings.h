@@ -39,6 +39,9 @@ std::int64_t whole_setting(const Run& run, const char* key, std::int64_t otherwi
 // unknown.
 std::optional<EvenAttention> even_attention_of(const Run& run);
 
+// alpha_1 and alpha_* as multiples of those of even attention; NaN where one of the two is unknown.
+EvenAttention alpha_over_even(const Run& run);
+
 // Whether two runs differ in nothing but their seed. The measurement counts if both have finished.
 bool same_but_seed(const Run& a, const Run& b);
 

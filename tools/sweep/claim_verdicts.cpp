@@ -20,27 +20,16 @@ namespace {
 
 constexpr const char* kEven = "even";  // `against`: a model that spreads its attention evenly
 
-// "bias_k" of "bias_k-11".
-std::string group_of(const report::Run& run) {
-  const std::string seed = "-" + std::to_string(run.seed);
-  return run.name.ends_with(seed) ? run.name.substr(0, run.name.size() - seed.size()) : run.name;
-}
-
-bool is_complete(const report::Run& run) {
-  return run.finished && run.failure.empty() && run.step == run.steps && run.evaluation.has_value();
-}
-
 // NaN where the run has no such value.
 double value_of(const report::Run& run, const std::string& measure) {
   const report::Evaluation& e = *run.evaluation;
   if (measure == "val_loss") return e.get("val_loss");
+  const EvenAttention ratio = report::alpha_over_even(run);
+  if (measure == "excess_1") return ratio.alpha_1 - 1;
+  if (measure == "excess_star") return ratio.alpha_star - 1;
   const std::optional<EvenAttention> even = report::even_attention_of(run);
-  if (!even) return report::kNaN;
-  const double alpha_1 = e.get("alpha_1"), alpha_star = e.get("alpha_star");
-  if (measure == "excess_1") return alpha_1 / even->alpha_1 - 1;
-  if (measure == "excess_star") return alpha_star / even->alpha_star - 1;
-  if (std::isnan(even->alpha_star)) return alpha_1 / even->alpha_1 - 1;
-  return (alpha_1 + alpha_star) / (even->alpha_1 + even->alpha_star) - 1;
+  if (!even || std::isnan(even->alpha_star)) return ratio.alpha_1 - 1;
+  return (e.get("alpha_1") + e.get("alpha_star")) / (even->alpha_1 + even->alpha_star) - 1;
 }
 
 // The values of a group's complete runs of these seeds.
@@ -162,6 +151,15 @@ std::string markdown_of(const std::vector<Cells>& rows) {
 }
 
 }  // namespace
+
+std::string group_of(const report::Run& run) {
+  const std::string seed = "-" + std::to_string(run.seed);
+  return run.name.ends_with(seed) ? run.name.substr(0, run.name.size() - seed.size()) : run.name;
+}
+
+bool is_complete(const report::Run& run) {
+  return run.finished && run.failure.empty() && run.step == run.steps && run.evaluation.has_value();
+}
 
 const char* name_of(ClaimVerdict verdict) {
   switch (verdict) {

@@ -19,6 +19,11 @@ using RunsOfStudies = std::map<std::string, std::vector<report::Run>>;
 // damaged table.
 RunsOfStudies read_runs_of(const Preregistration& registered, const std::string& folder);
 
+// "bias_k" of "bias_k-11".
+std::string group_of(const report::Run& run);
+// Whether the run is whole, so that it may judge a claim.
+bool is_complete(const report::Run& run);
+
 enum class ClaimVerdict { replicated, contradicted, underpowered, not_testable, not_run };
 const char* name_of(ClaimVerdict verdict);
 

@@ -8,6 +8,7 @@
 
 #include "engine/io/parse_number.h"
 #include "engine/io/printable.h"
+#include "tools/report/run_settings.h"
 #include "tools/report/verdict.h"
 
 namespace sink {
@@ -26,6 +27,8 @@ double value_of(const report::Evaluation& e, const std::string& key) {
 // Measures that end in "_before" are those of the checkpoint from which the run started.
 double value_of(const StudyOutcome& outcome, const std::string& key) {
   const std::string_view suffix = "_before";
+  if (key == "alpha_1_over_even") return report::alpha_over_even(*outcome.run).alpha_1;
+  if (key == "alpha_star_over_even") return report::alpha_over_even(*outcome.run).alpha_star;
   if (!key.ends_with(suffix)) return value_of(*outcome.run->evaluation, key);
   return outcome.before ? value_of(*outcome.before, key.substr(0, key.size() - suffix.size())) : report::kNaN;
 }
@@ -137,9 +140,11 @@ const std::vector<Measure>& measures() {
       {"sink_1_raw", "Sink_1 % raw", 1},
       {"sink_star", "Sink_* % proxy", 1},
       {"alpha_1", "alpha_1 proxy", 3},
+      {"alpha_1_over_even", "alpha_1 / even proxy", 2},
       {"alpha_1_raw", "alpha_1 raw", 3},
       {"alpha_others_raw", "alpha_2..10 raw", 3},
       {"alpha_star", "alpha_* proxy", 3},
+      {"alpha_star_over_even", "alpha_* / even proxy", 2},
       {"val_loss", "loss", 3},
       {"row_mass", "row sum", 2},
       {"first_value_norm_ratio", "|v_1| / |v_t|", 2},

@@ -130,7 +130,8 @@ std::vector<std::string> notes(const StudyResults& results) {
                         : std::string(" The study's baseline, " + printable(results.study.baseline) +
                                       ", is not among these runs.")));
   lines.push_back(
-      "Sink threshold 0.3; raw: the attention weights; proxy: |a| / sum |a|. *: the extra key or sink token. Paper: Gu "
+      "Sink threshold 0.3; raw: the attention weights; proxy: |a| / sum |a|. *: the extra key or sink token. / even: "
+      "divided by the value of rows that spread their weight evenly over the keys they see. Paper: Gu "
       "et al. 2025 with its own model size and tokens, the row of the same experiment on the same kind of input "
       "(ours: " +
       inputs_of(results) + "); * there: proxy weights, else raw = proxy; n.r.: not reported.");

@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Makes every table and figure of this folder again from the measured runs, the files *-runs.csv.
+
+    python3 train/studies/results/make_tables.py build/release/sweep          # replaces what differs
+    python3 train/studies/results/make_tables.py build/release/sweep --check  # only compares; exit code 1 if it differs
+
+Run it in the root of the checkout. Nothing is trained.
+"""
+import argparse
+import csv
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+RESULTS = pathlib.Path("train/studies/results")
+INCOMPLETE = 3  # exit code of `sweep --collect` if a study has runs that the file does not have
+
+
+def study_of(runs_file):
+    name = runs_file.name.removesuffix("-runs.csv")
+    found = sorted(pathlib.Path("train/studies").rglob(name + ".toml"))
+    if not found:
+        sys.exit(f"make_tables: {runs_file}: there is no study {name}.toml below train/studies")
+    return name, found[0]
+
+
+def make(sweep, runs_file, out):
+    """Lets `sweep` write the tables of one file of runs to the folder `out`; returns their paths."""
+    name, study = study_of(runs_file)
+    with runs_file.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    seeds = sorted({int(row["seed"]) for row in rows})
+    groups = list(dict.fromkeys(row["run"].removesuffix("-" + row["seed"]) for row in rows))
+    command = [sweep, str(study), "--collect", "--data", "data/english", "--chat", "data/chat",
+               "--earlier", str(runs_file), "--seeds", ",".join(map(str, seeds)), "--only", ",".join(groups),
+               "--out", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    for reason, holds in (
+            ("its ablations are in " + str(study.parent), "is not known to this build" in done.stderr),
+            ("its study has gained runs since", done.returncode == INCOMPLETE),
+            ("it has values that only the folders of the runs have", name == "fine_tuning")):
+        if holds:
+            print(f"left out, {reason}: {runs_file}")
+            return []
+    if done.returncode != 0:
+        sys.exit(f"make_tables: {runs_file}: {' '.join(command)}\n{done.stderr}")
+    return [out / (name + ".md"), out / (name + ".svg")]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sweep", help="the program, with all ablations")
+    parser.add_argument("--check", action="store_true", help="compare only")
+    options = parser.parse_args()
+    differing = []
+    with tempfile.TemporaryDirectory() as folder:
+        for number, runs_file in enumerate(sorted(RESULTS.rglob("*-runs.csv"))):
+            for made in make(options.sweep, runs_file, pathlib.Path(folder) / str(number)):
+                committed = runs_file.parent / made.name
+                if committed.exists() and committed.read_bytes() == made.read_bytes():
+                    continue
+                differing.append(str(committed))
+                if not options.check:
+                    committed.write_bytes(made.read_bytes())
+    for path in differing:
+        print(("differs: " if options.check else "made again: ") + path)
+    print(f"make_tables: {len(differing)} files " + ("differ" if options.check else "made again"))
+    return 1 if options.check and differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
