@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <list>
 #include <optional>
 
 #include "engine/check.h"
@@ -16,6 +17,7 @@
 #include "engine/io/setting.h"
 #include "engine/threads.h"
 #include "model/all_ablations.h"
+#include "tools/sweep/budget_picture.h"
 #include "tools/sweep/claim_verdicts.h"
 #include "tools/sweep/machine_plan.h"
 #include "tools/sweep/study_jobs.h"
@@ -256,7 +258,12 @@ int print_verdicts(const Request& request) {
   if (request.out.empty()) return 0;
   make_folders(request.out);
   const std::string markdown = verdicts_markdown(registered, runs), csv = verdicts_csv(registered, runs);
-  write_files_atomically({{request.out + "/verdicts.md", markdown}, {request.out + "/verdicts.csv", csv}});
+  std::vector<NamedBytes> files{{request.out + "/verdicts.md", markdown}, {request.out + "/verdicts.csv", csv}};
+  std::list<std::string> figures;  // what `files` refers to
+  for (const auto& [study, _] : runs)
+    if (std::string svg = budget_svg(registered, runs, study); !svg.empty())
+      files.push_back({request.out + "/" + study + "-budget.svg", figures.emplace_back(std::move(svg))});
+  write_files_atomically(files);
   return 0;
 }
 

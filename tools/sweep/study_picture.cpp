@@ -8,10 +8,13 @@
 #include "engine/io/html.h"
 #include "engine/io/printable.h"
 #include "tools/sweep/study_results.h"
+#include "tools/sweep/svg.h"
 #include "train/run_config_table.h"
 
 namespace sink {
 namespace {
+
+using svg::circle, svg::diamond, svg::formatted, svg::line, svg::text_at, svg::ticks;
 
 constexpr int kLabels = 330, kPanel = 200, kGap = 110, kRow = 20, kTop = 84, kBottom = 30;  // pixels
 constexpr std::size_t kMaxLabelBytes = 50;
@@ -19,25 +22,6 @@ constexpr const char* kStyle =
     "text{font:12px sans-serif;fill:#222}.small{font-size:11px;fill:#555}.title{font-weight:bold}"
     ".grid{stroke:#ddd}.zero{stroke:#888}.ours{fill:#1f5fa8;stroke:#1f5fa8}.seed{fill:#1f5fa8;fill-opacity:.35}"
     ".paper{fill:none;stroke:#c4501b;stroke-width:1.5}.value{fill:#1f5fa8}.papers-value{fill:#c4501b}";
-
-std::string formatted(const char* format, double value) {
-  char text[32];
-  std::snprintf(text, sizeof text, format, value);
-  return text;
-}
-
-// A coordinate, in pixels.
-std::string pixel(double x) { return formatted("%.1f", x); }
-
-std::string text_at(double x, double y, const std::string& attributes, const std::string& text) {
-  return "<text" + (attributes.empty() ? "" : " " + attributes) + " x=\"" + pixel(x) + "\" y=\"" + pixel(y) + "\">" +
-         escape(text) + "</text>";
-}
-
-std::string line_at(const char* style, const std::string& x1, const std::string& x2, double y1, double y2) {
-  return std::string("<line class=\"") + style + "\" x1=\"" + x1 + "\" x2=\"" + x2 + "\" y1=\"" + pixel(y1) +
-         "\" y2=\"" + pixel(y2) + "\"/>";
-}
 
 double middle_of_row(std::size_t row) { return kTop + kRow * (static_cast<double>(row) + 0.5); }
 
@@ -64,24 +48,13 @@ bool all_equal(const StudyResults& results, const Key& key) {
                      [&](const GroupResult& group) { return key(group.group) == key(results.groups.front().group); });
 }
 
-// What an ablation changes, in a few words; its name if it has no line in tools/study/paper.json.
-std::string words_of(const std::string& ablation) {
-  std::string meaning = paper_row_of(ablation).meaning;
-  if (ablation == "baseline" || meaning == paper_row_of("").meaning) return ablation;
-  if (const std::size_t source = meaning.rfind(" ("); meaning.ends_with(')') && source != std::string::npos)
-    meaning.resize(source);
-  if (const std::string family = "a family of open models: "; meaning.starts_with(family))
-    meaning.erase(0, family.size());
-  return meaning;
-}
-
 // "weight decay 0.5", "sigmoid of the score, tuned": what distinguishes a group from the others.
 std::string label_of(const StudyResults& results, const StudyGroup& group,
                      const std::vector<const Setting<RunConfig>*>& varying) {
   const bool one_ablation = all_equal(results, [](const StudyGroup& each) { return each.ablation.name; });
   const bool is_baseline = group.name == results.study.baseline;
   std::vector<std::string> words;
-  if (!one_ablation) words.push_back(words_of(group.ablation.name));
+  if (!one_ablation) words.push_back(short_meaning(group.ablation.name));
   if (!all_equal(results, [](const StudyGroup& each) { return describe(each.input_kind()); }))
     words.push_back(describe(group.input_kind()));
   if (!group.from.empty()) words.push_back("tuned");
@@ -204,17 +177,6 @@ Panel panel_of(const StudyResults& results, const RowOrder& order, const std::st
   return panel;
 }
 
-// Three to six round values.
-std::vector<double> ticks(double low, double high) {
-  const double range = high - low;
-  double step = std::pow(10, std::floor(std::log10(range)));
-  while (range / step < 3) step /= range / step < 1.5 ? 5 : 2;
-  while (range / step > 6) step *= 2;
-  std::vector<double> at;
-  for (double n = std::ceil(low / step); n * step <= high && at.size() < 20; ++n) at.push_back(n * step);
-  return at;
-}
-
 // Our mean, and next to it the paper's value.
 std::string values_at(double x, double y, const Panel& panel, const Mark& mark) {
   std::string svg;
@@ -241,25 +203,20 @@ std::string drawn(const Panel& panel, double left) {
   for (double tick : ticks(panel.low, panel.high)) {
     const bool zero = std::abs(tick) < 1e-12;
     svg +=
-        line_at(zero ? "zero" : "grid", pixel(x(tick)), pixel(x(tick)), kTop - 4, bottom) +
+        line(zero ? "zero" : "grid", x(tick), x(tick), kTop - 4, bottom) +
         text_at(x(tick), bottom + 14, "class=\"small\" text-anchor=\"middle\"", formatted("%.4g", zero ? 0.0 : tick)) +
         "\n";
   }
   for (std::size_t r = 0; r < panel.rows.size(); ++r) {
     const Mark& row = panel.rows[r];
     const double y = middle_of_row(r);
-    if (const auto papers = paper_value(row.papers_value)) {
-      const double at = x(*papers);
-      svg += "<path class=\"paper\" d=\"M" + pixel(at - 5) + " " + pixel(y) + "L" + pixel(at) + " " + pixel(y - 5) +
-             "L" + pixel(at + 5) + " " + pixel(y) + "L" + pixel(at) + " " + pixel(y + 5) + "Z\"/>\n";
-    }
+    if (const auto papers = paper_value(row.papers_value)) { svg += diamond("paper", x(*papers), y) + "\n"; }
     svg += values_at(left + kPanel + 8, y + 4, panel, row);
     if (row.mean.n == 0) continue;
-    if (row.mean.has_interval()) svg += line_at("ours", pixel(x(row.mean.low())), pixel(x(row.mean.high())), y, y);
+    if (row.mean.has_interval()) svg += line("ours", x(row.mean.low()), x(row.mean.high()), y, y);
     for (double seed : row.seeds)
-      if (row.seeds.size() > 1)
-        svg += "<circle class=\"seed\" cx=\"" + pixel(x(seed)) + "\" cy=\"" + pixel(y) + "\" r=\"3\"/>";
-    svg += "<circle class=\"ours\" cx=\"" + pixel(x(row.mean.mean)) + "\" cy=\"" + pixel(y) + "\" r=\"4\"/>\n";
+      if (row.seeds.size() > 1) svg += circle("seed", x(seed), y, 3);
+    svg += circle("ours", x(row.mean.mean), y, 4) + "\n";
   }
   return svg;
 }
