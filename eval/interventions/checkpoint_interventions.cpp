@@ -27,11 +27,14 @@ nlohmann::ordered_json finite_or_words(const std::vector<double>& values) {
 
 nlohmann::ordered_json json_of(const InterventionResult& r) {
   nlohmann::ordered_json json{{"name", r.name}, {"meaning", r.meaning}};
-  if (r.layer >= 0) json.update({{"layer", r.layer}, {"head", r.head}});
+  if (r.layer >= 0) json["layer"] = r.layer;
+  if (r.head >= 0) json["head"] = r.head;
+  if (r.token >= 0) json["token"] = r.token;
   json.update({{"loss_before", finite_or_word(r.before)},
                {"loss", finite_or_word(r.loss)},
                {"change", finite_or_word(r.change)},
                {"standard_error", finite_or_word(r.error)},
+               {"last_change", finite_or_word(r.last_change)},
                {"divergence", finite_or_word(r.divergence)},
                {"greedy_changed", finite_or_word(r.greedy_changed)}});
   return json;
@@ -78,6 +81,24 @@ Batch sequences_of(const InterventionRequest& request, const Checkpoint& checkpo
   return data->validation_batch(0, std::min(request.sequences, data->validation_sequences()));
 }
 
+// (1, T'): the other text of `patch`, tokenised as the text is.
+Tensor source_tokens(const InputOptions& given, const std::string& text, const Checkpoint& checkpoint,
+                     const Sizes& sizes) {
+  InputOptions source = given;
+  source.tokens = source.text_file = std::nullopt;
+  source.text = text;
+  const std::vector<std::int32_t> ids = source.one_sequence(checkpoint, sizes, sizes.context);
+  return Tensor::from({1, static_cast<std::int64_t>(ids.size())}, ids);
+}
+
+std::vector<std::string> texts_of(const Batch& one_sequence, const Checkpoint& checkpoint) {
+  const auto text_of = token_labels(checkpoint, nullptr);
+  const std::int32_t* ids = one_sequence.tokens_BT().data<std::int32_t>();
+  std::vector<std::string> texts;
+  for (std::int64_t t = 0; t < one_sequence.context(); ++t) texts.push_back(text_of(ids[t]));
+  return texts;
+}
+
 // Sequences at a time. Two such batches of logits are in memory, in addition to the logits before.
 std::int64_t batch_of(const InterventionRequest& request, std::int64_t T, const Sizes& sizes) {
   constexpr std::int64_t kMaxLogits = std::int64_t{1} << 26;
@@ -88,17 +109,22 @@ std::int64_t batch_of(const InterventionRequest& request, std::int64_t T, const 
 
 }  // namespace
 
-CheckpointInterventions intervene_on_checkpoint(const InterventionRequest& request, const Ablation& ablation) {
+CheckpointInterventions intervene_on_checkpoint(const InterventionRequest& asked, const Ablation& ablation) {
+  InterventionRequest request = asked;
   const EvaluatedModel evaluated =
       load_evaluated(request.checkpoint, ablation, stored_type(request.precision), Device::cpu);
   LanguageModel& model = *evaluated.model;
   const Sizes& sizes = model.sizes();
   const Batch sequences = sequences_of(request, evaluated.checkpoint, sizes);
   const std::int64_t batch = batch_of(request, sequences.context(), sizes);
+  for (Intervention& intervention : request.interventions)
+    if (intervention.what == Intervention::What::patch && !intervention.source_BT.defined())
+      intervention.source_BT = source_tokens(request.given, intervention.source, evaluated.checkpoint, sizes);
   for (const Intervention& intervention : request.interventions)
     require_places(intervention, sizes, sequences.context());
   if (request.before_computation) request.before_computation(model);
-  CheckpointInterventions all{intervene(model, sequences, request.interventions, batch), {}, {}};
+  CheckpointInterventions all{.measured = intervene(model, sequences, request.interventions, batch)};
+  if (sequences.sequences() == 1) all.tokens = texts_of(sequences, evaluated.checkpoint);
   if (request.with_kurtosis) all.kurtosis = activation_kurtosis(model, sequences, batch);
   all.json = json_of(all, request, ablation, evaluated.checkpoint);
   return all;

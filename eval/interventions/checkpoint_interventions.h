@@ -28,8 +28,9 @@ struct InterventionRequest {
 
 struct CheckpointInterventions {
   Interventions measured;
-  std::optional<ActivationKurtosis> kurtosis;
-  std::string json;  // an object with the results and what they are of
+  std::optional<ActivationKurtosis> kurtosis = {};
+  std::vector<std::string> tokens;  // their texts, if there is one sequence
+  std::string json;                 // an object with the results and what they are of
 };
 
 // Throws Error like load_evaluated, validation_text, InputOptions and intervene.

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "engine/tensor.h"
+
 namespace sink {
 
 // The elements that share a scale. In a matrix (out, in): all, or those of one output; q, k, v are one matrix, as are a
@@ -28,6 +30,9 @@ struct Intervention {
     constant,      // o_i - (a_ik - mean_i a_ik) v_k: every query gets the same amount of v_k
     value,         // v_k = 0, or the mean of the values of all other tokens over all sequences, of its head
     key,           // k_k = scale k_k + along k_k / |k_k|
+    // Of the tokens themselves, all by default:
+    head,   // the output z of a head: zero, or the mean of its outputs for all tokens of all sequences
+    patch,  // the residual stream after a block, or the outputs of heads, is what it is in another text
     // Of the model:
     clip,      // |x| of the residual stream after each block at most `largest`, or `medians` times the median |x| of
                // that layer and sequence (Sun et al. 2024)
@@ -35,16 +40,21 @@ struct Intervention {
   };
 
   std::string name;     // letters, digits and blanks
+  std::string group;    // the name of all with per_head or per_token; else the name
   std::string meaning;  // a sentence
   What what = What::mask;
-  std::vector<std::int64_t> tokens{1};      // from 1, in order; for `clip`, none: all
+  std::vector<std::int64_t> tokens{1};      // from 1, in order; for `head`, `patch` and `clip`, none: all
   std::vector<std::int64_t> layers, heads;  // from 0; none: all
   bool per_head = false;                    // one result for each layer and head
+  bool per_token = false;                   // one for each layer and token; `patch` of the residual stream
   bool mean_value = false;
   double scale = 1, along = 0;
   double largest = 0, medians = 0;  // one of them is above 0
   Quantisation quantisation;
-  std::string origin;  // "settings.toml: line 3", for messages
+  bool of_residual = false;  // `patch`: the residual stream, not heads
+  std::string source;        // `patch`: the other text,
+  Tensor source_BT;          // and its tokens (1, T'), of which those at the chosen places are used
+  std::string origin;        // "settings.toml: line 3", for messages
 };
 
 }  // namespace sink

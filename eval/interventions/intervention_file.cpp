@@ -22,8 +22,9 @@ constexpr std::size_t kMaxEntries = 1000;  // interventions in a file, and eleme
 constexpr double kLargestNumber = 1e6;
 
 const std::map<std::string, What> kWhats{
-    {"mask", What::mask},   {"redistribute", What::redistribute}, {"key", What::key},  {"constant", What::constant},
-    {"value", What::value}, {"quantise", What::quantise},         {"clip", What::clip}};
+    {"mask", What::mask},   {"redistribute", What::redistribute}, {"key", What::key},   {"constant", What::constant},
+    {"value", What::value}, {"quantise", What::quantise},         {"clip", What::clip}, {"head", What::head},
+    {"patch", What::patch}};
 
 std::string quoted_word(const std::string& word) { return "`" + printable(word.substr(0, kMaxQuoted)) + "`"; }
 
@@ -160,6 +161,17 @@ std::string in_bits(int bits, const std::string& what, const std::string& scale)
   return bits == 0 ? "" : what + " in " + std::to_string(bits) + " bits, a scale a " + scale;
 }
 
+void read_source_tokens(const Entries& entries, const TomlEntry& ids, Intervention& one) {
+  std::vector<std::int32_t> tokens;
+  for (const std::string& text : ids.values) {
+    tokens.push_back(static_cast<std::int32_t>(entries.whole(ids, text, 0, 1'000'000'000)));
+    one.source += (one.source.empty() ? "tokens " : " ") + text;
+  }
+  if (tokens.empty() || tokens.size() > kMaxEntries)
+    entries.refuse(ids.line, "source-tokens must be a list of 1 to 1000 ids, got " + std::to_string(tokens.size()));
+  one.source_BT = Tensor::from({1, static_cast<std::int64_t>(tokens.size())}, tokens);
+}
+
 // Reads the keys of this kind only. Returns the meaning of the intervention.
 std::string read_kind(Entries& entries, Intervention& one) {
   const std::string of = list_of("token", one.tokens);
@@ -180,6 +192,19 @@ std::string read_kind(Entries& entries, Intervention& one) {
         entries.refuse(entries.line(), "what = \"key\" has a scale other than 1, or an along other than 0");
       return of + ": its key times " + plain_number(one.scale) +
              (one.along == 0 ? "" : ", and " + plain_number(one.along) + " along it");
+    case What::head:
+      one.mean_value = entries.word("value", {"zero", "mean"}, "zero") == "mean";
+      return std::string("the output of heads is ") + (one.mean_value ? "their mean" : "zero") +
+             (one.tokens.empty() ? "" : ", " + of);
+    case What::patch: {
+      const TomlEntry *text = entries.find("source"), *ids = entries.find("source-tokens");
+      if ((text != nullptr) == (ids != nullptr) || (text && entries.one(*text).empty()))
+        entries.refuse(entries.line(), "what = \"patch\" has a source = \"another text\", or its ids as source-tokens");
+      if (text) one.source = entries.one(*text);
+      if (ids) read_source_tokens(entries, *ids, one);
+      return std::string(one.of_residual ? "the residual stream after blocks" : "the output of heads") +
+             " is that of the source" + (one.tokens.empty() ? "" : ", " + of);
+    }
     case What::clip:
       one.largest = entries.number("largest", 0, 0);
       one.medians = entries.number("medians", 0, 0);
@@ -218,12 +243,14 @@ Intervention read_intervention(const TomlSection& section, const std::string& wh
   const std::string what = entries.word("what", whats, "");
   if (what.empty()) entries.refuse(section.line, "an intervention has what = " + one_of(whats));
   one.what = kWhats.at(what);
-  const bool of_attention = one.what != What::clip && one.what != What::quantise;
+  const bool of_all_tokens = one.what == What::clip || one.what == What::head || one.what == What::patch;
   if (one.what != What::quantise) {
-    one.tokens = entries.places("tokens", 1, of_attention ? one.tokens : std::vector<std::int64_t>());
+    one.tokens = entries.places("tokens", 1, of_all_tokens ? std::vector<std::int64_t>() : one.tokens);
     one.layers = entries.places("layers", 0, {});
   }
-  if (of_attention) {
+  if (one.what == What::patch) one.of_residual = entries.word("at", {"residual", "heads"}, "residual") == "residual";
+  if (one.of_residual) one.per_token = entries.truth("per-token");
+  if (one.what != What::clip && one.what != What::quantise && !one.of_residual) {
     one.heads = entries.places("heads", 0, {});
     one.per_head = entries.truth("per-head");
   }

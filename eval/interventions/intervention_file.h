@@ -12,12 +12,16 @@ namespace sink {
 //
 //   [[interventions]]
 //   name = "mask first"       letters, digits and blanks, at most 40, unique
-//   what = "mask"             or "redistribute", "constant", "value", "key", "clip", "quantise" (intervention.h)
-//   tokens = [1]              from 1; default: the first, for clip all
+//   what = "mask"             or "redistribute", "constant", "value", "key", "head", "patch", "clip", "quantise"
+//                             (intervention.h)
+//   tokens = [1]              from 1; default: the first; for head, patch and clip all
 //   layers = [0, 1]           from 0; default: all; not for quantise
-//   heads = [3]               from 0; default: all; not for clip and quantise
-//   per-head = true           one result for each layer and head; not for clip and quantise
-//   value = "zero"            or "mean"; for value
+//   heads = [3]               from 0; default: all; not for clip, quantise and the residual stream
+//   per-head = true           one result for each layer and head; where heads are
+//   value = "zero"            or "mean"; for value and head
+//   source = "another text"   for patch; or source-tokens = [1, 5, 9], its ids
+//   at = "residual"           or "heads"; for patch: the residual stream after blocks, or the outputs of heads
+//   per-token = true          one result for each layer and token; for patch of the residual stream
 //   scale = 0.5  along = -2   for key, one of them or both
 //   largest = 50              for clip; or medians = 100
 //   weight-bits = 8  input-bits = 8       for quantise, 2 to 16, one of them or both

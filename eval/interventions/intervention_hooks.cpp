@@ -6,6 +6,7 @@
 #include <xtensor/xview.hpp>
 
 #include "engine/tensor_view.h"
+#include "eval/interventions/place_hooks.h"
 #include "eval/interventions/quantisation.h"
 #include "eval/vector_statistics.h"
 
@@ -205,14 +206,27 @@ struct QuantiseHooks final : ForwardHooks {
 }  // namespace
 
 void ValueSums::attention(AttentionPoint& point) {
-  const Tensor& v_BGTD = point.v_BGTD;
   const std::size_t layer = static_cast<std::size_t>(point.layer);
-  if (sums_GTD_.size() <= layer)
-    sums_GTD_.push_back(Tensor::zeros({v_BGTD.dim(1), v_BGTD.dim(2), v_BGTD.dim(3)}, DType::F64));
-  if (layer == 0) sequences_ += v_BGTD.dim(0);
-  const Tensor values_BGTD = v_BGTD.to(DType::F64);
-  auto values = view<double, 4>(values_BGTD);
-  for (std::size_t b = 0; b < values.shape(0); ++b) view<double, 3>(sums_GTD_[layer]) += xt::view(values, b);
+  if (layer == 0) sequences_ += point.v_BGTD.dim(0);
+  const auto add_to = [&](std::vector<Tensor>& sums, const Tensor& x_BHTD) {
+    if (sums.size() <= layer) sums.push_back(Tensor::zeros({x_BHTD.dim(1), x_BHTD.dim(2), x_BHTD.dim(3)}, DType::F64));
+    const Tensor added = x_BHTD.to(DType::F64);
+    auto x = view<double, 4>(added);
+    for (std::size_t b = 0; b < x.shape(0); ++b) view<double, 3>(sums[layer]) += xt::view(x, b);
+  };
+  add_to(sums_GTD_, point.v_BGTD);
+  add_to(outputs_HTD_, point.o_BHTD.value());
+}
+
+Tensor ValueSums::mean_output(std::int64_t layer) const {
+  const Tensor& sums_HTD = outputs_HTD_[static_cast<std::size_t>(layer)];
+  const std::int64_t tokens = sums_HTD.dim(1) - extra_tokens_;
+  Tensor mean_HD = Tensor::zeros({sums_HTD.dim(0), sums_HTD.dim(2)}, DType::F64);
+  auto mean = view<double, 2>(mean_HD);
+  auto sums = view<double, 3>(sums_HTD);
+  for (std::int64_t t = extra_tokens_; t < sums_HTD.dim(1); ++t)
+    mean += xt::view(sums, xt::all(), t) / static_cast<double>(tokens * sequences_);
+  return mean_HD;
 }
 
 Tensor ValueSums::mean(std::int64_t layer, const std::vector<std::int64_t>& tokens) const {
@@ -229,7 +243,9 @@ Tensor ValueSums::mean(std::int64_t layer, const std::vector<std::int64_t>& toke
 }
 
 std::unique_ptr<ForwardHooks> hooks_of(const Intervention& intervention, std::int64_t extra_tokens,
-                                       const ValueSums& values) {
+                                       const ValueSums& values, const SourceActivations* source) {
+  if (intervention.what == What::head) return head_hooks(intervention, extra_tokens, values);
+  if (intervention.what == What::patch) return patch_hooks(intervention, extra_tokens, *source);
   if (intervention.what == What::clip) return std::make_unique<ClipHooks>(intervention, extra_tokens);
   if (intervention.what != What::quantise) return std::make_unique<AttentionHooks>(intervention, extra_tokens, values);
   if (intervention.quantisation.input_bits == 0) return nullptr;

@@ -4,11 +4,12 @@
 #include <memory>
 
 #include "eval/interventions/intervention.h"
+#include "eval/interventions/source_activations.h"
 #include "model/forward_hooks.h"
 
 namespace sink {
 
-// Sums of values over sequences, by layer, token, and key head.
+// Sums over sequences of values, by layer, token and key head, and of the outputs of heads.
 class ValueSums final : public ForwardHooks {
  public:
   explicit ValueSums(std::int64_t extra_tokens) : extra_tokens_(extra_tokens) {}
@@ -16,15 +17,17 @@ class ValueSums final : public ForwardHooks {
 
   // (G, D) F64: the mean over all sequences and all tokens but these (from 1); zero if there are no others.
   Tensor mean(std::int64_t layer, const std::vector<std::int64_t>& tokens) const;
+  // (H, D) F64: the mean output of each head, over all sequences and tokens.
+  Tensor mean_output(std::int64_t layer) const;
 
  private:
   std::int64_t extra_tokens_, sequences_ = 0;
-  std::vector<Tensor> sums_GTD_;  // [layer] F64
+  std::vector<Tensor> sums_GTD_, outputs_HTD_;  // [layer] F64
 };
 
-// Null for an intervention that changes weights only. `values` are those of the unchanged model, for mean values; they
-// and the intervention must outlive the hooks.
+// Null for an intervention that changes weights only. `values` are those of the unchanged model, for means; `source` is
+// for `patch`, else null. They and the intervention must outlive the hooks.
 std::unique_ptr<ForwardHooks> hooks_of(const Intervention& intervention, std::int64_t extra_tokens,
-                                       const ValueSums& values);
+                                       const ValueSums& values, const SourceActivations* source);
 
 }  // namespace sink

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <memory>
 #include <numeric>
 #include <span>
@@ -33,6 +34,7 @@ void in_batches(std::int64_t sequences, std::int64_t batch, F&& f) {
 // The logits of one position before and after.
 struct RowComparison {
   double before = 0, after = 0, divergence = 0;  // losses -log p(target), 0 without a target
+  bool is_predicted = false;
   bool same_greedy = true;
 };
 
@@ -45,6 +47,7 @@ RowComparison compare_rows(std::span<const R> z, std::span<const R> y, std::int3
   row.same_greedy =
       std::max_element(z.begin(), z.end()) - z.begin() == std::max_element(y.begin(), y.end()) - y.begin();
   if (target >= 0) {
+    row.is_predicted = true;
     const auto id = static_cast<std::size_t>(target);
     row.before = lse_z - static_cast<double>(z[id]);
     row.after = lse_y - static_cast<double>(y[id]);
@@ -54,7 +57,7 @@ RowComparison compare_rows(std::span<const R> z, std::span<const R> y, std::int3
 
 // The results of one intervention, one value for each sequence.
 struct Comparison {
-  std::vector<double> before, after, divergence, changed;
+  std::vector<double> before, after, divergence, changed, last;
 
   void add(const Tensor& before_BTV, const Tensor& after_BTV, const Tensor& targets_BT) {
     const std::int64_t B = after_BTV.dim(0), T = after_BTV.dim(1), V = after_BTV.dim(2);
@@ -72,10 +75,11 @@ struct Comparison {
     for (std::int64_t b = 0; b < B; ++b) {
       double predicted = 0;
       RowComparison sum;
-      double changed = 0;
+      double changed = 0, last = 0;
       for (std::int64_t n = b * T; n < (b + 1) * T; ++n) {
         const RowComparison& row = rows[static_cast<std::size_t>(n)];
-        predicted += targets[n] >= 0;
+        predicted += row.is_predicted;
+        if (row.is_predicted) last = row.after - row.before;
         changed += !row.same_greedy;
         sum.before += row.before, sum.after += row.after, sum.divergence += row.divergence;
       }
@@ -83,6 +87,7 @@ struct Comparison {
       after.push_back(sum.after / std::max(1.0, predicted));
       divergence.push_back(sum.divergence / static_cast<double>(T));
       this->changed.push_back(changed / static_cast<double>(T));
+      this->last.push_back(last);
     }
   }
 };
@@ -92,8 +97,9 @@ struct Intervened {
   std::unique_ptr<QuantisedMatrices> matrices;
   std::unique_ptr<ForwardHooks> hooks;  // null if the intervention changes weights only
 
-  Intervened(LanguageModel& model, const Intervention& intervention, const ValueSums& values)
-      : hooks(hooks_of(intervention, model.extra_tokens(), values)) {
+  Intervened(LanguageModel& model, const Intervention& intervention, const ValueSums& values,
+             const SourceActivations* source)
+      : hooks(hooks_of(intervention, model.extra_tokens(), values, source)) {
     const Quantisation& how = intervention.quantisation;
     if (intervention.what == What::quantise && how.weight_bits > 0)
       matrices = std::make_unique<QuantisedMatrices>(model, how.weight_bits, how.weights);
@@ -106,62 +112,78 @@ InterventionResult result_of(const Intervention& intervention, const Comparison&
   const xt::xtensor<double, 1> change = xt::adapt(found.after) - xt::adapt(found.before);
   InterventionResult result{.name = intervention.name,
                             .meaning = intervention.meaning,
+                            .group = intervention.group,
                             .before = mean_of(found.before),
                             .loss = mean_of(found.after),
                             .change = xt::mean(change)(),
                             .error = std::nan(""),
+                            .last_change = mean_of(found.last),
                             .divergence = mean_of(found.divergence),
                             .greedy_changed = mean_of(found.changed)};
-  if (intervention.per_head) {
-    result.layer = intervention.layers[0];
-    result.head = intervention.heads[0];
-  }
+  if (intervention.per_head || intervention.per_token) result.layer = intervention.layers[0];
+  if (intervention.per_head) result.head = intervention.heads[0];
+  if (intervention.per_token) result.token = intervention.tokens[0];
   if (change.size() < 2) return result;
   const double count = static_cast<double>(change.size());
   result.error = std::sqrt(xt::sum(xt::square(change - result.change))() / (count - 1) / count);
   return result;
 }
 
-// Replaces interventions with per_head by one for each layer and head.
-std::vector<Intervention> by_heads(const std::vector<Intervention>& interventions, const Sizes& sizes) {
-  auto all_of = [](const std::vector<std::int64_t>& chosen, std::int64_t count) {
+// Replaces interventions with per_head or per_token by one for each layer, and head or token.
+std::vector<Intervention> by_places(const std::vector<Intervention>& interventions, const Sizes& sizes,
+                                    std::int64_t T) {
+  auto all_of = [](const std::vector<std::int64_t>& chosen, std::int64_t first, std::int64_t count) {
     std::vector<std::int64_t> all(static_cast<std::size_t>(count));
-    std::iota(all.begin(), all.end(), 0);
+    std::iota(all.begin(), all.end(), first);
     return chosen.empty() ? all : chosen;
   };
   std::vector<Intervention> rows;
   for (const Intervention& intervention : interventions) {
-    if (!intervention.per_head) {
-      rows.push_back(intervention);
+    Intervention one = intervention;
+    one.group = intervention.name;
+    if (!intervention.per_head && !intervention.per_token) {
+      rows.push_back(one);
       continue;
     }
-    for (std::int64_t layer : all_of(intervention.layers, sizes.layers))
-      for (std::int64_t head : all_of(intervention.heads, sizes.heads)) {
-        Intervention one = intervention;
+    std::vector<std::int64_t>& place = intervention.per_head ? one.heads : one.tokens;
+    const std::vector<std::int64_t> places =
+        intervention.per_head ? all_of(intervention.heads, 0, sizes.heads) : all_of(intervention.tokens, 1, T);
+    for (std::int64_t layer : all_of(intervention.layers, 0, sizes.layers))
+      for (std::int64_t at : places) {
         one.layers = {layer};
-        one.heads = {head};
-        one.name += " layer " + std::to_string(layer) + " head " + std::to_string(head);
+        place = {at};
+        one.name = intervention.name + " layer " + std::to_string(layer) +
+                   (intervention.per_head ? " head " : " token ") + std::to_string(at);
         rows.push_back(one);
       }
   }
   return rows;
 }
 
-// Empty unless an intervention sets a value to the mean.
+// Empty unless an intervention needs a mean.
 ValueSums value_sums(LanguageModel& model, const Batch& sequences, const std::vector<Intervention>& interventions,
                      std::int64_t batch) {
   ValueSums sums(model.extra_tokens());
-  const auto wants_mean = [](const Intervention& i) { return i.what == What::value && i.mean_value; };
-  if (std::any_of(interventions.begin(), interventions.end(), wants_mean))
+  if (std::ranges::any_of(interventions, &Intervention::mean_value))
     in_batches(sequences.sequences(), batch,
                [&](std::int64_t first, std::int64_t last) { logits_of(model, sequences.rows(first, last), &sums); });
   return sums;
+}
+
+// Of each other text, once.
+using Sources = std::map<std::string, SourceActivations>;
+Sources sources_of(LanguageModel& model, const std::vector<Intervention>& interventions) {
+  Sources sources;
+  for (const Intervention& one : interventions)
+    if (one.what == What::patch && !sources.contains(one.source)) sources.try_emplace(one.source, model, one.source_BT);
+  return sources;
 }
 
 std::vector<Comparison> gather(LanguageModel& model, const Batch& sequences, const std::vector<Intervention>& rows,
                                std::int64_t batch) {
   const std::int64_t T = sequences.context(), V = model.sizes().vocabulary;
   const ValueSums values = value_sums(model, sequences, rows, batch);
+  const Sources sources = sources_of(model, rows);
   const std::int64_t bytes = T * V * static_cast<std::int64_t>(size_of(model.parameters().masters().dtype()));
   std::vector<Comparison> found(rows.size());
   in_batches(sequences.sequences(), std::max(batch, kBytesBefore / bytes), [&](std::int64_t first, std::int64_t last) {
@@ -171,7 +193,8 @@ std::vector<Comparison> gather(LanguageModel& model, const Batch& sequences, con
       before.push_back(logits_of(model, some.rows(begin, end), nullptr));
     });
     for (std::size_t n = 0; n < rows.size(); ++n) {
-      const Intervened intervened(model, rows[n], values);
+      const auto source = sources.find(rows[n].source);
+      const Intervened intervened(model, rows[n], values, source == sources.end() ? nullptr : &source->second);
       in_batches(some.sequences(), batch, [&](std::int64_t begin, std::int64_t end) {
         const Batch part = some.rows(begin, end);
         found[n].add(before[static_cast<std::size_t>(begin / batch)], logits_of(model, part, intervened.hooks.get()),
@@ -202,6 +225,16 @@ void require_places(const Intervention& intervention, const Sizes& sizes, std::i
   for (std::int64_t token : intervention.tokens) require("token", token, 1, T);
   for (std::int64_t layer : intervention.layers) require("layer", layer, 0, sizes.layers - 1);
   for (std::int64_t head : intervention.heads) require("head", head, 0, sizes.heads - 1);
+  if (intervention.what != What::patch) return;
+  const std::int64_t in_source = intervention.source_BT.dim(1);
+  SINK_CHECK(!intervention.tokens.empty() || in_source == T, "interventions",
+             (intervention.origin.empty() ? "" : intervention.origin + ": ") + "the source has " +
+                 std::to_string(in_source) + " tokens and the text " + std::to_string(T) +
+                 ": choose tokens that both have, as in tokens = [2, 3]",
+             Exit::usage);
+  for (std::int64_t token : intervention.tokens) require("token of the source", token, 1, in_source);
+  for (std::int64_t n = 0; n < in_source; ++n)
+    require("id of a token of the source", intervention.source_BT.data<std::int32_t>()[n], 0, sizes.vocabulary - 1);
 }
 
 std::vector<double> losses_with(LanguageModel& model, const Batch& sequences, const Intervention& intervention) {
@@ -213,11 +246,20 @@ Interventions intervene(LanguageModel& model, const Batch& sequences, const std:
                         std::int64_t batch) {
   for (const Intervention& intervention : interventions)
     require_places(intervention, model.sizes(), sequences.context());
-  const std::vector<Intervention> rows = by_heads(interventions, model.sizes());
+  const std::vector<Intervention> rows = by_places(interventions, model.sizes(), sequences.context());
   const std::vector<Comparison> found = gather(model, sequences, rows, batch);
   Interventions all{sequences.sequences(), sequences.context(), mean_of(found.at(0).before), {}};
   for (std::size_t n = 0; n < rows.size(); ++n) all.results.push_back(result_of(rows[n], found[n]));
   return all;
+}
+
+Intervention without_each_head(bool mean) {
+  Intervention one = named(mean ? "head at its mean" : "without the head",
+                           mean ? "its output is its mean" : "its output is zero", What::head);
+  one.tokens.clear();
+  one.mean_value = mean;
+  one.per_head = true;
+  return one;
 }
 
 std::vector<Intervention> default_interventions(const std::vector<std::int64_t>& tokens) {

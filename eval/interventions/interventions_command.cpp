@@ -2,6 +2,7 @@
 // interventions of a file; and the loss against bits, with the kurtosis of the rounded activations.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <memory>
 
@@ -15,6 +16,7 @@
 #include "eval/evaluated_model.h"
 #include "eval/interventions/checkpoint_interventions.h"
 #include "eval/interventions/intervention_file.h"
+#include "eval/interventions/place_map.h"
 #include "eval/json_output.h"
 
 namespace sink {
@@ -66,28 +68,60 @@ int run_intervention_request(const InterventionOptions& options, const Ablation&
 
 struct InterventionsOptions : InterventionOptions {
   std::vector<std::int64_t> tokens{1, 5};
-  std::string settings;
+  std::string settings, each_head, picture;
 };
+
+const OutputKind kPicture = kind_by_text("a picture of interventions", "<svg xmlns", {"<title>interventions</title>"});
+constexpr std::size_t kMostPlaces = 20;  // lines of a table
+
+// All results, or of more than kMostPlaces with a place those with the largest change, the largest first.
+std::vector<InterventionResult> lines_of(const Interventions& all) {
+  std::vector<InterventionResult> lines, placed;
+  for (const InterventionResult& result : all.results) (has_place(result) ? placed : lines).push_back(result);
+  if (placed.size() <= kMostPlaces) return all.results;
+  std::ranges::stable_sort(placed, std::greater(), [](const auto& r) { return std::abs(change_of(r)); });
+  lines.insert(lines.end(), placed.begin(), placed.begin() + kMostPlaces);
+  return lines;
+}
 
 std::string table_of_interventions(const CheckpointInterventions& found) {
   const Interventions& all = found.measured;
   std::size_t width = 16;
   for (const InterventionResult& r : all.results) width = std::max(width, r.name.size());
   const int columns = static_cast<int>(width);
-  std::string table = str_format("%s of %s, loss %.4f nats\n%-*s %8s %8s %10s %8s %8s %8s\n",
+  std::string table = str_format("%s of %s, loss %.4f nats\n%-*s %8s %8s %10s %8s %8s %8s %8s\n",
                                  counted(all.sequences, "sequence"), counted(all.context, "token"), all.loss, columns,
-                                 "", "before", "loss", "change", "+-", "KL", "greedy %");
-  for (const InterventionResult& r : all.results)
-    table += str_format("%-*s %8.4f %8.4f %+10.4f %8.4f %8.4f %8.1f  %s\n", columns, r.name, r.before, r.loss, r.change,
-                        r.error, r.divergence, 100 * r.greedy_changed, r.meaning);
+                                 "", "before", "loss", "change", "+-", "last", "KL", "greedy %");
+  for (const InterventionResult& r : lines_of(all))
+    table += str_format("%-*s %8.4f %8.4f %+10.4f %8.4f %+8.3f %8.4f %8.1f  %s\n", columns, r.name, r.before, r.loss,
+                        r.change, r.error, r.last_change, r.divergence, 100 * r.greedy_changed, r.meaning);
+  if (const auto places = static_cast<std::size_t>(std::ranges::count_if(all.results, has_place)); places > kMostPlaces)
+    table +=
+        str_format("the %zu largest changes of %zu heads or tokens; --out FILE writes all, --picture FILE draws them\n",
+                   kMostPlaces, places);
   return table;
 }
 
+std::vector<Intervention> interventions_of(const InterventionsOptions& options) {
+  if (!options.each_head.empty()) return {without_each_head(options.each_head == "mean")};
+  if (options.settings.empty()) return default_interventions(options.tokens);
+  return interventions_from_toml(read_file("settings", options.settings), options.settings);
+}
+
 int run_interventions(InterventionsOptions options, const Ablation& ablation) {
-  options.request.interventions =
-      options.settings.empty() ? default_interventions(options.tokens)
-                               : interventions_from_toml(read_file("settings", options.settings), options.settings);
-  return run_intervention_request(options, ablation, table_of_interventions);
+  options.request.interventions = interventions_of(options);
+  if (options.picture.empty()) return run_intervention_request(options, ablation, table_of_interventions);
+  if (std::ranges::none_of(options.request.interventions,
+                           [](const auto& one) { return one.per_head || one.per_token; }))
+    throw Error(
+        "--picture draws results for each head or token: give --each-head, or per-head or per-token in "
+        "--settings",
+        Exit::usage);
+  require_output(options.picture, kPicture, options.output.force);
+  return run_intervention_request(options, ablation, [&](const CheckpointInterventions& found) {
+    write_file_atomically(options.picture, place_maps_svg(found.measured, found.tokens));
+    return table_of_interventions(found);
+  });
 }
 
 struct Largest {
@@ -143,7 +177,8 @@ EvalCommand interventions_command(CLI::App& app, const Ablation& ablation) {
       "Measures the loss after a change inside the model. The attention to the first token is "
       "removed, given to the other keys, or made equal for all queries, next to the same change for another token; "
       "weights and inputs are rounded to 8 and 4 bits. --settings FILE lists other changes. Differences and standard "
-      "errors are over the same sequences; KL is the mean divergence of the next token's distribution in nats; greedy "
+      "errors are over the same sequences; last is the change for the last token of a text; KL is the mean divergence "
+      "of the next token's distribution in nats; greedy "
       "counts positions whose most probable token changes. Prints a table on a terminal. With --json or --out, or into "
       "a pipe, it writes JSON and prints the table on stderr.");
   CLI::Option* tokens = line->add_option("--token", options->tokens,
@@ -153,9 +188,20 @@ EvalCommand interventions_command(CLI::App& app, const Ablation& ablation) {
                             ->capture_default_str();
   line->add_option(
           "--settings", options->settings,
-          "TOML file of interventions; masked tokens, other values, steered keys, clipped activations, fewer bits, by "
-          "layers and heads: eval/interventions/interventions_example.toml has one of each")
+          "TOML file of interventions; masked tokens, other values, steered keys, heads without output, activations of "
+          "another text, clipped activations, fewer bits, by layers and heads: "
+          "eval/interventions/interventions_example.toml has one of each")
       ->excludes(tokens);
+  CLI::Option* settings = line->get_option("--settings");
+  line->add_option("--each-head", options->each_head,
+                   "one result per head, with this as its output; the mean is over all tokens")
+      ->check(CLI::IsMember({"zero", "mean"}))
+      ->excludes(tokens)
+      ->excludes(settings)
+      ->type_name("zero|mean");
+  line->add_option("--picture", options->picture,
+                   "heat map of the results for each head or token; an SVG file to write")
+      ->type_name("FILE");
   add_intervention_options(line, *options);
   return {line, [options, ablation] { return run_interventions(*options, ablation); }};
 }

@@ -25,7 +25,7 @@ std::vector<Intervention> read(const std::string& text) { return interventions_f
 
 TEST_CASE("intervention file: the example has one of every kind") {
   const std::vector<Intervention> all = interventions_from_toml(read_file("test", kExample), kExample);
-  REQUIRE(all.size() == 10);
+  REQUIRE(all.size() == 14);
   CHECK(all[0].name == "mask first");
   CHECK(all[0].what == What::mask);
   CHECK(all[0].tokens == std::vector<std::int64_t>{1});
@@ -37,12 +37,23 @@ TEST_CASE("intervention file: the example has one of every kind") {
   CHECK(all[4].what == What::constant);
   CHECK(all[5].scale == 0.5);
   CHECK(all[6].along == 2);
-  CHECK(all[7].medians == 100);
+  CHECK(all[7].what == What::head);
+  CHECK_FALSE(all[7].mean_value);
   CHECK(all[7].tokens.empty());
-  CHECK(all[8].quantisation.weight_bits == 8);
-  CHECK(all[8].quantisation.inputs == Grain::tensor);
-  CHECK(all[9].per_head);
-  CHECK(all[9].layers == std::vector<std::int64_t>{0});
+  CHECK(all[8].mean_value);
+  CHECK(all[8].per_head);
+  CHECK(all[9].what == What::patch);
+  CHECK(all[9].of_residual);
+  CHECK(all[9].source == "tokens 7 3 11 2");
+  CHECK(all[9].source_BT.item(2) == 11);
+  CHECK_FALSE(all[10].of_residual);
+  CHECK(all[10].heads == std::vector<std::int64_t>{1});
+  CHECK(all[11].medians == 100);
+  CHECK(all[11].tokens.empty());
+  CHECK(all[12].quantisation.weight_bits == 8);
+  CHECK(all[12].quantisation.inputs == Grain::tensor);
+  CHECK(all[13].per_head);
+  CHECK(all[13].layers == std::vector<std::int64_t>{0});
 }
 
 TEST_CASE("intervention file: every key") {
@@ -94,6 +105,17 @@ TEST_CASE("intervention file: what it does not understand is refused with its li
   refused(clip + "largest = 2\nmedians = 2\n", {"one of them"});
   refused(clip + "largest = 0\n", {"line 4: largest is a number above 0, 1000000 at most, got `0`"});
   refused(clip + "largest = 1\nheads = [1]\n", {"line 5: what = \"clip\" has no `heads`"});
+  const std::string patch = "what = \"patch\"\n";
+  refused(patch, {"line 1: what = \"patch\" has a source = \"another text\", or its ids"});
+  refused(patch + "source = \"\"\n", {"line 1", "has a source"});
+  refused(patch + "source = \"a\"\nsource-tokens = [1]\n", {"line 1", "has a source"});
+  refused(patch + "source-tokens = []\n", {"line 4: source-tokens must be a list of 1 to 1000 ids, got 0"});
+  refused(patch + "source-tokens = [-1]\n", {"line 4: source-tokens must be integers from 0"});
+  refused(patch + "source = \"a\"\nat = \"head\"\n", {"line 5: at is \"residual\" or \"heads\", got `head`"});
+  refused(patch + "source = \"a\"\nheads = [1]\n", {"line 5: what = \"patch\" has no `heads`"});
+  refused(patch + "source = \"a\"\nat = \"heads\"\nper-token = true\n",
+          {"line 6: what = \"patch\" has no `per-token`"});
+  refused("what = \"head\"\nvalue = \"one\"\n", {"line 4: value is \"zero\" or \"mean\", got `one`"});
   refused(quantise, {"line 1: what = \"quantise\" has weight-bits or input-bits"});
   refused(quantise + "weight-bits = 1\n", {"line 4: weight-bits must be an integer from 2 to 16, got `1`"});
   refused(quantise + "weight-bits = 4\nweights-per = \"token\"\n",
@@ -109,6 +131,57 @@ TEST_CASE("intervention file: what it does not understand is refused with its li
                 {"line 2: a name is of 1 to 40 letters, digits and blanks, got `a-b`"}, Exit::usage);
 }
 
+TEST_CASE("interventions: a result and a cell for each head, and for each layer and token") {
+  const TemporaryFolder folder;
+  const std::string tokens = folder / "tokens.txt", picture = folder / "heads.svg", settings = folder / "patch.toml";
+  write_file_atomically(tokens, "1 5 9 14 3 22\n");
+  auto run = [&](const std::string& options, int code) {
+    Subprocess program(folder, words_of("eval_baseline interventions " + kModel + " --tokens " + tokens + options));
+    CHECK_MESSAGE(program.wait() == code, program.err());
+    return std::pair{program.out(), program.err()};
+  };
+  const auto cells = [&] {
+    const std::string svg = read_bytes(picture);
+    std::size_t n = 0;
+    for (std::size_t at = 0; (at = svg.find("<title>layer ", at)) != std::string::npos; ++at) ++n;
+    return n;
+  };
+  const auto [json, table] = run(" --each-head mean --picture " + picture, 0);
+  const Json rows = Json::parse(json)["interventions"];
+  CHECK(rows.size() == cells());
+  CHECK(rows[3]["name"] == "head at its mean layer 0 head 3");
+  CHECK(rows[3]["layer"] == 0);
+  CHECK(rows[3]["head"] == 3);
+
+  write_file_atomically(settings,
+                        "[[interventions]]\nname = \"other\"\nwhat = \"patch\"\nsource-tokens = [1, 5, 8, 14, 3, 22]\n"
+                        "per-token = true\n");
+  const auto [patched, lines] = run(" --settings " + settings + " --picture " + picture, 0);
+  const Json places = Json::parse(patched)["interventions"];
+  CHECK(places.size() == cells());
+  CHECK(places[1]["token"] == 2);
+  CHECK(places[1]["change"] == 0.0);  // the source has the same tokens up to the third
+  CHECK(places[2]["change"] != 0.0);
+  CHECK(places[3]["change"] != 0.0);
+
+  const auto refused = [&](const std::string& options, const std::string& word) {
+    const std::string err = run(options, 2).second;
+    CHECK_MESSAGE(err.find(word) != std::string::npos, err);
+  };
+  refused(" --picture " + picture, "--picture draws results for each head or token");
+  refused(" --each-head mean --picture " + tokens, "not a picture of interventions");
+  refused(" --each-head all", "zero");
+  refused(" --each-head zero --token 2", "exclude each other");
+  write_file_atomically(settings, "[[interventions]]\nname = \"a\"\nwhat = \"patch\"\nsource-tokens = [1, 5]\n");
+  refused(" --settings " + settings, "the source has 2 tokens and the text 6: choose tokens that both have");
+  write_file_atomically(settings,
+                        "[[interventions]]\nname = \"a\"\nwhat = \"patch\"\nsource-tokens = [1, 999]\ntokens = [3]\n");
+  refused(" --settings " + settings, "the token of the source must be from 1 to 2, got 3");
+  write_file_atomically(settings,
+                        "[[interventions]]\nname = \"a\"\nwhat = \"patch\"\nsource-tokens = [1, 999]\ntokens = [2]\n");
+  refused(" --settings " + settings, "the id of a token of the source must be from 0 to");
+}
+
 TEST_CASE("interventions: the example on a model of another program; the defaults as a file are the defaults") {
   const TemporaryFolder folder;
   const std::string tokens = folder / "tokens.txt", settings = folder / "settings.toml";
@@ -120,13 +193,13 @@ TEST_CASE("interventions: the example on a model of another program; the default
   };
   const auto [json, table] = run(" --settings " + kExample, 0);
   const Json rows = Json::parse(json)["interventions"];
-  REQUIRE(rows.size() == 9 + 4);  // four heads of the first layer
+  REQUIRE(rows.size() == 12 + 4 + 4);  // twice four heads of the first layer
   CHECK(rows[0]["loss"].get<double>() - rows[0]["loss_before"].get<double>() ==
         doctest::Approx(rows[0]["change"].get<double>()));
   CHECK(rows[0]["divergence"] > 0);
   CHECK(rows[0]["greedy_changed"] <= 1);
-  CHECK(rows[12]["name"] == "mask layer 0 head 3");
-  CHECK(rows[12]["head"] == 3);
+  CHECK(rows[19]["name"] == "mask layer 0 head 3");
+  CHECK(rows[19]["head"] == 3);
   CHECK(table.find("later queries do not see token 5") != std::string::npos);
 
   write_file_atomically(settings,

@@ -254,6 +254,99 @@ TEST_CASE("interventions: a mean value is that of the other tokens, over all seq
   }
 }
 
+TEST_CASE("interventions: a head without output is one whose columns of the output matrix are zero") {
+  auto model = model_of("baseline"), without = model_of("baseline");
+  const Batch sequences = sequences_of(7);
+  Intervention one = of_token(What::head);
+  one.tokens.clear();
+  one.layers = {1};
+  one.heads = {2};
+  const std::int64_t D = 8;
+  for (const auto& parameter : without->parameters())
+    if (parameter->name() == "blocks.1.attention.out.weight") {
+      auto weight = view<double, 2>(parameter->mutable_master());
+      for (std::size_t row = 0; row < weight.shape(0); ++row)
+        for (std::int64_t d = 0; d < D; ++d) weight(row, 2 * D + d) = 0;
+    }
+  const double expected = without->loss(sequences).value().item();
+  CHECK(mean(losses_with(*model, sequences, one)) == Approx(expected).epsilon(1e-13));
+  CHECK(expected != Approx(model->loss(sequences).value().item()).epsilon(1e-6));
+}
+
+TEST_CASE("interventions: patched heads and heads at their mean are those of the other texts, by hand") {
+  auto model = model_of("bias_sinktoken");
+  if (!is_built("bias_sinktoken")) return;
+  const Batch sequences = sequences_of(6), source = sequences.rows(3, 4);
+  struct Outputs final : ForwardHooks {
+    Tensor outputs, edited;  // of layer 1
+    void attention(AttentionPoint& point) override {
+      if (point.layer != 1) return;
+      outputs = point.o_BHTD.value().clone();
+      if (edited.defined()) point.o_BHTD = Var(edited);
+    }
+  } of_source, of_all;
+  model->loss(source, 1, {.hooks = &of_source});
+  model->loss(sequences, 1, {.hooks = &of_all});
+
+  Intervention patch = of_token(What::patch, 3);
+  patch.layers = {1};
+  patch.heads = {2};
+  patch.source_BT = source.tokens_BT();
+  of_all.edited = of_all.outputs.clone();
+  auto to = view<double, 4>(of_all.edited);
+  const std::size_t position = 3;  // the sink token is the first
+  for (std::size_t b = 0; b < 4; ++b)
+    for (std::size_t d = 0; d < to.shape(3); ++d)
+      to(b, 2, position, d) = view<double, 4>(of_source.outputs)(0, 2, position, d);
+  double expected = model->loss(sequences, 1, {.hooks = &of_all}).value().item();
+  CHECK(mean(losses_with(*model, sequences, patch)) == Approx(expected).epsilon(1e-13));
+
+  Intervention head = of_token(What::head, 3);
+  head.layers = {1};
+  head.heads = {2};
+  head.mean_value = true;
+  of_all.edited = Tensor();
+  model->loss(sequences, 1, {.hooks = &of_all});
+  of_all.edited = of_all.outputs.clone();
+  auto mean_to = view<double, 4>(of_all.edited);
+  for (std::size_t d = 0; d < mean_to.shape(3); ++d) {
+    double sum = 0;
+    for (std::size_t b = 0; b < 4; ++b)
+      for (std::size_t t = 1; t < 7; ++t) sum += view<double, 4>(of_all.outputs)(b, 2, t, d) / 24;
+    for (std::size_t b = 0; b < 4; ++b) mean_to(b, 2, position, d) = sum;
+  }
+  expected = model->loss(sequences, 1, {.hooks = &of_all}).value().item();
+  CHECK(mean(losses_with(*model, sequences, head)) == Approx(expected).epsilon(1e-12));
+}
+
+TEST_CASE("interventions: the residual stream of another text after the last block gives its logits") {
+  auto model = model_of("baseline");
+  const Batch sequences = sequences_of(6), first = sequences.rows(0, 1), second = sequences.rows(1, 2);
+  Intervention patch = of_token(What::patch);
+  patch.tokens.clear();
+  patch.layers = {1};
+  patch.of_residual = true;
+  patch.source_BT = second.tokens_BT();
+  const Batch mixed(second.tokens_BT(), first.targets_BT(), 23);
+  check_equal(losses_with(*model, first, patch), {model->loss(mixed).value().item()}, 1e-14);
+  patch.source_BT = first.tokens_BT();
+  Intervention nothing = of_token(What::clip);
+  nothing.largest = 1e9;
+  CHECK(losses_with(*model, first, patch)[0] == losses_with(*model, first, nothing)[0]);  // to the bit
+  // A result for each layer and token; the last target is the last token's.
+  patch.source_BT = second.tokens_BT();
+  patch.layers.clear();
+  patch.per_token = true;
+  const Interventions all = intervene(*model, first, {patch}, 1);
+  REQUIRE(all.results.size() == 2 * 6);
+  CHECK(all.results[7].layer == 1);
+  CHECK(all.results[7].token == 2);
+  CHECK(all.results[7].last_change == 0);  // after the last block a token changes its own logits alone
+  const double last = all.results[11].last_change;
+  CHECK(last != 0);
+  CHECK(all.results[11].change == Approx(last / 6).epsilon(1e-10));
+}
+
 TEST_CASE("interventions: clipped activations are the stream of each block, within its bounds") {
   auto model = model_of("baseline");
   const Batch sequences = sequences_of(6);

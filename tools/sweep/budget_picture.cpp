@@ -6,8 +6,8 @@
 
 #include "engine/io/html.h"
 #include "engine/io/printable.h"
+#include "engine/io/svg.h"
 #include "tools/sweep/budget_rows.h"
-#include "tools/sweep/svg.h"
 
 namespace sink {
 namespace {

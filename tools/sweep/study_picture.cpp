@@ -7,8 +7,8 @@
 
 #include "engine/io/html.h"
 #include "engine/io/printable.h"
+#include "engine/io/svg.h"
 #include "tools/sweep/study_results.h"
-#include "tools/sweep/svg.h"
 #include "train/run_config_table.h"
 
 namespace sink {

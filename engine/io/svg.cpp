@@ -1,4 +1,4 @@
-#include "tools/sweep/svg.h"
+#include "engine/io/svg.h"
 
 #include <cmath>
 #include <cstdio>
