@@ -50,6 +50,7 @@ struct RunConfig : DataConfig, Sizes {
   std::int64_t log_every = 10;          // plain progress lines, where there is no terminal
   std::string run;                      // run folder, e.g. runs/first
   std::string resume = "never";         // never | auto | path of a checkpoint
+  std::int64_t replay_check = 0;        // steps between micro-batches that are computed twice; 0: none
   bool tensorboard = false;             // write curves for TensorBoard, next to metrics.jsonl
   bool force = false;                   // replace an existing run folder
   bool dry_run = false;                 // print parameters, memory and FLOPs, then leave

@@ -1,0 +1,166 @@
+// The replay check: no false alarm on any backend, the alarm for data and weights that change, and which share of
+// single bit flips in activations it sees.
+#include "train/replay_check.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+#include <cstring>
+#include <random>
+
+#include "model/all_ablations.h"
+#include "tests/support/built_ablations.h"
+#include "tests/support/subprocess.h"
+#include "train/trainer.h"
+
+using namespace sink;
+
+namespace {
+
+RunConfig tiny_config(const char* precision = "f32", bool reference = false, const char* device = "cpu") {
+  RunConfig config;
+  config.task = "bigram-backcopy";
+  config.layers = 2;
+  config.heads = 2;
+  config.width = 32;
+  config.feed_forward = 64;
+  config.context = 16;
+  config.batch = 2;
+  config.steps = 4;
+  config.warmup = 0;
+  config.precision = precision;
+  config.reference = reference;
+  config.device = device;
+  return config;
+}
+
+void flip(Tensor tensor, std::int64_t element, int bit) {
+  const auto size = static_cast<std::int64_t>(size_of(tensor.dtype()));
+  auto* byte = static_cast<unsigned char*>(tensor.raw()) + element * size + bit / 8;
+  *byte = static_cast<unsigned char>(*byte ^ (1u << (bit % 8)));
+}
+
+// Flips one bit of the embeddings, of q, k or v, or of the output of a sublayer, as chosen at random.
+struct FlipHooks final : ForwardHooks {
+  std::mt19937_64& random;
+  int place, bit;
+  std::int64_t layer;
+  FlipHooks(std::mt19937_64& random, int bit)
+      : random(random),
+        place(static_cast<int>(random() % 3)),
+        bit(bit),
+        layer(static_cast<std::int64_t>(random() % 2)) {}
+
+  void embedding(Var& e) override {
+    if (place == 0) flip_in_place(e.value());
+  }
+  void query_key_value(std::int64_t at, Var& q, Var& k, Var& v) override {
+    if (place != 1 || at != layer) return;
+    Var* of[] = {&q, &k, &v};
+    flip_in_place(of[random() % 3]->value());
+  }
+  void sublayer_output(std::int64_t at, SublayerKind, Var& f) override {
+    if (place == 2 && at == layer) flip_in_place(f.value());
+  }
+  void flip_in_place(const Tensor& x) {
+    flip(x, static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(x.size())), bit);
+  }
+};
+
+// Training data of which a token changes each time it is read: a faulty memory.
+struct FlakyData final : DataSource {
+  std::unique_ptr<DataSource> sound;
+  mutable int reads = 0;
+  explicit FlakyData(const RunConfig& config) : sound(make_data_source(config, config.context)) {}
+  std::int64_t vocabulary() const override { return sound->vocabulary(); }
+  Batch train_batch(std::int64_t step, std::int64_t micro, std::int64_t batch) const override {
+    const Batch read = sound->train_batch(step, micro, batch);
+    if (step < 2) return read;
+    Tensor tokens_BT = read.tokens_BT().clone();
+    std::int32_t& id = tokens_BT.data<std::int32_t>()[3];
+    id = (id + ++reads) % static_cast<std::int32_t>(vocabulary());
+    return Batch(tokens_BT, read.targets_BT(), vocabulary());
+  }
+  Batch validation_batch(std::int64_t first, std::int64_t batch) const override {
+    return sound->validation_batch(first, batch);
+  }
+  std::int64_t validation_sequences() const override { return sound->validation_sequences(); }
+  std::string token_text(std::int32_t id) const override { return sound->token_text(id); }
+  std::int64_t train_tokens() const override { return sound->train_tokens(); }
+};
+
+}  // namespace
+
+TEST_CASE("replay check: sound runs have no difference, and are not changed by it") {
+  for (const auto& [precision, reference, device] : {
+           std::tuple("f32", false, "cpu"),
+           std::tuple("bf16", false, "cpu"),
+           std::tuple("f64", true, "cpu"),
+#ifdef SINK_CUDA
+           std::tuple("bf16", false, "cuda"),
+#endif
+       }) {
+    CAPTURE(precision);
+    CAPTURE(device);
+    RunConfig config = tiny_config(precision, reference, device), checked = config;
+    checked.replay_check = 1;
+    settle_process(config);
+    TrainingRun plain(config, ablation_named("baseline")), run(checked, ablation_named("baseline"));
+    CHECK_FALSE(replay_difference(run).has_value());
+    CHECK(plain.train({}) == TrainingRun::Ending::complete);
+    CHECK(run.train({}) == TrainingRun::Ending::complete);
+    const Tensor a = plain.model().parameters().masters().to(Device::cpu),
+                 b = run.model().parameters().masters().to(Device::cpu);
+    CHECK(std::memcmp(a.raw(), b.raw(), a.bytes()) == 0);
+  }
+  settle_process(RunConfig());
+}
+
+TEST_CASE("replay check: a run whose data changes stops before the step, with the reason") {
+  RunConfig config = tiny_config();
+  config.replay_check = 2;
+  TrainingRun run(config, ablation_named("baseline"), std::make_unique<FlakyData>(config));
+  try {
+    run.train({});
+    FAIL("it was not noticed");
+  } catch (const Error& error) {
+    CHECK(error.code == Exit::device);
+    CHECK(std::string(error.what()).find("before step 3, a micro-batch computed twice has other bits: the loss is") !=
+          std::string::npos);
+  }
+  CHECK(run.state().step == 2);
+  config.replay_check = 0;
+  TrainingRun unchecked(config, ablation_named("baseline"), std::make_unique<FlakyData>(config));
+  CHECK(unchecked.train({}) == TrainingRun::Ending::complete);
+}
+
+// Printed with Wilson's 95 % interval. A flip is missed where the value is not used or rounding removes the change.
+TEST_CASE("replay check: which share of single bit flips it sees") {
+  std::mt19937_64 random(1);
+  RunConfig config = tiny_config();
+  TrainingRun run(config, ablation_named("baseline"));
+  run.step();
+  const auto share = [&](const std::string& what, int low, int high, int trials) {
+    int seen = 0;
+    for (int n = 0; n < trials; ++n) {
+      FlipHooks hooks(random, low + static_cast<int>(random() % static_cast<std::uint64_t>(high - low)));
+      seen += replay_difference(run, hooks).has_value();
+    }
+    const double n = trials, p = seen / n, z = 1.96, middle = (p + z * z / (2 * n)) / (1 + z * z / n),
+                 half = z / (1 + z * z / n) * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
+    MESSAGE(what, ": ", seen, " of ", trials, " seen, ", 100 * (middle - half), " to ", 100 * (middle + half), " %");
+    return p;
+  };
+  CHECK(share("sign and exponent of f32 activations", 23, 32, 300) > 0.9);
+  CHECK(share("upper half of the mantissa", 12, 23, 300) > 0.9);
+  CHECK(share("lower half of the mantissa", 0, 12, 300) > 0.3);
+}
+
+TEST_CASE("replay check: as a flag of training") {
+  const TemporaryFolder folder;
+  Subprocess run(folder,
+                 words_of("train_baseline --task bigram-backcopy --layers 1 --heads 1 --width 16 --feed-forward "
+                          "16 --batch 2 --steps 4 --replay-check 2 --run " +
+                          folder / "run"));
+  CHECK_MESSAGE(run.wait() == 0, run.err());
+}
