@@ -58,6 +58,13 @@ std::string name_of_extra(const AttentionSummary& summary) {
   return summary.extra == Evaluation::Extra::key ? "extra key" : "sink token";
 }
 
+// " of layer 3", " of 4 layers from 2 to 9"
+std::string layers_of(const SecondarySink& sink) {
+  if (sink.layers == 1) return " of layer " + std::to_string(sink.first_layer);
+  return " of " + std::to_string(sink.layers) + " layers from " + std::to_string(sink.first_layer) + " to " +
+         std::to_string(sink.last_layer);
+}
+
 std::string sink_lines(const AttentionSummary& summary, const SummaryLabels& labels) {
   const auto n_heads = static_cast<double>(summary.head_LH.size());
   const double sink_1 = summary.sink_1(kEpsilon);
@@ -71,7 +78,7 @@ std::string sink_lines(const AttentionSummary& summary, const SummaryLabels& lab
   std::string list;
   for (std::size_t n = 0; n < std::min(others.size(), kSinksShown); ++n)
     list += (n > 0 ? ", " : "") + quoted(summary, labels, static_cast<std::size_t>(others[n].position - 1)) + " (" +
-            std::to_string(others[n].position) + ") in " + counted(others[n].heads, "head");
+            std::to_string(others[n].position) + ") in " + counted(others[n].heads, "head") + layers_of(others[n]);
   if (others.size() > kSinksShown) list += ", and " + std::to_string(others.size() - kSinksShown) + " more";
   return lines + "Other sinks: " + (list.empty() ? "none" : list) + ".\n";
 }
@@ -153,7 +160,8 @@ std::string attention_json(const AttentionSummary& summary, const SummaryLabels&
     sinks.push_back({{"position", sink.position},
                      {"heads", sink.heads},
                      {"first_layer", sink.first_layer},
-                     {"last_layer", sink.last_layer}});
+                     {"last_layer", sink.last_layer},
+                     {"layers", sink.layers}});
   for (const HeadSummary& head : summary.head_LH)
     heads.push_back({{"layer", head.layer},
                      {"head", head.head},

@@ -180,6 +180,7 @@ std::vector<SecondarySink> secondary_sinks(const AttentionSummary& summary) {
     for (const HeadSummary& head : summary.head_LH) {
       if (!(head.alpha_T[static_cast<std::size_t>(k - 1)] > kSinkEpsilons[kStudyEpsilon])) continue;
       if (sink.heads++ == 0) sink.first_layer = head.layer;
+      if (sink.layers == 0 || sink.last_layer != head.layer) ++sink.layers;
       sink.last_layer = head.layer;
     }
     if (sink.heads > 0) sinks.push_back(sink);

@@ -60,7 +60,8 @@ AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_
 struct SecondarySink {
   std::int64_t position = 0;                     // k, from 1
   std::int64_t heads = 0;                        // how many
-  std::int64_t first_layer = 0, last_layer = 0;  // of those heads
+  std::int64_t first_layer = 0, last_layer = 0;  // of those heads: where it begins and ends
+  std::int64_t layers = 0;                       // in how many layers it is one: its lifetime
 };
 // Those of the most heads first.
 std::vector<SecondarySink> secondary_sinks(const AttentionSummary& summary);

@@ -145,6 +145,7 @@ TEST_CASE("attention summary: secondary sinks are tokens that enough queries see
   CHECK(sinks[0].heads == 2);
   CHECK(sinks[0].first_layer == 0);
   CHECK(sinks[0].last_layer == 2);
+  CHECK(sinks[0].layers == 2);
   CHECK(sinks[1].position == 5);
   CHECK(sinks[1].heads == 1);
 }
