@@ -16,6 +16,7 @@ struct EvalCommand {
 // Each is in the source file of its name and adds itself to `app`.
 EvalCommand attention_command(CLI::App& app, const Ablation& ablation);
 EvalCommand view_command(CLI::App& app, const Ablation& ablation);
+EvalCommand lens_command(CLI::App& app, const Ablation& ablation);
 EvalCommand sink_command(CLI::App& app, const Ablation& ablation);
 EvalCommand logits_command(CLI::App& app, const Ablation& ablation);
 EvalCommand tokens_command(CLI::App& app, const Ablation& ablation);

@@ -57,6 +57,11 @@ Tensor LanguageModel::next_logits(const Tensor& tokens_BT, const ForwardContext&
       .value();
 }
 
+Tensor LanguageModel::lens_logits(const Tensor& x_BTC) const {
+  return end_of_forward(Var(x_BTC), [](const Var& y_BTC, const Parameter& W_VC) { return linear(y_BTC, W_VC); })
+      .value();
+}
+
 Var LanguageModel::checked_forward(const Tensor& tokens_BT, ForwardContext ctx, const Unembed& unembed) const {
   const Device device = parameters_.device();
   const std::int64_t B = tokens_BT.dim(0), T = tokens_BT.dim(1), first = ctx.first_position();

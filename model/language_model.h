@@ -24,6 +24,9 @@ class LanguageModel {
   // (B, V): the logits after the last token only.
   Tensor next_logits(const Tensor& tokens_BT, const ForwardContext& ctx = {}) const;
 
+  // (B, T, C) to (B, T, V): final norm and unembedding of a residual stream, as if no block followed (the logit lens).
+  Tensor lens_logits(const Tensor& x_BTC) const;
+
   const Sizes& sizes() const { return sizes_; }
   // Tokens that the model puts before every sequence. Tensors of hooks include them.
   std::int64_t extra_tokens() const { return extra_tokens_; }
@@ -42,6 +45,9 @@ class LanguageModel {
   using Unembed = std::function<Var(const Var& y_BTC, const Parameter& W_VC)>;
   // Tokens and documents are on the device of the model, with checked sizes and positions.
   virtual Var forward(const Tensor& tokens_BT, const ForwardContext& ctx, const Unembed& unembed) const = 0;
+
+  // The end of forward() alone: final norm, then unembed(y, W_U).
+  virtual Var end_of_forward(const Var& x_BTC, const Unembed& unembed) const = 0;
 
   Sizes sizes_;
   std::int64_t extra_tokens_;

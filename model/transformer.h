@@ -34,6 +34,10 @@ class Transformer final : public LanguageModel {
     return unembed(y_BTC, unembedding_);
   }
 
+  Var end_of_forward(const Var& x_BTC, const Unembed& unembed) const override {
+    return unembed(final_norm_(x_BTC), unembedding_);
+  }
+
   // Parameters are created in this order, with one gradient bucket for each block.
   explicit Transformer(ParameterFactory make)
       : LanguageModel(make.sizes(), Spec::Extra::kTokens, make.compute(), make.device()),

@@ -13,10 +13,10 @@ namespace sink {
 namespace {
 
 using MakeCommand = EvalCommand (*)(CLI::App&, const Ablation&);
-constexpr MakeCommand kCommands[] = {attention_command, view_command,    sink_command,          logits_command,
-                                     tokens_command,    explain_command, interventions_command, quantise_command,
-                                     generate_command,  chat_command,    stream_command,        score_command,
-                                     import_command,    export_command};
+constexpr MakeCommand kCommands[] = {attention_command, view_command,     lens_command,    sink_command,
+                                     logits_command,    tokens_command,   explain_command, interventions_command,
+                                     quantise_command,  generate_command, chat_command,    stream_command,
+                                     score_command,     import_command,   export_command};
 
 // Options without a command, such as `--text ...`, are those of `explain`.
 std::vector<std::string> with_command(std::vector<std::string> words) {

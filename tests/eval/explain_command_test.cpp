@@ -163,7 +163,7 @@ TEST_CASE("explain: a command line that means nothing is refused before anything
   CHECK(has(one.out, "row sum 1.0000; most goes to key 0 `x`: 1.0000"));
   CHECK(run(folder, "eval_baseline --tokens " + (folder / "ids")).code == 0);
   refused("eval_baseline hello", 2,
-          "`hello` is no command of eval_baseline: expected attention, view, sink, logits, tokens, explain, "
+          "`hello` is no command of eval_baseline: expected attention, view, lens, sink, logits, tokens, explain, "
           "interventions, quantise, generate, chat, stream, score, import or export");
 }
 

@@ -11,9 +11,9 @@
 namespace sink {
 namespace {
 
-const std::vector<std::string> kEvalCommands{"attention", "view",          "sink",     "logits",   "tokens",
-                                             "explain",   "interventions", "quantise", "generate", "chat",
-                                             "stream",    "score",         "import",   "export"};
+const std::vector<std::string> kEvalCommands{"attention", "view",    "lens",          "sink",     "logits",
+                                             "tokens",    "explain", "interventions", "quantise", "generate",
+                                             "chat",      "stream",  "score",         "import",   "export"};
 
 struct Output {
   int code;

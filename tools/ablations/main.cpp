@@ -10,11 +10,11 @@
 #include "engine/check.h"
 #include "engine/io/command_line.h"
 #include "engine/io/program.h"
+#include "engine/io/text_table.h"
 #include "model/all_ablations.h"
 #include "model/size_settings.h"
 #include "tools/csv.h"
 #include "tools/study/study.h"
-#include "tools/text_table.h"
 
 namespace sink {
 namespace {

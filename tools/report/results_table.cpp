@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "engine/io/printable.h"
+#include "engine/io/text_table.h"
 #include "tools/report/findings.h"
 #include "tools/report/html_text.h"
 #include "tools/report/results_csv.h"
-#include "tools/text_table.h"
 
 namespace sink::report {
 namespace {

@@ -9,11 +9,11 @@
 #include "engine/io/file.h"
 #include "engine/io/printable.h"
 #include "engine/io/str_format.h"
+#include "engine/io/text_table.h"
 #include "tools/csv.h"
 #include "tools/report/results_csv.h"
 #include "tools/report/run_settings.h"
 #include "tools/sweep/study_results.h"
-#include "tools/text_table.h"
 
 namespace sink {
 namespace {

@@ -7,9 +7,9 @@
 #include "engine/io/html.h"
 #include "engine/io/printable.h"
 #include "engine/io/setting.h"
+#include "engine/io/text_table.h"
 #include "tools/csv.h"
 #include "tools/sweep/study_results.h"
-#include "tools/text_table.h"
 
 namespace sink {
 namespace {

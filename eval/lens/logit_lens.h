@@ -1,0 +1,25 @@
+// The logit lens (nostalgebraist 2020): what the model would predict after each block if no other block followed. The
+// residual stream h_l goes through the final norm and the unembedding: logits_l = norm(h_l) W_U^T.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "model/language_model.h"
+
+namespace sink {
+
+struct LensCell {
+  std::int32_t token = 0;  // the most probable next token, the first of equals
+  double probability = 0;  // its probability
+  double loss = 0;         // -log p of the token that does follow, nats; NaN after the last token of the text
+  double divergence = 0;   // sum_v p_v log(p_v / q_v), nats: p of the last layer, q of this one
+};
+
+// [l][t]: l = 0 is the embedding with positions, l the output of block l - 1; t counts tokens of the text.
+using Lens = std::vector<std::vector<LensCell>>;
+
+// tokens_1T: I32, one sequence.
+Lens logit_lens(const LanguageModel& model, const Tensor& tokens_1T);
+
+}  // namespace sink
