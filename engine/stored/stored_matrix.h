@@ -25,7 +25,7 @@ struct StoredPart {
 struct StoredMatrix {
   std::int64_t rows = 0, columns = 0;
   std::vector<StoredPart> parts;      // below each other
-  float times = 1;                    // factor of every element where rows are looked up
+  float times = 1;                    // factor of every element; stored_cross_entropy does not apply it
   std::shared_ptr<const void> owner;  // of the memory
 
   std::string str() const { return "stored (" + std::to_string(rows) + ", " + std::to_string(columns) + ")"; }

@@ -1,4 +1,4 @@
-// y = x W^T, and rows of W, for a matrix of weights in a memory-mapped file (engine/stored/stored_matrix.h).
+// y = times x W^T, and rows of W, for a matrix of weights in a memory-mapped file (engine/stored/stored_matrix.h).
 //
 // Weights are decoded on every call. The CPU backend decodes row by row if x has few rows, else in tiles of rows, each
 // multiplied by the ordinary matrix product. The CUDA backend decodes tiles on the CPU and copies them to the device.

@@ -2,6 +2,7 @@
 #include "engine/ops/stored_product/stored_product.h"
 
 #include "engine/implementation.h"
+#include "engine/ops/add/add.h"
 
 namespace sink::ref {
 
@@ -39,6 +40,7 @@ void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y) {
       "stored_product", "x is " + x.str() + ", w is " + w_NK.str() + ", y is " + y.str());
   if (y.size() == 0) return;
   SINK_SELECT(x, stored_product)(x, w_NK, y);
+  if (w_NK.times != 1) scale(y, Tensor::full({1}, w_NK.times, accumulate_type(y.dtype()), y.device()));
 }
 
 void stored_rows(const Tensor& tokens_BT, const StoredMatrix& w_VK, Tensor& x_BTK) {

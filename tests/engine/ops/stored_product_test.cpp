@@ -145,6 +145,24 @@ TEST_CASE("stored rows: those of the tokens, times a number") {
   }
 }
 
+TEST_CASE("stored product: times a number, of few and of many rows") {
+  StoredSample w = StoredSample::q8(9, 32);
+  for (DType type : {DType::F32, DType::F64, DType::BF16})
+    for (std::int64_t M : {1, 3, 20}) {
+      const Tensor x = random_tensor({M, 32}, type, 1), p = Tensor::full({M, 1}, 1);
+      w.matrix.times = 1;
+      const Tensor once = product_of(x, w.matrix);
+      w.matrix.times = 4;
+      const Tensor four = product_of(x, w.matrix);
+      Tensor of_experts = Tensor::empty({M, 9}, type);
+      stored_expert_product(x, p, w.matrix, of_experts);
+      for (std::int64_t n = 0; n < four.size(); ++n) {
+        CHECK(four.item(n) == 4 * once.item(n));
+        CHECK(of_experts.item(n) == four.item(n));
+      }
+    }
+}
+
 TEST_CASE("stored product: every backend equals the double reference") {
   for (auto [N, K] : {std::pair{1, 32}, {37, 64}}) {
     const Tensor w = random_tensor({N, K}, DType::F32, 3);
