@@ -32,10 +32,15 @@ std::string family_of_policies(const std::string& policies) {
 }
 
 std::string family_names() {
-  std::string names;
-  for (const Family& one : kFamilies)
-    names += (names.empty() ? "" : &one == std::end(kFamilies) - 1 ? " and " : ", ") + std::string(one.name);
-  return names;
+  std::vector<std::string> names;
+  for (const Family& one : kFamilies) names.emplace_back(one.name);
+  return listed(names);
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& one : names) text += (text.empty() ? "" : &one == &names.back() ? " and " : ", ") + one;
+  return text;
 }
 
 }  // namespace sink

@@ -102,9 +102,8 @@ class FamilyWeights : public WeightSource {
   std::shared_ptr<const StoredMatrix> matrix(const ParameterInfo& parameter) const override {
     if (!in_place_) return nullptr;
     StoredMatrix matrix = rows_of(parameter);
-    const bool token_table = parameter.name == "embedding.token.weight";
-    if (token_table) matrix.times = static_cast<float>(config_.embedding_scale);
-    if (parameter.role != ParameterRole::weight && !token_table) return nullptr;
+    matrix.times = static_cast<float>(factor_of(parameter));
+    if (parameter.role != ParameterRole::weight && parameter.name != "embedding.token.weight") return nullptr;
     return std::make_shared<StoredMatrix>(std::move(matrix));
   }
 
@@ -117,9 +116,9 @@ class FamilyWeights : public WeightSource {
         decode_rows(part, matrix.columns, 0, part.rows, next);
         next += part.rows * matrix.columns;
       }
-      const R times = parameter.name == "embedding.token.weight" ? static_cast<R>(config_.embedding_scale) : 1;
+      const R times = static_cast<R>(factor_of(parameter));
       const R plus = parameter.role == ParameterRole::norm_gain ? static_cast<R>(config_.gain_less) : 0;
-      for (R* x = begin; x < next; ++x) *x = *x * times + plus;
+      for (R* x = begin; x < next; ++x) *x = (*x + plus) * times;
     });
   }
 
@@ -160,6 +159,16 @@ class FamilyWeights : public WeightSource {
   }
 
  private:
+  // The factors of a family after a lookup or a linear layer are those of its weights here. Logits are linear in the
+  // gain of the final norm.
+  double factor_of(const ParameterInfo& parameter) const {
+    const std::string module = parameter.name.substr(0, parameter.name.rfind('.'));
+    if (module == "embedding.token") return config_.embedding_scale;
+    if (module == "final_norm") return config_.logit_scale;
+    if (module.ends_with(".attention.out") || module.ends_with(".feed_forward.down")) return config_.residual_scale;
+    return 1;
+  }
+
   bool is_tied() const {
     if (config_.tied) return *config_.tied;
     return !find(*file_, head_name(config_));

@@ -43,12 +43,12 @@ class GgufKeys {
       if (has(key) && !(real(key) > 0))
         refuse("`" + spelled(key) + "` must be above 0, got " + str_format("%g", real(key)));
   }
-  // Refuses unknown keys, which may change what the model computes.
-  void expect_only(std::initializer_list<std::string_view> known) const {
+  // Refuses keys that are neither known in every architecture nor in this one: they may change what the model computes.
+  void expect_only(std::initializer_list<std::string_view> known, const std::vector<std::string_view>& here) const {
     for (const MetadataValue& value : file_.metadata()) {
       if (!value.key.starts_with(architecture_ + ".")) continue;
       const std::string_view key = value.key.substr(architecture_.size() + 1);
-      if (std::ranges::find(known, key) == known.end())
+      if (std::ranges::find(known, key) == known.end() && std::ranges::find(here, key) == here.end())
         refuse("the key `" + printable(value.key) + "` is not known here, and may change what the model computes");
     }
   }
@@ -63,13 +63,23 @@ class GgufKeys {
   std::string architecture_;
 };
 
+// The architectures of llama.cpp and the family of each. Files of `llama` with divisors are of the family llama3.
+constexpr std::pair<const char*, const char*> kArchitectures[] = {
+    {"gpt2", "gpt2"},   {"gptneox", "gpt_neox"}, {"llama", "llama"},     {"qwen2", "qwen2"},
+    {"qwen3", "qwen3"}, {"gemma3", "gemma3"},    {"gpt-oss", "gpt_oss"}, {"granite", "llama"}};
+
 std::string family_of(const GgufKeys& keys) {
-  const std::string& name = keys.architecture();
-  if (name == "gptneox") return "gpt_neox";
-  if (name == "gpt-oss") return "gpt_oss";
-  if (name == "gpt2" || name == "llama" || name == "qwen2" || name == "qwen3" || name == "gemma3") return name;
-  keys.refuse("the architecture `" + printable(name) +
-              "` is not known here; gpt2, gptneox, llama, qwen2, qwen3, gemma3 and gpt-oss are");
+  std::vector<std::string> known;
+  for (const auto& [architecture, family] : kArchitectures) {
+    if (keys.architecture() == architecture) return family;
+    known.emplace_back(architecture);
+  }
+  keys.refuse("the architecture `" + printable(keys.architecture()) + "` is not known here; " + listed(known) + " are");
+}
+
+std::vector<std::string_view> own_keys(const std::string& architecture) {
+  if (architecture == "granite") return {"attention.scale", "embedding_scale", "residual_scale", "logit_scale"};
+  return {};
 }
 
 void require_known(const GgufKeys& keys) {
@@ -80,10 +90,12 @@ void require_known(const GgufKeys& keys) {
                     "rope.freq_base_swa", "rope.scaling.type", "rope.scaling.factor", "use_parallel_residual",
                     "expert_count", "expert_used_count", "expert_feed_forward_length",
                     // These cannot change results: a note of the converter, and a key of scalings that are refused.
-                    "tensor_data_layout", "rope.scaling.finetuned", "rope.scaling.original_context_length"});
+                    "tensor_data_layout", "rope.scaling.finetuned", "rope.scaling.original_context_length"},
+                   own_keys(keys.architecture()));
   keys.expect_positive({"attention.head_count_kv", "attention.key_length", "attention.value_length",
                         "attention.sliding_window_pattern", "rope.dimension_count", "rope.freq_base",
-                        "rope.freq_base_swa", "rope.scaling.factor", "attention.layer_norm_epsilon",
+                        "rope.freq_base_swa", "rope.scaling.factor", "attention.scale", "embedding_scale",
+                        "residual_scale", "logit_scale", "attention.layer_norm_epsilon",
                         "attention.layer_norm_rms_epsilon", "rope.scaling.original_context_length"});
   if (!keys.flag("attention.causal", true)) keys.refuse("attention to later tokens is not computed here");
   if (keys.architecture() != "gpt-oss" && keys.integer("expert_count", 0) != 0)
@@ -113,6 +125,15 @@ void take_gpt_oss(const GgufKeys& keys, Sizes& sizes) {
                 std::to_string(sizes.feed_forward) + ", got " +
                 std::to_string(keys.integer("expert_feed_forward_length")));
   if (sizes.window > 0) sizes.global_every = 2;
+}
+
+// For llama.cpp, `rope.scaling.finetuned` false says that Granite has no rotary positions.
+void take_granite(const GgufKeys& keys, OpenConfig& config) {
+  if (!keys.flag("rope.scaling.finetuned", true)) keys.refuse("Granite without rotary positions is not computed here");
+  config.sizes.attention_scale = keys.real("attention.scale", 0);
+  config.embedding_scale = keys.real("embedding_scale", 1);
+  config.residual_scale = keys.real("residual_scale", 1);
+  config.logit_scale = 1 / keys.real("logit_scale");
 }
 
 constexpr double kClose = 1e-5;                   // relative error of a divisor in f32
@@ -220,6 +241,7 @@ OpenConfig read_gguf_config(const WeightFile& file) {
     take_divisors(keys, *divisors_E, config);
   sizes.window = keys.integer("attention.sliding_window", 0);
   if (config.family == "gpt_oss") take_gpt_oss(keys, sizes);
+  if (keys.architecture() == "granite") take_granite(keys, config);
   if (config.family == "gemma3") {
     if (sizes.window > 0) {
       sizes.global_every = keys.integer("attention.sliding_window_pattern", kGemmaGlobalEvery);

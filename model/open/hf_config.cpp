@@ -63,9 +63,8 @@ ConfigJson rope_object(const ConfigJson& json) {
 Rope rope_of(const ConfigJson& rope, const Rope& otherwise, std::initializer_list<std::string> types) {
   const std::string type = rope.text("rope_type", rope.text("type", "default"));
   if (std::ranges::find(types, type) == types.end()) {
-    std::string known;
-    for (const std::string& one : types) known += (known.empty() ? "" : &one == types.end() - 1 ? " and " : ", ") + one;
-    rope.refuse("rotary positions of type `" + type + "` are not computed here; " + known + " are");
+    const std::string are = types.size() > 1 ? " are" : " is";
+    rope.refuse("rotary positions of type `" + type + "` are not computed here; " + listed(types) + are);
   }
   const ConfigJson keys = known_keys(rope, "rotary positions of type `" + type + "`");
   if (rope.has("rope_type")) keys.expect("type", {type});
@@ -173,6 +172,14 @@ void take_qwen_window(const ConfigJson& given, OpenConfig& config) {
   take_layer_types(json, config, "max_window_layers", [&](std::int64_t layer) { return !has_window || layer < first; });
 }
 
+// Only the multiplier of scores is a size: the others become factors of weights.
+void take_granite_multipliers(const ConfigJson& json, OpenConfig& config) {
+  config.sizes.attention_scale = json.real("attention_multiplier");
+  config.embedding_scale = json.real("embedding_multiplier");
+  config.residual_scale = json.real("residual_multiplier");
+  config.logit_scale = 1 / json.real("logits_scaling");
+}
+
 OpenConfig gemma3_config(const ConfigJson& json) {
   OpenConfig config = llama_config(json, "gemma3");
   config.names = TensorNames::hf_gemma3;
@@ -228,11 +235,12 @@ OpenConfig config_of(const ConfigJson& json, const std::string& type) {
   if (type == "gpt_neox") return neox_config(json);
   if (type == "gemma3_text") return gemma3_config(json);
   if (type == "gpt_oss") return gpt_oss_config(json);
-  OpenConfig config = llama_config(json, type == "mistral" ? "llama" : type);
+  OpenConfig config = llama_config(json, type == "mistral" || type == "granite" ? "llama" : type);
   if (type == "mistral") take_mistral_window(json, config);
   if (type == "qwen2" || type == "qwen3") take_qwen_window(json, config);
-  const Rope rope =
-      type == "llama" ? llama_rope(json, {"default", "linear", "llama3"}) : llama_rope(json, {"default", "linear"});
+  if (type == "granite") take_granite_multipliers(json, config);
+  const Rope rope = type == "llama" || type == "granite" ? llama_rope(json, {"default", "linear", "llama3"})
+                                                         : llama_rope(json, {"default", "linear"});
   take_rope(rope, config);
   if (rope.type == "llama3") config.family = "llama3";
   return config;
@@ -253,16 +261,32 @@ ConfigJson keys_of_text(const ConfigJson& given) {
 OpenConfig read_hf_config(const std::string& path) {
   const ConfigJson json = ConfigJson::read(path);
   // 0 is a default in Sizes, but an error in a file.
-  json.expect_positive({"head_dim", "num_key_value_heads", "n_inner", "sliding_window", "sliding_window_pattern",
-                        "_sliding_window_pattern", "rotary_pct", "partial_rotary_factor", "rope_theta",
-                        "rotary_emb_base", "rope_local_base_freq", "original_max_position_embeddings",
-                        "query_pre_attn_scalar", "rms_norm_eps", "layer_norm_eps", "layer_norm_epsilon"});
+  json.expect_positive({"head_dim",
+                        "num_key_value_heads",
+                        "n_inner",
+                        "sliding_window",
+                        "sliding_window_pattern",
+                        "_sliding_window_pattern",
+                        "rotary_pct",
+                        "partial_rotary_factor",
+                        "rope_theta",
+                        "rotary_emb_base",
+                        "rope_local_base_freq",
+                        "original_max_position_embeddings",
+                        "query_pre_attn_scalar",
+                        "attention_multiplier",
+                        "embedding_multiplier",
+                        "residual_multiplier",
+                        "logits_scaling",
+                        "rms_norm_eps",
+                        "layer_norm_eps",
+                        "layer_norm_epsilon"});
   const std::string type = json.text("model_type");
-  constexpr const char* kTypes[] = {"gpt2",  "opt",   "gpt_neox", "llama",       "mistral",
-                                    "qwen2", "qwen3", "gemma3",   "gemma3_text", "gpt_oss"};
-  if (std::ranges::find(kTypes, type) == std::end(kTypes))
-    json.refuse("the architecture `" + type +
-                "` is not known here; gpt2, opt, gpt_neox, llama, mistral, qwen2, qwen3, gemma3 and gpt_oss are");
+  std::vector<std::string> types;
+  for (const ConfigTable& table : config_tables())
+    if (table.and_common) types.push_back(table.title);
+  if (std::ranges::find(types, type) == types.end())
+    json.refuse("the architecture `" + type + "` is not known here; " + listed(types) + " are");
   if (type == "gpt_oss" && json.has("quantization_config"))
     json.refuse(
         "weights of type MXFP4 (`quantization_config`) are only read from GGUF files; expected one, or F32 or BF16, "

@@ -120,6 +120,11 @@ Json llama_json(const std::string& family, const Sizes& sizes) {
     json["swiglu_alpha"] = 1.702;
     json["sliding_window"] = sizes.window > 0 ? sizes.window : sizes.context;
     add_window(sizes, json);
+  } else if (family == "llama" && sizes.attention_scale != 1 / std::sqrt(static_cast<double>(sizes.head_width))) {
+    named("granite", "GraniteForCausalLM");
+    json["attention_multiplier"] = sizes.attention_scale;
+    for (const char* other : {"embedding_multiplier", "residual_multiplier", "logits_scaling"}) json[other] = 1.0;
+    json["mlp_bias"] = false;
   } else if (family == "llama" && sizes.window > 0) {
     named("mistral", "MistralForCausalLM");
     json["sliding_window"] = sizes.window;

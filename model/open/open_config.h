@@ -21,7 +21,9 @@ struct OpenConfig {
   Sizes sizes;
   TensorNames names = TensorNames::hf_llama;
   bool pairs_interleaved = false;  // rows of q and k: elements 2 e and 2 e + 1 rotate together, not e and e + D/2
-  double embedding_scale = 1;      // multiplies token embeddings, as in Gemma
+  double embedding_scale = 1;      // multiplies token embeddings, as in Gemma and Granite
+  double residual_scale = 1;       // multiplies what sublayers add to the residual stream, as in Granite
+  double logit_scale = 1;          // multiplies logits
   double gain_less = 0;            // added to stored gains, 1 for safetensors of Gemma
   // Whether config.json ties unembedding and embedding; without it, they are tied if the file has no unembedding.
   std::optional<bool> tied = std::nullopt;
@@ -50,7 +52,8 @@ Sizes sizes_of_family(const std::string& family, const Sizes& sizes);
 std::string policies_of_family(const std::string& family);
 // The inverse; empty if no family has these policies.
 std::string family_of_policies(const std::string& policies);
-// "gpt2, opt, ... and gpt_oss", for messages.
-std::string family_names();
+std::string family_names();  // listed()
+// "gpt2, opt and gpt_oss", for messages.
+std::string listed(const std::vector<std::string>& names);
 
 }  // namespace sink

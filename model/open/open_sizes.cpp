@@ -1,5 +1,6 @@
 // Bounds of the sizes in the files of other programs.
 #include "engine/check.h"
+#include "engine/io/str_format.h"
 #include "model/open/open_config.h"
 #include "model/size_settings.h"
 
@@ -26,6 +27,11 @@ void check_open_sizes(const std::string& path, const OpenConfig& config) {
   if (config.family == "gemma3" && sizes.window > 0) require_within("rotary-local-base", 1, 1e12);
   if (sizes.rotary_factor != 0) require_within("rotary-factor", 1, 1e6);
   if (sizes.attention_scale != 0) require_within("attention-scale", 1e-4, 1e4);
+  for (auto [what, scale] : {std::pair{"token embeddings", config.embedding_scale},
+                             {"outputs of sublayers", config.residual_scale},
+                             {"logits", config.logit_scale}})
+    if (!(scale >= 1e-6 && scale <= 1e6))
+      refuse("the factor of " + std::string(what) + " must be from 1e-6 to 1e6, got " + str_format("%g", scale));
   for (const Setting<Sizes>& size : size_settings()) require(size, size.value(sizes));
   const std::string error = validate(sizes, [](const std::string& flag) { return "`" + flag + "`"; });
   if (!error.empty()) refuse(error);

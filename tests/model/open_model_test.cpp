@@ -167,6 +167,25 @@ TEST_CASE("open models: sizes that no model has, and 0 where it is no default, a
   refused(with_gguf_value(read_file("test", kModels + "gemma3_gguf.gguf"), swa, 1e-30f), {"`rotary_local_base`"});
 }
 
+TEST_CASE(
+    "open models: a GGUF file of Granite without positions or with factors that no model has is refused by name") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/granite.gguf", sound = read_file("test", kModels + "granite.gguf");
+  auto refused = [&](const std::string& bytes, std::initializer_list<std::string> parts) {
+    write_file_atomically(path, bytes);
+    check_refused([&] { open_model(path); }, parts, Exit::corrupt_checkpoint);
+  };
+  refused(with_gguf_value(sound, "granite.rope.scaling.finetuned", false), {"Granite without rotary positions"});
+  for (const char* key :
+       {"granite.attention.scale", "granite.embedding_scale", "granite.residual_scale", "granite.logit_scale"})
+    refused(with_gguf_value(sound, key, 0.0f), {key, "above 0"});
+  refused(with_gguf_value(sound, "granite.logit_scale", 1e-30f), {"factor of logits"});
+  refused(with_gguf_value(sound, "granite.residual_scale", INFINITY), {"factor of outputs of sublayers"});
+  std::string llama = sound;  // which has no such keys
+  for (std::size_t at = 0; (at = llama.find("granite", at)) != std::string::npos;) llama.replace(at, 7, "qwenxxx", 7);
+  refused(llama, {"`qwenxxx`", "granite"});
+}
+
 TEST_CASE("open models: sizes that no model has, and 0 where it is no default, are refused by name: config.json") {
   const TemporaryFolder folder;
   auto refused = [&](const char* name, const std::string& from, const std::string& to,
@@ -298,7 +317,7 @@ TEST_CASE("open models: a GGUF file of gpt-oss with other experts, positions or 
   refused(with_gguf_value(sound, "gpt-oss.feed_forward_length", 32), {"expert_feed_forward_length", "32", "64"});
   refused(with_gguf_value(sound, "gpt-oss.rope.scaling.original_context_length", 0), {"original_context_length"});
   refused(renamed("yarn", "warp"), {"`warp`", "yarn is"});
-  refused(renamed("gpt-oss", "gpt-osx"), {"`gpt-osx`", "gpt-oss are"});
+  refused(renamed("gpt-oss", "gpt-osx"), {"`gpt-osx`", "gpt-oss"});
   // Of the second block of one row, a scale that is NaN, and one that is infinite with a code that is not 0.
   const WeightFile file = open_weights(kModels + "gpt_oss_gguf.gguf");
   const StoredTensor& down = file.tensor("blk.1.ffn_down_exps.weight");

@@ -512,9 +512,34 @@ def gpt_oss():
     return f
 
 
+def granite():
+    f = Family("granite", "granite", {**LLAMA, "attention_multiplier": 0.3})
+    ropes_here = {**ropes(), "llama3": dict(rope_parameters=dict(rope_type="llama3", rope_theta=50.0, factor=8.0, low_freq_factor=1.0,
+                                                                 high_freq_factor=4.0, original_max_position_embeddings=16))}
+    multipliers = {"embedding": dict(embedding_multiplier=12.0), "residual": dict(residual_multiplier=0.22), "logits": dict(logits_scaling=8),
+                   "all": dict(embedding_multiplier=12, residual_multiplier=0.22, logits_scaling=8.0, attention_multiplier=0.015625),
+                   "attention missing": dict(attention_multiplier=DELETED)}
+    for name, changes in product(multipliers=multipliers, tied={"": {}, "tied": dict(tie_word_embeddings=True)}):
+        f.same(name, *changes)
+    for name, changes in product(rope={key: value for key, value in ropes_here.items() if key != "llama3"}):
+        f.same(name, *changes)
+    for name, change in {"1 kv": dict(num_key_value_heads=1), "kv null": dict(num_key_value_heads=None), "head 6": dict(head_dim=6),
+                         "epsilon": dict(rms_norm_eps=0.01), "what published files have": dict(attention_bias=False, attention_dropout=0.1,
+                         mlp_bias=False, hidden_act="silu", rope_scaling=None, rope_theta=10000.0)}.items():
+        f.same(name, change)
+    llama_refused(f, ("attention_bias", "mlp_bias"))
+    refused_ropes(f, llama3=False)
+    for key in ("attention_multiplier", "embedding_multiplier", "residual_multiplier", "logits_scaling"):
+        f.refused(f"{key} 0", key, {key: 0})
+        f.refused(f"{key} null", key, {key: None})
+    for key, value in dict(sliding_window=4, num_local_experts=4, shared_intermediate_size=8).items():
+        f.refused(f"{key} {value}", key, {key: value})
+    return f
+
+
 def main():
     made = {"gpt2": gpt2, "opt": opt, "gpt_neox": gpt_neox, "llama": llama, "llama3": llama3, "mistral": mistral,
-            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss}
+            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "granite": granite}
     for name in sys.argv[1:] or made:
         made[name]().write()
 

@@ -5,7 +5,7 @@
 
 Weights are random (of one seed), gains and biases not the trivial ones; logits are transformers' own, in float64, eager
 attention. The GGUF files hold the same weights by the names that the gguf package has for transformers' (queries and
-keys of LLaMA permuted, the slowed turns of LLaMA 3 as divisors, Gemma's gains with their 1 and gates and ups of gpt-oss apart, as llama.cpp's converter does). golden.safetensors: tokens I32 (2, T), logits F64 (2, T, V).
+keys of LLaMA and Granite permuted, the slowed turns of LLaMA 3 as divisors, Gemma's gains with their 1 and gates and ups of gpt-oss apart, as llama.cpp's converter does). golden.safetensors: tokens I32 (2, T), logits F64 (2, T, V).
 
 Needs: torch, transformers, safetensors, gguf.
 """
@@ -55,9 +55,11 @@ CONFIGS = {
     # Rows of whole blocks of MXFP4, the type of the experts' weights in the file; the folder has the values in F32.
     "gpt_oss_gguf": tf.GptOssConfig(**{**gpt_oss, "num_hidden_layers": 2, "intermediate_size": 64,
                                        "num_experts_per_tok": 3, "layer_types": gpt_oss["layer_types"][:2]}),
+    "granite": tf.GraniteConfig(**small, attention_multiplier=0.25, embedding_multiplier=3.0, residual_multiplier=0.4, logits_scaling=5.0),
 }
 GGUF = {"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "llama3": "llama", "mistral": "llama", "qwen2": "qwen2",
-        "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss"}
+        "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite"}
+PERMUTED = ("llama", "granite")
 MXFP4 = gguf.GGMLQuantizationType.MXFP4
 
 
@@ -93,6 +95,12 @@ def write_gguf(name, config, model, state):
             writer.add_value_length(config.head_dim)
         if getattr(config, "sliding_window", None):
             writer.add_sliding_window(config.sliding_window)
+        if arch == "granite":
+            writer.add_attention_scale(config.attention_multiplier)
+            writer.add_embedding_scale(config.embedding_multiplier)
+            writer.add_residual_scale(config.residual_multiplier)
+            writer.add_logit_scale(config.logits_scaling)
+            writer.add_rope_scaling_finetuned(True)
         if arch == "gpt-oss":
             writer.add_expert_count(config.num_local_experts)
             writer.add_expert_used_count(config.num_experts_per_tok)
@@ -113,9 +121,9 @@ def write_gguf(name, config, model, state):
             continue
         if arch == "gpt2" and key.endswith((".c_attn.weight", ".c_proj.weight", ".c_fc.weight")):
             tensor = tensor.T.contiguous()
-        if arch == "llama" and key.endswith("q_proj.weight"):
+        if arch in PERMUTED and key.endswith("q_proj.weight"):
             tensor = permuted(tensor, heads)
-        if arch == "llama" and key.endswith("k_proj.weight"):
+        if arch in PERMUTED and key.endswith("k_proj.weight"):
             tensor = permuted(tensor, config.num_key_value_heads)
         if arch == "gemma3" and key.endswith("norm.weight"):
             tensor = 1 + tensor
