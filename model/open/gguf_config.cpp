@@ -65,8 +65,8 @@ class GgufKeys {
 
 // The architectures of llama.cpp and the family of each. Files of `llama` with divisors are of the family llama3.
 constexpr std::pair<const char*, const char*> kArchitectures[] = {
-    {"gpt2", "gpt2"},   {"gptneox", "gpt_neox"}, {"llama", "llama"},     {"qwen2", "qwen2"},
-    {"qwen3", "qwen3"}, {"gemma3", "gemma3"},    {"gpt-oss", "gpt_oss"}, {"granite", "llama"}};
+    {"gpt2", "gpt2"},     {"gptneox", "gpt_neox"}, {"llama", "llama"},   {"qwen2", "qwen2"}, {"qwen3", "qwen3"},
+    {"gemma3", "gemma3"}, {"gpt-oss", "gpt_oss"},  {"granite", "llama"}, {"phi3", "llama"}};
 
 std::string family_of(const GgufKeys& keys) {
   std::vector<std::string> known;
@@ -82,7 +82,9 @@ std::vector<std::string_view> own_keys(const std::string& architecture) {
   return {};
 }
 
-void require_known(const GgufKeys& keys) {
+void require_known(const GgufKeys& keys, const WeightFile& file) {
+  if (file.find("rope_factors_long.weight"))
+    keys.refuse("rotary positions of type `longrope` (`rope_factors_long.weight`) are not computed here");
   keys.expect_only({"block_count", "context_length", "embedding_length", "feed_forward_length", "vocab_size",
                     "attention.head_count", "attention.head_count_kv", "attention.key_length", "attention.value_length",
                     "attention.layer_norm_epsilon", "attention.layer_norm_rms_epsilon", "attention.sliding_window",
@@ -204,7 +206,7 @@ void take_divisors(const GgufKeys& keys, const StoredTensor& divisors_E, OpenCon
 OpenConfig read_gguf_config(const WeightFile& file) {
   const GgufKeys keys(file);
   OpenConfig config{.family = family_of(keys), .sizes = {}, .names = TensorNames::gguf};
-  require_known(keys);
+  require_known(keys, file);
   const bool layer_norm = config.family == "gpt2" || config.family == "gpt_neox";
   config.sizes = {
       .layers = keys.integer("block_count"),
@@ -226,20 +228,20 @@ OpenConfig read_gguf_config(const WeightFile& file) {
     keys.refuse("values are as wide as keys here (" + std::to_string(sizes.width_of_head()) + "), got " +
                 std::to_string(keys.integer("attention.value_length")));
   const std::int64_t turning = keys.integer("rope.dimension_count", sizes.width_of_head());
-  if (config.family != "gpt_neox" && turning != sizes.width_of_head())
+  const bool some_turn = config.family == "gpt_neox" || keys.architecture() == "phi3";
+  if (!some_turn && turning != sizes.width_of_head())
     keys.refuse("rotations of some of a head's " + std::to_string(sizes.width_of_head()) +
-                " elements is only supported for gptneox, got " + std::to_string(turning));
+                " elements is only supported for gptneox and phi3, got " + std::to_string(turning));
   if (config.family == "gpt2") return config;
   take_rotations(keys, sizes);
-  if (config.family == "gpt_neox") {
-    if (!keys.flag("use_parallel_residual", true))
-      keys.refuse("GPT-NeoX without a parallel residual is not known here");
-    sizes.rotary_part = static_cast<double>(turning) / static_cast<double>(sizes.width_of_head());
-  }
-  config.pairs_interleaved = config.family == "llama";
+  if (config.family == "gpt_neox" && !keys.flag("use_parallel_residual", true))
+    keys.refuse("GPT-NeoX without a parallel residual is not known here");
+  if (some_turn) sizes.rotary_part = static_cast<double>(turning) / static_cast<double>(sizes.width_of_head());
+  if (keys.architecture() == "phi3") config.names = TensorNames::gguf_phi3;
+  config.pairs_interleaved = config.family == "llama" && config.names == TensorNames::gguf;
   if (const StoredTensor* divisors_E = file.find("rope_freqs.weight"); divisors_E && config.family == "llama")
     take_divisors(keys, *divisors_E, config);
-  sizes.window = keys.integer("attention.sliding_window", 0);
+  sizes.window = std::min(keys.integer("attention.sliding_window", 0), kLongestContext);
   if (config.family == "gpt_oss") take_gpt_oss(keys, sizes);
   if (keys.architecture() == "granite") take_granite(keys, config);
   if (config.family == "gemma3") {

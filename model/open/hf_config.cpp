@@ -82,6 +82,13 @@ void take_rope(const Rope& rope, OpenConfig& config) {
   config.sizes.rotary_context = rope.first_context;
 }
 
+// The part of a head that rotates, rounded down to whole elements.
+void take_rotary_part(const ConfigJson& json, const Rope& rope, Sizes& sizes) {
+  if (sizes.heads < 1) json.refuse("`num_attention_heads` must be at least 1");
+  const auto head = static_cast<double>(sizes.width_of_head());
+  sizes.rotary_part = std::floor(rope.part * head) / head;
+}
+
 void require_whole_heads(const ConfigJson& json, const Rope& rope) {
   if (rope.part != 1) json.refuse("`partial_rotary_factor` must be 1, got " + std::to_string(rope.part));
 }
@@ -95,9 +102,7 @@ OpenConfig neox_config(const ConfigJson& json) {
   json.expect("rope_theta", {rope.base});
   json.expect("partial_rotary_factor", {rope.part});
   take_rope(rope, config);
-  if (config.sizes.heads < 1) json.refuse("`num_attention_heads` must be at least 1");
-  const auto head = static_cast<double>(config.sizes.width_of_head());
-  config.sizes.rotary_part = std::floor(rope.part * head) / head;  // as GPT-NeoX rounds it
+  take_rotary_part(json, rope, config.sizes);
   return config;
 }
 
@@ -152,7 +157,13 @@ void take_layer_types(const ConfigJson& json, OpenConfig& config, const std::str
                   (full[layer] ? "full_attention" : "sliding_attention") + "` for layer " + std::to_string(layer));
 }
 
-// The class of Mistral ignores layer types: all layers have the window.
+// All layers have the window, if there is one.
+void take_window(const ConfigJson& json, Sizes& sizes) {
+  const std::int64_t window = json.has("sliding_window") ? json.integer("sliding_window") : 0;
+  sizes.window = std::min(window, kLongestContext);
+}
+
+// The class of Mistral ignores layer types.
 void take_mistral_window(const ConfigJson& json, OpenConfig& config) {
   const bool has_window = json.has("sliding_window");
   if (json.has("layer_types"))
@@ -160,8 +171,7 @@ void take_mistral_window(const ConfigJson& json, OpenConfig& config) {
       if (type != (has_window ? "sliding_attention" : "full_attention"))
         json.refuse("`layer_types` has `" + type + "`, which Mistral's class does not read: all layers have " +
                     (has_window ? "the window" : "no window"));
-  const std::int64_t window = has_window ? json.integer("sliding_window") : 0;
-  config.sizes.window = std::min(window, kLongestContext);
+  take_window(json, config.sizes);
 }
 
 void take_qwen_window(const ConfigJson& given, OpenConfig& config) {
@@ -178,6 +188,17 @@ void take_granite_multipliers(const ConfigJson& json, OpenConfig& config) {
   config.embedding_scale = json.real("embedding_multiplier");
   config.residual_scale = json.real("residual_multiplier");
   config.logit_scale = 1 / json.real("logits_scaling");
+}
+
+OpenConfig phi3_config(const ConfigJson& json) {
+  OpenConfig config = llama_config(json, "llama");
+  config.names = TensorNames::hf_phi3;
+  take_window(json, config.sizes);
+  const Rope rope =
+      rope_of(rope_object(json), {"", json.real("rope_theta"), 0, 0, json.real("partial_rotary_factor")}, {"default"});
+  take_rope(rope, config);
+  take_rotary_part(json, rope, config.sizes);
+  return config;
 }
 
 OpenConfig gemma3_config(const ConfigJson& json) {
@@ -235,6 +256,7 @@ OpenConfig config_of(const ConfigJson& json, const std::string& type) {
   if (type == "gpt_neox") return neox_config(json);
   if (type == "gemma3_text") return gemma3_config(json);
   if (type == "gpt_oss") return gpt_oss_config(json);
+  if (type == "phi3") return phi3_config(json);
   OpenConfig config = llama_config(json, type == "mistral" || type == "granite" ? "llama" : type);
   if (type == "mistral") take_mistral_window(json, config);
   if (type == "qwen2" || type == "qwen3") take_qwen_window(json, config);
@@ -254,6 +276,14 @@ ConfigJson keys_of_text(const ConfigJson& given) {
   text.expect("model_type", {"gemma3_text"});
   json.expect("tie_word_embeddings", {text.flag("tie_word_embeddings")});
   return text;
+}
+
+// Published folders of Phi-3 bring a copy of the class that transformers has, too.
+ConfigJson without_phi3_class(const ConfigJson& json) {
+  const nlohmann::json copies = {{"AutoConfig", "configuration_phi3.Phi3Config"},
+                                 {"AutoModelForCausalLM", "modeling_phi3.Phi3ForCausalLM"}};
+  json.expect("auto_map", {nullptr, nlohmann::json::object(), copies});
+  return json.with_null("auto_map");
 }
 
 }  // namespace
@@ -293,7 +323,8 @@ OpenConfig read_hf_config(const std::string& path) {
         "which transformers writes: from_pretrained(MODEL, "
         "quantization_config=Mxfp4Config(dequantize=True)).save_pretrained(FOLDER, "
         "save_original_format=False)");
-  const ConfigJson keys = type == "gemma3" ? keys_of_text(json) : known_keys(json, type);
+  const ConfigJson keys =
+      type == "gemma3" ? keys_of_text(json) : known_keys(type == "phi3" ? without_phi3_class(json) : json, type);
   OpenConfig config = config_of(keys, type == "gemma3" ? "gemma3_text" : type);
   config.tied = keys.flag("tie_word_embeddings");
   if (json.is_integer("bos_token_id")) config.begin_token = json.integer("bos_token_id");

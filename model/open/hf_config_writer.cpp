@@ -80,7 +80,9 @@ Json neox_json(const Sizes& sizes) {
           {"rotary_emb_base", sizes.rotary_base}};
 }
 
-Json llama_json(const std::string& family, const Sizes& sizes) {
+Json llama_json(const OpenConfig& config) {
+  const std::string& family = config.family;
+  const Sizes& sizes = config.sizes;
   Json json = {{"architectures", Json::array()},
                {"model_type", family},
                {"num_hidden_layers", sizes.layers},
@@ -120,6 +122,10 @@ Json llama_json(const std::string& family, const Sizes& sizes) {
     json["swiglu_alpha"] = 1.702;
     json["sliding_window"] = sizes.window > 0 ? sizes.window : sizes.context;
     add_window(sizes, json);
+  } else if (config.names == TensorNames::hf_phi3) {
+    named("phi3", "Phi3ForCausalLM");
+    json["partial_rotary_factor"] = sizes.rotary_part;
+    json["sliding_window"] = sizes.window > 0 ? Json(sizes.window) : Json();
   } else if (family == "llama" && sizes.attention_scale != 1 / std::sqrt(static_cast<double>(sizes.head_width))) {
     named("granite", "GraniteForCausalLM");
     json["attention_multiplier"] = sizes.attention_scale;
@@ -151,7 +157,7 @@ std::string hf_config_json(const OpenConfig& config, bool tied, std::int64_t beg
   Json json = config.family == "gpt2"       ? gpt2_json(sizes)
               : config.family == "opt"      ? opt_json(sizes)
               : config.family == "gpt_neox" ? neox_json(sizes)
-                                            : llama_json(config.family, sizes);
+                                            : llama_json(config);
   if (turns(config.family)) add_rope(config.family, sizes, json);
   json["vocab_size"] = sizes.vocabulary;
   json["tie_word_embeddings"] = tied;

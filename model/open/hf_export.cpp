@@ -24,6 +24,9 @@ OpenConfig config_of(const Ablation& ablation, const Sizes& sizes) {
                     ablation.policies + "); it has those of " + family_names(),
                 Exit::usage);
   OpenConfig config{.family = family, .sizes = sizes_of_family(family, sizes), .names = TensorNames::hf_llama};
+  // The only LLaMA of transformers in which a part of a head rotates.
+  const Sizes& s = config.sizes;
+  if (family == "llama" && s.rotary_part != 1 && s.rotary_factor == 1) config.names = TensorNames::hf_phi3;
   if (family == "gpt2") config.names = TensorNames::hf_gpt2;
   if (family == "opt") config.names = TensorNames::hf_opt;
   if (family == "gpt_neox") config.names = TensorNames::hf_neox;

@@ -14,7 +14,7 @@ namespace sink {
 inline constexpr std::int64_t kLongestContext = 65536;
 
 // How a program names its tensors and lays them out.
-enum class TensorNames { hf_gpt2, hf_opt, hf_neox, hf_llama, hf_gemma3, hf_gpt_oss, gguf, llama2c };
+enum class TensorNames { hf_gpt2, hf_opt, hf_neox, hf_llama, hf_phi3, hf_gemma3, hf_gpt_oss, gguf, gguf_phi3, llama2c };
 
 struct OpenConfig {
   std::string family;  // its ablation, as in "llama3"

@@ -39,6 +39,8 @@ std::vector<std::string> tables_of(const OpenConfig& config) {
       return {"GPT-NeoX"};
     case TensorNames::hf_llama:
       return {"LLaMA"};
+    case TensorNames::hf_phi3:
+      return {"Phi-3", "LLaMA"};
     case TensorNames::hf_gemma3:
       return {"Gemma 3", "LLaMA"};
     case TensorNames::hf_gpt_oss:
@@ -47,6 +49,8 @@ std::vector<std::string> tables_of(const OpenConfig& config) {
       if (config.family == "gpt_oss") return {"GGUF of gpt-oss", "GGUF"};
       if (config.family == "gpt2" || config.family == "gpt_neox") return {"GGUF of GPT-2 and GPT-NeoX", "GGUF"};
       return {"GGUF"};
+    case TensorNames::gguf_phi3:
+      return {"GGUF of Phi-3", "GGUF"};
     case TensorNames::llama2c:
       return {"llama2.c"};
   }

@@ -403,6 +403,9 @@ void weights() {
       R"({"model_type":"granite","hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"intermediate_size":40,)"
       R"("max_position_embeddings":32,"vocab_size":40,"attention_multiplier":0.25,"embedding_multiplier":12,)"
       R"("residual_multiplier":0.22,"logits_scaling":8})");
+  put("open_config", "phi3",
+      R"({"model_type":"phi3","hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"intermediate_size":40,)"
+      R"("max_position_embeddings":32,"vocab_size":40,"sliding_window":5,"partial_rotary_factor":0.75,"auto_map":{}})");
   put("open_config", "gpt2",
       R"({"model_type":"gpt2","n_layer":2,"n_head":3,"n_embd":24,"n_positions":32,"vocab_size":40})");
   put("shard_index", "sound",

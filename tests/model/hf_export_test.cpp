@@ -142,7 +142,8 @@ TEST_CASE("export: models of ours, of every size that a family there has") {
       {"baseline", small},
       {"baseline", with([](Sizes& s) { s.rotary_factor = 4, s.rotary_base = 500, s.norm_epsilon = 1e-6; })},
       {"baseline", with([](Sizes& s) { s.window = 4, s.kv_heads = 1; })},
-      {"baseline", with([](Sizes& s) { s.attention_scale = 0.3; })},  // Granite
+      {"baseline", with([](Sizes& s) { s.attention_scale = 0.3; })},            // Granite
+      {"baseline", with([](Sizes& s) { s.rotary_part = 0.5, s.window = 4; })},  // Phi-3
       {"llama3", with([](Sizes& s) { s.rotary_factor = 8, s.rotary_context = 7, s.rotary_base = 50; })},
       {"llama3", small},
       {"qwen2", with([](Sizes& s) { s.window = 3, s.global_every = 2; })},
@@ -210,7 +211,8 @@ TEST_CASE("export: what transformers cannot compute is refused by name, and noth
   refused("baseline", [](Sizes& s) { s.prefix = 3; }, {"`llama`", "prefix", "3"});
   refused("llama3", [](Sizes& s) { s.attention_scale = 1; }, {"attention_scale"});
   refused("baseline", [](Sizes& s) { s.window = 3, s.global_every = 2; }, {"global_every"});
-  refused("baseline", [](Sizes& s) { s.rotary_part = 0.5; }, {"rotary_part", "0.5"});
+  refused("llama3", [](Sizes& s) { s.rotary_part = 0.5; }, {"rotary_part", "0.5"});
+  refused("baseline", [](Sizes& s) { s.rotary_part = 0.5, s.rotary_factor = 2; }, {"rotary_part", "0.5"});
   refused("gpt2", [](Sizes& s) { s.kv_heads = 1; }, {"`gpt2`", "kv_heads"});
   refused("gpt2", [](Sizes& s) { s.window = 4; }, {"window"});
   refused("opt", [](Sizes& s) { s.norm_epsilon = 1e-3; }, {"norm_epsilon"});

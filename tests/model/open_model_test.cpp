@@ -186,6 +186,18 @@ TEST_CASE(
   refused(llama, {"`qwenxxx`", "granite"});
 }
 
+TEST_CASE("open models: a GGUF file of Phi-3: without a window where it says 0, refused with longrope") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/phi3.gguf";
+  std::string bytes = read_file("test", kModels + "phi3.gguf");
+  CHECK(open_model(kModels + "phi3.gguf").config.sizes.window == 5);
+  write_file_atomically(path, with_gguf_value(bytes, "phi3.attention.sliding_window", 0));
+  CHECK(open_model(path).config.sizes.window == 0);
+  const std::string name = "blk.0.attn_output.weight", factors = "rope_factors_long.weight";
+  write_file_atomically(path, bytes.replace(bytes.find(name), name.size(), factors));
+  check_refused([&] { open_model(path); }, {"longrope", factors}, Exit::corrupt_checkpoint);
+}
+
 TEST_CASE("open models: sizes that no model has, and 0 where it is no default, are refused by name: config.json") {
   const TemporaryFolder folder;
   auto refused = [&](const char* name, const std::string& from, const std::string& to,

@@ -59,11 +59,23 @@ void make_hub_snapshot(const fs::path& hub, const std::string& folder_name, cons
 
 TEST_CASE("sinklab: finds the family of every kind of file") {
   TemporaryFolder folder;
-  const std::pair<const char*, const char*> models[] = {
-      {"gpt2", "gpt2"},        {"gpt2.gguf", "gpt2"}, {"opt", "opt"},           {"gpt_neox.gguf", "gpt_neox"},
-      {"llama", "llama"},      {"mistral", "llama"},  {"llama3", "llama3"},     {"llama2c.bin", "llama"},
-      {"qwen2.gguf", "qwen2"}, {"qwen3", "qwen3"},    {"gemma3", "gemma3"},     {"gemma3_gguf.gguf", "gemma3"},
-      {"gpt_oss", "gpt_oss"},  {"granite", "llama"},  {"granite.gguf", "llama"}};
+  const std::pair<const char*, const char*> models[] = {{"gpt2", "gpt2"},
+                                                        {"gpt2.gguf", "gpt2"},
+                                                        {"opt", "opt"},
+                                                        {"gpt_neox.gguf", "gpt_neox"},
+                                                        {"llama", "llama"},
+                                                        {"mistral", "llama"},
+                                                        {"llama3", "llama3"},
+                                                        {"llama2c.bin", "llama"},
+                                                        {"qwen2.gguf", "qwen2"},
+                                                        {"qwen3", "qwen3"},
+                                                        {"gemma3", "gemma3"},
+                                                        {"gemma3_gguf.gguf", "gemma3"},
+                                                        {"gpt_oss", "gpt_oss"},
+                                                        {"granite", "llama"},
+                                                        {"granite.gguf", "llama"},
+                                                        {"phi3", "llama"},
+                                                        {"phi3.gguf", "llama"}};
   for (const auto& [model, family] : models) {
     if (!test::is_built(family)) continue;
     CAPTURE(model);

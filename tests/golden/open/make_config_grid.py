@@ -537,9 +537,39 @@ def granite():
     return f
 
 
+def phi3():
+    f = Family("phi3", "phi3", {**LLAMA, "pad_token_id": 0})
+    default = {key: value for key, value in ropes().items() if "linear" not in str(value)}
+    new = lambda **parameters: dict(rope_parameters=dict(rope_type="default", rope_theta=50.0, **parameters))
+    parts = {"part missing": {}, "part 0.5": dict(partial_rotary_factor=0.5), "part 1": dict(partial_rotary_factor=1)}
+    windows = {"window missing": {}, "window 4": dict(sliding_window=4), "window null": dict(sliding_window=None), "window 100": dict(sliding_window=100)}
+    for name, changes in product(rope=default, part=parts, window=windows):
+        f.same(name, *changes)
+    f.same("part inside", new(partial_rotary_factor=0.5))
+    f.same("part inside wins", new(partial_rotary_factor=0.5), dict(partial_rotary_factor=1.0))
+    f.same("part rounded", dict(partial_rotary_factor=0.45, hidden_size=20, num_attention_heads=2))
+    for name, change in {"1 kv": dict(num_key_value_heads=1), "kv null": dict(num_key_value_heads=None), "kv missing": dict(num_key_value_heads=DELETED),
+                         "head 6": dict(head_dim=6), "epsilon": dict(rms_norm_eps=0.01), "tied": dict(tie_word_embeddings=True)}.items():
+        f.same(name, change)
+    theirs = dict(AutoConfig="configuration_phi3.Phi3Config", AutoModelForCausalLM="modeling_phi3.Phi3ForCausalLM")
+    f.same("what Phi-3-mini-4k's files have", dict(auto_map=theirs, attention_bias=False, attention_dropout=0.0, embd_pdrop=0.0, resid_pdrop=0.0,
+           original_max_position_embeddings=4096, rope_scaling=None, rope_theta=10000.0, sliding_window=2047, tie_word_embeddings=False))
+    common(f, "num_hidden_layers")
+    for rope in ("longrope", "su", "yarn", "linear", "llama3", "dynamic"):
+        f.refused(f"rope {rope}", rope, dict(rope_scaling=dict(type=rope, factor=2.0, short_factor=[1.0, 1.0], long_factor=[1.0, 1.0])))
+    f.refused("rope of two parts", "rope_scaling", {**new(partial_rotary_factor=0.5), "rope_scaling": dict(rope_type="default", rope_theta=5.0)})
+    f.refused("a part of no element", "rotary_part", dict(partial_rotary_factor=0.1))
+    f.refused("an odd part", "even width", dict(partial_rotary_factor=0.75))
+    for key, value in dict(hidden_act="relu", attention_bias=True, partial_rotary_factor=None, sliding_window=0, rope_interleaved=True,
+                           layer_types=["full_attention"] * 2, mlp_bias=False, num_local_experts=4).items():
+        f.refused(f"{key} {value}", key, {key: value})
+    f.refused("code of its own under its name", "auto_map", dict(auto_map=dict(theirs, AutoModelForCausalLM="modeling_other.Phi3ForCausalLM")))
+    return f
+
+
 def main():
     made = {"gpt2": gpt2, "opt": opt, "gpt_neox": gpt_neox, "llama": llama, "llama3": llama3, "mistral": mistral,
-            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "granite": granite}
+            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "granite": granite, "phi3": phi3}
     for name in sys.argv[1:] or made:
         made[name]().write()
 

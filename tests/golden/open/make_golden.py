@@ -56,9 +56,11 @@ CONFIGS = {
     "gpt_oss_gguf": tf.GptOssConfig(**{**gpt_oss, "num_hidden_layers": 2, "intermediate_size": 64,
                                        "num_experts_per_tok": 3, "layer_types": gpt_oss["layer_types"][:2]}),
     "granite": tf.GraniteConfig(**small, attention_multiplier=0.25, embedding_multiplier=3.0, residual_multiplier=0.4, logits_scaling=5.0),
+    "phi3": tf.Phi3Config(**small, sliding_window=5, pad_token_id=0,
+                          rope_parameters=dict(rope_type="default", rope_theta=300.0, partial_rotary_factor=0.75)),
 }
 GGUF = {"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "llama3": "llama", "mistral": "llama", "qwen2": "qwen2",
-        "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite"}
+        "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite", "phi3": "phi3"}
 PERMUTED = ("llama", "granite")
 MXFP4 = gguf.GGMLQuantizationType.MXFP4
 
@@ -95,6 +97,9 @@ def write_gguf(name, config, model, state):
             writer.add_value_length(config.head_dim)
         if getattr(config, "sliding_window", None):
             writer.add_sliding_window(config.sliding_window)
+        if arch == "phi3":
+            writer.add_rope_dimension_count(int(rope["partial_rotary_factor"] * width) // heads)
+            writer.add_rope_scaling_orig_ctx_len(config.original_max_position_embeddings)
         if arch == "granite":
             writer.add_attention_scale(config.attention_multiplier)
             writer.add_embedding_scale(config.embedding_multiplier)
