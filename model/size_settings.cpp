@@ -37,6 +37,8 @@ const Settings<Sizes>& size_settings() {
        "base of blocks with a window; with --global-every; 0: as the others", 0, 1e12},
       {"rotary-context", model, &S::rotary_context, "context before rotations were slowed down; 0: context", 0,
        1 << 24},
+      {"no-rope-every", model, &S::no_rope_every,
+       "every so many blocks, one without rotary positions; the last of them (SmolLM3: 4); 0: none", 0, 1024},
       {"experts", model, &S::experts, "E, of a mixture of experts (gpt_oss), each F wide; 0: 8", 0, 1024},
       {"chosen-experts", model, &S::chosen_experts, "of them, by the router for every token; 0: 2", 0, 1024},
   };
@@ -58,6 +60,7 @@ Sizes resolve_defaults(Sizes sizes) {
   if (sizes.global_every == 1) sizes.window = 0;
   if (sizes.window == 0 || sizes.global_every > sizes.layers) sizes.global_every = 0;
   if (sizes.window == 0) sizes.rotary_local_base = 0;
+  if (sizes.no_rope_every > sizes.layers) sizes.no_rope_every = 0;
   // A local base is never scaled, so it is only equal to a base that is not scaled either.
   if (sizes.window > 0 && sizes.rotary_local_base == 0 && sizes.rotary_factor == 1)
     sizes.rotary_local_base = sizes.rotary_base;

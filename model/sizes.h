@@ -30,6 +30,7 @@ struct Sizes {
   double rotary_factor = 0;         // divides rotary frequencies, as the position policy says; 0: not
   double rotary_local_base = 0;     // base of layers with a window, if others have none; 0: rotary_base
   std::int64_t rotary_context = 0;  // the context before frequencies were scaled; 0: context
+  std::int64_t no_rope_every = 0;   // every n-th block has no rotary positions; 0: none
   std::int64_t experts = 0;         // E experts of a mixture, each of width F; 0: 8
   std::int64_t chosen_experts = 0;  // top k for every token; 0: 2
 
@@ -42,6 +43,8 @@ struct Sizes {
   std::int64_t expert_count() const { return experts > 0 ? experts : 8; }
   std::int64_t top_k() const { return chosen_experts > 0 ? chosen_experts : 2; }
   std::int64_t first_context() const { return rotary_context > 0 ? rotary_context : context; }
+  // Whether queries and keys of block `layer`, from 0, rotate.
+  bool rotates(std::int64_t layer) const { return no_rope_every == 0 || (layer + 1) % no_rope_every != 0; }
   // Whether block `layer`, from 0, sees all keys before it.
   bool is_global(std::int64_t layer) const {
     return window == 0 || (global_every > 0 && (layer + 1) % global_every == 0);

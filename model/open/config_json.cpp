@@ -98,6 +98,15 @@ std::vector<std::string> ConfigJson::texts(const char* key) const {
   return texts;
 }
 
+std::vector<std::int64_t> ConfigJson::integers(const char* key) const {
+  std::vector<std::int64_t> integers;
+  for (const nlohmann::json& one : at(key, "a list", &nlohmann::json::is_array)) {
+    if (!one.is_number_integer()) refuse(must_be(key, "a list of integers", one));
+    integers.push_back(one.get<std::int64_t>());
+  }
+  return integers;
+}
+
 std::vector<std::string> ConfigJson::keys() const {
   std::vector<std::string> keys;
   for (const auto& [key, value] : json_.items()) keys.push_back(key);

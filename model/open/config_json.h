@@ -29,6 +29,7 @@ class ConfigJson {
   // A nested object; empty if the key is missing.
   ConfigJson object(const char* key) const;
   std::vector<std::string> texts(const char* key) const;
+  std::vector<std::int64_t> integers(const char* key) const;
 
   std::vector<std::string> keys() const;
   bool operator==(const ConfigJson& other) const { return json_ == other.json_; }

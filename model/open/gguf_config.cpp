@@ -17,7 +17,8 @@
 namespace sink {
 namespace {
 
-constexpr std::int64_t kGemmaGlobalEvery = 6;  // if the file has no value
+constexpr std::int64_t kGemmaGlobalEvery = 6;    // if the file has no value
+constexpr std::int64_t kSmollm3NoRopeEvery = 4;  // for which GGUF has no key
 
 // The keys of one architecture: "llama.block_count".
 class GgufKeys {
@@ -66,7 +67,7 @@ class GgufKeys {
 // The architectures of llama.cpp and the family of each. Files of `llama` with divisors are of the family llama3.
 constexpr std::pair<const char*, const char*> kArchitectures[] = {
     {"gpt2", "gpt2"},     {"gptneox", "gpt_neox"}, {"llama", "llama"},   {"qwen2", "qwen2"}, {"qwen3", "qwen3"},
-    {"gemma3", "gemma3"}, {"gpt-oss", "gpt_oss"},  {"granite", "llama"}, {"phi3", "llama"}};
+    {"gemma3", "gemma3"}, {"gpt-oss", "gpt_oss"},  {"granite", "llama"}, {"phi3", "llama"},  {"smollm3", "llama"}};
 
 std::string family_of(const GgufKeys& keys) {
   std::vector<std::string> known;
@@ -244,6 +245,7 @@ OpenConfig read_gguf_config(const WeightFile& file) {
   sizes.window = std::min(keys.integer("attention.sliding_window", 0), kLongestContext);
   if (config.family == "gpt_oss") take_gpt_oss(keys, sizes);
   if (keys.architecture() == "granite") take_granite(keys, config);
+  if (keys.architecture() == "smollm3") sizes.no_rope_every = kSmollm3NoRopeEvery;
   if (config.family == "gemma3") {
     if (sizes.window > 0) {
       sizes.global_every = keys.integer("attention.sliding_window_pattern", kGemmaGlobalEvery);

@@ -182,6 +182,32 @@ void take_qwen_window(const ConfigJson& given, OpenConfig& config) {
   take_layer_types(json, config, "max_window_layers", [&](std::int64_t layer) { return !has_window || layer < first; });
 }
 
+// Sets no_rope_every from `no_rope_layers`, 0 for layers without rotary positions, or from `no_rope_layer_interval`.
+void take_no_rope_layers(const ConfigJson& json, Sizes& sizes) {
+  if (!json.has("no_rope_layers")) {
+    sizes.no_rope_every = json.integer("no_rope_layer_interval");
+    return;
+  }
+  const std::vector<std::int64_t> rotates = json.integers("no_rope_layers");
+  if (std::ssize(rotates) != sizes.layers)
+    json.refuse("`no_rope_layers` must have 0 or 1 for each of " + std::to_string(sizes.layers) + " layers, got " +
+                std::to_string(rotates.size()));
+  const auto first = std::ranges::find(rotates, 0);
+  sizes.no_rope_every = first == rotates.end() ? 0 : first - rotates.begin() + 1;
+  for (std::int64_t layer = 0; layer < sizes.layers; ++layer)
+    if (rotates[static_cast<std::size_t>(layer)] != static_cast<std::int64_t>(sizes.rotates(layer)))
+      json.refuse("`no_rope_layers` must be 0 every n-th time and 1 else, got " +
+                  std::to_string(rotates[static_cast<std::size_t>(layer)]) + " for layer " + std::to_string(layer));
+}
+
+// Without `layer_types`, layers without rotary positions have the window.
+void take_smollm3_layers(const ConfigJson& json, OpenConfig& config) {
+  take_no_rope_layers(json, config.sizes);
+  const bool has_window = json.flag("use_sliding_window") && json.has("sliding_window");
+  take_layer_types(json, config, "use_sliding_window",
+                   [&](std::int64_t layer) { return !has_window || config.sizes.rotates(layer); });
+}
+
 // Only the multiplier of scores is a size: the others become factors of weights.
 void take_granite_multipliers(const ConfigJson& json, OpenConfig& config) {
   config.sizes.attention_scale = json.real("attention_multiplier");
@@ -257,12 +283,14 @@ OpenConfig config_of(const ConfigJson& json, const std::string& type) {
   if (type == "gemma3_text") return gemma3_config(json);
   if (type == "gpt_oss") return gpt_oss_config(json);
   if (type == "phi3") return phi3_config(json);
-  OpenConfig config = llama_config(json, type == "mistral" || type == "granite" ? "llama" : type);
+  const bool qwen = type == "qwen2" || type == "qwen3";
+  OpenConfig config = llama_config(json, qwen ? type : "llama");
   if (type == "mistral") take_mistral_window(json, config);
-  if (type == "qwen2" || type == "qwen3") take_qwen_window(json, config);
+  if (qwen) take_qwen_window(json, config);
+  if (type == "smollm3") take_smollm3_layers(json, config);
   if (type == "granite") take_granite_multipliers(json, config);
-  const Rope rope = type == "llama" || type == "granite" ? llama_rope(json, {"default", "linear", "llama3"})
-                                                         : llama_rope(json, {"default", "linear"});
+  const Rope rope = qwen || type == "mistral" ? llama_rope(json, {"default", "linear"})
+                                              : llama_rope(json, {"default", "linear", "llama3"});
   take_rope(rope, config);
   if (rope.type == "llama3") config.family = "llama3";
   return config;
@@ -294,6 +322,7 @@ OpenConfig read_hf_config(const std::string& path) {
   json.expect_positive({"head_dim",
                         "num_key_value_heads",
                         "n_inner",
+                        "no_rope_layer_interval",
                         "sliding_window",
                         "sliding_window_pattern",
                         "_sliding_window_pattern",

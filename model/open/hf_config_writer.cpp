@@ -23,6 +23,13 @@ void add_window(const Sizes& sizes, Json& json) {
   json["layer_types"] = types;
 }
 
+void add_no_rope_layers(const Sizes& sizes, Json& json) {
+  Json layers = Json::array();
+  for (std::int64_t layer = 0; layer < sizes.layers; ++layer) layers.push_back(sizes.rotates(layer) ? 1 : 0);
+  json["no_rope_layers"] = layers;
+  json["no_rope_layer_interval"] = sizes.no_rope_every;
+}
+
 void add_rope(const std::string& family, const Sizes& sizes, Json& json) {
   json["rope_theta"] = sizes.rotary_base;
   if (family == "llama3")
@@ -131,6 +138,13 @@ Json llama_json(const OpenConfig& config) {
     json["attention_multiplier"] = sizes.attention_scale;
     for (const char* other : {"embedding_multiplier", "residual_multiplier", "logits_scaling"}) json[other] = 1.0;
     json["mlp_bias"] = false;
+  } else if (sizes.no_rope_every > 0) {
+    named("smollm3", "SmolLM3ForCausalLM");
+    json["mlp_bias"] = false;
+    add_no_rope_layers(sizes, json);
+    json["use_sliding_window"] = sizes.window > 0;
+    json["sliding_window"] = sizes.window > 0 ? Json(sizes.window) : Json();
+    add_window(sizes, json);
   } else if (family == "llama" && sizes.window > 0) {
     named("mistral", "MistralForCausalLM");
     json["sliding_window"] = sizes.window;
@@ -145,7 +159,8 @@ Json llama_json(const OpenConfig& config) {
 
 Sizes sizes_of_family(const std::string& family, const Sizes& given) {
   Sizes sizes = resolve_defaults(given);
-  if (!turns(family)) sizes.rotary_base = sizes.rotary_part = sizes.rotary_factor = sizes.rotary_local_base = 0;
+  if (!turns(family))
+    sizes.rotary_base = sizes.rotary_part = sizes.rotary_factor = sizes.rotary_local_base = 0, sizes.no_rope_every = 0;
   const bool slowed_by_wave = family == "llama3" || (family == "gpt_oss" && sizes.rotary_factor != 1);
   sizes.rotary_context = slowed_by_wave ? sizes.first_context() : 0;
   if (family != "gpt_oss") sizes.experts = sizes.chosen_experts = 0;

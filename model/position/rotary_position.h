@@ -26,9 +26,11 @@ class RotaryDefaults : public PositionDefaults {
                Exit::usage);
   }
 
-  Var rotate(const Var& x_BHTD, const ForwardContext& ctx) const { return rotary(x_BHTD, table(ctx)); }
+  Var rotate(const Var& x_BHTD, const ForwardContext& ctx) const {
+    return sizes_.rotates(ctx.layer) ? rotary(x_BHTD, table(ctx)) : x_BHTD;
+  }
   QueryKeyValue split(const Var& qkv_BTE, std::int64_t H, std::int64_t G, const ForwardContext& ctx) const {
-    return split_rotary(qkv_BTE, H, G, table(ctx));
+    return sizes_.rotates(ctx.layer) ? split_rotary(qkv_BTE, H, G, table(ctx)) : split_heads(qkv_BTE, H, G);
   }
 
  protected:

@@ -144,6 +144,8 @@ TEST_CASE("export: models of ours, of every size that a family there has") {
       {"baseline", with([](Sizes& s) { s.window = 4, s.kv_heads = 1; })},
       {"baseline", with([](Sizes& s) { s.attention_scale = 0.3; })},            // Granite
       {"baseline", with([](Sizes& s) { s.rotary_part = 0.5, s.window = 4; })},  // Phi-3
+      {"baseline", with([](Sizes& s) { s.no_rope_every = 2; })},                // SmolLM3
+      {"llama3", with([](Sizes& s) { s.rotary_factor = 8, s.rotary_context = 7, s.no_rope_every = 1; })},
       {"llama3", with([](Sizes& s) { s.rotary_factor = 8, s.rotary_context = 7, s.rotary_base = 50; })},
       {"llama3", small},
       {"qwen2", with([](Sizes& s) { s.window = 3, s.global_every = 2; })},
@@ -215,6 +217,7 @@ TEST_CASE("export: what transformers cannot compute is refused by name, and noth
   refused("baseline", [](Sizes& s) { s.rotary_part = 0.5, s.rotary_factor = 2; }, {"rotary_part", "0.5"});
   refused("gpt2", [](Sizes& s) { s.kv_heads = 1; }, {"`gpt2`", "kv_heads"});
   refused("gpt2", [](Sizes& s) { s.window = 4; }, {"window"});
+  refused("qwen3", [](Sizes& s) { s.no_rope_every = 2; }, {"no_rope_every"});
   refused("opt", [](Sizes& s) { s.norm_epsilon = 1e-3; }, {"norm_epsilon"});
   refused("llama3", [](Sizes& s) { s.window = 4; }, {"window"});
   refused("gemma3", [](Sizes& s) { s.window = 4, s.rotary_factor = 2; }, {"rotary_local_base"});

@@ -72,6 +72,10 @@ TEST_CASE("key and value cache: every ablation predicts part by part what it pre
     CHECK(part_by_part(ablation, cached_sizes(0, 3), DType::F64) < 1e-12);
     CHECK(part_by_part(ablation, cached_sizes(), DType::F64, KeyValueCache::Positions::of_cache) < 1e-12);
   }
+  Sizes sizes = cached_sizes();
+  sizes.no_rope_every = 2;
+  for (auto positions : {KeyValueCache::Positions::of_text, KeyValueCache::Positions::of_cache})
+    CHECK(part_by_part(ablation_named("baseline"), sizes, DType::F64, positions) < 1e-12);
 }
 
 TEST_CASE("key and value cache: the logits behind the last token are the last of all") {

@@ -86,6 +86,28 @@ TEST_CASE("rotary factor: position 4 p of a context four times as long turns as 
       CHECK(of_slowed.q_L[0].item(4 * p * D + d) == doctest::Approx(of_plain.q_L[0].item(p * D + d)).epsilon(1e-12));
 }
 
+TEST_CASE("blocks without rotary positions: every n-th, whose queries are the same at all positions") {
+  Sizes s = small_sizes();
+  s.layers = 4;
+  s.no_rope_every = 2;
+  auto model = make_model("baseline", s);
+  Tensor same = Tensor::empty({1, s.context}, DType::I32);
+  for (std::int64_t t = 0; t < s.context; ++t) same.data<std::int32_t>()[t] = 7;
+  Watcher watcher;
+  model->logits(same, {.hooks = &watcher});
+  // All values of one token are alike, so every block's inputs are the same at all positions.
+  for (std::size_t layer = 0; layer < 4; ++layer) {
+    double most = 0;
+    const Tensor& q = watcher.q_L[layer];
+    for (std::int64_t n = 0; n < q.size(); ++n) {
+      const std::int64_t D = s.width_of_head(), first = n / (s.context * D) * s.context * D + n % D;
+      most = std::max(most, std::abs(q.item(n) - q.item(first)));
+    }
+    CAPTURE(layer);
+    CHECK((most < 1e-12) == (layer % 2 == 1));
+  }
+}
+
 TEST_CASE("YaRN's rotations: fast pairs as they were, slow ones by the factor, and all vectors longer") {
   Sizes s = small_sizes();
   s.head_width = 12;

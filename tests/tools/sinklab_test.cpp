@@ -75,7 +75,9 @@ TEST_CASE("sinklab: finds the family of every kind of file") {
                                                         {"granite", "llama"},
                                                         {"granite.gguf", "llama"},
                                                         {"phi3", "llama"},
-                                                        {"phi3.gguf", "llama"}};
+                                                        {"phi3.gguf", "llama"},
+                                                        {"smollm3", "llama"},
+                                                        {"smollm3.gguf", "llama"}};
   for (const auto& [model, family] : models) {
     if (!test::is_built(family)) continue;
     CAPTURE(model);

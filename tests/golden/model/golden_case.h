@@ -91,6 +91,7 @@ class GoldenCase {
             .rotary_factor = optional("rotary_factor"),
             .rotary_local_base = optional("rotary_local_base"),
             .rotary_context = static_cast<std::int64_t>(optional("rotary_context")),
+            .no_rope_every = static_cast<std::int64_t>(optional("no_rope_every")),
             .experts = static_cast<std::int64_t>(optional("experts")),
             .chosen_experts = static_cast<std::int64_t>(optional("chosen_experts"))};
   }

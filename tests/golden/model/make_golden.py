@@ -245,6 +245,7 @@ class Sizes:
     rotary_factor: float = 0
     rotary_context: int = 0
     rotary_local_base: float = 0  # of layers with a window
+    no_rope_every: int = 0  # layers n, 2 n, ... do not rotate
     experts: int = 0
     chosen_experts: int = 0
 
@@ -281,6 +282,7 @@ def cases():
                                    "op_clipped", "op_sink_logit", "kern_id_norm", "bias_kv", "bias_sinktoken",
                                    "pos_alibi", "pos_relative", "pos_t5"]),
         "window2-prefix3": (dict(window=2, prefix=3), ["baseline"]),
+        "norope2": (dict(no_rope_every=2), ["baseline"]),
         "kv1": (dict(kv_heads=1), ["baseline", "op_sigmoid_none"]),
         "heads4-kv2": (grouped, ["baseline", "bias_kv", "kern_mlp_norm", "qk_norm", "head_add", "gate_head"]),
         "heads4-kv2-window4-prefix3": ({**grouped, **both}, ["op_softpick", "pos_t5"]),
@@ -500,7 +502,8 @@ def allowed_keys(length, window, prefix):
 
 
 def attention(ablation, s, parameters, prefix, h_BTC, seen):
-    is_global = bool(s.global_every) and (int(prefix.split(".")[1]) + 1) % s.global_every == 0
+    block = int(prefix.split(".")[1]) + 1
+    is_global = bool(s.global_every) and block % s.global_every == 0
     window, epsilon = 0 if is_global else s.window, s.norm_epsilon or NORM_EPS
     heads, groups, d = s.heads, s.kv_heads, s.head_width
     length, E = h_BTC.shape[1], int(ablation.has_extra_key)
@@ -513,7 +516,7 @@ def attention(ablation, s, parameters, prefix, h_BTC, seen):
     if ablation.qk_norm:
         q = rms_norm(q, parameters[prefix + "query_norm.gain"], epsilon)
         k = rms_norm(k, parameters[prefix + "key_norm.gain"], epsilon)
-    if ablation.position == "rotary":
+    if ablation.position == "rotary" and not (s.no_rope_every and block % s.no_rope_every == 0):
         q, k = (rotate(x, ablation.turns, s, is_local=window > 0) for x in (q, k))
     if ablation.features == "elu":
         q, k = elu_plus_one(q), elu_plus_one(k)

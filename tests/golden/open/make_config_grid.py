@@ -567,9 +567,43 @@ def phi3():
     return f
 
 
+def smollm3():
+    f = Family("smollm3", "smollm3", {**LLAMA, "num_hidden_layers": 4, "pad_token_id": 0})
+    without = {"no_rope missing": {}, "no_rope null": dict(no_rope_layers=None), "interval 2": dict(no_rope_layer_interval=2),
+               "interval 1": dict(no_rope_layer_interval=1), "interval 9": dict(no_rope_layer_interval=9), "all rotate": dict(no_rope_layers=[1] * 4),
+               "layers 2": dict(no_rope_layers=[1, 0, 1, 0]), "layers win": dict(no_rope_layers=[1, 1, 0, 1], no_rope_layer_interval=2)}
+    llama3 = dict(rope_parameters=dict(rope_type="llama3", rope_theta=50.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                                       original_max_position_embeddings=16))
+    for name, changes in product(rope={key: value for key, value in ropes().items() if "both" not in key}, without=without):
+        f.same(name, *changes)
+    s, a = "sliding_attention", "full_attention"
+    windows = {"use": dict(use_sliding_window=True, sliding_window=4), "use null": dict(use_sliding_window=True, sliding_window=None),
+               "use not": dict(use_sliding_window=False, sliding_window=4)}
+    types = {"types missing": {}, "types null": dict(layer_types=None), "full": dict(layer_types=[a] * 4), "window": dict(layer_types=[s] * 4),
+             "every 2nd": dict(layer_types=[s, a] * 2), "no pattern": dict(layer_types=[a, s] * 2)}
+    for case, changes in product(window=windows, types=types, without={key: without[key] for key in ("no_rope missing", "interval 1", "layers 2", "all rotate")}):
+        missing = "missing" in case.split("types ")[-1][:7] or "types null" in case
+        f.window_case(case, "use_sliding_window" if missing and "use null" not in case else "layer_types", *changes)
+    for name, change in {"1 kv": dict(num_key_value_heads=1), "kv null": dict(num_key_value_heads=None), "head 6": dict(head_dim=6), "epsilon": dict(rms_norm_eps=0.01),
+                         "untied": dict(tie_word_embeddings=False), "tied": dict(tie_word_embeddings=True)}.items():
+        f.same(name, change)
+    f.same("kv missing", dict(num_key_value_heads=DELETED, num_attention_heads=8, head_dim=2))
+    f.same("what SmolLM3-3B has", dict(attention_bias=False, attention_dropout=0.0, max_window_layers=28, mlp_bias=False, no_rope_layer_interval=4,
+           no_rope_layers=[1, 1, 1, 0], layer_types=[a] * 4, pretraining_tp=2, rope_scaling=None, rope_theta=5000000.0, sliding_window=None, use_sliding_window=False))
+    llama_refused(f, ("attention_bias", "mlp_bias"))
+    refused_ropes(f, llama3=False)
+    for name, layers in {"too few": [1, 1, 1], "too many": [1, 1, 1, 0, 1], "none": [], "no pattern": [1, 0, 0, 1], "first only": [0, 1, 1, 1], "2": [1, 1, 1, 2]}.items():
+        f.refused(f"layers {name}", "no_rope_layers", dict(no_rope_layers=layers))
+    f.refused("layers of text", "no_rope_layers", dict(no_rope_layers=["1", "1", "1", "0"]))
+    f.refused("interval 0", "no_rope_layer_interval", dict(no_rope_layer_interval=0))
+    f.refused("interval null", "no_rope_layer_interval", dict(no_rope_layer_interval=None))
+    f.refused("too few types", "layer_types", dict(layer_types=[a] * 3))
+    return f
+
+
 def main():
     made = {"gpt2": gpt2, "opt": opt, "gpt_neox": gpt_neox, "llama": llama, "llama3": llama3, "mistral": mistral,
-            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "granite": granite, "phi3": phi3}
+            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "granite": granite, "phi3": phi3, "smollm3": smollm3}
     for name in sys.argv[1:] or made:
         made[name]().write()
 

@@ -5,7 +5,7 @@
 
 Weights are random (of one seed), gains and biases not the trivial ones; logits are transformers' own, in float64, eager
 attention. The GGUF files hold the same weights by the names that the gguf package has for transformers' (queries and
-keys of LLaMA and Granite permuted, the slowed turns of LLaMA 3 as divisors, Gemma's gains with their 1 and gates and ups of gpt-oss apart, as llama.cpp's converter does). golden.safetensors: tokens I32 (2, T), logits F64 (2, T, V).
+keys of LLaMA, Granite and SmolLM3 permuted, the slowed turns of LLaMA 3 as divisors, Gemma's gains with their 1 and gates and ups of gpt-oss apart, as llama.cpp's converter does). golden.safetensors: tokens I32 (2, T), logits F64 (2, T, V).
 
 Needs: torch, transformers, safetensors, gguf.
 """
@@ -58,10 +58,11 @@ CONFIGS = {
     "granite": tf.GraniteConfig(**small, attention_multiplier=0.25, embedding_multiplier=3.0, residual_multiplier=0.4, logits_scaling=5.0),
     "phi3": tf.Phi3Config(**small, sliding_window=5, pad_token_id=0,
                           rope_parameters=dict(rope_type="default", rope_theta=300.0, partial_rotary_factor=0.75)),
+    "smollm3": tf.SmolLM3Config(**{**small, "num_hidden_layers": 4}, tie_word_embeddings=True, pad_token_id=0),
 }
 GGUF = {"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "llama3": "llama", "mistral": "llama", "qwen2": "qwen2",
-        "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite", "phi3": "phi3"}
-PERMUTED = ("llama", "granite")
+        "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite", "phi3": "phi3", "smollm3": "smollm3"}
+PERMUTED = ("llama", "granite", "smollm3")
 MXFP4 = gguf.GGMLQuantizationType.MXFP4
 
 
