@@ -144,11 +144,12 @@ struct pos_learnable_relu : pos_learnable { using Attention = Relu; };
 struct gpt2 : baseline { using Position = Learned; using Norm = LayerNorm; using FeedForward = GeluTanhFeedForward; using LinearBias = AllLinearBias; using Unembedding = TiedUnembedding; };
 struct opt : gpt2 { using FeedForward = ReluFeedForward; };
 struct gpt_neox : baseline { using Placement = ParallelResidual; using Norm = LayerNorm; using FeedForward = GeluFeedForward; using LinearBias = AllLinearBias; };
-struct llama : baseline {};  // LLaMA 2, Mistral, SmolLM
+struct llama : baseline {};  // LLaMA 2, Mistral, SmolLM, Granite, Phi-3
 struct llama3 : llama { using Position = Llama3Rotary; };
 struct qwen2 : llama { using LinearBias = QkvLinearBias; };
 struct qwen3 : llama { using QueryKeyNorm = RmsQueryKeyNorm; };
 struct gemma3 : qwen3 { using Placement = SandwichNorm; using FeedForward = GeGluTanh; };
+struct olmo2 : llama { using Placement = OutputNorm; using QueryKeyNorm = RmsNormOfAllHeads; };
 struct gpt_oss : op_sink_logit { using Position = YarnRotary; using FeedForward = Experts; using LinearBias = AllLinearBias; };
 
 // clang-format on

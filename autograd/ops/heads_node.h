@@ -59,6 +59,25 @@ inline Var merge_heads(const Var& o_BHTD) {
   return record<MergeHeadsNode>(merged, o_BHTD.gradient());
 }
 
+struct UnmergeHeadsNode {
+  Gradient dx_BTE;
+
+  static constexpr const char* name = "unmerge_heads";
+  void backward(const Tensor& dy_BHTD) {
+    Tensor dx = dx_BTE.grad_buffer();
+    merge_heads(dy_BHTD, dx);
+    dx_BTE.accumulate(std::move(dx));
+  }
+};
+
+// (B, T, H D) to (B, H, T, D)
+inline Var unmerge_heads(const Var& x_BTE, std::int64_t H) {
+  const Tensor& x = x_BTE.value();
+  Tensor heads = x.new_empty({x.dim(0), H, x.dim(1), x.dim(2) / H}, x.dtype());
+  merge_heads_backward(x, heads);
+  return record<UnmergeHeadsNode>(heads, x_BTE.gradient());
+}
+
 struct SumHeadsNode {
   Gradient do_BHTD;
 

@@ -15,7 +15,7 @@ constexpr Family kFamilies[] = {
     {"gpt_neox", policies_of<ablations::gpt_neox>}, {"llama", policies_of<ablations::llama>},
     {"llama3", policies_of<ablations::llama3>},     {"qwen2", policies_of<ablations::qwen2>},
     {"qwen3", policies_of<ablations::qwen3>},       {"gemma3", policies_of<ablations::gemma3>},
-    {"gpt_oss", policies_of<ablations::gpt_oss>}};
+    {"gpt_oss", policies_of<ablations::gpt_oss>},   {"olmo2", policies_of<ablations::olmo2>}};
 
 }  // namespace
 

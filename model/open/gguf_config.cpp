@@ -66,8 +66,9 @@ class GgufKeys {
 
 // The architectures of llama.cpp and the family of each. Files of `llama` with divisors are of the family llama3.
 constexpr std::pair<const char*, const char*> kArchitectures[] = {
-    {"gpt2", "gpt2"},     {"gptneox", "gpt_neox"}, {"llama", "llama"},   {"qwen2", "qwen2"}, {"qwen3", "qwen3"},
-    {"gemma3", "gemma3"}, {"gpt-oss", "gpt_oss"},  {"granite", "llama"}, {"phi3", "llama"},  {"smollm3", "llama"}};
+    {"gpt2", "gpt2"},   {"gptneox", "gpt_neox"}, {"llama", "llama"},     {"qwen2", "qwen2"},
+    {"qwen3", "qwen3"}, {"gemma3", "gemma3"},    {"gpt-oss", "gpt_oss"}, {"granite", "llama"},
+    {"phi3", "llama"},  {"smollm3", "llama"},    {"olmo2", "olmo2"}};
 
 std::string family_of(const GgufKeys& keys) {
   std::vector<std::string> known;
@@ -244,6 +245,8 @@ OpenConfig read_gguf_config(const WeightFile& file) {
     take_divisors(keys, *divisors_E, config);
   sizes.window = std::min(keys.integer("attention.sliding_window", 0), kLongestContext);
   if (config.family == "gpt_oss") take_gpt_oss(keys, sizes);
+  if (config.family == "olmo2" && keys.has("attention.sliding_window"))
+    keys.refuse("OLMo 3 is not computed here: `olmo2.attention.sliding_window` says that the file is one");
   if (keys.architecture() == "granite") take_granite(keys, config);
   if (keys.architecture() == "smollm3") sizes.no_rope_every = kSmollm3NoRopeEvery;
   if (config.family == "gemma3") {

@@ -229,7 +229,7 @@ OpenConfig phi3_config(const ConfigJson& json) {
 
 OpenConfig gemma3_config(const ConfigJson& json) {
   OpenConfig config = llama_config(json, "gemma3");
-  config.names = TensorNames::hf_gemma3;
+  config.names = TensorNames::hf_post_norms;
   const std::int64_t every = json.integer("sliding_window_pattern");
   if (!json.has("layer_types")) json.expect("_sliding_window_pattern", {every});
   take_layer_types(json, config, "sliding_window_pattern",
@@ -283,14 +283,15 @@ OpenConfig config_of(const ConfigJson& json, const std::string& type) {
   if (type == "gemma3_text") return gemma3_config(json);
   if (type == "gpt_oss") return gpt_oss_config(json);
   if (type == "phi3") return phi3_config(json);
-  const bool qwen = type == "qwen2" || type == "qwen3";
-  OpenConfig config = llama_config(json, qwen ? type : "llama");
+  const bool qwen = type == "qwen2" || type == "qwen3", olmo = type == "olmo2";
+  OpenConfig config = llama_config(json, qwen || olmo ? type : "llama");
+  if (olmo) config.names = TensorNames::hf_post_norms;
   if (type == "mistral") take_mistral_window(json, config);
   if (qwen) take_qwen_window(json, config);
   if (type == "smollm3") take_smollm3_layers(json, config);
   if (type == "granite") take_granite_multipliers(json, config);
-  const Rope rope = qwen || type == "mistral" ? llama_rope(json, {"default", "linear"})
-                                              : llama_rope(json, {"default", "linear", "llama3"});
+  const Rope rope = qwen || olmo || type == "mistral" ? llama_rope(json, {"default", "linear"})
+                                                      : llama_rope(json, {"default", "linear", "llama3"});
   take_rope(rope, config);
   if (rope.type == "llama3") config.family = "llama3";
   return config;

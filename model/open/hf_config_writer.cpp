@@ -120,6 +120,8 @@ Json llama_json(const OpenConfig& config) {
     json["sliding_window"] = sizes.window > 0 ? Json(sizes.window) : Json();
     json["max_window_layers"] = 0;
     add_window(sizes, json);
+  } else if (family == "olmo2") {
+    named("olmo2", "Olmo2ForCausalLM");
   } else if (family == "gpt_oss") {
     named("gpt_oss", "GptOssForCausalLM");
     json["attention_bias"] = true;

@@ -30,9 +30,10 @@ OpenConfig config_of(const Ablation& ablation, const Sizes& sizes) {
   if (family == "gpt2") config.names = TensorNames::hf_gpt2;
   if (family == "opt") config.names = TensorNames::hf_opt;
   if (family == "gpt_neox") config.names = TensorNames::hf_neox;
+  if (family == "olmo2") config.names = TensorNames::hf_post_norms;
   if (family == "gpt_oss") config.names = TensorNames::hf_gpt_oss;
   if (family == "gemma3") {
-    config.names = TensorNames::hf_gemma3;
+    config.names = TensorNames::hf_post_norms;
     config.embedding_scale = std::sqrt(static_cast<double>(sizes.width));
     config.gain_less = 1;
   }

@@ -13,8 +13,19 @@ namespace sink {
 // The longest context of position tables (model/size_settings.cpp); longer models are used up to here.
 inline constexpr std::int64_t kLongestContext = 65536;
 
-// How a program names its tensors and lays them out.
-enum class TensorNames { hf_gpt2, hf_opt, hf_neox, hf_llama, hf_phi3, hf_gemma3, hf_gpt_oss, gguf, gguf_phi3, llama2c };
+// How a program names its tensors and lays them out. hf_post_norms: with norms after sublayers, Gemma 3 and OLMo 2.
+enum class TensorNames {
+  hf_gpt2,
+  hf_opt,
+  hf_neox,
+  hf_llama,
+  hf_phi3,
+  hf_post_norms,
+  hf_gpt_oss,
+  gguf,
+  gguf_phi3,
+  llama2c
+};
 
 struct OpenConfig {
   std::string family;  // its ablation, as in "llama3"

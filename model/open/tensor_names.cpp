@@ -41,8 +41,8 @@ std::vector<std::string> tables_of(const OpenConfig& config) {
       return {"LLaMA"};
     case TensorNames::hf_phi3:
       return {"Phi-3", "LLaMA"};
-    case TensorNames::hf_gemma3:
-      return {"Gemma 3", "LLaMA"};
+    case TensorNames::hf_post_norms:
+      return {"Gemma 3 and OLMo 2", "LLaMA"};
     case TensorNames::hf_gpt_oss:
       return {"gpt-oss", "LLaMA"};
     case TensorNames::gguf:

@@ -77,6 +77,27 @@ struct SandwichNorm {
   }
 };
 
+// x + norm(f(x)): what a sublayer adds is normed, and not its input (OLMo et al. 2024).
+struct OutputNorm {
+  static std::string name() { return "OutputNorm"; }
+  static constexpr bool kFinalNorm = true;
+
+  template <class Norm>
+  struct Norms {
+    Norm post_norm;
+
+    Norms(ParameterFactory& make, const std::string& prefix) : post_norm(make, prefix + ".post_norm") {}
+  };
+
+  template <class Attention, class FeedForward>
+  static Residual block(const Var& x_BTC, const Attention& attention, const FeedForward& feed_forward,
+                        const ForwardContext& ctx) {
+    DType residual = x_BTC.value().dtype();
+    Var u_BTC = add(x_BTC, attention.post_norm(convert(attention(x_BTC, ctx), residual)));
+    return {u_BTC, feed_forward.post_norm(convert(feed_forward(u_BTC, ctx), residual))};
+  }
+};
+
 // x + attention(norm_1(x)) + feed_forward(norm_2(x)): both sublayers read x (GPT-J, Wang and Komatsuzaki 2021;
 // GPT-NeoX, Black et al. 2022, section 2.1).
 struct ParallelResidual {

@@ -151,6 +151,8 @@ TEST_CASE("export: models of ours, of every size that a family there has") {
       {"qwen2", with([](Sizes& s) { s.window = 3, s.global_every = 2; })},
       {"qwen3", grouped},
       {"gemma3", grouped},
+      {"olmo2", grouped},
+      {"olmo2", with([](Sizes& s) { s.rotary_factor = 4, s.rotary_base = 500; })},
       {"gemma3", with([](Sizes& s) {
          s.window = 3, s.global_every = 2, s.attention_scale = 0.25, s.rotary_local_base = 20, s.rotary_factor = 8;
        })},
@@ -217,6 +219,7 @@ TEST_CASE("export: what transformers cannot compute is refused by name, and noth
   refused("baseline", [](Sizes& s) { s.rotary_part = 0.5, s.rotary_factor = 2; }, {"rotary_part", "0.5"});
   refused("gpt2", [](Sizes& s) { s.kv_heads = 1; }, {"`gpt2`", "kv_heads"});
   refused("gpt2", [](Sizes& s) { s.window = 4; }, {"window"});
+  refused("olmo2", [](Sizes& s) { s.window = 4; }, {"`olmo2`", "window"});
   refused("qwen3", [](Sizes& s) { s.no_rope_every = 2; }, {"no_rope_every"});
   refused("opt", [](Sizes& s) { s.norm_epsilon = 1e-3; }, {"norm_epsilon"});
   refused("llama3", [](Sizes& s) { s.window = 4; }, {"window"});

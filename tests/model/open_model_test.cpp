@@ -78,6 +78,9 @@ TEST_CASE("open models: what no family computes, and what does not fit its tenso
     check_refused([&] { open_model(path).load(*program, DType::F32); }, parts, Exit::corrupt_checkpoint);
   };
   refused("llama", "llama", "\"llama\"", "\"mamba\"", {"config.json", "architecture `mamba`", "gpt2", "gemma3"});
+  for (const char* other : {"falcon", "gemma2", "mixtral", "olmo3", "granitemoe", "phimoe"})
+    refused("llama", "llama", "\"llama\"", std::string("\"") + other + "\"",
+            {std::string("the architecture `") + other + "` is not known here", "olmo2"});
   refused("llama", "llama", "\"silu\"", "\"relu\"", {"`hidden_act` must be \"silu\"", "got \"relu\""});
   refused("llama", "llama", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3",
           {"layers.2.input_layernorm.weight` is missing"});
@@ -128,6 +131,24 @@ std::string with_gguf_value(const std::string& bytes, const std::string& key, T 
   REQUIRE_MESSAGE(at != std::string::npos, key);
   std::memcpy(edited.data() + at + key.size() + 4, &value, sizeof value);  // after its type
   return edited;
+}
+
+std::string raw(std::uint64_t value, std::size_t bytes) {
+  std::string text(bytes, '\0');
+  std::memcpy(text.data(), &value, bytes);
+  return text;
+}
+
+// A GGUF file with one more key, a u32, and a text that keeps the alignment of its tensors.
+std::string with_gguf_key(const std::string& bytes, const std::string& key, std::uint32_t value) {
+  constexpr std::size_t kCount = 16, kFirst = 24, kAlignment = 32;
+  const std::string pad = "general.pad";
+  std::string added = raw(key.size(), 8) + key + raw(4, 4) + raw(value, 4) + raw(pad.size(), 8) + pad + raw(8, 4);
+  const std::size_t length = kAlignment - (added.size() + 8) % kAlignment;
+  added += raw(length, 8) + std::string(length, ' ');
+  std::uint64_t count;
+  std::memcpy(&count, bytes.data() + kCount, sizeof count);
+  return bytes.substr(0, kCount) + raw(count + 2, 8) + added + bytes.substr(kFirst);
 }
 
 }  // namespace
@@ -196,6 +217,19 @@ TEST_CASE("open models: a GGUF file of Phi-3: without a window where it says 0, 
   const std::string name = "blk.0.attn_output.weight", factors = "rope_factors_long.weight";
   write_file_atomically(path, bytes.replace(bytes.find(name), name.size(), factors));
   check_refused([&] { open_model(path); }, {"longrope", factors}, Exit::corrupt_checkpoint);
+}
+
+TEST_CASE("open models: a GGUF file with keys of another architecture, of OLMo 3 or of experts is refused by name") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path + "/other.gguf";
+  for (auto [name, key, why] :
+       {std::tuple{"olmo2", "olmo2.attention.sliding_window", "OLMo 3 is not computed here"},
+        {"llama", "llama.expert_count", "a mixture of experts is only known here of gpt-oss"},
+        {"llama", "llama.residual_scale", "the key `llama.residual_scale` is not known here"},
+        {"smollm3", "smollm3.logit_scale", "the key `smollm3.logit_scale` is not known here"}}) {
+    write_file_atomically(path, with_gguf_key(read_file("test", kModels + name + ".gguf"), key, 4));
+    check_refused([&] { open_model(path); }, {why}, Exit::corrupt_checkpoint);
+  }
 }
 
 TEST_CASE("open models: sizes that no model has, and 0 where it is no default, are refused by name: config.json") {

@@ -265,16 +265,36 @@ TEST_CASE("post-norm: the stream has root-mean-square 1 after every block, and w
   }
 }
 
-TEST_CASE("sandwich norm: what a sublayer adds does not depend on the size of its last weights; pre-norm's does") {
-  for (std::string name : {"norm_sandwich", "baseline"}) {
+TEST_CASE("norms after sublayers: what is added does not depend on the size of the last weights; pre-norm's does") {
+  for (std::string name : {"norm_sandwich", "olmo2", "baseline"}) {
+    if (!is_built(name)) continue;
     CAPTURE(name);
     auto once = make_model(name), more = make_model(name);
-    if (name == "norm_sandwich")  // far above the norm's epsilon
+    if (name != "baseline")  // far above the norm's epsilon
       for (auto* model : {once.get(), more.get()})
         set_in_blocks(*model, "attention.out.weight", [](std::int64_t, double old) { return 1e3 * old; });
     set_in_blocks(*more, "attention.out.weight", [](std::int64_t, double old) { return 7 * old; });
     double d = difference(*once, *more);
-    CHECK((name == "norm_sandwich" ? d < 1e-4 : d > 1e-2));
+    CHECK((name != "baseline" ? d < 1e-4 : d > 1e-2));
+  }
+}
+
+TEST_CASE("query-key norm of all heads: longer queries of the first head shorten those of the second, by one factor") {
+  if (!is_built("olmo2")) return;
+  auto once = make_model("olmo2"), more = make_model("olmo2");
+  const Sizes& s = once->sizes();
+  const std::int64_t D = s.width_of_head(), T = s.context;
+  set(*more, "blocks.0.attention.qkv.weight",
+      [&](std::int64_t n, double old) { return n < D * s.width ? 9 * old : old; });
+  Watcher before, after;
+  once->logits(tokens(), {.hooks = &before});
+  more->logits(tokens(), {.hooks = &after});
+  for (std::int64_t t = 0; t < T; ++t) {
+    const std::int64_t first = (T + t) * D;
+    const double factor = after.q_L[0].item(first) / before.q_L[0].item(first);
+    CHECK(factor < 0.5);
+    for (std::int64_t d = 1; d < D; ++d)
+      CHECK(after.q_L[0].item(first + d) == doctest::Approx(factor * before.q_L[0].item(first + d)).epsilon(1e-9));
   }
 }
 

@@ -77,7 +77,9 @@ TEST_CASE("sinklab: finds the family of every kind of file") {
                                                         {"phi3", "llama"},
                                                         {"phi3.gguf", "llama"},
                                                         {"smollm3", "llama"},
-                                                        {"smollm3.gguf", "llama"}};
+                                                        {"smollm3.gguf", "llama"},
+                                                        {"olmo2", "olmo2"},
+                                                        {"olmo2.gguf", "olmo2"}};
   for (const auto& [model, family] : models) {
     if (!test::is_built(family)) continue;
     CAPTURE(model);

@@ -113,12 +113,12 @@ def identity(x):
 @dataclasses.dataclass
 class Ablation:
     position: str = "rotary"  # none absolute learnable relative alibi t5 rotary
-    placement: str = "pre"  # pre post sandwich parallel
+    placement: str = "pre"  # pre post sandwich output parallel
     norm: str = "rms"  # rms layer
     glu: bool = True
     activation: object = torch.nn.functional.silu
     add_heads: bool = False
-    qk_norm: bool = False
+    qk_norm: str = "none"  # none head all: what queries and keys are normed over
     features: str = "none"  # none elu mlp, of q and k after rotary
     op: object = softmax
     proxy: object = None  # of s, M, n: the weights that score sinks, where they are not |a| / (sum |a| + 1e-8)
@@ -206,7 +206,7 @@ ABLATIONS = {
     "op_sink_logit": A(extra_logit="learned"),
     "op_softpick": A(op=softpick),
     "op_clipped": A(op=clipped_softmax(-0.03, 1)),
-    "qk_norm": A(qk_norm=True),
+    "qk_norm": A(qk_norm="head"),
     "gate_head": A(gate="head"),
     "gate_element": A(gate="element"),
     "pos_learnable_sigmoid": A(position="learnable", op=plain(sigmoid)),
@@ -217,9 +217,10 @@ ABLATIONS = {
     "llama": A(),
     "llama3": A(turns="llama3"),
     "qwen2": A(biases="qkv"),
-    "qwen3": A(qk_norm=True),
-    "gemma3": A(placement="sandwich", activation=gelu_tanh, qk_norm=True),
+    "qwen3": A(qk_norm="head"),
+    "gemma3": A(placement="sandwich", activation=gelu_tanh, qk_norm="head"),
     "gpt_oss": A(extra_logit="learned", biases="all", turns="yarn", experts=True),
+    "olmo2": A(placement="output", qk_norm="all"),
 }
 
 
@@ -270,6 +271,7 @@ def cases():
     own_sizes["qwen3"] = dict(heads=4, kv_heads=2, norm_epsilon=1e-3)
     own_sizes["gemma3"] = dict(window=3, global_every=2, rotary_base=1000.0, rotary_local_base=10.0,
                                attention_scale=0.3, kv_heads=1)
+    own_sizes["olmo2"] = dict(heads=4, kv_heads=2, rotary_base=500.0, norm_epsilon=1e-3)
     own_sizes["gpt_oss"] = dict(head_width=6, heads=4, kv_heads=2, window=3, global_every=2, rotary_base=500.0,
                                 rotary_factor=8.0, rotary_context=300, experts=5, chosen_experts=2)
     window, prefix = dict(window=4), dict(prefix=3)
@@ -335,8 +337,9 @@ def parameter_shapes(ablation, s):
     for layer in range(s.layers):
         attention, feed_forward = f"blocks.{layer}.attention.", f"blocks.{layer}.feed_forward."
         for prefix in (attention, feed_forward):
-            add_norm(prefix + "norm")
-            if ablation.placement == "sandwich":
+            if ablation.placement != "output":
+                add_norm(prefix + "norm")
+            if ablation.placement in ("sandwich", "output"):
                 add_norm(prefix + "post_norm")
         shapes[attention + "qkv.weight"] = ((h + 2 * s.kv_heads) * d, c)
         if ablation.biases != "none":
@@ -344,8 +347,10 @@ def parameter_shapes(ablation, s):
         shapes[attention + "out.weight"] = (c, d if ablation.add_heads else h * d)
         if ablation.biases == "all":
             shapes[attention + "out.bias"] = (c,)
-        if ablation.qk_norm:
-            shapes[attention + "query_norm.gain"] = shapes[attention + "key_norm.gain"] = (d,)
+        if ablation.qk_norm != "none":
+            every = ablation.qk_norm == "all"
+            shapes[attention + "query_norm.gain"] = (h * d if every else d,)
+            shapes[attention + "key_norm.gain"] = (s.kv_heads * d if every else d,)
         if ablation.features == "mlp":
             shapes[attention + "features.up.weight"] = shapes[attention + "features.down.weight"] = (d, d)
         key = ablation.extra_key
@@ -513,7 +518,10 @@ def attention(ablation, s, parameters, prefix, h_BTC, seen):
     if ablation.biases != "none":
         biases = parameters[prefix + "qkv.bias"].split(parts)
         q, k, v = (x + b.reshape(1, -1, 1, d) for x, b in zip((q, k, v), biases))
-    if ablation.qk_norm:
+    if ablation.qk_norm == "all":
+        q, k = (rms_norm(x.transpose(1, 2).flatten(2), parameters[f"{prefix}{name}_norm.gain"], epsilon)
+                .unflatten(2, (-1, d)).transpose(1, 2) for x, name in ((q, "query"), (k, "key")))
+    if ablation.qk_norm == "head":
         q = rms_norm(q, parameters[prefix + "query_norm.gain"], epsilon)
         k = rms_norm(k, parameters[prefix + "key_norm.gain"], epsilon)
     if ablation.position == "rotary" and not (s.no_rope_every and block % s.no_rope_every == 0):
@@ -648,6 +656,9 @@ def forward(ablation, s, parameters, tokens):
             x = x + feed_forward(ablation, s, parameters, feed, x)
             seen["hidden_before_norm"].append(x)
             x = norm(feed + "norm", x)
+        elif ablation.placement == "output":
+            x = x + norm(attend + "post_norm", attention(ablation, s, parameters, attend, x, seen))
+            x = x + norm(feed + "post_norm", feed_forward(ablation, s, parameters, feed, x))
         else:
             sandwich = ablation.placement == "sandwich"
             y = attention(ablation, s, parameters, attend, norm(attend + "norm", x), seen)

@@ -601,9 +601,25 @@ def smollm3():
     return f
 
 
+def olmo2():
+    f = Family("olmo2", "olmo2", {**LLAMA, "pad_token_id": 0})
+    shapes = {"2 kv": {}, "1 kv": dict(num_key_value_heads=1), "kv null": dict(num_key_value_heads=None), "head 6": dict(head_dim=6)}
+    for name, changes in product(rope=ropes(), shape=shapes):
+        f.same(name, *changes)
+    for name, change in {"kv missing": dict(num_key_value_heads=DELETED), "epsilon": dict(rms_norm_eps=0.01), "epsilon given": dict(rms_norm_eps=1e-5),
+                         "tied": dict(tie_word_embeddings=True), "what OLMo 2's files have": dict(attention_bias=False, attention_dropout=0.0, hidden_act="silu",
+                         rope_scaling=None, rope_theta=500000, rms_norm_eps=1e-06, tie_word_embeddings=False)}.items():
+        f.same(name, change)
+    llama_refused(f)
+    refused_ropes(f)
+    for key, value in dict(sliding_window=4, layer_types=["full_attention"] * 2, clip_qkv=8.0, mlp_bias=False, num_experts=4).items():
+        f.refused(f"{key} {value}", key, {key: value})
+    return f
+
+
 def main():
     made = {"gpt2": gpt2, "opt": opt, "gpt_neox": gpt_neox, "llama": llama, "llama3": llama3, "mistral": mistral,
-            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "granite": granite, "phi3": phi3, "smollm3": smollm3}
+            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "granite": granite, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2}
     for name in sys.argv[1:] or made:
         made[name]().write()
 

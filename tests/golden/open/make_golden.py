@@ -59,9 +59,10 @@ CONFIGS = {
     "phi3": tf.Phi3Config(**small, sliding_window=5, pad_token_id=0,
                           rope_parameters=dict(rope_type="default", rope_theta=300.0, partial_rotary_factor=0.75)),
     "smollm3": tf.SmolLM3Config(**{**small, "num_hidden_layers": 4}, tie_word_embeddings=True, pad_token_id=0),
+    "olmo2": tf.Olmo2Config(**small, pad_token_id=0),
 }
 GGUF = {"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "llama3": "llama", "mistral": "llama", "qwen2": "qwen2",
-        "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite", "phi3": "phi3", "smollm3": "smollm3"}
+        "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite", "phi3": "phi3", "smollm3": "smollm3", "olmo2": "olmo2"}
 PERMUTED = ("llama", "granite", "smollm3")
 MXFP4 = gguf.GGMLQuantizationType.MXFP4
 
