@@ -1,4 +1,7 @@
 // The families of open models and their policies.
+#include <utility>
+
+#include "engine/io/printable.h"
 #include "model/ablations.h"
 #include "model/open/open_config.h"
 
@@ -16,6 +19,13 @@ constexpr Family kFamilies[] = {
     {"llama3", policies_of<ablations::llama3>},     {"qwen2", policies_of<ablations::qwen2>},
     {"qwen3", policies_of<ablations::qwen3>},       {"gemma3", policies_of<ablations::gemma3>},
     {"gpt_oss", policies_of<ablations::gpt_oss>},   {"olmo2", policies_of<ablations::olmo2>}};
+
+// Architectures of many published models, and what no family here has.
+constexpr std::pair<const char*, const char*> kNotComputed[] = {
+    {"gemma2", "it caps scores and logits"},
+    {"mixtral", "its experts have another gated unit than those of gpt_oss"},
+    {"falcon", "its norms have biases and its linear layers none, or it has ALiBi"},
+    {"olmo3", "its rotary positions are YaRN in some layers only, with a rounded range"}};
 
 }  // namespace
 
@@ -35,6 +45,13 @@ std::string family_names() {
   std::vector<std::string> names;
   for (const Family& one : kFamilies) names.emplace_back(one.name);
   return listed(names);
+}
+
+std::string not_computed(const std::string& architecture, const std::vector<std::string>& known) {
+  std::string why = "` is not known here";
+  for (const auto& [name, reason] : kNotComputed)
+    if (architecture == name) why = std::string("` is not computed here: ") + reason;
+  return "the architecture `" + printable(architecture) + why + "; " + listed(known) + " are";
 }
 
 std::string listed(const std::vector<std::string>& names) {

@@ -76,7 +76,7 @@ std::string family_of(const GgufKeys& keys) {
     if (keys.architecture() == architecture) return family;
     known.emplace_back(architecture);
   }
-  keys.refuse("the architecture `" + printable(keys.architecture()) + "` is not known here; " + listed(known) + " are");
+  keys.refuse(not_computed(keys.architecture(), known));
 }
 
 std::vector<std::string_view> own_keys(const std::string& architecture) {

@@ -345,8 +345,7 @@ OpenConfig read_hf_config(const std::string& path) {
   std::vector<std::string> types;
   for (const ConfigTable& table : config_tables())
     if (table.and_common) types.push_back(table.title);
-  if (std::ranges::find(types, type) == types.end())
-    json.refuse("the architecture `" + type + "` is not known here; " + listed(types) + " are");
+  if (std::ranges::find(types, type) == types.end()) json.refuse(not_computed(type, types));
   if (type == "gpt_oss" && json.has("quantization_config"))
     json.refuse(
         "weights of type MXFP4 (`quantization_config`) are only read from GGUF files; expected one, or F32 or BF16, "

@@ -64,6 +64,9 @@ std::string policies_of_family(const std::string& family);
 // The inverse; empty if no family has these policies.
 std::string family_of_policies(const std::string& policies);
 std::string family_names();  // listed()
+// "the architecture `falcon` is not computed here: ...; gpt2, opt and gpt_oss are", for messages. `known`: those that
+// are, as the program of the file calls them.
+std::string not_computed(const std::string& architecture, const std::vector<std::string>& known);
 // "gpt2, opt and gpt_oss", for messages.
 std::string listed(const std::vector<std::string>& names);
 

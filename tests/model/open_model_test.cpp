@@ -78,9 +78,13 @@ TEST_CASE("open models: what no family computes, and what does not fit its tenso
     check_refused([&] { open_model(path).load(*program, DType::F32); }, parts, Exit::corrupt_checkpoint);
   };
   refused("llama", "llama", "\"llama\"", "\"mamba\"", {"config.json", "architecture `mamba`", "gpt2", "gemma3"});
-  for (const char* other : {"falcon", "gemma2", "mixtral", "olmo3", "granitemoe", "phimoe"})
+  for (auto [other, why] : {std::pair{"gemma2", "is not computed here: it caps scores and logits; gpt2"},
+                            {"mixtral", "is not computed here: its experts have another gated unit"},
+                            {"falcon", "is not computed here: its norms have biases and its linear layers none"},
+                            {"olmo3", "is not computed here: its rotary positions are YaRN in some layers only"},
+                            {"phimoe", "is not known here; gpt2"}})
     refused("llama", "llama", "\"llama\"", std::string("\"") + other + "\"",
-            {std::string("the architecture `") + other + "` is not known here", "olmo2"});
+            {std::string("the architecture `") + other + "` " + why, "olmo2"});
   refused("llama", "llama", "\"silu\"", "\"relu\"", {"`hidden_act` must be \"silu\"", "got \"relu\""});
   refused("llama", "llama", "\"num_hidden_layers\": 2", "\"num_hidden_layers\": 3",
           {"layers.2.input_layernorm.weight` is missing"});
@@ -230,6 +234,10 @@ TEST_CASE("open models: a GGUF file with keys of another architecture, of OLMo 3
     write_file_atomically(path, with_gguf_key(read_file("test", kModels + name + ".gguf"), key, 4));
     check_refused([&] { open_model(path); }, {why}, Exit::corrupt_checkpoint);
   }
+  std::string gemma = read_file("test", kModels + "gemma3_gguf.gguf");
+  write_file_atomically(path, gemma.replace(gemma.find(raw(6, 8) + "gemma3") + 8, 6, "gemma2"));
+  check_refused([&] { open_model(path); }, {"`gemma2` is not computed here: it caps scores and logits", "gptneox"},
+                Exit::corrupt_checkpoint);
 }
 
 TEST_CASE("open models: sizes that no model has, and 0 where it is no default, are refused by name: config.json") {
