@@ -144,6 +144,7 @@ struct pos_learnable_relu : pos_learnable { using Attention = Relu; };
 struct gpt2 : baseline { using Position = Learned; using Norm = LayerNorm; using FeedForward = GeluTanhFeedForward; using LinearBias = AllLinearBias; using Unembedding = TiedUnembedding; };
 struct opt : gpt2 { using FeedForward = ReluFeedForward; };
 struct gpt_neox : baseline { using Placement = ParallelResidual; using Norm = LayerNorm; using FeedForward = GeluFeedForward; using LinearBias = AllLinearBias; };
+struct falcon : gpt_neox { using LinearBias = NoLinearBias; };
 struct llama : baseline {};  // LLaMA 2, Mistral, SmolLM, Granite, Phi-3
 struct llama3 : llama { using Position = Llama3Rotary; };
 struct qwen2 : llama { using LinearBias = QkvLinearBias; };

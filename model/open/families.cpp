@@ -18,13 +18,13 @@ constexpr Family kFamilies[] = {
     {"gpt_neox", policies_of<ablations::gpt_neox>}, {"llama", policies_of<ablations::llama>},
     {"llama3", policies_of<ablations::llama3>},     {"qwen2", policies_of<ablations::qwen2>},
     {"qwen3", policies_of<ablations::qwen3>},       {"gemma3", policies_of<ablations::gemma3>},
-    {"gpt_oss", policies_of<ablations::gpt_oss>},   {"olmo2", policies_of<ablations::olmo2>}};
+    {"gpt_oss", policies_of<ablations::gpt_oss>},   {"olmo2", policies_of<ablations::olmo2>},
+    {"falcon", policies_of<ablations::falcon>}};
 
 // Architectures of many published models, and what no family here has.
 constexpr std::pair<const char*, const char*> kNotComputed[] = {
     {"gemma2", "it caps scores and logits"},
     {"mixtral", "its experts have another gated unit than those of gpt_oss"},
-    {"falcon", "its norms have biases and its linear layers none, or it has ALiBi"},
     {"olmo3", "its rotary positions are YaRN in some layers only, with a rounded range"}};
 
 }  // namespace

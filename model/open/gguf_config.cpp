@@ -68,7 +68,7 @@ class GgufKeys {
 constexpr std::pair<const char*, const char*> kArchitectures[] = {
     {"gpt2", "gpt2"},   {"gptneox", "gpt_neox"}, {"llama", "llama"},     {"qwen2", "qwen2"},
     {"qwen3", "qwen3"}, {"gemma3", "gemma3"},    {"gpt-oss", "gpt_oss"}, {"granite", "llama"},
-    {"phi3", "llama"},  {"smollm3", "llama"},    {"olmo2", "olmo2"}};
+    {"phi3", "llama"},  {"smollm3", "llama"},    {"olmo2", "olmo2"},     {"falcon", "falcon"}};
 
 std::string family_of(const GgufKeys& keys) {
   std::vector<std::string> known;
@@ -209,7 +209,7 @@ OpenConfig read_gguf_config(const WeightFile& file) {
   const GgufKeys keys(file);
   OpenConfig config{.family = family_of(keys), .sizes = {}, .names = TensorNames::gguf};
   require_known(keys, file);
-  const bool layer_norm = config.family == "gpt2" || config.family == "gpt_neox";
+  const bool layer_norm = config.family == "gpt2" || config.family == "gpt_neox" || config.family == "falcon";
   config.sizes = {
       .layers = keys.integer("block_count"),
       .heads = keys.integer("attention.head_count"),
@@ -245,6 +245,11 @@ OpenConfig read_gguf_config(const WeightFile& file) {
     take_divisors(keys, *divisors_E, config);
   sizes.window = std::min(keys.integer("attention.sliding_window", 0), kLongestContext);
   if (config.family == "gpt_oss") take_gpt_oss(keys, sizes);
+  if (config.family == "falcon") {
+    if (keys.text("tensor_data_layout", "") != "jploski")
+      keys.refuse("`falcon.tensor_data_layout` must be jploski, with all queries before all keys and all values");
+    config.names = file.find("blk.0.attn_norm_2.weight") ? TensorNames::gguf_falcon_2_norms : TensorNames::gguf_falcon;
+  }
   if (config.family == "olmo2" && keys.has("attention.sliding_window"))
     keys.refuse("OLMo 3 is not computed here: `olmo2.attention.sliding_window` says that the file is one");
   if (keys.architecture() == "granite") take_granite(keys, config);

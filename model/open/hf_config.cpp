@@ -106,6 +106,30 @@ OpenConfig neox_config(const ConfigJson& json) {
   return config;
 }
 
+// The newer architecture has groups of heads, and two norms in a block unless one is asked for; the older has one norm,
+// and one key and value head for all queries (`multi_query`) or one for each.
+OpenConfig falcon_config(const ConfigJson& json) {
+  OpenConfig config{.family = "falcon", .sizes = {}, .names = TensorNames::hf_falcon};
+  const std::int64_t heads = json.integer("num_attention_heads"), width = json.integer("hidden_size");
+  config.sizes = {.layers = json.integer("num_hidden_layers"),
+                  .heads = heads,
+                  .width = width,
+                  .feed_forward = json.integer("ffn_hidden_size", 4 * std::clamp<std::int64_t>(width, 0, 1 << 20)),
+                  .context = std::min(json.integer("max_position_embeddings"), kLongestContext),
+                  .vocabulary = json.integer("vocab_size"),
+                  .norm_epsilon = json.real("layer_norm_epsilon")};
+  const bool newer = json.flag("new_decoder_architecture");
+  const std::int64_t norms = json.integer("num_ln_in_parallel_attn", newer ? 2 : 1);
+  if (norms < 1 || norms > (newer ? 2 : 1))
+    json.refuse("`num_ln_in_parallel_attn` must be 1, or 2 with `new_decoder_architecture`, got " +
+                std::to_string(norms));
+  if (!newer) json.expect("parallel_attn", {true});
+  if (norms == 2) config.names = TensorNames::hf_falcon_2_norms;
+  config.sizes.kv_heads = newer ? json.integer("num_kv_heads", heads) : json.flag("multi_query") ? 1 : heads;
+  take_rope(rope_of(rope_object(json), {"", json.real("rope_theta"), 0, 0, 1}, {"default", "linear"}), config);
+  return config;
+}
+
 // LLaMA 2 and 3, Mistral, Qwen 2 and 3, and the common keys of Gemma 3 and gpt-oss.
 OpenConfig llama_config(const ConfigJson& json, const std::string& family) {
   OpenConfig config{.family = family, .sizes = common_sizes(json, "intermediate_size"), .names = TensorNames::hf_llama};
@@ -280,6 +304,7 @@ OpenConfig config_of(const ConfigJson& json, const std::string& type) {
   if (type == "gpt2") return gpt2_config(json);
   if (type == "opt") return opt_config(json);
   if (type == "gpt_neox") return neox_config(json);
+  if (type == "falcon") return falcon_config(json);
   if (type == "gemma3_text") return gemma3_config(json);
   if (type == "gpt_oss") return gpt_oss_config(json);
   if (type == "phi3") return phi3_config(json);
@@ -307,11 +332,16 @@ ConfigJson keys_of_text(const ConfigJson& given) {
   return text;
 }
 
-// Published folders of Phi-3 bring a copy of the class that transformers has, too.
-ConfigJson without_phi3_class(const ConfigJson& json) {
-  const nlohmann::json copies = {{"AutoConfig", "configuration_phi3.Phi3Config"},
-                                 {"AutoModelForCausalLM", "modeling_phi3.Phi3ForCausalLM"}};
-  json.expect("auto_map", {nullptr, nlohmann::json::object(), copies});
+// Published folders of Phi-3 and Falcon bring copies of the classes that transformers has, too: `auto_map` names them,
+// such as "modeling_phi3.Phi3ForCausalLM". `type` and `name`: as in "phi3" and "Phi3".
+ConfigJson without_own_class(const ConfigJson& json, const std::string& type, const std::string& name) {
+  if (!json.has("auto_map")) return json;
+  const ConfigJson classes = json.object("auto_map");
+  for (const std::string& key : classes.keys()) {
+    const std::string value = classes.text(key.c_str());
+    if (!value.starts_with("configuration_" + type + "." + name) && !value.starts_with("modeling_" + type + "." + name))
+      json.refuse("`auto_map` must name classes of " + name + " in its folder, got `" + value + "`");
+  }
   return json.with_null("auto_map");
 }
 
@@ -323,6 +353,8 @@ OpenConfig read_hf_config(const std::string& path) {
   json.expect_positive({"head_dim",
                         "num_key_value_heads",
                         "n_inner",
+                        "num_kv_heads",
+                        "ffn_hidden_size",
                         "no_rope_layer_interval",
                         "sliding_window",
                         "sliding_window_pattern",
@@ -352,8 +384,10 @@ OpenConfig read_hf_config(const std::string& path) {
         "which transformers writes: from_pretrained(MODEL, "
         "quantization_config=Mxfp4Config(dequantize=True)).save_pretrained(FOLDER, "
         "save_original_format=False)");
-  const ConfigJson keys =
-      type == "gemma3" ? keys_of_text(json) : known_keys(type == "phi3" ? without_phi3_class(json) : json, type);
+  const ConfigJson plain = type == "phi3"     ? without_own_class(json, type, "Phi3")
+                           : type == "falcon" ? without_own_class(json, type, "Falcon")
+                                              : json;
+  const ConfigJson keys = type == "gemma3" ? keys_of_text(plain) : known_keys(plain, type);
   OpenConfig config = config_of(keys, type == "gemma3" ? "gemma3_text" : type);
   config.tied = keys.flag("tie_word_embeddings");
   if (json.is_integer("bos_token_id")) config.begin_token = json.integer("bos_token_id");

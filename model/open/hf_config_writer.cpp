@@ -87,6 +87,24 @@ Json neox_json(const Sizes& sizes) {
           {"rotary_emb_base", sizes.rotary_base}};
 }
 
+Json falcon_json(const Sizes& sizes) {
+  return {{"architectures", {"FalconForCausalLM"}},
+          {"model_type", "falcon"},
+          {"num_hidden_layers", sizes.layers},
+          {"num_attention_heads", sizes.heads},
+          {"num_kv_heads", sizes.kv_heads},
+          {"hidden_size", sizes.width},
+          {"ffn_hidden_size", sizes.feed_forward},
+          {"max_position_embeddings", sizes.context},
+          {"new_decoder_architecture", true},
+          {"num_ln_in_parallel_attn", 2},
+          {"parallel_attn", true},
+          {"alibi", false},
+          {"bias", false},
+          {"activation", "gelu"},
+          {"layer_norm_epsilon", sizes.epsilon()}};
+}
+
 Json llama_json(const OpenConfig& config) {
   const std::string& family = config.family;
   const Sizes& sizes = config.sizes;
@@ -174,6 +192,7 @@ std::string hf_config_json(const OpenConfig& config, bool tied, std::int64_t beg
   Json json = config.family == "gpt2"       ? gpt2_json(sizes)
               : config.family == "opt"      ? opt_json(sizes)
               : config.family == "gpt_neox" ? neox_json(sizes)
+              : config.family == "falcon"   ? falcon_json(sizes)
                                             : llama_json(config);
   if (turns(config.family)) add_rope(config.family, sizes, json);
   json["vocab_size"] = sizes.vocabulary;

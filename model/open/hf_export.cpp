@@ -30,6 +30,7 @@ OpenConfig config_of(const Ablation& ablation, const Sizes& sizes) {
   if (family == "gpt2") config.names = TensorNames::hf_gpt2;
   if (family == "opt") config.names = TensorNames::hf_opt;
   if (family == "gpt_neox") config.names = TensorNames::hf_neox;
+  if (family == "falcon") config.names = TensorNames::hf_falcon_2_norms;
   if (family == "olmo2") config.names = TensorNames::hf_post_norms;
   if (family == "gpt_oss") config.names = TensorNames::hf_gpt_oss;
   if (family == "gemma3") {
@@ -107,9 +108,9 @@ struct Exported {
 // The full name in transformers.
 std::string whole_name(const OpenConfig& config, const std::string& name) {
   if (name == "lm_head.weight" || name == "embed_out.weight") return name;
-  return (config.names == TensorNames::hf_gpt2   ? "transformer."
-          : config.names == TensorNames::hf_neox ? "gpt_neox."
-                                                 : "model.") +
+  return (config.names == TensorNames::hf_gpt2 || config.names == TensorNames::hf_falcon_2_norms ? "transformer."
+          : config.names == TensorNames::hf_neox                                                 ? "gpt_neox."
+                                                                                                 : "model.") +
          name;
 }
 

@@ -18,12 +18,16 @@ enum class TensorNames {
   hf_gpt2,
   hf_opt,
   hf_neox,
+  hf_falcon,  // with one norm for both sublayers of a block
+  hf_falcon_2_norms,
   hf_llama,
   hf_phi3,
   hf_post_norms,
   hf_gpt_oss,
   gguf,
   gguf_phi3,
+  gguf_falcon,
+  gguf_falcon_2_norms,
   llama2c
 };
 

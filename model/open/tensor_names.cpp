@@ -37,6 +37,10 @@ std::vector<std::string> tables_of(const OpenConfig& config) {
       return {"OPT"};
     case TensorNames::hf_neox:
       return {"GPT-NeoX"};
+    case TensorNames::hf_falcon:
+      return {"Falcon with one norm", "Falcon"};
+    case TensorNames::hf_falcon_2_norms:
+      return {"Falcon"};
     case TensorNames::hf_llama:
       return {"LLaMA"};
     case TensorNames::hf_phi3:
@@ -51,6 +55,10 @@ std::vector<std::string> tables_of(const OpenConfig& config) {
       return {"GGUF"};
     case TensorNames::gguf_phi3:
       return {"GGUF of Phi-3", "GGUF"};
+    case TensorNames::gguf_falcon:
+      return {"GGUF of Falcon with one norm", "GGUF of GPT-2 and GPT-NeoX", "GGUF"};
+    case TensorNames::gguf_falcon_2_norms:
+      return {"GGUF of Falcon", "GGUF of GPT-2 and GPT-NeoX", "GGUF"};
     case TensorNames::llama2c:
       return {"llama2.c"};
   }
@@ -83,7 +91,9 @@ std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& 
     TensorPlace place{.name = theirs};
     if (const std::size_t at = place.name.find('#'); at != std::string::npos) place.name.replace(at, 1, block);
     if (of_heads && config.pairs_interleaved && places.size() < 2) place.order = RowOrder::interleaved;
-    if (of_heads && config.names == TensorNames::hf_neox) place.order = RowOrder::by_head;
+    if (of_heads && (config.names == TensorNames::hf_neox || config.names == TensorNames::hf_falcon ||
+                     config.names == TensorNames::hf_falcon_2_norms))
+      place.order = RowOrder::by_group;
     place.transposed = config.names == TensorNames::hf_gpt2 && block != "" && ours.ends_with(".weight");
     if (config.names == TensorNames::hf_gpt_oss && ours.find("blocks.#.feed_forward.gate_up.") == 0) {
       place.transposed = ours.ends_with(".weight");  // (E, C, 2F), and of biases (E, 2F)
@@ -119,9 +129,11 @@ bool is_no_weight(const OpenConfig& config, const std::string& tensor) {
 std::int64_t row_in(RowOrder order, std::int64_t r, const Sizes& sizes) {
   const std::int64_t D = sizes.width_of_head(), head = r / D, d = r % D;
   if (order == RowOrder::interleaved) return head * D + (d < D / 2 ? 2 * d : 2 * (d - D / 2) + 1);
-  if (order == RowOrder::by_head) {
-    const std::int64_t H = sizes.heads, part = head / H;
-    return (head % H * 3 + part) * D + d;
+  if (order == RowOrder::by_group) {
+    const std::int64_t H = sizes.heads, G = sizes.key_heads(), queries = H / G;
+    const std::int64_t group = head < H ? head / queries : (head - H) % G;
+    const std::int64_t of_group = head < H ? head % queries : queries + (head - H) / G;
+    return (group * (queries + 2) + of_group) * D + d;
   }
   return r;
 }

@@ -12,7 +12,7 @@ namespace sink {
 enum class RowOrder {
   ours,
   interleaved,  // in each head of q and k, rows 2 e and 2 e + 1 are our rows e and e + D/2
-  by_head,      // GPT-NeoX: q, k and v of each head; ours are all q, all k, all v
+  by_group,     // GPT-NeoX, Falcon: queries, key and value of each key head; ours are all q, all k, all v
   alternating,  // of two tensors: row r of the first is our row 2 r, of the second 2 r + 1
 };
 

@@ -410,6 +410,9 @@ void weights() {
       R"({"model_type":"smollm3","hidden_size":32,"num_hidden_layers":4,"num_attention_heads":4,"intermediate_size":40,)"
       R"("max_position_embeddings":32,"vocab_size":40,"no_rope_layers":[1,0,1,0],"use_sliding_window":true,)"
       R"("sliding_window":5,"layer_types":["sliding_attention","full_attention","sliding_attention","full_attention"]})");
+  put("open_config", "falcon",
+      R"({"model_type":"falcon","hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"num_kv_heads":2,)"
+      R"("max_position_embeddings":32,"vocab_size":40,"new_decoder_architecture":true,"num_ln_in_parallel_attn":1})");
   put("open_config", "gpt2",
       R"({"model_type":"gpt2","n_layer":2,"n_head":3,"n_embd":24,"n_positions":32,"vocab_size":40})");
   put("shard_index", "sound",

@@ -80,7 +80,6 @@ TEST_CASE("open models: what no family computes, and what does not fit its tenso
   refused("llama", "llama", "\"llama\"", "\"mamba\"", {"config.json", "architecture `mamba`", "gpt2", "gemma3"});
   for (auto [other, why] : {std::pair{"gemma2", "is not computed here: it caps scores and logits; gpt2"},
                             {"mixtral", "is not computed here: its experts have another gated unit"},
-                            {"falcon", "is not computed here: its norms have biases and its linear layers none"},
                             {"olmo3", "is not computed here: its rotary positions are YaRN in some layers only"},
                             {"phimoe", "is not known here; gpt2"}})
     refused("llama", "llama", "\"llama\"", std::string("\"") + other + "\"",
@@ -234,6 +233,9 @@ TEST_CASE("open models: a GGUF file with keys of another architecture, of OLMo 3
     write_file_atomically(path, with_gguf_key(read_file("test", kModels + name + ".gguf"), key, 4));
     check_refused([&] { open_model(path); }, {why}, Exit::corrupt_checkpoint);
   }
+  std::string falcon = read_file("test", kModels + "falcon.gguf");
+  write_file_atomically(path, falcon.replace(falcon.find("jploski"), 7, "another"));
+  check_refused([&] { open_model(path); }, {"`falcon.tensor_data_layout`", "jploski"}, Exit::corrupt_checkpoint);
   std::string gemma = read_file("test", kModels + "gemma3_gguf.gguf");
   write_file_atomically(path, gemma.replace(gemma.find(raw(6, 8) + "gemma3") + 8, 6, "gemma2"));
   check_refused([&] { open_model(path); }, {"`gemma2` is not computed here: it caps scores and logits", "gptneox"},

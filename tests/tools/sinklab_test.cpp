@@ -79,7 +79,9 @@ TEST_CASE("sinklab: finds the family of every kind of file") {
                                                         {"smollm3", "llama"},
                                                         {"smollm3.gguf", "llama"},
                                                         {"olmo2", "olmo2"},
-                                                        {"olmo2.gguf", "olmo2"}};
+                                                        {"olmo2.gguf", "olmo2"},
+                                                        {"falcon", "falcon"},
+                                                        {"falcon_1_norm.gguf", "falcon"}};
   for (const auto& [model, family] : models) {
     if (!test::is_built(family)) continue;
     CAPTURE(model);

@@ -214,6 +214,7 @@ ABLATIONS = {
     "gpt2": A(position="learnable", norm="layer", glu=False, activation=gelu_tanh, biases="all", tied=True),
     "opt": A(position="learnable", norm="layer", glu=False, activation=relu, biases="all", tied=True),
     "gpt_neox": A(placement="parallel", norm="layer", glu=False, activation=gelu, biases="all"),
+    "falcon": A(placement="parallel", norm="layer", glu=False, activation=gelu),
     "llama": A(),
     "llama3": A(turns="llama3"),
     "qwen2": A(biases="qkv"),
@@ -265,6 +266,7 @@ def cases():
     own_sizes["pos_t5"] = dict(length=131, context=131, batch=1, vocabulary=5)
     # Of families of open models, with numbers as theirs.
     own_sizes["gpt2"] = own_sizes["opt"] = dict(norm_epsilon=1e-4)
+    own_sizes["falcon"] = dict(heads=4, kv_heads=2)
     own_sizes["gpt_neox"] = dict(rotary_part=0.5, rotary_base=300.0)
     own_sizes["llama"] = dict(heads=4, kv_heads=2, rotary_base=500.0, rotary_factor=2.0, norm_epsilon=1e-6)
     own_sizes["llama3"] = dict(head_width=8, rotary_base=30.0, rotary_factor=8.0, rotary_context=40)

@@ -617,9 +617,36 @@ def olmo2():
     return f
 
 
+def falcon():
+    f = Family("falcon", "falcon", dict(num_hidden_layers=2, num_attention_heads=4, hidden_size=16, max_position_embeddings=20))
+    layouts = {"one key": {}, "a key for each": dict(multi_query=False), "one key, one norm": dict(num_ln_in_parallel_attn=1),
+               "new 2 kv": dict(new_decoder_architecture=True, num_kv_heads=2), "new 1 kv": dict(new_decoder_architecture=True, num_kv_heads=1),
+               "new kv null": dict(new_decoder_architecture=True, num_kv_heads=None),
+               "new one norm": dict(new_decoder_architecture=True, num_kv_heads=2, num_ln_in_parallel_attn=1),
+               "new two norms": dict(new_decoder_architecture=True, num_kv_heads=2, num_ln_in_parallel_attn=2),
+               "new, whatever the older says": dict(new_decoder_architecture=True, num_kv_heads=2, multi_query=False)}
+    for name, changes in product(rope=ropes(), layout=layouts):
+        f.same(name, *changes)
+    for name, change in {"epsilon": dict(layer_norm_epsilon=0.01), "untied": dict(tie_word_embeddings=False), "inner 20": dict(ffn_hidden_size=20),
+                         "inner null": dict(ffn_hidden_size=None), "kv heads that the older ignores": dict(num_kv_heads=71)}.items():
+        f.same(name, change)
+    theirs = dict(AutoConfig="configuration_falcon.FalconConfig", AutoModel="modeling_falcon.FalconModel", AutoModelForCausalLM="modeling_falcon.FalconForCausalLM",
+                  AutoModelForSequenceClassification="modeling_falcon.FalconForSequenceClassification")
+    f.same("what Falcon 7B's files have", dict(auto_map=theirs, alibi=False, apply_residual_connection_post_layernorm=False, attention_dropout=0.0, bias=False,
+           hidden_dropout=0.0, layer_norm_epsilon=1e-05, multi_query=True, new_decoder_architecture=False, parallel_attn=True, architectures=["FalconForCausalLM"]))
+    common(f, "num_hidden_layers")
+    refused_ropes(f)
+    for key, value in dict(alibi=True, bias=True, parallel_attn=False, activation="gelu_new", num_ln_in_parallel_attn=2, head_dim=4, n_embed=16,
+                           apply_residual_connection_post_layernorm=True, sliding_window=4).items():
+        f.refused(f"{key} {value}", key, {key: value})
+    f.refused("new with three norms", "num_ln_in_parallel_attn", dict(new_decoder_architecture=True, num_ln_in_parallel_attn=3))
+    f.refused("code of another model", "auto_map", dict(auto_map=dict(theirs, AutoModel="modeling_RW.RWModel")))
+    return f
+
+
 def main():
     made = {"gpt2": gpt2, "opt": opt, "gpt_neox": gpt_neox, "llama": llama, "llama3": llama3, "mistral": mistral,
-            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "granite": granite, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2}
+            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "granite": granite, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2, "falcon": falcon}
     for name in sys.argv[1:] or made:
         made[name]().write()
 

@@ -34,6 +34,8 @@ gemma3 = dict({**small, "num_hidden_layers": 3}, head_dim=12, sliding_window=5,
               layer_types=["sliding_attention", "sliding_attention", "full_attention"],
               rope_parameters=dict(full_attention=dict(rope_type="default", rope_theta=1000.0),
                                    sliding_attention=dict(rope_type="default", rope_theta=10.0)))
+falcon = dict(num_hidden_layers=2, num_attention_heads=4, hidden_size=32, vocab_size=40, max_position_embeddings=32, initializer_range=0.3,
+              bos_token_id=0, eos_token_id=0)
 CONFIGS = {
     "gpt2": tf.GPT2Config(n_layer=2, n_head=3, n_embd=24, n_positions=32, vocab_size=40, initializer_range=0.3),
     "gpt_neox": tf.GPTNeoXConfig(num_hidden_layers=2, num_attention_heads=3, hidden_size=48, intermediate_size=40,
@@ -60,9 +62,11 @@ CONFIGS = {
                           rope_parameters=dict(rope_type="default", rope_theta=300.0, partial_rotary_factor=0.75)),
     "smollm3": tf.SmolLM3Config(**{**small, "num_hidden_layers": 4}, tie_word_embeddings=True, pad_token_id=0),
     "olmo2": tf.Olmo2Config(**small, pad_token_id=0),
+    "falcon": tf.FalconConfig(**falcon, new_decoder_architecture=True, num_kv_heads=2),
+    "falcon_1_norm": tf.FalconConfig(**falcon, multi_query=True),
 }
 GGUF = {"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "llama3": "llama", "mistral": "llama", "qwen2": "qwen2",
-        "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite", "phi3": "phi3", "smollm3": "smollm3", "olmo2": "olmo2"}
+        "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite", "phi3": "phi3", "smollm3": "smollm3", "olmo2": "olmo2", "falcon": "falcon", "falcon_1_norm": "falcon"}
 PERMUTED = ("llama", "granite", "smollm3")
 MXFP4 = gguf.GGMLQuantizationType.MXFP4
 
@@ -84,7 +88,11 @@ def write_gguf(name, config, model, state):
     writer.add_embedding_length(width)
     writer.add_feed_forward_length(getattr(config, "intermediate_size", None) or 4 * width)
     writer.add_head_count(heads)
-    if arch in ("gpt2", "gptneox"):
+    if arch == "falcon":
+        writer.add_tensor_data_layout("jploski")
+        writer.add_head_count_kv(kv_heads := config.num_kv_heads if config.new_decoder_architecture else 1)
+        writer.add_layer_norm_eps(config.layer_norm_epsilon)
+    elif arch in ("gpt2", "gptneox"):
         writer.add_layer_norm_eps(get("layer_norm_epsilon", "layer_norm_eps"))
     else:
         writer.add_head_count_kv(config.num_key_value_heads)
@@ -134,7 +142,10 @@ def write_gguf(name, config, model, state):
             tensor = permuted(tensor, config.num_key_value_heads)
         if arch == "gemma3" and key.endswith("norm.weight"):
             tensor = 1 + tensor
-        if "query_key_value" in key:
+        if "query_key_value" in key and arch == "falcon":
+            groups = tensor.reshape(kv_heads, heads // kv_heads + 2, -1, width)
+            tensor = torch.cat([groups[:, :-2].reshape(-1, width), groups[:, -2].reshape(-1, width), groups[:, -1].reshape(-1, width)])
+        elif "query_key_value" in key:
             tensor = tensor.reshape(heads, 3, -1, *tensor.shape[1:]).swapaxes(0, 1).reshape(tensor.shape)
         theirs = names.get_name(key, try_suffixes=(".weight", ".bias"))
         assert theirs, key
