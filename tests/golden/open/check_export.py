@@ -26,9 +26,15 @@ except ImportError as error:
 
 MODELS = pathlib.Path(__file__).parent / "models"
 FAMILIES = {"llama2c": "llama", "linear": "llama", "mistral": "llama", "gemma3_gguf": "gemma3",
-            "gpt_oss_gguf": "gpt_oss"}
+            "gpt_oss_gguf": "gpt_oss", "granite": "llama", "phi3": "llama", "smollm3": "llama", "falcon_1_norm": "falcon"}
 MORE = [("llama", "llama", dict(rotary_factor=4, rotary_base=77, norm_epsilon=1e-3)),
         ("llama", "llama", dict(window=4)),
+        ("llama", "llama", dict(no_rope_every=2, window=4, rotary_factor=4)),
+        ("llama", "llama", dict(rotary_part=0.5, window=4)),
+        ("llama", "llama", dict(attention_scale=0.3, rotary_factor=4)),
+        ("llama3", "llama3", dict(no_rope_every=1)),
+        ("olmo2", "olmo2", dict(rotary_factor=3, norm_epsilon=1e-3)),
+        ("falcon", "falcon", dict(rotary_factor=3, norm_epsilon=1e-3)),
         ("llama3", "llama3", dict(rotary_factor=0, rotary_context=0)),
         ("gpt_neox", "gpt_neox", dict(rotary_factor=3, rotary_base=50, norm_epsilon=1e-3)),
         ("gpt2", "gpt2", dict(norm_epsilon=1e-3)),
