@@ -9,8 +9,8 @@
 #include "eval/model_path.h"
 #include "eval/sink/evaluate_command.h"
 #include "model/all_ablations.h"
-#include "model/model_checkpoint.h"
 #include "model/open/open_model.h"
+#include "tools/sinklab/ablation_of_model.h"
 
 namespace sink {
 namespace {
@@ -58,22 +58,6 @@ bool asks_for_help(const Words& words) {
     return word == "-h" || word == "--help" || word == "--help-all" || word == "--version" || word == "--man" ||
            word.starts_with("--completion");
   });
-}
-
-// The ablation with the policies of the model. The file is read once more for its values.
-const Ablation& ablation_of_model(const std::string& path) {
-  if (is_open_model(path)) return ablation_named(open_model(path).config.family);
-  const Checkpoint checkpoint = load_checkpoint(path);
-  const std::string& policies = checkpoint.attribute("policies");
-  const Ablation* found = nullptr;
-  for (const Ablation& ablation : all_ablations())
-    if (ablation.policies == policies && (!found || ablation.name == checkpoint.attribute("ablation")))
-      found = &ablation;
-  if (!found)
-    throw Error(path + " was made by train_" + checkpoint.attribute("ablation") + " (" + policies +
-                    "), an ablation that this program does not have: build it with the source that made the checkpoint",
-                Exit::corrupt_checkpoint);
-  return *found;
 }
 
 int run(Words words) {
