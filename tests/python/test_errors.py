@@ -1,0 +1,264 @@
+"""Wrong arguments are Python exceptions with one clear sentence; nothing ends or damages the interpreter."""
+import gc
+import pathlib
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import sinklab
+from golden import MODELS
+
+IDS = [1, 2, 3, 4]
+
+
+@pytest.fixture(scope="module")
+def model():
+    return sinklab.load(MODELS / "llama")
+
+
+@pytest.mark.parametrize("path, text", [
+    ("no/such/model.gguf", "no/such/model.gguf"),
+    ("no-org/no-model", "hf download no-org/no-model"),
+    ("", "expected the path"),
+    ("a\0b", "expected the path"),
+    (str(pathlib.Path(__file__).parent), "is not a file"),
+    (__file__, "test_errors.py"),
+    (b"\xff\xfe", "xff"),
+])
+def test_a_missing_or_foreign_model(path, text):
+    with pytest.raises(sinklab.Error, match=text) as caught:
+        sinklab.load(path)
+    assert isinstance(caught.value, ValueError) and "\n" not in str(caught.value)
+    assert caught.value.code in ("usage", "bad_input", "corrupt_checkpoint")
+
+
+def test_a_damaged_model(tmp_path):
+    whole = (MODELS / "llama.gguf").read_bytes()
+    for size in (0, 3, 24, 1000, len(whole) // 2, len(whole) - 1):
+        (tmp_path / "cut.gguf").write_bytes(whole[:size])
+        with pytest.raises(sinklab.Error):
+            sinklab.load(tmp_path / "cut.gguf")
+
+
+def test_arguments_of_load():
+    with pytest.raises(sinklab.Error, match="dtype must be float32, float64 or bfloat16, got float16"):
+        sinklab.load(MODELS / "llama", dtype="float16")
+    with pytest.raises(sinklab.Error):
+        sinklab.load(MODELS / "llama", device="cuda")
+    with pytest.raises(sinklab.Error):
+        sinklab.load(MODELS / "llama", device="tpu")
+    with pytest.raises(TypeError):
+        sinklab.load(3.5)
+
+
+@pytest.mark.parametrize("ids, text", [
+    ([], "float64|not empty"), ([[]], "float64|not empty"), (np.zeros((0,), int), "not empty"),
+    ([-1], "from 0 to 39, got -1"), ([40], "got 40"), ([2**40], "got 1099511627776"), ([2**32 + 1], "got 4294967297"),
+    ([1.5], "integer token ids"), ([True], "integer token ids"), (np.array(["a"]), "integer token ids"),
+    (np.zeros((1, 1, 1), int), "shape"), (3, "shape"), (None, "integer token ids"), ([2**70], "integer token ids"),
+    ([1] * 33, "context (of )?32"), (np.ones((2, 33), int), "context (of )?32|one prompt"),
+])
+def test_wrong_ids(model, ids, text):
+    for call in (model, model.run_with_cache, model.sink_scores, lambda ids: model.loss(ids), model.generate):
+        with pytest.raises(sinklab.Error, match=text):
+            call(ids)
+
+
+def test_ragged_ids_are_refused(model):
+    with pytest.raises(ValueError):
+        model([[1, 2], [3]])
+
+
+def test_texts_of_a_model_without_tokenizer(model):
+    with pytest.raises(sinklab.Error, match="no tokenizer"):
+        model("Hello")
+    with pytest.raises(sinklab.Error, match="not Unicode"):
+        model("\ud800")
+
+
+@pytest.mark.parametrize("ids", [np.arange(20)[::5], np.arange(20, dtype=np.uint8)[::-7], np.asfortranarray([[1, 2], [3, 4]]),
+                                 np.array([1, 2, 3], ">i4"), np.arange(24).reshape(4, 6)[:, ::2].T, tuple(IDS), range(4)])
+def test_layouts_and_types_of_ids(model, ids):
+    expected = np.array(ids).tolist()
+    np.testing.assert_array_equal(model(ids), model(expected))
+
+
+def test_generation_refuses(model):
+    for wrong in (dict(max_new_tokens=0), dict(temperature=-1), dict(temperature=float("nan")), dict(top_p=0), dict(top_p=2),
+                  dict(seed=-1)):
+        with pytest.raises(sinklab.Error):
+            model.generate(IDS, **wrong)
+    with pytest.raises(sinklab.Error):
+        model.generate([IDS, IDS])
+    with pytest.raises(sinklab.Error):
+        model.generate([1] * 40)
+    assert len(model.generate(IDS, max_new_tokens=10**6)) <= 33  # the end of the context
+
+
+def test_names(model):
+    _, cache = model.run_with_cache(IDS, names=["pattern", ("z", 0)])
+    assert sorted(cache) == ["blocks.0.attn.hook_pattern", "blocks.0.attn.hook_z", "blocks.1.attn.hook_pattern"]
+    assert ("pattern", 1) in cache and ("pattern", -1) in cache and ("v", 0) not in cache and 7 not in cache
+    for key in (("pattern", 2), ("pattern", -3), "pattern", ("nothing", 0), ("v", 0), (), 3):
+        with pytest.raises(KeyError):
+            cache[key]
+    for names in ("nothing", ("pattern", 2), ("nothing", 0), ["blocks.7.attn.hook_z"]):
+        with pytest.raises(sinklab.Error):
+            model.run_with_cache(IDS, names=names)
+
+
+def test_hooks(model):
+    plain = model(IDS)
+    np.testing.assert_array_equal(model.run_with_hooks(IDS, [("pattern", lambda pattern, name: None)]).argmax(-1),
+                                  plain.argmax(-1))
+    np.testing.assert_array_equal(model.run_with_hooks(IDS, [("z", lambda z, name: None)]), plain)
+    shapes = {}
+    model.run_with_hooks(IDS, [(lambda name: not name.endswith(("hook_q", "hook_k", "attn_scores")),
+                               lambda array, name: shapes.update({name: array.shape}))])
+    _, cache = model.run_with_cache(IDS)
+    assert {name: cache[name].shape for name in shapes} == shapes and len(shapes) == 25
+
+    def in_place(z, name):
+        z[:] = 0
+
+    changed = model.run_with_hooks(IDS, [(("z", 1), in_place)])
+    np.testing.assert_allclose(changed, model.run_with_hooks(IDS, [(("attn_out", 1), lambda x, name: x * 0)]), atol=1e-5)
+    assert np.abs(changed - plain).max() > 1e-3
+    for wrong in (lambda z, name: z[:, :1], lambda z, name: "text", lambda z, name: 1, lambda z, name: z.astype(complex)):
+        with pytest.raises(sinklab.Error, match="hook_z returned"):
+            model.run_with_hooks(IDS, [(("z", 0), wrong)])
+    with pytest.raises(sinklab.Error, match="cannot run a model"):
+        model.run_with_hooks(IDS, [(("z", 0), lambda z, name: model(IDS))])
+    with pytest.raises(ZeroDivisionError):
+        model.run_with_hooks(IDS, [(("z", 0), lambda z, name: 1 / 0)])
+    for name in ("q", "attn_scores"):
+        with pytest.raises(sinklab.Error, match="not replaced"):
+            model.run_with_hooks(IDS, [((name, 0), lambda x, name: x)])
+    with pytest.raises(sinklab.Error):
+        model.run_with_hooks(IDS, [(("z", 0), 3)])
+    np.testing.assert_array_equal(model(IDS), plain)  # after all of this
+
+
+def test_a_pattern_can_be_replaced(model):
+    def uniform(pattern, name):
+        mask = np.tri(pattern.shape[-1])
+        return np.broadcast_to(mask / mask.sum(-1, keepdims=True), pattern.shape)
+
+    _, cache = model.run_with_cache(IDS)
+    seen = {}
+    model.run_with_hooks(IDS, [(("pattern", 0), uniform), (("z", 0), lambda z, name: seen.update(z=z.copy()))])
+    v = np.repeat(cache["v", 0], 2, axis=2)
+    expected = np.cumsum(v, axis=1) / np.arange(1, 5)[:, None, None]
+    np.testing.assert_allclose(seen["z"], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_arrays_outlive_their_model():
+    model = sinklab.load(MODELS / "gpt2")
+    logits, cache = model.run_with_cache(IDS)
+    parameter = model.parameter(model.parameter_names()[0])
+    copies = [logits.copy(), {name: array.copy() for name, array in cache.items()}, parameter.copy()]
+    pattern = cache["pattern", 0]
+    del model
+    gc.collect()
+    other = sinklab.load(MODELS / "llama")
+    for _ in range(20):
+        other(IDS)
+    np.testing.assert_array_equal(logits, copies[0])
+    for name, array in cache.items():
+        np.testing.assert_array_equal(array, copies[1][name])
+    np.testing.assert_array_equal(parameter, copies[2])
+    del cache
+    gc.collect()
+    assert pattern.shape == (1, 3, 4, 4) and np.isfinite(pattern).all()
+
+
+def test_arrays_of_a_cache_are_read_only_and_not_copied(model):
+    _, cache = model.run_with_cache(IDS)
+    for array in cache.values():
+        assert not array.flags.writeable and not array.flags.owndata
+        with pytest.raises(ValueError):
+            array[...] = 0
+
+
+def test_threads_compute_at_once_and_get_the_same_values(model):
+    expected, got = model(IDS), {}
+
+    def run(n):  # half of them with hooks, which need the GIL
+        hooks = [("z", lambda z, name: None)] if n % 2 else []
+        got[n] = all(np.array_equal(model.run_with_hooks(IDS, hooks), expected) for _ in range(30))
+
+    threads = [threading.Thread(target=run, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+        assert not thread.is_alive()
+    assert got == {n: True for n in range(4)}
+
+
+def slow_model():
+    return sinklab.ablation("baseline", vocabulary=512, layers=8, heads=4, width=256, feed_forward=1024, context=512)
+
+
+def test_the_gil_is_released():
+    model, ids = slow_model(), np.ones((8, 512), int)
+    counted, stop = [0], threading.Event()
+
+    def count():
+        while not stop.is_set():
+            counted[0] += 1
+            time.sleep(0.001)
+
+    thread = threading.Thread(target=count)
+    thread.start()
+    begin, before = time.perf_counter(), counted[0]
+    model(ids)
+    seconds, while_computing = time.perf_counter() - begin, counted[0] - before
+    stop.set()
+    thread.join()
+    assert while_computing > 20 * seconds, f"{while_computing} counts in {seconds:.2f} s"
+
+
+@pytest.mark.parametrize("call", [lambda model, ids: model(ids), lambda model, ids: model.train_step(ids),
+                                  lambda model, ids: model.sink_scores(ids)])
+def test_ctrl_c_ends_a_computation(call):
+    model, ids = slow_model(), np.ones((24, 512), int)
+    threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
+    begin = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        for _ in range(200):
+            call(model, ids)
+    assert time.perf_counter() - begin < 20
+    assert np.isfinite(model(ids[:1, :8])).all()
+
+
+def test_ablations():
+    names = sinklab.ablation_names()
+    assert len(names) >= 80 and "op_sigmoid_none" in names
+    for wrong in (dict(name="no_such"), dict(name="baseline", heads=3, width=128), dict(name="baseline", colour=1),
+                  dict(name="baseline", run="x"), dict(name="baseline", vocabulary=0), dict(name="baseline", width=-1),
+                  dict(name="baseline", init='"]'), dict(name="baseline", learning_rate=float("nan")),
+                  dict(name="baseline", layers=1.5), dict(name="baseline", width=[1])):
+        with pytest.raises(sinklab.Error):
+            sinklab.ablation(**wrong)
+    with pytest.raises(sinklab.Error, match="not trained here"):
+        sinklab.load(MODELS / "llama").train_step(IDS)
+    small = sinklab.ablation("op_sigmoid_none", vocabulary=8, width=16, heads=2, layers=1, feed_forward=16, warmup=0)
+    with pytest.raises(sinklab.Error):
+        small.train_step(IDS, targets=[1, 2])
+    with pytest.raises(sinklab.Error):
+        small.train_step(IDS, targets=[1, 2, 3, 8])
+    losses = [small.train_step(IDS).loss for _ in range(30)]
+    assert losses[-1] < losses[0] / 2
+
+
+def test_every_ablation_runs():
+    for name in sinklab.ablation_names():
+        model = sinklab.ablation(name, vocabulary=16, layers=2, heads=2, width=128, feed_forward=16, context=16)
+        logits, cache = model.run_with_cache([1, 2, 3, 4, 5])
+        assert logits.shape == (5, 16) and np.isfinite(logits).all(), name
+        assert all(np.isfinite(array).all() for array in cache.values()), name
+        assert model.sink_scores([1, 2, 3, 4, 5]).alpha_1_layer_head.shape == (2, 2), name

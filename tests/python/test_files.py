@@ -1,0 +1,76 @@
+"""Checkpoints and the folders of runs."""
+import json
+
+import numpy as np
+import pytest
+
+import sinklab
+
+
+@pytest.fixture
+def saved(tmp_path):
+    model = sinklab.ablation("bias_k", vocabulary=12, layers=2, heads=2, width=16, feed_forward=16, context=8)
+    model.train_step([1, 2, 3, 4])
+    model.save(tmp_path / "checkpoint.h5")
+    return model, tmp_path
+
+
+def test_a_checkpoint_has_the_parameters_of_its_model(saved):
+    model, folder = saved
+    checkpoint = sinklab.Checkpoint(folder)
+    assert sorted(checkpoint) == sorted(model.parameter_names()) and len(checkpoint) == len(model.parameter_names())
+    for name in checkpoint:
+        np.testing.assert_array_equal(checkpoint[name], model.parameter(name))
+        assert len(checkpoint.axes[name].split()) == checkpoint[name].ndim
+    assert checkpoint.attributes["ablation"] == "bias_k" and checkpoint.attributes["step"] == "1"
+    np.testing.assert_array_equal(sinklab.load(folder)([1, 2, 3]), model([1, 2, 3]))
+    with pytest.raises(KeyError, match="nothing"):
+        checkpoint["nothing"]
+    with pytest.raises(sinklab.Error, match="exists"):
+        model.save(folder / "checkpoint.h5")
+
+
+def test_a_checkpoint_is_that_of_h5py(saved):
+    h5py = pytest.importorskip("h5py")
+    model, folder = saved
+    checkpoint = sinklab.Checkpoint(folder / "checkpoint.h5")
+    with h5py.File(folder / "checkpoint.h5") as file:
+        for name in checkpoint:
+            np.testing.assert_array_equal(checkpoint[name], file["parameters/" + name][...])
+
+
+def test_a_damaged_checkpoint_is_refused(saved):
+    _, folder = saved
+    whole = bytearray((folder / "checkpoint.h5").read_bytes())
+    for position in (10, len(whole) // 2, len(whole) - 1):
+        damaged = bytearray(whole)
+        damaged[position] ^= 1
+        (folder / "damaged.h5").write_bytes(damaged)
+        with pytest.raises(sinklab.Error) as caught:
+            sinklab.Checkpoint(folder / "damaged.h5")
+        assert caught.value.code == "corrupt_checkpoint"
+    with pytest.raises(sinklab.Error):
+        sinklab.Checkpoint(folder / "none.h5")
+
+
+def test_the_folder_of_a_run(tmp_path):
+    pytest.importorskip("pandas")
+    (tmp_path / "config.toml").write_text('ablation = "baseline"\nlearning-rate = 0.004\nsteps = 2\n')
+    (tmp_path / "metrics.jsonl").write_text('{"step":1,"train_loss":4.1,"sink_1":0}\n{"step":2,"train_loss":"nan"}\n')
+    maps = {"layers": 1, "heads": 2, "extra_key": False, "tokens": [["a", "b"]], "weights": [[[[[1], [0.25, 0.75]], None]]]}
+    (tmp_path / "evaluation.json").write_text(json.dumps({"val_loss": 3.5, "maps": maps}))
+    run = sinklab.Run(tmp_path)
+    assert run.metrics["step"].tolist() == [1, 2] and np.isnan(run.metrics["train_loss"][1])
+    assert run.metrics["sink_1"][0] == 0 and np.isnan(run.metrics["sink_1"][1])
+    assert run.settings["learning-rate"] == 0.004 and run.evaluation["val_loss"] == 3.5
+    np.testing.assert_array_equal(run.maps[0, 0, 0], [[1, 0], [0.25, 0.75]])
+    for index in ((0, 0, 1), (1, 0, 0), (0, 0, 2), 3, "a"):
+        with pytest.raises(IndexError):
+            run.maps[index]
+    with pytest.raises(sinklab.Error):
+        run.checkpoint
+    (tmp_path / "metrics.jsonl").write_text('{"step":1}\n{"st')
+    with pytest.raises(sinklab.Error, match="line 2"):
+        sinklab.Run(tmp_path).metrics
+    with pytest.raises(sinklab.Error, match="no config.toml"):
+        sinklab.Run(tmp_path / "none")

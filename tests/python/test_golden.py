@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""Checks the Python module against golden values of transformers and against plain NumPy. Needs neither torch nor pytest.
+
+  test_golden.py      runs every check; pytest runs them, too
+"""
+import sys
+
+import numpy as np
+
+import sinklab
+from golden import MODELS, families, safetensors
+
+
+def softmax(scores):
+    weights = np.exp(scores - scores.max(-1, keepdims=True))
+    return weights / weights.sum(-1, keepdims=True)
+
+
+def test_logits_are_those_of_transformers():
+    models = families()
+    assert len(models) >= 20
+    for name, path, golden in models:
+        # transformers computes the angles of rotary embeddings in float32; GPT-2 has none.
+        exact = 1e-11 if name == "gpt2" else 1e-5
+        for dtype, tolerance in (("float64", exact), ("float32", 1e-5)):
+            logits = sinklab.load(path, dtype=dtype)(golden["tokens"])
+            assert logits.dtype == dtype and logits.shape == golden["logits"].shape, name
+            error = np.abs(logits - golden["logits"]).max() / np.abs(golden["logits"]).max()
+            assert error < tolerance, f"{name} in {dtype}: {error}"
+
+
+def test_parameters_are_those_of_the_file():
+    stored = safetensors(MODELS / "gpt2/model.safetensors")
+    prefix = "transformer." if "transformer.wte.weight" in stored else ""
+    for model in (sinklab.load(MODELS / "gpt2", dtype=dtype) for dtype in ("float32", "float64")):
+        np.testing.assert_array_equal(model.parameter("embedding.token.weight"), stored[prefix + "wte.weight"])
+        np.testing.assert_array_equal(model.parameter("blocks.1.attention.out.weight"),
+                                      stored[prefix + "h.1.attn.c_proj.weight"].T)
+        np.testing.assert_array_equal(model.parameter("blocks.0.attention.norm.gain"), stored[prefix + "h.0.ln_1.weight"])
+
+
+def test_one_sequence_has_no_batch_axis():
+    model, ids = sinklab.load(MODELS / "llama"), [3, 1, 4, 1, 5]
+    assert model(ids).shape == (5, 40)
+    assert model([ids]).shape == (1, 5, 40)
+    assert np.array_equal(model(ids), model([ids])[0])
+
+
+def test_attention_is_what_numpy_computes_of_queries_keys_and_values():
+    golden = families()[0][2]
+    for name in ("gpt2", "llama", "qwen3", "gpt_neox"):
+        model = sinklab.load(MODELS / name, dtype="float64")
+        _, cache = model.run_with_cache(golden["tokens"], names=lambda name: True)
+        groups = model.cfg["n_heads"] // model.cfg["n_key_value_heads"]
+        batch, positions = golden["tokens"].shape
+        for layer in range(model.cfg["n_layers"]):
+            q, k, v = cache["rot_q", layer], cache["rot_k", layer], cache["v", layer]
+            assert q.shape == (batch, positions, model.cfg["n_heads"], model.cfg["d_head"])
+            k, v = np.repeat(k, groups, 2), np.repeat(v, groups, 2)
+            scores = np.einsum("bqhd,bkhd->bhqk", q, k) / np.sqrt(model.cfg["d_head"])
+            scores = np.where(np.tri(positions, dtype=bool), scores, -np.inf)
+            np.testing.assert_allclose(cache["attn_scores", layer], scores, rtol=1e-9, atol=1e-12)
+            np.testing.assert_allclose(cache["pattern", layer], softmax(scores), rtol=1e-9, atol=1e-12)
+            z = np.einsum("bhqk,bkhd->bqhd", softmax(scores), v)
+            np.testing.assert_allclose(cache["z", layer], z, rtol=1e-9, atol=1e-12)
+
+
+def test_an_extra_key_is_the_first_key():
+    golden = families()[0][2]["tokens"]
+    for model in (sinklab.load(MODELS / "gpt_oss", dtype="float64"),  # a logit for each head
+                  sinklab.ablation("bias_k", vocabulary=40, layers=2, heads=2, width=32, context=20, precision="f64")):
+        _, cache = model.run_with_cache(golden, names=["pattern", "attn_scores", "z", "v"])
+        for layer in range(2):
+            scores, pattern = cache["attn_scores", layer], cache["pattern", layer]
+            assert pattern.shape[-2:] == (20, 21)
+            np.testing.assert_allclose(pattern, softmax(scores), rtol=1e-9, atol=1e-12)
+            assert (pattern[..., 0] > 0).all() and (pattern[..., 0, 1] > 0).all() and (pattern[..., 0, 2:] == 0).all()
+            v = np.repeat(cache["v", layer], model.cfg["n_heads"] // model.cfg["n_key_value_heads"], 2)
+            np.testing.assert_allclose(cache["z", layer], np.einsum("bhqk,bkhd->bqhd", pattern[..., 1:], v), atol=1e-9)
+        with_token = model.sink_scores(golden)
+        assert with_token.alpha_star.shape == with_token.alpha_1_layer_head.shape
+
+
+def test_queries_and_keys_before_rotation():
+    # GPT-2 has no rotation: both names are the same. LLaMA rotates all positions but the first.
+    _, cache = sinklab.load(MODELS / "gpt2", dtype="float64").run_with_cache([1, 2, 3])
+    np.testing.assert_allclose(cache["q", 0], cache["rot_q", 0], rtol=1e-12)
+    _, cache = sinklab.load(MODELS / "llama", dtype="float64").run_with_cache([1, 2, 3])
+    np.testing.assert_allclose(cache["k", 1][:, 0], cache["rot_k", 1][:, 0], rtol=1e-12)
+    assert np.abs(cache["k", 1][:, 1:] - cache["rot_k", 1][:, 1:]).max() > 1e-3
+    np.testing.assert_allclose(np.linalg.norm(cache["k", 1], axis=-1), np.linalg.norm(cache["rot_k", 1], axis=-1))
+
+
+def test_the_residual_stream_is_the_sum_of_its_parts():
+    _, cache = sinklab.load(MODELS / "llama", dtype="float64").run_with_cache([1, 2, 3, 4])
+    for layer in (0, 1):
+        mid = cache["resid_pre", layer] + cache["attn_out", layer]
+        np.testing.assert_allclose(cache["resid_mid", layer], mid, rtol=1e-12)
+        np.testing.assert_allclose(cache["resid_post", layer], mid + cache["mlp_out", layer], rtol=1e-12)
+    np.testing.assert_array_equal(cache["resid_post", 0], cache["resid_pre", 1])
+    np.testing.assert_array_equal(cache["embed"], cache["resid_pre", 0])  # rotary: no positions are added
+
+
+def test_sink_scores_of_a_model_and_of_its_cache():
+    for name in ("gpt2", "llama"):
+        model, ids = sinklab.load(MODELS / name), families()[0][2]["tokens"]
+        of_model = sinklab.sink_scores(model, ids)
+        _, cache = model.run_with_cache(ids, names="pattern")
+        of_cache = sinklab.sink_scores(cache)
+        pattern = cache.stack("pattern")  # (layer, batch, head, query, key)
+        alpha_1 = pattern[..., 0].mean(-1).mean(1)
+        np.testing.assert_allclose(of_model.alpha_1_layer_head, alpha_1, rtol=1e-5)
+        np.testing.assert_allclose(of_cache.alpha_k, of_model.alpha_k, rtol=1e-5)
+        assert abs(of_model.sink_1 - 100 * (pattern[..., 0].mean(-1) > 0.3).mean()) < 1e-9
+        assert abs(of_cache.sink_1 - of_model.sink_1) < 1e-9
+        assert abs(of_cache.even_alpha_1 - of_model.even_alpha_1) < 1e-12
+
+
+def test_loss_is_the_cross_entropy_of_the_next_tokens():
+    model, ids = sinklab.load(MODELS / "llama", dtype="float64"), families()[0][2]["tokens"]
+    losses = -np.log(np.take_along_axis(softmax(model(ids)[:, :-1]), ids[:, 1:, None], -1))
+    assert abs(model.loss(ids) - losses.mean()) < 1e-9
+    targets = np.full_like(ids, -1)
+    targets[1, 3] = 7
+    assert abs(model.loss(ids, targets) + np.log(softmax(model(ids))[1, 3, 7])) < 1e-9
+
+
+def test_generation_is_greedy():
+    model, ids = sinklab.load(MODELS / "llama"), [5, 6, 7]
+    expected = list(ids)
+    for _ in range(6):
+        expected.append(int(model(expected)[-1].argmax()))
+    assert model.generate(ids, max_new_tokens=6).tolist() == expected
+
+
+def main():
+    checks = [(name, check) for name, check in globals().items() if name.startswith("test_")]
+    for name, check in checks:
+        check()
+        print(f"passed: {name}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

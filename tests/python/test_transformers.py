@@ -1,0 +1,154 @@
+"""Compares activations, loss and generation with transformers, eager attention. Skipped without torch and transformers.
+
+The models are those of tests/golden/open, made with transformers and read by it here.
+"""
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+transformers = pytest.importorskip("transformers")
+
+import sinklab  # noqa: E402
+from golden import MODELS  # noqa: E402
+
+IDS = [[3, 17, 5, 22, 9, 31, 8, 2, 14, 6], [11, 4, 36, 1, 28, 7, 19, 30, 12, 25]]
+FAMILIES = ["gemma3", "gpt2", "gpt_neox", "gpt_oss", "llama", "llama3", "mistral", "opt", "qwen2", "qwen3"]
+# transformers computes the angles of rotary embeddings in float32, so models with them agree to 1e-5 in float64, too.
+DTYPES = {"float64": (torch.float64, 1e-5), "float32": (torch.float32, 1e-5)}
+
+
+def reference(name, dtype):
+    return transformers.AutoModelForCausalLM.from_pretrained(MODELS / name, attn_implementation="eager",
+                                                             dtype=DTYPES[dtype][0]).eval()
+
+
+def assert_close(ours, theirs, dtype, what):
+    theirs = theirs.detach().numpy()
+    assert ours.shape == theirs.shape, what
+    error = np.abs(ours - theirs).max() / max(1e-30, np.abs(theirs).max())
+    assert error < DTYPES[dtype][1], f"{what}: {error}"
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_logits_hidden_states_and_patterns(name, dtype):
+    if (name, dtype) == ("gpt_oss", "float64"):
+        pytest.skip("torch multiplies the experts of gpt-oss in float32 only")
+    with torch.no_grad():
+        theirs = reference(name, dtype)(torch.tensor(IDS), output_attentions=True, output_hidden_states=True)
+    logits, cache = sinklab.load(MODELS / name, dtype=dtype).run_with_cache(IDS)
+    assert_close(logits, theirs.logits, dtype, "logits")
+    for layer, (hidden, pattern) in enumerate(zip(theirs.hidden_states, theirs.attentions)):
+        assert_close(cache["resid_pre", layer], hidden, dtype, f"resid_pre {layer}")
+        ours = cache["pattern", layer]
+        ours = ours[..., 1:] if ours.shape[-1] > pattern.shape[-1] else ours  # gpt-oss: a sink logit
+        assert_close(ours, pattern, dtype, f"pattern {layer}")
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_points_inside_a_block_of_llama(dtype):
+    model, seen = reference("llama", dtype), {}
+
+    def keep(name, module, of_input=False):
+        def hook(_, inputs, output):
+            value = inputs[0] if of_input else output
+            seen[name] = value[0] if isinstance(value, tuple) else value
+        module.register_forward_hook(hook)
+
+    for l, layer in enumerate(model.model.layers):
+        keep(("normalized", l, "ln1"), layer.input_layernorm)
+        keep(("normalized", l, "ln2"), layer.post_attention_layernorm)
+        keep(("q", l), layer.self_attn.q_proj)
+        keep(("k", l), layer.self_attn.k_proj)
+        keep(("v", l), layer.self_attn.v_proj)
+        keep(("z", l), layer.self_attn.o_proj, of_input=True)
+        keep(("attn_out", l), layer.self_attn)
+        keep(("resid_mid", l), layer.post_attention_layernorm, of_input=True)
+        keep(("mlp_post", l), layer.mlp.down_proj, of_input=True)
+        keep(("mlp_out", l), layer.mlp)
+        keep(("resid_post", l), layer)
+    with torch.no_grad():
+        model(torch.tensor(IDS))
+    _, cache = sinklab.load(MODELS / "llama", dtype=dtype).run_with_cache(IDS)
+    assert len(seen) == 22
+    for key, theirs in seen.items():
+        ours = cache[key]
+        assert_close(ours.reshape(theirs.shape), theirs, dtype, key)
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2"])
+def test_a_hook_does_what_a_hook_of_torch_does(name):
+    model = reference(name, "float64")
+    blocks = model.model.layers if name == "llama" else model.transformer.h
+    attention = blocks[1].self_attn if name == "llama" else blocks[1].attn
+    attention.register_forward_hook(lambda _, inputs, output: (torch.zeros_like(output[0]), *output[1:]))
+    with torch.no_grad():
+        theirs = model(torch.tensor(IDS)).logits
+    ours = sinklab.load(MODELS / name, dtype="float64")
+    assert_close(ours.run_with_hooks(IDS, [(("attn_out", 1), lambda out, name: np.zeros_like(out))]), theirs, "float64", name)
+    assert np.abs(ours(IDS) - theirs.numpy()).max() > 1e-3  # the hook changes something
+
+
+def test_loss_and_generation():
+    theirs, ours = reference("llama", "float64"), sinklab.load(MODELS / "llama", dtype="float64")
+    ids = torch.tensor(IDS)
+    with torch.no_grad():
+        assert abs(theirs(ids, labels=ids).loss.item() - ours.loss(IDS)) < 1e-6
+    generated = theirs.generate(ids[:1], max_new_tokens=12, do_sample=False, eos_token_id=None, pad_token_id=0)
+    assert ours.generate(IDS[0], max_new_tokens=12).tolist() == generated[0].tolist()
+
+
+def test_one_step_of_training_is_that_of_torch():
+    """AdamW on LLaMA's architecture: the losses of two steps, and the weights after them."""
+    settings = dict(layers=2, heads=2, width=16, feed_forward=24, context=12, seed=1, precision="f64", learning_rate=1e-2,
+                    warmup=0, clip=0, weight_decay=0.1)
+    model = sinklab.ablation("llama", vocabulary=40, **settings)
+    names = model.parameter_names()
+    parameters = {n: torch.tensor(model.parameter(n).copy(), requires_grad=True) for n in names}
+
+    def loss():
+        logits = llama(parameters, torch.tensor(IDS), layers=2, heads=2)
+        return torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), torch.tensor(IDS)[:, 1:].flatten())
+
+    optimizer = torch.optim.AdamW(parameters.values(), lr=1e-2, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1)
+    for _ in range(2):
+        optimizer.zero_grad()
+        theirs = loss()
+        theirs.backward()
+        step = model.train_step(IDS)
+        assert abs(step.loss - theirs.item()) < 1e-9
+        norm = torch.sqrt(sum((p.grad**2).sum() for p in parameters.values())).item()
+        assert abs(step.grad_norm - norm) < 1e-7 * norm
+        optimizer.step()
+    for name in names:
+        np.testing.assert_allclose(model.parameter(name), parameters[name].detach().numpy(), rtol=1e-6, atol=1e-9)
+
+
+def llama(p, ids, layers, heads):
+    """LLaMA in plain torch, by the names of our parameters."""
+    norm = lambda x, gain: x * torch.rsqrt((x * x).mean(-1, keepdim=True) + 1e-5) * gain
+    x = p["embedding.token.weight"][ids]
+    B, T, C = x.shape
+    D = C // heads
+    angle = torch.arange(T, dtype=torch.float64)[:, None] * 10000 ** (-torch.arange(0, D, 2, dtype=torch.float64) / D)
+    cos, sin = angle.cos(), angle.sin()
+    mask = torch.full((T, T), float("-inf"), dtype=torch.float64).triu(1)
+
+    def rotate(t):
+        a, b = t[..., :D // 2], t[..., D // 2:]
+        return torch.cat([a * cos - b * sin, b * cos + a * sin], -1)
+
+    for l in range(layers):
+        a, f = f"blocks.{l}.attention.", f"blocks.{l}.feed_forward."
+        h = norm(x, p[a + "norm.gain"])
+        q, k, v = (h @ p[a + "qkv.weight"].T).reshape(B, T, 3, heads, D).permute(2, 0, 3, 1, 4)
+        pattern = torch.softmax(rotate(q) @ rotate(k).transpose(-1, -2) / D**0.5 + mask, -1)
+        x = x + (pattern @ v).transpose(1, 2).reshape(B, T, C) @ p[a + "out.weight"].T
+        h = norm(x, p[f + "norm.gain"])
+        x = x + feed_forward(p, f, h)
+    return norm(x, p["final_norm.gain"]) @ p["unembedding.weight"].T
+
+
+def feed_forward(p, prefix, h):
+    gate, up = (h @ p[prefix + "gate_up.weight"].T).chunk(2, -1)
+    return (torch.nn.functional.silu(gate) * up) @ p[prefix + "down.weight"].T

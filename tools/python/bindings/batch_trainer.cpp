@@ -1,0 +1,55 @@
+#include "tools/python/bindings/batch_trainer.h"
+
+#include <cmath>
+
+#include "autograd/tape.h"
+#include "engine/ops/optimizer/update.h"
+#include "tools/python/bindings/computation.h"
+#include "train/schedule.h"
+
+namespace sink::python {
+namespace {
+
+// Ctrl-C ends a step after the current block of the forward pass.
+struct SignalHooks final : ForwardHooks {
+  void residual_post(std::int64_t, Residual&) override { check_signals(); }
+};
+
+}  // namespace
+
+RunConfig settings_of(const std::string& toml, const Ablation& ablation) {
+  RunConfig config = run_config_from_toml(toml, "settings");
+  config.task = "bigram-backcopy";  // no data is read
+  config.dry_run = true;            // nor a folder written
+  require_consistent(config, ablation);
+  return config;
+}
+
+BatchTrainer::BatchTrainer(LanguageModel& model, const RunConfig& config)
+    : model_(model), config_(config), optimizer_(make_optimizer(model.parameters(), config)) {}
+
+BatchTrainer::Step BatchTrainer::step(const Batch& batch) {
+  const double learning_rate = learning_rate_at(config_, steps_ + 1);
+  const Tensor scalars = make_step_scalars(learning_rate, updates_ + 1).to(model_.parameters().device());
+  Tensor loss_sum = loss_of(scalars), squared_norm = squared_norm_of(scalars);
+  try {
+    SignalHooks hooks;
+    Tape tape;
+    const Var loss = model_.loss(batch, 1, {.hooks = &hooks, .gradient_checkpointing = config_.recompute});
+    tape.backward(loss);
+    loss_sum.copy_from(loss.value());
+    optimizer_->sum_squared_gradients(squared_norm);
+  } catch (...) {
+    optimizer_->skip();
+    throw;
+  }
+  optimizer_->step(scalars);
+  const Tensor host = scalars.to(Device::cpu);
+  const StepScalars& values = host_step_scalars(host);
+  ++steps_;
+  tokens_ += batch.tokens_BT().size();
+  if (std::isfinite(values.loss) && std::isfinite(values.squared_norm)) ++updates_;
+  return {values.loss, std::sqrt(values.squared_norm), learning_rate};
+}
+
+}  // namespace sink::python

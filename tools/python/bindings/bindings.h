@@ -1,0 +1,11 @@
+// What the files of this folder add to the module.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+namespace sink::python {
+
+void add_model(nanobind::module_& module);
+void add_checkpoint(nanobind::module_& module);
+
+}  // namespace sink::python

@@ -1,0 +1,221 @@
+// Models: loading, forward passes, generation, sink scores and parameters.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/set.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "engine/io/printable.h"
+#include "engine/stored/stored_matrix.h"
+#include "engine/threads.h"
+#include "eval/generate/continuation.h"
+#include "model/all_ablations.h"
+#include "tools/python/bindings/activation_hooks.h"
+#include "tools/python/bindings/arrays.h"
+#include "tools/python/bindings/bindings.h"
+#include "tools/python/bindings/computation.h"
+#include "tools/python/bindings/model_handle.h"
+#include "tools/python/bindings/sink_scores.h"
+
+namespace sink::python {
+namespace {
+
+namespace nb = nanobind;
+
+std::string text_of(const nb::bytes& utf8) { return {utf8.c_str(), utf8.size()}; }
+nb::bytes bytes_of(const std::string& text) { return nb::bytes(text.data(), text.size()); }
+
+ModelHandle* load(const nb::bytes& path, const std::string& dtype, const std::string& device) {
+  const std::string given = text_of(path);
+  Computation computation;
+  return new ModelHandle(ModelHandle::load(given, dtype, device));
+}
+
+nb::tuple forward(ModelHandle& handle, const Ids& ids_BT, const std::set<std::string>& read,
+                  const std::set<std::string>& replaced, const nb::object& function) {
+  const std::vector<std::string> known = activation_names(handle.model().sizes().layers);
+  for (const std::string& name : read) check_activation_name(name, known, false);
+  for (const std::string& name : replaced) check_activation_name(name, known, true);
+  const Tensor tokens_BT = tensor_of(ids_BT);
+  Tensor logits_BTV;
+  std::map<std::string, Tensor> kept;
+  {
+    Computation computation;
+    ActivationHooks hooks(handle.model(), read, replaced, function);
+    logits_BTV = handle.model().logits(tokens_BT, {.hooks = &hooks});
+    kept = hooks.take();
+  }
+  nb::dict activations;
+  for (const std::string& name : known)  // in the order of the forward pass
+    if (const auto found = kept.find(name); found != kept.end())
+      activations[nb::str(name.c_str())] = array_of(found->second);
+  return nb::make_tuple(array_of(logits_BTV, true), activations);
+}
+
+std::vector<std::int32_t> generate(ModelHandle& handle, const std::vector<std::int32_t>& prompt, std::int64_t tokens,
+                                   double temperature, double top_p, std::uint64_t seed, bool stop) {
+  Computation computation;
+  check_tokens(Tensor::from<std::int32_t>({1, static_cast<std::int64_t>(prompt.size())}, prompt),
+               handle.model().sizes().vocabulary);
+  TokenReader reader(handle.model());
+  const std::vector<std::int32_t> stops =
+      stop && handle.has_tokenizer() ? stop_tokens(handle.tokenizer()) : std::vector<std::int32_t>();
+  return continue_text(reader, prompt, tokens, {.temperature = temperature, .top_p = top_p, .seed = seed}, stops,
+                       [](std::int32_t) { check_signals(); })
+      .ids;
+}
+
+nb::dict sink_scores(ModelHandle& handle, const Ids& ids_NT) {
+  const Tensor tokens_NT = tensor_of(ids_NT);
+  SinkTables tables;
+  {
+    Computation computation;
+    tables = sink_tables(handle.model(), tokens_NT);
+  }
+  return dict_of(tables);
+}
+
+ModelHandle* ablation(const std::string& name, const std::string& settings_toml, std::int64_t vocabulary) {
+  Computation computation;
+  return new ModelHandle(ModelHandle::make(name, settings_toml, vocabulary));
+}
+
+// (loss, gradient norm, learning rate)
+std::tuple<double, double, double> train_step(ModelHandle& handle, const Ids& ids_BT, const Ids& targets_BT) {
+  const Tensor tokens_BT = tensor_of(ids_BT), next_BT = tensor_of(targets_BT);
+  Computation computation;
+  const BatchTrainer::Step step = handle.trainer().step({tokens_BT, next_BT, handle.model().sizes().vocabulary});
+  return {step.loss, step.gradient_norm, step.learning_rate};
+}
+
+double loss(ModelHandle& handle, const Ids& ids_BT, const Ids& targets_BT) {
+  const Tensor tokens_BT = tensor_of(ids_BT), next_BT = tensor_of(targets_BT);
+  Computation computation;
+  const std::set<std::string> none;
+  ActivationHooks signals(handle.model(), none, none, nb::handle());
+  return handle.model()
+      .loss({tokens_BT, next_BT, handle.model().sizes().vocabulary}, 1, {.hooks = &signals})
+      .value()
+      .item();
+}
+
+nb::dict sizes_dict(const ModelHandle& handle) {
+  const Sizes& s = handle.model().sizes();
+  nb::dict sizes;
+  sizes["n_layers"] = s.layers;
+  sizes["n_heads"] = s.heads;
+  sizes["n_key_value_heads"] = s.key_heads();
+  sizes["d_model"] = s.width;
+  sizes["d_head"] = s.width_of_head();
+  sizes["d_mlp"] = s.feed_forward;
+  sizes["d_vocab"] = s.vocabulary;
+  sizes["n_ctx"] = s.context;
+  sizes["window_size"] = s.window;
+  sizes["extra_tokens"] = handle.model().extra_tokens();
+  return sizes;
+}
+
+const Parameter& parameter_named(const ModelHandle& handle, const std::string& name) {
+  for (const auto& parameter : handle.model().parameters())
+    if (parameter->name() == name) return *parameter;
+  throw Error("the model has no parameter " + printable(name) + ": model.parameter_names() lists them", Exit::usage);
+}
+
+// A memory-mapped matrix is decoded row by row, so that is a copy.
+Tensor decoded(const StoredMatrix& matrix, const Shape& shape) {
+  Tensor values = Tensor::empty({matrix.rows, matrix.columns});
+  for (std::int64_t row = 0; row < matrix.rows; ++row) {
+    const std::vector<double> row_C = row_of(matrix, row);
+    values.rows(row, row + 1).copy_from(Tensor::from<double>({1, matrix.columns}, row_C));
+  }
+  return values.reshape(shape);
+}
+
+nb::object parameter(const ModelHandle& handle, const std::string& name) {
+  const Parameter& found = parameter_named(handle, name);
+  if (!found.stored()) return array_of(found.master());
+  Tensor values;
+  {
+    Computation computation;
+    values = decoded(*found.stored(), found.info().shape);
+  }
+  return array_of(values);
+}
+
+}  // namespace
+
+void add_model(nb::module_& module) {
+  nb::class_<ModelHandle>(module, "Model", "A language model; sinklab.Model wraps it.")
+      .def_prop_ro("ablation", [](const ModelHandle& m) { return m.ablation().name; })
+      .def_prop_ro("policies", [](const ModelHandle& m) { return m.ablation().policies; })
+      .def_prop_ro("has_tokenizer", &ModelHandle::has_tokenizer)
+      .def("sizes", &sizes_dict)
+      .def("activation_names", [](const ModelHandle& m) { return activation_names(m.model().sizes().layers); })
+      .def(
+          "encode",
+          [](ModelHandle& m, const nb::bytes& utf8) {
+            const std::string text = text_of(utf8);
+            Computation computation;
+            return m.encode(text);
+          },
+          nb::arg("utf8"))
+      .def(
+          "decode",
+          [](ModelHandle& m, const std::vector<std::int32_t>& ids) {
+            std::string text;
+            {
+              Computation computation;
+              text = m.decode(ids);
+            }
+            return bytes_of(text);
+          },
+          nb::arg("ids"))
+      .def(
+          "token_texts",
+          [](ModelHandle& m, const std::vector<std::int32_t>& ids) {
+            Computation computation;
+            std::vector<std::string> texts;
+            for (const std::int32_t id : ids) texts.push_back(m.token_text(id));
+            return texts;
+          },
+          nb::arg("ids"))
+      .def("forward", &forward, nb::arg("ids"), nb::arg("read"), nb::arg("replaced"), nb::arg("function").none())
+      .def("generate", &generate, nb::arg("prompt"), nb::arg("max_new_tokens"), nb::arg("temperature"),
+           nb::arg("top_p"), nb::arg("seed"), nb::arg("stop"))
+      .def("sink_scores", &sink_scores, nb::arg("ids"))
+      .def("parameter_names",
+           [](const ModelHandle& m) {
+             std::vector<std::string> names;
+             for (const auto& parameter : m.model().parameters()) names.push_back(parameter->name());
+             return names;
+           })
+      .def("loss", &loss, nb::arg("ids"), nb::arg("targets"))
+      .def("train_step", &train_step, nb::arg("ids"), nb::arg("targets"))
+      .def(
+          "save",
+          [](const ModelHandle& m, const nb::bytes& path) {
+            const std::string to = text_of(path);
+            Computation computation;
+            m.save(to);
+          },
+          nb::arg("path"))
+      .def("parameter", &parameter, nb::arg("name"));
+  module.def("load", &load, nb::arg("path"), nb::arg("dtype"), nb::arg("device"));
+  module.def("ablation", &ablation, nb::arg("name"), nb::arg("settings_toml"), nb::arg("vocabulary"));
+  module.def("ablation_names", [] {
+    std::vector<std::string> names;
+    for (const Ablation& ablation : all_ablations()) names.push_back(ablation.name);
+    return names;
+  });
+  module.def(
+      "set_thread_count",
+      [](std::int64_t count) {
+        Computation computation;
+        set_thread_count(static_cast<int>(count));
+        start_threads(count);
+      },
+      nb::arg("count"));
+  module.def("thread_count", [] { return thread_count(); });
+}
+
+}  // namespace sink::python

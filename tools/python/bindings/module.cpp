@@ -1,0 +1,12 @@
+// sinklab._core: the engine for the Python package, which checks and converts arguments and documents them.
+#include <nanobind/nanobind.h>
+
+#include "tools/python/bindings/bindings.h"
+#include "tools/python/bindings/errors.h"
+
+NB_MODULE(_core, module) {
+  module.doc() = "The engine of sinklab. Use the package sinklab, which documents its functions.";
+  sink::python::add_errors(module);
+  sink::python::add_model(module);
+  sink::python::add_checkpoint(module);
+}

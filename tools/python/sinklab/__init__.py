@@ -1,0 +1,23 @@
+"""Attention sinks in language models.
+
+    import sinklab
+
+    model = sinklab.load("SmolLM2-135M-Instruct.Q4_1.gguf")
+    logits, cache = model.run_with_cache("Hello")
+    cache["pattern", 3]             # (batch, head, query, key), a NumPy array
+    model.sink_scores("Hello")      # alpha_1 of every head, Sink_1
+
+Activations have the names and shapes of TransformerLens. Arrays share the memory of the engine and are read-only.
+Errors are sinklab.Error, a ValueError, or MemoryError.
+"""
+
+from sinklab._core import Error
+from sinklab.ablations import ablation, ablation_names
+from sinklab.cache import ActivationCache
+from sinklab.checkpoint import Checkpoint
+from sinklab.model import Model, Tokens, TrainStep, load, set_threads
+from sinklab.run import Maps, Run
+from sinklab.sink import SinkScores, sink_scores
+
+__all__ = ["ActivationCache", "Checkpoint", "Error", "Maps", "Model", "Run", "SinkScores", "Tokens", "TrainStep", "ablation",
+           "ablation_names", "load", "set_threads", "sink_scores"]

@@ -1,0 +1,304 @@
+"""Language models: load them, run them, read and replace their activations."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
+
+import numpy as np
+
+from sinklab import _core
+from sinklab._core import Error
+from sinklab.cache import ActivationCache
+from sinklab.names import Key, full_name, heads_first
+
+if TYPE_CHECKING:
+    from sinklab.sink import SinkScores
+
+Input = Union[str, Sequence[int], np.ndarray]
+Hook = Callable[[np.ndarray, str], Optional[np.ndarray]]
+Names = Union[None, Key, Iterable[Key], Callable[[str], bool]]
+
+
+class Tokens(NamedTuple):
+    """The tokens of a text: ``ids``, int32 (pos,), and their printable ``strings``."""
+
+    ids: np.ndarray
+    strings: list[str]
+
+
+class TrainStep(NamedTuple):
+    """What a step of training measured: the loss before it in nats, and the norm of all gradients before clipping."""
+
+    loss: float
+    grad_norm: float
+    learning_rate: float
+
+
+def file_name(path: str | os.PathLike) -> bytes:
+    name = os.fsencode(path)
+    if not name or b"\0" in name:
+        raise Error(f"expected the path of a file or folder, got {os.fsdecode(name)!r}")
+    return name
+
+
+def utf8(text: str) -> bytes:
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise Error(f"the text is not Unicode: {error.reason} at position {error.start}") from None
+
+
+def token_ids(ids: Any, vocabulary: int) -> np.ndarray:
+    """int32 (batch, pos), contiguous. Throws sinklab.Error for floats, other shapes and ids outside the vocabulary."""
+    array = np.asarray(ids)
+    if array.dtype.kind not in "iu":
+        raise Error(f"expected a text or integer token ids, got an array of {array.dtype}")
+    if array.ndim not in (1, 2) or array.size == 0:
+        raise Error(f"expected token ids of shape (pos,) or (batch, pos), not empty, got shape {array.shape}")
+    if array.min() < 0 or array.max() >= vocabulary:
+        bad = array.min() if array.min() < 0 else array.max()
+        raise Error(f"expected token ids from 0 to {vocabulary - 1}, got {bad}")
+    return np.ascontiguousarray(np.atleast_2d(array), dtype=np.int32)
+
+
+def load(path: str | os.PathLike, dtype: str = "float32", device: str = "cpu") -> Model:
+    """Loads a model.
+
+    Args:
+        path: a GGUF file, a Hugging Face folder (config.json and safetensors), a checkpoint or the folder of a run of
+            Sinklab, a ``.bin`` of llama2.c, or the name of a model in the cache of the Hugging Face hub (ORG/NAME). Nothing
+            is downloaded.
+        dtype: "float32"; "float64", plain loops in double for checks; or "bfloat16".
+        device: "cpu", or "cuda" in a build that has it.
+
+    Raises:
+        sinklab.Error: the file is missing, damaged or of a model that Sinklab does not have.
+    """
+    return Model(_core.load(file_name(path), dtype, device), os.fsdecode(path))
+
+
+def set_threads(count: int) -> None:
+    """Sets the number of threads of all computations. The default is one per core, or OMP_NUM_THREADS."""
+    if not 1 <= count <= 4096:
+        raise Error(f"expected 1 to 4096 threads, got {count}")
+    _core.set_thread_count(count)
+
+
+class Model:
+    """A language model. ``sinklab.load`` and ``sinklab.ablation`` make one.
+
+    An input is a text, token ids (pos,), or token ids (batch, pos). One computation runs at a time in a process, on all
+    threads and without the GIL. Ctrl-C ends it after the current block.
+    """
+
+    def __init__(self, core: _core.Model, path: str):
+        self._core = core
+        self.path = path
+        #: n_layers, n_heads, d_model, d_head, d_mlp, d_vocab, n_ctx, ...
+        self.cfg: dict[str, int] = core.sizes()
+        #: The ablation with the policies of the model, such as "llama".
+        self.ablation: str = core.ablation
+
+    def __repr__(self) -> str:
+        c = self.cfg
+        return (f"Model({self.path!r}: {self.ablation}, {c['n_layers']} layers, {c['n_heads']} heads, "
+                f"d_model {c['d_model']}, vocabulary {c['d_vocab']}, context {c['n_ctx']})")
+
+    def _ids(self, given: Input) -> np.ndarray:
+        if isinstance(given, str):
+            given = self._core.encode(utf8(given))
+        return token_ids(given, self.cfg["d_vocab"])
+
+    def tokens(self, text: Input) -> Tokens:
+        """The tokens of a text, or of ids, as the model reads them: with the begin token of its tokenizer, if it has one.
+
+        >>> model.tokens("Hello world").strings
+        ['Hello', ' world']
+        """
+        ids = self._ids(text)
+        if ids.shape[0] != 1:
+            raise Error(f"expected one sequence, got {ids.shape[0]}")
+        return Tokens(ids[0], self._core.token_texts(ids[0].tolist()))
+
+    def decode(self, ids: Sequence[int] | np.ndarray) -> str:
+        """The text of token ids (pos,)."""
+        checked = token_ids(ids, self.cfg["d_vocab"])
+        if checked.shape[0] != 1:
+            raise Error(f"expected one sequence, got {checked.shape[0]}")
+        return self._core.decode(checked[0].tolist()).decode("utf-8", "replace")
+
+    def __call__(self, input: Input) -> np.ndarray:
+        """The logits: (pos, d_vocab) for a text or ids (pos,), else (batch, pos, d_vocab)."""
+        return self._run(input, set(), {})[0]
+
+    def run_with_cache(self, input: Input, names: Names = None) -> tuple[np.ndarray, ActivationCache]:
+        """The logits, and the activations.
+
+        Args:
+            input: a text or token ids.
+            names: what to keep: a name, names, or a function of the full name, such as
+                ``lambda name: name.endswith("hook_pattern")``. By default all but attn_scores, which are slow. Names can
+                be short: "pattern" (of every layer) or ("pattern", 3).
+        """
+        logits, activations = self._run(input, self._chosen(names), {})
+        return logits, self._cache(activations)
+
+    def run_with_hooks(self, input: Input, fwd_hooks: Iterable[tuple[Names, Hook]]) -> np.ndarray:
+        """The logits of a forward pass in which functions replace activations.
+
+        Args:
+            input: a text or token ids.
+            fwd_hooks: pairs of names, as in run_with_cache, and a function ``hook(activation, name)``. It returns an array
+                of the same shape, or changes ``activation`` in place and returns None. A replaced pattern is multiplied
+                with the values as it is: rows need not sum to one.
+
+        >>> def no_sink(pattern, name):
+        ...     pattern[..., 0] = 0
+        >>> model.run_with_hooks("Hello world", [(("pattern", 3), no_sink)])
+        """
+        return self._run(input, set(), self._hooks(fwd_hooks))[0]
+
+    def generate(self, prompt: Input, max_new_tokens: int = 32, temperature: float = 0, top_p: float = 1, seed: int = 0,
+                 stop_at_eos: bool = True) -> str | np.ndarray:
+        """Continues a prompt. Returns the text with its continuation; for ids, the ids (pos,).
+
+        Args:
+            prompt: a text or token ids (pos,).
+            max_new_tokens: at most so many tokens; fewer where the text or the context ends.
+            temperature: divides the logits; 0 takes the most likely token.
+            top_p: samples from the fewest most likely tokens with at least this probability.
+            seed: of the sampled tokens.
+            stop_at_eos: ends at an end-of-text or end-of-turn token, which is left out.
+        """
+        if max_new_tokens < 1:
+            raise Error(f"max_new_tokens must be at least 1, got {max_new_tokens}")
+        if not 0 <= temperature <= 100:
+            raise Error(f"temperature must be from 0 to 100, got {temperature}")
+        if not 1e-9 <= top_p <= 1:
+            raise Error(f"top_p must be above 0 and at most 1, got {top_p}")
+        if not 0 <= seed < 2**64:
+            raise Error(f"seed must be from 0 to 2^64 - 1, got {seed}")
+        ids = self._ids(prompt)
+        if ids.shape[0] != 1:
+            raise Error(f"expected one prompt, got {ids.shape[0]}")
+        new = self._core.generate(ids[0].tolist(), max_new_tokens, temperature, top_p, seed, stop_at_eos)
+        if isinstance(prompt, str):
+            return prompt + (self.decode(new) if new else "")
+        return np.concatenate([ids[0], np.array(new, dtype=np.int32)])
+
+    def sink_scores(self, input: Input) -> SinkScores:
+        """How much attention the first tokens get in every head. Stores no attention pattern, so texts can be long."""
+        from sinklab.sink import SinkScores
+
+        return SinkScores._of_tables(self._core.sink_scores(self._ids(input)))
+
+    def loss(self, input: Input, targets: np.ndarray | None = None) -> float:
+        """The mean cross-entropy in nats of the targets; by default of the next tokens.
+
+        Args:
+            input: a text, or token ids (pos,) or (batch, pos).
+            targets: the token after each position, of the shape of the ids; -1: none.
+        """
+        return self._core.loss(*self._ids_and_targets(input, targets))
+
+    def train_step(self, input: Input, targets: np.ndarray | None = None) -> TrainStep:
+        """Updates the weights of a model of ``sinklab.ablation`` once. Arguments as in ``loss``.
+
+        The optimizer, the learning rate of the step and clipping are those of the settings. Where the loss or a gradient
+        is not finite, the weights stay as they are.
+        """
+        return TrainStep(*self._core.train_step(*self._ids_and_targets(input, targets)))
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Writes a model of ``sinklab.ablation`` as a checkpoint (.h5), which ``load``, ``Checkpoint`` and h5py read."""
+        self._core.save(file_name(path))
+
+    def _ids_and_targets(self, given: Input, targets: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+        ids = self._ids(given)
+        if targets is None:
+            following = np.full_like(ids, -1)
+            following[:, :-1] = ids[:, 1:]
+            return ids, following
+        following = np.atleast_2d(np.asarray(targets))
+        if following.dtype.kind not in "iu" or following.shape != ids.shape:
+            raise Error(f"expected integer targets of shape {ids.shape}, got {following.dtype} of shape {following.shape}")
+        if following.min() < -1 or following.max() >= self.cfg["d_vocab"]:
+            raise Error(f"expected targets from -1 to {self.cfg['d_vocab'] - 1}")
+        return ids, np.ascontiguousarray(following, dtype=np.int32)
+
+    def activation_names(self) -> list[str]:
+        """The full names of all activations, in the order of the forward pass."""
+        return self._core.activation_names()
+
+    def parameter_names(self) -> list[str]:
+        """The names of all parameters, such as "blocks.0.attention.qkv.weight"."""
+        return self._core.parameter_names()
+
+    def parameter(self, name: str) -> np.ndarray:
+        """A parameter, without a copy; a matrix that stays in its file (GGUF, safetensors) is decoded to float32."""
+        return self._core.parameter(name)
+
+    def _run(self, given: Input, read: set[str], hooks: dict[str, list[Hook]]) -> tuple[np.ndarray, dict]:
+        ids = self._ids(given)
+        logits, activations = self._core.forward(ids, read, set(hooks), _replace(hooks) if hooks else None)
+        return (logits if np.ndim(given) == 2 else logits[0]), activations
+
+    def _cache(self, activations: dict[str, np.ndarray]) -> ActivationCache:
+        pre_norm = "placement=PreNorm" in self._core.policies.split()
+        return ActivationCache(activations, self.cfg["n_layers"], pre_norm, self.cfg)
+
+    def _chosen(self, names: Names) -> set[str]:
+        known = self.activation_names()
+        if names is None:
+            return {name for name in known if not name.endswith("attn_scores")}
+        if callable(names):
+            return {name for name in known if names(name)}
+        if isinstance(names, (str, tuple)):
+            names = [names]
+        return {name for key in names for name in self._expanded(key, known)}
+
+    def _expanded(self, key: Key, known: list[str]) -> list[str]:
+        """The full names of a key; a short name without a layer stands for all layers."""
+        layers = self.cfg["n_layers"]
+        if isinstance(key, tuple) and len(key) > 1:
+            if not -layers <= key[1] < layers:
+                raise Error(f"the model has layers 0 to {layers - 1}, got {key[1]}")
+            key = (key[0], key[1] % layers, *key[2:])
+        name = full_name(key)
+        if name in known or (isinstance(key, tuple) and len(key) > 1):
+            return [name]
+        try:
+            return [full_name((name, layer)) for layer in range(layers)]
+        except Error:
+            raise Error(f"there is no activation {name!r}: model.activation_names() lists them") from None
+
+    def _hooks(self, fwd_hooks: Iterable[tuple[Names, Hook]]) -> dict[str, list[Hook]]:
+        hooks: dict[str, list[Hook]] = {}
+        for names, function in fwd_hooks:
+            if not callable(function):
+                raise Error(f"a hook is a pair of a name and a function, got {function!r}")
+            for name in self._chosen(names):
+                hooks.setdefault(name, []).append(function)
+        return hooks
+
+
+def _replace(hooks: dict[str, list[Hook]]) -> Callable[[np.ndarray, str], np.ndarray]:
+    """One function for the engine, in its layout and types."""
+
+    def function(engine_array: np.ndarray, name: str) -> np.ndarray:
+        swap = heads_first(name)
+        array = np.swapaxes(engine_array, 1, 2) if swap else engine_array
+        for hook in hooks[name]:
+            returned = hook(array, name)
+            if returned is None:
+                continue
+            returned = np.asarray(returned)
+            if returned.shape != array.shape or returned.dtype.kind not in "fiu":
+                raise Error(f"the hook of {name} returned {returned.dtype} of shape {returned.shape}: "
+                            f"expected None or floats of shape {array.shape}")
+            array = returned
+        return np.ascontiguousarray(np.swapaxes(array, 1, 2) if swap else array, dtype=engine_array.dtype)
+
+    return function

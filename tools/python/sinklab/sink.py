@@ -1,0 +1,97 @@
+"""Sink scores: how much attention the first tokens of a text get."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sinklab._core import Error
+from sinklab.cache import ActivationCache
+from sinklab.model import Input, Model
+
+EPSILON = 0.3  # the threshold of Gu et al. 2025
+POSITIONS = 10  # k = 1 ... 10
+
+
+@dataclass(frozen=True)
+class SinkScores:
+    """The sink scores of one or more sequences of equal length T (Gu et al. 2025, section 3.2).
+
+    alpha_k of a head is the mean attention weight of the k-th token in the rows that see it. Scores without ``_raw`` use
+    proxy weights, |a_ij| / sum_j |a_ij|; raw scores use the weights as they are. They are equal for softmax.
+    """
+
+    #: alpha_1 by layer and head, mean over sequences: (layer, head).
+    alpha_1_layer_head: np.ndarray
+    alpha_1_raw_layer_head: np.ndarray
+    #: alpha_k of the first tokens, k = 1 ... 10 at most: (layer, head, k).
+    alpha_k: np.ndarray
+    alpha_k_raw: np.ndarray
+    #: Mean of the sum of a row, without an extra key: (layer, head).
+    row_sum: np.ndarray
+    #: Sink_1: the percentage of heads whose alpha_1 is above 0.3, mean over sequences.
+    sink_1: float
+    sink_1_raw: float
+    #: alpha_1 if every row were even.
+    even_alpha_1: float
+    #: Of an extra key or sink token: alpha (layer, head) and the percentage of heads above 0.3; None without one.
+    alpha_star: np.ndarray | None = None
+    sink_star: float | None = None
+
+    @property
+    def alpha_1(self) -> float:
+        """Mean over layers and heads."""
+        return float(self.alpha_1_layer_head.mean())
+
+    @property
+    def alpha_1_raw(self) -> float:
+        return float(self.alpha_1_raw_layer_head.mean())
+
+    def __repr__(self) -> str:
+        layers, heads = self.alpha_1_layer_head.shape
+        star = "" if self.alpha_star is None else f", alpha_* {self.alpha_star.mean():.3f}"
+        return (f"SinkScores(alpha_1 {self.alpha_1:.3f} (even: {self.even_alpha_1:.3f}), Sink_1 {self.sink_1:.1f} %, "
+                f"{layers} layers, {heads} heads{star})")
+
+    @classmethod
+    def _of_tables(cls, tables: dict) -> SinkScores:
+        return cls(alpha_1_layer_head=tables["alpha_k"][:, :, 0], alpha_1_raw_layer_head=tables["alpha_k_raw"][:, :, 0],
+                   alpha_k=tables["alpha_k"], alpha_k_raw=tables["alpha_k_raw"], row_sum=tables["row_sum"],
+                   sink_1=tables["sink_k"][0], sink_1_raw=tables["sink_k_raw"][0], even_alpha_1=tables["even_alpha_1"],
+                   alpha_star=tables.get("alpha_star"), sink_star=tables.get("sink_star"))
+
+
+def sink_scores(source: Model | ActivationCache, text: Input | None = None) -> SinkScores:
+    """The sink scores of a text, ``sink_scores(model, "...")``, or of the patterns of a cache, ``sink_scores(cache)``.
+
+    The cache must have the pattern of every layer, of a model without window, prefix, extra key or extra token.
+    """
+    if isinstance(source, Model):
+        if text is None:
+            raise Error("sink_scores(model, text) needs a text or token ids")
+        return source.sink_scores(text)
+    if not isinstance(source, ActivationCache):
+        raise Error(f"expected a model and a text, or a cache, got {type(source).__name__}")
+    return _of_patterns(source)
+
+
+def _of_patterns(cache: ActivationCache) -> SinkScores:
+    pattern = cache.stack("pattern").astype(np.float64)  # (layer, batch, head, query, key)
+    if not cache.has_batch_dim:
+        pattern = pattern[:, None]
+    queries, keys = pattern.shape[-2:]
+    sizes = cache._sizes
+    if queries != keys or sizes.get("extra_tokens") or sizes.get("window_size"):
+        raise Error("the cache is of a model with a window, an extra key or an extra token: use sink_scores(model, text)")
+    row = pattern.sum(-1)
+    weight = np.abs(pattern).sum(-1, keepdims=True)
+    proxy = np.divide(np.abs(pattern), weight, out=np.zeros_like(pattern), where=weight > 0)
+    count = min(POSITIONS, keys)
+    rows = np.arange(keys, keys - count, -1)
+    alpha, raw = (weights.sum(-2)[..., :count] / rows for weights in (proxy, pattern))  # (layer, batch, head, k)
+    return SinkScores(alpha_1_layer_head=alpha[..., 0].mean(1), alpha_1_raw_layer_head=raw[..., 0].mean(1),
+                      alpha_k=alpha.mean(1), alpha_k_raw=raw.mean(1), row_sum=row.mean((1, -1)),
+                      sink_1=100 * float((alpha[..., 0] > EPSILON).mean()),
+                      sink_1_raw=100 * float((raw[..., 0] > EPSILON).mean()),
+                      even_alpha_1=float((1 / np.arange(1, keys + 1)).mean()))
