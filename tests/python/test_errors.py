@@ -1,7 +1,11 @@
 """Wrong arguments are Python exceptions with one clear sentence; nothing ends or damages the interpreter."""
 import gc
+import multiprocessing
+import os
 import pathlib
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -262,3 +266,45 @@ def test_every_ablation_runs():
         assert logits.shape == (5, 16) and np.isfinite(logits).all(), name
         assert all(np.isfinite(array).all() for array in cache.values()), name
         assert model.sink_scores([1, 2, 3, 4, 5]).alpha_1_layer_head.shape == (2, 2), name
+
+
+EXIT = """
+import threading, time, numpy as np, sinklab
+model = sinklab.ablation("baseline", vocabulary=512, layers=4, heads=4, width=256, feed_forward=1024, context=512)
+hooks = [("z", lambda z, name: None)]
+
+def work(hooks):
+    while True:
+        model.run_with_hooks(np.ones((4, 512), int), hooks)
+
+for hooks in ([], hooks, hooks):
+    threading.Thread(target=work, args=(hooks,), daemon=True).start()
+time.sleep(0.7)
+"""
+
+
+def test_the_interpreter_can_end_while_threads_compute():
+    package = str(pathlib.Path(sinklab.__file__).parents[1])
+    for _ in range(3):
+        ended = subprocess.run([sys.executable, "-c", EXIT], capture_output=True, timeout=60,
+                               env={**os.environ, "PYTHONPATH": package})
+        assert ended.returncode == 0, ended.stderr
+
+
+def test_a_forked_process_computes(model):
+    def values(pipe):
+        pipe.send(model(IDS))
+
+    expected = model(IDS)
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe()
+    process = context.Process(target=values, args=(sender,))
+    process.start()
+    np.testing.assert_array_equal(receiver.recv(), expected)
+    process.join()
+
+
+def test_activations_that_do_not_fit_are_refused():
+    model = sinklab.ablation("baseline", vocabulary=8, layers=2, heads=4, width=16, feed_forward=8, context=65536)
+    with pytest.raises(MemoryError, match="names="):
+        model.run_with_cache(np.zeros(65536, int))

@@ -53,6 +53,7 @@ void ActivationHooks::keep(const std::string& name, const Tensor& value) {
 
 Tensor ActivationHooks::replacement(const std::string& name, const Tensor& value) const {
   if (!replaced_.contains(name)) return {};
+  check_signals();
   nb::gil_scoped_acquire acquired;
   nb::object returned = function_(array_of(value.clone(), true), nb::str(name.c_str()));
   if (returned.is_none()) return {};

@@ -2,11 +2,14 @@
 #include <nanobind/nanobind.h>
 
 #include "tools/python/bindings/bindings.h"
+#include "tools/python/bindings/computation.h"
 #include "tools/python/bindings/errors.h"
 
 NB_MODULE(_core, module) {
   module.doc() = "The engine of sinklab. Use the package sinklab, which documents its functions.";
+  nanobind::set_leak_warnings(false);  // a thread that sleeps at exit keeps its model
   sink::python::add_errors(module);
+  sink::python::add_exit_handler();
   sink::python::add_model(module);
   sink::python::add_checkpoint(module);
 }

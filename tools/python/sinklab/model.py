@@ -242,8 +242,22 @@ class Model:
 
     def _run(self, given: Input, read: set[str], hooks: dict[str, list[Hook]]) -> tuple[np.ndarray, dict]:
         ids = self._ids(given)
+        self._require_memory(read, *ids.shape)
         logits, activations = self._core.forward(ids, read, set(hooks), _replace(hooks) if hooks else None)
         return (logits if np.ndim(given) == 2 else logits[0]), activations
+
+    def _require_memory(self, names: set[str], batch: int, positions: int) -> None:
+        """Refuses activations that do not fit, since Linux would end the process instead."""
+        available = _available_memory()
+        c, positions = self.cfg, positions + self.cfg["extra_tokens"]
+        heads, keys = c["n_heads"], c["n_key_value_heads"]
+        row = {"pattern": heads * (positions + 1), "attn_scores": heads * (positions + 1), "post": c["d_mlp"],
+               "q": heads * c["d_head"], "rot_q": heads * c["d_head"], "z": heads * c["d_head"],
+               "k": keys * c["d_head"], "rot_k": keys * c["d_head"], "v": keys * c["d_head"]}
+        needed = 4 * batch * positions * sum(row.get(name.rpartition("hook_")[2], c["d_model"]) for name in names)
+        if needed > available:
+            raise MemoryError(f"the activations take {needed / 1e9:.1f} GB, and {available / 1e9:.1f} GB are available: "
+                              "choose some with names=")
 
     def _cache(self, activations: dict[str, np.ndarray]) -> ActivationCache:
         pre_norm = "placement=PreNorm" in self._core.policies.split()
@@ -282,6 +296,15 @@ class Model:
             for name in self._chosen(names):
                 hooks.setdefault(name, []).append(function)
         return hooks
+
+
+def _available_memory() -> float:
+    """Bytes; infinite where the system does not tell."""
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            return next(1024 * int(line.split()[1]) for line in lines if line.startswith("MemAvailable:"))
+    except (OSError, StopIteration):
+        return float("inf")
 
 
 def _replace(hooks: dict[str, list[Hook]]) -> Callable[[np.ndarray, str], np.ndarray]:

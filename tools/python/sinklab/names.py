@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Union
 
+import numpy as np
+
 from sinklab._core import Error
 
 Key = Union[str, tuple]
@@ -32,7 +34,9 @@ def full_name(key: Key) -> str:
     name = _ALIASES.get(name, name)
     if layer is None:
         return "hook_embed" if name == "embed" else name
-    block = f"blocks.{int(layer)}."
+    if not isinstance(layer, (int, np.integer)):
+        raise Error(f"a layer is a whole number, got {layer!r}")
+    block = f"blocks.{layer}."
     if name in _ATTENTION:
         return f"{block}attn.hook_{name}"
     if name == "mlp_post":
