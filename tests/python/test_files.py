@@ -74,3 +74,18 @@ def test_the_folder_of_a_run(tmp_path):
         sinklab.Run(tmp_path).metrics
     with pytest.raises(sinklab.Error, match="no config.toml"):
         sinklab.Run(tmp_path / "none")
+
+
+def test_the_synthetic_task():
+    task = sinklab.BigramBackcopy(context=32, seed=3)
+    ids, targets = task.batch(5, 8)
+    assert ids.shape == targets.shape == (8, 32) and (ids[:, 0] == 0).all() and (targets[:, 0] == -1).all()
+    np.testing.assert_array_equal(ids[:, 1:], np.where(targets[:, :-1] == -1, ids[:, 1:], targets[:, :-1]))
+    after_trigger = (ids[:, 1:-1] >= 1) & (ids[:, 1:-1] <= 3)
+    np.testing.assert_array_equal(ids[:, 2:][after_trigger], ids[:, :-2][after_trigger])
+    np.testing.assert_array_equal(task.batch(5, 8)[0], ids)
+    assert not np.array_equal(task.batch(6, 8)[0], ids) and 0 < task.entropy_floor < np.log(64)
+    for wrong in (lambda: task.batch(-1), lambda: task.batch(0, 0), lambda: sinklab.BigramBackcopy(context=1),
+                  lambda: sinklab.BigramBackcopy(seed=-1)):
+        with pytest.raises(sinklab.Error):
+            wrong()

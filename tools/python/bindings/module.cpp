@@ -12,4 +12,5 @@ NB_MODULE(_core, module) {
   sink::python::add_exit_handler();
   sink::python::add_model(module);
   sink::python::add_checkpoint(module);
+  sink::python::add_data(module);
 }

@@ -15,9 +15,10 @@ from sinklab._core import Error
 from sinklab.ablations import ablation, ablation_names
 from sinklab.cache import ActivationCache
 from sinklab.checkpoint import Checkpoint
+from sinklab.data import BigramBackcopy
 from sinklab.model import Model, Tokens, TrainStep, load, set_threads
 from sinklab.run import Maps, Run
 from sinklab.sink import SinkScores, sink_scores
 
-__all__ = ["ActivationCache", "Checkpoint", "Error", "Maps", "Model", "Run", "SinkScores", "Tokens", "TrainStep", "ablation",
-           "ablation_names", "load", "set_threads", "sink_scores"]
+__all__ = ["ActivationCache", "BigramBackcopy", "Checkpoint", "Error", "Maps", "Model", "Run", "SinkScores", "Tokens",
+           "TrainStep", "ablation", "ablation_names", "load", "set_threads", "sink_scores"]

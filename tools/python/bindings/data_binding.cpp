@@ -1,0 +1,43 @@
+// Batches of the synthetic task.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/string.h>
+
+#include "engine/data/bigram_backcopy.h"
+#include "tools/python/bindings/arrays.h"
+#include "tools/python/bindings/bindings.h"
+
+namespace sink::python {
+namespace {
+
+namespace nb = nanobind;
+
+BigramBackcopy* make_task(std::int64_t context, std::uint64_t seed) {
+  DataConfig config;
+  config.task = "bigram-backcopy";
+  config.seed = seed;
+  return new BigramBackcopy(config, context);
+}
+
+nb::tuple arrays_of(const Batch& batch) {
+  return nb::make_tuple(array_of(batch.tokens_BT(), true), array_of(batch.targets_BT(), true));
+}
+
+}  // namespace
+
+void add_data(nb::module_& module) {
+  nb::class_<BigramBackcopy>(module, "BigramBackcopy", "The synthetic task; sinklab.BigramBackcopy wraps it.")
+      .def_prop_ro("entropy_floor", &BigramBackcopy::entropy_floor)
+      .def(
+          "train_batch",
+          [](const BigramBackcopy& task, std::int64_t step, std::int64_t count) {
+            return arrays_of(task.train_batch(step, 0, count));
+          },
+          nb::arg("step"), nb::arg("count"))
+      .def(
+          "validation_batch",
+          [](const BigramBackcopy& task, std::int64_t count) { return arrays_of(task.validation_batch(0, count)); },
+          nb::arg("count"));
+  module.def("bigram_backcopy", &make_task, nb::arg("context"), nb::arg("seed"));
+}
+
+}  // namespace sink::python
