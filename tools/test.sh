@@ -2,8 +2,9 @@
 # Builds Sinklab and runs its tests.
 #   bash tools/test.sh                 the release build and its tests, without CUDA
 #   bash tools/test.sh --all           these tests with the CUDA kernels on the emulated device, gdb on a debug build,
-#                                      AddressSanitizer and UBSan, ThreadSanitizer, the fuzz targets (20 s each) and, if
-#                                      nvcc is there, a program for a GPU
+#                                      AddressSanitizer and UBSan, ThreadSanitizer, the fuzz targets (20 s each), the
+#                                      Python module if $SINKLAB_PYTHON (or python3) has nanobind, numpy and pytest and,
+#                                      if nvcc is there, a program for a GPU
 #   bash tools/test.sh --op rms_norm   one operation of engine/ops, release: builds and runs its tests and the gradients'
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -86,6 +87,18 @@ if [ "$all" -eq 1 ]; then
     finish_part cuda $began
   else
     report+=("cuda       left out: there is no nvcc")
+  fi
+  python=$(command -v "${SINKLAB_PYTHON:-python3}")
+  if "$python" -c "import nanobind, numpy, pytest" 2>/dev/null; then
+    began=$SECONDS
+    echo "test: the Python module"
+    cmake --preset release -B build/python -DSINK_PYTHON=ON -DSINK_JOIN_SOURCES=ON -DSINK_CUDA=OFF \
+      "-DPython_EXECUTABLE=$python" >/dev/null
+    cmake --build build/python --target _core _core_stub
+    "$python" -B tests/python/run_tests.py build/python
+    finish_part python $began
+  else
+    report+=("python     left out: $python has no nanobind, numpy and pytest (SINKLAB_PYTHON names another one)")
   fi
   began=$SECONDS
   echo "test: preset quickstart, what a new user builds first"

@@ -1,10 +1,12 @@
-"""Runs the notebook with few steps. Skipped without matplotlib."""
+"""Runs the notebook with few steps, where matplotlib is, and the examples of the README, where its model is."""
 import json
 import pathlib
+import re
 
 import pytest
 
-NOTEBOOK = pathlib.Path(__file__).resolve().parents[2] / "tools/python/sinks.ipynb"
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+NOTEBOOK, README = ROOT / "tools/python/sinks.ipynb", ROOT / "tools/python/README.md"
 
 
 def test_the_notebook_runs(capsys):
@@ -18,3 +20,18 @@ def test_the_notebook_runs(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["baseline", "op_sigmoid_none", "softmax", "without", "the"]
     assert len(names["figure"].axes) == 3 and all(len(curve) == 20 for _, curve in names["models"].values())
+
+
+def test_the_examples_of_the_readme(capsys, monkeypatch):
+    page = README.read_text()
+    model = re.search(r'load\("(.*)"\)', page).group(1)
+    if not (ROOT / model).exists():
+        pytest.skip(f"there is no {model}: tools/quickstart.sh downloads it")
+    monkeypatch.chdir(ROOT)
+    blocks, names = re.findall(r"```python\n(.*?)```", page, re.DOTALL), {}
+    assert len(blocks) == 3
+    exec(blocks[0], names)
+    assert capsys.readouterr().out == re.search(r"```text\n(.*?)```", page, re.DOTALL).group(1)
+    for block in blocks[1:]:
+        exec(block, names)
+    assert names["logits"].shape == (6, 49152) and names["loss"] < 4

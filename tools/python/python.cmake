@@ -16,6 +16,7 @@ foreach(file ${python_files})
   get_filename_component(name ${file} NAME)
   file(CREATE_LINK ${file} ${python_package}/${name} SYMBOLIC)
 endforeach()
-nanobind_add_stub(_core_stub MODULE _core OUTPUT ${python_package}/_core.pyi PYTHON_PATH ${python_package} DEPENDS _core)
+nanobind_add_stub(_core_stub MODULE _core OUTPUT ${python_package}/_core.pyi PYTHON_PATH ${python_package} DEPENDS _core
+                  PATTERN_FILE ${CMAKE_SOURCE_DIR}/tools/python/bindings/stub_patterns.txt)
 install(TARGETS _core LIBRARY DESTINATION sinklab COMPONENT python)
 install(FILES ${python_package}/_core.pyi DESTINATION sinklab COMPONENT python)

@@ -199,7 +199,7 @@ void add_model(nb::module_& module) {
             m.save(to);
           },
           nb::arg("path"))
-      .def("parameter", &parameter, nb::arg("name"));
+      .def("parameter", &parameter, nb::arg("name"), nb::sig("def parameter(self, name: str) -> numpy.ndarray"));
   module.def("load", &load, nb::arg("path"), nb::arg("dtype"), nb::arg("device"));
   module.def("ablation", &ablation, nb::arg("name"), nb::arg("settings_toml"), nb::arg("vocabulary"));
   module.def("ablation_names", [] {
