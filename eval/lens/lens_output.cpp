@@ -12,7 +12,7 @@
 namespace sink {
 namespace {
 
-constexpr std::size_t kColumns = 6;                                         // layers in the table
+constexpr std::size_t kLayerColumns = 6;                                    // layers in the table
 constexpr double kCellWidth = 76, kCellHeight = 20, kLeft = 60, kTop = 64;  // of the picture, pixels
 constexpr const char* kStyle =
     "text{font:11px sans-serif;fill:#222}.light{fill:#fff}.title{font-weight:bold;font-size:13px}.small{fill:#555}";
@@ -42,8 +42,8 @@ std::size_t settled_from(const Lens& lens, std::size_t t) {
 std::string lens_table(const Lens& lens, const LensLabels& labels) {
   const std::size_t L = lens.size() - 1;
   std::vector<std::size_t> layers;
-  for (std::size_t n = 0; n < kColumns; ++n)
-    if (const std::size_t l = n * L / (kColumns - 1); layers.empty() || layers.back() != l) layers.push_back(l);
+  for (std::size_t n = 0; n < kLayerColumns; ++n)
+    if (const std::size_t l = n * L / (kLayerColumns - 1); layers.empty() || layers.back() != l) layers.push_back(l);
   Cells heading{"token"};
   for (std::size_t l : layers) heading.push_back(l == 0 ? "embedding" : "after " + std::to_string(l - 1));
   heading.insert(heading.end(), {"p", "settled"});
