@@ -27,6 +27,7 @@ struct ParametersOnly : LanguageModel {
     parameters_.allocate(seed);
   }
   Var forward(const Tensor&, const ForwardContext&, const Unembed&) const override { return {}; }
+  Var end_of_forward(const Var&, const Unembed&) const override { return {}; }
 };
 
 }  // namespace
