@@ -48,7 +48,7 @@ EvalCommand lens_command(CLI::App& app, const Ablation& ablation) {
   auto options = std::make_shared<LensOptions>();
   CLI::App* lens = app.add_subcommand(
       "lens",
-      "Shows what the model would predict after each layer. The residual stream goes through the final norm and the "
+      "Shows what each layer would predict. The residual stream goes through the final norm and the "
       "unembedding, as if no other block followed (the logit lens). `settled` is the layer from which on the last "
       "prediction stays. Prints a table on a terminal. With --json or --out, or into a pipe, it writes JSON and prints "
       "the table on stderr.");
@@ -58,7 +58,7 @@ EvalCommand lens_command(CLI::App& app, const Ablation& ablation) {
   add_machine_options(lens, options->compute, {"f32", "bf16", "tf32", "f64"});
   lens->add_option("--picture", options->picture, "all layers and tokens; an SVG file to write")->type_name("FILE");
   add_json_output_options(lens, options->output, "the JSON", "JSON");
-  lens->footer("Example:\n  sinklab lens SmolLM2-135M.gguf --text \"The Eiffel Tower is in\" --picture lens.svg");
+  lens->footer("Example:\n  sinklab lens SmolLM2-135M.gguf --text \"The tower is in\" --picture a.svg");
   return {lens, [options, ablation] { return run_lens(*options, ablation); }};
 }
 

@@ -40,11 +40,11 @@ Column above_best_column(const std::vector<const Run*>& runs) {
           }};
 }
 
-// alpha_1 or alpha_* as a multiple of that of even attention.
-Column over_even_column(const std::string& over, const std::vector<const Run*>& runs, double EvenAttention::*member) {
+// alpha_1 as a multiple of that of even attention. A column for alpha_*, too, would be too wide for a laptop.
+Column over_even_column(const std::string& over, const std::vector<const Run*>& runs) {
   std::map<const Evaluation*, double> ratios;
   for (const Run* run : runs)
-    if (run->evaluation) ratios[&*run->evaluation] = alpha_over_even(*run).*member;
+    if (run->evaluation) ratios[&*run->evaluation] = alpha_over_even(*run).alpha_1;
   return {over, "/ even", 2, [ratios](const Evaluation& e) {
             const auto ratio = ratios.find(&e);
             return ratio == ratios.end() ? kNaN : ratio->second;
@@ -73,10 +73,9 @@ std::vector<Column> columns(const TaskRuns& task) {
                    [=](const Evaluation& e) { return e.sink_star_at(0.3, kind == "raw"); }});
   add(alpha, proxy ? "proxy" : "mean", "alpha_1");
   if (proxy) add(alpha, "raw", "alpha_1_raw");
-  all.push_back(over_even_column(alpha, task.runs, &EvenAttention::alpha_1));
+  all.push_back(over_even_column(alpha, task.runs));
   add(alpha, proxy ? "max, proxy" : "max", "alpha_1_max");
   add(star, proxy ? "proxy" : "mean", "alpha_star");
-  all.push_back(over_even_column(star, task.runs, &EvenAttention::alpha_star));
   if (proxy) add(star, "raw", "alpha_star_raw");
   all.push_back({"", term("row_sum", "row sum"), 2, [](const Evaluation& e) { return e.row_sum(); }});
   add("", "weight on *", "extra_key_mass", 2);
