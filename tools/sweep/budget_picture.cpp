@@ -15,8 +15,8 @@ namespace {
 using namespace svg;
 
 // Pixels.
-constexpr double kRowHeight = 19, kTitleHeight = 27, kTop = 128, kBottom = 34, kWidth = 1370;
-constexpr std::size_t kMaxLabelBytes = 52;
+constexpr double kRowHeight = 19, kTitleHeight = 27, kFirstRow = 128, kAxisHeight = 34, kWidth = 1370;
+constexpr std::size_t kLongestLabel = 52;
 constexpr const char* kFigureStyle =
     "text{font:12px sans-serif;fill:#222}.small{font-size:11px;fill:#555}.title{font-weight:bold}"
     ".headline{font-size:17px;font-weight:bold}.one text{fill:#999}.one{opacity:.55}"
@@ -92,8 +92,8 @@ const char* verdict_style(const BudgetRow& row) {
 }
 
 std::string shortened(const std::string& label) {
-  if (label.size() <= kMaxLabelBytes) return label;
-  return label.substr(0, label.rfind(' ', kMaxLabelBytes - 3)) + "...";
+  if (label.size() <= kLongestLabel) return label;
+  return label.substr(0, label.rfind(' ', kLongestLabel - 3)) + "...";
 }
 
 std::string drawn_row(const BudgetRow& row, std::size_t seeds, const Scale& losses, double y) {
@@ -118,7 +118,7 @@ std::string drawn_row(const BudgetRow& row, std::size_t seeds, const Scale& loss
 std::string axis(const Scale& x, const std::vector<double>& at, double zero, const char* format, double bottom) {
   std::string svg;
   for (double tick : at)
-    svg += line(tick == zero ? "axis" : "grid", x(tick), x(tick), kTop - 4, bottom) +
+    svg += line(tick == zero ? "axis" : "grid", x(tick), x(tick), kFirstRow - 4, bottom) +
            text_at(x(tick), bottom + 14, "class=\"small\" text-anchor=\"middle\"",
                    formatted(format, tick == 0 ? 0.0 : tick));
   return svg + "\n";
@@ -152,8 +152,8 @@ std::string heading() {
         std::tuple(kRatios.left, "norms, first to others", "\u25cf values  \u25cb residual stream"),
         std::tuple(kLossLeft, "loss minus softmax", "nats"),
         std::tuple(kVerdictLeft, "registered claim", "the first of the design")})
-    svg +=
-        text_at(left, kTop - 30, "class=\"title\"", title) + text_at(left, kTop - 14, "class=\"small\"", below) + "\n";
+    svg += text_at(left, kFirstRow - 30, "class=\"title\"", title) +
+           text_at(left, kFirstRow - 14, "class=\"small\"", below) + "\n";
   return svg;
 }
 
@@ -174,7 +174,7 @@ std::string budget_svg(const Preregistration& registered, const RunsOfStudies& r
   const std::vector<Mechanism> mechanisms = budget_rows(registered, runs, study);
   if (mechanisms.empty()) return "";
   std::string rows;
-  double y = kTop;
+  double y = kFirstRow;
   const Scale losses = loss_scale(mechanisms);
   for (const Mechanism& mechanism : mechanisms) {
     rows += text_at(8, y + 18, "class=\"title\"", mechanism.title) + "\n";
@@ -185,8 +185,9 @@ std::string budget_svg(const Preregistration& registered, const RunsOfStudies& r
     }
   }
   std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + formatted("%g", kWidth) + " " +
-                    formatted("%g", y + kBottom) + "\" width=\"" + formatted("%g", kWidth) + "\" role=\"img\"><style>" +
-                    kFigureStyle + "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n" +
+                    formatted("%g", y + kAxisHeight) + "\" width=\"" + formatted("%g", kWidth) +
+                    "\" role=\"img\"><style>" + kFigureStyle +
+                    "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n" +
                     "<title>Where does the unspent attention go?</title>\n" + heading();
   svg += axis(kBudget, {0, 0.25, 0.5, 0.75, 1}, 0, "%.2f", y) + axis(kSinks, {0, 50, 100}, 0, "%.0f", y) +
          axis(kRatios, {0.1, 0.3, 1, 3, 10}, 1, "%g", y) + axis(losses, ticks(losses.low, losses.high), 0, "%.4g", y);
