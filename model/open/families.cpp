@@ -1,7 +1,4 @@
 // The families of open models and their policies.
-#include <utility>
-
-#include "engine/io/printable.h"
 #include "model/ablations.h"
 #include "model/open/open_config.h"
 
@@ -21,12 +18,6 @@ constexpr Family kFamilies[] = {
     {"gpt_oss", policies_of<ablations::gpt_oss>},   {"olmo2", policies_of<ablations::olmo2>},
     {"falcon", policies_of<ablations::falcon>}};
 
-// Architectures of many published models, and what no family here has.
-constexpr std::pair<const char*, const char*> kNotComputed[] = {
-    {"gemma2", "it caps scores and logits"},
-    {"mixtral", "its experts have another gated unit than those of gpt_oss"},
-    {"olmo3", "its rotary positions are YaRN in some layers only, with a rounded range"}};
-
 }  // namespace
 
 std::string policies_of_family(const std::string& family) {
@@ -45,19 +36,6 @@ std::string family_names() {
   std::vector<std::string> names;
   for (const Family& one : kFamilies) names.emplace_back(one.name);
   return listed(names);
-}
-
-std::string not_computed(const std::string& architecture, const std::vector<std::string>& known) {
-  std::string why = "` is not known here";
-  for (const auto& [name, reason] : kNotComputed)
-    if (architecture == name) why = std::string("` is not computed here: ") + reason;
-  return "the architecture `" + printable(architecture) + why + "; " + listed(known) + " are";
-}
-
-std::string listed(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& one : names) text += (text.empty() ? "" : &one == &names.back() ? " and " : ", ") + one;
-  return text;
 }
 
 }  // namespace sink
