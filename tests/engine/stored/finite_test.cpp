@@ -42,7 +42,8 @@ TEST_CASE("finite: of random bytes of every type, the first that decode() makes 
       const Rng rng(seed, "bytes");
       const int blocks = 1 + static_cast<int>(seed) % 40;
       std::string bytes(static_cast<std::size_t>(blocks * block.bytes), '\0');
-      for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<char>(256 * rng.uniform(i));
+      for (std::size_t i = 0; i < bytes.size(); ++i)
+        bytes[i] = static_cast<char>(static_cast<int>(256 * rng.uniform(i)));
       const std::int64_t count = blocks * block.elements, expected = first_decoded(type, bytes, count);
       CHECK(first_of(type, bytes, count) == expected);
       ++(expected >= 0 ? found : passed);
