@@ -34,7 +34,7 @@ class Transformer final : public LanguageModel {
     return unembed(y_BTC, unembedding_);
   }
 
-  Var end_of_forward(const Var& x_BTC, const Unembed& unembed) const override {
+  Var end_of_forward(const Var& x_BTC, const Unembed& unembed) const override {  // for lens_logits()
     return unembed(final_norm_(x_BTC), unembedding_);
   }
 
