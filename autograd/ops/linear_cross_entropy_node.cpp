@@ -54,6 +54,8 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
     dw = weight.var().gradient().grad_buffer();
   }
   if (weight.stored()) {  // by tiles of words, of which none has all logits, nor a gradient
+    SINK_CHECK(weight.stored()->times == 1, "linear_cross_entropy", "the loss does not apply a factor of its weights",
+               Exit::failure);
     stored_cross_entropy(x_NC, *weight.stored(), targets_N, loss_N);
   } else {
     std::int64_t block = rows_per_block(rows, V, x_value, training);
