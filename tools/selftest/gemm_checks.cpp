@@ -64,6 +64,7 @@ void multiply(const Sizes& s, const Types& types, bool transpose_a, bool transpo
         allowed = static_cast<double>(s.k + 3) * 0x1p-23 * (largest + std::abs(before));
         if (tf32) allowed += 0x1p-9 * largest;  // 10 fraction bits of each factor
         if (out == DType::BF16) allowed += std::abs(expected) * 0x1p-8;
+        if (out == DType::BF16 && beta != 0) allowed += std::abs(static_cast<double>(kAlpha) * sum) * 0x1p-8;
       }
       found.compare(back.item(j * c.dim(1) + i), expected, allowed, [&] {
         return "row " + std::to_string(i) + ", column " + std::to_string(j) + " of " + cuda::str(g);

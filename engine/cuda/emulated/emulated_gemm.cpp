@@ -71,7 +71,12 @@ void write(const Gemm& g, const Tile& tile) {
     Out* c = static_cast<Out*>(g.c) + tile.row + (tile.column + j) * g.ldc;
     for (std::int64_t i = 0; i < tile.rows; ++i) {
       float product = g.alpha * tile.sums[j][i];
-      store(c[i], g.beta == 0 ? product : product + g.beta * static_cast<float>(c[i]));
+      Out rounded;
+      store(rounded, product);
+      if (g.beta == 0)
+        c[i] = rounded;
+      else
+        store(c[i], static_cast<float>(rounded) + g.beta * static_cast<float>(c[i]));
     }
   }
 }
