@@ -42,8 +42,11 @@ struct Library {
   cublasLtHandle_t handle;
   void* workspace;
   Library() {
+    cudaStreamCaptureMode mode = cudaStreamCaptureModeRelaxed;  // allows cudaMalloc while work is recorded
+    SINK_CALL(cudaThreadExchangeStreamCaptureMode(&mode));
     SINK_CALL(cublasLtCreate(&handle));
     SINK_CALL(cudaMalloc(&workspace, kWorkspaceBytes));
+    SINK_CALL(cudaThreadExchangeStreamCaptureMode(&mode));
   }
 };
 Library& library() {
