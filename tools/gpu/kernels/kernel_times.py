@@ -15,6 +15,7 @@ ours alone is timed. Exit codes: 0, 1 something is wrong, 2 wrong use, 7 no devi
 import argparse
 import json
 import math
+import os
 import pathlib
 import statistics
 import sys
@@ -36,6 +37,7 @@ SHAPES = "16x8x2048x96,8x16x2048x128,16x12x2048x64,4x16x4096x128"  # B x H x T x
 FIRST = ["Softmax", "Sigmoid", "SigmoidNorm", "EluNorm", "LinearMaxAbs"]
 VARIANTS = ["window", "bias", "extra key", "key heads"]  # of Softmax
 CHECKED_LENGTH_WITHOUT_TORCH = 512
+OURS = "ours" + (" for sm_80" if os.environ.get("SINK_COMPUTE_CAPABILITY") == "80" else "")  # the portable kernels
 
 
 class Inputs:
@@ -136,7 +138,7 @@ class Report:
             line["right"] = None if worst is None else worst <= 1
             text = (f"{forward_ms:10.3f} {tera / forward_ms:8.1f} {backward_ms:9.3f} {2.5 * tera / backward_ms:8.1f}  "
                     + ("not compared" if worst is None else f"{worst:.2f}" + ("" if worst <= 1 else " WRONG")))
-        self.wrong += bool(message) and kernel == "ours" or line.get("right") is False and kernel == "ours"
+        self.wrong += bool(message) and kernel == OURS or line.get("right") is False and kernel == OURS
         name = operation if not variant else f"{operation}, {variant}"
         print(f"{kernel:17} {name:15} {'x'.join(map(str, shape)):16} {text}", flush=True)
         if self.out:
@@ -197,7 +199,7 @@ def measure(library, operation, shape, variant, peers, rounds, report):
         library.synchronize()
         pointers = {"o": inputs.attention.o, **{name: getattr(inputs.checked, name) for name in ("dq", "dk", "dv")}}
         found = {name: from_bf16_bits(memory.get(pointers[name], (1, 1, T, D), numpy.uint16)) for name in checked}
-        report.add("ours", operation, shape, forward, backward, errors(found), variant)
+        report.add(OURS, operation, shape, forward, backward, errors(found), variant)
 
 
 def crashed(file):
@@ -262,7 +264,7 @@ def main():
         try:
             measure(library, operation, shape, variant, peers, arguments.rounds, report)
         except Failed as error:
-            report.add("ours", operation, shape, None, None, None, variant, message=f"failed: {error}")
+            report.add(OURS, operation, shape, None, None, None, variant, message=f"failed: {error}")
             break  # after an error of the device nothing more runs in this process
     return 1 if report.wrong else 0
 

@@ -1,6 +1,7 @@
 // A GPU as the device of kernels.so: what nvidia_device.cpp and nvidia_launch.cpp are to the engine, with the caller's
 // stream. Needs the CUDA runtime only.
 #include <cstdint>
+#include <cstdlib>
 #include <string>
 
 #include "engine/check.h"
@@ -103,14 +104,15 @@ double event_elapsed(void* first, void* second) {
 namespace sink::cuda {
 
 int compute_capability() {
-  static const int of_device = [] {
+  static const int chosen_or_own = [] {
+    if (const char* chosen = std::getenv("SINK_COMPUTE_CAPABILITY")) return std::atoi(chosen);
     int device = 0, major = 0, minor = 0;
     kernels::check(cudaGetDevice(&device), "cudaGetDevice");
     kernels::check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device), "cudaDeviceGetAttribute");
     kernels::check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device), "cudaDeviceGetAttribute");
     return major * 10 + minor;
   }();
-  return of_device;
+  return chosen_or_own;
 }
 
 cudaStream_t stream() { return kernels::current_stream; }
