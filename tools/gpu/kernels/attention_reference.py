@@ -132,6 +132,7 @@ class Result:
     tensors: dict
     weights: float
     gradients: float
+    extra_ds: object = None  # (B, H, T): the terms of dextra_logit
 
 
 def make_mask(T, K, first_position=0, window=0, prefix=0, document_starts=None, lead=0):
@@ -155,7 +156,8 @@ def round_to_bf16(x, xp=numpy):
 
 
 def compute(name, c, xp=numpy, naive=False):
-    """o and all gradients. naive: the attention pattern, its gradient and the results are rounded to BF16."""
+    """o and all gradients. naive: the attention pattern, its gradient and the results are rounded to BF16, and in o the
+    pattern before its division by z, as in every kernel that divides at the end (FlashAttention)."""
     op = OPERATIONS[name]
     rounded = (lambda x: round_to_bf16(x, xp)) if naive else (lambda x: x)
     B, H, T, D = c.q.shape
@@ -190,7 +192,7 @@ def compute(name, c, xp=numpy, naive=False):
     post = (lambda w: op.post(xp, w)) if op.post else (lambda w: w)
     dpost = (lambda w: op.dpost(xp, w)) if op.post else (lambda w: w * 0 + 1)
     a = only(post(w))
-    o = rounded(a) @ v
+    o = rounded(a) @ v if op.post else (only(rounded(op.g(xp, x))) @ v) / z[..., None]
     da = c.grad_o @ v.swapaxes(-1, -2)
     if has_extra:
         w_e = op.g(xp, x_e) / z
@@ -207,7 +209,7 @@ def compute(name, c, xp=numpy, naive=False):
     ds = only((dg * dpost(w) * da - dr * (dz * D_row)[..., None]) / z[..., None])
     by_group = lambda y: y.reshape(B, G, H // G, K, D).sum(2)
     dq = rounded(ds) @ k
-    tensors = {"o": o}
+    tensors, ds_e = {"o": o}, None
     if has_extra:
         ds_e = (op.dg(xp, x_e) * dpost(w_e) * da_e - op.dr(xp, x_e) * dz * D_row) / z
         if c.extra_k is not None:
@@ -230,7 +232,7 @@ def compute(name, c, xp=numpy, naive=False):
     largest_dg, largest_dr = xp.abs(dg).max(), xp.abs(dr).max()
     size_z = xp.abs(z)
     return Result(tensors, max(1.0, float((xp.abs(dz) * sum_r / size_z).max())),
-                  float(((largest_dg + largest_dr * xp.abs(dz) * sum_w) / size_z).max()))
+                  float(((largest_dg + largest_dr * xp.abs(dz) * sum_w) / size_z).max()), ds_e)
 
 
 def self_check():
