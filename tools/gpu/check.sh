@@ -12,7 +12,7 @@
 #   bash check.sh kernels [OP]         times kernels.so against FlashAttention-2, cuDNN and FlexAttention; profiles it
 #   bash check.sh tests                every test of the device, each case in a separate process, eight at a time
 #   bash check.sh bench [ABLATION]     training steps of the 60M model, then PyTorch's
-#   bash check.sh sink [FLAGS]         trains 60M on the packed text with softmax, then sigmoid; Sink_1 over steps
+#   bash check.sh sink [FLAGS]         trains 60M on the packed text: softmax, sigmoid, key biases; Sink_1 over steps
 #   bash check.sh ranks                collectives by NCCL; a run on one GPU and on all of this host, byte for byte
 #   bash check.sh sanitizer [TOOL]     tests of operations under compute-sanitizer: memcheck, racecheck, synccheck, initcheck
 # It runs the programs that tools/gpu/pack.sh has packed next to it, or those in build/cuda, or --from FOLDER (a build).
@@ -29,7 +29,7 @@ correctness|120|kernels.so is built; attention against float64
 kernels|320|attention kernels against FlashAttention-2, cuDNN and FlexAttention; a profile of six
 tests|240|the tests of the device, one case per process
 bench|230|training steps of 60M, and one round of PyTorch
-sink|530|60M runs on text with softmax and sigmoid, and their curves of Sink_1'
+sink|530|60M runs on text with softmax, sigmoid and key biases, and their curves of Sink_1'
 first="probe conformance correctness kernels" second="tests bench" third="sink"
 alone='ranks|530|
 sanitizer|530|'
@@ -224,6 +224,16 @@ part_correctness() {
   [ -z "${1:-}" ] || options+=(--operations "$1")
   attempt "attention against float64" 300 python3 -B "$source/tools/gpu/kernels/kernel_check.py" --library "$library" \
     --operation-seconds "$limit" --out "$folder/correctness.jsonl" "${options[@]}"
+  if has_own_and_portable_kernels; then
+    attempt "the portable kernels against float64" 300 env SINK_COMPUTE_CAPABILITY=80 python3 -B \
+      "$source/tools/gpu/kernels/kernel_check.py" --library "$library" --operation-seconds "$limit" \
+      --out "$folder/portable.jsonl" "${options[@]}"
+  fi
+}
+
+# Hopper's GPUs take kernels of their own, and those of other GPUs where SINK_COMPUTE_CAPABILITY is 80.
+has_own_and_portable_kernels() {
+  [[ $device != *emulated* ]] && [ "$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -1)" = 9.0 ]
 }
 
 part_kernels() {
@@ -233,7 +243,11 @@ part_kernels() {
   ! small || options+=(--shapes 1x2x96x64 --rounds 1)
   # Begins nothing in the last minute, which is for the profile.
   attempt "attention kernels and their peers" 3600 python3 -B "$source/tools/gpu/kernels/kernel_times.py" --library "$library" \
-    --seconds $(($(left) * 8 / 10 - 20)) --out "$folder/kernels.jsonl" "${options[@]}"
+    --seconds $(($(left) * 7 / 10 - 20)) --out "$folder/kernels.jsonl" "${options[@]}"
+  if has_own_and_portable_kernels && [ -z "${1:-}" ]; then
+    attempt "the portable kernels" 60 env SINK_COMPUTE_CAPABILITY=80 python3 -B "$source/tools/gpu/kernels/kernel_times.py" \
+      --library "$library" --operations Softmax,Sigmoid,LinearMaxAbs --no-peers --seconds 8 --out "$folder/kernels.jsonl"
+  fi
   profiler=$(command -v ncu || ls /usr/local/cuda/bin/ncu 2>/dev/null)
   if [ -z "$profiler" ]; then say "no ncu here: no profile"; return 0; fi
   say "the times that follow are under the profiler and mean nothing"
@@ -298,9 +312,15 @@ part_bench() {
   python3 -c 'import torch' 2>/dev/null || { say "python3 has no PyTorch here: ours alone"; return 0; }
   attempt PyTorch $(($(left) - 40)) python3 "$peer" --model 60m --micro 16 --rounds 1 --attn sdpa-cudnn,flex-sigmoid > >(tee -a "$folder/bench.jsonl")
   bench_ours "baseline again" "${model[@]}" --ablation baseline
+  local profiler
+  profiler=$(command -v ncu || ls /usr/local/cuda/bin/ncu 2>/dev/null)
+  if [ -z "$profiler" ]; then say "no ncu here: no times of a step's kernels"; return 0; fi
+  attempt "a profile of steps" 60 "$profiler" --clock-control none --metrics gpu__time_duration.sum --csv --page raw \
+    --launch-count 2000 --log-file "$folder/step.csv" "$from/bench_step" --precision bf16 --device cuda "${model[@]}" --seconds 0 --ablation baseline --graph off
+  python3 "$source/tools/gpu/kernels/step_times.py" "$folder/step.csv"
 }
 
-# Softmax, then sigmoid attention. By default as many steps as the text lasts without a repetition.
+# Softmax, then sigmoid attention, then softmax with key biases. By default as many steps as the text lasts without a repetition.
 part_sink() {
   local runs batch=${SINK_CHECK_BATCH:-4} steps=20000 flags ablation programs=() n=0 code limit
   need train_baseline || return 1
@@ -312,7 +332,7 @@ part_sink() {
     --eval-sequences 4 --warmup 1)
   say "$steps steps of $batch sequences: ${SINK_CHECK_PASSES:-1} pass over the text"
   runs=$(mktemp -d "$folder/runs.XXXXXX")
-  for ablation in baseline op_sigmoid_none; do [ ! -x "$from/train_$ablation" ] || programs+=("$ablation"); done
+  for ablation in baseline op_sigmoid_none bias_k; do [ ! -x "$from/train_$ablation" ] || programs+=("$ablation"); done
   for ablation in "${programs[@]}"; do
     code=0
     limit=$(($(left) / (${#programs[@]} - n) - 20))  # SIGINT at its end saves the run
@@ -380,7 +400,7 @@ run_part() {  # run_part PART ARGUMENTS...
   deadline=$((SECONDS + $(seconds_of "$part")))
   echo "==== $part, $(date -u '+%F %T') UTC, $(uname -n), minute $(awk -v s="$SECONDS" 'BEGIN {printf "%.1f", s / 60}')"
   "part_$part" "$@" || code=$?
-  [ "$code" -ne 7 ] || return 7
+  [ "$code" -ne 7 ] || [ "$part" != probe ] || return 7  # a failed self-test ends with 7, too
   [ "$code" -eq 0 ] || [ "$failures" -gt 0 ] || failures=1
   say "$part: $([ "$failures" -eq 0 ] && echo 'all is well' || echo "$failures failed or not done") ($((SECONDS - deadline + $(seconds_of "$part"))) s)"
   [ "$failures" -eq 0 ]

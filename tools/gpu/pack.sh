@@ -2,32 +2,32 @@
 # Makes one folder of at most 30 MiB with all that check.sh needs on a GPU machine that has a CUDA toolkit, a driver and
 # Python, and no package registry: programs and tests built here, the libraries they need, the sources of kernels.so,
 # and text as tokens.
-#   bash tools/gpu/pack.sh [--arch 90] [--text FILE.txt.xz] [FOLDER]     build/gpu_pack
+#   bash tools/gpu/pack.sh [--arch 90] [--text FILE.txt.xz] [--mib 30] [FOLDER]     build/gpu_pack
 #   bash tools/gpu/pack.sh --emulated build/emulated_pack                for the emulated device, to rehearse
 #   bash build/gpu_pack/check.sh first                                   there
 # --arch: the GPUs, as in CMAKE_CUDA_ARCHITECTURES; 90 is for an H100 or H200, and PTX for later ones. --text: documents
 # separated by lines <|endoftext|>, by default the mixture of ../shared/data/text where it is, else text from Debian
-# packages. As many documents are packed as fit, evenly taken; the 60M run then reads each once.
+# packages. As many documents are packed as fit into --mib, evenly taken; the 60M run then reads each once.
 # The GPU machine's own are the C and C++ libraries (glibc 2.36 and g++ 12 or newer), cudart and cublasLt, and NCCL if
 # several GPUs are used. Needs nvcc here, but no GPU.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-emulated=0 arch=90 corpus=../shared/data/text/mix150_train.txt.xz pack=build/gpu_pack
+emulated=0 arch=90 limit_mib=30 corpus=../shared/data/text/mix150_train.txt.xz pack=build/gpu_pack
 while [ $# -gt 0 ]; do
   case $1 in
     --arch) arch=${2:?pack.sh: --arch needs a value}; shift ;;
     --text) corpus=${2:?pack.sh: --text needs a file}; shift ;;
+    --mib) limit_mib=${2:?pack.sh: --mib needs a value}; shift ;;
     --emulated) emulated=1 ;;
     -*) echo "pack.sh: error: unknown flag $1" >&2; exit 2 ;;
     *) pack=$1 ;;
   esac
   shift
 done
-limit_mib=30
 build=build/gpu
-programs=(train_baseline train_op_sigmoid_none bench_step selftest)
-# Of every position, normalization, extra key and operation that has its own kernels.
-ablations="baseline;op_sigmoid_none;pos_alibi;pos_t5;pos_learnable;norm_layer;ffn_geglu;bias_kv;op_softmax1;kern_elu_norm;gate_head;qk_norm"
+programs=(train_baseline train_op_sigmoid_none train_bias_k bench_step selftest)
+# Those of the device's tests, and one more to time.
+ablations="baseline;bias_k;bias_kv;bias_sinktoken;gate_head;kern_mlp_none;norm_layer;norm_post;op_clipped;op_relu;op_sigmoid_none;pos_alibi;pos_learnable;pos_t5"
 step() { echo "pack: $1, at $SECONDS s"; }
 
 # DT_RPATH, where the libraries of libraries are looked for, too. Any x86 processor of the last ten years.
@@ -37,7 +37,7 @@ if [ "$emulated" -eq 1 ]; then
   build=build/emulated left_out='^engine/(io|data|comm|stored)/'
   cmake --preset emulated >/dev/null
 else
-  cmake --preset cuda -B "$build" -DSINK_ARCH=x86-64-v3 -DSINK_PROGRAMS="baseline;op_sigmoid_none" \
+  cmake --preset cuda -B "$build" -DSINK_ARCH=x86-64-v3 -DSINK_PROGRAMS="baseline;op_sigmoid_none;bias_k" \
     -DSINK_ABLATION_SET="$ablations" -DCMAKE_CUDA_ARCHITECTURES="$arch" -DCMAKE_SKIP_BUILD_RPATH=ON \
     -DCMAKE_EXE_LINKER_FLAGS="-Wl,--disable-new-dtags,-rpath,'$rpath'" >/dev/null
 fi
@@ -74,7 +74,7 @@ done
 } >"$content/PACK"
 # compress FOLDER FILE: SINK_PACK_XZ=-0 is fast and large, for a rehearsal.
 compress() {
-  tar -C "$1" --sort=name -c . | if [ -n "${SINK_PACK_XZ:-}" ]; then xz "$SINK_PACK_XZ"; else xz -T1 --lzma2=preset=5,dict=64MiB; fi >"$2"
+  tar -C "$1" --sort=name -c . | if [ -n "${SINK_PACK_XZ:-}" ]; then xz "$SINK_PACK_XZ"; else xz -T1 --lzma2=preset=5,dict=256MiB; fi >"$2"
 }
 compress "$content" "$pack/sinklab_gpu.tar.xz"
 cp tools/gpu/check.sh "$pack"
