@@ -155,9 +155,12 @@ def round_to_bf16(x, xp=numpy):
     return bits.view(numpy.float32).astype(numpy.float64)
 
 
-def compute(name, c, xp=numpy, naive=False):
-    """o and all gradients. naive: the attention pattern, its gradient and the results are rounded to BF16, and in o the
-    pattern before its division by z, as in every kernel that divides at the end (FlashAttention)."""
+NAIVE = ("pattern", "weights")
+
+
+def compute(name, c, xp=numpy, naive=None):
+    """o and all gradients. naive: the attention pattern, its gradient and the results are rounded to BF16. In o
+    "pattern" rounds after the division by z, as plain PyTorch does, "weights" only before, as FlashAttention does."""
     op = OPERATIONS[name]
     rounded = (lambda x: round_to_bf16(x, xp)) if naive else (lambda x: x)
     B, H, T, D = c.q.shape
@@ -192,7 +195,8 @@ def compute(name, c, xp=numpy, naive=False):
     post = (lambda w: op.post(xp, w)) if op.post else (lambda w: w)
     dpost = (lambda w: op.dpost(xp, w)) if op.post else (lambda w: w * 0 + 1)
     a = only(post(w))
-    o = rounded(a) @ v if op.post else (only(rounded(op.g(xp, x))) @ v) / z[..., None]
+    divides_last = naive == "weights" and not op.post
+    o = (only(rounded(op.g(xp, x))) @ v) / z[..., None] if divides_last else rounded(a) @ v
     da = c.grad_o @ v.swapaxes(-1, -2)
     if has_extra:
         w_e = op.g(xp, x_e) / z
