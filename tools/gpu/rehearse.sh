@@ -15,7 +15,7 @@ python3 -c 'import numpy' 2>/dev/null || { echo "rehearse: python3 has no NumPy 
 for program in selftest train_baseline train_op_sigmoid_none bench_step tests/device_tests prepare; do
   [ -x "$build/$program" ] || { echo "rehearse: no $program in $build: nothing was rehearsed" >&2; exit 77; }
 done
-scenarios=(plain kernels_fail no_nccl no_pools part_hangs tests_fail no_device)
+scenarios=(plain kernels_fail no_nccl no_pools part_hangs selftest_wrong tests_fail no_device)
 [ $# -eq 0 ] || scenarios=("$@")
 
 folder=$(mktemp -d)
@@ -145,6 +145,20 @@ part_hangs() {
   says "the part was stopped" 'STOPPED after [0-9]* s: selftest'
   expect "nothing of it is left running" bash -c '! pgrep -x -f "sleep 7531"'
   in_tar conformance/log.txt
+}
+
+# The self-test ends with 7 if a check is wrong, as it does without a device.
+selftest_wrong() {
+  local from
+  from=$(make_from selftest_wrong)
+  rm "$from/selftest"
+  printf '#!/bin/bash\n[ "${1:-}" != --probe ] || exec "%s" --probe\necho "WRONG  gemm, bf16"\nexit 7\n' "$build/selftest" >"$from/selftest"
+  chmod +x "$from/selftest"
+  check selftest_wrong "$root" conformance
+  expect "code 1" test "$code" -eq 1
+  says "what is wrong" '^WRONG  gemm, bf16'
+  says "the part failed" 'check: conformance: 1 failed'
+  never_says "nothing prevents the other parts" 'NOTHING else was run'
 }
 
 # A program with four cases: one passes, one fails, one crashes, one hangs.
