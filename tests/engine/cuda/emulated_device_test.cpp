@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/cuda/emulated/memory.h"
+#include "engine/cuda/gemm.h"
 #include "engine/cuda/instructions.cuh"
 #include "engine/cuda/vectors.cuh"
 #include "engine/tensor.h"
@@ -267,4 +268,18 @@ TEST_CASE("emulated device: fills and conversions of every size, type and alignm
           for (DType to : {DType::F32, DType::BF16, DType::F64}) check(n, first, to_first, from, to);
         check(n, first, to_first, DType::I32, DType::I32);
       }
+}
+
+TEST_CASE("emulated device: a BF16 product is rounded before c is added, as by cuBLASLt on an H200") {
+  // (1 + 2^-7)^2 = 1 + 2^-6 + 2^-14 is rounded to 1 + 2^-6; c makes that a tie, and the even neighbour is below.
+  // Rounded once, the sum would be 1 + 2^-6 + 2^-7.
+  auto bf16_of = [](float x) { return Tensor::from<float>({1}, {x}).to(DType::BF16).to(Device::cuda); };
+  Tensor a = bf16_of(1 + 0x1p-7f), c = bf16_of(0x1p-8f);
+  Tensor b = a.clone();
+  cuda::Gemm g;
+  g.m = g.n = g.k = g.lda = g.ldb = g.ldc = 1;
+  g.in = g.out = DType::BF16, g.beta = 1;
+  g.a = a.device_data<bf16>(), g.b = b.device_data<bf16>(), g.c = c.device_data<bf16>();
+  cuda::gemm(g);
+  CHECK(c.to(Device::cpu).item() == 1 + 0x1p-6);
 }
