@@ -6,9 +6,10 @@ keys, forward and backward.
                   [--operation-seconds S] [--out FILE]
 
 The expected values are attention_reference.py's. An error may be twice that of a naive computation in BF16 (1e-5 for
-F32), as in tests/engine/ops/attention_tiles_cuda_test.cpp: the larger one of two, which round at different places. Each operation runs in a separate process, so that one
-that crashes or hangs fails alone. Prints one line per operation, as soon as it is done, and each failed case; --out
-gets them as JSON lines. Exit codes: 0 all agree, 1 some do not, 2 wrong use, 7 no device.
+F32), as in tests/engine/ops/attention_tiles_cuda_test.cpp: the larger one of two, which round at different places.
+Each operation runs in a separate process, so that one that crashes or hangs fails alone. Prints one line per
+operation, as soon as it is done, and each failed case; --out gets them as JSON lines.
+Exit codes: 0 all agree, 1 some do not, 2 wrong use, 7 no device.
 """
 import argparse
 import concurrent.futures
