@@ -316,8 +316,8 @@ part_bench() {
   profiler=$(command -v ncu || ls /usr/local/cuda/bin/ncu 2>/dev/null)
   if [ -z "$profiler" ]; then say "no ncu here: no times of a step's kernels"; return 0; fi
   attempt "a profile of steps" 60 "$profiler" --clock-control none --metrics gpu__time_duration.sum --csv --page raw \
-    --launch-count 2000 --log-file "$folder/step.csv" "$from/bench_step" --precision bf16 --device cuda "${model[@]:0:4}" --seconds 0 --ablation baseline --graph off
-  python3 "$source/tools/gpu/kernels/step_times.py" "$folder/step.csv"
+    --launch-count 2000 --log-file "$folder/step.csv" "$from/bench_step" --precision bf16 --device cuda "${model[@]:0:4}" --seconds 0 --ablation baseline --graph off &&
+    python3 "$source/tools/gpu/kernels/step_times.py" "$folder/step.csv"
 }
 
 # Softmax, then sigmoid attention, then softmax with key biases. By default as many steps as the text lasts without a repetition.
