@@ -37,7 +37,9 @@ SINK_HD inline FastFloat operator*=(FastFloat& x, FastFloat y) { return x = x * 
 // For values between 2^-126 and 2^126.
 __device__ inline FastFloat operator/(FastFloat x, FastFloat y) { return x.value * reciprocal_approx(y.value); }
 
-__device__ inline FastFloat exp_fast(FastFloat x) { return exp2_approx(x.value * 1.44269504f); }
+inline constexpr float kLog2E = 1.44269504f;  // log2(e)
+
+__device__ inline FastFloat exp_fast(FastFloat x) { return exp2_approx(x.value * kLog2E); }
 __device__ inline FastFloat log_fast(FastFloat x) { return log2_approx(x.value) * 0.693147181f; }
 __device__ inline FastFloat log(FastFloat x) { return log_fast(x); }
 __device__ inline FastFloat log_logistic_fast(FastFloat x) {

@@ -149,6 +149,38 @@ struct AttentionWeights {
   }
 };
 
+// The same as functions of x = s - m, or of an exponential's x = log2(e^(s - m) / z): w is 2^x, one instruction.
+template <class Op>
+struct TileWeights {
+  AttentionWeights<Op> of_row;
+  float shift;
+
+  __device__ TileWeights(const Op& op, float shift, float inverse_z)
+      : of_row(op, shift, FastFloat(inverse_z)), shift(shift) {}
+
+  // x = kScale s - shift
+  static constexpr float kScale = IsExponential<Op> ? kLog2E : 1.0f;
+  __device__ static float shift_of(float m, float inverse_z) {
+    return IsExponential<Op> ? fmaf(m, kScale, -log2_approx(inverse_z)) : m;
+  }
+  __device__ FastFloat x(float scaled_factor, float s) const { return fmaf(scaled_factor, s, -shift); }
+  __device__ FastFloat w(FastFloat x) const {
+    if constexpr (IsExponential<Op>)
+      return exp2_approx(x.value);
+    else
+      return of_row.w_at(x);
+  }
+  __device__ FastFloat dw(FastFloat x, FastFloat da) const { return HasPost<Op> ? of_row.row.dpost(w(x)) * da : da; }
+  __device__ float a(FastFloat x) const { return float(of_row.row.post(w(x))); }
+  // w (dw - z' D) of an exponential
+  __device__ float ds(FastFloat x, float da, float dz_D) const {
+    if constexpr (IsExponential<Op>)
+      return float(w(x) * (dw(x, da) - dz_D));
+    else
+      return of_row.ds_at(x, da, dz_D);
+  }
+};
+
 // In shared memory, for every warp of a block: a vector of D sums, whose element d belongs to lane d % 32, and one
 // value per lane that all lanes read.
 struct WarpSums {

@@ -95,9 +95,19 @@ struct ForwardRows {
   template <bool kSeesAll, bool kSum, bool kWeigh>
   __device__ void compute_weights(const Op& op, AccumulatorFragment<kKeys>& s, float factor) {
     AttentionRow<Op, FastFloat> rows[2] = {row(op, 0), row(op, 1)};
+    float shifts[2] = {float(m[0]), float(m[1])};
+    if constexpr (IsExponential<Op>) {
+      factor *= kLog2E;  // e^x is 2^(x log2(e)), one product less
+      shifts[0] *= kLog2E;
+      shifts[1] *= kLog2E;
+    }
     for_each_accumulator<kKeys>([&](int n, int e) {
       bool sees = kSeesAll || !is_masked(s[n][e]);
-      FastFloat x = fmaf(factor, s[n][e], -float(m[e / 2])), g = rows[e / 2].g(x);
+      FastFloat x = fmaf(factor, s[n][e], -shifts[e / 2]), g;
+      if constexpr (IsExponential<Op>)
+        g = exp2_approx(x.value);
+      else
+        g = rows[e / 2].g(x);
       if constexpr (kSum) {
         FastFloat r = g;
         if constexpr (HasSeparateNormalizer<Op>) r = rows[e / 2].r(x);
