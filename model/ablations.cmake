@@ -78,12 +78,13 @@ Ablation ablation_@ablation@() { return ablation_of<ablations::@ablation@>(\"@ab
   set(its_objects $<TARGET_OBJECTS:ablation_${ablation}>)
   if(SINK_ATTENTION_WHERE_USED AND SINK_EMULATED)
     file(CONFIGURE OUTPUT ${generated}/attention_of_${ablation}_cuda.cpp @ONLY CONTENT
-"@kernel_headers@#include \"engine/ops/attention/cuda/attention_hopper_forward_cuda.cuh\"
+"@kernel_headers@#include \"engine/ops/attention/cuda/attention_hopper_backward_cuda.cuh\"
+#include \"engine/ops/attention/cuda/attention_hopper_forward_cuda.cuh\"
 #include \"model/ablations.h\"@header@
 namespace sink::cuda {
 using ItsOp = @its_operation@;
 SINK_ATTENTION_KERNEL_TEMPLATES(, ItsOp)
-template decltype(attention_on_hopper<ItsOp>) attention_on_hopper<ItsOp>;
+SINK_HOPPER_KERNEL_TEMPLATES(ItsOp)
 }
 ")
     sink_emulated_kernels(kernels_of_${ablation} "${SINK_KERNEL_FLAGS}" ${generated}/attention_of_${ablation}_cuda.cpp)

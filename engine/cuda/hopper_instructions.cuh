@@ -191,9 +191,10 @@ __device__ std::uint64_t matrix_descriptor(const void* tile, int slab_bytes) {
          static_cast<std::uint64_t>(8 * kRowBytes >> 4) << 32 |
          static_cast<std::uint64_t>(kRowBytes == 128 ? 1 : 2) << 62;
 }
-// The descriptor of the tile that begins `bytes` further.
+// The descriptor of the tile that begins `bytes` further. Only the lower half changes.
 __device__ inline std::uint64_t advanced(std::uint64_t descriptor, int bytes) {
-  return descriptor + static_cast<std::uint64_t>(bytes >> 4);
+  std::uint32_t lower = static_cast<std::uint32_t>(descriptor) + static_cast<std::uint32_t>(bytes >> 4);
+  return (descriptor >> 32 << 32) | lower;
 }
 
 // Orders accesses of registers before the products after it. Each group begins with one. All threads of the warpgroup,

@@ -69,6 +69,15 @@ __device__ inline int opaque(int x) {
   return x;
 }
 
+// x, which is the same in all lanes. nvcc then keeps what is computed from it in uniform registers. All lanes.
+__device__ inline int uniform(int x) {
+#ifdef __CUDACC__
+  return __shfl_sync(0xffffffff, x, 0);
+#else
+  return x;
+#endif
+}
+
 // Whether the condition holds in any lane. All lanes.
 __device__ inline bool any_lane(bool condition SINK_AND_SITE) {
 #ifdef __CUDACC__

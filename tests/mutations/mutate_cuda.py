@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 # A whole line that is a barrier, a commit or a wait, or a return of threads without work.
 ORDER = re.compile(r"^\s*(?:(?:sync_block|sync_warp|cp_async_commit_group|cp_async_wait_group<\d>|fence_mbarrier_init|"
                    r"wgmma_fence|wgmma_commit_group|wgmma_wait_group<\d>|wait_for_turn|give_turn)\(\)|"
-                   r"(?:wait_for|release|mbarrier_wait)\(.*\));\s*(//.*)?$")
+                   r"(?:wait_for|release|mbarrier_wait|(?:ring\.)?(?:wait_for|release)_stage)\(.*\));\s*(//.*)?$")
 BOUND = re.compile(r"^\s*if \([^;]*((>=|<|>|==) ?|sees_nothing)[^;]*\) return;\s*(//.*)?$")
 # Bounds inside of expressions, and what is put in their place.
 TILES = "engine/ops/attention/cuda/attention_tiles"
@@ -89,16 +89,31 @@ CONDITIONS = [("engine/cuda/elements.cuh", "if (i < count) ", ""),
               (f"{HOPPER}_tiles_cuda.cuh", "1 - use.parity()", "use.parity()"),
               (f"{HOPPER}_tiles_cuda.cuh", "distance < last ? distance : last", "distance"),
               (f"{HOPPER}_tiles_cuda.cuh", "nearest + n < 0 ? 0 : nearest + n", "nearest + n"),
-              (f"{HOPPER}_forward_cuda.cuh", "key >= first[half] && ", ""),
-              (f"{HOPPER}_forward_cuda.cuh", " && key < end[half]", ""),
-              (f"{HOPPER}_forward_cuda.cuh", " || key < prefix", ""),
-              (f"{HOPPER}_forward_cuda.cuh", "first_key >= full_begin && ", ""),
-              (f"{HOPPER}_forward_cuda.cuh", " && end_key <= full_end", ""),
+              (f"{HOPPER}_mask_cuda.cuh", "key >= first[half] && ", ""),
+              (f"{HOPPER}_mask_cuda.cuh", " && key < end[half]", ""),
+              (f"{HOPPER}_mask_cuda.cuh", " || key < prefix", ""),
+              (f"{HOPPER}_mask_cuda.cuh", "first_key >= full_begin && ", ""),
+              (f"{HOPPER}_mask_cuda.cuh", " && end_key <= full_end", ""),
               (f"{HOPPER}_forward_cuda.cuh", "t_of(e) < head.T ? t_of(e) : head.T - 1", "t_of(e)"),
               (f"{HOPPER}_forward_cuda.cuh", "t_of(2 * half) >= head.T || ", ""),
               (f"{HOPPER}_forward_cuda.cuh", "return t_of(e) < head.T;", "return true;"),
               (f"{HOPPER}_forward_cuda.cuh", "if (consumer_index == 1) consumer.give_turn();", ""),
-              (f"{HOPPER}_forward_cuda.cuh", "if (rescales) rows.rescale_output(factors);", "")]
+              (f"{HOPPER}_forward_cuda.cuh", "if (rescales) rows.rescale_output(factors);", ""),
+              (f"{HOPPER}_tiles_cuda.cuh", "if (8 * n < D)", ""),
+              (f"{HOPPER}_ring_cuda.cuh", "if (n >= kStages) ", "if (false) "),
+              (f"{HOPPER}_ring_cuda.cuh", "1 - parity(n)", "parity(n)"),
+              (f"{HOPPER}_dq_cuda.cuh", "t_of(e) < head.T ? t_of(e) : head.T - 1", "t_of(e)"),
+              (f"{HOPPER}_dq_cuda.cuh", "return t_of(e) < head.T && ", "return "),
+              (f"{HOPPER}_dq_cuda.cuh", "t_of(e) < head.T ? head.query_row(dq_BHTD, t_of(e)) : nullptr",
+               "head.query_row(dq_BHTD, t_of(e))"),
+              (f"{HOPPER}_dq_cuda.cuh", "sees_all() || !is_masked(s[m][e]) ? gradient : 0", "gradient"),
+              (f"{HOPPER}_dk_dv_cuda.cuh", "tile.first_t >= full.begin && ", ""),
+              (f"{HOPPER}_dk_dv_cuda.cuh", " && tile.first_t + kQueries <= full.end", ""),
+              (f"{HOPPER}_dk_dv_cuda.cuh", "last < first.T ? last + 1 : first.T", "first.T"),
+              (f"{HOPPER}_dk_dv_cuda.cuh", "first_key + kKeys < first.K ? first_key + kKeys : first.K",
+               "first_key + kKeys"),
+              (f"{HOPPER}_dk_dv_cuda.cuh", "key < head.K ? head.key_row(x_BGKD, key) : nullptr",
+               "head.key_row(x_BGKD, key)")]
 # Which tests look at what the kernels of several operations share.
 SHARED = {"engine/cuda/warp.cuh": ["scaled_sum_test", "sum_of_squares_test", "rms_norm_test"],
           "engine/cuda/elements.cuh": ["add_test", "rotary_test"],

@@ -60,8 +60,9 @@ foreach(line ${attention_lines})
   list(APPEND attention_kernels ${source})
   set(source ${CMAKE_BINARY_DIR}/generated/attention_${op}_hopper.cu)
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
-"#include \"engine/ops/attention/cuda/attention_hopper_forward_cuda.cuh\"
-namespace sink::cuda { template decltype(attention_on_hopper<@op@>) attention_on_hopper<@op@>; }
+"#include \"engine/ops/attention/cuda/attention_hopper_backward_cuda.cuh\"
+#include \"engine/ops/attention/cuda/attention_hopper_forward_cuda.cuh\"
+namespace sink::cuda { SINK_HOPPER_KERNEL_TEMPLATES(@op@) }
 ")
   list(APPEND attention_hopper_kernels ${source})
 endforeach()

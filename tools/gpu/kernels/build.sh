@@ -24,7 +24,7 @@ mkdir -p "$objects"
 sources="engine/check.cpp engine/recording.cpp engine/shape.cpp engine/storage.cpp engine/tensor.cpp engine/threads.cpp
   engine/ops/attention/attention.cpp $kernels/attention_kernels.cpp"
 cuda_sources="engine/cuda/tensor_kernels.cu $(ls engine/ops/attention/cuda/*.cu)"
-# Three per operation, so that 16 cores are busy. The third has Hopper's kernels.
+# Four per operation, so that 16 cores are busy. Two have Hopper's kernels.
 names=$(sed -n 's/^SINK_ATTENTION_OP(\([A-Za-z]*\)).*/\1/p' engine/ops/attention/op/attention_ops.def)
 [ -z "$operations" ] || names=${operations//,/ }
 write() {  # write FILE: its standard input, if that differs
@@ -38,13 +38,14 @@ for op in $names; do
     [ "$pass" = forward ] || name=attention_backward
     printf '#include "engine/ops/attention/cuda/attention_%s_cuda.cuh"\n%s\n' "$pass" \
       "namespace sink::cuda { template decltype($name<$op>) $name<$op>; }" | write "$objects/${op}_$pass.cu"
+    name+=_on_hopper
+    printf '#include "engine/ops/attention/cuda/attention_hopper_%s_cuda.cuh"\n%s\n' "$pass" \
+      "namespace sink::cuda { template decltype($name<$op>) $name<$op>; }" | write "$objects/${op}_hopper_$pass.cu"
   done
-  printf '#include "engine/ops/attention/cuda/attention_hopper_forward_cuda.cuh"\n%s\n' \
-    "namespace sink::cuda { template decltype(attention_on_hopper<$op>) attention_on_hopper<$op>; }" |
-    write "$objects/${op}_hopper.cu"
 done | { cat; echo "#undef SINK_ATTENTION_OP"; } | write "$objects/built_operations.def"
 for op in $names; do
-  cuda_sources="$objects/${op}_backward.cu $objects/${op}_hopper.cu $cuda_sources $objects/${op}_forward.cu"
+  cuda_sources="$objects/${op}_backward.cu $objects/${op}_hopper_backward.cu $cuda_sources $objects/${op}_hopper_forward.cu
+    $objects/${op}_forward.cu"
 done
 
 common=(-std=c++20 -O3 -DNDEBUG -DSINK_CUDA -I. -I"$objects")
@@ -90,7 +91,7 @@ for source in $cuda_sources $sources; do  # the slowest first
   all+=("$object")
   command=("${compile_cpp[@]}")
   case $source in
-    *_hopper.cu) command=("${compile_hopper[@]}") ;;
+    *_hopper_*.cu) command=("${compile_hopper[@]}") ;;
     *.cu | engine/cuda/nvidia/*) command=("${compile_cuda[@]}") ;;
   esac
   jobs+=("compile $(printf '%q ' "$object" "${command[@]}" "$source")")

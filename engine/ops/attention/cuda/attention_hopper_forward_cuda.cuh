@@ -10,44 +10,11 @@
 #pragma once
 
 #include "engine/ops/attention/cuda/attention_hopper_cuda.h"
+#include "engine/ops/attention/cuda/attention_hopper_mask_cuda.cuh"
 #include "engine/ops/attention/cuda/attention_hopper_tiles_cuda.cuh"
 #include "engine/ops/attention/cuda/attention_tiles_forward_cuda.cuh"
 
 namespace sink::cuda {
-
-// Which keys the lane's two rows of queries see: [first, end) and [0, prefix). Rows after the last query see keys, too,
-// which changes nothing that is stored.
-struct QueryMask {
-  int first[2], end[2], prefix;
-  int full_begin, full_end;  // keys that all 16 queries of the warp see
-
-  QueryMask() = default;
-
-  // t: the first of the warp's queries.
-  __device__ QueryMask(const AttentionHead& head, int t) {
-    auto range = head.range();
-    t += head.shift;
-    prefix = static_cast<int>(range.prefix < head.K ? range.prefix : head.K);
-    SINK_UNROLL
-    for (int half = 0; half < 2; ++half) {
-      first[half] = static_cast<int>(range.first(t + fragment_row(2 * half)));
-      end[half] = t + fragment_row(2 * half) + 1;
-    }
-    full_begin = static_cast<int>(range.first(t + 15));
-    full_end = t + 1;
-  }
-  __device__ bool sees_all(int first_key, int end_key) const {
-    return (first_key >= full_begin && end_key <= full_end) || end_key <= prefix;
-  }
-  __device__ bool sees(int key, int half) const { return (key >= first[half] && key < end[half]) || key < prefix; }
-  // Replaces the scores of keys that the query does not see.
-  template <int kKeys>
-  __device__ void mask_scores(AccumulatorFragment<kKeys>& s, int first_key) const {
-    for_each_accumulator<kKeys>([&](int n, int e) {
-      if (!sees(first_key + fragment_column(n, e), e / 2)) s[n][e] = std::bit_cast<float>(kMaskedBits);
-    });
-  }
-};
 
 // The 64 queries of a warpgroup.
 template <class Op, int kWidth>
@@ -248,30 +215,17 @@ struct HopperConsumer {
   }
 };
 
-// The sequence and head of a block and its first query. The last queries see the most keys, so their blocks start
-// first.
-struct BlockPlace {
-  int b, h, first_t;
-
-  // Recomputed where it is used, because registers are scarce between.
-  __device__ BlockPlace(const AttentionArguments<bf16>& a, int queries) {
-    int block = opaque(static_cast<int>(blockIdx.x)), H = static_cast<int>(a.H), heads = static_cast<int>(a.B) * H;
-    b = block % heads / H;
-    h = block % H;
-    first_t = (static_cast<int>(gridDim.x) - 1 - block) / heads * queries;
-  }
-};
-
 template <int kWidth>
 __device__ void produce_tiles(const AttentionArguments<bf16>& a, const TensorMap& q, const TensorMap& k,
                               const TensorMap& v, bool two_passes) {
   using Shape = HopperShape<kWidth>;
-  BlockPlace place(a, Shape::kQueries);
+  BlockPlace place(static_cast<int>(a.H));
   AttentionHead head(a, place.b, place.h);
-  typename Shape::Tiles tiles(head, head.queries(place.first_t, Shape::kQueries));
+  typename Shape::Tiles tiles(head, head.queries(place.last_tile() * Shape::kQueries, Shape::kQueries));
   int H = static_cast<int>(a.H), G = static_cast<int>(a.G);
   HopperProducer<kWidth> producer{
-      head, tiles, place.first_t, place.b * H + place.h, place.b * G + place.h / (H / G), {}, {}, {}};
+      head, tiles, place.last_tile() * Shape::kQueries, place.b * H + place.h, place.b * G + place.h / (H / G), {},
+      {},   {}};
   producer.load_queries(q);
   if (two_passes) producer.template load_pass<false>(k, v);
   producer.template load_pass<true>(k, v);
@@ -281,11 +235,12 @@ template <class Op, int kWidth>
 __device__ void consume_tiles(const Op& op, const AttentionArguments<bf16>& a, bf16* o_BHTD, float* m_BHT,
                               float* S_BHT) {
   using Shape = HopperShape<kWidth>;
-  BlockPlace place(a, Shape::kQueries);
+  BlockPlace place(static_cast<int>(a.H));
   AttentionHead head(a, place.b, place.h);
-  typename Shape::Tiles tiles(head, head.queries(place.first_t, Shape::kQueries));
-  int consumer_index = static_cast<int>(threadIdx.x) / kWarpgroup - 1;
-  HopperConsumer<Op, kWidth> consumer{op, a, tiles, place.first_t, consumer_index, {}, {}, {}, {}, {}};
+  typename Shape::Tiles tiles(head, head.queries(place.last_tile() * Shape::kQueries, Shape::kQueries));
+  int consumer_index = warpgroup_of_thread() - 1;
+  HopperConsumer<Op, kWidth> consumer{op, a,  tiles, place.last_tile() * Shape::kQueries, consumer_index, {}, {},
+                                      {}, {}, {}};
   consumer.mask = QueryMask(head, consumer.first_t + consumer.warp_row());
   if (consumer_index == 1) consumer.give_turn();
   consumer.init_rows(head);
@@ -301,7 +256,7 @@ __device__ void consume_tiles(const Op& op, const AttentionArguments<bf16>& a, b
     consumer.template weigh_pass<true>();
   }
   if (consumer_index == 0) consumer.wait_for_turn();  // which the other one gave at its end
-  BlockPlace same_place(a, Shape::kQueries);
+  BlockPlace same_place(static_cast<int>(a.H));
   AttentionHead same_head(a, same_place.b, same_place.h);
   if constexpr (!HasPost<Op>) {
     consumer.reduce_S(same_head);
@@ -336,7 +291,7 @@ void attention_on_hopper(const Op& op, const Tensor& q, const Tensor& k, const T
     auto map = [&](const bf16* data, std::int64_t rows, std::int64_t heads, int box_rows) {
       return tensor_map(data, {a.D, rows, heads}, {Shape::kSlabColumns, box_rows, 1}, Shape::kRowBytes);
     };
-    Grid grid{blocks_for(a.T, Shape::kQueries) * static_cast<unsigned>(a.B * a.H), (1 + kConsumers) * kWarpgroup,
+    Grid grid{hopper_blocks(a.B * a.H, 2 * a.K * a.D * a.G / a.H, a.T, Shape::kQueries), (1 + kConsumers) * kWarpgroup,
               HopperMemory<width()>::kBytes};
     launch(grid, attention_hopper_kernel<Op, width()>, op, a, map(a.q_BHTD, a.T, a.B * a.H, Shape::kRows),
            map(a.k_BGKD, a.K, a.B * a.G, Shape::kKeys), map(a.v_BGKD, a.K, a.B * a.G, Shape::kKeys),

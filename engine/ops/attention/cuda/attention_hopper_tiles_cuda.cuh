@@ -1,5 +1,8 @@
-// The forward pass on Hopper: shared memory with its mbarriers, and the warp that fills it with tensor copies.
+// What the kernels on Hopper share: which block has which rows, and how rows are stored. And of the forward pass: shared
+// memory with its mbarriers, and the warp that fills it with tensor copies.
 #pragma once
+
+#include <algorithm>
 
 #include "engine/cuda/hopper_instructions.cuh"
 #include "engine/ops/attention/cuda/attention_tiles_cuda.cuh"
@@ -7,6 +10,49 @@
 namespace sink::cuda {
 
 inline constexpr int kWarpgroup = 128, kConsumers = 2;
+
+// Blocks of threads: a head of a group (x), a tile (y) and a group (z). `heads` are counted over all sequences. The
+// blocks of a group start together: as many heads as a third of the L2 cache holds `elements` of, keys and values.
+inline dim3 hopper_blocks(std::int64_t heads, std::int64_t elements, std::int64_t rows, int rows_per_tile) {
+  constexpr std::int64_t kCacheBytes = 16 << 20, kMostGroups = 65535;
+  std::int64_t together =
+      std::clamp<std::int64_t>(kCacheBytes / (2 * elements + 1), 1, std::max<std::int64_t>(heads, 1));
+  while (heads % together != 0) --together;
+  if (heads / together > kMostGroups) together = heads;
+  return {blocks_for(together, 1), blocks_for(rows, rows_per_tile), blocks_for(heads, together)};
+}
+
+// The sequence, head and tile of a block.
+struct BlockPlace {
+  int head_of_all, b, h, tile;
+
+  // Recomputed where it is used, because registers are scarce between.
+  __device__ explicit BlockPlace(int heads)
+      : head_of_all(opaque(static_cast<int>(blockIdx.z)) * static_cast<int>(gridDim.x) + static_cast<int>(blockIdx.x)),
+        b(head_of_all / heads),
+        h(head_of_all - b * heads),
+        tile(static_cast<int>(blockIdx.y)) {}
+  // The last queries see the most keys, so their blocks start first.
+  __device__ int last_tile() const { return static_cast<int>(gridDim.y) - 1 - tile; }
+};
+
+// Stores two rows of a lane's fragment, times factors, to rows of D values. A row is null where it does not exist.
+template <int kWidth>
+__device__ void store_lane_rows(const AccumulatorFragment<kWidth>& sums, int D, bf16* const (&rows_D)[2],
+                                const float (&factors)[2]) {
+  SINK_UNROLL
+  for (int half = 0; half < 2; ++half) {
+    if (!rows_D[half]) continue;
+    bf16* to = rows_D[half] + fragment_column(0, 0);
+    SINK_UNROLL
+    for (int n = 0; n < kWidth / 8; ++n)  // D is a multiple of 8
+      if (8 * n < D)
+        *reinterpret_cast<Bf16Pair*>(to + 8 * n) =
+            pack_bf16x2(factors[half] * sums[n][2 * half], factors[half] * sums[n][2 * half + 1]);
+  }
+}
+
+__device__ inline int warpgroup_of_thread() { return uniform(static_cast<int>(threadIdx.x) / kWarpgroup); }
 
 template <int kWidth>
 struct HopperShape {

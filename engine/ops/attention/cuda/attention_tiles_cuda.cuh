@@ -102,11 +102,13 @@ struct AttentionHead {
 // the key in column c is at(r - c + kKeys - 1).
 template <int kQueries, int kKeys>
 struct SharedBias : SharedFloats<kQueries + kKeys> {
-  __device__ void load(const AttentionHead& head, int first_query, int first_key) const {
+  // By `threads` threads, of which this is number `thread`.
+  __device__ void load(const AttentionHead& head, int first_query, int first_key,
+                       int thread = static_cast<int>(threadIdx.x), int threads = kTileThreads) const {
     if (!head.a.bias_HT) return;
     const float* bias_T = head.a.bias_HT + head.h * head.a.bias_columns;
     int last = static_cast<int>(head.a.bias_columns) - 1, nearest = first_query + head.shift - first_key - (kKeys - 1);
-    for (int n = static_cast<int>(threadIdx.x); n < kQueries + kKeys - 1; n += kTileThreads) {
+    for (int n = thread; n < kQueries + kKeys - 1; n += threads) {
       int distance = nearest + n < 0 ? 0 : nearest + n;
       this->at(n) = bias_T[distance < last ? distance : last];
     }

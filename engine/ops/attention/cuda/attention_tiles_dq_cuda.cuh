@@ -3,8 +3,7 @@
 // to the gradients of the extra key.
 #pragma once
 
-#include "engine/cuda/vectors.cuh"
-#include "engine/ops/attention/cuda/attention_tiles_cuda.cuh"
+#include "engine/ops/attention/cuda/attention_tiles_dq_queries_cuda.cuh"
 
 namespace sink::cuda {
 
@@ -25,13 +24,13 @@ struct DqShape {
 };
 
 template <class Op, int kWidth>
-struct DqBlock {
+struct DqBlock : DqQueries<Op> {
   using Shape = DqShape<Op, kWidth>;
   static constexpr int kM = Shape::kM, kKeys = Shape::kKeys;
 
-  const Op& op;
-  const AttentionBackward<bf16>& in;
-  AttentionHead head;
+  using DqQueries<Op>::op, DqQueries<Op>::in, DqQueries<Op>::head, DqQueries<Op>::weights_of;
+  using DqQueries<Op>::extra_score, DqQueries<Op>::extra_da, DqQueries<Op>::do_dot_o;
+
   int first_t;
   typename Shape::Tiles tiles;
   typename Shape::Queries q, grad_o;
@@ -39,7 +38,7 @@ struct DqBlock {
   typename Shape::Rows rows;
 
   __device__ DqBlock(const Op& op, const AttentionBackward<bf16>& in, int b, int h, int first_t)
-      : op(op), in(in), head(in.a, b, h), first_t(first_t), tiles(head, head.queries(first_t, Shape::kQueries)) {
+      : DqQueries<Op>{op, in, {in.a, b, h}}, first_t(first_t), tiles(head, head.queries(first_t, Shape::kQueries)) {
     allocate_shared(q, grad_o, tiles.k, tiles.v, tiles.bias, rows);
   }
 
@@ -52,35 +51,11 @@ struct DqBlock {
   // Whether this lane stores the values of its row.
   __device__ bool stores_row(int mt, int e) const { return exists(mt, e) && is_quad_leader(); }
 
-  __device__ AttentionWeights<Op> weights_of(int t) const {
-    int bht = head.first_query_row + t;
-    return {op, in.m_BHT[bht], in.S_BHT[bht], head.range().count(t + head.shift, head.K)};
-  }
   // The same without S, from shared memory.
   __device__ AttentionWeights<Op> shared_weights(int mt, int half) const {
     int row = row_of(mt, 2 * half);
     return {op, FastFloat(rows.m(row)), FastFloat(rows.inverse_z(row))};
   }
-  __device__ float extra_score(int t) const {
-    return head.a.extra_logit_H ? head.a.extra_logit_H[head.h] : extra_key_dot(head, t);
-  }
-  // do_i . v of the extra key
-  __device__ float extra_da(int t) const {
-    const AttentionArguments<bf16>& a = head.a;
-    return a.extra_v_HD ? quad_dot(head.query_row(in.do_BHTD, t), a.extra_v_HD + head.h * a.D, a.D) : 0;
-  }
-  // do_i . o_i. Each lane of a quad reads 16 bytes at a time.
-  __device__ float do_dot_o(int t) const {
-    const bf16 *x = head.query_row(in.do_BHTD, t), *y = head.query_row(in.o_BHTD, t);
-    float sum = 0;
-    for (int d = lane_of_thread() % 4 * 8; d < head.D; d += 32) {
-      Vector<float, 8> x8 = load_floats<8>(x + d), y8 = load_floats<8>(y + d);
-      SINK_UNROLL
-      for (int n = 0; n < 8; ++n) sum += x8[n] * y8[n];
-    }
-    return quad_sum(sum);
-  }
-
   // Calls compute(sees_all, s, do . v, factor, stage) for every tile of keys that the warp's queries see; the scores
   // are factor s.
   template <class Compute>
