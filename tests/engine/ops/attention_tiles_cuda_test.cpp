@@ -3,9 +3,11 @@
 #include <doctest/doctest.h>
 
 #include <cstring>
+#include <utility>
 
 #include "attention_backend.h"
 #include "attention_naive.h"
+#include "engine/ops/attention/cuda/attention_hopper_cuda.h"
 #include "tests/support/schedules.h"
 
 using namespace sink;
@@ -129,6 +131,20 @@ TEST_CASE("attention in tiles: queries from a position on") {
     check<SigmoidLogN>(
         {.T = 199, .D = 64, .range = {.prefix = 2, .window = 40}, .extra = Extra::bias, .first_position = first});
   }
+}
+
+TEST_CASE("attention in tiles: blocks of keys that no query sees") {
+  for (std::int64_t D : {64, 96, 128})
+    check<Softmax>({.T = 300, .D = D, .range = {.window = 20}, .H = 2, .G = 1, .first_position = 200});
+}
+
+TEST_CASE("attention in tiles: heads in several groups") {
+  std::int64_t before = std::exchange(cuda::hopper_cache_bytes, 1);
+  check<Softmax>({.T = 150, .D = 64, .B = 2, .H = 4, .G = 2});
+  check<Softmax>({.T = 150, .D = 64, .B = 2, .H = 4, .G = 1});
+  cuda::hopper_cache_bytes = 2 * 150 * 64 * 2 * 3;  // three heads; groups of two, as they divide the number of heads
+  check<Softmax>({.T = 150, .D = 64, .B = 2, .H = 4});
+  cuda::hopper_cache_bytes = before;
 }
 
 TEST_CASE("attention in tiles: several documents in a sequence") {

@@ -74,6 +74,7 @@ struct HopperDkDv {
 
   __device__ void load_tiles(const BlockPlace& place, const TensorMap (&query_maps)[2],
                              const TensorMap (&key_maps)[2]) const {
+    if (tile_count() == 0) return;
     ring.load_own_tiles(key_maps, first_key, place.head_of_all);
     Tiles tile = first_tile();
     for (int count = tile_count(); tile.n < count; tile.advance(queries)) {

@@ -1,10 +1,11 @@
-// What the kernels on Hopper share: which block has which rows, and how rows are stored. And of the forward pass: shared
-// memory with its mbarriers, and the warp that fills it with tensor copies.
+// What the kernels on Hopper share: which block has which rows, and how rows are stored. And of the forward pass:
+// shared memory with its mbarriers, and the warp that fills it with tensor copies.
 #pragma once
 
 #include <algorithm>
 
 #include "engine/cuda/hopper_instructions.cuh"
+#include "engine/ops/attention/cuda/attention_hopper_cuda.h"
 #include "engine/ops/attention/cuda/attention_tiles_cuda.cuh"
 
 namespace sink::cuda {
@@ -12,11 +13,11 @@ namespace sink::cuda {
 inline constexpr int kWarpgroup = 128, kConsumers = 2;
 
 // Blocks of threads: a head of a group (x), a tile (y) and a group (z). `heads` are counted over all sequences. The
-// blocks of a group start together: as many heads as a third of the L2 cache holds `elements` of, keys and values.
+// blocks of a group start together: heads with `elements` keys and values each that fit hopper_cache_bytes.
 inline dim3 hopper_blocks(std::int64_t heads, std::int64_t elements, std::int64_t rows, int rows_per_tile) {
-  constexpr std::int64_t kCacheBytes = 16 << 20, kMostGroups = 65535;
+  constexpr std::int64_t kMostGroups = 65535;
   std::int64_t together =
-      std::clamp<std::int64_t>(kCacheBytes / (2 * elements + 1), 1, std::max<std::int64_t>(heads, 1));
+      std::clamp<std::int64_t>(hopper_cache_bytes / (2 * elements + 1), 1, std::max<std::int64_t>(heads, 1));
   while (heads % together != 0) --together;
   if (heads / together > kMostGroups) together = heads;
   return {blocks_for(together, 1), blocks_for(rows, rows_per_tile), blocks_for(heads, together)};

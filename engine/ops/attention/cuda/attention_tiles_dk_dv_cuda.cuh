@@ -65,12 +65,13 @@ struct DkDvBlock {
   // Adds the terms of all queries that see a key of the block, in all heads of the group.
   __device__ void accumulate() {
     AttentionHead first = head(0);
-    k.copy(first.key_row(in.a.k_BGKD, first_key), first.K - first_key, first.D);
-    v.copy(first.key_row(in.a.v_BGKD, first_key), first.K - first_key, first.D);
     TileSpan keys{first_key, first_key + kKeys < first.K ? first_key + kKeys : first.K};
     TileSpan bounds = first.range().query_bounding_range(first.positions({0, first.T}), keys);
     int first_tile = (bounds.begin - first.shift) / kQueries,
         end_tile = bounds.empty() ? first_tile : (bounds.end - first.shift + kQueries - 1) / kQueries;
+    if (end_tile <= first_tile) return;
+    k.copy(first.key_row(in.a.k_BGKD, first_key), first.K - first_key, first.D);
+    v.copy(first.key_row(in.a.v_BGKD, first_key), first.K - first_key, first.D);
     // All queries of the tiles [full_begin, full_end) exist and see all keys.
     int last_of_first_key = first.range().last(first_key) - first.shift,
         full_queries = last_of_first_key < first.T ? last_of_first_key + 1 : first.T,
@@ -78,7 +79,7 @@ struct DkDvBlock {
     if (full_begin < first_tile) full_begin = first_tile;
     if (full_begin > end_tile) full_begin = end_tile;
 
-    if (end_tile > first_tile) copy_queries(first, first_tile * kQueries);
+    copy_queries(first, first_tile * kQueries);
     for (int h = 0; h < in.a.queries_per_key_head; ++h) {
       for (int tile = first_tile; tile < end_tile;) {
         for (; tile >= full_begin && tile < full_end; ++tile) add_tile<true>(h, tile, first_tile, end_tile);
