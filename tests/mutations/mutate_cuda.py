@@ -110,8 +110,6 @@ CONDITIONS = [("engine/cuda/elements.cuh", "if (i < count) ", ""),
               (f"{HOPPER}_dk_dv_cuda.cuh", "tile.first_t >= full.begin && ", ""),
               (f"{HOPPER}_dk_dv_cuda.cuh", " && tile.first_t + kQueries <= full.end", ""),
               (f"{HOPPER}_dk_dv_cuda.cuh", "last < first.T ? last + 1 : first.T", "first.T"),
-              (f"{HOPPER}_dk_dv_cuda.cuh", "first_key + kKeys < first.K ? first_key + kKeys : first.K",
-               "first_key + kKeys"),
               (f"{HOPPER}_dk_dv_cuda.cuh", "key < head.K ? head.key_row(x_BGKD, key) : nullptr",
                "head.key_row(x_BGKD, key)")]
 # Which tests look at what the kernels of several operations share.

@@ -33,8 +33,7 @@ struct HopperDkDv {
   __device__ HopperDkDv(const Op& op, const AttentionBackward<bf16>& in, const BlockPlace& place, int consumer)
       : op(op), in(in), b(place.b), g(place.h), first_key(place.tile * kKeys), consumer(consumer) {
     AttentionHead first = head(0);
-    TileSpan keys{first_key, first_key + kKeys < first.K ? first_key + kKeys : first.K};
-    TileSpan bounds = first.range().query_bounding_range(first.positions({0, first.T}), keys);
+    TileSpan bounds = first.range().query_bounding_range(first.positions({0, first.T}), {first_key, first_key + kKeys});
     queries = {(bounds.begin - first.shift) / kQueries * kQueries, bounds.end - first.shift};
   }
 
