@@ -157,6 +157,10 @@ TEST_CASE("attention in tiles: several documents in a sequence") {
   check<SigmoidLogN>({.T = 199, .D = 64, .extra = Extra::bias, .B = 2, .first_position = 63, .documents = 0});
 }
 
+TEST_CASE("attention in tiles: rows with one key, whose weight is at the end of a clip") {
+  for (std::int64_t D : {64, 128}) check<ClippedSoftmax>({.T = 70, .D = D, .extra = Extra::bias, .B = 2, .H = 8});
+}
+
 TEST_CASE("attention in tiles: large scores") {
   check<Softmax>({.T = 70, .D = 64, .deviation = 40});
   check<Softpick>({.T = 70, .D = 64, .extra = Extra::everything, .deviation = 40});

@@ -137,7 +137,12 @@ struct AttentionWeights {
   __device__ float ds(FastFloat s, float da, float dz_D) const { return ds_at(s - row.m, da, dz_D); }
 
   // The same as functions of x = s - m.
-  __device__ FastFloat w_at(FastFloat x) const { return row.g(x) * inverse_z; }
+  __device__ FastFloat w_at(FastFloat x) const {
+    FastFloat w = row.g(x) * inverse_z;
+    // Rounded above 1, the weight of a row's only key would be at the other side of a clip. NaN stays NaN.
+    if constexpr (HasPost<Op> && DividesBySum<Op>) w = w > FastFloat(1.0f) ? FastFloat(1.0f) : w;
+    return w;
+  }
   __device__ float a_at(FastFloat x) const { return float(row.post(w_at(x))); }
   // dw = post'(w) da
   __device__ FastFloat dw_at(FastFloat x, FastFloat da) const { return HasPost<Op> ? row.dpost(w_at(x)) * da : da; }
@@ -172,10 +177,10 @@ struct TileWeights {
   }
   __device__ FastFloat dw(FastFloat x, FastFloat da) const { return HasPost<Op> ? of_row.row.dpost(w(x)) * da : da; }
   __device__ float a(FastFloat x) const { return float(of_row.row.post(w(x))); }
-  // w (dw - z' D) of an exponential
+  // w (da - z' D) of an exponential
   __device__ float ds(FastFloat x, float da, float dz_D) const {
     if constexpr (IsExponential<Op>)
-      return float(w(x) * (dw(x, da) - dz_D));
+      return float(w(x) * (da - dz_D));
     else
       return of_row.ds_at(x, da, dz_D);
   }

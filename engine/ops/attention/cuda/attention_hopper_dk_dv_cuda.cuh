@@ -21,7 +21,7 @@ struct HopperDkDv {
   using Ring = HopperRing<kWidth, 3 * kQueries + kQueries + kKeys>;
 
   // Where registers allow: the scores of the next tile are computed during the weights of this one, and dv during ds.
-  static constexpr bool kAhead = kWidth == 64, kOverlaps = kWidth < 128 || (IsExponential<Op> && !HasPost<Op>);
+  static constexpr bool kAhead = kWidth == 64, kOverlaps = kWidth < 128 || IsExponential<Op>;
 
   const Op& op;
   const AttentionBackward<bf16>& in;
@@ -173,8 +173,9 @@ struct HopperDkDv {
     int n = tile.n;
     Fragment da;
     Shifts shifts;
-    if constexpr (kAhead) load_shifts(n, shifts);
-    if constexpr (!kAhead) {
+    if constexpr (kAhead) {
+      load_shifts(n, shifts);
+    } else {
       ring.wait_for_stage(n);
       start_dots(s, n, 0);
     }
@@ -291,10 +292,9 @@ __global__ void __launch_bounds__((1 + kConsumers) * kWarpgroup, 1)
     attention_hopper_dk_dv_kernel(Op op, AttentionBackward<bf16> in, SINK_GRID_CONSTANT TensorMaps queries,
                                   SINK_GRID_CONSTANT TensorMaps keys, bf16* dk_BGKD, bf16* dv_BGKD) {
   using DkDv = HopperDkDv<Op, kWidth>;
-  BlockPlace place(static_cast<int>(in.a.G));
+  BlockPlace place(static_cast<int>(in.a.G));  // the most queries see the first keys, whose blocks start first
   if (threadIdx.x == 0) typename DkDv::Ring().init_barriers();
   sync_block();
-  // The most queries see the first keys, so their blocks start first.
   if (threadIdx.x < kWarpgroup) {
     decrease_registers<24>();
     if (threadIdx.x < kWarp) DkDv(op, in, place, 0).load_tiles(place, queries.of, keys.of);

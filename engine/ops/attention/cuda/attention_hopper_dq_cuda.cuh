@@ -174,34 +174,35 @@ struct HopperDq : DqQueries<Op> {
     });
   }
 
-  // dq_i += sum_j ds_ij k_j. The dots of a tile are computed while the ds of the one before are.
+  // dq_i += sum_j ds_ij k_j. kAhead: two tiles are in registers, so that one can be multiplied during the ds of the
+  // other.
   __device__ __forceinline__ void accumulate_dq() {
     int n = 0, count = tiles.count();
-    if constexpr (!kAhead) {
+    if constexpr (kAhead) {
+      Dots even, odd;  // of the tiles with these numbers
+      wait_for_dots(use(0), even);
+      for (; n + 2 < count; n += 2) {
+        add_tile<true>(n, even, odd);
+        add_tile<true>(n + 1, odd, even);
+      }
+      if (n + 1 < count) {
+        add_tile<true>(n, even, odd);
+        add_tile<false>(n + 1, odd, even);
+      } else {
+        add_tile<false>(n, even, odd);
+      }
+    } else {
       for (; n < count; ++n) {
         Dots dots;
         wait_for_dots(use(n), dots);
         add_tile<false>(n, dots, dots);
       }
-      return;
-    }
-    Dots even, odd;
-    wait_for_dots(use(0), even);
-    for (; n + 2 < count; n += 2) {
-      add_tile<true>(n, even, odd);
-      add_tile<true>(n + 1, odd, even);
-    }
-    if (n + 1 < count) {
-      add_tile<true>(n, even, odd);
-      add_tile<false>(n + 1, odd, even);
-    } else {
-      add_tile<false>(n, even, odd);
     }
   }
   // The use of a stage that has the n-th tile.
   __device__ int use(int n) const { return kHasPassForD ? tiles.count() + n : n; }
 
-  // Adds the n-th tile, whose dots are known, and computes those of the next one.
+  // Adds the n-th tile, whose dots are known. kHasNext: meanwhile computes those of the next one.
   template <bool kHasNext>
   __device__ __forceinline__ void add_tile(int n, Dots& dots, Dots& next) {
     if constexpr (kHasNext) start_dots(use(n + 1), next);

@@ -19,9 +19,10 @@ concept HasSeparateNormalizer = Op::has_separate_normalizer;
 template <class Op>
 concept HasPost = Op::has_post;
 
-// Shift::row_max says that g(x) is a multiple of e^x; of the operations that have one sum it is e^x.
+// Shift::row_max says that g(x) is a multiple of e^x; of these operations it is e^x, and a = e^(x - log z). Not of
+// those with a post, whose derivative jumps: all kernels must round w alike.
 template <class Op>
-concept IsExponential = ShiftsByMax<Op> && DividesBySum<Op> && !HasSeparateNormalizer<Op>;
+concept IsExponential = ShiftsByMax<Op> && DividesBySum<Op> && !HasSeparateNormalizer<Op> && !HasPost<Op>;
 
 // The object that has g, r and z for a row with shift m: op.row(m), or the operation itself.
 template <class Op, class R>
