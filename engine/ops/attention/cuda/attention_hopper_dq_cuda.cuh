@@ -179,7 +179,7 @@ struct HopperDq : DqQueries<Op> {
   __device__ __forceinline__ void accumulate_dq() {
     int n = 0, count = tiles.count();
     if constexpr (kAhead) {
-      Dots even, odd;  // of the tiles with these numbers
+      Dots even, odd;  // of an even tile and of an odd one
       wait_for_dots(use(0), even);
       for (; n + 2 < count; n += 2) {
         add_tile<true>(n, even, odd);
