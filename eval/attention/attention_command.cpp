@@ -21,6 +21,7 @@ struct AttentionOptions {
   std::string model;
   InputOptions given;
   std::string out;
+  std::int64_t lens_tokens = 32;
   bool json = false, force = false;
   ComputeOptions compute;
 };
@@ -75,10 +76,9 @@ int run_view(const AttentionOptions& options, const Ablation& ablation) {
   if (!options.given.any()) throw Error("view needs --text, --text-file or --tokens; see --help", Exit::usage);
   require_output(options.out, view_page_kind(), options.force);
   const ReadText text = read_text(options, ablation);
-  ViewMaps maps(text.model->sizes(), text.tokens_1T.dim(1));
-  const AttentionSummary summary =
-      summarise_attention(*text.model, text.tokens_1T, [&](const Tensor& weights_TT) { maps.add(weights_TT); });
-  const std::string page = view_page(summary, text.labels, maps);
+  ViewContent content(*text.model, text.tokens_1T.dim(1), options.lens_tokens);
+  const AttentionSummary summary = summarise_attention(*text.model, text.tokens_1T, &content);
+  const std::string page = view_page(summary, text.labels, content);
   write_file_atomically(options.out, page);
   std::printf("%s, %.2f MB\n", printable(options.out).c_str(), static_cast<double>(page.size()) / 1e6);
   return 0;
@@ -115,10 +115,14 @@ EvalCommand view_command(CLI::App& app, const Ablation& ablation) {
   CLI::App* command = app.add_subcommand(
       "view",
       "Draws the attention patterns of a text. Writes one page that needs no network: all heads are small maps, "
-      "sorted by layer or by sink; a click opens one with its tokens, lines from token to token, and the lengths "
-      "of values and of the residual stream. Texts have at most 1024 tokens; patterns of long ones are pooled.");
+      "sorted by layer or by sink; a click opens one with its tokens, lines from token to token, the prediction after "
+      "each layer (logit lens), and the lengths of values and of the residual stream. Texts have at most 1024 tokens; "
+      "patterns of long ones are pooled.");
   add_text_and_machine(command, *options);
   command->add_option("--out", options->out, "the page to write")->capture_default_str();
+  command->add_option("--lens-tokens", options->lens_tokens, "logit lens of the last tokens; 0: none")
+      ->capture_default_str()
+      ->check(CLI::NonNegativeNumber);
   command->add_flag("--force", options->force, "let --out replace a file that is no such page");
   command->footer("Example:\n  sinklab view SmolLM2-135M.gguf --text-file speech.txt --out speech.html");
   return {command, [options, ablation] { return run_view(*options, ablation); }};

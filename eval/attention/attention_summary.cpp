@@ -74,13 +74,14 @@ std::vector<double> vector_norms(const Tensor& x, std::int64_t T) {
 }
 
 struct SummaryHooks final : HiddenStateHooks {
-  SummaryHooks(AttentionSummary& summary, std::int64_t extra_tokens, const PatternVisitor& visit)
+  SummaryHooks(AttentionSummary& summary, std::int64_t extra_tokens, SummaryVisitor& visitor)
       : summary(summary),
         extra_tokens(extra_tokens),
         T(static_cast<std::int64_t>(summary.tokens_T.size())),
-        visit(visit) {}
+        visitor(visitor) {}
 
-  void hidden_state(std::int64_t, const Tensor& x_BTC) override {
+  void hidden_state(std::int64_t l, const Tensor& x_BTC) override {
+    visitor.hidden_state(l, x_BTC);
     summary.hidden_norm_LT.push_back(vector_norms(x_BTC, T));
   }
 
@@ -102,7 +103,7 @@ struct SummaryHooks final : HiddenStateHooks {
         head.head = first + n;
       });
       for (auto& [head, weights_TT] : computed) {
-        if (visit) visit(weights_TT);
+        visitor.pattern(weights_TT);
         summary.head_LH.push_back(std::move(head));
       }
     }
@@ -110,7 +111,7 @@ struct SummaryHooks final : HiddenStateHooks {
 
   AttentionSummary& summary;
   std::int64_t extra_tokens, T;
-  const PatternVisitor& visit;
+  SummaryVisitor& visitor;
 };
 
 double mean_over_heads(const std::vector<HeadSummary>& heads, auto&& value) {
@@ -151,14 +152,15 @@ std::pair<double, std::int64_t> AttentionSummary::massive_ratio() const {
   return largest;
 }
 
-AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T, const PatternVisitor& visit) {
+AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T, SummaryVisitor* visitor) {
   const Sizes& sizes = model.sizes();
   AttentionSummary summary;
   for (std::int32_t id : view<std::int32_t, 2>(tokens_1T)) summary.tokens_T.push_back(id);
   summary.layers = sizes.layers;
   summary.heads = sizes.heads;
   if (model.extra_tokens() > 0) summary.extra = Evaluation::Extra::token;
-  SummaryHooks hooks(summary, model.extra_tokens(), visit);
+  SummaryVisitor none;
+  SummaryHooks hooks(summary, model.extra_tokens(), visitor ? *visitor : none);
   const auto T = static_cast<std::int64_t>(summary.tokens_T.size());
   if (T > std::max<std::int64_t>(1, sizes.prefix))
     summary.loss =

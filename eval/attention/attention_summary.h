@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <limits>
 #include <utility>
 #include <vector>
@@ -48,12 +47,19 @@ struct AttentionSummary {
   std::pair<double, std::int64_t> massive_ratio() const;
 };
 
+// Sees what a summary is computed from, in the order of the forward pass.
+struct SummaryVisitor {
+  virtual ~SummaryVisitor() = default;
+  // The residual stream, numbered as hidden_norm_LT; P positions are the extra tokens of the model and the text.
+  virtual void hidden_state(std::int64_t /*l*/, const Tensor& /*x_1PC*/) {}
+  // The proxy weights of one head after the other, F64 between tokens of the text.
+  virtual void pattern(const Tensor& /*weights_TT*/) {}
+};
+
 // Runs the model over tokens_1T, I32 of at most kLongestSummary tokens. As many attention patterns as there are
-// threads are in memory at a time. `visit` sees the proxy weights of each head in turn, F64 (T, T) between tokens of
-// the text, before they are released.
+// threads are in memory at a time.
 inline constexpr std::int64_t kLongestSummary = 1024;
-using PatternVisitor = std::function<void(const Tensor& weights_TT)>;
-AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T, const PatternVisitor& visit = {});
+AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_1T, SummaryVisitor* visitor = nullptr);
 
 // A token other than the first that is a sink in some heads: alpha_k above the study's threshold of 0.3. Only tokens
 // that at least 8 queries and a quarter of all see count: the last ones have a large alpha_k from their own row alone.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 
 #include "engine/io/html.h"
@@ -24,6 +25,22 @@ std::string base64(const std::string& bytes) {
     for (std::size_t d = 0; d < 4; ++d) text += n + d <= bytes.size() ? kDigits[group >> (18 - 6 * d) & 63u] : '=';
   }
   return text;
+}
+
+// {"words": the predicted tokens, "cells": [l][n] of [index of the word, probability]}
+nlohmann::json lens_json(const std::vector<std::vector<Prediction>>& lens_LN, const SummaryLabels& labels) {
+  nlohmann::json words = nlohmann::json::array(), cells = nlohmann::json::array();
+  std::map<std::int32_t, std::size_t> index_of;
+  for (const std::vector<Prediction>& layer : lens_LN) {
+    nlohmann::json row = nlohmann::json::array();
+    for (const Prediction& best : layer) {
+      const auto [place, is_new] = index_of.emplace(best.token, words.size());
+      if (is_new) words.push_back(labels.token_text(best.token));
+      row.push_back({place->second, best.probability});
+    }
+    cells.push_back(row);
+  }
+  return {{"words", words}, {"cells", cells}};
 }
 
 }  // namespace
@@ -53,7 +70,14 @@ void ViewMaps::add(const Tensor& weights_TT) {
   base64_LH_.push_back(base64(bytes));
 }
 
-std::string view_page(const AttentionSummary& summary, const SummaryLabels& labels, const ViewMaps& maps) {
+void ViewContent::hidden_state(std::int64_t, const Tensor& x_1PC) {
+  if (lens_tokens_ == 0) return;
+  const std::int64_t P = x_1PC.dim(1), C = x_1PC.dim(2);
+  lens_LN_.push_back(lens_predictions(model_, x_1PC.slice((P - lens_tokens_) * C, {1, lens_tokens_, C}).clone()));
+}
+
+std::string view_page(const AttentionSummary& summary, const SummaryLabels& labels, const ViewContent& content) {
+  const ViewMaps& maps = content.maps();
   using json = nlohmann::json;
   const bool extra = summary.extra != Evaluation::Extra::none;
   json alpha = json::array(), star = json::array(), self = json::array(), texts = json::array(), sinks = json::array();
@@ -79,7 +103,8 @@ std::string view_page(const AttentionSummary& summary, const SummaryLabels& labe
                   {"even", summary.even_alpha_1},
                   {"row_sum", row_sum},
                   {"hidden", summary.hidden_norm_LT},
-                  {"value", summary.value_norm_LT}};
+                  {"value", summary.value_norm_LT},
+                  {"lens", lens_json(content.lens_LN(), labels)}};
   return fill(eval_file("view.html"), {{"model", escape(labels.model)},
                                        {"summary", escape(attention_table(summary, labels))},
                                        {"style", eval_file("view.css")},

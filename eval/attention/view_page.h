@@ -1,11 +1,13 @@
 // One self-contained page of all attention patterns of a text: eval_<ablation> view.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 #include "engine/io/output_kind.h"
 #include "eval/attention/attention_output.h"
+#include "eval/lens/logit_lens.h"
 
 namespace sink {
 
@@ -28,7 +30,28 @@ class ViewMaps {
   std::vector<std::string> base64_LH_;
 };
 
-std::string view_page(const AttentionSummary& summary, const SummaryLabels& labels, const ViewMaps& maps);
+// What a page holds besides the summary.
+class ViewContent final : public SummaryVisitor {
+ public:
+  // The logit lens is of the last `lens_tokens` tokens, or of all if there are fewer.
+  ViewContent(const LanguageModel& model, std::int64_t T, std::int64_t lens_tokens)
+      : model_(model), maps_(model.sizes(), T), lens_tokens_(std::min(T, lens_tokens)) {}
+
+  void hidden_state(std::int64_t l, const Tensor& x_1PC) override;
+  void pattern(const Tensor& weights_TT) override { maps_.add(weights_TT); }
+
+  const ViewMaps& maps() const { return maps_; }
+  // [l][n]: l as in hidden_norm_LT, n of the last tokens; empty without any.
+  const std::vector<std::vector<Prediction>>& lens_LN() const { return lens_LN_; }
+
+ private:
+  const LanguageModel& model_;
+  ViewMaps maps_;
+  std::int64_t lens_tokens_;
+  std::vector<std::vector<Prediction>> lens_LN_;
+};
+
+std::string view_page(const AttentionSummary& summary, const SummaryLabels& labels, const ViewContent& content);
 
 OutputKind view_page_kind();
 

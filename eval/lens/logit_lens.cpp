@@ -24,18 +24,38 @@ struct Streams final : HiddenStateHooks {
 };
 
 template <class R>
+Prediction prediction_of(std::span<const R> logits, double lse) {
+  const auto best = std::max_element(logits.begin(), logits.end());
+  return {static_cast<std::int32_t>(best - logits.begin()), std::exp(static_cast<double>(*best) - lse)};
+}
+
+template <class R>
 LensCell cell_of(std::span<const R> logits, std::span<const R> last, std::int32_t next) {
   const double lse = log_sum_exp(logits), lse_last = log_sum_exp(last);
-  const auto best = std::max_element(logits.begin(), logits.end());
+  const Prediction best = prediction_of(logits, lse);
   const auto log_p = as_doubles(last) - lse_last, log_q = as_doubles(logits) - lse;
-  return {.token = static_cast<std::int32_t>(best - logits.begin()),
-          .probability = std::exp(static_cast<double>(*best) - lse),
+  return {.token = best.token,
+          .probability = best.probability,
           .loss = next < 0 ? std::numeric_limits<double>::quiet_NaN()
                            : lse - static_cast<double>(logits[static_cast<std::size_t>(next)]),
           .divergence = xt::sum(xt::exp(log_p) * (log_p - log_q))()};
 }
 
 }  // namespace
+
+std::vector<Prediction> lens_predictions(const LanguageModel& model, const Tensor& x_1TC) {
+  const Tensor logits_1TV = model.lens_logits(x_1TC).to(Device::cpu);
+  const std::int64_t T = logits_1TV.dim(1), V = logits_1TV.dim(2);
+  std::vector<Prediction> best_T(static_cast<std::size_t>(T));
+  with_real(logits_1TV.dtype(), [&](auto zero) {
+    using R = decltype(zero);
+    parallel_for(T, [&](std::int64_t t) {
+      const std::span<const R> logits(logits_1TV.data<R>() + t * V, static_cast<std::size_t>(V));
+      best_T[static_cast<std::size_t>(t)] = prediction_of(logits, log_sum_exp(logits));
+    });
+  });
+  return best_T;
+}
 
 Lens logit_lens(const LanguageModel& model, const Tensor& tokens_1T) {
   Streams streams(model.extra_tokens());

@@ -19,6 +19,13 @@ struct LensCell {
 // [l][t]: l = 0 is the embedding with positions, l the output of block l - 1; t counts tokens of the text.
 using Lens = std::vector<std::vector<LensCell>>;
 
+// The most probable next token at each position of a residual stream after some layer.
+struct Prediction {
+  std::int32_t token = 0;  // the first of equals
+  double probability = 0;
+};
+std::vector<Prediction> lens_predictions(const LanguageModel& model, const Tensor& x_1TC);
+
 // tokens_1T: I32, one sequence.
 Lens logit_lens(const LanguageModel& model, const Tensor& tokens_1T);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Opens a page of `sinklab view` in headless Chromium and uses it: the weights are those of `explain`, every map is drawn,
-keys and choices do what they say, nothing is wider than a phone, nothing complains.
+"""Opens a page of `sinklab view` in headless Chromium and uses it: weights are those of `explain`, predictions those of
+`lens`, every map is drawn, keys and choices do what they say, nothing is wider than a phone, nothing complains.
 
     view_in_browser.py BUILD_FOLDER [FOLDER_FOR_SCREENSHOTS]     exit 77: no Chromium here
 """
@@ -68,6 +68,18 @@ def main():
                     for key in explained["keys"]:
                         expect(abs(row[key["j"]] - key["a"]) < 0.004, f"head {n}, query {query}, key {key['j']}: {row[key['j']]}"
                                f" on the page, {key['a']} in the JSON of explain")
+            lens = json.loads(command(build, "lens", MODEL, "--tokens", tokens, "--json"))["lens"]
+            for query in range(10):
+                browser.evaluate(f"setQuery({query})")
+                shown = browser.evaluate("[...document.querySelectorAll('#lens button')].map((b) => b.title)")
+                cells = browser.evaluate(f"data.lens.cells.map((row) => [data.lens.words[row[{query}][0]], row[{query}][1]])")
+                expect(len(shown) == len(lens), f"{len(shown)} layers in the logit lens, {len(lens)} in the JSON of lens")
+                for layer, (title, (word, probability)) in enumerate(zip(shown, cells)):
+                    best = lens[layer][query]
+                    expect(word == best["text"] and f"\u201c{word}\u201d" in title and abs(probability - best["probability"]) < 1e-4,
+                           f"lens after {layer}, token {query}: {title} {probability}, {best} in the JSON of lens")
+            browser.evaluate("document.querySelectorAll('#lens button')[2].click()")
+            expect(browser.evaluate(STATE)["name"].startswith("Layer 1"), "a click on a layer of the lens does not choose it")
             browser.evaluate("choose(0)")
             browser.key("ArrowRight")
             expect(browser.evaluate(STATE)["name"] == "Layer 0, head 1", "the right arrow does not choose the next head")

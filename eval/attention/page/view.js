@@ -37,7 +37,8 @@ function drawInto(canvas, h) {
   context.putImageData(image, 0, 0);
 }
 
-const label = (t) => data.tokens[t].replace(/ /g, "\u00b7");
+const shown = (text) => text.replace(/ /g, "\u00b7").replace(/\n/g, "\u21b5");
+const label = (t) => shown(data.tokens[t]);
 const quoted = (t) => "\u201c" + data.tokens[t] + "\u201d";
 const percent = (x) => (100 * x).toFixed(x < 0.0995 ? 1 : 0) + " %";
 // The tokens of a row or column of the map.
@@ -154,7 +155,40 @@ function setQuery(i) {
   query = i;
   drawMap();
   drawTokens();
+  drawLens();
   drawLines();
+}
+
+// The background of a word: the darker, the larger its weight.
+function paint(button, weight) {
+  const [r, g, b] = colour(weight);
+  button.style.background = `rgb(${r},${g},${b})`;
+  button.style.color = (weight > 0.25) !== dark.matches ? "#fff" : dark.matches && weight <= 0.25 ? "#e6e9ed" : "#14171b";
+}
+
+// The prediction after each layer at the chosen query, of a cell at its last token; a click chooses the layer.
+function drawLens() {
+  const { words, cells } = data.lens, box = byId("lens"), t = Math.min(T, (query + 1) * data.cell) - 1;
+  box.replaceChildren();
+  const at = cells.length ? t - (T - cells[0].length) : -1;
+  byId("lens-note").textContent = at >= 0 ? `After ${quoted(t)} (${t + 1}), with its probability; a click chooses the layer.`
+    : `The page has the logit lens of ${cells.length ? `the last ${cells[0].length} tokens` : "no token"}; --lens-tokens sets how many.`;
+  if (at < 0) return;
+  cells.forEach((row, l) => {
+    const [word, probability] = row[at], button = document.createElement("button");
+    const name = document.createElement("small"), value = document.createElement("small");
+    const where = l === 0 ? "embedding" : `layer ${l - 1}`;
+    button.type = "button";
+    name.textContent = `${l === 0 ? "emb" : l - 1} `;
+    value.textContent = ` ${percent(probability)}`;
+    button.append(name, shown(words[word]), value);
+    button.title = `${where}: \u201c${words[word]}\u201d ${percent(probability)}`;
+    button.setAttribute("aria-label", button.title);
+    button.setAttribute("aria-current", String(l - 1 === Math.floor(head / data.heads)));
+    paint(button, probability);
+    button.addEventListener("click", () => choose(Math.max(0, l - 1) * data.heads + head % data.heads));
+    box.append(button);
+  });
 }
 
 function drawTokens() {
@@ -164,9 +198,7 @@ function drawTokens() {
     const button = document.createElement("button"), k = Math.floor(t / data.cell), weight = weights[query * n + k];
     button.type = "button";
     button.textContent = label(t);
-    const [r, g, b] = colour(weight);
-    button.style.background = `rgb(${r},${g},${b})`;
-    button.style.color = (weight > 0.25) !== dark.matches ? "#fff" : dark.matches && weight <= 0.25 ? "#e6e9ed" : "#14171b";
+    paint(button, weight);
     if (k === query) button.className = "query";
     else if (!data.square && k > query) button.className = "unseen";
     button.title = `${span(query)} looks at ${span(k)}: ${percent(weight)}`;
@@ -229,6 +261,7 @@ function drawHead() {
   byId("facts").textContent = facts;
   drawMap();
   drawTokens();
+  drawLens();
   drawLines();
   drawTracks();
 }
