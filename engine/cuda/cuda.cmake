@@ -55,14 +55,14 @@ if(cuda STREQUAL "EMULATED")
   sink_emulated_kernels(sink_selftest_kernels "${SINK_KERNEL_FLAGS}" ${selftest_kernels})
   set(attention_kernel_objects $<TARGET_OBJECTS:sink_attention_kernels>)
   target_sources(sink_engine PRIVATE $<TARGET_OBJECTS:sink_kernels> ${emulator})
-  target_include_directories(sink_engine PUBLIC tests/support/nccl_mock)  # a mock of NCCL
+  target_include_directories(sink_engine PUBLIC $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/tests/support/nccl_mock>)  # a mock of NCCL
   target_link_libraries(sink_engine PUBLIC Boost::context ${CMAKE_DL_LIBS})
   set(SINK_CUDA_LIBRARIES -lboost_context)
   # Kernels with AddressSanitizer and UBSan, for programs of tests/CMakeLists.txt whose other sources have neither.
   if(SINK_TESTS AND CMAKE_BUILD_TYPE STREQUAL Release)
     set(seen ${kernels} ${selftest_kernels})
     foreach(op Softmax ClippedSoftmax)
-      list(APPEND seen ${CMAKE_BINARY_DIR}/generated/attention_${op}_cuda.cu)
+      list(APPEND seen ${PROJECT_BINARY_DIR}/generated/attention_${op}_cuda.cu)
     endforeach()
     sink_emulated_kernels(sink_kernels_asan "-fsanitize=address,undefined;-fno-sanitize=null;-fno-sanitize-recover=all"
                           ${seen})
@@ -120,10 +120,9 @@ else()
   target_sources(sink_engine PRIVATE $<TARGET_OBJECTS:sink_kernels> $<TARGET_OBJECTS:sink_hopper_kernels>)
   target_link_libraries(sink_engine PUBLIC CUDA::cudart CUDA::cublasLt)
   # Flags of g++ go through -Xcompiler. -Wpedantic warns about code that nvcc generates.
-  get_target_property(flags sink_flags INTERFACE_COMPILE_OPTIONS)
-  set(passed_on ${flags})
-  list(REMOVE_ITEM passed_on -Wpedantic)
-  list(JOIN passed_on "," passed_on)
+  list(JOIN code_flags "," passed_on)
+  set(flags "$<BUILD_INTERFACE:-Wall;-Wextra;-Wpedantic>;${code_flags}")
+  set(passed_on "-Xcompiler=$<BUILD_INTERFACE:-Wall,-Wextra,>${passed_on}")
   set_target_properties(sink_flags PROPERTIES INTERFACE_COMPILE_OPTIONS
-                        "$<$<COMPILE_LANGUAGE:C,CXX>:${flags}>;$<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=${passed_on}>")
+                        "$<$<COMPILE_LANGUAGE:C,CXX>:${flags}>;$<$<COMPILE_LANGUAGE:CUDA>:${passed_on}>")
 endif()

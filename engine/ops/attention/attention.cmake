@@ -48,17 +48,17 @@ foreach(line ${attention_lines})
   if(NOT SINK_ATTENTION_SET STREQUAL "all" AND NOT op IN_LIST SINK_ATTENTION_SET)
     continue()
   endif()
-  set(source ${CMAKE_BINARY_DIR}/generated/attention_${op}.cpp)
+  set(source ${PROJECT_BINARY_DIR}/generated/attention_${op}.cpp)
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
 "@attention_headers@namespace sink { SINK_ATTENTION_TEMPLATES(, @op@) SINK_ATTENTION_TRACE_TEMPLATE(, @op@) }
 ")
   list(APPEND attention_sources ${source})
-  set(source ${CMAKE_BINARY_DIR}/generated/attention_${op}_cuda.cu)
+  set(source ${PROJECT_BINARY_DIR}/generated/attention_${op}_cuda.cu)
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
 "@kernel_headers@namespace sink::cuda { SINK_ATTENTION_KERNEL_TEMPLATES(, @op@) }
 ")
   list(APPEND attention_kernels ${source})
-  set(source ${CMAKE_BINARY_DIR}/generated/attention_${op}_hopper.cu)
+  set(source ${PROJECT_BINARY_DIR}/generated/attention_${op}_hopper.cu)
   file(CONFIGURE OUTPUT ${source} @ONLY CONTENT
 "#include \"engine/ops/attention/cuda/attention_hopper_backward_cuda.cuh\"
 #include \"engine/ops/attention/cuda/attention_hopper_forward_cuda.cuh\"

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# The project in this folder against an installation of the build that this test belongs to, moved to another folder: it is
+# configured, built and run, and its values are those of train_op_sigmoid_none. A library that is missing is named by a
+# sentence. A project that adds the checkout has Sinklab's libraries and no program or test of it.
+#   consumer_test.sh BUILD COMPILER
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+source=$(pwd)
+build=$(cd "$1" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+fail() { echo "consumer_test: error: $1" >&2; exit 1; }
+# try COMMAND: prints its output only if it fails
+try() { "$@" >"$work/log" 2>&1 || { cat "$work/log" >&2; fail "$*"; }; }
+# configure NAME [arguments]: the project in $work/NAME
+configure() {
+  cmake -G Ninja -S tests/consumer -B "$work/$1" -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_COMPILER=$compiler" "${@:2}"
+}
+compiler=$2
+
+try cmake --install "$build" --prefix "$work/installed" --component development
+[ ! -e "$work/installed/bin" ] || fail "the component development has programs"
+mv "$work/installed" "$work/moved"
+! grep -rnF -e "$source/" -e "$build" -e "$work/installed" "$work/moved/lib/cmake" || fail "the package names folders of the build"
+
+# headers ROOT: of the libraries
+headers() { (cd "$1" && find engine autograd model eval train -name '*.h' -o -name '*.cuh' -o -name '*.def' | sort); }
+diff <(headers .) <(headers "$work/moved/include/sinklab") || fail "headers are missing (<)"
+
+try configure found "-DCMAKE_PREFIX_PATH=$work/moved"
+try ninja -C "$work/found"
+"$work/found/train_mine" >"$work/mine" || fail "train_mine failed"
+try "$build/train_op_sigmoid_none" --task bigram-backcopy --layers 1 --heads 2 --width 32 --feed-forward 48 --context 24 --batch 4 \
+  --steps 3 --warmup 0 --eval-sequences 8 --run "$work/run"
+{
+  grep -o '"train_loss": [^,]*' "$work/run/metrics.jsonl"
+  grep -oE '^ "(val_loss|alpha_1)": [^,]*' "$work/run/evaluation.json"
+} | tr -d '":' | sed 's/^ //' >"$work/ours"
+[ "$(wc -l <"$work/ours")" = 5 ] || fail "train_op_sigmoid_none wrote other keys"
+diff "$work/ours" "$work/mine" || fail "train_mine has other values than train_op_sigmoid_none (<)"
+
+! configure missing "-DCMAKE_PREFIX_PATH=$work/moved" -DCMAKE_DISABLE_FIND_PACKAGE_xtensor=ON >"$work/log" 2>&1 ||
+  fail "configured without xtensor"
+tr -s ' \n' ' ' <"$work/log" | grep -qF "Sinklab needs xtensor, which is not installed (package of Debian: libxtensor-dev)" ||
+  { cat "$work/log" >&2; fail "no sentence names xtensor"; }
+! configure version "-DCMAKE_PREFIX_PATH=$work/moved" -DSINKLAB_VERSION=0.2 >"$work/log" 2>&1 || fail "0.1 passed as 0.2"
+
+try configure added "-DSINKLAB_SOURCE=$source" -DSINK_CUDA=OFF -DSINK_MPI=OFF
+programs=$(ninja -C "$work/added" -t targets all | grep -E ': [A-Z]+_EXECUTABLE_LINKER' | grep -v '^train_mine:' || true)
+[ -z "$programs" ] || fail "an added checkout has programs: $programs"
+ninja -C "$work/added" -t commands all >"$work/log"
+grep -q 'attention_Sigmoid.cpp' "$work/log" || fail "an added checkout does not build the libraries"
+! grep -q 'ablation_baseline\|sink_report' "$work/log" || fail "an added checkout builds what the project does not link"
+try ninja -C "$work/added" CMakeFiles/train_mine.dir/main.cpp.o
+echo "consumer_test: an installed and an added Sinklab build the project, which computes what train_op_sigmoid_none does"
