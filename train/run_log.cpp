@@ -182,7 +182,9 @@ std::vector<std::pair<const char*, double>> values_of(const EvalRecord& e) {
                                  {"alpha_star_raw", star->alpha_raw}});
     if (star->extra_key_weight) values.emplace_back("extra_key_mass", *star->extra_key_weight);
   }
-  values.insert(values.end(), {{"row_mass", e.row_sum}, {"first_value_norm_ratio", e.first_value_norm_ratio}});
+  values.insert(values.end(), {{"row_mass", e.row_sum},
+                               {"first_value_norm_ratio", e.first_value_norm_ratio},
+                               {"massive_ratio", e.massive_ratio}});
   return values;
 }
 

@@ -22,6 +22,7 @@ struct EvalRecord {
   double alpha_1_max = 0;
   double row_sum = 0;  // without the extra key's part
   double first_value_norm_ratio = 0;
+  double massive_ratio = 0;  // |h_1| / mean |h_t| in the layer where it is largest
 
   // Of the extra key or sink token, where the model has one.
   struct Star {

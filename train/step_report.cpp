@@ -1,5 +1,7 @@
 #include "train/step_report.h"
 
+#include <algorithm>
+
 namespace sink {
 
 void StepReport::on_step(TrainingRun& run, const StepResult& result, const Evaluation* evaluation) {
@@ -34,7 +36,8 @@ EvalRecord record_of(const Evaluation& e) {
                     .alpha_1_raw = e.raw.alpha_1(),
                     .alpha_1_max = e.alpha_1_max,
                     .row_sum = e.row_sum,
-                    .first_value_norm_ratio = e.first_value_norm_ratio};
+                    .first_value_norm_ratio = e.first_value_norm_ratio,
+                    .massive_ratio = *std::ranges::max_element(e.massive_ratio)};
   if (!e.proxy.star) return record;
   record.star = {.sink = e.proxy.star->sink[kStudyEpsilon],
                  .sink_raw = e.raw.star->sink[kStudyEpsilon],

@@ -41,15 +41,16 @@ TEST_CASE("run log: a line has the keys and digits it promises") {
   record.skipped = true;
   record.train_loss = std::numeric_limits<double>::quiet_NaN();
   record.grad_norm = std::numeric_limits<double>::infinity();
-  record.evaluation = EvalRecord{4.5, 12.5, 3.25, 0.25, 0.125, 0.5, 0.75, 0.0625};
+  record.evaluation = EvalRecord{4.5, 12.5, 3.25, 0.25, 0.125, 0.5, 0.75, 0.0625, 2.5};
   auto object = nlohmann::json::parse(to_json(record));
   CHECK(object["train_loss"] == "nan");
   CHECK(object["grad_norm"] == "inf");
   CHECK(object["skipped"] == true);
-  const char* keys[] = {"val_loss",    "sink_1",      "sink_1_raw", "alpha_1",
-                        "alpha_1_raw", "alpha_1_max", "row_mass",   "first_value_norm_ratio"};
-  double values[] = {4.5, 12.5, 3.25, 0.25, 0.125, 0.5, 0.75, 0.0625};
-  for (int i = 0; i < 8; ++i) CHECK_MESSAGE(object[keys[i]] == values[i], keys[i]);
+  const char* keys[] = {"val_loss",     "sink_1",      "sink_1_raw", "alpha_1",
+                        "alpha_1_raw",  "alpha_1_max", "row_mass",   "first_value_norm_ratio",
+                        "massive_ratio"};
+  double values[] = {4.5, 12.5, 3.25, 0.25, 0.125, 0.5, 0.75, 0.0625, 2.5};
+  for (int i = 0; i < 9; ++i) CHECK_MESSAGE(object[keys[i]] == values[i], keys[i]);
   for (const char* key : {"sink_star", "alpha_star", "extra_key_mass"}) CHECK_FALSE(object.contains(key));
 
   record.evaluation->star = {.sink = 25, .sink_raw = 24, .alpha = 0.5, .alpha_raw = 0.375};

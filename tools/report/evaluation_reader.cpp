@@ -13,7 +13,8 @@ namespace {
 using nlohmann::json;
 constexpr std::size_t kMaxWeights = std::size_t{1} << 26;  // of all maps of a file: 512 MiB
 constexpr std::size_t kMaxInterventions = 1000;
-constexpr std::size_t kMaxNameLength = 40;  // of an intervention
+constexpr double kOnsetSink = 10, kOnsetMassive = 3;  // percent; times the other positions
+constexpr std::size_t kMaxNameLength = 40;            // of an intervention
 
 constexpr const char* kScalars[] = {
     "alpha_1",    "alpha_1_raw",    "alpha_1_max", "alpha_star", "alpha_star_raw",
@@ -264,6 +265,17 @@ std::optional<LastMeasurement> last_measurement(const Curves& curves) {
     return last;
   }
   return std::nullopt;
+}
+
+void set_onsets(Run& run) {
+  if (!run.evaluation || !run.curves.contains("sink_1") || !run.curves.contains("massive_ratio")) return;
+  const auto first_step_above = [&](const char* name, double level) {
+    const Row &values = run.curves.at(name), &step = run.curves.at("step");
+    const auto above = std::ranges::find_if(values, [=](double value) { return value > level; });
+    return above == values.end() ? -1 : step[static_cast<std::size_t>(above - values.begin())];
+  };
+  run.evaluation->scalar["onset_sink_1"] = first_step_above("sink_1", kOnsetSink);
+  run.evaluation->scalar["onset_massive"] = first_step_above("massive_ratio", kOnsetMassive);
 }
 
 void read_interventions(const std::string& file, Run& run) {

@@ -20,6 +20,11 @@ struct LastMeasurement {
 // Of the curves; nothing before the first measurement.
 std::optional<LastMeasurement> last_measurement(const Curves& curves);
 
+// Adds to the run's evaluation the first measured step at which Sink_1 exceeds 10 %, `onset_sink_1`, and at which the
+// massive ratio exceeds 3, `onset_massive`; -1 where none does. Nothing where the curves have no massive ratio (older
+// programs). How fine the steps are is set by --eval-every.
+void set_onsets(Run& run);
+
 // Adds to the run's evaluation `change_removed_1`, `change_w4a4`, ... (nats) by the names in the file; nothing where
 // the file is of another step than the evaluation. Throws Error (Exit::bad_input).
 void read_interventions(const std::string& file, Run& run);

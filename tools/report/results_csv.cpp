@@ -146,6 +146,10 @@ CsvColumn over_even_column(const char* name, double EvenAttention::*member) {
                              [](const Cell&, ReadLine&) {}});
 }
 
+// Whether there is a column of this name only where a run has the value: the effect of an intervention on the loss,
+// "change_removed_1", and the step of an onset, "onset_sink_1".
+bool is_optional(const std::string& name) { return name.starts_with("change_") || name.starts_with("onset_"); }
+
 // Columns before those of interventions, before those of other epsilons, and the rest but for settings.
 constexpr const char* kLastBeforeChanges = "massive_ratio";
 constexpr const char* kLastBeforeEpsilons = "sink_3";
@@ -240,7 +244,7 @@ std::optional<CsvColumn> column_named(const std::string& name) {
     const std::optional<double> epsilon = parse_number<double>(std::string_view(name).substr(start.size()));
     return epsilon >= 0.0 && epsilon < kMaxValue ? std::optional(sink_column(i, epsilon)) : std::nullopt;
   }
-  if (name.starts_with("change_")) {  // "change_removed_1": the effect of an intervention on the loss
+  if (is_optional(name)) {
     constexpr std::size_t kMaxLength = 48;
     const bool plain =
         std::ranges::all_of(name, [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_'; });
@@ -338,7 +342,7 @@ std::string results_csv(const std::vector<Run>& runs) {
     if (!run.evaluation) continue;
     epsilons.insert(run.evaluation->sink_epsilon.begin(), run.evaluation->sink_epsilon.end());
     for (const auto& [name, value] : run.evaluation->scalar)
-      if (name.starts_with("change_")) changes.insert(name);
+      if (is_optional(name)) changes.insert(name);
   }
   for (const char* column : {"task", "ablation", "policies", "seed", "steps"}) settings.erase(column);
   std::vector<CsvColumn> columns;

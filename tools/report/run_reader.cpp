@@ -277,6 +277,7 @@ Run read_run_folder(const std::string& folder) {
       run.failure = text.substr(0, std::min(text.find('\n'), kMaxFailureLength));
     }
   }
+  set_onsets(run);
   run.attention = attention_of(run);
   return run;
 }

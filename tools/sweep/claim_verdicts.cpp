@@ -20,10 +20,22 @@ namespace {
 
 constexpr const char* kEven = "even";  // `against`: a model that spreads its attention evenly
 
+// By how many steps the sink is earlier than the massive activation; what never comes counts as coming at the last
+// step.
+double sink_lead(const report::Run& run) {
+  const auto step_of = [&](const char* onset) {
+    const double step = run.evaluation->get(onset);
+    return step < 0 ? static_cast<double>(run.steps) : step;
+  };
+  return step_of("onset_massive") - step_of("onset_sink_1");
+}
+
 // NaN where the run has no such value.
 double value_of(const report::Run& run, const std::string& measure) {
   const report::Evaluation& e = *run.evaluation;
   if (measure == "val_loss") return e.get("val_loss");
+  if (measure == "sink_lead") return sink_lead(run);
+  if (measure == "excess_massive") return e.get("massive_ratio") - 1;
   const EvenAttention ratio = report::alpha_over_even(run);
   if (measure == "excess_1") return ratio.alpha_1 - 1;
   if (measure == "excess_star") return ratio.alpha_star - 1;

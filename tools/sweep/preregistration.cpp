@@ -62,7 +62,8 @@ void add_claims(Reader& reader, const TomlSection& section, std::vector<Register
   static const std::map<std::string, Expected> kExpected{
       {"less", Expected::less}, {"greater", Expected::greater}, {"equal", Expected::equal}};
   static const std::map<std::string, std::string> kMeasures{
-      {"excess_1", "excess_1"}, {"excess_star", "excess_star"}, {"total", "total"}, {"val_loss", "val_loss"}};
+      {"excess_1", "excess_1"}, {"excess_star", "excess_star"}, {"total", "total"},
+      {"val_loss", "val_loss"}, {"sink_lead", "sink_lead"},     {"excess_massive", "excess_massive"}};
   RegisteredClaim claim;
   std::vector<std::string> runs;
   bool has_direction = false;
@@ -84,8 +85,10 @@ void add_claims(Reader& reader, const TomlSection& section, std::vector<Register
        {std::pair("says", claim.says.empty()), std::pair("family", claim.family.empty()),
         std::pair("study", claim.study.empty()), std::pair("run", runs.empty()), std::pair("expected", !has_direction)})
     if (missing) reader.add_problem(section.line, std::string("this claim has no key `") + key + "`");
-  if (claim.measure == "val_loss" && !claim.smallest)
-    reader.add_problem(section.line, "a claim on val_loss needs `smallest`, in nats");
+  static const std::map<std::string, const char*> kUnits{
+      {"val_loss", "in nats"}, {"sink_lead", "in steps"}, {"excess_massive", "a ratio"}};
+  if (const auto unit = kUnits.find(claim.measure); unit != kUnits.end() && !claim.smallest)
+    reader.add_problem(section.line, "a claim on " + claim.measure + " needs `smallest`, " + unit->second);
   for (const std::string& run : runs) {
     claim.run = run;
     claims.push_back(claim);

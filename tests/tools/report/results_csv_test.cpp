@@ -3,6 +3,7 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <filesystem>
 
 #include "tests/support/subprocess.h"
@@ -53,6 +54,31 @@ TEST_CASE("csv lines: RFC 4180, with the lines that fields begin on") {
   }
   const std::string commas(CsvLines::kMaxFields, ',');
   CHECK_THROWS_WITH(CsvLines(commas, "f.csv").next(fields), doctest::Contains("at most 1000 fields"));
+}
+
+TEST_CASE("results.csv: the steps at which a sink and a massive activation begin") {
+  const TemporaryFolder place;
+  const auto run = [&](const char* name, const std::string& metrics) {
+    std::filesystem::create_directories(place / name);
+    write_bytes(place / name + "/config.toml", "task = \"text\"\nseed = 3\nsteps = 75\n");
+    write_bytes(place / name + "/metrics.jsonl", metrics);
+    return report::read_run_folder(place / name);
+  };
+  const auto line = [](int step, double sink, double ratio) {
+    return R"({"step": )" + std::to_string(step) + R"(, "val_loss": 5, "sink_1": )" + std::to_string(sink) +
+           R"(, "massive_ratio": )" + std::to_string(ratio) + "}\n";
+  };
+  const std::string without_evaluation = "{\"step\": 26, \"train_loss\": 5}\n";
+  const std::vector<report::Run> runs{
+      run("both", line(25, 10, 3) + without_evaluation + line(50, 10.5, 3) + line(75, 0, 3.5)),
+      run("sink", line(25, 50, 1) + line(50, 0, 1)), run("older", "{\"step\": 25, \"val_loss\": 5, \"sink_1\": 50}\n")};
+  const std::vector<report::Run> read = read_results_csv(report::results_csv(runs), "f.csv");
+  REQUIRE(read.size() == 3);
+  CHECK(read[0].evaluation->get("onset_sink_1") == 50);
+  CHECK(read[0].evaluation->get("onset_massive") == 75);
+  CHECK(read[1].evaluation->get("onset_sink_1") == 25);
+  CHECK(read[1].evaluation->get("onset_massive") == -1);
+  CHECK(std::isnan(read[2].evaluation->get("onset_sink_1")));
 }
 
 TEST_CASE("results.csv read back: every number and setting that was written, to the digit") {

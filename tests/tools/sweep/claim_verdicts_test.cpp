@@ -97,6 +97,27 @@ TEST_CASE("claims: Holm's correction counts the claims of a family that are not 
   CHECK(of_three.p_of_family == doctest::Approx(3 * alone.p));
 }
 
+TEST_CASE("claims: a sink's lead over the massive activation; what never comes counts as coming at the last step") {
+  std::vector<report::Run> runs;
+  const double onsets[3][2] = {{2, 9}, {3, 9}, {2, -1}};  // of the sink, of the massive activation; of 10 steps
+  for (std::uint64_t seed : {1, 2, 3}) {
+    runs.push_back(run_of("baseline", seed, 3.0));
+    auto& scalar = runs.back().evaluation->scalar;
+    scalar["onset_sink_1"] = onsets[seed - 1][0], scalar["onset_massive"] = onsets[seed - 1][1];
+    scalar["massive_ratio"] = 3.5;
+  }
+  const auto judged = [&](const std::string& expected, const std::string& measure) {
+    const std::string more = "against = \"even\"\nsmallest = 1\nmeasure = \"" + measure + "\"\n";
+    return judge(registered(claim("baseline", expected, more)), {{"s", runs}}).front();
+  };
+  const JudgedClaim lead = judged("greater", "sink_lead");
+  CHECK(lead.difference.mean == doctest::Approx((7 + 6 + 8) / 3.0));
+  CHECK(lead.verdict == ClaimVerdict::replicated);
+  CHECK(judged("less", "excess_massive").difference.mean == doctest::Approx(2.5));
+  runs.back().evaluation->scalar.erase("onset_massive");
+  CHECK(judged("greater", "sink_lead").verdict == ClaimVerdict::not_run);
+}
+
 TEST_CASE("claims: the total of an extra key and the first token") {
   std::vector<report::Run> runs{run_of("baseline", 1, 3.0), run_of("baseline", 2, 3.1), run_of("baseline", 3, 2.9)};
   for (std::uint64_t seed : {1, 2, 3}) runs.push_back(run_of("x", seed, 0.5, 4, 4 + 0.01 * static_cast<double>(seed)));
@@ -149,5 +170,6 @@ TEST_CASE("claims: the repository's file is read, and what is wrong in a file is
   CHECK(message(kHead + claim("x", "less", "sed = 1\n")).find("unknown key `sed`") != std::string::npos);
   CHECK(message(kHead + "[[claim]]\nrun = \"x\"\n").find("has no key `says`") != std::string::npos);
   CHECK(message(kHead + claim("x", "less", "measure = \"val_loss\"\n")).find("needs `smallest`") != std::string::npos);
+  CHECK(message(kHead + claim("x", "less", "measure = \"sink_lead\"\n")).find("in steps") != std::string::npos);
   CHECK(message("[judged]\nseeds = [1]\n").find("two or more") != std::string::npos);
 }
