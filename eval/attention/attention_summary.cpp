@@ -162,11 +162,13 @@ AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_
   SummaryVisitor none;
   SummaryHooks hooks(summary, model.extra_tokens(), visitor ? *visitor : none);
   const auto T = static_cast<std::int64_t>(summary.tokens_T.size());
-  if (T > std::max<std::int64_t>(1, sizes.prefix))
+  if (T > std::max<std::int64_t>(1, sizes.prefix)) {
     summary.loss =
         model.loss(given_tokens(tokens_1T, sizes.vocabulary, sizes.prefix), 1, {.hooks = &hooks}).value().item();
-  else
+    require_finite_loss(summary.loss);
+  } else {
     model.next_logits(tokens_1T, {.hooks = &hooks});
+  }
   const EvenAttention even = even_attention(sizes, T, summary.extra != Evaluation::Extra::none);
   summary.even_alpha_1 = even.alpha_1;
   summary.even_alpha_star = even.alpha_star;

@@ -91,6 +91,15 @@ class ColumnSumHooks final : public ForwardHooks {
 
 }  // namespace
 
+void require_finite_loss(double loss) {
+  if (!std::isfinite(loss))
+    throw Error(
+        "the loss is not finite, because values inside the model are too large: expected a model whose training did "
+        "not "
+        "diverge",
+        Exit::diverged);
+}
+
 Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_patterns,
                     const EvaluationRanks& ranks) {
   const std::int64_t N = sequences.sequences();

@@ -70,6 +70,11 @@ struct Evaluation {
   } patterns;
 };
 
+// Throws Error (Exit::diverged) for a loss that is NaN or infinite. Weights are finite when a model is loaded, so
+// values computed from them have overflowed, and no measure of them means anything. For programs that measure a given
+// model; training reports such a loss and continues.
+void require_finite_loss(double loss);
+
 // Runs the model over the sequences, `batch` at a time, and accumulates sums; no attention pattern is stored.
 // `with_patterns`: add_patterns runs afterwards, in a separate pass. With `ranks`, each of N ranks measures every N-th
 // batch, and all return the result of a single process to the bit; only the writer has patterns.

@@ -130,6 +130,7 @@ struct SinkRun {
         in_batches_that_fit(std::min(options.compute.batch_of(input.context(), model.sizes().width), input.sequences()),
                             [&](std::int64_t n) {
                               Evaluation measured = evaluate(model, input, n, false);
+                              require_finite_loss(measured.loss);
                               add_sinks_by_length(model, input, n, epsilons, lengths, measured,
                                                   std::max(kSinkPositions, replaced_position()));
                               return measured;

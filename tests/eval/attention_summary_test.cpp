@@ -47,6 +47,18 @@ Batch one_text(const Sizes& sizes) {
 
 }  // namespace
 
+TEST_CASE("attention summary: refused where values of the model overflow") {
+  const Sizes sizes = small_sizes();
+  auto model = model_of("baseline", sizes, 1e200);  // scores of 1e400
+  try {
+    summarise_attention(*model, one_text(sizes).tokens_BT());
+    FAIL("expected an error");
+  } catch (const Error& error) {
+    CHECK(error.code == Exit::diverged);
+    CHECK(std::string(error.what()).find("the loss is not finite") == 0);
+  }
+}
+
 TEST_CASE("attention summary: rows of equal weights give harmonic numbers") {
   const Sizes sizes = small_sizes();
   auto model = model_of("baseline", sizes, 0);
