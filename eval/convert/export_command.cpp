@@ -30,6 +30,7 @@ EvalCommand export_command(CLI::App& app, const Ablation& ablation) {
       app.add_subcommand("export",
                          "Writes a model as a Hugging Face folder. AutoModelForCausalLM.from_pretrained loads it: "
                          "config.json, model.safetensors (F32) and, if the checkpoint has a tokenizer, tokenizer.json. "
+                         "load() in its transformer_lens_adapter.py opens it in TransformerLens. "
                          "Only ablations that transformers has can be exported: gpt2, opt, gpt_neox, llama (baseline), "
                          "llama3, qwen2, qwen3 (qk_norm), gemma3, gpt_oss, olmo2, falcon.");
   command->add_option("checkpoint,--model", words->first, kWhatIsEvaluated)->required();

@@ -35,7 +35,7 @@ const ConfigKey* key_named(const std::vector<ConfigKey>& keys, const std::string
 const std::vector<ConfigTable>& config_tables() {
   static const std::vector<ConfigTable> tables = [] {
     std::vector<ConfigTable> all;
-    for (const NameTable& page : name_tables(name_page("CONFIG_KEYS.md"))) {
+    for (const NameTable& page : name_tables(carried_text("CONFIG_KEYS.md"))) {
       ConfigTable& table = all.emplace_back(
           ConfigTable{page.title, {}, page.text.find("the keys of every family") != std::string::npos});
       for (const auto& cells : page.rows) table.keys.push_back(key_of(cells));

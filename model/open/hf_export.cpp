@@ -9,6 +9,7 @@
 #include "engine/check.h"
 #include "engine/io/file.h"
 #include "engine/io/weights/safetensors_writer.h"
+#include "model/open/name_tables.h"
 #include "model/open/tensor_names.h"
 #include "model/size_settings.h"
 
@@ -214,6 +215,7 @@ void export_hf(const Ablation& ablation, const LanguageModel& model, const Expor
     write_file_atomically(out / "tokenizer.json", tokenizer.json);
     write_file_atomically(out / "tokenizer_config.json", "{\"tokenizer_class\": \"PreTrainedTokenizerFast\"}\n");
   }
+  write_file_atomically(out / "transformer_lens_adapter.py", carried_text("transformer_lens_adapter.py"));
   write_weights(out / "model.safetensors", config, all);
   out.commit();
 }

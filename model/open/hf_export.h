@@ -1,4 +1,5 @@
-// Exports a model as a folder for Hugging Face transformers: config.json, model.safetensors, the tokenizer.
+// Exports a model as a folder for Hugging Face transformers: config.json, model.safetensors, the tokenizer, and
+// transformer_lens_adapter.py, which opens the folder in TransformerLens.
 #pragma once
 
 #include <string>

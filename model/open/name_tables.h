@@ -17,7 +17,7 @@ std::vector<NameTable> name_tables(const std::string& page);
 // What is in backticks in a cell, in order.
 std::vector<std::string> code_in(const std::string& cell);
 
-// The page with this file name.
-std::string name_page(const std::string& file);
+// The text of CONFIG_KEYS.md, TENSOR_NAMES.md or transformer_lens_adapter.py (CMakeLists.txt).
+std::string carried_text(const std::string& file);
 
 }  // namespace sink

@@ -13,7 +13,7 @@ using Names = std::map<std::string, std::vector<std::string>>;
 const Names& names_in(const std::string& title) {
   static const std::map<std::string, Names> tables = [] {
     std::map<std::string, Names> all;
-    for (const NameTable& table : name_tables(name_page("TENSOR_NAMES.md")))
+    for (const NameTable& table : name_tables(carried_text("TENSOR_NAMES.md")))
       for (const auto& cells : table.rows) all[table.title][code_in(cells[0]).at(0)] = code_in(cells.at(1));
     return all;
   }();

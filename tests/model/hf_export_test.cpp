@@ -122,7 +122,9 @@ TEST_CASE("export: what transformers saved, written by us, is the same model aga
       return config.find("\"tie_word_embeddings\": true") != std::string::npos;
     };
     CHECK(tied(out) == tied(kModels + name));
-    CHECK(entries(out) == 2);
+    CHECK(entries(out) == 3);
+    const std::string adapter = "/transformer_lens_adapter.py";
+    CHECK(read_file("test", out + adapter) == read_file("test", SINK_SOURCE_DIR "/model/open" + adapter));
   }
 }
 

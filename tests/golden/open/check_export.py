@@ -6,9 +6,11 @@
 Of every tiny model of models/ whose program is built: it is imported, every number of the checkpoint is made another one
 (embedding and unembedding apart, gains and biases not the trivial ones), exported, and computed in float64 by both, by
 transformers with eager attention; the tolerance is 1e-5 of the largest logit. Then models of ours in sizes that the tiny
-ones have not. Needs: torch, transformers, h5py.
+ones have not. Needs: torch, transformers, h5py. With transformer_lens, the exported adapter opens each folder there, too, or
+refuses it with a sentence.
 """
 import hashlib
+import importlib.util
 import pathlib
 import subprocess
 import sys
@@ -80,7 +82,24 @@ def check(program, model, folder, seed, sizes):
                                                               dtype=torch.float64).eval()
     with torch.no_grad():
         logits = theirs(torch.tensor(tokens)).logits.numpy()
-    return abs(ours - logits).max() / abs(logits).max()
+    off = abs(ours - logits).max() / abs(logits).max()
+    if importlib.util.find_spec("transformer_lens") is None:
+        return off, "transformer_lens is missing"
+    there = in_transformer_lens(exported, torch.tensor(tokens))
+    return (off, there) if isinstance(there, str) else (max(off, abs(ours - there).max() / abs(ours).max()), "also in TransformerLens")
+
+
+def in_transformer_lens(exported, tokens):
+    """The logits of the adapter in the folder, or the sentence with which it refuses."""
+    spec = importlib.util.spec_from_file_location("transformer_lens_adapter", exported / "transformer_lens_adapter.py")
+    adapter = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(adapter)
+    try:
+        model = adapter.load(dtype=torch.float64)
+    except ValueError as refusal:
+        return str(refusal)
+    with torch.no_grad():
+        return model(tokens).numpy()
 
 
 def main():
@@ -93,9 +112,9 @@ def main():
             print(f"{program} is not built: {model} left out")
             continue
         with tempfile.TemporaryDirectory() as folder:
-            off = check(program, model, pathlib.Path(folder), seed, sizes)
+            off, remark = check(program, model, pathlib.Path(folder), seed, sizes)
         worst = max(worst, off)
-        print(f"{model} {sizes or ''}: {off:.2g}")
+        print(f"{model} {sizes or ''}: {off:.2g}; {remark}")
     return 0 if worst < 1e-5 else 1
 
 

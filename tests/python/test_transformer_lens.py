@@ -1,0 +1,74 @@
+"""The adapter that travels with an export: what TransformerLens computes, by our names. Skipped without transformer_lens."""
+import json
+import pathlib
+import shutil
+import sys
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformer_lens")
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "model/open"))
+
+import sinklab  # noqa: E402
+import transformer_lens_adapter as adapter  # noqa: E402
+from golden import MODELS  # noqa: E402
+
+IDS = [[3, 17, 5, 22, 9, 31, 8, 2, 14, 6], [11, 4, 36, 1, 28, 7, 19, 30, 12, 25]]
+# transformers computes the angles of rotary embeddings in float32.
+BOUNDS = {"gpt2": 1e-13, "opt": 1e-6, "gpt_neox": 1e-6, "llama": 1e-5, "llama3": 1e-5, "qwen2": 1e-5, "qwen3": 1e-5, "gemma3": 1e-5,
+          "gpt_oss": 1e-5, "olmo2": 1e-5}
+POINTS = ["resid_pre", "q", "k", "v", "pattern", "z", "attn_out", "mlp_out", "resid_post"]
+
+
+def difference(ours, theirs):
+    theirs = theirs.numpy()
+    if ours.shape[-1] == theirs.shape[-1] + 1:  # gpt-oss: a sink logit
+        ours = ours[..., 1:]
+    assert ours.shape == theirs.shape
+    return np.abs(ours - theirs).max() / np.abs(theirs).max()
+
+
+@pytest.mark.parametrize("name", BOUNDS)
+def test_logits_and_activations(name):
+    with torch.no_grad():
+        logits, theirs = adapter.load(MODELS / name, dtype=torch.float64).run_with_cache(torch.tensor(IDS))
+    ours_logits, ours = sinklab.load(MODELS / name, dtype="float64").run_with_cache(IDS)
+    assert difference(ours_logits, logits) < BOUNDS[name]
+    layers = sum(key.endswith("attn.hook_pattern") for key in theirs)
+    points = POINTS if name in ("llama", "gpt2", "qwen2") else ["resid_pre", "pattern"]
+    for key in [(point, layer) for point in points for layer in range(layers)]:
+        assert difference(ours[key], theirs[key]) < BOUNDS[name], key
+
+
+def test_a_text_is_ids_without_a_tokenizer():
+    assert adapter.load(MODELS / "llama").to_tokens("3 17 5").tolist() == [[3, 17, 5]]
+
+
+# One word per id, among them a begin token.
+@pytest.mark.parametrize("begin", [None, 39])
+def test_a_begin_token_is_put_before_a_text_if_the_model_has_one(begin, tmp_path):
+    tokenizers = pytest.importorskip("tokenizers")
+    folder = shutil.copytree(MODELS / "llama", tmp_path / "llama")
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | {"bos_token_id": begin}))
+    words = tokenizers.Tokenizer(tokenizers.models.WordLevel({f"w{n}": n for n in range(40)}, unk_token="w0"))
+    words.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    words.save(str(folder / "tokenizer.json"))
+    (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
+    tokens = adapter.load(folder).to_tokens("w3 w17 w5").tolist()
+    assert tokens == [[39, 3, 17, 5] if begin else [3, 17, 5]]
+
+
+def test_other_logits_are_refused(monkeypatch):
+    class Off:
+        def __call__(self, ids):
+            return torch.zeros(1, ids.shape[1], 40)
+
+    monkeypatch.setattr(adapter.TransformerBridge, "boot_transformers", lambda *_, **__: Off())
+    with pytest.raises(ValueError, match="computes other logits for gpt2 than transformers"):
+        adapter.load(MODELS / "gpt2")
+    monkeypatch.setattr(adapter.TransformerBridge, "boot_transformers", lambda *_, **__: 1 / 0)
+    with pytest.raises(ValueError, match="cannot open gpt2 of these sizes: division by zero"):
+        adapter.load(MODELS / "gpt2")
