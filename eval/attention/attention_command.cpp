@@ -1,5 +1,6 @@
 // eval_<ablation> attention and view: where the attention of one text goes, as text and as a page.
 #include <cstdio>
+#include <map>
 #include <memory>
 
 #include "engine/io/file.h"
@@ -21,7 +22,7 @@ struct AttentionOptions {
   std::string model;
   InputOptions given;
   std::string out;
-  std::int64_t lens_tokens = 32;
+  ViewOptions view;
   bool json = false, force = false;
   ComputeOptions compute;
 };
@@ -76,11 +77,14 @@ int run_view(const AttentionOptions& options, const Ablation& ablation) {
   if (!options.given.any()) throw Error("view needs --text, --text-file or --tokens; see --help", Exit::usage);
   require_output(options.out, view_page_kind(), options.force);
   const ReadText text = read_text(options, ablation);
-  ViewContent content(*text.model, text.tokens_1T.dim(1), options.lens_tokens);
+  ViewContent content(*text.model, text.tokens_1T.dim(1), options.view);
   const AttentionSummary summary = summarise_attention(*text.model, text.tokens_1T, &content);
   const std::string page = view_page(summary, text.labels, content);
   write_file_atomically(options.out, page);
   std::printf("%s, %.2f MB\n", printable(options.out).c_str(), static_cast<double>(page.size()) / 1e6);
+  if (const ViewQueriesKeys* computed = content.queries_keys())
+    std::printf("The page computes the patterns; weights are within %.3f, on average %.1e.\n",
+                computed->largest_error(), computed->mean_error());
   return 0;
 }
 
@@ -117,12 +121,20 @@ EvalCommand view_command(CLI::App& app, const Ablation& ablation) {
       "Draws the attention patterns of a text. Writes one page that needs no network: all heads are small maps, "
       "sorted by layer or by sink; a click opens one with its tokens, lines from token to token, the prediction after "
       "each layer (logit lens), and the lengths of values and of the residual stream. Texts have at most 1024 tokens; "
-      "patterns of long ones are pooled.");
+      "patterns of long ones are computed in the page, or pooled.");
   add_text_and_machine(command, *options);
   command->add_option("--out", options->out, "the page to write")->capture_default_str();
-  command->add_option("--lens-tokens", options->lens_tokens, "logit lens of the last tokens; 0: none")
-      ->capture_default_str()
-      ->check(CLI::NonNegativeNumber);
+  const std::map<std::string, ViewPatterns> patterns{
+      {"auto", ViewPatterns::automatic}, {"stored", ViewPatterns::stored}, {"computed", ViewPatterns::computed}};
+  command
+      ->add_option_function<std::string>(
+          "--patterns", [options, patterns](const std::string& name) { options->view.patterns = patterns.at(name); },
+          "how the page has them; auto: it computes those that are too large to store, from queries and keys")
+      ->check(CLI::IsMember({"auto", "stored", "computed"}))
+      ->option_text("auto|stored|computed [auto]");
+  command->add_option("--lens-tokens", options->view.lens_tokens, "logit lens of the last tokens; 0: none")
+      ->check(CLI::Range(std::int64_t{0}, kLongestSummary))
+      ->option_text("INT [32]");
   command->add_flag("--force", options->force, "let --out replace a file that is no such page");
   command->footer("Example:\n  sinklab view SmolLM2-135M.gguf --text-file speech.txt --out speech.html");
   return {command, [options, ablation] { return run_view(*options, ablation); }};

@@ -87,6 +87,7 @@ struct SummaryHooks final : HiddenStateHooks {
 
   void attention(AttentionPoint& point) override {
     if (point.has_extra_key) summary.extra = Evaluation::Extra::key;
+    visitor.attention(point);
     const Before before{extra_tokens + (point.has_extra_key ? 1 : 0), extra_tokens};
     summary.value_norm_LT.push_back(vector_norms(point.v_BGTD, T));
     // As many patterns at a time as there are threads.

@@ -52,6 +52,8 @@ struct SummaryVisitor {
   virtual ~SummaryVisitor() = default;
   // The residual stream, numbered as hidden_norm_LT; P positions are the extra tokens of the model and the text.
   virtual void hidden_state(std::int64_t /*l*/, const Tensor& /*x_1PC*/) {}
+  // The attention of a layer, before the patterns of its heads.
+  virtual void attention(const AttentionPoint& /*point*/) {}
   // The proxy weights of one head after the other, F64 between tokens of the text.
   virtual void pattern(const Tensor& /*weights_TT*/) {}
 };

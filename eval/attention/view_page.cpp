@@ -13,19 +13,8 @@ namespace sink {
 namespace {
 
 constexpr std::int64_t kMostBytes = 14000000;  // of all patterns, before base64
-
-std::string base64(const std::string& bytes) {
-  static const char* const kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  text.reserve((bytes.size() + 2) / 3 * 4);
-  for (std::size_t n = 0; n < bytes.size(); n += 3) {
-    std::uint32_t group = 0;
-    for (std::size_t b = 0; b < 3; ++b)
-      group = group << 8 | (n + b < bytes.size() ? static_cast<unsigned char>(bytes[n + b]) : 0u);
-    for (std::size_t d = 0; d < 4; ++d) text += n + d <= bytes.size() ? kDigits[group >> (18 - 6 * d) & 63u] : '=';
-  }
-  return text;
-}
+constexpr std::int64_t kThumbnail = 64;        // cells across a small map
+constexpr double kMostError = 0.05;            // of a computed weight
 
 // {"words": the predicted tokens, "cells": [l][n] of [index of the word, probability]}
 nlohmann::json lens_json(const std::vector<std::vector<Prediction>>& lens_LN, const SummaryLabels& labels) {
@@ -45,12 +34,12 @@ nlohmann::json lens_json(const std::vector<std::vector<Prediction>>& lens_LN, co
 
 }  // namespace
 
-ViewMaps::ViewMaps(const Sizes& sizes, std::int64_t T) : cell_(1), square_(sizes.prefix > 1) {
-  auto bytes = [&] {
+ViewMaps::ViewMaps(const Sizes& sizes, std::int64_t T, std::int64_t across) : cell_(1), square_(sizes.prefix > 1) {
+  auto fits = [&] {
     const std::int64_t n = (T + cell_ - 1) / cell_;
-    return sizes.layers * sizes.heads * (square_ ? n * n : n * (n + 1) / 2);
+    return n <= across && sizes.layers * sizes.heads * (square_ ? n * n : n * (n + 1) / 2) <= kMostBytes;
   };
-  while (bytes() > kMostBytes) cell_ *= 2;
+  while (!fits()) cell_ *= 2;
 }
 
 void ViewMaps::add(const Tensor& weights_TT) {
@@ -70,14 +59,48 @@ void ViewMaps::add(const Tensor& weights_TT) {
   base64_LH_.push_back(base64(bytes));
 }
 
+ViewContent::ViewContent(const LanguageModel& model, std::int64_t T, const ViewOptions& options)
+    : model_(model), options_(options), maps_(model.sizes(), T), thumbnails_(model.sizes(), T, kThumbnail) {
+  options_.lens_tokens = std::min(T, options.lens_tokens);
+  if (options.patterns == ViewPatterns::computed || (options.patterns == ViewPatterns::automatic && maps_.cell() > 1))
+    queries_keys_.emplace(model.sizes(), T, model.extra_tokens());
+  if (options.patterns == ViewPatterns::computed) require_computed();
+}
+
+void ViewContent::require_computed() const {
+  if (!queries_keys_->why_not().empty())
+    throw Error(
+        std::string("--patterns computed cannot be used with ") + queries_keys_->why_not() + "; use --patterns stored",
+        Exit::usage);
+}
+
+bool ViewContent::computes() const {
+  if (options_.patterns == ViewPatterns::computed) return true;
+  return queries_keys_ && queries_keys_->why_not().empty() && queries_keys_->largest_error() <= kMostError;
+}
+
+void ViewContent::attention(const AttentionPoint& point) {
+  if (!queries_keys_) return;
+  queries_keys_->attention(point);
+  if (options_.patterns == ViewPatterns::computed) require_computed();
+}
+
+void ViewContent::pattern(const Tensor& weights_TT) {
+  if (options_.patterns != ViewPatterns::computed) maps_.add(weights_TT);
+  if (!queries_keys_) return;
+  thumbnails_.add(weights_TT);
+  queries_keys_->check(weights_TT);
+}
+
 void ViewContent::hidden_state(std::int64_t, const Tensor& x_1PC) {
-  if (lens_tokens_ == 0) return;
+  if (options_.lens_tokens == 0) return;
   const std::int64_t P = x_1PC.dim(1), C = x_1PC.dim(2);
-  lens_LN_.push_back(lens_predictions(model_, x_1PC.slice((P - lens_tokens_) * C, {1, lens_tokens_, C}).clone()));
+  lens_LN_.push_back(
+      lens_predictions(model_, x_1PC.slice((P - options_.lens_tokens) * C, {1, options_.lens_tokens, C}).clone()));
 }
 
 std::string view_page(const AttentionSummary& summary, const SummaryLabels& labels, const ViewContent& content) {
-  const ViewMaps& maps = content.maps();
+  const ViewMaps& maps = content.maps();  // small ones, if the page computes the patterns
   using json = nlohmann::json;
   const bool extra = summary.extra != Evaluation::Extra::none;
   json alpha = json::array(), star = json::array(), self = json::array(), texts = json::array(), sinks = json::array();
@@ -104,11 +127,13 @@ std::string view_page(const AttentionSummary& summary, const SummaryLabels& labe
                   {"row_sum", row_sum},
                   {"hidden", summary.hidden_norm_LT},
                   {"value", summary.value_norm_LT},
+                  {"computed", content.queries_keys() ? content.queries_keys()->json() : json()},
                   {"lens", lens_json(content.lens_LN(), labels)}};
   return fill(eval_file("view.html"), {{"model", escape(labels.model)},
                                        {"summary", escape(attention_table(summary, labels))},
                                        {"style", eval_file("view.css")},
                                        {"data", script_json(data, 5)},
+                                       {"weights_script", eval_file("view_weights.js")},
                                        {"script", eval_file("view.js")}});
 }
 

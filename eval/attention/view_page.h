@@ -1,12 +1,13 @@
 // One self-contained page of all attention patterns of a text: eval_<ablation> view.
 #pragma once
 
-#include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/io/output_kind.h"
 #include "eval/attention/attention_output.h"
+#include "eval/attention/view_queries_keys.h"
 #include "eval/lens/logit_lens.h"
 
 namespace sink {
@@ -16,8 +17,8 @@ namespace sink {
 // the value of a cell is the mean over its queries of the sum over its keys.
 class ViewMaps {
  public:
-  // For a text of T tokens and a model of these sizes.
-  ViewMaps(const Sizes& sizes, std::int64_t T);
+  // For a text of T tokens and a model of these sizes, with at most `across` cells in a row.
+  ViewMaps(const Sizes& sizes, std::int64_t T, std::int64_t across = kLongestSummary);
   void add(const Tensor& weights_TT);
 
   std::int64_t cell() const { return cell_; }
@@ -30,24 +31,40 @@ class ViewMaps {
   std::vector<std::string> base64_LH_;
 };
 
+// Whether a page stores its patterns or computes them from queries and keys; automatic: computes those that would have
+// to be pooled, if it can do so with an error of at most 0.05.
+enum class ViewPatterns { automatic, stored, computed };
+
+struct ViewOptions {
+  ViewPatterns patterns = ViewPatterns::automatic;
+  std::int64_t lens_tokens = 32;  // the logit lens is of the last tokens
+};
+
 // What a page holds besides the summary.
 class ViewContent final : public SummaryVisitor {
  public:
-  // The logit lens is of the last `lens_tokens` tokens, or of all if there are fewer.
-  ViewContent(const LanguageModel& model, std::int64_t T, std::int64_t lens_tokens)
-      : model_(model), maps_(model.sizes(), T), lens_tokens_(std::min(T, lens_tokens)) {}
+  // Throws Error (Exit::usage), here or later, if patterns are to be computed and cannot be.
+  ViewContent(const LanguageModel& model, std::int64_t T, const ViewOptions& options);
 
   void hidden_state(std::int64_t l, const Tensor& x_1PC) override;
-  void pattern(const Tensor& weights_TT) override { maps_.add(weights_TT); }
+  void attention(const AttentionPoint& point) override;
+  void pattern(const Tensor& weights_TT) override;
 
-  const ViewMaps& maps() const { return maps_; }
+  // Null if the page stores its patterns.
+  const ViewQueriesKeys* queries_keys() const { return computes() ? &*queries_keys_ : nullptr; }
+  // The patterns, or small pictures of those that are computed.
+  const ViewMaps& maps() const { return computes() ? thumbnails_ : maps_; }
   // [l][n]: l as in hidden_norm_LT, n of the last tokens; empty without any.
   const std::vector<std::vector<Prediction>>& lens_LN() const { return lens_LN_; }
 
  private:
+  bool computes() const;
+  void require_computed() const;
+
   const LanguageModel& model_;
-  ViewMaps maps_;
-  std::int64_t lens_tokens_;
+  ViewOptions options_;
+  ViewMaps maps_, thumbnails_;
+  std::optional<ViewQueriesKeys> queries_keys_;
   std::vector<std::vector<Prediction>> lens_LN_;
 };
 

@@ -15,18 +15,51 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tools/report"))
 from browser_check import Browser, complaints  # noqa: E402
 
-MODEL = pathlib.Path(__file__).parents[1] / "golden/open/models/llama.gguf"
+MODELS = pathlib.Path(__file__).parents[1] / "golden/open/models"
+MODEL = MODELS / "llama.gguf"
+# Models whose patterns a page computes, and how many tokens: grouped queries; windows; windows and an extra logit.
+COMPUTED = [("llama.gguf", 32), ("gemma3_gguf.gguf", 32), ("gpt_oss_gguf.gguf", 60)]
 STATE = """(() => { const d = document.documentElement; const text = (id) => document.getElementById(id).textContent;
   return { ready: d.dataset.ready || "", errors: d.dataset.errors || "", name: text("name"), cell: text("cell"),
            sentence: text("sentence"), heads: document.querySelectorAll("#grid button").length,
            chosen: document.querySelectorAll("#grid [aria-selected=true]").length,
-           drawn: [...document.querySelectorAll("#grid canvas")].filter((c) => c.width === n).length,
+           drawn: [...document.querySelectorAll("#grid canvas")].filter((c) => c.width === smallSide).length,
            tokens: document.querySelectorAll("#tokens button").length, lines: document.querySelectorAll("#lines line").length,
            tracks: document.querySelectorAll("#tracks rect").length, wide: d.scrollWidth - d.clientWidth }; })()"""
 
 
 def command(build, *words):
     return subprocess.run([build / "sinklab", *map(str, words)], check=True, capture_output=True, text=True).stdout
+
+
+def check_computed(build, browser, folder, expect):
+    """A page that computes its patterns from queries and keys: its weights are within the error that it states of `explain`'s."""
+    tokens, page = folder / "many.txt", folder / "computed.html"
+    for name, count in COMPUTED:
+        tokens.write_text(" ".join(str(1 + 7 * t % 29) for t in range(count)) + "\n")
+        model = MODELS / name
+        command(build, "view", model, "--tokens", tokens, "--patterns", "computed", "--out", page, "--force")
+        browser.open(page.as_uri())
+        expect(browser.evaluate(f"n === {count} && !document.documentElement.dataset.errors"), f"{name}: no page")
+        heads, per_layer = browser.evaluate("count"), browser.evaluate("data.heads")
+        for n in range(heads):
+            error = browser.evaluate(f"data.computed.error[{n}]")
+            expect(error < 0.02, f"{name}, head {n}: the page states an error of {error}")
+            for query in (0, count // 2, count - 1):
+                row = browser.evaluate(f"[...weightsOf({n}).slice({count * query}, {count * query + count})]")
+                explained = json.loads(command(build, "explain", model, "--tokens", tokens, "--json", "--layer", n // per_layer,
+                                               "--head", n % per_layer, "--query", query))
+                exact = {key["j"]: key["a"] for key in explained["keys"]}
+                for j in range(count):
+                    expect(abs(row[j] - exact.get(j, 0)) <= 1.01 * error + 2e-5,
+                           f"{name}, head {n}, query {query}, key {j}: {row[j]} on the page, {exact.get(j, 0)} in explain, error {error}")
+    browser.evaluate("choose(0); setQuery(50, 20)")
+    for key, query in (("ArrowUp", 49), ("ArrowDown", 50)):
+        browser.evaluate(f"dispatchEvent(new KeyboardEvent('keydown', {{ key: '{key}', shiftKey: true }}))")
+        expect(browser.evaluate("query") == query, f"Shift and {key} choose no query")
+    browser.key("z", "z")
+    expect(browser.evaluate("JSON.stringify([enlarged, drawnPart()])") == '[true,{"side":40,"row":20,"column":0}]',
+           "z does not enlarge the map around the chosen query and key")
 
 
 def main():
@@ -88,6 +121,7 @@ def main():
             browser.evaluate("document.getElementById('order').value = 'sink'; drawGrid()")
             alphas = browser.evaluate("[...document.querySelectorAll('#grid button')].map((b) => data.alpha[b.dataset.head])")
             expect(alphas == sorted(alphas, reverse=True), "the heads are not sorted by alpha_1")
+            check_computed(build, browser, folder, expect)
             for scheme in ("light", "dark"):
                 for width in (390, 1440):
                     browser.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])

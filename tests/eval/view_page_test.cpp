@@ -1,20 +1,25 @@
-// The patterns that a page of `view` holds: as many weights as it can, close to the exact ones, or sums over cells.
+// The patterns that a page of `view` holds: as many weights as it can, close to the exact ones, sums over cells, or
+// queries and keys.
 #include "eval/attention/view_page.h"
 
 #include <doctest/doctest.h>
 
 #include <cmath>
+#include <cstring>
+#include <nlohmann/json.hpp>
 
 #include "engine/tensor_view.h"
+#include "eval/input_tokens.h"
+#include "tests/support/built_ablations.h"
 
 using namespace sink;
 
 namespace {
 
-// The weights that a page makes of a text: bytes of base64, each 255 sqrt(weight).
-std::vector<double> weights_of(const std::string& text) {
+// The bytes of base64.
+std::string bytes_of(const std::string& text) {
   const std::string digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::vector<double> weights;
+  std::string bytes;
   unsigned bits = 0;
   int count = 0;
   for (char c : text) {
@@ -22,8 +27,15 @@ std::vector<double> weights_of(const std::string& text) {
     bits = bits << 6 | static_cast<unsigned>(digits.find(c));
     if ((count += 6) < 8) continue;
     count -= 8;
-    weights.push_back(std::pow((bits >> count & 255u) / 255.0, 2));
+    bytes += static_cast<char>(bits >> count & 255u);
   }
+  return bytes;
+}
+
+// The weights that a page makes of a text: bytes, each 255 sqrt(weight).
+std::vector<double> weights_of(const std::string& text) {
+  std::vector<double> weights;
+  for (char byte : bytes_of(text)) weights.push_back(std::pow(static_cast<unsigned char>(byte) / 255.0, 2));
   return weights;
 }
 
@@ -74,4 +86,134 @@ TEST_CASE("view: a cell of a long text is the mean over its queries of the sum o
   double exact = 0;  // cell (1, 0): queries 4 to 7, keys 0 to 3, whose weights sum to 10 / ((i + 1) (i + 2) / 2)
   for (double i : {4, 5, 6, 7}) exact += 10 / ((i + 1) * (i + 2) / 2) / 4;
   CHECK(weights[1] == doctest::Approx(exact).epsilon(0.02));
+}
+
+namespace {
+
+// The exact weights of all heads, while a page's content is collected.
+struct ExactWeights final : SummaryVisitor {
+  ViewContent& content;
+  std::vector<Tensor> weights_LH;
+  explicit ExactWeights(ViewContent& content) : content(content) {}
+  void attention(const AttentionPoint& point) override { content.attention(point); }
+  void pattern(const Tensor& weights_TT) override {
+    content.pattern(weights_TT);
+    weights_LH.push_back(weights_TT.clone());
+  }
+};
+
+template <class X>
+std::vector<X> values_of(const nlohmann::json& text, std::size_t from, std::size_t count) {
+  const std::string bytes = bytes_of(text.get<std::string>());
+  REQUIRE(bytes.size() >= from + count * sizeof(X));
+  std::vector<X> values(count);
+  std::memcpy(values.data(), bytes.data() + from, count * sizeof(X));
+  return values;
+}
+
+// The pattern of a head, by softmax of the scores that the page's data make.
+std::vector<double> computed_pattern(const nlohmann::json& data, std::size_t n, std::size_t heads, std::size_t T) {
+  const auto D = data["width"].get<std::size_t>(), G = data["kv_heads"].get<std::size_t>();
+  const nlohmann::json &q = data["q"][n], &k = data["k"][n / heads * G + n % heads / (heads / G)];
+  const auto q_scale = values_of<float>(q, 0, T), k_scale = values_of<float>(k, 0, T);
+  const auto Q = values_of<std::int8_t>(q, 4 * T, T * D), K = values_of<std::int8_t>(k, 4 * T, T * D);
+  std::vector<float> bias(T, 0), share(T, 1);
+  if (!data["bias"][n].is_null()) bias = values_of<float>(data["bias"][n], 0, T);
+  if (!data["share"][n].is_null()) share = values_of<float>(data["share"][n], 0, T);
+  const auto best = values_of<std::uint16_t>(data["largest"][n], 0, 2 * T);
+  std::vector<double> weights(T * T, 0);
+  for (std::size_t i = 0; i < T; ++i) {
+    double others = 0;
+    for (std::size_t j = 0; j <= i; ++j) {
+      double dot = 0;
+      for (std::size_t d = 0; d < D; ++d) dot += double{q_scale[i]} * Q[i * D + d] * double{k_scale[j]} * K[j * D + d];
+      weights[i * T + j] = std::exp(dot + double{bias[i - j]});
+      if (j != best[i]) others += weights[i * T + j];
+    }
+    const double stored = best[T + i] / 65535.0;
+    for (std::size_t j = 0; j <= i; ++j)
+      weights[i * T + j] = j == best[i] ? stored : weights[i * T + j] * (double{share[i]} - stored) / others;
+  }
+  return weights;
+}
+
+}  // namespace
+
+TEST_CASE("view: patterns computed from queries and keys of 8 bits are within the error that the page states") {
+  struct Case {
+    const char* ablation;
+    std::int64_t window = 0, kv_heads = 0, prefix = 0;
+    const char* why_not = "";
+  };
+  const Case cases[] = {{"baseline"},
+                        {"baseline", 5},
+                        {"baseline", 0, 2},
+                        {"pos_alibi"},
+                        {"pos_t5", 7, 2},
+                        {"bias_k"},
+                        {"bias_sinktoken", 6},
+                        {"op_softmax1"},
+                        {"scale_0_1"},
+                        {"pnorm_exp_2"},
+                        {"baseline", 0, 0, 3, "a prefix"},
+                        {"op_clipped", 0, 0, 0, "the operation ClippedSoftmax"},
+                        {"kern_mlp_none", 0, 0, 0, "the operation Linear"},
+                        {"op_sigmoid_norm", 0, 0, 0, "the operation SigmoidNorm"}};
+  constexpr std::size_t kHeads = 4, kT = 21;
+  for (const Case& c : cases) {
+    if (!test::is_built(c.ablation)) continue;
+    CAPTURE(std::string(c.ablation));
+    CAPTURE(c.window);
+    const Sizes sizes{.layers = 2,
+                      .heads = kHeads,
+                      .width = 48,
+                      .feed_forward = 24,
+                      .context = 24,
+                      .vocabulary = 23,
+                      .kv_heads = c.kv_heads,
+                      .window = c.window,
+                      .prefix = c.prefix};  // D = 12: blocks of 4
+    auto model = ablation_named(c.ablation).make_model(sizes, InitScheme::torch, 3, DType::F64);
+    for (const auto& parameter : model->parameters()) {  // scores of several units, and biases that differ by head
+      Tensor values = parameter->mutable_master().reshape({parameter->master().size()});
+      if (parameter->name().ends_with("qkv.weight") || parameter->name().find("extra") != std::string::npos)
+        view<double, 1>(values) *= 4;
+      if (parameter->name().find("position") != std::string::npos)
+        for (std::int64_t n = 0; n < values.size(); ++n) values.data<double>()[n] = std::sin(static_cast<double>(n));
+    }
+    model->parameters().refresh();
+    const Tensor tokens_1T = random_tokens(sizes.vocabulary, 1, kT, 7).tokens_BT();
+    if (*c.why_not != 0) {
+      std::string message;
+      try {
+        ViewContent content(*model, kT, {.patterns = ViewPatterns::computed});
+        summarise_attention(*model, tokens_1T, &content);
+      } catch (const Error& error) { message = error.what(); }
+      CHECK(message.find(c.why_not) != std::string::npos);
+      continue;
+    }
+    ViewContent content(*model, kT, {.patterns = ViewPatterns::computed, .lens_tokens = 0});
+    ExactWeights exact(content);
+    summarise_attention(*model, tokens_1T, &exact);
+    REQUIRE(content.queries_keys() != nullptr);
+    const nlohmann::json data = content.queries_keys()->json();
+    CHECK(data["bias"][0].is_null() == (c.window == 0 && std::string(c.ablation).find("pos_") != 0));
+    double largest = 0, sum = 0;
+    for (std::size_t n = 0; n < 2 * kHeads; ++n) {
+      const std::vector<double> weights = computed_pattern(data, n, kHeads, kT);
+      const auto p = view<double, 2>(exact.weights_LH.at(n));
+      double error = 0;
+      for (std::size_t i = 0; i < kT; ++i)
+        for (std::size_t j = 0; j < kT; ++j) {
+          error = std::max(error, std::abs(weights[i * kT + j] - p(i, j)));
+          sum += std::abs(weights[i * kT + j] - p(i, j));
+        }
+      CHECK(error == doctest::Approx(data["error"][n].get<double>()).epsilon(1e-6));
+      largest = std::max(largest, error);
+    }
+    CHECK(largest < 0.02);
+    CHECK(content.queries_keys()->largest_error() == doctest::Approx(largest).epsilon(1e-6));
+    CHECK(content.queries_keys()->mean_error() ==
+          doctest::Approx(sum / (2 * kHeads * kT * (kT + 1) / 2)).epsilon(1e-6));
+  }
 }

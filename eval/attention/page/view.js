@@ -1,24 +1,8 @@
-"use strict";
-const data = JSON.parse(document.getElementById("view-data").textContent);
 const byId = (id) => document.getElementById(id);
-const T = data.tokens.length, n = Math.ceil(T / data.cell), count = data.maps.length;
 const dark = matchMedia("(prefers-color-scheme: dark)");
-let head = 0, query = n - 1;
-
-// Weights of one head, n x n; zero above the diagonal.
-const weightsOf = (() => {
-  const kept = new Map();
-  return (h) => {
-    if (kept.has(h)) return kept.get(h);
-    const bytes = Uint8Array.from(atob(data.maps[h]), (c) => c.charCodeAt(0));
-    const weights = new Float32Array(n * n);
-    for (let i = 0, at = 0; i < n; ++i)
-      for (let j = 0; j < (data.square ? n : i + 1); ++j, ++at) weights[i * n + j] = (bytes[at] / 255) ** 2;
-    if (kept.size > 64) kept.clear();
-    kept.set(h, weights);
-    return weights;
-  };
-})();
+const kDetail = 40;  // tokens across the enlarged part of a large map
+const kAcross = 256;  // pixels of the picture of a whole map
+let head = 0, query = n - 1, key = 0, enlarged = false;
 
 // From the background to a dark blue, on a dark page from it to a light one; by the square root of the weight.
 function colour(weight) {
@@ -27,15 +11,41 @@ function colour(weight) {
   return from.map((f, c) => Math.round(f + (to[c] - f) * x));
 }
 
-function drawInto(canvas, h) {
-  canvas.width = canvas.height = n;
-  const context = canvas.getContext("2d"), image = context.createImageData(n, n), weights = weightsOf(h);
-  for (let k = 0; k < n * n; ++k) {
-    const [r, g, b] = colour(weights[k]);
-    image.data.set([r, g, b, 255], 4 * k);
+// Weights, side x side, as a picture with a pixel for each.
+function drawInto(canvas, weights, side) {
+  canvas.width = canvas.height = side;
+  const context = canvas.getContext("2d"), image = context.createImageData(side, side);
+  const shades = Array.from({ length: 256 }, (_, level) => colour((level / 255) ** 2));
+  for (let k = 0; k < side * side; ++k) {
+    const [r, g, b] = shades[Math.round(255 * Math.sqrt(weights[k]))];
+    image.data[4 * k] = r;
+    image.data[4 * k + 1] = g;
+    image.data[4 * k + 2] = b;
+    image.data[4 * k + 3] = 255;
   }
   context.putImageData(image, 0, 0);
 }
+
+// Weights, n x n, summed over `by` keys and averaged over `by` queries, so that a column of one key stays visible.
+function pooled(weights, by) {
+  const side = Math.ceil(n / by), sums = new Float32Array(side * side);
+  for (let i = 0; i < n; ++i)
+    for (let j = 0; j < n; ++j)
+      sums[Math.floor(i / by) * side + Math.floor(j / by)] += weights[i * n + j] / Math.min(by, n - Math.floor(i / by) * by);
+  return sums;
+}
+
+// The picture of the chosen head and the weights across one of its pixels, until another is chosen or the colours change.
+const largePicture = (() => {
+  const canvas = document.createElement("canvas");
+  let of = "";
+  return () => {
+    const by = enlarged ? 1 : Math.ceil(n / kAcross), wanted = `${head} ${by} ${dark.matches}`;
+    if (of !== wanted) drawInto(canvas, by === 1 ? weightsOf(head) : pooled(weightsOf(head), by), Math.ceil(n / by));
+    of = wanted;
+    return [canvas, by];
+  };
+})();
 
 const shown = (text) => text.replace(/ /g, "\u00b7").replace(/\n/g, "\u21b5");
 const label = (t) => shown(data.tokens[t]);
@@ -43,7 +53,7 @@ const quoted = (t) => "\u201c" + data.tokens[t] + "\u201d";
 const percent = (x) => (100 * x).toFixed(x < 0.0995 ? 1 : 0) + " %";
 // The tokens of a row or column of the map.
 function span(k) {
-  const first = k * data.cell, last = Math.min(T, first + data.cell) - 1;
+  const first = k * cell, last = Math.min(T, first + cell) - 1;
   return first === last ? `${quoted(first)} (${first + 1})` : `tokens ${first + 1} to ${last + 1}, ${quoted(first)} \u2026 ${quoted(last)}`;
 }
 
@@ -62,7 +72,7 @@ function drawGrid() {
   const seen = new IntersectionObserver((entries) => {
     for (const entry of entries)
       if (entry.isIntersecting) {
-        drawInto(entry.target.firstChild, Number(entry.target.dataset.head));
+        drawInto(entry.target.firstChild, storedOf(Number(entry.target.dataset.head)), smallSide);
         seen.unobserve(entry.target);
       }
   }, { rootMargin: "200px" });
@@ -93,26 +103,32 @@ function choose(h) {
   drawHead();
 }
 
+// The part of the large map that is drawn: all, or that around the chosen query and key.
+function drawnPart() {
+  const side = enlarged ? Math.min(n, kDetail) : n, begin = (k) => Math.max(0, Math.min(n - side, k - Math.floor(side / 2)));
+  return { side, row: begin(query), column: begin(key) };
+}
+
 // The large map: tokens on both axes where there is room, the chosen query framed, secondary sinks marked.
 function drawMap() {
-  const canvas = byId("map"), weights = weightsOf(head), names = data.cell === 1 && n <= 48;
-  const size = 1040, left = names ? 120 : 16, top = names ? 120 : 16, step = (size - left) / n;
+  const canvas = byId("map"), weights = weightsOf(head), { side, row, column } = drawnPart(), names = cell === 1 && side <= 48;
+  const size = 1040, left = names ? 120 : 16, top = names ? 120 : 16, step = (size - left) / side;
   canvas.width = canvas.height = size;
   const context = canvas.getContext("2d"), style = getComputedStyle(document.documentElement);
   const text = style.getPropertyValue("--text"), mark = style.getPropertyValue("--mark");
   context.clearRect(0, 0, size, size);
-  const small = document.createElement("canvas");
-  drawInto(small, head);
   context.imageSmoothingEnabled = false;
-  context.drawImage(small, left, top, step * n, step * n);
+  const [picture, by] = largePicture();
+  context.drawImage(picture, column / by, row / by, side / by, side / by, left, top, step * side, step * side);
   context.strokeStyle = style.getPropertyValue("--rule");
-  context.strokeRect(left, top, step * n, step * n);
+  context.strokeRect(left, top, step * side, step * side);
   context.strokeStyle = mark;
   context.lineWidth = 2;
-  context.strokeRect(left, top + query * step, step * n, step);
+  context.strokeRect(left, top + (query - row) * step, step * side, step);
   context.fillStyle = mark;
   for (const [position] of data.sinks) {
-    const x = left + (Math.floor(position / data.cell) + 0.5) * step;
+    const x = left + (Math.floor(position / cell) - column + 0.5) * step;
+    if (x < left || x > size) continue;
     context.beginPath();
     context.moveTo(x - 5, top - 9);
     context.lineTo(x + 5, top - 9);
@@ -123,36 +139,38 @@ function drawMap() {
     context.fillStyle = text;
     context.font = `${Math.min(20, Math.max(11, step * 0.7))}px ${style.getPropertyValue("--mono")}`;
     context.textBaseline = "middle";
-    for (let t = 0; t < n; ++t) {
-      const word = label(t).slice(0, 9);
+    for (let t = 0; t < side; ++t) {
       context.textAlign = "right";
-      context.fillText(word, left - 6, top + (t + 0.5) * step);
+      context.fillText(label(row + t).slice(0, 9), left - 6, top + (t + 0.5) * step);
       context.save();
       context.translate(left + (t + 0.5) * step, top - 12);
       context.rotate(-Math.PI / 2);
       context.textAlign = "left";
-      context.fillText(word, 0, 0);
+      context.fillText(label(column + t).slice(0, 9), 0, 0);
       context.restore();
     }
   }
   canvas.setAttribute("aria-label", `Attention pattern of ${nameOf(head)}`);
   const at = (event) => {
     const box = canvas.getBoundingClientRect(), scale = size / box.width;
-    return [Math.floor(((event.clientY - box.top) * scale - top) / step), Math.floor(((event.clientX - box.left) * scale - left) / step)];
+    const cells = (pixels, edge) => Math.floor((pixels * scale - edge) / step);
+    const [i, j] = [cells(event.clientY - box.top, top), cells(event.clientX - box.left, left)];
+    return i >= 0 && i < side && j >= 0 && j < side ? [row + i, column + j] : null;
   };
   canvas.onmousemove = (event) => {
-    const [i, j] = at(event);
-    if (i >= 0 && i < n && j >= 0 && j < n)
-      byId("cell").textContent = `${span(i)} looks at ${span(j)}: ${percent(weights[i * n + j])}`;
+    const place = at(event);
+    if (place) byId("cell").textContent = `${span(place[0])} looks at ${span(place[1])}: ${percent(weights[place[0] * n + place[1]])}`;
   };
   canvas.onclick = (event) => {
-    const [i] = at(event);
-    if (i >= 0 && i < n) setQuery(i);
+    const place = at(event);
+    if (place) setQuery(...place);
   };
 }
 
-function setQuery(i) {
-  query = i;
+// The key is the middle of the enlarged part.
+function setQuery(i, j = key) {
+  query = Math.max(0, Math.min(n - 1, i));
+  key = Math.max(0, Math.min(n - 1, j));
   drawMap();
   drawTokens();
   drawLens();
@@ -168,7 +186,7 @@ function paint(button, weight) {
 
 // The prediction after each layer at the chosen query, of a cell at its last token; a click chooses the layer.
 function drawLens() {
-  const { words, cells } = data.lens, box = byId("lens"), t = Math.min(T, (query + 1) * data.cell) - 1;
+  const { words, cells } = data.lens, box = byId("lens"), t = Math.min(T, (query + 1) * cell) - 1;
   box.replaceChildren();
   const at = cells.length ? t - (T - cells[0].length) : -1;
   byId("lens-note").textContent = at >= 0 ? `After ${quoted(t)} (${t + 1}), with its probability; a click chooses the layer.`
@@ -195,7 +213,7 @@ function drawTokens() {
   const box = byId("tokens"), weights = weightsOf(head);
   box.replaceChildren();
   data.tokens.forEach((word, t) => {
-    const button = document.createElement("button"), k = Math.floor(t / data.cell), weight = weights[query * n + k];
+    const button = document.createElement("button"), k = Math.floor(t / cell), weight = weights[query * n + k];
     button.type = "button";
     button.textContent = label(t);
     paint(button, weight);
@@ -220,7 +238,7 @@ function svg(name, attributes, parent, text) {
 
 // Queries left, keys right; the lines of the chosen query are strong, those of the others faint.
 function drawLines() {
-  byId("lines-box").hidden = data.cell > 1 || n > 64;
+  byId("lines-box").hidden = cell > 1 || n > 64;
   const box = byId("lines");
   box.replaceChildren();
   if (byId("lines-box").hidden) return;
@@ -258,6 +276,7 @@ function drawHead() {
   let facts = `alpha_1 ${data.alpha[head].toFixed(3)} (even ${data.even.toFixed(3)})`;
   if (data.star) facts += `, alpha_* ${data.star[head].toFixed(3)}`;
   facts += `, on itself ${percent(data.self[head])}`;
+  if (data.computed) facts += `; weights within ${data.computed.error[head].toPrecision(1)}`;
   byId("facts").textContent = facts;
   drawMap();
   drawTokens();
@@ -271,11 +290,21 @@ function drawAll() {
   let sentence = `The first token, ${quoted(0)}, is a sink in ${sinks} of ${count} heads; alpha_1 is ${mean.toFixed(3)}, ${data.even.toFixed(3)} if attention were even.`;
   if (data.star) sentence += ` What the model adds before the text gets alpha_* ${(data.star.reduce((a, b) => a + b, 0) / count).toFixed(3)}.`;
   if (data.sinks.length) sentence += " Other sinks: " + data.sinks.slice(0, 3).map(([t, heads]) => `${quoted(t)} (${t + 1}) in ${heads}`).join(", ") + ".";
-  if (data.cell > 1) sentence += ` The text is long: a cell of a map is the attention from ${data.cell} queries (mean) to ${data.cell} keys (sum).`;
+  if (cell > 1) sentence += ` The text is long: a cell of a map is the attention from ${cell} queries (mean) to ${cell} keys (sum).`;
   if (Math.abs(data.row_sum - 1) > 0.01) sentence += ` Rows of this model sum to ${data.row_sum.toFixed(2)}; here each is scaled to 1.`;
+  if (data.computed)
+    sentence += ` The page computes large maps from queries and keys of 8 bits: weights are within ${Math.max(...data.computed.error).toPrecision(2)} of the exact ones, on average ${data.computed.mean_error.toPrecision(2)}.`;
   byId("sentence").textContent = sentence;
+  byId("enlarge").hidden = cell > 1 || n <= 48;
   drawGrid();
   drawHead();
+}
+
+function enlarge() {
+  if (byId("enlarge").hidden) return;
+  enlarged = !enlarged;
+  byId("enlarge").setAttribute("aria-pressed", String(enlarged));
+  drawMap();
 }
 
 addEventListener("error", (event) => {
@@ -283,10 +312,17 @@ addEventListener("error", (event) => {
   byId("trouble").textContent = "The page could not be drawn: " + event.message;
   document.documentElement.dataset.errors = event.message;
 });
+byId("enlarge").addEventListener("click", enlarge);
 byId("order").addEventListener("change", drawGrid);
 dark.addEventListener("change", drawAll);
 addEventListener("keydown", (event) => {
   if (event.target.tagName === "SELECT" || event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.key === "z") return enlarge();
+  const step = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
+  if (event.shiftKey && step) {
+    event.preventDefault();
+    return setQuery(query + step[0], key + step[1]);
+  }
   const buttons = [...byId("grid").children], at = buttons.findIndex((b) => Number(b.dataset.head) === head);
   const across = Math.max(1, buttons.findIndex((b) => b.offsetTop > buttons[0].offsetTop));
   const move = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across }[event.key];
