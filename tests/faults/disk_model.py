@@ -2,7 +2,7 @@
 
 The model: fsync of a file makes its bytes durable, fsync of a folder the names in it; nothing else does. A rename or
 removal whose folder was not flushed may be lost, and so may the bytes of a file whose name was flushed. A folder's
-names change in order; single blocks of a file, torn writes and links are not modelled.
+names change in order; links are not modelled. torn() also keeps any sectors of a file that was not flushed.
 """
 import pathlib
 
@@ -86,7 +86,7 @@ class Disk:
             del names[last]
 
     def tree(self, names_kept, data_kept):
-        """The files by path; a folder is a path that ends with "/". Kept: also what was not flushed."""
+        """The files by path; a folder is a path that ends with "/". Kept: also what was not flushed, or as a function says."""
         found = {}
 
         def walk(folder, prefix):
@@ -95,10 +95,31 @@ class Disk:
                     found[prefix + name + "/"] = b""
                     walk(node, prefix + name + "/")
                 else:
-                    found[prefix + name] = bytes(node.data) if data_kept else node.durable
+                    found[prefix + name] = data_kept(node) if callable(data_kept) else bytes(node.data) if data_kept else node.durable
 
         walk(self.top, "")
         return found
+
+    def path_of(self, inode):
+        """The path of the file that this inode is now, or None."""
+        def search(folder, prefix):
+            for name, node in folder.names.items():
+                if node is self.inodes.get(inode):
+                    return prefix + name
+                if isinstance(node, Folder) and (found := search(node, prefix + name + "/")):
+                    return found
+            return None
+
+        return search(self.top, "")
+
+    def torn(self, chosen):
+        """After a power loss that kept all names, and of bytes that were not flushed any sectors of 512."""
+        def sectors(node):
+            size = len(node.data) if chosen.random() < 0.5 else len(node.durable)
+            old, new = node.durable.ljust(size, b"\0")[:size], bytes(node.data).ljust(size, b"\0")[:size]
+            return b"".join((new if chosen.random() < 0.5 else old)[at:at + 512] for at in range(0, size, 512))
+
+        return self.tree(True, lambda node: node.durable if bytes(node.data) == node.durable else sectors(node))
 
     def crash_states(self):
         """What may be there after a crash now: a killed process loses nothing, a power loss what was not flushed."""

@@ -4,7 +4,12 @@
 //   FAULT_CALL    KIND:N:WHAT: the N-th call of this kind (from 1, counted over all forked processes) fails with the
 //                 errno WHAT (ENOSPC, ENOMEM or EIO); WHAT+ fails all calls from there on. `short`: half the bytes are
 //                 written. KIND is open, write, fsync, truncate, rename, unlink, mkdir, close or mmap. prctl:N:late:
-//                 the call that ties a child to its parent waits until the parent is gone.
+//                 the call that ties a child to its parent waits until the parent is gone. Before the call, `kill`
+//                 kills the process, `stop` stops it until SIGCONT, `slow` waits 10 ms. A write that is `lost`, `torn`
+//                 (half of it is lost) or `misdirected` (to another place of the file) returns as if it was done.
+//   FAULT_PLANT   a fault of our code on purpose: fsync does nothing, rename copies, unlink leaves temporaries, prctl
+//   does
+//                 not tie a child to its parent
 //   FAULT_COUNTS  a file of 4096 zeros that gets the number of calls, a native int of each kind
 //   FAULT_TRACE   a file that gets a record of each call that changed something: a line, and the bytes of a write.
 //                 run_faults.py computes from them what a disk holds after a power loss at any call.
@@ -23,11 +28,13 @@
 
 #include <atomic>
 #include <cerrno>
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 namespace {
@@ -35,7 +42,16 @@ namespace {
 constexpr const char* kKinds[] = {"open",   "write", "fsync", "truncate", "rename",
                                   "unlink", "mkdir", "close", "mmap",     "prctl"};
 enum Kind { kOpen, kWrite, kFsync, kTruncate, kRename, kUnlink, kMkdir, kClose, kMmap, kPrctl, kKindCount };
-constexpr int kShort = -1, kLate = -2;  // instead of an errno
+enum {
+  kShort = -1,
+  kLate = -2,
+  kKill = -3,
+  kStop = -4,
+  kSlow = -5,
+  kLost = -6,
+  kTorn = -7,
+  kMisdirected = -8
+};  // no errno
 
 template <class Function>
 Function* real(Function*, const char* name) {
@@ -43,19 +59,21 @@ Function* real(Function*, const char* name) {
 }
 
 int errno_named(const std::string& name) {
-  if (name == "short") return kShort;
-  if (name == "late") return kLate;
+  const char* const behaviours[] = {"short", "late", "kill", "stop", "slow", "lost", "torn", "misdirected"};
+  for (int i = 0; i < 8; ++i)
+    if (name == behaviours[i]) return -1 - i;
   return name == "ENOSPC" ? ENOSPC : name == "ENOMEM" ? ENOMEM : EIO;
 }
 
 struct Shim {
-  std::string folder;
+  std::string folder, plant;
   int trace = -1, kind = -1, first = 0, fault = 0;
   bool stays = false;
   std::atomic<int>* calls = nullptr;  // by kind, shared with forked processes
 
   Shim() {
     if (const char* text = std::getenv("FAULT_FOLDER")) folder = text;
+    if (const char* text = std::getenv("FAULT_PLANT")) plant = text;
     if (const char* path = std::getenv("FAULT_TRACE")) {
       const int low = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, O_WRONLY | O_CREAT | O_APPEND, 0666));
       trace = ::fcntl(low, F_DUPFD_CLOEXEC, 500);  // above the descriptors that the program expects
@@ -79,10 +97,13 @@ struct Shim {
   }
 
   bool holds(const std::string& path) const { return !folder.empty() && (path + "/").starts_with(folder + "/"); }
-  // 0, an errno, kShort or kLate for this call.
+  // 0, an errno, or what this call does instead.
   int next(Kind of) {
     const int call = ++calls[of];
-    return of == kind && (stays ? call >= first : call == first) ? fault : 0;
+    if (of != kind || !(stays ? call >= first : call == first)) return 0;
+    if (fault == kKill || fault == kStop) ::kill(::getpid(), fault == kKill ? SIGKILL : SIGSTOP);
+    if (fault == kSlow) ::usleep(10'000);
+    return fault;
   }
   // One write, so that records of several processes do not mix.
   void record(const std::string& line, const void* data = nullptr, std::size_t bytes = 0) const {
@@ -143,11 +164,33 @@ int open_at(int folder, const char* name, int flags, mode_t mode) {
   return descriptor;
 }
 
+// The disk reports success and has kept nothing, the first half, or all of it in another place of the file.
+ssize_t write_wrongly(int descriptor, const void* data, std::size_t bytes, off64_t at, int fault) {
+  struct stat about {};
+  ::fstat(descriptor, &about);
+  const bool appends = ::fcntl(descriptor, F_GETFL) & O_APPEND;
+  const off64_t offset = at >= 0 ? at : appends ? about.st_size : ::lseek64(descriptor, 0, SEEK_CUR);
+  const off64_t end = offset + static_cast<off64_t>(bytes);
+  const std::string inode = inode_of(descriptor), name = "/proc/self/fd/" + std::to_string(descriptor);
+  const int file = static_cast<int>(::syscall(SYS_openat, AT_FDCWD, name.c_str(), O_WRONLY));  // does not append
+  shim().record("damage " + inode + "\n");
+  if (end > about.st_size && real(&::ftruncate, "ftruncate")(file, end) == 0)
+    shim().record("truncate " + inode + " " + std::to_string(end) + "\n");
+  const std::size_t kept = fault == kLost ? 0 : fault == kTorn ? bytes / 2 : bytes;
+  const off64_t place = fault != kMisdirected ? offset : offset >= 512 ? offset / 1024 * 512 : offset + 512;
+  if (real(&::pwrite, "pwrite")(file, data, kept, place) > 0)
+    shim().record("write " + inode + " " + std::to_string(place) + " " + std::to_string(kept) + "\n", data, kept);
+  ::syscall(SYS_close, file);
+  if (at < 0 && !appends) ::lseek64(descriptor, end, SEEK_SET);
+  return static_cast<ssize_t>(bytes);
+}
+
 template <class Write>
 ssize_t write_at(int descriptor, const void* data, std::size_t bytes, off64_t at, Write&& write) {
   if (!shim().holds(path_of(descriptor))) return write(bytes);
   const int fault = shim().next(kWrite);
   if (failed(fault)) return -1;
+  if (fault <= kLost) return write_wrongly(descriptor, data, bytes, at, fault);
   const ssize_t written = write(fault == kShort && bytes > 1 ? bytes / 2 : bytes);
   if (written <= 0) return written;
   const off64_t offset = at >= 0 ? at : ::lseek64(descriptor, 0, SEEK_CUR) - written;
@@ -231,6 +274,7 @@ int truncate64(const char* path, off64_t bytes) { return truncate(path, bytes); 
 
 int fsync(int descriptor) {
   if (!shim().holds(path_of(descriptor))) return real(&::fsync, "fsync")(descriptor);
+  if (shim().plant == "fsync") return 0;
   if (failed(shim().next(kFsync))) return -1;
   const int done = real(&::fsync, "fsync")(descriptor);
   if (done == 0) shim().record("fsync " + inode_of(descriptor) + "\n");
@@ -238,8 +282,20 @@ int fsync(int descriptor) {
 }
 int fdatasync(int descriptor) { return fsync(descriptor); }
 
+// Instead of a rename: the old file is emptied and gets the new bytes.
+static int copy_over(const std::string& from, const std::string& to) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(from.c_str(), "rb"), &std::fclose);
+  std::string bytes(std::filesystem::file_size(from), '\0');
+  bytes.resize(std::fread(bytes.data(), 1, bytes.size(), file.get()));
+  const int target = open(to.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0666);
+  const bool done = target >= 0 && write(target, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size());
+  close(target);
+  return done ? unlinkat(AT_FDCWD, from.c_str(), 0) : -1;
+}
+
 int renameat(int from_at, const char* from, int to_at, const char* to) {
   const std::string a = path_at(from_at, from), b = path_at(to_at, to);
+  if (shim().plant == "rename" && shim().holds(b) && std::filesystem::is_regular_file(a)) return copy_over(a, b);
   return change_names(kRename, b, "rename " + a + "\t" + b + "\n",
                       [&] { return real(&::renameat, "renameat")(from_at, from, to_at, to); });
 }
@@ -247,6 +303,7 @@ int rename(const char* from, const char* to) { return renameat(AT_FDCWD, from, A
 
 int unlinkat(int at, const char* name, int flags) {
   const std::string path = path_at(at, name);
+  if (shim().plant == "unlink" && shim().holds(path) && path.find(".tmp-") != std::string::npos) return 0;
   return change_names(kUnlink, path, "unlink " + path + "\n",
                       [&] { return real(&::unlinkat, "unlinkat")(at, name, flags); });
 }
@@ -289,6 +346,7 @@ int prctl(int option, ...) {
   unsigned long arguments[4];
   for (unsigned long& argument : arguments) argument = va_arg(more, unsigned long);
   va_end(more);
+  if (option == PR_SET_PDEATHSIG && shim().plant == "prctl") return 0;
   const pid_t parent = ::getppid();
   if (option == PR_SET_PDEATHSIG && shim().next(kPrctl) == kLate)
     for (int i = 0; i < 200 && ::getppid() == parent; ++i) ::usleep(10'000);  // 2 s where it is gone already
