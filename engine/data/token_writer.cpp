@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 
 #include "engine/io/hdf5_file.h"
-#include "engine/io/sha256.h"
 
 namespace sink {
 namespace {
@@ -17,8 +15,8 @@ constexpr std::size_t kBlock = std::size_t{1} << 20;  // bytes written or read a
 
 // An unnamed file in the folder of `path`; it is deleted when its descriptor is closed.
 FileDescriptor open_unnamed(const std::string& path) {
-  std::string name = folder_of(path) + "/.tokens.tmp-XXXXXX";
-  FileDescriptor file(::mkostemp(name.data(), O_CLOEXEC));
+  const std::string name = temporary_name(path);
+  FileDescriptor file(::open(name.c_str(), O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
   if (file < 0) fail_io("write", path, errno);
   ::unlink(name.c_str());
   return file;
@@ -34,6 +32,33 @@ void for_each_block(int descriptor, std::uint64_t begin, std::uint64_t end, cons
     if (read_at(descriptor, at, block.data(), count, error) < count) fail_io("read back", path, error ? error : EIO);
     use(block.data(), count);
   }
+}
+
+Sha256 digest_of(int descriptor, std::uint64_t begin, std::uint64_t end, const std::string& path) {
+  Sha256 digest;
+  for_each_block(descriptor, begin, end, path, [&](const char* data, std::size_t count) { digest.add(data, count); });
+  return digest;
+}
+
+[[noreturn]] void fail_disk_differs(const std::string& path, const std::string& how) {
+  throw Error("cannot write " + path + ": what the disk gave back is not what was written (" + how + ")", Exit::io);
+}
+
+// Whether the file has these tokens and attributes: its checksum is made of what the disk gave back.
+void require_in_file(const std::string& temporary, const std::string& path, const TokenFile& expected) {
+  try {
+    const TokenFile found = read_token_file(temporary);
+    const std::string tokens = tokens_checksum(found.train, found.valid, found.train_predicted, found.valid_predicted);
+    if (tokens == expected.checksum && found.checksum == expected.checksum && found.vocabulary == expected.vocabulary &&
+        found.end_of_text == expected.end_of_text && found.sources == expected.sources &&
+        found.tokenizer_sha256 == expected.tokenizer_sha256 &&
+        domains_to_text(found.domains) == domains_to_text(expected.domains))
+      return;
+  } catch (const Error& error) {
+    if (error.code != Exit::bad_input) throw;
+    fail_disk_differs(path, error.what());
+  }
+  fail_disk_differs(path, "other tokens");
 }
 
 }  // namespace
@@ -75,7 +100,13 @@ void TokenWriter::append(Spool& spool, std::span<const std::int32_t> ids) {
 
 void TokenWriter::flush(Spool& spool) {
   if (int error = write_all(spool.file, spool.waiting.data(), spool.waiting.size())) fail_io("write", path_, error);
+  spool.written.add(spool.waiting.data(), spool.waiting.size());
   spool.waiting.clear();
+}
+
+void TokenWriter::require_as_written(Spool& spool) {
+  const auto bytes = static_cast<std::uint64_t>(spool.count) * spool.width;
+  if (digest_of(spool.file, 0, bytes, path_).hex() != spool.written.hex()) fail_disk_differs(path_, "a temporary file");
 }
 
 std::int64_t TokenWriter::hold_out(double fraction) {
@@ -100,15 +131,18 @@ std::int64_t TokenWriter::hold_out(double fraction) {
 
 void TokenWriter::move_last(std::int64_t count, Spool& from, Spool& to) {
   flush(from);
+  require_as_written(from);
   std::vector<std::int32_t> ids(static_cast<std::size_t>(count));
   ids_of(from).copy(from.count - count, count, ids.data());
   append(to, ids);
   from.count -= count;
+  from.written = digest_of(from.file, 0, static_cast<std::uint64_t>(from.count) * from.width, path_);
 }
 
 // 16 marks per u16 word.
 void TokenWriter::pack_bits(Spool& marks, Spool& words) {
   flush(marks);
+  require_as_written(marks);
   TokenIds all = ids_of(marks);
   std::vector<std::int32_t> piece(1 << 16);
   auto most = static_cast<std::int64_t>(piece.size());
@@ -121,6 +155,7 @@ void TokenWriter::pack_bits(Spool& marks, Spool& words) {
     append(words, packed);
   }
   flush(words);
+  require_as_written(words);
 }
 
 MappedBytes TokenWriter::bytes_of(const Spool& spool) const {
@@ -138,7 +173,10 @@ void TokenWriter::copy_into(const Spool& spool, int descriptor, std::uint64_t of
 }
 
 void TokenWriter::close(const About& about) {
-  for (Spool& spool : spools_) flush(spool);
+  for (Spool& spool : spools_) {
+    flush(spool);
+    require_as_written(spool);
+  }
   std::vector<std::pair<std::string, const Spool*>> lists{{"train", spools_.data()}, {"valid", &spools_[1]}};
   TokenMarks marks[2];
   for (std::size_t i = 0; with_marks_ && i < 2; ++i) {
@@ -158,13 +196,13 @@ void TokenWriter::close(const About& about) {
   SINK_CHECK(!temporary.empty(), "prepare", "cannot write " + path_ + ": it is not a regular file", Exit::io);
   // A limit on file sizes fails here and not inside HDF5.
   if (::truncate(temporary.c_str(), static_cast<off_t>(tokens_bytes + kBlock)) != 0) fail_io("write", path_, errno);
-  const std::vector<std::pair<std::string, std::string>> attributes{
-      {"vocabulary", std::to_string(vocabulary_)},
-      {"end_of_text", std::to_string(about.end_of_text)},
-      {"sources", about.sources},
-      {"data_sha256", tokens_checksum(ids_of(spools_[0]), ids_of(spools_[1]), marks[0], marks[1])},
-      {"tokenizer_sha256", about.tokenizer_sha256},
-      {"domains", domains_to_text(domains_)}};
+  const std::string checksum = tokens_checksum(ids_of(spools_[0]), ids_of(spools_[1]), marks[0], marks[1]);
+  const std::vector<std::pair<std::string, std::string>> attributes{{"vocabulary", std::to_string(vocabulary_)},
+                                                                    {"end_of_text", std::to_string(about.end_of_text)},
+                                                                    {"sources", about.sources},
+                                                                    {"data_sha256", checksum},
+                                                                    {"tokenizer_sha256", about.tokenizer_sha256},
+                                                                    {"domains", domains_to_text(domains_)}};
   std::uint64_t bytes = 0;
   try {
     bytes = write_hdf5_frame(temporary, kChecksumHeaderBytes, attributes, lists_in_file);
@@ -176,13 +214,19 @@ void TokenWriter::close(const About& about) {
   for (std::size_t i = 0; i < lists.size(); ++i) copy_into(*lists[i].second, file, lists_in_file[i].offset);
   FileFormat format = kTokenFormat;
   format.version = with_marks_ ? 3 : 2;
-  Sha256 digest;
-  for_each_block(file, kChecksumHeaderBytes, bytes, path_,
-                 [&](const char* data, std::size_t count) { digest.add(data, count); });
-  const std::string header = make_checksum_header(format, digest.hex(), bytes - kChecksumHeaderBytes);
+  const std::string header = make_checksum_header(format, digest_of(file, kChecksumHeaderBytes, bytes, path_).hex(),
+                                                  bytes - kChecksumHeaderBytes);
   if (::lseek(file, 0, SEEK_SET) < 0) fail_io("write", path_, errno);
   if (int error = write_all(file, header.data(), header.size())) fail_io("write", path_, error);
   output_->close();
+  TokenFile expected;
+  expected.vocabulary = vocabulary_;
+  expected.end_of_text = about.end_of_text;
+  expected.sources = about.sources;
+  expected.tokenizer_sha256 = about.tokenizer_sha256;
+  expected.checksum = checksum;
+  expected.domains = domains_;
+  require_in_file(temporary, path_, expected);
 }
 
 }  // namespace sink

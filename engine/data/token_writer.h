@@ -10,6 +10,7 @@
 
 #include "engine/data/token_file.h"
 #include "engine/io/file.h"
+#include "engine/io/sha256.h"
 
 namespace sink {
 
@@ -31,7 +32,8 @@ class TokenWriter {
     std::int64_t end_of_text = 0;
     std::string sources, tokenizer_sha256;
   };
-  // Writes the temporary and flushes it to the disk; commit() renames it to `path`.
+  // Writes the temporary, flushes it to the disk and compares what the disk has with what was written; commit() renames
+  // it to `path`.
   void close(const About& about);
   void commit() { output_->commit(); }
 
@@ -46,9 +48,11 @@ class TokenWriter {
     std::uint64_t width = 2;  // bytes per id
     std::int64_t count = 0;
     std::vector<unsigned char> waiting;
+    Sha256 written;  // of the bytes in the file
   };
   void append(Spool& spool, std::span<const std::int32_t> ids);
   void flush(Spool& spool);
+  void require_as_written(Spool& spool);  // once
   MappedBytes bytes_of(const Spool& spool) const;
   TokenIds ids_of(const Spool& spool) const;
   void move_last(std::int64_t count, Spool& from, Spool& to);

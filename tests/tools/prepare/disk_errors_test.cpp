@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "engine/data/token_file.h"
 #include "tests/support/subprocess.h"
 
 using namespace sink;
@@ -15,6 +16,21 @@ std::string some_text() {
   std::string text;
   for (int i = 0; i < 400; ++i) text += "Line " + std::to_string(i * i) + " of a document.\n<|endoftext|>\n";
   return text;
+}
+
+// `prepare` with another vocabulary and a fault of fault_shim.cpp.
+std::vector<std::string> prepare_with_fault(const TemporaryFolder& folder, const std::string& fault) {
+  return {"/usr/bin/env",
+          "LD_PRELOAD=" + program_path("tests/libfault_shim.so"),
+          "FAULT_FOLDER=" + std::filesystem::canonical(folder / "data").string(),
+          "FAULT_CALL=" + fault,
+          program_path("prepare"),
+          "--vocab",
+          "280",
+          "--text",
+          folder / "a.txt",
+          "--out",
+          folder / "data"};
 }
 
 void check_error(const Subprocess& program, int code, const std::string& clue) {
@@ -41,10 +57,7 @@ TEST_CASE("prepare: a disk that fails from its n-th call on leaves with 8, which
       for (int code = 8; code != 0 && call < 100; ++call) {
         const std::string fault = kind + ":" + std::to_string(call) + ":" + error + "+";
         CAPTURE(fault);
-        Subprocess program(
-            folder, {"/usr/bin/env", "LD_PRELOAD=" + program_path("tests/libfault_shim.so"),
-                     "FAULT_FOLDER=" + std::filesystem::canonical(folder / "data").string(), "FAULT_CALL=" + fault,
-                     program_path("prepare"), "--vocab", "280", "--text", folder / "a.txt", "--out", folder / "data"});
+        Subprocess program(folder, prepare_with_fault(folder, fault));
         code = program.wait();
         if (code == 0) break;
         CHECK_MESSAGE(code == 8, program.err());
@@ -56,6 +69,34 @@ TEST_CASE("prepare: a disk that fails from its n-th call on leaves with 8, which
       CHECK(Subprocess(folder, words_of(prepare + " --force")).wait() == 0);
       CHECK(read_bytes(folder / "data/tokens.h5") == older);
     }
+}
+
+TEST_CASE("prepare: a disk that lies about its n-th write leaves with 8, or the tokens are right, whichever n") {
+  TemporaryFolder folder;
+  write_bytes(folder / "a.txt", some_text());
+  const std::string prepare = "prepare --vocab 300 --text " + folder / "a.txt" + " --out " + folder / "data";
+  REQUIRE(Subprocess(folder, words_of(prepare)).wait() == 0);
+  const std::string older = read_bytes(folder / "data/tokens.h5");
+  REQUIRE(Subprocess(folder, prepare_with_fault(folder, "none")).wait() == 0);
+  auto checksum_of_tokens = [&] {
+    const TokenFile file = read_token_file(folder / "data/tokens.h5");
+    return tokens_checksum(file.train, file.valid);
+  };
+  const std::string newer = checksum_of_tokens();
+  int refused = 0;
+  for (const std::string lie : {"lost", "torn", "misdirected"})
+    for (int call = 1; call <= 12; ++call) {
+      const std::string fault = "write:" + std::to_string(call) + ":" + lie;
+      CAPTURE(fault);
+      REQUIRE(Subprocess(folder, words_of(prepare + " --force")).wait() == 0);
+      Subprocess program(folder, prepare_with_fault(folder, fault));
+      const int code = program.wait();
+      CHECK_MESSAGE((code == 0 || code == 8), program.err());
+      refused += code == 8;
+      // libhdf5 also writes bytes without a meaning.
+      CHECK((code == 0 ? checksum_of_tokens() == newer : read_bytes(folder / "data/tokens.h5") == older));
+    }
+  CHECK(refused >= 15);
 }
 
 TEST_CASE("prepare: a link that leads to itself, or nowhere, leaves with 3 and its name") {
