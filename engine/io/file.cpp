@@ -189,11 +189,17 @@ void sync_folder(const std::string& path) {
 void make_folders(const std::string& path) {
   std::error_code error;
   std::vector<fs::path> missing;
-  for (fs::path folder = path; !folder.empty() && !fs::exists(folder, error); folder = folder.parent_path())
-    missing.push_back(folder);
-  fs::create_directories(path, error);
-  if (error) fail_io("make the folder", path, error.value());
-  for (const fs::path& folder : missing) sync_folder(folder.string());
+  fs::path folder = path;
+  if (!folder.has_filename()) folder = folder.parent_path();  // "runs/one/"
+  for (; !folder.empty() && !fs::exists(folder, error); folder = folder.parent_path()) missing.push_back(folder);
+  // A process that was killed after mkdir may not have flushed this name. Those above it were flushed before.
+  if (!folder.empty() && ::access(folder_of(folder.string()).c_str(), R_OK) == 0) sync_folder(folder.string());
+  for (; !missing.empty(); missing.pop_back()) {
+    fs::create_directory(missing.back(), error);
+    if (error) fail_io("make the folder", missing.back().string(), error.value());
+    sync_folder(missing.back().string());
+  }
+  if (!path.empty() && !fs::is_directory(path, error)) fail_io("make the folder", path, ENOTDIR);
 }
 
 OutputFile::OutputFile(const std::string& path, std::size_t bytes) : path_(path), final_path_(path) {

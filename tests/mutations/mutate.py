@@ -176,7 +176,7 @@ FAULTS = [
     ("write_all: a short write is taken for a whole one", FILE, "bytes -= static_cast<std::size_t>(written);", "bytes = 0;",
      FAULTS_OF + "init"),
     ("make_folders: names of new folders are not flushed", FILE,
-     "for (const fs::path& folder : missing) sync_folder(folder.string());", "", FAULTS_OF + "prepare_new"),
+     "    sync_folder(missing.back().string());\n", "", FAULTS_OF + "prepare_new"),
     ("export: the folder that holds the new one is not flushed", "model/open/hf_export.cpp", "sync_folder(path_);", "",
      FAULTS_OF + "export"),
     ("RunLog: the log is not flushed", "train/run_log.cpp", 'if (::fsync(descriptor_) != 0) fail_io("flush", path_, errno);', "",
