@@ -137,7 +137,10 @@ class StudyJobs {
         return lacks_interventions(state_, run) ? measure_interventions(of.config, ablation) : 0;
       }
       const int code = state_.ranks > 1 ? train_on_ranks(run) : train_as_rank(of.config, ablation);
-      if (code == 0 && !state_.study.whole_checkpoints) drop_optimizer_state(of.config.run);
+      if (code == 0 && !state_.study.whole_checkpoints) {
+        result_of_run(of.config.run);  // throws where the disk damaged it: to make it again, the run needs its state
+        drop_optimizer_state(of.config.run);
+      }
       return code;
     });
   }
