@@ -1,6 +1,5 @@
 """The commands of a life, and which may be disturbed how."""
 import collections
-import shutil
 import signal
 
 from machine import Disturbance
@@ -8,7 +7,6 @@ from machine import Disturbance
 MODEL = "--layers 1 --heads 1 --width 16 --feed-forward 32 --context 32 --batch 2"
 # folder: of a run. every: steps between its checkpoints. partial: files that a failed program makes of what there is.
 Chapter = collections.namedtuple("Chapter", "command needs folder partial every", defaults=["", "", "no file", 1])
-HAS_MPI = shutil.which("mpirun") is not None
 
 
 def chapters_of(chosen):
@@ -54,7 +52,7 @@ ERRORS = {"open": ["EIO"], "write": ["ENOSPC", "ENOSPC+", "EIO", "short", "short
           "rename": ["EIO"], "unlink": ["EIO"], "mkdir": ["ENOSPC"], "close": ["EIO"], "mmap": ["ENOMEM"]}
 
 
-def draw_disturbance(name, chapter, chosen):
+def draw_disturbance(name, chapter, has_mpi, chosen):
     """What happens to one start of a program; and whether it has several ranks."""
     calls = CALLS.get(name, MANY)
 
@@ -63,10 +61,13 @@ def draw_disturbance(name, chapter, chosen):
         return f"{kind}:{chosen.randint(1, calls[kind])}:{what}"
 
     trains = bool(chapter.folder)
-    ranks = 2 if trains and HAS_MPI and chosen.random() < 0.25 else 1
+    several, of_ranks, of_parent = (chosen.random() for _ in range(3))  # drawn always, so that a seed means the same without MPI
+    ranks = 2 if trains and has_mpi and several < 0.25 else 1
     kinds = ["kill", "kill", "power", "power", "power", "fail", "fail", "lie", "lie", "slow", "signal", "none"]
-    kind = "rank" if ranks > 1 and chosen.random() < 0.7 else chosen.choice(kinds)
-    if (name in ("sweep", "prepare") or ranks > 1) and chosen.random() < 0.3:
+    kind = chosen.choice(kinds)
+    if ranks > 1 and of_ranks < 0.7:
+        kind = "rank"
+    if (name in ("sweep", "prepare") or ranks > 1) and of_parent < 0.3:
         kind = "orphan"
     made = Disturbance(kind)
     changes = call_of(CHANGES, "stop")

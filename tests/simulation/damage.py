@@ -47,7 +47,8 @@ def check_reader(path, outcome, same_result):
     """What is wrong, or None. `same_result`: the reader wrote what it writes of the undamaged file."""
     folder, _, name = path.rpartition("/")
     if outcome.code == 0:
-        return f"{path} is damaged, and a reader makes other values of it, with exit code 0" if has_checksum(path) and not same_result else None
+        wrong = has_checksum(path) and not same_result
+        return f"{path} is damaged, and a reader makes other values of it, with exit code 0" if wrong else None
     if outcome.code not in (2, 3, 4):
         return f"{path} is damaged, and a reader ends with {outcome.code}: {outcome.err[-300:]}"
     if name not in outcome.err and not (folder and folder in outcome.err):

@@ -74,7 +74,8 @@ def failure_has_a_message(event):
     code, err = event.outcome.code, event.outcome.err
     if not isinstance(code, int) or code <= 0 or event.disturbance.kind in ("kill", "power", "orphan"):
         return []
-    return [] if "error: " in err or "stopped by signal" in err or event.disturbance.kind == "rank" else [f"exit code {code} without a message"]
+    explained = "error: " in err or "stopped by signal" in err or event.disturbance.kind == "rank"
+    return [] if explained else [f"exit code {code} without a message"]
 
 
 def every_file_is_whole(event):
@@ -115,7 +116,8 @@ def checkpoints_never_go_back(event):
     """Nor does the older run go before --force has another; a --force that is repeated begins again."""
     wrong = []
     for path, known in event.versions.items():
-        before, after = (tree.get(path, tree.get(path.replace("/checkpoint", "/.replaced/checkpoint"))) for tree in (event.before, event.tree))
+        aside = path.replace("/checkpoint", "/.replaced/checkpoint")
+        before, after = (tree.get(path, tree.get(aside)) for tree in (event.before, event.tree))
         if not path.endswith("checkpoint.h5") or ".replaced" in path or path in event.tainted or before not in known:
             continue
         forced = "--force" in event.command and after in known

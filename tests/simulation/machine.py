@@ -52,6 +52,7 @@ class Outcome:
 class Machine:
     def __init__(self, build, work, plant=""):
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
+        self.has_mpi = shutil.which("mpirun") is not None and (build / "libsinklab_mpi.so").exists()
         self.on_call = None  # is told each call that changed the disk
         self.build, self.work, self.disk, self.plant = build, work, work / "disk", plant
         self.env = {key: value for key, value in os.environ.items() if not key.startswith(("SINKLAB_", "FAULT_", "OMPI_"))}

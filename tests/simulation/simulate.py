@@ -46,6 +46,7 @@ def main():
     parser.add_argument("--first", type=int, help="the first new seed, then those after it; else the time")
     parser.add_argument("--jobs", type=int, default=1, help="lives at a time")
     parser.add_argument("--plant", choices=PLANTS, help="a fault of ours on purpose, which a life must find")
+    parser.add_argument("--stop-at-first", action="store_true", help="end when one life has broken an invariant")
     options = parser.parse_args()
     build = options.build.resolve()
     os.environ.setdefault("TMPDIR", "/dev/shm" if os.access("/dev/shm", os.W_OK) else "/tmp")
@@ -62,7 +63,7 @@ def main():
         yield from old
         new = time.time()
         for n in range(options.lives):
-            if time.time() - new > seconds or (options.plant and failed):
+            if time.time() - new > seconds or ((options.plant or options.stop_at_first) and failed):
                 return
             yield first + n
 
@@ -82,7 +83,7 @@ def main():
                     print(f"seed {seed}: " + "\n  ".join(problem[:600] for problem in problems[:5]), flush=True)
                     if options.hours and seed not in old:
                         with FAILED.open("a") as file:
-                            file.write(f"{seed}  {problems[0][:100]}\n".replace("\n", " ").strip() + "\n")
+                            file.write(f"{seed}  {' '.join(problems[0].split())[:100]}\n")
     print(f"{lives} lives in {time.time() - start:.0f} s: {', '.join(f'{n} {what}' for what, n in sorted(counts.items()))}")
     if options.plant:
         print(f"{options.plant}: " + (f"found by life {lives}" if failed else f"not found by {lives} lives"))
