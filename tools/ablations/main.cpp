@@ -13,7 +13,7 @@
 #include "engine/io/text_table.h"
 #include "model/all_ablations.h"
 #include "model/size_settings.h"
-#include "tools/csv.h"
+#include "engine/io/csv.h"
 #include "tools/study/study.h"
 
 namespace sink {

@@ -1,4 +1,4 @@
-// Reads CSV (RFC 4180) a line at a time, as tools/csv.h writes it.
+// Reads CSV (RFC 4180) a line at a time, as engine/io/csv.h writes it.
 #pragma once
 
 #include <string>

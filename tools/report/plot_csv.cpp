@@ -6,7 +6,7 @@
 #include <optional>
 #include <set>
 
-#include "tools/csv.h"
+#include "engine/io/csv.h"
 #include "tools/report/page_data.h"
 #include "tools/report/results_csv.h"
 

@@ -12,7 +12,7 @@
 #include "engine/check.h"
 #include "engine/io/parse_number.h"
 #include "engine/io/printable.h"
-#include "tools/csv.h"
+#include "engine/io/csv.h"
 #include "tools/report/csv_lines.h"
 #include "tools/report/findings.h"
 #include "tools/report/run_settings.h"

@@ -10,7 +10,7 @@
 #include "engine/io/printable.h"
 #include "engine/io/str_format.h"
 #include "engine/io/text_table.h"
-#include "tools/csv.h"
+#include "engine/io/csv.h"
 #include "tools/report/results_csv.h"
 #include "tools/report/run_settings.h"
 #include "tools/sweep/study_results.h"

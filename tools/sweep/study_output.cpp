@@ -11,7 +11,7 @@
 #include "engine/io/file.h"
 #include "engine/io/output_kind.h"
 #include "engine/io/printable.h"
-#include "tools/csv.h"
+#include "engine/io/csv.h"
 #include "tools/report/page.h"
 #include "tools/report/results_csv.h"
 #include "tools/sweep/study_results.h"

@@ -8,7 +8,7 @@
 #include "engine/io/printable.h"
 #include "engine/io/setting.h"
 #include "engine/io/text_table.h"
-#include "tools/csv.h"
+#include "engine/io/csv.h"
 #include "tools/sweep/study_results.h"
 
 namespace sink {
