@@ -1,4 +1,5 @@
-// Trains a design of its own for three steps and prints the losses, then alpha_1: what a project that links Sinklab does.
+// Trains a design of its own for three steps and prints the losses, then alpha_1: what a project that links Sinklab
+// does.
 #include <cstdio>
 
 #include "autograd/tape.h"
