@@ -37,6 +37,7 @@ nlohmann::ordered_json json_of(const InterventionResult& r) {
                {"last_change", finite_or_word(r.last_change)},
                {"divergence", finite_or_word(r.divergence)},
                {"greedy_changed", finite_or_word(r.greedy_changed)}});
+  if (!r.tokens.empty()) json["destroyed"] = share_destroyed(r.tokens);
   return json;
 }
 
@@ -91,11 +92,11 @@ Tensor source_tokens(const InputOptions& given, const std::string& text, const C
   return Tensor::from({1, static_cast<std::int64_t>(ids.size())}, ids);
 }
 
-std::vector<std::string> texts_of(const Batch& one_sequence, const Checkpoint& checkpoint) {
+std::vector<std::string> texts_of(const Batch& sequences, const Checkpoint& checkpoint) {
   const auto text_of = token_labels(checkpoint, nullptr);
-  const std::int32_t* ids = one_sequence.tokens_BT().data<std::int32_t>();
+  const std::int32_t* ids = sequences.tokens_BT().data<std::int32_t>();
   std::vector<std::string> texts;
-  for (std::int64_t t = 0; t < one_sequence.context(); ++t) texts.push_back(text_of(ids[t]));
+  for (std::int64_t n = 0; n < sequences.tokens_BT().size(); ++n) texts.push_back(text_of(ids[n]));
   return texts;
 }
 
@@ -123,8 +124,9 @@ CheckpointInterventions intervene_on_checkpoint(const InterventionRequest& asked
   for (const Intervention& intervention : request.interventions)
     require_places(intervention, sizes, sequences.context());
   if (request.before_computation) request.before_computation(model);
-  CheckpointInterventions all{.measured = intervene(model, sequences, request.interventions, batch)};
-  if (sequences.sequences() == 1) all.tokens = texts_of(sequences, evaluated.checkpoint);
+  CheckpointInterventions all{.measured =
+                                  intervene(model, sequences, request.interventions, batch, request.each_token)};
+  if (sequences.sequences() == 1 || request.each_token) all.tokens = texts_of(sequences, evaluated.checkpoint);
   if (request.with_kurtosis) all.kurtosis = activation_kurtosis(model, sequences, batch);
   all.json = json_of(all, request, ablation, evaluated.checkpoint);
   return all;

@@ -21,6 +21,7 @@ struct InterventionRequest {
   std::string precision = "f32";  // or f64
   std::vector<Intervention> interventions = default_interventions({1, 5});
   bool with_kurtosis = false;
+  bool each_token = false;       // the change of each token, too
   std::int64_t sequences = 100;  // at most
   std::int64_t batch = 0;        // sequences at a time; 0: ComputeOptions::batch_of, with at most 256 MiB of logits
   std::function<void(const LanguageModel&)> before_computation = {};
@@ -29,8 +30,8 @@ struct InterventionRequest {
 struct CheckpointInterventions {
   Interventions measured;
   std::optional<ActivationKurtosis> kurtosis = {};
-  std::vector<std::string> tokens;  // their texts, if there is one sequence
-  std::string json;                 // an object with the results and what they are of
+  std::vector<std::string> tokens = {};  // their texts, if there is one sequence or with each_token
+  std::string json = {};                 // an object with the results and what they are of
 };
 
 // Throws Error like load_evaluated, validation_text, InputOptions and intervene.

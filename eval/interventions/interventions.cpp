@@ -18,11 +18,22 @@ namespace {
 
 using What = Intervention::What;
 
-constexpr std::int64_t kBytesBefore = std::int64_t{1} << 29;  // of logits before, which are kept
+constexpr std::int64_t kBytesBefore = std::int64_t{1} << 29;  // of logits and hidden states before, which are kept
 
 Tensor logits_of(LanguageModel& model, const Batch& part, ForwardHooks* hooks) {
   return model.logits(part.tokens_BT(),
                       {.hooks = hooks ? hooks : &ForwardHooks::none(), .documents = part.documents()});
+}
+
+struct Outputs {
+  Tensor logits_BTV;
+  std::vector<Tensor> hidden_LBTC;  // on request
+};
+Outputs outputs_of(LanguageModel& model, const Batch& part, ForwardHooks* hooks, bool with_hidden) {
+  if (!with_hidden) return {logits_of(model, part, hooks), {}};
+  HiddenRecorder recorder(hooks ? *hooks : ForwardHooks::none());
+  const Tensor logits_BTV = logits_of(model, part, &recorder);
+  return {logits_BTV, recorder.hidden_LBTC()};
 }
 
 // f(first, last) of `batch` sequences at a time.
@@ -58,8 +69,10 @@ RowComparison compare_rows(std::span<const R> z, std::span<const R> y, std::int3
 // The results of one intervention, one value for each sequence.
 struct Comparison {
   std::vector<double> before, after, divergence, changed, last;
+  std::vector<TokenChange> tokens;  // of all sequences, if the outputs have hidden states
 
-  void add(const Tensor& before_BTV, const Tensor& after_BTV, const Tensor& targets_BT) {
+  void add(const Outputs& unchanged, const Outputs& outputs, const Tensor& targets_BT, std::int64_t extra_tokens) {
+    const Tensor &before_BTV = unchanged.logits_BTV, &after_BTV = outputs.logits_BTV;
     const std::int64_t B = after_BTV.dim(0), T = after_BTV.dim(1), V = after_BTV.dim(2);
     const auto vocabulary = static_cast<std::size_t>(V);
     std::vector<RowComparison> rows(static_cast<std::size_t>(B * T));
@@ -89,6 +102,14 @@ struct Comparison {
       this->changed.push_back(changed / static_cast<double>(T));
       this->last.push_back(last);
     }
+    if (outputs.hidden_LBTC.empty()) return;
+    for (const RowComparison& row : rows)
+      tokens.push_back({.before = row.is_predicted ? row.before : std::nan(""),
+                        .after = row.is_predicted ? row.after : std::nan(""),
+                        .divergence = row.divergence,
+                        .greedy_changed = !row.same_greedy});
+    add_hidden_changes(unchanged.hidden_LBTC, outputs.hidden_LBTC, extra_tokens,
+                       std::span(tokens).last(static_cast<std::size_t>(B * T)));
   }
 };
 
@@ -119,7 +140,8 @@ InterventionResult result_of(const Intervention& intervention, const Comparison&
                             .error = std::nan(""),
                             .last_change = mean_of(found.last),
                             .divergence = mean_of(found.divergence),
-                            .greedy_changed = mean_of(found.changed)};
+                            .greedy_changed = mean_of(found.changed),
+                            .tokens = found.tokens};
   if (intervention.per_head || intervention.per_token) result.layer = intervention.layers[0];
   if (intervention.per_head) result.head = intervention.heads[0];
   if (intervention.per_token) result.token = intervention.tokens[0];
@@ -180,25 +202,28 @@ Sources sources_of(LanguageModel& model, const std::vector<Intervention>& interv
 }
 
 std::vector<Comparison> gather(LanguageModel& model, const Batch& sequences, const std::vector<Intervention>& rows,
-                               std::int64_t batch) {
+                               std::int64_t batch, bool each_token) {
   const std::int64_t T = sequences.context(), V = model.sizes().vocabulary;
   const ValueSums values = value_sums(model, sequences, rows, batch);
   const Sources sources = sources_of(model, rows);
-  const std::int64_t bytes = T * V * static_cast<std::int64_t>(size_of(model.parameters().masters().dtype()));
+  const std::int64_t hidden = each_token ? model.sizes().layers * model.sizes().width : 0;
+  const std::int64_t bytes =
+      T * (V + hidden) * static_cast<std::int64_t>(size_of(model.parameters().masters().dtype()));
   std::vector<Comparison> found(rows.size());
   in_batches(sequences.sequences(), std::max(batch, kBytesBefore / bytes), [&](std::int64_t first, std::int64_t last) {
     const Batch some = sequences.rows(first, last);
-    std::vector<Tensor> before;
+    std::vector<Outputs> before;
     in_batches(some.sequences(), batch, [&](std::int64_t begin, std::int64_t end) {
-      before.push_back(logits_of(model, some.rows(begin, end), nullptr));
+      before.push_back(outputs_of(model, some.rows(begin, end), nullptr, each_token));
     });
     for (std::size_t n = 0; n < rows.size(); ++n) {
       const auto source = sources.find(rows[n].source);
       const Intervened intervened(model, rows[n], values, source == sources.end() ? nullptr : &source->second);
       in_batches(some.sequences(), batch, [&](std::int64_t begin, std::int64_t end) {
         const Batch part = some.rows(begin, end);
-        found[n].add(before[static_cast<std::size_t>(begin / batch)], logits_of(model, part, intervened.hooks.get()),
-                     part.targets_BT());
+        found[n].add(before[static_cast<std::size_t>(begin / batch)],
+                     outputs_of(model, part, intervened.hooks.get(), each_token), part.targets_BT(),
+                     model.extra_tokens());
       });
     }
   });
@@ -239,15 +264,15 @@ void require_places(const Intervention& intervention, const Sizes& sizes, std::i
 
 std::vector<double> losses_with(LanguageModel& model, const Batch& sequences, const Intervention& intervention) {
   require_places(intervention, model.sizes(), sequences.context());
-  return gather(model, sequences, {intervention}, 1)[0].after;
+  return gather(model, sequences, {intervention}, 1, false)[0].after;
 }
 
 Interventions intervene(LanguageModel& model, const Batch& sequences, const std::vector<Intervention>& interventions,
-                        std::int64_t batch) {
+                        std::int64_t batch, bool each_token) {
   for (const Intervention& intervention : interventions)
     require_places(intervention, model.sizes(), sequences.context());
   const std::vector<Intervention> rows = by_places(interventions, model.sizes(), sequences.context());
-  const std::vector<Comparison> found = gather(model, sequences, rows, batch);
+  const std::vector<Comparison> found = gather(model, sequences, rows, batch, each_token);
   Interventions all{sequences.sequences(), sequences.context(), mean_of(found.at(0).before), {}};
   for (std::size_t n = 0; n < rows.size(); ++n) all.results.push_back(result_of(rows[n], found[n]));
   return all;

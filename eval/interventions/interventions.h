@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "eval/interventions/intervention.h"
+#include "eval/interventions/token_change.h"
 #include "model/language_model.h"
 
 namespace sink {
@@ -25,6 +26,7 @@ struct InterventionResult {
   // Means over all positions, with or without a target: sum_v p_v log(p_v / q_v), nats, p before and q after;
   double divergence = 0;
   double greedy_changed = 0;  // the share of positions whose most probable token changes (the first of equals)
+  std::vector<TokenChange> tokens;  // [sequence * context + position], on request
 };
 
 struct Interventions {
@@ -54,10 +56,10 @@ inline double change_of(const InterventionResult& result) {
 void require_places(const Intervention& intervention, const Sizes& sizes, std::int64_t T);
 
 // One pass of the model for each intervention, `batch` sequences at a time; the model is unchanged afterwards. Runs on
-// the CPU in F32 or F64; weights may be memory-mapped. Logits before are kept for as many sequences as fit 512 MiB.
-// Throws Error like require_places.
+// the CPU in F32 or F64; weights may be memory-mapped. Logits before, and hidden states with `each_token`, are kept for
+// as many sequences as fit 512 MiB. Throws Error like require_places.
 Interventions intervene(LanguageModel& model, const Batch& sequences, const std::vector<Intervention>& interventions,
-                        std::int64_t batch = 1);
+                        std::int64_t batch = 1, bool each_token = false);
 
 // The loss of every sequence with the intervention.
 std::vector<double> losses_with(LanguageModel& model, const Batch& sequences, const Intervention& intervention);

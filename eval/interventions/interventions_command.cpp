@@ -158,14 +158,37 @@ std::string table_of_quantisations(const CheckpointInterventions& found) {
                                  counted(all.sequences, "sequence"), counted(all.context, "token"), all.loss) +
                       "         weights                inputs                         both\n"
                       "bits     tensor    channel    tensor    channel     token    tensor    channel     token\n";
-  for (std::size_t n = 0; n < all.results.size(); ++n) {
-    if (n % kColumns == 0) {
+  auto add_rows = [&](const std::function<std::string(const InterventionResult&)>& cell) {
+    for (std::size_t n = 0; n < all.results.size(); ++n) {
       const std::string& name = all.results[n].name;  // "weights 8 tensor"
-      table += "   " + name.substr(name.find(' ') + 1, 1);
+      if (n % kColumns == 0) table.append("   ").append(name, name.find(' ') + 1, 1);
+      table += cell(all.results[n]) + (n % kColumns == kColumns - 1 ? "\n" : "");
     }
-    table += str_format(" %+10.4f%s", all.results[n].change, n % kColumns == kColumns - 1 ? "\n" : "");
+  };
+  add_rows([](const InterventionResult& result) { return str_format(" %+10.4f", result.change); });
+  if (!all.results[0].tokens.empty()) {
+    table += "destroyed tokens, %: the change of the hidden state after the last block is at least its size\n";
+    add_rows(
+        [](const InterventionResult& result) { return str_format(" %10.1f", 100 * share_destroyed(result.tokens)); });
   }
   return table + lines_of_kurtosis(*found.kurtosis);
+}
+
+const OutputKind kTokenChanges =
+    kind_by_text("the tokens of eval_<ablation> quantise", "intervention,sequence,position,");
+
+struct QuantiseOptions : InterventionOptions {
+  std::string each_token;
+};
+
+int run_quantise(QuantiseOptions options, const Ablation& ablation) {
+  options.request.each_token = !options.each_token.empty();
+  if (options.request.each_token) require_output(options.each_token, kTokenChanges, options.output.force);
+  return run_intervention_request(options, ablation, [&](const CheckpointInterventions& found) {
+    if (options.request.each_token)
+      write_file_atomically(options.each_token, token_changes_csv(found.measured, found.tokens));
+    return table_of_quantisations(found);
+  });
 }
 
 }  // namespace
@@ -207,7 +230,7 @@ EvalCommand interventions_command(CLI::App& app, const Ablation& ablation) {
 }
 
 EvalCommand quantise_command(CLI::App& app, const Ablation& ablation) {
-  auto options = std::make_shared<InterventionOptions>();
+  auto options = std::make_shared<QuantiseOptions>();
   CLI::App* line = app.add_subcommand(
       "quantise",
       "Measures the loss after rounding to 3 to 8 bits. Weights of the blocks, their inputs, and both are "
@@ -215,10 +238,15 @@ EvalCommand quantise_command(CLI::App& app, const Ablation& ablation) {
       "(channel), or per token. Rounding is symmetric and simulated in floating point. The kurtosis shows outliers. "
       "Prints a table on a terminal. With --json or --out, or into a pipe, it writes JSON and prints the table on "
       "stderr. `interventions --settings` takes other combinations.");
+  line->add_option(
+          "--each-token", options->each_token,
+          "changes of the loss and the hidden states of each token; a CSV file to write. A token is destroyed if "
+          "the change of its hidden state after the last block is at least as large as the state")
+      ->type_name("FILE");
   add_intervention_options(line, *options);
   options->request.interventions = quantisations();
   options->request.with_kurtosis = true;
-  return {line, [options, ablation] { return run_intervention_request(*options, ablation, table_of_quantisations); }};
+  return {line, [options, ablation] { return run_quantise(*options, ablation); }};
 }
 
 }  // namespace sink

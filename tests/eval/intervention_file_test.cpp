@@ -4,7 +4,9 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "engine/io/file.h"
 #include "tests/support/check_refused.h"
@@ -251,6 +253,41 @@ TEST_CASE("quantise: loss against bits, each as the file says it") {
   CHECK(found["kurtosis"]["inputs"][1].size() == 4);
   CHECK(std::count(table.begin(), table.end(), '\n') == 1 + 11);  // the first line and the table
   CHECK(table.find("kurtosis (3: normal)") != std::string::npos);
+}
+
+TEST_CASE("quantise: each token, as CSV") {
+  const TemporaryFolder folder;
+  const std::string csv = folder / "each.csv";
+  write_file_atomically(folder / "tokens.txt", "1 5 9 14 3 22\n1 30 2 8 8 17\n");
+  Subprocess program(folder, words_of("eval_baseline quantise " + kModel + " --tokens " + folder / "tokens.txt" +
+                                      " --each-token " + csv));
+  CHECK_MESSAGE(program.wait() == 0, program.err());
+  const Json found = Json::parse(program.out());
+  CHECK(program.err().find("\ndestroyed tokens, %") != std::string::npos);
+  std::map<std::string, double> change, destroyed, lines;
+  std::istringstream text(read_file("test", csv));
+  std::string line;
+  std::getline(text, line);
+  CHECK(line.starts_with("intervention,sequence,position,token,loss_before,loss,loss_change,"));
+  while (std::getline(text, line)) {
+    std::istringstream fields(line);
+    std::vector<std::string> field;
+    for (std::string one; std::getline(fields, one, ',');) field.push_back(one);
+    REQUIRE(field.size() == 13);
+    CHECK(field[6].empty() == (field[2] == "6"));  // the last token has no target
+    if (!field[6].empty()) change[field[0]] += std::stod(field[6]) / 10;
+    destroyed[field[0]] += std::stod(field[12]) / 12;
+    CHECK((std::stod(field[9]) >= 1) == (field[12] == "1"));
+    CHECK(std::stod(field[10]) >= std::stod(field[9]));
+    lines[field[0]] += 1;
+  }
+  CHECK(lines.size() == 40);
+  for (const Json& row : found["interventions"]) {
+    const std::string name = row["name"];
+    CHECK(lines[name] == 12);
+    CHECK(change[name] == doctest::Approx(row["change"].get<double>()).epsilon(1e-6));
+    CHECK(destroyed[name] == doctest::Approx(row["destroyed"].get<double>()));
+  }
 }
 
 TEST_CASE("interventions: a list of tokens is one word, and what follows it is the model") {

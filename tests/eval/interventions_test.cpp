@@ -11,8 +11,10 @@
 #include "engine/tensor_view.h"
 #include "eval/input_tokens.h"
 #include "eval/interventions/activation_kurtosis.h"
+#include "eval/interventions/intervention_hooks.h"
 #include "eval/interventions/quantisation.h"
 #include "model/open/open_model.h"
+#include "tests/model/model_support.h"
 #include "tests/support/built_ablations.h"
 #include "tests/support/check_refused.h"
 
@@ -486,6 +488,50 @@ TEST_CASE("interventions: rounding to few bits") {
   CHECK(quantised(-0.9, 3.5, 4) == -1.0);  // steps of 0.5
   CHECK(quantised(3.5, 3.5, 4) == 3.5);
   CHECK(quantised(0, 0, 8) == 0);
+}
+
+TEST_CASE("interventions: the hidden states of each token, with a sink token and several in a batch") {
+  for (const std::string ablation : {"baseline", "bias_sinktoken"}) {
+    if (!is_built(ablation)) continue;
+    CAPTURE(ablation);
+    auto model = model_of(ablation);
+    const Batch sequences = sequences_of(6);
+    const Interventions all = intervene(*model, sequences, {rounded(0, 3)}, 3, /*each_token=*/true);
+    const std::vector<TokenChange>& tokens = all.results[0].tokens;
+    REQUIRE(tokens.size() == 4 * 6);
+    double change = 0;
+    for (std::int64_t b = 0; b < 4; ++b) {
+      const Batch one = sequences.rows(b, b + 1);
+      test::Watcher before;
+      const Intervention by_hand = rounded(0, 3);
+      model->logits(one.tokens_BT(), {.hooks = &before});
+      const ValueSums no_values(model->extra_tokens());
+      const std::unique_ptr<ForwardHooks> hooks = hooks_of(by_hand, model->extra_tokens(), no_values, nullptr);
+      HiddenRecorder recorder(*hooks);
+      model->logits(one.tokens_BT(), {.hooks = &recorder});
+      for (std::int64_t t = 0; t < 6; ++t) {
+        const TokenChange& token = tokens[static_cast<std::size_t>(b * 6 + t)];
+        if (!std::isnan(token.before)) change += (token.after - token.before) / 6;
+        double largest = 0, last = 0;
+        for (std::size_t l = 0; l < recorder.hidden_LBTC().size(); ++l) {
+          const Tensor &h = before.hidden_L[l + 1], &changed = recorder.hidden_LBTC()[l];
+          const std::int64_t C = h.dim(2), row = (model->extra_tokens() + t) * C;
+          double difference = 0, size = 0;
+          for (std::int64_t c = row; c < row + C; ++c)
+            difference += std::pow(changed.item(c) - h.item(c), 2), size += std::pow(h.item(c), 2);
+          last = std::sqrt(difference / size);
+          largest = std::max(largest, last);
+        }
+        CHECK(token.hidden_change == Approx(last).epsilon(1e-12));
+        CHECK(token.largest_change == Approx(largest).epsilon(1e-12));
+        CHECK(token.hidden_change > 1e-4);
+      }
+    }
+    CHECK(all.results[0].change == Approx(change / 4).epsilon(1e-12));
+  }
+  CHECK(TokenChange{.hidden_change = 1}.destroyed());
+  CHECK(TokenChange{.hidden_change = std::nan("")}.destroyed());
+  CHECK_FALSE(TokenChange{.hidden_change = 0.99}.destroyed());
 }
 
 TEST_CASE("interventions: numbers that share a scale, by hand") {
