@@ -165,6 +165,8 @@ void read_states(StudyState& state, std::optional<std::size_t> job) {
     RunConfig& config = state.runs[i].config;
     const auto checksum = [&] { return data_checksum(config, known); };
     const FoundRun& found = state.found[i] = found_run(config, checksum);
+    // A sweep that was killed may not have flushed the last name in this folder.
+    if (found.status == RunStatus::complete) sync_folder(config.run + "/config.toml");
     const EarlierRun* earlier = state.earlier_runs.find(config, checksum);
     if (earlier && replaces_run(*earlier, found.status, state.retry)) {
       state.earlier[i] = earlier;
