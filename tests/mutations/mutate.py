@@ -166,6 +166,7 @@ SHARED = {
 # What a power loss, a failing disk or a killed parent needs: (what is broken, file, old text, new text, test that must fail).
 FILE = "engine/io/file.cpp"
 FAULTS_OF = "python3 -B tests/faults/run_faults.py --build build/release --only "
+LIFE = "python3 -B tests/simulation/simulate.py --build build/release --seed "
 FAULTS = [
     ("OutputFile: the file is not flushed", FILE, 'if (::fsync(descriptor_) != 0) fail_io("flush", path_, errno);', "",
      FAULTS_OF + "init"),
@@ -202,6 +203,16 @@ FAULTS = [
      "lacks_interventions(state, run) || keeps_optimizer_state(state, run)", "lacks_interventions(state, run)", FAULTS_OF + "sweep"),
     ("sweep: a run outlives a killed sweep", "tools/sweep/worker_processes.cpp", "prctl(PR_SET_PDEATHSIG, SIGTERM);", "",
      "build/release/tests/sweep_test --test-case=*that?is?killed*"),
+    ("make_folders: the name of a folder of a killed program is not flushed", FILE, "sync_folder(folder.string());", ";", LIFE + "21"),
+    ("readers: the checksum is not compared", "engine/io/checksum_header.cpp",
+     "if (header_text(format, static_cast<int>(version), digest.hex(), found_bytes) != header)", "if (false)", LIFE + "4"),
+    ("prepare: the token file is not compared with the tokens", "engine/data/token_writer.cpp",
+     "  require_in_file(temporary, path_, expected);\n", "", "build/release/tests/disk_errors_test"),
+    ("prepare: its temporary files are not compared", "engine/data/token_writer.cpp",
+     "if (digest_of(spool.file, 0, bytes, path_).hex() != spool.written.hex())", "if (false)",
+     "build/release/tests/disk_errors_test"),
+    ("sweep: the optimizer state goes before the evaluation is read", "tools/sweep/study_jobs.cpp",
+     "        result_of_run(of.config.run);  //", "        //", LIFE + "100002"),
     ("sweep: a run begins after its sweep was killed", "tools/sweep/worker_processes.cpp", "if (getppid() != parent) _exit(1);",
      "", "build/release/tests/sweep_test --test-case=*that?is?killed*"),
     ("--nproc: mpirun outlives its killed parent", "engine/comm/mpirun.cpp", "::prctl(PR_SET_PDEATHSIG, SIGTERM);", "",
@@ -301,7 +312,7 @@ def round_of(shared):
 def round_of_faults():
     """Each alone, in one copy: few sources are compiled again. Every test passes before and fails with its mutation."""
     programs = ["train_baseline", "train_pos_learnable", "eval_baseline", "prepare", "report", "sweep"]
-    tests = ["fault_shim", "sweep_test", "rank_faults_test", "child_report_test"]
+    tests = ["fault_shim", "sweep_test", "rank_faults_test", "child_report_test", "replay_check_test", "disk_errors_test"]
     rows = []
     with tempfile.TemporaryDirectory(prefix="sinklab-mutate-") as name:
         folder = pathlib.Path(name)
