@@ -1,7 +1,8 @@
 // For LD_PRELOAD, in one library with fault_shim.cpp: the clock on the wall jumps.
 //
 //   FAULT_CLOCK   N:SECONDS: from the N-th look at it on (from 1, of each process), the clock is ahead by so many
-//                 seconds; a negative number sets it back. The monotonic clock does not jump, nor do the times of files.
+//                 seconds; a negative number sets it back. The monotonic clock does not jump, nor do the times of
+//                 files.
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <unistd.h>

@@ -3,13 +3,13 @@
 //   FAULT_FOLDER  the folder, without links in its path; calls on other files are the C library's
 //   FAULT_CALL    KIND:N:WHAT: the N-th call of this kind (from 1, counted over all forked processes) fails with the
 //                 errno WHAT (ENOSPC, ENOMEM or EIO); WHAT+ fails all calls from there on. `short`: half the bytes are
-//                 written. KIND is open, write, fsync, truncate, rename, unlink, mkdir, close or mmap. prctl:N:late:
-//                 the call that ties a child to its parent waits until the parent is gone. Before the call, `kill`
-//                 kills the process, `stop` stops it until SIGCONT, `slow` waits 10 ms. A write that is `lost`, `torn`
-//                 (half of it is lost) or `misdirected` (to another place of the file) returns as if it was done.
-//   FAULT_PLANT   a fault of our code on purpose: fsync does nothing, rename copies, unlink leaves temporaries, prctl
-//   does
-//                 not tie a child to its parent
+//                 written; `full`: half, then ENOSPC. KIND is open, write, fsync, truncate, rename, unlink, mkdir,
+//                 close or mmap. prctl:N:late: the call that ties a child to its parent waits until the parent is gone.
+//                 Before the call, `kill` kills the process, `stop` stops it until SIGCONT, `slow` waits 10 ms. A write
+//                 that is `lost`, `torn` (half of it is lost) or `misdirected` (to another place of the file) returns
+//                 as if it was done.
+//   FAULT_PLANT   a fault of our code on purpose: fsync does nothing, rename copies, unlink keeps temporaries, prctl
+//                 ties no child to its parent
 //   FAULT_COUNTS  a file of 4096 zeros that gets the number of calls, a native int of each kind
 //   FAULT_TRACE   a file that gets a record of each call that changed something: a line, and the bytes of a write.
 //                 run_faults.py computes from them what a disk holds after a power loss at any call.
@@ -48,9 +48,10 @@ enum {
   kKill = -3,
   kStop = -4,
   kSlow = -5,
-  kLost = -6,
-  kTorn = -7,
-  kMisdirected = -8
+  kFull = -6,
+  kLost = -7,
+  kTorn = -8,
+  kMisdirected = -9
 };  // no errno
 
 template <class Function>
@@ -59,8 +60,8 @@ Function* real(Function*, const char* name) {
 }
 
 int errno_named(const std::string& name) {
-  const char* const behaviours[] = {"short", "late", "kill", "stop", "slow", "lost", "torn", "misdirected"};
-  for (int i = 0; i < 8; ++i)
+  const char* const behaviours[] = {"short", "late", "kill", "stop", "slow", "full", "lost", "torn", "misdirected"};
+  for (int i = 0; i < 9; ++i)
     if (name == behaviours[i]) return -1 - i;
   return name == "ENOSPC" ? ENOSPC : name == "ENOMEM" ? ENOMEM : EIO;
 }
@@ -93,6 +94,7 @@ struct Shim {
     std::string error = what;
     stays = error.ends_with('+');
     if (stays) error.pop_back();
+    stays |= error == "full";
     fault = errno_named(error);
   }
 
@@ -103,6 +105,7 @@ struct Shim {
     if (of != kind || !(stays ? call >= first : call == first)) return 0;
     if (fault == kKill || fault == kStop) ::kill(::getpid(), fault == kKill ? SIGKILL : SIGSTOP);
     if (fault == kSlow) ::usleep(10'000);
+    if (fault == kFull) return call == first ? kShort : ENOSPC;
     return fault;
   }
   // One write, so that records of several processes do not mix.

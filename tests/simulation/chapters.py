@@ -48,7 +48,7 @@ SOME = {"open": 14, "write": 14, "fsync": 5, "truncate": 3, "rename": 3, "unlink
 MANY = {"open": 50, "write": 21, "fsync": 28, "truncate": 2, "rename": 15, "unlink": 4, "mkdir": 2, "close": 32, "mmap": 2}
 CALLS = {"prepare": SOME, "export": SOME, "sink": FEW, "logits": FEW, "import": FEW}
 CHANGES = ["write", "write", "write", "fsync", "fsync", "rename", "rename", "truncate", "unlink", "mkdir"]
-ERRORS = {"open": ["EIO"], "write": ["ENOSPC", "ENOSPC+", "EIO", "short", "short+"], "fsync": ["EIO", "EIO+"], "truncate": ["EIO"],
+ERRORS = {"open": ["EIO"], "write": ["ENOSPC", "full", "EIO", "short", "short+"], "fsync": ["EIO", "EIO+"], "truncate": ["EIO"],
           "rename": ["EIO"], "unlink": ["EIO"], "mkdir": ["ENOSPC"], "close": ["EIO"], "mmap": ["ENOMEM"]}
 
 

@@ -31,8 +31,10 @@ class Event:
 
     @property
     def done(self):
+        """Whether nothing is left to do. A temporary that cannot be removed is left; `sweep` makes tables of damaged logs."""
         unlinks = self.disturbance.kind == "fail" and self.disturbance.call.startswith("unlink") and self.outcome.reached
-        return self.outcome.code == 0 and not self.lost_power and not unlinks  # a temporary that cannot be removed is left
+        spoiled = "sweep" in self.command and self.tainted
+        return self.outcome.code == 0 and not self.lost_power and not unlinks and not spoiled
 
     @property
     def lost_power(self):
@@ -46,7 +48,7 @@ def standing(path):
 
 def codes_of(event):
     kind, call, number = event.disturbance.kind, event.disturbance.call, event.disturbance.signal
-    if not event.outcome.reached or kind in ("none", "slow") or "short" in call:
+    if not event.outcome.reached or kind in ("none", "slow") or "short" in call:  # which is no error
         return {0}
     if kind == "fail":
         return {0} | DISK_CODES

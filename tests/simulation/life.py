@@ -112,7 +112,7 @@ class Life:
         self.tainted = {path for path in self.tainted | outcome.damaged if path in tree and not is_temporary(path)
                         and not is_same(path, tree[path], self.reference.versions[path])}
         event = Event(chapter, command, disturbance, outcome, before, tree, self.reference.versions, self.reference.flushed_lines,
-                      self.reference.expected[name], self.tainted, self.machine.model.tree(False, False))
+                      self.reference.expected[name], {*self.tainted}, self.machine.model.tree(False, False))
         for check in INVARIANTS:
             for wrong in check(event):
                 self.problem(where, f"{check.__name__}: {wrong}")
@@ -153,7 +153,8 @@ class Life:
                 self.problem(path, wrong)
         backup = backup or (self.reference.trees[name].get(path) if done else None)
         can_be_made_again = path.endswith("checkpoint.h5") and not path.startswith("second") and self.chosen.random() < 0.5
-        if path.endswith("metrics.jsonl") and backup is None:
+        in_study = path.startswith("out/") and can_be_made_again  # a study does not need the checkpoint of a complete run
+        if path.endswith("metrics.jsonl") and backup is None or in_study:
             self.machine.remove(path.replace("/.replaced", "").rpartition("/")[0])
         else:
             self.machine.write(path, None if can_be_made_again or backup is None else backup)

@@ -57,7 +57,7 @@ class Machine:
         self.build, self.work, self.disk, self.plant = build, work, work / "disk", plant
         self.env = {key: value for key, value in os.environ.items() if not key.startswith(("SINKLAB_", "FAULT_", "OMPI_"))}
         (work / "tmp").mkdir()
-        self.env["TMPDIR"] = str(work / "tmp")  # mpirun's own files
+        self.env["TMPDIR"] = self.env["OMPI_MCA_btl_vader_backing_directory"] = str(work / "tmp")  # files of MPI, which kills leave
 
     def tree(self):
         return tree_of(self.disk)
