@@ -1,5 +1,6 @@
 // eval_<ablation> attention and view: where the attention of one text goes, as text and as a page.
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <memory>
 
@@ -47,23 +48,32 @@ struct ReadText {
   SummaryLabels labels;
 };
 
+// The text that the user gives, or else the first validation sequence of the run.
 ReadText read_text(const AttentionOptions& options, const Ablation& ablation) {
   auto [checkpoint, model] = load_evaluated(options.model, ablation, options.compute);
-  const std::vector<std::int32_t> ids =
-      options.given.one_sequence(checkpoint, model->sizes(), std::min(kLongestSummary, model->sizes().context));
-  const TrainedOn run = trained_on(checkpoint, model->sizes());
+  TrainedOn run = trained_on(checkpoint, model->sizes());
+  run.context = std::min(kLongestSummary, model->sizes().context);
   SummaryLabels labels{.model = options.model, .ablation = ablation.name, .policies = ablation.policies};
-  labels.token_text = token_labels(checkpoint, nullptr);
-  const TextCut cut = options.given.cut(checkpoint, run, model->sizes());
-  labels.text_begins = !options.given.tokens && cut.fixed_token >= 0 && cut.fixed_position == 1;
-  labels.begin = begin_of(options, checkpoint, run, cut, labels.token_text);
+  Tensor tokens_1T;
+  if (options.given.any()) {
+    const std::vector<std::int32_t> ids = options.given.one_sequence(checkpoint, model->sizes(), run.context);
+    tokens_1T = Tensor::from<std::int32_t>({1, static_cast<std::int64_t>(ids.size())}, ids);
+    labels.token_text = token_labels(checkpoint, nullptr);
+    const TextCut cut = options.given.cut(checkpoint, run, model->sizes());
+    labels.text_begins = !options.given.tokens && cut.fixed_token >= 0 && cut.fixed_position == 1;
+    labels.begin = begin_of(options, checkpoint, run, cut, labels.token_text);
+  } else {
+    const std::shared_ptr<DataSource> data = validation_text(checkpoint, run, options.given.data, model->sizes());
+    tokens_1T = data->validation_batch(0, 1).tokens_BT();
+    labels.token_text = [data, of_id = token_labels(checkpoint, data.get())](std::int32_t id) { return of_id(id); };
+    labels.text_begins = run.fixed_token >= 0 && run.fixed_position == 1;
+    labels.begin = "the first validation sequence of the run";
+  }
   print_header(*model, options.model, ablation, options.compute);
-  return {std::move(checkpoint), std::move(model),
-          Tensor::from<std::int32_t>({1, static_cast<std::int64_t>(ids.size())}, ids), std::move(labels)};
+  return {std::move(checkpoint), std::move(model), tokens_1T, std::move(labels)};
 }
 
 int run_attention(const AttentionOptions& options, const Ablation& ablation) {
-  if (!options.given.any()) throw Error("attention needs --text, --text-file or --tokens; see --help", Exit::usage);
   if (!options.out.empty()) require_output(options.out, kAttentionFile, options.force);
   const ReadText text = read_text(options, ablation);
   const AttentionSummary summary = summarise_attention(*text.model, text.tokens_1T);
@@ -73,15 +83,21 @@ int run_attention(const AttentionOptions& options, const Ablation& ablation) {
   return 0;
 }
 
+// A run keeps its page, where `report` finds it.
+std::string default_page(const std::string& model) {
+  const std::filesystem::path run(model);
+  return std::filesystem::exists(run / "checkpoint.h5") ? (run / kRunViewPage).string() : kRunViewPage;
+}
+
 int run_view(const AttentionOptions& options, const Ablation& ablation) {
-  if (!options.given.any()) throw Error("view needs --text, --text-file or --tokens; see --help", Exit::usage);
-  require_output(options.out, view_page_kind(), options.force);
+  const std::string out = options.out.empty() ? default_page(options.model) : options.out;
+  require_output(out, view_page_kind(), options.force);
   const ReadText text = read_text(options, ablation);
   ViewContent content(*text.model, text.tokens_1T.dim(1), options.view);
   const AttentionSummary summary = summarise_attention(*text.model, text.tokens_1T, &content);
   const std::string page = view_page(summary, text.labels, content);
-  write_file_atomically(options.out, page);
-  std::printf("%s, %.2f MB\n", printable(options.out).c_str(), static_cast<double>(page.size()) / 1e6);
+  write_file_atomically(out, page);
+  std::printf("%s, %.2f MB\n", printable(out).c_str(), static_cast<double>(page.size()) / 1e6);
   if (const ViewQueriesKeys* computed = content.queries_keys())
     std::printf("The page computes the patterns; weights are within %.3f, on average %.1e.\n",
                 computed->largest_error(), computed->mean_error());
@@ -104,7 +120,8 @@ EvalCommand attention_command(CLI::App& app, const Ablation& ablation) {
       "attention",
       "Shows where the attention of a text goes. Prints the tokens, alpha_1 and Sink_1 with how the text began, other "
       "tokens that are sinks, alpha_1 by layer, the heads with the strongest sink and those that look elsewhere. "
-      "Weights are proxy weights. eval/attention/attention_output.h describes the JSON.");
+      "Weights are proxy weights. Of a run without a text: its first validation sequence. "
+      "eval/attention/attention_output.h describes the JSON.");
   add_text_and_machine(attention, *options);
   attention->add_flag("--json", options->json, "print JSON on stdout, the table on stderr");
   attention->add_option("--out", options->out, "also write the JSON to this file");
@@ -115,15 +132,16 @@ EvalCommand attention_command(CLI::App& app, const Ablation& ablation) {
 
 EvalCommand view_command(CLI::App& app, const Ablation& ablation) {
   auto options = std::make_shared<AttentionOptions>();
-  options->out = "view.html";
   CLI::App* command = app.add_subcommand(
       "view",
       "Draws the attention patterns of a text. Writes one page that needs no network: all heads are small maps, "
       "sorted by layer or by sink; a click opens one with its tokens, lines from token to token, the prediction after "
       "each layer (logit lens), and the lengths of values and of the residual stream. Texts have at most 1024 tokens; "
-      "patterns of long ones are computed in the page, or pooled.");
+      "patterns of long ones are computed in the page, or pooled. Of a run without a text: its first validation "
+      "sequence; "
+      "`report` shows the page, too.");
   add_text_and_machine(command, *options);
-  command->add_option("--out", options->out, "the page to write")->capture_default_str();
+  command->add_option("--out", options->out, "the page to write [view.html, of a run in its folder]");
   const std::map<std::string, ViewPatterns> patterns{
       {"auto", ViewPatterns::automatic}, {"stored", ViewPatterns::stored}, {"computed", ViewPatterns::computed}};
   command

@@ -72,4 +72,7 @@ std::string view_page(const AttentionSummary& summary, const SummaryLabels& labe
 
 OutputKind view_page_kind();
 
+// The page of a run in its folder.
+inline constexpr const char* kRunViewPage = "view.html";
+
 }  // namespace sink

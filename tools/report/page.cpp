@@ -8,12 +8,14 @@
 #include "tools/report/html_text.h"
 #include "tools/report/page_data.h"
 #include "tools/report/page_tables.h"
+#include "tools/report/page_views.h"
 #include "tools/report/run_settings.h"
 
 namespace sink::report {
 namespace {
 
 constexpr std::size_t kMinRunsForFilter = 5;
+constexpr std::size_t kViewBytes = 4'000'000;  // of the pages of `sinklab view`
 
 std::string task_title(const TaskRuns& task) { return escape(task_name(task.name)); }
 
@@ -112,6 +114,7 @@ std::string page(const std::vector<Run>& runs, const std::string& title, const s
                {"navigation", tasks.size() > 1 ? navigation : ""},
                {"no_filter", runs.size() < kMinRunsForFilter ? " hidden" : ""},
                {"groups", (tasks.empty() ? study : "") + sections + (runs.size() > 1 ? page_file("pair.html") : "")},
+               {"views", views(runs, kViewBytes)},
                {"configurations", configurations(runs, styles)},
                {"data", page_json(runs, tasks, page_limits(runs, tasks, kDataBytes))},
                {"chart_js", chart_js},
