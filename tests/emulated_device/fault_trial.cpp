@@ -1,7 +1,7 @@
 // Runs a kernel under several schedules and says of each what was found. plant_faults.py links it with kernels in which
 // it has planted a fault.
 //
-//   fault_trial forward|backward|hopper|tile_info FIRST SCHEDULES races|plain
+//   fault_trial forward|backward|hopper|hopper_backward|tile_info FIRST SCHEDULES races|plain
 //
 // One line per schedule from FIRST on: the schedule, whether the fault's line has run (1 or 0), and "right", "wrong" (a
 // result has a larger error than the tests of attention allow), or "report" and the message of the emulated device.
@@ -46,6 +46,7 @@ struct Trial {
     expected.forward<Op>();
     expected.backward<Op>();
     conditions = worst_conditions(expected, Op());
+    if (!c.config.bias_gradient) expected.gradients.dbias_HT = naive.gradients.dbias_HT = Tensor();
   }
 
   bool is_close(const Tensor& x, const Tensor& by_naive, const Tensor& exact, double size, bool many) const {
@@ -88,11 +89,18 @@ struct Trials {
   std::vector<Trial<Softmax>> softmax;
   std::vector<Trial<ClippedSoftmax>> clipped;
 
+  static AttentionCase make(std::int64_t T, std::int64_t D, KeyRange range, Extra extra, std::int64_t B = 1,
+                            std::int64_t H = 1, std::int64_t G = 0) {
+    return AttentionCase(B, H, T, D, DType::BF16, range, 1, extra, G);
+  }
+
   explicit Trials(const std::string& kernel) {
+    if (kernel == "hopper_backward") {
+      add_hopper_backward();
+      return;
+    }
     const bool hopper = kernel == "hopper";
     const std::int64_t long_T = hopper ? 390 : 200;
-    auto make = [](std::int64_t T, std::int64_t D, KeyRange range, Extra extra, std::int64_t B = 1, std::int64_t H = 1,
-                   std::int64_t G = 0) { return AttentionCase(B, H, T, D, DType::BF16, range, 1, extra, G); };
     softmax.emplace_back(make(77, 64, {.prefix = 3, .window = 20}, Extra::everything, 1, 2, 1));
     softmax.emplace_back(make(long_T, 64, {}, Extra::bias));
     clipped.emplace_back(make(hopper ? 300 : 150, 128, {.window = 65}, Extra::everything));
@@ -101,6 +109,25 @@ struct Trials {
     documents.cut_into_documents(1);
     softmax.emplace_back(documents);
     softmax.emplace_back(make(199, 64, {.prefix = 2, .window = 40}, Extra::bias).chunk(63, 199));
+  }
+
+  // The kernels on Hopper have four stages of tiles of 64 rows, whose parity repeats after eight tiles. Softmax and
+  // ClippedSoftmax have code of their own at width 128; ClippedSoftmax has a second pass for dq.
+  void add_hopper_backward() {
+    auto add = [](auto& trials, AttentionCase c) {
+      c.config.bias_gradient = false;  // which another kernel computes
+      trials.emplace_back(c);
+    };
+    add(softmax, make(77, 64, {.prefix = 3, .window = 20}, Extra::everything, 1, 2, 1));
+    add(softmax, make(150, 64, {}, Extra::bias, 1, 3, 1));
+    add(softmax, make(150, 96, {.prefix = 70, .window = 100}, Extra::none));
+    AttentionCase documents = make(77, 40, {}, Extra::everything, 2);
+    documents.cut_into_documents(1);
+    add(softmax, documents);
+    // No query sees a key of the first block or of the last.
+    add(softmax, make(390, 128, {.window = 40}, Extra::key).chunk(200, 300));
+    add(clipped, make(300, 64, {}, Extra::bias));
+    add(clipped, make(150, 128, {.prefix = 2, .window = 100}, Extra::everything, 1, 2, 1));
   }
 
   bool all_right(bool backward) const {
@@ -125,13 +152,14 @@ std::string outcome_of(const auto& is_right) {
 }
 
 int run(const std::string& kernel, unsigned first, unsigned schedules) {
+  const bool backward = kernel == "backward" || kernel == "hopper_backward";
   std::vector<Trials> trials;
   if (kernel != "tile_info") trials.emplace_back(kernel);
   for (unsigned schedule = first; schedule < schedules; ++schedule) {
     cuda::Schedule only(schedule);
     take_reached();
     std::string outcome =
-        outcome_of([&] { return trials.empty() ? tile_info_is_right() : trials[0].all_right(kernel == "backward"); });
+        outcome_of([&] { return trials.empty() ? tile_info_is_right() : trials[0].all_right(backward); });
     std::printf("%u %d %s\n", schedule, take_reached() ? 1 : 0, outcome.c_str());
     std::fflush(stdout);
   }
@@ -143,7 +171,7 @@ int run(const std::string& kernel, unsigned first, unsigned schedules) {
 
 int main(int count, char** arguments) {
   if (count != 5) {
-    std::fprintf(stderr, "usage: fault_trial forward|backward|hopper|tile_info FIRST SCHEDULES races|plain\n");
+    std::fprintf(stderr, "usage: fault_trial forward|backward|hopper|hopper_backward|tile_info FIRST SCHEDULES races|plain\n");
     return 2;
   }
   const auto first = static_cast<unsigned>(std::atoi(arguments[2]));

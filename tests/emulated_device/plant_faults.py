@@ -92,7 +92,7 @@ class Commands:
 
 def run_from(first, program, kernel, schedules, how):
     """The outcomes (reached, outcome) of the schedules from `first` on, and whether the last one did not end."""
-    environment = dict(os.environ, SINK_COMPUTE_CAPABILITY="90" if kernel == "hopper" else "80")
+    environment = dict(os.environ, SINK_COMPUTE_CAPABILITY="90" if kernel.startswith("hopper") else "80")
     environment.pop("SINK_SCHEDULE", None)
     process = subprocess.Popen([program, kernel, str(first), str(schedules), how], stdout=subprocess.PIPE,
                                stderr=subprocess.DEVNULL, env=environment, bufsize=0)
@@ -197,7 +197,7 @@ def group_table(title, groups, results):
 
 
 def table(faults, results):
-    kernels = [(k, [f for f in faults if f["kernel"] == k]) for k in ("forward", "backward", "hopper", "tile_info")]
+    kernels = [(k, [f for f in faults if f["kernel"] == k]) for k in ("forward", "backward", "hopper", "hopper_backward", "tile_info")]
     kinds = [(k, [f for f in faults if f["kind"] == k]) for k in sorted({f["kind"] for f in faults})]
     lines = ["# What the emulated device found of attention_faults.toml", "", "For readers of README.md who want every fault.",
              f"`plant_faults.py` writes this page. It has {len(results)} of the {len(faults)} faults. Intervals are Wilson's, "

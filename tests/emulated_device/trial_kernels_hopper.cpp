@@ -1,8 +1,7 @@
-// The Hopper kernels of fault_trial.
-#include "engine/ops/attention/cuda/attention_hopper_backward_cuda.cuh"
+// The forward kernels on Hopper of fault_trial.
 #include "engine/ops/attention/cuda/attention_hopper_forward_cuda.cuh"
 
 namespace sink::cuda {
-SINK_HOPPER_KERNEL_TEMPLATES(Softmax)
-SINK_HOPPER_KERNEL_TEMPLATES(ClippedSoftmax)
+template decltype(attention_on_hopper<Softmax>) attention_on_hopper<Softmax>;
+template decltype(attention_on_hopper<ClippedSoftmax>) attention_on_hopper<ClippedSoftmax>;
 }  // namespace sink::cuda

@@ -1,0 +1,7 @@
+// The backward kernels on Hopper of fault_trial.
+#include "engine/ops/attention/cuda/attention_hopper_backward_cuda.cuh"
+
+namespace sink::cuda {
+template decltype(attention_backward_on_hopper<Softmax>) attention_backward_on_hopper<Softmax>;
+template decltype(attention_backward_on_hopper<ClippedSoftmax>) attention_backward_on_hopper<ClippedSoftmax>;
+}  // namespace sink::cuda
