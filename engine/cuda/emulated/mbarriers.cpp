@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,16 +18,6 @@ constexpr int kFirstAgent = 32;            // of mbarriers; those before are war
 constexpr unsigned char kInFlight = 0xff;  // a NaN of any real type
 constexpr int kMostArrivals = (1 << 20) - 1, kMostBytes = (1 << 20) - 1;  // PTX ISA, "Contents of the mbarrier object"
 
-struct Mbarrier {
-  int expected = 0, pending = 0;  // arrivals
-  int bytes = 0;                  // expected and not yet copied
-  std::uint32_t phase = 0;        // the number of complete ones
-  int agent = 0, initializer = 0;
-  bool fenced = false;
-  std::vector<int> waiting;
-  Clock arriving, complete;
-};
-
 struct Copy {
   TensorMap map;  // a copy: the kernel's may be gone by then
   std::array<int, 4> at;
@@ -39,6 +30,19 @@ struct Copy {
     for (int d = 0; d < map.rank; ++d) bytes *= map.box[static_cast<std::size_t>(d)];
     return bytes;
   }
+};
+
+struct Mbarrier {
+  int expected = 0, pending = 0;  // arrivals
+  int bytes = 0;                  // expected and not yet copied
+  std::uint32_t phase = 0;        // the number of complete ones
+  std::uint32_t waited = 0;       // those whose end a thread has waited for
+  std::uint32_t copying = 0;      // those of which the last one has copies
+  std::optional<Copy> last_copy;
+  int agent = 0, initializer = 0;
+  bool fenced = false;
+  std::vector<int> waiting;
+  Clock arriving, complete;
 };
 
 struct State {
@@ -179,6 +183,7 @@ void mbarrier_wait(void* mbarrier, unsigned parity, const Site& site) {
     m.waiting.push_back(current_thread());
     suspend();
   }
+  m.waited = m.phase;
   if (const RaceHooks* races = race_hooks()) races->acquire(m.complete);
 }
 
@@ -196,6 +201,8 @@ void copy_tensor(void* to, const TensorMap& map, void* mbarrier, const int* coor
   if (const RaceHooks* races = race_hooks()) note_accesses(*races, copy, m);
   std::memset(to, kInFlight, static_cast<std::size_t>(copy.box_bytes()));
   state().copies.push_back(copy);
+  m.copying = m.phase + 1;
+  m.last_copy = copy;
 }
 
 void start_mbarriers() { state() = {}; }
@@ -228,7 +235,11 @@ std::string describe_mbarriers() {
 
 std::string mbarriers_at_end() {
   const std::vector<Copy>& copies = state().copies;
-  return copies.empty() ? "" : "the threads returned before " + describe(copies.front()) + " was complete";
+  if (!copies.empty()) return "the threads returned before " + describe(copies.front()) + " was complete";
+  // It arrived in time under this schedule alone.
+  for (const auto& [address, m] : state().mbarriers)
+    if (m.copying > m.waited) return "the threads returned without a wait for " + describe(*m.last_copy);
+  return "";
 }
 
 }  // namespace sink::emulated

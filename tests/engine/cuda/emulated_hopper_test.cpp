@@ -300,6 +300,20 @@ std::string run_ring(int tiles, Bug bug) {
   return "";
 }
 
+// Thread 0 starts a copy, which arrives during the barriers under some schedules.
+__global__ void single_copy_kernel(SINK_GRID_CONSTANT TensorMap map, bool waits) {
+  std::byte* tile = aligned_shared_memory();
+  auto* full = reinterpret_cast<Mbarrier*>(tile + 64 * 128);
+  if (threadIdx.x == 0) {
+    mbarrier_init(full, 1);
+    fence_mbarrier_init();
+    mbarrier_arrive_expect_tx(full, 64 * 128);
+    tma_load(tile, map, full, {0, 0});
+  }
+  for (int n = 0; n < 100; ++n) sync_block();
+  if (waits && threadIdx.x == 0) mbarrier_wait(full, 0);
+}
+
 // ---- mbarriers between ordinary accesses ----
 
 enum class RingBug { none, no_full_wait, no_empty_wait, no_release, wrong_phase, one_arrival_more, overwritten };
@@ -490,6 +504,20 @@ TEST_CASE("emulated Hopper: every mistake of the pipeline is detected under ever
       if (text != "wrong results") check_says(text, {kHere, "block (0,0,0)", "schedule"});
     }
     CHECK(run_ring<128, 128>(1, Bug::wrong_slab) == "wrong results");
+  });
+}
+
+TEST_CASE("emulated Hopper: a copy that no thread waits for is detected, even if it arrives in time") {
+  Tensor x = integers(64, 64, 1).to(Device::cuda);
+  auto run = [&](bool waits) {
+    return error_of([&] {
+      launch({1, 64, 1024 + 64 * 128 + sizeof(Mbarrier)}, single_copy_kernel,
+             tensor_map(x.device_data<bf16>(), {64, 64}, {64, 64}, 128), waits);
+    });
+  };
+  for_each_schedule([&] {
+    CHECK(run(true) == "");
+    check_says(run(false), {"the threads returned ", "the copy of thread 0", kHere});
   });
 }
 
