@@ -109,6 +109,11 @@ struct Trials {
     documents.cut_into_documents(1);
     softmax.emplace_back(documents);
     softmax.emplace_back(make(199, 64, {.prefix = 2, .window = 40}, Extra::bias).chunk(63, 199));
+    if (kernel == "backward") {
+      // Two passes over an odd number of tiles; a group of two heads, and blocks of keys after the last query.
+      clipped.emplace_back(make(150, 64, {}, Extra::none));
+      softmax.emplace_back(make(199, 64, {}, Extra::none, 1, 2, 1).chunk(62, 90));
+    }
   }
 
   // The kernels on Hopper have four stages of tiles of 64 rows, whose parity repeats after eight tiles. Softmax and
@@ -124,8 +129,9 @@ struct Trials {
     AttentionCase documents = make(77, 40, {}, Extra::everything, 2);
     documents.cut_into_documents(1);
     add(softmax, documents);
-    // No query sees a key of the first block or of the last.
+    // No query sees a key of the first block or of the last. In the second case the last begins after the queries end.
     add(softmax, make(390, 128, {.window = 40}, Extra::key).chunk(200, 300));
+    add(softmax, make(390, 64, {.window = 3}, Extra::none).chunk(130, 160));
     add(clipped, make(300, 64, {}, Extra::bias));
     add(clipped, make(150, 128, {.prefix = 2, .window = 100}, Extra::everything, 1, 2, 1));
   }
@@ -171,7 +177,8 @@ int run(const std::string& kernel, unsigned first, unsigned schedules) {
 
 int main(int count, char** arguments) {
   if (count != 5) {
-    std::fprintf(stderr, "usage: fault_trial forward|backward|hopper|hopper_backward|tile_info FIRST SCHEDULES races|plain\n");
+    std::fprintf(stderr,
+                 "usage: fault_trial forward|backward|hopper|hopper_backward|tile_info FIRST SCHEDULES races|plain\n");
     return 2;
   }
   const auto first = static_cast<unsigned>(std::atoi(arguments[2]));
