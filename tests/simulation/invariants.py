@@ -53,7 +53,7 @@ def codes_of(event):
     if kind == "fail":
         return {0} | DISK_CODES
     if kind == "lie":
-        return {0, 3, 4, 8} | ({1, 2} if "sweep" in event.command else set())  # 2: a damaged config.toml
+        return {0, 3, 4, 8} | ({1, 2} if "sweep" in event.command else set())  # 2: another value in config.toml
     if kind in ("kill", "power"):
         if "prepare" in event.command:
             return {-9, 8}  # its child writes the HDF5 file

@@ -75,10 +75,21 @@ std::string differing_settings(const RunConfig& stored, const RunConfig& wanted)
   return text;
 }
 
+namespace {
+
+// A file that a program wrote: what is wrong with it is damage, and no mistake of the user.
+RunConfig read_stored_config(const std::string& file) {
+  try {
+    return run_config_from_toml(read_file("sweep", file), file);
+  } catch (const Error& error) { throw error.code == Exit::usage ? Error(error.what(), Exit::bad_input) : error; }
+}
+
+}  // namespace
+
 FoundRun found_run(const RunConfig& wanted, const std::function<std::string()>& data_checksum) {
   const std::string config = wanted.run + "/config.toml";
   if (!fs::exists(config)) return {};
-  const RunConfig stored = run_config_from_toml(read_file("sweep", config), config);
+  const RunConfig stored = read_stored_config(config);
   if (std::string differing = differing_settings(stored, wanted); !differing.empty())
     throw Error(wanted.run + " holds a run with " + differing + "; give another --out, or move it away", Exit::usage);
   FoundRun found{RunStatus::begun, "", stored.threads};

@@ -369,4 +369,6 @@ TEST_CASE("run states: failed, begun and missing runs are distinguished, with th
   CHECK(error_of([&] { found_run(config, none); }) == "exit 2 " + config.run +
                                                           " holds a run with width = 128 instead of 64; give another "
                                                           "--out, or move it away");
+  write_bytes(config.run + "/config.toml", "seed = 1\nwid");
+  CHECK(error_of([&] { found_run(config, none); }).find("exit 3 " + config.run + "/config.toml") == 0);
 }
