@@ -67,19 +67,18 @@ struct DkDvBlock {
     AttentionHead first = head(0);
     TileSpan keys{first_key, first_key + kKeys < first.K ? first_key + kKeys : first.K};
     TileSpan bounds = first.range().query_bounding_range(first.positions({0, first.T}), keys);
+    if (bounds.empty()) return;
     int first_tile = (bounds.begin - first.shift) / kQueries,
-        end_tile = bounds.empty() ? first_tile : (bounds.end - first.shift + kQueries - 1) / kQueries;
-    if (end_tile <= first_tile) return;
+        end_tile = (bounds.end - first.shift + kQueries - 1) / kQueries;
     k.copy(first.key_row(in.a.k_BGKD, first_key), first.K - first_key, first.D);
     v.copy(first.key_row(in.a.v_BGKD, first_key), first.K - first_key, first.D);
+    copy_queries(first, first_tile * kQueries);
     // All queries of the tiles [full_begin, full_end) exist and see all keys.
     int last_of_first_key = first.range().last(first_key) - first.shift,
         full_queries = last_of_first_key < first.T ? last_of_first_key + 1 : first.T,
         full_begin = (keys.end - 1 - first.shift + kQueries - 1) / kQueries, full_end = full_queries / kQueries;
     if (full_begin < first_tile) full_begin = first_tile;
     if (full_begin > end_tile) full_begin = end_tile;
-
-    copy_queries(first, first_tile * kQueries);
     for (int h = 0; h < in.a.queries_per_key_head; ++h) {
       for (int tile = first_tile; tile < end_tile;) {
         for (; tile >= full_begin && tile < full_end; ++tile) add_tile<true>(h, tile, first_tile, end_tile);
