@@ -238,10 +238,9 @@ EvalCommand quantise_command(CLI::App& app, const Ablation& ablation) {
       "(channel), or per token. Rounding is symmetric and simulated in floating point. The kurtosis shows outliers. "
       "Prints a table on a terminal. With --json or --out, or into a pipe, it writes JSON and prints the table on "
       "stderr. `interventions --settings` takes other combinations.");
-  line->add_option(
-          "--each-token", options->each_token,
-          "changes of the loss and the hidden states of each token; a CSV file to write. A token is destroyed if "
-          "the change of its hidden state after the last block is at least as large as the state")
+  line->add_option("--each-token", options->each_token,
+                   "changes of each token's loss and states; a CSV file to write. A token is destroyed if "
+                   "the change of its hidden state after the last block is at least as large as the state")
       ->type_name("FILE");
   add_intervention_options(line, *options);
   options->request.interventions = quantisations();
