@@ -138,8 +138,7 @@ EvalCommand view_command(CLI::App& app, const Ablation& ablation) {
       "sorted by layer or by sink; a click opens one with its tokens, lines from token to token, the prediction after "
       "each layer (logit lens), and the lengths of values and of the residual stream. Texts have at most 1024 tokens; "
       "patterns of long ones are computed in the page, or pooled. Of a run without a text: its first validation "
-      "sequence; "
-      "`report` shows the page, too.");
+      "sequence; `report` shows the page, too.");
   add_text_and_machine(command, *options);
   command->add_option("--out", options->out, "the page to write [view.html, of a run in its folder]");
   const std::map<std::string, ViewPatterns> patterns{

@@ -1,5 +1,5 @@
-// Trains a design of its own for three steps and prints the losses, then alpha_1: what a project that links Sinklab
-// does.
+// What a project that links Sinklab does: defines a design, trains it for three steps, and prints the losses and
+// alpha_1.
 #include <cstdio>
 
 #include "autograd/tape.h"

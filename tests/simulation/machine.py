@@ -53,7 +53,7 @@ class Machine:
     def __init__(self, build, work, plant=""):
         ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1)
         self.has_mpi = shutil.which("mpirun") is not None and (build / "libsinklab_mpi.so").exists()
-        self.on_call = None  # is told each call that changed the disk
+        self.on_call = None  # called with each call that changed the disk
         self.build, self.work, self.disk, self.plant = build, work, work / "disk", plant
         self.env = {key: value for key, value in os.environ.items() if not key.startswith(("SINKLAB_", "FAULT_", "OMPI_"))}
         (work / "tmp").mkdir()
@@ -151,7 +151,7 @@ class Machine:
             self.send(stopped, signal.SIGCONT)
 
     def orphan(self, child, stopped):
-        """Kills the program that was started. Its stopped child goes on when it has a signal; else it survives."""
+        """Kills the program that was started. Its stopped child continues when it has a signal; else it survives."""
         self.send(child.pid, signal.SIGKILL)
         end = time.monotonic() + 5
         while stopped != child.pid and time.monotonic() < end:

@@ -10,9 +10,9 @@
 #include <set>
 
 #include "engine/check.h"
+#include "engine/io/csv.h"
 #include "engine/io/parse_number.h"
 #include "engine/io/printable.h"
-#include "engine/io/csv.h"
 #include "tools/report/csv_lines.h"
 #include "tools/report/findings.h"
 #include "tools/report/run_settings.h"
@@ -150,8 +150,8 @@ CsvColumn over_even_column(const char* name, double EvenAttention::*member) {
 // "change_removed_1", and the step of an onset, "onset_sink_1".
 bool is_optional(const std::string& name) { return name.starts_with("change_") || name.starts_with("onset_"); }
 
-// Columns before those of interventions, before those of other epsilons, and the rest but for settings.
-constexpr const char* kLastBeforeChanges = "massive_ratio";
+// Columns before the optional ones, before those of other epsilons, and the rest but for settings.
+constexpr const char* kLastBeforeOptional = "massive_ratio";
 constexpr const char* kLastBeforeEpsilons = "sink_3";
 
 const std::vector<CsvColumn>& fixed_columns() {
@@ -192,7 +192,7 @@ const std::vector<CsvColumn>& fixed_columns() {
     for (std::size_t i = 0; i < kSinkColumns.size(); ++i) columns.push_back(sink_column(i, std::nullopt));
     for (const char* name :
          {"alpha_1", "alpha_1_raw", "alpha_others_raw", "alpha_1_max", "alpha_star", "alpha_star_raw", "row_mass",
-          "extra_key_mass", "entropy", "first_value_norm_ratio", "value_share", kLastBeforeChanges})
+          "extra_key_mass", "entropy", "first_value_norm_ratio", "value_share", kLastBeforeOptional})
       columns.push_back(scalar_column(name));
     columns.push_back(over_even_column("alpha_1_over_even", &EvenAttention::alpha_1));
     columns.push_back(over_even_column("alpha_star_over_even", &EvenAttention::alpha_star));
@@ -336,13 +336,13 @@ Run finished_line(ReadLine& line, const std::string& where) {
 std::string results_csv(const std::vector<Run>& runs) {
   const std::vector<TaskRuns> tasks = group_by_task(runs);
   std::set<double> epsilons;
-  std::set<std::string> settings, changes;
+  std::set<std::string> settings, optional;
   for (const Run& run : runs) {
     for (const auto& [name, value] : run.settings) settings.insert(name);
     if (!run.evaluation) continue;
     epsilons.insert(run.evaluation->sink_epsilon.begin(), run.evaluation->sink_epsilon.end());
     for (const auto& [name, value] : run.evaluation->scalar)
-      if (is_optional(name)) changes.insert(name);
+      if (is_optional(name)) optional.insert(name);
   }
   for (const char* column : {"task", "ablation", "policies", "seed", "steps"}) settings.erase(column);
   std::vector<CsvColumn> columns;
@@ -352,8 +352,8 @@ std::string results_csv(const std::vector<Run>& runs) {
       columns.back().write = [&](const Run& run) {
         return csv_field(std::ranges::find(tasks, run.task, &TaskRuns::name)->label(run));
       };
-    if (column.name == kLastBeforeChanges)
-      for (const std::string& change : changes) columns.push_back(scalar_column(change));
+    if (column.name == kLastBeforeOptional)
+      for (const std::string& name : optional) columns.push_back(scalar_column(name));
     if (column.name == kLastBeforeEpsilons)
       for (const double epsilon : epsilons)
         for (std::size_t i = 0; i < kSinkColumns.size(); ++i) columns.push_back(sink_column(i, epsilon));

@@ -63,7 +63,7 @@ def check_frame(report, folder):
                          "document.querySelector('iframe.view').scrollIntoView()")
         ready = ""
         for _ in range(100):
-            # A frame without access is a target of its own.
+            # A frame without access is a separate target.
             frames = [e["params"]["sessionId"] for e in browser.events if e["method"] == "Target.attachedToTarget"]
             if frames:
                 page, browser._session = browser._session, frames[-1]
