@@ -12,7 +12,8 @@
 #   bash check.sh kernels [OP]         times kernels.so against FlashAttention-2, cuDNN and FlexAttention; profiles it
 #   bash check.sh tests                every test of the device, each case in a separate process, eight at a time
 #   bash check.sh bench [ABLATION]     training steps of the 60M model, then PyTorch's
-#   bash check.sh sink [FLAGS]         trains 60M on the packed text: softmax, sigmoid, key biases; Sink_1 over steps
+#   bash check.sh sink [FLAGS]         trains 60M on the packed text: softmax, sigmoid, key biases; Sink_1 over steps,
+#                                      and at the end as in the paper: 64 tokens of 100 sequences
 #   bash check.sh ranks                collectives by NCCL; a run on one GPU and on all of this host, byte for byte
 #   bash check.sh sanitizer [TOOL]     tests of operations under compute-sanitizer: memcheck, racecheck, synccheck, initcheck
 # It runs the programs that tools/gpu/pack.sh has packed next to it, or those in build/cuda, or --from FOLDER (a build).
@@ -307,6 +308,7 @@ part_bench() {
     bench_ours "$ablation" "${model[@]}" --ablation "$ablation"
   done
   bench_ours "launched kernel by kernel" "${model[@]}" --ablation baseline --graph off
+  small || bench_ours "1.1B, 8 sequences" --model 60m --layers 22 --heads 32 --d-model 2048 --feed-forward 5632 --batch 8 --seconds 4 --ablation baseline
   if [[ $device = *emulated* ]]; then say "the emulated device: PyTorch is not timed"; return 0; fi
   [ -f "$peer" ] || { say "torch_baseline.py is not here: ours alone"; return 0; }
   python3 -c 'import torch' 2>/dev/null || { say "python3 has no PyTorch here: ours alone"; return 0; }
@@ -345,6 +347,10 @@ part_sink() {
       say "the time was over before the text was; what was trained counts"
       failures=$((failures - 1))
     fi
+    # As in the paper: the first 64 tokens of 100 sequences. During training the sequences are as long as the context.
+    [ ! -f "$runs/$ablation/checkpoint.h5" ] || [ ! -x "$from/eval_$ablation" ] ||
+      attempt "Sink_1 of $ablation in 64 tokens" 30 "$from/eval_$ablation" sink "$runs/$ablation" --data "$text" --device cuda --precision bf16 \
+        --epsilon 0.2,0.3,0.4 --map none --out "$runs/$ablation.json" >"$runs/$ablation.sink.txt"
   done
   python3 - "$runs" "${programs[@]}" <<'PYTHON' || { say "FAILED: no table of Sink_1"; failures=$((failures + 1)); }
 import json, pathlib, sys
@@ -354,6 +360,13 @@ for name in sys.argv[2:]:
     runs[name] = {line["step"]: line for line in lines if "sink_1" in line}
     speeds = sorted(line["tokens_per_second"] for line in lines if "tokens_per_second" in line)
     print(f"{name}: {lines[-1]['step']} steps, median {speeds[len(speeds) // 2]:.0f} tokens/s")
+for name in runs:
+    measured = pathlib.Path(sys.argv[1]) / f"{name}.json"
+    if measured.exists():
+        m = json.loads(measured.read_text())
+        print(f"{name}, {m['sequences']} sequences of {m['context']} tokens: Sink_1 {m['sink_k'][0]:.2f} %, raw {m['sink_k_raw'][0]:.2f} %, "
+              f"alpha_1 {m['alpha_1']:.4f}, raw {m['alpha_1_raw']:.4f}" +
+              (f"; Sink_* {m['sink_star']:.2f} %, alpha_* {m['alpha_star']:.4f}" if "sink_star" in m else ""))
 print(f"Sink_1 in percent, proxy and raw, and the validation loss\n{'step':>7}" + "".join(f"{name:>28}" for name in runs))
 for step in sorted(set().union(*runs.values())):
     cells = ["{sink_1:6.2f} {sink_1_raw:6.2f}  {val_loss:.4f}".format(**of[step]) if step in of else "" for of in runs.values()]

@@ -25,7 +25,7 @@ while [ $# -gt 0 ]; do
   shift
 done
 build=build/gpu
-programs=(train_baseline train_op_sigmoid_none train_bias_k bench_step selftest)
+programs=({train,eval}_{baseline,op_sigmoid_none,bias_k} bench_step selftest)
 # Those of the device's tests, and one more to time.
 ablations="baseline;bias_k;bias_kv;bias_sinktoken;gate_head;kern_mlp_none;norm_layer;norm_post;op_clipped;op_relu;op_sigmoid_none;pos_alibi;pos_learnable;pos_t5"
 step() { echo "pack: $1, at $SECONDS s"; }
