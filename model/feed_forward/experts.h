@@ -1,5 +1,8 @@
-// Feed-forward policy: a mixture of experts, of which a router chooses the top k for every token (gpt-oss 2025):
+// Feed-forward policies: a mixture of experts, of which a router chooses the top k for every token:
 //   r = router(h), p = softmax of the k largest of r and 0 for the others, y = sum_e p_e down_e(glu_e(gate_up_e(h))).
+//
+// Experts are those of gpt-oss (2025), SwiGluExperts those of Mixtral (Jiang et al. 2024), whose softmax over all of r,
+// divided by its sum over the chosen, is the same p.
 //
 // This implementation computes all experts and multiplies those that were not chosen by zero. So each step is one
 // product with the matrices of all experts, stacked (gate_up) or side by side (down). It takes E / k times the work of
@@ -17,16 +20,17 @@
 
 namespace sink {
 
-class Experts {
+template <ExpertUnit kUnit>
+class ExpertsOf {
  public:
-  static std::string name() { return "Experts"; }
+  static std::string name() { return kUnit == ExpertUnit::swiglu ? "SwiGluExperts" : "Experts"; }
   static void check(const Sizes& sizes) {
     SINK_CHECK(sizes.top_k() <= sizes.expert_count(), "experts",
                "expected at most as many experts chosen (chosen_experts) as there are (experts), got " +
                    std::to_string(sizes.top_k()) + " of " + std::to_string(sizes.expert_count()),
                Exit::usage);
   }
-  Experts(ParameterFactory& make, const std::string& prefix, bool biases)
+  ExpertsOf(ParameterFactory& make, const std::string& prefix, bool biases)
       : chosen_(make.sizes().top_k()),
         router_{make.linear(prefix + ".router.weight", make.sizes().expert_count(), make.sizes().width, "E C"),
                 make.linear_bias(prefix + ".router.bias", make.sizes().expert_count(), biases)},
@@ -43,7 +47,7 @@ class Experts {
     Var p_BTE = top_softmax(router_(h_BTC), chosen_);
     Var gate_up = expert_linear(h_BTC, p_BTE, gate_up_.weight);  // (B, T, E 2F)
     if (gate_up_.bias) gate_up = add_bias(gate_up, *gate_up_.bias);
-    Var y = expert_glu(gate_up, p_BTE);  // (B, T, E F)
+    Var y = expert_glu(gate_up, p_BTE, kUnit);  // (B, T, E F)
     ctx.hooks->projection_input(ctx.layer, SublayerKind::feed_forward, y);
     Var out_BTC = linear(y, down_);
     return down_bias_CE_ ? add(out_BTC, linear(p_BTE, *down_bias_CE_)) : out_BTC;
@@ -55,5 +59,8 @@ class Experts {
   const Parameter& down_;
   const Parameter* down_bias_CE_;
 };
+
+using Experts = ExpertsOf<ExpertUnit::clamped_swiglu>;
+using SwiGluExperts = ExpertsOf<ExpertUnit::swiglu>;
 
 }  // namespace sink

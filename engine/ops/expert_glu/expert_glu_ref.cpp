@@ -8,18 +8,23 @@
 namespace sink::ref {
 
 // i counts experts of all rows.
-void expert_glu(const Tensor& gate_up, const Tensor& p, Tensor& y) {
+void expert_glu(const Tensor& gate_up, const Tensor& p, ExpertUnit unit, Tensor& y) {
   const std::int64_t F = y.dim(-1) / p.dim(-1);
-  for (std::int64_t i = 0; i < p.size(); ++i)
-    expert_glu_units<double>(gate_up.data<double>() + i * 2 * F, p.data<double>()[i], F, y.data<double>() + i * F);
+  with_expert_unit<double>(unit, [&]<class Unit>() {
+    for (std::int64_t i = 0; i < p.size(); ++i)
+      expert_glu_units<Unit>(gate_up.data<double>() + i * 2 * F, p.data<double>()[i], F, y.data<double>() + i * F);
+  });
 }
 
-void expert_glu_backward(const Tensor& dy, const Tensor& gate_up, const Tensor& p, Tensor& dgate_up, Tensor& dp) {
+void expert_glu_backward(const Tensor& dy, const Tensor& gate_up, const Tensor& p, ExpertUnit unit, Tensor& dgate_up,
+                         Tensor& dp) {
   const std::int64_t F = dy.dim(-1) / p.dim(-1);
-  for (std::int64_t i = 0; i < p.size(); ++i)
-    dp.data<double>()[i] =
-        expert_glu_units_backward<double>(dy.data<double>() + i * F, gate_up.data<double>() + i * 2 * F,
+  with_expert_unit<double>(unit, [&]<class Unit>() {
+    for (std::int64_t i = 0; i < p.size(); ++i)
+      dp.data<double>()[i] =
+          expert_glu_units_backward<Unit>(dy.data<double>() + i * F, gate_up.data<double>() + i * 2 * F,
                                           p.data<double>()[i], F, dgate_up.data<double>() + i * 2 * F);
+  });
 }
 
 }  // namespace sink::ref
@@ -42,18 +47,19 @@ void check_expert_glu(const char* tag, const char* name, const Tensor& gate_up, 
 
 }  // namespace
 
-void expert_glu(const Tensor& gate_up, const Tensor& p, Tensor& y) {
+void expert_glu(const Tensor& gate_up, const Tensor& p, ExpertUnit unit, Tensor& y) {
   check_expert_glu("expert_glu", "y", gate_up, p, y);
   if (y.size() == 0) return;
-  SINK_SELECT(y, expert_glu)(gate_up, p, y);
+  SINK_SELECT(y, expert_glu)(gate_up, p, unit, y);
 }
 
-void expert_glu_backward(const Tensor& dy, const Tensor& gate_up, const Tensor& p, Tensor& dgate_up, Tensor& dp) {
+void expert_glu_backward(const Tensor& dy, const Tensor& gate_up, const Tensor& p, ExpertUnit unit, Tensor& dgate_up,
+                         Tensor& dp) {
   check_expert_glu("expert_glu_backward", "dy", gate_up, p, dy);
   check_like("expert_glu_backward", "dgate_up", dgate_up, gate_up);
   check_like("expert_glu_backward", "dp", dp, p);
   if (dy.size() == 0) return;
-  SINK_SELECT(dy, expert_glu_backward)(dy, gate_up, p, dgate_up, dp);
+  SINK_SELECT(dy, expert_glu_backward)(dy, gate_up, p, unit, dgate_up, dp);
 }
 
 }  // namespace sink

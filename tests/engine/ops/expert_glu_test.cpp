@@ -20,12 +20,14 @@ namespace {
 
 struct Units {
   Tensor y, dgate_up, dp;
-  Units(const Tensor& gate_up, const Tensor& p, const Tensor& dy)
+  Units(const Tensor& gate_up, const Tensor& p, const Tensor& dy, ExpertUnit unit = ExpertUnit::clamped_swiglu)
       : y(Tensor::empty_like(dy)), dgate_up(Tensor::empty_like(gate_up)), dp(Tensor::empty_like(p)) {
-    expert_glu(gate_up, p, y);
-    expert_glu_backward(dy, gate_up, p, dgate_up, dp);
+    expert_glu(gate_up, p, unit, y);
+    expert_glu_backward(dy, gate_up, p, unit, dgate_up, dp);
   }
 };
+
+constexpr ExpertUnit kUnits[] = {ExpertUnit::clamped_swiglu, ExpertUnit::swiglu};
 
 }  // namespace
 
@@ -58,24 +60,45 @@ TEST_CASE("expert units: an expert that was not chosen gives zeros, whatever it 
   CHECK(std::isnan(chosen.y.item(0)));
 }
 
+TEST_CASE("expert units: those of Mixtral by PyTorch and its autograd in double") {
+  const Tensor gate_up = Tensor::from<double>({1, 12}, {0.5, -1, 9, 2, -3, 8.5, 1.25, -7.5, 7.5, -9, -0.25, 0.75});
+  const Tensor p = Tensor::from<double>({1, 2}, {0.75, 0.25}),
+               dy = Tensor::from<double>({1, 6}, {1, -2, 0.5, 3, -1, 2});
+  for (auto [type, tolerance] : {std::pair{DType::F64, 1e-15}, {DType::F32, 1e-6}}) {
+    const Units units(gate_up.to(type), p.to(type), dy.to(type), ExpertUnit::swiglu);
+    check_close("y", units.y,
+                Tensor::from<double>({1, 6}, {-0.23342224920069549, 13.498334173224187, -0.90701982452096475,
+                                              -1.8217965496281823, -16.865671860501916, -0.020522976520978217}),
+                tolerance);
+    check_close("dgate_up", units.dgate_up,
+                Tensor::from<double>(
+                    {1, 12}, {-0.55497089047698889, 0.23342224920069549, -3.0029610587156945, -13.498334173224187,
+                              -0.28083183792335314, -0.053354107324762631, -5.5894547526486322, 0.72871861985127295,
+                              2.2580792311687707, -1.8739635400557684, 0.14110874191117589, -0.054727937389275241}),
+                tolerance);
+    check_close("dp", units.dp, Tensor::from<double>({1, 2}, {-36.911467343879401, 45.436945034301651}), tolerance);
+  }
+}
+
 TEST_CASE("expert units: F32 and bf16 equal F64, on any number of threads and in the reference") {
   for (DType type : {DType::F32, DType::BF16})
-    for (std::int64_t rows : {1, 60})
+    for (auto [rows, unit] : {std::pair{1, kUnits[0]}, {60, kUnits[0]}, {60, kUnits[1]}})
       for (auto [E, F] : {std::pair{1, 1}, {3, 7}, {5, 32}}) {
         const double tolerance = type == DType::F32 ? 2e-6 : 0x1p-7;
         const Tensor gate_up = random_tensor({rows, E * 2 * F}, type, 1, 5), dy = random_tensor({rows, E * F}, type, 2);
         const Tensor p = random_tensor({rows, E}, type, 3);
-        const Units fast(gate_up, p, dy), exact(gate_up.to(DType::F64), p.to(DType::F64), dy.to(DType::F64));
+        const Units fast(gate_up, p, dy, unit),
+            exact(gate_up.to(DType::F64), p.to(DType::F64), dy.to(DType::F64), unit);
         const double cancelled = type == DType::F32 ? 1e-5 : 0.1;  // sums over F, and 1 + slope g (1 - l) near its zero
         check_close("y", fast.y, exact.y, tolerance, 1e-6);
         check_close("dgate_up", fast.dgate_up, exact.dgate_up, tolerance, 1e-5);
         check_close("dp", fast.dp, exact.dp, tolerance, cancelled);
-        const Units reference = in_reference([&] { return Units(gate_up, p, dy); });
+        const Units reference = in_reference([&] { return Units(gate_up, p, dy, unit); });
         check_close("reference y", reference.y, exact.y.to(type), 0);
         check_close("reference dp", reference.dp, exact.dp.to(type), 0);
         const int threads = thread_count();
         set_thread_count(3);
-        const Units threaded(gate_up, p, dy);
+        const Units threaded(gate_up, p, dy, unit);
         set_thread_count(threads);
         check_close("y of 3 threads", threaded.y, fast.y, 0);
         check_close("dp of 3 threads", threaded.dp, fast.dp, 0);
@@ -83,7 +106,7 @@ TEST_CASE("expert units: F32 and bf16 equal F64, on any number of threads and in
 }
 
 TEST_CASE("expert units: every backend equals the double reference") {
-  for (std::int64_t rows : {0, 1, 33})
+  for (auto [rows, unit] : {std::pair{0, kUnits[0]}, {1, kUnits[0]}, {33, kUnits[0]}, {33, kUnits[1]}})
     for (auto [E, F] : {std::pair{2, 1}, {3, 33}})
       for (DType dtype : {DType::F32, DType::BF16}) {
         CAPTURE(rows);
@@ -91,9 +114,9 @@ TEST_CASE("expert units: every backend equals the double reference") {
         Tensors given{random_tensor({rows, E * 2 * F}, dtype, 1, 4), random_tensor({rows, E}, dtype, 2),
                       random_tensor({rows, E * F}, dtype, 3),        random_tensor({rows, E * F}, dtype, 4),
                       random_tensor({rows, E * 2 * F}, dtype, 5),    random_tensor({rows, E}, dtype, 6)};
-        check_backends("expert_glu", given, [](Tensors& t) {
-          expert_glu(t[0], t[1], t[3]);
-          expert_glu_backward(t[2], t[0], t[1], t[4], t[5]);
+        check_backends("expert_glu", given, [unit](Tensors& t) {
+          expert_glu(t[0], t[1], unit, t[3]);
+          expert_glu_backward(t[2], t[0], t[1], unit, t[4], t[5]);
         });
       }
 }
@@ -102,16 +125,23 @@ TEST_CASE("gradient: expert_glu, alone and with the weights of a router") {
   Var r = random_var({2, 3, 4}, 1), gate_up = random_var({2, 3, 4 * 2 * 5}, 2, 3), p = random_var({2, 3, 4}, 3);
   for (std::int64_t i = 0; i < gate_up.value().size(); ++i)
     REQUIRE(std::abs(std::abs(gate_up.value().item(i)) - 7) > 2e-3);
-  check_gradient([&] { return expert_glu(gate_up, p); }, {gate_up, p});
-  check_gradient([&] { return expert_glu(gate_up, top_softmax(r, 2)); }, {gate_up, r});
+  for (ExpertUnit unit : kUnits) {
+    check_gradient([&] { return expert_glu(gate_up, p, unit); }, {gate_up, p});
+    check_gradient([&] { return expert_glu(gate_up, top_softmax(r, 2), unit); }, {gate_up, r});
+  }
 }
 
 TEST_CASE("expert units: refuse shapes and types that do not fit, with all of them") {
   Tensor gate_up = Tensor::zeros({3, 12}), p = Tensor::zeros({3, 2}), y = Tensor::zeros({3, 6});
-  check_refused([&] { expert_glu(Tensor::zeros({3, 10}), p, y); }, {"[expert_glu]", "f32 (3, 10)", "f32 (3, 6)"});
-  check_refused([&] { expert_glu(gate_up, Tensor::zeros({3, 4}), y); }, {"f32 (3, 4)", "f32 (3, 6)"});
-  check_refused([&] { expert_glu(gate_up, Tensor::zeros({2, 2}), y); }, {"f32 (2, 2)"});
-  check_refused([&] { expert_glu(gate_up, Tensor::zeros({3, 2}, DType::F64), y); }, {"f64 (3, 2)"});
+  check_refused(
+      [&] {
+        expert_glu(Tensor::zeros({3, 10}), p, kUnits[0], y);
+      },
+      {"[expert_glu]", "f32 (3, 10)", "f32 (3, 6)"});
+  check_refused([&] { expert_glu(gate_up, Tensor::zeros({3, 4}), kUnits[0], y); }, {"f32 (3, 4)", "f32 (3, 6)"});
+  check_refused([&] { expert_glu(gate_up, Tensor::zeros({2, 2}), kUnits[0], y); }, {"f32 (2, 2)"});
+  check_refused([&] { expert_glu(gate_up, Tensor::zeros({3, 2}, DType::F64), kUnits[0], y); }, {"f64 (3, 2)"});
   Tensor wrong = Tensor::zeros({3, 11});
-  check_refused([&] { expert_glu_backward(y, gate_up, p, wrong, p); }, {"[expert_glu_backward]", "f32 (3, 11)"});
+  check_refused([&] { expert_glu_backward(y, gate_up, p, kUnits[0], wrong, p); },
+                {"[expert_glu_backward]", "f32 (3, 11)"});
 }
