@@ -151,6 +151,7 @@ struct qwen2 : llama { using LinearBias = QkvLinearBias; };
 struct qwen3 : llama { using QueryKeyNorm = RmsQueryKeyNorm; };
 struct gemma3 : qwen3 { using Placement = SandwichNorm; using FeedForward = GeGluTanh; };
 struct olmo2 : llama { using Placement = OutputNorm; using QueryKeyNorm = RmsNormOfAllHeads; };
+struct mixtral : llama { using FeedForward = SwiGluExperts; };
 struct gpt_oss : op_sink_logit { using Position = YarnRotary; using FeedForward = Experts; using LinearBias = AllLinearBias; };
 
 // clang-format on

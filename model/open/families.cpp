@@ -16,7 +16,7 @@ constexpr Family kFamilies[] = {
     {"llama3", policies_of<ablations::llama3>},     {"qwen2", policies_of<ablations::qwen2>},
     {"qwen3", policies_of<ablations::qwen3>},       {"gemma3", policies_of<ablations::gemma3>},
     {"gpt_oss", policies_of<ablations::gpt_oss>},   {"olmo2", policies_of<ablations::olmo2>},
-    {"falcon", policies_of<ablations::falcon>}};
+    {"falcon", policies_of<ablations::falcon>},     {"mixtral", policies_of<ablations::mixtral>}};
 
 }  // namespace
 
@@ -31,6 +31,8 @@ std::string family_of_policies(const std::string& policies) {
     if (policies == one.policies()) return one.name;
   return "";
 }
+
+bool has_experts(const std::string& family) { return family == "gpt_oss" || family == "mixtral"; }
 
 std::string family_names() {
   std::vector<std::string> names;

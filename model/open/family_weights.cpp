@@ -40,23 +40,24 @@ std::string head_name(const OpenConfig& config) {
 // are columns of one matrix, of all experts together. Rank 0 if the tensor has no such axis.
 Shape without_experts(const Shape& shape, const TensorPlace& place, std::int64_t E, bool vector) {
   if (place.experts == ExpertAxis::none) return shape;
+  if (place.experts == ExpertAxis::tensors) return shape.rank() == 2 ? Shape{shape[0], E * shape[1]} : Shape{};
   if (shape.rank() != (vector ? 2 : 3) || shape[0] != E) return {};
   if (vector) return {E * shape[1]};
   if (place.experts == ExpertAxis::rows) return {shape[1], shape[2]};
   return place.transposed ? Shape{E * shape[1], shape[2]} : Shape{shape[1], E * shape[2]};
 }
 
-// Parts of two tensors as one part each, whose rows come from the first and the second in turn. False if a pair is of
-// two types, which no part holds.
-bool alternate(std::vector<StoredPart>& parts) {
-  const std::size_t count = parts.size() / 2;
+// Joins the parts n, n + count, n + 2 count ... to part n, whose lines come from each in turn. False if they are of
+// several types, which no part holds.
+bool join_in_turn(std::vector<StoredPart>& parts, std::size_t count) {
   for (std::size_t n = 0; n < count; ++n) {
-    StoredPart &first = parts[n], &second = parts[count + n];
-    if (first.type != second.type) return false;
     std::vector<const unsigned char*> lines;
-    for (std::size_t r = 0; r < first.lines.size(); ++r) lines.insert(lines.end(), {first.lines[r], second.lines[r]});
-    first.lines = std::move(lines);
-    first.rows *= 2;
+    for (std::size_t r = 0; r < parts[n].lines.size(); ++r)
+      for (std::size_t other = n; other < parts.size(); other += count) {
+        if (parts[other].type != parts[n].type) return false;
+        lines.push_back(parts[other].lines[r]);
+      }
+    parts[n].lines = std::move(lines);
   }
   parts.resize(count);
   return true;
@@ -209,7 +210,7 @@ class FamilyWeights : public WeightSource {
       const TensorPlace& place = all[n];
       const StoredTensor& stored = tensor(parameter, place.name);
       shapes += (shapes.empty() ? "" : ", ") + ("`" + printable(stored.name) + "` " + stored.shape.str());
-      const std::int64_t count = rows_of_tensor(n, all.size(), rows, config_.sizes);
+      const std::int64_t count = rows_of_tensor(n, all, rows, config_.sizes);
       // Vectors and transposed matrices cannot be stored in blocks.
       const bool blocks = layout_of(stored.type).elements > 1 && !vector && !place.transposed;
       // Stacked rows of experts are one matrix each.
@@ -223,16 +224,18 @@ class FamilyWeights : public WeightSource {
       all_fit = all_fit && fits;
       if (!fits) continue;
       const StoredLayout& layout = layout_of(stored.type);
-      // Experts that are columns of rows: each row has a line of every expert, `lines` lines apart.
+      // Experts that are columns of rows: each row has a line of every expert, in one tensor `lines` lines apart.
       const std::int64_t pieces = place.experts == ExpertAxis::columns && !place.transposed ? E : 1;
+      const std::int64_t pieces_of_row = place.experts == ExpertAxis::tensors ? E : pieces;
       const std::int64_t lines = place.transposed ? columns : below ? count / E : count;
-      const std::int64_t line = (place.transposed ? shape[1] : columns / pieces) / layout.elements * layout.bytes;
+      const std::int64_t line =
+          (place.transposed ? shape[1] : columns / pieces_of_row) / layout.elements * layout.bytes;
       for (std::int64_t e = 0; e < (below ? E : 1); ++e) {
         StoredPart part{.type = stored.type,
                         .transposed = place.transposed,
                         .rows = below ? count / E : count,
                         .lines = {},
-                        .pieces = pieces};
+                        .pieces = pieces_of_row};
         for (std::int64_t r = 0; r < lines; ++r) {
           const std::int64_t row = place.transposed ? r : row_in(place.order, r, config_.sizes) + place.first_row;
           for (std::int64_t piece = 0; piece < pieces; ++piece)
@@ -241,12 +244,16 @@ class FamilyWeights : public WeightSource {
         matrix.parts.push_back(std::move(part));
       }
     }
-    if (all_fit && all[0].order == RowOrder::alternating) all_fit = alternate(matrix.parts);
+    if (all_fit && all[0].order == RowOrder::alternating) {
+      all_fit = join_in_turn(matrix.parts, matrix.parts.size() / 2);
+      for (StoredPart& part : matrix.parts) part.rows *= 2;
+    }
+    if (all_fit && all[0].experts == ExpertAxis::tensors) all_fit = join_in_turn(matrix.parts, 1);
     if (!all_fit)
       throw Error(file_->path() + ": " + parameter.name + " is " + parameter.shape.str() +
                       " by the sizes given, and comes from " + shapes +
                       "; expected as many rows of each as the heads have, of a type that holds such values" +
-                      (all[0].order == RowOrder::alternating ? ", the same in both" : ""),
+                      (all[0].order == RowOrder::alternating || all.size() > 3 ? ", the same in all" : ""),
                   Exit::corrupt_checkpoint);
     return matrix;
   }

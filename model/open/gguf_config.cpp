@@ -64,7 +64,8 @@ class GgufKeys {
   std::string architecture_;
 };
 
-// The architectures of llama.cpp and the family of each. Files of `llama` with divisors are of the family llama3.
+// The architectures of llama.cpp and the family of each. Files of `llama` with divisors are of the family llama3, those
+// with experts of mixtral.
 constexpr std::pair<const char*, const char*> kArchitectures[] = {
     {"gpt2", "gpt2"},   {"gptneox", "gpt_neox"}, {"llama", "llama"},     {"qwen2", "qwen2"},
     {"qwen3", "qwen3"}, {"gemma3", "gemma3"},    {"gpt-oss", "gpt_oss"}, {"granite", "llama"},
@@ -102,8 +103,8 @@ void require_known(const GgufKeys& keys, const WeightFile& file) {
                         "residual_scale", "logit_scale", "attention.layer_norm_epsilon",
                         "attention.layer_norm_rms_epsilon", "rope.scaling.original_context_length"});
   if (!keys.flag("attention.causal", true)) keys.refuse("attention to later tokens is not computed here");
-  if (keys.architecture() != "gpt-oss" && keys.integer("expert_count", 0) != 0)
-    keys.refuse("a mixture of experts is only known here of gpt-oss");
+  if (keys.architecture() != "gpt-oss" && keys.architecture() != "llama" && keys.integer("expert_count", 0) != 0)
+    keys.refuse("a mixture of experts is only computed here for gpt-oss and llama (Mixtral)");
 }
 
 void take_rotations(const GgufKeys& keys, Sizes& sizes) {
@@ -117,17 +118,22 @@ void take_rotations(const GgufKeys& keys, Sizes& sizes) {
   if (scaling == "yarn") sizes.rotary_context = keys.integer("rope.scaling.original_context_length");
 }
 
+void take_experts(const GgufKeys& keys, Sizes& sizes) {
+  sizes.experts = keys.integer("expert_count");
+  sizes.chosen_experts = keys.integer("expert_used_count");
+  const std::string architecture = keys.architecture();
+  if (sizes.experts < 1 || sizes.chosen_experts < 1)
+    keys.refuse("`" + architecture + ".expert_count` and `" + architecture + ".expert_used_count` must be at least 1");
+  if (keys.integer("expert_feed_forward_length", sizes.feed_forward) != sizes.feed_forward)
+    keys.refuse("all layers have experts here: `" + architecture +
+                ".expert_feed_forward_length` must be `feed_forward_length`, " + std::to_string(sizes.feed_forward) +
+                ", got " + std::to_string(keys.integer("expert_feed_forward_length")));
+}
+
 // Its window alternates with all keys, and its YaRN does not round the range of pairs, as in the published config.json;
 // GGUF has no keys for either.
 void take_gpt_oss(const GgufKeys& keys, Sizes& sizes) {
-  sizes.experts = keys.integer("expert_count");
-  sizes.chosen_experts = keys.integer("expert_used_count");
-  if (sizes.experts < 1 || sizes.chosen_experts < 1)
-    keys.refuse("`gpt-oss.expert_count` and `gpt-oss.expert_used_count` must be at least 1");
-  if (keys.integer("expert_feed_forward_length", sizes.feed_forward) != sizes.feed_forward)
-    keys.refuse("all layers have experts here: `gpt-oss.expert_feed_forward_length` must be `feed_forward_length`, " +
-                std::to_string(sizes.feed_forward) + ", got " +
-                std::to_string(keys.integer("expert_feed_forward_length")));
+  take_experts(keys, sizes);
   if (sizes.window > 0) sizes.global_every = 2;
 }
 
@@ -240,7 +246,14 @@ OpenConfig read_gguf_config(const WeightFile& file) {
     keys.refuse("GPT-NeoX without a parallel residual is not known here");
   if (some_turn) sizes.rotary_part = static_cast<double>(turning) / static_cast<double>(sizes.width_of_head());
   if (keys.architecture() == "phi3") config.names = TensorNames::gguf_phi3;
-  config.pairs_interleaved = config.family == "llama" && config.names == TensorNames::gguf;
+  if (config.family == "llama" && keys.integer("expert_count", 0) != 0) {
+    config.family = "mixtral";
+    take_experts(keys, sizes);
+    // Files before April 2024.
+    if (file.find("blk.0.ffn_gate.0.weight")) config.names = TensorNames::gguf_expert_tensors;
+  }
+  config.pairs_interleaved =
+      (config.family == "llama" && config.names == TensorNames::gguf) || config.family == "mixtral";
   if (const StoredTensor* divisors_E = file.find("rope_freqs.weight"); divisors_E && config.family == "llama")
     take_divisors(keys, *divisors_E, config);
   sizes.window = std::min(keys.integer("attention.sliding_window", 0), kLongestContext);

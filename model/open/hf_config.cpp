@@ -6,6 +6,7 @@
 
 #include "model/open/config_json.h"
 #include "model/open/hf_config_keys.h"
+#include "model/open/hf_rope.h"
 #include "model/open/open_config.h"
 
 namespace sink {
@@ -39,58 +40,6 @@ OpenConfig opt_config(const ConfigJson& json) {
   config.sizes.context = json.integer("max_position_embeddings");
   config.sizes.norm_epsilon = 1e-5;
   return config;
-}
-
-// From `rope_parameters`, or `rope_theta` and `rope_scaling` of older files.
-struct Rope {
-  std::string type;
-  double base, factor;  // factor 0: the type has none
-  std::int64_t first_context;
-  double part;  // fraction of a head that rotates
-};
-
-bool has_object(const ConfigJson& json, const char* key) { return json.has(key) && !json.object(key).keys().empty(); }
-
-// The one that exists; an empty object if none does.
-ConfigJson rope_object(const ConfigJson& json) {
-  const bool older = has_object(json, "rope_scaling"), newer = has_object(json, "rope_parameters");
-  if (older && newer && !(json.object("rope_scaling") == json.object("rope_parameters")))
-    json.refuse("`rope_parameters` and `rope_scaling` are not the same; expected one of them");
-  return json.object(older ? "rope_scaling" : "rope_parameters");
-}
-
-// `otherwise`: base, part and first context for missing keys.
-Rope rope_of(const ConfigJson& rope, const Rope& otherwise, std::initializer_list<std::string> types) {
-  const std::string type = rope.text("rope_type", rope.text("type", "default"));
-  if (std::ranges::find(types, type) == types.end()) {
-    const std::string are = types.size() > 1 ? " are" : " is";
-    rope.refuse("rotary positions of type `" + type + "` are not computed here; " + listed(types) + are);
-  }
-  const ConfigJson keys = known_keys(rope, "rotary positions of type `" + type + "`");
-  if (rope.has("rope_type")) keys.expect("type", {type});
-  Rope read{type, keys.real("rope_theta", otherwise.base), 0, 0, keys.real("partial_rotary_factor", otherwise.part)};
-  if (type == "default") return read;
-  read.factor = keys.real("factor");
-  if (!(read.factor >= 1)) rope.refuse("`factor` must be at least 1, got " + std::to_string(read.factor));
-  if (type != "linear") read.first_context = keys.integer("original_max_position_embeddings", otherwise.first_context);
-  return read;
-}
-
-void take_rope(const Rope& rope, OpenConfig& config) {
-  config.sizes.rotary_base = rope.base;
-  config.sizes.rotary_factor = rope.factor;
-  config.sizes.rotary_context = rope.first_context;
-}
-
-// The part of a head that rotates, rounded down to whole elements.
-void take_rotary_part(const ConfigJson& json, const Rope& rope, Sizes& sizes) {
-  if (sizes.heads < 1) json.refuse("`num_attention_heads` must be at least 1");
-  const auto head = static_cast<double>(sizes.width_of_head());
-  sizes.rotary_part = std::floor(rope.part * head) / head;
-}
-
-void require_whole_heads(const ConfigJson& json, const Rope& rope) {
-  if (rope.part != 1) json.refuse("`partial_rotary_factor` must be 1, got " + std::to_string(rope.part));
 }
 
 OpenConfig neox_config(const ConfigJson& json) {
@@ -285,18 +234,31 @@ OpenConfig gemma3_config(const ConfigJson& json) {
   return config;
 }
 
+void take_experts(const ConfigJson& json, Sizes& sizes) {
+  sizes.experts = json.integer("num_local_experts");
+  sizes.chosen_experts = json.integer("num_experts_per_tok");
+  if (sizes.experts < 1 || sizes.chosen_experts < 1)
+    json.refuse("`num_local_experts` and `num_experts_per_tok` must be at least 1");
+}
+
 OpenConfig gpt_oss_config(const ConfigJson& json) {
   OpenConfig config = llama_config(json, "gpt_oss");
   config.names = TensorNames::hf_gpt_oss;
-  config.sizes.experts = json.integer("num_local_experts");
-  config.sizes.chosen_experts = json.integer("num_experts_per_tok");
-  if (config.sizes.experts < 1 || config.sizes.chosen_experts < 1)
-    json.refuse("`num_local_experts` and `num_experts_per_tok` must be at least 1");
+  take_experts(json, config.sizes);
   json.expect("experts_per_token", {config.sizes.chosen_experts});
   take_layer_types(json, config, "layer_types", [](std::int64_t layer) { return layer % 2 == 1; });
   const bool by_default = !json.has("rope_parameters") && !has_object(json, "rope_scaling");
   take_rope(by_default ? Rope{"yarn", json.real("rope_theta"), 32, 4096, 1} : llama_rope(json, {"default", "yarn"}),
             config);
+  return config;
+}
+
+OpenConfig mixtral_config(const ConfigJson& json) {
+  OpenConfig config = llama_config(json, "mixtral");
+  config.names = TensorNames::hf_mixtral;
+  take_experts(json, config.sizes);
+  take_window(json, config.sizes);
+  take_rope(llama_rope(json, {"default", "linear"}), config);
   return config;
 }
 
@@ -307,6 +269,7 @@ OpenConfig config_of(const ConfigJson& json, const std::string& type) {
   if (type == "falcon") return falcon_config(json);
   if (type == "gemma3_text") return gemma3_config(json);
   if (type == "gpt_oss") return gpt_oss_config(json);
+  if (type == "mixtral") return mixtral_config(json);
   if (type == "phi3") return phi3_config(json);
   const bool qwen = type == "qwen2" || type == "qwen3", olmo = type == "olmo2";
   OpenConfig config = llama_config(json, qwen || olmo ? type : "llama");

@@ -149,6 +149,12 @@ Json llama_json(const OpenConfig& config) {
     json["swiglu_alpha"] = 1.702;
     json["sliding_window"] = sizes.window > 0 ? sizes.window : sizes.context;
     add_window(sizes, json);
+  } else if (family == "mixtral") {
+    named("mixtral", "MixtralForCausalLM");
+    json.erase("attention_bias");
+    json["num_local_experts"] = sizes.experts;
+    json["num_experts_per_tok"] = sizes.chosen_experts;
+    json["sliding_window"] = sizes.window > 0 ? Json(sizes.window) : Json();
   } else if (config.names == TensorNames::hf_phi3) {
     named("phi3", "Phi3ForCausalLM");
     json["partial_rotary_factor"] = sizes.rotary_part;
@@ -183,7 +189,7 @@ Sizes sizes_of_family(const std::string& family, const Sizes& given) {
     sizes.rotary_base = sizes.rotary_part = sizes.rotary_factor = sizes.rotary_local_base = 0, sizes.no_rope_every = 0;
   const bool slowed_by_wave = family == "llama3" || (family == "gpt_oss" && sizes.rotary_factor != 1);
   sizes.rotary_context = slowed_by_wave ? sizes.first_context() : 0;
-  if (family != "gpt_oss") sizes.experts = sizes.chosen_experts = 0;
+  if (!has_experts(family)) sizes.experts = sizes.chosen_experts = 0;
   return sizes;
 }
 

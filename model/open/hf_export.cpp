@@ -34,6 +34,7 @@ OpenConfig config_of(const Ablation& ablation, const Sizes& sizes) {
   if (family == "falcon") config.names = TensorNames::hf_falcon_2_norms;
   if (family == "olmo2") config.names = TensorNames::hf_post_norms;
   if (family == "gpt_oss") config.names = TensorNames::hf_gpt_oss;
+  if (family == "mixtral") config.names = TensorNames::hf_mixtral;
   if (family == "gemma3") {
     config.names = TensorNames::hf_post_norms;
     config.embedding_scale = std::sqrt(static_cast<double>(sizes.width));
@@ -64,13 +65,14 @@ float divided(float x, double scale) {
 // For an embedding multiplied in double, whose error is less than half a unit of F32.
 float divided(double x, double scale) { return static_cast<float>(x / scale); }
 
-// A tensor of the export, and the rows of a parameter that it holds.
+// A tensor of the export, and what it holds of a parameter: `rows` rows, `step` apart, from their column `column` on.
 struct Exported {
   const Parameter* parameter;
   TensorPlace place;
-  std::int64_t first, rows;  // of the parameter
+  std::int64_t first, rows, step = 1, column = 0, column_count = 0;  // 0: all columns
 
-  std::int64_t columns() const { return parameter->info().shape.rank() == 1 ? 1 : parameter->info().shape[1]; }
+  std::int64_t row_length() const { return parameter->info().shape.rank() == 1 ? 1 : parameter->info().shape[1]; }
+  std::int64_t columns() const { return column_count > 0 ? column_count : row_length(); }
   Shape shape(const OpenConfig& config) const {
     const std::int64_t E = config.sizes.experts;
     if (place.experts == ExpertAxis::columns) return {E, columns() / E, rows};
@@ -87,7 +89,6 @@ struct Exported {
   template <class R>
   std::vector<float> numbers(const OpenConfig& config, const R* master) const {
     const std::int64_t K = columns();
-    const R* ours = master + first * K;
     std::vector<float> theirs(static_cast<std::size_t>((rows + place.first_row) * K));
     const bool scaled = parameter->name() == "embedding.token.weight" && config.embedding_scale != 1;
     const bool gain = parameter->info().role == ParameterRole::norm_gain;
@@ -95,8 +96,9 @@ struct Exported {
     const std::int64_t height = place.experts == ExpertAxis::rows ? rows / config.sizes.experts : rows;
     for (std::int64_t r = 0; r < rows; ++r) {
       const std::int64_t row = row_in(place.order, r, config.sizes) + place.first_row;
+      const R* ours = master + (first + r * step) * row_length() + column;
       for (std::int64_t k = 0; k < K; ++k) {
-        const R x = *ours++;
+        const R x = ours[k];
         theirs[static_cast<std::size_t>(place.transposed ? (r / height * K + k) * height + r % height : row * K + k)] =
             scaled ? divided(x, config.embedding_scale)
                    : static_cast<float>(gain ? x - static_cast<R>(config.gain_less) : x);
@@ -117,13 +119,22 @@ std::string whole_name(const OpenConfig& config, const std::string& name) {
 
 std::vector<Exported> exported(const OpenConfig& config, const LanguageModel& model) {
   std::vector<Exported> all;
+  const auto experts = static_cast<std::size_t>(config.sizes.experts);
   for (const auto& parameter : model.parameters()) {
     const std::vector<TensorPlace> places = places_of(config, parameter->name());
     SINK_CHECK(!places.empty(), "export", config.family + " has no name for " + parameter->name());
     std::int64_t first = 0;
     for (std::size_t n = 0; n < places.size(); ++n) {
-      const std::int64_t rows = rows_of_tensor(n, places.size(), parameter->info().shape[0], config.sizes);
-      all.push_back({parameter.get(), places[n], first, rows});
+      const std::int64_t rows = rows_of_tensor(n, places, parameter->info().shape[0], config.sizes);
+      Exported one{parameter.get(), places[n], first, rows};
+      const auto e = static_cast<std::int64_t>(n % std::max<std::size_t>(1, experts));
+      if (places[n].order == RowOrder::alternating)  // gates of all experts before ups
+        one.first = e * 2 * rows + static_cast<std::int64_t>(n / experts), one.step = 2;
+      if (places[n].experts == ExpertAxis::tensors) {
+        one.column_count = parameter->info().shape[1] / config.sizes.experts;
+        one.column = e * one.column_count, one.first = 0;
+      }
+      all.push_back(one);
       first += rows;
     }
   }

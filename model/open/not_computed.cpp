@@ -10,7 +10,6 @@ namespace {
 // Architectures of many published models, and what no family here has.
 constexpr std::pair<const char*, const char*> kNotComputed[] = {
     {"gemma2", "it caps scores and logits"},
-    {"mixtral", "its experts have another gated unit than those of gpt_oss"},
     {"olmo3", "its rotary positions are YaRN in some layers only, with a rounded range"}};
 
 }  // namespace

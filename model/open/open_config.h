@@ -24,7 +24,9 @@ enum class TensorNames {
   hf_phi3,
   hf_post_norms,
   hf_gpt_oss,
+  hf_mixtral,
   gguf,
+  gguf_expert_tensors,  // Mixtral of older files, with a tensor for each expert
   gguf_phi3,
   gguf_falcon,
   gguf_falcon_2_norms,
@@ -67,6 +69,7 @@ Sizes sizes_of_family(const std::string& family, const Sizes& sizes);
 std::string policies_of_family(const std::string& family);
 // The inverse; empty if no family has these policies.
 std::string family_of_policies(const std::string& policies);
+bool has_experts(const std::string& family);
 std::string family_names();  // listed()
 // "the architecture `falcon` is not computed here: ...; gpt2, opt and gpt_oss are", for messages. `known`: those that
 // are, as the program of the file calls them.

@@ -49,10 +49,15 @@ std::vector<std::string> tables_of(const OpenConfig& config) {
       return {"Gemma 3 and OLMo 2", "LLaMA"};
     case TensorNames::hf_gpt_oss:
       return {"gpt-oss", "LLaMA"};
+    case TensorNames::hf_mixtral:
+      return {"Mixtral", "LLaMA"};
     case TensorNames::gguf:
-      if (config.family == "gpt_oss") return {"GGUF of gpt-oss", "GGUF"};
+      if (config.family == "gpt_oss") return {"GGUF of gpt-oss", "GGUF of experts", "GGUF"};
+      if (config.family == "mixtral") return {"GGUF of experts", "GGUF"};
       if (config.family == "gpt2" || config.family == "gpt_neox") return {"GGUF of GPT-2 and GPT-NeoX", "GGUF"};
       return {"GGUF"};
+    case TensorNames::gguf_expert_tensors:
+      return {"GGUF of Mixtral, a tensor for each expert", "GGUF"};
     case TensorNames::gguf_phi3:
       return {"GGUF of Phi-3", "GGUF"};
     case TensorNames::gguf_falcon:
@@ -81,13 +86,25 @@ std::vector<std::string> names_of(const OpenConfig& config, const std::string& o
   return {};
 }
 
+// The names with `*`, for the expert, once for each expert: all of the first name before those of the second.
+std::vector<std::string> tensors_of(const std::vector<std::string>& names, std::int64_t experts) {
+  std::vector<std::string> tensors;
+  for (const std::string& name : names) {
+    const std::size_t at = name.find('*');
+    if (at == std::string::npos) tensors.push_back(name);
+    for (std::int64_t e = 0; at != std::string::npos && e < experts; ++e)
+      tensors.push_back(name.substr(0, at) + std::to_string(e) + name.substr(at + 1));
+  }
+  return tensors;
+}
+
 }  // namespace
 
 std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& name) {
   const auto [ours, block] = without_block(name);
   std::vector<TensorPlace> places;
   const bool of_heads = ours.find(".qkv.") != std::string::npos;
-  for (const std::string& theirs : names_of(config, ours)) {
+  for (const std::string& theirs : tensors_of(names_of(config, ours), config.sizes.experts)) {
     TensorPlace place{.name = theirs};
     if (const std::size_t at = place.name.find('#'); at != std::string::npos) place.name.replace(at, 1, block);
     if (of_heads && config.pairs_interleaved && places.size() < 2) place.order = RowOrder::interleaved;
@@ -103,7 +120,11 @@ std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& 
       place.transposed = true;  // (E, F, C), and of biases (E, C)
       place.experts = ours.ends_with(".weight") ? ExpertAxis::columns : ExpertAxis::none;
     }
-    if (config.names == TensorNames::gguf && config.family == "gpt_oss") {
+    if (config.names == TensorNames::hf_mixtral || config.names == TensorNames::gguf_expert_tensors) {
+      if (ours == "blocks.#.feed_forward.gate_up.weight") place.order = RowOrder::alternating;  // 2 E of (F, C)
+      if (ours == "blocks.#.feed_forward.down.weight") place.experts = ExpertAxis::tensors;     // E of (C, F)
+    }
+    if (config.names == TensorNames::gguf && has_experts(config.family)) {
       if (ours.find("blocks.#.feed_forward.gate_up.") == 0) {  // two of (E, F, C), and of biases (E, F)
         place.order = RowOrder::alternating;
         place.experts = ExpertAxis::rows;
@@ -138,8 +159,10 @@ std::int64_t row_in(RowOrder order, std::int64_t r, const Sizes& sizes) {
   return r;
 }
 
-std::int64_t rows_of_tensor(std::size_t n, std::size_t tensors, std::int64_t rows, const Sizes& sizes) {
-  if (tensors < 3) return rows / static_cast<std::int64_t>(tensors);
+std::int64_t rows_of_tensor(std::size_t n, const std::vector<TensorPlace>& places, std::int64_t rows,
+                            const Sizes& sizes) {
+  if (places[n].experts == ExpertAxis::tensors) return rows;
+  if (places.size() != 3) return rows / static_cast<std::int64_t>(places.size());
   return (n == 0 ? sizes.heads : sizes.key_heads()) * sizes.width_of_head();
 }
 

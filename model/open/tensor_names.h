@@ -13,11 +13,16 @@ enum class RowOrder {
   ours,
   interleaved,  // in each head of q and k, rows 2 e and 2 e + 1 are our rows e and e + D/2
   by_group,     // GPT-NeoX, Falcon: queries, key and value of each key head; ours are all q, all k, all v
-  alternating,  // of two tensors: row r of the first is our row 2 r, of the second 2 r + 1
+  alternating,  // of two tensors, or two for each expert: row r of the first is our row 2 r, of the second 2 r + 1
 };
 
-// For a tensor with a first axis of E experts: whether the experts are our rows, stacked, or our columns.
-enum class ExpertAxis { none, rows, columns };
+// Where the E experts of a mixture are in the file.
+enum class ExpertAxis {
+  none,
+  rows,     // along the first axis of a tensor; stacked they are our rows
+  columns,  // along the first axis of a tensor; side by side they are our columns
+  tensors,  // each is a tensor; side by side they are our columns
+};
 
 // A tensor that holds the next rows of a parameter.
 struct TensorPlace {
@@ -34,8 +39,10 @@ std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& 
 
 // The row of a tensor that is our row r.
 std::int64_t row_in(RowOrder order, std::int64_t r, const Sizes& sizes);
-// The number of rows of a parameter (of `rows`) in tensor `n` of `tensors`: all, half, or those of q, k and v.
-std::int64_t rows_of_tensor(std::size_t n, std::size_t tensors, std::int64_t rows, const Sizes& sizes);
+// The number of rows of a parameter (of `rows`) in tensor `n` of its places: all, an equal part, or those of q, k and
+// v.
+std::int64_t rows_of_tensor(std::size_t n, const std::vector<TensorPlace>& places, std::int64_t rows,
+                            const Sizes& sizes);
 
 // Whether a tensor without a parameter is allowed: rotary tables and masks.
 bool is_no_weight(const OpenConfig& config, const std::string& tensor);

@@ -399,6 +399,9 @@ void weights() {
       R"({"model_type":"gpt_oss","hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"num_local_experts":4,)"
       R"("intermediate_size":40,"max_position_embeddings":32,"vocab_size":40,"num_experts_per_tok":2,"rope_parameters":)"
       R"({"rope_type":"yarn","factor":8.0,"truncate":false,"original_max_position_embeddings":16}})");
+  put("open_config", "mixtral",
+      R"({"model_type":"mixtral","hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"num_local_experts":4,)"
+      R"("intermediate_size":40,"max_position_embeddings":32,"vocab_size":40,"num_experts_per_tok":2,"sliding_window":5})");
   put("open_config", "granite",
       R"({"model_type":"granite","hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"intermediate_size":40,)"
       R"("max_position_embeddings":32,"vocab_size":40,"attention_multiplier":0.25,"embedding_multiplier":12,)"

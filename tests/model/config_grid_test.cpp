@@ -135,9 +135,10 @@ double attention_difference(const Watcher& watcher, const Tensor& golden_LHN) {
 }
 
 constexpr const char* kGrids[][2] = {
-    {"gpt2", "gpt2"},     {"opt", "opt"},     {"gpt_neox", "gpt_neox"}, {"llama", "llama"},   {"llama3", "llama3"},
-    {"mistral", "llama"}, {"qwen2", "qwen2"}, {"qwen3", "qwen3"},       {"gemma3", "gemma3"}, {"gpt_oss", "gpt_oss"},
-    {"granite", "llama"}, {"phi3", "llama"},  {"smollm3", "llama"},     {"olmo2", "olmo2"},   {"falcon", "falcon"}};
+    {"gpt2", "gpt2"},     {"opt", "opt"},         {"gpt_neox", "gpt_neox"}, {"llama", "llama"},
+    {"llama3", "llama3"}, {"mistral", "llama"},   {"qwen2", "qwen2"},       {"qwen3", "qwen3"},
+    {"gemma3", "gemma3"}, {"gpt_oss", "gpt_oss"}, {"granite", "llama"},     {"phi3", "llama"},
+    {"smollm3", "llama"}, {"olmo2", "olmo2"},     {"falcon", "falcon"},     {"mixtral", "mixtral"}};
 
 constexpr double kClose = 1e-12;
 #if defined(__SANITIZE_ADDRESS__)

@@ -162,6 +162,8 @@ TEST_CASE("export: models of ours, of every size that a family there has") {
       {"gpt_oss",
        with([](Sizes& s) { s.window = 3, s.global_every = 2, s.rotary_factor = 4, s.rotary_context = 200; })},
       {"gpt_oss", with([](Sizes& s) { s.experts = 1, s.chosen_experts = 1; })},
+      {"mixtral", with([](Sizes& s) { s.experts = 3, s.chosen_experts = 2, s.window = 4, s.rotary_factor = 2; })},
+      {"mixtral", with([](Sizes& s) { s.experts = 1, s.chosen_experts = 1; })},
   };
   int made = 0;
   for (const auto& [name, sizes] : cases) {

@@ -34,10 +34,11 @@ double relative_error(const Tensor& actual, const Tensor& expected) {
 
 TEST_CASE("bf16 model: loss and every gradient agree with double, by norm, for every ablation") {
   // A derivative that jumps at zero (ReLU, softpick, the divisor max(|S|, 1) at 1): an argument that rounds to the
-  // other side changes a gradient by all of it.
+  // other side changes a gradient by all of it. So does a router, which then chooses another expert: with all experts
+  // chosen, mixtral is within 2e-2.
   const std::set<std::string> jumps{
-      "ffn_relu",      "ffn_reglu",          "op_relu",     "op_relu_n",    "kern_mlp_norm",
-      "kern_mlp_none", "pos_learnable_relu", "op_softpick", "kern_id_norm", "opt"};
+      "ffn_relu",           "ffn_reglu",   "op_relu",      "op_relu_n", "kern_mlp_norm", "kern_mlp_none",
+      "pos_learnable_relu", "op_softpick", "kern_id_norm", "opt",       "mixtral"};
   for (const Ablation& ablation : all_ablations()) {
     double gradient_tolerance = jumps.count(ablation.name) ? 1e-1 : 2e-2;
     // One head where a key's learned coordinates need its width.

@@ -67,6 +67,7 @@ POLICIES = [
      "feed_forward.post_norm(convert(feed_forward(u_BTC, ctx), residual))", "convert(feed_forward(u_BTC, ctx), residual)", ["olmo2"]),
     ("RmsNormOfAllHeads: queries as they were", "model/query_key_norm/norm_queries_keys.h",
      "return normed(q_BHTD, query_gain_);", "return q_BHTD;", ["olmo2"]),
+    ("SwiGluUnit: the gate without its sigmoid", OPS + "expert_glu/expert_glu_math.h", "return g * l * u; }", "return g * u; }", ["mixtral"]),
     ("no_rope_every: counted from the first block", "model/sizes.h", "(layer + 1) % no_rope_every != 0;",
      "layer % no_rope_every != 0;", ["baseline-norope2"]),
     ("LayerNorm: mean not subtracted", OPS + "layer_norm/layer_norm_ref.cpp", "mean += x_C[c] / static_cast<double>(C);",

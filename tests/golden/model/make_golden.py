@@ -134,7 +134,7 @@ class Ablation:
     biases: str = "none"  # none qkv all: products that add one
     tied: bool = False  # the unembedding is the token embedding
     turns: str = "plain"  # plain llama3 yarn: how rotations are slowed down
-    experts: bool = False  # the feed-forward block is a mixture of them
+    experts: str = "none"  # none clamped swiglu: the unit of a mixture of them, in place of a feed-forward block
 
     @property
     def has_extra_key(self):
@@ -220,7 +220,8 @@ ABLATIONS = {
     "qwen2": A(biases="qkv"),
     "qwen3": A(qk_norm="head"),
     "gemma3": A(placement="sandwich", activation=gelu_tanh, qk_norm="head"),
-    "gpt_oss": A(extra_logit="learned", biases="all", turns="yarn", experts=True),
+    "gpt_oss": A(extra_logit="learned", biases="all", turns="yarn", experts="clamped"),
+    "mixtral": A(experts="swiglu"),
     "olmo2": A(placement="output", qk_norm="all"),
 }
 
@@ -276,6 +277,7 @@ def cases():
     own_sizes["olmo2"] = dict(heads=4, kv_heads=2, rotary_base=500.0, norm_epsilon=1e-3)
     own_sizes["gpt_oss"] = dict(head_width=6, heads=4, kv_heads=2, window=3, global_every=2, rotary_base=500.0,
                                 rotary_factor=8.0, rotary_context=300, experts=5, chosen_experts=2)
+    own_sizes["mixtral"] = dict(heads=4, kv_heads=2, window=5, rotary_base=500.0, experts=5, chosen_experts=2)
     window, prefix = dict(window=4), dict(prefix=3)
     both = {**window, **prefix}
     grouped = dict(heads=4, kv_heads=2)
@@ -365,11 +367,13 @@ def parameter_shapes(ablation, s):
             shapes[attention + "extra.logit"] = (h,)
         if ablation.gate != "none":
             shapes[attention + "gate.weight"] = (h if ablation.gate == "head" else h * d, c)
-        if ablation.experts:
+        if ablation.experts != "none":
             E = s.experts
             for part, shape in dict(router=(E, c), gate_up=(E * 2 * f, c), down=(c, E * f)).items():
                 bias = (c, E) if part == "down" else shape[:1]
-                shapes.update({f"{feed_forward}{part}.weight": shape, f"{feed_forward}{part}.bias": bias})
+                shapes[f"{feed_forward}{part}.weight"] = shape
+                if ablation.biases == "all":
+                    shapes[f"{feed_forward}{part}.bias"] = bias
             continue
         first, rows = ("gate_up", 2 * f) if ablation.glu else ("up", f)
         shapes[feed_forward + first + ".weight"] = (rows, c)
@@ -597,6 +601,21 @@ def extra_value(ablation, parameters, prefix, d):
     return value
 
 
+def mixtral_mixture(s, parameters, prefix, h_BTC):
+    """As transformers has it: the softmax of all of the router's logits, of which the largest are divided by their sum."""
+    get = lambda name: parameters[prefix + name]
+    gate_up_w, down_w = get("gate_up.weight").unflatten(0, (s.experts, -1)), get("down.weight").unflatten(1, (s.experts, -1))
+    rows = []
+    for h in h_BTC.flatten(0, 1):
+        chosen = torch.topk(torch.softmax(get("router.weight") @ h, 0), s.chosen_experts)
+        y = 0
+        for p, e in zip(chosen.values / chosen.values.sum(), chosen.indices.tolist()):
+            gate, up = (gate_up_w[e] @ h).unflatten(0, (-1, 2)).unbind(1)
+            y = y + p * (down_w[:, e] @ (silu(gate) * up))
+        rows.append(y)
+    return torch.stack(rows).reshape(h_BTC.shape)
+
+
 def mixture(s, parameters, prefix, h_BTC):
     """Token by token and expert by expert: those with the largest of the router's logits, weighed by their softmax."""
     get = lambda name: parameters[prefix + name]
@@ -615,7 +634,9 @@ def mixture(s, parameters, prefix, h_BTC):
 
 
 def feed_forward(ablation, s, parameters, prefix, h_BTC):
-    if ablation.experts:
+    if ablation.experts == "swiglu":
+        return mixtral_mixture(s, parameters, prefix, h_BTC)
+    if ablation.experts == "clamped":
         return mixture(s, parameters, prefix, h_BTC)
 
     def product(name, x):

@@ -95,6 +95,16 @@ def load(config):
             if name in tied:
                 continue
             name = "embed_out.weight" if neox and name == "lm_head.weight" else name  # as save_pretrained() has it
+            if config["model_type"] == "mixtral":
+                name = name.replace(".mlp.", ".block_sparse_moe.")
+            if name.endswith(("experts.gate_up_proj", "experts.down_proj")):
+                for e, expert in enumerate(parameter):
+                    parts = dict(zip(("w1", "w3"), expert.chunk(2))) if "gate_up" in name else dict(w2=expert)
+                    for part, matrix in parts.items():
+                        file_name = f"{name.rsplit('.', 1)[0]}.{e}.{part}.weight"
+                        names[file_name] = list(matrix.shape)
+                        matrix.copy_(weights(file_name, names[file_name], gemma))
+                continue
             names[name] = list(parameter.shape)
             parameter.copy_(weights(name, names[name], gemma))
     return model, names
@@ -512,6 +522,28 @@ def gpt_oss():
     return f
 
 
+def mixtral():
+    f = Family("mixtral", "mixtral", {**LLAMA, "num_local_experts": 3, "num_experts_per_tok": 2})
+    windows = {"window missing": {}, "window 4": dict(sliding_window=4), "window null": dict(sliding_window=None), "window 100": dict(sliding_window=100)}
+    for name, changes in product(rope=ropes(), window=windows):
+        f.same(name, *changes)
+    for name, change in {"1 kv": dict(num_key_value_heads=1), "head 6": dict(head_dim=6), "head null": dict(head_dim=None),
+                         "tied": dict(tie_word_embeddings=True), "1 expert": dict(num_experts_per_tok=1), "all experts": dict(num_experts_per_tok=3),
+                         "1 of 1": dict(num_local_experts=1, num_experts_per_tok=1), "2 of 5": dict(num_local_experts=5), "epsilon": dict(rms_norm_eps=0.01)}.items():
+        f.same(name, change)
+    f.same("kv missing", dict(num_key_value_heads=DELETED, num_attention_heads=8, head_dim=2))
+    f.same("experts missing", dict(num_local_experts=DELETED, num_experts_per_tok=DELETED, num_hidden_layers=1))
+    f.same("what Mixtral 8x7B has", dict(attention_dropout=0.0, hidden_act="silu", output_router_logits=False, rms_norm_eps=1e-05, rope_theta=1000000.0,
+           router_aux_loss_coef=0.02, router_jitter_noise=0.1, sliding_window=None, tie_word_embeddings=False))
+    common(f, "num_hidden_layers")
+    refused_ropes(f)
+    f.refused("more experts than there are", "4 of 3", dict(num_experts_per_tok=4))
+    for key, value in dict(num_key_value_heads=None, hidden_act="gelu", partial_rotary_factor=0.5, sliding_window=0, num_local_experts=0, num_experts_per_tok=0, num_experts=3, attention_bias=False,
+                           norm_topk_prob=False, layer_types=["full_attention"] * 2, shared_expert_intermediate_size=8).items():
+        f.refused(f"{key} {value}", key, {key: value})
+    return f
+
+
 def granite():
     f = Family("granite", "granite", {**LLAMA, "attention_multiplier": 0.3})
     ropes_here = {**ropes(), "llama3": dict(rope_parameters=dict(rope_type="llama3", rope_theta=50.0, factor=8.0, low_freq_factor=1.0,
@@ -646,7 +678,7 @@ def falcon():
 
 def main():
     made = {"gpt2": gpt2, "opt": opt, "gpt_neox": gpt_neox, "llama": llama, "llama3": llama3, "mistral": mistral,
-            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "granite": granite, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2, "falcon": falcon}
+            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "mixtral": mixtral, "granite": granite, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2, "falcon": falcon}
     for name in sys.argv[1:] or made:
         made[name]().write()
 

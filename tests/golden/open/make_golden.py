@@ -64,9 +64,13 @@ CONFIGS = {
     "olmo2": tf.Olmo2Config(**small, pad_token_id=0),
     "falcon": tf.FalconConfig(**falcon, new_decoder_architecture=True, num_kv_heads=2),
     "falcon_1_norm": tf.FalconConfig(**falcon, multi_query=True),
+    "mixtral": tf.MixtralConfig(**small, num_local_experts=4, num_experts_per_tok=2),
+    # In GGUF a tensor for each expert, as in files made before April 2024.
+    "mixtral_older": tf.MixtralConfig(**small, num_local_experts=3, num_experts_per_tok=2, sliding_window=5, head_dim=10),
 }
 GGUF = {"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "llama3": "llama", "mistral": "llama", "qwen2": "qwen2",
-        "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite", "phi3": "phi3", "smollm3": "smollm3", "olmo2": "olmo2", "falcon": "falcon", "falcon_1_norm": "falcon"}
+        "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite", "phi3": "phi3", "smollm3": "smollm3", "olmo2": "olmo2", "falcon": "falcon", "falcon_1_norm": "falcon",
+        "mixtral": "llama", "mixtral_older": "llama"}
 PERMUTED = ("llama", "granite", "smollm3")
 MXFP4 = gguf.GGMLQuantizationType.MXFP4
 
@@ -116,6 +120,9 @@ def write_gguf(name, config, model, state):
             writer.add_residual_scale(config.residual_multiplier)
             writer.add_logit_scale(config.logits_scaling)
             writer.add_rope_scaling_finetuned(True)
+        if name.startswith("mixtral"):
+            writer.add_expert_count(config.num_local_experts)
+            writer.add_expert_used_count(config.num_experts_per_tok)
         if arch == "gpt-oss":
             writer.add_expert_count(config.num_local_experts)
             writer.add_expert_used_count(config.num_experts_per_tok)
@@ -133,6 +140,9 @@ def write_gguf(name, config, model, state):
     for key, tensor in state.items():
         if arch == "gpt-oss" and ("mlp.experts." in key or key.endswith("sinks")):
             write_gpt_oss(writer, key, tensor)
+            continue
+        if ".experts." in key:
+            write_mixtral(writer, key, state, stacked=name == "mixtral")
             continue
         if arch == "gpt2" and key.endswith((".c_attn.weight", ".c_proj.weight", ".c_fc.weight")):
             tensor = tensor.T.contiguous()
@@ -176,6 +186,16 @@ def write_gpt_oss(writer, key, tensor):
             blocks, values = in_mxfp4(part)
             assert torch.equal(values, part), key  # the folder has the same values
             writer.add_tensor(f"{block}.ffn_{name}_exps.weight", blocks, raw_dtype=MXFP4)
+
+
+def write_mixtral(writer, key, state, stacked):
+    *_, block, _, _, expert, matrix, _ = key.split(".")
+    name = f"blk.{block}.ffn_" + dict(w1="gate", w2="down", w3="up")[matrix]
+    if not stacked:
+        writer.add_tensor(f"{name}.{expert}.weight", state[key].numpy())
+    elif expert == "0":
+        experts = [state[other] for other in sorted(state) if other.startswith(key.split(".0.w")[0]) and f".{matrix}." in other]
+        writer.add_tensor(f"{name}_exps.weight", torch.stack(experts).numpy())
 
 
 def write_llama2c(name, config, state):
