@@ -366,7 +366,7 @@ for name in runs:
         m = json.loads(measured.read_text())
         print(f"{name}, {m['sequences']} sequences of {m['context']} tokens: Sink_1 {m['sink_k'][0]:.2f} %, raw {m['sink_k_raw'][0]:.2f} %, "
               f"alpha_1 {m['alpha_1']:.4f}, raw {m['alpha_1_raw']:.4f}" +
-              (f"; Sink_* {m['sink_star']:.2f} %, alpha_* {m['alpha_star']:.4f}" if "sink_star" in m else ""))
+              (f"; Sink_* {m['sink_star'][m['sink_epsilon'].index(0.3)]:.2f} %, alpha_* {m['alpha_star']:.4f}" if "sink_star" in m else ""))
 print(f"Sink_1 in percent, proxy and raw, and the validation loss\n{'step':>7}" + "".join(f"{name:>28}" for name in runs))
 for step in sorted(set().union(*runs.values())):
     cells = ["{sink_1:6.2f} {sink_1_raw:6.2f}  {val_loss:.4f}".format(**of[step]) if step in of else "" for of in runs.values()]
