@@ -9,7 +9,8 @@
 
 namespace sink {
 
-// Listens while it lives; not to a SIGHUP that was ignored before (nohup). A second SIGINT leaves at once with 130.
+// Listens while it lives; not to a SIGHUP that was ignored before (nohup). A SIGINT that comes 0.3 s or more after
+// another signal leaves at once with 130.
 class InterruptGuard {
  public:
   // Whether a signal is reported to the user.
