@@ -105,6 +105,10 @@ std::string page(const std::vector<Run>& runs, const std::string& title, const s
                                (open > 0 ? ", " + std::to_string(open) + " still in progress" : "") + ".";
   const std::string reload =
       reload_seconds > 0 ? "<meta http-equiv=\"refresh\" content=\"" + std::to_string(reload_seconds) + "\">\n" : "";
+  std::string scripts = "<script>" + chart_js + "</script>\n";
+  for (const char* name : {"base", "lines", "svg", "figures", "chart_parts", "chart_zoom", "charts", "weight_colours",
+                           "attention_pattern", "grid", "tooltip", "maps", "pair"})
+    scripts += "<script>" + page_file(std::string(name) + ".js") + "</script>\n";
   return fill(page_file("page.html"),
               {{"title", escape(title)},
                {"reload", reload},
@@ -117,14 +121,7 @@ std::string page(const std::vector<Run>& runs, const std::string& title, const s
                {"views", views(runs, kViewBytes)},
                {"configurations", configurations(runs, styles)},
                {"data", page_json(runs, tasks, page_limits(runs, tasks, kDataBytes))},
-               {"chart_js", chart_js},
-               {"base_script", page_file("base.js")},
-               {"lines_script", page_file("lines.js")},
-               {"svg_script", page_file("svg.js")},
-               {"figures_script", page_file("figures.js")},
-               {"charts_script", page_file("charts.js")},
-               {"maps_script", page_file("maps.js")},
-               {"pair_script", page_file("pair.js")}});
+               {"scripts", scripts}});
 }
 
 }  // namespace sink::report

@@ -1,3 +1,4 @@
+// The page of `sinklab view`: draws the heads of a text from the data that the page carries.
 const byId = (id) => document.getElementById(id);
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const kDetail = 40;  // tokens across the enlarged part of a large map
