@@ -105,14 +105,18 @@ struct ChildEnd {
 // Waits for the child.
 ChildEnd end_of(pid_t child, const ChildLimits& limits) {
   int status = 0;
-  while (::waitpid(child, &status, 0) < 0) {
+  rusage used{};
+  while (::wait4(child, &status, 0, &used) < 0) {
     if (errno != EINTR) return {"its end is unknown"};  // where the parent ignores SIGCHLD
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == static_cast<int>(Exit::out_of_memory))
     return {"it ran out of memory", true};
   if (!WIFSIGNALED(status)) return {"it left without a report", true};
   int number = WTERMSIG(status);
-  if (number == SIGXCPU || number == SIGKILL) return {"it took more than " + std::to_string(limits.cpu_seconds) + " s"};
+  // The system kills at the limit; another SIGKILL is of a user, or of the system where memory is short.
+  bool at_limit = used.ru_utime.tv_sec + used.ru_stime.tv_sec + 1 >= limits.cpu_seconds;
+  if (number == SIGXCPU || (number == SIGKILL && at_limit))
+    return {"it took more than " + std::to_string(limits.cpu_seconds) + " s"};
   return {"it was killed by signal " + std::to_string(number) + " (" + ::strsignal(number) + ")", true};
 }
 

@@ -28,7 +28,7 @@ class TextInput::Plain {
   explicit Plain(const std::string& path) : path_(path), buffer_(kBufferBytes) {
     descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (descriptor_ < 0 && is_shortage(errno)) fail_io("open", path, errno);
-    if (descriptor_ < 0) reject(std::strerror(errno));
+    if (descriptor_ < 0) reject(std::string("cannot be read: ") + std::strerror(errno));
     struct stat about;
     bool is_folder = ::fstat(descriptor_, &about) == 0 && S_ISDIR(about.st_mode);
     if (is_folder) {
@@ -63,7 +63,7 @@ class TextInput::Plain {
     while (count < buffer_.size() && !ended_) {
       ssize_t got = ::read(descriptor_, buffer_.data() + count, buffer_.size() - count);
       if (got < 0 && errno == EINTR) continue;
-      if (got < 0) reject(std::strerror(errno));
+      if (got < 0) reject(std::string("cannot be read: ") + std::strerror(errno));
       ended_ = got == 0;
       count += static_cast<std::size_t>(got);
     }

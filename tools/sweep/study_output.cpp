@@ -8,10 +8,10 @@
 #include <map>
 
 #include "engine/check.h"
+#include "engine/io/csv.h"
 #include "engine/io/file.h"
 #include "engine/io/output_kind.h"
 #include "engine/io/printable.h"
-#include "engine/io/csv.h"
 #include "tools/report/page.h"
 #include "tools/report/results_csv.h"
 #include "tools/sweep/study_results.h"
@@ -261,6 +261,9 @@ void print_dry_run(const StudyState& state, const MachinePlan& plan) {
               duration(seconds / static_cast<double>(plan.workers)).c_str(), plan.workers,
               counted(plan.threads, "thread").c_str(), plan.measured.c_str());
   if (unknown > 0) std::printf("The time excludes %zu runs that could not be measured.\n", unknown);
+  std::fflush(stdout);
+  if (unknown > 0 && unknown == state.todo.size())
+    throw Error("none of the runs can begin here; the warnings above say why", Exit::bad_input);
 }
 
 }  // namespace sink

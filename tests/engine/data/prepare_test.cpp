@@ -102,7 +102,7 @@ TEST_CASE("prepare: text that cannot be used leaves with 3, one line each, and w
   auto error = [&](const std::string& text) {
     return run(folder, "--text " + write_text(folder, "t.txt", text) + out);
   };
-  check_error(run(folder, "--text " + folder / "none.txt" + out), 3, "none.txt: No such file");
+  check_error(run(folder, "--text " + folder / "none.txt" + out), 3, "none.txt: cannot be read: No such file");
   std::filesystem::create_directory(folder / "void");
   check_error(run(folder, "--text " + folder / "void" + out), 3, "the folder has no text files");
   check_error(error(""), 3, "t.txt: is empty");

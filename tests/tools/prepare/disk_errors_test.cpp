@@ -106,7 +106,8 @@ TEST_CASE("prepare: a link that leads to itself, or nowhere, leaves with 3 and i
   const std::string prepare = "prepare --vocab 300 --out " + folder / "data" + " --text ";
   std::filesystem::create_symlink("b.txt", folder / "texts/b.txt");
   check_error({folder, words_of(prepare + folder / "texts")}, 3, "texts/b.txt: Too many levels of symbolic links");
-  check_error({folder, words_of(prepare + folder / "texts/b.txt")}, 3, "b.txt: Too many levels of symbolic links");
+  check_error({folder, words_of(prepare + folder / "texts/b.txt")}, 3,
+              "b.txt: cannot be read: Too many levels of symbolic links");
   std::filesystem::remove(folder / "texts/b.txt");
   std::filesystem::create_symlink("none.txt", folder / "texts/c.txt");
   check_error({folder, words_of(prepare + folder / "texts")}, 3, "texts/c.txt: No such file or directory");

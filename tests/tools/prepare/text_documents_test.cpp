@@ -51,7 +51,8 @@ TEST_CASE("text input: decompresses files of several members, with any size of r
   }
   write_bytes(folder / "nothing", "");
   CHECK(unpacked(folder / "nothing", 10).empty());
-  CHECK(contains(error_of([&] { TextInput(folder / "none"); }), "exit 3 " + folder / "none" + ": No such file"));
+  CHECK(contains(error_of([&] { TextInput(folder / "none"); }),
+                 "exit 3 " + folder / "none" + ": cannot be read: No such file"));
   CHECK(contains(error_of([&] { TextInput input(folder.path); }), "is a folder, expected a file"));
 }
 

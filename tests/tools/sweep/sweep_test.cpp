@@ -286,6 +286,9 @@ TEST_CASE("sweep: --dry-run trains nothing and prints the plan; studies are list
   CHECK(contains(dry.out(), "op_sigmoid_none      40"));
   CHECK(contains(dry.out(), "4 runs, 4 to do: about "));
   CHECK(entries(place.path) == 3);  // the study, stdout, stderr
+  Subprocess no_data = shell(place, std::string("cd ") + SINK_SOURCE_DIR + " && sweep norm --data none --dry-run");
+  CHECK(no_data.wait() == 3);
+  CHECK_MESSAGE(contains(no_data.err(), "error: none of the runs can begin here"), no_data.err());
   Subprocess list = shell(place, std::string("cd ") + SINK_SOURCE_DIR + " && sweep");
   CHECK(list.wait() == 0);
   CHECK(contains(list.out(), "train/studies/operations.toml\n  Does the sink come from"));
