@@ -76,6 +76,13 @@ SCENARIOS = {
     "import": Scenario([TRAIN, "eval_baseline export run/checkpoint.h5 exported"],
                        "eval_baseline import exported imported.h5"),
     "report": Scenario([TRAIN], "report run --out page.html --csv tables/"),
+    "attention": Scenario([TRAIN], "sinklab attention run --tokens tokens.txt --threads 1 --out attention.json"),
+    "view": Scenario([TRAIN], "sinklab view run --tokens tokens.txt --threads 1 --out view.html"),
+    "lens": Scenario([TRAIN], "sinklab lens run --tokens tokens.txt --threads 1 --out lens.json --picture lens.svg"),
+    "explain": Scenario([TRAIN], "sinklab explain run --tokens tokens.txt --html explain.html"),
+    "interventions": Scenario([TRAIN], "sinklab interventions run --tokens tokens.txt --threads 1 --each-head zero --out changes.json"
+                              " --picture changes.svg"),
+    "quantise": Scenario([TRAIN], "sinklab quantise run --tokens tokens.txt --threads 1 --out bits.json --each-token bits.csv"),
     "sweep": Scenario([], "sweep tiny.toml --workers 1 --threads 1 --out out", "out/tiny.*"),
 }
 

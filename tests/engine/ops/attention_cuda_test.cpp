@@ -83,6 +83,9 @@ TEST_CASE("attention on the device: kernels have no races") {
   check_all({.T = 34, .D = 33, .extra = Extra::logit, .dtype = DType::BF16});
   AttentionCase c = AttentionCase(2, 2, 35, 8, DType::F32, {}, 1, Extra::everything).to(Device::cuda);
   all_bytes<Softpick>(c);
+  AttentionCase in_tiles =
+      AttentionCase(2, 2, 70, 8, DType::BF16, {.prefix = 3, .window = 20}, 1, Extra::everything, 1);
+  all_bytes<Softpick>(in_tiles.to(Device::cuda));
 }
 
 TEST_CASE("attention on the device: equals the double reference in bf16, with shared key heads and other extra keys") {
@@ -111,15 +114,24 @@ TEST_CASE("attention on the device: the same bits under every schedule") {
 }
 
 TEST_CASE("attention on the device: statistics equal those of the double reference") {
-  for (Extra extra : {Extra::none, Extra::everything, Extra::logit}) {
-    AttentionCase c(1, 3, 41, 16, DType::F32, {.prefix = 3, .window = 20}, 1, extra, 1);  // not a multiple of a block
+  // More queries and columns than a block has, and not a multiple.
+  AttentionCase cases[] = {{1, 3, 41, 16, DType::F32, {.prefix = 3, .window = 20}, 1, Extra::none, 1},
+                           {1, 3, 41, 16, DType::F32, {.prefix = 3, .window = 20}, 1, Extra::everything, 1},
+                           {1, 1, 70, 8, DType::F32, {}, 1, Extra::logit, 1},
+                           {1, 3, 70, 16, DType::BF16, {.prefix = 3, .window = 20}, 1, Extra::none, 1},
+                           {1, 3, 70, 16, DType::BF16, {.prefix = 3, .window = 20}, 1, Extra::everything, 1},
+                           {2, 1, 45, 72, DType::BF16, {}, 1, Extra::logit, 1},
+                           {1, 1, 33, 128, DType::BF16, {}, 1, Extra::bias, 1}};
+  for (AttentionCase& c : cases) {
     auto check_statistics = [&](auto op) {
       CAPTURE(std::string(decltype(op)::name));
+      CAPTURE(c.q.dim(2));
+      std::int64_t X = c.q.dim(2) - 4;
       AttentionCase wide = c.to(DType::F64), there = c.to(Device::cuda);
       wide.forward(op);
       there.forward(op);
       double conditions = worst_conditions(wide, op).weights;
-      AttentionStatistics expected = wide.statistics(37, op), found = there.statistics(37, op);
+      AttentionStatistics expected = wide.statistics(X, op), found = there.statistics(X, op);
       auto same = [&](const char* what, const Tensor& x, const Tensor& y) {
         CAPTURE(std::string(what));
         CHECK(relative_error(x.to(Device::cpu), y) < 1e-5 * conditions);

@@ -14,7 +14,33 @@ __global__ void sum_rows_kernel(std::int64_t sums, std::int64_t T, const float* 
   if (lane_of_thread() == 0) sums_of_rows[n] = sum;
 }
 
+// A warp per column.
+__global__ void sum_columns_kernel(std::int64_t heads, std::int64_t T, std::int64_t C, const float* weights_BHTC,
+                                   const float* divisor_BHT, std::int64_t first_column, std::int64_t X, float* raw_BHX,
+                                   float* proxy_BHX) {
+  std::int64_t n = row_of_warp(), bh = n / C, column = n % C;
+  if (bh >= heads) return;
+  float raw = 0, proxy = 0;
+  for (std::int64_t bht = bh * T + lane_of_thread(); bht < (bh + 1) * T; bht += kWarp) {
+    float weight = weights_BHTC[bht * C + column];
+    raw += weight;
+    proxy += fabsf(weight) / divisor_BHT[bht];
+  }
+  raw = warp_sum(raw);
+  proxy = warp_sum(proxy);
+  std::int64_t bhx = bh * X + first_column + column;
+  if (lane_of_thread() == 0) raw_BHX[bhx] = raw, proxy_BHX[bhx] = proxy;
+}
+
 }  // namespace
+
+void sum_columns(const Tensor& weights_BHTC, const Tensor& rows_RBHT, std::int64_t first_column, Tensor& raw_BHX,
+                 Tensor& proxy_BHX) {
+  std::int64_t T = weights_BHTC.dim(2), C = weights_BHTC.dim(3), heads = weights_BHTC.dim(0) * weights_BHTC.dim(1);
+  launch(grid_of_rows(heads * C), sum_columns_kernel, heads, T, C, weights_BHTC.device_data<float>(),
+         rows_RBHT.device_data<float>() + RowStatistics::divisor * heads * T, first_column, raw_BHX.dim(2),
+         raw_BHX.device_data<float>(), proxy_BHX.device_data<float>());
+}
 
 void sum_rows(const Tensor& rows, std::int64_t T, Tensor& sums) {
   launch(grid_of_rows(sums.size()), sum_rows_kernel, sums.size(), T, rows.device_data<float>(),
