@@ -20,7 +20,7 @@ struct AttentionPoint {
   Var& o_BHTD;
   bool has_extra_key;        // every query sees one more key, which has no position
   const Tensor& extra_v_HD;  // its value; undefined: zero
-  bool divides_by_sum;       // weights of a row are divided by a sum over its keys
+  bool divides_by_sum;       // weights of a row are divided by a sum over its keys, or sum to one by a threshold
 
   virtual ~AttentionPoint() = default;
   // Column sums of the first `columns` keys, row sums, entropy and the split of q . k, by a streaming pass.

@@ -216,9 +216,9 @@ consteval bool contracts_hold() {
                   "token_embedding)`");
 
     static_assert(!S::Extra::kExtraKey || S::Extra::kExtraKeyHasValue ||
-                      DividesBySum<typename AttentionPolicy<typename S::Attention>::Op>,
+                      NormalizesRows<typename AttentionPolicy<typename S::Attention>::Op>,
                   "an extra key whose value is zero acts only through the divisor: choose an attention operation that "
-                  "divides by its row's sum, or give the key a value");
+                  "divides by its row's sum or has a threshold, or give the key a value");
     static_assert(std::is_same_v<typename S::Gate, NoGate> || std::is_same_v<typename S::Heads, ConcatHeads>,
                   "an output gate acts on heads that stand side by side: choose ConcatHeads, or NoGate");
   }

@@ -230,14 +230,17 @@ class TableWriter {
     add("\n5'. Output  do_i = ", vector(t_.do_i), "   |do_i| = ", short_number(norm(t_.do_i)));
     add("            da_ij = do_i . v_j      dv_j += a_ij do_i");
     add("4'. Weights dw_ij = post'(w_ij) da_ij");
-    add("3'. Sum     D_i = sum_j w_ij dw_ij = ", short_number(t_.D), "   z'(S_i) = ", short_number(t_.dz));
-    add("            ds_ij = g'(x_ij) dw_ij / z  through g,  - r'(x_ij) z' D_i / z  through S");
+    const bool threshold = formula_.m == "threshold";
+    add("3'. Sum     D_i = sum_j ", threshold ? "g'(x_ij)" : "w_ij", " dw_ij = ", short_number(t_.D), "   ",
+        threshold ? "1 / S_i = " : "z'(S_i) = ", short_number(t_.dz));
+    add("            ds_ij = g'(x_ij) dw_ij / z  through g,  ",
+        threshold ? "- g'(x_ij) D_i / S_i  through m" : "- r'(x_ij) z' D_i / z  through S");
     add_keys({{"da_ij", value(&Key::da)},
               {"dw_ij", value(&Key::dw)},
               {"g'", value(&Key::dg)},
-              {"r'", value(&Key::dr)},
+              {threshold ? "g'" : "r'", value(&Key::dr)},
               {"through g", value(&Key::ds_by_g)},
-              {"through S", value(&Key::ds_by_S)},
+              {threshold ? "through m" : "through S", value(&Key::ds_by_S)},
               {"ds_ij", value(&Key::ds)}},
              "", [](const Key&) { return ""; });
     add("\n1'. Scores  dq_i = scale sum_j ds_ij k_j = ", vector(t_.dq), "   |dq_i| = ", short_number(norm(t_.dq)));
@@ -251,7 +254,7 @@ class TableWriter {
     add_keys(columns, "   dk_j", [&](const Key& key) {
       return "   " + (key.k.empty() ? "of the bare score: " + short_number(key.ds) : vector(key.dk));
     });
-    add("    nothing flows through m_i: it changes no weight, or is no function of the scores");
+    if (!threshold) add("    nothing flows through m_i: it changes no weight, or is no function of the scores");
   }
 
   // The operations between the loss and do_i, in the order of the backward pass: the last ones.

@@ -26,7 +26,7 @@ class AttentionPointOf final : public AttentionPoint {
   AttentionPointOf(std::int64_t layer, const Op& op, const AttentionInputs& inputs, AttentionResult& result,
                    bool has_extra_key)
       : AttentionPoint(layer, inputs.q_BHTD.value(), inputs.k_BGKD.value(), inputs.v_BGKD.value(), result.o_BHTD,
-                       has_extra_key, result.config.extra_key.v_HD, DividesBySum<Op>),
+                       has_extra_key, result.config.extra_key.v_HD, NormalizesRows<Op>),
         op_(op),
         m_BHT_(result.m_BHT),
         S_BHT_(result.S_BHT),

@@ -28,7 +28,7 @@ std::vector<Case> cases() {
           {"bias_kv"},       {"pos_alibi"},         {"pos_t5", grouped}, {"kern_id_norm"},
           {"kern_elu_norm"}, {"scale_2"},           {"op_clipped"},      {"op_softpick", grouped},
           {"op_sink_logit"}, {"op_sigmoid_logn"},   {"bias_sinktoken"},  {"pnorm_exp_2"},
-          {"norm_post"},     {"gate_head"},         {"head_add"}};
+          {"norm_post"},     {"gate_head"},         {"head_add"},        {"op_entmax15", grouped}};
 }
 
 Tensor sentence() { return random_tokens(1, 11, small_sizes().vocabulary); }
@@ -147,15 +147,16 @@ TEST_CASE("explain: a place that is not there is refused with the range") {
 }
 
 TEST_CASE("explain: the header of operations has a formula for each") {
-#define SINK_ATTENTION_OP(Op)                                                                \
-  {                                                                                          \
-    OperationFormula formula = formula_of(#Op);                                              \
-    CHECK_MESSAGE(formula.in_table(), #Op);                                                  \
-    CHECK_MESSAGE(!formula.whole.empty(), #Op);                                              \
-    CHECK_MESSAGE(formula.post.empty() != HasPost<Op>, #Op);                                 \
-    CHECK_MESSAGE((formula.r == "g") != HasSeparateNormalizer<Op>, #Op);                     \
-    CHECK_MESSAGE((formula.z == "1") == (Op::normalizer == Normalizer::none), #Op);          \
-    CHECK_MESSAGE((formula.m.find("maximum") != std::string::npos) == ShiftsByMax<Op>, #Op); \
+#define SINK_ATTENTION_OP(Op)                                                                        \
+  {                                                                                                  \
+    OperationFormula formula = formula_of(#Op);                                                      \
+    CHECK_MESSAGE(formula.in_table(), #Op);                                                          \
+    CHECK_MESSAGE(!formula.whole.empty(), #Op);                                                      \
+    CHECK_MESSAGE(formula.post.empty() != HasPost<Op>, #Op);                                         \
+    CHECK_MESSAGE((formula.r == "g") == !(HasSeparateNormalizer<Op> || ShiftsByThreshold<Op>), #Op); \
+    CHECK_MESSAGE((formula.z == "1") == (Op::normalizer == Normalizer::none), #Op);                  \
+    CHECK_MESSAGE((formula.m.find("maximum") != std::string::npos) == ShiftsByMax<Op>, #Op);         \
+    CHECK_MESSAGE((formula.m == "threshold") == ShiftsByThreshold<Op>, #Op);                         \
   }
 #include "engine/ops/attention/op/attention_ops.def"
   OperationFormula softmax = formula_of("Softmax"), clipped = formula_of("ClippedSoftmax");

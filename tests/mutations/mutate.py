@@ -38,7 +38,8 @@ POLICIES = [
     ("Elu: without the 1", OP, "return (x < R(0) ? R(0) : x) + exp_fast(x > R(0) ? R(0) : x);",
      "return (x < R(0) ? R(0) : x) + exp_fast(x > R(0) ? R(0) : x) - R(1);", ["op_elu_none", "op_elu_norm"]),
     ("Relu: derivative 1 everywhere", OP, "return x > R(0) ? R(1) : R(0);", "return x > R(0) ? R(1) : R(1);",
-     ["op_relu", "pos_learnable_relu"]),
+     ["op_relu", "pos_learnable_relu", "op_sparsemax*"]),
+    ("Entmax15: not squared", OP, "return half * half;", "return half;", ["op_entmax15*"]),
     ("ReluN: n + 1", OP, "return n; }", "return n + 1; }", ["op_relu_n"]),
     ("Linear: without its sign", OP, "{ return x; }", "{ return x < 0 ? -x : x; }",
      ["kern_id_none", "kern_mlp_none"]),
@@ -135,7 +136,10 @@ MORE_POLICIES = [
      "linear(linear(x_BHTD, up_), down_)", ["kern_mlp_*"]),
     ("Relu: squared", OP, "return x < R(0) ? R(0) : x;\n  }\n  template <class R>\n  SINK_HD static R dg(R x) {\n"
      "    return x > R(0) ? R(1) : R(0);", "return x < R(0) ? R(0) : x * x;\n  }\n  template <class R>\n"
-     "  SINK_HD static R dg(R x) {\n    return x > R(0) ? R(2) * x : R(0);", ["op_relu", "op_relu_n", "pos_learnable_relu"]),
+     "  SINK_HD static R dg(R x) {\n    return x > R(0) ? R(2) * x : R(0);", ["op_relu", "op_relu_n", "pos_learnable_relu",
+                                                                             "op_sparsemax*"]),
+    ("a threshold: the mean of da by weight, not by g'", OPS + "attention/op/attention_row.h",
+     "return row_.dg(x);\n    } else {\n      return w;", "return w;\n    } else {\n      return w;", ["op_entmax15*"]),
     ("relative_bucket: one long bucket fewer", "model/position/relative_position.h", "if (distance < 16) return distance;",
      "if (distance < 4) return distance;\n  if (distance < 16) return distance - 1;", ["pos_relative", "pos_t5*"]),
     ("ScaledSoftmax: derivative of its sum", OP, "return R(1) / R(alpha);", "return R(1);", ["scale_*"]),

@@ -3,7 +3,8 @@
 //
 //     s_ij = scale q_i . k_j + bias_h[max(0, i - j)]     over the n_i keys j that query i sees (engine/key_range.h)
 //     m_i  = what the operation subtracts, for softmax the largest s_ij;   x_ij = s_ij - m_i
-//     S_i  = sum_j r(x_ij)               r is g in most operations; for softmax both are e^x
+//     S_i  = sum_j r(x_ij)               r is g in most operations; for softmax both are e^x. Where m_i is a threshold
+//                                        (sum_j g(x_ij) = 1), r is g'
 //     w_ij = g(x_ij) / z(S_i, n_i)
 //     a_ij = post(w_ij)
 //     o_i  = sum_j a_ij v_j
@@ -20,7 +21,7 @@
 // in F32) or F64 (the reference). m, S, the bias, the extra key and their gradients have accumulate_type of it. No T x
 // K matrix is ever stored (FlashAttention: Dao et al. 2022). Results have the same bits in every run and with any
 // number of threads. So do o, m and S when the queries are computed in chunks of any lengths, and dq where post is the
-// identity.
+// identity and m no threshold.
 #pragma once
 
 #include "engine/implementation.h"
@@ -79,7 +80,9 @@ struct AttentionGradients {
 //     ds_ij = (g'(x_ij) dw_ij - r'(x_ij) z' D_i) / z
 //     dq_i = scale sum_j ds_ij k_j,  dk_j = scale sum_i ds_ij q_i,  dv_j = sum_i a_ij do_i,  dbias[d] = sum of its
 //     ds_ij
-// m_i gets no gradient: where it is the row maximum, the weights do not depend on it.
+// m_i gets no gradient: where it is the row maximum, the weights do not depend on it. Where it is a threshold, its
+// gradient is the term of D_i:
+//     D_i = sum_j g'(x_ij) dw_ij,  ds_ij = g'(x_ij) (dw_ij - D_i / S_i)
 template <AttentionOp Op>
 AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const Tensor& q_BHTD, const Tensor& k_BGKD,
                                       const Tensor& v_BGKD, const Tensor& o_BHTD, const Tensor& m_BHT,

@@ -9,7 +9,7 @@ const [S_IJ, A_IJ, W_IJ, X_IJ, M_I, S_I, Q_I, K_J, V_J, O_I] = [["s", "ij"], ["a
 const [DA, DW, DS, D_I, DO, DQ, DK, DV] = [["da", "ij"], ["dw", "ij"], ["ds", "ij"], ["D", "i"], ["do", "i"], ["dq", "i"], ["dk", "j"],
   ["dv", "j"]].map(([letter, index]) => sub(letter, index));
 const state = { query: data.query, focus: 0, step: 0, timer: 0 };
-const of = data.formula, equals = (formula) => formula ? " = " + raised(formula) : "";
+const of = data.formula, isThreshold = of.m === "threshold", equals = (formula) => formula ? " = " + raised(formula) : "";
 data.tokens = data.tokens.map((text) => text.replace(/ /g, "\u2423"));  // so that a blank can be seen
 
 const rowOf = () => data.rows[state.query];
@@ -114,6 +114,8 @@ const forward = [
     draw: (box, row) => drawSum(box, row.keys.share, row.keys.j.map(positionOf), row.o_norm > 0 ? 1 : 0, state.focus) },
 ];
 
+const termsOfD = (row) => row.keys.dw.map((dw, n) => dw * (isThreshold ? row.keys.r : row.keys.w)[n]);
+
 const backward = [
   { name: "5\u2032. The gradient arrives", formula: `${DO} = d loss / d${O_I}`,
     say: "From the loss through the blocks above, along the residual stream, and back through the output projection.",
@@ -131,13 +133,13 @@ const backward = [
       drawVectors(box, [{ name: "do", x: row.do, colour: "f1" }, { name: `v of ${positionOf(key.j)} ${textOf(key.j)}`.slice(0, 20), x: v, colour: "f2" },
                         { name: "their product", x: row.do.map((x, n) => x * v[n]), colour: "f3" }]);
     } },
-  { name: "3\u2032. What the sum owes", formula: `${D_I} = &Sigma;<sub>j</sub> ${W_IJ} ${DW}`,
-    say: "If all weights shrink a little because S grows, the loss changes by this.",
-    numbers: (row) => `D = ${num(row.D)}\nz\u2032(S) = ${num(row.dz)}${row.dz === 0 ? ": S divides nothing here, so nothing flows through it" : ""}`,
-    bars: (row) => ["w dw of every key", [["w dw", row.keys.w.map((w, n) => w * row.keys.dw[n]), "f0"]]],
-    draw: (box, row) => drawSum(box, row.keys.w.map((w, n) => w * row.keys.dw[n]), row.keys.j.map(positionOf), row.D, state.focus) },
+  { name: "3\u2032. What the sum owes", formula: `${D_I} = &Sigma;<sub>j</sub> ${isThreshold ? `<i class="v">g</i>&prime;(${X_IJ})` : W_IJ} ${DW}`,
+    say: isThreshold ? "If the threshold falls a little, the loss changes by this." : "If all weights shrink a little because S grows, the loss changes by this.",
+    numbers: (row) => `D = ${num(row.D)}\n${isThreshold ? "1 / S" : "z\u2032(S)"} = ${num(row.dz)}${row.dz === 0 ? ": S divides nothing here, so nothing flows through it" : ""}`,
+    bars: (row) => [isThreshold ? "g\u2032 dw of every key" : "w dw of every key", [["D", termsOfD(row), "f0"]]],
+    draw: (box, row) => drawSum(box, termsOfD(row), row.keys.j.map(positionOf), row.D, state.focus) },
   { name: "3\u2032. To the scores", formula: `${DS} = <i class="v">g</i>&prime;(x) ${DW} / z &minus; <i class="v">r</i>&prime;(x) z&prime; ${D_I} / z`,
-    say: "Two ways: through the key\u2019s own g, and through the sum that all keys share. Nothing flows through m.",
+    say: "Two ways: through the key\u2019s own g, and through the " + (isThreshold ? "threshold" : "sum") + " that all keys share." + (isThreshold ? "" : " Nothing flows through m."),
     numbers: (row, key) => `through g ${num(key.ds_by_g)}\nthrough S ${num(key.ds_by_S)}\nds = ${num(key.ds)}`,
     bars: (row) => ["ds of every key: through g (blue), through S (violet), together (orange)",
                     [["through g", row.keys.ds_by_g, "f0"], ["through S", row.keys.ds_by_S, "f3"], ["ds", row.keys.ds, "f1"]]],

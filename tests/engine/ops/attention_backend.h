@@ -29,7 +29,7 @@ Conditions row_conditions(const AttentionCase& c, const Op& op, std::int64_t b, 
   for (double s : ref::score_row(head, i, q, keys, head.k(b, head.group_of(h), keys))) {
     double x = s - row_functions.m;
     r += std::abs(row_functions.r(x));
-    w += std::abs(row_functions.g(x)) / z;
+    w += std::abs(row_functions.in_D(x, row_functions.g(x) / z));
     dg = std::max(dg, std::abs(row_functions.dg(x)));
     dr = std::max(dr, std::abs(row_functions.dr(x)));
   }

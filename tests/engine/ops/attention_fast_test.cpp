@@ -235,6 +235,8 @@ TEST_CASE("fast attention: an extra key at -1e30 is none, bit by bit") {
   check(EluNorm{});
   check(Relu{});
   check(ReluN{});
+  check(Sparsemax{});
+  check(Entmax15{});
 }
 
 namespace {
@@ -295,6 +297,7 @@ TEST_CASE("fast attention: the same bits with any number of threads") {
       check(Softmax{}, shape, dtype);
       check(ClippedSoftmax{}, shape, dtype);
       check(SigmoidNorm{}, shape, dtype);
+      check(Entmax15{}, shape, dtype);
     }
 }
 
@@ -343,7 +346,7 @@ TEST_CASE("attention: queries in chunks are all queries") {
       CHECK(same_bits(part.S, AttentionCase::positions(all.S, begin, end)));
       Tensor dq = AttentionCase::positions(all.gradients.dq_BHTD, begin, end);
       CHECK(relative_error(part.gradients.dq_BHTD, dq) <= tolerance);
-      if (!HasPost<Op>) CHECK(same_bits(part.gradients.dq_BHTD, dq));
+      if (!NeedsWholeRow<Op>) CHECK(same_bits(part.gradients.dq_BHTD, dq));
       CHECK(same_bits(part.map(1, 1, op), all.map(1, 1, op).rows(begin, end)));
       for (std::size_t n = 1; n < part.all_gradients().size(); ++n) {
         Tensor x = part.all_gradients()[n]->to(DType::F64).clone();

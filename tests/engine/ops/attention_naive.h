@@ -44,8 +44,8 @@ AttentionCase naive_in_bf16(AttentionCase c, const Op& op) {
         }
         for (double& o_d : o) o_d = to_bf16(o_d);
         double sum = 0;  // D_i
-        for (std::size_t n = 0; n < s.size(); ++n) sum += w[n] * row.dpost(w[n]) * da[n];
-        if constexpr (!HasPost<Op>) sum = ref::dot(do_i, o);
+        for (std::size_t n = 0; n < s.size(); ++n) sum += row.in_D(s[n] - row.m, w[n]) * row.dpost(w[n]) * da[n];
+        if constexpr (!NeedsWholeRow<Op>) sum = ref::dot(do_i, o);
         for (std::size_t n = 0; n < s.size(); ++n) {
           double x = s[n] - row.m, ds = (row.dg(x) * row.dpost(w[n]) * da[n] - row.dr(x) * row.dz() * sum) / row.z();
           if (n == keys.size()) {

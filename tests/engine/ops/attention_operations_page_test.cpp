@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/ops/attention/op/attention_row.h"
+#include "engine/ops/attention/ref/attention_ref.h"
 #include "tests/support/files.h"
 
 using namespace sink;
@@ -51,6 +51,7 @@ std::vector<std::string> row_of(const Op& op) {
   const std::vector<double> scores{2, 1, 0, -1};
   double n = static_cast<double>(scores.size()), m = first_m(op, n), S = 0, sum = 0;
   for (double s : scores) m = raised_m(op, m, s);
+  if constexpr (ShiftsByThreshold<Op>) m = ref::threshold(op, scores);
   for (double s : scores) S += AttentionRow(op, m).r(s - m);
   AttentionRow row(op, m, S, n);
   std::vector<std::string> cells{Op::name};

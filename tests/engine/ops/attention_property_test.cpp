@@ -63,6 +63,8 @@ TEST_CASE("attention: softmaxes ignore a constant added to a row's scores, the o
     CHECK(change(PNormExp(3)) < 1e-5);
     CHECK(change(PNormExp(0.25)) < 1e-5);
     CHECK(change(ClippedSoftmax{}) < 1e-5);
+    CHECK(change(Sparsemax{}) < 1e-5);
+    CHECK(change(Entmax15{}) < 1e-5);
     CHECK(change(Softpick{}) > 0.01);
     CHECK(change(Sigmoid{}) > 0.1);
     CHECK(change(SigmoidNorm{}) > 0.01);
@@ -171,6 +173,8 @@ TEST_CASE("attention: an extra key with a key and a value is one key more before
   check(LinearMaxAbs{});
   check(Softpick{});
   check(ClippedSoftmax{});
+  check(Sparsemax{});
+  check(Entmax15{});
 }
 
 TEST_CASE("attention: sigmoid with log n is sigmoid of shifted scores, relu / n is relu divided") {

@@ -107,6 +107,9 @@ TEST_CASE("attention: one-hot keys and values, computed by hand") {
   check(Softpick{}, 0, 2 / (2 + 1e-8), 0);
   check(ClippedSoftmax{}, 1, 1.03 * 0.75 - 0.03, 1.03 * 0.25 - 0.03);
   check(ClippedSoftmax(-0.5, 1.5), 1, 1, 0);
+  check(Sparsemax{}, 1, 1, 0);
+  double half = ln3 / 2, root = std::sqrt(2 - half * half);  // (half - t)^2 + t^2 = 1
+  check(Entmax15{}, 1, std::pow((root + half) / 2, 2), std::pow((root - half) / 2, 2));
 }
 
 TEST_CASE("attention: bias, prefix and extra key, computed by hand") {

@@ -56,7 +56,7 @@ double dot(const std::vector<double>& x, const std::vector<double>& y) {
 }
 
 // The values of one row are consistent.
-void check_parts(const AttentionTrace& t) {
+void check_parts(const AttentionTrace& t, bool threshold) {
   double a_sum = 0, shares = 0, D_i = 0;
   std::vector<double> o(t.q.size(), 0.0), dq(t.q.size(), 0.0);
   for (const Key& key : t.keys) {
@@ -65,7 +65,7 @@ void check_parts(const AttentionTrace& t) {
     CHECK(key.x == key.s - t.m);
     CHECK(key.ds == doctest::Approx(key.ds_by_g + key.ds_by_S));
     CHECK(key.mixed_norm == doctest::Approx(std::abs(key.a) * std::sqrt(dot(key.v, key.v))));
-    a_sum += key.a, shares += key.share, D_i += key.w * key.dw;
+    a_sum += key.a, shares += key.share, D_i += (threshold ? key.dg : key.w) * key.dw;
     for (std::size_t d = 0; d < key.v.size(); ++d) o[d] += key.a * key.v[d];
     for (std::size_t d = 0; d < key.k.size(); ++d) dq[d] += t.scale * key.ds * key.k[d];
     if (!key.v.empty()) CHECK(key.da == doctest::Approx(dot(t.do_i, key.v)));
@@ -128,7 +128,7 @@ void check_operation(const Op& op) {
     CHECK(t.keys.size() == 7);
     CHECK(std::string(t.operation) == Op::name);
     for (const Key& key : t.keys) CHECK(std::abs(key.a - map.item(7 * 10 + key.j + 1)) < 2e-5);
-    check_parts(t);
+    check_parts(t, ShiftsByThreshold<Op>);
     check_differences(wide, op, t, 3);
   }
 }

@@ -98,6 +98,17 @@ struct Illegal : Relu {
 struct Illegal : Relu {
   static auto m_of_count(auto n) { return n; }
 };
+#elif defined(SINK_THRESHOLD_START_MISTYPED)
+struct Illegal : Relu {
+  static constexpr Shift shift = Shift::threshold;
+  static auto threshold_begin(auto s) { return s - decltype(s)(1); }
+};
+#elif defined(SINK_THRESHOLD_START_NOT_STATED)
+struct Illegal : Relu {
+  static auto threshold_start(auto s) { return s - decltype(s)(1); }
+};
+#elif defined(SINK_THRESHOLD_WITH_NORMALIZER)
+struct Illegal : DividedBySumOf<Sparsemax> {};
 #elif defined(SINK_DPOST_MISTYPED)
 struct Illegal : Relu {
   static constexpr bool has_post = true;

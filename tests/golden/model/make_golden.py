@@ -102,6 +102,30 @@ def clipped_softmax(gamma, eta):
     return lambda s, M, n: torch.clamp((eta - gamma) * softmax(s, M, n) + gamma, 0, 1)
 
 
+def projected(s, M, candidates, weight):
+    """Weights of a threshold, in closed form: candidates(scores in descending order, their counts k) are the thresholds if
+    the k largest scores alone have a weight; the right k is the last whose k-th score is above its own."""
+    s = s.masked_fill(M == 0, -math.inf)
+    top = s.sort(dim=-1, descending=True).values
+    top = top.masked_fill(top == -math.inf, -1e4)  # never in the support; finite, so that no sum is NaN
+    k = torch.arange(1, s.shape[-1] + 1).double()
+    tau = candidates(top, k)
+    chosen = (top > tau).sum(-1, keepdim=True) - 1
+    return weight(torch.relu(torch.where(M == 0, -math.inf, s) - tau.gather(-1, chosen)))
+
+
+def sparsemax(s, M, n):  # Martins and Astudillo 2016, algorithm 1
+    return projected(s, M, lambda top, k: (top.cumsum(-1) - 1) / k, identity)
+
+
+def entmax15(s, M, n):  # Peters et al. 2019, algorithm 2
+    def candidates(top, k):
+        mean, mean_square = top.cumsum(-1) / k, (top**2).cumsum(-1) / k
+        return mean - torch.sqrt(((1 - k * (mean_square - mean**2)) / k).clamp(min=1e-30))  # sqrt has a slope there
+
+    return projected(s / 2, M, candidates, lambda x: x**2)
+
+
 def identity(x):
     return x
 
@@ -206,6 +230,8 @@ ABLATIONS = {
     "op_sink_logit": A(extra_logit="learned"),
     "op_softpick": A(op=softpick),
     "op_clipped": A(op=clipped_softmax(-0.03, 1)),
+    "op_sparsemax": A(op=sparsemax, proxy=sparsemax),
+    "op_entmax15": A(op=entmax15, proxy=entmax15),
     "qk_norm": A(qk_norm="head"),
     "gate_head": A(gate="head"),
     "gate_element": A(gate="element"),
@@ -285,13 +311,13 @@ def cases():
         "window4": (window, ["baseline", "op_sigmoid_none", "bias_sinktoken"]),
         "prefix3": (prefix, ["baseline", "op_sigmoid_none", "bias_sinktoken", "norm_post"]),
         "window4-prefix3": (both, ["baseline", "op_sigmoid_none", "op_softpick", "op_relu_n", "op_sigmoid_logn",
-                                   "op_clipped", "op_sink_logit", "kern_id_norm", "bias_kv", "bias_sinktoken",
+                                   "op_clipped", "op_sink_logit", "op_sparsemax", "kern_id_norm", "bias_kv", "bias_sinktoken",
                                    "pos_alibi", "pos_relative", "pos_t5"]),
         "window2-prefix3": (dict(window=2, prefix=3), ["baseline"]),
         "norope2": (dict(no_rope_every=2), ["baseline"]),
         "kv1": (dict(kv_heads=1), ["baseline", "op_sigmoid_none"]),
         "heads4-kv2": (grouped, ["baseline", "bias_kv", "kern_mlp_norm", "qk_norm", "head_add", "gate_head"]),
-        "heads4-kv2-window4-prefix3": ({**grouped, **both}, ["op_softpick", "pos_t5"]),
+        "heads4-kv2-window4-prefix3": ({**grouped, **both}, ["op_softpick", "op_entmax15", "pos_t5"]),
     }
     table = {name: (name, Sizes(**own_sizes.get(name, {}))) for name in ABLATIONS}
     for suffix, (sizes, names) in variants.items():

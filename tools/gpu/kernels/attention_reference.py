@@ -1,4 +1,4 @@
-"""The sixteen attention operations in float64, forward and backward, from their formulas (attention_op.h), and the same
+"""The eighteen attention operations in float64, forward and backward, from their formulas (attention_op.h), and the same
 as a naive program in BF16 computes them. With NumPy arrays or PyTorch tensors: `xp` is the module.
 
 Independent of the engine: nothing here is derived from its code, and self_check() compares the gradients with
@@ -13,14 +13,15 @@ EPSILON = 1e-8  # of attention_op.h
 
 
 class Operation:
-    """a = post(g(x) / z(S, n)) with S = sum r(x); x is the score, minus log n for SigmoidLogN."""
+    """a = post(g(x) / z(S, n)) with S = sum r(x); x is the score, minus log n for SigmoidLogN. reach: x is the score minus
+    a threshold, at which the row's sum of g is 1 and which is less than `reach` below the largest score."""
 
-    def __init__(self, g, dg, r=None, dr=None, z=None, dz=None, post=None, dpost=None, minus_log_count=False):
+    def __init__(self, g, dg, r=None, dr=None, z=None, dz=None, post=None, dpost=None, minus_log_count=False, reach=0):
         self.g, self.dg, self.r, self.dr = g, dg, r or g, dr or dg
         self.z = z or (lambda xp, S, n: S * 0 + 1)
         self.dz = dz or (lambda xp, S: S * 0)
         self.post, self.dpost = post, dpost
-        self.minus_log_count = minus_log_count
+        self.minus_log_count, self.reach = minus_log_count, reach
 
 
 def _exp(xp, x):
@@ -105,6 +106,8 @@ OPERATIONS = {
     "Softpick": Operation(lambda xp, x: _relu(xp, xp.exp(x) - 1), lambda xp, x: _step(xp, x) * xp.exp(x),
                           r=lambda xp, x: xp.abs(xp.exp(x) - 1), dr=lambda xp, x: xp.sign(x) * xp.exp(x),
                           z=_sum_epsilon, dz=_unit),
+    "Sparsemax": Operation(_relu, _step, reach=1),
+    "Entmax15": Operation(lambda xp, x: (_relu(xp, x) / 2)**2, lambda xp, x: _relu(xp, x) / 2, reach=2),
 }
 
 
@@ -155,6 +158,17 @@ def round_to_bf16(x, xp=numpy):
     return bits.view(numpy.float32).astype(numpy.float64)
 
 
+def threshold(xp, op, s):
+    """The threshold of every row of s, by bisection."""
+    above = s.max(-1) if xp is numpy else s.max(-1).values
+    below = above - op.reach
+    for _ in range(60):
+        middle = (below + above) / 2
+        enough = op.g(xp, s - middle[..., None]).sum(-1) >= 1
+        below, above = xp.where(enough, middle, below), xp.where(enough, above, middle)
+    return below
+
+
 NAIVE = ("pattern", "weights")
 
 
@@ -178,14 +192,18 @@ def compute(name, c, xp=numpy, naive=None):
         s = s + c.bias[:, distance][None]
     n = xp.where(c.mask, zero + 1, zero).sum(-1)
     shift = xp.log(n) if op.minus_log_count else n * 0
-    x = xp.where(c.mask, s - shift[..., None], zero)
     has_extra = c.extra_k is not None or c.extra_logit is not None
     if has_extra:
         if c.extra_logit is not None:
             s_e = (zero + c.extra_logit)[None, :, None] + c.q[..., 0] * 0
         else:
             s_e = c.scale * (c.q * c.extra_k[None, :, None]).sum(-1)
-        x_e = s_e - shift
+    if op.reach:
+        visible = xp.where(c.mask, s, zero - 1e300)
+        join = xp.concatenate if xp is numpy else xp.cat
+        shift = threshold(xp, op, join((visible, s_e[..., None]), -1) if has_extra else visible)
+    x_e = s_e - shift if has_extra else None
+    x = xp.where(c.mask, s - shift[..., None], zero)
     only = lambda values: xp.where(c.mask, values, zero)
 
     r = only(op.r(xp, x))
@@ -210,6 +228,9 @@ def compute(name, c, xp=numpy, naive=None):
     if op.post:
         D_row = (w * dpost(w) * da).sum(-1) + (w_e * dpost(w_e) * da_e if has_extra else 0)
     dg, dr = only(op.dg(xp, x)), only(op.dr(xp, x))
+    if op.reach:  # what the threshold takes of every score in the support: the mean of da, weighted by g'
+        dz = 1 / (dg.sum(-1) + (op.dg(xp, x_e) if has_extra else 0))
+        D_row = (dg * da).sum(-1) + (op.dg(xp, x_e) * da_e if has_extra else 0)
     ds = only((dg * dpost(w) * da - dr * (dz * D_row)[..., None]) / z[..., None])
     by_group = lambda y: y.reshape(B, G, H // G, K, D).sum(2)
     dq = rounded(ds) @ k

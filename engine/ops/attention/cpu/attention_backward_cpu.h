@@ -52,7 +52,7 @@ template <class Op, bool kComplete>
   }
 }
 
-// D_i += sum_j w_ij post'(w_ij) da_ij over one block of queries of a tile.
+// D_i += sum_j w_ij post'(w_ij) da_ij (a threshold: g'(x_ij) in place of w_ij) over one block of queries of a tile.
 template <class Op, bool kComplete>
 [[gnu::flatten, gnu::noinline]] void add_weighted_gradients(const Op op, const Tile& tile, int block, float scale,
                                                             const RowState* rows, const float* s, const float* da,
@@ -67,8 +67,9 @@ template <class Op, bool kComplete>
       float w_dw[kVectorFloats];
 #pragma omp simd
       for (int n = 0; n < kVectorFloats; ++n) {
-        float w = f.g(s[i * kTile + j + n] * scale - row.m) * row.inverse;
-        float product = w * f.dpost(w) * da[i * kTile + j + n];
+        float x = s[i * kTile + j + n] * scale - row.m;
+        float w = f.g(x) * row.inverse;
+        float product = f.in_D(x, w) * f.dpost(w) * da[i * kTile + j + n];
         w_dw[n] = kComplete || visible(static_cast<int>(j) + n) ? product : 0.0f;
       }
       sum += load_floats(w_dw);
@@ -127,8 +128,8 @@ struct BackwardPanels : ScorePanels<E> {
     for (std::int32_t turn; (turn = turns[query_tile].load(std::memory_order_acquire)) != key_tile;)
       turns[query_tile].wait(turn, std::memory_order_acquire);
   }
-  // exchange() and not store(): notify_all() of libstdc++ first reads whether a thread waits. A store may reach the other
-  // threads only after that read, and then a thread that begins to wait in between is never woken.
+  // exchange() and not store(): notify_all() of libstdc++ first reads whether a thread waits. A store may reach the
+  // other threads only after that read, and then a thread that begins to wait in between is never woken.
   void pass_turn(std::int64_t query_tile, std::int32_t key_tile) const {
     turns[query_tile].exchange(key_tile + 1);
     turns[query_tile].notify_all();
@@ -162,7 +163,7 @@ float scores_and_da(const Tile& tile, const Head<E>& head, const BackwardPanels<
   return scale;
 }
 
-// D_i = sum_j w_ij dw_ij of the queries t0 ..., for operations where it is not do_i . o_i.
+// D_i of the queries t0 ..., for operations where it is not do_i . o_i.
 template <class Op, class E>
 void sum_weighted_gradients(const Op op, const Head<E>& head, const BackwardPanels<E>& panels, const E* grad_o,
                             std::int64_t t0, std::int64_t queries, GradientTile<E>& pair, float* D_i) {
@@ -178,7 +179,7 @@ void sum_weighted_gradients(const Op op, const Head<E>& head, const BackwardPane
     float x = head.extra_score(t0 + i) - rows[i].m;
     AttentionRow f(op, rows[i].m);
     float w = f.g(x) * rows[i].inverse;
-    D_i[i] += w * f.dpost(w) * row_dot(grad_o + (t0 + i) * D, head.extra.v, D);
+    D_i[i] += f.in_D(x, w) * f.dpost(w) * row_dot(grad_o + (t0 + i) * D, head.extra.v, D);
   }
 }
 
@@ -194,7 +195,7 @@ void find_row_states(const Op op, const Head<E>& head, const BackwardInputs<E>& 
   auto row_of = [&](std::int64_t i) { return head.row(op, t0 + i, in.m[t0 + i], in.S[t0 + i]); };
   for (std::int64_t i = 0; i < queries; ++i) rows[i] = {in.m[t0 + i], 1.0f / row_of(i).z(), 0};
   float D_i[kTile] = {};
-  if constexpr (HasPost<Op>) {
+  if constexpr (NeedsWholeRow<Op>) {
     sum_weighted_gradients(op, head, panels, in.grad_o, t0, queries, pair, D_i);
   } else {
     for (std::int64_t i = 0; i < queries; ++i) D_i[i] = row_dot(in.grad_o + (t0 + i) * D, in.o + (t0 + i) * D, D);

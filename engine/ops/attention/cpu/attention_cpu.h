@@ -10,6 +10,7 @@
 #include "engine/ops/attention/cpu/attention_few_queries.h"
 #include "engine/ops/attention/cpu/attention_head_tasks.h"
 #include "engine/ops/attention/cpu/attention_products.h"
+#include "engine/ops/attention/cpu/attention_threshold.h"
 
 namespace sink::cpu {
 
@@ -116,12 +117,18 @@ float score_tile_with_bias(const Tile& tile, const Head<E>& head, const ScorePan
 template <class E>
 struct QueryTile {
   std::int64_t width;
-  float *s, *o;  // o: sum_j g(s_ij - m_i) v_j, rows of `width`
-  E* weights;    // bf16: s, rounded
+  float *s, *o;   // o: sum_j g(s_ij - m_i) v_j, rows of `width`
+  E* weights;     // bf16: s, rounded
+  float* scores;  // for operations with a threshold: of the queries and all keys, rows of row_size
+  std::int64_t row_size;
   float m[kTile], S[kTile], inverse[kTile];
 
-  QueryTile(const HeadSizes<E>& sizes, Scratch& scratch)
-      : width(sizes.queries.width), s(scratch.take<float>(kTile * kTile)), o(scratch.take<float>(kTile * width)) {
+  QueryTile(const HeadSizes<E>& sizes, bool stores_scores, Scratch& scratch)
+      : width(sizes.queries.width),
+        s(scratch.take<float>(kTile * kTile)),
+        o(scratch.take<float>(kTile * width)),
+        row_size(sizes.keys.tiles * kTile) {
+    scores = stores_scores ? scratch.take<float>(kTile * row_size) : nullptr;
     if constexpr (std::is_same_v<E, bf16>) {
       weights = reinterpret_cast<E*>(scratch.take<float>(kTile * kTile / 2));
     } else {
@@ -144,20 +151,6 @@ void start_rows(const Op op, const Head<E>& head, std::int64_t t0, QueryTile<E>&
     rows.S[i] = row.r(s - rows.m[i]);
     if (head.extra.v) add_row(row.g(s - rows.m[i]), head.extra.v, rows.o + i * rows.width, head.sizes.D());
   }
-}
-
-// The largest visible score of a row of a tile; lowest() if there is none.
-template <bool kComplete>
-inline float row_max(const float* s, Span run, VisibleKeys visible, float scale) {
-  FloatVector top = FloatVector{} + std::numeric_limits<float>::lowest();
-  for (std::int64_t j = run.begin; j < run.end; j += kVectorFloats) {
-    FloatVector x;
-#pragma omp simd
-    for (int n = 0; n < kVectorFloats; ++n)
-      x[n] = kComplete || visible(static_cast<int>(j) + n) ? s[j + n] * scale : std::numeric_limits<float>::lowest();
-    top = x > top ? x : top;
-  }
-  return largest_of(top);
 }
 
 // Kernels that apply an operation to rows of scores are marked flatten: their loops vectorize only if all calls are
@@ -287,10 +280,28 @@ void mix_values(const Tile& tile, const Head<E>& head, const ForwardPanels<E>& p
            rows.o);
 }
 
-// The second pass over the keys of operations with a post function, which needs m and S of the whole row: recomputes o.
+// m and S of the queries t0 ..., for operations with a threshold.
 template <class Op, class E>
-void mix_with_post(const Op op, const Head<E>& head, const ForwardPanels<E>& panels, std::int64_t t0,
-                   std::int64_t queries, QueryTile<E>& rows) {
+void find_thresholds(const Op op, const Head<E>& head, const ForwardPanels<E>& panels, std::int64_t t0,
+                     std::int64_t queries, QueryTile<E>& rows) {
+  std::int64_t stored = 0;  // scores of each row
+  for_each_key_tile(head.span, t0, [&](const Tile& tile) {
+    float scale = forward_scores(tile, head, panels, rows.s);
+    for_each_block(tile, [&](int block, auto complete) {
+      store_scores<complete()>(tile, block, scale, rows.s, rows.row_size, rows.scores + stored);
+    });
+    stored += kTile;
+  });
+  for (std::int64_t i = 0; i < queries; ++i) {
+    float extra = head.extra.present() ? head.extra_score(t0 + i) : std::numeric_limits<float>::lowest();
+    find_threshold(op, rows.scores + i * rows.row_size, stored, extra, rows.m[i], rows.S[i]);
+  }
+}
+
+// The second pass over the keys of operations whose weights need m and S of the whole row: computes o.
+template <class Op, class E>
+void mix_known_rows(const Op op, const Head<E>& head, const ForwardPanels<E>& panels, std::int64_t t0,
+                    std::int64_t queries, QueryTile<E>& rows) {
   std::memset(rows.o, 0, sizeof(float) * kTile * rows.width);
   for (int i = 0; i < queries && head.extra.v; ++i) {
     float x = head.extra_score(t0 + i) - rows.m[i];
@@ -310,16 +321,20 @@ void attention_query_tile(const Op op, const Head<E>& head, const ForwardPanels<
                           QueryTile<E>& rows, const HeadOutputs<E>& out) {
   std::int64_t queries = std::min<std::int64_t>(kTile, head.span.T - t0), D = head.sizes.D();
   start_rows(op, head, t0, rows);
-  for_each_key_tile(head.span, t0, [&](const Tile& tile) {
-    float scale = forward_scores(tile, head, panels, rows.s);
-    for_each_block(tile, [&](int block, auto complete) { exp_tile<Op, complete()>(op, tile, block, scale, rows); });
-    if constexpr (!HasPost<Op>) mix_values(tile, head, panels, rows);
-  });
+  if constexpr (ShiftsByThreshold<Op>) {
+    find_thresholds(op, head, panels, t0, queries, rows);
+  } else {
+    for_each_key_tile(head.span, t0, [&](const Tile& tile) {
+      float scale = forward_scores(tile, head, panels, rows.s);
+      for_each_block(tile, [&](int block, auto complete) { exp_tile<Op, complete()>(op, tile, block, scale, rows); });
+      if constexpr (!NeedsWholeRow<Op>) mix_values(tile, head, panels, rows);
+    });
+  }
   std::fill_n(rows.inverse, kTile, 0.0f);
   for (int i = 0; i < queries; ++i) rows.inverse[i] = 1.0f / head.row(op, t0 + i, rows.m[i], rows.S[i]).z();
-  if constexpr (HasPost<Op>) mix_with_post(op, head, panels, t0, queries, rows);
+  if constexpr (NeedsWholeRow<Op>) mix_known_rows(op, head, panels, t0, queries, rows);
   for (int i = 0; i < queries; ++i) {
-    store_row(rows.o + i * rows.width, HasPost<Op> ? 1.0f : rows.inverse[i], D, out.o + (t0 + i) * D);
+    store_row(rows.o + i * rows.width, NeedsWholeRow<Op> ? 1.0f : rows.inverse[i], D, out.o + (t0 + i) * D);
     out.m[t0 + i] = rows.m[i];
     out.S[t0 + i] = rows.S[i];
   }
@@ -331,7 +346,7 @@ void attention_of(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, cons
   HeadSizes<E> sizes(q_BHTD, k_BGKD, config);
   HeadTasks tasks(q_BHTD.dim(0) * q_BHTD.dim(1));
   ScratchBlocks<ForwardPanels<E>> panels(tasks.head_blocks(), sizes);
-  ScratchBlocks<QueryTile<E>> rows(tasks.task_blocks(), sizes);
+  ScratchBlocks<QueryTile<E>> rows(tasks.task_blocks(), sizes, ShiftsByThreshold<Op>);
   auto load = [&](std::int64_t bh, std::int64_t) {
     Head<E> head(bh, sizes, q_BHTD, k_BGKD, config);
     panels[tasks.head_block(bh)].load_for(head, k_BGKD, v_BGKD);

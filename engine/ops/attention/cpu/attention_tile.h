@@ -1,6 +1,7 @@
 // The mask of a tile of kTile queries by kTile keys: which blocks are computed, and which scores are visible.
 #pragma once
 
+#include <limits>
 #include <type_traits>
 
 #include "engine/key_range.h"
@@ -83,6 +84,20 @@ void for_each_block(const Tile& tile, F&& f) {
       f(block, std::false_type{});
     }
   }
+}
+
+// The largest visible score of a row of a tile; lowest() if there is none.
+template <bool kComplete>
+inline float row_max(const float* s, Span run, VisibleKeys visible, float scale) {
+  FloatVector top = FloatVector{} + std::numeric_limits<float>::lowest();
+  for (std::int64_t j = run.begin; j < run.end; j += kVectorFloats) {
+    FloatVector x;
+#pragma omp simd
+    for (int n = 0; n < kVectorFloats; ++n)
+      x[n] = kComplete || visible(static_cast<int>(j) + n) ? s[j + n] * scale : std::numeric_limits<float>::lowest();
+    top = x > top ? x : top;
+  }
+  return largest_of(top);
 }
 
 }  // namespace sink::cpu

@@ -26,17 +26,17 @@ struct RowBackward : AttentionBackward<float> {
   }
 };
 
-// Returns D_i = sum_j w_ij dw_ij, in all lanes; do_i . o_i where post is the identity.
+// Returns D_i of attention.h, in all lanes; do_i . o_i where post is the identity and m no threshold.
 template <class Op>
 __device__ float row_D(const Op& op, const RowBackward& in, const AttentionQuery& query) {
-  if constexpr (!DividesBySum<Op>) {
+  if constexpr (!NormalizesRows<Op>) {
     return 0;
   } else {
     const float *do_D = in.do_D(query), *o_D = in.o_BHTD + query.bht * in.a.D;
     float sum = 0;
-    if constexpr (HasPost<Op>) {
+    if constexpr (NeedsWholeRow<Op>) {
       AttentionWeights<Op> weights = in.weights(op, query);
-      auto add = [&](float s, float da) { sum += float(weights.w(s) * weights.dw(s, da)); };
+      auto add = [&](float s, float da) { sum += float(weights.in_D(s) * weights.dw(s, da)); };
       for (std::int64_t n = lane_of_thread(); n < query.keys(); n += kWarp) {
         std::int64_t j = query.key(n);
         add(query.score(j), dot(do_D, query.v_D(j), in.a.D));
@@ -172,8 +172,9 @@ template <class Op>
 AttentionGradients attention_backward(const Op& op, const Tensor& do_BHTD, const Tensor& q_BHTD, const Tensor& k_BGKD,
                                       const Tensor& v_BGKD, const Tensor& o_BHTD, const Tensor& m_BHT,
                                       const Tensor& S_BHT, const AttentionConfig& config) {
-  if (fits_tiles(q_BHTD))
-    return attention_backward_in_tiles(op, do_BHTD, q_BHTD, k_BGKD, v_BGKD, o_BHTD, m_BHT, S_BHT, config);
+  if constexpr (HasTiles<Op>)
+    if (fits_tiles(q_BHTD))
+      return attention_backward_in_tiles(op, do_BHTD, q_BHTD, k_BGKD, v_BGKD, o_BHTD, m_BHT, S_BHT, config);
   auto f32 = [](const Tensor& x) { return x.dtype() == DType::F32 ? x : x.to(DType::F32); };
   AttentionGradients gradients = attention_backward_in_rows(op, f32(do_BHTD), f32(q_BHTD), f32(k_BGKD), f32(v_BGKD),
                                                             f32(o_BHTD), m_BHT, S_BHT, config);

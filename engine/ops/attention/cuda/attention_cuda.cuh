@@ -33,6 +33,10 @@ struct AttentionArguments {
   }
 };
 
+// Whether an operation has the kernels in BF16. A threshold has none: it needs all scores of a row several times.
+template <class Op>
+concept HasTiles = !ShiftsByThreshold<Op>;
+
 // Null for an undefined tensor.
 inline const float* data_or_null(const Tensor& x) { return x.defined() ? x.device_data<float>() : nullptr; }
 inline float* data_or_null(Tensor& x) { return x.defined() ? x.device_data<float>() : nullptr; }
@@ -132,6 +136,8 @@ struct AttentionWeights {
   __device__ FastFloat w(FastFloat s) const { return w_at(s - row.m); }
   __device__ float a(FastFloat s) const { return a_at(s - row.m); }
   __device__ FastFloat dw(FastFloat s, FastFloat da) const { return dw_at(s - row.m, da); }
+  // The factor of dw in D.
+  __device__ FastFloat in_D(FastFloat s) const { return row.in_D(s - row.m, w(s)); }
   // z' D of a row that has its S.
   __device__ float dz_D(float D) const { return float(row.dz() * D); }
   __device__ float ds(FastFloat s, float da, float dz_D) const { return ds_at(s - row.m, da, dz_D); }
@@ -149,7 +155,7 @@ struct AttentionWeights {
   // ds = (g' dw - r' z' D) / z
   __device__ float ds_at(FastFloat x, float da, float dz_D) const {
     FastFloat gradient = row.dg(x) * dw_at(x, da);
-    if constexpr (DividesBySum<Op>) gradient = gradient - row.dr(x) * dz_D;
+    if constexpr (NormalizesRows<Op>) gradient = gradient - row.dr(x) * dz_D;
     return float(gradient * inverse_z);
   }
 };

@@ -30,6 +30,30 @@ __device__ void row_sums(const Op& op, const AttentionQuery& query, float& m_i, 
   S_i = warp_sum(float(S));
 }
 
+// The same where m_i is a threshold, by Newton's method. Every step computes all scores of the row again.
+template <class Op>
+__device__ void row_threshold(const Op& op, const AttentionQuery& query, float& m_i, float& S_i) {
+  std::int64_t keys = query.keys();
+  bool extra = query.a.has_extra_key() && lane_of_thread() == 0;  // lane 0's
+  float largest = extra ? query.extra_score() : std::numeric_limits<float>::lowest();
+  for (std::int64_t n = lane_of_thread(); n < keys; n += kWarp) largest = fmaxf(largest, query.score(query.key(n)));
+  m_i = float(op.threshold_start(FastFloat(warp_max(largest))));
+  for (int step = 0; step < kThresholdSteps; ++step) {
+    AttentionRow<Op, FastFloat> row(op, m_i);
+    float sum = 0, slope = 0;
+    auto add = [&](float s) {
+      sum += float(row.g(s - m_i));
+      slope += float(row.dg(s - m_i));
+    };
+    for (std::int64_t n = lane_of_thread(); n < keys; n += kWarp) add(query.score(query.key(n)));
+    if (extra) add(query.extra_score());
+    S_i = warp_sum(slope);
+    float next = m_i + (warp_sum(sum) - 1) / S_i;
+    if (!(next > m_i)) return;
+    m_i = next;
+  }
+}
+
 template <class Op>
 __global__ void attention_kernel(Op op, AttentionArguments<float> a, float* o_BHTD, float* m_BHT, float* S_BHT) {
   std::int64_t bht = row_of_warp();
@@ -37,7 +61,10 @@ __global__ void attention_kernel(Op op, AttentionArguments<float> a, float* o_BH
   AttentionQuery query(a, bht);
   std::int64_t keys = query.keys();
   float m, S;
-  row_sums(op, query, m, S);
+  if constexpr (ShiftsByThreshold<Op>)
+    row_threshold(op, query, m, S);
+  else
+    row_sums(op, query, m, S);
 
   AttentionWeights<Op> weights(op, m, S, keys);
   WarpSums o(0, 1, a.D);
@@ -74,9 +101,11 @@ template <class Op>
 void attention(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
                const AttentionConfig& config, Tensor& o_BHTD, Tensor& m_BHT, Tensor& S_BHT) {
   if (q_BHTD.dtype() == DType::F32) return attention_in_rows(op, q_BHTD, k_BGKD, v_BGKD, config, o_BHTD, m_BHT, S_BHT);
-  if (fits_tiles(q_BHTD) && has_hopper())
-    return attention_on_hopper(op, q_BHTD, k_BGKD, v_BGKD, config, o_BHTD, m_BHT, S_BHT);
-  if (fits_tiles(q_BHTD)) return attention_in_tiles(op, q_BHTD, k_BGKD, v_BGKD, config, o_BHTD, m_BHT, S_BHT);
+  if constexpr (HasTiles<Op>) {
+    if (fits_tiles(q_BHTD) && has_hopper())
+      return attention_on_hopper(op, q_BHTD, k_BGKD, v_BGKD, config, o_BHTD, m_BHT, S_BHT);
+    if (fits_tiles(q_BHTD)) return attention_in_tiles(op, q_BHTD, k_BGKD, v_BGKD, config, o_BHTD, m_BHT, S_BHT);
+  }
   Tensor o = q_BHTD.new_empty(q_BHTD.shape(), DType::F32);
   attention_in_rows(op, q_BHTD.to(DType::F32), k_BGKD.to(DType::F32), v_BGKD.to(DType::F32), config, o, m_BHT, S_BHT);
   o_BHTD.copy_from(o);

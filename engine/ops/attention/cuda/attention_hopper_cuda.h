@@ -16,7 +16,7 @@ inline bool has_hopper() { return compute_capability() == 90; }
 // The part of the L2 cache for what the blocks of a head have in common. As many heads start together as fit into it.
 inline std::int64_t hopper_cache_bytes = 16 << 20;
 
-// As attention(), for heads that fits_tiles() accepts.
+// As attention(), for heads that fits_tiles() accepts and operations that have tiles.
 template <class Op>
 void attention_on_hopper(const Op& op, const Tensor& q_BHTD, const Tensor& k_BGKD, const Tensor& v_BGKD,
                          const AttentionConfig& config, Tensor& o_BHTD, Tensor& m_BHT, Tensor& S_BHT);

@@ -284,19 +284,21 @@ __global__ void __launch_bounds__((1 + kConsumers) * kWarpgroup, 1)
 template <class Op>
 void attention_on_hopper(const Op& op, const Tensor& q, const Tensor& k, const Tensor& v, const AttentionConfig& config,
                          Tensor& o, Tensor& m, Tensor& S) {
-  check_rows(q, k);
-  auto a = attention_arguments<bf16>(q, k, v, config);
-  with_tile_width(a.D, [&](auto width) {
-    using Shape = HopperShape<width()>;
-    auto map = [&](const bf16* data, std::int64_t rows, std::int64_t heads, int box_rows) {
-      return tensor_map(data, {a.D, rows, heads}, {Shape::kSlabColumns, box_rows, 1}, Shape::kRowBytes);
-    };
-    Grid grid{hopper_blocks(a.B * a.H, 2 * a.K * a.D * a.G / a.H, a.T, Shape::kQueries), (1 + kConsumers) * kWarpgroup,
-              HopperMemory<width()>::kBytes};
-    launch(grid, attention_hopper_kernel<Op, width()>, op, a, map(a.q_BHTD, a.T, a.B * a.H, Shape::kRows),
-           map(a.k_BGKD, a.K, a.B * a.G, Shape::kKeys), map(a.v_BGKD, a.K, a.B * a.G, Shape::kKeys),
-           o.device_data<bf16>(), m.device_data<float>(), S.device_data<float>());
-  });
+  if constexpr (HasTiles<Op>) {
+    check_rows(q, k);
+    auto a = attention_arguments<bf16>(q, k, v, config);
+    with_tile_width(a.D, [&](auto width) {
+      using Shape = HopperShape<width()>;
+      auto map = [&](const bf16* data, std::int64_t rows, std::int64_t heads, int box_rows) {
+        return tensor_map(data, {a.D, rows, heads}, {Shape::kSlabColumns, box_rows, 1}, Shape::kRowBytes);
+      };
+      Grid grid{hopper_blocks(a.B * a.H, 2 * a.K * a.D * a.G / a.H, a.T, Shape::kQueries),
+                (1 + kConsumers) * kWarpgroup, HopperMemory<width()>::kBytes};
+      launch(grid, attention_hopper_kernel<Op, width()>, op, a, map(a.q_BHTD, a.T, a.B * a.H, Shape::kRows),
+             map(a.k_BGKD, a.K, a.B * a.G, Shape::kKeys), map(a.v_BGKD, a.K, a.B * a.G, Shape::kKeys),
+             o.device_data<bf16>(), m.device_data<float>(), S.device_data<float>());
+    });
+  }
 }
 
 }  // namespace sink::cuda

@@ -22,9 +22,11 @@
 //   LinearNorm      x                g             S + 1e-8          0                   Katharopoulos et al. 2020
 //   LinearMaxAbs    x                g             max(|S|, 1)       0                   Sun et al. 2023
 //   Softpick        max(e^x - u, 0)  |e^x - u|     S + 1e-8 u        max(0, row maximum)  Zuhri et al. 2025
+//   Sparsemax       max(x, 0)        g'            1                 threshold            Martins and Astudillo 2016
+//   Entmax15        (max(x, 0) / 2)^2  g'          1                 threshold            Peters et al. 2019
 //
-// u = e^-m. The linear operations are used with feature maps of queries and keys, whose product replaces the
-// exponential.
+// u = e^-m. A threshold is the m at which a row sums to one: sum_j g(s_ij - m_i) = 1. The linear operations are used
+// with feature maps of queries and keys, whose product replaces the exponential.
 //
 // To add an operation, write a struct below, derived from AttentionOpDefaults (or from DividedBySum: z = S + 1e-8), and
 // add its line to attention_ops.def. The reference, the kernels, the tests and the benchmark then include it. A struct
@@ -344,6 +346,45 @@ struct Softpick : AttentionOpDefaults {
   template <class R>
   SINK_HD static Row<R> row(R m) {
     return {exp_fast(-m)};
+  }
+};
+
+// max(s - m, 0), with the threshold m at which a row sums to one
+struct Sparsemax : Relu {
+  static constexpr const char* name = "Sparsemax";
+  static constexpr Shift shift = Shift::threshold;
+  static constexpr bool has_proxy_divisor = true;
+  template <class R>
+  SINK_HD static R threshold_start(R s) {
+    return s - R(1);
+  }
+  template <class R>
+  SINK_HD static R proxy_divisor(R, R) {
+    return R(1);
+  }
+};
+
+// (max(s - m, 0) / 2)^2, with the threshold m at which a row sums to one
+struct Entmax15 : AttentionOpDefaults {
+  static constexpr const char* name = "Entmax15";
+  static constexpr Shift shift = Shift::threshold;
+  static constexpr bool has_proxy_divisor = true;
+  template <class R>
+  SINK_HD static R g(R x) {
+    R half = dg(x);
+    return half * half;
+  }
+  template <class R>
+  SINK_HD static R dg(R x) {
+    return (x < R(0) ? R(0) : x) * R(0.5f);
+  }
+  template <class R>
+  SINK_HD static R threshold_start(R s) {
+    return s - R(2);
+  }
+  template <class R>
+  SINK_HD static R proxy_divisor(R, R) {
+    return R(1);
   }
 };
 

@@ -22,6 +22,7 @@ namespace sink {
   };
 SINK_OP_FUNCTION(m_of_max)
 SINK_OP_FUNCTION(m_of_count)
+SINK_OP_FUNCTION(threshold_start)
 SINK_OP_FUNCTION(g)
 SINK_OP_FUNCTION(dg)
 SINK_OP_FUNCTION(r)
@@ -65,6 +66,12 @@ consteval bool attention_op_is_complete() {
                    calls_m_of_max<Op>);
   SINK_OP_PROPERTY(by_count, "Shift shift = Shift::key_count", "m_of_count(n) in the type of n", defines_m_of_count<Op>,
                    calls_m_of_count<Op>);
+
+  constexpr bool by_threshold = Op::shift == Shift::threshold;
+  SINK_OP_PROPERTY(by_threshold, "Shift shift = Shift::threshold", "threshold_start(s) in the type of s",
+                   defines_threshold_start<Op>, calls_threshold_start<Op>);
+  static_assert(!by_threshold || (Op::normalizer == Normalizer::none && !Op::has_separate_normalizer),
+                "an attention operation with Shift::threshold states a normalizer: its rows sum to one already");
 
   constexpr bool by_sum = Op::normalizer == Normalizer::sum, by_n = Op::normalizer == Normalizer::key_count;
   SINK_OP_PROPERTY(by_sum, "Normalizer normalizer = Normalizer::sum",

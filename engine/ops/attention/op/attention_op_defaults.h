@@ -11,6 +11,10 @@ enum class Shift {
   row_max,    // m = m_of_max(the row's largest score). Only if g(x + d) = e^d g(x) and z grows in the same way: then m
               // changes no weight, and partial sums can be rescaled when a larger score appears.
   key_count,  // m = m_of_count(n)
+  threshold,  // m is where sum_j g(s_j - m) = 1, and S sums g', as dm / ds_j = g'(s_j - m) / S.
+              // threshold_start(the row's largest score s) = s - x where g(x) = 1. Only if g is 0 below 0, and convex
+              // and increasing above: then threshold_start is a lower bound of m, from which Newton's method increases
+              // to m.
 };
 
 // z_i, by which the values g(x_ij) of row i are divided.
@@ -26,8 +30,8 @@ struct AttentionOpDefaults {
   static constexpr const char* name = nullptr;  // required: its name in the policy line of a run and in checkpoints
   static constexpr Shift shift = Shift::none;
   static constexpr Normalizer normalizer = Normalizer::none;
-  // false: S sums g. true: S sums r(x), whose derivative is dr(x); with Shift::row_max also r_factor(d) = r(x + d) /
-  // r(x).
+  // false: S sums g (Shift::threshold: g'). true: S sums r(x), whose derivative is dr(x); with Shift::row_max also
+  // r_factor(d) = r(x + d) / r(x).
   static constexpr bool has_separate_normalizer = false;
   // false: a = w. true: a = post(w), whose derivative is dpost(w).
   static constexpr bool has_post = false;

@@ -18,6 +18,15 @@ template <class Op>
 concept HasSeparateNormalizer = Op::has_separate_normalizer;
 template <class Op>
 concept HasPost = Op::has_post;
+template <class Op>
+concept ShiftsByThreshold = Op::shift == Shift::threshold;
+
+// Every weight of a row depends on all of its scores, through S or through the threshold.
+template <class Op>
+concept NormalizesRows = DividesBySum<Op> || ShiftsByThreshold<Op>;
+// Weights are known only after m and S of the whole row, not even up to a factor before. D_i is then not do_i . o_i.
+template <class Op>
+concept NeedsWholeRow = HasPost<Op> || ShiftsByThreshold<Op>;
 
 // Shift::row_max says that g(x) is a multiple of e^x; of these operations it is e^x, and a = e^(x - log z). Not of
 // those with a post, whose derivative jumps: all kernels must round w alike.
@@ -58,6 +67,11 @@ SINK_HD R raised_m(const Op& op, R m, R largest_score) {
   }
 }
 
+// A limit of the steps of Newton's method from threshold_start to m. f(m) = sum_j g(s_j - m) - 1 is convex and
+// decreasing, so no step goes beyond m, and each divides f f' by 4 or more: n scores need at most log4(n^2 / epsilon)
+// steps, 31 for n = 2^19 in float. Mostly it is four to ten.
+inline constexpr int kThresholdSteps = 64;
+
 // The divisor of |a_ij| in the proxy weights of a row.
 template <class Op, class R>
 SINK_HD R proxy_divisor(const Op& op, R absolute_sum, R z) {
@@ -82,10 +96,13 @@ class AttentionRow {
   SINK_HD R r(R x) const {
     if constexpr (HasSeparateNormalizer<Op>) {
       return row_.r(x);
+    } else if constexpr (ShiftsByThreshold<Op>) {
+      return row_.dg(x);
     } else {
       return row_.g(x);
     }
   }
+  // The derivative of what z (or the threshold) depends on: of r, or of g where m is a threshold.
   SINK_HD R dr(R x) const {
     if constexpr (HasSeparateNormalizer<Op>) {
       return row_.dr(x);
@@ -102,9 +119,12 @@ class AttentionRow {
       return R(1);
     }
   }
+  // What D_i is multiplied by in ds_ij: z', or 1 / S where m is a threshold.
   SINK_HD R dz() const {
     if constexpr (DividesBySum<Op>) {
       return row_.dz(S);
+    } else if constexpr (ShiftsByThreshold<Op>) {
+      return R(1) / S;
     } else {
       return R(0);
     }
@@ -122,6 +142,14 @@ class AttentionRow {
       return op_.dpost(w);
     } else {
       return R(1);
+    }
+  }
+  // The factor of dw_ij in D_i, for x and w = g(x) / z: w, or g'(x) where m is a threshold.
+  SINK_HD R in_D(R x, R w) const {
+    if constexpr (ShiftsByThreshold<Op>) {
+      return row_.dg(x);
+    } else {
+      return w;
     }
   }
   // The factors g(x + d) / g(x) and r(x + d) / r(x), for operations that shift by the row maximum.

@@ -9,6 +9,20 @@
 
 namespace sink::ref {
 
+// The m with sum_j g(s_j - m) = 1, by bisection to the last bit.
+template <class Op>
+double threshold(const Op& op, const std::vector<double>& s) {
+  double largest = -INFINITY;
+  for (double s_j : s) largest = std::max(largest, s_j);
+  double below = op.threshold_start(largest), above = largest;  // the sum is at least 1, and 0
+  for (double middle; (middle = below + (above - below) / 2) > below && middle < above;) {
+    double sum = 0;
+    for (double s_j : s) sum += AttentionRow(op, middle).g(s_j - middle);
+    (sum >= 1 ? below : above) = middle;
+  }
+  return below;
+}
+
 // Query i of head h in sequence b: computes its output o_i, and m_i and S_i, which the backward pass needs.
 //
 //     a_ij = post(g(s_ij - m_i) / z(S_i, n_i)),   S_i = sum_j r(s_ij - m_i)
@@ -32,11 +46,13 @@ template <class Op>
   if (!head.extra_k.empty()) s.push_back(scale * dot(q, head.extra_k));
   if (!head.extra_logit.empty()) s.push_back(head.extra_logit[0]);
 
-  // 2. Shift: m_i = max_j s_ij for softmax, so that e^(s_ij - m_i) is at most 1; 0 or log n_i for other operations
+  // 2. Shift: m_i = max_j s_ij for softmax, so that e^(s_ij - m_i) is at most 1; 0 or log n_i for other operations, or
+  // the threshold at which sum_j g(s_ij - m_i) = 1 (then r is g')
   double n_i = static_cast<double>(keys.size());
   double m = first_m(op, n_i);
   if constexpr (ShiftsByMax<Op>)
     for (double s_j : s) m = std::max(m, op.m_of_max(s_j));
+  if constexpr (ShiftsByThreshold<Op>) m = threshold(op, s);
 
   // 3. Sum: S_i = sum_j r(s_ij - m_i), where r is g (softmax: e^x) unless the operation has a separate normalizer
   double S = 0;
@@ -92,16 +108,17 @@ template <class Op>
   for (std::size_t n = 0; n < s.size(); ++n) dw.push_back(row.dpost(w[n]) * da[n]);
 
   // 3. w_ij = g(s_ij - m_i) / z(S_i) with S_i = sum_j r(s_ij - m_i): the score s_ij changes w_ij through g, and all
-  // weights of the row through S_i, which amounts to r'(x_ij) z'(S_i) / z(S_i) times D_i = sum_k w_ik dw_ik
+  // weights of the row through S_i, which amounts to r'(x_ij) z'(S_i) / z(S_i) times D_i = sum_k w_ik dw_ik. Or through
+  // the threshold, which moves by g'(x_ij) / S_i with s_ij; that times D_i = sum_k g'(x_ik) dw_ik
   double D_i = 0;
-  for (std::size_t n = 0; n < s.size(); ++n) D_i += w[n] * dw[n];
+  for (std::size_t n = 0; n < s.size(); ++n) D_i += row.in_D(s[n] - m, w[n]) * dw[n];
   std::vector<double> ds;
   for (std::size_t n = 0; n < s.size(); ++n) {
     double x = s[n] - m;
     ds.push_back((row.dg(x) * dw[n] - row.dr(x) * row.dz() * D_i) / z);
   }
 
-  // 2. No gradient flows through m_i: where it is the maximum, the weights do not depend on it
+  // 2. No gradient flows through m_i: where it is the maximum, the weights do not depend on it; a threshold's is in ds
 
   // 1. s_ij = scale q_i . k_j + bias_h[max(0, i - j)], so dq_i += scale ds_ij k_j and dk_j += scale ds_ij q_i
   for (std::size_t n = 0; n < keys.size(); ++n) {

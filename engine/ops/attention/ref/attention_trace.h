@@ -44,7 +44,7 @@ struct AttentionTrace {
 
   bool backward = false;  // whether the gradients below and in `keys` are set
   std::vector<double> do_i, dq;
-  double D = 0, dz = 0;  // D_i = sum_j w_ij dw_ij, z'(S_i)
+  double D = 0, dz = 0;  // D_i = sum_j w_ij dw_ij, z'(S_i); of a threshold sum_j r_ij dw_ij, 1 / S_i
 
   // The index in `keys` of the first largest |a_ij|.
   std::size_t strongest() const {

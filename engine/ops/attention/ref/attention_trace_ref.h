@@ -87,7 +87,7 @@ void trace_backward(const Op& op, const Head& head, Row do_i, AttentionGradients
   for (AttentionTrace::Key& key : trace.keys) {
     key.da = key.v.empty() ? 0 : dot(do_i, key.v);
     key.dw = row.dpost(key.w) * key.da;
-    trace.D += key.w * key.dw;
+    trace.D += row.in_D(key.x, key.w) * key.dw;
   }
   for (AttentionTrace::Key& key : trace.keys) {
     bool extra = key.j == AttentionTrace::kExtraKey;
