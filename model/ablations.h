@@ -138,6 +138,11 @@ struct qk_norm : baseline { using QueryKeyNorm = RmsQueryKeyNorm; };            
 struct gate_head : baseline { using Gate = HeadGate; };                                       // Qiu et al. 2025
 struct gate_element : baseline { using Gate = ElementGate; };
 
+// A learned sink in the other operations whose rows sum to one.
+struct op_sigmoid_norm_sink_logit : op_sigmoid_norm { using Extra = ExtraKey<LearnedLogit, ZeroValue>; };
+struct op_sparsemax_sink_logit : op_sparsemax { using Extra = ExtraKey<LearnedLogit, ZeroValue>; };
+struct op_entmax15_sink_logit : op_entmax15 { using Extra = ExtraKey<LearnedLogit, ZeroValue>; };
+
 // For the quickstart: the synthetic task was studied with learned positions.
 struct pos_learnable_sigmoid : pos_learnable { using Attention = Sigmoid; };
 struct pos_learnable_relu : pos_learnable { using Attention = Relu; };
