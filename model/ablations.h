@@ -12,6 +12,7 @@
 #include "model/features/feature_map.h"
 #include "model/feed_forward/experts.h"
 #include "model/feed_forward/feed_forward.h"
+#include "model/gate/affine_gate.h"
 #include "model/gate/output_gate.h"
 #include "model/heads/join_heads.h"
 #include "model/linear_bias/linear_bias.h"
@@ -137,6 +138,7 @@ struct op_entmax15 : baseline { using Attention = Entmax15; };                  
 struct qk_norm : baseline { using QueryKeyNorm = RmsQueryKeyNorm; };                          // Henry et al. 2020
 struct gate_head : baseline { using Gate = HeadGate; };                                       // Qiu et al. 2025
 struct gate_element : baseline { using Gate = ElementGate; };
+struct gate_affine : baseline { using Gate = AffineGate; };                                   // Bae et al. 2026
 
 // A learned sink in the other operations whose rows sum to one.
 struct op_sigmoid_norm_sink_logit : op_sigmoid_norm { using Extra = ExtraKey<LearnedLogit, ZeroValue>; };

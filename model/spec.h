@@ -152,9 +152,18 @@ concept ExtraPolicy = MadePerBlock<E> && std::constructible_from<typename E::Tok
 
 // gate(o, h): o (B, T, width) times a gate computed from the input h (B, T, C) of the sublayer.
 template <class G>
-concept GatePolicy = MadePerBlock<G> && requires(const G& gate, const Var& o, const Var& h) {
+concept GatesAlone = requires(const G& gate, const Var& o, const Var& h) {
   { gate(o, h) } -> std::same_as<Var>;
 };
+// gate(o, mean, h): the same with `mean` (B, T, width), the mean of the values of the keys that each query sees.
+template <class G>
+concept GatesWithMean = requires(const G& gate, const Var& o, const Var& mean, const Var& h) {
+  { gate(o, mean, h) } -> std::same_as<Var>;
+};
+template <class G>
+concept Gates = GatesAlone<G> || GatesWithMean<G>;
+template <class G>
+concept GatePolicy = MadePerBlock<G> && Gates<G>;
 
 template <class B>
 concept LinearBiasPolicy = requires {

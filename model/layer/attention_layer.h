@@ -90,7 +90,11 @@ class AttentionLayer {
         attention(op_, inputs, sizes_.scale(), visible_keys(ctx), ctx.documents.starts_BT, ctx.first_position());
     AttentionPointOf<Op> point(ctx.layer, op_, inputs, result, Extra::kExtraKey);
     ctx.hooks->attention(point);
-    Var o_BTE = gate_(Spec::Heads::join(extra_.output(result.o_BHTD)), h_BTC);
+    Var o_BTE = Spec::Heads::join(extra_.output(result.o_BHTD));
+    if constexpr (GatesWithMean<typename Spec::Gate>)
+      o_BTE = gate_(o_BTE, Spec::Heads::join(mean_values(inputs, ctx)), h_BTC);
+    else
+      o_BTE = gate_(o_BTE, h_BTC);
     ctx.hooks->projection_input(ctx.layer, SublayerKind::attention, o_BTE);
     return out_(o_BTE);
   }
@@ -103,6 +107,13 @@ class AttentionLayer {
     if (range.prefix > 0) range.prefix += Extra::kTokens;
     if (ctx.documents.defined()) range.lead = range.prefix = Extra::kTokens;
     return range;
+  }
+  // The mean of the values of the keys that each query sees: softmax of scores that are all zero.
+  Var mean_values(const AttentionInputs& inputs, const ForwardContext& ctx) const {
+    const Tensor& q = inputs.q_BHTD.value();
+    AttentionInputs zero{Var(q.new_zeros(q.shape(), q.dtype())), Var(inputs.k_BGKD.value()), inputs.v_BGKD};
+    return attention(Softmax(), zero, sizes_.scale(), visible_keys(ctx), ctx.documents.starts_BT, ctx.first_position())
+        .o_BHTD;
   }
   static std::int64_t qkv_width(const Sizes& sizes) {
     return (sizes.heads + 2 * sizes.key_heads()) * sizes.width_of_head();

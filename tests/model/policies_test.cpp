@@ -91,6 +91,23 @@ TEST_CASE("output gate: zero weights halve every head, and a gate per head is a 
   CHECK(difference(*gated, *plain) < 1e-12);
 }
 
+TEST_CASE("affine gate: zero weights halve every head, and a large bias adds half of the mean value") {
+  auto affine = make_model("gate_affine"), plain = make_model("baseline");
+  set_in_blocks(*affine, "attention.gate.weight", constant(0));
+  set_in_blocks(*affine, "attention.gate.bias", constant(0));
+  set_in_blocks(*plain, "attention.out.weight", [](std::int64_t, double old) { return old / 2; });
+  CHECK(difference(*affine, *plain) < 1e-12);
+  set_in_blocks(*affine, "attention.gate.bias", constant(40));
+  CHECK(difference(*affine, *plain) > 1e-2);
+  // Queries of zero give every value the same weight: then o is the mean, and (o + mean) / 2 is o.
+  std::int64_t rows = small_sizes().heads * small_sizes().width_of_head() * small_sizes().width;
+  auto no_queries = [&](std::int64_t n, double old) { return n < rows ? 0 : old; };
+  auto uniform = make_model("baseline");
+  set_in_blocks(*affine, "attention.qkv.weight", no_queries);
+  set_in_blocks(*uniform, "attention.qkv.weight", no_queries);
+  CHECK(difference(*affine, *uniform) < 1e-12);
+}
+
 TEST_CASE("query-key norm: the length of query and key projections does not matter, and does without it") {
   for (std::string name : {"qk_norm", "baseline"}) {
     CAPTURE(name);

@@ -100,7 +100,7 @@ POLICIES = [
      "rms_norm(convert(k_BGTD, real_), query_gain_, compute_, epsilon_)",
      ["qk_norm*", "qwen3", "gemma3"]),
     ("HeadGate, ElementGate: gate without logistic derivative", OPS + "gate/gate_ref.cpp", "dgate[n] = dl * l * (1 - l);",
-     "dgate[n] = dl * l;", ["gate_head", "gate_element"]),
+     "dgate[n] = dl * l;", ["gate_head", "gate_element", "gate_affine*"]),
     ("window: one key too many", "engine/key_range.h", "std::max<Int>(0, i - window + 1)",
      "std::max<Int>(0, i - window)", ["*-window*", "gemma3"]),
     ("prefix: without its first key", "engine/key_range.h", "for (Int j = 0; j < prefix_end; ++j) f(j);",

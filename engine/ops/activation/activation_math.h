@@ -95,8 +95,20 @@ struct EluPlusOneFunction {
   }
 };
 
+// -x
+struct NegateFunction {
+  template <class R>
+  SINK_HD static R f(R x) {
+    return -x;
+  }
+  template <class R>
+  SINK_HD static R df(R) {
+    return R(-1);
+  }
+};
+
 #define SINK_ACTIVATION_FUNCTIONS(X) \
-  X(ReluFunction) X(GeluFunction) X(GeluTanhFunction) X(SiluFunction) X(EluPlusOneFunction)
+  X(ReluFunction) X(GeluFunction) X(GeluTanhFunction) X(SiluFunction) X(EluPlusOneFunction) X(NegateFunction)
 
 // What activation and glu are compiled for: a function that is not in the list above fails to compile where it
 // is used, instead of at link time.

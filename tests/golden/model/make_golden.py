@@ -154,7 +154,7 @@ class Ablation:
     extra_value: str = "none"  # none head shared
     v_fixed: tuple = None
     bias_value: str = "none"  # none head shared: v* added to every head's output
-    gate: str = "none"  # none head element
+    gate: str = "none"  # none head element affine
     biases: str = "none"  # none qkv all: products that add one
     tied: bool = False  # the unembedding is the token embedding
     turns: str = "plain"  # plain llama3 yarn: how rotations are slowed down
@@ -238,6 +238,7 @@ ABLATIONS = {
     "qk_norm": A(qk_norm="head"),
     "gate_head": A(gate="head"),
     "gate_element": A(gate="element"),
+    "gate_affine": A(gate="affine"),
     "pos_learnable_sigmoid": A(position="learnable", op=plain(sigmoid)),
     "pos_learnable_relu": A(position="learnable", op=plain(relu)),
     "gpt2": A(position="learnable", norm="layer", glu=False, activation=gelu_tanh, biases="all", tied=True),
@@ -319,7 +320,8 @@ def cases():
         "window2-prefix3": (dict(window=2, prefix=3), ["baseline"]),
         "norope2": (dict(no_rope_every=2), ["baseline"]),
         "kv1": (dict(kv_heads=1), ["baseline", "op_sigmoid_none"]),
-        "heads4-kv2": (grouped, ["baseline", "bias_kv", "kern_mlp_norm", "qk_norm", "head_add", "gate_head"]),
+        "heads4-kv2": (grouped, ["baseline", "bias_kv", "kern_mlp_norm", "qk_norm", "head_add", "gate_head",
+                                 "gate_affine"]),
         "heads4-kv2-window4-prefix3": ({**grouped, **both}, ["op_softpick", "op_entmax15", "pos_t5"]),
     }
     table = {name: (name, Sizes(**own_sizes.get(name, {}))) for name in ABLATIONS}
@@ -395,7 +397,9 @@ def parameter_shapes(ablation, s):
         if ablation.extra_logit == "learned":
             shapes[attention + "extra.logit"] = (h,)
         if ablation.gate != "none":
-            shapes[attention + "gate.weight"] = (h if ablation.gate == "head" else h * d, c)
+            shapes[attention + "gate.weight"] = (h * d if ablation.gate == "element" else h, c)
+        if ablation.gate == "affine":
+            shapes[attention + "gate.bias"] = (h,)
         if ablation.experts != "none":
             E = s.experts
             for part, shape in dict(router=(E, c), gate_up=(E * 2 * f, c), down=(c, E * f)).items():
@@ -601,6 +605,10 @@ def attention(ablation, s, parameters, prefix, h_BTC, seen):
     if ablation.gate != "none":  # [B, T, H, 1 or D]
         gate = torch.sigmoid(h_BTC @ parameters[prefix + "gate.weight"].T).unflatten(-1, (heads, -1))
         o = o * gate.transpose(1, 2)
+        if ablation.gate == "affine":  # weights alpha a + beta, beta the same for all keys that a query sees
+            row_sum = torch.sigmoid(parameters[prefix + "gate.bias"])[:, None, None]
+            beta = mask[:, E:] * (row_sum - gate.transpose(1, 2)) / n
+            o = o + torch.einsum("bhij,bhjd->bhid", beta, v)
     o = torch.einsum("bhtd,chd->btc", o, out.reshape(s.width, heads, d))
     return o + parameters[prefix + "out.bias"] if ablation.biases == "all" else o
 
