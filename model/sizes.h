@@ -3,11 +3,19 @@
 
 #include <cmath>
 #include <cstdint>
+#include <vector>
 
 #include "engine/dtype.h"
 #include "engine/key_range.h"
 
 namespace sink {
+
+// LongRoPE (Ding et al. 2024; Phi-3): divisors of the frequencies of all pairs, `short_E` for texts of at most
+// rotary_context tokens and `long_E` for longer ones; empty: none. cos and sin are multiplied by `length`.
+struct LongRope {
+  std::vector<double> short_E, long_E;
+  double length = 1;
+};
 
 struct Sizes {
   std::int64_t layers = 0;
@@ -33,6 +41,8 @@ struct Sizes {
   std::int64_t no_rope_every = 0;   // every n-th block has no rotary positions; 0: none
   std::int64_t experts = 0;         // E experts of a mixture, each of width F; 0: 8
   std::int64_t chosen_experts = 0;  // top k for every token; 0: 2
+
+  LongRope long_rope = {};  // from files of other programs: no setting, and no part of a checkpoint
 
   std::int64_t width_of_head() const { return head_width > 0 ? head_width : width / heads; }  // D
   std::int64_t key_heads() const { return kv_heads > 0 ? kv_heads : heads; }

@@ -27,10 +27,11 @@ class RotaryDefaults : public PositionDefaults {
   }
 
   Var rotate(const Var& x_BHTD, const ForwardContext& ctx) const {
-    return sizes_.rotates(ctx.layer) ? rotary(x_BHTD, table(ctx)) : x_BHTD;
+    return sizes_.rotates(ctx.layer) ? rotary(x_BHTD, table(ctx, x_BHTD.value().dim(2))) : x_BHTD;
   }
   QueryKeyValue split(const Var& qkv_BTE, std::int64_t H, std::int64_t G, const ForwardContext& ctx) const {
-    return sizes_.rotates(ctx.layer) ? split_rotary(qkv_BTE, H, G, table(ctx)) : split_heads(qkv_BTE, H, G);
+    return sizes_.rotates(ctx.layer) ? split_rotary(qkv_BTE, H, G, table(ctx, qkv_BTE.value().dim(1)))
+                                     : split_heads(qkv_BTE, H, G);
   }
 
  protected:
@@ -38,15 +39,14 @@ class RotaryDefaults : public PositionDefaults {
   // are not scaled. cos and sin are multiplied by `length`.
   template <class Slowed>
   RotaryDefaults(ParameterFactory& make, Slowed&& slowed, double length = 1) : sizes_(make.sizes()) {
-    const double base = sizes_.rotary_base > 0 ? sizes_.rotary_base : kRotaryBase;
-    global_ = table_of(make, slowed(turns(base), sizes_), length);
+    global_ = table_of(make, slowed(turns(base()), sizes_), length);
     local_ = sizes_.rotary_local_base > 0 ? table_of(make, turns(sizes_.rotary_local_base), 1) : global_;
   }
 
   Sizes sizes_;
-  RotaryTable global_, local_;
+  RotaryTable global_, local_, long_;  // long_: of LongRoPE, for texts of more than rotary_context tokens
 
- private:
+  double base() const { return sizes_.rotary_base > 0 ? sizes_.rotary_base : kRotaryBase; }
   // f_e in radians per position.
   std::vector<double> turns(double base) const {
     const auto D = static_cast<double>(sizes_.width_of_head());
@@ -57,21 +57,52 @@ class RotaryDefaults : public PositionDefaults {
     const RotaryTable table = rotary_table(make.positions(), inv_freq_E, make.real(), length);
     return {make.constant(table.cos_TE), make.constant(table.sin_TE)};
   }
-  RotaryTable table(const ForwardContext& ctx) const {
-    const RotaryTable& table = sizes_.is_global(ctx.layer) ? global_ : local_;
+
+ private:
+  // Of the next T tokens.
+  RotaryTable table(const ForwardContext& ctx, std::int64_t T) const {
+    const bool is_long = long_.cos_TE.defined() && ctx.first_position() + T > sizes_.rotary_context;
+    if (is_long) require_long_text(ctx);
+    const RotaryTable& table = is_long ? long_ : sizes_.is_global(ctx.layer) ? global_ : local_;
     return {table.cos_TE, table.sin_TE, ctx.documents.positions_BT};
+  }
+  // Keys that were read with the frequencies of short texts do not fit a text that has become long.
+  void require_long_text(const ForwardContext& ctx) const {
+    const std::int64_t first = ctx.first_position(), most = sizes_.rotary_context;
+    SINK_CHECK(first == 0 || first > most, "rotary",
+               "with LongRoPE a text of more than " + std::to_string(most) +
+                   " tokens has other rotary positions, of its first tokens too: expected it to be read at once, and "
+                   "the first " +
+                   std::to_string(first) + " were read before",
+               Exit::bad_input);
+    SINK_CHECK(
+        ctx.cache || !ctx.documents.positions_BT.defined(), "rotary",
+        "with LongRoPE, --reset-positions is computed for sequences of at most " + std::to_string(most) + " tokens",
+        Exit::bad_input);
   }
 };
 
-// Divides all frequencies by the same factor, if any: positional interpolation (Chen et al. 2023).
+// Divides all frequencies by the same factor, if any: positional interpolation (Chen et al. 2023); or each by its own,
+// LongRoPE's.
 struct Rotary : RotaryDefaults {
   static std::string name() { return "Rotary"; }
-  explicit Rotary(ParameterFactory& make) : RotaryDefaults(make, slowed) {}
+  explicit Rotary(ParameterFactory& make) : RotaryDefaults(make, slowed, make.sizes().long_rope.length) {
+    const LongRope& rope = sizes_.long_rope;
+    if (!rope.long_E.empty()) long_ = table_of(make, divided(turns(base()), rope.long_E), rope.length);
+  }
 
  private:
   static std::vector<double> slowed(std::vector<double> inv_freq_E, const Sizes& sizes) {
     if (sizes.rotary_factor > 0)
       for (double& f : inv_freq_E) f /= sizes.rotary_factor;
+    return sizes.long_rope.short_E.empty() ? inv_freq_E : divided(inv_freq_E, sizes.long_rope.short_E);
+  }
+  static std::vector<double> divided(std::vector<double> inv_freq_E, const std::vector<double>& divisors_E) {
+    SINK_CHECK(divisors_E.size() == inv_freq_E.size(), "rotary",
+               "expected a factor of LongRoPE for each of " + std::to_string(inv_freq_E.size()) + " pairs, got " +
+                   std::to_string(divisors_E.size()),
+               Exit::usage);
+    for (std::size_t e = 0; e < inv_freq_E.size(); ++e) inv_freq_E[e] /= divisors_E[e];
     return inv_freq_E;
   }
 };
