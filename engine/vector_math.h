@@ -1,5 +1,5 @@
-// exp, logistic, log, log(logistic) and erf as short branch-free formulas, which compilers turn into vector code inside
-// loops; the double overloads are the library's functions. NaN gives NaN.
+// exp, logistic, log, log(logistic), tanh and erf as short branch-free formulas, which compilers turn into vector code
+// inside loops; the double overloads are the library's functions. NaN gives NaN.
 #pragma once
 
 #include <bit>
@@ -71,6 +71,24 @@ SINK_HD inline float log_fast(float x) {
 SINK_HD inline double log_logistic_fast(double x) { return (x > 0 ? 0 : x) - std::log1p(std::exp(-std::abs(x))); }
 SINK_HD inline float log_logistic_fast(float x) {
   return (x > 0.0f ? 0.0f : x) - log_fast(1.0f + exp_fast(-std::abs(x)));
+}
+
+SINK_HD inline double tanh_fast(double x) { return std::tanh(x); }
+
+// Relative error < 3e-7 in float, also near 0, where 1 - 2 / (e^(2x) + 1) would cancel. Polynomial from Cephes' tanhf
+// (Moshier). R: float, or the FastFloat of CUDA kernels.
+template <class R>
+SINK_HD inline R tanh_fast(R x) {
+  using std::abs, std::copysign;
+  R t = abs(x), square = x * x;
+  R near = R(-5.70498872745e-3f);
+  near = near * square + R(2.06390887954e-2f);
+  near = near * square - R(5.37397155531e-2f);
+  near = near * square + R(1.33314422036e-1f);
+  near = near * square - R(3.33332819422e-1f);
+  near = near * square * x + x;
+  R far = copysign(R(1) - R(2) / (exp_fast(R(2) * t) + R(1)), x);
+  return t > R(0.625f) ? far : near;  // in this order a NaN passes
 }
 
 SINK_HD inline double erf_fast(double x) { return std::erf(x); }

@@ -158,6 +158,7 @@ struct llama : baseline {};  // LLaMA 2, Mistral, SmolLM, Granite, Phi-3
 struct llama3 : llama { using Position = Llama3Rotary; };
 struct qwen2 : llama { using LinearBias = QkvLinearBias; };
 struct qwen3 : llama { using QueryKeyNorm = RmsQueryKeyNorm; };
+struct gemma2 : llama { using Placement = SandwichNorm; using FeedForward = GeGluTanh; using Attention = With<SoftCappedSoftmax, 50.0>; using Unembedding = SoftCappedUnembedding; };
 struct gemma3 : qwen3 { using Placement = SandwichNorm; using FeedForward = GeGluTanh; };
 struct olmo2 : llama { using Placement = OutputNorm; using QueryKeyNorm = RmsNormOfAllHeads; };
 struct mixtral : llama { using FeedForward = SwiGluExperts; };

@@ -2,6 +2,7 @@
 
 #include "autograd/ops/linear_cross_entropy_node.h"
 #include "autograd/ops/linear_node.h"
+#include "engine/ops/soft_cap/soft_cap.h"
 
 namespace sink {
 namespace {
@@ -12,6 +13,17 @@ Tensor last_rows(const Tensor& y_BTC) {
   Tensor last_BC = y_BTC.new_empty({B, C}, y_BTC.dtype());
   for (std::int64_t b = 0; b < B; ++b) last_BC.rows(b, b + 1).copy_from(y_BTC.slice((b * T + T - 1) * C, {1, C}));
   return last_BC;
+}
+
+// y W^T, capped unless `cap` is 0.
+auto logits_with(double cap) {
+  return [cap](const Var& y, const Parameter& W_VC) {
+    Var logits = linear(y, W_VC);
+    if (cap == 0) return logits;
+    Tensor capped = Tensor::empty_like(logits.value());
+    soft_cap(logits.value(), cap, capped);
+    return Var(capped);
+  };
 }
 
 // Sets the positions of the next T tokens in each of B sequences: those after the cache. Throws Error if the context
@@ -37,7 +49,7 @@ Var LanguageModel::loss(const Batch& batch, double loss_scale, const ForwardCont
   ForwardContext with_documents = ctx;
   with_documents.documents = batch.documents();
   Var loss = checked_forward(batch.tokens_BT(), with_documents, [&](const Var& y_BTC, const Parameter& W_VC) {
-    return linear_cross_entropy(y_BTC, W_VC, targets_BT, batch.predicted(), loss_scale, losses_BT);
+    return linear_cross_entropy(y_BTC, W_VC, targets_BT, batch.predicted(), loss_scale, losses_BT, logit_cap_);
   });
   if (losses_BT) *losses_BT = losses_BT->reshape(targets_BT.shape());
   return loss;
@@ -45,21 +57,20 @@ Var LanguageModel::loss(const Batch& batch, double loss_scale, const ForwardCont
 
 Tensor LanguageModel::logits(const Tensor& tokens_BT, const ForwardContext& ctx) const {
   check_tokens(tokens_BT, sizes_.vocabulary);
-  return checked_forward(tokens_BT, ctx, [](const Var& y_BTC, const Parameter& W_VC) { return linear(y_BTC, W_VC); })
-      .value();
+  return checked_forward(tokens_BT, ctx, logits_with(logit_cap_)).value();
 }
 
 Tensor LanguageModel::next_logits(const Tensor& tokens_BT, const ForwardContext& ctx) const {
   check_tokens(tokens_BT, sizes_.vocabulary);
-  return checked_forward(
-             tokens_BT, ctx,
-             [](const Var& y_BTC, const Parameter& W_VC) { return linear(Var(last_rows(y_BTC.value())), W_VC); })
+  return checked_forward(tokens_BT, ctx,
+                         [this](const Var& y_BTC, const Parameter& W_VC) {
+                           return logits_with(logit_cap_)(Var(last_rows(y_BTC.value())), W_VC);
+                         })
       .value();
 }
 
 Tensor LanguageModel::lens_logits(const Tensor& x_BTC) const {
-  return end_of_forward(Var(x_BTC), [](const Var& y_BTC, const Parameter& W_VC) { return linear(y_BTC, W_VC); })
-      .value();
+  return end_of_forward(Var(x_BTC), logits_with(logit_cap_)).value();
 }
 
 Var LanguageModel::checked_forward(const Tensor& tokens_BT, ForwardContext ctx, const Unembed& unembed) const {

@@ -41,7 +41,7 @@ class LanguageModel {
   LanguageModel(const Sizes& sizes, std::int64_t extra_tokens, DType compute, Device device = Device::cpu)
       : sizes_(sizes), extra_tokens_(extra_tokens), parameters_(compute, device) {}
 
-  // (hidden states (B, T, C), unembedding W (V, C)) to logits or a loss.
+  // (hidden states (B, T, C), unembedding W (V, C)) to logits or a loss, with logit_cap_.
   using Unembed = std::function<Var(const Var& y_BTC, const Parameter& W_VC)>;
   // Tokens and documents are on the device of the model, with checked sizes and positions.
   virtual Var forward(const Tensor& tokens_BT, const ForwardContext& ctx, const Unembed& unembed) const = 0;
@@ -51,6 +51,7 @@ class LanguageModel {
 
   Sizes sizes_;
   std::int64_t extra_tokens_;
+  double logit_cap_ = 0;           // logits are cap tanh(logit / cap); 0: not
   std::int64_t tied_weights_ = 0;  // of an embedding that is also the unembedding
   ParameterArena parameters_;
 

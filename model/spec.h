@@ -172,7 +172,7 @@ concept LinearBiasPolicy = requires {
   { B::kFeedForward } -> std::convertible_to<bool>;
 };
 
-// weight: (V, C), a new parameter or the token embedding.
+// weight: (V, C), a new parameter or the token embedding. Optional: kLogitCap, of capped logits.
 template <class U>
 concept UnembeddingPolicy = requires(ParameterFactory& make, const Parameter& token_embedding) {
   { U::weight(make, token_embedding) } -> std::same_as<const Parameter&>;

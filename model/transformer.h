@@ -47,6 +47,7 @@ class Transformer final : public LanguageModel {
         blocks_(make_blocks(make, position_)),
         final_norm_(make),
         unembedding_(Spec::Unembedding::weight(make, token_embedding_)) {
+    if constexpr (requires { Spec::Unembedding::kLogitCap; }) logit_cap_ = Spec::Unembedding::kLogitCap;
     if (&unembedding_ == &token_embedding_) tied_weights_ = sizes_.vocabulary * sizes_.width;
     parameters_ = make.take();
   }

@@ -8,6 +8,7 @@
 #include "engine/ops/cross_entropy/cross_entropy.h"
 #include "engine/ops/matmul/matmul.h"
 #include "engine/ops/reductions/scaled_sum.h"
+#include "engine/ops/soft_cap/soft_cap.h"
 #include "engine/ops/stored_cross_entropy/stored_cross_entropy.h"
 
 namespace sink {
@@ -37,7 +38,7 @@ void LinearCrossEntropyNode::backward(const Tensor& dloss) {
 }
 
 Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& targets, std::int64_t predicted,
-                         double scale, Tensor* loss_of_rows) {
+                         double scale, Tensor* loss_of_rows, double logit_cap) {
   const Tensor& x_value = x.value();
   std::int64_t C = x_value.dim(-1), rows = x_value.size() / C, V = weight.info().shape[0];
   SINK_CHECK(targets.size() == rows, "linear_cross_entropy",
@@ -56,7 +57,7 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
   if (weight.stored()) {  // by tiles of words, of which none has all logits, nor a gradient
     SINK_CHECK(weight.stored()->times == 1, "linear_cross_entropy", "the loss does not apply a factor of its weights",
                Exit::failure);
-    stored_cross_entropy(x_NC, *weight.stored(), targets_N, loss_N);
+    stored_cross_entropy(x_NC, *weight.stored(), targets_N, logit_cap, loss_N);
   } else {
     std::int64_t block = rows_per_block(rows, V, x_value, training);
     Tensor logits_block = x_value.new_empty({std::min(block, rows), V}, type);
@@ -64,11 +65,14 @@ Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& ta
       std::int64_t last = std::min(rows, first + block);
       Tensor logits = logits_block.rows(0, last - first), loss = loss_N.rows(first, last);
       matmul({x_NC.rows(first, last)}, transposed(weight.compute()), logits);
+      if (logit_cap > 0) soft_cap(logits, logit_cap, logits);
+      const Tensor capped = training && logit_cap > 0 ? logits.clone() : Tensor();
       if (!training) {
         cross_entropy(logits, targets_N.rows(first, last), loss);
         continue;
       }
       cross_entropy_to_gradient(logits, targets_N.rows(first, last), scale / targets_counted, loss);
+      if (logit_cap > 0) soft_cap_backward(logits, capped, logit_cap, logits);
       Tensor dx_block = dx.reshape({rows, C}).rows(first, last);
       matmul({logits}, {weight.compute()}, dx_block);
       matmul(transposed(logits), {x_NC.rows(first, last)}, dw, /*accumulate=*/first > 0);

@@ -21,8 +21,8 @@ struct LinearCrossEntropyNode {
 
 // x: (..., C); weight: (V, C); targets: I32, one per row of x, -1 = ignored; `predicted` of them are not: where none
 // is, loss and gradients are 0. Returns a tensor of one element; `loss_of_rows`, if given, becomes the unscaled loss of
-// every row, 0 where it is ignored.
+// every row, 0 where it is ignored. `logit_cap`: logits are cap tanh(x W^T / cap); 0: not.
 Var linear_cross_entropy(const Var& x, const Parameter& weight, const Tensor& targets, std::int64_t predicted,
-                         double scale, Tensor* loss_of_rows = nullptr);
+                         double scale, Tensor* loss_of_rows = nullptr, double logit_cap = 0);
 
 }  // namespace sink

@@ -32,7 +32,7 @@ EvalCommand export_command(CLI::App& app, const Ablation& ablation) {
                          "config.json, model.safetensors (F32) and, if the checkpoint has a tokenizer, tokenizer.json. "
                          "load() in its transformer_lens_adapter.py opens it in TransformerLens. "
                          "Only ablations that transformers has can be exported: gpt2, opt, gpt_neox, llama (baseline), "
-                         "llama3, qwen2, qwen3 (qk_norm), gemma3, gpt_oss, olmo2, falcon, mixtral.");
+                         "llama3, qwen2, qwen3 (qk_norm), gemma3, gpt_oss, olmo2, falcon, mixtral, gemma2.");
   command->add_option("checkpoint,--model", words->first, kWhatIsEvaluated)->required();
   command->add_option("folder,--out", words->second, "folder to make; nothing may be there")->required();
   command->footer("Example:\n  eval_baseline export runs/first/checkpoint.h5 runs/first/hugging_face");

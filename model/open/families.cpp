@@ -16,7 +16,8 @@ constexpr Family kFamilies[] = {
     {"llama3", policies_of<ablations::llama3>},     {"qwen2", policies_of<ablations::qwen2>},
     {"qwen3", policies_of<ablations::qwen3>},       {"gemma3", policies_of<ablations::gemma3>},
     {"gpt_oss", policies_of<ablations::gpt_oss>},   {"olmo2", policies_of<ablations::olmo2>},
-    {"falcon", policies_of<ablations::falcon>},     {"mixtral", policies_of<ablations::mixtral>}};
+    {"falcon", policies_of<ablations::falcon>},     {"mixtral", policies_of<ablations::mixtral>},
+    {"gemma2", policies_of<ablations::gemma2>}};
 
 }  // namespace
 

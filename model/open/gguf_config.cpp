@@ -18,6 +18,7 @@ namespace sink {
 namespace {
 
 constexpr std::int64_t kGemmaGlobalEvery = 6;    // if the file has no value
+constexpr std::int64_t kGemma2Window = 4096;     // if the file has no value
 constexpr std::int64_t kSmollm3NoRopeEvery = 4;  // for which GGUF has no key
 
 // The keys of one architecture: "llama.block_count".
@@ -67,9 +68,9 @@ class GgufKeys {
 // The architectures of llama.cpp and the family of each. Files of `llama` with divisors are of the family llama3, those
 // with experts of mixtral.
 constexpr std::pair<const char*, const char*> kArchitectures[] = {
-    {"gpt2", "gpt2"},   {"gptneox", "gpt_neox"}, {"llama", "llama"},     {"qwen2", "qwen2"},
-    {"qwen3", "qwen3"}, {"gemma3", "gemma3"},    {"gpt-oss", "gpt_oss"}, {"granite", "llama"},
-    {"phi3", "llama"},  {"smollm3", "llama"},    {"olmo2", "olmo2"},     {"falcon", "falcon"}};
+    {"gpt2", "gpt2"},     {"gptneox", "gpt_neox"}, {"llama", "llama"},   {"qwen2", "qwen2"}, {"qwen3", "qwen3"},
+    {"gemma3", "gemma3"}, {"gpt-oss", "gpt_oss"},  {"granite", "llama"}, {"phi3", "llama"},  {"smollm3", "llama"},
+    {"olmo2", "olmo2"},   {"falcon", "falcon"},    {"gemma2", "gemma2"}};
 
 std::string family_of(const GgufKeys& keys) {
   std::vector<std::string> known;
@@ -82,6 +83,7 @@ std::string family_of(const GgufKeys& keys) {
 
 std::vector<std::string_view> own_keys(const std::string& architecture) {
   if (architecture == "granite") return {"attention.scale", "embedding_scale", "residual_scale", "logit_scale"};
+  if (architecture == "gemma2") return {"attn_logit_softcapping", "final_logit_softcapping"};
   return {};
 }
 
@@ -137,6 +139,11 @@ void take_gpt_oss(const GgufKeys& keys, Sizes& sizes) {
   if (sizes.window > 0) sizes.global_every = 2;
 }
 
+// 1 / sqrt(C / H), of the largest Gemma models, whose heads are wider or narrower.
+double scale_of_whole_width(const Sizes& sizes) {
+  return 1 / std::sqrt(static_cast<double>(sizes.width) / static_cast<double>(sizes.heads));
+}
+
 // For llama.cpp, `rope.scaling.finetuned` false says that Granite has no rotary positions.
 void take_granite(const GgufKeys& keys, OpenConfig& config) {
   if (!keys.flag("rope.scaling.finetuned", true)) keys.refuse("Granite without rotary positions is not computed here");
@@ -189,6 +196,22 @@ std::optional<Llama3RopeScaling> llama3_rope_scaling(const std::vector<double>& 
   for (std::size_t e = 0; e < inv_freq_E.size(); ++e)
     if (!(std::abs(slowed_E[e] * divisors_E[e] / inv_freq_E[e] - 1) <= kClose)) return std::nullopt;
   return scaling;
+}
+
+void take_gemma2(const GgufKeys& keys, OpenConfig& config) {
+  for (auto [key, cap] : {std::pair{"attn_logit_softcapping", 50.0}, {"final_logit_softcapping", 30.0}})
+    if (keys.real(key, cap) != cap)
+      keys.refuse("`gemma2." + std::string(key) + "` must be " + str_format("%g", cap) + ", got " +
+                  str_format("%g", keys.real(key)));
+  Sizes& sizes = config.sizes;
+  sizes.window = std::min(keys.integer("attention.sliding_window", kGemma2Window), kLongestContext);
+  if (sizes.window > 0) {
+    sizes.global_every = keys.integer("attention.sliding_window_pattern", 2);
+    sizes.rotary_local_base = keys.real("rope.freq_base_swa", sizes.rotary_base);
+  }
+  config.embedding_scale = std::sqrt(static_cast<double>(sizes.width));
+  // The largest Gemma 2 (46 blocks) has another attention scale than 1 / sqrt(D), for which GGUF has no key.
+  if (sizes.layers == 46) sizes.attention_scale = scale_of_whole_width(sizes);
 }
 
 // Finds the scaling of LLaMA 3.1 and later from the divisors of frequencies, which the file stores instead.
@@ -267,6 +290,7 @@ OpenConfig read_gguf_config(const WeightFile& file) {
     keys.refuse("OLMo 3 is not computed here: `olmo2.attention.sliding_window` says that the file is one");
   if (keys.architecture() == "granite") take_granite(keys, config);
   if (keys.architecture() == "smollm3") sizes.no_rope_every = kSmollm3NoRopeEvery;
+  if (config.family == "gemma2") take_gemma2(keys, config);
   if (config.family == "gemma3") {
     if (sizes.window > 0) {
       sizes.global_every = keys.integer("attention.sliding_window_pattern", kGemmaGlobalEvery);
@@ -274,8 +298,7 @@ OpenConfig read_gguf_config(const WeightFile& file) {
     }
     config.embedding_scale = std::sqrt(static_cast<double>(sizes.width));
     // Only the largest Gemma 3 (62 blocks) has an attention scale other than 1 / sqrt(D).
-    if (sizes.layers == 62)
-      sizes.attention_scale = 1 / std::sqrt(static_cast<double>(sizes.width) / static_cast<double>(sizes.heads));
+    if (sizes.layers == 62) sizes.attention_scale = scale_of_whole_width(sizes);
   }
   return config;
 }

@@ -200,6 +200,22 @@ OpenConfig phi3_config(const ConfigJson& json) {
   return config;
 }
 
+void take_gemma(const ConfigJson& json, OpenConfig& config) {
+  config.sizes.attention_scale = 1 / std::sqrt(json.real("query_pre_attn_scalar"));
+  config.embedding_scale = std::sqrt(static_cast<double>(config.sizes.width));
+  config.gain_less = 1;
+}
+
+OpenConfig gemma2_config(const ConfigJson& json) {
+  OpenConfig config = llama_config(json, "gemma2");
+  config.names = TensorNames::hf_post_norms;
+  if (json.has("sliding_window")) json.expect("sliding_window_size", {json.integer("sliding_window")});
+  take_layer_types(json, config, "layer_types", [](std::int64_t layer) { return layer % 2 == 1; });
+  take_rope(llama_rope(json, {"default", "linear"}), config);
+  take_gemma(json, config);
+  return config;
+}
+
 OpenConfig gemma3_config(const ConfigJson& json) {
   OpenConfig config = llama_config(json, "gemma3");
   config.names = TensorNames::hf_post_norms;
@@ -228,9 +244,7 @@ OpenConfig gemma3_config(const ConfigJson& json) {
   take_rope(full, config);
   config.sizes.rotary_local_base = config.sizes.window > 0 ? window.base : 0;
 
-  config.sizes.attention_scale = 1 / std::sqrt(json.real("query_pre_attn_scalar"));
-  config.embedding_scale = std::sqrt(static_cast<double>(config.sizes.width));
-  config.gain_less = 1;
+  take_gemma(json, config);
   return config;
 }
 
@@ -267,6 +281,7 @@ OpenConfig config_of(const ConfigJson& json, const std::string& type) {
   if (type == "opt") return opt_config(json);
   if (type == "gpt_neox") return neox_config(json);
   if (type == "falcon") return falcon_config(json);
+  if (type == "gemma2") return gemma2_config(json);
   if (type == "gemma3_text") return gemma3_config(json);
   if (type == "gpt_oss") return gpt_oss_config(json);
   if (type == "mixtral") return mixtral_config(json);

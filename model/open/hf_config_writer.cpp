@@ -16,6 +16,9 @@ Json whole_if_it_is(double x) {
   return x == std::floor(x) && std::abs(x) < 1e15 ? Json(static_cast<std::int64_t>(x)) : Json(x);
 }
 
+// `query_pre_attn_scalar` of Gemma.
+Json scalar_of(const Sizes& sizes) { return whole_if_it_is(std::round(1e6 / (sizes.scale() * sizes.scale())) / 1e6); }
+
 void add_window(const Sizes& sizes, Json& json) {
   Json types = Json::array();
   for (std::int64_t layer = 0; layer < sizes.layers; ++layer)
@@ -124,11 +127,20 @@ Json llama_json(const OpenConfig& config) {
     json["model_type"] = type;
     json["architectures"] = {architecture};
   };
-  if (family == "gemma3") {
+  if (family == "gemma2") {
+    named("gemma2", "Gemma2ForCausalLM");
+    json.erase("hidden_act");
+    json["hidden_activation"] = "gelu_pytorch_tanh";
+    json["query_pre_attn_scalar"] = scalar_of(sizes);
+    json["attn_logit_softcapping"] = 50.0;
+    json["final_logit_softcapping"] = 30.0;
+    json["sliding_window"] = sizes.window > 0 ? sizes.window : sizes.context;
+    add_window(sizes, json);
+  } else if (family == "gemma3") {
     named("gemma3_text", "Gemma3ForCausalLM");
     json.erase("hidden_act");
     json["hidden_activation"] = "gelu_pytorch_tanh";
-    json["query_pre_attn_scalar"] = whole_if_it_is(std::round(1e6 / (sizes.scale() * sizes.scale())) / 1e6);
+    json["query_pre_attn_scalar"] = scalar_of(sizes);
     json["rope_local_base_freq"] = sizes.rotary_local_base > 0 ? sizes.rotary_local_base : sizes.rotary_base;
     json["sliding_window"] = sizes.window > 0 ? sizes.window : sizes.context;
     add_window(sizes, json);

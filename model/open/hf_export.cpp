@@ -35,7 +35,7 @@ OpenConfig config_of(const Ablation& ablation, const Sizes& sizes) {
   if (family == "olmo2") config.names = TensorNames::hf_post_norms;
   if (family == "gpt_oss") config.names = TensorNames::hf_gpt_oss;
   if (family == "mixtral") config.names = TensorNames::hf_mixtral;
-  if (family == "gemma3") {
+  if (family == "gemma2" || family == "gemma3") {
     config.names = TensorNames::hf_post_norms;
     config.embedding_scale = std::sqrt(static_cast<double>(sizes.width));
     config.gain_less = 1;
@@ -209,7 +209,7 @@ class NewFolder {
 }  // namespace
 
 DType export_type(const Ablation& ablation) {
-  return family_of_policies(ablation.policies) == "gemma3" ? DType::F64 : DType::F32;
+  return family_of_policies(ablation.policies).starts_with("gemma") ? DType::F64 : DType::F32;
 }
 
 void export_hf(const Ablation& ablation, const LanguageModel& model, const ExportedTokenizer& tokenizer,

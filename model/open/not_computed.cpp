@@ -9,7 +9,6 @@ namespace {
 
 // Architectures of many published models, and what no family here has.
 constexpr std::pair<const char*, const char*> kNotComputed[] = {
-    {"gemma2", "it caps scores and logits"},
     {"olmo3", "its rotary positions are YaRN in some layers only, with a rounded range"}};
 
 }  // namespace

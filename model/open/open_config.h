@@ -13,7 +13,7 @@ namespace sink {
 // The longest context of position tables (model/size_settings.cpp); longer models are used up to here.
 inline constexpr std::int64_t kLongestContext = 65536;
 
-// How a program names its tensors and lays them out. hf_post_norms: with norms after sublayers, Gemma 3 and OLMo 2.
+// How a program names its tensors and lays them out. hf_post_norms: with norms after sublayers, Gemma and OLMo 2.
 enum class TensorNames {
   hf_gpt2,
   hf_opt,

@@ -46,7 +46,7 @@ std::vector<std::string> tables_of(const OpenConfig& config) {
     case TensorNames::hf_phi3:
       return {"Phi-3", "LLaMA"};
     case TensorNames::hf_post_norms:
-      return {"Gemma 3 and OLMo 2", "LLaMA"};
+      return {"Gemma and OLMo 2", "LLaMA"};
     case TensorNames::hf_gpt_oss:
       return {"gpt-oss", "LLaMA"};
     case TensorNames::hf_mixtral:

@@ -12,6 +12,12 @@ struct OwnUnembedding {
   }
 };
 
+// Logits are soft-capped, kLogitCap tanh(x W_U^T / kLogitCap), as in Gemma 2.
+struct SoftCappedUnembedding : OwnUnembedding {
+  static std::string name() { return "SoftCapped(30)"; }
+  static constexpr double kLogitCap = 30;
+};
+
 // The token embedding itself (Press and Wolf 2017): one parameter with the summed gradient of both uses.
 struct TiedUnembedding {
   static std::string name() { return "Tied"; }

@@ -46,6 +46,21 @@ TEST_CASE("vector math: the logarithm of logistic keeps its digits at both ends"
   CHECK(std::isnan(log_logistic_fast(NAN)));
 }
 
+TEST_CASE("vector math: tanh is odd, with relative error below 3e-7") {
+  double worst = 0;
+  for (std::uint32_t bits = 0x00800000u; bits < 0x42c80000u; bits += 997) {  // the normal floats up to 100
+    float x = std::bit_cast<float>(bits);
+    double exact = std::tanh(static_cast<double>(x));
+    worst = std::max(worst, std::abs(tanh_fast(x) - exact) / exact);
+    if (tanh_fast(-x) != -tanh_fast(x)) FAIL("not odd at " << x);
+  }
+  CHECK(worst < 3e-7);
+  CHECK(tanh_fast(0.0f) == 0.0f);
+  CHECK(tanh_fast(INFINITY) == 1.0f);
+  CHECK(std::isnan(tanh_fast(NAN)));
+  CHECK(tanh_fast(0.3) == std::tanh(0.3));
+}
+
 TEST_CASE("vector math: erf is odd, with absolute error below 8e-8 and relative below 1e-7") {
   double worst = 0, worst_relative = 0;
   for (std::uint32_t bits = 0x00800000u; bits < 0x41200000u; bits += 997) {  // the normal floats up to 10

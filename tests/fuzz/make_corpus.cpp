@@ -402,6 +402,9 @@ void weights() {
   put("open_config", "mixtral",
       R"({"model_type":"mixtral","hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"num_local_experts":4,)"
       R"("intermediate_size":40,"max_position_embeddings":32,"vocab_size":40,"num_experts_per_tok":2,"sliding_window":5})");
+  put("open_config", "gemma2",
+      R"({"model_type":"gemma2","hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"intermediate_size":40,)"
+      R"("max_position_embeddings":32,"vocab_size":40,"attn_logit_softcapping":50.0,"final_logit_softcapping":30.0})");
   put("open_config", "granite",
       R"({"model_type":"granite","hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"intermediate_size":40,)"
       R"("max_position_embeddings":32,"vocab_size":40,"attention_multiplier":0.25,"embedding_multiplier":12,)"

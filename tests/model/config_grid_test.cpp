@@ -79,7 +79,7 @@ class Grid {
     const std::string path = folder_ / std::to_string(tensors);
     if (std::filesystem::create_directory(path))
       write_weights(path + "/model.safetensors", json_["tensors"][tensors],
-                    one["config"]["model_type"] == "gemma3_text");
+                    one["config"]["model_type"].get<std::string>().starts_with("gemma"));
     write_bytes(path + "/config.json", one["config"].dump());
     return path;
   }
@@ -135,10 +135,10 @@ double attention_difference(const Watcher& watcher, const Tensor& golden_LHN) {
 }
 
 constexpr const char* kGrids[][2] = {
-    {"gpt2", "gpt2"},     {"opt", "opt"},         {"gpt_neox", "gpt_neox"}, {"llama", "llama"},
-    {"llama3", "llama3"}, {"mistral", "llama"},   {"qwen2", "qwen2"},       {"qwen3", "qwen3"},
-    {"gemma3", "gemma3"}, {"gpt_oss", "gpt_oss"}, {"granite", "llama"},     {"phi3", "llama"},
-    {"smollm3", "llama"}, {"olmo2", "olmo2"},     {"falcon", "falcon"},     {"mixtral", "mixtral"}};
+    {"gpt2", "gpt2"},       {"opt", "opt"},      {"gpt_neox", "gpt_neox"}, {"llama", "llama"},   {"llama3", "llama3"},
+    {"mistral", "llama"},   {"qwen2", "qwen2"},  {"qwen3", "qwen3"},       {"gemma3", "gemma3"}, {"gpt_oss", "gpt_oss"},
+    {"granite", "llama"},   {"phi3", "llama"},   {"smollm3", "llama"},     {"olmo2", "olmo2"},   {"falcon", "falcon"},
+    {"mixtral", "mixtral"}, {"gemma2", "gemma2"}};
 
 constexpr double kClose = 1e-12;
 #if defined(__SANITIZE_ADDRESS__)

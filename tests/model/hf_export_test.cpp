@@ -154,6 +154,9 @@ TEST_CASE("export: models of ours, of every size that a family there has") {
       {"qwen2", with([](Sizes& s) { s.window = 3, s.global_every = 2; })},
       {"qwen3", grouped},
       {"gemma3", grouped},
+      {"gemma2", grouped},
+      {"gemma2",
+       with([](Sizes& s) { s.window = 3, s.global_every = 2, s.attention_scale = 0.25, s.rotary_factor = 8; })},
       {"olmo2", grouped},
       {"olmo2", with([](Sizes& s) { s.rotary_factor = 4, s.rotary_base = 500; })},
       {"gemma3", with([](Sizes& s) {
@@ -173,7 +176,7 @@ TEST_CASE("export: models of ours, of every size that a family there has") {
     fill(*model);
     const std::string out = folder / std::to_string(++made);
     export_hf(ablation_named(name), *model, {.json = "{}", .begin_token = 3}, out);
-    const bool gemma = std::string(name) == "gemma3";
+    const bool gemma = std::string(name).starts_with("gemma");
     const OpenModel again = open_model(out);
     const auto loaded = again.load(ablation_named(name), DType::F32, Device::cpu, false);
     check_same_numbers(*loaded, *model, gemma);

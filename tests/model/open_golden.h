@@ -24,12 +24,12 @@ struct Golden {
 
 // Folders, and the family of each.
 inline constexpr const char* kFamilies[][2] = {
-    {"gpt2", "gpt2"},       {"gpt_neox", "gpt_neox"},    {"opt", "opt"},       {"llama", "llama"},
-    {"llama3", "llama3"},   {"linear", "llama"},         {"llama2c", "llama"}, {"mistral", "llama"},
-    {"qwen2", "qwen2"},     {"qwen3", "qwen3"},          {"gemma3", "gemma3"}, {"gemma3_gguf", "gemma3"},
-    {"gpt_oss", "gpt_oss"}, {"gpt_oss_gguf", "gpt_oss"}, {"granite", "llama"}, {"phi3", "llama"},
-    {"smollm3", "llama"},   {"olmo2", "olmo2"},          {"falcon", "falcon"}, {"falcon_1_norm", "falcon"},
-    {"mixtral", "mixtral"}, {"mixtral_older", "mixtral"}};
+    {"gpt2", "gpt2"},       {"gpt_neox", "gpt_neox"},     {"opt", "opt"},       {"llama", "llama"},
+    {"llama3", "llama3"},   {"linear", "llama"},          {"llama2c", "llama"}, {"mistral", "llama"},
+    {"qwen2", "qwen2"},     {"qwen3", "qwen3"},           {"gemma3", "gemma3"}, {"gemma3_gguf", "gemma3"},
+    {"gpt_oss", "gpt_oss"}, {"gpt_oss_gguf", "gpt_oss"},  {"granite", "llama"}, {"phi3", "llama"},
+    {"smollm3", "llama"},   {"olmo2", "olmo2"},           {"falcon", "falcon"}, {"falcon_1_norm", "falcon"},
+    {"mixtral", "mixtral"}, {"mixtral_older", "mixtral"}, {"gemma2", "gemma2"}, {"gemma2_gguf", "gemma2"}};
 
 // An ablation of this build that runs the family's models; null: it has none.
 inline const Ablation* program_of(const std::string& family) {

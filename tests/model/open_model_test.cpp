@@ -78,9 +78,9 @@ TEST_CASE("open models: what no family computes, and what does not fit its tenso
     check_refused([&] { open_model(path).load(*program, DType::F32); }, parts, Exit::corrupt_checkpoint);
   };
   refused("llama", "llama", "\"llama\"", "\"mamba\"", {"config.json", "architecture `mamba`", "gpt2", "gemma3"});
-  for (auto [other, why] : {std::pair{"gemma2", "is not computed here: it caps scores and logits; gpt2"},
-                            {"olmo3", "is not computed here: its rotary positions are YaRN in some layers only"},
-                            {"phimoe", "is not known here; gpt2"}})
+  for (auto [other, why] :
+       {std::pair{"olmo3", "is not computed here: its rotary positions are YaRN in some layers only"},
+        {"phimoe", "is not known here; gpt2"}})
     refused("llama", "llama", "\"llama\"", std::string("\"") + other + "\"",
             {std::string("the architecture `") + other + "` " + why, "olmo2"});
   refused("llama", "llama", "\"silu\"", "\"relu\"", {"`hidden_act` must be \"silu\"", "got \"relu\""});
@@ -109,6 +109,10 @@ TEST_CASE("open models: what no family computes, and what does not fit its tenso
           {"`layer_types`", "3 layers, got 5"});
   refused("gemma3", "gemma3", "\"layer_types\": [\n    \"sliding", "\"layer_types\": [\n    \"full",
           {"`layer_types`", "layer 1"});
+  refused("gemma2", "gemma2", "\"attn_logit_softcapping\": 50.0", "\"attn_logit_softcapping\": null",
+          {"`attn_logit_softcapping` must be 50.0", "null"});
+  refused("gemma2", "gemma2", "\"final_logit_softcapping\": 30.0", "\"final_logit_softcapping\": 20.0",
+          {"`final_logit_softcapping` must be 30.0", "20.0"});
   refused("gpt_oss", "gpt_oss", "\"truncate\": false", "\"truncate\": true", {"`truncate` must be false"});
   refused("gpt_oss", "gpt_oss", "\"swiglu_limit\": 7.0", "\"swiglu_limit\": 5.0", {"`swiglu_limit`", "5.0"});
   refused("gpt_oss", "gpt_oss", "\"vocab_size\": 40",
@@ -237,9 +241,15 @@ TEST_CASE("open models: a GGUF file with keys of another architecture, of OLMo 3
   write_file_atomically(path, falcon.replace(falcon.find("jploski"), 7, "another"));
   check_refused([&] { open_model(path); }, {"`falcon.tensor_data_layout`", "jploski"}, Exit::corrupt_checkpoint);
   std::string gemma = read_file("test", kModels + "gemma3_gguf.gguf");
-  write_file_atomically(path, gemma.replace(gemma.find(raw(6, 8) + "gemma3") + 8, 6, "gemma2"));
-  check_refused([&] { open_model(path); }, {"`gemma2` is not computed here: it caps scores and logits", "gptneox"},
-                Exit::corrupt_checkpoint);
+  write_file_atomically(path, gemma.replace(gemma.find(raw(6, 8) + "gemma3") + 8, 6, "phimoe"));
+  check_refused([&] { open_model(path); }, {"`phimoe` is not known here", "gptneox"}, Exit::corrupt_checkpoint);
+  const std::string gemma2 = read_file("test", kModels + "gemma2_gguf.gguf");
+  CHECK(open_model(kModels + "gemma2_gguf.gguf").config.sizes.window == 5);
+  for (auto [key, cap] : {std::pair{"gemma2.attn_logit_softcapping", "50"}, {"gemma2.final_logit_softcapping", "30"}}) {
+    write_file_atomically(path, with_gguf_value(gemma2, key, 20.0f));
+    check_refused([&] { open_model(path); }, {key, std::string("must be ") + cap + ", got 20"},
+                  Exit::corrupt_checkpoint);
+  }
 }
 
 TEST_CASE("open models: sizes that no model has, and 0 where it is no default, are refused by name: config.json") {
@@ -316,10 +326,11 @@ TEST_CASE("open models: the unembedding is the embedding where config.json says 
 TEST_CASE("open models: as many parameters as transformers counts, an unembedding that is the embedding once") {
   // sum(p.numel() for p in model.parameters()); of OPT without the two positions that no token has, 2 C.
   constexpr std::pair<const char*, std::int64_t> kCounts[] = {
-      {"gpt2", 16224},    {"gpt_neox", 30992}, {"opt", 10784 - 2 * 24},  {"llama", 16544},
-      {"llama3", 15264},  {"linear", 16544},   {"llama2c", 16544},       {"mistral", 18080},
-      {"qwen2", 16672},   {"qwen3", 19664},    {"gemma3", 27112},        {"gemma3_gguf", 27112},
-      {"gpt_oss", 76779}, {"mixtral", 39840},  {"mixtral_older", 33632}, {"gpt_oss_gguf", 75570}};
+      {"gpt2", 16224},    {"gpt_neox", 30992},   {"opt", 10784 - 2 * 24},  {"llama", 16544},
+      {"llama3", 15264},  {"linear", 16544},     {"llama2c", 16544},       {"mistral", 18080},
+      {"qwen2", 16672},   {"qwen3", 19664},      {"gemma3", 27112},        {"gemma3_gguf", 27112},
+      {"gpt_oss", 76779}, {"mixtral", 39840},    {"mixtral_older", 33632}, {"gpt_oss_gguf", 75570},
+      {"gemma2", 27040},  {"gemma2_gguf", 27040}};
   for (auto [name, count] : kCounts)
     for (const char* file : {"", ".gguf", ".bin"}) {
       const std::string path = kModels + name + file;

@@ -29,6 +29,8 @@ OP = OPS + "attention/op/attention_op.h"
 # (what is broken, file, old text, new text, cases that must fail: names or patterns of golden cases)
 POLICIES = [
     ("ScaledSoftmax: alpha divides", OP, "return S / R(alpha);", "return S * R(alpha);", ["scale_*"]),
+    ("SoftCappedSoftmax: scores as they are", OP, "return exp_fast(R(cap) * tanh_fast(R(inverse_cap) * x));", "return exp_fast(x);",
+     ["gemma2"]),
     ("PNormExp: sums e^x, not e^(px)", OP, "    return exp_fast(R(p) * x);", "    return exp_fast(x);", ["pnorm_exp_*"]),
     ("PNormSigmoid: gradient of its sum without p", OP, "return R(p) * r(x) * (R(1) - logistic_fast(x));",
      "return r(x) * (R(1) - logistic_fast(x));", ["pnorm_sig_2", "pnorm_sig_3", "pnorm_sig_4"]),
@@ -63,11 +65,12 @@ POLICIES = [
     ("PostNorm: norms the branch alone", "model/placement/placements.h", "return y_BTC;", "return add(u_BTC, y_BTC);", ["norm_post"]),
     ("SandwichNorm: no second norm", "model/placement/placements.h",
      "feed_forward.post_norm(convert(feed_forward(h_BTC, ctx), residual))",
-     "convert(feed_forward(h_BTC, ctx), residual)", ["norm_sandwich", "gemma3"]),
+     "convert(feed_forward(h_BTC, ctx), residual)", ["norm_sandwich", "gemma2", "gemma3"]),
     ("OutputNorm: the feed-forward block's output not normed", "model/placement/placements.h",
      "feed_forward.post_norm(convert(feed_forward(u_BTC, ctx), residual))", "convert(feed_forward(u_BTC, ctx), residual)", ["olmo2"]),
     ("RmsNormOfAllHeads: queries as they were", "model/query_key_norm/norm_queries_keys.h",
      "return normed(q_BHTD, query_gain_);", "return q_BHTD;", ["olmo2"]),
+    ("soft_cap: no slope", OPS + "soft_cap/soft_cap_math.h", "return 1 - t * t;", "return 1 - 0 * t;", ["gemma2"]),
     ("SwiGluUnit: the gate without its sigmoid", OPS + "expert_glu/expert_glu_math.h", "return g * l * u; }", "return g * u; }", ["mixtral"]),
     ("no_rope_every: counted from the first block", "model/sizes.h", "(layer + 1) % no_rope_every != 0;",
      "layer % no_rope_every != 0;", ["baseline-norope2"]),
@@ -102,7 +105,7 @@ POLICIES = [
     ("HeadGate, ElementGate: gate without logistic derivative", OPS + "gate/gate_ref.cpp", "dgate[n] = dl * l * (1 - l);",
      "dgate[n] = dl * l;", ["gate_head", "gate_element", "gate_affine*"]),
     ("window: one key too many", "engine/key_range.h", "std::max<Int>(0, i - window + 1)",
-     "std::max<Int>(0, i - window)", ["*-window*", "gemma3"]),
+     "std::max<Int>(0, i - window)", ["*-window*", "gemma2", "gemma3"]),
     ("prefix: without its first key", "engine/key_range.h", "for (Int j = 0; j < prefix_end; ++j) f(j);",
      "for (Int j = 1; j < prefix_end; ++j) f(j);", ["*-prefix3"]),
 ]
@@ -112,7 +115,7 @@ MORE_POLICIES = [
     ("ParallelResidual: the feed-forward block after attention", "model/placement/placements.h",
      "feed_forward(feed_forward.norm(x_BTC), ctx)", "feed_forward(feed_forward.norm(u_BTC), ctx)", ["gpt_neox"]),
     ("GeluTanhFunction: without the cube", OPS + "activation/activation_math.h",
-     "return kRoot2OverPi<R> * (x + kCubic<R> * x * x * x);", "return kRoot2OverPi<R> * x;", ["gpt2", "gemma3"]),
+     "return kRoot2OverPi<R> * (x + kCubic<R> * x * x * x);", "return kRoot2OverPi<R> * x;", ["gpt2", "gemma2", "gemma3"]),
     ("Llama3Rotary: slow below two turns", "model/position/scaled_inv_freq.h", "constexpr double kLlama3Slow = 1,",
      "constexpr double kLlama3Slow = 2,", ["llama3"]),
     ("Rotary: the factor squared", "model/position/rotary_position.h", "f /= sizes.rotary_factor;",
@@ -153,9 +156,9 @@ SHARED = {
                "if (!ctx.cache) return position.split(qkv_BTE, sizes.heads, sizes.key_heads(), ctx);",
                "if (!ctx.cache) {\n      auto [q, k, v] = split_heads(qkv_BTE, sizes.heads, sizes.key_heads());\n"
                "      return {position.rotate(q, ctx), k, v};\n    }"),
-    "softmax": ("Softmax: derivative of the sum left out", OP, "  SINK_HD static auto z(auto S) { return S; }\n"
+    "softmax": ("Softmax: derivative of the sum left out", OP, "  static constexpr bool has_proxy_divisor = true;\n  SINK_HD static auto z(auto S) { return S; }\n"
                 "  template <class R>\n  SINK_HD static R dz(R) {\n    return R(1);",
-                "  SINK_HD static auto z(auto S) { return S; }\n  template <class R>\n  SINK_HD static R dz(R) {\n    return R(0);"),
+                "  static constexpr bool has_proxy_divisor = true;\n  SINK_HD static auto z(auto S) { return S; }\n  template <class R>\n  SINK_HD static R dz(R) {\n    return R(0);"),
     "scale": ("scores: 1/D instead of 1/sqrt(D)", "model/sizes.h", "1 / std::sqrt(static_cast<double>(width_of_head()))",
               "1 / static_cast<double>(width_of_head())"),
     "causal": ("mask: a query sees the key after it", "engine/key_range.h", "j <= i; ++j) f(j);",

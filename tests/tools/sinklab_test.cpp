@@ -72,6 +72,8 @@ TEST_CASE("sinklab: finds the family of every kind of file") {
                                                         {"gemma3", "gemma3"},
                                                         {"gemma3_gguf.gguf", "gemma3"},
                                                         {"gpt_oss", "gpt_oss"},
+                                                        {"gemma2", "gemma2"},
+                                                        {"gemma2_gguf.gguf", "gemma2"},
                                                         {"mixtral.gguf", "mixtral"},
                                                         {"mixtral_older", "mixtral"},
                                                         {"granite", "llama"},

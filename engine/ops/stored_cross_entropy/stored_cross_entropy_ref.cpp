@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engine/implementation.h"
+#include "engine/ops/soft_cap/soft_cap_math.h"
 
 namespace sink::ref {
 namespace {
@@ -24,7 +25,8 @@ struct LogitsSoFar {
 
 }  // namespace
 
-void stored_cross_entropy(const Tensor& x_NC, const StoredMatrix& w_VC, const Tensor& targets_N, Tensor& loss_N) {
+void stored_cross_entropy(const Tensor& x_NC, const StoredMatrix& w_VC, const Tensor& targets_N, double cap,
+                          Tensor& loss_N) {
   const std::int64_t N = x_NC.dim(0), C = w_VC.columns;
   const auto* targets = targets_N.data<std::int32_t>();
   std::vector<LogitsSoFar> rows(static_cast<std::size_t>(N));
@@ -33,6 +35,7 @@ void stored_cross_entropy(const Tensor& x_NC, const StoredMatrix& w_VC, const Te
     for (std::int64_t n = 0; n < N; ++n) {
       double logit = 0;
       for (std::int64_t c = 0; c < C; ++c) logit += x_NC.data<double>()[n * C + c] * w_C[static_cast<std::size_t>(c)];
+      if (cap > 0) logit = soft_capped(logit, cap);
       LogitsSoFar& row = rows[static_cast<std::size_t>(n)];
       row.add(logit);
       if (targets[n] == v) row.of_target = logit;
@@ -49,7 +52,8 @@ void stored_cross_entropy(const Tensor& x_NC, const StoredMatrix& w_VC, const Te
 // The operation itself: it checks its arguments and selects a backend.
 namespace sink {
 
-void stored_cross_entropy(const Tensor& x_NC, const StoredMatrix& w_VC, const Tensor& targets_N, Tensor& loss_N) {
+void stored_cross_entropy(const Tensor& x_NC, const StoredMatrix& w_VC, const Tensor& targets_N, double cap,
+                          Tensor& loss_N) {
   SINK_CHECK(
       x_NC.rank() == 2 && x_NC.dim(1) == w_VC.columns && w_VC.rows > 0 && targets_N.shape() == Shape{x_NC.dim(0)} &&
           loss_N.shape() == Shape{x_NC.dim(0)} && x_NC.dtype() != DType::I32 && targets_N.dtype() == DType::I32 &&
@@ -57,7 +61,7 @@ void stored_cross_entropy(const Tensor& x_NC, const StoredMatrix& w_VC, const Te
       "stored_cross_entropy",
       "x is " + x_NC.str() + ", w is " + w_VC.str() + ", targets is " + targets_N.str() + ", loss is " + loss_N.str());
   if (x_NC.dim(0) == 0) return;
-  SINK_SELECT(x_NC, stored_cross_entropy)(x_NC, w_VC, targets_N, loss_N);
+  SINK_SELECT(x_NC, stored_cross_entropy)(x_NC, w_VC, targets_N, cap, loss_N);
 }
 
 }  // namespace sink

@@ -91,6 +91,9 @@ TEST_CASE("attention: one-hot keys and values, computed by hand") {
   CHECK(m.item(1) == doctest::Approx(ln3).epsilon(1e-14));
   CHECK(S.item(1) == doctest::Approx(4.0 / 3).epsilon(1e-14));
   check(ScaledSoftmax(0.2), 0.2, 0.15, 0.05);
+  const double capped = std::exp(0.5 * std::tanh(2 * ln3));
+  check(SoftCappedSoftmax(0.5), 1, capped / (capped + 1), 1 / (capped + 1));
+  CHECK(m.item(1) == 0);
   check(PNormExp(2), 1, 3 / std::sqrt(10.0), 1 / std::sqrt(10.0));
   check(PNormExp(0.5), 1, 3 / std::pow(std::sqrt(3.0) + 1, 2), 1 / std::pow(std::sqrt(3.0) + 1, 2));
   check(PNormSigmoid(2), 0.5 / std::sqrt(0.25 + 1e-8), 0.75 / std::sqrt(0.8125 + 1e-8), 0.5 / std::sqrt(0.8125 + 1e-8));

@@ -159,6 +159,7 @@ TEST_CASE("gradient: linear_cross_entropy, with ignored targets and a scale") {
   const Parameter& w = random_parameter("w", {7, 4});
   Tensor targets = Tensor::from<std::int32_t>({2, 3}, {1, -1, 6, 0, 0, -1});
   check_gradient([&] { return linear_cross_entropy(x, w, targets, 4, 0.25); }, {x, w.var()});
+  check_gradient([&] { return linear_cross_entropy(x, w, targets, 4, 0.25, nullptr, 0.7); }, {x, w.var()});
 }
 
 TEST_CASE("cross_entropy: shapes and types that do not fit are named") {

@@ -26,17 +26,19 @@ Tensor targets_of(std::int64_t N, std::int64_t V) {
   return targets_N;
 }
 
-Tensor losses_of(const Tensor& x_NC, const StoredMatrix& w_VC, const Tensor& targets_N) {
+Tensor losses_of(const Tensor& x_NC, const StoredMatrix& w_VC, const Tensor& targets_N, double cap = 0) {
   Tensor loss_N = Tensor::empty({x_NC.dim(0)}, accumulate_type(x_NC.dtype()));
-  stored_cross_entropy(x_NC, w_VC, targets_N, loss_N);
+  stored_cross_entropy(x_NC, w_VC, targets_N, cap, loss_N);
   return loss_N;
 }
 
 // From all logits at once, in double.
-Tensor expected_losses(const Tensor& x_NC, const StoredSample& w, const Tensor& targets_N) {
+Tensor expected_losses(const Tensor& x_NC, const StoredSample& w, const Tensor& targets_N, double cap = 0) {
   Tensor logits_NV = Tensor::empty({x_NC.dim(0), w.matrix.rows}, DType::F64);
   Tensor loss_N = Tensor::empty({x_NC.dim(0)}, DType::F64);
   matmul({x_NC.to(DType::F64)}, transposed(w.numbers_NK.to(DType::F64)), logits_NV);
+  for (std::int64_t i = 0; cap > 0 && i < logits_NV.size(); ++i)
+    logits_NV.data<double>()[i] = cap * std::tanh(logits_NV.item(i) / cap);
   cross_entropy(logits_NV, targets_N, loss_N);
   return loss_N;
 }
@@ -53,6 +55,8 @@ TEST_CASE("stored cross-entropy: that of all logits, over tiles of words and blo
         const Tensor x_NC = random_tensor({N, C}, type, 1);
         const Tensor expected = expected_losses(x_NC, w, targets_N);
         check_close("loss", losses_of(x_NC, w.matrix, targets_N), expected, tolerance);
+        check_close("capped loss", losses_of(x_NC, w.matrix, targets_N, 0.7), expected_losses(x_NC, w, targets_N, 0.7),
+                    tolerance);
         if (V < 40000)
           check_close("reference loss", in_reference([&] { return losses_of(x_NC, w.matrix, targets_N); }), expected,
                       tolerance);
@@ -90,8 +94,9 @@ TEST_CASE("stored cross-entropy: every backend equals the double reference") {
     for (DType type : {DType::F32, DType::BF16}) {
       Tensors given{random_tensor({3, C}, type, 1), Tensor::from<std::int32_t>({3}, {4, -1, 0}),
                     random_tensor({3}, DType::F32, 2)};
-      check_backends("stored_cross_entropy", given,
-                     [&](Tensors& t) { stored_cross_entropy(t[0], w.matrix, t[1], t[2]); });
+      for (double cap : {0.0, 0.7})
+        check_backends("stored_cross_entropy", given,
+                       [&](Tensors& t) { stored_cross_entropy(t[0], w.matrix, t[1], cap, t[2]); });
     }
   }
 }
@@ -102,13 +107,17 @@ TEST_CASE("stored cross-entropy: refuses shapes and types that do not fit, with 
   Tensor loss_N = Tensor::empty({2}), loss_bf16_N = Tensor::empty({2}, DType::BF16);
   check_refused(
       [&] {
-        stored_cross_entropy(Tensor::empty({2, 31}), w.matrix, targets_N, loss_N);
+        stored_cross_entropy(Tensor::empty({2, 31}), w.matrix, targets_N, 0, loss_N);
       },
       {"f32 (2, 31)", "stored (4, 32)", "f32 (2)"});
   check_refused(
       [&] {
-        stored_cross_entropy(Tensor::empty({3, 32}), w.matrix, targets_N, loss_N);
+        stored_cross_entropy(Tensor::empty({3, 32}), w.matrix, targets_N, 0, loss_N);
       },
       {"f32 (3, 32)", "i32 (2)"});
-  check_refused([&] { stored_cross_entropy(Tensor::empty({2, 32}), w.matrix, targets_N, loss_bf16_N); }, {"bf16 (2)"});
+  check_refused(
+      [&] {
+        stored_cross_entropy(Tensor::empty({2, 32}), w.matrix, targets_N, 0, loss_bf16_N);
+      },
+      {"bf16 (2)"});
 }

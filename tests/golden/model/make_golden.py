@@ -126,6 +126,10 @@ def entmax15(s, M, n):  # Peters et al. 2019, algorithm 2
     return projected(s / 2, M, candidates, lambda x: x**2)
 
 
+def soft_capped(cap):
+    return lambda s, M, n: softmax(cap * torch.tanh(s / cap), M, n)
+
+
 def identity(x):
     return x
 
@@ -156,6 +160,7 @@ class Ablation:
     bias_value: str = "none"  # none head shared: v* added to every head's output
     gate: str = "none"  # none head element affine
     biases: str = "none"  # none qkv all: products that add one
+    logit_cap: float = 0  # logits are cap tanh(logit / cap)
     tied: bool = False  # the unembedding is the token embedding
     turns: str = "plain"  # plain llama3 yarn: how rotations are slowed down
     experts: str = "none"  # none clamped swiglu: the unit of a mixture of them, in place of a feed-forward block
@@ -249,6 +254,7 @@ ABLATIONS = {
     "llama3": A(turns="llama3"),
     "qwen2": A(biases="qkv"),
     "qwen3": A(qk_norm="head"),
+    "gemma2": A(placement="sandwich", activation=gelu_tanh, op=soft_capped(50.0), proxy=soft_capped(50.0), logit_cap=30.0),
     "gemma3": A(placement="sandwich", activation=gelu_tanh, qk_norm="head"),
     "gpt_oss": A(extra_logit="learned", biases="all", turns="yarn", experts="clamped"),
     "mixtral": A(experts="swiglu"),
@@ -307,6 +313,7 @@ def cases():
     own_sizes["olmo2"] = dict(heads=4, kv_heads=2, rotary_base=500.0, norm_epsilon=1e-3)
     own_sizes["gpt_oss"] = dict(head_width=6, heads=4, kv_heads=2, window=3, global_every=2, rotary_base=500.0,
                                 rotary_factor=8.0, rotary_context=300, experts=5, chosen_experts=2)
+    own_sizes["gemma2"] = dict(window=3, global_every=2, attention_scale=6.0, kv_heads=1)
     own_sizes["mixtral"] = dict(heads=4, kv_heads=2, window=5, rotary_base=500.0, experts=5, chosen_experts=2)
     window, prefix = dict(window=4), dict(prefix=3)
     both = {**window, **prefix}
@@ -730,7 +737,8 @@ def forward(ablation, s, parameters, tokens):
     if ablation.placement != "post":
         x = norm("final_norm", x)
     unembedding = parameters["embedding.token.weight" if ablation.tied else "unembedding.weight"]
-    return x[:, int(ablation.sink_token):] @ unembedding.T, seen
+    logits = x[:, int(ablation.sink_token):] @ unembedding.T
+    return ablation.logit_cap * torch.tanh(logits / ablation.logit_cap) if ablation.logit_cap else logits, seen
 
 
 def loss_of(logits, targets):

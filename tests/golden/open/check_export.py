@@ -28,7 +28,8 @@ except ImportError as error:
 
 MODELS = pathlib.Path(__file__).parent / "models"
 FAMILIES = {"llama2c": "llama", "linear": "llama", "mistral": "llama", "gemma3_gguf": "gemma3",
-            "gpt_oss_gguf": "gpt_oss", "granite": "llama", "phi3": "llama", "smollm3": "llama", "falcon_1_norm": "falcon", "mixtral_older": "mixtral"}
+            "gpt_oss_gguf": "gpt_oss", "granite": "llama", "phi3": "llama", "smollm3": "llama", "falcon_1_norm": "falcon", "mixtral_older": "mixtral",
+            "gemma2_gguf": "gemma2"}
 MORE = [("llama", "llama", dict(rotary_factor=4, rotary_base=77, norm_epsilon=1e-3)),
         ("llama", "llama", dict(window=4)),
         ("llama", "llama", dict(no_rope_every=2, window=4, rotary_factor=4)),
@@ -45,6 +46,7 @@ MORE = [("llama", "llama", dict(rotary_factor=4, rotary_base=77, norm_epsilon=1e
         ("gemma3", "gemma3", dict(window=0, global_every=0)),
         ("gemma3", "gemma3", dict(rotary_factor=8, window=4, global_every=2, attention_scale=0.5)),
         ("gpt_oss", "gpt_oss", dict(window=0, global_every=0, rotary_factor=0, chosen_experts=4)),
+        ("gemma2", "gemma2", dict(window=4, global_every=3, rotary_factor=4, attention_scale=0.5)),
         ("mixtral", "mixtral", dict(window=4, rotary_factor=4, chosen_experts=3))]
 
 

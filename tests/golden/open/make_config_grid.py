@@ -544,6 +544,40 @@ def mixtral():
     return f
 
 
+def gemma2():
+    f = Family("gemma2", "gemma2", {**LLAMA, "num_hidden_layers": 4, "head_dim": 6, "sliding_window": 4, "query_pre_attn_scalar": 1})
+    s, a = "sliding_attention", "full_attention"
+    patterns = {"types missing": {}, "types null": dict(layer_types=None), "all full": dict(layer_types=[a] * 4), "all with a window": dict(layer_types=[s] * 4),
+                "every 4th": dict(layer_types=[s] * 3 + [a])}
+    for name, changes in product(rope=ropes(), pattern=patterns):
+        f.same(name, *changes)
+    for name, change in {"1 kv": dict(num_key_value_heads=1), "4 kv": dict(num_key_value_heads=4), "head 10": dict(head_dim=10), "untied": dict(tie_word_embeddings=False),
+                         "tied": dict(tie_word_embeddings=True), "epsilon": dict(rms_norm_eps=0.01), "scalar 7": dict(query_pre_attn_scalar=7),
+                         "scalar missing": dict(query_pre_attn_scalar=DELETED)}.items():
+        f.same(name, change)
+    f.same("head missing", dict(head_dim=DELETED, num_hidden_layers=1, num_attention_heads=1, num_key_value_heads=1))
+    f.same("heads missing", dict(num_attention_heads=DELETED, num_key_value_heads=DELETED, head_dim=2))
+    f.same("what Gemma 2's files have", dict(attention_bias=False, attention_dropout=0.0, attn_logit_softcapping=50.0, cache_implementation="hybrid",
+           final_logit_softcapping=30.0, hidden_act="gelu_pytorch_tanh", hidden_activation="gelu_pytorch_tanh", rms_norm_eps=1e-06, rope_theta=10000.0,
+           sliding_window=4, sliding_window_size=4, use_cache=True))
+    long = dict(max_position_embeddings=LONG, num_hidden_layers=1)
+    f.same("default window", long, dict(sliding_window=DELETED), count=LONG)
+    f.same("no window, long", long, dict(layer_types=[a]), count=LONG)
+    common(f, "num_hidden_layers")
+    refused_ropes(f)
+    f.refused("window null", "sliding_window", dict(sliding_window=None))
+    f.refused("window 0", "sliding_window", dict(sliding_window=0))
+    f.refused("window sizes differ", "sliding_window_size", dict(sliding_window_size=8))
+    f.refused("too few types", "layer_types", dict(layer_types=[a] * 2))
+    f.refused("types of no pattern", "layer_types", dict(layer_types=[a, s] * 2))
+    for key, value in dict(final_logit_softcapping=20.0, attn_logit_softcapping=30.0, use_bidirectional_attention=True, attention_bias=True, hidden_activation="silu",
+                           hidden_act="gelu", query_pre_attn_scalar=0, num_key_value_heads=None, sliding_window_pattern=3, rope_local_base_freq=10.0).items():
+        f.refused(f"{key} {value}", key, {key: value})
+    f.refused("scores without a cap", "attn_logit_softcapping", dict(attn_logit_softcapping=None))
+    f.refused("logits without a cap", "final_logit_softcapping", dict(final_logit_softcapping=None))
+    return f
+
+
 def granite():
     f = Family("granite", "granite", {**LLAMA, "attention_multiplier": 0.3})
     ropes_here = {**ropes(), "llama3": dict(rope_parameters=dict(rope_type="llama3", rope_theta=50.0, factor=8.0, low_freq_factor=1.0,
@@ -678,7 +712,7 @@ def falcon():
 
 def main():
     made = {"gpt2": gpt2, "opt": opt, "gpt_neox": gpt_neox, "llama": llama, "llama3": llama3, "mistral": mistral,
-            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "mixtral": mixtral, "granite": granite, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2, "falcon": falcon}
+            "qwen2": lambda: qwen("qwen2"), "qwen3": lambda: qwen("qwen3"), "gemma3": gemma3, "gpt_oss": gpt_oss, "mixtral": mixtral, "gemma2": gemma2, "granite": granite, "phi3": phi3, "smollm3": smollm3, "olmo2": olmo2, "falcon": falcon}
     for name in sys.argv[1:] or made:
         made[name]().write()
 

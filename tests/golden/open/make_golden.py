@@ -34,6 +34,7 @@ gemma3 = dict({**small, "num_hidden_layers": 3}, head_dim=12, sliding_window=5,
               layer_types=["sliding_attention", "sliding_attention", "full_attention"],
               rope_parameters=dict(full_attention=dict(rope_type="default", rope_theta=1000.0),
                                    sliding_attention=dict(rope_type="default", rope_theta=10.0)))
+gemma2 = dict({**small, "num_hidden_layers": 3, "initializer_range": 0.6}, head_dim=12, sliding_window=5)
 falcon = dict(num_hidden_layers=2, num_attention_heads=4, hidden_size=32, vocab_size=40, max_position_embeddings=32, initializer_range=0.3,
               bos_token_id=0, eos_token_id=0)
 CONFIGS = {
@@ -65,12 +66,14 @@ CONFIGS = {
     "falcon": tf.FalconConfig(**falcon, new_decoder_architecture=True, num_kv_heads=2),
     "falcon_1_norm": tf.FalconConfig(**falcon, multi_query=True),
     "mixtral": tf.MixtralConfig(**small, num_local_experts=4, num_experts_per_tok=2),
+    "gemma2": tf.Gemma2Config(**gemma2, query_pre_attn_scalar=1),  # scores far above the cap
+    "gemma2_gguf": tf.Gemma2Config(**gemma2, query_pre_attn_scalar=12),  # GGUF has no other than head_dim
     # In GGUF a tensor for each expert, as in files made before April 2024.
     "mixtral_older": tf.MixtralConfig(**small, num_local_experts=3, num_experts_per_tok=2, sliding_window=5, head_dim=10),
 }
 GGUF = {"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "llama3": "llama", "mistral": "llama", "qwen2": "qwen2",
         "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite", "phi3": "phi3", "smollm3": "smollm3", "olmo2": "olmo2", "falcon": "falcon", "falcon_1_norm": "falcon",
-        "mixtral": "llama", "mixtral_older": "llama"}
+        "gemma2_gguf": "gemma2", "mixtral": "llama", "mixtral_older": "llama"}
 PERMUTED = ("llama", "granite", "smollm3")
 MXFP4 = gguf.GGMLQuantizationType.MXFP4
 
@@ -120,6 +123,9 @@ def write_gguf(name, config, model, state):
             writer.add_residual_scale(config.residual_multiplier)
             writer.add_logit_scale(config.logits_scaling)
             writer.add_rope_scaling_finetuned(True)
+        if arch == "gemma2":
+            writer.add_attn_logit_softcapping(config.attn_logit_softcapping)
+            writer.add_final_logit_softcapping(config.final_logit_softcapping)
         if name.startswith("mixtral"):
             writer.add_expert_count(config.num_local_experts)
             writer.add_expert_used_count(config.num_experts_per_tok)
@@ -150,7 +156,7 @@ def write_gguf(name, config, model, state):
             tensor = permuted(tensor, heads)
         if arch in PERMUTED and key.endswith("k_proj.weight"):
             tensor = permuted(tensor, config.num_key_value_heads)
-        if arch == "gemma3" and key.endswith("norm.weight"):
+        if arch in ("gemma2", "gemma3") and key.endswith("norm.weight"):
             tensor = 1 + tensor
         if "query_key_value" in key and arch == "falcon":
             groups = tensor.reshape(kv_heads, heads // kv_heads + 2, -1, width)

@@ -1,4 +1,4 @@
-"""The eighteen attention operations in float64, forward and backward, from their formulas (attention_op.h), and the same
+"""The nineteen attention operations in float64, forward and backward, from their formulas (attention_op.h), and the same
 as a naive program in BF16 computes them. With NumPy arrays or PyTorch tensors: `xp` is the module.
 
 Independent of the engine: nothing here is derived from its code, and self_check() compares the gradients with
@@ -92,6 +92,8 @@ OPERATIONS = {
     "PNormSigmoid": Operation(_sigmoid, _dsigmoid, r=lambda xp, x: _sigmoid(xp, x)**2,
                               dr=lambda xp, x: 2 * _sigmoid(xp, x) * _dsigmoid(xp, x),
                               z=lambda xp, S, n: xp.sqrt(S + EPSILON), dz=lambda xp, S: 0.5 / xp.sqrt(S + EPSILON)),
+    "SoftCappedSoftmax": Operation(lambda xp, x: xp.exp(50 * xp.tanh(x / 50)),
+                                   lambda xp, x: xp.exp(50 * xp.tanh(x / 50)) * (1 - xp.tanh(x / 50)**2), z=_sum, dz=_unit),
     "Sigmoid": Operation(_sigmoid, _dsigmoid),
     "SigmoidNorm": Operation(_sigmoid, _dsigmoid, z=_sum_epsilon, dz=_unit),
     "SigmoidLogN": Operation(_sigmoid, _dsigmoid, minus_log_count=True),

@@ -22,6 +22,7 @@
 //   LinearNorm      x                g             S + 1e-8          0                   Katharopoulos et al. 2020
 //   LinearMaxAbs    x                g             max(|S|, 1)       0                   Sun et al. 2023
 //   Softpick        max(e^x - u, 0)  |e^x - u|     S + 1e-8 u        max(0, row maximum)  Zuhri et al. 2025
+//   SoftCappedSoftmax  e^(c tanh(x/c))  g       S                 0                   Gemma Team 2024
 //   Sparsemax       max(x, 0)        g'            1                 threshold            Martins and Astudillo 2016
 //   Entmax15        (max(x, 0) / 2)^2  g'          1                 threshold            Peters et al. 2019
 //
@@ -144,6 +145,36 @@ struct ClippedSoftmax : Exponential {
   SINK_HD R dpost(R w) const {
     R y = R(stretch) * w + R(gamma);
     return (y >= R(0)) & (y <= R(1)) ? R(stretch) : R(0);
+  }
+};
+
+// Softmax of scores that stay between -cap and cap. No row maximum is subtracted, since e^50 and e^-50 are far from the
+// limits of float.
+// e^t / sum e^t with t = cap tanh(s / cap)
+struct SoftCappedSoftmax : AttentionOpDefaults {
+  static constexpr const char* name = "SoftCappedSoftmax";
+  static constexpr Normalizer normalizer = Normalizer::sum;
+  static constexpr bool has_proxy_divisor = true;
+  Constant cap, inverse_cap;
+
+  SoftCappedSoftmax(double cap = 50) : cap(cap), inverse_cap(1 / cap) {}
+  template <class R>
+  SINK_HD R g(R x) const {
+    return exp_fast(R(cap) * tanh_fast(R(inverse_cap) * x));
+  }
+  template <class R>
+  SINK_HD R dg(R x) const {
+    R t = tanh_fast(R(inverse_cap) * x);
+    return exp_fast(R(cap) * t) * (R(1) - t * t);
+  }
+  SINK_HD static auto z(auto S) { return S; }
+  template <class R>
+  SINK_HD static R dz(R) {
+    return R(1);
+  }
+  template <class R>
+  SINK_HD static R proxy_divisor(R, R) {
+    return R(1);
   }
 };
 
