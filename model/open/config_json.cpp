@@ -107,6 +107,15 @@ std::vector<std::int64_t> ConfigJson::integers(const char* key) const {
   return integers;
 }
 
+std::vector<double> ConfigJson::reals(const char* key) const {
+  std::vector<double> reals;
+  for (const nlohmann::json& one : at(key, "a list", &nlohmann::json::is_array)) {
+    if (!one.is_number()) refuse(must_be(key, "a list of values", one));
+    reals.push_back(one.get<double>());
+  }
+  return reals;
+}
+
 std::vector<std::string> ConfigJson::keys() const {
   std::vector<std::string> keys;
   for (const auto& [key, value] : json_.items()) keys.push_back(key);

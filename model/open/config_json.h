@@ -30,6 +30,7 @@ class ConfigJson {
   ConfigJson object(const char* key) const;
   std::vector<std::string> texts(const char* key) const;
   std::vector<std::int64_t> integers(const char* key) const;
+  std::vector<double> reals(const char* key) const;
 
   std::vector<std::string> keys() const;
   bool operator==(const ConfigJson& other) const { return json_ == other.json_; }

@@ -17,6 +17,7 @@
 namespace sink {
 namespace {
 
+constexpr const char *kShortFactors = "rope_factors_short.weight", *kLongFactors = "rope_factors_long.weight";
 constexpr std::int64_t kGemmaGlobalEvery = 6;    // if the file has no value
 constexpr std::int64_t kGemma2Window = 4096;     // if the file has no value
 constexpr std::int64_t kSmollm3NoRopeEvery = 4;  // for which GGUF has no key
@@ -83,13 +84,14 @@ std::string family_of(const GgufKeys& keys) {
 
 std::vector<std::string_view> own_keys(const std::string& architecture) {
   if (architecture == "granite") return {"attention.scale", "embedding_scale", "residual_scale", "logit_scale"};
+  if (architecture == "phi3") return {"rope.scaling.attn_factor"};
   if (architecture == "gemma2") return {"attn_logit_softcapping", "final_logit_softcapping"};
   return {};
 }
 
 void require_known(const GgufKeys& keys, const WeightFile& file) {
-  if (file.find("rope_factors_long.weight"))
-    keys.refuse("rotary positions of type `longrope` (`rope_factors_long.weight`) are not computed here");
+  if (file.find(kLongFactors) && keys.architecture() != "phi3")
+    keys.refuse("rotary positions of type `longrope` (`" + std::string(kLongFactors) + "`) are only computed for phi3");
   keys.expect_only({"block_count", "context_length", "embedding_length", "feed_forward_length", "vocab_size",
                     "attention.head_count", "attention.head_count_kv", "attention.key_length", "attention.value_length",
                     "attention.layer_norm_epsilon", "attention.layer_norm_rms_epsilon", "attention.sliding_window",
@@ -113,7 +115,7 @@ void take_rotations(const GgufKeys& keys, Sizes& sizes) {
   sizes.rotary_base = keys.real("rope.freq_base", 10000);
   const std::string scaling = keys.text("rope.scaling.type", "none");
   const std::string computed = keys.architecture() == "gpt-oss" ? "yarn" : "linear";
-  if (scaling == "none") return;
+  if (scaling == "none" || (scaling == "longrope" && keys.architecture() == "phi3")) return;
   if (scaling != computed)
     keys.refuse("rotary positions of scaling `" + printable(scaling) + "` are not computed here; " + computed + " is");
   sizes.rotary_factor = keys.real("rope.scaling.factor", 1);
@@ -214,22 +216,40 @@ void take_gemma2(const GgufKeys& keys, OpenConfig& config) {
   if (sizes.layers == 46) sizes.attention_scale = scale_of_whole_width(sizes);
 }
 
+// Of the frequencies of `width` elements of a head.
+std::vector<double> divisors_in(const GgufKeys& keys, const StoredTensor& divisors_E, std::int64_t width) {
+  if (divisors_E.type != StoredType::F32 || divisors_E.shape.rank() != 1 || 2 * divisors_E.shape[0] != width)
+    keys.refuse("`" + divisors_E.name + "` must be F32, a number for every two of a head's " + std::to_string(width) +
+                ", got " + layout_of(divisors_E.type).name + " " + divisors_E.shape.str());
+  std::vector<float> numbers(static_cast<std::size_t>(divisors_E.shape[0]));
+  std::memcpy(numbers.data(), divisors_E.data, divisors_E.bytes);
+  return {numbers.begin(), numbers.end()};
+}
+
 // Finds the scaling of LLaMA 3.1 and later from the divisors of frequencies, which the file stores instead.
 void take_divisors(const GgufKeys& keys, const StoredTensor& divisors_E, OpenConfig& config) {
   Sizes& sizes = config.sizes;
-  if (divisors_E.type != StoredType::F32 || divisors_E.shape.rank() != 1 ||
-      2 * divisors_E.shape[0] != sizes.width_of_head())
-    keys.refuse("`rope_freqs.weight` must be F32, a number for every two of a head's " +
-                std::to_string(sizes.width_of_head()) + ", got " + layout_of(divisors_E.type).name + " " +
-                divisors_E.shape.str());
-  std::vector<float> numbers(static_cast<std::size_t>(divisors_E.shape[0]));
-  std::memcpy(numbers.data(), divisors_E.data, divisors_E.bytes);
-  const std::optional<Llama3RopeScaling> scaling = llama3_rope_scaling({numbers.begin(), numbers.end()}, sizes);
+  const std::optional<Llama3RopeScaling> scaling =
+      llama3_rope_scaling(divisors_in(keys, divisors_E, sizes.width_of_head()), sizes);
   if (!scaling || sizes.rotary_factor > 0)
     keys.refuse("`rope_freqs.weight` has other divisors of rotations than LLaMA 3's, which are not computed here");
   config.family = "llama3";
   sizes.rotary_factor = scaling->factor;
   sizes.rotary_context = scaling->first_context;
+}
+
+// As in transformers, a text is long if it has more tokens than the original context. (llama.cpp takes the factors of
+// long texts for all texts if the context that it is given is longer.)
+void take_long_rope(const GgufKeys& keys, const WeightFile& file, std::int64_t turning, Sizes& sizes) {
+  if (!file.find(kShortFactors) && !file.find(kLongFactors)) {
+    if (keys.real("rope.scaling.attn_factor", 1) != 1)
+      keys.refuse("`phi3.rope.scaling.attn_factor` is only computed with the factors of longrope");
+    return;
+  }
+  if (sizes.rotary_factor > 0) keys.refuse("`phi3.rope.scaling.type` must be none or longrope with longrope's factors");
+  sizes.long_rope = {divisors_in(keys, file.tensor(kShortFactors), turning),
+                     divisors_in(keys, file.tensor(kLongFactors), turning), keys.real("rope.scaling.attn_factor", 1)};
+  sizes.rotary_context = keys.integer("rope.scaling.original_context_length", keys.integer("context_length"));
 }
 
 }  // namespace
@@ -268,7 +288,10 @@ OpenConfig read_gguf_config(const WeightFile& file) {
   if (config.family == "gpt_neox" && !keys.flag("use_parallel_residual", true))
     keys.refuse("GPT-NeoX without a parallel residual is not known here");
   if (some_turn) sizes.rotary_part = static_cast<double>(turning) / static_cast<double>(sizes.width_of_head());
-  if (keys.architecture() == "phi3") config.names = TensorNames::gguf_phi3;
+  if (keys.architecture() == "phi3") {
+    config.names = TensorNames::gguf_phi3;
+    take_long_rope(keys, file, turning, sizes);
+  }
   if (config.family == "llama" && keys.integer("expert_count", 0) != 0) {
     config.family = "mixtral";
     take_experts(keys, sizes);

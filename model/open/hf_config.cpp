@@ -193,8 +193,12 @@ OpenConfig phi3_config(const ConfigJson& json) {
   OpenConfig config = llama_config(json, "llama");
   config.names = TensorNames::hf_phi3;
   take_window(json, config.sizes);
-  const Rope rope =
-      rope_of(rope_object(json), {"", json.real("rope_theta"), 0, 0, json.real("partial_rotary_factor")}, {"default"});
+  const std::int64_t first_context = json.integer("original_max_position_embeddings");
+  const double factor =
+      static_cast<double>(json.integer("max_position_embeddings")) / static_cast<double>(first_context);
+  const Rope rope = rope_of(rope_object(json),
+                            {"", json.real("rope_theta"), factor, first_context, json.real("partial_rotary_factor")},
+                            {"default", "longrope"});
   take_rope(rope, config);
   take_rotary_part(json, rope, config.sizes);
   return config;

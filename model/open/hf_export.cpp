@@ -24,6 +24,8 @@ OpenConfig config_of(const Ablation& ablation, const Sizes& sizes) {
     throw Error("export: Hugging Face's transformers has no model of the policies of `" + ablation.name + "` (" +
                     ablation.policies + "); it has those of " + family_names(),
                 Exit::usage);
+  if (!sizes.long_rope.short_E.empty())
+    throw Error("export: the factors of LongRoPE are not written; use the file of the model itself", Exit::usage);
   OpenConfig config{.family = family, .sizes = sizes_of_family(family, sizes), .names = TensorNames::hf_llama};
   // The only LLaMA of transformers in which a part of a head rotates.
   const Sizes& s = config.sizes;

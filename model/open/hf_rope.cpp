@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "engine/io/str_format.h"
 #include "model/open/hf_config_keys.h"
 
 namespace sink {
@@ -16,6 +17,28 @@ ConfigJson rope_object(const ConfigJson& json) {
   return json.object(older ? "rope_scaling" : "rope_parameters");
 }
 
+namespace {
+
+std::vector<double> divisors(const ConfigJson& keys, const char* key) {
+  const std::vector<double> read = keys.reals(key);
+  if (read.empty()) keys.refuse("`" + std::string(key) + "` must have a number for each pair that rotates, got none");
+  for (double x : read)
+    if (!(x > 0)) keys.refuse("`" + std::string(key) + "` must have values above 0, got " + str_format("%g", x));
+  return read;
+}
+
+// The class reads the first context from config.json itself.
+void take_longrope(const ConfigJson& keys, const Rope& otherwise, Rope& rope) {
+  rope.first_context = otherwise.first_context;
+  keys.expect("original_max_position_embeddings", {rope.first_context});
+  const double factor = keys.real("factor", otherwise.factor), first = static_cast<double>(rope.first_context);
+  const double length = factor > 1 ? std::sqrt(1 + std::log(factor) / std::log(first)) : 1;
+  rope.long_rope = {divisors(keys, "short_factor"), divisors(keys, "long_factor"),
+                    keys.real("attention_factor", length)};
+}
+
+}  // namespace
+
 Rope rope_of(const ConfigJson& rope, const Rope& otherwise, std::initializer_list<std::string> types) {
   const std::string type = rope.text("rope_type", rope.text("type", "default"));
   if (std::ranges::find(types, type) == types.end()) {
@@ -26,6 +49,10 @@ Rope rope_of(const ConfigJson& rope, const Rope& otherwise, std::initializer_lis
   if (rope.has("rope_type")) keys.expect("type", {type});
   Rope read{type, keys.real("rope_theta", otherwise.base), 0, 0, keys.real("partial_rotary_factor", otherwise.part)};
   if (type == "default") return read;
+  if (type == "longrope") {
+    take_longrope(keys, otherwise, read);
+    return read;
+  }
   read.factor = keys.real("factor");
   if (!(read.factor >= 1)) rope.refuse("`factor` must be at least 1, got " + std::to_string(read.factor));
   if (type != "linear") read.first_context = keys.integer("original_max_position_embeddings", otherwise.first_context);
@@ -36,6 +63,7 @@ void take_rope(const Rope& rope, OpenConfig& config) {
   config.sizes.rotary_base = rope.base;
   config.sizes.rotary_factor = rope.factor;
   config.sizes.rotary_context = rope.first_context;
+  config.sizes.long_rope = rope.long_rope;
 }
 
 void take_rotary_part(const ConfigJson& json, const Rope& rope, Sizes& sizes) {

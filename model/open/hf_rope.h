@@ -15,13 +15,15 @@ struct Rope {
   double base, factor;  // factor 0: the type has none
   std::int64_t first_context;
   double part;  // fraction of a head that rotates
+  LongRope long_rope = {};
 };
 
 // Whether the key is there and is no empty object.
 bool has_object(const ConfigJson& json, const char* key);
 // `rope_parameters` or `rope_scaling`, whichever exists; an empty object if neither does. Refuses two that differ.
 ConfigJson rope_object(const ConfigJson& json);
-// `otherwise`: base, part and first context for missing keys. Refuses types that are not in `types`.
+// `otherwise`: base, part and first context for missing keys; of longrope also the factor. Refuses types that are not
+// in `types`.
 Rope rope_of(const ConfigJson& rope, const Rope& otherwise, std::initializer_list<std::string> types);
 
 void take_rope(const Rope& rope, OpenConfig& config);

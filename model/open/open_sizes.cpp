@@ -29,6 +29,21 @@ void check_open_sizes(const std::string& path, const OpenConfig& config) {
   if (config.family == "gemma3" && sizes.window > 0) require_within("rotary-local-base", 1, 1e12);
   if (sizes.rotary_factor != 0) require_within("rotary-factor", 1, 1e6);
   if (sizes.attention_scale != 0) require_within("attention-scale", 1e-4, 1e4);
+  const auto pairs =
+      static_cast<std::size_t>(std::llround((sizes.rotary_part > 0 ? sizes.rotary_part : 1) *
+                                            static_cast<double>(sizes.heads > 0 ? sizes.width_of_head() : 0) / 2));
+  for (const auto* divisors : {&sizes.long_rope.short_E, &sizes.long_rope.long_E}) {
+    if (sizes.long_rope.short_E.empty() && sizes.long_rope.long_E.empty()) continue;
+    if (divisors->size() != pairs)
+      refuse("LongRoPE must have a factor for each of " + std::to_string(pairs) + " pairs of a head that rotate, got " +
+             std::to_string(divisors->size()));
+    for (double x : *divisors)
+      if (!(x >= 1e-6 && x <= 1e6))
+        refuse("the factors of LongRoPE must be from 1e-6 to 1e6, got " + str_format("%g", x));
+  }
+  if (!(sizes.long_rope.length >= 1e-3 && sizes.long_rope.length <= 1e3))
+    refuse("the attention factor of LongRoPE must be from 0.001 to 1000, got " +
+           str_format("%g", sizes.long_rope.length));
   for (auto [what, scale] : {std::pair{"token embeddings", config.embedding_scale},
                              {"outputs of sublayers", config.residual_scale},
                              {"logits", config.logit_scale}})

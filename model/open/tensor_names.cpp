@@ -141,6 +141,8 @@ std::vector<TensorPlace> places_of(const OpenConfig& config, const std::string& 
 
 bool is_no_weight(const OpenConfig& config, const std::string& tensor) {
   if (tensor == "rope_freqs.weight") return config.names == TensorNames::gguf && config.family == "llama3";
+  if (tensor == "rope_factors_short.weight" || tensor == "rope_factors_long.weight")
+    return config.names == TensorNames::gguf_phi3;
   for (const char* end : {".attn.bias", ".attn.masked_bias", ".attention.bias", ".attention.masked_bias", "inv_freq",
                           "freq_cis_real", "freq_cis_imag"})
     if (tensor.ends_with(end)) return true;

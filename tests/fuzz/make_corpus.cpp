@@ -412,6 +412,10 @@ void weights() {
   put("open_config", "phi3",
       R"({"model_type":"phi3","hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"intermediate_size":40,)"
       R"("max_position_embeddings":32,"vocab_size":40,"sliding_window":5,"partial_rotary_factor":0.75,"auto_map":{}})");
+  put("open_config", "longrope",
+      R"({"model_type":"phi3","hidden_size":32,"num_hidden_layers":2,"num_attention_heads":4,"intermediate_size":40,)"
+      R"("max_position_embeddings":32,"vocab_size":40,"original_max_position_embeddings":16,"rope_scaling":)"
+      R"({"type":"longrope","short_factor":[1,1.5,2,2],"long_factor":[1,2,4,8.5]}})");
   put("open_config", "smollm3",
       R"({"model_type":"smollm3","hidden_size":32,"num_hidden_layers":4,"num_attention_heads":4,"intermediate_size":40,)"
       R"("max_position_embeddings":32,"vocab_size":40,"no_rope_layers":[1,0,1,0],"use_sliding_window":true,)"

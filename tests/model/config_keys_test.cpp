@@ -57,7 +57,7 @@ TEST_CASE("config keys: every line of the page is a key of its table") {
     keys += table.keys.size();
     own += table.and_common;
   }
-  CHECK(config_tables().size() == 23);
+  CHECK(config_tables().size() == 24);
   CHECK(own == 17);  // the families
   CHECK(keys == lines);
   CHECK(keys > 300);

@@ -29,7 +29,8 @@ inline constexpr const char* kFamilies[][2] = {
     {"qwen2", "qwen2"},     {"qwen3", "qwen3"},           {"gemma3", "gemma3"}, {"gemma3_gguf", "gemma3"},
     {"gpt_oss", "gpt_oss"}, {"gpt_oss_gguf", "gpt_oss"},  {"granite", "llama"}, {"phi3", "llama"},
     {"smollm3", "llama"},   {"olmo2", "olmo2"},           {"falcon", "falcon"}, {"falcon_1_norm", "falcon"},
-    {"mixtral", "mixtral"}, {"mixtral_older", "mixtral"}, {"gemma2", "gemma2"}, {"gemma2_gguf", "gemma2"}};
+    {"mixtral", "mixtral"}, {"mixtral_older", "mixtral"}, {"gemma2", "gemma2"}, {"gemma2_gguf", "gemma2"},
+    {"longrope", "llama"},  {"longrope_short", "llama"}};
 
 // An ablation of this build that runs the family's models; null: it has none.
 inline const Ablation* program_of(const std::string& family) {

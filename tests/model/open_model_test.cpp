@@ -12,6 +12,8 @@
 #include "engine/io/file.h"
 #include "engine/io/weights/safetensors_writer.h"
 #include "engine/io/weights/weight_file.h"
+#include "model/key_value_cache.h"
+#include "model/model_checkpoint.h"
 #include "tests/model/open_golden.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/files.h"
@@ -213,16 +215,59 @@ TEST_CASE(
   refused(llama, {"`qwenxxx`", "granite"});
 }
 
-TEST_CASE("open models: a GGUF file of Phi-3: without a window where it says 0, refused with longrope") {
+TEST_CASE("open models: a GGUF file of Phi-3: without a window where it says 0, with both lists of longrope or none") {
   const TemporaryFolder folder;
   const std::string path = folder.path + "/phi3.gguf";
-  std::string bytes = read_file("test", kModels + "phi3.gguf");
+  const std::string bytes = read_file("test", kModels + "phi3.gguf");
   CHECK(open_model(kModels + "phi3.gguf").config.sizes.window == 5);
   write_file_atomically(path, with_gguf_value(bytes, "phi3.attention.sliding_window", 0));
   CHECK(open_model(path).config.sizes.window == 0);
-  const std::string name = "blk.0.attn_output.weight", factors = "rope_factors_long.weight";
-  write_file_atomically(path, bytes.replace(bytes.find(name), name.size(), factors));
-  check_refused([&] { open_model(path); }, {"longrope", factors}, Exit::corrupt_checkpoint);
+  auto refused = [&](const std::string& changed, std::initializer_list<std::string> parts) {
+    write_file_atomically(path, changed);
+    check_refused([&] { open_model(path); }, parts, Exit::corrupt_checkpoint);
+  };
+  auto renamed = [](std::string text, const std::string& from, const std::string& to) {
+    return text.replace(text.find(from), from.size(), to);
+  };
+  const std::string sound = read_file("test", kModels + "longrope.gguf"), factor = "phi3.rope.scaling.attn_factor";
+  const Sizes sizes = open_model(kModels + "longrope.gguf").config.sizes;
+  CHECK(sizes.long_rope.short_E == std::vector<double>{1, 1.25, 1.5});
+  CHECK(sizes.long_rope.long_E == std::vector<double>{1.5, 2.5, 9});
+  CHECK(sizes.long_rope.length == doctest::Approx(std::sqrt(1 + std::log(2.0) / std::log(16.0))).epsilon(1e-7));
+  CHECK(sizes.rotary_context == 16);
+  refused(renamed(sound, "rope_factors_short", "rope_factors_shirt"), {"rope_factors_short.weight"});
+  refused(renamed(renamed(sound, "rope_factors_short", "rope_factors_shirt"), "rope_factors_long", "rope_factors_lung"),
+          {factor, "longrope"});
+  refused(with_gguf_value(sound, factor, 0.0f), {"attention factor"});
+  refused(with_gguf_value(sound, "phi3.rope.dimension_count", 4), {"rope_factors_short.weight", "every two", "4"});
+  std::string other = sound;
+  for (std::size_t at = 0; (at = other.find("phi3", at)) != std::string::npos;) other.replace(at, 4, "gpt2", 4);
+  refused(other, {"rope_factors_long.weight", "only computed for phi3"});
+}
+
+TEST_CASE("open models: with LongRoPE a text that becomes long is refused, and one that is long goes on") {
+  const Ablation* program = program_of("llama");
+  if (!program) return;
+  const Golden golden("longrope");
+  const auto model = open_model(kModels + "longrope").load(*program, DType::F64);
+  const std::int64_t T = golden.tokens_BT.dim(1), V = golden.logits_BTV.dim(2), short_text = 16;
+  auto tokens = [&](std::int64_t first, std::int64_t count) { return golden.tokens_BT.slice(first, {1, count}); };
+  KeyValueCache at_once(T), in_parts(T);
+  model->logits(tokens(0, short_text + 1), {.cache = &at_once});
+  for (std::int64_t t = short_text + 1; t < T; ++t) {
+    const Tensor logits = model->logits(tokens(t, 1), {.cache = &at_once});
+    CHECK(relative_difference(logits, golden.logits_BTV.slice(t * V, {1, 1, V})) < 1e-5);
+  }
+  model->logits(tokens(0, short_text), {.cache = &in_parts});
+  check_refused([&] { model->logits(tokens(short_text, 1), {.cache = &in_parts}); },
+                {"LongRoPE", "more than 16 tokens", "the first 16 were read before"}, Exit::bad_input);
+  DocumentPlaces documents;
+  documents.positions_BT = Tensor::table<std::int32_t>(1, T, [](std::int64_t, std::int64_t t) { return t % 8; });
+  check_refused([&] { model->logits(tokens(0, T), {.documents = documents}); }, {"--reset-positions", "at most 16"},
+                Exit::bad_input);
+  Checkpoint checkpoint;
+  check_refused([&] { store_model(*program, *model, checkpoint); }, {"no place for the factors of LongRoPE"},
+                Exit::usage);
 }
 
 TEST_CASE("open models: a GGUF file with keys of another architecture, of OLMo 3 or of experts is refused by name") {

@@ -107,7 +107,8 @@ def in_transformer_lens(exported, tokens):
 
 def main():
     build = pathlib.Path(sys.argv[1])
-    cases = [(path.name, FAMILIES.get(path.name, path.name), {}) for path in sorted(MODELS.iterdir()) if path.is_dir()]
+    cases = [(path.name, FAMILIES.get(path.name, path.name), {}) for path in sorted(MODELS.iterdir())
+             if path.is_dir() and not path.name.startswith("longrope")]  # which is not exported
     worst = 0
     for seed, (model, family, sizes) in enumerate(cases + MORE):
         program = build / f"eval_{family}"

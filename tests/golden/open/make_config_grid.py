@@ -621,8 +621,35 @@ def phi3():
     f.same("what Phi-3-mini-4k's files have", dict(auto_map=theirs, attention_bias=False, attention_dropout=0.0, embd_pdrop=0.0, resid_pdrop=0.0,
            original_max_position_embeddings=4096, rope_scaling=None, rope_theta=10000.0, sliding_window=2047, tie_word_embeddings=False))
     common(f, "num_hidden_layers")
-    for rope in ("longrope", "su", "yarn", "linear", "llama3", "dynamic"):
-        f.refused(f"rope {rope}", rope, dict(rope_scaling=dict(type=rope, factor=2.0, short_factor=[1.0, 1.0], long_factor=[1.0, 1.0])))
+    factors = dict(short_factor=[1.0, 1.5], long_factor=[2, 6.25])
+    old = lambda **scaling: dict(rope_theta=50.0, rope_scaling={**dict(type="longrope", **factors), **scaling})
+    ropes_long = {"old": old(), "rope_type": dict(rope_parameters=dict(rope_type="longrope", rope_theta=50.0, **factors)),
+                  "factor 3": old(factor=3.0), "factor 1": old(factor=1), "attention factor": old(attention_factor=1.3), "both": old(factor=2.0, attention_factor=0.7),
+                  "nulls": old(factor=None, attention_factor=None), "theta missing": dict(rope_scaling=old()["rope_scaling"])}
+    contexts = {f"original {n}": dict(original_max_position_embeddings=n) for n in (5, 11, 12, 20)}
+    for name, changes in product(rope=ropes_long, context=contexts):
+        f.same("longrope " + name, *changes)
+    for name, change in {"window": dict(sliding_window=4), "original missing": {}, "2 kv": dict(num_key_value_heads=1)}.items():
+        f.same("longrope " + name, old(), change)
+    for n in (8, 20):
+        part = dict(partial_rotary_factor=0.5, original_max_position_embeddings=n)
+        f.same(f"longrope part, original {n}", old(short_factor=[1.5], long_factor=[4.0]), part)
+        f.same(f"what Phi-4-mini has, original {n}", dict(hidden_size=32, partial_rotary_factor=0.75, original_max_position_embeddings=n, sliding_window=262144,
+               tie_word_embeddings=True, max_position_embeddings=131072), old(short_factor=[1, 1.0, 1.0], long_factor=[1, 1.118320672, 32.3]))
+    f.refused("longrope of another original", "original_max_position_embeddings", old(original_max_position_embeddings=8))
+    f.refused("longrope of original 0", "original_max_position_embeddings", old(), dict(original_max_position_embeddings=0))
+    f.refused("longrope of original 1", "attention factor", old(), dict(original_max_position_embeddings=1))
+    f.refused("longrope of too few factors", "2 pairs", old(short_factor=[1.0]))
+    f.refused("longrope of too many factors", "2 pairs", old(long_factor=[1.0, 1.0, 1.0]))
+    f.refused("longrope of no factors", "short_factor", old(short_factor=[], long_factor=[]))
+    f.refused("longrope without factors", "long_factor", dict(rope_scaling=dict(type="longrope", short_factor=[1.0, 1.0])))
+    f.refused("longrope factor 0", "short_factor", old(short_factor=[0.0, 1.0]))
+    f.refused("longrope factor of text", "short_factor", old(short_factor=["1", 1.0]))
+    f.refused("longrope factor 1e9", "1e+09", old(long_factor=[1e9, 1.0]))
+    f.refused("longrope attention factor 0", "attention factor", old(attention_factor=0))
+    f.refused("longrope and a key of yarn", "beta_fast", old(beta_fast=32.0))
+    for rope in ("su", "yarn", "linear", "llama3", "dynamic"):
+        f.refused(f"rope {rope}", rope, dict(rope_scaling=dict(type=rope, factor=2.0, **factors)))
     f.refused("rope of two parts", "rope_scaling", {**new(partial_rotary_factor=0.5), "rope_scaling": dict(rope_type="default", rope_theta=5.0)})
     f.refused("a part of no element", "rotary_part", dict(partial_rotary_factor=0.1))
     f.refused("an odd part", "even width", dict(partial_rotary_factor=0.75))

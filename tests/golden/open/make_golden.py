@@ -35,6 +35,7 @@ gemma3 = dict({**small, "num_hidden_layers": 3}, head_dim=12, sliding_window=5,
               rope_parameters=dict(full_attention=dict(rope_type="default", rope_theta=1000.0),
                                    sliding_attention=dict(rope_type="default", rope_theta=10.0)))
 gemma2 = dict({**small, "num_hidden_layers": 3, "initializer_range": 0.6}, head_dim=12, sliding_window=5)
+longrope = dict(rope_type="longrope", rope_theta=300.0, partial_rotary_factor=0.75, short_factor=[1.0, 1.25, 1.5], long_factor=[1.5, 2.5, 9.0])
 falcon = dict(num_hidden_layers=2, num_attention_heads=4, hidden_size=32, vocab_size=40, max_position_embeddings=32, initializer_range=0.3,
               bos_token_id=0, eos_token_id=0)
 CONFIGS = {
@@ -61,6 +62,8 @@ CONFIGS = {
     "granite": tf.GraniteConfig(**small, attention_multiplier=0.25, embedding_multiplier=3.0, residual_multiplier=0.4, logits_scaling=5.0),
     "phi3": tf.Phi3Config(**small, sliding_window=5, pad_token_id=0,
                           rope_parameters=dict(rope_type="default", rope_theta=300.0, partial_rotary_factor=0.75)),
+    "longrope": tf.Phi3Config(**small, pad_token_id=0, original_max_position_embeddings=16, rope_parameters=longrope),
+    "longrope_short": tf.Phi3Config(**small, pad_token_id=0, original_max_position_embeddings=24, rope_parameters=longrope),
     "smollm3": tf.SmolLM3Config(**{**small, "num_hidden_layers": 4}, tie_word_embeddings=True, pad_token_id=0),
     "olmo2": tf.Olmo2Config(**small, pad_token_id=0),
     "falcon": tf.FalconConfig(**falcon, new_decoder_architecture=True, num_kv_heads=2),
@@ -72,7 +75,7 @@ CONFIGS = {
     "mixtral_older": tf.MixtralConfig(**small, num_local_experts=3, num_experts_per_tok=2, sliding_window=5, head_dim=10),
 }
 GGUF = {"gpt2": "gpt2", "gpt_neox": "gptneox", "llama": "llama", "llama3": "llama", "mistral": "llama", "qwen2": "qwen2",
-        "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite", "phi3": "phi3", "smollm3": "smollm3", "olmo2": "olmo2", "falcon": "falcon", "falcon_1_norm": "falcon",
+        "qwen3": "qwen3", "gemma3_gguf": "gemma3", "gpt_oss_gguf": "gpt-oss", "granite": "granite", "phi3": "phi3", "longrope": "phi3", "longrope_short": "phi3", "smollm3": "smollm3", "olmo2": "olmo2", "falcon": "falcon", "falcon_1_norm": "falcon",
         "gemma2_gguf": "gemma2", "mixtral": "llama", "mixtral_older": "llama"}
 PERMUTED = ("llama", "granite", "smollm3")
 MXFP4 = gguf.GGMLQuantizationType.MXFP4
@@ -117,6 +120,10 @@ def write_gguf(name, config, model, state):
         if arch == "phi3":
             writer.add_rope_dimension_count(int(rope["partial_rotary_factor"] * width) // heads)
             writer.add_rope_scaling_orig_ctx_len(config.original_max_position_embeddings)
+            if rope["rope_type"] == "longrope":
+                writer.add_rope_scaling_attn_factors(model.model.rotary_emb.attention_scaling)
+                for length in ("short", "long"):
+                    writer.add_tensor(f"rope_factors_{length}.weight", torch.tensor(rope[f"{length}_factor"]).numpy())
         if arch == "granite":
             writer.add_attention_scale(config.attention_multiplier)
             writer.add_embedding_scale(config.embedding_multiplier)
