@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Makes every table and figure of this folder again from the measured runs, the files *-runs.csv.
+"""Makes every table and figure of this folder again from the measured runs, the files *-runs.csv, and the verdicts on the
+registered claims.
 
     python3 train/studies/results/make_tables.py build/release/sweep          # replaces what differs
     python3 train/studies/results/make_tables.py build/release/sweep --check  # only compares; exit code 1 if it differs
@@ -48,6 +49,15 @@ def make(sweep, runs_file, out):
     return [out / (name + ".md"), out / (name + ".svg")]
 
 
+def make_verdicts(sweep, out):
+    """Lets `sweep` judge the claims of preregistration.toml; returns the path of the table."""
+    done = subprocess.run([sweep, "--verdicts", "train/studies/preregistration.toml", "--results", str(RESULTS), "--out", str(out)],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"make_tables: the verdicts: {done.stderr}")
+    return out / "verdicts.md"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sweep", help="the program, with all ablations")
@@ -55,14 +65,16 @@ def main():
     options = parser.parse_args()
     differing = []
     with tempfile.TemporaryDirectory() as folder:
+        tables = [(RESULTS, make_verdicts(options.sweep, pathlib.Path(folder) / "verdicts"))]
         for number, runs_file in enumerate(sorted(RESULTS.rglob("*-runs.csv"))):
-            for made in make(options.sweep, runs_file, pathlib.Path(folder) / str(number)):
-                committed = runs_file.parent / made.name
-                if committed.exists() and committed.read_bytes() == made.read_bytes():
-                    continue
-                differing.append(str(committed))
-                if not options.check:
-                    committed.write_bytes(made.read_bytes())
+            tables += [(runs_file.parent, made) for made in make(options.sweep, runs_file, pathlib.Path(folder) / str(number))]
+        for place, made in tables:
+            committed = place / made.name
+            if committed.exists() and committed.read_bytes() == made.read_bytes():
+                continue
+            differing.append(str(committed))
+            if not options.check:
+                committed.write_bytes(made.read_bytes())
     for path in differing:
         print(("differs: " if options.check else "made again: ") + path)
     print(f"make_tables: {len(differing)} files " + ("differ" if options.check else "made again"))
