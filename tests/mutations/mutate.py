@@ -28,7 +28,7 @@ OP = OPS + "attention/op/attention_op.h"
 
 # (what is broken, file, old text, new text, cases that must fail: names or patterns of golden cases)
 POLICIES = [
-    ("ScaledSoftmax: alpha divides", OP, "return S / R(alpha);", "return S * R(alpha);", ["scale_*"]),
+    ("ScaledSoftmax: alpha divides", OP, "return S / decltype(S)(alpha);", "return S * decltype(S)(alpha);", ["scale_*"]),
     ("SoftCappedSoftmax: scores as they are", OP, "return exp_fast(R(cap) * tanh_fast(R(inverse_cap) * x));", "return exp_fast(x);",
      ["gemma2"]),
     ("PNormExp: sums e^x, not e^(px)", OP, "    return exp_fast(R(p) * x);", "    return exp_fast(x);", ["pnorm_exp_*"]),
@@ -122,9 +122,8 @@ MORE_POLICIES = [
      "f /= sizes.rotary_factor * sizes.rotary_factor;", ["llama"]),
     ("linear bias: added twice", "model/layer/linear_layer.h", "return bias ? add_bias(y, *bias) : y;",
      "return bias ? add_bias(add_bias(y, *bias), *bias) : y;", ["gpt2", "opt", "gpt_neox", "qwen2"]),
-    ("DividedBySum: no gradient through the sum", OP, "    return S + R(kSumEpsilon);\n  }\n"
-     "  template <class R>\n  SINK_HD static R dz(R) {\n    return R(1);",
-     "    return S + R(kSumEpsilon);\n  }\n  template <class R>\n  SINK_HD static R dz(R) {\n    return R(0);",
+    ("DividedBySum: no gradient through the sum", OP, "S + decltype(S)(kSumEpsilon); }\n  SINK_HD static auto dz(auto S) { return decltype(S)(1); }",
+     "S + decltype(S)(kSumEpsilon); }\n  SINK_HD static auto dz(auto S) { return decltype(S)(0); }",
      ["op_sigmoid_norm", "op_elu_norm", "kern_elu_norm"]),
     ("HeadVectors: low-dimensional keys backwards", "model/extra/head_vectors.h", "? 0 : h) * width + d : -1;",
      "? 0 : h) * width + (learned > 0 ? width - 1 - d : d) : -1;",
@@ -145,7 +144,7 @@ MORE_POLICIES = [
      "return row_.dg(x);\n    } else {\n      return w;", "return w;\n    } else {\n      return w;", ["op_entmax15*"]),
     ("relative_bucket: one long bucket fewer", "model/position/relative_position.h", "if (distance < 16) return distance;",
      "if (distance < 4) return distance;\n  if (distance < 16) return distance - 1;", ["pos_relative", "pos_t5*"]),
-    ("ScaledSoftmax: derivative of its sum", OP, "return R(1) / R(alpha);", "return R(1);", ["scale_*"]),
+    ("ScaledSoftmax: derivative of its sum", OP, "return decltype(S)(1) / decltype(S)(alpha);", "return decltype(S)(1);", ["scale_*"]),
     ("PNormExp: the root forgotten", OP, "return pow(S, R(root));", "return S;", ["pnorm_exp_*"]),
     ("Softpick: weights without the 1", OP, "R above = exp_fast(x) - u;", "R above = exp_fast(x) + R(0) * u;", ["op_softpick*"]),
 ]
@@ -156,9 +155,8 @@ SHARED = {
                "if (!ctx.cache) return position.split(qkv_BTE, sizes.heads, sizes.key_heads(), ctx);",
                "if (!ctx.cache) {\n      auto [q, k, v] = split_heads(qkv_BTE, sizes.heads, sizes.key_heads());\n"
                "      return {position.rotate(q, ctx), k, v};\n    }"),
-    "softmax": ("Softmax: derivative of the sum left out", OP, "  static constexpr bool has_proxy_divisor = true;\n  SINK_HD static auto z(auto S) { return S; }\n"
-                "  template <class R>\n  SINK_HD static R dz(R) {\n    return R(1);",
-                "  static constexpr bool has_proxy_divisor = true;\n  SINK_HD static auto z(auto S) { return S; }\n  template <class R>\n  SINK_HD static R dz(R) {\n    return R(0);"),
+    "softmax": ("Softmax: derivative of the sum left out", OP, "  SINK_HD static auto dz(auto S) { return decltype(S)(1); }\n};\n\n// e^s, shifted",
+                "  SINK_HD static auto dz(auto S) { return decltype(S)(0); }\n};\n\n// e^s, shifted"),
     "scale": ("scores: 1/D instead of 1/sqrt(D)", "model/sizes.h", "1 / std::sqrt(static_cast<double>(width_of_head()))",
               "1 / static_cast<double>(width_of_head())"),
     "causal": ("mask: a query sees the key after it", "engine/key_range.h", "j <= i; ++j) f(j);",

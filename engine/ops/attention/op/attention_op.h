@@ -22,7 +22,7 @@
 //   LinearNorm      x                g             S + 1e-8          0                   Katharopoulos et al. 2020
 //   LinearMaxAbs    x                g             max(|S|, 1)       0                   Sun et al. 2023
 //   Softpick        max(e^x - u, 0)  |e^x - u|     S + 1e-8 u        max(0, row maximum)  Zuhri et al. 2025
-//   SoftCappedSoftmax  e^(c tanh(x/c))  g       S                 0                   Gemma Team 2024
+//   SoftCappedSoftmax  e^(c tanh(x/c))  g          S                 0                   Gemma Team 2024
 //   Sparsemax       max(x, 0)        g'            1                 threshold            Martins and Astudillo 2016
 //   Entmax15        (max(x, 0) / 2)^2  g'          1                 threshold            Peters et al. 2019
 //
@@ -68,16 +68,24 @@ struct Constant {
 template <class Similarity>
 struct DividedBySumOf : Similarity {
   static constexpr Normalizer normalizer = Normalizer::sum;
-  template <class R>
-  SINK_HD static R z(R S) {
-    return S + R(kSumEpsilon);
-  }
-  template <class R>
-  SINK_HD static R dz(R) {
-    return R(1);
-  }
+  SINK_HD static auto z(auto S) { return S + decltype(S)(kSumEpsilon); }
+  SINK_HD static auto dz(auto S) { return decltype(S)(1); }
 };
 using DividedBySum = DividedBySumOf<AttentionOpDefaults>;
+
+// Rows sum to one, so that their proxies are the weights.
+template <class Similarity>
+struct SumsToOne : Similarity {
+  static constexpr bool has_proxy_divisor = true;
+  SINK_HD static auto proxy_divisor(auto A, auto) { return decltype(A)(1); }
+};
+// Similarity, divided by z = S, which is not 0.
+template <class Similarity>
+struct DividedByOwnSum : SumsToOne<Similarity> {
+  static constexpr Normalizer normalizer = Normalizer::sum;
+  SINK_HD static auto z(auto S) { return S; }
+  SINK_HD static auto dz(auto S) { return decltype(S)(1); }
+};
 
 // e^s, shifted by the row maximum so that it cannot overflow.
 struct Exponential : AttentionOpDefaults {
@@ -88,19 +96,8 @@ struct Exponential : AttentionOpDefaults {
 };
 
 // e^s / sum e^s
-struct Softmax : Exponential {
+struct Softmax : DividedByOwnSum<Exponential> {
   static constexpr const char* name = "Softmax";
-  static constexpr Normalizer normalizer = Normalizer::sum;
-  static constexpr bool has_proxy_divisor = true;
-  SINK_HD static auto z(auto S) { return S; }
-  template <class R>
-  SINK_HD static R dz(R) {
-    return R(1);
-  }
-  template <class R>
-  SINK_HD static R proxy_divisor(R, R) {
-    return R(1);
-  }
 };
 
 // alpha softmax(s). Scored as softmax, because the paper's values can only be those of softmax weights.
@@ -111,18 +108,9 @@ struct ScaledSoftmax : Exponential {
   Constant alpha;
 
   ScaledSoftmax(double alpha = 2) : alpha(alpha) {}
-  template <class R>
-  SINK_HD R z(R S) const {
-    return S / R(alpha);
-  }
-  template <class R>
-  SINK_HD R dz(R) const {
-    return R(1) / R(alpha);
-  }
-  template <class R>
-  SINK_HD R proxy_divisor(R, R) const {
-    return R(alpha);
-  }
+  SINK_HD auto z(auto S) const { return S / decltype(S)(alpha); }
+  SINK_HD auto dz(auto S) const { return decltype(S)(1) / decltype(S)(alpha); }
+  SINK_HD auto proxy_divisor(auto A, auto) const { return decltype(A)(alpha); }
 };
 
 // clip((eta - gamma) softmax(s) + gamma, 0, 1)
@@ -151,10 +139,8 @@ struct ClippedSoftmax : Exponential {
 // Softmax of scores that stay between -cap and cap. No row maximum is subtracted, since e^50 and e^-50 are far from the
 // limits of float.
 // e^t / sum e^t with t = cap tanh(s / cap)
-struct SoftCappedSoftmax : AttentionOpDefaults {
+struct SoftCappedSoftmax : DividedByOwnSum<AttentionOpDefaults> {
   static constexpr const char* name = "SoftCappedSoftmax";
-  static constexpr Normalizer normalizer = Normalizer::sum;
-  static constexpr bool has_proxy_divisor = true;
   Constant cap, inverse_cap;
 
   SoftCappedSoftmax(double cap = 50) : cap(cap), inverse_cap(1 / cap) {}
@@ -166,15 +152,6 @@ struct SoftCappedSoftmax : AttentionOpDefaults {
   SINK_HD R dg(R x) const {
     R t = tanh_fast(R(inverse_cap) * x);
     return exp_fast(R(cap) * t) * (R(1) - t * t);
-  }
-  SINK_HD static auto z(auto S) { return S; }
-  template <class R>
-  SINK_HD static R dz(R) {
-    return R(1);
-  }
-  template <class R>
-  SINK_HD static R proxy_divisor(R, R) {
-    return R(1);
   }
 };
 
@@ -381,25 +358,19 @@ struct Softpick : AttentionOpDefaults {
 };
 
 // max(s - m, 0), with the threshold m at which a row sums to one
-struct Sparsemax : Relu {
+struct Sparsemax : SumsToOne<Relu> {
   static constexpr const char* name = "Sparsemax";
   static constexpr Shift shift = Shift::threshold;
-  static constexpr bool has_proxy_divisor = true;
   template <class R>
   SINK_HD static R threshold_start(R s) {
     return s - R(1);
   }
-  template <class R>
-  SINK_HD static R proxy_divisor(R, R) {
-    return R(1);
-  }
 };
 
 // (max(s - m, 0) / 2)^2, with the threshold m at which a row sums to one
-struct Entmax15 : AttentionOpDefaults {
+struct Entmax15 : SumsToOne<AttentionOpDefaults> {
   static constexpr const char* name = "Entmax15";
   static constexpr Shift shift = Shift::threshold;
-  static constexpr bool has_proxy_divisor = true;
   template <class R>
   SINK_HD static R g(R x) {
     R half = dg(x);
@@ -412,10 +383,6 @@ struct Entmax15 : AttentionOpDefaults {
   template <class R>
   SINK_HD static R threshold_start(R s) {
     return s - R(2);
-  }
-  template <class R>
-  SINK_HD static R proxy_divisor(R, R) {
-    return R(1);
   }
 };
 
