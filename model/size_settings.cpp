@@ -39,7 +39,7 @@ const Settings<Sizes>& size_settings() {
        1 << 24},
       {"no-rope-every", model, &S::no_rope_every,
        "every so many blocks, one without rotary positions; the last of them (SmolLM3: 4); 0: none", 0, 1024},
-      {"experts", model, &S::experts, "E, of a mixture of experts (gpt_oss, mixtral), each F wide; 0: 8", 0, 1024},
+      {"experts", model, &S::experts, "E experts, each F wide (gpt_oss, mixtral); 0: 8", 0, 1024},
       {"chosen-experts", model, &S::chosen_experts, "of them, by the router for every token; 0: 2", 0, 1024},
   };
   return settings;

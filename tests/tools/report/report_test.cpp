@@ -73,7 +73,7 @@ TEST_CASE("report: names, titles and configurations cannot become markup") {
   CHECK(contains(html, "<title>&lt;i&gt;&amp;</title>"));
   CHECK(contains(html, "&lt;/script&gt;&lt;b onclick=&#39;x&#39;&gt;&quot;&amp;{{data}}"));
   for (const char* markup : {"<b onclick", "<i>&", "<img", "</pre><img"}) CHECK_FALSE(contains(html, markup));
-  CHECK(count(html, "</script>") == 10);  // ours: theme, data, Chart.js and seven scripts
+  CHECK(count(html, "</script>") == 16);  // ours: theme, data, Chart.js and thirteen scripts
   CHECK(embedded_data(html)["runs"][0]["name"] == kHostile);
   CHECK(embedded_data(html)["runs"][0]["maps"]["tokens"][0][0] == "</script>");
 }

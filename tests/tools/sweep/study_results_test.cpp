@@ -350,7 +350,8 @@ TEST_CASE("study tables: no table of the repository sets a fixed token next to n
   std::size_t tables = 0, natural = 0;
   for (const auto& entry :
        std::filesystem::recursive_directory_iterator(std::string(SINK_SOURCE_DIR) + "/train/studies/results")) {
-    if (entry.path().extension() != ".md" || entry.path().filename() == "README.md") continue;
+    const std::string name = entry.path().filename();
+    if (entry.path().extension() != ".md" || name == "README.md" || name == "verdicts.md") continue;
     CAPTURE(entry.path().filename().string());
     ++tables;
     const std::string text = read_bytes(entry.path().string());
