@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::int64_t kScoredRows = 512;  // of x, whose logits of a tile stay in the cache
 
+constexpr std::int64_t kSummed = 256;
+
 // What a row knows after some of its logits: the largest, the sum of exp(logit - m), and the target's.
 struct TileRow {
   float m = 0, S = 0, of_target = 0;
@@ -22,9 +24,14 @@ struct TileRow {
     float larger = S > 0 ? m : logits_R[0];
 #pragma omp simd reduction(max : larger)
     for (std::int64_t r = 0; r < R; ++r) larger = logits_R[r] > larger ? logits_R[r] : larger;
-    float sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (std::int64_t r = 0; r < R; ++r) sum += exp_fast(logits_R[r] - larger);
+    float sum = 0;  // of sums of a few, so that small terms are not lost in a large sum
+    for (std::int64_t first = 0; first < R; first += kSummed) {
+      const std::int64_t end = std::min(R, first + kSummed);
+      float part = 0;
+#pragma omp simd reduction(+ : part)
+      for (std::int64_t r = first; r < end; ++r) part += exp_fast(logits_R[r] - larger);
+      sum += part;
+    }
     S = (S > 0 ? S * exp_fast(m - larger) : S) + sum;  // a NaN stays one
     m = larger;
   }
