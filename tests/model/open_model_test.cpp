@@ -245,7 +245,7 @@ TEST_CASE("open models: a GGUF file of Phi-3: without a window where it says 0, 
   refused(other, {"rope_factors_long.weight", "only computed for phi3"});
 }
 
-TEST_CASE("open models: with LongRoPE a text that becomes long is refused, and one that is long goes on") {
+TEST_CASE("open models: with LongRoPE a text that becomes long is refused, and one that is long is continued") {
   const Ablation* program = program_of("llama");
   if (!program) return;
   const Golden golden("longrope");
