@@ -33,9 +33,12 @@ def make(sweep, runs_file, out):
         rows = list(csv.DictReader(file))
     seeds = sorted({int(row["seed"]) for row in rows})
     groups = list(dict.fromkeys(row["run"].removesuffix("-" + row["seed"]) for row in rows))
+    devices = {row["device"] for row in rows}
+    if len(devices) > 1:
+        sys.exit(f"make_tables: {runs_file}: runs of several devices ({', '.join(sorted(devices))}); keep one file for each")
     command = [sweep, str(study), "--collect", "--data", "data/english", "--chat", "data/chat",
                "--earlier", str(runs_file), "--seeds", ",".join(map(str, seeds)), "--only", ",".join(groups),
-               "--out", str(out)]
+               "--set", "device=" + devices.pop(), "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True)
     for reason, holds in (
             ("its ablations are in " + str(study.parent), "is not known to this build" in done.stderr),
