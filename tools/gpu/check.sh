@@ -14,6 +14,7 @@
 #   bash check.sh bench [ABLATION]     training steps of the 60M model, then PyTorch's
 #   bash check.sh sink [FLAGS]         trains 60M on the packed text: softmax, sigmoid, key biases; Sink_1 over steps,
 #                                      and at the end as in the paper: 64 tokens of 100 sequences
+#   bash check.sh study NAME [FLAGS]   trains a study of train/studies, which pack.sh --studies has packed; FLAGS of sweep
 #   bash check.sh ranks                collectives by NCCL; a run on one GPU and on all of this host, byte for byte
 #   bash check.sh sanitizer [TOOL]     tests of operations under compute-sanitizer: memcheck, racecheck, synccheck, initcheck
 # It runs the programs that tools/gpu/pack.sh has packed next to it, or those in build/cuda, or --from FOLDER (a build).
@@ -32,7 +33,8 @@ tests|240|the tests of the device, one case per process
 bench|230|training steps of 60M, and one round of PyTorch
 sink|530|60M runs on text with softmax, sigmoid and key biases, and their curves of Sink_1'
 first="probe conformance correctness kernels" second="tests bench" third="sink"
-alone='ranks|530|
+alone='study|530|
+ranks|530|
 sanitizer|530|'
 percent=${SINK_CHECK_PERCENT:-100}
 seconds_of() { printf '%s\n%s\n' "$plan" "$alone" | awk -F'|' -v part="$1" -v percent="$percent" \
@@ -64,7 +66,7 @@ case ${1:-} in
   --plan) print_plan $chosen; exit 0 ;;
   first | second | third) [ $# -eq 1 ] || die "$1 takes no arguments"; chosen=${!1}; shift ;;
   *)
-    [ -n "$(seconds_of "$1")" ] || die "unknown part '$1' (expected first, second, third, --plan or one of: $first $second $third ranks sanitizer)"
+    [ -n "$(seconds_of "$1")" ] || die "unknown part '$1' (expected first, second, third, --plan or one of: $first $second $third study ranks sanitizer)"
     chosen=$1
     shift
     ;;
@@ -374,6 +376,19 @@ for step in sorted(set().union(*runs.values())):
     print(f"{step:7}" + "".join(f"{cell:>28}" for cell in cells))
 sys.exit(0 if runs and all(runs.values()) else 1)
 PYTHON
+}
+
+# As many runs at once as there are cores, which share the GPU. Called again, it trains what is missing. The runs stay in $work.
+part_study() {
+  local name=${1:-} runs
+  need sweep || return 1
+  [ -f "$from/studies/$name.toml" ] || { fail_part "no study '$name' in $from/studies"; return 1; }
+  runs=$work/studies/$name
+  set -- "$from/sweep" "$from/studies/$name.toml" --data "$from/studies/data" --set device=cuda --out "$runs" "${@:2}"
+  attempt "$name" 3600 "$@" --workers "${SINK_CHECK_WORKERS:-$(nproc)}" --threads 1 >>"$folder/$name.txt"
+  tail -n 5 "$folder/$name.txt"
+  "$@" --collect >/dev/null 2>&1  # what is complete, if the time was over
+  cp "$runs/$name-runs.csv" "$folder"
 }
 
 # Rank for rank the same bytes as one GPU, and what each takes.

@@ -4,20 +4,23 @@
 # and text as tokens.
 #   bash tools/gpu/pack.sh [--arch 90] [--text FILE.txt.xz] [--mib 30] [FOLDER]     build/gpu_pack
 #   bash tools/gpu/pack.sh --emulated build/emulated_pack                for the emulated device, to rehearse
+#   bash tools/gpu/pack.sh --studies data/english --mib 60               also what trains studies: sweep, with all ablations
 #   bash build/gpu_pack/check.sh first                                   there
 # --arch: the GPUs, as in CMAKE_CUDA_ARCHITECTURES; 90 is for an H100 or H200, and PTX for later ones. --text: documents
 # separated by lines <|endoftext|>, by default the mixture of ../shared/data/text where it is, else text from Debian
-# packages. As many documents are packed as fit into --mib, evenly taken; the 60M run then reads each once.
+# packages. As many documents are packed as fit into --mib, evenly taken; the 60M run then reads each once. --studies: the
+# folder that `prepare` made for the studies.
 # The GPU machine's own are the C and C++ libraries (glibc 2.36 and g++ 12 or newer), cudart and cublasLt, and NCCL if
 # several GPUs are used. Needs nvcc here, but no GPU.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-emulated=0 arch=90 limit_mib=30 corpus=../shared/data/text/mix150_train.txt.xz pack=build/gpu_pack
+emulated=0 arch=90 limit_mib=30 studies="" corpus=../shared/data/text/mix150_train.txt.xz pack=build/gpu_pack
 while [ $# -gt 0 ]; do
   case $1 in
     --arch) arch=${2:?pack.sh: --arch needs a value}; shift ;;
     --text) corpus=${2:?pack.sh: --text needs a file}; shift ;;
     --mib) limit_mib=${2:?pack.sh: --mib needs a value}; shift ;;
+    --studies) studies=${2:?pack.sh: --studies needs a folder}; shift ;;
     --emulated) emulated=1 ;;
     -*) echo "pack.sh: error: unknown flag $1" >&2; exit 2 ;;
     *) pack=$1 ;;
@@ -28,6 +31,10 @@ build=build/gpu
 programs=({train,eval}_{baseline,op_sigmoid_none,bias_k} bench_step selftest)
 # Those of the device's tests, and one more to time.
 ablations="baseline;bias_k;bias_kv;bias_sinktoken;gate_head;kern_mlp_none;norm_layer;norm_post;op_clipped;op_relu;op_sigmoid_none;pos_alibi;pos_learnable;pos_t5"
+if [ -n "$studies" ]; then
+  [ -f "$studies/tokens.h5" ] || { echo "pack.sh: error: no $studies/tokens.h5; \`prepare\` makes it" >&2; exit 2; }
+  programs+=(sweep) ablations=all
+fi
 step() { echo "pack: $1, at $SECONDS s"; }
 
 # DT_RPATH, where the libraries of libraries are looked for, too. Any x86 processor of the last ten years.
@@ -50,6 +57,7 @@ mkdir -p "$content/tests" "$content/lib" "$content/source/tools/gpu" "$pack"
 for program in "${programs[@]}" tests/device_tests; do strip -o "$content/$program" "$build/$program"; done
 [ ! -e "$build/libsinklab_mpi.so" ] || cp "$build/libsinklab_mpi.so" "$content"  # where that machine has Open MPI
 cp -r tools/gpu/kernels "$content/source/tools/gpu"
+[ -z "$studies" ] || { cp -r train/studies "$content"; rm -r "$content"/studies/{results,released}; cp -rL "$studies" "$content/studies/data"; }
 find engine -name '*.h' -o -name '*.cuh' -o -name '*.cu' -o -name '*.cpp' -o -name '*.def' |
   grep -vE "$left_out" | tar -c -T - | tar -x -C "$content/source"
 if [ -f ../shared/peers/torch_baseline.py ]; then
