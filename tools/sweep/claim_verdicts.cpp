@@ -6,11 +6,11 @@
 #include <limits>
 #include <set>
 
+#include "engine/io/csv.h"
 #include "engine/io/file.h"
 #include "engine/io/printable.h"
 #include "engine/io/str_format.h"
 #include "engine/io/text_table.h"
-#include "engine/io/csv.h"
 #include "tools/report/results_csv.h"
 #include "tools/report/run_settings.h"
 #include "tools/sweep/study_results.h"
@@ -18,6 +18,7 @@
 namespace sink {
 namespace {
 
+constexpr const char* kNoSmallest = "none";
 constexpr const char* kEven = "even";  // `against`: a model that spreads its attention evenly
 
 // By how many steps the sink is earlier than the massive activation; what never comes counts as coming at the last
@@ -101,6 +102,8 @@ const char* word_of(Expected expected) {
   return expected == Expected::less ? "less" : expected == Expected::greater ? "greater" : "equal";
 }
 
+std::string smallest_text(double smallest) { return std::isnan(smallest) ? kNoSmallest : str_format("%.3f", smallest); }
+
 std::string p_text(double p) { return p < 0.0001 ? "< 0.0001" : str_format("%.4f", p); }
 
 // A row per claim, below the heading.
@@ -113,7 +116,7 @@ std::vector<Cells> claim_cells(const std::vector<JudgedClaim>& claims) {
     const Estimate& d = judged.difference;
     rows.push_back({printable(claim.family), printable(claim.run), printable(claim.against), claim.measure,
                     word_of(claim.expected), has_test ? str_format("%+.3f ± %.3f", d.mean, d.half) : "",
-                    has_test ? str_format("%.3f", judged.smallest) : "", has_test ? p_text(judged.p_of_family) : "",
+                    has_test ? smallest_text(judged.smallest) : "", has_test ? p_text(judged.p_of_family) : "",
                     name_of(judged.verdict)});
   }
   return rows;
@@ -269,6 +272,13 @@ std::string verdicts_markdown(const Preregistration& registered, const RunsOfStu
   std::string text = std::string(kMarkdownMark) + "# Verdicts on the registered claims\n\n" + count_of(claims) +
                      " The claims, tests and words are defined in `" + printable(registered.path) + "`.\n\n";
   if (!claims.empty()) text += markdown_of(claim_cells(claims)) + "\n";
+  if (std::ranges::any_of(claims, [](const JudgedClaim& judged) {
+        return judged.verdict == ClaimVerdict::underpowered && std::isnan(judged.smallest);
+      }))
+    text +=
+        "Smallest `none`: the group that is compared with has no excess_1 of which the registered share could be "
+        "taken, so "
+        "no smallest effect is defined and such a claim is underpowered whatever its difference.\n\n";
   std::set<std::string> sentences;
   for (const JudgedClaim& judged : claims)
     if (!judged.claim.not_testable.empty() && sentences.insert(judged.claim.not_testable).second)

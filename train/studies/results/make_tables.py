@@ -53,12 +53,12 @@ def make(sweep, runs_file, out):
 
 
 def make_verdicts(sweep, out):
-    """Lets `sweep` judge the claims of preregistration.toml; returns the path of the table."""
+    """Lets `sweep` judge the claims of preregistration.toml; returns the paths of the table and of the atlas's figure."""
     done = subprocess.run([sweep, "--verdicts", "train/studies/preregistration.toml", "--results", str(RESULTS), "--out", str(out)],
                           capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"make_tables: the verdicts: {done.stderr}")
-    return out / "verdicts.md"
+    return [out / "verdicts.md", out / "atlas-budget.svg"]
 
 
 def main():
@@ -68,7 +68,7 @@ def main():
     options = parser.parse_args()
     differing = []
     with tempfile.TemporaryDirectory() as folder:
-        tables = [(RESULTS, make_verdicts(options.sweep, pathlib.Path(folder) / "verdicts"))]
+        tables = [(RESULTS, made) for made in make_verdicts(options.sweep, pathlib.Path(folder) / "verdicts")]
         for number, runs_file in enumerate(sorted(RESULTS.rglob("*-runs.csv"))):
             tables += [(runs_file.parent, made) for made in make(options.sweep, runs_file, pathlib.Path(folder) / str(number))]
         for place, made in tables:
