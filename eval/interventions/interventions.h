@@ -1,6 +1,6 @@
 // Interventions: the loss and the logits of a trained model when something in it is changed during the forward pass.
 // Scores show where attention goes; interventions show whether it matters
-// (train/studies/results/README.md).
+// (train/studies/results/exploratory.md).
 #pragma once
 
 #include <string>

@@ -16,9 +16,12 @@ import re
 import statistics
 import sys
 
+import registered_claims
+
 ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parents[3])
 RESULTS = ROOT / "train/studies/results"
-STUDIES, FINDINGS, FRONT, GUIDE = "train/studies/results/README.md", "RESULTS.md", "README.md", "GUIDE.md"
+STUDIES, EXPLORATORY = "train/studies/results/README.md", "train/studies/results/exploratory.md"
+FINDINGS, FRONT, GUIDE = "RESULTS.md", "README.md", "GUIDE.md"
 SYNTHETIC, OPEN = "results/synthetic_task.md", "results/open_models.md"
 OPERATIONS = "engine/ops/attention/op/OPERATIONS.md"
 SEEDS = ("1", "2", "3")
@@ -183,15 +186,15 @@ def size_and_noise():
     parameters = layers * block + 2 * vocabulary * width + width
     paper_parameters, paper_tokens = 136_462_080, 20_000 * 512 * 2048
     tokens = value("weight_decay", "baseline-1", "tokens")
-    says(STUDIES, f"Our model has {parameters / 1e6:.3f} M parameters, 1/{paper_parameters / parameters:.0f} of the paper's "
+    says(EXPLORATORY, f"Our model has {parameters / 1e6:.3f} M parameters, 1/{paper_parameters / parameters:.0f} of the paper's "
          f"{paper_parameters / 1e6:.0f} M, and trains on {tokens / 1e6:.1f} M tokens, 1/{paper_tokens / tokens:,.0f} of the "
          f"paper's {paper_tokens / 1e9:.2f} B.")
-    says(STUDIES, f"its row data-fix1, Sink_1 {paper('data-fix1')} %")
-    says(STUDIES, f"of natural text (softmax {paper('base-60m')} %)")
-    says(STUDIES, f"Sink_1 of softmax is {listed(seeds_of('three_seeds/biases', 'baseline', 'sink_1'))} %")
+    says(EXPLORATORY, f"its row data-fix1, Sink_1 {paper('data-fix1')} %")
+    says(EXPLORATORY, f"of natural text (softmax {paper('base-60m')} %)")
+    says(EXPLORATORY, f"Sink_1 of softmax is {listed(seeds_of('three_seeds/biases', 'baseline', 'sink_1'))} %")
     uniform = sum(1 / i for i in range(1, 65)) / 64
     alpha = interval(seeds_of("three_seeds/biases", "baseline", "alpha_1"), 3)
-    says(STUDIES, f"has alpha_1 {three(uniform)}; softmax has {alpha}")
+    says(EXPLORATORY, f"has alpha_1 {three(uniform)}; softmax has {alpha}")
 
     p, decided = {}, {"sink_1": 0, "alpha_1": 0}
     for name in ("raw_against_proxy", "biases", "weight_decay", "position", "learning_rate"):
@@ -201,7 +204,7 @@ def size_and_noise():
     for (_, measure), least in p.items():
         decided[measure] += least < 0.05
     groups = len(p) // 2
-    says(STUDIES, f"Of the {groups} groups with three seeds, Sink_1 tells {decided['sink_1']} from softmax and alpha_1 tells "
+    says(EXPLORATORY, f"Of the {groups} groups with three seeds, Sink_1 tells {decided['sink_1']} from softmax and alpha_1 tells "
          f"{decided['alpha_1']}")
     survivors = []
     for measure in decided:
@@ -212,7 +215,7 @@ def size_and_noise():
             survivors.append((group, measure))
     holds("after Holm's correction Sink_1 at weight decay 0.5 is left, and nothing else",
           survivors == [("baseline-weight-decay-0.5", "sink_1")])
-    says(STUDIES, f"one is left: Sink_1 at weight decay 0.5 (p = {p['baseline-weight-decay-0.5', 'sink_1']:.4f} before it)")
+    says(EXPLORATORY, f"one is left: Sink_1 at weight decay 0.5 (p = {p['baseline-weight-decay-0.5', 'sink_1']:.4f} before it)")
 
 
 def every_ablation():
@@ -225,7 +228,7 @@ def every_ablation():
     of_paper = {line[1]: number(line[3]) for line in reversed(paper_lines()) if not line[2]}
     both = [(float(row["sink_1"]), of_paper[row["ablation"]]) for row in table("every_ablation")
             if of_paper.get(row["ablation"]) is not None]
-    says(STUDIES, f"[All {len(table('every_ablation'))} ablations in one table](every_ablation.md), one seed each: over the "
+    says(EXPLORATORY, f"[All {len(table('every_ablation'))} ablations in one table](every_ablation.md), one seed each: over the "
          f"{len(both)} runs that have a value in the paper, Kendall's tau between our Sink_1 and the paper's (natural text) "
          f"is {tau(*zip(*both)):.2f}; chance alone gives 0 +- {chance_of_tau(len(both)):.2f}.")
 
@@ -234,41 +237,41 @@ def learning_rate():
     name, rates = "three_seeds/learning_rate", ("-learning-rate-0.0025", "-learning-rate-0.005", "", "-learning-rate-0.02")
     sinks = [seeds_of(name, "baseline" + rate, "sink_1") for rate in rates]
     intervals = [interval(sink) for sink in sinks]
-    says(STUDIES, f"Sink_1 is {', '.join(intervals[:3])} and {intervals[3]} % at a quarter, half, once and twice")
-    says(STUDIES, f"(Page's test, p = {page_p(list(zip(*sinks))):.4f})")
+    says(EXPLORATORY, f"Sink_1 is {', '.join(intervals[:3])} and {intervals[3]} % at a quarter, half, once and twice")
+    says(EXPLORATORY, f"(Page's test, p = {page_p(list(zip(*sinks))):.4f})")
     difference = paired(name, "baseline-learning-rate-0.02", "baseline", "sink_1")
-    says(STUDIES, f"twice the rate has {interval(difference)} points more than once (p = {p_value(difference):.3f}")
+    says(EXPLORATORY, f"twice the rate has {interval(difference)} points more than once (p = {p_value(difference):.3f}")
     losses = [statistics.mean(seeds_of(name, "baseline" + rate, "val_loss")) for rate in rates]
-    says(STUDIES, f"The losses are {listed(losses, 3)}. They rise with the rate")
+    says(EXPLORATORY, f"The losses are {listed(losses, 3)}. They rise with the rate")
     holds("the losses rise with the rate", losses == sorted(losses))
     steps = ("-learning-rate-0.02-steps-1000", "", "-learning-rate-0.005-steps-4000", "-learning-rate-0.0025-steps-8000")
     single = [value("learning_rate", f"baseline{rate}-1", "sink_1") for rate in rates]
     product = [value("learning_rate", f"baseline{rate}-1", "sink_1") for rate in steps]
-    says(STUDIES, f"{listed(single)} % at the four rates.")
-    says(STUDIES, f"from the largest rate to the smallest, Sink_1 is {listed(product)} %: the largest rate has the largest sink, "
+    says(EXPLORATORY, f"{listed(single)} % at the four rates.")
+    says(EXPLORATORY, f"from the largest rate to the smallest, Sink_1 is {listed(product)} %: the largest rate has the largest sink, "
          "and the two in the middle are not in order")
     holds("the two in the middle are not in order", product[1] < product[2] and max(product) == product[0])
-    says_not(STUDIES, "the larger rate has the larger sink")
+    says_not(EXPLORATORY, "the larger rate has the larger sink")
     rows = ("opt-lr8e4-10k", "base-60m", "opt-lr2e4-40k", "opt-lr1e4-80k")
-    says(STUDIES, "(paper: " + ", ".join(one(float(paper(row))) for row in rows) + ")")
+    says(EXPLORATORY, "(paper: " + ", ".join(one(float(paper(row))) for row in rows) + ")")
 
 
 def weight_decay():
     name, group = "three_seeds/weight_decay", "baseline-weight-decay-0.5"
     sink = seeds_of(name, group, "sink_1")
-    says(STUDIES, f"Sink_1 is {interval(sink)} % at weight decay 0.5, {interval(paired(name, group, 'baseline', 'sink_1'))} "
+    says(EXPLORATORY, f"Sink_1 is {interval(sink)} % at weight decay 0.5, {interval(paired(name, group, 'baseline', 'sink_1'))} "
          f"points above the recipe's decay of 0.05 ({listed(sink)} % with seeds 1, 2 and 3)")
     others = [interval(seeds_of(name, f"baseline-weight-decay-{decay}", "sink_1")) for decay in ("0", "0.1", "2")]
-    says(STUDIES, f"{others[0]} % without decay, {others[1]} % at 0.1 and {others[2]} % at 2, against "
+    says(EXPLORATORY, f"{others[0]} % without decay, {others[1]} % at 0.1 and {others[2]} % at 2, against "
          f"{interval(seeds_of(name, 'baseline', 'sink_1'))} % at 0.05")
     losses = [statistics.mean(paired(name, f"baseline-weight-decay-{decay}", "baseline", "val_loss"))
               for decay in ("0.1", "0.5", "2")]
-    says(STUDIES, f"Losses rise by {listed(losses, 2)} nats at 0.1, 0.5 and 2.")
+    says(EXPLORATORY, f"Losses rise by {listed(losses, 2)} nats at 0.1, 0.5 and 2.")
     massive = [interval(seeds_of(name, g, "massive_ratio")) for g in (group, "baseline")]
     short = [interval(seeds_of(name, g, "first_value_norm_ratio"), 2) for g in (group, "baseline")]
-    says(STUDIES, f"residual stream is {massive[0]} times as long as the others' ({massive[1]} at 0.05), and its value is "
+    says(EXPLORATORY, f"residual stream is {massive[0]} times as long as the others' ({massive[1]} at 0.05), and its value is "
          f"{short[0]} times as long ({short[1]}).")
-    says(STUDIES, f"{paper('opt-wd0')} % without decay, {paper('base-60m')} % at 0.1, {paper('opt-wd0.5')} % at 0.5, "
+    says(EXPLORATORY, f"{paper('opt-wd0')} % without decay, {paper('base-60m')} % at 0.1, {paper('opt-wd0.5')} % at 0.5, "
          f"{paper('opt-wd1')} % at 1, {paper('opt-wd2')} % at 2 and {paper('opt-wd5')} % at 5")
 
 
@@ -278,12 +281,12 @@ def fixed_tokens():
     measures = ("sink_1", "sink_2", "sink_3")
     own = [value(name, run, measure) for run, measure in zip(runs, measures)]
     others = [value(name, run, m) for run, measure in zip(runs, measures) for m in measures if m != measure]
-    says(STUDIES, f"gives Sink_1 {one(own[0])}, Sink_2 {one(own[1])} and Sink_3 {one(own[2])} %, and less than 0.5 % at the "
+    says(EXPLORATORY, f"gives Sink_1 {one(own[0])}, Sink_2 {one(own[1])} and Sink_3 {one(own[2])} %, and less than 0.5 % at the "
          "others of these three")
     holds("less than 0.5 % at the others of these three", max(others) < 0.5)
-    says(STUDIES, f"no sink here: {one(value(name, 'baseline-1', 'sink_1'))} % (paper {paper('base-60m')} %)")
+    says(EXPLORATORY, f"no sink here: {one(value(name, 'baseline-1', 'sink_1'))} % (paper {paper('base-60m')} %)")
     random = [float(row["sink_1"]) for row in table(name) if "random" in row["run"]]
-    says(STUDIES, f"can therefore not be seen at this size: {one(max(random))} % and less")
+    says(EXPLORATORY, f"can therefore not be seen at this size: {one(max(random))} % and less")
 
 
 def biases():
@@ -291,19 +294,19 @@ def biases():
     sinks = [interval(seeds_of(name, group, "sink_1")) for group in groups]
     stars = [interval(seeds_of(name, group, "sink_star")) for group in groups]
     falls = [interval([-x for x in paired(name, group, "baseline", "alpha_1")], 3) for group in groups]
-    says(STUDIES, f"Sink_\\* is {stars[0]} % with a sink token, {stars[1]} % with KV biases and {stars[2]} % with K biases, and "
+    says(EXPLORATORY, f"Sink_\\* is {stars[0]} % with a sink token, {stars[1]} % with KV biases and {stars[2]} % with K biases, and "
          f"Sink_1 {sinks[0]}, {sinks[1]} and {sinks[2]} %")
-    says(STUDIES, f"alpha_1 falls by {falls[2]} with K biases and by {falls[1]} with KV biases")
-    says(STUDIES, f"a sink token's {falls[0]} is undecided")
-    says(STUDIES, f"V biases have {interval(seeds_of(name, 'bias_v', 'sink_1'))} %")
+    says(EXPLORATORY, f"alpha_1 falls by {falls[2]} with K biases and by {falls[1]} with KV biases")
+    says(EXPLORATORY, f"a sink token's {falls[0]} is undecided")
+    says(EXPLORATORY, f"V biases have {interval(seeds_of(name, 'bias_v', 'sink_1'))} %")
     partly = [value("biases", f"bias_k_d{d}-1", "sink_star") for d in (1, 2, 4, 8)]
-    says(STUDIES, f"Keys with 1 to 8 learned values of 16 have Sink_\\* {one(min(partly))} to {one(max(partly))} %; with all 16 it is "
+    says(EXPLORATORY, f"Keys with 1 to 8 learned values of 16 have Sink_\\* {one(min(partly))} to {one(max(partly))} %; with all 16 it is "
          f"{one(value('biases', 'bias_k-1', 'sink_star'))} %.")
     same = all(value("biases", "bias_k_d16-1", m) == value("biases", "bias_k-1", m) for m in ("val_loss", "alpha_1"))
     holds("bias_k_d16 has the values of bias_k", same)
     long = [value("biases", run, "sink_1") for run in ("bias_k_v20e1-1", "bias_k_v20u-1")]
-    says(STUDIES, f"At length 20 the first token has Sink_1 {listed(long)} %")
-    says_not(STUDIES, "an extra key does not take the sink from a token that is always the same")
+    says(EXPLORATORY, f"At length 20 the first token has Sink_1 {listed(long)} %")
+    says_not(EXPLORATORY, "an extra key does not take the sink from a token that is always the same")
 
 
 def key_bias_at_high_decay():
@@ -313,7 +316,7 @@ def key_bias_at_high_decay():
               (row["weight_decay"], row["learning_rate"], row["steps"], row["fixed_token"], row["finished"])
               == ("0.5", "0.01", "2000", "1", "true"))
     difference = [value(name, f"bias_k-{seed}", "sink_1") - value(name, f"baseline-{seed}", "sink_1") for seed in ("1", "77")]
-    says(STUDIES, f"the difference in Sink_1 is {interval(difference)} points, *undecided*")
+    says(EXPLORATORY, f"the difference in Sink_1 is {interval(difference)} points, *undecided*")
     holds("raw and proxy are equal in these runs",
           all(row["sink_1"] == row["sink_1_raw"] and row["sink_star"] == row["sink_star_raw"] for row in table(name)))
     uniform = sum(1 / i for i in range(1, 65)) / 64
@@ -322,10 +325,10 @@ def key_bias_at_high_decay():
         soft = {m: value(name, f"baseline-{seed}", m) for m in ("sink_1", "alpha_1", "massive_ratio", "first_value_norm_ratio")}
         key = {m: value(name, f"bias_k-{seed}", m) for m in
                ("sink_1", "sink_star", "alpha_1", "alpha_star", "massive_ratio", "first_value_norm_ratio")}
-        says(STUDIES, f"| softmax, seed {seed} | {one(soft['sink_1'])} | | {three(soft['alpha_1'])} | | "
+        says(EXPLORATORY, f"| softmax, seed {seed} | {one(soft['sink_1'])} | | {three(soft['alpha_1'])} | | "
              f"{one(soft['massive_ratio'])} | {two(soft['first_value_norm_ratio'])} | "
              f"{three(value(name, f'baseline-{seed}', 'val_loss'))} |")
-        says(STUDIES, f"| K bias, seed {seed} | {one(key['sink_1'])} | {one(key['sink_star'])} | {three(key['alpha_1'])} | "
+        says(EXPLORATORY, f"| K bias, seed {seed} | {one(key['sink_1'])} | {one(key['sink_star'])} | {three(key['alpha_1'])} | "
              f"{three(key['alpha_star'])} | {one(key['massive_ratio'])} | {two(key['first_value_norm_ratio'])} | "
              f"{three(value(name, f'bias_k-{seed}', 'val_loss'))} |")
 
@@ -335,23 +338,23 @@ def positions():
     loss = [statistics.mean(seeds_of(name, group, "val_loss")) for group in ("baseline", "pos_alibi")]
     more = [interval(paired(name, group, "baseline", "val_loss"), 3) for group in ("pos_absolute", "pos_nope")]
     of_paper = [paper(row, "loss") for row in ("base-60m", "pos-alibi", "pos-absolute", "pos-nope")]
-    says(STUDIES, f"rotary {three(loss[0])}, ALiBi {three(loss[1])}, sinusoids +{more[0]} and none +{more[1]} (paper: "
+    says(EXPLORATORY, f"rotary {three(loss[0])}, ALiBi {three(loss[1])}, sinusoids +{more[0]} and none +{more[1]} (paper: "
          f"{', '.join(of_paper)};")
     sink = [interval(seeds_of(name, group, "sink_1")) for group in ("pos_nope", "pos_absolute", "baseline", "pos_alibi")]
-    says(STUDIES, f"Sink_1 is {sink[0]} % without positions, {sink[1]} % with sinusoids, {sink[2]} % with rotary and {sink[3]} % "
+    says(EXPLORATORY, f"Sink_1 is {sink[0]} % without positions, {sink[1]} % with sinusoids, {sink[2]} % with rotary and {sink[3]} % "
          "with ALiBi.")
 
 
 def window_and_prefix():
     windows = (4, 8, 16, 32)
-    says(STUDIES, "at most w / 64: " + listed([w / 64 for w in windows], 2) + ".")
+    says(EXPLORATORY, "at most w / 64: " + listed([w / 64 for w in windows], 2) + ".")
     relative = [value("window", f"baseline-window-{w}-1", "alpha_1") / (sum(1 / i for i in range(1, w + 1)) / 64)
                 for w in windows]
-    says(STUDIES, f"alpha_1 is {listed(relative, 2)} of it")
+    says(EXPLORATORY, f"alpha_1 is {listed(relative, 2)} of it")
     holds("no sink with a window", all(value("window", f"baseline-window-{w}-1", "sink_1") == 0 for w in windows))
     prefixes = [row for row in table("loss") if "prefix" in row["run"]]
     sinks = sorted(float(row["sink_1"]) for row in prefixes)
-    says(STUDIES, f"Sink_1 is {one(sinks[0])} to {one(sinks[-1])} %, and Sink_2 and Sink_3 are below 0.6 %")
+    says(EXPLORATORY, f"Sink_1 is {one(sinks[0])} to {one(sinks[-1])} %, and Sink_2 and Sink_3 are below 0.6 %")
     holds("Sink_2 and Sink_3 are below 0.6 %", max(float(row[m]) for row in prefixes for m in ("sink_2", "sink_3")) < 0.6)
 
 
@@ -360,58 +363,58 @@ def single_seeds():
     sink = lambda name, run: one(value(name, run, "sink_1"))
     muon = [loss("optimizers", run) for run in ("baseline-optimizer-muon-learning-rate-0.003-1", "baseline-optimizer-muon-1")]
     adamw = [loss("learning_rate", run) for run in ("baseline-1", "baseline-learning-rate-0.0025-1")]
-    says(STUDIES, f"lowest loss of the table, {muon[0]}, and no sink (Sink_1 0.0 %). Its loss at 0.01 is {muon[1]}. AdamW has "
+    says(EXPLORATORY, f"lowest loss of the table, {muon[0]}, and no sink (Sink_1 0.0 %). Its loss at 0.01 is {muon[1]}. AdamW has "
          f"{adamw[0]} at the recipe's rate and {adamw[1]} at a quarter of it")
     holds("Muon at rate 0.003 has the lowest loss of the table, and no sink",
           muon[0] == min(three(float(row["val_loss"])) for row in table("optimizers"))
           and sink("optimizers", "baseline-optimizer-muon-learning-rate-0.003-1") == "0.0")
-    says_not(STUDIES, "Muon has the lowest losses of all")
-    says(STUDIES, f"Post-norm has Sink_1 {sink('norm', 'norm_post-1')} %")
-    says(STUDIES, f"({two(value('norm', 'norm_post-1', 'first_value_norm_ratio'))}) and the loss of pre-norm "
+    says_not(EXPLORATORY, "Muon has the lowest losses of all")
+    says(EXPLORATORY, f"Post-norm has Sink_1 {sink('norm', 'norm_post-1')} %")
+    says(EXPLORATORY, f"({two(value('norm', 'norm_post-1', 'first_value_norm_ratio'))}) and the loss of pre-norm "
          f"({loss('norm', 'norm_post-1')} and {loss('norm', 'baseline-1')})")
-    says(STUDIES, f"its {paper('norm-post')} % for post-norm is of natural text")
+    says(EXPLORATORY, f"its {paper('norm-post')} % for post-norm is of natural text")
     blocks = [float(row["sink_1"]) for row in table("feed_forward")]
     losses = [float(row["val_loss"]) for row in table("feed_forward")]
-    says(STUDIES, f"Sink_1 is {one(min(blocks))} to {one(max(blocks))} % over the six kinds of block, SwiGLU the lowest, and the "
+    says(EXPLORATORY, f"Sink_1 is {one(min(blocks))} to {one(max(blocks))} % over the six kinds of block, SwiGLU the lowest, and the "
          f"losses lie within {max(losses) - min(losses):.3f}.")
     holds("SwiGLU is the lowest", min(blocks) == value("feed_forward", "baseline-1", "sink_1"))
     heads = [value("heads", run, "sink_1") for run in ("baseline-1", "baseline-heads-4-1", "baseline-heads-2-1", "baseline-heads-1-1")]
-    says(STUDIES, f"Sink_1 is {one(heads[0])} % with eight heads, {one(heads[1])} with four, {one(heads[2])} with two and with one")
+    says(EXPLORATORY, f"Sink_1 is {one(heads[0])} % with eight heads, {one(heads[1])} with four, {one(heads[2])} with two and with one")
     scales = ("scale_0_2-1", "scale_0_1-1", "scale_0_05-1")
-    says(STUDIES, f"Sink_1 {sink('scale', 'scale_2-1')} % (raw {one(value('scale', 'scale_2-1', 'sink_1_raw'))}), softmax "
+    says(EXPLORATORY, f"Sink_1 {sink('scale', 'scale_2-1')} % (raw {one(value('scale', 'scale_2-1', 'sink_1_raw'))}), softmax "
          f"{sink('scale', 'baseline-1')} %, and rows that sum to 0.2, 0.1 and 0.05 have {sink('scale', scales[0])} %. Their "
          f"alpha_1 is {listed([value('scale', run, 'alpha_1') for run in scales], 3)}")
     exps = [value("pnorm", f"pnorm_exp_{p}-1", "sink_1") for p in (2, 3, 4)]
     roots = [value("pnorm", f"pnorm_exp_1_{p}-1", "sink_1") for p in (2, 3, 4)]
     raws = [value("pnorm", f"pnorm_sig_{p}-1", "sink_1_raw") for p in (1, 2, 3, 4)]
-    says(STUDIES, f"Sink_1 is {one(min(exps))} to {one(max(exps))} %")
-    says(STUDIES, f"next to none ({one(min(roots))} to {one(max(roots))} %)")
-    says(STUDIES, f"with p: {listed(raws)} % for p = 1 to 4")
+    says(EXPLORATORY, f"Sink_1 is {one(min(exps))} to {one(max(exps))} %")
+    says(EXPLORATORY, f"next to none ({one(min(roots))} to {one(max(roots))} %)")
+    says(EXPLORATORY, f"with p: {listed(raws)} % for p = 1 to 4")
     decays = [float(row["sink_1_raw"]) for row in table("sigmoid_robustness")]
-    says(STUDIES, f"it is {min(decays):.0f} to {max(decays):.0f} % in all of them")
+    says(EXPLORATORY, f"it is {min(decays):.0f} to {max(decays):.0f} % in all of them")
 
 
 def operations():
     name = "three_seeds/raw_against_proxy"
     mean = lambda group, measure: statistics.mean(seeds_of(name, group, measure))
-    says(STUDIES, f"Normalized sigmoid has Sink_1 {interval(seeds_of(name, 'op_sigmoid_norm', 'sink_1'))} % and the normalized elu "
+    says(EXPLORATORY, f"Normalized sigmoid has Sink_1 {interval(seeds_of(name, 'op_sigmoid_norm', 'sink_1'))} % and the normalized elu "
          f"kernel {one(mean('kern_elu_norm', 'sink_1'))} %, where the paper has {paper('op-sigmoid-norm')} and "
          f"{paper('kern-elu-norm').rstrip('*')} % on natural text.")
     kernel = paired(name, "kern_elu_norm", "baseline", "alpha_1")
-    says(STUDIES, f"its alpha_1 is {interval(seeds_of(name, 'kern_elu_norm', 'alpha_1'), 3)}, and softmax's is "
+    says(EXPLORATORY, f"its alpha_1 is {interval(seeds_of(name, 'kern_elu_norm', 'alpha_1'), 3)}, and softmax's is "
          f"{interval(seeds_of(name, 'baseline', 'alpha_1'), 3)} (difference +{interval(kernel, 3)}, undecided).")
     less = interval([-x for x in paired(name, "op_sigmoid_norm", "baseline", "alpha_1")], 3)
-    says(STUDIES, f"For sigmoid alpha_1 is {less} below softmax.")
-    says(STUDIES, f"Softpick has {interval(seeds_of(name, 'op_softpick', 'sink_1'))} %")
+    says(EXPLORATORY, f"For sigmoid alpha_1 is {less} below softmax.")
+    says(EXPLORATORY, f"Softpick has {interval(seeds_of(name, 'op_softpick', 'sink_1'))} %")
     signed = value("operations", "kern_id_norm-1", "val_loss")
     holds("kern_id_norm is more than 1.1 above all others",
           all(signed - float(row["val_loss"]) > 1.1 for row in table("operations") if row["group"] != "kern_id_norm"))
-    says(STUDIES, f"`kern_id_norm` ends at loss {two(signed)}, more than 1.1 above all others")
+    says(EXPLORATORY, f"`kern_id_norm` ends at loss {two(signed)}, more than 1.1 above all others")
     gate = [interval([-x for x in paired(name, "gate_head", "baseline", m)], 3) for m in ("val_loss", "alpha_1")]
-    says(STUDIES, f"(three seeds, {gate[0]} nats, supported) and no sink by any score: Sink_1 "
+    says(EXPLORATORY, f"(three seeds, {gate[0]} nats, supported) and no sink by any score: Sink_1 "
          f"{one(mean('gate_head', 'sink_1'))} %, alpha_1 {gate[1]} below softmax.")
     element = value("operations", "baseline-1", "val_loss") - value("operations", "gate_element-1", "val_loss")
-    says(STUDIES, f"The gate by element has {three(element)} nats less with one seed.")
+    says(EXPLORATORY, f"The gate by element has {three(element)} nats less with one seed.")
 
 
 def raw_against_proxy():
@@ -424,22 +427,22 @@ def raw_against_proxy():
         return [f"{tau([float(row[score]) for row in chosen], change):+.2f}" for score in scores]
 
     raw, proxy, share = taus(rows)
-    says(STUDIES, f"Over all {len(rows)} models Kendall's tau between the change of the loss and the score is {raw} for Sink_1 raw, "
+    says(EXPLORATORY, f"Over all {len(rows)} models Kendall's tau between the change of the loss and the score is {raw} for Sink_1 raw, "
          f"{share} for the value share and {proxy} for Sink_1 by proxy; chance alone gives 0 +- {chance_of_tau(len(rows)):.2f}.")
     inside = [row for row in rows if row["group"] in unnormalised]
     raw, proxy, _ = taus(inside)
-    says(STUDIES, f"Inside the {len(inside)} operations without a normalizer it is {raw} raw and {proxy} proxy.")
+    says(EXPLORATORY, f"Inside the {len(inside)} operations without a normalizer it is {raw} raw and {proxy} proxy.")
     others = [row for row in rows if row["group"] not in unnormalised]
     raw, proxy, share = taus(others)
-    says(STUDIES, f"Inside the other {len(others)} it is {raw} raw, {proxy} proxy and {share} for the value share.")
+    says(EXPLORATORY, f"Inside the other {len(others)} it is {raw} raw, {proxy} proxy and {share} for the value share.")
     lost = [value("raw_against_proxy", f"{group}-1", "change_removed_1") for group in
             ("baseline", "op_sigmoid_none", "op_relu", "op_elu_none", "kern_elu_none")]
-    says(STUDIES, f"the loss of softmax rises by {three(lost[0])} nats; of sigmoid by {two(lost[1])}, of ReLU by {two(lost[2])}, of "
+    says(EXPLORATORY, f"the loss of softmax rises by {three(lost[0])} nats; of sigmoid by {two(lost[1])}, of ReLU by {two(lost[2])}, of "
          f"elu by {two(lost[3])}, of the elu kernel by {two(lost[4])}")
 
     name = "three_seeds/raw_against_proxy"
     change = {group: seeds_of(name, group, "change_removed_1") for group in {row["group"] for row in table(name)}}
-    says(STUDIES, f"is {interval(change['baseline'], 3)} (95 %) for softmax, {interval(change['op_sigmoid_none'], 3)} for sigmoid, "
+    says(EXPLORATORY, f"is {interval(change['baseline'], 3)} (95 %) for softmax, {interval(change['op_sigmoid_none'], 3)} for sigmoid, "
          f"{interval(change['op_relu'], 2)} for ReLU and {interval(change['op_elu_none'], 2)} for elu, "
          f"{interval(change['kern_elu_norm'], 3)} for the elu kernel with a divisor and {interval(change['gate_head'], 3)} for "
          "the gate.")
@@ -449,14 +452,14 @@ def raw_against_proxy():
         return [f"{tau([statistics.mean(seeds_of(name, g, score)) for g in groups], lost):+.2f}" for score in scores]
 
     raw, proxy, share = means(sorted(change))
-    says(STUDIES, f"Over the eleven means tau is {raw} for Sink_1 raw, {proxy} for Sink_1 by proxy and {share} for the value share; "
+    says(EXPLORATORY, f"Over the eleven means tau is {raw} for Sink_1 raw, {proxy} for Sink_1 by proxy and {share} for the value share; "
          f"chance 0 +- {chance_of_tau(len(change)):.2f}.")
     raw, proxy, _ = means(sorted(set(change) - {"op_sigmoid_none", "op_relu", "op_elu_none"}))
     holds("raw and proxy order the other eight alike", raw == proxy)
-    says(STUDIES, f"Inside the eight other than sigmoid, ReLU and elu, raw and proxy have the same {raw}.")
+    says(EXPLORATORY, f"Inside the eight other than sigmoid, ReLU and elu, raw and proxy have the same {raw}.")
     against = [interval(paired(name, group, "baseline", "change_removed_1"), 2) for group in
                ("op_elu_none", "op_relu", "op_sigmoid_none")]
-    says(STUDIES, f"Paired with softmax only elu is decided (+{against[0]}); ReLU (+{against[1]}) and sigmoid (+{against[2]}) are "
+    says(EXPLORATORY, f"Paired with softmax only elu is decided (+{against[0]}); ReLU (+{against[1]}) and sigmoid (+{against[2]}) are "
          "undecided.")
 
 
@@ -468,21 +471,21 @@ def two_tasks():
     once = lambda group: (f"{three(value('every_ablation', group + '-1', 'alpha_1'))}; "
                           f"{one(value('every_ablation', group + '-1', 'sink_1'))} (1 seed)")
     task = lambda ablation: synthetic(ablation, "alpha_1")
-    says(STUDIES, f"| softmax | {task('baseline')} | {text('baseline')} | {paper('base-60m')} |")
-    says(STUDIES, f"| K bias | {task('bias_k')}, alpha_\\* {synthetic('bias_k', 'alpha_star')} | "
+    says(EXPLORATORY, f"| softmax | {task('baseline')} | {text('baseline')} | {paper('base-60m')} |")
+    says(EXPLORATORY, f"| K bias | {task('bias_k')}, alpha_\\* {synthetic('bias_k', 'alpha_star')} | "
          f"{three(mean('bias_k', 'alpha_1'))}, alpha_\\* {three(mean('bias_k', 'alpha_star'))}; {one(mean('bias_k', 'sink_1'))}, "
          f"Sink_\\* {one(mean('bias_k', 'sink_star'))} (3 seeds) | {paper('bias-k')}, Sink_\\* {paper('bias-k', 'sink_star')} |")
     high = {m: statistics.mean(value("key_bias_at_high_decay", f"bias_k-{seed}", m) for seed in ("1", "77"))
             for m in ("alpha_1", "alpha_star", "sink_1", "sink_star")}
-    says(STUDIES, f"| K bias, weight decay 0.5 | | {three(high['alpha_1'])}, alpha_\\* {three(high['alpha_star'])}; "
+    says(EXPLORATORY, f"| K bias, weight decay 0.5 | | {three(high['alpha_1'])}, alpha_\\* {three(high['alpha_star'])}; "
          f"{one(high['sink_1'])}, Sink_\\* {one(high['sink_star'])} (2 seeds) | |")
-    says(STUDIES, f"| softmax times 0.1 | {task('scale_0_1')} | {once('scale_0_1')} | {paper('scale-0.1')} |")
-    says(STUDIES, f"| normalized sigmoid | {task('op_sigmoid_norm')} | {text('op_sigmoid_norm')} | {paper('op-sigmoid-norm')} |")
-    says(STUDIES, f"| normalized elu kernel | {task('kern_elu_norm')} | {text('kern_elu_norm')} | "
+    says(EXPLORATORY, f"| softmax times 0.1 | {task('scale_0_1')} | {once('scale_0_1')} | {paper('scale-0.1')} |")
+    says(EXPLORATORY, f"| normalized sigmoid | {task('op_sigmoid_norm')} | {text('op_sigmoid_norm')} | {paper('op-sigmoid-norm')} |")
+    says(EXPLORATORY, f"| normalized elu kernel | {task('kern_elu_norm')} | {text('kern_elu_norm')} | "
          f"{paper('kern-elu-norm').rstrip('*')} |")
-    says(STUDIES, f"| clipped softmax | {task('op_clipped')} | {once('op_clipped')} | |")
-    says(STUDIES, f"| QK-norm | {task('qk_norm')} | {once('qk_norm')} | |")
-    says(STUDIES, f"| softpick | {task('op_softpick')} | {text('op_softpick')} | |")
+    says(EXPLORATORY, f"| clipped softmax | {task('op_clipped')} | {once('op_clipped')} | |")
+    says(EXPLORATORY, f"| QK-norm | {task('qk_norm')} | {once('qk_norm')} | |")
+    says(EXPLORATORY, f"| softpick | {task('op_softpick')} | {text('op_softpick')} | |")
 
 
 def measured_page():
@@ -555,22 +558,17 @@ def findings():
              for rate in ("-learning-rate-0.0025", "-learning-rate-0.005", "", "-learning-rate-0.02")]
     says(FINDINGS, f"trend supported (p = {page_p(list(zip(*rates))):.4f})")
     says(FINDINGS, f"{listed([statistics.mean(sinks) for sinks in rates])} % at a quarter, half, once and twice the rate")
-    stars = [value("key_bias_at_high_decay", f"bias_k-{seed}", "sink_star") for seed in ("1", "77")]
-    ones = [value("key_bias_at_high_decay", f"bias_k-{seed}", "sink_1") for seed in ("1", "77")]
-    says(FINDINGS, f"Sink_1 {one(max(ones))} %, Sink_\\* {listed(stars)} %")
-    gate = [-x for x in paired("three_seeds/raw_against_proxy", "gate_head", "baseline", "val_loss")]
-    says(FINDINGS, f"loss lower by {interval(gate, 3)} nats, Sink_1 "
-         f"{one(max(seeds_of('three_seeds/raw_against_proxy', 'gate_head', 'sink_1')))} %")
     for sentence in ("Kendall's tau", "chance alone gives 0 +-"):  # computed by every_ablation()
         number = re.search(re.escape(sentence) + r"[^0-9]*?([0-9.]+[0-9])", flat((ROOT / FINDINGS).read_text())).group(1)
         holds(f"{FINDINGS} and {STUDIES} have the same {sentence} {number}",
-              f"{number}" in flat((ROOT / STUDIES).read_text()).split("over the 41 runs")[1][:200])
+              f"{number}" in flat((ROOT / EXPLORATORY).read_text()).split("over the 41 runs")[1][:200])
 
 
 def main():
     for check in (size_and_noise, every_ablation, learning_rate, weight_decay, fixed_tokens, biases, key_bias_at_high_decay,
                   positions, window_and_prefix, single_seeds, operations, raw_against_proxy, two_tasks, measured_page, first_sink, findings):
         check()
+    registered_claims.check(sys.modules[__name__])
     if failed:
         print(f"\nerror: {len(failed)} of {checked} claims differ from the CSV files; the lines marked WRONG say what they "
               "should be; correct the pages, or restore the files")

@@ -1,0 +1,220 @@
+"""What check_claims.py recomputes of the registered studies: every verdict of verdicts.md, from preregistration.toml and the CSV files, and
+the values on this folder's README.md. Nothing here is shared with `sweep`, which wrote verdicts.md."""
+import math
+import re
+import statistics
+import tomllib
+
+SEEDS = ("11", "12", "13", "14", "15")
+
+
+def t4_above(t):
+    """P(T > t) of Student's t with four degrees of freedom."""
+    x = t / math.sqrt(1 + t * t / 4)
+    return 0.5 - 0.375 * x * (1 - x * x / 12)
+
+
+class Studies:
+    def __init__(self, checks):
+        self.checks = checks
+        self.groups = {}
+
+    def group(self, study, name):
+        """{seed: row} of a group, empty where it has no runs."""
+        if study not in self.groups:
+            found = {}
+            if (self.checks.RESULTS / f"{study}-runs.csv").exists():
+                for row in self.checks.table(study):
+                    found.setdefault(row["group"], {})[row["seed"]] = row
+            self.groups[study] = found
+        return self.groups[study].get(name, {})
+
+    def values(self, study, name, measure):
+        return [value_of(self.group(study, name)[seed], measure) for seed in SEEDS]
+
+    def interval(self, study, name, measure, digits=2):
+        return self.checks.interval(self.values(study, name, measure), digits)
+
+
+def value_of(row, measure):
+    if measure == "excess_massive":
+        return float(row["massive_ratio"]) - 1
+    if measure == "sink_lead":
+        step = lambda onset: float(row[onset]) if float(row[onset]) >= 0 else float(row["steps"])
+        return step("onset_massive") - step("onset_sink_1")
+    if measure == "excess_1":
+        return float(row["alpha_1_over_even"]) - 1
+    if measure == "excess_star":
+        return float(row["alpha_star_over_even"]) - 1
+    if measure == "total":
+        of = [(float(row[a]), float(row[a]) / float(row[f"{a}_over_even"])) for a in ("alpha_1", "alpha_star") if row[a]]
+        return sum(alpha for alpha, _ in of) / sum(even for _, even in of) - 1
+    return float(row[measure])
+
+
+def holm(p):
+    corrected, worst = [0.0] * len(p), 0.0
+    for rank, i in enumerate(sorted(range(len(p)), key=lambda i: p[i])):
+        worst = max(worst, min(1.0, (len(p) - rank) * p[i]))
+        corrected[i] = worst
+    return corrected
+
+
+def verdicts(studies, registered):
+    """[(claim, run, difference text, verdict)], in the order of the file."""
+    all_claims = [(claim, run) for claim in registered["claim"]
+                  for run in (claim["run"] if isinstance(claim["run"], list) else [claim["run"]])]
+    measured = []
+    for claim, run in all_claims:
+        study, measure, against = claim["study"], claim.get("measure", "excess_1"), claim.get("against", "baseline")
+        if "not-testable" in claim or set(studies.group(study, run)) != set(SEEDS):
+            measured.append(None)
+            continue
+        differences = studies.values(study, run, measure)
+        if against != "even":
+            differences = [a - b for a, b in zip(differences, studies.values(study, against, measure))]
+        share = registered["judged"]["smallest-share"] * statistics.mean(
+            studies.values(study, "baseline" if against == "even" else against, "excess_1")) if "smallest" not in claim else claim["smallest"]
+        mean, error = statistics.mean(differences), statistics.stdev(differences) / math.sqrt(len(differences))
+        p_equal = max(t4_above((share - mean) / error), t4_above((mean + share) / error)) if share > 0 else math.nan
+        p = p_equal if claim["expected"] == "equal" else 2 * t4_above(abs(mean) / error)
+        measured.append((mean, studies.checks.half_width(differences), share, p, p_equal))
+    result = []
+    families = {}
+    for i, (claim, _) in enumerate(all_claims):
+        if "not-testable" not in claim:
+            families.setdefault(claim["family"], []).append(i)
+    corrected = {}
+    for members in families.values():
+        for i, p in zip(members, holm([measured[i][3] if measured[i] else 1.0 for i in members])):
+            corrected[i] = p
+    level = registered["judged"]["level"]
+    for i, (claim, run) in enumerate(all_claims):
+        if measured[i] is None:
+            result.append((claim, run, "", "not testable" if "not-testable" in claim else "not run"))
+            continue
+        mean, half, share, _, p_equal = measured[i]
+        decided, expected = corrected[i] < level, claim["expected"]
+        verdict = "underpowered"
+        if share > 0 and expected == "equal":
+            if decided:
+                verdict = "replicated"
+            elif mean - half > share or mean + half < -share:
+                verdict = "contradicted"
+        elif share > 0:
+            as_claimed = (mean < 0) == (expected == "less")
+            if decided and not as_claimed or not (decided and abs(mean) >= share) and p_equal < level:
+                verdict = "contradicted"
+            elif decided and abs(mean) >= share:
+                verdict = "replicated"
+        result.append((claim, run, f"{mean:+.3f} ± {half:.3f}", verdict))
+    return result
+
+
+def tables(studies):
+    """The rows of README.md's tables of designs."""
+    page, says = studies.checks.STUDIES, studies.checks.says
+    of = lambda name, measure, digits: studies.interval("atlas", name, measure, digits)
+    for label, name in (("softmax", "baseline"), ("key, its value zero", "bias_k"), ("key and value", "bias_kv"),
+                        ("one key for all heads", "bias_k_shared"), ("value only", "bias_v"), ("sink token", "bias_sinktoken")):
+        star = ["", ""] if name in ("baseline", "bias_v") else [of(name, "alpha_star_over_even", 2), of(name, "sink_star", 1)]
+        cells = [label, of(name, "alpha_1_over_even", 2), of(name, "sink_1", 1), *star, of(name, "massive_ratio", 2)]
+        says(page, re.sub(" +", " ", "| " + " | ".join(cells) + " |"))
+    for label, name in (("no positions", "pos_nope"), ("sinusoids", "pos_absolute"), ("learned vectors", "pos_learnable"), ("ALiBi", "pos_alibi"),
+                        ("index bias of the released code", "pos_relative"), ("post-norm", "norm_post"), ("sandwich norms", "norm_sandwich"),
+                        ("feed-forward with GELU", "ffn_gelu"), ("feed-forward with Swish", "ffn_swish"),
+                        ("feed-forward with ReLU", "ffn_relu"), ("ReGLU", "ffn_reglu"), ("GeGLU", "ffn_geglu"),
+                        ("heads added, not joined", "head_add")):
+        says(page, f"| {label} | {of(name, 'alpha_1_over_even', 2)} | {of(name, 'sink_1', 1)} | {loss(studies, 'atlas', name)} |")
+
+
+def loss(studies, study, name):
+    """The loss minus the baseline's, with a sign."""
+    text = studies.checks.interval([a - b for a, b in zip(studies.values(study, name, "val_loss"), studies.values(study, "baseline", "val_loss"))], 3)
+    return text if text.startswith("-") else "+" + text
+
+
+def sentences(studies):
+    checks, page, findings = studies.checks, studies.checks.STUDIES, studies.checks.FINDINGS
+    says, listed = checks.says, checks.listed
+    mean = lambda study, name, measure: statistics.mean(studies.values(study, name, measure))
+    softmax = studies.interval("atlas", "baseline", "alpha_1_over_even"), studies.interval("atlas", "baseline", "sink_1", 1)
+    says(page, f"the fixed first token {softmax[0]} times even attention, and Sink_1 is {softmax[1]} % (paper, the same input: {checks.paper('data-fix1')} %)")
+    stars = [mean("atlas", name, "sink_star") for name in ("bias_k", "bias_kv", "bias_k_shared", "bias_kv_shared", "op_softmax1", "op_sink_logit")]
+    says(page, f"{min(stars):.0f} to {max(stars):.0f} % of the heads attend to the outlet")
+    gates = [loss(studies, "atlas", name).lstrip("-") for name in ("gate_head", "gate_element")]
+    says(page, f"A gate per element lowers the loss by {gates[1]} nats")
+    says(page, f"the loss is lower by {gates[0]} and {gates[1]} nats (*replicated*)")
+    says(findings, f"lower by {gates[0]} (per head) and {gates[1]} nats (per element)")
+    says(findings, f"Sink_1 {softmax[1]} % with softmax, 0.0 % with a key, which has {studies.interval('atlas', 'bias_k', 'sink_star', 1)} %")
+    for name in ("bias_k_d1", "bias_k_d2"):
+        says(page, studies.interval("atlas", name, "sink_star", 1))
+    none = [mean("atlas", name, "alpha_1_over_even") for name in ("op_sigmoid_none", "op_elu_none", "kern_id_none", "kern_mlp_none")]
+    says(page, f"alpha_1 at {min(none):.2f} to {max(none):.2f} of even attention")
+    says(page, f"more of a sink than softmax: {studies.interval('atlas', 'op_sigmoid_norm', 'alpha_1_over_even')} times")
+    scaled = [mean("atlas", name, "alpha_1_over_even") for name in ("scale_0_2", "scale_0_1", "scale_0_05")]
+    says(page, f"({min(scaled):.2f} to {max(scaled):.2f} times even attention)")
+    says(page, f"{studies.interval('atlas', 'op_clipped', 'alpha_1_over_even')} times even attention, Sink_1 {studies.interval('atlas', 'op_clipped', 'sink_1', 1)} %")
+    total = [mean("atlas", name, "total") - mean("atlas", "baseline", "total") for name in ("op_sink_logit", "op_softmax1", "bias_kv", "bias_k", "bias_sinktoken")]
+    says(page, f"the outlets have {-max(total):.2f} to {-min(total[:4]):.2f} less (a sink token {-total[4]:.2f})")
+    outlets = ("bias_sinktoken", "bias_kv", "bias_k", "op_softmax1", "op_sink_logit")
+    natural = [mean("natural_outlets", name, "sink_star") for name in outlets]
+    even = [mean("natural_outlets", name, "alpha_star_over_even") for name in outlets]
+    says(page, f"({mean('natural_outlets', 'baseline', 'alpha_1_over_even'):.2f} of even attention; equal to even, *replicated*)")
+    says(page, f"Sink_\\* is {min(natural):.1f} to {max(natural):.1f} % with a sink token, keys, a learned score and a one in the denominator, "
+         f"alpha_\\* {min(even):.2f} to {max(even):.2f} times even attention")
+    of = lambda names: [mean("decay_times", "baseline" + name, "sink_1") for name in names]
+    decays = [f"-weight-decay-{x}" for x in ("0.015", "0.15", "0.3")] + [""] + [f"-weight-decay-{x}" for x in ("1.2", "2.4", "5")]
+    rates = ["-learning-rate-0.0025", "-learning-rate-0.005", "", "-learning-rate-0.02"]
+    same = [f"{rate}{decay}" for rate, decay in zip(rates, ("-weight-decay-2.4", "-weight-decay-1.2", "", "-weight-decay-0.3"))]
+    says(page, f"Sink_1 is {listed(of(decays))} % at weight decays 0.015, 0.15, 0.3, 0.6, 1.2, 2.4 and 5")
+    says(page, f"At decay 0.6 it is {listed(of(rates))} % at rates 0.0025, 0.005, 0.01 and 0.02")
+    says(page, f"At the same product of rate and decay it is {listed(of(same))} % at these rates")
+    groups = [mean("decay_groups", f"baseline-decay-{name}", "alpha_1_over_even") for name in ("qk", "vo", "ffn", "embeddings", "gains")]
+    for value, name in zip(groups, ("queries and keys", "values and outputs", "feed-forward", "embeddings", "gains")):
+        says(page, f"{value:.2f} ({name})")
+    says(page, f"{studies.interval('decay_groups', 'baseline-decay-matrices', 'alpha_1_over_even')}, everything {softmax[0]}")
+    cpu = {row["run"]: row for row in checks.table("cpu/atlas")}
+    gpu = {row["run"]: row for row in checks.table("atlas")}
+    both = [run for run in cpu if run in gpu]
+    pairs = [(float(cpu[run]["alpha_1"]), float(gpu[run]["alpha_1"])) for run in both]
+    over = [run for run in both if (float(cpu[run]["alpha_1_over_even"]) > 2) != (float(gpu[run]["alpha_1_over_even"]) > 2)]
+    says(page, f"{len(both)} of them have a run on the GPU")
+    says(page, f"Seen: {checks.tau(*zip(*pairs)):.2f}, and {len(over)} ({', '.join(f'`{run[:-3]}`' for run in sorted(over, reverse=True))})")
+    says(page, f"Sink_1 {float(cpu['baseline-11']['sink_1']):.1f} and {float(gpu['baseline-11']['sink_1']):.1f} %")
+
+
+def check(checks):
+    studies = Studies(checks)
+    with open(checks.ROOT / "train/studies/preregistration.toml", "rb") as file:
+        registered = tomllib.load(file)
+    rows = [line.strip("|").split("|") for line in (checks.RESULTS / "verdicts.md").read_text().split("## ")[0].splitlines() if line.startswith("| ")]
+    written = [[cell.strip() for cell in row] for row in rows][1:]
+    again = verdicts(studies, registered)
+    checks.holds(f"verdicts.md has the {len(again)} registered claims", len(written) == len(again))
+    differing = [run for (claim, run, difference, verdict), row in zip(again, written)
+                 if [claim["family"], run, difference, verdict] != [row[0], row[1], row[5], row[8]]]
+    checks.holds(f"verdicts.md: every difference and verdict, recomputed; these differ: {differing}", not differing)
+    tables(studies)
+    sentences(studies)
+    every = [verdict for _, _, _, verdict in again]
+    checks.says(checks.FINDINGS, f"{len(every)} [registered claims](train/studies/README.md#claims-before-runs): " + ", ".join(
+        f"{every.count(word)} {word}" for word in ("replicated", "contradicted", "underpowered", "not testable", "not run")))
+    counts = {}
+    for claim, _, _, verdict in again:
+        counts.setdefault(claim["family"], {}).setdefault(verdict, []).append(1)
+    number = lambda verdict, families: str(sum(len(counts[family].get(verdict, [])) for family in families) or "")
+    for link, families in (("Does a learned key take the sink?", ["extra keys"]),
+                           ("or how many dimensions it has?", ["values of the extra key", "dimensions of the extra key"]),
+                           ("or with another one, have a sink?", ["operations without row sums of one", "operations with row sums of one", "scale of the rows"]),
+                           ("Do successors of the paper remove it?", ["successors"]),
+                           ("Is the budget of unspent attention conserved?", ["conservation"]),
+                           ("Do positions, norms, feed-forward blocks or heads matter?", ["positions", "norms", "feed-forward blocks", "heads"]),
+                           ("Do outlets get attention on natural text?", ["outlets on natural text"]),
+                           ("Which weights must decay?", ["which weights decay"]),
+                           ("Is it rate x decay x steps that counts?", ["decay times"]),
+                           ("the sink or the massive activation?", ["sink or massive activation first"])):
+        row = next((line for line in (checks.ROOT / checks.STUDIES).read_text().splitlines() if line.startswith("|") and link in line), "")
+        cells = [cell.strip() for cell in row.strip("|").split("|")][1:]
+        wanted = [number(verdict, families) for verdict in ("replicated", "contradicted", "underpowered")]
+        checks.holds(f"{checks.STUDIES}: {link} {wanted}", cells == wanted)
