@@ -378,15 +378,25 @@ sys.exit(0 if runs and all(runs.values()) else 1)
 PYTHON
 }
 
-# As many runs at once as there are cores, which share the GPU. Called again, it trains what is missing. The runs stay in $work.
+# As many runs at once as there are cores. Their kernels run side by side where the driver has its Multi-Process Service; otherwise the
+# processes get the GPU in turn, which takes three times as long. Called again, it trains what is missing. The runs stay in $work.
 part_study() {
-  local name=${1:-} runs
+  local name=${1:-} runs mps=""
   need sweep || return 1
   [ -f "$from/studies/$name.toml" ] || { fail_part "no study '$name' in $from/studies"; return 1; }
   runs=$work/studies/$name
   set -- "$from/sweep" "$from/studies/$name.toml" --data "$from/studies/data" --set device=cuda --out "$runs" "${@:2}"
+  if [ -z "${CUDA_MPS_PIPE_DIRECTORY:-}" ] && [[ $device != *emulated* ]] && command -v nvidia-cuda-mps-control >/dev/null; then
+    mps=$(mktemp -d "$work/mps.XXXXXX")
+    export CUDA_MPS_PIPE_DIRECTORY=$mps CUDA_MPS_LOG_DIRECTORY=$mps
+    nvidia-cuda-mps-control -d || { say "the Multi-Process Service does not start: $name will take longer"; unset CUDA_MPS_PIPE_DIRECTORY; mps=""; }
+  fi
   attempt "$name" 3600 "$@" --workers "${SINK_CHECK_WORKERS:-$(nproc)}" --threads 1 >>"$folder/$name.txt"
   tail -n 5 "$folder/$name.txt"
+  if [ -n "$mps" ]; then
+    echo quit | timeout 10 nvidia-cuda-mps-control
+    unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+  fi
   "$@" --collect >/dev/null 2>&1  # what is complete, if the time was over
   cp "$runs/$name-runs.csv" "$folder"
 }
