@@ -386,6 +386,7 @@ part_study() {
   [ -f "$from/studies/$name.toml" ] || { fail_part "no study '$name' in $from/studies"; return 1; }
   runs=$work/studies/$name
   set -- "$from/sweep" "$from/studies/$name.toml" --data "$from/studies/data" --set device=cuda --out "$runs" "${@:2}"
+  [ ! -d "$from/studies/chat" ] || set -- "$@" --chat "$from/studies/chat"
   if [ -z "${CUDA_MPS_PIPE_DIRECTORY:-}" ] && [[ $device != *emulated* ]] && command -v nvidia-cuda-mps-control >/dev/null; then
     mps=$(mktemp -d "$work/mps.XXXXXX")
     export CUDA_MPS_PIPE_DIRECTORY=$mps CUDA_MPS_LOG_DIRECTORY=$mps

@@ -9,7 +9,7 @@
 # --arch: the GPUs, as in CMAKE_CUDA_ARCHITECTURES; 90 is for an H100 or H200, and PTX for later ones. --text: documents
 # separated by lines <|endoftext|>, by default the mixture of ../shared/data/text where it is, else text from Debian
 # packages. As many documents are packed as fit into --mib, evenly taken; the 60M run then reads each once. --studies: the
-# folder that `prepare` made for the studies.
+# folder that `prepare` made for the studies, and next to it, as in data/chat, that of `prepare --chat` if there is one.
 # The GPU machine's own are the C and C++ libraries (glibc 2.36 and g++ 12 or newer), cudart and cublasLt, and NCCL if
 # several GPUs are used. Needs nvcc here, but no GPU.
 set -euo pipefail
@@ -58,6 +58,7 @@ for program in "${programs[@]}" tests/device_tests; do strip -o "$content/$progr
 [ ! -e "$build/libsinklab_mpi.so" ] || cp "$build/libsinklab_mpi.so" "$content"  # where that machine has Open MPI
 cp -r tools/gpu/kernels "$content/source/tools/gpu"
 [ -z "$studies" ] || { cp -r train/studies "$content"; rm -r "$content"/studies/{results,released}; cp -rL "$studies" "$content/studies/data"; }
+[ -z "$studies" ] || [ ! -d "$studies/../chat" ] || cp -rL "$studies/../chat" "$content/studies"
 find engine -name '*.h' -o -name '*.cuh' -o -name '*.cu' -o -name '*.cpp' -o -name '*.def' |
   grep -vE "$left_out" | tar -c -T - | tar -x -C "$content/source"
 if [ -f ../shared/peers/torch_baseline.py ]; then

@@ -34,7 +34,8 @@ double sink_lead(const report::Run& run) {
 // NaN where the run has no such value.
 double value_of(const report::Run& run, const std::string& measure) {
   const report::Evaluation& e = *run.evaluation;
-  if (measure == "val_loss") return e.get("val_loss");
+  if (measure == "val_loss" || measure.starts_with("change_")) return e.get(measure);
+  if (measure == "constant_share") return e.get("change_constant_1") / e.get("change_removed_1");
   if (measure == "sink_lead") return sink_lead(run);
   if (measure == "excess_massive") return e.get("massive_ratio") - 1;
   const EvenAttention ratio = report::alpha_over_even(run);

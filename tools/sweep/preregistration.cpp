@@ -61,9 +61,16 @@ class Reader : public SectionsReader {
 void add_claims(Reader& reader, const TomlSection& section, std::vector<RegisteredClaim>& claims) {
   static const std::map<std::string, Expected> kExpected{
       {"less", Expected::less}, {"greater", Expected::greater}, {"equal", Expected::equal}};
-  static const std::map<std::string, std::string> kMeasures{
-      {"excess_1", "excess_1"}, {"excess_star", "excess_star"}, {"total", "total"},
-      {"val_loss", "val_loss"}, {"sink_lead", "sink_lead"},     {"excess_massive", "excess_massive"}};
+  static const std::map<std::string, std::string> kMeasures{{"excess_1", "excess_1"},
+                                                            {"excess_star", "excess_star"},
+                                                            {"total", "total"},
+                                                            {"val_loss", "val_loss"},
+                                                            {"sink_lead", "sink_lead"},
+                                                            {"excess_massive", "excess_massive"},
+                                                            {"change_removed_1", "change_removed_1"},
+                                                            {"change_constant_1", "change_constant_1"},
+                                                            {"change_w4a4", "change_w4a4"},
+                                                            {"constant_share", "constant_share"}};
   RegisteredClaim claim;
   std::vector<std::string> runs;
   bool has_direction = false;
@@ -86,7 +93,9 @@ void add_claims(Reader& reader, const TomlSection& section, std::vector<Register
         std::pair("study", claim.study.empty()), std::pair("run", runs.empty()), std::pair("expected", !has_direction)})
     if (missing) reader.add_problem(section.line, std::string("this claim has no key `") + key + "`");
   static const std::map<std::string, const char*> kUnits{
-      {"val_loss", "in nats"}, {"sink_lead", "in steps"}, {"excess_massive", "a ratio"}};
+      {"val_loss", "in nats"},         {"sink_lead", "in steps"},        {"excess_massive", "a ratio"},
+      {"change_removed_1", "in nats"}, {"change_constant_1", "in nats"}, {"change_w4a4", "in nats"},
+      {"constant_share", "a ratio"}};
   if (const auto unit = kUnits.find(claim.measure); unit != kUnits.end() && !claim.smallest)
     reader.add_problem(section.line, "a claim on " + claim.measure + " needs `smallest`, " + unit->second);
   for (const std::string& run : runs) {

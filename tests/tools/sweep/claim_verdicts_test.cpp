@@ -118,6 +118,22 @@ TEST_CASE("claims: a sink's lead over the massive activation; what never comes c
   CHECK(judged("greater", "sink_lead").verdict == ClaimVerdict::not_run);
 }
 
+TEST_CASE("claims: the loss without the first token's share, and the part of it that a constant does not restore") {
+  std::vector<report::Run> runs{run_of("baseline", 1, 3.0), run_of("baseline", 2, 3.1), run_of("baseline", 3, 2.9)};
+  for (report::Run& run : runs) {
+    run.evaluation->scalar["change_removed_1"] = 0.2 + 0.01 * static_cast<double>(run.seed);
+    run.evaluation->scalar["change_constant_1"] = 0.5 * run.evaluation->scalar["change_removed_1"];
+  }
+  const auto judged = [&](const std::string& measure) {
+    const std::string more = "against = \"even\"\nsmallest = 0.02\nmeasure = \"" + measure + "\"\n";
+    return judge(registered(claim("baseline", "greater", more)), {{"s", runs}}).front();
+  };
+  CHECK(judged("change_removed_1").difference.mean == doctest::Approx(0.22));
+  CHECK(judged("change_removed_1").verdict == ClaimVerdict::replicated);
+  CHECK(judged("constant_share").difference.mean == doctest::Approx(0.5));
+  CHECK(judged("change_w4a4").verdict == ClaimVerdict::not_run);
+}
+
 TEST_CASE("claims: the total of an extra key and the first token") {
   std::vector<report::Run> runs{run_of("baseline", 1, 3.0), run_of("baseline", 2, 3.1), run_of("baseline", 3, 2.9)};
   for (std::uint64_t seed : {1, 2, 3}) runs.push_back(run_of("x", seed, 0.5, 4, 4 + 0.01 * static_cast<double>(seed)));

@@ -46,6 +46,8 @@ def value_of(row, measure):
         return float(row["alpha_1_over_even"]) - 1
     if measure == "excess_star":
         return float(row["alpha_star_over_even"]) - 1
+    if measure == "constant_share":
+        return float(row["change_constant_1"]) / float(row["change_removed_1"])
     if measure == "total":
         of = [(float(row[a]), float(row[a]) / float(row[f"{a}_over_even"])) for a in ("alpha_1", "alpha_star") if row[a]]
         return sum(alpha for alpha, _ in of) / sum(even for _, even in of) - 1
@@ -200,6 +202,7 @@ def check(checks):
     every = [verdict for _, _, _, verdict in again]
     checks.says(checks.FINDINGS, f"{len(every)} [registered claims](train/studies/README.md#claims-before-runs): " + ", ".join(
         f"{every.count(word)} {word}" for word in ("replicated", "contradicted", "underpowered", "not testable", "not run")))
+    checks.says(checks.STUDIES, f"has all {len(every)} claims with differences, smallest effects and corrected p values; {every.count('not run')} of them")
     counts = {}
     for claim, _, _, verdict in again:
         counts.setdefault(claim["family"], {}).setdefault(verdict, []).append(1)
