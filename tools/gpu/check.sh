@@ -14,7 +14,7 @@
 #   bash check.sh bench [ABLATION]     training steps of the 60M model, then PyTorch's
 #   bash check.sh sink [FLAGS]         trains 60M on the packed text: softmax, sigmoid, key biases; Sink_1 over steps,
 #                                      and at the end as in the paper: 64 tokens of 100 sequences
-#   bash check.sh study NAME [FLAGS]   trains a study of train/studies, which pack.sh --studies has packed; FLAGS of sweep
+#   bash check.sh study A,B [FLAGS]    trains studies of train/studies, which pack.sh --studies has packed; FLAGS of sweep
 #   bash check.sh ranks                collectives by NCCL; a run on one GPU and on all of this host, byte for byte
 #   bash check.sh sanitizer [TOOL]     tests of operations under compute-sanitizer: memcheck, racecheck, synccheck, initcheck
 # It runs the programs that tools/gpu/pack.sh has packed next to it, or those in build/cuda, or --from FOLDER (a build).
@@ -381,25 +381,30 @@ PYTHON
 # As many runs at once as there are cores. Their kernels run side by side where the driver has its Multi-Process Service; otherwise the
 # processes get the GPU in turn, which takes three times as long. Called again, it trains what is missing. The runs stay in $work.
 part_study() {
-  local name=${1:-} runs mps=""
+  local names=${1:-} name runs mps="" command
   need sweep || return 1
-  [ -f "$from/studies/$name.toml" ] || { fail_part "no study '$name' in $from/studies"; return 1; }
-  runs=$work/studies/$name
-  set -- "$from/sweep" "$from/studies/$name.toml" --data "$from/studies/data" --set device=cuda --out "$runs" "${@:2}"
-  [ ! -d "$from/studies/chat" ] || set -- "$@" --chat "$from/studies/chat"
+  for name in ${names//,/ }; do
+    [ -f "$from/studies/$name.toml" ] || { fail_part "no study '$name' in $from/studies"; return 1; }
+  done
   if [ -z "${CUDA_MPS_PIPE_DIRECTORY:-}" ] && [[ $device != *emulated* ]] && command -v nvidia-cuda-mps-control >/dev/null; then
     mps=$(mktemp -d "$work/mps.XXXXXX")
     export CUDA_MPS_PIPE_DIRECTORY=$mps CUDA_MPS_LOG_DIRECTORY=$mps
-    nvidia-cuda-mps-control -d || { say "the Multi-Process Service does not start: $name will take longer"; unset CUDA_MPS_PIPE_DIRECTORY; mps=""; }
+    nvidia-cuda-mps-control -d || { say "the Multi-Process Service does not start: studies will take longer"; unset CUDA_MPS_PIPE_DIRECTORY; mps=""; }
   fi
-  attempt "$name" 3600 "$@" --workers "${SINK_CHECK_WORKERS:-$(nproc)}" --threads 1 >>"$folder/$name.txt"
-  tail -n 5 "$folder/$name.txt"
+  for name in ${names//,/ }; do
+    runs=$work/studies/$name
+    command=("$from/sweep" "$from/studies/$name.toml" --data "$from/studies/data" --set device=cuda --out "$runs" "${@:2}")
+    [ ! -d "$from/studies/chat" ] || command+=(--chat "$from/studies/chat")
+    [ ! -f "$from/studies/results/$name-runs.csv" ] || command+=(--earlier "$from/studies/results/$name-runs.csv")
+    attempt "$name" 3600 "${command[@]}" --workers "${SINK_CHECK_WORKERS:-$(nproc)}" --threads 1 >>"$folder/$name.txt"
+    tail -n 5 "$folder/$name.txt"
+    "${command[@]}" --collect >/dev/null 2>&1  # what is complete, if the time was over
+    cp "$runs/$name-runs.csv" "$folder"
+  done
   if [ -n "$mps" ]; then
     echo quit | timeout 10 nvidia-cuda-mps-control
     unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
   fi
-  "$@" --collect >/dev/null 2>&1  # what is complete, if the time was over
-  cp "$runs/$name-runs.csv" "$folder"
 }
 
 # Rank for rank the same bytes as one GPU, and what each takes.

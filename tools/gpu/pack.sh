@@ -57,8 +57,13 @@ mkdir -p "$content/tests" "$content/lib" "$content/source/tools/gpu" "$pack"
 for program in "${programs[@]}" tests/device_tests; do strip -o "$content/$program" "$build/$program"; done
 [ ! -e "$build/libsinklab_mpi.so" ] || cp "$build/libsinklab_mpi.so" "$content"  # where that machine has Open MPI
 cp -r tools/gpu/kernels "$content/source/tools/gpu"
-[ -z "$studies" ] || { cp -r train/studies "$content"; rm -r "$content"/studies/{results,released}; cp -rL "$studies" "$content/studies/data"; }
-[ -z "$studies" ] || [ ! -d "$studies/../chat" ] || cp -rL "$studies/../chat" "$content/studies"
+if [ -n "$studies" ]; then  # with the results that are there, so that only the missing runs are trained
+  mkdir -p "$content/studies/results"
+  cp -r train/studies/*.toml train/studies/recipes "$content/studies"
+  cp train/studies/results/*-runs.csv "$content/studies/results"
+  cp -rL "$studies" "$content/studies/data"
+  [ ! -d "$studies/../chat" ] || cp -rL "$studies/../chat" "$content/studies"
+fi
 find engine -name '*.h' -o -name '*.cuh' -o -name '*.cu' -o -name '*.cpp' -o -name '*.def' |
   grep -vE "$left_out" | tar -c -T - | tar -x -C "$content/source"
 if [ -f ../shared/peers/torch_baseline.py ]; then
