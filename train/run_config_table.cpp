@@ -36,6 +36,7 @@ Settings<RunConfig> make_table() {
       of_data("data-fraction"),
       of_data("fixed-token"),
       of_data("fixed-position"),
+      of_data("fixed-to"),
       of_data("random-from"),
       of_data("random-to"),
       of_data("document-mask"),

@@ -171,8 +171,11 @@ StepResult TrainingRun::finish_step(double learning_rate, std::chrono::steady_cl
 Evaluation TrainingRun::evaluate(bool with_patterns) {
   const auto stop_check = stop_checks_.between_operations();
   std::int64_t sequences = std::min(config_.eval_sequences, data_->validation_sequences());
+  std::optional<std::int32_t> fixed_token;  // where alpha_1 is not its alpha
+  if (config_.fixed_token >= 0 && (config_.fixed_position > 1 || config_.fixed_to > 1))
+    fixed_token = static_cast<std::int32_t>(config_.fixed_token);
   return sink::evaluate(*model_, data_->validation_batch(0, sequences), evaluation_batch, with_patterns,
-                        {.ranks = &ranks_, .before_batch = [this] { stop_checks_.check(); }});
+                        {.ranks = &ranks_, .before_batch = [this] { stop_checks_.check(); }}, fixed_token);
 }
 
 }  // namespace sink

@@ -32,7 +32,8 @@ BigramBackcopy::BigramBackcopy(const DataConfig& config, std::int64_t context, s
       thresholds_(kSymbols) {
   SINK_CHECK(context_ >= 2 && accumulate_ >= 1, "bigram-backcopy", "context must be at least 2, accumulate at least 1",
              Exit::usage);
-  SINK_CHECK(config.fixed_token < 0 || (config.fixed_token == 0 && config.fixed_position == 1), "bigram-backcopy",
+  SINK_CHECK(config.fixed_token < 0 || (config.fixed_token == 0 && config.fixed_position == 1 && config.fixed_to == 0),
+             "bigram-backcopy",
              "the first token of this task is always 0 and no other is fixed, --fixed-token asks for " +
                  std::to_string(config.fixed_token) + " at position " + std::to_string(config.fixed_position),
              Exit::usage);

@@ -24,6 +24,9 @@ const Settings<DataConfig>& data_settings() {
          -1, 2147483647},
         {"fixed-position", data, &C::fixed_position,
          "where: 1 is a block's first token; from 2 on the id is also what the position before has to predict", 1, 1e9},
+        {"fixed-to", data, &C::fixed_to,
+         "the position is drawn for each block, uniformly from --fixed-position to this one; 0: it is --fixed-position",
+         0, 1e9},
         {"random-from", data, &C::random_from,
          "positions from this one to --random-to, counted from 1 and both included, hold ids drawn uniformly from the "
          "vocabulary, in training and validation, the same in every epoch; 0: none (Gu et al., section 5)",

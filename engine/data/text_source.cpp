@@ -97,6 +97,12 @@ void TextSource::check_settings(std::int64_t prefix) const {
              "--fixed-position must be from 1 to the context of " + std::to_string(context_) + ", got " +
                  std::to_string(config_.fixed_position),
              Exit::usage);
+  SINK_CHECK(config_.fixed_to == 0 || (config_.fixed_token >= 0 && config_.fixed_to >= config_.fixed_position &&
+                                       config_.fixed_to <= context_),
+             "data",
+             "--fixed-to needs --fixed-token, and is from --fixed-position to the context of " +
+                 std::to_string(context_) + ", or 0; got " + std::to_string(config_.fixed_to),
+             Exit::usage);
   bool none = config_.random_from == 0 && config_.random_to == 0;
   SINK_CHECK(
       none || (1 <= config_.random_from && config_.random_from <= config_.random_to && config_.random_to <= context_),
@@ -127,6 +133,13 @@ void TextSource::find_documents(const std::vector<std::int32_t>& block, std::int
   }
 }
 
+// Lane 0; random tokens take the lane of their position.
+std::int64_t TextSource::fixed_position(const Side& side, std::uint64_t number) const {
+  if (config_.fixed_to == 0) return config_.fixed_position;
+  const auto count = static_cast<std::uint64_t>(config_.fixed_to - config_.fixed_position + 1);
+  return config_.fixed_position + static_cast<std::int64_t>(side.random.below(number, count));
+}
+
 template <class PlaceOf>
 Batch TextSource::blocks(const Side& side, std::int64_t batch, PlaceOf&& place_of) const {
   Tensor tokens_BT = Tensor::empty({batch, context_}, DType::I32), targets_BT = Tensor::empty_like(tokens_BT);
@@ -150,7 +163,8 @@ Batch TextSource::blocks(const Side& side, std::int64_t batch, PlaceOf&& place_o
     for (std::int64_t p = config_.random_from; p > 0 && p <= config_.random_to; ++p)
       at_position(p) = static_cast<std::int32_t>(
           side.random.below(number, static_cast<std::uint64_t>(file_.vocabulary), static_cast<std::uint32_t>(p)));
-    if (config_.fixed_token >= 0) at_position(config_.fixed_position) = static_cast<std::int32_t>(config_.fixed_token);
+    if (config_.fixed_token >= 0)
+      at_position(fixed_position(side, number)) = static_cast<std::int32_t>(config_.fixed_token);
     std::copy_n(block.begin(), context_, tokens_BT.data<std::int32_t>() + row * context_);
     std::int32_t* targets = std::copy_n(block.begin() + 1, context_, targets_BT.data<std::int32_t>() + row * context_);
     for (std::int64_t t = 1; t <= context_ && !side.predicted->all(); ++t)

@@ -51,6 +51,8 @@ class TextSource : public DataSource {
   template <class PlaceOf>
   Batch blocks(const Side& side, std::int64_t batch, PlaceOf&& place_of) const;
   void check_settings(std::int64_t prefix) const;
+  // Where the fixed token of a block is, from 1.
+  std::int64_t fixed_position(const Side& side, std::uint64_t number) const;
   // Sets starts and positions of the documents of a block.
   void find_documents(const std::vector<std::int32_t>& block, std::int32_t* starts_T, std::int32_t* positions_T) const;
 

@@ -45,8 +45,9 @@ std::int32_t prefix_token_of(const Tokenizer& tokenizer, const Checkpoint& check
 PairEncoder encoder_of(const ScoreOptions& options, const Tokenizer& tokenizer, const Checkpoint& checkpoint,
                        const TrainedOn& run, const Sizes& sizes) {
   PairEncoder encoder{.tokenizer = tokenizer, .begin = {}, .prefix = -1, .longest = sizes.context};
-  if (run.fixed_token >= 0 && run.fixed_position != 1)
-    throw Error(options.model + " was trained with a fixed token at position " + std::to_string(run.fixed_position) +
+  if (run.fixed_token >= 0 && (run.fixed_position != 1 || run.fixed_to > 1))
+    throw Error(options.model + " was trained with a fixed token at " +
+                    (run.fixed_to > 1 ? "a drawn position" : "position " + std::to_string(run.fixed_position)) +
                     " of every sequence; score takes models that have it first, or have none",
                 Exit::usage);
   if (run.fixed_token >= 0) encoder.begin = {static_cast<std::int32_t>(run.fixed_token)};

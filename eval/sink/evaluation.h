@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <utility>
 
 #include "engine/comm/communicator.h"
@@ -22,6 +23,12 @@ struct Evaluation {
   enum class Extra { none, key, token } extra = Extra::none;
   SinkScores proxy, raw;
   double alpha_1_max = 0;  // largest proxy alpha_1 of any (layer, head), mean over sequences
+  // Proxy alpha_k of a token that is at another position k of each sequence, on request; the mean over sequences,
+  // layers and heads, and divided by that of even attention.
+  struct Fixed {
+    double alpha = 0, over_even = 0;
+  };
+  std::optional<Fixed> fixed;
 
   // Means over rows and sequences; the scalars also over layers and heads.
   double row_sum = 0;           // sum_j a_ij, without the extra key
@@ -83,8 +90,10 @@ struct EvaluationRanks {
   // All ranks call it equally often, before each batch. An exception from it ends the evaluation.
   std::function<void()> before_batch = {};
 };
+// `fixed_token`: fills Evaluation::fixed for this token, found in the first kSinkPositions of the sequences that have
+// it.
 Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_patterns,
-                    const EvaluationRanks& ranks = {});
+                    const EvaluationRanks& ranks = {}, std::optional<std::int32_t> fixed_token = {});
 
 // Sink_k at any threshold and sequence length; the paper reports 0.3 at 64 tokens only.
 // Fills evaluation.by_length: for every T of `lengths` (at most the context of the sequences, more than the prefix of

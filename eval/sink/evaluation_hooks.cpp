@@ -8,6 +8,7 @@
 
 #include "engine/ops/reductions/row_statistics.h"
 #include "engine/tensor_view.h"
+#include "eval/sink/even_attention.h"
 
 namespace sink {
 namespace {
@@ -186,6 +187,21 @@ std::vector<double> EvaluationHooks::loss_by_position(const Tensor& targets_NT) 
   const xt::xtensor<double, 1> targets = xt::sum(xt::cast<double>(view<std::int32_t, 2>(targets_NT) >= 0), {0});
   xt::adapt(loss) /= xt::where(targets > 0, targets, std::nan(""));
   return loss;
+}
+
+std::optional<Evaluation::Fixed> EvaluationHooks::fixed(const std::vector<std::int64_t>& places,
+                                                        const Sizes& sizes) const {
+  Evaluation::Fixed sums;
+  double sequences = 0, even = 0;
+  const VisibleKeys keys = visible_keys(sizes, sums_.context, extra_key_ || extra_tokens_ > 0);
+  for (std::size_t n = 0; n < places.size(); ++n) {
+    if (places[n] < 0) continue;
+    ++sequences;
+    sums.alpha += proxy_.alpha(static_cast<std::int64_t>(n), places[n]);
+    even += even_alpha(keys, places[n] + 1);
+  }
+  if (sequences == 0) return std::nullopt;
+  return Evaluation::Fixed{sums.alpha / sequences, sums.alpha / even};
 }
 
 Evaluation EvaluationHooks::evaluation() const {

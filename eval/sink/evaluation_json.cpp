@@ -181,6 +181,8 @@ std::string evaluation_json(const Evaluation& e, const EvaluationContext& c) {
   add_scores(json, e.raw, "_raw");
   add_by_length(json, e.by_length);
   json["alpha_1_max"] = rounded(e.alpha_1_max);
+  if (e.fixed)
+    json.update({{"alpha_fixed", rounded(e.fixed->alpha)}, {"alpha_fixed_over_even", rounded(e.fixed->over_even)}});
   json["row_mass"] = rounded(e.row_sum);
   json["entropy"] = rounded(e.entropy);
   json["row_mass_layer_head"] = rounded(e.row_sum_layer_head);

@@ -48,6 +48,7 @@ struct EvaluationContext {
 //                                      [epsilon][k]
 //   alpha_1[_raw] alpha_1_max alpha_k[_raw] alpha_1_layer_head[_raw] alpha_layer_head_k[_raw]
 //   sink_star[_raw] alpha_star[_raw] alpha_star_layer_head[_raw]   the same for an extra key or sink token
+//   alpha_fixed alpha_fixed_over_even  of a fixed token at another position than the first, proxy
 //   by_length                          {length, epsilon, alpha_k[_raw]: [T][k], sink_k[_raw]: [T][epsilon][k],
 //                                      alpha_star[_raw]: [T], sink_star[_raw]: [T][epsilon]} of the first T tokens,
 //                                      with --length or --epsilon

@@ -26,7 +26,10 @@ struct EvenAttention {
   double alpha_1, alpha_star;  // alpha_star is NaN without an extra key
 };
 EvenAttention even_attention(const VisibleKeys& keys);
-// Of a model that reads T tokens. `extra_key`: or a sink token.
+// alpha_k, the same for key k:  1/(T - k + 1) sum_i [row i sees key k] / n_i
+double even_alpha(const VisibleKeys& keys, std::int64_t k);
+// Those of a model that reads T tokens. `extra_key`: or a sink token.
+VisibleKeys visible_keys(const Sizes& sizes, std::int64_t T, bool extra_key);
 EvenAttention even_attention(const Sizes& sizes, std::int64_t T, bool extra_key);
 
 }  // namespace sink

@@ -79,6 +79,10 @@ void AlphaTable::set_values(std::int64_t sequence, std::span<const double> value
   std::copy_n(values.begin() + 1 + given * alphas, given * stars, star_NLH_.data<double>() + sequence * stars);
 }
 
+double AlphaTable::alpha(std::int64_t sequence, std::int64_t k) const {
+  return xt::mean(xt::view(view<double, 4>(alpha_NLHK_), sequence, xt::all(), xt::all(), k))();
+}
+
 // Each term is divided before it is added. Lazy sums over one axis add terms in the order of sequences, layers and
 // heads; a sum over several axes would add partial sums, in another order.
 SinkScores AlphaTable::scores(const std::vector<double>& epsilons) const {

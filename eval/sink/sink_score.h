@@ -63,6 +63,8 @@ class AlphaTable {
   // The whole table, and the values() of a table of fewer sequences copied into this one from `sequence` on.
   std::vector<double> values() const;
   void set_values(std::int64_t sequence, std::span<const double> values);
+  // The mean of alpha over layers and heads of the key with index k (from 0) in a sequence.
+  double alpha(std::int64_t sequence, std::int64_t k) const;
   SinkScores scores(const std::vector<double>& epsilons = {kSinkEpsilons.begin(), kSinkEpsilons.end()}) const;
 
  private:

@@ -11,6 +11,7 @@
 #include "eval/input_tokens.h"
 #include "eval/sink/attention_patterns.h"
 #include "eval/sink/evaluation_json.h"
+#include "eval/sink/even_attention.h"
 #include "tests/support/built_ablations.h"
 
 using namespace sink;
@@ -437,6 +438,33 @@ TEST_CASE("evaluation: batches change nothing") {
   CHECK(one.proxy.alpha_k == all.proxy.alpha_k);
   CHECK(one.hidden_norm == all.hidden_norm);
   CHECK(one.first_key.cosine[1][2] == Approx(all.first_key.cosine[1][2]).epsilon(1e-13));
+}
+
+TEST_CASE("evaluation: a token at another position of each sequence has the alpha of its place") {
+  for (const Case& c : kCases) {
+    CAPTURE(c.ablation);
+    if (!test::is_built(c.ablation)) continue;
+    auto model = model_of(c);
+    const Batch plain = random_tokens(22, kN, kT, 11);
+    Tensor tokens_NT = plain.tokens_BT().clone();
+    const std::int32_t fixed = 22;
+    const auto place = [](std::int64_t n) { return (n * 2 + 1) % 4; };
+    for (std::int64_t n = 0; n < kN - 1; ++n)
+      tokens_NT.data<std::int32_t>()[n * kT + place(n)] = fixed;  // the last has none
+    const Batch input(tokens_NT, plain.targets_BT(), 23, {});
+    double alpha = 0, even = 0;
+    for (std::int64_t n = 0; n < kN - 1; ++n) {
+      const auto k = static_cast<std::size_t>(place(n));
+      alpha += evaluate(*model, input.rows(n, n + 1), 1, false).proxy.alpha_k[k];
+      even += even_alpha(visible_keys(model->sizes(), kT, c.extra != Evaluation::Extra::none), place(n) + 1);
+    }
+    const Evaluation e = evaluate(*model, input, 2, false, {}, fixed);
+    REQUIRE(e.fixed.has_value());
+    CHECK(e.fixed->alpha == Approx(alpha / (kN - 1)).epsilon(1e-12));
+    CHECK(e.fixed->over_even == Approx(alpha / even).epsilon(1e-12));
+    CHECK_FALSE(evaluate(*model, plain, 2, false, {}, fixed).fixed.has_value());
+    CHECK_FALSE(evaluate(*model, input, 2, false).fixed.has_value());
+  }
 }
 
 TEST_CASE("evaluation: a map that is not there is refused") {

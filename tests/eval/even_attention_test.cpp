@@ -9,24 +9,24 @@ using namespace sink;
 
 namespace {
 
-// The definition: one row of weights after the other, one block after the other.
-EvenAttention by_mask(const VisibleKeys& keys) {
+// The definition: one row of weights after the other, one block after the other. alpha_1 is that of key k.
+EvenAttention by_mask(const VisibleKeys& keys, std::int64_t k = 1) {
   double first = 0, extra = 0;
   for (std::int64_t layer = 1; layer <= keys.layers; ++layer)
     for (std::int64_t i = 1; i <= keys.T; ++i) {
       double visible = keys.extra_key ? 1 : 0;
-      bool sees_first = false;
+      bool sees_k = false;
       for (std::int64_t j = 1; j <= keys.T; ++j) {
         const bool windowed = keys.window > 0 && !(keys.global_every > 0 && layer % keys.global_every == 0);
         const bool sees = (j <= i && (!windowed || i - j < keys.window)) || j <= keys.prefix;
         visible += sees;
-        sees_first |= sees && j == 1;
+        sees_k |= sees && j == k;
       }
-      first += sees_first ? 1 / visible : 0;
+      first += sees_k ? 1 / visible : 0;
       extra += 1 / visible;
     }
   const double L = static_cast<double>(keys.layers), T = static_cast<double>(keys.T);
-  return {first / L / T, keys.extra_key ? (1 + extra / L) / (T + 1) : NAN};
+  return {first / L / (T - static_cast<double>(k) + 1), keys.extra_key ? (1 + extra / L) / (T + 1) : NAN};
 }
 
 }  // namespace
@@ -51,6 +51,8 @@ TEST_CASE("even attention: every window, prefix, block and extra key as the sum 
           CAPTURE(window);
           CAPTURE(prefix);
           CHECK(even_attention(keys).alpha_1 == doctest::Approx(by_mask(keys).alpha_1).epsilon(1e-14));
+          for (std::int64_t k : {1, 2, 5, 10})
+            CHECK(even_alpha(keys, k) == doctest::Approx(by_mask(keys, k).alpha_1).epsilon(1e-14));
           if (extra_key)
             CHECK(even_attention(keys).alpha_star == doctest::Approx(by_mask(keys).alpha_star).epsilon(1e-14));
         }

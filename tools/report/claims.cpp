@@ -316,8 +316,10 @@ std::vector<Answer> growth_answers(const TaskRuns& task, const std::string& sett
 }
 
 std::optional<Answer> fixed_token_answer(const Group& group, const Run& run) {
-  const auto position = static_cast<std::size_t>(input_kind_of(run).fixed_position);
-  if (run.evaluation->extra != "none" || position == 0 || position > run.evaluation->alpha_k.size())
+  const InputKind input = input_kind_of(run);
+  const auto position = static_cast<std::size_t>(input.fixed_position);
+  if (run.evaluation->extra != "none" || position == 0 || input.fixed_to > 0 ||
+      position > run.evaluation->alpha_k.size())
     return std::nullopt;
   const BySeed lead = by_seed(group, [&](const Run& r) {
     Row alpha = r.evaluation->alpha_k;

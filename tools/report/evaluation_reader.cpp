@@ -16,10 +16,19 @@ constexpr std::size_t kMaxInterventions = 1000;
 constexpr double kOnsetSink = 10, kOnsetMassive = 3;  // percent; times the other positions
 constexpr std::size_t kMaxNameLength = 40;            // of an intervention
 
-constexpr const char* kScalars[] = {
-    "alpha_1",    "alpha_1_raw",    "alpha_1_max", "alpha_star", "alpha_star_raw",
-    "row_mass",   "extra_key_mass", "entropy",     "val_loss",   "first_value_norm_ratio",
-    "value_share"};
+constexpr const char* kScalars[] = {"alpha_1",
+                                    "alpha_1_raw",
+                                    "alpha_1_max",
+                                    "alpha_star",
+                                    "alpha_star_raw",
+                                    "row_mass",
+                                    "extra_key_mass",
+                                    "entropy",
+                                    "val_loss",
+                                    "first_value_norm_ratio",
+                                    "value_share",
+                                    "alpha_fixed",
+                                    "alpha_fixed_over_even"};
 
 constexpr std::pair<const char*, Row Evaluation::*> kRows[] = {{"sink_epsilon", &Evaluation::sink_epsilon},
                                                                {"sink_1", &Evaluation::sink_1},

@@ -147,8 +147,10 @@ CsvColumn over_even_column(const char* name, double EvenAttention::*member) {
 }
 
 // Whether there is a column of this name only where a run has the value: the effect of an intervention on the loss,
-// "change_removed_1", and the step of an onset, "onset_sink_1".
-bool is_optional(const std::string& name) { return name.starts_with("change_") || name.starts_with("onset_"); }
+// "change_removed_1", the step of an onset, "onset_sink_1", and alpha of a fixed token that is not the first.
+bool is_optional(const std::string& name) {
+  return name.starts_with("change_") || name.starts_with("onset_") || name.starts_with("alpha_fixed");
+}
 
 // Columns before the optional ones, before those of other epsilons, and the rest but for settings.
 constexpr const char* kLastBeforeOptional = "massive_ratio";

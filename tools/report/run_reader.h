@@ -40,8 +40,8 @@ struct Evaluation {
   // val_loss (of text only, so that losses are comparable; `input_loss` is the loss on any input), alpha_1,
   // alpha_1_raw, alpha_others_raw (mean of alpha_k_raw over k = 2..10), alpha_1_max, alpha_star, alpha_star_raw,
   // row_mass (row sum without the extra key), extra_key_mass, entropy, first_value_norm_ratio, value_share,
-  // massive_ratio (maximum over layers); onset_sink_1 and onset_massive, change_removed_1 and similar where the run
-  // has them (evaluation_reader.h)
+  // massive_ratio (maximum over layers); onset_sink_1 and onset_massive, alpha_fixed, change_removed_1 and similar
+  // where the run has them (evaluation_reader.h)
   std::map<std::string, double> scalar;
   std::string input = "text";  // text: the run's own validation sequences | random | repeated | ...
   // none | key (an extra key that every query sees) | token (a sink token) | unknown

@@ -37,8 +37,8 @@ Flags flags_of(const PaperRow& row) {
 
 // The settings of an experiment other than those of its input.
 Flags other_flags(const PaperRow& row) {
-  static const std::set<std::string> input_flags{"fixed-token", "fixed-position", "random-from",      "random-to",
-                                                 "prefix",      "window",         "prefix-validation"};
+  static const std::set<std::string> input_flags{"fixed-token", "fixed-position", "fixed-to", "random-from",
+                                                 "random-to",   "prefix",         "window",   "prefix-validation"};
   Flags flags = flags_of(row);
   std::erase_if(flags, [](const auto& flag) { return input_flags.contains(flag.first); });
   return flags;
@@ -118,7 +118,10 @@ InputKind input_kind_of(const std::function<std::string(const std::string& flag)
   };
   InputKind input;
   if (const std::string task = setting("task"); !task.empty()) input.task = task;
-  if (whole("fixed-token", -1) >= 0) input.fixed_position = whole("fixed-position", 1);
+  if (whole("fixed-token", -1) >= 0) {
+    input.fixed_position = whole("fixed-position", 1);
+    input.fixed_to = whole("fixed-to", 0);
+  }
   if (whole("random-from", 0) > 0) {
     input.random_from = whole("random-from", 0);
     input.random_to = whole("random-to", 0);
@@ -140,6 +143,9 @@ std::string describe(const InputKind& input) {
   std::string what, mask;
   if (input.fixed_position == 1) what = " with a fixed first token";
   if (input.fixed_position > 1) what = " with a fixed token at position " + std::to_string(input.fixed_position);
+  if (input.fixed_to > 0)
+    what = " with a fixed token at a drawn position, " + std::to_string(input.fixed_position) + " to " +
+           std::to_string(input.fixed_to);
   if (input.random_from > 0) {
     what += (what.empty() ? " with random tokens at position" : " and random tokens at position");
     what += input.random_to > input.random_from

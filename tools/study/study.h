@@ -64,6 +64,7 @@ std::string study_data(const std::string& name);
 struct InputKind {
   std::string task = "text";
   std::int64_t fixed_position = 0;              // of the token that all sequences share; 0: none
+  std::int64_t fixed_to = 0;                    // it is drawn for each sequence, up to this one; 0: it is not
   std::int64_t random_from = 0, random_to = 0;  // positions of random tokens; 0: none
   std::int64_t prefix = 0, window = 0;          // 0: none
   bool operator==(const InputKind&) const = default;

@@ -29,8 +29,9 @@ double middle_of_row(std::size_t row) { return kTop + kRow * (static_cast<double
 
 // Settings that differ between groups, other than those that describe() puts into words.
 std::vector<const Setting<RunConfig>*> varying_settings(const StudyResults& results) {
-  static const std::set<std::string> skipped{"task",      "data",   "fixed-token", "fixed-position",    "random-from",
-                                             "random-to", "prefix", "window",      "prefix-validation", "initial"};
+  static const std::set<std::string> skipped{
+      "task",      "data",   "fixed-token", "fixed-position",    "fixed-to", "random-from",
+      "random-to", "prefix", "window",      "prefix-validation", "initial"};
   std::vector<const Setting<RunConfig>*> varying;
   const RunConfig& first = results.groups.front().group.config;
   for (const Setting<RunConfig>& setting : run_config_table())

@@ -143,6 +143,8 @@ const std::vector<Measure>& measures() {
       {"alpha_1_over_even", "alpha_1 / even proxy", 2},
       {"alpha_1_raw", "alpha_1 raw", 3},
       {"alpha_others_raw", "alpha_2..10 raw", 3},
+      {"alpha_fixed", "alpha of the fixed token proxy", 3},
+      {"alpha_fixed_over_even", "fixed token: alpha / even proxy", 2},
       {"alpha_star", "alpha_* proxy", 3},
       {"alpha_star_over_even", "alpha_* / even proxy", 2},
       {"val_loss", "loss", 3},

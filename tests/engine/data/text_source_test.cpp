@@ -253,6 +253,44 @@ TEST_CASE("TextSource: random tokens are uniform, stay the same in every epoch, 
   }
 }
 
+TEST_CASE(
+    "TextSource: a drawn position of the fixed token is uniform, stays the same in every epoch, and leaves the rest "
+    "alone") {
+  TemporaryFolder folder;
+  write_counting_text(folder, 100000, 249);  // 10,000 blocks
+  DataConfig config = config_for(folder);
+  auto plain = make_data_source(config, 9);
+  config.fixed_token = 257;  // in no text
+  config.fixed_position = 2;
+  config.fixed_to = 5;
+  auto drawn = make_data_source(config, 9);
+  auto before = blocks_of(plain->train_batch(0, 0, 10000)), after = blocks_of(drawn->train_batch(0, 0, 10000));
+  std::vector<std::int64_t> count(9);
+  for (std::size_t row = 0; row < before.size(); ++row) {
+    const auto at = std::find(after[row].begin(), after[row].end(), 257) - after[row].begin();
+    ++count[static_cast<std::size_t>(at)];
+    before[row][static_cast<std::size_t>(at)] = 257;
+  }
+  CHECK(after == before);
+  for (std::size_t t : {1, 2, 3, 4}) CHECK(std::abs(static_cast<double>(count[t]) - 2500) < 4 * 43.3);  // binomial
+  CHECK(count[0] + count[5] + count[6] + count[7] + count[8] == 0);
+  auto next_epoch = blocks_of(drawn->train_batch(1, 0, 10000));
+  CHECK(next_epoch != after);
+  std::sort(next_epoch.begin(), next_epoch.end());
+  std::sort(after.begin(), after.end());
+  CHECK(next_epoch == after);
+  config.seed = 6;  // every seed is measured on the same
+  CHECK(values(make_data_source(config, 9)->validation_batch(0, 4).tokens_BT()) ==
+        values(drawn->validation_batch(0, 4).tokens_BT()));
+  for (std::int64_t to : {1, 10}) {
+    config.fixed_to = to;
+    CHECK(contains(error_of([&] { make_data_source(config, 9); }), "exit 2 --fixed-to needs --fixed-token"));
+  }
+  config.fixed_to = 5;
+  config.fixed_token = -1;
+  CHECK(contains(error_of([&] { make_data_source(config, 9); }), "exit 2 --fixed-to needs --fixed-token"));
+}
+
 TEST_CASE("TextSource: a fraction of the data is the same blocks for every seed, each once an epoch") {
   TemporaryFolder folder;
   write_counting_text(folder, 251, 100);  // 25 blocks, whose first tokens tell them apart

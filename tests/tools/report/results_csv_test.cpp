@@ -95,7 +95,8 @@ TEST_CASE("results.csv read back: every number and setting that was written, to 
                   "sink_1": [75, 50, 25], "sink_1_raw": [70, 45, 20], "sink_k": [50, 3.25, 0.125, 0],
                   "alpha_1": 0.123456789, "alpha_1_raw": 0.5, "alpha_k_raw": [0.5, 0.25, 0.125], "alpha_1_max": 0.9, "row_mass": 1, "extra": "key",
                   "extra_key_mass": 0.27, "alpha_star": 0.28, "alpha_star_raw": 0.281, "sink_star": [40, 25, 10],
-                  "sink_star_raw": [41, 26, 11], "first_value_norm_ratio": "nan"})");
+                  "sink_star_raw": [41, 26, 11], "first_value_norm_ratio": "nan",
+                  "alpha_fixed": 0.25, "alpha_fixed_over_even": 3.5})");
   write_bytes(place / "a/metrics.jsonl",
               "{\"step\": 19, \"seconds\": 10.5, \"train_loss\": \"nan\", \"grad_norm\": 1}\n"
               "{\"step\": 20, \"seconds\": 11.2345678, \"train_loss\": 5, \"grad_norm\": 1}\n");
@@ -118,6 +119,7 @@ TEST_CASE("results.csv read back: every number and setting that was written, to 
   CHECK(a.skipped_steps == 1);
   CHECK(a.first_skipped == 19);
   CHECK(a.machine == "A CPU, fast");
+  CHECK(a.evaluation->get("alpha_fixed_over_even") == 3.5);
   CHECK(a.data_sha256 == "00ff");
   CHECK(a.commit == "abc123");
   CHECK(a.evaluation->sink_at(0.3, false) == 50);

@@ -62,6 +62,9 @@ TEST_CASE("matching row: the input in words") {
   CHECK(describe(input({{"fixed-token", "1"}})) == "text with a fixed first token");
   CHECK(describe(input({{"fixed-token", "1"}, {"fixed-position", "3"}, {"window", "32"}})) ==
         "text with a fixed token at position 3, window 32");
+  const auto drawn = input({{"fixed-token", "1"}, {"fixed-to", "5"}, {"prefix", "5"}});
+  CHECK(describe(drawn) == "text with a fixed token at a drawn position, 1 to 5, prefix 5");
+  CHECK(id_of(matching_row(row("loss-prefix5"), drawn)) == kNoMatchingRow);
   CHECK(describe(input({{"random-from", "1"}, {"random-to", "3"}})) == "text with random tokens at positions 1 to 3");
   CHECK(describe(input({{"random-from", "2"}, {"random-to", "2"}, {"prefix", "4"}})) ==
         "text with random tokens at position 2, prefix 4");

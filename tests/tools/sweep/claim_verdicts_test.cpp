@@ -132,6 +132,8 @@ TEST_CASE("claims: the loss without the first token's share, and the part of it 
   CHECK(judged("change_removed_1").verdict == ClaimVerdict::replicated);
   CHECK(judged("constant_share").difference.mean == doctest::Approx(0.5));
   CHECK(judged("change_w4a4").verdict == ClaimVerdict::not_run);
+  for (report::Run& run : runs) run.evaluation->scalar["alpha_fixed_over_even"] = 3;
+  CHECK(judged("excess_fixed").difference.mean == doctest::Approx(2));
 }
 
 TEST_CASE("claims: the total of an extra key and the first token") {
