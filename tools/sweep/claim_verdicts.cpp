@@ -35,6 +35,7 @@ double sink_lead(const report::Run& run) {
 double value_of(const report::Run& run, const std::string& measure) {
   const report::Evaluation& e = *run.evaluation;
   if (measure == "val_loss" || measure.starts_with("change_")) return e.get(measure);
+  if (measure == "excess_fixed") return e.get("alpha_fixed_over_even") - 1;
   if (measure == "constant_share") return e.get("change_constant_1") / e.get("change_removed_1");
   if (measure == "sink_lead") return sink_lead(run);
   if (measure == "excess_massive") return e.get("massive_ratio") - 1;

@@ -61,16 +61,14 @@ class Reader : public SectionsReader {
 void add_claims(Reader& reader, const TomlSection& section, std::vector<RegisteredClaim>& claims) {
   static const std::map<std::string, Expected> kExpected{
       {"less", Expected::less}, {"greater", Expected::greater}, {"equal", Expected::equal}};
-  static const std::map<std::string, std::string> kMeasures{{"excess_1", "excess_1"},
-                                                            {"excess_star", "excess_star"},
-                                                            {"total", "total"},
-                                                            {"val_loss", "val_loss"},
-                                                            {"sink_lead", "sink_lead"},
-                                                            {"excess_massive", "excess_massive"},
-                                                            {"change_removed_1", "change_removed_1"},
-                                                            {"change_constant_1", "change_constant_1"},
-                                                            {"change_w4a4", "change_w4a4"},
-                                                            {"constant_share", "constant_share"}};
+  static const std::map<std::string, std::string> kMeasures = [] {
+    std::map<std::string, std::string> by_name;
+    for (const char* name :
+         {"excess_1", "excess_star", "excess_fixed", "total", "val_loss", "sink_lead", "excess_massive",
+          "change_removed_1", "change_constant_1", "change_w4a4", "constant_share"})
+      by_name[name] = name;
+    return by_name;
+  }();
   RegisteredClaim claim;
   std::vector<std::string> runs;
   bool has_direction = false;

@@ -46,6 +46,8 @@ def value_of(row, measure):
         return float(row["alpha_1_over_even"]) - 1
     if measure == "excess_star":
         return float(row["alpha_star_over_even"]) - 1
+    if measure == "excess_fixed":
+        return float(row["alpha_fixed_over_even"]) - 1
     if measure == "constant_share":
         return float(row["change_constant_1"]) / float(row["change_removed_1"])
     if measure == "total":
