@@ -12,9 +12,9 @@ namespace sink {
 struct SummaryLabels {
   std::string model;  // its path
   std::string ablation, policies;
-  std::string begin;  // how the text began: "<s>, which the tokenizer adds (tokenizer.ggml.add_bos_token = true)"
+  std::string begin = {};  // how the text began: "<s>, which the tokenizer adds (tokenizer.ggml.add_bos_token = true)"
   bool text_begins = false;  // whether the first token was added
-  std::function<std::string(std::int32_t)> token_text;
+  std::function<std::string(std::int32_t)> token_text = {};
 };
 
 // At most 40 lines of 100 columns: the tokens, alpha_1 and Sink_1 with how the text began, other sinks, massive
