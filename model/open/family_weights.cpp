@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -47,6 +48,63 @@ Shape without_experts(const Shape& shape, const TensorPlace& place, std::int64_t
   return place.transposed ? Shape{E * shape[1], shape[2]} : Shape{shape[1], E * shape[2]};
 }
 
+bool is_plain(StoredType type) {
+  return type == StoredType::F64 || type == StoredType::F32 || type == StoredType::F16 || type == StoredType::BF16;
+}
+
+// Where the rows of a parameter are in one tensor.
+struct RowLayout {
+  std::int64_t matrices;  // 1, or as many as there are experts where their rows are stacked
+  std::int64_t rows;      // of a matrix
+  std::int64_t lines;     // its rows in memory, or its columns where the tensor is transposed
+  std::int64_t line_bytes;
+  std::int64_t line_pieces;  // experts that are columns: a row has a line of each, in this tensor, `lines` apart
+  std::int64_t row_pieces;   // the same, in this tensor or each in a tensor of its own
+};
+
+// Of `rows` rows of a parameter of this shape. None if the tensor has another shape, or a type that cannot hold them:
+// vectors and transposed matrices are not stored in blocks.
+std::optional<RowLayout> layout_in(const StoredTensor& stored, const TensorPlace& place, const Shape& parameter,
+                                   std::int64_t rows, std::int64_t experts) {
+  const bool vector = parameter.rank() == 1;
+  const std::int64_t columns = vector ? 1 : parameter[1], E = place.experts == ExpertAxis::none ? 1 : experts;
+  const std::int64_t matrices = place.experts == ExpertAxis::rows && !vector ? E : 1;
+  const Shape shape = without_experts(stored.shape, place, E, vector);
+  const StoredLayout& blocks = layout_of(stored.type);
+
+  const bool type_fits = is_plain(stored.type) || (blocks.elements > 1 && !vector && !place.transposed);
+  if (!type_fits || shape.rank() != parameter.rank() || rows % matrices != 0) return std::nullopt;
+  if (!vector && shape[place.transposed ? 0 : 1] != columns) return std::nullopt;
+  const std::int64_t stored_rows = matrices > 1 ? rows / matrices : rows + place.first_row;
+  if (shape[place.transposed ? 1 : 0] != stored_rows) return std::nullopt;
+
+  RowLayout layout{
+      .matrices = matrices, .rows = rows / matrices, .lines = 0, .line_bytes = 0, .line_pieces = 1, .row_pieces = 1};
+  layout.lines = place.transposed ? columns : layout.rows;
+  if (place.experts == ExpertAxis::columns && !place.transposed) layout.line_pieces = E;
+  layout.row_pieces = place.experts == ExpertAxis::tensors ? E : layout.line_pieces;
+  layout.line_bytes = (place.transposed ? shape[1] : columns / layout.row_pieces) / blocks.elements * blocks.bytes;
+  return layout;
+}
+
+// Adds a part for each matrix.
+void add_parts(const StoredTensor& stored, const TensorPlace& place, const RowLayout& layout, const Sizes& sizes,
+               std::vector<StoredPart>& parts) {
+  for (std::int64_t matrix = 0; matrix < layout.matrices; ++matrix) {
+    StoredPart part{.type = stored.type,
+                    .transposed = place.transposed,
+                    .rows = layout.rows,
+                    .lines = {},
+                    .pieces = layout.row_pieces};
+    for (std::int64_t r = 0; r < layout.lines; ++r) {
+      const std::int64_t row = place.transposed ? r : row_in(place.order, r, sizes) + place.first_row;
+      for (std::int64_t piece = 0; piece < layout.line_pieces; ++piece)
+        part.lines.push_back(stored.data + ((matrix + piece) * layout.lines + row) * layout.line_bytes);
+    }
+    parts.push_back(std::move(part));
+  }
+}
+
 // Joins the parts n, n + count, n + 2 count ... to part n, whose lines come from each in turn. False if they are of
 // several types, which no part holds.
 bool join_in_turn(std::vector<StoredPart>& parts, std::size_t count) {
@@ -86,10 +144,6 @@ std::string place_of(const StoredTensor& tensor, std::int64_t i) {
   Shape place = tensor.shape;
   for (int axis = place.rank(); axis-- > 0; i /= tensor.shape[axis]) place[axis] = i % tensor.shape[axis];
   return place.str();
-}
-
-bool is_plain(StoredType type) {
-  return type == StoredType::F64 || type == StoredType::F32 || type == StoredType::F16 || type == StoredType::BF16;
 }
 
 // Matrices stay in the memory-mapped files.
@@ -200,49 +254,20 @@ class FamilyWeights : public WeightSource {
   }
 
   StoredMatrix rows_of(const ParameterInfo& parameter) const {
-    const bool vector = parameter.shape.rank() == 1;
-    const std::int64_t rows = parameter.shape[0], columns = vector ? 1 : parameter.shape[1];
-    StoredMatrix matrix{.rows = rows, .columns = columns, .parts = {}, .owner = file_};
+    StoredMatrix matrix{.rows = parameter.shape[0],
+                        .columns = parameter.shape.rank() == 1 ? 1 : parameter.shape[1],
+                        .parts = {},
+                        .owner = file_};
     bool all_fit = true;
     std::string shapes;
     const std::vector<TensorPlace> all = places(parameter);
     for (std::size_t n = 0; n < all.size(); ++n) {
-      const TensorPlace& place = all[n];
-      const StoredTensor& stored = tensor(parameter, place.name);
+      const StoredTensor& stored = tensor(parameter, all[n].name);
       shapes += (shapes.empty() ? "" : ", ") + ("`" + printable(stored.name) + "` " + stored.shape.str());
-      const std::int64_t count = rows_of_tensor(n, all, rows, config_.sizes);
-      // Vectors and transposed matrices cannot be stored in blocks.
-      const bool blocks = layout_of(stored.type).elements > 1 && !vector && !place.transposed;
-      // Stacked rows of experts are one matrix each.
-      const std::int64_t E = place.experts == ExpertAxis::none ? 1 : config_.sizes.experts;
-      const bool below = place.experts == ExpertAxis::rows && !vector;
-      const Shape shape = without_experts(stored.shape, place, E, vector);
-      const bool fits = shape.rank() == parameter.shape.rank() && (!below || count % E == 0) &&
-                        (vector || shape[place.transposed ? 0 : 1] == columns) &&
-                        shape[place.transposed ? 1 : 0] == (below ? count / E : count + place.first_row) &&
-                        (is_plain(stored.type) || blocks);
-      all_fit = all_fit && fits;
-      if (!fits) continue;
-      const StoredLayout& layout = layout_of(stored.type);
-      // Experts that are columns of rows: each row has a line of every expert, in one tensor `lines` lines apart.
-      const std::int64_t pieces = place.experts == ExpertAxis::columns && !place.transposed ? E : 1;
-      const std::int64_t pieces_of_row = place.experts == ExpertAxis::tensors ? E : pieces;
-      const std::int64_t lines = place.transposed ? columns : below ? count / E : count;
-      const std::int64_t line =
-          (place.transposed ? shape[1] : columns / pieces_of_row) / layout.elements * layout.bytes;
-      for (std::int64_t e = 0; e < (below ? E : 1); ++e) {
-        StoredPart part{.type = stored.type,
-                        .transposed = place.transposed,
-                        .rows = below ? count / E : count,
-                        .lines = {},
-                        .pieces = pieces_of_row};
-        for (std::int64_t r = 0; r < lines; ++r) {
-          const std::int64_t row = place.transposed ? r : row_in(place.order, r, config_.sizes) + place.first_row;
-          for (std::int64_t piece = 0; piece < pieces; ++piece)
-            part.lines.push_back(stored.data + ((e + piece) * lines + row) * line);
-        }
-        matrix.parts.push_back(std::move(part));
-      }
+      const std::int64_t rows = rows_of_tensor(n, all, matrix.rows, config_.sizes);
+      const auto layout = layout_in(stored, all[n], parameter.shape, rows, config_.sizes.experts);
+      if (layout) add_parts(stored, all[n], *layout, config_.sizes, matrix.parts);
+      all_fit = all_fit && layout;
     }
     if (all_fit && all[0].order == RowOrder::alternating) {
       all_fit = join_in_turn(matrix.parts, matrix.parts.size() / 2);
