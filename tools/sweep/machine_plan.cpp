@@ -74,26 +74,40 @@ std::vector<double> seconds_per_step_of(const std::vector<TimedRun>& runs, std::
   return {values.get(), values.get() + runs.size()};
 }
 
+namespace {
+
+// Of all processes of the plan together; not positive if one of them failed.
+double steps_per_second(TimedRun run, const MachinePlan& plan) {
+  run.config.threads = plan.threads;
+  double rate = 0;
+  for (double seconds : seconds_per_step_of(std::vector(plan.workers, run), plan.workers))
+    rate += std::isfinite(seconds) ? 1 / seconds : -std::numeric_limits<double>::infinity();
+  return rate;
+}
+
+}  // namespace
+
 MachinePlan fastest_plan(const TimedRun& run, std::int64_t cores, std::size_t runs) {
-  if (run.config.device != "cpu") return {1, cores, "the device runs one process"};
-  std::vector<std::int64_t> tried;
-  for (std::int64_t threads = 1; threads < cores; threads *= 2) tried.push_back(threads);
-  tried.push_back(cores);
   MachinePlan best;
   double best_rate = 0;
   std::string measured;
-  for (std::int64_t threads : tried) {
-    MachinePlan plan{std::clamp<std::size_t>(static_cast<std::size_t>(cores / threads), 1, runs), threads, ""};
-    TimedRun timed = run;
-    timed.config.threads = threads;
-    double rate = 0;
-    for (double seconds : seconds_per_step_of(std::vector(plan.workers, timed), plan.workers))
-      rate += std::isfinite(seconds) ? 1 / seconds : -std::numeric_limits<double>::infinity();
+  // Whether this is faster than the plans before it.
+  const auto is_faster = [&](std::int64_t workers, std::int64_t threads) {
+    const MachinePlan plan{std::clamp<std::size_t>(static_cast<std::size_t>(workers), 1, runs), threads, ""};
+    const double rate = steps_per_second(run, plan);
     measured += (measured.empty() ? "" : ", ") + (rate > 0 ? speed_text(plan, rate) : std::string("one that failed"));
-    if (rate > best_rate * kMinSpeedup) {
-      best = plan;
-      best_rate = rate;
-    }
+    if (rate <= best_rate * kMinSpeedup) return false;
+    best = plan;
+    best_rate = rate;
+    return true;
+  };
+  if (run.config.device == "cpu") {
+    for (std::int64_t threads = 1; threads < cores; threads *= 2) is_faster(cores / threads, threads);
+    is_faster(1, cores);
+  } else {  // from one process on, as more of them may not fit into the device's memory
+    const std::int64_t most = std::min(cores, static_cast<std::int64_t>(runs));
+    for (std::int64_t workers = 1; workers <= most && is_faster(workers, std::max<std::int64_t>(1, cores / workers));)
+      workers *= 2;
   }
   best.measured = measured;
   return best;

@@ -27,7 +27,7 @@ struct MachinePlan {
 };
 
 // Tries 1, 2, 4 ... threads per process with as many processes as fit on the cores (at most `runs`) and returns the
-// fastest plan for steps of `run`. A GPU is not shared: there one process gets all threads.
+// fastest plan for steps of `run`. On a GPU: 1, 2, 4 ... processes that share it, as long as more are faster.
 MachinePlan fastest_plan(const TimedRun& run, std::int64_t cores, std::size_t runs);
 
 // Seconds of a whole run, evaluations included. Estimate: evaluating a sequence (forward only) costs a third of
