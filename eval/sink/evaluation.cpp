@@ -66,15 +66,17 @@ std::vector<std::vector<double>> measure_on_ranks(std::int64_t batches, const Ev
   return all;
 }
 
-// Per sequence the index from 0 of the token among the first positions, or -1.
-std::vector<std::int64_t> places_of(std::int32_t token, const Batch& sequences) {
+// Per sequence the index from 0 of the token, or -1.
+std::vector<std::int64_t> places_of(const FixedToken& fixed, const Batch& sequences) {
   const Tensor tokens_NT = sequences.tokens_BT().to(Device::cpu);
-  const std::int64_t T = tokens_NT.dim(1);
+  const std::int64_t T = tokens_NT.dim(1), end = std::min({fixed.to, T, kSinkPositions});
   std::vector<std::int64_t> places;
   for (std::int64_t n = 0; n < tokens_NT.dim(0); ++n) {
     const std::int32_t* row = tokens_NT.data<std::int32_t>() + n * T;
-    const std::int32_t *end = row + std::min(T, kSinkPositions), *found = std::find(row, end, token);
-    places.push_back(found == end ? -1 : found - row);
+    std::int64_t place = -1, count = 0;
+    for (std::int64_t t = fixed.from - 1; t < end; ++t)
+      if (row[t] == fixed.id) place = t, ++count;
+    places.push_back(count == 1 ? place : -1);
   }
   return places;
 }
@@ -114,7 +116,7 @@ void require_finite_loss(double loss) {
 }
 
 Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_patterns,
-                    const EvaluationRanks& ranks, std::optional<std::int32_t> fixed_token) {
+                    const EvaluationRanks& ranks, const std::optional<FixedToken>& fixed) {
   const std::int64_t N = sequences.sequences();
   EvaluationHooks hooks(model.sizes(), model.extra_tokens(), N, sequences.context());
   double loss_sum = 0;
@@ -128,7 +130,7 @@ Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t b
     first += batch;
   }
   Evaluation evaluation = hooks.evaluation();
-  if (fixed_token) evaluation.fixed = hooks.fixed(places_of(*fixed_token, sequences), model.sizes());
+  if (fixed) evaluation.fixed = hooks.fixed(places_of(*fixed, sequences), model.sizes());
   evaluation.loss_by_position = hooks.loss_by_position(sequences.targets_BT());
   evaluation.loss = sequences.predicted() > 0 ? loss_sum / static_cast<double>(sequences.predicted()) : std::nan("");
   if (with_patterns && (!ranks.ranks || ranks.ranks->is_writer()))

@@ -90,10 +90,15 @@ struct EvaluationRanks {
   // All ranks call it equally often, before each batch. An exception from it ends the evaluation.
   std::function<void()> before_batch = {};
 };
-// `fixed_token`: fills Evaluation::fixed for this token, found in the first kSinkPositions of the sequences that have
-// it.
+// A token that every sequence has at one of the positions from ... to (from 1).
+struct FixedToken {
+  std::int32_t id;
+  std::int64_t from, to;
+};
+// `fixed`: fills Evaluation::fixed. Sequences that have the token twice at these positions, or after the first
+// kSinkPositions, do not count.
 Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_patterns,
-                    const EvaluationRanks& ranks = {}, std::optional<std::int32_t> fixed_token = {});
+                    const EvaluationRanks& ranks = {}, const std::optional<FixedToken>& fixed = {});
 
 // Sink_k at any threshold and sequence length; the paper reports 0.3 at 64 tokens only.
 // Fills evaluation.by_length: for every T of `lengths` (at most the context of the sequences, more than the prefix of

@@ -447,10 +447,10 @@ TEST_CASE("evaluation: a token at another position of each sequence has the alph
     auto model = model_of(c);
     const Batch plain = random_tokens(22, kN, kT, 11);
     Tensor tokens_NT = plain.tokens_BT().clone();
-    const std::int32_t fixed = 22;
+    const FixedToken fixed{22, 1, 4};
     const auto place = [](std::int64_t n) { return (n * 2 + 1) % 4; };
     for (std::int64_t n = 0; n < kN - 1; ++n)
-      tokens_NT.data<std::int32_t>()[n * kT + place(n)] = fixed;  // the last has none
+      tokens_NT.data<std::int32_t>()[n * kT + place(n)] = fixed.id;  // the last has none
     const Batch input(tokens_NT, plain.targets_BT(), 23, {});
     double alpha = 0, even = 0;
     for (std::int64_t n = 0; n < kN - 1; ++n) {
@@ -463,6 +463,11 @@ TEST_CASE("evaluation: a token at another position of each sequence has the alph
     CHECK(e.fixed->alpha == Approx(alpha / (kN - 1)).epsilon(1e-12));
     CHECK(e.fixed->over_even == Approx(alpha / even).epsilon(1e-12));
     CHECK_FALSE(evaluate(*model, plain, 2, false, {}, fixed).fixed.has_value());
+    const Evaluation later = evaluate(*model, input, 2, false, {}, FixedToken{22, 4, 4});  // sequences 1, 3, ...
+    CHECK(later.fixed->alpha != Approx(e.fixed->alpha));
+    tokens_NT.data<std::int32_t>()[(kN - 1) * kT] = tokens_NT.data<std::int32_t>()[(kN - 1) * kT + 2] = fixed.id;
+    const Batch twice(tokens_NT, plain.targets_BT(), 23, {});  // in the last sequence, which therefore does not count
+    CHECK(evaluate(*model, twice, 2, false, {}, fixed).fixed->alpha == Approx(e.fixed->alpha).epsilon(1e-12));
     CHECK_FALSE(evaluate(*model, input, 2, false).fixed.has_value());
   }
 }
