@@ -4,12 +4,12 @@
 # and text as tokens.
 #   bash tools/gpu/pack.sh [--arch 90] [--text FILE.txt.xz] [--mib 30] [FOLDER]     build/gpu_pack
 #   bash tools/gpu/pack.sh --emulated build/emulated_pack                for the emulated device, to rehearse
-#   bash tools/gpu/pack.sh --studies data/english --mib 60               also what trains studies: sweep, with all ablations
+#   bash tools/gpu/pack.sh --studies data/english build/studies_pack     only what trains studies: sweep, with all ablations
 #   bash build/gpu_pack/check.sh first                                   there
 # --arch: the GPUs, as in CMAKE_CUDA_ARCHITECTURES; 90 is for an H100 or H200, and PTX for later ones. --text: documents
 # separated by lines <|endoftext|>, by default the mixture of ../shared/data/text where it is, else text from Debian
-# packages. As many documents are packed as fit into --mib, evenly taken; the 60M run then reads each once. --studies: the
-# folder that `prepare` made for the studies, and next to it, as in data/chat, that of `prepare --chat` if there is one.
+# packages. As many documents are packed as fit into --mib, evenly taken; the 60M run then reads each once.
+# --studies: the folder that `prepare` made for the studies, and next to it, as in data/chat, that of `prepare --chat` if there is one.
 # The GPU machine's own are the C and C++ libraries (glibc 2.36 and g++ 12 or newer), cudart and cublasLt, and NCCL if
 # several GPUs are used. Needs nvcc here, but no GPU.
 set -euo pipefail
@@ -29,11 +29,12 @@ while [ $# -gt 0 ]; do
 done
 build=build/gpu
 programs=({train,eval}_{baseline,op_sigmoid_none,bias_k} bench_step selftest)
+tests=(device_tests)  # one program
 # Those of the device's tests, and one more to time.
 ablations="baseline;bias_k;bias_kv;bias_sinktoken;gate_head;kern_mlp_none;norm_layer;norm_post;op_clipped;op_relu;op_sigmoid_none;pos_alibi;pos_learnable;pos_t5"
 if [ -n "$studies" ]; then
   [ -f "$studies/tokens.h5" ] || { echo "pack.sh: error: no $studies/tokens.h5; \`prepare\` makes it" >&2; exit 2; }
-  programs+=(sweep) ablations=all
+  programs=(sweep selftest) tests=() ablations=all
 fi
 step() { echo "pack: $1, at $SECONDS s"; }
 
@@ -48,13 +49,13 @@ else
     -DSINK_ABLATION_SET="$ablations" -DCMAKE_CUDA_ARCHITECTURES="$arch" -DCMAKE_SKIP_BUILD_RPATH=ON \
     -DCMAKE_EXE_LINKER_FLAGS="-Wl,--disable-new-dtags,-rpath,'$rpath'" >/dev/null
 fi
-cmake --build "$build" --target "${programs[@]}" device_tests prepare
+cmake --build "$build" --target "${programs[@]}" "${tests[@]}" prepare
 step built
 
 content=$(mktemp -d)
 trap 'rm -rf "$content"' EXIT
 mkdir -p "$content/tests" "$content/lib" "$content/source/tools/gpu" "$pack"
-for program in "${programs[@]}" tests/device_tests; do strip -o "$content/$program" "$build/$program"; done
+for program in "${programs[@]}" "${tests[@]/#/tests/}"; do strip -o "$content/$program" "$build/$program"; done
 [ ! -e "$build/libsinklab_mpi.so" ] || cp "$build/libsinklab_mpi.so" "$content"  # where that machine has Open MPI
 cp -r tools/gpu/kernels "$content/source/tools/gpu"
 if [ -n "$studies" ]; then  # with the results that are there, so that only the missing runs are trained
@@ -74,7 +75,7 @@ fi
 
 # Every library of every program but those that belong to the system or to the CUDA toolkit.
 own='^(linux-vdso|ld-linux.*|libc|libm|libdl|librt|libpthread|libresolv|libgcc_s|libstdc\+\+|libcuda|libcudart|libcublasLt|libcublas)\.so'
-for program in "${programs[@]}" tests/device_tests; do
+for program in "${programs[@]}" "${tests[@]/#/tests/}"; do
   ldd "$content/$program" | awk '$2 == "=>" {print $1, $3}'
 done | sort -u | while read -r name path; do
   if [[ $name =~ $own ]]; then continue; fi
@@ -94,6 +95,14 @@ compress "$content" "$pack/sinklab_gpu.tar.xz"
 cp tools/gpu/check.sh "$pack"
 used=$(du -sb --exclude=text.tar.xz "$pack" | cut -f1)
 step "programs packed: $((used >> 20)) MiB"
+
+done_packing() {
+  bytes=$(du -sb "$pack" | cut -f1)
+  echo "pack: $pack: $((bytes * 10 >> 20)) tenths of a MiB, unpacked $(du -sm "$content" | cut -f1) MiB; ${#programs[@]} programs, tests: ${tests[*]:-none}; $SECONDS s"
+  cat "$content/PACK"
+  [ "$bytes" -le $((limit_mib << 20)) ] || { echo "pack: error: more than $limit_mib MiB" >&2; exit 1; }
+}
+if [ -n "$studies" ]; then done_packing; exit 0; fi
 
 # The text gets what the programs leave of the limit: 4.1 bytes of it take one as compressed tokens (measured).
 if [ ! -f "$corpus" ]; then
@@ -118,7 +127,4 @@ awk '$1 == "train" && $2 == "tokens" {print $3}' "$tokens.log" >"$content/text/T
 step "text: $percent %"
 
 compress "$content/text" "$pack/text.tar.xz"
-bytes=$(du -sb "$pack" | cut -f1)
-echo "pack: $pack: $((bytes * 10 >> 20)) tenths of a MiB, unpacked $(du -sm "$content" | cut -f1) MiB; ${#programs[@]} programs and device_tests; $SECONDS s"
-cat "$content/PACK"
-[ "$bytes" -le $((limit_mib << 20)) ] || { echo "pack: error: more than $limit_mib MiB" >&2; exit 1; }
+done_packing
