@@ -4,7 +4,7 @@
 # and text as tokens.
 #   bash tools/gpu/pack.sh [--arch 90] [--text FILE.txt.xz] [--mib 30] [FOLDER]     build/gpu_pack
 #   bash tools/gpu/pack.sh --emulated build/emulated_pack                for the emulated device, to rehearse
-#   bash tools/gpu/pack.sh --studies data/english build/studies_pack     only what trains studies: sweep, with all ablations
+#   bash tools/gpu/pack.sh --studies data/english build/studies_pack     only what trains studies: sweep, with all ablations; 44 MiB
 #   bash build/gpu_pack/check.sh first                                   there
 # --arch: the GPUs, as in CMAKE_CUDA_ARCHITECTURES; 90 is for an H100 or H200, and PTX for later ones. --text: documents
 # separated by lines <|endoftext|>, by default the mixture of ../shared/data/text where it is, else text from Debian
@@ -14,7 +14,7 @@
 # several GPUs are used. Needs nvcc here, but no GPU.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-emulated=0 arch=90 limit_mib=30 studies="" corpus=../shared/data/text/mix150_train.txt.xz pack=build/gpu_pack
+emulated=0 arch=90 limit_mib="" studies="" corpus=../shared/data/text/mix150_train.txt.xz pack=build/gpu_pack
 while [ $# -gt 0 ]; do
   case $1 in
     --arch) arch=${2:?pack.sh: --arch needs a value}; shift ;;
@@ -27,6 +27,7 @@ while [ $# -gt 0 ]; do
   esac
   shift
 done
+[ -n "$limit_mib" ] || limit_mib=$([ -n "$studies" ] && echo 44 || echo 30)
 build=build/gpu
 programs=({train,eval}_{baseline,op_sigmoid_none,bias_k} bench_step selftest)
 tests=(device_tests)  # one program
@@ -83,7 +84,7 @@ done | sort -u | while read -r name path; do
   cp -L "$path" "$content/lib/$name"
 done
 {
-  "$content/train_baseline" --version | grep commit
+  "$content/${programs[0]}" --version | grep commit
   [ "$emulated" -eq 1 ] || "$(sed -n 's/^NVCC:FILEPATH=//p' "$build/CMakeCache.txt")" --version | grep release
   date -u +'packed: %F %T UTC'
 } >"$content/PACK"
