@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "engine/io/settings_toml.h"
 #include "tools/report/findings.h"
@@ -20,9 +21,7 @@ namespace {
 
 constexpr std::size_t kMaxListedGroups = 6;  // whose values one claim shows
 
-// ---- Planned steps
-
-struct Recipe {
+struct Recipe {  // planned steps
   Settings settings;
   std::int64_t steps = 0;
 };
@@ -317,15 +316,13 @@ std::vector<Answer> growth_answers(const TaskRuns& task, const std::string& sett
 
 std::optional<Answer> fixed_token_answer(const Group& group, const Run& run) {
   const InputKind input = input_kind_of(run);
-  const auto position = static_cast<std::size_t>(input.fixed_position);
-  if (run.evaluation->extra != "none" || position == 0 || input.fixed_to > 0 ||
-      position > run.evaluation->alpha_k.size())
+  const auto position = static_cast<std::size_t>(input.fixed_to > 0 ? 0 : input.fixed_position);
+  if (run.evaluation->extra != "none" || position == 0 || position > run.evaluation->alpha_k.size())
     return std::nullopt;
   const BySeed lead = by_seed(group, [&](const Run& r) {
     Row alpha = r.evaluation->alpha_k;
     if (alpha.size() < std::max<std::size_t>(2, position)) return kNaN;
-    const double fixed = alpha[position - 1];
-    alpha.erase(alpha.begin() + static_cast<std::ptrdiff_t>(position) - 1);
+    const double fixed = std::exchange(alpha[position - 1], -1);
     return fixed - *std::ranges::max_element(alpha);
   });
   if (lead.empty()) return std::nullopt;
