@@ -59,7 +59,7 @@ struct RowLayout {
   std::int64_t lines;     // its rows in memory, or its columns where the tensor is transposed
   std::int64_t line_bytes;
   std::int64_t line_pieces;  // experts that are columns: a row has a line of each, in this tensor, `lines` apart
-  std::int64_t row_pieces;   // the same, in this tensor or each in a tensor of its own
+  std::int64_t row_pieces;   // the same, in this tensor or each in a separate one
 };
 
 // Of `rows` rows of a parameter of this shape. None if the tensor has another shape, or a type that cannot hold them:

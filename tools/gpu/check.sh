@@ -74,6 +74,7 @@ esac
 
 work=${SINK_CHECK_WORK:-${TMPDIR:-/tmp}/sinklab_check}  # what is unpacked and built; kept for the next command
 mkdir -p "$work" || die "cannot write into $work"
+work=$(cd "$work" && pwd)
 # unpack NAME FOLDER: an archive of the pack into a folder of it. Where tar knows no xz, Python does.
 unpack() {
   mkdir -p "$2"
@@ -393,9 +394,9 @@ part_study() {
   fi
   for name in ${names//,/ }; do
     runs=$work/studies/$name
-    command=("$from/sweep" "$from/studies/$name.toml" --data "$from/studies/data" --set device=cuda --out "$runs" "${@:2}")
-    [ ! -d "$from/studies/chat" ] || command+=(--chat "$from/studies/chat")
-    [ ! -f "$from/studies/results/$name-runs.csv" ] || command+=(--earlier "$from/studies/results/$name-runs.csv")
+    command=(env -C "$from/studies" "$from/sweep" "$name.toml" --data data/english --set device=cuda --out "$runs" "${@:2}")
+    [ ! -d "$from/studies/data/chat" ] || command+=(--chat data/chat)
+    [ ! -f "$from/studies/results/$name-runs.csv" ] || command+=(--earlier "results/$name-runs.csv")
     attempt "$name" 3600 "${command[@]}" --workers "${SINK_CHECK_WORKERS:-$(nproc)}" --threads 1 >>"$folder/$name.txt"
     tail -n 5 "$folder/$name.txt"
     "${command[@]}" --collect >/dev/null 2>&1  # what is complete, if the time was over

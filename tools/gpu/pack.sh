@@ -60,11 +60,11 @@ for program in "${programs[@]}" "${tests[@]/#/tests/}"; do strip -o "$content/$p
 [ ! -e "$build/libsinklab_mpi.so" ] || cp "$build/libsinklab_mpi.so" "$content"  # where that machine has Open MPI
 cp -r tools/gpu/kernels "$content/source/tools/gpu"
 if [ -n "$studies" ]; then  # with the results that are there, so that only the missing runs are trained
-  mkdir -p "$content/studies/results"
+  mkdir -p "$content/studies/"{results,data}
   cp -r train/studies/*.toml train/studies/recipes "$content/studies"
   cp train/studies/results/*-runs.csv "$content/studies/results"
-  cp -rL "$studies" "$content/studies/data"
-  [ ! -d "$studies/../chat" ] || cp -rL "$studies/../chat" "$content/studies"
+  cp -rL "$studies" "$content/studies/data/english"  # where a checkout has it, as the results store the path
+  [ ! -d "$studies/../chat" ] || cp -rL "$studies/../chat" "$content/studies/data"
 fi
 find engine -name '*.h' -o -name '*.cuh' -o -name '*.cu' -o -name '*.cpp' -o -name '*.def' |
   grep -vE "$left_out" | tar -c -T - | tar -x -C "$content/source"
