@@ -171,11 +171,9 @@ StepResult TrainingRun::finish_step(double learning_rate, std::chrono::steady_cl
 Evaluation TrainingRun::evaluate(bool with_patterns) {
   const auto stop_check = stop_checks_.between_operations();
   std::int64_t sequences = std::min(config_.eval_sequences, data_->validation_sequences());
-  std::optional<FixedToken> fixed;  // where alpha_1 is not its alpha
-  if (const std::int64_t to = std::max(config_.fixed_position, config_.fixed_to); config_.fixed_token >= 0 && to > 1)
-    fixed = {static_cast<std::int32_t>(config_.fixed_token), config_.fixed_position, to};
   return sink::evaluate(*model_, data_->validation_batch(0, sequences), evaluation_batch, with_patterns,
-                        {.ranks = &ranks_, .before_batch = [this] { stop_checks_.check(); }}, fixed);
+                        {.ranks = &ranks_, .before_batch = [this] { stop_checks_.check(); }},
+                        moved_fixed_token(config_));
 }
 
 }  // namespace sink

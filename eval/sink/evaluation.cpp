@@ -115,6 +115,12 @@ void require_finite_loss(double loss) {
         Exit::diverged);
 }
 
+std::optional<FixedToken> moved_fixed_token(const DataConfig& data) {
+  const std::int64_t last = std::max(data.fixed_position, data.fixed_to);
+  if (data.fixed_token < 0 || last <= 1) return std::nullopt;
+  return FixedToken{static_cast<std::int32_t>(data.fixed_token), data.fixed_position, last};
+}
+
 Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_patterns,
                     const EvaluationRanks& ranks, const std::optional<FixedToken>& fixed) {
   const std::int64_t N = sequences.sequences();

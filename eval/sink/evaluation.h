@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "engine/comm/communicator.h"
+#include "engine/data/data_config.h"
 #include "eval/sink/sink_score.h"
 #include "model/language_model.h"
 
@@ -95,6 +96,9 @@ struct FixedToken {
   std::int32_t id;
   std::int64_t from, to;
 };
+// Of a run whose fixed token is not always the first; none for others, where alpha_1 is its alpha.
+std::optional<FixedToken> moved_fixed_token(const DataConfig& data);
+
 // `fixed`: fills Evaluation::fixed. Sequences that have the token twice at these positions, or after the first
 // kSinkPositions, do not count.
 Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t batch, bool with_patterns,

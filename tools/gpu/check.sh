@@ -172,7 +172,14 @@ stop_group() {
   done
   kill -KILL -- "-$1" 2>/dev/null
 }
-trap '[ -z "$running" ] || kill -KILL -- "-$running" 2>/dev/null' EXIT
+mps=""  # the folder of the Multi-Process Service that this script has started
+stop_mps() {
+  [ -n "$mps" ] || return 0
+  mps=""
+  echo quit | timeout 10 nvidia-cuda-mps-control
+  unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
+}
+trap '[ -z "$running" ] || kill -KILL -- "-$running" 2>/dev/null; stop_mps' EXIT
 trap 'exit 143' TERM INT
 
 fail_part() { say "not done: $*"; failures=$((failures + 1)); return 1; }
@@ -382,7 +389,7 @@ PYTHON
 # As many runs at once as there are cores. Their kernels run side by side where the driver has its Multi-Process Service; otherwise the
 # processes get the GPU in turn, which takes three times as long. Called again, it trains what is missing. The runs stay in $work.
 part_study() {
-  local names=${1:-} name runs mps="" command
+  local names=${1:-} name runs command
   need sweep || return 1
   for name in ${names//,/ }; do
     [ -f "$from/studies/$name.toml" ] || { fail_part "no study '$name' in $from/studies"; return 1; }
@@ -402,10 +409,7 @@ part_study() {
     "${command[@]}" --collect >/dev/null 2>&1  # what is complete, if the time was over
     cp "$runs/$name-runs.csv" "$folder"
   done
-  if [ -n "$mps" ]; then
-    echo quit | timeout 10 nvidia-cuda-mps-control
-    unset CUDA_MPS_PIPE_DIRECTORY CUDA_MPS_LOG_DIRECTORY
-  fi
+  stop_mps
 }
 
 # Rank for rank the same bytes as one GPU, and what each takes.

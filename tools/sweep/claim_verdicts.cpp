@@ -19,6 +19,9 @@ namespace sink {
 namespace {
 
 constexpr const char* kNoSmallest = "none";
+constexpr const char* kNoSmallestMeans =
+    "Smallest `none`: the group that is compared with has no excess_1 of which the registered share could be taken, so "
+    "no smallest effect is defined and such a claim is underpowered whatever its difference.\n\n";
 constexpr const char* kEven = "even";  // `against`: a model that spreads its attention evenly
 
 // By how many steps the sink is earlier than the massive activation; what never comes counts as coming at the last
@@ -277,10 +280,7 @@ std::string verdicts_markdown(const Preregistration& registered, const RunsOfStu
   if (std::ranges::any_of(claims, [](const JudgedClaim& judged) {
         return judged.verdict == ClaimVerdict::underpowered && std::isnan(judged.smallest);
       }))
-    text +=
-        "Smallest `none`: the group that is compared with has no excess_1 of which the registered share could be "
-        "taken, so "
-        "no smallest effect is defined and such a claim is underpowered whatever its difference.\n\n";
+    text += kNoSmallestMeans;
   std::set<std::string> sentences;
   for (const JudgedClaim& judged : claims)
     if (!judged.claim.not_testable.empty() && sentences.insert(judged.claim.not_testable).second)
