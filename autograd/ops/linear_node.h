@@ -4,6 +4,7 @@
 #include "autograd/parameter.h"
 #include "autograd/record.h"
 #include "engine/ops/matmul/matmul.h"
+#include "engine/ops/stored_product/stored_expert_product.h"
 #include "engine/ops/stored_product/stored_product.h"
 
 namespace sink {
@@ -30,23 +31,33 @@ inline void product(const Tensor& x, const Parameter& weight, Tensor& y) {
     matmul({x}, transposed(weight.compute()), y);
 }
 
+inline Tensor linear_output(const Tensor& x, const Parameter& weight) {
+  Shape shape = x.shape();
+  shape[-1] = weight.info().shape[0];
+  return x.new_empty(shape, x.dtype());
+}
+
 // x: (..., in), weight: (out, in); y: (..., out) in the type of x.
 inline Var linear(const Var& x, const Parameter& weight) {
-  Shape shape = x.value().shape();
-  shape[-1] = weight.info().shape[0];
-  Tensor y = x.value().new_empty(shape, x.value().dtype());
+  Tensor y = linear_output(x.value(), weight);
   product(x.value(), weight, y);
   return record<LinearNode>(y, x, &weight);
 }
 
-// The same for the experts of a mixture, stacked, whose outputs the router multiplies by p: (..., E). Outputs that p =
-// 0 makes irrelevant are unspecified where the weights are stored in a file.
+// The same for the matrices of a mixture's experts, of which p: (..., E) chooses a few. Where the weights are stored in
+// a file only those are computed, and outputs of the others are unspecified.
 inline Var expert_linear(const Var& x, const Var& p, const Parameter& weight) {
   if (!weight.stored()) return linear(x, weight);
-  Shape shape = x.value().shape();
-  shape[-1] = weight.info().shape[0];
-  Tensor y = x.value().new_empty(shape, x.value().dtype());
+  Tensor y = linear_output(x.value(), weight);
   stored_expert_product(x.value(), p.value(), *weight.stored(), y);
+  return record<LinearNode>(y, x, &weight);
+}
+
+// y = sum of W_e x_e over the chosen experts; x: (..., E F) is 0 for the others.
+inline Var expert_linear_sum(const Var& x, const Var& p, const Parameter& weight) {
+  if (!weight.stored()) return linear(x, weight);
+  Tensor y = linear_output(x.value(), weight);
+  stored_expert_sum(x.value(), p.value(), *weight.stored(), y);
   return record<LinearNode>(y, x, &weight);
 }
 

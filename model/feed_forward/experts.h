@@ -4,11 +4,9 @@
 // Experts are those of gpt-oss (2025), SwiGluExperts those of Mixtral (Jiang et al. 2024), whose softmax over all of r,
 // divided by its sum over the chosen, is the same p.
 //
-// This implementation computes all experts and multiplies those that were not chosen by zero. So each step is one
-// product with the matrices of all experts, stacked (gate_up) or side by side (down). It takes E / k times the work of
-// a program that routes each token to its experts only. Only where up to 7 tokens at once meet weights stored in a
-// file, as in generation on the CPU, are the chosen experts alone read and computed, with the same results
-// (engine/ops/stored_product/).
+// With weights stored in a file, on the CPU, only the chosen experts are read and computed. Training and CUDA compute
+// all experts and multiply those that were not chosen by zero. So a training step is one product with the matrices of
+// all experts, stacked (gate_up) or side by side (down), and takes E / k times the work of a program that routes.
 #pragma once
 
 #include "autograd/ops/add_node.h"
@@ -49,7 +47,7 @@ class ExpertsOf {
     if (gate_up_.bias) gate_up = add_bias(gate_up, *gate_up_.bias);
     Var y = expert_glu(gate_up, p_BTE, kUnit);  // (B, T, E F)
     ctx.hooks->projection_input(ctx.layer, SublayerKind::feed_forward, y);
-    Var out_BTC = linear(y, down_);
+    Var out_BTC = expert_linear_sum(y, p_BTE, down_);
     return down_bias_CE_ ? add(out_BTC, linear(p_BTE, *down_bias_CE_)) : out_BTC;
   }
 

@@ -68,6 +68,15 @@ void export_small(const std::string& folder) {
   export_hf(ablation_named("baseline"), *model, {}, folder);
 }
 
+// Logits of a model whose weights stay in the file, and of one with the same weights in memory. They have the same
+// bits, except for a mixture: from a file only the chosen experts are computed, so sums are added in another order.
+void check_same_logits(const std::string& ablation, const LanguageModel& in_file, const LanguageModel& in_memory,
+                       const Tensor& tokens_BT) {
+  const Tensor from_file = in_file.logits(tokens_BT), expected = in_memory.logits(tokens_BT);
+  if (ablation != "gpt_oss" && ablation != "mixtral") CHECK(same_bits(from_file, expected));
+  CHECK(relative_difference(from_file.to(DType::F64), expected.to(DType::F64)) < 1e-5);
+}
+
 // A family of transformers whose models have other weights here.
 bool is_folded(const std::string& name) { return name == "granite" || name == "falcon_1_norm"; }
 
@@ -119,7 +128,7 @@ TEST_CASE("export: what transformers saved, written by us, is the same model aga
     check_same_numbers(*again.load(*program, DType::F32, Device::cpu, false), *model, false);
     const Tensor logits = again.load(*program, DType::F32)->logits(golden.tokens_BT);
     CHECK(same_bits(logits, open_model(kModels + name).load(*program, DType::F32)->logits(golden.tokens_BT)));
-    CHECK(same_bits(logits, model->logits(golden.tokens_BT)));
+    check_same_logits(program->name, *again.load(*program, DType::F32), *model, golden.tokens_BT);
     CHECK(relative_difference(logits.to(DType::F64), golden.logits_BTV) < 1e-5);
     auto tied = [](const std::string& path) {
       const std::string config = read_file("test", path + "/config.json");
@@ -186,7 +195,7 @@ TEST_CASE("export: models of ours, of every size that a family there has") {
     check_same_numbers(*loaded, *model, gemma);
     if (gemma) copy_embedding(*loaded, *model);
     const Tensor tokens_BT = random_tokens(2, 12, sizes.vocabulary);
-    CHECK(same_bits(again.load(ablation_named(name), DType::F32)->logits(tokens_BT), model->logits(tokens_BT)));
+    check_same_logits(name, *again.load(ablation_named(name), DType::F32), *model, tokens_BT);
     CHECK(read_file("test", out + "/tokenizer.json") == "{}");
   }
 }

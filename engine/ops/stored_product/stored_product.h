@@ -2,8 +2,7 @@
 //
 // Weights are decoded on every call. The CPU backend decodes row by row if x has few rows, else in tiles of rows, each
 // multiplied by the ordinary matrix product. The CUDA backend decodes tiles on the CPU and copies them to the device.
-// Of a few rows of x that are 0 in the columns of whole pieces or of transposed lines (experts that are not chosen),
-// the CPU backend does not read those weights; the bits are the same. Not for training: there is no backward.
+// Not for training: there is no backward.
 #pragma once
 
 #include "engine/ops/backends.h"
@@ -17,11 +16,6 @@ inline constexpr std::int64_t kFewStoredRows = 8;  // of x, for which weights ar
 // x: (..., K), y: (..., N) of the same type, or F32 for x of BF16 (sums are F32 in both, and products read W rounded to
 // BF16 where x has many rows); W: (N, K).
 void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y);
-
-// The same for the E experts of a mixture, p: (..., E) being what the router gives each. Outputs of experts with p = 0
-// are unspecified: on the CPU, a few rows of x only read the weights of the experts they choose. W has a part per
-// expert.
-void stored_expert_product(const Tensor& x, const Tensor& p, const StoredMatrix& w_NK, Tensor& y);
 
 // x_btk = times w_{token(b, t), k}. tokens: I32 (B, T) with values in [0, V); x: (B, T, K), F32 or F64.
 void stored_rows(const Tensor& tokens_BT, const StoredMatrix& w_VK, Tensor& x_BTK);

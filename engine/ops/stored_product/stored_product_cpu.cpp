@@ -37,44 +37,6 @@ void few_rows(const float* x_MK, std::int64_t M, const StoredPart& part, std::in
   });
 }
 
-// The columns of x that are not 0 in every row, and those of a part: in units of columns that have lines of their own.
-// dot() adds columns with equal k mod 32, so leaving out 32 zeros or a multiple does not change a bit.
-struct NonzeroColumns {
-  std::int64_t K;
-  std::vector<float> x_MK;
-  StoredPart part;
-};
-
-NonzeroColumns nonzero_columns(const float* x_MK, std::int64_t M, const StoredPart& part, std::int64_t K) {
-  constexpr std::int64_t kDotLanes = 32;
-  const std::int64_t unit = part.transposed ? kDotLanes : K / part.pieces;
-  auto has_nonzero = [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t m = 0; m < M; ++m)
-      for (std::int64_t k = begin; k < end; ++k)
-        if (x_MK[m * K + k] != 0) return true;
-    return false;
-  };
-  std::vector<std::int64_t> kept;  // units; an incomplete last one is summed after the lanes
-  const std::int64_t units = (K + unit - 1) / unit;
-  for (std::int64_t u = 0; u < units; ++u)
-    if (unit % kDotLanes != 0 || u == units - 1 || has_nonzero(u * unit, (u + 1) * unit)) kept.push_back(u);
-  const std::int64_t columns = static_cast<std::int64_t>(kept.size() - 1) * unit + (K - (units - 1) * unit);
-  NonzeroColumns nonzero{columns, {}, {part.type, part.transposed, part.rows, {}, 1}};
-  for (std::int64_t m = 0; m < M; ++m)
-    for (std::int64_t u : kept)
-      nonzero.x_MK.insert(nonzero.x_MK.end(), x_MK + m * K + u * unit, x_MK + m * K + std::min(K, (u + 1) * unit));
-  auto& lines = nonzero.part.lines;
-  if (part.transposed) {
-    for (std::int64_t u : kept)
-      lines.insert(lines.end(), part.lines.begin() + u * unit, part.lines.begin() + std::min(K, (u + 1) * unit));
-  } else {
-    nonzero.part.pieces = static_cast<std::int64_t>(kept.size());
-    for (std::int64_t r = 0; r < part.rows; ++r)
-      for (std::int64_t u : kept) lines.push_back(part.lines[static_cast<std::size_t>(r * part.pieces + u)]);
-  }
-  return nonzero;
-}
-
 }  // namespace
 
 void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y) {
@@ -85,14 +47,10 @@ void stored_product(const Tensor& x, const StoredMatrix& w_NK, Tensor& y) {
       using R = decltype(zero);
       std::int64_t n = 0;
       for (const StoredPart& part : w_NK.parts) {
-        if (part.transposed || part.pieces > 1) {
-          const NonzeroColumns nonzero = nonzero_columns(wide.data<float>(), M, part, K);
-          few_rows(nonzero.x_MK.data(), M, nonzero.part, nonzero.K, y.data<R>() + n, N);
-        } else if (M == 1) {
+        if (M == 1 && !part.transposed && part.pieces == 1)
           one_row(wide.data<float>(), part, K, y.data<R>() + n);
-        } else {
+        else
           few_rows(wide.data<float>(), M, part, K, y.data<R>() + n, N);
-        }
         n += part.rows;
       }
     });

@@ -83,55 +83,6 @@ TEST_CASE("stored product: rows in pieces have the bits of whole rows") {
         }
 }
 
-TEST_CASE("stored product: columns where x is 0 are left out, and no bit changes") {
-  constexpr std::int64_t kExperts = 4;
-  for (std::int64_t unit : {32, 64, 24}) {
-    const std::int64_t K = kExperts * unit;
-    const StoredSample rows = StoredSample::plain(37, K, false), columns = StoredSample::plain(37, K, true);
-    for (DType type : {DType::F32, DType::BF16})
-      for (std::int64_t M : {1, 3, 7, 8})
-        for (int nonzero = 0; nonzero < 1 << kExperts; ++nonzero) {
-          CAPTURE(nonzero);
-          Tensor x = random_tensor({M, K}, DType::F32, 1);
-          for (std::int64_t i = 0; i < x.size(); ++i)
-            if ((nonzero >> (i / K + i % K / unit) % kExperts & 1) == 0) x.data<float>()[i] = i % 2 ? 0.0f : -0.0f;
-          x = x.to(type);
-          const Tensor expected = product_of(x, rows.matrix);
-          check_close("pieces", product_of(x, rows.in_pieces(kExperts)), expected, 0);
-          check_close("transposed", product_of(x, columns.matrix), expected, 0);
-        }
-  }
-}
-
-TEST_CASE("stored product: of up to 7 rows, the weights of an expert that no row chooses are not read") {
-  const StoredSample w = StoredSample::plain(5, 96, false);
-  StoredMatrix in_pieces = w.in_pieces(3), stacked = w.matrix;  // 3 experts of 32 columns; of one row each
-  for (std::int64_t r = 0; r < 5; ++r) in_pieces.parts[0].lines[static_cast<std::size_t>(3 * r + 1)] = nullptr;
-  stacked.parts.clear();
-  for (std::size_t e = 0; e < 5; ++e)
-    stacked.parts.push_back({StoredType::F32, false, 1, {e == 1 || e == 4 ? nullptr : w.matrix.parts[0].lines[e]}});
-  for (std::int64_t M : {1, 7}) {
-    Tensor x = random_tensor({M, 96}, DType::F32, 1), p = Tensor::zeros({M, 5}), y = Tensor::empty({M, 5});
-    const Tensor whole = product_of(x, w.matrix);
-    for (std::int64_t m = 0; m < M; ++m) p.data<float>()[5 * m + (m % 2 ? 3 : 0)] = p.data<float>()[5 * m + 2] = 0.5f;
-    stored_expert_product(x, p, stacked, y);
-    for (std::int64_t i = 0; i < y.size(); ++i) CHECK(y.item(i) == (p.item(i) == 0 ? 0 : whole.item(i)));
-    for (std::int64_t m = 0; m < M; ++m)
-      for (std::int64_t k = 32; k < 64; ++k) x.data<float>()[m * 96 + k] = 0;
-    check_close("pieces", product_of(x, in_pieces), product_of(x, w.matrix), 0);
-  }
-}
-
-TEST_CASE("stored product: many rows, and parts that are not experts, go through the whole matrix") {
-  const StoredSample w = StoredSample::q8(6, 32);
-  for (std::int64_t M : {3, 8}) {
-    const Tensor x = random_tensor({M, 32}, DType::F32, 1);
-    Tensor y = Tensor::empty({M, 6});
-    stored_expert_product(x, Tensor::zeros({M, 2}), w.matrix, y);
-    check_close("y", y, product_of(x, w.matrix), 0);
-  }
-}
-
 TEST_CASE("stored rows: those of the tokens, times a number") {
   StoredSample w = StoredSample::q8(9, 32);
   w.matrix.times = 3;
@@ -149,17 +100,12 @@ TEST_CASE("stored product: times a number, of few and of many rows") {
   StoredSample w = StoredSample::q8(9, 32);
   for (DType type : {DType::F32, DType::F64, DType::BF16})
     for (std::int64_t M : {1, 3, 20}) {
-      const Tensor x = random_tensor({M, 32}, type, 1), p = Tensor::full({M, 1}, 1);
+      const Tensor x = random_tensor({M, 32}, type, 1);
       w.matrix.times = 1;
       const Tensor once = product_of(x, w.matrix);
       w.matrix.times = 4;
       const Tensor four = product_of(x, w.matrix);
-      Tensor of_experts = Tensor::empty({M, 9}, type);
-      stored_expert_product(x, p, w.matrix, of_experts);
-      for (std::int64_t n = 0; n < four.size(); ++n) {
-        CHECK(four.item(n) == 4 * once.item(n));
-        CHECK(of_experts.item(n) == four.item(n));
-      }
+      for (std::int64_t n = 0; n < four.size(); ++n) CHECK(four.item(n) == 4 * once.item(n));
     }
 }
 
