@@ -4,9 +4,10 @@
 // Experts are those of gpt-oss (2025), SwiGluExperts those of Mixtral (Jiang et al. 2024), whose softmax over all of r,
 // divided by its sum over the chosen, is the same p.
 //
-// With weights stored in a file, on the CPU, only the chosen experts are read and computed. Training and CUDA compute
-// all experts and multiply those that were not chosen by zero. So a training step is one product with the matrices of
-// all experts, stacked (gate_up) or side by side (down), and takes E / k times the work of a program that routes.
+// Of weights stored in a file only the chosen experts are read and computed. With weights in memory, as in training,
+// all experts are computed, and those that were not chosen are multiplied by zero: each step is one product with the
+// matrices of all experts, stacked (gate_up) or side by side (down), and takes E / k times the work of a program that
+// routes.
 #pragma once
 
 #include "autograd/ops/add_node.h"

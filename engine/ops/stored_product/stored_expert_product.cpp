@@ -41,7 +41,7 @@ std::vector<std::int64_t> rows_that_choose(const Tensor& p, std::int64_t E, std:
 // These rows of x, whose last axis has `width` elements, from a column on.
 Tensor gather(const Tensor& x, const std::vector<std::int64_t>& rows, std::int64_t width, std::int64_t first,
               std::int64_t columns) {
-  Tensor gathered = Tensor::empty({std::ssize(rows), columns}, x.dtype());
+  Tensor gathered = x.new_empty({std::ssize(rows), columns}, x.dtype());
   for (std::int64_t i = 0; i < std::ssize(rows); ++i)
     gathered.rows(i, i + 1).copy_from(x.slice(rows[static_cast<std::size_t>(i)] * width + first, {columns}));
   return gathered;
@@ -51,12 +51,12 @@ Tensor gather(const Tensor& x, const std::vector<std::int64_t>& rows, std::int64
 // cannot be separated, as in a hand-made matrix. `expert_of` is one of the above.
 template <class ExpertOf, class F>
 bool for_each_chosen(const Tensor& p, const StoredMatrix& w, ExpertOf&& expert_of, F&& f) {
-  if (p.device() != Device::cpu) return false;
+  const Tensor chosen = p.to(Device::cpu);
   const std::int64_t E = p.dim(-1);
   for (std::int64_t e = 0; e < E; ++e) {
     const std::optional<StoredMatrix> expert = expert_of(w, E, e);
     if (!expert) return false;
-    if (const std::vector<std::int64_t> rows = rows_that_choose(p, E, e); !rows.empty()) f(e, rows, *expert);
+    if (const std::vector<std::int64_t> rows = rows_that_choose(chosen, E, e); !rows.empty()) f(e, rows, *expert);
   }
   return true;
 }
@@ -77,7 +77,7 @@ void stored_expert_product(const Tensor& x, const Tensor& p, const StoredMatrix&
   const std::int64_t K = w.columns, N = w.rows / p.dim(-1);
   y.fill(0);
   const bool done = for_each_chosen(p, w, expert_of_rows, [&](std::int64_t e, const auto& rows, const auto& w_e) {
-    Tensor y_e = Tensor::empty({std::ssize(rows), N}, y.dtype());
+    Tensor y_e = y.new_empty({std::ssize(rows), N}, y.dtype());
     stored_product(gather(x, rows, K, 0, K), w_e, y_e);
     for (std::int64_t i = 0; i < std::ssize(rows); ++i)
       y.slice(rows[static_cast<std::size_t>(i)] * w.rows + e * N, {N}).copy_from(y_e.rows(i, i + 1));
@@ -90,7 +90,7 @@ void stored_expert_sum(const Tensor& x, const Tensor& p, const StoredMatrix& w, 
   const std::int64_t K = w.columns / p.dim(-1), N = w.rows;
   Tensor sum = y.new_zeros(y.shape(), accumulate_type(y.dtype()));
   const bool done = for_each_chosen(p, w, expert_of_columns, [&](std::int64_t e, const auto& rows, const auto& w_e) {
-    Tensor y_e = Tensor::empty({std::ssize(rows), N}, sum.dtype());
+    Tensor y_e = y.new_empty({std::ssize(rows), N}, sum.dtype());
     stored_product(gather(x, rows, w.columns, e * K, K), w_e, y_e);
     for (std::int64_t i = 0; i < std::ssize(rows); ++i) {
       Tensor row = sum.slice(rows[static_cast<std::size_t>(i)] * N, {1, N});

@@ -2,8 +2,8 @@
 //   stored_expert_product: y_e = W_e x for the chosen experts, unspecified for the others;
 //   stored_expert_sum:     y = sum of W_e x_e over the chosen experts.
 //
-// On the CPU each expert multiplies only the rows of x that choose it, and weights of an expert that no row chooses are
-// not read. CUDA multiplies all rows by all experts, since which were chosen is known to the device only.
+// Each expert multiplies only the rows of x that choose it, and weights of an expert that no row chooses are not read.
+// On a CUDA device the choice is copied to the host first.
 // Not for training: there is no backward.
 #pragma once
 

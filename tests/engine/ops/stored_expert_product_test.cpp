@@ -9,6 +9,7 @@
 #include "engine/ops/stored_product/stored_product.h"
 #include "tests/support/check_refused.h"
 #include "tests/support/compare.h"
+#include "tests/support/every_backend.h"
 #include "tests/support/stored_sample.h"
 #include "tests/support/with_reference.h"
 
@@ -106,6 +107,19 @@ TEST_CASE("stored experts: the sum over the chosen, of pieces of rows and of tra
           in_reference([&] { return stored_expert_sum(x, p, experts, y), y; });
           check_close("reference y", y, expected_sum(x, p, w.numbers_NK), tolerance);
         }
+    }
+}
+
+TEST_CASE("stored experts: every backend equals the double reference") {
+  const StoredSample rows = StoredSample::q8(kExperts * kN, kK), columns = StoredSample::q8(kN, kExperts * kK);
+  for (DType type : {DType::F32, DType::BF16})
+    for (std::int64_t M : {2, 20}) {
+      const Tensors given{router(M, type), random_tensor({M, kK}, type, 1), Tensor::zeros({M, kExperts * kN}, type),
+                          random_tensor({M, kExperts * kK}, type, 2), Tensor::zeros({M, kN}, type)};
+      check_backends("stored experts", given, [&](Tensors& t) {
+        stored_expert_product(t[1], t[0], stacked(rows), t[2]);
+        stored_expert_sum(t[3], t[0], side_by_side(columns, false), t[4]);
+      });
     }
 }
 
