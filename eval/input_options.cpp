@@ -62,9 +62,12 @@ std::vector<std::int32_t> InputOptions::one_sequence(const Checkpoint& checkpoin
   Sizes unlimited = sizes;
   unlimited.context = kLongestSequence;
   const Tensor tokens_NT = whole.sequences(checkpoint, unlimited);
-  SINK_CHECK(tokens_NT.dim(0) == 1 && tokens_NT.dim(1) <= max_tokens, "text",
-             "expected one sequence of at most " + std::to_string(max_tokens) + " tokens, got " +
-                 std::to_string(tokens_NT.dim(0)) + " of " + std::to_string(tokens_NT.dim(1)),
+  SINK_CHECK(tokens_NT.dim(0) == 1, "text",
+             "expected one sequence of tokens, got " + std::to_string(tokens_NT.dim(0)) + "; give one of them",
+             Exit::bad_input);
+  SINK_CHECK(tokens_NT.dim(1) <= max_tokens, "text",
+             "expected at most " + std::to_string(max_tokens) + " tokens, got " + std::to_string(tokens_NT.dim(1)) +
+                 "; shorten the text",
              Exit::bad_input);
   const std::int32_t* ids = tokens_NT.data<std::int32_t>();
   return {ids, ids + tokens_NT.dim(1)};
