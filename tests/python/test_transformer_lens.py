@@ -1,6 +1,7 @@
 """The adapter that travels with an export: what TransformerLens computes, by our names. Skipped without transformer_lens."""
 import json
 import pathlib
+import re
 import shutil
 import sys
 
@@ -18,7 +19,8 @@ from golden import MODELS  # noqa: E402
 IDS = [[3, 17, 5, 22, 9, 31, 8, 2, 14, 6], [11, 4, 36, 1, 28, 7, 19, 30, 12, 25]]
 # transformers computes the angles of rotary embeddings in float32.
 BOUNDS = {"gpt2": 1e-13, "opt": 1e-6, "gpt_neox": 1e-6, "llama": 1e-5, "llama3": 1e-5, "qwen2": 1e-5, "qwen3": 1e-5, "gemma3": 1e-5,
-          "gpt_oss": 1e-5, "olmo2": 1e-5}
+          "gpt_oss": 1e-5, "olmo2": 1e-5, "gemma2": 1e-5, "granite": 1e-5, "longrope": 1e-5, "longrope_short": 1e-5, "mistral": 1e-5,
+          "mixtral": 1e-5, "phi3": 1e-5, "smollm3": 1e-5}
 POINTS = ["resid_pre", "q", "k", "v", "pattern", "z", "attn_out", "mlp_out", "resid_post"]
 
 
@@ -40,6 +42,18 @@ def test_logits_and_activations(name):
     points = POINTS if name in ("llama", "gpt2", "qwen2") else ["resid_pre", "pattern"]
     for key in [(point, layer) for point in points for layer in range(layers)]:
         assert difference(ours[key], theirs[key]) < BOUNDS[name], key
+
+
+def test_the_example_of_the_readme(capsys, tmp_path, monkeypatch):
+    page = (pathlib.Path(__file__).resolve().parents[2] / "tools/python/README.md").read_text()
+    example, = [block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "transformer_lens" in block]
+    folder = shutil.copytree(MODELS / "llama", tmp_path / "exported")
+    shutil.copy(adapter.__file__, folder)
+    monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.delitem(sys.modules, "transformer_lens_adapter")
+    exec(example, {})
+    heads = json.loads((folder / "config.json").read_text())["num_attention_heads"]
+    assert capsys.readouterr().out.splitlines()[-1] == f"torch.Size([1, {heads}, 5, 5])"
 
 
 def test_a_text_is_ids_without_a_tokenizer():
