@@ -3,8 +3,8 @@
 #   bash tools/test.sh                 the release build and its tests, without CUDA
 #   bash tools/test.sh --all           these tests with the CUDA kernels on the emulated device, gdb on a debug build,
 #                                      AddressSanitizer and UBSan, ThreadSanitizer, the fuzz targets (20 s each), the
-#                                      Python module if $SINKLAB_PYTHON (or python3) has nanobind, numpy and pytest and,
-#                                      if nvcc is there, a program for a GPU
+#                                      Python module (by $SINKLAB_PYTHON, or by a virtual environment in build/ with what
+#                                      tests/python/requirements.txt lists) and, if nvcc is there, a program for a GPU
 #   bash tools/test.sh --op rms_norm   one operation of engine/ops, release: builds and runs its tests and the gradients'
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -60,7 +60,16 @@ check_disk() {
   [ $((free + used)) -ge $(($1 * 1000)) ] ||
     { echo "test: error: the builds take $1 GB of disk, of which $used MB are there and $free MB are free; free some" >&2; exit 8; }
 }
-check_disk $((all ? 11 : 3))
+check_disk $((all ? 13 : 3))
+
+# Prints the Python that builds and tests the module.
+python_for_tests() {
+  local python=${SINKLAB_PYTHON:-$PWD/build/test_python/bin/python}
+  if [ -z "${SINKLAB_PYTHON:-}" ]; then
+    python3 -m venv build/test_python >&2 && "$python" -m pip install -q -r tests/python/requirements.txt >&2 || return 1
+  fi
+  command -v "$python"
+}
 
 # CMake tells ctest which tests take the whole machine. Of the others, one more than there are cores run side by side,
 # because they wait for programs, files and time limits.
@@ -88,17 +97,17 @@ if [ "$all" -eq 1 ]; then
   else
     report+=("cuda       left out: there is no nvcc")
   fi
-  python=$(command -v "${SINKLAB_PYTHON:-python3}")
-  if "$python" -c "import nanobind, numpy, pytest" 2>/dev/null; then
+  if python=$(python_for_tests); then
     began=$SECONDS
     echo "test: the Python module"
     cmake --preset release -B build/python -DSINK_PYTHON=ON -DSINK_JOIN_SOURCES=ON -DSINK_CUDA=OFF \
       "-DPython_EXECUTABLE=$python" >/dev/null
     cmake --build build/python --target _core _core_stub
+    bash tools/corpus/get_smollm2.sh >/dev/null || echo "test: without SmolLM2 the examples of tools/python/README.md are skipped"
     "$python" -B tests/python/run_tests.py build/python
     finish_part python $began
   else
-    report+=("python     left out: $python has no nanobind, numpy and pytest (SINKLAB_PYTHON names another one)")
+    report+=("python     left out: pip could not install tests/python/requirements.txt (SINKLAB_PYTHON names a Python that has it)")
   fi
   began=$SECONDS
   echo "test: preset quickstart, what a new user builds first"
