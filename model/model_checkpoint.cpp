@@ -34,8 +34,10 @@ void require_sizes_of_tensors(const Checkpoint& checkpoint, const Sizes& s) {
       refuse(checkpoint, kParameters + name + " is " + stored.shape().str() + ", but with " + sizes + " it is " +
                              wanted.str() + "; one of these attributes is wrong, or the parameter is");
   };
-  const bool mixture =
-      (checkpoint.attribute("policies") + " ").find("feed_forward=" + Experts::name() + " ") != std::string::npos;
+  const std::string policies = checkpoint.attribute("policies") + " ";
+  bool mixture = false;
+  for (const std::string& name : {Experts::name(), SwiGluExperts::name()})
+    mixture = mixture || policies.find("feed_forward=" + name + " ") != std::string::npos;
   const std::int64_t experts = mixture ? s.expert_count() : 1;
   std::string width = number("width", s.width);
   require("embedding.token.weight", {s.vocabulary, s.width}, number("vocabulary", s.vocabulary) + " and " + width);

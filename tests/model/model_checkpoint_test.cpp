@@ -7,6 +7,7 @@
 #include <tuple>
 
 #include "model/size_settings.h"
+#include "tests/model/model_support.h"
 #include "tests/support/compare.h"
 #include "tests/support/files.h"
 
@@ -65,6 +66,24 @@ TEST_CASE("model checkpoint: sizes and values come back, from a file too") {
   restore_parameters(loaded, other);
   for (std::size_t i = 0; i < model.parameters().size(); ++i)
     check_close(model.parameters()[i]->name(), other.parameters()[i]->master(), model.parameters()[i]->master(), 0);
+}
+
+TEST_CASE("model checkpoint: that of every ablation comes back") {
+  TemporaryFolder folder;
+  Sizes sizes = test::small_sizes();
+  sizes.head_width = 64;  // of which bias_k_d64 learns all
+  for (const Ablation& ablation : all_ablations()) {
+    CAPTURE(ablation.name);
+    const auto model = test::make_model(ablation.name, sizes, DType::F32);
+    Checkpoint saved;
+    store_model(ablation, *model, saved);
+    save_checkpoint(folder / "checkpoint.h5", saved);
+    const auto again = load_model(load_checkpoint(folder / "checkpoint.h5"), ablation, DType::F32, "test", Device::cpu);
+    REQUIRE(again->parameters().size() == model->parameters().size());
+    for (std::size_t i = 0; i < model->parameters().size(); ++i)
+      check_close(model->parameters()[i]->name(), again->parameters()[i]->master(), model->parameters()[i]->master(),
+                  0);
+  }
 }
 
 TEST_CASE("model checkpoint: files from before heads were shared mean none of it") {
