@@ -545,6 +545,33 @@ def first_sink():
     says(STUDIES, f"(Sink_1 {interval(of('norm_sandwich', 'sink_1'))} %) and the lowest loss of the five, {interval(lower, 3)} below softmax")
 
 
+def no_op():
+    """What the loss is without the first token's term. Five seeds."""
+    rows = {}
+    for row in sorted(table("no_op"), key=lambda row: int(row["seed"])):
+        rows.setdefault(row["group"], []).append(row)
+    holds("no_op has seeds 11 to 15 of eight groups",
+          len(rows) == 8 and all([row["seed"] for row in group] == list("11 12 13 14 15".split()) for group in rows.values()))
+    of = lambda group, measure: [float(row[measure]) for row in rows[group]]
+    measures = [f"change_{change}" for change in ("removed_1", "redistributed_1", "constant_1", "removed_5", "w4a4")]
+    for name, group in (("softmax", "baseline"), ("sigmoid, normalized", "op_sigmoid_norm"), ("sigmoid", "op_sigmoid_none"),
+                        ("elu + 1", "op_elu_none"), ("ReLU", "op_relu"), ("a one in the denominator", "op_softmax1"),
+                        ("key, its value zero", "bias_k"), ("gate per head", "gate_head")):
+        says(STUDIES, f"| {name} | " + " | ".join(interval(of(group, measure), 3) for measure in measures) + " |")
+    removed, moved = (interval(of("baseline", f"change_{change}_1"), 3) for change in ("removed", "redistributed"))
+    says(STUDIES, f"the loss rises by {removed} nats without it, and by {moved} if other tokens get it")
+    says(FINDINGS, f"the loss rises by {removed} nats without the first token's term, and by {moved} if other tokens get its weight")
+    says(STUDIES, f"The first token has {interval(of('baseline', 'sink_1'))} % of the heads")
+    more = lambda group, measure: [x - y for x, y in zip(of(group, measure), of("baseline", measure))]
+    says(STUDIES, f"they miss it by {interval(more('op_sigmoid_none', 'change_removed_1'), 3)} and "
+         f"{interval(more('op_elu_none', 'change_removed_1'), 3)} more than softmax")
+    bits = [statistics.mean(more(group, "change_w4a4")) for group in ("op_softmax1", "bias_k", "gate_head")]
+    says(STUDIES, f"{three(min(bits))} to {three(max(bits))} more than softmax, the opposite of the claim")
+    says(STUDIES, f"massive activation of softmax is {one(statistics.mean(of('baseline', 'massive_ratio')))} times the mean here")
+    earlier = {measure: seeds_of("three_seeds/raw_against_proxy", "baseline", measure) for measure in ("sink_1", "change_removed_1")}
+    says(STUDIES, f"Sink_1 {interval(earlier['sink_1'])} %, and there the loss is {interval(earlier['change_removed_1'], 3)} higher")
+
+
 def findings():
     """The table of RESULTS.md."""
     name = "three_seeds/raw_against_proxy"
@@ -566,7 +593,7 @@ def findings():
 
 def main():
     for check in (size_and_noise, every_ablation, learning_rate, weight_decay, fixed_tokens, biases, key_bias_at_high_decay,
-                  positions, window_and_prefix, single_seeds, operations, raw_against_proxy, two_tasks, measured_page, first_sink, findings):
+                  positions, window_and_prefix, single_seeds, operations, raw_against_proxy, two_tasks, measured_page, first_sink, no_op, findings):
         check()
     registered_claims.check(sys.modules[__name__])
     if failed:

@@ -219,7 +219,8 @@ def check(checks):
                            ("Do outlets get attention on natural text?", ["outlets on natural text"]),
                            ("Which weights must decay?", ["which weights decay"]),
                            ("Is it rate x decay x steps that counts?", ["decay times"]),
-                           ("the sink or the massive activation?", ["sink or massive activation first"])):
+                           ("the sink or the massive activation?", ["sink or massive activation first"]),
+                           ("Does the model miss the sink's share?", ["no-op or broadcast"])):
         row = next((line for line in (checks.ROOT / checks.STUDIES).read_text().splitlines() if line.startswith("|") and link in line), "")
         cells = [cell.strip() for cell in row.strip("|").split("|")][1:]
         wanted = [number(verdict, families) for verdict in ("replicated", "contradicted", "underpowered")]
