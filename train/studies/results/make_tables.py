@@ -5,14 +5,17 @@ registered claims.
     python3 train/studies/results/make_tables.py build/release/sweep          # replaces what differs
     python3 train/studies/results/make_tables.py build/release/sweep --check  # only compares; exit code 1 if it differs
 
-Run it in the root of the checkout. Nothing is trained.
+Run it in the root of the checkout. Nothing is trained. The atlas's figure is also a PNG, drawn by rsvg-convert (Debian's librsvg2-bin).
 """
 import argparse
 import csv
+import hashlib
 import pathlib
+import struct
 import subprocess
 import sys
 import tempfile
+import zlib
 
 RESULTS = pathlib.Path("train/studies/results")
 INCOMPLETE = 3  # exit code of `sweep --collect` if a study has runs that the file does not have
@@ -61,6 +64,22 @@ def make_verdicts(sweep, out):
     return [out / "verdicts.md", out / "atlas-budget.svg"]
 
 
+# A PNG depends on the fonts of the machine, so it is compared by the SHA-256 of its SVG, which is one of its text chunks.
+def text_chunk(svg):
+    body = b"tEXtSource\0SVG with SHA-256 " + hashlib.sha256(svg.read_bytes()).hexdigest().encode()
+    return struct.pack(">I", len(body) - 4) + body + struct.pack(">I", zlib.crc32(body))
+
+
+def draw(svg, png):
+    try:
+        image = subprocess.run(["rsvg-convert", "--zoom", "1.25", "--background-color", "white", str(svg)],
+                               capture_output=True, check=True).stdout
+    except FileNotFoundError:
+        sys.exit(f"make_tables: {png} is older than {svg}, and there is no rsvg-convert to draw it; install librsvg2-bin")
+    header = 8 + 25  # signature and IHDR
+    png.write_bytes(image[:header] + text_chunk(svg) + image[header:])
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sweep", help="the program, with all ablations")
@@ -78,6 +97,12 @@ def main():
             differing.append(str(committed))
             if not options.check:
                 committed.write_bytes(made.read_bytes())
+    svg = RESULTS / "atlas-budget.svg"
+    png = svg.with_suffix(".png")
+    if not png.exists() or text_chunk(svg) not in png.read_bytes():
+        differing.append(str(png))
+        if not options.check:
+            draw(svg, png)
     for path in differing:
         print(("differs: " if options.check else "made again: ") + path)
     print(f"make_tables: {len(differing)} files " + ("differ" if options.check else "made again"))
