@@ -116,6 +116,13 @@ def main():
             browser.evaluate("choose(0)")
             browser.key("ArrowRight")
             expect(browser.evaluate(STATE)["name"] == "Layer 0, head 1", "the right arrow does not choose the next head")
+            at = browser.evaluate("(() => { const b = document.querySelector('#grid [data-head=\"3\"]').getBoundingClientRect();"
+                                  " return [b.x + b.width / 2, b.y + b.height / 2]; })()")
+            for x, y, name in ((*at, "Layer 0, head 3 (a click keeps it)"), (at[0], 2, "Layer 0, head 1")):
+                browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
+                browser.evaluate("new Promise((done) => setTimeout(done, 200))")
+                expect(browser.evaluate(STATE)["name"] == name, f"the mouse at {x}, {y} does not show {name}")
+            expect(browser.evaluate(STATE)["chosen"] == 1, "the mouse chose a head")
             browser.evaluate("document.querySelectorAll('#tokens button')[5].click()")
             expect(browser.evaluate(STATE)["cell"].startswith("Query \u201c9\u201d (6)"), "a click on a token chooses no query")
             browser.evaluate("document.getElementById('order').value = 'sink'; drawGrid()")

@@ -2,7 +2,7 @@
 # Rehearses check.sh on the emulated device, end to end, with everything that can go wrong on a GPU machine planted: a
 # wrong, a crashing and a hanging kernel, no NCCL, no memory pools, a part that hangs, tests that fail, no device.
 #   bash tools/gpu/rehearse.sh [BUILD] [SCENARIO...]      build/emulated, all scenarios
-# BUILD needs the targets selftest, train_baseline, train_op_sigmoid_none, bench_step, device_tests and prepare. python3
+# BUILD needs the targets selftest, train_baseline, train_op_sigmoid_none, bench_step, device_tests, prepare and sweep. python3
 # needs NumPy, and building kernels.so libboost-context-dev. Where one of these is missing, the script exits with 77. It
 # prints one line per expectation and exits with 1 if one is not met.
 set -uo pipefail
@@ -12,10 +12,10 @@ build=${1:-build/emulated}
 [ $# -eq 0 ] || shift
 build=$(cd "$build" && pwd) || exit 2
 python3 -c 'import numpy' 2>/dev/null || { echo "rehearse: python3 has no NumPy here: nothing was rehearsed" >&2; exit 77; }
-for program in selftest train_baseline train_op_sigmoid_none bench_step tests/device_tests prepare; do
+for program in selftest train_baseline train_op_sigmoid_none bench_step tests/device_tests prepare sweep; do
   [ -x "$build/$program" ] || { echo "rehearse: no $program in $build: nothing was rehearsed" >&2; exit 77; }
 done
-scenarios=(plain kernels_fail no_nccl no_pools part_hangs selftest_wrong tests_fail no_device)
+scenarios=(plain kernels_fail no_nccl no_pools part_hangs selftest_wrong tests_fail study no_device)
 [ $# -eq 0 ] || scenarios=("$@")
 
 folder=$(mktemp -d)
@@ -186,6 +186,53 @@ FAKE
   says "the crash" 'FAILED with code 139: device_tests.3'
   says "the hang" 'FAILED with code 124: device_tests.4'
   expect "nothing of it is left running" bash -c '! pgrep -x -f "sleep 7532"'
+}
+
+# A study of two runs, with a Multi-Process Service that starts, and with one that does not.
+study() {
+  local from bin=$folder/study/bin
+  from=$(make_from study)
+  ln -s "$build/sweep" "$from/sweep"
+  mkdir -p "$from/studies/"{results,data} "$bin"
+  cp -r "$folder/text" "$from/studies/data/english"
+  cat >"$from/studies/tiny.toml" <<'STUDY'
+name = "tiny"
+question = "Does a study train here?"
+section = "ours"
+baseline = "baseline"
+seeds = [1, 2]
+[settings]
+task = "text"
+[cpu]
+layers = 1
+heads = 2
+width = 32
+feed-forward = 32
+context = 16
+batch = 2
+steps = 4
+learning-rate = 0.01
+[[runs]]
+ablation = ["baseline"]
+STUDY
+  rm "$from/selftest"  # says that its device is a GPU
+  printf '#!/bin/bash\n"%s" "$@" | sed s/emulated/GPU/\n' "$build/selftest" >"$from/selftest"
+  printf '#!/bin/bash\n[ "${1:-}" = -d ] && exec touch "%s"\nread -r word && [ "$word" = quit ] && rm "%s"\n' "$bin/running" "$bin/running" \
+    >"$bin/nvidia-cuda-mps-control"
+  chmod +x "$from/selftest" "$bin/nvidia-cuda-mps-control"
+  PATH=$bin:$PATH SINK_CHECK_WORK=$folder/study/work check study "$root" study tiny
+  expect "code 0" test "$code" -eq 0
+  says "both runs were trained" '\[2/2\]'
+  in_tar study/tiny-runs.csv
+  expect "two rows" bash -c 'test "$(tar -xzOf "$0" ./study/tiny-runs.csv | wc -l)" -eq 3' "$OUT/results.tar.gz"
+  expect "the data have the path that a checkout has" bash -c 'tar -xzOf "$0" ./study/tiny-runs.csv | grep -c ",data/english," | grep -qx 2' "$OUT/results.tar.gz"
+  expect "the Multi-Process Service has ended" test ! -e "$bin/running"
+  tar -xzOf "$OUT/results.tar.gz" ./study/tiny-runs.csv >"$from/studies/results/tiny-runs.csv"
+  printf '#!/bin/bash\nexit 1\n' >"$bin/nvidia-cuda-mps-control"
+  PATH=$bin:$PATH SINK_CHECK_WORK=$folder/study/again check study "$root" study tiny
+  expect "code 0 without the service" test "$code" -eq 0
+  says "that it does not start" 'the Multi-Process Service does not start'
+  says "the rows that were there are kept" '2 of 2 runs from|2 complete|0 to do'
 }
 
 no_device() {

@@ -3,7 +3,7 @@ const byId = (id) => document.getElementById(id);
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const kDetail = 40;  // tokens across the enlarged part of a large map
 const kAcross = 256;  // pixels of the picture of a whole map
-let head = 0, query = n - 1, key = 0, enlarged = false;
+let head = 0, chosen = 0, query = n - 1, key = 0, enlarged = false;  // head: the one that is shown, chosen or below the mouse
 
 // From the background to a dark blue, on a dark page from it to a light one; by the square root of the weight.
 function colour(weight) {
@@ -95,13 +95,27 @@ function drawGrid() {
 }
 
 function markGrid() {
-  for (const button of byId("grid").children) button.setAttribute("aria-selected", String(Number(button.dataset.head) === head));
+  for (const button of byId("grid").children) button.setAttribute("aria-selected", String(Number(button.dataset.head) === chosen));
 }
 
 function choose(h) {
-  head = h;
+  chosen = h;
   markGrid();
+  show(h);
+}
+
+function show(h) {
+  head = h;
   drawHead();
+}
+
+// A head below the mouse is shown as long as the mouse stays there. The pause keeps a fast mouse from drawing every head it crosses.
+let pause = 0;
+function hover(event) {
+  clearTimeout(pause);
+  if (event.pointerType !== "mouse") return;
+  const button = event.type === "pointerleave" ? null : event.target.closest("button"), h = button ? Number(button.dataset.head) : chosen;
+  pause = setTimeout(() => { if (h !== head) show(h); }, 60);
 }
 
 // The part of the large map that is drawn: all, or that around the chosen query and key.
@@ -273,7 +287,7 @@ function drawTracks() {
 }
 
 function drawHead() {
-  byId("name").textContent = nameOf(head).replace("l", "L");
+  byId("name").textContent = nameOf(head).replace("l", "L") + (head === chosen ? "" : " (a click keeps it)");
   let facts = `alpha_1 ${data.alpha[head].toFixed(3)} (even ${data.even.toFixed(3)})`;
   if (data.star) facts += `, alpha_* ${data.star[head].toFixed(3)}`;
   facts += `, on itself ${percent(data.self[head])}`;
@@ -314,6 +328,7 @@ addEventListener("error", (event) => {
   document.documentElement.dataset.errors = event.message;
 });
 byId("enlarge").addEventListener("click", enlarge);
+for (const event of ["pointerover", "pointerleave"]) byId("grid").addEventListener(event, hover);
 byId("order").addEventListener("change", drawGrid);
 dark.addEventListener("change", drawAll);
 addEventListener("keydown", (event) => {
@@ -324,7 +339,7 @@ addEventListener("keydown", (event) => {
     event.preventDefault();
     return setQuery(query + step[0], key + step[1]);
   }
-  const buttons = [...byId("grid").children], at = buttons.findIndex((b) => Number(b.dataset.head) === head);
+  const buttons = [...byId("grid").children], at = buttons.findIndex((b) => Number(b.dataset.head) === chosen);
   const across = Math.max(1, buttons.findIndex((b) => b.offsetTop > buttons[0].offsetTop));
   const move = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -across, ArrowDown: across }[event.key];
   if (move === undefined || !buttons[at + move]) return;
@@ -334,6 +349,6 @@ addEventListener("keydown", (event) => {
 });
 // The head to begin with is an average one: a sink, and a pattern next to it.
 const average = data.alpha.reduce((a, b) => a + b, 0) / count;
-data.alpha.forEach((alpha, h) => { if (Math.abs(alpha - average) < Math.abs(data.alpha[head] - average)) head = h; });
+data.alpha.forEach((alpha, h) => { if (Math.abs(alpha - average) < Math.abs(data.alpha[chosen] - average)) head = chosen = h; });
 drawAll();
 document.documentElement.dataset.ready = "yes";
