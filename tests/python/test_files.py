@@ -1,5 +1,7 @@
 """Checkpoints and the folders of runs."""
 import json
+import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -28,6 +30,19 @@ def test_a_checkpoint_has_the_parameters_of_its_model(saved):
         checkpoint["nothing"]
     with pytest.raises(sinklab.Error, match="exists"):
         model.save(folder / "checkpoint.h5")
+
+
+@pytest.mark.parametrize("name", sinklab.ablation_names())
+def test_every_ablation_is_loaded_as_it_was_saved(name, tmp_path):
+    model = sinklab.ablation(name, vocabulary=12, layers=2, heads=2, width=16, head_width=64, feed_forward=16, context=8)
+    model.train_step([1, 2, 3, 4])
+    model.save(tmp_path / "checkpoint.h5")
+    np.testing.assert_array_equal(sinklab.load(tmp_path)([1, 2, 3]), model([1, 2, 3]))
+
+
+def test_the_version_is_that_of_the_project():
+    cmake = (pathlib.Path(__file__).resolve().parents[2] / "CMakeLists.txt").read_text()
+    assert sinklab.__version__ == re.search(r"project\(sinklab VERSION ([0-9.]+)", cmake).group(1)
 
 
 def test_a_checkpoint_is_that_of_h5py(saved):

@@ -11,7 +11,7 @@ Activations have the names and shapes of TransformerLens. Arrays share the memor
 Errors are sinklab.Error, a ValueError, or MemoryError.
 """
 
-from sinklab._core import Error
+from sinklab._core import Error, __version__
 from sinklab.ablations import ablation, ablation_names
 from sinklab.cache import ActivationCache
 from sinklab.checkpoint import Checkpoint
@@ -21,4 +21,4 @@ from sinklab.run import Maps, Run
 from sinklab.sink import SinkScores, sink_scores
 
 __all__ = ["ActivationCache", "BigramBackcopy", "Checkpoint", "Error", "Maps", "Model", "Run", "SinkScores", "Tokens",
-           "TrainStep", "ablation", "ablation_names", "load", "set_threads", "sink_scores"]
+           "TrainStep", "__version__", "ablation", "ablation_names", "load", "set_threads", "sink_scores"]
