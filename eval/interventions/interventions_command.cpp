@@ -92,9 +92,11 @@ std::string table_of_interventions(const CheckpointInterventions& found) {
   std::string table = str_format("%s of %s, loss %.4f nats\n%-*s %8s %8s %10s %8s %8s %8s %8s\n",
                                  counted(all.sequences, "sequence"), counted(all.context, "token"), all.loss, columns,
                                  "", "before", "loss", "change", "+-", "last", "KL", "greedy %");
-  for (const InterventionResult& r : lines_of(all))
-    table += str_format("%-*s %8.4f %8.4f %+10.4f %8.4f %+8.3f %8.4f %8.1f  %s\n", columns, r.name, r.before, r.loss,
-                        r.change, r.error, r.last_change, r.divergence, 100 * r.greedy_changed, r.meaning);
+  for (const InterventionResult& r : lines_of(all)) {
+    const std::string error = all.sequences > 1 ? str_format("%.4f", r.error) : "-";  // one sequence has none
+    table += str_format("%-*s %8.4f %8.4f %+10.4f %8s %+8.3f %8.4f %8.1f  %s\n", columns, r.name, r.before, r.loss,
+                        r.change, error, r.last_change, r.divergence, 100 * r.greedy_changed, r.meaning);
+  }
   if (const auto places = static_cast<std::size_t>(std::ranges::count_if(all.results, has_place)); places > kMostPlaces)
     table +=
         str_format("the %zu largest changes of %zu heads or tokens; --out FILE writes all, --picture FILE draws them\n",
