@@ -53,11 +53,12 @@ inline Var expert_linear(const Var& x, const Var& p, const Parameter& weight) {
   return record<LinearNode>(y, x, &weight);
 }
 
-// y = sum of W_e x_e over the chosen experts; x: (..., E F) is 0 for the others.
-inline Var expert_linear_sum(const Var& x, const Var& p, const Parameter& weight) {
+// y = x W^T for the matrices of E experts side by side, x: (..., E F). Where the weights are stored in a file, those of
+// experts for which x is 0 are not read.
+inline Var expert_linear_sum(const Var& x, std::int64_t E, const Parameter& weight) {
   if (!weight.stored()) return linear(x, weight);
   Tensor y = linear_output(x.value(), weight);
-  stored_expert_sum(x.value(), p.value(), *weight.stored(), y);
+  stored_expert_sum(x.value(), E, *weight.stored(), y);
   return record<LinearNode>(y, x, &weight);
 }
 

@@ -48,7 +48,7 @@ class ExpertsOf {
     if (gate_up_.bias) gate_up = add_bias(gate_up, *gate_up_.bias);
     Var y = expert_glu(gate_up, p_BTE, kUnit);  // (B, T, E F)
     ctx.hooks->projection_input(ctx.layer, SublayerKind::feed_forward, y);
-    Var out_BTC = expert_linear_sum(y, p_BTE, down_);
+    Var out_BTC = expert_linear_sum(y, p_BTE.value().dim(-1), down_);
     return down_bias_CE_ ? add(out_BTC, linear(p_BTE, *down_bias_CE_)) : out_BTC;
   }
 

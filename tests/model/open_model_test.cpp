@@ -409,6 +409,29 @@ TEST_CASE("open models: experts in MXFP4 are those in F32 of the same values, to
   }
 }
 
+TEST_CASE("open models: what a hook writes into experts that were not chosen counts, in a file as in memory") {
+  struct Shifted final : ForwardHooks {
+    void projection_input(std::int64_t, SublayerKind kind, Var& y_BTF) override {
+      if (kind != SublayerKind::feed_forward) return;
+      Tensor shifted = y_BTF.value().clone();
+      for (std::int64_t i = 0; i < shifted.size(); ++i) shifted.data<float>()[i] += 0.1f;
+      y_BTF = Var(shifted);
+    }
+  };
+  for (const char* name : {"mixtral", "gpt_oss"}) {
+    if (!program_of(name)) continue;
+    CAPTURE(name);
+    const OpenModel open = open_model(kModels + name);
+    const auto in_file = open.load(*program_of(name), DType::F32),
+               in_memory = open.load(*program_of(name), DType::F32, Device::cpu, /*in_place=*/false);
+    const Tensor tokens_BT = Golden(name).tokens_BT, plain = in_memory->logits(tokens_BT);
+    Shifted of_file, of_memory;
+    const Tensor expected = in_memory->logits(tokens_BT, {.hooks = &of_memory});
+    CHECK(relative_difference(expected, plain) > 0.01);
+    CHECK(relative_difference(in_file->logits(tokens_BT, {.hooks = &of_file}), expected) < 1e-5);
+  }
+}
+
 TEST_CASE("open models: a GGUF file of gpt-oss with other experts, positions or scales is refused by name") {
   const Ablation* program = program_of("gpt_oss");
   if (!program) return;

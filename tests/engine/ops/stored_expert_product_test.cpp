@@ -29,6 +29,15 @@ Tensor router(std::int64_t M, DType type) {
   return p.to(type);
 }
 
+// (M, kExperts kK), 0 for the experts that are not chosen.
+Tensor chosen_inputs(std::int64_t M, DType type) {
+  Tensor x = random_tensor({M, kExperts * kK}, DType::F32, 1);
+  const Tensor p = router(M, DType::F32);
+  for (std::int64_t i = 0; i < x.size(); ++i)
+    if (p.data<float>()[i / kK] == 0) x.data<float>()[i] = i % 2 ? 0.0f : -0.0f;
+  return x.to(type);
+}
+
 // An expert is a part of the matrix, kN of its rows. The line of an expert that no token chooses is null.
 StoredMatrix stacked(const StoredSample& w) {
   StoredMatrix experts = w.matrix;
@@ -60,12 +69,11 @@ Tensor expected_product(const Tensor& x, const Tensor& p, const Tensor& w) {
     return p.item(m * kExperts + n / kN) == 0 ? 0 : sum;
   });
 }
-Tensor expected_sum(const Tensor& x, const Tensor& p, const Tensor& w) {
+Tensor expected_sum(const Tensor& x, const Tensor& w) {
   const std::int64_t M = x.dim(0), K = kExperts * kK;
   return Tensor::table<double>(M, kN, [&](std::int64_t m, std::int64_t n) {
     double sum = 0;
-    for (std::int64_t k = 0; k < K; ++k)
-      if (p.item(m * kExperts + k / kK) != 0) sum += 2 * x.item(m * K + k) * w.item(n * K + k);
+    for (std::int64_t k = 0; k < K; ++k) sum += 2 * x.item(m * K + k) * w.item(n * K + k);
     return sum;
   });
 }
@@ -100,12 +108,12 @@ TEST_CASE("stored experts: the sum over the chosen, of pieces of rows and of tra
           CAPTURE(M);
           StoredMatrix experts = side_by_side(w, transposed);
           experts.times = 2;
-          const Tensor x = random_tensor({M, kExperts * kK}, type, 1), p = router(M, type);
+          const Tensor x = chosen_inputs(M, type);
           Tensor y = Tensor::full({M, kN}, 7, type);
-          stored_expert_sum(x, p, experts, y);
-          check_close("y", y, expected_sum(x, p, w.numbers_NK), tolerance);
-          in_reference([&] { return stored_expert_sum(x, p, experts, y), y; });
-          check_close("reference y", y, expected_sum(x, p, w.numbers_NK), tolerance);
+          stored_expert_sum(x, kExperts, experts, y);
+          check_close("y", y, expected_sum(x, w.numbers_NK), tolerance);
+          in_reference([&] { return stored_expert_sum(x, kExperts, experts, y), y; });
+          check_close("reference y", y, expected_sum(x, w.numbers_NK), tolerance);
         }
     }
 }
@@ -115,10 +123,10 @@ TEST_CASE("stored experts: every backend equals the double reference") {
   for (DType type : {DType::F32, DType::BF16})
     for (std::int64_t M : {2, 20}) {
       const Tensors given{router(M, type), random_tensor({M, kK}, type, 1), Tensor::zeros({M, kExperts * kN}, type),
-                          random_tensor({M, kExperts * kK}, type, 2), Tensor::zeros({M, kN}, type)};
+                          chosen_inputs(M, type), Tensor::zeros({M, kN}, type)};
       check_backends("stored experts", given, [&](Tensors& t) {
         stored_expert_product(t[1], t[0], stacked(rows), t[2]);
-        stored_expert_sum(t[3], t[0], side_by_side(columns, false), t[4]);
+        stored_expert_sum(t[3], kExperts, side_by_side(columns, false), t[4]);
       });
     }
 }
@@ -126,12 +134,12 @@ TEST_CASE("stored experts: every backend equals the double reference") {
 TEST_CASE("stored experts: a sum in BF16 is rounded once") {
   const StoredSample w = StoredSample::q8(kN, kExperts * kK);  // whose values BF16 holds
   for (std::int64_t M : {2, 40}) {
-    const Tensor x = random_tensor({M, kExperts * kK}, DType::BF16, 1), p = router(M, DType::BF16);
+    const Tensor x = chosen_inputs(M, DType::BF16);
     StoredMatrix experts = side_by_side(w, false);
     experts.times = 2;
     Tensor y = Tensor::empty({M, kN}, DType::BF16);
-    stored_expert_sum(x, p, experts, y);
-    const Tensor expected = expected_sum(x, p, w.numbers_NK);
+    stored_expert_sum(x, kExperts, experts, y);
+    const Tensor expected = expected_sum(x, w.numbers_NK);
     for (std::int64_t i = 0; i < y.size(); ++i)
       CHECK(std::abs(y.item(i) - expected.item(i)) <= std::abs(expected.item(i)) * 0x1.02p-8);
   }
@@ -146,7 +154,7 @@ TEST_CASE("stored experts: a matrix whose experts cannot be separated is multipl
     stored_product(x, rows.matrix, expected);
     check_close("y", y, expected, 0);
     const Tensor wide = random_tensor({M, 64}, DType::F32, 1);
-    stored_expert_sum(wide, p, columns.matrix, y);
+    stored_expert_sum(wide, 2, columns.matrix, y);
     stored_product(wide, columns.matrix, expected);
     check_close("sum", y, expected, 0);
   }
@@ -157,5 +165,7 @@ TEST_CASE("stored experts: refuse shapes that do not fit") {
   const Tensor x = Tensor::empty({2, 32}), p = Tensor::empty({2, 3}), other = Tensor::empty({3, 3});
   Tensor y = Tensor::empty({2, 6});
   check_refused([&] { stored_expert_product(x, other, w.matrix, y); }, {"f32 (3, 3)", "stored (6, 32)"});
-  check_refused([&] { stored_expert_sum(x, p.to(DType::F64), w.matrix, y); }, {"f64 (2, 3)", "stored (6, 32)"});
+  check_refused([&] { stored_expert_product(x, p.to(DType::F64), w.matrix, y); }, {"f64 (2, 3)", "stored (6, 32)"});
+  check_refused([&] { stored_expert_sum(x, 3, w.matrix, y); }, {"experts are 3", "stored (6, 32)"});
+  check_refused([&] { stored_expert_sum(p, 1, w.matrix, y); }, {"f32 (2, 3)", "stored (6, 32)"});
 }
