@@ -15,9 +15,11 @@ import struct
 import subprocess
 import sys
 import tempfile
+import tomllib
 import zlib
 
 RESULTS = pathlib.Path("train/studies/results")
+REGISTERED = pathlib.Path("train/studies/preregistration.toml")
 INCOMPLETE = 3  # exit code of `sweep --collect` if a study has runs that the file does not have
 
 
@@ -57,11 +59,26 @@ def make(sweep, runs_file, out):
 
 def make_verdicts(sweep, out):
     """Lets `sweep` judge the claims of preregistration.toml; returns the paths of the table and of the atlas's figure."""
-    done = subprocess.run([sweep, "--verdicts", "train/studies/preregistration.toml", "--results", str(RESULTS), "--out", str(out)],
+    done = subprocess.run([sweep, "--verdicts", str(REGISTERED), "--results", str(RESULTS), "--out", str(out)],
                           capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"make_tables: the verdicts: {done.stderr}")
     return [out / "verdicts.md", out / "atlas-budget.svg"]
+
+
+def registered_without_a_run(sweep):
+    """The runs of registered claims that no study trains: misspelled, they would be "not run" for ever."""
+    claims = tomllib.loads(REGISTERED.read_text())["claim"]
+    names = {}
+    for study in {claim["study"] for claim in claims}:
+        done = subprocess.run([sweep, f"train/studies/{study}.toml", "--list", "--data", "data/english", "--chat", "data/chat"],
+                              capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(f"make_tables: the runs of {study}: {done.stderr}")
+        names[study] = {row["run"] for row in csv.DictReader(done.stdout.splitlines())}
+    runs = [(claim["study"], run) for claim in claims if "not-testable" not in claim
+            for run in ([claim["run"]] if isinstance(claim["run"], str) else claim["run"])]
+    return [f"{study}: {run}" for study, run in runs if run not in names[study]]
 
 
 # A PNG depends on the fonts of the machine, so it is compared by the SHA-256 of its SVG, which is one of its text chunks.
@@ -85,6 +102,8 @@ def main():
     parser.add_argument("sweep", help="the program, with all ablations")
     parser.add_argument("--check", action="store_true", help="compare only")
     options = parser.parse_args()
+    if unknown := registered_without_a_run(options.sweep):
+        sys.exit(f"make_tables: {REGISTERED} names runs that their studies do not have; `sweep STUDY --list` has the names: " + ", ".join(unknown))
     differing = []
     with tempfile.TemporaryDirectory() as folder:
         tables = [(RESULTS, made) for made in make_verdicts(options.sweep, pathlib.Path(folder) / "verdicts")]
