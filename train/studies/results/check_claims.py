@@ -572,6 +572,23 @@ def no_op():
     says(STUDIES, f"Sink_1 {interval(earlier['sink_1'])} %, and there the loss is {interval(earlier['change_removed_1'], 3)} higher")
 
 
+def optimizer_or_rate():
+    """Alpha_1, Sink_1 and loss of three optimizers. Five seeds."""
+    rows = {}
+    for row in sorted(table("optimizer_or_rate"), key=lambda row: int(row["seed"])):
+        rows.setdefault(row["group"], []).append(row)
+    holds("optimizer_or_rate has seeds 11 to 15 of five groups",
+          len(rows) == 5 and all([row["seed"] for row in group] == list("11 12 13 14 15".split()) for group in rows.values()))
+    even = sum(1 / i for i in range(1, 65)) / 64
+    muon = "baseline-optimizer-muon"
+    for name, group in (("AdamW, 0.01 (decay 0.6)", "baseline"), ("Muon, 0.01 (0.6)", muon),
+                        ("Muon, 0.005 (1.2)", muon + "-learning-rate-0.005-weight-decay-1.2"),
+                        ("Muon, 0.0025 (2.4)", muon + "-learning-rate-0.0025-weight-decay-2.4"),
+                        ("OrthoAdam, 0.01 (0.6)", "baseline-optimizer-orthoadam")):
+        of = lambda measure: [float(row[measure]) for row in rows[group]]
+        says(STUDIES, f"| {name} | {interval([x / even for x in of('alpha_1')], 2)} | {interval(of('sink_1'))} | {interval(of('val_loss'), 3)} |")
+
+
 def findings():
     """The table of RESULTS.md."""
     name = "three_seeds/raw_against_proxy"
@@ -593,7 +610,8 @@ def findings():
 
 def main():
     for check in (size_and_noise, every_ablation, learning_rate, weight_decay, fixed_tokens, biases, key_bias_at_high_decay,
-                  positions, window_and_prefix, single_seeds, operations, raw_against_proxy, two_tasks, measured_page, first_sink, no_op, findings):
+                  positions, window_and_prefix, single_seeds, operations, raw_against_proxy, two_tasks, measured_page, first_sink, no_op, optimizer_or_rate,
+                  findings):
         check()
     registered_claims.check(sys.modules[__name__])
     if failed:

@@ -220,7 +220,8 @@ def check(checks):
                            ("Which weights must decay?", ["which weights decay"]),
                            ("Is it rate x decay x steps that counts?", ["decay times"]),
                            ("the sink or the massive activation?", ["sink or massive activation first"]),
-                           ("Does the model miss the sink's share?", ["no-op or broadcast"])):
+                           ("Does the model miss the sink's share?", ["no-op or broadcast"]),
+                           ("Is it the optimizer", ["optimiser or rate"])):
         row = next((line for line in (checks.ROOT / checks.STUDIES).read_text().splitlines() if line.startswith("|") and link in line), "")
         cells = [cell.strip() for cell in row.strip("|").split("|")][1:]
         wanted = [number(verdict, families) for verdict in ("replicated", "contradicted", "underpowered")]
