@@ -25,6 +25,7 @@ FINDINGS, FRONT, GUIDE = "RESULTS.md", "README.md", "GUIDE.md"
 SYNTHETIC, OPEN = "results/synthetic_task.md", "results/open_models.md"
 OPERATIONS = "engine/ops/attention/op/OPERATIONS.md"
 SEEDS = ("1", "2", "3")
+EVEN = sum(1 / i for i in range(1, 65)) / 64  # alpha_1 if each of 64 rows spreads its weight evenly
 
 
 # ---------------------------------------------------------------------------------------------------- values of the files
@@ -52,6 +53,18 @@ def value(name, run, measure):
     if len(found) != 1:
         sys.exit(f"error: {name}-runs.csv has {len(found)} rows named {run}; expected one; restore the file")
     return float(found[0][measure])
+
+
+def groups_of(name):
+    """{group: its rows, by seed}"""
+    rows = {}
+    for row in sorted(table(name), key=lambda row: int(row["seed"])):
+        rows.setdefault(row["group"], []).append(row)
+    return rows
+
+
+def has_registered_seeds(groups):
+    return all([row["seed"] for row in rows] == ["11", "12", "13", "14", "15"] for rows in groups.values())
 
 
 def seeds_of(name, group, measure):
@@ -521,18 +534,14 @@ def measured_page():
 
 def first_sink():
     """Which comes first, the sink or the massive activation? Five seeds."""
-    rows = {}
-    for row in sorted(table("first_sink"), key=lambda row: int(row["seed"])):
-        rows.setdefault(row["group"], []).append(row)
+    rows = groups_of("first_sink")
     of = lambda group, measure: [float(row[measure]) for row in rows[group]]
-    holds("first_sink has seeds 11 to 15 of five groups", [row["seed"] for row in rows["bias_k"]] == list("11 12 13 14 15".split())
-          and len(rows) == 5 and all(len(group) == 5 for group in rows.values()))
+    holds("first_sink has seeds 11 to 15 of five groups", len(rows) == 5 and has_registered_seeds(rows))
     step = lambda row, onset: float(row[onset]) if float(row[onset]) >= 0 else 4000
     lead = {group: [step(row, "onset_massive") - step(row, "onset_sink_1") for row in rows[group]] for group in ("baseline", "norm_layer")}
     says(STUDIES, f"earlier | by {interval(lead['baseline'], 0)} steps | underpowered")
     says(STUDIES, f"the same | by {interval(lead['norm_layer'], 0)} steps | underpowered")
-    even = sum(1 / i for i in range(1, 65)) / 64
-    alpha, massive = [x / even for x in of("norm_post", "alpha_1")], of("norm_post", "massive_ratio")
+    alpha, massive = [x / EVEN for x in of("norm_post", "alpha_1")], of("norm_post", "massive_ratio")
     says(STUDIES, f"alpha_1 is {interval(alpha, 2)} times that of even attention | replicated")
     says(STUDIES, f"the shorter one, {interval(massive, 2)} of the mean | replicated")
     says(FINDINGS, f"alpha_1 {interval(alpha, 2)} times even attention, the first hidden state {interval(massive, 2)} of the mean")
@@ -547,11 +556,8 @@ def first_sink():
 
 def no_op():
     """What the loss is without the first token's term. Five seeds."""
-    rows = {}
-    for row in sorted(table("no_op"), key=lambda row: int(row["seed"])):
-        rows.setdefault(row["group"], []).append(row)
-    holds("no_op has seeds 11 to 15 of eight groups",
-          len(rows) == 8 and all([row["seed"] for row in group] == list("11 12 13 14 15".split()) for group in rows.values()))
+    rows = groups_of("no_op")
+    holds("no_op has seeds 11 to 15 of eight groups", len(rows) == 8 and has_registered_seeds(rows))
     of = lambda group, measure: [float(row[measure]) for row in rows[group]]
     measures = [f"change_{change}" for change in ("removed_1", "redistributed_1", "constant_1", "removed_5", "w4a4")]
     for name, group in (("softmax", "baseline"), ("sigmoid, normalized", "op_sigmoid_norm"), ("sigmoid", "op_sigmoid_none"),
@@ -574,19 +580,15 @@ def no_op():
 
 def optimizer_or_rate():
     """Alpha_1, Sink_1 and loss of three optimizers. Five seeds."""
-    rows = {}
-    for row in sorted(table("optimizer_or_rate"), key=lambda row: int(row["seed"])):
-        rows.setdefault(row["group"], []).append(row)
-    holds("optimizer_or_rate has seeds 11 to 15 of five groups",
-          len(rows) == 5 and all([row["seed"] for row in group] == list("11 12 13 14 15".split()) for group in rows.values()))
-    even = sum(1 / i for i in range(1, 65)) / 64
+    rows = groups_of("optimizer_or_rate")
+    holds("optimizer_or_rate has seeds 11 to 15 of five groups", len(rows) == 5 and has_registered_seeds(rows))
     muon = "baseline-optimizer-muon"
     for name, group in (("AdamW, 0.01 (decay 0.6)", "baseline"), ("Muon, 0.01 (0.6)", muon),
                         ("Muon, 0.005 (1.2)", muon + "-learning-rate-0.005-weight-decay-1.2"),
                         ("Muon, 0.0025 (2.4)", muon + "-learning-rate-0.0025-weight-decay-2.4"),
                         ("OrthoAdam, 0.01 (0.6)", "baseline-optimizer-orthoadam")):
         of = lambda measure: [float(row[measure]) for row in rows[group]]
-        says(STUDIES, f"| {name} | {interval([x / even for x in of('alpha_1')], 2)} | {interval(of('sink_1'))} | {interval(of('val_loss'), 3)} |")
+        says(STUDIES, f"| {name} | {interval([x / EVEN for x in of('alpha_1')], 2)} | {interval(of('sink_1'))} | {interval(of('val_loss'), 3)} |")
 
 
 def findings():

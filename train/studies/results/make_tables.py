@@ -67,7 +67,7 @@ def make_verdicts(sweep, out):
 
 
 def registered_without_a_run(sweep):
-    """The runs of registered claims that no study trains: misspelled, they would be "not run" for ever."""
+    """The runs of registered claims that no study trains: misspelled, they would remain "not run" forever."""
     claims = tomllib.loads(REGISTERED.read_text())["claim"]
     names = {}
     for study in {claim["study"] for claim in claims}:
