@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""What nvcc made of every kernel for sm_80 and sm_90, one line each: engine/cuda/kernels_sm{80,90}.txt. No GPU is needed.
+"""What nvcc made of every kernel, one line each: engine/cuda/kernels_sm{80,90,90a}.txt. No GPU is needed. sm_90a has the
+kernels that only Hopper runs.
 
     python3 tools/gpu/kernel_table.py            builds the kernels (preset cuda), reads them, writes the tables
     python3 tools/gpu/kernel_table.py --check    writes nothing; names the kernels that differ from the tables
@@ -19,8 +20,8 @@ import sys
 import sass_loops
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-TABLES = {arch: ROOT / f"engine/cuda/kernels_{arch.replace('_', '')}.txt" for arch in ("sm_80", "sm_90")}
-OBJECTS = ROOT / "build/cuda/CMakeFiles/sink_kernels.dir"
+LIBRARIES = {"sm_80": "sink_kernels", "sm_90": "sink_kernels", "sm_90a": "sink_hopper_kernels"}
+TABLES = {arch: ROOT / f"engine/cuda/kernels_{arch.replace('_', '')}.txt" for arch in LIBRARIES}
 TOOLS = ROOT / "build/gpu_tools"
 PACKAGES = ["nvidia-cuda-cuobjdump==13.2.51", "nvidia-cuda-nvdisasm==13.2.51"]
 COLUMNS = {
@@ -44,7 +45,7 @@ KINDS = {
     "local": re.compile(r"(LDL|STL)\b"),
     "fp64": re.compile(r"(DADD|DMUL|DFMA|DSETP|DMNMX|DMMA)\b|MUFU\.R(CP|SQ)64H"),
     "fp64cvt": re.compile(r"\w+\.(.*\.)?F64\b"),
-    "hmma": re.compile(r"HMMA\b"),
+    "hmma": re.compile(r"HG?MMA\b"),
     "calls": re.compile(r"CALL\b"),
     "all": re.compile(r"(?!NOP\b)"),
 }
@@ -74,10 +75,14 @@ def tools_folder():
 
 
 def build():
+    """The objects of each library."""
     run("cmake", "--preset", "cuda", cwd=ROOT)
-    run("cmake", "--build", "--preset", "cuda", "--target", "sink_kernels", cwd=ROOT)
-    objects = sorted(OBJECTS.rglob("*.o"))
-    return objects or leave(f"no objects in {OBJECTS} after building sink_kernels")
+    objects = {}
+    for library in dict.fromkeys(LIBRARIES.values()):
+        run("cmake", "--build", "--preset", "cuda", "--target", library, cwd=ROOT)
+        folder = ROOT / f"build/cuda/CMakeFiles/{library}.dir"
+        objects[library] = sorted(folder.rglob("*.o")) or leave(f"no objects in {folder} after building {library}")
+    return objects
 
 
 def without(text, opening, closing):
@@ -177,9 +182,10 @@ def text_of(arch, table, loops):
                 those[base].append("<" * bool(arguments) + arguments)
         lines.append(f"# {sum(map(len, those.values()))} of {len(table)} kernels {what}{':' * bool(those)}")
         lines += [" ".join(["#  ", base, *filter(None, arguments)]) for base, arguments in sorted(those.items())]
-    lines += ["# Inner loops of attention: an iteration's instructions, its clocks on an H100 and TFLOP/s that they allow"]
-    lines += ["# (sass_loops.py); those of the backward pass, dq and dk_dv together, are with dk_dv"]
-    lines += list(loop_lines(loops)) + [HEADER]
+    if loops:
+        lines += ["# Inner loops of attention: an iteration's instructions, its clocks on an H100 and TFLOP/s that they allow"]
+        lines += ["# (sass_loops.py); those of the backward pass, dq and dk_dv together, are with dk_dv", *loop_lines(loops)]
+    lines += [HEADER]
     lines += [" ".join(f"{value:9}" for value in kernel) + "  " + name for name, kernel in table.items()]
     return "\n".join(lines) + "\n"
 
@@ -208,14 +214,15 @@ def main():
     objects, tools, differ = build(), tools_folder(), False
     for arch, path in TABLES.items():
         before = table_in(path.read_text()) if path.exists() else {}
-        now, loops = all_kernels(objects, tools, arch)
+        now, loops = all_kernels(objects[LIBRARIES[arch]], tools, arch)
         if not now:
             leave(f"no code for {arch} in build/cuda; -DCMAKE_CUDA_ARCHITECTURES='80-real;90' makes it")
         changes = list(differences(before, now))
         for line in changes[:40] + [f"and {len(changes) - 40} more"] * (len(changes) > 40):
             print(line)
-        print(f"kernel_table: {len(now)} kernels, {len(changes)} differ from {path.relative_to(ROOT)}; loops for {arch}:")
-        print("\n".join(line[4:] for line in loop_lines(loops, "<Softmax,")))
+        print(f"kernel_table: {len(now)} kernels, {len(changes)} differ from {path.relative_to(ROOT)}")
+        if loops:
+            print(f"loops for {arch}:", *(line[4:] for line in loop_lines(loops, "<Softmax,")), sep="\n")
         differ = differ or bool(changes)
         if "--check" not in sys.argv:
             path.write_text(text_of(arch, now, loops))
