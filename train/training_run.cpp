@@ -40,7 +40,7 @@ TrainingRun::Ending TrainingRun::train(const std::vector<TrainingObserver*>& obs
   try {
     if (!strategy_->of_writer(state_.reported)) report(observers);
     while (state_.step < config_.steps) {
-      if (config_.replay_check > 0 && state_.step % config_.replay_check == 0) require_same_replay(*this, *strategy_);
+      if (config_.replay_check > 0 && state_.step % config_.replay_check == 0) require_same_replay(*this);
       step();
       state_.reported = false;
       const bool last = state_.step == config_.steps, diverged = state_.skipped_in_a_row >= config_.nan_patience;

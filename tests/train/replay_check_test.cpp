@@ -1,5 +1,5 @@
-// The replay check: no false alarm on any backend, the alarm for data and weights that change, and which share of
-// single bit flips in activations it sees.
+// The replay check: no false alarm on any backend or number of ranks, the alarm for data and weights that change and
+// for a rank that always computes the same wrong bits, and which share of single bit flips in activations it sees.
 #include "train/replay_check.h"
 
 #include <doctest/doctest.h>
@@ -10,6 +10,7 @@
 
 #include "model/all_ablations.h"
 #include "tests/support/built_ablations.h"
+#include "tests/support/rank_runs.h"
 #include "tests/support/subprocess.h"
 #include "train/trainer.h"
 
@@ -132,6 +133,58 @@ TEST_CASE("replay check: a run whose data changes stops before the step, with th
   config.replay_check = 0;
   TrainingRun unchecked(config, ablation_named("baseline"), std::make_unique<FlakyData>(config));
   CHECK(unchecked.train({}) == TrainingRun::Ending::complete);
+}
+
+// Training data of which a process always reads one token wrong: a bit of its memory that is stuck.
+struct StuckData final : DataSource {
+  std::unique_ptr<DataSource> sound;
+  explicit StuckData(const RunConfig& config) : sound(make_data_source(config, config.context)) {}
+  std::int64_t vocabulary() const override { return sound->vocabulary(); }
+  Batch train_batch(std::int64_t step, std::int64_t micro, std::int64_t batch) const override {
+    const Batch read = sound->train_batch(step, micro, batch);
+    Tensor tokens_BT = read.tokens_BT().clone();
+    std::int32_t& id = tokens_BT.data<std::int32_t>()[3];
+    id = (id + 1) % static_cast<std::int32_t>(vocabulary());
+    return Batch(tokens_BT, read.targets_BT(), vocabulary());
+  }
+  Batch validation_batch(std::int64_t first, std::int64_t batch) const override {
+    return sound->validation_batch(first, batch);
+  }
+  std::int64_t validation_sequences() const override { return sound->validation_sequences(); }
+  std::string token_text(std::int32_t id) const override { return sound->token_text(id); }
+  std::int64_t train_tokens() const override { return sound->train_tokens(); }
+};
+
+TEST_CASE("replay check: with several ranks, no false alarm, and the same run") {
+  TemporaryFolder folder;
+  auto trained = [](std::int64_t replay_check, std::int64_t zero) {
+    return [=](Communicator& ranks) {
+      RunConfig config = shared_config(ablation_named("baseline"));
+      config.replay_check = replay_check;
+      config.zero = zero;
+      TrainingRun run(config, ablation_named("baseline"), ranks);
+      run.train({});
+      return bits_of_run(run, 0);
+    };
+  };
+  const std::string one = bits_of_ranks(1, folder, trained(0, 0));
+  CHECK(bits_of_ranks(2, folder, trained(1, 1)) == one);
+  CHECK(bits_of_ranks(4, folder, trained(1, 0)) == one);
+}
+
+TEST_CASE("replay check: a rank that always makes the same error disagrees with both its neighbours") {
+  TemporaryFolder folder;
+  const std::string found = bits_of_ranks(4, folder, [](Communicator& ranks) {
+    RunConfig config = shared_config(ablation_named("baseline"));
+    std::unique_ptr<DataSource> data = make_data_source(config, config.context);
+    if (ranks.rank() == 2) data = std::make_unique<StuckData>(config);
+    TrainingRun run(config, ablation_named("baseline"), std::move(data), ranks);
+    return replay_difference(run).value_or("nothing");
+  });
+  CHECK_MESSAGE(found.find("ranks 1 and 2: the loss is") == 0, found);
+  CHECK_MESSAGE(found.find("; ranks 2 and 3: the loss is") != std::string::npos, found);
+  CHECK_MESSAGE(found.find("ranks 0 and") == std::string::npos, found);
+  CHECK_MESSAGE(found.find("ranks 3 and") == std::string::npos, found);
 }
 
 // Printed with Wilson's 95 % interval. A flip is missed where the value is not used or rounding removes the change.
