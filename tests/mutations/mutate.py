@@ -146,6 +146,8 @@ MORE_POLICIES = [
      "if (distance < 4) return distance;\n  if (distance < 16) return distance - 1;", ["pos_relative", "pos_t5*"]),
     ("ScaledSoftmax: derivative of its sum", OP, "return decltype(S)(1) / decltype(S)(alpha);", "return decltype(S)(1);", ["scale_*"]),
     ("PNormExp: the root forgotten", OP, "return pow(S, R(root));", "return S;", ["pnorm_exp_*"]),
+    ("AffineGate: the mean of the values not subtracted", "model/gate/affine_gate.h",
+     "gate(add(o_BTE, activate<NegateFunction>(mean_BTE)), scale_BTH)", "gate(o_BTE, scale_BTH)", ["gate_affine*"]),
     ("Softpick: weights without the 1", OP, "R above = exp_fast(x) - u;", "R above = exp_fast(x) + R(0) * u;", ["op_softpick*"]),
 ]
 
