@@ -132,6 +132,30 @@ def tables(studies):
         says(page, f"| {label} | {of(name, 'alpha_1_over_even', 2)} | {of(name, 'sink_1', 1)} | {loss(studies, 'atlas', name)} |")
 
 
+CONDITIONS = (("as it is", ""), ("1,000 steps", "-steps-1000"), ("2,000 steps", "-steps-2000"), ("8,000 steps", "-steps-8000"),
+              ("4 sequences in a batch", "-batch-4"), ("8", "-batch-8"), ("32", "-batch-32"),
+              ("a tenth of the text", "-data-fraction-0.1"), ("a 50th", "-data-fraction-0.02"), ("a 250th", "-data-fraction-0.004"),
+              ("fixed token at position 2", "-fixed-position-2"), ("at position 3", "-fixed-position-3"),
+              ("at one of 5, prefix 5", "-fixed-to-5-prefix-5-prefix-validation-study"),
+              ("prefix 2", "-prefix-2-prefix-validation-study"), ("prefix 5", "-prefix-5-prefix-validation-study"),
+              ("prefix 10", "-prefix-10-prefix-validation-study"),
+              ("window 8", "-window-8"), ("window 16", "-window-16"), ("window 32", "-window-32"))
+
+
+def conditions(studies):
+    """The rows of README.md's table of conditions."""
+    for label, suffix in CONDITIONS:
+        name = "baseline" + suffix
+        of = lambda measure, digits: studies.interval("conditions", name, measure, digits)
+        fixed = of("alpha_fixed_over_even", 2) if "fixed" in suffix else ""
+        cells = [label, of("alpha_1_over_even", 2), of("sink_1", 1), fixed, of("val_loss", 3)]
+        studies.checks.says(studies.checks.STUDIES, re.sub(" +", " ", "| " + " | ".join(cells) + " |"))
+    fixed = [studies.interval("conditions", f"baseline-fixed-position-{place}", "alpha_fixed_over_even") for place in (2, 3)]
+    studies.checks.says(studies.checks.FINDINGS, f"it has {fixed[0]} and {fixed[1]} times even attention")
+    batch = [a - b for a, b in zip(studies.values("conditions", "baseline-batch-32", "excess_1"), studies.values("conditions", "baseline", "excess_1"))]
+    studies.checks.says(studies.checks.STUDIES, f"*underpowered*: {studies.checks.interval(batch, 2)}")
+
+
 def loss(studies, study, name):
     """The loss minus the baseline's, with a sign."""
     text = studies.checks.interval([a - b for a, b in zip(studies.values(study, name, "val_loss"), studies.values(study, "baseline", "val_loss"))], 3)
@@ -200,6 +224,7 @@ def check(checks):
                  if [claim["family"], run, difference, verdict] != [row[0], row[1], row[5], row[8]]]
     checks.holds(f"verdicts.md: every difference and verdict, recomputed; these differ: {differing}", not differing)
     tables(studies)
+    conditions(studies)
     sentences(studies)
     every = [verdict for _, _, _, verdict in again]
     checks.says(checks.FINDINGS, f"{len(every)} [registered claims](train/studies/README.md#claims-before-runs): " + ", ".join(
@@ -221,7 +246,8 @@ def check(checks):
                            ("Is it rate x decay x steps that counts?", ["decay times"]),
                            ("the sink or the massive activation?", ["sink or massive activation first"]),
                            ("Does the model miss the sink's share?", ["no-op or broadcast"]),
-                           ("Is it the optimizer", ["optimiser or rate"])):
+                           ("Is it the optimizer", ["optimiser or rate"]),
+                           ("Do steps, batch, text, place or a window matter?", ["conditions of training"])):
         row = next((line for line in (checks.ROOT / checks.STUDIES).read_text().splitlines() if line.startswith("|") and link in line), "")
         cells = [cell.strip() for cell in row.strip("|").split("|")][1:]
         wanted = [number(verdict, families) for verdict in ("replicated", "contradicted", "underpowered")]
