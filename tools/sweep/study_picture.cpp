@@ -16,8 +16,9 @@ namespace {
 
 using svg::circle, svg::diamond, svg::formatted, svg::line, svg::text_at, svg::ticks;
 
-constexpr int kLabels = 330, kPanel = 200, kGap = 110, kRow = 20, kTop = 84, kBottom = 30;  // pixels
-constexpr std::size_t kMaxLabelBytes = 50;
+constexpr int kLeastLabels = 330, kPanel = 200, kGap = 110, kRow = 20, kTop = 84, kBottom = 30;  // pixels
+constexpr std::size_t kMaxLabelBytes = 64;
+constexpr double kCharacter = 6.4;
 constexpr const char* kStyle =
     "text{font:12px sans-serif;fill:#222}.small{font-size:11px;fill:#555}.title{font-weight:bold}"
     ".grid{stroke:#ddd}.zero{stroke:#888}.ours{fill:#1f5fa8;stroke:#1f5fa8}.seed{fill:#1f5fa8;fill-opacity:.35}"
@@ -49,20 +50,24 @@ bool all_equal(const StudyResults& results, const Key& key) {
                      [&](const GroupResult& group) { return key(group.group) == key(results.groups.front().group); });
 }
 
-// "weight decay 0.5", "sigmoid of the score, tuned": what distinguishes a group from the others.
+// "weight decay 0.5", "sigmoid of the score, tuned": what distinguishes a group from the others; from the baseline
+// alone, where the groups differ in several ablations or in more than two settings.
 std::string label_of(const StudyResults& results, const StudyGroup& group,
                      const std::vector<const Setting<RunConfig>*>& varying) {
   const bool one_ablation = all_equal(results, [](const StudyGroup& each) { return each.ablation.name; });
+  const bool one_input = all_equal(results, [](const StudyGroup& each) { return describe(each.input_kind()); });
   const bool is_baseline = group.name == results.study.baseline;
+  const std::size_t parts = varying.size() + (one_input ? 0 : 1);
+  const StudyGroup* baseline =
+      results.baseline && (!one_ablation || parts > 2) ? &results.groups[*results.baseline].group : nullptr;
   std::vector<std::string> words;
   if (!one_ablation) words.push_back(short_meaning(group.ablation.name));
-  if (!all_equal(results, [](const StudyGroup& each) { return describe(each.input_kind()); }))
+  if (!one_input && !(one_ablation && baseline && describe(group.input_kind()) == describe(baseline->input_kind())))
     words.push_back(describe(group.input_kind()));
   if (!group.from.empty()) words.push_back("tuned");
   for (const Setting<RunConfig>* setting : varying) {
     const SettingValue value = setting->value(group.config);
-    if (!one_ablation && results.baseline && value == setting->value(results.groups[*results.baseline].group.config))
-      continue;
+    if (baseline && value == setting->value(baseline->config)) continue;
     std::string flag = setting->flag;
     std::replace(flag.begin(), flag.end(), '-', ' ');
     const double* number = std::get_if<double>(&value);
@@ -244,7 +249,14 @@ std::string study_svg(const StudyResults& all) {
   if (has("change_removed_1"))
     panels.push_back(panel_of(results, order, "loss increase without a_1 v_1, nats", "change_removed_1"));
 
-  const int width = kLabels + static_cast<int>(panels.size()) * (kPanel + kGap),
+  std::vector<std::string> labels;
+  std::size_t longest = 0;
+  for (std::size_t row : order.groups) {
+    labels.push_back(label_of(results, results.groups[row].group, varying));
+    longest = std::max(longest, labels.back().size());
+  }
+  const int label_width = std::max(kLeastLabels, 16 + static_cast<int>(kCharacter * static_cast<double>(longest)));
+  const int width = label_width + static_cast<int>(panels.size()) * (kPanel + kGap),
             height = kTop + static_cast<int>(order.groups.size()) * kRow + kBottom;
   const std::string title = printable(results.study.question);
   const bool has_paper = any([](const GroupResult& group) { return group.group.paper().has_value(); });
@@ -261,11 +273,11 @@ std::string study_svg(const StudyResults& all) {
                     "\n";
   for (std::size_t r = 0; r < order.groups.size(); ++r) {
     const StudyGroup& group = results.groups[order.groups[r]].group;
-    svg += "<g><title>" + escape(printable(group.name)) + "</title>" +
-           text_at(8, middle_of_row(r) + 4, "", label_of(results, group, varying)) + "</g>\n";
+    svg += "<g><title>" + escape(printable(group.name)) + "</title>" + text_at(8, middle_of_row(r) + 4, "", labels[r]) +
+           "</g>\n";
   }
   for (std::size_t p = 0; p < panels.size(); ++p)
-    svg += drawn(panels[p], kLabels + static_cast<double>(p) * (kPanel + kGap));
+    svg += drawn(panels[p], label_width + static_cast<double>(p) * (kPanel + kGap));
   return svg + "</svg>\n";
 }
 
