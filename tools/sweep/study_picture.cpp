@@ -68,6 +68,10 @@ std::string label_of(const StudyResults& results, const StudyGroup& group,
   for (const Setting<RunConfig>* setting : varying) {
     const SettingValue value = setting->value(group.config);
     if (baseline && value == setting->value(baseline->config)) continue;
+    if (!group.from.empty() && std::all_of(results.groups.begin(), results.groups.end(), [&](const GroupResult& other) {
+          return other.group.from.empty() || setting->value(other.group.config) == value;
+        }))
+      continue;  // of fine-tuning as such
     std::string flag = setting->flag;
     std::replace(flag.begin(), flag.end(), '-', ' ');
     const double* number = std::get_if<double>(&value);

@@ -156,6 +156,18 @@ def conditions(studies):
     studies.checks.says(studies.checks.STUDIES, f"*underpowered*: {studies.checks.interval(batch, 2)}")
 
 
+def tuning(studies):
+    """The rows of README.md's table of fine-tuning."""
+    for label, name in (("softmax", "baseline"), ("sigmoid", "op_sigmoid_none"), ("key, its value zero", "bias_k")):
+        cells = [label]
+        for measure, digits in (("alpha_1_over_even", 2), ("sink_1", 1), ("sink_star", 1)):
+            for group in (name, name + "-tuned"):
+                cells.append("" if measure == "sink_star" and name != "bias_k" else studies.interval("tuning", group, measure, digits))
+        studies.checks.says(studies.checks.STUDIES, re.sub(" +", " ", "| " + " | ".join(cells) + " |"))
+    grows = [a - b for a, b in zip(studies.values("tuning", "baseline-tuned", "excess_1"), studies.values("tuning", "baseline", "excess_1"))]
+    studies.checks.says(studies.checks.STUDIES, f"alpha_1 grows by {studies.checks.interval(grows, 2)} times even attention")
+
+
 def loss(studies, study, name):
     """The loss minus the baseline's, with a sign."""
     text = studies.checks.interval([a - b for a, b in zip(studies.values(study, name, "val_loss"), studies.values(study, "baseline", "val_loss"))], 3)
@@ -225,6 +237,7 @@ def check(checks):
     checks.holds(f"verdicts.md: every difference and verdict, recomputed; these differ: {differing}", not differing)
     tables(studies)
     conditions(studies)
+    tuning(studies)
     sentences(studies)
     every = [verdict for _, _, _, verdict in again]
     checks.says(checks.FINDINGS, f"{len(every)} [registered claims](train/studies/README.md#claims-before-runs): " + ", ".join(
@@ -247,7 +260,8 @@ def check(checks):
                            ("the sink or the massive activation?", ["sink or massive activation first"]),
                            ("Does the model miss the sink's share?", ["no-op or broadcast"]),
                            ("Is it the optimizer", ["optimiser or rate"]),
-                           ("Do steps, batch, text, place or a window matter?", ["conditions of training"])):
+                           ("Do steps, batch, text, place or a window matter?", ["conditions of training"]),
+                           ("Does fine-tuning change the sink?", ["fine-tuning"])):
         row = next((line for line in (checks.ROOT / checks.STUDIES).read_text().splitlines() if line.startswith("|") and link in line), "")
         cells = [cell.strip() for cell in row.strip("|").split("|")][1:]
         wanted = [number(verdict, families) for verdict in ("replicated", "contradicted", "underpowered")]
