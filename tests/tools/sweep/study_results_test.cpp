@@ -198,7 +198,7 @@ TEST_CASE("study picture: labels are words, and a study of one setting is sorted
   CHECK(contains(operations, ">softmax off by one: an extra score of zero without a value</text>"));
   CHECK(contains(operations, ">baseline</text>"));
 
-  // Where many settings differ, a label has those that differ from the baseline, and room for them.
+  // Where many settings differ, a label has those that differ from the baseline, and space for them.
   groups[1].ablation.name = groups[2].ablation.name = groups[0].ablation.name;
   groups[1].config.batch = groups[0].config.batch + 1;
   groups[2].config.optimizer = "orthoadam";
