@@ -95,7 +95,12 @@ int run_mpirun(int ranks, const std::vector<std::string>& arguments) {
   }
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return stop != 0 && code != 0 ? 128 + stop : code;
+  if (stop != 0 && code != 0) {  // the ranks print where they stopped, but may not have begun
+    std::fprintf(stderr, "stopped by signal %d, which the ranks get as signal %d\n", stop, SIGUSR2);
+    return 128 + stop;
+  }
+  if (WIFSIGNALED(status)) std::fprintf(stderr, "error: mpirun was ended by signal %d\n", WTERMSIG(status));
+  return code;
 }
 
 }  // namespace sink
