@@ -68,18 +68,21 @@ struct FlipHooks final : ForwardHooks {
   }
 };
 
-// Training data of which a token changes each time it is read: a faulty memory.
-struct FlakyData final : DataSource {
+// Training data of which one token is read wrong: another each time, or, stuck, always the same.
+struct FaultyData final : DataSource {
   std::unique_ptr<DataSource> sound;
+  std::int64_t first_step;
+  bool stuck;
   mutable int reads = 0;
-  explicit FlakyData(const RunConfig& config) : sound(make_data_source(config, config.context)) {}
+  FaultyData(const RunConfig& config, std::int64_t first_step, bool stuck)
+      : sound(make_data_source(config, config.context)), first_step(first_step), stuck(stuck) {}
   std::int64_t vocabulary() const override { return sound->vocabulary(); }
   Batch train_batch(std::int64_t step, std::int64_t micro, std::int64_t batch) const override {
     const Batch read = sound->train_batch(step, micro, batch);
-    if (step < 2) return read;
+    if (step < first_step) return read;
     Tensor tokens_BT = read.tokens_BT().clone();
     std::int32_t& id = tokens_BT.data<std::int32_t>()[3];
-    id = (id + ++reads) % static_cast<std::int32_t>(vocabulary());
+    id = (id + (stuck ? 1 : ++reads)) % static_cast<std::int32_t>(vocabulary());
     return Batch(tokens_BT, read.targets_BT(), vocabulary());
   }
   Batch validation_batch(std::int64_t first, std::int64_t batch) const override {
@@ -120,7 +123,7 @@ TEST_CASE("replay check: sound runs have no difference, and are not changed by i
 TEST_CASE("replay check: a run whose data changes stops before the step, with the reason") {
   RunConfig config = tiny_config();
   config.replay_check = 2;
-  TrainingRun run(config, ablation_named("baseline"), std::make_unique<FlakyData>(config));
+  TrainingRun run(config, ablation_named("baseline"), std::make_unique<FaultyData>(config, 2, /*stuck=*/false));
   try {
     run.train({});
     FAIL("it was not noticed");
@@ -131,29 +134,9 @@ TEST_CASE("replay check: a run whose data changes stops before the step, with th
   }
   CHECK(run.state().step == 2);
   config.replay_check = 0;
-  TrainingRun unchecked(config, ablation_named("baseline"), std::make_unique<FlakyData>(config));
+  TrainingRun unchecked(config, ablation_named("baseline"), std::make_unique<FaultyData>(config, 2, /*stuck=*/false));
   CHECK(unchecked.train({}) == TrainingRun::Ending::complete);
 }
-
-// Training data of which a process always reads one token wrong: a bit of its memory that is stuck.
-struct StuckData final : DataSource {
-  std::unique_ptr<DataSource> sound;
-  explicit StuckData(const RunConfig& config) : sound(make_data_source(config, config.context)) {}
-  std::int64_t vocabulary() const override { return sound->vocabulary(); }
-  Batch train_batch(std::int64_t step, std::int64_t micro, std::int64_t batch) const override {
-    const Batch read = sound->train_batch(step, micro, batch);
-    Tensor tokens_BT = read.tokens_BT().clone();
-    std::int32_t& id = tokens_BT.data<std::int32_t>()[3];
-    id = (id + 1) % static_cast<std::int32_t>(vocabulary());
-    return Batch(tokens_BT, read.targets_BT(), vocabulary());
-  }
-  Batch validation_batch(std::int64_t first, std::int64_t batch) const override {
-    return sound->validation_batch(first, batch);
-  }
-  std::int64_t validation_sequences() const override { return sound->validation_sequences(); }
-  std::string token_text(std::int32_t id) const override { return sound->token_text(id); }
-  std::int64_t train_tokens() const override { return sound->train_tokens(); }
-};
 
 TEST_CASE("replay check: with several ranks, no false alarm, and the same run") {
   TemporaryFolder folder;
@@ -177,7 +160,7 @@ TEST_CASE("replay check: a rank that always makes the same error disagrees with 
   const std::string found = bits_of_ranks(4, folder, [](Communicator& ranks) {
     RunConfig config = shared_config(ablation_named("baseline"));
     std::unique_ptr<DataSource> data = make_data_source(config, config.context);
-    if (ranks.rank() == 2) data = std::make_unique<StuckData>(config);
+    if (ranks.rank() == 2) data = std::make_unique<FaultyData>(config, 0, /*stuck=*/true);
     TrainingRun run(config, ablation_named("baseline"), std::move(data), ranks);
     return replay_difference(run).value_or("nothing");
   });
