@@ -1,5 +1,8 @@
-// make_corpus FOLDER: writes the inputs that fuzzing begins with, a folder a target: small sound files, and every
-// broken file that a reader once accepted, crashed on or took long for.
+// make_corpus FOLDER INPUTS: writes the inputs that fuzzing begins with, a folder a target: small sound files, every
+// broken file that a reader once accepted, crashed on or took long for, and what fuzz_long.py kept in INPUTS.
+#include <openssl/evp.h>
+
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
@@ -8,6 +11,7 @@
 #include <iterator>
 #include <limits>
 #include <numeric>
+#include <stdexcept>
 
 #include "engine/data/token_writer.h"
 #include "engine/data/tokenizer/scored_vocabulary.h"
@@ -430,11 +434,29 @@ void weights() {
   put("shard_index", "more", R"({"x":[1,{"y":[]}],"metadata":{"a":[1],"b":"c","d":1.5},"weight_map":{"a":"../b"}})");
 }
 
+// INPUTS/<target>.txt has an input per line, in base64.
+void inputs_kept(const fs::path& inputs) {
+  if (!fs::exists(inputs)) return;
+  for (const fs::directory_entry& file : fs::directory_iterator(inputs)) {
+    std::ifstream lines(file.path());
+    int number = 0;
+    for (std::string line; std::getline(lines, line);) {
+      std::string bytes(line.size(), '\0');
+      const int size =
+          EVP_DecodeBlock(reinterpret_cast<unsigned char*>(bytes.data()),
+                          reinterpret_cast<const unsigned char*>(line.data()), static_cast<int>(line.size()));
+      if (size < 0) throw std::runtime_error(file.path().string() + ": not base64: " + line);
+      bytes.resize(static_cast<std::size_t>(size - std::ranges::count(line, '=')));
+      put(file.path().stem(), "kept_" + std::to_string(++number), bytes);
+    }
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
-  if (argc != 2) {
-    std::fprintf(stderr, "usage: make_corpus FOLDER\n");
+  if (argc != 3) {
+    std::fprintf(stderr, "usage: make_corpus FOLDER INPUTS\n");
     return 2;
   }
   root = argv[1];
@@ -444,5 +466,6 @@ int main(int argc, char** argv) {
   indices();
   texts();
   weights();
+  inputs_kept(argv[2]);
   return 0;
 }

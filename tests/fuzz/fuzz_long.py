@@ -1,0 +1,167 @@
+#!/usr/bin/env python3
+"""Fuzzes every reader for hours, and keeps what covers new code (README.md).
+
+  fuzz_long.py --build build/fuzz --hours 1 --jobs 2     an hour of each target, or what is left of it; a table on stdout
+  fuzz_long.py --build build/fuzz --hours 1 --only gguf  of one target
+  fuzz_long.py --build build/fuzz --table                what was done so far
+  fuzz_long.py --build build/fuzz --keep                 adds small inputs that reach new code to tests/fuzz/inputs/
+
+Needs the preset fuzz, built with clang. Targets take turns of five minutes. A stopped run continues where it was; what it did is in
+BUILD/fuzz_long.csv.
+"""
+import argparse
+import base64
+import concurrent.futures
+import csv
+import json
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+INPUTS = pathlib.Path(__file__).parent / "inputs"
+TURN = 300  # seconds
+LARGEST_INPUT = 512  # bytes of an input in the repository
+FIELDS = ["target", "seconds", "executions", "edges", "features", "inputs", "finding"]
+
+
+class Target:
+    """A CTest test of the preset fuzz: its program, flags and folders."""
+
+    def __init__(self, name, command):
+        self.name, self.program = name, command[0]
+        self.flags = [word for word in command[1:] if word.startswith("-") and not word.startswith("-max_total_time")]
+        self.folders = [pathlib.Path(word) for word in command[1:] if not word.startswith("-")]  # found on the way, then what it began with
+
+    def turn(self, seconds):
+        """Fuzzes for some seconds; a row of fuzz_long.csv."""
+        command = [self.program, f"-max_total_time={seconds:.0f}", *self.flags, *map(str, self.folders)]
+        begin = time.monotonic()
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        log = done.stderr
+        last = lambda pattern: (re.findall(pattern, log) or ["0"])[-1]
+        finding = ""
+        if done.returncode != 0:
+            artifact = re.search(r"Test unit written to (\S+)", log)
+            finding = artifact[1] if artifact else f"exit code {done.returncode}"
+            pathlib.Path(f"{self.folders[0]}.log").write_text(log)
+        return dict(zip(FIELDS, [self.name, round(time.monotonic() - begin), last(r"stat::number_of_executed_units: *(\d+)"),
+                                 last(r"cov: (\d+)"), last(r"ft: (\d+)"), last(r"corp: (\d+)"), finding]))
+
+
+def targets_of(build):
+    """The tests fuzz_<target> that CTest knows."""
+    listed = subprocess.run(["ctest", "--test-dir", str(build), "--show-only=json-v1"], capture_output=True, text=True)
+    if listed.returncode != 0:
+        sys.exit(f"fuzz_long: {build}: {listed.stderr.strip()}; build the preset fuzz first")
+    tests = json.loads(listed.stdout)["tests"]
+    found = [Target(test["name"].removeprefix("fuzz_"), test["command"]) for test in tests
+             if test["name"].startswith("fuzz_") and "command" in test and test["name"] != "fuzz_make_corpus"]
+    if not found:
+        sys.exit(f"fuzz_long: {build} has no fuzz targets; build the preset fuzz first")
+    return found
+
+
+def rows_of(path):
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def table(rows, targets):
+    lines = ["| target | minutes | executions | edges | inputs | findings |", "|---|---|---|---|---|---|"]
+    seconds = executions = findings = 0
+    for target in targets:
+        turns = [row for row in rows if row["target"] == target.name]
+        if not turns:
+            continue
+        of = lambda field: sum(int(row[field]) for row in turns)
+        found = sum(row["finding"] != "" for row in turns)
+        most = lambda field: max(int(row[field]) for row in turns)
+        lines.append(f"| {target.name} | {of('seconds') / 60:.0f} | {of('executions'):,} | {most('edges'):,} | {most('inputs'):,} | {found} |")
+        seconds, executions, findings = seconds + of("seconds"), executions + of("executions"), findings + found
+    lines.append(f"\n{seconds / 3600:.1f} hours, {executions:,} executions, {findings} findings")
+    return "\n".join(lines)
+
+
+def fuzz(targets, record, hours, jobs):
+    lock = threading.Lock()
+    rows = rows_of(record)
+    left = {target.name: hours * 3600 - sum(int(row["seconds"]) for row in rows if row["target"] == target.name) for target in targets}
+    turns = []  # all first turns, then all second ones
+    for number in range(int(hours * 3600 // TURN) + 1):
+        turns += [(target, min(TURN, left[target.name] - number * TURN)) for target in targets if left[target.name] - number * TURN >= 1]
+
+    def take(turn):
+        row = turn[0].turn(turn[1])
+        with lock:
+            new = not record.exists()
+            with record.open("a", newline="") as file:
+                writer = csv.DictWriter(file, FIELDS)
+                if new:
+                    writer.writeheader()
+                writer.writerow(row)
+            print(", ".join(f"{key} {value}" for key, value in row.items() if value != ""), flush=True)
+
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        list(pool.map(take, turns))
+
+
+def keep(target):
+    """Adds the small inputs that reach edges which those of make_corpus do not reach; returns how many."""
+    with tempfile.TemporaryDirectory() as folder:
+        known, new = pathlib.Path(folder) / "known", pathlib.Path(folder) / "new"
+        shutil.copytree(target.folders[1], known)
+        new.mkdir()
+        for file in target.folders[0].iterdir():
+            if file.stat().st_size <= LARGEST_INPUT:
+                shutil.copy(file, new)
+        flags = [flag for flag in target.flags if not flag.startswith(("-artifact_prefix", "-print_final_stats"))]
+        before = {file.name for file in known.iterdir()}
+        done = subprocess.run([target.program, "-set_cover_merge=1", "-use_counters=0", *flags, str(known), str(new)], capture_output=True, text=True,
+                              errors="replace")
+        if done.returncode != 0:
+            sys.exit(f"fuzz_long: {target.name}: {done.stderr[-400:]}")
+        added = sorted(base64.b64encode(file.read_bytes()).decode() for file in known.iterdir() if file.name not in before)
+    if added:
+        INPUTS.mkdir(exist_ok=True)
+        with (INPUTS / (target.name + ".txt")).open("a") as file:
+            file.writelines(line + "\n" for line in added)
+    return len(added)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--build", type=pathlib.Path, required=True, help="the folder of the preset fuzz")
+    parser.add_argument("--hours", type=float, default=1, help="of each target, with those before")
+    parser.add_argument("--jobs", type=int, default=1, help="targets at a time")
+    parser.add_argument("--only", help="some targets, with commas between them")
+    parser.add_argument("--table", action="store_true", help="only the table")
+    parser.add_argument("--keep", action="store_true", help="only keep inputs")
+    options = parser.parse_args()
+    targets = targets_of(options.build)
+    if options.only:
+        names = options.only.split(",")
+        if unknown := set(names) - {target.name for target in targets}:
+            sys.exit(f"fuzz_long: no target {', '.join(sorted(unknown))}; there are {', '.join(target.name for target in targets)}")
+        targets = [target for target in targets if target.name in names]
+    record = options.build / "fuzz_long.csv"
+    subprocess.run(["ctest", "--test-dir", str(options.build), "-R", "^fuzz_make_corpus$"], check=True, stdout=subprocess.DEVNULL)
+    if options.keep:
+        for target in targets:
+            print(f"{target.name}: {keep(target)} inputs added", flush=True)
+        return 0
+    if not options.table:
+        fuzz(targets, record, options.hours, options.jobs)
+    rows = rows_of(record)
+    print(table(rows, targets))
+    return 1 if any(row["finding"] for row in rows) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
