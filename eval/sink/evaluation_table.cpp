@@ -62,6 +62,7 @@ std::string evaluation_table(const Evaluation& e, const std::string& input) {
              scores_of_star(e.raw) + "\n";
   for (std::size_t k = 0; k < e.proxy.alpha_k.size(); ++k)
     table += str_format("   token %2zu", k + 1) + scores_of_key(e.proxy, k) + "  | " + scores_of_key(e.raw, k) + "\n";
+  if (e.fixed) table += str_format("fixed token%9.4f, %.2f times even attention\n", e.fixed->alpha, e.fixed->over_even);
   table += str_format("row sum %.4f, ", e.row_sum);
   if (e.extra == Evaluation::Extra::key) table += str_format("on the extra key %.4f, ", e.extra_key_weight);
   table += str_format("entropy %.3f nats, |v_1| / mean |v_t| %.3f\n", e.entropy, e.first_value_norm_ratio);

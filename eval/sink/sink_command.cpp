@@ -122,14 +122,20 @@ struct SinkRun {
     return {input.context()};
   }
 
-  Evaluation measure(const Batch& input, bool with_patterns) const {
+  // Text has the fixed token of the run where the run has it; tokens of another kind do not.
+  std::optional<FixedToken> fixed_token(const DataSource* data) const {
+    const bool text = data || (options.given.any() && !options.given.tokens);
+    return text ? moved_fixed_token(run) : std::nullopt;
+  }
+
+  Evaluation measure(const Batch& input, bool with_patterns, const DataSource* data) const {
     const std::vector<std::int64_t> lengths = lengths_of(input);
     const std::vector<double> epsilons =
         options.epsilons.empty() ? std::vector<double>{kSinkEpsilons.begin(), kSinkEpsilons.end()} : options.epsilons;
     Evaluation evaluation =
         in_batches_that_fit(std::min(options.compute.batch_of(input.context(), model.sizes().width), input.sequences()),
                             [&](std::int64_t n) {
-                              Evaluation measured = evaluate(model, input, n, false);
+                              Evaluation measured = evaluate(model, input, n, false, {}, fixed_token(data));
                               require_finite_loss(measured.loss);
                               add_sinks_by_length(model, input, n, epsilons, lengths, measured,
                                                   std::max(kSinkPositions, replaced_position()));
@@ -170,7 +176,7 @@ struct SinkRun {
 };
 
 void measure_input(const SinkRun& run, const Batch& input, const DataSource* data) {
-  const Evaluation evaluation = run.measure(input, true);
+  const Evaluation evaluation = run.measure(input, true, data);
   std::string table = evaluation_table(evaluation, data ? run.run.task : run.options.input_name());
   if (!evaluation.by_length.lengths.empty())
     table += sinks_by_length_table(evaluation.by_length, run.replaced_position());
@@ -198,10 +204,11 @@ void measure_all_inputs(const SinkRun& run, const Input& natural, const DataSour
       options.input = inputs[i].name;
     }
     const SinkRun of_input{options, run.ablation, run.checkpoint, run.model, run.run, run.patterns, run.model_labels};
-    measured.emplace_back(inputs[i].name, of_input.measure(inputs[i].tokens, i == 0 || i >= n_natural));
+    const DataSource* from = i < n_natural ? data : nullptr;
+    measured.emplace_back(inputs[i].name, of_input.measure(inputs[i].tokens, i == 0 || i >= n_natural, from));
     json += (i > 0 ? ",\n" : "\n") +
             nlohmann::json(inputs[i].name).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + ": " +
-            of_input.json(measured.back().second, inputs[i].tokens, i < n_natural ? data : nullptr);
+            of_input.json(measured.back().second, inputs[i].tokens, from);
     measured.back().second.patterns = {};
   }
   run.options.output.write(inputs_table(measured), json + "}\n}\n");

@@ -409,6 +409,9 @@ TEST_CASE("text and tokens: a sentence is measured as the ids that `tokens` prin
   behind.insert(line.find(' '), " 7");
   CHECK(run(folder, "eval_baseline tokens " + second + file) == behind + "\n");
   CHECK(run(folder, "eval_baseline tokens --text t " + second) == std::to_string(tokenizer.encode("t").at(0)) + " 7\n");
+  Json moved = Json::parse(run(folder, "eval_baseline sink " + second + file));
+  CHECK(moved["alpha_fixed"] == moved["alpha_k"][1]);
+  CHECK_FALSE(Json::parse(run(folder, "eval_baseline sink --input random " + second)).contains("alpha_fixed"));
 
   // --data has a tokenizer where the checkpoint has none.
   write_bytes(folder / "tokenizer.json", tokenizer.json());
