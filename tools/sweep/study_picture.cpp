@@ -23,6 +23,8 @@ constexpr const char* kStyle =
     "text{font:12px sans-serif;fill:#222}.small{font-size:11px;fill:#555}.title{font-weight:bold}"
     ".grid{stroke:#ddd}.zero{stroke:#888}.ours{fill:#1f5fa8;stroke:#1f5fa8}.seed{fill:#1f5fa8;fill-opacity:.35}"
     ".paper{fill:none;stroke:#c4501b;stroke-width:1.5}.value{fill:#1f5fa8}.papers-value{fill:#c4501b}";
+// A single run says little: its marks are grey.
+constexpr const char* kStyleOfOneSeed = ".ours.one{fill:#8c959f;stroke:#8c959f}.value.one{fill:#6e7781}";
 
 double middle_of_row(std::size_t row) { return kTop + kRow * (static_cast<double>(row) + 0.5); }
 
@@ -193,7 +195,7 @@ std::string values_at(double x, double y, const Panel& panel, const Mark& mark) 
   if (mark.mean.n > 0) {
     char text[32];
     std::snprintf(text, sizeof text, panel.is_difference ? "%+.*f" : "%.*f", panel.decimals, mark.mean.mean);
-    svg += text_at(x, y, "class=\"value\"", text);
+    svg += text_at(x, y, mark.seeds.size() == 1 ? "class=\"value one\"" : "class=\"value\"", text);
   }
   if (!mark.papers_value.empty()) svg += text_at(x + 44, y, "class=\"papers-value\"", mark.papers_value);
   return svg + "\n";
@@ -226,7 +228,7 @@ std::string drawn(const Panel& panel, double left) {
     if (row.mean.has_interval()) svg += line("ours", x(row.mean.low()), x(row.mean.high()), y, y);
     for (double seed : row.seeds)
       if (row.seeds.size() > 1) svg += circle("seed", x(seed), y, 3);
-    svg += circle("ours", x(row.mean.mean), y, 4) + "\n";
+    svg += circle(row.seeds.size() == 1 ? "ours one" : "ours", x(row.mean.mean), y, 4) + "\n";
   }
   return svg;
 }
@@ -263,13 +265,16 @@ std::string study_svg(const StudyResults& all) {
   const int width = label_width + static_cast<int>(panels.size()) * (kPanel + kGap),
             height = kTop + static_cast<int>(order.groups.size()) * kRow + kBottom;
   const std::string title = printable(results.study.question);
+  const bool one_seed = any([](const GroupResult& group) { return group.estimate("sink_1").n == 1; });
   const bool has_paper = any([](const GroupResult& group) { return group.group.paper().has_value(); });
   std::string svg = "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 " + std::to_string(width) + " " +
                     std::to_string(height) + "\" width=\"" + std::to_string(width) + "\" role=\"img\"><style>" +
-                    kStyle + "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<title>" + escape(title) +
+                    kStyle + (one_seed ? kStyleOfOneSeed : "") +
+                    "</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n<title>" + escape(title) +
                     "</title>" + text_at(8, 18, "class=\"title\"", title) + "\n" +
                     text_at(8, 34, "class=\"small\"",
-                            "\u25cf our mean, with seeds and 95 % interval; rows are sorted by " + order.by) +
+                            "\u25cf our mean, with seeds and 95 % interval" +
+                                std::string(one_seed ? ", grey: one seed" : "") + "; rows are sorted by " + order.by) +
                     "\n" +
                     text_at(8, 48, "class=\"small\"",
                             has_paper ? "\u25c7 the paper, with its own model size, on the same kind of input"

@@ -149,7 +149,10 @@ TEST_CASE("study picture: marks are at their values, and unknown values have non
   };
   CHECK(count("class=\"title\"") == 1 + 2);    // the question; Sink_1 and the loss minus the baseline's
   CHECK(count("class=\"paper\"") == 3);        // kernel failed in the paper
-  CHECK(count("class=\"ours\" cx") == 4 + 3);  // the baseline has no difference from itself
+  CHECK(count("class=\"ours\" cx") == 3 + 2);  // the baseline has no difference from itself
+  CHECK(count("class=\"ours one\" cx") == 2);  // kernel has one seed
+  CHECK(count("class=\"value one\"") == 2);
+  CHECK(contains(svg, "grey: one seed"));
   // Sink_1: the scale goes from 0 to 50 + 6 %, over 200 pixels from 330 on; the baseline's mean is 11. Rows are sorted
   // by their means: kernel 50, elu 11.3, baseline 11, sigmoid 1.
   CHECK(svg.find("class=\"ours\" cx=\"371.5\" cy=\"134.0\"") != std::string::npos);
