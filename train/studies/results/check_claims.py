@@ -524,7 +524,7 @@ def measured_page():
           far["softpick"] > 2 and abs(far["softmax1"]) < 2 and -2 < far["K biases"] < 0)
     says(SYNTHETIC, f"softmax {paper('data-fix1')} % with a fixed first token, as in this recipe, and {paper('base-60m')} % on "
          "natural text")
-    says(FRONT, f"the paper has softmax {paper('data-fix1')} % with a fixed first token, as here, and {paper('base-60m')} % on natural text")
+    says(FRONT, f"the paper has {paper('data-fix1')} % with this input, {paper('base-60m')} % on natural text")
     text = (ROOT / SYNTHETIC).read_text()
     seen = [float(x) for x in re.search(r"Sink_1, proxy, of ([0-9.]+), ([0-9.]+), ([0-9.]+) % for softmax", text).groups()]
     seen += [float(re.search(r"\| text-softmax \| \S+ \| (\S+) \|", text).group(1))]

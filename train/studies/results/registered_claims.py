@@ -168,6 +168,19 @@ def tuning(studies):
     studies.checks.says(studies.checks.STUDIES, f"alpha_1 grows by {studies.checks.interval(grows, 2)} times even attention")
 
 
+def larger(studies):
+    """The rows of README.md's table of the larger model, which has one seed."""
+    row = lambda name: studies.group("larger", name)["11"]
+    softmax = float(row("baseline")["val_loss"])
+    for label, name in (("softmax", "baseline"), ("sigmoid", "op_sigmoid_none"), ("key, its value zero", "bias_k"),
+                        ("gate per head", "gate_head")):
+        of = row(name)
+        star = [f"{float(of['alpha_star_over_even']):.2f}", f"{float(of['sink_star']):.1f}"] if name == "bias_k" else ["", ""]
+        cells = [label, f"{float(of['alpha_1_over_even']):.2f}", f"{float(of['sink_1']):.1f}", *star, f"{float(of['massive_ratio']):.1f}",
+                 f"{float(of['val_loss']) - softmax:+.3f}" if name != "baseline" else ""]
+        studies.checks.says(studies.checks.STUDIES, re.sub(" +", " ", "| " + " | ".join(cells) + " |"))
+
+
 def loss(studies, study, name):
     """The loss minus the baseline's, with a sign."""
     text = studies.checks.interval([a - b for a, b in zip(studies.values(study, name, "val_loss"), studies.values(study, "baseline", "val_loss"))], 3)
@@ -214,6 +227,12 @@ def sentences(studies):
     for value, name in zip(groups, ("queries and keys", "values and outputs", "feed-forward", "embeddings", "gains")):
         says(page, f"{value:.2f} ({name})")
     says(page, f"{studies.interval('decay_groups', 'baseline-decay-matrices', 'alpha_1_over_even')}, everything {softmax[0]}")
+    large = studies.group("larger", "baseline")["11"]
+    says(page, f"Softmax has {float(large['alpha_1_over_even']):.2f} times\neven attention, where the small model has {softmax[0]}")
+    says(page, f"{float(studies.group('larger', 'gate_head')['11']['alpha_1_over_even']):.2f} times even attention with a gate")
+    mean_and_one = softmax[1].split(" ")[0], f"{float(large['sink_1']):.1f} %"
+    says(checks.FRONT, f"have Sink_1 {mean_and_one[0]} %, one of 12 M {mean_and_one[1]}")
+    says(findings, f"Softmax has Sink_1 {softmax[1]} %,\nand {mean_and_one[1]} in one run of 12 M")
     cpu = {row["run"]: row for row in checks.table("cpu/atlas")}
     gpu = {row["run"]: row for row in checks.table("atlas")}
     both = [run for run in cpu if run in gpu]
@@ -238,6 +257,7 @@ def check(checks):
     tables(studies)
     conditions(studies)
     tuning(studies)
+    larger(studies)
     sentences(studies)
     every = [verdict for _, _, _, verdict in again]
     checks.says(checks.FINDINGS, f"{len(every)} [registered claims](train/studies/README.md#claims-before-runs): " + ", ".join(
