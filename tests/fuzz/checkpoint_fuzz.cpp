@@ -2,13 +2,9 @@
 // side is reached, unless the first byte is odd: then the input is the file.
 #include "engine/io/checkpoint.h"
 #include "tests/fuzz/fuzz_support.h"
+#include "tests/fuzz/hdf5_fuzz.h"
 
 using namespace sink;
-
-// HDF5 leaks some memory when it rejects a file. We cannot fix that.
-extern "C" const char* __lsan_default_suppressions() { return "leak:libhdf5"; }
-// HDF5 asks for any size that a file names. As without a sanitizer, malloc returns NULL then, and HDF5 continues.
-extern "C" const char* __asan_default_options() { return "allocator_may_return_null=1"; }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size == 0) return 0;

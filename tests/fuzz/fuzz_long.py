@@ -17,6 +17,7 @@ import json
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -26,6 +27,7 @@ import time
 INPUTS = pathlib.Path(__file__).parent / "inputs"
 TURN = 300  # seconds
 LARGEST_INPUT = 512  # bytes of an input in the repository
+INTERRUPTED = (72, -signal.SIGINT, -signal.SIGTERM)  # exit codes of a target that was stopped; 72 is libFuzzer's
 FIELDS = ["target", "seconds", "executions", "edges", "features", "inputs", "finding"]
 
 
@@ -38,10 +40,12 @@ class Target:
         self.folders = [pathlib.Path(word) for word in command[1:] if not word.startswith("-")]  # found on the way, then what it began with
 
     def turn(self, seconds):
-        """Fuzzes for some seconds; a row of fuzz_long.csv."""
+        """Fuzzes for some seconds; a row of fuzz_long.csv, or None if it was stopped."""
         command = [self.program, f"-max_total_time={seconds:.0f}", *self.flags, *map(str, self.folders)]
         begin = time.monotonic()
         done = subprocess.run(command, capture_output=True, text=True, errors="replace")
+        if done.returncode in INTERRUPTED:
+            return None
         log = done.stderr
         last = lambda pattern: (re.findall(pattern, log) or ["0"])[-1]
         finding = ""
@@ -61,8 +65,8 @@ def targets_of(build):
     tests = json.loads(listed.stdout)["tests"]
     found = [Target(test["name"].removeprefix("fuzz_"), test["command"]) for test in tests
              if test["name"].startswith("fuzz_") and "command" in test and test["name"] != "fuzz_make_corpus"]
-    if not found:
-        sys.exit(f"fuzz_long: {build} has no fuzz targets; build the preset fuzz first")
+    if not found or not all(pathlib.Path(target.program).exists() for target in found):
+        sys.exit(f"fuzz_long: {build} lacks fuzz targets; build the preset fuzz first")
     return found
 
 
@@ -99,6 +103,8 @@ def fuzz(targets, record, hours, jobs):
 
     def take(turn):
         row = turn[0].turn(turn[1])
+        if row is None:
+            return
         with lock:
             new = not record.exists()
             with record.open("a", newline="") as file:
@@ -108,8 +114,12 @@ def fuzz(targets, record, hours, jobs):
                 writer.writerow(row)
             print(", ".join(f"{key} {value}" for key, value in row.items() if value != ""), flush=True)
 
-    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+    pool = concurrent.futures.ThreadPoolExecutor(jobs)
+    try:
         list(pool.map(take, turns))
+    except KeyboardInterrupt:  # of a terminal: the targets get the signal, too
+        pool.shutdown(cancel_futures=True)
+        sys.exit(130)
 
 
 def keep(target):

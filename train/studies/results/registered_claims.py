@@ -231,7 +231,7 @@ def sentences(studies):
     says(page, f"Softmax has {float(large['alpha_1_over_even']):.2f} times\neven attention, where the small model has {softmax[0]}")
     says(page, f"{float(studies.group('larger', 'gate_head')['11']['alpha_1_over_even']):.2f} times even attention with a gate")
     mean_and_one = softmax[1].split(" ")[0], f"{float(large['sink_1']):.1f} %"
-    says(checks.FRONT, f"have Sink_1 {mean_and_one[0]} %, one of 12 M {mean_and_one[1]}")
+    says(checks.FRONT, f"has Sink_1 {mean_and_one[0]} %, one of 12 M {mean_and_one[1]}")
     says(findings, f"Softmax has Sink_1 {softmax[1]} %,\nand {mean_and_one[1]} in one run of 12 M")
     cpu = {row["run"]: row for row in checks.table("cpu/atlas")}
     gpu = {row["run"]: row for row in checks.table("atlas")}
