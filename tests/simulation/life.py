@@ -120,7 +120,9 @@ class Life:
             self.meet_damage(name, path, event.done)
         here = whole(self.machine.tree())
         exported = name == "export" and all(here.get(path) == data for path, data in self.reference.expected[name].items())
-        return event.done or exported
+        # Temporary files of a killed program are removed if the disk lets them be listed; else the next start removes them.
+        kept = disturbance.kind == "fail" and outcome.reached and any(is_temporary(path) for path in before if path in tree)
+        return (event.done or exported) and not kept
 
     def decay(self, name):
         """One file of this chapter is damaged between two programs."""
