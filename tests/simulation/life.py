@@ -109,6 +109,8 @@ class Life:
         where = f"{name} [{disturbance}]{' 2 ranks' if ranks > 1 else ''}"
         self.tell(f"{where}{'' if outcome.reached or not disturbance.call else ' (not reached)'}: exit code {outcome.code}")
         tree = self.machine.tree()
+        if name == "sweep" and disturbance.kind in ("orphan", "signal"):
+            before, tree = self.without_steps_of_its_own(before, tree)
         self.tainted = {path for path in self.tainted | outcome.damaged if path in tree and not is_temporary(path)
                         and not is_same(path, tree[path], self.reference.versions[path])}
         event = Event(chapter, command, disturbance, outcome, before, tree, self.reference.versions, self.reference.flushed_lines,
@@ -161,6 +163,15 @@ class Life:
         else:
             self.machine.write(path, None if can_be_made_again or backup is None else backup)
         self.tainted.discard(path)
+
+    def without_steps_of_its_own(self, before, tree):
+        """Removes runs of a study that were told to stop and saved a step which the undisturbed life has not saved."""
+        for path, data in whole(tree).items():
+            if path.startswith("out/") and path.endswith("/checkpoint.h5") and data not in self.reference.versions[path]:
+                run = path.removesuffix("checkpoint.h5")
+                self.machine.remove(run.rstrip("/"))
+                before = {name: old for name, old in before.items() if not name.startswith(run)}
+        return before, self.machine.tree()
 
     def read(self, path, data):
         """The reader of this file, if it had these bytes, and what it writes."""
