@@ -87,13 +87,13 @@ def draw_disturbance(name, chapter, has_mpi, chosen):
         made.call = chosen.choice(["write", "fsync", "rename", "open"]) + ":1:slow+"
     elif kind == "signal":
         made.call, made.signal = changes, chosen.choice([signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGUSR1])
-        if trains and chapter.every > 1:  # it would save a step that the undisturbed life has not saved
-            made = Disturbance()
-        elif not trains and made.signal == signal.SIGUSR1:
+        if not trains and made.signal == signal.SIGUSR1:
             made.signal = signal.SIGTERM
     elif kind == "rank":
         made.call, made.rank = call_of(["write", "fsync"], "stop"), chosen.randrange(2)
         made.signal = chosen.choice([signal.SIGKILL, signal.SIGKILL, signal.SIGKILL, signal.SIGSTOP])
+    if kind in ("signal", "orphan") and trains and chapter.every > 1:  # would save a step of its own
+        made = Disturbance()
     if chosen.random() < 0.2:
         made.clock = f"{chosen.randint(1, 20)}:{chosen.choice([3600, -3600, 40 * 365 * 86400, -40 * 365 * 86400, -10**10])}"
     return made, ranks
