@@ -6,14 +6,16 @@
   fuzz_long.py --build build/fuzz --table                what was done so far
   fuzz_long.py --build build/fuzz --keep                 adds small inputs that reach new code to tests/fuzz/inputs/
 
-Needs the preset fuzz, built with clang. Targets take turns of five minutes. A stopped run continues where it was; what it did is in
-BUILD/fuzz_long.csv.
+Needs the preset fuzz, built with clang. Targets take turns of five minutes. An hour is one of processor time, so that other programs may
+run beside. A stopped run continues where it was; what it did is in BUILD/fuzz_long.csv.
 """
 import argparse
 import base64
+import collections
 import concurrent.futures
 import csv
 import json
+import os
 import pathlib
 import re
 import shutil
@@ -22,7 +24,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 
 INPUTS = pathlib.Path(__file__).parent / "inputs"
 TURN = 300  # seconds
@@ -42,18 +43,21 @@ class Target:
     def turn(self, seconds):
         """Fuzzes for some seconds; a row of fuzz_long.csv, or None if it was stopped."""
         command = [self.program, f"-max_total_time={seconds:.0f}", *self.flags, *map(str, self.folders)]
-        begin = time.monotonic()
-        done = subprocess.run(command, capture_output=True, text=True, errors="replace")
-        if done.returncode in INTERRUPTED:
+        with tempfile.TemporaryFile("w+", errors="replace") as messages:
+            running = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=messages)
+            _, status, usage = os.wait4(running.pid, 0)
+            running.returncode = os.waitstatus_to_exitcode(status)
+            messages.seek(0)
+            log = messages.read()
+        if running.returncode in INTERRUPTED:
             return None
-        log = done.stderr
         last = lambda pattern: (re.findall(pattern, log) or ["0"])[-1]
         finding = ""
-        if done.returncode != 0:
+        if running.returncode != 0:
             artifact = re.search(r"Test unit written to (\S+)", log)
-            finding = artifact[1] if artifact else f"exit code {done.returncode}"
+            finding = artifact[1] if artifact else f"exit code {running.returncode}"
             pathlib.Path(f"{self.folders[0]}.log").write_text(log)
-        return dict(zip(FIELDS, [self.name, round(time.monotonic() - begin), last(r"stat::number_of_executed_units: *(\d+)"),
+        return dict(zip(FIELDS, [self.name, round(usage.ru_utime + usage.ru_stime), last(r"stat::number_of_executed_units: *(\d+)"),
                                  last(r"cov: (\d+)"), last(r"ft: (\d+)"), last(r"corp: (\d+)"), finding]))
 
 
@@ -95,28 +99,41 @@ def table(rows, targets):
 
 def fuzz(targets, record, hours, jobs):
     lock = threading.Lock()
-    rows = rows_of(record)
-    left = {target.name: hours * 3600 - sum(int(row["seconds"]) for row in rows if row["target"] == target.name) for target in targets}
-    turns = []  # all first turns, then all second ones
-    for number in range(int(hours * 3600 // TURN) + 1):
-        turns += [(target, min(TURN, left[target.name] - number * TURN)) for target in targets if left[target.name] - number * TURN >= 1]
+    done = collections.Counter()
+    for row in rows_of(record):
+        done[row["target"]] += int(row["seconds"])
+    waiting = list(targets)
 
-    def take(turn):
-        row = turn[0].turn(turn[1])
-        if row is None:
-            return
+    def next_target():
+        """The one that had the least time; None if all others have theirs or run."""
         with lock:
-            new = not record.exists()
-            with record.open("a", newline="") as file:
-                writer = csv.DictWriter(file, FIELDS)
-                if new:
-                    writer.writeheader()
-                writer.writerow(row)
-            print(", ".join(f"{key} {value}" for key, value in row.items() if value != ""), flush=True)
+            due = [target for target in waiting if hours * 3600 - done[target.name] >= 1]
+            if not due:
+                return None
+            chosen = min(due, key=lambda target: done[target.name])
+            waiting.remove(chosen)
+            return chosen
+
+    def take_turns(_):
+        while target := next_target():
+            row = target.turn(min(TURN, hours * 3600 - done[target.name]))
+            if row is None:
+                return
+            with lock:
+                done[target.name] += row["seconds"]
+                if not row["finding"]:  # to be mended first
+                    waiting.append(target)
+                new = not record.exists()
+                with record.open("a", newline="") as file:
+                    writer = csv.DictWriter(file, FIELDS)
+                    if new:
+                        writer.writeheader()
+                    writer.writerow(row)
+                print(", ".join(f"{key} {value}" for key, value in row.items() if value != ""), flush=True)
 
     pool = concurrent.futures.ThreadPoolExecutor(jobs)
     try:
-        list(pool.map(take, turns))
+        list(pool.map(take_turns, range(jobs)))
     except KeyboardInterrupt:  # of a terminal: the targets get the signal, too
         pool.shutdown(cancel_futures=True)
         sys.exit(130)
