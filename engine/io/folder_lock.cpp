@@ -99,7 +99,7 @@ FolderLock::FolderLock(const std::string& folder) : path_(folder + "/" + kLockNa
                    printable(folder).c_str());
     }
     if (still_there(descriptor_, path_) || attempt == 100) break;  // some file systems change inodes
-    ::close(descriptor_);
+    descriptor_.close();
   }
   close_in_children(descriptor_);
   std::string before = holder_in(descriptor_), now = this_process_in_words() + "\n";

@@ -3,12 +3,38 @@
 
 #include <doctest/doctest.h>
 #include <signal.h>
+#include <sys/file.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/support/files.h"
 
 using namespace sink;
+
+namespace {
+
+int flock_calls = 0;
+std::string removed_before_flock;  // once
+
+}  // namespace
+
+// A holder that ends removes its file; here it does so after the next one has opened the file.
+extern "C" int flock(int descriptor, int operation) noexcept {
+  ++flock_calls;
+  if (!removed_before_flock.empty()) ::unlink(removed_before_flock.c_str());
+  removed_before_flock.clear();
+  return static_cast<int>(::syscall(SYS_flock, descriptor, operation));
+}
+
+TEST_CASE("folder lock: a holder that ends while another waits for it leaves the lock to that one") {
+  TemporaryFolder folder;
+  removed_before_flock = folder / ".lock";
+  flock_calls = 0;
+  const FolderLock first(folder.path);
+  CHECK(flock_calls == 2);
+  CHECK(exit_of([&] { FolderLock second(folder.path); }) == Exit::usage);
+}
 
 TEST_CASE("folder lock: a killed holder's child does not keep it") {
   TemporaryFolder folder;
