@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -46,6 +47,26 @@ void set_environment(int ranks) {
   ::setenv("OMP_NUM_THREADS", std::to_string(std::max(1L, cores / ranks)).c_str(), 0);
 }
 
+using Clock = std::chrono::steady_clock;
+// `timeout -s INT` sends the signal twice, a moment apart: that is one wish to stop (train/interrupt.cpp).
+constexpr std::chrono::milliseconds kOneWish{300};
+
+bool is_ignored(int signal) {
+  struct sigaction now;
+  return ::sigaction(signal, nullptr, &now) == 0 && now.sa_handler == SIG_IGN;
+}
+
+// Blocked signals come one by one, by sigwaitinfo. SIGHUP does not if it was ignored before (nohup). SIGCHLD does, even
+// if a daemon that ignores it started this program.
+sigset_t signals_to_hear() {
+  std::signal(SIGCHLD, SIG_DFL);
+  sigset_t heard;
+  ::sigemptyset(&heard);
+  for (int signal : {SIGCHLD, SIGTERM, SIGINT, SIGUSR1}) ::sigaddset(&heard, signal);
+  if (!is_ignored(SIGHUP)) ::sigaddset(&heard, SIGHUP);
+  return heard;
+}
+
 [[noreturn]] void become_mpirun(int ranks, const std::vector<std::string>& arguments, pid_t parent) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (::getppid() != parent) ::_exit(128 + SIGTERM);
@@ -73,9 +94,8 @@ int run_mpirun(int ranks, const std::vector<std::string>& arguments) {
          "tools/setup.sh --cluster) and build again",
          Exit::device);
   require_mpi_library();
-  sigset_t heard, before;  // signals come one by one, by sigwaitinfo
-  ::sigemptyset(&heard);
-  for (int signal : {SIGCHLD, SIGTERM, SIGHUP, SIGINT, SIGUSR1}) ::sigaddset(&heard, signal);
+  const sigset_t heard = signals_to_hear();
+  sigset_t before;
   ::sigprocmask(SIG_BLOCK, &heard, &before);
   std::fflush(nullptr);
   const pid_t self = ::getpid(), child = ::fork();
@@ -85,13 +105,21 @@ int run_mpirun(int ranks, const std::vector<std::string>& arguments) {
   }
   SINK_CHECK(child > 0, "ranks", std::string("cannot start mpirun: ") + std::strerror(errno));
   int stop = 0, status = 0;
+  bool told_to_save = false;
+  Clock::time_point stopped_at;
   while (::waitpid(child, &status, WNOHANG) == 0) {
     const int signal = ::sigwaitinfo(&heard, nullptr);
-    if (signal == SIGUSR1) ::kill(child, SIGUSR1);
+    if (signal == SIGUSR1) {
+      told_to_save = true;
+      ::kill(child, SIGUSR1);
+    }
     if (signal != SIGTERM && signal != SIGHUP && signal != SIGINT) continue;
     // At a SIGTERM mpirun kills the ranks. SIGUSR2 it passes on, and they stop by it (train/interrupt.h).
-    ::kill(child, stop != 0 && signal == SIGINT ? SIGTERM : SIGUSR2);
-    if (stop == 0) stop = signal;
+    const bool at_once = stop != 0 && signal == SIGINT && Clock::now() - stopped_at >= kOneWish;
+    ::kill(child, at_once ? SIGTERM : SIGUSR2);
+    if (stop != 0) continue;
+    stop = signal;
+    stopped_at = Clock::now();
   }
   ::sigprocmask(SIG_SETMASK, &before, nullptr);
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
@@ -99,7 +127,11 @@ int run_mpirun(int ranks, const std::vector<std::string>& arguments) {
     std::fprintf(stderr, "stopped by signal %d, which the ranks get as signal %d\n", stop, SIGUSR2);
     return 128 + stop;
   }
-  if (WIFSIGNALED(status)) std::fprintf(stderr, "error: mpirun was ended by signal %d\n", WTERMSIG(status));
+  if (told_to_save && code == 128 + SIGUSR1)
+    std::fprintf(stderr, "error: signal %d, which asks for a checkpoint, came before training began: start again\n",
+                 SIGUSR1);
+  else if (WIFSIGNALED(status))
+    std::fprintf(stderr, "error: mpirun was ended by signal %d\n", WTERMSIG(status));
   return code;
 }
 

@@ -56,8 +56,9 @@ bool have_ended(const std::vector<pid_t>& ranks) {
 // N ranks of a user's mpirun, or of --nproc.
 class Ranks {
  public:
-  Ranks(int size, const std::string& line, bool by_nproc = false)
-      : by_nproc_(by_nproc), launcher_(shell(folder_, "exec " + command(size, line, by_nproc))) {}
+  // `before` is what the shell does before it becomes the launcher.
+  Ranks(int size, const std::string& line, bool by_nproc = false, const std::string& before = "")
+      : by_nproc_(by_nproc), launcher_(shell(folder_, before + "exec " + command(size, line, by_nproc))) {}
 
   // A signal to one rank, once it runs.
   void send(int rank, int signal) {
@@ -182,6 +183,30 @@ TEST_CASE("rank faults: a signal to the parent of --nproc stops all at one step 
       goes_on(run, "--nproc 2 --zero 1", expected);
     }
   }
+}
+
+TEST_CASE("rank faults: two SIGINTs at once are one wish to stop, and the parent of --nproc lets the ranks save") {
+  if (!has_mpi()) return;
+  TemporaryFolder folder;
+  const std::string run = folder / "run";
+  Ranks ranks(2, run_line(run, std::string(kLong) + " --checkpoint-every 1000000 --batch 200"), /*by_nproc=*/true);
+  REQUIRE(wait_for_steps(run, 2));
+  ranks.send_to_launcher(SIGINT);
+  pause_for(0.02);
+  ranks.send_to_launcher(SIGINT);
+  CHECK_MESSAGE(ranks.wait() == 128 + SIGINT, ranks.err());
+  CHECK(std::filesystem::exists(run + "/checkpoint.h5"));
+}
+
+TEST_CASE("rank faults: the parent of --nproc hears no SIGHUP under nohup, and ends where SIGCHLD was ignored") {
+  if (!has_mpi()) return;
+  TemporaryFolder folder;
+  const std::string run = folder / "run";
+  Ranks ranks(2, run_line(run, "--steps 300"), /*by_nproc=*/true, "trap '' HUP CHLD; ");
+  REQUIRE(wait_for_steps(run, 2));
+  ranks.send_to_launcher(SIGHUP);
+  CHECK_MESSAGE(ranks.wait() == 0, ranks.err());
+  CHECK(steps_in(run) == 300);
 }
 
 TEST_CASE("rank faults: SIGUSR1 to one rank, or to the parent of --nproc, makes all of them save and continue") {
