@@ -170,7 +170,8 @@ AttentionSummary summarise_attention(LanguageModel& model, const Tensor& tokens_
   } else {
     model.next_logits(tokens_1T, {.hooks = &hooks});
   }
-  const EvenAttention even = even_attention(sizes, T, summary.extra != Evaluation::Extra::none);
+  const EvenAttention even =
+      even_attention(visible_keys(sizes, T, model.extra_tokens(), summary.extra == Evaluation::Extra::key));
   summary.even_alpha_1 = even.alpha_1;
   summary.even_alpha_star = even.alpha_star;
   return summary;

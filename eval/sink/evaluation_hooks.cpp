@@ -189,14 +189,16 @@ std::vector<double> EvaluationHooks::loss_by_position(const Tensor& targets_NT) 
   return loss;
 }
 
-std::optional<Evaluation::Fixed> EvaluationHooks::fixed(const std::vector<std::int64_t>& places,
-                                                        const Sizes& sizes) const {
+std::optional<Evaluation::Fixed> EvaluationHooks::fixed(const std::vector<std::int64_t>& places, const Sizes& sizes,
+                                                        const DocumentPlaces& documents) const {
   Evaluation::Fixed sums;
   double sequences = 0, even = 0;
-  const VisibleKeys keys = visible_keys(sizes, sums_.context, extra_key_ || extra_tokens_ > 0);
+  VisibleKeys keys = visible_keys(sizes, sums_.context, extra_tokens_, extra_key_);
   for (std::size_t n = 0; n < places.size(); ++n) {
     if (places[n] < 0) continue;
     ++sequences;
+    if (documents.defined())
+      keys.document_starts = documents.starts_BT.data<std::int32_t>() + static_cast<std::int64_t>(n) * keys.T;
     sums.alpha += proxy_.alpha(static_cast<std::int64_t>(n), places[n]);
     even += even_alpha(keys, places[n] + 1);
   }

@@ -29,7 +29,8 @@ class EvaluationHooks final : public HiddenStateHooks {
   // Everything but the loss and the patterns; called after all sequences.
   Evaluation evaluation() const;
   // Of the key at places[n] in sequence n, from 0; sequences with -1 do not count. None if all have -1.
-  std::optional<Evaluation::Fixed> fixed(const std::vector<std::int64_t>& places, const Sizes& sizes) const;
+  std::optional<Evaluation::Fixed> fixed(const std::vector<std::int64_t>& places, const Sizes& sizes,
+                                         const DocumentPlaces& documents) const;
   // The mean loss at every position over the targets that are not -1; NaN where there is none.
   std::vector<double> loss_by_position(const Tensor& targets_NT) const;
 

@@ -3,53 +3,76 @@
 #include <algorithm>
 #include <limits>
 
+#include "engine/key_range.h"
+
 namespace sink {
 
 namespace {
 
-// The weight on key k and on an extra key, summed over blocks and rows.
+// The weight on position `column` and on an extra key, summed over rows; the mean over blocks.
 struct Sums {
-  double on_key = 0, on_extra = 0;
+  double on_column = 0, on_extra_key = 0;
 };
-Sums sums_of(const VisibleKeys& keys, std::int64_t k) {
+
+// What a row sees, among the positions of sink tokens and the T others (model/layer/attention_layer.h).
+KeyRange range_of(const VisibleKeys& keys, std::int64_t window) {
+  if (keys.document_starts)
+    return {.prefix = keys.extra_tokens,
+            .window = window,
+            .document_starts = keys.document_starts,
+            .lead = keys.extra_tokens,
+            .positions = keys.T};
+  return {.prefix = keys.prefix > 0 ? std::min(keys.prefix, keys.T) + keys.extra_tokens : 0, .window = window};
+}
+
+Sums sums_of_block(const VisibleKeys& keys, std::int64_t column, std::int64_t window) {
+  const KeyRange range = range_of(keys, window);
+  const std::int64_t positions = keys.T + keys.extra_tokens;
   Sums sums;
-  for (std::int64_t layer = 0; layer < keys.layers; ++layer) {
-    const bool is_global = keys.window == 0 || (keys.global_every > 0 && (layer + 1) % keys.global_every == 0);
-    for (std::int64_t i = 1; i <= keys.T; ++i) {
-      const std::int64_t first = is_global ? 1 : std::max<std::int64_t>(1, i - keys.window + 1);
-      const std::int64_t own_keys = std::max<std::int64_t>(0, i - std::max(first, keys.prefix + 1) + 1);
-      const double visible = static_cast<double>(std::min(keys.prefix, keys.T) + own_keys + keys.extra_key);
-      if ((first <= k && k <= i) || k <= keys.prefix) sums.on_key += 1 / visible;
-      sums.on_extra += 1 / visible;
-    }
+  for (std::int64_t i = 0; i < positions; ++i) {
+    const double weight = 1 / static_cast<double>(range.count(i, positions) + keys.extra_key);
+    if (range.sees(i, column)) sums.on_column += weight;
+    sums.on_extra_key += weight;
   }
   return sums;
+}
+
+Sums sums_of(const VisibleKeys& keys, std::int64_t column) {
+  const std::int64_t global = keys.global_every > 0 ? keys.layers / keys.global_every : 0;
+  const Sums here = sums_of_block(keys, column, keys.window);
+  if (keys.window == 0 || global == 0) return here;
+  const Sums there = sums_of_block(keys, column, 0);
+  const double share = static_cast<double>(global) / static_cast<double>(keys.layers);
+  return {here.on_column + share * (there.on_column - here.on_column),
+          here.on_extra_key + share * (there.on_extra_key - here.on_extra_key)};
 }
 
 }  // namespace
 
 double even_alpha(const VisibleKeys& keys, std::int64_t k) {
-  return sums_of(keys, k).on_key / static_cast<double>(keys.layers) / static_cast<double>(keys.T - k + 1);
+  const std::int64_t column = keys.extra_tokens + k - 1, positions = keys.T + keys.extra_tokens;
+  const std::int64_t end = std::min(positions, range_of(keys, 0).document_end(column));
+  return sums_of(keys, column).on_column / static_cast<double>(end - column);
 }
 
 EvenAttention even_attention(const VisibleKeys& keys) {
-  const Sums sums = sums_of(keys, 1);
-  const auto layers = static_cast<double>(keys.layers), T = static_cast<double>(keys.T);
-  return {sums.on_key / layers / T,
-          keys.extra_key ? (1 + sums.on_extra / layers) / (T + 1) : std::numeric_limits<double>::quiet_NaN()};
+  const auto rows_of_star = static_cast<double>(keys.T + 1);
+  EvenAttention even{even_alpha(keys, 1), std::numeric_limits<double>::quiet_NaN()};
+  if (keys.extra_tokens > 0)
+    even.alpha_star = sums_of(keys, 0).on_column / rows_of_star;
+  else if (keys.extra_key)
+    even.alpha_star = (1 + sums_of(keys, 0).on_extra_key) / rows_of_star;
+  return even;
 }
 
-VisibleKeys visible_keys(const Sizes& sizes, std::int64_t T, bool extra_key) {
+VisibleKeys visible_keys(const Sizes& sizes, std::int64_t T, std::int64_t extra_tokens, bool extra_key) {
   return {.T = T,
           .layers = sizes.layers,
           .window = sizes.window,
           .prefix = sizes.prefix,
           .global_every = sizes.global_every,
-          .extra_key = extra_key};
-}
-
-EvenAttention even_attention(const Sizes& sizes, std::int64_t T, bool extra_key) {
-  return even_attention(visible_keys(sizes, T, extra_key));
+          .extra_key = extra_key,
+          .extra_tokens = extra_tokens};
 }
 
 }  // namespace sink

@@ -456,7 +456,8 @@ TEST_CASE("evaluation: a token at another position of each sequence has the alph
     for (std::int64_t n = 0; n < kN - 1; ++n) {
       const auto k = static_cast<std::size_t>(place(n));
       alpha += evaluate(*model, input.rows(n, n + 1), 1, false).proxy.alpha_k[k];
-      even += even_alpha(visible_keys(model->sizes(), kT, c.extra != Evaluation::Extra::none), place(n) + 1);
+      even += even_alpha(visible_keys(model->sizes(), kT, model->extra_tokens(), c.extra == Evaluation::Extra::key),
+                         place(n) + 1);
     }
     const Evaluation e = evaluate(*model, input, 2, false, {}, fixed);
     REQUIRE(e.fixed.has_value());

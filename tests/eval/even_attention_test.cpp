@@ -9,24 +9,33 @@ using namespace sink;
 
 namespace {
 
-// The definition: one row of weights after the other, one block after the other. alpha_1 is that of key k.
+// The definition, with positions that count from 1: sink tokens first, then the T others. One row of weights after the
+// other, one block after the other. alpha_1 is that of key k.
 EvenAttention by_mask(const VisibleKeys& keys, std::int64_t k = 1) {
-  double first = 0, extra = 0;
+  const std::int64_t X = keys.extra_tokens, P = X + keys.T;
+  const auto document = [&](std::int64_t i) { return keys.document_starts[i - X - 1]; };
+  double on_k = 0, on_star = keys.extra_key ? static_cast<double>(keys.layers) : 0, rows_of_k = 0;
   for (std::int64_t layer = 1; layer <= keys.layers; ++layer)
-    for (std::int64_t i = 1; i <= keys.T; ++i) {
+    for (std::int64_t i = 1; i <= P; ++i) {
       double visible = keys.extra_key ? 1 : 0;
-      bool sees_k = false;
-      for (std::int64_t j = 1; j <= keys.T; ++j) {
+      bool sees_k = false, sees_star = keys.extra_key;
+      for (std::int64_t j = 1; j <= P; ++j) {
         const bool windowed = keys.window > 0 && !(keys.global_every > 0 && layer % keys.global_every == 0);
-        const bool sees = (j <= i && (!windowed || i - j < keys.window)) || j <= keys.prefix;
+        bool sees = j <= i && (!windowed || i - j < keys.window);
+        if (keys.document_starts)
+          sees = j <= X || (sees && i > X && document(i) == document(j));
+        else
+          sees |= keys.prefix > 0 && j <= X + keys.prefix;
         visible += sees;
-        sees_k |= sees && j == k;
+        sees_k |= sees && j == X + k;
+        sees_star |= sees && j <= X;
       }
-      first += sees_k ? 1 / visible : 0;
-      extra += 1 / visible;
+      on_k += sees_k ? 1 / visible : 0;
+      on_star += sees_star ? 1 / visible : 0;
+      if (layer == 1 && i >= X + k && (!keys.document_starts || document(i) == document(X + k))) ++rows_of_k;
     }
   const double L = static_cast<double>(keys.layers), T = static_cast<double>(keys.T);
-  return {first / L / (T - static_cast<double>(k) + 1), keys.extra_key ? (1 + extra / L) / (T + 1) : NAN};
+  return {on_k / L / rows_of_k, keys.extra_key || X > 0 ? on_star / L / (T + 1) : NAN};
 }
 
 }  // namespace
@@ -42,18 +51,28 @@ TEST_CASE("even attention: values by hand") {
         doctest::Approx((1 / 2.0 + 1 / 2.0 + 1 / 3.0) / 3).epsilon(1e-14));
 }
 
-TEST_CASE("even attention: every window, prefix, block and extra key as the sum over the mask") {
+TEST_CASE("even attention: every window, prefix, block, extra key and sink token as the sum over the mask") {
+  constexpr std::int32_t kStarts[] = {0, 0, 0, 3, 4, 4, 4, 4, 8, 8};
   for (std::int64_t window : {0, 1, 3, 9, 100})
     for (std::int64_t prefix : {0, 1, 2, 7, 20})
       for (std::int64_t global_every : {0, 2})
-        for (bool extra_key : {false, true}) {
-          const VisibleKeys keys{10, 3, window, prefix, global_every, extra_key};
-          CAPTURE(window);
-          CAPTURE(prefix);
-          CHECK(even_attention(keys).alpha_1 == doctest::Approx(by_mask(keys).alpha_1).epsilon(1e-14));
-          for (std::int64_t k : {1, 2, 5, 10})
-            CHECK(even_alpha(keys, k) == doctest::Approx(by_mask(keys, k).alpha_1).epsilon(1e-14));
-          if (extra_key)
-            CHECK(even_attention(keys).alpha_star == doctest::Approx(by_mask(keys).alpha_star).epsilon(1e-14));
-        }
+        for (const std::int32_t* starts : {(const std::int32_t*)nullptr, prefix > 0 ? nullptr : kStarts})
+          for (int extra : {0, 1, 2}) {
+            const VisibleKeys keys{10, 3, window, prefix, global_every, extra == 1, extra == 2 ? 1 : 0, starts};
+            CAPTURE(window);
+            CAPTURE(prefix);
+            CAPTURE(extra);
+            for (std::int64_t k : {1, 2, 5, 10})
+              CHECK(even_alpha(keys, k) == doctest::Approx(by_mask(keys, k).alpha_1).epsilon(1e-14));
+            CHECK(even_attention(keys).alpha_1 == doctest::Approx(by_mask(keys).alpha_1).epsilon(1e-14));
+            if (extra > 0)
+              CHECK(even_attention(keys).alpha_star == doctest::Approx(by_mask(keys).alpha_star).epsilon(1e-14));
+          }
+}
+
+// Rows 0 and 1 see the sink token, rows 2 and 3 do not.
+TEST_CASE("even attention: a sink token under a window, by hand") {
+  const EvenAttention even = even_attention({.T = 3, .window = 2, .extra_tokens = 1});
+  CHECK(even.alpha_star == doctest::Approx((1 + 1 / 2.0) / 4).epsilon(1e-14));
+  CHECK(even.alpha_1 == doctest::Approx((1 / 2.0 + 1 / 2.0) / 3).epsilon(1e-14));
 }

@@ -5,14 +5,11 @@
 #include <cmath>
 #include <set>
 
-#include "engine/key_range.h"
 #include "tools/report/html_text.h"
 #include "tools/report/run_settings.h"
 
 namespace sink::report {
 namespace {
-
-constexpr std::int64_t kMaxContext = 1 << 20;  // bounds the time of uniform_alpha
 
 template <class Value>
 double mean_of(const std::vector<const Run*>& runs, Value value) {
@@ -142,17 +139,8 @@ std::vector<TaskRuns> group_by_task(const std::vector<Run>& runs) {
 }
 
 double uniform_alpha(const Run& run, std::int64_t k) {
-  const std::int64_t T = run.context;
-  const std::string extra = run.evaluation ? run.evaluation->extra : "none";
-  if (T < k || T > kMaxContext || extra == "unknown") return kNaN;
-  // Positions inside the model count from 0; a sink token is the first of them and part of a prefix.
-  const std::int64_t token = extra == "token" ? 1 : 0, key = extra == "key" ? 1 : 0;
-  const std::int64_t prefix = whole_setting(run, "prefix"), column = k - 1 + token;
-  const KeyRange range{prefix > 0 ? std::min(T, prefix) + token : 0, whole_setting(run, "window")};
-  double sum = 0;
-  for (std::int64_t i = 0; i < T + token; ++i)
-    if (range.sees(i, column)) sum += 1 / static_cast<double>(range.count(i, T + token) + key);
-  return sum / static_cast<double>(T - k + 1);
+  const std::optional<VisibleKeys> keys = visible_keys_of(run);
+  return keys && k <= keys->T ? even_alpha(*keys, k) : kNaN;
 }
 
 GroupSummary::GroupSummary(const Group& of) : group(&of), runs(of.finished()) {

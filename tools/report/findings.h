@@ -40,10 +40,7 @@ struct TaskRuns {
 // In order of first appearance. The tasks point into `runs`.
 std::vector<TaskRuns> group_by_task(const std::vector<Run>& runs);
 
-// alpha_k of uniform attention, where every query spreads its weight evenly over the keys it sees (as in
-// eval/sink/sink_score.h): 1/(T-k+1) times the sum, over the queries i that see k, of 1/(number of keys that i sees),
-// k from 1. Without window, prefix and extra key: 1/(T-k+1) sum_{i=k..T} 1/i; alpha_1 is H_T / T, 7.4 % at T = 64.
-// NaN where the run's context or its extra key is unknown.
+// alpha_k of uniform attention (eval/sink/even_attention.h), k from 1. NaN where visible_keys_of(run) has none.
 double uniform_alpha(const Run& run, std::int64_t k);
 
 // What the page states of a group: means over its finished seeds or, before any has finished, the last measurement of

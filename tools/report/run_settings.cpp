@@ -12,6 +12,7 @@ namespace sink::report {
 namespace {
 
 constexpr std::size_t kMaxNamed = 5;
+constexpr std::int64_t kLongestContext = 1 << 20;  // bounds the time of even_alpha
 
 // Settings that do not change results, and those that are compared separately.
 bool is_left_out(const std::string& key) {
@@ -198,20 +199,28 @@ std::int64_t whole_setting(const Run& run, const char* key, std::int64_t otherwi
                                      : std::max<std::int64_t>(0, std::strtoll(found->second.c_str(), nullptr, 10));
 }
 
-std::optional<EvenAttention> even_attention_of(const Run& run) {
+std::optional<VisibleKeys> visible_keys_of(const Run& run) {
   const auto count = [&](const char* name) -> std::optional<std::int64_t> {
     const auto found = run.settings.find(name);
     return found == run.settings.end() ? std::nullopt : parse_number<std::int64_t>(found->second);
   };
   const std::optional<std::int64_t> window = count("window"), prefix = count("prefix");
   const std::int64_t T = run.context > 0 ? run.context : count("context").value_or(0);
-  if (!window || !prefix || T < 1 || !run.evaluation || run.evaluation->extra == "unknown") return std::nullopt;
-  return even_attention({.T = T,
-                         .layers = std::max<std::int64_t>(1, count("layers").value_or(1)),
-                         .window = *window,
-                         .prefix = *prefix,
-                         .global_every = count("global_every").value_or(count("global-every").value_or(0)),
-                         .extra_key = run.evaluation->extra != "none"});
+  if (!window || !prefix || T < 1 || T > kLongestContext || !run.evaluation || run.evaluation->extra == "unknown" ||
+      setting(run, "document-mask") == "true")
+    return std::nullopt;
+  return VisibleKeys{.T = T,
+                     .layers = std::max<std::int64_t>(1, count("layers").value_or(1)),
+                     .window = *window,
+                     .prefix = *prefix,
+                     .global_every = count("global_every").value_or(count("global-every").value_or(0)),
+                     .extra_key = run.evaluation->extra == "key",
+                     .extra_tokens = run.evaluation->extra == "token" ? 1 : 0};
+}
+
+std::optional<EvenAttention> even_attention_of(const Run& run) {
+  const std::optional<VisibleKeys> keys = visible_keys_of(run);
+  return keys ? std::optional(even_attention(*keys)) : std::nullopt;
 }
 
 EvenAttention alpha_over_even(const Run& run) {

@@ -35,8 +35,10 @@ InputKind input_kind_of(const Run& run);
 // A setting that is a whole number, at least 0; `otherwise` where the run has none.
 std::int64_t whole_setting(const Run& run, const char* key, std::int64_t otherwise = 0);
 
-// alpha of a measured run if attention were even; none where its context, window, prefix or kind of extra key is
-// unknown.
+// Which keys the rows of a measured run see; none where its context, window, prefix or kind of extra key is unknown, or
+// where documents follow each other, whose places are in its data.
+std::optional<VisibleKeys> visible_keys_of(const Run& run);
+// alpha of a measured run if attention were even.
 std::optional<EvenAttention> even_attention_of(const Run& run);
 
 // alpha_1 and alpha_* as multiples of those of even attention; NaN where one of the two is unknown.

@@ -39,7 +39,8 @@ SinkTables sink_tables(LanguageModel& model, const Tensor& tokens_NT) {
     model.next_logits(tokens_NT.rows(n, n + 1), {.hooks = &hooks});
   }
   const Evaluation e = hooks.evaluation();
-  const EvenAttention even = even_attention(model.sizes(), T, e.extra != Evaluation::Extra::none);
+  const EvenAttention even =
+      even_attention(visible_keys(model.sizes(), T, model.extra_tokens(), e.extra == Evaluation::Extra::key));
   SinkTables tables{.alpha_LHK = tensor_of(e.proxy.alpha_layer_head_k),
                     .alpha_raw_LHK = tensor_of(e.raw.alpha_layer_head_k),
                     .row_sum_LH = tensor_of(e.row_sum_layer_head),
