@@ -53,8 +53,19 @@ struct CheckpointWriter : TrainingObserver {
        Exit::diverged);
 }
 
+// Of a run whose weights of the last step compute no number. The steps before may all have had a finite loss.
+bool has_diverged(const Evaluation& last) { return last.targets > 0 && !std::isfinite(last.loss); }
+
+[[noreturn]] void fail_diverged_at_the_end(const TrainingRun& run, const std::string& checkpoint) {
+  fail("train",
+       "after step " + std::to_string(run.state().step) + " the validation loss is not finite: " + checkpoint +
+           " holds the weights, and nothing was measured of them. Try a smaller --learning-rate or a longer --warmup.",
+       Exit::diverged);
+}
+
 // What is measured of the model as it is, with maps, under that name of the run.
-Evaluation write_evaluation(TrainingRun& run, const std::string& name, const std::string& path) {
+Evaluation write_evaluation(TrainingRun& run, const std::string& name, const RunFolder& folder,
+                            const std::string& path) {
   const RunConfig& config = run.config();
   EvaluationContext context{
       .run = name,
@@ -78,6 +89,7 @@ Evaluation write_evaluation(TrainingRun& run, const std::string& name, const std
       .token_text = [&](std::int32_t id) { return run.data().token_text(id); },
   };
   Evaluation evaluation = run.evaluate(/*with_patterns=*/true);
+  if (has_diverged(evaluation)) fail_diverged_at_the_end(run, folder.checkpoint());
   write_file_atomically(path, evaluation_json(evaluation, context));
   return evaluation;
 }
@@ -85,7 +97,8 @@ Evaluation write_evaluation(TrainingRun& run, const std::string& name, const std
 // A fine-tuned model is compared with what it was: that is measured before the first step, and returned as a line.
 std::string measured_before(TrainingRun& run, const std::string& name, const RunFolder& folder) {
   if (run.config().initial.empty() || run.state().step > 0) return "";
-  StepRecord record{.evaluation = record_of(write_evaluation(run, name + ", before", folder.evaluation_before()))};
+  StepRecord record{.evaluation =
+                        record_of(write_evaluation(run, name + ", before", folder, folder.evaluation_before()))};
   return evaluation_line(record);
 }
 
@@ -112,12 +125,13 @@ int train_on_other_rank(TrainingRun& run) {
   scatter_state(run, {});
   InterruptGuard listening(InterruptGuard::Says::nothing);
   try {
-    if (!run.config().initial.empty() && run.state().step == 0) run.evaluate(/*with_patterns=*/true);
+    const auto measure = [&run] { return has_diverged(run.evaluate(/*with_patterns=*/true)); };  // rank 0 prints why
+    if (!run.config().initial.empty() && run.state().step == 0 && measure()) return static_cast<int>(Exit::diverged);
     CheckpointWriter checkpoint;
     TrainingRun::Ending ending = run.train({&checkpoint});
-    if (ending == TrainingRun::Ending::diverged) return static_cast<int>(Exit::diverged);  // rank 0 prints why
+    if (ending == TrainingRun::Ending::diverged) return static_cast<int>(Exit::diverged);
     if (ending == TrainingRun::Ending::stopped) return 128 + run.stop_signal();
-    run.evaluate(/*with_patterns=*/true);
+    if (measure()) return static_cast<int>(Exit::diverged);
   } catch (const Stopped& stopped) { return 128 + stopped.signal; }
   return 0;
 }
@@ -170,7 +184,7 @@ void train_and_measure(TrainingRun& run, const RunFolder& folder, RunLog& log, P
   if (ending == TrainingRun::Ending::diverged) fail_diverged(run, folder.checkpoint());
   if (ending == TrainingRun::Ending::stopped) throw Stopped{run.stop_signal()};
   log.sync();  // a run with evaluation.json is complete and is not resumed
-  write_evaluation(run, name, folder.evaluation());
+  write_evaluation(run, name, folder, folder.evaluation());
   if (!before.empty()) progress.note(before);
   for (const std::string& line :
        data_use(run.data(), static_cast<double>(run.state().step) * static_cast<double>(config.tokens_per_step())))

@@ -136,9 +136,10 @@ Evaluation evaluate(LanguageModel& model, const Batch& sequences, std::int64_t b
     first += batch;
   }
   Evaluation evaluation = hooks.evaluation();
-  if (fixed) evaluation.fixed = hooks.fixed(places_of(*fixed, sequences), model.sizes());
+  if (fixed) evaluation.fixed = hooks.fixed(places_of(*fixed, sequences), model.sizes(), sequences.documents());
   evaluation.loss_by_position = hooks.loss_by_position(sequences.targets_BT());
-  evaluation.loss = sequences.predicted() > 0 ? loss_sum / static_cast<double>(sequences.predicted()) : std::nan("");
+  evaluation.targets = sequences.predicted();
+  evaluation.loss = evaluation.targets > 0 ? loss_sum / static_cast<double>(evaluation.targets) : std::nan("");
   if (with_patterns && (!ranks.ranks || ranks.ranks->is_writer()))
     add_patterns(model, sequences, std::nullopt, evaluation);
   return evaluation;

@@ -18,6 +18,7 @@ namespace sink {
 struct Evaluation {
   std::int64_t sequences = 0;
   std::int64_t context = 0;              // T, real tokens of a sequence
+  std::int64_t targets = 0;              // tokens that are predicted
   double loss = 0;                       // nats per target; NaN without targets
   std::vector<double> loss_by_position;  // [0 ... T-1]: of the next token; NaN where no sequence has a target
   // What the model adds for queries to attend to.

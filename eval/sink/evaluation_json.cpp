@@ -85,6 +85,7 @@ void append_pattern(const Tensor& pattern, std::string& text) {
     for (std::int64_t j = 0; j < end; ++j) {
       char digits[32];
       double weight = weights(i, j);
+      if (std::isnan(weight)) weight = std::abs(weight);  // "-nan" is no word of our files
       std::snprintf(digits, sizeof digits, std::isfinite(weight) ? "%s%.4g" : "%s\"%g\"", j > 0 ? "," : "", weight);
       text += digits;
     }

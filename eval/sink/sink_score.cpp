@@ -84,7 +84,8 @@ double AlphaTable::alpha(std::int64_t sequence, std::int64_t k) const {
 }
 
 // Each term is divided before it is added. Lazy sums over one axis add terms in the order of sequences, layers and
-// heads; a sum over several axes would add partial sums, in another order.
+// heads; a sum over several axes would add partial sums, in another order. alpha - alpha is 0, or NaN where alpha is
+// not finite: such a model has no share of sinks.
 SinkScores AlphaTable::scores(const std::vector<double>& epsilons) const {
   auto alpha_NLHK = view<double, 4>(alpha_NLHK_);
   auto [N, L, H, K] = alpha_NLHK.shape();
@@ -94,7 +95,8 @@ SinkScores AlphaTable::scores(const std::vector<double>& epsilons) const {
   SinkScores scores;
   scores.alpha_k = vector_of(xt::sum(alpha_RK / all, {0}));
   for (double epsilon : epsilons)
-    scores.sink_k.push_back(vector_of(xt::sum(xt::cast<double>(alpha_RK > epsilon), {0}) * (100 / all)));
+    scores.sink_k.push_back(
+        vector_of(xt::sum(xt::cast<double>(alpha_RK > epsilon) + (alpha_RK - alpha_RK), {0}) * (100 / all)));
   const xt::xtensor<double, 3> alpha_LHK = xt::sum(alpha_NLHK / sequences, {0});
   for (std::size_t l = 0; l < L; ++l) scores.alpha_layer_head_k.push_back(table_of(xt::view(alpha_LHK, l)));
   scores.alpha_1_layer_head = table_of(xt::view(alpha_LHK, xt::all(), xt::all(), 0));
@@ -110,7 +112,8 @@ SinkScores::Star AlphaTable::star(const std::vector<double>& epsilons) const {
       xt::adapt(star_NLH_.data<double>(), N * L * H, xt::no_ownership(), std::array<std::size_t, 1>{N * L * H});
   SinkScores::Star star;
   star.alpha = xt::sum(alpha_R / all)();
-  for (double epsilon : epsilons) star.sink.push_back(xt::sum(xt::cast<double>(alpha_R > epsilon) * 100 / all)());
+  for (double epsilon : epsilons)
+    star.sink.push_back(xt::sum((xt::cast<double>(alpha_R > epsilon) + (alpha_R - alpha_R)) * 100 / all)());
   star.alpha_layer_head = table_of(xt::sum(alpha_NLH / sequences, {0}));
   return star;
 }

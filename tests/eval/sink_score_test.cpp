@@ -123,6 +123,11 @@ TEST_CASE("sink score: epsilon itself is not above epsilon") {
   CHECK(scores.sink_k[1][0] == 0);
 }
 
+TEST_CASE("sink score: weights that are NaN have no share of sinks") {
+  SinkScores scores = scores_of({kFullSink, [](std::int64_t, std::int64_t) { return std::nan(""); }}, 64);
+  for (std::size_t e = 0; e < 3; ++e) CHECK(std::isnan(scores.sink_k[e][0]));
+}
+
 TEST_CASE("sink score: an extra key has a row of its own, 1 on itself, and T + 1 rows") {
   Weights half = [](std::int64_t i, std::int64_t j) { return j == -1 ? 0.5 : i == j ? 0.5 : 0.0; };
   SinkScores scores = scores_of({half}, 64, 0, true);

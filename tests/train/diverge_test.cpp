@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "model/all_ablations.h"
+#include "tests/support/has_mpi.h"
 #include "tests/support/subprocess.h"
 #include "train/training_run.h"
 
@@ -54,4 +55,22 @@ TEST_CASE("divergence: the run stops with exit code 5, says so, and its last fin
   CHECK(run.wait() == 5);
   CHECK(run.err().find("3 steps in a row") != std::string::npos);
   CHECK(read_bytes(folder / "run/metrics.jsonl").find("\"skipped\"") != std::string::npos);
+}
+
+// The steps without a finite loss are too few to stop the run, so its evaluation is of weights that compute no value.
+TEST_CASE(
+    "divergence: a run whose last validation loss is not finite ends with exit code 5 and without an evaluation") {
+  TemporaryFolder folder;
+  const std::string line =
+      "train_pos_learnable --task bigram-backcopy --layers 1 --heads 1 --width 16 --feed-forward 32 --batch 4 "
+      "--accumulate 2 --steps 20 --warmup 0 --clip 0 --learning-rate 100 --weight-decay 1000 --nan-patience 100 "
+      "--run " +
+      folder / "run";
+  for (const std::string ranks :
+       has_mpi() ? std::vector<std::string>{"", " --nproc 2"} : std::vector<std::string>{""}) {
+    Subprocess run(folder, words_of(line + ranks + " --force"));
+    CHECK_MESSAGE(run.wait() == 5, run.err());
+    CHECK_MESSAGE(run.err().find("after step 20 the validation loss is not finite") != std::string::npos, run.err());
+    CHECK_FALSE(std::filesystem::exists(folder / "run/evaluation.json"));
+  }
 }
