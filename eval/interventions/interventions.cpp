@@ -66,9 +66,10 @@ RowComparison compare_rows(std::span<const R> z, std::span<const R> y, std::int3
   return row;
 }
 
-// The results of one intervention, one value for each sequence.
+// The results of one intervention, one value for each sequence: its targets, and sums over them of the loss before and
+// after; means over its tokens; and the change of the loss of its last target.
 struct Comparison {
-  std::vector<double> before, after, divergence, changed, last;
+  std::vector<double> targets, before, after, divergence, changed, last;
   std::vector<TokenChange> tokens;  // of all sequences, if the outputs have hidden states
 
   void add(const Outputs& unchanged, const Outputs& outputs, const Tensor& targets_BT, std::int64_t extra_tokens) {
@@ -76,28 +77,29 @@ struct Comparison {
     const std::int64_t B = after_BTV.dim(0), T = after_BTV.dim(1), V = after_BTV.dim(2);
     const auto vocabulary = static_cast<std::size_t>(V);
     std::vector<RowComparison> rows(static_cast<std::size_t>(B * T));
-    const std::int32_t* targets = targets_BT.data<std::int32_t>();
+    const std::int32_t* target = targets_BT.data<std::int32_t>();
     with_real(after_BTV.dtype(), [&](auto zero) {
       using R = decltype(zero);
       const R *z = before_BTV.data<R>(), *y = after_BTV.data<R>();
       parallel_for(B * T, [&](std::int64_t n) {
         rows[static_cast<std::size_t>(n)] =
-            compare_rows<R>({z + n * V, vocabulary}, {y + n * V, vocabulary}, targets[n]);
+            compare_rows<R>({z + n * V, vocabulary}, {y + n * V, vocabulary}, target[n]);
       });
     });
     for (std::int64_t b = 0; b < B; ++b) {
       double predicted = 0;
       RowComparison sum;
-      double changed = 0, last = 0;
+      double changed = 0, last = std::nan("");
       for (std::int64_t n = b * T; n < (b + 1) * T; ++n) {
         const RowComparison& row = rows[static_cast<std::size_t>(n)];
         predicted += row.is_predicted;
-        if (row.is_predicted) last = row.after - row.before;
+        if (row.is_predicted) last = row.after - row.before;  // a sequence without targets has no last one
         changed += !row.same_greedy;
         sum.before += row.before, sum.after += row.after, sum.divergence += row.divergence;
       }
-      before.push_back(sum.before / std::max(1.0, predicted));
-      after.push_back(sum.after / std::max(1.0, predicted));
+      this->targets.push_back(predicted);
+      before.push_back(sum.before);
+      after.push_back(sum.after);
       divergence.push_back(sum.divergence / static_cast<double>(T));
       this->changed.push_back(changed / static_cast<double>(T));
       this->last.push_back(last);
@@ -128,17 +130,23 @@ struct Intervened {
 };
 
 double mean_of(const std::vector<double>& values) { return xt::mean(xt::adapt(values))(); }
+double sum_of(const std::vector<double>& values) { return xt::sum(xt::adapt(values))(); }
+// Without the values that are NaN.
+double mean_of_numbers(const std::vector<double>& values) { return xt::nanmean(xt::adapt(values))(); }
 
+// The loss is a ratio of sums over sequences, losses to targets. Its standard error is that of a ratio (Cochran 1977,
+// Sampling Techniques, eq. 6.9), which for sequences with equally many targets is that of a mean.
 InterventionResult result_of(const Intervention& intervention, const Comparison& found) {
+  const double targets = sum_of(found.targets);
   const xt::xtensor<double, 1> change = xt::adapt(found.after) - xt::adapt(found.before);
   InterventionResult result{.name = intervention.name,
                             .meaning = intervention.meaning,
                             .group = intervention.group,
-                            .before = mean_of(found.before),
-                            .loss = mean_of(found.after),
-                            .change = xt::mean(change)(),
+                            .before = sum_of(found.before) / targets,
+                            .loss = sum_of(found.after) / targets,
+                            .change = xt::sum(change)() / targets,
                             .error = std::nan(""),
-                            .last_change = mean_of(found.last),
+                            .last_change = mean_of_numbers(found.last),
                             .divergence = mean_of(found.divergence),
                             .greedy_changed = mean_of(found.changed),
                             .tokens = found.tokens};
@@ -147,7 +155,8 @@ InterventionResult result_of(const Intervention& intervention, const Comparison&
   if (intervention.per_token) result.token = intervention.tokens[0];
   if (change.size() < 2) return result;
   const double count = static_cast<double>(change.size());
-  result.error = std::sqrt(xt::sum(xt::square(change - result.change))() / (count - 1) / count);
+  const auto left = change - result.change * xt::adapt(found.targets);
+  result.error = std::sqrt(xt::sum(xt::square(left))() * count / (count - 1)) / targets;
   return result;
 }
 
@@ -264,16 +273,24 @@ void require_places(const Intervention& intervention, const Sizes& sizes, std::i
 
 std::vector<double> losses_with(LanguageModel& model, const Batch& sequences, const Intervention& intervention) {
   require_places(intervention, model.sizes(), sequences.context());
-  return gather(model, sequences, {intervention}, 1, false)[0].after;
+  const Comparison found = gather(model, sequences, {intervention}, 1, false)[0];
+  std::vector<double> losses;
+  for (std::size_t n = 0; n < found.after.size(); ++n) losses.push_back(found.after[n] / found.targets[n]);
+  return losses;
 }
 
 Interventions intervene(LanguageModel& model, const Batch& sequences, const std::vector<Intervention>& interventions,
                         std::int64_t batch, bool each_token) {
   for (const Intervention& intervention : interventions)
     require_places(intervention, model.sizes(), sequences.context());
+  SINK_CHECK(sequences.predicted() > 0, "interventions",
+             "no token of the " + std::to_string(sequences.sequences()) +
+                 " sequences is to be predicted, so there is no loss to compare: give more --sequences, or other data",
+             Exit::usage);
   const std::vector<Intervention> rows = by_places(interventions, model.sizes(), sequences.context());
   const std::vector<Comparison> found = gather(model, sequences, rows, batch, each_token);
-  Interventions all{sequences.sequences(), sequences.context(), mean_of(found.at(0).before), {}};
+  Interventions all{
+      sequences.sequences(), sequences.context(), sum_of(found.at(0).before) / sum_of(found.at(0).targets), {}};
   for (std::size_t n = 0; n < rows.size(); ++n) all.results.push_back(result_of(rows[n], found[n]));
   return all;
 }

@@ -20,12 +20,12 @@ struct InterventionResult {
   std::int64_t token = -1;             // and this is the token, from 1
   double before = 0;                   // loss of the unchanged model, nats per target
   double loss = 0;                     // after
-  double change = 0;                   // mean over sequences,
+  double change = 0;                   // loss - before,
   double error = 0;                    // and its standard error, paired by sequence; NaN for one sequence
-  double last_change = 0;              // mean over sequences of the change of the loss of the last target
+  double last_change = 0;              // the change of the loss of a sequence's last target, mean over sequences
   // Means over all positions, with or without a target: sum_v p_v log(p_v / q_v), nats, p before and q after;
   double divergence = 0;
-  double greedy_changed = 0;  // the share of positions whose most probable token changes (the first of equals)
+  double greedy_changed = 0;        // the share of positions whose most probable token changes (the first of equals)
   std::vector<TokenChange> tokens;  // [sequence * context + position], on request
 };
 
@@ -57,11 +57,11 @@ void require_places(const Intervention& intervention, const Sizes& sizes, std::i
 
 // One pass of the model for each intervention, `batch` sequences at a time; the model is unchanged afterwards. Runs on
 // the CPU in F32 or F64; weights may be memory-mapped. Logits before, and hidden states with `each_token`, are kept for
-// as many sequences as fit 512 MiB. Throws Error like require_places.
+// as many sequences as fit 512 MiB. Throws Error like require_places, and (Exit::usage) where no token is predicted.
 Interventions intervene(LanguageModel& model, const Batch& sequences, const std::vector<Intervention>& interventions,
                         std::int64_t batch = 1, bool each_token = false);
 
-// The loss of every sequence with the intervention.
+// The loss of every sequence with the intervention, nats per target; NaN where it has none.
 std::vector<double> losses_with(LanguageModel& model, const Batch& sequences, const Intervention& intervention);
 
 }  // namespace sink

@@ -648,3 +648,36 @@ TEST_CASE("interventions: change and standard error are over the same sequences"
   CHECK(all.results[0].error == Approx(std::sqrt(squares / 3 / 4)).epsilon(1e-9));
   CHECK(std::isnan(intervene(*model, sequences.rows(0, 1), default_interventions({1})).results[0].error));
 }
+
+// The loss of the unchanged model is that of `eval sink`, and the change is a ratio of sums: a sequence counts as often
+// as it has targets.
+TEST_CASE("interventions: sequences with few targets, or none, count by their targets") {
+  auto model = model_of("baseline");
+  const Batch all = sequences_of(6);
+  Tensor targets_BT = all.targets_BT().clone();
+  const std::vector<std::int64_t> counts{6, 1, 0, 3};
+  for (std::int64_t n = 0; n < 4; ++n)
+    for (std::int64_t t = 0; t < 6 - counts[static_cast<std::size_t>(n)]; ++t)
+      targets_BT.data<std::int32_t>()[n * 6 + t] = -1;
+  const Batch some(all.tokens_BT(), targets_BT, 23);
+  const Interventions found = intervene(*model, some, {of_token(What::value)});
+  CHECK(found.loss == Approx(model->loss(some).value().item()).epsilon(1e-12));
+
+  const std::vector<double> after = losses_with(*model, some, of_token(What::value));
+  CHECK(std::isnan(after[2]));
+  std::vector<double> change(4, 0.0);  // sums over targets
+  for (std::size_t n = 0; n < 4; ++n) {
+    if (counts[n] == 0) continue;
+    const auto row = static_cast<std::int64_t>(n);
+    change[n] = (after[n] - model->loss(some.rows(row, row + 1)).value().item()) * static_cast<double>(counts[n]);
+  }
+  const double ratio = (change[0] + change[1] + change[3]) / 10;
+  double squares = 0;
+  for (std::size_t n = 0; n < 4; ++n) squares += std::pow(change[n] - ratio * static_cast<double>(counts[n]), 2);
+  CHECK(found.results[0].change == Approx(ratio).epsilon(1e-12));
+  CHECK(found.results[0].error == Approx(std::sqrt(squares / 3 * 4) / 10).epsilon(1e-9));
+
+  targets_BT.fill(-1);
+  check_refused([&] { intervene(*model, Batch(all.tokens_BT(), targets_BT, 23), {of_token(What::value)}); },
+                {"no token of the 4 sequences"}, Exit::usage);
+}
