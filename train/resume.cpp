@@ -12,6 +12,7 @@
 #include "model/size_settings.h"
 #include "train/distributed/sharded_state.h"
 #include "train/run_config_table.h"
+#include "train/schedule.h"
 
 namespace sink {
 namespace {
@@ -76,6 +77,21 @@ void require_same_run(const Checkpoint& checkpoint, const RunConfig& stored, con
   require_same_data(checkpoint, data, config.data,
                     "give the folder that holds it as --data, or begin another run (from these parameters: --initial " +
                         checkpoint.path + ")");
+}
+
+// A run trains longer with more --steps, if that changes nothing of the steps that are done.
+void require_steps(const Checkpoint& checkpoint, const RunConfig& stored, const RunConfig& config, std::int64_t done) {
+  SINK_CHECK(config.steps >= done, "resume",
+             checkpoint.path + " has done step " + std::to_string(done) + ", and --steps is " +
+                 std::to_string(config.steps) + ": give at least as many, or begin another run",
+             Exit::usage);
+  SINK_CHECK(done == 0 || learning_rate_at(stored, done) == learning_rate_at(config, done), "resume",
+             checkpoint.path + " was made with --steps " + std::to_string(stored.steps) + ", where its " +
+                 config.schedule + " schedule ends: with --steps " + std::to_string(config.steps) +
+                 " the steps before would have had other learning rates. Give the same steps, or begin another run "
+                 "(from these parameters: --initial " +
+                 checkpoint.path + ")",
+             Exit::usage);
 }
 
 // Checksums detect corruption, not attacks, so the attributes are compared with those of a run with these settings.
@@ -188,6 +204,7 @@ std::vector<OptimizerState> resume(const std::string& path, TrainingRun& run) {
   require_same_run(checkpoint, stored, run.config(), run.data());
   require_sizes(checkpoint, run.model().sizes());
   const RunState state = state_in(checkpoint, stored);
+  require_steps(checkpoint, stored, run.config(), state.step);
   restore_parameters(checkpoint, run.model());
   std::vector<OptimizerState> states = state_to_restore(run);
   restore_optimizer(checkpoint, states);

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <filesystem>
 
@@ -25,15 +26,25 @@ bool is_free(const std::string& path) {
   return true;
 }
 
-// The files of a run (failure.txt: of one of a sweep that failed; birth: a folder of birth_checkpoints.h); config.toml,
-// which every run has, is moved and removed last: it says that all are there.
-constexpr const char* kFiles[] = {"evaluation.json", "evaluation-before.json", "interventions.json", "failure.txt",
-                                  "birth",           "metrics.jsonl",          "checkpoint.h5",      "config.toml"};
+// The files of a run in a folder (failure.txt: of one of a sweep that failed; birth: a folder of birth_checkpoints.h;
+// view.html: of `sinklab view`). config.toml, which every run has, is moved and removed last: it says that all are
+// there.
+std::vector<std::string> files_of_run(const std::string& folder) {
+  std::vector<std::string> files;
+  for (const auto& entry : fs::directory_iterator(folder))
+    for (const char* begin : {"events.out.tfevents.", "metrics.damaged-"})
+      if (const std::string name = entry.path().filename().string(); name.starts_with(begin)) files.push_back(name);
+  std::ranges::sort(files);
+  for (const char* name : {"view.html", "evaluation.json", "evaluation-before.json", "interventions.json",
+                           "failure.txt", "birth", "metrics.jsonl", "checkpoint.h5", "config.toml"})
+    if (fs::exists(folder + "/" + name)) files.emplace_back(name);
+  return files;
+}
 
 void move_run(const std::string& from, const std::string& to) {
-  for (const char* name : kFiles) {
-    std::string file = from + "/" + name, place = to + "/" + name;
-    if (fs::exists(file) && ::rename(file.c_str(), place.c_str()) != 0) fail_io("move", file, errno);
+  for (const std::string& name : files_of_run(from)) {
+    const std::string file = from + "/" + name, place = to + "/" + name;
+    if (::rename(file.c_str(), place.c_str()) != 0) fail_io("move", file, errno);
   }
   sync_folder(to + "/config.toml");  // in this order: a power loss leaves a file in both folders, not in neither
   sync_folder(from + "/config.toml");
@@ -83,7 +94,7 @@ void RunFolder::set_aside_older_run() {
 
 void RunFolder::drop_older_run() const {
   if (!holds_older_run(*this)) return;
-  for (const char* name : kFiles) {
+  for (const std::string& name : files_of_run(replaced())) {
     std::error_code error;
     fs::remove_all(replaced() + "/" + name, error);
     if (error) fail_io("remove", replaced() + "/" + name, error.value());
@@ -112,6 +123,11 @@ RunFolder open_run_folder(const RunConfig& config) {
   if (config.resume == "auto") {
     if (fs::exists(folder.checkpoint())) {
       folder.resume_from = folder.checkpoint();
+    } else if (fs::exists(folder.evaluation())) {
+      throw Error(folder.path +
+                      " holds evaluation.json of a run that has ended, but no checkpoint.h5 to resume from; "
+                      "put that back, choose another --run, or begin again with --force instead of --resume",
+                  Exit::usage);
     } else if (!is_free(folder.path) && !is_run(folder)) {
       throw Error(folder.path + " holds files but no run to resume; choose another --run", Exit::usage);
     }

@@ -40,7 +40,8 @@ struct RunFolder {
 
 // Creates or opens config.run and locks it for this process as long as the RunFolder exists:
 //   resume "never"  the folder must be new or empty; with --force it may hold an older run
-//   resume "auto"   resumes from the folder's checkpoint if there is one, else begins again in it
+//   resume "auto"   resumes from the folder's checkpoint if there is one, else begins again in it; a run that has ended
+//                   must have its checkpoint
 //   resume PATH     resumes from that checkpoint; writes into config.run, which must be new, empty or hold it
 // Removes nothing of a run. Throws Error: Exit::usage if a run would be overwritten or another process writes there,
 // Exit::bad_input if the checkpoint does not exist, Exit::io if the folder cannot be created or written.

@@ -161,6 +161,9 @@ class Life:
         if path.endswith("metrics.jsonl") and backup is None or in_study:
             self.machine.remove(path.replace("/.replaced", "").rpartition("/")[0])
         else:
+            measured = path.replace("checkpoint.h5", "evaluation.json")
+            if can_be_made_again and measured in self.machine.tree():  # a run that has ended is not begun again
+                self.machine.write(measured, None)
             self.machine.write(path, None if can_be_made_again or backup is None else backup)
         self.tainted.discard(path)
 
@@ -183,7 +186,9 @@ class Life:
 
     def check_end(self):
         """All is done, and no disturbance has left a trace."""
-        tree, expected = whole(self.machine.tree()), whole(self.reference.tree)
+        # The log of a run that a power loss damaged is kept next to the repaired one.
+        tree = {path: data for path, data in whole(self.machine.tree()).items() if "metrics.damaged-" not in path}
+        expected = whole(self.reference.tree)
         if wrong := differing(tree, expected):
             self.problem("end of life", f"not the undisturbed life: {wrong}")
         # A power loss may bring the lock of an ended program back. No process holds it, and the next program takes it over.

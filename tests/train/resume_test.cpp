@@ -192,7 +192,18 @@ TEST_CASE("resume: another configuration or another policy is refused with one l
     CHECK(other.wait() == 4);
     CHECK(other.err().find("train_pos_learnable") != std::string::npos);
   }
-  SUBCASE("a longer run is the same run") {
+  SUBCASE("a longer run is the same run, a shorter one is not") {
     CHECK(Subprocess(folder, command(run, {"--resume", "auto", "--steps", "10"})).wait() == 0);
+    Subprocess shorter(folder, command(run, {"--resume", "auto", "--steps", "9"}));
+    CHECK(shorter.wait() == 2);
+    CHECK(shorter.err().find("has done step 10, and --steps is 9") != std::string::npos);
+  }
+  SUBCASE("a schedule that ends at the last step has no other last step") {
+    const std::string cosine = folder / "cosine";
+    REQUIRE(Subprocess(folder, command(cosine, {"--steps", "8", "--schedule", "cosine", "--warmup", "2"})).wait() == 0);
+    Subprocess longer(folder,
+                      command(cosine, {"--resume", "auto", "--steps", "10", "--schedule", "cosine", "--warmup", "2"}));
+    CHECK(longer.wait() == 2);
+    CHECK(longer.err().find("its cosine schedule ends") != std::string::npos);
   }
 }

@@ -24,7 +24,8 @@ RunConfig run_in(const std::string& folder, const std::string& resume = "never",
 // A folder as a run leaves it, and a file of the user in it.
 void leave_run(const std::string& folder) {
   fs::create_directories(folder);
-  for (const char* name : {"config.toml", "metrics.jsonl", "checkpoint.h5", "notes.txt"}) {
+  for (const char* name : {"config.toml", "metrics.jsonl", "checkpoint.h5", "notes.txt", "view.html",
+                           "events.out.tfevents.1.2.sinklab", "metrics.damaged-1.jsonl"}) {
     write_bytes(folder + "/" + name, name);
   }
 }
@@ -58,7 +59,8 @@ TEST_CASE("run folder: an older run is neither overwritten nor emptied unless as
   CHECK_FALSE(fs::exists(run + "/checkpoint.h5"));
   CHECK_FALSE(fs::exists(run + "/metrics.jsonl"));
   CHECK(read_bytes(run + "/notes.txt") == "notes.txt");  // not ours to move
-  for (const char* name : {"config.toml", "metrics.jsonl", "checkpoint.h5"})
+  for (const char* name : {"config.toml", "metrics.jsonl", "checkpoint.h5", "view.html",
+                           "events.out.tfevents.1.2.sinklab", "metrics.damaged-1.jsonl"})
     CHECK(read_bytes(run + "/.replaced/" + name) == name);
   write_bytes(run + "/checkpoint.h5", "new");
   forced.drop_older_run();
@@ -164,6 +166,9 @@ TEST_CASE("run folder: resume finds the checkpoint") {
   CHECK(exit_of([&] { open_run_folder(run_in(run, folder / "absent.h5")); }) == Exit::bad_input);
   fs::remove(run + "/checkpoint.h5");  // killed before the first checkpoint
   CHECK(open_run_folder(run_in(run, "auto")).resume_from.empty());
+  write_bytes(run + "/evaluation.json", "{}");  // it had ended
+  CHECK(exit_of([&] { open_run_folder(run_in(run, "auto")); }) == Exit::usage);
+  CHECK_NOTHROW(open_run_folder(run_in(run, "never", true)));
   leave_run(folder / "third");
   CHECK(exit_of([&] { open_run_folder(run_in(run, folder / "third/checkpoint.h5")); }) == Exit::usage);
 }
