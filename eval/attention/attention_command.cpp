@@ -64,10 +64,14 @@ ReadText read_text(const AttentionOptions& options, const Ablation& ablation) {
     labels.begin = begin_of(options, checkpoint, run, cut, labels.token_text);
   } else {
     const std::shared_ptr<DataSource> data = validation_text(checkpoint, run, options.given.data, model->sizes());
-    tokens_1T = data->validation_batch(0, 1).tokens_BT();
+    const Batch first = data->validation_batch(0, 1);
+    const std::int64_t end =
+        first.documents().defined() ? first.documents().end(0, 0, first.context()) : first.context();
+    tokens_1T = first.tokens_BT().slice(0, {1, end});
     labels.token_text = [data, of_id = token_labels(checkpoint, data.get())](std::int32_t id) { return of_id(id); };
     labels.text_begins = run.fixed_token >= 0 && run.fixed_position == 1;
-    labels.begin = "the first validation sequence of the run";
+    labels.begin = end < first.context() ? "the first document of the first validation sequence of the run"
+                                         : "the first validation sequence of the run";
   }
   print_header(*model, options.model, ablation, options.compute);
   return {std::move(checkpoint), std::move(model), tokens_1T, std::move(labels)};

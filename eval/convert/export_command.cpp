@@ -5,6 +5,7 @@
 #include "engine/io/printable.h"
 #include "eval/eval_command.h"
 #include "eval/evaluated_model.h"
+#include "eval/model_path.h"
 #include "eval/sink/trained_on.h"
 #include "model/open/hf_export.h"
 #include "model/open/open_model.h"
@@ -13,7 +14,7 @@ namespace sink {
 namespace {
 
 int run_export(const std::string& from, const std::string& folder, const Ablation& ablation) {
-  const DType type = is_open_model(from) ? export_type(ablation) : DType::F32;
+  const DType type = is_open_model(model_path(from)) ? export_type(ablation) : DType::F32;
   const auto [checkpoint, model] = load_evaluated(from, ablation, type, Device::cpu, {.in_place = false});
   const ExportedTokenizer tokenizer{.json = attribute_or(checkpoint, "tokenizer_json", ""),
                                     .begin_token = integer_or(checkpoint, "begin_token", -1)};

@@ -123,6 +123,12 @@ TEST_CASE("sinklab: a checkpoint, the folder of a run, a folder with one GGUF fi
   make_hub_snapshot(folder / "hub", "models--some-one--tiny.model", kModels + "llama");
   ::setenv("HF_HUB_CACHE", (folder / "hub").c_str(), 1);
   CHECK(summary_of(folder, "some-one/tiny.model").at("ablation") == "llama");
+  if (test::is_built("gemma3")) {  // whose gains are rounded where 1 is added to them in F32
+    make_hub_snapshot(folder / "hub", "models--some-one--gains", kModels + "gemma3");
+    CHECK(run(folder, "eval_gemma3 export some-one/gains " + folder / "by_name").code == 0);
+    CHECK(run(folder, "eval_gemma3 export " + kModels + "gemma3 " + folder / "by_path").code == 0);
+    CHECK(read_bytes(folder / "by_name/model.safetensors") == read_bytes(folder / "by_path/model.safetensors"));
+  }
   check_refused(folder, "sinklab some-one/other --tokens " + tokens_in(folder), 3, "run `hf download some-one/other`");
   write_bytes(folder / "hub/models--some-one--tiny.model/refs/main", "../../../../etc");
   check_refused(folder, "sinklab some-one/tiny.model --tokens " + tokens_in(folder), 3, "hf download");
@@ -173,4 +179,29 @@ TEST_CASE("sinklab: --out keeps a file of another kind") {
   check_refused(folder, line, 2, "--force");
   CHECK(read_bytes(out) == "mine");
   CHECK(run(folder, line + " --force").code == 0);
+}
+
+TEST_CASE("sinklab: of a run with a document mask the first document is shown, which is a text of its own") {
+  TemporaryFolder folder;
+  std::string text;
+  for (int n = 0; n < 2000; ++n) text += "Line " + std::to_string(n * n) + " of a document.\n<|endoftext|>\n";
+  write_bytes(folder / "text.txt", text);
+  REQUIRE(run(folder, "prepare --vocab 280 --text " + folder / "text.txt" + " --out " + folder / "data").code == 0);
+  REQUIRE(run(folder,
+              "train_baseline --layers 1 --heads 2 --width 16 --feed-forward 32 --context 64 --batch 2 --steps 1 "
+              "--document-mask --data " +
+                  folder / "data" + " --run " + folder / "run")
+              .code == 0);
+  const Result masked = run(folder, "sinklab " + folder / "run" + " --json");
+  REQUIRE_MESSAGE(masked.code == 0, masked.err);
+  const Json shown = Json::parse(masked.out);
+  const std::size_t tokens = shown.at("tokens").size();
+  CHECK(tokens > 1);
+  CHECK(tokens < 64);
+  std::string ids;
+  for (const Json& token : shown.at("tokens")) ids += token.dump() + " ";
+  write_bytes(folder / "ids.txt", ids);
+  const Json given =
+      Json::parse(run(folder, "sinklab " + folder / "run" + " --json --tokens " + folder / "ids.txt").out);
+  CHECK(shown.at("alpha_1") == given.at("alpha_1"));
 }
