@@ -17,6 +17,20 @@ namespace {
 constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 constexpr double kRoundingError = 3e-8;  // of a difference of two values with nine digits, relative to the larger
 
+// half is 0 if the values are equal up to the nine digits of the files; `largest` is the largest magnitude of those
+// from which they were computed.
+Estimate estimate_of(const std::vector<double>& values, double largest) {
+  const std::size_t n = values.size();
+  if (n == 0) return {0, kUnknown, kUnknown};
+  const auto x = xt::adapt(values);
+  const double count = static_cast<double>(n), mean = xt::mean(x)();
+  if (n == 1) return {1, mean, kUnknown};
+  const auto [least, most] = std::minmax_element(values.begin(), values.end());
+  if (*most - *least <= kRoundingError * largest) return {n, mean, 0};
+  const double squares = xt::sum(xt::square(x - mean))();
+  return {n, mean, student_t_975(static_cast<std::int64_t>(n) - 1) * std::sqrt(squares / (count - 1) / count)};
+}
+
 // P(|T| < t) for whole degrees of freedom: Abramowitz and Stegun 26.7.3 and 26.7.4, with theta = atan(t / sqrt(nu)).
 double within(double t, std::int64_t degrees) {
   const double theta = std::atan(t / std::sqrt(static_cast<double>(degrees))), cosine = std::cos(theta);
@@ -44,13 +58,9 @@ double student_t_975(std::int64_t degrees) {
 }
 
 Estimate estimate_of(const std::vector<double>& values) {
-  const std::size_t n = values.size();
-  if (n == 0) return {0, kUnknown, kUnknown};
-  const auto x = xt::adapt(values);
-  const double count = static_cast<double>(n), mean = xt::mean(x)();
-  if (n == 1) return {1, mean, kUnknown};
-  const double squares = xt::sum(xt::square(x - mean))();
-  return {n, mean, student_t_975(static_cast<std::int64_t>(n) - 1) * std::sqrt(squares / (count - 1) / count)};
+  double largest = 0;
+  for (const double value : values) largest = std::max(largest, std::abs(value));
+  return estimate_of(values, largest);
 }
 
 Estimate estimate_of(const BySeed& values) {
@@ -67,10 +77,7 @@ Estimate paired_difference(const BySeed& a, const BySeed& b) {
       differences.push_back(value - other->second);
       largest = std::max({largest, std::abs(value), std::abs(other->second)});
     }
-  Estimate estimate = estimate_of(differences);
-  const auto [least, most] = std::minmax_element(differences.begin(), differences.end());
-  if (estimate.has_interval() && *most - *least <= kRoundingError * largest) estimate.half = 0;
-  return estimate;
+  return estimate_of(differences, largest);
 }
 
 namespace {

@@ -12,7 +12,8 @@ namespace sink {
 double student_t_975(std::int64_t degrees);
 
 // The mean of n independent values and half the width of its 95 % interval, t s / sqrt(n), where s^2 is over n - 1.
-// NaN: the mean of no value, the interval of fewer than two.
+// If all values are equal up to the nine digits of the files, half is exactly 0. NaN: the mean of no value, the
+// interval of fewer than two.
 struct Estimate {
   std::size_t n = 0;
   double mean, half;
@@ -24,8 +25,7 @@ Estimate estimate_of(const std::vector<double>& values);
 
 using BySeed = std::map<std::uint64_t, double>;
 Estimate estimate_of(const BySeed& values);
-// Of a - b over common seeds: runs with the same seed see the same batches. If all differences are equal up to the nine
-// digits of the files, half is exactly 0.
+// Of a - b over common seeds: runs with the same seed see the same batches. The nine digits are those of a and b.
 Estimate paired_difference(const BySeed& a, const BySeed& b);
 
 // -1, 0 or 1 if the interval is below 0, contains it or is above. 0 also without an interval and for one of width 0:

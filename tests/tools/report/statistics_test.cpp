@@ -45,6 +45,10 @@ TEST_CASE("statistics: a mean has an interval from two seeds on, a paired differ
   CHECK(difference.mean == doctest::Approx(6.25));
   CHECK(difference.half == 0);
   CHECK(paired_difference({{1, 6.251}, {2, 6.25}}, {{1, 0.0}, {2, 0.0}}).half > 0);
+  // The same for one value per seed: the mean of 0.1, 0.1 and 0.1 is rounded.
+  for (const double value : {0.1, 0.25, -14.5833333}) CHECK(estimate_of(std::vector{value, value, value}).half == 0);
+  CHECK(estimate_of(std::vector{33.3333333, 33.3333334}).half == 0);
+  CHECK(estimate_of(std::vector{6.251, 6.25}).half > 0);
 }
 
 TEST_CASE("statistics: a sign is told only where the interval does not hold 0") {

@@ -63,6 +63,7 @@ TEST_CASE("verdict: an interval above, below and over the bound, and within the 
   CHECK(comparison_verdict(seeds(3), of({0.030, 0.045, 0.027}), kMinAlphaEffect) == Verdict::supported);
   // Equal to the digit: too coarse a measure for an interval.
   CHECK(comparison_verdict(seeds(3), of({6.25, 6.25, 6.25}), 2) == Verdict::undecided);
+  CHECK(comparison_verdict(seeds(3), of({0.1, 0.1, 0.1}), 0.02) == Verdict::undecided);  // their mean is rounded
   CHECK(comparison_verdict(seeds(3), of({0, 0, 0}), 2) == Verdict::too_small);
 }
 
