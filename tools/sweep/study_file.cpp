@@ -57,10 +57,19 @@ class StudyReader : public SectionsReader {
     return setting->flag;
   }
 
+  // The same for a section with the settings `given`, which a setting may join once, by any of its names.
+  std::string new_setting_of(const TomlEntry& entry, const std::vector<std::string>& other_keys,
+                             std::set<std::string>& given) {
+    std::string flag = setting_of(entry, other_keys);
+    if (!flag.empty() && !given.insert(flag).second) add_problem(entry.line, flag + " is given twice");
+    return flag;
+  }
+
   GivenSettings settings_of(const TomlSection& section) {
     GivenSettings settings;
+    std::set<std::string> given;
     for (const TomlEntry& entry : section.entries) {
-      std::string flag = setting_of(entry, {}), value = one(entry);
+      std::string flag = new_setting_of(entry, {}, given), value = one(entry);
       if (!flag.empty()) settings.emplace_back(flag, value);
     }
     return settings;
@@ -127,6 +136,7 @@ RunGrid read_grid(const TomlSection& section, StudyReader& reader) {
   static const std::vector<std::string> own{"ablation", "from", "size", "study"};
   RunGrid grid;
   grid.line = section.line;
+  std::set<std::string> given;
   std::size_t runs = 1;
   auto multiply = [&](const TomlEntry& entry) {
     if (entry.values.empty()) reader.add_problem(entry.line, entry.key + " is an empty list, which makes no run");
@@ -141,7 +151,7 @@ RunGrid read_grid(const TomlSection& section, StudyReader& reader) {
       if (grid.size != "cpu" && grid.size != "gpu") reader.add_problem(entry.line, "size must be \"cpu\" or \"gpu\"");
     } else if (entry.key == "study") {
       grid.study = entry.values;
-    } else if (std::string flag = reader.setting_of(entry, own); !flag.empty()) {
+    } else if (std::string flag = reader.new_setting_of(entry, own, given); !flag.empty()) {
       grid.settings.emplace_back(flag, entry.values);
       multiply(entry);
     }

@@ -159,6 +159,13 @@ TEST_CASE("study file: all problems are reported together, with their lines") {
         "s.toml: line 1: a study needs name = \"...\"; s.toml: line 1: a study needs question = \"...\"; s.toml: line "
         "1: a "
         "study needs runs: [[runs]] with ablation = \"...\"");
+  // A setting has one value in a section, whatever names it is given by.
+  CHECK(error_of([] {
+          study_from_toml(kHead +
+                              "[settings]\nwidth = 64\n[cpu]\nd-model = 32\nwidth = 16\n[[runs]]\n"
+                              "ablation = \"baseline\"\nd_model = 8\nkv_heads = [1, 2]\nkv-heads = 1\n",
+                          "s.toml");
+        }) == "exit 2 s.toml: line 9: width is given twice; s.toml: line 14: kv-heads is given twice");
   CHECK(error_of([] { study_from_toml(kHead + "[[runs]]\nablation = [\"a\", \"b\"]\nstudy = [\"x\"]\n", "s.toml"); }) ==
         "exit 2 s.toml: line 5: study names 1 rows of the paper for 2 runs");
   CHECK(error_of([] { study_from_toml(kStudy, "s.toml", "name = \"r\"\n", "r.toml"); }) ==
