@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <list>
 #include <optional>
+#include <set>
 
 #include "engine/check.h"
 #include "engine/comm/launcher.h"
@@ -111,6 +112,10 @@ bool parse(int argc, char** argv, Request& request) {
   if (modes > 1) throw Error("--list, --index, --collect and --dry-run exclude each other; give one", Exit::usage);
   if (modes == 1 && request.study.empty()) throw Error("give a study, a TOML file; see --help", Exit::usage);
   if (request.index && request.workers) throw Error("--index runs one job; leave out --workers", Exit::usage);
+  std::set<std::uint64_t> seeds;
+  for (const std::uint64_t seed : request.seeds)
+    if (!seeds.insert(seed).second)
+      throw Error("--seeds: seed " + std::to_string(seed) + " is given twice; give each seed once", Exit::usage);
   for (const std::string& change : request.sets) {
     std::string flag = change.substr(0, change.find('='));
     const Setting<RunConfig>* setting = setting_named(run_config_table(), flag);

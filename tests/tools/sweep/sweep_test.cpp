@@ -303,11 +303,13 @@ TEST_CASE("sweep: --dry-run trains nothing and prints the plan; studies are list
 
 TEST_CASE("sweep: requests that cannot be run are refused before anything is written") {
   Place place;
-  for (const char* wrong : {"--only bias_q", "--set learning=1", "--set learning-rate", "--set heads=3", "--workers 0",
-                            "--set steps=0", "--set seed=1", "--size tpu"}) {
+  for (const char* wrong :
+       {"--only bias_q", "--set learning=1", "--set learning-rate", "--set heads=3", "--workers 0", "--set steps=0",
+        "--set seed=1", "--size tpu", "--seeds 1,1", "--seeds 1,2,01", "--seeds 1 --seeds 1"}) {
     CAPTURE(wrong);
     Subprocess run(place, words_of(place.command(wrong)));
     CHECK(run.wait() == 2);
+    CHECK(contains(run.err(), "seed 1 is given twice") == contains(wrong, "--seeds"));
     CHECK_FALSE(std::filesystem::exists(place / "out"));
   }
 }
