@@ -13,6 +13,7 @@
 #include "engine/io/command_line.h"
 #include "engine/io/file.h"
 #include "engine/io/folder_lock.h"
+#include "engine/io/output_kind.h"
 #include "engine/io/printable.h"
 #include "engine/io/program.h"
 #include "engine/io/setting.h"
@@ -23,6 +24,7 @@
 #include "tools/sweep/machine_plan.h"
 #include "tools/sweep/study_jobs.h"
 #include "tools/sweep/study_output.h"
+#include "tools/sweep/study_results.h"
 #include "train/distributed/join_ranks.h"
 #include "train/run_config_table.h"
 
@@ -100,14 +102,23 @@ void add_options(CLI::App& app, Request& request) {
       "not complete, or --collect with missing jobs, 8 disk, 128 + n signal n.");
 }
 
+// --verdicts reads no other option: one that is given would change nothing.
+void require_options_of_verdicts(const CLI::App& app) {
+  static const std::set<std::string> read{"--verdicts", "--results", "--out", "--force"};
+  for (const CLI::Option* option : app.get_options())
+    if (const std::string name = option->get_name(); option->count() > 0 && !read.contains(name))
+      throw Error(
+          "--verdicts judges the runs of all studies: expected only --results, --out and --force; leave out " + name,
+          Exit::usage);
+}
+
 // Returns false if help was printed.
 bool parse(int argc, char** argv, Request& request) {
   CLI::App app("Trains the runs of a study and compares the results with the paper's.", "sweep");
   add_options(app, request);
   if (!parse_command_line(app, argc, argv)) return false;
   const int modes = request.list + request.index.has_value() + request.collect + request.dry_run;
-  if (!request.verdicts.empty() && (modes > 0 || !request.study.empty()))
-    throw Error("--verdicts judges all studies; leave out STUDY and other modes", Exit::usage);
+  if (!request.verdicts.empty()) require_options_of_verdicts(app);
   if (!request.results.empty() && request.verdicts.empty()) throw Error("--results is for --verdicts", Exit::usage);
   if (modes > 1) throw Error("--list, --index, --collect and --dry-run exclude each other; give one", Exit::usage);
   if (modes == 1 && request.study.empty()) throw Error("give a study, a TOML file; see --help", Exit::usage);
@@ -259,15 +270,23 @@ int print_verdicts(const Request& request) {
   const Preregistration registered = read_preregistration(request.verdicts);
   const std::filesystem::path folder = std::filesystem::path(request.verdicts).parent_path() / "results";
   const RunsOfStudies runs = read_runs_of(registered, request.results.empty() ? folder.string() : request.results);
-  std::fputs(verdicts_text(registered, runs).c_str(), stdout);
-  if (request.out.empty()) return 0;
+  if (request.out.empty()) {
+    std::fputs(verdicts_text(registered, runs).c_str(), stdout);
+    return 0;
+  }
   make_folders(request.out);
-  const std::string markdown = verdicts_markdown(registered, runs), csv = verdicts_csv(registered, runs);
-  std::vector<NamedBytes> files{{request.out + "/verdicts.md", markdown}, {request.out + "/verdicts.csv", csv}};
-  std::list<std::string> figures;  // what `files` refers to
+  std::vector<NamedBytes> files;
+  std::list<std::string> texts;  // what `files` refers to
+  const auto add = [&](const std::string& name, std::string text, const OutputKind& kind) {
+    require_output(request.out + "/" + name, kind, request.force);
+    files.push_back({request.out + "/" + name, texts.emplace_back(std::move(text))});
+  };
+  add("verdicts.md", verdicts_markdown(registered, runs), kind_by_text("a table of `sweep`", kMarkdownMark));
+  add("verdicts.csv", verdicts_csv(registered, runs), kind_by_text("a table of `sweep`", "family,study,run,"));
   for (const auto& [study, _] : runs)
     if (std::string svg = budget_svg(registered, runs, study); !svg.empty())
-      files.push_back({request.out + "/" + study + "-budget.svg", figures.emplace_back(std::move(svg))});
+      add(study + "-budget.svg", std::move(svg), kind_by_text("a picture of `sweep`", "<svg xmlns"));
+  std::fputs(verdicts_text(registered, runs).c_str(), stdout);
   write_files_atomically(files);
   return 0;
 }

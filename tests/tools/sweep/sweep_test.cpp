@@ -314,6 +314,36 @@ TEST_CASE("sweep: requests that cannot be run are refused before anything is wri
   }
 }
 
+TEST_CASE("sweep: --verdicts replaces only files that it made, and refuses options that it does not read") {
+  TemporaryFolder place;
+  const std::string own = place / "out/",
+                    registered = "sweep --verdicts " SINK_SOURCE_DIR "/train/studies/preregistration.toml --out " + own;
+  REQUIRE(Subprocess(place, words_of(registered)).wait() == 0);
+  for (const char* name : {"verdicts.md", "verdicts.csv", "larger-budget.svg"}) {
+    CAPTURE(name);
+    const std::string made = read_bytes(own + name);
+    CHECK(made.size() > 1000);
+    CHECK(Subprocess(place, words_of(registered)).wait() == 0);
+    write_bytes(own + name, "my notes");
+    Subprocess refused(place, words_of(registered));
+    CHECK(refused.wait() == 2);
+    CHECK_MESSAGE(contains(refused.err(), std::string(name) + " already exists and is not a "), refused.err());
+    CHECK(refused.out().empty());
+    CHECK(read_bytes(own + name) == "my notes");
+    CHECK(Subprocess(place, words_of(registered + " --force")).wait() == 0);
+    CHECK(read_bytes(own + name) == made);
+  }
+  for (const char* unread : {"--seeds 99", "--only nothing", "--set steps=3", "--earlier none.csv", "--data data",
+                             "--chat data", "--size gpu", "--retry", "--threads 3", "--workers 2", "--ranks 1",
+                             "--list", "--collect", "--dry-run", "--index 0"}) {
+    CAPTURE(unread);
+    Subprocess refused(place, words_of(registered + " " + unread));
+    CHECK(refused.wait() == 2);
+    const std::string flag = words_of(unread).front();
+    CHECK_MESSAGE(contains(refused.err(), "; leave out " + flag + "\n"), refused.err());
+  }
+}
+
 TEST_CASE("sweep: runs that start from others wait for them, and report the start's measures on the same data") {
   Place place(kStudy + "[[runs]]\nfrom = [\"op_sigmoid_none\", \"baseline\"]\nsteps = 10\nlearning-rate = 0.001\n");
   Subprocess first(place, words_of(place.command("--seeds 0,1")));
