@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 #include <set>
 #include <sstream>
 
@@ -140,6 +141,19 @@ void add_settings(const std::vector<Run>& runs, json& out) {
   }
 }
 
+// The runs of a line: one per seed, a finished one if there is one, as Group::finished().
+std::vector<const Run*> one_per_seed(const Group& group) {
+  std::map<std::uint64_t, const Run*> of_seed;
+  for (const Run* run : group.runs) {
+    const Run*& kept = of_seed.try_emplace(run->seed, run).first->second;
+    if (run->finished && !kept->finished) kept = run;
+  }
+  std::vector<const Run*> out;
+  std::ranges::copy_if(group.runs, std::back_inserter(out),
+                       [&](const Run* run) { return of_seed.at(run->seed) == run; });
+  return out;
+}
+
 // What a run's colour belongs to.
 std::string colour_name(const Run& run) {
   return !run.trained_here() ? run.model : run.ablation.empty() ? run.attention : run.ablation;
@@ -274,7 +288,7 @@ json page_data(const std::vector<Run>& runs, const std::vector<TaskRuns>& tasks,
     }
     for (const Group& group : task.groups) {
       json members = json::array();
-      for (const Run* run : group.runs) members.push_back(index(run));
+      for (const Run* run : one_per_seed(group)) members.push_back(index(run));
       groups.push_back({{"label", group.label}, {"runs", members}});
     }
     for (std::int64_t k = 1; k <= 10 && std::isfinite(task.uniform(k)); ++k) even.push_back(task.uniform(k));

@@ -109,6 +109,25 @@ TEST_CASE("report study: seeds are one line, their mean, least and greatest at e
   CHECK(read_bytes(place / "csv/text-val_loss.csv") == "my notes");
 }
 
+TEST_CASE("report study: of runs with one seed the figures count one, a finished one if there is one") {
+  const TemporaryFolder place;
+  const std::string policies = "policies = \"position=Learned norm=RMSNorm attention=Softmax\"\n",
+                    a = make_study_run(place, "a", {}), again = make_study_run(place, "again", {}),
+                    b = make_study_run(place, "b", {.seed = 1}),
+                    open = make_study_run(place, "open", {.settings = policies, .seed = 1});
+  fs::remove(place / "open/evaluation.json");
+  const auto log = [&](const std::string& name, const char* loss) {
+    write_bytes(place / name + "/metrics.jsonl", "{\"step\": 2, \"val_loss\": " + std::string(loss) + "}\n");
+  };
+  log("a", "2"), log("again", "2"), log("b", "5"), log("open", "8");
+  const std::string arguments = "--csv " + place / "csv/" + " " + open + a + again + b;
+  const json data = embedded_data(page_of(place, arguments));
+  CHECK(data["runs"].size() == 4);
+  CHECK(data["groups"][0]["arms"][0]["runs"] == json({1, 3}));
+  CHECK(lines_of(read_bytes(place / "csv/text-val_loss.csv")) ==
+        std::vector<std::string>{"line,step,value,least,greatest,runs", "\"softmax, 2 seeds\",2,3.5,2,5,2"});
+}
+
 TEST_CASE("report study: fewer runs or steps than the recipe test nothing, which the first screen says, too") {
   const TemporaryFolder place;
   std::string recipe = read_bytes(std::string(SINK_SOURCE_DIR) + "/tools/quickstart_bigram.toml");
