@@ -113,8 +113,10 @@ json run_json(const Run& run, const LineStyle& style, const PageLimits& limits, 
            {"mark", run.status()},
            {"curves", curves_json(run.curves, limits.points, steps)},
            {"same", run.rows_sum_to_one()}};
-  if (const auto floor = loss_floor(run))
-    out["floor"] = {{"train_loss", floor->train}, {"val_loss", floor->validation}};
+  if (const auto floor = loss_floor(run)) {
+    out["floor"] = {{"val_loss", floor->validation}};
+    if (floor->train) out["floor"]["train_loss"] = *floor->train;
+  }
   if (run.evaluation) add_evaluation(run, *run.evaluation, limits, out);
   return out;
 }
@@ -185,12 +187,20 @@ std::optional<LossFloor> loss_floor(const Run& run) {
   if (context < 2 || context > kMaxFloorContext || config.eval_sequences < 1 ||
       config.eval_sequences > kMaxFloorTokens / context)
     return std::nullopt;
+  const std::int64_t prefix = whole_setting(run, "prefix");
+  if (prefix > 1 && prefix >= context) return std::nullopt;  // there is no such run
+  // The first target never counts. A longer prefix leaves out more of them, or shows targets that validation counts.
+  const bool leaves_out_more = prefix > 2;
+  const auto counts = run.settings.find("prefix-validation");
+  if (leaves_out_more && counts != run.settings.end() && counts->second == "study") return std::nullopt;
   // Shared by runs with the same seed.
-  static std::map<std::array<std::int64_t, 3>, LossFloor> known;
-  const auto [found, added] = known.try_emplace({static_cast<std::int64_t>(run.seed), context, config.eval_sequences});
+  static std::map<std::array<std::int64_t, 4>, LossFloor> known;
+  const auto [found, added] =
+      known.try_emplace({static_cast<std::int64_t>(run.seed), context, config.eval_sequences, prefix});
   if (added) {
-    const BigramBackcopy task(config, context);
-    found->second = {task.entropy_floor(), task.best_loss(task.validation_batch(0, task.validation_sequences()))};
+    const BigramBackcopy task(config, context, prefix);
+    found->second.validation = task.best_loss(task.validation_batch(0, task.validation_sequences()));
+    if (!leaves_out_more) found->second.train = task.entropy_floor();
   }
   return found->second;
 }

@@ -26,10 +26,10 @@ std::vector<LineStyle> line_styles(const std::vector<Run>& runs, const std::vect
 // The lowest possible loss of a task whose distribution is known, in nats per target: expected on training batches, and
 // on the sequences that `val_loss` of the curves (and of an evaluation with as many sequences) was measured on.
 struct LossFloor {
-  double train = 0;
+  std::optional<double> train;  // nothing with a prefix that leaves out targets
   double validation = 0;
 };
-// Nothing for text and for settings that make no such task.
+// Nothing for text, for settings that make no such task, and where validation counts targets that the prefix shows.
 std::optional<LossFloor> loss_floor(const Run& run);
 
 double six_digits(double value);  // the precision of curves and tables by position on the page

@@ -198,6 +198,25 @@ TEST_CASE("report page: the floor of the loss is the task's own") {
   std::snprintf(above, sizeof above, "<td>%.3f</td>", 4.123456789 - best);
   CHECK(has(above));
 
+  // A prefix leaves out the first targets; what training costs at best is then not known. "study" counts targets that
+  // the prefix shows, so that the lowest loss is not known either.
+  const auto floor_of = [&](const std::string& more) {
+    write_bytes(place / "copy/config.toml", settings + more);
+    const json run = data_of(place, copy)["runs"][0];
+    return run.contains("floor") ? run["floor"] : json();
+  };
+  const BigramBackcopy with_prefix(config, 16, 12);
+  const double best_with_prefix = with_prefix.best_loss(with_prefix.validation_batch(0, 24));
+  CHECK(std::abs(best_with_prefix - best) > 0.01);
+  const json floor = floor_of("prefix = 12\n");
+  CHECK(floor["val_loss"].get<double>() == doctest::Approx(best_with_prefix).epsilon(1e-4));
+  CHECK_FALSE(floor.contains("train_loss"));
+  CHECK(floor_of("prefix = 2\n") == runs[0]["floor"]);
+  CHECK(floor_of("prefix = 2\nprefix-validation = \"study\"\n") == runs[0]["floor"]);
+  CHECK(floor_of("prefix = 12\nprefix-validation = \"study\"\n").is_null());
+  CHECK(floor_of("prefix = 16\n").is_null());  // no such task
+  write_bytes(place / "copy/config.toml", settings);
+
   evaluated["sequences"] = 25;  // measured on others: the loss cannot be compared with the floor
   write_bytes(place / "copy/evaluation.json", evaluated.dump());
   data_of(place, copy + text);

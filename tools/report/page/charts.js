@@ -56,10 +56,12 @@ function commonTop(runs, name, valuesOf) {
   return raw > 1.5 * proxy ? undefined : Math.max(proxy, raw);
 }
 
-// The zero of the loss scale: the loss of the best predictor if known, else the lowest of the group.
+// The zero of the loss scale: the loss of the best predictor or, if it is known of no run of the group, the lowest of the
+// group. Undefined where it is known of other runs only.
+const ownFloor = (index, name) => (report.runs[index].floor || {})[name];
+const someFloor = (group, name) => group.runs.some((r) => ownFloor(r, name) !== undefined);
 function lossFloor(group, index, name) {
-  const own = report.runs[index].floor;
-  if (own) return own[name];
+  if (someFloor(group, name)) return ownFloor(index, name);
   const losses = group.runs.flatMap((r) => (report.runs[r].curves.val_loss ? finite(report.runs[r].curves.val_loss.y) : []));
   return losses.length ? Math.min(...losses) : 0;
 }
@@ -86,7 +88,8 @@ function curveChart(figure) {
   const isAbove = () => loss && choice("loss-" + g, "nats") === "above";
   const bands = () => figureBands(figure, (run, r) => {
     const curve = run.curves[name], floor = curve && isAbove() ? lossFloor(group, r, name) : null;  // each seed has its own
-    if (!curve || floor === null) return curve || null;
+    if (!curve || floor === undefined) return null;
+    if (floor === null) return curve;
     const lifted = (ys) => ys && ys.map((v) => (v !== null && v > floor ? v - floor : null));
     return { x: curve.x, y: lifted(curve.y), least: lifted(curve.least), greatest: lifted(curve.greatest) };
   });
@@ -99,10 +102,10 @@ function curveChart(figure) {
     const across = (y) => [Math.min(...xs), Math.max(...xs)].map((x) => ({ x, y }));
     if (name === "alpha_1" && group.even.length > 0 && xs.length) sets.push(evenSet(across(group.even[0])));
     if (loss && !above && xs.length)
-      for (const floor of new Set(runs.map((r) => report.runs[r].floor && report.runs[r].floor[name]).filter(Number.isFinite)))
+      for (const floor of new Set(runs.map((r) => ownFloor(r, name)).filter(Number.isFinite)))
         sets.push(reference("best possible", across(floor), [6, 3]));
     const held = bandRange(sets), y = above
-      ? axis(report.runs[runs[0]].floor ? "nats above the best possible" : "nats above the lowest", "logarithmic")
+      ? axis(someFloor(group, name) ? "nats above the best possible" : "nats above the lowest", "logarithmic")
       : axis(unit, name === "grad_norm" ? "logarithmic" : "linear",
              bounded ? { suggestedMin: 0, suggestedMax: Math.max(top ?? 0, held.suggestedMax ?? 0) || (name.startsWith("sink") ? 1 : undefined) } : held);
     return { type: "line", data: { datasets: sets },

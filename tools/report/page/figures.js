@@ -58,6 +58,7 @@ class TaskFigures {
     this.runs = this.group.runs.map((r) => report.runs[r]);
     this.proxy = this.runs.some((run) => !run.same);
     this.floor = this.runs.some((run) => run.floor);
+    this.trainingFloor = this.runs.some((run) => run.floor && "train_loss" in run.floor);
     this.uniform = this.group.even[0];  // alpha_1 of uniform attention, where it is known
     this.shown = new Set(this.group.story);
   }
@@ -120,7 +121,7 @@ class TaskFigures {
     const uniform = isKnown(this.uniform) ? ` Dotted: uniform attention (${significant(this.uniform)}).` : "", inTable = this.runs.flatMap((run) => Object.values(run.curves));
     const long = inTable.find((curve) => curve.least), bucket = long ? `; longer runs in ${long.y.length} buckets of steps: the line is a bucket\u2019s mean, the band of a single run its least to its greatest` : "";
     const figures = this.curve("val_loss", "Validation loss", "Mean cross-entropy on held-out sequences, in nats." + (this.floor ? " Dashed grey, in nats: the lowest possible on these sequences." : "")) +
-      this.curve("train_loss", "Training loss", `Per step${bucket}.` + (this.floor ? " Dashed grey, in nats: the entropy of the task, the lowest possible on average." : "")) +
+      this.curve("train_loss", "Training loss", `Per step${bucket}.` + (this.trainingFloor ? ` Dashed grey, in nats: the entropy of the task, the lowest possible on average${this.runs.every((run) => !run.floor || "train_loss" in run.floor) ? "" : "; not known with a prefix"}.` : "")) +
       (this.proxy ? this.sinkCurve("1", true) : "") + this.alphaCurves("1", "the first token", uniform) +
       this.curve("grad_norm", "Gradient norm", `Of all parameters, before clipping, per step${bucket}.`) +
       (!this.runs.some((run) => run.curves.alpha_star) ? "" :
