@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <optional>
+#include <set>
 #include <thread>
 
 #include "engine/check.h"
@@ -64,6 +65,18 @@ std::string default_page(const std::vector<std::string>& paths) {
   const std::filesystem::path shorter = common.lexically_relative(std::filesystem::current_path());
   const bool below = !shorter.empty() && *shorter.begin() != "..";
   return ((below ? shorter : common) / "report.html").lexically_normal().string();
+}
+
+// Without paths that are given twice, also by another spelling.
+std::vector<std::string> distinct(const std::vector<std::string>& paths) {
+  std::set<std::filesystem::path> seen;
+  std::vector<std::string> out;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    const std::filesystem::path real = std::filesystem::canonical(path, error);
+    if (error || seen.insert(real).second) out.push_back(path);
+  }
+  return out;
 }
 
 bool is_csv_folder(const std::string& path) { return path.ends_with('/') || std::filesystem::is_directory(path); }
@@ -219,6 +232,7 @@ int main(int argc, char** argv) {
                  "report");
     sink::report::add_options(app, arguments);
     if (!sink::parse_command_line(app, argc, argv)) return 0;
+    arguments.sources = sink::report::distinct(arguments.sources);
     return sink::report::make_report(arguments);
   });
 }

@@ -91,6 +91,15 @@ TEST_CASE("report: a run in progress shows what it has, up to its last whole lin
   CHECK(loss["y"] == json({6.5, nullptr, 5.25}));  // a resumed run replaced step 3
 }
 
+TEST_CASE("report: a run that is given twice, also by another path, is one run") {
+  const TemporaryFolder place;
+  const std::string run = make_run(place, "a", evaluation("a", "text", "pos_learnable", "Softmax", 0, 0.6, 1));
+  fs::create_directory_symlink(place / "a", place / "link");
+  const std::string twice = run + place / "./a/" + " " + place / "link" + " " + run;
+  REQUIRE(report(place, "--out " + place / "r.html" + " " + twice).wait() == 0);
+  CHECK(embedded_data(read_bytes(place / "r.html"))["runs"].size() == 1);
+}
+
 TEST_CASE("report: long runs are thinned, and the page stays small") {
   const TemporaryFolder place;
   const std::string run = make_run(place, "long", json());
