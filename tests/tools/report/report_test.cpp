@@ -167,6 +167,15 @@ TEST_CASE("report: what cannot be read is named in one line, with exit code 3, a
   expect(run + "--colour", 2, {"--colour"});
   write_bytes(place / "r/metrics.jsonl", metrics());
   write_bytes(place / "file", "");
+  for (const std::string& same : {out, place / "./r.html", place / "r/../r.html"})
+    expect(run + "--csv " + same, 2, {"--out and --csv both write " + same});
+  const Subprocess relative = shell(place, "cd " + place.path + " && report r --out r.html --csv ./new/../r.html");
+  CHECK(relative.wait() == 2);
+  const Subprocess table = report(place, "--out " + place / "csv/results.csv" + " --csv " + place / "csv/" + " " + run);
+  CHECK(table.wait() == 2);
+  CHECK(contains(table.err(), "--out and --csv both write " + place / "csv/results.csv"));
+  CHECK_FALSE(fs::exists(place / "csv/results.csv"));
+  CHECK(report(place, "--out /dev/null --csv /dev/null " + run).wait() == 0);
   const Subprocess blocked = report(place, "--out " + place / "file/r.html " + run);
   CHECK(blocked.wait() == 8);
   CHECK(contains(blocked.err(), "cannot make the folder"));
