@@ -24,6 +24,13 @@ std::string beginning_of(const std::string& path) {
   return text;
 }
 
+// Without links; empty where that cannot be found out.
+fs::path real_path(const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::weakly_canonical(fs::absolute(path, error), error);
+  return error ? fs::path() : real;
+}
+
 }  // namespace
 
 OutputKind kind_by_text(const char* noun, const std::string& begin, std::vector<std::string> words) {
@@ -56,6 +63,17 @@ void require_output(const std::string& path, const OutputKind& kind, bool force)
   }
   if (::access(path.c_str(), W_OK) != 0)
     throw Error(path + " is write-protected; choose another name, or --force replaces it", Exit::usage);
+}
+
+void require_two_files(const FlagPath& one, const FlagPath& other) {
+  if (one.path.empty() || other.path.empty()) return;
+  const fs::path real = real_path(one.path);
+  std::error_code error;
+  if (real.empty() || real != real_path(other.path)) return;
+  if (fs::exists(real, error) && !fs::is_regular_file(real, error)) return;
+  throw Error(one.flag + " and " + other.flag + " both write " + other.path +
+                  "; expected two files, give another name to one of them",
+              Exit::usage);
 }
 
 }  // namespace sink

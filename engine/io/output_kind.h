@@ -21,4 +21,11 @@ OutputKind kind_by_text(const char* noun, const std::string& begin, std::vector<
 // accepted.
 void require_output(const std::string& path, const OutputKind& kind, bool force);
 
+// Throws Error (Exit::usage) where two flags name one file, of which only the later result would be left. Devices may
+// be named twice, and an empty path is no file.
+struct FlagPath {
+  std::string flag, path;
+};
+void require_two_files(const FlagPath& one, const FlagPath& other);
+
 }  // namespace sink

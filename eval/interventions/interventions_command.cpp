@@ -119,6 +119,7 @@ int run_interventions(InterventionsOptions options, const Ablation& ablation) {
         "--picture draws results for each head or token: give --each-head, or per-head or per-token in "
         "--settings",
         Exit::usage);
+  require_two_files({"--out", options.output.out}, {"--picture", options.picture});
   require_output(options.picture, kPicture, options.output.force);
   return run_intervention_request(options, ablation, [&](const CheckpointInterventions& found) {
     write_file_atomically(options.picture, place_maps_svg(found.measured, found.tokens));
@@ -185,6 +186,7 @@ struct QuantiseOptions : InterventionOptions {
 
 int run_quantise(QuantiseOptions options, const Ablation& ablation) {
   options.request.each_token = !options.each_token.empty();
+  require_two_files({"--out", options.output.out}, {"--each-token", options.each_token});
   if (options.request.each_token) require_output(options.each_token, kTokenChanges, options.output.force);
   return run_intervention_request(options, ablation, [&](const CheckpointInterventions& found) {
     if (options.request.each_token)

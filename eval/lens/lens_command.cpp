@@ -26,6 +26,7 @@ struct LensOptions {
 
 int run_lens(const LensOptions& options, const Ablation& ablation) {
   if (!options.given.any()) throw Error("lens needs --text, --text-file or --tokens; see --help", Exit::usage);
+  require_two_files({"--out", options.output.out}, {"--picture", options.picture});
   options.output.require_free(kLensFile);
   if (!options.picture.empty()) require_output(options.picture, kLensPicture, options.output.force);
   auto [checkpoint, model] = load_evaluated(options.model, ablation, options.compute);

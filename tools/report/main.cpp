@@ -87,25 +87,12 @@ void prepare_output(const std::string& path, const OutputKind& kind, bool force)
   require_output(path, kind, force);
 }
 
-// Two files that are one would leave only the later; two writes to a device do no harm.
-void require_two_files(const std::string& page, const std::filesystem::path& table) {
-  std::error_code error;
-  const auto real = [&](const std::filesystem::path& path) {
-    return std::filesystem::weakly_canonical(std::filesystem::absolute(path), error);
-  };
-  const std::filesystem::path one = real(page);
-  if (error || one != real(table) || error) return;
-  if (!std::filesystem::exists(one, error) || std::filesystem::is_regular_file(one, error))
-    throw Error(
-        "--out and --csv both write " + table.string() + "; expected two files, give another name to one of them",
-        Exit::usage);
-}
-
 // Checked before any work, which may take long.
 void require_outputs(const Arguments& arguments) {
   const std::filesystem::path csv(arguments.csv);
   if (!arguments.csv.empty())
-    require_two_files(arguments.out, is_csv_folder(arguments.csv) ? csv / "results.csv" : csv);
+    require_two_files({"--out", arguments.out},
+                      {"--csv", (is_csv_folder(arguments.csv) ? csv / "results.csv" : csv).string()});
   prepare_output(arguments.out, {"a page of `report`", is_report}, arguments.force);
   if (!arguments.csv.empty() && !is_csv_folder(arguments.csv))
     prepare_output(arguments.csv, kind_by_text("a table of `report`", "run,", {"sink_1"}), arguments.force);

@@ -170,3 +170,27 @@ TEST_CASE("output: a file of another kind is refused before the work, unless for
   }
   CHECK(read_bytes(folder / "run/checkpoint.h5") == trained);
 }
+
+TEST_CASE("output: two flags that name one file are refused, and a device may be named twice") {
+  TemporaryFolder folder;
+  fs::create_symlink(".", folder / "here");
+  const FlagPath out{"--out", folder / "same"};
+  std::string message;
+  CHECK(exit_of([&] { require_two_files(out, {"--picture", folder / "here/./same"}); }, &message) == Exit::usage);
+  CHECK(contains(message, "--out and --picture both write " + folder / "here/./same"));
+  CHECK_NOTHROW(require_two_files(out, {"--picture", folder / "other"}));
+  CHECK_NOTHROW(require_two_files({"--out", ""}, {"--picture", ""}));
+  CHECK_NOTHROW(require_two_files({"--out", "/dev/null"}, {"--picture", "/dev/null"}));
+
+  write_bytes(folder / "tokens.txt", "1 2 3 4 5\n");
+  const std::string model = std::string(SINK_SOURCE_DIR) + "/tests/golden/open/models/llama.gguf";
+  for (const char* line : {"sinklab lens MODEL --tokens tokens.txt --picture a --out a",
+                           "sinklab interventions MODEL --tokens tokens.txt --each-head zero --picture a --out a",
+                           "sinklab quantise MODEL --tokens tokens.txt --each-token a --out a"}) {
+    std::string words = line;
+    words.replace(words.find("MODEL"), 5, model);
+    Subprocess refused = shell(folder, words);
+    CHECK_MESSAGE(refused.wait() == 2, line);
+    CHECK_MESSAGE(contains(refused.err(), "both write a"), refused.err());
+  }
+}
