@@ -32,15 +32,18 @@ BigramBackcopy::BigramBackcopy(const DataConfig& config, std::int64_t context, s
       thresholds_(kSymbols) {
   SINK_CHECK(context_ >= 2 && accumulate_ >= 1, "bigram-backcopy", "context must be at least 2, accumulate at least 1",
              Exit::usage);
-  SINK_CHECK(config.fixed_token < 0 || (config.fixed_token == 0 && config.fixed_position == 1 && config.fixed_to == 0),
-             "bigram-backcopy",
-             "the first token of this task is always 0 and no other is fixed, --fixed-token asks for " +
-                 std::to_string(config.fixed_token) + " at position " + std::to_string(config.fixed_position),
+  SINK_CHECK(config.fixed_token <= 0 && config.fixed_position == 1 && config.fixed_to == 0, "bigram-backcopy",
+             "the first token of this task is always 0 and no other is fixed: leave out --fixed-token, "
+             "--fixed-position and --fixed-to",
              Exit::usage);
-  SINK_CHECK(
-      config.random_from == 0 && config.random_to == 0 && config.data_fraction == 1 && config.data_order == "shuffled",
-      "bigram-backcopy", "--random-from, --random-to, --data-fraction and --data-order apply to the task text only",
-      Exit::usage);
+  const DataConfig usual;
+  SINK_CHECK(config.random_from == 0 && config.random_to == 0 && config.data_fraction == 1 &&
+                 config.data_order == usual.data_order && config.loader_ranks == usual.loader_ranks &&
+                 !config.document_mask && !config.reset_positions,
+             "bigram-backcopy",
+             "--random-from, --random-to, --data-fraction, --data-order, --loader-ranks, --document-mask and "
+             "--reset-positions apply to the task text only: leave them out",
+             Exit::usage);
   Rng rng(config.seed, "bigram-backcopy transition");
   for (std::size_t a = 0; a < transition_.size(); ++a) {
     Row& row = transition_[a];

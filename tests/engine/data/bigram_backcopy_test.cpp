@@ -174,6 +174,21 @@ TEST_CASE("BigramBackcopy: it makes itself known, and takes no other first token
   CHECK(contains(refused(config), "exit 2 --random-from"));
 }
 
+TEST_CASE("BigramBackcopy: settings of text are refused, not ignored") {
+  auto refused = [](auto&& change) {
+    DataConfig config = config_for(0);
+    change(config);
+    return error_of([&] { make_data_source(config, 64); });
+  };
+  for (std::int64_t token : {-1, 0}) {
+    CHECK(contains(refused([&](DataConfig& c) { c.fixed_token = token, c.fixed_position = 3; }), "exit 2 the first"));
+    CHECK(contains(refused([&](DataConfig& c) { c.fixed_token = token, c.fixed_to = 5; }), "exit 2 the first token"));
+  }
+  CHECK(contains(refused([](DataConfig& c) { c.document_mask = true; }), "--document-mask"));
+  CHECK(contains(refused([](DataConfig& c) { c.reset_positions = true; }), "--reset-positions"));
+  CHECK(contains(refused([](DataConfig& c) { c.loader_ranks = 2; }), "exit 2 --random-from"));
+}
+
 TEST_CASE("BigramBackcopy: a batch of 48 x 64 takes less than 0.1 ms") {
   BigramBackcopy task(config_for(0), 64);
   double best = 1e9;  // of many: others may be using the machine
