@@ -103,6 +103,10 @@ void TextSource::check_settings(std::int64_t prefix) const {
              "--fixed-to needs --fixed-token, and is from --fixed-position to the context of " +
                  std::to_string(context_) + ", or 0; got " + std::to_string(config_.fixed_to),
              Exit::usage);
+  SINK_CHECK(
+      config_.fixed_token >= 0 || config_.fixed_position == 1, "data",
+      "--fixed-position needs --fixed-token, the id that is put at position " + std::to_string(config_.fixed_position),
+      Exit::usage);
   bool none = config_.random_from == 0 && config_.random_to == 0;
   SINK_CHECK(
       none || (1 <= config_.random_from && config_.random_from <= config_.random_to && config_.random_to <= context_),

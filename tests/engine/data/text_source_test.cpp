@@ -203,6 +203,9 @@ TEST_CASE("TextSource: a fixed token stands at its position of every block, and 
   config.fixed_position = 1;
   config.fixed_token = 258;
   CHECK(contains(refused(), "exit 2 --fixed-token is 258"));
+  config.fixed_token = -1;
+  config.fixed_position = 3;
+  CHECK(contains(refused(), "exit 2 --fixed-position needs --fixed-token"));
 }
 
 TEST_CASE("TextSource: random tokens are uniform, stay the same in every epoch, and leave the rest alone") {
