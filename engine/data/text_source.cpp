@@ -114,6 +114,10 @@ void TextSource::check_settings(std::int64_t prefix) const {
       "expected random positions 1 <= --random-from <= --random-to <= the context of " + std::to_string(context_) +
           ", or 0 for both, got " + std::to_string(config_.random_from) + " and " + std::to_string(config_.random_to),
       Exit::usage);
+  SINK_CHECK(
+      config_.data_order == "released" || config_.loader_ranks == DataConfig().loader_ranks, "data",
+      "--loader-ranks needs --data-order released: no other order has readers; got the order " + config_.data_order,
+      Exit::usage);
   SINK_CHECK(config_.document_mask || !config_.reset_positions, "data", "--reset-positions needs --document-mask",
              Exit::usage);
   SINK_CHECK(!config_.document_mask || prefix == 0, "data",

@@ -93,7 +93,7 @@ TEST_CASE("TextSource: nor do they depend on it in other orders and with other t
   for (const char* order : {"shuffled", "mixture", "released"}) {
     DataConfig config = config_for(folder);
     config.data_order = order;
-    config.loader_ranks = 2;
+    if (config.data_order == "released") config.loader_ranks = 2;
     config.accumulate = 2;
     config.data_fraction = 0.7;
     config.random_from = config.random_to = 2;
@@ -206,6 +206,14 @@ TEST_CASE("TextSource: a fixed token stands at its position of every block, and 
   config.fixed_token = -1;
   config.fixed_position = 3;
   CHECK(contains(refused(), "exit 2 --fixed-position needs --fixed-token"));
+}
+
+TEST_CASE("TextSource: --loader-ranks is refused but for the order that has them") {
+  TemporaryFolder folder;
+  write_counting_text(folder, 1234, 100);
+  DataConfig config = config_for(folder);
+  config.loader_ranks = 2;
+  CHECK(contains(error_of([&] { make_data_source(config, 9); }), "exit 2 --loader-ranks needs --data-order released"));
 }
 
 TEST_CASE("TextSource: random tokens are uniform, stay the same in every epoch, and leave the rest alone") {
