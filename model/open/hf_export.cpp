@@ -180,7 +180,10 @@ void write_weights(const std::string& path, const OpenConfig& config, const std:
 // A temporary folder that commit() renames; removed without commit().
 class NewFolder {
  public:
-  explicit NewFolder(const std::string& path) : path_(fs::absolute(path).lexically_normal().string()) {
+  explicit NewFolder(const std::string& path) {
+    if (path.empty())
+      throw Error("export: the folder has no name; give one to make, such as runs/first/hugging_face", Exit::usage);
+    path_ = fs::absolute(path).lexically_normal().string();
     while (path_.size() > 1 && path_.back() == '/') path_.pop_back();
     std::error_code failed;
     if (fs::exists(fs::symlink_status(path_, failed)))

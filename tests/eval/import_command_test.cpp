@@ -62,6 +62,9 @@ TEST_CASE("import: the checkpoint computes to the bit what is computed in place"
   write_bytes(folder / "cut.gguf", read_bytes(kModels + "llama.gguf").substr(0, 5000));
   check_one_line(folder, "eval_baseline import " + folder / "cut.gguf" + " " + folder / "again.h5", 4, "cut.gguf");
   check_one_line(folder, "eval_baseline export " + out + " " + folder.path, 2, "there already");
+  Subprocess nameless(folder, {"eval_baseline", "export", out, ""});
+  CHECK(nameless.wait() == 2);
+  CHECK_MESSAGE(contains(nameless.err(), "export: the folder has no name"), nameless.err());
 }
 
 TEST_CASE("export and import: there and back a checkpoint has the same parameters, and training goes on from it") {
