@@ -29,11 +29,12 @@ void require_same_sizes(const Checkpoint& checkpoint, Sizes wanted) {
   }
 }
 
-// Whether `init` wrote the checkpoint. False for one that was trained or made by other means.
+// Whether `init` wrote the checkpoint. False for one that was trained, imported or made by other means.
 bool is_initial_checkpoint(const std::string& path) {
   try {
     Checkpoint checkpoint = load_checkpoint(path);
-    return checkpoint.attributes["step"] == "0" && checkpoint.attributes.contains("commit");
+    return checkpoint.attributes["step"] == "0" && checkpoint.attributes.contains("commit") &&
+           !checkpoint.attributes.contains("imported_from");
   } catch (const Error& error) {
     if (error.code == Exit::out_of_memory) throw;  // which says nothing about the file
     return false;

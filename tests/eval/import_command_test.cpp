@@ -74,6 +74,8 @@ TEST_CASE("export and import: there and back a checkpoint has the same parameter
   run_well(folder, "train_baseline init" + sizes + " --seed 9 --out " + folder / "initial.h5");
   run_well(folder, "eval_baseline export " + folder / "initial.h5" + " " + folder / "hf");
   run_well(folder, "eval_baseline import " + folder / "hf" + " " + folder / "imported.h5");
+  check_one_line(folder, "train_baseline init" + sizes + " --out " + folder / "imported.h5", 2,
+                 "imported.h5 already exists and is not an initial checkpoint");
   const Checkpoint given = load_checkpoint(folder / "initial.h5"), imported = load_checkpoint(folder / "imported.h5");
   CHECK(parameters_checksum(given) == parameters_checksum(imported));
   run_well(folder, "train_baseline" + sizes + " --seed 1 --learning-rate 0.01 --steps 40 --warmup 0 --batch 8 " +
