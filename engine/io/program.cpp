@@ -25,6 +25,19 @@ int report(const char* program, const std::string& message, Exit code) {
   return static_cast<int>(code);
 }
 
+// The message of a call of std::filesystem that no reader or writer has put into words.
+int report_path(const char* program, const std::filesystem::filesystem_error& error) {
+  const int why = error.code().value();
+  const bool no_path = why == ELOOP || why == ENAMETOOLONG;
+  const std::string path = error.path1().string();
+  return report(program,
+                "cannot use " + (path.empty() ? "a file or folder" : path) + ": " + std::strerror(why) +
+                    (no_path ? "; give another path" : ""),
+                is_shortage(why) ? Exit::out_of_memory
+                : no_path        ? Exit::bad_input
+                                 : Exit::io);
+}
+
 // open(2) returns the lowest free number. The mode is the opposite of what is needed, so that writing to a closed
 // stdout fails.
 void reserve_standard_descriptors() {
@@ -73,7 +86,7 @@ int run_body(const char* program, const std::function<int()>& body) {
   } catch (const Error& error) { return report(program, error.what(), error.code); } catch (const std::bad_alloc&) {
     return report(program, "out of memory; a smaller --batch or --context needs less", Exit::out_of_memory);
   } catch (const std::filesystem::filesystem_error& error) {
-    return report(program, error.what(), is_shortage(error.code().value()) ? Exit::out_of_memory : Exit::io);
+    return report_path(program, error);
   } catch (const std::exception& error) { return report(program, error.what(), Exit::failure); }
 }
 

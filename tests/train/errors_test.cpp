@@ -135,6 +135,7 @@ TEST_CASE("errors: a link that leads to itself is bad input") {
   check_error({folder, {"eval_pos_learnable", "sink", loop}}, 3, "loop: Too many levels of symbolic links");
   check_error({folder, small_run(folder / "run", {"--initial", loop})}, 3, "loop: Too many levels of symbolic links");
   check_error({folder, {"train_pos_learnable", "--data", loop, "--run", folder / "run"}}, 3, "symbolic links");
+  check_error({folder, small_run(loop)}, 3, "cannot use " + loop + ": Too many levels of symbolic links");
 }
 
 TEST_CASE("errors: what may not be read is bad input") {

@@ -41,6 +41,16 @@ TEST_CASE("program: an error is one line and its code") {
   CHECK(code_of(OutOfMemory("no memory for x")) == 6);
   CHECK(said == "train_x: error: no memory for x. A smaller batch, context or model needs less\n");
   CHECK(code_of(std::runtime_error("odd")) == 1);
+  auto failed = [](std::errc why) {
+    return std::filesystem::filesystem_error("status", "a/b", std::make_error_code(why));
+  };
+  CHECK(code_of(failed(std::errc::too_many_symbolic_link_levels)) == 3);
+  CHECK(said == "train_x: error: cannot use a/b: Too many levels of symbolic links; give another path\n");
+  CHECK(code_of(failed(std::errc::filename_too_long)) == 3);
+  CHECK(code_of(failed(std::errc::io_error)) == 8);
+  CHECK(code_of(failed(std::errc::too_many_files_open)) == 6);
+  CHECK(code_of(std::filesystem::filesystem_error("current_path", std::make_error_code(std::errc::io_error))) == 8);
+  CHECK(said == "train_x: error: cannot use a file or folder: Input/output error\n");
   CHECK(in_child([] { return run_program("train_x", [] { return 143; }); }) == 143);
 }
 
