@@ -118,13 +118,14 @@ void CorpusReader::add_files(const CorpusDomain& domain, std::size_t index) {
   }
 }
 
+bool CorpusReader::has_jsonl() const {
+  return std::any_of(files_.begin(), files_.end(), [this](const File& file) { return reads_as_jsonl(file); });
+}
+
 bool CorpusReader::next(Document& document) {
   for (; at_ < files_.size(); ++at_) {
     const File& file = files_[at_];
-    if (!reader_) {
-      bool jsonl = rules_.format == "auto" ? is_jsonl(file.path) : rules_.format == "jsonl";
-      reader_ = std::make_unique<DocumentReader>(file.path, jsonl, rules_);
-    }
+    if (!reader_) reader_ = std::make_unique<DocumentReader>(file.path, reads_as_jsonl(file), rules_);
     while (is_chat() ? reader_->next(document.text, document.turns) : reader_->next(document.text)) {
       document.domain = file.domain;
       if (is_kept(document)) return true;

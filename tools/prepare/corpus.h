@@ -56,6 +56,8 @@ class CorpusReader {
 
   // Returns false at the end. Throws Error (Exit::bad_input).
   bool next(Document& document);
+  // Whether a file is read as JSONL of texts.
+  bool has_jsonl() const;
   const std::vector<DomainCounts>& counts() const { return counts_; }
   // A line per file read so far: name, bytes and SHA-256, decompressed.
   const std::string& sources() const { return sources_; }
@@ -70,6 +72,9 @@ class CorpusReader {
     std::size_t operator()(const DocumentKey& key) const { return key.low; }
   };
   bool is_chat() const { return rules_.format == "chat"; }
+  bool reads_as_jsonl(const File& file) const {
+    return rules_.format == "auto" ? is_jsonl(file.path) : rules_.format == "jsonl";
+  }
   void add_files(const CorpusDomain& domain, std::size_t index);
   void end_file();
   bool is_kept(Document& document);

@@ -43,7 +43,7 @@ struct Options {
   std::int64_t begin_token = -1;
   std::int64_t vocabulary = 4096;
   double validation_fraction = 0.01;
-  bool force = false;
+  bool force = false, field_given = false;
 };
 
 class Progress {
@@ -176,6 +176,10 @@ void prepare(const Options& options) {
   std::vector<CorpusDomain> domains = domains_of(options);
   FolderLock lock = take_folder(options.out, options.force);
   auto reader = std::make_unique<CorpusReader>(domains, options.rules);
+  SINK_CHECK(!options.field_given || reader->has_jsonl(), "prepare",
+             "--field is a key of JSONL, and no file here is JSONL: leave it out, or give --format jsonl if the names "
+             "do not end in .jsonl or .ndjson",
+             Exit::usage);
   bool trains = options.tokenizer.empty();
   TextSample sample;
   Tokenizer tokenizer =
@@ -233,8 +237,9 @@ void add_input_options(CLI::App& app, Options& options) {
   auto* format = app.add_option("--format", options.rules.format, "of the text; auto: by the file names")
                      ->check(CLI::IsMember({"auto", "text", "jsonl"}))
                      ->capture_default_str();
-  chat->excludes(format);
-  app.add_option("--field", options.rules.field, "key of the text in a line of JSONL")->capture_default_str();
+  auto* field = app.add_option("--field", options.rules.field, "key of the text in a line of JSONL");
+  field->capture_default_str();
+  chat->excludes(format)->excludes(field);
   app.add_option("--min-characters", options.rules.min_characters, "drop shorter documents")
       ->check(whole_number(0, std::int64_t{1} << 30))
       ->capture_default_str()
@@ -279,6 +284,10 @@ bool parse(int argc, char** argv, Options& options) {
       "  prepare --chat chats.jsonl.gz --tokenizer tokenizer.json --out data/chat\n"
       "  prepare --domain wiki=wiki.jsonl.zst:2 --domain code=src.gz,more/:1 --out d");
   if (!parse_command_line(app, argc, argv)) return false;
+  if (app.count("--in") > 0 && options.domains.empty() && options.mixture.empty())
+    throw Error("--in is read with --domain or --mixture, whose relative paths begin there: leave it out, or give one",
+                Exit::usage);
+  options.field_given = app.count("--field") > 0;
   if (!options.chat.empty()) options.rules.format = "chat";
   return true;
 }

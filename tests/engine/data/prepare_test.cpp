@@ -137,8 +137,13 @@ TEST_CASE("prepare: wrong use leaves with 2") {
   check_error(run(folder, text + "--vocabulary 300"), 2, "--vocabulary");
   check_error(run(folder, text + "--vocab 300 --tokenizer x"), 2, "exclude each other");
   check_error(run(folder, text + "--validation-fraction 0.9"), 2, "0.9");
+  check_error(run(folder, "--chat " + file + " --field body " + out), 2, "--chat and --field exclude each other");
+  check_error(run(folder, text + "--in " + folder.path), 2, "--in is read with --domain or --mixture");
   CHECK(run(folder, "--help").wait() == 0);
   CHECK(!std::filesystem::exists(folder / "data"));
+  check_error(run(folder, text + "--field body"), 2, "--field is a key of JSONL, and no file here is JSONL");
+  check_error(run(folder, text + "--format text --field body"), 2, "--field is a key of JSONL");
+  check_error(run(folder, text + "--format jsonl --field body"), 3, "line 1 is not a document");
   check_error(run(folder, text + "--begin-token 70000"), 2, "--begin-token must be below the vocabulary");
 }
 
